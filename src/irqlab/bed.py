@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The test bed: one driver on one NIC model, kernel and speed, and the trials run on it."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from irqlab import counters
+from irqlab.dut import Dut, DutConfig, DutError, stream
+from irqlab.errors import IrqlabError
+from irqlab.machine import Machine, MachineConfig, MachineError, describe, snapshot, start
+from irqlab.rpc import ConnectionLost, TesterError
+from irqlab.setup import guestimage, kernel, modules, nics, qemu
+from irqlab.trial import TrialResult, TrialSpec, mean_frame_bytes, wire_rate_pps
+
+
+@dataclass(frozen=True)
+class BedConfig:
+    """What a user chooses. `driver` is the name of an in-tree module or the path of a .ko."""
+
+    driver: str
+    nic: str | None = None
+    kernel: str | None = None
+    mips: int = 250
+    lsm: str = ""
+    dut: DutConfig = field(default_factory=DutConfig)
+
+
+@dataclass
+class Bed:
+    """A driver under test with everything resolved. Trials on it may run side by side in threads."""
+
+    config: BedConfig
+    machine: MachineConfig
+    modules: list[modules.Module]
+    nic: nics.Nic
+
+    @classmethod
+    def resolve(cls, config: BedConfig) -> Bed:
+        """Finds kernel, module, NIC model and QEMU. Raises IrqlabError with what is wrong and what is allowed."""
+        found_qemu = qemu.find()
+        dut_kernel = kernel.resolve(config.kernel)
+        loaded = modules.load(dut_kernel, config.driver)
+        nic = nics.choose(loaded[-1], config.nic, found_qemu)
+        image = guestimage.build()
+        machine = MachineConfig(
+            qemu=found_qemu,
+            kernel=dut_kernel,
+            initrd=image.path,
+            initrd_sha256=image.sha256,
+            nic=nic,
+            mips=config.mips,
+            lsm=config.lsm,
+        )
+        return cls(config, machine, loaded, nic)
+
+    @property
+    def driver(self) -> str:
+        """The name of the driver under test."""
+        return self.modules[-1].name
+
+    @cached_property
+    def snapshot(self) -> Path:
+        """The booted DUT, without the driver."""
+        return snapshot(self.machine)
+
+    def wire_rate_pps(self, spec: TrialSpec) -> float:
+        """What the wire carries in one direction, for the sizes of a trial, in frames/s."""
+        return min(wire_rate_pps(mean_frame_bytes(load.size), self.nic.wire_bps) for load in spec.loads)
+
+    def open(self) -> Machine:
+        """A DUT restored from the snapshot."""
+        return start(self.machine, self.snapshot)
+
+    def bring_up(self, machine: Machine, over_wire: bool = False) -> tuple[Dut, int]:
+        """Loads the driver and makes the DUT forward; returns it and the virtual ns the links took."""
+        dut = Dut(machine)
+        dut.take_kernel_log()
+        dut.kernel_log.clear()  # the boot's
+        dut.load(self.modules, self.config.dut.module_parameters)
+        waited_ns = dut.configure(self.config.dut, self.driver, self.nic.model, 0 if over_wire else self.nic.wire_bps)
+        return dut, waited_ns
+
+    def run(self, spec: TrialSpec) -> TrialResult:
+        """One trial from the restored snapshot: a pure function of the bed and `spec`. Raises IrqlabError."""
+        with self.open() as machine:
+            try:
+                return self._run(machine, spec)
+            except ConnectionLost as error:
+                raise MachineError(f"the DUT went away during a trial: {machine.obituary()}") from error
+            except TesterError as error:
+                raise DutError(str(error)) from error
+
+    def _run(self, machine: Machine, spec: TrialSpec) -> TrialResult:
+        dut, waited_ns = self.bring_up(machine, spec.over_wire)
+        if spec.capture:
+            dut.rpc.call("capture", path=str(Path(spec.capture).absolute()))
+        before = dut.counters()
+        directions = ((0, 1), (1, 0)) if spec.bidirectional else ((0, 1),)
+        streams, load_of = [], []
+        for number, load in enumerate(spec.loads):
+            for source, sink in directions:
+                one = stream(source, sink, load.arrivals_json(), load.size_json())
+                one |= {"begin_ns": load.begin_ns, "end_ns": load.end_ns, "count": load.count}
+                # The second direction starts half a period later: two free-running testers are not in step.
+                one["phase_ns"] = int(0.5e9 / load.rate_pps) if source == 1 else 0
+                streams.append(one)
+                load_of.append(number)
+        result = dut.run_trial(
+            {
+                "seed": spec.seed,
+                "warmup_ns": spec.warmup_ns,
+                "duration_ns": spec.duration_ns,
+                "drain_ns": spec.drain_ns,
+                "late_ns": spec.late_ns,
+                "bucket_ns": spec.bucket_ns,
+                "histogram": spec.histogram,
+            },
+            streams,
+        )
+        after = dut.counters()
+        if spec.capture:
+            dut.rpc.call("capture", path=None)
+        dut.take_kernel_log()
+        return TrialResult(
+            spec=spec,
+            streams=[{**s, "load": load} for s, load in zip(result["streams"], load_of, strict=True)],
+            ports=result["ports"],
+            instructions=result["instructions"],
+            idle_ns=result["idle_ns"],
+            counters=counters.difference(before, after),
+            link_wait_ns=waited_ns,
+            kernel_log=dut.kernel_log,
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """What the result was measured on; boots a DUT to ask its kernel."""
+        with self.open() as machine:
+            try:
+                dut, _ = self.bring_up(machine)
+                running = dut.describe()
+            except ConnectionLost as error:
+                raise MachineError(f"the DUT went away: {machine.obituary()}") from error
+        return {
+            **describe(self.machine),
+            "modules": [{"name": m.name, "sha256": m.sha256, "vermagic": m.vermagic} for m in self.modules],
+            "dut": {**running, "sysctls": dict(self.config.dut.sysctls), "module_parameters": self.config.dut.module_parameters},
+        }
+
+
+def check_cancelled(cancelled: threading.Event) -> None:
+    """Raises if the user has pressed Ctrl-C, so that a search in a thread does not go on."""
+    if cancelled.is_set():
+        raise IrqlabError("cancelled")

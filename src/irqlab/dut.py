@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The DUT as a router between the tester's two ports: modules loaded, addresses set, frames passing.
+
+Addresses are those RFC 2544 (appendix C.2.2) sets aside: port n is 198.(18+n).0.0/24, the DUT .1, the tester's host .2.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from irqlab import counters
+from irqlab.errors import IrqlabError
+from irqlab.machine import PORTS, Machine, dut_mac
+from irqlab.rpc import TesterError
+from irqlab.setup.modules import Module
+from irqlab.trial import Counters
+
+PROBE_STEP_NS = 20_000_000
+PROBE_LIMIT_NS = 15_000_000_000
+PROBES_IN_A_ROW = 3
+UDP_DISCARD = 9
+
+KERNEL_PROBLEM = re.compile(
+    r"WARNING: CPU|BUG:|Oops|Call Trace|self-detected stall|detected stalls|soft lockup|hung_task|blocked for more than"
+    r"|NETDEV WATCHDOG|general protection fault|refcount_t:|UBSAN|KASAN|nobody cared|swiotlb buffer is full|page allocation failure"
+)
+"""Kernel log lines that fail a run."""
+
+
+class DutError(IrqlabError):
+    """The DUT did not do as told; the message says what and shows the kernel log where that helps."""
+
+
+@dataclass(frozen=True)
+class DutConfig:
+    """The DUT's network configuration."""
+
+    ring: int | None = None
+    """RX and TX ring size (ethtool -G); None: the driver's default."""
+    sysctls: tuple[tuple[str, str], ...] = ()
+    """(name, value), set before the links come up."""
+    module_parameters: str = ""
+    """Parameters of the driver under test, as for insmod."""
+
+
+def tester_mac(port: int) -> str:
+    """The MAC address of the tester's host on a port."""
+    return f"52:54:00:00:01:{port + 1:02x}"
+
+
+def dut_ip(port: int) -> str:
+    """The DUT's address on a port."""
+    return f"198.{18 + port}.0.1"
+
+
+def tester_ip(port: int) -> str:
+    """The address of the tester's host on a port."""
+    return f"198.{18 + port}.0.2"
+
+
+def stream(source: int, sink: int, arrivals: dict[str, Any], size: dict[str, Any]) -> dict[str, Any]:
+    """A routed UDP stream from one port of the tester to another (docs/protocol.md, TRIAL)."""
+    return {
+        "from": source,
+        "to": sink,
+        "dst_mac": dut_mac(source),
+        "src_ip": tester_ip(source),
+        "dst_ip": tester_ip(sink),
+        "src_port": 49184,
+        "dst_port": UDP_DISCARD,
+        "arrivals": arrivals,
+        "size": size,
+    }
+
+
+class Dut:
+    """A running DUT. Every method is a few commands to its agent."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.rpc = machine.rpc
+        self.kernel_log: list[str] = []
+        self.trial_id = 0
+
+    def run(self, *argv: str) -> str:
+        """Runs a command in the DUT and returns what it printed. Raises DutError if it fails."""
+        done = self.rpc.guest("exec", argv=list(argv), stdin=None)
+        if done["code"] != 0:
+            raise DutError(f"in the DUT, `{' '.join(argv)}` failed ({done['code']}): {(done['err'] or done['out']).strip()}")
+        return str(done["out"])
+
+    def read(self, *paths: str) -> dict[str, str | None]:
+        """Reads files of the DUT; None for what cannot be read."""
+        files: dict[str, str | None] = self.rpc.guest("read", paths=list(paths))["files"]
+        return files
+
+    def write(self, path: str, text: str) -> None:
+        """Writes a file of the DUT."""
+        self.rpc.guest("write", path=path, text=text)
+
+    def sleep(self, ns: int) -> None:
+        """Lets `ns` of virtual time pass with the agent asleep."""
+        self.rpc.guest("sleep", ns=ns, limit_ns=ns + 120_000_000_000)
+
+    def sysctl(self, name: str, value: str) -> None:
+        """Sets a sysctl. Raises DutError for one that the kernel has not, or a value it refuses."""
+        try:
+            self.write("/proc/sys/" + name.replace(".", "/"), value)
+        except TesterError as error:
+            raise DutError(f"sysctl {name}={value}: {error}") from error
+
+    def load(self, modules: Sequence[Module], parameters: str = "") -> None:
+        """Loads modules in order; `parameters` go to the last, the driver under test."""
+        for module in modules:
+            last = module is modules[-1]
+            try:
+                self.rpc.guest(
+                    "insmod",
+                    name=module.name,
+                    base64=base64.b64encode(module.data).decode(),
+                    params=parameters if last else "",
+                )
+            except TesterError as error:
+                raise DutError(f"the module {module.name} does not load: {error}") from error
+        self.take_kernel_log()
+
+    def configure(self, config: DutConfig, driver: str, nic: str, wire_bps: int) -> int:
+        """Makes a router of the DUT and waits until frames pass both ways; returns the virtual ns that took from `up`."""
+        self.rpc.call(
+            "ports",
+            ports=[{"mac": tester_mac(p), "ip": tester_ip(p), "prefix": 24, "wire_bps": wire_bps} for p in range(PORTS)],
+        )
+        found = self.read("/sys/class/net/*/address")
+        missing = [i for i in counters.INTERFACES if not found.get(f"/sys/class/net/{i}/address")]
+        if missing:
+            log = "\n".join(f"  {line}" for line in self.kernel_log[-8:]) or "  (nothing)"
+            raise DutError(f"the driver {driver} did not bring up {', '.join(missing)} on the NIC {nic}; the kernel log said:\n{log}")
+        for name, value in (("net.ipv4.ip_forward", "1"), *config.sysctls):
+            self.sysctl(name, value)
+        for port, interface in enumerate(counters.INTERFACES):
+            if config.ring is not None:
+                self._set_ring(interface, config.ring)
+            self.run("ip", "addr", "add", f"{dut_ip(port)}/24", "dev", interface)
+        for interface in counters.INTERFACES:
+            self.run("ip", "link", "set", interface, "up")
+        return self._wait_until_frames_pass()
+
+    def _set_ring(self, interface: str, ring: int) -> None:
+        done = self.rpc.guest("exec", argv=["ethtool", "-G", interface, "rx", str(ring), "tx", str(ring)], stdin=None)
+        if done["code"] != 0 and "no change" not in done["err"] + done["out"]:
+            now = self.rpc.guest("exec", argv=["ethtool", "-g", interface], stdin=None)["out"].strip()
+            raise DutError(f"--ring {ring}: {(done['err'] or done['out']).strip()}\n{now}")
+
+    def _wait_until_frames_pass(self) -> int:
+        """Some models are deaf for seconds after RX is enabled; addresses are resolved on the way."""
+        began_ns = self.rpc.call("clock")["now_ns"]
+        in_a_row = 0
+        one = {"kind": "constant", "rate_pps": 1000.0}
+        size = {"kind": "fixed", "frame_bytes": 64}
+        while in_a_row < PROBES_IN_A_ROW:
+            streams = [{**stream(p, 1 - p, one, size), "count": 1} for p in range(PORTS)]
+            result = self.run_trial({"warmup_ns": 0, "duration_ns": 1_000_000, "drain_ns": PROBE_STEP_NS}, streams)
+            passed = all(s["received"] == 1 for s in result["streams"])
+            in_a_row = in_a_row + 1 if passed else 0
+            if self.rpc.call("clock")["now_ns"] - began_ns > PROBE_LIMIT_NS:
+                self.take_kernel_log()
+                links = self.run("ip", "-s", "link").strip()
+                log = "\n".join(self.kernel_log[-10:])
+                raise DutError(f"no frames pass {PROBE_LIMIT_NS // 10**9} virtual seconds after the links were set up\n{links}\n{log}")
+        now_ns: int = self.rpc.call("clock")["now_ns"]
+        return now_ns - began_ns
+
+    def run_trial(self, trial: dict[str, Any], streams: list[dict[str, Any]]) -> dict[str, Any]:
+        """Arms a trial, lets it run to the end of its drain, and returns RESULT (docs/protocol.md)."""
+        self.trial_id = (self.trial_id + 1) % 65536
+        whole = {"id": self.trial_id, "seed": 1, "late_ns": 2_000_000, "bucket_ns": 0, "histogram": False, **trial, "streams": streams}
+        armed = self.rpc.call("start", trial=whole)
+        now_ns = self.rpc.call("clock")["now_ns"]
+        self.sleep(armed["end_ns"] - now_ns + 100_000)
+        result: dict[str, Any] = self.rpc.call("result")
+        return result
+
+    def counters(self) -> Counters:
+        """Reads the kernel's counters."""
+        files = self.read(*counters.PATHS)
+        return counters.parse(files, self.run("tc", "-s", "qdisc", "show"))
+
+    def take_kernel_log(self) -> None:
+        """Moves new kernel log lines to `kernel_log`. Raises DutError if there is a warning, an oops or a stall among them."""
+        records = self.rpc.guest("kmsg")["records"]
+        self.kernel_log += [str(r["text"]) for r in records]
+        bad = [i for i, line in enumerate(self.kernel_log) if KERNEL_PROBLEM.search(line)]
+        if bad:
+            shown = "\n".join(f"  {line}" for line in self.kernel_log[max(0, bad[0] - 5) : bad[0] + 40])
+            raise DutError(f"the DUT's kernel complained:\n{shown}")
+
+    def describe(self) -> dict[str, Any]:
+        """The configuration that moves numbers, as the running kernel states it."""
+        files = self.read(
+            "/sys/kernel/security/lsm",
+            "/proc/sys/net/core/default_qdisc",
+            "/proc/sys/net/core/netdev_max_backlog",
+            "/proc/sys/net/core/netdev_budget",
+            "/proc/sys/net/core/dev_weight",
+            "/sys/devices/system/cpu/vulnerabilities/spectre_v2",
+            "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+        )
+        qdisc = self.run("tc", "qdisc", "show", "dev", "eth0").split()
+        ring = self.rpc.guest("exec", argv=["ethtool", "-g", "eth0"], stdin=None)["out"]
+        current = dict(re.findall(r"^(RX|TX):\s+(\d+)$", ring.partition("Current hardware settings")[2], re.MULTILINE))
+        offloads = self.rpc.guest("exec", argv=["ethtool", "-k", "eth0"], stdin=None)["out"]
+        return {
+            "lsm": (files["/sys/kernel/security/lsm"] or "none").strip(),
+            "qdisc": qdisc[1] if len(qdisc) > 1 else None,
+            "netdev_max_backlog": int(files["/proc/sys/net/core/netdev_max_backlog"] or 0),
+            "netdev_budget": int(files["/proc/sys/net/core/netdev_budget"] or 0),
+            "dev_weight": int(files["/proc/sys/net/core/dev_weight"] or 0),
+            "spectre_v2": (files["/sys/devices/system/cpu/vulnerabilities/spectre_v2"] or "").strip(),
+            "clocksource": (files["/sys/devices/system/clocksource/clocksource0/current_clocksource"] or "").strip(),
+            "ring_rx": int(current["RX"]) if "RX" in current else None,
+            "ring_tx": int(current["TX"]) if "TX" in current else None,
+            "offloads": sorted(re.findall(r"^(\S+): on", offloads, re.MULTILINE)),
+        }

@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The DUT as a QEMU machine: its command line, its process, its snapshots.
+
+Virtual time is instructions x 2^shift ns (QEMU's -icount); idle time is skipped. Nothing here depends on the host's clock
+but how long one waits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import socket
+import subprocess
+import tempfile
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from irqlab.errors import IrqlabError
+from irqlab.qmp import Qmp, QmpError
+from irqlab.rpc import ConnectionLost, Rpc, TesterError
+from irqlab.setup import paths
+from irqlab.setup.kernel import Kernel
+from irqlab.setup.nics import Nic
+from irqlab.setup.qemu import Qemu
+
+PORTS = 2
+SHIFT_OF_MIPS = {1000: 0, 500: 1, 250: 2, 125: 3}
+"""Simulated speed in million instructions a second -> -icount shift."""
+
+KERNEL_COMMAND_LINE = (
+    "console=ttyS0 quiet panic=-1 oops=panic nokaslr mitigations=off net.ifnames=0 ipv6.disable=1 "
+    "random.trust_cpu=off cryptomgr.notests=1"
+)
+SNAPSHOT_SLEEP_NS = 20_000_000
+SNAPSHOT_AFTER_NS = 5_000_000
+SNAPSHOTS_KEPT = 8
+
+
+class MachineError(IrqlabError):
+    """QEMU or the DUT's kernel died, or would not start; the message holds what they printed last."""
+
+
+@dataclass(frozen=True)
+class MachineConfig:
+    """All that decides how the DUT boots: equal configurations give equal machines."""
+
+    qemu: Qemu
+    kernel: Kernel
+    initrd: Path
+    initrd_sha256: str
+    nic: Nic
+    mips: int = 250
+    memory_mib: int = 256
+    lsm: str = ""
+    extra_append: str = ""
+
+    def __post_init__(self) -> None:
+        if self.mips not in SHIFT_OF_MIPS:
+            raise IrqlabError(f"--mips {self.mips}: the DUT runs at 125, 250, 500 or 1000 million instructions a second")
+
+    @property
+    def shift(self) -> int:
+        """The -icount shift: one instruction takes 2^shift ns."""
+        return SHIFT_OF_MIPS[self.mips]
+
+    @property
+    def append(self) -> str:
+        """The DUT kernel's command line."""
+        return f"{KERNEL_COMMAND_LINE} lsm={self.lsm} {self.extra_append}".strip()
+
+    def arguments(self) -> list[str]:
+        """QEMU's arguments, less the plugin, the monitor and the console."""
+        arguments = [
+            *("-M", "pc", "-nodefaults", "-no-user-config", "-vga", "none", "-display", "none", "-no-reboot"),
+            *("-icount", f"shift={self.shift},sleep=off", "-rtc", "clock=vm,base=2020-01-01", "-seed", "1"),
+            *("-m", str(self.memory_mib), "-kernel", str(self.kernel.vmlinux), "-initrd", str(self.initrd)),
+            *("-append", self.append),
+        ]
+        for port in range(PORTS):
+            properties = ",".join([self.nic.model, f"netdev=n{port}", f"mac={dut_mac(port)}", "romfile=", *self.nic.properties])
+            # Slots 4 and 5 are routed to two different interrupt lines of the pc machine.
+            arguments += ["-netdev", f"hubport,id=n{port},hubid={port}", "-device", f"{properties},addr={4 + port}"]
+        return arguments
+
+    def key(self) -> str:
+        """Names the snapshot: a hash of all that the booted state depends on."""
+        parts = {
+            "arguments": [a for a in self.arguments() if a not in (str(self.initrd), str(self.kernel.vmlinux))],
+            "kernel": self.kernel.sha256,
+            "initrd": self.initrd_sha256,
+            "qemu": self.qemu.version_text,
+            "tester": sha256_of(paths.tester_library()),
+        }
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def dut_mac(port: int) -> str:
+    """The MAC address of the DUT's interface eth<port>."""
+    return f"52:54:00:00:00:{port + 1:02x}"
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@dataclass
+class Machine:
+    """A running QEMU with the tester in it. A context manager: leaving it ends the process."""
+
+    config: MachineConfig
+    process: subprocess.Popen[bytes]
+    rpc: Rpc
+    qmp: Qmp
+    directory: Path
+    _closed: bool = field(default=False)
+
+    def __enter__(self) -> Machine:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends QEMU and removes what it left."""
+        if self._closed:
+            return
+        self._closed = True
+        for link in (self.rpc, self.qmp):
+            try:
+                link.close()
+            except OSError:
+                pass
+        _end(self.process)
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def obituary(self) -> str:
+        """What QEMU and the DUT's console printed last, and how QEMU ended."""
+        try:
+            code: int | None = self.process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            code = None
+        return _obituary(self.directory, code)
+
+
+_running: set[subprocess.Popen[bytes]] = set()
+_running_lock = threading.Lock()
+
+
+def end_all() -> None:
+    """Kills every QEMU of this process, for Ctrl-C: threads that wait for one see it die."""
+    with _running_lock:
+        processes = list(_running)
+    for process in processes:
+        _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.kill()
+    process.wait()
+    with _running_lock:
+        _running.discard(process)
+
+
+def _obituary(directory: Path, code: int | None) -> str:
+    def tail(name: str, lines: int) -> str:
+        try:
+            text = (directory / name).read_text(errors="replace")
+        except OSError:
+            return ""
+        kept = [line.rstrip() for line in text.splitlines() if line.strip()]
+        return "\n".join(f"  {line}" for line in kept[-lines:])
+
+    console, log = tail("console.log", 40), tail("qemu.log", 10)
+    if "Kernel panic" in console:
+        said = "the DUT's kernel panicked"
+    elif code is not None and code < 0:
+        said = f"QEMU died of signal {-code}"
+    elif code is None:
+        said = "QEMU does not answer"
+    else:
+        said = f"QEMU ended with exit code {code}"
+    if console:
+        said += f"; the DUT's console:\n{console}"
+    if log:
+        said += f"\nQEMU's log:\n{log}"
+    return said
+
+
+def start(config: MachineConfig, snapshot: Path | None = None) -> Machine:
+    """Starts QEMU, from power-on or from a snapshot file; returns when the agent asks for work. Raises MachineError."""
+    tester = paths.tester_library()
+    for needed in (tester, config.initrd, config.kernel.vmlinux, *((snapshot,) if snapshot else ())):
+        if not needed.exists():
+            raise MachineError(f"{needed} is missing; run make setup")
+    directory = Path(tempfile.mkdtemp(prefix="irqlab-"))
+    rpc_here, rpc_there = socket.socketpair()
+    qmp_here, qmp_there = socket.socketpair()
+    command = [
+        str(config.qemu.path),
+        *config.arguments(),
+        *("-plugin", f"{str(tester).replace(',', ',,')},fd={rpc_there.fileno()},ports={PORTS},shift={config.shift}"),
+        *("-chardev", f"socket,id=qmp,fd={qmp_there.fileno()}", "-mon", "chardev=qmp,mode=control"),
+        *("-serial", f"file:{directory}/console.log"),
+    ]
+    if snapshot is not None:
+        command += ["-incoming", f"exec:cat < {shlex.quote(str(snapshot))}"]
+    with (directory / "qemu.log").open("wb") as log:
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=(rpc_there.fileno(), qmp_there.fileno()),
+                start_new_session=True,  # Ctrl-C is for the lab, which ends QEMU itself
+            )
+        except OSError as error:
+            shutil.rmtree(directory, ignore_errors=True)
+            raise MachineError(f"cannot start {config.qemu.path}: {error.strerror}") from error
+        finally:
+            rpc_there.close()
+            qmp_there.close()
+    with _running_lock:
+        _running.add(process)
+    try:
+        qmp = Qmp(qmp_here)
+        if snapshot is not None:
+            qmp.wait_status("paused")
+            qmp.execute("cont")
+        rpc = Rpc(rpc_here)
+        rpc.greet()
+    except (QmpError, ConnectionLost, TesterError) as error:
+        try:
+            code: int | None = process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            code = None
+        _end(process)
+        text = _obituary(directory, code)
+        shutil.rmtree(directory, ignore_errors=True)
+        raise MachineError(f"the DUT did not start: {text}") from error
+    except BaseException:
+        _end(process)
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
+    return Machine(config, process, rpc, qmp, directory)
+
+
+def snapshot(config: MachineConfig) -> Path:
+    """The file with the booted DUT's state; boots and takes it if there is none yet.
+
+    It is taken at an exact virtual instant while the DUT idles, so two that were taken apart are equal in all that can be measured.
+    """
+    directory = paths.cache_dir() / "snapshots" / config.key()
+    state = directory / "state"
+    with paths.lock(paths.cache_dir() / "snapshots" / f"{config.key()}.lock"):
+        if not state.exists():
+            directory.mkdir(parents=True, exist_ok=True)
+            part = directory / f"state.{os.getpid()}.part"
+            try:
+                with start(config) as machine:
+                    _save(machine, part)
+                part.rename(state)
+            finally:
+                part.unlink(missing_ok=True)
+            _forget_old(directory.parent, directory)
+        os.utime(directory)
+    return state
+
+
+def _save(machine: Machine, path: Path) -> None:
+    machine.rpc.call("stop_at", after_ns=SNAPSHOT_AFTER_NS)
+    sleeper = threading.Thread(target=_sleep_into_the_stop, args=(machine.rpc,), daemon=True)
+    sleeper.start()
+    machine.qmp.wait_event("STOP")
+    machine.qmp.save(f"cat > {shlex.quote(str(path))}")
+
+
+def _sleep_into_the_stop(rpc: Rpc) -> None:
+    """The agent sleeps while the machine is stopped; the answer comes after a restore, to nobody."""
+    try:
+        rpc.guest("sleep", ns=SNAPSHOT_SLEEP_NS)
+    except (ConnectionLost, TesterError, ValueError, OSError):
+        pass
+
+
+def _forget_old(directory: Path, keep: Path) -> None:
+    taken = sorted((d for d in directory.iterdir() if d.is_dir() and d != keep), key=lambda d: d.stat().st_mtime)
+    for old in taken[: max(0, len(taken) + 1 - SNAPSHOTS_KEPT)]:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def describe(config: MachineConfig) -> dict[str, Any]:
+    """What a result states about the machine it was measured on."""
+    return {
+        "qemu": config.qemu.version_text,
+        "kernel": {"release": config.kernel.release, "package": config.kernel.package, "version": config.kernel.version, "sha256": config.kernel.sha256},
+        "guest_image_sha256": config.initrd_sha256,
+        "tester_sha256": sha256_of(paths.tester_library()),
+        "mips": config.mips,
+        "cpu": "qemu64, 1 core",
+        "memory_mib": config.memory_mib,
+        "kernel_command_line": config.append,
+        "nic": {"model": config.nic.model, "properties": list(config.nic.properties), "wire_bps": config.nic.wire_bps},
+    }

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The lab's end of the tester's socket: one JSON object a line (docs/protocol.md, link 1).
+
+Virtual time stands still in the DUT between two calls.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from typing import Any
+
+from irqlab.errors import IrqlabError
+
+PROTOCOL = 1
+
+AGENT_LIMIT_NS = 60_000_000_000
+"""Virtual time within which the agent must have answered an ordinary command."""
+
+
+class TesterError(IrqlabError):
+    """The tester or the agent refused a command; the message says why."""
+
+
+class ConnectionLost(IrqlabError):
+    """QEMU, and the tester in it, went away."""
+
+
+class Rpc:
+    """Calls to the tester, and through it to the agent in the DUT."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._lines = sock.makefile("rb")
+
+    def greet(self) -> None:
+        """Waits until the agent has first asked for work. Raises on another protocol version."""
+        hello = self._answer()
+        if hello.get("protocol") != PROTOCOL:
+            raise TesterError(
+                f"the tester speaks protocol {hello.get('protocol')}, this lab {PROTOCOL}; run make setup"
+            )
+
+    def call(self, op: str, **arguments: Any) -> Any:
+        """One command to the tester; returns the value of its answer. Raises TesterError or ConnectionLost."""
+        line = json.dumps({"op": op, **arguments}, separators=(",", ":")).encode() + b"\n"
+        try:
+            self._sock.sendall(line)
+        except OSError as error:
+            raise ConnectionLost("QEMU closed the connection") from error
+        return self._answer()
+
+    def guest(self, command: str, limit_ns: int = AGENT_LIMIT_NS, **arguments: Any) -> Any:
+        """One command to the agent in the DUT; virtual time runs until it has answered."""
+        return self.call("guest", do={command: arguments}, limit_ns=limit_ns)
+
+    def close(self) -> None:
+        """Closes the socket, which ends QEMU at once."""
+        self._lines.close()
+        self._sock.close()
+
+    def _answer(self) -> Any:
+        try:
+            line = self._lines.readline()
+        except OSError as error:
+            raise ConnectionLost("QEMU closed the connection") from error
+        if not line:
+            raise ConnectionLost("QEMU closed the connection")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise TesterError(str(answer["error"]))
+        return answer["ok"]

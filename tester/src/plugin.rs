@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The plugin: QEMU's timer, net clients and I/O port on one side, the [`Tester`] on the other.
+//!
+//! Every callback runs with QEMU's global lock held, so virtual time stands still inside it. The lab's commands are read
+//! where the guest's agent asks for work (a read of the command port), which blocks the whole machine until the
+//! lab has made up its mind. See docs/protocol.md.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::{FromRawFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Mutex;
+
+use crate::port::{Bench, Outcome};
+use crate::qemu::{NetClient, Qemu, Timer};
+use crate::tester::{Answer, Tester};
+
+/// The command port (docs/protocol.md, link 2).
+const PORT_BASE: u64 = 0xe80;
+const PORT_BYTES: u64 = 8;
+const REG_CONTROL: u64 = 0;
+const REG_DATA: u64 = 4;
+
+/// How long to wait before trying again to pause a DUT that is busy.
+const STOP_RETRY_NS: u64 = 100_000;
+
+struct Stand {
+    qemu: Qemu,
+    clients: Vec<NetClient>,
+}
+
+impl Bench for Stand {
+    fn now_ns(&self) -> u64 {
+        self.qemu.now_ns()
+    }
+    fn instructions(&self) -> u64 {
+        self.qemu.instructions()
+    }
+    fn send(&mut self, port: usize, frame: &[u8]) -> Outcome {
+        if self.qemu.send(self.clients[port], frame) { Outcome::Sent } else { Outcome::Refused }
+    }
+}
+
+/// What the agent is doing for the lab.
+struct Errand {
+    expires_ns: u64,
+    limit_ns: u64,
+}
+
+struct Plugin {
+    stand: Stand,
+    ports: usize,
+    timer: Timer,
+    tester: Tester,
+    lab_in: BufReader<UnixStream>,
+    lab_out: UnixStream,
+    greeted: bool,
+    errand: Option<Errand>,
+    stop_at_ns: Option<u64>,
+    /// The command being read by the agent, and how much of it has been.
+    command: Vec<u8>,
+    command_at: usize,
+    answer: Vec<u8>,
+}
+
+static PLUGIN: Mutex<Option<Plugin>> = Mutex::new(None);
+/// Frames that a NIC sent while the tester was at work (from inside a delivery): (port, frame).
+static INBOX: Mutex<Vec<(usize, Vec<u8>)>> = Mutex::new(Vec::new());
+/// The net clients, for the receive callback to tell the port (as addresses).
+static CLIENTS: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
+fn die(why: &str) -> ! {
+    eprintln!("irqlab-tester: {why}");
+    // SAFETY: ends the process without QEMU's exit handlers, which would wait for locks we may hold.
+    unsafe { libc::_exit(1) }
+}
+
+impl Plugin {
+    fn say(&mut self, line: &str) {
+        if writeln!(self.lab_out, "{line}").is_err() {
+            die("the lab is gone");
+        }
+    }
+
+    /// Reads the lab's commands until one needs the guest; returns that one's length.
+    fn next_command(&mut self) -> u32 {
+        if !self.greeted {
+            self.greeted = true;
+            self.say(concat!(
+                r#"{"ok":{"hello":"irqlab-tester","version":""#,
+                env!("CARGO_PKG_VERSION"),
+                r#"","protocol":1}}"#
+            ));
+        }
+        loop {
+            let mut line = String::new();
+            match self.lab_in.read_line(&mut line) {
+                Ok(0) | Err(_) => die("the lab is gone"),
+                Ok(_) => {}
+            }
+            match self.tester.command(line.trim_end(), &mut self.stand) {
+                Answer::Reply(reply) => self.say(&reply),
+                Answer::Guest { command, limit_ns } => {
+                    let expires_ns = self.stand.now_ns().saturating_add(limit_ns);
+                    self.errand = Some(Errand { expires_ns, limit_ns });
+                    self.command = command.into_bytes();
+                    self.command_at = 0;
+                    return self.command.len() as u32;
+                }
+                Answer::StopAt { after_ns } => {
+                    let at_ns = self.stand.now_ns().saturating_add(after_ns);
+                    self.stop_at_ns = Some(at_ns);
+                    self.say(&format!(r#"{{"ok":{{"at_ns":{at_ns}}}}}"#));
+                }
+                Answer::Quit => {
+                    self.say(r#"{"ok":{}}"#);
+                    // SAFETY: as in die(); there is nothing to save.
+                    unsafe { libc::_exit(0) }
+                }
+            }
+        }
+    }
+
+    /// Everything due now: frames, the agent's time limit, a pause.
+    fn on_timer(&mut self) {
+        let now_ns = self.stand.now_ns();
+        if self.errand.as_ref().is_some_and(|errand| now_ns >= errand.expires_ns) {
+            let limit_ms = self.errand.take().map_or(0, |errand| errand.limit_ns / 1_000_000);
+            self.say(&format!(
+                r#"{{"error":"the DUT's agent gave no answer within {limit_ms} ms of virtual time"}}"#
+            ));
+        }
+        if self.stop_at_ns.is_some_and(|at_ns| now_ns >= at_ns) {
+            if self.stand.qemu.in_vcpu_thread() {
+                self.stop_at_ns = Some(now_ns + STOP_RETRY_NS);
+            } else {
+                self.stop_at_ns = None;
+                self.stand.qemu.stop();
+            }
+        }
+        self.tester.advance(&mut self.stand);
+    }
+
+    fn rearm(&mut self) {
+        let due = [
+            self.tester.deadline_ns(),
+            self.errand.as_ref().map(|errand| errand.expires_ns),
+            self.stop_at_ns,
+        ];
+        self.stand.qemu.arm(self.timer, due.into_iter().flatten().min());
+    }
+
+    /// Takes in what NICs sent while the tester held its own lock.
+    fn drain_inbox(&mut self) {
+        let frames = std::mem::take(&mut *INBOX.lock().unwrap_or_else(|e| e.into_inner()));
+        let now_ns = self.stand.now_ns();
+        for (port, frame) in frames {
+            self.tester.receive(port, now_ns, &frame);
+        }
+    }
+}
+
+/// Runs `work` with the plugin's state, then takes in what arrived meanwhile and arms the timer anew.
+fn with_plugin<T: Default>(work: impl FnOnce(&mut Plugin) -> T) -> T {
+    let mut guard = PLUGIN.lock().unwrap_or_else(|e| e.into_inner());
+    let Some(plugin) = guard.as_mut() else { return T::default() };
+    let value = work(plugin);
+    plugin.drain_inbox();
+    plugin.rearm();
+    value
+}
+
+unsafe extern "C" fn timer_expired(_opaque: *mut c_void) {
+    with_plugin(|plugin| {
+        if plugin.stand.clients.len() < plugin.ports {
+            plug_in(plugin);
+        }
+        plugin.on_timer();
+    });
+}
+
+/// Creates the net clients and the command port. Not done at install: QEMU's own set-up would wipe the clients.
+fn plug_in(plugin: &mut Plugin) {
+    let mut clients = CLIENTS.lock().unwrap_or_else(|e| e.into_inner());
+    for hub in 0..plugin.ports {
+        let client = plugin.stand.qemu.net_client(hub, frame_received);
+        plugin.stand.clients.push(client);
+        clients.push(client.0 as usize);
+    }
+    plugin.stand.qemu.io_ports(PORT_BASE, PORT_BYTES, port_read, port_write);
+}
+
+unsafe extern "C" fn frame_received(client: *mut c_void, buf: *const u8, len: usize) -> isize {
+    let port = {
+        let clients = CLIENTS.lock().unwrap_or_else(|e| e.into_inner());
+        clients.iter().position(|&c| c == client as usize)
+    };
+    let Some(port) = port else { return len as isize };
+    // SAFETY: QEMU hands us `len` readable bytes.
+    let frame = unsafe { std::slice::from_raw_parts(buf, len) };
+    match PLUGIN.try_lock() {
+        Ok(mut guard) => {
+            if let Some(plugin) = guard.as_mut() {
+                let before = plugin.tester.deadline_ns();
+                let now_ns = plugin.stand.now_ns();
+                plugin.tester.receive(port, now_ns, frame);
+                if plugin.tester.deadline_ns() != before {
+                    plugin.rearm();
+                }
+            }
+        }
+        // We are inside a delivery of our own; time stands still, so later is as good as now.
+        Err(_) => INBOX.lock().unwrap_or_else(|e| e.into_inner()).push((port, frame.to_vec())),
+    }
+    len as isize
+}
+
+unsafe extern "C" fn port_read(_opaque: *mut c_void, offset: u64, _bytes: u32) -> u64 {
+    with_plugin(|plugin| match offset {
+        REG_CONTROL => u64::from(plugin.next_command()),
+        REG_DATA => {
+            let mut word = [0; 4];
+            let rest = plugin.command.get(plugin.command_at..).unwrap_or_default();
+            let n = rest.len().min(4);
+            word[..n].copy_from_slice(&rest[..n]);
+            plugin.command_at += 4;
+            u64::from(u32::from_le_bytes(word))
+        }
+        _ => 0,
+    })
+}
+
+unsafe extern "C" fn port_write(_opaque: *mut c_void, offset: u64, value: u64, _bytes: u32) {
+    with_plugin(|plugin| match offset {
+        REG_DATA => plugin.answer.extend_from_slice(&(value as u32).to_le_bytes()),
+        REG_CONTROL => {
+            let mut answer = std::mem::take(&mut plugin.answer);
+            answer.truncate(value as usize);
+            // After a restore the agent ends an errand that another tester sent it on: nobody asked here.
+            if plugin.errand.take().is_some() {
+                let line = String::from_utf8_lossy(&answer).replace('\n', " ");
+                plugin.say(&line);
+            }
+        }
+        _ => {}
+    });
+}
+
+/// Ends QEMU as soon as the lab's end of the socket closes, whatever the guest is doing.
+fn watch_lab(fd: RawFd) {
+    // SAFETY: blocks all signals in the calling thread, which is our own; polls a descriptor that stays open.
+    unsafe {
+        let mut all = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, std::ptr::null_mut());
+        let mut poll = libc::pollfd { fd, events: libc::POLLRDHUP, revents: 0 };
+        loop {
+            if libc::poll(&mut poll, 1, -1) > 0 && poll.revents != 0 {
+                libc::_exit(0);
+            }
+        }
+    }
+}
+
+struct Args {
+    fd: RawFd,
+    ports: usize,
+    ns_per_instruction: u64,
+}
+
+fn parse(args: &[String]) -> Result<Args, String> {
+    let (mut fd, mut ports, mut shift) = (None, 2, 0);
+    for arg in args {
+        let (key, value) = arg.split_once('=').unwrap_or((arg, ""));
+        let number = || value.parse::<u32>().map_err(|_| format!("{key}: {value:?} is not a number"));
+        match key {
+            "fd" => fd = Some(number()? as RawFd),
+            "ports" => ports = number()? as usize,
+            "shift" => shift = number()?.min(10),
+            _ => return Err(format!("unknown argument {key:?}; there are fd=N, ports=N, shift=N")),
+        }
+    }
+    Ok(Args { fd: fd.ok_or("fd=N (a UNIX stream socket) is missing")?, ports, ns_per_instruction: 1 << shift })
+}
+
+fn install(args: &[String]) -> Result<(), String> {
+    let args = parse(args)?;
+    let qemu = Qemu::resolve().map_err(|missing| {
+        format!(
+            "this QEMU does not export {}; the tester needs a QEMU built like Debian's, 7.2 to 10.x",
+            missing.join(", ")
+        )
+    })?;
+    // SAFETY: the lab handed us this descriptor for our own.
+    let lab_out = unsafe { UnixStream::from_raw_fd(args.fd) };
+    let lab_in = lab_out.try_clone().map_err(|e| format!("fd={}: {e}", args.fd))?;
+    std::thread::spawn(move || watch_lab(args.fd));
+    let timer = qemu.timer(timer_expired);
+    *PLUGIN.lock().unwrap_or_else(|e| e.into_inner()) = Some(Plugin {
+        stand: Stand { qemu, clients: Vec::new() },
+        ports: args.ports,
+        timer,
+        tester: Tester::new(args.ports, args.ns_per_instruction),
+        lab_in: BufReader::new(lab_in),
+        lab_out,
+        greeted: false,
+        errand: None,
+        stop_at_ns: None,
+        command: Vec::new(),
+        command_at: 0,
+        answer: Vec::new(),
+    });
+    qemu.arm(timer, Some(0));
+    Ok(())
+}
+
+/// The plugin API version this plugin claims: 1 for QEMU up to 8.2, 2 from 9.0; set before QEMU reads it.
+#[unsafe(no_mangle)]
+#[allow(non_upper_case_globals, missing_docs)]
+pub static mut qemu_plugin_version: c_int = 1;
+
+unsafe extern "C" fn choose_version() {
+    // qemu_plugin_scoreboard_new came with API version 2 (QEMU 9.0), which refuses plugins of version 1.
+    // SAFETY: runs before anyone else in this library; the name is NUL-terminated.
+    unsafe {
+        if !libc::dlsym(libc::RTLD_DEFAULT, c"qemu_plugin_scoreboard_new".as_ptr()).is_null() {
+            qemu_plugin_version = 2;
+        }
+    }
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CHOOSE_VERSION: unsafe extern "C" fn() = choose_version;
+
+/// QEMU's entry point (include/qemu/qemu-plugin.h).
+///
+/// # Safety
+/// `argv` holds `argc` NUL-terminated strings.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qemu_plugin_install(
+    _id: u64,
+    _info: *const c_void,
+    argc: c_int,
+    argv: *const *const c_char,
+) -> c_int {
+    let args: Vec<String> = (0..argc as usize)
+        // SAFETY: the caller's promise.
+        .map(|i| unsafe { CStr::from_ptr(*argv.add(i)) }.to_string_lossy().into_owned())
+        .collect();
+    match install(&args) {
+        Ok(()) => 0,
+        Err(why) => {
+            eprintln!("irqlab-tester: {why}");
+            1
+        }
+    }
+}
