@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The DUT's user space: an initramfs of our init and a few tools from Debian packages.
+
+Uncompressed, since unpacking costs the DUT more virtual time than reading it costs us. The tools are collected once, into a tree
+in the cache; the image is put together anew whenever one of its parts has changed, and is named by its content.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.dynamic import DynamicSection
+from elftools.elf.elffile import ELFFile
+from elftools.elf.segments import InterpSegment
+
+from irqlab.setup import SetupError, cpio, debs
+from irqlab.setup.paths import appearing, built, cache_dir, guest_binary, locked, write_atomically
+
+TOOLS = {
+    "ethtool": ("ethtool",),
+    "iproute2": ("ip", "tc", "ss"),
+    "iperf3": ("iperf3",),
+}
+"""Debian packages and the programs taken from them; BusyBox is there anyway."""
+
+LIBRARY_DIRS = ("usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu", "usr/lib64", "lib64", "usr/lib", "lib")
+BINARY_DIRS = ("usr/sbin", "usr/bin", "sbin", "bin")
+
+ETC = {
+    "etc/passwd": "root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
+    "etc/group": "root:x:0:\nnogroup:x:65534:\n",
+    "etc/hosts": "127.0.0.1 localhost dut\n",
+    "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+}
+DIRECTORIES = ("dev", "proc", "sys", "run", "tmp", "root", "mnt", "var/run", "var/tmp", "lib/modules")
+
+KEEP = 16
+"""How many images stay in the cache."""
+
+_RECIPE = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:12]
+"""Other tools or another way of collecting them make another tree."""
+
+
+@dataclass(frozen=True)
+class GuestImage:
+    """An initramfs."""
+
+    path: Path
+    sha256: str
+
+
+def build() -> GuestImage:
+    """The image with the guest binary as it is now."""
+    agent = built(guest_binary()).read_bytes()
+    entries = {path: cpio.directory() for path in DIRECTORIES}
+    entries |= {path: cpio.file(text.encode()) for path, text in ETC.items()}
+    entries |= dict(_entries(tools()))
+    entries["init"] = cpio.file(agent, 0o755)
+    entries["dev/console"] = cpio.character_device(5, 1)
+    entries["dev/null"] = cpio.character_device(1, 3)
+    archive = cpio.pack(entries)
+    sha256 = hashlib.sha256(archive).hexdigest()
+    path = cache_dir() / "images" / f"{sha256[:16]}.cpio"
+    if not path.is_file():
+        write_atomically(path, archive)
+        for old in sorted(path.parent.glob("*.cpio"), key=lambda image: image.stat().st_mtime)[:-KEEP]:
+            old.unlink(missing_ok=True)
+    return GuestImage(path, sha256)
+
+
+def tools() -> Path:
+    """The tree of tools and their libraries."""
+    final = cache_dir() / "tools" / _RECIPE
+    if final.is_dir():
+        return final
+    with locked("tools"):
+        if not final.is_dir():
+            with appearing(final) as scratch:
+                _collect(scratch)
+    return final
+
+
+def _collect(root: Path) -> None:
+    (root / "bin").mkdir()
+    for package, programs in TOOLS.items():
+        home = debs.unpack(package)
+        for program in programs:
+            _copy(_program(home, program), root / "bin" / program)
+    _add_libraries(root)
+    busybox = _program(debs.unpack("busybox-static"), "busybox")
+    _copy(busybox, root / "bin/busybox")
+    for applet in subprocess.run([busybox, "--list"], capture_output=True, text=True, check=True).stdout.split():
+        if not (root / "bin" / applet).exists() and applet != "init":
+            (root / "bin" / applet).symlink_to("busybox")
+    (root / "usr").mkdir()
+    for name, target in {"sbin": "bin", "usr/bin": "../bin", "usr/sbin": "../bin"}.items():
+        (root / name).symlink_to(target)
+
+
+def _add_libraries(root: Path) -> None:
+    """Copies the loader and the libraries the programs need, and those that these need, out of the packages they come from."""
+    homes = _Homes(TOOLS)
+    waiting = sorted((root / "bin").iterdir())
+    while waiting:
+        interpreter, needed = _needs(waiting.pop())
+        if interpreter and not (root / interpreter).exists():
+            (root / interpreter).parent.mkdir(parents=True, exist_ok=True)
+            _copy(homes.find(Path(interpreter).name), root / interpreter)
+        for soname in needed:
+            target = root / "lib" / soname
+            if not target.exists() and not (root / "lib64" / soname).exists():
+                target.parent.mkdir(exist_ok=True)
+                _copy(homes.find(soname), target)
+                waiting.append(target)
+
+
+class _Homes:
+    """The packages libraries are looked for in: those the tools depend on, then those these depend on, and so on."""
+
+    def __init__(self, packages: Iterable[str]) -> None:
+        self._ring = list(packages)
+        self._seen = set(self._ring)
+        self._homes: list[Path] = []
+
+    def find(self, soname: str) -> Path:
+        """The file of that name."""
+        while True:
+            for home in self._homes:
+                for directory in LIBRARY_DIRS:
+                    if (path := home / directory / soname).exists():
+                        return path
+            if not self._ring:
+                raise SetupError(f"no package of the guest's tools has {soname}")
+            self._widen()
+
+    def _widen(self) -> None:
+        """Only what is named like a library: a tool's package also asks for debconf, and that for Perl."""
+        names = {name for package in self._ring for name in debs.depends(package)} - self._seen
+        wanted = re.compile(r"(lib|zlib1g)(?!.*-(bin|data|common|dev)$)")
+        self._ring = sorted(name for name in names if wanted.match(name))
+        self._seen |= names
+        self._homes += [debs.unpack(name) for name in self._ring]
+
+
+def _needs(path: Path) -> tuple[str | None, list[str]]:
+    """The loader a program asks for and the libraries it names (DT_NEEDED)."""
+    try:
+        with path.open("rb") as file:
+            elf = ELFFile(file)
+            interpreter = next((s.get_interp_name() for s in elf.iter_segments() if isinstance(s, InterpSegment)), None)
+            dynamic = next((s for s in elf.iter_sections() if isinstance(s, DynamicSection)), None)
+            tags: Iterable[Any] = dynamic.iter_tags("DT_NEEDED") if dynamic else ()
+            needed = [str(tag.needed) for tag in tags]
+    except ELFError as error:
+        raise SetupError(f"{path}: {error}") from error
+    return interpreter.lstrip("/") if interpreter else None, needed
+
+
+def _program(home: Path, name: str) -> Path:
+    for directory in BINARY_DIRS:
+        path = home / directory / name
+        if path.is_symlink():  # absolute ones mean the package's own root
+            path = home / os.readlink(path).lstrip("/") if os.readlink(path).startswith("/") else path.resolve()
+        if path.is_file():
+            return path
+    raise SetupError(f"{home.name} holds no program {name}")
+
+
+def _copy(source: Path, target: Path) -> None:
+    shutil.copyfile(source, target)
+    target.chmod(0o755)
+
+
+def _entries(root: Path) -> Iterator[tuple[str, cpio.Entry]]:
+    for path in root.rglob("*"):
+        name = path.relative_to(root).as_posix()
+        if path.is_symlink():
+            yield name, cpio.symlink(os.readlink(path))
+        elif path.is_dir():
+            yield name, cpio.directory()
+        else:
+            yield name, cpio.file(path.read_bytes(), 0o755)

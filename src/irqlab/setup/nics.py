@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The network cards QEMU can put on a PCI bus.
+
+Identities are what ``info pci`` says on QEMU 7.2 and 10.0. A driver says which cards are its own with aliases such as
+``pci:v00008086d0000100Esv*sd*bc*sc*i*``: shell patterns for the card's modalias
+(drivers/pci/pci-sysfs.c, modalias_show; depmod and udev match them just so).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+
+from irqlab.setup import SetupError
+from irqlab.setup.modules import Module
+from irqlab.setup.qemu import Qemu
+
+
+@dataclass(frozen=True)
+class Nic:
+    """A model of network card. ``wire_bps`` is the speed of the real one's wire; QEMU itself knows none."""
+
+    model: str
+    vendor: int
+    device: int
+    wire_bps: int
+    driver: str
+    """The kernel's own driver for it."""
+    subsystem: tuple[int, int] = (0x1AF4, 0x1100)
+    properties: tuple[str, ...] = ()
+    """Further ``key=value`` for QEMU's ``-device``; ``choose`` leaves out what this QEMU does not have."""
+    also: tuple[str, ...] = ()
+    """Modaliases of devices that appear behind it."""
+    needs: tuple[str, ...] = ()
+    """Modules its drivers need without saying so."""
+    refuses: Mapping[str, str] = field(default_factory=dict)
+    """Drivers that claim it and then will not have it, with the reason."""
+    note: str = ""
+
+    @property
+    def modaliases(self) -> tuple[str, ...]:
+        """What the kernel says it is."""
+        subvendor, subdevice = self.subsystem
+        pci = f"pci:v{self.vendor:08X}d{self.device:08X}sv{subvendor:08X}sd{subdevice:08X}bc02sc00i00"
+        return (pci, *self.also)
+
+    def claimed_by(self, module: Module) -> bool:
+        """Whether the module would take this card."""
+        return any(fnmatchcase(mine, alias) for alias in module.aliases for mine in self.modaliases)
+
+    def on(self, qemu: Qemu) -> "Nic":
+        """The card as this QEMU has it."""
+        known = qemu.properties(self.model)
+        return replace(self, properties=tuple(text for text in self.properties if text.partition("=")[0] in known))
+
+
+def _i8255x(model: str, device: int, note: str = "", subsystem: tuple[int, int] = (0x1AF4, 0x1100)) -> Nic:
+    return Nic(model, 0x8086, device, 100_000_000, "e100", subsystem, note=note)
+
+
+_GIGABIT = 1_000_000_000
+_NO_FLOOR = ("mitigation=off",)
+_FLOOR = "QEMU before 10.0 can lift its limit of 7,813 interrupts a second (mitigation=off, set here); later ones cannot."
+
+TABLE: tuple[Nic, ...] = (
+    Nic(
+        "rtl8139", 0x10EC, 0x8139, 100_000_000, "8139cp",
+        refuses={"8139too": "QEMU's card is an RTL8139C+ (revision 0x20), which 8139too leaves to 8139cp"},
+        note="RTL8139C+; rings of 64. IntrMitigate is not emulated.",
+    ),
+    _i8255x("i82557b", 0x1229, "Interrupt causes masked one by one; no interrupt moderation."),
+    _i8255x("i82559er", 0x1209, "The embedded one."),
+    _i8255x("i82551", 0x1209),
+    _i8255x("i82550", 0x1209),
+    _i8255x("i82557a", 0x1229),
+    _i8255x("i82557c", 0x1229),
+    _i8255x("i82558a", 0x1229),
+    _i8255x("i82558b", 0x1229),
+    _i8255x("i82559a", 0x1229),
+    _i8255x("i82559b", 0x1229),
+    _i8255x("i82559c", 0x1229, subsystem=(0x8086, 0x0040)),
+    _i8255x("i82562", 0x1209),
+    _i8255x("i82801", 0x2449),
+    Nic("e1000", 0x8086, 0x100E, _GIGABIT, "e1000", properties=_NO_FLOOR, note=f"82540EM. {_FLOOR}"),
+    Nic("e1000-82545em", 0x8086, 0x100F, _GIGABIT, "e1000", properties=_NO_FLOOR, note=_FLOOR),
+    Nic("e1000-82544gc", 0x8086, 0x100C, _GIGABIT, "e1000", properties=_NO_FLOOR, note=_FLOOR),
+    Nic("e1000e", 0x8086, 0x10D3, _GIGABIT, "e1000e", (0x8086, 0x0000), note="82574L."),
+    Nic("igb", 0x8086, 0x10C9, _GIGABIT, "igb", note="82576; QEMU 8.0 and later."),
+    Nic("tulip", 0x1011, 0x0019, 100_000_000, "tulip", (0x103C, 0x104F), note="DEC 21143."),
+    Nic("pcnet", 0x1022, 0x2000, 10_000_000, "pcnet32", (0, 0), note="Am79C970A (PCnet-PCI II), a 10 Mbit/s card."),
+    Nic("ne2k_pci", 0x10EC, 0x8029, 10_000_000, "ne2k_pci", note="RTL8029, a 10 Mbit/s card without DMA."),
+    Nic(
+        "virtio-net-pci", 0x1AF4, 0x1000, 10 * _GIGABIT, "virtio_net", (0x1AF4, 0x0001),
+        also=("virtio:d00000001v00001AF4",), needs=("virtio_pci",), note="No hardware has it; the wire's speed is a convention.",
+    ),
+    Nic("vmxnet3", 0x15AD, 0x07B0, 10 * _GIGABIT, "vmxnet3", (0x15AD, 0x07B0)),
+)  # fmt: skip
+
+
+def supported(qemu: Qemu) -> list[Nic]:
+    """The cards this QEMU has."""
+    return [nic for nic in TABLE if nic.model in qemu.devices()]
+
+
+def choose(module: Module, requested: str | None, qemu: Qemu) -> Nic:
+    """The card to put a driver on: the requested one, else the first of the table that the driver claims."""
+    if requested is not None:
+        return _requested(module, requested, qemu)
+    claimed = [nic for nic in TABLE if nic.claimed_by(module)]
+    if not claimed:
+        raise SetupError(f"{module.name} drives no network card that QEMU has on a PCI bus; known are:\n{_list(TABLE)}")
+    taken = [nic for nic in claimed if module.name not in nic.refuses]
+    if not taken:
+        raise SetupError(
+            f"{module.name} would not work: {claimed[0].refuses[module.name]} (--nic {claimed[0].model} tries anyway)"
+        )
+    for nic in taken:
+        if nic.model in qemu.devices():
+            return nic.on(qemu)
+    raise SetupError(f"{module.name} drives {taken[0].model}, which {qemu.version_text} does not have. {taken[0].note}".rstrip())
+
+
+def _requested(module: Module, requested: str, qemu: Qemu) -> Nic:
+    nic = next((nic for nic in TABLE if nic.model == requested), None)
+    if nic is None or nic.model not in qemu.devices():
+        why = "irqlab knows no network card" if nic is None else f"{qemu.version_text} has no"
+        raise SetupError(f"{why} {requested}; there are:\n{_list(supported(qemu))}")
+    if any(alias.startswith(("pci:", "virtio:")) for alias in module.aliases) and not nic.claimed_by(module):
+        fits = ", ".join(other.model for other in TABLE if other.claimed_by(module)) or "none of QEMU's"
+        raise SetupError(f"{module.name} does not drive {requested} ({nic.modaliases[0][:22]}); it drives {fits}")
+    return nic.on(qemu)
+
+
+def _list(nics: list[Nic] | tuple[Nic, ...]) -> str:
+    return "\n".join(f"  {nic.model:15} {nic.driver}" for nic in nics)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Where things are: the cache of downloads, and what cargo builds."""
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from irqlab.setup import SetupError
+
+GUEST_TARGET = "x86_64-unknown-linux-gnu"
+
+
+def cache_dir() -> Path:
+    """The cache: ``$IRQLAB_CACHE``, else ``$XDG_CACHE_HOME/irqlab``, else ``~/.cache/irqlab``.
+
+    The default is the XDG base directory specification's; a relative XDG_CACHE_HOME is ignored, as it asks.
+    """
+    if own := os.environ.get("IRQLAB_CACHE"):
+        return Path(own).absolute()
+    xdg = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(xdg) if os.path.isabs(xdg) else Path.home() / ".cache") / "irqlab"
+
+
+def project_dir() -> Path:
+    """The checkout this package was installed from (``pip install -e``)."""
+    return Path(__file__).resolve().parents[3]
+
+
+def tester_so() -> Path:
+    """The traffic tester, a QEMU plugin."""
+    return project_dir() / "target/release/libirqlab_tester.so"
+
+
+def guest_binary() -> Path:
+    """The DUT's init and agent, statically linked."""
+    return project_dir() / "target" / GUEST_TARGET / "release/irqlab-guest"
+
+
+def built(path: Path) -> Path:
+    """``path`` itself, once it is sure that it is there."""
+    if not path.is_file():
+        raise SetupError(f"{path} has not been built: run `make setup` in {project_dir()}")
+    return path
+
+
+@contextmanager
+def locked(name: str) -> Iterator[None]:
+    """One process at a time between here and the end of the block; the kernel lets go when a process dies."""
+    directory = cache_dir()
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        lock = open(directory / f".{name}.lock", "w")  # noqa: SIM115
+    except OSError as error:
+        raise SetupError(f"cannot write to the cache {directory}: {error.strerror}") from None
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def appearing(final: Path) -> Iterator[Path]:
+    """A directory that becomes ``final`` when the block ends well, and vanishes when it does not."""
+    final.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix=".new-", dir=final.parent))
+    try:
+        yield scratch
+        scratch.chmod(0o755)
+        scratch.rename(final)
+    except OSError as error:
+        raise SetupError(f"{final}: {error.strerror}") from error
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def write_atomically(final: Path, content: bytes) -> None:
+    """A file is either the old one or the new one, never half of it."""
+    final.parent.mkdir(parents=True, exist_ok=True)
+    handle, scratch = tempfile.mkstemp(prefix=".new-", dir=final.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.chmod(scratch, 0o644)
+        os.replace(scratch, final)
+    except OSError as error:
+        Path(scratch).unlink(missing_ok=True)
+        raise SetupError(f"{final}: {error.strerror}") from error
