@@ -1,2 +1,80 @@
-//! stub
-fn main() {}
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! One static binary for the inside of the device under test.
+//!
+//! As process 1 it is the initramfs' `/init`: it mounts what must be mounted, starts the agent and reaps orphans.
+//! Otherwise its first argument says what it is: the agent, or one of the test applications.
+
+mod agent;
+mod commands;
+mod counters;
+mod exec;
+mod files;
+mod init;
+mod kmsg;
+mod modules;
+mod port;
+mod soak;
+mod udp;
+
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// The inside of irqlab's device under test: init, agent and test applications.
+#[derive(Parser)]
+#[command(name = "irqlab-guest", version, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    role: Role,
+}
+
+#[derive(Subcommand)]
+enum Role {
+    /// Do what the lab asks for through the tester's command port, until it says "poweroff"
+    Agent {
+        /// Take commands from standard input and answer on standard output, one JSON object a line, instead
+        #[arg(long)]
+        stdio: bool,
+    },
+    /// Receive UDP datagrams and count them, until SIGTERM or SIGINT; then print the counters as one JSON line
+    UdpReceive(udp::Options),
+    /// Use all the CPU time that nobody else wants (SCHED_IDLE), and count it
+    Soak(soak::Options),
+    /// Print the counters of a running `udp-receive` or `soak` as one JSON line
+    Counters {
+        /// The file it keeps them in: /run/udp-receive.PORT, /run/soak
+        file: PathBuf,
+    },
+}
+
+fn main() -> ExitCode {
+    // The kernel hands words of its command line that it does not know to process 1: they are not ours to judge.
+    if std::process::id() == 1 {
+        init::run(|| run_agent(false));
+    }
+    let ending = match Arguments::parse().role {
+        Role::Agent { stdio } => run_agent(stdio),
+        Role::UdpReceive(options) => udp::run(&options),
+        Role::Soak(options) => soak::run(&options),
+        Role::Counters { file } => counters::print(&file),
+    };
+    match ending {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(text) => {
+            init::say(&text);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What a role may end with; the text goes to standard error.
+type Ending = Result<(), String>;
+
+fn run_agent(stdio: bool) -> Ending {
+    let mut agent = agent::Agent::new(agent::Places::default());
+    if stdio {
+        let mut lines = port::Lines::new(std::io::stdin().lock(), std::io::stdout());
+        return agent.serve(&mut lines);
+    }
+    agent.serve(&mut port::CommandPort::open()?)
+}

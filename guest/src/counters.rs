@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Counters that others can watch without the counting process doing anything for it: a file mapped into its memory.
+//!
+//! The file is one page: a line `irqlab-counters NAME NAME ...`, NUL characters up to byte 512, then for each name a
+//! 64-bit little-endian number.
+
+use crate::Ending;
+use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
+use serde_json::{Map, Value};
+use std::ffi::c_void;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const PAGE: usize = 4096;
+const VALUES: usize = 512;
+const MAGIC: &str = "irqlab-counters";
+
+/// The counters of this process.
+pub struct Counters {
+    page: NonNull<c_void>,
+    path: PathBuf,
+    names: &'static [&'static str],
+}
+
+// SAFETY: the page stays mapped as long as the value lives, and is only accessed through atomics.
+unsafe impl Sync for Counters {}
+
+impl Counters {
+    /// Makes the file, with all counters at 0. What was there under that name before is left to whoever has it open.
+    pub fn create(path: &Path, names: &'static [&'static str]) -> io::Result<Self> {
+        let mut page = format!("{MAGIC} {}\n", names.join(" ")).into_bytes();
+        if page.len() > VALUES || VALUES + 8 * names.len() > PAGE {
+            return Err(io::Error::other("too many counters for a page"));
+        }
+        page.resize(PAGE, 0);
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(path)?;
+        file.write_all(&page)?;
+        Ok(Self {
+            page: map(&file)?,
+            path: path.into(),
+            names,
+        })
+    }
+
+    /// A counter by its place among the names.
+    pub fn get(&self, index: usize) -> &AtomicU64 {
+        assert!(index < self.names.len());
+        // SAFETY: the address lies in the page (`create` has made sure), which is mapped as long as `self` lives; it is
+        // a multiple of 8; and others access it as we do, whole.
+        unsafe { AtomicU64::from_ptr(self.page.as_ptr().byte_add(VALUES + 8 * index).cast()) }
+    }
+
+    /// Adds to a counter. Nobody else does, so no locked instruction is needed.
+    pub fn add(&self, index: usize, amount: u64) {
+        let counter = self.get(index);
+        counter.store(
+            counter.load(Ordering::Relaxed).wrapping_add(amount),
+            Ordering::Relaxed,
+        );
+    }
+
+    /// All counters by their names.
+    pub fn values(&self) -> Map<String, Value> {
+        let value = |(index, name): (usize, &&str)| {
+            (
+                name.to_string(),
+                self.get(index).load(Ordering::Relaxed).into(),
+            )
+        };
+        self.names.iter().enumerate().map(value).collect()
+    }
+
+    /// Takes the file away.
+    pub fn remove(&self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+impl Drop for Counters {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `create`, and nothing can refer to it any more.
+        let _ = unsafe { munmap(self.page, PAGE) };
+    }
+}
+
+fn map(file: &File) -> io::Result<NonNull<c_void>> {
+    let length = const { NonZeroUsize::new(PAGE).unwrap() };
+    // SAFETY: a new mapping at an address of the kernel's choice, of a file as long as it.
+    let page = unsafe {
+        mmap(
+            None,
+            length,
+            ProtFlags::PROT_READ | ProtFlags::PROT_WRITE,
+            MapFlags::MAP_SHARED,
+            file,
+            0,
+        )
+    };
+    Ok(page?)
+}
+
+/// The counters in a file.
+fn read(path: &Path) -> Result<Map<String, Value>, String> {
+    let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let parse = || -> Option<Map<String, Value>> {
+        let head = std::str::from_utf8(bytes.get(..VALUES)?).ok()?;
+        let names = head
+            .split_once('\n')?
+            .0
+            .strip_prefix(MAGIC)?
+            .split_whitespace();
+        let values = bytes[VALUES..]
+            .chunks_exact(8)
+            .map(|bytes| Some(u64::from_le_bytes(bytes.try_into().ok()?)));
+        names
+            .zip(values)
+            .map(|(name, value)| Some((name.to_string(), value?.into())))
+            .collect()
+    };
+    parse().ok_or_else(|| format!("{}: not a file of counters", path.display()))
+}
+
+/// `irqlab-guest counters FILE`
+pub fn print(path: &Path) -> Ending {
+    print_line(&read(path)?)
+}
+
+/// Prints one JSON line.
+pub fn print_line(values: &Map<String, Value>) -> Ending {
+    let line = serde_json::to_string(values).map_err(|error| error.to_string())?;
+    writeln!(io::stdout(), "{line}").map_err(|error| format!("standard output: {error}"))
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Running programs, to their end or in the background.
+
+use crate::commands::Ended;
+use crate::files::text;
+use crate::port;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Seek, Write};
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+/// How much of a stream is kept.
+pub const MAX_OUTPUT: usize = 8 << 20;
+
+/// The agent's children that run in the background.
+pub struct Processes {
+    scratch: PathBuf,
+    running: BTreeMap<u32, Background>,
+}
+
+struct Background {
+    child: Child,
+    out: File,
+    err: File,
+}
+
+impl Processes {
+    /// None yet; their output will be kept in (nameless) files in `scratch`.
+    pub fn new(scratch: &Path) -> Self {
+        Self {
+            scratch: scratch.into(),
+            running: BTreeMap::new(),
+        }
+    }
+
+    /// Runs a program to its end. Its own children that outlive it lose their standard output and error: what is meant
+    /// to stay is started with [`Self::spawn`].
+    pub fn exec(&self, argv: &[String], stdin: Option<&str>) -> Result<Ended, String> {
+        let mut command = command(argv)?;
+        let name = &argv[0];
+        let trouble = |error: io::Error| format!("exec {name}: {error}");
+        if let Some(text) = stdin {
+            // A file cannot run full as a pipe can.
+            let mut file = self.scratch_file().map_err(trouble)?;
+            file.write_all(text.as_bytes())
+                .and_then(|()| file.rewind())
+                .map_err(trouble)?;
+            command.stdin(file);
+        }
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(trouble)?;
+        match collect(&mut child) {
+            Ok((status, out, err)) => Ok(ended(status, out, err)),
+            Err(error) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(trouble(error))
+            }
+        }
+    }
+
+    /// Starts a program and leaves it running, without input. Its output waits in files for [`Self::reap`]: however much
+    /// it is, nobody has to read along.
+    pub fn spawn(&mut self, argv: &[String]) -> Result<u32, String> {
+        let mut command = command(argv)?;
+        let mut start = || -> io::Result<Background> {
+            let (out, err) = (self.scratch_file()?, self.scratch_file()?);
+            let child = command
+                .stdout(out.try_clone()?)
+                .stderr(err.try_clone()?)
+                .spawn()?;
+            Ok(Background { child, out, err })
+        };
+        let background = start().map_err(|error| format!("spawn {}: {error}", argv[0]))?;
+        let pid = background.child.id();
+        self.running.insert(pid, background);
+        Ok(pid)
+    }
+
+    /// Sends a started program a signal, if one is given, waits for its end, and takes its output.
+    pub fn reap(&mut self, pid: u32, signal: Option<i32>) -> Result<Ended, String> {
+        let Some(background) = self.running.get_mut(&pid) else {
+            return Err(format!(
+                "reap {pid}: not a process that was started and not yet reaped"
+            ));
+        };
+        let trouble = |error: io::Error| format!("reap {pid}: {error}");
+        if let Some(number) = signal {
+            let signal = Signal::try_from(number)
+                .map_err(|_| format!("reap {pid}: there is no signal {number}"))?;
+            kill(Pid::from_raw(pid.cast_signed()), signal)
+                .map_err(|error| trouble(error.into()))?;
+        }
+        let status = background.child.wait().map_err(trouble)?;
+        let Some(Background { out, err, .. }) = self.running.remove(&pid) else {
+            return Err(format!("reap {pid}: lost"));
+        };
+        let mut texts = [Captured::default(), Captured::default()];
+        for (text, mut file) in texts.iter_mut().zip([out, err]) {
+            file.rewind().map_err(trouble)?;
+            while text.read(&mut file).map_err(trouble)? > 0 {}
+        }
+        let [out, err] = texts;
+        Ok(ended(status, out, err))
+    }
+
+    /// A new file without a name. Appending, because programs share it with their children.
+    fn scratch_file(&self) -> io::Result<File> {
+        OpenOptions::new()
+            .read(true)
+            .append(true)
+            .custom_flags(libc::O_TMPFILE)
+            .mode(0o600)
+            .open(&self.scratch)
+    }
+}
+
+/// A command with nothing to read, and without the agent's access to the command port.
+fn command(argv: &[String]) -> Result<Command, String> {
+    let [name, arguments @ ..] = argv else {
+        return Err("an empty argv".into());
+    };
+    let mut command = Command::new(name);
+    command.args(arguments).stdin(Stdio::null());
+    // SAFETY: between fork and exec the closure makes one system call and allocates nothing.
+    unsafe {
+        command.pre_exec(|| {
+            port::renounce();
+            Ok(())
+        });
+    }
+    Ok(command)
+}
+
+fn ended(status: ExitStatus, out: Captured, err: Captured) -> Ended {
+    // A process that has been waited for has either exited or been killed.
+    let code = status
+        .code()
+        .unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    Ended {
+        code,
+        out: out.text(),
+        err: err.text(),
+    }
+}
+
+/// Reads both streams as they come, until the process has ended.
+fn collect(child: &mut Child) -> io::Result<(ExitStatus, Captured, Captured)> {
+    let exit = open_pidfd(child)?;
+    let mut out = Stream::new(child.stdout.take().map(OwnedFd::from))?;
+    let mut err = Stream::new(child.stderr.take().map(OwnedFd::from))?;
+    loop {
+        let ready = {
+            let mut waiting = vec![PollFd::new(exit.as_fd(), PollFlags::POLLIN)];
+            let pipes = [&out, &err]
+                .into_iter()
+                .filter_map(|stream| stream.pipe.as_ref());
+            waiting.extend(pipes.map(|pipe| PollFd::new(pipe.as_fd(), PollFlags::POLLIN)));
+            match poll(&mut waiting, PollTimeout::NONE) {
+                Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            waiting[0].any().unwrap_or(false)
+        };
+        // Once the process has ended, what it wrote is in the pipes; whoever else still holds them is not waited for.
+        out.take(ready)?;
+        err.take(ready)?;
+        if ready {
+            return Ok((child.wait()?, out.captured, err.captured));
+        }
+    }
+}
+
+/// A file descriptor that becomes readable when the child ends.
+fn open_pidfd(child: &Child) -> io::Result<OwnedFd> {
+    // SAFETY: makes a new file descriptor, or fails. The child has not been waited for, so the number is its.
+    let number = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id(), 0) };
+    match i32::try_from(number) {
+        // SAFETY: the kernel just made it, and nobody else knows of it.
+        Ok(number) if number >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(number) }),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// The reading end of a pipe, until it is at its end, and what came out of it.
+struct Stream {
+    pipe: Option<File>,
+    captured: Captured,
+}
+
+impl Stream {
+    fn new(pipe: Option<OwnedFd>) -> io::Result<Self> {
+        let pipe = pipe.map(File::from);
+        if let Some(pipe) = &pipe {
+            fcntl(pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+        }
+        Ok(Self {
+            pipe,
+            captured: Captured::default(),
+        })
+    }
+
+    /// Takes some of what there is; at the last time, a pipe full.
+    fn take(&mut self, last: bool) -> io::Result<()> {
+        let Some(pipe) = &mut self.pipe else {
+            return Ok(());
+        };
+        let full = if last {
+            usize::try_from(fcntl(&*pipe, FcntlArg::F_GETPIPE_SZ)?).unwrap_or(0)
+        } else {
+            1
+        };
+        let mut taken = 0;
+        while taken < full {
+            match self.captured.read(pipe) {
+                Ok(0) => {
+                    self.pipe = None;
+                    break;
+                }
+                Ok(length) => taken += length,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a stream said: the first [`MAX_OUTPUT`] bytes, and how many more there were.
+#[derive(Default)]
+struct Captured {
+    kept: Vec<u8>,
+    more: u64,
+}
+
+impl Captured {
+    /// Reads once.
+    fn read(&mut self, source: &mut File) -> io::Result<usize> {
+        let mut buffer = [0; 16 << 10];
+        loop {
+            match source.read(&mut buffer) {
+                Ok(length) => {
+                    let keep = length.min(MAX_OUTPUT - self.kept.len());
+                    self.kept.extend_from_slice(&buffer[..keep]);
+                    self.more += (length - keep) as u64;
+                    return Ok(length);
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn text(self) -> String {
+        let mut text = text(self.kept);
+        if self.more > 0 {
+            text.push_str(&format!(
+                "\n[irqlab-guest: {} more bytes were written and are not shown]\n",
+                self.more
+            ));
+        }
+        text
+    }
+}

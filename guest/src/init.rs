@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Process 1: sets the machine up, starts the agent, and from then on only waits: for orphans, which it is the parent
+//! of, and for the agent's end, at which it switches the machine off.
+//!
+//! The agent is a process of its own, so its children are its own to wait for, and if it should die the machine ends
+//! with a message instead of a kernel panic. Nothing here may panic.
+
+use crate::Ending;
+use nix::errno::Errno;
+use nix::mount::{MsFlags, mount};
+use nix::sys::reboot::{RebootMode, reboot};
+use nix::sys::wait::{WaitStatus, wait};
+use nix::unistd::{ForkResult, fork, sethostname};
+use std::io::Write;
+
+/// What to mount: file system, place, options; and whether it matters if that fails.
+const MOUNTS: &[(&str, &str, &str, bool)] = &[
+    ("proc", "/proc", "", true),
+    ("sysfs", "/sys", "", true),
+    ("devtmpfs", "/dev", "mode=0755", true),
+    ("tmpfs", "/run", "mode=0755", true),
+    ("tmpfs", "/tmp", "mode=1777", true),
+    ("debugfs", "/sys/kernel/debug", "", false),
+];
+
+/// Does all that; `agent` runs in a process of its own.
+pub fn run(agent: impl FnOnce() -> Ending) -> ! {
+    set_up();
+    // SAFETY: there is only one thread.
+    match unsafe { fork() } {
+        Ok(ForkResult::Child) => {
+            // SAFETY: the name is a C string; it is for whoever looks at a list of processes.
+            unsafe { libc::prctl(libc::PR_SET_NAME, c"irqlab-agent".as_ptr()) };
+            let ending = agent();
+            if let Err(text) = &ending {
+                say(text);
+            }
+            std::process::exit(ending.is_err().into())
+        }
+        Ok(ForkResult::Parent { child }) => loop {
+            match wait() {
+                Ok(WaitStatus::Exited(pid, _)) if pid == child => break,
+                Ok(WaitStatus::Signaled(pid, signal, _)) if pid == child => {
+                    say(&format!("the agent was killed by {signal}"));
+                    break;
+                }
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(error) => {
+                    say(&format!("cannot wait for the agent: {error}"));
+                    break;
+                }
+            }
+        },
+        Err(error) => say(&format!("cannot start the agent: {error}")),
+    }
+    power_off()
+}
+
+fn set_up() {
+    nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o022));
+    for &(kind, place, options, needed) in MOUNTS {
+        let _ = std::fs::create_dir(place);
+        let flags = MsFlags::MS_NOSUID;
+        match mount(Some(kind), place, Some(kind), flags, Some(options)) {
+            // EBUSY: it is mounted already.
+            Ok(()) | Err(Errno::EBUSY) => {}
+            Err(error) if needed => say(&format!("cannot mount {place}: {error}")),
+            Err(_) => {}
+        }
+    }
+    // SAFETY: there is only one thread.
+    unsafe {
+        std::env::set_var("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+        std::env::set_var("HOME", "/");
+    }
+    if let Err(error) = sethostname("dut") {
+        say(&format!("cannot set the host name: {error}"));
+    }
+    // IFF_UP; the kernel gives it its address.
+    if let Err(error) = std::fs::write("/sys/class/net/lo/flags", "0x1") {
+        say(&format!("cannot bring lo up: {error}"));
+    }
+}
+
+fn power_off() -> ! {
+    let Err(error) = reboot(RebootMode::RB_POWER_OFF);
+    say(&format!("cannot power off: {error}"));
+    loop {
+        nix::unistd::pause();
+    }
+}
+
+/// Says something on standard error, if that is possible.
+pub fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "irqlab-guest: {text}");
+}

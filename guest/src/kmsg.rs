@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The kernel's log, from /dev/kmsg: each read gives one record.
+//!
+//! A record is `PRIORITY,SEQUENCE,MICROSECONDS,FLAGS[,...];TEXT`, then lines that begin with a space and give properties
+//! of the message (`SUBSYSTEM=pci`). Whatever in the text is not printable ASCII, a line's end too, reads `\xNN`.
+
+use crate::commands::Record;
+use crate::files::text;
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// More than the kernel ever writes as one record.
+const MAX_RECORD: usize = 16 << 10;
+
+/// A reader of the log, and where it stands.
+pub struct Kmsg<R> {
+    source: R,
+    /// The sequence number that should come next, if one is known.
+    next: Option<u64>,
+}
+
+impl Kmsg<File> {
+    /// Reads the log from its beginning.
+    pub fn open(path: &Path) -> Result<Self, String> {
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_NONBLOCK)
+            .open(path);
+        let file =
+            file.map_err(|error| format!("kmsg: cannot open {}: {error}", path.display()))?;
+        Ok(Self {
+            source: file,
+            next: Some(0),
+        })
+    }
+
+    /// Reads only what is logged from now on.
+    pub fn from_now(path: &Path) -> Result<Self, String> {
+        let mut kmsg = Self::open(path)?;
+        kmsg.source
+            .seek(SeekFrom::End(0))
+            .map_err(|error| format!("kmsg: {error}"))?;
+        kmsg.next = None;
+        Ok(kmsg)
+    }
+}
+
+impl<R: Read> Kmsg<R> {
+    /// What was logged since the last call. Records that the kernel had to overwrite before they were read are told of
+    /// in a record of our own.
+    pub fn news(&mut self) -> Result<Vec<Record>, String> {
+        let mut records = Vec::new();
+        let mut buffer = [0; MAX_RECORD];
+        loop {
+            let length = match self.source.read(&mut buffer) {
+                Ok(0) => return Ok(records),
+                Ok(length) => length,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(records),
+                // EPIPE: the records that were next are gone. The next read goes on with the oldest that is still there.
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::Interrupted) =>
+                {
+                    continue;
+                }
+                Err(error) => return Err(format!("kmsg: {error}")),
+            };
+            let Some((sequence, record)) = parse(&buffer[..length]) else {
+                return Err(format!(
+                    "kmsg: not a record: {:?}",
+                    String::from_utf8_lossy(&buffer[..length])
+                ));
+            };
+            if let Some(lost) = self
+                .next
+                .and_then(|next| sequence.checked_sub(next))
+                .filter(|&lost| lost > 0)
+            {
+                let text = format!(
+                    "[irqlab-guest: {lost} records were overwritten before they were read]"
+                );
+                records.push(Record {
+                    level: 4,
+                    time_us: record.time_us,
+                    text,
+                });
+            }
+            self.next = Some(sequence + 1);
+            records.push(record);
+        }
+    }
+}
+
+/// A record and its sequence number.
+fn parse(bytes: &[u8]) -> Option<(u64, Record)> {
+    let semicolon = bytes.iter().position(|&byte| byte == b';')?;
+    let head = std::str::from_utf8(&bytes[..semicolon]).ok()?;
+    let mut fields = head.split(',');
+    let priority: u32 = fields.next()?.parse().ok()?;
+    let sequence = fields.next()?.parse().ok()?;
+    let time_us = fields.next()?.parse().ok()?;
+    let line = bytes[semicolon + 1..]
+        .split(|&byte| byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    // The upper bits of the priority are syslog's facility.
+    Some((
+        sequence,
+        Record {
+            level: (priority & 7) as u8,
+            time_us,
+            text: text(unescape(line)),
+        },
+    ))
+}
+
+fn unescape(line: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(line.len());
+    let mut rest = line;
+    while let [first, tail @ ..] = rest {
+        let escaped = match rest {
+            [b'\\', b'x', high, low, tail @ ..] => hex(*high)
+                .zip(hex(*low))
+                .map(|(high, low)| (high << 4 | low, tail)),
+            _ => None,
+        };
+        let (byte, tail) = escaped.unwrap_or((*first, tail));
+        plain.push(byte);
+        rest = tail;
+    }
+    plain
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).map(|value| value as u8)
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Loading and unloading kernel modules. When the kernel refuses, what it logged about it is part of the error.
+
+use crate::commands::Insmod;
+use crate::files::decode;
+use crate::kmsg::Kmsg;
+use nix::errno::Errno;
+use nix::kmod::{DeleteModuleFlags, delete_module, init_module};
+use std::ffi::CString;
+use std::path::Path;
+
+/// Loads a module; `kmsg` is the kernel's log.
+pub fn load(request: &Insmod, kmsg: &Path) -> Result<(), String> {
+    let name = &request.name;
+    let image = decode(&request.base64).map_err(|error| format!("insmod {name}: {error}"))?;
+    if !image.starts_with(b"\x7fELF") {
+        return Err(format!(
+            "insmod {name}: not an ELF object; a compressed module must be unpacked first"
+        ));
+    }
+    let params = CString::new(request.params.as_str())
+        .map_err(|_| format!("insmod {name}: the parameters contain a NUL character"))?;
+    watched(kmsg, || init_module(&image, &params)).map_err(|(errno, log)| {
+        let meaning = match errno {
+            Errno::ENOEXEC => "not a module for this kernel",
+            Errno::ENOENT => "it needs a symbol that nothing loaded provides",
+            Errno::EEXIST => "it is loaded already",
+            Errno::ENODEV => "it found no device, or none that it wants",
+            Errno::EINVAL => "it, or a parameter, is invalid",
+            Errno::EPERM => "not permitted",
+            other => other.desc(),
+        };
+        format!("insmod {name}: {meaning} ({errno:?}){log}")
+    })
+}
+
+/// Unloads a module, if nobody uses it.
+pub fn unload(name: &str, kmsg: &Path) -> Result<(), String> {
+    // The kernel knows a module "a-b" as "a_b".
+    let known = CString::new(name.replace('-', "_"))
+        .map_err(|_| "rmmod: the name contains a NUL character".to_string())?;
+    watched(kmsg, || {
+        delete_module(&known, DeleteModuleFlags::O_NONBLOCK)
+    })
+    .map_err(|(errno, log)| {
+        let meaning = match errno {
+            Errno::ENOENT => "it is not loaded",
+            Errno::EWOULDBLOCK => "it is in use",
+            Errno::EBUSY => "it cannot be unloaded, or another module is being unloaded",
+            Errno::EPERM => "not permitted",
+            other => other.desc(),
+        };
+        format!("rmmod {name}: {meaning} ({errno:?}){log}")
+    })
+}
+
+/// Does something; if it fails, also what the kernel logged meanwhile.
+fn watched(kmsg: &Path, action: impl FnOnce() -> nix::Result<()>) -> Result<(), (Errno, String)> {
+    let log = Kmsg::from_now(kmsg);
+    action().map_err(|errno| {
+        let records = log.and_then(|mut log| log.news()).unwrap_or_default();
+        (
+            errno,
+            records
+                .iter()
+                .map(|record| format!("\nkernel: {}", record.text))
+                .collect(),
+        )
+    })
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The UDP receiver: one process of normal priority that receives, counts and, if told to, sends back. The role ITGRecv
+//! has in Salah and Qahtan's measurements.
+
+use crate::Ending;
+use crate::counters::{Counters, print_line};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use nix::sys::socket::{setsockopt, sockopt};
+use std::io;
+use std::net::{IpAddr, UdpSocket};
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+
+/// What the receiver is told.
+#[derive(clap::Args)]
+pub struct Options {
+    /// The address to receive at
+    #[arg(long, default_value = "0.0.0.0")]
+    bind: IpAddr,
+    /// The port to receive at
+    #[arg(long)]
+    port: u16,
+    /// Send every datagram back to where it came from
+    #[arg(long)]
+    echo: bool,
+    /// Ask for a receive buffer of this size; the kernel doubles it
+    #[arg(long, value_name = "BYTES")]
+    rcvbuf: Option<usize>,
+    /// Poll the device this long before going to sleep
+    #[arg(long, value_name = "USEC")]
+    busy_poll: Option<libc::c_int>,
+    /// The file to count in; "irqlab-guest counters" prints it [default: /run/udp-receive.PORT]
+    #[arg(long)]
+    file: Option<PathBuf>,
+}
+
+/// The counters: datagrams and payload bytes received, datagrams sent back and not sent back, failed receive calls.
+const NAMES: &[&str] = &["datagrams", "bytes", "echoed", "echo_failed", "errors"];
+const DATAGRAMS: usize = 0;
+const BYTES: usize = 1;
+const ECHOED: usize = 2;
+const ECHO_FAILED: usize = 3;
+const ERRORS: usize = 4;
+
+/// Set by a signal.
+static STOP: AtomicBool = AtomicBool::new(false);
+/// The socket that a signal has to shut.
+static SOCKET: AtomicI32 = AtomicI32::new(-1);
+
+/// Receives until SIGTERM or SIGINT. The file with the counters is made once datagrams can be received, and taken away
+/// at the end.
+pub fn run(options: &Options) -> Ending {
+    let address = (options.bind, options.port);
+    let socket = UdpSocket::bind(address)
+        .map_err(|error| format!("{}:{}: {error}", options.bind, options.port))?;
+    if let Some(size) = options.rcvbuf {
+        // Beyond net.core.rmem_max if we may.
+        setsockopt(&socket, sockopt::RcvBufForce, &size)
+            .or_else(|_| setsockopt(&socket, sockopt::RcvBuf, &size))
+            .map_err(|error| format!("--rcvbuf {size}: {error}"))?;
+    }
+    if let Some(time) = options.busy_poll {
+        set_busy_poll(&socket, time).map_err(|error| format!("--busy-poll {time}: {error}"))?;
+    }
+    let port = socket
+        .local_addr()
+        .map_err(|error| error.to_string())?
+        .port();
+    let file = options
+        .file
+        .clone()
+        .unwrap_or_else(|| format!("/run/udp-receive.{port}").into());
+    SOCKET.store(socket.as_raw_fd(), Ordering::Relaxed);
+    stop_on_signals().map_err(|error| format!("signal handlers: {error}"))?;
+    let counters =
+        Counters::create(&file, NAMES).map_err(|error| format!("{}: {error}", file.display()))?;
+    receive(&socket, options.echo, &counters, &STOP);
+    counters.remove();
+
+    let mut values = counters.values();
+    let memory = memory(&socket).map_err(|error| format!("SO_MEMINFO: {error}"))?;
+    values.insert("drops".into(), memory[SK_MEMINFO_DROPS].into());
+    values.insert("rcvbuf".into(), memory[SK_MEMINFO_RCVBUF].into());
+    print_line(&values)
+}
+
+/// The receiving loop. Ends when `stop` is set and a datagram arrives or the socket is shut down.
+fn receive(socket: &UdpSocket, echo: bool, counters: &Counters, stop: &AtomicBool) {
+    let mut buffer = [0; 1 << 16];
+    loop {
+        let received = socket.recv_from(&mut buffer);
+        if stop.load(Ordering::Relaxed) {
+            return;
+        }
+        match received {
+            Ok((length, from)) => {
+                counters.add(DATAGRAMS, 1);
+                counters.add(BYTES, length as u64);
+                if echo {
+                    let sent = socket.send_to(&buffer[..length], from).is_ok();
+                    counters.add(if sent { ECHOED } else { ECHO_FAILED }, 1);
+                }
+            }
+            Err(_) => counters.add(ERRORS, 1),
+        }
+    }
+}
+
+fn stop_on_signals() -> nix::Result<()> {
+    let action = SigAction::new(
+        SigHandler::Handler(stop),
+        SaFlags::SA_RESTART,
+        SigSet::empty(),
+    );
+    for signal in [Signal::SIGTERM, Signal::SIGINT] {
+        // SAFETY: the handler does only what a signal handler may.
+        unsafe { sigaction(signal, &action) }?;
+    }
+    Ok(())
+}
+
+/// The signal may come just before the receive call goes to sleep; shutting the socket down makes it return all the same.
+extern "C" fn stop(_: libc::c_int) {
+    STOP.store(true, Ordering::Relaxed);
+    // SAFETY: shutdown is async-signal-safe; errno, which it sets (an unconnected socket is shut down with ENOTCONN), is
+    // this thread's, and is put back.
+    unsafe {
+        let errno = libc::__errno_location();
+        let before = *errno;
+        libc::shutdown(SOCKET.load(Ordering::Relaxed), libc::SHUT_RD);
+        *errno = before;
+    }
+}
+
+fn set_busy_poll(socket: &UdpSocket, time: libc::c_int) -> io::Result<()> {
+    // SAFETY: the option's value is an int, and that is what is pointed to.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_BUSY_POLL,
+            (&raw const time).cast(),
+            size_of_val(&time) as libc::socklen_t,
+        )
+    };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+// Places in what SO_MEMINFO gives (linux/sock_diag.h).
+const SK_MEMINFO_RCVBUF: usize = 1;
+const SK_MEMINFO_DROPS: usize = 8;
+
+/// The socket's memory use; among it the datagrams it dropped, for want of buffer space or for a bad checksum.
+fn memory(socket: &UdpSocket) -> io::Result<[u32; 9]> {
+    let mut values = [0u32; 9];
+    let mut length = size_of_val(&values) as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes to `values`.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MEMINFO,
+            (&raw mut values).cast(),
+            &raw mut length,
+        )
+    };
+    if result == 0 {
+        Ok(values)
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
