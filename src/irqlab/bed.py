@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -11,9 +10,8 @@ from typing import Any
 
 from irqlab import counters
 from irqlab.dut import Dut, DutConfig, DutError, stream
-from irqlab.errors import IrqlabError
 from irqlab.machine import Machine, MachineConfig, MachineError, describe, snapshot, start
-from irqlab.rpc import ConnectionLost, TesterError
+from irqlab.rpc import ConnectionLostError, TesterError
 from irqlab.setup import guestimage, kernel, modules, nics, qemu
 from irqlab.trial import TrialResult, TrialSpec, mean_frame_bytes, wire_rate_pps
 
@@ -90,7 +88,7 @@ class Bed:
         with self.open() as machine:
             try:
                 return self._run(machine, spec)
-            except ConnectionLost as error:
+            except ConnectionLostError as error:
                 raise MachineError(f"the DUT went away during a trial: {machine.obituary()}") from error
             except TesterError as error:
                 raise DutError(str(error)) from error
@@ -143,16 +141,10 @@ class Bed:
             try:
                 dut, _ = self.bring_up(machine)
                 running = dut.describe()
-            except ConnectionLost as error:
+            except ConnectionLostError as error:
                 raise MachineError(f"the DUT went away: {machine.obituary()}") from error
         return {
             **describe(self.machine),
             "modules": [{"name": m.name, "sha256": m.sha256, "vermagic": m.vermagic} for m in self.modules],
             "dut": {**running, "sysctls": dict(self.config.dut.sysctls), "module_parameters": self.config.dut.module_parameters},
         }
-
-
-def check_cancelled(cancelled: threading.Event) -> None:
-    """Raises if the user has pressed Ctrl-C, so that a search in a thread does not go on."""
-    if cancelled.is_set():
-        raise IrqlabError("cancelled")

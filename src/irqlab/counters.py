@@ -47,7 +47,7 @@ def parse(files: dict[str, str | None], qdisc: str) -> Counters:
 
 
 def parse_interrupts(text: str) -> dict[str, int]:
-    """Interrupts by interface, from /proc/interrupts; a line shared by several names is credited to each of them jointly ("eth0+eth1")."""
+    """Interrupts by interface, from /proc/interrupts; a line that both share is "eth0+eth1"."""
     found: dict[str, int] = {}
     for line in text.splitlines():
         label, _, rest = line.partition(":")

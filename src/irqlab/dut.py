@@ -26,7 +26,8 @@ UDP_DISCARD = 9
 
 KERNEL_PROBLEM = re.compile(
     r"WARNING: CPU|BUG:|Oops|Call Trace|self-detected stall|detected stalls|soft lockup|hung_task|blocked for more than"
-    r"|NETDEV WATCHDOG|general protection fault|refcount_t:|UBSAN|KASAN|nobody cared|swiotlb buffer is full|page allocation failure"
+    r"|NETDEV WATCHDOG|general protection fault|refcount_t:|UBSAN|KASAN|nobody cared|swiotlb buffer is full"
+    r"|page allocation failure"
 )
 """Kernel log lines that fail a run."""
 
@@ -138,7 +139,9 @@ class Dut:
         missing = [i for i in counters.INTERFACES if not found.get(f"/sys/class/net/{i}/address")]
         if missing:
             log = "\n".join(f"  {line}" for line in self.kernel_log[-8:]) or "  (nothing)"
-            raise DutError(f"the driver {driver} did not bring up {', '.join(missing)} on the NIC {nic}; the kernel log said:\n{log}")
+            raise DutError(
+                f"the driver {driver} did not bring up {', '.join(missing)} on the NIC {nic}; the kernel log said:\n{log}"
+            )
         for name, value in (("net.ipv4.ip_forward", "1"), *config.sysctls):
             self.sysctl(name, value)
         for port, interface in enumerate(counters.INTERFACES):
@@ -170,14 +173,23 @@ class Dut:
                 self.take_kernel_log()
                 links = self.run("ip", "-s", "link").strip()
                 log = "\n".join(self.kernel_log[-10:])
-                raise DutError(f"no frames pass {PROBE_LIMIT_NS // 10**9} virtual seconds after the links were set up\n{links}\n{log}")
-        now_ns: int = self.rpc.call("clock")["now_ns"]
-        return now_ns - began_ns
+                raise DutError(
+                    f"no frames pass {PROBE_LIMIT_NS // 10**9} virtual seconds after the links were set up\n{links}\n{log}"
+                )
+        return int(self.rpc.call("clock")["now_ns"]) - int(began_ns)
 
     def run_trial(self, trial: dict[str, Any], streams: list[dict[str, Any]]) -> dict[str, Any]:
         """Arms a trial, lets it run to the end of its drain, and returns RESULT (docs/protocol.md)."""
         self.trial_id = (self.trial_id + 1) % 65536
-        whole = {"id": self.trial_id, "seed": 1, "late_ns": 2_000_000, "bucket_ns": 0, "histogram": False, **trial, "streams": streams}
+        whole = {
+            "id": self.trial_id,
+            "seed": 1,
+            "late_ns": 2_000_000,
+            "bucket_ns": 0,
+            "histogram": False,
+            **trial,
+            "streams": streams,
+        }
         armed = self.rpc.call("start", trial=whole)
         now_ns = self.rpc.call("clock")["now_ns"]
         self.sleep(armed["end_ns"] - now_ns + 100_000)

@@ -7,6 +7,7 @@ but how long one waits.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -23,7 +24,7 @@ from typing import Any
 
 from irqlab.errors import IrqlabError
 from irqlab.qmp import Qmp, QmpError
-from irqlab.rpc import ConnectionLost, Rpc, TesterError
+from irqlab.rpc import ConnectionLostError, Rpc, TesterError
 from irqlab.setup import paths
 from irqlab.setup.kernel import Kernel
 from irqlab.setup.nics import Nic
@@ -95,7 +96,7 @@ class MachineConfig:
             "kernel": self.kernel.sha256,
             "initrd": self.initrd_sha256,
             "qemu": self.qemu.version_text,
-            "tester": sha256_of(paths.tester_library()),
+            "tester": sha256_of(paths.tester_so()),
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
@@ -134,10 +135,8 @@ class Machine:
             return
         self._closed = True
         for link in (self.rpc, self.qmp):
-            try:
+            with contextlib.suppress(OSError):
                 link.close()
-            except OSError:
-                pass
         _end(self.process)
         shutil.rmtree(self.directory, ignore_errors=True)
 
@@ -150,12 +149,18 @@ class Machine:
         return _obituary(self.directory, code)
 
 
+class CancelledError(IrqlabError):
+    """The user pressed Ctrl-C; no machine is started any more."""
+
+
 _running: set[subprocess.Popen[bytes]] = set()
 _running_lock = threading.Lock()
+_cancelled = threading.Event()
 
 
-def end_all() -> None:
-    """Kills every QEMU of this process, for Ctrl-C: threads that wait for one see it die."""
+def cancel_all() -> None:
+    """Kills every QEMU of this process and starts no other, for Ctrl-C: threads that wait for one see it die."""
+    _cancelled.set()
     with _running_lock:
         processes = list(_running)
     for process in processes:
@@ -197,7 +202,9 @@ def _obituary(directory: Path, code: int | None) -> str:
 
 def start(config: MachineConfig, snapshot: Path | None = None) -> Machine:
     """Starts QEMU, from power-on or from a snapshot file; returns when the agent asks for work. Raises MachineError."""
-    tester = paths.tester_library()
+    if _cancelled.is_set():
+        raise CancelledError("cancelled")
+    tester = paths.tester_so()
     for needed in (tester, config.initrd, config.kernel.vmlinux, *((snapshot,) if snapshot else ())):
         if not needed.exists():
             raise MachineError(f"{needed} is missing; run make setup")
@@ -238,7 +245,7 @@ def start(config: MachineConfig, snapshot: Path | None = None) -> Machine:
             qmp.execute("cont")
         rpc = Rpc(rpc_here)
         rpc.greet()
-    except (QmpError, ConnectionLost, TesterError) as error:
+    except (QmpError, ConnectionLostError, TesterError) as error:
         try:
             code: int | None = process.wait(timeout=5)
         except subprocess.TimeoutExpired:
@@ -257,11 +264,11 @@ def start(config: MachineConfig, snapshot: Path | None = None) -> Machine:
 def snapshot(config: MachineConfig) -> Path:
     """The file with the booted DUT's state; boots and takes it if there is none yet.
 
-    It is taken at an exact virtual instant while the DUT idles, so two that were taken apart are equal in all that can be measured.
+    It is taken at an exact virtual instant while the DUT idles, so two taken apart are equal in all that can be measured.
     """
     directory = paths.cache_dir() / "snapshots" / config.key()
     state = directory / "state"
-    with paths.lock(paths.cache_dir() / "snapshots" / f"{config.key()}.lock"):
+    with paths.locked(f"snapshot-{config.key()}"):
         if not state.exists():
             directory.mkdir(parents=True, exist_ok=True)
             part = directory / f"state.{os.getpid()}.part"
@@ -286,10 +293,8 @@ def _save(machine: Machine, path: Path) -> None:
 
 def _sleep_into_the_stop(rpc: Rpc) -> None:
     """The agent sleeps while the machine is stopped; the answer comes after a restore, to nobody."""
-    try:
+    with contextlib.suppress(ConnectionLostError, TesterError, ValueError, OSError):
         rpc.guest("sleep", ns=SNAPSHOT_SLEEP_NS)
-    except (ConnectionLost, TesterError, ValueError, OSError):
-        pass
 
 
 def _forget_old(directory: Path, keep: Path) -> None:
@@ -302,9 +307,14 @@ def describe(config: MachineConfig) -> dict[str, Any]:
     """What a result states about the machine it was measured on."""
     return {
         "qemu": config.qemu.version_text,
-        "kernel": {"release": config.kernel.release, "package": config.kernel.package, "version": config.kernel.version, "sha256": config.kernel.sha256},
+        "kernel": {
+            "release": config.kernel.release,
+            "package": config.kernel.package,
+            "version": config.kernel.version,
+            "sha256": config.kernel.sha256,
+        },
         "guest_image_sha256": config.initrd_sha256,
-        "tester_sha256": sha256_of(paths.tester_library()),
+        "tester_sha256": sha256_of(paths.tester_so()),
         "mips": config.mips,
         "cpu": "qemu64, 1 core",
         "memory_mib": config.memory_mib,

@@ -64,7 +64,12 @@ def host() -> dict[str, Any]:
     return {
         "irqlab": __version__,
         "compiler": compiler,
-        "host": {"system": platform.system(), "release": platform.release(), "machine": platform.machine(), "python": platform.python_version()},
+        "host": {
+            "system": platform.system(),
+            "release": platform.release(),
+            "machine": platform.machine(),
+            "python": platform.python_version(),
+        },
     }
 
 

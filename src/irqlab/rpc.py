@@ -22,7 +22,7 @@ class TesterError(IrqlabError):
     """The tester or the agent refused a command; the message says why."""
 
 
-class ConnectionLost(IrqlabError):
+class ConnectionLostError(IrqlabError):
     """QEMU, and the tester in it, went away."""
 
 
@@ -37,17 +37,15 @@ class Rpc:
         """Waits until the agent has first asked for work. Raises on another protocol version."""
         hello = self._answer()
         if hello.get("protocol") != PROTOCOL:
-            raise TesterError(
-                f"the tester speaks protocol {hello.get('protocol')}, this lab {PROTOCOL}; run make setup"
-            )
+            raise TesterError(f"the tester speaks protocol {hello.get('protocol')}, this lab {PROTOCOL}; run make setup")
 
     def call(self, op: str, **arguments: Any) -> Any:
-        """One command to the tester; returns the value of its answer. Raises TesterError or ConnectionLost."""
+        """One command to the tester; returns the value of its answer. Raises TesterError or ConnectionLostError."""
         line = json.dumps({"op": op, **arguments}, separators=(",", ":")).encode() + b"\n"
         try:
             self._sock.sendall(line)
         except OSError as error:
-            raise ConnectionLost("QEMU closed the connection") from error
+            raise ConnectionLostError("QEMU closed the connection") from error
         return self._answer()
 
     def guest(self, command: str, limit_ns: int = AGENT_LIMIT_NS, **arguments: Any) -> Any:
@@ -63,9 +61,9 @@ class Rpc:
         try:
             line = self._lines.readline()
         except OSError as error:
-            raise ConnectionLost("QEMU closed the connection") from error
+            raise ConnectionLostError("QEMU closed the connection") from error
         if not line:
-            raise ConnectionLost("QEMU closed the connection")
+            raise ConnectionLostError("QEMU closed the connection")
         answer = json.loads(line)
         if "error" in answer:
             raise TesterError(str(answer["error"]))

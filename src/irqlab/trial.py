@@ -45,7 +45,9 @@ def parse_size(text: str) -> FrameSize:
     except ValueError:
         size = -1
     if not MIN_FRAME_BYTES <= size <= MAX_FRAME_BYTES:
-        raise IrqlabError(f"frame size {text.strip()!r}: allowed are {MIN_FRAME_BYTES} to {MAX_FRAME_BYTES} bytes (FCS counted), and imix")
+        raise IrqlabError(
+            f"frame size {text.strip()!r}: allowed are {MIN_FRAME_BYTES} to {MAX_FRAME_BYTES} bytes (FCS counted), and imix"
+        )
     return size
 
 
@@ -179,15 +181,18 @@ class TrialResult:
 
     def drops(self) -> dict[str, int]:
         """Where frames were lost, over the whole trial; `elsewhere` is what no counter accounts for."""
-        places = {
+        return {
             "nic": sum(int(port["refused"]) for port in self.ports),
-            "nic_counted": sum(i.get(k, 0) for i in self.counters.interfaces.values() for k in ("rx_missed_errors", "rx_fifo_errors", "rx_over_errors")),
+            "nic_counted": sum(
+                i.get(k, 0)
+                for i in self.counters.interfaces.values()
+                for k in ("rx_missed_errors", "rx_fifo_errors", "rx_over_errors")
+            ),
             "rx_dropped": sum(i.get("rx_dropped", 0) for i in self.counters.interfaces.values()),
             "backlog": self.counters.backlog_drops,
             "qdisc": self.counters.qdisc_drops,
             "tx_dropped": sum(i.get("tx_dropped", 0) for i in self.counters.interfaces.values()),
         }
-        return places
 
     def to_json(self) -> dict[str, Any]:
         """The trial as it stands in `measured` (docs/results.md)."""

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The command line: `irqlab COMMAND`. Exit codes: 0 done, 1 a check failed, 2 bad input or a failed run, 130 Ctrl-C."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from irqlab import machine
+from irqlab.cli import options as opt
+from irqlab.cli.measure import Method, Outcome, UserInterruptError, measure, save
+from irqlab.errors import IrqlabError
+from irqlab.methods import burst, latency, loss, recovery, throughput
+from irqlab.methods.stand import Plan, Stand
+from irqlab.results import MethodResult
+
+app = typer.Typer(
+    name="irqlab",
+    help="What does this NIC's interrupt handling cost, and which scheme is right? "
+    "Boots a Linux kernel in QEMU with deterministic virtual time and measures any network driver after RFC 2544.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def complain(error: BaseException) -> int:
+    """Says what went wrong in one message on stderr; returns the exit code."""
+    print(f"irqlab: {error}", file=sys.stderr)
+    return 130 if isinstance(error, UserInterruptError) else 2
+
+
+def guarded(command: Callable[..., None]) -> Callable[..., None]:
+    """Turns errors of ours into one message and exit code 2, and Ctrl-C into 130, with no process left behind."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **kwargs: Any) -> None:
+        try:
+            command(*args, **kwargs)
+        except IrqlabError as error:
+            raise typer.Exit(complain(error)) from None
+        except KeyboardInterrupt:
+            machine.cancel_all()
+            raise typer.Exit(complain(UserInterruptError("interrupted"))) from None
+
+    return run
+
+
+def show(outcome: Outcome) -> None:
+    """Prints the tables of what was measured."""
+    from irqlab import tables
+
+    console = Console()
+    printers = {
+        "throughput": tables.throughput_table,
+        "loss": tables.loss_table,
+        "latency": tables.latency_table,
+        "burst": tables.burst_table,
+        "recovery": tables.recovery_table,
+    }
+    for method, printer in printers.items():
+        rows = [r.to_json() for r in outcome.results if r.method == method]
+        if rows:
+            console.print(printer(rows))
+
+
+def finish(outcome: Outcome, json_file: Path | None, report_file: Path | None) -> None:
+    """Tables, files, and the exit code."""
+    show(outcome)
+    save(outcome, json_file, report_file)
+    if outcome.error is not None:
+        raise typer.Exit(complain(outcome.error))
+
+
+def _check_outputs(*files: Path | None) -> None:
+    for file in files:
+        if file is not None and (file.is_dir() or not file.absolute().parent.is_dir()):
+            raise IrqlabError(f"cannot write {file}: there is no such directory, or it is one")
+
+
+def _one(run: Callable[[Stand, Plan], MethodResult]) -> Method:
+    return lambda stand, plan: [run(stand, plan)]
+
+
+def _command(name: str, run: Callable[[Stand, Plan], MethodResult], text: str) -> None:
+    """Adds a measuring command: all of them take the same options."""
+
+    @app.command(name, help=text)
+    @guarded
+    def command(
+        driver: opt.Driver,
+        nic: opt.NicModel = None,
+        kernel: opt.KernelSpec = None,
+        mips: opt.Mips = 250,
+        size: opt.Sizes = "64",
+        bidirectional: opt.Bidirectional = False,
+        ring: opt.Ring = None,
+        duration: opt.Duration = 0.2,
+        warmup: opt.Warmup = 0.05,
+        arrivals: opt.Arrivals = "constant",
+        loss_tolerance: opt.Tolerance = 0.0,
+        over_wire: opt.OverWire = False,
+        seed: opt.Seed = 1,
+        lsm: opt.Lsm = "",
+        sysctl: opt.Sysctl = None,
+        module_parameters: opt.Parameters = "",
+        jobs: opt.Jobs = 0,
+        json_file: opt.JsonFile = None,
+        report_file: opt.ReportFile = None,
+    ) -> None:
+        _check_outputs(json_file, report_file)
+        request = opt.Request.parse(
+            driver, nic, kernel, mips, size, bidirectional, ring, duration, warmup, arrivals, loss_tolerance,
+            over_wire, seed, lsm, sysctl, module_parameters, jobs,
+        )  # fmt: skip
+        finish(measure(request, _one(run), name), json_file, report_file)
+
+
+_command("throughput", throughput.run, "Highest loss-free rate (RFC 2544, 26.1).")
+_command("latency", latency.run, "Latency percentiles at shares of the throughput (RFC 2544, 26.2).")
+_command("loss", loss.run, "Loss and forwarding rate over offered load, to 4x the throughput (RFC 2544, 26.3).")
+_command("burst", burst.run, "Longest burst at wire rate without loss (RFC 2544, 26.4).")
+_command("recovery", recovery.run, "Time to recover from an overload (RFC 2544, 26.5).")
+
+
+@app.command()
+@guarded
+def doctor() -> None:
+    """Check the set-up; say what is wrong and how to mend it."""
+    from irqlab.setup.doctor import run_checks
+
+    console = Console(highlight=False, soft_wrap=True)
+    checks = run_checks()
+    for check in checks:
+        mark = "[green]✔[/green]" if check.ok else "[red]✘[/red]"
+        console.print(f"{mark} {check.name}: {check.detail}" + ("" if check.ok else f"\n  mend: {check.mend}"))
+    if not all(check.ok for check in checks):
+        raise typer.Exit(1)
+
+
+@app.command()
+@guarded
+def demo(
+    mips: opt.Mips = 250,
+    jobs: opt.Jobs = 0,
+    directory: Annotated[Path, typer.Option("--directory", help="Where report and JSON go.")] = Path("results/demo"),
+) -> None:
+    """Measure two drivers of the kernel: throughput, livelock curve and latency of 64-byte frames."""
+    from irqlab.cli.demo import run_demo
+
+    run_demo(mips, jobs, directory)
+
+
+@app.command()
+@guarded
+def report(
+    files: Annotated[list[Path], typer.Argument(help="Results written with --json.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file.")] = Path("report.html"),
+) -> None:
+    """Make one self-contained HTML report of results."""
+    from irqlab import results
+    from irqlab.report import write_html
+
+    _check_outputs(output)
+    write_html([results.read(file) for file in files], output)
+    print(f"report: {output}")
+
+
+@app.command()
+@guarded
+def shell(
+    driver: opt.Driver,
+    nic: opt.NicModel = None,
+    kernel: opt.KernelSpec = None,
+    mips: opt.Mips = 250,
+    lsm: opt.Lsm = "",
+    sysctl: opt.Sysctl = None,
+    module_parameters: opt.Parameters = "",
+) -> None:
+    """Try commands in the DUT, with the driver loaded and forwarding. Virtual time stands still between them."""
+    from irqlab.cli.shell import run_shell
+
+    request = opt.Request.parse(driver, nic, kernel, mips, lsm=lsm, sysctl=sysctl, module_parameters=module_parameters)
+    run_shell(request.beds[0])
+
+
+def main() -> None:
+    """Entry point."""
+    app()

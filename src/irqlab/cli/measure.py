@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Runs a method for every driver and size of a request, side by side, with progress, and keeps what was measured on Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+
+from irqlab import machine, results
+from irqlab.bed import Bed
+from irqlab.cli.options import Request
+from irqlab.errors import IrqlabError
+from irqlab.methods.stand import Plan, Stand
+from irqlab.results import MethodResult
+
+Method = Callable[[Stand, Plan], list[MethodResult]]
+
+
+class UserInterruptError(IrqlabError):
+    """Ctrl-C; what was measured so far is kept."""
+
+
+@dataclass
+class Outcome:
+    """What a request came to."""
+
+    results: list[MethodResult] = field(default_factory=list)
+    on: list[dict[str, Any]] = field(default_factory=list)
+    error: IrqlabError | None = None
+
+    def document(self) -> dict[str, Any]:
+        """The JSON document (docs/results.md)."""
+        return results.document(["irqlab", *sys.argv[1:]], self.on, self.results, complete=self.error is None)
+
+
+class _Board:
+    """Progress: bars on a terminal, lines elsewhere. To stderr, so that tables can be piped."""
+
+    def __init__(self) -> None:
+        self.console = Console(stderr=True)
+        self.bars = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=12),
+            TextColumn("{task.fields[where]}"),
+            TimeElapsedColumn(),
+            console=self.console,
+            transient=True,
+        )
+        self.live = self.console.is_terminal
+
+    def __enter__(self) -> _Board:
+        if self.live:
+            self.bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.live:
+            self.bars.stop()
+
+    def task(self, name: str) -> Callable[[str], None]:
+        """A line of its own; returns the function that says how it goes."""
+        task: TaskID = self.bars.add_task(name, total=None, where="waiting")
+
+        def say(where: str) -> None:
+            if self.live:
+                self.bars.update(task, where=where)
+            else:
+                self.console.print(f"{name}: {where}", highlight=False, soft_wrap=True)
+
+        return say
+
+    def say(self, text: str) -> None:
+        """One line, on a terminal too."""
+        if self.live:
+            self.bars.console.print(text, highlight=False)
+        else:
+            self.console.print(text, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def _terminate_like_ctrl_c() -> Iterator[None]:
+    def handler(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def measure(request: Request, method: Method, name: str) -> Outcome:
+    """Runs `method` for every driver and size. Errors and Ctrl-C end it; `Outcome.error` says so, results so far are kept."""
+    outcome = Outcome()
+    try:
+        with _terminate_like_ctrl_c(), _Board() as board:
+            _measure(request, method, name, outcome, board)
+    except KeyboardInterrupt:
+        machine.cancel_all()
+        outcome.error = UserInterruptError(f"interrupted; {len(outcome.results)} result(s) measured so far are kept")
+    except IrqlabError as error:
+        machine.cancel_all()
+        outcome.error = error
+    return outcome
+
+
+def _measure(request: Request, method: Method, name: str, outcome: Outcome, board: _Board) -> None:
+    slots = threading.Semaphore(request.jobs)
+    beds = [Bed.resolve(config) for config in request.beds]
+    pool = ThreadPoolExecutor(max_workers=64)
+    try:
+        for bed in beds:
+            board.say(f"{bed.driver} on {bed.nic.model}, Linux {bed.machine.kernel.release}, {bed.machine.mips} MIPS")
+            if bed.nic.note:
+                board.say(f"  {bed.nic.note}")
+            _ = bed.snapshot
+            outcome.on.append(bed.describe())
+        futures: list[Future[list[MethodResult]]] = []
+        for bed in beds:
+            for plan in request.plans():
+                say = board.task(f"{name} {bed.driver} {plan.size}")
+                futures.append(pool.submit(method, Stand(bed, slots, say), plan))
+        for future in futures:
+            outcome.results += future.result()
+    except BaseException:
+        machine.cancel_all()
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def save(outcome: Outcome, json_file: Path | None, report_file: Path | None) -> None:
+    """Writes the files that were asked for. After an interruption: what there is."""
+    if not outcome.on:
+        return
+    document = outcome.document()
+    if json_file is not None:
+        results.write(json_file, document)
+    if report_file is not None:
+        from irqlab.report import write_html  # imports matplotlib, which takes a second
+
+        write_html([document], report_file)

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The options that the measuring commands share, and their checks. Bad input raises IrqlabError."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from irqlab.bed import BedConfig
+from irqlab.dut import DutConfig
+from irqlab.errors import IrqlabError
+from irqlab.methods.stand import Plan
+from irqlab.trial import FrameSize, parse_size
+
+Driver = Annotated[list[str], typer.Option("--driver", help="In-tree module name, or the path of a .ko; may be given again.")]
+NicModel = Annotated[str | None, typer.Option("--nic", help="QEMU NIC model; default: the first the driver claims.")]
+KernelSpec = Annotated[
+    str | None, typer.Option("--kernel", help="Debian kernel package or release; default: the distribution's.")
+]
+Mips = Annotated[int, typer.Option("--mips", help="Speed of the DUT: 1000, 500, 250 or 125 million instructions a second.")]
+Sizes = Annotated[str, typer.Option("--size", help="Frame sizes in bytes, FCS counted, comma-separated; or imix.")]
+Bidirectional = Annotated[bool, typer.Option("--bidirectional", help="Offer the load in both directions at once.")]
+Ring = Annotated[int | None, typer.Option("--ring", help="RX and TX ring size; default: the driver's.")]
+Duration = Annotated[float, typer.Option("--duration", help="Measured time of a trial, in virtual seconds (RFC 2544: 60).")]
+Warmup = Annotated[float, typer.Option("--warmup", help="Time the load is offered before it is measured, in virtual seconds.")]
+Arrivals = Annotated[str, typer.Option("--arrivals", help="constant, poisson or bursts.")]
+Tolerance = Annotated[float, typer.Option("--loss-tolerance", help="Lost share of frames that throughput tolerates.")]
+OverWire = Annotated[bool, typer.Option("--over-wire", help="Offer more than the emulated wire carries.")]
+Seed = Annotated[int, typer.Option("--seed", help="Of Poisson arrivals and IMIX.")]
+Lsm = Annotated[str, typer.Option("--lsm", help="Linux security modules of the DUT, e.g. apparmor; default: none.")]
+Sysctl = Annotated[list[str] | None, typer.Option("--sysctl", help="NAME=VALUE set in the DUT; may be given again.")]
+Parameters = Annotated[str, typer.Option("--module-parameters", help="Parameters of the driver, as for insmod.")]
+JsonFile = Annotated[Path | None, typer.Option("--json", help="Write everything measured to this file.")]
+ReportFile = Annotated[Path | None, typer.Option("--report", help="Write a self-contained HTML report to this file.")]
+Jobs = Annotated[
+    int, typer.Option("--jobs", help="Trials side by side; default: the number of cores. Results do not depend on it.")
+]
+Capture = Annotated[Path | None, typer.Option("--capture", help="Write a pcapng of the (last) trial, with virtual timestamps.")]
+
+MAX_DURATION_S = 3600.0
+
+
+def default_jobs() -> int:
+    """As many trials at once as there are cores."""
+    return len(os.sched_getaffinity(0))
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the shared options ask for: every driver with every size."""
+
+    beds: tuple[BedConfig, ...]
+    plan: Plan
+    sizes: tuple[FrameSize, ...]
+    jobs: int
+
+    @classmethod
+    def parse(
+        cls,
+        driver: list[str],
+        nic: str | None = None,
+        kernel: str | None = None,
+        mips: int = 250,
+        size: str = "64",
+        bidirectional: bool = False,
+        ring: int | None = None,
+        duration: float = 0.2,
+        warmup: float = 0.05,
+        arrivals: str = "constant",
+        loss_tolerance: float = 0.0,
+        over_wire: bool = False,
+        seed: int = 1,
+        lsm: str = "",
+        sysctl: list[str] | None = None,
+        module_parameters: str = "",
+        jobs: int = 0,
+    ) -> Request:
+        """Checks every option. Raises IrqlabError: what was wrong, and what is allowed."""
+        if not driver:
+            raise IrqlabError("--driver: name a kernel module (8139cp, e1000, ...) or the path of a .ko")
+        if not 0.001 <= duration <= MAX_DURATION_S:
+            raise IrqlabError(f"--duration {duration}: allowed are 0.001 to {MAX_DURATION_S:g} seconds")
+        if not 0 <= warmup <= 60:
+            raise IrqlabError(f"--warmup {warmup}: allowed are 0 to 60 seconds")
+        if arrivals not in ("constant", "poisson", "bursts"):
+            raise IrqlabError(f"--arrivals {arrivals}: allowed are constant, poisson and bursts")
+        if not 0 <= loss_tolerance < 1:
+            raise IrqlabError(f"--loss-tolerance {loss_tolerance}: allowed are 0 up to, not including, 1")
+        if ring is not None and not 1 <= ring <= 65536:
+            raise IrqlabError(f"--ring {ring}: allowed are 1 to 65536 (the driver may allow less)")
+        if jobs < 0:
+            raise IrqlabError(f"--jobs {jobs}: allowed are 1 and more")
+        dut = DutConfig(ring=ring, sysctls=tuple(_sysctl(text) for text in sysctl or ()), module_parameters=module_parameters)
+        return cls(
+            beds=tuple(BedConfig(driver=d, nic=nic, kernel=kernel, mips=mips, lsm=lsm, dut=dut) for d in driver),
+            plan=Plan(
+                bidirectional=bidirectional,
+                arrivals=arrivals,  # type: ignore[arg-type]
+                duration_ns=round(duration * 1e9),
+                warmup_ns=round(warmup * 1e9),
+                over_wire=over_wire,
+                seed=seed,
+                loss_tolerance=loss_tolerance,
+            ),
+            sizes=tuple(parse_size(text) for text in size.split(",")),
+            jobs=jobs or default_jobs(),
+        )
+
+    def plans(self) -> list[Plan]:
+        """The plan once per frame size."""
+        return [replace(self.plan, size=size) for size in self.sizes]
+
+
+def _sysctl(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise IrqlabError(f"--sysctl {text!r}: it takes NAME=VALUE, for example net.core.netdev_budget=64")
+    return name, value

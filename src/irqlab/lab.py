@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The Python API.
+
+    from irqlab import Lab
+
+    with Lab(driver="8139cp", mips=250) as lab:
+        print(lab.throughput(size=64).throughput_pps)
+        print(lab.trial(rate_pps=40_000, size=64).instructions_per_frame)
+
+Everything is deterministic: the same calls give the same numbers.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from os import PathLike, fspath
+from types import TracebackType
+from typing import Any
+
+from irqlab.bed import Bed, BedConfig
+from irqlab.dut import DutConfig
+from irqlab.methods import burst, latency, loss, recovery, throughput
+from irqlab.methods.stand import Plan, Stand
+from irqlab.results import MethodResult
+from irqlab.trial import TrialResult
+
+
+class Lab:
+    """A driver under test. `driver` is an in-tree module's name or the path of a .ko. Raises IrqlabError for bad input.
+
+    Keyword arguments of the methods are the fields of `irqlab.methods.stand.Plan`: size (bytes, FCS counted, or "imix"),
+    bidirectional, arrivals, duration_ns, warmup_ns, over_wire, seed, loss_tolerance, histogram, capture.
+    """
+
+    def __init__(
+        self,
+        driver: str | PathLike[str],
+        *,
+        nic: str | None = None,
+        kernel: str | None = None,
+        mips: int = 250,
+        ring: int | None = None,
+        lsm: str = "",
+        sysctls: Mapping[str, str] | None = None,
+        module_parameters: str = "",
+        jobs: int = 1,
+    ) -> None:
+        dut = DutConfig(ring=ring, sysctls=tuple((sysctls or {}).items()), module_parameters=module_parameters)
+        self.bed = Bed.resolve(BedConfig(fspath(driver), nic, kernel, mips, lsm, dut))
+        self._stand = Stand(self.bed, threading.Semaphore(jobs))
+
+    def __enter__(self) -> Lab:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Nothing outlives a trial; there is nothing to close."""
+
+    def trial(self, rate_pps: float, **plan: Any) -> TrialResult:
+        """One trial at `rate_pps` frames/s in each direction."""
+        return self._stand.trial(self._stand.spec(Plan(**plan), rate_pps))
+
+    def throughput(self, **plan: Any) -> MethodResult:
+        """RFC 2544, 26.1."""
+        return throughput.run(self._stand, Plan(**plan))
+
+    def latency(self, **plan: Any) -> MethodResult:
+        """RFC 2544, 26.2."""
+        return latency.run(self._stand, Plan(**plan))
+
+    def loss(self, **plan: Any) -> MethodResult:
+        """RFC 2544, 26.3."""
+        return loss.run(self._stand, Plan(**plan))
+
+    def burst(self, **plan: Any) -> MethodResult:
+        """RFC 2544, 26.4."""
+        return burst.run(self._stand, Plan(**plan))
+
+    def recovery(self, **plan: Any) -> MethodResult:
+        """RFC 2544, 26.5."""
+        return recovery.run(self._stand, Plan(**plan))

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Latency (RFC 1242, 3.8, store and forward; RFC 2544, 26.2) at shares of the throughput, with RFC 3393's delay variation.
+
+RFC 2544 asks for the latency at the throughput; lower shares are where an interrupt scheme shows its price.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from irqlab.methods import throughput
+from irqlab.methods.stand import Plan, Stand
+from irqlab.results import MethodResult
+
+SHARES = (0.1, 0.5, 0.9, 1.0)
+
+
+def run(stand: Stand, plan: Plan, shares: tuple[float, ...] = SHARES, known: MethodResult | None = None) -> MethodResult:
+    """Latency percentiles, one point per share and stream; `known` is a throughput result of the same stand and plan."""
+    base = known or throughput.run(stand, plan)
+    rate_pps = throughput.rate_per_direction(base)
+    detailed = replace(plan, histogram=True)
+    specs = [stand.spec(detailed, rate_pps * share) for share in shares]
+    trials = stand.trials(
+        specs, lambda t: f"{t.offered_pps / 1e3:.1f} kpps, p99 {t.streams[0]['latency']['p99_ns'] / 1e3:.1f} us"
+    )
+    result = stand.result("latency", plan)
+    result.throughput_pps, result.throughput_mbps = base.throughput_pps, base.throughput_mbps
+    result.at_wire_rate = base.at_wire_rate
+    result.instructions_per_frame = base.instructions_per_frame
+    result.interrupts_per_frame = base.interrupts_per_frame
+    result.points = [
+        {
+            "load": share,
+            "rate_pps": rate_pps * share,
+            "direction": [stream["from"], stream["to"]],
+            "latency": stream["latency"],
+            "ipdv": stream["ipdv"],
+            "loss_ratio": trial.loss_ratio,
+        }
+        for share, trial in zip(shares, trials, strict=True)
+        for stream in trial.streams
+    ]
+    result.trials = trials
+    return result

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Throughput (RFC 1242, 3.17; RFC 2544, 26.1): the highest offered rate at which no frame is lost.
+
+The backlog hides overload from a short trial, so a trial passes only if, besides, no frame comes out later than 2 ms after the
+last one was sent. The search is MLRsearch's (draft-ietf-bmwg-mlrsearch): a measurer without noise needs one trial per load.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from MLRsearch import AbstractMeasurer, Config, MeasurementResult, MultipleLossRatioSearch, SearchGoal
+
+from irqlab.errors import IrqlabError
+from irqlab.methods.stand import Plan, Stand
+from irqlab.results import MethodResult
+from irqlab.trial import TrialResult, mean_frame_bytes, wire_rate_pps
+
+MIN_RATE_PPS = 100.0
+RELATIVE_WIDTH = 0.002
+"""The search ends when the highest passing and the lowest failing rate are this close."""
+UNLIMITED_PPS = 1e6
+"""Where the search starts when the wire's ceiling is lifted."""
+
+
+def passed(trial: TrialResult, loss_tolerance: float = 0.0) -> bool:
+    """Whether a trial's load is one the DUT sustains."""
+    return trial.loss_ratio <= loss_tolerance and (trial.kept_up or loss_tolerance > 0)
+
+
+@dataclass
+class _Measurer(AbstractMeasurer):  # type: ignore[misc]
+    """MLRsearch's view of a stand; remembers every trial."""
+
+    stand: Stand
+    plan: Plan
+
+    def __post_init__(self) -> None:
+        self.trials: list[TrialResult] = []
+        self.low_pps = 0.0
+        self.high_pps = float("inf")
+
+    def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:
+        trial = self.stand.trial(self.stand.spec(self.plan, intended_load))
+        self.trials.append(trial)
+        good = passed(trial, self.plan.loss_tolerance)
+        if good:
+            self.low_pps = max(self.low_pps, intended_load)
+        else:
+            self.high_pps = min(self.high_pps, intended_load)
+        self.stand.progress(f"{self.low_pps / 1e3:.1f} .. {self.high_pps / 1e3:.1f} kpps")
+        sent = trial.total("sent")
+        # A frame that came out late is overload that the backlog hid: it counts against the load like a lost one.
+        failed = trial.total("lost") + (0 if trial.kept_up or self.plan.loss_tolerance else max(1, trial.total("late")))
+        return MeasurementResult(
+            intended_duration=intended_duration,
+            intended_load=intended_load,
+            offered_count=sent,
+            loss_count=min(failed, sent),
+        )
+
+
+def run(stand: Stand, plan: Plan) -> MethodResult:
+    """Searches the throughput of the bed for one frame size. Raises IrqlabError if even MIN_RATE_PPS loses frames."""
+    seconds = plan.duration_ns / 1e9
+    goal = SearchGoal(
+        loss_ratio=plan.loss_tolerance,
+        exceed_ratio=0.0,
+        relative_width=RELATIVE_WIDTH,
+        initial_trial_duration=seconds,
+        final_trial_duration=seconds,
+        duration_sum=seconds,
+        preceding_targets=0,
+        fail_fast=False,
+    )
+    config = Config()
+    config.goals = [goal]
+    config.max_load = UNLIMITED_PPS if plan.over_wire else stand.wire_pps(plan)
+    config.min_load = MIN_RATE_PPS
+    config.warmup_duration = None
+    config.search_duration_max = 1e9  # the result must not depend on the host's clock
+    measurer = _Measurer(stand, plan)
+    found = MultipleLossRatioSearch(config=config).search(measurer=measurer, debug=lambda _: None)[goal]
+    if found.relevant_lower_bound is None:
+        worst = min(measurer.trials, key=lambda t: t.offered_pps)
+        raise IrqlabError(
+            f"{stand.bed.driver} on {stand.bed.nic.model} loses frames even at {worst.offered_pps:.0f} frames/s "
+            f"({worst.total('lost')} of {worst.total('sent')} lost, {worst.total('late')} late)"
+        )
+    best = max((t for t in measurer.trials if passed(t, plan.loss_tolerance)), key=lambda t: t.spec.loads[0].rate_pps)
+    bound_pps = float(found.relevant_lower_bound)
+    if best.spec.loads[0].rate_pps != bound_pps:
+        # Loss need not rise with load: the throughput is the load below which nothing was seen to fail.
+        best = next(t for t in measurer.trials if t.spec.loads[0].rate_pps == bound_pps)
+    result = stand.result("throughput", plan)
+    directions = 2 if plan.bidirectional else 1
+    per_direction_pps = best.offered_pps / directions
+    result.throughput_pps = best.offered_pps
+    wire_bytes = mean_frame_bytes(plan.size) + 20
+    result.throughput_mbps = per_direction_pps * wire_bytes * 8 / 1e6
+    result.at_wire_rate = not plan.over_wire and bound_pps >= wire_rate_pps(wire_bytes - 20, stand.bed.nic.wire_bps)
+    result.instructions_per_frame = best.instructions_per_frame
+    result.interrupts_per_frame = best.interrupts_per_frame()
+    result.points = [
+        {
+            "rate_pps": t.spec.loads[0].rate_pps,
+            "passed": passed(t, plan.loss_tolerance),
+            "loss_ratio": t.loss_ratio,
+            "kept_up": t.kept_up,
+        }
+        for t in measurer.trials
+    ]
+    result.found = {"rate_pps_per_direction": bound_pps, "relative_width": RELATIVE_WIDTH, "loss_tolerance": plan.loss_tolerance}
+    result.trials = measurer.trials
+    return result
+
+
+def rate_per_direction(result: MethodResult) -> float:
+    """The load of a throughput result, per direction, in frames/s."""
+    return float(result.found["rate_pps_per_direction"])
