@@ -8,19 +8,18 @@ import os
 import re
 import subprocess
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from irqlab.setup import SetupError
 from irqlab.setup.paths import appearing, cache_dir, locked
 
-_ENVIRONMENT = os.environ | {"LC_ALL": "C"}
 
-
-def depends(package: str) -> list[str]:
-    """What a package depends on, as apt names it; of alternatives, all."""
-    output = _run("apt-cache", "depends", package, mend=f"apt knows no package {package}: is it spelled right, "
-                  "and are apt's lists there (sudo apt-get update)?")  # fmt: skip
-    return re.findall(r"^ [ |](?:Pre)?Depends: ([^<\s]\S*)$", output, re.MULTILINE)
+def depends(packages: Iterable[str]) -> set[str]:
+    """What packages depend on, as apt names it; of alternatives, all."""
+    mend = f"apt does not know {_list(packages)}: if the spelling is right, its lists are missing (sudo apt-get update)"
+    output = _run("apt-cache", "depends", *packages, mend=mend)
+    return set(re.findall(r"^ [ |](?:Pre)?Depends: ([^<\s]\S*)$", output, re.MULTILINE))
 
 
 def unpacked(package: str) -> Path | None:
@@ -29,12 +28,13 @@ def unpacked(package: str) -> Path | None:
     return max(found, key=lambda path: path.stat().st_mtime, default=None)
 
 
-def unpack(package: str) -> Path:
-    """The directory with a package's files, fetched unless it is there; the name is ``PACKAGE_VERSION_ARCHITECTURE``."""
-    if found := unpacked(package):
-        return found
-    with locked("debs"):
-        return unpacked(package) or _fetch(package)
+def unpack(packages: Iterable[str]) -> list[Path]:
+    """The directories with packages' files, ``PACKAGE_VERSION_ARCHITECTURE``, fetched unless they are there."""
+    names = list(packages)
+    if missing := [name for name in names if unpacked(name) is None]:
+        with locked("debs"):
+            _fetch([name for name in missing if unpacked(name) is None])
+    return [path for name in names if (path := unpacked(name))]
 
 
 def unpack_file(deb: Path) -> Path:
@@ -52,14 +52,15 @@ def _home() -> Path:
     return cache_dir() / "debs"
 
 
-def _fetch(package: str) -> Path:
+def _fetch(packages: list[str]) -> None:
+    if not packages:
+        return
     _home().mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".download-", dir=_home()) as scratch:
-        _run("apt-get", "-qq", *_unsandboxed(), "download", f"{package}:amd64", cwd=Path(scratch),
-             mend=f"cannot download the Debian package {package}; "
-             "if it is 404 or unknown, apt's lists are old (sudo apt-get update)")  # fmt: skip
-        (deb,) = Path(scratch).glob("*.deb")
-        return _unpack(deb, _home() / deb.stem)
+        mend = f"cannot download {_list(packages)}: if something is unknown or 404, apt's lists are old (sudo apt-get update)"
+        _run("apt-get", "-qq", *_unsandboxed(), "download", *packages, cwd=Path(scratch), mend=mend)
+        for deb in Path(scratch).glob("*.deb"):
+            _unpack(deb, _home() / deb.stem)
 
 
 def _unpack(deb: Path, final: Path) -> Path:
@@ -74,11 +75,15 @@ def _unsandboxed() -> list[str]:
     return ["-o", "APT::Sandbox::User=root"] if os.geteuid() == 0 else []
 
 
+def _list(packages: Iterable[str]) -> str:
+    return f"the Debian package {', '.join(packages)}"
+
+
 def _run(*command: str, mend: str, cwd: Path | None = None) -> str:
     try:
-        done = subprocess.run(command, cwd=cwd, env=_ENVIRONMENT, capture_output=True, text=True)
+        done = subprocess.run(command, cwd=cwd, env=os.environ | {"LC_ALL": "C"}, capture_output=True, text=True, check=False)
     except FileNotFoundError:
-        raise SetupError(f"{command[0]} not found: irqlab takes the DUT's kernel and tools from Debian packages") from None
+        raise SetupError(f"{command[0]} not found: the DUT's kernel and tools come from Debian packages") from None
     if done.returncode:
         raise SetupError(f"{mend}\n{done.stderr.strip()}")
     return done.stdout

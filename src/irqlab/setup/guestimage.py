@@ -77,7 +77,7 @@ def build() -> GuestImage:
 
 def tools() -> Path:
     """The tree of tools and their libraries."""
-    final = cache_dir() / "tools" / _RECIPE
+    final = tools_dir()
     if final.is_dir():
         return final
     with locked("tools"):
@@ -87,14 +87,19 @@ def tools() -> Path:
     return final
 
 
+def tools_dir() -> Path:
+    """Where that tree is, once it has been made."""
+    return cache_dir() / "tools" / _RECIPE
+
+
 def _collect(root: Path) -> None:
     (root / "bin").mkdir()
-    for package, programs in TOOLS.items():
-        home = debs.unpack(package)
+    *homes, busybox_home = debs.unpack([*TOOLS, "busybox-static"])
+    for home, programs in zip(homes, TOOLS.values(), strict=True):
         for program in programs:
             _copy(_program(home, program), root / "bin" / program)
     _add_libraries(root)
-    busybox = _program(debs.unpack("busybox-static"), "busybox")
+    busybox = _program(busybox_home, "busybox")
     _copy(busybox, root / "bin/busybox")
     for applet in subprocess.run([busybox, "--list"], capture_output=True, text=True, check=True).stdout.split():
         if not (root / "bin" / applet).exists() and applet != "init":
@@ -142,11 +147,10 @@ class _Homes:
 
     def _widen(self) -> None:
         """Only what is named like a library: a tool's package also asks for debconf, and that for Perl."""
-        names = {name for package in self._ring for name in debs.depends(package)} - self._seen
         wanted = re.compile(r"(lib|zlib1g)(?!.*-(bin|data|common|dev)$)")
-        self._ring = sorted(name for name in names if wanted.match(name))
-        self._seen |= names
-        self._homes += [debs.unpack(name) for name in self._ring]
+        self._ring = sorted(name for name in debs.depends(self._ring) - self._seen if wanted.match(name))
+        self._seen.update(self._ring)
+        self._homes += debs.unpack(self._ring)
 
 
 def _needs(path: Path) -> tuple[str | None, list[str]]:

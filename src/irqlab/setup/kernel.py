@@ -56,15 +56,17 @@ def resolve(spec: str | None = None) -> Kernel:
         if not deb.is_file():
             raise SetupError(f"{spec}: no such file")
         return _describe(deb.name.split("_")[0], debs.unpack_file(deb))
-    package = _chosen() if spec is None else spec if spec.startswith("linux-image-") else f"linux-image-{spec}"
-    if debs.unpacked(package) is None:
-        package = real_package(package)
-    return _describe(package, debs.unpack(package))
+    if kernel := present(spec):
+        return kernel
+    package = _real_package(_package(spec))
+    return _describe(package, debs.unpack([package])[0])
 
 
-def real_package(package: str) -> str:
-    """The package with the image in it: linux-image-amd64 is empty and depends on the current one."""
-    return next((name for name in debs.depends(package) if re.match(r"linux-image-\d", name)), package)
+def present(spec: str | None = None) -> Kernel | None:
+    """The same if it is in the cache."""
+    package = _package(spec)
+    root = debs.unpacked(package)
+    return _describe(package, root) if root else None
 
 
 def choose(package: str) -> Kernel:
@@ -74,11 +76,18 @@ def choose(package: str) -> Kernel:
     return kernel
 
 
-def _chosen() -> str:
+def _package(spec: str | None) -> str:
+    if spec is not None:
+        return spec if spec.startswith("linux-image-") else f"linux-image-{spec}"
     try:
         return (cache_dir() / "kernel").read_text().strip() or DEFAULT_PACKAGE
     except OSError:
         return DEFAULT_PACKAGE
+
+
+def _real_package(package: str) -> str:
+    """The package with the image in it: linux-image-amd64 is empty and depends on the current one."""
+    return next((name for name in sorted(debs.depends([package])) if re.match(r"linux-image-\d", name)), package)
 
 
 def _describe(package: str, root: Path) -> Kernel:

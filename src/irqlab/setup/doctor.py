@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What ``irqlab doctor`` looks at: is everything there that a test bed needs, and what mends it if not."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+
+from irqlab.setup import SetupError, guestimage, kernel, paths, qemu
+
+SYMBOLS = (
+    "timer_init_full", "timer_mod_ns", "timer_del", "qemu_clock_get_ns", "qemu_new_net_client", "net_hub_add_port",
+    "qemu_send_packet", "qemu_can_send_packet", "qmp_stop", "memory_region_init_io", "memory_region_add_subregion",
+    "get_system_io", "icount_get_raw", "qemu_in_vcpu_thread",
+)  # fmt: skip
+"""QEMU's own functions the tester calls."""
+PLUGIN_SYMBOL = "qemu_plugin_register_vcpu_init_cb"
+"""A QEMU built without plugins lacks it."""
+
+DISK_GB = 2
+MEMORY_GB = 1
+SETUP = "make setup"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of ``irqlab doctor``; ``mend`` says what to do when it is not ``ok``."""
+
+    name: str
+    ok: bool
+    detail: str
+    mend: str = ""
+
+
+def run_checks() -> list[Check]:
+    """All checks, none of which raises or changes anything."""
+    return [_run(name, check, mend) for name, check, mend in CHECKS]
+
+
+def exported(binary: Path) -> frozenset[str]:
+    """The functions an executable exports to what it loads (those of .dynsym that it defines)."""
+    with binary.open("rb") as file:
+        table = ELFFile(file).get_section_by_name(".dynsym")
+        if not isinstance(table, SymbolTableSection):
+            return frozenset()
+        return frozenset(s.name for s in table.iter_symbols() if s["st_shndx"] != "SHN_UNDEF")
+
+
+def sources_newer_than(artifact: Path) -> list[str]:
+    """Sources changed since cargo built an artifact; cargo lists them in a make rule beside it (``*.d``)."""
+    rule = artifact.with_suffix(".d").read_text().partition(": ")[2].splitlines()[0]
+    sources = [Path(word.replace("\\ ", " ")) for word in re.split(r"(?<!\\) ", rule) if word]
+    built = artifact.stat().st_mtime
+    return [path.name for path in sources if not path.exists() or path.stat().st_mtime > built]
+
+
+def _run(name: str, check: Callable[[], str], mend: str) -> Check:
+    try:
+        return Check(name, True, check())
+    except SetupError as error:
+        return Check(name, False, str(error), mend)
+    except Exception as error:
+        return Check(name, False, f"{type(error).__name__}: {error}", mend)
+
+
+def _python() -> str:
+    if sys.prefix == sys.base_prefix:
+        raise SetupError(f"Python {sys.version.split()[0]} runs outside the project's virtual environment")
+    return f"{sys.version.split()[0]} in {sys.prefix}"
+
+
+def _qemu() -> str:
+    found = qemu.find()
+    if found.version < qemu.OLDEST:
+        raise SetupError(f"{found.version_text} is too old: {'.'.join(map(str, qemu.OLDEST))} or later is needed")
+    return f"{found.version_text}, {found.path}"
+
+
+def _symbols() -> str:
+    there = exported(qemu.find().path)
+    if PLUGIN_SYMBOL not in there:
+        raise SetupError("this QEMU was built without plugins (--enable-plugins)")
+    if missing := [symbol for symbol in SYMBOLS if symbol not in there]:
+        raise SetupError(f"this QEMU does not export {', '.join(missing)}")
+    return f"plugins, and all {len(SYMBOLS)} functions the tester calls"
+
+
+def _rust() -> str:
+    cargo = paths.project_dir() / "scripts/cargo"
+    done = subprocess.run([cargo, "--version"], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SetupError(done.stderr.strip().partition("\n")[0])
+    return done.stdout.strip()
+
+
+def _gcc() -> str:
+    if not (gcc := shutil.which("gcc")):
+        raise SetupError("gcc not found")
+    return subprocess.run([gcc, "--version"], capture_output=True, text=True, check=True).stdout.partition("\n")[0]
+
+
+def _chosen_kernel() -> kernel.Kernel:
+    if (found := kernel.present()) is None:
+        raise SetupError("not fetched yet")
+    return found
+
+
+def _kernel() -> str:
+    found = _chosen_kernel()
+    return f"{found.package} {found.version}"
+
+
+def _headers() -> str:
+    found = _chosen_kernel()
+    if found.headers is None:
+        raise SetupError(f"linux-headers-{found.release} is not installed: no driver can be built for the DUT's kernel")
+    return str(found.headers)
+
+
+def _tools() -> str:
+    if not (found := guestimage.tools_dir()).is_dir():
+        raise SetupError("not fetched yet")
+    return str(found)
+
+
+def _fresh(artifact: Path) -> str:
+    paths.built(artifact)
+    if newer := sources_newer_than(artifact):
+        raise SetupError(f"{artifact.name} is older than {', '.join(newer)}")
+    return str(artifact)
+
+
+def _disk() -> str:
+    place = paths.cache_dir()
+    while not place.exists():
+        place = place.parent
+    if not os.access(place, os.W_OK):
+        raise SetupError(f"{place} cannot be written to")
+    free = shutil.disk_usage(place).free / 2**30
+    if free < DISK_GB:
+        raise SetupError(f"{free:.1f} GB free in {place}, {DISK_GB} are needed")
+    return f"{free:.0f} GB free in {place}"
+
+
+def _memory() -> str:
+    match = re.search(r"^MemAvailable: +(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
+    available = int(match[1]) / 2**20 if match else 0.0
+    if available < MEMORY_GB:
+        raise SetupError(f"{available:.1f} GB available, {MEMORY_GB} is needed for each test bed that runs at once")
+    return f"{available:.1f} GB available"
+
+
+def _cores() -> str:
+    cores = len(os.sched_getaffinity(0))
+    return f"{cores}: as many test beds can run at once"
+
+
+_REBUILD_QEMU = "use the distribution's QEMU (Debian: apt install qemu-system-x86) or set IRQLAB_QEMU to one that does"
+CHECKS: tuple[tuple[str, Callable[[], str], str], ...] = (
+    ("Python", _python, f"{SETUP}, then ./irqlab"),
+    ("QEMU", _qemu, SETUP),
+    ("QEMU's symbols", _symbols, _REBUILD_QEMU),
+    ("Rust", _rust, "Debian 13: apt install cargo rustc; Debian 12: https://rustup.rs"),
+    ("C compiler", _gcc, SETUP),
+    ("DUT's kernel", _kernel, SETUP),
+    ("kernel headers", _headers, SETUP),
+    ("DUT's tools", _tools, SETUP),
+    ("tester", lambda: _fresh(paths.tester_so()), SETUP),
+    ("guest", lambda: _fresh(paths.guest_binary()), SETUP),
+    ("disk", _disk, "make room, or set IRQLAB_CACHE to a roomier place"),
+    ("memory", _memory, "close something"),
+    ("cores", _cores, ""),
+)
