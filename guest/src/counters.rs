@@ -142,3 +142,46 @@ pub fn print_line(values: &Map<String, Value>) -> Ending {
     let line = serde_json::to_string(values).map_err(|error| error.to_string())?;
     writeln!(io::stdout(), "{line}").map_err(|error| format!("standard output: {error}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn others_see_what_was_counted() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("counters");
+        let counters = Counters::create(&path, &["zebras", "ants"]).unwrap();
+        counters.add(0, 3);
+        counters.add(1, u64::MAX);
+        counters.add(0, 4);
+        let expected = json!({"zebras": 7, "ants": u64::MAX});
+        assert_eq!(Value::from(read(&path).unwrap()), expected);
+        assert_eq!(Value::from(counters.values()), expected);
+        counters.remove();
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_new_process_begins_at_0() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("counters");
+        let old = Counters::create(&path, &["n"]).unwrap();
+        old.add(0, 1);
+        let _new = Counters::create(&path, &["n"]).unwrap();
+        old.add(0, 1);
+        assert_eq!(Value::from(read(&path).unwrap()), json!({"n": 0}));
+    }
+
+    #[test]
+    fn other_files_are_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("other");
+        for content in [vec![], b"irqlab-counters n\n".to_vec(), vec![b'x'; PAGE]] {
+            fs::write(&path, content).unwrap();
+            assert!(read(&path).unwrap_err().contains("not a file of counters"));
+        }
+        assert!(read(Path::new("/nonesuch")).is_err());
+    }
+}

@@ -99,8 +99,7 @@ impl Processes {
         if let Some(number) = signal {
             let signal = Signal::try_from(number)
                 .map_err(|_| format!("reap {pid}: there is no signal {number}"))?;
-            kill(Pid::from_raw(pid.cast_signed()), signal)
-                .map_err(|error| trouble(error.into()))?;
+            kill(Pid::from_raw(pid as i32), signal).map_err(|error| trouble(error.into()))?;
         }
         let status = background.child.wait().map_err(trouble)?;
         let Some(Background { out, err, .. }) = self.running.remove(&pid) else {
@@ -271,5 +270,141 @@ impl Captured {
             ));
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    fn processes() -> Processes {
+        Processes::new(&std::env::temp_dir())
+    }
+
+    fn shell(script: &str) -> Vec<String> {
+        ["sh", "-c", script].map(String::from).to_vec()
+    }
+
+    fn exec(script: &str, stdin: Option<&str>) -> Ended {
+        processes().exec(&shell(script), stdin).unwrap()
+    }
+
+    #[test]
+    fn tells_code_and_streams_apart() {
+        let expected = Ended {
+            code: 7,
+            out: "out\n".into(),
+            err: "err\n".into(),
+        };
+        assert_eq!(exec("echo out; echo err >&2; exit 7", None), expected);
+    }
+
+    #[test]
+    fn a_signal_is_128_and_its_number() {
+        assert_eq!(exec("kill -TERM $$", None).code, 143);
+    }
+
+    #[test]
+    fn input_comes_in_and_without_it_there_is_none() {
+        let long = "line\n".repeat(100_000);
+        assert_eq!(exec("cat", Some(&long)).out, long);
+        assert_eq!(exec("cat", None).out, "");
+    }
+
+    #[test]
+    fn streams_can_be_opened_by_name() {
+        let ended = exec("echo one >/dev/stderr; echo two >/dev/stderr", None);
+        assert_eq!(ended.err, "one\ntwo\n");
+    }
+
+    #[test]
+    fn much_on_both_streams_is_no_deadlock_and_is_cut_with_a_note() {
+        let ended = exec(
+            "head -c 9000000 /dev/zero >&2; head -c 9000000 /dev/zero",
+            None,
+        );
+        let note = "\n[irqlab-guest: 611392 more bytes were written and are not shown]\n";
+        for text in [&ended.out, &ended.err] {
+            assert_eq!(text.len(), MAX_OUTPUT + note.len());
+            assert!(text.ends_with(note));
+        }
+    }
+
+    #[test]
+    fn who_stays_in_the_background_is_not_waited_for() {
+        let before = Instant::now();
+        let ended = exec("sleep 5 & echo done", None);
+        assert_eq!(ended.out, "done\n");
+        assert!(before.elapsed() < Duration::from_secs(4));
+    }
+
+    #[test]
+    fn a_program_that_closes_its_streams_is_waited_for() {
+        assert_eq!(exec("exec >&- 2>&-; sleep 0.1; exit 4", None).code, 4);
+    }
+
+    #[test]
+    fn what_is_not_there_cannot_run() {
+        let mut processes = processes();
+        let argv = ["/nonesuch/program".to_string()];
+        for error in [
+            processes.exec(&argv, None).unwrap_err(),
+            processes.spawn(&argv).unwrap_err(),
+        ] {
+            assert!(
+                error.contains("/nonesuch/program: No such file or directory"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn spawned_processes_are_reaped_with_their_output() {
+        let mut processes = processes();
+        let script = "echo ready; trap 'echo bye >&2; exit 5' TERM; while :; do sleep 0.01; done";
+        let one = processes.spawn(&shell(script)).unwrap();
+        let two = processes.spawn(&shell("cat; echo $$")).unwrap();
+        let ended = processes.reap(two, None).unwrap();
+        assert_eq!((ended.code, ended.out), (0, format!("{two}\n")));
+        std::thread::sleep(Duration::from_millis(200));
+        let ended = processes.reap(one, Some(libc::SIGTERM)).unwrap();
+        assert_eq!(
+            ended,
+            Ended {
+                code: 5,
+                out: "ready\n".into(),
+                err: "bye\n".into()
+            }
+        );
+        assert!(processes.reap(one, None).is_err());
+    }
+
+    #[test]
+    fn spawned_processes_may_say_much_without_anybody_listening() {
+        let mut processes = processes();
+        let pid = processes
+            .spawn(&shell("head -c 9000000 /dev/zero; echo end >&2"))
+            .unwrap();
+        let ended = processes.reap(pid, None).unwrap();
+        assert!(
+            ended
+                .out
+                .ends_with("[irqlab-guest: 611392 more bytes were written and are not shown]\n")
+        );
+        assert_eq!(ended.err, "end\n");
+    }
+
+    #[test]
+    fn a_wrong_signal_leaves_the_process_alone() {
+        let mut processes = processes();
+        let pid = processes.spawn(&shell("sleep 60")).unwrap();
+        assert!(
+            processes
+                .reap(pid, Some(1000))
+                .unwrap_err()
+                .contains("no signal 1000")
+        );
+        assert_eq!(processes.reap(pid, Some(libc::SIGKILL)).unwrap().code, 137);
     }
 }

@@ -12,29 +12,43 @@ use std::path::Path;
 /// The largest file that is read.
 pub const MAX_FILE: usize = 8 << 20;
 
-/// Content by path; none for what cannot be read. A path that ends in `/*` stands for all (not hidden) names in that
-/// directory; of these, only regular files are read, so that looking does not open devices.
+/// Content by path; none for what cannot be read.
+///
+/// A `*` may stand for one part of a path: for every name in that directory that does not begin with a dot. Of what it
+/// stands for only regular files are read, so that looking does not open devices.
 pub fn read(paths: &[String]) -> Result<BTreeMap<String, Option<String>>, String> {
     let mut files = BTreeMap::new();
     for path in paths {
-        match path.strip_suffix('*') {
-            Some(directory) if directory.ends_with('/') => {
-                let Ok(names) = names(directory.as_ref()) else {
-                    files.insert(path.clone(), None);
-                    continue;
-                };
-                for path in names.into_iter().map(|name| format!("{directory}{name}")) {
-                    let regular = fs::metadata(&path).is_ok_and(|metadata| metadata.is_file());
-                    let content = if regular { content(&path)? } else { None };
+        let Some((directory, rest)) = pattern(path) else {
+            files.insert(path.clone(), content(path)?);
+            continue;
+        };
+        let Ok(names) = names(directory.as_ref()) else {
+            files.insert(path.clone(), None);
+            continue;
+        };
+        for path in names.iter().map(|name| format!("{directory}{name}{rest}")) {
+            match fs::metadata(&path) {
+                Ok(metadata) if metadata.is_file() => {
+                    let content = content(&path)?;
                     files.insert(path, content);
                 }
-            }
-            _ => {
-                files.insert(path.clone(), content(path)?);
+                // `/a/*/b` is not about those in /a that have no b.
+                Err(_) if !rest.is_empty() => {}
+                _ => {
+                    files.insert(path, None);
+                }
             }
         }
     }
     Ok(files)
+}
+
+/// What comes before and after the `*` in a path, if one stands for a whole part of it.
+fn pattern(path: &str) -> Option<(&str, &str)> {
+    let (before, rest) = path.split_once("/*")?;
+    let directory = &path[..before.len() + 1];
+    (rest.is_empty() || rest.starts_with('/')).then_some((directory, rest))
 }
 
 fn names(directory: &Path) -> io::Result<Vec<String>> {
@@ -113,4 +127,140 @@ pub fn decode(base64: &str) -> Result<Vec<u8>, String> {
     base64::engine::general_purpose::STANDARD
         .decode(base64)
         .map_err(|error| format!("bad base64: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::os::unix::fs::symlink;
+
+    fn request(path: &Path, text: &str) -> Write {
+        let path = path.to_str().unwrap().to_string();
+        Write {
+            path,
+            text: Some(text.into()),
+            base64: None,
+            mode: None,
+        }
+    }
+
+    fn read_all(paths: &[&str]) -> BTreeMap<String, Option<String>> {
+        read(
+            &paths
+                .iter()
+                .map(|&path| path.to_string())
+                .collect::<Vec<_>>(),
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn writes_replace_and_set_the_mode() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        write(&request(&path, "much longer")).unwrap();
+        write(&Write {
+            mode: Some(0o640),
+            ..request(&path, "short")
+        })
+        .unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "short");
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o7777,
+            0o640
+        );
+    }
+
+    #[test]
+    fn writes_need_one_content() {
+        let path = Path::new("/nonesuch/file");
+        for request in [
+            Write {
+                text: None,
+                ..request(path, "")
+            },
+            Write {
+                base64: Some(String::new()),
+                ..request(path, "")
+            },
+        ] {
+            assert!(write(&request).unwrap_err().contains("either"));
+        }
+    }
+
+    #[test]
+    fn a_missing_sysctl_is_missing_not_forbidden() {
+        let error = write(&request(Path::new("/proc/sys/net/nonesuch"), "1")).unwrap_err();
+        assert!(error.contains("No such file"), "{error}");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_none() {
+        let files = read_all(&["/proc/self/stat", "/proc", "/nonesuch", "/nonesuch/*"]);
+        let readable: Vec<_> = files
+            .iter()
+            .map(|(path, content)| (path.as_str(), content.is_some()))
+            .collect();
+        let expected = [
+            ("/nonesuch", false),
+            ("/nonesuch/*", false),
+            ("/proc", false),
+            ("/proc/self/stat", true),
+        ];
+        assert_eq!(readable, expected);
+    }
+
+    #[test]
+    fn globs_one_level() {
+        let directory = tempfile::tempdir().unwrap();
+        let base = directory.path().to_str().unwrap();
+        fs::write(format!("{base}/a"), "A").unwrap();
+        fs::write(format!("{base}/.hidden"), "").unwrap();
+        fs::create_dir(format!("{base}/eth0")).unwrap();
+        fs::write(format!("{base}/eth0/address"), "52:54").unwrap();
+        symlink("eth0", format!("{base}/eth1")).unwrap();
+        symlink("/dev/zero", format!("{base}/zero")).unwrap();
+
+        let files = read_all(&[&format!("{base}/*")]);
+        let names: BTreeSet<_> = files
+            .keys()
+            .map(|path| path.strip_prefix(base).unwrap())
+            .collect();
+        assert_eq!(names, BTreeSet::from(["/a", "/eth0", "/eth1", "/zero"]));
+        let contents: Vec<_> = files.values().flatten().collect();
+        assert_eq!(contents, ["A"]);
+
+        let files = read_all(&[&format!("{base}/*/address")]);
+        let expected =
+            ["eth0", "eth1"].map(|name| (format!("{base}/{name}/address"), Some("52:54".into())));
+        assert_eq!(files, BTreeMap::from(expected));
+    }
+
+    #[test]
+    fn a_star_within_a_name_is_just_a_name() {
+        assert_eq!(
+            read_all(&["/proc/st*"]),
+            BTreeMap::from([("/proc/st*".to_string(), None)])
+        );
+    }
+
+    #[test]
+    fn pipes_are_not_waited_for_and_endless_files_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let pipe = directory.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let pipe = pipe.to_str().unwrap();
+        assert_eq!(read_all(&[pipe])[pipe].as_deref(), Some(""));
+        assert!(
+            read(&["/dev/zero".into()])
+                .unwrap_err()
+                .contains("longer than")
+        );
+    }
+
+    #[test]
+    fn bytes_that_are_not_utf8_are_replaced() {
+        assert_eq!(text(b"a\xffb".to_vec()), "a\u{fffd}b");
+    }
 }

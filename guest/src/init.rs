@@ -73,6 +73,8 @@ fn set_up() {
         std::env::set_var("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
         std::env::set_var("HOME", "/");
     }
+    // The image holds us as /init only; in commands we are `irqlab-guest`.
+    let _ = std::os::unix::fs::symlink("/init", "/bin/irqlab-guest");
     if let Err(error) = sethostname("dut") {
         say(&format!("cannot set the host name: {error}"));
     }

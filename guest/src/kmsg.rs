@@ -135,3 +135,107 @@ fn unescape(line: &[u8]) -> Vec<u8> {
 fn hex(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).map(|value| value as u8)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::VecDeque;
+    use std::io;
+
+    /// A log as /dev/kmsg gives it: a record, or an error, per read.
+    struct Log(VecDeque<Result<&'static str, i32>>);
+
+    impl Read for Log {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            match self.0.pop_front().unwrap_or(Err(libc::EAGAIN)) {
+                Ok(record) => io::Write::write(&mut &mut *buffer, record.as_bytes()),
+                Err(errno) => Err(io::Error::from_raw_os_error(errno)),
+            }
+        }
+    }
+
+    fn kmsg<const N: usize>(reads: [Result<&'static str, i32>; N]) -> Kmsg<Log> {
+        Kmsg {
+            source: Log(reads.into()),
+            next: Some(0),
+        }
+    }
+
+    fn record(level: u8, time_us: u64, text: &str) -> Record {
+        Record {
+            level,
+            time_us,
+            text: text.into(),
+        }
+    }
+
+    #[test]
+    fn level_time_and_text() {
+        let mut log = kmsg([
+            Ok("6,0,0,-;Linux version 6.1.0\n"),
+            Ok("3,1,140900,-,caller=T1;a;b,c\n"),
+            Err(libc::EAGAIN),
+            Ok("12,2,2500000,c;from user space\n"),
+        ]);
+        let boot = [
+            record(6, 0, "Linux version 6.1.0"),
+            record(3, 140_900, "a;b,c"),
+        ];
+        assert_eq!(log.news().unwrap(), boot);
+        assert_eq!(
+            log.news().unwrap(),
+            [record(4, 2_500_000, "from user space")]
+        );
+        assert_eq!(log.news().unwrap(), []);
+    }
+
+    #[test]
+    fn continuation_lines_are_properties_and_not_text() {
+        let mut log = kmsg([Ok(
+            "7,0,5,-;pci 0000:00:03.0: found\n SUBSYSTEM=pci\n DEVICE=+pci:0000:00:03.0\n",
+        )]);
+        assert_eq!(
+            log.news().unwrap(),
+            [record(7, 5, "pci 0000:00:03.0: found")]
+        );
+    }
+
+    #[test]
+    fn several_lines_and_other_characters_are_unescaped() {
+        let mut log = kmsg([Ok("4,0,5,-;one\\x0atwo \\x5cx41 \\xc3\\xa4 \\xzz \\x4\n")]);
+        assert_eq!(
+            log.news().unwrap(),
+            [record(4, 5, "one\ntwo \\x41 ä \\xzz \\x4")]
+        );
+    }
+
+    #[test]
+    fn an_overrun_is_survived_and_told() {
+        let mut log = kmsg([
+            Ok("6,0,1,-;first\n"),
+            Err(libc::EPIPE),
+            Ok("6,40,9,-;later\n"),
+            Ok("6,41,9,-;next\n"),
+        ]);
+        let lost = "[irqlab-guest: 39 records were overwritten before they were read]";
+        let expected = [
+            record(6, 1, "first"),
+            record(4, 9, lost),
+            record(6, 9, "later"),
+            record(6, 9, "next"),
+        ];
+        assert_eq!(log.news().unwrap(), expected);
+    }
+
+    #[test]
+    fn what_is_no_record_is_an_error() {
+        assert!(
+            kmsg([Ok("6,0,1,- no semicolon")])
+                .news()
+                .unwrap_err()
+                .contains("no semicolon")
+        );
+        assert!(kmsg([Ok("6,x,1,-;text")]).news().is_err());
+        assert!(kmsg([Err(libc::EIO)]).news().is_err());
+    }
+}

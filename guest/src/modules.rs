@@ -68,3 +68,42 @@ fn watched(kmsg: &Path, action: impl FnOnce() -> nix::Result<()>) -> Result<(), 
         )
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(base64: &str, params: &str) -> String {
+        let request = Insmod {
+            name: "cp".into(),
+            base64: base64.into(),
+            params: params.into(),
+        };
+        super::load(&request, Path::new("/nonesuch")).unwrap_err()
+    }
+
+    #[test]
+    fn what_cannot_be_a_module_is_not_given_to_the_kernel() {
+        assert!(load("!", "").starts_with("insmod cp: bad base64"));
+        let xz = "/Td6WFoA";
+        assert!(load(xz, "").contains("compressed module must be unpacked"));
+        assert!(load("f0VMRg==", "a=\0").contains("NUL"));
+        assert!(
+            unload("a\0b", Path::new("/nonesuch"))
+                .unwrap_err()
+                .contains("NUL")
+        );
+    }
+
+    #[test]
+    fn the_kernel_says_why() {
+        // An ELF header and nothing else. Who may load modules hears ENOEXEC, who may not EPERM.
+        let error = load("f0VMRg==", "");
+        let known = [
+            "not a module for this kernel (ENOEXEC)",
+            "not permitted (EPERM)",
+            "(ENOSYS)",
+        ];
+        assert!(known.iter().any(|text| error.contains(text)), "{error}");
+    }
+}

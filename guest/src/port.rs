@@ -21,18 +21,16 @@ pub enum Next {
     Command(Vec<u8>),
     /// A command that was too long to be taken: its length. It wants an answer all the same.
     TooLong(usize),
-    /// There is nobody who could ask for anything any more.
-    Nobody,
+    /// There will be no more commands.
+    End,
 }
 
 /// Whoever asks the agent for something.
 pub trait Port {
     /// Waits for the next command.
-    fn next(&mut self) -> io::Result<Next>;
+    fn next(&mut self) -> Result<Next, String>;
     /// Answers it.
-    fn answer(&mut self, answer: Vec<u8>) -> io::Result<()>;
-    /// What to tell a human when the very first look found [`Next::Nobody`].
-    fn nobody(&self) -> Option<String>;
+    fn answer(&mut self, answer: Vec<u8>) -> Result<(), String>;
 }
 
 /// The two registers of the command port. The length of every slice is a multiple of four.
@@ -74,10 +72,10 @@ impl<R: Registers> CommandPort<R> {
 }
 
 impl<R: Registers> Port for CommandPort<R> {
-    fn next(&mut self) -> io::Result<Next> {
+    fn next(&mut self) -> Result<Next, String> {
         let length = self.registers.read_length();
         if length == NOBODY {
-            return Ok(Next::Nobody);
+            return Err(format!("no tester at I/O port {BASE:#x}"));
         }
         let length = length as usize;
         if length > MAX_COMMAND {
@@ -97,17 +95,12 @@ impl<R: Registers> Port for CommandPort<R> {
         Ok(Next::Command(bytes))
     }
 
-    fn answer(&mut self, mut answer: Vec<u8>) -> io::Result<()> {
-        let length = u32::try_from(answer.len())
-            .map_err(|_| io::Error::other("an answer of more than 4 GiB"))?;
+    fn answer(&mut self, mut answer: Vec<u8>) -> Result<(), String> {
+        let length = u32::try_from(answer.len()).map_err(|_| "an answer of more than 4 GiB")?;
         answer.resize(answer.len().next_multiple_of(4), 0);
         self.registers.write_data(&answer);
         self.registers.write_length(length);
         Ok(())
-    }
-
-    fn nobody(&self) -> Option<String> {
-        Some(format!("no tester at I/O port {BASE:#x}"))
     }
 }
 
@@ -170,22 +163,22 @@ impl<I: BufRead, O: Write> Lines<I, O> {
 }
 
 impl<I: BufRead, O: Write> Port for Lines<I, O> {
-    fn next(&mut self) -> io::Result<Next> {
+    fn next(&mut self) -> Result<Next, String> {
         let mut line = Vec::new();
-        Ok(match self.input.read_until(b'\n', &mut line)? {
-            0 => Next::Nobody,
-            _ => Next::Command(line),
-        })
+        match self.input.read_until(b'\n', &mut line) {
+            Ok(0) => Ok(Next::End),
+            Ok(_) => Ok(Next::Command(line)),
+            Err(error) => Err(format!("cannot read commands: {error}")),
+        }
     }
 
-    fn answer(&mut self, mut answer: Vec<u8>) -> io::Result<()> {
+    fn answer(&mut self, mut answer: Vec<u8>) -> Result<(), String> {
         answer.push(b'\n');
-        self.output.write_all(&answer)?;
-        self.output.flush()
-    }
-
-    fn nobody(&self) -> Option<String> {
-        None
+        let written = self
+            .output
+            .write_all(&answer)
+            .and_then(|()| self.output.flush());
+        written.map_err(|error| format!("cannot write answers: {error}"))
     }
 }
 
@@ -255,7 +248,7 @@ pub mod tests {
             let mut port = CommandPort::new(&mut tester);
             assert_eq!(port.next().unwrap(), Next::Command(text.clone()));
             port.answer(text.clone()).unwrap();
-            assert_eq!(port.next().unwrap(), Next::Nobody);
+            assert_eq!(port.next().unwrap_err(), "no tester at I/O port 0xe80");
             assert_eq!(tester.answers, [text]);
             assert_eq!(tester.words, 2 * usize::from(length).div_ceil(4));
         }
@@ -279,7 +272,7 @@ pub mod tests {
         assert_eq!(port.next().unwrap(), Next::Command(b"one\n".to_vec()));
         port.answer(b"1".to_vec()).unwrap();
         assert_eq!(port.next().unwrap(), Next::Command(b"two".to_vec()));
-        assert_eq!(port.next().unwrap(), Next::Nobody);
+        assert_eq!(port.next().unwrap(), Next::End);
         assert_eq!(output, b"1\n");
     }
 }

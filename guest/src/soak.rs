@@ -59,3 +59,18 @@ fn soak(counter: &AtomicU64, times: u64) {
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::Ordering;
+
+    #[test]
+    fn counts_as_often_as_told() {
+        let counter = AtomicU64::new(5);
+        for (times, sum) in [(0, 5), (1, 6), (1000, 1006)] {
+            soak(&counter, times);
+            assert_eq!(counter.load(Ordering::Relaxed), sum);
+        }
+    }
+}

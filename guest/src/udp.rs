@@ -5,7 +5,7 @@
 use crate::Ending;
 use crate::counters::{Counters, print_line};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
-use nix::sys::socket::{setsockopt, sockopt};
+use nix::sys::socket::{MsgFlags, SockaddrStorage, recvfrom, sendto, setsockopt, sockopt};
 use std::io;
 use std::net::{IpAddr, UdpSocket};
 use std::os::fd::AsRawFd;
@@ -88,21 +88,23 @@ pub fn run(options: &Options) -> Ending {
 /// The receiving loop. Ends when `stop` is set and a datagram arrives or the socket is shut down.
 fn receive(socket: &UdpSocket, echo: bool, counters: &Counters, stop: &AtomicBool) {
     let mut buffer = [0; 1 << 16];
+    let number = socket.as_raw_fd();
     loop {
-        let received = socket.recv_from(&mut buffer);
+        // Not the standard library's: that panics when a socket that is shut down has nobody to name.
+        let received = recvfrom::<SockaddrStorage>(number, &mut buffer);
         if stop.load(Ordering::Relaxed) {
             return;
         }
-        match received {
-            Ok((length, from)) => {
-                counters.add(DATAGRAMS, 1);
-                counters.add(BYTES, length as u64);
-                if echo {
-                    let sent = socket.send_to(&buffer[..length], from).is_ok();
-                    counters.add(if sent { ECHOED } else { ECHO_FAILED }, 1);
-                }
-            }
-            Err(_) => counters.add(ERRORS, 1),
+        let Ok((length, from)) = received else {
+            counters.add(ERRORS, 1);
+            continue;
+        };
+        counters.add(DATAGRAMS, 1);
+        counters.add(BYTES, length as u64);
+        if echo {
+            let send = |to| sendto(number, &buffer[..length], &to, MsgFlags::empty()).ok();
+            let sent = from.and_then(send).is_some();
+            counters.add(if sent { ECHOED } else { ECHO_FAILED }, 1);
         }
     }
 }
@@ -173,5 +175,72 @@ fn memory(socket: &UdpSocket) -> io::Result<[u32; 9]> {
         Ok(values)
     } else {
         Err(io::Error::last_os_error())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// Sends these datagrams to a receiver; what comes back, and what it counted.
+    fn exchange(echo: bool, datagrams: &[&[u8]]) -> (Vec<Vec<u8>>, serde_json::Value) {
+        let directory = tempfile::tempdir().unwrap();
+        let counters = Counters::create(&directory.path().join("counters"), NAMES).unwrap();
+        let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+        sender.connect(receiver.local_addr().unwrap()).unwrap();
+        sender
+            .set_read_timeout(Some(Duration::from_secs(10)))
+            .unwrap();
+        let stop = AtomicBool::new(false);
+        let mut back = Vec::new();
+        std::thread::scope(|scope| {
+            scope.spawn(|| receive(&receiver, echo, &counters, &stop));
+            for datagram in datagrams {
+                sender.send(datagram).unwrap();
+                if echo {
+                    let mut buffer = [0; 2000];
+                    let length = sender.recv(&mut buffer).unwrap();
+                    back.push(buffer[..length].to_vec());
+                }
+            }
+            while counters.get(DATAGRAMS).load(Ordering::Relaxed) < datagrams.len() as u64 {
+                std::thread::yield_now();
+            }
+            stop.store(true, Ordering::Relaxed);
+            sender.send(b"").unwrap();
+        });
+        (back, counters.values().into())
+    }
+
+    #[test]
+    fn counts() {
+        let (_, values) = exchange(false, &[b"one", b"", b"three"]);
+        let expected = serde_json::json!({"datagrams": 3, "bytes": 8, "echoed": 0, "echo_failed": 0, "errors": 0});
+        assert_eq!(values, expected);
+    }
+
+    #[test]
+    fn echoes() {
+        let large = [7; 1472];
+        let (back, values) = exchange(true, &[b"one", b"", &large]);
+        assert_eq!(back, [b"one".to_vec(), b"".to_vec(), large.to_vec()]);
+        assert_eq!(values["echoed"], 3);
+        assert_eq!(values["bytes"], 1475);
+    }
+
+    #[test]
+    fn reads_the_sockets_memory() {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        setsockopt(&socket, sockopt::RcvBuf, &10_000).unwrap();
+        assert_eq!(memory(&socket).unwrap()[SK_MEMINFO_RCVBUF], 20_000);
+        let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+        for _ in 0..100 {
+            sender
+                .send_to(&[0; 1000], socket.local_addr().unwrap())
+                .unwrap();
+        }
+        assert!(memory(&socket).unwrap()[SK_MEMINFO_DROPS] > 50);
     }
 }
