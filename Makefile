@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What a person runs. The work is in scripts/setup (bash), cargo and pip.
+
+SHELL := /bin/bash
+CACHE = $(or $(IRQLAB_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/irqlab)
+BIN := .venv/bin
+CARGO := scripts/cargo
+
+.PHONY: help setup demo test test-long lint fmt clean distclean
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+
+setup: ## everything irqlab needs: Debian packages (with sudo), libraries, tester, agent, the DUT's kernel
+	@scripts/setup
+
+demo: setup ## a first measurement, in a minute
+	./irqlab demo
+
+test: setup ## the tests that take minutes together
+	$(CARGO) test --quiet --locked --workspace
+	$(BIN)/pytest -m "not long"
+
+test-long: setup ## all tests, the ones that take minutes each included
+	$(CARGO) test --quiet --locked --workspace
+	$(BIN)/pytest
+
+lint: setup ## style and types of Python, Rust and shell
+	scripts/check-spdx
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(CARGO) fmt --check
+	$(CARGO) clippy --quiet --locked --workspace --all-targets -- -D warnings
+	@if command -v shellcheck >/dev/null; then \
+		shellcheck $$(git ls-files | xargs grep -lE '^#!.*\b(ba)?sh\b'); \
+	else echo "shellcheck is not installed: shell scripts not checked"; fi
+
+fmt: setup ## lays out Python and Rust
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+	$(CARGO) fmt
+
+clean: ## removes what was built here
+	rm -rf target build irqlab .mypy_cache .ruff_cache .pytest_cache
+	find . -name .venv -prune -o -name __pycache__ -print0 | xargs -0 rm -rf
+	@if [ -f drivers/Makefile ]; then $(MAKE) -C drivers clean; fi
+
+distclean: clean ## removes the libraries and the downloads (in ~/.cache/irqlab) too
+	rm -rf .venv $(CACHE)
