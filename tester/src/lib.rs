@@ -1,1 +1,25 @@
-//! stub
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! irqlab's traffic tester: streams, hosts and wires on the ports of a device under test, in virtual time.
+//!
+//! [`tester::Tester`] needs no QEMU: it stands on a [`port::Bench`], which is QEMU's clock and NICs in the plugin and a
+//! [`loopback`] in the tests. docs/protocol.md is the contract with the lab.
+
+pub mod analysis;
+pub mod arrivals;
+pub mod capture;
+pub mod control;
+pub mod departures;
+pub mod egress;
+pub mod frame;
+pub mod host;
+pub mod latency;
+pub mod line;
+pub mod mac;
+pub mod plan;
+pub mod port;
+pub mod rng;
+pub mod sizes;
+pub mod stream;
+pub mod tester;
+pub mod trial;
+pub mod wire;

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What the tester stands on: a clock and ports.
+
+/// What became of a frame that was delivered to the device under test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The NIC took it.
+    Sent,
+    /// The NIC had no room for it. As on a wire, the frame is gone.
+    Refused,
+}
+
+/// A clock and ports. In QEMU: the virtual clock and the NICs; in tests: a [loop-back](crate::loopback).
+pub trait Bench {
+    /// Virtual time, in nanoseconds.
+    fn now_ns(&self) -> u64;
+    /// Instructions the device under test has executed since power-on.
+    fn instructions(&self) -> u64;
+    /// Delivers a frame (without FCS) to the NIC behind `port`, now.
+    fn send(&mut self, port: usize, frame: &[u8]) -> Outcome;
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The tester: a discrete-event machine between the lab and the ports of the device under test.
+//!
+//! It has no clock and no thread. Whoever owns it calls [`Tester::advance`] when [`Tester::deadline_ns`] has come, hands
+//! it the frames that the device under test transmits, and the lab's commands.
+
+mod commands;
+
+use crate::capture::{Capture, Direction};
+use crate::egress::{Egress, Next, Sender};
+use crate::frame::{self, FCS_BYTES, MIN_FRAME_BYTES};
+use crate::host::Host;
+use crate::line::Line;
+use crate::port::{Bench, Outcome};
+use crate::trial::Trial;
+use crate::wire::Wire;
+
+/// The virtual clock is at most this coarse, whatever an instruction takes, in ns.
+const GRANULARITY_NS: u64 = 8;
+
+/// What is to be done about a command.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Tell the lab this line (without newline).
+    Reply(String),
+    /// Let the agent do this.
+    Guest {
+        /// The agent's command, JSON.
+        command: String,
+        /// How long it may take, in ns.
+        limit_ns: u64,
+    },
+    /// Pause QEMU.
+    StopAt {
+        /// So many ns from now.
+        after_ns: u64,
+    },
+    /// End QEMU.
+    Quit,
+}
+
+struct Port {
+    wire_bps: u64,
+    egress: Egress,
+    host: Option<Host>,
+    wire: Option<Wire>,
+}
+
+/// The tester.
+pub struct Tester {
+    ports: Vec<Port>,
+    trial: Option<Trial>,
+    capture: Option<Capture>,
+    ns_per_instruction: u64,
+}
+
+impl Tester {
+    /// A tester of so many ports, without hosts and line rates as yet, for a machine whose instructions take so many ns
+    /// each.
+    pub fn new(ports: usize, ns_per_instruction: u64) -> Self {
+        let mut tester = Tester {
+            ports: Vec::new(),
+            trial: None,
+            capture: None,
+            ns_per_instruction,
+        };
+        let egress = Egress::new(tester.line(0));
+        tester.ports.extend((0..ports).map(|_| Port {
+            wire_bps: 0,
+            egress: egress.clone(),
+            host: None,
+            wire: None,
+        }));
+        tester
+    }
+
+    /// The next instant at which [`Tester::advance`] is wanted, in ns; it may have passed already.
+    pub fn deadline_ns(&self) -> Option<u64> {
+        let mark = self.trial.as_ref().and_then(Trial::next_mark_ns);
+        self.ports.iter().fold(mark, |earliest, port| {
+            let host = port.host.as_ref().and_then(Host::due_ns);
+            let next = port.egress.next.map(|next| next.at_ns);
+            [host, next].into_iter().flatten().chain(earliest).min()
+        })
+    }
+
+    /// Does everything that is due.
+    pub fn advance(&mut self, bench: &mut dyn Bench) {
+        let now_ns = bench.now_ns();
+        for port in 0..self.ports.len() {
+            self.poll_host(port, now_ns);
+        }
+        loop {
+            let mark = self.trial.as_ref().and_then(Trial::next_mark_ns);
+            let departures = self
+                .ports
+                .iter()
+                .enumerate()
+                .filter_map(|(port, p)| Some((p.egress.next?, port)));
+            let departure = departures.min_by_key(|(next, _)| next.at_ns);
+            match (mark, departure) {
+                // A mark comes before what happens at the same instant: a window includes its first ns, not its last.
+                (Some(at_ns), _)
+                    if at_ns <= now_ns && departure.is_none_or(|(next, _)| at_ns <= next.at_ns) =>
+                {
+                    if let Some(trial) = &mut self.trial {
+                        trial.mark(bench.instructions());
+                    }
+                }
+                (_, Some((next, port))) if next.at_ns <= now_ns => {
+                    self.depart(port, next, now_ns, bench)
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// The device under test transmitted a frame (without FCS) on `port` at `now_ns`. Answers leave with the next
+    /// [`Tester::advance`].
+    pub fn receive(&mut self, port: usize, now_ns: u64, frame: &[u8]) {
+        let Some(here) = self.ports.get_mut(port) else {
+            return;
+        };
+        if let Some(capture) = &mut self.capture {
+            capture.frame(port, now_ns, Direction::Inbound, frame);
+        }
+        let mut trial = self.trial.as_mut().filter(|trial| trial.counts_at(now_ns));
+        if let Some(trial) = &mut trial {
+            trial.count(port).received += 1;
+        }
+        if let Some(wire) = &mut here.wire {
+            let to = wire.to();
+            if let Some(arrival_ns) = wire.carry(now_ns, frame) {
+                self.ports[to].egress.push(arrival_ns, frame.to_vec());
+                self.schedule(to);
+            }
+        } else if frame::is_ours(frame) {
+            if let Some(trial) = trial {
+                trial.received(port, now_ns, frame);
+            }
+        } else {
+            if let Some(trial) = trial {
+                trial.count(port).host += 1;
+            }
+            if let Some(host) = &mut here.host {
+                host.receive(now_ns, frame);
+            }
+        }
+    }
+
+    /// A frame departs from `port`; the clock says `now_ns`, which may be a little later than planned.
+    fn depart(&mut self, port: usize, next: Next, now_ns: u64, bench: &mut dyn Bench) {
+        let mut send = |capture: &mut Option<Capture>, frame: &[u8]| {
+            if let Some(capture) = capture {
+                capture.frame(port, now_ns, Direction::Outbound, frame);
+            }
+            bench.send(port, frame)
+        };
+        let mut outcome = Outcome::Sent;
+        match (next.sender, &mut self.trial) {
+            (Sender::Stream(index, pending), Some(trial)) => {
+                let departing = trial.stream_mut(index).stamp(pending, now_ns);
+                outcome = send(&mut self.capture, departing.frame);
+                let warmup = departing.warmup;
+                trial.departed(index, warmup, now_ns, outcome);
+            }
+            _ => {
+                if let Some(queued) = self.ports[port].egress.pop() {
+                    outcome = send(&mut self.capture, &queued.frame);
+                }
+            }
+        }
+        if let Some(trial) = self.trial.as_mut().filter(|trial| trial.counts_at(now_ns)) {
+            let count = trial.count(port);
+            count.sent += 1;
+            count.refused += u64::from(outcome == Outcome::Refused);
+        }
+        self.ports[port]
+            .egress
+            .line
+            .occupy(next.frame_bytes, next.at_ns, now_ns);
+        self.schedule(port);
+    }
+
+    /// Finds what departs next from `port`: of all that wait, the one meant to depart first.
+    fn schedule(&mut self, port: usize) {
+        let egress = &mut self.ports[port].egress;
+        egress.next = loop {
+            let mut first = egress
+                .head()
+                .map(|(intended_ns, bytes)| (intended_ns, bytes, Sender::Queue));
+            if let Some(trial) = &self.trial {
+                for index in trial.leaving(port) {
+                    let Some(pending) = trial.stream(*index).pending() else {
+                        continue;
+                    };
+                    if first.is_none_or(|(intended_ns, ..)| pending.intended_ns < intended_ns) {
+                        first = Some((
+                            pending.intended_ns,
+                            pending.frame_bytes,
+                            Sender::Stream(*index, pending),
+                        ));
+                    }
+                }
+            }
+            let Some((intended_ns, frame_bytes, sender)) = first else {
+                break None;
+            };
+            let at_ns = intended_ns.max(egress.line.earliest_ns(frame_bytes));
+            if let (Sender::Stream(index, _), Some(trial)) = (sender, &mut self.trial) {
+                if at_ns >= trial.stream(index).stop_ns() {
+                    trial.stream_mut(index).cut();
+                    continue;
+                }
+            }
+            break Some(Next {
+                at_ns,
+                frame_bytes,
+                sender,
+            });
+        };
+    }
+
+    fn schedule_all(&mut self) {
+        (0..self.ports.len()).for_each(|port| self.schedule(port));
+    }
+
+    /// Lets the host at `port` work, if there is anything to do for it.
+    fn poll_host(&mut self, port: usize, now_ns: u64) {
+        let Port {
+            host: Some(host),
+            egress,
+            ..
+        } = &mut self.ports[port]
+        else {
+            return;
+        };
+        let Some(due_ns) = host.due_ns() else { return };
+        for frame in host.poll(now_ns) {
+            let bytes = (frame.len() + FCS_BYTES).max(MIN_FRAME_BYTES);
+            egress.push(
+                due_ns.saturating_add(egress.line.serialisation_ns(bytes)),
+                frame,
+            );
+        }
+        self.schedule(port);
+    }
+
+    fn line(&self, wire_bps: u64) -> Line {
+        Line::new(wire_bps, GRANULARITY_NS.max(self.ns_per_instruction))
+    }
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What the tester does about each of the lab's commands.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{Answer, Tester};
+use crate::capture::Capture;
+use crate::control::{self, Command, PortPlan};
+use crate::egress::Egress;
+use crate::host::Host;
+use crate::mac::Mac;
+use crate::plan::{MAX_TRIAL_NS, TrialPlan, check_port};
+use crate::port::Bench;
+use crate::trial::{Trial, TrialResult};
+use crate::wire::{Wire, WirePlan};
+
+type Reply = Result<Value, String>;
+
+impl Tester {
+    /// Does what one line from the lab says (docs/protocol.md, link 1).
+    pub fn command(&mut self, line: &str, bench: &mut dyn Bench) -> Answer {
+        if let Some(capture) = &mut self.capture {
+            let _ = capture.flush(); // a failure is kept, and told when the capture is ended
+        }
+        match control::parse(line) {
+            Err(why) => reply(Reply::Err(why)),
+            Ok(Command::Clock) => reply(Ok(
+                json!({"now_ns": bench.now_ns(), "instructions": bench.instructions()}),
+            )),
+            Ok(Command::Ports(plans)) => reply(self.set_ports(&plans, bench)),
+            Ok(Command::Wire { a, b, plan }) => reply(self.join(a, b, plan, bench)),
+            Ok(Command::Unwire) => reply(self.part(bench)),
+            Ok(Command::Capture(path)) => reply(self.set_capture(path)),
+            Ok(Command::Start(plan)) => reply(self.start(&plan, bench)),
+            Ok(Command::Result) => reply(self.result(bench)),
+            Ok(Command::StopAt { after_ns }) => Answer::StopAt { after_ns },
+            Ok(Command::Guest { command, limit_ns }) => Answer::Guest { command, limit_ns },
+            Ok(Command::Quit) => Answer::Quit,
+        }
+    }
+
+    fn set_ports(&mut self, plans: &[PortPlan], bench: &mut dyn Bench) -> Reply {
+        self.finish_trial("ports", bench)?;
+        if plans.len() != self.ports.len() {
+            return Err(format!(
+                "ports: {} ports: this tester has {}",
+                plans.len(),
+                self.ports.len()
+            ));
+        }
+        for (index, plan) in plans.iter().enumerate() {
+            let refuse = |why: String| Err(format!("ports[{index}]: {why}"));
+            if plan.mac.is_group() || plan.mac == Mac([0; 6]) {
+                return refuse(
+                    "mac must be a station's address (first octet even, not all 0)".into(),
+                );
+            }
+            if plan.ip.is_unspecified() || plan.ip.is_multicast() || plan.ip.is_broadcast() {
+                return refuse(format!("ip is {}: it must be a station's address", plan.ip));
+            }
+            if plan.prefix > 32 {
+                return refuse(format!("prefix is {}: 0 to 32", plan.prefix));
+            }
+            if let Some(other) = plans[..index]
+                .iter()
+                .position(|other| other.mac == plan.mac || other.ip == plan.ip)
+            {
+                return refuse(format!(
+                    "mac or ip is that of ports[{other}]: each host has its own"
+                ));
+            }
+        }
+        for (index, plan) in plans.iter().enumerate() {
+            let line = self.line(plan.wire_bps);
+            let port = &mut self.ports[index];
+            port.wire_bps = plan.wire_bps;
+            port.egress = Egress::new(line);
+            port.host = Some(Host::new(plan.mac, plan.ip, plan.prefix));
+            port.wire = None;
+        }
+        Ok(json!({}))
+    }
+
+    fn join(&mut self, a: usize, b: usize, plan: WirePlan, bench: &mut dyn Bench) -> Reply {
+        self.finish_trial("wire", bench)?;
+        for (name, port) in [("a", a), ("b", b)] {
+            check_port(name, port, self.ports.len()).map_err(|why| format!("wire: {why}"))?;
+            if self.ports[port].wire.is_some() {
+                return Err(format!(
+                    "wire: port {port} has a wire already: unwire takes it away"
+                ));
+            }
+        }
+        if a == b {
+            return Err(format!(
+                "wire: a and b are both {a}: a wire joins two ports"
+            ));
+        }
+        if plan.loss_ppm > 1_000_000 {
+            return Err(format!("wire: loss_ppm is {}: 0 to 1000000", plan.loss_ppm));
+        }
+        if plan.delay_ns > MAX_TRIAL_NS {
+            return Err(format!(
+                "wire: delay_ns is {}: at most {MAX_TRIAL_NS}, a day",
+                plan.delay_ns
+            ));
+        }
+        let rates = [self.ports[a].wire_bps, self.ports[b].wire_bps];
+        let line = self.line(rates.into_iter().filter(|bps| *bps != 0).min().unwrap_or(0));
+        for (from, to) in [(a, b), (b, a)] {
+            self.ports[from].wire = Some(Wire::new(from, to, plan, line.clone()));
+            self.silence(from);
+        }
+        Ok(json!({}))
+    }
+
+    fn part(&mut self, bench: &mut dyn Bench) -> Reply {
+        self.finish_trial("unwire", bench)?;
+        for port in 0..self.ports.len() {
+            if self.ports[port].wire.take().is_some() {
+                self.silence(port);
+            }
+        }
+        Ok(json!({}))
+    }
+
+    /// Whatever waits for `port` is lost, as when a cable is pulled.
+    fn silence(&mut self, port: usize) {
+        self.ports[port].egress.clear();
+        if let Some(host) = &mut self.ports[port].host {
+            host.clear();
+        }
+        self.schedule(port);
+    }
+
+    fn set_capture(&mut self, path: Option<String>) -> Reply {
+        let ended = self
+            .capture
+            .take()
+            .map_or(Ok(()), |mut capture| capture.flush());
+        if let Some(path) = path {
+            self.capture = Some(Capture::create(&path, self.ports.len())?);
+        }
+        ended.map(|()| json!({}))
+    }
+
+    fn start(&mut self, plan: &TrialPlan, bench: &mut dyn Bench) -> Reply {
+        self.finish_trial("start", bench)?;
+        plan.check(self.ports.len())
+            .map_err(|why| format!("start: {why}"))?;
+        let mut src_macs = Vec::with_capacity(plan.streams.len());
+        for (index, stream) in plan.streams.iter().enumerate() {
+            for (name, port) in [("from", stream.from), ("to", stream.to)] {
+                if self.ports[port].wire.is_some() {
+                    return Err(format!(
+                        "start: streams[{index}]: {name} is {port}, which has a wire: unwire first"
+                    ));
+                }
+            }
+            let host_mac = self.ports[stream.from].host.as_ref().map(Host::mac);
+            src_macs.push(stream.src_mac.or(host_mac).ok_or_else(|| {
+                format!(
+                    "start: streams[{index}]: no src_mac, and port {} has no host: ports first",
+                    stream.from
+                )
+            })?);
+        }
+        let trial = Trial::new(plan, &src_macs, self.ports.len(), bench.now_ns());
+        let answer = json!({"origin_ns": trial.origin_ns(), "end_ns": trial.end_ns()});
+        self.trial = Some(trial);
+        self.schedule_all();
+        Ok(answer)
+    }
+
+    fn result(&mut self, bench: &mut dyn Bench) -> Result<TrialResult, String> {
+        self.finish_trial("result", bench)?;
+        let trial = self
+            .trial
+            .as_ref()
+            .ok_or("result: there has been no trial: start one")?;
+        Ok(trial.report(self.ns_per_instruction))
+    }
+
+    /// An error while a trial runs.
+    fn finish_trial(&mut self, op: &str, bench: &mut dyn Bench) -> Result<(), String> {
+        let now_ns = bench.now_ns();
+        if self
+            .trial
+            .as_ref()
+            .is_some_and(|trial| !trial.has_ended() && trial.end_ns() <= now_ns)
+        {
+            self.advance(bench); // its end is due, only nobody has come to it yet
+        }
+        match &self.trial {
+            Some(trial) if !trial.has_ended() => Err(format!(
+                "{op}: trial {} runs until {} ns, and it is {now_ns} ns",
+                trial.id(),
+                trial.end_ns()
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn reply<T: Serialize>(value: Result<T, String>) -> Answer {
+    Answer::Reply(control::answer(&value))
+}

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A trial from its arming to the end of its drain (RFC 2544, section 23).
+
+use serde::Serialize;
+
+use crate::analysis::{Analysis, StreamResult, Window};
+use crate::frame::{
+    FCS_BYTES, Headers, MAX_FILLER_BYTES, Reading, Template, fill, filler_of, read,
+};
+use crate::mac::Mac;
+use crate::plan::{StreamPlan, TrialPlan};
+use crate::port::Outcome;
+use crate::stream::{Phase, Stream};
+
+/// From the answer to "start" to the warm-up.
+pub const ORIGIN_AFTER_NS: u64 = 1_000;
+
+/// What a port did from the trial's arming to the end of its drain.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct PortCount {
+    /// Frames delivered, whoever sent them.
+    pub sent: u64,
+    /// Of these: the NIC had no room.
+    pub refused: u64,
+    /// Frames the device under test transmitted.
+    pub received: u64,
+    /// Of these: another trial's, another stream's, or not meant for this port.
+    pub stray: u64,
+    /// Of these: for the host stack.
+    pub host: u64,
+    /// Of these: with our signature, but damaged.
+    pub corrupted: u64,
+}
+
+/// RESULT of docs/protocol.md.
+#[derive(Debug, Serialize)]
+#[allow(missing_docs)]
+pub struct TrialResult {
+    pub id: u16,
+    pub begin_ns: u64,
+    pub window_ns: u64,
+    pub instructions: u64,
+    pub idle_ns: u64,
+    pub streams: Vec<StreamResult>,
+    pub ports: Vec<PortCount>,
+}
+
+/// The receiving side's knowledge of a stream.
+#[derive(Debug)]
+struct Sink {
+    to: usize,
+    filler: Vec<u8>,
+    frame_bytes: Vec<usize>,
+    analysis: Analysis,
+}
+
+/// A trial.
+#[derive(Debug)]
+pub struct Trial {
+    id: u16,
+    origin_ns: u64,
+    window: Window,
+    end_ns: u64,
+    histogram: bool,
+    streams: Vec<Stream>,
+    sinks: Vec<Sink>,
+    /// The streams that leave from each port.
+    leaving: Vec<Vec<usize>>,
+    from: Vec<usize>,
+    counts: Vec<PortCount>,
+    instructions_at_begin: Option<u64>,
+    instructions_at_end: Option<u64>,
+    ended: bool,
+}
+
+impl Trial {
+    /// Arms a trial at `now_ns`, on `ports` ports; `src_macs` has each stream's source address. The plan is
+    /// [checked](TrialPlan::check).
+    pub fn new(plan: &TrialPlan, src_macs: &[Mac], ports: usize, now_ns: u64) -> Self {
+        let origin_ns = now_ns.saturating_add(ORIGIN_AFTER_NS);
+        let begin_ns = origin_ns.saturating_add(plan.warmup_ns);
+        let end_ns = begin_ns.saturating_add(plan.duration_ns);
+        let window = Window {
+            begin_ns,
+            end_ns,
+            late_ns: plan.late_ns,
+            bucket_ns: plan.bucket_ns,
+        };
+        let mut leaving = vec![Vec::new(); ports];
+        for (index, stream) in plan.streams.iter().enumerate() {
+            leaving[stream.from].push(index);
+        }
+        let streams = plan.streams.iter().zip(src_macs).enumerate();
+        Trial {
+            id: plan.id,
+            origin_ns,
+            window,
+            end_ns: end_ns.saturating_add(plan.drain_ns),
+            histogram: plan.histogram,
+            streams: streams
+                .map(|(index, (stream, mac))| source(plan, index, stream, *mac, origin_ns, &window))
+                .collect(),
+            sinks: plan
+                .streams
+                .iter()
+                .enumerate()
+                .map(|(index, stream)| sink(plan, index, stream, window))
+                .collect(),
+            leaving,
+            from: plan.streams.iter().map(|stream| stream.from).collect(),
+            counts: vec![PortCount::default(); ports],
+            instructions_at_begin: None,
+            instructions_at_end: None,
+            ended: false,
+        }
+    }
+
+    /// Its number.
+    pub fn id(&self) -> u16 {
+        self.id
+    }
+
+    /// When the warm-up begins, in ns.
+    pub fn origin_ns(&self) -> u64 {
+        self.origin_ns
+    }
+
+    /// When the drain ends, in ns.
+    pub fn end_ns(&self) -> u64 {
+        self.end_ns
+    }
+
+    /// Whether the drain is over.
+    pub fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Whether what happens at `now_ns` still counts.
+    pub fn counts_at(&self, now_ns: u64) -> bool {
+        !self.ended && now_ns < self.end_ns
+    }
+
+    /// The account of a port.
+    pub fn count(&mut self, port: usize) -> &mut PortCount {
+        &mut self.counts[port]
+    }
+
+    /// When [`Trial::mark`] is wanted next, in ns.
+    pub fn next_mark_ns(&self) -> Option<u64> {
+        if self.ended {
+            None
+        } else if self.instructions_at_begin.is_none() {
+            Some(self.window.begin_ns)
+        } else if self.instructions_at_end.is_none() {
+            Some(self.window.end_ns)
+        } else {
+            Some(self.end_ns)
+        }
+    }
+
+    /// The window begins or ends, or the drain ends, after the device under test has executed so many instructions.
+    pub fn mark(&mut self, instructions: u64) {
+        if self.instructions_at_begin.is_none() {
+            self.instructions_at_begin = Some(instructions);
+        } else if self.instructions_at_end.is_none() {
+            self.instructions_at_end = Some(instructions);
+        } else {
+            self.ended = true;
+        }
+    }
+
+    /// The streams that leave from `port`.
+    pub fn leaving(&self, port: usize) -> &[usize] {
+        &self.leaving[port]
+    }
+
+    /// A stream's sending side.
+    pub fn stream(&self, index: usize) -> &Stream {
+        &self.streams[index]
+    }
+
+    /// A stream's sending side, to send with.
+    pub fn stream_mut(&mut self, index: usize) -> &mut Stream {
+        &mut self.streams[index]
+    }
+
+    /// Notes that a frame of the stream departed at `now_ns`, and draws its next one.
+    pub fn departed(&mut self, index: usize, warmup: bool, now_ns: u64, outcome: Outcome) {
+        if !warmup {
+            self.sinks[index].analysis.departed(now_ns, outcome);
+        }
+        self.streams[index].advance();
+    }
+
+    /// A frame with our signature came out of the device under test at `port`. It [counts](Trial::counts_at).
+    pub fn received(&mut self, port: usize, now_ns: u64, frame: &[u8]) {
+        let (tag, intact) = match read(frame) {
+            Reading::Foreign => return,
+            Reading::Intact(tag) => (tag, true),
+            Reading::Damaged(tag) => (tag, false),
+        };
+        let sink = match self.sinks.get_mut(usize::from(tag.stream)) {
+            Some(sink) if tag.trial == self.id && sink.to == port => sink,
+            _ if intact => return self.counts[port].stray += 1,
+            _ => return self.counts[port].corrupted += 1,
+        };
+        if !intact || !sink.is_whole(frame) {
+            self.counts[port].corrupted += 1;
+            if !tag.warmup {
+                sink.analysis.damaged();
+            }
+        } else if tag.warmup {
+            sink.analysis.observed(now_ns);
+        } else if sink.analysis.has_sent(tag.sequence) {
+            sink.analysis.observed(now_ns);
+            sink.analysis
+                .arrived(tag.sequence, now_ns, tag.age_ns(now_ns));
+        } else {
+            self.counts[port].stray += 1;
+        }
+    }
+
+    /// The result of the ended trial; an instruction of the device under test takes so many ns.
+    pub fn report(&self, ns_per_instruction: u64) -> TrialResult {
+        let instructions_at = |mark: Option<u64>| mark.unwrap_or_default();
+        let instructions = instructions_at(self.instructions_at_end)
+            .saturating_sub(instructions_at(self.instructions_at_begin));
+        let window_ns = self.window.end_ns - self.window.begin_ns;
+        let streams = self.streams.iter().zip(&self.sinks).zip(&self.from);
+        TrialResult {
+            id: self.id,
+            begin_ns: self.window.begin_ns,
+            window_ns,
+            instructions,
+            idle_ns: window_ns.saturating_sub(instructions.saturating_mul(ns_per_instruction)),
+            streams: streams
+                .map(|((stream, sink), from)| {
+                    sink.analysis
+                        .report(*from, sink.to, stream.intended(), self.histogram)
+                })
+                .collect(),
+            ports: self.counts.clone(),
+        }
+    }
+}
+
+impl Sink {
+    /// Whether the frame (without FCS) has a length that the stream sends, and the filler it sends.
+    fn is_whole(&self, frame: &[u8]) -> bool {
+        let filler = filler_of(frame);
+        self.frame_bytes.contains(&(frame.len() + FCS_BYTES))
+            && self.filler[..filler.len()] == *filler
+    }
+}
+
+fn source(
+    plan: &TrialPlan,
+    index: usize,
+    stream: &StreamPlan,
+    src_mac: Mac,
+    origin_ns: u64,
+    window: &Window,
+) -> Stream {
+    let headers = Headers {
+        src_mac,
+        dst_mac: stream.dst_mac,
+        src_ip: stream.src_ip,
+        dst_ip: stream.dst_ip,
+        src_port: stream.src_port,
+        dst_port: stream.dst_port,
+        ttl: stream.ttl,
+        trial: plan.id,
+        stream: index as u8,
+    };
+    let templates = stream
+        .size
+        .frame_bytes()
+        .iter()
+        .map(|bytes| Template::new(&headers, *bytes))
+        .collect();
+    let phase = |warmup: bool, from_ns: u64, stop_ns: u64, limit: u64| Phase {
+        base_ns: from_ns.saturating_add(stream.phase_ns),
+        stop_ns,
+        limit,
+        arrivals: stream
+            .arrivals
+            .generator(plan.seed, index, u8::from(warmup)),
+        sizes: stream.size.generator(plan.seed, index, u8::from(warmup)),
+        warmup,
+    };
+    let numbers = u64::from(u32::MAX);
+    let warmup = stream.begin_ns == 0 && plan.warmup_ns != 0;
+    let warmup = warmup.then(|| phase(true, origin_ns, window.begin_ns, numbers));
+    let from_ns = window.begin_ns.saturating_add(stream.begin_ns);
+    let stop_ns = stream.end_ns.map_or(window.end_ns, |end_ns| {
+        window.begin_ns.saturating_add(end_ns)
+    });
+    let limit = stream.count.unwrap_or(numbers).min(numbers);
+    Stream::new(templates, warmup, phase(false, from_ns, stop_ns, limit))
+}
+
+fn sink(plan: &TrialPlan, index: usize, stream: &StreamPlan, window: Window) -> Sink {
+    let mut filler = vec![0; MAX_FILLER_BYTES];
+    fill(&mut filler, plan.id, index as u8);
+    Sink {
+        to: stream.to,
+        filler,
+        frame_bytes: stream.size.frame_bytes(),
+        analysis: Analysis::new(window),
+    }
+}
