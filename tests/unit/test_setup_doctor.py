@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+import os
+from pathlib import Path
+
+import pytest
+
+from irqlab.setup import SetupError, debs, doctor, paths, qemu
+
+DEPENDS = """\
+iproute2
+  PreDepends: debconf
+ |Depends: debconf
+  Depends: <debconf-2.0>
+    cdebconf
+  Depends: libmnl0
+  Recommends: libatm1
+libbpf1
+  Depends: libelf1
+  Depends: libmnl0
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("IRQLAB_CACHE", "XDG_CACHE_HOME", "IRQLAB_QEMU"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def program(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_no_check_raises_even_where_nothing_is(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.setattr(paths, "project_dir", lambda: home)
+    checks = {check.name: check for check in doctor.run_checks()}
+    assert len(checks) == len(doctor.CHECKS)
+    for name in ("QEMU", "QEMU's symbols", "Rust", "C compiler", "DUT's kernel", "DUT's tools", "tester", "guest"):
+        assert not checks[name].ok
+        assert checks[name].mend
+    assert not (home / ".cache").exists()
+
+
+def test_an_old_qemu_is_refused(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = program(home / "qemu", "echo 'QEMU emulator version 5.2.0 (Debian 1:5.2+dfsg-11)'")
+    monkeypatch.setenv("IRQLAB_QEMU", str(path))
+    check = next(check for check in doctor.run_checks() if check.name == "QEMU")
+    assert not check.ok
+    assert "5.2.0" in check.detail
+    assert "7.2 or later" in check.detail
+
+
+def test_a_qemu_is_asked_for_its_version_cards_and_properties(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = r"""case "$*" in
+--version) echo 'QEMU emulator version 10.0.13 (Debian 1:10)';;
+'-device help') printf 'name "e1000", bus PCI, alias "e1000-82540em", desc "x"\nname "pcnet", bus PCI\n';;
+'-device e1000,help') printf 'e1000 options:\n  mac=<str>   - x\n  mitigation=<bool> - on/off\n';;
+esac"""
+    monkeypatch.setenv("IRQLAB_QEMU", str(program(home / "qemu", script)))
+    found = qemu.find()
+    assert found.version == (10, 0, 13)
+    assert found.devices() == {"e1000", "e1000-82540em", "pcnet"}
+    assert found.properties("e1000") == {"mac", "mitigation"}
+
+
+def test_what_is_no_qemu_is_refused(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IRQLAB_QEMU", str(program(home / "qemu", "echo hello")))
+    with pytest.raises(SetupError, match="'hello', which is no QEMU's"):
+        qemu.find()
+    monkeypatch.setenv("IRQLAB_QEMU", str(home / "absent"))
+    with pytest.raises(SetupError, match="absent not found"):
+        qemu.find()
+
+
+def test_an_artifact_is_stale_when_a_source_of_its_rule_is_newer(tmp_path: Path) -> None:
+    artifact, old, new = tmp_path / "out.so", tmp_path / "old file.rs", tmp_path / "new.rs"
+    for path, time in ((artifact, 2000), (old, 1000), (new, 3000)):
+        path.touch()
+        os.utime(path, (time, time))
+    escaped = str(old).replace(" ", "\\ ")
+    rule = tmp_path / "out.d"
+    rule.write_text(f"{artifact}: {escaped}\n")
+    assert doctor.sources_newer_than(artifact) == []
+    rule.write_text(f"{artifact}: {escaped} {new} {tmp_path}/gone.rs\n")
+    assert doctor.sources_newer_than(artifact) == ["new.rs", "gone.rs"]
+
+
+def test_the_cache_is_where_xdg_says(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert paths.cache_dir() == home / ".cache/irqlab"
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    assert paths.cache_dir() == home / ".cache/irqlab"
+    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
+    assert paths.cache_dir() == Path("/somewhere/irqlab")
+    monkeypatch.setenv("IRQLAB_CACHE", "/elsewhere")
+    assert paths.cache_dir() == Path("/elsewhere")
+
+
+def test_a_directory_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    def fail() -> None:
+        with paths.appearing(tmp_path / "new") as scratch:
+            (scratch / "half").touch()
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(SetupError, match="new: No space left on device"):
+        fail()
+    assert list(tmp_path.iterdir()) == []
+    with paths.appearing(tmp_path / "new") as scratch:
+        (scratch / "whole").touch()
+    assert [path.name for path in tmp_path.rglob("*")] == ["new", "whole"]
+
+
+def test_packages_are_fetched_once_and_together(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = home / "log"
+    program(
+        home / "bin/apt-get", f'echo "$*" >> {log}; shift; for p; do case $p in a|b) : > ${{p}}_1%3a2-3_amd64.deb;; esac; done'
+    )
+    program(home / "bin/dpkg", f'echo "dpkg $1" >> {log}; : > "$3/file"')
+    monkeypatch.setenv("PATH", f"{home}/bin:{os.environ['PATH']}")
+    first, second = debs.unpack(["a", "b"])
+    assert (first / "file").exists()
+    assert (second / "file").exists()
+    assert debs.version(first) == "1:2-3"
+    assert debs.unpack(["b", "a"]) == [second, first]
+    lines = log.read_text().splitlines()
+    assert sum("download a b" in line for line in lines) == 1
+    assert len(lines) == 3
+
+
+def test_dependencies_are_read_from_apt_cache(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(home / "bin/apt-cache", f"cat <<'END'\n{DEPENDS}END")
+    monkeypatch.setenv("PATH", f"{home}/bin:{os.environ['PATH']}")
+    assert debs.depends(["iproute2", "libbpf1"]) == {"debconf", "libmnl0", "libelf1"}
+
+
+def test_apt_that_fails_is_quoted_with_what_to_do(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(home / "bin/apt-get", "echo 'E: 404 Not Found' >&2; exit 100")
+    monkeypatch.setenv("PATH", f"{home}/bin:{os.environ['PATH']}")
+    with pytest.raises(SetupError, match=r"(?s)linux-image-x.*sudo apt-get update.*404 Not Found"):
+        debs.unpack(["linux-image-x"])
+    assert list((home / ".cache/irqlab/debs").iterdir()) == []

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+import shutil
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from irqlab.setup import SetupError, cpio, guestimage, paths
+
+ENTRIES = {
+    "init": cpio.file(b"\x7fELF odd", 0o755),
+    "bin/sh": cpio.symlink("busybox"),
+    "dev/console": cpio.character_device(5, 1),
+    "usr/lib/deep": cpio.file(b""),
+}
+
+
+def test_what_is_packed_comes_out_again_with_its_directories() -> None:
+    found = dict(cpio.unpack(cpio.pack(ENTRIES)))
+    assert found == {**ENTRIES, **dict.fromkeys(("bin", "dev", "usr", "usr/lib"), cpio.directory())}
+    assert list(found) == sorted(found)
+
+
+def test_the_order_of_the_entries_does_not_matter() -> None:
+    assert cpio.pack(ENTRIES) == cpio.pack(dict(reversed(ENTRIES.items())))
+
+
+@pytest.mark.skipif(not shutil.which("cpio"), reason="needs cpio")
+def test_cpio_can_read_it() -> None:
+    listed = subprocess.run(["cpio", "-tv", "--quiet"], input=cpio.pack(ENTRIES), capture_output=True, check=True)
+    lines = listed.stdout.decode().splitlines()
+    assert any(line.startswith("lrwxrwxrwx") and line.endswith("bin/sh -> busybox") for line in lines)
+    assert any(line.startswith("crw-------") and "5,   1" in line for line in lines)
+
+
+@pytest.fixture
+def image_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Builds an image of a given agent and of a tree with one tool."""
+    monkeypatch.setenv("IRQLAB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(paths, "project_dir", lambda: tmp_path)
+    tools = guestimage.tools_dir()
+    (tools / "bin").mkdir(parents=True)
+    (tools / "bin/busybox").write_bytes(b"busybox")
+    (tools / "bin/sh").symlink_to("busybox")
+
+    def build(agent: bytes) -> guestimage.GuestImage:
+        paths.guest_binary().parent.mkdir(parents=True, exist_ok=True)
+        paths.guest_binary().write_bytes(agent)
+        return guestimage.build()
+
+    return build
+
+
+def test_an_image_holds_init_the_tools_and_a_console(image_of) -> None:
+    found = dict(cpio.unpack(image_of(b"agent").path.read_bytes()))
+    assert found["init"] == cpio.file(b"agent", 0o755)
+    assert found["bin/busybox"] == cpio.file(b"busybox", 0o755)
+    assert found["bin/sh"] == cpio.symlink("busybox")
+    assert stat.S_ISCHR(found["dev/console"].mode)
+    assert {"proc", "sys", "tmp", "etc/passwd", "etc/hosts"} <= found.keys()
+
+
+def test_the_same_agent_gives_the_same_image_and_another_one_another(image_of) -> None:
+    first, other, again = image_of(b"agent"), image_of(b"other"), image_of(b"agent")
+    assert first == again
+    assert first.sha256 != other.sha256
+
+
+def test_old_images_go(image_of) -> None:
+    images = [image_of(f"agent {number}".encode()) for number in range(guestimage.KEEP + 3)]
+    assert images[-1].path.is_file()
+    assert len(list(images[-1].path.parent.iterdir())) == guestimage.KEEP
+
+
+def test_an_agent_that_is_not_built_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "project_dir", lambda: tmp_path)
+    with pytest.raises(SetupError, match="irqlab-guest has not been built: run `make setup`"):
+        guestimage.build()

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+import lzma
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from irqlab.setup import SetupError, kernel
+
+ELF = b"\x7fELF" + bytes(range(256)) * 64
+
+
+def bzimage(payload: bytes, setup_sects: int = 27, protocol: int = 0x020F) -> bytes:
+    """A boot sector, setup_sects sectors, 0x40 bytes of decompressor, the payload."""
+    image = bytearray(((setup_sects or 4) + 1) * 512 + 0x40)
+    image[0x1F1] = setup_sects
+    image[0x1FE:0x200] = b"\x55\xaa"
+    image[0x202:0x206] = b"HdrS"
+    struct.pack_into("<H", image, 0x206, protocol)
+    struct.pack_into("<II", image, 0x248, 0x40, len(payload))
+    return bytes(image) + payload + b"what follows in a bzImage"
+
+
+def xz(content: bytes) -> bytes:
+    """As the kernel packs it: BCJ filter, CRC32, the unpacked size behind (scripts/xz_wrap.sh, scripts/Makefile.lib)."""
+    filters = [{"id": lzma.FILTER_X86}, {"id": lzma.FILTER_LZMA2, "preset": 6}]
+    return lzma.compress(content, check=lzma.CHECK_CRC32, filters=filters) + struct.pack("<I", len(content))
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("IRQLAB_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def unpacked_package(cache: Path, release: str, version: str = "6.1.1-1", image: bytes | None = None) -> Path:
+    root = cache / "debs" / f"linux-image-{release}_{version}_amd64"
+    (root / "boot").mkdir(parents=True)
+    (root / f"boot/vmlinuz-{release}").write_bytes(bzimage(xz(ELF)) if image is None else image)
+    (root / "lib/modules" / release).mkdir(parents=True)
+    return root
+
+
+@pytest.mark.parametrize("setup_sects", [27, 0])
+def test_an_xz_payload_with_its_size_behind(setup_sects: int) -> None:
+    assert kernel.extract_vmlinux(bzimage(xz(ELF), setup_sects)) == ELF
+
+
+@pytest.mark.skipif(not shutil.which("zstd"), reason="needs zstd")
+def test_a_zstd_payload_with_its_size_behind() -> None:
+    packed = subprocess.run(["zstd", "-q"], input=ELF, capture_output=True, check=True).stdout
+    assert kernel.extract_vmlinux(bzimage(packed + struct.pack("<I", len(ELF)))) == ELF
+
+
+@pytest.mark.parametrize(
+    ("image", "complaint"),
+    [
+        (b"", "no setup header"),
+        (bytes(4096), "no setup header"),
+        (bzimage(xz(ELF), protocol=0x0207), "older than 2.6.24"),
+        (bzimage(xz(ELF))[:-1000], "cut short"),
+        (bzimage(b"\x1f\x8b\x08 gzip"), "1f8b08"),
+        (bzimage(xz(b"no ELF file")), "not an ELF file"),
+        (bzimage(xz(ELF)[:30]), "cannot be unpacked|not an ELF file"),
+        (bzimage(b"\xfd7zXZ\0 garbage"), "cannot be unpacked"),
+    ],
+)
+def test_what_is_no_kernel_is_said_to_be_none(image: bytes, complaint: str) -> None:
+    with pytest.raises(SetupError, match=complaint):
+        kernel.extract_vmlinux(image)
+
+
+def test_a_cached_kernel_is_found_by_release_and_by_package_without_apt(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = unpacked_package(cache, "6.1.0-1-amd64")
+    monkeypatch.setenv("PATH", "/nonexistent")
+    by_release = kernel.resolve("6.1.0-1-amd64")
+    assert by_release == kernel.resolve("linux-image-6.1.0-1-amd64")
+    assert by_release.release == "6.1.0-1-amd64"
+    assert by_release.version == "6.1.1-1"
+    assert by_release.vmlinux.read_bytes() == ELF
+    assert by_release.modules == root / "lib/modules/6.1.0-1-amd64"
+    assert kernel.present("6.1.0-2-amd64") is None
+
+
+def test_the_chosen_kernel_is_the_default_one(cache: Path) -> None:
+    unpacked_package(cache, "6.1.0-1-amd64")
+    unpacked_package(cache, "6.1.0-2-amd64")
+    assert kernel.present() is None
+    chosen = kernel.choose("linux-image-6.1.0-1-amd64")
+    assert kernel.resolve() == chosen
+
+
+def test_a_bad_image_is_named_and_leaves_no_vmlinux(cache: Path) -> None:
+    root = unpacked_package(cache, "6.1.0-1-amd64", image=bytes(4096))
+    with pytest.raises(SetupError, match=r"vmlinuz-6\.1\.0-1-amd64.*no setup header"):
+        kernel.resolve("6.1.0-1-amd64")
+    assert [path.name for path in (root / "boot").iterdir()] == ["vmlinuz-6.1.0-1-amd64"]
+
+
+def test_a_missing_deb_is_named(cache: Path) -> None:
+    with pytest.raises(SetupError, match=r"\./none\.deb"):
+        kernel.resolve("./none.deb")

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from irqlab.setup import SetupError, nics
+from irqlab.setup.modules import Module
+from irqlab.setup.qemu import Qemu
+
+
+@dataclass(frozen=True)
+class Qemu72(Qemu):
+    """A QEMU with the cards and properties of 7.2."""
+
+    def devices(self) -> frozenset[str]:
+        return frozenset({nic.model for nic in nics.TABLE} - {"igb"})
+
+    def properties(self, device: str) -> frozenset[str]:
+        return frozenset({"mac", "netdev", "mitigation"} if device == "e1000" else {"mac", "netdev"})
+
+
+QEMU = Qemu72(Path("qemu"), (7, 2, 22), "QEMU emulator version 7.2.22")
+
+
+def driver(name: str, *aliases: str) -> Module:
+    return Module(name, Path(f"{name}.ko"), b"", "", "", (), aliases, {})
+
+
+def pci(vendor: str, device: str, rest: str = "sv*sd*bc*sc*i*") -> str:
+    return f"pci:v0000{vendor}d0000{device}{rest}"
+
+
+@pytest.mark.parametrize(
+    ("module", "model"),
+    [
+        (driver("8139cp", pci("0357", "000A"), pci("10EC", "8139")), "rtl8139"),
+        (driver("e100", pci("8086", "1209"), pci("8086", "1229")), "i82557b"),
+        (driver("er_only", pci("8086", "1209")), "i82559er"),
+        (driver("e100", pci("8086", "2449", "sv*sd*bc02sc00i*")), "i82801"),
+        (driver("e1000", pci("8086", "1000"), pci("8086", "100E")), "e1000"),
+        (driver("e1000e", pci("8086", "10D3")), "e1000e"),
+        (driver("pcnet32", pci("1022", "2000")), "pcnet"),
+        (driver("virtio_net", "virtio:d00000001v*"), "virtio-net-pci"),
+        (driver("hp_only", pci("1011", "0019", "sv0000103Csd*bc*sc*i*")), "tulip"),
+        (driver("any_ethernet", "pci:v*d*sv*sd*bc02sc00i*"), "rtl8139"),
+    ],
+)
+def test_a_driver_gets_the_first_card_it_claims(module: Module, model: str) -> None:
+    assert nics.choose(module, None, QEMU).model == model
+
+
+def test_properties_this_qemu_lacks_are_left_out() -> None:
+    e1000 = driver("e1000", pci("8086", "100E"), pci("8086", "100F"))
+    assert nics.choose(e1000, None, QEMU).properties == ("mitigation=off",)
+    assert nics.choose(e1000, "e1000-82545em", QEMU).properties == ()
+
+
+@pytest.mark.parametrize(
+    ("module", "complaint"),
+    [
+        (driver("8139too", pci("10EC", "8139")), "revision 0x20.*8139cp.*--nic rtl8139"),
+        (driver("igb", pci("8086", "10C9")), "7.2.22 does not have.*QEMU 8.0"),
+        (driver("r8169", pci("10EC", "8168")), "r8169 drives no network card"),
+        (driver("bare"), "bare drives no network card"),
+    ],
+)
+def test_a_driver_without_a_card_is_told_why(module: Module, complaint: str) -> None:
+    with pytest.raises(SetupError, match=complaint):
+        nics.choose(module, None, QEMU)
+
+
+def test_a_requested_card_is_taken_if_the_driver_claims_it_or_claims_none() -> None:
+    assert nics.choose(driver("e100", pci("8086", "1209"), pci("8086", "1229")), "i82551", QEMU).model == "i82551"
+    assert nics.choose(driver("8139too", pci("10EC", "8139")), "rtl8139", QEMU).model == "rtl8139"
+    assert nics.choose(driver("bare"), "e1000", QEMU).model == "e1000"
+
+
+@pytest.mark.parametrize(
+    ("requested", "complaint"),
+    [
+        ("e1000", "8139cp does not drive e1000.*it drives rtl8139"),
+        ("e1001", "no network card e1001; there are:\n  rtl8139"),
+        ("igb", "7.2.22 has no igb"),
+    ],
+)
+def test_a_requested_card_that_does_not_fit(requested: str, complaint: str) -> None:
+    with pytest.raises(SetupError, match=complaint):
+        nics.choose(driver("8139cp", pci("10EC", "8139")), requested, QEMU)
+
+
+def test_every_card_is_named_once_and_has_a_wire() -> None:
+    assert len({nic.model for nic in nics.TABLE}) == len(nics.TABLE)
+    assert all(nic.wire_bps >= 10_000_000 and nic.driver for nic in nics.TABLE)
