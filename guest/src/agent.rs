@@ -102,8 +102,8 @@ impl Agent {
 /// Sleeps until an instant of the monotonic clock, so that a signal does not prolong it.
 fn sleep(time: Duration) -> Result<(), String> {
     let clock = ClockId::CLOCK_MONOTONIC;
-    let until = clock_gettime(clock).map_err(|error| format!("sleep: {error}"))?
-        + TimeSpec::from_duration(time);
+    let now = clock_gettime(clock).map_err(|error| format!("sleep: {error}"))?;
+    let until = TimeSpec::from_duration(Duration::from(now) + time);
     loop {
         match clock_nanosleep(clock, ClockNanosleepFlags::TIMER_ABSTIME, &until) {
             Ok(_) => return Ok(()),

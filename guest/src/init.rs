@@ -44,11 +44,13 @@ pub fn run(agent: impl FnOnce() -> Ending) -> ! {
                     say(&format!("the agent was killed by {signal}"));
                     break;
                 }
-                Ok(_) | Err(Errno::EINTR) => {}
-                Err(error) => {
-                    say(&format!("cannot wait for the agent: {error}"));
+                Err(Errno::ECHILD) => {
+                    say("the agent is gone");
                     break;
                 }
+                // An orphan; or an error that says nothing about the agent, such as EINVAL for an end by a signal that
+                // has no name.
+                _ => {}
             }
         },
         Err(error) => say(&format!("cannot start the agent: {error}")),
