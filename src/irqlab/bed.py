@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from irqlab import counters
+from irqlab import counters, snapshots
 from irqlab.dut import Dut, DutConfig, DutError, stream
-from irqlab.machine import Machine, MachineConfig, MachineError, describe, snapshot, start
+from irqlab.machine import Machine, MachineConfig, MachineError, describe, save, start
 from irqlab.rpc import ConnectionLostError, TesterError
 from irqlab.setup import guestimage, kernel, modules, nics, qemu
+from irqlab.snapshots import Snapshot
 from irqlab.trial import TrialResult, TrialSpec, mean_frame_bytes, wire_rate_pps
 
 
@@ -62,39 +65,71 @@ class Bed:
         return self.modules[-1].name
 
     @cached_property
-    def snapshot(self) -> Path:
+    def booted(self) -> Snapshot:
         """The booted DUT, without the driver."""
-        return snapshot(self.machine)
+
+        def take(state: Path) -> dict[str, Any]:
+            with start(self.machine) as machine:
+                Dut(machine).take_kernel_log()  # a complaint at boot is a complaint
+                save(machine, state)
+            return {}
+
+        return snapshots.get(self.machine.key(), take)
+
+    @cached_property
+    def prepared(self) -> Snapshot:
+        """The DUT with the driver loaded, forwarding, and warm enough to have resolved its neighbours: where trials start."""
+
+        def take(state: Path) -> dict[str, Any]:
+            with start(self.machine, self.booted.state) as machine, self._blaming(machine):
+                dut, waited_ns = self._bring_up(machine)
+                facts = {"running": dut.describe(), "link_wait_ns": waited_ns, "kernel_log": dut.kernel_log}
+                save(machine, state)
+            return facts
+
+        parts = {
+            "machine": self.machine.key(),
+            "modules": [m.sha256 for m in self.modules],
+            "dut": asdict(self.config.dut),
+        }
+        return snapshots.get(snapshots.key_of(parts), take)
 
     def wire_rate_pps(self, spec: TrialSpec) -> float:
         """What the wire carries in one direction, for the sizes of a trial, in frames/s."""
         return min(wire_rate_pps(mean_frame_bytes(load.size), self.nic.wire_bps) for load in spec.loads)
 
-    def open(self) -> Machine:
-        """A DUT restored from the snapshot."""
-        return start(self.machine, self.snapshot)
-
-    def bring_up(self, machine: Machine, over_wire: bool = False) -> tuple[Dut, int]:
+    def _bring_up(self, machine: Machine) -> tuple[Dut, int]:
         """Loads the driver and makes the DUT forward; returns it and the virtual ns the links took."""
         dut = Dut(machine)
-        dut.take_kernel_log()
-        dut.kernel_log.clear()  # the boot's
         dut.load(self.modules, self.config.dut.module_parameters)
-        waited_ns = dut.configure(self.config.dut, self.driver, self.nic.model, 0 if over_wire else self.nic.wire_bps)
+        dut.play_hosts(self.nic.wire_bps)
+        waited_ns = dut.configure(self.config.dut, self.driver, self.nic.model)
+        dut.take_kernel_log()
         return dut, waited_ns
+
+    @contextmanager
+    def open(self) -> Iterator[Dut]:
+        """A DUT restored where trials start; leaving the block ends it."""
+        with start(self.machine, self.prepared.state) as machine, self._blaming(machine):
+            yield Dut(machine)
+
+    @contextmanager
+    def _blaming(self, machine: Machine) -> Iterator[None]:
+        """Turns a broken connection into what became of the DUT."""
+        try:
+            yield
+        except ConnectionLostError as error:
+            raise MachineError(f"the DUT went away: {machine.obituary()}") from error
+        except TesterError as error:
+            raise DutError(str(error)) from error
 
     def run(self, spec: TrialSpec) -> TrialResult:
         """One trial from the restored snapshot: a pure function of the bed and `spec`. Raises IrqlabError."""
-        with self.open() as machine:
-            try:
-                return self._run(machine, spec)
-            except ConnectionLostError as error:
-                raise MachineError(f"the DUT went away during a trial: {machine.obituary()}") from error
-            except TesterError as error:
-                raise DutError(str(error)) from error
+        with self.open() as dut:
+            return self._run(dut, spec)
 
-    def _run(self, machine: Machine, spec: TrialSpec) -> TrialResult:
-        dut, waited_ns = self.bring_up(machine, spec.over_wire)
+    def _run(self, dut: Dut, spec: TrialSpec) -> TrialResult:
+        dut.play_hosts(0 if spec.over_wire else self.nic.wire_bps)
         if spec.capture:
             dut.rpc.call("capture", path=str(Path(spec.capture).absolute()))
         before = dut.counters()
@@ -131,20 +166,18 @@ class Bed:
             instructions=result["instructions"],
             idle_ns=result["idle_ns"],
             counters=counters.difference(before, after),
-            link_wait_ns=waited_ns,
+            link_wait_ns=self.prepared.facts["link_wait_ns"],
             kernel_log=dut.kernel_log,
         )
 
     def describe(self) -> dict[str, Any]:
-        """What the result was measured on; boots a DUT to ask its kernel."""
-        with self.open() as machine:
-            try:
-                dut, _ = self.bring_up(machine)
-                running = dut.describe()
-            except ConnectionLostError as error:
-                raise MachineError(f"the DUT went away: {machine.obituary()}") from error
+        """What results of this bed are measured on."""
         return {
             **describe(self.machine),
             "modules": [{"name": m.name, "sha256": m.sha256, "vermagic": m.vermagic} for m in self.modules],
-            "dut": {**running, "sysctls": dict(self.config.dut.sysctls), "module_parameters": self.config.dut.module_parameters},
+            "dut": {
+                **self.prepared.facts["running"],
+                "sysctls": dict(self.config.dut.sysctls),
+                "module_parameters": self.config.dut.module_parameters,
+            },
         }

@@ -129,12 +129,15 @@ class Dut:
                 raise DutError(f"the module {module.name} does not load: {error}") from error
         self.take_kernel_log()
 
-    def configure(self, config: DutConfig, driver: str, nic: str, wire_bps: int) -> int:
-        """Makes a router of the DUT and waits until frames pass both ways; returns the virtual ns that took from `up`."""
+    def play_hosts(self, wire_bps: int) -> None:
+        """Sets up the tester's hosts, one per port, on wires of that speed (0: no ceiling)."""
         self.rpc.call(
             "ports",
             ports=[{"mac": tester_mac(p), "ip": tester_ip(p), "prefix": 24, "wire_bps": wire_bps} for p in range(PORTS)],
         )
+
+    def configure(self, config: DutConfig, driver: str, nic: str) -> int:
+        """Makes a router of the DUT and waits until frames pass both ways; returns the virtual ns that took from `up`."""
         found = self.read("/sys/class/net/*/address")
         missing = [i for i in counters.INTERFACES if not found.get(f"/sys/class/net/{i}/address")]
         if missing:

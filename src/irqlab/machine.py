@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import shlex
 import shutil
 import socket
@@ -40,7 +39,6 @@ KERNEL_COMMAND_LINE = (
 )
 SNAPSHOT_SLEEP_NS = 20_000_000
 SNAPSHOT_AFTER_NS = 5_000_000
-SNAPSHOTS_KEPT = 8
 
 
 class MachineError(IrqlabError):
@@ -80,6 +78,8 @@ class MachineConfig:
         arguments = [
             *("-M", "pc", "-nodefaults", "-no-user-config", "-vga", "none", "-display", "none", "-no-reboot"),
             *("-icount", f"shift={self.shift},sleep=off", "-rtc", "clock=vm,base=2020-01-01", "-seed", "1"),
+            # After a restore QEMU would announce the NICs with RARP frames, at moments of host time.
+            *("-global", "migration.announce-rounds=0"),
             *("-m", str(self.memory_mib), "-kernel", str(self.kernel.vmlinux), "-initrd", str(self.initrd)),
             *("-append", self.append),
         ]
@@ -134,10 +134,10 @@ class Machine:
         if self._closed:
             return
         self._closed = True
+        _end(self.process)  # first: a thread that still reads from QEMU sees the end, and lets go of the socket
         for link in (self.rpc, self.qmp):
             with contextlib.suppress(OSError):
                 link.close()
-        _end(self.process)
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def obituary(self) -> str:
@@ -261,29 +261,11 @@ def start(config: MachineConfig, snapshot: Path | None = None) -> Machine:
     return Machine(config, process, rpc, qmp, directory)
 
 
-def snapshot(config: MachineConfig) -> Path:
-    """The file with the booted DUT's state; boots and takes it if there is none yet.
+def save(machine: Machine, path: Path) -> None:
+    """Writes the DUT's state at an exact virtual instant while it idles; the machine is of no use afterwards.
 
-    It is taken at an exact virtual instant while the DUT idles, so two taken apart are equal in all that can be measured.
+    Two snapshots that were taken apart are equal in all that can be measured.
     """
-    directory = paths.cache_dir() / "snapshots" / config.key()
-    state = directory / "state"
-    with paths.locked(f"snapshot-{config.key()}"):
-        if not state.exists():
-            directory.mkdir(parents=True, exist_ok=True)
-            part = directory / f"state.{os.getpid()}.part"
-            try:
-                with start(config) as machine:
-                    _save(machine, part)
-                part.rename(state)
-            finally:
-                part.unlink(missing_ok=True)
-            _forget_old(directory.parent, directory)
-        os.utime(directory)
-    return state
-
-
-def _save(machine: Machine, path: Path) -> None:
     machine.rpc.call("stop_at", after_ns=SNAPSHOT_AFTER_NS)
     sleeper = threading.Thread(target=_sleep_into_the_stop, args=(machine.rpc,), daemon=True)
     sleeper.start()
@@ -295,12 +277,6 @@ def _sleep_into_the_stop(rpc: Rpc) -> None:
     """The agent sleeps while the machine is stopped; the answer comes after a restore, to nobody."""
     with contextlib.suppress(ConnectionLostError, TesterError, ValueError, OSError):
         rpc.guest("sleep", ns=SNAPSHOT_SLEEP_NS)
-
-
-def _forget_old(directory: Path, keep: Path) -> None:
-    taken = sorted((d for d in directory.iterdir() if d.is_dir() and d != keep), key=lambda d: d.stat().st_mtime)
-    for old in taken[: max(0, len(taken) + 1 - SNAPSHOTS_KEPT)]:
-        shutil.rmtree(old, ignore_errors=True)
 
 
 def describe(config: MachineConfig) -> dict[str, Any]:

@@ -21,8 +21,8 @@ const PORT_BYTES: u64 = 8;
 const REG_CONTROL: u64 = 0;
 const REG_DATA: u64 = 4;
 
-/// How long to wait before trying again to pause a DUT that is busy.
-const STOP_RETRY_NS: u64 = 100_000;
+/// A DUT that has executed nothing for this long idles.
+const IDLE_NS: u64 = 100_000;
 
 struct Stand {
     qemu: Qemu,
@@ -47,6 +47,15 @@ struct Errand {
     limit_ns: u64,
 }
 
+/// A pause that the lab has asked for: at an instant, or as soon after it as the DUT idles.
+struct Stop {
+    at_ns: u64,
+    /// Instructions executed at the last look.
+    instructions: Option<u64>,
+    /// The pause is under way: no timer may be armed, since that would let idle time be skipped.
+    asked: bool,
+}
+
 struct Plugin {
     stand: Stand,
     ports: usize,
@@ -56,7 +65,7 @@ struct Plugin {
     lab_out: UnixStream,
     greeted: bool,
     errand: Option<Errand>,
-    stop_at_ns: Option<u64>,
+    stop: Option<Stop>,
     /// The command being read by the agent, and how much of it has been.
     command: Vec<u8>,
     command_at: usize,
@@ -109,7 +118,7 @@ impl Plugin {
                 }
                 Answer::StopAt { after_ns } => {
                     let at_ns = self.stand.now_ns().saturating_add(after_ns);
-                    self.stop_at_ns = Some(at_ns);
+                    self.stop = Some(Stop { at_ns, instructions: None, asked: false });
                     self.say(&format!(r#"{{"ok":{{"at_ns":{at_ns}}}}}"#));
                 }
                 Answer::Quit => {
@@ -130,22 +139,27 @@ impl Plugin {
                 r#"{{"error":"the DUT's agent gave no answer within {limit_ms} ms of virtual time"}}"#
             ));
         }
-        if self.stop_at_ns.is_some_and(|at_ns| now_ns >= at_ns) {
-            if self.stand.qemu.in_vcpu_thread() {
-                self.stop_at_ns = Some(now_ns + STOP_RETRY_NS);
-            } else {
-                self.stop_at_ns = None;
-                self.stand.qemu.stop();
+        if let Some(stop) = self.stop.as_mut().filter(|stop| now_ns >= stop.at_ns) {
+            let instructions = self.stand.qemu.instructions();
+            if stop.instructions == Some(instructions) {
+                stop.asked = true;
+                self.stand.qemu.soon(pause);
+                return;
             }
+            stop.instructions = Some(instructions);
+            stop.at_ns = now_ns + IDLE_NS;
         }
         self.tester.advance(&mut self.stand);
     }
 
     fn rearm(&mut self) {
+        if self.stop.as_ref().is_some_and(|stop| stop.asked) {
+            return;
+        }
         let due = [
             self.tester.deadline_ns(),
             self.errand.as_ref().map(|errand| errand.expires_ns),
-            self.stop_at_ns,
+            self.stop.as_ref().map(|stop| stop.at_ns),
         ];
         self.stand.qemu.arm(self.timer, due.into_iter().flatten().min());
     }
@@ -168,6 +182,14 @@ fn with_plugin<T: Default>(work: impl FnOnce(&mut Plugin) -> T) -> T {
     plugin.drain_inbox();
     plugin.rearm();
     value
+}
+
+unsafe extern "C" fn pause(_opaque: *mut c_void) {
+    // Without our lock: other threads may need it until the machine stands still.
+    let qemu = with_plugin(|plugin| Some(plugin.stand.qemu));
+    if let Some(qemu) = qemu {
+        qemu.stop();
+    }
 }
 
 unsafe extern "C" fn timer_expired(_opaque: *mut c_void) {
@@ -305,7 +327,7 @@ fn install(args: &[String]) -> Result<(), String> {
         lab_out,
         greeted: false,
         errand: None,
-        stop_at_ns: None,
+        stop: None,
         command: Vec::new(),
         command_at: 0,
         answer: Vec::new(),

@@ -101,8 +101,9 @@ functions! {
     memory_region_init_io: fn(*mut c_void, *mut c_void, *const MemoryRegionOps, *mut c_void, *const c_char, u64);
     memory_region_add_subregion: fn(*mut c_void, u64, *mut c_void);
     get_system_io: fn() -> *mut c_void;
-    qemu_in_vcpu_thread: fn() -> bool;
     qmp_stop: fn(*mut *mut c_void);
+    qemu_get_aio_context: fn() -> *mut c_void;
+    aio_bh_schedule_oneshot_full: fn(*mut c_void, TimerCallback, *mut c_void, *const c_char);
 }
 
 /// A structure of QEMU's whose layout is none of our business, in a buffer larger than any version's.
@@ -139,16 +140,24 @@ impl Qemu {
         unsafe { (self.icount_get_raw)() as u64 }
     }
 
-    /// Whether the calling thread is the one that executes guest code.
-    pub fn in_vcpu_thread(&self) -> bool {
-        // SAFETY: plain call.
-        unsafe { (self.qemu_in_vcpu_thread)() }
-    }
-
-    /// Pauses the machine. Exact only outside the vCPU's thread.
+    /// Pauses the machine. Not from inside a timer: pausing waits until no timer runs.
     pub fn stop(&self) {
         // SAFETY: qmp_stop ignores its Error** argument.
         unsafe { (self.qmp_stop)(std::ptr::null_mut()) }
+    }
+
+    /// Has the main loop call `callback`; if the guest idles and no timer is armed meanwhile, before virtual time moves on: idle
+    /// time is skipped when a timer is armed, or by the main loop, which runs bottom halves first.
+    pub fn soon(&self, callback: TimerCallback) {
+        // SAFETY: the main loop's context exists; the name is NUL-terminated.
+        unsafe {
+            (self.aio_bh_schedule_oneshot_full)(
+                (self.qemu_get_aio_context)(),
+                callback,
+                std::ptr::null_mut(),
+                c"irqlab".as_ptr(),
+            );
+        }
     }
 
     /// A new, unarmed timer.

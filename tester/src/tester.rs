@@ -157,16 +157,18 @@ impl Tester {
             bench.send(port, frame)
         };
         let mut outcome = Outcome::Sent;
-        match (next.sender, &mut self.trial) {
-            (Sender::Stream(index, pending), Some(trial)) => {
-                let departing = trial.stream_mut(index).stamp(pending, now_ns);
-                outcome = send(&mut self.capture, departing.frame);
-                let warmup = departing.warmup;
-                trial.departed(index, warmup, now_ns, outcome);
-            }
-            _ => {
+        match next.sender {
+            Sender::Queue => {
                 if let Some(queued) = self.ports[port].egress.pop() {
                     outcome = send(&mut self.capture, &queued.frame);
+                }
+            }
+            Sender::Stream(index, pending) => {
+                if let Some(trial) = &mut self.trial {
+                    let departing = trial.stream_mut(index).stamp(pending, now_ns);
+                    let warmup = departing.warmup;
+                    outcome = send(&mut self.capture, departing.frame);
+                    trial.departed(index, warmup, now_ns, outcome);
                 }
             }
         }

@@ -209,14 +209,19 @@ impl Trial {
             if !tag.warmup {
                 sink.analysis.damaged();
             }
-        } else if tag.warmup {
-            sink.analysis.observed(now_ns);
-        } else if sink.analysis.has_sent(tag.sequence) {
-            sink.analysis.observed(now_ns);
-            sink.analysis
-                .arrived(tag.sequence, now_ns, tag.age_ns(now_ns));
-        } else {
+            return;
+        }
+        let age_ns = tag.age_ns(now_ns);
+        // Too old a frame, or one that was not sent, is an earlier trial's of the same number.
+        if now_ns.saturating_sub(age_ns) < self.origin_ns
+            || !(tag.warmup || sink.analysis.has_sent(tag.sequence))
+        {
             self.counts[port].stray += 1;
+            return;
+        }
+        sink.analysis.observed(now_ns);
+        if !tag.warmup {
+            sink.analysis.arrived(tag.sequence, now_ns, age_ns);
         }
     }
 

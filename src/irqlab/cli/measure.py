@@ -125,7 +125,6 @@ def _measure(request: Request, method: Method, name: str, outcome: Outcome, boar
             board.say(f"{bed.driver} on {bed.nic.model}, Linux {bed.machine.kernel.release}, {bed.machine.mips} MIPS")
             if bed.nic.note:
                 board.say(f"  {bed.nic.note}")
-            _ = bed.snapshot
             outcome.on.append(bed.describe())
         futures: list[Future[list[MethodResult]]] = []
         for bed in beds:

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Snapshots of the DUT, kept under a hash of all that they depend on, in the cache.
+
+There are two kinds: booted (kernel and NICs, no driver), and prepared (the driver under test loaded, links up, frames
+passing). Trials
+start from the second.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from irqlab.errors import IrqlabError
+from irqlab.setup import paths
+
+KEEP_BYTES = 3 << 30
+"""What the snapshots may take up; the least recently used go first."""
+IN_USE_S = 1800
+"""Younger ones stay in any case: another process may be using them."""
+
+Taker = Callable[[Path], dict[str, Any]]
+"""Writes the state to a file, and returns what is to be remembered of it."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A state file and what is remembered of it."""
+
+    state: Path
+    facts: dict[str, Any]
+
+
+def key_of(parts: dict[str, Any]) -> str:
+    """A name for what a snapshot depends on."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def get(key: str, take: Taker) -> Snapshot:
+    """The snapshot of that key; taken now if there is none yet. Safe against other processes and threads."""
+    home = paths.cache_dir() / "snapshots"
+    directory = home / key
+    with paths.locked(f"snapshot-{key}"):
+        if not directory.is_dir():
+            _make_room(home)
+            with paths.appearing(directory) as new:
+                facts = take(new / "state")
+                (new / "facts.json").write_text(json.dumps(facts))
+        with contextlib.suppress(OSError):
+            os.utime(directory)
+        try:
+            return Snapshot(directory / "state", json.loads((directory / "facts.json").read_text()))
+        except (OSError, json.JSONDecodeError) as error:
+            shutil.rmtree(directory, ignore_errors=True)
+            raise IrqlabError(f"the snapshot {directory} is damaged and has been removed; try again ({error})") from error
+
+
+def _make_room(home: Path) -> None:
+    """Removes the least recently used snapshots, and what killed processes left of theirs."""
+    if not home.is_dir():
+        return
+    old = sorted((d for d in home.iterdir() if d.is_dir()), key=lambda d: d.stat().st_mtime)
+    total = sum(file.stat().st_size for d in old for file in d.iterdir())
+    for directory in old:
+        abandoned = directory.name.startswith(".")
+        if time.time() - directory.stat().st_mtime < IN_USE_S or not (abandoned or total > KEEP_BYTES):
+            continue
+        total -= sum(file.stat().st_size for file in directory.iterdir())
+        shutil.rmtree(directory, ignore_errors=True)
