@@ -19,11 +19,11 @@ demo: setup ## a first measurement, in a minute
 
 test: setup ## the tests that take minutes together
 	$(CARGO) test --quiet --locked --workspace
-	$(BIN)/pytest -m "not long"
+	$(BIN)/pytest -m "not long" $(PYTEST_ARGS)
 
 test-long: setup ## all tests, the ones that take minutes each included
 	$(CARGO) test --quiet --locked --workspace
-	$(BIN)/pytest
+	$(BIN)/pytest $(PYTEST_ARGS)
 
 lint: setup ## style and types of Python, Rust and shell
 	scripts/check-spdx

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+import gzip
 import lzma
 import shutil
 import struct
@@ -54,6 +55,10 @@ def test_a_zstd_payload_with_its_size_behind() -> None:
     assert kernel.extract_vmlinux(bzimage(packed + struct.pack("<I", len(ELF)))) == ELF
 
 
+def test_a_gzip_payload() -> None:
+    assert kernel.extract_vmlinux(bzimage(gzip.compress(ELF))) == ELF
+
+
 @pytest.mark.parametrize(
     ("image", "complaint"),
     [
@@ -61,7 +66,8 @@ def test_a_zstd_payload_with_its_size_behind() -> None:
         (bytes(4096), "no setup header"),
         (bzimage(xz(ELF), protocol=0x0207), "older than 2.6.24"),
         (bzimage(xz(ELF))[:-1000], "cut short"),
-        (bzimage(b"\x1f\x8b\x08 gzip"), "1f8b08"),
+        (bzimage(b"BZh9 bzip2"), "425a6839"),
+        (bzimage(gzip.compress(ELF)[:10] + b"garbage"), "cannot be unpacked"),
         (bzimage(xz(b"no ELF file")), "not an ELF file"),
         (bzimage(xz(ELF)[:30]), "cannot be unpacked|not an ELF file"),
         (bzimage(b"\xfd7zXZ\0 garbage"), "cannot be unpacked"),

@@ -81,6 +81,10 @@ def test_dashes_are_underscores_and_xz_is_unpacked(kernel: Kernel, name: str) ->
     assert driver.data.startswith(b"\x7fELF")
 
 
+def test_modules_that_are_needed_without_being_depended_on(kernel: Kernel) -> None:
+    assert names(modules.load_all(kernel, ["crc32", "8139cp", "mii"])) == ["mii", "8139cp"]
+
+
 @pytest.mark.skipif(not shutil.which("zstd"), reason="needs zstd")
 def test_zstd_is_unpacked(kernel: Kernel, tmp_path: Path) -> None:
     plain = ko("name=mine", f"vermagic={MAGIC}")

@@ -6,6 +6,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable
@@ -56,6 +57,8 @@ def _fetch(packages: list[str]) -> None:
     if not packages:
         return
     _home().mkdir(parents=True, exist_ok=True)
+    for left_over in _home().glob(".*-*"):  # of processes that were killed: who holds the lock is alone here
+        shutil.rmtree(left_over, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=".download-", dir=_home()) as scratch:
         mend = f"cannot download {_list(packages)}: if something is unknown or 404, apt's lists are old (sudo apt-get update)"
         _run("apt-get", "-qq", *_unsandboxed(), "download", *packages, cwd=Path(scratch), mend=mend)

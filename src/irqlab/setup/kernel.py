@@ -13,6 +13,7 @@ import re
 import shutil
 import struct
 import subprocess
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,31 +131,44 @@ def extract_vmlinux(image: bytes) -> bytes:
             vmlinux = unpack(payload)
             break
     else:
-        raise SetupError(f"compressed in a way irqlab does not know (it begins with {payload[:6].hex()}); xz and zstd are known")
+        raise SetupError(f"packed in a way irqlab does not know (the payload begins with {payload[:6].hex()})")
     if not vmlinux.startswith(b"\x7fELF"):
         raise SetupError("what is packed in it is not an ELF file")
     return vmlinux
 
 
-def _unxz(payload: bytes) -> bytes:
-    try:
-        return lzma.LZMADecompressor(lzma.FORMAT_XZ).decompress(payload)  # ends by itself before the kernel's trailer
-    except lzma.LZMAError as error:
-        raise SetupError(f"cannot be unpacked: {error}") from error
-
-
-def unzstd(payload: bytes) -> bytes:
+def unzstd(packed: bytes) -> bytes:
     """What zstd packed (Python has it in its library from 3.14 on)."""
-    if not shutil.which("zstd"):
-        raise SetupError("packed with zstd, which is not installed: run `make setup` (Debian: apt install zstd)")
-    done = subprocess.run(["zstd", "-dcq"], input=payload, capture_output=True)
+    return _with_command("zstd", packed)
+
+
+def _with_command(command: str, packed: bytes) -> bytes:
+    if not shutil.which(command):
+        raise SetupError(f"packed with {command}, which is not installed (sudo apt-get install {command})")
+    done = subprocess.run([command, "-dcq"], input=packed, capture_output=True, check=False)
     if done.returncode:
         raise SetupError(f"cannot be unpacked: {done.stderr.decode(errors='replace').strip()}")
     return done.stdout
 
 
-def _unzstd_payload(payload: bytes) -> bytes:
-    return unzstd(payload[:-4])  # scripts/Makefile.lib, size_append: the unpacked size, 32 bits, follows
+def _xz_payload(payload: bytes) -> bytes:
+    try:
+        return lzma.LZMADecompressor(lzma.FORMAT_XZ).decompress(payload)  # ends by itself before what follows
+    except lzma.LZMAError as error:
+        raise SetupError(f"cannot be unpacked: {error}") from error
 
 
-_PACKERS: dict[bytes, Callable[[bytes], bytes]] = {b"\xfd7zXZ\0": _unxz, b"\x28\xb5\x2f\xfd": _unzstd_payload}
+def _gzip_payload(payload: bytes) -> bytes:
+    try:
+        return zlib.decompressobj(wbits=31).decompress(payload)
+    except zlib.error as error:
+        raise SetupError(f"cannot be unpacked: {error}") from error
+
+
+# After what xz, zstd and lz4 packed follows the unpacked size, 32 bits (scripts/Makefile.lib, size_append).
+_PACKERS: dict[bytes, Callable[[bytes], bytes]] = {
+    b"\xfd7zXZ\0": _xz_payload,  # Debian 12
+    b"\x28\xb5\x2f\xfd": lambda payload: unzstd(payload[:-4]),  # Debian 13
+    b"\x02\x21\x4c\x18": lambda payload: _with_command("lz4", payload[:-4]),  # Debian's cloud kernels
+    b"\x1f\x8b\x08": _gzip_payload,  # the default of a kernel of one's own
+}

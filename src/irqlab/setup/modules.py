@@ -10,7 +10,7 @@ import hashlib
 import io
 import lzma
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -54,6 +54,15 @@ def load(kernel: Kernel, name_or_path: str | Path) -> list[Module]:
         driver, beside = _of_kernel(kernel, text), None
     order: dict[str, Module] = {}
     _collect(kernel, driver, beside, order, ())
+    return list(order.values())
+
+
+def load_all(kernel: Kernel, wanted: Iterable[str]) -> list[Module]:
+    """Modules of the kernel's own and what they need, in the order of loading; what is built in is left out."""
+    order: dict[str, Module] = {}
+    for name in wanted:
+        if _normal(name) not in _builtin(kernel.modules):
+            _collect(kernel, _of_kernel(kernel, name), None, order, ())
     return list(order.values())
 
 

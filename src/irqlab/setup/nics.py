@@ -31,7 +31,7 @@ class Nic:
     also: tuple[str, ...] = ()
     """Modaliases of devices that appear behind it."""
     needs: tuple[str, ...] = ()
-    """Modules its drivers need without saying so."""
+    """Modules its drivers need without saying so (``modules.load_all``)."""
     refuses: Mapping[str, str] = field(default_factory=dict)
     """Drivers that claim it and then will not have it, with the reason."""
     note: str = ""
