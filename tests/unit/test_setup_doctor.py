@@ -143,3 +143,10 @@ def test_apt_that_fails_is_quoted_with_what_to_do(home: Path, monkeypatch: pytes
     with pytest.raises(SetupError, match=r"(?s)linux-image-x.*sudo apt-get update.*404 Not Found"):
         debs.unpack(["linux-image-x"])
     assert list((home / ".cache/irqlab/debs").iterdir()) == []
+
+
+def test_what_a_killed_process_left_is_swept_away(tmp_path: Path) -> None:
+    for name in (".new-abc/half", "whole/file"):
+        (tmp_path / name).mkdir(parents=True)
+    paths.sweep(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["whole"]

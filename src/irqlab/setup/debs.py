@@ -6,14 +6,13 @@
 
 import os
 import re
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
 from irqlab.setup import SetupError
-from irqlab.setup.paths import appearing, cache_dir, locked
+from irqlab.setup.paths import appearing, cache_dir, locked, sweep
 
 
 def depends(packages: Iterable[str]) -> set[str]:
@@ -57,9 +56,8 @@ def _fetch(packages: list[str]) -> None:
     if not packages:
         return
     _home().mkdir(parents=True, exist_ok=True)
-    for left_over in _home().glob(".*-*"):  # of processes that were killed: who holds the lock is alone here
-        shutil.rmtree(left_over, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=".download-", dir=_home()) as scratch:
+    sweep(_home())
+    with tempfile.TemporaryDirectory(prefix=".new-download-", dir=_home()) as scratch:
         mend = f"cannot download {_list(packages)}: if something is unknown or 404, apt's lists are old (sudo apt-get update)"
         _run("apt-get", "-qq", *_unsandboxed(), "download", *packages, cwd=Path(scratch), mend=mend)
         for deb in Path(scratch).glob("*.deb"):

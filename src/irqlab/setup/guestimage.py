@@ -21,7 +21,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.segments import InterpSegment
 
 from irqlab.setup import SetupError, cpio, debs
-from irqlab.setup.paths import appearing, built, cache_dir, guest_binary, locked, write_atomically
+from irqlab.setup.paths import appearing, built, cache_dir, guest_binary, locked, sweep, write_atomically
 
 TOOLS = {
     "ethtool": ("ethtool",),
@@ -82,6 +82,7 @@ def tools() -> Path:
         return final
     with locked("tools"):
         if not final.is_dir():
+            sweep(final.parent)
             with appearing(final) as scratch:
                 _collect(scratch)
     return final

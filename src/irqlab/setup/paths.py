@@ -76,6 +76,12 @@ def appearing(final: Path) -> Iterator[Path]:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
+def sweep(directory: Path) -> None:
+    """Removes what ``appearing`` left in a directory when a process was killed; only for who holds its lock."""
+    for left_over in directory.glob(".new-*"):
+        shutil.rmtree(left_over, ignore_errors=True)
+
+
 def write_atomically(final: Path, content: bytes) -> None:
     """A file is either the old one or the new one, never half of it."""
     final.parent.mkdir(parents=True, exist_ok=True)
