@@ -107,8 +107,8 @@ def burst_table(rows: Iterable[Row]) -> Table:
     """The longest burst at the wire's rate that loses nothing."""
 
     def lines(row: Row) -> Iterable[Line]:
-        longest, limit = row["found"]["longest_burst_frames"], row["found"]["limit_frames"]
-        unlimited = Text("no limit found", style="green") if longest >= limit else ""
+        longest, limit = row["found"].get("longest_burst_frames"), row["found"].get("limit_frames")
+        unlimited = Text("no limit found", style="green") if longest is not None and longest >= limit else ""
         yield row["nic"], Text(units.whole(longest), style="bold"), units.whole(limit), unlimited
 
     headings = ("NIC", ">Longest burst", ">Longest tried", "")
@@ -154,7 +154,7 @@ def _table(title: str, headings: Sequence[str], rows: Sequence[tuple[Row, Iterab
         )  # fmt: skip
     for row, lines in rows:
         count = 0
-        for line in lines:
+        for line in lines if row.get("complete", True) else [(Text("cut short", style="yellow"),)]:
             size, direction = units.bytes_of(row["frame_bytes"]), units.direction(row["bidirectional"])
             cells: Line = (units.driver_of(row), *(() if common else (size, direction)), *line)
             table.add_row(*(_cell(cell) for cell in cells))

@@ -39,8 +39,8 @@ def _magnitude(value: float, digits: int) -> int:
 
 
 def _rate(value: float) -> str:
-    """Three figures and at least one decimal below a thousand: 8.13, 55.5, 148.8, 1 488."""
-    return figures(value, 4 if abs(value) >= 99.95 else 3)
+    """Three figures, and at least one decimal below a thousand: 8.13, 55.5, 148.8, 1 488."""
+    return f"{value:.1f}" if 99.95 <= abs(value) < 999.95 else figures(value)
 
 
 def kpps(pps: float | None) -> str:

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Reports: one or more result documents as one self-contained HTML page (docs/results.md)."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from irqlab.errors import IrqlabError
+from irqlab.report import view
+
+
+def html(documents: list[dict[str, Any]]) -> str:
+    """The page. It loads and runs nothing, and is the same for the same documents. Raises IrqlabError."""
+    if not documents:
+        raise IrqlabError("a report needs at least one result file")
+    try:
+        page = view.build(documents)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise IrqlabError(f"not a result document as docs/results.md has it: {type(error).__name__}: {error}") from error
+    environment = Environment(
+        loader=PackageLoader("irqlab.report", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    style = resources.files("irqlab.report").joinpath("style.css").read_text(encoding="utf-8")
+    return environment.get_template("page.html.j2").render(page=page, style=Markup(style))
+
+
+def write_html(documents: list[dict[str, Any]], path: Path) -> None:
+    """Writes the page to `path`, whole or not at all. Raises IrqlabError."""
+    text = html(documents)
+    part = path.with_name(path.name + ".part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(text, encoding="utf-8", newline="\n")
+        part.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            part.unlink()
+        raise IrqlabError(f"cannot write {path}: {error.strerror}") from error

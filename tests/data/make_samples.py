@@ -1,0 +1,398 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Writes sample_*.json: documents in the shape of docs/results.md from made-up formulas, for tests of what reads them.
+
+Nothing here was measured; every command says so. `python tests/data/make_samples.py` writes the files anew.
+"""
+
+from __future__ import annotations
+
+import base64
+import struct
+import sys
+import zlib
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from math import exp, log
+from pathlib import Path
+from typing import Any
+
+from irqlab import results
+from irqlab.counters import STATISTICS
+from irqlab.results import MethodResult
+from irqlab.trial import Counters, FrameSize, Load, TrialResult, TrialSpec, mean_frame_bytes, wire_rate_pps
+
+COMMAND = ["irqlab", "synthetic-sample"]
+MIPS = 250
+WIRE_BPS = 100_000_000
+SIZES: tuple[FrameSize, ...] = (64, 128, 256, 512, 1024, 1280, 1518, "imix")
+LATENCY = (0.1, 0.5, 0.9, 1.0)
+LOSS = (0.25, 0.5, 0.75, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0)
+
+
+@dataclass(frozen=True)
+class Made:
+    """A made-up driver."""
+
+    driver: str
+    nic: str
+    rx: str | None
+    tx: str | None
+    instructions: int
+    """For a frame at the throughput."""
+    interrupts: float
+    """Per frame at low load."""
+    slope: float
+    """Frames lost for each offered above the throughput."""
+
+
+ALL = (
+    Made("sample8139", "rtl8139", None, None, 4507, 1.9, 0.01),
+    Made("sample8255x", "i82557b", "interrupt", "interrupt", 5047, 2.0, 0.52),
+    Made("sample8255x", "i82557b", "de", "off", 3690, 1.0, 0.16),
+    Made("sample8255x", "i82557b", "napi", "off", 3711, 0.95, 0.0),
+    Made("sample8255x", "i82557b", "timer", "coalesce", 3998, 0.02, 0.03),
+)
+
+
+def encode(counts: dict[int, int], digits: int = 3) -> str:
+    """An HdrHistogram, V2, deflated, base64: the inverse of irqlab.report.hdr.decode for (value, count)."""
+    half = 1 << ((2 * 10**digits - 1).bit_length() - 1)
+    slots: dict[int, int] = {}
+    for value, count in counts.items():
+        bucket = 0
+        while value >> bucket >= 2 * half:
+            bucket += 1
+        index = (bucket + 1) * half + (value >> bucket) - half
+        slots[index] = slots.get(index, 0) + count
+    payload, at = b"", 0
+    for index in sorted(slots):
+        if index > at:
+            payload += _leb(at - index)
+        payload += _leb(slots[index])
+        at = index + 1
+    body = struct.pack(">iiiiqqd", 0x1C849313, len(payload), 0, digits, 1, 10**10, 1.0) + payload
+    packed = zlib.compress(body, 9)
+    return base64.b64encode(struct.pack(">ii", 0x1C849314, len(packed)) + packed).decode()
+
+
+def _leb(value: int) -> bytes:
+    word = (value << 1) ^ (value >> 63)
+    out = bytearray()
+    while word > 0x7F:
+        out.append(word & 0x7F | 0x80)
+        word >>= 7
+    out.append(word)
+    return bytes(out)
+
+
+def latencies(base_ns: float, load: float, frames: int = 10_000) -> list[int]:
+    """Sorted made-up latencies: a floor, an exponential queue that grows with the load, and a rare tick of the clock."""
+    queue = base_ns * (0.15 + 0.8 * load**4)
+    found = []
+    for n in range(frames):
+        value = base_ns - queue * log(1 - (n + 0.5) / frames) * 0.25
+        found.append(round(value + (11 * base_ns if n % 1250 == 1249 else 0)))
+    return sorted(found)
+
+
+def latency(base_ns: float, load: float, histogram: bool) -> dict[str, Any]:
+    """A latency record of docs/protocol.md."""
+    found = latencies(base_ns, load)
+
+    def at(quantile: float) -> int:
+        return found[min(len(found) - 1, int(quantile * len(found)))]
+
+    counts: dict[int, int] = {}
+    for value in found:
+        counts[value // 32 * 32] = counts.get(value // 32 * 32, 0) + 1
+    return {
+        "count": len(found),
+        "min_ns": found[0],
+        "mean_ns": sum(found) / len(found),
+        "p50_ns": at(0.5),
+        "p90_ns": at(0.9),
+        "p99_ns": at(0.99),
+        "p999_ns": at(0.999),
+        "max_ns": found[-1],
+        "histogram": encode(counts) if histogram else None,
+    }
+
+
+def throughput_pps(made: Made, size: FrameSize, bidirectional: bool) -> tuple[float, bool]:
+    """Made-up throughput, all directions together, and whether it is the wire's."""
+    wire = wire_rate_pps(mean_frame_bytes(size), WIRE_BPS) * (2 if bidirectional else 1)
+    cpu = MIPS * 1e6 / (made.instructions + 0.25 * mean_frame_bytes(size))
+    return min(wire, cpu), wire <= cpu
+
+
+def forwarded_pps(made: Made, offered: float, cap: float) -> float:
+    """Made-up forwarding rate."""
+    return offered if offered <= cap else max(0.0, cap - made.slope * (offered - cap))
+
+
+def interrupts_per_frame(made: Made, load: float, forwarded: float, offered: float) -> float | None:
+    """Made-up interrupts per frame forwarded."""
+    if not forwarded:
+        return None
+    per_offered = made.interrupts if made.rx in ("interrupt", "timer") else made.interrupts * exp(-1.6 * max(0.0, load - 0.4))
+    return per_offered * min(offered / forwarded, 30)
+
+
+def trial(made: Made, spec: TrialSpec, loss: bool) -> TrialResult:
+    """A made-up trial."""
+    seconds = spec.duration_ns / 1e9
+    streams: list[dict[str, Any]] = []
+    for number, load in enumerate(spec.loads):
+        for source in (0, 1) if spec.bidirectional else (0,):
+            sent = round(load.rate_pps * seconds)
+            lost = sent // 50 if loss else 0
+            streams.append(
+                {
+                    "from": source, "to": 1 - source, "load": number, "intended": sent, "sent": sent, "refused": lost,
+                    "received": sent - lost, "lost": lost, "reordered": 0, "duplicated": 0, "corrupted": 0, "late": 0,
+                    "received_in_window": sent - lost, "last_received_after_ns": 18_000,
+                    "first_lost_sent_ns": 4_000_000 if loss else None,
+                    "last_lost_sent_ns": spec.duration_ns - 1 if loss else None,
+                    "latency": latency(20_000, 1.0, False), "ipdv": {"count": sent, "mean_abs_ns": 310.5, "max_abs_ns": 90_000},
+                    "series": None,
+                }
+            )  # fmt: skip
+    total = sum(s["sent"] for s in streams)
+    lost = sum(s["lost"] for s in streams)
+    return TrialResult(
+        spec=spec,
+        streams=streams,
+        ports=[{"sent": total, "refused": lost, "received": total - lost, "stray": 0, "host": 2, "corrupted": 0}] * 2,
+        instructions=made.instructions * (total - lost),
+        idle_ns=0 if loss else spec.duration_ns // 100,
+        counters=Counters(
+            interrupts={"eth0": round(made.interrupts * total / 2), "eth1": round(made.interrupts * total / 2)},
+            softirqs={"NET_RX": total // 3, "NET_TX": 0, "TIMER": 20, "HI": 0},
+            cpu_ticks={"user": 0, "nice": 0, "system": 1, "idle": 5, "iowait": 0, "irq": 4, "softirq": 10},
+            interfaces={name: dict.fromkeys(STATISTICS, 0) | {"rx_packets": total} for name in ("eth0", "eth1")},
+            backlog_drops=lost,
+        ),
+        link_wait_ns=60_000_000,
+        kernel_log=["sample: link up"],
+    )
+
+
+def row(method: str, made: Made, size: FrameSize, bidirectional: bool) -> MethodResult:
+    """A row with what all methods state."""
+    pps, at_wire = throughput_pps(made, size, bidirectional)
+    return MethodResult(
+        method=method,
+        driver=made.driver,
+        nic=made.nic,
+        frame_bytes=size,
+        bidirectional=bidirectional,
+        mips=MIPS,
+        rx_scheme=made.rx,
+        tx_scheme=made.tx,
+        throughput_pps=pps,
+        throughput_mbps=pps / (2 if bidirectional else 1) * (mean_frame_bytes(size) + 20) * 8 / 1e6,
+        at_wire_rate=at_wire,
+        instructions_per_frame=made.instructions + 0.25 * mean_frame_bytes(size),
+        interrupts_per_frame=interrupts_per_frame(made, 1.0, pps, pps),
+    )
+
+
+def throughput(made: Made, size: FrameSize, bidirectional: bool = True) -> MethodResult:
+    """A made-up RFC 2544, 26.1."""
+    result = row("throughput", made, size, bidirectional)
+    assert result.throughput_pps is not None
+    rate = result.throughput_pps / (2 if bidirectional else 1)
+    for share in (1.0,) if result.at_wire_rate else (1.3, 0.8, 1.05, 1.0, 1.002):
+        spec = TrialSpec(loads=(Load(rate_pps=rate * share, size=size),), bidirectional=bidirectional)
+        one = trial(made, spec, loss=share > 1)
+        point = {"rate_pps": rate * share, "passed": share <= 1, "loss_ratio": one.loss_ratio, "kept_up": one.kept_up}
+        result.points.append(point)
+        if size == 64 and share == 1:
+            result.trials.append(one)
+    result.found = {"rate_pps_per_direction": rate, "relative_width": 0.002, "loss_tolerance": 0.0}
+    return result
+
+
+def loss(made: Made, size: FrameSize = 64, bidirectional: bool = True) -> MethodResult:
+    """A made-up RFC 2544, 26.3."""
+    result = row("loss", made, size, bidirectional)
+    assert result.throughput_pps is not None
+    cap = result.throughput_pps
+    wire = 2 * wire_rate_pps(mean_frame_bytes(size), WIRE_BPS)
+    for share in LOSS:
+        offered = cap * share
+        out = forwarded_pps(made, offered, cap * 1.01)
+        ratio = 1 - out / offered
+        missing = round((offered - out) * 0.2)
+        backlog = made.rx == "interrupt"
+        result.points.append(
+            {
+                "load": share,
+                "offered_pps": offered,
+                "over_wire": offered > wire,
+                "forwarded_pps": out,
+                "loss_ratio": ratio,
+                "instructions_per_frame": MIPS * 1e6 * min(1.0, share) / out if out else None,
+                "interrupts": {"eth0": round(made.interrupts * out * 0.1), "eth1": round(made.interrupts * out * 0.1)},
+                "interrupts_per_frame": interrupts_per_frame(made, share, out, offered),
+                "idle_ratio": max(0.0, 1 - share),
+                "cpu_ticks": {"user": 0, "system": 1, "idle": round(20 * max(0.0, 1 - share)), "irq": 4, "softirq": 10},
+                "drops": {
+                    "nic": 0 if backlog else missing,
+                    "nic_counted": 0 if backlog else missing,
+                    "rx_dropped": 0,
+                    "backlog": missing if backlog else 0,
+                    "qdisc": 0,
+                    "tx_dropped": 0,
+                },
+            }
+        )
+    best = max(p["forwarded_pps"] for p in result.points)
+    gone = [p["load"] for p in result.points if p["load"] > 1 and p["forwarded_pps"] < 0.02 * best]
+    last = result.points[-1]
+    result.found = {
+        "max_forwarded_pps": best,
+        "plateau_ratio": last["forwarded_pps"] / best,
+        "collapse_load": min(gone) if gone else None,
+    }
+    result.instructions_per_frame = last["instructions_per_frame"]
+    result.interrupts_per_frame = last["interrupts_per_frame"]
+    return result
+
+
+def latency_row(
+    made: Made, bidirectional: bool = False, loads: tuple[float, ...] = LATENCY, histogram: bool = True
+) -> MethodResult:
+    """A made-up RFC 2544, 26.2."""
+    result = row("latency", made, 64, bidirectional)
+    assert result.throughput_pps is not None
+    rate = result.throughput_pps / (2 if bidirectional else 1)
+    base_ns = made.instructions * 4.0 + (400_000 if made.rx == "timer" else 0)
+    result.points = [
+        {
+            "load": load,
+            "rate_pps": rate * load,
+            "direction": [source, 1 - source],
+            "latency": latency(base_ns + 500 * source, load, histogram),
+            "ipdv": {"count": 9_999, "mean_abs_ns": 55.25 + 100 * load, "max_abs_ns": 200_000},
+            "loss_ratio": 0.0,
+        }
+        for load in loads
+        for source in ((0, 1) if bidirectional else (0,))
+    ]
+    return result
+
+
+def burst(made: Made) -> MethodResult:
+    """A made-up RFC 2544, 26.4."""
+    result = row("burst", made, 64, False)
+    result.throughput_pps = result.throughput_mbps = result.at_wire_rate = None
+    result.instructions_per_frame = result.interrupts_per_frame = None
+    longest = 297_619 if made.rx == "timer" else 90 if made.driver == "sample8139" else 1000 + made.instructions // 4
+    result.points = [{"burst_frames": longest, "passed": True}, {"burst_frames": longest + 1, "passed": False}]
+    result.found = {"longest_burst_frames": longest, "limit_frames": 297_619}
+    return result
+
+
+def recovery(made: Made) -> MethodResult:
+    """A made-up RFC 2544, 26.5."""
+    result = row("recovery", made, 64, True)
+    assert result.throughput_pps is not None
+    rate = result.throughput_pps / 2
+    result.points = [
+        {
+            "overload": over,
+            "overload_pps": rate * over,
+            "reduced_pps": rate * 0.5,
+            "recovery_ns": round(made.slope * over * 20_000_000),
+            "lost_after_reduction": round(made.slope * over * 900),
+        }
+        for over in (1.1, 4.0)
+    ]
+    return result
+
+
+def dut(driver: str, nic: str, build: str = "1", ring: int | None = 256) -> dict[str, Any]:
+    """A made-up DUT as `Bed.describe` states it."""
+
+    def digest(text: str) -> str:
+        return sha256(f"synthetic {text}".encode()).hexdigest()
+
+    return {
+        "qemu": "0.0 (synthetic)",
+        "kernel": {
+            "release": "0.0.0-synthetic",
+            "package": "linux-image-synthetic",
+            "version": "0.0.0-1",
+            "sha256": digest("kernel"),
+        },
+        "guest_image_sha256": digest("guest"),
+        "tester_sha256": digest("tester"),
+        "mips": MIPS,
+        "cpu": "qemu64, 1 core",
+        "memory_mib": 256,
+        "kernel_command_line": "console=ttyS0 quiet panic=-1 nokaslr mitigations=off net.ifnames=0 synthetic=yes",
+        "nic": {"model": nic, "properties": [], "wire_bps": WIRE_BPS},
+        "modules": [
+            {"name": "mii", "sha256": digest("mii"), "vermagic": "0.0.0-synthetic SMP"},
+            {"name": driver, "sha256": digest(driver + build), "vermagic": "0.0.0-synthetic SMP"},
+        ],
+        "dut": {
+            "lsm": "none",
+            "qdisc": "pfifo_fast",
+            "netdev_max_backlog": 1000,
+            "netdev_budget": 300,
+            "dev_weight": 64,
+            "spectre_v2": "Vulnerable",
+            "clocksource": "tsc",
+            "ring_rx": 64 if nic == "rtl8139" else ring,
+            "ring_tx": 64 if nic == "rtl8139" else ring,
+            "offloads": ["generic-receive-offload", "rx-checksumming"],
+            "sysctls": {"net.core.netdev_max_backlog": "1000"},
+            "module_parameters": "",
+        },
+    }
+
+
+def document(found: list[MethodResult], duts: list[dict[str, Any]], complete: bool = True) -> dict[str, Any]:
+    """A document; where it was made does not show."""
+    made = results.document(COMMAND, duts, found, complete)
+    made["on"] |= {
+        "irqlab": "0.0.0",
+        "compiler": "gcc (synthetic) 0.0.0",
+        "host": {"system": "Linux", "release": "0.0.0-synthetic", "machine": "x86_64", "python": "3.11.0"},
+    }
+    return made
+
+
+def samples() -> dict[str, dict[str, Any]]:
+    """The documents by file name."""
+    both = [dut("sample8139", "rtl8139"), dut("sample8255x", "i82557b")]
+    full = [throughput(made, size) for made in ALL for size in SIZES]
+    full += [throughput(made, 64, bidirectional=False) for made in ALL]
+    full += [loss(made) for made in ALL]
+    full += [latency_row(made) for made in ALL]
+    full += [burst(made) for made in ALL]
+    full += [recovery(made) for made in ALL]
+    cut_short = replace(throughput(ALL[0], 1518, False), complete=False, points=[], found={})
+    cut_short.throughput_pps = cut_short.throughput_mbps = cut_short.at_wire_rate = None
+    cut_short.instructions_per_frame = cut_short.interrupts_per_frame = None
+    cut_short.trials = [trial(ALL[0], TrialSpec(loads=(Load(rate_pps=8127.0, size=1518),)), loss=False)]
+    patched = replace(ALL[0], instructions=4301)
+    return {
+        "sample_full.json": document(full, both),
+        "sample_throughput.json": document([throughput(ALL[0], 64, False), cut_short], both[:1], complete=False),
+        "sample_patched.json": document([throughput(patched, 64, False)], [dut("sample8139", "rtl8139", build="2")]),
+        "sample_latency.json": document([latency_row(made, True, (1.0,), histogram=False) for made in ALL[:2]], both),
+    }
+
+
+def main() -> int:
+    """Writes the files."""
+    for name, content in samples().items():
+        results.write(Path(__file__).with_name(name), content)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
