@@ -32,6 +32,8 @@ class MethodResult:
     frame_bytes: FrameSize
     bidirectional: bool
     mips: int
+    complete: bool = True
+    """False: cut short; `trials` holds those that were made."""
     rx_scheme: str | None = None
     tx_scheme: str | None = None
     """Of drivers whose interrupt-handling scheme the lab can set; None: the driver's own."""

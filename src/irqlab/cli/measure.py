@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -109,35 +109,58 @@ def measure(request: Request, method: Method, name: str) -> Outcome:
             _measure(request, method, name, outcome, board)
     except KeyboardInterrupt:
         machine.cancel_all()
-        outcome.error = UserInterruptError(f"interrupted; {len(outcome.results)} result(s) measured so far are kept")
+        trials = sum(len(result.trials) for result in outcome.results)
+        outcome.error = UserInterruptError(f"interrupted; what was measured so far is kept ({trials} trials)")
     except IrqlabError as error:
         machine.cancel_all()
         outcome.error = error
     return outcome
 
 
+@dataclass
+class _Job:
+    """A method at work on one driver and size."""
+
+    stand: Stand
+    plan: Plan
+    future: Future[list[MethodResult]]
+
+    def results(self, name: str) -> list[MethodResult]:
+        """What it found; if it was cut short, the trials it had made."""
+        if self.future.done() and not self.future.cancelled() and self.future.exception() is None:
+            return self.future.result()
+        if not self.stand.done:
+            return []
+        cut_short = self.stand.result(name, self.plan)
+        cut_short.complete = False
+        cut_short.trials = list(self.stand.done)
+        return [cut_short]
+
+
 def _measure(request: Request, method: Method, name: str, outcome: Outcome, board: _Board) -> None:
     slots = threading.Semaphore(request.jobs)
     beds = [Bed.resolve(config) for config in request.beds]
     pool = ThreadPoolExecutor(max_workers=64)
+    jobs: list[_Job] = []
     try:
         for bed in beds:
             board.say(f"{bed.driver} on {bed.nic.model}, Linux {bed.machine.kernel.release}, {bed.machine.mips} MIPS")
             if bed.nic.note:
                 board.say(f"  {bed.nic.note}")
-            outcome.on.append(bed.describe())
-        futures: list[Future[list[MethodResult]]] = []
+        outcome.on += pool.map(Bed.describe, beds)
         for bed in beds:
             for plan in request.plans():
-                say = board.task(f"{name} {bed.driver} {plan.size}")
-                futures.append(pool.submit(method, Stand(bed, slots, say), plan))
-        for future in futures:
-            outcome.results += future.result()
+                stand = Stand(bed, slots, board.task(f"{name} {bed.driver} {plan.size}"))
+                jobs.append(_Job(stand, plan, pool.submit(method, stand, plan)))
+        done, _ = wait([job.future for job in jobs], return_when=FIRST_EXCEPTION)
+        for future in done:
+            future.result()
     except BaseException:
         machine.cancel_all()
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+        outcome.results = [result for job in jobs for result in job.results(name)]
 
 
 def save(outcome: Outcome, json_file: Path | None, report_file: Path | None) -> None:

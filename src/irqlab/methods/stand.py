@@ -41,11 +41,15 @@ class Stand:
     bed: Bed
     slots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(1))
     progress: Progress = lambda _: None
+    done: list[TrialResult] = field(default_factory=list)
+    """Every trial made, in the order in which they ended."""
 
     def trial(self, spec: TrialSpec) -> TrialResult:
         """One trial, as soon as a place is free."""
         with self.slots:
-            return self.bed.run(spec)
+            result = self.bed.run(spec)
+        self.done.append(result)
+        return result
 
     def trials(self, specs: Sequence[TrialSpec], say: Callable[[TrialResult], str]) -> list[TrialResult]:
         """Independent trials, side by side where there are places; results in the order of `specs`."""

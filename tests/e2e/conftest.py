@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Tests that boot a DUT. They use the snapshots in the cache, as a user's second command does."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from irqlab.setup import kernel
+
+COMMAND = [sys.executable, "-m", "irqlab"]
+Cli = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    """Runs the command line in an empty directory."""
+
+    def run(*arguments: str, timeout_s: float = 300, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*COMMAND, *arguments],
+            cwd=tmp_path,
+            env={**os.environ, "COLUMNS": "120", **environment},
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+        )
+
+    return run
+
+
+@dataclass(frozen=True)
+class BadModules:
+    """Builds tests/e2e/modules/bad.c with one of its ways to misbehave."""
+
+    directory: Path
+
+    def build(self, what: str) -> Path:
+        """The path of the module that does WHAT."""
+        headers = kernel.resolve().headers
+        if headers is None:
+            pytest.fail("the kernel headers are missing; run make setup")
+        home = self.directory / what.lower()
+        home.mkdir()
+        shutil.copy(Path(__file__).parent / "modules" / "bad.c", home / f"{what.lower()}.c")
+        (home / "Makefile").write_text(f"obj-m := {what.lower()}.o\nccflags-y := -DWHAT={what}\n")
+        done = subprocess.run(
+            ["make", "-s", "-C", str(headers), f"M={home}", "modules"], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return home / f"{what.lower()}.ko"
+
+
+@pytest.fixture
+def bad_modules(tmp_path: Path) -> BadModules:
+    """Modules that misbehave."""
+    return BadModules(tmp_path)
+
+
+def qemus_of(pid: int) -> list[int]:
+    """The QEMU processes whose parent is `pid`."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/status"):
+        try:
+            fields = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
+        except OSError:
+            continue
+        if fields["Name"].strip().startswith("qemu-system") and int(fields["PPid"]) == pid:
+            found.append(int(status.parent.name))
+    return found

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What goes wrong says so in one message, exits with 2 (130 for Ctrl-C), leaves no process, and keeps what was measured."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import COMMAND, BadModules, Cli, qemus_of
+
+
+def _said(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
+    assert "Traceback" not in done.stderr
+    return " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--driver", "./nowhere.ko"], "No such file"),
+        (["--driver", "no_such_driver"], "has no module no_such_driver"),
+        (["--driver", "8139cp", "--nic", "e1000"], "8139cp does not drive e1000"),
+        (["--driver", "8139cp", "--nic", "nonsense"], "nonsense"),
+        (["--driver", "8139too"], "8139cp"),
+        (["--driver", "dummy"], "drives no network card"),
+        (["--driver", "8139cp", "--size", "63"], "64 to 1518"),
+        (["--driver", "8139cp", "--mips", "300"], "125, 250, 500 or 1000"),
+        (["--driver", "8139cp", "--duration", "0"], "0.001 to 3600"),
+        (["--driver", "8139cp", "--arrivals", "fractal"], "constant, poisson and bursts"),
+        (["--driver", "8139cp", "--kernel", "9.9.9-none"], "9.9.9-none"),
+        (["--driver", "8139cp", "--json", "nowhere/a.json"], "nowhere/a.json"),
+        (["--driver", "8139cp", "--sysctl", "net.core.nonsense=1"], "net.core.nonsense"),
+        (["--driver", "8139cp", "--sysctl", "nonsense"], "NAME=VALUE"),
+        (["--driver", "8139cp", "--ring", "7"], "--ring 7"),
+        (["--driver", "8139cp", "--loss-tolerance", "1"], "0 up to, not including, 1"),
+        (["--nonsense"], "nonsense"),
+        ([], "driver"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_bad_input(cli: Cli, arguments: list[str], expected: str) -> None:
+    assert expected in _said(cli("throughput", *arguments))
+
+
+def test_bad_result_file(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text("{}")
+    assert "not a result of irqlab" in _said(cli("report", "x.json"))
+    assert "cannot read" in _said(cli("report", "y.json"))
+
+
+def test_a_file_that_is_no_module(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "text.ko").write_text("not a module")
+    assert "text.ko" in _said(cli("throughput", "--driver", "./text.ko"))
+
+
+@pytest.mark.parametrize(
+    ("what", "expected"),
+    [
+        ("REFUSES", "not to my taste"),
+        ("PANICS", "kernel panicked"),
+        ("WARNS", "kernel complained"),
+        ("DOES_NOTHING", "did not bring up eth0"),
+    ],
+)
+def test_a_module_that_misbehaves(cli: Cli, bad_modules: BadModules, what: str, expected: str) -> None:
+    module = bad_modules.build(what)
+    assert expected in _said(cli("throughput", "--driver", str(module)))
+
+
+def test_no_qemu(cli: Cli) -> None:
+    assert "no-such-qemu" in _said(cli("throughput", "--driver", "8139cp", IRQLAB_QEMU="no-such-qemu"))
+
+
+def _start(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*COMMAND, *arguments], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ}
+    )
+
+
+def _wait_for(process: subprocess.Popen[str], text: str) -> None:
+    assert process.stderr is not None
+    for line in process.stderr:
+        if text in line:
+            return
+    pytest.fail(f"{text!r} never came")
+
+
+def _qemu_of(process: subprocess.Popen[str]) -> int:
+    for _ in range(1000):
+        found = qemus_of(process.pid)
+        if found:
+            return found[0]
+        time.sleep(0.01)
+    pytest.fail("no QEMU was started")
+
+
+def _gone(pids: list[int]) -> bool:
+    for _ in range(300):
+        if not any(Path(f"/proc/{pid}").exists() for pid in pids):
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_qemu_that_dies(tmp_path: Path) -> None:
+    process = _start(tmp_path, "throughput", "--driver", "8139cp", "--duration", "20", "--jobs", "1")
+    _wait_for(process, "250 MIPS")
+    time.sleep(1)
+    os.kill(_qemu_of(process), signal.SIGKILL)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "QEMU died of signal 9" in errors
+    assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_keeps_what_was_measured(tmp_path: Path, sent: signal.Signals) -> None:
+    process = _start(tmp_path, "loss", "--driver", "8139cp", "--duration", "2", "--json", "kept.json", "--jobs", "2")
+    _wait_for(process, "offered")
+    _qemu_of(process)
+    qemus = qemus_of(process.pid)
+    process.send_signal(sent)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "interrupted" in errors
+    assert "Traceback" not in errors
+    assert _gone(qemus)
+    kept = json.loads((tmp_path / "kept.json").read_text())
+    assert kept["complete"] is False
+    row = kept["measured"]["results"][0]
+    assert row["complete"] is False
+    assert len(row["trials"]) >= 1
+
+
+def test_a_lab_that_is_killed_leaves_no_qemu(tmp_path: Path) -> None:
+    process = _start(tmp_path, "throughput", "--driver", "8139cp", "--duration", "20", "--jobs", "1")
+    _wait_for(process, "250 MIPS")
+    qemu = _qemu_of(process)
+    process.kill()
+    process.communicate(timeout=60)
+    assert _gone([qemu])

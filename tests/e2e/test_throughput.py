@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The main job, end to end: a search on a driver of Debian's kernel, twice the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import irqlab
+from irqlab import Lab
+from tests.e2e.conftest import Cli
+
+SCHEMA = json.loads((Path(irqlab.__file__).parent / "schema" / "result.json").read_text())
+
+
+def test_search_is_plausible_valid_and_repeatable(cli: Cli, tmp_path: Path) -> None:
+    measured = []
+    for name, jobs in (("a.json", "1"), ("b.json", "2")):
+        done = cli("throughput", "--driver", "8139cp", "--size", "64,512", "--json", name, "--jobs", jobs)
+        assert done.returncode == 0, done.stderr
+        assert "8139cp" in done.stdout
+        document = json.loads((tmp_path / name).read_text())
+        jsonschema.validate(document, SCHEMA)
+        measured.append(json.dumps(document["measured"]))
+    assert measured[0] == measured[1]
+    small, large = json.loads(measured[0])["results"]
+    # The prototype forwarded 55.5 kpps with 4,507 instructions a frame; another kernel may differ by some percent.
+    assert 45_000 < small["throughput_pps"] < 65_000
+    assert 3_900 < small["instructions_per_frame"] < 5_200
+    # Paper's wire: 512-byte frames at 100 Mbit/s are 23,496 a second, which this DUT forwards.
+    assert large["at_wire_rate"]
+    assert large["throughput_pps"] == pytest.approx(100e6 / (532 * 8), rel=1e-3)
+
+
+def test_overload_is_a_plateau_with_one_tx_interrupt_per_frame() -> None:
+    lab = Lab("8139cp")
+    twice, four_times = lab.trial(110_000), lab.trial(220_000, over_wire=True)
+    assert four_times.forwarded_pps == pytest.approx(twice.forwarded_pps, rel=0.01)
+    frames = four_times.frames_forwarded
+    assert four_times.counters.interrupts["eth1"] / frames == pytest.approx(1.0, abs=0.01)
+    assert four_times.counters.interrupts["eth0"] / frames < 0.01
+    assert four_times.total("corrupted") == four_times.total("duplicated") == four_times.total("reordered") == 0
+
+
+def test_a_snapshot_taken_anew_measures_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = Lab("8139cp").trial(60_000).to_json()
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    from irqlab.setup import paths
+
+    for entry in paths.cache_dir().iterdir():
+        if entry.name != "snapshots":
+            (cache / entry.name).symlink_to(entry)
+    monkeypatch.setenv("IRQLAB_CACHE", str(cache))
+    second = Lab("8139cp").trial(60_000).to_json()
+    assert (cache / "snapshots").is_dir()
+    assert json.dumps(first) == json.dumps(second)
+
+
+def test_poisson_and_imix_and_both_directions() -> None:
+    lab = Lab("e1000")
+    one = lab.trial(10_000, size="imix", arrivals="poisson", bidirectional=True)
+    assert one.total("lost") == 0
+    assert one.total("sent") == pytest.approx(2 * 10_000 * 0.2, rel=0.1)
+    assert json.dumps(one.to_json()) == json.dumps(
+        lab.trial(10_000, size="imix", arrivals="poisson", bidirectional=True).to_json()
+    )
+    other = lab.trial(10_000, size="imix", arrivals="poisson", bidirectional=True, seed=2)
+    assert json.dumps(one.to_json()["streams"]) != json.dumps(other.to_json()["streams"])
+
+
+@pytest.mark.parametrize("driver", ["8139cp", "e1000", "e100", "e1000e", "pcnet32", "tulip", "ne2k-pci", "vmxnet3"])
+@pytest.mark.long
+def test_every_driver_forwards_and_repeats(driver: str) -> None:
+    lab = Lab(driver)
+    assert lab.trial(10_000).loss_ratio == 0
+    first, second = lab.trial(120_000), lab.trial(120_000)
+    assert json.dumps(first.to_json()) == json.dumps(second.to_json())
+
+
+@pytest.mark.long
+def test_rfc_length_trials(cli: Cli, tmp_path: Path) -> None:
+    done = cli("throughput", "--driver", "8139cp", "--duration", "60", "--json", "long.json", timeout_s=3600)
+    assert done.returncode == 0, done.stderr
+    row = json.loads((tmp_path / "long.json").read_text())["measured"]["results"][0]
+    assert 45_000 < row["throughput_pps"] < 65_000
