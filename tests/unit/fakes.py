@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A bed without QEMU: a DUT that is a formula."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+from irqlab.methods.stand import Stand
+from irqlab.trial import Counters, TrialResult, TrialSpec
+
+LATENCY = {
+    "count": 1,
+    "min_ns": 1,
+    "mean_ns": 1.0,
+    "p50_ns": 1,
+    "p90_ns": 1,
+    "p99_ns": 1,
+    "p999_ns": 1,
+    "max_ns": 1,
+    "histogram": None,
+}
+
+
+@dataclass
+class FakeBed:
+    """Forwards `forwards(offered pps)` frames/s in each direction, and counts the trials asked of it."""
+
+    forwards: Callable[[float], float]
+    late: Callable[[float], bool] = lambda _: False
+    burst_frames: int = 100
+    specs: list[TrialSpec] = field(default_factory=list)
+    driver: str = "formula"
+    nic: Any = field(default_factory=lambda: SimpleNamespace(model="paper", wire_bps=100_000_000))
+    machine: Any = field(default_factory=lambda: SimpleNamespace(mips=250))
+
+    def run(self, spec: TrialSpec) -> TrialResult:
+        self.specs.append(spec)
+        seconds = spec.duration_ns / 1e9
+        streams = []
+        for number, load in enumerate(spec.loads):
+            for source in range(2 if spec.bidirectional else 1):
+                if load.count is not None:
+                    sent, received = load.count, min(load.count, self.burst_frames)
+                else:
+                    begin, end = load.begin_ns / 1e9, seconds if load.end_ns is None else load.end_ns / 1e9
+                    sent = round(load.rate_pps * (end - begin))
+                    received = min(sent, round(self.forwards(load.rate_pps) * (end - begin)))
+                lost = sent - received
+                streams.append(
+                    {
+                        "load": number, "from": source, "to": 1 - source, "sent": sent, "received": received, "lost": lost,
+                        "received_in_window": received, "late": int(self.late(load.rate_pps)),
+                        "last_lost_sent_ns": load.begin_ns + 5_000 if lost else None, "latency": LATENCY,
+                        "ipdv": {"count": 0, "mean_abs_ns": 0.0, "max_abs_ns": 0},
+                    }
+                )  # fmt: skip
+        received = sum(s["received"] for s in streams)
+        return TrialResult(
+            spec=spec,
+            streams=streams,
+            ports=[{"refused": 0, "received": received}],
+            instructions=received * 4000,
+            idle_ns=0,
+            counters=Counters(interrupts={"eth0": received}),
+            link_wait_ns=0,
+            kernel_log=[],
+        )
+
+
+def stand_on(bed: FakeBed) -> Stand:
+    """A stand on a fake bed."""
+    return Stand(bed)  # type: ignore[arg-type]

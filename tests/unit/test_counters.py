@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Counters of the DUT's kernel, and its complaints."""
+
+from __future__ import annotations
+
+import pytest
+
+from irqlab import counters
+from irqlab.dut import KERNEL_PROBLEM
+
+INTERRUPTS = """           CPU0       CPU1
+  0:        156          1   IO-APIC   2-edge      timer
+ 10:       5000         23   IO-APIC  10-fasteoi   eth1
+ 11:          7          0   IO-APIC  11-fasteoi   eth0
+ 24:         40          2   PCI-MSI 65536-edge      eth0-rx-0
+ 25:          3          0   PCI-MSI 65537-edge      eth0, eth1
+ 26:          9          0   PCI-MSI 65537-edge      veth01
+LOC:        629          0   Local timer interrupts
+"""
+
+
+def test_interrupts_by_interface() -> None:
+    assert counters.parse_interrupts(INTERRUPTS) == {"eth1": 5023, "eth0": 49, "eth0+eth1": 3}
+
+
+def test_missing_files_count_as_nothing() -> None:
+    read = counters.parse({}, "")
+    assert read.interrupts == {}
+    assert read.interfaces["eth0"]["rx_dropped"] == 0
+
+
+def test_softnet_is_hexadecimal_and_summed() -> None:
+    text = "00000010 0000000a 00000002 0\n00000010 00000001 00000001 0\n"
+    read = counters.parse({"/proc/net/softnet_stat": text}, "qdisc fq_codel 0: dev eth0\n Sent 5 bytes (dropped 3, overlimits 0)")
+    assert (read.backlog_drops, read.time_squeezes, read.qdisc_drops) == (11, 3, 3)
+
+
+def test_difference() -> None:
+    before = counters.parse({"/proc/interrupts": " 1: 5 x eth0\n", "/proc/stat": "cpu 1 2 3 4 5 6 7\n"}, "dropped 1")
+    after = counters.parse({"/proc/interrupts": " 1: 9 x eth0\n", "/proc/stat": "cpu 2 2 3 9 5 6 7\n"}, "dropped 4")
+    between = counters.difference(before, after)
+    assert between.interrupts == {"eth0": 4}
+    assert between.cpu_ticks["idle"] == 5
+    assert between.qdisc_drops == 3
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "WARNING: CPU: 0 PID: 1 at net/core/dev.c:1 x+0x1/0x2",
+        "BUG: unable to handle page fault for address: 0",
+        "Oops: 0002 [#1] PREEMPT SMP NOPTI",
+        "rcu: INFO: rcu_preempt self-detected stall on CPU",
+        "watchdog: BUG: soft lockup - CPU#0 stuck for 26s!",
+        "NETDEV WATCHDOG: eth0 (8139cp): transmit queue 0 timed out",
+        'irq 11: nobody cared (try booting with the "irqpoll" option)',
+    ],
+)
+def test_kernel_problems_are_known(line: str) -> None:
+    assert KERNEL_PROBLEM.search(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["8139cp 0000:00:04.0 eth0: link up, 100Mbps", "8139cp: loading out-of-tree module taints kernel.", "systemd: debugging on"],
+)
+def test_ordinary_lines_are_no_problem(line: str) -> None:
+    assert not KERNEL_PROBLEM.search(line)
