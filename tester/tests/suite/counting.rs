@@ -71,28 +71,40 @@ fn losses_in_the_warm_up_do_not_count() {
 fn the_window_is_the_same_whatever_the_warm_up() {
     let stream = with(
         stream(20_000.0),
-        json!({"arrivals": {"kind": "poisson", "rate_pps": 20_000.0}, "size": {"kind": "imix", "mix": [[64, 7], [594, 4], [1518, 1]]}}),
+        json!({"arrivals": {"kind": "poisson", "rate_pps": 20_000.0},
+            "size": {"kind": "imix", "mix": [[64, 7], [594, 4], [1518, 1]]}}),
     );
+    // Offsets and sizes of warm-up and window.
     let departures = |warmup_ns: u64| {
-        let mut lab = Laboratory::new();
+        let mut lab = Laboratory::at(1_000_000_000);
         lab.run(&with(
             trial(std::slice::from_ref(&stream)),
             json!({"warmup_ns": warmup_ns}),
         ));
-        let begin_ns = 1_000 + warmup_ns;
-        let window = lab
-            .router
-            .deliveries
-            .into_iter()
-            .filter(|d| d.at_ns >= begin_ns && d.frame[49] == 0);
-        window
-            .map(|d| (d.at_ns - begin_ns, d.frame.len()))
+        let part = |flags: u8, begin_ns: u64| {
+            let mine = lab
+                .router
+                .deliveries
+                .iter()
+                .filter(|d| d.frame[49] == flags);
+            mine.map(|d| (d.at_ns - begin_ns, d.frame.len()))
+                .collect::<Vec<_>>()
+        };
+        (part(1, 1_000), part(0, 1_000 + warmup_ns))
+    };
+    let (nothing, window) = departures(0);
+    assert!(nothing.is_empty() && window.len() > 150);
+    assert_eq!(departures(7_654_321).1, window);
+    let (warmup, same_window) = departures(10_000_000);
+    assert_eq!(same_window, window);
+    let sizes = |part: &[(u64, usize)]| {
+        part[..50]
+            .iter()
+            .map(|(_, bytes)| *bytes)
             .collect::<Vec<_>>()
     };
-    let without = departures(0);
-    assert!(without.len() > 150);
-    assert_eq!(departures(3_000_000), without);
-    assert_eq!(departures(7_654_321), without);
+    assert_ne!(warmup[..5], window[..5], "the warm-up is not a rehearsal");
+    assert_ne!(sizes(&warmup), sizes(&window));
 }
 
 #[test]

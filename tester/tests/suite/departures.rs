@@ -53,6 +53,18 @@ fn more_than_the_line_takes_is_intended_but_not_sent() {
     assert!(last < 12_001_000);
 }
 
+/// The 1,001st frame would depart at the very end of the window.
+#[test]
+fn what_the_line_delays_up_to_the_end_is_not_sent() {
+    for (duration_ns, sent) in [(6_720_000, 1_000), (6_720_001, 1_001)] {
+        let trial = with(
+            trial(&[stream(200_000.0)]),
+            json!({"duration_ns": duration_ns}),
+        );
+        assert_eq!(Laboratory::new().run(&trial).stream(0, "sent"), sent);
+    }
+}
+
 #[test]
 fn overload_is_counted_for_every_kind_of_arrivals() {
     for arrivals in [
