@@ -96,5 +96,5 @@ def test_every_card_is_named_once_and_has_a_wire() -> None:
 def test_virtio_is_refused_because_its_results_do_not_repeat() -> None:
     module = driver("virtio_net", "virtio:d00000001v*")
     with pytest.raises(SetupError, match="no two trials are alike"):
-        choose(module, None, QEMU)
-    assert choose(module, "virtio-net-pci", QEMU).model == "virtio-net-pci"
+        nics.choose(module, None, QEMU)
+    assert nics.choose(module, "virtio-net-pci", QEMU).model == "virtio-net-pci"
