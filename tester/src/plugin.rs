@@ -37,7 +37,11 @@ impl Bench for Stand {
         self.qemu.instructions()
     }
     fn send(&mut self, port: usize, frame: &[u8]) -> Outcome {
-        if self.qemu.send(self.clients[port], frame) { Outcome::Sent } else { Outcome::Refused }
+        if self.qemu.send(self.clients[port], frame) {
+            Outcome::Sent
+        } else {
+            Outcome::Refused
+        }
     }
 }
 
@@ -111,14 +115,21 @@ impl Plugin {
                 Answer::Reply(reply) => self.say(&reply),
                 Answer::Guest { command, limit_ns } => {
                     let expires_ns = self.stand.now_ns().saturating_add(limit_ns);
-                    self.errand = Some(Errand { expires_ns, limit_ns });
+                    self.errand = Some(Errand {
+                        expires_ns,
+                        limit_ns,
+                    });
                     self.command = command.into_bytes();
                     self.command_at = 0;
                     return self.command.len() as u32;
                 }
                 Answer::StopAt { after_ns } => {
                     let at_ns = self.stand.now_ns().saturating_add(after_ns);
-                    self.stop = Some(Stop { at_ns, instructions: None, asked: false });
+                    self.stop = Some(Stop {
+                        at_ns,
+                        instructions: None,
+                        asked: false,
+                    });
                     self.say(&format!(r#"{{"ok":{{"at_ns":{at_ns}}}}}"#));
                 }
                 Answer::Quit => {
@@ -133,8 +144,15 @@ impl Plugin {
     /// Everything due now: frames, the agent's time limit, a pause.
     fn on_timer(&mut self) {
         let now_ns = self.stand.now_ns();
-        if self.errand.as_ref().is_some_and(|errand| now_ns >= errand.expires_ns) {
-            let limit_ms = self.errand.take().map_or(0, |errand| errand.limit_ns / 1_000_000);
+        if self
+            .errand
+            .as_ref()
+            .is_some_and(|errand| now_ns >= errand.expires_ns)
+        {
+            let limit_ms = self
+                .errand
+                .take()
+                .map_or(0, |errand| errand.limit_ns / 1_000_000);
             self.say(&format!(
                 r#"{{"error":"the DUT's agent gave no answer within {limit_ms} ms of virtual time"}}"#
             ));
@@ -161,7 +179,9 @@ impl Plugin {
             self.errand.as_ref().map(|errand| errand.expires_ns),
             self.stop.as_ref().map(|stop| stop.at_ns),
         ];
-        self.stand.qemu.arm(self.timer, due.into_iter().flatten().min());
+        self.stand
+            .qemu
+            .arm(self.timer, due.into_iter().flatten().min());
     }
 
     /// Takes in what NICs sent while the tester held its own lock.
@@ -177,7 +197,9 @@ impl Plugin {
 /// Runs `work` with the plugin's state, then takes in what arrived meanwhile and arms the timer anew.
 fn with_plugin<T: Default>(work: impl FnOnce(&mut Plugin) -> T) -> T {
     let mut guard = PLUGIN.lock().unwrap_or_else(|e| e.into_inner());
-    let Some(plugin) = guard.as_mut() else { return T::default() };
+    let Some(plugin) = guard.as_mut() else {
+        return T::default();
+    };
     let value = work(plugin);
     plugin.drain_inbox();
     plugin.rearm();
@@ -209,7 +231,10 @@ fn plug_in(plugin: &mut Plugin) {
         plugin.stand.clients.push(client);
         clients.push(client.0 as usize);
     }
-    plugin.stand.qemu.io_ports(PORT_BASE, PORT_BYTES, port_read, port_write);
+    plugin
+        .stand
+        .qemu
+        .io_ports(PORT_BASE, PORT_BYTES, port_read, port_write);
 }
 
 unsafe extern "C" fn frame_received(client: *mut c_void, buf: *const u8, len: usize) -> isize {
@@ -217,7 +242,9 @@ unsafe extern "C" fn frame_received(client: *mut c_void, buf: *const u8, len: us
         let clients = CLIENTS.lock().unwrap_or_else(|e| e.into_inner());
         clients.iter().position(|&c| c == client as usize)
     };
-    let Some(port) = port else { return len as isize };
+    let Some(port) = port else {
+        return len as isize;
+    };
     // SAFETY: QEMU hands us `len` readable bytes.
     let frame = unsafe { std::slice::from_raw_parts(buf, len) };
     match PLUGIN.try_lock() {
@@ -232,7 +259,10 @@ unsafe extern "C" fn frame_received(client: *mut c_void, buf: *const u8, len: us
             }
         }
         // We are inside a delivery of our own; time stands still, so later is as good as now.
-        Err(_) => INBOX.lock().unwrap_or_else(|e| e.into_inner()).push((port, frame.to_vec())),
+        Err(_) => INBOX
+            .lock()
+            .unwrap_or_else(|e| e.into_inner())
+            .push((port, frame.to_vec())),
     }
     len as isize
 }
@@ -254,7 +284,9 @@ unsafe extern "C" fn port_read(_opaque: *mut c_void, offset: u64, _bytes: u32) -
 
 unsafe extern "C" fn port_write(_opaque: *mut c_void, offset: u64, value: u64, _bytes: u32) {
     with_plugin(|plugin| match offset {
-        REG_DATA => plugin.answer.extend_from_slice(&(value as u32).to_le_bytes()),
+        REG_DATA => plugin
+            .answer
+            .extend_from_slice(&(value as u32).to_le_bytes()),
         REG_CONTROL => {
             let mut answer = std::mem::take(&mut plugin.answer);
             answer.truncate(value as usize);
@@ -275,7 +307,11 @@ fn watch_lab(fd: RawFd) {
         let mut all = std::mem::zeroed();
         libc::sigfillset(&mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &all, std::ptr::null_mut());
-        let mut poll = libc::pollfd { fd, events: libc::POLLRDHUP, revents: 0 };
+        let mut poll = libc::pollfd {
+            fd,
+            events: libc::POLLRDHUP,
+            revents: 0,
+        };
         loop {
             if libc::poll(&mut poll, 1, -1) > 0 && poll.revents != 0 {
                 libc::_exit(0);
@@ -294,15 +330,27 @@ fn parse(args: &[String]) -> Result<Args, String> {
     let (mut fd, mut ports, mut shift) = (None, 2, 0);
     for arg in args {
         let (key, value) = arg.split_once('=').unwrap_or((arg, ""));
-        let number = || value.parse::<u32>().map_err(|_| format!("{key}: {value:?} is not a number"));
+        let number = || {
+            value
+                .parse::<u32>()
+                .map_err(|_| format!("{key}: {value:?} is not a number"))
+        };
         match key {
             "fd" => fd = Some(number()? as RawFd),
             "ports" => ports = number()? as usize,
             "shift" => shift = number()?.min(10),
-            _ => return Err(format!("unknown argument {key:?}; there are fd=N, ports=N, shift=N")),
+            _ => {
+                return Err(format!(
+                    "unknown argument {key:?}; there are fd=N, ports=N, shift=N"
+                ));
+            }
         }
     }
-    Ok(Args { fd: fd.ok_or("fd=N (a UNIX stream socket) is missing")?, ports, ns_per_instruction: 1 << shift })
+    Ok(Args {
+        fd: fd.ok_or("fd=N (a UNIX stream socket) is missing")?,
+        ports,
+        ns_per_instruction: 1 << shift,
+    })
 }
 
 fn install(args: &[String]) -> Result<(), String> {
@@ -315,11 +363,16 @@ fn install(args: &[String]) -> Result<(), String> {
     })?;
     // SAFETY: the lab handed us this descriptor for our own.
     let lab_out = unsafe { UnixStream::from_raw_fd(args.fd) };
-    let lab_in = lab_out.try_clone().map_err(|e| format!("fd={}: {e}", args.fd))?;
+    let lab_in = lab_out
+        .try_clone()
+        .map_err(|e| format!("fd={}: {e}", args.fd))?;
     std::thread::spawn(move || watch_lab(args.fd));
     let timer = qemu.timer(timer_expired);
     *PLUGIN.lock().unwrap_or_else(|e| e.into_inner()) = Some(Plugin {
-        stand: Stand { qemu, clients: Vec::new() },
+        stand: Stand {
+            qemu,
+            clients: Vec::new(),
+        },
         ports: args.ports,
         timer,
         tester: Tester::new(args.ports, args.ns_per_instruction),
@@ -368,7 +421,11 @@ pub unsafe extern "C" fn qemu_plugin_install(
 ) -> c_int {
     let args: Vec<String> = (0..argc as usize)
         // SAFETY: the caller's promise.
-        .map(|i| unsafe { CStr::from_ptr(*argv.add(i)) }.to_string_lossy().into_owned())
+        .map(|i| {
+            unsafe { CStr::from_ptr(*argv.add(i)) }
+                .to_string_lossy()
+                .into_owned()
+        })
         .collect();
     match install(&args) {
         Ok(()) => 0,

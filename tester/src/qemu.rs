@@ -231,8 +231,17 @@ impl Qemu {
             read_with_attrs: std::ptr::null(),
             write_with_attrs: std::ptr::null(),
             endianness: DEVICE_LITTLE_ENDIAN,
-            valid: AccessSizes { min: 4, max: 4, unaligned: false, accepts: std::ptr::null() },
-            implementation: ImplSizes { min: 4, max: 4, unaligned: false },
+            valid: AccessSizes {
+                min: 4,
+                max: 4,
+                unaligned: false,
+                accepts: std::ptr::null(),
+            },
+            implementation: ImplSizes {
+                min: 4,
+                max: 4,
+                unaligned: false,
+            },
             rest: [0; 8],
         }));
         let region = opaque();
