@@ -13,6 +13,12 @@ from markupsafe import Markup
 
 from irqlab.errors import IrqlabError
 from irqlab.report import view
+from irqlab.report.plots import clean
+
+
+def _finalize(value: object) -> object:
+    """What stands in the page: text without what would turn lines around."""
+    return clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def html(documents: list[dict[str, Any]]) -> str:
@@ -26,6 +32,7 @@ def html(documents: list[dict[str, Any]]) -> str:
     environment = Environment(
         loader=PackageLoader("irqlab.report", ""),
         autoescape=True,
+        finalize=_finalize,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

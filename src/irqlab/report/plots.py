@@ -31,7 +31,7 @@ WIDTH, HEIGHT = 400.0, 300.0
 FONT = 16.0
 """What space is left for. The page chooses the size itself: this on a phone, less where the plot is shown larger."""
 
-_LEFT, _RIGHT, _TOP, _BOTTOM = 58.0, 14.0, 34.0, 52.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 14.0, 34.0, 52.0
 _BAR_STEP, _BAR_HEIGHT, _BAR_LABEL = 50.0, 16.0, 44
 
 # What matplotlib is told to draw in, and what the page has for it.
@@ -204,7 +204,7 @@ def hdr_percentiles(lines: Sequence[Line], bounds: tuple[float, float]) -> str:
     figure, axes = _canvas("Percentile", "latency")
     _log(axes, bounds)
     axes.set_xscale("log")
-    _draw(axes, lines, markers=8)
+    _draw(axes, lines, markers=8, drawstyle="steps-pre")
     right = max((x for line in lines for x, _ in line.points), default=10.0)
     decades = range(math.floor(math.log10(max(right, 10))) + 1)
     axes.xaxis.set_major_locator(FixedLocator([10.0**n for n in decades]))
@@ -228,11 +228,11 @@ def bars(entries: Sequence[Bar], what: str) -> str:
     for number, entry in enumerate(entries):
         top = number * _BAR_STEP
         length = max(2.0, room * entry.value / full) if full > 0 and entry.value > 0 else 1.0
-        axes.text(1, top + 4, _short(_clean(entry.name), _BAR_LABEL), ha="left", va="top", color=_INK)
+        axes.text(1, top + 4, _short(clean(entry.name).replace("\n", " "), _BAR_LABEL), ha="left", va="top", color=_INK)
         colour = _GREY if entry.grey else entry.look.colour
         patch = axes.barh(top + 34, length, height=_BAR_HEIGHT, left=0, color=colour, linewidth=0)[0]
         patch.set_gid(entry.gid)
-        axes.text(length + 7, top + 34, _clean(entry.text), ha="left", va="center", color=_INK)
+        axes.text(length + 7, top + 34, clean(entry.text), ha="left", va="center", color=_INK)
     titles = {entry.gid: f"{entry.name}: {entry.text}" for entry in entries}
     return _finish(figure, what, titles)
 
@@ -365,13 +365,14 @@ def _grey(axes: Axes, points: Sequence[tuple[float, float]], gid: str) -> None:
     drawn.set_gid(gid)
 
 
-def _draw(axes: Axes, lines: Sequence[Line], markers: int | None = None) -> None:
+def _draw(axes: Axes, lines: Sequence[Line], markers: int | None = None, drawstyle: Any = "default") -> None:
     for line in lines:
         x = [p[0] for p in line.points]
         y = [math.nan if p[1] is None else p[1] for p in line.points]
         every = None if markers is None else max(1, len(x) // markers)
         drawn = _line(axes, x, y, line.look, marker=True, every=every)
         drawn.set_gid(line.gid)
+        drawn.set_drawstyle(drawstyle)
         for point, shape, size, width, what in ((line.ring, "o", 13, 1.8, "ring"), (line.cross, "x", 13, 2.6, "cross")):
             if point is not None:
                 (extra,) = axes.plot(
@@ -464,7 +465,7 @@ def _rewrite(element: ElementTree.Element, used: dict[str, str], titles: dict[st
         element.set("id", f"@@{identifier}")
     if identifier in titles:
         title = ElementTree.Element("title")
-        title.text = _clean(titles[identifier])
+        title.text = clean(titles[identifier])
         element.insert(0, title)
     if link := element.attrib.pop(_HREF, None):
         element.set("href", f"#{used[link.removeprefix('#')]}")
@@ -488,9 +489,9 @@ def _recolour(rule: str) -> str:
     return _SERIES.sub(lambda match: f"var(--s{int(match[1], 16)})", rule)
 
 
-def _clean(text: str) -> str:
-    """The text without what XML forbids or would turn lines around."""
-    return "".join(" " if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") else c for c in text)
+def clean(text: str) -> str:
+    """The text without what XML forbids or would turn lines around; line feeds stay."""
+    return "".join(" " if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") and c != "\n" else c for c in text)
 
 
 def _short(text: str, letters: int) -> str:

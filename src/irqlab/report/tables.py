@@ -11,8 +11,11 @@ from irqlab import units
 from irqlab.report.variants import Row
 
 PLACES = {
-    "nic": ("refused by the NIC", "the NIC had no free receive descriptor when the frame came; counted by the tester"),
-    "nic_counted": ("of these counted by the driver", "rx_missed_errors, rx_fifo_errors and rx_over_errors of the interfaces"),
+    "nic": ("refused by the NIC", "it would not take the frame from the wire: no free receive descriptor; counted by the tester"),
+    "nic_counted": (
+        "missed by the NIC, as the driver counts",
+        "rx_missed_errors, rx_fifo_errors and rx_over_errors of the interfaces; may count refused frames a second time",
+    ),
     "rx_dropped": ("rx_dropped", "dropped on the receive side, counted by driver or kernel"),
     "backlog": ("backlog", "the per-CPU backlog of netif_rx() was full (netdev_max_backlog)"),
     "qdisc": ("qdisc", "the transmit queue was full"),

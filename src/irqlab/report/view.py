@@ -53,6 +53,7 @@ class Notice:
 
     kind: str
     text: str
+    items: Sequence[str] = ()
 
 
 @dataclass
@@ -172,8 +173,8 @@ def _incomplete(documents: Sequence[Json], rows: Sequence[Row]) -> list[Notice]:
     short = [
         f"{row.data['method']} of {row.variant.label}, {_heading(row)}" for row in rows if not row.data.get("complete", True)
     ]
-    tests = f" Cut short: {'; '.join(short)}." if short else ""
-    return [Notice("warn", f"{which} interrupted: what had been measured until then is here, the rest is missing.{tests}")]
+    end = "; these tests were cut short:" if short else "."
+    return [Notice("warn", f"{which} interrupted: what had been measured until then is here, the rest is missing{end}", short)]
 
 
 def _summary(best: Sequence[Row]) -> Table | None:
@@ -382,7 +383,7 @@ def _loss_group(heading: str, rows: Sequence[Row], number: _Numbers) -> Group:
     if wire is not None and wire < reached:
         marks.append(("wire", "what the wire carries; beyond it the tester's ceiling is lifted"))
     group = Group(heading, legend=_legend(rows, *marks))
-    group.notices = [notice for row in rows for notice in _overload_notices(row)]
+    group.notices = _overload_notices(rows)
     group.plots = [
         number.plot("Forwarding rate", plots.forwarding(lines("forwarded_pps", 1e-3, marks=True), wire_kpps)),
         number.plot("Loss", plots.over_load(lines("loss_ratio", 100), "% of frames lost", "Loss", wire_kpps, 104)),
@@ -412,24 +413,25 @@ def _collapse(row: Row) -> tuple[float, float] | None:
     return point["offered_pps"] / 1e3, point["forwarded_pps"] / 1e3
 
 
-def _overload_notices(row: Row) -> list[Notice]:
-    found, name = row.data["found"], row.variant.label
-    ratio, highest = found.get("plateau_ratio"), found.get("max_forwarded_pps")
-    last = row.data["points"][-1]
-    best = f" (at best {_kpps(highest)})" if highest is not None else ""
-    at = _collapse(row)
-    if at is not None:
-        begin = f"from {units.share_of(found['collapse_load'], 'its throughput')} on, {_kpps(at[0] * 1e3)} offered,"
-        return [Notice("bad", f"Receive livelock: {begin} {name} forwards {_kpps(at[1] * 1e3) if at[1] else 'nothing'}{best}.")]
-    if ratio is not None and ratio < NEAR_COLLAPSE:
-        return [
-            Notice(
-                "warn",
-                f"{name} degrades under overload: with {_kpps(last['offered_pps'])} offered it forwards "
-                f"{_kpps(last['forwarded_pps'])}, {units.percent(ratio)} of its best{best.replace('at best ', '')}.",
-            )
-        ]
-    return []
+def _overload_notices(rows: Sequence[Row]) -> list[Notice]:
+    locked, worse = [], []
+    for row in rows:
+        found, name = row.data["found"], row.variant.label
+        ratio, highest = found.get("plateau_ratio"), found.get("max_forwarded_pps")
+        last, collapse = row.data["points"][-1], _collapse(row)
+        best = "" if highest is None else f", at best {_kpps(highest)}"
+        if collapse is not None:
+            offered, forwarded = (kilo * 1e3 for kilo in collapse)
+            from_ = f"from {units.share_of(found['collapse_load'], 'its throughput')} on ({_kpps(offered)} offered)"
+            locked.append(f"{name} forwards {_kpps(forwarded) if forwarded else 'nothing'} {from_}{best}.")
+        elif ratio is not None and ratio < NEAR_COLLAPSE:
+            worse.append(f"{name} forwards {_kpps(last['forwarded_pps'])} with {_kpps(last['offered_pps'])} offered{best}.")
+    notices = []
+    if locked:
+        notices.append(Notice("bad", "Receive livelock:", locked))
+    if worse:
+        notices.append(Notice("warn", f"Less than {units.share(NEAR_COLLAPSE)} of its best at the highest load:", worse))
+    return notices
 
 
 def _latency(rows: Sequence[Row], number: _Numbers) -> Section | None:
