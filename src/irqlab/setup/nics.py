@@ -33,7 +33,7 @@ class Nic:
     needs: tuple[str, ...] = ()
     """Modules its drivers need without saying so (``modules.load_all``)."""
     refuses: Mapping[str, str] = field(default_factory=dict)
-    """Drivers that claim it and then will not have it, with the reason."""
+    """Drivers that claim it but cannot be measured on it, with the reason."""
     note: str = ""
 
     @property
@@ -113,7 +113,7 @@ def choose(module: Module, requested: str | None, qemu: Qemu) -> Nic:
     taken = [nic for nic in claimed if module.name not in nic.refuses]
     if not taken:
         raise SetupError(
-            f"{module.name} would not work: {claimed[0].refuses[module.name]} (--nic {claimed[0].model} tries anyway)"
+            f"{module.name} cannot be measured: {claimed[0].refuses[module.name]} (--nic {claimed[0].model} tries anyway)"
         )
     for nic in taken:
         if nic.model in qemu.devices():
