@@ -59,7 +59,6 @@ def test_properties_this_qemu_lacks_are_left_out() -> None:
     ("module", "complaint"),
     [
         (driver("8139too", pci("10EC", "8139")), "revision 0x20.*8139cp.*--nic rtl8139"),
-        (driver("virtio_net", "virtio:d00000001v*"), "host time.*--nic virtio-net-pci"),
         (driver("igb", pci("8086", "10C9")), "7.2.22 does not have.*QEMU 8.0"),
         (driver("r8169", pci("10EC", "8168")), "r8169 drives no network card"),
         (driver("bare"), "bare drives no network card"),
