@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import platform
 import shutil
@@ -94,7 +95,8 @@ def write(path: Path, content: dict[str, Any]) -> None:
         part.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
         part.replace(path)
     except OSError as error:
-        part.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            part.unlink()
         raise IrqlabError(f"cannot write {path}: {error.strerror}") from error
 
 

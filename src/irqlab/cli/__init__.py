@@ -67,7 +67,7 @@ def show(outcome: Outcome) -> None:
     for method, printer in printers.items():
         rows = [r.to_json() for r in outcome.results if r.method == method]
         if rows:
-            console.print(printer(rows))
+            tables.show(printer(rows), console)
 
 
 def finish(outcome: Outcome, json_file: Path | None, report_file: Path | None) -> None:
