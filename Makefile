@@ -6,13 +6,16 @@ CACHE = $(or $(IRQLAB_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/irqlab)
 BIN := .venv/bin
 CARGO := scripts/cargo
 
-.PHONY: help setup demo test test-long lint fmt clean distclean
+.PHONY: help setup drivers demo test test-long lint fmt clean distclean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 setup: ## everything irqlab needs: Debian packages (with sudo), libraries, tester, agent, the DUT's kernel
 	@scripts/setup
+
+drivers: setup ## our own drivers, for the DUT's kernel, in the cache (irqlab does that by itself)
+	$(BIN)/python -m irqlab.setup.drivers
 
 demo: setup ## a first measurement, in a minute
 	./irqlab demo
@@ -25,13 +28,14 @@ test-long: setup ## all tests, the ones that take minutes each included
 	$(CARGO) test --quiet --locked --workspace
 	$(BIN)/pytest $(PYTEST_ARGS)
 
-lint: setup ## style and types of Python, Rust and shell
+lint: setup ## style and types of Python, Rust and shell; our drivers with W=1 and sparse
 	scripts/check-spdx
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(CARGO) fmt --check
 	$(CARGO) clippy --quiet --locked --workspace --all-targets -- -D warnings
+	$(BIN)/python -m irqlab.setup.drivers --lint
 	@if command -v shellcheck >/dev/null; then \
 		shellcheck $$(git ls-files | xargs grep -lE '^#!.*\b(ba)?sh\b'); \
 	else echo "shellcheck is not installed: shell scripts not checked"; fi

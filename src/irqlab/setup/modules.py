@@ -18,7 +18,7 @@ from pathlib import Path
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
-from irqlab.setup import SetupError
+from irqlab.setup import SetupError, drivers
 from irqlab.setup.kernel import Kernel, unzstd
 
 SUFFIXES = (".ko", ".ko.xz", ".ko.zst")
@@ -43,11 +43,14 @@ class Module:
 def load(kernel: Kernel, name_or_path: str | Path) -> list[Module]:
     """A driver and what must be loaded before it, in that order; the driver is last.
 
-    A driver is named (one of the kernel's own) or given as a file, which must have been built for this kernel.
-    What a file depends on is looked for beside it, then in ``../NAME/NAME.ko``, then in the kernel's tree.
+    A driver is named (one of the kernel's own, or one of ours, which is built now) or given as a file, which must have been
+    built for this kernel. What a file depends on is looked for beside it, then in ``../NAME/NAME.ko``, then in the kernel's tree.
     """
     text = os.fspath(name_or_path)
-    if "/" in text or text.endswith(SUFFIXES):
+    is_file = "/" in text or text.endswith(SUFFIXES)
+    if not is_file and _normal(text) not in _tree(kernel.modules) and (ours := drivers.find(text)):
+        text, is_file = str(drivers.module_file(kernel, ours)), True
+    if is_file:
         driver, beside = read(Path(text)), Path(text).resolve().parent
         _must_fit(driver, kernel)
     else:
@@ -133,7 +136,7 @@ def _of_kernel(kernel: Kernel, text: str) -> Module:
         return read(tree[name])
     if name in _builtin(kernel.modules):
         raise SetupError(f"{text} is built into kernel {kernel.release}: it can be neither loaded nor replaced")
-    like = difflib.get_close_matches(name, tree, n=3)
+    like = difflib.get_close_matches(name, [*tree, *(source.module for source in drivers.sources())], n=3)
     hint = f" (did you mean {' or '.join(like)}?)" if like else ""
     raise SetupError(f"kernel {kernel.release} has no module {text}{hint}; your own is given as a path: ./{name}.ko")
 

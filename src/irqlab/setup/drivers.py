@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Our own drivers, built out of tree for a kernel: ``python -m irqlab.setup.drivers [--lint] [--kernel RELEASE] [MODULE...]``.
+
+They are built in the cache, in a copy that is named by the content of the sources, the kernel and the compiler, so that a
+second run costs nothing and the same sources always give the same modules. A hardware driver is built with the engine
+alone: an error in another driver is not in its way.
+"""
+
+import argparse
+import contextlib
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from irqlab.setup import SetupError, headers, kernel
+from irqlab.setup.kernel import Kernel
+from irqlab.setup.paths import appearing, cache_dir, locked, project_dir, sweep
+
+ENGINE = "irqmod"
+"""The directory every driver needs."""
+KEEP = 24
+"""How many builds stay in the cache."""
+SHOWN_LINES = 40
+
+_RECIPE = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+"""Another way of building them makes other modules."""
+_SOURCE = re.compile(r".*\.[chS]$|Kbuild$|Makefile$")
+_MADE = re.compile(r".*\.mod\.c$|\.")
+_OBJ_M = re.compile(r"^\s*obj-m\s*[:+]?=\s*(.*)$", re.MULTILINE)
+_COMPLAINT = re.compile(r"\b(?:error|warning|undefined)\b|\*\*\*", re.IGNORECASE)
+_HARMLESS = re.compile(
+    r"Skipping BTF generation|the compiler differs from the one used to build the kernel|You are using:|The kernel was built by:"
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A module of ours; ``directory`` is its folder in ``drivers/``."""
+
+    module: str
+    directory: str
+
+
+def home() -> Path:
+    """The drivers' sources."""
+    return project_dir() / "drivers"
+
+
+def sources() -> list[Source]:
+    """The modules there are to build, the engine first."""
+    found = [
+        Source(word.removesuffix(".o").replace("-", "_"), directory.name)
+        for directory in _directories()
+        for word in _obj_m(directory)
+        if word.endswith(".o")
+    ]
+    return sorted(found, key=lambda source: (source.directory != ENGINE, source.module))
+
+
+def find(module: str) -> Source | None:
+    """The module of that name, if it is one of ours."""
+    return next((source for source in sources() if source.module == module.replace("-", "_")), None)
+
+
+def build(target: Kernel, *modules: str) -> Path:
+    """A directory with those modules (default: all) as ``FOLDER/MODULE.ko``, built unless that is done. Raises SetupError."""
+    files, made = _files(_folders(modules)), headers.of(target)
+    place = cache_dir() / "drivers"
+    final = place / _key(target, made, files)
+    if not final.is_dir():
+        with locked("drivers"):
+            if not final.is_dir():
+                place.mkdir(parents=True, exist_ok=True)
+                sweep(place)
+                with appearing(final) as scratch:
+                    _compile(scratch, made, files)
+                _forget_old(place)
+    with contextlib.suppress(OSError):
+        os.utime(final)
+    return final
+
+
+def lint(target: Kernel) -> list[str]:
+    """Builds everything with more warnings, and with sparse if it is installed; returns what they complain of."""
+    flags = ["W=1", *(["C=2"] if shutil.which("sparse") else [])]
+    with tempfile.TemporaryDirectory(prefix="irqlab-lint-") as scratch:
+        said = _compile(Path(scratch), headers.of(target), _files(_folders(())), flags)
+    return [line for line in said if _COMPLAINT.search(line) and not _of_the_kernel(line)]
+
+
+def module_file(target: Kernel, source: Source) -> Path:
+    """The built file of a module."""
+    path = build(target, source.module) / source.directory / f"{source.module}.ko"
+    if not path.is_file():
+        raise SetupError(f"building {source.directory} made no {path.name}; there is {_list(path.parent.glob('*.ko'))}")
+    return path
+
+
+def _directories() -> list[Path]:
+    root = home()
+    return sorted(path for path in root.iterdir() if path.is_dir()) if root.is_dir() else []
+
+
+def _obj_m(directory: Path) -> list[str]:
+    for name in ("Kbuild", "Makefile"):
+        try:
+            text = (directory / name).read_text()
+        except OSError:
+            continue
+        return [word for match in _OBJ_M.finditer(text.replace("\\\n", " ")) for word in match[1].partition("#")[0].split()]
+    return []
+
+
+def _folders(modules: Sequence[str]) -> list[str]:
+    known = sources()
+    if not known:
+        raise SetupError(f"there are no drivers in {home()}")
+    wanted = []
+    for name in modules or [source.module for source in known]:
+        if (source := find(name)) is None:
+            raise SetupError(f"{home()} has no driver {name}; there are: {', '.join(s.module for s in known)}")
+        wanted.append(source.directory)
+    engine = [ENGINE] if any(source.directory == ENGINE for source in known) else []
+    return list(dict.fromkeys([*engine, *wanted]))
+
+
+def _files(folders: Sequence[str]) -> dict[str, bytes]:
+    """What is built, by path: the sources in those folders of drivers/, headers beside the folders, and a Kbuild for them."""
+    root = home()
+    paths = [path for folder in folders for path in sorted((root / folder).rglob("*"))] + sorted(root.glob("*.h"))
+    wanted = [path for path in paths if path.is_file() and _SOURCE.match(path.name) and not _MADE.match(path.name)]
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in wanted} | {"Kbuild": _top(folders).encode()}
+
+
+def _top(folders: Sequence[str]) -> str:
+    """drivers/Kbuild for some of its folders."""
+    try:
+        text = (home() / "Kbuild").read_text().replace("\\\n", " ")
+    except OSError:
+        text = ""
+    return _OBJ_M.sub("", text) + "obj-m := " + " ".join(f"{folder}/" for folder in folders) + "\n"
+
+
+def _key(target: Kernel, made: headers.Headers, files: dict[str, bytes]) -> str:
+    digest = hashlib.sha256()
+    for part in (target.release, target.version, target.sha256, str(made.directory), made.compiler_version, _RECIPE):
+        digest.update(part.encode() + b"\0")
+    for path, content in files.items():
+        digest.update(f"{path}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()[:24]
+
+
+def _compile(scratch: Path, made: headers.Headers, files: dict[str, bytes], flags: Sequence[str] = ()) -> list[str]:
+    """Writes the sources and runs kbuild on them; returns what it said on stderr. Raises SetupError if it fails."""
+    for name, content in files.items():
+        path = scratch / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    # The path of the copy must not show in the modules (WARN() and debugging information hold file names). BTF would need
+    # pahole, and the kernel does without.
+    command = [
+        *("make", "-C", str(made.directory), f"M={scratch}", f"CC={made.compiler}", f"-j{len(os.sched_getaffinity(0))}"),
+        *(f"KCFLAGS=-ffile-prefix-map={scratch}/=", "CONFIG_DEBUG_INFO_BTF_MODULES=", *flags),
+        "modules",
+    ]
+    environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "KBUILD_EXTMOD")}
+    try:
+        done = subprocess.run(command, env=environment | {"LC_ALL": "C"}, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise SetupError(f"cannot run make: {error.strerror} (make setup)") from error
+    said = [line.replace(f"{scratch}/", "drivers/") for line in done.stderr.splitlines() if not _HARMLESS.search(line)]
+    if done.returncode:
+        raise SetupError(
+            f"the drivers do not build against {made.directory} with {made.compiler_version}:\n" + "\n".join(_shown(said))
+        )
+    return said
+
+
+def _shown(said: list[str]) -> list[str]:
+    """What matters of a failed make: from the first complaint on."""
+    first = next((n for n, line in enumerate(said) if _COMPLAINT.search(line)), 0)
+    shown = said[max(0, first - 2) :]
+    left_out = len(shown) - SHOWN_LINES
+    return [f"  {line}" for line in shown[:SHOWN_LINES]] + ([f"  ... {left_out} more lines"] if left_out > 0 else [])
+
+
+def _of_the_kernel(line: str) -> bool:
+    """Whether a complaint is about the kernel's own headers."""
+    return bool(re.match(r"(?:\./|/)\S*include/|include/|arch/", line))
+
+
+def _forget_old(place: Path) -> None:
+    there = sorted((path for path in place.iterdir() if path.is_dir()), key=lambda path: path.stat().st_mtime)
+    for path in there[:-KEEP]:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _list(paths: Iterable[Path]) -> str:
+    return ", ".join(sorted(path.name for path in paths)) or "nothing"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Builds, says where the modules are; 1 if `--lint` finds something."""
+    parser = argparse.ArgumentParser(prog="irqlab.setup.drivers", description="Builds irqlab's own drivers.")
+    parser.add_argument("--lint", action="store_true", help="with W=1 and sparse; nothing but the complaints")
+    parser.add_argument("--kernel", help="package, release or .deb; default: the one make setup chose")
+    parser.add_argument("module", nargs="*", help="default: all")
+    given = parser.parse_args(arguments)
+    target = kernel.resolve(given.kernel)
+    if not sources():
+        print(f"there are no drivers in {home()} yet")
+        return 0
+    if given.lint:
+        if not shutil.which("sparse"):
+            print("sparse is not installed: the drivers are checked by the compiler alone")
+        complaints = lint(target)
+        print(
+            "\n".join(complaints) or f"drivers: no complaints ({target.release})", file=sys.stderr if complaints else sys.stdout
+        )
+        return 1 if complaints else 0
+    directory = build(target, *given.module)
+    for path in sorted(directory.rglob("*.ko")):
+        print(path)
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except SetupError as error:
+        print(f"irqlab: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Building our own drivers: which there are, what is built, and what is said when that fails. With a small tree of its own."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from irqlab.setup import SetupError, drivers, headers, kernel, modules
+from irqlab.setup.paths import cache_dir
+
+ENGINE = """
+#include <linux/module.h>
+int engine(void);
+int engine(void) { WARN_ON_ONCE(jiffies == 5); return 0; }
+EXPORT_SYMBOL_GPL(engine);
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("engine");
+"""
+NIC = """
+#include <linux/module.h>
+#include "../irqmod/engine.h"
+static int __init nic(void) { return engine(); }
+module_init(nic);
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("nic");
+"""
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """drivers/: an engine, a driver that needs it, and one that does not compile. Builds go to a cache of their own."""
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    for entry in cache_dir().iterdir() if cache_dir().is_dir() else ():
+        if entry.name not in ("drivers",):
+            (cache / entry.name).symlink_to(entry)
+    monkeypatch.setenv("IRQLAB_CACHE", str(cache))
+    root = tmp_path / "drivers"
+    for folder, name, text in (("irqmod", "engine", ENGINE), ("my-nic", "nic", NIC), ("broken", "wrong", "int x = ;\n")):
+        (root / folder).mkdir(parents=True)
+        (root / folder / f"{name}.c").write_text("// SPDX-License-Identifier: GPL-2.0-only\n" + text)
+    (root / "irqmod/engine.h").write_text("int engine(void);\n")
+    (root / "irqmod/Kbuild").write_text("obj-m += irqmod.o\nirqmod-y := engine.o\n")
+    (root / "my-nic/Kbuild").write_text("obj-m := \\\n\tirqmod_nic.o # the only one\nirqmod_nic-y := nic.o\n")
+    (root / "broken/Kbuild").write_text("obj-m += irqmod_wrong.o\nirqmod_wrong-y := wrong.o\n")
+    (root / "Kbuild").write_text("subdir-ccflags-y := -DTOP\nobj-m += irqmod/ my-nic/ \\\n\tbroken/\n")
+    monkeypatch.setattr(drivers, "home", lambda: root)
+    return root
+
+
+@pytest.fixture
+def dut_kernel() -> kernel.Kernel:
+    found = kernel.present()
+    if found is None or found.headers is None:
+        pytest.skip("needs the DUT's kernel and its headers (make setup)")
+    return found
+
+
+def test_what_there_is_engine_first(tree: Path) -> None:
+    assert [source.module for source in drivers.sources()] == ["irqmod", "irqmod_nic", "irqmod_wrong"]
+    found = drivers.find("irqmod-nic")
+    assert found is not None
+    assert found.directory == "my-nic"
+    assert drivers.find("e100") is None
+
+
+def test_the_engine_comes_with_every_driver_and_the_others_do_not(tree: Path) -> None:
+    files = drivers._files(drivers._folders(["irqmod_nic"]))
+    assert sorted(files) == ["Kbuild", "irqmod/Kbuild", "irqmod/engine.c", "irqmod/engine.h", "my-nic/Kbuild", "my-nic/nic.c"]
+    assert files["Kbuild"].decode().split("\n") == ["subdir-ccflags-y := -DTOP", "", "obj-m := irqmod/ my-nic/", ""]
+
+
+def test_what_kbuild_left_behind_is_no_source(tree: Path) -> None:
+    before = drivers._files(["my-nic"])
+    for name in ("irqmod_nic.mod.c", "nic.o", "irqmod_nic.ko", ".nic.o.cmd", "modules.order", "Module.symvers"):
+        (tree / "my-nic" / name).write_text("x")
+    assert drivers._files(["my-nic"]) == before
+
+
+def test_without_sources_there_are_no_drivers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drivers, "home", lambda: tmp_path / "nowhere")
+    assert drivers.sources() == []
+    with pytest.raises(SetupError, match="no drivers in"):
+        drivers._folders(())
+
+
+def test_an_unknown_one_is_told_what_there_is(tree: Path) -> None:
+    with pytest.raises(SetupError, match="no driver irqmod_nik; there are: irqmod, irqmod_nic, irqmod_wrong"):
+        drivers._folders(["irqmod_nik"])
+
+
+def test_built_once_always_the_same_and_found_by_name(tree: Path, dut_kernel: kernel.Kernel) -> None:
+    loaded = modules.load(dut_kernel, "irqmod_nic")
+    assert [module.name for module in loaded] == ["irqmod", "irqmod_nic"]
+    place = drivers.build(dut_kernel, "irqmod_nic")
+    inode = place.stat().st_ino
+    assert drivers.build(dut_kernel, "irqmod_nic").stat().st_ino == inode
+    shutil.rmtree(place)
+    assert [module.sha256 for module in modules.load(dut_kernel, "irqmod_nic")] == [module.sha256 for module in loaded]
+    (tree / "my-nic/nic.c").write_text((tree / "my-nic/nic.c").read_text() + "/* changed */\n")
+    assert drivers.build(dut_kernel, "irqmod_nic") != place
+
+
+def test_an_error_is_shown_and_nothing_is_left(tree: Path, dut_kernel: kernel.Kernel) -> None:
+    with pytest.raises(SetupError) as error:
+        drivers.build(dut_kernel)
+    assert "drivers/broken/wrong.c:2:9: error: expected expression" in str(error.value)
+    assert list((cache_dir() / "drivers").iterdir()) == []
+
+
+def test_lint_finds_what_an_ordinary_build_tolerates(tree: Path, dut_kernel: kernel.Kernel) -> None:
+    shutil.rmtree(tree / "broken")
+    assert drivers.lint(dut_kernel) == []
+    source = tree / "my-nic/nic.c"
+    source.write_text(source.read_text().replace("return engine();", "int unused = 3; return engine();"))
+    assert any("unused" in line for line in drivers.lint(dut_kernel))
+    assert modules.load(dut_kernel, "irqmod_nic")
+
+
+def test_headers_from_packages_stand_on_their_own(tmp_path: Path) -> None:
+    makefile = tmp_path / "linux-headers-1-amd64/Makefile"
+    makefile.parent.mkdir()
+    makefile.write_text("include /usr/src/linux-headers-1-common/Makefile\n")
+    headers._point_into(makefile, Path("/cache/x"))
+    assert makefile.read_text() == "include /cache/x/usr/src/linux-headers-1-common/Makefile\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "there", "expected"),
+    [
+        ("CC = $(CROSS_COMPILE)gcc-12\n", ("gcc-12", "gcc"), "gcc-12"),
+        ("CC = $(CROSS_COMPILE)gcc-14\n", ("gcc",), "gcc"),
+        (None, ("gcc",), "gcc"),
+    ],
+)
+def test_the_kernels_own_compiler_if_it_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None, there: tuple[str, ...], expected: str
+) -> None:
+    if text is not None:
+        (tmp_path / ".kernelvariables").write_text(text)
+    monkeypatch.setattr(headers.shutil, "which", lambda name: name if name in there else None)
+    assert headers._compiler(tmp_path) == expected
+
+
+def test_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(headers.shutil, "which", lambda name: None)
+    with pytest.raises(SetupError, match="no C compiler"):
+        headers._compiler(tmp_path)
