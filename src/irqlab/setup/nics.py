@@ -34,6 +34,8 @@ class Nic:
     """Modules its drivers need without saying so (``modules.load_all``)."""
     refuses: Mapping[str, str] = field(default_factory=dict)
     """Drivers that claim it but cannot be measured on it, with the reason."""
+    slots: tuple[int, ...] = (4, 5)
+    """PCI slots for two of them: routed to different interrupt lines of the pc machine."""
     note: str = ""
 
     @property
@@ -85,7 +87,11 @@ TABLE: tuple[Nic, ...] = (
     Nic("e1000-82545em", 0x8086, 0x100F, _GIGABIT, "e1000", properties=_NO_FLOOR, note=_FLOOR),
     Nic("e1000-82544gc", 0x8086, 0x100C, _GIGABIT, "e1000", properties=_NO_FLOOR, note=_FLOOR),
     Nic("e1000e", 0x8086, 0x10D3, _GIGABIT, "e1000e", (0x8086, 0x0000), note="82574L."),
-    Nic("igb", 0x8086, 0x10C9, _GIGABIT, "igb", note="82576; QEMU 8.0 and later."),
+    Nic(
+        "igb", 0x8086, 0x10C9, _GIGABIT, "igb",
+        slots=(4, 6),  # its virtual functions lie 16 to 18 slots above it, and must not meet the other one's
+        note="82576; QEMU 8.0 and later.",
+    ),
     Nic("tulip", 0x1011, 0x0019, 100_000_000, "tulip", (0x103C, 0x104F), note="DEC 21143."),
     Nic("pcnet", 0x1022, 0x2000, 10_000_000, "pcnet32", (0, 0), note="Am79C970A (PCnet-PCI II), a 10 Mbit/s card."),
     Nic("ne2k_pci", 0x10EC, 0x8029, 10_000_000, "ne2k_pci", note="RTL8029, a 10 Mbit/s card without DMA."),
