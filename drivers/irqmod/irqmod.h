@@ -3,9 +3,10 @@
  * irqmod: interrupt-handling schemes for Ethernet drivers, exchangeable at run
  * time, per interface, receive and transmit apart.
  *
- * A hardware driver knows registers and rings; it embeds a struct irqmod_port
- * in its private data and hands the engine a struct irqmod_ops. The engine
- * owns *when* each operation is called; it knows no register.
+ * A hardware driver knows registers and rings; the first member of its
+ * netdev_priv() is a struct irqmod_port, and it hands the engine a struct
+ * irqmod_ops. The engine owns *when* each operation is called; it knows no
+ * register.
  *
  * Contexts. Receive operations (rx_take, rx_refill) are never called twice at
  * the same time for a port, but from whatever context the scheme runs in: hard
@@ -46,6 +47,12 @@ struct irqmod_ops {
 	void (*mask)(struct irqmod_port *port, u32 groups);
 	void (*unmask)(struct irqmod_port *port, u32 groups);
 
+	/* Acknowledges "frame received", so that a later unmask() does not
+	 * interrupt for frames that have been taken already. Causes that say
+	 * that the receiver stopped are left alone: they must interrupt.
+	 */
+	void (*rx_ack)(struct irqmod_port *port);
+
 	/* Takes up to @budget received frames off the ring and hands each to
 	 * irqmod_deliver(). Unless @port->rx_deferred is set, gives the ring
 	 * its buffers back at once; else leaves that to rx_refill(). If a
@@ -73,12 +80,6 @@ struct irqmod_ops {
 	unsigned int (*tx_room)(struct irqmod_port *port);
 };
 
-/* Where the skbs of a reclaim may be freed to, set by the scheme around it. */
-enum irqmod_context {
-	IRQMOD_IN_IRQ,		/* dev_kfree_skb_irq */
-	IRQMOD_IN_SOFTIRQ,	/* napi_consume_skb */
-};
-
 struct irqmod_rx_stats {
 	u64_stats_t interrupts;		/* RX causes seen by the handler */
 	u64_stats_t packets;
@@ -104,49 +105,61 @@ struct irqmod_tx_stats {
 	struct u64_stats_sync syncp;
 };
 
-/* One interface. The fields above "settings" are the driver's to set before
- * irqmod_register(); the rest is the engine's.
+/* One interface; the first member of netdev_priv(). The fields down to
+ * rx_ring are the driver's to set before irqmod_register(), the settings too
+ * if it wants other defaults; the rest is the engine's.
  */
 struct irqmod_port {
 	struct net_device *netdev;
 	const struct irqmod_ops *ops;
 	u32 caps;
 	int irq;			/* for synchronize_irq() */
-	unsigned int tx_ring;		/* descriptors; the driver updates it */
+	unsigned int tx_ring;		/* descriptors; the driver updates both */
 	unsigned int rx_ring;
 
 	/* Hot: read for every packet. */
+	void (*deliver)(struct irqmod_port *port, struct sk_buff *skb);
 	const struct irqmod_rx_scheme *rx;
 	const struct irqmod_tx_scheme *tx;
-	void (*deliver)(struct irqmod_port *port, struct sk_buff *skb);
-	struct napi_struct napi;
+	struct list_head rx_list;	/* taken by this pass, not yet up the stack */
 	bool rx_deferred;		/* refill later (timer) */
-	bool rx_napi_alloc;		/* napi_alloc_skb() is allowed */
-	bool up;
-	enum irqmod_context tx_context;
-	unsigned int tx_since_irq;	/* coalesce: packets since the last marked one */
+	bool rx_in_softirq;		/* takes run in softirq: NAPI's caches may be used */
+	bool rx_stopping;
+	bool tx_early;			/* off: reclaim before each transmit */
+	bool tx_timed;			/* off, coalesce: tx_timer bounds the wait */
+	bool tx_armed;			/* tx_timer runs */
+	bool tx_counted;		/* coalesce without interrupt bit */
+	unsigned int tx_irq_every;	/* interrupt bit on every n-th packet; 0: never */
+	unsigned int tx_since_irq;
+	struct napi_struct napi;
 
-	/* Settings (ethtool, sysfs). */
-	unsigned int tx_frames;		/* coalesce: N */
-	unsigned int tx_usecs;		/* coalesce: bound; off: backstop */
+	/* Settings (ethtool, sysfs). 0 before irqmod_register(): the default. */
 	unsigned int rx_usecs;		/* timer: period */
+	unsigned int tx_usecs;		/* coalesce: bound; off: backstop */
+	unsigned int tx_frames;		/* coalesce: N */
 	unsigned int rx_weight;		/* napi: budget of a poll */
 	u32 rx_cliff_pps;
 	u32 rx_epsilon_permille;
 	u32 rx_rate_window_ms;
 
 	/* Scheme state. */
-	struct hrtimer rx_timer;
+	bool up;
+	struct hrtimer rx_timer;	/* timer: the poll; hybrid: the window */
+	struct hrtimer rest_timer;	/* de: ends a rest */
 	struct hrtimer tx_timer;
 	struct tasklet_struct rx_tasklet;
 	spinlock_t tx_lock;		/* reclaim by IRQ and by timer */
-	unsigned long rx_deadline;	/* de: when to rest */
+	unsigned long rx_rest_at;	/* de: jiffies */
 	struct irqmod_hybrid *hybrid;
-	struct list_head rx_list;	/* delivered by a poll, not yet up the stack */
 
 	struct irqmod_rx_stats rx_stats;
 	struct irqmod_tx_stats tx_stats;
 };
+
+static inline struct irqmod_port *irqmod_port(const struct net_device *netdev)
+{
+	return netdev_priv(netdev);
+}
 
 /* Registration: before register_netdev() / after unregister_netdev(). */
 int irqmod_register(struct irqmod_port *port);
@@ -162,15 +175,43 @@ void irqmod_stop(struct irqmod_port *port);
 /* The hard interrupt handler, after the causes have been acknowledged. */
 void irqmod_interrupt(struct irqmod_port *port, u32 groups);
 
-/* ndo_start_xmit, in this order: _begin() first, then fill the descriptor
- * with the interrupt bit if _wants_irq(), then _queued(). True from _queued():
- * ring the doorbell now; the queue has been stopped if it had to be. The
- * queue must stop while @reserve descriptors are still free.
+void irqmod_tx_reclaim_early(struct irqmod_port *port);
+void irqmod_tx_arm(struct irqmod_port *port);
+void irqmod_tx_counted(struct irqmod_port *port);
+void irqmod_tx_full(struct irqmod_port *port, struct netdev_queue *txq,
+		    unsigned int reserve);
+
+/* ndo_start_xmit calls these three, in this order. First of all: */
+static inline void irqmod_tx_begin(struct irqmod_port *port)
+{
+	if (port->tx_early)
+		irqmod_tx_reclaim_early(port);
+}
+
+/* Once per packet: set the interrupt bit in its last descriptor? */
+static inline bool irqmod_tx_wants_irq(struct irqmod_port *port)
+{
+	if (!port->tx_irq_every || ++port->tx_since_irq < port->tx_irq_every)
+		return false;
+	port->tx_since_irq = 0;
+	return true;
+}
+
+/* The packet is on the ring, @room descriptors are free, and a packet may need
+ * @reserve of them: stops the queue if it has to. True: ring the doorbell now.
  */
-static inline void irqmod_tx_begin(struct irqmod_port *port);
-static inline bool irqmod_tx_wants_irq(struct irqmod_port *port);
-bool irqmod_tx_queued(struct irqmod_port *port, struct netdev_queue *txq,
-		      unsigned int bytes, unsigned int reserve);
+static inline bool irqmod_tx_queued(struct irqmod_port *port,
+				    struct netdev_queue *txq,
+				    unsigned int room, unsigned int reserve)
+{
+	if (port->tx_timed && !port->tx_armed)
+		irqmod_tx_arm(port);
+	if (port->tx_counted)
+		irqmod_tx_counted(port);
+	if (unlikely(room < reserve))
+		irqmod_tx_full(port, txq, reserve);
+	return !netdev_xmit_more() || netif_xmit_stopped(txq);
+}
 
 /* For rx_take() */
 static inline void irqmod_deliver(struct irqmod_port *port, struct sk_buff *skb)
@@ -182,16 +223,16 @@ static inline void irqmod_deliver(struct irqmod_port *port, struct sk_buff *skb)
 static inline struct sk_buff *irqmod_rx_alloc(struct irqmod_port *port,
 					      unsigned int len)
 {
-	if (port->rx_napi_alloc)
+	if (port->rx_in_softirq)
 		return napi_alloc_skb(&port->napi, len);
 	return netdev_alloc_skb_ip_align(port->netdev, len);
 }
 
-/* For tx_reclaim() */
+/* For tx_reclaim(). A scheme that reclaims in hard IRQ is not tx_early. */
 static inline void irqmod_tx_free(struct irqmod_port *port, struct sk_buff *skb)
 {
-	if (port->tx_context == IRQMOD_IN_SOFTIRQ)
-		napi_consume_skb(skb, 1);
+	if (port->tx_early)
+		napi_consume_skb(skb, !irqs_disabled());
 	else
 		dev_consume_skb_irq(skb);
 }
