@@ -8,9 +8,10 @@
  * irqmod_ops. The engine owns *when* each operation is called; it knows no
  * register.
  *
- * Contexts. Receive operations (rx_take, rx_refill) are never called twice at
- * the same time for a port, but from whatever context the scheme runs in: hard
- * IRQ, softirq. Transmit reclaim (tx_reclaim) is called by one context at a
+ * Contexts. rx_take is never called twice at the same time for a port, but from
+ * whatever context the scheme runs in: hard IRQ or softirq. While rx_deferred is
+ * set, rx_take (hard IRQ) may interrupt rx_refill (softirq): the first moves the
+ * head only, the second the tail. Transmit reclaim (tx_reclaim) is called by one context at a
  * time. mask and unmask may be called from any context, at the same time.
  */
 #ifndef IRQMOD_H
@@ -80,8 +81,18 @@ struct irqmod_ops {
 	unsigned int (*tx_room)(struct irqmod_port *port);
 };
 
+/* Written in hard IRQ only. */
+struct irqmod_irq_stats {
+	u64_stats_t rx;			/* RX causes seen by the handler */
+	u64_stats_t tx;			/* TX causes */
+	u64_stats_t switches;		/* hybrid: DE <-> NAPI */
+	struct u64_stats_sync syncp;
+};
+
+/* Written by whoever takes frames; the driver counts packets, bytes,
+ * no_buffer and errors, once a pass.
+ */
 struct irqmod_rx_stats {
-	u64_stats_t interrupts;		/* RX causes seen by the handler */
 	u64_stats_t packets;
 	u64_stats_t bytes;
 	u64_stats_t polls;		/* passes over the ring */
@@ -89,12 +100,13 @@ struct irqmod_rx_stats {
 	u64_stats_t no_buffer;		/* frames dropped for want of memory */
 	u64_stats_t errors;
 	u64_stats_t backlog_drops;	/* netif_rx() refused */
-	u64_stats_t switches;		/* hybrid: DE <-> NAPI */
 	struct u64_stats_sync syncp;
 };
 
+/* Written by whoever reclaims; the driver counts packets, bytes and errors,
+ * once a reclaim.
+ */
 struct irqmod_tx_stats {
-	u64_stats_t interrupts;		/* TX causes seen by the handler */
 	u64_stats_t packets;
 	u64_stats_t bytes;
 	u64_stats_t errors;
@@ -152,6 +164,7 @@ struct irqmod_port {
 	unsigned long rx_rest_at;	/* de: jiffies */
 	struct irqmod_hybrid *hybrid;
 
+	struct irqmod_irq_stats irq_stats;
 	struct irqmod_rx_stats rx_stats;
 	struct irqmod_tx_stats tx_stats;
 };

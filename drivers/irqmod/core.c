@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* irqmod: registration, start and stop, the interrupt, and the switch. */
+#include <linux/module.h>
+#include <linux/rtnetlink.h>
+
+#include "scheme.h"
+
+#define DEFAULT_RX_USECS	1000
+#define DEFAULT_TX_USECS	1000
+#define DEFAULT_TX_FRAMES	128	/* Spanos et al. 2008 */
+#define DEFAULT_CLIFF_PPS	60000
+#define DEFAULT_EPSILON		150	/* Salah & Qahtan: fewest switches */
+#define DEFAULT_WINDOW_MS	8
+
+/* In the order in which sysfs shows them. */
+const struct irqmod_rx_scheme * const irqmod_rx_schemes[] = {
+	&irqmod_rx_interrupt, &irqmod_rx_de, &irqmod_rx_napi,
+	&irqmod_rx_hybrid, &irqmod_rx_timer, NULL
+};
+
+const struct irqmod_tx_scheme * const irqmod_tx_schemes[] = {
+	&irqmod_tx_interrupt, &irqmod_tx_coalesce, &irqmod_tx_off, NULL
+};
+
+/* One pass over the ring, and its frames on their way. */
+int irqmod_rx_pass(struct irqmod_port *port, int budget)
+{
+	int taken = port->ops->rx_take(port, budget);
+
+	u64_stats_update_begin(&port->rx_stats.syncp);
+	u64_stats_inc(&port->rx_stats.polls);
+	if (taken < budget)
+		u64_stats_inc(&port->rx_stats.polls_done);
+	u64_stats_update_end(&port->rx_stats.syncp);
+	if (port->rx_in_softirq)
+		irqmod_deliver_flush(port);
+	return taken;
+}
+
+void irqmod_interrupt(struct irqmod_port *port, u32 groups)
+{
+	if (unlikely(!READ_ONCE(port->up))) {
+		port->ops->mask(port, groups);
+		return;
+	}
+	u64_stats_update_begin(&port->irq_stats.syncp);
+	if (groups & IRQMOD_RX)
+		u64_stats_inc(&port->irq_stats.rx);
+	if (groups & IRQMOD_TX)
+		u64_stats_inc(&port->irq_stats.tx);
+	u64_stats_update_end(&port->irq_stats.syncp);
+
+	if ((groups & IRQMOD_RX) && !READ_ONCE(port->rx_stopping))
+		port->rx->irq(port);
+	if (groups & IRQMOD_TX)
+		port->tx->irq(port);
+}
+EXPORT_SYMBOL_GPL(irqmod_interrupt);
+
+static void rx_start(struct irqmod_port *port)
+{
+	port->rx->start(port);
+	WRITE_ONCE(port->rx_stopping, false);
+	/* As if a frame had come: there may be some whose interrupt the last
+	 * scheme has had. RX is masked, so the handler stays away.
+	 */
+	local_bh_disable();
+	local_irq_disable();
+	port->rx->irq(port);
+	local_irq_enable();
+	local_bh_enable();
+}
+
+static void rx_stop(struct irqmod_port *port)
+{
+	WRITE_ONCE(port->rx_stopping, true);
+	port->ops->mask(port, IRQMOD_RX);
+	synchronize_irq(port->irq);
+	port->rx->stop(port);
+	/* The last poll may have unmasked. */
+	port->ops->mask(port, IRQMOD_RX);
+	synchronize_irq(port->irq);
+}
+
+static void tx_start(struct irqmod_port *port)
+{
+	netif_tx_lock_bh(port->netdev);
+	port->tx_since_irq = 0;
+	port->tx->start(port);
+	/* Packets queued under the last scheme may never interrupt. */
+	if (port->ops->tx_outstanding(port))
+		irqmod_tx_arm(port);
+	netif_tx_unlock_bh(port->netdev);
+}
+
+static void tx_stop(struct irqmod_port *port)
+{
+	port->ops->mask(port, IRQMOD_TX);
+	synchronize_irq(port->irq);
+	netif_tx_lock_bh(port->netdev);
+	port->tx_irq_every = 0;
+	port->tx_early = false;
+	port->tx_timed = false;
+	port->tx_counted = false;
+	netif_tx_unlock_bh(port->netdev);
+	/* Nobody arms it now but a full ring. */
+	hrtimer_cancel(&port->tx_timer);
+	port->tx_armed = false;
+	port->ops->mask(port, IRQMOD_TX);
+	synchronize_irq(port->irq);
+}
+
+void irqmod_start(struct irqmod_port *port)
+{
+	ASSERT_RTNL();
+	port->ops->mask(port, IRQMOD_RX | IRQMOD_TX);
+	WRITE_ONCE(port->up, true);
+	tx_start(port);
+	rx_start(port);
+}
+EXPORT_SYMBOL_GPL(irqmod_start);
+
+void irqmod_stop(struct irqmod_port *port)
+{
+	ASSERT_RTNL();
+	if (!port->up)
+		return;
+	rx_stop(port);
+	tx_stop(port);
+	WRITE_ONCE(port->up, false);
+}
+EXPORT_SYMBOL_GPL(irqmod_stop);
+
+int irqmod_set_rx_scheme(struct irqmod_port *port,
+			 const struct irqmod_rx_scheme *scheme)
+{
+	ASSERT_RTNL();
+	if (port->rx == scheme)
+		return 0;
+	if (port->up)
+		rx_stop(port);
+	port->rx = scheme;
+	if (port->up)
+		rx_start(port);
+	return 0;
+}
+
+int irqmod_set_tx_scheme(struct irqmod_port *port,
+			 const struct irqmod_tx_scheme *scheme)
+{
+	ASSERT_RTNL();
+	if (port->tx == scheme)
+		return 0;
+	if (port->up)
+		tx_stop(port);
+	netif_tx_lock_bh(port->netdev);
+	port->tx = scheme;
+	netif_tx_unlock_bh(port->netdev);
+	if (port->up)
+		tx_start(port);
+	return 0;
+}
+
+int irqmod_register(struct irqmod_port *port)
+{
+	int err;
+
+	if (WARN_ON(netdev_priv(port->netdev) != port))
+		return -EINVAL;
+
+	port->rx = &irqmod_rx_napi;
+	port->tx = &irqmod_tx_off;
+	port->rx_usecs = port->rx_usecs ?: DEFAULT_RX_USECS;
+	port->tx_usecs = port->tx_usecs ?: DEFAULT_TX_USECS;
+	port->tx_frames = port->tx_frames ?: DEFAULT_TX_FRAMES;
+	port->rx_weight = port->rx_weight ?: NAPI_POLL_WEIGHT;
+	port->rx_cliff_pps = port->rx_cliff_pps ?: DEFAULT_CLIFF_PPS;
+	port->rx_epsilon_permille = port->rx_epsilon_permille ?: DEFAULT_EPSILON;
+	port->rx_rate_window_ms = port->rx_rate_window_ms ?: DEFAULT_WINDOW_MS;
+	if (port->tx_frames > port->tx_ring / 2)
+		port->tx_frames = port->tx_ring / 2;
+
+	spin_lock_init(&port->tx_lock);
+	INIT_LIST_HEAD(&port->rx_list);
+	u64_stats_init(&port->irq_stats.syncp);
+	u64_stats_init(&port->rx_stats.syncp);
+	u64_stats_init(&port->tx_stats.syncp);
+	hrtimer_init(&port->tx_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
+	port->tx_timer.function = irqmod_tx_timer;
+
+	err = irqmod_hybrid_init(port);
+	if (err)
+		return err;
+	netif_napi_add_weight(port->netdev, &port->napi, irqmod_napi_poll,
+			      port->rx_weight);
+	port->netdev->sysfs_groups[0] = &irqmod_group;
+	return 0;
+}
+EXPORT_SYMBOL_GPL(irqmod_register);
+
+void irqmod_unregister(struct irqmod_port *port)
+{
+	netif_napi_del(&port->napi);
+	irqmod_hybrid_free(port);
+}
+EXPORT_SYMBOL_GPL(irqmod_unregister);
+
+MODULE_DESCRIPTION("Interrupt-handling schemes for Ethernet drivers, exchangeable at run time");
+MODULE_LICENSE("GPL");

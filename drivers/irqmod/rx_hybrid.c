@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Hybrid (Salah & Qahtan): disable-enable below the cliff, NAPI above it. The
+ * packet rate is estimated every rx_rate_window_ms; two thresholds around the
+ * cliff keep a load that fluctuates there from switching all the time.
+ *
+ * Whoever runs while RX is masked, the tasklet of DE or the poll of NAPI, owns
+ * the ring, and hands it over itself when it finds that the scheme changed.
+ */
+#include <linux/slab.h>
+
+#include "scheme.h"
+#include "estimator.h"
+
+struct irqmod_hybrid {
+	struct estimator estimator;
+	ktime_t window;
+	u64 packets;		/* at the end of the last window */
+};
+
+static bool hybrid(const struct irqmod_port *port)
+{
+	return port->rx == &irqmod_rx_hybrid;
+}
+
+bool irqmod_hybrid_wants_napi(struct irqmod_port *port)
+{
+	return hybrid(port) && READ_ONCE(port->hybrid->estimator.above);
+}
+
+bool irqmod_hybrid_wants_de(struct irqmod_port *port)
+{
+	return hybrid(port) && !READ_ONCE(port->hybrid->estimator.above);
+}
+
+static enum hrtimer_restart hybrid_window(struct hrtimer *timer)
+{
+	struct irqmod_port *port = container_of(timer, struct irqmod_port,
+						rx_timer);
+	struct irqmod_hybrid *h = port->hybrid;
+	u64 packets = u64_stats_read(&port->rx_stats.packets);
+
+	if (estimator_window(&h->estimator, packets - h->packets)) {
+		u64_stats_update_begin(&port->irq_stats.syncp);
+		u64_stats_inc(&port->irq_stats.switches);
+		u64_stats_update_end(&port->irq_stats.syncp);
+	}
+	h->packets = packets;
+	hrtimer_forward_now(timer, h->window);
+	return HRTIMER_RESTART;
+}
+
+u32 irqmod_hybrid_rate_pps(struct irqmod_port *port)
+{
+	return estimator_rate_pps(&port->hybrid->estimator,
+				  port->rx_rate_window_ms);
+}
+
+/* A setting changed; under RTNL. The new window begins with the next. */
+void irqmod_hybrid_configure(struct irqmod_port *port)
+{
+	struct irqmod_hybrid *h = port->hybrid;
+
+	estimator_configure(&h->estimator, port->rx_cliff_pps,
+			    port->rx_epsilon_permille, port->rx_rate_window_ms);
+	h->window = ms_to_ktime(port->rx_rate_window_ms);
+}
+
+int irqmod_hybrid_init(struct irqmod_port *port)
+{
+	port->hybrid = kzalloc(sizeof(*port->hybrid), GFP_KERNEL);
+	if (!port->hybrid)
+		return -ENOMEM;
+	irqmod_hybrid_configure(port);
+	return 0;
+}
+
+void irqmod_hybrid_free(struct irqmod_port *port)
+{
+	kfree(port->hybrid);
+	port->hybrid = NULL;
+}
+
+static void rx_hybrid_start(struct irqmod_port *port)
+{
+	struct irqmod_hybrid *h = port->hybrid;
+
+	h->estimator.average = 0;
+	h->estimator.above = false;
+	h->packets = u64_stats_read(&port->rx_stats.packets);
+	port->napi.weight = port->rx_weight;
+	napi_enable(&port->napi);
+	irqmod_de_start(port);
+	hrtimer_init(&port->rx_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+	port->rx_timer.function = hybrid_window;
+	hrtimer_start(&port->rx_timer, h->window, HRTIMER_MODE_REL);
+}
+
+static void rx_hybrid_stop(struct irqmod_port *port)
+{
+	hrtimer_cancel(&port->rx_timer);
+	/* The tasklet may schedule the poll and the poll the tasklet; once
+	 * the poll is disabled neither can start the other again.
+	 */
+	napi_disable(&port->napi);
+	irqmod_de_stop(port);
+}
+
+static void rx_hybrid_irq(struct irqmod_port *port)
+{
+	if (READ_ONCE(port->hybrid->estimator.above))
+		irqmod_napi_schedule(port);
+	else
+		irqmod_de_schedule(port);
+}
+
+const struct irqmod_rx_scheme irqmod_rx_hybrid = {
+	.name = "hybrid",
+	.start = rx_hybrid_start,
+	.stop = rx_hybrid_stop,
+	.irq = rx_hybrid_irq,
+};

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * NAPI (Documentation/networking/napi.rst): the first frame interrupts, RX is
+ * masked, and net_rx_action() polls the ring, rx_weight frames a time, until
+ * it is empty. The excess of an overload is dropped by the NIC, at no cost.
+ */
+#include "scheme.h"
+
+void irqmod_napi_schedule(struct irqmod_port *port)
+{
+	if (napi_schedule_prep(&port->napi)) {
+		port->ops->mask(port, IRQMOD_RX);
+		__napi_schedule(&port->napi);
+	}
+}
+
+int irqmod_napi_poll(struct napi_struct *napi, int budget)
+{
+	struct irqmod_port *port = container_of(napi, struct irqmod_port, napi);
+	int done;
+
+	irqmod_tx_rx_reclaim(port);
+	/* A budget of 0 is netpoll's: transmit only. */
+	if (unlikely(!budget))
+		return 0;
+
+	done = irqmod_rx_pass(port, budget);
+	if (irqmod_hybrid_wants_de(port)) {
+		if (napi_complete_done(napi, min(done, budget - 1)))
+			irqmod_de_schedule(port);
+		return min(done, budget - 1);
+	}
+	if (done == budget)
+		return budget;		/* more to do: stay on the list */
+
+	if (napi_complete_done(napi, done)) {
+		port->ops->rx_ack(port);
+		if (port->ops->rx_pending(port))
+			napi_schedule(napi);	/* RX is still masked */
+		else
+			port->ops->unmask(port, IRQMOD_RX);
+	}
+	return done;
+}
+
+static void rx_napi_start(struct irqmod_port *port)
+{
+	port->deliver = irqmod_deliver_stack;
+	port->rx_deferred = false;
+	port->rx_in_softirq = true;
+	port->napi.weight = port->rx_weight;
+	napi_enable(&port->napi);
+}
+
+static void rx_napi_stop(struct irqmod_port *port)
+{
+	napi_disable(&port->napi);
+}
+
+const struct irqmod_rx_scheme irqmod_rx_napi = {
+	.name = "napi",
+	.start = rx_napi_start,
+	.stop = rx_napi_stop,
+	.irq = irqmod_napi_schedule,
+};

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Timer-driven polling (seed 004): no receive interrupt at all. A timer polls
+ * the ring in hard IRQ context and hands the frames to the backlog; the ring
+ * gets its buffers back later, when there is time: in a tasklet, which runs
+ * after the receive softirq.
+ *
+ * A pass takes no more than the backlog has room for: what does not fit stays
+ * on the ring, and the NIC drops the excess at no cost.
+ */
+#include <linux/version.h>
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
+#include <net/hotdata.h>
+#define max_backlog()	READ_ONCE(net_hotdata.max_backlog)
+#else
+#define max_backlog()	READ_ONCE(netdev_max_backlog)
+#endif
+
+#include "scheme.h"
+
+static enum hrtimer_restart rx_timer_poll(struct hrtimer *timer)
+{
+	struct irqmod_port *port = container_of(timer, struct irqmod_port,
+						rx_timer);
+	const struct softnet_data *sd = this_cpu_ptr(&softnet_data);
+	int room = max_backlog() -
+		   (int)skb_queue_len_lockless(&sd->input_pkt_queue);
+
+	if (room > 0) {
+		irqmod_rx_pass(port, min_t(int, room, port->rx_ring));
+		tasklet_schedule(&port->rx_tasklet);
+	}
+	hrtimer_forward_now(timer, irqmod_ktime(port->rx_usecs));
+	return HRTIMER_RESTART;
+}
+
+static void rx_timer_refill(struct tasklet_struct *tasklet)
+{
+	struct irqmod_port *port = from_tasklet(port, tasklet, rx_tasklet);
+
+	port->ops->rx_refill(port);
+}
+
+static void rx_timer_start(struct irqmod_port *port)
+{
+	port->deliver = irqmod_deliver_backlog;
+	port->rx_deferred = true;
+	port->rx_in_softirq = false;
+	tasklet_setup(&port->rx_tasklet, rx_timer_refill);
+	hrtimer_init(&port->rx_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
+	port->rx_timer.function = rx_timer_poll;
+	hrtimer_start(&port->rx_timer, irqmod_ktime(port->rx_usecs),
+		      HRTIMER_MODE_REL_HARD);
+}
+
+static void rx_timer_stop(struct irqmod_port *port)
+{
+	hrtimer_cancel(&port->rx_timer);
+	tasklet_kill(&port->rx_tasklet);
+	port->ops->rx_refill(port);
+}
+
+static void rx_timer_irq(struct irqmod_port *port)
+{
+	/* A cause that was latched before RX was masked: the timer will see. */
+}
+
+const struct irqmod_rx_scheme irqmod_rx_timer = {
+	.name = "timer",
+	.start = rx_timer_start,
+	.stop = rx_timer_stop,
+	.irq = rx_timer_irq,
+};

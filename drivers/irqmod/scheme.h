@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What a scheme is to the engine. One scheme is one file and one table entry. */
+#ifndef IRQMOD_SCHEME_H
+#define IRQMOD_SCHEME_H
+
+#include "irqmod.h"
+
+struct irqmod_rx_scheme {
+	const char *name;
+
+	/* Called under RTNL with RX masked and no receive work under way.
+	 * After start() the engine calls irq() once, as if a frame had come:
+	 * whatever is on the ring is taken, and RX is unmasked as usual.
+	 */
+	void (*start)(struct irqmod_port *port);
+	/* rx_stopping is set and RX masked; returns when no work is under way. */
+	void (*stop)(struct irqmod_port *port);
+	/* An RX cause was raised. Hard IRQ. */
+	void (*irq)(struct irqmod_port *port);
+};
+
+struct irqmod_tx_scheme {
+	const char *name;
+
+	/* Sets the port's tx_ flags. Called with the transmit queue locked. */
+	void (*start)(struct irqmod_port *port);
+	/* Reclaims in hard IRQ, under tx_lock; else under the queue's lock. */
+	bool in_irq;
+	/* A TX cause was raised. Hard IRQ. */
+	void (*irq)(struct irqmod_port *port);
+};
+
+extern const struct irqmod_rx_scheme irqmod_rx_interrupt;
+extern const struct irqmod_rx_scheme irqmod_rx_de;
+extern const struct irqmod_rx_scheme irqmod_rx_napi;
+extern const struct irqmod_rx_scheme irqmod_rx_hybrid;
+extern const struct irqmod_rx_scheme irqmod_rx_timer;
+extern const struct irqmod_rx_scheme * const irqmod_rx_schemes[];
+
+extern const struct irqmod_tx_scheme irqmod_tx_interrupt;
+extern const struct irqmod_tx_scheme irqmod_tx_coalesce;
+extern const struct irqmod_tx_scheme irqmod_tx_off;
+extern const struct irqmod_tx_scheme * const irqmod_tx_schemes[];
+
+static inline ktime_t irqmod_ktime(unsigned int usecs)
+{
+	return ns_to_ktime((u64)usecs * NSEC_PER_USEC);
+}
+
+/* core.c */
+int irqmod_set_rx_scheme(struct irqmod_port *port,
+			 const struct irqmod_rx_scheme *scheme);
+int irqmod_set_tx_scheme(struct irqmod_port *port,
+			 const struct irqmod_tx_scheme *scheme);
+int irqmod_rx_pass(struct irqmod_port *port, int budget);
+
+/* deliver.c: where a scheme hands its frames */
+void irqmod_deliver_backlog(struct irqmod_port *port, struct sk_buff *skb);
+void irqmod_deliver_stack(struct irqmod_port *port, struct sk_buff *skb);
+void irqmod_deliver_flush(struct irqmod_port *port);
+
+/* tx.c */
+void irqmod_tx_irq_reclaim(struct irqmod_port *port);
+void irqmod_tx_rx_reclaim(struct irqmod_port *port);
+enum hrtimer_restart irqmod_tx_timer(struct hrtimer *timer);
+
+/* rx_de.c, rx_napi.c: what hybrid is made of */
+void irqmod_de_start(struct irqmod_port *port);
+void irqmod_de_stop(struct irqmod_port *port);
+void irqmod_de_schedule(struct irqmod_port *port);
+void irqmod_napi_schedule(struct irqmod_port *port);
+int irqmod_napi_poll(struct napi_struct *napi, int budget);
+
+/* rx_hybrid.c */
+int irqmod_hybrid_init(struct irqmod_port *port);
+void irqmod_hybrid_free(struct irqmod_port *port);
+void irqmod_hybrid_configure(struct irqmod_port *port);
+u32 irqmod_hybrid_rate_pps(struct irqmod_port *port);
+bool irqmod_hybrid_wants_napi(struct irqmod_port *port);
+bool irqmod_hybrid_wants_de(struct irqmod_port *port);
+
+/* sysfs.c, ethtool.c */
+extern const struct attribute_group irqmod_group;
+int irqmod_check_coalesce(struct irqmod_port *port,
+			  const struct ethtool_coalesce *ec,
+			  struct netlink_ext_ack *extack);
+
+#endif /* IRQMOD_SCHEME_H */

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the transmit schemes share: reclaiming under the right lock, waking the
+ * queue, and the timer that sees to it that no packet stays on the ring for
+ * ever (Documentation/networking/driver.rst).
+ *
+ * Byte queue limits are not used. They learn from the delay between a transmit
+ * and its completion; a scheme that reports completions late on purpose, one
+ * in N or only at the next transmit, would teach them a queue that is long or,
+ * at a pause, stop it until the timer comes. The ring bounds the queue.
+ */
+#include "scheme.h"
+
+/* Wake when a quarter of the ring is free: not for every packet. */
+static void tx_wake(struct irqmod_port *port)
+{
+	struct netdev_queue *txq = netdev_get_tx_queue(port->netdev, 0);
+
+	/* Pairs with the barrier in irqmod_tx_full(). */
+	smp_mb();
+	if (unlikely(netif_tx_queue_stopped(txq)) && port->up &&
+	    netif_carrier_ok(port->netdev) &&
+	    port->ops->tx_room(port) >= port->tx_ring / 4)
+		netif_tx_wake_queue(txq);
+}
+
+static void tx_count(struct irqmod_port *port, u64_stats_t *place,
+		     unsigned int packets)
+{
+	u64_stats_update_begin(&port->tx_stats.syncp);
+	u64_stats_add(place, packets);
+	u64_stats_update_end(&port->tx_stats.syncp);
+}
+
+/* off: before a transmit, with the queue's lock held. */
+void irqmod_tx_reclaim_early(struct irqmod_port *port)
+{
+	unsigned int packets = port->ops->tx_reclaim(port);
+
+	if (packets)
+		tx_count(port, &port->tx_stats.reclaims_xmit, packets);
+}
+EXPORT_SYMBOL_GPL(irqmod_tx_reclaim_early);
+
+/* off: in the receive path, if nobody is at it. */
+void irqmod_tx_rx_reclaim(struct irqmod_port *port)
+{
+	struct netdev_queue *txq;
+	unsigned int packets;
+
+	if (!port->tx_early || !port->ops->tx_outstanding(port))
+		return;
+	txq = netdev_get_tx_queue(port->netdev, 0);
+	if (!__netif_tx_trylock(txq))
+		return;
+	packets = port->ops->tx_reclaim(port);
+	if (packets)
+		tx_count(port, &port->tx_stats.reclaims_rx, packets);
+	__netif_tx_unlock(txq);
+	if (packets)
+		tx_wake(port);
+}
+
+/* interrupt, coalesce: in the handler. */
+void irqmod_tx_irq_reclaim(struct irqmod_port *port)
+{
+	unsigned long flags;
+	unsigned int packets;
+
+	spin_lock_irqsave(&port->tx_lock, flags);
+	packets = port->ops->tx_reclaim(port);
+	if (packets)
+		tx_count(port, &port->tx_stats.reclaims_irq, packets);
+	spin_unlock_irqrestore(&port->tx_lock, flags);
+	tx_wake(port);
+}
+
+static void tx_timer_reclaim(struct irqmod_port *port)
+{
+	struct netdev_queue *txq = netdev_get_tx_queue(port->netdev, 0);
+	unsigned int packets = 0;
+	unsigned long flags;
+
+	if (port->tx->in_irq) {
+		spin_lock_irqsave(&port->tx_lock, flags);
+		packets = port->ops->tx_reclaim(port);
+		if (packets)
+			tx_count(port, &port->tx_stats.reclaims_timer, packets);
+		spin_unlock_irqrestore(&port->tx_lock, flags);
+	} else if (__netif_tx_trylock(txq)) {
+		packets = port->ops->tx_reclaim(port);
+		if (packets)
+			tx_count(port, &port->tx_stats.reclaims_timer, packets);
+		__netif_tx_unlock(txq);
+	}
+	if (packets)
+		tx_wake(port);
+}
+
+/* The bound of coalesce, the backstop of off, and for any scheme what frees
+ * packets that were queued under another one. Softirq.
+ */
+enum hrtimer_restart irqmod_tx_timer(struct hrtimer *timer)
+{
+	struct irqmod_port *port = container_of(timer, struct irqmod_port,
+						tx_timer);
+
+	tx_timer_reclaim(port);
+	WRITE_ONCE(port->tx_armed, false);
+	/* Pairs with the order in ndo_start_xmit: descriptor, then tx_armed. */
+	smp_mb();
+	if (!port->ops->tx_outstanding(port))
+		return HRTIMER_NORESTART;
+	WRITE_ONCE(port->tx_armed, true);
+	hrtimer_forward_now(timer, irqmod_ktime(port->tx_usecs));
+	return HRTIMER_RESTART;
+}
+
+void irqmod_tx_arm(struct irqmod_port *port)
+{
+	WRITE_ONCE(port->tx_armed, true);
+	hrtimer_start(&port->tx_timer, irqmod_ktime(port->tx_usecs),
+		      HRTIMER_MODE_REL_SOFT);
+}
+EXPORT_SYMBOL_GPL(irqmod_tx_arm);
+
+/* coalesce, where the hardware has no interrupt bit: listen to the TX cause
+ * once N packets are out; it has been raised by then and interrupts at once.
+ */
+void irqmod_tx_counted(struct irqmod_port *port)
+{
+	if (port->ops->tx_outstanding(port) == port->tx_frames)
+		port->ops->unmask(port, IRQMOD_TX);
+}
+EXPORT_SYMBOL_GPL(irqmod_tx_counted);
+
+void irqmod_tx_full(struct irqmod_port *port, struct netdev_queue *txq,
+		    unsigned int reserve)
+{
+	netif_tx_stop_queue(txq);
+	/* Pairs with the barrier in tx_wake(): either we see the room that a
+	 * reclaim has just made, or it sees that the queue is stopped.
+	 */
+	smp_mb();
+	if (port->ops->tx_room(port) >= reserve)
+		netif_tx_start_queue(txq);
+	else if (!port->tx_armed)
+		irqmod_tx_arm(port);
+}
+EXPORT_SYMBOL_GPL(irqmod_tx_full);

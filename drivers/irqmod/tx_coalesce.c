@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * One TX interrupt per N packets (Spanos et al. 2008, section 3.2: N = 128),
+ * and tx-usecs after the first at the latest, for the end of a burst. Hardware
+ * that can raises the interrupt for every N-th packet; for hardware that
+ * cannot, packets are counted, and the cause is unmasked when N are out.
+ */
+#include "scheme.h"
+
+static void tx_coalesce_start(struct irqmod_port *port)
+{
+	port->tx_timed = true;
+	if (port->caps & IRQMOD_CAP_TX_IRQ_BIT) {
+		port->tx_irq_every = port->tx_frames;
+		port->ops->unmask(port, IRQMOD_TX);
+	} else {
+		port->tx_counted = true;
+	}
+}
+
+static void tx_coalesce_irq(struct irqmod_port *port)
+{
+	if (port->tx_counted)
+		port->ops->mask(port, IRQMOD_TX);
+	irqmod_tx_irq_reclaim(port);
+}
+
+const struct irqmod_tx_scheme irqmod_tx_coalesce = {
+	.name = "coalesce",
+	.in_irq = true,
+	.start = tx_coalesce_start,
+	.irq = tx_coalesce_irq,
+};

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * One TX interrupt per packet; the handler frees it with dev_kfree_skb_irq(),
+ * which leaves the work to a softirq (Spanos et al. 2008, section 2).
+ */
+#include "scheme.h"
+
+static void tx_interrupt_start(struct irqmod_port *port)
+{
+	port->tx_irq_every = 1;
+	port->ops->unmask(port, IRQMOD_TX);
+}
+
+const struct irqmod_tx_scheme irqmod_tx_interrupt = {
+	.name = "interrupt",
+	.in_irq = true,
+	.start = tx_interrupt_start,
+	.irq = irqmod_tx_irq_reclaim,
+};
