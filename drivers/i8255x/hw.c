@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The chip outside its rings: reset, commands, causes, EEPROM, PHY. */
+#include <linux/delay.h>
+#include <linux/io.h>
+
+#include "i8255x.h"
+
+#define COMMAND_SPINS	100	/* then with a delay: at most 100 us in all */
+#define COMMAND_WAITS	100
+
+/* The previous command must have been accepted: SCB_COMMAND reads 0 (6.3.2.2). */
+int i8255x_command(struct i8255x *np, u8 command, u32 pointer)
+{
+	unsigned long flags;
+	int i, err = 0;
+
+	spin_lock_irqsave(&np->command_lock, flags);
+	for (i = 0; readb(np->regs + SCB_COMMAND); i++) {
+		if (i > COMMAND_SPINS + COMMAND_WAITS) {
+			err = -EBUSY;
+			goto out;
+		}
+		if (i > COMMAND_SPINS)
+			udelay(1);
+	}
+	if (command != CU_RESUME)
+		writel(pointer, np->regs + SCB_POINTER);
+	writeb(command, np->regs + SCB_COMMAND);
+out:
+	spin_unlock_irqrestore(&np->command_lock, flags);
+	return err;
+}
+
+/* Selective reset first: it ends bus activity (6.3.3.3). All causes end up
+ * masked. The bases of both lists are 0, links are absolute.
+ */
+int i8255x_hw_reset(struct i8255x *np)
+{
+	int err;
+
+	writel(PORT_SELECTIVE_RESET, np->regs + PORT);
+	readb(np->regs + SCB_STATUS);
+	udelay(20);
+	writel(PORT_RESET, np->regs + PORT);
+	readb(np->regs + SCB_STATUS);
+	udelay(20);
+
+	np->mask = MASK_INITIAL;
+	writeb(np->mask, np->regs + SCB_MASK);
+	err = i8255x_command(np, CU_LOAD_BASE, 0);
+	if (err)
+		return err;
+	return i8255x_command(np, RU_LOAD_BASE, 0);
+}
+
+static u8 causes_of(u32 groups)
+{
+	return (groups & IRQMOD_RX ? CAUSES_RX : 0) |
+	       (groups & IRQMOD_TX ? CAUSES_TX : 0);
+}
+
+void i8255x_mask(struct irqmod_port *port, u32 groups)
+{
+	struct i8255x *np = to_i8255x(port);
+	unsigned long flags;
+
+	spin_lock_irqsave(&np->mask_lock, flags);
+	np->mask |= causes_of(groups);
+	writeb(np->mask, np->regs + SCB_MASK);
+	spin_unlock_irqrestore(&np->mask_lock, flags);
+}
+
+void i8255x_unmask(struct irqmod_port *port, u32 groups)
+{
+	struct i8255x *np = to_i8255x(port);
+	unsigned long flags;
+
+	spin_lock_irqsave(&np->mask_lock, flags);
+	np->mask &= ~causes_of(groups);
+	writeb(np->mask, np->regs + SCB_MASK);
+	spin_unlock_irqrestore(&np->mask_lock, flags);
+}
+
+/* RNR stays: a receiver that stopped must interrupt. */
+void i8255x_rx_ack(struct irqmod_port *port)
+{
+	writeb(CAUSE_FR, to_i8255x(port)->regs + SCB_ACK);
+}
+
+irqreturn_t i8255x_isr(int irq, void *data)
+{
+	struct i8255x *np = data;
+	u8 causes = readb(np->regs + SCB_ACK);
+	u8 ours = causes & ~(READ_ONCE(np->mask) & CAUSES_MASKABLE);
+	u32 groups = 0;
+
+	if (causes == CAUSE_GONE || !causes)
+		return IRQ_NONE;
+
+	/* A masked cause stays latched: acknowledged here it would be lost to
+	 * the poll that is about to unmask it.
+	 */
+	writeb(ours, np->regs + SCB_ACK);
+	if (unlikely(causes != ours)) {
+		/* QEMU's model takes its line back only when no cause is
+		 * left or when the mask is written; real chips need neither.
+		 */
+		spin_lock(&np->mask_lock);
+		writeb(np->mask, np->regs + SCB_MASK);
+		spin_unlock(&np->mask_lock);
+	}
+	if (ours & CAUSES_RX)
+		groups |= IRQMOD_RX;
+	if (ours & CAUSES_TX)
+		groups |= IRQMOD_TX;
+	if (ours & CAUSE_RNR)
+		WRITE_ONCE(np->ru_check, true);
+	if (groups)
+		irqmod_interrupt(&np->port, groups);
+	return IRQ_RETVAL(ours);
+}
+
+/* One clock of the EEPROM, 93C46 or 93C66 (6.3.4) */
+static u16 eeprom_clock(struct i8255x *np, u16 bits)
+{
+	writew(EE_CS | bits, np->regs + EEPROM);
+	readw(np->regs + EEPROM);
+	udelay(4);
+	writew(EE_CS | EE_SK | bits, np->regs + EEPROM);
+	readw(np->regs + EEPROM);
+	udelay(4);
+	return readw(np->regs + EEPROM) & EE_DO;
+}
+
+/* Reads a word. *address_bits is 8 for the first read: the device answers the
+ * last bit of an address with a 0 on its data line, which tells how many it
+ * has.
+ */
+static u16 eeprom_word(struct i8255x *np, int *address_bits, u16 address)
+{
+	u32 command = (EE_READ << *address_bits) | address;
+	int bit, bits = *address_bits;
+	u16 value = 0;
+
+	writew(EE_CS | EE_SK, np->regs + EEPROM);
+	readw(np->regs + EEPROM);
+	udelay(4);
+	for (bit = bits + 2; bit >= 0; bit--) {
+		u16 out = eeprom_clock(np, command & BIT(bit) ? EE_DI : 0);
+
+		if (!out && bit < bits) {
+			*address_bits -= bit;
+			break;
+		}
+	}
+	for (bit = 0; bit < 16; bit++)
+		value = value << 1 | (eeprom_clock(np, 0) ? 1 : 0);
+	writew(0, np->regs + EEPROM);
+	readw(np->regs + EEPROM);
+	udelay(4);
+	return value;
+}
+
+/* Reads the MAC address, and tries whether causes are maskable one by one. */
+int i8255x_hw_probe(struct i8255x *np, u8 *mac)
+{
+	int bits = 8, i;
+
+	writeb(MASK_INITIAL | MASK_ALL, np->regs + SCB_MASK);
+	if ((readb(np->regs + SCB_MASK) & CAUSES_MASKABLE) != CAUSES_MASKABLE) {
+		dev_err(&np->pdev->dev,
+			"an 82557 cannot mask causes one by one; use e100\n");
+		return -ENODEV;
+	}
+
+	eeprom_word(np, &bits, 0);
+	for (i = 0; i < ETH_ALEN / 2; i++) {
+		u16 word = eeprom_word(np, &bits, i);
+
+		mac[2 * i] = word & 0xff;
+		mac[2 * i + 1] = word >> 8;
+	}
+	return 0;
+}
+
+static int mdio(struct i8255x *np, u32 command)
+{
+	u32 value = 0;
+	int i;
+
+	writel(command, np->regs + MDI);
+	for (i = 0; i < 100; i++) {
+		value = readl(np->regs + MDI);
+		if (value & MDI_READY)
+			return value & 0xffff;
+		udelay(20);
+	}
+	return -ETIMEDOUT;
+}
+
+int i8255x_mdio_read(struct net_device *netdev, int phy, int reg)
+{
+	int value = mdio(netdev_priv(netdev), MDI_READ | phy << MDI_PHY_SHIFT |
+					      reg << MDI_REG_SHIFT);
+
+	return value < 0 ? 0xffff : value;
+}
+
+void i8255x_mdio_write(struct net_device *netdev, int phy, int reg, int value)
+{
+	mdio(netdev_priv(netdev), MDI_WRITE | phy << MDI_PHY_SHIFT |
+				  reg << MDI_REG_SHIFT | (value & 0xffff));
+}
+
+/* The bytes of a configure command (6.4.2.3); what is not named is the
+ * manual's recommended value.
+ */
+void i8255x_config(const struct net_device *netdev, u8 *c)
+{
+	static const u8 recommended[CONFIG_BYTES] = {
+		CONFIG_BYTES, 0x08, 0, 0, 0, 0,
+		0x32,	/* 6: standard TCBs and counters, direct DMA */
+		0x07,	/* 7: discard short frames, retry underruns */
+		0x01,	/* 8: MII */
+		0,
+		0x2e,	/* 10: 7 bytes of preamble, source address from us */
+		0, 0x60, 0, 0xf2,
+		0x48,	/* 15 */
+		0, 0x40,
+		0xfa,	/* 18: pad short frames, receive long (VLAN) ones */
+		0x86,	/* 19: duplex from the PHY, no pause, no wake-up */
+		0x3f,
+		0x05,	/* 21 */
+	};
+
+	memcpy(c, recommended, CONFIG_BYTES);
+	if (netdev->flags & IFF_PROMISC)
+		c[15] |= 0x01;
+	if (netdev->flags & IFF_ALLMULTI ||
+	    netdev_mc_count(netdev) > CB_MULTICAST_MAX)
+		c[21] |= 0x08;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef I8255X_H
+#define I8255X_H
+
+#include <linux/dmapool.h>
+#include <linux/mii.h>
+#include <linux/netdevice.h>
+#include <linux/pci.h>
+#include <linux/workqueue.h>
+
+#include "irqmod.h"
+#include "regs.h"
+
+#define RING_MIN	16
+#define RING_MAX	1024
+#define RING_DEFAULT	256	/* Spanos et al. 2008 */
+
+/* A packet takes one slot; two more for a change of receive mode. */
+#define TX_RESERVE	3
+
+/* One doorbell for at most so many commands: QEMU's model runs no more than 16
+ * for one, and the wire should not wait for a long batch.
+ */
+#define TX_BATCH	8
+
+/* The memory of both rings, apart: a resize has two at a time. */
+struct i8255x_rings {
+	struct i8255x_rfd **rfd;
+	dma_addr_t *rfd_dma;
+	unsigned int rx_count;
+	u8 *cbs;			/* slots of CB_BYTES */
+	dma_addr_t cbs_dma;
+	struct sk_buff **tx_skb;
+	unsigned int tx_count;
+};
+
+struct i8255x {
+	struct irqmod_port port;	/* first: see irqmod.h */
+	void __iomem *regs;
+	struct pci_dev *pdev;
+	struct net_device *netdev;
+	struct i8255x_rings rings;
+
+	/* Receive. Taken and returned count for ever; their difference is
+	 * what the ring lacks.
+	 */
+	struct dma_pool *rfd_pool;
+	unsigned int rx_cur;		/* index: next to take */
+	unsigned int rx_ret;		/* index: next to give back */
+	unsigned int rx_last;		/* index: has the EL bit */
+	u32 rx_taken;
+	u32 rx_returned;
+	bool ru_stopped;		/* the one with the EL bit was taken */
+	bool ru_check;			/* the NIC said that it stopped */
+
+	/* Transmit: slots of the command list. */
+	unsigned int tx_head;		/* index: next to fill */
+	unsigned int tx_tail;		/* index: next to reclaim */
+	u32 tx_filled;			/* for ever, as above */
+	u32 tx_done;
+	unsigned int tx_unkicked;	/* filled since the last doorbell */
+	bool rx_mode_pending;		/* no room when it changed */
+	u8 cu_command;			/* CU_START, then CU_RESUME */
+
+	spinlock_t command_lock;	/* SCB_COMMAND */
+	spinlock_t mask_lock;
+	u8 mask;			/* shadow of SCB_MASK */
+
+	struct mii_if_info mii;
+	struct delayed_work link_work;
+	struct work_struct reset_work;
+	unsigned int lost_doorbells;
+};
+
+static inline struct i8255x *to_i8255x(struct irqmod_port *port)
+{
+	return container_of(port, struct i8255x, port);
+}
+
+static inline struct i8255x_cb *i8255x_slot(struct i8255x *np, unsigned int i)
+{
+	return (struct i8255x_cb *)(np->rings.cbs + i * CB_BYTES);
+}
+
+static inline dma_addr_t i8255x_slot_dma(struct i8255x *np, unsigned int i)
+{
+	return np->rings.cbs_dma + i * CB_BYTES;
+}
+
+/* hw.c */
+int i8255x_hw_reset(struct i8255x *np);
+int i8255x_hw_probe(struct i8255x *np, u8 *mac);
+int i8255x_command(struct i8255x *np, u8 command, u32 pointer);
+int i8255x_mdio_read(struct net_device *netdev, int phy, int reg);
+void i8255x_mdio_write(struct net_device *netdev, int phy, int reg, int value);
+void i8255x_config(const struct net_device *netdev, u8 *config);
+void i8255x_mask(struct irqmod_port *port, u32 groups);
+void i8255x_unmask(struct irqmod_port *port, u32 groups);
+void i8255x_rx_ack(struct irqmod_port *port);
+irqreturn_t i8255x_isr(int irq, void *data);
+
+/* rx.c */
+int i8255x_rx_alloc(struct i8255x *np, struct i8255x_rings *rings);
+void i8255x_rx_free(struct i8255x *np, struct i8255x_rings *rings);
+void i8255x_rx_reset(struct i8255x *np);
+int i8255x_rx_start(struct i8255x *np);
+int i8255x_rx_take(struct irqmod_port *port, int budget);
+bool i8255x_rx_pending(struct irqmod_port *port);
+void i8255x_rx_refill(struct irqmod_port *port);
+
+/* tx.c */
+int i8255x_tx_alloc(struct i8255x *np, struct i8255x_rings *rings);
+void i8255x_tx_free(struct i8255x *np, struct i8255x_rings *rings);
+void i8255x_tx_reset(struct i8255x *np);
+void i8255x_tx_drop(struct i8255x *np);
+netdev_tx_t i8255x_xmit(struct sk_buff *skb, struct net_device *netdev);
+unsigned int i8255x_tx_reclaim(struct irqmod_port *port);
+unsigned int i8255x_tx_outstanding(struct irqmod_port *port);
+unsigned int i8255x_tx_room(struct irqmod_port *port);
+void i8255x_set_rx_mode(struct net_device *netdev);
+void i8255x_set_address(struct i8255x *np);
+
+/* main.c */
+int i8255x_up(struct i8255x *np);
+void i8255x_down(struct i8255x *np);
+
+extern const struct ethtool_ops i8255x_ethtool_ops;
+
+#endif /* I8255X_H */

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Registers and shared-memory structures of the Intel 8255x family.
+ *
+ * "Manual" is Intel's "8255x 10/100 Mbps Ethernet Controller Family Open Source
+ * Software Developer Manual", revision 1.3; section numbers are its.
+ */
+#ifndef I8255X_REGS_H
+#define I8255X_REGS_H
+
+#include <linux/bits.h>
+#include <linux/types.h>
+
+/* Control/status registers, offsets into BAR 0 (6.3) */
+enum {
+	SCB_STATUS	= 0x00,	/* u8: CU and RU state */
+	SCB_ACK		= 0x01,	/* u8: causes; write 1 to acknowledge */
+	SCB_COMMAND	= 0x02,	/* u8: CU and RU command; 0 when accepted */
+	SCB_MASK	= 0x03,	/* u8: masked causes; SWI and M bits */
+	SCB_POINTER	= 0x04,	/* u32: argument of a command */
+	PORT		= 0x08,	/* u32: reset, self test */
+	EEPROM		= 0x0e,	/* u16: bit-banged 93C46 */
+	MDI		= 0x10,	/* u32: PHY access */
+};
+
+/* SCB_STATUS (6.3.2.1) */
+enum {
+	RUS_MASK	= 0x3c,
+	RUS_READY	= 0x10,
+};
+
+/* SCB_ACK and SCB_MASK (6.3.2.1, 6.3.2.2): bits 7 to 4 are the same causes in
+ * both, bits 3 to 0 are not. The original 82557 has no mask but M; the 82558
+ * and later mask causes one by one.
+ */
+enum {
+	CAUSE_CX	= BIT(7),	/* command with its I bit done */
+	CAUSE_FR	= BIT(6),	/* frame received */
+	CAUSE_CNA	= BIT(5),	/* CU left the active state */
+	CAUSE_RNR	= BIT(4),	/* RU left the ready state */
+	CAUSE_MDI	= BIT(3),	/* PHY access done */
+	CAUSE_SWI	= BIT(2),	/* software interrupt */
+	CAUSE_FCP	= BIT(0),	/* pause frame */
+	CAUSE_GONE	= 0xff,		/* reads of a removed device */
+
+	MASK_ER		= BIT(3),	/* early receive */
+	MASK_FCP	= BIT(2),	/* pause frame */
+	MASK_ALL	= BIT(0),	/* M: no interrupt at all */
+
+	/* Receive errors and overflow are masked with receive. */
+	CAUSES_RX	= CAUSE_FR | CAUSE_RNR,
+	CAUSES_TX	= CAUSE_CX,
+	CAUSES_MASKABLE	= CAUSES_RX | CAUSES_TX | CAUSE_CNA,
+	MASK_INITIAL	= CAUSES_MASKABLE | MASK_ER | MASK_FCP,
+};
+
+/* SCB_COMMAND (6.3.2.2) */
+enum {
+	CU_START	= 0x10,
+	CU_RESUME	= 0x20,
+	CU_LOAD_BASE	= 0x60,
+	RU_START	= 0x01,
+	RU_ABORT	= 0x04,
+	RU_LOAD_BASE	= 0x06,
+};
+
+/* PORT (6.3.3) */
+enum {
+	PORT_RESET		= 0,
+	PORT_SELECTIVE_RESET	= 2,
+};
+
+/* EEPROM (6.3.4): chip select, clock, data in and out */
+enum {
+	EE_SK	= BIT(0),
+	EE_CS	= BIT(1),
+	EE_DI	= BIT(2),
+	EE_DO	= BIT(3),
+	EE_READ	= 6,	/* opcode */
+};
+
+/* MDI (6.3.5) */
+enum {
+	MDI_WRITE	= 1 << 26,
+	MDI_READ	= 2 << 26,
+	MDI_READY	= BIT(28),
+	MDI_PHY_SHIFT	= 21,
+	MDI_REG_SHIFT	= 16,
+};
+
+/* Command blocks (6.4.2) */
+enum {
+	CB_C		= BIT(15),	/* status: complete */
+	CB_OK		= BIT(13),
+	CB_EL		= BIT(15),	/* command: end of list */
+	CB_S		= BIT(14),	/* suspend after this one */
+	CB_I		= BIT(13),	/* raise CX when done */
+	CB_FLEXIBLE	= BIT(3),
+	CB_IA_SETUP	= 1,
+	CB_CONFIGURE	= 2,
+	CB_MULTICAST	= 3,
+	CB_TRANSMIT	= 4,
+};
+
+#define CONFIG_BYTES		22
+#define CB_MULTICAST_MAX	9	/* what fits into a slot */
+#define TX_THRESHOLD		0xe0	/* in 8 bytes: the whole frame */
+
+/* A slot of the command list: a transmit command with one buffer, or one of
+ * the others, which all fit (6.4.2.2 to 6.4.2.5).
+ */
+struct i8255x_cb {
+	__le16 status;
+	__le16 command;
+	__le32 link;
+	union {
+		struct {
+			__le32 tbd_array;
+			__le16 byte_count;
+			u8 threshold;
+			u8 tbd_count;
+			__le32 buf_addr;
+			__le16 buf_size;
+			__le16 buf_el;
+		} tx;
+		u8 address[6];
+		u8 config[CONFIG_BYTES];
+		struct {
+			__le16 bytes;
+			u8 list[CB_MULTICAST_MAX * 6];
+		} multicast;
+	};
+} __packed __aligned(4);
+
+#define CB_BYTES	64	/* of a slot: a cache line */
+
+/* Receive frame descriptor, simplified mode: the frame follows it (6.4.3) */
+struct i8255x_rfd {
+	__le16 status;
+	__le16 command;
+	__le32 link;
+	__le32 reserved;
+	__le16 count;
+	__le16 size;
+	u8 data[];
+} __packed __aligned(4);
+
+enum {
+	RFD_C		= BIT(15),	/* status: complete */
+	RFD_OK		= BIT(13),
+	RFD_EL		= BIT(15),	/* command: stop after this one */
+	RFD_COUNT_MASK	= 0x3fff,
+};
+
+#define RX_DATA_BYTES	1536		/* a VLAN frame with FCS, and some */
+#define RFD_BYTES	2048
+
+#endif /* I8255X_REGS_H */

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The receive frame area (6.4.3): descriptors in a circle, each with its
+ * buffer behind it. The one with the EL bit is the last that the receiver may
+ * use; having filled it the receiver stops ("no resources") and must be
+ * started again. Frames are copied out, so that descriptors never move and
+ * only the EL bit travels: there is no link to change under the receiver.
+ */
+#include <linux/io.h>
+#include <linux/slab.h>
+
+#include "i8255x.h"
+
+void i8255x_rx_free(struct i8255x *np, struct i8255x_rings *rings)
+{
+	unsigned int i;
+
+	for (i = 0; rings->rfd && rings->rfd_dma && i < rings->rx_count; i++)
+		if (rings->rfd[i])
+			dma_pool_free(np->rfd_pool, rings->rfd[i],
+				      rings->rfd_dma[i]);
+	kfree(rings->rfd);
+	kfree(rings->rfd_dma);
+	rings->rfd = NULL;
+	rings->rfd_dma = NULL;
+}
+
+int i8255x_rx_alloc(struct i8255x *np, struct i8255x_rings *rings)
+{
+	unsigned int i;
+
+	rings->rfd = kcalloc(rings->rx_count, sizeof(*rings->rfd), GFP_KERNEL);
+	rings->rfd_dma = kcalloc(rings->rx_count, sizeof(*rings->rfd_dma),
+				 GFP_KERNEL);
+	if (!rings->rfd || !rings->rfd_dma)
+		goto nomem;
+	for (i = 0; i < rings->rx_count; i++) {
+		rings->rfd[i] = dma_pool_alloc(np->rfd_pool, GFP_KERNEL,
+					       &rings->rfd_dma[i]);
+		if (!rings->rfd[i])
+			goto nomem;
+	}
+	return 0;
+
+nomem:
+	i8255x_rx_free(np, rings);
+	return -ENOMEM;
+}
+
+/* All descriptors the receiver's, the last one with the EL bit. */
+void i8255x_rx_reset(struct i8255x *np)
+{
+	unsigned int i;
+
+	for (i = 0; i < np->rings.rx_count; i++) {
+		struct i8255x_rfd *rfd = np->rings.rfd[i];
+		unsigned int next = i + 1 == np->rings.rx_count ? 0 : i + 1;
+
+		memset(rfd, 0, sizeof(*rfd));
+		rfd->link = cpu_to_le32(np->rings.rfd_dma[next]);
+		rfd->reserved = cpu_to_le32(0xffffffff);
+		rfd->size = cpu_to_le16(RX_DATA_BYTES);
+	}
+	np->rx_last = np->rings.rx_count - 1;
+	np->rings.rfd[np->rx_last]->command = cpu_to_le16(RFD_EL);
+	np->rx_cur = 0;
+	np->rx_ret = 0;
+	np->rx_taken = 0;
+	np->rx_returned = 0;
+	np->ru_stopped = false;
+	np->ru_check = false;
+}
+
+/* Starts the receiver at the next descriptor to take. */
+int i8255x_rx_start(struct i8255x *np)
+{
+	np->ru_stopped = false;
+	return i8255x_command(np, RU_START, np->rings.rfd_dma[np->rx_cur]);
+}
+
+bool i8255x_rx_pending(struct irqmod_port *port)
+{
+	struct i8255x *np = to_i8255x(port);
+
+	return READ_ONCE(np->rings.rfd[np->rx_cur]->status) & cpu_to_le16(RFD_C);
+}
+
+void i8255x_rx_refill(struct irqmod_port *port)
+{
+	struct i8255x *np = to_i8255x(port);
+	u32 missing = READ_ONCE(np->rx_taken) - np->rx_returned;
+	unsigned int last = np->rx_last, restart;
+	u32 i;
+
+	if (!missing)
+		return;
+	restart = np->rx_ret;
+	for (i = 0; i < missing; i++) {
+		last = np->rx_ret;
+		np->rings.rfd[last]->status = 0;
+		np->rings.rfd[last]->command = 0;
+		np->rx_ret = last + 1 == np->rings.rx_count ? 0 : last + 1;
+	}
+	/* A new end first, then the old one goes. */
+	np->rings.rfd[last]->command = cpu_to_le16(RFD_EL);
+	dma_wmb();
+	if (last != np->rx_last)
+		np->rings.rfd[np->rx_last]->command = 0;
+	np->rx_last = last;
+	np->rx_returned += missing;
+
+	if (READ_ONCE(np->ru_stopped)) {
+		/* It stopped behind the old end, where we began. */
+		WRITE_ONCE(np->ru_stopped, false);
+		i8255x_command(np, RU_START, np->rings.rfd_dma[restart]);
+	}
+}
+
+/* The receiver may have seen the EL bit just before it was moved, and have
+ * stopped where it was not expected to. Only asked after an RNR interrupt, or
+ * by a pass that found nothing: a register read is dear on real hardware.
+ */
+static void rx_check(struct i8255x *np)
+{
+	WRITE_ONCE(np->ru_check, false);
+	if (np->ru_stopped || i8255x_rx_pending(&np->port))
+		return;
+	if ((readb(np->regs + SCB_STATUS) & RUS_MASK) != RUS_READY)
+		i8255x_rx_start(np);
+}
+
+int i8255x_rx_take(struct irqmod_port *port, int budget)
+{
+	struct i8255x *np = to_i8255x(port);
+	u32 packets = 0, bytes = 0, errors = 0, no_buffer = 0;
+	unsigned int cur = np->rx_cur;
+	int taken = 0;
+
+	while (taken < budget) {
+		struct i8255x_rfd *rfd = np->rings.rfd[cur];
+		u16 status = le16_to_cpu(READ_ONCE(rfd->status));
+		struct sk_buff *skb;
+		unsigned int len;
+
+		if (!(status & RFD_C) || np->ru_stopped)
+			break;
+		dma_rmb();
+		taken++;
+		if (unlikely(cur == np->rx_last))
+			WRITE_ONCE(np->ru_stopped, true);
+		cur = cur + 1 == np->rings.rx_count ? 0 : cur + 1;
+
+		len = le16_to_cpu(rfd->count) & RFD_COUNT_MASK;
+		if (unlikely(!(status & RFD_OK) || len < ETH_HLEN ||
+			     len > RX_DATA_BYTES)) {
+			errors++;
+			continue;
+		}
+		skb = irqmod_rx_alloc(port, len);
+		if (unlikely(!skb)) {
+			no_buffer++;
+			continue;
+		}
+		skb_put_data(skb, rfd->data, len);
+		packets++;
+		bytes += len;
+		skb->protocol = eth_type_trans(skb, np->netdev);
+		irqmod_deliver(port, skb);
+	}
+	np->rx_cur = cur;
+	WRITE_ONCE(np->rx_taken, np->rx_taken + taken);
+	if (!port->rx_deferred)
+		i8255x_rx_refill(port);
+	if (unlikely(!taken || READ_ONCE(np->ru_check)))
+		rx_check(np);
+
+	u64_stats_update_begin(&port->rx_stats.syncp);
+	u64_stats_add(&port->rx_stats.packets, packets);
+	u64_stats_add(&port->rx_stats.bytes, bytes);
+	if (unlikely(errors || no_buffer)) {
+		u64_stats_add(&port->rx_stats.errors, errors);
+		u64_stats_add(&port->rx_stats.no_buffer, no_buffer);
+	}
+	u64_stats_update_end(&port->rx_stats.syncp);
+	return taken;
+}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The command list (6.4.2): slots in a circle, for packets and for changes of
+ * address and receive mode. The last one filled has the S bit, where the
+ * command unit suspends; a new one takes over the bit and resumes the unit.
+ */
+#include <linux/io.h>
+#include <linux/slab.h>
+
+#include "i8255x.h"
+
+void i8255x_tx_free(struct i8255x *np, struct i8255x_rings *rings)
+{
+	if (rings->cbs)
+		dma_free_coherent(&np->pdev->dev, rings->tx_count * CB_BYTES,
+				  rings->cbs, rings->cbs_dma);
+	kfree(rings->tx_skb);
+	rings->cbs = NULL;
+	rings->tx_skb = NULL;
+}
+
+int i8255x_tx_alloc(struct i8255x *np, struct i8255x_rings *rings)
+{
+	rings->tx_skb = kcalloc(rings->tx_count, sizeof(*rings->tx_skb),
+				GFP_KERNEL);
+	rings->cbs = dma_alloc_coherent(&np->pdev->dev,
+					rings->tx_count * CB_BYTES,
+					&rings->cbs_dma, GFP_KERNEL);
+	if (!rings->tx_skb || !rings->cbs) {
+		i8255x_tx_free(np, rings);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* An empty list; the first doorbell starts the unit at slot 0. */
+void i8255x_tx_reset(struct i8255x *np)
+{
+	unsigned int i;
+
+	for (i = 0; i < np->rings.tx_count; i++) {
+		struct i8255x_cb *cb = i8255x_slot(np, i);
+		unsigned int next = i + 1 == np->rings.tx_count ? 0 : i + 1;
+
+		memset(cb, 0, CB_BYTES);
+		cb->link = cpu_to_le32(i8255x_slot_dma(np, next));
+	}
+	np->tx_head = 0;
+	np->tx_tail = 0;
+	np->tx_filled = 0;
+	np->tx_done = 0;
+	np->tx_unkicked = 0;
+	np->cu_command = CU_START;
+	np->rx_mode_pending = false;
+}
+
+unsigned int i8255x_tx_outstanding(struct irqmod_port *port)
+{
+	struct i8255x *np = to_i8255x(port);
+
+	return READ_ONCE(np->tx_filled) - READ_ONCE(np->tx_done);
+}
+
+unsigned int i8255x_tx_room(struct irqmod_port *port)
+{
+	return to_i8255x(port)->rings.tx_count - i8255x_tx_outstanding(port);
+}
+
+/* The slot to fill next; the caller has seen that there is room. */
+static struct i8255x_cb *tx_slot(struct i8255x *np)
+{
+	struct i8255x_cb *cb = i8255x_slot(np, np->tx_head);
+
+	cb->status = 0;
+	return cb;
+}
+
+/* Hands over the slot: the S bit on it first, then off the one before. */
+static void tx_commit(struct i8255x *np, struct i8255x_cb *cb, u16 command)
+{
+	unsigned int i = np->tx_head;
+	struct i8255x_cb *before = i8255x_slot(np, i ? i - 1 : np->rings.tx_count - 1);
+
+	cb->command = cpu_to_le16(command | CB_S);
+	dma_wmb();
+	before->command &= cpu_to_le16(~CB_S);
+	np->tx_head = i + 1 == np->rings.tx_count ? 0 : i + 1;
+	np->tx_unkicked++;
+	/* Pairs with the load in i8255x_tx_reclaim(). */
+	smp_store_release(&np->tx_filled, np->tx_filled + 1);
+}
+
+static void tx_kick(struct i8255x *np)
+{
+	if (i8255x_command(np, np->cu_command, np->rings.cbs_dma))
+		return;		/* the next doorbell, or tx_timeout */
+	np->cu_command = CU_RESUME;
+	np->tx_unkicked = 0;
+}
+
+netdev_tx_t i8255x_xmit(struct sk_buff *skb, struct net_device *netdev)
+{
+	struct i8255x *np = netdev_priv(netdev);
+	struct netdev_queue *txq = netdev_get_tx_queue(netdev, 0);
+	struct i8255x_cb *cb;
+	u16 command = CB_TRANSMIT | CB_FLEXIBLE;
+	dma_addr_t dma;
+
+	irqmod_tx_begin(&np->port);
+
+	dma = dma_map_single(&np->pdev->dev, skb->data, skb->len,
+			     DMA_TO_DEVICE);
+	if (unlikely(dma_mapping_error(&np->pdev->dev, dma))) {
+		dev_kfree_skb_any(skb);
+		u64_stats_update_begin(&np->port.tx_stats.syncp);
+		u64_stats_inc(&np->port.tx_stats.errors);
+		u64_stats_update_end(&np->port.tx_stats.syncp);
+		goto kick;
+	}
+
+	cb = tx_slot(np);
+	np->rings.tx_skb[np->tx_head] = skb;
+	cb->tx.tbd_array = cpu_to_le32(i8255x_slot_dma(np, np->tx_head) +
+				       offsetof(struct i8255x_cb, tx.buf_addr));
+	cb->tx.byte_count = 0;
+	cb->tx.threshold = TX_THRESHOLD;
+	cb->tx.tbd_count = 1;
+	cb->tx.buf_addr = cpu_to_le32(dma);
+	cb->tx.buf_size = cpu_to_le16(skb->len);
+	cb->tx.buf_el = 0;
+	if (irqmod_tx_wants_irq(&np->port))
+		command |= CB_I;
+	skb_tx_timestamp(skb);
+	tx_commit(np, cb, command);
+
+	if (irqmod_tx_queued(&np->port, txq, i8255x_tx_room(&np->port),
+			     TX_RESERVE) ||
+	    np->tx_unkicked >= TX_BATCH) {
+		if (likely(!np->lost_doorbells))
+			tx_kick(np);
+		else
+			np->lost_doorbells--;
+	}
+	return NETDEV_TX_OK;
+
+kick:
+	/* The batch may end with the packet that failed. */
+	if (np->tx_unkicked && !netdev_xmit_more())
+		tx_kick(np);
+	return NETDEV_TX_OK;
+}
+
+unsigned int i8255x_tx_reclaim(struct irqmod_port *port)
+{
+	struct i8255x *np = to_i8255x(port);
+	u32 left = smp_load_acquire(&np->tx_filled) - np->tx_done;
+	u32 slots = 0, packets = 0, bytes = 0;
+	unsigned int tail = np->tx_tail;
+
+	for (; slots < left; slots++) {
+		struct i8255x_cb *cb = i8255x_slot(np, tail);
+		struct sk_buff *skb = np->rings.tx_skb[tail];
+
+		if (!(READ_ONCE(cb->status) & cpu_to_le16(CB_C)))
+			break;
+		dma_rmb();
+		if (likely(skb)) {
+			dma_unmap_single(&np->pdev->dev,
+					 le32_to_cpu(cb->tx.buf_addr), skb->len,
+					 DMA_TO_DEVICE);
+			packets++;
+			bytes += skb->len;
+			np->rings.tx_skb[tail] = NULL;
+			irqmod_tx_free(port, skb);
+		}
+		tail = tail + 1 == np->rings.tx_count ? 0 : tail + 1;
+	}
+	if (!slots)
+		return 0;
+	np->tx_tail = tail;
+	/* The slots are free from here on. */
+	smp_store_release(&np->tx_done, np->tx_done + slots);
+
+	u64_stats_update_begin(&port->tx_stats.syncp);
+	u64_stats_add(&port->tx_stats.packets, packets);
+	u64_stats_add(&port->tx_stats.bytes, bytes);
+	u64_stats_update_end(&port->tx_stats.syncp);
+	return packets;
+}
+
+/* Frees what is on the list, sent or not; nothing runs any more. */
+void i8255x_tx_drop(struct i8255x *np)
+{
+	unsigned int i;
+
+	for (i = 0; np->rings.tx_skb && i < np->rings.tx_count; i++) {
+		struct i8255x_cb *cb = i8255x_slot(np, i);
+
+		if (!np->rings.tx_skb[i])
+			continue;
+		dma_unmap_single(&np->pdev->dev, le32_to_cpu(cb->tx.buf_addr),
+				 np->rings.tx_skb[i]->len, DMA_TO_DEVICE);
+		dev_kfree_skb(np->rings.tx_skb[i]);
+		np->rings.tx_skb[i] = NULL;
+	}
+}
+
+/* Transmit queue locked. Commands need no interrupt: whoever reclaims next
+ * passes over them.
+ */
+static void tx_setup(struct i8255x *np)
+{
+	struct net_device *netdev = np->netdev;
+	struct netdev_hw_addr *ha;
+	struct i8255x_cb *cb;
+	unsigned int n = 0;
+
+	cb = tx_slot(np);
+	i8255x_config(netdev, cb->config);
+	tx_commit(np, cb, CB_CONFIGURE);
+
+	cb = tx_slot(np);
+	netdev_for_each_mc_addr(ha, netdev) {
+		if (n == CB_MULTICAST_MAX)
+			break;		/* all multicast: i8255x_config() */
+		memcpy(&cb->multicast.list[n * ETH_ALEN], ha->addr, ETH_ALEN);
+		n++;
+	}
+	cb->multicast.bytes = cpu_to_le16(n * ETH_ALEN);
+	tx_commit(np, cb, CB_MULTICAST);
+}
+
+/* ndo_set_rx_mode: under the address lock, BH off. */
+void i8255x_set_rx_mode(struct net_device *netdev)
+{
+	struct i8255x *np = netdev_priv(netdev);
+
+	netif_tx_lock(netdev);
+	if (np->rings.cbs && i8255x_tx_room(&np->port) >= 2) {
+		np->rx_mode_pending = false;
+		tx_setup(np);
+		tx_kick(np);
+	} else {
+		np->rx_mode_pending = true;	/* the link work tries again */
+	}
+	netif_tx_unlock(netdev);
+}
+
+/* The MAC address; RTNL, the interface is up. */
+void i8255x_set_address(struct i8255x *np)
+{
+	struct i8255x_cb *cb;
+
+	netif_tx_lock_bh(np->netdev);
+	if (i8255x_tx_room(&np->port)) {
+		cb = tx_slot(np);
+		memcpy(cb->address, np->netdev->dev_addr, ETH_ALEN);
+		tx_commit(np, cb, CB_IA_SETUP);
+		tx_kick(np);
+	}
+	netif_tx_unlock_bh(np->netdev);
+}

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* RTL8139C+: the chip's registers, apart from the rings' doorbell. */
+#include <linux/crc32.h>
+#include <linux/iopoll.h>
+
+#include "rtl8139cp.h"
+
+#define CP_RESET_US	100000
+#define CP_TALLY_US	10000
+
+/* CR.RST; a chip that is gone reads as ones and runs into the limit. */
+int cp_hw_reset(struct cp *cp)
+{
+	u8 cr;
+
+	writeb(CP_CR_RST, cp->regs + CP_CR);
+	return readb_poll_timeout(cp->regs + CP_CR, cr, !(cr & CP_CR_RST), 10,
+				  CP_RESET_US);
+}
+
+static void cp_hw_unlock(struct cp *cp)
+{
+	writeb(CP_9346CR_UNLOCK, cp->regs + CP_9346CR);
+}
+
+static void cp_hw_lock(struct cp *cp)
+{
+	writeb(CP_9346CR_LOCK, cp->regs + CP_9346CR);
+	readb(cp->regs + CP_9346CR);
+}
+
+static void cp_hw_write64(struct cp *cp, enum cp_reg reg, u64 value)
+{
+	writel(lower_32_bits(value), cp->regs + reg);
+	writel(upper_32_bits(value), cp->regs + reg + 4);
+}
+
+void cp_hw_read_mac(struct cp *cp, u8 *addr)
+{
+	memcpy_fromio(addr, cp->regs + CP_IDR0, ETH_ALEN);
+}
+
+void cp_hw_write_mac(struct cp *cp, const u8 *addr)
+{
+	u8 padded[8] = { };
+
+	memcpy(padded, addr, ETH_ALEN);
+	cp_hw_unlock(cp);
+	cp_hw_write64(cp, CP_IDR0, get_unaligned_le64(padded));
+	cp_hw_lock(cp);
+}
+
+/* ndo_set_rx_mode, or with the address lock held. */
+void cp_hw_rx_mode(struct net_device *netdev)
+{
+	struct cp *cp = cp_of(netdev);
+	u32 rcr = CP_RCR_RXFTH | CP_RCR_MXDMA | CP_RCR_AB | CP_RCR_APM;
+	struct netdev_hw_addr *ha;
+	u64 hash = 0;
+
+	if (netdev->flags & IFF_PROMISC)
+		rcr |= CP_RCR_AAP;
+	if (netdev->flags & (IFF_PROMISC | IFF_ALLMULTI))
+		hash = ~0ULL;
+	else
+		netdev_for_each_mc_addr(ha, netdev)
+			hash |= BIT_ULL(ether_crc(ETH_ALEN, ha->addr) >> 26);
+	if (hash)
+		rcr |= CP_RCR_AM;
+
+	cp_hw_write64(cp, CP_MAR0, hash);
+	writel(rcr, cp->regs + CP_RCR);
+}
+
+/* Before this the rings are ready; after it frames come, but no interrupt. */
+int cp_hw_start(struct cp *cp)
+{
+	struct net_device *netdev = cp->port.netdev;
+	u8 wol;
+	int err;
+
+	pci_set_master(cp->pdev);
+	err = cp_hw_reset(cp);
+	if (err)
+		return err;
+
+	cp_hw_write_mac(cp, netdev->dev_addr);
+
+	/* "C+CR: C+ Command": this register comes before the others; on some
+	 * chips a ring's address written earlier turns into garbage.
+	 */
+	writew(cp->cpcr, cp->regs + CP_CPCR);
+	cp_hw_write64(cp, CP_THPDS, 0);
+	cp_hw_write64(cp, CP_RDSAR, cp->rx.dma);
+	cp_hw_write64(cp, CP_TNPDS, cp->tx.dma);
+	writeb(CP_CR_RE | CP_CR_TE, cp->regs + CP_CR);
+
+	/* Writable only while the transmitter is on. */
+	writel(CP_TCR_IFG96 | CP_TCR_MXDMA, cp->regs + CP_TCR);
+	writeb(CP_ETTHR_192, cp->regs + CP_ETTHR);
+	writew(0, cp->regs + CP_MULINT);
+
+	cp_hw_unlock(cp);
+	writeb(readb(cp->regs + CP_CONFIG1) | CP_CONFIG1_DVRLOAD,
+	       cp->regs + CP_CONFIG1);
+	wol = CP_CONFIG3_MAGIC | CP_CONFIG3_LINKUP;
+	writeb(readb(cp->regs + CP_CONFIG3) & ~wol, cp->regs + CP_CONFIG3);
+	wol = CP_CONFIG5_BWF | CP_CONFIG5_MWF | CP_CONFIG5_UWF;
+	writeb(readb(cp->regs + CP_CONFIG5) & ~wol, cp->regs + CP_CONFIG5);
+	cp_hw_lock(cp);
+
+	netif_addr_lock_bh(netdev);
+	cp_hw_rx_mode(netdev);
+	netif_addr_unlock_bh(netdev);
+	return 0;
+}
+
+/* After this the chip does nothing, not even DMA. */
+void cp_hw_stop(struct cp *cp)
+{
+	cp_hw_set_imr(cp, U16_MAX, 0);
+	writeb(0, cp->regs + CP_CR);
+	cp_hw_update_missed(cp);
+	if (cp_hw_reset(cp))
+		netdev_warn(cp->port.netdev, "the chip does not stop\n");
+	pci_clear_master(cp->pdev);
+}
+
+/* CP_MPC counts what a full ring has dropped. */
+void cp_hw_update_missed(struct cp *cp)
+{
+	unsigned long flags;
+	u32 missed;
+
+	spin_lock_irqsave(&cp->missed_lock, flags);
+	missed = readl(cp->regs + CP_MPC);
+	if (missed && missed != U32_MAX) {
+		writel(0, cp->regs + CP_MPC);
+		cp->rx_missed += missed & GENMASK(23, 0);
+	}
+	spin_unlock_irqrestore(&cp->missed_lock, flags);
+}
+
+/* Into cp->tally; under RTNL. */
+int cp_hw_dump_tally(struct cp *cp)
+{
+	u32 low = lower_32_bits(cp->tally_dma) | CP_DTCCR_CMD;
+
+	writel(upper_32_bits(cp->tally_dma), cp->regs + CP_DTCCR + 4);
+	writel(low, cp->regs + CP_DTCCR);
+	return readl_poll_timeout(cp->regs + CP_DTCCR, low,
+				  !(low & CP_DTCCR_CMD), 10, CP_TALLY_US);
+}
+
+/* The shadow saves a read of CP_IMR; masking and unmasking may come from
+ * several contexts at a time.
+ */
+void cp_hw_set_imr(struct cp *cp, u16 clear, u16 set)
+{
+	unsigned long flags;
+	u16 imr;
+
+	spin_lock_irqsave(&cp->imr_lock, flags);
+	imr = (cp->imr & ~clear) | set;
+	if (imr != cp->imr) {
+		WRITE_ONCE(cp->imr, imr);
+		writew(imr, cp->regs + CP_IMR);
+	}
+	spin_unlock_irqrestore(&cp->imr_lock, flags);
+}
+
+u16 cp_causes(u32 groups)
+{
+	return (groups & IRQMOD_RX ? CP_INT_RX : 0) |
+	       (groups & IRQMOD_TX ? CP_INT_TX : 0);
+}
+
+/* The write may still be on its way when this returns: cp_interrupt() ignores
+ * what the shadow does not show.
+ */
+void cp_mask(struct irqmod_port *port, u32 groups)
+{
+	cp_hw_set_imr(cp_of_port(port), cp_causes(groups), 0);
+}
+
+void cp_unmask(struct irqmod_port *port, u32 groups)
+{
+	cp_hw_set_imr(cp_of_port(port), 0, cp_causes(groups));
+}
+
+/* The whole group: the chip's receiver never stops, it fetches the descriptor
+ * anew for every frame, so RDU and FOVW are mere notes.
+ *
+ * The read makes the write arrive, and lets us see the descriptor of any frame
+ * whose cause the write has cleared: PCI reads push DMA writes before them.
+ * Once per emptied ring, this is the one read outside the handler.
+ */
+void cp_rx_ack(struct irqmod_port *port)
+{
+	struct cp *cp = cp_of_port(port);
+
+	writew(CP_INT_RX, cp->regs + CP_ISR);
+	readw(cp->regs + CP_ISR);
+}
+
+/* MII registers of the internal PHY, by MII number; 0: there is none. */
+static const u8 cp_mii_regs[] = {
+	[MII_BMCR] = CP_BMCR,
+	[MII_BMSR] = CP_BMSR,
+	[MII_ADVERTISE] = CP_ANAR,
+	[MII_LPA] = CP_ANLPAR,
+	[MII_EXPANSION] = CP_ANER,
+};
+
+static u8 cp_mii_reg(int location)
+{
+	return location >= 0 && location < ARRAY_SIZE(cp_mii_regs) ?
+	       cp_mii_regs[location] : 0;
+}
+
+static int cp_mdio_read(struct net_device *netdev, int phy, int location)
+{
+	u8 reg = cp_mii_reg(location);
+
+	return reg ? readw(cp_of(netdev)->regs + reg) : 0;
+}
+
+static void cp_mdio_write(struct net_device *netdev, int phy, int location,
+			  int value)
+{
+	struct cp *cp = cp_of(netdev);
+	u8 reg = cp_mii_reg(location);
+
+	if (!reg)
+		return;
+	cp_hw_unlock(cp);
+	writew(value, cp->regs + reg);
+	cp_hw_lock(cp);
+}
+
+void cp_mii_init(struct cp *cp)
+{
+	cp->mii.dev = cp->port.netdev;
+	cp->mii.mdio_read = cp_mdio_read;
+	cp->mii.mdio_write = cp_mdio_write;
+	cp->mii.phy_id = 32;		/* internal: not on an MDIO bus */
+	cp->mii.phy_id_mask = 0x3f;
+	cp->mii.reg_num_mask = 0x1f;
+}
+
+void cp_mii_check(struct cp *cp, bool init)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&cp->mii_lock, flags);
+	mii_check_media(&cp->mii, true, init);
+	spin_unlock_irqrestore(&cp->mii_lock, flags);
+}

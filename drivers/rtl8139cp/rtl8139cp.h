@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* RTL8139C+: what the driver's files share. */
+#ifndef RTL8139CP_H
+#define RTL8139CP_H
+
+#include <linux/dma-mapping.h>
+#include <linux/io.h>
+#include <linux/mii.h>
+#include <linux/pci.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+
+#include "irqmod.h"
+#include "regs.h"
+
+#define CP_NAME		"irqmod_rtl8139cp"
+
+/* The chip wraps at its 64th descriptor whatever the ring says. */
+#define CP_RING_MIN	8
+#define CP_RING_MAX	64
+
+/* A frame of 1522 bytes with a VLAN tag and its FCS, or 1526 with two tags. */
+#define CP_RX_BUF_SIZE	1536
+#define CP_RX_COPYBREAK	256
+
+/* Packets of more segments are linearized: without TSO they are rare, and a
+ * short ring has no room for MAX_SKB_FRAGS.
+ */
+#define CP_TX_SEGS	4
+
+struct cp_rx_slot {
+	struct sk_buff *skb;	/* NULL: handed up and not replaced yet */
+	void *data;
+	dma_addr_t dma;
+	__le32 give;		/* opts1 that gives the slot to the chip */
+	bool sync;		/* the DMA API wants to be told of CPU reads */
+};
+
+struct cp_rx_ring {
+	struct cp_desc *desc;
+	struct cp_rx_slot *slot;
+	unsigned int count;
+	unsigned int next;	/* the slot to look at (cur_rx) */
+	unsigned int dirty;	/* the slot to give back (dirty_rx) */
+	/* Slots that were taken without being given back are between dirty and
+	 * next; counted by two writers, as they may interrupt each other.
+	 */
+	u32 taken;
+	u32 given;
+	dma_addr_t dma;
+};
+
+struct cp_tx_slot {
+	struct sk_buff *skb;	/* with the last segment of a packet */
+	DEFINE_DMA_UNMAP_ADDR(dma);
+	DEFINE_DMA_UNMAP_LEN(len);
+	bool page;		/* mapped as a page's fragment */
+};
+
+struct cp_tx_ring {
+	struct cp_desc *desc;
+	struct cp_tx_slot *slot;
+	unsigned int count;
+	dma_addr_t dma;
+
+	/* Written by ndo_start_xmit. */
+	unsigned int next;
+	u32 queued;		/* descriptors, ever */
+	u32 packets_queued;
+
+	/* Written by tx_reclaim. */
+	unsigned int dirty ____cacheline_aligned_in_smp;
+	u32 done;
+	u32 packets_done;
+};
+
+struct cp_rx_errors {
+	unsigned long length;
+	unsigned long crc;
+	unsigned long frame;
+	unsigned long fifo;
+};
+
+struct cp_tx_errors {
+	unsigned long aborted;
+	unsigned long window;
+	unsigned long carrier;
+	unsigned long fifo;
+};
+
+struct cp {
+	struct irqmod_port port;	/* first: irqmod asks for it */
+
+	void __iomem *regs;
+	struct device *dev;
+	unsigned int rx_copybreak;
+	u16 imr;			/* what CP_IMR holds; under imr_lock */
+	u16 cpcr;
+	bool running;			/* the chip is started; under RTNL */
+
+	struct cp_rx_ring rx;
+	struct cp_tx_ring tx;
+
+	spinlock_t imr_lock;
+	spinlock_t mii_lock;		/* the PHY's registers, and @mii */
+	struct mii_if_info mii;
+	struct work_struct reset_work;
+	struct pci_dev *pdev;
+
+	struct cp_rx_errors rx_errors;
+	struct cp_tx_errors tx_errors;
+	spinlock_t missed_lock;
+	u64 rx_missed;			/* CP_MPC, before it was cleared */
+	struct cp_tally *tally;
+	dma_addr_t tally_dma;
+};
+
+static inline struct cp *cp_of_port(struct irqmod_port *port)
+{
+	return container_of(port, struct cp, port);
+}
+
+static inline struct cp *cp_of(struct net_device *netdev)
+{
+	return netdev_priv(netdev);
+}
+
+/* main.c: both under RTNL */
+int cp_up(struct cp *cp);
+void cp_down(struct cp *cp);
+
+/* hw.c */
+int cp_hw_reset(struct cp *cp);
+int cp_hw_start(struct cp *cp);
+void cp_hw_stop(struct cp *cp);
+void cp_hw_read_mac(struct cp *cp, u8 *addr);
+void cp_hw_write_mac(struct cp *cp, const u8 *addr);
+void cp_hw_rx_mode(struct net_device *netdev);
+void cp_hw_update_missed(struct cp *cp);
+int cp_hw_dump_tally(struct cp *cp);
+void cp_hw_set_imr(struct cp *cp, u16 clear, u16 set);
+void cp_mask(struct irqmod_port *port, u32 groups);
+void cp_unmask(struct irqmod_port *port, u32 groups);
+void cp_rx_ack(struct irqmod_port *port);
+u16 cp_causes(u32 groups);
+void cp_mii_init(struct cp *cp);
+void cp_mii_check(struct cp *cp, bool init);
+
+/* ring.c */
+int cp_rx_alloc(struct cp *cp, struct cp_rx_ring *ring, unsigned int count);
+int cp_tx_alloc(struct cp *cp, struct cp_tx_ring *ring, unsigned int count);
+void cp_rx_free(struct cp *cp, struct cp_rx_ring *ring);
+void cp_tx_free(struct cp *cp, struct cp_tx_ring *ring);
+void cp_rx_reset(struct cp *cp);
+void cp_tx_reset(struct cp *cp);
+netdev_tx_t cp_start_xmit(struct sk_buff *skb, struct net_device *netdev);
+int cp_rx_take(struct irqmod_port *port, int budget);
+bool cp_rx_pending(struct irqmod_port *port);
+void cp_rx_refill(struct irqmod_port *port);
+unsigned int cp_tx_reclaim(struct irqmod_port *port);
+unsigned int cp_tx_outstanding(struct irqmod_port *port);
+unsigned int cp_tx_room(struct irqmod_port *port);
+
+/* ethtool.c */
+extern const struct ethtool_ops cp_ethtool_ops;
+
+#endif /* RTL8139CP_H */
