@@ -248,11 +248,12 @@ void cp_mii_init(struct cp *cp)
 	cp->mii.reg_num_mask = 0x1f;
 }
 
-void cp_mii_check(struct cp *cp, bool init)
+/* The link came or went. */
+void cp_mii_check(struct cp *cp)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&cp->mii_lock, flags);
-	mii_check_media(&cp->mii, true, init);
+	mii_check_media(&cp->mii, true, false);
 	spin_unlock_irqrestore(&cp->mii_lock, flags);
 }

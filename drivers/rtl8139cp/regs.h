@@ -68,8 +68,7 @@ enum cp_int {
 	 * an interrupt storm.
 	 */
 	CP_INT_RX	= CP_INT_ROK | CP_INT_RER | CP_INT_RDU | CP_INT_FOVW,
-	/* TDU is left out: the ring runs dry after every packet. */
-	CP_INT_TX	= CP_INT_TOK | CP_INT_TER,
+	CP_INT_TX	= CP_INT_TOK | CP_INT_TER | CP_INT_TDU,
 	/* Never masked while the interface is up. */
 	CP_INT_EVENTS	= CP_INT_LINKCHG | CP_INT_SERR,
 	/* What a chip reads as that is no longer there. */

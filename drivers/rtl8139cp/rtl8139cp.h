@@ -144,7 +144,7 @@ void cp_unmask(struct irqmod_port *port, u32 groups);
 void cp_rx_ack(struct irqmod_port *port);
 u16 cp_causes(u32 groups);
 void cp_mii_init(struct cp *cp);
-void cp_mii_check(struct cp *cp, bool init);
+void cp_mii_check(struct cp *cp);
 
 /* ring.c */
 int cp_rx_alloc(struct cp *cp, struct cp_rx_ring *ring, unsigned int count);

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* RTL8139C+: ethtool. */
+#include <linux/ethtool.h>
+
+#include "rtl8139cp.h"
+
+static void cp_get_drvinfo(struct net_device *netdev,
+			   struct ethtool_drvinfo *info)
+{
+	strscpy(info->driver, CP_NAME, sizeof(info->driver));
+	strscpy(info->bus_info, pci_name(cp_of(netdev)->pdev),
+		sizeof(info->bus_info));
+}
+
+static int cp_get_regs_len(struct net_device *netdev)
+{
+	return CP_REGS_SIZE;
+}
+
+static void cp_get_regs(struct net_device *netdev, struct ethtool_regs *regs,
+			void *data)
+{
+	regs->version = 1;
+	memcpy_fromio(data, cp_of(netdev)->regs, CP_REGS_SIZE);
+}
+
+static void cp_get_ringparam(struct net_device *netdev,
+			     struct ethtool_ringparam *ring,
+			     struct kernel_ethtool_ringparam *kernel_ring,
+			     struct netlink_ext_ack *extack)
+{
+	const struct irqmod_port *port = irqmod_port(netdev);
+
+	ring->rx_max_pending = CP_RING_MAX;
+	ring->tx_max_pending = CP_RING_MAX;
+	ring->rx_pending = port->rx_ring;
+	ring->tx_pending = port->tx_ring;
+}
+
+/* The new rings first: if there is no memory for them, the old ones go on. */
+static int cp_resize(struct cp *cp, unsigned int rx_count, unsigned int tx_count)
+{
+	struct cp_rx_ring rx;
+	struct cp_tx_ring tx;
+	int err;
+
+	err = cp_rx_alloc(cp, &rx, rx_count);
+	if (err)
+		return err;
+	err = cp_tx_alloc(cp, &tx, tx_count);
+	if (err) {
+		cp_rx_free(cp, &rx);
+		return err;
+	}
+
+	cp_down(cp);
+	swap(cp->rx, rx);
+	swap(cp->tx, tx);
+	cp->port.rx_ring = rx_count;
+	cp->port.tx_ring = tx_count;
+	err = cp_up(cp);
+	if (err)
+		netif_device_detach(cp->port.netdev);
+	cp_rx_free(cp, &rx);
+	cp_tx_free(cp, &tx);
+	return err;
+}
+
+static int cp_set_ringparam(struct net_device *netdev,
+			    struct ethtool_ringparam *ring,
+			    struct kernel_ethtool_ringparam *kernel_ring,
+			    struct netlink_ext_ack *extack)
+{
+	struct cp *cp = cp_of(netdev);
+
+	/* ethtool has checked the maxima. */
+	if (ring->rx_pending < CP_RING_MIN || ring->tx_pending < CP_RING_MIN) {
+		NL_SET_ERR_MSG_MOD(extack, "rx and tx: 8 to 64 descriptors");
+		return -EINVAL;
+	}
+	if (netif_running(netdev))
+		return cp_resize(cp, ring->rx_pending, ring->tx_pending);
+	cp->port.rx_ring = ring->rx_pending;
+	cp->port.tx_ring = ring->tx_pending;
+	return 0;
+}
+
+static int cp_get_tunable(struct net_device *netdev,
+			  const struct ethtool_tunable *tunable, void *data)
+{
+	if (tunable->id != ETHTOOL_RX_COPYBREAK)
+		return -EOPNOTSUPP;
+	*(u32 *)data = cp_of(netdev)->rx_copybreak;
+	return 0;
+}
+
+static int cp_set_tunable(struct net_device *netdev,
+			  const struct ethtool_tunable *tunable,
+			  const void *data)
+{
+	u32 value = *(const u32 *)data;
+
+	if (tunable->id != ETHTOOL_RX_COPYBREAK)
+		return -EOPNOTSUPP;
+	if (value > CP_RX_BUF_SIZE)
+		return -EINVAL;
+	WRITE_ONCE(cp_of(netdev)->rx_copybreak, value);
+	return 0;
+}
+
+static int cp_get_link_ksettings(struct net_device *netdev,
+				 struct ethtool_link_ksettings *cmd)
+{
+	struct cp *cp = cp_of(netdev);
+	unsigned long flags;
+
+	spin_lock_irqsave(&cp->mii_lock, flags);
+	mii_ethtool_get_link_ksettings(&cp->mii, cmd);
+	spin_unlock_irqrestore(&cp->mii_lock, flags);
+	return 0;
+}
+
+static int cp_set_link_ksettings(struct net_device *netdev,
+				 const struct ethtool_link_ksettings *cmd)
+{
+	struct cp *cp = cp_of(netdev);
+	unsigned long flags;
+	int err;
+
+	spin_lock_irqsave(&cp->mii_lock, flags);
+	err = mii_ethtool_set_link_ksettings(&cp->mii, cmd);
+	spin_unlock_irqrestore(&cp->mii_lock, flags);
+	return err;
+}
+
+static int cp_nway_reset(struct net_device *netdev)
+{
+	struct cp *cp = cp_of(netdev);
+	unsigned long flags;
+	int err;
+
+	spin_lock_irqsave(&cp->mii_lock, flags);
+	err = mii_nway_restart(&cp->mii);
+	spin_unlock_irqrestore(&cp->mii_lock, flags);
+	return err;
+}
+
+/* The chip's tally counters, behind irqmod's: since the interface came up. */
+static const char cp_tally_names[][ETH_GSTRING_LEN] = {
+	"hw_tx_ok", "hw_rx_ok", "hw_tx_err", "hw_rx_err", "hw_miss_pkt",
+	"hw_fae", "hw_tx_1col", "hw_tx_mcol", "hw_rx_ok_phy", "hw_rx_ok_brd",
+	"hw_rx_ok_mul", "hw_tx_abt", "hw_tx_undrn",
+};
+
+static int cp_get_sset_count(struct net_device *netdev, int sset)
+{
+	int count = irqmod_get_sset_count(netdev, sset);
+
+	if (sset == ETH_SS_STATS && count >= 0)
+		count += ARRAY_SIZE(cp_tally_names);
+	return count;
+}
+
+static void cp_get_strings(struct net_device *netdev, u32 sset, u8 *data)
+{
+	irqmod_get_strings(netdev, sset, data);
+	if (sset != ETH_SS_STATS)
+		return;
+	data += irqmod_get_sset_count(netdev, sset) * ETH_GSTRING_LEN;
+	memcpy(data, cp_tally_names, sizeof(cp_tally_names));
+}
+
+static void cp_get_ethtool_stats(struct net_device *netdev,
+				 struct ethtool_stats *stats, u64 *data)
+{
+	struct cp *cp = cp_of(netdev);
+	const struct cp_tally *tally = cp->tally;
+
+	irqmod_get_ethtool_stats(netdev, stats, data);
+	data += irqmod_get_sset_count(netdev, ETH_SS_STATS);
+	if (!cp->running || cp_hw_dump_tally(cp)) {
+		memset(data, 0, ARRAY_SIZE(cp_tally_names) * sizeof(*data));
+		return;
+	}
+	*data++ = le64_to_cpu(tally->tx_ok);
+	*data++ = le64_to_cpu(tally->rx_ok);
+	*data++ = le64_to_cpu(tally->tx_err);
+	*data++ = le32_to_cpu(tally->rx_err);
+	*data++ = le16_to_cpu(tally->miss_pkt);
+	*data++ = le16_to_cpu(tally->fae);
+	*data++ = le32_to_cpu(tally->tx_1col);
+	*data++ = le32_to_cpu(tally->tx_mcol);
+	*data++ = le64_to_cpu(tally->rx_ok_phy);
+	*data++ = le64_to_cpu(tally->rx_ok_brd);
+	*data++ = le32_to_cpu(tally->rx_ok_mul);
+	*data++ = le16_to_cpu(tally->tx_abt);
+	*data = le16_to_cpu(tally->tx_undrn);
+}
+
+const struct ethtool_ops cp_ethtool_ops = {
+	.supported_coalesce_params = IRQMOD_COALESCE_PARAMS,
+	.get_drvinfo		= cp_get_drvinfo,
+	.get_regs_len		= cp_get_regs_len,
+	.get_regs		= cp_get_regs,
+	.get_link		= ethtool_op_get_link,
+	.get_link_ksettings	= cp_get_link_ksettings,
+	.set_link_ksettings	= cp_set_link_ksettings,
+	.nway_reset		= cp_nway_reset,
+	.get_ringparam		= cp_get_ringparam,
+	.set_ringparam		= cp_set_ringparam,
+	.get_coalesce		= irqmod_get_coalesce,
+	.set_coalesce		= irqmod_set_coalesce,
+	.get_tunable		= cp_get_tunable,
+	.set_tunable		= cp_set_tunable,
+	.get_sset_count		= cp_get_sset_count,
+	.get_strings		= cp_get_strings,
+	.get_ethtool_stats	= cp_get_ethtool_stats,
+	.get_ts_info		= ethtool_op_get_ts_info,
+};

@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A driver for the RTL8139C+ (10ec:8139, revision 0x20 and up) whose interrupt
+ * handling is irqmod's: this module knows the chip, and no scheme.
+ */
+#include <linux/module.h>
+#include <linux/rtnetlink.h>
+
+#include "rtl8139cp.h"
+
+#define CP_REVISION	0x20	/* C+; below it the chip has no descriptors */
+#define CP_BAR		1
+
+static int rx_copybreak = CP_RX_COPYBREAK;
+module_param(rx_copybreak, int, 0444);
+MODULE_PARM_DESC(rx_copybreak,
+		 "Copy received frames up to this size, default 256; ethtool --set-tunable changes it per interface");
+
+static const struct irqmod_ops cp_irqmod_ops = {
+	.mask		= cp_mask,
+	.unmask		= cp_unmask,
+	.rx_ack		= cp_rx_ack,
+	.rx_take	= cp_rx_take,
+	.rx_pending	= cp_rx_pending,
+	.rx_refill	= cp_rx_refill,
+	.tx_reclaim	= cp_tx_reclaim,
+	.tx_outstanding	= cp_tx_outstanding,
+	.tx_room	= cp_tx_room,
+};
+
+static void cp_pci_error(struct cp *cp)
+{
+	u16 status;
+
+	/* Once: the reset unmasks it. */
+	cp_hw_set_imr(cp, CP_INT_SERR, 0);
+	pci_read_config_word(cp->pdev, PCI_STATUS, &status);
+	pci_write_config_word(cp->pdev, PCI_STATUS, status);
+	netdev_err(cp->port.netdev, "PCI bus error, status %04x\n", status);
+	schedule_work(&cp->reset_work);
+}
+
+/* Causes that are masked stay latched, so that unmasking one interrupts; of
+ * the others a group is acknowledged whole: whatever raised it is looked for.
+ */
+static irqreturn_t cp_interrupt(int irq, void *data)
+{
+	struct cp *cp = cp_of(data);
+	u16 status = readw(cp->regs + CP_ISR);
+	u32 groups;
+
+	if (!status || status == CP_INT_GONE)
+		return IRQ_NONE;
+	status &= READ_ONCE(cp->imr);
+	if (!status)
+		return IRQ_NONE;
+
+	groups = (status & CP_INT_RX ? IRQMOD_RX : 0) |
+		 (status & CP_INT_TX ? IRQMOD_TX : 0);
+	writew(status | cp_causes(groups), cp->regs + CP_ISR);
+
+	if (groups)
+		irqmod_interrupt(&cp->port, groups);
+	if (unlikely(status & CP_INT_LINKCHG))
+		cp_mii_check(cp);
+	if (unlikely(status & CP_INT_SERR))
+		cp_pci_error(cp);
+	return IRQ_HANDLED;
+}
+
+#ifdef CONFIG_NET_POLL_CONTROLLER
+/* For netconsole: the handler, from a context without interrupts. */
+static void cp_poll_controller(struct net_device *netdev)
+{
+	int irq = cp_of(netdev)->port.irq;
+
+	disable_irq(irq);
+	cp_interrupt(irq, netdev);
+	enable_irq(irq);
+}
+#endif
+
+/* Starts the chip on the rings, and the scheme on the chip. */
+int cp_up(struct cp *cp)
+{
+	int err;
+
+	cp_rx_reset(cp);
+	cp_tx_reset(cp);
+	err = cp_hw_start(cp);
+	if (err) {
+		netdev_err(cp->port.netdev, "the chip does not reset\n");
+		return err;
+	}
+	cp->running = true;
+	cp_hw_set_imr(cp, 0, CP_INT_EVENTS);
+	irqmod_start(&cp->port);
+	netif_wake_queue(cp->port.netdev);
+	cp_mii_check(cp);
+	return 0;
+}
+
+/* The rings stay. The queue is stopped twice, as a reclaim may wake it until
+ * the scheme has stopped. Does nothing the second time.
+ */
+void cp_down(struct cp *cp)
+{
+	if (!cp->running)
+		return;
+	netif_tx_disable(cp->port.netdev);
+	irqmod_stop(&cp->port);
+	netif_tx_disable(cp->port.netdev);
+	cp->running = false;
+	cp_hw_stop(cp);
+	/* The last handler, of LINKCHG perhaps. */
+	synchronize_irq(cp->port.irq);
+}
+
+static int cp_open(struct net_device *netdev)
+{
+	struct cp *cp = cp_of(netdev);
+	int err;
+
+	err = cp_rx_alloc(cp, &cp->rx, cp->port.rx_ring);
+	if (err)
+		return err;
+	err = cp_tx_alloc(cp, &cp->tx, cp->port.tx_ring);
+	if (err)
+		goto free_rx;
+	err = request_irq(cp->port.irq, cp_interrupt, IRQF_SHARED,
+			  netdev->name, netdev);
+	if (err)
+		goto free_tx;
+	err = cp_up(cp);
+	if (err)
+		goto release_irq;
+	return 0;
+
+release_irq:
+	free_irq(cp->port.irq, netdev);
+free_tx:
+	cp_tx_free(cp, &cp->tx);
+free_rx:
+	cp_rx_free(cp, &cp->rx);
+	return err;
+}
+
+static int cp_stop(struct net_device *netdev)
+{
+	struct cp *cp = cp_of(netdev);
+
+	cp_down(cp);
+	netif_carrier_off(netdev);
+	free_irq(cp->port.irq, netdev);
+	cp_tx_free(cp, &cp->tx);
+	cp_rx_free(cp, &cp->rx);
+	return 0;
+}
+
+static void cp_reset_work(struct work_struct *work)
+{
+	struct cp *cp = container_of(work, struct cp, reset_work);
+	struct net_device *netdev = cp->port.netdev;
+
+	rtnl_lock();
+	if (netif_running(netdev) && netif_device_present(netdev)) {
+		cp_down(cp);
+		if (cp_up(cp))
+			netif_device_detach(netdev);
+	}
+	rtnl_unlock();
+}
+
+static void cp_tx_timeout(struct net_device *netdev, unsigned int txqueue)
+{
+	struct cp *cp = cp_of(netdev);
+
+	netdev_warn(netdev, "transmit timeout, status %04x, mask %04x, ring %u of %u\n",
+		    readw(cp->regs + CP_ISR), READ_ONCE(cp->imr),
+		    cp->tx.count - cp_tx_room(&cp->port), cp->tx.count);
+	schedule_work(&cp->reset_work);
+}
+
+static int cp_set_mac_address(struct net_device *netdev, void *addr)
+{
+	struct cp *cp = cp_of(netdev);
+	int err;
+
+	err = eth_prepare_mac_addr_change(netdev, addr);
+	if (err)
+		return err;
+	eth_commit_mac_addr_change(netdev, addr);
+	if (cp->running)
+		cp_hw_write_mac(cp, netdev->dev_addr);
+	return 0;
+}
+
+static void cp_set_cpcr(struct cp *cp, netdev_features_t features)
+{
+	cp->cpcr &= ~(CP_CPCR_RXCHK | CP_CPCR_RXVLAN);
+	if (features & NETIF_F_RXCSUM)
+		cp->cpcr |= CP_CPCR_RXCHK;
+	if (features & NETIF_F_HW_VLAN_CTAG_RX)
+		cp->cpcr |= CP_CPCR_RXVLAN;
+}
+
+static int cp_set_features(struct net_device *netdev, netdev_features_t features)
+{
+	struct cp *cp = cp_of(netdev);
+
+	cp_set_cpcr(cp, features);
+	if (cp->running)
+		writew(cp->cpcr, cp->regs + CP_CPCR);
+	return 0;
+}
+
+static void cp_get_stats64(struct net_device *netdev,
+			   struct rtnl_link_stats64 *stats)
+{
+	struct cp *cp = cp_of(netdev);
+
+	irqmod_get_stats64(netdev, stats);
+	if (READ_ONCE(cp->running))
+		cp_hw_update_missed(cp);
+	stats->rx_missed_errors = cp->rx_missed;
+	stats->rx_length_errors = cp->rx_errors.length;
+	stats->rx_crc_errors = cp->rx_errors.crc;
+	stats->rx_frame_errors = cp->rx_errors.frame;
+	stats->rx_fifo_errors = cp->rx_errors.fifo;
+	stats->tx_aborted_errors = cp->tx_errors.aborted;
+	stats->tx_window_errors = cp->tx_errors.window;
+	stats->tx_carrier_errors = cp->tx_errors.carrier;
+	stats->tx_fifo_errors = cp->tx_errors.fifo;
+}
+
+static int cp_ioctl(struct net_device *netdev, struct ifreq *ifr, int cmd)
+{
+	struct cp *cp = cp_of(netdev);
+	unsigned long flags;
+	int err;
+
+	if (!cp->running)
+		return -EINVAL;
+	spin_lock_irqsave(&cp->mii_lock, flags);
+	err = generic_mii_ioctl(&cp->mii, if_mii(ifr), cmd, NULL);
+	spin_unlock_irqrestore(&cp->mii_lock, flags);
+	return err;
+}
+
+static const struct net_device_ops cp_netdev_ops = {
+	.ndo_open		= cp_open,
+	.ndo_stop		= cp_stop,
+	.ndo_start_xmit		= cp_start_xmit,
+	.ndo_tx_timeout		= cp_tx_timeout,
+	.ndo_set_rx_mode	= cp_hw_rx_mode,
+	.ndo_set_mac_address	= cp_set_mac_address,
+	.ndo_validate_addr	= eth_validate_addr,
+	.ndo_set_features	= cp_set_features,
+	.ndo_get_stats64	= cp_get_stats64,
+	.ndo_eth_ioctl		= cp_ioctl,
+#ifdef CONFIG_NET_POLL_CONTROLLER
+	.ndo_poll_controller	= cp_poll_controller,
+#endif
+};
+
+/* What the EEPROM says: the chip has loaded it at power-on. */
+static void cp_init_mac(struct cp *cp)
+{
+	struct net_device *netdev = cp->port.netdev;
+	u8 addr[ETH_ALEN];
+
+	cp_hw_read_mac(cp, addr);
+	if (is_valid_ether_addr(addr)) {
+		eth_hw_addr_set(netdev, addr);
+		return;
+	}
+	eth_hw_addr_random(netdev);
+	dev_warn(cp->dev, "no valid MAC address, using %pM\n", netdev->dev_addr);
+}
+
+static void cp_init_netdev(struct cp *cp, bool dac)
+{
+	struct net_device *netdev = cp->port.netdev;
+
+	netdev->netdev_ops = &cp_netdev_ops;
+	netdev->ethtool_ops = &cp_ethtool_ops;
+	netdev->watchdog_timeo = 5 * HZ;
+	netdev->priv_flags |= IFF_LIVE_ADDR_CHANGE;
+	netdev->hw_features = NETIF_F_SG | NETIF_F_IP_CSUM | NETIF_F_RXCSUM |
+			      NETIF_F_HW_VLAN_CTAG_TX | NETIF_F_HW_VLAN_CTAG_RX;
+	netdev->features = netdev->hw_features;
+	netdev->vlan_features = NETIF_F_SG | NETIF_F_IP_CSUM;
+	cp->cpcr = CP_CPCR_MULRW | CP_CPCR_RXE | CP_CPCR_TXE;
+	if (dac) {
+		netdev->features |= NETIF_F_HIGHDMA;
+		netdev->vlan_features |= NETIF_F_HIGHDMA;
+		cp->cpcr |= CP_CPCR_DAC;
+	}
+	cp_set_cpcr(cp, netdev->features);
+	netif_carrier_off(netdev);
+}
+
+static int cp_probe(struct pci_dev *pdev, const struct pci_device_id *id)
+{
+	struct net_device *netdev;
+	struct cp *cp;
+	bool dac;
+	int err;
+
+	if (pdev->revision < CP_REVISION) {
+		dev_info(&pdev->dev, "revision %02x is not an RTL8139C+, use 8139too\n",
+			 pdev->revision);
+		return -ENODEV;
+	}
+
+	netdev = alloc_etherdev(sizeof(*cp));
+	if (!netdev)
+		return -ENOMEM;
+	SET_NETDEV_DEV(netdev, &pdev->dev);
+	pci_set_drvdata(pdev, netdev);
+	cp = cp_of(netdev);
+	cp->pdev = pdev;
+	cp->dev = &pdev->dev;
+	cp->rx_copybreak = clamp(rx_copybreak, 0, CP_RX_BUF_SIZE);
+	cp->port.netdev = netdev;
+	cp->port.ops = &cp_irqmod_ops;
+	cp->port.irq = pdev->irq;
+	cp->port.rx_ring = CP_RING_MAX;
+	cp->port.tx_ring = CP_RING_MAX;
+	spin_lock_init(&cp->imr_lock);
+	spin_lock_init(&cp->mii_lock);
+	spin_lock_init(&cp->missed_lock);
+	INIT_WORK(&cp->reset_work, cp_reset_work);
+
+	err = pci_enable_device(pdev);
+	if (err)
+		goto free;
+	err = pci_request_regions(pdev, CP_NAME);
+	if (err)
+		goto disable;
+	dac = !dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(64));
+	err = dac ? 0 : dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(32));
+	if (err) {
+		dev_err(&pdev->dev, "no usable DMA mask\n");
+		goto release;
+	}
+	err = -ENODEV;
+	if (pci_resource_len(pdev, CP_BAR) < CP_REGS_SIZE)
+		goto no_registers;
+	cp->regs = pci_ioremap_bar(pdev, CP_BAR);
+	if (!cp->regs)
+		goto no_registers;
+	err = -ENOMEM;
+	cp->tally = dma_alloc_coherent(cp->dev, sizeof(*cp->tally),
+				       &cp->tally_dma, GFP_KERNEL);
+	if (!cp->tally)
+		goto unmap;
+	pci_try_set_mwi(pdev);
+
+	/* Another system may have left it running. */
+	err = cp_hw_reset(cp);
+	if (err) {
+		dev_err(&pdev->dev, "the chip does not reset\n");
+		goto free_tally;
+	}
+	cp_init_mac(cp);
+	cp_mii_init(cp);
+	cp_init_netdev(cp, dac);
+
+	err = irqmod_register(&cp->port);
+	if (err)
+		goto free_tally;
+	err = register_netdev(netdev);
+	if (err)
+		goto unregister;
+	netdev_info(netdev, "RTL8139C+ revision %02x, %pM, IRQ %d\n",
+		    pdev->revision, netdev->dev_addr, pdev->irq);
+	return 0;
+
+unregister:
+	irqmod_unregister(&cp->port);
+free_tally:
+	pci_clear_mwi(pdev);
+	dma_free_coherent(cp->dev, sizeof(*cp->tally), cp->tally, cp->tally_dma);
+unmap:
+	iounmap(cp->regs);
+	goto release;
+no_registers:
+	dev_err(&pdev->dev, "no registers in BAR %d\n", CP_BAR);
+release:
+	pci_release_regions(pdev);
+disable:
+	pci_disable_device(pdev);
+free:
+	free_netdev(netdev);
+	return err;
+}
+
+static void cp_remove(struct pci_dev *pdev)
+{
+	struct net_device *netdev = pci_get_drvdata(pdev);
+	struct cp *cp = cp_of(netdev);
+
+	unregister_netdev(netdev);
+	cancel_work_sync(&cp->reset_work);
+	irqmod_unregister(&cp->port);
+	/* A reset of the chip does not load the EEPROM again. */
+	cp_hw_write_mac(cp, netdev->perm_addr);
+	pci_clear_mwi(pdev);
+	dma_free_coherent(cp->dev, sizeof(*cp->tally), cp->tally, cp->tally_dma);
+	iounmap(cp->regs);
+	pci_release_regions(pdev);
+	pci_disable_device(pdev);
+	free_netdev(netdev);
+}
+
+/* kexec: nothing may write into the next kernel's memory. */
+static void cp_shutdown(struct pci_dev *pdev)
+{
+	struct net_device *netdev = pci_get_drvdata(pdev);
+
+	rtnl_lock();
+	netif_device_detach(netdev);
+	cp_down(cp_of(netdev));
+	rtnl_unlock();
+}
+
+static int cp_suspend(struct device *dev)
+{
+	struct net_device *netdev = dev_get_drvdata(dev);
+
+	rtnl_lock();
+	netif_device_detach(netdev);
+	cp_down(cp_of(netdev));
+	rtnl_unlock();
+	return 0;
+}
+
+static int cp_resume(struct device *dev)
+{
+	struct net_device *netdev = dev_get_drvdata(dev);
+	int err = 0;
+
+	rtnl_lock();
+	if (netif_running(netdev))
+		err = cp_up(cp_of(netdev));
+	if (!err)
+		netif_device_attach(netdev);
+	rtnl_unlock();
+	return err;
+}
+
+static DEFINE_SIMPLE_DEV_PM_OPS(cp_pm_ops, cp_suspend, cp_resume);
+
+static const struct pci_device_id cp_pci_ids[] = {
+	{ PCI_DEVICE(PCI_VENDOR_ID_REALTEK, PCI_DEVICE_ID_REALTEK_8139) },
+	{ }
+};
+MODULE_DEVICE_TABLE(pci, cp_pci_ids);
+
+static struct pci_driver cp_driver = {
+	.name		= CP_NAME,
+	.id_table	= cp_pci_ids,
+	.probe		= cp_probe,
+	.remove		= cp_remove,
+	.shutdown	= cp_shutdown,
+	.driver.pm	= pm_sleep_ptr(&cp_pm_ops),
+};
+module_pci_driver(cp_driver);
+
+MODULE_DESCRIPTION("RTL8139C+ Ethernet with irqmod's interrupt-handling schemes");
+MODULE_LICENSE("GPL");
