@@ -17,6 +17,7 @@ from irqlab.rpc import ConnectionLostError, TesterError
 from irqlab.setup import guestimage, kernel, modules, nics, qemu
 from irqlab.snapshots import Snapshot
 from irqlab.trial import TrialResult, TrialSpec, mean_frame_bytes, wire_rate_pps
+from irqlab.units import driver_of
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,17 @@ class Bed:
         """The name of the driver under test."""
         return self.modules[-1].name
 
+    @property
+    def label(self) -> str:
+        """The driver with the schemes that are asked for."""
+        asked = self.config.dut.schemes
+        return driver_of({"driver": self.driver, "rx_scheme": asked.rx, "tx_scheme": asked.tx, "variant": asked.variant})
+
+    def scheme_names(self) -> dict[str, str | None]:
+        """The schemes in force, as result rows state them; all None for a driver that is not built on irqmod."""
+        found = self.prepared.facts["running"]["schemes"] or {}
+        return {"rx_scheme": found.get("rx"), "tx_scheme": found.get("tx"), "variant": self.config.dut.schemes.variant}
+
     @cached_property
     def booted(self) -> Snapshot:
         """The booted DUT, without the driver."""
@@ -85,7 +97,7 @@ class Bed:
         def take(state: Path) -> dict[str, Any]:
             with start(self.machine, self.booted.state) as machine, self._blaming(machine):
                 dut, waited_ns = self._bring_up(machine)
-                facts = {"running": dut.describe(), "link_wait_ns": waited_ns, "kernel_log": dut.kernel_log}
+                facts = {"running": dut.describe(self.config.dut), "link_wait_ns": waited_ns, "kernel_log": dut.kernel_log}
                 save(machine, state)
             return facts
 

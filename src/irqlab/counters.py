@@ -30,8 +30,8 @@ PATHS = (
 CPU_STATES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq")
 
 
-def parse(files: dict[str, str | None], qdisc: str) -> Counters:
-    """Counters from the files of PATHS and the output of `tc -s qdisc`. What is missing counts as 0."""
+def parse(files: dict[str, str | None], qdisc: str, of_driver: dict[str, str] | None = None) -> Counters:
+    """Counters from the files of PATHS and the output of `tc -s qdisc` and `ethtool -S`. What is missing counts as 0."""
     return Counters(
         interrupts=parse_interrupts(files.get("/proc/interrupts") or ""),
         softirqs=parse_softirqs(files.get("/proc/softirqs") or ""),
@@ -43,6 +43,7 @@ def parse(files: dict[str, str | None], qdisc: str) -> Counters:
         backlog_drops=_softnet(files.get("/proc/net/softnet_stat") or "", 1),
         time_squeezes=_softnet(files.get("/proc/net/softnet_stat") or "", 2),
         qdisc_drops=sum(int(n) for n in re.findall(r"dropped (\d+)", qdisc)),
+        driver={interface: parse_driver(text) for interface, text in (of_driver or {}).items()},
     )
 
 
@@ -86,6 +87,11 @@ def parse_stat(text: str) -> dict[str, int]:
     return {}
 
 
+def parse_driver(text: str) -> dict[str, int]:
+    """Counters of a driver's own, from `ethtool -S`; none if it keeps none."""
+    return {name.strip(): int(value) for name, value in re.findall(r"^ +(\S[^\n]*?): (\d+)$", text, re.MULTILINE)}
+
+
 def _softnet(text: str, column: int) -> int:
     return sum(int(line.split()[column], 16) for line in text.splitlines() if line.strip())
 
@@ -104,4 +110,5 @@ def difference(before: Counters, after: Counters) -> Counters:
         backlog_drops=after.backlog_drops - before.backlog_drops,
         time_squeezes=after.time_squeezes - before.time_squeezes,
         qdisc_drops=after.qdisc_drops - before.qdisc_drops,
+        driver={name: less(values, before.driver.get(name, {})) for name, values in after.driver.items()},
     )

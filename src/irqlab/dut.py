@@ -9,13 +9,14 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from irqlab import counters
+from irqlab import counters, schemes
 from irqlab.errors import IrqlabError
 from irqlab.machine import PORTS, Machine, dut_mac
 from irqlab.rpc import TesterError
+from irqlab.schemes import Schemes
 from irqlab.setup.modules import Module
 from irqlab.trial import Counters
 
@@ -46,6 +47,8 @@ class DutConfig:
     """(name, value), set before the links come up."""
     module_parameters: str = ""
     """Parameters of the driver under test, as for insmod."""
+    schemes: Schemes = field(default_factory=Schemes)
+    """Interrupt-handling schemes, of drivers built on irqmod."""
 
 
 def tester_mac(port: int) -> str:
@@ -85,14 +88,21 @@ class Dut:
         self.machine = machine
         self.rpc = machine.rpc
         self.kernel_log: list[str] = []
+        self.notes: list[str] = []
+        """What has to be said about the configuration: where it is not quite what was asked for."""
         self.trial_id = 0
 
     def run(self, *argv: str) -> str:
         """Runs a command in the DUT and returns what it printed. Raises DutError if it fails."""
-        done = self.rpc.guest("exec", argv=list(argv), stdin=None)
+        done = self.attempt(*argv)
         if done["code"] != 0:
             raise DutError(f"in the DUT, `{' '.join(argv)}` failed ({done['code']}): {(done['err'] or done['out']).strip()}")
         return str(done["out"])
+
+    def attempt(self, *argv: str) -> dict[str, Any]:
+        """Runs a command that may fail; returns its code, out and err."""
+        done: dict[str, Any] = self.rpc.guest("exec", argv=list(argv), stdin=None)
+        return done
 
     def read(self, *paths: str) -> dict[str, str | None]:
         """Reads files of the DUT; None for what cannot be read."""
@@ -148,17 +158,22 @@ class Dut:
         for name, value in (("net.ipv4.ip_forward", "1"), *config.sysctls):
             self.sysctl(name, value)
         for port, interface in enumerate(counters.INTERFACES):
-            if config.ring is not None:
-                self._set_ring(interface, config.ring)
+            ring = config.ring
+            if ring is None:
+                ring, note = schemes.variant_ring(self, config.schemes, interface)
+                self.notes += [note] if note and note not in self.notes else []
+            if ring is not None:
+                self._set_ring(interface, ring)
             self.run("ip", "addr", "add", f"{dut_ip(port)}/24", "dev", interface)
+        self.notes += schemes.apply(self, config.schemes, counters.INTERFACES, driver)
         for interface in counters.INTERFACES:
             self.run("ip", "link", "set", interface, "up")
         return self._wait_until_frames_pass()
 
     def _set_ring(self, interface: str, ring: int) -> None:
-        done = self.rpc.guest("exec", argv=["ethtool", "-G", interface, "rx", str(ring), "tx", str(ring)], stdin=None)
+        done = self.attempt("ethtool", "-G", interface, "rx", str(ring), "tx", str(ring))
         if done["code"] != 0 and "no change" not in done["err"] + done["out"]:
-            now = self.rpc.guest("exec", argv=["ethtool", "-g", interface], stdin=None)["out"].strip()
+            now = self.attempt("ethtool", "-g", interface)["out"].strip()
             raise DutError(f"--ring {ring}: {(done['err'] or done['out']).strip()}\n{now}")
 
     def _wait_until_frames_pass(self) -> int:
@@ -202,7 +217,8 @@ class Dut:
     def counters(self) -> Counters:
         """Reads the kernel's counters."""
         files = self.read(*counters.PATHS)
-        return counters.parse(files, self.run("tc", "-s", "qdisc", "show"))
+        of_driver = {interface: self.attempt("ethtool", "-S", interface)["out"] for interface in counters.INTERFACES}
+        return counters.parse(files, self.run("tc", "-s", "qdisc", "show"), of_driver)
 
     def take_kernel_log(self) -> None:
         """Moves new kernel log lines to `kernel_log`. Raises DutError if there is a warning, an oops or a stall among them."""
@@ -213,7 +229,7 @@ class Dut:
             shown = "\n".join(f"  {line}" for line in self.kernel_log[max(0, bad[0] - 5) : bad[0] + 40])
             raise DutError(f"the DUT's kernel complained:\n{shown}")
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self, config: DutConfig) -> dict[str, Any]:
         """The configuration that moves numbers, as the running kernel states it."""
         files = self.read(
             "/sys/kernel/security/lsm",
@@ -225,9 +241,8 @@ class Dut:
             "/sys/devices/system/clocksource/clocksource0/current_clocksource",
         )
         qdisc = self.run("tc", "qdisc", "show", "dev", "eth0").split()
-        ring = self.rpc.guest("exec", argv=["ethtool", "-g", "eth0"], stdin=None)["out"]
-        current = dict(re.findall(r"^(RX|TX):\s+(\d+)$", ring.partition("Current hardware settings")[2], re.MULTILINE))
-        offloads = self.rpc.guest("exec", argv=["ethtool", "-k", "eth0"], stdin=None)["out"]
+        ring, found = schemes.rings(self, "eth0"), schemes.read(self, "eth0")
+        offloads = self.attempt("ethtool", "-k", "eth0")["out"]
         return {
             "lsm": (files["/sys/kernel/security/lsm"] or "none").strip(),
             "qdisc": qdisc[1] if len(qdisc) > 1 else None,
@@ -236,7 +251,9 @@ class Dut:
             "dev_weight": int(files["/proc/sys/net/core/dev_weight"] or 0),
             "spectre_v2": (files["/sys/devices/system/cpu/vulnerabilities/spectre_v2"] or "").strip(),
             "clocksource": (files["/sys/devices/system/clocksource/clocksource0/current_clocksource"] or "").strip(),
-            "ring_rx": int(current["RX"]) if "RX" in current else None,
-            "ring_tx": int(current["TX"]) if "TX" in current else None,
+            "ring_rx": ring.rx if ring else None,
+            "ring_tx": ring.tx if ring else None,
             "offloads": sorted(re.findall(r"^(\S+): on", offloads, re.MULTILINE)),
+            "schemes": None if found is None else {"variant": config.schemes.variant, **found},
+            "notes": self.notes,
         }

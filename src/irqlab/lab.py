@@ -20,14 +20,20 @@ from typing import Any
 
 from irqlab.bed import Bed, BedConfig
 from irqlab.dut import DutConfig
+from irqlab.errors import IrqlabError
 from irqlab.methods import burst, latency, loss, recovery, throughput
 from irqlab.methods.stand import Plan, Stand
 from irqlab.results import MethodResult
+from irqlab.schemes import Schemes, combine
 from irqlab.trial import TrialResult
 
 
 class Lab:
-    """A driver under test. `driver` is an in-tree module's name or the path of a .ko. Raises IrqlabError for bad input.
+    """A driver under test. `driver` is the name of a module, ours or in-tree, or the path of a .ko. Raises IrqlabError.
+
+    The schemes of a driver built on irqmod: `rx` and `tx`, or `variant`, one of the first paper's six
+    (irqlab.schemes.VARIANTS); and the settings weight, tx_frames, tx_usecs, rx_usecs, cliff_pps, epsilon_permille and
+    rate_window_ms.
 
     Keyword arguments of the methods are the fields of `irqlab.methods.stand.Plan`: size (bytes, FCS counted, or "imix"),
     bidirectional, arrivals, duration_ns, warmup_ns, over_wire, seed, loss_tolerance, histogram, capture.
@@ -44,9 +50,19 @@ class Lab:
         lsm: str = "",
         sysctls: Mapping[str, str] | None = None,
         module_parameters: str = "",
+        rx: str | None = None,
+        tx: str | None = None,
+        variant: str | None = None,
         jobs: int = 1,
+        **settings: int,
     ) -> None:
-        dut = DutConfig(ring=ring, sysctls=tuple((sysctls or {}).items()), module_parameters=module_parameters)
+        unknown = settings.keys() - Schemes.__dataclass_fields__.keys()
+        if unknown:
+            raise TypeError(f"Lab() got an unexpected keyword argument {sorted(unknown)[0]!r}")
+        chosen = combine(variant, rx, tx, **settings)
+        if len(chosen) > 1:
+            raise IrqlabError(f"a Lab has one pair of schemes; these are {len(chosen)}")
+        dut = DutConfig(ring, tuple((sysctls or {}).items()), module_parameters, chosen[0])
         self.bed = Bed.resolve(BedConfig(fspath(driver), nic, kernel, mips, lsm, dut))
         self._stand = Stand(self.bed, threading.Semaphore(jobs))
 

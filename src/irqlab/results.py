@@ -38,12 +38,17 @@ class MethodResult:
     rx_scheme: str | None = None
     tx_scheme: str | None = None
     """Of drivers whose interrupt-handling scheme the lab can set; None: the driver's own."""
+    variant: str | None = None
+    """The first paper's name for the schemes, if they were asked for by it."""
     throughput_pps: float | None = None
     """Highest loss-free rate, all directions together, in frames/s."""
     throughput_mbps: float | None = None
     """The same per interface, preamble and inter-frame gap counted, in Mbit/s."""
     instructions_per_frame: float | None = None
     interrupts_per_frame: float | None = None
+    rx_interrupts_per_frame: float | None = None
+    tx_interrupts_per_frame: float | None = None
+    """By cause, where the driver tells them apart."""
     at_wire_rate: bool | None = None
     """Throughput is what the wire carries: the DUT could do more."""
     points: list[dict[str, Any]] = field(default_factory=list)
@@ -51,6 +56,13 @@ class MethodResult:
     found: dict[str, Any] = field(default_factory=dict)
     """The method's other findings."""
     trials: list[TrialResult] = field(default_factory=list)
+
+    def take_costs(self, trial: TrialResult) -> None:
+        """Takes what a frame costs from a trial."""
+        self.instructions_per_frame = trial.instructions_per_frame
+        self.interrupts_per_frame = trial.interrupts_per_frame()
+        self.rx_interrupts_per_frame = trial.caused_per_frame("rx")
+        self.tx_interrupts_per_frame = trial.caused_per_frame("tx")
 
     def to_json(self) -> dict[str, Any]:
         """The row as it stands in `measured.results`."""

@@ -38,7 +38,9 @@ def show(table: Table, console: Console | None = None) -> None:
 
 def throughput_table(rows: Iterable[Row]) -> Table:
     """What each driver sustains without loss."""
-    headings = ("NIC", ">kpps", ">Mbit/s", ">Instr.\n/frame", ">Intr.\n/frame", "Limited by")
+    rows = list(rows)
+    causes = any(row.get("rx_interrupts_per_frame") is not None for row in rows)
+    headings = ("NIC", ">kpps", ">Mbit/s", ">Instr.\n/frame", ">Intr.\n/frame", *_causes(causes), "Limited by")
 
     def lines(row: Row) -> Iterable[Line]:
         wire = row["at_wire_rate"]
@@ -48,6 +50,7 @@ def throughput_table(rows: Iterable[Row]) -> Table:
             units.mbps(row["throughput_mbps"]),
             units.whole(row["instructions_per_frame"]),
             units.per_frame(row["interrupts_per_frame"]),
+            *_by_cause(row, causes),
             units.NONE if wire is None else Text("the wire", style="green") if wire else "the device",
         )
 
@@ -57,9 +60,11 @@ def throughput_table(rows: Iterable[Row]) -> Table:
 
 def loss_table(rows: Iterable[Row]) -> Table:
     """Forwarding rate and loss over the offered load."""
+    rows = list(rows)
+    causes = any(point.get("rx_interrupts_per_frame") is not None for row in rows for point in row["points"])
     headings = (
         *(">Load", ">Offered\nkpps", ">Forwarded\nkpps", ">Loss", ">Instr.\n/frame", ">Intr.\n/frame"),
-        *(">CPU\nidle", ""),
+        *(*_causes(causes), ">CPU\nidle", ""),
     )
 
     def lines(row: Row) -> Iterable[Line]:
@@ -73,6 +78,7 @@ def loss_table(rows: Iterable[Row]) -> Table:
                 units.percent(point["loss_ratio"]),
                 units.whole(point["instructions_per_frame"]),
                 units.per_frame(point["interrupts_per_frame"]),
+                *_by_cause(point, causes),
                 units.percent(point["idle_ratio"]),
                 Text("livelock", style="bold red") if collapsed else "",
             )
@@ -132,6 +138,15 @@ def recovery_table(rows: Iterable[Row]) -> Table:
     headings = (">Overload", ">kpps", ">then kpps", ">Recovery", ">Frames lost\nmeanwhile")
     note = "Overload: as a share of the throughput; kpps: per direction"
     return _table("System recovery", headings, [(row, lines(row)) for row in rows], note)
+
+
+def _causes(known: bool) -> tuple[str, ...]:
+    """Columns for what only some drivers tell."""
+    return (">RX intr.\n/frame", ">TX intr.\n/frame") if known else ()
+
+
+def _by_cause(counted: Mapping[str, Any], known: bool) -> tuple[str, ...]:
+    return tuple(units.per_frame(counted.get(f"{cause}_interrupts_per_frame")) for cause in ("rx", "tx") if known)
 
 
 def _table(title: str, headings: Sequence[str], rows: Sequence[tuple[Row, Iterable[Line]]], note: str) -> Table:

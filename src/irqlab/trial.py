@@ -114,6 +114,8 @@ class Counters:
     backlog_drops: int = 0
     time_squeezes: int = 0
     qdisc_drops: int = 0
+    driver: dict[str, dict[str, int]] = field(default_factory=dict)
+    """What the driver itself counts, by interface (ethtool -S)."""
 
 
 @dataclass(frozen=True)
@@ -179,6 +181,15 @@ class TrialResult:
         frames = self.frames_forwarded
         return sum(self.counters.interrupts.values()) / frames if frames else None
 
+    def caused_per_frame(self, cause: Literal["rx", "tx"]) -> float | None:
+        """Interrupts with a receive or transmit cause per frame forwarded, where the driver tells them apart; else None.
+
+        An interrupt may have both causes.
+        """
+        counted = [found for c in self.counters.driver.values() if (found := c.get(f"{cause}_interrupts")) is not None]
+        frames = self.frames_forwarded
+        return sum(counted) / frames if counted and frames else None
+
     def drops(self) -> dict[str, int]:
         """Where frames were lost, over the whole trial; `elsewhere` is what no counter accounts for."""
         return {
@@ -209,11 +220,17 @@ class TrialResult:
             "idle_ratio": self.idle_ns / self.spec.duration_ns,
             "interrupts": self.counters.interrupts,
             "interrupts_per_frame": self.interrupts_per_frame(),
+            "rx_interrupts_per_frame": self.caused_per_frame("rx"),
+            "tx_interrupts_per_frame": self.caused_per_frame("tx"),
             "softirqs": self.counters.softirqs,
             "cpu_ticks": self.counters.cpu_ticks,
             "drops": self.drops(),
             "time_squeezes": self.counters.time_squeezes,
             "interfaces": self.counters.interfaces,
+            "driver_counters": {
+                name: {counter: value for counter, value in counted.items() if value}
+                for name, counted in self.counters.driver.items()
+            },
             "link_wait_ns": self.link_wait_ns,
             "streams": self.streams,
             "ports": self.ports,

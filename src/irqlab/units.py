@@ -117,8 +117,8 @@ def direction(bidirectional: bool) -> str:
 
 
 def driver_of(row: Mapping[str, Any]) -> str:
-    """A driver with the interrupt schemes set for it, receive/transmit: irq8255x napi/off."""
-    rx, tx = row.get("rx_scheme"), row.get("tx_scheme")
+    """A driver with its interrupt schemes, by the paper's name or receive/transmit: i8255x NAPI-TX-OFF, i8255x de/off."""
+    rx, tx, variant = row.get("rx_scheme"), row.get("tx_scheme"), row.get("variant")
     if rx is None and tx is None:
         return str(row["driver"])
-    return f"{row['driver']} {rx or NONE}/{tx or NONE}"
+    return f"{str(row['driver']).removeprefix('irqmod_')} {variant or f'{rx or NONE}/{tx or NONE}'}"

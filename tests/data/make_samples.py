@@ -43,13 +43,21 @@ class Made:
     """Per frame at low load."""
     slope: float
     """Frames lost for each offered above the throughput."""
+    variant: str | None = None
+
+    @property
+    def schemes(self) -> dict[str, Any] | None:
+        """As the DUT states them."""
+        if self.rx is None:
+            return None
+        return {"variant": self.variant, "rx": self.rx, "tx": self.tx, "weight": 32, "tx_frames": 128}
 
 
 ALL = (
     Made("sample8139", "rtl8139", None, None, 4507, 1.9, 0.01),
     Made("sample8255x", "i82557b", "interrupt", "interrupt", 5047, 2.0, 0.52),
     Made("sample8255x", "i82557b", "de", "off", 3690, 1.0, 0.16),
-    Made("sample8255x", "i82557b", "napi", "off", 3711, 0.95, 0.0),
+    Made("sample8255x", "i82557b", "napi", "off", 3711, 0.95, 0.0, "NAPI-TX-OFF"),
     Made("sample8255x", "i82557b", "timer", "coalesce", 3998, 0.02, 0.03),
 )
 
@@ -171,6 +179,7 @@ def trial(made: Made, spec: TrialSpec, loss: bool) -> TrialResult:
             cpu_ticks={"user": 0, "nice": 0, "system": 1, "idle": 5, "iowait": 0, "irq": 4, "softirq": 10},
             interfaces={name: dict.fromkeys(STATISTICS, 0) | {"rx_packets": total} for name in ("eth0", "eth1")},
             backlog_drops=lost,
+            driver={"eth0": {"rx_interrupts": total // 9, "tx_interrupts": 0}} if made.rx else {},
         ),
         link_wait_ns=60_000_000,
         kernel_log=["sample: link up"],
@@ -189,11 +198,14 @@ def row(method: str, made: Made, size: FrameSize, bidirectional: bool) -> Method
         mips=MIPS,
         rx_scheme=made.rx,
         tx_scheme=made.tx,
+        variant=made.variant,
         throughput_pps=pps,
         throughput_mbps=pps / (2 if bidirectional else 1) * (mean_frame_bytes(size) + 20) * 8 / 1e6,
         at_wire_rate=at_wire,
         instructions_per_frame=made.instructions + 0.25 * mean_frame_bytes(size),
         interrupts_per_frame=interrupts_per_frame(made, 1.0, pps, pps),
+        rx_interrupts_per_frame=None if made.rx is None else 0.75,
+        tx_interrupts_per_frame=None if made.rx is None else 0.0 if made.tx == "off" else 0.25,
     )
 
 
@@ -235,6 +247,8 @@ def loss(made: Made, size: FrameSize = 64, bidirectional: bool = True) -> Method
                 "instructions_per_frame": MIPS * 1e6 * min(1.0, share) / out if out else None,
                 "interrupts": {"eth0": round(made.interrupts * out * 0.1), "eth1": round(made.interrupts * out * 0.1)},
                 "interrupts_per_frame": interrupts_per_frame(made, share, out, offered),
+                "rx_interrupts_per_frame": None if made.rx is None or not out else 0.75,
+                "tx_interrupts_per_frame": None if made.rx is None or not out else 0.25,
                 "idle_ratio": max(0.0, 1 - share),
                 "cpu_ticks": {"user": 0, "system": 1, "idle": round(20 * max(0.0, 1 - share)), "irq": 4, "softirq": 10},
                 "drops": {
@@ -288,6 +302,7 @@ def burst(made: Made) -> MethodResult:
     result = row("burst", made, 64, False)
     result.throughput_pps = result.throughput_mbps = result.at_wire_rate = None
     result.instructions_per_frame = result.interrupts_per_frame = None
+    result.rx_interrupts_per_frame = result.tx_interrupts_per_frame = None
     longest = 297_619 if made.rx == "timer" else 90 if made.driver == "sample8139" else 1000 + made.instructions // 4
     result.points = [{"burst_frames": longest, "passed": True}, {"burst_frames": longest + 1, "passed": False}]
     result.found = {"longest_burst_frames": longest, "limit_frames": 297_619}
@@ -312,7 +327,7 @@ def recovery(made: Made) -> MethodResult:
     return result
 
 
-def dut(driver: str, nic: str, build: str = "1", ring: int | None = 256) -> dict[str, Any]:
+def dut(driver: str, nic: str, build: str = "1", ring: int | None = 256, schemes: dict[str, Any] | None = None) -> dict[str, Any]:
     """A made-up DUT as `Bed.describe` states it."""
 
     def digest(text: str) -> str:
@@ -348,6 +363,8 @@ def dut(driver: str, nic: str, build: str = "1", ring: int | None = 256) -> dict
             "ring_rx": 64 if nic == "rtl8139" else ring,
             "ring_tx": 64 if nic == "rtl8139" else ring,
             "offloads": ["generic-receive-offload", "rx-checksumming"],
+            "schemes": schemes,
+            "notes": [],
             "sysctls": {"net.core.netdev_max_backlog": "1000"},
             "module_parameters": "",
         },
@@ -367,7 +384,7 @@ def document(found: list[MethodResult], duts: list[dict[str, Any]], complete: bo
 
 def samples() -> dict[str, dict[str, Any]]:
     """The documents by file name."""
-    both = [dut("sample8139", "rtl8139"), dut("sample8255x", "i82557b")]
+    both = [dut(made.driver, made.nic, schemes=made.schemes) for made in ALL]
     full = [throughput(made, size) for made in ALL for size in SIZES]
     full += [throughput(made, 64, bidirectional=False) for made in ALL]
     full += [loss(made) for made in ALL]

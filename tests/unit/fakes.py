@@ -36,6 +36,9 @@ class FakeBed:
     nic: Any = field(default_factory=lambda: SimpleNamespace(model="paper", wire_bps=100_000_000))
     machine: Any = field(default_factory=lambda: SimpleNamespace(mips=250))
 
+    def scheme_names(self) -> dict[str, str | None]:
+        return {"rx_scheme": "napi", "tx_scheme": "off", "variant": "NAPI-TX-OFF"}
+
     def run(self, spec: TrialSpec) -> TrialResult:
         self.specs.append(spec)
         seconds = spec.duration_ns / 1e9

@@ -7,6 +7,7 @@ import pytest
 
 from irqlab import counters
 from irqlab.dut import KERNEL_PROBLEM
+from irqlab.trial import Counters, TrialResult, TrialSpec
 
 INTERRUPTS = """           CPU0       CPU1
   0:        156          1   IO-APIC   2-edge      timer
@@ -42,6 +43,36 @@ def test_difference() -> None:
     assert between.interrupts == {"eth0": 4}
     assert between.cpu_ticks["idle"] == 5
     assert between.qdisc_drops == 3
+
+
+ETHTOOL_S = """NIC statistics:
+     rx_interrupts: 5
+     tx_interrupts: 0
+     [0]: tx_packets: 7
+     Tx Queue: 3
+"""
+
+
+def test_a_drivers_own_counters() -> None:
+    before = counters.parse({}, "", {"eth0": ETHTOOL_S, "eth1": "no stats available\n"})
+    assert before.driver == {
+        "eth0": {"rx_interrupts": 5, "tx_interrupts": 0, "[0]: tx_packets": 7, "Tx Queue": 3}, "eth1": {},
+    }  # fmt: skip
+    after = counters.parse({}, "", {"eth0": ETHTOOL_S.replace("5", "25"), "eth1": ""})
+    assert counters.difference(before, after).driver["eth0"]["rx_interrupts"] == 20
+
+
+def test_interrupts_by_cause_are_known_where_the_driver_counts_them() -> None:
+    of_driver = {"eth0": {"rx_interrupts": 30, "tx_interrupts": 0}, "eth1": {"rx_interrupts": 0, "tx_interrupts": 0, "x": 1}}
+
+    def trial(counted: dict[str, dict[str, int]]) -> TrialResult:
+        ports = [{"received": 100}, {"received": 20}]
+        return TrialResult(TrialSpec(()), [], ports, 1, 0, Counters(driver=counted), 0, [])
+
+    known = trial(of_driver)
+    assert (known.caused_per_frame("rx"), known.caused_per_frame("tx")) == (0.25, 0.0)
+    assert known.to_json()["driver_counters"] == {"eth0": {"rx_interrupts": 30}, "eth1": {"x": 1}}
+    assert trial({"eth0": {"rx_ok": 3}}).caused_per_frame("rx") is None
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from irqlab.errors import IrqlabError
 from irqlab.methods import burst, latency, loss, recovery, throughput
 from irqlab.methods.stand import Plan, Stand
 from irqlab.results import MethodResult
+from irqlab.schemes import combine
 
 app = typer.Typer(
     name="irqlab",
@@ -100,6 +101,16 @@ def _command(name: str, run: Callable[[Stand, Plan], MethodResult], text: str) -
         mips: opt.Mips = 250,
         size: opt.Sizes = "64",
         bidirectional: opt.Bidirectional = False,
+        rx: opt.Rx = None,
+        tx: opt.Tx = None,
+        variant: opt.Variant = None,
+        weight: opt.Weight = None,
+        tx_frames: opt.TxFrames = None,
+        tx_usecs: opt.TxUsecs = None,
+        rx_usecs: opt.RxUsecs = None,
+        cliff: opt.Cliff = None,
+        epsilon: opt.Epsilon = None,
+        rate_window: opt.RateWindow = None,
         ring: opt.Ring = None,
         duration: opt.Duration = 0.2,
         warmup: opt.Warmup = 0.05,
@@ -118,6 +129,10 @@ def _command(name: str, run: Callable[[Stand, Plan], MethodResult], text: str) -
         request = opt.Request.parse(
             driver, nic, kernel, mips, size, bidirectional, ring, duration, warmup, arrivals, loss_tolerance,
             over_wire, seed, lsm, sysctl, module_parameters, jobs,
+            combine(
+                variant, rx, tx, weight=weight, tx_frames=tx_frames, tx_usecs=tx_usecs, rx_usecs=rx_usecs,
+                cliff_pps=cliff, epsilon_permille=epsilon, rate_window_ms=rate_window,
+            ),
         )  # fmt: skip
         finish(measure(request, _one(run), name), json_file, report_file)
 
@@ -179,6 +194,10 @@ def shell(
     nic: opt.NicModel = None,
     kernel: opt.KernelSpec = None,
     mips: opt.Mips = 250,
+    rx: opt.Rx = None,
+    tx: opt.Tx = None,
+    variant: opt.Variant = None,
+    ring: opt.Ring = None,
     lsm: opt.Lsm = "",
     sysctl: opt.Sysctl = None,
     module_parameters: opt.Parameters = "",
@@ -186,7 +205,10 @@ def shell(
     """Try commands in the DUT, with the driver loaded and forwarding. Virtual time stands still between them."""
     from irqlab.cli.shell import run_shell
 
-    request = opt.Request.parse(driver, nic, kernel, mips, lsm=lsm, sysctl=sysctl, module_parameters=module_parameters)
+    request = opt.Request.parse(
+        driver, nic, kernel, mips, ring=ring, lsm=lsm, sysctl=sysctl, module_parameters=module_parameters,
+        schemes=combine(variant, rx, tx),
+    )  # fmt: skip
     run_shell(request.beds[0])
 
 

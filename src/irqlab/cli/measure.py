@@ -144,13 +144,15 @@ def _measure(request: Request, method: Method, name: str, outcome: Outcome, boar
     jobs: list[_Job] = []
     try:
         for bed in beds:
-            board.say(f"{bed.driver} on {bed.nic.model}, Linux {bed.machine.kernel.release}, {bed.machine.mips} MIPS")
+            board.say(f"{bed.label} on {bed.nic.model}, Linux {bed.machine.kernel.release}, {bed.machine.mips} MIPS")
             if bed.nic.note:
                 board.say(f"  {bed.nic.note}")
         outcome.on += pool.map(Bed.describe, beds)
+        for note in dict.fromkeys(note for dut in outcome.on for note in dut["dut"]["notes"]):
+            board.say(f"  {note}")
         for bed in beds:
             for plan in request.plans():
-                stand = Stand(bed, slots, board.task(f"{name} {bed.driver} {plan.size}"))
+                stand = Stand(bed, slots, board.task(f"{name} {bed.label} {plan.size}"))
                 jobs.append(_Job(stand, plan, pool.submit(method, stand, plan)))
         done, _ = wait([job.future for job in jobs], return_when=FIRST_EXCEPTION)
         for future in done:

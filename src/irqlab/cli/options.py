@@ -14,9 +14,12 @@ from irqlab.bed import BedConfig
 from irqlab.dut import DutConfig
 from irqlab.errors import IrqlabError
 from irqlab.methods.stand import Plan
+from irqlab.schemes import VARIANTS, Schemes
 from irqlab.trial import FrameSize, parse_size
 
-Driver = Annotated[list[str], typer.Option("--driver", help="In-tree module name, or the path of a .ko; may be given again.")]
+Driver = Annotated[
+    list[str], typer.Option("--driver", help="Name of a module, ours or in-tree, or the path of a .ko; may be given again.")
+]
 NicModel = Annotated[str | None, typer.Option("--nic", help="QEMU NIC model; default: the first the driver claims.")]
 KernelSpec = Annotated[
     str | None, typer.Option("--kernel", help="Debian kernel package or release; default: the distribution's.")
@@ -34,6 +37,43 @@ Seed = Annotated[int, typer.Option("--seed", help="Of Poisson arrivals and IMIX.
 Lsm = Annotated[str, typer.Option("--lsm", help="Linux security modules of the DUT, e.g. apparmor; default: none.")]
 Sysctl = Annotated[list[str] | None, typer.Option("--sysctl", help="NAME=VALUE set in the DUT; may be given again.")]
 Parameters = Annotated[str, typer.Option("--module-parameters", help="Parameters of the driver, as for insmod.")]
+_SCHEMES = "Schemes (drivers built on irqmod)"
+_SEVERAL = "several, comma-separated: every combination of them"
+Rx = Annotated[
+    str | None,
+    typer.Option("--rx", help=f"Receive scheme: interrupt, de, napi, hybrid, timer; {_SEVERAL}.", rich_help_panel=_SCHEMES),
+]
+Tx = Annotated[
+    str | None,
+    typer.Option("--tx", help=f"Transmit scheme: interrupt, coalesce, off; {_SEVERAL}.", rich_help_panel=_SCHEMES),
+]
+Variant = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--variant",
+        help=f"The first paper's schemes, with its weight 32 and rings of 256: {', '.join(VARIANTS)}, or all; comma-separated.",
+        rich_help_panel=_SCHEMES,
+    ),
+]
+Weight = Annotated[int | None, typer.Option("--weight", help="napi: frames a poll takes at most.", rich_help_panel=_SCHEMES)]
+TxFrames = Annotated[
+    int | None, typer.Option("--tx-frames", help="coalesce: packets per TX interrupt.", rich_help_panel=_SCHEMES)
+]
+TxUsecs = Annotated[
+    int | None,
+    typer.Option("--tx-usecs", help="coalesce, off: time in µs after which sent packets are freed.", rich_help_panel=_SCHEMES),
+]
+RxUsecs = Annotated[int | None, typer.Option("--rx-usecs", help="timer: period in µs.", rich_help_panel=_SCHEMES)]
+Cliff = Annotated[
+    int | None,
+    typer.Option("--cliff", help="hybrid: frames/s between disable-enable and NAPI.", rich_help_panel=_SCHEMES),
+]
+Epsilon = Annotated[
+    int | None, typer.Option("--epsilon", help="hybrid: hysteresis around the cliff, in permille.", rich_help_panel=_SCHEMES)
+]
+RateWindow = Annotated[
+    int | None, typer.Option("--rate-window", help="hybrid: how often the rate is estimated, in ms.", rich_help_panel=_SCHEMES)
+]
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write everything measured to this file.")]
 ReportFile = Annotated[Path | None, typer.Option("--report", help="Write a self-contained HTML report to this file.")]
 Jobs = Annotated[
@@ -51,7 +91,7 @@ def default_jobs() -> int:
 
 @dataclass(frozen=True)
 class Request:
-    """What the shared options ask for: every driver with every size."""
+    """What the shared options ask for: every driver with all its schemes and every size."""
 
     beds: tuple[BedConfig, ...]
     plan: Plan
@@ -78,6 +118,7 @@ class Request:
         sysctl: list[str] | None = None,
         module_parameters: str = "",
         jobs: int = 0,
+        schemes: tuple[Schemes, ...] = (Schemes(),),
     ) -> Request:
         """Checks every option. Raises IrqlabError: what was wrong, and what is allowed."""
         if not driver:
@@ -96,7 +137,7 @@ class Request:
             raise IrqlabError(f"--jobs {jobs}: allowed are 1 and more")
         dut = DutConfig(ring=ring, sysctls=tuple(_sysctl(text) for text in sysctl or ()), module_parameters=module_parameters)
         return cls(
-            beds=tuple(BedConfig(driver=d, nic=nic, kernel=kernel, mips=mips, lsm=lsm, dut=dut) for d in driver),
+            beds=tuple(BedConfig(d, nic, kernel, mips, lsm, replace(dut, schemes=chosen)) for d in driver for chosen in schemes),
             plan=Plan(
                 bidirectional=bidirectional,
                 arrivals=arrivals,  # type: ignore[arg-type]

@@ -29,6 +29,8 @@ def run(stand: Stand, plan: Plan, shares: tuple[float, ...] = SHARES, known: Met
     result.at_wire_rate = base.at_wire_rate
     result.instructions_per_frame = base.instructions_per_frame
     result.interrupts_per_frame = base.interrupts_per_frame
+    result.rx_interrupts_per_frame = base.rx_interrupts_per_frame
+    result.tx_interrupts_per_frame = base.tx_interrupts_per_frame
     result.points = [
         {
             "load": share,

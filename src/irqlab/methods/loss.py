@@ -28,6 +28,8 @@ def point(share: float, trial: TrialResult) -> dict[str, object]:
         "instructions_per_frame": trial.instructions_per_frame,
         "interrupts": trial.counters.interrupts,
         "interrupts_per_frame": trial.interrupts_per_frame(),
+        "rx_interrupts_per_frame": trial.caused_per_frame("rx"),
+        "tx_interrupts_per_frame": trial.caused_per_frame("tx"),
         "idle_ratio": trial.idle_ns / trial.spec.duration_ns,
         "cpu_ticks": trial.counters.cpu_ticks,
         "drops": trial.drops(),
@@ -51,7 +53,6 @@ def run(stand: Stand, plan: Plan, shares: tuple[float, ...] = SHARES, known: Met
         "plateau_ratio": trials[-1].forwarded_pps / highest if highest else 0.0,
         "collapse_load": min(collapsed) if collapsed else None,
     }
-    result.instructions_per_frame = trials[-1].instructions_per_frame
-    result.interrupts_per_frame = trials[-1].interrupts_per_frame()
+    result.take_costs(trials[-1])
     result.trials = trials
     return result

@@ -86,6 +86,7 @@ class Stand:
 
     def result(self, method: str, plan: Plan) -> MethodResult:
         """An empty result row of a method on this stand."""
+        names = self.bed.scheme_names()
         return MethodResult(
             method=method,
             driver=self.bed.driver,
@@ -93,4 +94,7 @@ class Stand:
             frame_bytes=plan.size,
             bidirectional=plan.bidirectional,
             mips=self.bed.machine.mips,
+            rx_scheme=names["rx_scheme"],
+            tx_scheme=names["tx_scheme"],
+            variant=names["variant"],
         )

@@ -99,8 +99,7 @@ def run(stand: Stand, plan: Plan) -> MethodResult:
     wire_bytes = mean_frame_bytes(plan.size) + 20
     result.throughput_mbps = per_direction_pps * wire_bytes * 8 / 1e6
     result.at_wire_rate = not plan.over_wire and bound_pps >= wire_rate_pps(wire_bytes - 20, stand.bed.nic.wire_bps)
-    result.instructions_per_frame = best.instructions_per_frame
-    result.interrupts_per_frame = best.interrupts_per_frame()
+    result.take_costs(best)
     result.points = [
         {
             "rate_pps": t.spec.loads[0].rate_pps,

@@ -80,6 +80,7 @@ def summary(rows: Sequence[Row], folded: bool = False) -> Table:
         Column("Mbit/s per interface", title="preamble and inter-frame gap counted"),
         Column("Instructions per frame"),
         Column("Interrupts per frame"),
+        *_causes(rows),
         Column("Limited by", number=False, title="what kept the throughput from being higher"),
     )
     lines = [
@@ -91,12 +92,26 @@ def summary(rows: Sequence[Row], folded: bool = False) -> Table:
             Cell(units.mbps(row.data["throughput_mbps"])),
             Cell(units.whole(row.data["instructions_per_frame"])),
             Cell(units.per_frame(row.data["interrupts_per_frame"])),
+            *_by_cause(row, rows),
             _limit(row.data["at_wire_rate"]),
         ]
         for row in rows
     ]
     caption = "Every frame size" if folded else "Throughput: the highest rate at which no frame is lost"
     return Table(caption, columns, lines, folded)
+
+
+def _causes(rows: Sequence[Row]) -> list[Column]:
+    """Columns for what only some drivers tell."""
+    if all(row.data.get("rx_interrupts_per_frame") is None for row in rows):
+        return []
+    title = "as the driver counts; an interrupt may have both causes"
+    return [Column("RX interrupts per frame", title=title), Column("TX interrupts per frame", title=title)]
+
+
+def _by_cause(row: Row, rows: Sequence[Row]) -> list[Cell]:
+    causes = ("rx", "tx") if _causes(rows) else ()
+    return [Cell(units.per_frame(row.data.get(f"{cause}_interrupts_per_frame"))) for cause in causes]
 
 
 def _limit(at_wire_rate: bool | None) -> Cell:

@@ -12,6 +12,7 @@ from irqlab.units import NARROW, driver_of
 
 Json = dict[str, Any]
 
+SCHEME_KEYS = ("rx_scheme", "tx_scheme", "variant")
 _NO_IDENTITY = ("tester_sha256", "guest_image_sha256")
 """Of a DUT's description: the instrument, not what is measured."""
 
@@ -75,7 +76,18 @@ def dut_of(document: Json, row: Json) -> Json | None:
         lambda d: d["mips"] == row["mips"],
     )
     fitting = [dut for dut in duts if all(test(dut) for test in tests)]
+    fitting = [dut for dut in fitting if _schemes_of(dut) == tuple(row.get(key) for key in SCHEME_KEYS)] or fitting
     return fitting[0] if fitting else duts[0] if len(duts) == 1 else None
+
+
+def _schemes_of(dut: Json) -> tuple[str | None, ...]:
+    schemes = dut["dut"].get("schemes") or {}
+    return schemes.get("rx"), schemes.get("tx"), schemes.get("variant")
+
+
+def _scheme_settings(dut: Json) -> str:
+    schemes = dut["dut"].get("schemes") or {}
+    return " ".join(f"{name}={value}" for name, value in sorted(schemes.items()) if isinstance(value, int))
 
 
 def rows_of(documents: Sequence[Json]) -> list[Row]:
@@ -144,6 +156,7 @@ def _labels(keys: Sequence[_Key], duts: dict[_Key, Json | None]) -> dict[_Key, s
         lambda key: f"{key.mips:g}{NARROW}MIPS",
         of_dut(lambda dut: str(dut["kernel"]["release"])),
         setting("ring_rx", "ring "),
+        of_dut(_scheme_settings),
         setting("module_parameters", ""),
         setting("sysctls", ""),
         setting("lsm", "LSM "),

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Schemes: what the options ask for, and what a DUT is told; the DUT is a few files and an ethtool that remember."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+
+from irqlab import rpc, schemes, units
+from irqlab.cli.options import Request
+from irqlab.errors import IrqlabError
+from irqlab.schemes import Schemes, combine
+
+RX = ("interrupt", "de", "napi", "hybrid", "timer")
+TX = ("interrupt", "coalesce", "off")
+
+
+class FakeDut:
+    """Interfaces of a driver built on irqmod (or not), with rings of at most `most`."""
+
+    def __init__(self, most: int = 1024, ring: int = 256, on_irqmod: bool = True) -> None:
+        self.most, self.ring, self.on_irqmod = most, ring, on_irqmod
+        self.kernel_log: list[str] = ["before"]
+        self.said: list[str] = []
+        self.done: list[str] = []
+        self.choice = {"rx_scheme": "napi", "tx_scheme": "interrupt"}
+        self.numbers = {"rx_weight": 64, "rx_cliff_pps": 20_000, "rx_epsilon_permille": 150, "rx_rate_window_ms": 8}
+        self.coalesce = {"rx-usecs": 100, "tx-usecs": 1000, "tx-frames": 64}
+        self.deaf: tuple[str, ...] = ()
+
+    def read(self, *paths: str) -> dict[str, str | None]:
+        return {path: self._file(path.rpartition("/")[2]) for path in paths}
+
+    def _file(self, name: str) -> str | None:
+        if not self.on_irqmod:
+            return None
+        if name in self.choice:
+            known = RX if name == "rx_scheme" else TX
+            return " ".join(f"[{n}]" if n == self.choice[name] else n for n in known) + "\n"
+        return f"{self.numbers[name]}\n"
+
+    def write(self, path: str, text: str) -> None:
+        interface, name = path.split("/")[4], path.rpartition("/")[2]
+        self.done.append(f"{interface} {name}={text}")
+        if name in self.deaf:
+            return
+        if name in self.choice and text in (RX if name == "rx_scheme" else TX):
+            self.choice[name] = text
+        elif name in self.numbers and int(text) > 0:
+            self.numbers[name] = int(text)
+        else:
+            self.said.append(f"{interface}: {name}: something else")
+            raise rpc.TesterError(f"write {path}: Invalid argument (os error 22)")
+
+    def attempt(self, *argv: str) -> dict[str, Any]:
+        if argv[1] == "-g":
+            now = f"Current hardware settings:\nRX:\t\t{self.ring}\nRX Mini:\tn/a\nTX:\t\t{self.ring}\n"
+            return {"code": 0, "out": f"Ring parameters:\nRX:\t\t{self.most}\nTX:\t\t{self.most}\n{now}", "err": ""}
+        if argv[1] == "-c":
+            return {"code": 0, "out": "".join(f"{k}:\t{v}\n" for k, v in self.coalesce.items()) + "rx-frames:\tn/a\n", "err": ""}
+        self.done.append(f"{argv[2]} {argv[3]}={argv[4]}")
+        if argv[3] == "tx-frames" and int(argv[4]) > self.ring // 2:
+            return {"code": 1, "out": "", "err": "netlink error: tx-frames: 1 to half the TX ring\n"}
+        self.coalesce[argv[3]] = int(argv[4])
+        return {"code": 0, "out": "", "err": ""}
+
+    def take_kernel_log(self) -> None:
+        self.kernel_log += self.said
+        self.said = []
+
+
+def apply(dut: FakeDut, wanted: Schemes) -> list[str]:
+    return schemes.apply(dut, wanted, ("eth0", "eth1"), "irqmod_paper")  # type: ignore[arg-type]
+
+
+def test_nothing_asked_for_is_nothing_done() -> None:
+    dut = FakeDut(on_irqmod=False)
+    assert combine() == (Schemes(),)
+    assert apply(dut, Schemes()) == []
+    assert dut.done == []
+
+
+def test_every_combination() -> None:
+    found = combine(rx="napi, de", tx="off,coalesce", weight=16)
+    assert [(s.rx, s.tx, s.weight) for s in found] == [
+        ("napi", "off", 16), ("napi", "coalesce", 16), ("de", "off", 16), ("de", "coalesce", 16),
+    ]  # fmt: skip
+    assert combine(tx="off") == (Schemes(tx="off"),)
+
+
+def test_the_papers_six() -> None:
+    six = combine("all")
+    assert [s.variant for s in six] == ["ORIGINAL", "TX-128", "TX-OFF", "NAPI", "NAPI-TX-128", "NAPI-TX-OFF"]
+    assert {s.weight for s in six} == {32}
+    assert combine(["napi-tx-off,ORIGINAL", "napi-tx-off"], weight=16) == (
+        Schemes(variant="NAPI-TX-OFF", rx="napi", tx="off", weight=16),
+        Schemes(variant="ORIGINAL", rx="interrupt", tx="interrupt", weight=16),
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"variant": "TX-64"}, "--variant TX-64: there are ORIGINAL, .*and all"),
+        ({"variant": "all", "rx": "napi"}, "cannot be combined"),
+        ({"rx": "napi,"}, "--rx 'napi,': a name is missing"),
+        ({"tx": ""}, "--tx '': a name is missing"),
+    ],
+)
+def test_what_cannot_be_asked_for(arguments: dict[str, str], message: str) -> None:
+    with pytest.raises(IrqlabError, match=message):
+        combine(**arguments)  # type: ignore[arg-type]
+
+
+def test_every_driver_with_every_scheme() -> None:
+    request = Request.parse(["a", "b"], schemes=combine(rx="napi,de"))
+    assert [(bed.driver, bed.dut.schemes.rx) for bed in request.beds] == [("a", "napi"), ("a", "de"), ("b", "napi"), ("b", "de")]
+
+
+def test_settings_come_before_schemes_on_both_interfaces() -> None:
+    dut = FakeDut()
+    assert apply(dut, Schemes(rx="hybrid", tx="off", weight=32, cliff_pps=30_000, rx_usecs=200, tx_usecs=500)) == []
+    one = ["rx_weight=32", "rx_cliff_pps=30000", "rx-usecs=200", "tx-usecs=500", "rx_scheme=hybrid", "tx_scheme=off"]
+    assert dut.done == [f"{interface} {what}" for interface in ("eth0", "eth1") for what in one]
+    assert schemes.read(dut, "eth0") == {  # type: ignore[arg-type]
+        "rx": "hybrid", "tx": "off", "weight": 32, "cliff_pps": 30_000, "epsilon_permille": 150, "rate_window_ms": 8,
+        "rx_usecs": 200, "tx_usecs": 500, "tx_frames": 64,
+    }  # fmt: skip
+    assert set(schemes.read(dut, "eth0") or {}) | {"variant"} == set(asdict(Schemes()))  # type: ignore[arg-type]
+
+
+def test_a_variant_takes_the_papers_n_and_half_of_a_small_ring() -> None:
+    (wanted,) = combine("TX-128")
+    dut = FakeDut()
+    assert apply(dut, wanted) == []
+    assert dut.coalesce["tx-frames"] == 128
+    small = FakeDut(most=64, ring=64)
+    assert apply(small, wanted) == ["TX-128: the TX ring holds 64, so one TX interrupt per 32 packets, not 128"]
+    assert small.coalesce["tx-frames"] == 32
+    (own,) = combine("TX-128", tx_frames=16)
+    assert apply(small, own) == []
+    assert small.coalesce["tx-frames"] == 16
+
+
+def test_a_variants_rings() -> None:
+    (wanted,) = combine("NAPI")
+    assert schemes.variant_ring(FakeDut(), wanted, "eth0") == (256, "")  # type: ignore[arg-type]
+    assert schemes.variant_ring(FakeDut(), Schemes(rx="napi"), "eth0") == (None, "")  # type: ignore[arg-type]
+    ring, note = schemes.variant_ring(FakeDut(most=64, ring=64), wanted, "eth0")  # type: ignore[arg-type]
+    assert (ring, note) == (64, "NAPI: rings of 64, the chip's maximum, not 256")
+
+
+def test_a_driver_without_schemes_is_named() -> None:
+    with pytest.raises(IrqlabError, match="the driver irqmod_paper has no scheme that can be set"):
+        apply(FakeDut(on_irqmod=False), Schemes(rx="napi"))
+
+
+def test_what_the_kernel_refuses_is_shown_with_its_reason() -> None:
+    with pytest.raises(IrqlabError) as error:
+        apply(FakeDut(), Schemes(rx="fractal"))
+    assert str(error.value) == (
+        "--rx fractal: irqmod_paper refuses it on eth0: Invalid argument (os error 22)\n  kernel: eth0: rx_scheme: something else"
+    )
+    with pytest.raises(IrqlabError, match="--tx-frames 200: irqmod_paper refuses it on eth0: netlink error: tx-frames: 1 to"):
+        apply(FakeDut(), Schemes(tx_frames=200))
+
+
+def test_what_is_silently_not_taken_is_noticed() -> None:
+    dut = FakeDut()
+    dut.deaf = ("tx_scheme",)
+    with pytest.raises(IrqlabError, match="--tx off: eth0 took it and has interrupt instead"):
+        apply(dut, Schemes(tx="off"))
+
+
+def test_labels() -> None:
+    row = {"driver": "irqmod_i8255x", "rx_scheme": "napi", "tx_scheme": "off", "variant": None}
+    assert units.driver_of(row) == "i8255x napi/off"
+    assert units.driver_of({**row, "variant": "NAPI-TX-OFF"}) == "i8255x NAPI-TX-OFF"
+    assert units.driver_of({"driver": "e100", "rx_scheme": None, "tx_scheme": None}) == "e100"
