@@ -66,7 +66,7 @@ def test_interrupts_by_cause_are_known_where_the_driver_counts_them() -> None:
     of_driver = {"eth0": {"rx_interrupts": 30, "tx_interrupts": 0}, "eth1": {"rx_interrupts": 0, "tx_interrupts": 0, "x": 1}}
 
     def trial(counted: dict[str, dict[str, int]]) -> TrialResult:
-        ports = [{"received": 100}, {"received": 20}]
+        ports = [{"received": 100, "refused": 0}, {"received": 20, "refused": 0}]
         return TrialResult(TrialSpec(()), [], ports, 1, 0, Counters(driver=counted), 0, [])
 
     known = trial(of_driver)
