@@ -122,9 +122,9 @@ class Bed:
         return dut, waited_ns
 
     @contextmanager
-    def open(self) -> Iterator[Dut]:
-        """A DUT restored where trials start; leaving the block ends it."""
-        with start(self.machine, self.prepared.state) as machine, self._blaming(machine):
+    def open(self, profile: bool = False) -> Iterator[Dut]:
+        """A DUT restored where trials start; leaving the block ends it. `profile`: its instructions can be counted."""
+        with start(self.machine, self.prepared.state, profile) as machine, self._blaming(machine):
             yield Dut(machine)
 
     @contextmanager
@@ -141,6 +141,13 @@ class Bed:
         """One trial from the restored snapshot: a pure function of the bed and `spec`. Raises IrqlabError."""
         with self.open() as dut:
             return self._run(dut, spec)
+
+    def profile(self, spec: TrialSpec, addresses: dict[str, Any]) -> tuple[TrialResult, dict[str, Any]]:
+        """A trial like any other, and what its window executed where (docs/protocol.md, `profile`). Raises IrqlabError."""
+        with self.open(profile=True) as dut:
+            dut.rpc.call("profile", addresses=addresses)
+            result = self._run(dut, spec)
+            return result, dut.rpc.call("profile_result")
 
     def _run(self, dut: Dut, spec: TrialSpec) -> TrialResult:
         dut.play_hosts(0 if spec.over_wire else self.nic.wire_bps)

@@ -200,8 +200,11 @@ def _obituary(directory: Path, code: int | None) -> str:
     return said
 
 
-def start(config: MachineConfig, snapshot: Path | None = None) -> Machine:
-    """Starts QEMU, from power-on or from a snapshot file; returns when the agent asks for work. Raises MachineError."""
+def start(config: MachineConfig, snapshot: Path | None = None, profile: bool = False) -> Machine:
+    """Starts QEMU, from power-on or from a snapshot file; returns when the agent asks for work. Raises MachineError.
+
+    `profile`: the tester can count where instructions go. It costs the host's time, and nothing of the DUT's.
+    """
     if _cancelled.is_set():
         raise CancelledError("cancelled")
     tester = paths.tester_so()
@@ -211,10 +214,11 @@ def start(config: MachineConfig, snapshot: Path | None = None) -> Machine:
     directory = Path(tempfile.mkdtemp(prefix="irqlab-"))
     rpc_here, rpc_there = socket.socketpair()
     qmp_here, qmp_there = socket.socketpair()
+    plugin = f"fd={rpc_there.fileno()},ports={PORTS},shift={config.shift}" + (",profile=1" if profile else "")
     command = [
         str(config.qemu.path),
         *config.arguments(),
-        *("-plugin", f"{str(tester).replace(',', ',,')},fd={rpc_there.fileno()},ports={PORTS},shift={config.shift}"),
+        *("-plugin", f"{str(tester).replace(',', ',,')},{plugin}"),
         *("-chardev", f"socket,id=qmp,fd={qmp_there.fileno()}", "-mon", "chardev=qmp,mode=control"),
         *("-serial", f"file:{directory}/console.log"),
     ]

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::mac::Mac;
 use crate::plan::TrialPlan;
+use crate::profile::map::Addresses;
 use crate::wire::WirePlan;
 
 /// A command.
@@ -36,6 +37,10 @@ pub enum Command {
     Start(Box<TrialPlan>),
     /// The ended trial's result.
     Result,
+    /// Profiles every measured window from now on.
+    Profile(Box<Addresses>),
+    /// What was profiled in the last one.
+    ProfileResult,
     /// Pauses QEMU.
     StopAt {
         /// So many ns from now.
@@ -66,7 +71,7 @@ pub struct PortPlan {
     pub wire_bps: u64,
 }
 
-const OPS: &str = "clock, ports, wire, unwire, capture, start, result, stop_at, guest, quit";
+const OPS: &str = "clock, ports, wire, unwire, capture, start, result, profile, profile_result, stop_at, guest, quit";
 
 #[derive(Deserialize)]
 struct Head<'a> {
@@ -79,6 +84,14 @@ struct Head<'a> {
 struct Bare {
     #[serde(rename = "op")]
     _op: IgnoredAny,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Profile {
+    #[serde(rename = "op")]
+    _op: IgnoredAny,
+    addresses: Addresses,
 }
 
 #[derive(Deserialize)]
@@ -165,6 +178,9 @@ pub fn parse(line: &str) -> Result<Command, String> {
         "capture" => arguments(op, line).map(|Capture { path, .. }| Command::Capture(path)),
         "start" => arguments(op, line).map(|Start { trial, .. }| Command::Start(Box::new(trial))),
         "result" => arguments::<Bare>(op, line).map(|_| Command::Result),
+        "profile" => arguments(op, line)
+            .map(|Profile { addresses, .. }| Command::Profile(Box::new(addresses))),
+        "profile_result" => arguments::<Bare>(op, line).map(|_| Command::ProfileResult),
         "stop_at" => {
             arguments(op, line).map(|StopAt { after_ns, .. }| Command::StopAt { after_ns })
         }

@@ -11,7 +11,10 @@ use std::os::fd::{FromRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 
+use crate::instrument;
 use crate::port::{Bench, Outcome};
+use crate::profile::Profile;
+use crate::profile::map::Addresses;
 use crate::qemu::{NetClient, Qemu, Timer};
 use crate::tester::{Answer, Tester};
 
@@ -27,6 +30,8 @@ const IDLE_NS: u64 = 100_000;
 struct Stand {
     qemu: Qemu,
     clients: Vec<NetClient>,
+    /// Instructions are counted.
+    profiled: bool,
 }
 
 impl Bench for Stand {
@@ -41,6 +46,17 @@ impl Bench for Stand {
             Outcome::Sent
         } else {
             Outcome::Refused
+        }
+    }
+    fn profile(&mut self, addresses: &Addresses) -> Result<(), String> {
+        instrument::arm(addresses)
+    }
+    fn profile_result(&self) -> Result<Profile, String> {
+        instrument::result()
+    }
+    fn window(&mut self, open: bool) {
+        if self.profiled {
+            instrument::window(open);
         }
     }
 }
@@ -324,10 +340,11 @@ struct Args {
     fd: RawFd,
     ports: usize,
     ns_per_instruction: u64,
+    profile: bool,
 }
 
 fn parse(args: &[String]) -> Result<Args, String> {
-    let (mut fd, mut ports, mut shift) = (None, 2, 0);
+    let (mut fd, mut ports, mut shift, mut profile) = (None, 2, 0, false);
     for arg in args {
         let (key, value) = arg.split_once('=').unwrap_or((arg, ""));
         let number = || {
@@ -339,9 +356,10 @@ fn parse(args: &[String]) -> Result<Args, String> {
             "fd" => fd = Some(number()? as RawFd),
             "ports" => ports = number()? as usize,
             "shift" => shift = number()?.min(10),
+            "profile" => profile = number()? != 0,
             _ => {
                 return Err(format!(
-                    "unknown argument {key:?}; there are fd=N, ports=N, shift=N"
+                    "unknown argument {key:?}; there are fd=N, ports=N, shift=N, profile=0|1"
                 ));
             }
         }
@@ -350,11 +368,11 @@ fn parse(args: &[String]) -> Result<Args, String> {
         fd: fd.ok_or("fd=N (a UNIX stream socket) is missing")?,
         ports,
         ns_per_instruction: 1 << shift,
+        profile,
     })
 }
 
-fn install(args: &[String]) -> Result<(), String> {
-    let args = parse(args)?;
+fn install(args: &Args) -> Result<(), String> {
     let qemu = Qemu::resolve().map_err(|missing| {
         format!(
             "this QEMU does not export {}; the tester needs a QEMU built like Debian's, 7.2 to 10.x",
@@ -366,12 +384,14 @@ fn install(args: &[String]) -> Result<(), String> {
     let lab_in = lab_out
         .try_clone()
         .map_err(|e| format!("fd={}: {e}", args.fd))?;
-    std::thread::spawn(move || watch_lab(args.fd));
+    let fd = args.fd;
+    std::thread::spawn(move || watch_lab(fd));
     let timer = qemu.timer(timer_expired);
     *PLUGIN.lock().unwrap_or_else(|e| e.into_inner()) = Some(Plugin {
         stand: Stand {
             qemu,
             clients: Vec::new(),
+            profiled: args.profile,
         },
         ports: args.ports,
         timer,
@@ -411,11 +431,11 @@ static CHOOSE_VERSION: unsafe extern "C" fn() = choose_version;
 /// QEMU's entry point (include/qemu/qemu-plugin.h).
 ///
 /// # Safety
-/// `argv` holds `argc` NUL-terminated strings.
+/// `info` is QEMU's; `argv` holds `argc` NUL-terminated strings.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qemu_plugin_install(
-    _id: u64,
-    _info: *const c_void,
+    id: u64,
+    info: *const c_void,
     argc: c_int,
     argv: *const *const c_char,
 ) -> c_int {
@@ -427,7 +447,15 @@ pub unsafe extern "C" fn qemu_plugin_install(
                 .into_owned()
         })
         .collect();
-    match install(&args) {
+    let installed = parse(&args).and_then(|args| {
+        install(&args)?;
+        if args.profile {
+            // SAFETY: the caller's promise.
+            instrument::install(id, unsafe { instrument::api_version(info) })?;
+        }
+        Ok(())
+    });
+    match installed {
         Ok(()) => 0,
         Err(why) => {
             eprintln!("irqlab-tester: {why}");

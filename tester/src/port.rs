@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What the tester stands on: a clock and ports.
 
+use crate::profile::Profile;
+use crate::profile::map::Addresses;
+
 /// What became of a frame that was delivered to the device under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -18,4 +21,14 @@ pub trait Bench {
     fn instructions(&self) -> u64;
     /// Delivers a frame (without FCS) to the NIC behind `port`, now.
     fn send(&mut self, port: usize, frame: &[u8]) -> Outcome;
+    /// Profiles every measured window from now on.
+    fn profile(&mut self, _addresses: &Addresses) -> Result<(), String> {
+        Err("there is no profiler here".into())
+    }
+    /// What the profiler counted in the last window.
+    fn profile_result(&self) -> Result<Profile, String> {
+        Err("there is no profiler here".into())
+    }
+    /// The measured window of a trial opens or closes.
+    fn window(&mut self, _open: bool) {}
 }

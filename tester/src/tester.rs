@@ -105,6 +105,7 @@ impl Tester {
                 {
                     if let Some(trial) = &mut self.trial {
                         trial.mark(bench.instructions());
+                        bench.window(trial.is_measuring());
                     }
                 }
                 (_, Some((next, port))) if next.at_ns <= now_ns => {

@@ -169,6 +169,11 @@ impl Trial {
         }
     }
 
+    /// Whether the window is open: it has begun, and not ended.
+    pub fn is_measuring(&self) -> bool {
+        self.instructions_at_begin.is_some() && self.instructions_at_end.is_none()
+    }
+
     /// The streams that leave from `port`.
     pub fn leaving(&self, port: usize) -> &[usize] {
         &self.leaving[port]

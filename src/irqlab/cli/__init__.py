@@ -14,6 +14,7 @@ from rich.console import Console
 
 from irqlab import machine
 from irqlab.cli import options as opt
+from irqlab.cli import profile as profiling
 from irqlab.cli.measure import Method, Outcome, UserInterruptError, measure, save
 from irqlab.errors import IrqlabError
 from irqlab.methods import burst, latency, loss, recovery, throughput
@@ -142,6 +143,45 @@ _command("latency", latency.run, "Latency percentiles at shares of the throughpu
 _command("loss", loss.run, "Loss and forwarding rate over offered load, to 4x the throughput (RFC 2544, 26.3).")
 _command("burst", burst.run, "Longest burst at wire rate without loss (RFC 2544, 26.4).")
 _command("recovery", recovery.run, "Time to recover from an overload (RFC 2544, 26.5).")
+
+
+@app.command()
+@guarded
+def profile(
+    driver: opt.Driver,
+    load: profiling.LoadOption = None,
+    rate: profiling.RateOption = None,
+    diff: profiling.DiffOption = None,
+    top: profiling.TopOption = 40,
+    nic: opt.NicModel = None,
+    kernel: opt.KernelSpec = None,
+    mips: opt.Mips = 250,
+    size: opt.Sizes = "64",
+    bidirectional: opt.Bidirectional = False,
+    ring: opt.Ring = None,
+    duration: opt.Duration = 0.2,
+    warmup: opt.Warmup = 0.05,
+    arrivals: opt.Arrivals = "constant",
+    loss_tolerance: opt.Tolerance = 0.0,
+    over_wire: opt.OverWire = False,
+    seed: opt.Seed = 1,
+    lsm: opt.Lsm = "",
+    sysctl: opt.Sysctl = None,
+    module_parameters: opt.Parameters = "",
+    jobs: opt.Jobs = 0,
+    json_file: opt.JsonFile = None,
+    report_file: opt.ReportFile = None,
+) -> None:
+    """Where a frame's instructions go: by function, by context and by owner, exactly."""
+    _check_outputs(json_file, report_file)
+    share = profiling.parse_load(load, rate)
+    request = opt.Request.parse(
+        driver, nic, kernel, mips, size, bidirectional, ring, duration, warmup, arrivals, loss_tolerance,
+        over_wire, seed, lsm, sysctl, module_parameters, jobs,
+    )  # fmt: skip
+    outcome = profiling.run_profile(request, share, rate, diff, top, json_file, report_file)
+    if outcome.error is not None:
+        raise typer.Exit(complain(outcome.error))
 
 
 @app.command()

@@ -34,6 +34,15 @@ impl Tester {
             Ok(Command::Capture(path)) => reply(self.set_capture(path)),
             Ok(Command::Start(plan)) => reply(self.start(&plan, bench)),
             Ok(Command::Result) => reply(self.result(bench)),
+            Ok(Command::Profile(addresses)) => reply(
+                self.finish_trial("profile", bench)
+                    .and_then(|()| bench.profile(&addresses))
+                    .map(|()| json!({})),
+            ),
+            Ok(Command::ProfileResult) => reply(
+                self.finish_trial("profile_result", bench)
+                    .and_then(|()| bench.profile_result()),
+            ),
             Ok(Command::StopAt { after_ns }) => Answer::StopAt { after_ns },
             Ok(Command::Guest { command, limit_ns }) => Answer::Guest { command, limit_ns },
             Ok(Command::Quit) => Answer::Quit,

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a change did: two profiles, compared per forwarded frame."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from irqlab import results
+from irqlab.errors import IrqlabError
+from irqlab.profile.tree import Row
+
+
+@dataclass(frozen=True)
+class Change:
+    """Instructions a frame, before and after."""
+
+    name: str
+    before: float
+    after: float
+
+    @property
+    def change(self) -> float:
+        """More (or, negative, fewer) instructions a frame."""
+        return self.after - self.before
+
+
+def changes(before: Row, after: Row, by: str = "function") -> list[Change]:
+    """Changes by `function` (contexts together), `owner` or `context`, the largest first, without those that did not change."""
+    sides = []
+    for row in (before, after):
+        sums: Counter[str] = Counter()
+        for point in row["points"]:
+            sums[point[by]] += point["instructions"]
+        sides.append({name: count / row["found"]["frames"] for name, count in sums.items()})
+    old, new = sides
+    both = [Change(name, old.get(name, 0.0), new.get(name, 0.0)) for name in {**old, **new}]
+    return sorted((c for c in both if c.change or by != "function"), key=lambda c: (-abs(c.change), c.name))
+
+
+def read(path: Path) -> list[Row]:
+    """The profiles in a result file. Raises IrqlabError if there is none."""
+    rows = [row for row in results.read(path)["measured"]["results"] if row["method"] == "profile" and row["complete"]]
+    if not rows:
+        raise IrqlabError(f"{path} holds no profile; irqlab profile --json writes one")
+    return rows
+
+
+def counterpart(row: Row, others: list[Row]) -> Row | None:
+    """The profile of the same frame size and direction; of several, the same driver's, else the first."""
+    alike = [o for o in others if (o["frame_bytes"], o["bidirectional"]) == (row["frame_bytes"], row["bidirectional"])]
+    return next((o for o in alike if o["driver"] == row["driver"]), alike[0] if alike else None)

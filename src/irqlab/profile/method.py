@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A profiled trial. It starts where every trial starts and is the same to the instruction; only the host takes longer."""
+
+from __future__ import annotations
+
+from irqlab.bed import Bed
+from irqlab.errors import IrqlabError
+from irqlab.methods import throughput
+from irqlab.methods.stand import Plan, Stand
+from irqlab.profile import tree
+from irqlab.profile.addresses import addresses
+from irqlab.profile.symbols import Symbols
+from irqlab.results import MethodResult
+from irqlab.setup import paths
+
+KALLSYMS = ("grep", "-i", " [tw] ", "/proc/kallsyms")
+DEFAULT_LOAD = 2.0
+"""Times the throughput: no idle time, and the driver at its limit."""
+
+
+def symbols(bed: Bed) -> Symbols:
+    """The functions of the DUT, driver included. Read from a DUT of its own, and kept beside its snapshot."""
+    kept = bed.prepared.state.parent / "kallsyms"
+    with paths.locked(f"symbols-{kept.parent.name}"):
+        try:
+            text = kept.read_text()
+        except OSError:
+            with bed.open() as dut:
+                text = dut.run(*KALLSYMS) + "\0" + (dut.read("/proc/modules")["/proc/modules"] or "")
+            paths.write_atomically(kept, text.encode())
+    kallsyms, _, modules = text.partition("\0")
+    return Symbols.parse(kallsyms, modules)
+
+
+def run(stand: Stand, plan: Plan, load: float | None = None, rate_pps: float | None = None) -> MethodResult:
+    """Profiles a trial at `rate_pps` frames/s in each direction, or at `load` times the throughput, which is searched first.
+
+    Raises IrqlabError if no frame was forwarded, or if the tester's sum is not what the DUT executed.
+    """
+    result = stand.result("profile", plan)
+    if rate_pps is None:
+        load = DEFAULT_LOAD if load is None else load
+        base = throughput.run(stand, plan)
+        result.throughput_pps, result.throughput_mbps = base.throughput_pps, base.throughput_mbps
+        result.at_wire_rate = base.at_wire_rate
+        rate_pps = throughput.rate_per_direction(base) * load
+    known = symbols(stand.bed)
+    stand.progress(f"counting instructions at {rate_pps / 1e3:.1f} kpps")
+    with stand.slots:
+        trial, answer = stand.bed.profile(stand.over_wire_spec(plan, rate_pps), addresses(known))
+    stand.done.append(trial)
+    frames = trial.total("received_in_window")
+    if not frames:
+        raise IrqlabError(f"{stand.bed.driver} forwarded nothing at {rate_pps:.0f} frames/s; offer less")
+    section = tree.section(answer, known, [module.name for module in stand.bed.modules])
+    result.points = section["points"]
+    result.instructions_per_frame = trial.instructions_per_frame
+    result.interrupts_per_frame = trial.interrupts_per_frame()
+    result.found = {
+        "load": load,
+        "rate_pps": rate_pps,
+        "frames": frames,
+        "instructions": answer["instructions"],
+        "residual": trial.instructions - answer["instructions"],
+        "stacks_lost": answer["lost"],
+        "interrupts": section["interrupts"],
+        "softirqs": section["softirqs"],
+        "by_owner": tree.totals(result.points, "owner"),
+        "by_context": tree.totals(result.points, "context"),
+        "stacks": section["stacks"],
+    }
+    result.trials = [trial]
+    return result

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Where instructions go: every block of instructions that the device under test executes is counted in the calling context
+//! it runs in. Without QEMU: blocks are announced by [`Profiler::enter`]; see [`instrument`](crate::instrument) for who calls it.
+
+pub mod ending;
+pub mod map;
+pub mod stack;
+pub mod tree;
+
+use serde::Serialize;
+
+pub use self::ending::Ending;
+use self::map::{Addresses, Map, Mark};
+use self::stack::{Leaving, Stack};
+use self::tree::{Row, Tree};
+
+/// Instructions that are translated, and usually executed, together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// The first one's address.
+    pub start: u64,
+    /// The address after the last one.
+    pub after: u64,
+    /// How many.
+    pub instructions: u64,
+    /// What the last one does to the stack.
+    pub ending: Ending,
+    /// The function's number in the [`Map`].
+    pub function: u32,
+    /// The function begins here.
+    pub first: bool,
+}
+
+impl Block {
+    /// Finds the block's function.
+    pub fn place(&mut self, map: &Map) {
+        self.function = map.function(self.start);
+        self.first = map.start(self.function) == self.start;
+    }
+}
+
+/// `profile_result` of docs/protocol.md.
+#[derive(Debug, Serialize)]
+pub struct Profile {
+    /// Instructions counted in the window.
+    pub instructions: u64,
+    /// How often the stack was lost since the profile was armed.
+    pub lost: u64,
+    /// The tree.
+    pub nodes: Vec<Row>,
+}
+
+/// Counts instructions in contexts.
+#[derive(Debug)]
+pub struct Profiler {
+    map: Map,
+    tree: Tree,
+    stack: Stack,
+    /// The counter when the block being executed began, and when it was last counted from.
+    began: u64,
+    counted: u64,
+    /// The block being executed.
+    instructions: u64,
+    leaving: Leaving,
+}
+
+impl Profiler {
+    /// A profiler that knows these functions; the counter of instructions begun stands at `counter`.
+    pub fn new(addresses: &Addresses, counter: u64) -> Result<Self, String> {
+        Ok(Profiler {
+            map: Map::new(addresses)?,
+            tree: Tree::default(),
+            stack: Stack::default(),
+            began: counter,
+            counted: counter,
+            instructions: 0,
+            leaving: Leaving::default(),
+        })
+    }
+
+    /// The functions.
+    pub fn map(&self) -> &Map {
+        &self.map
+    }
+
+    /// `block` is about to be executed, when `counter` instructions have been begun since power-on.
+    pub fn enter(&mut self, block: &Block, counter: u64) {
+        // An instruction at fault has been begun, but not executed: it will be again.
+        let fault = block.first && self.map.mark(block.function) == Mark::Exception;
+        self.settle(counter, u64::from(fault));
+        let cut_short = counter.wrapping_sub(self.began) < self.instructions;
+        let leaving = if cut_short {
+            Leaving::default()
+        } else {
+            self.leaving
+        };
+        self.stack.step(leaving, block, &self.map, &mut self.tree);
+        self.began = counter;
+        self.instructions = block.instructions;
+        self.leaving = Leaving {
+            ending: block.ending,
+            after: block.after,
+        };
+    }
+
+    /// The window opens (and what was counted in an earlier one is forgotten) or closes.
+    pub fn window(&mut self, open: bool, counter: u64) {
+        self.settle(counter, 0);
+        self.tree.count(open);
+    }
+
+    /// What was counted in the window.
+    pub fn result(&self) -> Profile {
+        Profile {
+            instructions: self.tree.total(),
+            lost: self.stack.lost,
+            nodes: self.tree.rows(&self.map),
+        }
+    }
+
+    fn settle(&mut self, counter: u64, less: u64) {
+        let executed = counter.wrapping_sub(self.counted).saturating_sub(less);
+        self.counted = counter;
+        self.tree.executed(self.stack.top(), executed);
+    }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! How a block of x86-64 instructions ends: the little of an instruction that a shadow stack has to know.
+//!
+//! Encodings: Intel SDM volume 2, appendix A (opcode map), for 64-bit mode.
+
+/// What the last instruction of a block does to the stack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Ending {
+    /// Nothing: it falls through, jumps, or does something else.
+    #[default]
+    Other,
+    /// `call`, near.
+    Call,
+    /// `ret`, near.
+    Return,
+    /// `iret`.
+    InterruptReturn,
+}
+
+/// What an instruction, given by its bytes, does to the stack.
+pub fn ending(instruction: &[u8]) -> Ending {
+    let is_prefix = |byte: u8| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3 | 0x40..=0x4f);
+    let mut rest = instruction.iter().skip_while(|byte| is_prefix(**byte));
+    match (rest.next(), rest.next()) {
+        (Some(0xe8), _) => Ending::Call,
+        (Some(0xff), Some(modrm)) if modrm >> 3 & 7 == 2 => Ending::Call,
+        (Some(0xc2 | 0xc3), _) => Ending::Return,
+        (Some(0xcf), _) => Ending::InterruptReturn,
+        _ => Ending::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_told_from_jumps_and_returns() {
+        for (bytes, expected) in [
+            (&[0xe8, 1, 2, 3, 4][..], Ending::Call),
+            (&[0xff, 0xd0], Ending::Call),              // call *%rax
+            (&[0x41, 0xff, 0xd3], Ending::Call),        // call *%r11
+            (&[0x3e, 0x41, 0xff, 0xd3], Ending::Call),  // notrack call *%r11
+            (&[0xff, 0x53, 0x10], Ending::Call),        // call *0x10(%rbx)
+            (&[0x2e, 0xe8, 1, 2, 3, 4], Ending::Call),  // as the kernel pads them
+            (&[0xff, 0xe0], Ending::Other),             // jmp *%rax
+            (&[0xff, 0x35, 1, 2, 3, 4], Ending::Other), // push
+            (&[0xc3], Ending::Return),
+            (&[0xf3, 0xc3], Ending::Return),
+            (&[0xc2, 8, 0], Ending::Return),
+            (&[0x48, 0xcf], Ending::InterruptReturn),
+            (&[0xeb, 0xc3], Ending::Other),       // jmp
+            (&[0x0f, 0xc3, 0x07], Ending::Other), // movnti
+            (&[0x90], Ending::Other),
+            (&[], Ending::Other),
+        ] {
+            assert_eq!(ending(bytes), expected, "{bytes:02x?}");
+        }
+    }
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The shadow stack: which functions are open, as far as calls, returns and interrupts tell.
+//!
+//! It is a guess that mends itself. Returns look for their address; one that finds none replaces the function on top. The
+//! contexts hang on few and safe events: an interrupt's entry and its `iret`, the call of the softirqs' function and its return.
+
+use super::map::{Map, Mark, USER};
+use super::tree::{NodeId, ROOT, Tree};
+use super::{Block, Ending};
+
+/// Deeper stacks are started anew: something repeats.
+const MAX_DEPTH: usize = 200;
+
+/// How a block was left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Leaving {
+    /// By what kind of instruction; [`Ending::Other`] if the block was not executed to its end.
+    pub ending: Ending,
+    /// The address after it.
+    pub after: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    function: u32,
+    node: NodeId,
+    /// Where the call returns to; 0: it is not known.
+    back: u64,
+    /// It is the entry of an interrupt or exception.
+    gate: Option<Gate>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Gate {
+    /// How the interrupted block was left.
+    interrupted: Leaving,
+    /// Of the function that was entered first.
+    node: NodeId,
+}
+
+/// The open functions, of the running task alone.
+#[derive(Debug, Default)]
+pub struct Stack {
+    frames: Vec<Frame>,
+    /// Returns to nowhere known.
+    pub lost: u64,
+}
+
+impl Stack {
+    /// The node of the function on top.
+    pub fn top(&self) -> NodeId {
+        self.frames.last().map_or(ROOT, |frame| frame.node)
+    }
+
+    /// `block` is executed next, after one that was left as told.
+    pub fn step(&mut self, leaving: Leaving, block: &Block, map: &Map, tree: &mut Tree) {
+        let Some(top) = self.frames.last().copied() else {
+            return self.restart(block, map, tree);
+        };
+        let function = block.function;
+        if function == USER {
+            if top.function != USER {
+                self.restart(block, map, tree);
+            }
+            return;
+        }
+        let mark = map.mark(function);
+        let gate_on_top = top.gate.is_some();
+        match (mark, leaving.ending) {
+            // Interrupts are off until the entry code has called something.
+            (Mark::Vectors, _) if !gate_on_top => self.interrupt(leaving, block, map, tree),
+            (Mark::Interrupt, _) if !gate_on_top && block.first => {
+                self.interrupt(leaving, block, map, tree)
+            }
+            (Mark::Exception, _) if block.first => self.interrupt(leaving, block, map, tree),
+            _ if top.function == USER => self.restart(block, map, tree),
+            (Mark::Switch, _) if block.first => self.restart(block, map, tree),
+            (_, Ending::Call) => {
+                self.push(function, leaving.after, None, map, tree);
+                tree.entered(self.top());
+            }
+            (_, Ending::Return) => self.come_back(block, map, tree),
+            (_, Ending::InterruptReturn) => {
+                let gate = self.frames.iter().rposition(|frame| frame.gate.is_some());
+                let interrupted = gate.and_then(|gate| self.frames[gate].gate);
+                if let (Some(at), Some(gate)) = (gate, interrupted) {
+                    self.frames.truncate(at);
+                    self.step(gate.interrupted, block, map, tree);
+                } else {
+                    self.lost += 1;
+                    self.restart(block, map, tree);
+                }
+            }
+            (_, Ending::Other) if function != top.function => {
+                self.replace(function, map, tree);
+                // From the vector's stub into the common code: one interrupt, not two.
+                if block.first && !gate_on_top {
+                    tree.entered(self.top());
+                }
+            }
+            (_, Ending::Other) => {}
+        }
+    }
+
+    fn interrupt(&mut self, leaving: Leaving, block: &Block, map: &Map, tree: &mut Tree) {
+        // What an interrupt interrupts has nothing to do with it; what an exception does, has.
+        let parent = match map.mark(block.function) {
+            Mark::Exception => self.top(),
+            _ => ROOT,
+        };
+        let node = tree.child(parent, block.function, map);
+        tree.entered(node);
+        self.frames.push(Frame {
+            function: block.function,
+            node,
+            back: 0,
+            gate: Some(Gate {
+                interrupted: leaving,
+                node,
+            }),
+        });
+    }
+
+    fn come_back(&mut self, block: &Block, map: &Map, tree: &mut Tree) {
+        let gate = self.frames.iter().rposition(|frame| frame.gate.is_some());
+        let open = gate.map_or(0, |gate| gate + 1);
+        let found = self.frames[open..]
+            .iter()
+            .rposition(|frame| frame.back == block.start);
+        match found {
+            Some(above) => self.frames.truncate(open + above),
+            None if self.frames.len() > open => {
+                self.frames.pop();
+                // Below a switch nothing is known, and nothing is lost.
+                self.lost += u64::from(self.frames.len() > open);
+            }
+            None => self.lost += 1,
+        }
+        match self.frames.last() {
+            Some(top) if top.function == block.function => {}
+            Some(top) if map.mark(top.function) != Mark::Softirq => {
+                self.replace(block.function, map, tree)
+            }
+            _ => self.push(block.function, 0, None, map, tree),
+        }
+    }
+
+    fn restart(&mut self, block: &Block, map: &Map, tree: &mut Tree) {
+        self.frames.clear();
+        self.push(block.function, 0, None, map, tree);
+        if block.first {
+            tree.entered(self.top());
+        }
+    }
+
+    fn push(&mut self, function: u32, back: u64, gate: Option<Gate>, map: &Map, tree: &mut Tree) {
+        if self.frames.len() >= MAX_DEPTH {
+            self.frames.clear();
+            self.lost += 1;
+        }
+        let node = tree.child(self.top(), function, map);
+        self.frames.push(Frame {
+            function,
+            node,
+            back,
+            gate,
+        });
+    }
+
+    /// A jump into another function: it takes the place of the one that jumped, and returns where that one would have.
+    fn replace(&mut self, function: u32, map: &Map, tree: &mut Tree) {
+        if let Some(old) = self.frames.pop() {
+            match old.gate {
+                // The entry code's functions are all below the one that was entered first, in its context.
+                Some(gate) => {
+                    let node = tree.child(gate.node, function, map);
+                    self.frames.push(Frame {
+                        function,
+                        node,
+                        ..old
+                    });
+                }
+                None => self.push(function, old.back, None, map, tree),
+            }
+        }
+    }
+}

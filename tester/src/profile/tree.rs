@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The tree of calling contexts: one node for every stack of functions that was seen.
+
+use serde::Serialize;
+
+use super::map::{Map, Mark};
+
+/// In what context code runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Context {
+    /// A task, in the kernel or in user space.
+    Process,
+    /// A softirq, wherever it is run.
+    Softirq,
+    /// An interrupt, from the processor's entry to its return, less the softirqs in between.
+    HardIrq,
+    /// The idle task.
+    Idle,
+}
+
+impl Context {
+    /// The context of a function entered from this one.
+    fn enter(self, mark: Mark) -> Self {
+        match mark {
+            Mark::Vectors | Mark::Interrupt => Context::HardIrq,
+            Mark::Softirq => Context::Softirq,
+            Mark::Idle if self == Context::Process => Context::Idle,
+            _ => self,
+        }
+    }
+}
+
+/// A node's number; the root, which is no function, has 0.
+pub type NodeId = usize;
+/// The root.
+pub const ROOT: NodeId = 0;
+
+#[derive(Debug)]
+struct Node {
+    function: u32,
+    context: Context,
+    instructions: u64,
+    entries: u64,
+    children: Vec<NodeId>,
+}
+
+/// The tree.
+#[derive(Debug)]
+pub struct Tree {
+    nodes: Vec<Node>,
+    /// Whether anything is counted at present.
+    counting: bool,
+}
+
+/// A node of a result: its parent's place in the list (-1: none), where its function begins, its context, the instructions executed in
+/// it (not in its children), and how often it was entered.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct Row(pub i64, pub u64, pub Context, pub u64, pub u64);
+
+impl Default for Tree {
+    fn default() -> Self {
+        let root = Node {
+            function: u32::MAX,
+            context: Context::Process,
+            instructions: 0,
+            entries: 0,
+            children: Vec::new(),
+        };
+        Tree {
+            nodes: vec![root],
+            counting: false,
+        }
+    }
+}
+
+impl Tree {
+    /// The node of `function` below `parent`.
+    pub fn child(&mut self, parent: NodeId, function: u32, map: &Map) -> NodeId {
+        let found = self.nodes[parent]
+            .children
+            .iter()
+            .copied()
+            .find(|child| self.nodes[*child].function == function);
+        if let Some(child) = found {
+            return child;
+        }
+        let child = self.nodes.len();
+        self.nodes.push(Node {
+            function,
+            context: self.nodes[parent].context.enter(map.mark(function)),
+            instructions: 0,
+            entries: 0,
+            children: Vec::new(),
+        });
+        self.nodes[parent].children.push(child);
+        child
+    }
+
+    /// Counts instructions executed in a node.
+    pub fn executed(&mut self, node: NodeId, instructions: u64) {
+        if self.counting {
+            self.nodes[node].instructions += instructions;
+        }
+    }
+
+    /// Counts that a node's function was entered at its beginning.
+    pub fn entered(&mut self, node: NodeId) {
+        if self.counting {
+            self.nodes[node].entries += 1;
+        }
+    }
+
+    /// Begins to count, from nothing, or ceases to.
+    pub fn count(&mut self, counting: bool) {
+        self.counting = counting;
+        if !counting {
+            return;
+        }
+        for node in &mut self.nodes {
+            node.instructions = 0;
+            node.entries = 0;
+        }
+    }
+
+    /// All instructions counted.
+    pub fn total(&self) -> u64 {
+        self.nodes.iter().map(|node| node.instructions).sum()
+    }
+
+    /// The nodes in which anything was counted and those above them, depth first, siblings by address.
+    pub fn rows(&self, map: &Map) -> Vec<Row> {
+        let mut alive: Vec<bool> = self
+            .nodes
+            .iter()
+            .map(|node| node.instructions + node.entries > 0)
+            .collect();
+        // A child's number is higher than its parent's.
+        for id in (0..self.nodes.len()).rev() {
+            alive[id] |= self.nodes[id].children.iter().any(|child| alive[*child]);
+        }
+        let mut rows = Vec::new();
+        let mut to_do = vec![(-1, ROOT)];
+        while let Some((parent, id)) = to_do.pop() {
+            let node = &self.nodes[id];
+            let mut here = -1;
+            // Instructions before the first function is known are the root's.
+            if id != ROOT || node.instructions > 0 {
+                here = rows.len() as i64;
+                let start = if id == ROOT {
+                    0
+                } else {
+                    map.start(node.function)
+                };
+                rows.push(Row(
+                    parent,
+                    start,
+                    node.context,
+                    node.instructions,
+                    node.entries,
+                ));
+            }
+            let mut children: Vec<NodeId> = node
+                .children
+                .iter()
+                .copied()
+                .filter(|child| alive[*child])
+                .collect();
+            children.sort_by_key(|child| std::cmp::Reverse(self.nodes[*child].function));
+            to_do.extend(children.into_iter().map(|child| (here, child)));
+        }
+        rows
+    }
+}
