@@ -23,6 +23,7 @@ from irqlab.dut import DutConfig
 from irqlab.errors import IrqlabError
 from irqlab.methods import burst, latency, loss, recovery, throughput
 from irqlab.methods.stand import Plan, Stand
+from irqlab.profile import Profile, method
 from irqlab.results import MethodResult
 from irqlab.schemes import Schemes, combine
 from irqlab.trial import TrialResult
@@ -95,3 +96,7 @@ class Lab:
     def recovery(self, **plan: Any) -> MethodResult:
         """RFC 2544, 26.5."""
         return recovery.run(self._stand, Plan(**plan))
+
+    def profile(self, load: float | None = None, rate_pps: float | None = None, **plan: Any) -> Profile:
+        """Where a frame's instructions go, at `rate_pps` in each direction or at `load` times the throughput (default: 2)."""
+        return Profile(method.run(self._stand, Plan(**plan), load, rate_pps))

@@ -80,7 +80,8 @@ def finish(outcome: Outcome, json_file: Path | None, report_file: Path | None) -
         raise typer.Exit(complain(outcome.error))
 
 
-def _check_outputs(*files: Path | None) -> None:
+def check_outputs(*files: Path | None) -> None:
+    """Raises IrqlabError for files that cannot be written, before anything is measured."""
     for file in files:
         if file is not None and (file.is_dir() or not file.absolute().parent.is_dir()):
             raise IrqlabError(f"cannot write {file}: there is no such directory, or it is one")
@@ -126,7 +127,7 @@ def _command(name: str, run: Callable[[Stand, Plan], MethodResult], text: str) -
         json_file: opt.JsonFile = None,
         report_file: opt.ReportFile = None,
     ) -> None:
-        _check_outputs(json_file, report_file)
+        check_outputs(json_file, report_file)
         request = opt.Request.parse(
             driver, nic, kernel, mips, size, bidirectional, ring, duration, warmup, arrivals, loss_tolerance,
             over_wire, seed, lsm, sysctl, module_parameters, jobs,
@@ -145,43 +146,9 @@ _command("burst", burst.run, "Longest burst at wire rate without loss (RFC 2544,
 _command("recovery", recovery.run, "Time to recover from an overload (RFC 2544, 26.5).")
 
 
-@app.command()
-@guarded
-def profile(
-    driver: opt.Driver,
-    load: profiling.LoadOption = None,
-    rate: profiling.RateOption = None,
-    diff: profiling.DiffOption = None,
-    top: profiling.TopOption = 40,
-    nic: opt.NicModel = None,
-    kernel: opt.KernelSpec = None,
-    mips: opt.Mips = 250,
-    size: opt.Sizes = "64",
-    bidirectional: opt.Bidirectional = False,
-    ring: opt.Ring = None,
-    duration: opt.Duration = 0.2,
-    warmup: opt.Warmup = 0.05,
-    arrivals: opt.Arrivals = "constant",
-    loss_tolerance: opt.Tolerance = 0.0,
-    over_wire: opt.OverWire = False,
-    seed: opt.Seed = 1,
-    lsm: opt.Lsm = "",
-    sysctl: opt.Sysctl = None,
-    module_parameters: opt.Parameters = "",
-    jobs: opt.Jobs = 0,
-    json_file: opt.JsonFile = None,
-    report_file: opt.ReportFile = None,
-) -> None:
-    """Where a frame's instructions go: by function, by context and by owner, exactly."""
-    _check_outputs(json_file, report_file)
-    share = profiling.parse_load(load, rate)
-    request = opt.Request.parse(
-        driver, nic, kernel, mips, size, bidirectional, ring, duration, warmup, arrivals, loss_tolerance,
-        over_wire, seed, lsm, sysctl, module_parameters, jobs,
-    )  # fmt: skip
-    outcome = profiling.run_profile(request, share, rate, diff, top, json_file, report_file)
-    if outcome.error is not None:
-        raise typer.Exit(complain(outcome.error))
+app.command("profile", help="Where a frame's instructions go: by function, by context and by owner, exactly.")(
+    guarded(profiling.command)
+)
 
 
 @app.command()
@@ -222,7 +189,7 @@ def report(
     from irqlab import results
     from irqlab.report import write_html
 
-    _check_outputs(output)
+    check_outputs(output)
     write_html([results.read(file) for file in files], output)
     print(f"report: {output}")
 

@@ -10,12 +10,14 @@ import typer
 from rich.console import Console
 
 from irqlab import tables
-from irqlab.cli.measure import Outcome, measure, save
-from irqlab.cli.options import Request
+from irqlab.cli import options as opt
+from irqlab.cli.measure import measure, save
 from irqlab.errors import IrqlabError
-from irqlab.profile import diff, method
+from irqlab.profile import diff as comparison
+from irqlab.profile import method
 from irqlab.profile import tables as printed
 from irqlab.profile.tree import Row
+from irqlab.schemes import combine
 
 LoadOption = Annotated[
     str | None,
@@ -47,32 +49,76 @@ def parse_load(text: str | None, rate_pps: float | None) -> float | None:
     return load
 
 
-def run_profile(
-    request: Request, load: float | None, rate_pps: float | None, other: Path | None, top: int, json_file: Path | None,
-    report_file: Path | None,
-) -> Outcome:  # fmt: skip
-    """Profiles every driver and size of a request; tables, files. The caller turns `Outcome.error` into an exit code."""
+def command(
+    driver: opt.Driver,
+    load: LoadOption = None,
+    rate: RateOption = None,
+    diff: DiffOption = None,
+    top: TopOption = 40,
+    nic: opt.NicModel = None,
+    kernel: opt.KernelSpec = None,
+    mips: opt.Mips = 250,
+    size: opt.Sizes = "64",
+    bidirectional: opt.Bidirectional = False,
+    rx: opt.Rx = None,
+    tx: opt.Tx = None,
+    variant: opt.Variant = None,
+    weight: opt.Weight = None,
+    tx_frames: opt.TxFrames = None,
+    tx_usecs: opt.TxUsecs = None,
+    rx_usecs: opt.RxUsecs = None,
+    cliff: opt.Cliff = None,
+    epsilon: opt.Epsilon = None,
+    rate_window: opt.RateWindow = None,
+    ring: opt.Ring = None,
+    duration: opt.Duration = 0.2,
+    warmup: opt.Warmup = 0.05,
+    arrivals: opt.Arrivals = "constant",
+    loss_tolerance: opt.Tolerance = 0.0,
+    over_wire: opt.OverWire = False,
+    seed: opt.Seed = 1,
+    lsm: opt.Lsm = "",
+    sysctl: opt.Sysctl = None,
+    module_parameters: opt.Parameters = "",
+    jobs: opt.Jobs = 0,
+    json_file: opt.JsonFile = None,
+    report_file: opt.ReportFile = None,
+) -> None:
+    """Profiles every driver and size; tables, files. Raises IrqlabError, after the files have been written."""
+    from irqlab.cli import check_outputs
+
+    check_outputs(json_file, report_file)
+    share = parse_load(load, rate)
     if top < 1:
         raise IrqlabError(f"--top {top}: allowed are 1 and more")
-    before = diff.read(other) if other is not None else []
-    outcome = measure(request, lambda stand, plan: [method.run(stand, plan, load, rate_pps)], "profile")
-    rows = [r.to_json() for r in outcome.results if r.complete and r.method == "profile"]
-    for row in rows:
-        _show(row, before, other, top)
+    before = comparison.read(diff) if diff is not None else []
+    request = opt.Request.parse(
+        driver, nic, kernel, mips, size, bidirectional, ring, duration, warmup, arrivals, loss_tolerance,
+        over_wire, seed, lsm, sysctl, module_parameters, jobs,
+        combine(
+            variant, rx, tx, weight=weight, tx_frames=tx_frames, tx_usecs=tx_usecs, rx_usecs=rx_usecs,
+            cliff_pps=cliff, epsilon_permille=epsilon, rate_window_ms=rate_window,
+        ),
+    )  # fmt: skip
+    outcome = measure(request, lambda stand, plan: [method.run(stand, plan, share, rate)], "profile")
+    for result in outcome.results:
+        if result.complete:
+            _show(result.to_json(), before, top)
     save(outcome, json_file, report_file)
-    return outcome
+    if outcome.error is not None:
+        raise outcome.error
 
 
-def _show(row: Row, before: list[Row], other: Path | None, top: int) -> None:
+def _show(row: Row, before: list[Row], top: int) -> None:
     console = Console(highlight=False)
     tables.show(printed.functions_table(row, top), console)
     tables.show(printed.totals_table(row), console)
     print(printed.summary(row))
-    if other is None:
+    if not before:
         return
-    old = diff.counterpart(row, before)
+    old = comparison.counterpart(row, before)
     if old is None:
-        print(f"{other} has no profile of this frame size and direction to compare with.")
+        print("--diff: no profile there of this frame size and direction.")
         return
     print(f"\nBefore: {printed.title(old)}")
     for table in printed.diff_tables(old, row, top):

@@ -1,2 +1,68 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Where a frame's instructions go: by function, by context and by owner, counted one by one (docs/measuring.md, "A profile")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irqlab.profile.tree import Stack, stacks, totals
+from irqlab.results import MethodResult
+
+
+@dataclass(frozen=True)
+class Function:
+    """What one function costs in one context, for each frame forwarded."""
+
+    name: str
+    module: str | None
+    """None: the kernel image."""
+    owner: str
+    context: str
+    instructions_per_frame: float
+    entries_per_frame: float
+    """How often it is entered."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A profile, per frame forwarded in the measured window."""
+
+    result: MethodResult
+    """The row of `measured.results` (docs/results.md)."""
+
+    @property
+    def frames(self) -> int:
+        """Frames forwarded in the window, all directions together."""
+        return int(self.result.found["frames"])
+
+    @property
+    def instructions_per_frame(self) -> float:
+        """The sum of all that was counted."""
+        return float(self.result.found["instructions"] / self.frames)
+
+    @property
+    def residual(self) -> int:
+        """Instructions that QEMU's counter has and the profile has not, in the whole window."""
+        return int(self.result.found["residual"])
+
+    def by_function(self) -> list[Function]:
+        """Functions, a function in two contexts twice, the most expensive first."""
+        return [
+            Function(
+                p["function"], p["module"], p["owner"], p["context"], p["instructions"] / self.frames, p["entries"] / self.frames
+            )
+            for p in self.result.points
+        ]
+
+    def by_owner(self) -> dict[str, float]:
+        """Instructions a frame by owner (irqlab.profile.owners), the largest first."""
+        return {name: count / self.frames for name, count in totals(self.result.points, "owner").items()}
+
+    def by_context(self) -> dict[str, float]:
+        """Instructions a frame by context: hardirq, softirq, process, idle; the largest first."""
+        return {name: count / self.frames for name, count in totals(self.result.points, "context").items()}
+
+    @property
+    def stacks(self) -> list[Stack]:
+        """Every stack of functions, with the instructions executed in the innermost one in the whole window."""
+        return list(stacks(self.result.to_json()))

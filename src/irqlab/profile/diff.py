@@ -27,7 +27,7 @@ class Change:
 
 
 def changes(before: Row, after: Row, by: str = "function") -> list[Change]:
-    """Changes by `function` (contexts together), `owner` or `context`, the largest first, without those that did not change."""
+    """Changes by `function` (contexts together), `owner` or `context`, the largest first."""
     sides = []
     for row in (before, after):
         sums: Counter[str] = Counter()
@@ -36,7 +36,7 @@ def changes(before: Row, after: Row, by: str = "function") -> list[Change]:
         sides.append({name: count / row["found"]["frames"] for name, count in sums.items()})
     old, new = sides
     both = [Change(name, old.get(name, 0.0), new.get(name, 0.0)) for name in {**old, **new}]
-    return sorted((c for c in both if c.change or by != "function"), key=lambda c: (-abs(c.change), c.name))
+    return sorted(both, key=lambda c: (-abs(c.change), c.name))
 
 
 def read(path: Path) -> list[Row]:
@@ -48,6 +48,6 @@ def read(path: Path) -> list[Row]:
 
 
 def counterpart(row: Row, others: list[Row]) -> Row | None:
-    """The profile of the same frame size and direction; of several, the same driver's, else the first."""
+    """The profile of the same frame size and direction; of several, the same driver's and scheme's, else the first."""
     alike = [o for o in others if (o["frame_bytes"], o["bidirectional"]) == (row["frame_bytes"], row["bidirectional"])]
-    return next((o for o in alike if o["driver"] == row["driver"]), alike[0] if alike else None)
+    return max(alike, key=lambda o: [o[key] == row[key] for key in ("driver", "rx_scheme", "tx_scheme")], default=None)

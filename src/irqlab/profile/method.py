@@ -51,11 +51,10 @@ def run(stand: Stand, plan: Plan, load: float | None = None, rate_pps: float | N
     stand.done.append(trial)
     frames = trial.total("received_in_window")
     if not frames:
-        raise IrqlabError(f"{stand.bed.driver} forwarded nothing at {rate_pps:.0f} frames/s; offer less")
+        raise IrqlabError(f"{stand.bed.label} forwarded nothing at {rate_pps:.0f} frames/s; offer less")
     section = tree.section(answer, known, [module.name for module in stand.bed.modules])
     result.points = section["points"]
-    result.instructions_per_frame = trial.instructions_per_frame
-    result.interrupts_per_frame = trial.interrupts_per_frame()
+    result.take_costs(trial)
     result.found = {
         "load": load,
         "rate_pps": rate_pps,

@@ -15,6 +15,8 @@ from irqlab.profile import diff
 from irqlab.profile.tree import Row
 
 TOP = 40
+NOTABLE = 0.05
+"""Smaller changes, in instructions a frame, are summed up."""
 NAMES = {"hardirq": "hard IRQ"}
 
 
@@ -24,7 +26,7 @@ def title(row: Row) -> str:
     size = units.bytes_of(row["frame_bytes"])
     load = f"{found['load']:g}x the throughput, " if found["load"] is not None else ""
     return (
-        f"Profile of {row['driver']} on {row['nic']}, {size}{'' if size == 'IMIX' else '-byte'} frames, "
+        f"Profile of {units.driver_of(row)} on {row['nic']}, {size}{'' if size == 'IMIX' else '-byte'} frames, "
         f"{units.direction(row['bidirectional'])}, {load}{units.kpps(found['rate_pps'])} kpps offered"
         f"{' each' if row['bidirectional'] else ''}, {units.kpps(row['trials'][0]['forwarded_pps'])} forwarded"
     )
@@ -79,19 +81,27 @@ def summary(row: Row) -> str:
 def diff_tables(before: Row, after: Row, top: int = TOP) -> list[Table]:
     """What changed, per frame: functions by the size of the change, owners, contexts."""
     tables = []
-    for heading, by, limit in (("Function", "function", top), ("Owner", "owner", top), ("Context", "context", top)):
-        table = _table(f"Change by {heading.lower()}, instructions a frame", (heading, ">Before", ">After", ">Change"))
+    for by in ("function", "owner", "context"):
+        table = _table(f"Change by {by}, instructions a frame", (by.capitalize(), ">Before", ">After", ">Change"))
         changes = diff.changes(before, after, by)
-        for change in changes[:limit]:
-            table.add_row(
-                Text(NAMES.get(change.name, change.name)), figure(change.before), figure(change.after),
-                Text(f"{change.change:+.1f}", style="green" if change.change < 0 else "red"),
-            )  # fmt: skip
-        total = [sum(c.before for c in changes), sum(c.after for c in changes)]
+        shown = [c for c in changes if abs(c.change) >= NOTABLE][:top] if by == "function" else changes
+        for change in shown:
+            table.add_row(*_change(NAMES.get(change.name, change.name), change))
+        if len(shown) < len(changes):
+            hidden = [c for c in changes if c not in shown]
+            rest = diff.Change("", sum(c.before for c in hidden), sum(c.after for c in hidden))
+            table.add_row(*_change(f"{len(hidden)} more", rest))
         table.add_section()
-        table.add_row("all", figure(total[0]), figure(total[1]), f"{total[1] - total[0]:+.1f}")
+        table.add_row(*_change("all", diff.Change("", sum(c.before for c in changes), sum(c.after for c in changes))))
         tables.append(table)
     return tables
+
+
+def _change(name: str, change: diff.Change) -> tuple[str, str, str, Text]:
+    shown = f"{change.change:+.1f}"
+    if shown in ("+0.0", "-0.0"):
+        return name, figure(change.before), figure(change.after), Text("0")
+    return name, figure(change.before), figure(change.after), Text(shown, style="green" if change.change < 0 else "red")
 
 
 def figure(value: float) -> str:

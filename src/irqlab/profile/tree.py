@@ -34,7 +34,7 @@ def section(answer: Row, symbols: Symbols, driver: Collection[str]) -> dict[str,
         nodes.append((parent, key, instructions, entries))
         if symbol.module is None and addresses.ENTERED_BY_PROCESSOR.fullmatch(symbol.name):
             interrupts += entries
-        if symbol.module is None and addresses.SOFTIRQS.fullmatch(symbol.name):
+        if context == "softirq" and symbol.module is None and addresses.SOFTIRQS.fullmatch(symbol.name):
             softirqs += entries
     order = sorted(functions, key=lambda key: (-functions[key][0], key[0], key[1] or "", key[2]))
     number = {key: n for n, key in enumerate(order)}
