@@ -232,10 +232,9 @@ static inline void irqmod_deliver(struct irqmod_port *port, struct sk_buff *skb)
 	port->deliver(port, skb);
 }
 
-/* A buffer of @len bytes for a received frame; NULL if there is none. In
- * softirq both halves come from NAPI's caches: the head from a page fragment,
- * which costs neither kmalloc() nor kfree(), the sk_buff from those that
- * napi_consume_skb() put back.
+/* A buffer of @len bytes for a received frame; NULL if there is none. The head
+ * is a page fragment, which costs neither kmalloc() nor kfree(); in softirq the
+ * sk_buff comes from those that napi_consume_skb() put back.
  */
 static inline struct sk_buff *irqmod_rx_alloc(struct irqmod_port *port,
 					      unsigned int len)
@@ -244,15 +243,14 @@ static inline struct sk_buff *irqmod_rx_alloc(struct irqmod_port *port,
 	struct sk_buff *skb;
 	void *head;
 
-	if (!port->rx_in_softirq)
-		return netdev_alloc_skb_ip_align(port->netdev, len);
-
 	size = SKB_DATA_ALIGN(NET_SKB_PAD + NET_IP_ALIGN + len) +
 	       SKB_DATA_ALIGN(sizeof(struct skb_shared_info));
-	head = napi_alloc_frag(size);
+	head = port->rx_in_softirq ? napi_alloc_frag(size)
+				   : netdev_alloc_frag(size);
 	if (unlikely(!head))
 		return NULL;
-	skb = napi_build_skb(head, size);
+	skb = port->rx_in_softirq ? napi_build_skb(head, size)
+				  : build_skb(head, size);
 	if (unlikely(!skb)) {
 		skb_free_frag(head);
 		return NULL;

@@ -89,7 +89,7 @@ static struct sk_buff *cp_rx_buffer_take(struct cp *cp, struct cp_rx_slot *slot,
 		if (unlikely(slot->sync))
 			dma_sync_single_for_cpu(cp->dev, dma, len,
 						DMA_FROM_DEVICE);
-		skb_put_data(skb, slot->data, len);
+		__skb_put_data(skb, slot->data, len);
 		return skb;
 	}
 
@@ -102,7 +102,7 @@ static struct sk_buff *cp_rx_buffer_take(struct cp *cp, struct cp_rx_slot *slot,
 		desc->addr = cpu_to_le64(slot->dma);
 	}
 	cp_rx_buffer_unmap(cp, dma);
-	skb_put(skb, len);
+	__skb_put(skb, len);
 	return skb;
 }
 
