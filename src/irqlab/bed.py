@@ -140,16 +140,17 @@ class Bed:
     def run(self, spec: TrialSpec) -> TrialResult:
         """One trial from the restored snapshot: a pure function of the bed and `spec`. Raises IrqlabError."""
         with self.open() as dut:
-            return self._run(dut, spec)
+            return self.trial(dut, spec)
 
     def profile(self, spec: TrialSpec, addresses: dict[str, Any]) -> tuple[TrialResult, dict[str, Any]]:
         """A trial like any other, and what its window executed where (docs/protocol.md, `profile`). Raises IrqlabError."""
         with self.open(profile=True) as dut:
             dut.rpc.call("profile", addresses=addresses)
-            result = self._run(dut, spec)
+            result = self.trial(dut, spec)
             return result, dut.rpc.call("profile_result")
 
-    def _run(self, dut: Dut, spec: TrialSpec) -> TrialResult:
+    def trial(self, dut: Dut, spec: TrialSpec) -> TrialResult:
+        """One trial on a DUT as it is."""
         dut.play_hosts(0 if spec.over_wire else self.nic.wire_bps)
         if spec.capture:
             dut.rpc.call("capture", path=str(Path(spec.capture).absolute()))

@@ -163,6 +163,8 @@ class Dut:
                 ring, note = schemes.variant_ring(self, config.schemes, interface)
                 self.notes += [note] if note and note not in self.notes else []
             if ring is not None:
+                note = schemes.make_room(self, config.schemes, interface, ring)
+                self.notes += [note] if note and note not in self.notes else []
                 self._set_ring(interface, ring)
             self.run("ip", "addr", "add", f"{dut_ip(port)}/24", "dev", interface)
         self.notes += schemes.apply(self, config.schemes, counters.INTERFACES, driver)

@@ -181,6 +181,16 @@ def variant_ring(dut: Dut, wanted: Schemes, interface: str) -> tuple[int | None,
     return most, f"{wanted.variant}: rings of {most}, the chip's maximum, not {VARIANT_RING}"
 
 
+def make_room(dut: Dut, wanted: Schemes, interface: str, ring: int) -> str:
+    """Lowers tx-frames before a ring shrinks: drivers refuse a ring smaller than twice that. Returns what has to be said."""
+    now = read(dut, interface)
+    if not now or not now["tx_frames"] or now["tx_frames"] <= ring // 2 or ring < 2:
+        return ""
+    frames = min(ring // 2, wanted.tx_frames or ring // 2)
+    dut.attempt("ethtool", "-C", interface, "tx-frames", str(frames))
+    return "" if wanted.tx_frames or wanted.variant else f"rings of {ring}: tx-frames lowered from {now['tx_frames']} to {frames}"
+
+
 def read(dut: Dut, interface: str) -> dict[str, Any] | None:
     """What is in force on an interface, by the fields of Schemes; None if its driver is not built on irqmod."""
     home = f"/sys/class/net/{interface}/irqmod"

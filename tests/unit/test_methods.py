@@ -27,8 +27,8 @@ def test_throughput_is_found_within_the_stated_width(make, top) -> None:
     # Rates are tried to the frame only: a load of top + 0.5 loses nothing in a second.
     assert top * (1 - throughput.RELATIVE_WIDTH) - 1 <= throughput.rate_per_direction(found) <= top + 1
     assert not found.at_wire_rate
-    assert len(bed.specs) < 30
-    assert all(p["passed"] == (p["rate_pps"] <= top + 1) for p in found.points)
+    assert len(bed.specs) <= 20
+    assert all(p["passed"] == (p["rate_pps"] <= top + 0.5) for p in found.points)
 
 
 def test_throughput_at_wire_rate_takes_one_trial() -> None:

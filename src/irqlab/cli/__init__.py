@@ -173,7 +173,7 @@ def demo(
     jobs: opt.Jobs = 0,
     directory: Annotated[Path, typer.Option("--directory", help="Where report and JSON go.")] = Path("results/demo"),
 ) -> None:
-    """Measure two drivers of the kernel: throughput, livelock curve and latency of 64-byte frames."""
+    """Measure the first paper's six variants on irqmod_i8255x, with livelock curves, beside drivers of the kernel."""
     from irqlab.cli.demo import run_demo
 
     run_demo(mips, jobs, directory)
@@ -217,6 +217,31 @@ def shell(
         schemes=combine(variant, rx, tx),
     )  # fmt: skip
     run_shell(request.beds[0])
+
+
+@app.command()
+@guarded
+def tap(
+    driver: opt.Driver,
+    names: Annotated[list[str] | None, typer.Argument(help="Tests of drivers/tests; default: all that are quick.")] = None,
+    nic: opt.NicModel = None,
+    kernel: opt.KernelSpec = None,
+    mips: opt.Mips = 250,
+    rx: opt.Rx = None,
+    tx: opt.Tx = None,
+    module_parameters: opt.Parameters = "",
+    long: Annotated[bool, typer.Option("--long", help="Those that take minutes, too.")] = False,
+) -> None:
+    """Run tests of a driver inside the DUT; they print TAP."""
+    from irqlab.cli.tap import run_tap
+    from irqlab.overload import COMBINATIONS
+
+    request = opt.Request.parse(driver, nic, kernel, mips, module_parameters=module_parameters)
+    asked = combine(None, rx, tx)
+    chosen = [c for c in COMBINATIONS for s in asked if s.rx in (None, c.rx) and s.tx in (None, c.tx)]
+    passed = [run_tap(bed, names or [], chosen, long) for bed in request.beds]
+    if not all(passed):
+        raise typer.Exit(1)
 
 
 def main() -> None:

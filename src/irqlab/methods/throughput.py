@@ -19,6 +19,8 @@ from irqlab.trial import TrialResult, mean_frame_bytes, wire_rate_pps
 MIN_RATE_PPS = 100.0
 RELATIVE_WIDTH = 0.002
 """The search ends when the highest passing and the lowest failing rate are this close."""
+COLLAPSED = 0.1
+"""A DUT that forwards less than this share of what is offered is in livelock, or nearly."""
 UNLIMITED_PPS = 1e6
 """Where the search starts when the wire's ceiling is lifted."""
 
@@ -37,12 +39,33 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]
 
     def __post_init__(self) -> None:
         self.trials: list[TrialResult] = []
+        self.made: dict[float, TrialResult] = {}
         self.low_pps = 0.0
         self.high_pps = float("inf")
 
+    def bracket(self, highest: float) -> tuple[float, float]:
+        """Loads to search between. Where the highest makes the DUT collapse, a load that passes and twice that, which does not.
+
+        What a DUT in livelock forwards says nothing about its throughput, and the search would start from there.
+        """
+        trial = self._trial(highest)
+        if trial.forwarded_pps >= COLLAPSED * trial.offered_pps:
+            return MIN_RATE_PPS, highest
+        while highest / 2 > MIN_RATE_PPS:
+            if passed(self._trial(highest / 2), self.plan.loss_tolerance):
+                return highest / 2, highest
+            highest /= 2
+        return MIN_RATE_PPS, highest
+
+    def _trial(self, load: float) -> TrialResult:
+        """The trial of that load; a second one would be the same."""
+        if load not in self.made:
+            self.made[load] = self.stand.trial(self.stand.spec(self.plan, load))
+            self.trials.append(self.made[load])
+        return self.made[load]
+
     def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:
-        trial = self.stand.trial(self.stand.spec(self.plan, intended_load))
-        self.trials.append(trial)
+        trial = self._trial(intended_load)
         good = passed(trial, self.plan.loss_tolerance)
         if good:
             self.low_pps = max(self.low_pps, intended_load)
@@ -75,11 +98,10 @@ def run(stand: Stand, plan: Plan) -> MethodResult:
     )
     config = Config()
     config.goals = [goal]
-    config.max_load = UNLIMITED_PPS if plan.over_wire else stand.wire_pps(plan)
-    config.min_load = MIN_RATE_PPS
     config.warmup_duration = None
     config.search_duration_max = 1e9  # the result must not depend on the host's clock
     measurer = _Measurer(stand, plan)
+    config.min_load, config.max_load = measurer.bracket(UNLIMITED_PPS if plan.over_wire else stand.wire_pps(plan))
     found = MultipleLossRatioSearch(config=config).search(measurer=measurer, debug=lambda _: None)[goal]
     if found.relevant_lower_bound is None:
         worst = min(measurer.trials, key=lambda t: t.offered_pps)

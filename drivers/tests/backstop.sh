@@ -1,0 +1,27 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# A lone packet does not stay in the ring: whatever the schemes, all that was sent is freed soon.
+. "${0%/*}/tap.sh"
+
+freed()
+{
+	ethtool -S "$1" | sed -n 's/^ *tx_reclaims_[a-z]*: //p' | { sum=0; while read -r x; do sum=$((sum + x)); done; echo $sum; }
+}
+
+reaches "$PEER0"
+for rx in $RX_SCHEMES; do
+	for tx in $TX_SCHEMES; do
+		schemes "$IF0" "$rx" "$tx"
+		usleep 20000
+		before_sent=$(counter "$IF0" tx_packets) before_freed=$(freed "$IF0")
+		ping -c 1 -W 1 "$PEER0" >/dev/null
+		usleep 20000
+		sent=$(($(counter "$IF0" tx_packets) - before_sent)) freed=$(($(freed "$IF0") - before_freed))
+		if [ "$sent" -ge 1 ] && [ "$freed" = "$sent" ]; then
+			ok "$rx/$tx: $sent sent, $freed freed"
+		else
+			not_ok "$rx/$tx: $sent sent, $freed freed"
+		fi
+	done
+done
+done_testing

@@ -1,0 +1,46 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# What every driver built on irqmod shows: files, counters; every scheme can be chosen, on an interface that is up and down.
+. "${0%/*}/tap.sh"
+
+same() { [ "$1" = "$2" ] || { echo "$1, not $2"; return 1; }; }
+known() { same "$(get "$1" "$2" | tr -d '[]')" "$3"; }
+
+for i in $IF0 $IF1; do
+	check "$i: receive schemes" known "$i" rx_scheme "$RX_SCHEMES"
+	check "$i: transmit schemes" known "$i" tx_scheme "$TX_SCHEMES"
+	check "$i: the estimate of the rate" get "$i" rx_rate_pps
+	fails "$i: ... cannot be written" put "$i" rx_rate_pps 5
+	for setting in rx_weight:16 rx_cliff_pps:12345 rx_epsilon_permille:100 rx_rate_window_ms:16; do
+		name=${setting%:*} value=${setting#*:}
+		check "$i: $name is set" put "$i" "$name" "$value"
+		check "$i: ... and kept" same "$(get "$i" "$name")" "$value"
+	done
+	for setting in rx-usecs:200 tx-usecs:500 tx-frames:8; do
+		name=${setting%:*} value=${setting#*:}
+		check "$i: $name is set" ethtool -C "$i" "$name" "$value"
+		check "$i: ... and kept" same "$(coalesce "$i" "$name")" "$value"
+	done
+	for name in rx_interrupts tx_interrupts rx_packets tx_packets rx_polls rx_polls_done rx_no_buffer rx_backlog_drops \
+		rx_switches tx_reclaims_xmit tx_reclaims_rx tx_reclaims_timer tx_reclaims_irq; do
+		check "$i: counter $name" test -n "$(counter "$i" $name)"
+	done
+done
+
+choose()
+{
+	schemes "$1" "$2" "$3" && same "$(chosen "$1" rx_scheme)/$(chosen "$1" tx_scheme)" "$2/$3"
+}
+
+for rx in $RX_SCHEMES; do
+	for tx in $TX_SCHEMES; do
+		check "$rx/$tx: chosen while up" choose "$IF0" "$rx" "$tx"
+		check "$rx/$tx: a host answers" reaches "$PEER0"
+		ip link set "$IF0" down
+		check "$rx/$tx: chosen while down" choose "$IF0" "$rx" "$tx"
+		ip link set "$IF0" up
+		check "$rx/$tx: kept, and a host answers" reaches "$PEER0"
+		check "$rx/$tx: still the same" same "$(chosen "$IF0" rx_scheme)/$(chosen "$IF0" tx_scheme)" "$rx/$tx"
+	done
+done
+done_testing

@@ -1,0 +1,39 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# needs: modules
+# may log: loading out-of-tree module taints kernel|module verification failed
+# long
+# 100 times: load, choose the next combination of schemes, bring both interfaces up, reach a host, unload (every second time
+# with the interfaces up).
+. "${0%/*}/tap.sh"
+
+unload() { rmmod "$DRIVER" && rmmod "$ENGINE"; }
+load() { insmod "$MODULES/$ENGINE.ko" && insmod "$MODULES/$DRIVER.ko"; }
+free_kb() { sync; echo 3 >/proc/sys/vm/drop_caches; sed -n 's/^MemFree: *\([0-9]*\) kB/\1/p' /proc/meminfo; }
+
+check "unload what the lab loaded" unload
+combinations=$(for rx in $RX_SCHEMES; do for tx in $TX_SCHEMES; do echo "$rx/$tx"; done; done)
+# shellcheck disable=SC2086
+set -- $combinations
+cycle=0
+while [ $cycle -lt 100 ]; do
+	cycle=$((cycle + 1))
+	combination=$1
+	shift
+	set -- "$@" "$combination"
+	if ! load >$SAID 2>&1; then not_ok "cycle $cycle: load: $(cat $SAID)"; break; fi
+	failed=
+	for i in $IF0 $IF1; do schemes "$i" "${combination%/*}" "${combination#*/}" || failed="schemes on $i"; done
+	ip addr add "${PEER0%.*}.1/24" dev "$IF0"
+	for i in $IF0 $IF1; do ip link set "$i" up || failed="$i up"; done
+	reaches "$PEER0" || failed="no answer"
+	if [ $((cycle % 2)) = 0 ]; then for i in $IF0 $IF1; do ip link set "$i" down; done; fi
+	unload >$SAID 2>&1 || failed="unload: $(cat $SAID)"
+	if [ -z "$failed" ]; then ok "cycle $cycle, $combination"; else not_ok "cycle $cycle, $combination: $failed"; fi
+	if [ $cycle = 20 ]; then first=$(free_kb); fi
+done
+last=$(free_kb)
+if [ $((first - last)) -lt 1024 ]; then ok "no memory is lost"; else not_ok "no memory is lost"; fi
+note "free after 20 cycles: $first kB, after 100: $last kB"
+check "load again" load
+done_testing

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# TAP for a busybox shell. A test sources this, calls check, refused, ..., and ends with done_testing.
+#
+# The lab sets DRIVER, ENGINE (module names), IF0, IF1 (interfaces), PEER0, PEER1 (hosts that answer there), MAC0, MODULES (where the
+# module files are) and, if the test is run for every combination of schemes, RX and TX.
+
+RX_SCHEMES="interrupt de napi hybrid timer"
+TX_SCHEMES="interrupt coalesce off"
+SAID=/tmp/tap.said
+n=0
+
+# The programs, not busybox's applets of that name.
+ip() { /bin/ip "$@"; }
+
+ok() { n=$((n + 1)); echo "ok $n - $*"; }
+not_ok() { n=$((n + 1)); echo "not ok $n - $*"; }
+skip() { n=$((n + 1)); echo "ok $n - $1 # SKIP $2"; }
+note() { echo "# $*"; }
+done_testing() { echo "1..$n"; }
+
+# check WHAT COMMAND...: the command succeeds.
+check()
+{
+	what=$1
+	shift
+	if "$@" >$SAID 2>&1; then
+		ok "$what"
+	else
+		not_ok "$what"
+		sed 's/^/# /' $SAID
+	fi
+}
+
+# fails WHAT COMMAND...: the command does not.
+fails()
+{
+	what=$1
+	shift
+	if "$@" >$SAID 2>&1; then
+		not_ok "$what"
+	else
+		ok "$what"
+	fi
+}
+
+file() { echo "/sys/class/net/$1/irqmod/$2"; }
+get() { cat "$(file "$1" "$2")"; }
+put() { echo "$3" >"$(file "$1" "$2")"; }
+# The choice of a list.
+chosen() { get "$1" "$2" | sed 's/.*\[\(.*\)\].*/\1/'; }
+counter() { ethtool -S "$1" | sed -n "s/^ *$2: //p"; }
+coalesce() { ethtool -c "$1" | sed -n "s/^$2:[[:space:]]*//p"; }
+ring() { ethtool -g "$1" | sed -n "/Current/,\$s/^$2:[[:space:]]*//p"; }
+ring_max() { ethtool -g "$1" | sed -n "1,/Current/s/^$2:[[:space:]]*//p"; }
+
+# schemes INTERFACE RX TX
+schemes() { put "$1" rx_scheme "$2" && put "$1" tx_scheme "$3"; }
+
+# reaches HOST: it answers within some seconds (links come up, neighbours are found).
+reaches()
+{
+	for _ in 1 2 3 4 5; do
+		ping -c 1 -W 1 "$1" >/dev/null 2>&1 && return 0
+	done
+	return 1
+}

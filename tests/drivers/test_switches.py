@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Every switch from one combination of schemes to another, under twice the load the weaker of the two can take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import pytest
+
+from irqlab.bed import Bed
+from irqlab.overload import COMBINATIONS, Combination, Overload, choose, walk
+
+LOAD = 2.0
+FLOWING_WITHIN_NS = 10_000_000
+LONGEST_GAP_NS = 50_000_000
+"""Later on; a wedged driver would stay silent for the rest of the window."""
+PARTS = 6
+WALK = walk(COMBINATIONS)
+STEP = -(-(len(WALK) - 1) // PARTS)
+
+
+def travel(bed: Bed, stops: Sequence[Combination]) -> None:
+    overload = Overload(bed)
+    troubles = []
+    with bed.open() as dut:
+        dut.play_hosts(0)  # no ceiling: overload may be more than the wire carries
+        choose(dut, stops[0])
+        for before, after in pairwise(stops):
+            switch = overload.switch(dut, before, after, LOAD)
+            print(switch)
+            late = switch.flowing_after_ns is None or switch.flowing_after_ns > FLOWING_WITHIN_NS
+            if late or switch.longest_gap_ns > LONGEST_GAP_NS or switch.kernel_log:
+                troubles.append(switch)
+    assert troubles == []
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.long
+def test_every_ordered_pair(bed: Bed, part: int) -> None:
+    travel(bed, WALK[part * STEP : (part + 1) * STEP + 1])
+
+
+def test_some(bed: Bed) -> None:
+    """A quick choice of them: into and out of each receive scheme, and of each transmit scheme."""
+    names = ("napi/off", "interrupt/interrupt", "timer/coalesce", "hybrid/off", "napi/interrupt", "napi/off")
+    travel(bed, [Combination(*name.split("/")) for name in names])

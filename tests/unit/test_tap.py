@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""TAP, what a script asks for, and the walk through all combinations of schemes."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+from itertools import pairwise, permutations
+from pathlib import Path
+
+import pytest
+
+from irqlab import pcapng, tap
+from irqlab.errors import IrqlabError
+from irqlab.overload import COMBINATIONS, flow, walk
+
+
+@pytest.mark.parametrize(
+    ("text", "failures"),
+    [
+        ("ok 1 - a\n# note\nok 2 - b\n1..2\n", []),
+        ("1..1\nok\n", []),
+        ("ok 1 - a # SKIP no such thing\n1..1\n", []),
+        ("not ok 1 - a # TODO later\n1..1\n", []),
+        ("ok 1 - a\nnot ok 2 - b\n# why\n1..2\n", ["not ok 2 - b"]),
+        ("ok 1 - a\n", ["no plan: the script did not come to its end"]),
+        ("ok 1 - a\n1..2\n", ["2 tests were planned, 1 made"]),
+        ("1..0\n", ["nothing was tested"]),
+        ("ok 1\nok 3\n1..2\n", ["out of order: ok 3"]),
+        ("okay then\n1..0 # SKIP\n", ["nothing was tested"]),
+        ("Bail out! gone\n1..0\n", ["Bail out! gone", "nothing was tested"]),
+        ("", ["no plan: the script did not come to its end"]),
+    ],
+)
+def test_tap_is_read_strictly(text: str, failures: list[str]) -> None:
+    report = tap.parse(text)
+    assert report.failures == failures
+    assert report.passed == (not failures)
+
+
+def test_a_skip_keeps_its_reason() -> None:
+    assert tap.parse("ok 1 - tx_timeout # SKIP no parameter\n1..1\n").skipped == ["tx_timeout # SKIP no parameter"]
+
+
+def test_a_script_says_what_it_needs(tmp_path: Path) -> None:
+    path = tmp_path / "some.sh"
+    path.write_text("#!/bin/sh\n# load: 2x\n# for: every combination\n# may log: a|b\n# may log: c\n# long\n\n# needs: wire\n")
+    script = tap.Script.read(path)
+    assert (script.name, script.loaded, script.every_combination, script.may_log) == ("some", True, True, "a|b|c")
+    assert (script.long, script.wire, script.modules) == (True, False, False)
+
+
+def test_scripts_are_found_and_are_shell() -> None:
+    found = tap.scripts()
+    assert {"interface", "bad_input", "load_unload", "updown", "rings", "tcp"} <= {script.name for script in found}
+    assert "tap" not in {script.name for script in found}
+    for script in found:
+        subprocess.run(["sh", "-n", script.path], check=True)
+    assert [script.name for script in tap.find(["tcp"])] == ["tcp"]
+    with pytest.raises(IrqlabError, match=r"no test nonsense; there are: .*tcp"):
+        tap.find(["nonsense"])
+
+
+def test_the_walk_makes_every_switch_once() -> None:
+    steps = list(pairwise(walk(COMBINATIONS)))
+    assert len(steps) == 210
+    assert sorted(steps, key=str) == sorted(permutations(COMBINATIONS, 2), key=str)
+
+
+@pytest.mark.parametrize(
+    ("moments", "expected"), [([], (None, 90)), ([12], (2, 88)), ([11, 60, 99], (1, 49)), ([40, 41, 100], (30, 59))]
+)
+def test_flow(moments: list[int], expected: tuple[int | None, int]) -> None:
+    assert flow(moments, 10, 100) == expected
+
+
+def test_when_frames_left_the_dut_is_in_the_capture(tmp_path: Path) -> None:
+    def block(order: str, kind: int, body: bytes) -> bytes:
+        length = struct.pack(f"{order}I", 12 + len(body))
+        return struct.pack(f"{order}I", kind) + length + body + length
+
+    def packet(order: str, port: int, ns: int, flags: int, size: int = 61) -> bytes:
+        fixed = struct.pack(f"{order}IIIII", port, ns >> 32, ns & 0xFFFFFFFF, size, size)
+        options = struct.pack(f"{order}HH4sHHIHH", 1, 3, b"abc", 2, 4, flags, 0, 0)
+        return block(order, 6, fixed + bytes(size + -size % 4) + options)
+
+    path = tmp_path / "x.pcapng"
+    for order in "<>":
+        section = block(order, 0x0A0D0D0A, struct.pack(f"{order}IHHq", 0x1A2B3C4D, 1, 0, -1))
+        packets = [(1, 5, 1), (0, 6, 1), (1, 7, 2), (1, 1 << 33, 1)]
+        path.write_bytes(section + block(order, 1, bytes(8)) + b"".join(packet(order, *p) for p in packets))
+        assert pcapng.departures(path, 1) == [5, 1 << 33]
+    path.write_bytes(path.read_bytes()[:-3])
+    with pytest.raises(IrqlabError, match="not a whole pcapng"):
+        pcapng.departures(path, 1)
