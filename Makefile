@@ -48,7 +48,8 @@ fmt: setup ## lays out Python and Rust
 clean: ## removes what was built here
 	rm -rf target build irqlab .mypy_cache .ruff_cache .pytest_cache
 	find . -name .venv -prune -o -name __pycache__ -print0 | xargs -0 rm -rf
-	@if [ -f drivers/Makefile ]; then $(MAKE) -C drivers clean; fi
+	find drivers \( -name '*.o' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' -o -name '.*.cmd' \
+		-o -name Module.symvers -o -name modules.order \) -delete
 
 distclean: clean ## removes the libraries and the downloads (in ~/.cache/irqlab) too
-	rm -rf .venv $(CACHE)
+	rm -rf .venv $(addprefix $(CACHE)/,debs drivers headers images kernel locks snapshots tools)

@@ -50,10 +50,10 @@ def built(path: Path) -> Path:
 @contextmanager
 def locked(name: str) -> Iterator[None]:
     """One process at a time between here and the end of the block; the kernel lets go when a process dies."""
-    directory = cache_dir()
+    directory = cache_dir() / "locks"
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        lock = open(directory / f".{name}.lock", "w")  # noqa: SIM115
+        lock = open(directory / name, "w")  # noqa: SIM115
     except OSError as error:
         raise SetupError(f"cannot write to the cache {directory}: {error.strerror}") from None
     with lock:
