@@ -27,6 +27,7 @@ int irqmod_rx_pass(struct irqmod_port *port, int budget)
 {
 	int taken = port->ops->rx_take(port, budget);
 
+	port->rx_frames += taken;
 	u64_stats_update_begin(&port->rx_stats.syncp);
 	u64_stats_inc(&port->rx_stats.polls);
 	if (taken < budget)
@@ -67,6 +68,8 @@ static void rx_start(struct irqmod_port *port)
 	local_bh_disable();
 	local_irq_disable();
 	port->rx->irq(port);
+	if (port->rx->never_masks)
+		port->ops->unmask(port, IRQMOD_RX);
 	local_irq_enable();
 	local_bh_enable();
 }
@@ -85,6 +88,7 @@ static void rx_stop(struct irqmod_port *port)
 static void tx_start(struct irqmod_port *port)
 {
 	netif_tx_lock_bh(port->netdev);
+	port->tx_switching = false;
 	port->tx_since_irq = 0;
 	port->tx->start(port);
 	/* Packets queued under the last scheme may never interrupt. */
@@ -98,12 +102,12 @@ static void tx_stop(struct irqmod_port *port)
 	port->ops->mask(port, IRQMOD_TX);
 	synchronize_irq(port->irq);
 	netif_tx_lock_bh(port->netdev);
+	port->tx_switching = true;	/* a full ring does not arm the timer */
 	port->tx_irq_every = 0;
 	port->tx_early = false;
 	port->tx_timed = false;
 	port->tx_counted = false;
 	netif_tx_unlock_bh(port->netdev);
-	/* Nobody arms it now but a full ring. */
 	hrtimer_cancel(&port->tx_timer);
 	port->tx_armed = false;
 	port->ops->mask(port, IRQMOD_TX);

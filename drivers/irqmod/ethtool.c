@@ -40,8 +40,8 @@ int irqmod_set_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 	port->tx_usecs = ec->tx_coalesce_usecs;
 	netif_tx_lock_bh(netdev);
 	port->tx_frames = ec->tx_max_coalesced_frames;
-	if (port->tx_irq_every > 1 || port->tx == &irqmod_tx_coalesce)
-		port->tx_irq_every = port->tx_irq_every ? port->tx_frames : 0;
+	if (port->tx == &irqmod_tx_coalesce && port->tx_irq_every)
+		port->tx_irq_every = port->tx_frames;
 	netif_tx_unlock_bh(netdev);
 	return 0;
 }

@@ -141,8 +141,10 @@ struct irqmod_port {
 	bool tx_timed;			/* off, coalesce: tx_timer bounds the wait */
 	bool tx_armed;			/* tx_timer runs */
 	bool tx_counted;		/* coalesce without interrupt bit */
+	bool tx_switching;		/* between two schemes */
 	unsigned int tx_irq_every;	/* interrupt bit on every n-th packet; 0: never */
 	unsigned int tx_since_irq;
+	u32 rx_frames;			/* taken, for ever: hybrid's count */
 	struct napi_struct napi;
 
 	/* Settings (ethtool, sysfs). 0 before irqmod_register(): the default. */

@@ -15,7 +15,7 @@
 struct irqmod_hybrid {
 	struct estimator estimator;
 	ktime_t window;
-	u64 packets;		/* at the end of the last window */
+	u32 frames;		/* at the end of the last window */
 };
 
 static bool hybrid(const struct irqmod_port *port)
@@ -38,14 +38,14 @@ static enum hrtimer_restart hybrid_window(struct hrtimer *timer)
 	struct irqmod_port *port = container_of(timer, struct irqmod_port,
 						rx_timer);
 	struct irqmod_hybrid *h = port->hybrid;
-	u64 packets = u64_stats_read(&port->rx_stats.packets);
+	u32 frames = READ_ONCE(port->rx_frames);
 
-	if (estimator_window(&h->estimator, packets - h->packets)) {
+	if (estimator_window(&h->estimator, frames - h->frames)) {
 		u64_stats_update_begin(&port->irq_stats.syncp);
 		u64_stats_inc(&port->irq_stats.switches);
 		u64_stats_update_end(&port->irq_stats.syncp);
 	}
-	h->packets = packets;
+	h->frames = frames;
 	hrtimer_forward_now(timer, h->window);
 	return HRTIMER_RESTART;
 }
@@ -87,7 +87,7 @@ static void rx_hybrid_start(struct irqmod_port *port)
 
 	h->estimator.average = 0;
 	h->estimator.above = false;
-	h->packets = u64_stats_read(&port->rx_stats.packets);
+	h->frames = port->rx_frames;
 	port->napi.weight = port->rx_weight;
 	napi_enable(&port->napi);
 	irqmod_de_start(port);

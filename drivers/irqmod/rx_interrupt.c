@@ -23,11 +23,11 @@ static void rx_interrupt_irq(struct irqmod_port *port)
 {
 	/* At most a ring's worth: what comes meanwhile interrupts again. */
 	irqmod_rx_pass(port, port->rx_ring);
-	port->ops->unmask(port, IRQMOD_RX);
 }
 
 const struct irqmod_rx_scheme irqmod_rx_interrupt = {
 	.name = "interrupt",
+	.never_masks = true,
 	.start = rx_interrupt_start,
 	.stop = rx_interrupt_stop,
 	.irq = rx_interrupt_irq,

@@ -10,9 +10,11 @@ struct irqmod_rx_scheme {
 
 	/* Called under RTNL with RX masked and no receive work under way.
 	 * After start() the engine calls irq() once, as if a frame had come:
-	 * whatever is on the ring is taken, and RX is unmasked as usual.
+	 * whatever is on the ring is taken, and RX is unmasked as usual, or
+	 * by the engine if the scheme never masks it.
 	 */
 	void (*start)(struct irqmod_port *port);
+	bool never_masks;
 	/* rx_stopping is set and RX masked; returns when no work is under way. */
 	void (*stop)(struct irqmod_port *port);
 	/* An RX cause was raised. Hard IRQ. */

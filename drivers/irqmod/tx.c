@@ -136,7 +136,7 @@ EXPORT_SYMBOL_GPL(irqmod_tx_arm);
  */
 void irqmod_tx_counted(struct irqmod_port *port)
 {
-	if (port->ops->tx_outstanding(port) == port->tx_frames)
+	if (port->ops->tx_outstanding(port) >= port->tx_frames)
 		port->ops->unmask(port, IRQMOD_TX);
 }
 EXPORT_SYMBOL_GPL(irqmod_tx_counted);
@@ -151,7 +151,7 @@ void irqmod_tx_full(struct irqmod_port *port, struct netdev_queue *txq,
 	smp_mb();
 	if (port->ops->tx_room(port) >= reserve)
 		netif_tx_start_queue(txq);
-	else if (!port->tx_armed)
+	else if (!port->tx_armed && !port->tx_switching)
 		irqmod_tx_arm(port);
 }
 EXPORT_SYMBOL_GPL(irqmod_tx_full);
