@@ -143,10 +143,12 @@ def _measure(request: Request, method: Method, name: str, outcome: Outcome, boar
     pool = ThreadPoolExecutor(max_workers=64)
     jobs: list[_Job] = []
     try:
+        said: set[str] = set()
         for bed in beds:
             board.say(f"{bed.label} on {bed.nic.model}, Linux {bed.machine.kernel.release}, {bed.machine.mips} MIPS")
-            if bed.nic.note:
+            if bed.nic.note and bed.nic.model not in said:
                 board.say(f"  {bed.nic.note}")
+            said.add(bed.nic.model)
         outcome.on += pool.map(Bed.describe, beds)
         for note in dict.fromkeys(note for dut in outcome.on for note in dut["dut"]["notes"]):
             board.say(f"  {note}")

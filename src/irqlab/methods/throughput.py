@@ -7,6 +7,7 @@ last one was sent. The search is MLRsearch's (draft-ietf-bmwg-mlrsearch): a meas
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from MLRsearch import AbstractMeasurer, Config, MeasurementResult, MultipleLossRatioSearch, SearchGoal
@@ -44,34 +45,40 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]
         self.high_pps = float("inf")
 
     def bracket(self, highest: float) -> tuple[float, float]:
-        """Loads to search between. Where the highest makes the DUT collapse, a load that passes and twice that, which does not.
+        """Loads to search between. Where the highest makes the DUT collapse, bisected to the width already.
 
         What a DUT in livelock forwards says nothing about its throughput, and the search would start from there.
         """
         trial = self._trial(highest)
         if trial.forwarded_pps >= COLLAPSED * trial.offered_pps:
             return MIN_RATE_PPS, highest
-        while highest / 2 > MIN_RATE_PPS:
-            if passed(self._trial(highest / 2), self.plan.loss_tolerance):
-                return highest / 2, highest
-            highest /= 2
-        return MIN_RATE_PPS, highest
+        low, high = highest / 2, highest
+        while low > MIN_RATE_PPS and not self._passes(low):
+            low, high = low / 2, low
+        if low <= MIN_RATE_PPS:
+            return MIN_RATE_PPS, high
+        while (high - low) / high > RELATIVE_WIDTH * 0.99:
+            middle = math.sqrt(low * high)
+            low, high = (middle, high) if self._passes(middle) else (low, middle)
+        return low, high
+
+    def _passes(self, load: float) -> bool:
+        return passed(self._trial(load), self.plan.loss_tolerance)
 
     def _trial(self, load: float) -> TrialResult:
         """The trial of that load; a second one would be the same."""
         if load not in self.made:
             self.made[load] = self.stand.trial(self.stand.spec(self.plan, load))
             self.trials.append(self.made[load])
+            if passed(self.made[load], self.plan.loss_tolerance):
+                self.low_pps = max(self.low_pps, load)
+            else:
+                self.high_pps = min(self.high_pps, load)
+            self.stand.progress(f"{self.low_pps / 1e3:.1f} .. {self.high_pps / 1e3:.1f} kpps")
         return self.made[load]
 
     def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:
         trial = self._trial(intended_load)
-        good = passed(trial, self.plan.loss_tolerance)
-        if good:
-            self.low_pps = max(self.low_pps, intended_load)
-        else:
-            self.high_pps = min(self.high_pps, intended_load)
-        self.stand.progress(f"{self.low_pps / 1e3:.1f} .. {self.high_pps / 1e3:.1f} kpps")
         sent = trial.total("sent")
         # A frame that came out late is overload that the backlog hid: it counts against the load like a lost one.
         failed = trial.total("lost") + (0 if trial.kept_up or self.plan.loss_tolerance else max(1, trial.total("late")))
