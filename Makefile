@@ -6,7 +6,7 @@ CACHE = $(or $(IRQLAB_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/irqlab)
 BIN := .venv/bin
 CARGO := scripts/cargo
 
-.PHONY: help setup drivers demo test test-long lint fmt clean distclean
+.PHONY: help setup drivers demo test test-drivers test-long lint fmt clean distclean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -17,12 +17,15 @@ setup: ## everything irqlab needs: Debian packages (with sudo), libraries, teste
 drivers: setup ## our own drivers, for the DUT's kernel, in the cache (irqlab does that by itself)
 	$(BIN)/python -m irqlab.setup.drivers
 
-demo: setup ## a first measurement, in a minute
+demo: setup ## the first paper's six variants, beside drivers of the kernel (minutes)
 	./irqlab demo
 
 test: setup ## the tests that take minutes together
 	$(CARGO) test --quiet --locked --workspace
 	$(BIN)/pytest -m "not long" $(PYTEST_ARGS)
+
+test-drivers: setup ## all tests of our own drivers in the DUT: every scheme, every switch (an hour)
+	$(BIN)/pytest tests/drivers $(PYTEST_ARGS)
 
 test-long: setup ## all tests, the ones that take minutes each included
 	$(CARGO) test --quiet --locked --workspace
