@@ -122,7 +122,7 @@ fn unescape(line: &[u8]) -> Vec<u8> {
         let escaped = match rest {
             [b'\\', b'x', high, low, tail @ ..] => hex(*high)
                 .zip(hex(*low))
-                .map(|(high, low)| (high << 4 | low, tail)),
+                .map(|(high, low)| ((high << 4) | low, tail)),
             _ => None,
         };
         let (byte, tail) = escaped.unwrap_or((*first, tail));

@@ -61,10 +61,9 @@ fn watched(kmsg: &Path, action: impl FnOnce() -> nix::Result<()>) -> Result<(), 
         let records = log.and_then(|mut log| log.news()).unwrap_or_default();
         (
             errno,
-            records
-                .iter()
-                .map(|record| format!("\nkernel: {}", record.text))
-                .collect(),
+            records.iter().fold(String::new(), |all, record| {
+                all + "\nkernel: " + &record.text
+            }),
         )
     })
 }

@@ -48,7 +48,7 @@ class Bed:
         dut_kernel = kernel.resolve(config.kernel)
         loaded = modules.load(dut_kernel, config.driver)
         nic = nics.choose(loaded[-1], config.nic, found_qemu)
-        needed = [module for name in nic.needs for module in modules.load(dut_kernel, name)]
+        needed = modules.load_all(dut_kernel, nic.needs)
         loaded = list({module.name: module for module in [*needed, *loaded]}.values())
         image = guestimage.build()
         machine = MachineConfig(

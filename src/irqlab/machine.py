@@ -85,8 +85,7 @@ class MachineConfig:
         ]
         for port in range(PORTS):
             properties = ",".join([self.nic.model, f"netdev=n{port}", f"mac={dut_mac(port)}", "romfile=", *self.nic.properties])
-            # Slots 4 and 5 are routed to two different interrupt lines of the pc machine.
-            arguments += ["-netdev", f"hubport,id=n{port},hubid={port}", "-device", f"{properties},addr={4 + port}"]
+            arguments += ["-netdev", f"hubport,id=n{port},hubid={port}", "-device", f"{properties},addr={self.nic.slots[port]}"]
         return arguments
 
     def key(self) -> str:

@@ -198,9 +198,9 @@ pub fn filler_of(frame: &[u8]) -> &[u8] {
 
 /// Writes the filler of a stream's frames; that of a shorter frame is the beginning of that of a longer one.
 pub fn fill(filler: &mut [u8], trial: u16, stream: u8) {
-    let key = u64::from(trial) << 8 | u64::from(stream);
+    let key = (u64::from(trial) << 8) | u64::from(stream);
     for (index, chunk) in filler.chunks_mut(8).enumerate() {
-        let bytes = mix(key << 16 | index as u64).to_be_bytes();
+        let bytes = mix((key << 16) | index as u64).to_be_bytes();
         chunk.copy_from_slice(&bytes[..chunk.len()]);
     }
 }

@@ -16,11 +16,11 @@ pub enum Purpose {
 
 /// The generator for `purpose` of the stream or port `index`; `part` tells a stream's warm-up from its window.
 pub fn seeded(seed: u64, purpose: Purpose, index: usize, part: u8) -> Pcg64 {
-    let lane = (index as u64) << 16 | (purpose as u64) << 8 | u64::from(part);
+    let lane = ((index as u64) << 16) | ((purpose as u64) << 8) | u64::from(part);
     // PCG sequences that differ in their increment alone are correlated: spread both over the state.
     let (high, low) = (mix(seed), mix(mix(seed) ^ lane));
     Pcg64::new(
-        u128::from(high) << 64 | u128::from(low),
+        (u128::from(high) << 64) | u128::from(low),
         u128::from(mix(low)),
     )
 }

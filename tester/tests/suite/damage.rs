@@ -246,7 +246,7 @@ fn storms() {
         let mut expected = [0; 6]; // received, refused, reordered, duplicated, corrupted, stray
         let mut arrivals = Vec::new();
         for number in 0..1_000 {
-            let dice = mix(seed << 32 | number);
+            let dice = mix((seed << 32) | number);
             let mut at_ns = number * 10_000;
             let fault = match dice % 16 {
                 0 => Fault::Drop,
