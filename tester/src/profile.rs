@@ -124,3 +124,6 @@ impl Profiler {
         self.tree.executed(self.stack.top(), executed);
     }
 }
+
+#[cfg(test)]
+mod tests;
