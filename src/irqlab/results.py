@@ -27,7 +27,7 @@ class MethodResult:
     """What one method found for one driver and frame size; a row of `measured.results`."""
 
     method: str
-    """throughput, loss, latency, burst or recovery."""
+    """throughput, loss, latency, burst, recovery or profile."""
     driver: str
     nic: str
     frame_bytes: FrameSize

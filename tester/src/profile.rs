@@ -44,7 +44,7 @@ impl Block {
 pub struct Profile {
     /// Instructions counted in the window.
     pub instructions: u64,
-    /// How often the stack was lost since the profile was armed.
+    /// How often the stack was lost meanwhile.
     pub lost: u64,
     /// The tree.
     pub nodes: Vec<Row>,
@@ -59,6 +59,8 @@ pub struct Profiler {
     /// The counter when the block being executed began, and when it was last counted from.
     began: u64,
     counted: u64,
+    /// How often the stack was lost in the last window.
+    lost: u64,
     /// The block being executed.
     instructions: u64,
     leaving: Leaving,
@@ -73,6 +75,7 @@ impl Profiler {
             stack: Stack::default(),
             began: counter,
             counted: counter,
+            lost: 0,
             instructions: 0,
             leaving: Leaving::default(),
         })
@@ -107,13 +110,18 @@ impl Profiler {
     pub fn window(&mut self, open: bool, counter: u64) {
         self.settle(counter, 0);
         self.tree.count(open);
+        if open {
+            self.stack.lost = 0;
+        } else {
+            self.lost = self.stack.lost;
+        }
     }
 
     /// What was counted in the window.
     pub fn result(&self) -> Profile {
         Profile {
             instructions: self.tree.total(),
-            lost: self.stack.lost,
+            lost: self.lost,
             nodes: self.tree.rows(&self.map),
         }
     }
@@ -124,3 +132,6 @@ impl Profiler {
         self.tree.executed(self.stack.top(), executed);
     }
 }
+
+#[cfg(test)]
+mod tests;

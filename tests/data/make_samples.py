@@ -18,6 +18,7 @@ from typing import Any
 
 from irqlab import results
 from irqlab.counters import STATISTICS
+from irqlab.profile.tree import totals
 from irqlab.results import MethodResult
 from irqlab.trial import Counters, FrameSize, Load, TrialResult, TrialSpec, mean_frame_bytes, wire_rate_pps
 
@@ -327,6 +328,47 @@ def recovery(made: Made) -> MethodResult:
     return result
 
 
+def profile(made: Made) -> MethodResult:
+    """A made-up profile: an interrupt, a poll, and what they call."""
+    result = row("profile", made, 64, False)
+    assert result.throughput_pps is not None
+    frames = 10_000
+    nodes = (  # caller, function, module, owner, context, instructions and entries per frame
+        (-1, "irq_entries_start", None, "interrupts", "hardirq", 2, 1),
+        (0, "sample_interrupt", made.driver, "driver", "hardirq", 300, 1),
+        (1, "kfree_skb", None, "allocator", "hardirq", 60, 1),
+        (-1, "run_ksoftirqd", None, "interrupts", "process", 1, 0),
+        (3, "handle_softirqs", None, "interrupts", "softirq", 5, 0),
+        (4, "sample_poll", made.driver, "driver", "softirq", 400, 0),
+        (5, "ip_rcv", None, "IP stack", "softirq", made.instructions - 828, 1),
+        (5, "kfree_skb", None, "allocator", "softirq", 60, 1),
+    )
+    order = sorted(range(len(nodes)), key=lambda n: (-nodes[n][5], nodes[n][1]))
+    result.points = [
+        {
+            "function": nodes[n][1], "module": nodes[n][2], "owner": nodes[n][3], "context": nodes[n][4],
+            "instructions": nodes[n][5] * frames, "entries": nodes[n][6] * frames,
+        }
+        for n in order
+    ]  # fmt: skip
+    spec = TrialSpec(loads=(Load(rate_pps=2 * result.throughput_pps),))
+    result.found = {
+        "load": 2.0,
+        "rate_pps": spec.loads[0].rate_pps,
+        "frames": frames,
+        "instructions": made.instructions * frames,
+        "residual": 0,
+        "stacks_lost": 0,
+        "interrupts": frames,
+        "softirqs": 100,
+        "by_owner": totals(result.points, "owner"),
+        "by_context": totals(result.points, "context"),
+        "stacks": [[n[0], order.index(k), n[5] * frames, n[6] * frames] for k, n in enumerate(nodes)],
+    }
+    result.trials = [trial(made, spec, loss=True)]
+    return result
+
+
 def dut(driver: str, nic: str, build: str = "1", ring: int | None = 256, schemes: dict[str, Any] | None = None) -> dict[str, Any]:
     """A made-up DUT as `Bed.describe` states it."""
 
@@ -391,6 +433,7 @@ def samples() -> dict[str, dict[str, Any]]:
     full += [latency_row(made) for made in ALL]
     full += [burst(made) for made in ALL]
     full += [recovery(made) for made in ALL]
+    full += [profile(made) for made in ALL[:2]]
     cut_short = replace(throughput(ALL[0], 1518, False), complete=False, points=[], found={})
     cut_short.throughput_pps = cut_short.throughput_mbps = cut_short.at_wire_rate = None
     cut_short.instructions_per_frame = cut_short.interrupts_per_frame = None

@@ -12,7 +12,7 @@ from irqlab import report, results
 from irqlab.errors import IrqlabError
 
 DATA = Path(__file__).parents[1] / "data"
-SECTIONS = ("throughput", "loss", "latency", "cost", "burst", "recovery")
+SECTIONS = ("throughput", "loss", "latency", "cost", "burst", "recovery", "profile")
 VOID = {"meta", "wbr", "br", "img", "link", "input", "hr"}
 
 
@@ -297,7 +297,7 @@ def test_what_a_dead_driver_leaves_can_be_drawn():
             if "latency" in point:
                 point["latency"] = dict.fromkeys(point["latency"], 0) | {"histogram": None}
         r["found"].update({k: 0 for k in ("max_forwarded_pps", "plateau_ratio", "longest_burst_frames") if k in r["found"]})
-    assert sections(report.html([document])) == {"loss", "burst", "recovery"}
+    assert sections(report.html([document])) == {"loss", "burst", "recovery", "profile"}
 
 
 def test_documents_without_a_fitting_dut_are_drawn():

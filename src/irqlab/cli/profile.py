@@ -18,6 +18,7 @@ from irqlab.profile import method
 from irqlab.profile import tables as printed
 from irqlab.profile.tree import Row
 from irqlab.schemes import combine
+from irqlab.setup import paths
 
 LoadOption = Annotated[
     str | None,
@@ -25,6 +26,7 @@ LoadOption = Annotated[
 ]
 RateOption = Annotated[float | None, typer.Option("--rate", help="Offered load in frames/s in each direction, not --load.")]
 DiffOption = Annotated[Path | None, typer.Option("--diff", help="Compare with the profile in this JSON file.")]
+FlameOption = Annotated[Path | None, typer.Option("--flamegraph", help="Write a flame graph (of the last profile) as SVG.")]
 TopOption = Annotated[int, typer.Option("--top", help="How many functions to print.")]
 
 MAX_LOAD = 100.0
@@ -54,6 +56,7 @@ def command(
     load: LoadOption = None,
     rate: RateOption = None,
     diff: DiffOption = None,
+    flamegraph: FlameOption = None,
     top: TopOption = 40,
     nic: opt.NicModel = None,
     kernel: opt.KernelSpec = None,
@@ -87,7 +90,7 @@ def command(
     """Profiles every driver and size; tables, files. Raises IrqlabError, after the files have been written."""
     from irqlab.cli import check_outputs
 
-    check_outputs(json_file, report_file)
+    check_outputs(json_file, report_file, flamegraph)
     share = parse_load(load, rate)
     if top < 1:
         raise IrqlabError(f"--top {top}: allowed are 1 and more")
@@ -101,10 +104,14 @@ def command(
         ),
     )  # fmt: skip
     outcome = measure(request, lambda stand, plan: [method.run(stand, plan, share, rate)], "profile")
-    for result in outcome.results:
-        if result.complete:
-            _show(result.to_json(), before, top)
+    rows = [result.to_json() for result in outcome.results if result.complete]
+    for row in rows:
+        _show(row, before, top)
     save(outcome, json_file, report_file)
+    if flamegraph is not None and rows:
+        from irqlab.profile.flamegraph import file
+
+        paths.write_atomically(flamegraph, file(rows[-1]).encode())
     if outcome.error is not None:
         raise outcome.error
 

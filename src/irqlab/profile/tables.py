@@ -12,12 +12,11 @@ from rich.text import Text
 
 from irqlab import units
 from irqlab.profile import diff
-from irqlab.profile.tree import Row
+from irqlab.profile.tree import CONTEXT_NAMES, Row
 
 TOP = 40
 NOTABLE = 0.05
 """Smaller changes, in instructions a frame, are summed up."""
-NAMES = {"hardirq": "hard IRQ"}
 
 
 def title(row: Row) -> str:
@@ -44,7 +43,7 @@ def functions_table(row: Row, top: int = TOP) -> Table:
             figure(point["instructions"] / found["frames"]),
             units.percent(point["instructions"] / found["instructions"]),
             f"{point['entries'] / found['frames']:.2f}",
-            NAMES.get(point["context"], point["context"]),
+            CONTEXT_NAMES.get(point["context"], point["context"]),
             point["owner"],
         )
     rest = found["instructions"] - sum(p["instructions"] for p in shown)
@@ -86,7 +85,7 @@ def diff_tables(before: Row, after: Row, top: int = TOP) -> list[Table]:
         changes = diff.changes(before, after, by)
         shown = [c for c in changes if abs(c.change) >= NOTABLE][:top] if by == "function" else changes
         for change in shown:
-            table.add_row(*_change(NAMES.get(change.name, change.name), change))
+            table.add_row(*_change(CONTEXT_NAMES.get(change.name, change.name), change))
         if len(shown) < len(changes):
             hidden = [c for c in changes if c not in shown]
             rest = diff.Change("", sum(c.before for c in hidden), sum(c.after for c in hidden))
@@ -113,7 +112,11 @@ def _total(items: Sequence[tuple[str, int]], n: int, found: Mapping[str, Any]) -
     if n >= len(items):
         return "", "", ""
     name, instructions = items[n]
-    return NAMES.get(name, name), figure(instructions / found["frames"]), units.percent(instructions / found["instructions"])
+    return (
+        CONTEXT_NAMES.get(name, name),
+        figure(instructions / found["frames"]),
+        units.percent(instructions / found["instructions"]),
+    )
 
 
 def _table(heading: str, columns: Sequence[str]) -> Table:

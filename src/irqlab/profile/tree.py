@@ -13,7 +13,7 @@ from irqlab.profile.symbols import Symbols
 
 Row = Mapping[str, Any]
 
-CONTEXTS = ("hardirq", "softirq", "process", "idle")
+CONTEXT_NAMES = {"hardirq": "hard IRQ", "softirq": "softirq", "process": "process", "idle": "idle"}
 """Hard IRQ: from the processor's entry to its return, less softirqs run on the way out. Softirq: wherever it is run."""
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from irqlab import units
-from irqlab.report import hdr, plots, tables
+from irqlab.report import hdr, plots, profile, tables
 from irqlab.report.plots import Bar, Line
 from irqlab.report.tables import PERCENTILES, Table
 from irqlab.report.variants import Row, Variant, rows_of
@@ -45,6 +45,8 @@ class Plot:
     title: str
     svg: Markup
     note: str = ""
+    wide: bool = False
+    """As wide as the page."""
 
 
 @dataclass(frozen=True)
@@ -111,9 +113,9 @@ class _Numbers:
     def __init__(self) -> None:
         self.last = 0
 
-    def plot(self, title: str, svg: str, note: str = "") -> Plot:
+    def plot(self, title: str, svg: str, note: str = "", wide: bool = False) -> Plot:
         self.last += 1
-        return Plot(title, Markup(plots.numbered(svg, self.last)), note)
+        return Plot(title, Markup(plots.numbered(svg, self.last)), note, wide)
 
 
 def build(documents: Sequence[Json]) -> Page:
@@ -132,6 +134,7 @@ def build(documents: Sequence[Json]) -> Page:
         _cost(best, number),
         _burst(by_method.get("burst", []), number),
         _recovery(by_method.get("recovery", []), number),
+        _profile(by_method.get("profile", []), number),
     ]
     drivers = list(dict.fromkeys(row.data["driver"] for row in rows))
     return Page(
@@ -205,7 +208,11 @@ def _heading(row: Row) -> str:
 
 
 def _throughput_rows(rows: Sequence[Row]) -> list[Row]:
-    """For each test the row that says the throughput: the throughput test's own where there is one."""
+    """For each test the row that says the throughput: the throughput test's own where there is one.
+
+    Not a profile's: what it says of a frame's cost is of another load.
+    """
+    rows = [row for row in rows if row.data["method"] != "profile"]
     found: dict[tuple[Variant, bool, int | str], Row] = {}
     for row in sorted((r for r in rows if r.data["throughput_pps"] is not None), key=lambda r: r.data["method"] != "throughput"):
         found.setdefault((row.variant, row.bidirectional, row.frame_bytes), row)
@@ -625,6 +632,19 @@ def _recovery(rows: Sequence[Row], number: _Numbers) -> Section | None:
         "How long frames are still lost after an overload has ended (RFC 2544, 26.5).",
         groups,
     )
+
+
+def _profile(rows: Sequence[Row], number: _Numbers) -> Section | None:
+    rows = [row for row in rows if row.data["points"]]
+    if not rows:
+        return None
+    groups = []
+    for heading, same in _groups(rows):
+        for row in sorted(same, key=lambda row: row.variant.number):
+            drawn = number.plot("Flame graph", profile.graph(row), wide=True)
+            note = profile.describe(row)
+            groups.append(Group(f"{row.variant.label}, {heading}", plots=[drawn], note=note, tables=profile.tables(row)))
+    return Section("profile", "Where the instructions go", "Profile", profile.INTRO, groups)
 
 
 def _duts(documents: Sequence[Json]) -> list[Table]:

@@ -15,6 +15,23 @@ pub fn refuses(lab: &mut Laboratory, line: &str, words: &[&str]) {
 }
 
 #[test]
+fn profiles_need_a_profiler() {
+    let mut lab = Laboratory::new();
+    let armed = r#"{"op":"profile","addresses":{"functions":[]}}"#;
+    refuses(&mut lab, armed, &["no profiler"]);
+    refuses(&mut lab, r#"{"op":"profile_result"}"#, &["no profiler"]);
+    for line in [
+        r#"{"op":"profile"}"#,
+        r#"{"op":"profile","addresses":{}}"#,
+        r#"{"op":"profile","addresses":{"functions":[-1]}}"#,
+        r#"{"op":"profile","addresses":{"functions":[],"nmi":[]}}"#,
+        r#"{"op":"profile_result","id":1}"#,
+    ] {
+        refuses(&mut lab, line, &["profile"]);
+    }
+}
+
+#[test]
 fn what_is_no_command() {
     let mut lab = Laboratory::new();
     for line in [

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Profiles, end to end: exact, repeatable, and of the very trial that is measured without."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from irqlab import Lab, schema
+from tests.e2e.conftest import Cli
+
+
+def test_every_instruction_of_an_overload_is_accounted_for() -> None:
+    lab = Lab("8139cp")
+    profile = lab.profile(rate_pps=110_000)
+    (trial,) = profile.result.trials
+    assert profile.residual == 0
+    assert profile.result.found["stacks_lost"] == 0
+    assert profile.instructions_per_frame == pytest.approx(trial.instructions_per_frame)
+    for sums in (
+        profile.by_owner(),
+        profile.by_context(),
+        {f.name + f.context: f.instructions_per_frame for f in profile.by_function()},
+    ):
+        assert sum(sums.values()) == pytest.approx(profile.instructions_per_frame)
+    assert sum(stack.instructions for stack in profile.stacks) == trial.instructions
+
+    # The instrument does not show in what is measured.
+    assert json.dumps(trial.to_json()) == json.dumps(lab.trial(110_000).to_json())
+
+    functions = {(f.name, f.context): f for f in profile.by_function()}
+    poll, handler = functions["cp_rx_poll", "softirq"], functions["cp_interrupt", "hardirq"]
+    assert (poll.module, poll.owner, handler.owner) == ("8139cp", "driver", "driver")
+    # One TX interrupt per packet, all packets are forwarded, and nothing else interrupts but the timer (250 Hz).
+    assert handler.entries_per_frame == pytest.approx(1.0, abs=0.01)
+    assert profile.result.found["interrupts"] / profile.frames == pytest.approx(1.0, abs=0.02)
+    assert functions["ip_forward", "softirq"].entries_per_frame == pytest.approx(1.0, abs=0.01)
+    assert ("ip_forward", "hardirq") not in functions
+    contexts = profile.by_context()
+    assert 0.1 < contexts["hardirq"] / profile.instructions_per_frame < 0.3
+    assert contexts["softirq"] / profile.instructions_per_frame > 0.7
+    owners = profile.by_owner()
+    assert next(iter(owners)) == "IP stack"
+    assert owners["other"] / profile.instructions_per_frame < 0.02
+    deepest = max(profile.stacks, key=lambda stack: len(stack.functions)).functions
+    assert deepest.index("cp_rx_poll") < deepest.index(
+        "ip_forward_finish" if "ip_forward_finish" in deepest else "ip_sublist_rcv"
+    )
+
+
+def test_idle_time_is_no_instructions_and_interrupts_are_counted_one_by_one() -> None:
+    profile = Lab("8139cp").profile(rate_pps=1_000)
+    (trial,) = profile.result.trials
+    assert profile.residual == 0
+    assert trial.total("received_in_window") == profile.frames == 200
+    assert profile.by_context()["idle"] > 0
+    functions = {(f.name, f.context): f for f in profile.by_function()}
+    # A frame that comes alone interrupts when it comes and when it has gone.
+    assert functions["cp_interrupt", "hardirq"].entries_per_frame == pytest.approx(2.0, abs=0.02)
+
+
+def test_the_command_repeats_to_the_byte_and_compares(cli: Cli, tmp_path: Path) -> None:
+    arguments = ("profile", "--driver", "8139cp", "--rate", "80000", "--bidirectional")
+    measured = []
+    for name in ("a.json", "b.json"):
+        done = cli(*arguments, "--json", name, "--diff", "a.json") if measured else cli(*arguments, "--json", name)
+        assert done.returncode == 0, done.stderr
+        assert "residual 0" in done.stdout
+        document = json.loads((tmp_path / name).read_text())
+        jsonschema.validate(document, schema.load())
+        measured.append(json.dumps(document["measured"]))
+    assert measured[0] == measured[1]
+    assert "Change by owner" in done.stdout
+    assert "+0.1" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--load", "2x", "--rate", "5000"), "give one of them"),
+        (("--load", "many"), "multiples of the throughput"),
+        (("--top", "0"), "--top 0"),
+        (("--diff", "missing.json"), "cannot read missing.json"),
+    ],
+)
+def test_bad_input_is_said_at_once(cli: Cli, arguments: tuple[str, ...], said: str) -> None:
+    done = cli("profile", "--driver", "8139cp", *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
