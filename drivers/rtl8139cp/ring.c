@@ -126,6 +126,7 @@ void cp_rx_refill(struct irqmod_port *port)
 	struct cp *cp = cp_of_port(port);
 	struct cp_rx_ring *ring = &cp->rx;
 
+	/* Acquire: a slot is what rx_take left when it counted it. */
 	while (ring->given != smp_load_acquire(&ring->taken)) {
 		struct cp_rx_slot *slot = &ring->slot[ring->dirty];
 		struct cp_desc *desc = &ring->desc[ring->dirty];
@@ -136,6 +137,7 @@ void cp_rx_refill(struct irqmod_port *port)
 		cp_rx_give(desc, slot);
 		if (++ring->dirty == ring->count)
 			ring->dirty = 0;
+		/* Release: rx_take may have the slot when it is complete. */
 		smp_store_release(&ring->given, ring->given + 1);
 	}
 }
@@ -181,6 +183,7 @@ int cp_rx_take(struct irqmod_port *port, int budget)
 	unsigned int next = ring->next;
 	bool later = port->rx_deferred;
 	int taken;
+	u32 given;
 
 	/* Behind a ring that waits for buffers, old frames would look new. */
 	if (unlikely(later || ring->given != ring->taken)) {
@@ -188,8 +191,9 @@ int cp_rx_take(struct irqmod_port *port, int budget)
 			cp_rx_refill(port);
 			later = ring->given != ring->taken;
 		}
-		budget = min_t(int, budget, ring->count - ring->taken +
-					    smp_load_acquire(&ring->given));
+		/* Acquire: pairs with cp_rx_refill(). */
+		given = smp_load_acquire(&ring->given);
+		budget = min_t(int, budget, ring->count - ring->taken + given);
 	}
 
 	for (taken = 0; taken < budget; taken++) {
@@ -232,6 +236,7 @@ int cp_rx_take(struct irqmod_port *port, int budget)
 
 	ring->next = next;
 	if (unlikely(later))
+		/* Release: pairs with cp_rx_refill(). */
 		smp_store_release(&ring->taken, ring->taken + taken);
 	else
 		ring->dirty = next;
@@ -316,8 +321,10 @@ unsigned int cp_tx_outstanding(struct irqmod_port *port)
 
 static unsigned int cp_tx_ring_room(const struct cp_tx_ring *ring)
 {
-	return ring->count - READ_ONCE(ring->queued) +
-	       smp_load_acquire(&ring->done);
+	/* Acquire: the slots are free when cp_tx_reclaim() has counted them. */
+	u32 done = smp_load_acquire(&ring->done);
+
+	return ring->count - READ_ONCE(ring->queued) + done;
 }
 
 unsigned int cp_tx_room(struct irqmod_port *port)
@@ -353,6 +360,7 @@ unsigned int cp_tx_reclaim(struct irqmod_port *port)
 	struct cp_tx_ring *ring = &cp->tx;
 	unsigned int packets = 0, errors = 0, bytes = 0;
 	unsigned int i = ring->dirty;
+	/* Acquire: pairs with cp_start_xmit(). */
 	u32 queued = smp_load_acquire(&ring->queued);
 	u32 done = ring->done;
 
@@ -383,7 +391,7 @@ unsigned int cp_tx_reclaim(struct irqmod_port *port)
 
 	ring->dirty = i;
 	WRITE_ONCE(ring->packets_done, ring->packets_done + packets);
-	/* The slots may be used anew. */
+	/* Release: the slots may be used anew. */
 	smp_store_release(&ring->done, done);
 
 	u64_stats_update_begin(&port->tx_stats.syncp);
@@ -502,12 +510,12 @@ netdev_tx_t cp_start_xmit(struct sk_buff *skb, struct net_device *netdev)
 	if (unlikely(dma_mapping_error(cp->dev, dma)))
 		goto drop;
 	slot = &ring->slot[first];
-	slot->skb = NULL;
 	slot->page = false;
 	dma_unmap_addr_set(slot, dma, dma);
 	dma_unmap_len_set(slot, len, len);
 
 	if (unlikely(segs > 1)) {
+		slot->skb = NULL;
 		last = cp_tx_frags(cp, skb, first, opts1, opts2);
 		if (unlikely(last < 0)) {
 			cp_tx_unmap(cp, slot);
@@ -531,6 +539,7 @@ netdev_tx_t cp_start_xmit(struct sk_buff *skb, struct net_device *netdev)
 
 	ring->next = cp_tx_next(ring, last);
 	WRITE_ONCE(ring->packets_queued, ring->packets_queued + 1);
+	/* Release: the slots may be reclaimed. */
 	smp_store_release(&ring->queued, ring->queued + segs);
 
 	if (irqmod_tx_queued(&cp->port, txq, room - segs, CP_TX_SEGS))

@@ -101,7 +101,7 @@ struct cp {
 	struct cp_rx_ring rx;
 	struct cp_tx_ring tx;
 
-	spinlock_t imr_lock;
+	spinlock_t imr_lock;		/* @imr and CP_IMR */
 	spinlock_t mii_lock;		/* the PHY's registers, and @mii */
 	struct mii_if_info mii;
 	struct work_struct reset_work;
@@ -109,7 +109,7 @@ struct cp {
 
 	struct cp_rx_errors rx_errors;
 	struct cp_tx_errors tx_errors;
-	spinlock_t missed_lock;
+	spinlock_t missed_lock;		/* @rx_missed and CP_MPC */
 	u64 rx_missed;			/* CP_MPC, before it was cleared */
 	struct cp_tally *tally;
 	dma_addr_t tally_dma;
