@@ -23,7 +23,7 @@ impl Departures {
     pub fn push(&mut self, at_ns: u64) {
         let distance_ns = at_ns.wrapping_sub(self.last.at_ns);
         let change = distance_ns.wrapping_sub(self.last.distance_ns) as i64;
-        let mut rest = (change << 1 ^ change >> 63) as u64; // zigzag: small numbers of either sign become small
+        let mut rest = ((change << 1) ^ (change >> 63)) as u64; // zigzag: small numbers of either sign become small
         while rest >= 0x80 {
             self.bytes.push(rest as u8 | 0x80);
             rest >>= 7;

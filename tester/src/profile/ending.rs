@@ -23,7 +23,7 @@ pub fn ending(instruction: &[u8]) -> Ending {
     let mut rest = instruction.iter().skip_while(|byte| is_prefix(**byte));
     match (rest.next(), rest.next()) {
         (Some(0xe8), _) => Ending::Call,
-        (Some(0xff), Some(modrm)) if modrm >> 3 & 7 == 2 => Ending::Call,
+        (Some(0xff), Some(modrm)) if (modrm >> 3) & 7 == 2 => Ending::Call,
         (Some(0xc2 | 0xc3), _) => Ending::Return,
         (Some(0xcf), _) => Ending::InterruptReturn,
         _ => Ending::Other,
