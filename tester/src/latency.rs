@@ -157,7 +157,7 @@ mod tests {
         let mut latency = Latency::default();
         // from 1 us to 10 s, so that the histogram has to grow
         let mut all: Vec<u64> = (0..100_000)
-            .map(|k| 1_000 << (mix(k) % 23) | mix(k) >> 54)
+            .map(|k| (1_000 << (mix(k) % 23)) | (mix(k) >> 54))
             .collect();
         for value in &all {
             latency.record(*value);
