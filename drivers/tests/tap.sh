@@ -53,6 +53,21 @@ coalesce() { ethtool -c "$1" | sed -n "s/^$2:[[:space:]]*//p"; }
 ring() { ethtool -g "$1" | sed -n "/Current/,\$s/^$2:[[:space:]]*//p"; }
 ring_max() { ethtool -g "$1" | sed -n "1,/Current/s/^$2:[[:space:]]*//p"; }
 
+# frames_arrive WHAT: within two seconds, $IF0 receives some. With few processes: under overload each waits long.
+frames_arrive()
+{
+	read -r before <"/sys/class/net/$IF0/statistics/rx_packets"
+	for _ in 1 2 3 4; do
+		usleep 500000
+		read -r after <"/sys/class/net/$IF0/statistics/rx_packets"
+		if [ "$after" -gt "$before" ]; then
+			ok "$1"
+			return
+		fi
+	done
+	not_ok "$1"
+}
+
 # schemes INTERFACE RX TX
 schemes() { put "$1" rx_scheme "$2" && put "$1" tx_scheme "$3"; }
 
