@@ -6,7 +6,7 @@
 
 RX_SCHEMES="interrupt de napi hybrid timer"
 TX_SCHEMES="interrupt coalesce off"
-SAID=/tmp/tap.said
+SAID=/tmp/tap.said # what the last command said
 n=0
 
 # The programs, not busybox's applets of that name.

@@ -21,7 +21,7 @@ def runs() -> Iterator[Any]:
             yield pytest.param(script, combination, id=name, marks=marks)
 
 
-@pytest.mark.parametrize(("script", "combination"), runs())
+@pytest.mark.parametrize(("script", "combination"), list(runs()))
 def test_in_the_dut(bed: Bed, script: tap.Script, combination: Combination | None) -> None:
     report = tap.run(bed, script, combination)
     print(report.text)

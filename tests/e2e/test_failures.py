@@ -40,6 +40,8 @@ def _said(done: subprocess.CompletedProcess[str]) -> str:
         (["--driver", "8139cp", "--sysctl", "nonsense"], "NAME=VALUE"),
         (["--driver", "8139cp", "--ring", "7"], "--ring 7"),
         (["--driver", "8139cp", "--rx", "napi"], "the driver 8139cp has no scheme"),
+        (["--driver", "irqmod_i8255x", "--rx", "fractal"], "--rx fractal: irqmod_i8255x refuses it on eth0: Invalid argument"),
+        (["--driver", "irqmod_i8255x", "--tx-frames", "500"], "tx-frames: 1 to"),
         (["--driver", "8139cp", "--variant", "BEST"], "NAPI-TX-OFF, and all"),
         (["--driver", "8139cp", "--variant", "all", "--tx", "off"], "cannot be combined"),
         (["--driver", "8139cp", "--loss-tolerance", "1"], "0 up to, not including, 1"),

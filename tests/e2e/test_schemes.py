@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Our own drivers, built and found by name, with schemes from the command line and from Python."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from irqlab import Lab, schema
+from irqlab.errors import IrqlabError
+from tests.e2e.conftest import Cli
+
+
+def test_variants_differ_in_their_interrupts() -> None:
+    original, best = (Lab("irqmod_i8255x", variant=name).trial(20_000) for name in ("ORIGINAL", "NAPI-TX-OFF"))
+    assert original.total("lost") == best.total("lost") == 0
+    assert original.caused_per_frame("tx") == pytest.approx(1.0, abs=0.01)
+    assert best.caused_per_frame("tx") == 0
+    assert best.instructions_per_frame is not None
+    assert original.instructions_per_frame is not None
+    assert best.instructions_per_frame < original.instructions_per_frame
+
+
+def test_several_schemes_are_named_in_table_and_results(cli: Cli, tmp_path: Path) -> None:
+    options = ["--rx", "napi,de", "--tx", "off", "--weight", "16", "--tx-usecs", "500", "--duration", "0.05"]
+    done = cli("throughput", "--driver", "irqmod_rtl8139cp", *options, "--json", "a.json")
+    assert done.returncode == 0, done.stderr
+    assert "rtl8139cp napi/off" in done.stdout
+    document = json.loads((tmp_path / "a.json").read_text())
+    jsonschema.validate(document, schema.load())
+    rows = document["measured"]["results"]
+    assert [(row["rx_scheme"], row["tx_scheme"], row["variant"]) for row in rows] == [("napi", "off", None), ("de", "off", None)]
+    assert [row["tx_interrupts_per_frame"] for row in rows] == [0, 0]
+    for dut in document["on"]["duts"]:
+        assert (dut["dut"]["schemes"]["weight"], dut["dut"]["schemes"]["tx_usecs"]) == (16, 500)
+
+
+def test_a_small_ring_makes_do_with_half_of_it() -> None:
+    lab = Lab("irqmod_rtl8139cp", variant="NAPI-TX-128")
+    described = lab.bed.describe()["dut"]
+    assert (described["ring_tx"], described["schemes"]["tx_frames"]) == (64, 32)
+    assert len(described["notes"]) == 2
+
+
+def test_a_lab_has_one_pair_of_schemes() -> None:
+    with pytest.raises(IrqlabError, match="one pair"):
+        Lab("irqmod_i8255x", rx="napi,de")
