@@ -81,8 +81,10 @@ int cp_hw_start(struct cp *cp)
 
 	pci_set_master(cp->pdev);
 	err = cp_hw_reset(cp);
-	if (err)
+	if (err) {
+		pci_clear_master(cp->pdev);
 		return err;
+	}
 
 	cp_hw_write_mac(cp, netdev->dev_addr);
 

@@ -74,8 +74,8 @@ static void cp_poll_controller(struct net_device *netdev)
 {
 	int irq = cp_of(netdev)->port.irq;
 
-	disable_irq(irq);
-	cp_interrupt(irq, netdev);
+	if (disable_hardirq(irq))
+		cp_interrupt(irq, netdev);
 	enable_irq(irq);
 }
 #endif
