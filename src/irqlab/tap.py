@@ -6,7 +6,7 @@ What a script needs it says in comments at its head:
     # for: every combination     run once for each pair of schemes, which is set before, and is in RX and TX
     # load: 2x                   twice what the pair can take is offered while it runs
     # needs: modules             the module files are in $MODULES
-    # needs: wire                the tester joins the two interfaces instead of playing hosts
+    # needs: wire                the tester joins the two interfaces, at the speed of the chip's wire, instead of playing hosts
     # may log: REGEX             kernel messages above info that are expected
     # long                       takes minutes
 """
@@ -125,10 +125,9 @@ def run(bed: Bed, script: Script, combination: Combination | None = None) -> Rep
         _install(dut, bed, script)
         if combination is not None:
             choose(dut, combination)
+        dut.play_hosts(0 if rate_pps else bed.nic.wire_bps)
         if script.wire:
             dut.rpc.call("wire", a=0, b=1, delay_ns=0, loss_ppm=0, seed=1)
-        else:
-            dut.play_hosts(0 if rate_pps else bed.nic.wire_bps)
         pid = dut.rpc.guest("spawn", argv=_command(bed, script, combination))["pid"]
         while rate_pps and _runs(dut, pid):
             overload.offer(dut, rate_pps, STEP_NS)
