@@ -19,10 +19,20 @@ static void rx_interrupt_stop(struct irqmod_port *port)
 	/* All work is done in the handler, which the engine has waited for. */
 }
 
+#define INTERRUPT_PASS	16
+
+/* At most a ring's worth, all that can have been there when the cause was
+ * acknowledged; what came since interrupts again. In small passes, so that the
+ * ring gets its buffers back meanwhile.
+ */
 static void rx_interrupt_irq(struct irqmod_port *port)
 {
-	/* At most a ring's worth: what comes meanwhile interrupts again. */
-	irqmod_rx_pass(port, port->rx_ring);
+	unsigned int taken, total = 0;
+
+	do {
+		taken = irqmod_rx_pass(port, INTERRUPT_PASS);
+		total += taken;
+	} while (taken == INTERRUPT_PASS && total < port->rx_ring);
 }
 
 const struct irqmod_rx_scheme irqmod_rx_interrupt = {
