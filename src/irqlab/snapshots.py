@@ -67,11 +67,22 @@ def _make_room(home: Path) -> None:
     """Removes the least recently used snapshots, and what killed processes left of theirs."""
     if not home.is_dir():
         return
-    old = sorted((d for d in home.iterdir() if d.is_dir()), key=lambda d: d.stat().st_mtime)
-    total = sum(file.stat().st_size for d in old for file in d.iterdir())
-    for directory in old:
+    old = sorted(((_age_and_size(d), d) for d in home.iterdir() if d.is_dir()), key=lambda entry: entry[0])
+    total = sum(size for (_, size), _ in old)
+    for (used, size), directory in old:
         abandoned = directory.name.startswith(".")
-        if time.time() - directory.stat().st_mtime < IN_USE_S or not (abandoned or total > KEEP_BYTES):
+        if time.time() - used < IN_USE_S or not (abandoned or total > KEEP_BYTES):
             continue
-        total -= sum(file.stat().st_size for file in directory.iterdir())
+        total -= size
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def _age_and_size(directory: Path) -> tuple[float, int]:
+    """When a snapshot was last used (s since 1970) and its size in bytes. Other processes may be removing it."""
+    used, size = 0.0, 0
+    with contextlib.suppress(OSError):
+        used = directory.stat().st_mtime
+        for file in directory.iterdir():
+            with contextlib.suppress(OSError):
+                size += file.stat().st_size
+    return used, size
