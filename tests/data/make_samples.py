@@ -356,6 +356,7 @@ def profile(made: Made) -> MethodResult:
         "load": 2.0,
         "rate_pps": spec.loads[0].rate_pps,
         "frames": frames,
+        "per": "forwarded",
         "instructions": made.instructions * frames,
         "residual": 0,
         "stacks_lost": 0,

@@ -32,7 +32,7 @@ class Profile:
 
     @property
     def frames(self) -> int:
-        """Frames forwarded in the window, all directions together."""
+        """Frames forwarded in the window, all directions together; those offered, if none was forwarded."""
         return int(self.result.found["frames"])
 
     @property

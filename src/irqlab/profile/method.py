@@ -35,7 +35,7 @@ def symbols(bed: Bed) -> Symbols:
 def run(stand: Stand, plan: Plan, load: float | None = None, rate_pps: float | None = None) -> MethodResult:
     """Profiles a trial at `rate_pps` frames/s in each direction, or at `load` times the throughput, which is searched first.
 
-    Raises IrqlabError if no frame was forwarded, or if the tester's sum is not what the DUT executed.
+    Where nothing was forwarded, costs are those per frame offered. Raises IrqlabError.
     """
     result = stand.result("profile", plan)
     if rate_pps is None:
@@ -49,9 +49,11 @@ def run(stand: Stand, plan: Plan, load: float | None = None, rate_pps: float | N
     with stand.slots:
         trial, answer = stand.bed.profile(stand.over_wire_spec(plan, rate_pps), addresses(known))
     stand.done.append(trial)
-    frames = trial.total("received_in_window")
+    frames, per = trial.total("received_in_window"), "forwarded"
+    if not frames:  # livelock: that is when one wants to know
+        frames, per = trial.total("sent"), "offered"
     if not frames:
-        raise IrqlabError(f"{stand.bed.label} forwarded nothing at {rate_pps:.0f} frames/s; offer less")
+        raise IrqlabError(f"{stand.bed.label} was offered nothing at {rate_pps:.0f} frames/s; offer less")
     section = tree.section(answer, known, [module.name for module in stand.bed.modules])
     result.points = section["points"]
     result.take_costs(trial)
@@ -59,6 +61,7 @@ def run(stand: Stand, plan: Plan, load: float | None = None, rate_pps: float | N
         "load": load,
         "rate_pps": rate_pps,
         "frames": frames,
+        "per": per,
         "instructions": answer["instructions"],
         "residual": trial.instructions - answer["instructions"],
         "stacks_lost": answer["lost"],

@@ -30,11 +30,17 @@ OF_FUNCTIONS = (
         r"|_*(alloc_skb|build_skb|netdev_alloc|napi_alloc|napi_build_skb|napi_consume_skb|napi_skb_cache|napi_skb_free)\w*"
         r"|_*(consume_skb|kfree_skb|dev_kfree_skb|skb_release|skb_free_head|skb_attempt_defer|skb_page_frag|skb_recycle)\w*"
         r"|_*(zone_watermark|is_vmalloc_addr|should_fail_alloc|should_failslab|page_pool|free_large|get_partial|put_cpu_partial)\w*"
+        r"|_*(cache_from_obj|cmpxchg_double_slab|unfreeze_partials|allocate_slab|new_slab|discard_slab|shuffle_freelist|setup_object)\w*"
+        r"|_*(free_tail_page|prep_compound|cond_accept_memory|free_pages|get_any_partial|deactivate_slab|memcg_slab|free_to_partial)\w*"
         r"|_*(get_pfnblock|set_pfnblock|mod_zone_page|mod_node_page|obj_cgroup|memcg_\w*hook|___cache_free|check_heap)\w*",
     ),
     (
         "copy",  # arch/x86/lib, lib/checksum.c: touching the data
         r"_*(memcpy|memmove|memset|memcmp|rep_movs|rep_stos|copy_(to|from|user|page|mc)|csum|skb_copy|skb_checksum)\w*|ip_fast_csum|ip_compute_csum",
+    ),
+    (
+        "random numbers",  # drivers/char/random.c, lib/crypto; an early kernel reseeds at every turn
+        r"_*(blake2s|chacha|extract_entropy|crng|get_random|mix_pool|credit_init|rdrand|rdseed|random|prandom|siphash)\w*",
     ),
     (
         "qdisc",  # net/sched, lib/dynamic_queue_limits.c
@@ -48,6 +54,7 @@ OF_FUNCTIONS = (
         r"|_*(irq|irqd|irqentry|handle_irq|handle_\w+_irq|handle_bad|ioapic|io_apic|apic|native_apic|native_eoi|x2apic|lapic_get|msi|pci_msi)_?\w*"
         r"|_*(note_interrupt|add_interrupt_randomness|fast_mix|mix_interrupt|try_one_irq|synchronize_\w*irq|enable_irq|disable_irq)\w*"
         r"|_*(do_softirq|handle_softirqs|raise_softirq|local_bh|tasklet|run_ksoftirqd|ksoftirqd|invoke_softirq|rcu_softirq_qs)\w*"
+        r"|_*(ct_(nmi|irq|kernel|idle|user)|exit_to_user_mode|syscall|do_syscall|entry_SYSCALL|native_tss_update)\w*"
         r"|_*(mask|unmask)_(irq|ioapic\w*|lapic\w*)|ack_\w+|eoi_\w+",
     ),
     (
@@ -58,7 +65,7 @@ OF_FUNCTIONS = (
         r"|_*(run_hrtimer|next_base|mod_timer|add_timer|del_timer|lock_timer|enqueue_timer|enqueue_hrtimer|remove_hrtimer|call_timer|calc_wheel)_?\w*"
         r"|_*(run_timers|next_timer|detach_if|expire_timers|get_nohz|get_next_timer|process_timeout|collect_expired)_?\w*"
         r"|(asm_|_*)sysvec_apic_timer_interrupt|_*(local_apic_timer|lapic_next|lapic_timer|read_tsc|read_hpet|native_sched_clock|tsc)_?\w*"
-        r"|_*(psi|account|cpuacct|acct|kthread|smpboot|calc_(global_)?load|perf_event_task|profile_tick|irqtime|vtime|cputime|jiffies)_?\w*"
+        r"|_*(psi|account|cpuacct|acct|kthread|smpboot|calc_(global_)?load|update_deadline|avg_vruntime|tmigr|dl_server|perf_adjust|notifier_call|perf_event_task|profile_tick|irqtime|vtime|cputime|jiffies)_?\w*"
         r"|_*(rcu_sched_clock|rcu_note_context|update_vsyscall|update_wall|update_fast|update_process|update_rq|do_timer|xtime|ntp|second_overflow)_?\w*"
         r"|rb_\w+|_*(resched|check_preempt|place_entity|set_next|put_prev|enqueue_task|dequeue_task|activate_task|deactivate_task|trigger_load)_?\w*"
         r"|_*(do_idle|cpu_idle|cpuidle|default_idle|native_safe_halt|pv_native_safe_halt|cpu_startup|raw_notifier|arch_cpu_idle|nohz|usecs_to_jiffies)_?\w*"
@@ -66,15 +73,15 @@ OF_FUNCTIONS = (
     ),
     ("DMA mapping", r"_*(dma|swiotlb|iommu|is_swiotlb|phys_to_dma|dma_direct)_?\w*"),  # kernel/dma
     (
-        "primitives",  # kernel/locking, kernel/rcu, lib/list_debug.c
+        "primitives",  # kernel/locking, kernel/rcu, lib/list_debug.c, lib/iomap.c
         r"_*(raw_spin|raw_read|raw_write|native_queued|queued_spin|queued_read|queued_write|mutex|down_|up_|rcu|srcu|call_rcu|list|hlist|bit|find_\w*bit|refcount)\w*"
-        r"|_*(rcu_read_(un)?lock|x86_indirect\w*|x86_return\w*|static_call\w*|ref_tracker|percpu_counter|local_lock)\w*|_*SC[TK]_\w+",
+        r"|_*(rcu_read_(un)?lock|x86_indirect\w*|x86_return\w*|static_call\w*|ref_tracker|percpu_counter|local_lock|ioread|iowrite)\w*|_*SC[TK]_\w+",
     ),
     (
-        "IP stack",  # net/core, net/ipv4, net/ethernet
+        "IP stack",  # net/core, net/ipv4, net/ethernet; map_id_range_down and make_kuid: of the route's key
         r"_*(ip|ip4|ipv4|ip6|ipv6|inet|inetdev|inet6|udp|udp4|udpv4|tcp|tcp4|icmp|fib|fib4|arp|neigh|rt|rtable|dst|xfrm|nf|eth|vlan|mac)_\w+"
         r"|_*(netif|napi|dev|netdev|net|skb|gro|sock|sk|validate_xmit|harmonize|get_rps|rps|enqueue_to_backlog|process_backlog|flush_backlog)_?\w*"
-        r"|\w+_gro_(receive|complete)\w*|loopback_xmit|deliver_skb|find_exception|packet_rcv\w*|skbuff_\w+|sit_\w+",
+        r"|\w+_gro_(receive|complete)\w*|loopback_xmit|deliver_skb|find_exception|map_id_range_down|make_kuid|packet_rcv\w*|skbuff_\w+|sit_\w+",
     ),
     ("user space", re.escape(USER)),
 )

@@ -67,8 +67,9 @@ def summary(row: Row) -> str:
     """The sum, and what it was checked against."""
     found = row["found"]
     frames, counted = found["frames"], found["instructions"]
+    which = "" if found["per"] == "forwarded" else " offered (none was forwarded)"
     text = (
-        f"{figure(counted / frames)} instructions a frame, {units.whole(counted)} in all for {units.whole(frames)} frames; "
+        f"{figure(counted / frames)} instructions a frame{which}, {units.whole(counted)} in all, {units.whole(frames)} frames; "
         f"the instruction counter says {units.whole(counted + found['residual'])} (residual {found['residual']}).\n"
         f"{found['interrupts'] / frames:.3f} interrupts and {found['softirqs'] / frames:.3f} softirq passes a frame."
     )
