@@ -118,6 +118,8 @@ void irqmod_start(struct irqmod_port *port)
 {
 	ASSERT_RTNL();
 	port->ops->mask(port, IRQMOD_RX | IRQMOD_TX);
+	/* The ring may have shrunk. */
+	port->tx_frames = clamp(port->tx_frames, 1u, port->tx_ring / 2);
 	WRITE_ONCE(port->up, true);
 	tx_start(port);
 	rx_start(port);
@@ -129,9 +131,10 @@ void irqmod_stop(struct irqmod_port *port)
 	ASSERT_RTNL();
 	if (!port->up)
 		return;
+	/* First: nobody wakes the queue that the driver has disabled. */
+	WRITE_ONCE(port->up, false);
 	rx_stop(port);
 	tx_stop(port);
-	WRITE_ONCE(port->up, false);
 }
 EXPORT_SYMBOL_GPL(irqmod_stop);
 

@@ -20,8 +20,7 @@ static void tx_wake(struct irqmod_port *port)
 
 	/* Pairs with the barrier in irqmod_tx_full(). */
 	smp_mb();
-	if (unlikely(netif_tx_queue_stopped(txq)) && port->up &&
-	    netif_carrier_ok(port->netdev) &&
+	if (unlikely(netif_tx_queue_stopped(txq)) && READ_ONCE(port->up) &&
 	    port->ops->tx_room(port) >= port->tx_ring / 4)
 		netif_tx_wake_queue(txq);
 }
