@@ -21,7 +21,7 @@ void irqmod_deliver_stack(struct irqmod_port *port, struct sk_buff *skb)
 	list_add_tail(&skb->list, &port->rx_list);
 }
 
-/* GRO is for what it can merge; TCP on a fast path keeps it. */
+/* The end of a pass. GRO is not used: see "Lists, not GRO" in ../README.md. */
 void irqmod_deliver_flush(struct irqmod_port *port)
 {
 	if (list_empty(&port->rx_list))

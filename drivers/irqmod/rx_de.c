@@ -12,8 +12,8 @@
  * survive. The lower softirqs, among them the one that frees what transmit
  * interrupts hand over: after a ring's worth of frames the tasklet ends and a
  * timer brings it back at once. And the watchdog, RCU and the kernel's own
- * threads: after a second's work the timer takes a tick. User processes get
- * 0.4 % of the CPU (HZ 250): what the paper calls starvation.
+ * threads: after a second's work the timer takes a tick, which is what user
+ * processes get as well: what the paper calls starvation.
  */
 #include <linux/jiffies.h>
 
