@@ -11,12 +11,14 @@ use std::os::fd::{FromRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 
+use crate::idle;
 use crate::instrument;
 use crate::port::{Bench, Outcome};
 use crate::profile::Profile;
 use crate::profile::map::Addresses;
 use crate::qemu::{NetClient, Qemu, Timer};
 use crate::tester::{Answer, Tester};
+use crate::translation;
 
 /// The command port (docs/protocol.md, link 2).
 const PORT_BASE: u64 = 0xe80;
@@ -449,11 +451,12 @@ pub unsafe extern "C" fn qemu_plugin_install(
         .collect();
     let installed = parse(&args).and_then(|args| {
         install(&args)?;
+        idle::install()?;
         if args.profile {
-            // SAFETY: the caller's promise.
-            instrument::install(id, unsafe { instrument::api_version(info) })?;
+            instrument::install();
         }
-        Ok(())
+        // SAFETY: the caller's promise.
+        translation::install(id, unsafe { translation::api_version(info) }, args.profile)
     });
     match installed {
         Ok(()) => 0,
