@@ -43,6 +43,9 @@ impl Bench for Stand {
     fn instructions(&self) -> u64 {
         self.qemu.instructions()
     }
+    fn word(&self, address: u64) -> u64 {
+        self.qemu.word(address)
+    }
     fn send(&mut self, port: usize, frame: &[u8]) -> Outcome {
         if self.qemu.send(self.clients[port], frame) {
             Outcome::Sent
