@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from irqlab import counters, schemes, snapshots
+from irqlab import counters, schemes, snapshots, trialcache
 from irqlab.bed import Bed
 from irqlab.dut import Dut, DutError, dut_ip, stream, tester_ip
 from irqlab.rpc import TesterError
@@ -32,7 +32,7 @@ WAIT_STEPS = 500
 KERNEL_THREADS = range(2, 48)
 """Process numbers among which ksoftirqd is looked for."""
 
-Kind = Literal["udp", "ping"]
+Kind = Literal["udp", "ping", "forward"]
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class ApplicationSpec:
     load: Load
     tuning: Tuning = field(default_factory=Tuning)
     kind: Kind = "udp"
-    """`ping`: ICMP echo requests, answered by the kernel; there is no receiver then."""
+    """`ping`: ICMP echo requests, answered by the kernel; `forward`: for the host on port 1. Neither has a receiver."""
     echo: bool = False
     """The receiver sends every datagram back."""
     duration_ns: int = 200_000_000
@@ -91,7 +91,7 @@ class Places:
     socket: int
     """Dropped for want of room in the socket's buffer."""
     received: int
-    """Taken by the application (of pings: answered by the kernel)."""
+    """Taken by the application (pings, forwarding: out of the DUT)."""
     elsewhere: int
     """What no counter accounts for."""
     application: int
@@ -105,14 +105,14 @@ class ApplicationResult:
     spec: ApplicationSpec
     offered_pps: float
     application_pps: float
-    """Datagrams that the application received in the window. Pings: answers that came out of the DUT."""
+    """Datagrams that the application received in the window. Without a receiver: frames that came out of the DUT."""
     returned_pps: float
     """Frames that came back to the tester in the window."""
     loss_ratio: float
     """Of the frames of the whole trial: those that no application received."""
     places: Places
     latency: dict[str, Any] | None
-    """Round trip, ns, as in docs/protocol.md; None without echo."""
+    """Round trip (forwarding: way through), ns, as in docs/protocol.md; None if nothing is sent back."""
     interrupts_per_s: float
     """Of the device that received (/proc/interrupts), over the time of the load."""
     cpu_available: float
@@ -163,7 +163,7 @@ def profile(bed: Bed, spec: ApplicationSpec, addresses: dict[str, Any]) -> tuple
 def key_of(bed: Bed, spec: ApplicationSpec, addresses: dict[str, Any] | None = None) -> str:
     """Names a trial: a hash of all that it depends on."""
     parts = {"bed": bed.prepared.state.parent.name, "wire_bps": bed.nic.wire_bps, "spec": asdict(spec), "profile": addresses}
-    return "application-" + snapshots.key_of(parts)
+    return snapshots.key_of({**parts, "makers": trialcache.makers("application")})
 
 
 def _trial(bed: Bed, dut: Dut, spec: ApplicationSpec) -> ApplicationResult:
@@ -222,8 +222,9 @@ def _wait_for(dut: Dut, file: str) -> None:
 def _offer(dut: Dut, spec: ApplicationSpec, watched: list[int]) -> tuple[dict[str, Any], tuple[tuple[int, int], ...]]:
     """Offers the load; returns RESULT (docs/protocol.md) and the driver's estimates of the rate."""
     load = spec.load
-    one = stream(0, 0, load.arrivals_json(), load.size_json())
-    one |= {"src_ip": tester_ip(0), "dst_ip": dut_ip(0), "dst_port": UDP_PORT}
+    here = spec.kind != "forward"
+    one = stream(0, 0 if here else 1, load.arrivals_json(), load.size_json())
+    one |= {"src_ip": tester_ip(0), "dst_ip": dut_ip(0) if here else tester_ip(1), "dst_port": UDP_PORT}
     one |= {"begin_ns": load.begin_ns, "end_ns": load.end_ns, "count": load.count}
     one |= {"protocol": "icmp" if spec.kind == "ping" else "udp"}
     trial = {
@@ -305,7 +306,7 @@ def _result(
     counted = counters.difference(before.counters, after.counters)
     one = answer["streams"][0]
     window_s = spec.duration_ns / 1e9
-    ping = spec.kind == "ping"
+    received = spec.kind == "udp"
     watched = [end - begin for begin, end in answer["watched"]]
     places = _places(spec, answer, counted, before, after)
     received_pps = one["received_in_window"] / window_s
@@ -314,11 +315,11 @@ def _result(
     return ApplicationResult(
         spec=spec,
         offered_pps=one["sent"] / window_s,
-        application_pps=received_pps if ping else watched[1] / window_s,
+        application_pps=watched[1] / window_s if received else received_pps,
         returned_pps=received_pps,
         loss_ratio=1 - places.received / places.sent if places.sent else 0.0,
         places=places,
-        latency=one["latency"] if spec.echo or ping else None,
+        latency=one["latency"] if spec.echo or not received else None,
         interrupts_per_s=sum(n for name, n in counted.interrupts.items() if INTERFACE in name) / spec.loaded_s,
         cpu_available=watched[0] * SOAKER_UNIT / total_instructions,
         ksoftirqd_wakeups_per_s=(after.wakeups - before.wakeups) / spec.loaded_s,
@@ -338,8 +339,9 @@ def _places(spec: ApplicationSpec, answer: dict[str, Any], counted: Any, before:
     sent = int(answer["ports"][0]["sent"])
     taken = counted.interfaces[INTERFACE]["rx_packets"]
     backlog = counted.backlog_drops
-    if spec.kind == "ping":
-        return Places(sent, sent - taken, backlog, 0, snmp("Icmp", "InEchos"), taken - backlog - snmp("Icmp", "InEchos"), 0)
+    if spec.kind != "udp":
+        out = int(answer["ports"][0 if spec.kind == "ping" else 1]["received"])
+        return Places(sent, sent - taken, backlog, 0, out, taken - backlog - out, 0)
     received = after.receiver["datagrams"] - before.receiver["datagrams"]
     socket = snmp("Udp", "RcvbufErrors")
     unsent = received - (after.receiver["echoed"] - before.receiver["echoed"]) if spec.echo else 0
