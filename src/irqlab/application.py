@@ -100,7 +100,7 @@ class Places:
 
 @dataclass(frozen=True)
 class ApplicationResult:
-    """What a trial measured. Rates are per second; what the kernel counts is over the time of the load, the rest over the window."""
+    """What a trial measured. What the kernel counts is over the time of the load, the rest over the window."""
 
     spec: ApplicationSpec
     offered_pps: float

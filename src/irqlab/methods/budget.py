@@ -29,8 +29,9 @@ GOALS: dict[Goal, str] = {
     "latency": "p99_ns",
     "forwarding": "forwarded_pps",
 }
-"""What each goal looks at: the application's throughput and the forwarding rate at twice the cliff, the round trip at half of it."""
-OVERLOAD, MODERATE = 2.0, 0.5
+"""What each goal looks at."""
+OVERLOAD, MODERATE, ROUTED = 2.0, 0.5, 4.0
+"""Loads of the three, as shares of the cliff (latency: of an echoing application). A router takes more than an application."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +42,9 @@ class Trial:
     application_pps: float
     """At twice the cliff."""
     p99_ns: int
-    """Round trip at half the cliff."""
+    """Round trip at half the cliff of an echoing application."""
     forwarded_pps: float
-    """As a router, at twice the cliff."""
+    """As a router, at four times the cliff."""
 
     def value(self, goal: Goal) -> float:
         """The figure that the goal looks at."""
@@ -57,15 +58,15 @@ def tuning(base: Tuning, budget: int, ours: bool) -> Tuning:
     return replace(base, budget=budget, schemes=schemes)
 
 
-def sweep(stand: Stand, plan: Plan, cliff_pps: float, budgets: Sequence[int] = BUDGETS) -> list[Trial]:
-    """Every budget at the loads that the goals look at."""
+def sweep(stand: Stand, plan: Plan, cliff_pps: float, echo_cliff_pps: float, budgets: Sequence[int] = BUDGETS) -> list[Trial]:
+    """Every budget at the loads that the goals look at; the cliffs are those of a receiving and of an echoing application."""
     ours = stand.bed.scheme_names()["rx_scheme"] is not None
     found = []
     for budget in budgets:
         tuned = tuning(Tuning(), budget, ours)
         receiving = application.spec_of(plan, OVERLOAD * cliff_pps, tuned)
-        echoing = application.spec_of(plan, MODERATE * cliff_pps / 2, tuned, echo=True)
-        forwarding = replace(receiving, kind="forward")
+        echoing = application.spec_of(plan, MODERATE * echo_cliff_pps, tuned, echo=True)
+        forwarding = replace(application.spec_of(plan, ROUTED * cliff_pps, tuned), kind="forward")
         r, e, f = application.trials(stand, [receiving, echoing, forwarding])
         p99_ns = e.latency["p99_ns"] if e.latency else 0
         found.append(Trial(budget, r.application_pps, p99_ns, f.returned_pps))

@@ -90,17 +90,17 @@ def closed_form_pps(interrupt_ns: float, packet_ns: float) -> float:
     return r / 2 * (math.sqrt(1 + 4 * mu / r) - 1)
 
 
-def external(stand: Stand, plan: Plan, tuning: Tuning) -> External:
-    """Sweeps, then narrows each sign down to 1 %."""
+def external(stand: Stand, plan: Plan, tuning: Tuning, echo: bool = False) -> External:
+    """Sweeps, then narrows each sign down to 1 %. `echo`: the application sends everything back."""
     known: dict[float, ApplicationResult] = {}
 
     def at(*rates_pps: float) -> None:
         new = [rate for rate in rates_pps if rate not in known]
-        found = application.trials(stand, [application.spec_of(plan, rate, tuning) for rate in new])
+        found = application.trials(stand, [application.spec_of(plan, rate, tuning, echo) for rate in new])
         known.update(zip(new, found, strict=True))
 
     base = application.trial(stand, _silent(plan, tuning))
-    probe = application.trial(stand, application.spec_of(plan, PROBE_PPS, tuning))
+    probe = application.trial(stand, application.spec_of(plan, PROBE_PPS, tuning, echo))
     cost = (base.cpu_available - probe.cpu_available) / probe.offered_pps
     if cost <= 0:
         raise IrqlabError(f"{stand.bed.label}: {PROBE_PPS:.0f} frames/s take no CPU time that could be measured")
