@@ -17,6 +17,6 @@ PAPER = Paper(
     measure=measure,
     findings=findings,
     sections=sections,
-    lead="The cliff and figures 6, 7 and 8 of the paper, with a receiving application in the DUT, and the schemes of today's kernel.",
+    lead="The cliff and figures 6, 7 and 8 of the paper, with a receiving application in the DUT; the schemes of today's kernel.",
     series=SERIES,
 )

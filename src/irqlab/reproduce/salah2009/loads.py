@@ -88,8 +88,9 @@ def receiving_table(title: str, curves: Sequence[tuple[str, Curve]]) -> Data:
     data = Data(
         title,
         (
-            "driver", "scheme", "setting", "load_of_cliff", "offered_pps", "application_pps", "loss_ratio", "lost_nic", "lost_backlog",
-            "lost_socket", "lost_elsewhere", "interrupts_per_s", "cpu_available", "ksoftirqd_wakeups_per_s", "ksoftirqd_share",
+            "driver", "scheme", "setting", "load_of_cliff", "offered_pps", "application_pps", "
+            ""loss_ratio", "lost_nic",
+            "lost_backlog", "lost_socket", "lost_elsewhere", "interrupts_per_s", "cpu_available", "ksoftirqd_wakeups_per_s", "ksoftirqd_share",
             "time_squeezes", "switches",
         ),
     )  # fmt: skip
@@ -99,7 +100,8 @@ def receiving_table(title: str, curves: Sequence[tuple[str, Curve]]) -> Data:
             data.add(
                 driver=driver, scheme=one.row.scheme, setting=one.row.setting, load_of_cliff=load, offered_pps=r.offered_pps,
                 application_pps=r.application_pps, loss_ratio=r.loss_ratio, lost_nic=r.places.nic / sent,
-                lost_backlog=r.places.backlog / sent, lost_socket=r.places.socket / sent, lost_elsewhere=r.places.elsewhere / sent,
+                lost_backlog=r.places.backlog / sent, lost_socket=r.places.socket / sent,
+                lost_elsewhere=r.places.elsewhere / sent,
                 interrupts_per_s=r.interrupts_per_s, cpu_available=r.cpu_available,
                 ksoftirqd_wakeups_per_s=r.ksoftirqd_wakeups_per_s, ksoftirqd_share=r.ksoftirqd_share,
                 time_squeezes=r.time_squeezes, switches=r.switches,
@@ -121,7 +123,8 @@ def echoing_table(title: str, curves: Sequence[tuple[str, Curve]]) -> Data:
             latency = r.latency if r.latency and r.latency["count"] else {}
             data.add(
                 driver=driver, scheme=one.row.scheme, setting=one.row.setting, load_of_echo_cliff=load, offered_pps=r.offered_pps,
-                returned_pps=r.returned_pps, loss_ratio=r.loss_ratio, lost_application=r.places.application / max(1, r.places.sent),
+                returned_pps=r.returned_pps, loss_ratio=r.loss_ratio,
+                lost_application=r.places.application / max(1, r.places.sent),
                 cpu_available=r.cpu_available,
                 **{name: latency.get(name) for name in ("mean_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns")},
             )  # fmt: skip
