@@ -88,10 +88,9 @@ def receiving_table(title: str, curves: Sequence[tuple[str, Curve]]) -> Data:
     data = Data(
         title,
         (
-            "driver", "scheme", "setting", "load_of_cliff", "offered_pps", "application_pps", "
-            ""loss_ratio", "lost_nic",
-            "lost_backlog", "lost_socket", "lost_elsewhere", "interrupts_per_s", "cpu_available", "ksoftirqd_wakeups_per_s", "ksoftirqd_share",
-            "time_squeezes", "switches",
+            "driver", "scheme", "setting", "load_of_cliff", "offered_pps", "application_pps",
+            "loss_ratio", "lost_nic", "lost_backlog", "lost_socket", "lost_elsewhere", "interrupts_per_s", "cpu_available",
+            "ksoftirqd_wakeups_per_s", "ksoftirqd_share", "time_squeezes", "switches",
         ),
     )  # fmt: skip
     for driver, one in curves:
