@@ -26,6 +26,8 @@ FLATTENED = 0.99
 """Throughput follows the load as long as it is at least this share of it."""
 LOSS = 0.001
 PRECISION = 0.01
+PARTS = 4
+"""Into which an interval is cut at a time: independent trials run side by side."""
 GRID = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.35, 1.5)
 """Of the rate at which the CPU would be full if a packet always cost what it costs at PROBE_PPS."""
 PROFILED_LOAD = 0.5
@@ -105,14 +107,14 @@ def external(stand: Stand, plan: Plan, tuning: Tuning, echo: bool = False) -> Ex
     if cost <= 0:
         raise IrqlabError(f"{stand.bed.label}: {PROBE_PPS:.0f} frames/s take no CPU time that could be measured")
     guess_pps = base.cpu_available / cost
-    at(*(round(share * guess_pps) for share in GRID))
+    at(*(float(round(share * guess_pps)) for share in GRID))
     beyond = max(known)
     while not all(sign(known[beyond]) for sign in SIGNS.values()) and beyond < SETTLED_BY_PPS:
-        beyond = round(beyond * 1.25)
+        beyond = float(round(beyond * 1.25))
         at(beyond)
-    signs: dict[str, float | None] = {}
-    for name, sign in SIGNS.items():
-        signs[name] = _narrow(sign, known, at)
+    while wanted := sorted({rate for sign in SIGNS.values() for rate in _narrower(sign, known)}):
+        at(*wanted)
+    signs = {name: _lowest(sign, known) for name, sign in SIGNS.items()}
     return External(signs, tuple(known[rate] for rate in sorted(known)))
 
 
@@ -121,16 +123,18 @@ def _silent(plan: Plan, tuning: Tuning) -> ApplicationSpec:
     return application.spec_of(plan, 1.0, tuning)
 
 
-def _narrow(sign: Sign, known: dict[float, ApplicationResult], at: Callable[[float], None]) -> float | None:
-    """The lowest load that shows the sign: above the highest below which none does, to PRECISION."""
-    while True:
-        shown = [rate for rate in sorted(known) if sign(known[rate])]
-        if not shown:
-            return None
-        below = [rate for rate in known if rate < shown[0]]
-        if not below or shown[0] <= max(below) * (1 + PRECISION):
-            return shown[0]
-        at(round((shown[0] + max(below)) / 2))
+def _lowest(sign: Sign, known: dict[float, ApplicationResult]) -> float | None:
+    """The lowest load that shows the sign."""
+    return min((rate for rate, result in known.items() if sign(result)), default=None)
+
+
+def _narrower(sign: Sign, known: dict[float, ApplicationResult]) -> list[float]:
+    """Loads to try next: between the lowest that shows the sign and the next below it. None if they are PRECISION apart."""
+    first = _lowest(sign, known)
+    below = max((rate for rate in known if first is not None and rate < first), default=None)
+    if first is None or below is None or first <= below * (1 + PRECISION):
+        return []
+    return [float(round(below + (first - below) * part / PARTS)) for part in range(1, PARTS)]
 
 
 def internal(stand: Stand, plan: Plan, tuning: Tuning, rate_pps: float) -> Internal:

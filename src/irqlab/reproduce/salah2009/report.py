@@ -132,7 +132,7 @@ def _switching(tables: Tables) -> Section:
     names = ("switches", "settling", "estimator")
     group = Group(
         tables=[page.table(tables[name], _all(tables[name])) for name in names],
-        note="Bursts: 10 ms on at twice the mean, 10 ms off. `needed by gain`: the windows that a moving average of gain 1/4 takes "
+        note="Bursts: 10 ms on at twice the mean, 10 ms off. `needed by gain`: the windows that an average of gain 1/4 takes "
         "to pass 1.15 times the cliff. `taken`: what the driver took off the ring, which is all it can count.",
     )
     intro = "At the cliff, after steps, and the estimate of a constant load."
