@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 
 from irqlab import machine
+from irqlab.cli import application as applications
 from irqlab.cli import options as opt
 from irqlab.cli import profile as profiling
 from irqlab.cli import reproduce as reproducing
@@ -152,6 +153,17 @@ _command("recovery", recovery.run, "Time to recover from an overload (RFC 2544, 
 
 app.command("profile", help="Where a frame's instructions go: by function, by context and by owner, exactly.")(
     guarded(profiling.command)
+)
+
+
+app.command(
+    "application", help="An application that receives: throughput, loss by place, round trip, CPU left, over offered load."
+)(guarded(applications.application_command))
+app.command("cliff", help="The load at which the CPU is full, in two ways, and the command that tells the driver.")(
+    guarded(applications.cliff_command)
+)
+app.command("budget", help="Which netdev_budget serves an application, its latency, or forwarding.")(
+    guarded(applications.budget_command)
 )
 
 

@@ -101,9 +101,9 @@ def sweep(stand: Stand, plan: Plan, rates_pps: Sequence[float], tuning: Tuning, 
     return [Point(r, e) for r, e in zip(found[: len(receiving)], back, strict=True)]
 
 
-def run(stand: Stand, plan: Plan, rates_pps: Sequence[float], tuning: Tuning | None = None) -> MethodResult:
+def run(stand: Stand, plan: Plan, rates_pps: Sequence[float], tuning: Tuning | None = None, echo: bool = True) -> MethodResult:
     """The application at each rate, as a result row. `trials` stays empty: points hold all that is measured."""
     result = stand.result("application", plan)
-    result.points = [point.to_json() for point in sweep(stand, plan, rates_pps, tuning or Tuning())]
+    result.points = [point.to_json() for point in sweep(stand, plan, rates_pps, tuning or Tuning(), echo)]
     result.found = {"best_application_pps": max(p["application_pps"] for p in result.points)}
     return result

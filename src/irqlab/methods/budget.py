@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from irqlab.application import Tuning
-from irqlab.methods import application
+from irqlab.methods import application, cliff
 from irqlab.methods.stand import Plan, Stand
+from irqlab.results import MethodResult
 from irqlab.schemes import Schemes
 
 BUDGETS = (2, 4, 6, 12, 24, 64, 128, 300)
@@ -89,3 +90,20 @@ def recommend(trials: Sequence[Trial], goal: Goal) -> Trial:
 def to_json(trial: Trial) -> dict[str, Any]:
     """As it stands in `points` (docs/results.md)."""
     return {name: getattr(trial, name) for name in trial.__dataclass_fields__}
+
+
+def run(stand: Stand, plan: Plan, goal: Goal, tuning: Tuning) -> MethodResult:
+    """The sweep and the recommendation, as a result row."""
+    receiving = cliff.external(stand, plan, tuning)
+    echoing = cliff.external(stand, plan, tuning, echo=True)
+    trials = sweep(stand, plan, receiving.cliff_pps, echoing.cliff_pps)
+    best = recommend(trials, goal)
+    result = stand.result("budget", plan)
+    result.points = [to_json(trial) for trial in trials]
+    result.found = {
+        "goal": goal,
+        "budget": best.budget,
+        "cliff_pps": receiving.cliff_pps,
+        "echo_cliff_pps": echoing.cliff_pps,
+    }
+    return result

@@ -12,13 +12,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from irqlab.application import ApplicationResult, ApplicationSpec, Tuning
+from irqlab.application import INTERFACE, ApplicationResult, ApplicationSpec, Tuning
 from irqlab.errors import IrqlabError
 from irqlab.methods import application
 from irqlab.methods.stand import Plan, Stand
 from irqlab.profile import tree
 from irqlab.profile.addresses import addresses
 from irqlab.profile.method import symbols
+from irqlab.results import MethodResult
 
 PROBE_PPS = 2000.0
 SYSTEM_CPU_FULL = 0.99
@@ -170,3 +171,30 @@ def _user(section: dict[str, object]) -> int:
     points = section["points"]
     assert isinstance(points, list)
     return sum(int(p["instructions"]) for p in points if p["owner"] == "user space")
+
+
+def command(cliff_pps: float) -> str:
+    """What tells a driver of ours its cliff."""
+    return f"echo {round(cliff_pps)} > /sys/class/net/{INTERFACE}/irqmod/rx_cliff_pps"
+
+
+def run(stand: Stand, plan: Plan, tuning: Tuning) -> MethodResult:
+    """Both ways, as a result row; `points` is the sweep."""
+    outside = external(stand, plan, tuning)
+    inside = internal(stand, plan, tuning, PROFILED_LOAD * outside.cliff_pps)
+    result = stand.result("cliff", plan)
+    result.rx_scheme = tuning.schemes.rx or result.rx_scheme
+    result.points = [application.Point(trial, None).to_json() for trial in outside.curve]
+    result.found = {
+        "chosen": CHOSEN,
+        "signs_pps": outside.signs_pps,
+        "cliff_pps": outside.cliff_pps,
+        "internal_pps": inside.cliff_pps,
+        "profiled_pps": inside.rate_pps,
+        "interrupt_ns": inside.interrupt_ns,
+        "packet_ns": inside.packet_ns,
+        "application_ns": inside.application_ns,
+        "interrupts_per_packet": inside.interrupts_per_packet,
+        "command": command(outside.cliff_pps),
+    }
+    return result
