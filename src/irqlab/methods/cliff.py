@@ -106,7 +106,7 @@ def external(stand: Stand, plan: Plan, tuning: Tuning, echo: bool = False) -> Ex
     probe = application.trial(stand, application.spec_of(plan, PROBE_PPS, tuning, echo))
     cost = (base.cpu_available - probe.cpu_available) / probe.offered_pps
     if cost <= 0:
-        raise IrqlabError(f"{stand.bed.label}: {PROBE_PPS:.0f} frames/s take no CPU time that could be measured")
+        raise IrqlabError(f"{stand.bed.driver}: {PROBE_PPS:.0f} frames/s take no CPU time that could be measured")
     guess_pps = base.cpu_available / cost
     at(*(float(round(share * guess_pps)) for share in GRID))
     beyond = max(known)
