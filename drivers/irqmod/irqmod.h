@@ -165,6 +165,7 @@ struct irqmod_port {
 	spinlock_t tx_lock;		/* reclaim by IRQ and by timer */
 	unsigned long rx_rest_at;	/* de: jiffies */
 	struct irqmod_hybrid *hybrid;
+	struct irqmod_adaptive *adaptive;
 
 	struct irqmod_irq_stats irq_stats;
 	struct irqmod_rx_stats rx_stats;

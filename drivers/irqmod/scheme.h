@@ -37,6 +37,7 @@ extern const struct irqmod_rx_scheme irqmod_rx_de;
 extern const struct irqmod_rx_scheme irqmod_rx_napi;
 extern const struct irqmod_rx_scheme irqmod_rx_hybrid;
 extern const struct irqmod_rx_scheme irqmod_rx_timer;
+extern const struct irqmod_rx_scheme irqmod_rx_adaptive;
 extern const struct irqmod_rx_scheme * const irqmod_rx_schemes[];
 
 extern const struct irqmod_tx_scheme irqmod_tx_interrupt;
@@ -80,6 +81,10 @@ void irqmod_hybrid_configure(struct irqmod_port *port);
 u32 irqmod_hybrid_rate_pps(struct irqmod_port *port);
 bool irqmod_hybrid_wants_napi(struct irqmod_port *port);
 bool irqmod_hybrid_wants_de(struct irqmod_port *port);
+
+/* rx_adaptive.c */
+int irqmod_adaptive_init(struct irqmod_port *port);
+void irqmod_adaptive_free(struct irqmod_port *port);
 
 /* sysfs.c, ethtool.c */
 extern const struct attribute_group irqmod_group;
