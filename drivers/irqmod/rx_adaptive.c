@@ -21,7 +21,8 @@
 
 #define ADAPTIVE_PASS		64
 #define ADAPTIVE_PERIOD_MIN_NS	(32 * NSEC_PER_USEC)
-#define ADAPTIVE_PERIOD_MAX_NS	(2 * NSEC_PER_MSEC)
+/* Longer ones save next to nothing, and fill the sockets behind the ring. */
+#define ADAPTIVE_PERIOD_MAX_NS	(500 * NSEC_PER_USEC)
 #define ADAPTIVE_BREATH_NS	1000
 #define ADAPTIVE_WORK_JIFFIES	HZ	/* then a tick's rest, as in rx_de.c */
 #define ADAPTIVE_REST_NS	((u64)TICK_NSEC)

@@ -13,10 +13,10 @@ from irqlab.reproduce.paper import Data
 from irqlab.reproduce.salah2009.rows import Row
 
 PLAN = Plan()
-RECEIVING = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0)
+RECEIVING = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 3.0, 4.0)
 """Shares of the cliff."""
 QUICK_RECEIVING = (0.1, 0.5, 0.9, 1.25, 2.0, 4.0)
-ECHOING = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.25, 1.5, 2.0, 4.0)
+ECHOING = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.25, 2.0, 4.0)
 """Shares of the cliff of an application that echoes."""
 QUICK_ECHOING = (0.1, 0.5, 0.9, 2.0)
 LOW_PPS = (100.0, 200.0, 500.0, 1000.0, 2000.0)

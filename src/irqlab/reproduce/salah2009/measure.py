@@ -28,7 +28,7 @@ def measure(session: Session) -> Tables:
         raise IrqlabError(f"the paper compares receive schemes, and {bed.driver} has none that can be set: try irqmod_rtl8139cp")
     found = session.all("the cliff", {"": Job("the cliff", bed, partial(cliffs.find, row=rows.de()))})[""]
     at = cliffs.cliffs_of(found)
-    paper = _curves(session, bed, rows.of_paper(at.receiving_pps), at, Offer.of(session.quick))
+    paper = _curves(session, bed, rows.competing(at.receiving_pps), at, Offer.of(session.quick))
     named = [(bed.driver, curve) for curve in paper]
     today, sweeps = _today(session, at)
     budgets = _curves(session, bed, _budgets(session.quick), at, Offer.brief())
@@ -82,7 +82,7 @@ def _intree(session: Session, name: str) -> Bed:
 
 
 def _pings(session: Session, bed: Bed, at: Cliffs) -> Data:
-    chosen = rows.of_paper(at.receiving_pps)
+    chosen = rows.competing(at.receiving_pps)
     jobs = {n: Job(row.name, bed, partial(ping.measure, row=row, quick=session.quick)) for n, row in enumerate(chosen)}
     found = session.all("pings", jobs)
     return ping.table([(row, found[n]) for n, row in enumerate(chosen)])
@@ -95,16 +95,20 @@ def _switching(session: Session, bed: Bed, at: Cliffs) -> Tables:
 
 
 def _why(session: Session, bed: Bed, at: Cliffs) -> Tables:
-    chosen = rows.of_paper(at.receiving_pps)
+    chosen = rows.competing(at.receiving_pps)
+    given: dict[str, Any] = {"cliff_pps": at.receiving_pps}
     profiles = session.all(
         "profiles",
-        {n: Job(row.name, bed, partial(overload.profile, row=row, cliff_pps=at.receiving_pps)) for n, row in enumerate(chosen)},
+        {
+            (load, n): Job(f"{row.name} at {load:g}x", bed, partial(overload.profile, row=row, load=load, **given))
+            for load in overload.LOADS
+            for n, row in enumerate(chosen)
+        },
     )
     long = session.all(
-        "seconds of overload",
-        {n: Job(row.name, bed, partial(overload.long, row=row, cliff_pps=at.receiving_pps)) for n, row in enumerate(chosen)},
+        "seconds of overload", {n: Job(row.name, bed, partial(overload.long, row=row, **given)) for n, row in enumerate(chosen)}
     )
     return {
-        "overload": overload.profile_table([(row, profiles[n]) for n, row in enumerate(chosen)]),
+        "overload": overload.profile_table([(load, chosen[n], found) for (load, n), found in profiles.items()]),
         "starvation": overload.starvation_table([(row, long[n]) for n, row in enumerate(chosen)]),
     }

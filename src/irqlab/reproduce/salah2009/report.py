@@ -101,7 +101,7 @@ def _figure7(tables: Tables) -> Section:
     only = (rows.DE, rows.NAPI, rows.NAPI_2, rows.HYBRID, rows.ADAPTIVE)
     times = _lines(trips, "p50_ns", 1e-3, only, driver)
     group = Group(
-        legend=page.legend(rows.SERIES[:4]),
+        legend=page.legend(rows.SERIES[:5]),
         plots=[
             _over_load("Figure 7(a): received by the application", _lines(data, "application_pps", 1e-3, only, driver), "kpps"),
             _over_load("Figure 7(b): lost", _lines(data, "loss_ratio", 100, only, driver), "%", 105),
@@ -121,7 +121,7 @@ def _ping(tables: Tables) -> Section:
     data = tables["ping"]
     lines = _lines(data, "mean_ns", 1e-3)
     group = Group(
-        legend=page.legend(rows.SERIES[:4]),
+        legend=page.legend(rows.SERIES[:5]),
         plots=[_over_load("Figure 8(a)", lines, "µs"), _over_load("Figure 8(b)", _cut(lines, LOW_KPPS), "µs")],
         tables=[page.table(data, _all(data), folded=True)],
     )

@@ -18,7 +18,7 @@ THREADED, DEFERRED, BUSY = "threaded NAPI", "deferred NAPI", "busy polling"
 SERIES = (DE, NAPI, NAPI_2, HYBRID, ADAPTIVE, THREADED, DEFERRED, BUSY)
 """Lines of the plots, in the order of their styles."""
 
-DEFERRALS = ((1, 50), (1, 200), (2, 20), (2, 50), (2, 100), (2, 200), (10, 50))
+DEFERRALS = ((1, 50), (2, 20), (2, 50), (2, 200), (10, 50))
 """(napi_defer_hard_irqs, gro_flush_timeout in µs)."""
 QUICK_DEFERRALS = ((2, 50),)
 BUSY_POLLS_US = (10, 50, 200)
@@ -61,9 +61,19 @@ def hybrid(cliff_pps: float, epsilon_permille: int = 150) -> Row:
     return Row(HYBRID, "", Tuning(schemes=schemes, budget=HYBRID_BUDGET))
 
 
+def adaptive() -> Row:
+    """Ours; nothing is set."""
+    return Row(ADAPTIVE, "", Tuning(schemes=Schemes(rx="adaptive"), budget=DEFAULT_BUDGET))
+
+
 def of_paper(cliff_pps: float) -> list[Row]:
     """Figure 7's."""
     return [de(), napi(DEFAULT_BUDGET), napi(HYBRID_BUDGET), hybrid(cliff_pps)]
+
+
+def competing(cliff_pps: float) -> list[Row]:
+    """Figure 7's and ours."""
+    return [*of_paper(cliff_pps), adaptive()]
 
 
 def of_today(ours: bool, quick: bool) -> dict[str, list[Row]]:
