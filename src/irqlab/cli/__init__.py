@@ -125,6 +125,8 @@ def _command(name: str, run: Callable[[Stand, Plan], MethodResult], text: str) -
         lsm: opt.Lsm = "",
         sysctl: opt.Sysctl = None,
         module_parameters: opt.Parameters = "",
+        cost: opt.Cost = None,
+        hardware: opt.Hardware = None,
         jobs: opt.Jobs = 0,
         no_cache: opt.NoCache = False,
         json_file: opt.JsonFile = None,
@@ -138,6 +140,7 @@ def _command(name: str, run: Callable[[Stand, Plan], MethodResult], text: str) -
                 variant, rx, tx, weight=weight, tx_frames=tx_frames, tx_usecs=tx_usecs, rx_usecs=rx_usecs,
                 cliff_pps=cliff, epsilon_permille=epsilon, rate_window_ms=rate_window,
             ),
+            cost, hardware,
             cached=not no_cache,
         )  # fmt: skip
         finish(measure(request, _one(run), name), json_file, report_file)

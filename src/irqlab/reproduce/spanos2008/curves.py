@@ -11,10 +11,11 @@ from irqlab.methods import loss
 from irqlab.methods.stand import Plan, Stand
 from irqlab.reproduce import reference
 from irqlab.reproduce.paper import Data
-from irqlab.reproduce.session import Job, Session
+from irqlab.reproduce.session import Job
+from irqlab.reproduce.spanos2008.run import Run
 from irqlab.reproduce.spanos2008.throughput import Results
 from irqlab.results import MethodResult
-from irqlab.schemes import VARIANTS, combine
+from irqlab.schemes import VARIANTS
 
 SIZES = (64, 256)
 POINTS = 10
@@ -89,17 +90,15 @@ def _curve(stand: Stand, plan: Plan, points: int, known: MethodResult) -> Method
     return result
 
 
-def measure(session: Session, throughputs: Results) -> dict[tuple[int, str], MethodResult]:
-    """The curves of every variant, for the sizes of which the throughput is known."""
+def measure(run: Run, throughputs: Results) -> dict[tuple[int, str], MethodResult]:
+    """The curves of every variant; their throughputs are known."""
     jobs = {}
-    for size in SIZES[:1] if session.quick else SIZES:
-        plan = Plan(size=size, bidirectional=True)
+    points = QUICK_POINTS if run.quick else POINTS
+    for size in SIZES[:1] if run.quick else SIZES:
         for variant in VARIANTS:
-            work = partial(
-                _curve, plan=plan, points=QUICK_POINTS if session.quick else POINTS, known=throughputs[size, variant]
-            )
-            jobs[size, variant] = Job(f"{variant} {size} bytes", session.bed(combine(variant)[0]), work)
-    return session.all("load curves", jobs)
+            work = partial(_curve, plan=run.plan(size), points=points, known=throughputs[size, variant])
+            jobs[size, variant] = Job(f"{variant} {size} bytes", run.bed(variant), work)
+    return run.session.all(f"load curves{run.label}", jobs)
 
 
 def figure5(found: dict[tuple[int, str], MethodResult]) -> Data:

@@ -9,8 +9,8 @@ from functools import partial
 from irqlab.methods.stand import Plan, Stand
 from irqlab.reproduce import reference
 from irqlab.reproduce.paper import Data
-from irqlab.reproduce.session import Job, Session
-from irqlab.schemes import combine
+from irqlab.reproduce.session import Job
+from irqlab.reproduce.spanos2008.run import Run
 from irqlab.trial import Load, TrialResult, TrialSpec
 
 FRAMES = 1_000_000
@@ -21,25 +21,25 @@ VARIANTS = ("ORIGINAL", "TX-OFF", "NAPI", "NAPI-TX-OFF")
 """Those of the paper's table 3."""
 
 
-def _arrivals(stand: Stand, frames: int) -> TrialResult:
+def _arrivals(stand: Stand, plan: Plan, frames: int) -> TrialResult:
     """All frames, from the first to the last, at the wire's rate; nothing is offered before or after them."""
-    rate_pps = stand.wire_pps(Plan(size=FRAME_BYTES))
+    rate_pps = stand.wire_pps(plan)
     spec = TrialSpec(
         loads=(Load(rate_pps=rate_pps, size=FRAME_BYTES, count=frames),),
         bidirectional=True,
         warmup_ns=0,
         duration_ns=round(frames / rate_pps * 1e9) + 1_000_000,
+        costs=plan.costs,
     )
     trial = stand.trial(spec)
     stand.progress(f"{frames} frames")
     return trial
 
 
-def measure(session: Session) -> dict[str, TrialResult]:
+def measure(run: Run) -> dict[str, TrialResult]:
     """One trial per variant. The whole count is offered: a livelock's shares need not be those of a shorter one."""
-    frames = QUICK_FRAMES if session.quick else FRAMES
-    work = partial(_arrivals, frames=frames)
-    return session.all("interrupts", {v: Job(v, session.bed(combine(v)[0]), work) for v in VARIANTS})
+    work = partial(_arrivals, plan=run.plan(FRAME_BYTES), frames=QUICK_FRAMES if run.quick else FRAMES)
+    return run.session.all(f"interrupts{run.label}", {v: Job(v, run.bed(v), work) for v in VARIANTS})
 
 
 def table3(found: Mapping[str, TrialResult]) -> Data:

@@ -90,7 +90,16 @@ def figure6(found: dict[str, Fit], table1: Data) -> Data:
     """The model's throughput for every size of the paper beside what was measured; figure 7 is the model without the wire."""
     data = Data(
         "Figures 6 and 7: the model's throughput and the measured one, Mbit/s per interface",
-        ("frame_bytes", "variant", "model_mbps", "model_capped_mbps", "throughput_mbps", "error_percent", "fitted", "residual_us"),
+        (
+            "frame_bytes",
+            "variant",
+            "model_mbps",
+            "model_capped_mbps",
+            "throughput_mbps",
+            "error_percent",
+            "fitted",
+            "residual_us",
+        ),
     )
     measured = {(r["frame_bytes"], r["variant"]): r for r in table1.records()}
     for size in SIZES:

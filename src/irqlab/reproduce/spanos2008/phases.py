@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
 from irqlab.methods import throughput as search
-from irqlab.methods.stand import Plan
 from irqlab.profile import method
 from irqlab.profile.owners import bare_name
 from irqlab.reproduce.paper import Data
-from irqlab.reproduce.session import Job, Session
+from irqlab.reproduce.session import Job
+from irqlab.reproduce.spanos2008.run import Run
 from irqlab.reproduce.spanos2008.throughput import Results
 from irqlab.results import MethodResult
-from irqlab.schemes import VARIANTS, combine
+from irqlab.schemes import VARIANTS
 
 CS_IN, CS_OUT, RX, COPY, IP, TX, SKB, REST = "cs_in", "cs_out", "rx", "copy", "ip", "tx", "skb", "rest"
 
@@ -45,7 +45,7 @@ FUNCTIONS = {
     # The frame's bytes, out of the ring (lib/memcpy_64.S).
     COPY: r"memcpy|__memcpy|memcpy_orig|memcpy_erms",
     # The IP stack, up to the neighbour's header (net/ipv4).
-    IP: r"ip_rcv|ip_list_rcv|ip_rcv_finish\w*|ip_sublist_rcv\w*|ip_forward\w*|ip_output|ip_finish_output\w*|ip_route_\w+|ip_rcv_core",
+    IP: r"ip_rcv\w*|ip_list_rcv|ip_sublist_rcv\w*|ip_forward\w*|ip_output|ip_finish_output\w*|ip_route_\w+",
     # From the queue to the ring (net/core/dev.c, net/sched, the driver).
     TX: r"__dev_queue_xmit|__qdisc_run|sch_direct_xmit|dev_hard_start_xmit|\w+_xmit|tx_commit|irqmod_tx_(full|arm|counted)",
     # Sent buffers given back: reclaiming the ring, dev_kfree_skb_irq and the softirq it asks for, timers that reclaim.
@@ -54,7 +54,10 @@ FUNCTIONS = {
         r"|__kfree_skb_defer|consume_skb|kfree_skb\w*|__dev_kfree_skb_irq"
     ),
     # Nobody's: dispatch of softirqs, the clock, the scheduler, user space.
-    REST: r"handle_softirqs|__do_softirq|(asm_)?sysvec_apic_timer_interrupt|run_timer_softirq|hrtimer_run_softirq|do_idle|ksoftirqd\w*",
+    REST: (
+        r"handle_softirqs|__do_softirq|(asm_)?sysvec_apic_timer_interrupt|run_timer_softirq|hrtimer_run_softirq"
+        r"|do_idle|run_ksoftirqd"
+    ),
 }
 """Phase -> the functions it begins with: names, whole, without a compiler's suffix. No function is in two."""
 
@@ -110,21 +113,15 @@ def by_phase(row: Mapping[str, Any]) -> dict[str, int]:
     return dict(sums)
 
 
-def measure(session: Session, throughputs: Results, sizes: tuple[int, ...]) -> dict[tuple[int, str], MethodResult]:
+def measure(run: Run, throughputs: Results, sizes: Sequence[int]) -> dict[tuple[int, str], MethodResult]:
     """A profile of every variant at its throughput."""
     jobs = {}
     for size in sizes:
         for variant in VARIANTS:
             rate_pps = search.rate_per_direction(throughputs[size, variant])
-            work = partial(method.run, plan=Plan(size=size, bidirectional=True, **_same(throughputs[size, variant])), rate_pps=rate_pps)
-            jobs[size, variant] = Job(f"{variant} {size} bytes", session.bed(combine(variant)[0]), work)
-    return session.all("profiles", jobs)
-
-
-def _same(result: MethodResult) -> dict[str, int]:
-    """The length of the trials that found a throughput."""
-    spec = result.trials[0].spec
-    return {"duration_ns": spec.duration_ns, "warmup_ns": spec.warmup_ns}
+            work = partial(method.run, plan=run.plan(size), rate_pps=rate_pps)
+            jobs[size, variant] = Job(f"{variant} {size} bytes", run.bed(variant), work)
+    return run.session.all(f"profiles{run.label}", jobs)
 
 
 def table5(found: Mapping[tuple[int, str], MethodResult], throughputs: Results) -> Data:
