@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 
 from irqlab import machine
+from irqlab.cli import calibrate as calibration
 from irqlab.cli import options as opt
 from irqlab.cli import profile as profiling
 from irqlab.cli import reproduce as reproducing
@@ -155,6 +156,10 @@ _command("recovery", recovery.run, "Time to recover from an overload (RFC 2544, 
 
 app.command("profile", help="Where a frame's instructions go: by function, by context and by owner, exactly.")(
     guarded(profiling.command)
+)
+
+app.command("calibrate", help="Fit hardware costs to a board's measured throughputs; writes a file for --hardware.")(
+    guarded(calibration.command)
 )
 
 
