@@ -5,16 +5,32 @@ from __future__ import annotations
 
 from irqlab.reproduce.paper import Tables
 from irqlab.reproduce.session import Session
-from irqlab.reproduce.spanos2008 import curves, interrupts, model, phases, throughput
+from irqlab.reproduce.spanos2008 import curves, hardware, interrupts, model, phases, throughput
 from irqlab.reproduce.spanos2008.run import Run
+from irqlab.reproduce.spanos2008.throughput import Results
+
+WITH_COSTS = "_hardware"
+"""Behind the names of tables that were measured with the costs of hardware."""
 
 
 def measure(session: Session) -> Tables:
     """The tables by the name of their CSV file."""
-    return _tables(Run(session))
+    tables, _ = _run(Run(session))
+    board = session.hardware
+    if board is None:
+        return tables
+    charged, found = _run(Run(session, board))
+    cells = hardware.cells(board, tables["table1_throughput"], charged["table1_throughput"], found)
+    return {
+        **tables,
+        **{f"{name}{WITH_COSTS}": data for name, data in charged.items()},
+        "hardware_cells": hardware.table(cells),
+        "hardware_errors": hardware.errors(cells),
+        "hardware_terms": hardware.terms(board, cells),
+    }
 
 
-def _tables(run: Run) -> Tables:
+def _run(run: Run) -> tuple[Tables, Results]:
     sizes = throughput.QUICK_SIZES if run.quick else throughput.SIZES
     found = throughput.search(run, sizes)
     loads = curves.measure(run, found)
@@ -31,4 +47,4 @@ def _tables(run: Run) -> Tables:
         "table4_model": model.table4(fits),
         "figure6_model": model.figure6(fits, table1),
         "table5_phases": phases.table5(profiles, found),
-    }
+    }, found
