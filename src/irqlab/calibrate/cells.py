@@ -60,7 +60,8 @@ def read(path: Path, bidirectional: bool, wire_bps: float) -> dict[Cell, float]:
     """A board's throughputs in frames/s, all directions together, from a CSV with a header line and `#` comments.
 
     Columns: variant (may be missing), frame_bytes (FCS counted), and throughput_pps (all directions together) or throughput_mbps
-    (per interface, preamble and gap counted). Or a row per frame size: frame_bytes, and a column of Mbit/s per variant. Cells at the wire's rate are left out. Raises IrqlabError.
+    (per interface, preamble and gap counted). Or a row per frame size: frame_bytes, and a column of Mbit/s per variant. Cells
+    at the wire's rate are left out. Raises IrqlabError.
     """
     try:
         lines = [line for line in path.read_text().splitlines() if line.strip() and not line.startswith("#")]
