@@ -147,6 +147,8 @@ def test_a_table_is_read_without_what_the_wire_caps(tmp_path: Path) -> None:
     file.write_text(CSV)
     assert read(file, True, 1e8) == {Cell("NAPI", 64): pytest.approx(50_000)}
     assert read(file, False, 1e8) == {Cell("NAPI", 64): pytest.approx(25_000)}
+    file.write_text("frame_bytes,NAPI,ORIGINAL\n64,16.8,8.4\n")
+    assert read(file, True, 1e8) == {Cell("NAPI", 64): pytest.approx(50_000), Cell("ORIGINAL", 64): pytest.approx(25_000)}
 
 
 @pytest.mark.parametrize(

@@ -60,13 +60,14 @@ def read(path: Path, bidirectional: bool, wire_bps: float) -> dict[Cell, float]:
     """A board's throughputs in frames/s, all directions together, from a CSV with a header line and `#` comments.
 
     Columns: variant (may be missing), frame_bytes (FCS counted), and throughput_pps (all directions together) or throughput_mbps
-    (per interface, preamble and gap counted). Cells at the wire's rate are left out. Raises IrqlabError.
+    (per interface, preamble and gap counted). Or a row per frame size: frame_bytes, and a column of Mbit/s per variant. Cells
+    at the wire's rate are left out. Raises IrqlabError.
     """
     try:
         lines = [line for line in path.read_text().splitlines() if line.strip() and not line.startswith("#")]
     except (OSError, UnicodeDecodeError) as error:
         raise IrqlabError(f"{path}: {getattr(error, 'strerror', None) or 'not a text file'}") from error
-    rows = list(csv.DictReader(lines))
+    rows = _long(list(csv.DictReader(lines)))
     found: dict[Cell, float] = {}
     directions = 2 if bidirectional else 1
     for number, row in enumerate(rows, 1):
@@ -90,6 +91,18 @@ def read(path: Path, bidirectional: bool, wire_bps: float) -> dict[Cell, float]:
     if not found:
         raise IrqlabError(f"{path} has no throughput below the wire's rate: nothing tells what the board takes")
     return found
+
+
+def _long(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    """A row per cell, of a table with a column per variant."""
+    if not rows or any(name in rows[0] for name in ("variant", "throughput_pps", "throughput_mbps")):
+        return rows
+    return [
+        {"variant": name, "frame_bytes": row.get("frame_bytes") or "", "throughput_mbps": mbps or ""}
+        for row in rows
+        for name, mbps in row.items()
+        if name != "frame_bytes"
+    ]
 
 
 class Board:

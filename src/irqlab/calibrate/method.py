@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from irqlab.calibrate import fit as fitting
@@ -96,28 +96,26 @@ def samples(board_pps: Mapping[Cell, float], measured: Sequence[Measured]) -> li
 
 
 def run(board: Board, board_pps: Mapping[Cell, float], allowed: Sequence[str] = TERMS, rounds: int = ROUNDS) -> Calibration:
-    """Fits costs to a board's throughputs. Raises IrqlabError with too few cells."""
+    """Fits costs to a board's throughputs. Raises IrqlabError with too few cells.
+
+    The terms are chosen once: by the events as they are without costs.
+    """
     cells = sorted(board_pps)
     board.check(cells)
     measured = board.measure(cells, Costs())
     bare = judge(board_pps, {m.cell: m.throughput_pps for m in measured}, cells)
     known = samples(board_pps, measured)
-    chosen = fitting.select(known, allowed)
-    done = 0
-    while True:
-        guesses = {cell: 1e9 / s.expected_ns(chosen.costs) for cell, s in zip(cells, known, strict=True)}
-        if not chosen.costs:
-            break
-        measured = board.measure(cells, chosen.costs, guesses)
+    found = fitting.select(known, allowed)
+    charged, done = found, 0
+    while found.costs and done < rounds:
+        charged, done = found, done + 1
+        guesses = {cell: 1e9 / s.expected_ns(charged.costs) for cell, s in zip(cells, known, strict=True)}
+        measured = board.measure(cells, charged.costs, guesses)
         known = samples(board_pps, measured)
-        done += 1
-        again = fitting.select(known, allowed)
-        moved = max(abs(s.expected_ns(again.costs) / s.lab_ns - 1) for s in known)
-        if done >= rounds or moved < SETTLED:
-            # The costs are those that were charged; errors are those of the last linear model.
-            again = fitting.solve(known, chosen.terms) or again
-            chosen = Fit(chosen.terms, chosen.costs, again.standard_errors_ns, again.mean_error, again.left_out_error)
+        found = fitting.solve(known, charged.terms) or fitting.select(known, charged.terms)
+        if max(abs(s.expected_ns(found.costs) / s.lab_ns - 1) for s in known) < SETTLED:
             break
-        chosen = again
-    charged = judge(board_pps, {m.cell: m.throughput_pps for m in measured}, cells)
-    return Calibration(chosen, fitting.worth(known, chosen), bare, charged, done)
+    # The costs are those that were charged last; how sure they are is what the last fit says.
+    final = replace(found, terms=charged.terms, costs=charged.costs)
+    judged = judge(board_pps, {m.cell: m.throughput_pps for m in measured}, cells)
+    return Calibration(final, fitting.worth(known, final), bare, judged, done)
