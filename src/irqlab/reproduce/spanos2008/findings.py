@@ -41,6 +41,10 @@ def _order(of: Of) -> Iterator[str]:
     if capped:
         cells = ", ".join(f"{r['variant']} at {r['frame_bytes']}" for r in capped)
         yield f"The wire is the limit here where it was not in the paper, so these have no order: {cells} bytes."
+    model = of("figure6_model")
+    for size in dict.fromkeys(r["frame_bytes"] for r in capped):
+        rising = " < ".join(r["variant"] for r in sorted(model.records(frame_bytes=size), key=lambda r: r["model_mbps"]))
+        yield f"At {size} bytes the model without the wire (figure 7) has them in the order {rising}."
 
 
 def _sizes(data: Data, wanted: Callable[[dict[str, object]], bool]) -> str:
