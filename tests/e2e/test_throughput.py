@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import jsonschema
@@ -43,6 +47,18 @@ def test_overload_is_a_plateau_with_one_tx_interrupt_per_frame() -> None:
     assert four_times.counters.interrupts["eth1"] / frames == pytest.approx(1.0, abs=0.01)
     assert four_times.counters.interrupts["eth0"] / frames < 0.01
     assert four_times.total("corrupted") == four_times.total("duplicated") == four_times.total("reordered") == 0
+
+
+@pytest.mark.long
+def test_a_busy_host_changes_nothing() -> None:
+    lab = Lab("8139cp", jobs=3)
+    with contextlib.ExitStack() as burning:
+        for _ in range(4):
+            process = burning.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
+            burning.callback(process.kill)
+        with ThreadPoolExecutor(3) as pool:
+            results = list(pool.map(lambda _: json.dumps(lab.trial(23_496.24, size=512).to_json()), range(40)))
+    assert len(set(results)) == 1
 
 
 def test_a_snapshot_taken_anew_measures_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
