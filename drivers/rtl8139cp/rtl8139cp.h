@@ -97,6 +97,7 @@ struct cp {
 	u16 imr;			/* what CP_IMR holds; under imr_lock */
 	u16 cpcr;
 	bool running;			/* the chip is started; under RTNL */
+	unsigned int lost_doorbells;	/* for tests: as many to lose yet */
 
 	struct cp_rx_ring rx;
 	struct cp_tx_ring tx;

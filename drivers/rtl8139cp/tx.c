@@ -169,6 +169,15 @@ failed:
 	return -ENOMEM;
 }
 
+static void cp_tx_kick(struct cp *cp)
+{
+	if (unlikely(cp->lost_doorbells)) {
+		cp->lost_doorbells--;
+		return;
+	}
+	writeb(CP_TPPOLL_NPQ, cp->regs + CP_TPPOLL);
+}
+
 netdev_tx_t cp_start_xmit(struct sk_buff *skb, struct net_device *netdev)
 {
 	struct netdev_queue *txq = netdev_get_tx_queue(netdev, 0);
@@ -242,7 +251,7 @@ netdev_tx_t cp_start_xmit(struct sk_buff *skb, struct net_device *netdev)
 	smp_store_release(&ring->queued, ring->queued + segs);
 
 	if (irqmod_tx_queued(&cp->port, txq, room - segs, CP_TX_SEGS))
-		writeb(CP_TPPOLL_NPQ, cp->regs + CP_TPPOLL);
+		cp_tx_kick(cp);
 	return NETDEV_TX_OK;
 
 drop:
@@ -251,7 +260,7 @@ freed:
 	dev_core_stats_tx_dropped_inc(netdev);
 	/* This was perhaps the last of a batch. */
 	if (!netdev_xmit_more())
-		writeb(CP_TPPOLL_NPQ, cp->regs + CP_TPPOLL);
+		cp_tx_kick(cp);
 	return NETDEV_TX_OK;
 }
 
