@@ -128,6 +128,7 @@ struct irqmod_port {
 	int irq;			/* for synchronize_irq() */
 	unsigned int tx_ring;		/* descriptors; the driver updates both */
 	unsigned int rx_ring;
+	u32 wire_mbps;			/* the fastest link */
 
 	/* Hot: read for every packet. */
 	void (*deliver)(struct irqmod_port *port, struct sk_buff *skb);
@@ -148,7 +149,7 @@ struct irqmod_port {
 	struct napi_struct napi;
 
 	/* Settings (ethtool, sysfs). 0 before irqmod_register(): the default. */
-	unsigned int rx_usecs;		/* timer: period */
+	unsigned int rx_usecs;		/* timer: period; 0: follows the ring */
 	unsigned int tx_usecs;		/* coalesce: bound; off: backstop */
 	unsigned int tx_frames;		/* coalesce: N */
 	unsigned int rx_weight;		/* napi: budget of a poll */
@@ -158,6 +159,7 @@ struct irqmod_port {
 
 	/* Scheme state. */
 	bool up;
+	ktime_t rx_period;		/* timer: rx_usecs */
 	struct hrtimer rx_timer;	/* timer: the poll; hybrid: the window */
 	struct hrtimer rest_timer;	/* de: ends a rest */
 	struct hrtimer tx_timer;

@@ -333,6 +333,7 @@ static int cp_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	cp->port.irq = pdev->irq;
 	cp->port.rx_ring = CP_RING_MAX;
 	cp->port.tx_ring = CP_RING_MAX;
+	cp->port.wire_mbps = SPEED_100;
 	spin_lock_init(&cp->imr_lock);
 	spin_lock_init(&cp->mii_lock);
 	spin_lock_init(&cp->missed_lock);
