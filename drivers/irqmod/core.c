@@ -135,6 +135,7 @@ void irqmod_stop(struct irqmod_port *port)
 	WRITE_ONCE(port->up, false);
 	rx_stop(port);
 	tx_stop(port);
+	irqmod_heads_free(&port->heads);
 }
 EXPORT_SYMBOL_GPL(irqmod_stop);
 

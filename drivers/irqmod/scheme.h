@@ -65,6 +65,9 @@ void irqmod_deliver_backlog(struct irqmod_port *port, struct sk_buff *skb);
 void irqmod_deliver_stack(struct irqmod_port *port, struct sk_buff *skb);
 void irqmod_deliver_flush(struct irqmod_port *port);
 
+/* heads.c */
+void irqmod_heads_free(struct irqmod_heads *heads);
+
 /* tx.c */
 void irqmod_tx_irq_reclaim(struct irqmod_port *port);
 void irqmod_tx_rx_reclaim(struct irqmod_port *port);
