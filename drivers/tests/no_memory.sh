@@ -12,11 +12,12 @@ more() { [ "$(counter "$IF0" rx_no_buffer)" -gt "$1" ]; }
 same() { sleep 1; [ "$(counter "$IF0" rx_no_buffer)" = "$1" ] || { echo "$1 -> $(counter "$IF0" rx_no_buffer)"; return 1; }; }
 
 for every in 3 1; do
-	before=$(counter "$IF0" rx_no_buffer)
+	had=$(counter "$IF0" rx_no_buffer)
 	check "$RX/$TX: memory fails, one in $every" sh -c "echo $every >$FAIL"
 	[ $every = 1 ] || frames_arrive "$RX/$TX: frames arrive"
 	sleep 1
-	check "$RX/$TX: drops are counted" more "$before"
+	check "$RX/$TX: drops are counted" more "$had"
+	note "rx_no_buffer: $had, then $(counter "$IF0" rx_no_buffer)"
 done
 check "$RX/$TX: memory is back" sh -c "echo 0 >$FAIL"
 sleep 1
