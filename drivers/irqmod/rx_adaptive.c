@@ -15,6 +15,7 @@
 #include <linux/math64.h>
 #include <linux/sched.h>
 #include <linux/sched/clock.h>
+#include <linux/sched/stat.h>
 #include <linux/slab.h>
 
 #include "scheme.h"
@@ -51,11 +52,16 @@ void irqmod_adaptive_free(struct irqmod_port *port)
 	port->adaptive = NULL;
 }
 
-/* Whether the one interrupted is a process that does work of its own. */
+/* Whether the one interrupted is a process that does work of its own. Runs in
+ * ksoftirqd interrupt nobody: then it is whether anybody else waits.
+ */
 static bool cpu_wanted(void)
 {
-	return !is_idle_task(current) && !(current->flags & PF_KTHREAD) &&
-	       current->policy != SCHED_IDLE;
+	if (is_idle_task(current))
+		return false;
+	if (current->flags & PF_KTHREAD)
+		return !single_task_running();
+	return current->policy != SCHED_IDLE;
 }
 
 /* The period in which half the ring fills, at the rate of this window. */

@@ -65,7 +65,7 @@ class ApplicationSpec:
     """The receiver sends every datagram back."""
     duration_ns: int = 200_000_000
     warmup_ns: int = 50_000_000
-    drain_ns: int = 100_000_000
+    drain_ns: int = 50_000_000
     over_wire: bool = True
     """Offer more than the wire carries, where the rate is above it."""
     seed: int = 1
