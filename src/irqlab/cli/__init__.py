@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 
 from irqlab import machine
+from irqlab.cli import compare as comparing
 from irqlab.cli import options as opt
 from irqlab.cli import profile as profiling
 from irqlab.cli.measure import Method, Outcome, UserInterruptError, measure, save
@@ -149,6 +150,11 @@ _command("recovery", recovery.run, "Time to recover from an overload (RFC 2544, 
 app.command("profile", help="Where a frame's instructions go: by function, by context and by owner, exactly.")(
     guarded(profiling.command)
 )
+
+
+app.command(
+    "compare", help="What did a change cost? The same trials on two drivers, revisions or kernels, and a verdict for each figure."
+)(guarded(comparing.command))
 
 
 @app.command()
