@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from irqlab import counters, snapshots
+from irqlab import counters, snapshots, trialcache
 from irqlab.dut import Dut, DutConfig, DutError, stream
 from irqlab.machine import Machine, MachineConfig, MachineError, describe, save, start
 from irqlab.rpc import ConnectionLostError, TesterError
@@ -30,6 +30,8 @@ class BedConfig:
     mips: int = 250
     lsm: str = ""
     dut: DutConfig = field(default_factory=DutConfig)
+    cached: bool = True
+    """Trials made before are taken from the cache; False: every trial is run."""
 
 
 @dataclass
@@ -101,12 +103,16 @@ class Bed:
                 save(machine, state)
             return facts
 
-        parts = {
+        return snapshots.get(snapshots.key_of(self._parts), take)
+
+    @cached_property
+    def _parts(self) -> dict[str, Any]:
+        """All that the DUT depends on where trials start."""
+        return {
             "machine": self.machine.key(),
             "modules": [m.sha256 for m in self.modules],
             "dut": asdict(self.config.dut),
         }
-        return snapshots.get(snapshots.key_of(parts), take)
 
     def wire_rate_pps(self, spec: TrialSpec) -> float:
         """What the wire carries in one direction, for the sizes of a trial, in frames/s."""
@@ -139,15 +145,33 @@ class Bed:
 
     def run(self, spec: TrialSpec) -> TrialResult:
         """One trial from the restored snapshot: a pure function of the bed and `spec`. Raises IrqlabError."""
+        key = self._cache_key(spec)
+        if key and (kept := trialcache.get(key)) is not None:
+            return trialcache.from_json(spec, kept)
         with self.open() as dut:
-            return self.trial(dut, spec)
+            result = self.trial(dut, spec)
+        if key:
+            trialcache.put(key, trialcache.to_json(result))
+        return result
 
     def profile(self, spec: TrialSpec, addresses: dict[str, Any]) -> tuple[TrialResult, dict[str, Any]]:
         """A trial like any other, and what its window executed where (docs/protocol.md, `profile`). Raises IrqlabError."""
+        key = self._cache_key(spec, addresses)
+        if key and (kept := trialcache.get(key)) is not None:
+            return trialcache.from_json(spec, kept["trial"]), kept["profile"]
         with self.open(profile=True) as dut:
             dut.rpc.call("profile", addresses=addresses)
             result = self.trial(dut, spec)
-            return result, dut.rpc.call("profile_result")
+            answer: dict[str, Any] = dut.rpc.call("profile_result")
+        if key:
+            trialcache.put(key, {"trial": trialcache.to_json(result), "profile": answer})
+        return result, answer
+
+    def _cache_key(self, spec: TrialSpec, addresses: dict[str, Any] | None = None) -> str | None:
+        """Names a trial in the cache; None for one that has to be run: --no-cache, or it writes a capture."""
+        if not self.config.cached or spec.capture:
+            return None
+        return trialcache.key_of({**self._parts, "wire_bps": self.nic.wire_bps}, spec, addresses)
 
     def trial(self, dut: Dut, spec: TrialSpec) -> TrialResult:
         """One trial on a DUT as it is."""

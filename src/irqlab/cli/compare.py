@@ -108,6 +108,7 @@ def command(
     lsm: opt.Lsm = "",
     sysctl: opt.Sysctl = None,
     jobs: opt.Jobs = 0,
+    no_cache: opt.NoCache = False,
     json_file: opt.JsonFile = None,
     report_file: opt.ReportFile = None,
 ) -> None:
@@ -120,7 +121,7 @@ def command(
         raise IrqlabError(f"--top {top}: allowed are 1 and more")
     request = opt.Request.parse(
         ["?"], nic, kernel, mips, size, bidirectional, ring, duration, warmup, arrivals, 0.0,
-        over_wire, seed, lsm, sysctl, "", jobs,
+        over_wire, seed, lsm, sysctl, "", jobs, cached=not no_cache,
     )  # fmt: skip
     chosen = [sides.parse(text, request.beds[0], driver) for text in (a, b) if text is not None]
     request = replace(request, beds=tuple(side.bed for side in chosen if side.bed is not None))

@@ -79,6 +79,9 @@ ReportFile = Annotated[Path | None, typer.Option("--report", help="Write a self-
 Jobs = Annotated[
     int, typer.Option("--jobs", help="Trials side by side; default: the number of cores. Results do not depend on it.")
 ]
+NoCache = Annotated[
+    bool, typer.Option("--no-cache", help="Run every trial, also those already made and kept; results do not depend on it.")
+]
 Capture = Annotated[Path | None, typer.Option("--capture", help="Write a pcapng of the (last) trial, with virtual timestamps.")]
 
 MAX_DURATION_S = 3600.0
@@ -119,6 +122,7 @@ class Request:
         module_parameters: str = "",
         jobs: int = 0,
         schemes: tuple[Schemes, ...] = (Schemes(),),
+        cached: bool = True,
     ) -> Request:
         """Checks every option. Raises IrqlabError: what was wrong, and what is allowed."""
         if not driver:
@@ -137,7 +141,9 @@ class Request:
             raise IrqlabError(f"--jobs {jobs}: allowed are 1 and more")
         dut = DutConfig(ring=ring, sysctls=tuple(_sysctl(text) for text in sysctl or ()), module_parameters=module_parameters)
         return cls(
-            beds=tuple(BedConfig(d, nic, kernel, mips, lsm, replace(dut, schemes=chosen)) for d in driver for chosen in schemes),
+            beds=tuple(
+                BedConfig(d, nic, kernel, mips, lsm, replace(dut, schemes=chosen), cached) for d in driver for chosen in schemes
+            ),
             plan=Plan(
                 bidirectional=bidirectional,
                 arrivals=arrivals,  # type: ignore[arg-type]

@@ -42,8 +42,8 @@ METRICS = (
     Metric("latency_max_ns", "Latency, max", "µs", -1, "below"),
     Metric("instructions_per_frame", "Instructions a frame", "", -1, "below"),
     Metric("interrupts_per_frame", "Interrupts a frame", "", -1, "below"),
-    Metric("nic_reads_per_frame", "NIC register reads a frame", "", -1, "below"),
-    Metric("nic_writes_per_frame", "NIC register writes a frame", "", -1, "below"),
+    Metric("nic_accesses_per_frame", "NIC register accesses a frame", "", -1, "below"),
+    Metric("nic_reads_per_frame", "of these, reads", "", -1, "below"),
     Metric("overload_forwarded_pps", "Forwarded in overload", "kpps", +1, "overload"),
     Metric("overload_instructions_per_frame", "Instructions a frame in overload", "", -1, "overload"),
 )
@@ -84,8 +84,9 @@ def metrics(
         figures[f"latency_{key}"] = max(timed, default=None)
     figures["instructions_per_frame"] = below.instructions_per_frame
     figures["interrupts_per_frame"] = below.interrupts_per_frame()
-    for what in ("reads", "writes"):
-        figures[f"nic_{what}_per_frame"] = profile[f"nic_{what}"] / profile["frames"] if profile else None
+    reads, writes = (profile[name] / profile["frames"] if profile else None for name in ("nic_reads", "nic_writes"))
+    figures["nic_accesses_per_frame"] = None if reads is None or writes is None else reads + writes
+    figures["nic_reads_per_frame"] = reads
     figures["overload_forwarded_pps"] = overload.forwarded_pps
     figures["overload_instructions_per_frame"] = overload.instructions_per_frame
     return figures

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any
 from irqlab.bed import Bed
 from irqlab.counters import INTERFACES
 from irqlab.profile.symbols import Symbol, Symbols
+from irqlab.setup import paths
 
 NIC_PORTS = "the NICs' ports"
 """I/O ports that the driver, or what it called, accessed; which port is not told (docs/protocol.md)."""
@@ -47,12 +49,18 @@ class Devices:
 
     @classmethod
     def of(cls, bed: Bed) -> Devices:
-        """Those of a bed's DUT, read from a DUT of its own."""
-        paths = {f"/sys/class/net/{interface}/device/uevent": interface for interface in INTERFACES}
-        with bed.open() as dut:
-            files = dut.read(IOMEM, *paths)
+        """Those of a bed's DUT, read from a DUT of its own, and kept beside its snapshot."""
+        kept = bed.prepared.state.parent / "devices.json"
+        uevents = {f"/sys/class/net/{interface}/device/uevent": interface for interface in INTERFACES}
+        with paths.locked(f"devices-{kept.parent.name}"):
+            try:
+                files = json.loads(kept.read_text())
+            except (OSError, json.JSONDecodeError):
+                with bed.open() as dut:
+                    files = dut.read(IOMEM, *uevents)
+                paths.write_atomically(kept, json.dumps(files).encode())
         slots = {}
-        for path, interface in paths.items():
+        for path, interface in uevents.items():
             if slot := re.search(r"^PCI_SLOT_NAME=(.*)$", files[path] or "", re.MULTILINE):
                 slots[slot[1]] = interface
         return cls.parse(files[IOMEM] or "", slots)
