@@ -151,7 +151,7 @@ def _show(
     failed = []
     for before, after in verdict.pairs(rows[0], rows[-1]):
         lines = verdict.lines(before, after, threshold, judged)
-        tables.show(printed.verdicts(before, after, lines, names), console)
+        tables.show(printed.verdicts(after, lines, names), console)
         if (changed := printed.gained(before, after, names, top)) is not None:
             tables.show(changed, console)
         failed += [line for line in lines if line.failed]

@@ -16,7 +16,6 @@ from irqlab.profile.tables import figure
 
 TOP = 20
 STYLES = {"FAILED": "bold red", "worse": "red", "better": "green", "same": "dim"}
-WHERE = {"search": "", "below": "90", "overload": "2x"}
 
 
 def value(metric: Metric, number: float | None) -> str:
@@ -45,21 +44,21 @@ def change(line: Line) -> str:
     return f"{text if float(text) else ('+' if share > 0 else '-') + '<0.01'}{units.NARROW}%"
 
 
-def heading(before: Row, after: Row) -> str:
+def heading(row: Row) -> str:
     """What was compared, and at which loads."""
-    size = units.bytes_of(after["frame_bytes"])
-    base_pps = after["found"]["base_pps"]
-    each = " each" if after["bidirectional"] else ""
+    size = units.bytes_of(row["frame_bytes"])
+    base_pps = row["found"]["base_pps"]
+    each = " each" if row["bidirectional"] else ""
     return (
-        f"{size}{'' if size == 'IMIX' else '-byte'} frames, {units.direction(after['bidirectional'])}; "
-        f"below: {units.kpps(base_pps * SHARE)} kpps{each}, overload: {units.kpps(base_pps * OVERLOAD)} kpps{each} offered to both"
+        f"{size}{'' if size == 'IMIX' else '-byte'} frames, {units.direction(row['bidirectional'])}; "
+        f"below: {units.kpps(base_pps * SHARE)} kpps{each}, overload: {units.kpps(base_pps * OVERLOAD)} kpps{each}, to both"
     )
 
 
-def verdicts(before: Row, after: Row, rows: Sequence[Line], names: tuple[str, str]) -> Table:
+def verdicts(after: Row, rows: Sequence[Line], names: tuple[str, str]) -> Table:
     """Every figure of both sides."""
     table = Table(
-        title=Text(heading(before, after)), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD,
+        title=Text(heading(after)), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0), pad_edge=False, header_style="bold", caption_justify="left",
         caption=Text(f"Exact: the same inputs give the same figures, so no statistics are needed. But {SEARCH_NOTE}."),
     )  # fmt: skip
