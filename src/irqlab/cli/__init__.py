@@ -14,6 +14,7 @@ from rich.console import Console
 
 from irqlab import machine
 from irqlab.cli import compare as comparing
+from irqlab.cli import matrix as gridding
 from irqlab.cli import options as opt
 from irqlab.cli import profile as profiling
 from irqlab.cli import reproduce as reproducing
@@ -161,6 +162,11 @@ app.command(
 )(guarded(comparing.command))
 app.command("reproduce", help="Measure a paper again: its tables and figures beside the lab's, as a report, JSON and CSV.")(
     guarded(reproducing.command)
+)
+
+
+app.command("matrix", help="A grid of drivers, schemes and frame sizes: one table, CSV, JSON, heat maps. Resumable.")(
+    guarded(gridding.command)
 )
 
 
