@@ -61,7 +61,7 @@ class Order:
     addresses: dict[str, Any] | None
 
 
-class File(WorkerPlugin):  # type: ignore[misc]
+class File(WorkerPlugin):
     """A worker plugin that brings one file: `content` is packed with zlib."""
 
     def __init__(self, sha256: str, content: bytes) -> None:

@@ -63,9 +63,7 @@ def beds(drivers: Iterable[str], chosen: Sequence[str], common: BedConfig) -> li
         for text in [f"{driver}+{scheme}" for scheme in chosen] if choosable and chosen else [driver]:
             config = _config(text, common)
             # The module is resolved once: a driver that is changed meanwhile is measured as it was.
-            found.setdefault(
-                config, replace(plain, config=config) if config.kernel == plain.config.kernel else Bed.resolve(config)
-            )
+            found.setdefault(config, replace(plain, config=config))
     return list(found.values())
 
 

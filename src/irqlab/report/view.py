@@ -658,8 +658,8 @@ def _side_by_side(rows: Sequence[Row], number: _Numbers) -> Section | None:
         "side-by-side",
         "Side by side",
         "Side by side",
-        "Latency, instructions, interrupts and register accesses are those at 90 % of the throughput (where two were compared, of "
-        "the lower one), overload is twice that throughput. The better in its column, the darker.",
+        "Latency, instructions, interrupts and register accesses are those at 90 % of the throughput (where two were compared, "
+        "of the lower one), overload is twice that throughput. The better in its column, the darker.",
         [group],
     )
 
