@@ -10,8 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from irqlab import counters, snapshots, trialcache
+from irqlab import costs, counters, snapshots, trialcache
 from irqlab.dut import Dut, DutConfig, DutError, stream
+from irqlab.errors import IrqlabError
 from irqlab.machine import Machine, MachineConfig, MachineError, describe, save, start
 from irqlab.rpc import ConnectionLostError, TesterError
 from irqlab.setup import guestimage, kernel, modules, nics, qemu
@@ -30,6 +31,8 @@ class BedConfig:
     mips: int = 250
     lsm: str = ""
     dut: DutConfig = field(default_factory=DutConfig)
+    cost_model: bool = False
+    """Trials may charge hardware costs (TrialSpec.costs): the module is loaded, and idle unless they do."""
     cached: bool = True
     """Trials made before are taken from the cache; False: every trial is run."""
 
@@ -51,7 +54,8 @@ class Bed:
         loaded = modules.load(dut_kernel, config.driver)
         nic = nics.choose(loaded[-1], config.nic, found_qemu)
         needed = modules.load_all(dut_kernel, nic.needs)
-        loaded = list({module.name: module for module in [*needed, *loaded]}.values())
+        model = modules.load(dut_kernel, costs.MODULE) if config.cost_model else []
+        loaded = list({module.name: module for module in [*model, *needed, *loaded]}.values())
         image = guestimage.build()
         machine = MachineConfig(
             qemu=found_qemu,
@@ -186,6 +190,12 @@ class Bed:
         dut.play_hosts(0 if spec.over_wire else self.nic.wire_bps)
         if spec.capture:
             dut.rpc.call("capture", path=str(Path(spec.capture).absolute()))
+        charged = spec.costs is not None or spec.count_events
+        if charged:
+            if not self.config.cost_model:
+                raise IrqlabError("this bed has no cost model to charge costs with (BedConfig.cost_model)")
+            costs.charge(dut, spec.costs or costs.Costs(), spec.count_events)
+        counted = costs.events(dut) if charged else {}
         before = dut.counters()
         directions = ((0, 1), (1, 0)) if spec.bidirectional else ((0, 1),)
         streams, load_of = [], []
@@ -210,6 +220,8 @@ class Bed:
             streams,
         )
         after = dut.counters()
+        if charged:
+            counted = {name: number - counted[name] for name, number in costs.events(dut).items()}
         if spec.capture:
             dut.rpc.call("capture", path=None)
         dut.take_kernel_log()
@@ -222,6 +234,7 @@ class Bed:
             counters=counters.difference(before, after),
             link_wait_ns=self.prepared.facts["link_wait_ns"],
             kernel_log=dut.kernel_log,
+            cost_events=counted if charged else None,
         )
 
     def describe(self) -> dict[str, Any]:

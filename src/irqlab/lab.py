@@ -67,7 +67,7 @@ class Lab:
         if len(chosen) > 1:
             raise IrqlabError(f"a Lab has one pair of schemes; these are {len(chosen)}")
         dut = DutConfig(ring, tuple((sysctls or {}).items()), module_parameters, chosen[0])
-        self.bed = Bed.resolve(BedConfig(fspath(driver), nic, kernel, mips, lsm, dut, cached))
+        self.bed = Bed.resolve(BedConfig(fspath(driver), nic, kernel, mips, lsm, dut, cached=cached))
         self._stand = Stand(self.bed, threading.Semaphore(jobs))
 
     def __enter__(self) -> Lab:

@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 
 from irqlab import machine
+from irqlab.cli import calibrate as calibration
 from irqlab.cli import compare as comparing
 from irqlab.cli import matrix as gridding
 from irqlab.cli import options as opt
@@ -127,6 +128,8 @@ def _command(name: str, run: Callable[[Stand, Plan], MethodResult], text: str) -
         lsm: opt.Lsm = "",
         sysctl: opt.Sysctl = None,
         module_parameters: opt.Parameters = "",
+        cost: opt.Cost = None,
+        hardware: opt.Hardware = None,
         jobs: opt.Jobs = 0,
         no_cache: opt.NoCache = False,
         json_file: opt.JsonFile = None,
@@ -140,6 +143,7 @@ def _command(name: str, run: Callable[[Stand, Plan], MethodResult], text: str) -
                 variant, rx, tx, weight=weight, tx_frames=tx_frames, tx_usecs=tx_usecs, rx_usecs=rx_usecs,
                 cliff_pps=cliff, epsilon_permille=epsilon, rate_window_ms=rate_window,
             ),
+            cost, hardware,
             cached=not no_cache,
         )  # fmt: skip
         finish(measure(request, _one(run), name), json_file, report_file)
@@ -154,6 +158,10 @@ _command("recovery", recovery.run, "Time to recover from an overload (RFC 2544, 
 
 app.command("profile", help="Where a frame's instructions go: by function, by context and by owner, exactly.")(
     guarded(profiling.command)
+)
+
+app.command("calibrate", help="Fit hardware costs to a board's measured throughputs; writes a file for --hardware.")(
+    guarded(calibration.command)
 )
 
 

@@ -83,6 +83,8 @@ def command(
     lsm: opt.Lsm = "",
     sysctl: opt.Sysctl = None,
     module_parameters: opt.Parameters = "",
+    cost: opt.Cost = None,
+    hardware: opt.Hardware = None,
     jobs: opt.Jobs = 0,
     no_cache: opt.NoCache = False,
     json_file: opt.JsonFile = None,
@@ -103,6 +105,7 @@ def command(
             variant, rx, tx, weight=weight, tx_frames=tx_frames, tx_usecs=tx_usecs, rx_usecs=rx_usecs,
             cliff_pps=cliff, epsilon_permille=epsilon, rate_window_ms=rate_window,
         ),
+        cost, hardware,
         cached=not no_cache,
     )  # fmt: skip
     outcome = measure(request, lambda stand, plan: [method.run(stand, plan, share, rate)], "profile")

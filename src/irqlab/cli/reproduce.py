@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from irqlab import hardware as boards
 from irqlab import machine
 from irqlab.cli import options as opt
 from irqlab.cli.measure import UserInterruptError, terminate_like_ctrl_c
@@ -18,6 +19,13 @@ from irqlab.reproduce.session import Session
 PaperName = Annotated[str, typer.Argument(metavar="PAPER", help=f"One of: {', '.join(PAPERS)}.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer points, for a first look; the tables say what was left out.")]
 Out = Annotated[Path | None, typer.Option("--out", help="Directory of report, JSON and CSV; default: results/PAPER.")]
+HardwareOption = Annotated[
+    str | None,
+    typer.Option(
+        "--hardware",
+        help=f"Measure with a board's costs, too: {', '.join(boards.names())}, or a file that irqlab calibrate wrote.",
+    ),
+]
 DriverOption = Annotated[str | None, typer.Option("--driver", help="Name of a module, ours or in-tree; default: the paper's.")]
 
 
@@ -27,6 +35,7 @@ def command(
     nic: opt.NicModel = None,
     kernel: opt.KernelSpec = None,
     mips: opt.Mips = 250,
+    hardware: HardwareOption = None,
     quick: Quick = False,
     jobs: opt.Jobs = 0,
     no_cache: opt.NoCache = False,
@@ -37,7 +46,7 @@ def command(
     request = opt.Request.parse([driver or chosen.driver], nic, kernel, mips, jobs=jobs, cached=not no_cache)
     out = out or Path("results") / chosen.name
     document.check_directory(out)
-    session = Session(request.beds[0], quick, request.jobs)
+    session = Session(request.beds[0], quick, request.jobs, boards.load(hardware) if hardware else None)
     try:
         with terminate_like_ctrl_c(), session:
             tables = chosen.measure(session)

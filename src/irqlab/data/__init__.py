@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Data that ships with irqlab."""
+"""Package data: published measurements and hardware."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,6 +34,36 @@ def table(data: Data, headings: dict[str, str], folded: bool = False, digits: in
     columns = [Column(text, numeric[name]) for name, text in headings.items()]
     rows = [[cell(record[name], digits) for name in headings] for record in data.records()]
     return Table(data.title, columns, rows, folded)
+
+
+def grid(
+    data: Data,
+    rows: tuple[str, str],
+    values: dict[str, str],
+    columns: Iterable[str],
+    by: str = "variant",
+    folded: bool = False,
+    caption: str = "",
+) -> Table:
+    """Data with a row per value of one column (its name, its heading) and for every value of another (`by`) the `values`.
+
+    A heading of "" is that of the column it stands in.
+    """
+    columns = tuple(columns)
+    headings = [Column(rows[1])] + [Column(text or column) for column in columns for text in values.values()]
+    found = {(record[rows[0]], record[by]): record for record in data.records()}
+    lines = []
+    for key in dict.fromkeys(record[rows[0]] for record in data.records()):
+        records = [found.get((key, column)) for column in columns]
+        lines.append([cell(key), *(cell(record[name] if record else None) for record in records for name in values)])
+    return Table(caption or data.title, headings, lines, folded)
+
+
+def transposed(data: Data, by: str, rows: dict[str, str], caption: str) -> Table:
+    """Data with a column per row, headed by its value of `by`, and a row for each of `rows`: a column's name to its heading."""
+    records = list(data.records())
+    headings = [Column("", number=False)] + [Column(str(record[by])) for record in records]
+    return Table(caption, headings, [[Cell(text), *(cell(record[name], 4) for record in records)] for name, text in rows.items()])
 
 
 def cell(value: object, digits: int = 3) -> Cell:

@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from irqlab import machine
 from irqlab.bed import Bed, BedConfig
+from irqlab.hardware import Hardware
 from irqlab.methods.stand import Stand
 from irqlab.results import MethodResult
 from irqlab.schemes import Schemes
@@ -41,6 +42,8 @@ class Session:
     quick: bool = False
     """Fewer points, shorter trials: a look, not the reproduction."""
     jobs: int = 1
+    hardware: Hardware | None = None
+    """Measure with the costs of this hardware, too."""
     results: list[MethodResult] = field(default_factory=list)
     """Every method's result, in the order in which jobs were given."""
 

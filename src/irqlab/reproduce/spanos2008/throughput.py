@@ -7,31 +7,30 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from irqlab.methods import throughput
-from irqlab.methods.stand import Plan
 from irqlab.reproduce import reference
 from irqlab.reproduce.paper import Data
-from irqlab.reproduce.session import Job, Session
+from irqlab.reproduce.session import Job
+from irqlab.reproduce.spanos2008.run import Run
 from irqlab.results import MethodResult
-from irqlab.schemes import VARIANTS, combine
+from irqlab.schemes import VARIANTS
 from irqlab.trial import WIRE_OVERHEAD_BYTES
 
 SIZES = (64, 128, 256, 512, 896, 1024, 1280, 1518)
-QUICK_SIZES = (64, 512)
+QUICK_SIZES = (64, 256, 1518)
 COMPARABLE = (64, 128, 256, 512)
 """Sizes at which the paper's fastest variant is below the wire's rate, so that all six can be compared (section 4.1)."""
 
 Results = dict[tuple[int, str], MethodResult]
 
 
-def search(session: Session, sizes: Sequence[int], what: str = "throughput") -> Results:
+def search(run: Run, sizes: Sequence[int]) -> Results:
     """The throughput of every variant at every size: frame bytes, variant."""
     jobs = {}
     for size in sizes:
-        plan = Plan(size=size, bidirectional=True)
         for variant in VARIANTS:
-            bed = session.bed(combine(variant)[0])
-            jobs[size, variant] = Job(f"{variant} {size} bytes", bed, partial(throughput.run, plan=plan))
-    return session.all(what, jobs)
+            work = partial(throughput.run, plan=run.plan(size))
+            jobs[size, variant] = Job(f"{variant} {size} bytes", run.bed(variant), work)
+    return run.session.all(f"throughput{run.label}", jobs)
 
 
 def paper_mbps() -> dict[tuple[int, str], float]:
