@@ -15,6 +15,7 @@ from rich.console import Console
 from irqlab import machine
 from irqlab.cli import calibrate as calibration
 from irqlab.cli import compare as comparing
+from irqlab.cli import export as exporting
 from irqlab.cli import matrix as gridding
 from irqlab.cli import options as opt
 from irqlab.cli import profile as profiling
@@ -176,6 +177,9 @@ app.command("reproduce", help="Measure a paper again: its tables and figures bes
 app.command("matrix", help="A grid of drivers, schemes and frame sizes: one table, CSV, JSON, heat maps. Resumable.")(
     guarded(gridding.command)
 )
+
+
+app.command("export", help="Write what compare or matrix found as JUnit, Markdown or CSV.")(guarded(exporting.command))
 
 
 @app.command()

@@ -26,7 +26,8 @@ from irqlab.setup import kernel as kernels
 
 SETTINGS = {
     "rx": "rx", "tx": "tx", "variant": "variant", "weight": "weight", "tx-frames": "tx_frames", "tx-usecs": "tx_usecs",
-    "rx-usecs": "rx_usecs", "timer-without": "timer_without", "cliff": "cliff_pps", "epsilon": "epsilon_permille", "rate-window": "rate_window_ms",
+    "rx-usecs": "rx_usecs",
+    "timer-without": "timer_without", "cliff": "cliff_pps", "epsilon": "epsilon_permille", "rate-window": "rate_window_ms",
     "nic": "nic", "kernel": "kernel", "ring": "ring", "params": "module_parameters",
 }  # fmt: skip
 """Options with a value: the names of the options of the other commands."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""'Application of NAPI technology in Linux network drive (3)': the 8139cp driver with a timer in place of NAPI, measured again."""
+"""'Application of NAPI technology in Linux network drive (3)': 8139cp with a timer in place of NAPI, measured again."""
 
 from __future__ import annotations
 

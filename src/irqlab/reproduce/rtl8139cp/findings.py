@@ -32,8 +32,10 @@ def _wire(data: Data) -> list[str]:
         return []
     first = rows[0]
     return [
-        f"The article's rates are not those of this chip: it receives {first['article_ipps']:,.0f} frames/s of {first['frame_bytes']} "
-        f"bytes, and a 100 Mbit/s wire carries {first['wire_pps']:,.0f}; {len(rows)} of the {_sizes(data)} sizes measured here are "
+        f"The article's rates are not those of this chip: it receives {first['article_ipps']:,.0f} frames/s of "
+        f"{first['frame_bytes']} "
+        f"bytes, and a 100 Mbit/s wire carries {first['wire_pps']:,.0f}; {len(rows)} of the {_sizes(data)} sizes measured "
+        f"here are "
         "beyond the wire. Its ratios can be compared, its rates cannot."
     ]
 
@@ -51,8 +53,10 @@ def _gain(data: Data) -> list[str]:
         gain, own = row["gain_percent"], row["gain_over_own_napi_percent"]
         held = "within" if ARTICLE_GAIN[0] <= gain <= ARTICLE_GAIN[1] else "below" if gain < ARTICLE_GAIN[0] else "above"
         said.append(
-            f"{row['frame_bytes']} bytes: the timer receives {gain:+.1f} % of what the kernel's 8139cp with NAPI does, {held} the "
-            f"article's +15 to 25 % (its own table: {row['article_percent']:+.1f} %); against the same driver with NAPI {own:+.1f} %."
+            f"{row['frame_bytes']} bytes: the timer receives {gain:+.1f} % of what the kernel's 8139cp with NAPI does, "
+            f"{held} the "
+            f"article's +15 to 25 % (its own table: {row['article_percent']:+.1f} %); against the same driver with NAPI "
+            f"{own:+.1f} %."
         )
     capped = [str(r["frame_bytes"]) for r in data.records() if r["capped"]]
     if capped:
@@ -62,7 +66,7 @@ def _gain(data: Data) -> list[str]:
 
 def _interrupts(data: Data) -> list[str]:
     timer = [r["rx_interrupts_per_run"] for r in data.records(configuration="after")]
-    before = [r for r in data.records(configuration="before")]
+    before = list(data.records(configuration="before"))
     said = []
     if not any(timer):
         said.append("The timer takes no receive interrupt at any size; the article still counts some, up to 822,394.")
@@ -71,7 +75,8 @@ def _interrupts(data: Data) -> list[str]:
     low, high = before[0], before[-1]
     said.append(
         f"With NAPI a run of {low['frame_bytes']}-byte frames takes {low['rx_interrupts_per_run']:,} interrupts, one of "
-        f"{high['frame_bytes']} bytes {high['rx_interrupts_per_run']:,}, as the article says: NAPI saves interrupts only when it is busy."
+        f"{high['frame_bytes']} bytes {high['rx_interrupts_per_run']:,}, as the article says: NAPI saves interrupts only "
+        f"when it is busy."
     )
     return said
 
@@ -81,7 +86,8 @@ def _polls(data: Data) -> list[str]:
         return float(data.one(configuration=name, rate=rate)["frames_per_poll"] or 0.0)
 
     return [
-        f"Frames per poll: NAPI {frames('before', 'low'):.2f} at 1,000 frames/s and {frames('before', 'high'):.2f} at 40,000; the timer "
+        f"Frames per poll: NAPI {frames('before', 'low'):.2f} at 1,000 frames/s and {frames('before', 'high'):.2f} at "
+        f"40,000; the timer "
         f"{frames('after', 'low'):.2f} and {frames('after', 'high'):.2f}: rate times period, whatever the load."
     ]
 
@@ -115,7 +121,7 @@ def _ablation(data: Data) -> list[str]:
         earns = row["earns_percent"]
         verb = "earns" if earns > NOTABLE_PERCENT else "costs" if earns < -NOTABLE_PERCENT else "makes next to no difference:"
         said.append(f"Measure {MEASURES[row['without']]}: {verb} {abs(earns):.1f} % of throughput.")
-    livelocked = [r for r in data.records() if r["full_rate_forwarded_pps"] < 0.02 * data.rows[0][2]]
+    livelocked = [r for r in data.records() if r["full_rate_forwarded_pps"] < 0.02 * data.one(without="all")["throughput_pps"]]
     said += [f"Without '{MEASURES[row['without']]}' the wire's full rate ends in receive livelock." for row in livelocked]
     return said
 
@@ -134,8 +140,10 @@ def _why(data: Data) -> list[str]:
     )[:3]
     named = ", ".join(f"{name} {change:+.0f}" for name, change in differ)
     return [
-        f"Why: at the wire's full rate a frame costs {totals['before']:,.0f} instructions with 8139cp, {totals['after']:,.0f} with the "
+        f"Why: at the wire's full rate a frame costs {totals['before']:,.0f} instructions with 8139cp, "
+        f"{totals['after']:,.0f} with the "
         f"timer and {totals['napi']:,.0f} with the same driver's NAPI; between the last two: {named}.",
-        "An instruction clock charges an interrupt its instructions (about 400 here) and a register access one; on the article's PIII "
-        "both stall the processor for hundreds of cycles, so what the timer saves weighs more there, and what the backlog costs, less.",
+        "An instruction clock charges an interrupt its instructions and a register access one; on the article's PIII both "
+        "stall the "
+        "processor for hundreds of cycles more, so what the timer saves weighs more there.",
     ]

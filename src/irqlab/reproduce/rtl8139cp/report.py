@@ -48,7 +48,8 @@ def _receive(tables: Tables) -> Section:
     }  # fmt: skip
     group.tables = [page.table(_named(data), headings), page.table(capability, gains), page.table(_named(tables["polls"]), polls)]
     group.note = (
-        "Frame sizes are the article's, without the FCS. A run is of 1,000,000 frames offered at the wire's full rate, scaled from a "
+        "Frame sizes are the article's, without the FCS. A run is of 1,000,000 frames offered at the wire's full rate, "
+        "scaled from a "
         "shorter trial: there is no noise. The article's rates are beyond a 100 Mbit/s wire; see the findings."
     )
     return Section("receive", "Receiving", "Receiving", "The article's two tables, and the gain it claims.", [group])
@@ -71,7 +72,8 @@ def _period(data: Data) -> Section:
 def _ablation(data: Data) -> Section:
     headings = {
         "what": "left out", "throughput_pps": "throughput, frames/s", "earns_percent": "it earns, %",
-        "full_rate_forwarded_pps": "forwarded at the wire's full rate", "full_rate_instructions_per_frame": "instructions a frame there",
+        "full_rate_forwarded_pps": "forwarded at the wire's full rate",
+        "full_rate_instructions_per_frame": "instructions a frame there",
         "latency_p50_us": "p50, µs", "latency_max_us": "max, µs", "held_frames": "frames held",
     }  # fmt: skip
     group = Group(tables=[page.table(data, headings)])
