@@ -9,10 +9,16 @@
  * a router's transmit ring always holds some heads; so they allocate a new one
  * every time, which is cleared (init_on_alloc).
  */
+#include <linux/module.h>
+
 #include "scheme.h"
 
 #define HEADS_ORDER	get_order(SZ_32K)
 #define HEADS_BIAS	USHRT_MAX	/* more than a chunk has heads */
+
+static unsigned int fail_heads;
+module_param(fail_heads, uint, 0644);
+MODULE_PARM_DESC(fail_heads, "For tests: every n-th time, memory for received frames cannot be had (default 0: never)");
 
 /* A single page, if memory is short. */
 static struct page *heads_page(void)
@@ -43,8 +49,11 @@ static void heads_drop(struct irqmod_chunk *chunk)
 /* The next chunk's turn. False: there is no memory. */
 bool irqmod_heads_next(struct irqmod_heads *heads)
 {
+	unsigned int fail = READ_ONCE(fail_heads);
 	struct irqmod_chunk *chunk;
 
+	if (unlikely(fail && ++heads->asked % fail == 0))
+		return false;
 	heads->left = 0;
 	heads->turn = (heads->turn + 1) % IRQMOD_CHUNKS;
 	chunk = &heads->chunk[heads->turn];

@@ -138,6 +138,7 @@ struct irqmod_heads {
 	void *start;			/* of the chunk whose turn it is */
 	unsigned int left;		/* bytes of it; cut off at their end */
 	unsigned int turn;
+	unsigned int asked;		/* for a chunk, while fail_heads is set */
 	struct irqmod_chunk chunk[IRQMOD_CHUNKS];
 };
 
