@@ -53,9 +53,9 @@ def _gain(data: Data) -> list[str]:
         gain, own = row["gain_percent"], row["gain_over_own_napi_percent"]
         held = "within" if ARTICLE_GAIN[0] <= gain <= ARTICLE_GAIN[1] else "below" if gain < ARTICLE_GAIN[0] else "above"
         said.append(
-            f"{row['frame_bytes']} bytes: the timer's throughput without loss is {gain:+.1f} % against the kernel's 8139cp with NAPI, "
-            f"{held} the article's +15 to 25 % (its own table: {row['article_percent']:+.1f} %); against the same driver with NAPI "
-            f"{own:+.1f} %."
+            f"{row['frame_bytes']} bytes: the timer's throughput without loss is {gain:+.1f} % against the kernel's 8139cp "
+            f"with NAPI, {held} the article's +15 to 25 % (its own table: {row['article_percent']:+.1f} %); against the same "
+            f"driver with NAPI {own:+.1f} %."
         )
     capped = [str(r["frame_bytes"]) for r in data.records() if r["capped"]]
     if capped:

@@ -60,7 +60,7 @@ def _counted(stand: Stand, plan: Plan, rate_pps: float) -> dict[str, Any]:
     # Polls are counted in the window: a timer goes on polling when nothing comes. It polls both interfaces; frames come to one.
     polls = sum(entries.get(name, 0) for name in POLLS) + entries.get(TIMER_POLL, 0) / 2
     if "rx_polls" in counted:
-        done = polls - (counted["rx_polls"] - counted["rx_polls_done"]) * share
+        done = max(0.0, polls - (counted["rx_polls"] - counted["rx_polls_done"]) * share)
         interrupts = counted["rx_interrupts"] * share
     else:
         done = entries.get("napi_complete_done", 0)
