@@ -243,6 +243,15 @@ static int measure_sites(void)
 	return err;
 }
 
+static void detach_all(void)
+{
+	mutex_lock(&attach_lock);
+	memset(cost_ps, 0, sizeof(cost_ps));
+	count = false;
+	update();
+	mutex_unlock(&attach_lock);
+}
+
 static int __init costmodel_init(void)
 {
 	int i, err;
@@ -266,16 +275,14 @@ static int __init costmodel_init(void)
 	ready = true;
 	err = update();
 	mutex_unlock(&attach_lock);
+	if (err)
+		detach_all();
 	return err;
 }
 
 static void __exit costmodel_exit(void)
 {
-	mutex_lock(&attach_lock);
-	memset(cost_ps, 0, sizeof(cost_ps));
-	count = false;
-	update();
-	mutex_unlock(&attach_lock);
+	detach_all();
 }
 
 module_init(costmodel_init);

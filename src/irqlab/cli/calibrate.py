@@ -51,6 +51,7 @@ def command(
     sysctl: opt.Sysctl = None,
     module_parameters: opt.Parameters = "",
     jobs: opt.Jobs = 0,
+    no_cache: opt.NoCache = False,
 ) -> None:
     """Fits, says how far to trust it, writes the file. Raises IrqlabError."""
     from irqlab.cli import check_outputs
@@ -63,7 +64,7 @@ def command(
         raise IrqlabError(f"--rounds {rounds}: allowed are 1 to 10")
     request = opt.Request.parse(
         driver, nic, kernel, mips, "64", bidirectional, ring, duration, warmup, lsm=lsm, sysctl=sysctl,
-        module_parameters=module_parameters, jobs=jobs,
+        module_parameters=module_parameters, jobs=jobs, cached=not no_cache,
     )  # fmt: skip
     board_pps = cells.read(table, bidirectional, Bed.resolve(request.beds[0]).nic.wire_bps)
     if fit_sizes is not None:

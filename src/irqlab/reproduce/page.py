@@ -47,10 +47,12 @@ def grid(
 ) -> Table:
     """Data with a row per value of one column (its name, its heading) and for every value of another (`by`) the `values`.
 
-    A heading of "" is that of the column it stands in.
+    The first of a column's values is headed by the column, too.
     """
     columns = tuple(columns)
-    headings = [Column(rows[1])] + [Column(text or column) for column in columns for text in values.values()]
+    headings = [Column(rows[1])]
+    for column in columns:
+        headings += [Column(f"{'' if n else column} {text}".strip()) for n, text in enumerate(values.values())]
     found = {(record[rows[0]], record[by]): record for record in data.records()}
     lines = []
     for key in dict.fromkeys(record[rows[0]] for record in data.records()):

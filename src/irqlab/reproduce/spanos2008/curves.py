@@ -13,7 +13,7 @@ from irqlab.reproduce import reference
 from irqlab.reproduce.paper import Data
 from irqlab.reproduce.session import Job
 from irqlab.reproduce.spanos2008.run import Run
-from irqlab.reproduce.spanos2008.throughput import Results
+from irqlab.reproduce.spanos2008.throughput import Results, best_trial
 from irqlab.results import MethodResult
 from irqlab.schemes import VARIANTS
 
@@ -72,6 +72,8 @@ def _curve(stand: Stand, plan: Plan, points: int, known: MethodResult) -> Method
     grid = [wire_pps * n / points for n in range(1, points + 1)]
     specs = [stand.spec(plan, load / 2) for load in grid]
     trials = stand.trials(specs, lambda t: f"{t.offered_pps / 1e3:.0f} kpps")
+    if not known.at_wire_rate:
+        trials.append(best_trial(known))
     collapse = find_collapse([(t.offered_pps, t.forwarded_pps) for t in trials], at)
     every = sorted([*trials, *made.values()], key=lambda t: t.offered_pps)
     base = known.throughput_pps or 0.0
@@ -81,12 +83,12 @@ def _curve(stand: Stand, plan: Plan, points: int, known: MethodResult) -> Method
     result.trials = every
     result.found = {
         "max_forwarded_pps": collapse.most_pps,
-        "plateau_ratio": trials[-1].forwarded_pps / collapse.most_pps,
+        "plateau_ratio": every[-1].forwarded_pps / collapse.most_pps,
         "collapse_load": collapse.at_pps / base if collapse.at_pps else None,
         "collapse_pps": collapse.at_pps,
         "no_collapse_pps": collapse.above_pps,
     }
-    result.take_costs(trials[-1])
+    result.take_costs(every[-1])
     return result
 
 

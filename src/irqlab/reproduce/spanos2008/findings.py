@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from irqlab.methods.throughput import RELATIVE_WIDTH
 from irqlab.reproduce.paper import Data, Tables
 from irqlab.reproduce.spanos2008 import curves, hardware, phases, throughput
 from irqlab.reproduce.spanos2008.measure import WITH_COSTS
@@ -130,7 +131,13 @@ def _model(of: Of) -> Iterator[str]:
     text = (
         f"The linear model fits with R² of {low:.4f} at least and k from {min(k):.5f} to {max(k):.5f} µs/byte (the paper: 0.02)."
     )
-    yield text + (f" Below {R2_WANTED}: {', '.join(bad)}." if bad else "")
+    if bad:
+        off = max(r["max_residual_us"] / r["t_constant_us"] for r in fitted)
+        text += (
+            f" Below {R2_WANTED}: {', '.join(bad)}. The largest residual is {100 * off:.2f} % of T, and a search ends when it "
+            f"knows the rate to {100 * RELATIVE_WIDTH:g} %: so small a k is hard to see."
+        )
+    yield text
 
 
 def _table3(of: Of) -> Iterator[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from irqlab.hardware import Hardware
 from irqlab.reproduce.paper import Data
-from irqlab.reproduce.spanos2008.throughput import Results, mbps_of
+from irqlab.reproduce.spanos2008.throughput import Results, best_trial, mbps_of
 
 TARGET_PERCENT = 8.0
 """Mean absolute error of the predicted cells that the project asks for."""
@@ -47,8 +47,7 @@ def cells(hardware: Hardware, raw: Data, charged: Data, found: Results) -> list[
     made = []
     for row in charged.records(paper_capped=False):
         size, variant = row["frame_bytes"], row["variant"]
-        rate_pps = found[size, variant].found["rate_pps_per_direction"]
-        best = next(t for t in found[size, variant].trials if t.spec.loads[0].rate_pps == rate_pps)
+        best = best_trial(found[size, variant])
         events = {name: number / best.frames_forwarded for name, number in (best.cost_events or {}).items()}
         wire_mbps = mbps_of(2 * 100e6 / ((size + 20) * 8), size)
         made.append(

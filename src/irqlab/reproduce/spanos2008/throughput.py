@@ -13,7 +13,7 @@ from irqlab.reproduce.session import Job
 from irqlab.reproduce.spanos2008.run import Run
 from irqlab.results import MethodResult
 from irqlab.schemes import VARIANTS
-from irqlab.trial import WIRE_OVERHEAD_BYTES
+from irqlab.trial import WIRE_OVERHEAD_BYTES, TrialResult
 
 SIZES = (64, 128, 256, 512, 896, 1024, 1280, 1518)
 QUICK_SIZES = (64, 256, 1518)
@@ -31,6 +31,12 @@ def search(run: Run, sizes: Sequence[int]) -> Results:
             work = partial(throughput.run, plan=run.plan(size))
             jobs[size, variant] = Job(f"{variant} {size} bytes", run.bed(variant), work)
     return run.session.all(f"throughput{run.label}", jobs)
+
+
+def best_trial(found: MethodResult) -> TrialResult:
+    """The trial at the throughput, of those that a search made."""
+    rate_pps = throughput.rate_per_direction(found)
+    return next(trial for trial in found.trials if trial.spec.loads[0].rate_pps == rate_pps)
 
 
 def paper_mbps() -> dict[tuple[int, str], float]:
