@@ -125,7 +125,8 @@ def test_settings_come_before_schemes_on_both_interfaces() -> None:
     one = ["rx_weight=32", "rx_cliff_pps=30000", "rx-usecs=200", "tx-usecs=500", "rx_scheme=hybrid", "tx_scheme=off"]
     assert dut.done == [f"{interface} {what}" for interface in ("eth0", "eth1") for what in one]
     assert schemes.read(dut, "eth0") == {  # type: ignore[arg-type]
-        "rx": "hybrid", "tx": "off", "weight": 32, "cliff_pps": 30_000, "epsilon_permille": 150, "rate_window_ms": 8, "timer_without": None,
+        "rx": "hybrid", "tx": "off", "weight": 32, "cliff_pps": 30_000, "epsilon_permille": 150, "rate_window_ms": 8,
+        "timer_without": None,
         "rx_usecs": 200, "tx_usecs": 500, "tx_frames": 64,
     }  # fmt: skip
     assert set(schemes.read(dut, "eth0") or {}) | {"variant"} == set(asdict(Schemes()))  # type: ignore[arg-type]
