@@ -153,6 +153,19 @@ int irqmod_set_rx_scheme(struct irqmod_port *port,
 	return 0;
 }
 
+void irqmod_set_timer_without(struct irqmod_port *port,
+			      enum irqmod_timer_without without)
+{
+	bool running = port->up && port->rx == &irqmod_rx_timer;
+
+	ASSERT_RTNL();
+	if (running)
+		rx_stop(port);
+	port->rx_without = without;
+	if (running)
+		rx_start(port);
+}
+
 int irqmod_set_tx_scheme(struct irqmod_port *port,
 			 const struct irqmod_tx_scheme *scheme)
 {

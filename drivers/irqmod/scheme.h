@@ -59,6 +59,8 @@ int irqmod_set_rx_scheme(struct irqmod_port *port,
 			 const struct irqmod_rx_scheme *scheme);
 int irqmod_set_tx_scheme(struct irqmod_port *port,
 			 const struct irqmod_tx_scheme *scheme);
+void irqmod_set_timer_without(struct irqmod_port *port,
+			      enum irqmod_timer_without without);
 int irqmod_rx_pass(struct irqmod_port *port, int budget);
 
 /* deliver.c: where a scheme hands its frames */
@@ -82,6 +84,7 @@ void irqmod_napi_schedule(struct irqmod_port *port);
 int irqmod_napi_poll(struct napi_struct *napi, int budget);
 
 /* rx_timer.c */
+extern const char * const irqmod_timer_measures[];
 unsigned int irqmod_rx_usecs(const struct irqmod_port *port);
 void irqmod_timer_configure(struct irqmod_port *port);
 
