@@ -272,16 +272,28 @@ def save(machine: Machine, path: Path) -> None:
     Two snapshots that were taken apart are equal in all that can be measured.
     """
     machine.rpc.call("stop_at", after_ns=SNAPSHOT_AFTER_NS)
-    sleeper = threading.Thread(target=_sleep_into_the_stop, args=(machine.rpc,), daemon=True)
+    restless = threading.Event()
+    sleeper = threading.Thread(target=_sleep_into_the_stop, args=(machine, restless), daemon=True)
     sleeper.start()
-    machine.qmp.wait_event("STOP")
+    try:
+        machine.qmp.wait_event("STOP")
+    except QmpError as error:
+        if restless.is_set():
+            looked_ms = (SNAPSHOT_SLEEP_NS - SNAPSHOT_AFTER_NS) // 1_000_000
+            raise MachineError(
+                f"no snapshot can be taken: in {looked_ms} ms of virtual time without traffic the DUT did not idle for 20 us; "
+                "a timer with too short a period?"
+            ) from error
+        raise
     machine.qmp.save(f"cat > {shlex.quote(str(path))}")
 
 
-def _sleep_into_the_stop(rpc: Rpc) -> None:
-    """The agent sleeps while the machine is stopped; the answer comes after a restore, to nobody."""
+def _sleep_into_the_stop(machine: Machine, restless: threading.Event) -> None:
+    """The agent sleeps while the machine is stopped; the answer comes after a restore, to nobody. Else nothing stopped it."""
     with contextlib.suppress(ConnectionLostError, TesterError, ValueError, OSError):
-        rpc.guest("sleep", ns=SNAPSHOT_SLEEP_NS)
+        machine.rpc.guest("sleep", ns=SNAPSHOT_SLEEP_NS)
+        restless.set()
+        _end(machine.process)
 
 
 def describe(config: MachineConfig) -> dict[str, Any]:

@@ -28,7 +28,7 @@ const REG_CONTROL: u64 = 0;
 const REG_DATA: u64 = 4;
 
 /// A DUT that has executed nothing for this long idles.
-const IDLE_NS: u64 = 100_000;
+const IDLE_NS: u64 = 20_000;
 
 struct Stand {
     qemu: Qemu,
