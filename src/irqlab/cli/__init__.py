@@ -14,6 +14,7 @@ from rich.console import Console
 
 from irqlab import machine
 from irqlab.cli import options as opt
+from irqlab.cli import peers
 from irqlab.cli import profile as profiling
 from irqlab.cli.measure import Method, Outcome, UserInterruptError, measure, save
 from irqlab.errors import IrqlabError
@@ -56,7 +57,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 
 def show(outcome: Outcome) -> None:
     """Prints the tables of what was measured."""
-    from irqlab import tables
+    from irqlab import peer_tables, tables
 
     console = Console()
     printers = {
@@ -65,6 +66,8 @@ def show(outcome: Outcome) -> None:
         "latency": tables.latency_table,
         "burst": tables.burst_table,
         "recovery": tables.recovery_table,
+        "iperf": peer_tables.iperf_table,
+        "rrul": peer_tables.rrul_table,
     }
     for method, printer in printers.items():
         rows = [r.to_json() for r in outcome.results if r.method == method]
@@ -149,6 +152,10 @@ _command("recovery", recovery.run, "Time to recover from an overload (RFC 2544, 
 app.command("profile", help="Where a frame's instructions go: by function, by context and by owner, exactly.")(
     guarded(profiling.command)
 )
+
+
+app.command("iperf")(guarded(peers.iperf_command))
+app.command("rrul")(guarded(peers.rrul_command))
 
 
 @app.command()
