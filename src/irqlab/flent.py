@@ -55,7 +55,7 @@ def document(row: dict[str, Any], title: str) -> dict[str, Any]:
         if "probe" not in point:
             continue
         key = PROBES[point["probe"]]
-        answered = [(at_ns / 1e9, rtt_ns / 1e6) for at_ns, rtt_ns in point["rtts"] if rtt_ns is not None]
+        answered = [(at_ns / 1e9, rtt_ns / 1e6) for at_ns, rtt_ns, _ in point["rtts"] if rtt_ns is not None]
         results[key] = _mean_by_step(answered, step_s, len(x_values))
         raw[key] = [{"t": EPOCH_S + t, "val": ms} for t, ms in answered]
         means[key] = (sum(ms for _, ms in answered) / len(answered) if answered else None, "ms")

@@ -17,12 +17,18 @@ IPERF_HEADINGS = (
     *("Test", ">Streams", ">Mbit/s", ">Sender\nMbit/s", ">Retrans-\nmits", ">Loss", ">Jitter", ">CPU\nidle"),
     *(">Instr.\n/byte", ">Interrupts\n/s"),
 )
-IPERF_NOTE = "Rx, Tx: the DUT receives, sends; Mbit/s: payload, as the receiver counts it; idle, instructions and interrupts: in a window within"
+IPERF_NOTE = (
+    "Rx, Tx: the DUT receives, sends; Mbit/s: payload, as the receiver counts it;\n"
+    "idle, instructions and interrupts: in a window within the test"
+)
 RRUL_HEADINGS = (
     *(">Up\nMbit/s", ">Down\nMbit/s", ">CPU\nidle", "Probe", ">alone\np50", ">p99"),
-    *(">loaded\np50", ">p90", ">p99", ">max", ">Lost"),
+    *(">loaded\np50", ">p90", ">p99", ">max", ">off the wire\np50", ">p99", ">Lost"),
 )
-RRUL_NOTE = "Up: the DUT sends; sums of all flows, payload. Probes: round trips, without the flows and with them"
+RRUL_NOTE = (
+    "Up: the DUT sends; sums of all flows, payload. Probes: round trips, without the flows and with them; off the wire: less\n"
+    "the time that the answer waited behind other frames for the wire, which is the same wire for every driver"
+)
 
 
 def iperf_cells(row: Row) -> Iterable[Cells]:
@@ -50,6 +56,7 @@ def rrul_cells(row: Row) -> Iterable[Cells]:
     found = row["found"]
     for kind, latency in found["latency"].items():
         base, load = latency["base"], latency["load"]
+        off = load["off_wire"]
         yield (
             units.mbps(found["up_bps"] / 1e6),
             units.mbps(found["down_bps"] / 1e6),
@@ -57,6 +64,7 @@ def rrul_cells(row: Row) -> Iterable[Cells]:
             kind.upper(),
             *(units.duration(base[name]) if base["count"] else units.NONE for name in ("p50_ns", "p99_ns")),
             *(units.duration(load[name]) if load["count"] else units.NONE for name in ("p50_ns", "p90_ns", "p99_ns", "max_ns")),
+            *(units.duration(off[name]) if off["count"] else units.NONE for name in ("p50_ns", "p99_ns")),
             units.whole(load["lost"]),
         )
 

@@ -156,7 +156,7 @@ def plain_table(title: str, headings: Sequence[str], rows: Sequence[tuple[Row, I
 
 def _table(
     title: str, headings: Sequence[str], rows: Sequence[tuple[Row, Iterable[Line]]], note: str, sized: bool = True
-) -> Table:
+) -> Table:  # fmt: skip
     """A heading that starts with > is that of numbers. What all rows have in common stands in the title."""
     offered = {(units.bytes_of(row["frame_bytes"]), units.direction(row["bidirectional"])) for row, _ in rows}
     common = len(offered) == 1 or not sized

@@ -34,8 +34,8 @@ pub const LINE_QUEUE: usize = 2;
 pub trait App: Send {
     /// Does what can be done: `net` has news, or the time has come.
     fn step(&mut self, now_ns: u64, net: &mut Net);
-    /// Whether a message was for it.
-    fn take(&mut self, now_ns: u64, message: &Message, net: &mut Net) -> bool;
+    /// Whether a message was for it; it has waited so long for the wire to be free.
+    fn take(&mut self, now_ns: u64, waited_ns: u64, message: &Message, net: &mut Net) -> bool;
     /// The next datagram of a test that is due.
     fn transmit(&mut self, now_ns: u64, net: &mut Net) -> Option<Vec<u8>>;
     /// When the next step is wanted.
@@ -44,12 +44,19 @@ pub trait App: Send {
     fn report(&self, now_ns: u64, net: &Net) -> Value;
 }
 
+/// A frame on its way over the wire.
+struct Arrival {
+    at_ns: u64,
+    waited_ns: u64,
+    frame: Vec<u8>,
+}
+
 /// A host's applications and its network.
 pub struct Peer {
     net: Net,
     apps: Vec<Box<dyn App>>,
     line_in: Line,
-    arriving: VecDeque<(u64, Vec<u8>)>,
+    arriving: VecDeque<Arrival>,
     dropped: u64,
     origin_ns: u64,
     next_ns: Option<u64>,
@@ -88,16 +95,19 @@ impl Peer {
             return;
         }
         let bytes = (frame.len() + FCS_BYTES).max(MIN_FRAME_BYTES);
-        let across_ns = now_ns
-            .saturating_add(self.line_in.serialisation_ns(bytes))
-            .max(self.line_in.earliest_ns(bytes));
-        self.line_in.occupy(bytes, across_ns, across_ns);
-        self.arriving.push_back((across_ns, frame.to_vec()));
+        let alone_ns = now_ns.saturating_add(self.line_in.serialisation_ns(bytes));
+        let at_ns = alone_ns.max(self.line_in.earliest_ns(bytes));
+        self.line_in.occupy(bytes, at_ns, at_ns);
+        self.arriving.push_back(Arrival {
+            at_ns,
+            waited_ns: at_ns - alone_ns,
+            frame: frame.to_vec(),
+        });
     }
 
     /// When [`Peer::poll`] is wanted.
     pub fn due_ns(&self) -> Option<u64> {
-        let arrival = self.arriving.front().map(|(at_ns, _)| *at_ns);
+        let arrival = self.arriving.front().map(|arrival| arrival.at_ns);
         arrival.into_iter().chain(self.next_ns).min()
     }
 
@@ -106,14 +116,18 @@ impl Peer {
         while self
             .arriving
             .front()
-            .is_some_and(|(at_ns, _)| *at_ns <= now_ns)
+            .is_some_and(|arrival| arrival.at_ns <= now_ns)
         {
-            let Some((_, frame)) = self.arriving.pop_front() else {
+            let Some(arrival) = self.arriving.pop_front() else {
                 break;
             };
-            if let Some(message) = self.net.receive(now_ns, &frame) {
+            if let Some(message) = self.net.receive(now_ns, &arrival.frame) {
                 let Peer { net, apps, .. } = self;
-                let _ = apps.iter_mut().any(|app| app.take(now_ns, &message, net));
+                let waited_ns = arrival.waited_ns;
+                let mut taken = false;
+                for app in apps {
+                    taken = taken || app.take(now_ns, waited_ns, &message, net);
+                }
             }
         }
         self.net.on_time(now_ns);

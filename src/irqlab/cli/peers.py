@@ -24,9 +24,7 @@ FRAME = "1518"
 """TCP and UDP fill frames as far as Ethernet lets them."""
 
 Udp = Annotated[bool, typer.Option("--udp", help="UDP, not TCP.")]
-RateBps = Annotated[
-    int | None, typer.Option("--rate-bps", help="Payload in bit/s, each stream; default: TCP no limit, UDP the wire's.")
-]
+RateBps = Annotated[int | None, typer.Option("--rate-bps", help="Payload of a stream; default: TCP no limit, UDP the wire's.")]
 Reverse = Annotated[bool, typer.Option("--reverse", help="The server sends, as iperf3's -R. Default: the client does.")]
 Serves = Annotated[bool, typer.Option("--dut-serves", help="The DUT is the server, the tester the client.")]
 All = Annotated[bool, typer.Option("--all", help="TCP and UDP, received and sent by the DUT: four tests.")]
@@ -49,9 +47,10 @@ def _request(
     )  # fmt: skip
 
 
-def _finish(
-    outcome: Outcome, table: Callable[[list[dict[str, Any]]], Table], json_file: Path | None, report_file: Path | None
-) -> None:
+Printer = Callable[[list[dict[str, Any]]], Table]
+
+
+def _finish(outcome: Outcome, table: Printer, json_file: Path | None, report_file: Path | None) -> None:
     from irqlab.cli import complain
 
     rows = [result.to_json() for result in outcome.results]

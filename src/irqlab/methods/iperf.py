@@ -80,10 +80,12 @@ def measure(dut: Dut, test: Test, wire_bps: int) -> dict[str, Any]:
     soaker = peers.spawn(dut, "/init", "soak") if test.soak else None
     pid = _begin(dut, test, rate_bps)
     dut.sleep(QUIET_NS)
-    before, there_before, soaked = dut.counters(), _bytes(dut), _soaked(dut, soaker)
+    before, soaked = dut.counters(), _soaked(dut, soaker)
     window_ns = test.seconds * 1_000_000_000 - 2 * QUIET_NS
+    payload, since_ns = _bytes(dut)
     window = dut.run_trial({"warmup_ns": 0, "duration_ns": window_ns, "drain_ns": DRAIN_NS}, [])
-    payload, soaked = _bytes(dut) - there_before, _soaked(dut, soaker) - soaked
+    payload_after, until_ns = _bytes(dut)
+    payload, soaked = payload_after - payload, _soaked(dut, soaker) - soaked
     counted = counters.difference(before, dut.counters())
     account = peers.dut_count(peers.said(dut, pid), test.udp, test.dut_sends)
     if soaker is not None:
@@ -104,7 +106,7 @@ def measure(dut: Dut, test: Test, wire_bps: int) -> dict[str, Any]:
         "loss_ratio": receiver["lost"] / sent if sent else None,
         "jitter_ns": receiver["jitter_ns"],
         "window_ns": window_ns,
-        "window_bps": 8e9 * payload / window_ns,
+        "window_bps": 8e9 * payload / (until_ns - since_ns),
         "instructions": window["instructions"],
         "instructions_per_byte": window["instructions"] / payload if payload else None,
         "idle_ratio": window["idle_ns"] / window_ns,
@@ -134,9 +136,10 @@ def _begin(dut: Dut, test: Test, rate_bps: int) -> int:
     return peers.iperf3(dut, *options, "--bitrate", str(rate_bps))
 
 
-def _bytes(dut: Dut) -> int:
-    """Payload that the tester has received, or knows to have arrived."""
-    return sum(s["bytes"] for app in peers.results(dut) for test in app["tests"] for s in test["streams"])
+def _bytes(dut: Dut) -> tuple[int, int]:
+    """Payload that the tester has received, or knows to have arrived (of UDP: sent), and when that was, in ns."""
+    apps, now_ns = peers.results(dut), int(dut.rpc.call("clock")["now_ns"])
+    return sum(s["bytes"] for app in apps for test in app["tests"] for s in test["streams"]), now_ns
 
 
 def _soaked(dut: Dut, soaker: int | None) -> int:

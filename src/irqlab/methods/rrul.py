@@ -7,6 +7,7 @@ the DUT that sends everything back.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -21,6 +22,9 @@ UP_PORT, DOWN_PORT, ECHO_PORT = 5201, 5202, 7
 SETTLE_NS = 500_000_000
 """After the flows have begun, and as long before their end, nothing counts for the latency under load."""
 SIGTERM = 15
+
+Probe = tuple[int, int | None, int | None]
+"""When it was sent, the round trip (None: no answer), and how long of it the answer waited for the wire; in ns."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +60,10 @@ def run(stand: Stand, plan: Plan, test: Test) -> MethodResult:
     with stand.slots, stand.bed.open() as dut:
         result.points, result.found = measure(dut, test, stand.bed.nic.wire_bps)
     found = result.found
+    udp = found["latency"]["udp"]
     stand.progress(
         f"{found['up_bps'] / 1e6:.1f} Mbit/s up, {found['down_bps'] / 1e6:.1f} down, "
-        f"UDP p50 {found['latency']['udp']['load']['p50_ns'] / 1e6:.2f} ms (alone {found['latency']['udp']['base']['p50_ns'] / 1e6:.2f})"
+        f"UDP p50 {udp['load']['p50_ns'] / 1e6:.2f} ms (alone {udp['base']['p50_ns'] / 1e6:.2f})"
     )
     return result
 
@@ -94,7 +99,6 @@ def measure(dut: Dut, test: Test, wire_bps: int) -> tuple[list[dict[str, Any]], 
         for direction, app in (("up", upward), ("down", downward))
         for number, stream in enumerate(app["tests"][0]["streams"])
     ]
-    under_load = (began_ns + SETTLE_NS, began_ns + test.seconds * second - SETTLE_NS)
     found: dict[str, Any] = {
         "test": asdict(test),
         "began_ns": began_ns,
@@ -111,10 +115,7 @@ def measure(dut: Dut, test: Test, wire_bps: int) -> tuple[list[dict[str, Any]], 
     }
     for kind, app in (("icmp", icmp), ("udp", udp)):
         points.append({"probe": kind, "rtts": app["probes"]})
-        found["latency"][kind] = {
-            "base": _latency(app["probes"], 0, began_ns),
-            "load": _latency(app["probes"], *under_load),
-        }
+        found["latency"][kind] = both(app["probes"], began_ns, test)
     return points, found
 
 
@@ -128,8 +129,18 @@ def _flow(direction: str, number: int, stream: dict[str, Any]) -> dict[str, Any]
     }
 
 
-def _latency(probes: list[list[int | None]], begin_ns: int, end_ns: int) -> dict[str, Any]:
-    """Of the probes sent between two instants: percentiles, and how many had no answer."""
-    chosen = [rtt_ns for at_ns, rtt_ns in probes if at_ns is not None and begin_ns <= at_ns < end_ns]
-    answered = [rtt_ns for rtt_ns in chosen if rtt_ns is not None]
-    return {**peers.latency(answered), "lost": len(chosen) - len(answered)}
+def both(probes: Sequence[Probe], began_ns: int, test: Test) -> dict[str, Any]:
+    """The latency of probes before the flows begin, and while they run."""
+    end_ns = began_ns + test.seconds * 1_000_000_000
+    return {"base": _latency(probes, 0, began_ns), "load": _latency(probes, began_ns + SETTLE_NS, end_ns - SETTLE_NS)}
+
+
+def _latency(probes: Sequence[Probe], begin_ns: int, end_ns: int) -> dict[str, Any]:
+    """Of the probes sent between two instants: percentiles with and without the wait for the wire; those without an answer."""
+    chosen = [probe for probe in probes if begin_ns <= probe[0] < end_ns]
+    answered = [(rtt_ns, waited_ns) for _, rtt_ns, waited_ns in chosen if rtt_ns is not None and waited_ns is not None]
+    return {
+        **peers.latency([rtt_ns for rtt_ns, _ in answered]),
+        "off_wire": peers.latency([rtt_ns - waited_ns for rtt_ns, waited_ns in answered]),
+        "lost": len(chosen) - len(answered),
+    }

@@ -251,7 +251,7 @@ impl App for Client {
         }
     }
 
-    fn take(&mut self, now_ns: u64, message: &Message, net: &mut Net) -> bool {
+    fn take(&mut self, now_ns: u64, _: u64, message: &Message, net: &mut Net) -> bool {
         let Message::Datagram { to, payload, .. } = message else {
             return false;
         };

@@ -11,13 +11,15 @@ use super::{App, plan::ProbePlan};
 /// Where the answers to UDP probes come to: this, and the number of the application.
 const LOCAL_PORT: u16 = 40_000;
 
+/// When a probe was sent, how long its answer took, and how long of that the answer waited for the wire, in ns.
+type Sent = (u64, Option<(u64, u64)>);
+
 /// A series of probes.
 pub struct Probe {
     plan: ProbePlan,
     place: u16,
     origin_ns: u64,
-    /// When each was sent, and how long its answer took.
-    sent: Vec<(u64, Option<u64>)>,
+    sent: Vec<Sent>,
     duplicates: u64,
 }
 
@@ -34,10 +36,10 @@ impl Probe {
         }
     }
 
-    fn answered(&mut self, now_ns: u64, number: usize) {
+    fn answered(&mut self, now_ns: u64, waited_ns: u64, number: usize) {
         match self.sent.get_mut(number) {
             Some((_, Some(_))) => self.duplicates += 1,
-            Some((at_ns, answer)) => *answer = Some(now_ns - *at_ns),
+            Some((at_ns, answer)) => *answer = Some((now_ns - *at_ns, waited_ns)),
             None => {}
         }
     }
@@ -65,7 +67,7 @@ impl App for Probe {
         }
     }
 
-    fn take(&mut self, now_ns: u64, message: &Message, _net: &mut Net) -> bool {
+    fn take(&mut self, now_ns: u64, waited_ns: u64, message: &Message, _: &mut Net) -> bool {
         let ours = LOCAL_PORT + self.place;
         let from_there = |from: &Ipv4Addr| *from == self.plan.to;
         match message {
@@ -78,13 +80,13 @@ impl App for Probe {
                 let last = self.sent.len().saturating_sub(1);
                 let back = (last as u16).wrapping_sub(*sequence) as usize;
                 if let Some(number) = last.checked_sub(back) {
-                    self.answered(now_ns, number);
+                    self.answered(now_ns, waited_ns, number);
                 }
                 true
             }
             Message::Datagram { from, to, payload } if *to == ours && from_there(&from.0) => {
                 if let Some(number) = payload.first_chunk::<4>() {
-                    self.answered(now_ns, u32::from_be_bytes(*number) as usize);
+                    self.answered(now_ns, waited_ns, u32::from_be_bytes(*number) as usize);
                 }
                 true
             }
@@ -104,7 +106,10 @@ impl App for Probe {
         let probes: Vec<Value> = self
             .sent
             .iter()
-            .map(|(at_ns, rtt_ns)| json!([at_ns - self.origin_ns, rtt_ns]))
+            .map(|(at_ns, answer)| {
+                let (rtt_ns, waited_ns) = answer.unzip();
+                json!([at_ns - self.origin_ns, rtt_ns, waited_ns])
+            })
             .collect();
         json!({"kind": "probe", "probes": probes, "duplicates": self.duplicates})
     }

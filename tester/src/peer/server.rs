@@ -318,7 +318,7 @@ impl App for Server {
         }
     }
 
-    fn take(&mut self, now_ns: u64, message: &Message, net: &mut Net) -> bool {
+    fn take(&mut self, now_ns: u64, _: u64, message: &Message, net: &mut Net) -> bool {
         let Message::Datagram { from, to, payload } = message else {
             return false;
         };
