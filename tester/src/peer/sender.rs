@@ -76,16 +76,22 @@ pub struct Sender {
     timeouts: u64,
 }
 
+impl Default for Sender {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Sender {
-    /// Nothing sent but the SYN, which is acknowledged. The peer takes segments of `mss` and, for now, `window` bytes.
-    pub fn new(mss: u64, window: u64) -> Self {
+    /// Nothing sent but the SYN. What is written waits until the peer is known.
+    pub fn new() -> Self {
         Sender {
             una: 1,
             next: 1,
             queue: VecDeque::new(),
             fin: None,
-            peer_window: window,
-            mss: mss.clamp(64, MSS),
+            peer_window: 0,
+            mss: MSS,
             flight: VecDeque::new(),
             window: INITIAL_WINDOW,
             threshold: u64::MAX,
@@ -102,6 +108,12 @@ impl Sender {
             retransmits: 0,
             timeouts: 0,
         }
+    }
+
+    /// The peer takes segments of `mss` and, for now, `window` bytes.
+    pub fn meet(&mut self, mss: u64, window: u64) {
+        self.mss = mss.clamp(64, MSS);
+        self.peer_window = window;
     }
 
     /// The first place not acknowledged.

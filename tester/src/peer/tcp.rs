@@ -51,7 +51,7 @@ impl Tcp {
         Tcp {
             local,
             remote,
-            sender: Sender::new(MSS, 0),
+            sender: Sender::new(),
             receiver: Receiver::new(window),
             state: State::Opening,
             passive: false,
@@ -115,7 +115,7 @@ impl Tcp {
         }
         self.sack = syn.sack_permitted;
         let mss = syn.max_seg_size.map_or(536, u64::from);
-        self.sender = Sender::new(mss, u64::from(syn.window_len));
+        self.sender.meet(mss, u64::from(syn.window_len));
     }
 
     /// A segment of this connection has come.
