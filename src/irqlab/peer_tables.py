@@ -47,7 +47,7 @@ def iperf_cells(row: Row) -> Iterable[Cells]:
             units.duration(point["jitter_ns"]),
             units.percent(point["idle_ratio"] if soaked is None else soaked),
             units.NONE if point["instructions_per_byte"] is None else units.figures(point["instructions_per_byte"]),
-            units.whole(interrupts * 1e9 / point["window_ns"]),
+            units.whole(interrupts * 1e9 / point["counted_ns"]),
         )
 
 

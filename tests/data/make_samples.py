@@ -409,6 +409,7 @@ def iperf_row(made: Made) -> MethodResult:
                 "instructions_per_byte": made.instructions / 1448,
                 "idle_ratio": 0.25,
                 "soaked_ratio": 0.2 if number == 3 else None,
+                "counted_ns": window_ns,
                 "cpu_ticks": {"idle": 35, "softirq": 105},
                 "interrupts": {"eth0": 5000 * (number + 1)},
                 "interfaces": {"eth0": {"rx_packets": 1000}},
@@ -443,7 +444,7 @@ def rrul_row(made: Made) -> MethodResult:
         "test": asdict(test), "began_ns": began_ns, "up_bps": 80e6, "down_bps": 80e6,
         "dut": {"up": {"bytes": 20_000_000}, "down": {"bytes": 20_000_000}},
         "latency": latency, "window_ns": 10**9, "instructions": 200_000_000, "idle_ratio": 0.2,
-        "cpu_ticks": {"idle": 20}, "interrupts": {"eth0": 9000}, "kernel_log": [],
+        "counted_ns": 10**9, "cpu_ticks": {"idle": 20}, "interrupts": {"eth0": 9000}, "kernel_log": [],
     }  # fmt: skip
     return result
 

@@ -80,12 +80,14 @@ def measure(dut: Dut, test: Test, wire_bps: int) -> dict[str, Any]:
     soaker = peers.spawn(dut, "/init", "soak") if test.soak else None
     pid = _begin(dut, test, rate_bps)
     dut.sleep(QUIET_NS)
+    count_from_ns = peers.now_ns(dut)
     before, soaked = dut.counters(), _soaked(dut, soaker)
     window_ns = test.seconds * 1_000_000_000 - 2 * QUIET_NS
     payload, since_ns = _bytes(dut)
     window = dut.run_trial({"warmup_ns": 0, "duration_ns": window_ns, "drain_ns": DRAIN_NS}, [])
     payload_after, until_ns = _bytes(dut)
     payload, soaked = payload_after - payload, _soaked(dut, soaker) - soaked
+    counted_ns = peers.now_ns(dut) - count_from_ns
     counted = counters.difference(before, dut.counters())
     account = peers.dut_count(peers.said(dut, pid), test.udp, test.dut_sends)
     if soaker is not None:
@@ -111,6 +113,7 @@ def measure(dut: Dut, test: Test, wire_bps: int) -> dict[str, Any]:
         "instructions_per_byte": window["instructions"] / payload if payload else None,
         "idle_ratio": window["idle_ns"] / window_ns,
         "soaked_ratio": soaked * 1000 / window["instructions"] if soaker is not None else None,
+        "counted_ns": counted_ns,
         "cpu_ticks": counted.cpu_ticks,
         "interrupts": counted.interrupts,
         "interfaces": counted.interfaces,
@@ -138,8 +141,8 @@ def _begin(dut: Dut, test: Test, rate_bps: int) -> int:
 
 def _bytes(dut: Dut) -> tuple[int, int]:
     """Payload that the tester has received, or knows to have arrived (of UDP: sent), and when that was, in ns."""
-    apps, now_ns = peers.results(dut), int(dut.rpc.call("clock")["now_ns"])
-    return sum(s["bytes"] for app in apps for test in app["tests"] for s in test["streams"]), now_ns
+    streams = [s for app in peers.results(dut) for test in app["tests"] for s in test["streams"]]
+    return sum(s["bytes"] for s in streams), peers.now_ns(dut)
 
 
 def _soaked(dut: Dut, soaker: int | None) -> int:

@@ -46,6 +46,11 @@ def results(dut: Dut) -> list[dict[str, Any]]:
     return found
 
 
+def now_ns(dut: Dut) -> int:
+    """The virtual time, in ns."""
+    return int(dut.rpc.call("clock")["now_ns"])
+
+
 def spawn(dut: Dut, *argv: str) -> int:
     """Starts a process in the DUT; returns its number."""
     return int(dut.rpc.guest("spawn", argv=list(argv))["pid"])

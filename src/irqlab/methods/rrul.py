@@ -80,11 +80,13 @@ def measure(dut: Dut, test: Test, wire_bps: int) -> tuple[list[dict[str, Any]], 
     dut.sleep(test.idle_s * second)
     up = peers.iperf3(dut, *peers.client_options(test.seconds, test.flows, UP_PORT))
     down = peers.iperf3(dut, *peers.client_options(test.seconds, test.flows, DOWN_PORT, reverse=True))
-    began_ns = int(dut.rpc.call("clock")["now_ns"]) - origin_ns
+    began_ns = peers.now_ns(dut) - origin_ns
     dut.sleep(SETTLE_NS)
+    count_from_ns = peers.now_ns(dut)
     before = dut.counters()
     window_ns = test.seconds * second - 2 * SETTLE_NS
     window = dut.run_trial({"warmup_ns": 0, "duration_ns": window_ns, "drain_ns": 1000}, [])
+    counted_ns = peers.now_ns(dut) - count_from_ns
     counted = counters.difference(before, dut.counters())
     accounts = [
         peers.dut_count(peers.said(dut, up), udp=False, sends=True),
@@ -109,6 +111,7 @@ def measure(dut: Dut, test: Test, wire_bps: int) -> tuple[list[dict[str, Any]], 
         "window_ns": window_ns,
         "instructions": window["instructions"],
         "idle_ratio": window["idle_ns"] / window_ns,
+        "counted_ns": counted_ns,
         "cpu_ticks": counted.cpu_ticks,
         "interrupts": counted.interrupts,
         "kernel_log": dut.kernel_log,

@@ -13,8 +13,8 @@ const INITIAL_WINDOW: u64 = 10 * MSS;
 const MIN_RTO_NS: u64 = 200_000_000;
 const MAX_RTO_NS: u64 = 60_000_000_000;
 const INITIAL_RTO_NS: u64 = 1_000_000_000;
-/// The least a probe waits beyond two round trips; and what it waits for the peer's delayed acknowledgement.
-const PROBE_NS: u64 = 2_000_000;
+/// What a tail-loss probe waits beyond two round trips: two ticks of Debian's 250 Hz, as Linux does.
+const PROBE_NS: u64 = 8_000_000;
 /// So many segments acknowledged beyond a hole make it a loss.
 const DUP_THRESH: usize = 3;
 
@@ -129,6 +129,11 @@ impl Sender {
     /// Bytes written and not acknowledged.
     pub fn queued(&self) -> usize {
         self.queue.len()
+    }
+
+    /// Bytes written and not sent.
+    pub fn unsent(&self) -> u64 {
+        (self.una + self.queue.len() as u64).saturating_sub(self.next)
     }
 
     /// Segments sent again, tail-loss probes included.

@@ -347,6 +347,9 @@ impl App for Server {
 
     fn transmit(&mut self, now_ns: u64, net: &mut Net) -> Option<Vec<u8>> {
         let test = self.test.as_mut()?;
+        if net.look(test.control.handle).sender.unsent() > 0 {
+            return None; // the client does not count datagrams that come before it knows that the test runs
+        }
         test.flows
             .iter_mut()
             .find_map(|flow| flow.datagram(now_ns, net))
