@@ -64,6 +64,12 @@ def test_the_duts_account():
     assert peers.dut_count(report, udp=False, sends=False)["bytes"] == 1800
 
 
+def test_the_duts_account_of_datagrams_received_is_not_the_senders():
+    udp = {"bytes": 14_480, "seconds": 1.0, "packets": 10, "lost_packets": 4, "jitter_ms": 0.25}
+    found = peers.dut_count({"end": {"streams": [{"udp": udp}]}}, udp=True, sends=False)
+    assert (found["bytes"], found["datagrams"], found["lost"], found["jitter_ns"]) == (6 * 1448, 10, 4, 250_000)
+
+
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [({"seconds": 0}, "--seconds 0"), ({"parallel": 129}, "--parallel 129"), ({"rate_bps": 0}, "--rate-bps 0")],

@@ -92,9 +92,11 @@ def dut_count(report: dict[str, Any], udp: bool, sends: bool) -> dict[str, Any]:
     sums = [stream[side] for stream in streams]
     seconds = max(float(s["seconds"]) for s in sums)
     count = sum(int(s["bytes"]) for s in sums)
+    received = udp and not sends
+    if received:  # its "bytes" are what the sender says it sent
+        count = sum(int(s["packets"]) - int(s["lost_packets"]) for s in sums) * DATAGRAM_BYTES
     found: dict[str, Any] = {"bytes": count, "bps": 8 * count / seconds if seconds else 0.0}
     found["retransmits"] = sum(int(s["retransmits"]) for s in sums) if sends and not udp else None
-    received = udp and not sends
     found["datagrams"] = sum(int(s["packets"]) for s in sums) if udp else None
     found["lost"] = sum(int(s["lost_packets"]) for s in sums) if received else None
     found["jitter_ns"] = round(max(float(s["jitter_ms"]) for s in sums) * 1e6) if received else None

@@ -179,8 +179,8 @@ impl Test {
                     return true;
                 }
             }
-            Phase::Parameters => match self.control.json() {
-                Some(document) => {
+            Phase::Parameters => {
+                if let Some(document) = self.control.json() {
                     let parsed = document.and_then(|value| {
                         serde_json::from_value::<Parameters>(value).map_err(|e| e.to_string())
                     });
@@ -195,8 +195,7 @@ impl Test {
                     }
                     return true;
                 }
-                None => {}
-            },
+            }
             Phase::Streams => {
                 if self.flows.len() == self.parameters.parallel {
                     self.control.say(net, state::TEST_START);
