@@ -97,7 +97,9 @@ def measure(dut: Dut, test: Test, wire_bps: int) -> dict[str, Any]:
     there = peers.tester_count(app["tests"][0])
     dut.take_kernel_log()
     receiver, sender = (there, account) if test.dut_sends else (account, there)
-    sent = sender["datagrams"]
+    loss_ratio = receiver["lost"] / sender["datagrams"] if sender["datagrams"] else None
+    arrived = payload * (1 - loss_ratio) if loss_ratio and not test.dut_sends else payload
+    instructions = window["instructions"]
     return {
         "name": test.name,
         "test": {**asdict(test), "rate_bps": rate_bps},
@@ -105,14 +107,14 @@ def measure(dut: Dut, test: Test, wire_bps: int) -> dict[str, Any]:
         "dut": account,
         "tester": there,
         "retransmits": sender["retransmits"],
-        "loss_ratio": receiver["lost"] / sent if sent else None,
+        "loss_ratio": loss_ratio,
         "jitter_ns": receiver["jitter_ns"],
         "window_ns": window_ns,
         "window_bps": 8e9 * payload / (until_ns - since_ns),
-        "instructions": window["instructions"],
-        "instructions_per_byte": window["instructions"] / payload if payload else None,
+        "instructions": instructions,
+        "instructions_per_byte": (instructions - 1000 * soaked) / arrived if arrived else None,
         "idle_ratio": window["idle_ns"] / window_ns,
-        "soaked_ratio": soaked * 1000 / window["instructions"] if soaker is not None else None,
+        "soaked_ratio": 1000 * soaked / instructions if soaker is not None else None,
         "counted_ns": counted_ns,
         "cpu_ticks": counted.cpu_ticks,
         "interrupts": counted.interrupts,
