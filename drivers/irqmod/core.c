@@ -5,7 +5,6 @@
 
 #include "scheme.h"
 
-#define DEFAULT_RX_USECS	1000
 #define DEFAULT_TX_USECS	1000
 #define DEFAULT_TX_FRAMES	128	/* Spanos et al. 2008 */
 #define DEFAULT_CLIFF_PPS	60000
@@ -15,7 +14,7 @@
 /* In the order in which sysfs shows them. */
 const struct irqmod_rx_scheme * const irqmod_rx_schemes[] = {
 	&irqmod_rx_interrupt, &irqmod_rx_de, &irqmod_rx_napi,
-	&irqmod_rx_hybrid, &irqmod_rx_timer, NULL
+	&irqmod_rx_hybrid, &irqmod_rx_timer, &irqmod_rx_adaptive, NULL
 };
 
 const struct irqmod_tx_scheme * const irqmod_tx_schemes[] = {
@@ -120,6 +119,7 @@ void irqmod_start(struct irqmod_port *port)
 	port->ops->mask(port, IRQMOD_RX | IRQMOD_TX);
 	/* The ring may have shrunk. */
 	port->tx_frames = clamp(port->tx_frames, 1u, port->tx_ring / 2);
+	irqmod_timer_configure(port);
 	WRITE_ONCE(port->up, true);
 	tx_start(port);
 	rx_start(port);
@@ -135,6 +135,7 @@ void irqmod_stop(struct irqmod_port *port)
 	WRITE_ONCE(port->up, false);
 	rx_stop(port);
 	tx_stop(port);
+	irqmod_heads_free(&port->heads);
 }
 EXPORT_SYMBOL_GPL(irqmod_stop);
 
@@ -172,12 +173,11 @@ int irqmod_register(struct irqmod_port *port)
 {
 	int err;
 
-	if (WARN_ON(netdev_priv(port->netdev) != port))
+	if (WARN_ON(netdev_priv(port->netdev) != port || !port->wire_mbps))
 		return -EINVAL;
 
 	port->rx = &irqmod_rx_napi;
 	port->tx = &irqmod_tx_off;
-	port->rx_usecs = port->rx_usecs ?: DEFAULT_RX_USECS;
 	port->tx_usecs = port->tx_usecs ?: DEFAULT_TX_USECS;
 	port->tx_frames = port->tx_frames ?: DEFAULT_TX_FRAMES;
 	port->rx_weight = port->rx_weight ?: NAPI_POLL_WEIGHT;
@@ -198,6 +198,11 @@ int irqmod_register(struct irqmod_port *port)
 	err = irqmod_hybrid_init(port);
 	if (err)
 		return err;
+	err = irqmod_adaptive_init(port);
+	if (err) {
+		irqmod_hybrid_free(port);
+		return err;
+	}
 	netif_napi_add_weight(port->netdev, &port->napi, irqmod_napi_poll,
 			      port->rx_weight);
 	port->netdev->sysfs_groups[0] = &irqmod_group;
@@ -208,6 +213,7 @@ EXPORT_SYMBOL_GPL(irqmod_register);
 void irqmod_unregister(struct irqmod_port *port)
 {
 	netif_napi_del(&port->napi);
+	irqmod_adaptive_free(port);
 	irqmod_hybrid_free(port);
 }
 EXPORT_SYMBOL_GPL(irqmod_unregister);

@@ -37,12 +37,17 @@ extern const struct irqmod_rx_scheme irqmod_rx_de;
 extern const struct irqmod_rx_scheme irqmod_rx_napi;
 extern const struct irqmod_rx_scheme irqmod_rx_hybrid;
 extern const struct irqmod_rx_scheme irqmod_rx_timer;
+extern const struct irqmod_rx_scheme irqmod_rx_adaptive;
 extern const struct irqmod_rx_scheme * const irqmod_rx_schemes[];
 
 extern const struct irqmod_tx_scheme irqmod_tx_interrupt;
 extern const struct irqmod_tx_scheme irqmod_tx_coalesce;
 extern const struct irqmod_tx_scheme irqmod_tx_off;
 extern const struct irqmod_tx_scheme * const irqmod_tx_schemes[];
+
+/* Of rx-usecs and tx-usecs. */
+#define IRQMOD_USECS_MIN	10
+#define IRQMOD_USECS_MAX	100000
 
 static inline ktime_t irqmod_ktime(unsigned int usecs)
 {
@@ -61,6 +66,9 @@ void irqmod_deliver_backlog(struct irqmod_port *port, struct sk_buff *skb);
 void irqmod_deliver_stack(struct irqmod_port *port, struct sk_buff *skb);
 void irqmod_deliver_flush(struct irqmod_port *port);
 
+/* heads.c */
+void irqmod_heads_free(struct irqmod_heads *heads);
+
 /* tx.c */
 void irqmod_tx_irq_reclaim(struct irqmod_port *port);
 void irqmod_tx_rx_reclaim(struct irqmod_port *port);
@@ -73,6 +81,10 @@ void irqmod_de_schedule(struct irqmod_port *port);
 void irqmod_napi_schedule(struct irqmod_port *port);
 int irqmod_napi_poll(struct napi_struct *napi, int budget);
 
+/* rx_timer.c */
+unsigned int irqmod_rx_usecs(const struct irqmod_port *port);
+void irqmod_timer_configure(struct irqmod_port *port);
+
 /* rx_hybrid.c */
 int irqmod_hybrid_init(struct irqmod_port *port);
 void irqmod_hybrid_free(struct irqmod_port *port);
@@ -80,6 +92,10 @@ void irqmod_hybrid_configure(struct irqmod_port *port);
 u32 irqmod_hybrid_rate_pps(struct irqmod_port *port);
 bool irqmod_hybrid_wants_napi(struct irqmod_port *port);
 bool irqmod_hybrid_wants_de(struct irqmod_port *port);
+
+/* rx_adaptive.c */
+int irqmod_adaptive_init(struct irqmod_port *port);
+void irqmod_adaptive_free(struct irqmod_port *port);
 
 /* sysfs.c, ethtool.c */
 extern const struct attribute_group irqmod_group;

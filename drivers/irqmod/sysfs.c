@@ -49,7 +49,7 @@ static ssize_t rx_scheme_store(struct device *dev,
 			break;
 	if (!irqmod_rx_schemes[i]) {
 		netdev_info(port->netdev,
-			    "rx_scheme: interrupt, de, napi, hybrid or timer\n");
+			    "rx_scheme: interrupt, de, napi, hybrid, timer or adaptive\n");
 		return -EINVAL;
 	}
 	if (!rtnl_trylock())

@@ -14,6 +14,7 @@ pub mod frame;
 pub mod host;
 pub mod idle;
 pub mod instrument;
+pub mod ioapic;
 pub mod latency;
 pub mod line;
 pub mod loopback;

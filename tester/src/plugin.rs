@@ -13,6 +13,7 @@ use std::sync::Mutex;
 
 use crate::idle;
 use crate::instrument;
+use crate::ioapic::Ioapic;
 use crate::port::{Bench, Outcome};
 use crate::profile::Profile;
 use crate::profile::map::Addresses;
@@ -42,6 +43,9 @@ impl Bench for Stand {
     }
     fn instructions(&self) -> u64 {
         self.qemu.instructions()
+    }
+    fn word(&self, address: u64) -> u64 {
+        self.qemu.word(address)
     }
     fn send(&mut self, port: usize, frame: &[u8]) -> Outcome {
         if self.qemu.send(self.clients[port], frame) {
@@ -81,6 +85,8 @@ struct Stop {
 struct Plugin {
     stand: Stand,
     ports: usize,
+    /// Known from the machine's start on.
+    ioapic: Option<Ioapic>,
     timer: Timer,
     tester: Tester,
     lab_in: BufReader<UnixStream>,
@@ -237,6 +243,9 @@ unsafe extern "C" fn timer_expired(_opaque: *mut c_void) {
         if plugin.stand.clients.len() < plugin.ports {
             plug_in(plugin);
         }
+        if let Some(ioapic) = plugin.ioapic {
+            ioapic.calm();
+        }
         plugin.on_timer();
     });
 }
@@ -253,6 +262,10 @@ fn plug_in(plugin: &mut Plugin) {
         .stand
         .qemu
         .io_ports(PORT_BASE, PORT_BYTES, port_read, port_write);
+    match Ioapic::find() {
+        Ok(ioapic) => plugin.ioapic = Some(ioapic),
+        Err(why) => die(&why),
+    }
 }
 
 unsafe extern "C" fn frame_received(client: *mut c_void, buf: *const u8, len: usize) -> isize {
@@ -396,6 +409,7 @@ fn install(args: &Args) -> Result<(), String> {
             profiled: args.profile,
         },
         ports: args.ports,
+        ioapic: None,
         timer,
         tester: Tester::new(args.ports, args.ns_per_instruction),
         lab_in: BufReader::new(lab_in),

@@ -13,7 +13,7 @@ from irqlab.cli.options import Request
 from irqlab.errors import IrqlabError
 from irqlab.schemes import Schemes, combine
 
-RX = ("interrupt", "de", "napi", "hybrid", "timer")
+RX = ("interrupt", "de", "napi", "hybrid", "timer", "adaptive")
 TX = ("interrupt", "coalesce", "off")
 
 
