@@ -149,11 +149,18 @@ def _by_cause(counted: Mapping[str, Any], known: bool) -> tuple[str, ...]:
     return tuple(units.per_frame(counted.get(f"{cause}_interrupts_per_frame")) for cause in ("rx", "tx") if known)
 
 
-def _table(title: str, headings: Sequence[str], rows: Sequence[tuple[Row, Iterable[Line]]], note: str) -> Table:
+def plain_table(title: str, headings: Sequence[str], rows: Sequence[tuple[Row, Iterable[Line]]], note: str) -> Table:
+    """As `_table`, of what knows no frame size."""
+    return _table(title, headings, rows, note, sized=False)
+
+
+def _table(
+    title: str, headings: Sequence[str], rows: Sequence[tuple[Row, Iterable[Line]]], note: str, sized: bool = True
+) -> Table:  # fmt: skip
     """A heading that starts with > is that of numbers. What all rows have in common stands in the title."""
     offered = {(units.bytes_of(row["frame_bytes"]), units.direction(row["bidirectional"])) for row, _ in rows}
-    common = len(offered) == 1
-    if common:
+    common = len(offered) == 1 or not sized
+    if common and sized:
         ((size, direction),) = offered
         title += f", {size} frames, {direction}" if size == "IMIX" else f", {size}-byte frames, {direction}"
     table = Table(

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::mac::Mac;
+use crate::peer::plan::AppPlan;
 use crate::plan::TrialPlan;
 use crate::profile::map::Addresses;
 use crate::wire::WirePlan;
@@ -33,6 +34,18 @@ pub enum Command {
     Unwire,
     /// Captures to a file, or ends that.
     Capture(Option<String>),
+    /// The applications of a port's host.
+    Apps {
+        /// Whose.
+        port: usize,
+        /// Which.
+        apps: Vec<AppPlan>,
+    },
+    /// What came of them so far.
+    AppResults {
+        /// Whose.
+        port: usize,
+    },
     /// Arms a trial.
     Start(Box<TrialPlan>),
     /// The ended trial's result.
@@ -71,7 +84,7 @@ pub struct PortPlan {
     pub wire_bps: u64,
 }
 
-const OPS: &str = "clock, ports, wire, unwire, capture, start, result, profile, profile_result, stop_at, guest, quit";
+const OPS: &str = "clock, ports, wire, unwire, capture, apps, app_results, start, result, profile, profile_result, stop_at, guest, quit";
 
 #[derive(Deserialize)]
 struct Head<'a> {
@@ -120,6 +133,23 @@ struct Capture {
     #[serde(rename = "op")]
     _op: IgnoredAny,
     path: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Apps {
+    #[serde(rename = "op")]
+    _op: IgnoredAny,
+    port: usize,
+    apps: Vec<AppPlan>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OfPort {
+    #[serde(rename = "op")]
+    _op: IgnoredAny,
+    port: usize,
 }
 
 #[derive(Deserialize)]
@@ -176,6 +206,10 @@ pub fn parse(line: &str) -> Result<Command, String> {
         ),
         "unwire" => arguments::<Bare>(op, line).map(|_| Command::Unwire),
         "capture" => arguments(op, line).map(|Capture { path, .. }| Command::Capture(path)),
+        "apps" => arguments(op, line).map(|Apps { port, apps, .. }| Command::Apps { port, apps }),
+        "app_results" => {
+            arguments(op, line).map(|OfPort { port, .. }| Command::AppResults { port })
+        }
         "start" => arguments(op, line).map(|Start { trial, .. }| Command::Start(Box::new(trial))),
         "result" => arguments::<Bare>(op, line).map(|_| Command::Result),
         "profile" => arguments(op, line)

@@ -81,6 +81,11 @@ impl Egress {
             .map(|queued| (queued.intended_ns, queued.frame.len() + FCS_BYTES))
     }
 
+    /// How many frames are queued.
+    pub fn queued(&self) -> usize {
+        self.queue.len()
+    }
+
     /// Forgets what is queued.
     pub fn clear(&mut self) {
         self.queue.clear();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The host the tester plays at a port: it answers ARP (RFC 826) and ICMP echo (RFC 792), and swallows everything else.
+//! The host the tester plays at a port: it answers ARP (RFC 826) and ICMP echo (RFC 792), and swallows everything else but
+//! what is for its [applications](crate::peer).
 
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
@@ -12,7 +13,10 @@ use smoltcp::wire::{
 };
 use smoltcp::wire::{EthernetRepr, IpCidr, IpProtocol, Ipv4Cidr, Ipv4Packet};
 
+use crate::line::Line;
 use crate::mac::Mac;
+use crate::peer::Peer;
+use crate::peer::plan::AppPlan;
 
 /// The most frames that wait for the host; further ones are lost, as in any full queue.
 const QUEUE: usize = 256;
@@ -22,10 +26,12 @@ const MTU: usize = 1514;
 /// A host.
 pub struct Host {
     mac: Mac,
+    ip: Ipv4Addr,
     interface: Interface,
     sockets: SocketSet<'static>,
     queues: Queues,
     due_ns: Option<u64>,
+    peer: Option<Peer>,
 }
 
 #[derive(Default)]
@@ -47,10 +53,12 @@ impl Host {
         });
         Host {
             mac,
+            ip,
             interface,
             sockets: SocketSet::new(Vec::new()),
             queues,
             due_ns: None,
+            peer: None,
         }
     }
 
@@ -59,9 +67,22 @@ impl Host {
         self.mac
     }
 
+    /// Its applications from now on; what was of others is gone. `line_in`: the wire from the device under test.
+    pub fn run(&mut self, plans: &[AppPlan], line_in: Line, now_ns: u64) {
+        let new = || Peer::new(self.mac, self.ip, line_in, plans, now_ns);
+        self.peer = (!plans.is_empty()).then(new);
+    }
+
+    /// Its applications.
+    pub fn peer(&mut self) -> Option<&mut Peer> {
+        self.peer.as_mut()
+    }
+
     /// A frame (without FCS) came from the device under test at `now_ns`.
     pub fn receive(&mut self, now_ns: u64, frame: &[u8]) {
-        if self.queues.received.len() < QUEUE && is_answerable(frame) {
+        if let Some(peer) = self.peer.as_mut().filter(|peer| peer.concerns(frame)) {
+            peer.receive(now_ns, frame);
+        } else if self.queues.received.len() < QUEUE && is_answerable(frame) {
             self.queues.received.push_back(frame.to_vec());
             self.due_ns.get_or_insert(now_ns);
         }
@@ -71,11 +92,18 @@ impl Host {
     pub fn clear(&mut self) {
         self.queues = Queues::default();
         self.due_ns = None;
+        self.peer = None;
     }
 
     /// Since when [`Host::poll`] is wanted, in ns.
     pub fn due_ns(&self) -> Option<u64> {
         self.due_ns
+    }
+
+    /// When it is next wanted, in ns: now for what has come, or later for its applications.
+    pub fn next_ns(&self) -> Option<u64> {
+        let peer = self.peer.as_ref().and_then(Peer::due_ns);
+        self.due_ns.into_iter().chain(peer).min()
     }
 
     /// Works through what has come and returns the answers (frames without FCS).

@@ -19,6 +19,7 @@ pub mod latency;
 pub mod line;
 pub mod loopback;
 pub mod mac;
+pub mod peer;
 pub mod plan;
 pub mod plugin;
 pub mod port;

@@ -11,6 +11,7 @@ use crate::egress::{Egress, Next, Sender};
 use crate::frame::{self, FCS_BYTES, MIN_FRAME_BYTES};
 use crate::host::Host;
 use crate::line::Line;
+use crate::peer::LINE_QUEUE;
 use crate::port::{Bench, Outcome};
 use crate::trial::Trial;
 use crate::wire::Wire;
@@ -78,7 +79,7 @@ impl Tester {
     pub fn deadline_ns(&self) -> Option<u64> {
         let mark = self.trial.as_ref().and_then(Trial::next_mark_ns);
         self.ports.iter().fold(mark, |earliest, port| {
-            let host = port.host.as_ref().and_then(Host::due_ns);
+            let host = port.host.as_ref().and_then(Host::next_ns);
             let next = port.egress.next.map(|next| next.at_ns);
             [host, next].into_iter().flatten().chain(earliest).min()
         })
@@ -89,6 +90,7 @@ impl Tester {
         let now_ns = bench.now_ns();
         for port in 0..self.ports.len() {
             self.poll_host(port, now_ns);
+            self.poll_peer(port, now_ns, false);
         }
         loop {
             let mark = self.trial.as_ref().and_then(Trial::next_mark_ns);
@@ -110,7 +112,8 @@ impl Tester {
                     }
                 }
                 (_, Some((next, port))) if next.at_ns <= now_ns => {
-                    self.depart(port, next, now_ns, bench)
+                    self.depart(port, next, now_ns, bench);
+                    self.poll_peer(port, now_ns, true);
                 }
                 _ => return,
             }
@@ -246,6 +249,29 @@ impl Tester {
                 due_ns.saturating_add(egress.line.serialisation_ns(bytes)),
                 frame,
             );
+        }
+        self.schedule(port);
+    }
+
+    /// Lets the applications of the host at `port` work, if it is time, or if the line has taken a frame.
+    fn poll_peer(&mut self, port: usize, now_ns: u64, line_moved: bool) {
+        let Port {
+            host: Some(host),
+            egress,
+            ..
+        } = &mut self.ports[port]
+        else {
+            return;
+        };
+        let Some(peer) = host.peer() else { return };
+        if !line_moved && peer.due_ns().is_none_or(|due_ns| due_ns > now_ns) {
+            return;
+        }
+        let frames = peer.poll(now_ns, LINE_QUEUE.saturating_sub(egress.queued()));
+        for frame in frames {
+            let bytes = (frame.len() + FCS_BYTES).max(MIN_FRAME_BYTES);
+            let across_ns = now_ns.saturating_add(egress.line.serialisation_ns(bytes));
+            egress.push(across_ns, frame);
         }
         self.schedule(port);
     }

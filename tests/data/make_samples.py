@@ -10,7 +10,7 @@ import base64
 import struct
 import sys
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from math import exp, log
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any
 
 from irqlab import results
 from irqlab.counters import STATISTICS
+from irqlab.methods import iperf, rrul
 from irqlab.profile.tree import totals
 from irqlab.results import MethodResult
 from irqlab.trial import Counters, FrameSize, Load, TrialResult, TrialSpec, mean_frame_bytes, wire_rate_pps
@@ -370,6 +371,84 @@ def profile(made: Made) -> MethodResult:
     return result
 
 
+def without_rates(result: MethodResult) -> MethodResult:
+    """A row of a method that states no rate of its own in frames."""
+    result.throughput_pps = result.throughput_mbps = result.at_wire_rate = None
+    result.instructions_per_frame = result.interrupts_per_frame = None
+    result.rx_interrupts_per_frame = result.tx_interrupts_per_frame = None
+    return result
+
+
+def iperf_row(made: Made) -> MethodResult:
+    """Made-up iperf3 tests: TCP and UDP, both received and sent."""
+    result = without_rates(row("iperf", made, 1518, False))
+    for number, test in enumerate(iperf.FOUR):
+        bps = 90e6 - made.instructions * 1000 - number * 1e6
+        count = round(bps * test.seconds / 8)
+        known = {
+            "bytes": count, "bps": bps, "retransmits": None, "datagrams": count // 1448 if test.udp else None,
+            "lost": None, "jitter_ns": None,
+        }  # fmt: skip
+        sender = {**known, "retransmits": None if test.udp else 2}
+        receiver = {**known, "lost": 3, "jitter_ns": 12_000} if test.udp else known
+        window_ns = test.seconds * 10**9 - 2 * iperf.QUIET_NS
+        instructions = round(count * window_ns / 10**9 / test.seconds * made.instructions / 1448)
+        result.points.append(
+            {
+                "name": test.name,
+                "test": {**asdict(test), "rate_bps": 95_000_000 if test.udp else 0},
+                "bps": bps,
+                "dut": sender if test.dut_sends else receiver,
+                "tester": receiver if test.dut_sends else sender,
+                "retransmits": sender["retransmits"],
+                "loss_ratio": 3 * 1448 / count if test.udp else None,
+                "jitter_ns": receiver["jitter_ns"],
+                "window_ns": window_ns,
+                "window_bps": bps,
+                "instructions": instructions,
+                "instructions_per_byte": made.instructions / 1448,
+                "idle_ratio": 0.25,
+                "soaked_ratio": 0.2 if number == 3 else None,
+                "counted_ns": window_ns,
+                "cpu_ticks": {"idle": 35, "softirq": 105},
+                "interrupts": {"eth0": 5000 * (number + 1)},
+                "interfaces": {"eth0": {"rx_packets": 1000}},
+                "kernel_log": [],
+            }
+        )
+    return result
+
+
+def rrul_row(made: Made) -> MethodResult:
+    """A made-up rrul: flows of a constant rate, latency that rises and falls with them."""
+    result = without_rates(row("rrul", made, 1518, False))
+    test = rrul.Test(seconds=2)
+    began_ns, bucket = 1_010_000_000, 250_000
+    series = [0] * 10 + [bucket] * 20
+    for direction in ("up", "down"):
+        for number in range(test.flows):
+            retransmits = 0 if direction == "down" else None
+            flow = {"flow": direction, "number": number, "bps": 20e6, "retransmits": retransmits, "series": series}
+            result.points.append(flow)
+    latency: dict[str, Any] = {}
+    for kind, base_ns in (("icmp", 50_000), ("udp", made.instructions * 30)):
+        probes: list[rrul.Probe] = []
+        for n in range(400):
+            at_ns = n * test.interval_ns
+            loaded = began_ns <= at_ns < began_ns + test.seconds * 10**9
+            waited_ns = 4_000_000 + n * 1000 if loaded else 0
+            probes.append((at_ns, None, None) if n == 250 else (at_ns, base_ns + n * 7 + waited_ns, waited_ns))
+        result.points.append({"probe": kind, "rtts": [list(probe) for probe in probes]})
+        latency[kind] = rrul.both(probes, began_ns, test)
+    result.found = {
+        "test": asdict(test), "began_ns": began_ns, "up_bps": 80e6, "down_bps": 80e6,
+        "dut": {"up": {"bytes": 20_000_000}, "down": {"bytes": 20_000_000}},
+        "latency": latency, "window_ns": 10**9, "instructions": 200_000_000, "idle_ratio": 0.2,
+        "counted_ns": 10**9, "cpu_ticks": {"idle": 20}, "interrupts": {"eth0": 9000}, "kernel_log": [],
+    }  # fmt: skip
+    return result
+
+
 def dut(driver: str, nic: str, build: str = "1", ring: int | None = 256, schemes: dict[str, Any] | None = None) -> dict[str, Any]:
     """A made-up DUT as `Bed.describe` states it."""
 
@@ -435,6 +514,8 @@ def samples() -> dict[str, dict[str, Any]]:
     full += [burst(made) for made in ALL]
     full += [recovery(made) for made in ALL]
     full += [profile(made) for made in ALL[:2]]
+    full += [iperf_row(made) for made in ALL[:2]]
+    full += [rrul_row(made) for made in ALL[:2]]
     cut_short = replace(throughput(ALL[0], 1518, False), complete=False, points=[], found={})
     cut_short.throughput_pps = cut_short.throughput_mbps = cut_short.at_wire_rate = None
     cut_short.instructions_per_frame = cut_short.interrupts_per_frame = None

@@ -19,6 +19,7 @@ from irqlab.cli import compare as comparing
 from irqlab.cli import export as exporting
 from irqlab.cli import matrix as gridding
 from irqlab.cli import options as opt
+from irqlab.cli import peers
 from irqlab.cli import profile as profiling
 from irqlab.cli import reproduce as reproducing
 from irqlab.cli.cache import Action, run_cache
@@ -63,7 +64,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 
 def show(outcome: Outcome) -> None:
     """Prints the tables of what was measured."""
-    from irqlab import tables
+    from irqlab import peer_tables, tables
 
     console = Console()
     printers = {
@@ -72,6 +73,8 @@ def show(outcome: Outcome) -> None:
         "latency": tables.latency_table,
         "burst": tables.burst_table,
         "recovery": tables.recovery_table,
+        "iperf": peer_tables.iperf_table,
+        "rrul": peer_tables.rrul_table,
     }
     for method, printer in printers.items():
         rows = [r.to_json() for r in outcome.results if r.method == method]
@@ -190,6 +193,8 @@ app.command("matrix", help="A grid of drivers, schemes and frame sizes: one tabl
 
 
 app.command("export", help="Write what compare or matrix found as JUnit, Markdown or CSV.")(guarded(exporting.command))
+app.command("iperf")(guarded(peers.iperf_command))
+app.command("rrul")(guarded(peers.rrul_command))
 
 
 @app.command()

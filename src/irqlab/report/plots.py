@@ -217,6 +217,16 @@ def hdr_percentiles(lines: Sequence[Line], bounds: tuple[float, float]) -> str:
 
 
 @_isolated
+def latency_over_time(lines: Sequence[Line], what: str) -> str:
+    """Round-trip times in ms over time in s."""
+    figure, axes = _canvas("Time, s", "ms")
+    _draw(axes, lines, markers=4)
+    highest = max((y for line in lines for _, y in line.points if y is not None), default=1.0)
+    axes.set_ylim(0, 1.08 * highest)
+    return _svg(figure, f"Round trip of {what} over time", lines)
+
+
+@_isolated
 def bars(entries: Sequence[Bar], what: str) -> str:
     """Horizontal bars from 0, each under its name."""
     height = _BAR_STEP * len(entries) + 6

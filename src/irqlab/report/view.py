@@ -11,7 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from irqlab import units
-from irqlab.report import costs, hdr, plots, profile, tables
+from irqlab.report import costs, hdr, peers, plots, profile, tables
 from irqlab.report.plots import Bar, Line
 from irqlab.report.tables import PERCENTILES, Table
 from irqlab.report.variants import Row, Variant, rows_of
@@ -136,6 +136,8 @@ def build(documents: Sequence[Json]) -> Page:
         _recovery(by_method.get("recovery", []), number),
         _profile(by_method.get("profile", []), number),
         _side_by_side(by_method.get("costs", []), number),
+        _iperf(by_method.get("iperf", [])),
+        _rrul(by_method.get("rrul", []), number),
     ]
     drivers = list(dict.fromkeys(row.data["driver"] for row in rows))
     return Page(
@@ -572,6 +574,22 @@ def _cost(best: Sequence[Row], number: _Numbers) -> Section | None:
         "receive and transmit; instructions are everything the CPU executed, the kernel's network stack with it.",
         groups,
     )
+
+
+def _iperf(rows: Sequence[Row]) -> Section | None:
+    rows = [row for row in rows if row.data["points"]]
+    if not rows:
+        return None
+    return Section("iperf", "iperf3", "TCP and UDP (iperf3)", peers.IPERF_INTRO, [Group(tables=[peers.iperf_table(rows)])])
+
+
+def _rrul(rows: Sequence[Row], number: _Numbers) -> Section | None:
+    rows = [row for row in rows if row.data["found"]]
+    if not rows:
+        return None
+    drawn = [number.plot(title, svg, note) for title, svg, note in peers.rrul_plots(rows)]
+    group = Group(plots=drawn, tables=[peers.rrul_table(rows), peers.flows_table(rows)])
+    return Section("rrul", "Under load", "Latency under load (rrul)", peers.RRUL_INTRO, [group])
 
 
 def _burst(rows: Sequence[Row], number: _Numbers) -> Section | None:

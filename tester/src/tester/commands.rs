@@ -10,6 +10,7 @@ use crate::control::{self, Command, PortPlan};
 use crate::egress::Egress;
 use crate::host::Host;
 use crate::mac::Mac;
+use crate::peer::plan::{self, AppPlan};
 use crate::plan::{MAX_TRIAL_NS, TrialPlan, check_port};
 use crate::port::Bench;
 use crate::trial::{Trial, TrialResult};
@@ -32,6 +33,8 @@ impl Tester {
             Ok(Command::Wire { a, b, plan }) => reply(self.join(a, b, plan, bench)),
             Ok(Command::Unwire) => reply(self.part(bench)),
             Ok(Command::Capture(path)) => reply(self.set_capture(path)),
+            Ok(Command::Apps { port, apps }) => reply(self.set_apps(port, &apps, bench)),
+            Ok(Command::AppResults { port }) => reply(self.app_results(port, bench)),
             Ok(Command::Start(plan)) => reply(self.start(&plan, bench)),
             Ok(Command::Result) => reply(self.result(bench)),
             Ok(Command::Profile(addresses)) => reply(
@@ -152,6 +155,30 @@ impl Tester {
             self.capture = Some(Capture::create(&path, self.ports.len())?);
         }
         ended.map(|()| json!({}))
+    }
+
+    fn set_apps(&mut self, port: usize, plans: &[AppPlan], bench: &mut dyn Bench) -> Reply {
+        let now_ns = bench.now_ns();
+        check_port("port", port, self.ports.len()).map_err(|why| format!("apps: {why}"))?;
+        if self.ports[port].wire.is_some() {
+            return Err(format!("apps: port {port} has a wire: unwire first"));
+        }
+        let line_in = self.line(self.ports[port].wire_bps);
+        let here = &mut self.ports[port];
+        plan::check(plans, here.wire_bps).map_err(|why| format!("apps: {why}"))?;
+        let host = here.host.as_mut();
+        let host = host.ok_or_else(|| format!("apps: port {port} has no host: ports first"))?;
+        host.run(plans, line_in, now_ns);
+        Ok(json!({"origin_ns": now_ns}))
+    }
+
+    fn app_results(&mut self, port: usize, bench: &mut dyn Bench) -> Reply {
+        let now_ns = bench.now_ns();
+        check_port("port", port, self.ports.len()).map_err(|why| format!("app_results: {why}"))?;
+        let host = self.ports[port].host.as_mut();
+        let peer = host.and_then(Host::peer);
+        let peer = peer.ok_or_else(|| format!("app_results: port {port} has no applications"))?;
+        Ok(peer.report(now_ns))
     }
 
     fn start(&mut self, plan: &TrialPlan, bench: &mut dyn Bench) -> Reply {

@@ -7,6 +7,7 @@ mod damage;
 mod departures;
 mod hosts;
 mod laboratory;
+mod peers;
 mod protocol;
 mod refusals;
 mod speed;

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`irqlab iperf` and `irqlab rrul`: TCP and UDP between the DUT and the tester's host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from irqlab import flent, peer_tables, tables
+from irqlab.cli import options as opt
+from irqlab.cli.measure import Outcome, measure, save
+from irqlab.errors import IrqlabError
+from irqlab.methods import iperf, rrul
+from irqlab.schemes import combine
+from irqlab.units import driver_of
+
+FRAME = "1518"
+"""TCP and UDP fill frames as far as Ethernet lets them."""
+
+Udp = Annotated[bool, typer.Option("--udp", help="UDP, not TCP.")]
+RateBps = Annotated[int | None, typer.Option("--rate-bps", help="Payload of a stream; default: TCP no limit, UDP the wire's.")]
+Reverse = Annotated[bool, typer.Option("--reverse", help="The server sends, as iperf3's -R. Default: the client does.")]
+Serves = Annotated[bool, typer.Option("--dut-serves", help="The DUT is the server, the tester the client.")]
+All = Annotated[bool, typer.Option("--all", help="TCP and UDP, received and sent by the DUT: four tests.")]
+Seconds = Annotated[int, typer.Option("--seconds", help="How long the flows run, in virtual seconds.")]
+Parallel = Annotated[int, typer.Option("--parallel", help="Streams at once.")]
+Window = Annotated[int, typer.Option("--window", help="TCP window of the tester's end, in bytes, each stream.")]
+Soak = Annotated[bool, typer.Option("--soak", help="Also let a soaker take what is left of the CPU, and say how much that is.")]
+Flows = Annotated[int, typer.Option("--flows", help="TCP flows in each direction.")]
+Idle = Annotated[int, typer.Option("--idle", help="Virtual seconds with probes alone, before and after the flows.")]
+FlentFile = Annotated[Path | None, typer.Option("--flent", help="Write flent's data file (.flent.gz); of the last driver.")]
+
+
+def _request(
+    driver: list[str], nic: str | None, kernel: str | None, mips: int, rx: str | None, tx: str | None,
+    variant: list[str] | None, ring: int | None, lsm: str, sysctl: list[str] | None, module_parameters: str, jobs: int,
+) -> opt.Request:  # fmt: skip
+    return opt.Request.parse(
+        driver, nic, kernel, mips, FRAME, ring=ring, lsm=lsm, sysctl=sysctl, module_parameters=module_parameters, jobs=jobs,
+        schemes=combine(variant, rx, tx),
+    )  # fmt: skip
+
+
+Printer = Callable[[list[dict[str, Any]]], Table]
+
+
+def _finish(outcome: Outcome, table: Printer, json_file: Path | None, report_file: Path | None) -> None:
+    from irqlab.cli import complain
+
+    rows = [result.to_json() for result in outcome.results]
+    if any(row["points"] for row in rows):
+        tables.show(table([row for row in rows if row["points"]]), Console())
+    save(outcome, json_file, report_file)
+    if outcome.error is not None:
+        raise typer.Exit(complain(outcome.error))
+
+
+def iperf_command(
+    driver: opt.Driver,
+    nic: opt.NicModel = None,
+    kernel: opt.KernelSpec = None,
+    mips: opt.Mips = 250,
+    udp: Udp = False,
+    rate_bps: RateBps = None,
+    reverse: Reverse = False,
+    dut_serves: Serves = False,
+    four: All = False,
+    seconds: Seconds = 2,
+    parallel: Parallel = 1,
+    window: Window = 1 << 18,
+    soak: Soak = False,
+    rx: opt.Rx = None,
+    tx: opt.Tx = None,
+    variant: opt.Variant = None,
+    ring: opt.Ring = None,
+    lsm: opt.Lsm = "",
+    sysctl: opt.Sysctl = None,
+    module_parameters: opt.Parameters = "",
+    jobs: opt.Jobs = 0,
+    json_file: opt.JsonFile = None,
+    report_file: opt.ReportFile = None,
+) -> None:
+    """Run iperf3 in the DUT against the tester's host: throughput, retransmits, loss, jitter, idle CPU (docs/iperf.md)."""
+    from irqlab.cli import check_outputs
+
+    check_outputs(json_file, report_file)
+    if four and (udp or reverse):
+        raise IrqlabError("--all: TCP and UDP in both directions; --udp and --reverse choose one of them")
+    dut_sends = reverse if dut_serves else not reverse
+    chosen = iperf.Test(udp, dut_sends, dut_serves, seconds, parallel, rate_bps, window, soak)
+    tests = [replace(chosen, udp=t.udp, dut_sends=t.dut_sends) for t in iperf.FOUR] if four else [chosen]
+    request = _request(driver, nic, kernel, mips, rx, tx, variant, ring, lsm, sysctl, module_parameters, jobs)
+    outcome = measure(request, lambda stand, plan: [iperf.run(stand, plan, tests)], "iperf")
+    _finish(outcome, peer_tables.iperf_table, json_file, report_file)
+
+
+def rrul_command(
+    driver: opt.Driver,
+    nic: opt.NicModel = None,
+    kernel: opt.KernelSpec = None,
+    mips: opt.Mips = 250,
+    flows: Flows = 4,
+    seconds: Seconds = 5,
+    idle: Idle = 1,
+    window: Window = 1 << 16,
+    rx: opt.Rx = None,
+    tx: opt.Tx = None,
+    variant: opt.Variant = None,
+    ring: opt.Ring = None,
+    lsm: opt.Lsm = "",
+    sysctl: opt.Sysctl = None,
+    module_parameters: opt.Parameters = "",
+    jobs: opt.Jobs = 0,
+    json_file: opt.JsonFile = None,
+    report_file: opt.ReportFile = None,
+    flent_file: FlentFile = None,
+) -> None:
+    """Latency under load: TCP flows up and down, UDP and ICMP probes beside them (flent's rrul_be; docs/iperf.md)."""
+    from irqlab.cli import check_outputs
+
+    check_outputs(json_file, report_file, flent_file)
+    if flent_file is not None and not flent_file.name.endswith(flent.SUFFIX):
+        raise IrqlabError(f"--flent {flent_file}: flent's files end in {flent.SUFFIX}")
+    test = rrul.Test(flows=flows, seconds=seconds, idle_s=idle, window_bytes=window)
+    request = _request(driver, nic, kernel, mips, rx, tx, variant, ring, lsm, sysctl, module_parameters, jobs)
+    outcome = measure(request, lambda stand, plan: [rrul.run(stand, plan, test)], "rrul")
+    rows = [result.to_json() for result in outcome.results if result.points]
+    if flent_file is not None and rows:
+        flent.write(rows[-1], f"{driver_of(rows[-1])} {rows[-1]['mips']} MIPS", flent_file)
+    _finish(outcome, peer_tables.rrul_table, json_file, report_file)

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What both ends of iperf3's protocol share (iperf_api.h of iperf 3.12): states, cookies, and JSON with its length before it.
+
+use serde_json::{Value, json};
+
+use super::flow::Flow;
+use super::net::{Handle, Net};
+
+/// The cookie: 36 characters and NUL.
+pub const COOKIE_BYTES: usize = 37;
+/// The payload of a datagram that fits into an Ethernet frame.
+pub const MAX_DATAGRAM_BYTES: usize = 1472;
+/// The most streams a test has.
+pub const MAX_STREAMS: usize = 128;
+const MAX_JSON_BYTES: usize = 1 << 20;
+
+/// A state, one byte on the control connection.
+#[allow(missing_docs)]
+pub mod state {
+    pub const TEST_START: i8 = 1;
+    pub const TEST_RUNNING: i8 = 2;
+    pub const TEST_END: i8 = 4;
+    pub const PARAM_EXCHANGE: i8 = 9;
+    pub const CREATE_STREAMS: i8 = 10;
+    pub const SERVER_TERMINATE: i8 = 11;
+    pub const CLIENT_TERMINATE: i8 = 12;
+    pub const EXCHANGE_RESULTS: i8 = 13;
+    pub const DISPLAY_RESULTS: i8 = 14;
+    pub const IPERF_DONE: i8 = 16;
+    pub const ACCESS_DENIED: i8 = -1;
+    pub const SERVER_ERROR: i8 = -2;
+}
+
+/// What a client writes into its first datagram.
+pub const UDP_HELLO: u32 = 0x3637_3839;
+/// What a server answers.
+pub const UDP_ANSWER: u32 = 0x3938_3736;
+
+/// The control connection.
+#[derive(Debug)]
+pub struct Control {
+    /// The connection.
+    pub handle: Handle,
+    inbox: Vec<u8>,
+}
+
+impl Control {
+    /// Over this connection.
+    pub fn new(handle: Handle) -> Self {
+        Control {
+            handle,
+            inbox: Vec::new(),
+        }
+    }
+
+    /// Takes in what has come; whether the other end is gone.
+    pub fn fill(&mut self, net: &mut Net) -> bool {
+        let tcp = net.tcp(self.handle);
+        self.inbox.extend(tcp.receiver.read(usize::MAX));
+        self.inbox.is_empty()
+            && (tcp.state() == super::tcp::State::Broken || tcp.receiver.is_done())
+    }
+
+    /// So many bytes, once they are there.
+    pub fn bytes(&mut self, count: usize) -> Option<Vec<u8>> {
+        (self.inbox.len() >= count).then(|| self.inbox.drain(..count).collect())
+    }
+
+    /// A state.
+    pub fn state(&mut self) -> Option<i8> {
+        self.bytes(1).map(|bytes| bytes[0] as i8)
+    }
+
+    /// A JSON document; an error is for ever.
+    pub fn json(&mut self) -> Option<Result<Value, String>> {
+        let length = self.inbox.first_chunk::<4>()?;
+        let length = u32::from_be_bytes(*length) as usize;
+        if length > MAX_JSON_BYTES {
+            return Some(Err(format!("a JSON document of {length} bytes")));
+        }
+        if self.inbox.len() < 4 + length {
+            return None;
+        }
+        let document: Vec<u8> = self.inbox.drain(..4 + length).skip(4).collect();
+        Some(serde_json::from_slice(&document).map_err(|error| error.to_string()))
+    }
+
+    /// Says a state.
+    pub fn say(&self, net: &mut Net, state: i8) {
+        net.tcp(self.handle).sender.write([state as u8]);
+    }
+
+    /// Says a JSON document.
+    pub fn tell(&self, net: &mut Net, document: &Value) {
+        let text = document.to_string();
+        let length = (text.len() as u32).to_be_bytes();
+        net.tcp(self.handle)
+            .sender
+            .write(length.into_iter().chain(text.into_bytes()));
+    }
+
+    /// Says no more.
+    pub fn close(&self, net: &mut Net) {
+        net.tcp(self.handle).sender.finish();
+    }
+}
+
+/// What one end tells the other of a test's results.
+pub fn results(flows: &[Flow], sends_tcp: bool, net: &Net) -> Value {
+    let streams: Vec<Value> = flows.iter().map(|flow| flow.exchanged(net)).collect();
+    json!({
+        "cpu_util_total": 0.0, "cpu_util_user": 0.0, "cpu_util_system": 0.0,
+        "sender_has_retransmits": if sends_tcp { 1 } else { -1 },
+        "congestion_used": "reno",
+        "streams": streams,
+    })
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Probes of the latency: ICMP echo (RFC 792), or UDP to a port where every datagram is sent back (RFC 862).
+
+use std::net::Ipv4Addr;
+
+use serde_json::{Value, json};
+
+use super::net::{Message, Net};
+use super::{App, plan::ProbePlan};
+
+/// Where the answers to UDP probes come to: this, and the number of the application.
+const LOCAL_PORT: u16 = 40_000;
+
+/// When a probe was sent, how long its answer took, and how long of that the answer waited for the wire, in ns.
+type Sent = (u64, Option<(u64, u64)>);
+
+/// A series of probes.
+pub struct Probe {
+    plan: ProbePlan,
+    place: u16,
+    origin_ns: u64,
+    sent: Vec<Sent>,
+    duplicates: u64,
+}
+
+impl Probe {
+    /// Begins now; `place` tells it from the host's others.
+    pub fn new(plan: &ProbePlan, place: u16, net: &mut Net, now_ns: u64) -> Self {
+        net.introduce(plan.to, plan.to_mac);
+        Probe {
+            plan: plan.clone(),
+            place,
+            origin_ns: now_ns,
+            sent: Vec::new(),
+            duplicates: 0,
+        }
+    }
+
+    fn answered(&mut self, now_ns: u64, waited_ns: u64, number: usize) {
+        match self.sent.get_mut(number) {
+            Some((_, Some(_))) => self.duplicates += 1,
+            Some((at_ns, answer)) => *answer = Some((now_ns - *at_ns, waited_ns)),
+            None => {}
+        }
+    }
+
+    fn due_ns(&self) -> Option<u64> {
+        let offset_ns = self.plan.interval_ns.saturating_mul(self.sent.len() as u64);
+        (offset_ns < self.plan.duration_ns).then(|| self.origin_ns + offset_ns)
+    }
+}
+
+impl App for Probe {
+    fn step(&mut self, now_ns: u64, net: &mut Net) {
+        while self.due_ns().is_some_and(|due_ns| due_ns <= now_ns) {
+            let number = self.sent.len();
+            let mut payload = vec![0; self.plan.payload_bytes];
+            let length = payload.len().min(4);
+            payload[..length].copy_from_slice(&(number as u32).to_be_bytes()[..length]);
+            let to = self.plan.to;
+            let frame = match self.plan.udp_port {
+                Some(port) => net.datagram(LOCAL_PORT + self.place, (to, port), &payload),
+                None => net.echo(to, LOCAL_PORT + self.place, number as u16, &payload),
+            };
+            net.send_urgently(frame);
+            self.sent.push((now_ns, None));
+        }
+    }
+
+    fn take(&mut self, now_ns: u64, waited_ns: u64, message: &Message, _: &mut Net) -> bool {
+        let ours = LOCAL_PORT + self.place;
+        let from_there = |from: &Ipv4Addr| *from == self.plan.to;
+        match message {
+            Message::EchoReply {
+                from,
+                ident,
+                sequence,
+            } if self.plan.udp_port.is_none() && *ident == ours && from_there(from) => {
+                // Numbers of 16 bits: the latest that ends like this.
+                let last = self.sent.len().saturating_sub(1);
+                let back = (last as u16).wrapping_sub(*sequence) as usize;
+                if let Some(number) = last.checked_sub(back) {
+                    self.answered(now_ns, waited_ns, number);
+                }
+                true
+            }
+            Message::Datagram { from, to, payload } if *to == ours && from_there(&from.0) => {
+                if let Some(number) = payload.first_chunk::<4>() {
+                    self.answered(now_ns, waited_ns, u32::from_be_bytes(*number) as usize);
+                }
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn transmit(&mut self, _now_ns: u64, _net: &mut Net) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn next_ns(&self) -> Option<u64> {
+        self.due_ns()
+    }
+
+    fn report(&self, _now_ns: u64, _net: &Net) -> Value {
+        let probes: Vec<Value> = self
+            .sent
+            .iter()
+            .map(|(at_ns, answer)| {
+                let (rtt_ns, waited_ns) = answer.unzip();
+                json!([at_ns - self.origin_ns, rtt_ns, waited_ns])
+            })
+            .collect();
+        json!({"kind": "probe", "probes": probes, "duplicates": self.duplicates})
+    }
+}

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A TCP connection (RFC 9293): opening, closing, and the segments of both halves.
+
+use std::net::Ipv4Addr;
+
+use smoltcp::wire::{TcpControl, TcpRepr, TcpSeqNumber};
+
+use super::receiver::Receiver;
+use super::sender::{MSS, Sender};
+
+const SYN_RETRY_NS: u64 = 1_000_000_000;
+const SYN_TRIES: u32 = 6;
+
+/// Where a connection stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// A SYN is on its way; ours or, in answer to the peer's, SYN and ACK.
+    Opening,
+    /// Open; each half may have ended.
+    Open,
+    /// Refused, reset, or without an answer.
+    Broken,
+}
+
+/// One end of a connection.
+#[derive(Debug)]
+pub struct Tcp {
+    /// The port here.
+    pub local: u16,
+    /// The address and port there.
+    pub remote: (Ipv4Addr, u16),
+    /// What is sent.
+    pub sender: Sender,
+    /// What is received.
+    pub receiver: Receiver,
+    state: State,
+    passive: bool,
+    isn: u32,
+    peer_isn: u32,
+    window_shift: u8,
+    peer_shift: Option<u8>,
+    sack: bool,
+    syn_at_ns: u64,
+    syn_tries: u32,
+    reset: bool,
+}
+
+impl Tcp {
+    fn new(local: u16, remote: (Ipv4Addr, u16), isn: u32, window: usize, now_ns: u64) -> Self {
+        let bits = usize::BITS - window.leading_zeros();
+        Tcp {
+            local,
+            remote,
+            sender: Sender::new(),
+            receiver: Receiver::new(window),
+            state: State::Opening,
+            passive: false,
+            isn,
+            peer_isn: 0,
+            window_shift: bits.saturating_sub(16).min(14) as u8,
+            peer_shift: None,
+            sack: false,
+            syn_at_ns: now_ns,
+            syn_tries: 0,
+            reset: false,
+        }
+    }
+
+    /// A connection to be opened. `window`: the receive buffer in bytes.
+    pub fn connect(
+        local: u16,
+        remote: (Ipv4Addr, u16),
+        isn: u32,
+        window: usize,
+        now_ns: u64,
+    ) -> Self {
+        Tcp::new(local, remote, isn, window, now_ns)
+    }
+
+    /// The answer to a SYN.
+    pub fn accept(
+        remote: Ipv4Addr,
+        syn: &TcpRepr<'_>,
+        isn: u32,
+        window: usize,
+        now_ns: u64,
+    ) -> Self {
+        let mut tcp = Tcp::new(syn.dst_port, (remote, syn.src_port), isn, window, now_ns);
+        tcp.passive = true;
+        tcp.learn(syn);
+        tcp
+    }
+
+    /// Where it stands.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Both halves have ended, or it is broken.
+    pub fn is_over(&self) -> bool {
+        self.state == State::Broken || (self.sender.is_done() && self.receiver.is_done())
+    }
+
+    /// Breaks it, and tells the peer.
+    pub fn abort(&mut self) {
+        self.reset = self.state == State::Open;
+        self.state = State::Broken;
+    }
+
+    fn learn(&mut self, syn: &TcpRepr<'_>) {
+        self.peer_isn = syn.seq_number.0 as u32;
+        self.peer_shift = syn.window_scale;
+        if self.peer_shift.is_none() {
+            self.window_shift = 0;
+        }
+        self.sack = syn.sack_permitted;
+        let mss = syn.max_seg_size.map_or(536, u64::from);
+        self.sender.meet(mss, u64::from(syn.window_len));
+    }
+
+    /// A segment of this connection has come.
+    pub fn on_segment(&mut self, now_ns: u64, segment: &TcpRepr<'_>) {
+        if self.state == State::Broken {
+            return;
+        }
+        if segment.control == TcpControl::Rst {
+            self.state = State::Broken;
+            return;
+        }
+        if segment.control == TcpControl::Syn {
+            match (self.state, self.passive, segment.ack_number) {
+                (State::Opening, false, Some(ack)) if ack.0 as u32 == self.isn.wrapping_add(1) => {
+                    self.learn(segment);
+                    self.state = State::Open;
+                    self.receiver.on_segment(now_ns, 0, &[], false); // which is to be acknowledged
+                }
+                (State::Opening, true, None) => self.syn_at_ns = now_ns,
+                _ => self.receiver.on_segment(now_ns, 0, &[], false),
+            }
+            return;
+        }
+        let Some(ack) = segment.ack_number else {
+            return;
+        };
+        if self.state == State::Opening {
+            if !self.passive || ack.0 as u32 != self.isn.wrapping_add(1) {
+                return;
+            }
+            self.state = State::Open;
+        }
+        let place = |near: u64, isn: u32, number: u32| {
+            let distance = number.wrapping_sub(isn.wrapping_add(near as u32)) as i32;
+            near as i64 + i64::from(distance)
+        };
+        let una = self.sender.una();
+        let acked = place(una, self.isn, ack.0 as u32);
+        let window = u64::from(segment.window_len) << self.peer_shift.unwrap_or(0).min(14);
+        let blocks = segment.sack_ranges.iter().flatten();
+        let sacks: Vec<(u64, u64)> = blocks
+            .filter_map(|(begin, end)| {
+                let begin = u64::try_from(place(una, self.isn, *begin)).ok()?;
+                let end = u64::try_from(place(una, self.isn, *end)).ok()?;
+                (begin < end).then_some((begin, end))
+            })
+            .collect();
+        if let Ok(acked) = u64::try_from(acked) {
+            self.sender.on_ack(now_ns, acked, window, &sacks);
+        }
+        let begin = place(
+            self.receiver.next(),
+            self.peer_isn,
+            segment.seq_number.0 as u32,
+        );
+        let fin = segment.control == TcpControl::Fin;
+        self.receiver
+            .on_segment(now_ns, begin, segment.payload, fin);
+    }
+
+    /// When [`Tcp::on_time`] is wanted.
+    pub fn timer_ns(&self) -> Option<u64> {
+        match self.state {
+            State::Opening => Some(self.syn_at_ns),
+            State::Open => {
+                let acknowledge = self.receiver.acknowledge_at_ns();
+                acknowledge.into_iter().chain(self.sender.timer_ns()).min()
+            }
+            State::Broken => None,
+        }
+    }
+
+    /// Timers that have run out.
+    pub fn on_time(&mut self, now_ns: u64) {
+        if self.state == State::Open {
+            self.sender.on_time(now_ns);
+        }
+    }
+
+    /// The next segment that may be sent now; `emit` makes a frame of it.
+    pub fn transmit<T>(&mut self, now_ns: u64, emit: impl FnOnce(&TcpRepr<'_>) -> T) -> Option<T> {
+        let mut segment = TcpRepr {
+            src_port: self.local,
+            dst_port: self.remote.1,
+            control: TcpControl::None,
+            seq_number: TcpSeqNumber(self.isn as i32),
+            ack_number: None,
+            window_len: 0,
+            window_scale: None,
+            max_seg_size: None,
+            sack_permitted: false,
+            sack_ranges: [None; 3],
+            timestamp: None,
+            payload: &[],
+        };
+        let number = |isn: u32, at: u64| TcpSeqNumber(isn.wrapping_add(at as u32) as i32);
+        let awaited = number(self.peer_isn, self.receiver.next());
+        match self.state {
+            State::Opening => {
+                if self.syn_at_ns > now_ns {
+                    return None;
+                }
+                if self.syn_tries == SYN_TRIES {
+                    self.state = State::Broken;
+                    return None;
+                }
+                self.syn_at_ns = now_ns + (SYN_RETRY_NS << self.syn_tries);
+                self.syn_tries += 1;
+                segment.control = TcpControl::Syn;
+                segment.ack_number = self.passive.then_some(awaited);
+                segment.window_len = self.receiver.window().min(0xffff) as u16;
+                segment.max_seg_size = Some(MSS as u16);
+                let offers = !self.passive || self.peer_shift.is_some();
+                segment.window_scale = offers.then_some(self.window_shift);
+                segment.sack_permitted = !self.passive || self.sack;
+                return Some(emit(&segment));
+            }
+            State::Broken => {
+                if !std::mem::take(&mut self.reset) {
+                    return None;
+                }
+                segment.control = TcpControl::Rst;
+                segment.seq_number = number(self.isn, self.sender.next());
+                segment.ack_number = Some(awaited);
+                return Some(emit(&segment));
+            }
+            State::Open => {}
+        }
+        segment.ack_number = Some(awaited);
+        segment.window_len = (self.receiver.window() >> self.window_shift).min(0xffff) as u16;
+        if let Some(chunk) = self.sender.transmit(now_ns) {
+            self.receiver.acknowledged();
+            segment.seq_number = number(self.isn, chunk.begin);
+            segment.control = match chunk.fin {
+                true => TcpControl::Fin,
+                false if chunk.payload.is_empty() => TcpControl::None,
+                false => TcpControl::Psh,
+            };
+            segment.payload = &chunk.payload;
+            return Some(emit(&segment));
+        }
+        if self
+            .receiver
+            .acknowledge_at_ns()
+            .is_some_and(|at_ns| at_ns <= now_ns)
+        {
+            if self.sack {
+                for (slot, block) in segment.sack_ranges.iter_mut().zip(self.receiver.blocks()) {
+                    let place = |at| self.peer_isn.wrapping_add(at as u32);
+                    *slot = Some((place(block.0), place(block.1)));
+                }
+            }
+            self.receiver.acknowledged();
+            segment.seq_number = number(self.isn, self.sender.next());
+            return Some(emit(&segment));
+        }
+        None
+    }
+}

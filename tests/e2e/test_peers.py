@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Unmodified iperf3 in the DUT against the tester's host, and rrul."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from irqlab import flent, schema
+from tests.e2e.conftest import Cli
+
+
+def test_iperf3_is_plausible_valid_and_repeatable(cli: Cli, tmp_path: Path) -> None:
+    measured = []
+    for name in ("a.json", "b.json"):
+        done = cli("iperf", "--driver", "8139cp", "--seconds", "1", "--json", name)
+        assert done.returncode == 0, done.stderr
+        assert "TCP Tx" in done.stdout
+        document = json.loads((tmp_path / name).read_text())
+        jsonschema.validate(document, schema.load())
+        measured.append(json.dumps(document["measured"]))
+    assert measured[0] == measured[1]
+    (row,) = json.loads(measured[0])["results"]
+    (point,) = row["points"]
+    # 1,460 of 1,538 bytes of a wire of 100 Mbit/s
+    assert 60e6 < point["window_bps"] < 95e6
+    assert point["dut"]["bytes"] >= point["tester"]["bytes"]
+    assert 0 < point["idle_ratio"] < 1
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("dut_serves", [False, True])
+def test_both_protocols_roles_and_directions(cli: Cli, tmp_path: Path, dut_serves: bool) -> None:
+    role = ["--dut-serves"] if dut_serves else []
+    done = cli("iperf", "--driver", "e100", "--all", "--seconds", "1", "--parallel", "2", *role, "--json", "a.json")
+    assert done.returncode == 0, done.stderr
+    points = json.loads((tmp_path / "a.json").read_text())["measured"]["results"][0]["points"]
+    assert [point["name"] for point in points] == ["TCP Rx", "TCP Tx", "UDP Rx", "UDP Tx"]
+    for point in points:
+        assert 80e6 < point["bps"] < 97e6, point
+    for point in points[2:]:
+        assert point["loss_ratio"] < 0.01
+
+
+@pytest.mark.long
+def test_latency_rises_under_load(cli: Cli, tmp_path: Path) -> None:
+    done = cli("rrul", "--driver", "e100", "--seconds", "2", "--json", "a.json", "--flent", "a.flent.gz", "--report", "a.html")
+    assert done.returncode == 0, done.stderr
+    document = json.loads((tmp_path / "a.json").read_text())
+    jsonschema.validate(document, schema.load())
+    (row,) = document["measured"]["results"]
+    assert len([point for point in row["points"] if "flow" in point]) == 8
+    for latency in row["found"]["latency"].values():
+        base, load = latency["base"], latency["load"]
+        assert base["lost"] == 0
+        assert base["max_ns"] < 2_000_000 < load["p50_ns"]
+        assert base["p50_ns"] <= load["off_wire"]["p50_ns"] < load["p50_ns"]
+    assert flent.document(row, "x")["results"]["TCP upload sum"]
+
+
+def test_bad_input_is_refused(cli: Cli) -> None:
+    for arguments, why in (
+        (("iperf", "--driver", "e100", "--seconds", "0"), "--seconds 0: allowed are 1 to 3600"),
+        (("iperf", "--driver", "e100", "--all", "--udp"), "--all"),
+        (("rrul", "--driver", "e100", "--flent", "x.json"), "flent's files end in .flent.gz"),
+    ):
+        done = cli(*arguments)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert why in done.stderr
+        assert "Traceback" not in done.stderr

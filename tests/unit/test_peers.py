@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from irqlab import flent, peer_tables, results, tables
+from irqlab.dut import DutError
+from irqlab.errors import IrqlabError
+from irqlab.methods import iperf, peers, rrul
+
+DATA = Path(__file__).parents[1] / "data"
+
+
+def rows(method: str) -> list[dict[str, Any]]:
+    document = results.read(DATA / "sample_full.json")
+    return [row for row in document["measured"]["results"] if row["method"] == method]
+
+
+def test_percentiles_are_values_that_occurred():
+    found = peers.latency(range(1000, 0, -1))
+    assert (found["count"], found["min_ns"], found["max_ns"], found["mean_ns"]) == (1000, 1, 1000, 500.5)
+    assert [found[name] for name, _ in peers.SHARES] == [500, 900, 990, 999]
+    assert peers.latency([7])["p999_ns"] == 7
+    assert peers.latency([])["count"] == 0
+
+
+def test_latency_leaves_out_what_the_wire_took_and_counts_what_has_no_answer():
+    test = rrul.Test(seconds=2)
+    probes = [(500, 40, 0), (10**9, 900, 800), (2 * 10**9, 1000, 700), (2 * 10**9 + 1, None, None), (4 * 10**9, 1, 0)]
+    found = rrul.both(probes, 10**9, test)
+    assert (found["base"]["count"], found["base"]["p50_ns"]) == (1, 40)
+    load = found["load"]  # from half a second after the beginning
+    assert (load["count"], load["p50_ns"], load["off_wire"]["p50_ns"], load["lost"]) == (1, 1000, 300, 1)
+
+
+def test_the_wires_payload():
+    assert peers.wire_payload_bps(100_000_000) == 95_640_686
+
+
+def stream(**more: Any) -> dict[str, Any]:
+    usual = {"sends": False, "seconds": 2.0, "bytes": 1000, "retransmits": None, "datagrams": 0, "lost": 0, "jitter_ns": 5}
+    return {**usual, **more}
+
+
+def test_the_testers_account():
+    streams = [stream(datagrams=10, lost=1), stream(datagrams=20, lost=2, jitter_ns=9)]
+    test = {"done": True, "error": None, "udp": True, "streams": streams}
+    wanted = {"bytes": 2000, "bps": 8000.0, "retransmits": None, "datagrams": 30, "lost": 3, "jitter_ns": 9}
+    assert peers.tester_count(test) == wanted
+    with pytest.raises(DutError, match="the client went away"):
+        peers.tester_count({**test, "done": False, "error": "the client went away"})
+
+
+def test_the_duts_account():
+    sender = {"sender": {"bytes": 1000, "seconds": 2.0, "retransmits": 3}, "receiver": {"bytes": 900, "seconds": 2.0}}
+    report = {"end": {"streams": [sender, sender]}}
+    sent = peers.dut_count(report, udp=False, sends=True)
+    assert (sent["bytes"], sent["bps"], sent["retransmits"], sent["lost"]) == (2000, 8000.0, 6, None)
+    assert peers.dut_count(report, udp=False, sends=False)["bytes"] == 1800
+
+
+def test_the_duts_account_of_datagrams_received_is_not_the_senders():
+    udp = {"bytes": 14_480, "seconds": 1.0, "packets": 10, "lost_packets": 4, "jitter_ms": 0.25}
+    found = peers.dut_count({"end": {"streams": [{"udp": udp}]}}, udp=True, sends=False)
+    assert (found["bytes"], found["datagrams"], found["lost"], found["jitter_ns"]) == (6 * 1448, 10, 4, 250_000)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [({"seconds": 0}, "--seconds 0"), ({"parallel": 129}, "--parallel 129"), ({"rate_bps": 0}, "--rate-bps 0")],
+)
+def test_wrong_tests_are_refused(wrong, why):
+    with pytest.raises(IrqlabError, match=f"{why}: allowed are"):
+        iperf.Test(**wrong)
+
+
+def test_wrong_loads_are_refused():
+    with pytest.raises(IrqlabError, match="--idle 0: allowed are 1 to 600"):
+        rrul.Test(idle_s=0)
+
+
+def test_the_four_tests_have_the_letters_names():
+    assert [test.name for test in iperf.FOUR] == ["TCP Rx", "TCP Tx", "UDP Rx", "UDP Tx"]
+
+
+def test_tables_have_a_line_per_test_and_probe():
+    assert tables_lines(peer_tables.iperf_table(rows("iperf"))) == 8
+    assert tables_lines(peer_tables.rrul_table(rows("rrul"))) == 4
+
+
+def tables_lines(table: Any) -> int:
+    tables.show(table)
+    return int(table.row_count)
+
+
+def test_the_same_row_gives_the_same_file(tmp_path):
+    row = rows("rrul")[0]
+    for name in ("a", "b"):
+        flent.write(row, "sample", tmp_path / f"{name}.flent.gz")
+    assert (tmp_path / "a.flent.gz").read_bytes() == (tmp_path / "b.flent.gz").read_bytes()
+    document = json.loads(gzip.decompress((tmp_path / "a.flent.gz").read_bytes()))
+    length = len(document["x_values"])
+    assert length == 40
+    assert all(len(series) == length for series in document["results"].values())
+    assert document["results"]["TCP upload sum"][20] == pytest.approx(4 * 20.0)
+    assert document["results"]["TCP upload BE"][5] is None
+
+
+def test_a_file_must_be_called_like_flents(tmp_path):
+    with pytest.raises(IrqlabError, match=r"end in \.flent\.gz"):
+        flent.write(rows("rrul")[0], "sample", tmp_path / "a.json")
+
+
+def test_flent_opens_and_plots_it(tmp_path):
+    resultset = pytest.importorskip("flent.resultset", reason="flent is not installed")
+    path = tmp_path / "sample.flent.gz"
+    row = rows("rrul")[0]
+    flent.write(row, "sample", path)
+    loaded = resultset.load(str(path))
+    assert loaded.meta("NAME") == "rrul_be"
+    ours = flent.document(row, "sample")
+    assert list(loaded.x_values) == ours["x_values"]
+    assert set(loaded.series_names) == set(ours["results"])
+    for plot in ("all_scaled", "ping_cdf", "totals"):
+        picture = tmp_path / f"{plot}.png"
+        command = [str(Path(sys.executable).with_name("flent")), "-i", str(path), "-p", plot, "-f", "plot", "-o", str(picture)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        assert done.returncode == 0, done.stderr
+        assert "ERROR" not in done.stderr, done.stderr
+        assert picture.read_bytes().startswith(b"\x89PNG")
