@@ -26,7 +26,7 @@ from irqlab.qmp import Qmp, QmpError
 from irqlab.rpc import ConnectionLostError, Rpc, TesterError
 from irqlab.setup import paths
 from irqlab.setup.kernel import Kernel
-from irqlab.setup.nics import Nic
+from irqlab.setup.nics import XHCI, Nic
 from irqlab.setup.qemu import Qemu
 
 PORTS = 2
@@ -83,6 +83,12 @@ class MachineConfig:
             *("-m", str(self.memory_mib), "-kernel", str(self.kernel.vmlinux), "-initrd", str(self.initrd)),
             *("-append", self.append),
         ]
+        if self.nic.usb_speed:
+            arguments += ["-device", f"{XHCI},id=usb,addr={self.nic.slots[0]}"]
+            for port in range(PORTS):
+                serial = dut_mac(port).replace(":", "")
+                arguments += ["-device", f"usb-lan7800,bus=usb.0,port={port + 1},serial={serial}"]
+            return arguments
         for port in range(PORTS):
             properties = ",".join([self.nic.model, f"netdev=n{port}", f"mac={dut_mac(port)}", "romfile=", *self.nic.properties])
             arguments += ["-netdev", f"hubport,id=n{port},hubid={port}", "-device", f"{properties},addr={self.nic.slots[port]}"]
@@ -214,6 +220,7 @@ def start(config: MachineConfig, snapshot: Path | None = None, profile: bool = F
     rpc_here, rpc_there = socket.socketpair()
     qmp_here, qmp_there = socket.socketpair()
     plugin = f"fd={rpc_there.fileno()},ports={PORTS},shift={config.shift}" + (",profile=1" if profile else "")
+    plugin += f",lan7800={config.nic.usb_speed}" if config.nic.usb_speed else ""
     command = [
         str(config.qemu.path),
         *config.arguments(),

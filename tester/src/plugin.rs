@@ -13,12 +13,14 @@ use std::sync::Mutex;
 
 use crate::idle;
 use crate::instrument;
+use crate::lan7800::usb::Speed;
 use crate::port::{Bench, Outcome};
 use crate::profile::Profile;
 use crate::profile::map::Addresses;
 use crate::qemu::{NetClient, Qemu, Timer};
 use crate::tester::{Answer, Tester};
 use crate::translation;
+use crate::usbnic;
 
 /// The command port (docs/protocol.md, link 2).
 const PORT_BASE: u64 = 0xe80;
@@ -31,6 +33,7 @@ const IDLE_NS: u64 = 100_000;
 
 struct Stand {
     qemu: Qemu,
+    /// None where the NICs are our own.
     clients: Vec<NetClient>,
     /// Instructions are counted.
     profiled: bool,
@@ -44,7 +47,11 @@ impl Bench for Stand {
         self.qemu.instructions()
     }
     fn send(&mut self, port: usize, frame: &[u8]) -> Outcome {
-        if self.qemu.send(self.clients[port], frame) {
+        let taken = match self.clients.get(port) {
+            Some(client) => self.qemu.send(*client, frame),
+            None => usbnic::receive(port, frame),
+        };
+        if taken {
             Outcome::Sent
         } else {
             Outcome::Refused
@@ -81,6 +88,9 @@ struct Stop {
 struct Plugin {
     stand: Stand,
     ports: usize,
+    /// The NICs are our own: there are no net clients.
+    own_nics: bool,
+    plugged_in: bool,
     timer: Timer,
     tester: Tester,
     lab_in: BufReader<UnixStream>,
@@ -100,7 +110,8 @@ static INBOX: Mutex<Vec<(usize, Vec<u8>)>> = Mutex::new(Vec::new());
 /// The net clients, for the receive callback to tell the port (as addresses).
 static CLIENTS: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
-fn die(why: &str) -> ! {
+/// Ends QEMU.
+pub fn die(why: &str) -> ! {
     eprintln!("irqlab-tester: {why}");
     // SAFETY: ends the process without QEMU's exit handlers, which would wait for locks we may hold.
     unsafe { libc::_exit(1) }
@@ -234,7 +245,7 @@ unsafe extern "C" fn pause(_opaque: *mut c_void) {
 
 unsafe extern "C" fn timer_expired(_opaque: *mut c_void) {
     with_plugin(|plugin| {
-        if plugin.stand.clients.len() < plugin.ports {
+        if !plugin.plugged_in {
             plug_in(plugin);
         }
         plugin.on_timer();
@@ -243,8 +254,10 @@ unsafe extern "C" fn timer_expired(_opaque: *mut c_void) {
 
 /// Creates the net clients and the command port. Not done at install: QEMU's own set-up would wipe the clients.
 fn plug_in(plugin: &mut Plugin) {
+    plugin.plugged_in = true;
     let mut clients = CLIENTS.lock().unwrap_or_else(|e| e.into_inner());
-    for hub in 0..plugin.ports {
+    let hubs = if plugin.own_nics { 0 } else { plugin.ports };
+    for hub in 0..hubs {
         let client = plugin.stand.qemu.net_client(hub, frame_received);
         plugin.stand.clients.push(client);
         clients.push(client.0 as usize);
@@ -265,6 +278,12 @@ unsafe extern "C" fn frame_received(client: *mut c_void, buf: *const u8, len: us
     };
     // SAFETY: QEMU hands us `len` readable bytes.
     let frame = unsafe { std::slice::from_raw_parts(buf, len) };
+    arrived(port, frame);
+    len as isize
+}
+
+/// A NIC transmitted a frame (without FCS).
+pub fn arrived(port: usize, frame: &[u8]) {
     match PLUGIN.try_lock() {
         Ok(mut guard) => {
             if let Some(plugin) = guard.as_mut() {
@@ -282,7 +301,6 @@ unsafe extern "C" fn frame_received(client: *mut c_void, buf: *const u8, len: us
             .unwrap_or_else(|e| e.into_inner())
             .push((port, frame.to_vec())),
     }
-    len as isize
 }
 
 unsafe extern "C" fn port_read(_opaque: *mut c_void, offset: u64, _bytes: u32) -> u64 {
@@ -343,10 +361,12 @@ struct Args {
     ports: usize,
     ns_per_instruction: u64,
     profile: bool,
+    /// The NICs are LAN7800s of our own, at this speed.
+    lan7800: Option<Speed>,
 }
 
 fn parse(args: &[String]) -> Result<Args, String> {
-    let (mut fd, mut ports, mut shift, mut profile) = (None, 2, 0, false);
+    let (mut fd, mut ports, mut shift, mut profile, mut lan7800) = (None, 2, 0, false, None);
     for arg in args {
         let (key, value) = arg.split_once('=').unwrap_or((arg, ""));
         let number = || {
@@ -359,9 +379,11 @@ fn parse(args: &[String]) -> Result<Args, String> {
             "ports" => ports = number()? as usize,
             "shift" => shift = number()?.min(10),
             "profile" => profile = number()? != 0,
+            "lan7800" if value == "high" => lan7800 = Some(Speed::High),
+            "lan7800" if value == "super" => lan7800 = Some(Speed::Super),
             _ => {
                 return Err(format!(
-                    "unknown argument {key:?}; there are fd=N, ports=N, shift=N, profile=0|1"
+                    "unknown argument {key:?}; there are fd=N, ports=N, shift=N, profile=0|1, lan7800=high|super"
                 ));
             }
         }
@@ -371,6 +393,7 @@ fn parse(args: &[String]) -> Result<Args, String> {
         ports,
         ns_per_instruction: 1 << shift,
         profile,
+        lan7800,
     })
 }
 
@@ -381,6 +404,9 @@ fn install(args: &Args) -> Result<(), String> {
             missing.join(", ")
         )
     })?;
+    if let Some(speed) = args.lan7800 {
+        usbnic::install(qemu, speed)?;
+    }
     // SAFETY: the lab handed us this descriptor for our own.
     let lab_out = unsafe { UnixStream::from_raw_fd(args.fd) };
     let lab_in = lab_out
@@ -396,6 +422,8 @@ fn install(args: &Args) -> Result<(), String> {
             profiled: args.profile,
         },
         ports: args.ports,
+        own_nics: args.lan7800.is_some(),
+        plugged_in: false,
         timer,
         tester: Tester::new(args.ports, args.ns_per_instruction),
         lab_in: BufReader::new(lab_in),

@@ -110,7 +110,8 @@ functions! {
 #[repr(C, align(64))]
 struct Opaque([u8; 4096]);
 
-fn opaque() -> *mut c_void {
+/// Such a buffer; it lives for ever.
+pub fn opaque() -> *mut c_void {
     Box::into_raw(Box::new(Opaque([0; 4096]))).cast()
 }
 
@@ -162,6 +163,11 @@ impl Qemu {
 
     /// A new, unarmed timer.
     pub fn timer(&self, callback: TimerCallback) -> Timer {
+        self.timer_for(callback, std::ptr::null_mut())
+    }
+
+    /// A new, unarmed timer whose callback is given `token`.
+    pub fn timer_for(&self, callback: TimerCallback, token: *mut c_void) -> Timer {
         let timer = opaque();
         // SAFETY: QEMUTimer fits into the buffer; a null list group is the main loop's; scale 1 is ns.
         unsafe {
@@ -172,7 +178,7 @@ impl Qemu {
                 1,
                 0,
                 callback,
-                std::ptr::null_mut(),
+                token,
             );
         }
         Timer(timer)
