@@ -192,6 +192,7 @@ pub struct Packet(pub *mut c_void);
 #[derive(Clone, Copy, Debug)]
 pub struct Places {
     speed_mask: usize,
+    address: usize,
     remote_wakeup: usize,
 }
 
@@ -353,6 +354,7 @@ impl Usb {
             && (between..between + 8).contains(&remote_wakeup);
         right.then_some(Places {
             speed_mask: address - 4,
+            address,
             remote_wakeup,
         })
     }
@@ -367,6 +369,12 @@ impl Usb {
                 .cast::<c_int>()
                 .write(1 << speed);
         }
+    }
+
+    /// Notes the address that the host gave: wake-ups find the host's slot by it.
+    pub fn set_address(&self, device: *mut c_void, places: Places, address: u8) {
+        // SAFETY: as above.
+        unsafe { device.cast::<u8>().add(places.address).write(address) };
     }
 
     /// The device's part of a snapshot that is QEMU's own.

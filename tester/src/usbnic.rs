@@ -21,6 +21,9 @@ const STATE_BYTES: usize = 512 << 10;
 /// What a state begins with, before its length.
 const MAGIC: &[u8; 8] = b"lan7800\x01";
 
+/// A standard request: bmRequestType and bRequest.
+const SET_ADDRESS: (u8, u8) = (0x00, 5);
+
 struct Bus {
     qemu: Qemu,
     usb: Usb,
@@ -219,6 +222,9 @@ unsafe extern "C" fn control(
         unsafe { std::slice::from_raw_parts(data, length as usize) }
     };
     let reply = with_device(device, |bus, nic| {
+        if (setup.kind, setup.request) == SET_ADDRESS {
+            bus.usb.set_address(device, nic.places, setup.value as u8);
+        }
         nic.chip.control(bus.qemu.now_ns(), setup, sent)
     });
     let packet = Packet(packet);
