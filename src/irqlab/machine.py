@@ -102,6 +102,7 @@ class MachineConfig:
             "initrd": self.initrd_sha256,
             "qemu": self.qemu.version_text,
             "tester": sha256_of(paths.tester_so()),
+            "usb_speed": self.nic.usb_speed,
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 

@@ -229,10 +229,13 @@ fn with_plugin<T: Default>(work: impl FnOnce(&mut Plugin) -> T) -> T {
     let Some(plugin) = guard.as_mut() else {
         return T::default();
     };
-    let value = work(plugin);
-    plugin.drain_inbox();
-    plugin.rearm();
-    value
+    let qemu = plugin.stand.qemu;
+    qemu.hold(|| {
+        let value = work(plugin);
+        plugin.drain_inbox();
+        plugin.rearm();
+        value
+    })
 }
 
 unsafe extern "C" fn pause(_opaque: *mut c_void) {

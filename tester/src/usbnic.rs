@@ -279,7 +279,12 @@ unsafe extern "C" fn stopped(device: *mut c_void, endpoint: *mut c_void) {
 }
 
 unsafe extern "C" fn expired(token: *mut c_void) {
-    let port = token as usize;
+    if let Some(bus) = BUS.get() {
+        bus.qemu.hold(|| advance(token as usize));
+    }
+}
+
+fn advance(port: usize) {
     let due = with(
         |nic_port, _| nic_port == port,
         |bus, nic| {
