@@ -8,6 +8,7 @@
 mod control;
 mod downstream;
 mod headers;
+pub mod hostile;
 mod phy;
 mod receive;
 mod registers;
@@ -22,6 +23,7 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use self::downstream::{Downstream, Offer, SLACK_NS};
+use self::hostile::Hostile;
 use self::phy::Phy;
 use self::registers::*;
 use self::statistics::{Counter, Statistics};
@@ -87,6 +89,9 @@ pub struct Lan7800 {
     interrupt_wanted: bool,
     /// A sleeping host is to be woken up.
     resume: bool,
+    /// Snapshots know no ill will.
+    #[serde(skip)]
+    hostile: Option<Hostile>,
 }
 
 impl Lan7800 {
@@ -107,7 +112,14 @@ impl Lan7800 {
             bus_free_ns: 0,
             interrupt_wanted: false,
             resume: false,
+            hostile: None,
         }
+    }
+
+    /// From now on it means ill, or well again; how much it has damaged before.
+    pub fn set_hostile(&mut self, hostile: Option<Hostile>) -> u64 {
+        let before = std::mem::replace(&mut self.hostile, hostile);
+        before.map_or(0, |hostile| hostile.damaged())
     }
 
     /// The USB speed it is plugged in at.
@@ -136,6 +148,10 @@ impl Lan7800 {
             self.vendor(now_ns, setup, data)
         };
         self.schedule(now_ns);
+        let reply = match &mut self.hostile {
+            Some(hostile) => hostile.reply(reply),
+            None => reply,
+        };
         match reply {
             Reply::Done(mut bytes) => {
                 bytes.truncate(usize::from(setup.length));
@@ -150,10 +166,14 @@ impl Lan7800 {
         if self.function.is_halted(Endpoint::BulkIn) {
             return Answer::Stall;
         }
-        let answer = match self.upstream.ask(bytes) {
-            Some(transfer) => Answer::Ack(transfer),
-            None => Answer::Nak,
+        let answer = match (self.upstream.ask(bytes), &mut self.hostile) {
+            (Some(transfer), Some(hostile)) => hostile.transfer(transfer, bytes),
+            (Some(transfer), None) => Answer::Ack(transfer),
+            (None, _) => Answer::Nak,
         };
+        if answer == Answer::Stall {
+            self.function.halt(Endpoint::BulkIn, true);
+        }
         self.schedule(now_ns);
         answer
     }
@@ -167,6 +187,12 @@ impl Lan7800 {
             Offer::Taken => Answer::Ack(()),
             Offer::Wait => Answer::Nak,
         };
+        if let (Answer::Ack(()), Some(hostile)) = (&answer, &mut self.hostile) {
+            if let Some(endpoint) = hostile.refuses() {
+                self.function.halt(endpoint, true);
+                return Answer::Stall;
+            }
+        }
         self.schedule(now_ns);
         answer
     }
@@ -179,10 +205,17 @@ impl Lan7800 {
         let status = self.interrupt_status();
         self.interrupt_wanted = status == 0;
         if status == 0 {
-            Answer::Nak
-        } else {
-            Answer::Ack(status.to_le_bytes().to_vec())
+            return Answer::Nak;
         }
+        let bytes = status.to_le_bytes().to_vec();
+        let Some(hostile) = &mut self.hostile else {
+            return Answer::Ack(bytes);
+        };
+        let answer = hostile.status(bytes);
+        if answer == Answer::Stall {
+            self.function.halt(Endpoint::Interrupt, true);
+        }
+        answer
     }
 
     /// The host no longer waits at an endpoint.

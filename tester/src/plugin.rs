@@ -13,6 +13,7 @@ use std::sync::Mutex;
 
 use crate::idle;
 use crate::instrument;
+use crate::lan7800::hostile::Plan;
 use crate::lan7800::usb::Speed;
 use crate::port::{Bench, Outcome};
 use crate::profile::Profile;
@@ -62,6 +63,12 @@ impl Bench for Stand {
     }
     fn profile_result(&self) -> Result<Profile, String> {
         instrument::result()
+    }
+    fn plug(&mut self, port: usize, plugged: bool) -> Result<(), String> {
+        usbnic::plug(port, plugged)
+    }
+    fn hostile(&mut self, port: usize, plan: Option<Plan>) -> Result<u64, String> {
+        usbnic::hostile(port, plan)
     }
     fn window(&mut self, open: bool) {
         if self.profiled {

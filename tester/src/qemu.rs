@@ -179,7 +179,7 @@ impl Qemu {
     }
 
     /// A new, unarmed timer whose callback is given `token`.
-    pub fn timer_for(&self, callback: TimerCallback, token: *mut c_void) -> Timer {
+    pub(crate) fn timer_for(&self, callback: TimerCallback, token: *mut c_void) -> Timer {
         let timer = opaque();
         // SAFETY: QEMUTimer fits into the buffer; a null list group is the main loop's; scale 1 is ns.
         unsafe {

@@ -8,6 +8,7 @@
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::sync::{Mutex, OnceLock};
 
+use crate::lan7800::hostile::{Hostile, Plan};
 use crate::lan7800::usb::{Endpoint, Reply, Setup, Speed};
 use crate::lan7800::{Answer, Board, Lan7800};
 use crate::plugin;
@@ -103,13 +104,29 @@ pub fn plug(port: usize, plugged: bool) -> Result<(), String> {
         },
     );
     match changes {
-        None => Err(format!("there is no USB device at port {port}")),
+        None => Err(no_nic(port)),
         Some(None) => Ok(()),
         Some(Some((usb, device))) => {
             usb.plug(device, plugged);
             Ok(())
         }
     }
+}
+
+/// Gives the NIC at `port` ill will, or takes it away; returns how much it has damaged before.
+pub fn hostile(port: usize, plan: Option<Plan>) -> Result<u64, String> {
+    with(
+        |nic_port, _| nic_port == port,
+        |_, nic| {
+            nic.chip
+                .set_hostile(plan.map(|plan| Hostile::new(plan, port)))
+        },
+    )
+    .ok_or_else(|| no_nic(port))
+}
+
+fn no_nic(port: usize) -> String {
+    format!("the NIC at port {port} is none of the tester's own: only those are on a USB")
 }
 
 /// Looks at the NIC that is asked for, then arms its timer anew.

@@ -147,7 +147,7 @@ impl Phy {
                 }
                 self.mmd.get(&self.mmd_key()).copied().unwrap_or(0)
             }
-            0..=15 => self.basic[register as usize],
+            _ if register < 16 => self.basic[register as usize],
             INT_STS => {
                 let pending = std::mem::take(&mut self.interrupts);
                 pending | if pending != 0 { INT_ACTIVE } else { 0 }
@@ -168,7 +168,7 @@ impl Phy {
             MMD_DATA => {
                 self.mmd.insert(self.mmd_key(), value);
             }
-            0..=15 => self.basic[register as usize] = value,
+            _ if register < 16 => self.basic[register as usize] = value,
             INT_STS => {}
             PAGE => self.page = value,
             _ => {
