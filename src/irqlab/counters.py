@@ -49,7 +49,7 @@ def parse(files: dict[str, str | None], qdisc: str, of_driver: dict[str, str] | 
 
 
 def parse_interrupts(text: str) -> dict[str, int]:
-    """Interrupts by interface, from /proc/interrupts; a line that both share is "eth0+eth1". Behind a USB the controller's count."""
+    """Interrupts by interface, from /proc/interrupts; a line that both share is "eth0+eth1". Behind a USB: the controller's."""
     found: dict[str, int] = {}
     for line in text.splitlines():
         label, _, rest = line.partition(":")
