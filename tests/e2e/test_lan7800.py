@@ -71,9 +71,9 @@ def test_ill_will_damages_as_told(lab: Lab) -> None:
     damaged = []
     for _ in range(2):
         with lab.bed.open() as dut:
+            dut.play_hosts(lab.bed.nic.wire_bps)
             dut.rpc.call("hostile", port=0, seed=1, permille=200)
-            dut.run("ip", "neigh", "flush", "dev", "eth0")
-            dut.attempt("ping", "-c", "20", "-i", "0.1", "-W", "1", "198.18.0.2")
+            dut.attempt("ping", "-c", "50", "-i", "0.02", "-W", "1", "198.18.0.2")
             damaged.append(dut.rpc.call("hostile", port=0, seed=None, permille=0)["damaged"])
     assert damaged[0] > 0
     assert damaged[0] == damaged[1]
