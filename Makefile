@@ -55,4 +55,4 @@ clean: ## removes what was built here
 		-o -name Module.symvers -o -name modules.order \) -delete
 
 distclean: clean ## removes the libraries and the downloads (in ~/.cache/irqlab) too
-	rm -rf .venv $(addprefix $(CACHE)/,debs drivers headers images kernel locks snapshots tools)
+	rm -rf .venv $(addprefix $(CACHE)/,debs drivers headers images kernel locks snapshots tools trials)

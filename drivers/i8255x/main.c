@@ -258,6 +258,7 @@ static int i8255x_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	np->port.irq = pdev->irq;
 	np->port.tx_ring = np->rings.tx_count;
 	np->port.rx_ring = np->rings.rx_count;
+	np->port.wire_mbps = SPEED_100;
 	netdev->netdev_ops = &i8255x_netdev_ops;
 	netdev->ethtool_ops = &i8255x_ethtool_ops;
 	netdev->watchdog_timeo = WATCHDOG;

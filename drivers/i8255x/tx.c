@@ -82,6 +82,7 @@ static void tx_commit(struct i8255x *np, struct i8255x_cb *cb, u16 command)
 	struct i8255x_cb *before = i8255x_slot(np, i ? i - 1 : np->rings.tx_count - 1);
 
 	cb->command = cpu_to_le16(command | CB_S);
+	/* The slot is whole before the unit can come to it. */
 	dma_wmb();
 	before->command &= cpu_to_le16(~CB_S);
 	np->tx_head = i + 1 == np->rings.tx_count ? 0 : i + 1;

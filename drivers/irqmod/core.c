@@ -5,7 +5,6 @@
 
 #include "scheme.h"
 
-#define DEFAULT_RX_USECS	1000
 #define DEFAULT_TX_USECS	1000
 #define DEFAULT_TX_FRAMES	128	/* Spanos et al. 2008 */
 #define DEFAULT_CLIFF_PPS	60000
@@ -120,6 +119,7 @@ void irqmod_start(struct irqmod_port *port)
 	port->ops->mask(port, IRQMOD_RX | IRQMOD_TX);
 	/* The ring may have shrunk. */
 	port->tx_frames = clamp(port->tx_frames, 1u, port->tx_ring / 2);
+	irqmod_timer_configure(port);
 	WRITE_ONCE(port->up, true);
 	tx_start(port);
 	rx_start(port);
@@ -135,6 +135,7 @@ void irqmod_stop(struct irqmod_port *port)
 	WRITE_ONCE(port->up, false);
 	rx_stop(port);
 	tx_stop(port);
+	irqmod_heads_free(&port->heads);
 }
 EXPORT_SYMBOL_GPL(irqmod_stop);
 
@@ -172,12 +173,11 @@ int irqmod_register(struct irqmod_port *port)
 {
 	int err;
 
-	if (WARN_ON(netdev_priv(port->netdev) != port))
+	if (WARN_ON(netdev_priv(port->netdev) != port || !port->wire_mbps))
 		return -EINVAL;
 
 	port->rx = &irqmod_rx_napi;
 	port->tx = &irqmod_tx_off;
-	port->rx_usecs = port->rx_usecs ?: DEFAULT_RX_USECS;
 	port->tx_usecs = port->tx_usecs ?: DEFAULT_TX_USECS;
 	port->tx_frames = port->tx_frames ?: DEFAULT_TX_FRAMES;
 	port->rx_weight = port->rx_weight ?: NAPI_POLL_WEIGHT;

@@ -2,16 +2,13 @@
 /* ethtool -C and -S, and ndo_get_stats64, the same for every driver. */
 #include "scheme.h"
 
-#define USECS_MIN	10
-#define USECS_MAX	100000
-
 int irqmod_get_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 			struct kernel_ethtool_coalesce *kec,
 			struct netlink_ext_ack *extack)
 {
 	struct irqmod_port *port = irqmod_port(netdev);
 
-	ec->rx_coalesce_usecs = port->rx_usecs;
+	ec->rx_coalesce_usecs = irqmod_rx_usecs(port);
 	ec->tx_coalesce_usecs = port->tx_usecs;
 	ec->tx_max_coalesced_frames = port->tx_frames;
 	return 0;
@@ -24,10 +21,10 @@ int irqmod_set_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 {
 	struct irqmod_port *port = irqmod_port(netdev);
 
-	if (ec->rx_coalesce_usecs < USECS_MIN ||
-	    ec->rx_coalesce_usecs > USECS_MAX ||
-	    ec->tx_coalesce_usecs < USECS_MIN ||
-	    ec->tx_coalesce_usecs > USECS_MAX) {
+	if (ec->rx_coalesce_usecs < IRQMOD_USECS_MIN ||
+	    ec->rx_coalesce_usecs > IRQMOD_USECS_MAX ||
+	    ec->tx_coalesce_usecs < IRQMOD_USECS_MIN ||
+	    ec->tx_coalesce_usecs > IRQMOD_USECS_MAX) {
 		NL_SET_ERR_MSG_MOD(extack, "rx-usecs and tx-usecs: 10 to 100000");
 		return -EINVAL;
 	}
@@ -36,7 +33,10 @@ int irqmod_set_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 		NL_SET_ERR_MSG_MOD(extack, "tx-frames: 1 to half the TX ring");
 		return -EINVAL;
 	}
-	port->rx_usecs = ec->rx_coalesce_usecs;
+	/* Unchanged: it goes on following the ring, if it did. */
+	if (ec->rx_coalesce_usecs != irqmod_rx_usecs(port))
+		port->rx_usecs = ec->rx_coalesce_usecs;
+	irqmod_timer_configure(port);
 	port->tx_usecs = ec->tx_coalesce_usecs;
 	netif_tx_lock_bh(netdev);
 	port->tx_frames = ec->tx_max_coalesced_frames;

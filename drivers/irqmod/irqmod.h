@@ -117,6 +117,22 @@ struct irqmod_tx_stats {
 	struct u64_stats_sync syncp;
 };
 
+/* Memory for the heads of received sk_buffs (heads.c). */
+#define IRQMOD_CHUNKS	8
+
+struct irqmod_chunk {
+	struct page *page;
+	unsigned int bias;		/* references to it that are ours */
+};
+
+struct irqmod_heads {
+	void *start;			/* of the chunk whose turn it is */
+	unsigned int left;		/* bytes of it; cut off at their end */
+	unsigned int turn;
+	unsigned int asked;		/* for a chunk, while fail_heads is set */
+	struct irqmod_chunk chunk[IRQMOD_CHUNKS];
+};
+
 /* One interface; the first member of netdev_priv(). The fields down to
  * rx_ring are the driver's to set before irqmod_register(), the settings too
  * if it wants other defaults; the rest is the engine's.
@@ -128,11 +144,13 @@ struct irqmod_port {
 	int irq;			/* for synchronize_irq() */
 	unsigned int tx_ring;		/* descriptors; the driver updates both */
 	unsigned int rx_ring;
+	u32 wire_mbps;			/* the fastest link */
 
 	/* Hot: read for every packet. */
 	void (*deliver)(struct irqmod_port *port, struct sk_buff *skb);
 	const struct irqmod_rx_scheme *rx;
 	const struct irqmod_tx_scheme *tx;
+	struct irqmod_heads heads;
 	struct list_head rx_list;	/* taken by this pass, not yet up the stack */
 	bool rx_deferred;		/* refill later (timer) */
 	bool rx_in_softirq;		/* takes run in softirq: NAPI's caches may be used */
@@ -148,7 +166,7 @@ struct irqmod_port {
 	struct napi_struct napi;
 
 	/* Settings (ethtool, sysfs). 0 before irqmod_register(): the default. */
-	unsigned int rx_usecs;		/* timer: period */
+	unsigned int rx_usecs;		/* timer: period; 0: follows the ring */
 	unsigned int tx_usecs;		/* coalesce: bound; off: backstop */
 	unsigned int tx_frames;		/* coalesce: N */
 	unsigned int rx_weight;		/* napi: budget of a poll */
@@ -158,6 +176,7 @@ struct irqmod_port {
 
 	/* Scheme state. */
 	bool up;
+	ktime_t rx_period;		/* timer: rx_usecs */
 	struct hrtimer rx_timer;	/* timer: the poll; hybrid: the window */
 	struct hrtimer rest_timer;	/* de: ends a rest */
 	struct hrtimer tx_timer;
@@ -234,9 +253,22 @@ static inline void irqmod_deliver(struct irqmod_port *port, struct sk_buff *skb)
 	port->deliver(port, skb);
 }
 
-/* A buffer of @len bytes for a received frame; NULL if there is none. The head
- * is a page fragment, which costs neither kmalloc() nor kfree(); in softirq the
- * sk_buff comes from those that napi_consume_skb() put back.
+bool irqmod_heads_next(struct irqmod_heads *heads);
+
+/* Whoever takes frames may call this, nobody else: there is no lock. */
+static inline void *irqmod_head_alloc(struct irqmod_heads *heads,
+				      unsigned int size)
+{
+	if (unlikely(heads->left < size) && !irqmod_heads_next(heads))
+		return NULL;
+	heads->left -= size;
+	heads->chunk[heads->turn].bias--;
+	return heads->start + heads->left;
+}
+
+/* A buffer of @len bytes, a frame at most, for rx_take(); NULL if there is
+ * none. Its head comes from pages that go round (heads.c); in softirq the
+ * sk_buff from those that napi_consume_skb() put back.
  */
 static inline struct sk_buff *irqmod_rx_alloc(struct irqmod_port *port,
 					      unsigned int len)
@@ -247,8 +279,7 @@ static inline struct sk_buff *irqmod_rx_alloc(struct irqmod_port *port,
 
 	size = SKB_DATA_ALIGN(NET_SKB_PAD + NET_IP_ALIGN + len) +
 	       SKB_DATA_ALIGN(sizeof(struct skb_shared_info));
-	head = port->rx_in_softirq ? napi_alloc_frag(size)
-				   : netdev_alloc_frag(size);
+	head = irqmod_head_alloc(&port->heads, size);
 	if (unlikely(!head))
 		return NULL;
 	skb = port->rx_in_softirq ? napi_build_skb(head, size)

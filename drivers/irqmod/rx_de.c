@@ -12,14 +12,15 @@
  * survive. The lower softirqs, among them the one that frees what transmit
  * interrupts hand over: after a ring's worth of frames the tasklet ends and a
  * timer brings it back at once. And the watchdog, RCU and the kernel's own
- * threads: after a second's work the timer takes a tick, which is what user
- * processes get as well: what the paper calls starvation.
+ * threads: after a quarter of a second's work the timer takes a tick, which is
+ * what user processes get as well: what the paper calls starvation. (A second
+ * was too long: who slept through one rest had to wait for the next.)
  */
 #include <linux/jiffies.h>
 
 #include "scheme.h"
 
-#define DE_WORK_JIFFIES	HZ
+#define DE_WORK_JIFFIES	(HZ / 4)
 #define DE_REST_NS	((u64)TICK_NSEC)
 #define DE_BREATH_NS	1000
 #define DE_PASS		64

@@ -18,6 +18,26 @@
 
 #include "scheme.h"
 
+#define WIRE_FRAME_BITS	672	/* the shortest, with preamble and gap */
+
+/* What the user has set, or the time in which a full-rate wire fills half the
+ * ring: the other half is for the frames that come while the softirq is at
+ * work, and for a timer that is late.
+ */
+unsigned int irqmod_rx_usecs(const struct irqmod_port *port)
+{
+	return port->rx_usecs ?:
+	       clamp(port->rx_ring / 2 * WIRE_FRAME_BITS / port->wire_mbps,
+		     (unsigned int)IRQMOD_USECS_MIN,
+		     (unsigned int)IRQMOD_USECS_MAX);
+}
+
+/* The setting or the ring changed; under RTNL. */
+void irqmod_timer_configure(struct irqmod_port *port)
+{
+	WRITE_ONCE(port->rx_period, irqmod_ktime(irqmod_rx_usecs(port)));
+}
+
 static enum hrtimer_restart rx_timer_poll(struct hrtimer *timer)
 {
 	struct irqmod_port *port = container_of(timer, struct irqmod_port,
@@ -30,7 +50,7 @@ static enum hrtimer_restart rx_timer_poll(struct hrtimer *timer)
 		irqmod_rx_pass(port, min_t(int, room, port->rx_ring));
 		tasklet_schedule(&port->rx_tasklet);
 	}
-	hrtimer_forward_now(timer, irqmod_ktime(port->rx_usecs));
+	hrtimer_forward_now(timer, READ_ONCE(port->rx_period));
 	return HRTIMER_RESTART;
 }
 
@@ -49,8 +69,7 @@ static void rx_timer_start(struct irqmod_port *port)
 	tasklet_setup(&port->rx_tasklet, rx_timer_refill);
 	hrtimer_init(&port->rx_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
 	port->rx_timer.function = rx_timer_poll;
-	hrtimer_start(&port->rx_timer, irqmod_ktime(port->rx_usecs),
-		      HRTIMER_MODE_REL_HARD);
+	hrtimer_start(&port->rx_timer, port->rx_period, HRTIMER_MODE_REL_HARD);
 }
 
 static void rx_timer_stop(struct irqmod_port *port)

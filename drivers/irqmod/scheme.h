@@ -44,6 +44,10 @@ extern const struct irqmod_tx_scheme irqmod_tx_coalesce;
 extern const struct irqmod_tx_scheme irqmod_tx_off;
 extern const struct irqmod_tx_scheme * const irqmod_tx_schemes[];
 
+/* Of rx-usecs and tx-usecs. */
+#define IRQMOD_USECS_MIN	10
+#define IRQMOD_USECS_MAX	100000
+
 static inline ktime_t irqmod_ktime(unsigned int usecs)
 {
 	return ns_to_ktime((u64)usecs * NSEC_PER_USEC);
@@ -61,6 +65,9 @@ void irqmod_deliver_backlog(struct irqmod_port *port, struct sk_buff *skb);
 void irqmod_deliver_stack(struct irqmod_port *port, struct sk_buff *skb);
 void irqmod_deliver_flush(struct irqmod_port *port);
 
+/* heads.c */
+void irqmod_heads_free(struct irqmod_heads *heads);
+
 /* tx.c */
 void irqmod_tx_irq_reclaim(struct irqmod_port *port);
 void irqmod_tx_rx_reclaim(struct irqmod_port *port);
@@ -72,6 +79,10 @@ void irqmod_de_stop(struct irqmod_port *port);
 void irqmod_de_schedule(struct irqmod_port *port);
 void irqmod_napi_schedule(struct irqmod_port *port);
 int irqmod_napi_poll(struct napi_struct *napi, int budget);
+
+/* rx_timer.c */
+unsigned int irqmod_rx_usecs(const struct irqmod_port *port);
+void irqmod_timer_configure(struct irqmod_port *port);
 
 /* rx_hybrid.c */
 int irqmod_hybrid_init(struct irqmod_port *port);

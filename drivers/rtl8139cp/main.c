@@ -16,6 +16,11 @@ module_param(rx_copybreak, int, 0444);
 MODULE_PARM_DESC(rx_copybreak,
 		 "Copy received frames up to this size, default 256; ethtool --set-tunable changes it per interface");
 
+static unsigned int lost_doorbells;
+module_param(lost_doorbells, uint, 0444);
+MODULE_PARM_DESC(lost_doorbells,
+		 "For tests: so many transmit doorbells are lost, which ends in tx_timeout (default 0)");
+
 static const struct irqmod_ops cp_irqmod_ops = {
 	.mask		= cp_mask,
 	.unmask		= cp_unmask,
@@ -321,12 +326,14 @@ static int cp_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	cp = cp_of(netdev);
 	cp->pdev = pdev;
 	cp->dev = &pdev->dev;
+	cp->lost_doorbells = lost_doorbells;
 	cp->rx_copybreak = clamp(rx_copybreak, 0, CP_RX_BUF_SIZE);
 	cp->port.netdev = netdev;
 	cp->port.ops = &cp_irqmod_ops;
 	cp->port.irq = pdev->irq;
 	cp->port.rx_ring = CP_RING_MAX;
 	cp->port.tx_ring = CP_RING_MAX;
+	cp->port.wire_mbps = SPEED_100;
 	spin_lock_init(&cp->imr_lock);
 	spin_lock_init(&cp->mii_lock);
 	spin_lock_init(&cp->missed_lock);

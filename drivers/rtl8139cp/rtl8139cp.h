@@ -97,6 +97,7 @@ struct cp {
 	u16 imr;			/* what CP_IMR holds; under imr_lock */
 	u16 cpcr;
 	bool running;			/* the chip is started; under RTNL */
+	unsigned int lost_doorbells;	/* for tests: as many to lose yet */
 
 	struct cp_rx_ring rx;
 	struct cp_tx_ring tx;
@@ -125,6 +126,22 @@ static inline struct cp *cp_of(struct net_device *netdev)
 	return netdev_priv(netdev);
 }
 
+/* The memory of a ring's descriptors. */
+static inline void *cp_desc_alloc(struct cp *cp, unsigned int count,
+				  dma_addr_t *dma)
+{
+	/* Page-aligned, so aligned to the 256 bytes the chip wants. */
+	return dma_alloc_coherent(cp->dev, count * sizeof(struct cp_desc), dma,
+				  GFP_KERNEL);
+}
+
+static inline void cp_desc_free(struct cp *cp, unsigned int count,
+				struct cp_desc *desc, dma_addr_t dma)
+{
+	if (desc)
+		dma_free_coherent(cp->dev, count * sizeof(*desc), desc, dma);
+}
+
 /* main.c: both under RTNL */
 int cp_up(struct cp *cp);
 void cp_down(struct cp *cp);
@@ -146,17 +163,19 @@ u16 cp_causes(u32 groups);
 void cp_mii_init(struct cp *cp);
 void cp_mii_check(struct cp *cp);
 
-/* ring.c */
+/* rx.c */
 int cp_rx_alloc(struct cp *cp, struct cp_rx_ring *ring, unsigned int count);
-int cp_tx_alloc(struct cp *cp, struct cp_tx_ring *ring, unsigned int count);
 void cp_rx_free(struct cp *cp, struct cp_rx_ring *ring);
-void cp_tx_free(struct cp *cp, struct cp_tx_ring *ring);
 void cp_rx_reset(struct cp *cp);
-void cp_tx_reset(struct cp *cp);
-netdev_tx_t cp_start_xmit(struct sk_buff *skb, struct net_device *netdev);
 int cp_rx_take(struct irqmod_port *port, int budget);
 bool cp_rx_pending(struct irqmod_port *port);
 void cp_rx_refill(struct irqmod_port *port);
+
+/* tx.c */
+int cp_tx_alloc(struct cp *cp, struct cp_tx_ring *ring, unsigned int count);
+void cp_tx_free(struct cp *cp, struct cp_tx_ring *ring);
+void cp_tx_reset(struct cp *cp);
+netdev_tx_t cp_start_xmit(struct sk_buff *skb, struct net_device *netdev);
 unsigned int cp_tx_reclaim(struct irqmod_port *port);
 unsigned int cp_tx_outstanding(struct irqmod_port *port);
 unsigned int cp_tx_room(struct irqmod_port *port);

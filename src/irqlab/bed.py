@@ -10,8 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from irqlab import counters, snapshots
+from irqlab import costs, counters, snapshots, trialcache
 from irqlab.dut import Dut, DutConfig, DutError, stream
+from irqlab.errors import IrqlabError
 from irqlab.machine import Machine, MachineConfig, MachineError, describe, save, start
 from irqlab.rpc import ConnectionLostError, TesterError
 from irqlab.setup import guestimage, kernel, modules, nics, qemu
@@ -30,6 +31,10 @@ class BedConfig:
     mips: int = 250
     lsm: str = ""
     dut: DutConfig = field(default_factory=DutConfig)
+    cost_model: bool = False
+    """Trials may charge hardware costs (TrialSpec.costs): the module is loaded, and idle unless they do."""
+    cached: bool = True
+    """Trials made before are taken from the cache; False: every trial is run."""
 
 
 @dataclass
@@ -49,7 +54,8 @@ class Bed:
         loaded = modules.load(dut_kernel, config.driver)
         nic = nics.choose(loaded[-1], config.nic, found_qemu)
         needed = modules.load_all(dut_kernel, nic.needs)
-        loaded = list({module.name: module for module in [*needed, *loaded]}.values())
+        model = modules.load(dut_kernel, costs.MODULE) if config.cost_model else []
+        loaded = list({module.name: module for module in [*model, *needed, *loaded]}.values())
         image = guestimage.build()
         machine = MachineConfig(
             qemu=found_qemu,
@@ -101,12 +107,16 @@ class Bed:
                 save(machine, state)
             return facts
 
-        parts = {
+        return snapshots.get(snapshots.key_of(self._parts), take)
+
+    @cached_property
+    def _parts(self) -> dict[str, Any]:
+        """All that the DUT depends on where trials start."""
+        return {
             "machine": self.machine.key(),
             "modules": [m.sha256 for m in self.modules],
             "dut": asdict(self.config.dut),
         }
-        return snapshots.get(snapshots.key_of(parts), take)
 
     def wire_rate_pps(self, spec: TrialSpec) -> float:
         """What the wire carries in one direction, for the sizes of a trial, in frames/s."""
@@ -139,21 +149,45 @@ class Bed:
 
     def run(self, spec: TrialSpec) -> TrialResult:
         """One trial from the restored snapshot: a pure function of the bed and `spec`. Raises IrqlabError."""
+        key = self._cache_key(spec)
+        if key and (kept := trialcache.get(key)) is not None:
+            return trialcache.from_json(spec, kept)
         with self.open() as dut:
-            return self.trial(dut, spec)
+            result = self.trial(dut, spec)
+        if key:
+            trialcache.put(key, trialcache.to_json(result))
+        return result
 
     def profile(self, spec: TrialSpec, addresses: dict[str, Any]) -> tuple[TrialResult, dict[str, Any]]:
         """A trial like any other, and what its window executed where (docs/protocol.md, `profile`). Raises IrqlabError."""
+        key = self._cache_key(spec, addresses)
+        if key and (kept := trialcache.get(key)) is not None:
+            return trialcache.from_json(spec, kept["trial"]), kept["profile"]
         with self.open(profile=True) as dut:
             dut.rpc.call("profile", addresses=addresses)
             result = self.trial(dut, spec)
-            return result, dut.rpc.call("profile_result")
+            answer: dict[str, Any] = dut.rpc.call("profile_result")
+        if key:
+            trialcache.put(key, {"trial": trialcache.to_json(result), "profile": answer})
+        return result, answer
+
+    def _cache_key(self, spec: TrialSpec, addresses: dict[str, Any] | None = None) -> str | None:
+        """Names a trial in the cache; None for one that has to be run: --no-cache, or it writes a capture."""
+        if not self.config.cached or spec.capture:
+            return None
+        return trialcache.key_of({**self._parts, "wire_bps": self.nic.wire_bps}, spec, addresses)
 
     def trial(self, dut: Dut, spec: TrialSpec) -> TrialResult:
         """One trial on a DUT as it is."""
         dut.play_hosts(0 if spec.over_wire else self.nic.wire_bps)
         if spec.capture:
             dut.rpc.call("capture", path=str(Path(spec.capture).absolute()))
+        charged = spec.costs is not None or spec.count_events
+        if charged:
+            if not self.config.cost_model:
+                raise IrqlabError("this bed has no cost model to charge costs with (BedConfig.cost_model)")
+            costs.charge(dut, spec.costs or costs.Costs(), spec.count_events)
+        counted = costs.events(dut) if charged else {}
         before = dut.counters()
         directions = ((0, 1), (1, 0)) if spec.bidirectional else ((0, 1),)
         streams, load_of = [], []
@@ -178,6 +212,8 @@ class Bed:
             streams,
         )
         after = dut.counters()
+        if charged:
+            counted = {name: number - counted[name] for name, number in costs.events(dut).items()}
         if spec.capture:
             dut.rpc.call("capture", path=None)
         dut.take_kernel_log()
@@ -190,6 +226,7 @@ class Bed:
             counters=counters.difference(before, after),
             link_wait_ns=self.prepared.facts["link_wait_ns"],
             kernel_log=dut.kernel_log,
+            cost_events=counted if charged else None,
         )
 
     def describe(self) -> dict[str, Any]:

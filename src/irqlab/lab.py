@@ -36,6 +36,8 @@ class Lab:
     (irqlab.schemes.VARIANTS); and the settings weight, tx_frames, tx_usecs, rx_usecs, cliff_pps, epsilon_permille and
     rate_window_ms.
 
+    `cached`: trials made before are taken from the cache (irqlab.trialcache); False: every trial is run.
+
     Keyword arguments of the methods are the fields of `irqlab.methods.stand.Plan`: size (bytes, FCS counted, or "imix"),
     bidirectional, arrivals, duration_ns, warmup_ns, over_wire, seed, loss_tolerance, histogram, capture.
     """
@@ -55,6 +57,7 @@ class Lab:
         tx: str | None = None,
         variant: str | None = None,
         jobs: int = 1,
+        cached: bool = True,
         **settings: int,
     ) -> None:
         unknown = settings.keys() - Schemes.__dataclass_fields__.keys()
@@ -64,7 +67,7 @@ class Lab:
         if len(chosen) > 1:
             raise IrqlabError(f"a Lab has one pair of schemes; these are {len(chosen)}")
         dut = DutConfig(ring, tuple((sysctls or {}).items()), module_parameters, chosen[0])
-        self.bed = Bed.resolve(BedConfig(fspath(driver), nic, kernel, mips, lsm, dut))
+        self.bed = Bed.resolve(BedConfig(fspath(driver), nic, kernel, mips, lsm, dut, cached=cached))
         self._stand = Stand(self.bed, threading.Semaphore(jobs))
 
     def __enter__(self) -> Lab:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from irqlab.costs import Costs
 from irqlab.errors import IrqlabError
 
 MIN_FRAME_BYTES = 64
@@ -99,6 +100,10 @@ class TrialSpec:
     seed: int = 1
     capture: str | None = None
     """pcapng file to write."""
+    costs: Costs | None = None
+    """Hardware costs charged; None: none, as they are."""
+    count_events: bool = False
+    """Count every event the cost model knows, those that cost nothing too."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +138,8 @@ class TrialResult:
     link_wait_ns: int
     """Virtual time from `up` until frames passed."""
     kernel_log: list[str]
+    cost_events: dict[str, int] | None = None
+    """What the cost model charged for, by term (irqlab.costs), over the whole trial; None without it."""
 
     def total(self, what: str, load: int | None = None) -> int:
         """The sum of a stream counter over all streams, or over those of one load."""
@@ -208,9 +215,15 @@ class TrialResult:
     def to_json(self) -> dict[str, Any]:
         """The trial as it stands in `measured` (docs/results.md)."""
         spec = asdict(self.spec)
-        spec.pop("capture")
+        for name in ("capture", "costs", "count_events"):
+            spec.pop(name)
+        charged = {}
+        if self.spec.costs is not None:
+            spec["costs"] = self.spec.costs.nonzero()
+            charged = {"cost_events": self.cost_events}
         return {
             "spec": spec,
+            **charged,
             "offered_pps": self.offered_pps,
             "forwarded_pps": self.forwarded_pps,
             "loss_ratio": self.loss_ratio,

@@ -14,6 +14,7 @@ pub mod frame;
 pub mod host;
 pub mod idle;
 pub mod instrument;
+pub mod ioapic;
 pub mod lan7800;
 pub mod latency;
 pub mod line;

@@ -13,6 +13,7 @@ use std::sync::Mutex;
 
 use crate::idle;
 use crate::instrument;
+use crate::ioapic::Ioapic;
 use crate::lan7800::hostile::Plan;
 use crate::lan7800::usb::Speed;
 use crate::port::{Bench, Outcome};
@@ -98,6 +99,8 @@ struct Plugin {
     /// The NICs are our own: there are no net clients.
     own_nics: bool,
     plugged_in: bool,
+    /// Known from the machine's start on.
+    ioapic: Option<Ioapic>,
     timer: Timer,
     tester: Tester,
     lab_in: BufReader<UnixStream>,
@@ -258,6 +261,9 @@ unsafe extern "C" fn timer_expired(_opaque: *mut c_void) {
         if !plugin.plugged_in {
             plug_in(plugin);
         }
+        if let Some(ioapic) = plugin.ioapic {
+            ioapic.calm();
+        }
         plugin.on_timer();
     });
 }
@@ -276,6 +282,10 @@ fn plug_in(plugin: &mut Plugin) {
         .stand
         .qemu
         .io_ports(PORT_BASE, PORT_BYTES, port_read, port_write);
+    match Ioapic::find() {
+        Ok(ioapic) => plugin.ioapic = Some(ioapic),
+        Err(why) => die(&why),
+    }
 }
 
 unsafe extern "C" fn frame_received(client: *mut c_void, buf: *const u8, len: usize) -> isize {
@@ -434,6 +444,7 @@ fn install(args: &Args) -> Result<(), String> {
         ports: args.ports,
         own_nics: args.lan7800.is_some(),
         plugged_in: false,
+        ioapic: None,
         timer,
         tester: Tester::new(args.ports, args.ns_per_instruction),
         lab_in: BufReader::new(lab_in),

@@ -115,7 +115,7 @@ def _gone(pids: list[int]) -> bool:
 
 
 def test_qemu_that_dies(tmp_path: Path) -> None:
-    process = _start(tmp_path, "throughput", "--driver", "8139cp", "--duration", "20", "--jobs", "1")
+    process = _start(tmp_path, "throughput", "--no-cache", "--driver", "8139cp", "--duration", "20", "--jobs", "1")
     _wait_for(process, "250 MIPS")
     time.sleep(1)
     os.kill(_qemu_of(process), signal.SIGKILL)
@@ -127,7 +127,9 @@ def test_qemu_that_dies(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_keeps_what_was_measured(tmp_path: Path, sent: signal.Signals) -> None:
-    process = _start(tmp_path, "loss", "--driver", "8139cp", "--duration", "2", "--json", "kept.json", "--jobs", "2")
+    process = _start(
+        tmp_path, "loss", "--no-cache", "--driver", "8139cp", "--duration", "2", "--json", "kept.json", "--jobs", "2"
+    )
     _wait_for(process, "offered")
     _qemu_of(process)
     qemus = qemus_of(process.pid)
@@ -145,7 +147,7 @@ def test_interrupted_keeps_what_was_measured(tmp_path: Path, sent: signal.Signal
 
 
 def test_a_lab_that_is_killed_leaves_no_qemu(tmp_path: Path) -> None:
-    process = _start(tmp_path, "throughput", "--driver", "8139cp", "--duration", "20", "--jobs", "1")
+    process = _start(tmp_path, "throughput", "--no-cache", "--driver", "8139cp", "--duration", "20", "--jobs", "1")
     _wait_for(process, "250 MIPS")
     qemu = _qemu_of(process)
     process.kill()

@@ -13,8 +13,11 @@ import typer
 from rich.console import Console
 
 from irqlab import machine
+from irqlab.cli import calibrate as calibration
 from irqlab.cli import options as opt
 from irqlab.cli import profile as profiling
+from irqlab.cli import reproduce as reproducing
+from irqlab.cli.cache import Action, run_cache
 from irqlab.cli.measure import Method, Outcome, UserInterruptError, measure, save
 from irqlab.errors import IrqlabError
 from irqlab.methods import burst, latency, loss, recovery, throughput
@@ -123,7 +126,10 @@ def _command(name: str, run: Callable[[Stand, Plan], MethodResult], text: str) -
         lsm: opt.Lsm = "",
         sysctl: opt.Sysctl = None,
         module_parameters: opt.Parameters = "",
+        cost: opt.Cost = None,
+        hardware: opt.Hardware = None,
         jobs: opt.Jobs = 0,
+        no_cache: opt.NoCache = False,
         json_file: opt.JsonFile = None,
         report_file: opt.ReportFile = None,
     ) -> None:
@@ -135,6 +141,8 @@ def _command(name: str, run: Callable[[Stand, Plan], MethodResult], text: str) -
                 variant, rx, tx, weight=weight, tx_frames=tx_frames, tx_usecs=tx_usecs, rx_usecs=rx_usecs,
                 cliff_pps=cliff, epsilon_permille=epsilon, rate_window_ms=rate_window,
             ),
+            cost, hardware,
+            cached=not no_cache,
         )  # fmt: skip
         finish(measure(request, _one(run), name), json_file, report_file)
 
@@ -148,6 +156,15 @@ _command("recovery", recovery.run, "Time to recover from an overload (RFC 2544, 
 
 app.command("profile", help="Where a frame's instructions go: by function, by context and by owner, exactly.")(
     guarded(profiling.command)
+)
+
+app.command("calibrate", help="Fit hardware costs to a board's measured throughputs; writes a file for --hardware.")(
+    guarded(calibration.command)
+)
+
+
+app.command("reproduce", help="Measure a paper again: its tables and figures beside the lab's, as a report, JSON and CSV.")(
+    guarded(reproducing.command)
 )
 
 
@@ -171,12 +188,22 @@ def doctor() -> None:
 def demo(
     mips: opt.Mips = 250,
     jobs: opt.Jobs = 0,
+    no_cache: opt.NoCache = False,
     directory: Annotated[Path, typer.Option("--directory", help="Where report and JSON go.")] = Path("results/demo"),
 ) -> None:
     """Measure the first paper's six variants on irqmod_i8255x, with livelock curves, beside drivers of the kernel."""
     from irqlab.cli.demo import run_demo
 
-    run_demo(mips, jobs, directory)
+    run_demo(mips, jobs, directory, cached=not no_cache)
+
+
+@app.command("cache")
+@guarded
+def cache_(
+    action: Annotated[Action, typer.Argument(help="show: trials, bytes, where; clear: remove them.")] = Action.SHOW,
+) -> None:
+    """Show or clear the trials that are kept, so as not to make them twice."""
+    run_cache(action)
 
 
 @app.command()

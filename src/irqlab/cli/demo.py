@@ -45,12 +45,12 @@ def _gains(results: Sequence[MethodResult]) -> list[str]:
     ]
 
 
-def run_demo(mips: int, jobs: int, directory: Path) -> None:
+def run_demo(mips: int, jobs: int, directory: Path, cached: bool = True) -> None:
     """Throughput of 64-byte frames for all, the loss curve to 4x for some; tables, JSON and a report."""
     from irqlab.cli import finish
 
-    request = Request.parse([DRIVER], mips=mips, jobs=jobs, schemes=combine("all"))
-    references = tuple(BedConfig(driver=driver, mips=mips, dut=DutConfig()) for driver in REFERENCES)
+    request = Request.parse([DRIVER], mips=mips, jobs=jobs, schemes=combine("all"), cached=cached)
+    references = tuple(BedConfig(driver=driver, mips=mips, dut=DutConfig(), cached=cached) for driver in REFERENCES)
     request = replace(request, beds=request.beds + references)
     try:
         directory.mkdir(parents=True, exist_ok=True)

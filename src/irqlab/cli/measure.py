@@ -90,7 +90,9 @@ class _Board:
 
 
 @contextmanager
-def _terminate_like_ctrl_c() -> Iterator[None]:
+def terminate_like_ctrl_c() -> Iterator[None]:
+    """SIGTERM raises KeyboardInterrupt inside the block."""
+
     def handler(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
@@ -105,7 +107,7 @@ def measure(request: Request, method: Method, name: str) -> Outcome:
     """Runs `method` for every driver and size. Errors and Ctrl-C end it; `Outcome.error` says so, results so far are kept."""
     outcome = Outcome()
     try:
-        with _terminate_like_ctrl_c(), _Board() as board:
+        with terminate_like_ctrl_c(), _Board() as board:
             _measure(request, method, name, outcome, board)
     except KeyboardInterrupt:
         machine.cancel_all()

@@ -10,7 +10,9 @@ from typing import Annotated
 
 import typer
 
+from irqlab import hardware as boards
 from irqlab.bed import BedConfig
+from irqlab.costs import TERMS
 from irqlab.dut import DutConfig
 from irqlab.errors import IrqlabError
 from irqlab.methods.stand import Plan
@@ -37,6 +39,7 @@ Seed = Annotated[int, typer.Option("--seed", help="Of Poisson arrivals and IMIX.
 Lsm = Annotated[str, typer.Option("--lsm", help="Linux security modules of the DUT, e.g. apparmor; default: none.")]
 Sysctl = Annotated[list[str] | None, typer.Option("--sysctl", help="NAME=VALUE set in the DUT; may be given again.")]
 Parameters = Annotated[str, typer.Option("--module-parameters", help="Parameters of the driver, as for insmod.")]
+_HARDWARE = "Hardware costs (default: none)"
 _SCHEMES = "Schemes (drivers built on irqmod)"
 _SEVERAL = "several, comma-separated: every combination of them"
 Rx = Annotated[
@@ -74,10 +77,29 @@ Epsilon = Annotated[
 RateWindow = Annotated[
     int | None, typer.Option("--rate-window", help="hybrid: how often the rate is estimated, in ms.", rich_help_panel=_SCHEMES)
 ]
+Cost = Annotated[
+    str | None,
+    typer.Option(
+        "--cost",
+        help=f"Hardware costs in ns, such as irq=1500,byte=16.5; names: {', '.join(TERMS)} (docs/cost-model.md).",
+        rich_help_panel=_HARDWARE,
+    ),
+]
+Hardware = Annotated[
+    str | None,
+    typer.Option(
+        "--hardware",
+        help=f"Speed and costs of a board: {', '.join(boards.names())}, or a file that irqlab calibrate wrote.",
+        rich_help_panel=_HARDWARE,
+    ),
+]
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write everything measured to this file.")]
 ReportFile = Annotated[Path | None, typer.Option("--report", help="Write a self-contained HTML report to this file.")]
 Jobs = Annotated[
     int, typer.Option("--jobs", help="Trials side by side; default: the number of cores. Results do not depend on it.")
+]
+NoCache = Annotated[
+    bool, typer.Option("--no-cache", help="Run every trial, also those already made and kept; results do not depend on it.")
 ]
 Capture = Annotated[Path | None, typer.Option("--capture", help="Write a pcapng of the (last) trial, with virtual timestamps.")]
 
@@ -119,6 +141,9 @@ class Request:
         module_parameters: str = "",
         jobs: int = 0,
         schemes: tuple[Schemes, ...] = (Schemes(),),
+        cost: str | None = None,
+        hardware: str | None = None,
+        cached: bool = True,
     ) -> Request:
         """Checks every option. Raises IrqlabError: what was wrong, and what is allowed."""
         if not driver:
@@ -135,9 +160,14 @@ class Request:
             raise IrqlabError(f"--ring {ring}: allowed are 1 to 65536 (the driver may allow less)")
         if jobs < 0:
             raise IrqlabError(f"--jobs {jobs}: allowed are 1 and more")
+        mips, costs = boards.choose(hardware, cost, mips)
         dut = DutConfig(ring=ring, sysctls=tuple(_sysctl(text) for text in sysctl or ()), module_parameters=module_parameters)
         return cls(
-            beds=tuple(BedConfig(d, nic, kernel, mips, lsm, replace(dut, schemes=chosen)) for d in driver for chosen in schemes),
+            beds=tuple(
+                BedConfig(d, nic, kernel, mips, lsm, replace(dut, schemes=chosen), costs is not None, cached)
+                for d in driver
+                for chosen in schemes
+            ),
             plan=Plan(
                 bidirectional=bidirectional,
                 arrivals=arrivals,  # type: ignore[arg-type]
@@ -146,6 +176,7 @@ class Request:
                 over_wire=over_wire,
                 seed=seed,
                 loss_tolerance=loss_tolerance,
+                costs=costs,
             ),
             sizes=tuple(parse_size(text) for text in size.split(",")),
             jobs=jobs or default_jobs(),

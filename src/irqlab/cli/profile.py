@@ -83,7 +83,10 @@ def command(
     lsm: opt.Lsm = "",
     sysctl: opt.Sysctl = None,
     module_parameters: opt.Parameters = "",
+    cost: opt.Cost = None,
+    hardware: opt.Hardware = None,
     jobs: opt.Jobs = 0,
+    no_cache: opt.NoCache = False,
     json_file: opt.JsonFile = None,
     report_file: opt.ReportFile = None,
 ) -> None:
@@ -102,6 +105,8 @@ def command(
             variant, rx, tx, weight=weight, tx_frames=tx_frames, tx_usecs=tx_usecs, rx_usecs=rx_usecs,
             cliff_pps=cliff, epsilon_permille=epsilon, rate_window_ms=rate_window,
         ),
+        cost, hardware,
+        cached=not no_cache,
     )  # fmt: skip
     outcome = measure(request, lambda stand, plan: [method.run(stand, plan, share, rate)], "profile")
     rows = [result.to_json() for result in outcome.results if result.complete]

@@ -23,6 +23,7 @@ def _spec(stand: Stand, plan: Plan, frames: int) -> TrialSpec:
         warmup_ns=0,
         drain_ns=200_000_000,
         seed=plan.seed,
+        costs=plan.costs,
     )
 
 

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from irqlab.bed import Bed
+from irqlab.costs import Costs
 from irqlab.results import MethodResult
 from irqlab.trial import Arrivals, FrameSize, Load, TrialResult, TrialSpec, mean_frame_bytes, wire_rate_pps
 
@@ -32,6 +33,8 @@ class Plan:
     """Lost share of the frames that throughput still tolerates."""
     histogram: bool = False
     capture: str | None = None
+    costs: Costs | None = None
+    """Hardware costs that every trial charges; the bed must have the cost model."""
 
 
 @dataclass
@@ -73,6 +76,7 @@ class Stand:
             seed=plan.seed,
             histogram=plan.histogram,
             capture=plan.capture,
+            costs=plan.costs,
         )
 
     def over_wire_spec(self, plan: Plan, rate_pps: float) -> TrialSpec:

@@ -95,9 +95,14 @@ OWNERS = tuple(dict.fromkeys([DRIVER, ENGINE, *(o for o, _ in OF_MODULES), *(o f
 """Every owner there is."""
 
 
+def bare_name(function: str) -> str:
+    """A function's name without what the compiler appended."""
+    return _SUFFIX.sub("", function)
+
+
 @cache
 def _of_function(name: str) -> str:
-    bare = _SUFFIX.sub("", name)
+    bare = bare_name(name)
     return next((owner for owner, names in _FUNCTIONS if names.fullmatch(bare)), OTHER)
 
 

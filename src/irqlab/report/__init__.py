@@ -29,6 +29,11 @@ def html(documents: list[dict[str, Any]]) -> str:
         page = view.build(documents)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise IrqlabError(f"not a result document as docs/results.md has it: {type(error).__name__}: {error}") from error
+    return render(page)
+
+
+def render(page: view.Page) -> str:
+    """A page as HTML."""
     environment = Environment(
         loader=PackageLoader("irqlab.report", ""),
         autoescape=True,

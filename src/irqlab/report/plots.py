@@ -126,9 +126,11 @@ class Bar:
 
 
 @_isolated
-def throughput_by_size(lines: Sequence[Line], wires: Sequence[Sequence[tuple[float, float]]]) -> str:
-    """Throughput in kpps over the frame size in bytes; `wires` are what wires carry."""
-    figure, axes = _canvas("Frame size, bytes (FCS counted)", "kpps")
+def throughput_by_size(
+    lines: Sequence[Line], wires: Sequence[Sequence[tuple[float, float]]], y_label: str = "kpps", top: float | None = None
+) -> str:
+    """Throughput in kpps, or in what `y_label` says, over the frame size in bytes; `wires` are what wires carry."""
+    figure, axes = _canvas("Frame size, bytes (FCS counted)", y_label)
     highest = max((y for line in lines for _, y in line.points if y is not None), default=1.0)
     limit = max((y for points in wires for _, y in points), default=0.0)
     axes.set_xscale("log", base=2)
@@ -141,7 +143,7 @@ def throughput_by_size(lines: Sequence[Line], wires: Sequence[Sequence[tuple[flo
     axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:.0f}"))
     if sizes:
         axes.set_xlim(sizes[0] / 1.12, sizes[-1] * 1.12)
-    axes.set_ylim(0, 1.06 * limit if highest < limit <= 2.2 * highest else 1.12 * highest)
+    axes.set_ylim(0, top or (1.06 * limit if highest < limit <= 2.2 * highest else 1.12 * highest))
     return _svg(figure, "Throughput over frame size", lines)
 
 

@@ -145,8 +145,8 @@ def build(documents: Sequence[Json]) -> Page:
         notices=_incomplete(documents, rows),
         summary=_summary(best),
         sections=[section for section in sections if section is not None],
-        origins=[_origin(document) for document in documents],
-        duts=_duts(documents),
+        origins=[origin(document) for document in documents],
+        duts=duts(documents),
     )
 
 
@@ -647,7 +647,8 @@ def _profile(rows: Sequence[Row], number: _Numbers) -> Section | None:
     return Section("profile", "Where the instructions go", "Profile", profile.INTRO, groups)
 
 
-def _duts(documents: Sequence[Json]) -> list[Table]:
+def duts(documents: Sequence[Json]) -> list[Table]:
+    """What documents were measured on."""
     named: list[tuple[str, Json]] = []
     for document in documents:
         for dut in document["on"]["duts"]:
@@ -660,7 +661,8 @@ def _duts(documents: Sequence[Json]) -> list[Table]:
     return tables.duts(unique) if named else []
 
 
-def _origin(document: Json) -> Origin:
+def origin(document: Json) -> Origin:
+    """How a document was measured, and how to measure it again."""
     on, host = document["on"], document["on"]["host"]
     facts = [
         ("irqlab", str(on["irqlab"])),

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Memory for the heads of received sk_buffs: a few chunks of pages, cut into
+ * heads one after the other. When its turn comes again a chunk is used anew if
+ * all of its heads have been freed, else it is left to those that hold them and
+ * replaced.
+ *
+ * The kernel's own fragments (napi_alloc_frag) try that with one chunk, of which
+ * a router's transmit ring always holds some heads; so they allocate a new one
+ * every time, which is cleared (init_on_alloc).
+ */
+#include <linux/module.h>
+
+#include "scheme.h"
+
+#define HEADS_ORDER	get_order(SZ_32K)
+#define HEADS_BIAS	USHRT_MAX	/* more than a chunk has heads */
+
+static unsigned int fail_heads;
+module_param(fail_heads, uint, 0644);
+MODULE_PARM_DESC(fail_heads, "For tests: every n-th time, memory for received frames cannot be had (default 0: never)");
+
+/* A single page, if memory is short. */
+static struct page *heads_page(void)
+{
+	struct page *page;
+
+	page = alloc_pages(GFP_ATOMIC | __GFP_COMP | __GFP_NOWARN |
+			   __GFP_NORETRY | __GFP_NOMEMALLOC, HEADS_ORDER);
+	return page ?: alloc_page(GFP_ATOMIC | __GFP_NOWARN);
+}
+
+/* Every head has been freed: the references left are ours. The page must be
+ * worth keeping, too: of this node, and not from the emergency reserve.
+ */
+static bool heads_idle(const struct irqmod_chunk *chunk)
+{
+	return page_ref_count(chunk->page) == chunk->bias &&
+	       dev_page_is_reusable(chunk->page);
+}
+
+static void heads_drop(struct irqmod_chunk *chunk)
+{
+	if (chunk->page)
+		__page_frag_cache_drain(chunk->page, chunk->bias);
+	chunk->page = NULL;
+}
+
+/* The next chunk's turn. False: there is no memory. */
+bool irqmod_heads_next(struct irqmod_heads *heads)
+{
+	unsigned int fail = READ_ONCE(fail_heads);
+	struct irqmod_chunk *chunk;
+
+	if (unlikely(fail && ++heads->asked % fail == 0))
+		return false;
+	heads->left = 0;
+	heads->turn = (heads->turn + 1) % IRQMOD_CHUNKS;
+	chunk = &heads->chunk[heads->turn];
+	if (chunk->page && !heads_idle(chunk))
+		heads_drop(chunk);
+	if (!chunk->page) {
+		chunk->page = heads_page();
+		if (unlikely(!chunk->page))
+			return false;
+		chunk->bias = 1;
+	}
+	/* All references at once; each head takes one of them with it. */
+	page_ref_add(chunk->page, HEADS_BIAS - chunk->bias);
+	chunk->bias = HEADS_BIAS;
+	heads->start = page_address(chunk->page);
+	heads->left = page_size(chunk->page);
+	return true;
+}
+EXPORT_SYMBOL_GPL(irqmod_heads_next);
+
+/* Nobody takes frames any more. */
+void irqmod_heads_free(struct irqmod_heads *heads)
+{
+	unsigned int i;
+
+	heads->left = 0;
+	for (i = 0; i < IRQMOD_CHUNKS; i++)
+		heads_drop(&heads->chunk[i]);
+}

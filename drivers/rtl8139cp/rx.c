@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * RTL8139C+: the receive ring (C+ mode descriptors).
+ *
+ * The chip owns a descriptor while its OWN bit is set. It goes round by itself
+ * and stops at the first descriptor that it does not own; the last one has EOR.
+ */
+#include <linux/if_vlan.h>
+#include <linux/slab.h>
+
+#include "rtl8139cp.h"
+
+/*
+ * Receive buffers. Everything that knows what a buffer is made of is here.
+ */
+
+/* Maps @skb as the slot's buffer; false, and @skb is freed, if that fails. */
+static bool cp_rx_buffer_set(struct cp *cp, struct cp_rx_slot *slot,
+			     struct sk_buff *skb)
+{
+	dma_addr_t dma = dma_map_single(cp->dev, skb->data, CP_RX_BUF_SIZE,
+					DMA_FROM_DEVICE);
+
+	if (unlikely(dma_mapping_error(cp->dev, dma))) {
+		dev_kfree_skb_any(skb);
+		return false;
+	}
+	slot->skb = skb;
+	slot->data = skb->data;
+	slot->dma = dma;
+	slot->sync = dma_need_sync(cp->dev, dma);
+	return true;
+}
+
+static bool cp_rx_buffer_fill(struct cp *cp, struct cp_rx_slot *slot, gfp_t gfp)
+{
+	struct sk_buff *skb;
+
+	skb = __netdev_alloc_skb_ip_align(cp->port.netdev, CP_RX_BUF_SIZE, gfp);
+	return skb && cp_rx_buffer_set(cp, slot, skb);
+}
+
+static void cp_rx_buffer_unmap(struct cp *cp, dma_addr_t dma)
+{
+	dma_unmap_single(cp->dev, dma, CP_RX_BUF_SIZE, DMA_FROM_DEVICE);
+}
+
+static void cp_rx_buffer_free(struct cp *cp, struct cp_rx_slot *slot)
+{
+	if (!slot->skb)
+		return;
+	cp_rx_buffer_unmap(cp, slot->dma);
+	dev_kfree_skb_any(slot->skb);
+	slot->skb = NULL;
+}
+
+/* The frame of @len bytes in the slot's buffer as an skb. Short frames are
+ * copied, and the buffer stays; it was only read, so it need not be synced
+ * back (Documentation/core-api/dma-api-howto.rst). Long frames go up in their
+ * buffer, which is replaced, or with @later left to cp_rx_refill(). NULL: no
+ * memory, and the buffer stays too.
+ */
+static struct sk_buff *cp_rx_buffer_take(struct cp *cp, struct cp_rx_slot *slot,
+					 struct cp_desc *desc, unsigned int len,
+					 bool later)
+{
+	struct sk_buff *fresh, *skb = slot->skb;
+	dma_addr_t dma = slot->dma;
+
+	if (len <= READ_ONCE(cp->rx_copybreak)) {
+		skb = irqmod_rx_alloc(&cp->port, len);
+		if (unlikely(!skb))
+			return NULL;
+		if (unlikely(slot->sync))
+			dma_sync_single_for_cpu(cp->dev, dma, len,
+						DMA_FROM_DEVICE);
+		__skb_put_data(skb, slot->data, len);
+		return skb;
+	}
+
+	if (later) {
+		slot->skb = NULL;
+	} else {
+		fresh = irqmod_rx_alloc(&cp->port, CP_RX_BUF_SIZE);
+		if (unlikely(!fresh || !cp_rx_buffer_set(cp, slot, fresh)))
+			return NULL;
+		desc->addr = cpu_to_le64(slot->dma);
+	}
+	cp_rx_buffer_unmap(cp, dma);
+	__skb_put(skb, len);
+	return skb;
+}
+
+/*
+ * The receive ring.
+ */
+
+static void cp_rx_give(struct cp_desc *desc, const struct cp_rx_slot *slot)
+{
+	desc->opts2 = 0;
+	/* The chip may have the descriptor when it is complete. */
+	dma_wmb();
+	WRITE_ONCE(desc->opts1, slot->give);
+}
+
+/* In the order of the ring, as far as there is memory. In the deferred mode
+ * rx_take may interrupt this: it moves taken, this moves given.
+ */
+void cp_rx_refill(struct irqmod_port *port)
+{
+	struct cp *cp = cp_of_port(port);
+	struct cp_rx_ring *ring = &cp->rx;
+
+	/* Acquire: a slot is what rx_take left when it counted it. */
+	while (ring->given != smp_load_acquire(&ring->taken)) {
+		struct cp_rx_slot *slot = &ring->slot[ring->dirty];
+		struct cp_desc *desc = &ring->desc[ring->dirty];
+
+		if (!slot->skb && !cp_rx_buffer_fill(cp, slot, GFP_ATOMIC))
+			return;
+		desc->addr = cpu_to_le64(slot->dma);
+		cp_rx_give(desc, slot);
+		if (++ring->dirty == ring->count)
+			ring->dirty = 0;
+		/* Release: rx_take may have the slot when it is complete. */
+		smp_store_release(&ring->given, ring->given + 1);
+	}
+}
+
+bool cp_rx_pending(struct irqmod_port *port)
+{
+	const struct cp_rx_ring *ring = &cp_of_port(port)->rx;
+
+	return !(READ_ONCE(ring->desc[ring->next].opts1) & cpu_to_le32(CP_OWN)) &&
+	       ring->taken - READ_ONCE(ring->given) < ring->count;
+}
+
+static void cp_rx_error(struct cp *cp, u32 status)
+{
+	if (status & CP_RX_CRC)
+		cp->rx_errors.crc++;
+	else if (status & CP_RX_FAE)
+		cp->rx_errors.frame++;
+	else if (status & CP_RX_FOVF)
+		cp->rx_errors.fifo++;
+	else
+		cp->rx_errors.length++;
+}
+
+static void cp_rx_offloads(struct net_device *netdev, struct sk_buff *skb,
+			   u32 status, u32 opts2)
+{
+	if ((status & CP_RX_PID) && !(status & CP_RX_CSUM_BAD) &&
+	    (status & CP_RX_PID) != CP_RX_PID &&
+	    (netdev->features & NETIF_F_RXCSUM))
+		skb->ip_summed = CHECKSUM_UNNECESSARY;
+	if (opts2 & CP_RX_TAVA)
+		__vlan_hwaccel_put_tag(skb, htons(ETH_P_8021Q),
+				       swab16(opts2 & CP_RX_TAG));
+}
+
+int cp_rx_take(struct irqmod_port *port, int budget)
+{
+	struct cp *cp = cp_of_port(port);
+	struct net_device *netdev = port->netdev;
+	struct cp_rx_ring *ring = &cp->rx;
+	unsigned int errors = 0, no_buffer = 0, bytes = 0;
+	unsigned int next = ring->next;
+	bool later = port->rx_deferred;
+	int taken;
+	u32 given;
+
+	/* Behind a ring that waits for buffers, old frames would look new. */
+	if (unlikely(later || ring->given != ring->taken)) {
+		if (!later) {
+			cp_rx_refill(port);
+			later = ring->given != ring->taken;
+		}
+		/* Acquire: pairs with cp_rx_refill(). */
+		given = smp_load_acquire(&ring->given);
+		budget = min_t(int, budget, ring->count - ring->taken + given);
+	}
+
+	for (taken = 0; taken < budget; taken++) {
+		struct cp_rx_slot *slot = &ring->slot[next];
+		struct cp_desc *desc = &ring->desc[next];
+		u32 status = le32_to_cpu(READ_ONCE(desc->opts1));
+		struct sk_buff *skb = NULL;
+		unsigned int len;
+		u32 opts2;
+
+		if (status & CP_OWN)
+			break;
+		/* OWN first, then what it protects. */
+		dma_rmb();
+		opts2 = le32_to_cpu(desc->opts2);
+		len = (status & CP_RX_LEN) - ETH_FCS_LEN;
+		if (++next == ring->count)
+			next = 0;
+
+		if (unlikely((status & CP_RX_JUDGE) != CP_RX_WHOLE ||
+			     len - ETH_HLEN > CP_RX_BUF_SIZE - ETH_HLEN)) {
+			cp_rx_error(cp, status);
+			errors++;
+		} else {
+			skb = cp_rx_buffer_take(cp, slot, desc, len, later);
+			if (unlikely(!skb))
+				no_buffer++;
+		}
+		if (!later)
+			cp_rx_give(desc, slot);
+		if (unlikely(!skb))
+			continue;
+
+		bytes += len;
+		if (unlikely((status & CP_RX_PID) | (opts2 & CP_RX_TAVA)))
+			cp_rx_offloads(netdev, skb, status, opts2);
+		skb->protocol = eth_type_trans(skb, netdev);
+		irqmod_deliver(port, skb);
+	}
+
+	ring->next = next;
+	if (unlikely(later))
+		/* Release: pairs with cp_rx_refill(). */
+		smp_store_release(&ring->taken, ring->taken + taken);
+	else
+		ring->dirty = next;
+
+	if (taken) {
+		struct irqmod_rx_stats *stats = &port->rx_stats;
+
+		u64_stats_update_begin(&stats->syncp);
+		u64_stats_add(&stats->packets, taken - errors - no_buffer);
+		u64_stats_add(&stats->bytes, bytes);
+		if (unlikely(errors | no_buffer)) {
+			u64_stats_add(&stats->errors, errors);
+			u64_stats_add(&stats->no_buffer, no_buffer);
+		}
+		u64_stats_update_end(&stats->syncp);
+	}
+	return taken;
+}
+
+int cp_rx_alloc(struct cp *cp, struct cp_rx_ring *ring, unsigned int count)
+{
+	unsigned int i;
+
+	*ring = (struct cp_rx_ring){ .count = count };
+	ring->slot = kcalloc(count, sizeof(*ring->slot), GFP_KERNEL);
+	ring->desc = cp_desc_alloc(cp, count, &ring->dma);
+	if (!ring->slot || !ring->desc)
+		goto failed;
+
+	for (i = 0; i < count; i++) {
+		struct cp_rx_slot *slot = &ring->slot[i];
+
+		slot->give = cpu_to_le32(CP_OWN | CP_RX_BUF_SIZE |
+					 (i == count - 1 ? CP_EOR : 0));
+		if (!cp_rx_buffer_fill(cp, slot, GFP_KERNEL))
+			goto failed;
+	}
+	return 0;
+
+failed:
+	cp_rx_free(cp, ring);
+	return -ENOMEM;
+}
+
+/* The chip is stopped. */
+void cp_rx_free(struct cp *cp, struct cp_rx_ring *ring)
+{
+	unsigned int i;
+
+	for (i = 0; ring->slot && i < ring->count; i++)
+		cp_rx_buffer_free(cp, &ring->slot[i]);
+	kfree(ring->slot);
+	cp_desc_free(cp, ring->count, ring->desc, ring->dma);
+	ring->slot = NULL;
+	ring->desc = NULL;
+}
+
+/* The chip is stopped, and begins at descriptor 0: gives it the whole ring. */
+void cp_rx_reset(struct cp *cp)
+{
+	struct cp_rx_ring *ring = &cp->rx;
+
+	memset(ring->desc, 0, ring->count * sizeof(*ring->desc));
+	ring->next = 0;
+	ring->dirty = 0;
+	ring->given = 0;
+	ring->taken = ring->count;
+	cp_rx_refill(&cp->port);
+}

@@ -1,0 +1,27 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# load: 2x
+# for: every combination
+# long
+# Now and then there is no memory for a received frame, under twice the load the combination can take: it is dropped and
+# counted, and the others go on.
+. "${0%/*}/tap.sh"
+
+FAIL=/sys/module/$ENGINE/parameters/fail_heads
+more() { [ "$(counter "$IF0" rx_no_buffer)" -gt "$1" ]; }
+same() { sleep 1; [ "$(counter "$IF0" rx_no_buffer)" = "$1" ] || { echo "$1 -> $(counter "$IF0" rx_no_buffer)"; return 1; }; }
+
+for every in 3 1; do
+	had=$(counter "$IF0" rx_no_buffer)
+	check "$RX/$TX: memory fails, one in $every" sh -c "echo $every >$FAIL"
+	[ $every = 1 ] || frames_arrive "$RX/$TX: frames arrive"
+	sleep 1
+	check "$RX/$TX: drops are counted" more "$had"
+	note "rx_no_buffer: $had, then $(counter "$IF0" rx_no_buffer)"
+done
+check "$RX/$TX: memory is back" sh -c "echo 0 >$FAIL"
+sleep 1
+check "$RX/$TX: nothing is dropped for want of it" same "$(counter "$IF0" rx_no_buffer)"
+frames_arrive "$RX/$TX: frames arrive again"
+check "$RX/$TX: a host answers" reaches "$PEER1"
+done_testing

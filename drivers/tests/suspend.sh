@@ -1,0 +1,23 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# load: 2x
+# for: every combination
+# may log: random: crng reseeded on system resumption
+# long
+# The machine suspends under twice the load the combination can take: as far as every driver's suspend and resume
+# (pm_test), for which nothing need wake it.
+. "${0%/*}/tap.sh"
+
+echo devices >/sys/power/pm_test
+echo 0 >/sys/module/suspend/parameters/pm_test_delay
+for cycle in 1 2 3; do
+	check "$RX/$TX: suspend and resume, $cycle" sh -c 'echo mem >/sys/power/state'
+	for i in $IF0 $IF1; do check "$RX/$TX: $i is up, $cycle" test "$(cat "/sys/class/net/$i/carrier")" = 1; done
+	frames_arrive "$RX/$TX: frames arrive, $cycle"
+done
+ip link set "$IF1" down
+check "$RX/$TX: suspend and resume with $IF1 down" sh -c 'echo mem >/sys/power/state'
+check "$RX/$TX: $IF1 up" ip link set "$IF1" up
+frames_arrive "$RX/$TX: frames arrive after that"
+check "$RX/$TX: all of it happened" test "$(cat /sys/power/suspend_stats/success)" = 4
+done_testing

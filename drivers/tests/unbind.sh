@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# load: 2x
+# for: every combination
+# long
+# Interfaces are taken from the driver, and given back to it, under twice the load the combination can take; then a device
+# leaves the bus and is found again.
+. "${0%/*}/tap.sh"
+
+DRIVERS=/sys/bus/pci/drivers/$DRIVER
+address() { ip -4 addr show dev "$1" | sed -n 's/^ *inet \([^ ]*\).*/\1/p'; }
+device() { basename "$(readlink -f "/sys/class/net/$1/device")"; }
+gone() { [ ! -e "/sys/class/net/$1" ]; }
+
+# back INTERFACE ADDRESS: as it was before it went.
+back()
+{
+	schemes "$1" "$RX" "$TX" && ip addr add "$2" dev "$1" && ip link set "$1" up
+}
+
+for i in $IF1 $IF0; do
+	was=$(address "$i") pci=$(device "$i")
+	check "$RX/$TX: $i: unbind" sh -c "echo $pci >$DRIVERS/unbind"
+	check "$RX/$TX: $i is gone" gone "$i"
+	check "$RX/$TX: $i: bind" sh -c "echo $pci >$DRIVERS/bind"
+	check "$RX/$TX: $i is back" back "$i" "$was"
+	frames_arrive "$RX/$TX: frames arrive after $i was away"
+done
+
+was=$(address "$IF1") pci=$(device "$IF1")
+check "$RX/$TX: $IF1: removed from the bus" sh -c "echo 1 >/sys/bus/pci/devices/$pci/remove"
+check "$RX/$TX: $IF1 is gone" gone "$IF1"
+check "$RX/$TX: the bus is searched" sh -c "echo 1 >/sys/bus/pci/rescan"
+check "$RX/$TX: $IF1 is back" back "$IF1" "$was"
+frames_arrive "$RX/$TX: frames arrive after $IF1 was off the bus"
+check "$RX/$TX: a host answers" reaches "$PEER1"
+done_testing

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A board's throughputs as cells of a table, and the lab's measurement of them."""
+
+from __future__ import annotations
+
+import csv
+import math
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from irqlab.bed import Bed, BedConfig
+from irqlab.costs import Costs
+from irqlab.errors import IrqlabError
+from irqlab.methods import throughput
+from irqlab.methods.stand import Plan, Stand
+from irqlab.schemes import VARIANTS, combine
+from irqlab.trial import MAX_FRAME_BYTES, MIN_FRAME_BYTES, WIRE_OVERHEAD_BYTES, TrialResult, wire_rate_pps
+
+WIDTH = 0.004
+"""Between the highest rate that passed and the lowest that failed. Each end may be nearer to the truth; the middle is taken."""
+FIRST_STEP = 0.02
+GENTLE_PPS = 5_000.0
+AT_WIRE = 0.995
+"""A cell at this share of the wire's rate says what the wire takes, not the board."""
+COLUMNS = ("variant", "frame_bytes", "throughput_pps or throughput_mbps")
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """A variant (or "RX/TX" schemes, or "" for the driver's own) and a frame size."""
+
+    variant: str
+    frame_bytes: int
+
+    def __str__(self) -> str:
+        return f"{self.variant} {self.frame_bytes}".strip()
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A cell in the lab at some costs."""
+
+    cell: Cell
+    costs: Costs
+    throughput_pps: float
+    """All directions together; the wire's ceiling was lifted."""
+    events: dict[str, float] = field(hash=False)
+    """Per frame forwarded, by term."""
+
+    @property
+    def frame_ns(self) -> float:
+        """Time per frame."""
+        return 1e9 / self.throughput_pps
+
+
+def read(path: Path, bidirectional: bool, wire_bps: float) -> dict[Cell, float]:
+    """A board's throughputs in frames/s, all directions together, from a CSV with a header line and `#` comments.
+
+    Columns: variant (may be missing), frame_bytes (FCS counted), and throughput_pps (all directions together) or throughput_mbps
+    (per interface, preamble and gap counted). Or a row per frame size: frame_bytes, and a column of Mbit/s per variant. Cells
+    at the wire's rate are left out. Raises IrqlabError.
+    """
+    try:
+        lines = [line for line in path.read_text().splitlines() if line.strip() and not line.startswith("#")]
+    except (OSError, UnicodeDecodeError) as error:
+        raise IrqlabError(f"{path}: {getattr(error, 'strerror', None) or 'not a text file'}") from error
+    rows = _long(list(csv.DictReader(lines)))
+    found: dict[Cell, float] = {}
+    directions = 2 if bidirectional else 1
+    for number, row in enumerate(rows, 1):
+        try:
+            size = int(row.get("frame_bytes") or "")
+            if row.get("throughput_pps"):
+                pps = float(row["throughput_pps"])
+            else:
+                pps = float(row.get("throughput_mbps") or "") * 1e6 / 8 / (size + WIRE_OVERHEAD_BYTES) * directions
+        except ValueError:
+            raise IrqlabError(f"{path}, row {number}: columns must be {', '.join(COLUMNS)}") from None
+        if not MIN_FRAME_BYTES <= size <= MAX_FRAME_BYTES or not (math.isfinite(pps) and pps > 0):
+            raise IrqlabError(
+                f"{path}, row {number}: allowed are {MIN_FRAME_BYTES} to {MAX_FRAME_BYTES} bytes and a throughput above 0"
+            )
+        cell = Cell((row.get("variant") or "").strip(), size)
+        if cell in found:
+            raise IrqlabError(f"{path}, row {number}: {cell} is there twice")
+        if pps < AT_WIRE * directions * wire_rate_pps(size, wire_bps):
+            found[cell] = pps
+    if not found:
+        raise IrqlabError(f"{path} has no throughput below the wire's rate: nothing tells what the board takes")
+    return found
+
+
+def _long(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    """A row per cell, of a table with a column per variant."""
+    if not rows or any(name in rows[0] for name in ("variant", "throughput_pps", "throughput_mbps")):
+        return rows
+    return [
+        {"variant": name, "frame_bytes": row.get("frame_bytes") or "", "throughput_mbps": mbps or ""}
+        for row in rows
+        for name, mbps in row.items()
+        if name != "frame_bytes"
+    ]
+
+
+class Board:
+    """Measures cells in the lab: a bed per variant, made when it is first asked for."""
+
+    def __init__(
+        self, base: BedConfig, plan: Plan, slots: threading.Semaphore, progress: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self.base = base
+        self.plan = plan
+        self.slots = slots
+        self.progress = progress
+        self._beds: dict[str, Bed] = {}
+        self._lock = threading.Lock()
+
+    def bed(self, variant: str) -> Bed:
+        """The bed of a variant. Raises IrqlabError for one that there is not."""
+        with self._lock:
+            if variant not in self._beds:
+                if not variant:
+                    chosen = combine(None, None, None)
+                elif variant in VARIANTS:
+                    chosen = combine([variant], None, None)
+                else:
+                    rx, slash, tx = variant.partition("/")
+                    if not slash:
+                        raise IrqlabError(f"variant {variant!r}: allowed are {', '.join(VARIANTS)}, and RX/TX such as napi/off")
+                    chosen = combine(None, rx, tx)
+                config = replace(self.base, dut=replace(self.base.dut, schemes=chosen[0]), cost_model=True)
+                self._beds[variant] = Bed.resolve(config)
+            return self._beds[variant]
+
+    def check(self, cells: Iterable[Cell]) -> None:
+        """Raises IrqlabError if the lab cannot measure one of them."""
+        for cell in cells:
+            self.bed(cell.variant)
+
+    def measure(self, cells: Sequence[Cell], costs: Costs, guesses_pps: dict[Cell, float] | None = None) -> list[Measured]:
+        """The cells at these costs, side by side, in their order. Good guesses save time."""
+        guesses = guesses_pps or {}
+        with ThreadPoolExecutor(max_workers=max(1, len(cells))) as pool:
+            return list(pool.map(lambda cell: self._cell(cell, costs, guesses.get(cell)), cells))
+
+    def _cell(self, cell: Cell, costs: Costs, guess_pps: float | None) -> Measured:
+        """Where costs are charged, all events are counted on the way. Without, counting would not be free: a trial of its own."""
+        stand = Stand(self.bed(cell.variant), self.slots)
+        plan = replace(self.plan, size=cell.frame_bytes, costs=costs or None, over_wire=True)
+        directions = 2 if plan.bidirectional else 1
+
+        def trial(pps: float, count: bool = bool(costs)) -> TrialResult:
+            return stand.trial(replace(stand.spec(plan, pps / directions), count_events=count))
+
+        if guess_pps is None:
+            gentle = trial(GENTLE_PPS)
+            guess_pps = stand.bed.machine.mips * 1e6 / (gentle.instructions_per_frame or 1e4)
+        found, low_pps, high_pps = near(trial, guess_pps)
+        if not costs:
+            found = trial(low_pps * 0.9, True)
+        self.progress(f"{cell}: {low_pps / 1e3:.1f} kpps at {costs}")
+        events = {name: number / found.frames_forwarded for name, number in (found.cost_events or {}).items()}
+        return Measured(cell, costs, (low_pps + high_pps) / 2, events)
+
+
+def near(trial: Callable[[float], TrialResult], guess_pps: float) -> tuple[TrialResult, float, float]:
+    """The throughput, looked for from a guess: the best trial that passed, its rate, and the lowest that failed, in frames/s."""
+    passed: tuple[float, TrialResult] | None = None
+    failed: float | None = None
+    rate_pps, step = guess_pps, FIRST_STEP
+    while passed is None or failed is None or (failed - passed[0]) / failed > WIDTH:
+        result = trial(rate_pps)
+        if throughput.passed(result):
+            passed = (rate_pps, result)
+        else:
+            failed = rate_pps
+        if passed and failed:
+            rate_pps = math.sqrt(passed[0] * failed)
+            continue
+        rate_pps = rate_pps * (1 + step) if passed else rate_pps / (1 + step)
+        step *= 2
+        if rate_pps < throughput.MIN_RATE_PPS:
+            raise IrqlabError(f"frames are lost even at {rate_pps:.0f} frames/s: the costs are too high")
+    return passed[1], passed[0], failed

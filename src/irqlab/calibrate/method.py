@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Fit, measure with the costs charged, fit again: the events of a frame depend on the costs (Gauss-Newton)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from irqlab.calibrate import fit as fitting
+from irqlab.calibrate.cells import Board, Cell, Measured
+from irqlab.calibrate.fit import Fit, Sample
+from irqlab.costs import TERMS, Costs
+
+ROUNDS = 3
+"""Fits at most."""
+SETTLED = 0.01
+"""A round more is spared if it would move no cell by more than this."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A cell as the board and the lab have it, in frames/s, all directions together."""
+
+    cell: Cell
+    board_pps: float
+    lab_pps: float
+    fitted: bool
+
+    @property
+    def ratio(self) -> float:
+        """Lab / board."""
+        return self.lab_pps / self.board_pps
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """How the lab's throughputs compare with a board's."""
+
+    rows: list[Row]
+    fitted_error: float | None
+    """Mean absolute relative error of the throughput of the fitted cells; None: there is none."""
+    predicted_error: float | None
+    """The same of the others."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Costs, what they rest on, and what they cannot explain."""
+
+    fit: Fit
+    worth: dict[str, float]
+    """The leave-one-out error without each term."""
+    bare: Judgement
+    """Without costs."""
+    charged: Judgement
+    """Measured with the costs charged."""
+    rounds: int
+
+    def to_json(self) -> dict[str, Any]:
+        """The `fitted` section of a hardware file."""
+        bare = {row.cell: row.lab_pps for row in self.bare.rows}
+        return {
+            "standard_errors_ns": {name: round(error, 3) for name, error in self.fit.standard_errors_ns.items()},
+            "left_out_error": round(self.fit.left_out_error, 5),
+            "left_out_error_without": {name: round(error, 5) for name, error in self.worth.items()},
+            "mean_error": round(self.charged.fitted_error or 0.0, 5),
+            "mean_error_without_costs": round(self.bare.fitted_error or 0.0, 5),
+            "rounds": self.rounds,
+            "cells": [
+                {
+                    "variant": row.cell.variant,
+                    "frame_bytes": row.cell.frame_bytes,
+                    "board_pps": round(row.board_pps, 1),
+                    "lab_pps": round(row.lab_pps, 1),
+                    "lab_pps_without_costs": round(bare[row.cell], 1),
+                }
+                for row in self.charged.rows
+            ],
+        }
+
+
+def judge(board_pps: Mapping[Cell, float], lab_pps: Mapping[Cell, float], fitted: Sequence[Cell]) -> Judgement:
+    """Compares the cells that both have; `fitted` are those that the costs were fitted to."""
+    rows = [Row(cell, pps, lab_pps[cell], cell in fitted) for cell, pps in board_pps.items() if cell in lab_pps]
+
+    def error(chosen: list[Row]) -> float | None:
+        return sum(abs(row.ratio - 1) for row in chosen) / len(chosen) if chosen else None
+
+    return Judgement(rows, error([r for r in rows if r.fitted]), error([r for r in rows if not r.fitted]))
+
+
+def samples(board_pps: Mapping[Cell, float], measured: Sequence[Measured]) -> list[Sample]:
+    """What the fit takes."""
+    return [Sample(1e9 / board_pps[m.cell], m.frame_ns, m.events, m.costs) for m in measured]
+
+
+def run(board: Board, board_pps: Mapping[Cell, float], allowed: Sequence[str] = TERMS, rounds: int = ROUNDS) -> Calibration:
+    """Fits costs to a board's throughputs. Raises IrqlabError with too few cells.
+
+    The terms are chosen once: by the events as they are without costs.
+    """
+    cells = sorted(board_pps)
+    board.check(cells)
+    measured = board.measure(cells, Costs())
+    bare = judge(board_pps, {m.cell: m.throughput_pps for m in measured}, cells)
+    known = samples(board_pps, measured)
+    found = fitting.select(known, allowed)
+    charged, done = found, 0
+    while found.costs and done < rounds:
+        charged, done = found, done + 1
+        guesses = {cell: 1e9 / s.expected_ns(charged.costs) for cell, s in zip(cells, known, strict=True)}
+        measured = board.measure(cells, charged.costs, guesses)
+        known = samples(board_pps, measured)
+        found = fitting.solve(known, charged.terms) or fitting.select(known, charged.terms)
+        if max(abs(s.expected_ns(found.costs) / s.lab_ns - 1) for s in known) < SETTLED:
+            break
+    # The costs are those that were charged last; how sure they are is what the last fit says.
+    final = replace(found, terms=charged.terms, costs=charged.costs)
+    judged = judge(board_pps, {m.cell: m.throughput_pps for m in measured}, cells)
+    return Calibration(final, fitting.worth(known, final), bare, judged, done)

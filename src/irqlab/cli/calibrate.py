@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`irqlab calibrate`: hardware costs from a board's measured throughputs."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from irqlab import hardware, tables
+from irqlab.bed import Bed
+from irqlab.calibrate import cells, method
+from irqlab.cli import options as opt
+from irqlab.costs import TERMS
+from irqlab.errors import IrqlabError
+
+TRUST_ERROR = 0.1
+"""Beyond this leave-one-out error the costs are no basis for a prediction."""
+
+_ALL = ",".join(TERMS)
+
+TableFile = Annotated[
+    Path,
+    typer.Argument(help="CSV with the columns variant (may be missing), frame_bytes, throughput_pps or throughput_mbps."),
+]
+Output = Annotated[Path, typer.Option("--output", "-o", help="The hardware file, for --hardware.")]
+Fit = Annotated[str | None, typer.Option("--fit-sizes", help="Fit to these frame sizes only, comma-separated; default: all.")]
+Terms = Annotated[str, typer.Option("--terms", help=f"The costs to choose from; names: {', '.join(TERMS)}.")]
+Rounds = Annotated[int, typer.Option("--rounds", help="Fits, each measured with its costs charged.")]
+
+
+def command(
+    table: TableFile,
+    driver: opt.Driver,
+    output: Output = Path("hardware.json"),
+    fit_sizes: Fit = None,
+    terms: Terms = _ALL,
+    rounds: Rounds = method.ROUNDS,
+    nic: opt.NicModel = None,
+    kernel: opt.KernelSpec = None,
+    mips: opt.Mips = 250,
+    bidirectional: opt.Bidirectional = False,
+    ring: opt.Ring = None,
+    duration: opt.Duration = 0.2,
+    warmup: opt.Warmup = 0.05,
+    lsm: opt.Lsm = "",
+    sysctl: opt.Sysctl = None,
+    module_parameters: opt.Parameters = "",
+    jobs: opt.Jobs = 0,
+    no_cache: opt.NoCache = False,
+) -> None:
+    """Fits, says how far to trust it, writes the file. Raises IrqlabError."""
+    from irqlab.cli import check_outputs
+
+    check_outputs(output)
+    allowed = _terms(terms)
+    if len(driver) != 1:
+        raise IrqlabError("--driver: a board is calibrated with one driver")
+    if not 1 <= rounds <= 10:
+        raise IrqlabError(f"--rounds {rounds}: allowed are 1 to 10")
+    request = opt.Request.parse(
+        driver, nic, kernel, mips, "64", bidirectional, ring, duration, warmup, lsm=lsm, sysctl=sysctl,
+        module_parameters=module_parameters, jobs=jobs, cached=not no_cache,
+    )  # fmt: skip
+    board_pps = cells.read(table, bidirectional, Bed.resolve(request.beds[0]).nic.wire_bps)
+    if fit_sizes is not None:
+        sizes = _sizes(fit_sizes, {cell.frame_bytes for cell in board_pps})
+        board_pps = {cell: pps for cell, pps in board_pps.items() if cell.frame_bytes in sizes}
+    said = Console(stderr=True, highlight=False, soft_wrap=True)
+    board = cells.Board(request.beds[0], request.plan, threading.Semaphore(request.jobs), said.print)
+    found = method.run(board, board_pps, allowed, rounds)
+    content = found.to_json() | {"source": table.name, "driver": driver[0], "bidirectional": bidirectional}
+    hardware.Hardware(output.stem, mips, found.fit.costs, content).write(output)
+    show(found)
+    print(f"hardware: {output}")
+
+
+def show(found: method.Calibration) -> None:
+    """The cells, the costs, and how far to trust them."""
+    console = Console(highlight=False)
+    of_cells = Table("Cell", "Board kpps", "Lab kpps", "Ratio", "without costs", title="Fitted cells")
+    for bare, row in zip(found.bare.rows, found.charged.rows, strict=True):
+        numbers = (f"{row.board_pps / 1e3:.1f}", f"{row.lab_pps / 1e3:.1f}", f"{row.ratio:.3f}", f"{bare.ratio:.3f}")
+        of_cells.add_row(str(row.cell), *numbers)
+    tables.show(of_cells, console)
+    of_costs = Table("Cost", "ns", "Standard error", "Leave-one-out error without it", title="Costs")
+    for name, value in found.fit.costs.nonzero().items():
+        error = found.fit.standard_errors_ns.get(name, float("nan"))
+        of_costs.add_row(name, f"{value:g}", f"{error:.3g}", f"{found.worth[name]:.1%}")
+    tables.show(of_costs, console)
+    print(verdict(found))
+
+
+def verdict(found: method.Calibration) -> str:
+    """How far to trust the costs, in words."""
+    error, bare = found.fit.left_out_error, found.bare.fitted_error or 0.0
+    text = (
+        f"{len(found.charged.rows)} cells, {len(found.fit.terms)} costs. Mean error {found.charged.fitted_error or 0.0:.1%} "
+        f"(without costs {bare:.1%}); a cell that the fit does not see is off by {error:.1%} (leave-one-out, rms).\n"
+    )
+    if not found.fit.terms:
+        return text + "No cost improves on none: the board is as fast as the lab or faster; choose a higher --mips."
+    if error > TRUST_ERROR:
+        return text + "Do not trust predictions made with these costs: the lab does not know what limits this board."
+    return text + "Good for frame sizes and schemes between those measured; other drivers and loads are extrapolation."
+
+
+def _terms(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",")]
+    if bad := [name for name in names if name not in TERMS]:
+        raise IrqlabError(f"--terms: {bad[0]!r} is no cost; names are {', '.join(TERMS)}")
+    return [term for term in TERMS if term in names]
+
+
+def _sizes(text: str, there: set[int]) -> set[int]:
+    try:
+        sizes = {int(word) for word in text.split(",")}
+    except ValueError:
+        sizes = {-1}
+    if not sizes <= there:
+        raise IrqlabError(f"--fit-sizes {text}: the table has {', '.join(map(str, sorted(there)))} below the wire's rate")
+    return sizes

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`irqlab reproduce PAPER`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from irqlab import hardware as boards
+from irqlab import machine
+from irqlab.cli import options as opt
+from irqlab.cli.measure import UserInterruptError, terminate_like_ctrl_c
+from irqlab.reproduce import PAPERS, document, find
+from irqlab.reproduce.session import Session
+
+PaperName = Annotated[str, typer.Argument(metavar="PAPER", help=f"One of: {', '.join(PAPERS)}.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Fewer points, for a first look; the tables say what was left out.")]
+Out = Annotated[Path | None, typer.Option("--out", help="Directory of report, JSON and CSV; default: results/PAPER.")]
+HardwareOption = Annotated[
+    str | None,
+    typer.Option(
+        "--hardware",
+        help=f"Measure with a board's costs, too: {', '.join(boards.names())}, or a file that irqlab calibrate wrote.",
+    ),
+]
+DriverOption = Annotated[str | None, typer.Option("--driver", help="Name of a module, ours or in-tree; default: the paper's.")]
+
+
+def command(
+    paper: PaperName,
+    driver: DriverOption = None,
+    nic: opt.NicModel = None,
+    kernel: opt.KernelSpec = None,
+    mips: opt.Mips = 250,
+    hardware: HardwareOption = None,
+    quick: Quick = False,
+    jobs: opt.Jobs = 0,
+    no_cache: opt.NoCache = False,
+    out: Out = None,
+) -> None:
+    """Measures a paper again; tables, findings, files. Raises IrqlabError."""
+    chosen = find(paper)
+    request = opt.Request.parse([driver or chosen.driver], nic, kernel, mips, jobs=jobs, cached=not no_cache)
+    out = out or Path("results") / chosen.name
+    document.check_directory(out)
+    session = Session(request.beds[0], quick, request.jobs, boards.load(hardware) if hardware else None)
+    try:
+        with terminate_like_ctrl_c(), session:
+            tables = chosen.measure(session)
+            content = document.document(chosen, session, tables, ["irqlab", *sys.argv[1:]])
+    except KeyboardInterrupt:
+        machine.cancel_all()
+        kept = "nothing is kept (--no-cache)" if no_cache else "trials already made are kept: the same command goes on from there"
+        raise UserInterruptError(f"interrupted; {kept}") from None
+    for finding in content["measured"]["findings"]:
+        print(f"- {finding}")
+    print()
+    for file in document.write(chosen, content, tables, out)[:2]:
+        print(file)
+    print(f"{out}/*.csv")

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Spanos, Meliones, Stassinopoulos: six variants of a Fast Ethernet driver in a router (2008), measured again."""
+
+from __future__ import annotations
+
+from irqlab.reproduce.paper import Paper
+from irqlab.reproduce.spanos2008.findings import findings
+from irqlab.reproduce.spanos2008.measure import measure
+from irqlab.reproduce.spanos2008.report import sections
+from irqlab.schemes import VARIANTS
+
+PAPER = Paper(
+    name="spanos2008",
+    source="S. Spanos, A. Meliones, G. Stassinopoulos: The internals of advanced interrupt handling techniques: Performance "
+    "optimization of an embedded Linux network interface. Computer Communications 31 (2008).",
+    driver="irqmod_i8255x",
+    measure=measure,
+    findings=findings,
+    sections=sections,
+    lead="Tables 1 to 5 and figures 4 to 7 of the paper beside what the lab measured.",
+    series=tuple(VARIANTS),
+)

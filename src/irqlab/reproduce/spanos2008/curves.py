@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Figure 5: forwarded over offered load, and where forwarding collapses. No more is offered than the wire carries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from irqlab.methods import loss
+from irqlab.methods.stand import Plan, Stand
+from irqlab.reproduce import reference
+from irqlab.reproduce.paper import Data
+from irqlab.reproduce.session import Job
+from irqlab.reproduce.spanos2008.run import Run
+from irqlab.reproduce.spanos2008.throughput import Results, best_trial
+from irqlab.results import MethodResult
+from irqlab.schemes import VARIANTS
+
+SIZES = (64, 256)
+POINTS = 10
+"""Loads, evenly spaced up to the wire's rate."""
+QUICK_POINTS = 5
+COLLAPSED = loss.COLLAPSED
+"""Below this share of its maximum a variant has collapsed."""
+PRECISION = 0.01
+"""The collapse is found to this share of the load."""
+
+Point = tuple[float, float]
+"""Offered and forwarded, frames/s of both directions."""
+
+
+@dataclass(frozen=True)
+class Collapse:
+    """Where forwarding falls below COLLAPSED of its maximum, not to come back at any higher load looked at."""
+
+    at_pps: float | None
+    """The lowest such load; None: there is none up to the wire's rate."""
+    above_pps: float | None
+    """The highest load looked at at which it had not."""
+    most_pps: float
+    """The maximum forwarded."""
+
+
+def find_collapse(points: Sequence[Point], forward: Callable[[float], Point], precision: float = PRECISION) -> Collapse:
+    """Bisects between the last load of the curve that did not collapse and the next. `forward` measures at one load.
+
+    The maximum is that of the curve: a point found on the way down does not raise it.
+    """
+    curve = sorted(points)
+    most = max(forwarded for _, forwarded in curve)
+    fallen = [forwarded < COLLAPSED * most for _, forwarded in curve]
+    if not fallen[-1]:
+        return Collapse(None, curve[-1][0], most)
+    first = len(fallen) - next((n for n, down in enumerate(reversed(fallen)) if not down), len(fallen))
+    low, high = (curve[first - 1][0] if first else 0.0), curve[first][0]
+    while (high - low) / high > precision:
+        offered, forwarded = forward((low + high) / 2)
+        low, high = (low, offered) if forwarded < COLLAPSED * most else (offered, high)
+    return Collapse(high, low, most)
+
+
+def _curve(stand: Stand, plan: Plan, points: int, known: MethodResult) -> MethodResult:
+    """A variant's curve with its collapse; loads are what both directions offer together."""
+    wire_pps = 2 * stand.wire_pps(plan)
+    made = {}
+
+    def at(offered_pps: float) -> Point:
+        trial = made[offered_pps] = stand.trial(stand.spec(plan, offered_pps / 2))
+        return trial.offered_pps, trial.forwarded_pps
+
+    grid = [wire_pps * n / points for n in range(1, points + 1)]
+    specs = [stand.spec(plan, load / 2) for load in grid]
+    trials = stand.trials(specs, lambda t: f"{t.offered_pps / 1e3:.0f} kpps")
+    if not known.at_wire_rate:
+        trials.append(best_trial(known))
+    collapse = find_collapse([(t.offered_pps, t.forwarded_pps) for t in trials], at)
+    every = sorted([*trials, *made.values()], key=lambda t: t.offered_pps)
+    base = known.throughput_pps or 0.0
+    result = replace(stand.result("loss", plan), throughput_pps=known.throughput_pps, at_wire_rate=known.at_wire_rate)
+    result.throughput_mbps = known.throughput_mbps
+    result.points = [loss.point(t.offered_pps / base, t) for t in every]
+    result.trials = every
+    result.found = {
+        "max_forwarded_pps": collapse.most_pps,
+        "plateau_ratio": every[-1].forwarded_pps / collapse.most_pps,
+        "collapse_load": collapse.at_pps / base if collapse.at_pps else None,
+        "collapse_pps": collapse.at_pps,
+        "no_collapse_pps": collapse.above_pps,
+    }
+    result.take_costs(every[-1])
+    return result
+
+
+def measure(run: Run, throughputs: Results) -> dict[tuple[int, str], MethodResult]:
+    """The curves of every variant; their throughputs are known."""
+    jobs = {}
+    points = QUICK_POINTS if run.quick else POINTS
+    for size in SIZES[:1] if run.quick else SIZES:
+        for variant in VARIANTS:
+            work = partial(_curve, plan=run.plan(size), points=points, known=throughputs[size, variant])
+            jobs[size, variant] = Job(f"{variant} {size} bytes", run.bed(variant), work)
+    return run.session.all(f"load curves{run.label}", jobs)
+
+
+def figure5(found: dict[tuple[int, str], MethodResult]) -> Data:
+    """The curves."""
+    data = Data(
+        "Figure 5: forwarded over offered load, both directions together",
+        ("frame_bytes", "variant", "offered_pps", "forwarded_pps", "loss_ratio", "idle_ratio"),
+    )
+    for (size, variant), result in found.items():
+        for point in result.points:
+            values = {name: point[name] for name in data.columns[2:]}
+            data.add(frame_bytes=size, variant=variant, **values)
+    return data
+
+
+def livelock(found: dict[tuple[int, str], MethodResult]) -> Data:
+    """Highest loss-free rate and collapse. `plateau_ratio`: forwarded at the wire's rate, as a share of the maximum."""
+    data = Data(
+        "Figure 5: maximum loss-free rate and collapse, both directions together, frames/s",
+        ("frame_bytes", "variant", "loss_free_pps", "paper_loss_free_pps", "max_forwarded_pps", "collapse_pps",
+         "paper_collapse_pps", "collapse_ratio", "paper_collapse_ratio", "plateau_ratio"),
+    )  # fmt: skip
+    paper = reference.by("spanos2008_collapse", "driver")
+    for (size, variant), result in found.items():
+        said = paper.get(variant, {}) if size == SIZES[0] else {}
+        free, collapse = (reference.number(said.get(name)) for name in ("max_loss_free_kpps", "collapse_at_kpps"))
+        at, base = result.found["collapse_pps"], result.throughput_pps or 0.0
+        data.add(
+            frame_bytes=size,
+            variant=variant,
+            loss_free_pps=base,
+            paper_loss_free_pps=free and free * 1e3,
+            max_forwarded_pps=result.found["max_forwarded_pps"],
+            collapse_pps=at,
+            paper_collapse_pps=collapse and collapse * 1e3,
+            collapse_ratio=at and round(at / base, 4),
+            paper_collapse_ratio=round(collapse / free, 4) if collapse and free else None,
+            plateau_ratio=round(result.found["plateau_ratio"], 5),
+        )
+    return data

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Table 4, figures 6 and 7: the time per frame T = T_constant + k * S, by least squares over sizes the wire does not cap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+from scipy import stats
+
+from irqlab.reproduce import reference
+from irqlab.reproduce.paper import Data
+from irqlab.reproduce.spanos2008.throughput import SIZES, mbps_of
+from irqlab.schemes import VARIANTS
+from irqlab.trial import wire_rate_pps
+
+WIRE_BPS = 100e6
+
+
+@dataclass(frozen=True)
+class Fit:
+    """T = t_constant_us + k_us_per_byte * S. Errors are standard errors; None with two sizes, which leave no freedom."""
+
+    t_constant_us: float
+    k_us_per_byte: float
+    t_constant_error_us: float | None
+    k_error_us_per_byte: float | None
+    r2: float | None
+    sizes: tuple[int, ...]
+    residuals_us: tuple[float, ...]
+    """Measured less fitted, by size."""
+
+    def us(self, frame_bytes: float) -> float:
+        """The time per frame, in µs."""
+        return self.t_constant_us + self.k_us_per_byte * frame_bytes
+
+
+def fit(points: Sequence[tuple[int, float]]) -> Fit | None:
+    """The fit to (frame bytes, µs per frame); None for fewer than two sizes."""
+    if len({size for size, _ in points}) < 2:
+        return None
+    sizes, times = zip(*sorted(points), strict=True)
+    line = stats.linregress(sizes, times)
+    left = tuple(float(t - line.intercept - line.slope * s) for s, t in zip(sizes, times, strict=True))
+    free = len(sizes) > 2
+    return Fit(
+        float(line.intercept),
+        float(line.slope),
+        float(line.intercept_stderr) if free else None,
+        float(line.stderr) if free else None,
+        float(line.rvalue**2) if free else None,
+        sizes,
+        left,
+    )
+
+
+def fits(table1: Data) -> dict[str, Fit]:
+    """The fit of every variant with at least two uncapped sizes in a table 1."""
+    found = {v: fit([(r["frame_bytes"], r["us_per_frame"]) for r in table1.records(variant=v, capped=False)]) for v in VARIANTS}
+    return {variant: one for variant, one in found.items() if one}
+
+
+def table4(found: dict[str, Fit]) -> Data:
+    """Constants beside the paper's."""
+    data = Data(
+        "Table 4: T = T_constant + k * S, least squares over the sizes the wire does not cap",
+        ("variant", "t_constant_us", "t_constant_error_us", "paper_t_constant_us", "k_us_per_byte", "k_error_us_per_byte",
+         "paper_k_us_per_byte", "r2", "max_residual_us", "residual_rms_us", "sizes"),
+    )  # fmt: skip
+    paper = reference.by("spanos2008_table4_model", "driver")
+    for variant, one in found.items():
+        data.add(
+            variant=variant,
+            t_constant_us=round(one.t_constant_us, 4),
+            t_constant_error_us=_rounded(one.t_constant_error_us, 4),
+            paper_t_constant_us=float(paper[variant]["t_constant_us"]),
+            k_us_per_byte=round(one.k_us_per_byte, 6),
+            k_error_us_per_byte=_rounded(one.k_error_us_per_byte, 6),
+            paper_k_us_per_byte=float(paper[variant]["k_us_per_byte"]),
+            r2=_rounded(one.r2, 5),
+            max_residual_us=round(max(abs(left) for left in one.residuals_us), 5),
+            residual_rms_us=round(sqrt(sum(left**2 for left in one.residuals_us) / len(one.residuals_us)), 5),
+            sizes=" ".join(str(size) for size in one.sizes),
+        )
+    return data
+
+
+def figure6(found: dict[str, Fit], table1: Data) -> Data:
+    """The model's throughput for every size of the paper beside what was measured; figure 7 is the model without the wire."""
+    data = Data(
+        "Figures 6 and 7: the model's throughput and the measured one, Mbit/s per interface",
+        (
+            "frame_bytes",
+            "variant",
+            "model_mbps",
+            "model_capped_mbps",
+            "throughput_mbps",
+            "error_percent",
+            "fitted",
+            "residual_us",
+        ),
+    )
+    measured = {(r["frame_bytes"], r["variant"]): r for r in table1.records()}
+    for size in SIZES:
+        for variant, one in found.items():
+            free = mbps_of(1e6 / one.us(size), size)
+            capped = min(free, mbps_of(2 * wire_rate_pps(size, WIRE_BPS), size))
+            row = measured.get((size, variant))
+            said = row["throughput_mbps"] if row else None
+            data.add(
+                frame_bytes=size,
+                variant=variant,
+                model_mbps=round(free, 3),
+                model_capped_mbps=round(capped, 3),
+                throughput_mbps=said,
+                error_percent=round(100 * (capped / said - 1), 3) if said else None,
+                fitted=size in one.sizes,
+                residual_us=round(one.residuals_us[one.sizes.index(size)], 5) if size in one.sizes else None,
+            )
+    return data
+
+
+def _rounded(value: float | None, digits: int) -> float | None:
+    return None if value is None else round(value, digits)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The cost model in a DUT: what is charged is what was asked for, and nothing is when nothing was."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from irqlab.bed import Bed, BedConfig
+from irqlab.costs import Costs
+from irqlab.dut import DutConfig
+from irqlab.errors import IrqlabError
+from irqlab.schemes import combine
+from irqlab.trial import Load, TrialResult, TrialSpec
+from tests.e2e.conftest import Cli
+
+NS_PER_INSTRUCTION = 4
+
+
+@cache
+def _bed(variant: str, cost_model: bool = True) -> Bed:
+    dut = DutConfig(schemes=combine([variant], None, None)[0])
+    return Bed.resolve(BedConfig("irqmod_i8255x", dut=dut, cost_model=cost_model))
+
+
+def _trial(variant: str, costs: Costs | None, rate_pps: float = 5_000.0, cost_model: bool = True) -> TrialResult:
+    load = Load(rate_pps, size=64)
+    spec = TrialSpec(loads=(load,), duration_ns=60_000_000, warmup_ns=0, drain_ns=20_000_000, costs=costs)
+    return _bed(variant, cost_model).run(spec)
+
+
+def _difference_ns(one: TrialResult, other: TrialResult) -> int:
+    return (other.instructions - one.instructions) * NS_PER_INSTRUCTION
+
+
+def test_interrupts_cost_what_was_asked_for() -> None:
+    bare, charged = _trial("ORIGINAL", None), _trial("ORIGINAL", Costs(irq=10_000))
+    assert charged.cost_events is not None
+    assert charged.cost_events["irq"] == sum(charged.counters.interrupts.values()) == pytest.approx(600, abs=2)
+    assert _difference_ns(bare, charged) == pytest.approx(charged.cost_events["irq"] * 10_000, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("term", "low_ns", "high_ns"), [("byte", 16.5, 29.004), ("netif_rx", 3_000, 5_500), ("free_irq", 4e3, 7e3)]
+)
+def test_a_cost_more_is_what_it_says(term: str, low_ns: float, high_ns: float) -> None:
+    low, high = (_trial("ORIGINAL", Costs(**{term: cost_ns})) for cost_ns in (low_ns, high_ns))
+    assert low.cost_events is not None
+    assert low.cost_events == high.cost_events
+    wanted_ns = low.cost_events[term] * (high_ns - low_ns)
+    assert _difference_ns(low, high) == pytest.approx(wanted_ns, rel=0.01)
+
+
+def test_bytes_cost_what_was_asked_for_in_overload() -> None:
+    """Without a moment's idling, a frame takes so much longer."""
+    bare, charged = (_trial("NAPI-TX-OFF", costs, 140_000.0) for costs in (None, Costs(byte=100)))
+    assert charged.cost_events is not None
+    assert charged.cost_events["byte"] == charged.frames_forwarded * 2 * (64 - 4)
+    longer_ns = 1e9 / charged.forwarded_pps - 1e9 / bare.forwarded_pps
+    assert longer_ns == pytest.approx(2 * (64 - 4) * 100, rel=0.01)
+
+
+def test_no_costs_no_difference() -> None:
+    without, idle = _trial("ORIGINAL", None, cost_model=False), _trial("ORIGINAL", None)
+    # Another snapshot is another moment: what idle paths execute differs a little.
+    assert idle.instructions == pytest.approx(without.instructions, rel=0.01)
+    assert _trial("ORIGINAL", Costs()).instructions == pytest.approx(idle.instructions, rel=0.01)
+    with pytest.raises(IrqlabError, match="no cost model"):
+        _trial("ORIGINAL", Costs(irq=1), cost_model=False)
+
+
+def test_costs_on_the_command_line(cli: Cli, tmp_path: Path) -> None:
+    options = ["--driver", "irqmod_i8255x", "--variant", "ORIGINAL", "--rate", "5000", "--duration", "0.02"]
+    done = cli("profile", *options, "--cost", "irq=10000", "--json", "a.json")
+    assert done.returncode == 0, done.stderr
+    trial = json.loads((tmp_path / "a.json").read_text())["measured"]["results"][0]["trials"][0]
+    assert trial["spec"]["costs"] == {"irq": 10000}
+    assert trial["cost_events"]["irq"] > 0
+    wrong = cli("throughput", "--driver", "irqmod_i8255x", "--cost", "cache=3")
+    assert wrong.returncode == 2
+    assert "irq, byte, netif_rx" in wrong.stderr
+    assert not wrong.stdout

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Reproductions and the trial cache, end to end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from irqlab import Lab, trialcache
+from irqlab.bed import Bed, BedConfig
+from irqlab.methods.stand import Plan, Stand
+from irqlab.profile import method
+from irqlab.reproduce.session import Job, Session
+from irqlab.reproduce.spanos2008 import interrupts, phases
+from irqlab.reproduce.spanos2008.run import Run
+from tests.e2e.conftest import Cli
+
+DRIVER = "irqmod_i8255x"
+SHORT = {"duration_ns": 10_000_000, "warmup_ns": 2_000_000}
+
+
+@pytest.fixture
+def no_trials_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cache as it is, but without trials."""
+    from irqlab.setup import paths
+
+    for entry in paths.cache_dir().iterdir():
+        if entry.name != "trials":
+            (tmp_path / entry.name).symlink_to(entry)
+    monkeypatch.setenv("IRQLAB_CACHE", str(tmp_path))
+
+
+@pytest.mark.usefixtures("no_trials_kept")
+def test_a_trial_from_the_cache_is_the_one_that_was_run_to_the_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = Lab(DRIVER, variant="ORIGINAL")
+    fresh = json.dumps(lab.trial(20_000, **SHORT).to_json())
+    assert trialcache.usage().entries == 1
+    assert json.dumps(Lab(DRIVER, variant="ORIGINAL", cached=False).trial(20_000, **SHORT).to_json()) == fresh
+    profiled = method.run(Stand(lab.bed), Plan(**SHORT), rate_pps=20_000.0).to_json()
+    assert trialcache.usage().entries == 2
+
+    def never(*_: object) -> None:
+        raise AssertionError("run again")
+
+    monkeypatch.setattr(Bed, "open", never)
+    assert json.dumps(Lab(DRIVER, variant="ORIGINAL").trial(20_000, **SHORT).to_json()) == fresh
+    again = method.run(Stand(Lab(DRIVER, variant="ORIGINAL").bed), Plan(**SHORT), rate_pps=20_000.0).to_json()
+    assert json.dumps(again) == json.dumps(profiled)
+    with pytest.raises(AssertionError, match="run again"):
+        Lab(DRIVER, variant="ORIGINAL", cached=False).trial(20_000, **SHORT)
+
+
+def test_phases_of_a_profile_add_up_and_tell_the_variants_apart() -> None:
+    session = Session(BedConfig(DRIVER), jobs=2)
+    run = Run(session)
+
+    def work(stand: Stand) -> dict[str, float]:
+        result = method.run(stand, Plan(bidirectional=True, **SHORT), rate_pps=60_000.0)
+        row = result.to_json()
+        found = phases.by_phase(row)
+        assert sum(found.values()) == result.found["instructions"]
+        return {phase: count / sum(found.values()) for phase, count in found.items()}
+
+    jobs = {variant: Job(variant, run.bed(variant), work) for variant in ("ORIGINAL", "NAPI-TX-OFF")}
+    found = session.all("profiles", jobs)
+    assert set(session.all("profiles", jobs)) == set(jobs)
+    for shares in found.values():
+        assert shares[phases.REST] < 0.05
+        assert all(shares[phase] > 0 for phase in (phases.RX, phases.COPY))
+    assert found["ORIGINAL"][phases.CS_IN] > 0.1
+    assert found["NAPI-TX-OFF"][phases.CS_IN] < 0.01
+    assert found["NAPI-TX-OFF"][phases.TX] > 0.1
+
+
+def test_every_frame_of_table_3_is_offered_and_accounted_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interrupts, "VARIANTS", ("NAPI-TX-OFF",))
+    monkeypatch.setattr(interrupts, "QUICK_FRAMES", 500)
+    row = interrupts.table3(interrupts.measure(Run(Session(BedConfig(DRIVER), quick=True)))).one(variant="NAPI-TX-OFF")
+    assert row["offered_frames"] == row["received_frames"] == row["transmitted_frames"] == 1000
+    assert row["tx_interrupts"] == 0
+    assert 0 < row["rx_interrupts"] <= 1000
+
+
+@pytest.mark.long
+def test_the_quick_reproduction_leaves_report_json_and_csv(cli: Cli, tmp_path: Path) -> None:
+    done = cli("reproduce", "spanos2008", "--quick", "--out", "out", timeout_s=1200)
+    assert done.returncode == 0, done.stderr
+    document = json.loads((tmp_path / "out" / "spanos2008.json").read_text())
+    assert document["schema"] == "irqlab-reproduction/1"
+    assert document["measured"]["findings"]
+    for name in document["measured"]["tables"]:
+        assert (
+            (tmp_path / "out" / f"{name}.csv").read_text().startswith(",".join(document["measured"]["tables"][name]["columns"]))
+        )
+    assert "<svg" in (tmp_path / "out" / "spanos2008.html").read_text()
+    again = cli("reproduce", "spanos2008", "--quick", "--out", "again", "--jobs", "1", timeout_s=1200)
+    assert again.returncode == 0, again.stderr
+    second = json.loads((tmp_path / "again" / "spanos2008.json").read_text())
+    assert json.dumps(second["measured"]) == json.dumps(document["measured"])
+
+
+def test_bad_input_is_one_message(cli: Cli) -> None:
+    for arguments, said in (
+        (("reproduce", "nobody1999"), "spanos2008"),
+        (("reproduce", "spanos2008", "--hardware", "x"), "hardware"),
+    ):
+        done = cli(*arguments)
+        assert done.returncode == 2
+        assert said in done.stderr
+        assert "Traceback" not in done.stderr

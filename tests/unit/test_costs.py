@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Costs and hardware: parsing and refusals; the fit on synthetic boards."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from irqlab import hardware
+from irqlab.calibrate import fit, method
+from irqlab.calibrate.cells import Cell, read
+from irqlab.calibrate.fit import Sample
+from irqlab.cli.options import Request
+from irqlab.costs import TERMS, Costs
+from irqlab.errors import IrqlabError
+from irqlab.hardware import Hardware
+from irqlab.trial import Load, TrialSpec
+
+
+def test_costs_are_parsed() -> None:
+    costs = Costs.parse("irq=1500, byte=16.5")
+    assert costs == Costs(irq=1500, byte=16.5)
+    assert costs.nonzero() == {"irq": 1500, "byte": 16.5}
+    assert str(costs) == "irq=1500,byte=16.5"
+    assert Costs.parse("irq=0", costs) == Costs(byte=16.5)
+    assert not Costs()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("cache=3", "irq, byte, netif_rx, free, free_irq, softirq"),
+        ("irq", "NAME=NS"),
+        ("", "NAME=NS"),
+        ("irq=fast", "not a number"),
+        ("irq=nan", "allowed are 0 to"),
+        ("irq=-1", "allowed are 0 to"),
+        ("irq=2e6", "allowed are 0 to"),
+        ("byte=1001", "allowed are 0 to 1000 ns"),
+        ("irq=1,irq=2", "twice"),
+    ],
+)
+def test_bad_costs_are_refused(text: str, said: str) -> None:
+    with pytest.raises(IrqlabError, match=said):
+        Costs.parse(text)
+
+
+def test_a_request_without_costs_has_no_cost_model() -> None:
+    plain = Request.parse(["e1000"])
+    assert (plain.beds[0].cost_model, plain.plan.costs) == (False, None)
+    costly = Request.parse(["e1000"], cost="irq=0")
+    assert (costly.beds[0].cost_model, costly.plan.costs) == (True, Costs())
+
+
+def test_hardware_is_written_and_read(tmp_path: Path) -> None:
+    board = Hardware("board", 125, Costs(irq=1500), {"left_out_error": 0.05})
+    board.write(tmp_path / "board.json")
+    assert hardware.load(str(tmp_path / "board.json")) == board
+    request = Request.parse(["e1000"], hardware=str(tmp_path / "board.json"), cost="byte=2")
+    assert (request.beds[0].mips, request.plan.costs) == (125, Costs(irq=1500, byte=2))
+    with pytest.raises(IrqlabError, match="runs at 125"):
+        Request.parse(["e1000"], mips=500, hardware=str(tmp_path / "board.json"))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{", "not JSON"),
+        ("{}", "not a hardware file"),
+        ('{"schema": "irqlab-hardware/1", "mips": 3, "costs_ns": {}}', "allowed are 125, 250, 500, 1000"),
+        ('{"schema": "irqlab-hardware/1", "mips": 250}', "costs_ns is missing"),
+        ('{"schema": "irqlab-hardware/1", "mips": 250, "costs_ns": {"cache": 1}}', "names are"),
+    ],
+)
+def test_bad_hardware_is_refused(tmp_path: Path, content: str, said: str) -> None:
+    file = tmp_path / "board.json"
+    file.write_text(content)
+    with pytest.raises(IrqlabError, match=said):
+        hardware.load(str(file))
+    with pytest.raises(IrqlabError, match="mpc8250"):
+        hardware.load("cray1")
+
+
+def _board(costs: Costs, noise: float = 0.0, cells: int = 12) -> list[Sample]:
+    """A board with these costs, and a lab that charges others."""
+    numbers = random.Random(1)
+    charged = Costs(irq=500)
+    samples = []
+    for _ in range(cells):
+        events = {term: numbers.uniform(0, 2) for term in TERMS} | {"byte": numbers.choice([120.0, 1016.0])}
+        bare = numbers.uniform(9_000, 20_000)
+        board = bare + sum(cost * events[term] for term, cost in costs.nonzero().items())
+        lab = bare + sum(cost * events[term] for term, cost in charged.nonzero().items())
+        samples.append(Sample(board * (1 + numbers.gauss(0, noise)), lab, events, charged))
+    return samples
+
+
+def test_the_fit_recovers_the_costs() -> None:
+    true = Costs(irq=1500, byte=8.25, free_irq=7000)
+    found = fit.select(_board(true))
+    assert found.terms == ("irq", "byte", "free_irq")
+    for name, value in true.nonzero().items():
+        assert getattr(found.costs, name) == pytest.approx(value, rel=1e-3)
+    assert found.left_out_error < 1e-6
+
+
+def test_noise_shows_in_the_errors_and_buys_no_terms() -> None:
+    true = Costs(irq=1500, byte=8.25)
+    samples = _board(true, noise=0.02, cells=24)
+    found = fit.select(samples)
+    assert set(found.terms) >= {"byte"}
+    assert len(found.terms) <= 3
+    assert 0.01 < found.left_out_error < 0.04
+    assert abs(found.costs.byte - 8.25) < 4 * found.standard_errors_ns["byte"]
+    assert fit.worth(samples, found)["byte"] > found.left_out_error
+
+
+def test_the_left_out_error_is_that_of_leaving_out() -> None:
+    samples = _board(Costs(irq=1500, byte=8.25), noise=0.05)
+    whole = fit.solve(samples, ("irq", "byte"))
+    assert whole is not None
+    squares = []
+    for n, sample in enumerate(samples):
+        rest = fit.solve(samples[:n] + samples[n + 1 :], ("irq", "byte"))
+        assert rest is not None
+        squares.append((sample.expected_ns(rest.costs) / sample.board_ns - 1) ** 2)
+    assert whole.left_out_error == pytest.approx((sum(squares) / len(squares)) ** 0.5, rel=1e-3)
+
+
+def test_a_board_faster_than_the_lab_gets_no_negative_costs() -> None:
+    samples = [Sample(s.bare_ns() * 0.8, s.lab_ns, s.events, s.costs) for s in _board(Costs())]
+    assert fit.select(samples).costs == Costs()
+
+
+def test_too_few_cells_are_refused() -> None:
+    with pytest.raises(IrqlabError, match="too few"):
+        fit.select(_board(Costs(irq=1), cells=2))
+
+
+CSV = "# a board\nvariant,frame_bytes,throughput_mbps\nNAPI,64,16.8\nNAPI,1518,100\n"
+
+
+def test_a_table_is_read_without_what_the_wire_caps(tmp_path: Path) -> None:
+    file = tmp_path / "board.csv"
+    file.write_text(CSV)
+    assert read(file, True, 1e8) == {Cell("NAPI", 64): pytest.approx(50_000)}
+    assert read(file, False, 1e8) == {Cell("NAPI", 64): pytest.approx(25_000)}
+    file.write_text("frame_bytes,NAPI,ORIGINAL\n64,16.8,8.4\n")
+    assert read(file, True, 1e8) == {Cell("NAPI", 64): pytest.approx(50_000), Cell("ORIGINAL", 64): pytest.approx(25_000)}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("variant,frame_bytes,throughput_mbps\nNAPI,64,fast\n", "row 1: columns must be"),
+        ("variant,frame_bytes,throughput_mbps\nNAPI,63,1\n", "64 to 1518"),
+        ("variant,frame_bytes,throughput_mbps\nNAPI,64,1\nNAPI,64,2\n", "twice"),
+        ("variant,frame_bytes,throughput_mbps\nNAPI,64,100\n", "nothing tells"),
+        ("", "nothing tells"),
+    ],
+)
+def test_bad_tables_are_refused(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "board.csv"
+    file.write_text(text)
+    with pytest.raises(IrqlabError, match=said):
+        read(file, True, 1e8)
+
+
+def test_predicted_cells_are_judged_apart() -> None:
+    cells = [Cell("NAPI", size) for size in (64, 128, 512)]
+    found = method.judge(dict.fromkeys(cells, 100.0), dict(zip(cells, (110.0, 80.0, 90.0), strict=True)), [cells[0], cells[2]])
+    assert [row.fitted for row in found.rows] == [True, False, True]
+    assert found.fitted_error == pytest.approx(0.1)
+    assert found.predicted_error == pytest.approx(0.2)
+
+
+def test_trials_without_costs_say_nothing_of_them() -> None:
+    spec = TrialSpec(loads=(Load(1000.0),))
+    assert spec.costs is None
+    assert not spec.count_events

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The trial cache without QEMU."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from irqlab import trialcache
+from irqlab.errors import IrqlabError
+from irqlab.trial import Load, TrialSpec
+from tests.unit.fakes import FakeBed
+
+BED = {"machine": "m", "modules": ["a"], "dut": {"ring": None}, "wire_bps": 100_000_000}
+SPEC = TrialSpec(loads=(Load(rate_pps=1000.0),))
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("IRQLAB_CACHE", str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("bed", "spec", "addresses"),
+    [
+        (BED | {"machine": "other"}, SPEC, None),
+        (BED | {"modules": ["b"]}, SPEC, None),
+        (BED | {"dut": {"ring": 64}}, SPEC, None),
+        (BED | {"wire_bps": 10_000_000}, SPEC, None),
+        (BED, replace(SPEC, seed=2), None),
+        (BED, replace(SPEC, loads=(Load(rate_pps=1000.5),)), None),
+        (BED, replace(SPEC, duration_ns=1), None),
+        (BED, SPEC, {"functions": [1]}),
+    ],
+)
+def test_whatever_a_trial_depends_on_changes_its_key(bed: dict, spec: TrialSpec, addresses: dict | None) -> None:
+    assert trialcache.key_of(bed, spec, addresses) != trialcache.key_of(BED, SPEC)
+
+
+def test_equal_trials_have_equal_keys_wherever_their_capture_goes() -> None:
+    again = TrialSpec(loads=(Load(rate_pps=1000.0),), capture="there.pcapng")
+    assert trialcache.key_of(dict(reversed(BED.items())), again) == trialcache.key_of(BED, SPEC)
+
+
+def test_every_module_that_makes_trials_is_there() -> None:
+    home = Path(trialcache.__file__).parent
+    assert all((home / f"{name}.py").is_file() for name in trialcache.MAKERS)
+
+
+def test_a_result_comes_back_to_the_byte() -> None:
+    fresh = FakeBed(lambda rate: rate).run(SPEC)
+    trialcache.put("k", trialcache.to_json(fresh))
+    kept = trialcache.from_json(SPEC, trialcache.get("k"))
+    assert kept == fresh
+    assert json.dumps(kept.to_json()) == json.dumps(fresh.to_json())
+
+
+def test_usage_and_clear() -> None:
+    assert trialcache.usage().entries == 0
+    trialcache.put("k", {"a": 1.1})
+    assert trialcache.get("k") == {"a": 1.1}
+    assert trialcache.get("other") is None
+    used = trialcache.usage()
+    assert used.entries == 1
+    assert used.size_bytes > 0
+    assert trialcache.clear().entries == 1
+    assert trialcache.get("k") is None
+
+
+def test_a_damaged_cache_is_an_error_until_it_is_cleared(cache: Path) -> None:
+    (cache / "trials").mkdir()
+    (cache / "trials" / "cache.db").write_bytes(b"no database" * 1000)
+    with pytest.raises(IrqlabError, match="irqlab cache clear"):
+        trialcache.get("k")
+    trialcache.clear()
+    assert trialcache.get("k") is None
