@@ -5,6 +5,7 @@
 //! [`loopback`] in the tests. docs/protocol.md is the contract with the lab.
 
 pub mod analysis;
+mod arguments;
 pub mod arrivals;
 pub mod capture;
 pub mod control;

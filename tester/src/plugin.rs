@@ -11,11 +11,11 @@ use std::os::fd::{FromRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 
+use crate::arguments::{Args, parse};
 use crate::idle;
 use crate::instrument;
 use crate::ioapic::Ioapic;
 use crate::lan7800::hostile::Plan;
-use crate::lan7800::usb::Speed;
 use crate::port::{Bench, Outcome};
 use crate::profile::Profile;
 use crate::profile::map::Addresses;
@@ -374,47 +374,6 @@ fn watch_lab(fd: RawFd) {
             }
         }
     }
-}
-
-struct Args {
-    fd: RawFd,
-    ports: usize,
-    ns_per_instruction: u64,
-    profile: bool,
-    /// The NICs are LAN7800s of our own, at this speed.
-    lan7800: Option<Speed>,
-}
-
-fn parse(args: &[String]) -> Result<Args, String> {
-    let (mut fd, mut ports, mut shift, mut profile, mut lan7800) = (None, 2, 0, false, None);
-    for arg in args {
-        let (key, value) = arg.split_once('=').unwrap_or((arg, ""));
-        let number = || {
-            value
-                .parse::<u32>()
-                .map_err(|_| format!("{key}: {value:?} is not a number"))
-        };
-        match key {
-            "fd" => fd = Some(number()? as RawFd),
-            "ports" => ports = number()? as usize,
-            "shift" => shift = number()?.min(10),
-            "profile" => profile = number()? != 0,
-            "lan7800" if value == "high" => lan7800 = Some(Speed::High),
-            "lan7800" if value == "super" => lan7800 = Some(Speed::Super),
-            _ => {
-                return Err(format!(
-                    "unknown argument {key:?}; there are fd=N, ports=N, shift=N, profile=0|1, lan7800=high|super"
-                ));
-            }
-        }
-    }
-    Ok(Args {
-        fd: fd.ok_or("fd=N (a UNIX stream socket) is missing")?,
-        ports,
-        ns_per_instruction: 1 << shift,
-        profile,
-        lan7800,
-    })
 }
 
 fn install(args: &Args) -> Result<(), String> {
