@@ -15,7 +15,7 @@ from irqlab.machine import save, start
 
 @pytest.fixture(scope="module")
 def lab() -> Lab:
-    return Lab("lan78xx")
+    return Lab("lan78xx", cached=False)
 
 
 def test_the_in_tree_driver_forwards_and_repeats(lab: Lab) -> None:
