@@ -249,7 +249,7 @@ impl Lan7800 {
         } else {
             frame
         };
-        let longest = (self.registers.get(MAC_RX) >> MAC_RX_MAX_SIZE_SHIFT & 0x3fff) as usize;
+        let longest = ((self.registers.get(MAC_RX) >> MAC_RX_MAX_SIZE_SHIFT) & 0x3fff) as usize;
         let tag = usize::from(self.registers.has(MAC_RX, MAC_RX_VLAN_FSE)) * 4;
         if frame.len() + 4 > longest + tag {
             self.statistics.count(Counter::RxOversize);

@@ -140,7 +140,7 @@ impl Lan7800 {
 
     fn eeprom_command(&mut self, command: u32) {
         let place = (command & E2P_CMD_ADDR) as usize;
-        match command >> 28 & 7 {
+        match (command >> 28) & 7 {
             _ if command & E2P_CMD_BUSY == 0 => {}
             EEPROM_READ => self.registers.set(E2P_DATA, u32::from(self.eeprom[place])),
             EEPROM_WRITE => self.eeprom[place] = self.registers.get(E2P_DATA) as u8,
@@ -151,7 +151,7 @@ impl Lan7800 {
     }
 
     fn mii(&mut self, now_ns: u64, access: u32) {
-        let (address, register) = ((access >> 11 & 0x1f) as u8, (access >> 6 & 0x1f) as u8);
+        let (address, register) = (((access >> 11) & 0x1f) as u8, ((access >> 6) & 0x1f) as u8);
         let answers = address == phy::ADDRESS;
         if access & MII_ACC_WRITE != 0 {
             if answers {

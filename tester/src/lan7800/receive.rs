@@ -35,7 +35,7 @@ pub fn filter(registers: &Registers, tables: &[u32], frame: &[u8]) -> Option<u32
     let on = |bit| registers.has(RFE_CTL, bit);
     let hashed = || {
         let place = hash(destination);
-        tables[VLAN_WORDS + place / 32] >> (place % 32) & 1 != 0
+        (tables[VLAN_WORDS + place / 32] >> (place % 32)) & 1 != 0
     };
     let perfect = on(RFE_CTL_DA_PERFECT) && is_listed(registers, destination);
     let (kind, passes) = if destination == [0xff; 6] {
@@ -51,7 +51,7 @@ pub fn filter(registers: &Registers, tables: &[u32], frame: &[u8]) -> Option<u32
     let passes = passes
         && if tagged {
             let tag = usize::from(word(frame, ADDRESSES_BYTES + 2) & 0xfff);
-            !on(RFE_CTL_VLAN_FILTER) || tables[tag / 32] >> (tag % 32) & 1 != 0
+            !on(RFE_CTL_VLAN_FILTER) || (tables[tag / 32] >> (tag % 32)) & 1 != 0
         } else {
             !on(RFE_CTL_DISCARD_UNTAGGED)
         };

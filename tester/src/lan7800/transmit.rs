@@ -53,7 +53,7 @@ impl Command {
         if self.a & (TX_IVTG | TX_RVTG) != 0 {
             self.tag(&mut frame);
         }
-        let mss = (self.b >> 16 & 0x3fff) as usize;
+        let mss = ((self.b >> 16) & 0x3fff) as usize;
         let segments = (self.a & TX_LSO != 0 && mss != 0)
             .then(|| segment(&frame, mss))
             .flatten();
