@@ -97,7 +97,7 @@ pub struct Lan7800 {
 impl Lan7800 {
     /// A chip with this address, plugged in at `now_ns`.
     pub fn new(now_ns: u64, speed: Speed, mac: [u8; 6]) -> Self {
-        let serial: String = mac.iter().map(|byte| format!("{byte:02x}")).collect();
+        let serial = mac.map(|byte| format!("{byte:02x}")).concat();
         Lan7800 {
             function: Function::new(speed, serial),
             registers: Registers::new(mac),
