@@ -14,7 +14,7 @@
 /* In the order in which sysfs shows them. */
 const struct irqmod_rx_scheme * const irqmod_rx_schemes[] = {
 	&irqmod_rx_interrupt, &irqmod_rx_de, &irqmod_rx_napi,
-	&irqmod_rx_hybrid, &irqmod_rx_timer, NULL
+	&irqmod_rx_hybrid, &irqmod_rx_timer, &irqmod_rx_adaptive, NULL
 };
 
 const struct irqmod_tx_scheme * const irqmod_tx_schemes[] = {
@@ -153,6 +153,19 @@ int irqmod_set_rx_scheme(struct irqmod_port *port,
 	return 0;
 }
 
+void irqmod_set_timer_without(struct irqmod_port *port,
+			      enum irqmod_timer_without without)
+{
+	bool running = port->up && port->rx == &irqmod_rx_timer;
+
+	ASSERT_RTNL();
+	if (running)
+		rx_stop(port);
+	port->rx_without = without;
+	if (running)
+		rx_start(port);
+}
+
 int irqmod_set_tx_scheme(struct irqmod_port *port,
 			 const struct irqmod_tx_scheme *scheme)
 {
@@ -198,6 +211,11 @@ int irqmod_register(struct irqmod_port *port)
 	err = irqmod_hybrid_init(port);
 	if (err)
 		return err;
+	err = irqmod_adaptive_init(port);
+	if (err) {
+		irqmod_hybrid_free(port);
+		return err;
+	}
 	netif_napi_add_weight(port->netdev, &port->napi, irqmod_napi_poll,
 			      port->rx_weight);
 	port->netdev->sysfs_groups[0] = &irqmod_group;
@@ -208,6 +226,7 @@ EXPORT_SYMBOL_GPL(irqmod_register);
 void irqmod_unregister(struct irqmod_port *port)
 {
 	netif_napi_del(&port->napi);
+	irqmod_adaptive_free(port);
 	irqmod_hybrid_free(port);
 }
 EXPORT_SYMBOL_GPL(irqmod_unregister);

@@ -117,6 +117,15 @@ struct irqmod_tx_stats {
 	struct u64_stats_sync syncp;
 };
 
+/* What the timer scheme leaves out, to see what it earns. */
+enum irqmod_timer_without {
+	IRQMOD_WITHOUT_NOTHING,
+	IRQMOD_WITHOUT_IRQ_OFF,
+	IRQMOD_WITHOUT_TOP_HALF,
+	IRQMOD_WITHOUT_BACKLOG,
+	IRQMOD_WITHOUT_REFILL,
+};
+
 /* Memory for the heads of received sk_buffs (heads.c). */
 #define IRQMOD_CHUNKS	8
 
@@ -173,10 +182,12 @@ struct irqmod_port {
 	u32 rx_cliff_pps;
 	u32 rx_epsilon_permille;
 	u32 rx_rate_window_ms;
+	enum irqmod_timer_without rx_without;
 
 	/* Scheme state. */
 	bool up;
 	ktime_t rx_period;		/* timer: rx_usecs */
+	bool rx_open;			/* timer without irq_off: RX was unmasked */
 	struct hrtimer rx_timer;	/* timer: the poll; hybrid: the window */
 	struct hrtimer rest_timer;	/* de: ends a rest */
 	struct hrtimer tx_timer;
@@ -184,6 +195,7 @@ struct irqmod_port {
 	spinlock_t tx_lock;		/* reclaim by IRQ and by timer */
 	unsigned long rx_rest_at;	/* de: jiffies */
 	struct irqmod_hybrid *hybrid;
+	struct irqmod_adaptive *adaptive;
 
 	struct irqmod_irq_stats irq_stats;
 	struct irqmod_rx_stats rx_stats;

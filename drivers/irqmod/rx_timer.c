@@ -7,6 +7,11 @@
  *
  * A pass takes no more than the backlog has room for: what does not fit stays
  * on the ring, and the NIC drops the excess at no cost.
+ *
+ * Each of the measures can be left out, to see what it earns (rx_timer_without):
+ * irq_off: the receive interrupt does what the timer does; top_half: the timer
+ * polls in softirq; backlog: frames go straight up the stack, also in softirq;
+ * refill: the ring gets its buffers back at once.
  */
 #include <linux/version.h>
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
@@ -38,18 +43,40 @@ void irqmod_timer_configure(struct irqmod_port *port)
 	WRITE_ONCE(port->rx_period, irqmod_ktime(irqmod_rx_usecs(port)));
 }
 
+const char * const irqmod_timer_measures[] = {
+	[IRQMOD_WITHOUT_NOTHING] = "nothing",
+	[IRQMOD_WITHOUT_IRQ_OFF] = "irq_off",
+	[IRQMOD_WITHOUT_TOP_HALF] = "top_half",
+	[IRQMOD_WITHOUT_BACKLOG] = "backlog",
+	[IRQMOD_WITHOUT_REFILL] = "refill",
+	NULL
+};
+
+static int backlog_room(void)
+{
+	const struct softnet_data *sd = this_cpu_ptr(&softnet_data);
+
+	return max_backlog() -
+	       (int)skb_queue_len_lockless(&sd->input_pkt_queue);
+}
+
+static void rx_timer_pass(struct irqmod_port *port, int budget)
+{
+	irqmod_rx_pass(port, budget);
+	if (port->rx_deferred)
+		tasklet_schedule(&port->rx_tasklet);
+}
+
 static enum hrtimer_restart rx_timer_poll(struct hrtimer *timer)
 {
 	struct irqmod_port *port = container_of(timer, struct irqmod_port,
 						rx_timer);
-	const struct softnet_data *sd = this_cpu_ptr(&softnet_data);
-	int room = max_backlog() -
-		   (int)skb_queue_len_lockless(&sd->input_pkt_queue);
+	int room = port->rx_ring;
 
-	if (room > 0) {
-		irqmod_rx_pass(port, min_t(int, room, port->rx_ring));
-		tasklet_schedule(&port->rx_tasklet);
-	}
+	if (port->rx_without != IRQMOD_WITHOUT_BACKLOG)
+		room = min(room, backlog_room());
+	if (room > 0)
+		rx_timer_pass(port, room);
 	hrtimer_forward_now(timer, READ_ONCE(port->rx_period));
 	return HRTIMER_RESTART;
 }
@@ -63,13 +90,20 @@ static void rx_timer_refill(struct tasklet_struct *tasklet)
 
 static void rx_timer_start(struct irqmod_port *port)
 {
-	port->deliver = irqmod_deliver_backlog;
-	port->rx_deferred = true;
-	port->rx_in_softirq = false;
+	bool direct = port->rx_without == IRQMOD_WITHOUT_BACKLOG;
+	bool soft = direct || port->rx_without == IRQMOD_WITHOUT_TOP_HALF;
+	enum hrtimer_mode mode = soft ? HRTIMER_MODE_REL_SOFT
+				      : HRTIMER_MODE_REL_HARD;
+
+	port->deliver = direct ? irqmod_deliver_stack : irqmod_deliver_backlog;
+	port->rx_deferred = port->rx_without != IRQMOD_WITHOUT_REFILL;
+	port->rx_in_softirq = direct;
+	port->rx_open = false;
 	tasklet_setup(&port->rx_tasklet, rx_timer_refill);
-	hrtimer_init(&port->rx_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
+	hrtimer_init(&port->rx_timer, CLOCK_MONOTONIC, mode);
 	port->rx_timer.function = rx_timer_poll;
-	hrtimer_start(&port->rx_timer, port->rx_period, HRTIMER_MODE_REL_HARD);
+	if (port->rx_without != IRQMOD_WITHOUT_IRQ_OFF)
+		hrtimer_start(&port->rx_timer, port->rx_period, mode);
 }
 
 static void rx_timer_stop(struct irqmod_port *port)
@@ -82,6 +116,13 @@ static void rx_timer_stop(struct irqmod_port *port)
 static void rx_timer_irq(struct irqmod_port *port)
 {
 	/* A cause that was latched before RX was masked: the timer will see. */
+	if (likely(port->rx_without != IRQMOD_WITHOUT_IRQ_OFF))
+		return;
+	rx_timer_pass(port, port->rx_ring);
+	if (!port->rx_open) {
+		port->rx_open = true;
+		port->ops->unmask(port, IRQMOD_RX);
+	}
 }
 
 const struct irqmod_rx_scheme irqmod_rx_timer = {

@@ -37,6 +37,7 @@ extern const struct irqmod_rx_scheme irqmod_rx_de;
 extern const struct irqmod_rx_scheme irqmod_rx_napi;
 extern const struct irqmod_rx_scheme irqmod_rx_hybrid;
 extern const struct irqmod_rx_scheme irqmod_rx_timer;
+extern const struct irqmod_rx_scheme irqmod_rx_adaptive;
 extern const struct irqmod_rx_scheme * const irqmod_rx_schemes[];
 
 extern const struct irqmod_tx_scheme irqmod_tx_interrupt;
@@ -58,6 +59,8 @@ int irqmod_set_rx_scheme(struct irqmod_port *port,
 			 const struct irqmod_rx_scheme *scheme);
 int irqmod_set_tx_scheme(struct irqmod_port *port,
 			 const struct irqmod_tx_scheme *scheme);
+void irqmod_set_timer_without(struct irqmod_port *port,
+			      enum irqmod_timer_without without);
 int irqmod_rx_pass(struct irqmod_port *port, int budget);
 
 /* deliver.c: where a scheme hands its frames */
@@ -81,6 +84,7 @@ void irqmod_napi_schedule(struct irqmod_port *port);
 int irqmod_napi_poll(struct napi_struct *napi, int budget);
 
 /* rx_timer.c */
+extern const char * const irqmod_timer_measures[];
 unsigned int irqmod_rx_usecs(const struct irqmod_port *port);
 void irqmod_timer_configure(struct irqmod_port *port);
 
@@ -91,6 +95,10 @@ void irqmod_hybrid_configure(struct irqmod_port *port);
 u32 irqmod_hybrid_rate_pps(struct irqmod_port *port);
 bool irqmod_hybrid_wants_napi(struct irqmod_port *port);
 bool irqmod_hybrid_wants_de(struct irqmod_port *port);
+
+/* rx_adaptive.c */
+int irqmod_adaptive_init(struct irqmod_port *port);
+void irqmod_adaptive_free(struct irqmod_port *port);
 
 /* sysfs.c, ethtool.c */
 extern const struct attribute_group irqmod_group;

@@ -49,7 +49,7 @@ static ssize_t rx_scheme_store(struct device *dev,
 			break;
 	if (!irqmod_rx_schemes[i]) {
 		netdev_info(port->netdev,
-			    "rx_scheme: interrupt, de, napi, hybrid or timer\n");
+			    "rx_scheme: interrupt, de, napi, hybrid, timer or adaptive\n");
 		return -EINVAL;
 	}
 	if (!rtnl_trylock())
@@ -131,6 +131,38 @@ NUMBER(rx_cliff_pps, 1, CLIFF_MAX);
 NUMBER(rx_epsilon_permille, 0, EPSILON_MAX);
 NUMBER(rx_rate_window_ms, 1, WINDOW_MAX);
 
+static ssize_t rx_timer_without_show(struct device *dev,
+				     struct device_attribute *attr, char *buf)
+{
+	ssize_t at = 0;
+	int i;
+
+	for (i = 0; irqmod_timer_measures[i]; i++)
+		at += sysfs_emit_at(buf, at, i == to_port(dev)->rx_without ?
+				    "%s[%s]" : "%s%s", i ? " " : "",
+				    irqmod_timer_measures[i]);
+	return at + sysfs_emit_at(buf, at, "\n");
+}
+
+static ssize_t rx_timer_without_store(struct device *dev,
+				      struct device_attribute *attr,
+				      const char *buf, size_t count)
+{
+	int i = __sysfs_match_string(irqmod_timer_measures, -1, buf);
+
+	if (i < 0) {
+		netdev_info(to_port(dev)->netdev,
+			    "rx_timer_without: nothing, irq_off, top_half, backlog or refill\n");
+		return -EINVAL;
+	}
+	if (!rtnl_trylock())
+		return restart_syscall();
+	irqmod_set_timer_without(to_port(dev), i);
+	rtnl_unlock();
+	return count;
+}
+static DEVICE_ATTR_RW(rx_timer_without);
+
 static ssize_t rx_rate_pps_show(struct device *dev,
 				struct device_attribute *attr, char *buf)
 {
@@ -153,6 +185,7 @@ static struct attribute *irqmod_attributes[] = {
 	&dev_attr_rx_cliff_pps.attr,
 	&dev_attr_rx_epsilon_permille.attr,
 	&dev_attr_rx_rate_window_ms.attr,
+	&dev_attr_rx_timer_without.attr,
 	&dev_attr_rx_rate_pps.attr,
 	&dev_attr_rx_switches.attr,
 	NULL

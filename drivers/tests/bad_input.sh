@@ -37,6 +37,7 @@ for value in 0 -1 x 100000; do refused rx_weight $value; done
 for value in 0 -1 x; do refused rx_cliff_pps $value; done
 for value in 1000 -1 x; do refused rx_epsilon_permille $value; done
 for value in 0 -1 x; do refused rx_rate_window_ms $value; done
+for value in nonsense 1 NOTHING; do refused rx_timer_without $value; done
 
 for which in rx tx; do
 	ethtool_refuses -g -G "$IF0" $which 3

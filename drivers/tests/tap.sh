@@ -4,7 +4,7 @@
 # The lab sets DRIVER, ENGINE (module names), IF0, IF1 (interfaces), PEER0, PEER1 (hosts that answer there), MAC0, MODULES (where the
 # module files are) and, if the test is run for every combination of schemes, RX and TX.
 
-RX_SCHEMES="interrupt de napi hybrid timer"
+RX_SCHEMES="interrupt de napi hybrid timer adaptive"
 TX_SCHEMES="interrupt coalesce off"
 SAID=/tmp/tap.said # what the last command said
 n=0

@@ -11,6 +11,7 @@ use std::ffi::c_void;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::num::NonZeroUsize;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -111,20 +112,23 @@ fn map(file: &File) -> io::Result<NonNull<c_void>> {
     Ok(page?)
 }
 
+/// The names in a file of counters, in their order.
+fn names(bytes: &[u8]) -> Option<Vec<&str>> {
+    let head = std::str::from_utf8(bytes.get(..VALUES)?).ok()?;
+    let names = head.split_once('\n')?.0.strip_prefix(MAGIC)?;
+    Some(names.split_whitespace().collect())
+}
+
 /// The counters in a file.
 fn read(path: &Path) -> Result<Map<String, Value>, String> {
     let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let parse = || -> Option<Map<String, Value>> {
-        let head = std::str::from_utf8(bytes.get(..VALUES)?).ok()?;
-        let names = head
-            .split_once('\n')?
-            .0
-            .strip_prefix(MAGIC)?
-            .split_whitespace();
+        let names = names(&bytes)?;
         let values = bytes[VALUES..]
             .chunks_exact(8)
             .map(|bytes| Some(u64::from_le_bytes(bytes.try_into().ok()?)));
         names
+            .into_iter()
             .zip(values)
             .map(|(name, value)| Some((name.to_string(), value?.into())))
             .collect()
@@ -135,6 +139,44 @@ fn read(path: &Path) -> Result<Map<String, Value>, String> {
 /// `irqlab-guest counters FILE`
 pub fn print(path: &Path) -> Ending {
     print_line(&read(path)?)
+}
+
+/// `irqlab-guest counters --where FILE`: the physical address of each counter. A page of a file in memory (tmpfs) stays
+/// where it is as long as the file does, but for compaction, which needs a shortage of memory.
+pub fn print_places(path: &Path) -> Ending {
+    let complain = |error: io::Error| format!("{}: {error}", path.display());
+    let bytes = fs::read(path).map_err(complain)?;
+    let names =
+        names(&bytes).ok_or_else(|| format!("{}: not a file of counters", path.display()))?;
+    let page = physical_page(path).map_err(complain)?;
+    let place = |(index, name): (usize, &&str)| {
+        let address = page + (VALUES + 8 * index) as u64;
+        (name.to_string(), Value::from(address))
+    };
+    print_line(&names.iter().enumerate().map(place).collect())
+}
+
+/// The physical address of a file's first page (Documentation/admin-guide/mm/pagemap.rst).
+fn physical_page(path: &Path) -> io::Result<u64> {
+    const PRESENT: u64 = 1 << 63;
+    const FRAME: u64 = (1 << 55) - 1;
+    let page = map(&OpenOptions::new().read(true).write(true).open(path)?)?;
+    // SAFETY: `page` is mapped; the read makes it present.
+    unsafe { page.cast::<u8>().as_ptr().read_volatile() };
+    let mut entry = [0; 8];
+    let read = File::open("/proc/self/pagemap").and_then(|file| {
+        file.read_exact_at(&mut entry, page.addr().get() as u64 / PAGE as u64 * 8)
+    });
+    // SAFETY: mapped above, and used no more.
+    let _ = unsafe { munmap(page, PAGE) };
+    read?;
+    let entry = u64::from_le_bytes(entry);
+    if entry & PRESENT == 0 || entry & FRAME == 0 {
+        return Err(io::Error::other(
+            "the kernel does not tell where it is: not root?",
+        ));
+    }
+    Ok((entry & FRAME) * PAGE as u64)
 }
 
 /// Prints one JSON line.

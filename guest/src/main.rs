@@ -44,6 +44,9 @@ enum Role {
     Counters {
         /// The file it keeps them in: /run/udp-receive.PORT, /run/soak
         file: PathBuf,
+        /// Print where they are in physical memory instead (for root): for those who can read that without our help
+        #[arg(long = "where")]
+        place: bool,
     },
 }
 
@@ -56,7 +59,8 @@ fn main() -> ExitCode {
         Role::Agent { stdio } => run_agent(stdio),
         Role::UdpReceive(options) => udp::run(&options),
         Role::Soak(options) => soak::run(&options),
-        Role::Counters { file } => counters::print(&file),
+        Role::Counters { file, place: true } => counters::print_places(&file),
+        Role::Counters { file, place: false } => counters::print(&file),
     };
     match ending {
         Ok(()) => ExitCode::SUCCESS,

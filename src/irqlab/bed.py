@@ -107,10 +107,10 @@ class Bed:
                 save(machine, state)
             return facts
 
-        return snapshots.get(snapshots.key_of(self._parts), take)
+        return snapshots.get(snapshots.key_of(self.parts), take)
 
     @cached_property
-    def _parts(self) -> dict[str, Any]:
+    def parts(self) -> dict[str, Any]:
         """All that the DUT depends on where trials start."""
         return {
             "machine": self.machine.key(),
@@ -152,8 +152,7 @@ class Bed:
         key = self._cache_key(spec)
         if key and (kept := trialcache.get(key)) is not None:
             return trialcache.from_json(spec, kept)
-        with self.open() as dut:
-            result = self.trial(dut, spec)
+        result = self.measure(spec)
         if key:
             trialcache.put(key, trialcache.to_json(result))
         return result
@@ -163,19 +162,28 @@ class Bed:
         key = self._cache_key(spec, addresses)
         if key and (kept := trialcache.get(key)) is not None:
             return trialcache.from_json(spec, kept["trial"]), kept["profile"]
-        with self.open(profile=True) as dut:
-            dut.rpc.call("profile", addresses=addresses)
-            result = self.trial(dut, spec)
-            answer: dict[str, Any] = dut.rpc.call("profile_result")
+        result, answer = self.measure_profile(spec, addresses)
         if key:
             trialcache.put(key, {"trial": trialcache.to_json(result), "profile": answer})
         return result, answer
+
+    def measure(self, spec: TrialSpec) -> TrialResult:
+        """The same, whatever is in the cache."""
+        with self.open() as dut:
+            return self.trial(dut, spec)
+
+    def measure_profile(self, spec: TrialSpec, addresses: dict[str, Any]) -> tuple[TrialResult, dict[str, Any]]:
+        """The same, profiled."""
+        with self.open(profile=True) as dut:
+            dut.rpc.call("profile", addresses=addresses)
+            result = self.trial(dut, spec)
+            return result, dut.rpc.call("profile_result")
 
     def _cache_key(self, spec: TrialSpec, addresses: dict[str, Any] | None = None) -> str | None:
         """Names a trial in the cache; None for one that has to be run: --no-cache, or it writes a capture."""
         if not self.config.cached or spec.capture:
             return None
-        return trialcache.key_of({**self._parts, "wire_bps": self.nic.wire_bps}, spec, addresses)
+        return trialcache.key_of({**self.parts, "wire_bps": self.nic.wire_bps}, spec, addresses)
 
     def trial(self, dut: Dut, spec: TrialSpec) -> TrialResult:
         """One trial on a DUT as it is."""

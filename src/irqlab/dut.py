@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -209,8 +209,13 @@ class Dut:
                 )
         return int(self.rpc.call("clock")["now_ns"]) - int(began_ns)
 
-    def run_trial(self, trial: dict[str, Any], streams: list[dict[str, Any]]) -> dict[str, Any]:
-        """Arms a trial, lets it run to the end of its drain, and returns RESULT (docs/protocol.md)."""
+    def run_trial(
+        self, trial: dict[str, Any], streams: list[dict[str, Any]], meanwhile: Callable[[int], None] | None = None
+    ) -> dict[str, Any]:
+        """Arms a trial, lets it run to the end of its drain, and returns RESULT (docs/protocol.md).
+
+        `meanwhile` is called while it runs, with the virtual time at which the window begins, in ns.
+        """
         self.trial_id = (self.trial_id + 1) % 65536
         whole = {
             "id": self.trial_id,
@@ -222,8 +227,10 @@ class Dut:
             "streams": streams,
         }
         armed = self.rpc.call("start", trial=whole)
+        if meanwhile is not None:
+            meanwhile(int(armed["origin_ns"]) + int(whole["warmup_ns"]))
         now_ns = self.rpc.call("clock")["now_ns"]
-        self.sleep(armed["end_ns"] - now_ns + 100_000)
+        self.sleep(max(0, armed["end_ns"] - now_ns) + 100_000)
         result: dict[str, Any] = self.rpc.call("result")
         return result
 

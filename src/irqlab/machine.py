@@ -58,6 +58,8 @@ class MachineConfig:
     memory_mib: int = 256
     lsm: str = ""
     extra_append: str = ""
+    tester: Path = field(default_factory=paths.tester_so)
+    """The plugin."""
 
     def __post_init__(self) -> None:
         if self.mips not in SHIFT_OF_MIPS:
@@ -101,7 +103,7 @@ class MachineConfig:
             "kernel": self.kernel.sha256,
             "initrd": self.initrd_sha256,
             "qemu": self.qemu.version_text,
-            "tester": sha256_of(paths.tester_so()),
+            "tester": sha256_of(self.tester),
             "usb_speed": self.nic.usb_speed,
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
@@ -213,7 +215,7 @@ def start(config: MachineConfig, snapshot: Path | None = None, profile: bool = F
     """
     if _cancelled.is_set():
         raise CancelledError("cancelled")
-    tester = paths.tester_so()
+    tester = config.tester
     for needed in (tester, config.initrd, config.kernel.vmlinux, *((snapshot,) if snapshot else ())):
         if not needed.exists():
             raise MachineError(f"{needed} is missing; run make setup")
@@ -301,7 +303,7 @@ def describe(config: MachineConfig) -> dict[str, Any]:
             "sha256": config.kernel.sha256,
         },
         "guest_image_sha256": config.initrd_sha256,
-        "tester_sha256": sha256_of(paths.tester_so()),
+        "tester_sha256": sha256_of(config.tester),
         "mips": config.mips,
         "cpu": "qemu64, 1 core",
         "memory_mib": config.memory_mib,

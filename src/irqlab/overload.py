@@ -15,7 +15,7 @@ from irqlab.bed import Bed
 from irqlab.dut import Dut, stream
 from irqlab.trial import Load, TrialSpec, wire_rate_pps
 
-RX = ("interrupt", "de", "napi", "hybrid", "timer")
+RX = ("interrupt", "de", "napi", "hybrid", "timer", "adaptive")
 TX = ("interrupt", "coalesce", "off")
 GENTLE_PPS = 10_000.0
 BUSIER = 1.25
@@ -125,7 +125,7 @@ class Overload:
         """Switches under `load` times what the weaker of the two can take."""
         rate_pps = load * min(self.capacity_pps(before), self.capacity_pps(after))
         # Disable-enable leaves user space a tick a second, and the switch is commanded from there.
-        leaving_de = before.rx == "de"
+        leaving_de = before.rx in ("de", "adaptive")
         window_ns = WAIT_NS + (1_600_000_000 if leaving_de else 300_000_000)
         problems(dut)
         capture = dut.machine.directory / "switch.pcapng"

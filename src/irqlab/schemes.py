@@ -51,6 +51,8 @@ class Schemes:
     cliff_pps: int | None = None
     epsilon_permille: int | None = None
     rate_window_ms: int | None = None
+    timer_without: str | None = None
+    """What `timer` leaves out: nothing, irq_off, top_half, backlog or refill."""
 
     @property
     def asked(self) -> bool:
@@ -73,6 +75,7 @@ _SETTINGS = (
     _Setting("cliff_pps", "--cliff", file="rx_cliff_pps"),
     _Setting("epsilon_permille", "--epsilon", file="rx_epsilon_permille"),
     _Setting("rate_window_ms", "--rate-window", file="rx_rate_window_ms"),
+    _Setting("timer_without", "--timer-without", file="rx_timer_without"),
     _Setting("rx_usecs", "--rx-usecs", ethtool="rx-usecs"),
     _Setting("tx_usecs", "--tx-usecs", ethtool="tx-usecs"),
     _Setting("tx_frames", "--tx-frames", ethtool="tx-frames"),

@@ -50,7 +50,7 @@ def get(key: str, take: Taker) -> Snapshot:
     directory = home / key
     with paths.locked(f"snapshot-{key}"):
         if not directory.is_dir():
-            _make_room(home)
+            make_room(home)
             with paths.appearing(directory) as new:
                 facts = take(new / "state")
                 (new / "facts.json").write_text(json.dumps(facts))
@@ -63,7 +63,7 @@ def get(key: str, take: Taker) -> Snapshot:
             raise IrqlabError(f"the snapshot {directory} is damaged and has been removed; try again ({error})") from error
 
 
-def _make_room(home: Path) -> None:
+def make_room(home: Path, keep_bytes: int | None = None) -> None:
     """Removes the least recently used snapshots, and what killed processes left of theirs."""
     if not home.is_dir():
         return
@@ -71,7 +71,7 @@ def _make_room(home: Path) -> None:
     total = sum(size for (_, size), _ in old)
     for (used, size), directory in old:
         abandoned = directory.name.startswith(".")
-        if time.time() - used < IN_USE_S or not (abandoned or total > KEEP_BYTES):
+        if time.time() - used < IN_USE_S or not (abandoned or total > (KEEP_BYTES if keep_bytes is None else keep_bytes)):
             continue
         total -= size
         shutil.rmtree(directory, ignore_errors=True)

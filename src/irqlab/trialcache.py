@@ -47,9 +47,10 @@ def directory() -> Path:
 
 
 @cache
-def _makers() -> str:
+def makers(*more: str) -> str:
+    """A hash of the code that decides what a trial is: MAKERS, and further modules by name."""
     home = Path(__file__).parent
-    return hashlib.sha256(b"\0".join((home / f"{name}.py").read_bytes() for name in MAKERS)).hexdigest()
+    return hashlib.sha256(b"\0".join((home / f"{name}.py").read_bytes() for name in (*MAKERS, *more))).hexdigest()
 
 
 def key_of(bed: Mapping[str, Any], spec: TrialSpec, addresses: Mapping[str, Any] | None = None) -> str:
@@ -59,7 +60,7 @@ def key_of(bed: Mapping[str, Any], spec: TrialSpec, addresses: Mapping[str, Any]
     """
     offered = asdict(spec)
     offered.pop("capture")
-    parts = {"bed": bed, "spec": offered, "profile": addresses, "makers": _makers()}
+    parts = {"bed": bed, "spec": offered, "profile": addresses, "makers": makers()}
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

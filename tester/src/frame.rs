@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Stream frames: built from templates, recognised and verified on reception.
 //!
-//! Ethernet, IPv4 (RFC 791), UDP (RFC 768), then an 18-byte tag and a filler; the layout is in docs/protocol.md, "What a
+//! Ethernet, IPv4 (RFC 791), UDP (RFC 768) or an ICMP echo (RFC 792), then an 18-byte tag and a filler; the layout is in docs/protocol.md, "What a
 //! stream frame carries".
 
 use std::net::Ipv4Addr;
+
+use serde::Deserialize;
 
 use crate::mac::Mac;
 use crate::rng::mix;
@@ -27,12 +29,37 @@ const UDP_AT: usize = IPV4_AT + IPV4;
 const TAG_AT: usize = UDP_AT + UDP;
 const FILLER_AT: usize = TAG_AT + TAG;
 const UDP_CHECKSUM_AT: usize = UDP_AT + 6;
+/// An ICMP echo header is as long as a UDP header.
+const ICMP_CHECKSUM_AT: usize = UDP_AT + 2;
+const ICMP_ECHO: u8 = 8;
+const ICMP_ECHO_REPLY: u8 = 0;
 const FLAGS_AT: usize = TAG_AT + 7;
 /// Flags, sequence and departure: what changes from frame to frame. It begins at an odd offset within the datagram, so
 /// it is summed together with the stream number before it.
 const VARYING_AT: usize = TAG_AT + 6;
 const FLAG_WARMUP: u8 = 1;
 const DEPARTURE_MASK: u64 = (1 << 48) - 1;
+
+/// What a stream frame carries its tag in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// UDP.
+    #[default]
+    Udp,
+    /// An ICMP echo request, identifier and sequence number from the ports; replies are read, too.
+    Icmp,
+}
+
+impl Protocol {
+    /// The number in the IPv4 header.
+    fn number(self) -> u8 {
+        match self {
+            Protocol::Udp => 17,
+            Protocol::Icmp => 1,
+        }
+    }
+}
 
 /// What is the same in all frames of a stream.
 #[derive(Clone, Debug)]
@@ -51,6 +78,8 @@ pub struct Headers {
     pub dst_port: u16,
     /// IPv4 time to live.
     pub ttl: u8,
+    /// What follows the IPv4 header.
+    pub protocol: Protocol,
     /// The trial's number.
     pub trial: u16,
     /// The stream's number in the trial.
@@ -82,7 +111,8 @@ impl Tag {
 #[derive(Clone, Debug)]
 pub struct Template {
     buffer: Vec<u8>,
-    /// One's complement sum of the pseudo header and the datagram, without the varying part and the checksum.
+    protocol: Protocol,
+    /// One's complement sum of the pseudo header (of UDP) and the datagram, without the varying part and the checksum.
     sum: u64,
 }
 
@@ -100,22 +130,39 @@ impl Template {
         ip[2..4].copy_from_slice(&ip_bytes.to_be_bytes());
         ip[6] = 0x40; // don't fragment, so the identification may be 0 (RFC 6864)
         ip[8] = headers.ttl;
-        ip[9] = 17;
+        ip[9] = headers.protocol.number();
         ip[12..16].copy_from_slice(&headers.src_ip.octets());
         ip[16..20].copy_from_slice(&headers.dst_ip.octets());
         let checksum = !fold(sum(ip));
         ip[10..12].copy_from_slice(&checksum.to_be_bytes());
         let udp = &mut buffer[UDP_AT..];
-        udp[0..2].copy_from_slice(&headers.src_port.to_be_bytes());
-        udp[2..4].copy_from_slice(&headers.dst_port.to_be_bytes());
-        udp[4..6].copy_from_slice(&udp_bytes.to_be_bytes());
+        match headers.protocol {
+            Protocol::Udp => {
+                udp[0..2].copy_from_slice(&headers.src_port.to_be_bytes());
+                udp[2..4].copy_from_slice(&headers.dst_port.to_be_bytes());
+                udp[4..6].copy_from_slice(&udp_bytes.to_be_bytes());
+            }
+            Protocol::Icmp => {
+                udp[0] = ICMP_ECHO;
+                udp[4..6].copy_from_slice(&headers.src_port.to_be_bytes());
+                udp[6..8].copy_from_slice(&headers.dst_port.to_be_bytes());
+            }
+        }
         let tag = &mut buffer[TAG_AT..];
         tag[0..4].copy_from_slice(&SIGNATURE.to_be_bytes());
         tag[4..6].copy_from_slice(&headers.trial.to_be_bytes());
         fill(&mut buffer[FILLER_AT..], headers.trial, headers.stream);
-        let sum = pseudo_sum(&buffer) + sum(&buffer[UDP_AT..]);
+        let pseudo = match headers.protocol {
+            Protocol::Udp => pseudo_sum(&buffer),
+            Protocol::Icmp => 0,
+        };
+        let sum = pseudo + sum(&buffer[UDP_AT..]);
         buffer[VARYING_AT] = headers.stream;
-        Template { buffer, sum }
+        Template {
+            buffer,
+            protocol: headers.protocol,
+            sum,
+        }
     }
 
     /// The frame with this sequence and departure time, without FCS.
@@ -123,11 +170,13 @@ impl Template {
         self.buffer[FLAGS_AT] = if warmup { FLAG_WARMUP } else { 0 };
         self.buffer[FLAGS_AT + 1..FLAGS_AT + 5].copy_from_slice(&sequence.to_be_bytes());
         self.buffer[FLAGS_AT + 5..FILLER_AT].copy_from_slice(&departure_ns.to_be_bytes()[2..]);
-        let checksum = match !fold(self.sum + sum(&self.buffer[VARYING_AT..FILLER_AT])) {
-            0 => 0xffff, // 0 says that there is no checksum
-            checksum => checksum,
+        let checksum = !fold(self.sum + sum(&self.buffer[VARYING_AT..FILLER_AT]));
+        let (at, checksum) = match (self.protocol, checksum) {
+            (Protocol::Udp, 0) => (UDP_CHECKSUM_AT, 0xffff), // 0 says that there is no checksum
+            (Protocol::Udp, checksum) => (UDP_CHECKSUM_AT, checksum),
+            (Protocol::Icmp, checksum) => (ICMP_CHECKSUM_AT, checksum),
         };
-        self.buffer[UDP_CHECKSUM_AT..UDP_CHECKSUM_AT + 2].copy_from_slice(&checksum.to_be_bytes());
+        self.buffer[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
         &self.buffer
     }
 
@@ -182,13 +231,22 @@ fn is_intact(frame: &[u8]) -> bool {
     frame.len() >= FILLER_AT
         && frame[12..14] == [0x08, 0x00]
         && frame[IPV4_AT] == 0x45
-        && frame[IPV4_AT + 9] == 17
         && be16(IPV4_AT + 6) & 0xbfff == 0 // not a fragment
         && be16(IPV4_AT + 2) == frame.len() - ETHERNET
         && fold(sum(&frame[IPV4_AT..UDP_AT])) == 0xffff
-        && be16(UDP_AT + 4) == frame.len() - UDP_AT
-        && be16(UDP_CHECKSUM_AT) != 0
-        && fold(pseudo_sum(frame) + sum(&frame[UDP_AT..])) == 0xffff
+        && match frame[IPV4_AT + 9] {
+            17 => {
+                be16(UDP_AT + 4) == frame.len() - UDP_AT
+                    && be16(UDP_CHECKSUM_AT) != 0
+                    && fold(pseudo_sum(frame) + sum(&frame[UDP_AT..])) == 0xffff
+            }
+            1 => {
+                matches!(frame[UDP_AT], ICMP_ECHO | ICMP_ECHO_REPLY)
+                    && frame[UDP_AT + 1] == 0
+                    && fold(sum(&frame[UDP_AT..])) == 0xffff
+            }
+            _ => false,
+        }
 }
 
 /// The filler of a frame (without FCS); empty if the frame is too short to have one.

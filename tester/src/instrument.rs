@@ -8,9 +8,13 @@ use std::collections::HashMap;
 use std::ffi::{c_uint, c_void};
 use std::sync::Mutex;
 
+use crate::profile::access::{Access, Space, port};
 use crate::profile::map::Addresses;
 use crate::profile::{Block, Profile, Profiler, ending::ending};
-use crate::translation::{Translation, counter};
+use crate::translation::{MemoryAccess, Translation, counter};
+
+/// What a virtual and its physical address have in common.
+const PAGE_MASK: u64 = 0xfff;
 
 struct Instrument {
     /// Blocks by number, and the numbers: a block that is translated again keeps its own.
@@ -96,6 +100,57 @@ pub fn translated(translation: &Translation) {
         }
         translation.on_execution(executed, number);
         Ok(())
+    });
+    for index in 0..translation.instructions() {
+        if let Some(access) = translation.at(index, |_, code| port(code)) {
+            translation.before(index, port_accessed, usize::from(access.write));
+        } else {
+            translation.on_memory(index, memory_accessed);
+        }
+    }
+}
+
+/// Where Linux maps devices: vmalloc's range, which is ioremap's, too, and the fixed mappings, the local APIC among them
+/// (Documentation/x86/x86_64/mm.rst, 4-level page tables). Asking QEMU about every access would cost too much.
+fn may_be_a_device(virtual_address: u64) -> bool {
+    matches!(virtual_address, 0xffff_c900_0000_0000..0xffff_e900_0000_0000 | 0xffff_ffff_ff00_0000..)
+}
+
+fn accessed(access: Access) {
+    let mut guard = INSTRUMENT.lock().unwrap_or_else(|e| e.into_inner());
+    if let Some(Instrument {
+        profiler: Some(profiler),
+        ..
+    }) = guard.as_mut()
+    {
+        profiler.accessed(access);
+    }
+}
+
+/// Called after a memory access. One to a device that was put off, to be executed again on its own, has not happened yet;
+/// in that second execution memory accesses are what QEMU still instruments.
+unsafe extern "C" fn memory_accessed(_processor: c_uint, info: u32, address: u64, _: *mut c_void) {
+    if !may_be_a_device(address) {
+        return;
+    }
+    let Some((physical, write)) = (MemoryAccess { info, address }).device() else {
+        return;
+    };
+    // Where QEMU has lost the mapping since, 7.2 tells that of the last access to a device.
+    if (physical ^ address) & PAGE_MASK == 0 {
+        accessed(Access {
+            space: Space::Mmio,
+            address: physical,
+            write,
+        });
+    }
+}
+
+unsafe extern "C" fn port_accessed(_processor: c_uint, write: *mut c_void) {
+    accessed(Access {
+        space: Space::Port,
+        address: 0,
+        write: !write.is_null(),
     });
 }
 

@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use serde::Deserialize;
 
 use crate::arrivals::Arrivals;
-use crate::frame::{MAX_FRAME_BYTES, MIN_FRAME_BYTES};
+use crate::frame::{MAX_FRAME_BYTES, MIN_FRAME_BYTES, Protocol};
 use crate::mac::Mac;
 use crate::rng::{Purpose, seeded};
 use crate::sizes::Sizes;
@@ -19,6 +19,8 @@ pub const MAX_RATE_PPS: f64 = 100_000_000.0;
 pub const MAX_STREAMS: usize = 256;
 /// The most sizes in a mix.
 pub const MAX_MIX: usize = 64;
+/// The most counters that a trial watches.
+pub const MAX_WATCHED: usize = 64;
 /// The most buckets in a series.
 pub const MAX_BUCKETS: u64 = 100_000;
 
@@ -35,6 +37,9 @@ pub struct TrialPlan {
     pub late_ns: u64,
     pub bucket_ns: u64,
     pub histogram: bool,
+    /// Physical addresses of 64-bit counters in the memory of the device under test.
+    #[serde(default)]
+    pub watch: Vec<u64>,
     pub streams: Vec<StreamPlan>,
 }
 
@@ -57,6 +62,8 @@ pub struct StreamPlan {
     pub dst_port: u16,
     #[serde(default = "default_ttl")]
     pub ttl: u8,
+    #[serde(default)]
+    pub protocol: Protocol,
     pub arrivals: ArrivalsPlan,
     pub size: SizePlan,
     #[serde(default)]
@@ -123,6 +130,12 @@ impl TrialPlan {
             return Err(format!(
                 "bucket_ns is {}: at most {MAX_BUCKETS} buckets, so at least {least_ns}",
                 self.bucket_ns
+            ));
+        }
+        if self.watch.len() > MAX_WATCHED {
+            return Err(format!(
+                "{} counters to watch: at most {MAX_WATCHED}",
+                self.watch.len()
             ));
         }
         if self.streams.len() > MAX_STREAMS {

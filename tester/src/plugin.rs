@@ -48,6 +48,9 @@ impl Bench for Stand {
     fn instructions(&self) -> u64 {
         self.qemu.instructions()
     }
+    fn word(&self, address: u64) -> u64 {
+        self.qemu.word(address)
+    }
     fn send(&mut self, port: usize, frame: &[u8]) -> Outcome {
         let taken = match self.clients.get(port) {
             Some(client) => self.qemu.send(*client, frame),

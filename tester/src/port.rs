@@ -20,6 +20,10 @@ pub trait Bench {
     fn now_ns(&self) -> u64;
     /// Instructions the device under test has executed since power-on.
     fn instructions(&self) -> u64;
+    /// A little-endian 64-bit number in the memory of the device under test, at a physical address.
+    fn word(&self, _address: u64) -> u64 {
+        0
+    }
     /// Delivers a frame (without FCS) to the NIC behind `port`, now.
     fn send(&mut self, port: usize, frame: &[u8]) -> Outcome;
     /// Profiles every measured window from now on.

@@ -2,6 +2,7 @@
 //! Where instructions go: every block of instructions that the device under test executes is counted in the calling context
 //! it runs in. Without QEMU: blocks are announced by [`Profiler::enter`]; see [`instrument`](crate::instrument) for who calls it.
 
+pub mod access;
 pub mod ending;
 pub mod map;
 pub mod stack;
@@ -9,10 +10,11 @@ pub mod tree;
 
 use serde::Serialize;
 
+use self::access::Access;
 pub use self::ending::Ending;
 use self::map::{Addresses, Map, Mark};
 use self::stack::{Leaving, Stack};
-use self::tree::{Row, Tree};
+use self::tree::{IoRow, Row, Tree};
 
 /// Instructions that are translated, and usually executed, together.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +50,8 @@ pub struct Profile {
     pub lost: u64,
     /// The tree.
     pub nodes: Vec<Row>,
+    /// Accesses to devices.
+    pub io: Vec<IoRow>,
 }
 
 /// Counts instructions in contexts.
@@ -117,12 +121,19 @@ impl Profiler {
         }
     }
 
+    /// A device was accessed, by the function that is being executed.
+    pub fn accessed(&mut self, access: Access) {
+        self.tree.accessed(self.stack.top(), access);
+    }
+
     /// What was counted in the window.
     pub fn result(&self) -> Profile {
+        let (nodes, io) = self.tree.rows(&self.map);
         Profile {
             instructions: self.tree.total(),
             lost: self.lost,
-            nodes: self.tree.rows(&self.map),
+            nodes,
+            io,
         }
     }
 

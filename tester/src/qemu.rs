@@ -102,6 +102,7 @@ functions! {
     memory_region_init_io: fn(*mut c_void, *mut c_void, *const MemoryRegionOps, *mut c_void, *const c_char, u64);
     memory_region_add_subregion: fn(*mut c_void, u64, *mut c_void);
     get_system_io: fn() -> *mut c_void;
+    cpu_physical_memory_rw: fn(u64, *mut u8, u64, bool);
     qmp_stop: fn(*mut *mut c_void);
     qemu_get_aio_context: fn() -> *mut c_void;
     aio_bh_schedule_oneshot_full: fn(*mut c_void, TimerCallback, *mut c_void, *const c_char);
@@ -151,6 +152,14 @@ impl Qemu {
     pub fn instructions(&self) -> u64 {
         // SAFETY: plain call; exact in a timer or I/O callback, where icount is settled.
         unsafe { (self.icount_get_raw)() as u64 }
+    }
+
+    /// A little-endian 64-bit number of the guest's memory, at a physical address; where there is no memory, whatever QEMU reads there.
+    pub fn word(&self, address: u64) -> u64 {
+        let mut bytes = [0u8; 8];
+        // SAFETY: hwaddr is 64 bits wide; eight bytes are written to a buffer of eight, none to the guest.
+        unsafe { (self.cpu_physical_memory_rw)(address, bytes.as_mut_ptr(), 8, false) };
+        u64::from_le_bytes(bytes)
     }
 
     /// Pauses the machine. Not from inside a timer: pausing waits until no timer runs.

@@ -177,6 +177,7 @@ mod tests {
             dst_ip: Ipv4Addr::new(10, 0, 1, 1),
             src_port: 1,
             dst_port: 2,
+            protocol: crate::frame::Protocol::Udp,
             ttl: 64,
             trial: 1,
             stream: 0,

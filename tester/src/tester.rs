@@ -104,7 +104,8 @@ impl Tester {
                     if at_ns <= now_ns && departure.is_none_or(|(next, _)| at_ns <= next.at_ns) =>
                 {
                     if let Some(trial) = &mut self.trial {
-                        trial.mark(bench.instructions());
+                        let watched = trial.watch().iter().map(|at| bench.word(*at)).collect();
+                        trial.mark(bench.instructions(), watched);
                         bench.window(trial.is_measuring());
                     }
                 }

@@ -13,6 +13,8 @@ use crate::{idle, instrument};
 
 /// `QEMU_PLUGIN_CB_NO_REGS`.
 const NO_REGS: c_int = 0;
+/// `QEMU_PLUGIN_MEM_RW`.
+const READ_AND_WRITE: c_int = 3;
 /// `QEMU_PLUGIN_INLINE_ADD_U64`.
 const ADD_U64: c_int = 0;
 /// No instruction is longer (Intel SDM, volume 2, 2.3.11).
@@ -30,6 +32,8 @@ type Translated = unsafe extern "C" fn(u64, *mut c_void);
 type Register = unsafe extern "C" fn(u64, Translated);
 /// Called when a block or an instruction is about to be executed: (processor, what was registered with it).
 pub type Executed = unsafe extern "C" fn(c_uint, *mut c_void);
+/// Called when an instruction has accessed memory: (processor, what QEMU knows of it, virtual address, null).
+pub type Accessed = unsafe extern "C" fn(c_uint, u32, u64, *mut c_void);
 type OnExecution = unsafe extern "C" fn(*mut c_void, Executed, c_int, *mut c_void);
 
 /// How the counter is added to, by the API's version.
@@ -61,6 +65,11 @@ struct Api {
     insn_size: unsafe extern "C" fn(*const c_void) -> usize,
     on_block: OnExecution,
     on_instruction: OnExecution,
+    on_memory: unsafe extern "C" fn(*mut c_void, Accessed, c_int, c_int, *mut c_void),
+    is_store: unsafe extern "C" fn(u32) -> bool,
+    hwaddr: unsafe extern "C" fn(u32, u64) -> *const c_void,
+    is_io: unsafe extern "C" fn(*const c_void) -> bool,
+    physical: unsafe extern "C" fn(*const c_void) -> u64,
     inline: Inline,
     bytes: Bytes,
     /// Blocks are counted and told apart, not only watched for idling.
@@ -120,6 +129,11 @@ fn resolve(version: c_int, profiled: bool) -> Result<(Api, Register), &'static s
         insn_size: find!("qemu_plugin_insn_size"),
         on_block: find!("qemu_plugin_register_vcpu_tb_exec_cb"),
         on_instruction: find!("qemu_plugin_register_vcpu_insn_exec_cb"),
+        on_memory: find!("qemu_plugin_register_vcpu_mem_cb"),
+        is_store: find!("qemu_plugin_mem_is_store"),
+        hwaddr: find!("qemu_plugin_get_hwaddr"),
+        is_io: find!("qemu_plugin_hwaddr_is_io"),
+        physical: find!("qemu_plugin_hwaddr_phys_addr"),
         inline,
         bytes,
         profiled,
@@ -153,20 +167,26 @@ impl Translation<'_> {
 
     /// Gives `work` the last instruction's virtual address and its bytes.
     pub fn last<T>(&self, work: impl FnOnce(u64, &[u8]) -> T) -> T {
-        let last = self.instruction(self.count - 1);
+        self.at(self.count - 1, work)
+    }
+
+    /// Gives `work` an instruction's virtual address and its bytes.
+    pub fn at<T>(&self, index: usize, work: impl FnOnce(u64, &[u8]) -> T) -> T {
+        let instruction = self.instruction(index);
         let mut code = [0; MAX_INSTRUCTION_BYTES];
         // SAFETY: see `instruction`; QEMU hands out `size` bytes.
         unsafe {
-            let size = (self.api.insn_size)(last).min(MAX_INSTRUCTION_BYTES);
+            let size = (self.api.insn_size)(instruction).min(MAX_INSTRUCTION_BYTES);
             match self.api.bytes {
                 Bytes::InPlace(data) => {
-                    code[..size].copy_from_slice(std::slice::from_raw_parts(data(last), size));
+                    code[..size]
+                        .copy_from_slice(std::slice::from_raw_parts(data(instruction), size));
                 }
                 Bytes::Copied(data) => {
-                    data(last, code.as_mut_ptr().cast(), size);
+                    data(instruction, code.as_mut_ptr().cast(), size);
                 }
             }
-            work((self.api.insn_vaddr)(last), &code[..size])
+            work((self.api.insn_vaddr)(instruction), &code[..size])
         }
     }
 
@@ -194,9 +214,44 @@ impl Translation<'_> {
 
     /// Has `callback` called whenever the last instruction is about to be executed.
     pub fn before_last(&self, callback: Executed) {
-        let last = self.instruction(self.count - 1);
+        self.before(self.count - 1, callback, 0);
+    }
+
+    /// Has `callback` called with `number` whenever an instruction is about to be executed.
+    pub fn before(&self, index: usize, callback: Executed, number: usize) {
+        let instruction = self.instruction(index);
+        // SAFETY: see `instruction`; the pointer is a number in disguise, and never followed.
+        unsafe {
+            (self.api.on_instruction)(instruction, callback, NO_REGS, number as *mut c_void);
+        }
+    }
+
+    /// Has `callback` called whenever an instruction has accessed memory.
+    pub fn on_memory(&self, index: usize, callback: Accessed) {
+        let (instruction, nothing) = (self.instruction(index), std::ptr::null_mut());
         // SAFETY: see `instruction`.
-        unsafe { (self.api.on_instruction)(last, callback, NO_REGS, std::ptr::null_mut()) };
+        unsafe { (self.api.on_memory)(instruction, callback, NO_REGS, READ_AND_WRITE, nothing) };
+    }
+}
+
+/// An access that an instruction has just made; of use in an [Accessed] callback only.
+pub struct MemoryAccess {
+    /// What QEMU knows of it (`qemu_plugin_meminfo_t`).
+    pub info: u32,
+    /// Virtual.
+    pub address: u64,
+}
+
+impl MemoryAccess {
+    /// Its physical address and whether it wrote, if it went to a device.
+    pub fn device(&self) -> Option<(u64, bool)> {
+        let api = API.get()?;
+        // SAFETY: QEMU's functions, in the callback they are meant for; what `hwaddr` returns is valid in it.
+        unsafe {
+            let place = (api.hwaddr)(self.info, self.address);
+            let to_device = !place.is_null() && (api.is_io)(place);
+            to_device.then(|| ((api.physical)(place), (api.is_store)(self.info)))
+        }
     }
 }
 

@@ -41,6 +41,7 @@ pub struct TrialResult {
     pub window_ns: u64,
     pub instructions: u64,
     pub idle_ns: u64,
+    pub watched: Vec<[u64; 2]>,
     pub streams: Vec<StreamResult>,
     pub ports: Vec<PortCount>,
 }
@@ -70,6 +71,9 @@ pub struct Trial {
     counts: Vec<PortCount>,
     instructions_at_begin: Option<u64>,
     instructions_at_end: Option<u64>,
+    watch: Vec<u64>,
+    /// What the watched counters said when the window began, and when it ended.
+    watched: [Vec<u64>; 2],
     ended: bool,
 }
 
@@ -111,6 +115,8 @@ impl Trial {
             counts: vec![PortCount::default(); ports],
             instructions_at_begin: None,
             instructions_at_end: None,
+            watch: plan.watch.clone(),
+            watched: [Vec::new(), Vec::new()],
             ended: false,
         }
     }
@@ -158,12 +164,20 @@ impl Trial {
         }
     }
 
-    /// The window begins or ends, or the drain ends, after the device under test has executed so many instructions.
-    pub fn mark(&mut self, instructions: u64) {
+    /// Addresses of the counters to read at every mark.
+    pub fn watch(&self) -> &[u64] {
+        &self.watch
+    }
+
+    /// The window begins or ends, or the drain ends, after the device under test has executed so many instructions, with
+    /// these values in the watched counters.
+    pub fn mark(&mut self, instructions: u64, watched: Vec<u64>) {
         if self.instructions_at_begin.is_none() {
             self.instructions_at_begin = Some(instructions);
+            self.watched[0] = watched;
         } else if self.instructions_at_end.is_none() {
             self.instructions_at_end = Some(instructions);
+            self.watched[1] = watched;
         } else {
             self.ended = true;
         }
@@ -243,6 +257,11 @@ impl Trial {
             window_ns,
             instructions,
             idle_ns: window_ns.saturating_sub(instructions.saturating_mul(ns_per_instruction)),
+            watched: self.watched[0]
+                .iter()
+                .zip(&self.watched[1])
+                .map(|(begin, end)| [*begin, *end])
+                .collect(),
             streams: streams
                 .map(|((stream, sink), from)| {
                     sink.analysis
@@ -279,6 +298,7 @@ fn source(
         src_port: stream.src_port,
         dst_port: stream.dst_port,
         ttl: stream.ttl,
+        protocol: stream.protocol,
         trial: plan.id,
         stream: index as u8,
     };

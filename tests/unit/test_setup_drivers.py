@@ -68,28 +68,28 @@ def test_what_there_is_engine_first(tree: Path) -> None:
 
 
 def test_the_engine_comes_with_every_driver_and_the_others_do_not(tree: Path) -> None:
-    files = drivers._files(drivers._folders(["irqmod_nic"]))
+    files = drivers._files(drivers._folders(["irqmod_nic"], drivers.home()), drivers.home())
     assert sorted(files) == ["Kbuild", "irqmod/Kbuild", "irqmod/engine.c", "irqmod/engine.h", "my-nic/Kbuild", "my-nic/nic.c"]
     assert files["Kbuild"].decode().split("\n") == ["subdir-ccflags-y := -DTOP", "", "obj-m := irqmod/ my-nic/", ""]
 
 
 def test_what_kbuild_left_behind_is_no_source(tree: Path) -> None:
-    before = drivers._files(["my-nic"])
+    before = drivers._files(["my-nic"], drivers.home())
     for name in ("irqmod_nic.mod.c", "nic.o", "irqmod_nic.ko", ".nic.o.cmd", "modules.order", "Module.symvers"):
         (tree / "my-nic" / name).write_text("x")
-    assert drivers._files(["my-nic"]) == before
+    assert drivers._files(["my-nic"], drivers.home()) == before
 
 
 def test_without_sources_there_are_no_drivers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drivers, "home", lambda: tmp_path / "nowhere")
     assert drivers.sources() == []
     with pytest.raises(SetupError, match="no drivers in"):
-        drivers._folders(())
+        drivers._folders((), drivers.home())
 
 
 def test_an_unknown_one_is_told_what_there_is(tree: Path) -> None:
     with pytest.raises(SetupError, match="no driver irqmod_nik; there are: irqmod, irqmod_nic, irqmod_wrong"):
-        drivers._folders(["irqmod_nik"])
+        drivers._folders(["irqmod_nik"], drivers.home())
 
 
 def test_built_once_always_the_same_and_found_by_name(tree: Path, dut_kernel: kernel.Kernel) -> None:

@@ -13,7 +13,11 @@ import typer
 from rich.console import Console
 
 from irqlab import machine
+from irqlab.cli import application as applications
 from irqlab.cli import calibrate as calibration
+from irqlab.cli import compare as comparing
+from irqlab.cli import export as exporting
+from irqlab.cli import matrix as gridding
 from irqlab.cli import options as opt
 from irqlab.cli import profile as profiling
 from irqlab.cli import reproduce as reproducing
@@ -163,9 +167,29 @@ app.command("calibrate", help="Fit hardware costs to a board's measured throughp
 )
 
 
+app.command(
+    "application", help="An application that receives: throughput, loss by place, round trip, CPU left, over offered load."
+)(guarded(applications.application_command))
+app.command("cliff", help="The load at which the CPU is full, in two ways, and the command that tells the driver.")(
+    guarded(applications.cliff_command)
+)
+app.command("budget", help="Which netdev_budget serves an application, its latency, or forwarding.")(
+    guarded(applications.budget_command)
+)
+app.command(
+    "compare", help="What did a change cost? The same trials on two drivers, revisions or kernels, and a verdict for each figure."
+)(guarded(comparing.command))
 app.command("reproduce", help="Measure a paper again: its tables and figures beside the lab's, as a report, JSON and CSV.")(
     guarded(reproducing.command)
 )
+
+
+app.command("matrix", help="A grid of drivers, schemes and frame sizes: one table, CSV, JSON, heat maps. Resumable.")(
+    guarded(gridding.command)
+)
+
+
+app.command("export", help="Write what compare or matrix found as JUnit, Markdown or CSV.")(guarded(exporting.command))
 
 
 @app.command()

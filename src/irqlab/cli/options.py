@@ -44,7 +44,9 @@ _SCHEMES = "Schemes (drivers built on irqmod)"
 _SEVERAL = "several, comma-separated: every combination of them"
 Rx = Annotated[
     str | None,
-    typer.Option("--rx", help=f"Receive scheme: interrupt, de, napi, hybrid, timer; {_SEVERAL}.", rich_help_panel=_SCHEMES),
+    typer.Option(
+        "--rx", help=f"Receive scheme: interrupt, de, napi, hybrid, timer, adaptive; {_SEVERAL}.", rich_help_panel=_SCHEMES
+    ),
 ]
 Tx = Annotated[
     str | None,

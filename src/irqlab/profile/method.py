@@ -7,7 +7,7 @@ from irqlab.bed import Bed
 from irqlab.errors import IrqlabError
 from irqlab.methods import throughput
 from irqlab.methods.stand import Plan, Stand
-from irqlab.profile import tree
+from irqlab.profile import devices, tree
 from irqlab.profile.addresses import addresses
 from irqlab.profile.symbols import Symbols
 from irqlab.results import MethodResult
@@ -44,7 +44,7 @@ def run(stand: Stand, plan: Plan, load: float | None = None, rate_pps: float | N
         result.throughput_pps, result.throughput_mbps = base.throughput_pps, base.throughput_mbps
         result.at_wire_rate = base.at_wire_rate
         rate_pps = throughput.rate_per_direction(base) * load
-    known = symbols(stand.bed)
+    known, mapped = symbols(stand.bed), devices.Devices.of(stand.bed)
     stand.progress(f"counting instructions at {rate_pps / 1e3:.1f} kpps")
     with stand.slots:
         trial, answer = stand.bed.profile(stand.over_wire_spec(plan, rate_pps), addresses(known))
@@ -54,7 +54,9 @@ def run(stand: Stand, plan: Plan, load: float | None = None, rate_pps: float | N
         frames, per = trial.total("sent"), "offered"
     if not frames:
         raise IrqlabError(f"{stand.bed.label} was offered nothing at {rate_pps:.0f} frames/s; offer less")
-    section = tree.section(answer, known, [module.name for module in stand.bed.modules])
+    driver = [module.name for module in stand.bed.modules]
+    section = tree.section(answer, known, driver)
+    io = devices.accesses(answer, known, mapped, driver)
     result.points = section["points"]
     result.take_costs(trial)
     result.found = {
@@ -70,6 +72,9 @@ def run(stand: Stand, plan: Plan, load: float | None = None, rate_pps: float | N
         "by_owner": tree.totals(result.points, "owner"),
         "by_context": tree.totals(result.points, "context"),
         "stacks": section["stacks"],
+        "nic_reads": devices.total(io, "reads"),
+        "nic_writes": devices.total(io, "writes"),
+        "io": io,
     }
     result.trials = [trial]
     return result

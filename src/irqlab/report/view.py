@@ -11,7 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from irqlab import units
-from irqlab.report import hdr, plots, profile, tables
+from irqlab.report import costs, hdr, plots, profile, tables
 from irqlab.report.plots import Bar, Line
 from irqlab.report.tables import PERCENTILES, Table
 from irqlab.report.variants import Row, Variant, rows_of
@@ -135,6 +135,7 @@ def build(documents: Sequence[Json]) -> Page:
         _burst(by_method.get("burst", []), number),
         _recovery(by_method.get("recovery", []), number),
         _profile(by_method.get("profile", []), number),
+        _side_by_side(by_method.get("costs", []), number),
     ]
     drivers = list(dict.fromkeys(row.data["driver"] for row in rows))
     return Page(
@@ -210,9 +211,9 @@ def _heading(row: Row) -> str:
 def _throughput_rows(rows: Sequence[Row]) -> list[Row]:
     """For each test the row that says the throughput: the throughput test's own where there is one.
 
-    Not a profile's: what it says of a frame's cost is of another load.
+    Not a profile's: what it says of a frame's cost is of another load. Nor that of `costs`, for the same reason.
     """
-    rows = [row for row in rows if row.data["method"] != "profile"]
+    rows = [row for row in rows if row.data["method"] not in ("profile", "costs")]
     found: dict[tuple[Variant, bool, int | str], Row] = {}
     for row in sorted((r for r in rows if r.data["throughput_pps"] is not None), key=lambda r: r.data["method"] != "throughput"):
         found.setdefault((row.variant, row.bidirectional, row.frame_bytes), row)
@@ -645,6 +646,22 @@ def _profile(rows: Sequence[Row], number: _Numbers) -> Section | None:
             note = profile.describe(row)
             groups.append(Group(f"{row.variant.label}, {heading}", plots=[drawn], note=note, tables=profile.tables(row)))
     return Section("profile", "Where the instructions go", "Profile", profile.INTRO, groups)
+
+
+def _side_by_side(rows: Sequence[Row], number: _Numbers) -> Section | None:
+    rows = [row for row in rows if row.data["complete"]]
+    if not rows:
+        return None
+    group = Group(tables=[costs.table(rows)])
+    group.plots = [number.plot(title, svg, wide=True) for title, svg in costs.heat_maps(rows)]
+    return Section(
+        "side-by-side",
+        "Side by side",
+        "Side by side",
+        "Latency, instructions, interrupts and register accesses are those at 90 % of the throughput (where two were compared, "
+        "of the lower one), overload is twice that throughput. The better in its column, the darker.",
+        [group],
+    )
 
 
 def duts(documents: Sequence[Json]) -> list[Table]:

@@ -12,7 +12,7 @@ from importlib import import_module
 from irqlab.errors import IrqlabError
 from irqlab.reproduce.paper import Paper
 
-PAPERS = ("spanos2008",)
+PAPERS = ("spanos2008", "salah2009", "rtl8139cp")
 """Packages of irqlab.reproduce."""
 
 

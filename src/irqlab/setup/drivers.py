@@ -49,29 +49,30 @@ class Source:
 
 
 def home() -> Path:
-    """The drivers' sources."""
+    """The drivers' sources. Where a `root` is taken, it is another such directory, such as that of an older revision."""
     return project_dir() / "drivers"
 
 
-def sources() -> list[Source]:
+def sources(root: Path | None = None) -> list[Source]:
     """The modules there are to build, the engine first."""
     found = [
         Source(word.removesuffix(".o").replace("-", "_"), directory.name)
-        for directory in _directories()
+        for directory in _directories(root or home())
         for word in _obj_m(directory)
         if word.endswith(".o")
     ]
     return sorted(found, key=lambda source: (source.directory != ENGINE, source.module))
 
 
-def find(module: str) -> Source | None:
+def find(module: str, root: Path | None = None) -> Source | None:
     """The module of that name, if it is one of ours."""
-    return next((source for source in sources() if source.module == module.replace("-", "_")), None)
+    return next((source for source in sources(root) if source.module == module.replace("-", "_")), None)
 
 
-def build(target: Kernel, *modules: str) -> Path:
+def build(target: Kernel, *modules: str, root: Path | None = None) -> Path:
     """A directory with those modules (default: all) as ``FOLDER/MODULE.ko``, built unless that is done. Raises SetupError."""
-    files, made = _files(_folders(modules)), headers.of(target)
+    root = root or home()
+    files, made = _files(_folders(modules, root), root), headers.of(target)
     place = cache_dir() / "drivers"
     final = place / _key(target, made, files)
     if not final.is_dir():
@@ -91,20 +92,19 @@ def lint(target: Kernel) -> list[str]:
     """Builds everything with more warnings, and with sparse if it is installed; returns what they complain of."""
     flags = ["W=1", *(["C=2"] if shutil.which("sparse") else [])]
     with tempfile.TemporaryDirectory(prefix="irqlab-lint-") as scratch:
-        said = _compile(Path(scratch), headers.of(target), _files(_folders(())), flags)
+        said = _compile(Path(scratch), headers.of(target), _files(_folders((), home()), home()), flags)
     return [line for line in said if _COMPLAINT.search(line) and not _of_the_kernel(line)]
 
 
-def module_file(target: Kernel, source: Source) -> Path:
+def module_file(target: Kernel, source: Source, root: Path | None = None) -> Path:
     """The built file of a module."""
-    path = build(target, source.module) / source.directory / f"{source.module}.ko"
+    path = build(target, source.module, root=root) / source.directory / f"{source.module}.ko"
     if not path.is_file():
         raise SetupError(f"building {source.directory} made no {path.name}; there is {_list(path.parent.glob('*.ko'))}")
     return path
 
 
-def _directories() -> list[Path]:
-    root = home()
+def _directories(root: Path) -> list[Path]:
     return sorted(path for path in root.iterdir() if path.is_dir()) if root.is_dir() else []
 
 
@@ -118,31 +118,30 @@ def _obj_m(directory: Path) -> list[str]:
     return []
 
 
-def _folders(modules: Sequence[str]) -> list[str]:
-    known = sources()
+def _folders(modules: Sequence[str], root: Path) -> list[str]:
+    known = sources(root)
     if not known:
-        raise SetupError(f"there are no drivers in {home()}")
+        raise SetupError(f"there are no drivers in {root}")
     wanted = []
     for name in modules or [source.module for source in known]:
-        if (source := find(name)) is None:
-            raise SetupError(f"{home()} has no driver {name}; there are: {', '.join(s.module for s in known)}")
+        if (source := find(name, root)) is None:
+            raise SetupError(f"{root} has no driver {name}; there are: {', '.join(s.module for s in known)}")
         wanted.append(source.directory)
     engine = [ENGINE] if any(source.directory == ENGINE for source in known) else []
     return list(dict.fromkeys([*engine, *wanted]))
 
 
-def _files(folders: Sequence[str]) -> dict[str, bytes]:
+def _files(folders: Sequence[str], root: Path) -> dict[str, bytes]:
     """What is built, by path: the sources in those folders of drivers/, headers beside the folders, and a Kbuild for them."""
-    root = home()
     paths = [path for folder in folders for path in sorted((root / folder).rglob("*"))] + sorted(root.glob("*.h"))
     wanted = [path for path in paths if path.is_file() and _SOURCE.match(path.name) and not _MADE.match(path.name)]
-    return {path.relative_to(root).as_posix(): path.read_bytes() for path in wanted} | {"Kbuild": _top(folders).encode()}
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in wanted} | {"Kbuild": _top(folders, root).encode()}
 
 
-def _top(folders: Sequence[str]) -> str:
+def _top(folders: Sequence[str], root: Path) -> str:
     """drivers/Kbuild for some of its folders."""
     try:
-        text = (home() / "Kbuild").read_text().replace("\\\n", " ")
+        text = (root / "Kbuild").read_text().replace("\\\n", " ")
     except OSError:
         text = ""
     return _OBJ_M.sub("", text) + "obj-m := " + " ".join(f"{folder}/" for folder in folders) + "\n"

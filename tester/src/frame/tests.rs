@@ -10,6 +10,7 @@ fn headers() -> Headers {
         src_port: 49184,
         dst_port: 9,
         ttl: 64,
+        protocol: Protocol::Udp,
         trial: 7,
         stream: 3,
     }
@@ -177,4 +178,39 @@ fn fillers_depend_on_trial_and_stream_and_share_their_beginning() {
     assert_ne!(filler(8, 3, 1454), long);
     assert_eq!(filler_of(&frame(1518)), long);
     assert!(filler_of(&frame(64)).is_empty());
+}
+
+#[test]
+fn icmp_echoes_carry_the_same_tag() {
+    use smoltcp::wire::{EthernetFrame, Icmpv4Message, Icmpv4Packet, Ipv4Packet};
+    let icmp = Headers {
+        protocol: Protocol::Icmp,
+        ..headers()
+    };
+    for frame_bytes in [64, 65, 1518] {
+        let mut frame = Template::new(&icmp, frame_bytes)
+            .stamp(false, 0x0102_0304, 0x0506_0708_090a)
+            .to_vec();
+        {
+            let ethernet = EthernetFrame::new_checked(&frame[..]).unwrap();
+            let ip = Ipv4Packet::new_checked(ethernet.payload()).unwrap();
+            let packet = Icmpv4Packet::new_checked(ip.payload()).unwrap();
+            assert!(packet.verify_checksum());
+            assert_eq!(packet.msg_type(), Icmpv4Message::EchoRequest);
+            assert_eq!((packet.echo_ident(), packet.echo_seq_no()), (49184, 9));
+        }
+        let Reading::Intact(request) = read(&frame) else {
+            panic!("a request that we made ourselves");
+        };
+        assert_eq!((request.trial, request.sequence), (7, 0x0102_0304));
+        // The reply: type 0 in place of 8 (RFC 1071: the checksum grows by what went).
+        frame[34] = 0;
+        let checksum = u32::from(u16::from_be_bytes([frame[36], frame[37]])) + 0x0800;
+        let folded = (checksum & 0xffff) + (checksum >> 16);
+        frame[36..38].copy_from_slice(&(folded as u16).to_be_bytes());
+        assert_eq!(read(&frame), Reading::Intact(request));
+        frame[45] ^= 1;
+        frame[50] ^= 1;
+        assert!(!matches!(read(&frame), Reading::Intact(_)));
+    }
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A made-up machine executes made-up blocks: contexts, stacks and sums, without QEMU.
 
+use super::access::{Access, Space};
 use super::map::{Addresses, KERNEL_BASE};
-use super::tree::{Context, Row};
+use super::tree::{Context, IoRow, Row};
 use super::{Block, Ending, Profile, Profiler};
 
 const SIZE: u64 = 0x100;
@@ -348,4 +349,43 @@ fn only_the_window_counts_and_the_next_one_begins_from_nothing() {
 fn an_empty_window_has_no_nodes() {
     let mut machine = Machine::new();
     assert_eq!(machine.result().nodes, []);
+}
+
+#[test]
+fn accesses_to_devices_are_those_of_the_function_and_of_the_window() {
+    let register = |write| Access {
+        space: Space::Mmio,
+        address: 0xfebf_003e,
+        write,
+    };
+    let port = Access {
+        space: Space::Port,
+        address: 0,
+        write: true,
+    };
+    let mut machine = Machine::new();
+    machine.run("poll", 0, Call);
+    machine.profiler.accessed(register(false));
+    machine.run("rx", 0, Return);
+    for access in [register(false), register(true), register(false), port] {
+        machine.profiler.accessed(access);
+    }
+    let profile = machine.result();
+    let place = |name| {
+        let found = profile.nodes.iter().position(|row| row.1 == address(name));
+        found.expect("a node") as i64
+    };
+    assert_eq!(
+        profile.io,
+        [
+            IoRow(place("poll"), Space::Mmio, 0xfebf_003e, 1, 0),
+            IoRow(place("rx"), Space::Mmio, 0xfebf_003e, 2, 1),
+            IoRow(place("rx"), Space::Port, 0, 0, 1),
+        ]
+    );
+    // Outside the window nothing counts, and the next one begins from nothing.
+    machine.profiler.accessed(port);
+    let counter = machine.counter;
+    machine.profiler.window(true, counter);
+    assert_eq!(machine.result().io, []);
 }

@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 
+use super::access::{self, Access, Count, Space};
 use super::map::{Map, Mark};
 
 /// In what context code runs.
@@ -42,6 +43,7 @@ struct Node {
     context: Context,
     instructions: u64,
     entries: u64,
+    accesses: Vec<Count>,
     children: Vec<NodeId>,
 }
 
@@ -58,6 +60,10 @@ pub struct Tree {
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Row(pub i64, pub u64, pub Context, pub u64, pub u64);
 
+/// Accesses to one place by one node: the node's place in the list, what the place is in, its address, reads, writes.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct IoRow(pub i64, pub Space, pub u64, pub u64, pub u64);
+
 impl Default for Tree {
     fn default() -> Self {
         let root = Node {
@@ -65,6 +71,7 @@ impl Default for Tree {
             context: Context::Process,
             instructions: 0,
             entries: 0,
+            accesses: Vec::new(),
             children: Vec::new(),
         };
         Tree {
@@ -91,6 +98,7 @@ impl Tree {
             context: self.nodes[parent].context.enter(map.mark(function)),
             instructions: 0,
             entries: 0,
+            accesses: Vec::new(),
             children: Vec::new(),
         });
         self.nodes[parent].children.push(child);
@@ -111,6 +119,13 @@ impl Tree {
         }
     }
 
+    /// Counts an access to a device by a node.
+    pub fn accessed(&mut self, node: NodeId, access: Access) {
+        if self.counting {
+            access::add(&mut self.nodes[node].accesses, access);
+        }
+    }
+
     /// Begins to count, from nothing, or ceases to.
     pub fn count(&mut self, counting: bool) {
         self.counting = counting;
@@ -120,6 +135,7 @@ impl Tree {
         for node in &mut self.nodes {
             node.instructions = 0;
             node.entries = 0;
+            node.accesses.clear();
         }
     }
 
@@ -128,24 +144,25 @@ impl Tree {
         self.nodes.iter().map(|node| node.instructions).sum()
     }
 
-    /// The nodes in which anything was counted and those above them, depth first, siblings by address.
-    pub fn rows(&self, map: &Map) -> Vec<Row> {
+    /// The nodes in which anything was counted and those above them, depth first, siblings by address; and their accesses.
+    pub fn rows(&self, map: &Map) -> (Vec<Row>, Vec<IoRow>) {
         let mut alive: Vec<bool> = self
             .nodes
             .iter()
-            .map(|node| node.instructions + node.entries > 0)
+            .map(|node| node.instructions + node.entries > 0 || !node.accesses.is_empty())
             .collect();
         // A child's number is higher than its parent's.
         for id in (0..self.nodes.len()).rev() {
             alive[id] |= self.nodes[id].children.iter().any(|child| alive[*child]);
         }
         let mut rows = Vec::new();
+        let mut io = Vec::new();
         let mut to_do = vec![(-1, ROOT)];
         while let Some((parent, id)) = to_do.pop() {
             let node = &self.nodes[id];
             let mut here = -1;
             // Instructions before the first function is known are the root's.
-            if id != ROOT || node.instructions > 0 {
+            if id != ROOT || node.instructions > 0 || !node.accesses.is_empty() {
                 here = rows.len() as i64;
                 let start = if id == ROOT {
                     0
@@ -160,6 +177,13 @@ impl Tree {
                     node.entries,
                 ));
             }
+            let mut accesses = node.accesses.clone();
+            accesses.sort_by_key(|count| (count.space, count.address));
+            io.extend(
+                accesses
+                    .into_iter()
+                    .map(|c| IoRow(here, c.space, c.address, c.reads, c.writes)),
+            );
             let mut children: Vec<NodeId> = node
                 .children
                 .iter()
@@ -169,6 +193,6 @@ impl Tree {
             children.sort_by_key(|child| std::cmp::Reverse(self.nodes[*child].function));
             to_do.extend(children.into_iter().map(|child| (here, child)));
         }
-        rows
+        (rows, io)
     }
 }

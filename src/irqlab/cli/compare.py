@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`irqlab compare A B`: the same trials on both, one table, and an exit code for CI."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from irqlab import machine, tables
+from irqlab.cli import options as opt
+from irqlab.cli.measure import Method, Outcome, measure, save
+from irqlab.compare import sides, verdict
+from irqlab.compare import tables as printed
+from irqlab.errors import IrqlabError
+from irqlab.methods import costs, throughput
+from irqlab.methods.stand import Plan, Stand
+from irqlab.results import MethodResult
+
+SideA = Annotated[
+    str,
+    typer.Argument(
+        metavar="A",
+        help="DRIVER[+OPTIONS], such as irqmod_i8255x+napi+off or ./my.ko+ring=128; git:REVISION:DRIVER[+OPTIONS]; "
+        "linux-image-... (with --driver); or a file that compare wrote with --json.",
+    ),
+]
+SideB = Annotated[str | None, typer.Argument(metavar="B", help="The same; without it, A alone is measured (for --json).")]
+DriverOption = Annotated[str | None, typer.Option("--driver", help="The driver, where A or B is a kernel package.")]
+FailAbove = Annotated[
+    str | None, typer.Option("--fail-above", help="Exit with 1 if B is worse than A by more than this, such as 1%.")
+]
+FailOn = Annotated[
+    str | None,
+    typer.Option("--fail-on", help="Figures that can fail, comma-separated, by their names in the JSON; default: all."),
+]
+TopOption = Annotated[int, typer.Option("--top", help="How many functions to print.")]
+MET_WITHIN_S = 24 * 3600.0
+
+
+class _Meeting:
+    """Where two sides agree on the load: the lower of their throughputs, per direction."""
+
+    def __init__(self) -> None:
+        self._rates: list[float] = []
+        self._barrier = threading.Barrier(2)
+
+    def lower_pps(self, mine_pps: float) -> float:
+        """Waits for the other. Raises IrqlabError if it does not come."""
+        self._rates.append(mine_pps)
+        try:
+            self._barrier.wait(MET_WITHIN_S)
+        except threading.BrokenBarrierError:
+            raise machine.CancelledError("the other side could not be measured") from None
+        return min(self._rates)
+
+    def abort(self) -> None:
+        """The other need not wait."""
+        self._barrier.abort()
+
+
+def _method(request: opt.Request, measured: tuple[dict[str, Any], ...]) -> Method:
+    """What is done for each side and size: the search, then the same loads for both."""
+    live = len(request.beds)
+    meetings = {size: _Meeting() for size in request.sizes}
+
+    def base_pps(plan: Plan, known: MethodResult) -> float:
+        if measured:
+            same = [r for r in measured if (r["frame_bytes"], r["bidirectional"]) == (plan.size, plan.bidirectional)]
+            if not same:
+                raise IrqlabError(f"the file holds no result for frame size {plan.size} in these directions")
+            return float(same[0]["found"]["base_pps"])
+        mine = throughput.rate_per_direction(known)
+        return meetings[plan.size].lower_pps(mine) if live == 2 else mine
+
+    def run(stand: Stand, plan: Plan) -> list[MethodResult]:
+        try:
+            known = throughput.run(stand, plan)
+            return [known, costs.run(stand, plan, known, base_pps(plan, known))]
+        except BaseException:
+            meetings[plan.size].abort()
+            raise
+
+    return run
+
+
+def command(
+    a: SideA,
+    b: SideB = None,
+    driver: DriverOption = None,
+    fail_above: FailAbove = None,
+    fail_on: FailOn = None,
+    top: TopOption = printed.TOP,
+    nic: opt.NicModel = None,
+    kernel: opt.KernelSpec = None,
+    mips: opt.Mips = 250,
+    size: opt.Sizes = "64",
+    bidirectional: opt.Bidirectional = False,
+    ring: opt.Ring = None,
+    duration: opt.Duration = 0.2,
+    warmup: opt.Warmup = 0.05,
+    arrivals: opt.Arrivals = "constant",
+    over_wire: opt.OverWire = False,
+    seed: opt.Seed = 1,
+    lsm: opt.Lsm = "",
+    sysctl: opt.Sysctl = None,
+    jobs: opt.Jobs = 0,
+    no_cache: opt.NoCache = False,
+    json_file: opt.JsonFile = None,
+    report_file: opt.ReportFile = None,
+) -> None:
+    """Compares; tables, files. Exit code 1 if a figure is worse than allowed."""
+    from irqlab.cli import check_outputs, complain
+
+    check_outputs(json_file, report_file)
+    threshold, judged = verdict.parse_threshold(fail_above), verdict.parse_judged(fail_on)
+    if top < 1:
+        raise IrqlabError(f"--top {top}: allowed are 1 and more")
+    request = opt.Request.parse(
+        ["?"], nic, kernel, mips, size, bidirectional, ring, duration, warmup, arrivals, 0.0,
+        over_wire, seed, lsm, sysctl, "", jobs, cached=not no_cache,
+    )  # fmt: skip
+    chosen = [sides.parse(text, request.beds[0], driver) for text in (a, b) if text is not None]
+    request = replace(request, beds=tuple(side.bed for side in chosen if side.bed is not None))
+    measured = next((side.rows for side in chosen if side.rows), ())
+    outcome = measure(request, _method(request, measured), "compare") if request.beds else Outcome()
+    save(outcome, json_file, report_file)
+    if outcome.error is not None:
+        raise typer.Exit(complain(outcome.error))
+    found = [result.to_json() for result in outcome.results if result.method == "costs"]
+    rows = _by_side(chosen, found, len(request.sizes))
+    if _show(rows, chosen, threshold, judged, top):
+        raise typer.Exit(1)
+
+
+def _by_side(chosen: list[sides.Side], found: list[dict[str, Any]], sizes: int) -> list[list[dict[str, Any]]]:
+    """The rows of each side: those of its file, or the next that were measured."""
+    left = iter(found)
+    return [list(side.rows) or [next(left) for _ in range(sizes)] for side in chosen]
+
+
+def _show(
+    rows: list[list[dict[str, Any]]], chosen: list[sides.Side], threshold: float | None, judged: tuple[str, ...], top: int
+) -> bool:
+    """Prints the tables; whether a figure failed."""
+    console = Console(highlight=False)
+    names = (chosen[0].name, chosen[-1].name)
+    failed = []
+    for before, after in verdict.pairs(rows[0], rows[-1]):
+        lines = verdict.lines(before, after, threshold, judged)
+        tables.show(printed.verdicts(after, lines, names), console)
+        if (changed := printed.gained(before, after, names, top)) is not None:
+            tables.show(changed, console)
+        failed += [line for line in lines if line.failed]
+    if threshold is not None:
+        worst = ", ".join(dict.fromkeys(line.metric.text for line in failed))
+        allowed = f"{threshold * 100:g} %"
+        print(f"FAILED: worse by more than {allowed}: {worst}" if failed else f"Nothing is worse by more than {allowed}.")
+    return bool(failed)

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`irqlab matrix`: a grid of drivers, schemes and frame sizes; resumable, and on several machines if there are some."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from irqlab import machine, matrix, results
+from irqlab.bed import Bed
+from irqlab.cli import options as opt
+from irqlab.cli.measure import UserInterruptError, terminate_like_ctrl_c
+from irqlab.errors import IrqlabError
+from irqlab.methods.stand import Stand
+from irqlab.reproduce.document import check_directory
+from irqlab.reproduce.session import Job, Session
+from irqlab.results import MethodResult
+from irqlab.setup import paths
+
+Drivers = Annotated[str, typer.Option("--drivers", help="Comma-separated, each as in irqlab compare: 8139cp, ./my.ko, git:...")]
+SchemesOption = Annotated[
+    str | None,
+    typer.Option("--schemes", help="Of drivers built on irqmod: RX+TX or a variant, comma-separated; all (15); variants (6)."),
+]
+Sizes = Annotated[str, typer.Option("--sizes", help="Frame sizes in bytes, FCS counted, comma-separated; or imix.")]
+Profiled = Annotated[bool, typer.Option("--profile", help="Count accesses to the NIC's registers, too (slower).")]
+Scheduler = Annotated[
+    str | None, typer.Option("--scheduler", help="A Dask scheduler, tcp://HOST:PORT: its workers run the trials.")
+]
+Out = Annotated[Path, typer.Option("--out", help="Directory of matrix.csv, matrix.json and matrix.html.")]
+
+
+def command(
+    drivers: Drivers,
+    sizes: Sizes = "64",
+    schemes: SchemesOption = None,
+    profile: Profiled = False,
+    scheduler: Scheduler = None,
+    nic: opt.NicModel = None,
+    kernel: opt.KernelSpec = None,
+    mips: opt.Mips = 250,
+    bidirectional: opt.Bidirectional = False,
+    ring: opt.Ring = None,
+    duration: opt.Duration = 0.2,
+    warmup: opt.Warmup = 0.05,
+    lsm: opt.Lsm = "",
+    sysctl: opt.Sysctl = None,
+    jobs: opt.Jobs = 0,
+    no_cache: opt.NoCache = False,
+    out: Out = Path("results/matrix"),
+) -> None:
+    """Measures the grid; one table, CSV, JSON and a report. What was measured before is not measured again."""
+    names = [name.strip() for name in drivers.split(",")]
+    if "" in names:
+        raise IrqlabError(f"--drivers {drivers!r}: a name is missing")
+    request = opt.Request.parse(
+        ["?"], nic, kernel, mips, sizes, bidirectional, ring, duration, warmup, lsm=lsm, sysctl=sysctl, jobs=jobs,
+        cached=not no_cache,
+    )  # fmt: skip
+    check_directory(out)
+    grid = _Grid(request, profile)
+    try:
+        with terminate_like_ctrl_c():
+            beds = matrix.beds(names, matrix.schemes(schemes), request.beds[0])
+            if scheduler is None:
+                grid.measure(beds, request.jobs)
+            else:
+                cluster = _cluster()
+                with cluster.Cluster(scheduler) as remote:
+                    grid.measure([cluster.RemoteBed.of(bed, remote) for bed in beds], max(request.jobs, remote.threads))
+    except KeyboardInterrupt:
+        machine.cancel_all()
+        grid.write(out, complete=False)
+        kept = "nothing more is kept (--no-cache)" if no_cache else "the same command goes on from there"
+        raise UserInterruptError(f"interrupted; {len(grid.done)} of {grid.size} cells are in {out}; {kept}") from None
+    grid.write(out, complete=True)
+    _show(grid, out)
+
+
+def _cluster() -> Any:
+    """The module that needs dask.distributed."""
+    try:
+        from irqlab import cluster
+    except ImportError:
+        raise IrqlabError("--scheduler needs dask.distributed: pip install 'irqlab[cluster]'") from None
+    return cluster
+
+
+class _Grid:
+    """The cells, and what has been measured of them."""
+
+    def __init__(self, request: opt.Request, profiled: bool) -> None:
+        self.request = request
+        self.profiled = profiled
+        self.done: dict[tuple[int, int], list[MethodResult]] = {}
+        self.size = 0
+        self._on: list[dict[str, Any]] = []
+        self._lock = threading.Lock()
+
+    def measure(self, beds: Sequence[Bed], jobs: int) -> None:
+        """Measures every cell."""
+        with Session(self.request.beds[0], jobs=jobs) as session:
+            described = {n: Job(bed.label, bed, lambda stand: stand.bed.describe()) for n, bed in enumerate(beds)}
+            self._on = list(session.all("preparing", described).values())
+            cells = {
+                (n, m): Job(f"{bed.label} {plan.size}", bed, partial(self._one, place=(n, m)))
+                for n, bed in enumerate(beds)
+                for m, plan in enumerate(self.request.plans())
+            }
+            self.size = len(cells)
+            session.all("measuring", cells)
+
+    def _one(self, stand: Stand, place: tuple[int, int]) -> None:
+        found = matrix.measure(stand, self.request.plans()[place[1]], self.profiled)
+        with self._lock:
+            self.done[place] = found
+
+    def rows(self) -> list[MethodResult]:
+        """What there is, in the order of the grid, not of time."""
+        return [row for place in sorted(self.done) for row in self.done[place]]
+
+    def write(self, out: Path, complete: bool) -> None:
+        """The files. Nothing, if nothing was measured."""
+        if not self.done:
+            return
+        content = results.document(["irqlab", *sys.argv[1:]], self._on, self.rows(), complete)
+        results.write(out / "matrix.json", content)
+        paths.write_atomically(out / "matrix.csv", matrix.to_csv(content["measured"]["results"]).encode())
+        from irqlab.report import write_html  # imports matplotlib, which takes a second
+
+        write_html([content], out / "matrix.html")
+
+
+def _show(grid: _Grid, out: Path) -> None:
+    from irqlab import tables
+
+    rows = [row.to_json() for row in grid.rows() if row.method == "throughput"]
+    tables.show(tables.throughput_table(rows), Console(highlight=False))
+    print(f"{out}/matrix.html, matrix.csv, matrix.json")

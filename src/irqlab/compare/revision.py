@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Our drivers as they were in a git revision of this tree: archived aside, and built like those of the working tree."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import tarfile
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from irqlab.errors import IrqlabError
+from irqlab.setup import drivers
+from irqlab.setup.kernel import Kernel
+from irqlab.setup.paths import project_dir
+
+
+def module(name: str, target: Kernel) -> Path:
+    """The built module of git:REVISION:DRIVER, with the engine it was written for beside it. Raises IrqlabError."""
+    _, _, rest = name.partition(":")
+    revision, _, driver = rest.rpartition(":")
+    if not revision or not driver or revision.startswith("-"):
+        raise IrqlabError(f"{name}: it is written git:REVISION:DRIVER, for example git:HEAD~1:irqmod_i8255x")
+    with tempfile.TemporaryDirectory(prefix="irqlab-git-") as scratch:
+        with tarfile.open(fileobj=io.BytesIO(_archive(revision))) as archive:
+            archive.extractall(scratch, **_careful())
+        root = Path(scratch) / "drivers"
+        if (source := drivers.find(driver, root)) is None:
+            known = ", ".join(s.module for s in drivers.sources(root)) or "none"
+            raise IrqlabError(f"{name}: there is no driver {driver} in {revision}; there are: {known}")
+        return drivers.module_file(target, source, root)
+
+
+def _careful() -> dict[str, Any]:
+    """Python's precautions against hostile archives, where it has them (3.11.4 and later); this one is git's."""
+    return {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+
+
+def _archive(revision: str) -> bytes:
+    """A tar file of drivers/ in a revision."""
+    command = ["git", "-C", str(project_dir()), "archive", "--format=tar", revision, "drivers"]
+    try:
+        done = subprocess.run(command, capture_output=True, check=False)
+    except OSError as error:
+        raise IrqlabError(f"cannot run git: {error.strerror}") from error
+    if done.returncode:
+        raise IrqlabError(f"git has no {revision} with drivers/: {done.stderr.decode(errors='replace').strip()}")
+    return done.stdout

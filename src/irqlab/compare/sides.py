@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The two things that are compared, from their names on the command line.
+
+    DRIVER[+OPTION...]             a module of the kernel's or of ours, or the path of a .ko
+    git:REVISION:DRIVER[+OPTION...]  one of ours, as it was in that revision
+    linux-image-...                a kernel package (or kernel:RELEASE, or a .deb), with the driver of --driver
+    FILE.json                      what `irqlab compare` wrote with --json
+
+Options: a receive scheme, then a transmit scheme; or the name of a variant; and NAME=VALUE, see SETTINGS.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from irqlab import results
+from irqlab.bed import BedConfig
+from irqlab.compare import revision
+from irqlab.dut import DutConfig
+from irqlab.errors import IrqlabError
+from irqlab.overload import RX, TX
+from irqlab.schemes import VARIANTS, Schemes, combine
+from irqlab.setup import kernel as kernels
+
+SETTINGS = {
+    "rx": "rx", "tx": "tx", "variant": "variant", "weight": "weight", "tx-frames": "tx_frames", "tx-usecs": "tx_usecs",
+    "rx-usecs": "rx_usecs",
+    "timer-without": "timer_without", "cliff": "cliff_pps", "epsilon": "epsilon_permille", "rate-window": "rate_window_ms",
+    "nic": "nic", "kernel": "kernel", "ring": "ring", "params": "module_parameters",
+}  # fmt: skip
+"""Options with a value: the names of the options of the other commands."""
+_NUMBERS = ("weight", "tx_frames", "tx_usecs", "rx_usecs", "cliff_pps", "epsilon_permille", "rate_window_ms", "ring")
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two. It is measured on `bed`, or was measured: `rows` of method `costs` in a file."""
+
+    name: str
+    bed: BedConfig | None = None
+    rows: tuple[dict[str, Any], ...] = ()
+    document: dict[str, Any] | None = None
+
+
+def parse(text: str, common: BedConfig, default_driver: str | None = None) -> Side:
+    """A side; what its name does not say is as in `common`. Raises IrqlabError: what was wrong, and what is allowed."""
+    if text.endswith(".json"):
+        return _of_file(text)
+    release = text.removeprefix("kernel:")
+    if release != text or text.startswith("linux-image-") or text.endswith(".deb"):
+        if default_driver is None:
+            raise IrqlabError(f"{text} is a kernel: name the driver to measure on it with --driver")
+        named, given = parse_driver(default_driver)
+        given = {**given, "kernel": release}
+    else:
+        named, given = parse_driver(text)
+    if named.startswith("git:"):
+        named = str(revision.module(named, kernels.resolve(given.get("kernel") or common.kernel)))
+    schemes = {key: value for key, value in given.items() if key in Schemes.__dataclass_fields__}
+    asked = combine(**schemes)
+    if len(asked) > 1:
+        raise IrqlabError(f"{text}: one receive and one transmit scheme; matrix takes several")
+    dut: DutConfig = replace(common.dut, schemes=asked[0] if schemes else common.dut.schemes)
+    dut = replace(dut, **{key: given[key] for key in ("ring", "module_parameters") if key in given})
+    return Side(text, replace(common, driver=named, dut=dut, **{key: given[key] for key in ("nic", "kernel") if key in given}))
+
+
+def parse_driver(text: str) -> tuple[str, dict[str, Any]]:
+    """The driver and its options by the names of Schemes, DutConfig and BedConfig."""
+    named, *words = text.split("+")
+    if not named:
+        raise IrqlabError(f"{text!r}: a driver comes first")
+    given: dict[str, Any] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals:
+            key, value = _scheme(word, given), word
+        if key not in SETTINGS or not value:
+            raise IrqlabError(f"{text}: +{word}: options are {_options()}")
+        field = SETTINGS[key]
+        if field in given:
+            raise IrqlabError(f"{text}: {key} is given twice")
+        given[field] = _number(text, key, value) if field in _NUMBERS else value
+    return named, given
+
+
+def _scheme(word: str, given: dict[str, Any]) -> str:
+    """Which option a bare word is the value of: receive before transmit, as `interrupt` can be either."""
+    if word in VARIANTS:  # in capitals: `napi` is a receive scheme, `NAPI` a variant
+        return "variant"
+    if word in RX and "rx" not in given and (word not in TX or "tx" not in given):
+        return "rx"
+    return "tx" if word in TX else ""
+
+
+def _number(text: str, key: str, value: str) -> int:
+    if not value.isdecimal():
+        raise IrqlabError(f"{text}: +{key}={value}: it takes a number")
+    return int(value)
+
+
+def _options() -> str:
+    names = ", ".join(f"{name}=" for name in SETTINGS)
+    return f"a receive scheme ({', '.join(RX)}), then a transmit scheme ({', '.join(TX)}); a variant; {names}"
+
+
+def _of_file(text: str) -> Side:
+    content = results.read(Path(text))
+    rows = tuple(row for row in content["measured"]["results"] if row["method"] == "costs" and row["complete"])
+    if not rows:
+        raise IrqlabError(f"{text} holds nothing to compare with; irqlab compare SIDE --json {text} writes it")
+    several = {(row["frame_bytes"], row["bidirectional"]) for row in rows}
+    if len(several) != len(rows):
+        raise IrqlabError(f"{text} holds several configurations of the same frame size; give a file with one")
+    return Side(text, None, rows, content)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A comparison as tables for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from irqlab import units
+from irqlab.compare.verdict import SEARCH_NOTE, Line, Row, functions
+from irqlab.methods.costs import OVERLOAD, SHARE, Metric
+from irqlab.profile.tables import figure
+
+TOP = 20
+STYLES = {"FAILED": "bold red", "worse": "red", "better": "green", "same": "dim"}
+
+
+def value(metric: Metric, number: float | None) -> str:
+    """A figure in its unit, without it."""
+    if number is None:
+        return units.NONE
+    if metric.unit == "kpps":
+        return f"{number / 1e3:,.2f}".replace(",", units.NARROW)
+    if metric.unit == "µs":
+        return f"{number / 1e3:,.2f}".replace(",", units.NARROW)
+    if "instructions" in metric.name:
+        return figure(number)
+    return f"{number:.4f}"
+
+
+def change(line: Line) -> str:
+    """The difference in per cent; nothing is rounded to nothing."""
+    share = line.change
+    if share is None:
+        return units.NONE
+    if share == 0:
+        return "0"
+    if share == float("inf"):
+        return "from 0"
+    text = f"{share * 100:+.2f}"
+    return f"{text if float(text) else ('+' if share > 0 else '-') + '<0.01'}{units.NARROW}%"
+
+
+def heading(row: Row) -> str:
+    """What was compared, and at which loads."""
+    size = units.bytes_of(row["frame_bytes"])
+    base_pps = row["found"]["base_pps"]
+    each = " each" if row["bidirectional"] else ""
+    return (
+        f"{size}{'' if size == 'IMIX' else '-byte'} frames, {units.direction(row['bidirectional'])}; "
+        f"below: {units.kpps(base_pps * SHARE)} kpps{each}, overload: {units.kpps(base_pps * OVERLOAD)} kpps{each}, to both"
+    )
+
+
+def verdicts(after: Row, rows: Sequence[Line], names: tuple[str, str]) -> Table:
+    """Every figure of both sides."""
+    table = Table(
+        title=Text(heading(after)), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0), pad_edge=False, header_style="bold", caption_justify="left",
+        caption=Text(f"Exact: the same inputs give the same figures, so no statistics are needed. But {SEARCH_NOTE}."),
+    )  # fmt: skip
+    table.add_column("Figure", no_wrap=True)
+    for name in names:
+        table.add_column(Text(name), justify="right", overflow="fold")
+    table.add_column("Change", justify="right", no_wrap=True)
+    table.add_column("Verdict", no_wrap=True)
+    last = rows[0].metric.where if rows else ""
+    for row in rows:
+        if row.metric.where != last:
+            table.add_section()
+            last = row.metric.where
+        text = row.metric.text + (f" ({row.metric.unit})" if row.metric.unit else "")
+        verdict = Text(row.verdict, style=STYLES.get(row.verdict, ""))
+        table.add_row(text, value(row.metric, row.before), value(row.metric, row.after), change(row), verdict)
+    return table
+
+
+def gained(before: Row, after: Row, names: tuple[str, str], top: int = TOP) -> Table | None:
+    """The functions that gained or lost instructions; None: there is no profile of both."""
+    if not before["found"]["profile"] or not after["found"]["profile"]:
+        return None
+    changed = functions(before, after)
+    table = Table(
+        title=Text("Functions that gained or lost instructions, a frame"), title_justify="left", title_style="bold",
+        box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold",
+    )  # fmt: skip
+    for name, justify in (("Function", "left"), (names[0], "right"), (names[1], "right"), ("Change", "right")):
+        table.add_column(Text(name), justify=justify, overflow="fold")  # type: ignore[arg-type]
+    for one in changed[:top]:
+        style = "green" if one.change < 0 else "red"
+        table.add_row(Text(one.name), figure(one.before), figure(one.after), Text(f"{one.change:+.2f}", style=style))
+    rest = changed[top:]
+    if rest:
+        sums = sum(c.before for c in rest), sum(c.after for c in rest)
+        table.add_row(Text(f"{len(rest)} more", style="dim"), figure(sums[0]), figure(sums[1]), f"{sums[1] - sums[0]:+.2f}")
+    if not changed:
+        table.add_row(Text("none", style="dim"), "", "", "0")
+    return table

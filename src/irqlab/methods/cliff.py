@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The cliff: the load at which the system has no CPU time left (Salah & Qahtan, section 4.2), found in two ways.
+
+*External*: the DUT is a black box under a receiving application, and three signs are looked for one by one: system CPU near
+100 %, throughput that no longer follows the load, loss. The paper calls the first the more precise one, so it is chosen.
+*Internal*: the cost of an interrupt and of a packet from the profiler, and the closed form of the paper.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from irqlab.application import INTERFACE, ApplicationResult, ApplicationSpec, Tuning
+from irqlab.errors import IrqlabError
+from irqlab.methods import application
+from irqlab.methods.stand import Plan, Stand
+from irqlab.profile import tree
+from irqlab.profile.addresses import addresses
+from irqlab.profile.method import symbols
+from irqlab.results import MethodResult
+
+PROBE_PPS = 2000.0
+SYSTEM_CPU_FULL = 0.99
+FLATTENED = 0.99
+"""Throughput follows the load as long as it is at least this share of it."""
+LOSS = 0.001
+PRECISION = 0.01
+PARTS = 4
+"""Into which an interval is cut at a time: independent trials run side by side."""
+GRID = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.35, 1.5)
+"""Of the rate at which the CPU would be full if a packet always cost what it costs at PROBE_PPS."""
+PROFILED_LOAD = 0.5
+"""Of the external cliff: interrupts and packets are still one to one, or nearly."""
+SETTLED_BY_PPS = 1e7
+
+Sign = Callable[[ApplicationResult], bool]
+SIGNS: dict[str, Sign] = {
+    "cpu": lambda t: t.cpu_used >= SYSTEM_CPU_FULL,
+    "throughput": lambda t: t.application_pps < FLATTENED * t.offered_pps,
+    "loss": lambda t: t.loss_ratio > LOSS,
+}
+"""What each sign asks of a trial."""
+CHOSEN = "cpu"
+
+
+@dataclass(frozen=True)
+class External:
+    """The cliff from outside: the lowest load that shows each sign, in frames/s; None: none of those offered does."""
+
+    signs_pps: dict[str, float | None]
+    curve: tuple[ApplicationResult, ...]
+    """All trials, by load."""
+
+    @property
+    def cliff_pps(self) -> float:
+        """The chosen sign's. Raises IrqlabError if it was not seen."""
+        found = self.signs_pps[CHOSEN]
+        if found is None:
+            raise IrqlabError("no cliff: the CPU is not full at any load offered")
+        return found
+
+
+@dataclass(frozen=True)
+class Internal:
+    """The cliff from inside. Times in ns a packet."""
+
+    rate_pps: float
+    """At which it was profiled."""
+    interrupt_ns: float
+    """1/r: interrupt overhead and handling of one packet's interrupt."""
+    kernel_ns: float
+    """Softirq and the kernel's part of the receiver's system call."""
+    application_ns: float
+    """The receiver's own instructions."""
+    interrupts_per_packet: float
+
+    @property
+    def packet_ns(self) -> float:
+        """1/mu: from the ring to the application, which has then taken it."""
+        return self.kernel_ns + self.application_ns
+
+    @property
+    def cliff_pps(self) -> float:
+        """r/2 * (sqrt(1 + 4*mu/r) - 1)."""
+        return closed_form_pps(self.interrupt_ns, self.packet_ns)
+
+
+def closed_form_pps(interrupt_ns: float, packet_ns: float) -> float:
+    """The paper's formula (section 4.2), in packets/s; times in ns."""
+    r, mu = 1e9 / interrupt_ns, 1e9 / packet_ns
+    return r / 2 * (math.sqrt(1 + 4 * mu / r) - 1)
+
+
+def external(stand: Stand, plan: Plan, tuning: Tuning, echo: bool = False) -> External:
+    """Sweeps, then narrows each sign down to 1 %. `echo`: the application sends everything back."""
+    known: dict[float, ApplicationResult] = {}
+
+    def at(*rates_pps: float) -> None:
+        new = [rate for rate in rates_pps if rate not in known]
+        found = application.trials(stand, [application.spec_of(plan, rate, tuning, echo) for rate in new])
+        known.update(zip(new, found, strict=True))
+
+    base = application.trial(stand, _silent(plan, tuning))
+    probe = application.trial(stand, application.spec_of(plan, PROBE_PPS, tuning, echo))
+    cost = (base.cpu_available - probe.cpu_available) / probe.offered_pps
+    if cost <= 0:
+        raise IrqlabError(f"{stand.bed.driver}: {PROBE_PPS:.0f} frames/s take no CPU time that could be measured")
+    guess_pps = base.cpu_available / cost
+    at(*(float(round(share * guess_pps)) for share in GRID))
+    beyond = max(known)
+    while not all(sign(known[beyond]) for sign in SIGNS.values()) and beyond < SETTLED_BY_PPS:
+        beyond = float(round(beyond * 1.25))
+        at(beyond)
+    while wanted := sorted({rate for sign in SIGNS.values() for rate in _narrower(sign, known)}):
+        at(*wanted)
+    signs = {name: _lowest(sign, known) for name, sign in SIGNS.items()}
+    return External(signs, tuple(known[rate] for rate in sorted(known)))
+
+
+def _silent(plan: Plan, tuning: Tuning) -> ApplicationSpec:
+    """A trial with next to no load: what the DUT takes for itself."""
+    return application.spec_of(plan, 1.0, tuning)
+
+
+def _lowest(sign: Sign, known: dict[float, ApplicationResult]) -> float | None:
+    """The lowest load that shows the sign."""
+    return min((rate for rate, result in known.items() if sign(result)), default=None)
+
+
+def _narrower(sign: Sign, known: dict[float, ApplicationResult]) -> list[float]:
+    """Loads to try next: between the lowest that shows the sign and the next below it. None if they are PRECISION apart."""
+    first = _lowest(sign, known)
+    below = max((rate for rate in known if first is not None and rate < first), default=None)
+    if first is None or below is None or first <= below * (1 + PRECISION):
+        return []
+    return [float(round(below + (first - below) * part / PARTS)) for part in range(1, PARTS)]
+
+
+def internal(stand: Stand, plan: Plan, tuning: Tuning, rate_pps: float) -> Internal:
+    """Profiles the application at `rate_pps` frames/s. What the silent DUT takes (the tick) is taken away."""
+    known = symbols(stand.bed)
+    where = addresses(known)
+    names = [module.name for module in stand.bed.modules]
+    loaded, answer = application.profile(stand, application.spec_of(plan, rate_pps, tuning), where)
+    silent, nothing = application.profile(stand, _silent(plan, tuning), where)
+    with_load, without = tree.section(answer, known, names), tree.section(nothing, known, names)
+    used, idle = tree.totals(with_load["points"], "context"), tree.totals(without["points"], "context")
+    packets = loaded.application_pps * plan.duration_ns / 1e9
+    per_instruction_ns = 1000 / stand.bed.machine.mips
+    user = _user(with_load) - _user(without)
+    soaked = (loaded.cpu_available - silent.cpu_available) * plan.duration_ns / per_instruction_ns
+
+    def cost(instructions: float) -> float:
+        return instructions * per_instruction_ns / packets
+
+    hard = used.get("hardirq", 0) - idle.get("hardirq", 0)
+    soft = used.get("softirq", 0) - idle.get("softirq", 0)
+    process = used.get("process", 0) - idle.get("process", 0)
+    return Internal(
+        rate_pps=rate_pps,
+        interrupt_ns=cost(hard),
+        kernel_ns=cost(soft + process - user),
+        application_ns=cost(user - soaked),
+        interrupts_per_packet=(with_load["interrupts"] - without["interrupts"]) / packets,
+    )
+
+
+def _user(section: dict[str, object]) -> int:
+    points = section["points"]
+    assert isinstance(points, list)
+    return sum(int(p["instructions"]) for p in points if p["owner"] == "user space")
+
+
+def command(cliff_pps: float) -> str:
+    """What tells a driver of ours its cliff."""
+    return f"echo {round(cliff_pps)} > /sys/class/net/{INTERFACE}/irqmod/rx_cliff_pps"
+
+
+def run(stand: Stand, plan: Plan, tuning: Tuning) -> MethodResult:
+    """Both ways, as a result row; `points` is the sweep."""
+    outside = external(stand, plan, tuning)
+    inside = internal(stand, plan, tuning, PROFILED_LOAD * outside.cliff_pps)
+    result = stand.result("cliff", plan)
+    result.rx_scheme = tuning.schemes.rx or result.rx_scheme
+    result.points = [application.Point(trial, None).to_json() for trial in outside.curve]
+    result.found = {
+        "chosen": CHOSEN,
+        "signs_pps": outside.signs_pps,
+        "cliff_pps": outside.cliff_pps,
+        "internal_pps": inside.cliff_pps,
+        "profiled_pps": inside.rate_pps,
+        "interrupt_ns": inside.interrupt_ns,
+        "packet_ns": inside.packet_ns,
+        "application_ns": inside.application_ns,
+        "interrupts_per_packet": inside.interrupts_per_packet,
+        "command": command(outside.cliff_pps),
+    }
+    return result

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is compared: the kernel's own driver, and ours with the article's measures, all of them or all but one."""
+
+from __future__ import annotations
+
+from irqlab.bed import Bed
+from irqlab.reproduce.session import Session
+from irqlab.schemes import Schemes
+
+IN_TREE = "8139cp"
+PERIOD_US = 1000
+"""The article sets HZ to 1000 and polls in the timer interrupt."""
+SLOW_PERIOD_US = 10_000
+"""Of HZ = 100, which the article had before."""
+TX = "interrupt"
+"""As the kernel's driver has it: receiving is all that differs."""
+
+NAMES = {"before": "8139cp (NAPI)", "after": "timer, as in the article", "napi": "our driver, NAPI"}
+"""The three that are compared throughout."""
+
+MEASURES = {
+    "all": "nothing",
+    "irq_off": "1. receive interrupts off",
+    "period": "2. a timer of 1 ms, not 10 ms",
+    "top_half": "2. polling in the timer's interrupt, not in softirq",
+    "backlog": "3. hand-off to the backlog",
+    "refill": "4. deferred refill",
+}
+"""The article's measures as switches; each is left out alone. Without interrupts only a timer can poll, so to leave the first
+out is to have the interrupt in place of the timer. The article's fifth is a condition, no mechanism: nothing else matters."""
+
+
+def bed(session: Session, name: str) -> Bed:
+    """The bed of one of NAMES."""
+    if name == "before":
+        return session.bed(Schemes(), driver=IN_TREE)
+    if name == "napi":
+        return session.bed(Schemes(rx="napi", tx=TX))
+    return timer(session, PERIOD_US)
+
+
+def timer(session: Session, period_us: int, without: str | None = None) -> Bed:
+    """Our driver with the article's measures, less one."""
+    return session.bed(Schemes(rx="timer", tx=TX, rx_usecs=period_us, timer_without=without))
+
+
+def ablated(session: Session, left_out: str) -> Bed:
+    """The bed without one of MEASURES."""
+    if left_out == "period":
+        return timer(session, SLOW_PERIOD_US)
+    return timer(session, PERIOD_US, None if left_out == "all" else left_out)

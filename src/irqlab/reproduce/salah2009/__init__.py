@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Salah, Qahtan: a hybrid interrupt-handling scheme under a receiving application (2009), measured again."""
+
+from __future__ import annotations
+
+from irqlab.reproduce.paper import Paper
+from irqlab.reproduce.salah2009.findings import findings
+from irqlab.reproduce.salah2009.measure import measure
+from irqlab.reproduce.salah2009.report import sections
+from irqlab.reproduce.salah2009.rows import SERIES
+
+PAPER = Paper(
+    name="salah2009",
+    source="K. Salah, A. Qahtan: Implementation and experimental performance evaluation of a hybrid interrupt-handling scheme. "
+    "Computer Communications 32 (2009).",
+    driver="irqmod_i8255x",
+    measure=measure,
+    findings=findings,
+    sections=sections,
+    lead="The cliff and figures 6, 7 and 8 of the paper, with a receiving application in the DUT; the schemes of today's kernel.",
+    series=SERIES,
+)

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Figures 6 and 7, and today's schemes: a row at every load, receiving and echoing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from irqlab.application import ApplicationResult
+from irqlab.methods import application
+from irqlab.methods.stand import Plan, Stand
+from irqlab.reproduce.paper import Data
+from irqlab.reproduce.salah2009.rows import Row
+
+PLAN = Plan()
+RECEIVING = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 3.0, 4.0)
+"""Shares of the cliff."""
+QUICK_RECEIVING = (0.1, 0.5, 0.9, 1.25, 2.0, 4.0)
+ECHOING = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.25, 2.0, 4.0)
+"""Shares of the cliff of an application that echoes."""
+QUICK_ECHOING = (0.1, 0.5, 0.9, 2.0)
+LOW_PPS = (100.0, 200.0, 500.0, 1000.0, 2000.0)
+"""Figure 7(d): the zoom at low rates, frames/s."""
+QUICK_LOW_PPS = (200.0, 1000.0)
+LOW_DURATION_NS = 500_000_000
+COMPARED = (0.5, 1.0, 2.0, 4.0)
+"""Of the cliff: where settings are compared, and the findings look."""
+COMPARED_ECHO = (0.1, 0.5, 0.9)
+
+
+@dataclass(frozen=True)
+class Cliffs:
+    """Of a receiving and of an echoing application, in frames/s."""
+
+    receiving_pps: float
+    echoing_pps: float
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What a row is offered: shares of the cliffs, and absolute low rates."""
+
+    receiving: Sequence[float]
+    echoing: Sequence[float]
+    low_pps: Sequence[float] = ()
+
+    @classmethod
+    def of(cls, quick: bool) -> Offer:
+        """All loads of figure 7."""
+        return cls(QUICK_RECEIVING, QUICK_ECHOING, QUICK_LOW_PPS) if quick else cls(RECEIVING, ECHOING, LOW_PPS)
+
+    @classmethod
+    def brief(cls) -> Offer:
+        """The loads at which settings are compared."""
+        return cls(COMPARED, COMPARED_ECHO)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A row at all its loads; loads are shares of the cliff, None for the low rates."""
+
+    row: Row
+    receiving: tuple[tuple[float, ApplicationResult], ...]
+    echoing: tuple[tuple[float | None, ApplicationResult], ...]
+
+    def score(self) -> float:
+        """The sum of what the application received at the loads compared, in frames/s."""
+        return sum(result.application_pps for load, result in self.receiving if load in COMPARED)
+
+
+def curve(stand: Stand, row: Row, cliffs: Cliffs, offer: Offer) -> Curve:
+    """Measures a row."""
+    low = Plan(duration_ns=LOW_DURATION_NS)
+    receiving = [application.spec_of(PLAN, load * cliffs.receiving_pps, row.tuning) for load in offer.receiving]
+    echoing = [application.spec_of(PLAN, load * cliffs.echoing_pps, row.tuning, echo=True) for load in offer.echoing]
+    echoing += [application.spec_of(low, rate, row.tuning, echo=True) for rate in offer.low_pps]
+    found = application.trials(stand, [*receiving, *echoing])
+    loads: list[float | None] = [*offer.echoing, *(None for _ in offer.low_pps)]
+    return Curve(
+        row,
+        tuple(zip(offer.receiving, found[: len(receiving)], strict=True)),
+        tuple(zip(loads, found[len(receiving) :], strict=True)),
+    )
+
+
+def receiving_table(title: str, curves: Sequence[tuple[str, Curve]]) -> Data:
+    """What the application receives; `curves` are of drivers by name. The lost are shares of the frames sent."""
+    data = Data(
+        title,
+        (
+            "driver", "scheme", "setting", "load_of_cliff", "offered_pps", "application_pps",
+            "loss_ratio", "lost_nic", "lost_backlog", "lost_socket", "lost_elsewhere", "interrupts_per_s", "cpu_available",
+            "ksoftirqd_wakeups_per_s", "ksoftirqd_share", "time_squeezes", "switches",
+        ),
+    )  # fmt: skip
+    for driver, one in curves:
+        for load, r in one.receiving:
+            sent = max(1, r.places.sent)
+            data.add(
+                driver=driver, scheme=one.row.scheme, setting=one.row.setting, load_of_cliff=load, offered_pps=r.offered_pps,
+                application_pps=r.application_pps, loss_ratio=r.loss_ratio, lost_nic=r.places.nic / sent,
+                lost_backlog=r.places.backlog / sent, lost_socket=r.places.socket / sent,
+                lost_elsewhere=r.places.elsewhere / sent,
+                interrupts_per_s=r.interrupts_per_s, cpu_available=r.cpu_available,
+                ksoftirqd_wakeups_per_s=r.ksoftirqd_wakeups_per_s, ksoftirqd_share=r.ksoftirqd_share,
+                time_squeezes=r.time_squeezes, switches=r.switches,
+            )  # fmt: skip
+    return data
+
+
+def echoing_table(title: str, curves: Sequence[tuple[str, Curve]]) -> Data:
+    """The round trip through the application. Not every frame comes back where the DUT is overloaded: see `returned_pps`."""
+    data = Data(
+        title,
+        (
+            "driver", "scheme", "setting", "load_of_echo_cliff", "offered_pps", "returned_pps", "loss_ratio", "lost_application",
+            "mean_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns", "cpu_available",
+        ),
+    )  # fmt: skip
+    for driver, one in curves:
+        for load, r in one.echoing:
+            latency = r.latency if r.latency and r.latency["count"] else {}
+            data.add(
+                driver=driver, scheme=one.row.scheme, setting=one.row.setting, load_of_echo_cliff=load, offered_pps=r.offered_pps,
+                returned_pps=r.returned_pps, loss_ratio=r.loss_ratio,
+                lost_application=r.places.application / max(1, r.places.sent),
+                cpu_available=r.cpu_available,
+                **{name: latency.get(name) for name in ("mean_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns")},
+            )  # fmt: skip
+    return data

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""All of the paper's measurements, in their order: the cliff first, since all loads are shares of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from irqlab.bed import Bed
+from irqlab.errors import IrqlabError
+from irqlab.methods.budget import BUDGETS
+from irqlab.reproduce.paper import Data, Tables
+from irqlab.reproduce.salah2009 import cliffs, loads, overload, ping, rows, switching
+from irqlab.reproduce.salah2009.loads import Cliffs, Curve, Offer
+from irqlab.reproduce.salah2009.rows import Row
+from irqlab.reproduce.session import Job, Session
+
+INTREE = ("8139cp", "e1000")
+QUICK_INTREE = ("8139cp",)
+
+
+def measure(session: Session) -> Tables:
+    """Every table."""
+    bed = session.bed()
+    if bed.scheme_names()["rx_scheme"] is None:
+        raise IrqlabError(f"the paper compares receive schemes, and {bed.driver} has none that can be set: try irqmod_rtl8139cp")
+    found = session.all("the cliff", {"": Job("the cliff", bed, partial(cliffs.find, row=rows.de()))})[""]
+    at = cliffs.cliffs_of(found)
+    paper = _curves(session, bed, rows.competing(at.receiving_pps), at, Offer.of(session.quick))
+    named = [(bed.driver, curve) for curve in paper]
+    today, sweeps = _today(session, at)
+    budgets = _curves(session, bed, _budgets(session.quick), at, Offer.brief())
+    return {
+        "cliff": cliffs.table(found),
+        "cliff_costs": cliffs.internal_table(found),
+        "cliff_sweep": cliffs.curve_table(found),
+        "budget": loads.receiving_table("Figure 6(a): NAPI's budget, receiving", [(bed.driver, c) for c in budgets]),
+        "budget_round_trip": loads.echoing_table("Figure 6(b): NAPI's budget, round trip", [(bed.driver, c) for c in budgets]),
+        "application": loads.receiving_table("Figure 7: the receiving application", [*named, *today]),
+        "round_trip": loads.echoing_table("Figure 7(c), (d): round trip through the application", [*named, *today]),
+        "sweep": loads.receiving_table("Settings of today's schemes, receiving", sweeps),
+        "sweep_round_trip": loads.echoing_table("Settings of today's schemes, round trip", sweeps),
+        "ping": _pings(session, bed, at),
+        **_switching(session, bed, at),
+        **_why(session, bed, at),
+    }
+
+
+def _curves(session: Session, bed: Bed, chosen: Sequence[Row], at: Cliffs, offer: Offer) -> list[Curve]:
+    jobs = {n: Job(row.name, bed, partial(loads.curve, row=row, cliffs=at, offer=offer)) for n, row in enumerate(chosen)}
+    return list(session.all(f"{bed.driver} under an application", jobs).values())
+
+
+def _budgets(quick: bool) -> list[Row]:
+    budgets = rows.PAPER_BUDGETS if quick else sorted({*BUDGETS, *rows.PAPER_BUDGETS})
+    return [*(rows.napi(budget) for budget in budgets), rows.budget_alone(rows.HYBRID_BUDGET)]
+
+
+def _today(session: Session, at: Cliffs) -> tuple[list[tuple[str, Curve]], list[tuple[str, Curve]]]:
+    """Today's schemes: the best setting of each at all loads, and the sweep that found it."""
+    best: list[tuple[str, Curve]] = []
+    sweeps: list[tuple[str, Curve]] = []
+    bed = session.bed()
+    intree = [_intree(session, name) for name in (QUICK_INTREE if session.quick else INTREE)]
+    for one in (bed, *intree):
+        chosen = []
+        for settings in rows.of_today(one is bed, session.quick).values():
+            curves = _curves(session, one, settings, at, Offer.brief())
+            sweeps += [(one.driver, curve) for curve in curves]
+            chosen.append(max(curves, key=lambda c: (c.score(), -len(c.row.setting))))
+        if one is bed:
+            chosen = _curves(session, one, [curve.row for curve in chosen], at, Offer.of(session.quick))
+        best += [(one.driver, curve) for curve in chosen]
+    return best, sweeps
+
+
+def _intree(session: Session, name: str) -> Bed:
+    config = session.config
+    return session.bed(driver=name, nic=None, dut=replace(config.dut, ring=None, module_parameters=""))
+
+
+def _pings(session: Session, bed: Bed, at: Cliffs) -> Data:
+    chosen = rows.competing(at.receiving_pps)
+    jobs = {n: Job(row.name, bed, partial(ping.measure, row=row, quick=session.quick)) for n, row in enumerate(chosen)}
+    found = session.all("pings", jobs)
+    return ping.table([(row, found[n]) for n, row in enumerate(chosen)])
+
+
+def _switching(session: Session, bed: Bed, at: Cliffs) -> Tables:
+    works = {"switches": switching.at_the_cliff, "estimator": switching.estimates, "settling": switching.settling}
+    given: dict[str, Any] = {"cliff_pps": at.receiving_pps, "quick": session.quick}
+    return session.all("hybrid's switching", {name: Job(name, bed, partial(work, **given)) for name, work in works.items()})
+
+
+def _why(session: Session, bed: Bed, at: Cliffs) -> Tables:
+    chosen = rows.competing(at.receiving_pps)
+    given: dict[str, Any] = {"cliff_pps": at.receiving_pps}
+    profiles = session.all(
+        "profiles",
+        {
+            (load, n): Job(f"{row.name} at {load:g}x", bed, partial(overload.profile, row=row, load=load, **given))
+            for load in overload.LOADS
+            for n, row in enumerate(chosen)
+        },
+    )
+    long = session.all(
+        "seconds of overload", {n: Job(row.name, bed, partial(overload.long, row=row, **given)) for n, row in enumerate(chosen)}
+    )
+    return {
+        "overload": overload.profile_table([(load, chosen[n], found) for (load, n), found in profiles.items()]),
+        "starvation": overload.starvation_table([(row, long[n]) for n, row in enumerate(chosen)]),
+    }

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Figure 8: the round trip of pings, which the kernel answers; no process takes part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irqlab.application import ApplicationResult, ApplicationSpec
+from irqlab.methods import application
+from irqlab.methods.stand import Stand
+from irqlab.reproduce.paper import Data
+from irqlab.reproduce.salah2009.rows import Row
+from irqlab.trial import Load
+
+RATES_PPS = (10.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 4000.0, 8000.0, 16000.0, 32000.0)
+"""The paper's sender reached 8 kpps."""
+QUICK_RATES_PPS = (100.0, 1000.0, 8000.0)
+DURATION_NS = 500_000_000
+
+Found = Sequence[tuple[Row, Sequence[ApplicationResult]]]
+
+
+def measure(stand: Stand, row: Row, quick: bool) -> list[ApplicationResult]:
+    """A row at every rate."""
+    rates = QUICK_RATES_PPS if quick else RATES_PPS
+    return application.trials(
+        stand, [ApplicationSpec(Load(rate_pps=rate), row.tuning, kind="ping", duration_ns=DURATION_NS) for rate in rates]
+    )
+
+
+def table(found: Found) -> Data:
+    """The figure."""
+    data = Data(
+        "Figure 8: round trip of pings, answered by the kernel",
+        ("scheme", "offered_pps", "answered_pps", "mean_ns", "p50_ns", "p99_ns", "max_ns", "interrupts_per_s", "cpu_available"),
+    )
+    for row, results in found:
+        for r in results:
+            latency = r.latency or {}
+            data.add(
+                scheme=row.scheme, offered_pps=r.offered_pps, answered_pps=r.returned_pps,
+                interrupts_per_s=r.interrupts_per_s, cpu_available=r.cpu_available,
+                **{name: latency.get(name) for name in ("mean_ns", "p50_ns", "p99_ns", "max_ns")},
+            )  # fmt: skip
+    return data

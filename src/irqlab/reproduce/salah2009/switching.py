@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Hybrid's switching: how often at the cliff, how soon after a step, and how well it estimates the rate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from irqlab.application import ApplicationResult, ApplicationSpec
+from irqlab.methods import application
+from irqlab.methods.stand import Stand
+from irqlab.reproduce.paper import Data
+from irqlab.reproduce.salah2009 import rows
+from irqlab.trial import Arrivals, Load
+
+EPSILONS_PERMILLE = (0, 50, 150, 300)
+ARRIVALS: tuple[Arrivals, ...] = ("constant", "poisson", "bursts")
+BURST_NS = 10_000_000
+"""On and off: longer than a window of 8 ms, and no multiple of one."""
+DURATION_NS, QUICK_DURATION_NS = 1_000_000_000, 300_000_000
+WINDOW_NS = 8_000_000
+
+ESTIMATED = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0)
+QUICK_ESTIMATED = (0.5, 0.9, 2.0, 4.0)
+LOWEST_PPS = 1000.0
+READ_AFTER_NS = 150_000_000
+
+STEPS = (1.5, 2.0, 3.0, 4.0)
+QUICK_STEPS = (2.0, 4.0)
+WINDOWS = (1, 2, 3, 4, 6, 8)
+
+
+def _load(arrivals: Arrivals, mean_pps: float) -> Load:
+    if arrivals == "bursts":
+        return Load(rate_pps=2 * mean_pps, arrivals="bursts", on_ns=BURST_NS, off_ns=BURST_NS)
+    return Load(rate_pps=mean_pps, arrivals=arrivals)
+
+
+def at_the_cliff(stand: Stand, cliff_pps: float, quick: bool) -> Data:
+    """Switches per second with the mean of the load at the cliff."""
+    duration_ns = QUICK_DURATION_NS if quick else DURATION_NS
+    cases = [(arrivals, epsilon) for arrivals in ARRIVALS for epsilon in EPSILONS_PERMILLE]
+    specs = [
+        ApplicationSpec(_load(arrivals, cliff_pps), rows.hybrid(cliff_pps, epsilon).tuning, duration_ns=duration_ns)
+        for arrivals, epsilon in cases
+    ]
+    data = Data(
+        "Hybrid at the cliff: switches per second",
+        ("arrivals", "epsilon", "offered_pps", "application_pps", "switches", "switches_per_s"),
+    )
+    for (arrivals, epsilon), r in zip(cases, application.trials(stand, specs), strict=True):
+        data.add(
+            arrivals=arrivals, epsilon=epsilon / 1000, offered_pps=r.offered_pps, application_pps=r.application_pps,
+            switches=r.switches, switches_per_s=None if r.switches is None else r.switches / r.spec.loaded_s,
+        )  # fmt: skip
+    return data
+
+
+def estimates(stand: Stand, cliff_pps: float, quick: bool) -> Data:
+    """The driver's estimate of a constant load, read under that load; beside it what the driver took off the ring."""
+    rates = [LOWEST_PPS, *(share * cliff_pps for share in (QUICK_ESTIMATED if quick else ESTIMATED))]
+    tuning = rows.hybrid(cliff_pps).tuning
+    specs = [ApplicationSpec(Load(rate_pps=rate), tuning, rate_after_ns=(READ_AFTER_NS,)) for rate in rates]
+    data = Data(
+        "Hybrid's estimate of the rate",
+        ("load_of_cliff", "offered_pps", "taken_pps", "estimate_pps", "error", "error_of_taken", "read_in_window"),
+    )
+    for rate, r in zip(rates, application.trials(stand, specs), strict=True):
+        at_ns, estimate = r.rate_estimates_pps[0]
+        taken = (r.places.sent - r.places.nic) / r.spec.loaded_s
+        data.add(
+            load_of_cliff=rate / cliff_pps, offered_pps=r.offered_pps, taken_pps=taken, estimate_pps=estimate,
+            error=estimate / r.offered_pps - 1, error_of_taken=estimate / taken - 1 if taken else None,
+            read_in_window=at_ns <= r.spec.duration_ns,
+        )  # fmt: skip
+    return data
+
+
+def settling(stand: Stand, cliff_pps: float, quick: bool) -> Data:
+    """A step from nothing to a multiple of the cliff: the shortest burst, in windows, after which hybrid has switched."""
+    steps = QUICK_STEPS if quick else STEPS
+    tuning = rows.hybrid(cliff_pps).tuning
+    specs = [_burst(step * cliff_pps, windows, ApplicationSpec(Load(1.0), tuning)) for step in steps for windows in WINDOWS]
+    found = application.trials(stand, specs)
+    data = Data("Hybrid after a step of the load from nothing", ("step_of_cliff", "windows", "needed_by_gain"))
+    for number, step in enumerate(steps):
+        of_step = found[number * len(WINDOWS) : (number + 1) * len(WINDOWS)]
+        data.add(step_of_cliff=step, windows=_first(of_step), needed_by_gain=needed_windows(step))
+    return data
+
+
+def _burst(rate_pps: float, windows: int, spec: ApplicationSpec) -> ApplicationSpec:
+    duration_ns = (max(WINDOWS) + 2) * WINDOW_NS
+    load = Load(rate_pps=rate_pps, begin_ns=WINDOW_NS, end_ns=(1 + windows) * WINDOW_NS)
+    return replace(spec, load=load, duration_ns=duration_ns, warmup_ns=0)
+
+
+def _first(results: Sequence[ApplicationResult]) -> int | None:
+    return next((windows for windows, r in zip(WINDOWS, results, strict=True) if r.switches), None)
+
+
+def needed_windows(step: float, epsilon: float = 0.15, gain: float = 0.25) -> int:
+    """Windows until an average of this gain, from 0, passes (1 + e) of the cliff under `step` times the cliff."""
+    average, windows = 0.0, 0
+    while average <= 1 + epsilon and windows < 1000:
+        average += gain * (step - average)
+        windows += 1
+    return windows

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Accesses to devices: registers in memory (MMIO), told by their physical address, and I/O ports.
+
+use serde::Serialize;
+
+/// What an access goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Space {
+    /// A register in memory.
+    Mmio,
+    /// A port. Which one is in a register of the processor, and not told.
+    Port,
+}
+
+/// One access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// To what.
+    pub space: Space,
+    /// The physical address; 0 of a port.
+    pub address: u64,
+    /// It writes.
+    pub write: bool,
+}
+
+/// Accesses counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Count {
+    /// To what.
+    pub space: Space,
+    /// Where.
+    pub address: u64,
+    /// How many read.
+    pub reads: u64,
+    /// How many wrote.
+    pub writes: u64,
+}
+
+/// The access of an instruction to a port, given by its bytes: `in`, `out`, and their string forms (Intel SDM volume 2, appendix A).
+pub fn port(instruction: &[u8]) -> Option<Access> {
+    let is_prefix = |byte: u8| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf2 | 0xf3 | 0x40..=0x4f);
+    let write = match instruction.iter().find(|byte| !is_prefix(**byte))? {
+        0xe4 | 0xe5 | 0xec | 0xed | 0x6c | 0x6d => false,
+        0xe6 | 0xe7 | 0xee | 0xef | 0x6e | 0x6f => true,
+        _ => return None,
+    };
+    Some(Access {
+        space: Space::Port,
+        address: 0,
+        write,
+    })
+}
+
+/// Adds an access to what was counted.
+pub fn add(counts: &mut Vec<Count>, access: Access) {
+    let found = counts
+        .iter()
+        .position(|c| (c.space, c.address) == (access.space, access.address));
+    let at = found.unwrap_or_else(|| {
+        counts.push(Count {
+            space: access.space,
+            address: access.address,
+            reads: 0,
+            writes: 0,
+        });
+        counts.len() - 1
+    });
+    if access.write {
+        counts[at].writes += 1;
+    } else {
+        counts[at].reads += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_read_and_written() {
+        for (bytes, expected) in [
+            (&[0xec][..], Some(false)),        // in (%dx),%al
+            (&[0x66, 0xed], Some(false)),      // in (%dx),%ax
+            (&[0xe4, 0x71], Some(false)),      // in $0x71,%al
+            (&[0xee], Some(true)),             // out %al,(%dx)
+            (&[0xe7, 0x80], Some(true)),       // out %eax,$0x80
+            (&[0xf3, 0x6d], Some(false)),      // rep insl
+            (&[0xf3, 0x66, 0x6f], Some(true)), // rep outsw
+            (&[0x0f, 0xec, 0xc1], None),       // paddsb
+            (&[0x48, 0x89, 0xec], None),       // mov %rbp,%rsp
+            (&[0xe8, 0xec, 0xec, 0, 0], None), // call
+            (&[], None),
+        ] {
+            assert_eq!(
+                port(bytes).map(|access| access.write),
+                expected,
+                "{bytes:02x?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A receiving application in a DUT."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from irqlab import application, schema
+from irqlab.application import ApplicationSpec, Tuning
+from irqlab.bed import Bed, BedConfig
+from irqlab.schemes import Schemes
+from irqlab.trial import Load
+from tests.e2e.conftest import Cli
+
+WINDOW_NS = 100_000_000
+
+
+@pytest.fixture(scope="module")
+def bed() -> Bed:
+    return Bed.resolve(BedConfig("irqmod_i8255x"))
+
+
+def spec(rate_pps: float, **changes: object) -> ApplicationSpec:
+    return ApplicationSpec(Load(rate_pps), duration_ns=WINDOW_NS, **changes)  # type: ignore[arg-type]
+
+
+def test_an_application_receives_everything_and_the_places_add_up(bed: Bed) -> None:
+    gentle = application.run(bed, spec(5000))
+    assert gentle.application_pps == pytest.approx(gentle.offered_pps, rel=0.01)
+    assert gentle.places.received == gentle.places.sent
+    assert 0.5 < gentle.cpu_available < 0.9
+    busy = application.run(bed, spec(120_000))
+    places = busy.places
+    assert places.nic + places.backlog + places.socket + places.received + places.elsewhere == places.sent
+    assert places.elsewhere == 0
+    assert places.nic > 0
+    assert busy.application_pps < busy.offered_pps
+    assert busy.cpu_available < 0.05
+    assert busy.ksoftirqd_share > gentle.ksoftirqd_share
+
+
+def test_disable_enable_starves_the_application(bed: Bed) -> None:
+    tuning = Tuning(schemes=Schemes(rx="de"))
+    starved = application.run(bed, spec(120_000, tuning=tuning))
+    assert starved.application_pps < 0.05 * starved.offered_pps
+
+
+def test_echo_and_ping_come_back_the_same_way_every_time(bed: Bed) -> None:
+    echo = application.run(bed, spec(2000, echo=True))
+    ping = application.run(bed, spec(2000, kind="ping"))
+    assert echo.latency is not None
+    assert ping.latency is not None
+    assert echo.latency["count"] == ping.latency["count"] == 200
+    assert ping.latency["p50_ns"] < echo.latency["p50_ns"]
+    assert echo.places.application == 0
+    again = application.run(bed, spec(2000, echo=True))
+    assert again.to_json() == echo.to_json()
+
+
+def test_the_command_and_its_json(cli: Cli, tmp_path: Path) -> None:
+    done = cli("application", "--driver", "8139cp", "--rate", "2000", "--duration", "0.05", "--json", "a.json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads((tmp_path / "a.json").read_text())
+    jsonschema.validate(document, schema.load())
+    [row] = document["measured"]["results"]
+    assert row["method"] == "application"
+    assert row["points"][0]["application_pps"] == pytest.approx(2000, rel=0.02)
+    bad = cli("budget", "--driver", "8139cp", "--goal", "fun")
+    assert bad.returncode == 2
+    assert "application, latency, forwarding" in bad.stderr

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What did a change cost? End to end."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import jsonschema
+
+from irqlab import Lab, schema
+from irqlab.compare import revision
+from irqlab.profile.devices import OF_NICS
+from irqlab.setup import drivers, kernel
+from tests.e2e.conftest import Cli
+
+SHORT = ("--duration", "0.02", "--warmup", "0.01")
+DAWDLE = """
+static noinline void cp_dawdle(void)
+{
+	unsigned int n = 50;
+
+	asm volatile("1: dec %0; jnz 1b" : "+r" (n));
+}
+"""
+"""A hundred instructions, and the few of a call."""
+
+
+def slowed(home: Path) -> Path:
+    """Our driver with a loop of 100 instructions for every frame received."""
+    shutil.copytree(drivers.home(), home / "drivers")
+    file = home / "drivers/rtl8139cp/rx.c"
+    text = file.read_text()
+    call = "\t\tskb->protocol = eth_type_trans(skb, netdev);\n"
+    assert text.count(call) == 1
+    begin = "int cp_rx_take("
+    assert text.count(begin) == 1
+    file.write_text(text.replace(call, f"\t\tcp_dawdle();\n{call}").replace(begin, f"{DAWDLE}\n{begin}"))
+    source = drivers.find("irqmod_rtl8139cp", home / "drivers")
+    assert source is not None
+    return drivers.module_file(kernel.resolve(), source, home / "drivers")
+
+
+def test_a_driver_against_itself_differs_in_nothing(cli: Cli, tmp_path: Path) -> None:
+    done = cli("compare", "8139cp", "8139cp", *SHORT, "--fail-above", "0%", "--json", "a.json", timeout_s=1200)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Nothing is worse" in done.stdout
+    document = json.loads((tmp_path / "a.json").read_text())
+    jsonschema.validate(document, schema.load())
+    one, other = (row for row in document["measured"]["results"] if row["method"] == "costs")
+    assert json.dumps(one) == json.dumps(other)
+    assert all(value for value in one["found"]["metrics"].values())
+
+
+def test_a_slowed_copy_is_found_and_the_function_named(cli: Cli, tmp_path: Path) -> None:
+    slow = slowed(tmp_path / "copy")
+    pair = ("irqmod_rtl8139cp+napi+off", f"{slow}+napi+off")
+    done = cli("compare", *pair, *SHORT, "--fail-above", "1%", "--json", "a.json", timeout_s=1200)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "FAILED: worse by more than 1 %" in done.stdout
+    rows = done.stdout.split("Functions that gained")[1].splitlines()
+    named = next(line.split() for line in rows if line.strip().startswith("cp_"))
+    assert named[0] == "cp_dawdle"
+    assert 100 <= float(named[-1]) <= 110
+    better = cli("compare", *reversed(pair), *SHORT, "--fail-above", "1%", "--fail-on", "throughput_pps", timeout_s=1200)
+    assert better.returncode == 0, better.stdout + better.stderr
+    # And what was measured can stand for one of the two.
+    alone = cli("compare", pair[0], *SHORT, "--json", "base.json", timeout_s=1200)
+    assert alone.returncode == 0, alone.stderr
+    again = cli("compare", "base.json", pair[0], *SHORT, "--fail-above", "0%", timeout_s=1200)
+    assert again.returncode == 0, again.stdout + again.stderr
+
+
+def test_register_accesses_are_counted_one_by_one() -> None:
+    profile = Lab("8139cp").profile(rate_pps=20_000, duration_ns=20_000_000, warmup_ns=10_000_000)
+    found = profile.result.found
+    entries: dict[str, int] = {}
+    for point in profile.result.points:
+        entries[point["function"]] = entries.get(point["function"], 0) + point["entries"]
+
+    def count(function: str, device: str, register: int, what: str) -> int:
+        rows = [r for r in found["io"] if (r["function"], r["device"], r["register"]) == (function, device, register)]
+        return int(sum(row[what] for row in rows))
+
+    # A transmit rings the doorbell (TxPoll) once, an interrupt reads its cause (IntrStatus) once and is ended (EOI) once; the
+    # window may open or close between the entry and the access.
+    assert entries["cp_start_xmit"] > 390
+    assert abs(count("cp_start_xmit", "eth1", 0xD9, "writes") - entries["cp_start_xmit"]) <= 1
+    causes = sum(count("cp_interrupt", device, 0x3E, "reads") for device in ("eth0", "eth1"))
+    assert abs(causes - entries["cp_interrupt"]) <= 1
+    assert abs(count("native_apic_mem_write", "Local APIC", 0xB0, "writes") - found["interrupts"]) <= 1
+    assert found["nic_reads"] == sum(row["reads"] for row in found["io"] if row["device"] in OF_NICS) > 0
+
+
+def test_a_driver_of_ports_is_counted_too() -> None:
+    profile = Lab("ne2k_pci").profile(rate_pps=1_000, duration_ns=20_000_000, warmup_ns=10_000_000)
+    assert profile.result.found["nic_reads"] > profile.frames * 10
+
+
+def test_a_revision_is_built_from_git() -> None:
+    module = revision.module("git:HEAD:irqmod_rtl8139cp", kernel.resolve())
+    assert module.is_file()
+    assert (module.parent.parent / "irqmod" / "irqmod.ko").is_file()
+
+
+def test_bad_sides_are_said_at_once(cli: Cli) -> None:
+    for arguments, said in (
+        (("8139cp", "8139cp+fractal"), "options are"),
+        (("8139cp", "no_such_driver"), "no module no_such_driver"),
+        (("8139cp", "8139cp", "--fail-above", "much"), "per cents"),
+        (("8139cp", "git:HEAD:no_such"), "there is no driver no_such"),
+        (("linux-image-6.1.0", "8139cp"), "--driver"),
+    ):
+        done = cli("compare", *arguments)
+        assert done.returncode == 2, done.stderr
+        assert said in done.stderr
+        assert "Traceback" not in done.stderr

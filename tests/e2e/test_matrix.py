@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The grid: whatever ends it, what was measured is not measured again; on a cluster it is the same to the byte."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from irqlab import schema
+from irqlab.setup import qemu
+from irqlab.setup.paths import cache_dir
+from tests.e2e.conftest import COMMAND
+
+GRID = ("matrix", "--drivers", "8139cp,irqmod_rtl8139cp", "--schemes", "napi+off", "--sizes", "512,1518")
+SHORT = ("--duration", "0.02", "--warmup", "0.01", "--jobs", "1", "--out", "out")
+PRIVATE = ("trials", "cluster", "locks")
+
+
+class Place:
+    """An environment with trials of its own, that counts the trials run in it."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        (home / "cache").mkdir(parents=True)
+        for entry in cache_dir().iterdir():
+            if entry.name not in PRIVATE:
+                (home / "cache" / entry.name).symlink_to(entry)
+        self.log = home / "runs"
+        self.log.touch()
+        wrapper = home / "qemu"
+        restores = '*" -incoming "*'
+        wrapper.write_text(f'#!/bin/sh\ncase " $* " in {restores}) echo run >>{self.log} ;; esac\nexec {qemu.find().path} "$@"\n')
+        wrapper.chmod(0o755)
+        self.environment = {**os.environ, "IRQLAB_CACHE": str(home / "cache"), "IRQLAB_QEMU": str(wrapper)}
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen([*COMMAND, *arguments], cwd=self.home, env=self.environment, text=True, **pipes)
+
+    def run(self, *arguments: str) -> str:
+        process = self.start(*arguments)
+        out, errors = process.communicate(timeout=1200)
+        assert process.returncode == 0, errors
+        return out
+
+    def runs(self) -> int:
+        """Trials begun since the last time."""
+        count = len(self.log.read_text().splitlines())
+        self.log.write_text("")
+        return count
+
+    def trials(self) -> int:
+        """Trials that are kept."""
+        return int(self.run("cache", "show").split(" trials")[0].split()[-1].replace(",", ""))
+
+    def table(self) -> str:
+        return (self.home / "out" / "matrix.csv").read_text()
+
+
+def _until(condition: object, seconds: float = 600) -> None:
+    assert callable(condition)
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it took too long"
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """A grid measured without interruption."""
+    place = Place(tmp_path_factory.mktemp("whole") / "here")
+    place.run(*GRID, *SHORT)
+    return place
+
+
+def test_the_grid_is_a_table_a_document_and_a_page(whole: Place) -> None:
+    rows = list(csv.DictReader(whole.table().splitlines()))
+    assert [(r["driver"], r["rx_scheme"], r["frame_bytes"]) for r in rows] == [
+        ("8139cp", "", "512"), ("8139cp", "", "1518"), ("irqmod_rtl8139cp", "napi", "512"), ("irqmod_rtl8139cp", "napi", "1518"),
+    ]  # fmt: skip
+    assert float(rows[2]["instructions_per_frame"]) < float(rows[0]["instructions_per_frame"])
+    document = json.loads((whole.home / "out" / "matrix.json").read_text())
+    jsonschema.validate(document, schema.load())
+    assert "Side by side" in (whole.home / "out" / "matrix.html").read_text()
+
+
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGINT])
+def test_what_was_measured_is_not_measured_again(whole: Place, tmp_path: Path, sent: signal.Signals) -> None:
+    place = Place(tmp_path / "here")
+    process = place.start(*GRID, *SHORT)
+    _until(lambda: len(place.log.read_text().splitlines()) >= 5)
+    process.send_signal(sent)
+    process.communicate(timeout=300)
+    assert process.returncode == (130 if sent == signal.SIGINT else -signal.SIGKILL)
+    before, begun = place.trials(), place.runs()
+    assert begun - 2 <= before <= begun
+    place.run(*GRID, *SHORT)
+    assert place.runs() == place.trials() - before
+    assert place.table() == whole.table()
+    place.run(*GRID, *SHORT)
+    assert place.runs() == 0
+
+
+@contextmanager
+def _process(place: Place, *command: str) -> Iterator[subprocess.Popen[bytes]]:
+    with (place.home / "log").open("wb") as log:
+        process = subprocess.Popen([sys.executable, "-m", *command], env=place.environment, stdout=log, stderr=log)
+    try:
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        process.wait()
+
+
+def test_a_worker_that_is_killed_costs_nothing_but_its_trial(whole: Place, tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    here, first, second = (Place(tmp_path / name) for name in ("here", "first", "second"))
+    file = here.home / "scheduler.json"
+    scheduler = ("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file")
+    worker = ("distributed.cli.dask_worker", "--no-nanny", "--no-dashboard", "--nthreads", "1", "--scheduler-file", str(file))
+    with _process(here, *scheduler, str(file)):
+        _until(file.is_file)
+        address = json.loads(file.read_text())["address"]
+        with _process(first, *worker) as killed, _process(second, *worker):
+            _until(lambda: "Registered" in (second.home / "log").read_text() and "Registered" in (first.home / "log").read_text())
+            process = here.start(*GRID, *SHORT, "--scheduler", address)
+            _until(lambda: len(first.log.read_text().splitlines()) >= 2)
+            killed.kill()
+            _, errors = process.communicate(timeout=1200)
+            assert process.returncode == 0, errors
+            assert here.table() == whole.table()
+            made = here.trials()
+            on_first, on_second = first.runs(), second.runs()
+            assert on_second > 0
+            assert made <= on_first + on_second <= made + 1  # the trial that was cut short, if one was
+            assert here.runs() <= 2  # its own snapshots, at most: no trial
+            kept = sorted(path.name for path in (second.home / "cache" / "cluster").iterdir())
+            assert len(kept) == len(set(kept)) == 5  # two snapshots, kernel, image, tester
+    shutil.rmtree(second.home / "cache" / "cluster")
+
+
+def test_no_scheduler_is_said_at_once(tmp_path: Path) -> None:
+    process = Place(tmp_path / "here").start(*GRID, *SHORT, "--scheduler", "nonsense")
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == 2
+    assert "no Dask scheduler answers" in errors
+    assert "Traceback" not in errors

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Application trials, the cliff and the budget on a DUT that is a formula."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from irqlab import application
+from irqlab.application import ApplicationResult, ApplicationSpec, Places, Tuning
+from irqlab.cli.application import parse_numbers
+from irqlab.errors import IrqlabError
+from irqlab.methods import application as method
+from irqlab.methods import budget, cliff
+from irqlab.methods.stand import Plan
+from irqlab.reproduce.salah2009 import rows, switching
+from irqlab.trial import Load
+from tests.unit.fakes import FakeBed, stand_on
+
+CAPACITY_PPS = 40_000.0
+PACKET_S = 1 / CAPACITY_PPS
+PLACES = Places(sent=10, nic=1, backlog=2, socket=3, received=4, elsewhere=0, application=0)
+
+
+def formula(spec: ApplicationSpec) -> ApplicationResult:
+    """A DUT whose packets all cost the same, and whose application gets less and less beyond that."""
+    offered = spec.load.rate_pps
+    received = min(offered, CAPACITY_PPS**2 / offered)
+    sent = round(offered)
+    return ApplicationResult(
+        spec=spec, offered_pps=offered, application_pps=received, returned_pps=0.0, loss_ratio=1 - received / offered,
+        places=replace(PLACES, sent=sent), latency=None, interrupts_per_s=0.0, cpu_available=max(0.0, 1 - offered * PACKET_S),
+        ksoftirqd_wakeups_per_s=0.0, ksoftirqd_share=0.0, time_squeezes=0, switches=None, rate_estimates_pps=(), instructions=0,
+        kernel_log=(),
+    )  # fmt: skip
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[ApplicationSpec]:
+    """The trials asked of the formula."""
+    specs: list[ApplicationSpec] = []
+
+    def trial(_stand: Any, spec: ApplicationSpec) -> ApplicationResult:
+        specs.append(spec)
+        return formula(spec)
+
+    monkeypatch.setattr(method, "trial", trial)
+    return specs
+
+
+def test_the_signs_are_found_to_one_percent(made: list[ApplicationSpec]) -> None:
+    found = cliff.external(stand_on(FakeBed(lambda pps: pps)), Plan(), Tuning())
+    expected = {
+        "cpu": cliff.SYSTEM_CPU_FULL * CAPACITY_PPS,
+        "throughput": CAPACITY_PPS / cliff.FLATTENED**0.5,
+        "loss": CAPACITY_PPS / (1 - cliff.LOSS) ** 0.5,
+    }
+    for sign, pps in found.signs_pps.items():
+        assert pps is not None
+        assert expected[sign] <= pps <= expected[sign] * (1 + cliff.PRECISION)
+    assert found.cliff_pps == found.signs_pps[cliff.CHOSEN]
+    rates = [t.offered_pps for t in found.curve]
+    assert rates == sorted(rates)
+    assert len(made) == len(set(made)), "no trial is made twice"
+
+
+def test_a_dut_without_a_cliff_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(method, "trial", lambda _, spec: replace(formula(spec), cpu_available=1.0))
+    with pytest.raises(IrqlabError, match="no CPU time"):
+        cliff.external(stand_on(FakeBed(lambda pps: pps)), Plan(), Tuning())
+
+
+def test_the_closed_form() -> None:
+    # Interrupts that cost nothing leave 1/mu; a cost as high as the packet's gives r/2 (sqrt(5) - 1).
+    assert cliff.closed_form_pps(1e-6, 10_000) == pytest.approx(100_000, rel=1e-6)
+    assert cliff.closed_form_pps(10_000, 10_000) == pytest.approx(61_803, rel=1e-4)
+
+
+def test_the_command_writes_the_cliff() -> None:
+    assert cliff.command(25_259.6) == "echo 25260 > /sys/class/net/eth0/irqmod/rx_cliff_pps"
+
+
+def test_a_budget_is_recommended_for_a_goal() -> None:
+    trials = [budget.Trial(2, 100.0, 90, 50.0), budget.Trial(64, 150.0, 70, 99.5), budget.Trial(300, 120.0, 100, 100.0)]
+    best = {goal: budget.recommend(trials, goal).budget for goal in budget.GOALS}
+    assert best == {"application": 64, "latency": 64, "forwarding": 300}
+    # The default is kept where it is as good.
+    trials[2] = budget.Trial(300, 149.0, 100, 100.0)
+    assert budget.recommend(trials, "application").budget == 300
+
+
+def test_a_small_budget_lowers_the_weight_of_our_drivers_only() -> None:
+    assert budget.tuning(Tuning(), 2, ours=True).schemes.weight == 2
+    assert budget.tuning(Tuning(), 300, ours=True).schemes.weight == 64
+    assert not budget.tuning(Tuning(), 2, ours=False).schemes.asked
+
+
+def test_points_hold_what_was_measured(made: list[ApplicationSpec]) -> None:
+    result = method.run(stand_on(FakeBed(lambda pps: pps)), Plan(), [10_000.0, 80_000.0])
+    assert [p["application_pps"] for p in result.points] == [10_000, 20_000]
+    assert {spec.echo for spec in made} == {False, True}
+    json.dumps(result.to_json(), allow_nan=False)
+
+
+def test_results_survive_the_cache() -> None:
+    spec = ApplicationSpec(Load(1000.0), rows.hybrid(20_000).tuning, rate_after_ns=(5,))
+    result = replace(formula(spec), rate_estimates_pps=((5, 990),), latency={"count": 1}, kernel_log=("a",))
+    again = ApplicationResult.from_json(spec, json.loads(json.dumps(result.to_json())))
+    assert again == result
+
+
+def test_snmp_is_read_by_protocol() -> None:
+    text = "Udp: InDatagrams RcvbufErrors\nUdp: 7 3\nIcmp: InEchos\nIcmp: 5\n"
+    assert application.parse_snmp(text) == {"Udp": {"InDatagrams": 7, "RcvbufErrors": 3}, "Icmp": {"InEchos": 5}}
+
+
+def test_sleeps_of_a_thread() -> None:
+    assert (
+        application.voluntary_switches("Name:\tksoftirqd/0\nvoluntary_ctxt_switches:\t92\nnonvoluntary_ctxt_switches:\t4\n") == 92
+    )
+    assert application.voluntary_switches("Name:\tx\n") == 0
+
+
+def test_numbers_of_the_command_line() -> None:
+    assert parse_numbers("--load", "2x, 0.5,2", 100) == [0.5, 2.0]
+    for bad in ("", "0", "-1", "1,,2", "fast", "101", "nan", "inf"):
+        with pytest.raises(IrqlabError, match=r"--load .*allowed are"):
+            parse_numbers("--load", bad, 100)
+
+
+def test_windows_that_the_average_needs() -> None:
+    assert [switching.needed_windows(step) for step in (1.5, 2.0, 4.0, 100.0)] == [6, 3, 2, 1]
+
+
+def test_schemes_of_the_paper_have_its_budgets() -> None:
+    de, napi, small, hybrid = rows.of_paper(25_000.4)
+    assert (napi.tuning.budget, napi.tuning.schemes.weight) == (300, 64)
+    assert (small.tuning.budget, small.tuning.schemes.weight) == (2, 2)
+    assert (hybrid.tuning.budget, hybrid.tuning.schemes.cliff_pps, hybrid.tuning.schemes.epsilon_permille) == (2, 25_000, 150)
+    assert de.tuning.schemes.rx == "de"
+
+
+def test_data_of_the_paper_say_where_they_are_from() -> None:
+    from irqlab.reproduce import reference
+
+    assert "Salah" in reference.source("salah2009_points")
+    assert reference.by("salah2009_points", "quantity")["cliff"]["value"] == "100"

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Sides, verdicts, exports: without QEMU."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from irqlab import export, matrix
+from irqlab.bed import BedConfig
+from irqlab.compare import sides, verdict
+from irqlab.errors import IrqlabError
+from irqlab.methods.costs import METRICS
+
+COMMON = BedConfig("?")
+FIGURES = {metric.name: 100.0 for metric in METRICS}
+
+
+def row(driver: str = "8139cp", base_pps: float = 1000.0, points: list[dict[str, Any]] | None = None, **changed: Any) -> Any:
+    profile = {"frames": 10} if points is not None else None
+    return {
+        "method": "costs", "complete": True, "driver": driver, "rx_scheme": None, "tx_scheme": None, "variant": None,
+        "nic": "rtl8139", "mips": 250, "frame_bytes": 64, "bidirectional": False, "points": points or [],
+        "found": {"base_pps": base_pps, "metrics": {**FIGURES, **changed}, "profile": profile},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "driver", "schemes"),
+    [
+        ("8139cp", "8139cp", {}),
+        ("irqmod_rtl8139cp+napi+off", "irqmod_rtl8139cp", {"rx": "napi", "tx": "off"}),
+        ("irqmod_i8255x+interrupt+interrupt", "irqmod_i8255x", {"rx": "interrupt", "tx": "interrupt"}),
+        ("irqmod_i8255x+coalesce", "irqmod_i8255x", {"tx": "coalesce"}),
+        ("irqmod_i8255x+tx=interrupt", "irqmod_i8255x", {"tx": "interrupt"}),
+        ("irqmod_i8255x+NAPI-TX-OFF", "irqmod_i8255x", {"variant": "NAPI-TX-OFF", "rx": "napi", "tx": "off", "weight": 32}),
+        ("./a.ko+timer+rx-usecs=250", "./a.ko", {"rx": "timer", "rx_usecs": 250}),
+    ],
+)
+def test_a_driver_and_its_options(text: str, driver: str, schemes: dict[str, Any]) -> None:
+    bed = sides.parse(text, COMMON).bed
+    assert bed is not None
+    assert bed.driver == driver
+    assert {name: value for name, value in vars(bed.dut.schemes).items() if value is not None} == schemes
+
+
+def test_options_of_the_bed_and_kernels() -> None:
+    bed = sides.parse("8139cp+ring=32+kernel=6.12.0+nic=rtl8139", COMMON).bed
+    assert bed is not None
+    assert (bed.dut.ring, bed.kernel, bed.nic) == (32, "6.12.0", "rtl8139")
+    bed = sides.parse("linux-image-6.12.0", COMMON, "8139cp+ring=32").bed
+    assert bed is not None
+    assert (bed.driver, bed.kernel, bed.dut.ring) == ("8139cp", "linux-image-6.12.0", 32)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "a driver comes first"),
+        ("8139cp+fractal", "options are"),
+        ("8139cp+rx=", "options are"),
+        ("8139cp+ring=many", "takes a number"),
+        ("8139cp+napi+rx=de", "given twice"),
+        ("irqmod_i8255x+napi+napi", "options are"),
+        ("irqmod_i8255x+variant=all", "one receive and one transmit scheme"),
+        ("linux-image-6.12.0", "--driver"),
+        ("nowhere.json", "cannot read"),
+    ],
+)
+def test_what_is_no_side_is_said(text: str, said: str) -> None:
+    with pytest.raises(IrqlabError, match=said):
+        sides.parse(text, COMMON)
+
+
+def test_the_same_is_the_same() -> None:
+    lines = verdict.lines(row(), row(), fail_above=0.0)
+    assert len(lines) == len(METRICS)
+    assert {(line.change, line.verdict) for line in lines} == {(0.0, "same")}
+
+
+def test_worse_is_less_of_what_is_good_and_more_of_what_costs() -> None:
+    after = row(throughput_pps=98.0, instructions_per_frame=98.0, interrupts_per_frame=100.5, latency_p50_ns=101.0)
+    found = {line.metric.name: line for line in verdict.lines(row(), after, fail_above=0.01)}
+    assert found["throughput_pps"].verdict == "FAILED"
+    assert found["throughput_pps"].worse_by == pytest.approx(0.02)
+    assert found["instructions_per_frame"].verdict == "better"
+    assert found["interrupts_per_frame"].verdict == "worse"
+    assert found["latency_p50_ns"].verdict == "worse"  # by what is allowed, not more
+    judged = verdict.lines(row(), after, 0.01, ("latency_p50_ns",))
+    assert not any(line.failed for line in judged)
+
+
+def test_from_nothing_to_something_is_infinitely_more() -> None:
+    (line,) = [n for n in verdict.lines(row(interrupts_per_frame=0.0), row(), 5.0) if n.metric.name == "interrupts_per_frame"]
+    assert line.change == math.inf
+    assert line.failed
+
+
+def test_functions_that_gained_are_named() -> None:
+    def point(name: str, instructions: int) -> dict[str, Any]:
+        return {"function": name, "instructions": instructions}
+
+    before = row(points=[point("rx", 100), point("tx", 50)])
+    after = row(points=[point("rx", 100), point("tx", 60), point("loop", 1000)])
+    assert [(c.name, c.change) for c in verdict.functions(before, after)] == [("loop", 100.0), ("tx", 1.0)]
+    assert verdict.functions(before, before) == []
+
+
+def test_only_what_was_offered_the_same_is_compared() -> None:
+    assert len(verdict.pairs([row()], [row()])) == 1
+    with pytest.raises(IrqlabError, match="different loads"):
+        verdict.pairs([row(base_pps=999.0)], [row()])
+
+
+@pytest.mark.parametrize("text", ["-1%", "many", "2000"])
+def test_bad_thresholds(text: str) -> None:
+    with pytest.raises(IrqlabError, match="per cents"):
+        verdict.parse_threshold(text)
+
+
+def test_thresholds_and_names() -> None:
+    assert verdict.parse_threshold("1%") == 0.01
+    assert verdict.parse_threshold("0.5") == 0.005
+    assert verdict.parse_judged("throughput_pps, latency_p99_ns") == ("throughput_pps", "latency_p99_ns")
+    with pytest.raises(IrqlabError, match="throughput_pps"):
+        verdict.parse_judged("speed")
+
+
+def test_exports() -> None:
+    rows = [row(), row("e<1000>", throughput_pps=98.0)]
+    found = list(export.cases(rows, 0.01))
+    suite = ElementTree.fromstring(export.junit(found).partition("\n")[2]).find("testsuite")
+    assert suite is not None
+    assert (suite.get("tests"), suite.get("failures")) == (str(len(METRICS)), "1")
+    assert "worse by 2.00%" in str([f.get("message") for f in suite.iter("failure")])
+    assert "**FAILED**" in export.markdown(found)
+    assert "e\\<1000\\>" in export.markdown(found)
+    assert len(export.comma_separated(found).splitlines()) == len(METRICS) + 1
+    alone = list(export.cases([row(), row(base_pps=2.0)], 0.01))
+    assert [name for name, _, _ in alone] == ["8139cp", "8139cp"]
+    with pytest.raises(IrqlabError, match="nothing to export"):
+        list(export.cases([{**row(), "method": "loss"}]))
+
+
+def test_matrix_schemes_and_csv() -> None:
+    assert len(matrix.schemes("all")) == 15
+    assert len(matrix.schemes("variants,napi+off")) == 7
+    assert matrix.schemes(None) == []
+    with pytest.raises(IrqlabError, match="missing"):
+        matrix.schemes("napi+off,,")
+    lines = matrix.to_csv([row(), {**row(), "complete": False}]).splitlines()
+    assert len(lines) == 2
+    assert lines[1].startswith("8139cp,,,,rtl8139,250,64,False,100.0")
+
+
+def test_a_revision_that_is_not_there(tmp_path: Path) -> None:
+    for text in ("git:HEAD", "git::8139cp", "git:--output=x:irqmod_i8255x"):
+        with pytest.raises(IrqlabError, match="git:REVISION:DRIVER"):
+            sides.parse(text, COMMON)
+    with pytest.raises(IrqlabError, match="git has no no-such-revision"):
+        sides.parse("git:no-such-revision:irqmod_i8255x", COMMON)
