@@ -8,6 +8,7 @@ import re
 from irqlab.trial import Counters
 
 INTERFACES = ("eth0", "eth1")
+USB_CONTROLLER = "xhci_hcd"
 STATISTICS = (
     "rx_packets",
     "tx_packets",
@@ -48,13 +49,13 @@ def parse(files: dict[str, str | None], qdisc: str, of_driver: dict[str, str] | 
 
 
 def parse_interrupts(text: str) -> dict[str, int]:
-    """Interrupts by interface, from /proc/interrupts; a line that both share is "eth0+eth1"."""
+    """Interrupts by interface, from /proc/interrupts; a line that both share is "eth0+eth1". Behind a USB: the controller's."""
     found: dict[str, int] = {}
     for line in text.splitlines():
         label, _, rest = line.partition(":")
         if not label.strip().isdigit():
             continue
-        owners = [i for i in INTERFACES if re.search(rf"\b{i}\b", rest)]
+        owners = [i for i in (*INTERFACES, USB_CONTROLLER) if re.search(rf"\b{i}\b", rest)]
         if owners:
             columns = rest.split()
             count = 0

@@ -23,6 +23,8 @@ from irqlab.trial import Counters
 PROBE_STEP_NS = 20_000_000
 PROBE_LIMIT_NS = 15_000_000_000
 PROBES_IN_A_ROW = 3
+INTERFACE_STEP_NS = 50_000_000
+INTERFACE_LIMIT_NS = 5_000_000_000
 UDP_DISCARD = 9
 
 KERNEL_PROBLEM = re.compile(
@@ -148,9 +150,8 @@ class Dut:
 
     def configure(self, config: DutConfig, driver: str, nic: str) -> int:
         """Makes a router of the DUT and waits until frames pass both ways; returns the virtual ns that took from `up`."""
-        found = self.read("/sys/class/net/*/address")
-        missing = [i for i in counters.INTERFACES if not found.get(f"/sys/class/net/{i}/address")]
-        if missing:
+        if missing := self._wait_for_interfaces():
+            self.take_kernel_log()
             log = "\n".join(f"  {line}" for line in self.kernel_log[-8:]) or "  (nothing)"
             raise DutError(
                 f"the driver {driver} did not bring up {', '.join(missing)} on the NIC {nic}; the kernel log said:\n{log}"
@@ -171,6 +172,16 @@ class Dut:
         for interface in counters.INTERFACES:
             self.run("ip", "link", "set", interface, "up")
         return self._wait_until_frames_pass()
+
+    def _wait_for_interfaces(self) -> list[str]:
+        """Devices behind a USB appear some time after their driver; returns those that do not."""
+        for _ in range(INTERFACE_LIMIT_NS // INTERFACE_STEP_NS):
+            found = self.read("/sys/class/net/*/address")
+            missing = [i for i in counters.INTERFACES if not found.get(f"/sys/class/net/{i}/address")]
+            if not missing:
+                break
+            self.sleep(INTERFACE_STEP_NS)
+        return missing
 
     def _set_ring(self, interface: str, ring: int) -> None:
         done = self.attempt("ethtool", "-G", interface, "rx", str(ring), "tx", str(ring))

@@ -26,7 +26,7 @@ from irqlab.qmp import Qmp, QmpError
 from irqlab.rpc import ConnectionLostError, Rpc, TesterError
 from irqlab.setup import paths
 from irqlab.setup.kernel import Kernel
-from irqlab.setup.nics import Nic
+from irqlab.setup.nics import XHCI, Nic
 from irqlab.setup.qemu import Qemu
 
 PORTS = 2
@@ -85,6 +85,12 @@ class MachineConfig:
             *("-m", str(self.memory_mib), "-kernel", str(self.kernel.vmlinux), "-initrd", str(self.initrd)),
             *("-append", self.append),
         ]
+        if self.nic.usb_speed:
+            arguments += ["-device", f"{XHCI},id=usb,addr={self.nic.slots[0]}"]
+            for port in range(PORTS):
+                serial = dut_mac(port).replace(":", "")
+                arguments += ["-device", f"usb-lan7800,bus=usb.0,port={port + 1},serial={serial}"]
+            return arguments
         for port in range(PORTS):
             properties = ",".join([self.nic.model, f"netdev=n{port}", f"mac={dut_mac(port)}", "romfile=", *self.nic.properties])
             arguments += ["-netdev", f"hubport,id=n{port},hubid={port}", "-device", f"{properties},addr={self.nic.slots[port]}"]
@@ -98,6 +104,7 @@ class MachineConfig:
             "initrd": self.initrd_sha256,
             "qemu": self.qemu.version_text,
             "tester": sha256_of(self.tester),
+            "usb_speed": self.nic.usb_speed,
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
@@ -216,6 +223,7 @@ def start(config: MachineConfig, snapshot: Path | None = None, profile: bool = F
     rpc_here, rpc_there = socket.socketpair()
     qmp_here, qmp_there = socket.socketpair()
     plugin = f"fd={rpc_there.fileno()},ports={PORTS},shift={config.shift}" + (",profile=1" if profile else "")
+    plugin += f",lan7800={config.nic.usb_speed}" if config.nic.usb_speed else ""
     command = [
         str(config.qemu.path),
         *config.arguments(),

@@ -8,6 +8,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::lan7800::hostile::Plan;
 use crate::mac::Mac;
 use crate::peer::plan::AppPlan;
 use crate::plan::TrialPlan;
@@ -32,6 +33,20 @@ pub enum Command {
     },
     /// Takes all wires away.
     Unwire,
+    /// Pulls the plug of a USB NIC, or puts it in again.
+    Plug {
+        /// Whose.
+        port: usize,
+        /// In, or out.
+        plugged: bool,
+    },
+    /// Gives a USB NIC ill will, or takes it away.
+    Hostile {
+        /// Which one.
+        port: usize,
+        /// How much of it.
+        plan: Option<Plan>,
+    },
     /// Captures to a file, or ends that.
     Capture(Option<String>),
     /// The applications of a port's host.
@@ -84,7 +99,8 @@ pub struct PortPlan {
     pub wire_bps: u64,
 }
 
-const OPS: &str = "clock, ports, wire, unwire, capture, apps, app_results, start, result, profile, profile_result, stop_at, guest, quit";
+const OPS: &str = "clock, ports, wire, unwire, capture, apps, app_results, start, result, profile, profile_result, plug, hostile, \
+                   stop_at, guest, quit";
 
 #[derive(Deserialize)]
 struct Head<'a> {
@@ -125,6 +141,25 @@ struct Wire {
     delay_ns: u64,
     loss_ppm: u32,
     seed: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Plug {
+    #[serde(rename = "op")]
+    _op: IgnoredAny,
+    port: usize,
+    plugged: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Hostile {
+    #[serde(rename = "op")]
+    _op: IgnoredAny,
+    port: usize,
+    seed: Option<u64>,
+    permille: u32,
 }
 
 #[derive(Deserialize)]
@@ -204,6 +239,22 @@ pub fn parse(line: &str) -> Result<Command, String> {
                 },
             },
         ),
+        "plug" => {
+            arguments(op, line).map(|Plug { port, plugged, .. }| Command::Plug { port, plugged })
+        }
+        "hostile" => {
+            let Hostile {
+                port,
+                seed,
+                permille,
+                ..
+            } = arguments(op, line)?;
+            if permille > 1_000 {
+                return Err(format!("hostile: permille is {permille}: 0 to 1000"));
+            }
+            let plan = seed.map(|seed| Plan { seed, permille });
+            Ok(Command::Hostile { port, plan })
+        }
         "unwire" => arguments::<Bare>(op, line).map(|_| Command::Unwire),
         "capture" => arguments(op, line).map(|Capture { path, .. }| Command::Capture(path)),
         "apps" => arguments(op, line).map(|Apps { port, apps, .. }| Command::Apps { port, apps }),

@@ -5,6 +5,7 @@
 //! [`loopback`] in the tests. docs/protocol.md is the contract with the lab.
 
 pub mod analysis;
+mod arguments;
 pub mod arrivals;
 pub mod capture;
 pub mod control;
@@ -15,6 +16,7 @@ pub mod host;
 pub mod idle;
 pub mod instrument;
 pub mod ioapic;
+pub mod lan7800;
 pub mod latency;
 pub mod line;
 pub mod loopback;
@@ -25,10 +27,12 @@ pub mod plugin;
 pub mod port;
 pub mod profile;
 pub mod qemu;
+mod qemu_usb;
 pub mod rng;
 pub mod sizes;
 pub mod stream;
 pub mod tester;
 pub mod translation;
 pub mod trial;
+mod usbnic;
 pub mod wire;

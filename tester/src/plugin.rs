@@ -11,15 +11,18 @@ use std::os::fd::{FromRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 
+use crate::arguments::{Args, parse};
 use crate::idle;
 use crate::instrument;
 use crate::ioapic::Ioapic;
+use crate::lan7800::hostile::Plan;
 use crate::port::{Bench, Outcome};
 use crate::profile::Profile;
 use crate::profile::map::Addresses;
 use crate::qemu::{NetClient, Qemu, Timer};
 use crate::tester::{Answer, Tester};
 use crate::translation;
+use crate::usbnic;
 
 /// The command port (docs/protocol.md, link 2).
 const PORT_BASE: u64 = 0xe80;
@@ -32,6 +35,7 @@ const IDLE_NS: u64 = 20_000;
 
 struct Stand {
     qemu: Qemu,
+    /// None where the NICs are our own.
     clients: Vec<NetClient>,
     /// Instructions are counted.
     profiled: bool,
@@ -48,7 +52,11 @@ impl Bench for Stand {
         self.qemu.word(address)
     }
     fn send(&mut self, port: usize, frame: &[u8]) -> Outcome {
-        if self.qemu.send(self.clients[port], frame) {
+        let taken = match self.clients.get(port) {
+            Some(client) => self.qemu.send(*client, frame),
+            None => usbnic::receive(port, frame),
+        };
+        if taken {
             Outcome::Sent
         } else {
             Outcome::Refused
@@ -59,6 +67,12 @@ impl Bench for Stand {
     }
     fn profile_result(&self) -> Result<Profile, String> {
         instrument::result()
+    }
+    fn plug(&mut self, port: usize, plugged: bool) -> Result<(), String> {
+        usbnic::plug(port, plugged)
+    }
+    fn hostile(&mut self, port: usize, plan: Option<Plan>) -> Result<u64, String> {
+        usbnic::hostile(port, plan)
     }
     fn window(&mut self, open: bool) {
         if self.profiled {
@@ -85,6 +99,9 @@ struct Stop {
 struct Plugin {
     stand: Stand,
     ports: usize,
+    /// The NICs are our own: there are no net clients.
+    own_nics: bool,
+    plugged_in: bool,
     /// Known from the machine's start on.
     ioapic: Option<Ioapic>,
     timer: Timer,
@@ -106,7 +123,8 @@ static INBOX: Mutex<Vec<(usize, Vec<u8>)>> = Mutex::new(Vec::new());
 /// The net clients, for the receive callback to tell the port (as addresses).
 static CLIENTS: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
-fn die(why: &str) -> ! {
+/// Ends QEMU.
+pub fn die(why: &str) -> ! {
     eprintln!("irqlab-tester: {why}");
     // SAFETY: ends the process without QEMU's exit handlers, which would wait for locks we may hold.
     unsafe { libc::_exit(1) }
@@ -224,10 +242,13 @@ fn with_plugin<T: Default>(work: impl FnOnce(&mut Plugin) -> T) -> T {
     let Some(plugin) = guard.as_mut() else {
         return T::default();
     };
-    let value = work(plugin);
-    plugin.drain_inbox();
-    plugin.rearm();
-    value
+    let qemu = plugin.stand.qemu;
+    qemu.hold(|| {
+        let value = work(plugin);
+        plugin.drain_inbox();
+        plugin.rearm();
+        value
+    })
 }
 
 unsafe extern "C" fn pause(_opaque: *mut c_void) {
@@ -240,7 +261,7 @@ unsafe extern "C" fn pause(_opaque: *mut c_void) {
 
 unsafe extern "C" fn timer_expired(_opaque: *mut c_void) {
     with_plugin(|plugin| {
-        if plugin.stand.clients.len() < plugin.ports {
+        if !plugin.plugged_in {
             plug_in(plugin);
         }
         if let Some(ioapic) = plugin.ioapic {
@@ -252,8 +273,10 @@ unsafe extern "C" fn timer_expired(_opaque: *mut c_void) {
 
 /// Creates the net clients and the command port. Not done at install: QEMU's own set-up would wipe the clients.
 fn plug_in(plugin: &mut Plugin) {
+    plugin.plugged_in = true;
     let mut clients = CLIENTS.lock().unwrap_or_else(|e| e.into_inner());
-    for hub in 0..plugin.ports {
+    let hubs = if plugin.own_nics { 0 } else { plugin.ports };
+    for hub in 0..hubs {
         let client = plugin.stand.qemu.net_client(hub, frame_received);
         plugin.stand.clients.push(client);
         clients.push(client.0 as usize);
@@ -278,6 +301,12 @@ unsafe extern "C" fn frame_received(client: *mut c_void, buf: *const u8, len: us
     };
     // SAFETY: QEMU hands us `len` readable bytes.
     let frame = unsafe { std::slice::from_raw_parts(buf, len) };
+    arrived(port, frame);
+    len as isize
+}
+
+/// A NIC transmitted a frame (without FCS).
+pub fn arrived(port: usize, frame: &[u8]) {
     match PLUGIN.try_lock() {
         Ok(mut guard) => {
             if let Some(plugin) = guard.as_mut() {
@@ -295,7 +324,6 @@ unsafe extern "C" fn frame_received(client: *mut c_void, buf: *const u8, len: us
             .unwrap_or_else(|e| e.into_inner())
             .push((port, frame.to_vec())),
     }
-    len as isize
 }
 
 unsafe extern "C" fn port_read(_opaque: *mut c_void, offset: u64, _bytes: u32) -> u64 {
@@ -351,42 +379,6 @@ fn watch_lab(fd: RawFd) {
     }
 }
 
-struct Args {
-    fd: RawFd,
-    ports: usize,
-    ns_per_instruction: u64,
-    profile: bool,
-}
-
-fn parse(args: &[String]) -> Result<Args, String> {
-    let (mut fd, mut ports, mut shift, mut profile) = (None, 2, 0, false);
-    for arg in args {
-        let (key, value) = arg.split_once('=').unwrap_or((arg, ""));
-        let number = || {
-            value
-                .parse::<u32>()
-                .map_err(|_| format!("{key}: {value:?} is not a number"))
-        };
-        match key {
-            "fd" => fd = Some(number()? as RawFd),
-            "ports" => ports = number()? as usize,
-            "shift" => shift = number()?.min(10),
-            "profile" => profile = number()? != 0,
-            _ => {
-                return Err(format!(
-                    "unknown argument {key:?}; there are fd=N, ports=N, shift=N, profile=0|1"
-                ));
-            }
-        }
-    }
-    Ok(Args {
-        fd: fd.ok_or("fd=N (a UNIX stream socket) is missing")?,
-        ports,
-        ns_per_instruction: 1 << shift,
-        profile,
-    })
-}
-
 fn install(args: &Args) -> Result<(), String> {
     let qemu = Qemu::resolve().map_err(|missing| {
         format!(
@@ -394,6 +386,9 @@ fn install(args: &Args) -> Result<(), String> {
             missing.join(", ")
         )
     })?;
+    if let Some(speed) = args.lan7800 {
+        usbnic::install(qemu, speed)?;
+    }
     // SAFETY: the lab handed us this descriptor for our own.
     let lab_out = unsafe { UnixStream::from_raw_fd(args.fd) };
     let lab_in = lab_out
@@ -409,6 +404,8 @@ fn install(args: &Args) -> Result<(), String> {
             profiled: args.profile,
         },
         ports: args.ports,
+        own_nics: args.lan7800.is_some(),
+        plugged_in: false,
         ioapic: None,
         timer,
         tester: Tester::new(args.ports, args.ns_per_instruction),

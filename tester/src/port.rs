@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What the tester stands on: a clock and ports.
 
+use crate::lan7800::hostile::Plan;
 use crate::profile::Profile;
 use crate::profile::map::Addresses;
 
@@ -32,6 +33,14 @@ pub trait Bench {
     /// What the profiler counted in the last window.
     fn profile_result(&self) -> Result<Profile, String> {
         Err("there is no profiler here".into())
+    }
+    /// Pulls the plug of the NIC behind `port`, or puts it in again.
+    fn plug(&mut self, _port: usize, _plugged: bool) -> Result<(), String> {
+        Err("the NICs cannot be unplugged".into())
+    }
+    /// The NIC behind `port` means ill from now on, or well again; returns how many answers it has damaged before.
+    fn hostile(&mut self, _port: usize, _plan: Option<Plan>) -> Result<u64, String> {
+        Err("the NICs know no ill will".into())
     }
     /// The measured window of a trial opens or closes.
     fn window(&mut self, _open: bool) {}

@@ -6,6 +6,7 @@
 //! been the same in all of them is used.
 
 use std::ffi::{c_char, c_int, c_void};
+use std::sync::Mutex;
 
 use libloading::os::unix::Library;
 
@@ -111,13 +112,25 @@ functions! {
 #[repr(C, align(64))]
 struct Opaque([u8; 4096]);
 
-fn opaque() -> *mut c_void {
+/// Such a buffer; it lives for ever.
+pub fn opaque() -> *mut c_void {
     Box::into_raw(Box::new(Opaque([0; 4096]))).cast()
 }
 
 /// A timer on QEMU's virtual clock; lives as long as QEMU.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Timer(*mut c_void);
+
+/// Timers that are to be armed once [`Qemu::hold`] is over.
+struct Held {
+    depth: i32,
+    wishes: Vec<(Timer, Option<u64>)>,
+}
+
+static HELD: Mutex<Held> = Mutex::new(Held {
+    depth: 0,
+    wishes: Vec::new(),
+});
 
 /// A net client on a hub of its own with one NIC; lives as long as QEMU.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -171,6 +184,11 @@ impl Qemu {
 
     /// A new, unarmed timer.
     pub fn timer(&self, callback: TimerCallback) -> Timer {
+        self.timer_for(callback, std::ptr::null_mut())
+    }
+
+    /// A new, unarmed timer whose callback is given `token`.
+    pub(crate) fn timer_for(&self, callback: TimerCallback, token: *mut c_void) -> Timer {
         let timer = opaque();
         // SAFETY: QEMUTimer fits into the buffer; a null list group is the main loop's; scale 1 is ns.
         unsafe {
@@ -181,14 +199,48 @@ impl Qemu {
                 1,
                 0,
                 callback,
-                std::ptr::null_mut(),
+                token,
             );
         }
         Timer(timer)
     }
 
-    /// Arms `timer` at `at_ns`, or disarms it.
+    /// Arms `timer` at `at_ns`, or disarms it; inside [`Qemu::hold`], once that is over.
     pub fn arm(&self, timer: Timer, at_ns: Option<u64>) {
+        let mut held = HELD.lock().unwrap_or_else(|e| e.into_inner());
+        if held.depth > 0 {
+            held.wishes.retain(|(other, _)| *other != timer);
+            held.wishes.push((timer, at_ns));
+        } else {
+            self.arm_now(timer, at_ns);
+        }
+    }
+
+    /// Does `work`, which may arm timers; they are armed when it is over, the earliest first.
+    ///
+    /// Whoever arms a timer while the guest idles has QEMU skip idle time there and then, to whatever is armed so far. So nothing
+    /// may be armed from the midst of what happens at one instant.
+    pub fn hold<T>(&self, work: impl FnOnce() -> T) -> T {
+        let depth = |change: i32| {
+            let mut held = HELD.lock().unwrap_or_else(|e| e.into_inner());
+            held.depth += change;
+            if held.depth > 0 {
+                Vec::new()
+            } else {
+                std::mem::take(&mut held.wishes)
+            }
+        };
+        depth(1);
+        let value = work();
+        let mut wishes = depth(-1);
+        wishes.sort_by_key(|(_, at_ns)| *at_ns); // those to disarm come first
+        for (timer, at_ns) in wishes {
+            self.arm_now(timer, at_ns);
+        }
+        value
+    }
+
+    fn arm_now(&self, timer: Timer, at_ns: Option<u64>) {
         // SAFETY: the timer came from `timer()`.
         unsafe {
             match at_ns {

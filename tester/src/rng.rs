@@ -12,6 +12,8 @@ pub enum Purpose {
     Sizes,
     /// The losses of a wire.
     Loss,
+    /// What a hostile device damages.
+    Damage,
 }
 
 /// The generator for `purpose` of the stream or port `index`; `part` tells a stream's warm-up from its window.

@@ -24,6 +24,11 @@ def test_interrupts_by_interface() -> None:
     assert counters.parse_interrupts(INTERRUPTS) == {"eth1": 5023, "eth0": 49, "eth0+eth1": 3}
 
 
+def test_behind_a_usb_the_controller_s_interrupts_count() -> None:
+    text = "           CPU0\n 24:       2510   PCI-MSI 65536-edge      xhci_hcd\n 26:  0  lan78xx-irqs  17  usb-001:002:01\n"
+    assert counters.parse_interrupts(text) == {"xhci_hcd": 2510}
+
+
 def test_missing_files_count_as_nothing() -> None:
     read = counters.parse({}, "")
     assert read.interrupts == {}

@@ -14,7 +14,7 @@ class Qemu72(Qemu):
     """A QEMU with the cards and properties of 7.2."""
 
     def devices(self) -> frozenset[str]:
-        return frozenset({nic.model for nic in nics.TABLE} - {"igb"})
+        return frozenset({nic.device_type for nic in nics.TABLE} - {"igb"})
 
     def properties(self, device: str) -> frozenset[str]:
         return frozenset({"mac", "netdev", "mitigation"} if device == "e1000" else {"mac", "netdev"})
@@ -47,6 +47,20 @@ def pci(vendor: str, device: str, rest: str = "sv*sd*bc*sc*i*") -> str:
 )
 def test_a_driver_gets_the_first_card_it_claims(module: Module, model: str) -> None:
     assert nics.choose(module, None, QEMU).model == model
+
+
+USB_ALIASES = ("usb:v0424p7801d*dc*dsc*dp*ic*isc*ip*in*", "usb:v0424p7800d*dc*dsc*dp*ic*isc*ip*in*")
+
+
+def test_a_usb_driver_gets_the_tester_s_own_card() -> None:
+    lan78xx = driver("lan78xx", *USB_ALIASES)
+    assert nics.choose(lan78xx, None, QEMU).usb_speed == "high"
+    fast = nics.choose(lan78xx, "lan7800-superspeed", QEMU)
+    assert (fast.usb_speed, fast.needs, fast.wire_bps) == ("super", ("xhci_pci", "microchip"), 10**9)
+    with pytest.raises(SetupError, match="lan78xx does not drive rtl8139"):
+        nics.choose(lan78xx, "rtl8139", QEMU)
+    with pytest.raises(SetupError, match="e100 does not drive lan7800"):
+        nics.choose(driver("e100", pci("8086", "1229")), "lan7800", QEMU)
 
 
 def test_properties_this_qemu_lacks_are_left_out() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The network cards QEMU can put on a PCI bus.
+"""The network cards QEMU can put on a PCI bus, and the one the tester puts on a USB.
 
 Identities are what ``info pci`` says on QEMU 7.2 and 10.0. A driver says which cards are its own with aliases such as
 ``pci:v00008086d0000100Esv*sd*bc*sc*i*``: shell patterns for the card's modalias
@@ -36,11 +36,20 @@ class Nic:
     """Drivers that claim it but cannot be measured on it, with the reason."""
     slots: tuple[int, ...] = (4, 5)
     """PCI slots for two of them: routed to different interrupt lines of the pc machine."""
+    usb_speed: str = ""
+    """The tester's own LAN7800 (tester/src/usbnic.rs), at this speed: "high" or "super"."""
     note: str = ""
+
+    @property
+    def device_type(self) -> str:
+        """What QEMU must have for it."""
+        return XHCI if self.usb_speed else self.model
 
     @property
     def modaliases(self) -> tuple[str, ...]:
         """What the kernel says it is."""
+        if self.usb_speed:
+            return (f"usb:v{self.vendor:04X}p{self.device:04X}d0300dcFFdsc00dpFFicFFisc00ipFFin00",)
         subvendor, subdevice = self.subsystem
         pci = f"pci:v{self.vendor:08X}d{self.device:08X}sv{subvendor:08X}sd{subdevice:08X}bc02sc00i00"
         return (pci, *self.also)
@@ -51,6 +60,8 @@ class Nic:
 
     def on(self, qemu: Qemu) -> "Nic":
         """The card as this QEMU has it."""
+        if self.usb_speed:
+            return self
         known = qemu.properties(self.model)
         return replace(self, properties=tuple(text for text in self.properties if text.partition("=")[0] in known))
 
@@ -59,6 +70,8 @@ def _i8255x(model: str, device: int, note: str = "", subsystem: tuple[int, int] 
     return Nic(model, 0x8086, device, 100_000_000, "e100", subsystem, note=note)
 
 
+XHCI = "qemu-xhci"
+_USB_NEEDS = ("xhci_pci", "microchip")
 _E100 = "The kernel's own e100 loses frames on it at any load: QEMU emulates the 82557 well enough for it, not its successors."
 _GIGABIT = 1_000_000_000
 _NO_FLOOR = ("mitigation=off",)
@@ -101,13 +114,21 @@ TABLE: tuple[Nic, ...] = (
         refuses={"virtio_net": "QEMU completes virtio's work in host time, so no two trials are alike"},
         note="No hardware has it; the wire's speed is a convention.",
     ),
+    Nic(
+        "lan7800", 0x0424, 0x7800, _GIGABIT, "lan78xx", needs=_USB_NEEDS, usb_speed="high",
+        note="USB 2.0; the tester's own model (docs/lan7800-model.md).",
+    ),
+    Nic(
+        "lan7800-superspeed", 0x0424, 0x7800, _GIGABIT, "lan78xx", needs=_USB_NEEDS, usb_speed="super",
+        note="USB 3.0; the tester's own model (docs/lan7800-model.md).",
+    ),
     Nic("vmxnet3", 0x15AD, 0x07B0, 10 * _GIGABIT, "vmxnet3", (0x15AD, 0x07B0)),
 )  # fmt: skip
 
 
 def supported(qemu: Qemu) -> list[Nic]:
     """The cards this QEMU has."""
-    return [nic for nic in TABLE if nic.model in qemu.devices()]
+    return [nic for nic in TABLE if nic.device_type in qemu.devices()]
 
 
 def choose(module: Module, requested: str | None, qemu: Qemu) -> Nic:
@@ -116,28 +137,28 @@ def choose(module: Module, requested: str | None, qemu: Qemu) -> Nic:
         return _requested(module, requested, qemu)
     claimed = [nic for nic in TABLE if nic.claimed_by(module)]
     if not claimed:
-        raise SetupError(f"{module.name} drives no network card that QEMU has on a PCI bus; known are:\n{_list(TABLE)}")
+        raise SetupError(f"{module.name} drives no network card that QEMU has; known are:\n{_list(TABLE)}")
     taken = [nic for nic in claimed if module.name not in nic.refuses]
     if not taken:
         raise SetupError(
             f"{module.name} cannot be measured: {claimed[0].refuses[module.name]} (--nic {claimed[0].model} tries anyway)"
         )
     for nic in taken:
-        if nic.model in qemu.devices():
+        if nic.device_type in qemu.devices():
             return nic.on(qemu)
     raise SetupError(f"{module.name} drives {taken[0].model}, which {qemu.version_text} does not have. {taken[0].note}".rstrip())
 
 
 def _requested(module: Module, requested: str, qemu: Qemu) -> Nic:
     nic = next((nic for nic in TABLE if nic.model == requested), None)
-    if nic is None or nic.model not in qemu.devices():
+    if nic is None or nic.device_type not in qemu.devices():
         why = "irqlab knows no network card" if nic is None else f"{qemu.version_text} has no"
         raise SetupError(f"{why} {requested}; there are:\n{_list(supported(qemu))}")
-    if any(alias.startswith(("pci:", "virtio:")) for alias in module.aliases) and not nic.claimed_by(module):
+    if any(alias.startswith(("pci:", "virtio:", "usb:")) for alias in module.aliases) and not nic.claimed_by(module):
         fits = ", ".join(other.model for other in TABLE if other.claimed_by(module)) or "none of QEMU's"
         raise SetupError(f"{module.name} does not drive {requested} ({nic.modaliases[0][:22]}); it drives {fits}")
     return nic.on(qemu)
 
 
 def _list(nics: list[Nic] | tuple[Nic, ...]) -> str:
-    return "\n".join(f"  {nic.model:15} {nic.driver}" for nic in nics)
+    return "\n".join(f"  {nic.model:18} {nic.driver}" for nic in nics)

@@ -46,10 +46,24 @@ impl Tester {
                 self.finish_trial("profile_result", bench)
                     .and_then(|()| bench.profile_result()),
             ),
+            Ok(Command::Plug { port, plugged }) => reply(
+                self.checked("plug", port)
+                    .and_then(|()| bench.plug(port, plugged))
+                    .map(|()| json!({})),
+            ),
+            Ok(Command::Hostile { port, plan }) => reply(
+                self.checked("hostile", port)
+                    .and_then(|()| bench.hostile(port, plan))
+                    .map(|damaged| json!({ "damaged": damaged })),
+            ),
             Ok(Command::StopAt { after_ns }) => Answer::StopAt { after_ns },
             Ok(Command::Guest { command, limit_ns }) => Answer::Guest { command, limit_ns },
             Ok(Command::Quit) => Answer::Quit,
         }
+    }
+
+    fn checked(&self, op: &str, port: usize) -> Result<(), String> {
+        check_port("port", port, self.ports.len()).map_err(|why| format!("{op}: {why}"))
     }
 
     fn set_ports(&mut self, plans: &[PortPlan], bench: &mut dyn Bench) -> Reply {

@@ -15,6 +15,33 @@ pub fn refuses(lab: &mut Laboratory, line: &str, words: &[&str]) {
 }
 
 #[test]
+fn plugs_and_ill_will_need_a_nic_of_ours() {
+    let mut lab = Laboratory::new();
+    let plug = r#"{"op":"plug","port":0,"plugged":false}"#;
+    refuses(&mut lab, plug, &["cannot be unplugged"]);
+    let hostile = r#"{"op":"hostile","port":0,"seed":1,"permille":100}"#;
+    refuses(&mut lab, hostile, &["ill will"]);
+    for (line, word) in [
+        (r#"{"op":"plug","port":2,"plugged":true}"#, "plug: port"),
+        (r#"{"op":"plug","port":0}"#, "plugged"),
+        (
+            r#"{"op":"hostile","port":9,"seed":1,"permille":1}"#,
+            "hostile: port",
+        ),
+        (
+            r#"{"op":"hostile","port":0,"seed":1,"permille":1001}"#,
+            "0 to 1000",
+        ),
+        (
+            r#"{"op":"hostile","port":0,"permille":10,"x":1}"#,
+            "unknown field",
+        ),
+    ] {
+        refuses(&mut lab, line, &[word]);
+    }
+}
+
+#[test]
 fn profiles_need_a_profiler() {
     let mut lab = Laboratory::new();
     let armed = r#"{"op":"profile","addresses":{"functions":[]}}"#;

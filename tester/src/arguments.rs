@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The plugin's arguments.
+
+use std::os::fd::RawFd;
+
+use crate::lan7800::usb::Speed;
+
+/// What the lab tells the plugin.
+pub struct Args {
+    /// The socket to the lab.
+    pub fd: RawFd,
+    /// How many NICs the device under test has.
+    pub ports: usize,
+    /// How long an instruction takes.
+    pub ns_per_instruction: u64,
+    /// Instructions can be counted.
+    pub profile: bool,
+    /// The NICs are LAN7800s of our own, at this speed.
+    pub lan7800: Option<Speed>,
+}
+
+/// Reads `key=value`.
+pub fn parse(args: &[String]) -> Result<Args, String> {
+    let (mut fd, mut ports, mut shift, mut profile, mut lan7800) = (None, 2, 0, false, None);
+    for arg in args {
+        let (key, value) = arg.split_once('=').unwrap_or((arg, ""));
+        let number = || {
+            value
+                .parse::<u32>()
+                .map_err(|_| format!("{key}: {value:?} is not a number"))
+        };
+        match key {
+            "fd" => fd = Some(number()? as RawFd),
+            "ports" => ports = number()? as usize,
+            "shift" => shift = number()?.min(10),
+            "profile" => profile = number()? != 0,
+            "lan7800" if value == "high" => lan7800 = Some(Speed::High),
+            "lan7800" if value == "super" => lan7800 = Some(Speed::Super),
+            _ => {
+                return Err(format!(
+                    "unknown argument {key:?}; there are fd=N, ports=N, shift=N, profile=0|1, lan7800=high|super"
+                ));
+            }
+        }
+    }
+    Ok(Args {
+        fd: fd.ok_or("fd=N (a UNIX stream socket) is missing")?,
+        ports,
+        ns_per_instruction: 1 << shift,
+        profile,
+        lan7800,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_is_refused() {
+        let read = |text: &str| parse(&text.split(',').map(String::from).collect::<Vec<_>>());
+        let args = read("fd=3,shift=2,lan7800=super").ok();
+        let found = args.map(|args| (args.fd, args.ns_per_instruction, args.lan7800));
+        assert_eq!(found, Some((3, 4, Some(Speed::Super))));
+        for (text, word) in [
+            ("ports=2", "fd=N"),
+            ("fd=x", "not a number"),
+            ("fd=3,lan7800=low", "lan7800=high|super"),
+        ] {
+            assert!(read(text).is_err_and(|why| why.contains(word)), "{text}");
+        }
+    }
+}

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A Microchip LAN7800, a USB network card: what Linux's lan78xx driver needs of it, in virtual time.
+//!
+//! [`Lan7800`] needs no QEMU: it is asked by a host (control requests, transfers on its endpoints) and by a wire (frames), and
+//! acts on a [`Board`]. It has no clock: whoever owns it calls [`Lan7800::advance`] when [`Lan7800::deadline_ns`] has come. What
+//! is modelled and what is not: docs/lan7800-model.md.
+
+mod control;
+mod downstream;
+mod headers;
+pub mod hostile;
+mod phy;
+mod receive;
+mod registers;
+mod statistics;
+mod transmit;
+mod upstream;
+pub mod usb;
+
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+use self::downstream::{Downstream, Offer, SLACK_NS};
+use self::hostile::Hostile;
+use self::phy::Phy;
+use self::registers::*;
+use self::statistics::{Counter, Statistics};
+use self::upstream::{Rules, Upstream};
+use self::usb::{Endpoint, Function, Reply, Setup, Speed};
+
+pub use self::phy::NEGOTIATION_NS;
+
+/// What the chip is soldered to.
+pub trait Board {
+    /// An endpoint that kept the host waiting has an answer now: the host is to ask again.
+    fn wake(&mut self, endpoint: Endpoint);
+    /// Wakes a host that sleeps.
+    fn resume(&mut self);
+    /// The first bit of a frame (without FCS) is on the wire.
+    fn transmit(&mut self, frame: &[u8]);
+}
+
+/// What an endpoint answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer<T> {
+    /// Not yet: [`Board::wake`] tells when.
+    Nak,
+    /// There you are.
+    Ack(T),
+    /// The endpoint is halted.
+    Stall,
+}
+
+/// The bulk directions, as they compete for the bus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Direction {
+    Up,
+    Down,
+}
+
+/// A transaction on the bus.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Transaction {
+    direction: Direction,
+    bytes: usize,
+    end_ns: u64,
+}
+
+/// The chip.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Lan7800 {
+    function: Function,
+    registers: Registers,
+    /// The VLAN table and, behind it, the address hash.
+    tables: Vec<u32>,
+    eeprom: Vec<u8>,
+    phy: Phy,
+    statistics: Statistics,
+    upstream: Upstream,
+    downstream: Downstream,
+    /// On the bus now; at high speed one at most.
+    bus: Vec<Transaction>,
+    /// Who had the bus last, and until when, in ns.
+    last: Direction,
+    bus_free_ns: u64,
+    /// The host waits for an interrupt.
+    interrupt_wanted: bool,
+    /// A sleeping host is to be woken up.
+    resume: bool,
+    /// Snapshots know no ill will.
+    #[serde(skip)]
+    hostile: Option<Hostile>,
+}
+
+impl Lan7800 {
+    /// A chip with this address, plugged in at `now_ns`.
+    pub fn new(now_ns: u64, speed: Speed, mac: [u8; 6]) -> Self {
+        let serial = mac.map(|byte| format!("{byte:02x}")).concat();
+        Lan7800 {
+            function: Function::new(speed, serial),
+            registers: Registers::new(mac),
+            tables: control::empty_tables(),
+            eeprom: control::blank_eeprom(),
+            phy: Phy::new(now_ns),
+            statistics: Statistics::default(),
+            upstream: Upstream::default(),
+            downstream: Downstream::default(),
+            bus: Vec::new(),
+            last: Direction::Down,
+            bus_free_ns: 0,
+            interrupt_wanted: false,
+            resume: false,
+            hostile: None,
+        }
+    }
+
+    /// From now on it means ill, or well again; how much it has damaged before.
+    pub fn set_hostile(&mut self, hostile: Option<Hostile>) -> u64 {
+        let before = std::mem::replace(&mut self.hostile, hostile);
+        before.map_or(0, |hostile| hostile.damaged())
+    }
+
+    /// The USB speed it is plugged in at.
+    pub fn speed(&self) -> Speed {
+        self.function.speed
+    }
+
+    /// The host allows it to wake it up.
+    pub fn may_wake(&self) -> bool {
+        self.function.remote_wakeup
+    }
+
+    /// The bus was reset.
+    pub fn reset(&mut self) {
+        self.function.reset();
+        for endpoint in Endpoint::ALL {
+            self.stopped(endpoint);
+        }
+    }
+
+    /// A control request; `data` is what the host sends along.
+    pub fn control(&mut self, now_ns: u64, setup: Setup, data: &[u8]) -> Reply {
+        let reply = if setup.kind & 0x60 == 0 {
+            self.function.request(setup)
+        } else {
+            self.vendor(now_ns, setup, data)
+        };
+        self.schedule(now_ns);
+        let reply = match &mut self.hostile {
+            Some(hostile) => hostile.reply(reply),
+            None => reply,
+        };
+        match reply {
+            Reply::Done(mut bytes) => {
+                bytes.truncate(usize::from(setup.length));
+                Reply::Done(bytes)
+            }
+            Reply::Stall => Reply::Stall,
+        }
+    }
+
+    /// The host asks for received frames, at most `bytes`.
+    pub fn bulk_in(&mut self, now_ns: u64, bytes: usize) -> Answer<Vec<u8>> {
+        if self.function.is_halted(Endpoint::BulkIn) {
+            return Answer::Stall;
+        }
+        let answer = match (self.upstream.ask(bytes), &mut self.hostile) {
+            (Some(transfer), Some(hostile)) => hostile.transfer(transfer, bytes),
+            (Some(transfer), None) => Answer::Ack(transfer),
+            (None, _) => Answer::Nak,
+        };
+        if answer == Answer::Stall {
+            self.function.halt(Endpoint::BulkIn, true);
+        }
+        self.schedule(now_ns);
+        answer
+    }
+
+    /// The host offers frames to transmit.
+    pub fn bulk_out(&mut self, now_ns: u64, data: impl FnOnce() -> Vec<u8>) -> Answer<()> {
+        if self.function.is_halted(Endpoint::BulkOut) {
+            return Answer::Stall;
+        }
+        let answer = match self.downstream.offer(data) {
+            Offer::Taken => Answer::Ack(()),
+            Offer::Wait => Answer::Nak,
+        };
+        if let (Answer::Ack(()), Some(hostile)) = (&answer, &mut self.hostile) {
+            if let Some(endpoint) = hostile.refuses() {
+                self.function.halt(endpoint, true);
+                return Answer::Stall;
+            }
+        }
+        self.schedule(now_ns);
+        answer
+    }
+
+    /// The host asks for the interrupt status.
+    pub fn interrupt(&mut self) -> Answer<Vec<u8>> {
+        if self.function.is_halted(Endpoint::Interrupt) {
+            return Answer::Stall;
+        }
+        let status = self.interrupt_status();
+        self.interrupt_wanted = status == 0;
+        if status == 0 {
+            return Answer::Nak;
+        }
+        let bytes = status.to_le_bytes().to_vec();
+        let Some(hostile) = &mut self.hostile else {
+            return Answer::Ack(bytes);
+        };
+        let answer = hostile.status(bytes);
+        if answer == Answer::Stall {
+            self.function.halt(Endpoint::Interrupt, true);
+        }
+        answer
+    }
+
+    /// The host no longer waits at an endpoint.
+    pub fn stopped(&mut self, endpoint: Endpoint) {
+        let direction = match endpoint {
+            Endpoint::BulkIn => Direction::Up,
+            Endpoint::BulkOut => Direction::Down,
+            Endpoint::Interrupt => {
+                self.interrupt_wanted = false;
+                return;
+            }
+        };
+        match direction {
+            Direction::Up => self.upstream.withdraw(),
+            Direction::Down => self.downstream.withdraw(),
+        }
+        self.bus.retain(|moving| moving.direction != direction);
+    }
+
+    /// The last bit of a frame (without FCS) arrives from the wire; false: the chip has no room for it, or does not listen.
+    pub fn receive(&mut self, now_ns: u64, frame: &[u8]) -> bool {
+        let listens = self.registers.has(MAC_RX, MAC_RX_RXEN) && self.phy.link_bps().is_some();
+        if !listens {
+            return false;
+        }
+        let mut padded;
+        let frame = if frame.len() < transmit::MIN_BYTES {
+            padded = frame.to_vec();
+            padded.resize(transmit::MIN_BYTES, 0);
+            &padded
+        } else {
+            frame
+        };
+        let longest = ((self.registers.get(MAC_RX) >> MAC_RX_MAX_SIZE_SHIFT) & 0x3fff) as usize;
+        let tag = usize::from(self.registers.has(MAC_RX, MAC_RX_VLAN_FSE)) * 4;
+        if frame.len() + 4 > longest + tag {
+            self.statistics.count(Counter::RxOversize);
+            return true;
+        }
+        let Some(flags) = receive::filter(&self.registers, &self.tables, frame) else {
+            return true;
+        };
+        self.statistics.received(frame);
+        let wakes = receive::wakes(&self.registers, flags, frame);
+        if wakes != 0 {
+            self.registers.raise(WUCSR, wakes);
+            self.registers.raise(PMT_CTL, PMT_CTL_WUPS_MAC);
+            self.resume = true;
+        }
+        let kept = self.registers.has(FCT_RX_CTL, FCT_EN) && {
+            let whole = receive::format(&self.registers, flags, frame);
+            let capacity = self.registers.fifo_bytes(FCT_RX_FIFO_END);
+            self.upstream.push(whole, capacity)
+        };
+        if !kept {
+            self.statistics.count(Counter::RxDropped);
+            self.registers.raise(FCT_RX_CTL, FCT_RX_OVFL);
+            self.registers.raise(INT_STS, INT_RDFO);
+        }
+        self.schedule(now_ns);
+        kept
+    }
+
+    /// When [`Lan7800::advance`] is wanted, in ns; it may have passed already.
+    pub fn deadline_ns(&self) -> Option<u64> {
+        let at_once = self.resume || (self.interrupt_wanted && self.interrupt_status() != 0);
+        let rest = self
+            .is_free(Direction::Up)
+            .then(|| self.upstream.deadline_ns(self.rules()));
+        [
+            at_once.then_some(0),
+            self.phy.deadline_ns(),
+            rest.flatten(),
+            self.downstream.deadline_ns().filter(|_| self.transmits()),
+        ]
+        .into_iter()
+        .flatten()
+        .chain(self.bus.iter().map(|moving| moving.end_ns))
+        .min()
+    }
+
+    /// Does everything that is due.
+    pub fn advance(&mut self, now_ns: u64, board: &mut dyn Board) {
+        self.phy.advance(now_ns);
+        if std::mem::take(&mut self.resume) {
+            board.resume();
+        }
+        while let Some(place) = self.bus.iter().position(|moving| moving.end_ns <= now_ns) {
+            let over = self.bus.remove(place);
+            if let Some(endpoint) = self.moved(over) {
+                board.wake(endpoint);
+            }
+            self.schedule(now_ns);
+        }
+        if self.transmits() {
+            let wire_bps = self.phy.link_bps();
+            while let Some(frame) = self.downstream.next_frame(now_ns, wire_bps.unwrap_or(0)) {
+                if wire_bps.is_some() {
+                    self.statistics.transmitted(&frame);
+                    board.transmit(&frame);
+                } else {
+                    self.statistics.count(Counter::TxCarrierErrors);
+                }
+            }
+        }
+        if self.interrupt_wanted && self.interrupt_status() != 0 {
+            self.interrupt_wanted = false;
+            board.wake(Endpoint::Interrupt);
+        }
+        self.schedule(now_ns);
+    }
+
+    fn interrupt_status(&self) -> u32 {
+        self.read(INT_STS) & self.registers.get(INT_EP_CTL) & 0x7fff_ffff
+    }
+
+    /// The MAC takes frames from the FIFO.
+    fn transmits(&self) -> bool {
+        self.registers.has(MAC_TX, MAC_TX_TXEN) && self.registers.has(FCT_TX_CTL, FCT_EN)
+    }
+
+    fn rules(&self) -> Rules {
+        let packet_bytes = self.function.speed.packet_bytes();
+        let capped = self.registers.has(USB_CFG0, USB_CFG_BCE);
+        let cap = (self.registers.get(BURST_CAP) & 0xff) as usize * packet_bytes;
+        let delay = u64::from(self.registers.get(BULK_IN_DLY) & 0xffff);
+        Rules {
+            packet_bytes,
+            burst_bytes: if capped { cap } else { usize::MAX },
+            several: self.registers.has(HW_CFG, HW_CFG_MEF),
+            delay_ns: delay * 1_000 / BULK_IN_DELAY_PER_US,
+        }
+    }
+
+    fn is_free(&self, direction: Direction) -> bool {
+        let shared = self.function.speed.is_half_duplex();
+        !self
+            .bus
+            .iter()
+            .any(|moving| shared || moving.direction == direction)
+    }
+
+    /// A transaction is over: the endpoint whose host has an answer now.
+    fn moved(&mut self, over: Transaction) -> Option<Endpoint> {
+        self.bus_free_ns = over.end_ns;
+        match over.direction {
+            Direction::Up => {
+                let rules = self.rules();
+                self.upstream
+                    .moved(rules, over.bytes)
+                    .then_some(Endpoint::BulkIn)
+            }
+            Direction::Down => {
+                let capacity = self.registers.fifo_bytes(FCT_TX_FIFO_END);
+                match self.downstream.moved(over.bytes, capacity) {
+                    Ok(complete) => complete.then_some(Endpoint::BulkOut),
+                    Err(()) => {
+                        self.registers.raise(INT_STS, INT_TXE);
+                        if !self.registers.has(USB_CFG0, USB_CFG_STALL_BO_DIS) {
+                            self.function.halt(Endpoint::BulkOut, true);
+                        }
+                        Some(Endpoint::BulkOut)
+                    }
+                }
+            }
+        }
+    }
+
+    /// Puts on the bus what is ready for it; if both directions are, the one that had it not last.
+    fn schedule(&mut self, now_ns: u64) {
+        let order = match self.last {
+            Direction::Up => [Direction::Down, Direction::Up],
+            Direction::Down => [Direction::Up, Direction::Down],
+        };
+        for direction in order {
+            if !self.is_free(direction) {
+                continue;
+            }
+            let ready = match direction {
+                Direction::Up => {
+                    let rules = self.rules();
+                    self.upstream.ready(rules, now_ns)
+                }
+                Direction::Down => {
+                    let capacity = self.registers.fifo_bytes(FCT_TX_FIFO_END);
+                    let packet_bytes = self.function.speed.packet_bytes();
+                    self.downstream.ready(packet_bytes, capacity)
+                }
+            };
+            let Some(bytes) = ready else { continue };
+            let late = now_ns.wrapping_sub(self.bus_free_ns) <= SLACK_NS;
+            let begin_ns = if late { self.bus_free_ns } else { now_ns };
+            self.bus.push(Transaction {
+                direction,
+                bytes,
+                end_ns: begin_ns + self.function.speed.transaction_ns(bytes),
+            });
+            self.last = direction;
+        }
+    }
+}

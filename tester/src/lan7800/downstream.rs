@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Frames from the host on their way to the wire: bulk OUT transfers, the TX FIFO, and the MAC that empties it.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use super::transmit::{COMMAND_BYTES, Command};
+
+/// FCS, preamble, start delimiter and inter-frame gap: what a frame takes on the wire beside itself.
+const OVERHEAD_BYTES: u64 = 4 + 20;
+/// The virtual clock may be that much late, in ns; what waited for an instant is taken to have happened at that instant.
+pub const SLACK_NS: u64 = 16;
+
+/// A transfer from the host.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Transfer {
+    data: Vec<u8>,
+    /// How much is across the bus, and how much of that has become frames.
+    across: usize,
+    parsed: usize,
+    complete: bool,
+}
+
+/// How a transfer stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offer {
+    /// It is not across yet.
+    Wait,
+    /// It is.
+    Taken,
+}
+
+/// The path down.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Downstream {
+    transfer: Option<Transfer>,
+    /// Whole frames in the FIFO.
+    frames: VecDeque<Vec<u8>>,
+    used: usize,
+    /// The frame on the wire: its size; and when the wire is free again, in ns.
+    leaving: Option<usize>,
+    wire_free_ns: u64,
+}
+
+impl Downstream {
+    /// Bytes in the FIFO.
+    pub fn used(&self) -> usize {
+        self.used
+    }
+
+    /// The host offers a transfer: the same again and again, until it is taken.
+    pub fn offer(&mut self, data: impl FnOnce() -> Vec<u8>) -> Offer {
+        match &self.transfer {
+            Some(transfer) if transfer.complete => {
+                self.transfer = None;
+                return Offer::Taken;
+            }
+            Some(_) => return Offer::Wait,
+            None => {}
+        }
+        let data = data();
+        if data.is_empty() {
+            return Offer::Taken; // the empty packet behind a transfer of full ones
+        }
+        self.transfer = Some(Transfer {
+            data,
+            across: 0,
+            parsed: 0,
+            complete: false,
+        });
+        Offer::Wait
+    }
+
+    /// The host withdraws its transfer: what is across and whole is sent, the rest is lost.
+    pub fn withdraw(&mut self) {
+        self.transfer = None;
+    }
+
+    /// Empties the FIFO.
+    pub fn flush(&mut self) {
+        self.frames.clear();
+        self.used = self.leaving.unwrap_or(0);
+    }
+
+    /// The size of the packet that is ready for the bus, and fits into a FIFO of `capacity` bytes. An empty FIFO takes anything:
+    /// what is longer than it is passes through.
+    pub fn ready(&self, packet_bytes: usize, capacity: usize) -> Option<usize> {
+        let transfer = self.transfer.as_ref().filter(|t| !t.complete)?;
+        let bytes = (transfer.data.len() - transfer.across).min(packet_bytes);
+        let part = transfer.across.saturating_sub(transfer.parsed);
+        (self.used == 0 || self.used + part + bytes <= capacity).then_some(bytes)
+    }
+
+    /// A packet of `bytes` is across: frames that are whole go into the FIFO. Ok: the transfer is complete or not; Err: it makes
+    /// no sense, and is over.
+    pub fn moved(&mut self, bytes: usize, capacity: usize) -> Result<bool, ()> {
+        let Some(transfer) = self.transfer.as_mut() else {
+            return Ok(false);
+        };
+        transfer.across = (transfer.across + bytes).min(transfer.data.len());
+        let across = &transfer.data[..transfer.across];
+        while let Some(command) = Command::read(across.get(transfer.parsed..).unwrap_or_default()) {
+            let begin = transfer.parsed + COMMAND_BYTES;
+            let end = begin + command.frame_bytes();
+            if !command.is_sound(capacity) || end > transfer.data.len() {
+                self.transfer = None;
+                return Err(());
+            }
+            let Some(frame) = across.get(begin..end) else {
+                break; // not whole yet
+            };
+            for frame in command.frames(frame) {
+                self.used += frame.len();
+                self.frames.push_back(frame);
+            }
+            transfer.parsed = end.next_multiple_of(4);
+        }
+        transfer.complete = transfer.across == transfer.data.len();
+        if transfer.complete && transfer.parsed < transfer.data.len() {
+            self.transfer = None; // a piece of a command
+            return Err(());
+        }
+        Ok(transfer.complete)
+    }
+
+    /// The frame whose first bit is on the wire at `now_ns`, if one is; `wire_bps` 0: there is no wire, and it is gone at once.
+    pub fn next_frame(&mut self, now_ns: u64, wire_bps: u64) -> Option<Vec<u8>> {
+        if now_ns < self.wire_free_ns {
+            return None;
+        }
+        self.used -= self.leaving.take().unwrap_or(0);
+        let frame = self.frames.pop_front()?;
+        let begin_ns = if now_ns - self.wire_free_ns <= SLACK_NS {
+            self.wire_free_ns
+        } else {
+            now_ns
+        };
+        let bits = (frame.len() as u64 + OVERHEAD_BYTES) * 8;
+        if let Some(ns) = (bits * 1_000_000_000).checked_div(wire_bps) {
+            self.wire_free_ns = begin_ns + ns;
+        }
+        self.leaving = Some(frame.len());
+        Some(frame)
+    }
+
+    /// When the wire is free for the next frame, or the FIFO for the next packet, in ns.
+    pub fn deadline_ns(&self) -> Option<u64> {
+        (!self.frames.is_empty() || self.leaving.is_some()).then_some(self.wire_free_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIGABIT: u64 = 1_000_000_000;
+
+    /// A transfer of frames of these sizes.
+    fn transfer(sizes: &[usize]) -> Vec<u8> {
+        let mut data = Vec::new();
+        for (n, size) in sizes.iter().enumerate() {
+            data.resize(data.len().next_multiple_of(4), 0);
+            data.extend((*size as u32).to_le_bytes());
+            data.extend([0; 4]);
+            data.extend(vec![n as u8 + 1; *size]);
+        }
+        data
+    }
+
+    fn move_all(downstream: &mut Downstream, capacity: usize) -> Result<usize, ()> {
+        let mut packets = 0;
+        while let Some(bytes) = downstream.ready(512, capacity) {
+            downstream.moved(bytes, capacity)?;
+            packets += 1;
+        }
+        Ok(packets)
+    }
+
+    #[test]
+    fn frames_leave_as_they_become_whole_one_behind_the_other() {
+        let mut downstream = Downstream::default();
+        let data = transfer(&[61, 1514, 60]);
+        assert_eq!(downstream.offer(|| data.clone()), Offer::Wait);
+        assert_eq!(downstream.ready(512, 12288), Some(512));
+        assert_eq!(downstream.moved(512, 12288), Ok(false));
+        assert_eq!(downstream.next_frame(1_000, GIGABIT), Some(vec![1; 61]));
+        assert_eq!(downstream.next_frame(1_000, GIGABIT), None);
+        assert_eq!(downstream.deadline_ns(), Some(1_000 + 85 * 8));
+        assert_eq!(downstream.offer(|| unreachable!()), Offer::Wait);
+        assert_eq!(move_all(&mut downstream, 12288), Ok(3));
+        assert_eq!(downstream.offer(|| unreachable!()), Offer::Taken);
+        assert_eq!(downstream.next_frame(1_679, GIGABIT), None);
+        assert_eq!(
+            downstream.next_frame(1_684, GIGABIT).map(|f| f.len()),
+            Some(1514)
+        );
+        assert_eq!(
+            downstream.deadline_ns(),
+            Some(1_680 + 1538 * 8),
+            "from the planned instant"
+        );
+        assert_eq!(
+            downstream.next_frame(20_000, GIGABIT).map(|f| f.len()),
+            Some(60)
+        );
+        assert_eq!(downstream.used(), 60);
+        assert_eq!(downstream.next_frame(21_000, GIGABIT), None);
+        assert_eq!((downstream.used(), downstream.deadline_ns()), (0, None));
+    }
+
+    #[test]
+    fn a_full_fifo_holds_the_bus_up() {
+        let mut downstream = Downstream::default();
+        downstream.offer(|| transfer(&[1514; 9]));
+        assert_eq!(move_all(&mut downstream, 4096), Ok(8));
+        assert_eq!(
+            downstream.used(),
+            2 * 1514,
+            "two frames, and a part of the next"
+        );
+        assert_eq!(downstream.ready(512, 4096), None);
+        downstream.next_frame(0, GIGABIT);
+        assert_eq!(downstream.ready(512, 4096), None, "it is leaving");
+        downstream.next_frame(20_000, GIGABIT);
+        assert_eq!(downstream.ready(512, 4096), Some(512));
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for data in [
+            transfer(&[13]),
+            transfer(&[60])[..40].to_vec(),
+            [transfer(&[60]), vec![1, 2, 3]].concat(),
+            transfer(&[12289]),
+            vec![0; 8],
+        ] {
+            let mut downstream = Downstream::default();
+            downstream.offer(|| data.clone());
+            assert_eq!(
+                move_all(&mut downstream, 12288),
+                Err(()),
+                "{} bytes",
+                data.len()
+            );
+            assert_eq!(
+                downstream.offer(|| transfer(&[60])),
+                Offer::Wait,
+                "the next one is new"
+            );
+        }
+    }
+
+    #[test]
+    fn an_empty_packet_and_a_withdrawal() {
+        let mut downstream = Downstream::default();
+        assert_eq!(downstream.offer(Vec::new), Offer::Taken);
+        downstream.offer(|| transfer(&[600, 600]));
+        downstream.moved(512, 12288).unwrap();
+        downstream.moved(512, 12288).unwrap();
+        downstream.withdraw();
+        assert_eq!(downstream.ready(512, 12288), None);
+        assert_eq!(
+            downstream.next_frame(0, GIGABIT).map(|f| f.len()),
+            Some(600)
+        );
+        assert_eq!(downstream.next_frame(1_000_000, GIGABIT), None);
+    }
+
+    #[test]
+    fn without_a_wire_frames_are_gone_at_once() {
+        let mut downstream = Downstream::default();
+        downstream.offer(|| transfer(&[60, 60]));
+        move_all(&mut downstream, 12288).unwrap();
+        assert!(downstream.next_frame(5, 0).is_some());
+        assert!(downstream.next_frame(5, 0).is_some());
+        assert!(downstream.next_frame(5, 0).is_none());
+    }
+}

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The chip with a host that sets it up as Linux's driver does, and a wire.
+
+use super::headers::UDP;
+use super::headers::tests::ipv4;
+use super::*;
+
+const MAC: [u8; 6] = [0x52, 0x54, 0, 0, 0, 1];
+const REQUEST_BYTES: usize = 16384;
+/// What a frame of 64 bytes takes in a transfer.
+const SMALL_BYTES: usize = 76;
+/// The driver's bulk-in delay: 0x2000 units.
+const DELAY_NS: u64 = 136_533;
+
+/// Keeps what the chip does, with the instant.
+#[derive(Default)]
+struct Log {
+    now_ns: u64,
+    wakes: Vec<(u64, Endpoint)>,
+    resumes: usize,
+    frames: Vec<(u64, Vec<u8>)>,
+}
+
+impl Board for Log {
+    fn wake(&mut self, endpoint: Endpoint) {
+        self.wakes.push((self.now_ns, endpoint));
+    }
+    fn resume(&mut self) {
+        self.resumes += 1;
+    }
+    fn transmit(&mut self, frame: &[u8]) {
+        self.frames.push((self.now_ns, frame.to_vec()));
+    }
+}
+
+struct Bench {
+    chip: Lan7800,
+    log: Log,
+}
+
+impl Bench {
+    /// Set up, link up.
+    fn new(speed: Speed) -> Self {
+        let chip = Lan7800::new(0, speed, MAC);
+        let mut bench = Bench {
+            chip,
+            log: Log::default(),
+        };
+        for (register, value) in [
+            (MAF_BASE + 4, bench.chip.read(RX_ADDRL)),
+            (MAF_BASE, bench.chip.read(RX_ADDRH) | MAF_HI_VALID),
+            (USB_CFG0, USB_CFG_BCE | (1 << 6)),
+            (BURST_CAP, (REQUEST_BYTES / speed.packet_bytes()) as u32),
+            (BULK_IN_DLY, 0x2000),
+            (HW_CFG, HW_CFG_MEF),
+            (RFE_CTL, RFE_CTL_BCAST_EN | RFE_CTL_DA_PERFECT),
+            (MAC_RX, (1522 << MAC_RX_MAX_SIZE_SHIFT) | MAC_RX_RXEN),
+            (MAC_TX, MAC_TX_TXEN),
+            (FCT_RX_CTL, FCT_EN),
+            (FCT_TX_CTL, FCT_EN),
+        ] {
+            bench.write(register, value);
+        }
+        bench.run(NEGOTIATION_NS);
+        bench
+    }
+
+    fn vendor(&mut self, kind: u8, request: u8, index: u32, data: &[u8]) -> Reply {
+        let setup = Setup {
+            kind,
+            request,
+            value: 0,
+            index: index as u16,
+            length: 188,
+        };
+        self.chip.control(self.log.now_ns, setup, data)
+    }
+
+    fn write(&mut self, register: u32, value: u32) {
+        let reply = self.vendor(0x40, 0xa0, register, &value.to_le_bytes());
+        assert_eq!(reply, Reply::Done(vec![]));
+    }
+
+    fn read(&mut self, register: u32) -> u32 {
+        match self.vendor(0xc0, 0xa1, register, &[]) {
+            Reply::Done(bytes) => u32::from_le_bytes(bytes[..4].try_into().unwrap()),
+            Reply::Stall => panic!("stall"),
+        }
+    }
+
+    /// Lets time pass until `until_ns`, to the exact instants at which the chip wants something.
+    fn run(&mut self, until_ns: u64) {
+        let mut idle = 0;
+        while let Some(at_ns) = self.chip.deadline_ns().filter(|at_ns| *at_ns <= until_ns) {
+            idle = if at_ns > self.log.now_ns { 0 } else { idle + 1 };
+            assert!(idle < 10, "the chip goes round in circles");
+            self.log.now_ns = self.log.now_ns.max(at_ns);
+            self.chip.advance(self.log.now_ns, &mut self.log);
+        }
+        self.log.now_ns = until_ns;
+    }
+
+    /// Like `run`, with a host that asks and offers again as soon as it is answered; the bytes that moved (up, down).
+    fn stream(&mut self, until_ns: u64, data: &[u8]) -> (usize, usize) {
+        let (mut up, mut down) = (0, 0);
+        loop {
+            while let Answer::Ack(transfer) = self.ask() {
+                up += transfer.len();
+            }
+            while !data.is_empty() && self.offer(data) == Answer::Ack(()) {
+                down += data.len();
+            }
+            let due_ns = self.chip.deadline_ns().filter(|at_ns| *at_ns <= until_ns);
+            self.run(due_ns.unwrap_or(until_ns).max(self.log.now_ns));
+            if due_ns.is_none() {
+                return (up, down);
+            }
+        }
+    }
+
+    fn ask(&mut self) -> Answer<Vec<u8>> {
+        self.chip.bulk_in(self.log.now_ns, REQUEST_BYTES)
+    }
+
+    fn offer(&mut self, data: &[u8]) -> Answer<()> {
+        self.chip.bulk_out(self.log.now_ns, || data.to_vec())
+    }
+
+    fn receive(&mut self, bytes: usize) -> bool {
+        let mut frame = ipv4(UDP, &vec![0; bytes - 34]);
+        frame[..6].copy_from_slice(&MAC);
+        self.chip.receive(self.log.now_ns, &frame)
+    }
+}
+
+/// A transfer of frames.
+fn transfer(frames: &[Vec<u8>]) -> Vec<u8> {
+    let mut data = Vec::new();
+    for frame in frames {
+        data.resize(data.len().next_multiple_of(4), 0);
+        data.extend((frame.len() as u32 | (1 << 22)).to_le_bytes());
+        data.extend([0; 4]);
+        data.extend(frame);
+    }
+    data
+}
+
+#[test]
+fn a_frame_takes_the_bus_and_the_delay() {
+    let mut bench = Bench::new(Speed::High);
+    assert_eq!(bench.ask(), Answer::Nak);
+    let begin_ns = bench.log.now_ns;
+    assert!(bench.receive(60));
+    bench.run(begin_ns + 1_000_000);
+    let bus_ns = Speed::High.transaction_ns(SMALL_BYTES);
+    assert_eq!(
+        bench.log.wakes,
+        [(begin_ns + DELAY_NS + bus_ns, Endpoint::BulkIn)]
+    );
+    let Answer::Ack(bytes) = bench.ask() else {
+        panic!()
+    };
+    assert_eq!(bytes.len(), SMALL_BYTES);
+    assert_eq!(bench.ask(), Answer::Nak);
+}
+
+#[test]
+fn a_busy_wire_fills_transfers() {
+    let mut bench = Bench::new(Speed::High);
+    bench.ask();
+    for _ in 0..300 {
+        assert!(bench.receive(60));
+        bench.run(bench.log.now_ns + 10_000);
+    }
+    let (at_ns, endpoint) = bench.log.wakes[0];
+    assert_eq!(endpoint, Endpoint::BulkIn);
+    let frames = (at_ns - NEGOTIATION_NS) / 10_000;
+    assert!(
+        (215..220).contains(&frames),
+        "16 KiB are 215 frames: {frames}"
+    );
+}
+
+#[test]
+fn high_speed_carries_53_megabytes_a_second_and_loses_the_rest() {
+    let mut bench = Bench::new(Speed::High);
+    let mut bytes = 0;
+    let mut refused = 0;
+    let end_ns = bench.log.now_ns + 100_000_000;
+    while bench.log.now_ns < end_ns {
+        refused += u32::from(!bench.receive(1514));
+        bytes += bench.stream(bench.log.now_ns + 12_304, &[]).0; // a gigabit
+    }
+    let rate = bytes as f64 / 0.1;
+    assert!((52.0e6..53.3e6).contains(&rate), "{rate}");
+    let counted = bench.chip.statistics.get(Counter::RxDropped);
+    assert!(refused > 4000 && counted == refused, "{refused}, {counted}");
+    assert!(bench.read(FCT_RX_CTL) & FCT_RX_OVFL != 0 && bench.read(INT_STS) & INT_RDFO != 0);
+}
+
+#[test]
+fn superspeed_carries_a_gigabit() {
+    let mut bench = Bench::new(Speed::Super);
+    for _ in 0..5_000 {
+        assert!(bench.receive(1514));
+        bench.stream(bench.log.now_ns + 12_304, &[]);
+    }
+}
+
+#[test]
+fn frames_out_take_the_bus_and_the_wire() {
+    let mut bench = Bench::new(Speed::High);
+    let begin_ns = bench.log.now_ns;
+    let frames: Vec<Vec<u8>> = (0..4).map(|n| ipv4(UDP, &[n; 26])).collect();
+    let data = transfer(&frames);
+    assert_eq!(bench.offer(&data), Answer::Nak);
+    bench.run(begin_ns + 1_000_000);
+    let across_ns = begin_ns + Speed::High.transaction_ns(data.len());
+    assert_eq!(bench.log.wakes, [(across_ns, Endpoint::BulkOut)]);
+    assert_eq!(bench.offer(&[]), Answer::Ack(()));
+    let instants: Vec<u64> = bench
+        .log
+        .frames
+        .iter()
+        .map(|(at_ns, _)| at_ns - across_ns)
+        .collect();
+    assert_eq!(instants, [0, 672, 1_344, 2_016]);
+    assert!(bench.log.frames.iter().map(|(_, frame)| frame).eq(&frames));
+}
+
+#[test]
+fn both_directions_share_high_speed_evenly_and_superspeed_not_at_all() {
+    for (speed, expected) in [(Speed::High, 0.5), (Speed::Super, 1.0)] {
+        let mut bench = Bench::new(speed);
+        let data = transfer(&vec![vec![1; 1514]; 10]);
+        let mut moved = [0, 0];
+        let begin_ns = bench.log.now_ns;
+        while bench.log.now_ns < begin_ns + 20_000_000 {
+            while bench.receive(1514) {}
+            let (up, down) = bench.stream(bench.log.now_ns + 2_000, &data);
+            moved = [moved[0] + up, moved[1] + down];
+        }
+        let alone = speed.packet_bytes() as f64 / speed.transaction_ns(speed.packet_bytes()) as f64;
+        let share = moved[0] as f64 / 20e6 / alone;
+        assert!(
+            (share - expected).abs() < 0.1,
+            "{speed:?}: {share} {moved:?}"
+        );
+        if speed == Speed::High {
+            assert!(moved[0].abs_diff(moved[1]) < 60_000, "{moved:?}");
+        }
+    }
+}
+
+#[test]
+fn nonsense_halts_the_endpoint_until_it_is_cleared() {
+    let mut bench = Bench::new(Speed::High);
+    assert_eq!(bench.offer(&[1, 2, 3]), Answer::Nak);
+    bench.run(bench.log.now_ns + 10_000);
+    assert_eq!(bench.log.wakes.len(), 1);
+    assert_eq!(bench.offer(&[1, 2, 3]), Answer::Stall);
+    assert_ne!(bench.read(INT_STS) & INT_TXE, 0);
+    let clear = Setup {
+        kind: 0x02,
+        request: 1,
+        value: 0,
+        index: 0x02,
+        length: 0,
+    };
+    assert_eq!(bench.chip.control(0, clear, &[]), Reply::Done(vec![]));
+    assert_eq!(bench.offer(&transfer(&[vec![0; 60]])), Answer::Nak);
+    bench.run(bench.log.now_ns + 10_000);
+    assert_eq!(bench.log.frames.len(), 1);
+}
+
+#[test]
+fn the_link_is_an_interrupt() {
+    let chip = Lan7800::new(0, Speed::High, MAC);
+    let mut bench = Bench {
+        chip,
+        log: Log::default(),
+    };
+    let mii = |bench: &mut Bench, register: u32, value: Option<u32>| {
+        if let Some(value) = value {
+            bench.write(MII_DATA, value);
+        }
+        let write = if value.is_some() { MII_ACC_WRITE } else { 0 };
+        bench.write(MII_ACC, (1 << 11) | (register << 6) | write | MII_ACC_BUSY);
+        assert_eq!(bench.read(MII_ACC) & MII_ACC_BUSY, 0);
+        bench.read(MII_DATA)
+    };
+    bench.write(INT_EP_CTL, INT_PHY);
+    mii(&mut bench, 25, Some(0xa000));
+    assert_eq!(bench.chip.interrupt(), Answer::Nak);
+    bench.run(2 * NEGOTIATION_NS);
+    assert_eq!(bench.log.wakes, [(NEGOTIATION_NS, Endpoint::Interrupt)]);
+    assert_eq!(
+        bench.chip.interrupt(),
+        Answer::Ack(INT_PHY.to_le_bytes().to_vec())
+    );
+    assert_ne!(mii(&mut bench, 26, None) & 0x2000, 0);
+    assert_eq!(bench.chip.interrupt(), Answer::Nak);
+    bench.write(MII_ACC, (2 << 11) | (2 << 6) | MII_ACC_BUSY);
+    assert_eq!(bench.read(MII_DATA), 0xffff, "nobody at address 2");
+}
+
+#[test]
+fn bits_that_clear_themselves() {
+    let mut bench = Bench::new(Speed::High);
+    for (register, bits) in [
+        (HW_CFG, HW_CFG_LRST),
+        (PMT_CTL, PMT_CTL_PHY_RST),
+        (MAC_CR, MAC_CR_RST),
+        (FCT_RX_CTL, FCT_RST),
+        (FCT_TX_CTL, FCT_RST),
+        (RFE_CTL, RFE_CTL_RST),
+        (E2P_CMD, E2P_CMD_BUSY),
+    ] {
+        bench.write(register, bits);
+        assert_eq!(bench.read(register) & bits, 0, "{register:#x}");
+    }
+    assert_ne!(bench.read(PMT_CTL) & PMT_CTL_READY, 0);
+    assert_ne!(bench.read(DP_SEL) & DP_SEL_DPRDY, 0);
+    assert_eq!(bench.read(E2P_DATA), 0xff, "blank");
+    assert_eq!(bench.read(ID_REV) >> 16, 0x7800);
+    assert_eq!(bench.read(RX_ADDRL), 0x0000_5452, "the address survives");
+    bench.write(MAC_RX, 0);
+    assert_ne!(bench.read(MAC_RX) & MAC_RX_RXD, 0);
+    bench.write(FCT_RX_CTL, 0);
+    assert_ne!(bench.read(FCT_RX_CTL) & FCT_DIS, 0);
+    assert!(!bench.receive(60), "switched off");
+}
+
+#[test]
+fn the_data_port_reaches_the_tables() {
+    let mut bench = Bench::new(Speed::High);
+    bench.write(DP_SEL, DP_SEL_VLAN_DA);
+    for (address, value) in [(3, 0x10), (128, 0x8000_0000), (9_999, 1)] {
+        bench.write(DP_ADDR, address);
+        bench.write(DP_DATA, value);
+        bench.write(DP_CMD, DP_CMD_WRITE);
+    }
+    assert_eq!(
+        (bench.chip.tables[3], bench.chip.tables[128]),
+        (0x10, 0x8000_0000)
+    );
+    bench.write(DP_ADDR, 128);
+    bench.write(DP_CMD, 0);
+    assert_eq!(bench.read(DP_DATA), 0x8000_0000);
+}
+
+#[test]
+fn a_sleeping_host_is_woken() {
+    let mut bench = Bench::new(Speed::High);
+    bench.write(WUCSR, WUCSR_RFE_WAKE_EN);
+    assert!(bench.receive(60));
+    bench.run(bench.log.now_ns);
+    assert_eq!(bench.log.resumes, 1);
+    assert_eq!(bench.read(WUCSR), WUCSR_RFE_WAKE_EN | WUCSR_RFE_WAKE_FR);
+    bench.write(WUCSR, WUCSR_RFE_WAKE_FR);
+    assert_eq!(bench.read(WUCSR), 0);
+}
+
+#[test]
+fn its_state_can_be_kept_at_any_instant() {
+    let mut bench = Bench::new(Speed::High);
+    bench.ask();
+    bench.offer(&transfer(&vec![vec![1; 1514]; 5]));
+    for _ in 0..10 {
+        bench.receive(1000);
+    }
+    bench.run(bench.log.now_ns + 50_000);
+    let kept = serde_json::to_vec(&bench.chip).unwrap();
+    let mut other = Bench {
+        chip: serde_json::from_slice(&kept).unwrap(),
+        log: Log {
+            now_ns: bench.log.now_ns,
+            ..Log::default()
+        },
+    };
+    bench.log.frames.clear();
+    bench.log.wakes.clear();
+    for bench in [&mut bench, &mut other] {
+        bench.run(bench.log.now_ns + 1_000_000);
+    }
+    assert_eq!(bench.log.frames, other.log.frames);
+    assert_eq!(bench.log.wakes, other.log.wakes);
+    assert_eq!(bench.ask(), other.ask());
+    assert!(
+        !bench.log.wakes.is_empty() && kept.len() < 100_000,
+        "{}",
+        kept.len()
+    );
+}
+
+#[test]
+fn withdrawn_transfers_leave_nothing_behind() {
+    let mut bench = Bench::new(Speed::High);
+    bench.ask();
+    bench.offer(&transfer(&vec![vec![1; 1514]; 5]));
+    bench.receive(1000);
+    bench.chip.reset();
+    bench.run(bench.log.now_ns + 1_000_000);
+    assert!(bench.log.wakes.is_empty() && bench.log.frames.is_empty());
+    assert_eq!(bench.chip.deadline_ns(), None);
+}
