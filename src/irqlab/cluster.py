@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import socket
 import threading
 import zlib
 from collections.abc import Iterable
@@ -84,10 +85,15 @@ class Cluster:
     """The workers of a scheduler. A context manager. Raises IrqlabError if it cannot be reached."""
 
     def __init__(self, address: str) -> None:
+        host, _, port = address.removeprefix("tcp://").rpartition(":")
         try:
+            # Looked for first: a client that finds nobody has a stack trace to show when it goes.
+            socket.create_connection((host, int(port)), timeout=CONNECT_WITHIN_S).close()
             self.client = distributed.Client(address, timeout=CONNECT_WITHIN_S, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
-            raise IrqlabError(f"--scheduler {address}: no Dask scheduler answers there ({error})") from error
+            raise IrqlabError(
+                f"--scheduler {address}: no Dask scheduler answers there; it is tcp://HOST:PORT ({error})"
+            ) from error
         self._lock = threading.Lock()
         self._known: dict[tuple[Path, int], str] = {}
         self._sent: set[str] = set()

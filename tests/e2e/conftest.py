@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,6 +18,11 @@ from irqlab.setup import kernel
 
 COMMAND = [sys.executable, "-m", "irqlab"]
 Cli = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def heed_interrupts() -> None:
+    """For a child: a shell starts what it runs in the background deaf to SIGINT, and children inherit that."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import COMMAND, BadModules, Cli, qemus_of
+from tests.e2e.conftest import COMMAND, BadModules, Cli, heed_interrupts, qemus_of
 
 
 def _said(done: subprocess.CompletedProcess[str]) -> str:
@@ -85,7 +85,13 @@ def test_no_qemu(cli: Cli) -> None:
 
 def _start(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [*COMMAND, *arguments], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ}
+        [*COMMAND, *arguments],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ},
+        preexec_fn=heed_interrupts,
     )
 
 
@@ -128,7 +134,7 @@ def test_qemu_that_dies(tmp_path: Path) -> None:
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_keeps_what_was_measured(tmp_path: Path, sent: signal.Signals) -> None:
     process = _start(
-        tmp_path, "loss", "--no-cache", "--driver", "8139cp", "--duration", "2", "--json", "kept.json", "--jobs", "2"
+        tmp_path, "loss", "--no-cache", "--driver", "8139cp", "--duration", "0.5", "--json", "kept.json", "--jobs", "2"
     )
     _wait_for(process, "offered")
     _qemu_of(process)

@@ -21,7 +21,7 @@ import pytest
 from irqlab import schema
 from irqlab.setup import qemu
 from irqlab.setup.paths import cache_dir
-from tests.e2e.conftest import COMMAND
+from tests.e2e.conftest import COMMAND, heed_interrupts
 
 GRID = ("matrix", "--drivers", "8139cp,irqmod_rtl8139cp", "--schemes", "napi+off", "--sizes", "512,1518")
 SHORT = ("--duration", "0.02", "--warmup", "0.01", "--jobs", "1", "--out", "out")
@@ -47,7 +47,9 @@ class Place:
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        return subprocess.Popen([*COMMAND, *arguments], cwd=self.home, env=self.environment, text=True, **pipes)
+        return subprocess.Popen(
+            [*COMMAND, *arguments], cwd=self.home, env=self.environment, text=True, preexec_fn=heed_interrupts, **pipes
+        )
 
     def run(self, *arguments: str) -> str:
         process = self.start(*arguments)

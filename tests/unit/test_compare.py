@@ -147,7 +147,7 @@ def test_exports() -> None:
 
 
 def test_matrix_schemes_and_csv() -> None:
-    assert len(matrix.schemes("all")) == 15
+    assert len(matrix.schemes("all")) == 18
     assert len(matrix.schemes("variants,napi+off")) == 7
     assert matrix.schemes(None) == []
     with pytest.raises(IrqlabError, match="missing"):
