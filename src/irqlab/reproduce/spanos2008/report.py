@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irqlab.report import plots
+from irqlab.report.parts import Group, Plot, Section
 from irqlab.report.plots import Line
-from irqlab.report.view import Group, Plot, Section
 from irqlab.reproduce import page
 from irqlab.reproduce.paper import Data, Tables
 from irqlab.reproduce.spanos2008 import phases
