@@ -136,6 +136,8 @@ class Bed:
     @contextmanager
     def open(self, profile: bool = False) -> Iterator[Dut]:
         """A DUT restored where trials start; leaving the block ends it. `profile`: its instructions can be counted."""
+        if not snapshots.touch(self.prepared):  # in a run of hours another process may have made room
+            self.__dict__.pop("prepared", None)
         with start(self.machine, self.prepared.state, profile) as machine, self._blaming(machine):
             yield Dut(machine)
 
