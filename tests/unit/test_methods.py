@@ -7,7 +7,7 @@ import pytest
 
 from irqlab.errors import IrqlabError
 from irqlab.methods import burst, latency, loss, recovery, throughput
-from irqlab.methods.stand import Plan
+from irqlab.methods.stand import RELATIVE_WIDTH, Plan
 from tests.unit.fakes import FakeBed, stand_on
 
 
@@ -25,7 +25,7 @@ def test_throughput_is_found_within_the_stated_width(make, top) -> None:
     bed = make(top)
     found = throughput.run(stand_on(bed), Plan(duration_ns=10**9))
     # Rates are tried to the frame only: a load of top + 0.5 loses nothing in a second.
-    assert top * (1 - throughput.RELATIVE_WIDTH) - 1 <= throughput.rate_per_direction(found) <= top + 1
+    assert top * (1 - RELATIVE_WIDTH) - 1 <= throughput.rate_per_direction(found) <= top + 1
     assert not found.at_wire_rate
     assert len(bed.specs) <= 20
     assert all(p["passed"] == (p["rate_pps"] <= top + 0.5) for p in found.points)

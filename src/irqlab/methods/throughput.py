@@ -18,8 +18,6 @@ from irqlab.results import MethodResult
 from irqlab.trial import TrialResult, mean_frame_bytes, wire_rate_pps
 
 MIN_RATE_PPS = 100.0
-RELATIVE_WIDTH = 0.002
-"""The search ends when the highest passing and the lowest failing rate are this close."""
 COLLAPSED = 0.1
 """A DUT that forwards less than this share of what is offered is in livelock, or nearly."""
 UNLIMITED_PPS = 1e6
@@ -61,7 +59,7 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]
             low, high = low / 2, low
         if low <= MIN_RATE_PPS:
             return MIN_RATE_PPS, high
-        while (high - low) / high > RELATIVE_WIDTH * 0.99:
+        while (high - low) / high > self.plan.relative_width * 0.99:
             middle = math.sqrt(low * high)
             low, high = (middle, high) if self._passes(middle) else (low, middle)
         return low, high
@@ -116,7 +114,7 @@ def run(stand: Stand, plan: Plan) -> MethodResult:
     goal = SearchGoal(
         loss_ratio=plan.loss_tolerance,
         exceed_ratio=0.0,
-        relative_width=RELATIVE_WIDTH,
+        relative_width=plan.relative_width,
         initial_trial_duration=seconds,
         final_trial_duration=seconds,
         duration_sum=seconds,
@@ -158,7 +156,7 @@ def run(stand: Stand, plan: Plan) -> MethodResult:
         }
         for t in measurer.trials
     ]
-    result.found = {"rate_pps_per_direction": bound_pps, "relative_width": RELATIVE_WIDTH, "loss_tolerance": plan.loss_tolerance}
+    result.found = {"rate_pps_per_direction": bound_pps, "relative_width": plan.relative_width, "loss_tolerance": plan.loss_tolerance}
     result.trials = measurer.trials
     return result
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from irqlab.methods.throughput import RELATIVE_WIDTH
+from irqlab.reproduce.spanos2008.run import RELATIVE_WIDTH
 from irqlab.reproduce.paper import Data, Tables
 from irqlab.reproduce.spanos2008 import curves, hardware, phases, throughput
 from irqlab.reproduce.spanos2008.measure import WITH_COSTS
