@@ -79,6 +79,13 @@ struct irqmod_ops {
 
 	/* Free transmit descriptors, for waking the queue. */
 	unsigned int (*tx_room)(struct irqmod_port *port);
+
+	/* Frames that the hardware has dropped for want of a descriptor, for
+	 * ever, modulo 2^32. Hard IRQ, while the port is up, by one context at
+	 * a time: must not wait. Hardware that takes its time answers with what
+	 * it said the last time, and is asked anew. NULL: it does not count.
+	 */
+	u32 (*rx_missed)(struct irqmod_port *port);
 };
 
 /* Written in hard IRQ only. */
@@ -171,7 +178,7 @@ struct irqmod_port {
 	bool tx_switching;		/* between two schemes */
 	unsigned int tx_irq_every;	/* interrupt bit on every n-th packet; 0: never */
 	unsigned int tx_since_irq;
-	u32 rx_frames;			/* taken, for ever: hybrid's count */
+	u32 rx_frames;			/* taken, for ever: hybrid counts by it */
 	struct napi_struct napi;
 
 	/* Settings (ethtool, sysfs). 0 before irqmod_register(): the default. */

@@ -15,7 +15,7 @@
 struct irqmod_hybrid {
 	struct estimator estimator;
 	ktime_t window;
-	u32 frames;		/* at the end of the last window */
+	bool counting;		/* the NIC has told what it dropped before */
 };
 
 static bool hybrid(const struct irqmod_port *port)
@@ -33,19 +33,29 @@ bool irqmod_hybrid_wants_de(struct irqmod_port *port)
 	return hybrid(port) && !READ_ONCE(port->hybrid->estimator.above);
 }
 
+/* Frames that came, for ever: those taken, and those the NIC had no room for. */
+static u32 hybrid_arrived(struct irqmod_port *port)
+{
+	u32 missed = port->ops->rx_missed ? port->ops->rx_missed(port) : 0;
+
+	return READ_ONCE(port->rx_frames) + missed;
+}
+
 static enum hrtimer_restart hybrid_window(struct hrtimer *timer)
 {
 	struct irqmod_port *port = container_of(timer, struct irqmod_port,
 						rx_timer);
 	struct irqmod_hybrid *h = port->hybrid;
-	u32 frames = READ_ONCE(port->rx_frames);
+	u32 arrived = hybrid_arrived(port);
 
-	if (estimator_window(&h->estimator, frames - h->frames)) {
+	if (!h->counting) {
+		estimator_start(&h->estimator, arrived);
+		h->counting = true;
+	} else if (estimator_window(&h->estimator, arrived)) {
 		u64_stats_update_begin(&port->irq_stats.syncp);
 		u64_stats_inc(&port->irq_stats.switches);
 		u64_stats_update_end(&port->irq_stats.syncp);
 	}
-	h->frames = frames;
 	hrtimer_forward_now(timer, h->window);
 	return HRTIMER_RESTART;
 }
@@ -85,9 +95,8 @@ static void rx_hybrid_start(struct irqmod_port *port)
 {
 	struct irqmod_hybrid *h = port->hybrid;
 
-	h->estimator.average = 0;
-	h->estimator.above = false;
-	h->frames = port->rx_frames;
+	estimator_start(&h->estimator, hybrid_arrived(port));
+	h->counting = false;
 	port->napi.weight = port->rx_weight;
 	napi_enable(&port->napi);
 	irqmod_de_start(port);
