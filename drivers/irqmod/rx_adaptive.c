@@ -7,9 +7,16 @@
  * interrupts. If most runs interrupt a process, somebody wants the CPU; if the
  * runs of a window take more than half of it then, receiving is too dear. So
  * RX stays masked and a timer brings the next run, later and later: frames
- * that are taken together cost less, and wake the receiver once. If the ring
- * bears no longer period, a run is bounded, and the NIC drops what is too
- * much, at no cost. A router's CPU is wanted by nobody else: it is not paced.
+ * that are taken together cost less, and wake the receiver once.
+ *
+ * If the ring bears no longer period, a run is bounded, and the NIC drops what
+ * is too much, at no cost. The right number of frames is the one that the
+ * process has just done with when the next run comes: of more the rest is
+ * dropped at its socket, after it has cost what a frame costs; fewer leave the
+ * CPU idle. Which of the two it is, is seen by whom the runs interrupt. Below
+ * 3/8 of the CPU a run is not bounded further: who wants it then may be somebody
+ * who waits for no frame. A router's CPU is wanted by nobody else: it is not
+ * paced.
  */
 #include <linux/jiffies.h>
 #include <linux/math64.h>
@@ -25,6 +32,7 @@
 /* Longer ones save next to nothing, and fill the sockets behind the ring. */
 #define ADAPTIVE_PERIOD_MAX_NS	(500 * NSEC_PER_USEC)
 #define ADAPTIVE_BREATH_NS	1000
+#define ADAPTIVE_STEP		16	/* of the allowance, a window */
 #define ADAPTIVE_WORK_JIFFIES	HZ	/* then a tick's rest, as in rx_de.c */
 #define ADAPTIVE_REST_NS	((u64)TICK_NSEC)
 #define ADAPTIVE_OLD_WINDOWS	8	/* what was learnt so long ago is void */
@@ -36,6 +44,7 @@ struct irqmod_adaptive {
 	u32 frames;
 	u32 runs;
 	u32 wanted;		/* runs that interrupted a process */
+	u32 bounded;		/* runs that left frames on the ring */
 	u32 period_ns;		/* 0: interrupts */
 	u32 allowance;		/* frames a run may take */
 };
@@ -74,30 +83,49 @@ static u32 longest_period(const struct irqmod_port *port,
 	return min_t(u64, period_ns, ADAPTIVE_PERIOD_MAX_NS);
 }
 
+/* The period is as long as it can be. Too much is more than half of the CPU that
+ * somebody wants, once: the first bound aims at 7/16.
+ */
+static void adapt_allowance(struct irqmod_port *port, struct irqmod_adaptive *a,
+			    u64 elapsed_ns, bool wanted)
+{
+	u32 step = max_t(u32, 1, a->allowance / ADAPTIVE_STEP);
+
+	if (a->allowance == port->rx_ring)
+		a->allowance = max_t(u64, 1, div64_u64(elapsed_ns * a->frames * 7,
+						       a->busy_ns * a->runs * 16));
+	else if (!wanted)
+		a->allowance += step;
+	else if (a->busy_ns * 8 > elapsed_ns * 3 && a->allowance > 1)
+		a->allowance -= step;
+	a->allowance = min(a->allowance, port->rx_ring);
+}
+
 static void adapt(struct irqmod_port *port, struct irqmod_adaptive *a, u64 now)
 {
 	u64 elapsed_ns = now - a->window_at_ns;
 	bool wanted = a->wanted * 2 > a->runs;
+	bool bounded = a->bounded * 2 > a->runs;
 	u32 longest = longest_period(port, a, elapsed_ns);
 
 	if (elapsed_ns > (u64)ADAPTIVE_OLD_WINDOWS * port->rx_rate_window_ms *
 			 NSEC_PER_MSEC) {
 		a->period_ns = 0;
 		a->allowance = port->rx_ring;
+	} else if (a->allowance < port->rx_ring) {
+		if (bounded)
+			adapt_allowance(port, a, elapsed_ns, wanted);
+		else
+			a->allowance = port->rx_ring;
 	} else if (wanted && a->busy_ns * 2 > elapsed_ns) {
 		if (a->period_ns < longest)
 			a->period_ns = min_t(u32, longest,
 					     max_t(u32, a->period_ns * 2,
 						   ADAPTIVE_PERIOD_MIN_NS));
-		else	/* towards 7/16, which is in the band below */
-			a->allowance = max_t(u64, 1,
-					     div64_u64(elapsed_ns * a->frames * 7,
-						       a->busy_ns * a->runs * 16));
-	} else if (!wanted || a->busy_ns * 4 < elapsed_ns) {
-		if (a->allowance < port->rx_ring)
-			a->allowance = min(a->allowance * 2, port->rx_ring);
 		else
-			a->period_ns /= 2;
+			adapt_allowance(port, a, elapsed_ns, wanted);
+	} else if (!wanted || a->busy_ns * 4 < elapsed_ns) {
+		a->period_ns /= 2;
 		if (a->period_ns < ADAPTIVE_PERIOD_MIN_NS)
 			a->period_ns = 0;
 	}
@@ -106,6 +134,7 @@ static void adapt(struct irqmod_port *port, struct irqmod_adaptive *a, u64 now)
 	a->frames = 0;
 	a->runs = 0;
 	a->wanted = 0;
+	a->bounded = 0;
 }
 
 static void later(struct irqmod_port *port, u64 ns)
@@ -153,6 +182,7 @@ static void adaptive_work(struct tasklet_struct *tasklet)
 	now = local_clock();
 	a->busy_ns += now - began;
 	a->frames += frames;
+	a->bounded += !empty;
 	if (now - a->window_at_ns >= (u64)port->rx_rate_window_ms * NSEC_PER_MSEC)
 		adapt(port, a, now);
 

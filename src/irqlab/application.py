@@ -111,6 +111,8 @@ class ApplicationResult:
     loss_ratio: float
     """Of the frames of the whole trial: those that no application received."""
     places: Places
+    nic_missed: int
+    """Of those that the NIC kept: what it says itself that it had no room for (rx_missed_errors)."""
     latency: dict[str, Any] | None
     """Round trip (forwarding: way through), ns, as in docs/protocol.md; None if nothing is sent back."""
     interrupts_per_s: float
@@ -319,6 +321,7 @@ def _result(
         returned_pps=received_pps,
         loss_ratio=1 - places.received / places.sent if places.sent else 0.0,
         places=places,
+        nic_missed=counted.interfaces[INTERFACE]["rx_missed_errors"],
         latency=one["latency"] if spec.echo or not received else None,
         interrupts_per_s=sum(n for name, n in counted.interrupts.items() if INTERFACE in name) / spec.loaded_s,
         cpu_available=watched[0] * SOAKER_UNIT / total_instructions,
