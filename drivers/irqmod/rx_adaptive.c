@@ -13,10 +13,10 @@
  * is too much, at no cost. The right number of frames is the one that the
  * process has just done with when the next run comes: of more the rest is
  * dropped at its socket, after it has cost what a frame costs; fewer leave the
- * CPU idle. Which of the two it is, is seen by whom the runs interrupt. Below
- * 3/8 of the CPU a run is not bounded further: who wants it then may be somebody
- * who waits for no frame. A router's CPU is wanted by nobody else: it is not
- * paced.
+ * CPU idle. Which of the two it is, each run sees by whom it interrupts, and
+ * takes a frame less or more the next time. Receiving keeps 3/8 of the CPU: who
+ * wants it may be somebody who waits for no frame. A router's CPU is wanted by
+ * nobody else: it is not paced.
  */
 #include <linux/jiffies.h>
 #include <linux/math64.h>
@@ -32,7 +32,6 @@
 /* Longer ones save next to nothing, and fill the sockets behind the ring. */
 #define ADAPTIVE_PERIOD_MAX_NS	(500 * NSEC_PER_USEC)
 #define ADAPTIVE_BREATH_NS	1000
-#define ADAPTIVE_STEP		16	/* of the allowance, a window */
 #define ADAPTIVE_WORK_JIFFIES	HZ	/* then a tick's rest, as in rx_de.c */
 #define ADAPTIVE_REST_NS	((u64)TICK_NSEC)
 #define ADAPTIVE_OLD_WINDOWS	8	/* what was learnt so long ago is void */
@@ -46,7 +45,8 @@ struct irqmod_adaptive {
 	u32 wanted;		/* runs that interrupted a process */
 	u32 bounded;		/* runs that left frames on the ring */
 	u32 period_ns;		/* 0: interrupts */
-	u32 allowance;		/* frames a run may take */
+	u32 allowance;		/* frames a run may take; the ring: no bound */
+	u32 least;		/* a bounded one takes 3/8 of the CPU with so many */
 };
 
 int irqmod_adaptive_init(struct irqmod_port *port)
@@ -83,29 +83,19 @@ static u32 longest_period(const struct irqmod_port *port,
 	return min_t(u64, period_ns, ADAPTIVE_PERIOD_MAX_NS);
 }
 
-/* The period is as long as it can be. Too much is more than half of the CPU that
- * somebody wants, once: the first bound aims at 7/16.
- */
-static void adapt_allowance(struct irqmod_port *port, struct irqmod_adaptive *a,
-			    u64 elapsed_ns, bool wanted)
+/* Frames that take as long as the period that follows them: half of the CPU. */
+static u32 half_the_cpu(const struct irqmod_port *port,
+			const struct irqmod_adaptive *a)
 {
-	u32 step = max_t(u32, 1, a->allowance / ADAPTIVE_STEP);
+	u64 frames = div64_u64((u64)a->period_ns * a->frames, a->busy_ns ?: 1);
 
-	if (a->allowance == port->rx_ring)
-		a->allowance = max_t(u64, 1, div64_u64(elapsed_ns * a->frames * 7,
-						       a->busy_ns * a->runs * 16));
-	else if (!wanted)
-		a->allowance += step;
-	else if (a->busy_ns * 8 > elapsed_ns * 3 && a->allowance > 1)
-		a->allowance -= step;
-	a->allowance = min(a->allowance, port->rx_ring);
+	return clamp_t(u64, frames, 1, port->rx_ring);
 }
 
 static void adapt(struct irqmod_port *port, struct irqmod_adaptive *a, u64 now)
 {
 	u64 elapsed_ns = now - a->window_at_ns;
 	bool wanted = a->wanted * 2 > a->runs;
-	bool bounded = a->bounded * 2 > a->runs;
 	u32 longest = longest_period(port, a, elapsed_ns);
 
 	if (elapsed_ns > (u64)ADAPTIVE_OLD_WINDOWS * port->rx_rate_window_ms *
@@ -113,9 +103,8 @@ static void adapt(struct irqmod_port *port, struct irqmod_adaptive *a, u64 now)
 		a->period_ns = 0;
 		a->allowance = port->rx_ring;
 	} else if (a->allowance < port->rx_ring) {
-		if (bounded)
-			adapt_allowance(port, a, elapsed_ns, wanted);
-		else
+		a->least = half_the_cpu(port, a) * 3 / 5;
+		if (!a->bounded)
 			a->allowance = port->rx_ring;
 	} else if (wanted && a->busy_ns * 2 > elapsed_ns) {
 		if (a->period_ns < longest)
@@ -123,7 +112,7 @@ static void adapt(struct irqmod_port *port, struct irqmod_adaptive *a, u64 now)
 					     max_t(u32, a->period_ns * 2,
 						   ADAPTIVE_PERIOD_MIN_NS));
 		else
-			adapt_allowance(port, a, elapsed_ns, wanted);
+			a->allowance = half_the_cpu(port, a);
 	} else if (!wanted || a->busy_ns * 4 < elapsed_ns) {
 		a->period_ns /= 2;
 		if (a->period_ns < ADAPTIVE_PERIOD_MIN_NS)
@@ -135,6 +124,19 @@ static void adapt(struct irqmod_port *port, struct irqmod_adaptive *a, u64 now)
 	a->runs = 0;
 	a->wanted = 0;
 	a->bounded = 0;
+}
+
+/* A run begins: so many frames it may take. */
+static u32 allowance(const struct irqmod_port *port, struct irqmod_adaptive *a,
+		     bool wanted)
+{
+	if (a->allowance == port->rx_ring)
+		return a->allowance;
+	if (!wanted)
+		a->allowance++;
+	else if (a->allowance > max_t(u32, 1, a->least))
+		a->allowance--;
+	return a->allowance;
 }
 
 static void later(struct irqmod_port *port, u64 ns)
@@ -160,14 +162,16 @@ static void adaptive_work(struct tasklet_struct *tasklet)
 	struct irqmod_port *port = from_tasklet(port, tasklet, rx_tasklet);
 	struct irqmod_adaptive *a = port->adaptive;
 	u64 now, began = a->irq_at_ns ?: local_clock();
-	unsigned int frames = 0;
+	unsigned int frames = 0, most;
+	bool wanted = cpu_wanted();
 	bool empty = false;
 
 	a->irq_at_ns = 0;
 	a->runs++;
-	a->wanted += cpu_wanted();
-	while (!READ_ONCE(port->rx_stopping) && frames < a->allowance) {
-		int budget = min(ADAPTIVE_PASS, (int)(a->allowance - frames));
+	a->wanted += wanted;
+	most = allowance(port, a, wanted);
+	while (!READ_ONCE(port->rx_stopping) && frames < most) {
+		int budget = min(ADAPTIVE_PASS, (int)(most - frames));
 		int taken = irqmod_rx_pass(port, budget);
 
 		irqmod_tx_rx_reclaim(port);
