@@ -35,6 +35,8 @@ class Plan:
     capture: str | None = None
     costs: Costs | None = None
     """Hardware costs that every trial charges; the bed must have the cost model."""
+    expected_pps: float | None = None
+    """Throughput per direction to search around: saves trials where it is nearly right, costs some where it is not."""
 
 
 @dataclass

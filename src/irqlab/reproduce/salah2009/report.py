@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from irqlab.report import plots
+from irqlab.report.parts import Group, Plot, Section
 from irqlab.report.plots import Line
-from irqlab.report.view import Group, Plot, Section
 from irqlab.reproduce import page
 from irqlab.reproduce.paper import Data, Tables
 from irqlab.reproduce.salah2009 import rows
