@@ -170,7 +170,7 @@ def key_of(bed: Bed, spec: ApplicationSpec, addresses: dict[str, Any] | None = N
 
 def _trial(bed: Bed, dut: Dut, spec: ApplicationSpec) -> ApplicationResult:
     dut.play_hosts(0 if spec.over_wire else bed.nic.wire_bps)
-    _tune(bed, dut, spec.tuning)
+    _tune(bed, dut, spec)
     with _applications(dut, spec) as watched:
         before = _Reading.take(dut)
         answer, estimates = _offer(dut, spec, watched)
@@ -179,10 +179,11 @@ def _trial(bed: Bed, dut: Dut, spec: ApplicationSpec) -> ApplicationResult:
     return _result(bed, spec, answer, estimates, before, after, dut.kernel_log)
 
 
-def _tune(bed: Bed, dut: Dut, tuning: Tuning) -> None:
+def _tune(bed: Bed, dut: Dut, spec: ApplicationSpec) -> None:
+    tuning, interfaces = spec.tuning, counters.INTERFACES if spec.kind == "forward" else (INTERFACE,)
     if tuning.budget is not None:
         dut.sysctl("net.core.netdev_budget", str(tuning.budget))
-    schemes.apply(dut, tuning.schemes, counters.INTERFACES, bed.driver)
+    schemes.apply(dut, tuning.schemes, interfaces, bed.driver)
     for name, value in (
         ("threaded", 1 if tuning.threaded else None),
         ("napi_defer_hard_irqs", tuning.defer_hard_irqs),
