@@ -88,7 +88,8 @@ def test_findings_say_where_hybrid_loses(tables: Tables) -> None:
     assert "less than NAPI (300)'s" in said
     assert "at least DE's" in said
     assert "Adaptive is never more than" in said
-    assert "fewest at e = 0.15" in said
+    assert "fewest at e = 0.15 (the paper: 0.15)" in said
+    assert "Hybrid's interrupts do not fall to zero (the paper: at 1.3 times the cliff)" in said
     assert "more than two windows after a step from nothing to 2 times the cliff: 4" in said
     assert "at 4 times the cliff (-60 %)" in said
     assert "8139cp" not in said
@@ -100,6 +101,16 @@ def test_findings_change_with_the_figures(tables: Tables) -> None:
     said = "\n".join(findings(tables))
     assert "starves the application" not in said
     assert "less than NAPI (300)'s" not in said
+
+
+def test_interrupts_that_fall_to_zero_are_said_to(tables: Tables) -> None:
+    data = tables["application"]
+    load, interrupts = data.columns.index("load_of_cliff"), data.columns.index("interrupts_per_s")
+    for row in data.rows:
+        row[interrupts] = 100.0 if row[load] == 4.0 else row[data.columns.index("offered_pps")]
+    said = "\n".join(findings(tables))
+    assert "gone, to 1.0 % of the frames, from 4 times the cliff on (the paper: 1.3)" in said
+    assert "at 2 times a poll finds the ring empty behind the frames it takes, and unmasks (1.00 interrupts a frame)" in said
 
 
 def test_an_estimator_that_is_right_is_said_to_be(tables: Tables) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from irqlab import units
+from irqlab.reproduce import reference
 from irqlab.reproduce.paper import Data, Tables
 from irqlab.reproduce.salah2009 import rows
 from irqlab.units import duration, kpps, percent, plain
@@ -21,6 +22,8 @@ STARVED = 0.05
 """An application that receives less than this share of what NAPI gives it starves."""
 ESTIMATE_GOOD = 0.03
 SETTLED_WINDOWS = 2
+NO_INTERRUPTS = 0.01
+"""Interrupts a frame that count as none."""
 WORSE, LATER = 0.02, 0.05
 
 Record = dict[str, Any]
@@ -220,7 +223,34 @@ def _interrupts(tables: Tables) -> list[str]:
             f"Interrupts under {scheme}: {until}, {units.grouped(top['interrupts_per_s'])} a second "
             f"at {top['load_of_cliff']:g} times."
         )
+        if scheme == rows.HYBRID:
+            lines.append(_interrupts_gone(records))
     return lines
+
+
+def _interrupts_gone(records: Sequence[Record]) -> str:
+    """From which load on hybrid has no interrupts; `records` by load."""
+    some = [r for r in records if r["interrupts_per_s"] > NO_INTERRUPTS * r["offered_pps"]]
+    after = records[len(some) :]
+    paper = _paper("hybrid_interrupts_fall_to_zero_at") / _paper("cliff")
+    if not after or some != records[: len(some)]:
+        return f"Hybrid's interrupts do not fall to zero (the paper: at {paper:g} times the cliff)."
+    line = (
+        f"Hybrid's interrupts are gone, to {percent(NO_INTERRUPTS)} of the frames, from {after[0]['load_of_cliff']:g} times the "
+        f"cliff on (the paper: {paper:g})."
+    )
+    last = some[-1]
+    if last["load_of_cliff"] > 1 + _paper("epsilon"):
+        ratio = last["interrupts_per_s"] / last["offered_pps"]
+        line += (
+            f" Below that it is NAPI that interrupts: at {last['load_of_cliff']:g} times a poll finds the ring empty behind the "
+            f"frames it takes, and unmasks ({ratio:.2f} interrupts a frame)."
+        )
+    return line
+
+
+def _paper(quantity: str) -> float:
+    return float(reference.by("salah2009_points", "quantity")[quantity]["value"])
 
 
 def _budget(tables: Tables) -> list[str]:
@@ -238,7 +268,8 @@ def _budget(tables: Tables) -> list[str]:
     if awake:
         first = min(awake, key=lambda r: r["offered_pps"])
         lines.append(
-            f"With a budget of 300 ksoftirqd runs from {first['load_of_cliff']:g} times the cliff on (the paper: from 3 times): "
+            f"With a budget of 300 ksoftirqd runs from {first['load_of_cliff']:g} times the cliff on (the paper: from "
+            f"{_paper('ksoftirqd_awakened_at_budget_300') / _paper('cliff'):g} times): "
             "since Linux 3.9 softirqs give way as soon as a process wants the CPU, so a small budget is "
             "not what saves the application."
         )
@@ -254,7 +285,9 @@ def _switches(tables: Tables) -> list[str]:
             fewest = min(by.values())
             which = ", ".join(f"{e:g}" for e, n in by.items() if n == fewest)
             told = ", ".join(f"{n:.1f} at {e:g}" for e, n in by.items())
-            lines.append(f"Switches a second at the cliff, {arrivals}: {told}; fewest at e = {which} (the paper: 0.15).")
+            lines.append(
+                f"Switches a second at the cliff, {arrivals}: {told}; fewest at e = {which} (the paper: {_paper('epsilon'):g})."
+            )
     return lines
 
 
