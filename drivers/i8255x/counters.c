@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the NIC counts itself: the frames that it had to drop. It dumps its
- * counters into memory when told to, sets them to 0, and writes a mark behind
- * them when it is done, some microseconds later. So who must not wait gets what
- * the last dump said, and asks for the next.
+ * What the NIC counts itself: the frames that came, and those of them that it
+ * had to drop. It dumps its counters into memory when told to, sets them to 0,
+ * and writes a mark behind them when it is done, some microseconds later.
  */
 #include <linux/delay.h>
 #include <linux/io.h>
@@ -16,6 +15,7 @@
 static bool counters_collect(struct i8255x *np)
 {
 	struct i8255x_counters *c = np->counters;
+	u32 missed;
 
 	if (!np->counters_asked)
 		return true;
@@ -23,8 +23,10 @@ static bool counters_collect(struct i8255x *np)
 		return false;
 	/* The mark first, then what it stands behind. */
 	dma_rmb();
-	np->rx_missed += le32_to_cpu(c->rx_resource) +
-			 le32_to_cpu(c->rx_overrun);
+	missed = le32_to_cpu(c->rx_resource) + le32_to_cpu(c->rx_overrun);
+	np->rx_missed += missed;
+	WRITE_ONCE(np->rx_arrived,
+		   np->rx_arrived + missed + le32_to_cpu(c->rx_good));
 	np->counters_asked = false;
 	return true;
 }
@@ -78,20 +80,31 @@ void i8255x_counters_stop(struct i8255x *np)
 	spin_unlock_irqrestore(&np->counters_lock, flags);
 }
 
-u32 i8255x_rx_missed(struct irqmod_port *port)
+void i8255x_rx_count(struct irqmod_port *port)
 {
 	struct i8255x *np = to_i8255x(port);
 	unsigned long flags;
 
-	/* Who has the lock has asked. */
+	/* Who has the lock asks, too. */
+	if (!spin_trylock_irqsave(&np->counters_lock, flags))
+		return;
+	if (np->counters_on) {
+		counters_collect(np);
+		counters_ask(np);
+	}
+	spin_unlock_irqrestore(&np->counters_lock, flags);
+}
+
+u32 i8255x_rx_arrived(struct irqmod_port *port)
+{
+	struct i8255x *np = to_i8255x(port);
+	unsigned long flags;
+
 	if (spin_trylock_irqsave(&np->counters_lock, flags)) {
-		if (np->counters_on) {
-			counters_collect(np);
-			counters_ask(np);
-		}
+		counters_collect(np);
 		spin_unlock_irqrestore(&np->counters_lock, flags);
 	}
-	return READ_ONCE(np->rx_missed);
+	return READ_ONCE(np->rx_arrived);
 }
 
 void i8255x_get_stats64(struct net_device *netdev,

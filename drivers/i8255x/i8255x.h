@@ -68,9 +68,10 @@ struct i8255x {
 
 	struct i8255x_counters *counters;	/* the NIC dumps them here */
 	dma_addr_t counters_dma;
-	spinlock_t counters_lock;	/* all four */
+	spinlock_t counters_lock;	/* all five */
 	bool counters_on;		/* the NIC knows the address */
 	bool counters_asked;		/* a dump is under way */
+	u32 rx_arrived;			/* of all dumps, modulo 2^32 */
 	u64 rx_missed;			/* of all dumps */
 
 	struct mii_if_info mii;
@@ -131,7 +132,8 @@ void i8255x_set_address(struct i8255x *np);
 /* counters.c */
 int i8255x_counters_start(struct i8255x *np);
 void i8255x_counters_stop(struct i8255x *np);
-u32 i8255x_rx_missed(struct irqmod_port *port);
+void i8255x_rx_count(struct irqmod_port *port);
+u32 i8255x_rx_arrived(struct irqmod_port *port);
 void i8255x_get_stats64(struct net_device *netdev,
 			struct rtnl_link_stats64 *stats);
 

@@ -25,7 +25,8 @@ static const struct irqmod_ops i8255x_irqmod_ops = {
 	.tx_reclaim = i8255x_tx_reclaim,
 	.tx_outstanding = i8255x_tx_outstanding,
 	.tx_room = i8255x_tx_room,
-	.rx_missed = i8255x_rx_missed,
+	.rx_count = i8255x_rx_count,
+	.rx_arrived = i8255x_rx_arrived,
 };
 
 /* Chip and schemes up on rings that are there. RTNL. */
@@ -114,7 +115,7 @@ static void i8255x_link(struct work_struct *work)
 	struct i8255x *np = container_of(work, struct i8255x, link_work.work);
 
 	mii_check_media(&np->mii, true, false);
-	i8255x_rx_missed(&np->port);	/* before they are full */
+	i8255x_rx_count(&np->port);	/* before the counters are full */
 	if (np->rx_mode_pending) {
 		netif_addr_lock_bh(np->netdev);
 		i8255x_set_rx_mode(np->netdev);

@@ -4,9 +4,9 @@
  * Qahtan, section 4.2). Compiled by the kernel and by the unit test in user
  * space: includes nothing, needs u32, u64 and bool.
  *
- * What arrives in a window is what the driver took off the ring and what the
- * hardware dropped because the ring was full. Once a window it enters an
- * exponentially weighted moving average with gain 1/4, by shifts and adds only.
+ * What arrives in a window is what the hardware put on the ring and what it
+ * dropped because the ring was full. Once a window it enters an exponentially
+ * weighted moving average with gain 1/4, by shifts and adds only.
  * But if two windows in a row are off the average by more than a quarter of it,
  * to the same side, that is a step, and the average starts anew from the second.
  *
@@ -67,7 +67,7 @@ static inline u64 estimator_rate_pps(const struct estimator *e, u32 window_ms)
 	return ((e->average * 1000) / window_ms) >> ESTIMATOR_FRACTION_BITS;
 }
 
-/* A window has passed. @arrived: packets taken and dropped, for ever, modulo
+/* A window has passed. @arrived: packets received and dropped, for ever, modulo
  * 2^32. True: the scheme changes.
  */
 static inline bool estimator_window(struct estimator *e, u32 arrived)

@@ -39,6 +39,8 @@ struct irqmod_tx_scheme;
 /* The hardware can raise the TX cause for chosen commands only. */
 #define IRQMOD_CAP_TX_IRQ_BIT	BIT(0)
 
+#define IRQMOD_COUNT_NS		(50 * NSEC_PER_USEC)
+
 /* What a hardware driver does for the engine. */
 struct irqmod_ops {
 	/* Masks or unmasks groups of causes. After mask() returns, no new
@@ -80,12 +82,14 @@ struct irqmod_ops {
 	/* Free transmit descriptors, for waking the queue. */
 	unsigned int (*tx_room)(struct irqmod_port *port);
 
-	/* Frames that the hardware has dropped for want of a descriptor, for
-	 * ever, modulo 2^32. Hard IRQ, while the port is up, by one context at
-	 * a time: must not wait. Hardware that takes its time answers with what
-	 * it said the last time, and is asked anew. NULL: it does not count.
+	/* Frames that have come, taken, waiting on the ring or dropped because
+	 * it was full, for ever, modulo 2^32. NULL: the hardware does not count
+	 * what it drops. Hardware that takes its time to count has rx_count,
+	 * which asks it; rx_arrived, IRQMOD_COUNT_NS later, is what it answered.
+	 * Hard IRQ, while the port is up: neither may wait.
 	 */
-	u32 (*rx_missed)(struct irqmod_port *port);
+	void (*rx_count)(struct irqmod_port *port);
+	u32 (*rx_arrived)(struct irqmod_port *port);
 };
 
 /* Written in hard IRQ only. */

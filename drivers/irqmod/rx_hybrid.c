@@ -15,7 +15,8 @@
 struct irqmod_hybrid {
 	struct estimator estimator;
 	ktime_t window;
-	bool counting;		/* the NIC has told what it dropped before */
+	bool asked;		/* the hardware counts what has come */
+	bool counting;		/* it has counted once: a window has begun */
 };
 
 static bool hybrid(const struct irqmod_port *port)
@@ -33,21 +34,22 @@ bool irqmod_hybrid_wants_de(struct irqmod_port *port)
 	return hybrid(port) && !READ_ONCE(port->hybrid->estimator.above);
 }
 
-/* Frames that came, for ever: those taken, and those the NIC had no room for. */
-static u32 hybrid_arrived(struct irqmod_port *port)
-{
-	u32 missed = port->ops->rx_missed ? port->ops->rx_missed(port) : 0;
-
-	return READ_ONCE(port->rx_frames) + missed;
-}
-
 static enum hrtimer_restart hybrid_window(struct hrtimer *timer)
 {
 	struct irqmod_port *port = container_of(timer, struct irqmod_port,
 						rx_timer);
 	struct irqmod_hybrid *h = port->hybrid;
-	u32 arrived = hybrid_arrived(port);
+	const struct irqmod_ops *ops = port->ops;
+	u32 arrived;
 
+	if (ops->rx_count && !h->asked) {
+		ops->rx_count(port);
+		h->asked = true;
+		hrtimer_add_expires_ns(timer, IRQMOD_COUNT_NS);
+		return HRTIMER_RESTART;
+	}
+	arrived = ops->rx_arrived ? ops->rx_arrived(port)
+				  : READ_ONCE(port->rx_frames);
 	if (!h->counting) {
 		estimator_start(&h->estimator, arrived);
 		h->counting = true;
@@ -56,7 +58,9 @@ static enum hrtimer_restart hybrid_window(struct hrtimer *timer)
 		u64_stats_inc(&port->irq_stats.switches);
 		u64_stats_update_end(&port->irq_stats.syncp);
 	}
-	hrtimer_forward_now(timer, h->window);
+	hrtimer_forward_now(timer, h->asked ? ktime_sub_ns(h->window, IRQMOD_COUNT_NS)
+					    : h->window);
+	h->asked = false;
 	return HRTIMER_RESTART;
 }
 
@@ -95,7 +99,8 @@ static void rx_hybrid_start(struct irqmod_port *port)
 {
 	struct irqmod_hybrid *h = port->hybrid;
 
-	estimator_start(&h->estimator, hybrid_arrived(port));
+	estimator_start(&h->estimator, 0);
+	h->asked = false;
 	h->counting = false;
 	port->napi.weight = port->rx_weight;
 	napi_enable(&port->napi);
