@@ -171,7 +171,7 @@ def _latency(tables: Tables) -> list[str]:
 
 def _hybrid_latency(tables: Tables) -> list[str]:
     lines = []
-    for column, name in (("p50_ns", "median"), ("p99_ns", "p99 of the")):
+    for column, name in (("p50_ns", "median"), ("p99_ns", "p99")):
         pairs = []
         for share in _below_the_cliff(tables):
             by = {r["scheme"]: r for r in _at(tables["round_trip"], "load_of_echo_cliff", share) if not r["setting"]}
