@@ -14,6 +14,7 @@ from irqlab import hardware as boards
 from irqlab import machine
 from irqlab.cli import options as opt
 from irqlab.cli.measure import UserInterruptError, terminate_like_ctrl_c
+from irqlab.errors import IrqlabError
 from irqlab.reproduce import PAPERS, document, find
 from irqlab.reproduce.session import Session
 
@@ -42,6 +43,8 @@ def command(
 ) -> None:
     """Measures a paper again; tables, findings, files. Raises IrqlabError."""
     chosen = find(paper)
+    if hardware and not chosen.with_hardware:
+        raise IrqlabError(f"{chosen.name} is measured on the instruction clock alone: --hardware is for {_with_hardware()}")
     bed = replace(request.beds[0], driver=driver or chosen.driver)
     out = out or Path("results") / chosen.name
     document.check_directory(out)
@@ -62,3 +65,7 @@ def command(
     for file in document.write(chosen, content, tables, out)[:2]:
         print(file)
     print(f"{out}/*.csv")
+
+
+def _with_hardware() -> str:
+    return ", ".join(name for name in PAPERS if find(name).with_hardware)
