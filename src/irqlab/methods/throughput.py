@@ -156,7 +156,8 @@ def run(stand: Stand, plan: Plan) -> MethodResult:
         }
         for t in measurer.trials
     ]
-    result.found = {"rate_pps_per_direction": bound_pps, "relative_width": plan.relative_width, "loss_tolerance": plan.loss_tolerance}
+    searched = {"relative_width": plan.relative_width, "loss_tolerance": plan.loss_tolerance}
+    result.found = {"rate_pps_per_direction": bound_pps, **searched}
     result.trials = measurer.trials
     return result
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from irqlab.reproduce.spanos2008.run import RELATIVE_WIDTH
 from irqlab.reproduce.paper import Data, Tables
 from irqlab.reproduce.spanos2008 import curves, hardware, phases, throughput
 from irqlab.reproduce.spanos2008.measure import WITH_COSTS
+from irqlab.reproduce.spanos2008.run import RELATIVE_WIDTH
 from irqlab.schemes import VARIANTS
 
 R2_WANTED = 0.99
