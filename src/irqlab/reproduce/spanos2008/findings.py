@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from irqlab.reproduce.paper import Data, Tables
 from irqlab.reproduce.spanos2008 import curves, hardware, phases, throughput
 from irqlab.reproduce.spanos2008.measure import WITH_COSTS
-from irqlab.reproduce.spanos2008.run import RELATIVE_WIDTH
 from irqlab.schemes import VARIANTS
 
 R2_WANTED = 0.99
@@ -127,8 +126,7 @@ def _model(of: Of) -> Iterator[str]:
     if bad:
         off = max(r["max_residual_us"] / r["t_constant_us"] for r in fitted)
         text += (
-            f" Below {R2_WANTED}: {', '.join(bad)}. The largest residual is {100 * off:.2f} % of T, and a search ends when it "
-            f"knows the rate to {100 * RELATIVE_WIDTH:g} %: so small a k is hard to see."
+            f" Below {R2_WANTED}: {', '.join(bad)}; the largest residual is {100 * off:.2f} % of T: so small a k is hard to see."
         )
     yield text
 

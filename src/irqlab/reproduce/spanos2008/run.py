@@ -13,8 +13,9 @@ from irqlab.schemes import combine
 from irqlab.trial import FrameSize
 
 QUICK_NS = 100_000_000
-RELATIVE_WIDTH = 0.0005
-"""Searches are finer than usual: k S is 4 % of T from the smallest frames to the largest."""
+SEARCH_NS = 400_000_000
+SEARCH_WIDTH = 0.0005
+"""Longer trials and a finer search than usual: k S is but 4 % of T from the smallest frames to the largest."""
 
 
 @dataclass(frozen=True)
@@ -46,4 +47,8 @@ class Run:
         plan = Plan(size=size, bidirectional=True, costs=self.hardware.costs if self.hardware else None)
         if self.quick:
             return replace(plan, duration_ns=QUICK_NS, warmup_ns=QUICK_NS // 4)
-        return replace(plan, relative_width=RELATIVE_WIDTH)
+        return plan
+
+    def search_plan(self, size: FrameSize) -> Plan:
+        """The same for a search whose result the linear model is fitted to."""
+        return self.plan(size) if self.quick else replace(self.plan(size), duration_ns=SEARCH_NS, relative_width=SEARCH_WIDTH)

@@ -50,7 +50,7 @@ def _sizes(stand: Stand, run: Run, sizes: Sequence[int]) -> tuple[dict[int, Meth
     wire: dict[int, MethodResult] = {}
     free: dict[int, MethodResult] = {}
     for size in sizes:
-        plan = replace(run.plan(size), expected_pps=_expected_pps({s: us_per_frame(r) for s, r in free.items()}, size))
+        plan = replace(run.search_plan(size), expected_pps=_expected_pps({s: us_per_frame(r) for s, r in free.items()}, size))
         wire[size] = free[size] = throughput.run(stand, plan)
         if wire[size].at_wire_rate:
             free[size] = throughput.run(stand, replace(plan, over_wire=True))
