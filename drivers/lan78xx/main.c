@@ -35,7 +35,7 @@ static const struct lan78xx_speed full_speed = {
 
 static const struct lan78xx_speed high_speed = {
 	.rx_bytes = 16 * 1024, .tx_bytes = 16 * 1024,
-	.rx_urbs = 10, .tx_urbs = 10, .burst_bytes = 8 * 1024,
+	.rx_urbs = 10, .tx_urbs = 10, .burst_bytes = 4 * 1024,
 };
 
 static const struct lan78xx_speed super_speed = {
