@@ -137,6 +137,8 @@ static void events_work(struct work_struct *work)
 		lan78xx_rx_fill(np);
 	if (take(np, EVENT_PHY))
 		lan78xx_phy_event(np);
+	if (take(np, EVENT_BURST))
+		lan78xx_set_burst(np);
 	if (take(np, EVENT_FILTER)) {
 		int err = lan78xx_apply_filter(np);
 

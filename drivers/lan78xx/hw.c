@@ -88,6 +88,17 @@ int lan78xx_set_delay(struct lan78xx *np)
 			     np->port.rx_usecs * DELAY_PER_USEC);
 }
 
+/* The most that the chip puts into a transfer, in packets of the bus; a longer
+ * frame goes alone. If it fails, the next change comes.
+ */
+int lan78xx_set_burst(struct lan78xx *np)
+{
+	unsigned int most = np->speed->rx_bytes / np->maxpacket;
+
+	return lan78xx_write(np, BURST_CAP, np->measures.adaptive_burst ?
+			     READ_ONCE(np->rx.burst) : most);
+}
+
 int lan78xx_hw_init(struct lan78xx *np)
 {
 	const struct {
@@ -95,7 +106,6 @@ int lan78xx_hw_init(struct lan78xx *np)
 	} settings[] = {
 		{ USB_CFG0, USB_CFG0_BIR | USB_CFG0_BCE,
 		  USB_CFG0_BIR | USB_CFG0_BCE },
-		{ BURST_CAP, ~0, np->speed->burst_bytes / np->maxpacket },
 		{ HW_CFG, HW_CFG_MEF | HW_CFG_CLK125_EN | HW_CFG_REFCLK25_EN,
 		  HW_CFG_MEF | HW_CFG_CLK125_EN | HW_CFG_REFCLK25_EN },
 		{ FCT_RX_FIFO_END, ~0, FIFO_BYTES / FIFO_UNIT - 1 },
@@ -125,6 +135,8 @@ int lan78xx_hw_init(struct lan78xx *np)
 			return err;
 	}
 	err = lan78xx_set_delay(np);
+	if (!err)
+		err = lan78xx_set_burst(np);
 	if (!err)
 		err = lan78xx_set_address(np);
 	if (!err)

@@ -25,7 +25,6 @@ struct lan78xx_speed {
 	unsigned int tx_bytes;
 	unsigned int rx_urbs;
 	unsigned int tx_urbs;
-	unsigned int burst_bytes;	/* the chip ends a transfer there */
 };
 
 /* Work for a process: bits are set anywhere, and cleared before the work is
@@ -38,6 +37,7 @@ enum lan78xx_event {
 	EVENT_RX_FILL,		/* receive URBs could not be submitted */
 	EVENT_INT_SUBMIT,
 	EVENT_PHY,		/* the PHY has something to say */
+	EVENT_BURST,		/* frames have got longer, or shorter */
 	EVENT_FILTER,		/* addresses, VLANs, mode or features changed */
 };
 
@@ -50,6 +50,7 @@ struct lan78xx_measures {
 	bool poll_resubmit;	/* (d) not in the completion */
 	bool overflow_queue;	/* (e) what is beyond the budget waits there */
 	bool gro;		/* (f) no hard_header_len of our own */
+	bool adaptive_burst;	/* ours: transfers of so many frames, not bytes */
 };
 
 struct lan78xx;
@@ -70,6 +71,9 @@ struct lan78xx_rx {
 	struct list_head done;	/* completed */
 	unsigned int flying;
 	bool masked;		/* completions are kept back */
+	unsigned int burst;	/* the chip ends a transfer there, in packets */
+	unsigned int seen_frames;	/* since the burst was last thought over */
+	unsigned int seen_bytes;
 	bool strip;		/* the chip strips tags */
 	bool checksums;		/* ... and verifies checksums */
 	struct lan78xx_rx_urb *current_urb;	/* taken in part */
@@ -170,6 +174,7 @@ void lan78xx_hw_stop(struct lan78xx *np);
 int lan78xx_set_address(struct lan78xx *np);
 int lan78xx_set_frame_size(struct lan78xx *np, unsigned int mtu);
 int lan78xx_set_delay(struct lan78xx *np);
+int lan78xx_set_burst(struct lan78xx *np);
 
 /* nvram.c */
 int lan78xx_read_eeprom(struct lan78xx *np, u32 at, u32 bytes, u8 *data);

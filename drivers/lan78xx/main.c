@@ -30,17 +30,17 @@ static const struct irqmod_ops lan78xx_irqmod_ops = {
 /* A URB holds the longest frame. */
 static const struct lan78xx_speed full_speed = {
 	.rx_bytes = 10 * 1024, .tx_bytes = 10 * 1024,
-	.rx_urbs = 10, .tx_urbs = 4, .burst_bytes = 4 * 1024,
+	.rx_urbs = 10, .tx_urbs = 4,
 };
 
 static const struct lan78xx_speed high_speed = {
 	.rx_bytes = 16 * 1024, .tx_bytes = 16 * 1024,
-	.rx_urbs = 10, .tx_urbs = 10, .burst_bytes = 4 * 1024,
+	.rx_urbs = 10, .tx_urbs = 10,
 };
 
 static const struct lan78xx_speed super_speed = {
 	.rx_bytes = 32 * 1024, .tx_bytes = 32 * 1024,
-	.rx_urbs = 30, .tx_urbs = 10, .burst_bytes = 32 * 1024,
+	.rx_urbs = 30, .tx_urbs = 10,
 };
 
 static const struct lan78xx_speed *speed_of(const struct usb_device *udev)
@@ -246,7 +246,7 @@ static void lan78xx_init(struct lan78xx *np)
 {
 	np->measures = (struct lan78xx_measures) {
 		.urb_pools = true, .tx_packing = true, .poll_resubmit = true,
-		.overflow_queue = true, .gro = true,
+		.overflow_queue = true, .gro = true, .adaptive_burst = true,
 	};
 	spin_lock_init(&np->rx.lock);
 	INIT_LIST_HEAD(&np->rx.free);
@@ -312,6 +312,7 @@ static int lan78xx_probe(struct usb_interface *intf,
 	np->maxpacket = usb_maxpacket(udev, usb_sndbulkpipe(udev, EP_BULK_OUT));
 	if (!np->maxpacket)
 		goto free;
+	np->rx.burst = speed->rx_bytes / np->maxpacket;
 	err = lan78xx_int_alloc(np);
 	if (err)
 		goto free;

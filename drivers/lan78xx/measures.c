@@ -47,6 +47,8 @@ static ssize_t store_measure(struct device *dev, struct device_attribute *attr,
 		lan78xx_down(np);
 	*measure = value;
 	set_header(np);
+	if (running && measure == &np->measures.adaptive_burst)
+		lan78xx_event(np, EVENT_BURST);
 	if (running) {
 		err = lan78xx_up(np);
 		if (err)
@@ -80,6 +82,7 @@ MEASURE(tx_packing);
 MEASURE(poll_resubmit);
 MEASURE(overflow_queue);
 MEASURE(gro);
+MEASURE(adaptive_burst);
 
 static struct attribute *measures_attributes[] = {
 	&dev_attr_urb_pools.attr,
@@ -87,6 +90,7 @@ static struct attribute *measures_attributes[] = {
 	&dev_attr_poll_resubmit.attr,
 	&dev_attr_overflow_queue.attr,
 	&dev_attr_gro.attr,
+	&dev_attr_adaptive_burst.attr,
 	NULL
 };
 

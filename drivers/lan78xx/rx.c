@@ -13,6 +13,14 @@
 
 #include "lan78xx.h"
 
+/* A transfer is to hold about so many frames: as many pay for its URB, and none
+ * waits long for the others, or behind them. The chip counts bytes; how many
+ * that are is seen from the frames that come.
+ */
+#define BURST_FRAMES	48
+#define BURST_MIN	2048
+#define BURST_AGAIN	512	/* frames, before it is thought over again */
+
 /* What a pass counts. */
 struct sums {
 	u32 packets, bytes, errors, no_buffer;
@@ -319,6 +327,24 @@ static void rx_recycle(struct lan78xx *np, struct lan78xx_rx_urb *r)
 		lan78xx_rx_fill(np);
 }
 
+static void rx_think_burst_over(struct lan78xx *np)
+{
+	struct lan78xx_rx *rx = &np->rx;
+	unsigned int mean = rx->seen_bytes / rx->seen_frames + RX_CMD_BYTES +
+			    ETH_FCS_LEN;
+	unsigned int burst = clamp(mean * BURST_FRAMES, (u32)BURST_MIN,
+				   np->speed->rx_bytes) / np->maxpacket;
+
+	rx->seen_frames = 0;
+	rx->seen_bytes = 0;
+	/* Not for every wave. */
+	if (burst * 4 > rx->burst * 3 && burst * 3 < rx->burst * 4)
+		return;
+	WRITE_ONCE(rx->burst, burst);
+	if (np->measures.adaptive_burst)
+		lan78xx_event(np, EVENT_BURST);
+}
+
 int lan78xx_rx_take(struct irqmod_port *port, int budget)
 {
 	struct lan78xx *np = to_lan78xx(port);
@@ -338,6 +364,11 @@ int lan78xx_rx_take(struct irqmod_port *port, int budget)
 		if (!rx->current_urb)
 			rx_recycle(np, r);
 	}
+
+	rx->seen_frames += sums.packets;
+	rx->seen_bytes += sums.bytes;
+	if (unlikely(rx->seen_frames >= BURST_AGAIN))
+		rx_think_burst_over(np);
 
 	u64_stats_update_begin(&port->rx_stats.syncp);
 	u64_stats_add(&port->rx_stats.packets, sums.packets);
@@ -403,6 +434,8 @@ int lan78xx_rx_alloc(struct lan78xx *np)
 	if (!rx->urbs)
 		return -ENOMEM;
 	rx->flying = 0;
+	rx->seen_frames = 0;
+	rx->seen_bytes = 0;
 	for (i = 0; i < count; i++) {
 		struct lan78xx_rx_urb *r = &rx->urbs[i];
 
