@@ -17,7 +17,7 @@
  * waits long for the others, or behind them. The chip counts bytes; how many
  * that are is seen from the frames that come.
  */
-#define BURST_FRAMES	48
+#define BURST_FRAMES	60
 #define BURST_MIN	2048
 #define BURST_AGAIN	512	/* frames, before it is thought over again */
 
