@@ -18,7 +18,6 @@
  * that are is seen from the frames that come.
  */
 #define BURST_FRAMES	60
-#define BURST_MIN	2048
 #define BURST_AGAIN	512	/* frames, before it is thought over again */
 
 /* What a pass counts. */
