@@ -7,9 +7,8 @@
  *
  * The engine's "mask" is that completions are kept back on the done list.
  */
-#include <linux/etherdevice.h>
+#include <linux/etherdevice.h>	/* and unaligned.h, wherever it is */
 #include <linux/if_vlan.h>
-#include <asm/unaligned.h>
 
 #include "lan78xx.h"
 

@@ -9,9 +9,9 @@
  * The lists are shared with the completions; the open URB belongs to whoever has
  * the transmit queue locked.
  */
+#include <linux/etherdevice.h>	/* and unaligned.h, wherever it is */
 #include <linux/if_vlan.h>
 #include <linux/skbuff.h>
-#include <asm/unaligned.h>
 
 #include "lan78xx.h"
 
