@@ -125,9 +125,7 @@ def _model(of: Of) -> Iterator[str]:
     )
     if bad:
         off = max(r["max_residual_us"] / r["t_constant_us"] for r in fitted)
-        text += (
-            f" Below {R2_WANTED}: {', '.join(bad)} (largest residual: {100 * off:.2f} % of T)."
-        )
+        text += f" Below {R2_WANTED}: {', '.join(bad)} (largest residual: {100 * off:.2f} % of T)."
     yield text
 
 
