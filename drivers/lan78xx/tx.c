@@ -352,24 +352,16 @@ void lan78xx_tx_free(struct lan78xx *np)
 	tx->count = 0;
 }
 
-/* Few: what is in URBs no qdisc can order any more. A URB with one packet is
- * soon over, and takes more of them.
- */
-unsigned int lan78xx_tx_urbs(const struct lan78xx *np)
-{
-	return np->speed->tx_urbs * (np->measures.tx_packing ? 1 : 2);
-}
-
 int lan78xx_tx_alloc(struct lan78xx *np)
 {
-	unsigned int i, count = lan78xx_tx_urbs(np);
 	struct lan78xx_tx *tx = &np->tx;
+	unsigned int i;
 
-	tx->urbs = kcalloc(count, sizeof(*tx->urbs), GFP_KERNEL);
+	tx->urbs = kcalloc(np->speed->tx_urbs, sizeof(*tx->urbs), GFP_KERNEL);
 	if (!tx->urbs)
 		return -ENOMEM;
 	atomic_set(&tx->flying, 0);
-	for (i = 0; i < count; i++) {
+	for (i = 0; i < np->speed->tx_urbs; i++) {
 		struct lan78xx_tx_urb *t = &tx->urbs[i];
 
 		tx->count++;
