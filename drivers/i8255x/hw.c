@@ -31,6 +31,21 @@ out:
 	return err;
 }
 
+/* A command without an argument, if it can be given at once. Hard IRQ. */
+bool i8255x_try_command(struct i8255x *np, u8 command)
+{
+	unsigned long flags;
+	bool free;
+
+	if (!spin_trylock_irqsave(&np->command_lock, flags))
+		return false;
+	free = !readb(np->regs + SCB_COMMAND);
+	if (free)
+		writeb(command, np->regs + SCB_COMMAND);
+	spin_unlock_irqrestore(&np->command_lock, flags);
+	return free;
+}
+
 /* Selective reset first: it ends bus activity (6.3.3.3). All causes end up
  * masked. The bases of both lists are 0, links are absolute.
  */

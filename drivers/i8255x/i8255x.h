@@ -66,6 +66,14 @@ struct i8255x {
 	spinlock_t mask_lock;
 	u8 mask;			/* shadow of SCB_MASK */
 
+	struct i8255x_counters *counters;	/* the NIC dumps them here */
+	dma_addr_t counters_dma;
+	spinlock_t counters_lock;	/* all five */
+	bool counters_on;		/* the NIC knows the address */
+	bool counters_asked;		/* a dump is under way */
+	u32 rx_arrived;			/* of all dumps, modulo 2^32 */
+	u64 rx_missed;			/* of all dumps */
+
 	struct mii_if_info mii;
 	struct delayed_work link_work;
 	struct work_struct reset_work;
@@ -91,6 +99,7 @@ static inline dma_addr_t i8255x_slot_dma(struct i8255x *np, unsigned int i)
 int i8255x_hw_reset(struct i8255x *np);
 int i8255x_hw_probe(struct i8255x *np, u8 *mac);
 int i8255x_command(struct i8255x *np, u8 command, u32 pointer);
+bool i8255x_try_command(struct i8255x *np, u8 command);
 int i8255x_mdio_read(struct net_device *netdev, int phy, int reg);
 void i8255x_mdio_write(struct net_device *netdev, int phy, int reg, int value);
 void i8255x_config(const struct net_device *netdev, u8 *config);
@@ -119,6 +128,14 @@ unsigned int i8255x_tx_outstanding(struct irqmod_port *port);
 unsigned int i8255x_tx_room(struct irqmod_port *port);
 void i8255x_set_rx_mode(struct net_device *netdev);
 void i8255x_set_address(struct i8255x *np);
+
+/* counters.c */
+int i8255x_counters_start(struct i8255x *np);
+void i8255x_counters_stop(struct i8255x *np);
+void i8255x_rx_count(struct irqmod_port *port);
+u32 i8255x_rx_arrived(struct irqmod_port *port);
+void i8255x_get_stats64(struct net_device *netdev,
+			struct rtnl_link_stats64 *stats);
 
 /* main.c */
 int i8255x_up(struct i8255x *np);

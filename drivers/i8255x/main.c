@@ -25,6 +25,8 @@ static const struct irqmod_ops i8255x_irqmod_ops = {
 	.tx_reclaim = i8255x_tx_reclaim,
 	.tx_outstanding = i8255x_tx_outstanding,
 	.tx_room = i8255x_tx_room,
+	.rx_count = i8255x_rx_count,
+	.rx_arrived = i8255x_rx_arrived,
 };
 
 /* Chip and schemes up on rings that are there. RTNL. */
@@ -35,6 +37,9 @@ int i8255x_up(struct i8255x *np)
 	i8255x_rx_reset(np);
 	i8255x_tx_reset(np);
 	err = i8255x_hw_reset(np);
+	if (err)
+		return err;
+	err = i8255x_counters_start(np);
 	if (err)
 		return err;
 	i8255x_set_address(np);
@@ -54,6 +59,7 @@ void i8255x_down(struct i8255x *np)
 {
 	netif_tx_disable(np->netdev);
 	irqmod_stop(&np->port);
+	i8255x_counters_stop(np);
 	i8255x_hw_reset(np);
 	i8255x_tx_drop(np);
 }
@@ -109,6 +115,7 @@ static void i8255x_link(struct work_struct *work)
 	struct i8255x *np = container_of(work, struct i8255x, link_work.work);
 
 	mii_check_media(&np->mii, true, false);
+	i8255x_rx_count(&np->port);	/* before the counters are full */
 	if (np->rx_mode_pending) {
 		netif_addr_lock_bh(np->netdev);
 		i8255x_set_rx_mode(np->netdev);
@@ -169,7 +176,7 @@ static const struct net_device_ops i8255x_netdev_ops = {
 	.ndo_validate_addr = eth_validate_addr,
 	.ndo_eth_ioctl = i8255x_ioctl,
 	.ndo_tx_timeout = i8255x_tx_timeout,
-	.ndo_get_stats64 = irqmod_get_stats64,
+	.ndo_get_stats64 = i8255x_get_stats64,
 };
 
 /* The PHY is at 1 as a rule (EEPROM word 6); else wherever one answers. */
@@ -217,6 +224,7 @@ static int i8255x_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	np->lost_doorbells = lost_doorbells;
 	spin_lock_init(&np->command_lock);
 	spin_lock_init(&np->mask_lock);
+	spin_lock_init(&np->counters_lock);
 	INIT_DELAYED_WORK(&np->link_work, i8255x_link);
 	INIT_WORK(&np->reset_work, i8255x_reset);
 
@@ -250,6 +258,11 @@ static int i8255x_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	np->rfd_pool = dmam_pool_create(KBUILD_MODNAME, &pdev->dev, RFD_BYTES,
 					RFD_BYTES, 0);
 	if (!np->rfd_pool)
+		return -ENOMEM;
+
+	np->counters = dmam_alloc_coherent(&pdev->dev, sizeof(*np->counters),
+					   &np->counters_dma, GFP_KERNEL);
+	if (!np->counters)
 		return -ENOMEM;
 
 	np->port.netdev = netdev;

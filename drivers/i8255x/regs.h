@@ -58,7 +58,9 @@ enum {
 enum {
 	CU_START	= 0x10,
 	CU_RESUME	= 0x20,
+	CU_LOAD_DUMP	= 0x40,	/* address of struct i8255x_counters */
 	CU_LOAD_BASE	= 0x60,
+	CU_DUMP_RESET	= 0x70,	/* counters to memory, and set to 0 */
 	RU_START	= 0x01,
 	RU_ABORT	= 0x04,
 	RU_LOAD_BASE	= 0x06,
@@ -151,6 +153,21 @@ enum {
 	RFD_EL		= BIT(15),	/* command: stop after this one */
 	RFD_COUNT_MASK	= 0x3fff,
 };
+
+/* Statistical counters in standard form, as CU_DUMP_RESET writes them (6.3.2.2.1) */
+struct i8255x_counters {
+	__le32 tx[9];
+	__le32 rx_good;
+	__le32 rx_crc;
+	__le32 rx_alignment;
+	__le32 rx_resource;	/* no descriptor */
+	__le32 rx_overrun;	/* no bus */
+	__le32 rx_cdt;
+	__le32 rx_short;
+	__le32 done;		/* written last */
+};
+
+#define COUNTERS_DONE	0xa007
 
 #define RX_DATA_BYTES	1536		/* a VLAN frame with FCS, and some */
 #define RFD_BYTES	2048

@@ -47,6 +47,8 @@ struct irqmod_tx_scheme;
 /* It can raise the TX cause for chosen commands only. */
 #define IRQMOD_CAP_TX_IRQ_BIT	BIT(2)
 
+#define IRQMOD_COUNT_NS		(50 * NSEC_PER_USEC)
+
 /* What a hardware driver does for the engine. */
 struct irqmod_ops {
 	/* Masks or unmasks groups of causes. After mask() returns, no new
@@ -89,6 +91,15 @@ struct irqmod_ops {
 
 	/* Free transmit descriptors, for waking the queue. */
 	unsigned int (*tx_room)(struct irqmod_port *port);
+
+	/* Frames that have come, taken, waiting on the ring or dropped because
+	 * it was full, for ever, modulo 2^32. NULL: the hardware does not count
+	 * what it drops. Hardware that takes its time to count has rx_count,
+	 * which asks it; rx_arrived, IRQMOD_COUNT_NS later, is what it answered.
+	 * Hard IRQ, while the port is up: neither may wait.
+	 */
+	void (*rx_count)(struct irqmod_port *port);
+	u32 (*rx_arrived)(struct irqmod_port *port);
 };
 
 /* Written where irqmod_interrupt() is called. */
@@ -182,7 +193,7 @@ struct irqmod_port {
 	bool tx_switching;		/* between two schemes */
 	unsigned int tx_irq_every;	/* interrupt bit on every n-th packet; 0: never */
 	unsigned int tx_since_irq;
-	u32 rx_frames;			/* taken, for ever: hybrid's count */
+	u32 rx_frames;			/* taken, for ever: hybrid counts by it */
 	struct napi_struct napi;
 
 	/* Settings (ethtool, sysfs). 0 before irqmod_register(): the default. */

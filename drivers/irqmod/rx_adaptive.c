@@ -7,9 +7,16 @@
  * interrupts. If most runs interrupt a process, somebody wants the CPU; if the
  * runs of a window take more than half of it then, receiving is too dear. So
  * RX stays masked and a timer brings the next run, later and later: frames
- * that are taken together cost less, and wake the receiver once. If the ring
- * bears no longer period, a run is bounded, and the NIC drops what is too
- * much, at no cost. A router's CPU is wanted by nobody else: it is not paced.
+ * that are taken together cost less, and wake the receiver once.
+ *
+ * If the ring bears no longer period, a run is bounded, and the NIC drops what
+ * is too much, at no cost. The right number of frames is the one that the
+ * process has just done with when the next run comes: of more the rest is
+ * dropped at its socket, after it has cost what a frame costs; fewer leave the
+ * CPU idle. Which of the two it is, each run sees by whom it interrupts, and
+ * takes a frame less or more the next time. Receiving keeps 3/8 of the CPU: who
+ * wants it may be somebody who waits for no frame. A router's CPU is wanted by
+ * nobody else: it is not paced.
  */
 #include <linux/jiffies.h>
 #include <linux/math64.h>
@@ -36,8 +43,10 @@ struct irqmod_adaptive {
 	u32 frames;
 	u32 runs;
 	u32 wanted;		/* runs that interrupted a process */
+	u32 bounded;		/* runs that left frames on the ring */
 	u32 period_ns;		/* 0: interrupts */
-	u32 allowance;		/* frames a run may take */
+	u32 allowance;		/* frames a run may take; the ring: no bound */
+	u32 least;		/* a bounded one takes 3/8 of the CPU with so many */
 };
 
 int irqmod_adaptive_init(struct irqmod_port *port)
@@ -74,6 +83,15 @@ static u32 longest_period(const struct irqmod_port *port,
 	return min_t(u64, period_ns, ADAPTIVE_PERIOD_MAX_NS);
 }
 
+/* Frames that take as long as the period that follows them: half of the CPU. */
+static u32 half_the_cpu(const struct irqmod_port *port,
+			const struct irqmod_adaptive *a)
+{
+	u64 frames = div64_u64((u64)a->period_ns * a->frames, a->busy_ns ?: 1);
+
+	return clamp_t(u64, frames, 1, port->rx_ring);
+}
+
 static void adapt(struct irqmod_port *port, struct irqmod_adaptive *a, u64 now)
 {
 	u64 elapsed_ns = now - a->window_at_ns;
@@ -84,20 +102,19 @@ static void adapt(struct irqmod_port *port, struct irqmod_adaptive *a, u64 now)
 			 NSEC_PER_MSEC) {
 		a->period_ns = 0;
 		a->allowance = port->rx_ring;
+	} else if (a->allowance < port->rx_ring) {
+		a->least = half_the_cpu(port, a) * 3 / 5;
+		if (!a->bounded)
+			a->allowance = port->rx_ring;
 	} else if (wanted && a->busy_ns * 2 > elapsed_ns) {
 		if (a->period_ns < longest)
 			a->period_ns = min_t(u32, longest,
 					     max_t(u32, a->period_ns * 2,
 						   ADAPTIVE_PERIOD_MIN_NS));
-		else	/* towards 7/16, which is in the band below */
-			a->allowance = max_t(u64, 1,
-					     div64_u64(elapsed_ns * a->frames * 7,
-						       a->busy_ns * a->runs * 16));
-	} else if (!wanted || a->busy_ns * 4 < elapsed_ns) {
-		if (a->allowance < port->rx_ring)
-			a->allowance = min(a->allowance * 2, port->rx_ring);
 		else
-			a->period_ns /= 2;
+			a->allowance = half_the_cpu(port, a);
+	} else if (!wanted || a->busy_ns * 4 < elapsed_ns) {
+		a->period_ns /= 2;
 		if (a->period_ns < ADAPTIVE_PERIOD_MIN_NS)
 			a->period_ns = 0;
 	}
@@ -106,6 +123,20 @@ static void adapt(struct irqmod_port *port, struct irqmod_adaptive *a, u64 now)
 	a->frames = 0;
 	a->runs = 0;
 	a->wanted = 0;
+	a->bounded = 0;
+}
+
+/* A run begins: so many frames it may take. */
+static u32 allowance(const struct irqmod_port *port, struct irqmod_adaptive *a,
+		     bool wanted)
+{
+	if (a->allowance == port->rx_ring)
+		return a->allowance;
+	if (!wanted)
+		a->allowance++;
+	else if (a->allowance > max_t(u32, 1, a->least))
+		a->allowance--;
+	return a->allowance;
 }
 
 static void later(struct irqmod_port *port, u64 ns)
@@ -131,14 +162,16 @@ static void adaptive_work(struct tasklet_struct *tasklet)
 	struct irqmod_port *port = from_tasklet(port, tasklet, rx_tasklet);
 	struct irqmod_adaptive *a = port->adaptive;
 	u64 now, began = a->irq_at_ns ?: local_clock();
-	unsigned int frames = 0;
+	unsigned int frames = 0, most;
+	bool wanted = cpu_wanted();
 	bool empty = false;
 
 	a->irq_at_ns = 0;
 	a->runs++;
-	a->wanted += cpu_wanted();
-	while (!READ_ONCE(port->rx_stopping) && frames < a->allowance) {
-		int budget = min(ADAPTIVE_PASS, (int)(a->allowance - frames));
+	a->wanted += wanted;
+	most = allowance(port, a, wanted);
+	while (!READ_ONCE(port->rx_stopping) && frames < most) {
+		int budget = min(ADAPTIVE_PASS, (int)(most - frames));
 		int taken = irqmod_rx_pass(port, budget);
 
 		irqmod_tx_rx_reclaim(port);
@@ -153,6 +186,7 @@ static void adaptive_work(struct tasklet_struct *tasklet)
 	now = local_clock();
 	a->busy_ns += now - began;
 	a->frames += frames;
+	a->bounded += !empty;
 	if (now - a->window_at_ns >= (u64)port->rx_rate_window_ms * NSEC_PER_MSEC)
 		adapt(port, a, now);
 

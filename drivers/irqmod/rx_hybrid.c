@@ -15,7 +15,8 @@
 struct irqmod_hybrid {
 	struct estimator estimator;
 	ktime_t window;
-	u32 frames;		/* at the end of the last window */
+	bool asked;		/* the hardware counts what has come */
+	bool counting;		/* it has counted once: a window has begun */
 };
 
 static bool hybrid(const struct irqmod_port *port)
@@ -38,15 +39,28 @@ static enum hrtimer_restart hybrid_window(struct hrtimer *timer)
 	struct irqmod_port *port = container_of(timer, struct irqmod_port,
 						rx_timer);
 	struct irqmod_hybrid *h = port->hybrid;
-	u32 frames = READ_ONCE(port->rx_frames);
+	const struct irqmod_ops *ops = port->ops;
+	u32 arrived;
 
-	if (estimator_window(&h->estimator, frames - h->frames)) {
+	if (ops->rx_count && !h->asked) {
+		ops->rx_count(port);
+		h->asked = true;
+		hrtimer_add_expires_ns(timer, IRQMOD_COUNT_NS);
+		return HRTIMER_RESTART;
+	}
+	arrived = ops->rx_arrived ? ops->rx_arrived(port)
+				  : READ_ONCE(port->rx_frames);
+	if (!h->counting) {
+		estimator_start(&h->estimator, arrived);
+		h->counting = true;
+	} else if (estimator_window(&h->estimator, arrived)) {
 		u64_stats_update_begin(&port->irq_stats.syncp);
 		u64_stats_inc(&port->irq_stats.switches);
 		u64_stats_update_end(&port->irq_stats.syncp);
 	}
-	h->frames = frames;
-	hrtimer_forward_now(timer, h->window);
+	hrtimer_forward_now(timer, h->asked ? ktime_sub_ns(h->window, IRQMOD_COUNT_NS)
+					    : h->window);
+	h->asked = false;
 	return HRTIMER_RESTART;
 }
 
@@ -85,9 +99,9 @@ static void rx_hybrid_start(struct irqmod_port *port)
 {
 	struct irqmod_hybrid *h = port->hybrid;
 
-	h->estimator.average = 0;
-	h->estimator.above = false;
-	h->frames = port->rx_frames;
+	estimator_start(&h->estimator, 0);
+	h->asked = false;
+	h->counting = false;
 	port->napi.weight = port->rx_weight;
 	napi_enable(&port->napi);
 	irqmod_de_start(port);

@@ -31,6 +31,7 @@ static const struct irqmod_ops cp_irqmod_ops = {
 	.tx_reclaim	= cp_tx_reclaim,
 	.tx_outstanding	= cp_tx_outstanding,
 	.tx_room	= cp_tx_room,
+	.rx_arrived	= cp_rx_arrived,
 };
 
 static void cp_pci_error(struct cp *cp)

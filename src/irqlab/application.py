@@ -111,6 +111,8 @@ class ApplicationResult:
     loss_ratio: float
     """Of the frames of the whole trial: those that no application received."""
     places: Places
+    nic_missed: int
+    """Of those that the NIC kept: what it says itself that it had no room for (rx_missed_errors)."""
     latency: dict[str, Any] | None
     """Round trip (forwarding: way through), ns, as in docs/protocol.md; None if nothing is sent back."""
     interrupts_per_s: float
@@ -168,7 +170,7 @@ def key_of(bed: Bed, spec: ApplicationSpec, addresses: dict[str, Any] | None = N
 
 def _trial(bed: Bed, dut: Dut, spec: ApplicationSpec) -> ApplicationResult:
     dut.play_hosts(0 if spec.over_wire else bed.nic.wire_bps)
-    _tune(bed, dut, spec.tuning)
+    _tune(bed, dut, spec)
     with _applications(dut, spec) as watched:
         before = _Reading.take(dut)
         answer, estimates = _offer(dut, spec, watched)
@@ -177,10 +179,11 @@ def _trial(bed: Bed, dut: Dut, spec: ApplicationSpec) -> ApplicationResult:
     return _result(bed, spec, answer, estimates, before, after, dut.kernel_log)
 
 
-def _tune(bed: Bed, dut: Dut, tuning: Tuning) -> None:
+def _tune(bed: Bed, dut: Dut, spec: ApplicationSpec) -> None:
+    tuning, interfaces = spec.tuning, counters.INTERFACES if spec.kind == "forward" else (INTERFACE,)
     if tuning.budget is not None:
         dut.sysctl("net.core.netdev_budget", str(tuning.budget))
-    schemes.apply(dut, tuning.schemes, counters.INTERFACES, bed.driver)
+    schemes.apply(dut, tuning.schemes, interfaces, bed.driver)
     for name, value in (
         ("threaded", 1 if tuning.threaded else None),
         ("napi_defer_hard_irqs", tuning.defer_hard_irqs),
@@ -319,6 +322,7 @@ def _result(
         returned_pps=received_pps,
         loss_ratio=1 - places.received / places.sent if places.sent else 0.0,
         places=places,
+        nic_missed=counted.interfaces[INTERFACE]["rx_missed_errors"],
         latency=one["latency"] if spec.echo or not received else None,
         interrupts_per_s=sum(n for name, n in counted.interrupts.items() if INTERFACE in name) / spec.loaded_s,
         cpu_available=watched[0] * SOAKER_UNIT / total_instructions,

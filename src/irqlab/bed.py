@@ -17,7 +17,7 @@ from irqlab.machine import Machine, MachineConfig, MachineError, describe, save,
 from irqlab.rpc import ConnectionLostError, TesterError
 from irqlab.setup import guestimage, kernel, modules, nics, qemu
 from irqlab.snapshots import Snapshot
-from irqlab.trial import TrialResult, TrialSpec, mean_frame_bytes, wire_rate_pps
+from irqlab.trial import Counters, TrialResult, TrialSpec, mean_frame_bytes, wire_rate_pps
 from irqlab.units import driver_of
 
 
@@ -104,6 +104,7 @@ class Bed:
             with start(self.machine, self.booted.state) as machine, self._blaming(machine):
                 dut, waited_ns = self._bring_up(machine)
                 facts = {"running": dut.describe(self.config.dut), "link_wait_ns": waited_ns, "kernel_log": dut.kernel_log}
+                facts["counters"] = asdict(dut.counters())  # no trial needs to read what they all begin with
                 save(machine, state)
             return facts
 
@@ -116,6 +117,7 @@ class Bed:
             "machine": self.machine.key(),
             "modules": [m.sha256 for m in self.modules],
             "dut": asdict(self.config.dut),
+            "facts": ["running", "link_wait_ns", "kernel_log", "counters"],
         }
 
     def wire_rate_pps(self, spec: TrialSpec) -> float:
@@ -134,6 +136,8 @@ class Bed:
     @contextmanager
     def open(self, profile: bool = False) -> Iterator[Dut]:
         """A DUT restored where trials start; leaving the block ends it. `profile`: its instructions can be counted."""
+        if not snapshots.touch(self.prepared):  # in a run of hours another process may have made room
+            self.__dict__.pop("prepared", None)
         with start(self.machine, self.prepared.state, profile) as machine, self._blaming(machine):
             yield Dut(machine)
 
@@ -170,13 +174,13 @@ class Bed:
     def measure(self, spec: TrialSpec) -> TrialResult:
         """The same, whatever is in the cache."""
         with self.open() as dut:
-            return self.trial(dut, spec)
+            return self.trial(dut, spec, self._counters)
 
     def measure_profile(self, spec: TrialSpec, addresses: dict[str, Any]) -> tuple[TrialResult, dict[str, Any]]:
         """The same, profiled."""
         with self.open(profile=True) as dut:
             dut.rpc.call("profile", addresses=addresses)
-            result = self.trial(dut, spec)
+            result = self.trial(dut, spec, self._counters)
             return result, dut.rpc.call("profile_result")
 
     def _cache_key(self, spec: TrialSpec, addresses: dict[str, Any] | None = None) -> str | None:
@@ -185,8 +189,13 @@ class Bed:
             return None
         return trialcache.key_of({**self.parts, "wire_bps": self.nic.wire_bps}, spec, addresses)
 
-    def trial(self, dut: Dut, spec: TrialSpec) -> TrialResult:
-        """One trial on a DUT as it is."""
+    @property
+    def _counters(self) -> Counters:
+        """The kernel's counters where trials start."""
+        return Counters(**self.prepared.facts["counters"])
+
+    def trial(self, dut: Dut, spec: TrialSpec, before: Counters | None = None) -> TrialResult:
+        """One trial on a DUT as it is. `before`: its counters, where they are known."""
         dut.play_hosts(0 if spec.over_wire else self.nic.wire_bps)
         if spec.capture:
             dut.rpc.call("capture", path=str(Path(spec.capture).absolute()))
@@ -196,7 +205,7 @@ class Bed:
                 raise IrqlabError("this bed has no cost model to charge costs with (BedConfig.cost_model)")
             costs.charge(dut, spec.costs or costs.Costs(), spec.count_events)
         counted = costs.events(dut) if charged else {}
-        before = dut.counters()
+        before = before or dut.counters()
         directions = ((0, 1), (1, 0)) if spec.bidirectional else ((0, 1),)
         streams, load_of = [], []
         for number, load in enumerate(spec.loads):

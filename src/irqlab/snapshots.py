@@ -63,6 +63,15 @@ def get(key: str, take: Taker) -> Snapshot:
             raise IrqlabError(f"the snapshot {directory} is damaged and has been removed; try again ({error})") from error
 
 
+def touch(snapshot: Snapshot) -> bool:
+    """Says that a snapshot is in use; False: it is gone, somebody has made room."""
+    try:
+        os.utime(snapshot.state.parent)
+    except OSError:
+        return False
+    return True
+
+
 def make_room(home: Path, keep_bytes: int | None = None) -> None:
     """Removes the least recently used snapshots, and what killed processes left of theirs."""
     if not home.is_dir():

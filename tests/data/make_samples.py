@@ -11,10 +11,11 @@ import struct
 import sys
 import zlib
 from dataclasses import asdict, dataclass, replace
-from hashlib import sha256
 from math import exp, log
 from pathlib import Path
 from typing import Any
+
+from sample_documents import MIPS, WIRE_BPS, document, dut
 
 from irqlab import results
 from irqlab.counters import STATISTICS
@@ -23,9 +24,6 @@ from irqlab.profile.tree import totals
 from irqlab.results import MethodResult
 from irqlab.trial import Counters, FrameSize, Load, TrialResult, TrialSpec, mean_frame_bytes, wire_rate_pps
 
-COMMAND = ["irqlab", "synthetic-sample"]
-MIPS = 250
-WIRE_BPS = 100_000_000
 SIZES: tuple[FrameSize, ...] = (64, 128, 256, 512, 1024, 1280, 1518, "imix")
 LATENCY = (0.1, 0.5, 0.9, 1.0)
 LOSS = (0.25, 0.5, 0.75, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0)
@@ -447,61 +445,6 @@ def rrul_row(made: Made) -> MethodResult:
         "counted_ns": 10**9, "cpu_ticks": {"idle": 20}, "interrupts": {"eth0": 9000}, "kernel_log": [],
     }  # fmt: skip
     return result
-
-
-def dut(driver: str, nic: str, build: str = "1", ring: int | None = 256, schemes: dict[str, Any] | None = None) -> dict[str, Any]:
-    """A made-up DUT as `Bed.describe` states it."""
-
-    def digest(text: str) -> str:
-        return sha256(f"synthetic {text}".encode()).hexdigest()
-
-    return {
-        "qemu": "0.0 (synthetic)",
-        "kernel": {
-            "release": "0.0.0-synthetic",
-            "package": "linux-image-synthetic",
-            "version": "0.0.0-1",
-            "sha256": digest("kernel"),
-        },
-        "guest_image_sha256": digest("guest"),
-        "tester_sha256": digest("tester"),
-        "mips": MIPS,
-        "cpu": "qemu64, 1 core",
-        "memory_mib": 256,
-        "kernel_command_line": "console=ttyS0 quiet panic=-1 nokaslr mitigations=off net.ifnames=0 synthetic=yes",
-        "nic": {"model": nic, "properties": [], "wire_bps": WIRE_BPS},
-        "modules": [
-            {"name": "mii", "sha256": digest("mii"), "vermagic": "0.0.0-synthetic SMP"},
-            {"name": driver, "sha256": digest(driver + build), "vermagic": "0.0.0-synthetic SMP"},
-        ],
-        "dut": {
-            "lsm": "none",
-            "qdisc": "pfifo_fast",
-            "netdev_max_backlog": 1000,
-            "netdev_budget": 300,
-            "dev_weight": 64,
-            "spectre_v2": "Vulnerable",
-            "clocksource": "tsc",
-            "ring_rx": 64 if nic == "rtl8139" else ring,
-            "ring_tx": 64 if nic == "rtl8139" else ring,
-            "offloads": ["generic-receive-offload", "rx-checksumming"],
-            "schemes": schemes,
-            "notes": [],
-            "sysctls": {"net.core.netdev_max_backlog": "1000"},
-            "module_parameters": "",
-        },
-    }
-
-
-def document(found: list[MethodResult], duts: list[dict[str, Any]], complete: bool = True) -> dict[str, Any]:
-    """A document; where it was made does not show."""
-    made = results.document(COMMAND, duts, found, complete)
-    made["on"] |= {
-        "irqlab": "0.0.0",
-        "compiler": "gcc (synthetic) 0.0.0",
-        "host": {"system": "Linux", "release": "0.0.0-synthetic", "machine": "x86_64", "python": "3.11.0"},
-    }
-    return made
 
 
 def samples() -> dict[str, dict[str, Any]]:

@@ -49,6 +49,16 @@ def test_disable_enable_starves_the_application(bed: Bed) -> None:
     assert starved.application_pps < 0.05 * starved.offered_pps
 
 
+@pytest.mark.parametrize("driver", ["irqmod_i8255x", "irqmod_rtl8139cp"])
+def test_hybrid_knows_the_load_though_the_nic_refuses_most_of_it(driver: str) -> None:
+    tuning = Tuning(schemes=Schemes(rx="hybrid", weight=2, cliff_pps=25_000), budget=2)
+    overload = application.run(Bed.resolve(BedConfig(driver)), spec(100_000, tuning=tuning, rate_after_ns=(60_000_000,)))
+    assert overload.places.nic > overload.places.sent / 3
+    assert overload.nic_missed == overload.places.nic
+    [(_, estimate_pps)] = overload.rate_estimates_pps
+    assert estimate_pps == pytest.approx(overload.offered_pps, rel=0.03)
+
+
 def test_echo_and_ping_come_back_the_same_way_every_time(bed: Bed) -> None:
     echo = application.run(bed, spec(2000, echo=True))
     ping = application.run(bed, spec(2000, kind="ping"))

@@ -105,6 +105,7 @@ def test_bad_input_is_one_message(cli: Cli) -> None:
     for arguments, said in (
         (("reproduce", "nobody1999"), "spanos2008"),
         (("reproduce", "spanos2008", "--hardware", "x"), "hardware"),
+        (("reproduce", "salah2009", "--hardware", "x"), "salah2009 is measured on the instruction clock alone"),
     ):
         done = cli(*arguments)
         assert done.returncode == 2

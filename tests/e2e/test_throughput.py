@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -51,7 +52,7 @@ def test_overload_is_a_plateau_with_one_tx_interrupt_per_frame() -> None:
 
 @pytest.mark.long
 def test_a_busy_host_changes_nothing() -> None:
-    lab = Lab("8139cp", jobs=3)
+    lab = Lab("8139cp", jobs=3, cached=False)
     with contextlib.ExitStack() as burning:
         for _ in range(4):
             process = burning.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
@@ -59,6 +60,13 @@ def test_a_busy_host_changes_nothing() -> None:
         with ThreadPoolExecutor(3) as pool:
             results = list(pool.map(lambda _: json.dumps(lab.trial(23_496.24, size=512).to_json()), range(40)))
     assert len(set(results)) == 1
+
+
+def test_a_snapshot_that_somebody_removed_is_taken_again() -> None:
+    lab = Lab("e1000", cached=False)
+    first = lab.trial(10_000, duration_ns=10_000_000).to_json()
+    shutil.rmtree(lab.bed.prepared.state.parent)
+    assert lab.trial(10_000, duration_ns=10_000_000).to_json() == first
 
 
 def test_a_snapshot_taken_anew_measures_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from irqlab.errors import IrqlabError
 from irqlab.methods import application as method
 from irqlab.methods import budget, cliff
 from irqlab.methods.stand import Plan
-from irqlab.reproduce.salah2009 import rows, switching
+from irqlab.reproduce.salah2009 import rows
 from irqlab.trial import Load
 from tests.unit.fakes import FakeBed, stand_on
 
@@ -32,7 +32,8 @@ def formula(spec: ApplicationSpec) -> ApplicationResult:
     sent = round(offered)
     return ApplicationResult(
         spec=spec, offered_pps=offered, application_pps=received, returned_pps=0.0, loss_ratio=1 - received / offered,
-        places=replace(PLACES, sent=sent), latency=None, interrupts_per_s=0.0, cpu_available=max(0.0, 1 - offered * PACKET_S),
+        places=replace(PLACES, sent=sent), nic_missed=0, latency=None,
+        interrupts_per_s=0.0, cpu_available=max(0.0, 1 - offered * PACKET_S),
         ksoftirqd_wakeups_per_s=0.0, ksoftirqd_share=0.0, time_squeezes=0, switches=None, rate_estimates_pps=(), instructions=0,
         kernel_log=(),
     )  # fmt: skip
@@ -129,10 +130,6 @@ def test_numbers_of_the_command_line() -> None:
     for bad in ("", "0", "-1", "1,,2", "fast", "101", "nan", "inf"):
         with pytest.raises(IrqlabError, match=r"--load .*allowed are"):
             parse_numbers("--load", bad, 100)
-
-
-def test_windows_that_the_average_needs() -> None:
-    assert [switching.needed_windows(step) for step in (1.5, 2.0, 4.0, 100.0)] == [6, 3, 2, 1]
 
 
 def test_schemes_of_the_paper_have_its_budgets() -> None:

@@ -52,6 +52,9 @@ def test_options_of_the_bed_and_kernels() -> None:
     bed = sides.parse("8139cp+ring=32+kernel=6.12.0+nic=rtl8139", COMMON).bed
     assert bed is not None
     assert (bed.dut.ring, bed.kernel, bed.nic) == (32, "6.12.0", "rtl8139")
+    bed = sides.parse("8139cp+kernel=6.12.107+deb12-amd64+ring=32", COMMON).bed  # a release has a plus of its own
+    assert bed is not None
+    assert (bed.dut.ring, bed.kernel) == (32, "6.12.107+deb12-amd64")
     bed = sides.parse("linux-image-6.12.0", COMMON, "8139cp+ring=32").bed
     assert bed is not None
     assert (bed.driver, bed.kernel, bed.dut.ring) == ("8139cp", "linux-image-6.12.0", 32)

@@ -7,7 +7,7 @@ import pytest
 
 from irqlab.errors import IrqlabError
 from irqlab.methods import burst, latency, loss, recovery, throughput
-from irqlab.methods.stand import Plan
+from irqlab.methods.stand import RELATIVE_WIDTH, Plan
 from tests.unit.fakes import FakeBed, stand_on
 
 
@@ -25,7 +25,7 @@ def test_throughput_is_found_within_the_stated_width(make, top) -> None:
     bed = make(top)
     found = throughput.run(stand_on(bed), Plan(duration_ns=10**9))
     # Rates are tried to the frame only: a load of top + 0.5 loses nothing in a second.
-    assert top * (1 - throughput.RELATIVE_WIDTH) - 1 <= throughput.rate_per_direction(found) <= top + 1
+    assert top * (1 - RELATIVE_WIDTH) - 1 <= throughput.rate_per_direction(found) <= top + 1
     assert not found.at_wire_rate
     assert len(bed.specs) <= 20
     assert all(p["passed"] == (p["rate_pps"] <= top + 0.5) for p in found.points)
@@ -38,6 +38,21 @@ def test_throughput_at_wire_rate_takes_one_trial() -> None:
     assert found.at_wire_rate
     assert found.throughput_mbps == pytest.approx(100, rel=1e-3)
     assert found.throughput_pps == pytest.approx(23_496, rel=1e-3)
+
+
+@pytest.mark.parametrize("expected_pps", [49_900.0, 20_000.0, 3e5, 1e6])
+def test_a_search_around_an_expected_throughput_finds_the_same(expected_pps: float) -> None:
+    plain = throughput.run(stand_on(livelock(50_000)), Plan(duration_ns=10**9))
+    found = throughput.run(stand_on(livelock(50_000)), Plan(duration_ns=10**9, expected_pps=expected_pps))
+    assert found.throughput_pps == pytest.approx(plain.throughput_pps, rel=0.003)
+    if expected_pps == 49_900.0:
+        assert len(found.trials) < len(plain.trials)
+
+
+def test_a_search_around_more_than_the_wire_carries_takes_one_trial() -> None:
+    found = throughput.run(stand_on(plateau(50_000)), Plan(size=1518, duration_ns=10**9, expected_pps=50_000.0))
+    assert found.at_wire_rate
+    assert len(found.trials) == 1
 
 
 def test_throughput_counts_both_directions_but_states_mbps_per_interface() -> None:

@@ -44,8 +44,8 @@ def test_reference_data_says_where_it_is_from() -> None:
 def _table1(us: dict[str, float], k_us: float = 0.02, sizes: tuple[int, ...] = throughput.SIZES) -> Data:
     """A table 1 of variants that take so many µs per frame, and k per byte."""
     paper = throughput.paper_mbps()
-    data = Data("1", ("frame_bytes", "variant", "throughput_mbps", "paper_mbps", "ratio", "throughput_pps", "us_per_frame",
-                      "capped", "paper_capped"))  # fmt: skip
+    data = Data("1", ("frame_bytes", "variant", "throughput_mbps", "paper_mbps", "ratio", "throughput_pps", "capped",
+                      "paper_capped", "free_mbps", "us_per_frame"))  # fmt: skip
     for size in sizes:
         for variant, constant in us.items():
             free = throughput.mbps_of(1e6 / (constant + k_us * size), size)
@@ -53,7 +53,7 @@ def _table1(us: dict[str, float], k_us: float = 0.02, sizes: tuple[int, ...] = t
             data.add(
                 frame_bytes=size, variant=variant, throughput_mbps=mbps, paper_mbps=paper[size, variant],
                 ratio=mbps / paper[size, variant], throughput_pps=2 * mbps * 1e6 / 8 / (size + 20),
-                us_per_frame=8 * (size + 20) / 2 / mbps, capped=free >= 100, paper_capped=paper[size, variant] >= 100,
+                us_per_frame=constant + k_us * size, free_mbps=free, capped=free >= 100, paper_capped=paper[size, variant] >= 100,
             )  # fmt: skip
     return data
 
@@ -72,14 +72,15 @@ def test_table_2_is_the_papers_but_for_the_swapped_columns() -> None:
                 assert computed[cell] == pytest.approx(said, abs=0.5), cell
 
 
-def test_the_order_is_compared_where_neither_is_at_the_wires_rate() -> None:
+def test_the_order_is_compared_where_the_paper_is_below_the_wires_rate() -> None:
     assert throughput.order_differs(_table1({"ORIGINAL": 26, "TX-128": 25, "TX-OFF": 21, "NAPI": 20})) == [
         (256, "NAPI", "TX-OFF"),  # the paper's own order changes there
         (896, "NAPI", "TX-OFF"),
     ]
     swapped = _table1({"ORIGINAL": 25, "TX-128": 26}, sizes=(64,))
     assert throughput.order_differs(swapped) == [(64, "ORIGINAL", "TX-128")]
-    assert throughput.order_differs(_table1({"ORIGINAL": 1, "TX-128": 2}, sizes=(512,))) == []
+    beyond_our_wire = _table1({"ORIGINAL": 1, "TX-128": 2}, sizes=(512, 1518))  # at 1518 beyond the paper's, too
+    assert throughput.order_differs(beyond_our_wire) == [(512, "ORIGINAL", "TX-128")]
 
 
 def test_fit_of_a_line_is_that_line_and_its_errors_are_those_of_least_squares() -> None:
@@ -105,15 +106,15 @@ def test_fit_says_no_more_than_it_can() -> None:
     assert (two.r2, two.k_error_us_per_byte) == (None, None)
 
 
-def test_sizes_at_the_wires_rate_are_not_fitted_but_predicted() -> None:
+def test_sizes_at_the_wires_rate_are_fitted_without_its_ceiling() -> None:
     first = _table1(PAPER_US)
     fits = model.fits(first)
-    assert fits["NAPI-TX-OFF"].sizes == (64, 128, 256, 512)
+    assert fits["NAPI-TX-OFF"].sizes == throughput.SIZES
     assert fits["ORIGINAL"].us(0) == pytest.approx(25.8)
     last = model.figure6(fits, first).one(frame_bytes=1518, variant="ORIGINAL")
     assert last["model_capped_mbps"] == pytest.approx(100)
     assert last["model_mbps"] > 100
-    assert not last["fitted"]
+    assert last["fitted"]
 
 
 def _livelock(cliff: float, most: float = 50.0) -> Any:

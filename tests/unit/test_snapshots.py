@@ -39,6 +39,17 @@ def test_taken_once_even_by_many_threads() -> None:
     assert {(s.state.read_text(), s.facts["answer"]) for s in found} == {("state", 42)}
 
 
+def test_a_use_is_noted_and_a_loss_is_told(cache: Path) -> None:
+    found = snapshots.get("k", Taker())
+    os.utime(cache / "k", (0, 0))
+    assert snapshots.touch(found)
+    snapshots.make_room(cache, keep_bytes=0)
+    assert found.state.exists()
+    os.utime(cache / "k", (0, 0))
+    snapshots.make_room(cache, keep_bytes=0)
+    assert not snapshots.touch(found)
+
+
 def test_a_failed_one_leaves_nothing(cache: Path) -> None:
     def fail(state: Path) -> dict[str, int]:
         state.write_text("half")

@@ -30,13 +30,19 @@ static struct estimator fresh(u32 cliff_pps, u32 epsilon, u32 window_ms)
 	return e;
 }
 
+/* A window in which so many packets came; true: a switch. */
+static bool window(struct estimator *e, u32 packets)
+{
+	return estimator_window(e, e->arrived + packets);
+}
+
 /* So many windows at a constant rate; returns the number of switches. */
 static int run(struct estimator *e, u32 rate_pps, int windows)
 {
 	int switches = 0;
 
 	while (windows--)
-		switches += estimator_window(e, rate_pps * WINDOW / 1000);
+		switches += window(e, rate_pps * WINDOW / 1000);
 	return switches;
 }
 
@@ -52,15 +58,111 @@ static void test_converges(void)
 	ok(estimator_rate_pps(&e, WINDOW) < 100, "silence is found");
 }
 
-static void test_agile(void)
+/* How far off the estimate may be, permille, at a constant rate whose packets
+ * do not fill windows evenly.
+ */
+static u32 worst_permille(u32 rate_pps)
 {
 	struct estimator e = fresh(CLIFF, EPSILON, WINDOW);
-	int windows = 0;
+	u32 worst = 0;
+	u64 i;
 
-	while (!estimator_window(&e, 140000 * WINDOW / 1000))
+	for (i = 1; i <= 1000; i++) {
+		u64 estimate, off;
+
+		estimator_window(&e, rate_pps * i * WINDOW / 1000);
+		estimate = estimator_rate_pps(&e, WINDOW);
+		off = estimate > rate_pps ? estimate - rate_pps
+					  : rate_pps - estimate;
+		if (i > 20 && off * 1000 / rate_pps > worst)
+			worst = off * 1000 / rate_pps;
+	}
+	return worst;
+}
+
+static void test_constant_rates(void)
+{
+	u32 rate, at = 0, worst = 0;
+
+	for (rate = 1000; rate < 200000; rate += 1 + rate / 300) {
+		u32 off = worst_permille(rate);
+
+		if (off > worst) {
+			worst = off;
+			at = rate;
+		}
+	}
+	printf("# at worst %u permille off, at %u pps\n", worst, at);
+	ok(worst < 30, "every constant rate from 1000 pps on is found to 3 %");
+}
+
+/* A step that begins anywhere in a window: how many windows have ended when it
+ * is answered.
+ */
+static int windows_after_step(u32 rate_pps, u32 phase_percent)
+{
+	struct estimator e = fresh(CLIFF, EPSILON, WINDOW);
+	u32 packets = rate_pps * WINDOW / 1000;
+	int windows = 1;
+
+	if (window(&e, packets * (100 - phase_percent) / 100))
+		return windows;
+	do {
 		windows++;
-	ok(windows < 4, "an overload is answered within 4 windows (32 ms)");
-	ok(e.above, "... with NAPI");
+	} while (!window(&e, packets) && windows < 100);
+	return windows;
+}
+
+static void test_agile(void)
+{
+	u32 tenths, phase;
+	int late = 0;
+
+	for (tenths = 12; tenths <= 40; tenths++)
+		for (phase = 0; phase < 100; phase++)
+			late += windows_after_step(CLIFF / 10 * tenths, phase) > 2;
+	ok(!late, "a step from 0 to 1.2 to 4 times the cliff is answered when its second window ends");
+}
+
+/* A quarter of a window's difference; all of it if it is the second far one. */
+static void test_gains(void)
+{
+	struct estimator e = fresh(CLIFF, EPSILON, WINDOW);
+	u64 one = 1 << ESTIMATOR_FRACTION_BITS;
+
+	e.average = 100 * one;
+	window(&e, 120);
+	ok(e.average == 105 * one, "20 % more: a quarter of the difference");
+	window(&e, 205);
+	ok(e.average == 130 * one, "95 % more, once: a quarter of it");
+	window(&e, 30);
+	ok(e.average == 105 * one, "... then 77 % less: a quarter of it");
+	window(&e, 105);
+	window(&e, 25);
+	ok(e.average == 85 * one, "76 % less, after a window of no difference: a quarter");
+	window(&e, 25);
+	ok(e.average == 25 * one, "... and again: the average starts anew");
+}
+
+/* The NIC drops what the ring has no room for: it counts like what is taken. */
+static void test_dropped(void)
+{
+	struct estimator e = fresh(CLIFF, EPSILON, WINDOW);
+	u32 taken = UINT32_MAX - 1000, dropped = UINT32_MAX - 5000;
+	int i, switches = 0;
+
+	estimator_start(&e, taken + dropped);
+	for (i = 0; i < 50; i++) {
+		taken += 40000 * WINDOW / 1000;
+		dropped += 200000 * WINDOW / 1000;
+		switches += estimator_window(&e, taken + dropped);
+	}
+	ok(estimator_rate_pps(&e, WINDOW) == 240000,
+	   "taken and dropped are counted, beyond 2^32 too");
+	ok(switches == 1 && e.above, "... and NAPI is kept, though the taken alone are below the cliff");
+	estimator_start(&e, taken + dropped);
+	ok(!e.above && !e.average, "a start forgets");
+	ok(!window(&e, 0) && !e.average, "... and what came before it does not count");
 }
 
 static void test_thresholds(void)
@@ -85,8 +187,7 @@ static int switches_with(u32 epsilon)
 
 	for (i = 0; i < 1000; i++) {
 		state = state * 1664525u + 1013904223u;
-		switches += estimator_window(&e, (36000 + state / 89478u) *
-						 WINDOW / 1000);
+		switches += window(&e, (36000 + state / 89478u) * WINDOW / 1000);
 	}
 	return switches;
 }
@@ -97,7 +198,23 @@ static void test_hysteresis(void)
 
 	printf("# switches in 1000 windows: %d with e = 0, %d with e = 0.15\n",
 	       none, some);
-	ok(some < none / 4, "epsilon 0.15 saves switches at a fluctuating load");
+	ok(some < none / 3, "epsilon 0.15 saves switches at a fluctuating load");
+}
+
+/* Bursts of 10 ms at twice the cliff, 10 ms apart: the mean is at the cliff. */
+static void test_bursts(void)
+{
+	struct estimator e = fresh(CLIFF, EPSILON, WINDOW);
+	u64 count = 0, ms;
+	int switches = 0;
+
+	for (ms = 1; ms <= 4000; ms++) {
+		count += ms % 20 < 10 ? 2 * CLIFF / 1000 : 0;
+		if (ms % WINDOW == 0)
+			switches += estimator_window(&e, count);
+	}
+	printf("# switches in 200 bursts: %d\n", switches);
+	ok(switches < 10, "bursts of little more than a window are averaged");
 }
 
 static void test_extremes(void)
@@ -106,19 +223,23 @@ static void test_extremes(void)
 
 	ok(e.cliff2 > e.cliff1, "the largest settings do not overflow");
 	run(&e, 0, 1);
-	estimator_window(&e, UINT32_MAX);
+	window(&e, UINT32_MAX);
 	ok(e.average > 0, "a window of 2^32 - 1 packets does not overflow");
 	e = fresh(1, 0, 1);
-	estimator_window(&e, 1);
+	window(&e, 1);
 	ok(e.above, "one packet a window is above a cliff of 1 pps");
 }
 
 int main(void)
 {
 	test_converges();
+	test_constant_rates();
+	test_gains();
 	test_agile();
+	test_dropped();
 	test_thresholds();
 	test_hysteresis();
+	test_bursts();
 	test_extremes();
 	printf("1..%d\n", tests);
 	return failures != 0;

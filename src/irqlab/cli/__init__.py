@@ -106,51 +106,9 @@ def _command(name: str, run: Callable[[Stand, Plan], MethodResult], text: str) -
 
     @app.command(name, help=text)
     @guarded
-    def command(
-        driver: opt.Driver,
-        nic: opt.NicModel = None,
-        kernel: opt.KernelSpec = None,
-        mips: opt.Mips = 250,
-        size: opt.Sizes = "64",
-        bidirectional: opt.Bidirectional = False,
-        rx: opt.Rx = None,
-        tx: opt.Tx = None,
-        variant: opt.Variant = None,
-        weight: opt.Weight = None,
-        tx_frames: opt.TxFrames = None,
-        tx_usecs: opt.TxUsecs = None,
-        rx_usecs: opt.RxUsecs = None,
-        cliff: opt.Cliff = None,
-        epsilon: opt.Epsilon = None,
-        rate_window: opt.RateWindow = None,
-        ring: opt.Ring = None,
-        duration: opt.Duration = 0.2,
-        warmup: opt.Warmup = 0.05,
-        arrivals: opt.Arrivals = "constant",
-        loss_tolerance: opt.Tolerance = 0.0,
-        over_wire: opt.OverWire = False,
-        seed: opt.Seed = 1,
-        lsm: opt.Lsm = "",
-        sysctl: opt.Sysctl = None,
-        module_parameters: opt.Parameters = "",
-        cost: opt.Cost = None,
-        hardware: opt.Hardware = None,
-        jobs: opt.Jobs = 0,
-        no_cache: opt.NoCache = False,
-        json_file: opt.JsonFile = None,
-        report_file: opt.ReportFile = None,
-    ) -> None:
+    @opt.asks(*opt.SHARED)
+    def command(*, request: opt.Request, json_file: opt.JsonFile = None, report_file: opt.ReportFile = None) -> None:
         check_outputs(json_file, report_file)
-        request = opt.Request.parse(
-            driver, nic, kernel, mips, size, bidirectional, ring, duration, warmup, arrivals, loss_tolerance,
-            over_wire, seed, lsm, sysctl, module_parameters, jobs,
-            combine(
-                variant, rx, tx, weight=weight, tx_frames=tx_frames, tx_usecs=tx_usecs, rx_usecs=rx_usecs,
-                cliff_pps=cliff, epsilon_permille=epsilon, rate_window_ms=rate_window,
-            ),
-            cost, hardware,
-            cached=not no_cache,
-        )  # fmt: skip
         finish(measure(request, _one(run), name), json_file, report_file)
 
 
@@ -214,16 +172,16 @@ def doctor() -> None:
 
 @app.command()
 @guarded
+@opt.asks("mips", *opt.RUN, driver=["?"])
 def demo(
-    mips: opt.Mips = 250,
-    jobs: opt.Jobs = 0,
-    no_cache: opt.NoCache = False,
+    *,
+    request: opt.Request,
     directory: Annotated[Path, typer.Option("--directory", help="Where report and JSON go.")] = Path("results/demo"),
 ) -> None:
     """Measure the first paper's six variants on irqmod_i8255x, with livelock curves, beside drivers of the kernel."""
     from irqlab.cli.demo import run_demo
 
-    run_demo(mips, jobs, directory, cached=not no_cache)
+    run_demo(request, directory)
 
 
 @app.command("cache")
@@ -252,47 +210,29 @@ def report(
 
 @app.command()
 @guarded
-def shell(
-    driver: opt.Driver,
-    nic: opt.NicModel = None,
-    kernel: opt.KernelSpec = None,
-    mips: opt.Mips = 250,
-    rx: opt.Rx = None,
-    tx: opt.Tx = None,
-    variant: opt.Variant = None,
-    ring: opt.Ring = None,
-    lsm: opt.Lsm = "",
-    sysctl: opt.Sysctl = None,
-    module_parameters: opt.Parameters = "",
-) -> None:
+@opt.asks(*opt.DUT, "rx", "tx", "variant")
+def shell(*, request: opt.Request) -> None:
     """Try commands in the DUT, with the driver loaded and forwarding. Virtual time stands still between them."""
     from irqlab.cli.shell import run_shell
 
-    request = opt.Request.parse(
-        driver, nic, kernel, mips, ring=ring, lsm=lsm, sysctl=sysctl, module_parameters=module_parameters,
-        schemes=combine(variant, rx, tx),
-    )  # fmt: skip
     run_shell(request.beds[0])
 
 
 @app.command()
 @guarded
+@opt.asks("driver", "nic", "kernel", "mips", "module_parameters")
 def tap(
-    driver: opt.Driver,
+    *,
     names: Annotated[list[str] | None, typer.Argument(help="Tests of drivers/tests; default: all that are quick.")] = None,
-    nic: opt.NicModel = None,
-    kernel: opt.KernelSpec = None,
-    mips: opt.Mips = 250,
+    request: opt.Request,
     rx: opt.Rx = None,
     tx: opt.Tx = None,
-    module_parameters: opt.Parameters = "",
     long: Annotated[bool, typer.Option("--long", help="Those that take minutes, too.")] = False,
 ) -> None:
     """Run tests of a driver inside the DUT; they print TAP."""
     from irqlab.cli.tap import run_tap
     from irqlab.overload import COMBINATIONS
 
-    request = opt.Request.parse(driver, nic, kernel, mips, module_parameters=module_parameters)
     asked = combine(None, rx, tx)
     chosen = [c for c in COMBINATIONS for s in asked if s.rx in (None, c.rx) and s.tx in (None, c.tx)]
     passed = [run_tap(bed, names or [], chosen, long) for bed in request.beds]

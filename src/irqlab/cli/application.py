@@ -19,7 +19,7 @@ from irqlab.methods import application, budget, cliff
 from irqlab.methods.budget import GOALS
 from irqlab.methods.stand import Plan, Stand
 from irqlab.results import MethodResult
-from irqlab.schemes import Schemes, combine
+from irqlab.schemes import Schemes
 
 Rates = Annotated[str | None, typer.Option("--rate", help="Offered loads in frames/s, comma-separated; default: --load.")]
 Loads = Annotated[
@@ -31,6 +31,8 @@ Loads = Annotated[
 GoalOption = Annotated[str, typer.Option("--goal", help=f"What the budget is to serve: {', '.join(GOALS)}.")]
 NoEcho = Annotated[bool, typer.Option("--no-echo", help="Leave the round trip out.")]
 MAX_LOAD, MAX_RATE_PPS = 100.0, 1e8
+_DUT = ("driver", "nic", "kernel", "mips", "ring", "sysctl")
+_TRIAL = ("size", "duration", "warmup", "arrivals", "seed")
 
 
 def parse_numbers(option: str, text: str, most: float) -> list[float]:
@@ -47,30 +49,18 @@ def parse_numbers(option: str, text: str, most: float) -> list[float]:
     return sorted(set(found))
 
 
+@opt.asks(
+    *_DUT,
+    *_TRIAL,
+    *("rx", "tx", "weight", "cliff", "epsilon", "rate_window", "rx_usecs"),
+    *opt.RUN,
+)
 def application_command(
-    driver: opt.Driver,
+    *,
     load: Loads = None,
     rate: Rates = None,
     no_echo: NoEcho = False,
-    nic: opt.NicModel = None,
-    kernel: opt.KernelSpec = None,
-    mips: opt.Mips = 250,
-    size: opt.Sizes = "64",
-    rx: opt.Rx = None,
-    tx: opt.Tx = None,
-    weight: opt.Weight = None,
-    cliff_pps: opt.Cliff = None,
-    epsilon: opt.Epsilon = None,
-    rate_window: opt.RateWindow = None,
-    rx_usecs: opt.RxUsecs = None,
-    ring: opt.Ring = None,
-    duration: opt.Duration = 0.2,
-    warmup: opt.Warmup = 0.05,
-    arrivals: opt.Arrivals = "constant",
-    seed: opt.Seed = 1,
-    sysctl: opt.Sysctl = None,
-    jobs: opt.Jobs = 0,
-    no_cache: opt.NoCache = False,
+    request: opt.Request,
     json_file: opt.JsonFile = None,
 ) -> None:
     """What an application in the DUT receives, loses and sends back, over offered load. Raises IrqlabError."""
@@ -85,61 +75,21 @@ def application_command(
             offered = [share * cliff.external(stand, plan, Tuning()).cliff_pps for share in shares]
         return [application.run(stand, plan, offered, echo=not no_echo)]
 
-    schemes = combine(
-        None, rx, tx, weight=weight, cliff_pps=cliff_pps, epsilon_permille=epsilon, rate_window_ms=rate_window, rx_usecs=rx_usecs
-    )
-    request = opt.Request.parse(
-        driver, nic, kernel, mips, size, ring=ring, duration=duration, warmup=warmup, arrivals=arrivals, seed=seed, sysctl=sysctl,
-        jobs=jobs, schemes=schemes, cached=not no_cache,
-    )  # fmt: skip
     _finish(request, method, "application", json_file, _show_application)
 
 
-def cliff_command(
-    driver: opt.Driver,
-    nic: opt.NicModel = None,
-    kernel: opt.KernelSpec = None,
-    mips: opt.Mips = 250,
-    size: opt.Sizes = "64",
-    rx: opt.Rx = None,
-    ring: opt.Ring = None,
-    duration: opt.Duration = 0.2,
-    warmup: opt.Warmup = 0.05,
-    arrivals: opt.Arrivals = "constant",
-    seed: opt.Seed = 1,
-    sysctl: opt.Sysctl = None,
-    jobs: opt.Jobs = 0,
-    no_cache: opt.NoCache = False,
-    json_file: opt.JsonFile = None,
-) -> None:
+@opt.asks(*_DUT, *_TRIAL, "rx", *opt.RUN)
+def cliff_command(*, request: opt.Request, json_file: opt.JsonFile = None) -> None:
     """Where the CPU is full: from outside by three signs, from inside by the paper's formula. Raises IrqlabError."""
-    request = opt.Request.parse(
-        driver, nic, kernel, mips, size, ring=ring, duration=duration, warmup=warmup, arrivals=arrivals, seed=seed, sysctl=sysctl,
-        jobs=jobs, schemes=combine(None, rx), cached=not no_cache,
-    )  # fmt: skip
+    rx = request.beds[0].dut.schemes.rx
     _finish(request, lambda stand, plan: [cliff.run(stand, plan, _tuning(stand, rx, "de"))], "cliff", json_file, _show_cliff)
 
 
-def budget_command(
-    driver: opt.Driver,
-    goal: GoalOption = "application",
-    nic: opt.NicModel = None,
-    kernel: opt.KernelSpec = None,
-    mips: opt.Mips = 250,
-    size: opt.Sizes = "64",
-    ring: opt.Ring = None,
-    duration: opt.Duration = 0.2,
-    warmup: opt.Warmup = 0.05,
-    jobs: opt.Jobs = 0,
-    no_cache: opt.NoCache = False,
-    json_file: opt.JsonFile = None,
-) -> None:
+@opt.asks(*("driver", "nic", "kernel", "mips", "ring"), *("size", "duration", "warmup"), *opt.RUN)
+def budget_command(*, goal: GoalOption = "application", request: opt.Request, json_file: opt.JsonFile = None) -> None:
     """Which netdev_budget serves a goal, and the curve it was chosen from. Raises IrqlabError."""
     if goal not in GOALS:
         raise IrqlabError(f"--goal {goal}: allowed are {', '.join(GOALS)}")
-    request = opt.Request.parse(
-        driver, nic, kernel, mips, size, ring=ring, duration=duration, warmup=warmup, jobs=jobs, cached=not no_cache
-    )
 
     def method(stand: Stand, plan: Plan) -> list[MethodResult]:
         return [budget.run(stand, plan, goal, _tuning(stand, None, "napi"))]

@@ -33,48 +33,35 @@ Terms = Annotated[str, typer.Option("--terms", help=f"The costs to choose from; 
 Rounds = Annotated[int, typer.Option("--rounds", help="Fits, each measured with its costs charged.")]
 
 
+@opt.asks(*opt.DUT, *("bidirectional", "duration", "warmup"), *opt.RUN)
 def command(
+    *,
     table: TableFile,
-    driver: opt.Driver,
     output: Output = Path("hardware.json"),
     fit_sizes: Fit = None,
     terms: Terms = _ALL,
     rounds: Rounds = method.ROUNDS,
-    nic: opt.NicModel = None,
-    kernel: opt.KernelSpec = None,
-    mips: opt.Mips = 250,
-    bidirectional: opt.Bidirectional = False,
-    ring: opt.Ring = None,
-    duration: opt.Duration = 0.2,
-    warmup: opt.Warmup = 0.05,
-    lsm: opt.Lsm = "",
-    sysctl: opt.Sysctl = None,
-    module_parameters: opt.Parameters = "",
-    jobs: opt.Jobs = 0,
-    no_cache: opt.NoCache = False,
+    request: opt.Request,
 ) -> None:
     """Fits, says how far to trust it, writes the file. Raises IrqlabError."""
     from irqlab.cli import check_outputs
 
     check_outputs(output)
     allowed = _terms(terms)
-    if len(driver) != 1:
+    if len(request.beds) != 1:
         raise IrqlabError("--driver: a board is calibrated with one driver")
     if not 1 <= rounds <= 10:
         raise IrqlabError(f"--rounds {rounds}: allowed are 1 to 10")
-    request = opt.Request.parse(
-        driver, nic, kernel, mips, "64", bidirectional, ring, duration, warmup, lsm=lsm, sysctl=sysctl,
-        module_parameters=module_parameters, jobs=jobs, cached=not no_cache,
-    )  # fmt: skip
-    board_pps = cells.read(table, bidirectional, Bed.resolve(request.beds[0]).nic.wire_bps)
+    bed, bidirectional = request.beds[0], request.plan.bidirectional
+    board_pps = cells.read(table, bidirectional, Bed.resolve(bed).nic.wire_bps)
     if fit_sizes is not None:
         sizes = _sizes(fit_sizes, {cell.frame_bytes for cell in board_pps})
         board_pps = {cell: pps for cell, pps in board_pps.items() if cell.frame_bytes in sizes}
     said = Console(stderr=True, highlight=False, soft_wrap=True)
-    board = cells.Board(request.beds[0], request.plan, threading.Semaphore(request.jobs), said.print)
+    board = cells.Board(bed, request.plan, threading.Semaphore(request.jobs), said.print)
     found = method.run(board, board_pps, allowed, rounds)
-    content = found.to_json() | {"source": table.name, "driver": driver[0], "bidirectional": bidirectional}
-    hardware.Hardware(output.stem, mips, found.fit.costs, content).write(output)
+    content = found.to_json() | {"source": table.name, "driver": bed.driver, "bidirectional": bidirectional}
+    hardware.Hardware(output.stem, bed.mips, found.fit.costs, content).write(output)
     show(found)
     print(f"hardware: {output}")
 

@@ -87,28 +87,22 @@ def _method(request: opt.Request, measured: tuple[dict[str, Any], ...]) -> Metho
     return run
 
 
+@opt.asks(
+    *("nic", "kernel", "mips", "ring", "lsm", "sysctl"),
+    *opt.TRIAL,
+    "over_wire",
+    *opt.RUN,
+    driver=["?"],
+)
 def command(
+    *,
     a: SideA,
     b: SideB = None,
     driver: DriverOption = None,
     fail_above: FailAbove = None,
     fail_on: FailOn = None,
     top: TopOption = printed.TOP,
-    nic: opt.NicModel = None,
-    kernel: opt.KernelSpec = None,
-    mips: opt.Mips = 250,
-    size: opt.Sizes = "64",
-    bidirectional: opt.Bidirectional = False,
-    ring: opt.Ring = None,
-    duration: opt.Duration = 0.2,
-    warmup: opt.Warmup = 0.05,
-    arrivals: opt.Arrivals = "constant",
-    over_wire: opt.OverWire = False,
-    seed: opt.Seed = 1,
-    lsm: opt.Lsm = "",
-    sysctl: opt.Sysctl = None,
-    jobs: opt.Jobs = 0,
-    no_cache: opt.NoCache = False,
+    request: opt.Request,
     json_file: opt.JsonFile = None,
     report_file: opt.ReportFile = None,
 ) -> None:
@@ -119,10 +113,6 @@ def command(
     threshold, judged = verdict.parse_threshold(fail_above), verdict.parse_judged(fail_on)
     if top < 1:
         raise IrqlabError(f"--top {top}: allowed are 1 and more")
-    request = opt.Request.parse(
-        ["?"], nic, kernel, mips, size, bidirectional, ring, duration, warmup, arrivals, 0.0,
-        over_wire, seed, lsm, sysctl, "", jobs, cached=not no_cache,
-    )  # fmt: skip
     chosen = [sides.parse(text, request.beds[0], driver) for text in (a, b) if text is not None]
     request = replace(request, beds=tuple(side.bed for side in chosen if side.bed is not None))
     measured = next((side.rows for side in chosen if side.rows), ())

@@ -8,10 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from irqlab import units
-from irqlab.bed import BedConfig
 from irqlab.cli.measure import measure
 from irqlab.cli.options import Request
-from irqlab.dut import DutConfig
 from irqlab.errors import IrqlabError
 from irqlab.methods import loss, throughput
 from irqlab.methods.stand import Plan, Stand
@@ -45,13 +43,14 @@ def _gains(results: Sequence[MethodResult]) -> list[str]:
     ]
 
 
-def run_demo(mips: int, jobs: int, directory: Path, cached: bool = True) -> None:
+def run_demo(request: Request, directory: Path) -> None:
     """Throughput of 64-byte frames for all, the loss curve to 4x for some; tables, JSON and a report."""
     from irqlab.cli import finish
 
-    request = Request.parse([DRIVER], mips=mips, jobs=jobs, schemes=combine("all"), cached=cached)
-    references = tuple(BedConfig(driver=driver, mips=mips, dut=DutConfig(), cached=cached) for driver in REFERENCES)
-    request = replace(request, beds=request.beds + references)
+    bed = request.beds[0]
+    ours = tuple(replace(bed, driver=DRIVER, dut=replace(bed.dut, schemes=schemes)) for schemes in combine("all"))
+    references = tuple(replace(bed, driver=driver) for driver in REFERENCES)
+    request = replace(request, beds=ours + references)
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:

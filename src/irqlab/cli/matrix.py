@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -37,33 +38,22 @@ Scheduler = Annotated[
 Out = Annotated[Path, typer.Option("--out", help="Directory of matrix.csv, matrix.json and matrix.html.")]
 
 
+@opt.asks(*("nic", "kernel", "mips", "ring", "lsm", "sysctl"), *("bidirectional", "duration", "warmup"), *opt.RUN, driver=["?"])
 def command(
+    *,
     drivers: Drivers,
     sizes: Sizes = "64",
     schemes: SchemesOption = None,
     profile: Profiled = False,
     scheduler: Scheduler = None,
-    nic: opt.NicModel = None,
-    kernel: opt.KernelSpec = None,
-    mips: opt.Mips = 250,
-    bidirectional: opt.Bidirectional = False,
-    ring: opt.Ring = None,
-    duration: opt.Duration = 0.2,
-    warmup: opt.Warmup = 0.05,
-    lsm: opt.Lsm = "",
-    sysctl: opt.Sysctl = None,
-    jobs: opt.Jobs = 0,
-    no_cache: opt.NoCache = False,
+    request: opt.Request,
     out: Out = Path("results/matrix"),
 ) -> None:
     """Measures the grid; one table, CSV, JSON and a report. What was measured before is not measured again."""
     names = [name.strip() for name in drivers.split(",")]
     if "" in names:
         raise IrqlabError(f"--drivers {drivers!r}: a name is missing")
-    request = opt.Request.parse(
-        ["?"], nic, kernel, mips, sizes, bidirectional, ring, duration, warmup, lsm=lsm, sysctl=sysctl, jobs=jobs,
-        cached=not no_cache,
-    )  # fmt: skip
+    request = replace(request, sizes=opt.sizes(sizes))
     check_directory(out)
     grid = _Grid(request, profile)
     try:
@@ -78,7 +68,8 @@ def command(
     except KeyboardInterrupt:
         machine.cancel_all()
         grid.write(out, complete=False)
-        kept = "nothing more is kept (--no-cache)" if no_cache else "the same command goes on from there"
+        cached = request.beds[0].cached
+        kept = "the same command goes on from there" if cached else "nothing more is kept (--no-cache)"
         raise UserInterruptError(f"interrupted; {len(grid.done)} of {grid.size} cells are in {out}; {kept}") from None
     grid.write(out, complete=True)
     _show(grid, out)

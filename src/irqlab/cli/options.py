@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,7 +18,7 @@ from irqlab.costs import TERMS
 from irqlab.dut import DutConfig
 from irqlab.errors import IrqlabError
 from irqlab.methods.stand import Plan
-from irqlab.schemes import VARIANTS, Schemes
+from irqlab.schemes import VARIANTS, Schemes, combine
 from irqlab.trial import FrameSize, parse_size
 
 Driver = Annotated[
@@ -109,6 +111,76 @@ Capture = Annotated[Path | None, typer.Option("--capture", help="Write a pcapng 
 
 MAX_DURATION_S = 3600.0
 
+SHARED: dict[str, tuple[Any, Any]] = {
+    "driver": (Driver, inspect.Parameter.empty),
+    "nic": (NicModel, None),
+    "kernel": (KernelSpec, None),
+    "mips": (Mips, 250),
+    "size": (Sizes, "64"),
+    "bidirectional": (Bidirectional, False),
+    "rx": (Rx, None),
+    "tx": (Tx, None),
+    "variant": (Variant, None),
+    "weight": (Weight, None),
+    "tx_frames": (TxFrames, None),
+    "tx_usecs": (TxUsecs, None),
+    "rx_usecs": (RxUsecs, None),
+    "cliff": (Cliff, None),
+    "epsilon": (Epsilon, None),
+    "rate_window": (RateWindow, None),
+    "ring": (Ring, None),
+    "duration": (Duration, 0.2),
+    "warmup": (Warmup, 0.05),
+    "arrivals": (Arrivals, "constant"),
+    "loss_tolerance": (Tolerance, 0.0),
+    "over_wire": (OverWire, False),
+    "seed": (Seed, 1),
+    "lsm": (Lsm, ""),
+    "sysctl": (Sysctl, None),
+    "module_parameters": (Parameters, ""),
+    "cost": (Cost, None),
+    "hardware": (Hardware, None),
+    "jobs": (Jobs, 0),
+    "no_cache": (NoCache, False),
+}
+"""The options that ask for a Request: annotation and default, in the order of the help."""
+DUT = ("driver", "nic", "kernel", "mips", "ring", "lsm", "sysctl", "module_parameters")
+"""What is measured."""
+TRIAL = ("size", "bidirectional", "duration", "warmup", "arrivals", "seed")
+"""What is offered."""
+SCHEMES = ("rx", "tx", "variant", "weight", "tx_frames", "tx_usecs", "rx_usecs", "cliff", "epsilon", "rate_window")
+RUN = ("jobs", "no_cache")
+"""How it is run."""
+_SCHEMES_NAMES = {"cliff": "cliff_pps", "epsilon": "epsilon_permille", "rate_window": "rate_window_ms"}
+
+
+def asks(*names: str, **fixed: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Decorates a command: the named options stand in place of its parameter `request`, and it gets what they ask for.
+
+    `fixed`: the values of options that the command does not have.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        wanted = [name for name in SHARED if name in names]
+        shared = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=SHARED[name][1], annotation=SHARED[name][0])
+            for name in wanted
+        ]
+        parameters: list[inspect.Parameter] = []
+        for own in inspect.signature(command, eval_str=True).parameters.values():
+            parameters += shared if own.name == "request" else [own.replace(kind=inspect.Parameter.KEYWORD_ONLY)]
+
+        def run(**given: Any) -> None:
+            asked = {name: given.pop(name) for name in wanted}
+            command(request=Request.of(**fixed, **asked), **given)
+
+        run.__doc__ = command.__doc__
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return run
+
+    return decorate
+
 
 def default_jobs() -> int:
     """As many trials at once as there are cores."""
@@ -123,6 +195,12 @@ class Request:
     plan: Plan
     sizes: tuple[FrameSize, ...]
     jobs: int
+
+    @classmethod
+    def of(cls, no_cache: bool = False, **given: Any) -> Request:
+        """From the options by their names in SHARED. Raises IrqlabError as `parse` does."""
+        schemes = {_SCHEMES_NAMES.get(name, name): given.pop(name) for name in SCHEMES if name in given}
+        return cls.parse(schemes=combine(**schemes), cached=not no_cache, **given)
 
     @classmethod
     def parse(
@@ -182,13 +260,18 @@ class Request:
                 loss_tolerance=loss_tolerance,
                 costs=costs,
             ),
-            sizes=tuple(parse_size(text) for text in size.split(",")),
+            sizes=sizes(size),
             jobs=jobs or default_jobs(),
         )
 
     def plans(self) -> list[Plan]:
         """The plan once per frame size."""
         return [replace(self.plan, size=size) for size in self.sizes]
+
+
+def sizes(text: str) -> tuple[FrameSize, ...]:
+    """Frame sizes, comma-separated. Raises IrqlabError."""
+    return tuple(parse_size(part) for part in text.split(","))
 
 
 def _sysctl(text: str) -> tuple[str, str]:

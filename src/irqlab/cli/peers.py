@@ -17,7 +17,6 @@ from irqlab.cli import options as opt
 from irqlab.cli.measure import Outcome, measure, save
 from irqlab.errors import IrqlabError
 from irqlab.methods import iperf, rrul
-from irqlab.schemes import combine
 from irqlab.units import driver_of
 
 FRAME = "1518"
@@ -37,15 +36,7 @@ Idle = Annotated[int, typer.Option("--idle", help="Virtual seconds with probes a
 FlentFile = Annotated[Path | None, typer.Option("--flent", help="Write flent's data file (.flent.gz); of the last driver.")]
 
 
-def _request(
-    driver: list[str], nic: str | None, kernel: str | None, mips: int, rx: str | None, tx: str | None,
-    variant: list[str] | None, ring: int | None, lsm: str, sysctl: list[str] | None, module_parameters: str, jobs: int,
-) -> opt.Request:  # fmt: skip
-    return opt.Request.parse(
-        driver, nic, kernel, mips, FRAME, ring=ring, lsm=lsm, sysctl=sysctl, module_parameters=module_parameters, jobs=jobs,
-        schemes=combine(variant, rx, tx),
-    )  # fmt: skip
-
+_asks = opt.asks(*opt.DUT, "rx", "tx", "variant", "jobs", size=FRAME)
 
 Printer = Callable[[list[dict[str, Any]]], Table]
 
@@ -61,11 +52,9 @@ def _finish(outcome: Outcome, table: Printer, json_file: Path | None, report_fil
         raise typer.Exit(complain(outcome.error))
 
 
+@_asks
 def iperf_command(
-    driver: opt.Driver,
-    nic: opt.NicModel = None,
-    kernel: opt.KernelSpec = None,
-    mips: opt.Mips = 250,
+    *,
     udp: Udp = False,
     rate_bps: RateBps = None,
     reverse: Reverse = False,
@@ -75,14 +64,7 @@ def iperf_command(
     parallel: Parallel = 1,
     window: Window = 1 << 18,
     soak: Soak = False,
-    rx: opt.Rx = None,
-    tx: opt.Tx = None,
-    variant: opt.Variant = None,
-    ring: opt.Ring = None,
-    lsm: opt.Lsm = "",
-    sysctl: opt.Sysctl = None,
-    module_parameters: opt.Parameters = "",
-    jobs: opt.Jobs = 0,
+    request: opt.Request,
     json_file: opt.JsonFile = None,
     report_file: opt.ReportFile = None,
 ) -> None:
@@ -95,28 +77,18 @@ def iperf_command(
     dut_sends = reverse if dut_serves else not reverse
     chosen = iperf.Test(udp, dut_sends, dut_serves, seconds, parallel, rate_bps, window, soak)
     tests = [replace(chosen, udp=t.udp, dut_sends=t.dut_sends) for t in iperf.FOUR] if four else [chosen]
-    request = _request(driver, nic, kernel, mips, rx, tx, variant, ring, lsm, sysctl, module_parameters, jobs)
     outcome = measure(request, lambda stand, plan: [iperf.run(stand, plan, tests)], "iperf")
     _finish(outcome, peer_tables.iperf_table, json_file, report_file)
 
 
+@_asks
 def rrul_command(
-    driver: opt.Driver,
-    nic: opt.NicModel = None,
-    kernel: opt.KernelSpec = None,
-    mips: opt.Mips = 250,
+    *,
     flows: Flows = 4,
     seconds: Seconds = 5,
     idle: Idle = 1,
     window: Window = 1 << 16,
-    rx: opt.Rx = None,
-    tx: opt.Tx = None,
-    variant: opt.Variant = None,
-    ring: opt.Ring = None,
-    lsm: opt.Lsm = "",
-    sysctl: opt.Sysctl = None,
-    module_parameters: opt.Parameters = "",
-    jobs: opt.Jobs = 0,
+    request: opt.Request,
     json_file: opt.JsonFile = None,
     report_file: opt.ReportFile = None,
     flent_file: FlentFile = None,
@@ -128,7 +100,6 @@ def rrul_command(
     if flent_file is not None and not flent_file.name.endswith(flent.SUFFIX):
         raise IrqlabError(f"--flent {flent_file}: flent's files end in {flent.SUFFIX}")
     test = rrul.Test(flows=flows, seconds=seconds, idle_s=idle, window_bytes=window)
-    request = _request(driver, nic, kernel, mips, rx, tx, variant, ring, lsm, sysctl, module_parameters, jobs)
     outcome = measure(request, lambda stand, plan: [rrul.run(stand, plan, test)], "rrul")
     rows = [result.to_json() for result in outcome.results if result.points]
     if flent_file is not None and rows:

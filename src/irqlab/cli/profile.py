@@ -17,7 +17,6 @@ from irqlab.profile import diff as comparison
 from irqlab.profile import method
 from irqlab.profile import tables as printed
 from irqlab.profile.tree import Row
-from irqlab.schemes import combine
 from irqlab.setup import paths
 
 LoadOption = Annotated[
@@ -51,42 +50,15 @@ def parse_load(text: str | None, rate_pps: float | None) -> float | None:
     return load
 
 
+@opt.asks(*opt.SHARED)
 def command(
-    driver: opt.Driver,
+    *,
     load: LoadOption = None,
     rate: RateOption = None,
     diff: DiffOption = None,
     flamegraph: FlameOption = None,
     top: TopOption = 40,
-    nic: opt.NicModel = None,
-    kernel: opt.KernelSpec = None,
-    mips: opt.Mips = 250,
-    size: opt.Sizes = "64",
-    bidirectional: opt.Bidirectional = False,
-    rx: opt.Rx = None,
-    tx: opt.Tx = None,
-    variant: opt.Variant = None,
-    weight: opt.Weight = None,
-    tx_frames: opt.TxFrames = None,
-    tx_usecs: opt.TxUsecs = None,
-    rx_usecs: opt.RxUsecs = None,
-    cliff: opt.Cliff = None,
-    epsilon: opt.Epsilon = None,
-    rate_window: opt.RateWindow = None,
-    ring: opt.Ring = None,
-    duration: opt.Duration = 0.2,
-    warmup: opt.Warmup = 0.05,
-    arrivals: opt.Arrivals = "constant",
-    loss_tolerance: opt.Tolerance = 0.0,
-    over_wire: opt.OverWire = False,
-    seed: opt.Seed = 1,
-    lsm: opt.Lsm = "",
-    sysctl: opt.Sysctl = None,
-    module_parameters: opt.Parameters = "",
-    cost: opt.Cost = None,
-    hardware: opt.Hardware = None,
-    jobs: opt.Jobs = 0,
-    no_cache: opt.NoCache = False,
+    request: opt.Request,
     json_file: opt.JsonFile = None,
     report_file: opt.ReportFile = None,
 ) -> None:
@@ -98,16 +70,6 @@ def command(
     if top < 1:
         raise IrqlabError(f"--top {top}: allowed are 1 and more")
     before = comparison.read(diff) if diff is not None else []
-    request = opt.Request.parse(
-        driver, nic, kernel, mips, size, bidirectional, ring, duration, warmup, arrivals, loss_tolerance,
-        over_wire, seed, lsm, sysctl, module_parameters, jobs,
-        combine(
-            variant, rx, tx, weight=weight, tx_frames=tx_frames, tx_usecs=tx_usecs, rx_usecs=rx_usecs,
-            cliff_pps=cliff, epsilon_permille=epsilon, rate_window_ms=rate_window,
-        ),
-        cost, hardware,
-        cached=not no_cache,
-    )  # fmt: skip
     outcome = measure(request, lambda stand, plan: [method.run(stand, plan, share, rate)], "profile")
     rows = [result.to_json() for result in outcome.results if result.complete]
     for row in rows:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from irqlab import hardware as boards
 from irqlab import machine
 from irqlab.cli import options as opt
 from irqlab.cli.measure import UserInterruptError, terminate_like_ctrl_c
+from irqlab.errors import IrqlabError
 from irqlab.reproduce import PAPERS, document, find
 from irqlab.reproduce.session import Session
 
@@ -29,31 +31,33 @@ HardwareOption = Annotated[
 DriverOption = Annotated[str | None, typer.Option("--driver", help="Name of a module, ours or in-tree; default: the paper's.")]
 
 
+@opt.asks("nic", "kernel", "mips", *opt.RUN, driver=["?"])
 def command(
+    *,
     paper: PaperName,
     driver: DriverOption = None,
-    nic: opt.NicModel = None,
-    kernel: opt.KernelSpec = None,
-    mips: opt.Mips = 250,
+    request: opt.Request,
     hardware: HardwareOption = None,
     quick: Quick = False,
-    jobs: opt.Jobs = 0,
-    no_cache: opt.NoCache = False,
     out: Out = None,
 ) -> None:
     """Measures a paper again; tables, findings, files. Raises IrqlabError."""
     chosen = find(paper)
-    request = opt.Request.parse([driver or chosen.driver], nic, kernel, mips, jobs=jobs, cached=not no_cache)
+    if hardware and not chosen.with_hardware:
+        raise IrqlabError(f"{chosen.name} is measured on the instruction clock alone: --hardware is for {_with_hardware()}")
+    bed = replace(request.beds[0], driver=driver or chosen.driver)
     out = out or Path("results") / chosen.name
     document.check_directory(out)
-    session = Session(request.beds[0], quick, request.jobs, boards.load(hardware) if hardware else None)
+    session = Session(bed, quick, request.jobs, boards.load(hardware) if hardware else None)
     try:
         with terminate_like_ctrl_c(), session:
             tables = chosen.measure(session)
             content = document.document(chosen, session, tables, ["irqlab", *sys.argv[1:]])
     except KeyboardInterrupt:
         machine.cancel_all()
-        kept = "nothing is kept (--no-cache)" if no_cache else "trials already made are kept: the same command goes on from there"
+        kept = (
+            "trials already made are kept: the same command goes on from there" if bed.cached else "nothing is kept (--no-cache)"
+        )
         raise UserInterruptError(f"interrupted; {kept}") from None
     for finding in content["measured"]["findings"]:
         print(f"- {finding}")
@@ -61,3 +65,7 @@ def command(
     for file in document.write(chosen, content, tables, out)[:2]:
         print(file)
     print(f"{out}/*.csv")
+
+
+def _with_hardware() -> str:
+    return ", ".join(name for name in PAPERS if find(name).with_hardware)

@@ -11,6 +11,7 @@ Options: a receive scheme, then a transmit scheme; or the name of a variant; and
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,8 @@ SETTINGS = {
     "nic": "nic", "kernel": "kernel", "ring": "ring", "params": "module_parameters",
 }  # fmt: skip
 """Options with a value: the names of the options of the other commands."""
+_SEPARATOR = re.compile(r"\+(?!(?:deb|bpo)\d)")
+"""What separates options: a plus, but not the one in a release such as 6.12.107+deb12-amd64."""
 _NUMBERS = ("weight", "tx_frames", "tx_usecs", "rx_usecs", "cliff_pps", "epsilon_permille", "rate_window_ms", "ring")
 
 
@@ -69,7 +72,7 @@ def parse(text: str, common: BedConfig, default_driver: str | None = None) -> Si
 
 def parse_driver(text: str) -> tuple[str, dict[str, Any]]:
     """The driver and its options by the names of Schemes, DutConfig and BedConfig."""
-    named, *words = text.split("+")
+    named, *words = _SEPARATOR.split(text)
     if not named:
         raise IrqlabError(f"{text!r}: a driver comes first")
     given: dict[str, Any] = {}

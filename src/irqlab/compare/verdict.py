@@ -10,7 +10,7 @@ from typing import Any
 
 from irqlab.errors import IrqlabError
 from irqlab.methods.costs import METRICS, Metric
-from irqlab.methods.throughput import RELATIVE_WIDTH
+from irqlab.methods.stand import RELATIVE_WIDTH
 from irqlab.profile import diff
 
 Row = Mapping[str, Any]

@@ -17,6 +17,9 @@ Progress = Callable[[str], None]
 """Told after each trial where a method stands, in a few words."""
 
 
+RELATIVE_WIDTH = 0.002
+
+
 @dataclass(frozen=True)
 class Plan:
     """What a method offers."""
@@ -35,6 +38,10 @@ class Plan:
     capture: str | None = None
     costs: Costs | None = None
     """Hardware costs that every trial charges; the bed must have the cost model."""
+    relative_width: float = RELATIVE_WIDTH
+    """A search ends when the highest passing and the lowest failing rate are this close."""
+    expected_pps: float | None = None
+    """Throughput per direction to search around: saves trials where it is nearly right, costs some where it is not."""
 
 
 @dataclass

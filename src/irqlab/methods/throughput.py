@@ -18,12 +18,12 @@ from irqlab.results import MethodResult
 from irqlab.trial import TrialResult, mean_frame_bytes, wire_rate_pps
 
 MIN_RATE_PPS = 100.0
-RELATIVE_WIDTH = 0.002
-"""The search ends when the highest passing and the lowest failing rate are this close."""
 COLLAPSED = 0.1
 """A DUT that forwards less than this share of what is offered is in livelock, or nearly."""
 UNLIMITED_PPS = 1e6
 """Where the search starts when the wire's ceiling is lifted."""
+EXPECTED_WITHIN = 0.005
+"""An expected throughput is first taken to be right to this share; the bracket doubles until its ends pass and fail."""
 
 
 def passed(trial: TrialResult, loss_tolerance: float = 0.0) -> bool:
@@ -49,6 +49,8 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]
 
         What a DUT in livelock forwards says nothing about its throughput, and the search would start from there.
         """
+        if self.plan.expected_pps is not None:
+            return self._around(self.plan.expected_pps, highest)
         trial = self._trial(highest)
         if trial.forwarded_pps >= COLLAPSED * trial.offered_pps:
             return MIN_RATE_PPS, highest
@@ -57,9 +59,25 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]
             low, high = low / 2, low
         if low <= MIN_RATE_PPS:
             return MIN_RATE_PPS, high
-        while (high - low) / high > RELATIVE_WIDTH * 0.99:
+        while (high - low) / high > self.plan.relative_width * 0.99:
             middle = math.sqrt(low * high)
             low, high = (middle, high) if self._passes(middle) else (low, middle)
+        return low, high
+
+    def _around(self, expected: float, highest: float) -> tuple[float, float]:
+        """The narrowest bracket around the expected throughput of which both ends were tried, in loads up to the highest."""
+        width = EXPECTED_WITHIN
+        low, high = expected * (1 - width), expected * (1 + width)
+        while high < highest and self._passes(high):
+            width *= 2
+            low, high = high, high * (1 + width)
+        if high >= highest:
+            if self._passes(highest):
+                return MIN_RATE_PPS, highest
+            low, high = min(low, highest * (1 - width)), highest
+        while low > MIN_RATE_PPS and not self._passes(low):
+            width *= 2
+            low, high = max(low * (1 - width), MIN_RATE_PPS), low
         return low, high
 
     def _passes(self, load: float) -> bool:
@@ -96,7 +114,7 @@ def run(stand: Stand, plan: Plan) -> MethodResult:
     goal = SearchGoal(
         loss_ratio=plan.loss_tolerance,
         exceed_ratio=0.0,
-        relative_width=RELATIVE_WIDTH,
+        relative_width=plan.relative_width,
         initial_trial_duration=seconds,
         final_trial_duration=seconds,
         duration_sum=seconds,
@@ -138,7 +156,8 @@ def run(stand: Stand, plan: Plan) -> MethodResult:
         }
         for t in measurer.trials
     ]
-    result.found = {"rate_pps_per_direction": bound_pps, "relative_width": RELATIVE_WIDTH, "loss_tolerance": plan.loss_tolerance}
+    searched = {"relative_width": plan.relative_width, "loss_tolerance": plan.loss_tolerance}
+    result.found = {"rate_pps_per_direction": bound_pps, **searched}
     result.trials = measurer.trials
     return result
 

@@ -14,7 +14,7 @@ from html import escape as escaped
 from irqlab import units
 from irqlab.profile.owners import OWNERS
 from irqlab.profile.tree import CONTEXT_NAMES, Row
-from irqlab.report.plots import clean
+from irqlab.report.svg import clean
 
 WIDTH = 1200
 ROW = 21

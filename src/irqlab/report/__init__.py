@@ -13,7 +13,8 @@ from markupsafe import Markup
 
 from irqlab.errors import IrqlabError
 from irqlab.report import view
-from irqlab.report.plots import clean
+from irqlab.report.parts import Page
+from irqlab.report.svg import clean
 
 
 def _finalize(value: object) -> object:
@@ -32,7 +33,7 @@ def html(documents: list[dict[str, Any]]) -> str:
     return render(page)
 
 
-def render(page: view.Page) -> str:
+def render(page: Page) -> str:
     """A page as HTML."""
     environment = Environment(
         loader=PackageLoader("irqlab.report", ""),

@@ -9,7 +9,7 @@ from html import escape
 
 from irqlab import units
 from irqlab.methods.costs import METRICS, Metric
-from irqlab.report.plots import clean
+from irqlab.report.svg import clean
 from irqlab.report.tables import Cell, Column, Table
 from irqlab.report.variants import Row
 

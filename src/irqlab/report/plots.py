@@ -8,22 +8,18 @@ difference between two lines: markers and dashes differ too. Each line, bar or m
 
 from __future__ import annotations
 
-import io
 import math
-import re
-import unicodedata
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, wraps
 from typing import Any, ParamSpec
-from xml.etree import ElementTree
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
+from irqlab.report.svg import AXIS, GREY, GRID, INK, PAPER, clean, finish
 from irqlab.units import duration, grouped
 
 WIDTH, HEIGHT = 400.0, 300.0
@@ -33,11 +29,6 @@ FONT = 16.0
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 14.0, 34.0, 52.0
 _BAR_STEP, _BAR_HEIGHT, _BAR_LABEL = 50.0, 16.0, 44
-
-# What matplotlib is told to draw in, and what the page has for it.
-_INK, _GRID, _AXIS, _GREY, _PAPER = "#0b0001", "#0b0002", "#0b0003", "#0b0004", "#0b0005"
-_NAMED = {_INK: "currentColor", _GRID: "var(--grid)", _AXIS: "var(--axis)", _GREY: "var(--grey)", _PAPER: "var(--paper)"}
-_SERIES = re.compile(r"#0a00([0-9a-f]{2})")
 
 COLOURS = 8
 """Series colours that the page has: --s0 and so on."""
@@ -94,7 +85,7 @@ def style(number: int) -> Style:
     return Style(f"#0a00{number % COLOURS:02x}", _MARKERS[number % len(_MARKERS)], _DASHES[number % len(_DASHES)])
 
 
-def rank_style(rank: int, colour: str = _INK) -> Style:
+def rank_style(rank: int, colour: str = INK) -> Style:
     """Styles of one colour for what has an order, such as percentiles."""
     return Style(colour, ("o", "s", "^", "D", "X")[rank % 5], _DASHES[rank % 5], filled=rank % 2 == 0)
 
@@ -240,13 +231,13 @@ def bars(entries: Sequence[Bar], what: str) -> str:
     for number, entry in enumerate(entries):
         top = number * _BAR_STEP
         length = max(2.0, room * entry.value / full) if full > 0 and entry.value > 0 else 1.0
-        axes.text(1, top + 4, _short(clean(entry.name).replace("\n", " "), _BAR_LABEL), ha="left", va="top", color=_INK)
-        colour = _GREY if entry.grey else entry.look.colour
+        axes.text(1, top + 4, _short(clean(entry.name).replace("\n", " "), _BAR_LABEL), ha="left", va="top", color=INK)
+        colour = GREY if entry.grey else entry.look.colour
         patch = axes.barh(top + 34, length, height=_BAR_HEIGHT, left=0, color=colour, linewidth=0)[0]
         patch.set_gid(entry.gid)
-        axes.text(length + 7, top + 34, clean(entry.text), ha="left", va="center", color=_INK)
+        axes.text(length + 7, top + 34, clean(entry.text), ha="left", va="center", color=INK)
     titles = {entry.gid: f"{entry.name}: {entry.text}" for entry in entries}
-    return _finish(figure, what, titles)
+    return finish(figure, what, titles)
 
 
 @cache
@@ -260,7 +251,7 @@ def swatch(look: Style) -> str:
     axes.set_ylim(0, 16)
     _line(axes, [1, 43], [8, 8], look, marker=False)
     _line(axes, [22], [8], look, marker=True)
-    return _finish(figure, "", {}, decorative=True)
+    return finish(figure, "", {}, decorative=True)
 
 
 @cache
@@ -273,20 +264,14 @@ def mark(kind: str) -> str:
     axes.set_xlim(0, 44)
     axes.set_ylim(0, 16)
     if kind == "grey":
-        axes.plot([1, 43], [8, 8], color=_GREY, linewidth=2.5)
+        axes.plot([1, 43], [8, 8], color=GREY, linewidth=2.5)
     elif kind == "wire":
-        axes.plot([22, 22], [0, 16], color=_GREY, linewidth=1.8, linestyle=(0, (2, 2)))
+        axes.plot([22, 22], [0, 16], color=GREY, linewidth=1.8, linestyle=(0, (2, 2)))
     elif kind == "ring":
-        axes.plot([22], [8], "o", markersize=12, markerfacecolor="none", markeredgecolor=_INK, markeredgewidth=1.6)
+        axes.plot([22], [8], "o", markersize=12, markerfacecolor="none", markeredgecolor=INK, markeredgewidth=1.6)
     else:
-        axes.plot([22], [8], "x", markersize=12, markeredgecolor=_INK, markeredgewidth=2.4)
-    return _finish(figure, "", {}, decorative=True)
-
-
-def symbol(svg: str, name: str) -> str:
-    """A swatch as a symbol, to be used many times in a page."""
-    inner = re.sub(r"^<svg (viewBox=\"[^\"]*\")[^>]*>(.*)</svg>$", rf'<symbol id="{name}" \1>\2</symbol>', svg)
-    return inner.replace("@@", f"{name}-")
+        axes.plot([22], [8], "x", markersize=12, markeredgecolor=INK, markeredgewidth=2.4)
+    return finish(figure, "", {}, decorative=True)
 
 
 def log_bounds(values: Iterable[float]) -> tuple[float, float]:
@@ -309,17 +294,17 @@ def _canvas(x_label: str, y_label: str) -> tuple[Figure, Axes]:
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     for side in ("left", "bottom"):
-        axes.spines[side].set_color(_AXIS)
-    axes.tick_params(color=_AXIS, labelcolor=_INK, labelsize=FONT, length=4, pad=5)
-    axes.grid(color=_GRID, linewidth=0.8)
+        axes.spines[side].set_color(AXIS)
+    axes.tick_params(color=AXIS, labelcolor=INK, labelsize=FONT, length=4, pad=5)
+    axes.grid(color=GRID, linewidth=0.8)
     axes.set_axisbelow(True)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
     axes.yaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
     axes.xaxis.set_major_formatter(FuncFormatter(_number))
     axes.yaxis.set_major_formatter(FuncFormatter(_number))
     middle = (_LEFT + (WIDTH - _LEFT - _RIGHT) / 2) / WIDTH
-    figure.text(middle, 5 / HEIGHT, x_label, ha="center", va="bottom", color=_INK)
-    figure.text(2 / WIDTH, 1 - 3 / HEIGHT, y_label, ha="left", va="top", color=_INK)
+    figure.text(middle, 5 / HEIGHT, x_label, ha="center", va="bottom", color=INK)
+    figure.text(2 / WIDTH, 1 - 3 / HEIGHT, y_label, ha="left", va="top", color=INK)
     return figure, axes
 
 
@@ -368,12 +353,12 @@ def _right(lines: Sequence[Line]) -> float:
 
 def _wire(axes: Axes, wire_kpps: float | None, right: float) -> None:
     if wire_kpps is not None and wire_kpps < right:
-        (drawn,) = axes.plot([wire_kpps, wire_kpps], [0, 1e9], color=_GREY, linewidth=1.8, linestyle=(0, (2, 2)), zorder=1.5)
+        (drawn,) = axes.plot([wire_kpps, wire_kpps], [0, 1e9], color=GREY, linewidth=1.8, linestyle=(0, (2, 2)), zorder=1.5)
         drawn.set_gid("wire-rate")
 
 
 def _grey(axes: Axes, points: Sequence[tuple[float, float]], gid: str) -> None:
-    (drawn,) = axes.plot([x for x, _ in points], [y for _, y in points], color=_GREY, linewidth=2.5, zorder=1.6)
+    (drawn,) = axes.plot([x for x, _ in points], [y for _, y in points], color=GREY, linewidth=2.5, zorder=1.6)
     drawn.set_gid(gid)
 
 
@@ -404,8 +389,8 @@ def _line(axes: Axes, x: Sequence[float], y: Sequence[float], look: Style, marke
         marker=look.marker if marker else None,
         markersize=_SIZES.get(look.marker, 8.0),
         markevery=every,
-        markerfacecolor=look.colour if look.filled else _PAPER,
-        markeredgecolor=look.colour if not look.filled else _PAPER,
+        markerfacecolor=look.colour if look.filled else PAPER,
+        markeredgecolor=look.colour if not look.filled else PAPER,
         markeredgewidth=1.5 if not look.filled else 0.7,
         zorder=2.5,
         clip_on=True,
@@ -414,96 +399,7 @@ def _line(axes: Axes, x: Sequence[float], y: Sequence[float], look: Style, marke
 
 
 def _svg(figure: Figure, what: str, lines: Sequence[Line]) -> str:
-    return _finish(figure, what, {line.gid: line.name for line in lines})
-
-
-_SVG = "{http://www.w3.org/2000/svg}"
-_HREF = "{http://www.w3.org/1999/xlink}href"
-
-
-def _finish(figure: Figure, what: str, titles: dict[str, str], decorative: bool = False) -> str:
-    """Writes a figure and rewrites it for a page. Identifiers start with `@@`, which `numbered` replaces."""
-    raw = io.StringIO()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing")  # the page's font is another one
-        figure.savefig(raw, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
-    root = ElementTree.fromstring(raw.getvalue())
-    used = dict.fromkeys(value for element in root.iter() for value in _references(element))
-    _rewrite(root, {old: f"@@{n}" for n, old in enumerate(used)}, titles)
-    box = root.get("viewBox", "")
-    root.attrib.clear()
-    root.set("viewBox", box)
-    if decorative:
-        root.set("aria-hidden", "true")
-    else:
-        root.set("role", "img")
-        root.set("aria-label", what)
-    return ElementTree.tostring(root, encoding="unicode")
-
-
-def numbered(svg: str, number: int) -> str:
-    """Makes the identifiers of a plot unique in a page."""
-    return svg.replace("@@", f"p{number}-")
-
-
-def _references(element: ElementTree.Element) -> Iterable[str]:
-    if link := element.get(_HREF):
-        yield link.removeprefix("#")
-    if clip := _CLIP.fullmatch(element.get("clip-path", "")):
-        yield clip[1]
-
-
-_LONG = re.compile(r"-?\d+\.\d{3,}")
-"""A coordinate finer than any screen."""
-_CLIP = re.compile(r"url\(#(.+)\)")
-_OWN = re.compile(r"(?:series|bar|wire|ring|cross|diagonal|rank)\b")
-
-
-def _rewrite(element: ElementTree.Element, used: dict[str, str], titles: dict[str, str]) -> None:
-    for child in list(element):
-        if child.tag in (f"{_SVG}metadata", f"{_SVG}style"):
-            element.remove(child)
-        else:
-            _rewrite(child, used, titles)
-    element.tag = element.tag.removeprefix(_SVG)
-    element.text = (element.text or "").strip() or None
-    element.tail = None
-    if element.tag == "defs" and not len(element):
-        element.tag = "g"
-    identifier = element.attrib.pop("id", None)
-    if identifier in used:
-        element.set("id", used[identifier])
-    elif identifier is not None and _OWN.match(identifier):
-        element.set("id", f"@@{identifier}")
-    if identifier in titles:
-        title = ElementTree.Element("title")
-        title.text = clean(titles[identifier])
-        element.insert(0, title)
-    if link := element.attrib.pop(_HREF, None):
-        element.set("href", f"#{used[link.removeprefix('#')]}")
-    if clip := _CLIP.fullmatch(element.get("clip-path", "")):
-        element.set("clip-path", f"url(#{used[clip[1]]})")
-    if "style" in element.attrib:
-        rules = [rule.strip() for rule in element.attrib.pop("style").split(";")]
-        kept = [_recolour(rule) for rule in rules if rule and not rule.startswith("font")]
-        if kept:
-            element.set("style", ";".join(kept))
-    for name, value in element.attrib.items():
-        if name in ("d", "x", "y", "width", "height", "transform"):
-            element.set(name, _LONG.sub(lambda match: f"{float(match[0]):.2f}".rstrip("0").rstrip("."), " ".join(value.split())))
-    if element.get("transform", "").startswith("rotate(-0 "):
-        del element.attrib["transform"]
-
-
-def _recolour(rule: str) -> str:
-    for drawn, meant in _NAMED.items():
-        rule = rule.replace(drawn, meant)
-    return _SERIES.sub(lambda match: f"var(--s{int(match[1], 16)})", rule)
-
-
-def clean(text: str) -> str:
-    """The text without what XML forbids or would turn lines around; line feeds stay."""
-    return "".join(" " if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") and c != "\n" else c for c in text)
+    return finish(figure, what, {line.gid: line.name for line in lines})
 
 
 def _short(text: str, letters: int) -> str:

@@ -11,8 +11,9 @@ from markupsafe import Markup
 
 from irqlab import units
 from irqlab.report import plots, render, view
+from irqlab.report import svg as svgs
+from irqlab.report.parts import Legend, Page, Plot, Section
 from irqlab.report.tables import Cell, Column, Table
-from irqlab.report.view import Legend, Page, Plot, Section
 from irqlab.reproduce.paper import Data, Paper, Tables
 
 Json = dict[str, Any]
@@ -88,7 +89,7 @@ def html(paper: Paper, document: Json) -> str:
         Page(
             title=f"irqlab: {paper.name}",
             lead=f"{paper.lead} {paper.source}".strip(),
-            symbols=Markup("\n".join(plots.symbol(svg, f"key-{key}") for key, svg in keys.items())),
+            symbols=Markup("\n".join(svgs.symbol(svg, f"key-{key}") for key, svg in keys.items())),
             verdicts=list(document["measured"]["findings"]),
             notices=[],
             summary=None,
@@ -106,5 +107,5 @@ def _numbered(sections: Sequence[Section]) -> list[Section]:
         for group in section.groups:
             for place, one in enumerate(group.plots):
                 number += 1
-                group.plots[place] = replace(one, svg=Markup(plots.numbered(str(one.svg), number)))
+                group.plots[place] = replace(one, svg=Markup(svgs.numbered(str(one.svg), number)))
     return list(sections)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from irqlab.report.view import Section
+    from irqlab.report.parts import Section
     from irqlab.reproduce.session import Session
 
 Value = str | int | float | bool | None
@@ -80,5 +80,7 @@ class Paper:
     """The report's sections; plots may use `irqlab.reproduce.page.plot`."""
     lead: str = ""
     """The report's first sentence."""
+    with_hardware: bool = False
+    """Whether it is measured with the costs of hardware, too, if asked (--hardware)."""
     series: Sequence[str] = ()
     """Names of the plots' lines, in the order of their styles: the report's legend."""

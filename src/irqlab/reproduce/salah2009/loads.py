@@ -13,7 +13,7 @@ from irqlab.reproduce.paper import Data
 from irqlab.reproduce.salah2009.rows import Row
 
 PLAN = Plan()
-RECEIVING = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 3.0, 4.0)
+RECEIVING = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 3.0, 4.0)
 """Shares of the cliff."""
 QUICK_RECEIVING = (0.1, 0.5, 0.9, 1.25, 2.0, 4.0)
 ECHOING = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.25, 2.0, 4.0)
@@ -24,8 +24,9 @@ LOW_PPS = (100.0, 200.0, 500.0, 1000.0, 2000.0)
 QUICK_LOW_PPS = (200.0, 1000.0)
 LOW_DURATION_NS = 500_000_000
 COMPARED = (0.5, 1.0, 2.0, 4.0)
-"""Of the cliff: where settings are compared, and the findings look."""
+"""Of the cliff: where the findings look."""
 COMPARED_ECHO = (0.1, 0.5, 0.9)
+SWEPT, SWEPT_ECHO = (1.0, 2.0, 4.0), (0.5,)
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,13 @@ class Offer:
 
     @classmethod
     def brief(cls) -> Offer:
-        """The loads at which settings are compared."""
+        """The loads that the findings look at."""
         return cls(COMPARED, COMPARED_ECHO)
+
+    @classmethod
+    def sweep(cls) -> Offer:
+        """The loads at which settings of one scheme are compared: below the cliff all of them receive everything."""
+        return cls(SWEPT, SWEPT_ECHO)
 
 
 @dataclass(frozen=True)
@@ -65,7 +71,7 @@ class Curve:
 
     def score(self) -> float:
         """The sum of what the application received at the loads compared, in frames/s."""
-        return sum(result.application_pps for load, result in self.receiving if load in COMPARED)
+        return sum(result.application_pps for load, result in self.receiving if load in SWEPT)
 
 
 def curve(stand: Stand, row: Row, cliffs: Cliffs, offer: Offer) -> Curve:

@@ -10,7 +10,6 @@ from typing import Any
 
 from irqlab.bed import Bed
 from irqlab.errors import IrqlabError
-from irqlab.methods.budget import BUDGETS
 from irqlab.reproduce.paper import Data, Tables
 from irqlab.reproduce.salah2009 import cliffs, loads, overload, ping, rows, switching
 from irqlab.reproduce.salah2009.loads import Cliffs, Curve, Offer
@@ -54,7 +53,7 @@ def _curves(session: Session, bed: Bed, chosen: Sequence[Row], at: Cliffs, offer
 
 
 def _budgets(quick: bool) -> list[Row]:
-    budgets = rows.PAPER_BUDGETS if quick else sorted({*BUDGETS, *rows.PAPER_BUDGETS})
+    budgets = rows.PAPER_BUDGETS if quick else rows.BUDGETS
     return [*(rows.napi(budget) for budget in budgets), rows.budget_alone(rows.HYBRID_BUDGET)]
 
 
@@ -67,11 +66,11 @@ def _today(session: Session, at: Cliffs) -> tuple[list[tuple[str, Curve]], list[
     for one in (bed, *intree):
         chosen = []
         for settings in rows.of_today(one is bed, session.quick).values():
-            curves = _curves(session, one, settings, at, Offer.brief())
+            curves = _curves(session, one, settings, at, Offer.sweep())
             sweeps += [(one.driver, curve) for curve in curves]
             chosen.append(max(curves, key=lambda c: (c.score(), -len(c.row.setting))))
-        if one is bed:
-            chosen = _curves(session, one, [curve.row for curve in chosen], at, Offer.of(session.quick))
+        offer = Offer.of(session.quick) if one is bed else Offer.brief()
+        chosen = _curves(session, one, [curve.row for curve in chosen], at, offer)
         best += [(one.driver, curve) for curve in chosen]
     return best, sweeps
 

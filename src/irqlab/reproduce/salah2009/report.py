@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from irqlab.report import plots
+from irqlab.report.parts import Group, Plot, Section
 from irqlab.report.plots import Line
-from irqlab.report.view import Group, Plot, Section
 from irqlab.reproduce import page
 from irqlab.reproduce.paper import Data, Tables
 from irqlab.reproduce.salah2009 import rows
@@ -132,8 +132,8 @@ def _switching(tables: Tables) -> Section:
     names = ("switches", "settling", "estimator")
     group = Group(
         tables=[page.table(tables[name], _all(tables[name])) for name in names],
-        note="Bursts: 10 ms on at twice the mean, 10 ms off. `needed by gain`: the windows that an average of gain 1/4 takes "
-        "to pass 1.15 times the cliff. `taken`: what the driver took off the ring, which is all it can count.",
+        note="Bursts: 10 ms on at twice the mean, 10 ms off. `windows`: the shortest burst after "
+        "which hybrid had switched. `taken`: off the ring; `missed`: what the NIC had no room for; the driver counts both.",
     )
     intro = "At the cliff, after steps, and the estimate of a constant load."
     return Section("switching", "Hybrid's switching", "Switching", intro, [group])
@@ -162,7 +162,7 @@ def _today(tables: Tables) -> Section:
     intro = (
         "Threaded NAPI, napi_defer_hard_irqs with gro_flush_timeout, busy polling; of each the "
         "setting with which the application "
-        "receives most in sum at 0.5, 1, 2 and 4 times the cliff. IRQ suspension came with Linux "
+        "receives most in sum at 1, 2 and 4 times the cliff. IRQ suspension came with Linux "
         "6.13 and is in neither kernel measured here."
     )
     return Section("today", "The schemes of today's kernel", "Today", intro, groups)

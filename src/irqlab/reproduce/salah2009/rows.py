@@ -13,6 +13,7 @@ from irqlab.schemes import Schemes
 DEFAULT_BUDGET = 300
 HYBRID_BUDGET = 2
 PAPER_BUDGETS = (2, 6, 300)
+BUDGETS = (2, 6, 24, 64, 300)
 DE, NAPI, NAPI_2, HYBRID, ADAPTIVE = "DE", "NAPI (300)", "NAPI (2)", "hybrid", "adaptive"
 THREADED, DEFERRED, BUSY = "threaded NAPI", "deferred NAPI", "busy polling"
 SERIES = (DE, NAPI, NAPI_2, HYBRID, ADAPTIVE, THREADED, DEFERRED, BUSY)

@@ -27,7 +27,7 @@ READ_AFTER_NS = 150_000_000
 
 STEPS = (1.5, 2.0, 3.0, 4.0)
 QUICK_STEPS = (2.0, 4.0)
-WINDOWS = (1, 2, 3, 4, 6, 8)
+WINDOWS = (1, 2, 3, 4)
 
 
 def _load(arrivals: Arrivals, mean_pps: float) -> Load:
@@ -57,20 +57,20 @@ def at_the_cliff(stand: Stand, cliff_pps: float, quick: bool) -> Data:
 
 
 def estimates(stand: Stand, cliff_pps: float, quick: bool) -> Data:
-    """The driver's estimate of a constant load, read under that load; beside it what the driver took off the ring."""
+    """The driver's estimate of a constant load, read under that load; beside it what it is made of, over the whole trial."""
     rates = [LOWEST_PPS, *(share * cliff_pps for share in (QUICK_ESTIMATED if quick else ESTIMATED))]
     tuning = rows.hybrid(cliff_pps).tuning
     specs = [ApplicationSpec(Load(rate_pps=rate), tuning, rate_after_ns=(READ_AFTER_NS,)) for rate in rates]
     data = Data(
         "Hybrid's estimate of the rate",
-        ("load_of_cliff", "offered_pps", "taken_pps", "estimate_pps", "error", "error_of_taken", "read_in_window"),
+        ("load_of_cliff", "offered_pps", "taken_pps", "missed_pps", "estimate_pps", "error", "read_in_window"),
     )
     for rate, r in zip(rates, application.trials(stand, specs), strict=True):
         at_ns, estimate = r.rate_estimates_pps[0]
         taken = (r.places.sent - r.places.nic) / r.spec.loaded_s
         data.add(
-            load_of_cliff=rate / cliff_pps, offered_pps=r.offered_pps, taken_pps=taken, estimate_pps=estimate,
-            error=estimate / r.offered_pps - 1, error_of_taken=estimate / taken - 1 if taken else None,
+            load_of_cliff=rate / cliff_pps, offered_pps=r.offered_pps, taken_pps=taken,
+            missed_pps=r.nic_missed / r.spec.loaded_s, estimate_pps=estimate, error=estimate / r.offered_pps - 1,
             read_in_window=at_ns <= r.spec.duration_ns,
         )  # fmt: skip
     return data
@@ -82,10 +82,10 @@ def settling(stand: Stand, cliff_pps: float, quick: bool) -> Data:
     tuning = rows.hybrid(cliff_pps).tuning
     specs = [_burst(step * cliff_pps, windows, ApplicationSpec(Load(1.0), tuning)) for step in steps for windows in WINDOWS]
     found = application.trials(stand, specs)
-    data = Data("Hybrid after a step of the load from nothing", ("step_of_cliff", "windows", "needed_by_gain"))
+    data = Data("Hybrid after a step of the load from nothing", ("step_of_cliff", "windows"))
     for number, step in enumerate(steps):
         of_step = found[number * len(WINDOWS) : (number + 1) * len(WINDOWS)]
-        data.add(step_of_cliff=step, windows=_first(of_step), needed_by_gain=needed_windows(step))
+        data.add(step_of_cliff=step, windows=_first(of_step))
     return data
 
 
@@ -97,12 +97,3 @@ def _burst(rate_pps: float, windows: int, spec: ApplicationSpec) -> ApplicationS
 
 def _first(results: Sequence[ApplicationResult]) -> int | None:
     return next((windows for windows, r in zip(WINDOWS, results, strict=True) if r.switches), None)
-
-
-def needed_windows(step: float, epsilon: float = 0.15, gain: float = 0.25) -> int:
-    """Windows until an average of this gain, from 0, passes (1 + e) of the cliff under `step` times the cliff."""
-    average, windows = 0.0, 0
-    while average <= 1 + epsilon and windows < 1000:
-        average += gain * (step - average)
-        windows += 1
-    return windows

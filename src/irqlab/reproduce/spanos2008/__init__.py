@@ -18,5 +18,6 @@ PAPER = Paper(
     findings=findings,
     sections=sections,
     lead="Tables 1 to 5 and figures 4 to 7 of the paper beside what the lab measured.",
+    with_hardware=True,
     series=tuple(VARIANTS),
 )

@@ -33,8 +33,8 @@ def measure(session: Session) -> Tables:
 def _run(run: Run) -> tuple[Tables, Results]:
     sizes = throughput.QUICK_SIZES if run.quick else throughput.SIZES
     found = throughput.search(run, sizes)
-    loads = curves.measure(run, found)
-    profiles = phases.measure(run, found, sizes[:1])
+    loads = curves.measure(run, found.wire)
+    profiles = phases.measure(run, found.wire, sizes[:1])
     arrived = interrupts.measure(run)
     table1 = throughput.table1(found)
     fits = model.fits(table1)
@@ -46,5 +46,5 @@ def _run(run: Run) -> tuple[Tables, Results]:
         "figure5_collapse": curves.livelock(loads),
         "table4_model": model.table4(fits),
         "figure6_model": model.figure6(fits, table1),
-        "table5_phases": phases.table5(profiles, found),
-    }, found
+        "table5_phases": phases.table5(profiles, found.wire),
+    }, found.wire

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from irqlab.bed import Bed
 from irqlab.hardware import Hardware
@@ -13,6 +13,9 @@ from irqlab.schemes import combine
 from irqlab.trial import FrameSize
 
 QUICK_NS = 100_000_000
+SEARCH_NS = 400_000_000
+SEARCH_WIDTH = 0.0005
+"""Longer trials and a finer search than usual: k S is but 4 % of T from the smallest frames to the largest."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,10 @@ class Run:
     def plan(self, size: FrameSize) -> Plan:
         """What every test offers: both directions at once, as in the paper."""
         plan = Plan(size=size, bidirectional=True, costs=self.hardware.costs if self.hardware else None)
-        if not self.quick:
-            return plan
-        return Plan(plan.size, plan.bidirectional, duration_ns=QUICK_NS, warmup_ns=QUICK_NS // 4, costs=plan.costs)
+        if self.quick:
+            return replace(plan, duration_ns=QUICK_NS, warmup_ns=QUICK_NS // 4)
+        return plan
+
+    def search_plan(self, size: FrameSize) -> Plan:
+        """The same for a search whose result the linear model is fitted to."""
+        return self.plan(size) if self.quick else replace(self.plan(size), duration_ns=SEARCH_NS, relative_width=SEARCH_WIDTH)
