@@ -153,6 +153,12 @@ static void tx_copy(struct lan78xx_tx_urb *t, const struct sk_buff *skb)
 	t->len = at + TX_CMD_BYTES + skb->len;
 }
 
+/* netpoll transmits with interrupts off, where NAPI's cache may not be used. */
+static void tx_consume(struct sk_buff *skb)
+{
+	napi_consume_skb(skb, !irqs_disabled());
+}
+
 /* (c): into the open URB. */
 static bool tx_pack(struct lan78xx *np, struct sk_buff *skb)
 {
@@ -170,7 +176,7 @@ static bool tx_pack(struct lan78xx *np, struct sk_buff *skb)
 		WRITE_ONCE(np->tx.open, t);
 	}
 	tx_copy(t, skb);
-	napi_consume_skb(skb, 1);
+	tx_consume(skb);
 	return true;
 }
 
@@ -192,7 +198,7 @@ static bool tx_single(struct lan78xx *np, struct sk_buff *skb)
 	if (np->measures.urb_pools) {
 		data = t->data;
 		tx_copy(t, skb);
-		napi_consume_skb(skb, 1);
+		tx_consume(skb);
 	} else {
 		tx_account(t, skb);
 		data = skb->data - TX_CMD_BYTES;
