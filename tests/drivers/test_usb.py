@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from irqlab import tap
+from irqlab import rpc, tap
 from irqlab.bed import Bed
-from irqlab.rpc import TesterError
 from irqlab.trial import Load, TrialSpec
 
 from .conftest import bed_of
@@ -29,7 +28,7 @@ def test_twice_what_the_kernel_s_driver_can(usb: Bed) -> None:
 def test_schemes_that_need_an_interrupt_are_refused(usb: Bed) -> None:
     with usb.open() as dut:
         for name in ("interrupt", "de", "adaptive"):
-            with pytest.raises(TesterError, match="not supported"):
+            with pytest.raises(rpc.TesterError, match="not supported"):
                 dut.write("/sys/class/net/eth0/irqmod/rx_scheme", name)
         for name in ("standard", "hybrid", "timer", "napi"):
             dut.write("/sys/class/net/eth0/irqmod/rx_scheme", name)
