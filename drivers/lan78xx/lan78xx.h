@@ -228,7 +228,6 @@ bool lan78xx_rx_pending(struct irqmod_port *port);
 void lan78xx_rx_refill(struct irqmod_port *port);
 
 /* tx.c */
-unsigned int lan78xx_tx_urbs(const struct lan78xx *np);
 int lan78xx_tx_alloc(struct lan78xx *np);
 void lan78xx_tx_free(struct lan78xx *np);
 void lan78xx_tx_stop(struct lan78xx *np);

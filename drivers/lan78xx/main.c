@@ -35,12 +35,12 @@ static const struct lan78xx_speed full_speed = {
 
 static const struct lan78xx_speed high_speed = {
 	.rx_bytes = 16 * 1024, .tx_bytes = 16 * 1024,
-	.rx_urbs = 10, .tx_urbs = 4,
+	.rx_urbs = 10, .tx_urbs = 10,
 };
 
 static const struct lan78xx_speed super_speed = {
 	.rx_bytes = 32 * 1024, .tx_bytes = 32 * 1024,
-	.rx_urbs = 30, .tx_urbs = 8,
+	.rx_urbs = 30, .tx_urbs = 10,
 };
 
 static const struct lan78xx_speed *speed_of(const struct usb_device *udev)
@@ -71,7 +71,6 @@ int lan78xx_up(struct lan78xx *np)
 		lan78xx_rx_free(np);
 		return err;
 	}
-	np->port.tx_ring = np->tx.count;
 	napi_enable(&np->tx.napi);
 	irqmod_start(&np->port);
 	lan78xx_rx_fill(np);
@@ -294,7 +293,7 @@ static int lan78xx_register(struct lan78xx *np)
 	port->netdev = np->netdev;
 	port->ops = &lan78xx_irqmod_ops;
 	port->caps = IRQMOD_CAP_TRANSFERS;
-	port->tx_ring = lan78xx_tx_urbs(np);
+	port->tx_ring = np->speed->tx_urbs;
 	port->rx_ring = RX_RING;
 	port->rx_usecs = RX_USECS;
 	port->wire_mbps = SPEED_1000;

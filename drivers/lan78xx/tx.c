@@ -153,6 +153,12 @@ static void tx_copy(struct lan78xx_tx_urb *t, const struct sk_buff *skb)
 	t->len = at + TX_CMD_BYTES + skb->len;
 }
 
+/* netpoll transmits with interrupts off, where NAPI's cache may not be used. */
+static void tx_consume(struct sk_buff *skb)
+{
+	napi_consume_skb(skb, !irqs_disabled());
+}
+
 /* (c): into the open URB. */
 static bool tx_pack(struct lan78xx *np, struct sk_buff *skb)
 {
@@ -170,7 +176,7 @@ static bool tx_pack(struct lan78xx *np, struct sk_buff *skb)
 		WRITE_ONCE(np->tx.open, t);
 	}
 	tx_copy(t, skb);
-	napi_consume_skb(skb, 1);
+	tx_consume(skb);
 	return true;
 }
 
@@ -192,7 +198,7 @@ static bool tx_single(struct lan78xx *np, struct sk_buff *skb)
 	if (np->measures.urb_pools) {
 		data = t->data;
 		tx_copy(t, skb);
-		napi_consume_skb(skb, 1);
+		tx_consume(skb);
 	} else {
 		tx_account(t, skb);
 		data = skb->data - TX_CMD_BYTES;
@@ -352,24 +358,16 @@ void lan78xx_tx_free(struct lan78xx *np)
 	tx->count = 0;
 }
 
-/* Few: what is in URBs no qdisc can order any more. A URB with one packet is
- * soon over, and takes more of them.
- */
-unsigned int lan78xx_tx_urbs(const struct lan78xx *np)
-{
-	return np->speed->tx_urbs * (np->measures.tx_packing ? 1 : 2);
-}
-
 int lan78xx_tx_alloc(struct lan78xx *np)
 {
-	unsigned int i, count = lan78xx_tx_urbs(np);
 	struct lan78xx_tx *tx = &np->tx;
+	unsigned int i;
 
-	tx->urbs = kcalloc(count, sizeof(*tx->urbs), GFP_KERNEL);
+	tx->urbs = kcalloc(np->speed->tx_urbs, sizeof(*tx->urbs), GFP_KERNEL);
 	if (!tx->urbs)
 		return -ENOMEM;
 	atomic_set(&tx->flying, 0);
-	for (i = 0; i < count; i++) {
+	for (i = 0; i < np->speed->tx_urbs; i++) {
 		struct lan78xx_tx_urb *t = &tx->urbs[i];
 
 		tx->count++;

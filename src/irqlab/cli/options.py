@@ -47,7 +47,9 @@ _SEVERAL = "several, comma-separated: every combination of them"
 Rx = Annotated[
     str | None,
     typer.Option(
-        "--rx", help=f"Receive scheme: interrupt, de, napi, hybrid, timer, adaptive; {_SEVERAL}.", rich_help_panel=_SCHEMES
+        "--rx",
+        help=f"Receive scheme: interrupt, de, napi, hybrid, timer, adaptive; USB: standard, napi, hybrid, timer; {_SEVERAL}.",
+        rich_help_panel=_SCHEMES,
     ),
 ]
 Tx = Annotated[

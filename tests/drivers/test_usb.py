@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The driver of the USB NICs: it forwards, schemes it cannot have are refused, and its TAP script passes."""
+
+from __future__ import annotations
+
+import pytest
+
+from irqlab import rpc, tap
+from irqlab.bed import Bed
+from irqlab.trial import Load, TrialSpec
+
+from .conftest import bed_of
+
+
+@pytest.fixture
+def usb() -> Bed:
+    return bed_of("irqmod_lan78xx")
+
+
+def test_twice_what_the_kernel_s_driver_can(usb: Bed) -> None:
+    with usb.open() as dut:
+        result = usb.trial(dut, TrialSpec(loads=(Load(rate_pps=85_000.0, size=64),)))
+    assert result.streams[0]["lost"] == 0
+    assert result.instructions_per_frame is not None
+    assert result.instructions_per_frame < 3_000
+
+
+def test_schemes_that_need_an_interrupt_are_refused(usb: Bed) -> None:
+    with usb.open() as dut:
+        for name in ("interrupt", "de", "adaptive"):
+            with pytest.raises(rpc.TesterError, match="not supported"):
+                dut.write("/sys/class/net/eth0/irqmod/rx_scheme", name)
+        for name in ("standard", "hybrid", "timer", "napi"):
+            dut.write("/sys/class/net/eth0/irqmod/rx_scheme", name)
+
+
+@pytest.mark.long
+def test_in_the_dut(usb: Bed) -> None:
+    report = tap.run(usb, tap.find(["usb"])[0])
+    print(report.text)
+    assert report.failures == []
