@@ -23,7 +23,7 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use self::downstream::{Downstream, Offer, SLACK_NS};
-use self::hostile::Hostile;
+use self::hostile::{Damage, Hostile};
 use self::phy::Phy;
 use self::registers::*;
 use self::statistics::{Counter, Statistics};
@@ -117,9 +117,9 @@ impl Lan7800 {
     }
 
     /// From now on it means ill, or well again; how much it has damaged before.
-    pub fn set_hostile(&mut self, hostile: Option<Hostile>) -> u64 {
+    pub fn set_hostile(&mut self, hostile: Option<Hostile>) -> Damage {
         let before = std::mem::replace(&mut self.hostile, hostile);
-        before.map_or(0, |hostile| hostile.damaged())
+        before.map_or(Damage::default(), |hostile| hostile.damage())
     }
 
     /// The USB speed it is plugged in at.
@@ -148,16 +148,17 @@ impl Lan7800 {
             self.vendor(now_ns, setup, data)
         };
         self.schedule(now_ns);
-        let reply = match &mut self.hostile {
-            Some(hostile) => hostile.reply(reply),
-            None => reply,
-        };
-        match reply {
+        let room = usize::from(setup.length);
+        let reply = match reply {
             Reply::Done(mut bytes) => {
-                bytes.truncate(usize::from(setup.length));
+                bytes.truncate(room);
                 Reply::Done(bytes)
             }
             Reply::Stall => Reply::Stall,
+        };
+        match &mut self.hostile {
+            Some(hostile) => hostile.reply(reply, room),
+            None => reply,
         }
     }
 

@@ -8,7 +8,7 @@
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::sync::{Mutex, OnceLock};
 
-use crate::lan7800::hostile::{Hostile, Plan};
+use crate::lan7800::hostile::{Damage, Hostile, Plan};
 use crate::lan7800::usb::{Endpoint, Reply, Setup, Speed};
 use crate::lan7800::{Answer, Board, Lan7800};
 use crate::plugin;
@@ -113,8 +113,8 @@ pub fn plug(port: usize, plugged: bool) -> Result<(), String> {
     }
 }
 
-/// Gives the NIC at `port` ill will, or takes it away; returns how much it has damaged before.
-pub fn hostile(port: usize, plan: Option<Plan>) -> Result<u64, String> {
+/// Gives the NIC at `port` ill will, or takes it away; returns what it has damaged before.
+pub fn hostile(port: usize, plan: Option<Plan>) -> Result<Damage, String> {
     with(
         |nic_port, _| nic_port == port,
         |_, nic| {

@@ -4,10 +4,16 @@
 
 use rand_core::RngCore;
 use rand_pcg::Pcg64;
+use serde::Serialize;
 
 use super::usb::{Endpoint, Reply};
 use super::{Answer, receive};
 use crate::rng::{Purpose, below, seeded};
+
+/// Word A: the frame's length.
+const RX_LENGTH: u32 = 0x3fff;
+/// Lengths of frames that end in their own FCS, in the command words, or nowhere.
+const STUB_LENGTHS: [u32; 7] = [0, 1, 3, 4, 13, 18, RX_LENGTH];
 
 /// What the lab asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,12 +24,32 @@ pub struct Plan {
     pub permille: u32,
 }
 
+/// Answers that were not what they would have been, by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Damage {
+    /// Bulk IN.
+    pub transfers: u64,
+    /// To control requests.
+    pub replies: u64,
+    /// Of the interrupt endpoint.
+    pub statuses: u64,
+    /// Bulk OUT that was not taken.
+    pub refusals: u64,
+}
+
+impl Damage {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.transfers + self.replies + self.statuses + self.refusals
+    }
+}
+
 /// A chip's ill will.
 #[derive(Clone, Debug)]
 pub struct Hostile {
     rng: Pcg64,
     permille: u32,
-    damaged: u64,
+    damage: Damage,
 }
 
 impl Hostile {
@@ -32,19 +58,17 @@ impl Hostile {
         Hostile {
             rng: seeded(plan.seed, Purpose::Damage, port, 0),
             permille: plan.permille,
-            damaged: 0,
+            damage: Damage::default(),
         }
     }
 
-    /// How much was damaged so far.
-    pub fn damaged(&self) -> u64 {
-        self.damaged
+    /// What was damaged so far.
+    pub fn damage(&self) -> Damage {
+        self.damage
     }
 
     fn strikes(&mut self) -> bool {
-        let strikes = below(self.rng.next_u64(), 1_000) < u64::from(self.permille);
-        self.damaged += u64::from(strikes);
-        strikes
+        below(self.rng.next_u64(), 1_000) < u64::from(self.permille)
     }
 
     fn pick(&mut self, count: usize) -> usize {
@@ -76,14 +100,23 @@ impl Hostile {
     }
 
     /// A bulk IN transfer; Stall: the endpoint is to be halted.
-    pub fn transfer(&mut self, mut bytes: Vec<u8>, request: usize) -> Answer<Vec<u8>> {
-        if !self.strikes() {
-            return Answer::Ack(bytes);
-        }
-        match self.pick(8) {
+    pub fn transfer(&mut self, bytes: Vec<u8>, request: usize) -> Answer<Vec<u8>> {
+        let honest = Answer::Ack(bytes.clone());
+        let answer = if self.strikes() {
+            self.false_transfer(bytes, request)
+        } else {
+            honest.clone()
+        };
+        self.damage.transfers += u64::from(answer != honest);
+        answer
+    }
+
+    fn false_transfer(&mut self, mut bytes: Vec<u8>, request: usize) -> Answer<Vec<u8>> {
+        match self.pick(9) {
             0 => return Answer::Stall,
             // More than the host has room for: babble.
             1 => bytes.resize(request + 1 + self.pick(512), 0xbb),
+            8 => self.append_stub(&mut bytes),
             2..=4 if bytes.len() >= receive::COMMAND_BYTES => {
                 // Word A of the first frame: a length, or flags, that are not so.
                 let word = self.rng.next_u32().to_le_bytes();
@@ -98,35 +131,57 @@ impl Hostile {
         Answer::Ack(bytes)
     }
 
+    /// Behind the last frame there is the beginning of one more, of a length that tempts to mistakes, with any flags.
+    fn append_stub(&mut self, bytes: &mut Vec<u8>) {
+        let length = STUB_LENGTHS[self.pick(STUB_LENGTHS.len())];
+        let word = (self.rng.next_u32() & !RX_LENGTH) | length;
+        let mut stub = word.to_le_bytes().to_vec();
+        stub.resize(receive::COMMAND_BYTES + 4, 0);
+        stub.truncate(1 + self.pick(stub.len()));
+        bytes.extend(stub);
+    }
+
     /// The interrupt status; Stall: the endpoint is to be halted.
     pub fn status(&mut self, mut bytes: Vec<u8>) -> Answer<Vec<u8>> {
+        let honest = Answer::Ack(bytes.clone());
         if self.strikes() {
             match self.pick(4) {
-                0 => return Answer::Stall,
+                0 => {
+                    self.damage.statuses += 1;
+                    return Answer::Stall;
+                }
                 1 => bytes = self.rng.next_u32().to_le_bytes().to_vec(),
                 _ => self.garble(&mut bytes, 8),
             }
         }
-        Answer::Ack(bytes)
+        let answer = Answer::Ack(bytes);
+        self.damage.statuses += u64::from(answer != honest);
+        answer
     }
 
-    /// A reply to a control request.
-    pub fn reply(&mut self, reply: Reply) -> Reply {
-        match reply {
-            Reply::Done(mut bytes) if self.strikes() => {
-                if self.pick(4) == 0 {
-                    return Reply::Stall;
-                }
-                self.garble(&mut bytes, 8);
-                Reply::Done(bytes)
+    /// A reply to a control request; the host has room for so many bytes.
+    pub fn reply(&mut self, reply: Reply, room: usize) -> Reply {
+        let Reply::Done(honest) = reply else {
+            return reply;
+        };
+        let mut bytes = honest.clone();
+        if self.strikes() {
+            if self.pick(4) == 0 {
+                self.damage.replies += 1;
+                return Reply::Stall;
             }
-            reply => reply,
+            self.garble(&mut bytes, 8);
+            bytes.truncate(room);
         }
+        self.damage.replies += u64::from(bytes != honest);
+        Reply::Done(bytes)
     }
 
     /// A transfer to the chip is refused for no reason.
     pub fn refuses(&mut self) -> Option<Endpoint> {
-        (self.strikes() && self.pick(4) == 0).then_some(Endpoint::BulkOut)
+        let refuses = self.strikes() && self.pick(4) == 0;
+        self.damage.refusals += u64::from(refuses);
+        refuses.then_some(Endpoint::BulkOut)
     }
 }
 
@@ -134,21 +189,23 @@ impl Hostile {
 mod tests {
     use super::*;
 
-    fn run(seed: u64, permille: u32) -> (Vec<Answer<Vec<u8>>>, u64) {
+    fn run(seed: u64, permille: u32) -> (Vec<Answer<Vec<u8>>>, Damage) {
         let mut hostile = Hostile::new(Plan { seed, permille }, 0);
         let answers = (0..2_000).map(|n| match n % 2 {
             0 => hostile.transfer(vec![7; 76], 16384),
             _ => hostile.status(vec![1, 2, 3, 4]),
         });
-        (answers.collect(), hostile.damaged())
+        (answers.collect(), hostile.damage())
     }
 
     #[test]
     fn as_often_as_asked_and_the_same_again() {
-        assert_eq!(run(1, 0).1, 0);
-        assert_eq!(run(1, 1_000).1, 2_000);
-        let (answers, damaged) = run(1, 100);
-        assert!((150..250).contains(&damaged), "{damaged}");
+        let honest = run(1, 0);
+        assert_eq!(honest.1, Damage::default());
+        let (answers, damage) = run(1, 100);
+        assert!((75..125).contains(&damage.transfers), "{damage:?}");
+        let differ = (answers.iter().zip(&honest.0).filter(|(a, b)| a != b)).count();
+        assert_eq!(damage.total(), differ as u64);
         assert_eq!(run(1, 100).0, answers);
         assert_ne!(run(2, 100).0, answers);
     }
@@ -170,5 +227,25 @@ mod tests {
         ] {
             assert!(answers.iter().step_by(2).any(|answer| found(bytes(answer))));
         }
+    }
+
+    #[test]
+    fn a_reply_the_host_cannot_tell_from_an_honest_one_is_none() {
+        let mut hostile = Hostile::new(
+            Plan {
+                seed: 1,
+                permille: 1_000,
+            },
+            0,
+        );
+        let replies: Vec<_> = (0..400)
+            .map(|_| hostile.reply(Reply::Done(Vec::new()), 0))
+            .collect();
+        let stalls = replies
+            .iter()
+            .filter(|reply| **reply == Reply::Stall)
+            .count();
+        assert!(stalls > 0);
+        assert_eq!(hostile.damage().replies, stalls as u64);
     }
 }
