@@ -116,6 +116,13 @@ impl Lan7800 {
         }
     }
 
+    /// A new one in its place, plugged in at `now_ns`, that means as well or ill as this one.
+    pub fn successor(&mut self, now_ns: u64, mac: [u8; 6]) -> Self {
+        let mut new = Lan7800::new(now_ns, self.speed(), mac);
+        new.hostile = self.hostile.take();
+        new
+    }
+
     /// From now on it means ill, or well again; how much it has damaged before.
     pub fn set_hostile(&mut self, hostile: Option<Hostile>) -> Damage {
         let before = std::mem::replace(&mut self.hostile, hostile);
@@ -204,15 +211,15 @@ impl Lan7800 {
             return Answer::Stall;
         }
         let status = self.interrupt_status();
-        self.interrupt_wanted = status == 0;
-        if status == 0 {
-            return Answer::Nak;
-        }
-        let bytes = status.to_le_bytes().to_vec();
-        let Some(hostile) = &mut self.hostile else {
-            return Answer::Ack(bytes);
+        let honest = match status {
+            0 => Answer::Nak,
+            _ => Answer::Ack(status.to_le_bytes().to_vec()),
         };
-        let answer = hostile.status(bytes);
+        let answer = match &mut self.hostile {
+            Some(hostile) => hostile.status(honest),
+            None => honest,
+        };
+        self.interrupt_wanted = answer == Answer::Nak;
         if answer == Answer::Stall {
             self.function.halt(Endpoint::Interrupt, true);
         }
@@ -290,6 +297,7 @@ impl Lan7800 {
             at_once.then_some(0),
             self.phy.deadline_ns(),
             rest.flatten(),
+            self.hostile.as_ref().and_then(Hostile::deadline_ns),
             self.downstream.deadline_ns().filter(|_| self.transmits()),
         ]
         .into_iter()
@@ -322,7 +330,8 @@ impl Lan7800 {
                 }
             }
         }
-        if self.interrupt_wanted && self.interrupt_status() != 0 {
+        let alarm = (self.hostile.as_mut()).is_some_and(|hostile| hostile.advance(now_ns));
+        if self.interrupt_wanted && (alarm || self.interrupt_status() != 0) {
             self.interrupt_wanted = false;
             board.wake(Endpoint::Interrupt);
         }

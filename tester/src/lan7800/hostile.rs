@@ -4,16 +4,32 @@
 
 use rand_core::RngCore;
 use rand_pcg::Pcg64;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::usb::{Endpoint, Reply};
 use super::{Answer, receive};
 use crate::rng::{Purpose, below, seeded};
 
+/// At least so long from one false alarm to the next.
+const ALARM_NS: u64 = 1_000_000;
 /// Word A: the frame's length.
 const RX_LENGTH: u32 = 0x3fff;
 /// Lengths of frames that end in their own FCS, in the command words, or nowhere.
 const STUB_LENGTHS: [u32; 7] = [0, 1, 3, 4, 13, 18, RX_LENGTH];
+
+/// Kinds of answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Bulk IN.
+    Transfers,
+    /// To control requests.
+    Replies,
+    /// Of the interrupt endpoint.
+    Statuses,
+    /// Bulk OUT.
+    Refusals,
+}
 
 /// What the lab asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +38,8 @@ pub struct Plan {
     pub seed: u64,
     /// How many of a thousand answers are damaged.
     pub permille: u32,
+    /// Of this kind alone.
+    pub only: Option<Kind>,
 }
 
 /// Answers that were not what they would have been, by kind.
@@ -49,17 +67,40 @@ impl Damage {
 pub struct Hostile {
     rng: Pcg64,
     permille: u32,
+    only: Option<Kind>,
     damage: Damage,
+    /// When the next false alarm is due, in ns; and whether one waits to be fetched.
+    alarm_ns: u64,
+    alarm: bool,
 }
 
 impl Hostile {
-    /// For the chip at `port`.
-    pub fn new(plan: Plan, port: usize) -> Self {
+    /// For the chip at `port`, from `now_ns` on.
+    pub fn new(plan: Plan, port: usize, now_ns: u64) -> Self {
         Hostile {
             rng: seeded(plan.seed, Purpose::Damage, port, 0),
             permille: plan.permille,
+            only: plan.only,
             damage: Damage::default(),
+            alarm_ns: now_ns + ALARM_NS,
+            alarm: false,
         }
+    }
+
+    /// When [`Hostile::advance`] is wanted, in ns.
+    pub fn deadline_ns(&self) -> Option<u64> {
+        (self.permille > 0 && self.strikes_at(Kind::Statuses)).then_some(self.alarm_ns)
+    }
+
+    /// Raises the false alarm that is due; whether one was.
+    pub fn advance(&mut self, now_ns: u64) -> bool {
+        let due = self.deadline_ns().is_some_and(|at_ns| at_ns <= now_ns);
+        if due {
+            let steps = 1 + self.pick(2_000 / self.permille as usize);
+            self.alarm_ns = now_ns + ALARM_NS * steps as u64;
+            self.alarm = true;
+        }
+        due
     }
 
     /// What was damaged so far.
@@ -67,8 +108,12 @@ impl Hostile {
         self.damage
     }
 
-    fn strikes(&mut self) -> bool {
-        below(self.rng.next_u64(), 1_000) < u64::from(self.permille)
+    fn strikes(&mut self, kind: Kind) -> bool {
+        self.strikes_at(kind) && below(self.rng.next_u64(), 1_000) < u64::from(self.permille)
+    }
+
+    fn strikes_at(&self, kind: Kind) -> bool {
+        self.only.is_none_or(|only| only == kind)
     }
 
     fn pick(&mut self, count: usize) -> usize {
@@ -102,7 +147,7 @@ impl Hostile {
     /// A bulk IN transfer; Stall: the endpoint is to be halted.
     pub fn transfer(&mut self, bytes: Vec<u8>, request: usize) -> Answer<Vec<u8>> {
         let honest = Answer::Ack(bytes.clone());
-        let answer = if self.strikes() {
+        let answer = if self.strikes(Kind::Transfers) {
             self.false_transfer(bytes, request)
         } else {
             honest.clone()
@@ -112,12 +157,12 @@ impl Hostile {
     }
 
     fn false_transfer(&mut self, mut bytes: Vec<u8>, request: usize) -> Answer<Vec<u8>> {
-        match self.pick(9) {
+        // Seldom, since the host is long in putting them right: halts, and more than it has room for (babble).
+        match self.pick(40) {
             0 => return Answer::Stall,
-            // More than the host has room for: babble.
             1 => bytes.resize(request + 1 + self.pick(512), 0xbb),
-            8 => self.append_stub(&mut bytes),
-            2..=4 if bytes.len() >= receive::COMMAND_BYTES => {
+            2..=7 => self.append_stub(&mut bytes),
+            8..=22 if bytes.len() >= receive::COMMAND_BYTES => {
                 // Word A of the first frame: a length, or flags, that are not so.
                 let word = self.rng.next_u32().to_le_bytes();
                 let length_alone = self.pick(2) == 0;
@@ -141,20 +186,27 @@ impl Hostile {
         bytes.extend(stub);
     }
 
-    /// The interrupt status; Stall: the endpoint is to be halted.
-    pub fn status(&mut self, mut bytes: Vec<u8>) -> Answer<Vec<u8>> {
-        let honest = Answer::Ack(bytes.clone());
-        if self.strikes() {
-            match self.pick(4) {
-                0 => {
-                    self.damage.statuses += 1;
-                    return Answer::Stall;
-                }
-                1 => bytes = self.rng.next_u32().to_le_bytes().to_vec(),
-                _ => self.garble(&mut bytes, 8),
-            }
+    /// The interrupt status, or a false alarm; Stall: the endpoint is to be halted.
+    pub fn status(&mut self, honest: Answer<Vec<u8>>) -> Answer<Vec<u8>> {
+        let strikes = match honest {
+            Answer::Ack(_) => self.strikes(Kind::Statuses),
+            _ => std::mem::take(&mut self.alarm),
+        };
+        if !strikes {
+            return honest;
         }
-        let answer = Answer::Ack(bytes);
+        let mut bytes = match &honest {
+            Answer::Ack(bytes) => bytes.clone(),
+            _ => Vec::new(),
+        };
+        let answer = match self.pick(4) {
+            0 => Answer::Stall,
+            1 => {
+                self.garble(&mut bytes, 8);
+                Answer::Ack(bytes)
+            }
+            _ => Answer::Ack(self.rng.next_u32().to_le_bytes().to_vec()),
+        };
         self.damage.statuses += u64::from(answer != honest);
         answer
     }
@@ -165,7 +217,7 @@ impl Hostile {
             return reply;
         };
         let mut bytes = honest.clone();
-        if self.strikes() {
+        if self.strikes(Kind::Replies) {
             if self.pick(4) == 0 {
                 self.damage.replies += 1;
                 return Reply::Stall;
@@ -179,7 +231,7 @@ impl Hostile {
 
     /// A transfer to the chip is refused for no reason.
     pub fn refuses(&mut self) -> Option<Endpoint> {
-        let refuses = self.strikes() && self.pick(4) == 0;
+        let refuses = self.strikes(Kind::Refusals) && self.pick(4) == 0;
         self.damage.refusals += u64::from(refuses);
         refuses.then_some(Endpoint::BulkOut)
     }
@@ -190,10 +242,19 @@ mod tests {
     use super::*;
 
     fn run(seed: u64, permille: u32) -> (Vec<Answer<Vec<u8>>>, Damage) {
-        let mut hostile = Hostile::new(Plan { seed, permille }, 0);
+        run_only(seed, permille, None)
+    }
+
+    fn run_only(seed: u64, permille: u32, only: Option<Kind>) -> (Vec<Answer<Vec<u8>>>, Damage) {
+        let plan = Plan {
+            seed,
+            permille,
+            only,
+        };
+        let mut hostile = Hostile::new(plan, 0, 0);
         let answers = (0..2_000).map(|n| match n % 2 {
             0 => hostile.transfer(vec![7; 76], 16384),
-            _ => hostile.status(vec![1, 2, 3, 4]),
+            _ => hostile.status(Answer::Ack(vec![1, 2, 3, 4])),
         });
         (answers.collect(), hostile.damage())
     }
@@ -235,7 +296,9 @@ mod tests {
             Plan {
                 seed: 1,
                 permille: 1_000,
+                only: None,
             },
+            0,
             0,
         );
         let replies: Vec<_> = (0..400)
@@ -247,5 +310,29 @@ mod tests {
             .count();
         assert!(stalls > 0);
         assert_eq!(hostile.damage().replies, stalls as u64);
+    }
+
+    #[test]
+    fn one_kind_alone() {
+        let (_, damage) = run_only(1, 1_000, Some(Kind::Statuses));
+        assert!(damage.statuses > 900);
+        assert_eq!(damage.total(), damage.statuses);
+    }
+
+    #[test]
+    fn a_false_alarm_when_it_is_due() {
+        let plan = Plan {
+            seed: 1,
+            permille: 500,
+            only: None,
+        };
+        let mut hostile = Hostile::new(plan, 0, 7);
+        assert_eq!(hostile.status(Answer::Nak), Answer::Nak);
+        assert!(!hostile.advance(ALARM_NS));
+        assert!(hostile.advance(ALARM_NS + 7));
+        assert_ne!(hostile.status(Answer::Nak), Answer::Nak);
+        assert_eq!(hostile.status(Answer::Nak), Answer::Nak, "once");
+        assert!(hostile.deadline_ns() > Some(ALARM_NS + 7));
+        assert_eq!(hostile.damage().statuses, 1);
     }
 }
