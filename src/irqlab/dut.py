@@ -26,6 +26,7 @@ PROBES_IN_A_ROW = 3
 INTERFACE_STEP_NS = 50_000_000
 INTERFACE_LIMIT_NS = 5_000_000_000
 UDP_DISCARD = 9
+PATIENCE_NS = 120_000_000_000
 
 KERNEL_PROBLEM = re.compile(
     r"WARNING: CPU|BUG:|Oops|Call Trace|self-detected stall|detected stalls|soft lockup|hung_task|blocked for more than"
@@ -93,6 +94,8 @@ class Dut:
         self.notes: list[str] = []
         """What has to be said about the configuration: where it is not quite what was asked for."""
         self.trial_id = 0
+        self.patience_ns = PATIENCE_NS
+        """How long a sleep may last beyond its time before the DUT is given up, in virtual ns."""
 
     def run(self, *argv: str) -> str:
         """Runs a command in the DUT and returns what it printed. Raises DutError if it fails."""
@@ -117,7 +120,7 @@ class Dut:
 
     def sleep(self, ns: int) -> None:
         """Lets `ns` of virtual time pass with the agent asleep."""
-        self.rpc.guest("sleep", ns=ns, limit_ns=ns + 120_000_000_000)
+        self.rpc.guest("sleep", ns=ns, limit_ns=ns + self.patience_ns)
 
     def sysctl(self, name: str, value: str) -> None:
         """Sets a sysctl. Raises DutError for one that the kernel has not, or a value it refuses."""

@@ -152,6 +152,10 @@ struct Plug {
     plugged: bool,
 }
 
+fn yes() -> bool {
+    true
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Hostile {
@@ -162,6 +166,8 @@ struct Hostile {
     permille: u32,
     #[serde(default)]
     only: Option<Kind>,
+    #[serde(default = "yes")]
+    stubs: bool,
 }
 
 #[derive(Deserialize)]
@@ -250,6 +256,7 @@ pub fn parse(line: &str) -> Result<Command, String> {
                 seed,
                 permille,
                 only,
+                stubs,
                 ..
             } = arguments(op, line)?;
             if permille > 1_000 {
@@ -259,6 +266,7 @@ pub fn parse(line: &str) -> Result<Command, String> {
                 seed,
                 permille,
                 only,
+                stubs,
             });
             Ok(Command::Hostile { port, plan })
         }

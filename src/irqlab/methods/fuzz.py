@@ -30,17 +30,24 @@ CHECKED_HEAP = "slub_debug=FZPU"
 SESSION_ROUNDS = 16
 PORT = 0
 KINDS = ("transfers", "replies", "statuses", "refusals")
+BACK_PPS = 300.0
 MIX = {"kind": "imix", "mix": [[64, 7], [594, 4], [1518, 1]]}
 RECOVERY_NS = 10_000_000_000
 PROBLEM = re.compile(
     rf"{KERNEL_PROBLEM.pattern}|^BUG \S+ |Redzone|Poison overwritten|Object already free|scheduling while atomic"
 )
 """Kernel log lines that are never a device's fault."""
+PATIENCE_NS = 5_000_000_000
 QUIET_NS = 5_000_000_000
 GROWTH = 32
 """Objects of a cache, by one function, that may be more at the end of a session than at its beginning."""
-DUT_GONE = ("oops", "hang")
+FUNCTION_BYTES = 16384
+Symbols = Sequence[tuple[int, str]]
+DIED, HUNG = "the kernel died", "the DUT no longer answers"
+LIES = re.compile(r"hw csum failure")
+"""The network stack on a device that says a checksum is right which is not: once per boot, whatever the driver."""
 
+_PLACE = re.compile(r"CPU: \d+ PID: \d+ |[+]0x[0-9a-f]+/0x[0-9a-f]+|^[a-z0-9]+: (?=hw csum)|\[#\d+\].*")
 _SAME = re.compile(r"0x[0-9a-f]+|\b[0-9a-f]{8,16}\b|-?\d+")
 
 
@@ -52,24 +59,26 @@ class Round:
     seed: int
     permille: int
     only: str | None
+    stubs: bool
+    """Transfers may end in the beginning of one more frame."""
     what: str
     """traffic: frames both ways; requests: user space asks and sets things under them; plug: unplugged and plugged in, hostile
     from its first answer on."""
     rate_pps: float
 
     @classmethod
-    def of(cls, seed: int, number: int) -> Round:
+    def of(cls, seed: int, number: int, stubs: bool = True) -> Round:
         """The round of that number."""
         random = Random(f"{seed}/{number}")
         what = ("traffic", "traffic", "traffic", "requests", "traffic", "traffic", "traffic", "plug")[number % 8]
         if what == "traffic":
-            only = random.choice((None, "transfers", "transfers", "transfers", "transfers", "statuses", "refusals"))
-            permille = random.choice((100, 300, 900)) if only else random.choice((10, 100, 300))
+            only = random.choice((None, *["transfers"] * 5, "statuses", "refusals"))
+            permille = random.choice((300, 900, 900)) if only else random.choice((10, 100, 300))
         else:
             only = random.choice((None, "replies", "replies"))
             permille = random.choice((10, 50, 200)) if what == "requests" else random.choice((3, 10, 40, 150))
-        rate_pps = random.choice((2_000.0, 6_000.0, 6_000.0, 12_000.0, 40_000.0))
-        return cls(number, random.getrandbits(48), permille, only, what, rate_pps)
+        rate_pps = random.choice((1_000.0, 3_000.0, 3_000.0, 3_000.0, 3_000.0, 20_000.0))
+        return cls(number, random.getrandbits(48), permille, only, stubs, what, rate_pps)
 
 
 @dataclass
@@ -78,13 +87,19 @@ class Outcome:
 
     round: Round
     cases: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
-    verdict: str = "clean"
-    """clean; stuck: no frames until it is plugged in again; lost: not even then; warning: the kernel warned; oops: it died; hang:
-    it no longer answers."""
+    causes: list[str] = field(default_factory=list)
+    """What the kernel complained of, a line each: warnings, damage to the heap; or that it died, or no longer answers."""
+    recovery: str = "by itself"
+    """When the device behaves again, frames pass: by itself; plugged in again; never."""
     log: list[str] = field(default_factory=list)
     """Kernel messages above info."""
     evidence: str = ""
-    """What the kernel said of a warning, an oops or a hang."""
+    """What the kernel said of the causes."""
+
+    @property
+    def gone(self) -> bool:
+        """It was the DUT's last round."""
+        return bool(self.causes) and self.causes[-1] in (DIED, HUNG)
 
 
 @dataclass
@@ -107,7 +122,7 @@ def checking(bed: Bed) -> Bed:
     return Bed(bed.config, replace(bed.machine, extra_append=CHECKED_HEAP), bed.modules, bed.nic)
 
 
-def run(stand: Stand, cases: int, seed: int = 1, first: int = 0, jobs: int = 1) -> list[Session]:
+def run(stand: Stand, cases: int, seed: int = 1, first: int = 0, jobs: int = 1, stubs: bool = True) -> list[Session]:
     """Sessions from round `first` on until there are so many cases. Raises IrqlabError if the DUT cannot be prepared at all."""
     bed = checking(stand.bed)
     _ = bed.prepared
@@ -115,80 +130,99 @@ def run(stand: Stand, cases: int, seed: int = 1, first: int = 0, jobs: int = 1) 
     with ThreadPoolExecutor(max_workers=jobs) as pool:
         while (done := sum(s.cases for s in sessions)) < cases:
             starts = [first + SESSION_ROUNDS * (len(sessions) + n) for n in range(jobs)]
-            for found in pool.map(lambda start: session(bed, seed, start), starts):
+            for found in pool.map(lambda start: session(bed, seed, start, stubs=stubs), starts):
                 if done < cases:
                     sessions.append(found)
                     done += found.cases
-                    stand.progress(f"{done:,} of {cases:,} cases; {verdicts(sessions)}")
+                    stand.progress(f"{done:,} of {cases:,} cases; {len(causes(sessions))} kinds of complaint")
     return sessions
 
 
-def session(bed: Bed, seed: int, first: int, rounds: int = SESSION_ROUNDS) -> Session:
+def session(bed: Bed, seed: int, first: int, rounds: int = SESSION_ROUNDS, stubs: bool = True) -> Session:
     """Rounds in one DUT, or in as many as they kill; the last one's growth."""
     whole = Session(first)
     number = first
     while number < first + rounds:
         try:
             with bed.open() as dut:
+                dut.patience_ns = PATIENCE_NS
                 dut.play_hosts(bed.nic.wire_bps)
                 usbport.again(dut, PORT, bed)
-                _traffic(dut, Round(0, 0, 0, None, "traffic", 8_000.0), 300_000_000)  # fills what keeps objects for later
+                _traffic(dut, Round(0, 0, 0, None, False, "traffic", 8_000.0), 300_000_000)  # fills what keeps objects for later
+                symbols = _symbols(dut, bed.driver)
                 before = _objects(dut, bed)
                 while number < first + rounds:
-                    outcome = Outcome(Round.of(seed, number))
+                    outcome = Outcome(Round.of(seed, number, stubs))
                     whole.outcomes.append(outcome)
                     number += 1
-                    _play(dut, bed, outcome)
-                    if outcome.verdict in DUT_GONE:
+                    _play(dut, bed, outcome, symbols)
+                    if outcome.gone:
                         break
                 else:
                     whole.growth = _more(before, _objects(dut, bed))
         except MachineError as error:  # it died in the round that came last
             if not whole.outcomes:
                 raise
-            whole.outcomes[-1].verdict, whole.outcomes[-1].evidence = "oops", str(error)
+            whole.outcomes[-1].causes.append(DIED)
+            whole.outcomes[-1].evidence = str(error)
     return whole
 
 
-def _play(dut: Dut, bed: Bed, outcome: Outcome) -> None:
+def _play(dut: Dut, bed: Bed, outcome: Outcome, symbols: Symbols) -> None:
     """One round. Raises MachineError if it is the DUT's last."""
     chosen = outcome.round
-    console = dut.machine.directory / "console.log"
     try:
-        dut.rpc.call("hostile", port=PORT, seed=chosen.seed, permille=chosen.permille, only=chosen.only)
+        dut.rpc.call("hostile", port=PORT, seed=chosen.seed, permille=chosen.permille, only=chosen.only, stubs=chosen.stubs)
         _ACTS[chosen.what](dut, bed, chosen)
-        found = dut.rpc.call("hostile", port=PORT, seed=None, permille=0)
-        outcome.cases = {kind: found["kinds"][kind] for kind in KINDS}
+        outcome.cases = _pacify(dut)
         if not usbport.passes(dut, RECOVERY_NS):
-            outcome.verdict = "stuck"
-            if not usbport.again(dut, PORT, bed):
-                outcome.verdict = "lost"
+            outcome.recovery = "plugged in again" if usbport.again(dut, PORT, bed) else "never"
         _read_log(dut, outcome)
     except TesterError as error:
         if "no answer within" not in str(error):
             raise
-        outcome.verdict, outcome.evidence = "hang", f"{error}\n{_tail(console)}"
+        outcome.causes.append(HUNG)
+        outcome.cases = _pacify(dut)
+        outcome.evidence = f"{error}; it is in {_whereabouts(dut, symbols)}\n{_tail(dut.machine.directory)}"
+
+
+def _pacify(dut: Dut) -> dict[str, int]:
+    """The device behaves again; what it has damaged."""
+    found = dut.rpc.call("hostile", port=PORT, seed=None, permille=0)
+    return {kind: int(found["kinds"][kind]) for kind in KINDS}
 
 
 def _read_log(dut: Dut, outcome: Outcome) -> None:
     records = dut.rpc.guest("kmsg")["records"]
     outcome.log = [str(r["text"]) for r in records if r["level"] < INFO and not re.search(ORDINARY, r["text"])]
     texts = [str(r["text"]) for r in records]
+    outcome.causes, outcome.evidence = complaints(texts)
+
+
+def complaints(texts: Sequence[str]) -> tuple[list[str], str]:
+    """What a kernel log complains of, without addresses, each once; and what it says around the first."""
     bad = [n for n, text in enumerate(texts) if PROBLEM.search(text)]
-    if bad:
-        outcome.verdict = "warning"
-        outcome.evidence = "\n".join(texts[max(0, bad[0] - 3) : bad[0] + 45])
+    named = [n for n in bad if not re.search(r"Call Trace|cut here", texts[n])] + [
+        n for n, text in enumerate(texts) if LIES.search(text)
+    ]
+    causes = dict.fromkeys(_PLACE.sub("", texts[n]).strip() for n in sorted(named))
+    if bad and not causes:
+        causes = {"a call trace": None}
+    return list(causes), "\n".join(texts[max(0, bad[0] - 4) : bad[0] + 45]) if bad else ""
 
 
 def _traffic(dut: Dut, chosen: Round, duration_ns: int, meanwhile: Any = None) -> None:
-    arrivals = {"kind": "constant", "rate_pps": chosen.rate_pps}
-    streams = [stream(0, 1, arrivals, MIX), stream(1, 0, arrivals, MIX)]
+    """Frames both ways; where transmission is what suffers, most of them towards the hostile port."""
+    rates_pps = [chosen.rate_pps, BACK_PPS]
+    if chosen.only == "refusals":
+        rates_pps.reverse()
+    streams = [stream(p, 1 - p, {"kind": "constant", "rate_pps": rate}, MIX) for p, rate in enumerate(rates_pps)]
     trial = {"warmup_ns": 0, "duration_ns": duration_ns, "drain_ns": 1_000_000, "seed": chosen.number % 1000}
     dut.run_trial(trial, streams, meanwhile)
 
 
 def _act_traffic(dut: Dut, _: Bed, chosen: Round) -> None:
-    _traffic(dut, chosen, 1_000_000_000)
+    _traffic(dut, chosen, 3_000_000_000 if chosen.only == "transfers" else 1_000_000_000)
 
 
 def _act_requests(dut: Dut, _: Bed, chosen: Round) -> None:
@@ -228,8 +262,33 @@ def _act_plug(dut: Dut, bed: Bed, chosen: Round) -> None:
 _ACTS = {"traffic": _act_traffic, "requests": _act_requests, "plug": _act_plug}
 
 
-def _tail(console: Path) -> str:
-    return "\n".join(console.read_text(errors="replace").splitlines()[-40:])
+def _tail(home: Path) -> str:
+    return "\n".join((home / "console.log").read_text(errors="replace").splitlines()[-6:])
+
+
+def _symbols(dut: Dut, driver: str) -> Symbols:
+    """The functions of the driver and of irqmod, by address."""
+    text = dut.run("sh", "-c", f"grep -E '[[](irqmod|{driver})[]]' /proc/kallsyms")
+    found = [line.split()[:3] for line in text.splitlines()]
+    return [(int(address, 16), name) for address, kind, name in found if kind in "tT"]
+
+
+def _whereabouts(dut: Dut, symbols: Symbols) -> str:
+    """Functions of the driver that the processor is in, by the addresses on its stack."""
+
+    def ask(command: str) -> str:
+        return str(dut.machine.qmp.execute("human-monitor-command", **{"command-line": command}))
+
+    registers = dict(re.findall(r"(R[SI]P)=([0-9a-f]{16})", ask("info registers")))
+    words = re.findall(r"0x[0-9a-f]{16}", ask(f"x /96gx 0x{registers['RSP']}").replace(": ", " "))
+    addresses = [int(registers["RIP"], 16), *(int(word, 16) for word in words)]
+    return ", ".join(dict.fromkeys(filter(None, (_function(symbols, a) for a in addresses)))) or "no function of the driver's"
+
+
+def _function(symbols: Symbols, address: int) -> str | None:
+    """The last function that begins at or before an address, if it may reach so far."""
+    begun = [(start, name) for start, name in symbols if start <= address < start + FUNCTION_BYTES]
+    return max(begun)[1] if begun else None
 
 
 def _objects(dut: Dut, bed: Bed) -> Counter[str]:
@@ -271,9 +330,18 @@ def _more(before: Counter[str], after: Counter[str]) -> dict[str, int]:
     return {name: count for name, count in more.items() if count > GROWTH and "debugfs" not in name}
 
 
-def verdicts(sessions: Sequence[Session]) -> dict[str, int]:
-    """Rounds by verdict."""
-    return dict(Counter(outcome.verdict for session in sessions for outcome in session.outcomes))
+def causes(sessions: Sequence[Session]) -> dict[str, list[Outcome]]:
+    """The rounds in which the kernel complained, by what of; the first is the one to repeat."""
+    found: dict[str, list[Outcome]] = {}
+    for outcome in (outcome for session in sessions for outcome in session.outcomes):
+        for cause in outcome.causes:
+            found.setdefault(cause, []).append(outcome)
+    return found
+
+
+def recoveries(sessions: Sequence[Session]) -> dict[str, int]:
+    """Rounds by how the driver recovered; those in which the DUT went are left out."""
+    return dict(Counter(o.recovery for session in sessions for o in session.outcomes if not o.gone))
 
 
 def messages(sessions: Sequence[Session]) -> list[tuple[str, int]]:

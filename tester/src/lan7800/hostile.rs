@@ -40,6 +40,8 @@ pub struct Plan {
     pub permille: u32,
     /// Of this kind alone.
     pub only: Option<Kind>,
+    /// Transfers may end in a stub (see [`Hostile::append_stub`]).
+    pub stubs: bool,
 }
 
 /// Answers that were not what they would have been, by kind.
@@ -68,6 +70,7 @@ pub struct Hostile {
     rng: Pcg64,
     permille: u32,
     only: Option<Kind>,
+    stubs: bool,
     damage: Damage,
     /// When the next false alarm is due, in ns; and whether one waits to be fetched.
     alarm_ns: u64,
@@ -81,6 +84,7 @@ impl Hostile {
             rng: seeded(plan.seed, Purpose::Damage, port, 0),
             permille: plan.permille,
             only: plan.only,
+            stubs: plan.stubs,
             damage: Damage::default(),
             alarm_ns: now_ns + ALARM_NS,
             alarm: false,
@@ -161,7 +165,7 @@ impl Hostile {
         match self.pick(40) {
             0 => return Answer::Stall,
             1 => bytes.resize(request + 1 + self.pick(512), 0xbb),
-            2..=7 => self.append_stub(&mut bytes),
+            2..=7 if self.stubs => self.append_stub(&mut bytes),
             8..=22 if bytes.len() >= receive::COMMAND_BYTES => {
                 // Word A of the first frame: a length, or flags, that are not so.
                 let word = self.rng.next_u32().to_le_bytes();
@@ -199,9 +203,9 @@ impl Hostile {
             Answer::Ack(bytes) => bytes.clone(),
             _ => Vec::new(),
         };
-        let answer = match self.pick(4) {
+        let answer = match self.pick(24) {
             0 => Answer::Stall,
-            1 => {
+            1..=6 => {
                 self.garble(&mut bytes, 8);
                 Answer::Ack(bytes)
             }
@@ -250,6 +254,7 @@ mod tests {
             seed,
             permille,
             only,
+            stubs: true,
         };
         let mut hostile = Hostile::new(plan, 0, 0);
         let answers = (0..2_000).map(|n| match n % 2 {
@@ -296,7 +301,7 @@ mod tests {
             Plan {
                 seed: 1,
                 permille: 1_000,
-                only: None,
+                only: None, stubs: true,
             },
             0,
             0,
@@ -325,6 +330,7 @@ mod tests {
             seed: 1,
             permille: 500,
             only: None,
+            stubs: true,
         };
         let mut hostile = Hostile::new(plan, 0, 7);
         assert_eq!(hostile.status(Answer::Nak), Answer::Nak);
