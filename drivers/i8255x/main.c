@@ -254,7 +254,7 @@ static int i8255x_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 
 	np->port.netdev = netdev;
 	np->port.ops = &i8255x_irqmod_ops;
-	np->port.caps = IRQMOD_CAP_TX_IRQ_BIT;
+	np->port.caps = IRQMOD_CAP_MASK | IRQMOD_CAP_TX_IRQ_BIT;
 	np->port.irq = pdev->irq;
 	np->port.tx_ring = np->rings.tx_count;
 	np->port.rx_ring = np->rings.rx_count;

@@ -13,8 +13,9 @@
 
 /* In the order in which sysfs shows them. */
 const struct irqmod_rx_scheme * const irqmod_rx_schemes[] = {
-	&irqmod_rx_interrupt, &irqmod_rx_de, &irqmod_rx_napi,
-	&irqmod_rx_hybrid, &irqmod_rx_timer, &irqmod_rx_adaptive, NULL
+	&irqmod_rx_standard, &irqmod_rx_interrupt, &irqmod_rx_de,
+	&irqmod_rx_napi, &irqmod_rx_hybrid, &irqmod_rx_timer,
+	&irqmod_rx_adaptive, NULL
 };
 
 const struct irqmod_tx_scheme * const irqmod_tx_schemes[] = {
@@ -57,6 +58,25 @@ void irqmod_interrupt(struct irqmod_port *port, u32 groups)
 }
 EXPORT_SYMBOL_GPL(irqmod_interrupt);
 
+/* For unmask() of hardware that does not raise a cause again by itself. */
+void irqmod_rx_again(struct irqmod_port *port)
+{
+	if (READ_ONCE(port->up) && !READ_ONCE(port->rx_stopping))
+		port->rx->irq(port);
+}
+EXPORT_SYMBOL_GPL(irqmod_rx_again);
+
+/* No handler runs any more that began before. Where a bus driver completes
+ * transfers, handlers run in hard IRQ or softirq, which RCU waits for.
+ */
+static void irqmod_synchronize(struct irqmod_port *port)
+{
+	if (port->irq)
+		synchronize_irq(port->irq);
+	else
+		synchronize_net();
+}
+
 static void rx_start(struct irqmod_port *port)
 {
 	port->rx->start(port);
@@ -77,11 +97,11 @@ static void rx_stop(struct irqmod_port *port)
 {
 	WRITE_ONCE(port->rx_stopping, true);
 	port->ops->mask(port, IRQMOD_RX);
-	synchronize_irq(port->irq);
+	irqmod_synchronize(port);
 	port->rx->stop(port);
 	/* The last poll may have unmasked. */
 	port->ops->mask(port, IRQMOD_RX);
-	synchronize_irq(port->irq);
+	irqmod_synchronize(port);
 }
 
 static void tx_start(struct irqmod_port *port)
@@ -99,7 +119,7 @@ static void tx_start(struct irqmod_port *port)
 static void tx_stop(struct irqmod_port *port)
 {
 	port->ops->mask(port, IRQMOD_TX);
-	synchronize_irq(port->irq);
+	irqmod_synchronize(port);
 	netif_tx_lock_bh(port->netdev);
 	port->tx_switching = true;	/* a full ring does not arm the timer */
 	port->tx_irq_every = 0;
@@ -110,7 +130,7 @@ static void tx_stop(struct irqmod_port *port)
 	hrtimer_cancel(&port->tx_timer);
 	port->tx_armed = false;
 	port->ops->mask(port, IRQMOD_TX);
-	synchronize_irq(port->irq);
+	irqmod_synchronize(port);
 }
 
 void irqmod_start(struct irqmod_port *port)
@@ -145,6 +165,8 @@ int irqmod_set_rx_scheme(struct irqmod_port *port,
 	ASSERT_RTNL();
 	if (port->rx == scheme)
 		return 0;
+	if (!irqmod_can(port, scheme->needs))
+		return -EOPNOTSUPP;
 	if (port->up)
 		rx_stop(port);
 	port->rx = scheme;
@@ -172,6 +194,8 @@ int irqmod_set_tx_scheme(struct irqmod_port *port,
 	ASSERT_RTNL();
 	if (port->tx == scheme)
 		return 0;
+	if (!irqmod_can(port, scheme->needs))
+		return -EOPNOTSUPP;
 	if (port->up)
 		tx_stop(port);
 	netif_tx_lock_bh(port->netdev);
@@ -190,7 +214,8 @@ int irqmod_register(struct irqmod_port *port)
 		return -EINVAL;
 
 	port->rx = &irqmod_rx_napi;
-	port->tx = &irqmod_tx_off;
+	port->tx = irqmod_can(port, irqmod_tx_off.needs) ? &irqmod_tx_off
+							 : &irqmod_tx_interrupt;
 	port->tx_usecs = port->tx_usecs ?: DEFAULT_TX_USECS;
 	port->tx_frames = port->tx_frames ?: DEFAULT_TX_FRAMES;
 	port->rx_weight = port->rx_weight ?: NAPI_POLL_WEIGHT;

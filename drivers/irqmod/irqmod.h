@@ -13,6 +13,9 @@
  * set, rx_take (hard IRQ) may interrupt rx_refill (softirq): the first moves the
  * head only, the second the tail. Transmit reclaim (tx_reclaim) is called by one context at a
  * time. mask and unmask may be called from any context, at the same time.
+ *
+ * A device behind a bus of transfers (USB) has no interrupt: its completions are
+ * its causes, and may come in softirq (IRQMOD_CAP_TRANSFERS, lan78xx).
  */
 #ifndef IRQMOD_H
 #define IRQMOD_H
@@ -36,14 +39,21 @@ struct irqmod_tx_scheme;
 #define IRQMOD_RX	BIT(0)
 #define IRQMOD_TX	BIT(1)
 
-/* The hardware can raise the TX cause for chosen commands only. */
-#define IRQMOD_CAP_TX_IRQ_BIT	BIT(0)
+/* What the hardware can do. The first two are a scheme's to need (scheme.h). */
+/* Its causes are masked in hardware, and raised by an interrupt of its own. */
+#define IRQMOD_CAP_MASK		BIT(0)
+/* Frames come in transfers, many in one, that a bus driver completes (USB). */
+#define IRQMOD_CAP_TRANSFERS	BIT(1)
+/* It can raise the TX cause for chosen commands only. */
+#define IRQMOD_CAP_TX_IRQ_BIT	BIT(2)
 
 /* What a hardware driver does for the engine. */
 struct irqmod_ops {
 	/* Masks or unmasks groups of causes. After mask() returns, no new
 	 * interrupt of that group is raised. After unmask(), a cause that
-	 * was raised meanwhile interrupts at once.
+	 * was raised meanwhile interrupts at once. Hardware that cannot be
+	 * masked keeps back what its bus driver completes, and calls
+	 * irqmod_rx_again() from unmask().
 	 */
 	void (*mask)(struct irqmod_port *port, u32 groups);
 	void (*unmask)(struct irqmod_port *port, u32 groups);
@@ -81,7 +91,7 @@ struct irqmod_ops {
 	unsigned int (*tx_room)(struct irqmod_port *port);
 };
 
-/* Written in hard IRQ only. */
+/* Written where irqmod_interrupt() is called. */
 struct irqmod_irq_stats {
 	u64_stats_t rx;			/* RX causes seen by the handler */
 	u64_stats_t tx;			/* TX causes */
@@ -150,7 +160,7 @@ struct irqmod_port {
 	struct net_device *netdev;
 	const struct irqmod_ops *ops;
 	u32 caps;
-	int irq;			/* for synchronize_irq() */
+	int irq;			/* for synchronize_irq(); 0: there is none */
 	unsigned int tx_ring;		/* descriptors; the driver updates both */
 	unsigned int rx_ring;
 	u32 wire_mbps;			/* the fastest link */
@@ -164,6 +174,7 @@ struct irqmod_port {
 	bool rx_deferred;		/* refill later (timer) */
 	bool rx_in_softirq;		/* takes run in softirq: NAPI's caches may be used */
 	bool rx_stopping;
+	bool rx_merges;			/* napi: flows may be merged (GRO) */
 	bool tx_early;			/* off: reclaim before each transmit */
 	bool tx_timed;			/* off, coalesce: tx_timer bounds the wait */
 	bool tx_armed;			/* tx_timer runs */
@@ -218,8 +229,11 @@ void irqmod_unregister(struct irqmod_port *port);
 void irqmod_start(struct irqmod_port *port);
 void irqmod_stop(struct irqmod_port *port);
 
-/* The hard interrupt handler, after the causes have been acknowledged. */
+/* The hard interrupt handler, after the causes have been acknowledged; or the
+ * completion of a transfer, in whatever context the bus driver calls it.
+ */
 void irqmod_interrupt(struct irqmod_port *port, u32 groups);
+void irqmod_rx_again(struct irqmod_port *port);
 
 void irqmod_tx_reclaim_early(struct irqmod_port *port);
 void irqmod_tx_arm(struct irqmod_port *port);
@@ -265,6 +279,18 @@ static inline void irqmod_deliver(struct irqmod_port *port, struct sk_buff *skb)
 	port->deliver(port, skb);
 }
 
+/* The same for a frame that may be one of a flow: its checksum is verified,
+ * and it shares its memory with no other.
+ */
+static inline void irqmod_deliver_flow(struct irqmod_port *port,
+				       struct sk_buff *skb)
+{
+	if (port->rx_merges && port->netdev->features & NETIF_F_GRO)
+		napi_gro_receive(&port->napi, skb);
+	else
+		port->deliver(port, skb);
+}
+
 bool irqmod_heads_next(struct irqmod_heads *heads);
 
 /* Whoever takes frames may call this, nobody else: there is no lock. */
@@ -277,6 +303,9 @@ static inline void *irqmod_head_alloc(struct irqmod_heads *heads,
 	heads->chunk[heads->turn].bias--;
 	return heads->start + heads->left;
 }
+
+/* The most that irqmod_rx_alloc() gives: it has to fit a single page. */
+#define IRQMOD_RX_MAX	2048
 
 /* A buffer of @len bytes, a frame at most, for rx_take(); NULL if there is
  * none. Its head comes from pages that go round (heads.c); in softirq the

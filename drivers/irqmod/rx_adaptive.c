@@ -194,6 +194,7 @@ static void rx_adaptive_start(struct irqmod_port *port)
 
 const struct irqmod_rx_scheme irqmod_rx_adaptive = {
 	.name = "adaptive",
+	.needs = IRQMOD_CAP_MASK,
 	.start = rx_adaptive_start,
 	.stop = irqmod_de_stop,
 	.irq = rx_adaptive_irq,

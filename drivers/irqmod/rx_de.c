@@ -103,6 +103,7 @@ void irqmod_de_stop(struct irqmod_port *port)
 
 const struct irqmod_rx_scheme irqmod_rx_de = {
 	.name = "de",
+	.needs = IRQMOD_CAP_MASK,
 	.start = irqmod_de_start,
 	.stop = irqmod_de_stop,
 	.irq = irqmod_de_schedule,

@@ -37,6 +37,7 @@ static void rx_interrupt_irq(struct irqmod_port *port)
 
 const struct irqmod_rx_scheme irqmod_rx_interrupt = {
 	.name = "interrupt",
+	.needs = IRQMOD_CAP_MASK,
 	.never_masks = true,
 	.start = rx_interrupt_start,
 	.stop = rx_interrupt_stop,

@@ -48,6 +48,7 @@ static void rx_napi_start(struct irqmod_port *port)
 	port->deliver = irqmod_deliver_stack;
 	port->rx_deferred = false;
 	port->rx_in_softirq = true;
+	port->rx_merges = true;
 	port->napi.weight = port->rx_weight;
 	napi_enable(&port->napi);
 }
@@ -55,6 +56,7 @@ static void rx_napi_start(struct irqmod_port *port)
 static void rx_napi_stop(struct irqmod_port *port)
 {
 	napi_disable(&port->napi);
+	port->rx_merges = false;
 }
 
 const struct irqmod_rx_scheme irqmod_rx_napi = {

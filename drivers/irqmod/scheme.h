@@ -7,6 +7,7 @@
 
 struct irqmod_rx_scheme {
 	const char *name;
+	u32 needs;		/* IRQMOD_CAP_: else EOPNOTSUPP */
 
 	/* Called under RTNL with RX masked and no receive work under way.
 	 * After start() the engine calls irq() once, as if a frame had come:
@@ -23,6 +24,7 @@ struct irqmod_rx_scheme {
 
 struct irqmod_tx_scheme {
 	const char *name;
+	u32 needs;
 
 	/* Sets the port's tx_ flags. Called with the transmit queue locked. */
 	void (*start)(struct irqmod_port *port);
@@ -38,6 +40,7 @@ extern const struct irqmod_rx_scheme irqmod_rx_napi;
 extern const struct irqmod_rx_scheme irqmod_rx_hybrid;
 extern const struct irqmod_rx_scheme irqmod_rx_timer;
 extern const struct irqmod_rx_scheme irqmod_rx_adaptive;
+extern const struct irqmod_rx_scheme irqmod_rx_standard;
 extern const struct irqmod_rx_scheme * const irqmod_rx_schemes[];
 
 extern const struct irqmod_tx_scheme irqmod_tx_interrupt;
@@ -52,6 +55,11 @@ extern const struct irqmod_tx_scheme * const irqmod_tx_schemes[];
 static inline ktime_t irqmod_ktime(unsigned int usecs)
 {
 	return ns_to_ktime((u64)usecs * NSEC_PER_USEC);
+}
+
+static inline bool irqmod_can(const struct irqmod_port *port, u32 needs)
+{
+	return (port->caps & needs) == needs;
 }
 
 /* core.c */

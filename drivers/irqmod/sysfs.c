@@ -19,22 +19,41 @@ static struct irqmod_port *to_port(struct device *dev)
 	return irqmod_port(to_net_dev(dev));
 }
 
-#define show_schemes(list, chosen, buf)					\
+/* Those that the hardware can have. */
+#define show_schemes(list, port, chosen, buf)				\
 ({									\
 	ssize_t at = 0;							\
 	int i;								\
 									\
 	for (i = 0; (list)[i]; i++)					\
-		at += sysfs_emit_at(buf, at,				\
-				    (list)[i] == (chosen) ? "%s[%s]" : "%s%s", \
-				    i ? " " : "", (list)[i]->name);	\
+		if (irqmod_can(port, (list)[i]->needs))			\
+			at += sysfs_emit_at(buf, at,			\
+					    (list)[i] == (chosen) ?	\
+					    "%s[%s]" : "%s%s",		\
+					    at ? " " : "", (list)[i]->name); \
 	at + sysfs_emit_at(buf, at, "\n");				\
+})
+
+/* Says which there are, for @what was none of them. */
+#define refuse_scheme(list, port, file)					\
+({									\
+	char names[80] = "";						\
+	int i;								\
+									\
+	for (i = 0; (list)[i]; i++)					\
+		if (irqmod_can(port, (list)[i]->needs)) {		\
+			strlcat(names, " ", sizeof(names));		\
+			strlcat(names, (list)[i]->name, sizeof(names));	\
+		}							\
+	netdev_info((port)->netdev, file ":%s\n", names);		\
+	-EINVAL;							\
 })
 
 static ssize_t rx_scheme_show(struct device *dev, struct device_attribute *attr,
 			      char *buf)
 {
-	return show_schemes(irqmod_rx_schemes, to_port(dev)->rx, buf);
+	return show_schemes(irqmod_rx_schemes, to_port(dev), to_port(dev)->rx,
+			    buf);
 }
 
 static ssize_t rx_scheme_store(struct device *dev,
@@ -47,11 +66,8 @@ static ssize_t rx_scheme_store(struct device *dev,
 	for (i = 0; irqmod_rx_schemes[i]; i++)
 		if (sysfs_streq(buf, irqmod_rx_schemes[i]->name))
 			break;
-	if (!irqmod_rx_schemes[i]) {
-		netdev_info(port->netdev,
-			    "rx_scheme: interrupt, de, napi, hybrid, timer or adaptive\n");
-		return -EINVAL;
-	}
+	if (!irqmod_rx_schemes[i])
+		return refuse_scheme(irqmod_rx_schemes, port, "rx_scheme");
 	if (!rtnl_trylock())
 		return restart_syscall();
 	err = irqmod_set_rx_scheme(port, irqmod_rx_schemes[i]);
@@ -63,7 +79,8 @@ static DEVICE_ATTR_RW(rx_scheme);
 static ssize_t tx_scheme_show(struct device *dev, struct device_attribute *attr,
 			      char *buf)
 {
-	return show_schemes(irqmod_tx_schemes, to_port(dev)->tx, buf);
+	return show_schemes(irqmod_tx_schemes, to_port(dev), to_port(dev)->tx,
+			    buf);
 }
 
 static ssize_t tx_scheme_store(struct device *dev,
@@ -76,11 +93,8 @@ static ssize_t tx_scheme_store(struct device *dev,
 	for (i = 0; irqmod_tx_schemes[i]; i++)
 		if (sysfs_streq(buf, irqmod_tx_schemes[i]->name))
 			break;
-	if (!irqmod_tx_schemes[i]) {
-		netdev_info(port->netdev,
-			    "tx_scheme: interrupt, coalesce or off\n");
-		return -EINVAL;
-	}
+	if (!irqmod_tx_schemes[i])
+		return refuse_scheme(irqmod_tx_schemes, port, "tx_scheme");
 	if (!rtnl_trylock())
 		return restart_syscall();
 	err = irqmod_set_tx_scheme(port, irqmod_tx_schemes[i]);

@@ -27,6 +27,7 @@ static void tx_coalesce_irq(struct irqmod_port *port)
 
 const struct irqmod_tx_scheme irqmod_tx_coalesce = {
 	.name = "coalesce",
+	.needs = IRQMOD_CAP_MASK,
 	.in_irq = true,
 	.start = tx_coalesce_start,
 	.irq = tx_coalesce_irq,

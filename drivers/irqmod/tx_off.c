@@ -20,6 +20,7 @@ static void tx_off_irq(struct irqmod_port *port)
 
 const struct irqmod_tx_scheme irqmod_tx_off = {
 	.name = "off",
+	.needs = IRQMOD_CAP_MASK,
 	.in_irq = false,
 	.start = tx_off_start,
 	.irq = tx_off_irq,

@@ -330,6 +330,7 @@ static int cp_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	cp->rx_copybreak = clamp(rx_copybreak, 0, CP_RX_BUF_SIZE);
 	cp->port.netdev = netdev;
 	cp->port.ops = &cp_irqmod_ops;
+	cp->port.caps = IRQMOD_CAP_MASK;
 	cp->port.irq = pdev->irq;
 	cp->port.rx_ring = CP_RING_MAX;
 	cp->port.tx_ring = CP_RING_MAX;

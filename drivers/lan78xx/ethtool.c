@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* ethtool: link and pause by phylib, the bulk-in delay, Wake-on-LAN, EEPROM. */
+#include <linux/ethtool.h>
+
+#include "lan78xx.h"
+
+#define RX_USECS_MAX	(U16_MAX / 60)	/* of BULK_IN_DLY */
+#define WOL_KNOWN	(WAKE_PHY | WAKE_UCAST | WAKE_BCAST | WAKE_MAGIC)
+
+static void get_drvinfo(struct net_device *netdev, struct ethtool_drvinfo *info)
+{
+	struct lan78xx *np = netdev_priv(netdev);
+
+	strscpy(info->driver, KBUILD_MODNAME, sizeof(info->driver));
+	usb_make_path(np->udev, info->bus_info, sizeof(info->bus_info));
+}
+
+/* rx-usecs is how long a frame waits for company in the chip; and, where no
+ * completion tells of it (timer), for the driver.
+ */
+static int set_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
+			struct kernel_ethtool_coalesce *kec,
+			struct netlink_ext_ack *extack)
+{
+	struct lan78xx *np = netdev_priv(netdev);
+	int err;
+
+	if (ec->rx_coalesce_usecs > RX_USECS_MAX) {
+		NL_SET_ERR_MSG_MOD(extack, "rx-usecs: 10 to 1092");
+		return -EINVAL;
+	}
+	err = irqmod_set_coalesce(netdev, ec, kec, extack);
+	if (!err && netif_running(netdev))
+		err = lan78xx_set_delay(np);
+	return err;
+}
+
+static void get_wol(struct net_device *netdev, struct ethtool_wolinfo *wol)
+{
+	struct lan78xx *np = netdev_priv(netdev);
+
+	wol->supported = WOL_KNOWN;
+	wol->wolopts = np->wol;
+}
+
+static int set_wol(struct net_device *netdev, struct ethtool_wolinfo *wol)
+{
+	struct lan78xx *np = netdev_priv(netdev);
+
+	if (wol->wolopts & ~WOL_KNOWN)
+		return -EINVAL;
+	np->wol = wol->wolopts;
+	return device_set_wakeup_enable(&np->udev->dev, np->wol);
+}
+
+static void get_pauseparam(struct net_device *netdev,
+			   struct ethtool_pauseparam *pause)
+{
+	struct phy_device *phydev = netdev->phydev;
+	bool tx = false, rx = false;
+
+	if (phydev->link)
+		phy_get_pause(phydev, &tx, &rx);
+	pause->autoneg = phydev->autoneg;
+	pause->rx_pause = rx;
+	pause->tx_pause = tx;
+}
+
+static int set_pauseparam(struct net_device *netdev,
+			  struct ethtool_pauseparam *pause)
+{
+	struct phy_device *phydev = netdev->phydev;
+
+	if (!pause->autoneg || !phy_validate_pause(phydev, pause))
+		return -EINVAL;	/* the link's partner is asked */
+	phy_set_asym_pause(phydev, pause->rx_pause, pause->tx_pause);
+	return 0;
+}
+
+static int get_eeprom_len(struct net_device *netdev)
+{
+	return EEPROM_BYTES;
+}
+
+static int get_eeprom(struct net_device *netdev, struct ethtool_eeprom *eeprom,
+		      u8 *data)
+{
+	eeprom->magic = EEPROM_MARK;
+	return lan78xx_read_eeprom(netdev_priv(netdev), eeprom->offset,
+				   eeprom->len, data);
+}
+
+const struct ethtool_ops lan78xx_ethtool_ops = {
+	.supported_coalesce_params = ETHTOOL_COALESCE_RX_USECS,
+	.get_drvinfo = get_drvinfo,
+	.get_link = ethtool_op_get_link,
+	.get_link_ksettings = phy_ethtool_get_link_ksettings,
+	.set_link_ksettings = phy_ethtool_set_link_ksettings,
+	.nway_reset = phy_ethtool_nway_reset,
+	.get_coalesce = irqmod_get_coalesce,
+	.set_coalesce = set_coalesce,
+	.get_pauseparam = get_pauseparam,
+	.set_pauseparam = set_pauseparam,
+	.get_wol = get_wol,
+	.set_wol = set_wol,
+	.get_eeprom_len = get_eeprom_len,
+	.get_eeprom = get_eeprom,
+	.get_sset_count = lan78xx_get_sset_count,
+	.get_strings = lan78xx_get_strings,
+	.get_ethtool_stats = lan78xx_get_ethtool_stats,
+	.get_ts_info = ethtool_op_get_ts_info,
+};

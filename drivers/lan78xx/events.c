@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What needs a process: stalls, the PHY, filters. Whoever finds that something
+ * is to be done sets its bit; the work clears a bit before it does what the bit
+ * says, so nothing that is said meanwhile is lost.
+ */
+#include <linux/slab.h>
+
+#include "lan78xx.h"
+
+#define LATER	(HZ / 50 + 1)
+
+/* At once; any context. */
+void lan78xx_event(struct lan78xx *np, enum lan78xx_event event)
+{
+	set_bit(event, &np->events);
+	mod_delayed_work(system_wq, &np->event_work, 0);
+}
+
+/* Again, after something has failed. */
+void lan78xx_event_later(struct lan78xx *np, enum lan78xx_event event)
+{
+	set_bit(event, &np->events);
+	schedule_delayed_work(&np->event_work, LATER);
+}
+
+static bool gone(int err)
+{
+	return err == -ENODEV || err == -ESHUTDOWN || err == -EHOSTUNREACH;
+}
+
+static bool take(struct lan78xx *np, enum lan78xx_event event)
+{
+	return test_and_clear_bit(event, &np->events);
+}
+
+static void int_submit(struct lan78xx *np)
+{
+	int err;
+
+	*np->int_status = 0;
+	err = usb_submit_urb(np->int_urb, GFP_ATOMIC);
+	if (err && err != -EPERM && !gone(err))
+		lan78xx_event_later(np, EVENT_INT_SUBMIT);
+}
+
+static void int_complete(struct urb *urb)
+{
+	struct lan78xx *np = urb->context;
+
+	switch (urb->status) {
+	case 0:
+		if (urb->actual_length >= sizeof(*np->int_status) &&
+		    le32_to_cpu(*np->int_status) & INT_PHY)
+			lan78xx_event(np, EVENT_PHY);
+		break;
+	case -ENOENT:
+	case -ECONNRESET:
+	case -ESHUTDOWN:
+	case -ENODEV:
+		return;
+	case -EPIPE:
+		lan78xx_event(np, EVENT_INT_HALT);
+		return;
+	default:
+		lan78xx_event_later(np, EVENT_INT_SUBMIT);
+		return;
+	}
+	int_submit(np);
+}
+
+int lan78xx_int_alloc(struct lan78xx *np)
+{
+	struct usb_host_endpoint *ep = &np->intf->cur_altsetting->endpoint[2];
+	unsigned int pipe, bytes;
+
+	if (!usb_endpoint_is_int_in(&ep->desc))
+		return -ENODEV;
+	pipe = usb_rcvintpipe(np->udev, usb_endpoint_num(&ep->desc));
+	bytes = usb_maxpacket(np->udev, pipe);
+	if (bytes < sizeof(*np->int_status))
+		return -ENODEV;
+	np->int_status = kzalloc(bytes, GFP_KERNEL);
+	np->int_urb = usb_alloc_urb(0, GFP_KERNEL);
+	if (!np->int_status || !np->int_urb) {
+		lan78xx_int_free(np);
+		return -ENOMEM;
+	}
+	usb_fill_int_urb(np->int_urb, np->udev, pipe, np->int_status, bytes,
+			 int_complete, np, ep->desc.bInterval);
+	usb_poison_urb(np->int_urb);	/* until lan78xx_events_start() */
+	return 0;
+}
+
+void lan78xx_int_free(struct lan78xx *np)
+{
+	usb_free_urb(np->int_urb);
+	kfree(np->int_status);
+}
+
+/* A halted endpoint, with no URB of ours on it. */
+static void clear_halt(struct lan78xx *np, unsigned int pipe,
+		       enum lan78xx_event event)
+{
+	int err = usb_clear_halt(np->udev, pipe);
+
+	if (err && !gone(err))
+		lan78xx_event_later(np, event);
+}
+
+static void events_work(struct work_struct *work)
+{
+	struct lan78xx *np = container_of(work, struct lan78xx,
+					  event_work.work);
+
+	if (take(np, EVENT_RX_HALT)) {
+		lan78xx_rx_stop(np);
+		clear_halt(np, usb_rcvbulkpipe(np->udev, EP_BULK_IN),
+			   EVENT_RX_HALT);
+		lan78xx_rx_start(np);
+	}
+	if (take(np, EVENT_TX_HALT)) {
+		lan78xx_tx_stop(np);
+		clear_halt(np, usb_sndbulkpipe(np->udev, EP_BULK_OUT),
+			   EVENT_TX_HALT);
+		lan78xx_tx_start(np);
+	}
+	if (take(np, EVENT_INT_HALT)) {
+		usb_poison_urb(np->int_urb);
+		clear_halt(np, np->int_urb->pipe, EVENT_INT_HALT);
+		usb_unpoison_urb(np->int_urb);
+		int_submit(np);
+	}
+	if (take(np, EVENT_INT_SUBMIT))
+		int_submit(np);
+	if (take(np, EVENT_RX_FILL))
+		lan78xx_rx_fill(np);
+	if (take(np, EVENT_PHY))
+		lan78xx_phy_event(np);
+	if (take(np, EVENT_BURST))
+		lan78xx_set_burst(np);
+	if (take(np, EVENT_FILTER)) {
+		int err = lan78xx_apply_filter(np);
+
+		if (err && !gone(err))
+			lan78xx_event_later(np, EVENT_FILTER);
+	}
+}
+
+void lan78xx_events_init(struct lan78xx *np)
+{
+	INIT_DELAYED_WORK(&np->event_work, events_work);
+}
+
+void lan78xx_events_start(struct lan78xx *np)
+{
+	usb_unpoison_urb(np->int_urb);
+	int_submit(np);
+}
+
+/* The URBs of receive and transmit are poisoned, and about to be freed. */
+void lan78xx_events_forget_urbs(struct lan78xx *np)
+{
+	cancel_delayed_work_sync(&np->event_work);
+	clear_bit(EVENT_RX_HALT, &np->events);
+	clear_bit(EVENT_TX_HALT, &np->events);
+	clear_bit(EVENT_RX_FILL, &np->events);
+	if (np->events)
+		schedule_delayed_work(&np->event_work, 0);
+}
+
+/* The transfers and the PHY have been stopped before. */
+void lan78xx_events_stop(struct lan78xx *np)
+{
+	usb_poison_urb(np->int_urb);
+	cancel_delayed_work_sync(&np->event_work);
+	np->events = 0;
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The receive filtering engine: addresses, VLANs, and the offloads that are
+ * switched in the same register. Registers cannot be written where the stack
+ * says what it wants: an event brings a process that works out the whole, and
+ * writes what differs from what the chip has.
+ */
+#include <linux/crc32.h>
+
+#include "lan78xx.h"
+
+struct filter {
+	u32 rfe;
+	u32 maf[MAF_COUNT][2];
+	u32 tables[DP_VLAN_WORDS + DP_HASH_WORDS];
+};
+
+static void add_address(struct filter *f, unsigned int *used, const u8 *mac,
+			bool *full)
+{
+	u32 hash;
+
+	if (*used < MAF_COUNT) {
+		f->maf[*used][0] = mac[4] | mac[5] << 8 | MAF_HI_VALID;
+		f->maf[*used][1] = mac[0] | mac[1] << 8 | mac[2] << 16 |
+				   (u32)mac[3] << 24;
+		(*used)++;
+		return;
+	}
+	*full = true;
+	hash = ether_crc(ETH_ALEN, mac) >> 23;	/* 9 bits */
+	f->tables[DP_VLAN_WORDS + hash / 32] |= BIT(hash % 32);
+}
+
+/* What the stack wants, as the chip is to have it. */
+static void work_out(struct lan78xx *np, struct filter *f)
+{
+	struct net_device *netdev = np->netdev;
+	netdev_features_t features = READ_ONCE(np->features);
+	struct netdev_hw_addr *ha;
+	unsigned int used = 0, i;
+	bool full = false;
+
+	f->rfe = RFE_BCAST_EN | RFE_DA_PERFECT;
+	if (features & NETIF_F_RXCSUM)
+		f->rfe |= RFE_TCPUDP_COE | RFE_IP_COE | RFE_ICMP_COE |
+			  RFE_IGMP_COE;
+	if (features & NETIF_F_HW_VLAN_CTAG_RX)
+		f->rfe |= RFE_VLAN_STRIP;
+
+	netif_addr_lock_bh(netdev);
+	add_address(f, &used, netdev->dev_addr, &full);
+	netdev_for_each_uc_addr(ha, netdev)
+		add_address(f, &used, ha->addr, &full);
+	if (full)
+		f->rfe |= RFE_UCAST_EN;	/* the hash is for multicast */
+	full = false;
+	netdev_for_each_mc_addr(ha, netdev)
+		add_address(f, &used, ha->addr, &full);
+	if (full)
+		f->rfe |= RFE_MCAST_HASH;
+	if (netdev->flags & IFF_ALLMULTI)
+		f->rfe |= RFE_MCAST_EN;
+	if (netdev->flags & IFF_PROMISC)
+		f->rfe |= RFE_MCAST_EN | RFE_UCAST_EN;
+	else if (features & NETIF_F_HW_VLAN_CTAG_FILTER)
+		f->rfe |= RFE_VLAN_FILTER;
+	netif_addr_unlock_bh(netdev);
+
+	for (i = 0; i < VLAN_N_VID; i++)
+		if (test_bit(i, np->vlans))
+			f->tables[i / 32] |= BIT(i % 32);
+}
+
+static int write_table(struct lan78xx *np, u32 place, u32 value)
+{
+	int err;
+
+	err = lan78xx_wait(np, DP_SEL, DP_SEL_DPRDY, DP_SEL_DPRDY);
+	if (!err)
+		err = lan78xx_update(np, DP_SEL, DP_SEL_RSEL,
+				     DP_SEL_RSEL_VLAN_DA);
+	if (!err)
+		err = lan78xx_write(np, DP_ADDR, place);
+	if (!err)
+		err = lan78xx_write(np, DP_DATA, value);
+	if (!err)
+		err = lan78xx_write(np, DP_CMD, DP_CMD_WRITE);
+	if (!err)
+		err = lan78xx_wait(np, DP_SEL, DP_SEL_DPRDY, DP_SEL_DPRDY);
+	return err;
+}
+
+static int write_maf(struct lan78xx *np, unsigned int n, const u32 *words)
+{
+	int err;
+
+	err = lan78xx_write(np, MAF_HI(n), 0);	/* not valid by halves */
+	if (!err)
+		err = lan78xx_write(np, MAF_LO(n), words[1]);
+	if (!err)
+		err = lan78xx_write(np, MAF_HI(n), words[0]);
+	return err;
+}
+
+int lan78xx_apply_filter(struct lan78xx *np)
+{
+	struct filter *f;
+	int err = 0;
+	u32 i;
+
+	f = kzalloc(sizeof(*f), GFP_KERNEL);
+	if (!f)
+		return -ENOMEM;
+	mutex_lock(&np->port_lock);
+	work_out(np, f);
+	for (i = 0; !err && i < MAF_COUNT; i++) {
+		if (!test_bit(i, np->maf_unsure) &&
+		    !memcmp(f->maf[i], np->maf[i], sizeof(f->maf[i])))
+			continue;
+		err = write_maf(np, i, f->maf[i]);
+		if (!err) {
+			memcpy(np->maf[i], f->maf[i], sizeof(f->maf[i]));
+			clear_bit(i, np->maf_unsure);
+		}
+	}
+	for (i = 0; !err && i < ARRAY_SIZE(f->tables); i++) {
+		if (!test_bit(i, np->tables_unsure) &&
+		    f->tables[i] == np->tables[i])
+			continue;
+		err = write_table(np, i, f->tables[i]);
+		if (!err) {
+			np->tables[i] = f->tables[i];
+			clear_bit(i, np->tables_unsure);
+		}
+	}
+	if (!err)
+		err = lan78xx_write(np, RFE_CTL, f->rfe);
+	if (!err) {
+		WRITE_ONCE(np->rx.strip, f->rfe & RFE_VLAN_STRIP);
+		WRITE_ONCE(np->rx.checksums, f->rfe & RFE_TCPUDP_COE);
+	}
+	mutex_unlock(&np->port_lock);
+	kfree(f);
+	return err;
+}
+
+/* The chip was reset: what was not empty may be or not. */
+void lan78xx_forget_filter(struct lan78xx *np)
+{
+	u32 i;
+
+	mutex_lock(&np->port_lock);
+	for (i = 0; i < MAF_COUNT; i++)
+		if (np->maf[i][0])
+			set_bit(i, np->maf_unsure);
+	for (i = 0; i < ARRAY_SIZE(np->tables); i++)
+		if (np->tables[i])
+			set_bit(i, np->tables_unsure);
+	mutex_unlock(&np->port_lock);
+}
+
+/* Before the first time: another driver may have left something. */
+void lan78xx_filter_init(struct lan78xx *np)
+{
+	mutex_init(&np->port_lock);
+	bitmap_fill(np->maf_unsure, MAF_COUNT);
+	bitmap_fill(np->tables_unsure, ARRAY_SIZE(np->tables));
+}
+
+void lan78xx_set_rx_mode(struct net_device *netdev)
+{
+	lan78xx_event(netdev_priv(netdev), EVENT_FILTER);
+}
+
+static void filter_changed(struct lan78xx *np)
+{
+	if (netif_running(np->netdev))
+		lan78xx_event(np, EVENT_FILTER);
+}
+
+int lan78xx_vlan_add(struct net_device *netdev, __be16 proto, u16 vid)
+{
+	struct lan78xx *np = netdev_priv(netdev);
+
+	set_bit(vid, np->vlans);
+	filter_changed(np);
+	return 0;
+}
+
+int lan78xx_vlan_kill(struct net_device *netdev, __be16 proto, u16 vid)
+{
+	struct lan78xx *np = netdev_priv(netdev);
+
+	clear_bit(vid, np->vlans);
+	filter_changed(np);
+	return 0;
+}
+
+int lan78xx_set_features(struct net_device *netdev, netdev_features_t features)
+{
+	struct lan78xx *np = netdev_priv(netdev);
+
+	WRITE_ONCE(np->features, features);
+	filter_changed(np);
+	return 0;
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The chip's reset, its configuration, and its data paths on and off. It is
+ * configured anew from what the driver knows, at every open and every resume:
+ * nothing is taken for granted that it may have lost.
+ */
+#include "lan78xx.h"
+
+#define DELAY_PER_USEC	60	/* BULK_IN_DLY counts 1/60 us */
+
+/* Pause frames from and up to so many bytes in the receive FIFO. */
+#define PAUSE_ON	8704
+#define PAUSE_OFF	1024
+
+int lan78xx_hw_reset(struct lan78xx *np)
+{
+	u32 id;
+	int err;
+
+	err = lan78xx_update(np, HW_CFG, HW_CFG_LRST, HW_CFG_LRST);
+	if (err)
+		return err;
+	err = lan78xx_wait(np, HW_CFG, HW_CFG_LRST, 0);
+	if (err)
+		return err;
+	err = lan78xx_read(np, ID_REV, &id);
+	if (err)
+		return err;
+	np->chip = id >> ID_REV_CHIP_SHIFT;
+	switch (np->chip) {
+	case CHIP_LAN7800:
+	case CHIP_LAN7801:
+	case CHIP_LAN7850:
+		return 0;
+	default:
+		return -ENODEV;
+	}
+}
+
+int lan78xx_phy_reset(struct lan78xx *np)
+{
+	int err;
+
+	err = lan78xx_update(np, PMT_CTL, PMT_PHY_RST, PMT_PHY_RST);
+	if (err)
+		return err;
+	return lan78xx_wait(np, PMT_CTL, PMT_PHY_RST | PMT_READY, PMT_READY);
+}
+
+/* For pause frames and wake-up; frames are received by the filter. */
+int lan78xx_set_address(struct lan78xx *np)
+{
+	const u8 *mac = np->netdev->dev_addr;
+	u32 low = mac[0] | mac[1] << 8 | mac[2] << 16 | (u32)mac[3] << 24;
+	u32 high = mac[4] | mac[5] << 8;
+	int err;
+
+	err = lan78xx_write(np, RX_ADDRL, low);
+	if (!err)
+		err = lan78xx_write(np, RX_ADDRH, high);
+	return err;
+}
+
+/* The receiver must stand still meanwhile. */
+int lan78xx_set_frame_size(struct lan78xx *np, unsigned int mtu)
+{
+	u32 size = mtu + ETH_HLEN + VLAN_HLEN + ETH_FCS_LEN;
+	u32 value;
+	int err;
+
+	err = lan78xx_read(np, MAC_RX, &value);
+	if (err)
+		return err;
+	err = lan78xx_write(np, MAC_RX, value & ~MAC_RX_RXEN);
+	if (err)
+		return err;
+	value = (value & ~MAC_RX_MAX_SIZE) | size << MAC_RX_MAX_SIZE_SHIFT;
+	err = lan78xx_write(np, MAC_RX, value & ~MAC_RX_RXEN);
+	if (!err && (value & MAC_RX_RXEN))
+		err = lan78xx_write(np, MAC_RX, value);
+	return err;
+}
+
+/* How long a frame waits for company. */
+int lan78xx_set_delay(struct lan78xx *np)
+{
+	return lan78xx_write(np, BULK_IN_DLY,
+			     np->port.rx_usecs * DELAY_PER_USEC);
+}
+
+/* The most that the chip puts into a transfer, in packets of the bus; a longer
+ * frame goes alone. If it fails, the next change comes.
+ */
+int lan78xx_set_burst(struct lan78xx *np)
+{
+	unsigned int most = np->speed->rx_bytes / np->maxpacket;
+
+	return lan78xx_write(np, BURST_CAP, np->measures.adaptive_burst ?
+			     READ_ONCE(np->rx.burst) : most);
+}
+
+int lan78xx_hw_init(struct lan78xx *np)
+{
+	const struct {
+		u32 reg, mask, value;
+	} settings[] = {
+		{ USB_CFG0, USB_CFG0_BIR | USB_CFG0_BCE,
+		  USB_CFG0_BIR | USB_CFG0_BCE },
+		{ HW_CFG, HW_CFG_MEF | HW_CFG_CLK125_EN | HW_CFG_REFCLK25_EN,
+		  HW_CFG_MEF | HW_CFG_CLK125_EN | HW_CFG_REFCLK25_EN },
+		{ FCT_RX_FIFO_END, ~0, FIFO_BYTES / FIFO_UNIT - 1 },
+		{ FCT_TX_FIFO_END, ~0, FIFO_BYTES / FIFO_UNIT - 1 },
+		{ INT_STS, ~0, ~0 },
+		{ FLOW, ~0, 0 },
+		{ FCT_FLOW, ~0,
+		  PAUSE_ON / FIFO_UNIT << FCT_FLOW_ON_SHIFT |
+		  PAUSE_OFF / FIFO_UNIT << FCT_FLOW_OFF_SHIFT },
+		/* The MAC follows the PHY; the LAN7801 has RGMII alone. */
+		{ MAC_CR, MAC_CR_AUTO_SPEED | MAC_CR_AUTO_DUPLEX |
+		  (np->chip == CHIP_LAN7801 ? MAC_CR_GMII_EN : 0),
+		  MAC_CR_AUTO_SPEED | MAC_CR_AUTO_DUPLEX },
+		{ INT_EP_CTL, ~0, np->phy_interrupts ? INT_PHY : 0 },
+	};
+	int i, err;
+
+	for (i = 0; i < ARRAY_SIZE(settings); i++) {
+		if (settings[i].mask == ~0)
+			err = lan78xx_write(np, settings[i].reg,
+					    settings[i].value);
+		else
+			err = lan78xx_update(np, settings[i].reg,
+					     settings[i].mask,
+					     settings[i].value);
+		if (err)
+			return err;
+	}
+	err = lan78xx_set_delay(np);
+	if (!err)
+		err = lan78xx_set_burst(np);
+	if (!err)
+		err = lan78xx_set_address(np);
+	if (!err)
+		err = lan78xx_set_frame_size(np, np->netdev->mtu);
+	lan78xx_forget_filter(np);
+	if (!err)
+		err = lan78xx_apply_filter(np);
+	return err;
+}
+
+/* Empty FIFOs, then transmitter and receiver. */
+int lan78xx_hw_start(struct lan78xx *np)
+{
+	static const struct {
+		u32 reg, bits;
+	} steps[] = {
+		{ FCT_RX_CTL, FCT_RST }, { FCT_TX_CTL, FCT_RST },
+		{ MAC_TX, MAC_TX_TXEN }, { FCT_TX_CTL, FCT_EN },
+		{ FCT_RX_CTL, FCT_EN }, { MAC_RX, MAC_RX_RXEN },
+	};
+	int i, err;
+
+	for (i = 0; i < ARRAY_SIZE(steps); i++) {
+		err = lan78xx_update(np, steps[i].reg, steps[i].bits,
+				     steps[i].bits);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* As far as it still answers. */
+void lan78xx_hw_stop(struct lan78xx *np)
+{
+	static const struct {
+		u32 reg, enabled, disabled;
+	} steps[] = {
+		{ MAC_RX, MAC_RX_RXEN, MAC_RX_RXD },
+		{ FCT_RX_CTL, FCT_EN, FCT_DIS },
+		{ FCT_TX_CTL, FCT_EN, FCT_DIS },
+		{ MAC_TX, MAC_TX_TXEN, MAC_TX_TXD },
+	};
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(steps); i++) {
+		if (lan78xx_update(np, steps[i].reg, steps[i].enabled, 0))
+			return;
+		lan78xx_wait(np, steps[i].reg, steps[i].disabled,
+			     steps[i].disabled);
+	}
+}

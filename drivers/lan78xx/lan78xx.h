@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef LAN78XX_H
+#define LAN78XX_H
+
+#include <linux/bitmap.h>
+#include <linux/if_vlan.h>
+#include <linux/mutex.h>
+#include <linux/netdevice.h>
+#include <linux/phy.h>
+#include <linux/skbuff.h>
+#include <linux/usb.h>
+#include <linux/workqueue.h>
+
+#include "irqmod.h"
+#include "regs.h"
+
+#define MTU_MAX		9000
+
+/* A frame with its tag, as it goes up the stack. */
+#define FRAME_MAX	(MTU_MAX + ETH_HLEN + VLAN_HLEN)
+
+/* What the driver's pools and the chip's transfers are like at a bus speed. */
+struct lan78xx_speed {
+	unsigned int rx_bytes;		/* of a receive URB */
+	unsigned int tx_bytes;
+	unsigned int rx_urbs;
+	unsigned int tx_urbs;
+};
+
+/* Work for a process: bits are set anywhere, and cleared before the work is
+ * done (events.c).
+ */
+enum lan78xx_event {
+	EVENT_RX_HALT,		/* bulk IN stalled */
+	EVENT_TX_HALT,		/* bulk OUT stalled */
+	EVENT_INT_HALT,		/* interrupt IN stalled */
+	EVENT_RX_FILL,		/* receive URBs could not be submitted */
+	EVENT_INT_SUBMIT,
+	EVENT_PHY,		/* the PHY has something to say */
+	EVENT_BURST,		/* frames have got longer, or shorter */
+	EVENT_FILTER,		/* addresses, VLANs, mode or features changed */
+};
+
+/* The measures of "lan78xx NAPI Performance Improvements" (2021), each with its
+ * switch; (a), NAPI in place of the tasklet, is the receive scheme.
+ */
+struct lan78xx_measures {
+	bool urb_pools;		/* (b) buffers are allocated once */
+	bool tx_packing;	/* (c) packets into a URB until it is full */
+	bool poll_resubmit;	/* (d) not in the completion */
+	bool overflow_queue;	/* (e) what is beyond the budget waits there */
+	bool gro;		/* (f) no hard_header_len of our own */
+	bool adaptive_burst;	/* ours: transfers of so many frames, not bytes */
+};
+
+struct lan78xx;
+
+struct lan78xx_rx_urb {
+	struct list_head list;
+	struct lan78xx *np;
+	struct urb *urb;
+	u8 *data;
+	struct sk_buff *skb;	/* without urb_pools: the frames are its clones */
+	unsigned int len;	/* received */
+	unsigned int at;	/* the next frame */
+};
+
+struct lan78xx_rx {
+	spinlock_t lock;	/* lists, flying */
+	struct list_head free;	/* to be submitted */
+	struct list_head done;	/* completed */
+	unsigned int flying;
+	bool masked;		/* completions are kept back */
+	unsigned int burst;	/* the chip ends a transfer there, in packets */
+	unsigned int seen_frames;	/* since the burst was last thought over */
+	unsigned int seen_bytes;
+	bool strip;		/* the chip strips tags */
+	bool checksums;		/* ... and verifies checksums */
+	struct lan78xx_rx_urb *current_urb;	/* taken in part */
+	struct sk_buff_head overflow;
+	struct lan78xx_rx_urb *urbs;
+	unsigned int count;
+};
+
+struct lan78xx_tx_urb {
+	struct list_head list;
+	struct lan78xx *np;
+	struct urb *urb;
+	u8 *data;
+	struct sk_buff *skb;	/* sent from its own memory */
+	unsigned int len;
+	unsigned int packets;
+	unsigned int bytes;
+	bool failed;
+};
+
+struct lan78xx_tx {
+	spinlock_t lock;	/* lists, room */
+	struct list_head free;
+	struct list_head done;	/* completed, to be reclaimed */
+	unsigned int room;	/* in free */
+	atomic_t flying;
+	struct lan78xx_tx_urb *open;	/* being filled; transmit queue locked */
+	bool flush;		/* the poll was told to submit it */
+	struct napi_struct napi;
+	struct lan78xx_tx_urb *urbs;
+	unsigned int count;
+};
+
+/* Of the chip (stats.c) */
+#define LAN78XX_COUNTERS	47
+
+struct lan78xx {
+	struct irqmod_port port;	/* first: see irqmod.h */
+	struct net_device *netdev;
+	struct usb_device *udev;
+	struct usb_interface *intf;
+	const struct lan78xx_speed *speed;
+	unsigned int maxpacket;
+	u32 chip;			/* CHIP_LAN7800, ... */
+	struct lan78xx_measures measures;
+
+	struct lan78xx_rx rx;
+	struct lan78xx_tx tx;
+
+	unsigned long events;
+	struct delayed_work event_work;
+	struct work_struct reset_work;
+	struct urb *int_urb;
+	__le32 *int_status;
+
+	struct mutex port_lock;		/* data port */
+	struct mutex nvram_lock;	/* EEPROM */
+	u32 maf[MAF_COUNT][2];		/* what the chip has */
+	u32 tables[DP_VLAN_WORDS + DP_HASH_WORDS];
+	DECLARE_BITMAP(maf_unsure, MAF_COUNT);	/* it may have something else */
+	DECLARE_BITMAP(tables_unsure, DP_VLAN_WORDS + DP_HASH_WORDS);
+	DECLARE_BITMAP(vlans, VLAN_N_VID);
+	netdev_features_t features;	/* as they are to be */
+
+	struct mii_bus *mdio;
+	struct mutex mii_lock;
+	phy_interface_t interface;
+	bool phy_interrupts;		/* the PHY's interrupt reaches us */
+	bool phy_fixed;
+	u32 wol;
+
+	struct mutex stats_lock;
+	struct delayed_work stats_work;
+	u32 raw[LAN78XX_COUNTERS];	/* as last read */
+	u64_stats_t counters[LAN78XX_COUNTERS];
+	struct u64_stats_sync counters_sync;
+	bool asleep;			/* suspended while it was up */
+};
+
+static inline struct lan78xx *to_lan78xx(struct irqmod_port *port)
+{
+	return container_of(port, struct lan78xx, port);
+}
+
+/* usb.c: may sleep; 0 or an error. A read that is short is an error. */
+int lan78xx_read(struct lan78xx *np, u32 reg, u32 *value);
+int lan78xx_write(struct lan78xx *np, u32 reg, u32 value);
+int lan78xx_update(struct lan78xx *np, u32 reg, u32 mask, u32 value);
+int lan78xx_wait(struct lan78xx *np, u32 reg, u32 mask, u32 value);
+int lan78xx_read_stats(struct lan78xx *np, __le32 *counters);
+
+/* hw.c */
+int lan78xx_hw_reset(struct lan78xx *np);
+int lan78xx_phy_reset(struct lan78xx *np);
+int lan78xx_hw_init(struct lan78xx *np);
+int lan78xx_hw_start(struct lan78xx *np);
+void lan78xx_hw_stop(struct lan78xx *np);
+int lan78xx_set_address(struct lan78xx *np);
+int lan78xx_set_frame_size(struct lan78xx *np, unsigned int mtu);
+int lan78xx_set_delay(struct lan78xx *np);
+int lan78xx_set_burst(struct lan78xx *np);
+
+/* nvram.c */
+int lan78xx_read_eeprom(struct lan78xx *np, u32 at, u32 bytes, u8 *data);
+void lan78xx_find_address(struct lan78xx *np);
+
+/* filter.c */
+void lan78xx_filter_init(struct lan78xx *np);
+int lan78xx_apply_filter(struct lan78xx *np);
+void lan78xx_forget_filter(struct lan78xx *np);
+void lan78xx_set_rx_mode(struct net_device *netdev);
+int lan78xx_vlan_add(struct net_device *netdev, __be16 proto, u16 vid);
+int lan78xx_vlan_kill(struct net_device *netdev, __be16 proto, u16 vid);
+int lan78xx_set_features(struct net_device *netdev, netdev_features_t features);
+
+/* phy.c */
+int lan78xx_phy_attach(struct lan78xx *np);
+void lan78xx_phy_detach(struct lan78xx *np);
+void lan78xx_phy_start(struct lan78xx *np);
+void lan78xx_phy_stop(struct lan78xx *np);
+void lan78xx_phy_event(struct lan78xx *np);
+
+/* events.c */
+void lan78xx_event(struct lan78xx *np, enum lan78xx_event event);
+void lan78xx_event_later(struct lan78xx *np, enum lan78xx_event event);
+void lan78xx_events_init(struct lan78xx *np);
+int lan78xx_int_alloc(struct lan78xx *np);
+void lan78xx_int_free(struct lan78xx *np);
+void lan78xx_events_start(struct lan78xx *np);
+void lan78xx_events_stop(struct lan78xx *np);
+void lan78xx_events_forget_urbs(struct lan78xx *np);
+
+/* rx.c */
+int lan78xx_rx_alloc(struct lan78xx *np);
+void lan78xx_rx_free(struct lan78xx *np);
+void lan78xx_rx_fill(struct lan78xx *np);
+void lan78xx_rx_stop(struct lan78xx *np);
+void lan78xx_rx_start(struct lan78xx *np);
+void lan78xx_mask(struct irqmod_port *port, u32 groups);
+void lan78xx_unmask(struct irqmod_port *port, u32 groups);
+void lan78xx_rx_ack(struct irqmod_port *port);
+int lan78xx_rx_take(struct irqmod_port *port, int budget);
+bool lan78xx_rx_pending(struct irqmod_port *port);
+void lan78xx_rx_refill(struct irqmod_port *port);
+
+/* tx.c */
+int lan78xx_tx_alloc(struct lan78xx *np);
+void lan78xx_tx_free(struct lan78xx *np);
+void lan78xx_tx_stop(struct lan78xx *np);
+void lan78xx_tx_start(struct lan78xx *np);
+netdev_tx_t lan78xx_xmit(struct sk_buff *skb, struct net_device *netdev);
+int lan78xx_tx_poll(struct napi_struct *napi, int budget);
+unsigned int lan78xx_tx_reclaim(struct irqmod_port *port);
+unsigned int lan78xx_tx_outstanding(struct irqmod_port *port);
+unsigned int lan78xx_tx_room(struct irqmod_port *port);
+
+/* main.c: RTNL */
+int lan78xx_bring_up(struct lan78xx *np);
+void lan78xx_take_down(struct lan78xx *np);
+int lan78xx_up(struct lan78xx *np);
+void lan78xx_down(struct lan78xx *np);
+
+/* measures.c */
+extern const struct attribute_group lan78xx_measures_group;
+
+/* power.c */
+int lan78xx_suspend(struct usb_interface *intf, pm_message_t message);
+int lan78xx_resume(struct usb_interface *intf);
+
+/* stats.c */
+void lan78xx_stats_init(struct lan78xx *np);
+void lan78xx_stats_start(struct lan78xx *np);
+void lan78xx_stats_stop(struct lan78xx *np);
+void lan78xx_update_stats(struct lan78xx *np);
+void lan78xx_get_stats64(struct net_device *netdev,
+			 struct rtnl_link_stats64 *stats);
+int lan78xx_get_sset_count(struct net_device *netdev, int sset);
+void lan78xx_get_strings(struct net_device *netdev, u32 sset, u8 *data);
+void lan78xx_get_ethtool_stats(struct net_device *netdev,
+			       struct ethtool_stats *stats, u64 *data);
+
+extern const struct ethtool_ops lan78xx_ethtool_ops;
+
+#endif /* LAN78XX_H */

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Microchip LAN7800, LAN7801 and LAN7850, USB to Ethernet, with irqmod's receive
+ * schemes; the LAN7515 of some boards is a LAN7800 behind a hub.
+ */
+#include <linux/ethtool.h>
+#include <linux/module.h>
+#include <linux/rtnetlink.h>
+#include <linux/slab.h>
+
+#include "lan78xx.h"
+
+#define WATCHDOG	(5 * HZ)
+#define RX_USECS	136		/* the delay of the driver before us */
+#define RX_RING		512		/* frames: what a pass may take */
+#define AUTOSUSPEND_MS	10000
+
+static const struct irqmod_ops lan78xx_irqmod_ops = {
+	.mask = lan78xx_mask,
+	.unmask = lan78xx_unmask,
+	.rx_ack = lan78xx_rx_ack,
+	.rx_take = lan78xx_rx_take,
+	.rx_pending = lan78xx_rx_pending,
+	.rx_refill = lan78xx_rx_refill,
+	.tx_reclaim = lan78xx_tx_reclaim,
+	.tx_outstanding = lan78xx_tx_outstanding,
+	.tx_room = lan78xx_tx_room,
+};
+
+/* A URB holds the longest frame. */
+static const struct lan78xx_speed full_speed = {
+	.rx_bytes = 10 * 1024, .tx_bytes = 10 * 1024,
+	.rx_urbs = 10, .tx_urbs = 4,
+};
+
+static const struct lan78xx_speed high_speed = {
+	.rx_bytes = 16 * 1024, .tx_bytes = 16 * 1024,
+	.rx_urbs = 10, .tx_urbs = 10,
+};
+
+static const struct lan78xx_speed super_speed = {
+	.rx_bytes = 32 * 1024, .tx_bytes = 32 * 1024,
+	.rx_urbs = 30, .tx_urbs = 10,
+};
+
+static const struct lan78xx_speed *speed_of(const struct usb_device *udev)
+{
+	switch (udev->speed) {
+	case USB_SPEED_FULL:
+		return &full_speed;
+	case USB_SPEED_HIGH:
+		return &high_speed;
+	case USB_SPEED_SUPER:
+	case USB_SPEED_SUPER_PLUS:
+		return &super_speed;
+	default:
+		return NULL;
+	}
+}
+
+/* URBs and schemes up, on a chip that is configured. */
+int lan78xx_up(struct lan78xx *np)
+{
+	int err;
+
+	err = lan78xx_rx_alloc(np);
+	if (err)
+		return err;
+	err = lan78xx_tx_alloc(np);
+	if (err) {
+		lan78xx_rx_free(np);
+		return err;
+	}
+	napi_enable(&np->tx.napi);
+	irqmod_start(&np->port);
+	lan78xx_rx_fill(np);
+	netif_start_queue(np->netdev);
+	return 0;
+}
+
+void lan78xx_down(struct lan78xx *np)
+{
+	netif_tx_disable(np->netdev);
+	irqmod_stop(&np->port);
+	napi_disable(&np->tx.napi);
+	lan78xx_rx_stop(np);
+	lan78xx_tx_stop(np);
+	lan78xx_events_forget_urbs(np);
+	lan78xx_rx_free(np);
+	lan78xx_tx_free(np);
+}
+
+/* From reset to traffic. */
+int lan78xx_bring_up(struct lan78xx *np)
+{
+	int err;
+
+	err = lan78xx_hw_reset(np);
+	if (!err)
+		err = lan78xx_hw_init(np);
+	if (!err)
+		err = lan78xx_hw_start(np);
+	if (err)
+		return err;
+	lan78xx_stats_start(np);
+	err = lan78xx_up(np);
+	if (err)
+		lan78xx_stats_stop(np);
+	return err;
+}
+
+void lan78xx_take_down(struct lan78xx *np)
+{
+	lan78xx_down(np);
+	lan78xx_stats_stop(np);
+	lan78xx_hw_stop(np);
+}
+
+static int lan78xx_open(struct net_device *netdev)
+{
+	struct lan78xx *np = netdev_priv(netdev);
+	int err;
+
+	err = usb_autopm_get_interface(np->intf);
+	if (err)
+		return err;
+	netif_carrier_off(netdev);
+	err = lan78xx_bring_up(np);
+	if (err) {
+		usb_autopm_put_interface(np->intf);
+		return err;
+	}
+	lan78xx_events_start(np);
+	lan78xx_phy_start(np);
+	return 0;
+}
+
+static int lan78xx_stop(struct net_device *netdev)
+{
+	struct lan78xx *np = netdev_priv(netdev);
+
+	lan78xx_phy_stop(np);
+	lan78xx_take_down(np);
+	lan78xx_events_stop(np);
+	usb_autopm_put_interface(np->intf);
+	return 0;
+}
+
+/* The transmit queue stood still. */
+static void lan78xx_reset(struct work_struct *work)
+{
+	struct lan78xx *np = container_of(work, struct lan78xx, reset_work);
+
+	rtnl_lock();
+	if (netif_running(np->netdev) && netif_device_present(np->netdev)) {
+		lan78xx_take_down(np);
+		if (lan78xx_bring_up(np)) {
+			netdev_err(np->netdev, "the chip does not come back\n");
+			netif_device_detach(np->netdev);
+		}
+	}
+	rtnl_unlock();
+}
+
+static void lan78xx_tx_timeout(struct net_device *netdev, unsigned int queue)
+{
+	struct lan78xx *np = netdev_priv(netdev);
+
+	schedule_work(&np->reset_work);
+}
+
+static int lan78xx_change_mtu(struct net_device *netdev, int mtu)
+{
+	struct lan78xx *np = netdev_priv(netdev);
+	int err = 0;
+
+	if (netif_running(netdev))
+		err = lan78xx_set_frame_size(np, mtu);
+	if (!err)
+		WRITE_ONCE(netdev->mtu, mtu);
+	return err;
+}
+
+static int lan78xx_set_mac(struct net_device *netdev, void *address)
+{
+	struct lan78xx *np = netdev_priv(netdev);
+	int err = eth_mac_addr(netdev, address);
+
+	if (err || !netif_running(netdev))
+		return err;
+	lan78xx_event(np, EVENT_FILTER);
+	return lan78xx_set_address(np);
+}
+
+static const struct net_device_ops lan78xx_netdev_ops = {
+	.ndo_open = lan78xx_open,
+	.ndo_stop = lan78xx_stop,
+	.ndo_start_xmit = lan78xx_xmit,
+	.ndo_tx_timeout = lan78xx_tx_timeout,
+	.ndo_set_rx_mode = lan78xx_set_rx_mode,
+	.ndo_set_mac_address = lan78xx_set_mac,
+	.ndo_validate_addr = eth_validate_addr,
+	.ndo_change_mtu = lan78xx_change_mtu,
+	.ndo_set_features = lan78xx_set_features,
+	.ndo_vlan_rx_add_vid = lan78xx_vlan_add,
+	.ndo_vlan_rx_kill_vid = lan78xx_vlan_kill,
+	.ndo_eth_ioctl = phy_do_ioctl_running,
+	.ndo_get_stats64 = lan78xx_get_stats64,
+};
+
+static void lan78xx_set_up_netdev(struct lan78xx *np)
+{
+	struct net_device *netdev = np->netdev;
+
+	netdev->netdev_ops = &lan78xx_netdev_ops;
+	netdev->ethtool_ops = &lan78xx_ethtool_ops;
+	netdev->watchdog_timeo = WATCHDOG;
+	netdev->max_mtu = MTU_MAX;
+	netdev->priv_flags |= IFF_UNICAST_FLT | IFF_LIVE_ADDR_CHANGE;
+	netdev->vlan_features = NETIF_F_SG | NETIF_F_IP_CSUM |
+				NETIF_F_IPV6_CSUM | NETIF_F_TSO | NETIF_F_TSO6;
+	netdev->hw_features = netdev->vlan_features | NETIF_F_RXCSUM |
+			      NETIF_F_HW_VLAN_CTAG_RX |
+			      NETIF_F_HW_VLAN_CTAG_TX |
+			      NETIF_F_HW_VLAN_CTAG_FILTER;
+	netdev->features = netdev->hw_features;
+	np->features = netdev->features;
+	netif_set_tso_max_size(netdev, np->speed->tx_bytes - TX_CMD_BYTES);
+	netif_napi_add_tx(netdev, &np->tx.napi, lan78xx_tx_poll);
+}
+
+static bool endpoints_are_right(struct usb_interface *intf)
+{
+	struct usb_device *udev = interface_to_usbdev(intf);
+	struct usb_host_endpoint *in, *out;
+
+	if (intf->cur_altsetting->desc.bNumEndpoints < 3)
+		return false;
+	in = usb_pipe_endpoint(udev, usb_rcvbulkpipe(udev, EP_BULK_IN));
+	out = usb_pipe_endpoint(udev, usb_sndbulkpipe(udev, EP_BULK_OUT));
+	return in && usb_endpoint_is_bulk_in(&in->desc) &&
+	       out && usb_endpoint_is_bulk_out(&out->desc);
+}
+
+static void lan78xx_init(struct lan78xx *np)
+{
+	np->measures = (struct lan78xx_measures) {
+		.urb_pools = true, .tx_packing = true, .poll_resubmit = true,
+		.overflow_queue = true, .gro = true, .adaptive_burst = true,
+	};
+	spin_lock_init(&np->rx.lock);
+	INIT_LIST_HEAD(&np->rx.free);
+	INIT_LIST_HEAD(&np->rx.done);
+	__skb_queue_head_init(&np->rx.overflow);
+	spin_lock_init(&np->tx.lock);
+	INIT_LIST_HEAD(&np->tx.free);
+	INIT_LIST_HEAD(&np->tx.done);
+	mutex_init(&np->nvram_lock);
+	mutex_init(&np->mii_lock);
+	INIT_WORK(&np->reset_work, lan78xx_reset);
+	lan78xx_events_init(np);
+	lan78xx_filter_init(np);
+	lan78xx_stats_init(np);
+}
+
+static int lan78xx_register(struct lan78xx *np)
+{
+	struct irqmod_port *port = &np->port;
+	int err;
+
+	port->netdev = np->netdev;
+	port->ops = &lan78xx_irqmod_ops;
+	port->caps = IRQMOD_CAP_TRANSFERS;
+	port->tx_ring = np->speed->tx_urbs;
+	port->rx_ring = RX_RING;
+	port->rx_usecs = RX_USECS;
+	port->wire_mbps = SPEED_1000;
+	err = irqmod_register(port);
+	if (err)
+		return err;
+	np->netdev->sysfs_groups[1] = &lan78xx_measures_group;
+	err = register_netdev(np->netdev);
+	if (err)
+		irqmod_unregister(port);
+	return err;
+}
+
+static int lan78xx_probe(struct usb_interface *intf,
+			 const struct usb_device_id *id)
+{
+	struct usb_device *udev = interface_to_usbdev(intf);
+	const struct lan78xx_speed *speed = speed_of(udev);
+	struct net_device *netdev;
+	struct lan78xx *np;
+	int err;
+
+	if (!speed || !endpoints_are_right(intf))
+		return -ENODEV;
+	netdev = alloc_etherdev(sizeof(*np));
+	if (!netdev)
+		return -ENOMEM;
+	SET_NETDEV_DEV(netdev, &intf->dev);
+	np = netdev_priv(netdev);
+	np->netdev = netdev;
+	np->udev = udev;
+	np->intf = intf;
+	np->speed = speed;
+	lan78xx_init(np);
+	lan78xx_set_up_netdev(np);
+
+	err = -ENODEV;
+	np->maxpacket = usb_maxpacket(udev, usb_sndbulkpipe(udev, EP_BULK_OUT));
+	if (!np->maxpacket)
+		goto free;
+	np->rx.burst = speed->rx_bytes / np->maxpacket;
+	err = lan78xx_int_alloc(np);
+	if (err)
+		goto free;
+	err = lan78xx_hw_reset(np);
+	if (!err)
+		err = lan78xx_phy_reset(np);
+	if (err) {
+		dev_info(&intf->dev, "the chip does not answer as it should: %d\n",
+			 err);
+		goto free_int;
+	}
+	lan78xx_find_address(np);
+	err = lan78xx_phy_attach(np);
+	if (err) {
+		dev_info(&intf->dev, "no PHY: %d\n", err);
+		goto free_int;
+	}
+	usb_set_intfdata(intf, np);
+	err = lan78xx_register(np);
+	if (err)
+		goto detach;
+	intf->needs_remote_wakeup = 0;
+	device_set_wakeup_enable(&udev->dev, false);
+	pm_runtime_set_autosuspend_delay(&udev->dev, AUTOSUSPEND_MS);
+	netdev_info(netdev, "LAN%x, %pM, %s\n", np->chip, netdev->dev_addr,
+		    usb_speed_string(udev->speed));
+	return 0;
+
+detach:
+	usb_set_intfdata(intf, NULL);
+	lan78xx_phy_detach(np);
+free_int:
+	lan78xx_int_free(np);
+free:
+	free_netdev(netdev);
+	return err;
+}
+
+/* Under traffic, and with the device gone or still there. */
+static void lan78xx_disconnect(struct usb_interface *intf)
+{
+	struct lan78xx *np = usb_get_intfdata(intf);
+
+	unregister_netdev(np->netdev);
+	cancel_work_sync(&np->reset_work);
+	lan78xx_phy_detach(np);
+	cancel_delayed_work_sync(&np->event_work);
+	irqmod_unregister(&np->port);
+	lan78xx_int_free(np);
+	usb_set_intfdata(intf, NULL);
+	free_netdev(np->netdev);
+}
+
+static const struct usb_device_id lan78xx_ids[] = {
+	{ USB_DEVICE(0x0424, CHIP_LAN7800) },	/* and LAN7515 */
+	{ USB_DEVICE(0x0424, CHIP_LAN7801) },
+	{ USB_DEVICE(0x0424, CHIP_LAN7850) },
+	{ USB_DEVICE(0x07c9, 0x0012) },		/* Allied Telesis AT29M2-AF */
+	{ }
+};
+MODULE_DEVICE_TABLE(usb, lan78xx_ids);
+
+static struct usb_driver lan78xx_driver = {
+	.name = KBUILD_MODNAME,
+	.id_table = lan78xx_ids,
+	.probe = lan78xx_probe,
+	.disconnect = lan78xx_disconnect,
+	.suspend = lan78xx_suspend,
+	.resume = lan78xx_resume,
+	.reset_resume = lan78xx_resume,
+	.supports_autosuspend = 1,
+	.disable_hub_initiated_lpm = 1,
+};
+module_usb_driver(lan78xx_driver);
+
+MODULE_DESCRIPTION("Microchip LAN78xx USB Ethernet with exchangeable receive schemes");
+MODULE_LICENSE("GPL");

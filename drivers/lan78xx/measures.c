@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * /sys/class/net/<interface>/irqmod_usb/: the measures of the series "lan78xx
+ * NAPI Performance Improvements", each to be left out. A change while the
+ * interface is up stops and starts its transfers.
+ */
+#include <linux/device.h>
+#include <linux/rtnetlink.h>
+
+#include "lan78xx.h"
+
+/* As before the series: room for the command words in every packet's head, and
+ * with it no header that GRO would find the same in two packets.
+ */
+static void set_header(struct lan78xx *np)
+{
+	np->netdev->hard_header_len = np->measures.gro ?
+				      ETH_HLEN : ETH_HLEN + TX_CMD_BYTES;
+}
+
+static ssize_t store_measure(struct device *dev, struct device_attribute *attr,
+			     const char *buf, size_t count, bool *measure)
+{
+	struct net_device *netdev = to_net_dev(dev);
+	struct lan78xx *np = netdev_priv(netdev);
+	bool running;
+	int err = 0;
+	u32 value;
+
+	if (kstrtou32(buf, 0, &value) || value > 1) {
+		netdev_info(netdev, "%s: 0 or 1\n", attr->attr.name);
+		return -EINVAL;
+	}
+	if (!rtnl_trylock())
+		return restart_syscall();
+	if (*measure == value)
+		goto unlock;
+	running = netif_running(netdev) && netif_device_present(netdev);
+	/* Packets are being made with the header there is. */
+	if (running && measure == &np->measures.gro) {
+		netdev_info(netdev, "%s: not while the interface is up\n",
+			    attr->attr.name);
+		err = -EBUSY;
+		goto unlock;
+	}
+	if (running)
+		lan78xx_down(np);
+	*measure = value;
+	set_header(np);
+	if (running && measure == &np->measures.adaptive_burst)
+		lan78xx_event(np, EVENT_BURST);
+	if (running) {
+		err = lan78xx_up(np);
+		if (err)
+			schedule_work(&np->reset_work);
+	}
+unlock:
+	rtnl_unlock();
+	return err ?: count;
+}
+
+#define MEASURE(name)							\
+static ssize_t name##_show(struct device *dev,				\
+			   struct device_attribute *attr, char *buf)	\
+{									\
+	const struct lan78xx *np = netdev_priv(to_net_dev(dev));	\
+									\
+	return sysfs_emit(buf, "%d\n", np->measures.name);		\
+}									\
+static ssize_t name##_store(struct device *dev,				\
+			    struct device_attribute *attr,		\
+			    const char *buf, size_t count)		\
+{									\
+	struct lan78xx *np = netdev_priv(to_net_dev(dev));		\
+									\
+	return store_measure(dev, attr, buf, count, &np->measures.name); \
+}									\
+static DEVICE_ATTR_RW(name)
+
+MEASURE(urb_pools);
+MEASURE(tx_packing);
+MEASURE(poll_resubmit);
+MEASURE(overflow_queue);
+MEASURE(gro);
+MEASURE(adaptive_burst);
+
+static struct attribute *measures_attributes[] = {
+	&dev_attr_urb_pools.attr,
+	&dev_attr_tx_packing.attr,
+	&dev_attr_poll_resubmit.attr,
+	&dev_attr_overflow_queue.attr,
+	&dev_attr_gro.attr,
+	&dev_attr_adaptive_burst.attr,
+	NULL
+};
+
+const struct attribute_group lan78xx_measures_group = {
+	.name = "irqmod_usb",
+	.attrs = measures_attributes,
+};

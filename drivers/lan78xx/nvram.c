@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * EEPROM and OTP memory, and the MAC address: from the device tree, from where
+ * the chip has put it after a reset, from the EEPROM, from the OTP memory, or a
+ * random one.
+ */
+#include <linux/etherdevice.h>
+
+#include "lan78xx.h"
+
+static int read_eeprom(struct lan78xx *np, u32 at, u32 bytes, u8 *data)
+{
+	u32 i, value;
+	int err;
+
+	for (i = 0; i < bytes; i++) {
+		err = lan78xx_wait(np, E2P_CMD, E2P_CMD_BUSY, 0);
+		if (err)
+			return err;
+		err = lan78xx_write(np, E2P_CMD, E2P_CMD_BUSY | E2P_CMD_READ |
+				    ((at + i) & E2P_CMD_ADDR));
+		if (err)
+			return err;
+		err = lan78xx_wait(np, E2P_CMD, E2P_CMD_BUSY, 0);
+		if (err)
+			return err;
+		err = lan78xx_read(np, E2P_CMD, &value);
+		if (err)
+			return err;
+		if (value & E2P_CMD_TIMEOUT)
+			return -EIO;	/* there is none */
+		err = lan78xx_read(np, E2P_DATA, &value);
+		if (err)
+			return err;
+		data[i] = value;
+	}
+	return 0;
+}
+
+/* On the LAN7800 the EEPROM shares pins with two LEDs. */
+int lan78xx_read_eeprom(struct lan78xx *np, u32 at, u32 bytes, u8 *data)
+{
+	const u32 leds = HW_CFG_LED0_EN | HW_CFG_LED1_EN;
+	u32 before = 0;
+	int err = 0;
+
+	mutex_lock(&np->nvram_lock);
+	if (np->chip == CHIP_LAN7800) {
+		err = lan78xx_read(np, HW_CFG, &before);
+		if (!err)
+			err = lan78xx_write(np, HW_CFG, before & ~leds);
+	}
+	if (!err) {
+		err = read_eeprom(np, at, bytes, data);
+		if (np->chip == CHIP_LAN7800)
+			lan78xx_write(np, HW_CFG, before);
+	}
+	mutex_unlock(&np->nvram_lock);
+	return err;
+}
+
+static int read_otp(struct lan78xx *np, u32 at, u32 bytes, u8 *data)
+{
+	u32 i, value;
+	int err;
+
+	err = lan78xx_write(np, OTP_PWR_DN, 0);
+	if (!err)
+		err = lan78xx_wait(np, OTP_PWR_DN, OTP_PWR_DN_PWRDN, 0);
+	for (i = 0; !err && i < bytes; i++) {
+		err = lan78xx_write(np, OTP_ADDR1,
+				    (at + i) >> 8 & OTP_ADDR1_MASK);
+		if (!err)
+			err = lan78xx_write(np, OTP_ADDR2,
+					    (at + i) & OTP_ADDR2_MASK);
+		if (!err)
+			err = lan78xx_write(np, OTP_FUNC_CMD, OTP_FUNC_READ);
+		if (!err)
+			err = lan78xx_write(np, OTP_CMD_GO, OTP_GO);
+		if (!err)
+			err = lan78xx_wait(np, OTP_STATUS, OTP_BUSY, 0);
+		if (!err)
+			err = lan78xx_read(np, OTP_RD_DATA, &value);
+		if (!err)
+			data[i] = value;
+	}
+	return err;
+}
+
+static bool from_registers(struct lan78xx *np, u8 *mac)
+{
+	u32 low, high;
+
+	if (lan78xx_read(np, RX_ADDRL, &low) ||
+	    lan78xx_read(np, RX_ADDRH, &high))
+		return false;
+	mac[0] = low;
+	mac[1] = low >> 8;
+	mac[2] = low >> 16;
+	mac[3] = low >> 24;
+	mac[4] = high;
+	mac[5] = high >> 8;
+	return is_valid_ether_addr(mac);
+}
+
+static bool from_eeprom(struct lan78xx *np, u8 *mac)
+{
+	u8 mark;
+
+	return !lan78xx_read_eeprom(np, 0, 1, &mark) && mark == EEPROM_MARK &&
+	       !lan78xx_read_eeprom(np, NVRAM_MAC, ETH_ALEN, mac) &&
+	       is_valid_ether_addr(mac);
+}
+
+static bool from_otp(struct lan78xx *np, u8 *mac)
+{
+	u32 at = NVRAM_MAC;
+	u8 mark;
+
+	if (read_otp(np, 0, 1, &mark) ||
+	    (mark != OTP_MARK_1 && mark != OTP_MARK_2))
+		return false;
+	if (mark == OTP_MARK_2)
+		at += OTP_SECOND;
+	return !read_otp(np, at, ETH_ALEN, mac) && is_valid_ether_addr(mac);
+}
+
+void lan78xx_find_address(struct lan78xx *np)
+{
+	u8 mac[ETH_ALEN];
+
+	if (!eth_platform_get_mac_address(&np->udev->dev, mac) ||
+	    from_registers(np, mac) || from_eeprom(np, mac) ||
+	    from_otp(np, mac)) {
+		eth_hw_addr_set(np->netdev, mac);
+		return;
+	}
+	eth_hw_addr_random(np->netdev);
+	netdev_info(np->netdev, "no MAC address found, taking a random one\n");
+}

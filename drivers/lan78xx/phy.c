@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The PHY, through phylib: inside the LAN7800 and LAN7850, any other behind the
+ * LAN7801's RGMII, or none there but a fixed link.
+ *
+ * The PHY inside says by interrupt endpoint that its link changed. An access
+ * that fails is ENODEV to phylib, which complains about any other error; it is
+ * told to look again later.
+ */
+#include <linux/microchipphy.h>
+#include <linux/of_mdio.h>
+#include <linux/phy_fixed.h>
+
+#include "lan78xx.h"
+
+#define INTERNAL_PHY	1
+
+static int mii_access(struct lan78xx *np, int phy, int reg, u32 flags,
+		      u32 *data)
+{
+	int err;
+
+	mutex_lock(&np->mii_lock);
+	err = lan78xx_wait(np, MII_ACC, MII_ACC_BUSY, 0);
+	if (!err && (flags & MII_ACC_WRITE))
+		err = lan78xx_write(np, MII_DATA, *data);
+	if (!err)
+		err = lan78xx_write(np, MII_ACC, phy << MII_ACC_PHY_SHIFT |
+				    reg << MII_ACC_REG_SHIFT | flags |
+				    MII_ACC_BUSY);
+	if (!err)
+		err = lan78xx_wait(np, MII_ACC, MII_ACC_BUSY, 0);
+	if (!err && !(flags & MII_ACC_WRITE))
+		err = lan78xx_read(np, MII_DATA, data);
+	mutex_unlock(&np->mii_lock);
+	if (!err)
+		return 0;
+	if (err != -ENODEV && netif_running(np->netdev))
+		lan78xx_event_later(np, EVENT_PHY);
+	return -ENODEV;
+}
+
+static int mdio_read(struct mii_bus *bus, int phy, int reg)
+{
+	u32 value;
+	int err;
+
+	err = mii_access(bus->priv, phy, reg, 0, &value);
+	return err ?: value & 0xffff;
+}
+
+static int mdio_write(struct mii_bus *bus, int phy, int reg, u16 value)
+{
+	u32 word = value;
+
+	return mii_access(bus->priv, phy, reg, MII_ACC_WRITE, &word);
+}
+
+/* phylib has found out what the link is, or that there is none. */
+static void link_changed(struct net_device *netdev)
+{
+	struct lan78xx *np = netdev_priv(netdev);
+	struct phy_device *phydev = netdev->phydev;
+	bool tx_pause = false, rx_pause = false;
+	u32 flow = 0, power;
+	int err = 0;
+
+	phy_print_status(phydev);
+	if (!phydev->link)
+		return;
+	phy_get_pause(phydev, &tx_pause, &rx_pause);
+	if (tx_pause)
+		flow |= FLOW_TX_FCEN | FLOW_TIME;
+	if (rx_pause)
+		flow |= FLOW_RX_FCEN;
+	err = lan78xx_write(np, FLOW, flow);
+	/* U2 takes too long to leave for a gigabit to wait. */
+	if (!err && np->udev->speed >= USB_SPEED_SUPER) {
+		power = USB_CFG1_U1_INIT_EN;
+		if (phydev->speed < SPEED_1000)
+			power |= USB_CFG1_U2_INIT_EN;
+		err = lan78xx_update(np, USB_CFG1, USB_CFG1_U1_INIT_EN |
+				     USB_CFG1_U2_INIT_EN, power);
+	}
+	if (err)
+		netdev_dbg(netdev, "link: %d\n", err);
+}
+
+/* The PHY's interrupt, or an access that failed before. */
+void lan78xx_phy_event(struct lan78xx *np)
+{
+	struct phy_device *phydev = np->netdev->phydev;
+
+	if (np->phy_interrupts) {
+		/* Reading clears the causes; ours after the PHY's. */
+		if (mdiobus_read(np->mdio, phydev->mdio.addr,
+				 LAN88XX_INT_STS) < 0)
+			return;
+		lan78xx_write(np, INT_STS, INT_PHY);
+	}
+	phy_mac_interrupt(phydev);
+}
+
+void lan78xx_phy_start(struct lan78xx *np)
+{
+	struct phy_device *phydev = np->netdev->phydev;
+
+	phy_start(phydev);
+	if (np->phy_interrupts) {
+		mdiobus_write(np->mdio, phydev->mdio.addr, LAN88XX_INT_MASK,
+			      LAN88XX_INT_MASK_MDINTPIN_EN_ |
+			      LAN88XX_INT_MASK_LINK_CHANGE_);
+		/* What was before the mask. */
+		lan78xx_event(np, EVENT_PHY);
+	}
+}
+
+void lan78xx_phy_stop(struct lan78xx *np)
+{
+	struct phy_device *phydev = np->netdev->phydev;
+
+	if (np->phy_interrupts)
+		mdiobus_write(np->mdio, phydev->mdio.addr, LAN88XX_INT_MASK, 0);
+	phy_stop(phydev);
+}
+
+static int mdio_register(struct lan78xx *np)
+{
+	struct device_node *node;
+	int err;
+
+	np->mdio = mdiobus_alloc();
+	if (!np->mdio)
+		return -ENOMEM;
+	np->mdio->priv = np;
+	np->mdio->name = KBUILD_MODNAME;
+	np->mdio->read = mdio_read;
+	np->mdio->write = mdio_write;
+	np->mdio->parent = &np->intf->dev;
+	snprintf(np->mdio->id, MII_BUS_ID_SIZE, "usb-%03d:%03d",
+		 np->udev->bus->busnum, np->udev->devnum);
+	if (np->chip != CHIP_LAN7801)
+		np->mdio->phy_mask = ~(u32)BIT(INTERNAL_PHY);
+	node = of_get_child_by_name(np->udev->dev.of_node, "mdio");
+	err = of_mdiobus_register(np->mdio, node);
+	of_node_put(node);
+	if (err)
+		mdiobus_free(np->mdio);
+	return err;
+}
+
+/* A LAN7801 whose partner is a switch or another MAC. */
+static struct phy_device *fixed_link(struct lan78xx *np)
+{
+	struct fixed_phy_status status = {
+		.link = 1,
+		.speed = SPEED_1000,
+		.duplex = DUPLEX_FULL,
+	};
+	struct phy_device *phydev;
+	int err;
+
+	err = lan78xx_write(np, MAC_RGMII_ID, MAC_RGMII_ID_TXC_DELAY);
+	if (!err)
+		err = lan78xx_write(np, RGMII_TX_BYP_DLL, RGMII_TX_DLL_TUNE);
+	if (err)
+		return ERR_PTR(err);
+	phydev = fixed_phy_register(PHY_POLL, &status, NULL);
+	np->phy_fixed = !IS_ERR(phydev);
+	return phydev;
+}
+
+static void fixed_link_end(struct lan78xx *np, struct phy_device *phydev)
+{
+	if (!np->phy_fixed)
+		return;
+	fixed_phy_unregister(phydev);
+	phy_device_free(phydev);
+}
+
+int lan78xx_phy_attach(struct lan78xx *np)
+{
+	struct net_device *netdev = np->netdev;
+	struct phy_device *phydev;
+	int err;
+
+	err = mdio_register(np);
+	if (err)
+		return err;
+	phydev = phy_find_first(np->mdio);
+	if (np->chip == CHIP_LAN7801) {
+		np->interface = PHY_INTERFACE_MODE_RGMII_ID;
+		if (!phydev)
+			phydev = fixed_link(np);
+	} else {
+		np->interface = PHY_INTERFACE_MODE_GMII;
+		if (phydev) {
+			phydev->is_internal = true;
+			np->phy_interrupts = true;
+		}
+	}
+	if (IS_ERR_OR_NULL(phydev)) {
+		err = phydev ? PTR_ERR(phydev) : -ENODEV;
+		goto unregister;
+	}
+	phydev->irq = np->phy_interrupts ? PHY_MAC_INTERRUPT : PHY_POLL;
+	phydev->mac_managed_pm = true;
+	phydev->mdix_ctrl = ETH_TP_MDI_AUTO;
+	err = phy_connect_direct(netdev, phydev, link_changed, np->interface);
+	if (err) {
+		fixed_link_end(np, phydev);
+		goto unregister;
+	}
+	phy_remove_link_mode(phydev, ETHTOOL_LINK_MODE_1000baseT_Half_BIT);
+	phy_support_asym_pause(phydev);
+	return 0;
+
+unregister:
+	mdiobus_unregister(np->mdio);
+	mdiobus_free(np->mdio);
+	return err;
+}
+
+void lan78xx_phy_detach(struct lan78xx *np)
+{
+	struct phy_device *phydev = np->netdev->phydev;
+
+	phy_disconnect(phydev);
+	fixed_link_end(np, phydev);
+	mdiobus_unregister(np->mdio);
+	mdiobus_free(np->mdio);
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Suspend and resume. An interface that is up holds its device awake, so the
+ * runtime suspends only a device whose interface is down; nothing on it runs
+ * then. A system's suspend stops the interface, and a resume, reset or not,
+ * brings the chip up from nothing.
+ *
+ * RTNL is for the system's suspend alone: whoever opens an interface holds it
+ * while he waits for a runtime resume.
+ */
+#include <linux/ethtool.h>
+#include <linux/rtnetlink.h>
+
+#include "lan78xx.h"
+
+/* Asleep; what may wake it up is in @wol (WAKE_...). */
+static int sleep_mode(struct lan78xx *np, u32 wol)
+{
+	u32 wake = 0, mode = PMT_RES_CLR_WKP_STS | PMT_SUS_MODE_3;
+	int err;
+
+	if (wol & WAKE_MAGIC)
+		wake |= WUCSR_MPEN;
+	if (wol & WAKE_UCAST)
+		wake |= WUCSR_PFDA_EN;
+	if (wol & WAKE_BCAST)
+		wake |= WUCSR_BCST_EN;
+	if (wake)
+		mode |= PMT_WOL_EN;
+	if (wol & WAKE_PHY)
+		mode |= PMT_WOL_EN | PMT_PHY_WAKE_EN;
+	/* Mode 3 keeps what finds a magic packet; all else needs mode 0. */
+	if (wol & ~WAKE_MAGIC)
+		mode &= ~PMT_SUS_MODE_MASK;
+
+	err = lan78xx_write(np, WUCSR, 0);
+	if (!err)
+		err = lan78xx_write(np, WUCSR2, 0);
+	if (!err)
+		err = lan78xx_write(np, WK_SRC, WK_SRC_ALL);
+	if (!err)
+		err = lan78xx_write(np, WUCSR, wake);
+	if (!err)
+		err = lan78xx_update(np, PMT_CTL, PMT_RES_CLR_WKP_STS |
+				     PMT_RES_CLR_WKP_EN | PMT_SUS_MODE_MASK |
+				     PMT_WOL_EN | PMT_PHY_WAKE_EN | PMT_WUPS,
+				     mode | PMT_WUPS);
+	/* Frames that wake have to be received. */
+	if (!err && wake)
+		err = lan78xx_hw_start(np);
+	return err;
+}
+
+int lan78xx_suspend(struct usb_interface *intf, pm_message_t message)
+{
+	struct lan78xx *np = usb_get_intfdata(intf);
+	struct net_device *netdev = np->netdev;
+	int err;
+
+	if (PMSG_IS_AUTO(message)) {
+		err = sleep_mode(np, 0);
+		return err == -ENODEV ? 0 : err;
+	}
+	rtnl_lock();
+	netif_device_detach(netdev);
+	if (netif_running(netdev)) {
+		lan78xx_phy_stop(np);
+		lan78xx_take_down(np);
+		lan78xx_events_stop(np);
+		np->asleep = true;
+	}
+	rtnl_unlock();
+	cancel_work_sync(&np->reset_work);
+	/* A system is not kept awake by a device that does not answer. */
+	sleep_mode(np, np->asleep ? np->wol : 0);
+	return 0;
+}
+
+int lan78xx_resume(struct usb_interface *intf)
+{
+	struct lan78xx *np = usb_get_intfdata(intf);
+	struct net_device *netdev = np->netdev;
+	int err = 0;
+
+	if (netif_device_present(netdev))
+		return 0;	/* of the runtime: open does the rest */
+	rtnl_lock();
+	if (np->asleep) {
+		np->asleep = false;
+		err = lan78xx_bring_up(np);
+		if (!err) {
+			phy_init_hw(netdev->phydev);
+			lan78xx_events_start(np);
+			lan78xx_phy_start(np);
+		}
+	}
+	if (!err)
+		netif_device_attach(netdev);
+	rtnl_unlock();
+	return err;
+}

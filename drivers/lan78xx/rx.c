@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Receive: URBs go round, from the free list to the bus (flying), to the done
+ * list, where a scheme takes their frames out, and back. A transfer is many
+ * frames; what a pass has no budget for waits on the overflow queue, or in its
+ * URB.
+ *
+ * The engine's "mask" is that completions are kept back on the done list.
+ */
+#include <linux/etherdevice.h>
+#include <linux/if_vlan.h>
+#include <asm/unaligned.h>
+
+#include "lan78xx.h"
+
+/* A transfer is to hold about so many frames: as many pay for its URB, and none
+ * waits long for the others, or behind them. The chip counts bytes; how many
+ * that are is seen from the frames that come.
+ */
+#define BURST_FRAMES	48
+#define BURST_MIN	2048
+#define BURST_AGAIN	512	/* frames, before it is thought over again */
+
+/* What a pass counts. */
+struct sums {
+	u32 packets, bytes, errors, no_buffer;
+};
+
+static void rx_complete(struct urb *urb);
+
+/* A buffer for one transfer: of the pool, or new. */
+static bool rx_buffer(struct lan78xx *np, struct lan78xx_rx_urb *r)
+{
+	if (np->measures.urb_pools)
+		return true;
+	if (!r->skb)
+		r->skb = __netdev_alloc_skb(np->netdev, np->speed->rx_bytes,
+					    GFP_ATOMIC | __GFP_NOWARN);
+	if (!r->skb)
+		return false;
+	r->data = r->skb->data;
+	return true;
+}
+
+static int rx_submit(struct lan78xx *np, struct lan78xx_rx_urb *r)
+{
+	if (!rx_buffer(np, r))
+		return -ENOMEM;
+	usb_fill_bulk_urb(r->urb, np->udev,
+			  usb_rcvbulkpipe(np->udev, EP_BULK_IN), r->data,
+			  np->speed->rx_bytes, rx_complete, r);
+	return usb_submit_urb(r->urb, GFP_ATOMIC);
+}
+
+/* As many on the bus as there may be. Any context. */
+void lan78xx_rx_fill(struct lan78xx *np)
+{
+	struct lan78xx_rx *rx = &np->rx;
+	struct lan78xx_rx_urb *r;
+	unsigned long flags;
+	int err;
+
+	for (;;) {
+		spin_lock_irqsave(&rx->lock, flags);
+		r = list_first_entry_or_null(&rx->free, struct lan78xx_rx_urb,
+					     list);
+		if (!r || rx->flying >= np->speed->rx_urbs) {
+			spin_unlock_irqrestore(&rx->lock, flags);
+			return;
+		}
+		list_del(&r->list);
+		rx->flying++;
+		spin_unlock_irqrestore(&rx->lock, flags);
+
+		err = rx_submit(np, r);
+		if (likely(!err))
+			continue;
+		spin_lock_irqsave(&rx->lock, flags);
+		rx->flying--;
+		list_add(&r->list, &rx->free);
+		spin_unlock_irqrestore(&rx->lock, flags);
+		if (err == -EPIPE)
+			lan78xx_event(np, EVENT_RX_HALT);
+		else if (err != -EPERM && err != -ENODEV && err != -ESHUTDOWN)
+			lan78xx_event_later(np, EVENT_RX_FILL);
+		return;
+	}
+}
+
+/* Any context: the host controller's driver decides. */
+static void rx_complete(struct urb *urb)
+{
+	struct lan78xx_rx_urb *r = urb->context;
+	struct lan78xx *np = r->np;
+	struct lan78xx_rx *rx = &np->rx;
+	bool good = !urb->status;
+	unsigned long flags;
+
+	r->len = urb->actual_length;
+	r->at = 0;
+	spin_lock_irqsave(&rx->lock, flags);
+	rx->flying--;
+	list_add_tail(&r->list, good ? &rx->done : &rx->free);
+	spin_unlock_irqrestore(&rx->lock, flags);
+
+	if (unlikely(!good)) {
+		switch (urb->status) {
+		case -EPIPE:
+			lan78xx_event(np, EVENT_RX_HALT);
+			break;
+		case -ENOENT:
+		case -ECONNRESET:
+		case -ESHUTDOWN:
+		case -ENODEV:
+			break;
+		default:	/* the bus, or babble: not in a circle */
+			lan78xx_event_later(np, EVENT_RX_FILL);
+		}
+		return;
+	}
+	if (!np->measures.poll_resubmit)
+		lan78xx_rx_fill(np);
+	/* Pairs with the barrier in lan78xx_unmask(). */
+	smp_mb();
+	if (!READ_ONCE(rx->masked))
+		irqmod_interrupt(&np->port, IRQMOD_RX);
+}
+
+/* TX causes come with the URBs; the engine's schemes here need no mask. */
+void lan78xx_mask(struct irqmod_port *port, u32 groups)
+{
+	if (groups & IRQMOD_RX)
+		WRITE_ONCE(to_lan78xx(port)->rx.masked, true);
+}
+
+void lan78xx_unmask(struct irqmod_port *port, u32 groups)
+{
+	if (!(groups & IRQMOD_RX))
+		return;
+	WRITE_ONCE(to_lan78xx(port)->rx.masked, false);
+	/* Either we see the URB, or its completion that it is not masked. */
+	smp_mb();
+	if (lan78xx_rx_pending(port))
+		irqmod_rx_again(port);
+}
+
+/* Nothing stays raised: a completion is told once. */
+void lan78xx_rx_ack(struct irqmod_port *port)
+{
+}
+
+bool lan78xx_rx_pending(struct irqmod_port *port)
+{
+	struct lan78xx_rx *rx = &to_lan78xx(port)->rx;
+
+	return !list_empty_careful(&rx->done) || rx->current_urb ||
+	       !skb_queue_empty_lockless(&rx->overflow);
+}
+
+void lan78xx_rx_refill(struct irqmod_port *port)
+{
+	lan78xx_rx_fill(to_lan78xx(port));
+}
+
+/* A sk_buff for the frame at @frame. From the pool's buffers frames are copied;
+ * else they are clones, which share the buffer.
+ */
+static struct sk_buff *rx_skb(struct lan78xx *np, struct lan78xx_rx_urb *r,
+			      const u8 *frame, unsigned int len)
+{
+	struct sk_buff *skb;
+
+	if (likely(np->measures.urb_pools)) {
+		if (likely(len <= IRQMOD_RX_MAX))
+			skb = irqmod_rx_alloc(&np->port, len);
+		else
+			skb = netdev_alloc_skb_ip_align(np->netdev, len);
+		if (likely(skb))
+			skb_put_data(skb, frame, len);
+		return skb;
+	}
+	skb = skb_clone(r->skb, GFP_ATOMIC);
+	if (!skb)
+		return NULL;
+	skb->data = (u8 *)frame;
+	skb->len = len;
+	skb_set_tail_pointer(skb, len);
+	/* Each answers for its part of the buffer. */
+	skb->truesize = SKB_TRUESIZE(len);
+	return skb;
+}
+
+/* The chip found the checksum of TCP or UDP right. Not for fragments, of whose
+ * verdict the data sheet does not speak.
+ */
+static bool rx_verified(u32 a, const u8 *frame, unsigned int len)
+{
+	if (a & (RX_ICE | RX_TCE | RX_ICSM) || len < ETH_ZLEN)
+		return false;
+	switch (a & (RX_IPV | RX_PID)) {
+	case RX_PID_TCP:
+	case RX_PID_UDP:	/* IPv4: fragment offset, more fragments */
+		return !(get_unaligned_be16(frame + ETH_HLEN + 6) & 0x3fff);
+	case RX_IPV | RX_PID_TCP:
+		return frame[ETH_HLEN + 6] == IPPROTO_TCP;
+	case RX_IPV | RX_PID_UDP:
+		return frame[ETH_HLEN + 6] == IPPROTO_UDP;
+	default:
+		return false;
+	}
+}
+
+static void rx_deliver(struct lan78xx *np, struct sk_buff *skb, bool flow)
+{
+	skb->cb[0] = 0;
+	if (flow)
+		irqmod_deliver_flow(&np->port, skb);
+	else
+		irqmod_deliver(&np->port, skb);
+}
+
+/* Up the stack, or onto the overflow queue. */
+static void rx_hand_over(struct lan78xx *np, struct sk_buff *skb, u32 a, u32 b,
+			 bool now)
+{
+	struct lan78xx_rx *rx = &np->rx;
+	bool flow = false;
+
+	if (rx->checksums && (!(a & RX_FVTG) || rx->strip) &&
+	    rx_verified(a, skb->data, skb->len)) {
+		skb->ip_summed = CHECKSUM_UNNECESSARY;
+		flow = (a & RX_PID) == RX_PID_TCP && np->measures.urb_pools;
+	}
+	skb->protocol = eth_type_trans(skb, np->netdev);
+	if (a & RX_FVTG && rx->strip)
+		__vlan_hwaccel_put_tag(skb, htons(ETH_P_8021Q), b & RX_VTAG);
+	if (unlikely(!now)) {
+		skb->cb[0] = flow;
+		__skb_queue_tail(&rx->overflow, skb);
+	} else {
+		rx_deliver(np, skb, flow);
+	}
+}
+
+/* Takes up to @budget frames out of a completed transfer; with overflow_queue,
+ * the others too, aside. Nothing the device says is believed: every length is
+ * held against what has come.
+ */
+static int rx_frames(struct lan78xx *np, struct lan78xx_rx_urb *r, int budget,
+		     struct sums *sums)
+{
+	const bool whole = np->measures.overflow_queue;
+	unsigned int at = r->at, end = r->len;
+	int taken = 0;
+
+	while (at < end && (taken < budget || whole)) {
+		const u8 *frame = r->data + at + RX_CMD_BYTES;
+		unsigned int size, len;
+		struct sk_buff *skb;
+		u32 a, b;
+
+		taken++;
+		if (unlikely(end - at < RX_CMD_BYTES)) {
+			sums->errors++;
+			at = end;
+			break;
+		}
+		a = get_unaligned_le32(r->data + at);
+		b = get_unaligned_le32(r->data + at + 4);
+		size = a & RX_LENGTH;
+		if (unlikely(size > end - at - RX_CMD_BYTES)) {
+			sums->errors++;
+			at = end;
+			break;
+		}
+		at = ALIGN(at + RX_CMD_BYTES + size, RX_ALIGN);
+		if (unlikely((a & RX_RED && a & RX_ERRORS) ||
+			     size < ETH_HLEN + ETH_FCS_LEN ||
+			     size > FRAME_MAX + ETH_FCS_LEN)) {
+			sums->errors++;
+			continue;
+		}
+		len = size - ETH_FCS_LEN;
+		skb = rx_skb(np, r, frame, len);
+		if (unlikely(!skb)) {
+			sums->no_buffer++;
+			continue;
+		}
+		sums->packets++;
+		sums->bytes += len;
+		rx_hand_over(np, skb, a, b, taken <= budget);
+	}
+	r->at = at;
+	return min(taken, budget);
+}
+
+static struct lan78xx_rx_urb *rx_next(struct lan78xx_rx *rx)
+{
+	struct lan78xx_rx_urb *r = rx->current_urb;
+	unsigned long flags;
+
+	if (r)
+		return r;
+	if (list_empty_careful(&rx->done))
+		return NULL;
+	spin_lock_irqsave(&rx->lock, flags);
+	r = list_first_entry_or_null(&rx->done, struct lan78xx_rx_urb, list);
+	if (r)
+		list_del(&r->list);
+	spin_unlock_irqrestore(&rx->lock, flags);
+	return r;
+}
+
+/* All its frames are taken. */
+static void rx_recycle(struct lan78xx *np, struct lan78xx_rx_urb *r)
+{
+	unsigned long flags;
+
+	if (r->skb) {
+		dev_kfree_skb_any(r->skb);
+		r->skb = NULL;
+	}
+	spin_lock_irqsave(&np->rx.lock, flags);
+	list_add_tail(&r->list, &np->rx.free);
+	spin_unlock_irqrestore(&np->rx.lock, flags);
+	if (!np->port.rx_deferred)
+		lan78xx_rx_fill(np);
+}
+
+static void rx_think_burst_over(struct lan78xx *np)
+{
+	struct lan78xx_rx *rx = &np->rx;
+	unsigned int mean = rx->seen_bytes / rx->seen_frames + RX_CMD_BYTES +
+			    ETH_FCS_LEN;
+	unsigned int burst = clamp(mean * BURST_FRAMES, (u32)BURST_MIN,
+				   np->speed->rx_bytes) / np->maxpacket;
+
+	rx->seen_frames = 0;
+	rx->seen_bytes = 0;
+	/* Not for every wave. */
+	if (burst * 4 > rx->burst * 3 && burst * 3 < rx->burst * 4)
+		return;
+	WRITE_ONCE(rx->burst, burst);
+	if (np->measures.adaptive_burst)
+		lan78xx_event(np, EVENT_BURST);
+}
+
+int lan78xx_rx_take(struct irqmod_port *port, int budget)
+{
+	struct lan78xx *np = to_lan78xx(port);
+	struct lan78xx_rx *rx = &np->rx;
+	struct lan78xx_rx_urb *r;
+	struct sums sums = {};
+	struct sk_buff *skb;
+	int taken = 0;
+
+	while (taken < budget && (skb = __skb_dequeue(&rx->overflow))) {
+		taken++;
+		rx_deliver(np, skb, skb->cb[0]);
+	}
+	while (taken < budget && (r = rx_next(rx))) {
+		taken += rx_frames(np, r, budget - taken, &sums);
+		rx->current_urb = r->at < r->len ? r : NULL;
+		if (!rx->current_urb)
+			rx_recycle(np, r);
+	}
+
+	rx->seen_frames += sums.packets;
+	rx->seen_bytes += sums.bytes;
+	if (unlikely(rx->seen_frames >= BURST_AGAIN))
+		rx_think_burst_over(np);
+
+	u64_stats_update_begin(&port->rx_stats.syncp);
+	u64_stats_add(&port->rx_stats.packets, sums.packets);
+	u64_stats_add(&port->rx_stats.bytes, sums.bytes);
+	if (unlikely(sums.errors || sums.no_buffer)) {
+		u64_stats_add(&port->rx_stats.errors, sums.errors);
+		u64_stats_add(&port->rx_stats.no_buffer, sums.no_buffer);
+	}
+	u64_stats_update_end(&port->rx_stats.syncp);
+	return taken;
+}
+
+/* Takes all URBs off the bus, and none goes there. May sleep. */
+void lan78xx_rx_stop(struct lan78xx *np)
+{
+	unsigned int i;
+
+	for (i = 0; i < np->rx.count; i++)
+		usb_poison_urb(np->rx.urbs[i].urb);
+}
+
+void lan78xx_rx_start(struct lan78xx *np)
+{
+	unsigned int i;
+
+	for (i = 0; i < np->rx.count; i++)
+		usb_unpoison_urb(np->rx.urbs[i].urb);
+	lan78xx_rx_fill(np);
+}
+
+/* The scheme has stopped, and the URBs. */
+void lan78xx_rx_free(struct lan78xx *np)
+{
+	struct lan78xx_rx *rx = &np->rx;
+	unsigned int i;
+
+	skb_queue_purge(&rx->overflow);
+	rx->current_urb = NULL;
+	INIT_LIST_HEAD(&rx->free);
+	INIT_LIST_HEAD(&rx->done);
+	for (i = 0; i < rx->count; i++) {
+		usb_free_urb(rx->urbs[i].urb);
+		if (np->measures.urb_pools)
+			kfree(rx->urbs[i].data);
+		dev_kfree_skb(rx->urbs[i].skb);
+	}
+	kfree(rx->urbs);
+	rx->urbs = NULL;
+	rx->count = 0;
+}
+
+/* URBs that are resubmitted in the completion need others to be taken from
+ * meanwhile.
+ */
+int lan78xx_rx_alloc(struct lan78xx *np)
+{
+	struct lan78xx_rx *rx = &np->rx;
+	unsigned int i, count = np->speed->rx_urbs;
+
+	if (!np->measures.poll_resubmit)
+		count *= 2;
+	rx->urbs = kcalloc(count, sizeof(*rx->urbs), GFP_KERNEL);
+	if (!rx->urbs)
+		return -ENOMEM;
+	rx->flying = 0;
+	rx->seen_frames = 0;
+	rx->seen_bytes = 0;
+	for (i = 0; i < count; i++) {
+		struct lan78xx_rx_urb *r = &rx->urbs[i];
+
+		rx->count++;
+		r->np = np;
+		r->urb = usb_alloc_urb(0, GFP_KERNEL);
+		if (np->measures.urb_pools)
+			r->data = kmalloc(np->speed->rx_bytes, GFP_KERNEL);
+		if (!r->urb || (np->measures.urb_pools && !r->data)) {
+			lan78xx_rx_free(np);
+			return -ENOMEM;
+		}
+		list_add_tail(&r->list, &rx->free);
+	}
+	return 0;
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The chip's counters, which wrap at 20 or 32 bits: read often enough to see
+ * that. What the driver counts itself is irqmod's.
+ */
+#include <linux/ethtool.h>
+
+#include "lan78xx.h"
+
+#define PERIOD		HZ		/* with traffic */
+#define PERIOD_QUIET	(10 * HZ)
+#define BUSY		BIT(14)		/* frames in a period */
+
+enum {
+	RX_FCS_ERRORS		= 0,
+	RX_UNDERSIZE_ERRORS	= 4,
+	RX_OVERSIZE_ERRORS	= 5,
+	RX_DROPPED		= 6,
+	RX_UNICAST_FRAMES	= 10,
+	TX_CARRIER_ERRORS	= 25,
+	TX_UNICAST_FRAMES	= 34,
+};
+
+static const char names[][ETH_GSTRING_LEN] = {
+	"hw_rx_fcs_errors", "hw_rx_alignment_errors", "hw_rx_fragment_errors",
+	"hw_rx_jabber_errors", "hw_rx_undersize_errors",
+	"hw_rx_oversize_errors", "hw_rx_dropped", "hw_rx_unicast_bytes",
+	"hw_rx_broadcast_bytes", "hw_rx_multicast_bytes",
+	"hw_rx_unicast_frames", "hw_rx_broadcast_frames",
+	"hw_rx_multicast_frames", "hw_rx_pause_frames", "hw_rx_64_bytes",
+	"hw_rx_65_127_bytes", "hw_rx_128_255_bytes", "hw_rx_256_511_bytes",
+	"hw_rx_512_1023_bytes", "hw_rx_1024_1518_bytes",
+	"hw_rx_1519_max_bytes", "hw_rx_lpi_transitions", "hw_rx_lpi_time",
+	"hw_tx_fcs_errors", "hw_tx_excess_deferrals", "hw_tx_carrier_errors",
+	"hw_tx_bad_bytes", "hw_tx_single_collisions",
+	"hw_tx_multiple_collisions", "hw_tx_excessive_collisions",
+	"hw_tx_late_collisions", "hw_tx_unicast_bytes",
+	"hw_tx_broadcast_bytes", "hw_tx_multicast_bytes",
+	"hw_tx_unicast_frames", "hw_tx_broadcast_frames",
+	"hw_tx_multicast_frames", "hw_tx_pause_frames", "hw_tx_64_bytes",
+	"hw_tx_65_127_bytes", "hw_tx_128_255_bytes", "hw_tx_256_511_bytes",
+	"hw_tx_512_1023_bytes", "hw_tx_1024_1518_bytes",
+	"hw_tx_1519_max_bytes", "hw_tx_lpi_transitions", "hw_tx_lpi_time",
+};
+
+static_assert(ARRAY_SIZE(names) == LAN78XX_COUNTERS);
+
+/* Those of 32 bits: bytes, and low power. */
+static u32 width(unsigned int n)
+{
+	switch (n) {
+	case 7 ... 9:
+	case 21 ... 22:
+	case 31 ... 33:
+	case 45 ... 46:
+		return U32_MAX;
+	default:
+		return GENMASK(19, 0);
+	}
+}
+
+/* Reads them; what they gained is added, or, after a reset, not. */
+static void read_counters(struct lan78xx *np, bool add)
+{
+	__le32 now[LAN78XX_COUNTERS];
+	unsigned long flags;
+	unsigned int i;
+
+	mutex_lock(&np->stats_lock);
+	if (lan78xx_read_stats(np, now))
+		goto unlock;
+	flags = u64_stats_update_begin_irqsave(&np->counters_sync);
+	for (i = 0; i < LAN78XX_COUNTERS; i++) {
+		u32 value = le32_to_cpu(now[i]);
+
+		if (add)
+			u64_stats_add(&np->counters[i],
+				      (value - np->raw[i]) & width(i));
+		np->raw[i] = value;
+	}
+	u64_stats_update_end_irqrestore(&np->counters_sync, flags);
+unlock:
+	mutex_unlock(&np->stats_lock);
+}
+
+void lan78xx_update_stats(struct lan78xx *np)
+{
+	read_counters(np, true);
+}
+
+static void stats_work(struct work_struct *work)
+{
+	struct lan78xx *np = container_of(work, struct lan78xx,
+					  stats_work.work);
+	u32 rx = np->raw[RX_UNICAST_FRAMES], tx = np->raw[TX_UNICAST_FRAMES];
+	bool busy;
+
+	lan78xx_update_stats(np);
+	busy = np->raw[RX_UNICAST_FRAMES] - rx > BUSY ||
+	       np->raw[TX_UNICAST_FRAMES] - tx > BUSY;
+	schedule_delayed_work(&np->stats_work, busy ? PERIOD : PERIOD_QUIET);
+}
+
+void lan78xx_stats_init(struct lan78xx *np)
+{
+	mutex_init(&np->stats_lock);
+	u64_stats_init(&np->counters_sync);
+	INIT_DELAYED_WORK(&np->stats_work, stats_work);
+}
+
+/* The chip was reset. */
+void lan78xx_stats_start(struct lan78xx *np)
+{
+	read_counters(np, false);
+	schedule_delayed_work(&np->stats_work, PERIOD);
+}
+
+void lan78xx_stats_stop(struct lan78xx *np)
+{
+	cancel_delayed_work_sync(&np->stats_work);
+	lan78xx_update_stats(np);
+}
+
+void lan78xx_get_stats64(struct net_device *netdev,
+			 struct rtnl_link_stats64 *stats)
+{
+	struct lan78xx *np = netdev_priv(netdev);
+	u64 crc, length, missed, carrier;
+	unsigned int start;
+
+	irqmod_get_stats64(netdev, stats);
+	do {
+		start = u64_stats_fetch_begin(&np->counters_sync);
+		crc = u64_stats_read(&np->counters[RX_FCS_ERRORS]);
+		length = u64_stats_read(&np->counters[RX_UNDERSIZE_ERRORS]) +
+			 u64_stats_read(&np->counters[RX_OVERSIZE_ERRORS]);
+		missed = u64_stats_read(&np->counters[RX_DROPPED]);
+		carrier = u64_stats_read(&np->counters[TX_CARRIER_ERRORS]);
+	} while (u64_stats_fetch_retry(&np->counters_sync, start));
+	stats->rx_crc_errors = crc;
+	stats->rx_length_errors = length;
+	stats->rx_errors += crc + length;
+	stats->rx_missed_errors = missed;
+	stats->tx_carrier_errors = carrier;
+	stats->tx_errors += carrier;
+}
+
+int lan78xx_get_sset_count(struct net_device *netdev, int sset)
+{
+	int count = irqmod_get_sset_count(netdev, sset);
+
+	return count < 0 ? count : count + LAN78XX_COUNTERS;
+}
+
+void lan78xx_get_strings(struct net_device *netdev, u32 sset, u8 *data)
+{
+	int count = irqmod_get_sset_count(netdev, sset);
+
+	if (count < 0)
+		return;
+	irqmod_get_strings(netdev, sset, data);
+	memcpy(data + count * ETH_GSTRING_LEN, names, sizeof(names));
+}
+
+void lan78xx_get_ethtool_stats(struct net_device *netdev,
+			       struct ethtool_stats *stats, u64 *data)
+{
+	struct lan78xx *np = netdev_priv(netdev);
+	int i, count = irqmod_get_sset_count(netdev, ETH_SS_STATS);
+	unsigned int start;
+
+	irqmod_get_ethtool_stats(netdev, stats, data);
+	if (netif_running(netdev) && netif_device_present(netdev))
+		lan78xx_update_stats(np);
+	do {
+		start = u64_stats_fetch_begin(&np->counters_sync);
+		for (i = 0; i < LAN78XX_COUNTERS; i++)
+			data[count + i] = u64_stats_read(&np->counters[i]);
+	} while (u64_stats_fetch_retry(&np->counters_sync, start));
+}

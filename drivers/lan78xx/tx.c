@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Transmit. A URB costs as much as some packets do, and a forwarded packet comes
+ * without netdev_xmit_more(). So packets are copied into the open URB, which is
+ * submitted when it is full, when the last one on the bus completes, or, if none
+ * is there, at the end of the softirq that brought them: a NAPI instance of its
+ * own sees to that. A process that sends with nothing on the bus need not wait.
+ *
+ * The lists are shared with the completions; the open URB belongs to whoever has
+ * the transmit queue locked.
+ */
+#include <linux/if_vlan.h>
+#include <linux/skbuff.h>
+#include <asm/unaligned.h>
+
+#include "lan78xx.h"
+
+static void tx_complete(struct urb *urb);
+
+/* Sent or not: to be reclaimed. */
+static void tx_done(struct lan78xx *np, struct lan78xx_tx_urb *t, bool failed)
+{
+	struct lan78xx_tx *tx = &np->tx;
+	unsigned long flags;
+	int flying;
+
+	t->failed = failed;
+	spin_lock_irqsave(&tx->lock, flags);
+	list_add_tail(&t->list, &tx->done);
+	spin_unlock_irqrestore(&tx->lock, flags);
+	/* A full barrier: either we see the open URB here, or whoever fills
+	 * it that nothing flies.
+	 */
+	flying = atomic_dec_return(&tx->flying);
+	irqmod_interrupt(&np->port, IRQMOD_TX);
+	if (!flying && READ_ONCE(tx->open) && !READ_ONCE(tx->flush))
+		napi_schedule(&tx->napi);
+}
+
+static void tx_complete(struct urb *urb)
+{
+	struct lan78xx_tx_urb *t = urb->context;
+
+	if (unlikely(urb->status == -EPIPE))
+		lan78xx_event(t->np, EVENT_TX_HALT);
+	tx_done(t->np, t, urb->status);
+}
+
+static void tx_submit(struct lan78xx *np, struct lan78xx_tx_urb *t, void *data)
+{
+	int err;
+
+	usb_fill_bulk_urb(t->urb, np->udev,
+			  usb_sndbulkpipe(np->udev, EP_BULK_OUT), data, t->len,
+			  tx_complete, t);
+	/* The chip must see the end of a transfer of full packets. */
+	t->urb->transfer_flags = t->len % np->maxpacket ? 0 : URB_ZERO_PACKET;
+	atomic_inc(&np->tx.flying);
+	err = usb_submit_urb(t->urb, GFP_ATOMIC);
+	if (likely(!err))
+		return;
+	if (err == -EPIPE)
+		lan78xx_event(np, EVENT_TX_HALT);
+	tx_done(np, t, true);
+}
+
+/* The open URB goes to the bus. Transmit queue locked. */
+static void tx_submit_open(struct lan78xx *np)
+{
+	struct lan78xx_tx_urb *t = np->tx.open;
+
+	if (!t)
+		return;
+	WRITE_ONCE(np->tx.open, NULL);
+	tx_submit(np, t, t->data);
+}
+
+/* A free URB; with @buffer, one that can be filled. NULL: no memory, or the
+ * device is being taken away. Transmit queue locked.
+ */
+static struct lan78xx_tx_urb *tx_take(struct lan78xx *np, bool buffer)
+{
+	struct lan78xx_tx *tx = &np->tx;
+	struct lan78xx_tx_urb *t;
+	unsigned long flags;
+	u8 *data = NULL;
+
+	if (buffer && !np->measures.urb_pools) {
+		data = kmalloc(np->speed->tx_bytes, GFP_ATOMIC | __GFP_NOWARN);
+		if (!data)
+			return NULL;
+	}
+	spin_lock_irqsave(&tx->lock, flags);
+	t = list_first_entry_or_null(&tx->free, struct lan78xx_tx_urb, list);
+	if (likely(t)) {
+		list_del(&t->list);
+		tx->room--;
+	}
+	spin_unlock_irqrestore(&tx->lock, flags);
+	if (unlikely(!t)) {
+		kfree(data);
+		return NULL;
+	}
+	if (data)
+		t->data = data;
+	t->len = 0;
+	t->packets = 0;
+	t->bytes = 0;
+	return t;
+}
+
+/* Words A and B, before the packet. */
+static void tx_command(const struct sk_buff *skb, u8 *at)
+{
+	u32 a = skb->len | TX_FCS, b = 0;
+
+	if (skb->ip_summed == CHECKSUM_PARTIAL)
+		a |= TX_IPE | TX_TPE;
+	if (skb_is_gso(skb)) {
+		a |= TX_LSO | TX_IPE | TX_TPE;
+		b = (u32)max_t(u16, skb_shinfo(skb)->gso_size, TX_MSS_MIN) <<
+		    TX_MSS_SHIFT;
+	}
+	if (skb_vlan_tag_present(skb)) {
+		a |= TX_IVTG;
+		b |= skb_vlan_tag_get(skb);
+	}
+	put_unaligned_le32(a, at);
+	put_unaligned_le32(b, at + 4);
+}
+
+static void tx_account(struct lan78xx_tx_urb *t, const struct sk_buff *skb)
+{
+	t->packets += skb_shinfo(skb)->gso_segs ?: 1;
+	t->bytes += skb->len;
+}
+
+/* Copies the packet into a URB, behind those that are there, where it fits. */
+static void tx_copy(struct lan78xx_tx_urb *t, const struct sk_buff *skb)
+{
+	unsigned int at = ALIGN(t->len, TX_ALIGN);
+	u8 *data = t->data + at + TX_CMD_BYTES;
+
+	/* What is between two packets is sent, too. */
+	memset(t->data + t->len, 0, at - t->len);
+	if (likely(!skb_is_nonlinear(skb)))
+		memcpy(data, skb->data, skb->len);
+	else
+		skb_copy_bits(skb, 0, data, skb->len);
+	tx_command(skb, t->data + at);
+	tx_account(t, skb);
+	t->len = at + TX_CMD_BYTES + skb->len;
+}
+
+/* (c): into the open URB. */
+static bool tx_pack(struct lan78xx *np, struct sk_buff *skb)
+{
+	struct lan78xx_tx_urb *t = np->tx.open;
+
+	if (t && ALIGN(t->len, TX_ALIGN) + TX_CMD_BYTES + skb->len >
+		 np->speed->tx_bytes) {
+		tx_submit_open(np);
+		t = NULL;
+	}
+	if (!t) {
+		t = tx_take(np, true);
+		if (unlikely(!t))
+			return false;
+		WRITE_ONCE(np->tx.open, t);
+	}
+	tx_copy(t, skb);
+	napi_consume_skb(skb, 1);
+	return true;
+}
+
+/* Without (c): a URB for each packet; without (b) and (c), from the packet's own
+ * memory, the command words in its headroom.
+ */
+static bool tx_single(struct lan78xx *np, struct sk_buff *skb)
+{
+	struct lan78xx_tx_urb *t;
+	void *data;
+
+	/* Before a URB is taken: the packet may have to go. */
+	if (!np->measures.urb_pools &&
+	    (skb_cow_head(skb, TX_CMD_BYTES) || skb_linearize(skb)))
+		return false;
+	t = tx_take(np, false);
+	if (unlikely(!t))
+		return false;
+	if (np->measures.urb_pools) {
+		data = t->data;
+		tx_copy(t, skb);
+		napi_consume_skb(skb, 1);
+	} else {
+		tx_account(t, skb);
+		data = skb->data - TX_CMD_BYTES;
+		tx_command(skb, data);
+		t->len = skb->len + TX_CMD_BYTES;
+		t->skb = skb;
+	}
+	tx_submit(np, t, data);
+	return true;
+}
+
+/* The last packet for now is in the open URB: who submits it? */
+static void tx_doorbell(struct lan78xx *np, bool stopped)
+{
+	struct lan78xx_tx *tx = &np->tx;
+
+	if (!tx->open)
+		return;
+	/* Pairs with atomic_dec_return() in tx_done(). */
+	smp_mb();
+	if (stopped || (!atomic_read(&tx->flying) && !in_serving_softirq())) {
+		tx_submit_open(np);
+	} else if (!atomic_read(&tx->flying) && !tx->flush) {
+		WRITE_ONCE(tx->flush, true);
+		napi_schedule(&tx->napi);
+	}
+}
+
+netdev_tx_t lan78xx_xmit(struct sk_buff *skb, struct net_device *netdev)
+{
+	struct lan78xx *np = netdev_priv(netdev);
+	struct netdev_queue *txq = netdev_get_tx_queue(netdev, 0);
+	bool taken = false;
+
+	irqmod_tx_begin(&np->port);
+	skb_tx_timestamp(skb);
+	if (likely(skb->len <= np->speed->tx_bytes - TX_CMD_BYTES))
+		taken = np->measures.tx_packing ? tx_pack(np, skb)
+						: tx_single(np, skb);
+	if (unlikely(!taken)) {
+		dev_kfree_skb_any(skb);
+		u64_stats_update_begin(&np->port.tx_stats.syncp);
+		u64_stats_inc(&np->port.tx_stats.errors);
+		u64_stats_update_end(&np->port.tx_stats.syncp);
+	}
+	if (irqmod_tx_queued(&np->port, txq, READ_ONCE(np->tx.room), 1))
+		tx_doorbell(np, netif_xmit_stopped(txq));
+	return NETDEV_TX_OK;
+}
+
+/* The end of the softirq that brought packets, or the last completion. */
+int lan78xx_tx_poll(struct napi_struct *napi, int budget)
+{
+	struct lan78xx *np = container_of(napi, struct lan78xx, tx.napi);
+	struct netdev_queue *txq = netdev_get_tx_queue(np->netdev, 0);
+
+	napi_complete(napi);
+	__netif_tx_lock(txq, smp_processor_id());
+	WRITE_ONCE(np->tx.flush, false);
+	tx_submit_open(np);
+	__netif_tx_unlock(txq);
+	return 0;
+}
+
+unsigned int lan78xx_tx_outstanding(struct irqmod_port *port)
+{
+	struct lan78xx *np = to_lan78xx(port);
+
+	return np->tx.count - READ_ONCE(np->tx.room);
+}
+
+unsigned int lan78xx_tx_room(struct irqmod_port *port)
+{
+	return READ_ONCE(to_lan78xx(port)->tx.room);
+}
+
+unsigned int lan78xx_tx_reclaim(struct irqmod_port *port)
+{
+	struct lan78xx *np = to_lan78xx(port);
+	u32 packets = 0, bytes = 0, errors = 0;
+	struct lan78xx_tx *tx = &np->tx;
+	struct lan78xx_tx_urb *t;
+	unsigned int urbs = 0;
+	unsigned long flags;
+	LIST_HEAD(done);
+
+	spin_lock_irqsave(&tx->lock, flags);
+	list_splice_init(&tx->done, &done);
+	spin_unlock_irqrestore(&tx->lock, flags);
+	list_for_each_entry(t, &done, list) {
+		if (unlikely(t->failed)) {
+			errors += t->packets;
+		} else {
+			packets += t->packets;
+			bytes += t->bytes;
+		}
+		if (t->skb) {
+			irqmod_tx_free(port, t->skb);
+			t->skb = NULL;
+		}
+		if (!np->measures.urb_pools) {
+			kfree(t->data);
+			t->data = NULL;
+		}
+		urbs++;
+	}
+	if (!urbs)
+		return 0;
+	spin_lock_irqsave(&tx->lock, flags);
+	list_splice_tail(&done, &tx->free);
+	WRITE_ONCE(tx->room, tx->room + urbs);
+	spin_unlock_irqrestore(&tx->lock, flags);
+
+	u64_stats_update_begin(&port->tx_stats.syncp);
+	u64_stats_add(&port->tx_stats.packets, packets);
+	u64_stats_add(&port->tx_stats.bytes, bytes);
+	u64_stats_add(&port->tx_stats.errors, errors);
+	u64_stats_update_end(&port->tx_stats.syncp);
+	return packets + errors;
+}
+
+/* Takes all URBs off the bus, and none goes there. May sleep. */
+void lan78xx_tx_stop(struct lan78xx *np)
+{
+	unsigned int i;
+
+	for (i = 0; i < np->tx.count; i++)
+		usb_poison_urb(np->tx.urbs[i].urb);
+}
+
+void lan78xx_tx_start(struct lan78xx *np)
+{
+	unsigned int i;
+
+	for (i = 0; i < np->tx.count; i++)
+		usb_unpoison_urb(np->tx.urbs[i].urb);
+}
+
+/* The queue is disabled, the scheme has stopped, and the URBs. */
+void lan78xx_tx_free(struct lan78xx *np)
+{
+	struct lan78xx_tx *tx = &np->tx;
+	unsigned int i;
+
+	tx->open = NULL;
+	tx->flush = false;
+	tx->room = 0;
+	INIT_LIST_HEAD(&tx->free);
+	INIT_LIST_HEAD(&tx->done);
+	for (i = 0; i < tx->count; i++) {
+		usb_free_urb(tx->urbs[i].urb);
+		kfree(tx->urbs[i].data);
+		dev_kfree_skb(tx->urbs[i].skb);
+	}
+	kfree(tx->urbs);
+	tx->urbs = NULL;
+	tx->count = 0;
+}
+
+int lan78xx_tx_alloc(struct lan78xx *np)
+{
+	struct lan78xx_tx *tx = &np->tx;
+	unsigned int i;
+
+	tx->urbs = kcalloc(np->speed->tx_urbs, sizeof(*tx->urbs), GFP_KERNEL);
+	if (!tx->urbs)
+		return -ENOMEM;
+	atomic_set(&tx->flying, 0);
+	for (i = 0; i < np->speed->tx_urbs; i++) {
+		struct lan78xx_tx_urb *t = &tx->urbs[i];
+
+		tx->count++;
+		t->np = np;
+		t->urb = usb_alloc_urb(0, GFP_KERNEL);
+		if (np->measures.urb_pools)
+			t->data = kmalloc(np->speed->tx_bytes, GFP_KERNEL);
+		if (!t->urb || (np->measures.urb_pools && !t->data)) {
+			lan78xx_tx_free(np);
+			return -ENOMEM;
+		}
+		list_add_tail(&t->list, &tx->free);
+	}
+	tx->room = tx->count;
+	return 0;
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Registers, over endpoint 0. The core's functions copy to and from memory that
+ * can be mapped, and hand nothing on that has not come whole; what is lost on
+ * the way, or refused for the moment, is asked for again.
+ */
+#include <linux/delay.h>
+
+#include "lan78xx.h"
+
+#define TRIES		3
+#define WAIT_QUICK	10	/* reads, before it sleeps between them */
+#define WAIT_TRIES	100	/* about as many ms */
+
+static bool transient(int err)
+{
+	switch (err) {
+	case -EPIPE:		/* stall */
+	case -EREMOTEIO:	/* short */
+	case -EOVERFLOW:	/* too much */
+	case -EILSEQ:
+	case -EPROTO:
+	case -ETIME:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int request_in(struct lan78xx *np, u8 request, u16 index, void *data,
+		      u16 bytes)
+{
+	int i, err = -EIO;
+
+	for (i = 0; i < TRIES; i++) {
+		err = usb_control_msg_recv(np->udev, 0, request,
+					   USB_DIR_IN | USB_TYPE_VENDOR |
+					   USB_RECIP_DEVICE, 0, index, data,
+					   bytes, USB_CTRL_GET_TIMEOUT,
+					   GFP_NOIO);
+		if (!err || !transient(err))
+			break;
+	}
+	return err;
+}
+
+int lan78xx_read(struct lan78xx *np, u32 reg, u32 *value)
+{
+	__le32 word;
+	int err;
+
+	err = request_in(np, REQUEST_READ, reg, &word, sizeof(word));
+	if (err) {
+		netdev_dbg(np->netdev, "read %#x: %d\n", reg, err);
+		return err;
+	}
+	*value = le32_to_cpu(word);
+	return 0;
+}
+
+int lan78xx_write(struct lan78xx *np, u32 reg, u32 value)
+{
+	__le32 word = cpu_to_le32(value);
+	int i, err = -EIO;
+
+	for (i = 0; i < TRIES; i++) {
+		err = usb_control_msg_send(np->udev, 0, REQUEST_WRITE,
+					   USB_DIR_OUT | USB_TYPE_VENDOR |
+					   USB_RECIP_DEVICE, 0, reg, &word,
+					   sizeof(word), USB_CTRL_SET_TIMEOUT,
+					   GFP_NOIO);
+		if (!err || !transient(err))
+			break;
+	}
+	if (err)
+		netdev_dbg(np->netdev, "write %#x: %d\n", reg, err);
+	return err;
+}
+
+/* The bits of @mask become those of @value. */
+int lan78xx_update(struct lan78xx *np, u32 reg, u32 mask, u32 value)
+{
+	u32 now;
+	int err;
+
+	err = lan78xx_read(np, reg, &now);
+	if (err)
+		return err;
+	return lan78xx_write(np, reg, (now & ~mask) | (value & mask));
+}
+
+/* Until the bits of @mask are @value. */
+int lan78xx_wait(struct lan78xx *np, u32 reg, u32 mask, u32 value)
+{
+	u32 now;
+	int i, err;
+
+	for (i = 0; i < WAIT_QUICK + WAIT_TRIES; i++) {
+		err = lan78xx_read(np, reg, &now);
+		if (err)
+			return err;
+		if ((now & mask) == value)
+			return 0;
+		if (i >= WAIT_QUICK)
+			usleep_range(1000, 1500);
+	}
+	return -ETIMEDOUT;
+}
+
+int lan78xx_read_stats(struct lan78xx *np, __le32 *counters)
+{
+	return request_in(np, REQUEST_STATS, 0, counters,
+			  LAN78XX_COUNTERS * sizeof(*counters));
+}
