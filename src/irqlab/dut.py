@@ -52,6 +52,8 @@ class DutConfig:
     """Parameters of the driver under test, as for insmod."""
     schemes: Schemes = field(default_factory=Schemes)
     """Interrupt-handling schemes, of drivers built on irqmod."""
+    attributes: tuple[tuple[str, str], ...] = ()
+    """(file below /sys/class/net/<interface>/, value), set before the links come up."""
 
 
 def tester_mac(port: int) -> str:
@@ -171,10 +173,19 @@ class Dut:
                 self.notes += [note] if note and note not in self.notes else []
                 self._set_ring(interface, ring)
             self.run("ip", "addr", "add", f"{dut_ip(port)}/24", "dev", interface)
+            self.set_attributes(config, interface)
         self.notes += schemes.apply(self, config.schemes, counters.INTERFACES, driver)
         for interface in counters.INTERFACES:
             self.run("ip", "link", "set", interface, "up")
         return self._wait_until_frames_pass()
+
+    def set_attributes(self, config: DutConfig, interface: str) -> None:
+        """Sets what `config.attributes` asks for. Raises DutError for a file that is not there, or a value it refuses."""
+        for name, value in config.attributes:
+            try:
+                self.write(f"/sys/class/net/{interface}/{name}", value)
+            except TesterError as error:
+                raise DutError(f"{interface}: {name}={value}: {error}") from error
 
     def _wait_for_interfaces(self) -> list[str]:
         """Devices behind a USB appear some time after their driver; returns those that do not."""

@@ -348,3 +348,27 @@ def messages(sessions: Sequence[Session]) -> list[tuple[str, int]]:
     """Kernel messages above info, numbers left out, the most frequent first."""
     texts = Counter(_SAME.sub("N", line) for s in sessions for outcome in s.outcomes for line in outcome.log)
     return sorted(texts.items(), key=lambda entry: (-entry[1], entry[0]))
+
+
+def summary(driver: str, seed: int, sessions: Sequence[Session]) -> dict[str, Any]:
+    """What a run showed, as JSON. `lies`: what the network stack says of the device, which is no complaint of the driver."""
+    outcomes = [outcome for one in sessions for outcome in one.outcomes]
+    entries = [
+        {"what": cause, "rounds": len(shown), "first": shown[0].round.number, "evidence": shown[0].evidence}
+        for cause, shown in causes(sessions).items()
+    ]
+    growth: Counter[str] = Counter()
+    for one in sessions:
+        growth.update(one.growth)
+    return {
+        "driver": driver,
+        "seed": seed,
+        "cases": sum(one.cases for one in sessions),
+        "cases_by_kind": {kind: sum(outcome.cases[kind] for outcome in outcomes) for kind in KINDS},
+        "rounds": len(outcomes),
+        "recovery": recoveries(sessions),
+        "complaints": [entry for entry in entries if not LIES.search(str(entry["what"]))],
+        "lies": [entry for entry in entries if LIES.search(str(entry["what"]))],
+        "growth": dict(sorted(growth.items())),
+        "messages": [{"text": text, "count": count} for text, count in messages(sessions)[:40]],
+    }

@@ -36,6 +36,7 @@ def configure(dut: Dut, port: int, bed: Bed) -> bool:
     else:
         return False
     try:
+        dut.set_attributes(bed.config.dut, name)
         schemes.apply(dut, bed.config.dut.schemes, [name], bed.driver)
     except IrqlabError:
         return False

@@ -301,7 +301,8 @@ mod tests {
             Plan {
                 seed: 1,
                 permille: 1_000,
-                only: None, stubs: true,
+                only: None,
+                stubs: true,
             },
             0,
             0,
