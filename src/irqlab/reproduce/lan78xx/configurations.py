@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is compared: the kernel's driver as it is today, ours as it was before the series, and after it, and the steps between."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irqlab.bed import Bed
+from irqlab.dut import DutConfig
+from irqlab.reproduce.session import Session
+from irqlab.schemes import Schemes
+
+IN_TREE = "lan78xx"
+NIC = "lan7800-superspeed"
+"""The letter's boards have USB 3."""
+SPEEDS = {"slow": 500, "fast": 1000}
+"""In MIPS (docs/lan78xx.md says why these)."""
+SWITCHES = {"b": "urb_pools", "c": "tx_packing", "d": "poll_resubmit", "e": "overflow_queue", "f": "gro"}
+"""The series' measures as files of /sys/class/net/<interface>/irqmod_usb; (a) is the receive scheme."""
+MEASURES = {
+    "a": "NAPI in place of the tasklet",
+    "b": "pools of URB buffers",
+    "c": "transmit URBs filled with several packets",
+    "d": "receive URBs resubmitted in the poll",
+    "e": "overflow queue beyond the budget",
+    "f": "no hard_header_len of its own, so GRO works",
+}
+ALL = frozenset(MEASURES)
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A driver, and of ours the measures that are in force."""
+
+    title: str
+    measures: frozenset[str] | None = ALL
+    """None: the kernel's driver."""
+
+    def bed(self, session: Session, speed: str) -> Bed:
+        """At one of SPEEDS."""
+        chosen = {"nic": session.config.nic or NIC, "mips": SPEEDS[speed]}
+        if self.measures is None:
+            return session.bed(Schemes(), driver=IN_TREE, **chosen)
+        rx = "napi" if "a" in self.measures else "standard"
+        files = tuple((f"irqmod_usb/{name}", str(int(key in self.measures))) for key, name in SWITCHES.items())
+        return session.bed(dut=DutConfig(schemes=Schemes(rx=rx), attributes=files), **chosen)
+
+
+DRIVERS = {
+    "in_tree": Configuration("in-tree lan78xx", None),
+    "standard": Configuration("standard", frozenset()),
+    "napi": Configuration("napi"),
+}
+"""The three that are compared throughout."""
+
+
+def steps() -> dict[tuple[str, str], Configuration]:
+    """Each measure alone left out of napi, and alone added to standard: by ("without" or "with", measure)."""
+    return {
+        **{("without", key): Configuration(f"napi without ({key})", ALL - {key}) for key in MEASURES},
+        **{("with", key): Configuration(f"standard with ({key})", frozenset(key)) for key in MEASURES},
+    }
