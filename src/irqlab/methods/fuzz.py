@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -138,7 +138,14 @@ def run(stand: Stand, cases: int, seed: int = 1, first: int = 0, jobs: int = 1, 
     return sessions
 
 
-def session(bed: Bed, seed: int, first: int, rounds: int = SESSION_ROUNDS, stubs: bool = True) -> Session:
+def session(
+    bed: Bed,
+    seed: int,
+    first: int,
+    rounds: int = SESSION_ROUNDS,
+    stubs: bool = True,
+    tell: Callable[[Outcome], None] = lambda _: None,
+) -> Session:
     """Rounds in one DUT, or in as many as they kill; the last one's growth."""
     whole = Session(first)
     number = first
@@ -156,6 +163,7 @@ def session(bed: Bed, seed: int, first: int, rounds: int = SESSION_ROUNDS, stubs
                     whole.outcomes.append(outcome)
                     number += 1
                     _play(dut, bed, outcome, symbols)
+                    tell(outcome)
                     if outcome.gone:
                         break
                 else:

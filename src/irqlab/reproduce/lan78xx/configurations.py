@@ -38,12 +38,12 @@ class Configuration:
 
     def bed(self, session: Session, speed: str) -> Bed:
         """At one of SPEEDS."""
-        chosen = {"nic": session.config.nic or NIC, "mips": SPEEDS[speed]}
+        nic, mips = session.config.nic or NIC, SPEEDS[speed]
         if self.measures is None:
-            return session.bed(Schemes(), driver=IN_TREE, **chosen)
+            return session.bed(driver=IN_TREE, nic=nic, mips=mips, dut=DutConfig())
         rx = "napi" if "a" in self.measures else "standard"
         files = tuple((f"irqmod_usb/{name}", str(int(key in self.measures))) for key, name in SWITCHES.items())
-        return session.bed(dut=DutConfig(schemes=Schemes(rx=rx), attributes=files), **chosen)
+        return session.bed(dut=DutConfig(schemes=Schemes(rx=rx), attributes=files), nic=nic, mips=mips)
 
 
 DRIVERS = {

@@ -65,7 +65,8 @@ def _in_tree(data: Data) -> list[str]:
     ahead = [row for row, other in rows if better(row, other) > 0]
     costs = [(row, other) for row, other in rows if (row["instructions_per_frame"] or 0) > (other["instructions_per_frame"] or 0)]
     said = [
-        f"Our napi is at least as good as the in-tree driver in {len(rows) - len(worse)} of {len(rows)} cells, better in {len(ahead)}."
+        f"Our napi is at least as good as the in-tree driver in {len(rows) - len(worse)} of {len(rows)} cells, better in "
+        f"{len(ahead)}."
     ]
     said += [f"It is behind in {row['test']}, {row['board']} board: {_at(row)}, in-tree {_at(other)}." for row, other in worse]
     said += [
@@ -81,10 +82,7 @@ def _napi_alone(data: Data) -> list[str]:
     rows = list(data.records(change="with", measure="a"))
     if not rows:
         return []
-    most = max(rows, key=lambda row: abs(row["mbps_change_percent"]))
-    little = abs(most["mbps_change_percent"]) < NOTABLE_PERCENT and all(
-        abs(r["idle_change_points"]) < NOTABLE_PERCENT for r in rows
-    )
+    little = not any(map(_moves, rows))
     changes = "; ".join(
         f"{row['test']} {row['mbps_change_percent']:+.1f} %, idle {row['idle_change_points']:+.1f} points, instructions a frame "
         f"{row['instructions_change_percent']:+.1f} %"
@@ -92,7 +90,7 @@ def _napi_alone(data: Data) -> list[str]:
     )
     verdict = "does" if little else "does NOT"
     return [
-        f"NAPI alone makes little or no difference, says the letter; on the {STEP_SPEED} board that {verdict} hold: {changes}."
+        f"NAPI alone makes little or no difference, says the letter; on the {STEP_SPEED} board this {verdict} hold: {changes}."
     ]
 
 
@@ -112,14 +110,15 @@ def _measures(data: Data) -> list[str]:
 
 
 def _moves(row: Row) -> bool:
-    return abs(row["mbps_change_percent"] or 0) >= NOTABLE_PERCENT or abs(row["idle_change_points"]) >= NOTABLE_PERCENT
+    return bool(max(abs(row["mbps_change_percent"] or 0.0), abs(row["idle_change_points"])) >= NOTABLE_PERCENT)
 
 
 def _forwarding(data: Data) -> list[str]:
     said = []
     for board in dict.fromkeys(row["board"] for row in data.records()):
         figures = "; ".join(
-            f"{DRIVERS[row['driver']].title} {row['throughput_pps'] / 1e3:.1f} kpps, {row['instructions_per_frame']:,} instructions a frame"
+            f"{DRIVERS[row['driver']].title} {row['throughput_pps'] / 1e3:.1f} kpps, {row['instructions_per_frame']:,} "
+            "instructions a frame"
             for row in data.records(board=board)
         )
         said.append(f"Forwarding 64-byte frames without loss, {board} board: {figures}.")
@@ -129,7 +128,8 @@ def _forwarding(data: Data) -> list[str]:
 def _rrul(data: Data) -> list[str]:
     figures = "; ".join(
         f"{DRIVERS[row['driver']].title} {row['up_mbps']:.0f} Mbit/s up, {row['down_mbps']:.0f} down, UDP's round trip "
-        f"{row['udp_base_p50_us'] / 1e3:.2f} ms alone and {row['udp_load_p50_us'] / 1e3:.2f} ms loaded (p99 {row['udp_load_p99_us'] / 1e3:.1f})"
+        f"{row['udp_base_p50_us'] / 1e3:.2f} ms alone and {row['udp_load_p50_us'] / 1e3:.2f} ms loaded "
+        f"(p99 {row['udp_load_p99_us'] / 1e3:.1f})"
         for row in data.records()
     )
     return [f"rrul, medians: {figures}."]

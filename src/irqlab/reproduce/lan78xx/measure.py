@@ -93,8 +93,8 @@ def _ablation(session: Session) -> Data:
     """Each measure alone, left out of napi and added to standard."""
     data = Data(
         f"Each measure alone, on the {STEP_SPEED} board",
-        ("change", "measure", "what", "test", "mbps", "loss_percent", "idle_percent", "instructions_per_frame", "mbps_change_percent",
-         "idle_change_points", "instructions_change_percent"),
+        ("change", "measure", "what", "test", "mbps", "loss_percent", "idle_percent", "instructions_per_frame",
+         "mbps_change_percent", "idle_change_points", "instructions_change_percent"),
     )  # fmt: skip
     names = QUICK_STEPS if session.quick else tuple(TESTS)
     wanted = {("without", "none"): DRIVERS["napi"], ("with", "none"): DRIVERS["standard"], **steps()}

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from irqlab.report.view import Group, Section
 from irqlab.reproduce import page
 from irqlab.reproduce.lan78xx.configurations import DRIVERS, SPEEDS
@@ -46,8 +48,7 @@ def _test(tables: Tables, name: str) -> Section:
     for driver in ("standard", "napi"):
         headings |= {f"{driver}_{key}": f"{driver}, {text}" for key, text in values.items()}
     headings |= {"ratio": "napi / standard", "idle_points": "idle, points"}
-    theirs = page.table(_of(tables["letter"], name), headings)
-    theirs.caption = "The letter"
+    theirs = replace(page.table(_of(tables["letter"], name), headings), caption="The letter")
     boards = ", ".join(f"{board}: {mips} MIPS" for board, mips in SPEEDS.items())
     group = Group(tables=[ours, theirs])
     group.note = f"One core here ({boards}); the letter's idle time is the mean over two or four."
@@ -57,7 +58,8 @@ def _test(tables: Tables, name: str) -> Section:
 
 def _ablation(data: Data) -> Section:
     headings = {
-        "change": "change", "measure": "measure", "what": "", "test": "test", "mbps": "Mbit/s", "mbps_change_percent": "change, %",
+        "change": "change", "measure": "measure", "what": "", "test": "test",
+        "mbps": "Mbit/s", "mbps_change_percent": "change, %",
         "idle_percent": "idle, %", "idle_change_points": "change, points", "instructions_per_frame": "instructions a frame",
         "instructions_change_percent": "change, %",
     }  # fmt: skip
