@@ -38,6 +38,8 @@ PROBLEM = re.compile(
 )
 """Kernel log lines that are never a device's fault."""
 PATIENCE_NS = 5_000_000_000
+COMMAND_NS = 15_000_000_000
+"""Whoever does not answer within these hangs."""
 QUIET_NS = 5_000_000_000
 GROWTH = 32
 """Objects of a cache, by one function, that may be more at the end of a session than at its beginning."""
@@ -153,6 +155,7 @@ def session(
         try:
             with bed.open() as dut:
                 dut.patience_ns = PATIENCE_NS
+                dut.rpc.agent_limit_ns = COMMAND_NS
                 dut.play_hosts(bed.nic.wire_bps)
                 usbport.again(dut, PORT, bed)
                 _traffic(dut, Round(0, 0, 0, None, False, "traffic", 8_000.0), 300_000_000)  # fills what keeps objects for later
@@ -189,8 +192,7 @@ def _play(dut: Dut, bed: Bed, outcome: Outcome, symbols: Symbols) -> None:
     except TesterError as error:
         if "no answer within" not in str(error):
             raise
-        outcome.causes.append(HUNG)
-        outcome.cases = _pacify(dut)
+        outcome.causes.append(HUNG)  # and the tester takes no more commands: the round's cases are not counted
         outcome.evidence = f"{error}; it is in {_whereabouts(dut, symbols)}\n{_tail(dut.machine.directory)}"
 
 
