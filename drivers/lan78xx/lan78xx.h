@@ -16,6 +16,9 @@
 
 #define MTU_MAX		9000
 
+/* Where the burst cap begins (rx.c), in bytes. */
+#define BURST_MIN	2048
+
 /* A frame with its tag, as it goes up the stack. */
 #define FRAME_MAX	(MTU_MAX + ETH_HLEN + VLAN_HLEN)
 

@@ -278,10 +278,22 @@ static int lan78xx_register(struct lan78xx *np)
 	err = irqmod_register(port);
 	if (err)
 		return err;
-	np->netdev->sysfs_groups[1] = &lan78xx_measures_group;
 	err = register_netdev(np->netdev);
 	if (err)
-		irqmod_unregister(port);
+		goto unregister_port;
+	/* The one group that a net_device has room for is the engine's. It goes
+	 * with the device.
+	 */
+	err = sysfs_create_group(&np->netdev->dev.kobj, &lan78xx_measures_group);
+	if (err)
+		goto unregister;
+	return 0;
+
+unregister:
+	unregister_netdev(np->netdev);
+	cancel_work_sync(&np->reset_work);
+unregister_port:
+	irqmod_unregister(port);
 	return err;
 }
 
@@ -312,7 +324,7 @@ static int lan78xx_probe(struct usb_interface *intf,
 	np->maxpacket = usb_maxpacket(udev, usb_sndbulkpipe(udev, EP_BULK_OUT));
 	if (!np->maxpacket)
 		goto free;
-	np->rx.burst = speed->rx_bytes / np->maxpacket;
+	np->rx.burst = BURST_MIN / np->maxpacket;
 	err = lan78xx_int_alloc(np);
 	if (err)
 		goto free;

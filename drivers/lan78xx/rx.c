@@ -7,9 +7,8 @@
  *
  * The engine's "mask" is that completions are kept back on the done list.
  */
-#include <linux/etherdevice.h>
+#include <linux/etherdevice.h>	/* and unaligned.h, wherever it is */
 #include <linux/if_vlan.h>
-#include <asm/unaligned.h>
 
 #include "lan78xx.h"
 
@@ -17,8 +16,7 @@
  * waits long for the others, or behind them. The chip counts bytes; how many
  * that are is seen from the frames that come.
  */
-#define BURST_FRAMES	48
-#define BURST_MIN	2048
+#define BURST_FRAMES	60
 #define BURST_AGAIN	512	/* frames, before it is thought over again */
 
 /* What a pass counts. */

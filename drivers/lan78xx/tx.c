@@ -9,9 +9,9 @@
  * The lists are shared with the completions; the open URB belongs to whoever has
  * the transmit queue locked.
  */
+#include <linux/etherdevice.h>	/* and unaligned.h, wherever it is */
 #include <linux/if_vlan.h>
 #include <linux/skbuff.h>
-#include <asm/unaligned.h>
 
 #include "lan78xx.h"
 
@@ -142,7 +142,8 @@ static void tx_copy(struct lan78xx_tx_urb *t, const struct sk_buff *skb)
 	u8 *data = t->data + at + TX_CMD_BYTES;
 
 	/* What is between two packets is sent, too. */
-	memset(t->data + t->len, 0, at - t->len);
+	while (unlikely(t->len < at))
+		t->data[t->len++] = 0;
 	if (likely(!skb_is_nonlinear(skb)))
 		memcpy(data, skb->data, skb->len);
 	else

@@ -1,0 +1,148 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# needs: wire
+# may log: random: crng reseeded on system resumption
+# long
+# For USB: schemes and measures change under traffic between two namespaces, over the wire that joins the interfaces; jumbo
+# frames and offloads; what the hardware cannot is refused; the device is taken from the driver, and the machine suspended.
+. "${0%/*}/tap.sh"
+
+if [ ! -d "/sys/class/net/$IF0/irqmod_usb" ]; then
+	skip "usb" "$DRIVER drives no USB device"
+	done_testing
+	exit
+fi
+
+RX="standard napi hybrid timer"
+MEASURES="urb_pools tx_packing poll_resubmit overflow_queue adaptive_burst"
+DRIVERS=/sys/bus/usb/drivers/$DRIVER
+there() { ip netns exec peer "$@"; }
+measure() { echo "/sys/class/net/$1/irqmod_usb/$2"; }
+set_measure() { echo "$3" >"$(measure "$1" "$2")"; }
+same() { [ "$1" = "$2" ] || { echo "$1, not $2"; return 1; }; }
+device() { basename "$(readlink -f "/sys/class/net/$1/device")"; }
+gone() { [ ! -e "/sys/class/net/$1" ]; }
+received() { cat "/sys/class/net/$IF0/statistics/rx_bytes"; }
+
+# refused FILE VALUE WHY
+refused()
+{
+	before=$(cat "$1")
+	if echo "$2" 2>/dev/null >"$1"; then not_ok "$1: $2 is refused"; fi
+	(echo "$2" >"$1") 2>$SAID
+	if grep -q "$3" $SAID; then ok "${1##*/}: $2 is refused: $3"; else not_ok "${1##*/}: $2: $(cat $SAID)"; fi
+	check "... and all stays" same "$(cat "$1")" "$before"
+}
+
+# flows WHAT: TCP gets on, in both directions.
+flows()
+{
+	before=$(received)
+	for _ in 1 2 3 4 5 6 7 8; do
+		usleep 250000
+		if [ $(($(received) - before)) -gt 2000000 ]; then
+			ok "$1"
+			return
+		fi
+	done
+	not_ok "$1: $(($(received) - before)) bytes in 2 s"
+}
+
+address()
+{
+	ip addr replace 192.0.2.1/24 dev "$IF0"
+	ip link set "$IF0" up
+}
+
+check "the schemes that USB can have" same "$(get "$IF0" rx_scheme)" "standard [napi] hybrid timer"
+check "... and for transmitting" same "$(get "$IF0" tx_scheme)" "[interrupt]"
+for name in interrupt de adaptive; do refused "$(file "$IF0" rx_scheme)" $name "not supported"; done
+for name in coalesce off; do refused "$(file "$IF0" tx_scheme)" $name "not supported"; done
+refused "$(file "$IF0" rx_scheme)" nonsense "Invalid argument"
+for name in $MEASURES gro; do
+	check "$name is in force" same "$(cat "$(measure "$IF0" "$name")")" 1
+	for value in 2 -1 x; do refused "$(measure "$IF0" "$name")" $value "Invalid argument"; done
+done
+refused "$(measure "$IF0" gro)" 0 "busy"
+check "rx-usecs" ethtool -C "$IF0" rx-usecs 34
+check "... is kept" same "$(coalesce "$IF0" rx-usecs)" 34
+fails "rx-usecs beyond the register" ethtool -C "$IF0" rx-usecs 1093
+fails "tx-usecs" ethtool -C "$IF0" tx-usecs 100
+
+echo 0 >/proc/sys/net/ipv4/ip_forward
+check "a namespace" ip netns add peer
+check "$IF1 moves there" ip link set "$IF1" netns peer
+ip addr flush dev "$IF0"
+address
+there ip link set lo up
+there ip addr add 192.0.2.2/24 dev "$IF1"
+check "$IF1 comes up there" there ip link set "$IF1" up
+check "it answers" reaches 192.0.2.2
+
+there iperf3 -s -D -I /tmp/iperf3.pid
+usleep 500000
+iperf3 -c 192.0.2.2 --bidir -t 1000 >/tmp/iperf3.out 2>&1 &
+client=$!
+flows "TCP flows"
+
+for rx in $RX napi; do
+	check "$rx under traffic" put "$IF0" rx_scheme "$rx"
+	flows "$rx: TCP flows"
+	for name in $MEASURES; do
+		for value in 0 1; do
+			check "$rx: $name becomes $value under traffic" set_measure "$IF0" "$name" $value
+			flows "$rx: TCP flows with $name $value"
+		done
+	done
+done
+for name in $MEASURES; do check "all measures off: $name" set_measure "$IF0" "$name" 0; done
+for rx in $RX; do
+	check "$rx without measures" put "$IF0" rx_scheme "$rx"
+	flows "$rx without measures: TCP flows"
+done
+for offload in tso tx rx; do
+	check "without $offload" ethtool -K "$IF0" $offload off
+	flows "without $offload: TCP flows"
+done
+ethtool -K "$IF0" tso on tx on rx on
+for name in $MEASURES; do set_measure "$IF0" "$name" 1; done
+put "$IF0" rx_scheme napi
+ip link set "$IF0" down
+check "gro, while down" set_measure "$IF0" gro 0
+address
+check "... a host answers" reaches 192.0.2.2
+flows "without gro: TCP flows"
+ip link set "$IF0" down
+set_measure "$IF0" gro 1
+address
+flows "with it: TCP flows"
+
+check "MTU 9000" ip link set "$IF0" mtu 9000
+check "... there" there ip link set "$IF1" mtu 9000
+check "jumbo frames" ping -c 1 -W 1 -s 8900 192.0.2.2
+ip link set "$IF0" mtu 1500
+there ip link set "$IF1" mtu 1500
+flows "MTU 1500 again: TCP flows"
+
+for rx in $RX; do
+	usb=$(device "$IF0")
+	check "$rx: unbind under traffic" sh -c "echo $usb >$DRIVERS/unbind"
+	check "$rx: $IF0 is gone" gone "$IF0"
+	check "$rx: bind" sh -c "echo $usb >$DRIVERS/bind"
+	check "$rx: the scheme" put "$IF0" rx_scheme "$rx"
+	address
+	check "$rx: a host answers" reaches 192.0.2.2
+	flows "$rx: TCP flows again"
+done
+put "$IF0" rx_scheme napi
+
+echo devices >/sys/power/pm_test
+echo 0 >/sys/module/suspend/parameters/pm_test_delay
+for cycle in 1 2 3; do
+	check "suspend and resume, $cycle" sh -c 'echo mem >/sys/power/state'
+	check "$IF0 answers, $cycle" reaches 192.0.2.2
+	flows "TCP flows after that, $cycle"
+done
+check "all of it happened" test "$(cat /sys/power/suspend_stats/success)" = 3
+kill $client "$(cat /tmp/iperf3.pid)"
+done_testing
