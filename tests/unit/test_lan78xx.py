@@ -55,9 +55,11 @@ def test_throughput_comes_before_idle_time() -> None:
 
 def test_a_cell_in_which_we_are_behind_is_said() -> None:
     ahead = Data("", COLUMNS, [cell("in_tree", 800, 0), cell("napi", 900, 0, 3500)])
-    assert _in_tree(ahead) == ["Our napi is at least as good as the in-tree driver in 1 of 1 cells, better in 1."]
+    assert _in_tree(ahead, "napi") == [
+        "Our driver (napi) is at least as good as the in-tree driver in 1 of 1 cells, better in 1."
+    ]
     behind = Data("", COLUMNS, [cell("in_tree", 900, 0), cell("napi", 800, 0, 4500)])
-    said = _in_tree(behind)
+    said = _in_tree(behind, "napi")
     assert "in 0 of 1 cells" in said[0]
     assert "behind in TCP Rx, slow board: 800 Mbit/s" in said[1]
     assert "4,500 instructions, in-tree 4,000" in said[2]

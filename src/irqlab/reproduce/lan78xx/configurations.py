@@ -17,6 +17,7 @@ SPEEDS = {"slow": 500, "fast": 1000}
 """In MIPS (docs/lan78xx.md says why these)."""
 SWITCHES = {"b": "urb_pools", "c": "tx_packing", "d": "poll_resubmit", "e": "overflow_queue", "f": "gro"}
 """The series' measures as files of /sys/class/net/<interface>/irqmod_usb; (a) is the receive scheme."""
+ADAPTIVE = "adaptive_burst"
 MEASURES = {
     "a": "NAPI in place of the tasklet",
     "b": "pools of URB buffers",
@@ -35,6 +36,8 @@ class Configuration:
     title: str
     measures: frozenset[str] | None = ALL
     """None: the kernel's driver."""
+    adaptive: bool = False
+    """The chip's burst cap follows the mean frame size: ours, not the series'."""
 
     def bed(self, session: Session, speed: str) -> Bed:
         """At one of SPEEDS."""
@@ -42,16 +45,18 @@ class Configuration:
         if self.measures is None:
             return session.bed(driver=IN_TREE, nic=nic, mips=mips, dut=DutConfig())
         rx = "napi" if "a" in self.measures else "standard"
-        files = tuple((f"irqmod_usb/{name}", str(int(key in self.measures))) for key, name in SWITCHES.items())
-        return session.bed(dut=DutConfig(schemes=Schemes(rx=rx), attributes=files), nic=nic, mips=mips)
+        files = [(f"irqmod_usb/{name}", str(int(key in self.measures))) for key, name in SWITCHES.items()]
+        files.append((f"irqmod_usb/{ADAPTIVE}", str(int(self.adaptive))))
+        return session.bed(dut=DutConfig(schemes=Schemes(rx=rx), attributes=tuple(files)), nic=nic, mips=mips)
 
 
 DRIVERS = {
     "in_tree": Configuration("in-tree lan78xx", None),
     "standard": Configuration("standard", frozenset()),
     "napi": Configuration("napi"),
+    "ours": Configuration("napi, adaptive burst", adaptive=True),
 }
-"""The three that are compared throughout."""
+"""Those that are compared throughout: today's, before and after the series, and ours as it comes."""
 
 
 def steps() -> dict[tuple[str, str], Configuration]:

@@ -20,7 +20,8 @@ def findings(tables: Tables) -> list[str]:
     """One or two sentences each."""
     return [
         *_letter(tables["iperf"], tables["letter"]),
-        *_in_tree(tables["iperf"]),
+        *_in_tree(tables["iperf"], "napi"),
+        *_in_tree(tables["iperf"], "ours"),
         *_napi_alone(tables["ablation"]),
         *_measures(tables["ablation"]),
         *_forwarding(tables["forwarding"]),
@@ -59,13 +60,14 @@ def _letter(data: Data, letter: Data) -> list[str]:
     return said
 
 
-def _in_tree(data: Data) -> list[str]:
-    rows = [(row, data.one(driver="in_tree", test=row["test"], board=row["board"])) for row in data.records(driver="napi")]
+def _in_tree(data: Data, driver: str) -> list[str]:
+    """Whether a configuration of ours is at least as good as the kernel's driver in every cell."""
+    rows = [(row, data.one(driver="in_tree", test=row["test"], board=row["board"])) for row in data.records(driver=driver)]
     worse = [(row, other) for row, other in rows if better(row, other) < 0]
     ahead = [row for row, other in rows if better(row, other) > 0]
     costs = [(row, other) for row, other in rows if (row["instructions_per_frame"] or 0) > (other["instructions_per_frame"] or 0)]
     said = [
-        f"Our napi is at least as good as the in-tree driver in {len(rows) - len(worse)} of {len(rows)} cells, better in "
+        f"Our driver ({DRIVERS[driver].title}) is at least as good as the in-tree driver in {len(rows) - len(worse)} of {len(rows)} cells, better in "
         f"{len(ahead)}."
     ]
     said += [f"It is behind in {row['test']}, {row['board']} board: {_at(row)}, in-tree {_at(other)}." for row, other in worse]
