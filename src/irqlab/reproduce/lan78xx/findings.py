@@ -67,8 +67,8 @@ def _in_tree(data: Data, driver: str) -> list[str]:
     ahead = [row for row, other in rows if better(row, other) > 0]
     costs = [(row, other) for row, other in rows if (row["instructions_per_frame"] or 0) > (other["instructions_per_frame"] or 0)]
     said = [
-        f"Our driver ({DRIVERS[driver].title}) is at least as good as the in-tree driver in {len(rows) - len(worse)} of {len(rows)} cells, better in "
-        f"{len(ahead)}."
+        f"Our driver ({DRIVERS[driver].title}) is at least as good as the in-tree driver in {len(rows) - len(worse)} of "
+        f"{len(rows)} cells, better in {len(ahead)}."
     ]
     said += [f"It is behind in {row['test']}, {row['board']} board: {_at(row)}, in-tree {_at(other)}." for row, other in worse]
     said += [
