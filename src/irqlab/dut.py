@@ -182,8 +182,13 @@ class Dut:
     def set_attributes(self, config: DutConfig, interface: str) -> None:
         """Sets what `config.attributes` asks for. Raises DutError for a file that is not there, or a value it refuses."""
         for name, value in config.attributes:
+            path = f"/sys/class/net/{interface}/{name}"
+            for _ in range(INTERFACE_LIMIT_NS // INTERFACE_STEP_NS):
+                if self.read(path)[path] is not None:
+                    break
+                self.sleep(INTERFACE_STEP_NS)  # a driver adds them a moment after the interface
             try:
-                self.write(f"/sys/class/net/{interface}/{name}", value)
+                self.write(path, value)
             except TesterError as error:
                 raise DutError(f"{interface}: {name}={value}: {error}") from error
 
