@@ -30,7 +30,7 @@ static int set_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 		return -EINVAL;
 	}
 	err = irqmod_set_coalesce(netdev, ec, kec, extack);
-	if (!err && netif_running(netdev))
+	if (!err && np->started)
 		err = lan78xx_set_delay(np);
 	return err;
 }

@@ -168,15 +168,16 @@ void lan78xx_filter_init(struct lan78xx *np)
 	bitmap_fill(np->tables_unsure, ARRAY_SIZE(np->tables));
 }
 
-void lan78xx_set_rx_mode(struct net_device *netdev)
-{
-	lan78xx_event(netdev_priv(netdev), EVENT_FILTER);
-}
-
+/* A chip that is not started is told when it is. */
 static void filter_changed(struct lan78xx *np)
 {
-	if (netif_running(np->netdev))
+	if (READ_ONCE(np->started))
 		lan78xx_event(np, EVENT_FILTER);
+}
+
+void lan78xx_set_rx_mode(struct net_device *netdev)
+{
+	filter_changed(netdev_priv(netdev));
 }
 
 int lan78xx_vlan_add(struct net_device *netdev, __be16 proto, u16 vid)

@@ -153,7 +153,11 @@ struct lan78xx {
 	u32 raw[LAN78XX_COUNTERS];	/* as last read */
 	u64_stats_t counters[LAN78XX_COUNTERS];
 	struct u64_stats_sync counters_sync;
-	bool asleep;			/* suspended while it was up */
+
+	bool started;			/* RTNL: chip, link and ... */
+	bool flowing;			/* ... transfers */
+	bool suspended;			/* by the system */
+	bool asleep;			/* and was started before */
 };
 
 static inline struct lan78xx *to_lan78xx(struct irqmod_port *port)
@@ -234,8 +238,8 @@ unsigned int lan78xx_tx_outstanding(struct irqmod_port *port);
 unsigned int lan78xx_tx_room(struct irqmod_port *port);
 
 /* main.c: RTNL */
-int lan78xx_bring_up(struct lan78xx *np);
-void lan78xx_take_down(struct lan78xx *np);
+int lan78xx_start(struct lan78xx *np);
+void lan78xx_halt(struct lan78xx *np);
 int lan78xx_up(struct lan78xx *np);
 void lan78xx_down(struct lan78xx *np);
 

@@ -74,12 +74,16 @@ int lan78xx_up(struct lan78xx *np)
 	napi_enable(&np->tx.napi);
 	irqmod_start(&np->port);
 	lan78xx_rx_fill(np);
-	netif_start_queue(np->netdev);
+	np->flowing = true;
+	netif_wake_queue(np->netdev);
 	return 0;
 }
 
 void lan78xx_down(struct lan78xx *np)
 {
+	if (!np->flowing)
+		return;
+	np->flowing = false;
 	netif_tx_disable(np->netdev);
 	irqmod_stop(&np->port);
 	napi_disable(&np->tx.napi);
@@ -90,8 +94,8 @@ void lan78xx_down(struct lan78xx *np)
 	lan78xx_tx_free(np);
 }
 
-/* From reset to traffic. */
-int lan78xx_bring_up(struct lan78xx *np)
+/* From reset to traffic, but for the link. */
+static int bring_up(struct lan78xx *np)
 {
 	int err;
 
@@ -109,11 +113,34 @@ int lan78xx_bring_up(struct lan78xx *np)
 	return err;
 }
 
-void lan78xx_take_down(struct lan78xx *np)
+static void take_down(struct lan78xx *np)
 {
 	lan78xx_down(np);
 	lan78xx_stats_stop(np);
 	lan78xx_hw_stop(np);
+}
+
+int lan78xx_start(struct lan78xx *np)
+{
+	int err = bring_up(np);
+
+	if (err)
+		return err;
+	WRITE_ONCE(np->started, true);
+	lan78xx_events_start(np);
+	lan78xx_phy_start(np);
+	return 0;
+}
+
+/* Once, whoever comes first: close, suspend, or a reset that failed. */
+void lan78xx_halt(struct lan78xx *np)
+{
+	if (!np->started)
+		return;
+	WRITE_ONCE(np->started, false);
+	lan78xx_phy_stop(np);
+	take_down(np);
+	lan78xx_events_stop(np);
 }
 
 static int lan78xx_open(struct net_device *netdev)
@@ -125,38 +152,33 @@ static int lan78xx_open(struct net_device *netdev)
 	if (err)
 		return err;
 	netif_carrier_off(netdev);
-	err = lan78xx_bring_up(np);
-	if (err) {
+	err = lan78xx_start(np);
+	if (err)
 		usb_autopm_put_interface(np->intf);
-		return err;
-	}
-	lan78xx_events_start(np);
-	lan78xx_phy_start(np);
-	return 0;
+	return err;
 }
 
 static int lan78xx_stop(struct net_device *netdev)
 {
 	struct lan78xx *np = netdev_priv(netdev);
 
-	lan78xx_phy_stop(np);
-	lan78xx_take_down(np);
-	lan78xx_events_stop(np);
+	lan78xx_halt(np);
 	usb_autopm_put_interface(np->intf);
 	return 0;
 }
 
-/* The transmit queue stood still. */
+/* The transmit queue stood still, or there was no memory for a change. */
 static void lan78xx_reset(struct work_struct *work)
 {
 	struct lan78xx *np = container_of(work, struct lan78xx, reset_work);
 
 	rtnl_lock();
-	if (netif_running(np->netdev) && netif_device_present(np->netdev)) {
-		lan78xx_take_down(np);
-		if (lan78xx_bring_up(np)) {
+	if (np->started) {
+		take_down(np);
+		if (bring_up(np)) {
 			netdev_err(np->netdev, "the chip does not come back\n");
-			netif_device_detach(np->netdev);
+			lan78xx_halt(np);
+			netif_carrier_off(np->netdev);
 		}
 	}
 	rtnl_unlock();
@@ -174,7 +196,7 @@ static int lan78xx_change_mtu(struct net_device *netdev, int mtu)
 	struct lan78xx *np = netdev_priv(netdev);
 	int err = 0;
 
-	if (netif_running(netdev))
+	if (np->started)
 		err = lan78xx_set_frame_size(np, mtu);
 	if (!err)
 		WRITE_ONCE(netdev->mtu, mtu);
@@ -186,7 +208,7 @@ static int lan78xx_set_mac(struct net_device *netdev, void *address)
 	struct lan78xx *np = netdev_priv(netdev);
 	int err = eth_mac_addr(netdev, address);
 
-	if (err || !netif_running(netdev))
+	if (err || !np->started)
 		return err;
 	lan78xx_event(np, EVENT_FILTER);
 	return lan78xx_set_address(np);
@@ -346,8 +368,6 @@ static int lan78xx_probe(struct usb_interface *intf,
 	err = lan78xx_register(np);
 	if (err)
 		goto detach;
-	intf->needs_remote_wakeup = 0;
-	device_set_wakeup_enable(&udev->dev, false);
 	pm_runtime_set_autosuspend_delay(&udev->dev, AUTOSUSPEND_MS);
 	netdev_info(netdev, "LAN%x, %pM, %s\n", np->chip, netdev->dev_addr,
 		    usb_speed_string(udev->speed));

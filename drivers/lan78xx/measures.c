@@ -35,7 +35,7 @@ static ssize_t store_measure(struct device *dev, struct device_attribute *attr,
 		return restart_syscall();
 	if (*measure == value)
 		goto unlock;
-	running = netif_running(netdev) && netif_device_present(netdev);
+	running = np->started;
 	/* Packets are being made with the header there is. */
 	if (running && measure == &np->measures.gro) {
 		netdev_info(netdev, "%s: not while the interface is up\n",

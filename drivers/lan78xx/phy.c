@@ -35,7 +35,7 @@ static int mii_access(struct lan78xx *np, int phy, int reg, u32 flags,
 	mutex_unlock(&np->mii_lock);
 	if (!err)
 		return 0;
-	if (err != -ENODEV && netif_running(np->netdev))
+	if (err != -ENODEV && READ_ONCE(np->started))
 		lan78xx_event_later(np, EVENT_PHY);
 	return -ENODEV;
 }

@@ -63,12 +63,9 @@ int lan78xx_suspend(struct usb_interface *intf, pm_message_t message)
 	}
 	rtnl_lock();
 	netif_device_detach(netdev);
-	if (netif_running(netdev)) {
-		lan78xx_phy_stop(np);
-		lan78xx_take_down(np);
-		lan78xx_events_stop(np);
-		np->asleep = true;
-	}
+	np->suspended = true;
+	np->asleep = np->started;
+	lan78xx_halt(np);
 	rtnl_unlock();
 	cancel_work_sync(&np->reset_work);
 	/* A system is not kept awake by a device that does not answer. */
@@ -79,23 +76,19 @@ int lan78xx_suspend(struct usb_interface *intf, pm_message_t message)
 int lan78xx_resume(struct usb_interface *intf)
 {
 	struct lan78xx *np = usb_get_intfdata(intf);
-	struct net_device *netdev = np->netdev;
 	int err = 0;
 
-	if (netif_device_present(netdev))
+	if (!np->suspended)
 		return 0;	/* of the runtime: open does the rest */
 	rtnl_lock();
+	np->suspended = false;
 	if (np->asleep) {
 		np->asleep = false;
-		err = lan78xx_bring_up(np);
-		if (!err) {
-			phy_init_hw(netdev->phydev);
-			lan78xx_events_start(np);
-			lan78xx_phy_start(np);
-		}
+		phy_init_hw(np->netdev->phydev);
+		err = lan78xx_start(np);
 	}
-	if (!err)
-		netif_device_attach(netdev);
+	/* If it does not come up, close and open may bring it. */
+	netif_device_attach(np->netdev);
 	rtnl_unlock();
 	return err;
 }

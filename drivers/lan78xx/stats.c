@@ -170,7 +170,7 @@ void lan78xx_get_ethtool_stats(struct net_device *netdev,
 	unsigned int start;
 
 	irqmod_get_ethtool_stats(netdev, stats, data);
-	if (netif_running(netdev) && netif_device_present(netdev))
+	if (READ_ONCE(np->started))
 		lan78xx_update_stats(np);
 	do {
 		start = u64_stats_fetch_begin(&np->counters_sync);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # needs: wire
-# may log: random: crng reseeded on system resumption
+# may log: random: crng reseeded on system resumption|xHC error in resume|root hub lost power or was reset
 # long
 # For USB: schemes and measures change under traffic between two namespaces, over the wire that joins the interfaces; jumbo
 # frames and offloads; what the hardware cannot is refused; the device is taken from the driver, and the machine suspended.
@@ -104,7 +104,7 @@ for offload in tso tx rx; do
 	check "without $offload" ethtool -K "$IF0" $offload off
 	flows "without $offload: TCP flows"
 done
-ethtool -K "$IF0" tso on tx on rx on
+ethtool -K "$IF0" tso on tx on rx on >/dev/null
 for name in $MEASURES; do set_measure "$IF0" "$name" 1; done
 put "$IF0" rx_scheme napi
 ip link set "$IF0" down
@@ -115,6 +115,7 @@ flows "without gro: TCP flows"
 ip link set "$IF0" down
 set_measure "$IF0" gro 1
 address
+check "with it, a host answers" reaches 192.0.2.2
 flows "with it: TCP flows"
 
 check "MTU 9000" ip link set "$IF0" mtu 9000
