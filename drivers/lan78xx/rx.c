@@ -50,15 +50,19 @@ static int rx_submit(struct lan78xx *np, struct lan78xx_rx_urb *r)
 	return usb_submit_urb(r->urb, GFP_ATOMIC);
 }
 
-/* As many on the bus as there may be. Any context. */
+/* As many on the bus as there may be. Any context. Not for ever: what is submitted
+ * to a halted endpoint comes back at once, and whoever is to clear the halt may
+ * be the one who is here.
+ */
 void lan78xx_rx_fill(struct lan78xx *np)
 {
 	struct lan78xx_rx *rx = &np->rx;
 	struct lan78xx_rx_urb *r;
+	unsigned int left = np->speed->rx_urbs;
 	unsigned long flags;
 	int err;
 
-	for (;;) {
+	while (left-- && !test_bit(EVENT_RX_HALT, &np->events)) {
 		spin_lock_irqsave(&rx->lock, flags);
 		r = list_first_entry_or_null(&rx->free, struct lan78xx_rx_urb,
 					     list);
