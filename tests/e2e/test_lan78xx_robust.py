@@ -49,7 +49,7 @@ def test_some_rounds_of_ill_will() -> None:
 @pytest.mark.long
 def test_ill_will_does_no_harm() -> None:
     """IRQLAB_FUZZ_CASES says how many cases."""
-    sessions = fuzz.run(stand(OURS), CASES)
+    sessions = list(fuzz.run(stand(OURS), CASES))
     found = fuzz.summary(OURS, 1, sessions)
     print(found)
     assert found["cases"] >= CASES
@@ -61,5 +61,5 @@ def test_ill_will_does_no_harm() -> None:
 @pytest.mark.long
 def test_the_in_tree_driver_hangs_on_a_stub() -> None:
     """What was found in it is found again; a kernel in which it is not has been mended, which is to be written down."""
-    sessions = fuzz.run(stand(IN_TREE), 2000)
+    sessions = list(fuzz.run(stand(IN_TREE), 2000))
     assert fuzz.HUNG in fuzz.causes(sessions)

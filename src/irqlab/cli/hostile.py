@@ -9,8 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
+from irqlab import machine
 from irqlab.bed import Bed
 from irqlab.cli import options as opt
+from irqlab.cli.measure import UserInterruptError, terminate_like_ctrl_c
 from irqlab.errors import IrqlabError
 from irqlab.methods import cycles, fuzz, usbport
 from irqlab.methods.stand import Stand
@@ -60,11 +62,21 @@ def fuzz_command(
             raise IrqlabError(f"{name}: allowed are {0 if name == '--first' else 1} to {10**9}")
     _, bed = _bed(driver, nic, kernel, mips, rx)
     stand = Stand(bed, progress=lambda text: print(text, file=sys.stderr, flush=True))
-    sessions = fuzz.run(stand, cases, seed, first, max(1, jobs), stubs=not no_stubs)
+    sessions: list[fuzz.Session] = []
+    stopped = False
+    try:
+        with terminate_like_ctrl_c():
+            for session in fuzz.run(stand, cases, seed, first, max(1, jobs), stubs=not no_stubs):
+                sessions.append(session)
+    except KeyboardInterrupt:
+        stopped = True
+        machine.cancel_all()
     found = fuzz.summary(bed.label, seed, sessions)
     _print(found)
     if json_file is not None:
         paths.write_atomically(json_file, (json.dumps({"schema": SCHEMA, **found}, indent=1) + "\n").encode())
+    if stopped:
+        raise UserInterruptError(f"interrupted after {found['cases']:,} of {cases:,} cases")
     if found["complaints"] or found["growth"]:
         raise typer.Exit(1)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -124,20 +124,21 @@ def checking(bed: Bed) -> Bed:
     return Bed(bed.config, replace(bed.machine, extra_append=CHECKED_HEAP), bed.modules, bed.nic)
 
 
-def run(stand: Stand, cases: int, seed: int = 1, first: int = 0, jobs: int = 1, stubs: bool = True) -> list[Session]:
+def run(stand: Stand, cases: int, seed: int = 1, first: int = 0, jobs: int = 1, stubs: bool = True) -> Iterator[Session]:
     """Sessions from round `first` on until there are so many cases. Raises IrqlabError if the DUT cannot be prepared at all."""
     bed = checking(stand.bed)
     _ = bed.prepared
-    sessions: list[Session] = []
+    done = 0
     with ThreadPoolExecutor(max_workers=jobs) as pool:
-        while (done := sum(s.cases for s in sessions)) < cases:
-            starts = [first + SESSION_ROUNDS * (len(sessions) + n) for n in range(jobs)]
+        while done < cases:
+            starts = range(first, first + jobs * SESSION_ROUNDS, SESSION_ROUNDS)
+            first += jobs * SESSION_ROUNDS
             for found in pool.map(lambda start: session(bed, seed, start, stubs=stubs), starts):
                 if done < cases:
-                    sessions.append(found)
                     done += found.cases
-                    stand.progress(f"{done:,} of {cases:,} cases; {len(causes(sessions))} kinds of complaint")
-    return sessions
+                    complaints = sum(len(outcome.causes) for outcome in found.outcomes)
+                    stand.progress(f"{done:,} of {cases:,} cases; rounds {found.first} on: {complaints} complaints")
+                    yield found
 
 
 def session(
