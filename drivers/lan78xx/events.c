@@ -98,26 +98,28 @@ void lan78xx_int_free(struct lan78xx *np)
 	kfree(np->int_status);
 }
 
-/* A halted endpoint, with no URB of ours on it. */
-static void clear_halt(struct lan78xx *np, unsigned int pipe,
+/* A halted endpoint, with no URB of ours on it. False: not yet. */
+static bool clear_halt(struct lan78xx *np, unsigned int pipe,
 		       enum lan78xx_event event)
 {
 	int err = usb_clear_halt(np->udev, pipe);
 
 	if (err && !gone(err))
 		lan78xx_event_later(np, event);
+	return !err;
 }
 
 static void events_work(struct work_struct *work)
 {
 	struct lan78xx *np = container_of(work, struct lan78xx,
 					  event_work.work);
+	bool cleared;
 
 	if (take(np, EVENT_RX_HALT)) {
 		lan78xx_rx_stop(np);
-		clear_halt(np, usb_rcvbulkpipe(np->udev, EP_BULK_IN),
-			   EVENT_RX_HALT);
-		lan78xx_rx_start(np);
+		cleared = clear_halt(np, usb_rcvbulkpipe(np->udev, EP_BULK_IN),
+				     EVENT_RX_HALT);
+		lan78xx_rx_start(np, !cleared);
 	}
 	if (take(np, EVENT_TX_HALT)) {
 		lan78xx_tx_stop(np);
@@ -127,9 +129,10 @@ static void events_work(struct work_struct *work)
 	}
 	if (take(np, EVENT_INT_HALT)) {
 		usb_poison_urb(np->int_urb);
-		clear_halt(np, np->int_urb->pipe, EVENT_INT_HALT);
+		cleared = clear_halt(np, np->int_urb->pipe, EVENT_INT_HALT);
 		usb_unpoison_urb(np->int_urb);
-		int_submit(np);
+		if (cleared)
+			int_submit(np);
 	}
 	if (take(np, EVENT_INT_SUBMIT))
 		int_submit(np);

@@ -73,6 +73,7 @@ struct lan78xx_rx {
 	struct list_head free;	/* to be submitted */
 	struct list_head done;	/* completed */
 	unsigned int flying;
+	bool halted;		/* nothing is submitted until that is cleared */
 	bool masked;		/* completions are kept back */
 	unsigned int burst;	/* the chip ends a transfer there, in packets */
 	unsigned int seen_frames;	/* since the burst was last thought over */
@@ -218,7 +219,7 @@ int lan78xx_rx_alloc(struct lan78xx *np);
 void lan78xx_rx_free(struct lan78xx *np);
 void lan78xx_rx_fill(struct lan78xx *np);
 void lan78xx_rx_stop(struct lan78xx *np);
-void lan78xx_rx_start(struct lan78xx *np);
+void lan78xx_rx_start(struct lan78xx *np, bool halted);
 void lan78xx_mask(struct irqmod_port *port, u32 groups);
 void lan78xx_unmask(struct irqmod_port *port, u32 groups);
 void lan78xx_rx_ack(struct irqmod_port *port);

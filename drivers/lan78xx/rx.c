@@ -50,23 +50,22 @@ static int rx_submit(struct lan78xx *np, struct lan78xx_rx_urb *r)
 	return usb_submit_urb(r->urb, GFP_ATOMIC);
 }
 
-/* As many on the bus as there may be. Any context. Not for ever: what is submitted
- * to a halted endpoint comes back at once, and whoever is to clear the halt may
- * be the one who is here.
+/* As many on the bus as there may be. Any context. Not for ever: an endpoint that
+ * fails gives each back at once.
  */
 void lan78xx_rx_fill(struct lan78xx *np)
 {
 	struct lan78xx_rx *rx = &np->rx;
-	struct lan78xx_rx_urb *r;
 	unsigned int left = np->speed->rx_urbs;
+	struct lan78xx_rx_urb *r;
 	unsigned long flags;
 	int err;
 
-	while (left-- && !test_bit(EVENT_RX_HALT, &np->events)) {
+	while (left--) {
 		spin_lock_irqsave(&rx->lock, flags);
 		r = list_first_entry_or_null(&rx->free, struct lan78xx_rx_urb,
 					     list);
-		if (!r || rx->flying >= np->speed->rx_urbs) {
+		if (!r || rx->halted || rx->flying >= np->speed->rx_urbs) {
 			spin_unlock_irqrestore(&rx->lock, flags);
 			return;
 		}
@@ -102,6 +101,8 @@ static void rx_complete(struct urb *urb)
 	r->at = 0;
 	spin_lock_irqsave(&rx->lock, flags);
 	rx->flying--;
+	if (unlikely(urb->status == -EPIPE))
+		rx->halted = true;
 	list_add_tail(&r->list, good ? &rx->done : &rx->free);
 	spin_unlock_irqrestore(&rx->lock, flags);
 
@@ -392,10 +393,14 @@ void lan78xx_rx_stop(struct lan78xx *np)
 		usb_poison_urb(np->rx.urbs[i].urb);
 }
 
-void lan78xx_rx_start(struct lan78xx *np)
+/* @halted: they are not to go there yet. */
+void lan78xx_rx_start(struct lan78xx *np, bool halted)
 {
 	unsigned int i;
 
+	spin_lock_irq(&np->rx.lock);
+	np->rx.halted = halted;
+	spin_unlock_irq(&np->rx.lock);
 	for (i = 0; i < np->rx.count; i++)
 		usb_unpoison_urb(np->rx.urbs[i].urb);
 	lan78xx_rx_fill(np);
@@ -436,6 +441,7 @@ int lan78xx_rx_alloc(struct lan78xx *np)
 	if (!rx->urbs)
 		return -ENOMEM;
 	rx->flying = 0;
+	rx->halted = false;
 	rx->seen_frames = 0;
 	rx->seen_bytes = 0;
 	for (i = 0; i < count; i++) {
