@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from irqlab.methods import iperf, rrul, throughput
@@ -30,21 +31,19 @@ def measure(session: Session) -> Tables:
     return {
         "iperf": _iperf(session),
         "letter": letter(),
-        "ablation": _ablation(session),
         "forwarding": _forwarding(session),
         "rrul": _rrul(session),
+        "ablation": _ablation(session),
     }
 
 
-def _test(session: Session, name: str) -> iperf.Test:
-    base = TESTS[name]
-    seconds = QUICK_SECONDS if session.quick else SECONDS
-    return iperf.Test(udp=base.udp, dut_sends=base.dut_sends, seconds=seconds)
+def _test(name: str, seconds: int) -> iperf.Test:
+    return replace(TESTS[name], seconds=seconds)
 
 
-def _jobs(session: Session, title: str, configuration: Configuration, speed: str, name: str) -> Job[trials.Json]:
-    work = partial(trials.throughput, test=_test(session, name))
-    return Job(f"{title} {speed} {name}", configuration.bed(session, speed), work)
+def _job(session: Session, chosen: Configuration, speed: str, name: str, seconds: int) -> Job[trials.Json]:
+    work = partial(trials.throughput, test=_test(name, seconds))
+    return Job(f"{chosen.title} {speed} {name}", chosen.bed(session, speed), work)
 
 
 def _iperf(session: Session) -> Data:
@@ -53,8 +52,9 @@ def _iperf(session: Session) -> Data:
         "iperf3 on the lab's boards: Mbit/s, loss and idle in %",
         ("test", "board", "mips", "driver", "mbps", "loss_percent", "idle_percent", "instructions_per_frame", "retransmits"),
     )
+    seconds = QUICK_SECONDS if session.quick else SECONDS
     jobs = {
-        (name, speed, driver): _jobs(session, chosen.title, chosen, speed, name)
+        (name, speed, driver): _job(session, chosen, speed, name, seconds)
         for name in TESTS
         for speed in SPEEDS
         for driver, chosen in DRIVERS.items()
@@ -90,7 +90,7 @@ def letter() -> Data:
 
 
 def _ablation(session: Session) -> Data:
-    """Each measure alone, left out of napi and added to standard."""
+    """Each measure alone, left out of napi and added to standard; short tests, since only differences count."""
     data = Data(
         f"Each measure alone, on the {STEP_SPEED} board",
         ("change", "measure", "what", "test", "mbps", "loss_percent", "idle_percent", "instructions_per_frame",
@@ -99,7 +99,7 @@ def _ablation(session: Session) -> Data:
     names = QUICK_STEPS if session.quick else tuple(TESTS)
     wanted = {("without", "none"): DRIVERS["napi"], ("with", "none"): DRIVERS["standard"], **steps()}
     jobs = {
-        (change, key, name): _jobs(session, chosen.title, chosen, STEP_SPEED, name)
+        (change, key, name): _job(session, chosen, STEP_SPEED, name, QUICK_SECONDS)
         for (change, key), chosen in wanted.items()
         for name in names
     }
