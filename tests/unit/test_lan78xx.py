@@ -9,7 +9,7 @@ from irqlab.methods import fuzz
 from irqlab.reproduce import find, page, reference
 from irqlab.reproduce.lan78xx.configurations import ALL, MEASURES, SWITCHES, steps
 from irqlab.reproduce.lan78xx.findings import _in_tree, _letter, _measures, _napi_alone, better
-from irqlab.reproduce.lan78xx.measure import REFERENCE, TESTS, letter
+from irqlab.reproduce.lan78xx.measure import REFERENCE, TESTS, letter, ratios
 from irqlab.reproduce.lan78xx.report import _of, _test
 from irqlab.reproduce.paper import Data, Value
 from irqlab.setup import drivers
@@ -140,3 +140,11 @@ def test_a_summary_counts_rounds_and_cases() -> None:
     assert len(found["lies"]) == 1
     assert found["recovery"] == {"by itself": 1, "plugged in again": 1}
     assert found["growth"] == {"a b": 40}
+
+
+def test_ratios_stand_beside_the_letters() -> None:
+    ours = Data("", COLUMNS, [cell("standard", 800, 5), cell("napi", 880, 25)])
+    row = ratios(ours, letter()).one(test="TCP Rx")
+    assert (row["ratio"], row["idle_points"]) == (1.1, 20.0)
+    assert (row["letter_ratio_least"], row["letter_ratio_most"]) == (1.0, 1.0)
+    assert (row["letter_idle_points_least"], row["letter_idle_points_most"]) == (9.4, 37.6)

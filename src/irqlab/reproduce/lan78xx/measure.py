@@ -28,9 +28,11 @@ STEP_SPEED = "slow"
 
 def measure(session: Session) -> Tables:
     """The tables by the name of their CSV file."""
+    iperf_table = _iperf(session)
     return {
-        "iperf": _iperf(session),
+        "iperf": iperf_table,
         "letter": letter(),
+        "ratios": ratios(iperf_table, letter()),
         "forwarding": _forwarding(session),
         "rrul": _rrul(session),
         "ablation": _ablation(session),
@@ -85,6 +87,30 @@ def letter() -> Data:
             **said,
             ratio=round(after / before, 3) if before and after else None,
             idle_points=round(idle[1] - idle[0], 1) if idle[0] is not None and idle[1] is not None else None,
+        )
+    return data
+
+
+def ratios(ours: Data, theirs: Data) -> Data:
+    """What NAPI does, here and on the letter's boards: napi's throughput by standard's, and idle time more, in points."""
+    data = Data(
+        "napi by standard: Mbit/s as a ratio, idle time in points; the letter's boards, least and most",
+        ("test", "board", "ratio", "idle_points", "letter_ratio_least", "letter_ratio_most", "letter_idle_points_least",
+         "letter_idle_points_most"),
+    )  # fmt: skip
+    for after in ours.records(driver="napi"):
+        before = ours.one(driver="standard", test=after["test"], board=after["board"])
+        boards = list(theirs.records(test=after["test"]))
+        said = [[row[name] for row in boards if row[name] is not None] for name in ("ratio", "idle_points")]
+        data.add(
+            test=after["test"],
+            board=after["board"],
+            ratio=round(after["mbps"] / before["mbps"], 3),
+            idle_points=round(after["idle_percent"] - before["idle_percent"], 1),
+            letter_ratio_least=min(said[0]),
+            letter_ratio_most=max(said[0]),
+            letter_idle_points_least=min(said[1]),
+            letter_idle_points_most=max(said[1]),
         )
     return data
 

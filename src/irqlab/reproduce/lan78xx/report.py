@@ -19,6 +19,7 @@ def sections(tables: Tables) -> list[Section]:
     """Tables."""
     return [
         *(_test(tables, name) for name in TESTS),
+        _plain("ratios", "What NAPI does", "napi by standard, here and in the letter.", tables["ratios"]),
         _ablation(tables["ablation"]),
         _plain("forwarding", "Forwarding", "64-byte frames through the DUT.", _named(tables["forwarding"])),
         _plain("rrul", "Latency under load", "What the answer to the letter asks for.", _named(tables["rrul"])),
