@@ -255,5 +255,6 @@ class Bed:
                 **self.prepared.facts["running"],
                 "sysctls": dict(self.config.dut.sysctls),
                 "module_parameters": self.config.dut.module_parameters,
+                **({"attributes": dict(self.config.dut.attributes)} if self.config.dut.attributes else {}),
             },
         }

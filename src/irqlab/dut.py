@@ -26,6 +26,7 @@ PROBES_IN_A_ROW = 3
 INTERFACE_STEP_NS = 50_000_000
 INTERFACE_LIMIT_NS = 5_000_000_000
 UDP_DISCARD = 9
+PATIENCE_NS = 120_000_000_000
 
 KERNEL_PROBLEM = re.compile(
     r"WARNING: CPU|BUG:|Oops|Call Trace|self-detected stall|detected stalls|soft lockup|hung_task|blocked for more than"
@@ -51,6 +52,8 @@ class DutConfig:
     """Parameters of the driver under test, as for insmod."""
     schemes: Schemes = field(default_factory=Schemes)
     """Interrupt-handling schemes, of drivers built on irqmod."""
+    attributes: tuple[tuple[str, str], ...] = ()
+    """(file below /sys/class/net/<interface>/, value), set before the links come up."""
 
 
 def tester_mac(port: int) -> str:
@@ -93,6 +96,8 @@ class Dut:
         self.notes: list[str] = []
         """What has to be said about the configuration: where it is not quite what was asked for."""
         self.trial_id = 0
+        self.patience_ns = PATIENCE_NS
+        """How long a sleep may last beyond its time before the DUT is given up, in virtual ns."""
 
     def run(self, *argv: str) -> str:
         """Runs a command in the DUT and returns what it printed. Raises DutError if it fails."""
@@ -117,7 +122,7 @@ class Dut:
 
     def sleep(self, ns: int) -> None:
         """Lets `ns` of virtual time pass with the agent asleep."""
-        self.rpc.guest("sleep", ns=ns, limit_ns=ns + 120_000_000_000)
+        self.rpc.guest("sleep", ns=ns, limit_ns=ns + self.patience_ns)
 
     def sysctl(self, name: str, value: str) -> None:
         """Sets a sysctl. Raises DutError for one that the kernel has not, or a value it refuses."""
@@ -168,10 +173,24 @@ class Dut:
                 self.notes += [note] if note and note not in self.notes else []
                 self._set_ring(interface, ring)
             self.run("ip", "addr", "add", f"{dut_ip(port)}/24", "dev", interface)
+            self.set_attributes(config, interface)
         self.notes += schemes.apply(self, config.schemes, counters.INTERFACES, driver)
         for interface in counters.INTERFACES:
             self.run("ip", "link", "set", interface, "up")
         return self._wait_until_frames_pass()
+
+    def set_attributes(self, config: DutConfig, interface: str) -> None:
+        """Sets what `config.attributes` asks for. Raises DutError for a file that is not there, or a value it refuses."""
+        for name, value in config.attributes:
+            path = f"/sys/class/net/{interface}/{name}"
+            for _ in range(INTERFACE_LIMIT_NS // INTERFACE_STEP_NS):
+                if self.read(path)[path] is not None:
+                    break
+                self.sleep(INTERFACE_STEP_NS)  # a driver adds them a moment after the interface
+            try:
+                self.write(path, value)
+            except TesterError as error:
+                raise DutError(f"{interface}: {name}={value}: {error}") from error
 
     def _wait_for_interfaces(self) -> list[str]:
         """Devices behind a USB appear some time after their driver; returns those that do not."""

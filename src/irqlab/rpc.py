@@ -32,6 +32,7 @@ class Rpc:
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
         self._lines = sock.makefile("rb")
+        self.agent_limit_ns = AGENT_LIMIT_NS
 
     def greet(self) -> None:
         """Waits until the agent has first asked for work. Raises on another protocol version."""
@@ -48,9 +49,9 @@ class Rpc:
             raise ConnectionLostError("QEMU closed the connection") from error
         return self._answer()
 
-    def guest(self, command: str, limit_ns: int = AGENT_LIMIT_NS, **arguments: Any) -> Any:
-        """One command to the agent in the DUT; virtual time runs until it has answered."""
-        return self.call("guest", do={command: arguments}, limit_ns=limit_ns)
+    def guest(self, command: str, limit_ns: int | None = None, **arguments: Any) -> Any:
+        """One command to the agent in the DUT; virtual time runs until it has answered, or the limit is over (an error)."""
+        return self.call("guest", do={command: arguments}, limit_ns=limit_ns or self.agent_limit_ns)
 
     def close(self) -> None:
         """Closes the socket, which ends QEMU at once."""

@@ -8,7 +8,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::lan7800::hostile::Plan;
+use crate::lan7800::hostile::{Kind, Plan};
 use crate::mac::Mac;
 use crate::peer::plan::AppPlan;
 use crate::plan::TrialPlan;
@@ -152,6 +152,10 @@ struct Plug {
     plugged: bool,
 }
 
+fn yes() -> bool {
+    true
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Hostile {
@@ -160,6 +164,10 @@ struct Hostile {
     port: usize,
     seed: Option<u64>,
     permille: u32,
+    #[serde(default)]
+    only: Option<Kind>,
+    #[serde(default = "yes")]
+    stubs: bool,
 }
 
 #[derive(Deserialize)]
@@ -247,12 +255,19 @@ pub fn parse(line: &str) -> Result<Command, String> {
                 port,
                 seed,
                 permille,
+                only,
+                stubs,
                 ..
             } = arguments(op, line)?;
             if permille > 1_000 {
                 return Err(format!("hostile: permille is {permille}: 0 to 1000"));
             }
-            let plan = seed.map(|seed| Plan { seed, permille });
+            let plan = seed.map(|seed| Plan {
+                seed,
+                permille,
+                only,
+                stubs,
+            });
             Ok(Command::Hostile { port, plan })
         }
         "unwire" => arguments::<Bare>(op, line).map(|_| Command::Unwire),

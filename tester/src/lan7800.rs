@@ -23,7 +23,7 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use self::downstream::{Downstream, Offer, SLACK_NS};
-use self::hostile::Hostile;
+use self::hostile::{Damage, Hostile};
 use self::phy::Phy;
 use self::registers::*;
 use self::statistics::{Counter, Statistics};
@@ -116,10 +116,17 @@ impl Lan7800 {
         }
     }
 
+    /// A new one in its place, plugged in at `now_ns`, that means as well or ill as this one.
+    pub fn successor(&mut self, now_ns: u64, mac: [u8; 6]) -> Self {
+        let mut new = Lan7800::new(now_ns, self.speed(), mac);
+        new.hostile = self.hostile.take();
+        new
+    }
+
     /// From now on it means ill, or well again; how much it has damaged before.
-    pub fn set_hostile(&mut self, hostile: Option<Hostile>) -> u64 {
+    pub fn set_hostile(&mut self, hostile: Option<Hostile>) -> Damage {
         let before = std::mem::replace(&mut self.hostile, hostile);
-        before.map_or(0, |hostile| hostile.damaged())
+        before.map_or(Damage::default(), |hostile| hostile.damage())
     }
 
     /// The USB speed it is plugged in at.
@@ -148,16 +155,17 @@ impl Lan7800 {
             self.vendor(now_ns, setup, data)
         };
         self.schedule(now_ns);
-        let reply = match &mut self.hostile {
-            Some(hostile) => hostile.reply(reply),
-            None => reply,
-        };
-        match reply {
+        let room = usize::from(setup.length);
+        let reply = match reply {
             Reply::Done(mut bytes) => {
-                bytes.truncate(usize::from(setup.length));
+                bytes.truncate(room);
                 Reply::Done(bytes)
             }
             Reply::Stall => Reply::Stall,
+        };
+        match &mut self.hostile {
+            Some(hostile) => hostile.reply(reply, room),
+            None => reply,
         }
     }
 
@@ -203,15 +211,15 @@ impl Lan7800 {
             return Answer::Stall;
         }
         let status = self.interrupt_status();
-        self.interrupt_wanted = status == 0;
-        if status == 0 {
-            return Answer::Nak;
-        }
-        let bytes = status.to_le_bytes().to_vec();
-        let Some(hostile) = &mut self.hostile else {
-            return Answer::Ack(bytes);
+        let honest = match status {
+            0 => Answer::Nak,
+            _ => Answer::Ack(status.to_le_bytes().to_vec()),
         };
-        let answer = hostile.status(bytes);
+        let answer = match &mut self.hostile {
+            Some(hostile) => hostile.status(honest),
+            None => honest,
+        };
+        self.interrupt_wanted = answer == Answer::Nak;
         if answer == Answer::Stall {
             self.function.halt(Endpoint::Interrupt, true);
         }
@@ -289,6 +297,7 @@ impl Lan7800 {
             at_once.then_some(0),
             self.phy.deadline_ns(),
             rest.flatten(),
+            self.hostile.as_ref().and_then(Hostile::deadline_ns),
             self.downstream.deadline_ns().filter(|_| self.transmits()),
         ]
         .into_iter()
@@ -321,7 +330,8 @@ impl Lan7800 {
                 }
             }
         }
-        if self.interrupt_wanted && self.interrupt_status() != 0 {
+        let alarm = (self.hostile.as_mut()).is_some_and(|hostile| hostile.advance(now_ns));
+        if self.interrupt_wanted && (alarm || self.interrupt_status() != 0) {
             self.interrupt_wanted = false;
             board.wake(Endpoint::Interrupt);
         }

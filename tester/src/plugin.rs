@@ -15,7 +15,7 @@ use crate::arguments::{Args, parse};
 use crate::idle;
 use crate::instrument;
 use crate::ioapic::Ioapic;
-use crate::lan7800::hostile::Plan;
+use crate::lan7800::hostile::{Damage, Plan};
 use crate::port::{Bench, Outcome};
 use crate::profile::Profile;
 use crate::profile::map::Addresses;
@@ -71,7 +71,7 @@ impl Bench for Stand {
     fn plug(&mut self, port: usize, plugged: bool) -> Result<(), String> {
         usbnic::plug(port, plugged)
     }
-    fn hostile(&mut self, port: usize, plan: Option<Plan>) -> Result<u64, String> {
+    fn hostile(&mut self, port: usize, plan: Option<Plan>) -> Result<Damage, String> {
         usbnic::hostile(port, plan)
     }
     fn window(&mut self, open: bool) {

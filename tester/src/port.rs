@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What the tester stands on: a clock and ports.
 
-use crate::lan7800::hostile::Plan;
+use crate::lan7800::hostile::{Damage, Plan};
 use crate::profile::Profile;
 use crate::profile::map::Addresses;
 
@@ -38,8 +38,8 @@ pub trait Bench {
     fn plug(&mut self, _port: usize, _plugged: bool) -> Result<(), String> {
         Err("the NICs cannot be unplugged".into())
     }
-    /// The NIC behind `port` means ill from now on, or well again; returns how many answers it has damaged before.
-    fn hostile(&mut self, _port: usize, _plan: Option<Plan>) -> Result<u64, String> {
+    /// The NIC behind `port` means ill from now on, or well again; returns what it has damaged before.
+    fn hostile(&mut self, _port: usize, _plan: Option<Plan>) -> Result<Damage, String> {
         Err("the NICs know no ill will".into())
     }
     /// The measured window of a trial opens or closes.

@@ -8,7 +8,7 @@
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::sync::{Mutex, OnceLock};
 
-use crate::lan7800::hostile::{Hostile, Plan};
+use crate::lan7800::hostile::{Damage, Hostile, Plan};
 use crate::lan7800::usb::{Endpoint, Reply, Setup, Speed};
 use crate::lan7800::{Answer, Board, Lan7800};
 use crate::plugin;
@@ -90,7 +90,7 @@ pub fn receive(port: usize, frame: &[u8]) -> bool {
     .unwrap_or(false)
 }
 
-/// Pulls the plug of the NIC at `port`, or puts it in again. Not from inside a callback of the device's.
+/// Pulls the plug of the NIC at `port`, or puts it in again, as new but for its will. Not from inside a callback of the device's.
 pub fn plug(port: usize, plugged: bool) -> Result<(), String> {
     let changes = with(
         |nic_port, _| nic_port == port,
@@ -98,7 +98,7 @@ pub fn plug(port: usize, plugged: bool) -> Result<(), String> {
             let changes = nic.plugged != plugged;
             nic.plugged = plugged;
             if changes && plugged {
-                nic.chip = Lan7800::new(bus.qemu.now_ns(), bus.speed, nic.mac);
+                nic.chip = nic.chip.successor(bus.qemu.now_ns(), nic.mac);
             }
             changes.then_some((bus.usb, nic.device))
         },
@@ -113,13 +113,14 @@ pub fn plug(port: usize, plugged: bool) -> Result<(), String> {
     }
 }
 
-/// Gives the NIC at `port` ill will, or takes it away; returns how much it has damaged before.
-pub fn hostile(port: usize, plan: Option<Plan>) -> Result<u64, String> {
+/// Gives the NIC at `port` ill will, or takes it away; returns what it has damaged before.
+pub fn hostile(port: usize, plan: Option<Plan>) -> Result<Damage, String> {
     with(
         |nic_port, _| nic_port == port,
-        |_, nic| {
+        |bus, nic| {
+            let now_ns = bus.qemu.now_ns();
             nic.chip
-                .set_hostile(plan.map(|plan| Hostile::new(plan, port)))
+                .set_hostile(plan.map(|plan| Hostile::new(plan, port, now_ns)))
         },
     )
     .ok_or_else(|| no_nic(port))

@@ -17,9 +17,9 @@ from irqlab.cli import application as applications
 from irqlab.cli import calibrate as calibration
 from irqlab.cli import compare as comparing
 from irqlab.cli import export as exporting
+from irqlab.cli import hostile, peers
 from irqlab.cli import matrix as gridding
 from irqlab.cli import options as opt
-from irqlab.cli import peers
 from irqlab.cli import profile as profiling
 from irqlab.cli import reproduce as reproducing
 from irqlab.cli.cache import Action, run_cache
@@ -151,6 +151,8 @@ app.command("matrix", help="A grid of drivers, schemes and frame sizes: one tabl
 
 
 app.command("export", help="Write what compare or matrix found as JUnit, Markdown or CSV.")(guarded(exporting.command))
+app.command("fuzz")(guarded(hostile.fuzz_command))
+app.command("cycles")(guarded(hostile.cycles_command))
 app.command("iperf")(guarded(peers.iperf_command))
 app.command("rrul")(guarded(peers.rrul_command))
 

@@ -12,7 +12,7 @@ from importlib import import_module
 from irqlab.errors import IrqlabError
 from irqlab.reproduce.paper import Paper
 
-PAPERS = ("spanos2008", "salah2009", "rtl8139cp")
+PAPERS = ("spanos2008", "salah2009", "rtl8139cp", "lan78xx")
 """Packages of irqlab.reproduce."""
 
 

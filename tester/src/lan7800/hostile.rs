@@ -4,10 +4,32 @@
 
 use rand_core::RngCore;
 use rand_pcg::Pcg64;
+use serde::{Deserialize, Serialize};
 
 use super::usb::{Endpoint, Reply};
 use super::{Answer, receive};
 use crate::rng::{Purpose, below, seeded};
+
+/// At least so long from one false alarm to the next.
+const ALARM_NS: u64 = 1_000_000;
+/// Word A: the frame's length.
+const RX_LENGTH: u32 = 0x3fff;
+/// Lengths of frames that end in their own FCS, in the command words, or nowhere.
+const STUB_LENGTHS: [u32; 7] = [0, 1, 3, 4, 13, 18, RX_LENGTH];
+
+/// Kinds of answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Bulk IN.
+    Transfers,
+    /// To control requests.
+    Replies,
+    /// Of the interrupt endpoint.
+    Statuses,
+    /// Bulk OUT.
+    Refusals,
+}
 
 /// What the lab asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +38,30 @@ pub struct Plan {
     pub seed: u64,
     /// How many of a thousand answers are damaged.
     pub permille: u32,
+    /// Of this kind alone.
+    pub only: Option<Kind>,
+    /// Transfers may end in a stub (see [`Hostile::append_stub`]).
+    pub stubs: bool,
+}
+
+/// Answers that were not what they would have been, by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Damage {
+    /// Bulk IN.
+    pub transfers: u64,
+    /// To control requests.
+    pub replies: u64,
+    /// Of the interrupt endpoint.
+    pub statuses: u64,
+    /// Bulk OUT that was not taken.
+    pub refusals: u64,
+}
+
+impl Damage {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.transfers + self.replies + self.statuses + self.refusals
+    }
 }
 
 /// A chip's ill will.
@@ -23,28 +69,55 @@ pub struct Plan {
 pub struct Hostile {
     rng: Pcg64,
     permille: u32,
-    damaged: u64,
+    only: Option<Kind>,
+    stubs: bool,
+    damage: Damage,
+    /// When the next false alarm is due, in ns; and whether one waits to be fetched.
+    alarm_ns: u64,
+    alarm: bool,
 }
 
 impl Hostile {
-    /// For the chip at `port`.
-    pub fn new(plan: Plan, port: usize) -> Self {
+    /// For the chip at `port`, from `now_ns` on.
+    pub fn new(plan: Plan, port: usize, now_ns: u64) -> Self {
         Hostile {
             rng: seeded(plan.seed, Purpose::Damage, port, 0),
             permille: plan.permille,
-            damaged: 0,
+            only: plan.only,
+            stubs: plan.stubs,
+            damage: Damage::default(),
+            alarm_ns: now_ns + ALARM_NS,
+            alarm: false,
         }
     }
 
-    /// How much was damaged so far.
-    pub fn damaged(&self) -> u64 {
-        self.damaged
+    /// When [`Hostile::advance`] is wanted, in ns.
+    pub fn deadline_ns(&self) -> Option<u64> {
+        (self.permille > 0 && self.strikes_at(Kind::Statuses)).then_some(self.alarm_ns)
     }
 
-    fn strikes(&mut self) -> bool {
-        let strikes = below(self.rng.next_u64(), 1_000) < u64::from(self.permille);
-        self.damaged += u64::from(strikes);
-        strikes
+    /// Raises the false alarm that is due; whether one was.
+    pub fn advance(&mut self, now_ns: u64) -> bool {
+        let due = self.deadline_ns().is_some_and(|at_ns| at_ns <= now_ns);
+        if due {
+            let steps = 1 + self.pick(2_000 / self.permille as usize);
+            self.alarm_ns = now_ns + ALARM_NS * steps as u64;
+            self.alarm = true;
+        }
+        due
+    }
+
+    /// What was damaged so far.
+    pub fn damage(&self) -> Damage {
+        self.damage
+    }
+
+    fn strikes(&mut self, kind: Kind) -> bool {
+        self.strikes_at(kind) && below(self.rng.next_u64(), 1_000) < u64::from(self.permille)
+    }
+
+    fn strikes_at(&self, kind: Kind) -> bool {
+        self.only.is_none_or(|only| only == kind)
     }
 
     fn pick(&mut self, count: usize) -> usize {
@@ -76,15 +149,24 @@ impl Hostile {
     }
 
     /// A bulk IN transfer; Stall: the endpoint is to be halted.
-    pub fn transfer(&mut self, mut bytes: Vec<u8>, request: usize) -> Answer<Vec<u8>> {
-        if !self.strikes() {
-            return Answer::Ack(bytes);
-        }
-        match self.pick(8) {
+    pub fn transfer(&mut self, bytes: Vec<u8>, request: usize) -> Answer<Vec<u8>> {
+        let honest = Answer::Ack(bytes.clone());
+        let answer = if self.strikes(Kind::Transfers) {
+            self.false_transfer(bytes, request)
+        } else {
+            honest.clone()
+        };
+        self.damage.transfers += u64::from(answer != honest);
+        answer
+    }
+
+    fn false_transfer(&mut self, mut bytes: Vec<u8>, request: usize) -> Answer<Vec<u8>> {
+        // Seldom, since the host is long in putting them right: halts, and more than it has room for (babble).
+        match self.pick(40) {
             0 => return Answer::Stall,
-            // More than the host has room for: babble.
             1 => bytes.resize(request + 1 + self.pick(512), 0xbb),
-            2..=4 if bytes.len() >= receive::COMMAND_BYTES => {
+            2..=7 if self.stubs => self.append_stub(&mut bytes),
+            8..=22 if bytes.len() >= receive::COMMAND_BYTES => {
                 // Word A of the first frame: a length, or flags, that are not so.
                 let word = self.rng.next_u32().to_le_bytes();
                 let length_alone = self.pick(2) == 0;
@@ -98,35 +180,64 @@ impl Hostile {
         Answer::Ack(bytes)
     }
 
-    /// The interrupt status; Stall: the endpoint is to be halted.
-    pub fn status(&mut self, mut bytes: Vec<u8>) -> Answer<Vec<u8>> {
-        if self.strikes() {
-            match self.pick(4) {
-                0 => return Answer::Stall,
-                1 => bytes = self.rng.next_u32().to_le_bytes().to_vec(),
-                _ => self.garble(&mut bytes, 8),
-            }
-        }
-        Answer::Ack(bytes)
+    /// Behind the last frame there is the beginning of one more, of a length that tempts to mistakes, with any flags.
+    fn append_stub(&mut self, bytes: &mut Vec<u8>) {
+        let length = STUB_LENGTHS[self.pick(STUB_LENGTHS.len())];
+        let word = (self.rng.next_u32() & !RX_LENGTH) | length;
+        let mut stub = word.to_le_bytes().to_vec();
+        stub.resize(receive::COMMAND_BYTES + 4, 0);
+        stub.truncate(1 + self.pick(stub.len()));
+        bytes.extend(stub);
     }
 
-    /// A reply to a control request.
-    pub fn reply(&mut self, reply: Reply) -> Reply {
-        match reply {
-            Reply::Done(mut bytes) if self.strikes() => {
-                if self.pick(4) == 0 {
-                    return Reply::Stall;
-                }
-                self.garble(&mut bytes, 8);
-                Reply::Done(bytes)
-            }
-            reply => reply,
+    /// The interrupt status, or a false alarm; Stall: the endpoint is to be halted.
+    pub fn status(&mut self, honest: Answer<Vec<u8>>) -> Answer<Vec<u8>> {
+        let strikes = match honest {
+            Answer::Ack(_) => self.strikes(Kind::Statuses),
+            _ => std::mem::take(&mut self.alarm),
+        };
+        if !strikes {
+            return honest;
         }
+        let mut bytes = match &honest {
+            Answer::Ack(bytes) => bytes.clone(),
+            _ => Vec::new(),
+        };
+        let answer = match self.pick(24) {
+            0 => Answer::Stall,
+            1..=6 => {
+                self.garble(&mut bytes, 8);
+                Answer::Ack(bytes)
+            }
+            _ => Answer::Ack(self.rng.next_u32().to_le_bytes().to_vec()),
+        };
+        self.damage.statuses += u64::from(answer != honest);
+        answer
+    }
+
+    /// A reply to a control request; the host has room for so many bytes.
+    pub fn reply(&mut self, reply: Reply, room: usize) -> Reply {
+        let Reply::Done(honest) = reply else {
+            return reply;
+        };
+        let mut bytes = honest.clone();
+        if self.strikes(Kind::Replies) {
+            if self.pick(4) == 0 {
+                self.damage.replies += 1;
+                return Reply::Stall;
+            }
+            self.garble(&mut bytes, 8);
+            bytes.truncate(room);
+        }
+        self.damage.replies += u64::from(bytes != honest);
+        Reply::Done(bytes)
     }
 
     /// A transfer to the chip is refused for no reason.
     pub fn refuses(&mut self) -> Option<Endpoint> {
-        (self.strikes() && self.pick(4) == 0).then_some(Endpoint::BulkOut)
+        let refuses = self.strikes(Kind::Refusals) && self.pick(4) == 0;
+        self.damage.refusals += u64::from(refuses);
+        refuses.then_some(Endpoint::BulkOut)
     }
 }
 
@@ -134,21 +245,33 @@ impl Hostile {
 mod tests {
     use super::*;
 
-    fn run(seed: u64, permille: u32) -> (Vec<Answer<Vec<u8>>>, u64) {
-        let mut hostile = Hostile::new(Plan { seed, permille }, 0);
+    fn run(seed: u64, permille: u32) -> (Vec<Answer<Vec<u8>>>, Damage) {
+        run_only(seed, permille, None)
+    }
+
+    fn run_only(seed: u64, permille: u32, only: Option<Kind>) -> (Vec<Answer<Vec<u8>>>, Damage) {
+        let plan = Plan {
+            seed,
+            permille,
+            only,
+            stubs: true,
+        };
+        let mut hostile = Hostile::new(plan, 0, 0);
         let answers = (0..2_000).map(|n| match n % 2 {
             0 => hostile.transfer(vec![7; 76], 16384),
-            _ => hostile.status(vec![1, 2, 3, 4]),
+            _ => hostile.status(Answer::Ack(vec![1, 2, 3, 4])),
         });
-        (answers.collect(), hostile.damaged())
+        (answers.collect(), hostile.damage())
     }
 
     #[test]
     fn as_often_as_asked_and_the_same_again() {
-        assert_eq!(run(1, 0).1, 0);
-        assert_eq!(run(1, 1_000).1, 2_000);
-        let (answers, damaged) = run(1, 100);
-        assert!((150..250).contains(&damaged), "{damaged}");
+        let honest = run(1, 0);
+        assert_eq!(honest.1, Damage::default());
+        let (answers, damage) = run(1, 100);
+        assert!((75..125).contains(&damage.transfers), "{damage:?}");
+        let differ = (answers.iter().zip(&honest.0).filter(|(a, b)| a != b)).count();
+        assert_eq!(damage.total(), differ as u64);
         assert_eq!(run(1, 100).0, answers);
         assert_ne!(run(2, 100).0, answers);
     }
@@ -170,5 +293,53 @@ mod tests {
         ] {
             assert!(answers.iter().step_by(2).any(|answer| found(bytes(answer))));
         }
+    }
+
+    #[test]
+    fn a_reply_the_host_cannot_tell_from_an_honest_one_is_none() {
+        let mut hostile = Hostile::new(
+            Plan {
+                seed: 1,
+                permille: 1_000,
+                only: None,
+                stubs: true,
+            },
+            0,
+            0,
+        );
+        let replies: Vec<_> = (0..400)
+            .map(|_| hostile.reply(Reply::Done(Vec::new()), 0))
+            .collect();
+        let stalls = replies
+            .iter()
+            .filter(|reply| **reply == Reply::Stall)
+            .count();
+        assert!(stalls > 0);
+        assert_eq!(hostile.damage().replies, stalls as u64);
+    }
+
+    #[test]
+    fn one_kind_alone() {
+        let (_, damage) = run_only(1, 1_000, Some(Kind::Statuses));
+        assert!(damage.statuses > 900);
+        assert_eq!(damage.total(), damage.statuses);
+    }
+
+    #[test]
+    fn a_false_alarm_when_it_is_due() {
+        let plan = Plan {
+            seed: 1,
+            permille: 500,
+            only: None,
+            stubs: true,
+        };
+        let mut hostile = Hostile::new(plan, 0, 7);
+        assert_eq!(hostile.status(Answer::Nak), Answer::Nak);
+        assert!(!hostile.advance(ALARM_NS));
+        assert!(hostile.advance(ALARM_NS + 7));
+        assert_ne!(hostile.status(Answer::Nak), Answer::Nak);
+        assert_eq!(hostile.status(Answer::Nak), Answer::Nak, "once");
+        assert!(hostile.deadline_ns() > Some(ALARM_NS + 7));
+        assert_eq!(hostile.damage().statuses, 1);
     }
 }

@@ -54,7 +54,7 @@ impl Tester {
             Ok(Command::Hostile { port, plan }) => reply(
                 self.checked("hostile", port)
                     .and_then(|()| bench.hostile(port, plan))
-                    .map(|damaged| json!({ "damaged": damaged })),
+                    .map(|damage| json!({ "damaged": damage.total(), "kinds": damage })),
             ),
             Ok(Command::StopAt { after_ns }) => Answer::StopAt { after_ns },
             Ok(Command::Guest { command, limit_ns }) => Answer::Guest { command, limit_ns },

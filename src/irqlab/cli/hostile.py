@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`irqlab fuzz` and `irqlab cycles`: what a driver makes of a hostile USB NIC, and of one that comes and goes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from irqlab import machine
+from irqlab.bed import Bed
+from irqlab.cli import options as opt
+from irqlab.cli.measure import UserInterruptError, terminate_like_ctrl_c
+from irqlab.errors import IrqlabError
+from irqlab.methods import cycles, fuzz, usbport
+from irqlab.methods.stand import Stand
+from irqlab.schemes import combine
+from irqlab.setup import paths
+
+Cases = Annotated[int, typer.Option("--cases", help="At least so many damaged answers.")]
+FuzzSeed = Annotated[int, typer.Option("--seed", help="Of the damage.")]
+First = Annotated[int, typer.Option("--first", help="Begin with this round, in a fresh DUT: to see one again.")]
+NoStubs = Annotated[
+    bool,
+    typer.Option("--no-stubs", help="No transfer ends in the beginning of another frame, which hangs the in-tree driver."),
+]
+Kind = Annotated[list[str] | None, typer.Option("--kind", help=f"{', '.join(cycles.KINDS)}; may be given again; default: all.")]
+Count = Annotated[int, typer.Option("--count", help="Cycles of each kind.")]
+SCHEMA = "irqlab-fuzz/1"
+
+
+def _bed(driver: str, nic: str | None, kernel: str | None, mips: int, rx: str | None) -> tuple[opt.Request, Bed]:
+    request = opt.Request.parse([driver], nic, kernel, mips, jobs=0, schemes=combine(None, rx, None))
+    if len(request.beds) > 1:
+        raise IrqlabError(f"--rx {rx}: one scheme at a time")
+    bed = Bed.resolve(request.beds[0])
+    usbport.need(bed)
+    return request, bed
+
+
+def fuzz_command(
+    driver: Annotated[str, typer.Option("--driver", help="Of a USB NIC of the tester's: lan78xx, irqmod_lan78xx, or a .ko.")],
+    nic: opt.NicModel = None,
+    kernel: opt.KernelSpec = None,
+    mips: opt.Mips = 250,
+    rx: opt.Rx = None,
+    cases: Cases = 100_000,
+    seed: FuzzSeed = 1,
+    first: First = 0,
+    no_stubs: NoStubs = False,
+    jobs: opt.Jobs = 0,
+    json_file: opt.JsonFile = None,
+) -> None:
+    """The device damages its answers, as a seed decides: what of the driver breaks? Exit code 1: something does."""
+    from irqlab.cli import check_outputs
+
+    check_outputs(json_file, None)
+    for name, value in (("--cases", cases), ("--first", first + 1)):
+        if not 1 <= value <= 10**9:
+            raise IrqlabError(f"{name}: allowed are {0 if name == '--first' else 1} to {10**9}")
+    _, bed = _bed(driver, nic, kernel, mips, rx)
+    stand = Stand(bed, progress=lambda text: print(text, file=sys.stderr, flush=True))
+    sessions: list[fuzz.Session] = []
+    stopped = False
+    try:
+        with terminate_like_ctrl_c():
+            for session in fuzz.run(stand, cases, seed, first, max(1, jobs), stubs=not no_stubs):
+                sessions.append(session)
+    except KeyboardInterrupt:
+        stopped = True
+        machine.cancel_all()
+    found = fuzz.summary(bed.label, seed, sessions)
+    _print(found)
+    if json_file is not None:
+        paths.write_atomically(json_file, (json.dumps({"schema": SCHEMA, **found}, indent=1) + "\n").encode())
+    if stopped:
+        raise UserInterruptError(f"interrupted after {found['cases']:,} of {cases:,} cases")
+    if found["complaints"] or found["growth"]:
+        raise typer.Exit(1)
+
+
+def _print(found: dict[str, Any]) -> None:
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in found["cases_by_kind"].items())
+    print(f"{found['driver']}: {found['cases']:,} cases ({kinds}) in {found['rounds']} rounds, seed {found['seed']}")
+    for recovery, rounds in found["recovery"].items():
+        print(f"frames pass afterwards {recovery}: {rounds} rounds")
+    for entry in (*found["complaints"], *found["lies"]):
+        print(f"{entry['what']}: {entry['rounds']} rounds, first {entry['first']}")
+    for entry in found["complaints"]:
+        print(f"\n--- round {entry['first']}: {entry['what']}\n{entry['evidence']}")
+    for name, count in found["growth"].items():
+        print(f"not freed: {name}: {count}")
+
+
+def cycles_command(
+    driver: Annotated[str, typer.Option("--driver", help="Of a USB NIC of the tester's: lan78xx, irqmod_lan78xx, or a .ko.")],
+    nic: opt.NicModel = None,
+    kernel: opt.KernelSpec = None,
+    mips: opt.Mips = 250,
+    rx: opt.Rx = None,
+    kind: Kind = None,
+    count: Count = 100,
+) -> None:
+    """Unplugs the NIC and plugs it in, suspends and resumes it, under traffic. Exit code 1: it failed."""
+    if wrong := [name for name in kind or () if name not in cycles.KINDS]:
+        raise IrqlabError(f"--kind {wrong[0]}: there are {', '.join(cycles.KINDS)}")
+    if not 1 <= count <= 100_000:
+        raise IrqlabError(f"--count {count}: allowed are 1 to 100000")
+    _, bed = _bed(driver, nic, kernel, mips, rx)
+    good = True
+    for name in kind or cycles.KINDS:
+        report = cycles.run(Stand(bed, progress=lambda text: print(text, file=sys.stderr, flush=True)), name, count)
+        print(f"{bed.label}: {name}: {report.cycles} cycles, {len(report.failures)} failures, {len(report.log)} kernel messages")
+        for line in [*report.failures[:10], *dict.fromkeys(report.log[:100])]:
+            print(f"  {line}")
+        good = good and not report.failures and not report.problems
+    if not good:
+        raise typer.Exit(1)

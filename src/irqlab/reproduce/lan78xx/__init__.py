@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""'[PATCH net-next 0/6] lan78xx NAPI Performance Improvements' (2021), its four tables measured again."""
+
+from __future__ import annotations
+
+from irqlab.reproduce.lan78xx.configurations import DRIVERS
+from irqlab.reproduce.lan78xx.findings import findings
+from irqlab.reproduce.lan78xx.measure import measure
+from irqlab.reproduce.lan78xx.report import sections
+from irqlab.reproduce.paper import Paper
+
+PAPER = Paper(
+    name="lan78xx",
+    source="J. Efstathiades, [PATCH net-next 0/6] lan78xx NAPI Performance Improvements, netdev, 18 November 2021; and D. Täht's "
+    "answer, which asks for rrul.",
+    driver="irqmod_lan78xx",
+    measure=measure,
+    findings=findings,
+    sections=sections,
+    lead="The cover letter's four tables and its claims, beside what the lab measured.",
+    series=tuple(chosen.title for chosen in DRIVERS.values()),
+)

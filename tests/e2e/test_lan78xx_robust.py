@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Our LAN78xx driver against a hostile device, and one that comes and goes; the in-tree driver beside it (docs/lan78xx.md)."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from irqlab.bed import Bed, BedConfig
+from irqlab.methods import cycles, fuzz
+from irqlab.methods.stand import Stand
+
+OURS, IN_TREE = "irqmod_lan78xx", "lan78xx"
+CASES = int(os.environ.get("IRQLAB_FUZZ_CASES", "100000"))
+
+
+def stand(driver: str) -> Stand:
+    return Stand(Bed.resolve(BedConfig(driver)))
+
+
+@pytest.mark.parametrize("kind", cycles.KINDS)
+def test_some_cycles(kind: str) -> None:
+    report = cycles.run(stand(OURS), kind, 5)
+    assert report.failures == []
+    assert report.log == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", cycles.KINDS)
+def test_a_hundred_cycles(kind: str) -> None:
+    report = cycles.run(stand(OURS), kind, 100)
+    assert report.failures == []
+    assert report.log == []
+
+
+def test_some_rounds_of_ill_will() -> None:
+    """A round of traffic in which every second answer or so is damaged, the same twice."""
+    bed = fuzz.checking(stand(OURS).bed)
+    number = next(n for n in range(1000) if (r := fuzz.Round.of(1, n)).only == "transfers" and r.rate_pps == 1000.0)
+    found = [fuzz.session(bed, 1, number, rounds=1) for _ in range(2)]
+    assert found[0].cases > 100
+    assert found[0].outcomes == found[1].outcomes
+    summary = fuzz.summary(OURS, 1, found[:1])
+    assert summary["complaints"] == []
+    assert summary["recovery"] == {"by itself": 1}
+
+
+@pytest.mark.long
+def test_ill_will_does_no_harm() -> None:
+    """IRQLAB_FUZZ_CASES says how many cases."""
+    sessions = list(fuzz.run(stand(OURS), CASES))
+    found = fuzz.summary(OURS, 1, sessions)
+    print(found)
+    assert found["cases"] >= CASES
+    assert found["complaints"] == []
+    assert found["growth"] == {}
+    assert "never" not in found["recovery"]
+
+
+@pytest.mark.long
+def test_the_in_tree_driver_hangs_on_a_stub() -> None:
+    """What was found in it is found again; a kernel in which it is not has been mended, which is to be written down."""
+    sessions = [fuzz.session(fuzz.checking(stand(IN_TREE).bed), 1, 2, rounds=1)]
+    assert fuzz.HUNG in fuzz.causes(sessions)
