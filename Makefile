@@ -39,9 +39,7 @@ lint: setup ## style and types of Python, Rust and shell; our drivers with W=1 a
 	$(CARGO) fmt --check
 	$(CARGO) clippy --quiet --locked --workspace --all-targets -- -D warnings
 	$(BIN)/python -m irqlab.setup.drivers --lint
-	@if command -v shellcheck >/dev/null; then \
-		shellcheck $$(git ls-files | xargs grep -lE '^#!.*\b(ba)?sh\b'); \
-	else echo "shellcheck is not installed: shell scripts not checked"; fi
+	shellcheck $$(git ls-files | xargs grep -lE '^#!.*\b(ba)?sh\b')
 
 fmt: setup ## lays out Python and Rust
 	$(BIN)/ruff check --fix-only --quiet .

@@ -7,7 +7,7 @@
 # leaves the bus and is found again.
 . "${0%/*}/tap.sh"
 
-DRIVERS=/sys/bus/pci/drivers/$DRIVER
+BOUND=/sys/bus/pci/drivers/$DRIVER
 address() { ip -4 addr show dev "$1" | sed -n 's/^ *inet \([^ ]*\).*/\1/p'; }
 device() { basename "$(readlink -f "/sys/class/net/$1/device")"; }
 gone() { [ ! -e "/sys/class/net/$1" ]; }
@@ -20,9 +20,9 @@ back()
 
 for i in $IF1 $IF0; do
 	was=$(address "$i") pci=$(device "$i")
-	check "$RX/$TX: $i: unbind" sh -c "echo $pci >$DRIVERS/unbind"
+	check "$RX/$TX: $i: unbind" sh -c "echo $pci >$BOUND/unbind"
 	check "$RX/$TX: $i is gone" gone "$i"
-	check "$RX/$TX: $i: bind" sh -c "echo $pci >$DRIVERS/bind"
+	check "$RX/$TX: $i: bind" sh -c "echo $pci >$BOUND/bind"
 	check "$RX/$TX: $i is back" back "$i" "$was"
 	frames_arrive "$RX/$TX: frames arrive after $i was away"
 done

@@ -15,7 +15,7 @@ fi
 
 RX="standard napi hybrid timer"
 MEASURES="urb_pools tx_packing poll_resubmit overflow_queue adaptive_burst"
-DRIVERS=/sys/bus/usb/drivers/$DRIVER
+BOUND=/sys/bus/usb/drivers/$DRIVER
 there() { ip netns exec peer "$@"; }
 measure() { echo "/sys/class/net/$1/irqmod_usb/$2"; }
 set_measure() { echo "$3" >"$(measure "$1" "$2")"; }
@@ -127,9 +127,9 @@ flows "MTU 1500 again: TCP flows"
 
 for rx in $RX; do
 	usb=$(device "$IF0")
-	check "$rx: unbind under traffic" sh -c "echo $usb >$DRIVERS/unbind"
+	check "$rx: unbind under traffic" sh -c "echo $usb >$BOUND/unbind"
 	check "$rx: $IF0 is gone" gone "$IF0"
-	check "$rx: bind" sh -c "echo $usb >$DRIVERS/bind"
+	check "$rx: bind" sh -c "echo $usb >$BOUND/bind"
 	check "$rx: the scheme" put "$IF0" rx_scheme "$rx"
 	address
 	check "$rx: a host answers" reaches 192.0.2.2

@@ -16,7 +16,6 @@ from irqlab.cli.measure import UserInterruptError, terminate_like_ctrl_c
 from irqlab.errors import IrqlabError
 from irqlab.methods import cycles, fuzz, usbport
 from irqlab.methods.stand import Stand
-from irqlab.schemes import combine
 from irqlab.setup import paths
 
 Cases = Annotated[int, typer.Option("--cases", help="At least so many damaged answers.")]
@@ -31,26 +30,22 @@ Count = Annotated[int, typer.Option("--count", help="Cycles of each kind.")]
 SCHEMA = "irqlab-fuzz/1"
 
 
-def _bed(driver: str, nic: str | None, kernel: str | None, mips: int, rx: str | None) -> tuple[opt.Request, Bed]:
-    request = opt.Request.parse([driver], nic, kernel, mips, jobs=0, schemes=combine(None, rx, None))
+def _bed(request: opt.Request) -> Bed:
     if len(request.beds) > 1:
-        raise IrqlabError(f"--rx {rx}: one scheme at a time")
+        raise IrqlabError("--driver, --rx: one driver with one scheme at a time")
     bed = Bed.resolve(request.beds[0])
     usbport.need(bed)
-    return request, bed
+    return bed
 
 
+@opt.asks("driver", "nic", "kernel", "mips", "rx", "jobs")
 def fuzz_command(
-    driver: Annotated[str, typer.Option("--driver", help="Of a USB NIC of the tester's: lan78xx, irqmod_lan78xx, or a .ko.")],
-    nic: opt.NicModel = None,
-    kernel: opt.KernelSpec = None,
-    mips: opt.Mips = 250,
-    rx: opt.Rx = None,
+    *,
+    request: opt.Request,
     cases: Cases = 100_000,
     seed: FuzzSeed = 1,
     first: First = 0,
     no_stubs: NoStubs = False,
-    jobs: opt.Jobs = 0,
     json_file: opt.JsonFile = None,
 ) -> None:
     """The device damages its answers, as a seed decides: what of the driver breaks? Exit code 1: something does."""
@@ -60,13 +55,13 @@ def fuzz_command(
     for name, value in (("--cases", cases), ("--first", first + 1)):
         if not 1 <= value <= 10**9:
             raise IrqlabError(f"{name}: allowed are {0 if name == '--first' else 1} to {10**9}")
-    _, bed = _bed(driver, nic, kernel, mips, rx)
+    bed = _bed(request)
     stand = Stand(bed, progress=lambda text: print(text, file=sys.stderr, flush=True))
     sessions: list[fuzz.Session] = []
     stopped = False
     try:
         with terminate_like_ctrl_c():
-            for session in fuzz.run(stand, cases, seed, first, max(1, jobs), stubs=not no_stubs):
+            for session in fuzz.run(stand, cases, seed, first, request.jobs, stubs=not no_stubs):
                 sessions.append(session)
     except KeyboardInterrupt:
         stopped = True
@@ -94,12 +89,10 @@ def _print(found: dict[str, Any]) -> None:
         print(f"not freed: {name}: {count}")
 
 
+@opt.asks("driver", "nic", "kernel", "mips", "rx")
 def cycles_command(
-    driver: Annotated[str, typer.Option("--driver", help="Of a USB NIC of the tester's: lan78xx, irqmod_lan78xx, or a .ko.")],
-    nic: opt.NicModel = None,
-    kernel: opt.KernelSpec = None,
-    mips: opt.Mips = 250,
-    rx: opt.Rx = None,
+    *,
+    request: opt.Request,
     kind: Kind = None,
     count: Count = 100,
 ) -> None:
@@ -108,7 +101,7 @@ def cycles_command(
         raise IrqlabError(f"--kind {wrong[0]}: there are {', '.join(cycles.KINDS)}")
     if not 1 <= count <= 100_000:
         raise IrqlabError(f"--count {count}: allowed are 1 to 100000")
-    _, bed = _bed(driver, nic, kernel, mips, rx)
+    bed = _bed(request)
     good = True
     for name in kind or cycles.KINDS:
         report = cycles.run(Stand(bed, progress=lambda text: print(text, file=sys.stderr, flush=True)), name, count)
