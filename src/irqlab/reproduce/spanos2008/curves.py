@@ -20,10 +20,10 @@ from irqlab.schemes import VARIANTS
 SIZES = (64, 256)
 POINTS = 10
 """Loads, evenly spaced up to the wire's rate."""
-QUICK_POINTS = 5
+QUICK_POINTS = 4
 COLLAPSED = loss.COLLAPSED
 """Below this share of its maximum a variant has collapsed."""
-PRECISION = 0.01
+PRECISION, QUICK_PRECISION = 0.01, 0.02
 """The collapse is found to this share of the load."""
 
 Point = tuple[float, float]
@@ -60,7 +60,7 @@ def find_collapse(points: Sequence[Point], forward: Callable[[float], Point], pr
     return Collapse(high, low, most)
 
 
-def _curve(stand: Stand, plan: Plan, points: int, known: MethodResult) -> MethodResult:
+def _curve(stand: Stand, plan: Plan, points: int, precision: float, known: MethodResult) -> MethodResult:
     """A variant's curve with its collapse; loads are what both directions offer together."""
     wire_pps = 2 * stand.wire_pps(plan)
     made = {}
@@ -74,7 +74,7 @@ def _curve(stand: Stand, plan: Plan, points: int, known: MethodResult) -> Method
     trials = stand.trials(specs, lambda t: f"{t.offered_pps / 1e3:.0f} kpps")
     if not known.at_wire_rate:
         trials.append(best_trial(known))
-    collapse = find_collapse([(t.offered_pps, t.forwarded_pps) for t in trials], at)
+    collapse = find_collapse([(t.offered_pps, t.forwarded_pps) for t in trials], at, precision)
     every = sorted([*trials, *made.values()], key=lambda t: t.offered_pps)
     base = known.throughput_pps or 0.0
     result = replace(stand.result("loss", plan), throughput_pps=known.throughput_pps, at_wire_rate=known.at_wire_rate)
@@ -95,10 +95,10 @@ def _curve(stand: Stand, plan: Plan, points: int, known: MethodResult) -> Method
 def measure(run: Run, throughputs: Results) -> dict[tuple[int, str], MethodResult]:
     """The curves of every variant; their throughputs are known."""
     jobs = {}
-    points = QUICK_POINTS if run.quick else POINTS
+    points, precision = (QUICK_POINTS, QUICK_PRECISION) if run.quick else (POINTS, PRECISION)
     for size in SIZES[:1] if run.quick else SIZES:
         for variant in VARIANTS:
-            work = partial(_curve, plan=run.plan(size), points=points, known=throughputs[size, variant])
+            work = partial(_curve, plan=run.plan(size), points=points, precision=precision, known=throughputs[size, variant])
             jobs[size, variant] = Job(f"{variant} {size} bytes", run.bed(variant), work)
     return run.session.all(f"load curves{run.label}", jobs)
 

@@ -15,7 +15,7 @@ from irqlab.trial import Load, TrialResult, TrialSpec
 
 FRAMES = 1_000_000
 """Per interface, as in the paper."""
-QUICK_FRAMES = 20_000
+QUICK_FRAMES = 10_000
 FRAME_BYTES = 512
 VARIANTS = ("ORIGINAL", "TX-OFF", "NAPI", "NAPI-TX-OFF")
 """Those of the paper's table 3."""
