@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from irqlab import counters, schemes
 from irqlab.bed import Bed
-from irqlab.dut import Dut, DutError, dut_ip, stream
+from irqlab.dut import Dut, dut_ip, stream
 from irqlab.errors import IrqlabError
 from irqlab.machine import PORTS
 
@@ -72,11 +72,3 @@ def need(bed: Bed) -> None:
     """Raises IrqlabError if the bed's NICs cannot be unplugged."""
     if not bed.nic.usb_speed:
         raise IrqlabError(f"{bed.nic.model}: only the tester's own USB NICs (lan7800) can be unplugged, or mean ill")
-
-
-def restore(dut: Dut, port: int, bed: Bed) -> None:
-    """As `again`, but raises DutError."""
-    if not again(dut, port, bed):
-        dut.take_kernel_log()
-        said = "\n".join(dut.kernel_log[-8:])
-        raise DutError(f"{interface(port)} does not forward after it was plugged in again\n{said}")
