@@ -46,7 +46,7 @@ def tables() -> Tables:
     offer = Offer.of(quick=True)
     named = [("ours", curve(row, offer)) for row in competing]
     today = [("ours", curve(settings[0], offer)) for settings in rows.of_today(True, True).values()]
-    budgets = [("ours", curve(row, Offer.brief())) for row in (rows.napi(2), rows.napi(300), rows.budget_alone(2))]
+    budgets = [("ours", curve(row, Offer.brief(quick=True))) for row in (rows.napi(2), rows.napi(300), rows.budget_alone(2))]
     sweep = tuple(formula(spec_of(PLAN, rate, rows.de().tuning)) for rate in (10_000.0, 50_000.0))
     outside = External({"cpu": 25_000.0, "throughput": 40_000.0, "loss": None}, sweep)
     inside = Internal(12_500.0, 7000.0, 40_000.0, 500.0, 1.0)

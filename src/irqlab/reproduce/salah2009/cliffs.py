@@ -5,20 +5,20 @@ from __future__ import annotations
 
 from irqlab.methods import cliff
 from irqlab.methods.cliff import External, Internal
-from irqlab.methods.stand import Stand
+from irqlab.methods.stand import Plan, Stand
 from irqlab.reproduce.paper import Data
-from irqlab.reproduce.salah2009.loads import PLAN, Cliffs
+from irqlab.reproduce.salah2009.loads import Cliffs
 from irqlab.reproduce.salah2009.rows import Row
 
 Found = tuple[External, External, Internal]
 """Receiving, echoing, and the receiving one from inside."""
 
 
-def find(stand: Stand, row: Row) -> Found:
+def find(stand: Stand, row: Row, plan: Plan) -> Found:
     """Both ways, with disable-enable: the cliff is where hybrid is to leave it."""
-    receiving = cliff.external(stand, PLAN, row.tuning)
-    echoing = cliff.external(stand, PLAN, row.tuning, echo=True)
-    return receiving, echoing, cliff.internal(stand, PLAN, row.tuning, cliff.PROFILED_LOAD * receiving.cliff_pps)
+    receiving = cliff.external(stand, plan, row.tuning)
+    echoing = cliff.external(stand, plan, row.tuning, echo=True)
+    return receiving, echoing, cliff.internal(stand, plan, row.tuning, cliff.PROFILED_LOAD * receiving.cliff_pps)
 
 
 def cliffs_of(found: Found) -> Cliffs:

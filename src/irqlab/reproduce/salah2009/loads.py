@@ -13,15 +13,16 @@ from irqlab.reproduce.paper import Data
 from irqlab.reproduce.salah2009.rows import Row
 
 PLAN = Plan()
+QUICK_PLAN = Plan(duration_ns=100_000_000, warmup_ns=25_000_000)
 RECEIVING = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 3.0, 4.0)
 """Shares of the cliff."""
-QUICK_RECEIVING = (0.1, 0.5, 0.9, 1.25, 2.0, 4.0)
+QUICK_RECEIVING = (0.1, 0.5, 1.0, 2.0, 4.0)
 ECHOING = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.25, 2.0, 4.0)
 """Shares of the cliff of an application that echoes."""
-QUICK_ECHOING = (0.1, 0.5, 0.9, 2.0)
+QUICK_ECHOING = (0.1, 0.5, 0.9)
 LOW_PPS = (100.0, 200.0, 500.0, 1000.0, 2000.0)
 """Figure 7(d): the zoom at low rates, frames/s."""
-QUICK_LOW_PPS = (200.0, 1000.0)
+QUICK_LOW_PPS = (1000.0,)
 LOW_DURATION_NS = 500_000_000
 COMPARED = (0.5, 1.0, 2.0, 4.0)
 """Of the cliff: where the findings look."""
@@ -37,6 +38,11 @@ class Cliffs:
     echoing_pps: float
 
 
+def plan_of(quick: bool) -> Plan:
+    """How long a trial is."""
+    return QUICK_PLAN if quick else PLAN
+
+
 @dataclass(frozen=True)
 class Offer:
     """What a row is offered: shares of the cliffs, and absolute low rates."""
@@ -44,21 +50,22 @@ class Offer:
     receiving: Sequence[float]
     echoing: Sequence[float]
     low_pps: Sequence[float] = ()
+    plan: Plan = PLAN
 
     @classmethod
     def of(cls, quick: bool) -> Offer:
         """All loads of figure 7."""
-        return cls(QUICK_RECEIVING, QUICK_ECHOING, QUICK_LOW_PPS) if quick else cls(RECEIVING, ECHOING, LOW_PPS)
+        return cls(QUICK_RECEIVING, QUICK_ECHOING, QUICK_LOW_PPS, QUICK_PLAN) if quick else cls(RECEIVING, ECHOING, LOW_PPS)
 
     @classmethod
-    def brief(cls) -> Offer:
+    def brief(cls, quick: bool) -> Offer:
         """The loads that the findings look at."""
-        return cls(COMPARED, COMPARED_ECHO)
+        return cls.sweep(quick) if quick else cls(COMPARED, COMPARED_ECHO)
 
     @classmethod
-    def sweep(cls) -> Offer:
+    def sweep(cls, quick: bool) -> Offer:
         """The loads at which settings of one scheme are compared: below the cliff all of them receive everything."""
-        return cls(SWEPT, SWEPT_ECHO)
+        return cls(SWEPT, SWEPT_ECHO, plan=plan_of(quick))
 
 
 @dataclass(frozen=True)
@@ -77,8 +84,8 @@ class Curve:
 def curve(stand: Stand, row: Row, cliffs: Cliffs, offer: Offer) -> Curve:
     """Measures a row."""
     low = Plan(duration_ns=LOW_DURATION_NS)
-    receiving = [application.spec_of(PLAN, load * cliffs.receiving_pps, row.tuning) for load in offer.receiving]
-    echoing = [application.spec_of(PLAN, load * cliffs.echoing_pps, row.tuning, echo=True) for load in offer.echoing]
+    receiving = [application.spec_of(offer.plan, load * cliffs.receiving_pps, row.tuning) for load in offer.receiving]
+    echoing = [application.spec_of(offer.plan, load * cliffs.echoing_pps, row.tuning, echo=True) for load in offer.echoing]
     echoing += [application.spec_of(low, rate, row.tuning, echo=True) for rate in offer.low_pps]
     found = application.trials(stand, [*receiving, *echoing])
     loads: list[float | None] = [*offer.echoing, *(None for _ in offer.low_pps)]

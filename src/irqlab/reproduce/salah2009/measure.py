@@ -25,12 +25,14 @@ def measure(session: Session) -> Tables:
     bed = session.bed()
     if bed.scheme_names()["rx_scheme"] is None:
         raise IrqlabError(f"the paper compares receive schemes, and {bed.driver} has none that can be set: try irqmod_rtl8139cp")
-    found = session.all("the cliff", {"": Job("the cliff", bed, partial(cliffs.find, row=rows.de()))})[""]
+    found = session.all(
+        "the cliff", {"": Job("the cliff", bed, partial(cliffs.find, row=rows.de(), plan=loads.plan_of(session.quick)))}
+    )[""]
     at = cliffs.cliffs_of(found)
     paper = _curves(session, bed, rows.competing(at.receiving_pps), at, Offer.of(session.quick))
     named = [(bed.driver, curve) for curve in paper]
     today, sweeps = _today(session, at)
-    budgets = _curves(session, bed, _budgets(session.quick), at, Offer.brief())
+    budgets = _curves(session, bed, _budgets(session.quick), at, Offer.brief(session.quick))
     return {
         "cliff": cliffs.table(found),
         "cliff_costs": cliffs.internal_table(found),
@@ -64,14 +66,15 @@ def _today(session: Session, at: Cliffs) -> tuple[list[tuple[str, Curve]], list[
     bed = session.bed()
     intree = [_intree(session, name) for name in (QUICK_INTREE if session.quick else INTREE)]
     for one in (bed, *intree):
-        chosen = []
+        chosen: list[Row] = []
         for settings in rows.of_today(one is bed, session.quick).values():
-            curves = _curves(session, one, settings, at, Offer.sweep())
-            sweeps += [(one.driver, curve) for curve in curves]
-            chosen.append(max(curves, key=lambda c: (c.score(), -len(c.row.setting))))
-        offer = Offer.of(session.quick) if one is bed else Offer.brief()
-        chosen = _curves(session, one, [curve.row for curve in chosen], at, offer)
-        best += [(one.driver, curve) for curve in chosen]
+            if len(settings) > 1:
+                curves = _curves(session, one, settings, at, Offer.sweep(session.quick))
+                sweeps += [(one.driver, curve) for curve in curves]
+                settings = [max(curves, key=lambda c: (c.score(), -len(c.row.setting))).row]
+            chosen += settings
+        offer = Offer.of(session.quick) if one is bed else Offer.brief(session.quick)
+        best += [(one.driver, curve) for curve in _curves(session, one, chosen, at, offer)]
     return best, sweeps
 
 
