@@ -89,7 +89,7 @@ class Bed:
         """The booted DUT, without the driver."""
 
         def take(state: Path) -> dict[str, Any]:
-            with start(self.machine) as machine:
+            with start(self.machine, to_save=True) as machine:
                 Dut(machine).take_kernel_log()  # a complaint at boot is a complaint
                 save(machine, state)
             return {}
@@ -101,7 +101,7 @@ class Bed:
         """The DUT with the driver loaded, forwarding, and warm enough to have resolved its neighbours: where trials start."""
 
         def take(state: Path) -> dict[str, Any]:
-            with start(self.machine, self.booted.state) as machine, self._blaming(machine):
+            with start(self.machine, self.booted.state, to_save=True) as machine, self._blaming(machine):
                 dut, waited_ns = self._bring_up(machine)
                 facts = {"running": dut.describe(self.config.dut), "link_wait_ns": waited_ns, "kernel_log": dut.kernel_log}
                 facts["counters"] = asdict(dut.counters())  # no trial needs to read what they all begin with

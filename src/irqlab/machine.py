@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import Any
 
 from irqlab.errors import IrqlabError
+from irqlab.hmp import Hmp
 from irqlab.qmp import Qmp, QmpError
 from irqlab.rpc import ConnectionLostError, Rpc, TesterError
 from irqlab.setup import paths
@@ -127,7 +128,8 @@ class Machine:
     config: MachineConfig
     process: subprocess.Popen[bytes]
     rpc: Rpc
-    qmp: Qmp
+    monitor: Qmp | Hmp
+    """QMP's if the machine is to be saved."""
     directory: Path
     _closed: bool = field(default=False)
 
@@ -143,7 +145,7 @@ class Machine:
             return
         self._closed = True
         _end(self.process)  # first: a thread that still reads from QEMU sees the end, and lets go of the socket
-        for link in (self.rpc, self.qmp):
+        for link in (self.rpc, self.monitor):
             with contextlib.suppress(OSError):
                 link.close()
         shutil.rmtree(self.directory, ignore_errors=True)
@@ -208,10 +210,11 @@ def _obituary(directory: Path, code: int | None) -> str:
     return said
 
 
-def start(config: MachineConfig, snapshot: Path | None = None, profile: bool = False) -> Machine:
+def start(config: MachineConfig, snapshot: Path | None = None, profile: bool = False, to_save: bool = False) -> Machine:
     """Starts QEMU, from power-on or from a snapshot file; returns when the agent asks for work. Raises MachineError.
 
     `profile`: the tester can count where instructions go. It costs the host's time, and nothing of the DUT's.
+    `to_save`: `save` will be called.
     """
     if _cancelled.is_set():
         raise CancelledError("cancelled")
@@ -221,14 +224,15 @@ def start(config: MachineConfig, snapshot: Path | None = None, profile: bool = F
             raise MachineError(f"{needed} is missing; run make setup")
     directory = Path(tempfile.mkdtemp(prefix="irqlab-"))
     rpc_here, rpc_there = socket.socketpair()
-    qmp_here, qmp_there = socket.socketpair()
+    monitor_here, monitor_there = socket.socketpair()
     plugin = f"fd={rpc_there.fileno()},ports={PORTS},shift={config.shift}" + (",profile=1" if profile else "")
     plugin += f",lan7800={config.nic.usb_speed}" if config.nic.usb_speed else ""
     command = [
         str(config.qemu.path),
         *config.arguments(),
         *("-plugin", f"{str(tester).replace(',', ',,')},{plugin}"),
-        *("-chardev", f"socket,id=qmp,fd={qmp_there.fileno()}", "-mon", "chardev=qmp,mode=control"),
+        *("-chardev", f"socket,id=monitor,fd={monitor_there.fileno()}"),
+        *("-mon", f"chardev=monitor,mode={(Qmp if to_save else Hmp).MODE}"),
         *("-serial", f"file:{directory}/console.log"),
     ]
     if snapshot is not None:
@@ -240,7 +244,7 @@ def start(config: MachineConfig, snapshot: Path | None = None, profile: bool = F
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                pass_fds=(rpc_there.fileno(), qmp_there.fileno()),
+                pass_fds=(rpc_there.fileno(), monitor_there.fileno()),
                 start_new_session=True,  # Ctrl-C is for the lab, which ends QEMU itself
             )
         except OSError as error:
@@ -248,14 +252,14 @@ def start(config: MachineConfig, snapshot: Path | None = None, profile: bool = F
             raise MachineError(f"cannot start {config.qemu.path}: {error.strerror}") from error
         finally:
             rpc_there.close()
-            qmp_there.close()
+            monitor_there.close()
     with _running_lock:
         _running.add(process)
     try:
-        qmp = Qmp(qmp_here)
+        monitor = Qmp(monitor_here) if to_save else Hmp(monitor_here)
         if snapshot is not None:
-            qmp.wait_status("paused")
-            qmp.execute("cont")
+            monitor.wait_status("paused")
+            monitor.resume()
         rpc = Rpc(rpc_here)
         rpc.greet()
     except (QmpError, ConnectionLostError, TesterError) as error:
@@ -271,7 +275,7 @@ def start(config: MachineConfig, snapshot: Path | None = None, profile: bool = F
         _end(process)
         shutil.rmtree(directory, ignore_errors=True)
         raise
-    return Machine(config, process, rpc, qmp, directory)
+    return Machine(config, process, rpc, monitor, directory)
 
 
 def save(machine: Machine, path: Path) -> None:
@@ -279,12 +283,15 @@ def save(machine: Machine, path: Path) -> None:
 
     Two snapshots that were taken apart are equal in all that can be measured.
     """
+    monitor = machine.monitor
+    if not isinstance(monitor, Qmp):
+        raise MachineError("this machine was not started to be saved")
     machine.rpc.call("stop_at", after_ns=SNAPSHOT_AFTER_NS)
     restless = threading.Event()
     sleeper = threading.Thread(target=_sleep_into_the_stop, args=(machine, restless), daemon=True)
     sleeper.start()
     try:
-        machine.qmp.wait_event("STOP")
+        monitor.wait_event("STOP")
     except QmpError as error:
         if restless.is_set():
             looked_ms = (SNAPSHOT_SLEEP_NS - SNAPSHOT_AFTER_NS) // 1_000_000
@@ -293,7 +300,7 @@ def save(machine: Machine, path: Path) -> None:
                 "a timer with too short a period?"
             ) from error
         raise
-    machine.qmp.save(f"cat > {shlex.quote(str(path))}")
+    monitor.save(f"cat > {shlex.quote(str(path))}")
 
 
 def _sleep_into_the_stop(machine: Machine, restless: threading.Event) -> None:

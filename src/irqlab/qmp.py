@@ -21,6 +21,8 @@ class QmpError(IrqlabError):
 class Qmp:
     """A QMP monitor on a connected socket."""
 
+    MODE = "control"
+
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
         self._lines = sock.makefile("rb")
@@ -41,6 +43,14 @@ class Qmp:
                 return message["return"]
             if "error" in message:
                 raise QmpError(f"QEMU refused {command}: {message['error'].get('desc')}")
+
+    def ask(self, command: str) -> str:
+        """Runs one command of the monitor for people and returns what it prints."""
+        return str(self.execute("human-monitor-command", **{"command-line": command}))
+
+    def resume(self) -> None:
+        """The DUT goes on."""
+        self.execute("cont")
 
     def wait_event(self, name: str) -> None:
         """Blocks until the event `name` has come since the last call."""

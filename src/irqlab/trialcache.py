@@ -25,7 +25,7 @@ from irqlab.trial import Counters, TrialResult, TrialSpec
 
 KEEP_BYTES = 1 << 30
 """What the trials may take up; the least recently used go first."""
-MAKERS = ("bed", "costs", "counters", "dut", "machine", "qmp", "rpc", "schemes", "snapshots", "trial", "trialcache")
+MAKERS = ("bed", "costs", "counters", "dut", "hmp", "machine", "qmp", "rpc", "schemes", "snapshots", "trial", "trialcache")
 """Modules of irqlab whose code decides what a trial is: another version of one makes another trial."""
 
 _BROKEN = (OSError, sqlite3.Error, diskcache.Timeout, json.JSONDecodeError)

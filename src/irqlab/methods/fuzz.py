@@ -286,10 +286,7 @@ def _symbols(dut: Dut, driver: str) -> Symbols:
 
 def _whereabouts(dut: Dut, symbols: Symbols) -> str:
     """Functions of the driver that the processor is in, by the addresses on its stack."""
-
-    def ask(command: str) -> str:
-        return str(dut.machine.qmp.execute("human-monitor-command", **{"command-line": command}))
-
+    ask = dut.machine.monitor.ask
     registers = dict(re.findall(r"(R[SI]P)=([0-9a-f]{16})", ask("info registers")))
     words = re.findall(r"0x[0-9a-f]{16}", ask(f"x /96gx 0x{registers['RSP']}").replace(": ", " "))
     addresses = [int(registers["RIP"], 16), *(int(word, 16) for word in words)]
