@@ -39,9 +39,9 @@ class Configuration:
     adaptive: bool = False
     """The chip's burst cap follows the mean frame size: ours, not the series'."""
 
-    def bed(self, session: Session, speed: str) -> Bed:
-        """At one of SPEEDS."""
-        nic, mips = session.config.nic or NIC, SPEEDS[speed]
+    def bed(self, session: Session, mips: int) -> Bed:
+        """On a board of that speed."""
+        nic = session.config.nic or NIC
         if self.measures is None:
             return session.bed(driver=IN_TREE, nic=nic, mips=mips, dut=DutConfig())
         rx = "napi" if "a" in self.measures else "standard"

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from irqlab.reproduce.lan78xx.configurations import DRIVERS, MEASURES
-from irqlab.reproduce.lan78xx.measure import STEP_SPEED
+from irqlab.reproduce.lan78xx.measure import STEP_MIPS
 from irqlab.reproduce.paper import Data, Tables
 
 FASTER_PERCENT = 1.0
@@ -91,9 +91,7 @@ def _napi_alone(data: Data) -> list[str]:
         for row in rows
     )
     verdict = "does" if little else "does NOT"
-    return [
-        f"NAPI alone makes little or no difference, says the letter; on the {STEP_SPEED} board this {verdict} hold: {changes}."
-    ]
+    return [f"NAPI alone makes little or no difference, says the letter; at {STEP_MIPS} MIPS this {verdict} hold: {changes}."]
 
 
 def _measures(data: Data) -> list[str]:
