@@ -93,7 +93,7 @@ def _starvation(tables: Tables) -> list[str]:
         starved = r["application_pps"] < STARVED * napi
         told = f"{kpps(r['application_pps'])} kpps of {kpps(r['offered_pps'])} ({rows.NAPI}: {kpps(napi)})"
         does = "starves" if starved else "does not starve"
-        lines.append(f"Over two seconds at four times the cliff {scheme} {does} the application: {told}.")
+        lines.append(f"Over {r['window_s']:g} s at four times the cliff {scheme} {does} the application: {told}.")
     for r in tables["overload"].records(scheme=rows.DE):
         lines.append(
             f"Under {rows.DE} at {r['load_of_cliff']:g} times the cliff softirqs have "

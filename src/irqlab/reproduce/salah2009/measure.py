@@ -102,13 +102,18 @@ def _why(session: Session, bed: Bed, at: Cliffs) -> Tables:
     profiles = session.all(
         "profiles",
         {
-            (load, n): Job(f"{row.name} at {load:g}x", bed, partial(overload.profile, row=row, load=load, **given))
+            (load, n): Job(
+                f"{row.name} at {load:g}x",
+                bed,
+                partial(overload.profile, row=row, load=load, plan=loads.plan_of(session.quick), **given),
+            )
             for load in overload.LOADS
             for n, row in enumerate(chosen)
         },
     )
     long = session.all(
-        "seconds of overload", {n: Job(row.name, bed, partial(overload.long, row=row, **given)) for n, row in enumerate(chosen)}
+        "seconds of overload",
+        {n: Job(row.name, bed, partial(overload.long, row=row, quick=session.quick, **given)) for n, row in enumerate(chosen)},
     )
     return {
         "overload": overload.profile_table([(load, chosen[n], found) for (load, n), found in profiles.items()]),

@@ -12,23 +12,22 @@ from irqlab.profile import tree
 from irqlab.profile.addresses import addresses
 from irqlab.profile.method import symbols
 from irqlab.reproduce.paper import Data
-from irqlab.reproduce.salah2009.loads import PLAN
 from irqlab.reproduce.salah2009.rows import Row
 
 LOADS = (2.0, 4.0)
 """Of the cliff."""
 LONG_LOAD = 4.0
-LONG = Plan(duration_ns=2_100_000_000)
-"""Disable-enable rests a tick a second: two rests."""
+LONG, QUICK_LONG = Plan(duration_ns=2_100_000_000), Plan(duration_ns=1_100_000_000)
+"""Disable-enable rests a tick every quarter of a second: several rests."""
 
 Shares = dict[str, float]
 """Of the window's instructions: hardirq, softirq, the kernel in processes, user space."""
 
 
-def profile(stand: Stand, row: Row, load: float, cliff_pps: float) -> tuple[ApplicationResult, Shares]:
+def profile(stand: Stand, row: Row, load: float, cliff_pps: float, plan: Plan) -> tuple[ApplicationResult, Shares]:
     """A row at a load."""
     known = symbols(stand.bed)
-    result, answer = application.profile(stand, application.spec_of(PLAN, load * cliff_pps, row.tuning), addresses(known))
+    result, answer = application.profile(stand, application.spec_of(plan, load * cliff_pps, row.tuning), addresses(known))
     points = tree.section(answer, known, [module.name for module in stand.bed.modules])["points"]
     by_context = tree.totals(points, "context")
     user = sum(p["instructions"] for p in points if p["owner"] == "user space")
@@ -68,21 +67,31 @@ def profile_table(found: Sequence[tuple[float, Row, tuple[ApplicationResult, Sha
     return data
 
 
-def long(stand: Stand, row: Row, cliff_pps: float) -> ApplicationResult:
+def long(stand: Stand, row: Row, cliff_pps: float, quick: bool) -> ApplicationResult:
     """A row at LONG_LOAD for seconds."""
-    return application.trial(stand, application.spec_of(LONG, LONG_LOAD * cliff_pps, row.tuning))
+    return application.trial(stand, application.spec_of(QUICK_LONG if quick else LONG, LONG_LOAD * cliff_pps, row.tuning))
 
 
 def starvation_table(found: Sequence[tuple[Row, ApplicationResult]]) -> Data:
     """Over seconds."""
     data = Data(
-        f"At {LONG_LOAD:g} times the cliff over {LONG.duration_ns / 1e9:g} s",
-        ("scheme", "offered_pps", "application_pps", "share_received", "lost_nic", "lost_socket", "interrupts_per_s", "switches"),
+        f"At {LONG_LOAD:g} times the cliff over seconds",
+        (
+            "scheme",
+            "window_s",
+            "offered_pps",
+            "application_pps",
+            "share_received",
+            "lost_nic",
+            "lost_socket",
+            "interrupts_per_s",
+            "switches",
+        ),
     )
     for row, r in found:
         sent = max(1, r.places.sent)
         data.add(
-            scheme=row.name, offered_pps=r.offered_pps, application_pps=r.application_pps,
+            scheme=row.name, window_s=r.spec.duration_ns / 1e9, offered_pps=r.offered_pps, application_pps=r.application_pps,
             share_received=r.application_pps / r.offered_pps, lost_nic=r.places.nic / sent, lost_socket=r.places.socket / sent,
             interrupts_per_s=r.interrupts_per_s, switches=r.switches,
         )  # fmt: skip

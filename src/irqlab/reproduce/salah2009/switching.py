@@ -14,6 +14,7 @@ from irqlab.reproduce.salah2009 import rows
 from irqlab.trial import Arrivals, Load
 
 EPSILONS_PERMILLE = (0, 50, 150, 300)
+QUICK_EPSILONS_PERMILLE = (0, 150)
 ARRIVALS: tuple[Arrivals, ...] = ("constant", "poisson", "bursts")
 BURST_NS = 10_000_000
 """On and off: longer than a window of 8 ms, and no multiple of one."""
@@ -39,7 +40,9 @@ def _load(arrivals: Arrivals, mean_pps: float) -> Load:
 def at_the_cliff(stand: Stand, cliff_pps: float, quick: bool) -> Data:
     """Switches per second with the mean of the load at the cliff."""
     duration_ns = QUICK_DURATION_NS if quick else DURATION_NS
-    cases = [(arrivals, epsilon) for arrivals in ARRIVALS for epsilon in EPSILONS_PERMILLE]
+    cases = [
+        (arrivals, epsilon) for arrivals in ARRIVALS for epsilon in (QUICK_EPSILONS_PERMILLE if quick else EPSILONS_PERMILLE)
+    ]
     specs = [
         ApplicationSpec(_load(arrivals, cliff_pps), rows.hybrid(cliff_pps, epsilon).tuning, duration_ns=duration_ns)
         for arrivals, epsilon in cases
