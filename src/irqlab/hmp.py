@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """QEMU's monitor for people, for machines that trials run on.
 
-QMP's has a thread of its own, which QEMU wakes at every timer of the virtual clock: half as much system time again. This one has
-none. Source: QEMU's docs/system/monitor.rst; used while the DUT is paused, or hangs.
+QMP's has a thread of its own, which QEMU wakes at every timer of the virtual clock (`qemu_clock_notify`): a quarter of a trial's
+CPU time. This one has none. Source: QEMU's docs/system/monitor.rst; used while the DUT is paused, or hangs.
 """
 
 from __future__ import annotations
