@@ -46,8 +46,8 @@ def test_large_frames_are_held_up_by_the_bus_and_overflow_the_fifo(lab: Lab) -> 
 
 def test_a_snapshot_in_the_midst_of_transfers_goes_on_the_same(lab: Lab, tmp_path: Path) -> None:
     """A DUT that is saved and restored again forwards as before."""
-    with lab.bed.open() as dut:
-        save(dut.machine, tmp_path / "again")
+    with start(lab.bed.machine, lab.bed.prepared.state, to_save=True) as machine:
+        save(machine, tmp_path / "again")
     with start(lab.bed.machine, tmp_path / "again") as machine:
         dut = Dut(machine)
         result = lab.bed.trial(dut, lab.trial(20_000).spec)

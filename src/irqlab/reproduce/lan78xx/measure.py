@@ -16,8 +16,7 @@ from irqlab.reproduce.session import Job, Session
 
 REFERENCE = "lan78xx_iperf3"
 SECONDS, QUICK_SECONDS = 2, 1
-RRUL = rrul.Test(seconds=3)
-QUICK_RRUL = rrul.Test(seconds=2)
+RRUL = rrul.Test(seconds=2)
 FRAME_BYTES = 64
 TESTS = {test.name: test for test in iperf.FOUR}
 QUICK_STEPS = ("TCP Rx", "UDP Tx")
@@ -187,9 +186,8 @@ def _rrul(session: Session) -> Data:
         f"rrul, four TCP flows each way, on the {SLOW} board: round trips in µs, alone and loaded",
         ("driver", "up_mbps", "down_mbps", "idle_percent", *kinds),
     )
-    test = QUICK_RRUL if session.quick else RRUL
     jobs = {
-        driver: Job(chosen.title, chosen.bed(session, SPEEDS[SLOW]), partial(trials.latency, test=test))
+        driver: Job(chosen.title, chosen.bed(session, SPEEDS[SLOW]), partial(trials.latency, test=RRUL))
         for driver, chosen in DRIVERS.items()
     }
     for driver, found in session.all("rrul", jobs).items():
