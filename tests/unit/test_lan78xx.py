@@ -75,16 +75,24 @@ def test_standard_is_held_against_the_letters_boards() -> None:
     assert "WORSE" in said
 
 
-STEP = ("change", "measure", "test", "mbps_change_percent", "idle_change_points", "instructions_change_percent")
+STEP = ("change", "measure", "test", "mbps", "mbps_change_percent", "idle_change_points", "instructions_change_percent")
 
 
 def test_napi_alone_is_tested() -> None:
-    assert "this does hold" in _napi_alone(Data("", STEP, [["with", "a", "TCP Rx", 0.4, -0.3, 1.0]]))[0]
-    assert "does NOT hold" in _napi_alone(Data("", STEP, [["with", "a", "TCP Rx", 12.0, 0.0, -9.0]]))[0]
+    assert "this does hold" in _napi_alone(Data("", STEP, [["with", "a", "TCP Rx", 100.0, 0.4, -0.3, 1.0]]))[0]
+    assert "does NOT hold" in _napi_alone(Data("", STEP, [["with", "a", "TCP Rx", 100.0, 12.0, 0.0, -9.0]]))[0]
+
+
+def test_a_measure_is_told_from_where_nothing_was_received() -> None:
+    (said,) = _napi_alone(Data("", STEP, [["with", "a", "UDP Rx", 80.0, None, 0.0, None]]))
+    assert "does NOT hold: UDP Rx from nothing, idle +0.0 points, instructions a frame not to be compared" in said
+    assert "nothing moves" in _measures(Data("", STEP, [["with", "a", "UDP Rx", 0.0, None, 0.0, None]]))[0]
 
 
 def test_a_measure_that_moves_nothing_is_said_to() -> None:
-    said = _measures(Data("", STEP, [["with", "c", "TCP Tx", 31.0, 0.0, -20.0], ["without", "b", "TCP Tx", 0.1, 0.1, 0.0]]))
+    said = _measures(
+        Data("", STEP, [["with", "c", "TCP Tx", 100.0, 31.0, 0.0, -20.0], ["without", "b", "TCP Tx", 100.0, 0.1, 0.1, 0.0]])
+    )
     assert "nothing moves" in said[1]
     assert "added to standard, TCP Tx +31.0 %" in said[2]
 

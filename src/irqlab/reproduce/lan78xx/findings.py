@@ -65,7 +65,9 @@ def _in_tree(data: Data, driver: str) -> list[str]:
     rows = [(row, data.one(driver="in_tree", test=row["test"], board=row["board"])) for row in data.records(driver=driver)]
     worse = [(row, other) for row, other in rows if better(row, other) < 0]
     ahead = [row for row, other in rows if better(row, other) > 0]
-    costs = [(row, other) for row, other in rows if (row["instructions_per_frame"] or 0) > (other["instructions_per_frame"] or 0)]
+    costs = [
+        (row, other) for row, other in rows if 0 < (other["instructions_per_frame"] or 0) < (row["instructions_per_frame"] or 0)
+    ]
     said = [
         f"Our driver ({DRIVERS[driver].title}) is at least as good as the in-tree driver in {len(rows) - len(worse)} of "
         f"{len(rows)} cells, better in {len(ahead)}."
@@ -79,6 +81,10 @@ def _in_tree(data: Data, driver: str) -> list[str]:
     return said
 
 
+def _change(percent: float | None, none: str = "from nothing") -> str:
+    return none if percent is None else f"{percent:+.1f} %"
+
+
 def _napi_alone(data: Data) -> list[str]:
     """The letter: 'moving from a tasklet approach to a NAPI approach made little or no difference'."""
     rows = list(data.records(change="with", measure="a"))
@@ -86,8 +92,8 @@ def _napi_alone(data: Data) -> list[str]:
         return []
     little = not any(map(_moves, rows))
     changes = "; ".join(
-        f"{row['test']} {row['mbps_change_percent']:+.1f} %, idle {row['idle_change_points']:+.1f} points, instructions a frame "
-        f"{row['instructions_change_percent']:+.1f} %"
+        f"{row['test']} {_change(row['mbps_change_percent'])}, idle {row['idle_change_points']:+.1f} points, "
+        f"instructions a frame {_change(row['instructions_change_percent'], 'not to be compared')}"
         for row in rows
     )
     verdict = "does" if little else "does NOT"
@@ -101,7 +107,7 @@ def _measures(data: Data) -> list[str]:
         moves = [row for row in data.records(measure=key) if _moves(row)]
         shown = "; ".join(
             f"{'left out of napi' if row['change'] == 'without' else 'added to standard'}, {row['test']} "
-            f"{row['mbps_change_percent']:+.1f} %, idle {row['idle_change_points']:+.1f}"
+            f"{_change(row['mbps_change_percent'])}, idle {row['idle_change_points']:+.1f}"
             for row in moves
         )
         none = f"nothing moves by {NOTABLE_PERCENT:g} % of throughput or {NOTABLE_PERCENT:g} points of idle time"
@@ -110,7 +116,9 @@ def _measures(data: Data) -> list[str]:
 
 
 def _moves(row: Row) -> bool:
-    return bool(max(abs(row["mbps_change_percent"] or 0.0), abs(row["idle_change_points"])) >= NOTABLE_PERCENT)
+    percent = row["mbps_change_percent"]
+    grew = bool(row["mbps"]) if percent is None else abs(percent) >= NOTABLE_PERCENT
+    return grew or abs(row["idle_change_points"]) >= NOTABLE_PERCENT
 
 
 def _forwarding(data: Data) -> list[str]:
