@@ -20,7 +20,7 @@ RRUL = rrul.Test(seconds=2)
 FRAME_BYTES = 64
 TESTS = {test.name: test for test in iperf.FOUR}
 STEPS, QUICK_STEPS = ("TCP Rx", "TCP Tx", "UDP Tx"), ("TCP Rx", "UDP Tx")
-"""Of the ablation. Not UDP Rx: the wire's rate starves a DUT of STEP_MIPS, the lab's agent in it too, and its idle time is not known."""
+"""Of the ablation. Not UDP Rx: the wire's rate starves a DUT of STEP_MIPS, with the lab's agent: no idle time is known."""
 STEP_MIPS = 250
 """Where the CPU is the limit of every test, and a measure shows in Mbit/s."""
 SLOW = "slow"
