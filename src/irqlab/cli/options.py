@@ -174,6 +174,7 @@ def asks(*names: str, **fixed: Any) -> Callable[[Callable[..., None]], Callable[
             asked = {name: given.pop(name) for name in wanted}
             command(request=Request.of(**fixed, **asked), **given)
 
+        run.__name__ = command.__name__  # of which typer makes the command's
         run.__doc__ = command.__doc__
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
