@@ -15,6 +15,12 @@
 
 #define INTERNAL_PHY	1
 
+static void look_later(struct lan78xx *np)
+{
+	if (READ_ONCE(np->started))
+		lan78xx_event_later(np, EVENT_PHY);
+}
+
 static int mii_access(struct lan78xx *np, int phy, int reg, u32 flags,
 		      u32 *data)
 {
@@ -35,18 +41,32 @@ static int mii_access(struct lan78xx *np, int phy, int reg, u32 flags,
 	mutex_unlock(&np->mii_lock);
 	if (!err)
 		return 0;
-	if (err != -ENODEV && READ_ONCE(np->started))
-		lan78xx_event_later(np, EVENT_PHY);
+	if (err != -ENODEV)
+		look_later(np);
 	return -ENODEV;
 }
 
 static int mdio_read(struct mii_bus *bus, int phy, int reg)
 {
+	struct lan78xx *np = bus->priv;
 	u32 value;
 	int err;
 
-	err = mii_access(bus->priv, phy, reg, 0, &value);
-	return err ?: value & 0xffff;
+	err = mii_access(np, phy, reg, 0, &value);
+	if (err)
+		return err;
+	/*
+	 * The two ends do not agree on who is the clock's master (IEEE 802.3,
+	 * 40.5.2). They try again by themselves and there is no link until
+	 * then; but phylib's generic code makes an error of it (ENOLINK), at
+	 * which its state machine warns and stops for good.
+	 */
+	if (reg == MII_STAT1000 && value & LPA_1000MSFAIL) {
+		netdev_dbg(np->netdev, "master/slave fault\n");
+		look_later(np);
+		return -ENODEV;
+	}
+	return value & 0xffff;
 }
 
 static int mdio_write(struct mii_bus *bus, int phy, int reg, u16 value)
