@@ -9,6 +9,8 @@ use super::net::{Handle, Net};
 
 /// What a TCP sender writes ahead of what is acknowledged, at most, in bytes.
 const AHEAD: usize = 1 << 22;
+/// What iperf3 writes to a TCP socket at once.
+const BLOCK: u64 = 128 << 10;
 /// Seconds, microseconds and the 32-bit number of a datagram.
 const HEADER_32: usize = 12;
 const HEADER_64: usize = 16;
@@ -173,9 +175,19 @@ impl Flow {
                 let wanted = self.manner.window_bytes.min(AHEAD);
                 let room = wanted.saturating_sub(tcp.sender.queued()) as u64;
                 let allowed = self.allowance(now_ns).saturating_sub(self.written);
-                let count = room.min(allowed) as usize;
-                tcp.sender.write(std::iter::repeat_n(0, count));
-                self.written += count as u64;
+                let mut count = room.min(allowed);
+                while count > 0 {
+                    let block_left = BLOCK - self.written % BLOCK;
+                    let part = count.min(block_left);
+                    let zeros = std::iter::repeat_n(0, part as usize);
+                    if part == block_left {
+                        tcp.sender.write(zeros);
+                    } else {
+                        tcp.sender.write_part(zeros);
+                    }
+                    self.written += part;
+                    count -= part;
+                }
                 self.count(now_ns, advanced);
             }
         } else {

@@ -47,6 +47,8 @@ pub struct Chunk {
     pub payload: Vec<u8>,
     /// It is, or carries, the end of the stream.
     pub fin: bool,
+    /// It carries the end of a write.
+    pub push: bool,
 }
 
 /// The sending half.
@@ -56,6 +58,8 @@ pub struct Sender {
     next: u64,
     /// What the application wrote, from `una` on.
     queue: VecDeque<u8>,
+    /// Where writes end, from `una` on.
+    pushes: VecDeque<u64>,
     fin: Option<u64>,
     peer_window: u64,
     mss: u64,
@@ -89,6 +93,7 @@ impl Sender {
             una: 1,
             next: 1,
             queue: VecDeque::new(),
+            pushes: VecDeque::new(),
             fin: None,
             peer_window: 0,
             mss: MSS,
@@ -133,7 +138,7 @@ impl Sender {
 
     /// Bytes written and not sent.
     pub fn unsent(&self) -> u64 {
-        (self.una + self.queue.len() as u64).saturating_sub(self.next)
+        (self.end()).saturating_sub(self.next)
     }
 
     /// Segments sent again, tail-loss probes included.
@@ -156,16 +161,28 @@ impl Sender {
         self.srtt_ns
     }
 
-    /// Appends to the stream.
+    /// Appends to the stream, as one write of an application: its last segment says PSH (RFC 9293, 3.9.1.2), and no other.
+    /// A receiver's GRO goes by it: a segment with PSH is the last that it merges.
     pub fn write(&mut self, bytes: impl IntoIterator<Item = u8>) {
+        self.write_part(bytes);
+        self.pushes.push_back(self.end());
+    }
+
+    /// Appends to the stream what is not the end of a write.
+    pub fn write_part(&mut self, bytes: impl IntoIterator<Item = u8>) {
         if self.fin.is_none() {
             self.queue.extend(bytes);
         }
     }
 
+    /// The place after what was written.
+    fn end(&self) -> u64 {
+        self.una + self.queue.len() as u64
+    }
+
     /// The stream ends here.
     pub fn finish(&mut self) {
-        let end = self.una + self.queue.len() as u64;
+        let end = self.end();
         self.fin.get_or_insert(end);
     }
 
@@ -228,6 +245,8 @@ impl Sender {
         let data = advanced.min(self.queue.len() as u64) as usize;
         self.queue.drain(..data);
         self.una = ack;
+        let pushed = self.pushes.partition_point(|end| *end <= ack);
+        self.pushes.drain(..pushed);
         if let Phase::Recovery(until) | Phase::Loss(until) = self.phase {
             if ack >= until {
                 self.phase = Phase::Open;
@@ -284,6 +303,7 @@ impl Sender {
                 begin: self.una - 1,
                 payload: Vec::new(),
                 fin: false,
+                push: false,
             });
         }
         let pipe = self.in_flight();
@@ -300,7 +320,7 @@ impl Sender {
             self.timer_ns.is_none().then(|| self.arm(now_ns));
             return Some(self.chunk(begin, end));
         }
-        let end_of_data = self.una + self.queue.len() as u64;
+        let end_of_data = self.end();
         let unsent = end_of_data.saturating_sub(self.next);
         let open = (self.una + self.peer_window).saturating_sub(self.next);
         let mut length = unsent.min(open).min(self.mss);
@@ -340,6 +360,7 @@ impl Sender {
             begin,
             payload: self.queue.range(range).copied().collect(),
             fin,
+            push: self.pushes.iter().any(|at| begin < *at && *at <= data_end),
         }
     }
 
@@ -350,7 +371,7 @@ impl Sender {
     }
 
     fn waits_for_window(&self) -> bool {
-        self.peer_window == 0 && self.next < self.una + self.queue.len() as u64
+        self.peer_window == 0 && self.next < self.end()
     }
 
     fn mark_losses(&mut self) {

@@ -251,8 +251,8 @@ impl Tcp {
             segment.seq_number = number(self.isn, chunk.begin);
             segment.control = match chunk.fin {
                 true => TcpControl::Fin,
-                false if chunk.payload.is_empty() => TcpControl::None,
-                false => TcpControl::Psh,
+                false if chunk.push => TcpControl::Psh,
+                false => TcpControl::None,
             };
             segment.payload = &chunk.payload;
             return Some(emit(&segment));

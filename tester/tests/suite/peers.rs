@@ -11,12 +11,19 @@ use serde_json::{Value, json};
 const MACS: [&str; 2] = ["52:54:00:00:01:01", "52:54:00:00:01:02"];
 const IPS: [&str; 2] = ["198.18.0.2", "198.18.0.3"];
 const SECOND: u64 = 1_000_000_000;
+const TCP: u8 = 6;
+/// Ethernet's, IPv4's and TCP's, the latter with its longest options here.
+const HEADERS: usize = 14 + 20 + 20 + 40;
+const TCP_FLAGS: usize = 14 + 20 + 13;
+const PSH: u8 = 0x08;
 
 /// A cable between the two ports: what departs from one comes in at the other after `delay_ns`.
 struct Cable {
     now_ns: u64,
     order: u64,
     sent: u64,
+    /// Segments with payload, and those of them that say PSH.
+    segments: [u64; 2],
     delay_ns: u64,
     loss_ppm: u64,
     /// Nothing is lost before.
@@ -33,6 +40,10 @@ impl Bench for Cable {
     }
     fn send(&mut self, port: usize, frame: &[u8]) -> Outcome {
         self.sent += 1;
+        if frame[23] == TCP && frame.len() > HEADERS {
+            self.segments[0] += 1;
+            self.segments[1] += u64::from(frame[TCP_FLAGS] & PSH != 0);
+        }
         let lossy = self.now_ns >= self.lossy_from_ns;
         if !lossy || mix(self.sent) % 1_000_000 >= self.loss_ppm {
             let key = (self.now_ns + self.delay_ns, self.order);
@@ -54,6 +65,7 @@ impl Pair {
             now_ns: 0,
             order: 0,
             sent: 0,
+            segments: [0; 2],
             delay_ns: 100_000,
             loss_ppm,
             lossy_from_ns: 0,
@@ -155,6 +167,17 @@ fn tcp_fills_a_clean_wire_in_both_directions() {
         assert_eq!(sender["streams"][0]["retransmits"], 0, "{sender}");
         assert_eq!(receiver["streams"][0]["retransmits"], Value::Null);
     }
+}
+
+#[test]
+fn segments_are_pushed_where_a_write_ends() {
+    let mut pair = Pair::new(100_000_000, 0);
+    let (client, _) = pair.test(json!({}));
+    let blocks = client["streams"][0]["bytes"].as_u64().unwrap() >> 17;
+    let [segments, pushed] = pair.cable.segments;
+    assert!(segments > 8_000, "{segments}");
+    // Iperf3's blocks of 128 KiB; and its few messages.
+    assert!((blocks..blocks + 10).contains(&pushed), "{pushed} {blocks}");
 }
 
 #[test]
