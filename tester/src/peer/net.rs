@@ -189,7 +189,7 @@ impl Net {
                 reset.seq_number = Default::default();
             }
         }
-        if let Some(frame) = tcp_frame(self.mac, self.ip, &self.neighbours, to, &reset) {
+        if let Some(frame) = tcp_frame(self.mac, self.ip, &self.neighbours, to, &reset, 0) {
             self.urgent.push_back(frame);
         }
     }
@@ -320,7 +320,9 @@ impl Net {
             let tcp = &mut self.connections[self.turn];
             let to = tcp.remote.0;
             let (mac, ip, neighbours) = (self.mac, self.ip, &self.neighbours);
-            let made = tcp.transmit(now_ns, |s| tcp_frame(mac, ip, neighbours, to, s));
+            let made = tcp.transmit(now_ns, |segment, ident| {
+                tcp_frame(mac, ip, neighbours, to, segment, ident)
+            });
             if let Some(Some(frame)) = made {
                 return Some(frame);
             }
@@ -335,16 +337,21 @@ fn tcp_frame(
     neighbours: &BTreeMap<Ipv4Addr, Mac>,
     to: Ipv4Addr,
     segment: &TcpRepr<'_>,
+    ident: u16,
 ) -> Option<Vec<u8>> {
     let length = segment.buffer_len();
-    ip_frame(mac, ip, neighbours, to, IpProtocol::Tcp, length, |at| {
+    let mut frame = ip_frame(mac, ip, neighbours, to, IpProtocol::Tcp, length, |at| {
         segment.emit(
             &mut TcpPacket::new_unchecked(at),
             &IpAddress::Ipv4(ip),
             &IpAddress::Ipv4(to),
             &ChecksumCapabilities::default(),
         );
-    })
+    })?;
+    let mut packet = Ipv4Packet::new_unchecked(&mut frame[ETHERNET_BYTES..]);
+    packet.set_ident(ident);
+    packet.fill_checksum();
+    Some(frame)
 }
 
 fn ip_frame(

@@ -43,6 +43,9 @@ pub struct Tcp {
     syn_at_ns: u64,
     syn_tries: u32,
     reset: bool,
+    /// IP's identification of the next packet. Counted by connection, as Linux does it, even though the packets must not be
+    /// fragmented and could all have the same (RFC 6864).
+    ident: u16,
 }
 
 impl Tcp {
@@ -63,6 +66,7 @@ impl Tcp {
             syn_at_ns: now_ns,
             syn_tries: 0,
             reset: false,
+            ident: isn as u16,
         }
     }
 
@@ -195,8 +199,19 @@ impl Tcp {
         }
     }
 
-    /// The next segment that may be sent now; `emit` makes a frame of it.
-    pub fn transmit<T>(&mut self, now_ns: u64, emit: impl FnOnce(&TcpRepr<'_>) -> T) -> Option<T> {
+    /// The next segment that may be sent now; `emit` makes a frame of it, with IP's identification.
+    pub fn transmit<T>(
+        &mut self,
+        now_ns: u64,
+        emit: impl FnOnce(&TcpRepr<'_>, u16) -> T,
+    ) -> Option<T> {
+        let ident = self.ident;
+        let made = self.next_segment(now_ns, |segment| emit(segment, ident))?;
+        self.ident = ident.wrapping_add(1);
+        Some(made)
+    }
+
+    fn next_segment<T>(&mut self, now_ns: u64, emit: impl FnOnce(&TcpRepr<'_>) -> T) -> Option<T> {
         let mut segment = TcpRepr {
             src_port: self.local,
             dst_port: self.remote.1,

@@ -14,6 +14,7 @@ const SECOND: u64 = 1_000_000_000;
 const TCP: u8 = 6;
 /// Ethernet's, IPv4's and TCP's, the latter with its longest options here.
 const HEADERS: usize = 14 + 20 + 20 + 40;
+const IDENT: usize = 14 + 4;
 const TCP_FLAGS: usize = 14 + 20 + 13;
 const PSH: u8 = 0x08;
 
@@ -24,6 +25,8 @@ struct Cable {
     sent: u64,
     /// Segments with payload, and those of them that say PSH.
     segments: [u64; 2],
+    /// Their identifications.
+    idents: Vec<u16>,
     delay_ns: u64,
     loss_ppm: u64,
     /// Nothing is lost before.
@@ -43,6 +46,8 @@ impl Bench for Cable {
         if frame[23] == TCP && frame.len() > HEADERS {
             self.segments[0] += 1;
             self.segments[1] += u64::from(frame[TCP_FLAGS] & PSH != 0);
+            self.idents
+                .push(u16::from_be_bytes([frame[IDENT], frame[IDENT + 1]]));
         }
         let lossy = self.now_ns >= self.lossy_from_ns;
         if !lossy || mix(self.sent) % 1_000_000 >= self.loss_ppm {
@@ -66,6 +71,7 @@ impl Pair {
             order: 0,
             sent: 0,
             segments: [0; 2],
+            idents: vec![],
             delay_ns: 100_000,
             loss_ppm,
             lossy_from_ns: 0,
@@ -178,6 +184,16 @@ fn segments_are_pushed_where_a_write_ends() {
     assert!(segments > 8_000, "{segments}");
     // Iperf3's blocks of 128 KiB; and its few messages.
     assert!((blocks..blocks + 10).contains(&pushed), "{pushed} {blocks}");
+}
+
+#[test]
+fn packets_of_a_connection_are_counted() {
+    let mut pair = Pair::new(100_000_000, 0);
+    pair.test(json!({}));
+    let idents = &pair.cable.idents;
+    let next = idents.windows(2).filter(|w| w[1] == w[0].wrapping_add(1));
+    // The few messages between them are another connection's.
+    assert!(next.count() > idents.len() - 20, "{}", idents.len());
 }
 
 #[test]
