@@ -86,19 +86,22 @@ def said(dut: Dut, pid: int) -> dict[str, Any]:
 
 
 def dut_count(report: dict[str, Any], udp: bool, sends: bool) -> dict[str, Any]:
-    """The DUT's own account: bytes of payload, bit/s, retransmits (TCP, sent), datagrams, lost, jitter (UDP, received)."""
+    """The DUT's own account: bytes of payload, bit/s, retransmits (TCP, sent), datagrams, lost, jitter (UDP, received).
+
+    Of datagrams it receives: those up to the last that came, and how many of them did not.
+    """
     streams = report["end"]["streams"]
     side = "udp" if udp else "sender" if sends else "receiver"
     sums = [stream[side] for stream in streams]
-    seconds = max(float(s["seconds"]) for s in sums)
-    count = sum(int(s["bytes"]) for s in sums)
     received = udp and not sends
-    if received:  # its "bytes" are what the sender says it sent
-        count = sum(int(s["packets"]) - int(s["lost_packets"]) for s in sums) * DATAGRAM_BYTES
+    # iperf3 puts what the sender says it sent where the streams' own counts should be; the sum has the receiver's.
+    counts = [report["end"]["sum_received"]] if received else sums
+    seconds = max(float(s["seconds"]) for s in counts)
+    count = sum(int(s["bytes"]) for s in counts)
     found: dict[str, Any] = {"bytes": count, "bps": 8 * count / seconds if seconds else 0.0}
     found["retransmits"] = sum(int(s["retransmits"]) for s in sums) if sends and not udp else None
-    found["datagrams"] = sum(int(s["packets"]) for s in sums) if udp else None
-    found["lost"] = sum(int(s["lost_packets"]) for s in sums) if received else None
+    found["datagrams"] = sum(int(s["packets"]) for s in counts) if udp else None
+    found["lost"] = sum(int(s["lost_packets"]) for s in counts) if received else None
     found["jitter_ns"] = round(max(float(s["jitter_ms"]) for s in sums) * 1e6) if received else None
     return found
 
