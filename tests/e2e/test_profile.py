@@ -90,3 +90,18 @@ def test_bad_input_is_said_at_once(cli: Cli, arguments: tuple[str, ...], said: s
     done = cli("profile", "--driver", "8139cp", *arguments)
     assert done.returncode == 2
     assert said in done.stderr
+
+
+def test_the_duts_gro_merges_a_flow_of_the_testers(cli: Cli, tmp_path: Path) -> None:
+    # As it would a real host's: PSH at the end of a write alone, packets counted. A packet that GRO has not merged comes to
+    # tcp_v4_rcv() by itself.
+    done = cli("profile", "--driver", "e1000", "--iperf", "tcp-rx", "--json", "a.json")
+    assert done.returncode == 0, done.stderr
+    assert "iperf3 TCP Rx" in done.stdout
+    document = json.loads((tmp_path / "a.json").read_text())
+    jsonschema.validate(document, schema.load())
+    (row,) = document["measured"]["results"]
+    found = row["found"]
+    assert (found["residual"], found["per"], row["frame_bytes"]) == (0, "received", 1518)
+    entries = sum(point["entries"] for point in row["points"] if point["function"] == "tcp_v4_rcv")
+    assert 0 < entries < 0.2 * found["frames"]

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from irqlab import results
-from irqlab.cli.profile import parse_load
+from irqlab.cli.profile import parse_load, parse_test
 from irqlab.errors import IrqlabError
 from irqlab.profile import diff, flamegraph, owners, tables, tree
 from irqlab.profile.addresses import addresses
@@ -201,6 +201,13 @@ def test_tables_say_the_sum_and_its_residual():
     assert "lost 3 times" in tables.summary(row)
 
 
+def test_a_table_of_an_iperf3_test_says_so():
+    row = sample()
+    row["found"] |= {"per": "received", "iperf": {"name": "TCP Rx", "bps": 93.7e6}}
+    assert tables.title(row).endswith("iperf3 TCP Rx, 93.7 Mbit/s received")
+    assert "instructions a frame (full-size, received)" in tables.summary(row)
+
+
 def test_a_difference_is_sorted_by_its_size():
     before, after = sample(), sample()
     after["found"]["frames"] = before["found"]["frames"] // 2  # everything costs twice as much
@@ -228,6 +235,9 @@ def test_what_a_profile_is_compared_with():
     assert diff.counterpart(mine, [other, mine]) == mine
     assert diff.counterpart(mine, [other]) == other
     assert diff.counterpart({**mine, "frame_bytes": 512}, [other, mine]) is None
+    received = {**mine, "found": {**mine["found"], "iperf": {"name": "TCP Rx"}}}
+    assert diff.counterpart(received, [mine]) is None
+    assert diff.counterpart(received, [mine, received]) == received
 
 
 def test_a_file_without_a_profile_is_refused(tmp_path):
@@ -276,3 +286,16 @@ def test_loads(text, rate, expected):
 def test_nonsensical_loads_are_refused(text, rate):
     with pytest.raises(IrqlabError, match=r"--load|--rate"):
         parse_load(text, rate)
+
+
+def test_iperf3_tests():
+    assert parse_test(None, None, None) is None
+    chosen = parse_test("udp-rx", None, None)
+    assert chosen is not None
+    assert (chosen.name, chosen.seconds) == ("UDP Rx", 1)
+
+
+@pytest.mark.parametrize(("name", "load", "why"), [("tcp", None, "there are tcp-rx, tcp-tx, udp-rx"), ("tcp-rx", "2x", "--load")])
+def test_nonsensical_iperf3_tests_are_refused(name, load, why):
+    with pytest.raises(IrqlabError, match=why):
+        parse_test(name, load, None)

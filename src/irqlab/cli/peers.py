@@ -19,9 +19,6 @@ from irqlab.errors import IrqlabError
 from irqlab.methods import iperf, rrul
 from irqlab.units import driver_of
 
-FRAME = "1518"
-"""TCP and UDP fill frames as far as Ethernet lets them."""
-
 Udp = Annotated[bool, typer.Option("--udp", help="UDP, not TCP.")]
 RateBps = Annotated[int | None, typer.Option("--rate-bps", help="Payload of a stream; default: TCP no limit, UDP the wire's.")]
 Reverse = Annotated[bool, typer.Option("--reverse", help="The server sends, as iperf3's -R. Default: the client does.")]
@@ -36,7 +33,7 @@ Idle = Annotated[int, typer.Option("--idle", help="Virtual seconds with probes a
 FlentFile = Annotated[Path | None, typer.Option("--flent", help="Write flent's data file (.flent.gz); of the last driver.")]
 
 
-_asks = opt.asks(*opt.DUT, "rx", "tx", "variant", "jobs", size=FRAME)
+_asks = opt.asks(*opt.DUT, "rx", "tx", "variant", "jobs", size=str(iperf.FRAME_BYTES))
 
 Printer = Callable[[list[dict[str, Any]]], Table]
 

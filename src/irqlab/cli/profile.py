@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,11 +14,16 @@ from irqlab import tables
 from irqlab.cli import options as opt
 from irqlab.cli.measure import measure, save
 from irqlab.errors import IrqlabError
+from irqlab.methods import iperf
+from irqlab.methods.stand import Plan, Stand
 from irqlab.profile import diff as comparison
 from irqlab.profile import method
 from irqlab.profile import tables as printed
 from irqlab.profile.tree import Row
+from irqlab.results import MethodResult
 from irqlab.setup import paths
+
+TESTS = {test.name.lower().replace(" ", "-"): replace(test, seconds=1) for test in iperf.FOUR}
 
 LoadOption = Annotated[
     str | None,
@@ -27,6 +33,10 @@ RateOption = Annotated[float | None, typer.Option("--rate", help="Offered load i
 DiffOption = Annotated[Path | None, typer.Option("--diff", help="Compare with the profile in this JSON file.")]
 FlameOption = Annotated[Path | None, typer.Option("--flamegraph", help="Write a flame graph (of the last profile) as SVG.")]
 TopOption = Annotated[int, typer.Option("--top", help="How many functions to print.")]
+
+IperfOption = Annotated[
+    str | None, typer.Option("--iperf", help=f"Profile an iperf3 test, not forwarding: {', '.join(TESTS)} (Rx: the DUT receives).")
+]
 
 MAX_LOAD = 100.0
 
@@ -50,11 +60,23 @@ def parse_load(text: str | None, rate_pps: float | None) -> float | None:
     return load
 
 
+def parse_test(name: str | None, load: str | None, rate_pps: float | None) -> iperf.Test | None:
+    """The iperf3 test of that name; None: forwarding. Raises IrqlabError: what was wrong, and what is allowed."""
+    if name is None:
+        return None
+    if load is not None or rate_pps is not None:
+        raise IrqlabError("--iperf: its load is what TCP takes, or what the wire carries; --load and --rate are of forwarding")
+    if name not in TESTS:
+        raise IrqlabError(f"--iperf {name}: there are {', '.join(TESTS)}")
+    return TESTS[name]
+
+
 @opt.asks(*opt.SHARED)
 def command(
     *,
     load: LoadOption = None,
     rate: RateOption = None,
+    iperf_test: IperfOption = None,
     diff: DiffOption = None,
     flamegraph: FlameOption = None,
     top: TopOption = 40,
@@ -66,11 +88,20 @@ def command(
     from irqlab.cli import check_outputs
 
     check_outputs(json_file, report_file, flamegraph)
+    test = parse_test(iperf_test, load, rate)
     share = parse_load(load, rate)
     if top < 1:
         raise IrqlabError(f"--top {top}: allowed are 1 and more")
     before = comparison.read(diff) if diff is not None else []
-    outcome = measure(request, lambda stand, plan: [method.run(stand, plan, share, rate)], "profile")
+    if test is not None:
+        request = replace(request, sizes=(iperf.FRAME_BYTES,))
+
+    def profile(stand: Stand, plan: Plan) -> list[MethodResult]:
+        if test is not None:
+            return [method.run_iperf(stand, plan, test)]
+        return [method.run(stand, plan, share, rate)]
+
+    outcome = measure(request, profile, "profile")
     rows = [result.to_json() for result in outcome.results if result.complete]
     for row in rows:
         _show(row, before, top)

@@ -25,6 +25,10 @@ BEGIN_NS = 400_000_000
 """Leaves iperf3 time to start, and the agent to read counters."""
 END_NS = 200_000_000
 BUCKET_NS = 100_000_000
+FRAME_BYTES = 1518
+"""TCP and UDP fill frames as far as Ethernet lets them."""
+PAYLOAD_BYTES = {"TCP": 1460, "UDP": peers.DATAGRAM_BYTES}
+"""Of a full-size frame."""
 DRAIN_NS = 1_000
 SIGTERM = 15
 
@@ -149,6 +153,14 @@ def measure(dut: Dut, test: Test, wire_bps: int) -> dict[str, Any]:
         "interfaces": change.interfaces,
         "kernel_log": dut.kernel_log,
     }
+
+
+def full_frames(point: dict[str, Any]) -> int:
+    """Full-size frames of payload that arrived in a test's window."""
+    if point["instructions_per_byte"] is None:
+        return 0
+    count = point["instructions"] * (1 - (point["soaked_ratio"] or 0)) / point["instructions_per_byte"]
+    return round(count / PAYLOAD_BYTES[point["name"][:3]])
 
 
 def _listen(dut: Dut) -> int:

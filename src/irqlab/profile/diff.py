@@ -48,6 +48,10 @@ def read(path: Path) -> list[Row]:
 
 
 def counterpart(row: Row, others: list[Row]) -> Row | None:
-    """The profile of the same frame size and direction; of several, the same driver's and scheme's, else the first."""
-    alike = [o for o in others if (o["frame_bytes"], o["bidirectional"]) == (row["frame_bytes"], row["bidirectional"])]
+    """The profile of the same frame size and direction, or iperf3 test; of several, the same driver's and scheme's, else the first."""
+    alike = [other for other in others if _load(other) == _load(row)]
     return max(alike, key=lambda o: [o[key] == row[key] for key in ("driver", "rx_scheme", "tx_scheme")], default=None)
+
+
+def _load(row: Row) -> tuple[object, ...]:
+    return row["frame_bytes"], row["bidirectional"], row["found"].get("iperf", {}).get("name")

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from irqlab.bed import Bed
 from irqlab.errors import IrqlabError
-from irqlab.methods import throughput
+from irqlab.methods import iperf, throughput
 from irqlab.methods.stand import Plan, Stand
 from irqlab.profile import devices, tree
 from irqlab.profile.addresses import addresses
@@ -44,7 +46,7 @@ def run(stand: Stand, plan: Plan, load: float | None = None, rate_pps: float | N
         result.throughput_pps, result.throughput_mbps = base.throughput_pps, base.throughput_mbps
         result.at_wire_rate = base.at_wire_rate
         rate_pps = throughput.rate_per_direction(base) * load
-    known, mapped = symbols(stand.bed), devices.Devices.of(stand.bed)
+    known = symbols(stand.bed)
     stand.progress(f"counting instructions at {rate_pps / 1e3:.1f} kpps")
     with stand.slots:
         trial, answer = stand.bed.profile(stand.over_wire_spec(plan, rate_pps), addresses(known))
@@ -54,18 +56,40 @@ def run(stand: Stand, plan: Plan, load: float | None = None, rate_pps: float | N
         frames, per = trial.total("sent"), "offered"
     if not frames:
         raise IrqlabError(f"{stand.bed.label} was offered nothing at {rate_pps:.0f} frames/s; offer less")
-    driver = [module.name for module in stand.bed.modules]
-    section = tree.section(answer, known, driver)
-    io = devices.accesses(answer, known, mapped, driver)
-    result.points = section["points"]
     result.take_costs(trial)
+    _fill(result, stand.bed, answer, known, trial.instructions - answer["instructions"])
+    result.found |= {"load": load, "rate_pps": rate_pps, "frames": frames, "per": per}
+    result.trials = [trial]
+    return result
+
+
+def run_iperf(stand: Stand, plan: Plan, test: iperf.Test) -> MethodResult:
+    """Profiles the window of an iperf3 test. Costs are those per full-size frame of payload that arrived. Raises IrqlabError."""
+    result = stand.result("profile", plan)
+    known = symbols(stand.bed)
+    stand.progress(f"counting instructions of {test.name}")
+    with stand.slots, stand.bed.open(profile=True) as dut:
+        dut.rpc.call("profile", addresses=addresses(known))
+        point = iperf.measure(dut, test, stand.bed.nic.wire_bps)
+        answer = dut.rpc.call("profile_result")
+    frames = iperf.full_frames(point)
+    if not frames:
+        raise IrqlabError(f"{stand.bed.label}: no payload arrived in the window of {test.name}; give it more --mips")
+    _fill(result, stand.bed, answer, known, point["instructions"] - answer["instructions"])
+    rate_pps = frames * 1e9 / point["window_ns"]
+    result.found |= {"load": None, "rate_pps": rate_pps, "frames": frames, "per": "received", "iperf": point}
+    return result
+
+
+def _fill(result: MethodResult, bed: Bed, answer: dict[str, Any], known: Symbols, residual: int) -> None:
+    """What the tester counted, by function and owner."""
+    driver = [module.name for module in bed.modules]
+    section = tree.section(answer, known, driver)
+    io = devices.accesses(answer, known, devices.Devices.of(bed), driver)
+    result.points = section["points"]
     result.found = {
-        "load": load,
-        "rate_pps": rate_pps,
-        "frames": frames,
-        "per": per,
         "instructions": answer["instructions"],
-        "residual": trial.instructions - answer["instructions"],
+        "residual": residual,
         "stacks_lost": answer["lost"],
         "interrupts": section["interrupts"],
         "softirqs": section["softirqs"],
@@ -76,5 +100,3 @@ def run(stand: Stand, plan: Plan, load: float | None = None, rate_pps: float | N
         "nic_writes": devices.total(io, "writes"),
         "io": io,
     }
-    result.trials = [trial]
-    return result

@@ -22,6 +22,8 @@ NOTABLE = 0.05
 def title(row: Row) -> str:
     """What a profile is of."""
     found = row["found"]
+    if test := found.get("iperf"):
+        return f"Profile of {units.driver_of(row)} on {row['nic']}, iperf3 {test['name']}, {test['bps'] / 1e6:.1f} Mbit/s received"
     size = units.bytes_of(row["frame_bytes"])
     load = f"{found['load']:g}x the throughput, " if found["load"] is not None else ""
     return (
@@ -67,7 +69,7 @@ def summary(row: Row) -> str:
     """The sum, and what it was checked against."""
     found = row["found"]
     frames, counted = found["frames"], found["instructions"]
-    which = "" if found["per"] == "forwarded" else " offered (none was forwarded)"
+    which = {"forwarded": "", "offered": " offered (none was forwarded)", "received": " (full-size, received)"}[found["per"]]
     text = (
         f"{figure(counted / frames)} instructions a frame{which}, {units.whole(counted)} in all, {units.whole(frames)} frames; "
         f"the instruction counter says {units.whole(counted + found['residual'])} (residual {found['residual']}).\n"

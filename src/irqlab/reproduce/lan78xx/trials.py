@@ -13,8 +13,6 @@ from irqlab.methods import iperf, rrul
 from irqlab.methods.stand import Stand
 
 MAKERS = ("methods/iperf", "methods/peers", "methods/rrul")
-PAYLOAD_BYTES = {"TCP": 1460, "UDP": 1448}
-"""Of a full-size frame."""
 Json = dict[str, Any]
 
 
@@ -40,7 +38,7 @@ def throughput(stand: Stand, test: iperf.Test) -> Json:
         "mbps": round(point["bps"] / 1e6, 1),
         "loss_percent": None if point["loss_ratio"] is None else round(100 * point["loss_ratio"], 2),
         "idle_percent": round(100 * point["idle_ratio"], 1),
-        "instructions_per_frame": None if per_byte is None else round(per_byte * PAYLOAD_BYTES[test.name[:3]]),
+        "instructions_per_frame": None if per_byte is None else round(per_byte * iperf.PAYLOAD_BYTES[test.name[:3]]),
         "retransmits": point["retransmits"],
     }
 
