@@ -12,6 +12,8 @@ use std::ffi::{c_char, c_int, c_void};
 
 use libloading::os::unix::Library;
 
+use crate::qemu::peek;
+
 /// `IOAPIC_NUM_PINS`.
 const PINS: usize = 24;
 /// More than any version's `IOAPICCommonState`.
@@ -85,35 +87,9 @@ fn is_the_timer(object: usize, place: usize) -> bool {
         && levels.is_some_and(|levels| levels.iter().all(|level| matches!(level, 0 | 1)))
 }
 
-/// Reads memory of this process that may not be there.
-fn peek<T: Copy>(address: usize) -> Option<T> {
-    let mut value = std::mem::MaybeUninit::<T>::uninit();
-    let to = libc::iovec {
-        iov_base: value.as_mut_ptr().cast(),
-        iov_len: size_of::<T>(),
-    };
-    let from = libc::iovec {
-        iov_base: address as *mut c_void,
-        iov_len: size_of::<T>(),
-    };
-    // SAFETY: the kernel writes to our own buffer only, and fails where it cannot read. All that is read here is plain integers.
-    unsafe {
-        let read = libc::process_vm_readv(libc::getpid(), &to, 1, &from, 1, 0);
-        (read == size_of::<T>() as isize).then(|| value.assume_init())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn memory_that_is_not_there_is_told() {
-        let seven = 7_u64;
-        assert_eq!(peek::<u64>(0), None);
-        assert_eq!(peek::<u64>(usize::MAX - 64), None);
-        assert_eq!(peek::<u64>((&raw const seven) as usize), Some(7));
-    }
 
     #[test]
     fn the_timer_is_told_by_its_owner_and_its_neighbours() {

@@ -11,6 +11,7 @@ pub mod capture;
 pub mod control;
 pub mod departures;
 pub mod egress;
+pub mod flags;
 pub mod frame;
 pub mod host;
 pub mod idle;

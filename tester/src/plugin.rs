@@ -12,6 +12,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 
 use crate::arguments::{Args, parse};
+use crate::flags;
 use crate::idle;
 use crate::instrument;
 use crate::ioapic::Ioapic;
@@ -463,6 +464,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
     let installed = parse(&args).and_then(|args| {
         install(&args)?;
         idle::install()?;
+        flags::install()?;
         if args.profile {
             instrument::install();
         }

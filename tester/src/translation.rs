@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use libloading::os::unix::Library;
 
-use crate::{idle, instrument};
+use crate::{flags, idle, instrument};
 
 /// `QEMU_PLUGIN_CB_NO_REGS`.
 const NO_REGS: c_int = 0;
@@ -275,6 +275,7 @@ unsafe extern "C" fn translated(_id: u64, block: *mut c_void) {
         return;
     }
     idle::watch(&translation);
+    flags::watch(&translation);
     if api.profiled {
         instrument::translated(&translation);
     }

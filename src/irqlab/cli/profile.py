@@ -35,7 +35,8 @@ FlameOption = Annotated[Path | None, typer.Option("--flamegraph", help="Write a 
 TopOption = Annotated[int, typer.Option("--top", help="How many functions to print.")]
 
 IperfOption = Annotated[
-    str | None, typer.Option("--iperf", help=f"Profile an iperf3 test, not forwarding: {', '.join(TESTS)} (Rx: the DUT receives).")
+    str | None,
+    typer.Option("--iperf", help=f"Profile an iperf3 test, not forwarding: {', '.join(TESTS)} (Rx: the DUT receives)."),
 ]
 
 MAX_LOAD = 100.0

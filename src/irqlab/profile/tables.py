@@ -23,7 +23,9 @@ def title(row: Row) -> str:
     """What a profile is of."""
     found = row["found"]
     if test := found.get("iperf"):
-        return f"Profile of {units.driver_of(row)} on {row['nic']}, iperf3 {test['name']}, {test['bps'] / 1e6:.1f} Mbit/s received"
+        return (
+            f"Profile of {units.driver_of(row)} on {row['nic']}, iperf3 {test['name']}, {test['bps'] / 1e6:.1f} Mbit/s received"
+        )
     size = units.bytes_of(row["frame_bytes"])
     load = f"{found['load']:g}x the throughput, " if found["load"] is not None else ""
     return (

@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from irqlab import machine
 from irqlab.bed import Bed, BedConfig
+from irqlab.errors import IrqlabError
 from irqlab.hardware import Hardware
 from irqlab.methods.stand import Stand
 from irqlab.results import MethodResult
@@ -93,7 +94,12 @@ class Session:
         return [bed.describe() for bed in self._beds.values()]
 
     def _one(self, job: Job[T]) -> T:
-        answer = job.work(Stand(job.bed, self._slots, lambda where: self._board.now(f"{job.label}: {where}")))
+        try:
+            answer = job.work(Stand(job.bed, self._slots, lambda where: self._board.now(f"{job.label}: {where}")))
+        except machine.CancelledError:
+            raise
+        except IrqlabError as error:
+            raise IrqlabError(f"{job.label}: {error}") from error
         self._board.done(job.label)
         return answer
 
