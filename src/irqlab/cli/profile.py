@@ -36,7 +36,7 @@ TopOption = Annotated[int, typer.Option("--top", help="How many functions to pri
 
 IperfOption = Annotated[
     str | None,
-    typer.Option("--iperf", help=f"Profile an iperf3 test, not forwarding: {', '.join(TESTS)} (Rx: the DUT receives)."),
+    typer.Option("--iperf", help=f"Profile an iperf3 test of the DUT's, not forwarding: {', '.join(TESTS)}."),
 ]
 
 MAX_LOAD = 100.0

@@ -159,7 +159,7 @@ def full_frames(point: dict[str, Any]) -> int:
     """Full-size frames of payload that arrived in a test's window."""
     if point["instructions_per_byte"] is None:
         return 0
-    count = point["instructions"] * (1 - (point["soaked_ratio"] or 0)) / point["instructions_per_byte"]
+    count: float = point["instructions"] * (1 - (point["soaked_ratio"] or 0)) / point["instructions_per_byte"]
     return round(count / PAYLOAD_BYTES[point["name"][:3]])
 
 

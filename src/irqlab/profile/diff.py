@@ -48,7 +48,7 @@ def read(path: Path) -> list[Row]:
 
 
 def counterpart(row: Row, others: list[Row]) -> Row | None:
-    """The profile of the same frame size and direction, or iperf3 test; of several, the same driver's and scheme's, else the first."""
+    """The profile of the same frame size and direction, or iperf3 test; of several, the same driver's and scheme's."""
     alike = [other for other in others if _load(other) == _load(row)]
     return max(alike, key=lambda o: [o[key] == row[key] for key in ("driver", "rx_scheme", "tx_scheme")], default=None)
 
