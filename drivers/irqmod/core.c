@@ -219,6 +219,8 @@ int irqmod_register(struct irqmod_port *port)
 	port->tx_usecs = port->tx_usecs ?: DEFAULT_TX_USECS;
 	port->tx_frames = port->tx_frames ?: DEFAULT_TX_FRAMES;
 	port->rx_weight = port->rx_weight ?: NAPI_POLL_WEIGHT;
+	port->heads.chunks = port->wire_mbps > 100 ? IRQMOD_CHUNKS
+						   : IRQMOD_CHUNKS_FAST;
 	port->rx_cliff_pps = port->rx_cliff_pps ?: DEFAULT_CLIFF_PPS;
 	port->rx_epsilon_permille = port->rx_epsilon_permille ?: DEFAULT_EPSILON;
 	port->rx_rate_window_ms = port->rx_rate_window_ms ?: DEFAULT_WINDOW_MS;

@@ -55,7 +55,8 @@ bool irqmod_heads_next(struct irqmod_heads *heads)
 	if (unlikely(fail && ++heads->asked % fail == 0))
 		return false;
 	heads->left = 0;
-	heads->turn = (heads->turn + 1) % IRQMOD_CHUNKS;
+	if (++heads->turn == heads->chunks)
+		heads->turn = 0;
 	chunk = &heads->chunk[heads->turn];
 	if (chunk->page && !heads_idle(chunk))
 		heads_drop(chunk);
@@ -80,6 +81,6 @@ void irqmod_heads_free(struct irqmod_heads *heads)
 	unsigned int i;
 
 	heads->left = 0;
-	for (i = 0; i < IRQMOD_CHUNKS; i++)
+	for (i = 0; i < heads->chunks; i++)
 		heads_drop(&heads->chunk[i]);
 }

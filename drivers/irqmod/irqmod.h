@@ -147,8 +147,12 @@ enum irqmod_timer_without {
 	IRQMOD_WITHOUT_REFILL,
 };
 
-/* Memory for the heads of received sk_buffs (heads.c). */
-#define IRQMOD_CHUNKS	8
+/* Memory for the heads of received sk_buffs (heads.c). Enough that a chunk is
+ * free when its turn comes again: a socket holds up to 92 full-size frames
+ * (rmem_default), and a pass 64 more. Fast Ethernet does not fill a socket.
+ */
+#define IRQMOD_CHUNKS		16
+#define IRQMOD_CHUNKS_FAST	8
 
 struct irqmod_chunk {
 	struct page *page;
@@ -160,6 +164,7 @@ struct irqmod_heads {
 	unsigned int left;		/* bytes of it; cut off at their end */
 	unsigned int turn;
 	unsigned int asked;		/* for a chunk, while fail_heads is set */
+	unsigned int chunks;		/* in use */
 	struct irqmod_chunk chunk[IRQMOD_CHUNKS];
 };
 

@@ -30,15 +30,16 @@ def _kept(stand: Stand, what: Json, work: Callable[[Dut], Json]) -> Json:
 
 
 def throughput(stand: Stand, test: iperf.Test) -> Json:
-    """An iperf3 test: Mbit/s as the receiver counts, loss and idle in per cent, instructions a full-size frame."""
+    """An iperf3 test: Mbit/s as the receiver counts, and in the window; loss and idle in per cent, instructions a full-size frame."""
     point = _kept(stand, {"iperf": asdict(test)}, lambda dut: iperf.measure(dut, test, stand.bed.nic.wire_bps))
-    per_byte = point["instructions_per_byte"]
+    per_byte, payload_bytes = point["instructions_per_byte"], iperf.PAYLOAD_BYTES[test.name[:3]]
     stand.progress(f"{test.name}: {point['bps'] / 1e6:.0f} Mbit/s")
     return {
         "mbps": round(point["bps"] / 1e6, 1),
+        "window_mbps": round(iperf.full_frames(point) * payload_bytes * 8e3 / point["window_ns"], 1),
         "loss_percent": None if point["loss_ratio"] is None else round(100 * point["loss_ratio"], 2),
         "idle_percent": round(100 * point["idle_ratio"], 1),
-        "instructions_per_frame": None if per_byte is None else round(per_byte * iperf.PAYLOAD_BYTES[test.name[:3]]),
+        "instructions_per_frame": None if per_byte is None else round(per_byte * payload_bytes),
         "retransmits": point["retransmits"],
     }
 
