@@ -124,7 +124,7 @@ def ratios(ours: Data, theirs: Data) -> Data:
 def _ablation(session: Session) -> Data:
     """Each measure alone, left out of napi and added to standard; short tests, since only differences count.
 
-    Throughput is the window's: a timeout of TCP's at the start of a second is a fifth of it, and nothing that the driver does later.
+    Throughput is the window's: a timeout of TCP's at the start costs a fifth of a second, whatever the driver does later.
     Of the latter in a quick look (a) alone: the letter says something of it.
     """
     data = Data(
