@@ -136,3 +136,17 @@ def test_flent_opens_and_plots_it(tmp_path):
         assert done.returncode == 0, done.stderr
         assert "ERROR" not in done.stderr, done.stderr
         assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_windows_payload_is_that_of_its_buckets():
+    series = [[1] * 4 + [10] * 4 + [100] * 3, [0] * 5 + [1000]]
+    app = {"streams": [{"series": one} for one in series]}
+    assert iperf._bytes(app, iperf.Test(seconds=1)) == 1040  # 0.4 to 0.8 s
+    with pytest.raises(IrqlabError, match=r"no payload within 0\.4 s"):
+        iperf._bytes({"streams": [{"series": [0] * 4 + [10]}]}, iperf.Test(seconds=1))
+
+
+@pytest.mark.parametrize(("per_byte", "soaked", "frames"), [(2.0, None, 10), (1.0, 0.5, 10), (None, None, 0)])
+def test_full_size_frames_of_a_window(per_byte: float | None, soaked: float | None, frames: int):
+    point = {"name": "TCP Rx", "instructions": 29_200, "instructions_per_byte": per_byte, "soaked_ratio": soaked}
+    assert iperf.full_frames(point) == frames

@@ -30,7 +30,7 @@ def _kept(stand: Stand, what: Json, work: Callable[[Dut], Json]) -> Json:
 
 
 def throughput(stand: Stand, test: iperf.Test) -> Json:
-    """An iperf3 test: Mbit/s as the receiver counts, and in the window; loss, idle in per cent; instructions a full-size frame."""
+    """An iperf3 test: Mbit/s as the receiver counts, and in the window; loss, idle in per cent; instructions a full frame."""
     point = _kept(stand, {"iperf": asdict(test)}, lambda dut: iperf.measure(dut, test, stand.bed.nic.wire_bps))
     per_byte, payload_bytes = point["instructions_per_byte"], iperf.PAYLOAD_BYTES[test.name[:3]]
     stand.progress(f"{test.name}: {point['bps'] / 1e6:.0f} Mbit/s")
