@@ -48,6 +48,8 @@ def test_every_driver_and_size() -> None:
         ({"jobs": -1}, "1 and more"),
         ({"sysctl": ["a"]}, "NAME=VALUE"),
         ({"sysctl": ["=1"]}, "NAME=VALUE"),
+        ({"attribute": ["mtu"]}, "FILE=VALUE"),
+        ({"attribute": ["../eth1/mtu=1"]}, "FILE=VALUE"),
         ({"size": "64,"}, "64 to 1518"),
     ],
 )

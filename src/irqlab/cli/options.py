@@ -39,6 +39,10 @@ Tolerance = Annotated[float, typer.Option("--loss-tolerance", help="Lost share o
 OverWire = Annotated[bool, typer.Option("--over-wire", help="Offer more than the emulated wire carries.")]
 Seed = Annotated[int, typer.Option("--seed", help="Of Poisson arrivals and IMIX.")]
 Lsm = Annotated[str, typer.Option("--lsm", help="Linux security modules of the DUT, e.g. apparmor; default: none.")]
+Attribute = Annotated[
+    list[str] | None,
+    typer.Option("--attribute", help="FILE=VALUE, below /sys/class/net/INTERFACE of both interfaces; may be given again."),
+]
 Sysctl = Annotated[list[str] | None, typer.Option("--sysctl", help="NAME=VALUE set in the DUT; may be given again.")]
 Parameters = Annotated[str, typer.Option("--module-parameters", help="Parameters of the driver, as for insmod.")]
 _HARDWARE = "Hardware costs (default: none)"
@@ -137,6 +141,7 @@ SHARED: dict[str, tuple[Any, Any]] = {
     "seed": (Seed, 1),
     "lsm": (Lsm, ""),
     "sysctl": (Sysctl, None),
+    "attribute": (Attribute, None),
     "module_parameters": (Parameters, ""),
     "cost": (Cost, None),
     "hardware": (Hardware, None),
@@ -144,7 +149,7 @@ SHARED: dict[str, tuple[Any, Any]] = {
     "no_cache": (NoCache, False),
 }
 """The options that ask for a Request: annotation and default, in the order of the help."""
-DUT = ("driver", "nic", "kernel", "mips", "ring", "lsm", "sysctl", "module_parameters")
+DUT = ("driver", "nic", "kernel", "mips", "ring", "lsm", "sysctl", "attribute", "module_parameters")
 """What is measured."""
 TRIAL = ("size", "bidirectional", "duration", "warmup", "arrivals", "seed")
 """What is offered."""
@@ -221,6 +226,7 @@ class Request:
         seed: int = 1,
         lsm: str = "",
         sysctl: list[str] | None = None,
+        attribute: list[str] | None = None,
         module_parameters: str = "",
         jobs: int = 0,
         schemes: tuple[Schemes, ...] = (Schemes(),),
@@ -244,7 +250,12 @@ class Request:
         if jobs < 0:
             raise IrqlabError(f"--jobs {jobs}: allowed are 1 and more")
         mips, costs = boards.choose(hardware, cost, mips)
-        dut = DutConfig(ring=ring, sysctls=tuple(_sysctl(text) for text in sysctl or ()), module_parameters=module_parameters)
+        dut = DutConfig(
+            ring=ring,
+            sysctls=tuple(_sysctl(text) for text in sysctl or ()),
+            attributes=tuple(_attribute(text) for text in attribute or ()),
+            module_parameters=module_parameters,
+        )
         return cls(
             beds=tuple(
                 BedConfig(d, nic, kernel, mips, lsm, replace(dut, schemes=chosen), costs is not None, cached)
@@ -279,4 +290,11 @@ def _sysctl(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not name or not equals:
         raise IrqlabError(f"--sysctl {text!r}: it takes NAME=VALUE, for example net.core.netdev_budget=64")
+    return name, value
+
+
+def _attribute(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals or name.startswith("/") or ".." in name.split("/"):
+        raise IrqlabError(f"--attribute {text!r}: it takes FILE=VALUE, for example irqmod_usb/urb_pools=0")
     return name, value
