@@ -122,22 +122,21 @@ def ratios(ours: Data, theirs: Data) -> Data:
 
 
 def _ablation(session: Session) -> Data:
-    """Each measure alone, left out of napi and added to standard; short tests, since only differences count.
+    """Each measure alone, left out of napi and added to standard (in a quick look of the latter (a) alone: the letter says something of it).
 
     Throughput is the window's: a timeout of TCP's at the start costs a fifth of a second, whatever the driver does later.
-    Of the latter in a quick look (a) alone: the letter says something of it.
     """
     data = Data(
         f"Each measure alone, at {STEP_MIPS} MIPS: Mbit/s once the flow has settled",
         ("change", "measure", "what", "test", "mbps", "loss_percent", "idle_percent", "instructions_per_frame",
          "mbps_change_percent", "idle_change_points", "instructions_change_percent"),
     )  # fmt: skip
-    names = QUICK_STEPS if session.quick else STEPS
+    names, seconds = (QUICK_STEPS, QUICK_SECONDS) if session.quick else (STEPS, SECONDS)
     wanted = {("without", "none"): DRIVERS["napi"], ("with", "none"): DRIVERS["standard"], **steps()}
     if session.quick:
         wanted = {(change, key): one for (change, key), one in wanted.items() if change == "without" or key in ("none", "a")}
     jobs = {
-        (change, key, name): _job(session, chosen, STEP_MIPS, name, QUICK_SECONDS)
+        (change, key, name): _job(session, chosen, STEP_MIPS, name, seconds)
         for (change, key), chosen in wanted.items()
         for name in names
     }
