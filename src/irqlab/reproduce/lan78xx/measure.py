@@ -122,9 +122,10 @@ def ratios(ours: Data, theirs: Data) -> Data:
 
 
 def _ablation(session: Session) -> Data:
-    """Each measure alone, left out of napi and added to standard (in a quick look of the latter (a) alone: the letter says something of it).
+    """Each measure alone, left out of napi and added to standard.
 
-    Throughput is the window's: a timeout of TCP's at the start costs a fifth of a second, whatever the driver does later.
+    A quick look adds (a) alone to standard: the letter says something of it. Throughput is the window's: a timeout of TCP's at
+    the start costs a fifth of a second, whatever the driver does later.
     """
     data = Data(
         f"Each measure alone, at {STEP_MIPS} MIPS: Mbit/s once the flow has settled",
