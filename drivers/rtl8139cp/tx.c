@@ -192,6 +192,11 @@ netdev_tx_t cp_start_xmit(struct sk_buff *skb, struct net_device *netdev)
 
 	irqmod_tx_begin(&cp->port);
 
+	/* The chip sends short frames as they are. Padding makes one piece of
+	 * a packet, so it comes before they are counted.
+	 */
+	if (unlikely(eth_skb_pad(skb)))
+		goto freed;
 	segs = skb_shinfo(skb)->nr_frags + 1;
 	if (unlikely(segs > CP_TX_SEGS)) {
 		if (skb_linearize(skb))
@@ -207,9 +212,6 @@ netdev_tx_t cp_start_xmit(struct sk_buff *skb, struct net_device *netdev)
 
 	if (skb->ip_summed == CHECKSUM_PARTIAL && !cp_tx_checksum(skb, &opts1))
 		goto drop;
-	/* The chip sends short frames as they are. */
-	if (unlikely(eth_skb_pad(skb)))
-		goto freed;
 	if (skb_vlan_tag_present(skb))
 		opts2 = CP_TX_TAGC | swab16(skb_vlan_tag_get(skb));
 
