@@ -153,6 +153,19 @@ def test_interrupted_keeps_what_was_measured(tmp_path: Path, sent: signal.Signal
     assert len(row["trials"]) >= 1
 
 
+def test_an_interrupted_fuzz_does_not_end_its_session_first(tmp_path: Path) -> None:
+    process = _start(tmp_path, "fuzz", "--driver", "irqmod_lan78xx", "--jobs", "2", "--json", "kept.json")
+    while len(qemus := qemus_of(process.pid)) < 2:  # both sessions run: each takes a minute
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode == 130, errors
+    assert "interrupted after 0" in errors
+    assert _gone(qemus)
+    assert json.loads((tmp_path / "kept.json").read_text())["rounds"] == 0
+
+
 def test_a_lab_that_is_killed_leaves_no_qemu(tmp_path: Path) -> None:
     process = _start(tmp_path, "throughput", "--no-cache", "--driver", "8139cp", "--duration", "20", "--jobs", "1")
     _wait_for(process, "250 MIPS")

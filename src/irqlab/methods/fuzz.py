@@ -17,6 +17,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from irqlab import machine
 from irqlab.bed import Bed
 from irqlab.dut import KERNEL_PROBLEM, Dut, stream
 from irqlab.machine import MachineError
@@ -133,7 +134,12 @@ def run(stand: Stand, cases: int, seed: int = 1, first: int = 0, jobs: int = 1, 
         while done < cases:
             starts = range(first, first + jobs * SESSION_ROUNDS, SESSION_ROUNDS)
             first += jobs * SESSION_ROUNDS
-            for found in pool.map(lambda start: session(bed, seed, start, stubs=stubs), starts):
+            try:
+                sessions = list(pool.map(lambda start: session(bed, seed, start, stubs=stubs), starts))
+            except KeyboardInterrupt:
+                machine.cancel_all()  # else the pool waits until they are through
+                raise
+            for found in sessions:
                 if done < cases:
                     done += found.cases
                     complaints = sum(len(outcome.causes) for outcome in found.outcomes)
