@@ -102,8 +102,8 @@ def measure(dut: Dut, test: Test, wire_bps: int) -> dict[str, Any]:
         rate_bps = peers.wire_payload_bps(wire_bps) // test.parallel if test.udp else 0
     soaker = peers.spawn(dut, "/init", "soak") if test.soak else None
     pid = _listen(dut) if test.dut_serves else 0
-    peers.serve(dut, [_there(test, rate_bps)])
     begin = _Reading.of(dut, soaker)
+    peers.serve(dut, [_there(test, rate_bps)])  # no time passes until the trial starts: its window is made of whole buckets
 
     def meanwhile(window_begins_ns: int) -> None:
         nonlocal pid, begin
