@@ -389,7 +389,7 @@ def iperf_row(made: Made) -> MethodResult:
         }  # fmt: skip
         sender = {**known, "retransmits": None if test.udp else 2}
         receiver = {**known, "lost": 3, "jitter_ns": 12_000} if test.udp else known
-        window_ns = test.seconds * 10**9 - 2 * iperf.QUIET_NS
+        window_ns = test.seconds * 10**9 - iperf.BEGIN_NS - iperf.END_NS
         instructions = round(count * window_ns / 10**9 / test.seconds * made.instructions / 1448)
         result.points.append(
             {
