@@ -2,7 +2,7 @@
 //! Keeps QEMU 7 from making rubbish of the DUT's flags.
 //!
 //! The helpers of CMPXCHG16B and CMPXCHG8B compute the flags from `env->cc_op`, which the translator has not brought up to date
-//! (target/i386/tcg/translate.c, case 0x1c7: no `gen_update_cc_op`; 8.0 has no such helpers any more). If the operation there is of a
+//! (target/i386/tcg/translate.c, case 0x1c7: no `gen_update_cc_op`; later versions have no such helpers). If the operation there is of a
 //! kind whose flags are the source operand itself, or'ed with something (`helper_cc_compute_all`), any 64-bit number may become
 //! flags. Nobody looks at more than ZF, which is right, before they are computed anew; but if a timer interrupts just then, they go
 //! onto the stack as RFLAGS: with TF, AC or whatever set, and the DUT's kernel warns, or dies. Linux' slab allocator uses
