@@ -18,15 +18,17 @@ from os import PathLike, fspath
 from types import TracebackType
 from typing import Any
 
-from irqlab.bed import Bed, BedConfig
-from irqlab.dut import DutConfig
+from irqlab.config.schemes import Schemes, combine
+from irqlab.config.testbed import DutConfig, TestbedConfig
+from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import burst, latency, loss, recovery, throughput
-from irqlab.methods.stand import Plan, Stand
-from irqlab.profile import Profile, method
-from irqlab.results import MethodResult
-from irqlab.schemes import Schemes, combine
-from irqlab.trial import TrialResult
+from irqlab.methods import profile as method
+from irqlab.profile import Profile
+from irqlab.results.document import MethodResult
+from irqlab.runner.runner import TrialRunner
+from irqlab.trials.forwarding import ForwardingResult
+from irqlab.trials.testbed import Testbed
 
 
 class Lab:
@@ -67,8 +69,8 @@ class Lab:
         if len(chosen) > 1:
             raise IrqlabError(f"a Lab has one pair of schemes; these are {len(chosen)}")
         dut = DutConfig(ring, tuple((sysctls or {}).items()), module_parameters, chosen[0])
-        self.bed = Bed.resolve(BedConfig(fspath(driver), nic, kernel, mips, lsm, dut, cached=cached))
-        self._stand = Stand(self.bed, threading.Semaphore(jobs))
+        self.testbed = Testbed.resolve(TestbedConfig(fspath(driver), nic, kernel, mips, lsm, dut, cached=cached))
+        self._stand = TrialRunner(self.testbed, threading.Semaphore(jobs))
 
     def __enter__(self) -> Lab:
         return self
@@ -76,30 +78,30 @@ class Lab:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Nothing outlives a trial; there is nothing to close."""
 
-    def trial(self, rate_pps: float, **plan: Any) -> TrialResult:
+    def trial(self, rate_pps: float, **workload: Any) -> ForwardingResult:
         """One trial at `rate_pps` frames/s in each direction."""
-        return self._stand.trial(self._stand.spec(Plan(**plan), rate_pps))
+        return self._stand.trial(self._stand.spec(Workload(**workload), rate_pps))
 
-    def throughput(self, **plan: Any) -> MethodResult:
+    def throughput(self, **workload: Any) -> MethodResult:
         """RFC 2544, 26.1."""
-        return throughput.run(self._stand, Plan(**plan))
+        return throughput.run(self._stand, Workload(**workload))
 
-    def latency(self, **plan: Any) -> MethodResult:
+    def latency(self, **workload: Any) -> MethodResult:
         """RFC 2544, 26.2."""
-        return latency.run(self._stand, Plan(**plan))
+        return latency.run(self._stand, Workload(**workload))
 
-    def loss(self, **plan: Any) -> MethodResult:
+    def loss(self, **workload: Any) -> MethodResult:
         """RFC 2544, 26.3."""
-        return loss.run(self._stand, Plan(**plan))
+        return loss.run(self._stand, Workload(**workload))
 
-    def burst(self, **plan: Any) -> MethodResult:
+    def burst(self, **workload: Any) -> MethodResult:
         """RFC 2544, 26.4."""
-        return burst.run(self._stand, Plan(**plan))
+        return burst.run(self._stand, Workload(**workload))
 
-    def recovery(self, **plan: Any) -> MethodResult:
+    def recovery(self, **workload: Any) -> MethodResult:
         """RFC 2544, 26.5."""
-        return recovery.run(self._stand, Plan(**plan))
+        return recovery.run(self._stand, Workload(**workload))
 
-    def profile(self, load: float | None = None, rate_pps: float | None = None, **plan: Any) -> Profile:
+    def profile(self, load: float | None = None, rate_pps: float | None = None, **workload: Any) -> Profile:
         """Where a frame's instructions go, at `rate_pps` in each direction or at `load` times the throughput (default: 2)."""
-        return Profile(method.run(self._stand, Plan(**plan), load, rate_pps))
+        return Profile(method.run(self._stand, Workload(**workload), load, rate_pps))

@@ -17,12 +17,13 @@ from typing import Any
 
 from sample_documents import MIPS, WIRE_BPS, document, dut
 
-from irqlab import results
-from irqlab.counters import STATISTICS
+from irqlab.config.traffic import FrameSize, Load, mean_frame_bytes, wire_rate_pps
+from irqlab.dut.counters import STATISTICS, Counters
 from irqlab.methods import iperf, rrul
 from irqlab.profile.tree import totals
-from irqlab.results import MethodResult
-from irqlab.trial import Counters, FrameSize, Load, TrialResult, TrialSpec, mean_frame_bytes, wire_rate_pps
+from irqlab.results import document as results
+from irqlab.results.document import MethodResult
+from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 
 SIZES: tuple[FrameSize, ...] = (64, 128, 256, 512, 1024, 1280, 1518, "imix")
 LATENCY = (0.1, 0.5, 0.9, 1.0)
@@ -126,7 +127,7 @@ def latency(base_ns: float, load: float, histogram: bool) -> dict[str, Any]:
     }
 
 
-def throughput_pps(made: Made, size: FrameSize, bidirectional: bool) -> tuple[float, bool]:
+def total_throughput_pps(made: Made, size: FrameSize, bidirectional: bool) -> tuple[float, bool]:
     """Made-up throughput, all directions together, and whether it is the wire's."""
     wire = wire_rate_pps(mean_frame_bytes(size), WIRE_BPS) * (2 if bidirectional else 1)
     cpu = MIPS * 1e6 / (made.instructions + 0.25 * mean_frame_bytes(size))
@@ -146,7 +147,7 @@ def interrupts_per_frame(made: Made, load: float, forwarded: float, offered: flo
     return per_offered * min(offered / forwarded, 30)
 
 
-def trial(made: Made, spec: TrialSpec, loss: bool) -> TrialResult:
+def trial(made: Made, spec: ForwardingTrial, loss: bool) -> ForwardingResult:
     """A made-up trial."""
     seconds = spec.duration_ns / 1e9
     streams: list[dict[str, Any]] = []
@@ -167,7 +168,7 @@ def trial(made: Made, spec: TrialSpec, loss: bool) -> TrialResult:
             )  # fmt: skip
     total = sum(s["sent"] for s in streams)
     lost = sum(s["lost"] for s in streams)
-    return TrialResult(
+    return ForwardingResult(
         spec=spec,
         streams=streams,
         ports=[{"sent": total, "refused": lost, "received": total - lost, "stray": 0, "host": 2, "corrupted": 0}] * 2,
@@ -188,7 +189,7 @@ def trial(made: Made, spec: TrialSpec, loss: bool) -> TrialResult:
 
 def row(method: str, made: Made, size: FrameSize, bidirectional: bool) -> MethodResult:
     """A row with what all methods state."""
-    pps, at_wire = throughput_pps(made, size, bidirectional)
+    pps, at_wire = total_throughput_pps(made, size, bidirectional)
     return MethodResult(
         method=method,
         driver=made.driver,
@@ -199,9 +200,9 @@ def row(method: str, made: Made, size: FrameSize, bidirectional: bool) -> Method
         rx_scheme=made.rx,
         tx_scheme=made.tx,
         variant=made.variant,
-        throughput_pps=pps,
-        throughput_mbps=pps / (2 if bidirectional else 1) * (mean_frame_bytes(size) + 20) * 8 / 1e6,
-        at_wire_rate=at_wire,
+        total_throughput_pps=pps,
+        per_interface_throughput_mbps=pps / (2 if bidirectional else 1) * (mean_frame_bytes(size) + 20) * 8 / 1e6,
+        line_rate_limited=at_wire,
         instructions_per_frame=made.instructions + 0.25 * mean_frame_bytes(size),
         interrupts_per_frame=interrupts_per_frame(made, 1.0, pps, pps),
         rx_interrupts_per_frame=None if made.rx is None else 0.75,
@@ -212,24 +213,24 @@ def row(method: str, made: Made, size: FrameSize, bidirectional: bool) -> Method
 def throughput(made: Made, size: FrameSize, bidirectional: bool = True) -> MethodResult:
     """A made-up RFC 2544, 26.1."""
     result = row("throughput", made, size, bidirectional)
-    assert result.throughput_pps is not None
-    rate = result.throughput_pps / (2 if bidirectional else 1)
-    for share in (1.0,) if result.at_wire_rate else (1.3, 0.8, 1.05, 1.0, 1.002):
-        spec = TrialSpec(loads=(Load(rate_pps=rate * share, size=size),), bidirectional=bidirectional)
+    assert result.total_throughput_pps is not None
+    rate = result.total_throughput_pps / (2 if bidirectional else 1)
+    for share in (1.0,) if result.line_rate_limited else (1.3, 0.8, 1.05, 1.0, 1.002):
+        spec = ForwardingTrial(loads=(Load(rate_pps=rate * share, size=size),), bidirectional=bidirectional)
         one = trial(made, spec, loss=share > 1)
         point = {"rate_pps": rate * share, "passed": share <= 1, "loss_ratio": one.loss_ratio, "kept_up": one.kept_up}
-        result.points.append(point)
+        result.samples.append(point)
         if size == 64 and share == 1:
             result.trials.append(one)
-    result.found = {"rate_pps_per_direction": rate, "relative_width": 0.002, "loss_tolerance": 0.0}
+    result.summary = {"rate_pps_per_direction": rate, "relative_width": 0.002, "loss_tolerance": 0.0}
     return result
 
 
 def loss(made: Made, size: FrameSize = 64, bidirectional: bool = True) -> MethodResult:
     """A made-up RFC 2544, 26.3."""
     result = row("loss", made, size, bidirectional)
-    assert result.throughput_pps is not None
-    cap = result.throughput_pps
+    assert result.total_throughput_pps is not None
+    cap = result.total_throughput_pps
     wire = 2 * wire_rate_pps(mean_frame_bytes(size), WIRE_BPS)
     for share in LOSS:
         offered = cap * share
@@ -237,11 +238,11 @@ def loss(made: Made, size: FrameSize = 64, bidirectional: bool = True) -> Method
         ratio = 1 - out / offered
         missing = round((offered - out) * 0.2)
         backlog = made.rx == "interrupt"
-        result.points.append(
+        result.samples.append(
             {
                 "load": share,
                 "offered_pps": offered,
-                "over_wire": offered > wire,
+                "above_line_rate": offered > wire,
                 "forwarded_pps": out,
                 "loss_ratio": ratio,
                 "instructions_per_frame": MIPS * 1e6 * min(1.0, share) / out if out else None,
@@ -261,10 +262,10 @@ def loss(made: Made, size: FrameSize = 64, bidirectional: bool = True) -> Method
                 },
             }
         )
-    best = max(p["forwarded_pps"] for p in result.points)
-    gone = [p["load"] for p in result.points if p["load"] > 1 and p["forwarded_pps"] < 0.02 * best]
-    last = result.points[-1]
-    result.found = {
+    best = max(p["forwarded_pps"] for p in result.samples)
+    gone = [p["load"] for p in result.samples if p["load"] > 1 and p["forwarded_pps"] < 0.02 * best]
+    last = result.samples[-1]
+    result.summary = {
         "max_forwarded_pps": best,
         "plateau_ratio": last["forwarded_pps"] / best,
         "collapse_load": min(gone) if gone else None,
@@ -279,10 +280,10 @@ def latency_row(
 ) -> MethodResult:
     """A made-up RFC 2544, 26.2."""
     result = row("latency", made, 64, bidirectional)
-    assert result.throughput_pps is not None
-    rate = result.throughput_pps / (2 if bidirectional else 1)
+    assert result.total_throughput_pps is not None
+    rate = result.total_throughput_pps / (2 if bidirectional else 1)
     base_ns = made.instructions * 4.0 + (400_000 if made.rx == "timer" else 0)
-    result.points = [
+    result.samples = [
         {
             "load": load,
             "rate_pps": rate * load,
@@ -300,21 +301,21 @@ def latency_row(
 def burst(made: Made) -> MethodResult:
     """A made-up RFC 2544, 26.4."""
     result = row("burst", made, 64, False)
-    result.throughput_pps = result.throughput_mbps = result.at_wire_rate = None
+    result.total_throughput_pps = result.per_interface_throughput_mbps = result.line_rate_limited = None
     result.instructions_per_frame = result.interrupts_per_frame = None
     result.rx_interrupts_per_frame = result.tx_interrupts_per_frame = None
     longest = 297_619 if made.rx == "timer" else 90 if made.driver == "sample8139" else 1000 + made.instructions // 4
-    result.points = [{"burst_frames": longest, "passed": True}, {"burst_frames": longest + 1, "passed": False}]
-    result.found = {"longest_burst_frames": longest, "limit_frames": 297_619}
+    result.samples = [{"burst_frames": longest, "passed": True}, {"burst_frames": longest + 1, "passed": False}]
+    result.summary = {"longest_burst_frames": longest, "limit_frames": 297_619}
     return result
 
 
 def recovery(made: Made) -> MethodResult:
     """A made-up RFC 2544, 26.5."""
     result = row("recovery", made, 64, True)
-    assert result.throughput_pps is not None
-    rate = result.throughput_pps / 2
-    result.points = [
+    assert result.total_throughput_pps is not None
+    rate = result.total_throughput_pps / 2
+    result.samples = [
         {
             "overload": over,
             "overload_pps": rate * over,
@@ -330,7 +331,7 @@ def recovery(made: Made) -> MethodResult:
 def profile(made: Made) -> MethodResult:
     """A made-up profile: an interrupt, a poll, and what they call."""
     result = row("profile", made, 64, False)
-    assert result.throughput_pps is not None
+    assert result.total_throughput_pps is not None
     frames = 10_000
     nodes = (  # caller, function, module, owner, context, instructions and entries per frame
         (-1, "irq_entries_start", None, "interrupts", "hardirq", 2, 1),
@@ -343,15 +344,15 @@ def profile(made: Made) -> MethodResult:
         (5, "kfree_skb", None, "allocator", "softirq", 60, 1),
     )
     order = sorted(range(len(nodes)), key=lambda n: (-nodes[n][5], nodes[n][1]))
-    result.points = [
+    result.samples = [
         {
             "function": nodes[n][1], "module": nodes[n][2], "owner": nodes[n][3], "context": nodes[n][4],
             "instructions": nodes[n][5] * frames, "entries": nodes[n][6] * frames,
         }
         for n in order
     ]  # fmt: skip
-    spec = TrialSpec(loads=(Load(rate_pps=2 * result.throughput_pps),))
-    result.found = {
+    spec = ForwardingTrial(loads=(Load(rate_pps=2 * result.total_throughput_pps),))
+    result.summary = {
         "load": 2.0,
         "rate_pps": spec.loads[0].rate_pps,
         "frames": frames,
@@ -361,8 +362,8 @@ def profile(made: Made) -> MethodResult:
         "stacks_lost": 0,
         "interrupts": frames,
         "softirqs": 100,
-        "by_owner": totals(result.points, "owner"),
-        "by_context": totals(result.points, "context"),
+        "by_owner": totals(result.samples, "owner"),
+        "by_context": totals(result.samples, "context"),
         "stacks": [[n[0], order.index(k), n[5] * frames, n[6] * frames] for k, n in enumerate(nodes)],
     }
     result.trials = [trial(made, spec, loss=True)]
@@ -371,7 +372,7 @@ def profile(made: Made) -> MethodResult:
 
 def without_rates(result: MethodResult) -> MethodResult:
     """A row of a method that states no rate of its own in frames."""
-    result.throughput_pps = result.throughput_mbps = result.at_wire_rate = None
+    result.total_throughput_pps = result.per_interface_throughput_mbps = result.line_rate_limited = None
     result.instructions_per_frame = result.interrupts_per_frame = None
     result.rx_interrupts_per_frame = result.tx_interrupts_per_frame = None
     return result
@@ -391,7 +392,7 @@ def iperf_row(made: Made) -> MethodResult:
         receiver = {**known, "lost": 3, "jitter_ns": 12_000} if test.udp else known
         window_ns = test.seconds * 10**9 - iperf.BEGIN_NS - iperf.END_NS
         instructions = round(count * window_ns / 10**9 / test.seconds * made.instructions / 1448)
-        result.points.append(
+        result.samples.append(
             {
                 "name": test.name,
                 "test": {**asdict(test), "rate_bps": 95_000_000 if test.udp else 0},
@@ -427,7 +428,7 @@ def rrul_row(made: Made) -> MethodResult:
         for number in range(test.flows):
             retransmits = 0 if direction == "down" else None
             flow = {"flow": direction, "number": number, "bps": 20e6, "retransmits": retransmits, "series": series}
-            result.points.append(flow)
+            result.samples.append(flow)
     latency: dict[str, Any] = {}
     for kind, base_ns in (("icmp", 50_000), ("udp", made.instructions * 30)):
         probes: list[rrul.Probe] = []
@@ -436,9 +437,9 @@ def rrul_row(made: Made) -> MethodResult:
             loaded = began_ns <= at_ns < began_ns + test.seconds * 10**9
             waited_ns = 4_000_000 + n * 1000 if loaded else 0
             probes.append((at_ns, None, None) if n == 250 else (at_ns, base_ns + n * 7 + waited_ns, waited_ns))
-        result.points.append({"probe": kind, "rtts": [list(probe) for probe in probes]})
+        result.samples.append({"probe": kind, "rtts": [list(probe) for probe in probes]})
         latency[kind] = rrul.both(probes, began_ns, test)
-    result.found = {
+    result.summary = {
         "test": asdict(test), "began_ns": began_ns, "up_bps": 80e6, "down_bps": 80e6,
         "dut": {"up": {"bytes": 20_000_000}, "down": {"bytes": 20_000_000}},
         "latency": latency, "window_ns": 10**9, "instructions": 200_000_000, "idle_ratio": 0.2,
@@ -460,9 +461,9 @@ def samples() -> dict[str, dict[str, Any]]:
     full += [iperf_row(made) for made in ALL[:2]]
     full += [rrul_row(made) for made in ALL[:2]]
     cut_short = replace(throughput(ALL[0], 1518, False), complete=False, points=[], found={})
-    cut_short.throughput_pps = cut_short.throughput_mbps = cut_short.at_wire_rate = None
+    cut_short.total_throughput_pps = cut_short.per_interface_throughput_mbps = cut_short.line_rate_limited = None
     cut_short.instructions_per_frame = cut_short.interrupts_per_frame = None
-    cut_short.trials = [trial(ALL[0], TrialSpec(loads=(Load(rate_pps=8127.0, size=1518),)), loss=False)]
+    cut_short.trials = [trial(ALL[0], ForwardingTrial(loads=(Load(rate_pps=8127.0, size=1518),)), loss=False)]
     patched = replace(ALL[0], instructions=4301)
     return {
         "sample_full.json": document(full, both),

@@ -6,8 +6,8 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Any
 
-from irqlab import results
-from irqlab.results import MethodResult
+from irqlab.results import document as results
+from irqlab.results.document import MethodResult
 
 COMMAND = ["irqlab", "synthetic-sample"]
 MIPS = 250
@@ -34,7 +34,7 @@ def dut(driver: str, nic: str, build: str = "1", ring: int | None = 256, schemes
         "cpu": "qemu64, 1 core",
         "memory_mib": 256,
         "kernel_command_line": "console=ttyS0 quiet panic=-1 nokaslr mitigations=off net.ifnames=0 synthetic=yes",
-        "nic": {"model": nic, "properties": [], "wire_bps": WIRE_BPS},
+        "nic": {"model": nic, "properties": [], "line_rate_bps": WIRE_BPS},
         "modules": [
             {"name": "mii", "sha256": digest("mii"), "vermagic": "0.0.0-synthetic SMP"},
             {"name": driver, "sha256": digest(driver + build), "vermagic": "0.0.0-synthetic SMP"},
@@ -61,7 +61,7 @@ def dut(driver: str, nic: str, build: str = "1", ring: int | None = 256, schemes
 def document(found: list[MethodResult], duts: list[dict[str, Any]], complete: bool = True) -> dict[str, Any]:
     """A document; where it was made does not show."""
     made = results.document(COMMAND, duts, found, complete)
-    made["on"] |= {
+    made["environment"] |= {
         "irqlab": "0.0.0",
         "compiler": "gcc (synthetic) 0.0.0",
         "host": {"system": "Linux", "release": "0.0.0-synthetic", "machine": "x86_64", "python": "3.11.0"},

@@ -7,17 +7,18 @@ from functools import cache
 
 import pytest
 
-from irqlab.bed import Bed, BedConfig
+from irqlab.config.testbed import TestbedConfig
+from irqlab.trials.testbed import Testbed
 
 DRIVERS = ("irqmod_i8255x", "irqmod_rtl8139cp")
 
 
 @cache
-def bed_of(driver: str) -> Bed:
+def bed_of(driver: str) -> Testbed:
     """A bed per driver, so that what was measured of it is measured once."""
-    return Bed.resolve(BedConfig(driver))
+    return Testbed.resolve(TestbedConfig(driver))
 
 
 @pytest.fixture(params=DRIVERS)
-def bed(request: pytest.FixtureRequest) -> Bed:
+def testbed(request: pytest.FixtureRequest) -> Testbed:
     return bed_of(request.param)

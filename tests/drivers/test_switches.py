@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import pytest
 
-from irqlab.bed import Bed
-from irqlab.overload import COMBINATIONS, Combination, Overload, choose, walk
+from irqlab.robustness.switching import COMBINATIONS, Combination, Overload, choose, walk
+from irqlab.trials.testbed import Testbed
 
 LOAD = 2.0
 FLOWING_WITHIN_NS = 10_000_000
@@ -20,10 +20,10 @@ WALK = walk(COMBINATIONS)
 STEP = -(-(len(WALK) - 1) // PARTS)
 
 
-def travel(bed: Bed, stops: Sequence[Combination]) -> None:
-    overload = Overload(bed)
+def travel(testbed: Testbed, stops: Sequence[Combination]) -> None:
+    overload = Overload(testbed)
     troubles = []
-    with bed.open() as dut:
+    with testbed.open() as dut:
         dut.play_hosts(0)  # no ceiling: overload may be more than the wire carries
         choose(dut, stops[0])
         for before, after in pairwise(stops):
@@ -37,11 +37,11 @@ def travel(bed: Bed, stops: Sequence[Combination]) -> None:
 
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.long
-def test_every_ordered_pair(bed: Bed, part: int) -> None:
-    travel(bed, WALK[part * STEP : (part + 1) * STEP + 1])
+def test_every_ordered_pair(testbed: Testbed, part: int) -> None:
+    travel(testbed, WALK[part * STEP : (part + 1) * STEP + 1])
 
 
-def test_some(bed: Bed) -> None:
+def test_some(testbed: Testbed) -> None:
     """A quick choice of them: into and out of each receive scheme, and of each transmit scheme."""
     names = ("napi/off", "interrupt/interrupt", "timer/coalesce", "hybrid/off", "napi/interrupt", "napi/off")
-    travel(bed, [Combination(*name.split("/")) for name in names])
+    travel(testbed, [Combination(*name.split("/")) for name in names])

@@ -5,27 +5,29 @@ from __future__ import annotations
 
 import pytest
 
-from irqlab import rpc, tap
-from irqlab.bed import Bed
-from irqlab.trial import Load, TrialSpec
+from irqlab.config.traffic import Load
+from irqlab.qemu import rpc
+from irqlab.robustness import tap
+from irqlab.trials.forwarding import ForwardingTrial
+from irqlab.trials.testbed import Testbed
 
 from .conftest import bed_of
 
 
 @pytest.fixture
-def usb() -> Bed:
+def usb() -> Testbed:
     return bed_of("irqmod_lan78xx")
 
 
-def test_twice_what_the_kernel_s_driver_can(usb: Bed) -> None:
+def test_twice_what_the_kernel_s_driver_can(usb: Testbed) -> None:
     with usb.open() as dut:
-        result = usb.trial(dut, TrialSpec(loads=(Load(rate_pps=85_000.0, size=64),)))
+        result = usb.trial(dut, ForwardingTrial(loads=(Load(rate_pps=85_000.0, size=64),)))
     assert result.streams[0]["lost"] == 0
     assert result.instructions_per_frame is not None
     assert result.instructions_per_frame < 3_000
 
 
-def test_schemes_that_need_an_interrupt_are_refused(usb: Bed) -> None:
+def test_schemes_that_need_an_interrupt_are_refused(usb: Testbed) -> None:
     with usb.open() as dut:
         for name in ("interrupt", "de", "adaptive"):
             with pytest.raises(rpc.TesterError, match="not supported"):
@@ -35,7 +37,7 @@ def test_schemes_that_need_an_interrupt_are_refused(usb: Bed) -> None:
 
 
 @pytest.mark.long
-def test_in_the_dut(usb: Bed) -> None:
+def test_in_the_dut(usb: Testbed) -> None:
     report = tap.run(usb, tap.find(["usb"])[0])
     print(report.text)
     assert report.failures == []

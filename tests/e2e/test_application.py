@@ -9,31 +9,33 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from irqlab import application, schema
-from irqlab.application import ApplicationSpec, Tuning
-from irqlab.bed import Bed, BedConfig
-from irqlab.schemes import Schemes
-from irqlab.trial import Load
+from irqlab.config.schemes import Schemes
+from irqlab.config.testbed import TestbedConfig
+from irqlab.config.traffic import Load
+from irqlab.results import schema
+from irqlab.trials import application
+from irqlab.trials.application import ApplicationTrial, Tuning
+from irqlab.trials.testbed import Testbed
 from tests.e2e.conftest import Cli
 
 WINDOW_NS = 100_000_000
 
 
 @pytest.fixture(scope="module")
-def bed() -> Bed:
-    return Bed.resolve(BedConfig("irqmod_i8255x"))
+def testbed() -> Testbed:
+    return Testbed.resolve(TestbedConfig("irqmod_i8255x"))
 
 
-def spec(rate_pps: float, **changes: object) -> ApplicationSpec:
-    return ApplicationSpec(Load(rate_pps), duration_ns=WINDOW_NS, **changes)  # type: ignore[arg-type]
+def spec(rate_pps: float, **changes: object) -> ApplicationTrial:
+    return ApplicationTrial(Load(rate_pps), duration_ns=WINDOW_NS, **changes)  # type: ignore[arg-type]
 
 
-def test_an_application_receives_everything_and_the_places_add_up(bed: Bed) -> None:
-    gentle = application.run(bed, spec(5000))
+def test_an_application_receives_everything_and_the_places_add_up(testbed: Testbed) -> None:
+    gentle = application.run(testbed, spec(5000))
     assert gentle.application_pps == pytest.approx(gentle.offered_pps, rel=0.01)
     assert gentle.places.received == gentle.places.sent
     assert 0.5 < gentle.cpu_available < 0.9
-    busy = application.run(bed, spec(120_000))
+    busy = application.run(testbed, spec(120_000))
     places = busy.places
     assert places.nic + places.backlog + places.socket + places.received + places.elsewhere == places.sent
     assert places.elsewhere == 0
@@ -43,31 +45,31 @@ def test_an_application_receives_everything_and_the_places_add_up(bed: Bed) -> N
     assert busy.ksoftirqd_share > gentle.ksoftirqd_share
 
 
-def test_disable_enable_starves_the_application(bed: Bed) -> None:
+def test_disable_enable_starves_the_application(testbed: Testbed) -> None:
     tuning = Tuning(schemes=Schemes(rx="de"))
-    starved = application.run(bed, spec(120_000, tuning=tuning))
+    starved = application.run(testbed, spec(120_000, tuning=tuning))
     assert starved.application_pps < 0.05 * starved.offered_pps
 
 
 @pytest.mark.parametrize("driver", ["irqmod_i8255x", "irqmod_rtl8139cp"])
 def test_hybrid_knows_the_load_though_the_nic_refuses_most_of_it(driver: str) -> None:
     tuning = Tuning(schemes=Schemes(rx="hybrid", weight=2, cliff_pps=25_000), budget=2)
-    overload = application.run(Bed.resolve(BedConfig(driver)), spec(100_000, tuning=tuning, rate_after_ns=(60_000_000,)))
+    overload = application.run(Testbed.resolve(TestbedConfig(driver)), spec(100_000, tuning=tuning, rate_after_ns=(60_000_000,)))
     assert overload.places.nic > overload.places.sent / 3
     assert overload.nic_missed == overload.places.nic
     [(_, estimate_pps)] = overload.rate_estimates_pps
     assert estimate_pps == pytest.approx(overload.offered_pps, rel=0.03)
 
 
-def test_echo_and_ping_come_back_the_same_way_every_time(bed: Bed) -> None:
-    echo = application.run(bed, spec(2000, echo=True))
-    ping = application.run(bed, spec(2000, kind="ping"))
+def test_echo_and_ping_come_back_the_same_way_every_time(testbed: Testbed) -> None:
+    echo = application.run(testbed, spec(2000, echo=True))
+    ping = application.run(testbed, spec(2000, kind="ping"))
     assert echo.latency is not None
     assert ping.latency is not None
     assert echo.latency["count"] == ping.latency["count"] == 200
     assert ping.latency["p50_ns"] < echo.latency["p50_ns"]
     assert echo.places.application == 0
-    again = application.run(bed, spec(2000, echo=True))
+    again = application.run(testbed, spec(2000, echo=True))
     assert again.to_json() == echo.to_json()
 
 
@@ -78,7 +80,7 @@ def test_the_command_and_its_json(cli: Cli, tmp_path: Path) -> None:
     jsonschema.validate(document, schema.load())
     [row] = document["measured"]["results"]
     assert row["method"] == "application"
-    assert row["points"][0]["application_pps"] == pytest.approx(2000, rel=0.02)
+    assert row["samples"][0]["application_pps"] == pytest.approx(2000, rel=0.02)
     bad = cli("budget", "--driver", "8139cp", "--goal", "fun")
     assert bad.returncode == 2
     assert "application, latency, forwarding" in bad.stderr

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import jsonschema
 
-from irqlab import Lab, schema
+from irqlab import Lab
 from irqlab.compare import revision
 from irqlab.profile.devices import OF_NICS
+from irqlab.results import schema
 from irqlab.setup import drivers, kernel
 from tests.e2e.conftest import Cli
 
@@ -50,7 +51,7 @@ def test_a_driver_against_itself_differs_in_nothing(cli: Cli, tmp_path: Path) ->
     jsonschema.validate(document, schema.load())
     one, other = (row for row in document["measured"]["results"] if row["method"] == "costs")
     assert json.dumps(one) == json.dumps(other)
-    assert all(value for value in one["found"]["metrics"].values())
+    assert all(value for value in one["summary"]["metrics"].values())
 
 
 def test_a_slowed_copy_is_found_and_the_function_named(cli: Cli, tmp_path: Path) -> None:
@@ -63,7 +64,7 @@ def test_a_slowed_copy_is_found_and_the_function_named(cli: Cli, tmp_path: Path)
     named = next(line.split() for line in rows if line.strip().startswith("cp_"))
     assert named[0] == "cp_dawdle"
     assert 100 <= float(named[-1]) <= 110
-    better = cli("compare", *reversed(pair), *SHORT, "--fail-above", "1%", "--fail-on", "throughput_pps", timeout_s=1200)
+    better = cli("compare", *reversed(pair), *SHORT, "--fail-above", "1%", "--fail-on", "total_throughput_pps", timeout_s=1200)
     assert better.returncode == 0, better.stdout + better.stderr
     # And what was measured can stand for one of the two.
     alone = cli("compare", pair[0], *SHORT, "--json", "base.json", timeout_s=1200)
@@ -74,9 +75,9 @@ def test_a_slowed_copy_is_found_and_the_function_named(cli: Cli, tmp_path: Path)
 
 def test_register_accesses_are_counted_one_by_one() -> None:
     profile = Lab("8139cp").profile(rate_pps=20_000, duration_ns=20_000_000, warmup_ns=10_000_000)
-    found = profile.result.found
+    found = profile.result.summary
     entries: dict[str, int] = {}
-    for point in profile.result.points:
+    for point in profile.result.samples:
         entries[point["function"]] = entries.get(point["function"], 0) + point["entries"]
 
     def count(function: str, device: str, register: int, what: str) -> int:
@@ -95,7 +96,7 @@ def test_register_accesses_are_counted_one_by_one() -> None:
 
 def test_a_driver_of_ports_is_counted_too() -> None:
     profile = Lab("ne2k_pci").profile(rate_pps=1_000, duration_ns=20_000_000, warmup_ns=10_000_000)
-    assert profile.result.found["nic_reads"] > profile.frames * 10
+    assert profile.result.summary["nic_reads"] > profile.frames * 10
 
 
 def test_a_revision_is_built_from_git() -> None:

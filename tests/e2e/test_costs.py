@@ -9,31 +9,32 @@ from pathlib import Path
 
 import pytest
 
-from irqlab.bed import Bed, BedConfig
-from irqlab.costs import Costs
-from irqlab.dut import DutConfig
+from irqlab.config.costs import Costs
+from irqlab.config.schemes import combine
+from irqlab.config.testbed import DutConfig, TestbedConfig
+from irqlab.config.traffic import Load
 from irqlab.errors import IrqlabError
-from irqlab.schemes import combine
-from irqlab.trial import Load, TrialResult, TrialSpec
+from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
+from irqlab.trials.testbed import Testbed
 from tests.e2e.conftest import Cli
 
 NS_PER_INSTRUCTION = 4
 
 
 @cache
-def _bed(variant: str, cost_model: bool = True) -> Bed:
+def _testbed(variant: str, cost_model: bool = True) -> Testbed:
     dut = DutConfig(schemes=combine([variant], None, None)[0])
-    return Bed.resolve(BedConfig("irqmod_i8255x", dut=dut, cost_model=cost_model))
+    return Testbed.resolve(TestbedConfig("irqmod_i8255x", dut=dut, cost_model=cost_model))
 
 
-def _trial(variant: str, costs: Costs | None, rate_pps: float = 5_000.0, cost_model: bool = True) -> TrialResult:
+def _trial(variant: str, costs: Costs | None, rate_pps: float = 5_000.0, cost_model: bool = True) -> ForwardingResult:
     load = Load(rate_pps, size=64)
     # Long enough that a tick of the kernel's more or less, which depends on where the snapshot fell, is no matter.
-    spec = TrialSpec(loads=(load,), duration_ns=240_000_000, warmup_ns=0, drain_ns=20_000_000, costs=costs)
-    return _bed(variant, cost_model).run(spec)
+    spec = ForwardingTrial(loads=(load,), duration_ns=240_000_000, warmup_ns=0, drain_ns=20_000_000, costs=costs)
+    return _testbed(variant, cost_model).run(spec)
 
 
-def _difference_ns(one: TrialResult, other: TrialResult) -> int:
+def _difference_ns(one: ForwardingResult, other: ForwardingResult) -> int:
     return (other.instructions - one.instructions) * NS_PER_INSTRUCTION
 
 

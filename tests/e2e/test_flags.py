@@ -7,7 +7,8 @@ import base64
 import subprocess
 from pathlib import Path
 
-from irqlab.bed import Bed, BedConfig
+from irqlab.config.testbed import TestbedConfig
+from irqlab.trials.testbed import Testbed
 
 PROGRAM = Path(__file__).parent / "programs" / "flags.c"
 COMPILE = ("gcc", "-O2", "-static", "-nostdlib", "-ffreestanding", "-fno-stack-protector", "-mno-red-zone", "-s")
@@ -19,7 +20,7 @@ IF, ZF = 1 << 9, 1 << 6
 
 def test_cmpxchg16b_leaves_flags_that_a_processor_has(tmp_path: Path) -> None:
     subprocess.run([*COMPILE, "-o", tmp_path / "flags", PROGRAM], check=True)
-    with Bed.resolve(BedConfig(driver="8139cp")).open() as dut:
+    with Testbed.resolve(TestbedConfig(driver="8139cp")).open() as dut:
         dut.write("/run/flags.b64", base64.b64encode((tmp_path / "flags").read_bytes()).decode())
         flags = int(dut.run("sh", "-c", UNPACK), 16)
     assert flags & SYSTEM_FLAGS == IF, hex(flags)

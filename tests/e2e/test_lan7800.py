@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from irqlab import Lab
-from irqlab.dut import Dut
-from irqlab.machine import save, start
+from irqlab.dut.router import Dut
+from irqlab.qemu.machine import save, start
 
 
 @pytest.fixture(scope="module")
@@ -46,17 +46,17 @@ def test_large_frames_are_held_up_by_the_bus_and_overflow_the_fifo(lab: Lab) -> 
 
 def test_a_snapshot_in_the_midst_of_transfers_goes_on_the_same(lab: Lab, tmp_path: Path) -> None:
     """A DUT that is saved and restored again forwards as before."""
-    with start(lab.bed.machine, lab.bed.prepared.state, to_save=True) as machine:
+    with start(lab.testbed.machine, lab.testbed.prepared.state, to_save=True) as machine:
         save(machine, tmp_path / "again")
-    with start(lab.bed.machine, tmp_path / "again") as machine:
+    with start(lab.testbed.machine, tmp_path / "again") as machine:
         dut = Dut(machine)
-        result = lab.bed.trial(dut, lab.trial(20_000).spec)
+        result = lab.testbed.trial(dut, lab.trial(20_000).spec)
     assert result.total("lost") == 0
     assert not any("lan78xx" in line for line in result.kernel_log)
 
 
 def test_unplugged_and_plugged_in_again(lab: Lab) -> None:
-    with lab.bed.open() as dut:
+    with lab.testbed.open() as dut:
         for _ in range(2):
             dut.rpc.call("plug", port=0, plugged=False)
             dut.sleep(500_000_000)
@@ -70,8 +70,8 @@ def test_unplugged_and_plugged_in_again(lab: Lab) -> None:
 def test_ill_will_damages_as_told(lab: Lab) -> None:
     damaged = []
     for _ in range(2):
-        with lab.bed.open() as dut:
-            dut.play_hosts(lab.bed.nic.wire_bps)
+        with lab.testbed.open() as dut:
+            dut.play_hosts(lab.testbed.nic.line_rate_bps)
             dut.rpc.call("hostile", port=0, seed=1, permille=200)
             dut.attempt("ping", "-c", "50", "-i", "0.02", "-W", "1", "198.18.0.2")
             damaged.append(dut.rpc.call("hostile", port=0, seed=None, permille=0)["damaged"])

@@ -7,21 +7,23 @@ import os
 
 import pytest
 
-from irqlab.bed import Bed, BedConfig
-from irqlab.methods import cycles, fuzz
-from irqlab.methods.stand import Stand
+from irqlab.config.testbed import TestbedConfig
+from irqlab.robustness import fuzz
+from irqlab.robustness import hotplug as cycles
+from irqlab.runner.runner import TrialRunner
+from irqlab.trials.testbed import Testbed
 
 OURS, IN_TREE = "irqmod_lan78xx", "lan78xx"
 CASES = int(os.environ.get("IRQLAB_FUZZ_CASES", "100000"))
 
 
-def stand(driver: str) -> Stand:
-    return Stand(Bed.resolve(BedConfig(driver)))
+def runner(driver: str) -> TrialRunner:
+    return TrialRunner(Testbed.resolve(TestbedConfig(driver)))
 
 
 @pytest.mark.parametrize("kind", cycles.KINDS)
 def test_some_cycles(kind: str) -> None:
-    report = cycles.run(stand(OURS), kind, 5)
+    report = cycles.run(runner(OURS), kind, 5)
     assert report.failures == []
     assert report.log == []
 
@@ -29,16 +31,16 @@ def test_some_cycles(kind: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("kind", cycles.KINDS)
 def test_a_hundred_cycles(kind: str) -> None:
-    report = cycles.run(stand(OURS), kind, 100)
+    report = cycles.run(runner(OURS), kind, 100)
     assert report.failures == []
     assert report.log == []
 
 
 def test_some_rounds_of_ill_will() -> None:
     """A round of traffic in which every second answer or so is damaged, the same twice."""
-    bed = fuzz.checking(stand(OURS).bed)
+    testbed = fuzz.checking(runner(OURS).testbed)
     number = next(n for n in range(1000) if (r := fuzz.Round.of(1, n)).only == "transfers" and r.rate_pps == 1000.0)
-    found = [fuzz.session(bed, 1, number, rounds=1) for _ in range(2)]
+    found = [fuzz.session(testbed, 1, number, rounds=1) for _ in range(2)]
     assert found[0].cases > 100
     assert found[0].outcomes == found[1].outcomes
     summary = fuzz.summary(OURS, 1, found[:1])
@@ -49,7 +51,7 @@ def test_some_rounds_of_ill_will() -> None:
 @pytest.mark.long
 def test_ill_will_does_no_harm() -> None:
     """IRQLAB_FUZZ_CASES says how many cases."""
-    sessions = list(fuzz.run(stand(OURS), CASES))
+    sessions = list(fuzz.run(runner(OURS), CASES))
     found = fuzz.summary(OURS, 1, sessions)
     print(found)
     assert found["cases"] >= CASES
@@ -61,5 +63,5 @@ def test_ill_will_does_no_harm() -> None:
 @pytest.mark.long
 def test_the_in_tree_driver_hangs_on_a_stub() -> None:
     """What was found in it is found again; a kernel in which it is not has been mended, which is to be written down."""
-    sessions = [fuzz.session(fuzz.checking(stand(IN_TREE).bed), 1, 2, rounds=1)]
+    sessions = [fuzz.session(fuzz.checking(runner(IN_TREE).testbed), 1, 2, rounds=1)]
     assert fuzz.HUNG in fuzz.causes(sessions)

@@ -18,7 +18,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from irqlab import schema
+from irqlab.results import schema
 from irqlab.setup import qemu
 from irqlab.setup.paths import cache_dir
 from tests.e2e.conftest import COMMAND, heed_interrupts

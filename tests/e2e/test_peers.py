@@ -9,7 +9,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from irqlab import flent, schema
+from irqlab.results import flent, schema
 from tests.e2e.conftest import Cli
 
 
@@ -24,7 +24,7 @@ def test_iperf3_is_plausible_valid_and_repeatable(cli: Cli, tmp_path: Path) -> N
         measured.append(json.dumps(document["measured"]))
     assert measured[0] == measured[1]
     (row,) = json.loads(measured[0])["results"]
-    (point,) = row["points"]
+    (point,) = row["samples"]
     # 1,460 of 1,538 bytes of a wire of 100 Mbit/s
     assert 60e6 < point["window_bps"] < 95e6
     assert point["dut"]["bytes"] >= point["tester"]["bytes"]
@@ -36,7 +36,7 @@ def test_iperf3_runs_on_our_drivers(cli: Cli, tmp_path: Path, driver: str) -> No
     # Its first messages are of 4 bytes: packets that are shorter than a frame may be, in two pieces.
     done = cli("iperf", "--driver", driver, "--seconds", "1", "--json", "a.json")
     assert done.returncode == 0, done.stderr
-    (point,) = json.loads((tmp_path / "a.json").read_text())["measured"]["results"][0]["points"]
+    (point,) = json.loads((tmp_path / "a.json").read_text())["measured"]["results"][0]["samples"]
     assert 80e6 < point["bps"] < 425e6
     assert point["retransmits"] == 0
 
@@ -47,7 +47,7 @@ def test_both_protocols_roles_and_directions(cli: Cli, tmp_path: Path, dut_serve
     role = ["--dut-serves"] if dut_serves else []
     done = cli("iperf", "--driver", "e100", "--all", "--seconds", "1", "--parallel", "2", *role, "--json", "a.json")
     assert done.returncode == 0, done.stderr
-    points = json.loads((tmp_path / "a.json").read_text())["measured"]["results"][0]["points"]
+    points = json.loads((tmp_path / "a.json").read_text())["measured"]["results"][0]["samples"]
     assert [point["name"] for point in points] == ["TCP Rx", "TCP Tx", "UDP Rx", "UDP Tx"]
     for point in points:
         assert 80e6 < point["bps"] < 97e6, point
@@ -62,8 +62,8 @@ def test_latency_rises_under_load(cli: Cli, tmp_path: Path) -> None:
     document = json.loads((tmp_path / "a.json").read_text())
     jsonschema.validate(document, schema.load())
     (row,) = document["measured"]["results"]
-    assert len([point for point in row["points"] if "flow" in point]) == 8
-    for latency in row["found"]["latency"].values():
+    assert len([point for point in row["samples"] if "flow" in point]) == 8
+    for latency in row["summary"]["latency"].values():
         base, load = latency["base"], latency["load"]
         assert base["lost"] == 0
         assert base["max_ns"] < 2_000_000 < load["p50_ns"]

@@ -8,13 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from irqlab import Lab, trialcache
-from irqlab.bed import Bed, BedConfig
-from irqlab.methods.stand import Plan, Stand
-from irqlab.profile import method
+from irqlab import Lab
+from irqlab.config.testbed import TestbedConfig
+from irqlab.config.workload import Workload
+from irqlab.methods import profile as method
 from irqlab.reproduce.session import Job, Session
 from irqlab.reproduce.spanos2008 import interrupts, phases
 from irqlab.reproduce.spanos2008.run import Run
+from irqlab.runner.runner import TrialRunner
+from irqlab.trials import cache as trialcache
+from irqlab.trials.testbed import Testbed
 from tests.e2e.conftest import Cli
 
 DRIVER = "irqmod_i8255x"
@@ -38,32 +41,32 @@ def test_a_trial_from_the_cache_is_the_one_that_was_run_to_the_byte(monkeypatch:
     fresh = json.dumps(lab.trial(20_000, **SHORT).to_json())
     assert trialcache.usage().entries == 1
     assert json.dumps(Lab(DRIVER, variant="ORIGINAL", cached=False).trial(20_000, **SHORT).to_json()) == fresh
-    profiled = method.run(Stand(lab.bed), Plan(**SHORT), rate_pps=20_000.0).to_json()
+    profiled = method.run(TrialRunner(lab.testbed), Workload(**SHORT), rate_pps=20_000.0).to_json()
     assert trialcache.usage().entries == 2
 
     def never(*_: object) -> None:
         raise AssertionError("run again")
 
-    monkeypatch.setattr(Bed, "open", never)
+    monkeypatch.setattr(Testbed, "open", never)
     assert json.dumps(Lab(DRIVER, variant="ORIGINAL").trial(20_000, **SHORT).to_json()) == fresh
-    again = method.run(Stand(Lab(DRIVER, variant="ORIGINAL").bed), Plan(**SHORT), rate_pps=20_000.0).to_json()
+    again = method.run(TrialRunner(Lab(DRIVER, variant="ORIGINAL").testbed), Workload(**SHORT), rate_pps=20_000.0).to_json()
     assert json.dumps(again) == json.dumps(profiled)
     with pytest.raises(AssertionError, match="run again"):
         Lab(DRIVER, variant="ORIGINAL", cached=False).trial(20_000, **SHORT)
 
 
 def test_phases_of_a_profile_add_up_and_tell_the_variants_apart() -> None:
-    session = Session(BedConfig(DRIVER), jobs=2)
+    session = Session(TestbedConfig(DRIVER), jobs=2)
     run = Run(session)
 
-    def work(stand: Stand) -> dict[str, float]:
-        result = method.run(stand, Plan(bidirectional=True, **SHORT), rate_pps=60_000.0)
+    def work(runner: TrialRunner) -> dict[str, float]:
+        result = method.run(runner, Workload(bidirectional=True, **SHORT), rate_pps=60_000.0)
         row = result.to_json()
         found = phases.by_phase(row)
-        assert sum(found.values()) == result.found["instructions"]
+        assert sum(found.values()) == result.summary["instructions"]
         return {phase: count / sum(found.values()) for phase, count in found.items()}
 
-    jobs = {variant: Job(variant, run.bed(variant), work) for variant in ("ORIGINAL", "NAPI-TX-OFF")}
+    jobs = {variant: Job(variant, run.testbed(variant), work) for variant in ("ORIGINAL", "NAPI-TX-OFF")}
     found = session.all("profiles", jobs)
     assert set(session.all("profiles", jobs)) == set(jobs)
     for shares in found.values():
@@ -77,7 +80,7 @@ def test_phases_of_a_profile_add_up_and_tell_the_variants_apart() -> None:
 def test_every_frame_of_table_3_is_offered_and_accounted_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interrupts, "VARIANTS", ("NAPI-TX-OFF",))
     monkeypatch.setattr(interrupts, "QUICK_FRAMES", 500)
-    row = interrupts.table3(interrupts.measure(Run(Session(BedConfig(DRIVER), quick=True)))).one(variant="NAPI-TX-OFF")
+    row = interrupts.table3(interrupts.measure(Run(Session(TestbedConfig(DRIVER), quick=True)))).one(variant="NAPI-TX-OFF")
     assert row["offered_frames"] == row["received_frames"] == row["transmitted_frames"] == 1000
     assert row["tx_interrupts"] == 0
     assert 0 < row["rx_interrupts"] <= 1000

@@ -7,7 +7,7 @@ from importlib import import_module
 
 import pytest
 
-from irqlab.bed import BedConfig
+from irqlab.config.testbed import TestbedConfig
 from irqlab.reproduce.lan78xx.configurations import DRIVERS
 from irqlab.reproduce.lan78xx.findings import _letter
 from irqlab.reproduce.session import Session
@@ -18,7 +18,7 @@ measure = import_module("irqlab.reproduce.lan78xx.measure")  # the package's att
 def test_every_driver_receives(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure, "TESTS", {"TCP Rx": measure.TESTS["TCP Rx"]})
     monkeypatch.setattr(measure, "SPEEDS", {"slow": measure.SPEEDS["slow"]})
-    with Session(BedConfig("irqmod_lan78xx"), quick=True) as session:
+    with Session(TestbedConfig("irqmod_lan78xx"), quick=True) as session:
         data = measure._iperf(session)
     rows = {row["driver"]: row for row in data.records()}
     assert set(rows) == set(DRIVERS)

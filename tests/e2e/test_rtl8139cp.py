@@ -7,7 +7,7 @@ import importlib
 
 import pytest
 
-from irqlab.bed import BedConfig
+from irqlab.config.testbed import TestbedConfig
 from irqlab.reproduce import find
 from irqlab.reproduce.session import Session
 
@@ -16,7 +16,7 @@ measure = importlib.import_module("irqlab.reproduce.rtl8139cp.measure")  # the p
 
 def test_a_timer_polls_at_its_period_and_takes_no_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure, "RATES", {"high": 20_000.0})
-    found = measure._polls(Session(BedConfig(find("rtl8139cp").driver), jobs=2))
+    found = measure._polls(Session(TestbedConfig(find("rtl8139cp").driver), jobs=2))
     napi, timer = found.one(configuration="before"), found.one(configuration="after")
     assert timer["rx_interrupts_per_frame"] == 0
     assert timer["frames_per_poll"] == pytest.approx(20, rel=0.02)  # 20,000 frames/s, a poll a millisecond

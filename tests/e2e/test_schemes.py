@@ -9,8 +9,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from irqlab import Lab, schema
+from irqlab import Lab
 from irqlab.errors import IrqlabError
+from irqlab.results import schema
 from tests.e2e.conftest import Cli
 
 
@@ -30,12 +31,12 @@ def test_interrupt_per_packet_ends_in_receive_livelock(variant: str) -> None:
     most = lab.trial(50_000).forwarded_pps
     assert most > 49_000
     # QEMU's I/O APIC would let the DUT breathe every 90 ms (tester/src/ioapic.rs).
-    assert lab.trial(240_000, over_wire=True).forwarded_pps < 0.02 * most
+    assert lab.trial(240_000, above_line_rate=True).forwarded_pps < 0.02 * most
 
 
 def test_polling_survives_the_same_load() -> None:
     lab = Lab("irqmod_i8255x", variant="NAPI-TX-OFF")
-    assert lab.trial(240_000, over_wire=True).forwarded_pps > 0.98 * lab.trial(110_000).forwarded_pps
+    assert lab.trial(240_000, above_line_rate=True).forwarded_pps > 0.98 * lab.trial(110_000).forwarded_pps
 
 
 def test_several_schemes_are_named_in_table_and_results(cli: Cli, tmp_path: Path) -> None:
@@ -48,13 +49,13 @@ def test_several_schemes_are_named_in_table_and_results(cli: Cli, tmp_path: Path
     rows = document["measured"]["results"]
     assert [(row["rx_scheme"], row["tx_scheme"], row["variant"]) for row in rows] == [("napi", "off", None), ("de", "off", None)]
     assert [row["tx_interrupts_per_frame"] for row in rows] == [0, 0]
-    for dut in document["on"]["duts"]:
+    for dut in document["environment"]["duts"]:
         assert (dut["dut"]["schemes"]["weight"], dut["dut"]["schemes"]["tx_usecs"]) == (16, 500)
 
 
 def test_a_small_ring_makes_do_with_half_of_it() -> None:
     lab = Lab("irqmod_rtl8139cp", variant="NAPI-TX-128")
-    described = lab.bed.describe()["dut"]
+    described = lab.testbed.describe()["dut"]
     assert (described["ring_tx"], described["schemes"]["tx_frames"]) == (64, 32)
     assert len(described["notes"]) == 2
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from irqlab.methods.stand import Stand
-from irqlab.trial import Counters, TrialResult, TrialSpec
+from irqlab.dut.counters import Counters
+from irqlab.runner.runner import TrialRunner
+from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 
 LATENCY = {
     "count": 1,
@@ -25,21 +26,21 @@ LATENCY = {
 
 
 @dataclass
-class FakeBed:
+class FakeTestbed:
     """Forwards `forwards(offered pps)` frames/s in each direction, and counts the trials asked of it."""
 
     forwards: Callable[[float], float]
     late: Callable[[float], bool] = lambda _: False
     burst_frames: int = 100
-    specs: list[TrialSpec] = field(default_factory=list)
+    specs: list[ForwardingTrial] = field(default_factory=list)
     driver: str = "formula"
-    nic: Any = field(default_factory=lambda: SimpleNamespace(model="paper", wire_bps=100_000_000))
+    nic: Any = field(default_factory=lambda: SimpleNamespace(model="paper", line_rate_bps=100_000_000))
     machine: Any = field(default_factory=lambda: SimpleNamespace(mips=250))
 
     def scheme_names(self) -> dict[str, str | None]:
         return {"rx_scheme": "napi", "tx_scheme": "off", "variant": "NAPI-TX-OFF"}
 
-    def run(self, spec: TrialSpec) -> TrialResult:
+    def run(self, spec: ForwardingTrial) -> ForwardingResult:
         self.specs.append(spec)
         seconds = spec.duration_ns / 1e9
         streams = []
@@ -61,7 +62,7 @@ class FakeBed:
                     }
                 )  # fmt: skip
         received = sum(s["received"] for s in streams)
-        return TrialResult(
+        return ForwardingResult(
             spec=spec,
             streams=streams,
             ports=[{"refused": 0, "received": received}],
@@ -73,6 +74,6 @@ class FakeBed:
         )
 
 
-def stand_on(bed: FakeBed) -> Stand:
+def stand_on(testbed: FakeTestbed) -> TrialRunner:
     """A stand on a fake bed."""
-    return Stand(bed)  # type: ignore[arg-type]
+    return TrialRunner(testbed)  # type: ignore[arg-type]

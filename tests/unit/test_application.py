@@ -9,23 +9,23 @@ from typing import Any
 
 import pytest
 
-from irqlab import application
-from irqlab.application import ApplicationResult, ApplicationSpec, Places, Tuning
 from irqlab.cli.application import parse_numbers
+from irqlab.config.traffic import Load
+from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import application as method
 from irqlab.methods import budget, cliff
-from irqlab.methods.stand import Plan
 from irqlab.reproduce.salah2009 import rows
-from irqlab.trial import Load
-from tests.unit.fakes import FakeBed, stand_on
+from irqlab.trials import application
+from irqlab.trials.application import ApplicationResult, ApplicationTrial, Places, Tuning
+from tests.unit.fakes import FakeTestbed, stand_on
 
 CAPACITY_PPS = 40_000.0
 PACKET_S = 1 / CAPACITY_PPS
 PLACES = Places(sent=10, nic=1, backlog=2, socket=3, received=4, elsewhere=0, application=0)
 
 
-def formula(spec: ApplicationSpec) -> ApplicationResult:
+def formula(spec: ApplicationTrial) -> ApplicationResult:
     """A DUT whose packets all cost the same, and whose application gets less and less beyond that."""
     offered = spec.load.rate_pps
     received = min(offered, CAPACITY_PPS**2 / offered)
@@ -40,11 +40,11 @@ def formula(spec: ApplicationSpec) -> ApplicationResult:
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> list[ApplicationSpec]:
+def made(monkeypatch: pytest.MonkeyPatch) -> list[ApplicationTrial]:
     """The trials asked of the formula."""
-    specs: list[ApplicationSpec] = []
+    specs: list[ApplicationTrial] = []
 
-    def trial(_stand: Any, spec: ApplicationSpec) -> ApplicationResult:
+    def trial(_stand: Any, spec: ApplicationTrial) -> ApplicationResult:
         specs.append(spec)
         return formula(spec)
 
@@ -52,8 +52,8 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[ApplicationSpec]:
     return specs
 
 
-def test_the_signs_are_found_to_one_percent(made: list[ApplicationSpec]) -> None:
-    found = cliff.external(stand_on(FakeBed(lambda pps: pps)), Plan(), Tuning())
+def test_the_signs_are_found_to_one_percent(made: list[ApplicationTrial]) -> None:
+    found = cliff.external(stand_on(FakeTestbed(lambda pps: pps)), Workload(), Tuning())
     expected = {
         "cpu": cliff.SYSTEM_CPU_FULL * CAPACITY_PPS,
         "throughput": CAPACITY_PPS / cliff.FLATTENED**0.5,
@@ -71,7 +71,7 @@ def test_the_signs_are_found_to_one_percent(made: list[ApplicationSpec]) -> None
 def test_a_dut_without_a_cliff_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(method, "trial", lambda _, spec: replace(formula(spec), cpu_available=1.0))
     with pytest.raises(IrqlabError, match="no CPU time"):
-        cliff.external(stand_on(FakeBed(lambda pps: pps)), Plan(), Tuning())
+        cliff.external(stand_on(FakeTestbed(lambda pps: pps)), Workload(), Tuning())
 
 
 def test_the_closed_form() -> None:
@@ -99,15 +99,15 @@ def test_a_small_budget_lowers_the_weight_of_our_drivers_only() -> None:
     assert not budget.tuning(Tuning(), 2, ours=False).schemes.asked
 
 
-def test_points_hold_what_was_measured(made: list[ApplicationSpec]) -> None:
-    result = method.run(stand_on(FakeBed(lambda pps: pps)), Plan(), [10_000.0, 80_000.0])
-    assert [p["application_pps"] for p in result.points] == [10_000, 20_000]
+def test_points_hold_what_was_measured(made: list[ApplicationTrial]) -> None:
+    result = method.run(stand_on(FakeTestbed(lambda pps: pps)), Workload(), [10_000.0, 80_000.0])
+    assert [p["application_pps"] for p in result.samples] == [10_000, 20_000]
     assert {spec.echo for spec in made} == {False, True}
     json.dumps(result.to_json(), allow_nan=False)
 
 
 def test_results_survive_the_cache() -> None:
-    spec = ApplicationSpec(Load(1000.0), rows.hybrid(20_000).tuning, rate_after_ns=(5,))
+    spec = ApplicationTrial(Load(1000.0), rows.hybrid(20_000).tuning, rate_after_ns=(5,))
     result = replace(formula(spec), rate_estimates_pps=((5, 990),), latency={"count": 1}, kernel_log=("a",))
     again = ApplicationResult.from_json(spec, json.loads(json.dumps(result.to_json())))
     assert again == result

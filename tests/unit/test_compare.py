@@ -10,13 +10,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from irqlab import export, matrix
-from irqlab.bed import BedConfig
-from irqlab.compare import sides, verdict
+from irqlab.compare import matrix, sides, verdict
+from irqlab.config.testbed import TestbedConfig
 from irqlab.errors import IrqlabError
-from irqlab.methods.costs import METRICS
+from irqlab.methods.metrics import METRICS
+from irqlab.results import export
 
-COMMON = BedConfig("?")
+COMMON = TestbedConfig("?")
 FIGURES = {metric.name: 100.0 for metric in METRICS}
 
 
@@ -24,8 +24,8 @@ def row(driver: str = "8139cp", base_pps: float = 1000.0, points: list[dict[str,
     profile = {"frames": 10} if points is not None else None
     return {
         "method": "costs", "complete": True, "driver": driver, "rx_scheme": None, "tx_scheme": None, "variant": None,
-        "nic": "rtl8139", "mips": 250, "frame_bytes": 64, "bidirectional": False, "points": points or [],
-        "found": {"base_pps": base_pps, "metrics": {**FIGURES, **changed}, "profile": profile},
+        "nic": "rtl8139", "mips": 250, "frame_bytes": 64, "bidirectional": False, "samples": points or [],
+        "summary": {"base_pps": base_pps, "metrics": {**FIGURES, **changed}, "profile": profile},
     }  # fmt: skip
 
 
@@ -42,22 +42,22 @@ def row(driver: str = "8139cp", base_pps: float = 1000.0, points: list[dict[str,
     ],
 )
 def test_a_driver_and_its_options(text: str, driver: str, schemes: dict[str, Any]) -> None:
-    bed = sides.parse(text, COMMON).bed
-    assert bed is not None
-    assert bed.driver == driver
-    assert {name: value for name, value in vars(bed.dut.schemes).items() if value is not None} == schemes
+    testbed = sides.parse(text, COMMON).testbed
+    assert testbed is not None
+    assert testbed.driver == driver
+    assert {name: value for name, value in vars(testbed.dut.schemes).items() if value is not None} == schemes
 
 
 def test_options_of_the_bed_and_kernels() -> None:
-    bed = sides.parse("8139cp+ring=32+kernel=6.12.0+nic=rtl8139", COMMON).bed
-    assert bed is not None
-    assert (bed.dut.ring, bed.kernel, bed.nic) == (32, "6.12.0", "rtl8139")
-    bed = sides.parse("8139cp+kernel=6.12.107+deb12-amd64+ring=32", COMMON).bed  # a release has a plus of its own
-    assert bed is not None
-    assert (bed.dut.ring, bed.kernel) == (32, "6.12.107+deb12-amd64")
-    bed = sides.parse("linux-image-6.12.0", COMMON, "8139cp+ring=32").bed
-    assert bed is not None
-    assert (bed.driver, bed.kernel, bed.dut.ring) == ("8139cp", "linux-image-6.12.0", 32)
+    testbed = sides.parse("8139cp+ring=32+kernel=6.12.0+nic=rtl8139", COMMON).testbed
+    assert testbed is not None
+    assert (testbed.dut.ring, testbed.kernel, testbed.nic) == (32, "6.12.0", "rtl8139")
+    testbed = sides.parse("8139cp+kernel=6.12.107+deb12-amd64+ring=32", COMMON).testbed  # a release has a plus of its own
+    assert testbed is not None
+    assert (testbed.dut.ring, testbed.kernel) == (32, "6.12.107+deb12-amd64")
+    testbed = sides.parse("linux-image-6.12.0", COMMON, "8139cp+ring=32").testbed
+    assert testbed is not None
+    assert (testbed.driver, testbed.kernel, testbed.dut.ring) == ("8139cp", "linux-image-6.12.0", 32)
 
 
 @pytest.mark.parametrize(
@@ -86,10 +86,10 @@ def test_the_same_is_the_same() -> None:
 
 
 def test_worse_is_less_of_what_is_good_and_more_of_what_costs() -> None:
-    after = row(throughput_pps=98.0, instructions_per_frame=98.0, interrupts_per_frame=100.5, latency_p50_ns=101.0)
+    after = row(total_throughput_pps=98.0, instructions_per_frame=98.0, interrupts_per_frame=100.5, latency_p50_ns=101.0)
     found = {line.metric.name: line for line in verdict.lines(row(), after, fail_above=0.01)}
-    assert found["throughput_pps"].verdict == "FAILED"
-    assert found["throughput_pps"].worse_by == pytest.approx(0.02)
+    assert found["total_throughput_pps"].verdict == "FAILED"
+    assert found["total_throughput_pps"].worse_by == pytest.approx(0.02)
     assert found["instructions_per_frame"].verdict == "better"
     assert found["interrupts_per_frame"].verdict == "worse"
     assert found["latency_p50_ns"].verdict == "worse"  # by what is allowed, not more
@@ -128,13 +128,13 @@ def test_bad_thresholds(text: str) -> None:
 def test_thresholds_and_names() -> None:
     assert verdict.parse_threshold("1%") == 0.01
     assert verdict.parse_threshold("0.5") == 0.005
-    assert verdict.parse_judged("throughput_pps, latency_p99_ns") == ("throughput_pps", "latency_p99_ns")
-    with pytest.raises(IrqlabError, match="throughput_pps"):
+    assert verdict.parse_judged("throughput_pps, latency_p99_ns") == ("total_throughput_pps", "latency_p99_ns")
+    with pytest.raises(IrqlabError, match="total_throughput_pps"):
         verdict.parse_judged("speed")
 
 
 def test_exports() -> None:
-    rows = [row(), row("e<1000>", throughput_pps=98.0)]
+    rows = [row(), row("e<1000>", total_throughput_pps=98.0)]
     found = list(export.cases(rows, 0.01))
     suite = ElementTree.fromstring(export.junit(found).partition("\n")[2]).find("testsuite")
     assert suite is not None

@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from irqlab import hardware
 from irqlab.calibrate import fit, method
 from irqlab.calibrate.cells import Cell, read
 from irqlab.calibrate.fit import Sample
 from irqlab.cli.options import Request
-from irqlab.costs import TERMS, Costs
+from irqlab.config import hardware
+from irqlab.config.costs import TERMS, Costs
+from irqlab.config.hardware import Hardware
+from irqlab.config.traffic import Load
 from irqlab.errors import IrqlabError
-from irqlab.hardware import Hardware
-from irqlab.trial import Load, TrialSpec
+from irqlab.trials.forwarding import ForwardingTrial
 
 
 def test_costs_are_parsed() -> None:
@@ -49,9 +50,9 @@ def test_bad_costs_are_refused(text: str, said: str) -> None:
 
 def test_a_request_without_costs_has_no_cost_model() -> None:
     plain = Request.parse(["e1000"])
-    assert (plain.beds[0].cost_model, plain.plan.costs) == (False, None)
+    assert (plain.testbeds[0].cost_model, plain.workload.costs) == (False, None)
     costly = Request.parse(["e1000"], cost="irq=0")
-    assert (costly.beds[0].cost_model, costly.plan.costs) == (True, Costs())
+    assert (costly.testbeds[0].cost_model, costly.workload.costs) == (True, Costs())
 
 
 def test_hardware_is_written_and_read(tmp_path: Path) -> None:
@@ -59,7 +60,7 @@ def test_hardware_is_written_and_read(tmp_path: Path) -> None:
     board.write(tmp_path / "board.json")
     assert hardware.load(str(tmp_path / "board.json")) == board
     request = Request.parse(["e1000"], hardware=str(tmp_path / "board.json"), cost="byte=2")
-    assert (request.beds[0].mips, request.plan.costs) == (125, Costs(irq=1500, byte=2))
+    assert (request.testbeds[0].mips, request.workload.costs) == (125, Costs(irq=1500, byte=2))
     with pytest.raises(IrqlabError, match="runs at 125"):
         Request.parse(["e1000"], mips=500, hardware=str(tmp_path / "board.json"))
 
@@ -177,6 +178,6 @@ def test_predicted_cells_are_judged_apart() -> None:
 
 
 def test_trials_without_costs_say_nothing_of_them() -> None:
-    spec = TrialSpec(loads=(Load(1000.0),))
+    spec = ForwardingTrial(loads=(Load(1000.0),))
     assert spec.costs is None
     assert not spec.count_events

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from irqlab import counters
-from irqlab.dut import KERNEL_PROBLEM
-from irqlab.trial import Counters, TrialResult, TrialSpec
+from irqlab.dut import counters
+from irqlab.dut.agent import KERNEL_PROBLEM
+from irqlab.dut.counters import Counters
+from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 
 INTERRUPTS = """           CPU0       CPU1
   0:        156          1   IO-APIC   2-edge      timer
@@ -70,9 +71,9 @@ def test_a_drivers_own_counters() -> None:
 def test_interrupts_by_cause_are_known_where_the_driver_counts_them() -> None:
     of_driver = {"eth0": {"rx_interrupts": 30, "tx_interrupts": 0}, "eth1": {"rx_interrupts": 0, "tx_interrupts": 0, "x": 1}}
 
-    def trial(counted: dict[str, dict[str, int]]) -> TrialResult:
+    def trial(counted: dict[str, dict[str, int]]) -> ForwardingResult:
         ports = [{"received": 100, "refused": 0}, {"received": 20, "refused": 0}]
-        return TrialResult(TrialSpec(()), [], ports, 1, 0, Counters(driver=counted), 0, [])
+        return ForwardingResult(ForwardingTrial(()), [], ports, 1, 0, Counters(driver=counted), 0, [])
 
     known = trial(of_driver)
     assert (known.caused_per_frame("rx"), known.caused_per_frame("tx")) == (0.25, 0.0)

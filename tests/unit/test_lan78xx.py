@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-from irqlab.methods import fuzz
 from irqlab.reproduce import find, page, reference
 from irqlab.reproduce.lan78xx.configurations import ALL, MEASURES, SWITCHES, steps
 from irqlab.reproduce.lan78xx.findings import _in_tree, _letter, _measures, _napi_alone, better
 from irqlab.reproduce.lan78xx.measure import REFERENCE, TESTS, letter, ratios
 from irqlab.reproduce.lan78xx.report import _of, _test
 from irqlab.reproduce.paper import Data, Value
+from irqlab.robustness import fuzz
 from irqlab.setup import drivers
 
 COLUMNS = ("test", "board", "mips", "driver", "mbps", "loss_percent", "idle_percent", "instructions_per_frame", "retransmits")

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from irqlab.hmp import Hmp
-from irqlab.machine import _obituary
-from irqlab.qmp import QmpError
+from irqlab.qemu.hmp import Hmp
+from irqlab.qemu.machine import _obituary
+from irqlab.qemu.qmp import QmpError
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 
 from irqlab.cli.options import Request
+from irqlab.config.traffic import IMIX, Load, mean_frame_bytes, parse_size, wire_rate_pps
 from irqlab.errors import IrqlabError
-from irqlab.trial import IMIX, Load, mean_frame_bytes, parse_size, wire_rate_pps
 
 
 def test_sizes() -> None:
@@ -30,8 +30,8 @@ def test_imix_mean() -> None:
 
 def test_every_driver_and_size() -> None:
     request = Request.parse(["a", "b"], size="64,imix", jobs=3)
-    assert [bed.driver for bed in request.beds] == ["a", "b"]
-    assert [plan.size for plan in request.plans()] == [64, "imix"]
+    assert [testbed.driver for testbed in request.testbeds] == ["a", "b"]
+    assert [workload.size for workload in request.workloads()] == [64, "imix"]
     assert request.jobs == 3
 
 

@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
-from irqlab import flent, peer_tables, results, tables
-from irqlab.dut import DutError
+from irqlab.dut.agent import DutError
 from irqlab.errors import IrqlabError
 from irqlab.methods import iperf, peers, rrul
+from irqlab.present import peer_tables
+from irqlab.present import terminal as tables
+from irqlab.results import document as results
+from irqlab.results import flent
 
 DATA = Path(__file__).parents[1] / "data"
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from irqlab import results
 from irqlab.cli.profile import parse_load, parse_test
 from irqlab.errors import IrqlabError
 from irqlab.profile import diff, flamegraph, owners, tables, tree
 from irqlab.profile.addresses import addresses
 from irqlab.profile.symbols import NOWHERE, USER, Symbols
+from irqlab.results import document as results
 
 DATA = Path(__file__).parents[1] / "data"
 KALLSYMS = """\
@@ -154,7 +154,7 @@ ANSWER = {
 
 def test_a_tree_becomes_functions_owners_and_stacks(symbols):
     section = tree.section(ANSWER, symbols, ["8139cp"])
-    assert [(p["function"], p["context"], p["instructions"]) for p in section["points"]] == [
+    assert [(p["function"], p["context"], p["instructions"]) for p in section["samples"]] == [
         ("cp_rx_poll", "softirq", 400),
         ("cp_interrupt", "hardirq", 300),
         ("memcpy", "hardirq", 140),
@@ -164,11 +164,11 @@ def test_a_tree_becomes_functions_owners_and_stacks(symbols):
         ("irq_entries_start", "hardirq", 20),
     ]
     assert (section["interrupts"], section["softirqs"]) == (12, 3)
-    by_owner = tree.totals(section["points"], "owner")
+    by_owner = tree.totals(section["samples"], "owner")
     assert by_owner == {"driver": 700, "copy": 200, "interrupts": 70, "scheduler, timers": 30}
     assert list(by_owner) == ["driver", "copy", "interrupts", "scheduler, timers"]
-    assert tree.totals(section["points"], "context") == {"softirq": 510, "hardirq": 490}
-    stacks = list(tree.stacks({"points": section["points"], "found": {"stacks": section["stacks"]}}))
+    assert tree.totals(section["samples"], "context") == {"softirq": 510, "hardirq": 490}
+    stacks = list(tree.stacks({"samples": section["samples"], "summary": {"stacks": section["stacks"]}}))
     assert sum(stack.instructions for stack in stacks) == 1000
     assert stacks[5].functions == ("asm_sysvec_apic_timer_interrupt", "__do_softirq", "cp_rx_poll", "memcpy")
 
@@ -197,24 +197,24 @@ def test_tables_say_the_sum_and_its_residual():
     assert "4 507.0 instructions a frame" in summary
     assert "residual 0" in summary
     assert "lost" not in summary
-    row["found"]["stacks_lost"] = 3
+    row["summary"]["stacks_lost"] = 3
     assert "lost 3 times" in tables.summary(row)
 
 
 def test_a_table_of_an_iperf3_test_says_so():
     row = sample()
-    row["found"] |= {"per": "received", "iperf": {"name": "TCP Rx", "bps": 93.7e6}}
+    row["summary"] |= {"per": "received", "iperf": {"name": "TCP Rx", "bps": 93.7e6}}
     assert tables.title(row).endswith("iperf3 TCP Rx, 93.7 Mbit/s received")
     assert "instructions a frame (full-size, received)" in tables.summary(row)
 
 
 def test_a_difference_is_sorted_by_its_size():
     before, after = sample(), sample()
-    after["found"]["frames"] = before["found"]["frames"] // 2  # everything costs twice as much
-    after["points"] = [{**p, "instructions": p["instructions"] // 2} for p in after["points"]]
-    next(p for p in after["points"] if p["function"] == "sample_poll")["instructions"] += 50 * 5000
-    next(p for p in after["points"] if p["function"] == "kfree_skb")["instructions"] = 0
-    after["points"].append({**after["points"][0], "function": "new", "instructions": 5 * 5000})
+    after["summary"]["frames"] = before["summary"]["frames"] // 2  # everything costs twice as much
+    after["samples"] = [{**p, "instructions": p["instructions"] // 2} for p in after["samples"]]
+    next(p for p in after["samples"] if p["function"] == "sample_poll")["instructions"] += 50 * 5000
+    next(p for p in after["samples"] if p["function"] == "kfree_skb")["instructions"] = 0
+    after["samples"].append({**after["samples"][0], "function": "new", "instructions": 5 * 5000})
     changes = diff.changes(before, after)
     assert [(c.name, c.change) for c in changes[:4]] == [
         ("kfree_skb", -60),
@@ -235,7 +235,7 @@ def test_what_a_profile_is_compared_with():
     assert diff.counterpart(mine, [other, mine]) == mine
     assert diff.counterpart(mine, [other]) == other
     assert diff.counterpart({**mine, "frame_bytes": 512}, [other, mine]) is None
-    received = {**mine, "found": {**mine["found"], "iperf": {"name": "TCP Rx"}}}
+    received = {**mine, "summary": {**mine["summary"], "iperf": {"name": "TCP Rx"}}}
     assert diff.counterpart(received, [mine]) is None
     assert diff.counterpart(received, [mine, received]) == received
 
@@ -266,7 +266,7 @@ def test_a_flame_graph_is_as_wide_as_its_instructions():
 
 def test_a_flame_graph_shows_names_as_text():
     row = sample()
-    row["points"][0]["function"] = "<script>\x1b"
+    row["samples"][0]["function"] = "<script>\x1b"
     svg = flamegraph.svg(row)
     assert "<script" not in svg
     assert "\x1b" not in svg

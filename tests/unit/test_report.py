@@ -8,8 +8,9 @@ from typing import Any
 import matplotlib as mpl
 import pytest
 
-from irqlab import report, results
+from irqlab import report
 from irqlab.errors import IrqlabError
+from irqlab.results import document as results
 
 DATA = Path(__file__).parents[1] / "data"
 SECTIONS = ("throughput", "loss", "latency", "cost", "burst", "recovery", "profile")
@@ -212,7 +213,7 @@ def test_hostile_names_are_text():
     for r in document["measured"]["results"]:
         r["driver"] = HOSTILE if r["driver"] == "sample8139" else r["driver"]
         r["rx_scheme"] = "<b>" if r["rx_scheme"] else None
-    for dut in document["on"]["duts"]:
+    for dut in document["environment"]["duts"]:
         dut["kernel_command_line"] = dut["modules"][-1]["vermagic"] = dut["qemu"] = HOSTILE
         dut["modules"][-1]["name"] = HOSTILE
         dut["dut"]["sysctls"] = {HOSTILE: HOSTILE}
@@ -261,17 +262,17 @@ def test_a_document_given_twice_counts_once(full):
 
 def test_another_outcome_of_the_same_test_is_another_line():
     other = sample()
-    row(other, "loss")["points"][0]["offered_pps"] *= 1.5
+    row(other, "loss")["samples"][0]["offered_pps"] *= 1.5
     drawn = figures(report.html([sample(), other]))
     assert len(gids(drawn["Forwarding rate"], "series")) == 6
 
 
 def test_rates_above_the_wire_show_the_wire():
     document = only("loss")
-    for dut in document["on"]["duts"]:
-        dut["nic"]["wire_bps"] = 10_000_000
+    for dut in document["environment"]["duts"]:
+        dut["nic"]["line_rate_bps"] = 10_000_000
     for r in document["measured"]["results"]:
-        r["points"][-1]["over_wire"] = True
+        r["samples"][-1]["above_line_rate"] = True
     drawn = figures(report.html([document]))
     assert gids(drawn["Forwarding rate"], "wire") == ["wire-rate"]
 
@@ -289,25 +290,29 @@ def test_what_a_dead_driver_leaves_can_be_drawn():
     document = sample()
     for r in document["measured"]["results"]:
         r.update(
-            throughput_pps=None, throughput_mbps=None, at_wire_rate=None, instructions_per_frame=None, interrupts_per_frame=None
+            total_throughput_pps=None,
+            per_interface_throughput_mbps=None,
+            line_rate_limited=None,
+            instructions_per_frame=None,
+            interrupts_per_frame=None,
         )
-        for point in r["points"]:
+        for point in r["samples"]:
             point.update({k: None for k in ("instructions_per_frame", "interrupts_per_frame") if k in point})
             point.update({k: 0 for k in ("forwarded_pps", "recovery_ns") if k in point})
             if "latency" in point:
                 point["latency"] = dict.fromkeys(point["latency"], 0) | {"histogram": None}
-        r["found"].update({k: 0 for k in ("max_forwarded_pps", "plateau_ratio", "longest_burst_frames") if k in r["found"]})
+        r["summary"].update({k: 0 for k in ("max_forwarded_pps", "plateau_ratio", "longest_burst_frames") if k in r["summary"]})
     assert sections(report.html([document])) == {"loss", "burst", "recovery", "profile"}
 
 
 def test_documents_without_a_fitting_dut_are_drawn():
     document = sample()
-    document["on"]["duts"] = []
+    document["environment"]["duts"] = []
     assert sections(report.html([document])) == set(SECTIONS)
 
 
 @pytest.mark.parametrize(
-    "spoil", [lambda d: d.pop("measured"), lambda d: d["measured"]["results"][0].pop("driver"), lambda d: d.update(on=3)]
+    "spoil", [lambda d: d.pop("measured"), lambda d: d["measured"]["results"][0].pop("driver"), lambda d: d.update(environment=3)]
 )
 def test_what_is_no_document_is_refused(spoil):
     document = copy.deepcopy(sample())

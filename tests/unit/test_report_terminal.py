@@ -8,7 +8,9 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from irqlab import results, tables, units
+from irqlab import units
+from irqlab.present import terminal as tables
+from irqlab.results import document as results
 
 DATA = Path(__file__).parents[1] / "data"
 METHODS: dict[str, Callable[[list[dict[str, Any]]], Table]] = {
@@ -102,7 +104,11 @@ def test_what_was_cut_short_says_so(method):
 def test_values_that_are_not_there_are_dashes():
     made = rows("throughput")[:1]
     made[0].update(
-        throughput_pps=None, throughput_mbps=None, instructions_per_frame=None, interrupts_per_frame=None, at_wire_rate=None
+        total_throughput_pps=None,
+        per_interface_throughput_mbps=None,
+        instructions_per_frame=None,
+        interrupts_per_frame=None,
+        line_rate_limited=None,
     )
     assert shown(METHODS["throughput"](made)).count(units.NONE) == 5
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from irqlab.costs import Costs
+from irqlab.config.costs import Costs
+from irqlab.config.hardware import Hardware
+from irqlab.config.schemes import VARIANTS
 from irqlab.errors import IrqlabError
-from irqlab.hardware import Hardware
 from irqlab.reproduce import find, page, reference
 from irqlab.reproduce.paper import Data, Tables
 from irqlab.reproduce.spanos2008 import PAPER, curves, hardware, model, phases, throughput
-from irqlab.schemes import VARIANTS
 
 FUNCTIONS = (Path(__file__).parents[1] / "data" / "spanos2008_functions.txt").read_text().splitlines()[1:]
 
@@ -44,15 +44,15 @@ def test_reference_data_says_where_it_is_from() -> None:
 def _table1(us: dict[str, float], k_us: float = 0.02, sizes: tuple[int, ...] = throughput.SIZES) -> Data:
     """A table 1 of variants that take so many µs per frame, and k per byte."""
     paper = throughput.paper_mbps()
-    data = Data("1", ("frame_bytes", "variant", "throughput_mbps", "paper_mbps", "ratio", "throughput_pps", "capped",
+    data = Data("1", ("frame_bytes", "variant", "per_interface_throughput_mbps", "paper_mbps", "ratio", "total_throughput_pps", "capped",
                       "paper_capped", "free_mbps", "us_per_frame"))  # fmt: skip
     for size in sizes:
         for variant, constant in us.items():
             free = throughput.mbps_of(1e6 / (constant + k_us * size), size)
             mbps = min(100.0, free)
             data.add(
-                frame_bytes=size, variant=variant, throughput_mbps=mbps, paper_mbps=paper[size, variant],
-                ratio=mbps / paper[size, variant], throughput_pps=2 * mbps * 1e6 / 8 / (size + 20),
+                frame_bytes=size, variant=variant, per_interface_throughput_mbps=mbps, paper_mbps=paper[size, variant],
+                ratio=mbps / paper[size, variant], total_throughput_pps=2 * mbps * 1e6 / 8 / (size + 20),
                 us_per_frame=constant + k_us * size, free_mbps=free, capped=free >= 100, paper_capped=paper[size, variant] >= 100,
             )  # fmt: skip
     return data
@@ -164,7 +164,7 @@ def test_an_instruction_counts_for_the_innermost_function_that_has_a_phase() -> 
         [3, 2, 7, 1],  # a lock taken by that
         [-1, 4, 3, 1],  # nobody's
     ]
-    found = phases.by_phase({"points": points, "found": {"stacks": stacks}})
+    found = phases.by_phase({"samples": points, "summary": {"stacks": stacks}})
     assert (found[phases.IP], found[phases.TX], found[phases.REST]) == (110, 57, 8)
     assert sum(found.values()) == 175
 
@@ -241,7 +241,7 @@ def test_findings_and_report_are_made_from_tables_alone(charged: bool) -> None:
     assert any("predicted cells" in text for text in said) == charged
     document = {
         "command": ["irqlab"], "complete": True,
-        "on": {"irqlab": "0", "host": {}, "duts": []},
+        "environment": {"irqlab": "0", "host": {}, "duts": []},
         "measured": {"findings": said, "tables": {n: d.to_json() for n, d in tables.items()}, "results": []},
     }  # fmt: skip
     text = page.html(PAPER, document)

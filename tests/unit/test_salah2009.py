@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from irqlab.application import ApplicationResult, ApplicationSpec
 from irqlab.methods.application import spec_of
 from irqlab.methods.cliff import External, Internal
 from irqlab.reproduce.paper import Data, Tables
@@ -16,6 +15,7 @@ from irqlab.reproduce.salah2009.findings import findings
 from irqlab.reproduce.salah2009.loads import PLAN, Cliffs, Curve, Offer
 from irqlab.reproduce.salah2009.report import sections
 from irqlab.reproduce.salah2009.rows import Row
+from irqlab.trials.application import ApplicationResult, ApplicationTrial
 from tests.unit.test_application import formula
 
 AT = Cliffs(25_000.0, 16_000.0)
@@ -23,7 +23,7 @@ GAIN = {rows.DE: 0.01, rows.NAPI: 1.0, rows.NAPI_2: 0.7, rows.HYBRID: 0.7, rows.
 """What each scheme makes of an overload, against the formula."""
 
 
-def measured(row: Row, spec: ApplicationSpec) -> ApplicationResult:
+def measured(row: Row, spec: ApplicationTrial) -> ApplicationResult:
     made = formula(spec)
     gain = GAIN.get(row.scheme, 0.5)
     latency = {name: round(50_000 / max(gain, 0.5)) for name in ("mean_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns")}

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from irqlab import results, schema
+from irqlab.results import document as results
+from irqlab.results import schema
 
 DATA = Path(__file__).parents[1] / "data"
 SAMPLES = sorted(DATA.glob("sample_*.json"))
@@ -58,10 +59,10 @@ MUTATIONS: dict[str, Change] = {
     "an empty command": lambda d: d.update(command=[]),
     "an unknown part": lambda d: d.update(notes="x"),
     "complete in words": lambda d: d.update(complete="yes"),
-    "a host that is missing": lambda d: d["on"].pop("host"),
-    "a hash that is none": lambda d: d["on"]["duts"][0]["kernel"].update(sha256="abc"),
-    "no module": lambda d: d["on"]["duts"][0].update(modules=[]),
-    "a setting that is missing": lambda d: d["on"]["duts"][0]["dut"].pop("qdisc"),
+    "a host that is missing": lambda d: d["environment"].pop("host"),
+    "a hash that is none": lambda d: d["environment"]["duts"][0]["kernel"].update(sha256="abc"),
+    "no module": lambda d: d["environment"]["duts"][0].update(modules=[]),
+    "a setting that is missing": lambda d: d["environment"]["duts"][0]["dut"].pop("qdisc"),
     "results that are no list": lambda d: d["measured"].update(results={}),
     "something else measured": lambda d: d["measured"].update(when="today"),
     "an unknown method": lambda d: row(d, "loss").update(method="guess"),
@@ -69,15 +70,15 @@ MUTATIONS: dict[str, Change] = {
     "a field of a row that is missing": lambda d: row(d, "loss").pop("rx_scheme"),
     "a frame too small": lambda d: row(d, "loss").update(frame_bytes=63),
     "a frame in words": lambda d: row(d, "loss").update(frame_bytes="64"),
-    "a negative rate": lambda d: row(d, "throughput").update(throughput_pps=-1),
-    "a rate in words": lambda d: row(d, "throughput").update(throughput_pps="55.5 kpps"),
-    "another method's points": lambda d: row(d, "throughput").update(points=row(d, "loss")["points"]),
-    "a point with less": lambda d: row(d, "latency")["points"][0].pop("latency"),
-    "a point with more": lambda d: row(d, "burst")["points"][0].update(luck=1),
-    "a loss above 1": lambda d: row(d, "loss")["points"][0].update(loss_ratio=1.5),
-    "a finding that is missing": lambda d: row(d, "burst")["found"].pop("limit_frames"),
-    "a time with a fraction": lambda d: row(d, "recovery")["points"][0].update(recovery_ns=1.5),
-    "a histogram that is not base64": lambda d: row(d, "latency")["points"][0]["latency"].update(histogram="<script>"),
+    "a negative rate": lambda d: row(d, "throughput").update(total_throughput_pps=-1),
+    "a rate in words": lambda d: row(d, "throughput").update(total_throughput_pps="55.5 kpps"),
+    "another method's points": lambda d: row(d, "throughput").update(points=row(d, "loss")["samples"]),
+    "a point with less": lambda d: row(d, "latency")["samples"][0].pop("latency"),
+    "a point with more": lambda d: row(d, "burst")["samples"][0].update(luck=1),
+    "a loss above 1": lambda d: row(d, "loss")["samples"][0].update(loss_ratio=1.5),
+    "a finding that is missing": lambda d: row(d, "burst")["summary"].pop("limit_frames"),
+    "a time with a fraction": lambda d: row(d, "recovery")["samples"][0].update(recovery_ns=1.5),
+    "a histogram that is not base64": lambda d: row(d, "latency")["samples"][0]["latency"].update(histogram="<script>"),
     "a trial with more": lambda d: row(d, "throughput")["trials"][0].update(weather="fine"),
     "a trial's spec with less": lambda d: row(d, "throughput")["trials"][0]["spec"].pop("seed"),
     "a stream with less": lambda d: row(d, "throughput")["trials"][0]["streams"][0].pop("lost"),
@@ -95,5 +96,5 @@ def test_mutations_are_rejected(change):
 
 def test_a_method_may_find_more():
     document = sample()
-    row(document, "loss")["found"]["knee_load"] = 1.02
+    row(document, "loss")["summary"]["knee_load"] = 1.02
     assert not list(VALIDATOR.iter_errors(document))

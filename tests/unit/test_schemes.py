@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from irqlab import rpc, schemes, units
+from irqlab import units
 from irqlab.cli.options import Request
+from irqlab.config.schemes import Schemes, combine
+from irqlab.dut import schemes
 from irqlab.errors import IrqlabError
-from irqlab.schemes import Schemes, combine
+from irqlab.qemu import rpc
 
 RX = ("interrupt", "de", "napi", "hybrid", "timer", "adaptive")
 TX = ("interrupt", "coalesce", "off")
@@ -116,7 +118,12 @@ def test_what_cannot_be_asked_for(arguments: dict[str, str], message: str) -> No
 
 def test_every_driver_with_every_scheme() -> None:
     request = Request.parse(["a", "b"], schemes=combine(rx="napi,de"))
-    assert [(bed.driver, bed.dut.schemes.rx) for bed in request.beds] == [("a", "napi"), ("a", "de"), ("b", "napi"), ("b", "de")]
+    assert [(testbed.driver, testbed.dut.schemes.rx) for testbed in request.testbeds] == [
+        ("a", "napi"),
+        ("a", "de"),
+        ("b", "napi"),
+        ("b", "de"),
+    ]
 
 
 def test_settings_come_before_schemes_on_both_interfaces() -> None:

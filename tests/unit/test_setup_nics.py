@@ -56,7 +56,7 @@ def test_a_usb_driver_gets_the_tester_s_own_card() -> None:
     lan78xx = driver("lan78xx", *USB_ALIASES)
     assert nics.choose(lan78xx, None, QEMU).usb_speed == "high"
     fast = nics.choose(lan78xx, "lan7800-superspeed", QEMU)
-    assert (fast.usb_speed, fast.needs, fast.wire_bps) == ("super", ("xhci_pci", "microchip"), 10**9)
+    assert (fast.usb_speed, fast.needs, fast.line_rate_bps) == ("super", ("xhci_pci", "microchip"), 10**9)
     with pytest.raises(SetupError, match="lan78xx does not drive rtl8139"):
         nics.choose(lan78xx, "rtl8139", QEMU)
     with pytest.raises(SetupError, match="e100 does not drive lan7800"):
@@ -104,7 +104,7 @@ def test_a_requested_card_that_does_not_fit(requested: str, complaint: str) -> N
 
 def test_every_card_is_named_once_and_has_a_wire() -> None:
     assert len({nic.model for nic in nics.TABLE}) == len(nics.TABLE)
-    assert all(nic.wire_bps >= 10_000_000 and nic.driver for nic in nics.TABLE)
+    assert all(nic.line_rate_bps >= 10_000_000 and nic.driver for nic in nics.TABLE)
 
 
 def test_virtio_is_refused_because_its_results_do_not_repeat() -> None:

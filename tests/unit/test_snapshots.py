@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from irqlab import snapshots
 from irqlab.errors import IrqlabError
+from irqlab.qemu import snapshots
 
 
 @pytest.fixture(autouse=True)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from irqlab import pcapng, tap
 from irqlab.errors import IrqlabError
-from irqlab.overload import COMBINATIONS, flow, walk
+from irqlab.robustness import pcapng, tap
+from irqlab.robustness.switching import COMBINATIONS, flow, walk
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from irqlab import trialcache
+from irqlab.config.traffic import Load
 from irqlab.errors import IrqlabError
-from irqlab.trial import Load, TrialSpec
-from tests.unit.fakes import FakeBed
+from irqlab.trials import cache as trialcache
+from irqlab.trials.forwarding import ForwardingTrial
+from tests.unit.fakes import FakeTestbed
 
 BED = {"machine": "m", "modules": ["a"], "dut": {"ring": None}, "wire_bps": 100_000_000}
-SPEC = TrialSpec(loads=(Load(rate_pps=1000.0),))
+SPEC = ForwardingTrial(loads=(Load(rate_pps=1000.0),))
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +26,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("bed", "spec", "addresses"),
+    ("testbed", "spec", "addresses"),
     [
         (BED | {"machine": "other"}, SPEC, None),
         (BED | {"modules": ["b"]}, SPEC, None),
@@ -37,12 +38,12 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (BED, SPEC, {"functions": [1]}),
     ],
 )
-def test_whatever_a_trial_depends_on_changes_its_key(bed: dict, spec: TrialSpec, addresses: dict | None) -> None:
-    assert trialcache.key_of(bed, spec, addresses) != trialcache.key_of(BED, SPEC)
+def test_whatever_a_trial_depends_on_changes_its_key(testbed: dict, spec: ForwardingTrial, addresses: dict | None) -> None:
+    assert trialcache.key_of(testbed, spec, addresses) != trialcache.key_of(BED, SPEC)
 
 
 def test_equal_trials_have_equal_keys_wherever_their_capture_goes() -> None:
-    again = TrialSpec(loads=(Load(rate_pps=1000.0),), capture="there.pcapng")
+    again = ForwardingTrial(loads=(Load(rate_pps=1000.0),), capture="there.pcapng")
     assert trialcache.key_of(dict(reversed(BED.items())), again) == trialcache.key_of(BED, SPEC)
 
 
@@ -52,7 +53,7 @@ def test_every_module_that_makes_trials_is_there() -> None:
 
 
 def test_a_result_comes_back_to_the_byte() -> None:
-    fresh = FakeBed(lambda rate: rate).run(SPEC)
+    fresh = FakeTestbed(lambda rate: rate).run(SPEC)
     trialcache.put("k", trialcache.to_json(fresh))
     kept = trialcache.from_json(SPEC, trialcache.get("k"))
     assert kept == fresh

@@ -11,13 +11,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from irqlab.bed import Bed, BedConfig
-from irqlab.costs import Costs
+from irqlab.config.costs import Costs
+from irqlab.config.schemes import VARIANTS, combine
+from irqlab.config.testbed import TestbedConfig
+from irqlab.config.traffic import MAX_FRAME_BYTES, MIN_FRAME_BYTES, WIRE_OVERHEAD_BYTES, wire_rate_pps
+from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import throughput
-from irqlab.methods.stand import Plan, Stand
-from irqlab.schemes import VARIANTS, combine
-from irqlab.trial import MAX_FRAME_BYTES, MIN_FRAME_BYTES, WIRE_OVERHEAD_BYTES, TrialResult, wire_rate_pps
+from irqlab.runner.runner import TrialRunner
+from irqlab.trials.forwarding import ForwardingResult
+from irqlab.trials.testbed import Testbed
 
 WIDTH = 0.004
 """Between the highest rate that passed and the lowest that failed. Each end may be nearer to the truth; the middle is taken."""
@@ -53,10 +56,10 @@ class Measured:
     @property
     def frame_ns(self) -> float:
         """Time per frame."""
-        return 1e9 / self.throughput_pps
+        return 1e9 / self.total_throughput_pps
 
 
-def read(path: Path, bidirectional: bool, wire_bps: float) -> dict[Cell, float]:
+def read(path: Path, bidirectional: bool, line_rate_bps: float) -> dict[Cell, float]:
     """A board's throughputs in frames/s, all directions together, from a CSV with a header line and `#` comments.
 
     Columns: variant (may be missing), frame_bytes (FCS counted), and throughput_pps (all directions together) or throughput_mbps
@@ -86,7 +89,7 @@ def read(path: Path, bidirectional: bool, wire_bps: float) -> dict[Cell, float]:
         cell = Cell((row.get("variant") or "").strip(), size)
         if cell in found:
             raise IrqlabError(f"{path}, row {number}: {cell} is there twice")
-        if pps < AT_WIRE * directions * wire_rate_pps(size, wire_bps):
+        if pps < AT_WIRE * directions * wire_rate_pps(size, line_rate_bps):
             found[cell] = pps
     if not found:
         raise IrqlabError(f"{path} has no throughput below the wire's rate: nothing tells what the board takes")
@@ -109,19 +112,23 @@ class Board:
     """Measures cells in the lab: a bed per variant, made when it is first asked for."""
 
     def __init__(
-        self, base: BedConfig, plan: Plan, slots: threading.Semaphore, progress: Callable[[str], None] = lambda _: None
+        self,
+        base: TestbedConfig,
+        workload: Workload,
+        slots: threading.Semaphore,
+        progress: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.base = base
-        self.plan = plan
+        self.workload = workload
         self.slots = slots
         self.progress = progress
-        self._beds: dict[str, Bed] = {}
+        self._testbeds: dict[str, Testbed] = {}
         self._lock = threading.Lock()
 
-    def bed(self, variant: str) -> Bed:
+    def testbed(self, variant: str) -> Testbed:
         """The bed of a variant. Raises IrqlabError for one that there is not."""
         with self._lock:
-            if variant not in self._beds:
+            if variant not in self._testbeds:
                 if not variant:
                     chosen = combine(None, None, None)
                 elif variant in VARIANTS:
@@ -132,13 +139,13 @@ class Board:
                         raise IrqlabError(f"variant {variant!r}: allowed are {', '.join(VARIANTS)}, and RX/TX such as napi/off")
                     chosen = combine(None, rx, tx)
                 config = replace(self.base, dut=replace(self.base.dut, schemes=chosen[0]), cost_model=True)
-                self._beds[variant] = Bed.resolve(config)
-            return self._beds[variant]
+                self._testbeds[variant] = Testbed.resolve(config)
+            return self._testbeds[variant]
 
     def check(self, cells: Iterable[Cell]) -> None:
         """Raises IrqlabError if the lab cannot measure one of them."""
         for cell in cells:
-            self.bed(cell.variant)
+            self.testbed(cell.variant)
 
     def measure(self, cells: Sequence[Cell], costs: Costs, guesses_pps: dict[Cell, float] | None = None) -> list[Measured]:
         """The cells at these costs, side by side, in their order. Good guesses save time."""
@@ -148,16 +155,16 @@ class Board:
 
     def _cell(self, cell: Cell, costs: Costs, guess_pps: float | None) -> Measured:
         """Where costs are charged, all events are counted on the way. Without, counting would not be free: a trial of its own."""
-        stand = Stand(self.bed(cell.variant), self.slots)
-        plan = replace(self.plan, size=cell.frame_bytes, costs=costs or None, over_wire=True)
-        directions = 2 if plan.bidirectional else 1
+        runner = TrialRunner(self.testbed(cell.variant), self.slots)
+        workload = replace(self.workload, size=cell.frame_bytes, costs=costs or None, above_line_rate=True)
+        directions = 2 if workload.bidirectional else 1
 
-        def trial(pps: float, count: bool = bool(costs)) -> TrialResult:
-            return stand.trial(replace(stand.spec(plan, pps / directions), count_events=count))
+        def trial(pps: float, count: bool = bool(costs)) -> ForwardingResult:
+            return runner.trial(replace(runner.spec(workload, pps / directions), count_events=count))
 
         if guess_pps is None:
             gentle = trial(GENTLE_PPS)
-            guess_pps = stand.bed.machine.mips * 1e6 / (gentle.instructions_per_frame or 1e4)
+            guess_pps = runner.testbed.machine.mips * 1e6 / (gentle.instructions_per_frame or 1e4)
         found, low_pps, high_pps = near(trial, guess_pps)
         if not costs:
             found = trial(low_pps * 0.9, True)
@@ -166,9 +173,9 @@ class Board:
         return Measured(cell, costs, (low_pps + high_pps) / 2, events)
 
 
-def near(trial: Callable[[float], TrialResult], guess_pps: float) -> tuple[TrialResult, float, float]:
+def near(trial: Callable[[float], ForwardingResult], guess_pps: float) -> tuple[ForwardingResult, float, float]:
     """The throughput, looked for from a guess: the best trial that passed, its rate, and the lowest that failed, in frames/s."""
-    passed: tuple[float, TrialResult] | None = None
+    passed: tuple[float, ForwardingResult] | None = None
     failed: float | None = None
     rate_pps, step = guess_pps, FIRST_STEP
     while passed is None or failed is None or (failed - passed[0]) / failed > WIDTH:

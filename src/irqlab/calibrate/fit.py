@@ -16,7 +16,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from irqlab.costs import TERMS, Costs
+from irqlab.config.costs import TERMS, Costs
 from irqlab.errors import IrqlabError
 
 WORTH = 0.9

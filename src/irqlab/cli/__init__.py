@@ -12,7 +12,6 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from irqlab import machine
 from irqlab.cli import application as applications
 from irqlab.cli import calibrate as calibration
 from irqlab.cli import compare as comparing
@@ -23,12 +22,14 @@ from irqlab.cli import options as opt
 from irqlab.cli import profile as profiling
 from irqlab.cli import reproduce as reproducing
 from irqlab.cli.cache import Action, run_cache
-from irqlab.cli.measure import Method, Outcome, UserInterruptError, measure, save
+from irqlab.config.schemes import combine
+from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import burst, latency, loss, recovery, throughput
-from irqlab.methods.stand import Plan, Stand
-from irqlab.results import MethodResult
-from irqlab.schemes import combine
+from irqlab.qemu import machine
+from irqlab.results.document import MethodResult
+from irqlab.runner.measure import Method, Outcome, UserInterruptError, measure, save
+from irqlab.runner.runner import TrialRunner
 
 app = typer.Typer(
     name="irqlab",
@@ -64,7 +65,8 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 
 def show(outcome: Outcome) -> None:
     """Prints the tables of what was measured."""
-    from irqlab import peer_tables, tables
+    from irqlab.present import peer_tables
+    from irqlab.present import terminal as tables
 
     console = Console()
     printers = {
@@ -97,11 +99,11 @@ def check_outputs(*files: Path | None) -> None:
             raise IrqlabError(f"cannot write {file}: there is no such directory, or it is one")
 
 
-def _one(run: Callable[[Stand, Plan], MethodResult]) -> Method:
-    return lambda stand, plan: [run(stand, plan)]
+def _one(run: Callable[[TrialRunner, Workload], MethodResult]) -> Method:
+    return lambda runner, workload: [run(runner, workload)]
 
 
-def _command(name: str, run: Callable[[Stand, Plan], MethodResult], text: str) -> None:
+def _command(name: str, run: Callable[[TrialRunner, Workload], MethodResult], text: str) -> None:
     """Adds a measuring command: all of them take the same options."""
 
     @app.command(name, help=text)
@@ -202,8 +204,8 @@ def report(
     output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file.")] = Path("report.html"),
 ) -> None:
     """Make one self-contained HTML report of results."""
-    from irqlab import results
     from irqlab.report import write_html
+    from irqlab.results import document as results
 
     check_outputs(output)
     write_html([results.read(file) for file in files], output)
@@ -217,7 +219,7 @@ def shell(*, request: opt.Request) -> None:
     """Try commands in the DUT, with the driver loaded and forwarding. Virtual time stands still between them."""
     from irqlab.cli.shell import run_shell
 
-    run_shell(request.beds[0])
+    run_shell(request.testbeds[0])
 
 
 @app.command()
@@ -233,11 +235,11 @@ def tap(
 ) -> None:
     """Run tests of a driver inside the DUT; they print TAP."""
     from irqlab.cli.tap import run_tap
-    from irqlab.overload import COMBINATIONS
+    from irqlab.robustness.switching import COMBINATIONS
 
     asked = combine(None, rx, tx)
     chosen = [c for c in COMBINATIONS for s in asked if s.rx in (None, c.rx) and s.tx in (None, c.tx)]
-    passed = [run_tap(bed, names or [], chosen, long) for bed in request.beds]
+    passed = [run_tap(testbed, names or [], chosen, long) for testbed in request.testbeds]
     if not all(passed):
         raise typer.Exit(1)
 

@@ -10,16 +10,18 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from irqlab import tables, units
-from irqlab.application import INTERFACE, Tuning
+from irqlab import units
 from irqlab.cli import options as opt
-from irqlab.cli.measure import Method, measure, save
+from irqlab.config.schemes import Schemes
+from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import application, budget, cliff
 from irqlab.methods.budget import GOALS
-from irqlab.methods.stand import Plan, Stand
-from irqlab.results import MethodResult
-from irqlab.schemes import Schemes
+from irqlab.present import terminal as tables
+from irqlab.results.document import MethodResult
+from irqlab.runner.measure import Method, measure, save
+from irqlab.runner.runner import TrialRunner
+from irqlab.trials.application import INTERFACE, Tuning
 
 Rates = Annotated[str | None, typer.Option("--rate", help="Offered loads in frames/s, comma-separated; default: --load.")]
 Loads = Annotated[
@@ -69,11 +71,11 @@ def application_command(
     rates = parse_numbers("--rate", rate, MAX_RATE_PPS) if rate is not None else None
     shares = parse_numbers("--load", load, MAX_LOAD) if load is not None else list(application.SHARES)
 
-    def method(stand: Stand, plan: Plan) -> list[MethodResult]:
+    def method(runner: TrialRunner, workload: Workload) -> list[MethodResult]:
         offered = rates
         if offered is None:
-            offered = [share * cliff.external(stand, plan, Tuning()).cliff_pps for share in shares]
-        return [application.run(stand, plan, offered, echo=not no_echo)]
+            offered = [share * cliff.external(runner, workload, Tuning()).cliff_pps for share in shares]
+        return [application.run(runner, workload, offered, echo=not no_echo)]
 
     _finish(request, method, "application", json_file, _show_application)
 
@@ -81,8 +83,14 @@ def application_command(
 @opt.asks(*_DUT, *_TRIAL, "rx", *opt.RUN)
 def cliff_command(*, request: opt.Request, json_file: opt.JsonFile = None) -> None:
     """Where the CPU is full: from outside by three signs, from inside by the paper's formula. Raises IrqlabError."""
-    rx = request.beds[0].dut.schemes.rx
-    _finish(request, lambda stand, plan: [cliff.run(stand, plan, _tuning(stand, rx, "de"))], "cliff", json_file, _show_cliff)
+    rx = request.testbeds[0].dut.schemes.rx
+    _finish(
+        request,
+        lambda runner, workload: [cliff.run(runner, workload, _tuning(runner, rx, "de"))],
+        "cliff",
+        json_file,
+        _show_cliff,
+    )
 
 
 @opt.asks(*("driver", "nic", "kernel", "mips", "ring"), *("size", "duration", "warmup"), *opt.RUN)
@@ -91,15 +99,15 @@ def budget_command(*, goal: GoalOption = "application", request: opt.Request, js
     if goal not in GOALS:
         raise IrqlabError(f"--goal {goal}: allowed are {', '.join(GOALS)}")
 
-    def method(stand: Stand, plan: Plan) -> list[MethodResult]:
-        return [budget.run(stand, plan, goal, _tuning(stand, None, "napi"))]
+    def method(runner: TrialRunner, workload: Workload) -> list[MethodResult]:
+        return [budget.run(runner, workload, goal, _tuning(runner, None, "napi"))]
 
     _finish(request, method, "budget", json_file, _show_budget)
 
 
-def _tuning(stand: Stand, asked: str | None, usual: str) -> Tuning:
+def _tuning(runner: TrialRunner, asked: str | None, usual: str) -> Tuning:
     """A scheme for drivers that have some, unless one was asked for."""
-    ours = stand.bed.scheme_names()["rx_scheme"] is not None
+    ours = runner.testbed.scheme_names()["rx_scheme"] is not None
     return Tuning(schemes=Schemes(rx=usual)) if ours and asked is None else Tuning()
 
 
@@ -132,7 +140,7 @@ def _show_application(result: MethodResult, console: Console) -> None:
         return units.duration(found[name]) if found and found["count"] else units.NONE
 
     rows = []
-    for p in result.points:
+    for p in result.samples:
         sent = max(1, p["places"]["sent"])
         lost = [units.percent(p["places"][place] / sent) for place in ("nic", "backlog", "socket")]
         rows.append([
@@ -147,7 +155,7 @@ def _show_application(result: MethodResult, console: Console) -> None:
 
 
 def _show_cliff(result: MethodResult, console: Console) -> None:
-    found = result.found
+    found = result.summary
     rows = [
         [
             f"{sign}{' (chosen)' if sign == found['chosen'] else ''}",
@@ -175,11 +183,11 @@ def _ratio(pps: float, found: dict[str, Any]) -> str:
 def _show_budget(result: MethodResult, console: Console) -> None:
     rows = [
         [str(p["budget"]), units.kpps(p["application_pps"]), units.duration(p["p99_ns"]), units.kpps(p["forwarded_pps"])]
-        for p in result.points
+        for p in result.samples
     ]
     headings = ("Budget", "Received\nkpps", "Round trip\np99", "Forwarded\nkpps")
     _table(result, "netdev_budget", headings, rows, console)
-    best = result.found["budget"]
-    print(f"For {result.found['goal']}: sysctl -w net.core.netdev_budget={best}")
+    best = result.summary["budget"]
+    print(f"For {result.summary['goal']}: sysctl -w net.core.netdev_budget={best}")
     if result.rx_scheme is not None and best < budget.WEIGHT:
         print(f"  and, or a poll takes 64 frames all the same: echo {best} > /sys/class/net/{INTERFACE}/irqmod/rx_weight")

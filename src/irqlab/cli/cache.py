@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from irqlab import trialcache, units
+from irqlab import units
+from irqlab.trials import cache as trialcache
 
 
 class Action(StrEnum):

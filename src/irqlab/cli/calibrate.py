@@ -11,12 +11,13 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from irqlab import hardware, tables
-from irqlab.bed import Bed
 from irqlab.calibrate import cells, method
 from irqlab.cli import options as opt
-from irqlab.costs import TERMS
+from irqlab.config import hardware
+from irqlab.config.costs import TERMS
 from irqlab.errors import IrqlabError
+from irqlab.present import terminal as tables
+from irqlab.trials.testbed import Testbed
 
 TRUST_ERROR = 0.1
 """Beyond this leave-one-out error the costs are no basis for a prediction."""
@@ -48,20 +49,20 @@ def command(
 
     check_outputs(output)
     allowed = _terms(terms)
-    if len(request.beds) != 1:
+    if len(request.testbeds) != 1:
         raise IrqlabError("--driver: a board is calibrated with one driver")
     if not 1 <= rounds <= 10:
         raise IrqlabError(f"--rounds {rounds}: allowed are 1 to 10")
-    bed, bidirectional = request.beds[0], request.plan.bidirectional
-    board_pps = cells.read(table, bidirectional, Bed.resolve(bed).nic.wire_bps)
+    testbed, bidirectional = request.testbeds[0], request.workload.bidirectional
+    board_pps = cells.read(table, bidirectional, Testbed.resolve(testbed).nic.line_rate_bps)
     if fit_sizes is not None:
         sizes = _sizes(fit_sizes, {cell.frame_bytes for cell in board_pps})
         board_pps = {cell: pps for cell, pps in board_pps.items() if cell.frame_bytes in sizes}
     said = Console(stderr=True, highlight=False, soft_wrap=True)
-    board = cells.Board(bed, request.plan, threading.Semaphore(request.jobs), said.print)
+    board = cells.Board(testbed, request.workload, threading.Semaphore(request.jobs), said.print)
     found = method.run(board, board_pps, allowed, rounds)
-    content = found.to_json() | {"source": table.name, "driver": bed.driver, "bidirectional": bidirectional}
-    hardware.Hardware(output.stem, bed.mips, found.fit.costs, content).write(output)
+    content = found.to_json() | {"source": table.name, "driver": testbed.driver, "bidirectional": bidirectional}
+    hardware.Hardware(output.stem, testbed.mips, found.fit.costs, content).write(output)
     show(found)
     print(f"hardware: {output}")
 

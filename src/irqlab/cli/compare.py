@@ -10,15 +10,18 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from irqlab import machine, tables
 from irqlab.cli import options as opt
-from irqlab.cli.measure import Method, Outcome, measure, save
 from irqlab.compare import sides, verdict
 from irqlab.compare import tables as printed
+from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
-from irqlab.methods import costs, throughput
-from irqlab.methods.stand import Plan, Stand
-from irqlab.results import MethodResult
+from irqlab.methods import metrics as costs
+from irqlab.methods import throughput
+from irqlab.present import terminal as tables
+from irqlab.qemu import machine
+from irqlab.results.document import MethodResult
+from irqlab.runner.measure import Method, Outcome, measure, save
+from irqlab.runner.runner import TrialRunner
 
 SideA = Annotated[
     str,
@@ -64,24 +67,24 @@ class _Meeting:
 
 def _method(request: opt.Request, measured: tuple[dict[str, Any], ...]) -> Method:
     """What is done for each side and size: the search, then the same loads for both."""
-    live = len(request.beds)
+    live = len(request.testbeds)
     meetings = {size: _Meeting() for size in request.sizes}
 
-    def base_pps(plan: Plan, known: MethodResult) -> float:
+    def base_pps(workload: Workload, known: MethodResult) -> float:
         if measured:
-            same = [r for r in measured if (r["frame_bytes"], r["bidirectional"]) == (plan.size, plan.bidirectional)]
+            same = [r for r in measured if (r["frame_bytes"], r["bidirectional"]) == (workload.size, workload.bidirectional)]
             if not same:
-                raise IrqlabError(f"the file holds no result for frame size {plan.size} in these directions")
-            return float(same[0]["found"]["base_pps"])
+                raise IrqlabError(f"the file holds no result for frame size {workload.size} in these directions")
+            return float(same[0]["summary"]["base_pps"])
         mine = throughput.rate_per_direction(known)
-        return meetings[plan.size].lower_pps(mine) if live == 2 else mine
+        return meetings[workload.size].lower_pps(mine) if live == 2 else mine
 
-    def run(stand: Stand, plan: Plan) -> list[MethodResult]:
+    def run(runner: TrialRunner, workload: Workload) -> list[MethodResult]:
         try:
-            known = throughput.run(stand, plan)
-            return [known, costs.run(stand, plan, known, base_pps(plan, known))]
+            known = throughput.run(runner, workload)
+            return [known, costs.run(runner, workload, known, base_pps(workload, known))]
         except BaseException:
-            meetings[plan.size].abort()
+            meetings[workload.size].abort()
             raise
 
     return run
@@ -90,7 +93,7 @@ def _method(request: opt.Request, measured: tuple[dict[str, Any], ...]) -> Metho
 @opt.asks(
     *("nic", "kernel", "mips", "ring", "lsm", "sysctl"),
     *opt.TRIAL,
-    "over_wire",
+    "above_line_rate",
     *opt.RUN,
     driver=["?"],
 )
@@ -113,14 +116,14 @@ def command(
     threshold, judged = verdict.parse_threshold(fail_above), verdict.parse_judged(fail_on)
     if top < 1:
         raise IrqlabError(f"--top {top}: allowed are 1 and more")
-    chosen = [sides.parse(text, request.beds[0], driver) for text in (a, b) if text is not None]
-    request = replace(request, beds=tuple(side.bed for side in chosen if side.bed is not None))
+    chosen = [sides.parse(text, request.testbeds[0], driver) for text in (a, b) if text is not None]
+    request = replace(request, testbeds=tuple(side.testbed for side in chosen if side.testbed is not None))
     measured = next((side.rows for side in chosen if side.rows), ())
-    outcome = measure(request, _method(request, measured), "compare") if request.beds else Outcome()
+    outcome = measure(request, _method(request, measured), "compare") if request.testbeds else Outcome()
     save(outcome, json_file, report_file)
     if outcome.error is not None:
         raise typer.Exit(complain(outcome.error))
-    found = [result.to_json() for result in outcome.results if result.method == "costs"]
+    found = [result.to_json() for result in outcome.results if result.method == "metrics"]
     rows = _by_side(chosen, found, len(request.sizes))
     if _show(rows, chosen, threshold, judged, top):
         raise typer.Exit(1)

@@ -8,13 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from irqlab import units
-from irqlab.cli.measure import measure
 from irqlab.cli.options import Request
+from irqlab.config.schemes import combine
+from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import loss, throughput
-from irqlab.methods.stand import Plan, Stand
-from irqlab.results import MethodResult
-from irqlab.schemes import combine
+from irqlab.results.document import MethodResult
+from irqlab.runner.measure import measure
+from irqlab.runner.runner import TrialRunner
 
 DRIVER = "irqmod_i8255x"
 REFERENCES = ("e100", "8139cp")
@@ -22,22 +23,22 @@ CURVES = (None, "ORIGINAL", "NAPI-TX-OFF")
 """Variants whose livelock curve is drawn; None: the references."""
 
 
-def _method(stand: Stand, plan: Plan) -> list[MethodResult]:
-    found = throughput.run(stand, plan)
+def _method(runner: TrialRunner, workload: Workload) -> list[MethodResult]:
+    found = throughput.run(runner, workload)
     if found.variant not in CURVES:
         return [found]
-    return [found, loss.run(stand, plan, known=found)]
+    return [found, loss.run(runner, workload, known=found)]
 
 
 def _gains(results: Sequence[MethodResult]) -> list[str]:
     """The best of ours against each reference, in the same run."""
-    measured = [r for r in results if r.method == "throughput" and r.throughput_pps]
-    ours = max((r for r in measured if r.variant), key=lambda r: r.throughput_pps or 0, default=None)
+    measured = [r for r in results if r.method == "throughput" and r.total_throughput_pps]
+    ours = max((r for r in measured if r.variant), key=lambda r: r.total_throughput_pps or 0, default=None)
     if ours is None:
         return []
     name = units.driver_of(ours.to_json())
     return [
-        f"{name} forwards {(ours.throughput_pps or 0) / (r.throughput_pps or 1):.2f} times what the kernel's {r.driver} does."
+        f"{name} forwards {(ours.total_throughput_pps or 0) / (r.total_throughput_pps or 1):.2f} times what the kernel's {r.driver} does."
         for r in measured
         if r.variant is None
     ]
@@ -47,10 +48,10 @@ def run_demo(request: Request, directory: Path) -> None:
     """Throughput of 64-byte frames for all, the loss curve to 4x for some; tables, JSON and a report."""
     from irqlab.cli import finish
 
-    bed = request.beds[0]
-    ours = tuple(replace(bed, driver=DRIVER, dut=replace(bed.dut, schemes=schemes)) for schemes in combine("all"))
-    references = tuple(replace(bed, driver=driver) for driver in REFERENCES)
-    request = replace(request, beds=ours + references)
+    testbed = request.testbeds[0]
+    ours = tuple(replace(testbed, driver=DRIVER, dut=replace(testbed.dut, schemes=schemes)) for schemes in combine("all"))
+    references = tuple(replace(testbed, driver=driver) for driver in REFERENCES)
+    request = replace(request, testbeds=ours + references)
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -9,10 +9,11 @@ from typing import Annotated
 
 import typer
 
-from irqlab import export, results
 from irqlab.cli.compare import FailAbove, FailOn
 from irqlab.compare import verdict
 from irqlab.errors import IrqlabError
+from irqlab.results import document as results
+from irqlab.results import export
 from irqlab.setup import paths
 
 Files = Annotated[

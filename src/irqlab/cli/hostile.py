@@ -9,14 +9,15 @@ from typing import Annotated, Any
 
 import typer
 
-from irqlab import machine
-from irqlab.bed import Bed
 from irqlab.cli import options as opt
-from irqlab.cli.measure import UserInterruptError, terminate_like_ctrl_c
 from irqlab.errors import IrqlabError
-from irqlab.methods import cycles, fuzz, usbport
-from irqlab.methods.stand import Stand
+from irqlab.qemu import machine
+from irqlab.robustness import fuzz, usbport
+from irqlab.robustness import hotplug as cycles
+from irqlab.runner.measure import UserInterruptError, terminate_like_ctrl_c
+from irqlab.runner.runner import TrialRunner
 from irqlab.setup import paths
+from irqlab.trials.testbed import Testbed
 
 Cases = Annotated[int, typer.Option("--cases", help="At least so many damaged answers.")]
 FuzzSeed = Annotated[int, typer.Option("--seed", help="Of the damage.")]
@@ -30,12 +31,12 @@ Count = Annotated[int, typer.Option("--count", help="Cycles of each kind.")]
 SCHEMA = "irqlab-fuzz/1"
 
 
-def _bed(request: opt.Request) -> Bed:
-    if len(request.beds) > 1:
+def _testbed(request: opt.Request) -> Testbed:
+    if len(request.testbeds) > 1:
         raise IrqlabError("--driver, --rx: one driver with one scheme at a time")
-    bed = Bed.resolve(request.beds[0])
-    usbport.need(bed)
-    return bed
+    testbed = Testbed.resolve(request.testbeds[0])
+    usbport.need(testbed)
+    return testbed
 
 
 @opt.asks("driver", "nic", "kernel", "mips", "rx", "jobs")
@@ -55,18 +56,18 @@ def fuzz_command(
     for name, value in (("--cases", cases), ("--first", first + 1)):
         if not 1 <= value <= 10**9:
             raise IrqlabError(f"{name}: allowed are {0 if name == '--first' else 1} to {10**9}")
-    bed = _bed(request)
-    stand = Stand(bed, progress=lambda text: print(text, file=sys.stderr, flush=True))
+    testbed = _testbed(request)
+    runner = TrialRunner(testbed, progress=lambda text: print(text, file=sys.stderr, flush=True))
     sessions: list[fuzz.Session] = []
     stopped = False
     try:
         with terminate_like_ctrl_c():
-            for session in fuzz.run(stand, cases, seed, first, request.jobs, stubs=not no_stubs):
+            for session in fuzz.run(runner, cases, seed, first, request.jobs, stubs=not no_stubs):
                 sessions.append(session)
     except KeyboardInterrupt:
         stopped = True
         machine.cancel_all()
-    found = fuzz.summary(bed.label, seed, sessions)
+    found = fuzz.summary(testbed.label, seed, sessions)
     _print(found)
     if json_file is not None:
         paths.write_atomically(json_file, (json.dumps({"schema": SCHEMA, **found}, indent=1) + "\n").encode())
@@ -101,11 +102,13 @@ def cycles_command(
         raise IrqlabError(f"--kind {wrong[0]}: there are {', '.join(cycles.KINDS)}")
     if not 1 <= count <= 100_000:
         raise IrqlabError(f"--count {count}: allowed are 1 to 100000")
-    bed = _bed(request)
+    testbed = _testbed(request)
     good = True
     for name in kind or cycles.KINDS:
-        report = cycles.run(Stand(bed, progress=lambda text: print(text, file=sys.stderr, flush=True)), name, count)
-        print(f"{bed.label}: {name}: {report.cycles} cycles, {len(report.failures)} failures, {len(report.log)} kernel messages")
+        report = cycles.run(TrialRunner(testbed, progress=lambda text: print(text, file=sys.stderr, flush=True)), name, count)
+        print(
+            f"{testbed.label}: {name}: {report.cycles} cycles, {len(report.failures)} failures, {len(report.log)} kernel messages"
+        )
         for line in [*report.failures[:10], *dict.fromkeys(report.log[:100])]:
             print(f"  {line}")
         good = good and not report.failures and not report.problems

@@ -14,16 +14,18 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from irqlab import machine, matrix, results
-from irqlab.bed import Bed
 from irqlab.cli import options as opt
-from irqlab.cli.measure import UserInterruptError, terminate_like_ctrl_c
+from irqlab.compare import matrix
 from irqlab.errors import IrqlabError
-from irqlab.methods.stand import Stand
+from irqlab.qemu import machine
 from irqlab.reproduce.document import check_directory
 from irqlab.reproduce.session import Job, Session
-from irqlab.results import MethodResult
+from irqlab.results import document as results
+from irqlab.results.document import MethodResult
+from irqlab.runner.measure import UserInterruptError, terminate_like_ctrl_c
+from irqlab.runner.runner import TrialRunner
 from irqlab.setup import paths
+from irqlab.trials.testbed import Testbed
 
 Drivers = Annotated[str, typer.Option("--drivers", help="Comma-separated, each as in irqlab compare: 8139cp, ./my.ko, git:...")]
 SchemesOption = Annotated[
@@ -58,17 +60,19 @@ def command(
     grid = _Grid(request, profile)
     try:
         with terminate_like_ctrl_c():
-            beds = matrix.beds(names, matrix.schemes(schemes), request.beds[0])
+            testbeds = matrix.testbeds(names, matrix.schemes(schemes), request.testbeds[0])
             if scheduler is None:
-                grid.measure(beds, request.jobs)
+                grid.measure(testbeds, request.jobs)
             else:
                 cluster = _cluster()
                 with cluster.Cluster(scheduler) as remote:
-                    grid.measure([cluster.RemoteBed.of(bed, remote) for bed in beds], max(request.jobs, remote.threads))
+                    grid.measure(
+                        [cluster.RemoteBed.of(testbed, remote) for testbed in testbeds], max(request.jobs, remote.threads)
+                    )
     except KeyboardInterrupt:
         machine.cancel_all()
         grid.write(out, complete=False)
-        cached = request.beds[0].cached
+        cached = request.testbeds[0].cached
         kept = "the same command goes on from there" if cached else "nothing more is kept (--no-cache)"
         raise UserInterruptError(f"interrupted; {len(grid.done)} of {grid.size} cells are in {out}; {kept}") from None
     grid.write(out, complete=True)
@@ -78,7 +82,7 @@ def command(
 def _cluster() -> Any:
     """The module that needs dask.distributed."""
     try:
-        from irqlab import cluster
+        from irqlab.runner import cluster
     except ImportError:
         raise IrqlabError("--scheduler needs dask.distributed: pip install 'irqlab[cluster]'") from None
     return cluster
@@ -95,21 +99,23 @@ class _Grid:
         self._on: list[dict[str, Any]] = []
         self._lock = threading.Lock()
 
-    def measure(self, beds: Sequence[Bed], jobs: int) -> None:
+    def measure(self, testbeds: Sequence[Testbed], jobs: int) -> None:
         """Measures every cell."""
-        with Session(self.request.beds[0], jobs=jobs) as session:
-            described = {n: Job(bed.label, bed, lambda stand: stand.bed.describe()) for n, bed in enumerate(beds)}
+        with Session(self.request.testbeds[0], jobs=jobs) as session:
+            described = {
+                n: Job(testbed.label, testbed, lambda runner: runner.testbed.describe()) for n, testbed in enumerate(testbeds)
+            }
             self._on = list(session.all("preparing", described).values())
             cells = {
-                (n, m): Job(f"{bed.label} {plan.size}", bed, partial(self._one, place=(n, m)))
-                for n, bed in enumerate(beds)
-                for m, plan in enumerate(self.request.plans())
+                (n, m): Job(f"{testbed.label} {workload.size}", testbed, partial(self._one, place=(n, m)))
+                for n, testbed in enumerate(testbeds)
+                for m, workload in enumerate(self.request.workloads())
             }
             self.size = len(cells)
             session.all("measuring", cells)
 
-    def _one(self, stand: Stand, place: tuple[int, int]) -> None:
-        found = matrix.measure(stand, self.request.plans()[place[1]], self.profiled)
+    def _one(self, runner: TrialRunner, place: tuple[int, int]) -> None:
+        found = matrix.measure(runner, self.request.workloads()[place[1]], self.profiled)
         with self._lock:
             self.done[place] = found
 
@@ -130,7 +136,7 @@ class _Grid:
 
 
 def _show(grid: _Grid, out: Path) -> None:
-    from irqlab import tables
+    from irqlab.present import terminal as tables
 
     rows = [row.to_json() for row in grid.rows() if row.method == "throughput"]
     tables.show(tables.throughput_table(rows), Console(highlight=False))

@@ -12,14 +12,13 @@ from typing import Annotated, Any
 
 import typer
 
-from irqlab import hardware as boards
-from irqlab.bed import BedConfig
-from irqlab.costs import TERMS
-from irqlab.dut import DutConfig
+from irqlab.config import hardware as boards
+from irqlab.config.costs import TERMS
+from irqlab.config.schemes import VARIANTS, Schemes, combine
+from irqlab.config.testbed import DutConfig, TestbedConfig
+from irqlab.config.traffic import FrameSize, parse_size
+from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
-from irqlab.methods.stand import Plan
-from irqlab.schemes import VARIANTS, Schemes, combine
-from irqlab.trial import FrameSize, parse_size
 
 Driver = Annotated[
     list[str], typer.Option("--driver", help="Name of a module, ours or in-tree, or the path of a .ko; may be given again.")
@@ -137,7 +136,7 @@ SHARED: dict[str, tuple[Any, Any]] = {
     "warmup": (Warmup, 0.05),
     "arrivals": (Arrivals, "constant"),
     "loss_tolerance": (Tolerance, 0.0),
-    "over_wire": (OverWire, False),
+    "above_line_rate": (OverWire, False),
     "seed": (Seed, 1),
     "lsm": (Lsm, ""),
     "sysctl": (Sysctl, None),
@@ -197,8 +196,8 @@ def default_jobs() -> int:
 class Request:
     """What the shared options ask for: every driver with all its schemes and every size."""
 
-    beds: tuple[BedConfig, ...]
-    plan: Plan
+    testbeds: tuple[TestbedConfig, ...]
+    workload: Workload
     sizes: tuple[FrameSize, ...]
     jobs: int
 
@@ -222,7 +221,7 @@ class Request:
         warmup: float = 0.05,
         arrivals: str = "constant",
         loss_tolerance: float = 0.0,
-        over_wire: bool = False,
+        above_line_rate: bool = False,
         seed: int = 1,
         lsm: str = "",
         sysctl: list[str] | None = None,
@@ -257,17 +256,17 @@ class Request:
             module_parameters=module_parameters,
         )
         return cls(
-            beds=tuple(
-                BedConfig(d, nic, kernel, mips, lsm, replace(dut, schemes=chosen), costs is not None, cached)
+            testbeds=tuple(
+                TestbedConfig(d, nic, kernel, mips, lsm, replace(dut, schemes=chosen), costs is not None, cached)
                 for d in driver
                 for chosen in schemes
             ),
-            plan=Plan(
+            workload=Workload(
                 bidirectional=bidirectional,
                 arrivals=arrivals,  # type: ignore[arg-type]
                 duration_ns=round(duration * 1e9),
                 warmup_ns=round(warmup * 1e9),
-                over_wire=over_wire,
+                above_line_rate=above_line_rate,
                 seed=seed,
                 loss_tolerance=loss_tolerance,
                 costs=costs,
@@ -276,9 +275,9 @@ class Request:
             jobs=jobs or default_jobs(),
         )
 
-    def plans(self) -> list[Plan]:
+    def workloads(self) -> list[Workload]:
         """The plan once per frame size."""
-        return [replace(self.plan, size=size) for size in self.sizes]
+        return [replace(self.workload, size=size) for size in self.sizes]
 
 
 def sizes(text: str) -> tuple[FrameSize, ...]:

@@ -12,11 +12,15 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from irqlab import flent, peer_tables, tables
 from irqlab.cli import options as opt
-from irqlab.cli.measure import Outcome, measure, save
 from irqlab.errors import IrqlabError
 from irqlab.methods import iperf, rrul
+from irqlab.present import peer_tables
+from irqlab.present import terminal as tables
+from irqlab.results import flent
+from irqlab.runner.measure import Outcome, measure, save
+from irqlab.trials.iperf import FOUR, IperfTrial
+from irqlab.trials.rrul import RrulTrial
 from irqlab.units import driver_of
 
 Udp = Annotated[bool, typer.Option("--udp", help="UDP, not TCP.")]
@@ -42,8 +46,8 @@ def _finish(outcome: Outcome, table: Printer, json_file: Path | None, report_fil
     from irqlab.cli import complain
 
     rows = [result.to_json() for result in outcome.results]
-    if any(row["points"] for row in rows):
-        tables.show(table([row for row in rows if row["points"]]), Console())
+    if any(row["samples"] for row in rows):
+        tables.show(table([row for row in rows if row["samples"]]), Console())
     save(outcome, json_file, report_file)
     if outcome.error is not None:
         raise typer.Exit(complain(outcome.error))
@@ -72,9 +76,9 @@ def iperf_command(
     if four and (udp or reverse):
         raise IrqlabError("--all: TCP and UDP in both directions; --udp and --reverse choose one of them")
     dut_sends = reverse if dut_serves else not reverse
-    chosen = iperf.Test(udp, dut_sends, dut_serves, seconds, parallel, rate_bps, window, soak)
-    tests = [replace(chosen, udp=t.udp, dut_sends=t.dut_sends) for t in iperf.FOUR] if four else [chosen]
-    outcome = measure(request, lambda stand, plan: [iperf.run(stand, plan, tests)], "iperf")
+    chosen = IperfTrial(udp, dut_sends, dut_serves, seconds, parallel, rate_bps, window, soak)
+    tests = [replace(chosen, udp=t.udp, dut_sends=t.dut_sends) for t in FOUR] if four else [chosen]
+    outcome = measure(request, lambda runner, workload: [iperf.run(runner, workload, tests)], "iperf")
     _finish(outcome, peer_tables.iperf_table, json_file, report_file)
 
 
@@ -96,9 +100,9 @@ def rrul_command(
     check_outputs(json_file, report_file, flent_file)
     if flent_file is not None and not flent_file.name.endswith(flent.SUFFIX):
         raise IrqlabError(f"--flent {flent_file}: flent's files end in {flent.SUFFIX}")
-    test = rrul.Test(flows=flows, seconds=seconds, idle_s=idle, window_bytes=window)
-    outcome = measure(request, lambda stand, plan: [rrul.run(stand, plan, test)], "rrul")
-    rows = [result.to_json() for result in outcome.results if result.points]
+    test = RrulTrial(flows=flows, seconds=seconds, idle_s=idle, window_bytes=window)
+    outcome = measure(request, lambda runner, workload: [rrul.run(runner, workload, test)], "rrul")
+    rows = [result.to_json() for result in outcome.results if result.samples]
     if flent_file is not None and rows:
         flent.write(rows[-1], f"{driver_of(rows[-1])} {rows[-1]['mips']} MIPS", flent_file)
     _finish(outcome, peer_tables.rrul_table, json_file, report_file)

@@ -10,20 +10,22 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from irqlab import tables
 from irqlab.cli import options as opt
-from irqlab.cli.measure import measure, save
+from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import iperf
-from irqlab.methods.stand import Plan, Stand
+from irqlab.methods import profile as method
+from irqlab.present import terminal as tables
 from irqlab.profile import diff as comparison
-from irqlab.profile import method
 from irqlab.profile import tables as printed
 from irqlab.profile.tree import Row
-from irqlab.results import MethodResult
+from irqlab.results.document import MethodResult
+from irqlab.runner.measure import measure, save
+from irqlab.runner.runner import TrialRunner
 from irqlab.setup import paths
+from irqlab.trials.iperf import FOUR, IperfTrial
 
-TESTS = {test.name.lower().replace(" ", "-"): replace(test, seconds=1) for test in iperf.FOUR}
+TESTS = {test.name.lower().replace(" ", "-"): replace(test, seconds=1) for test in FOUR}
 
 LoadOption = Annotated[
     str | None,
@@ -61,7 +63,7 @@ def parse_load(text: str | None, rate_pps: float | None) -> float | None:
     return load
 
 
-def parse_test(name: str | None, load: str | None, rate_pps: float | None) -> iperf.Test | None:
+def parse_test(name: str | None, load: str | None, rate_pps: float | None) -> IperfTrial | None:
     """The iperf3 test of that name; None: forwarding. Raises IrqlabError: what was wrong, and what is allowed."""
     if name is None:
         return None
@@ -97,10 +99,10 @@ def command(
     if test is not None:
         request = replace(request, sizes=(iperf.FRAME_BYTES,))
 
-    def profile(stand: Stand, plan: Plan) -> list[MethodResult]:
+    def profile(runner: TrialRunner, workload: Workload) -> list[MethodResult]:
         if test is not None:
-            return [method.run_iperf(stand, plan, test)]
-        return [method.run(stand, plan, share, rate)]
+            return [method.run_iperf(runner, workload, test)]
+        return [method.run(runner, workload, share, rate)]
 
     outcome = measure(request, profile, "profile")
     rows = [result.to_json() for result in outcome.results if result.complete]

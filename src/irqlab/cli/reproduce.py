@@ -10,13 +10,13 @@ from typing import Annotated
 
 import typer
 
-from irqlab import hardware as boards
-from irqlab import machine
 from irqlab.cli import options as opt
-from irqlab.cli.measure import UserInterruptError, terminate_like_ctrl_c
+from irqlab.config import hardware as boards
 from irqlab.errors import IrqlabError
+from irqlab.qemu import machine
 from irqlab.reproduce import PAPERS, document, find
 from irqlab.reproduce.session import Session
+from irqlab.runner.measure import UserInterruptError, terminate_like_ctrl_c
 
 PaperName = Annotated[str, typer.Argument(metavar="PAPER", help=f"One of: {', '.join(PAPERS)}.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer points, for a first look; the tables say what was left out.")]
@@ -45,10 +45,10 @@ def command(
     chosen = find(paper)
     if hardware and not chosen.with_hardware:
         raise IrqlabError(f"{chosen.name} is measured on the instruction clock alone: --hardware is for {_with_hardware()}")
-    bed = replace(request.beds[0], driver=driver or chosen.driver)
+    testbed = replace(request.testbeds[0], driver=driver or chosen.driver)
     out = out or Path("results") / chosen.name
     document.check_directory(out)
-    session = Session(bed, quick, request.jobs, boards.load(hardware) if hardware else None)
+    session = Session(testbed, quick, request.jobs, boards.load(hardware) if hardware else None)
     try:
         with terminate_like_ctrl_c(), session:
             tables = chosen.measure(session)
@@ -56,7 +56,9 @@ def command(
     except KeyboardInterrupt:
         machine.cancel_all()
         kept = (
-            "trials already made are kept: the same command goes on from there" if bed.cached else "nothing is kept (--no-cache)"
+            "trials already made are kept: the same command goes on from there"
+            if testbed.cached
+            else "nothing is kept (--no-cache)"
         )
         raise UserInterruptError(f"interrupted; {kept}") from None
     for finding in content["measured"]["findings"]:

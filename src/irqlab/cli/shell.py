@@ -5,21 +5,22 @@ from __future__ import annotations
 
 import sys
 
-from irqlab.bed import Bed, BedConfig
-from irqlab.rpc import TesterError
+from irqlab.config.testbed import TestbedConfig
+from irqlab.qemu.rpc import TesterError
+from irqlab.trials.testbed import Testbed
 
 PROMPT = "dut# "
 COMMAND_LIMIT_NS = 600_000_000_000
 
 
-def run_shell(config: BedConfig) -> None:
+def run_shell(config: TestbedConfig) -> None:
     """Reads lines until end of file; each is run by the DUT's shell, and its output printed."""
-    bed = Bed.resolve(config)
+    testbed = Testbed.resolve(config)
     interactive = sys.stdin.isatty()
-    with bed.open() as dut:
-        dut.play_hosts(bed.nic.wire_bps)
+    with testbed.open() as dut:
+        dut.play_hosts(testbed.nic.line_rate_bps)
         if interactive:
-            print(f"{bed.driver} on {bed.nic.model}, forwarding. Ctrl-D ends.")
+            print(f"{testbed.driver} on {testbed.nic.model}, forwarding. Ctrl-D ends.")
         while True:
             if interactive:
                 print(PROMPT, end="", flush=True)

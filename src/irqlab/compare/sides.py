@@ -16,13 +16,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from irqlab import results
-from irqlab.bed import BedConfig
 from irqlab.compare import revision
-from irqlab.dut import DutConfig
+from irqlab.config.schemes import VARIANTS, Schemes, combine
+from irqlab.config.testbed import DutConfig, TestbedConfig
 from irqlab.errors import IrqlabError
-from irqlab.overload import RX, TX
-from irqlab.schemes import VARIANTS, Schemes, combine
+from irqlab.results import document as results
+from irqlab.robustness.switching import RX, TX
 from irqlab.setup import kernel as kernels
 
 SETTINGS = {
@@ -42,12 +41,12 @@ class Side:
     """One of the two. It is measured on `bed`, or was measured: `rows` of method `costs` in a file."""
 
     name: str
-    bed: BedConfig | None = None
+    testbed: TestbedConfig | None = None
     rows: tuple[dict[str, Any], ...] = ()
     document: dict[str, Any] | None = None
 
 
-def parse(text: str, common: BedConfig, default_driver: str | None = None) -> Side:
+def parse(text: str, common: TestbedConfig, default_driver: str | None = None) -> Side:
     """A side; what its name does not say is as in `common`. Raises IrqlabError: what was wrong, and what is allowed."""
     if text.endswith(".json"):
         return _of_file(text)
@@ -111,7 +110,7 @@ def _options() -> str:
 
 def _of_file(text: str) -> Side:
     content = results.read(Path(text))
-    rows = tuple(row for row in content["measured"]["results"] if row["method"] == "costs" and row["complete"])
+    rows = tuple(row for row in content["measured"]["results"] if row["method"] == "metrics" and row["complete"])
     if not rows:
         raise IrqlabError(f"{text} holds nothing to compare with; irqlab compare SIDE --json {text} writes it")
     several = {(row["frame_bytes"], row["bidirectional"]) for row in rows}

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from irqlab import units
 from irqlab.compare.verdict import SEARCH_NOTE, Line, Row, functions
-from irqlab.methods.costs import OVERLOAD, SHARE, Metric
+from irqlab.methods.metrics import OVERLOAD, SHARE, Metric
 from irqlab.profile.tables import figure
 
 TOP = 20
@@ -47,7 +47,7 @@ def change(line: Line) -> str:
 def heading(row: Row) -> str:
     """What was compared, and at which loads."""
     size = units.bytes_of(row["frame_bytes"])
-    base_pps = row["found"]["base_pps"]
+    base_pps = row["summary"]["base_pps"]
     each = " each" if row["bidirectional"] else ""
     return (
         f"{size}{'' if size == 'IMIX' else '-byte'} frames, {units.direction(row['bidirectional'])}; "
@@ -80,7 +80,7 @@ def verdicts(after: Row, rows: Sequence[Line], names: tuple[str, str]) -> Table:
 
 def gained(before: Row, after: Row, names: tuple[str, str], top: int = TOP) -> Table | None:
     """The functions that gained or lost instructions; None: there is no profile of both."""
-    if not before["found"]["profile"] or not after["found"]["profile"]:
+    if not before["summary"]["profile"] or not after["summary"]["profile"]:
         return None
     changed = functions(before, after)
     table = Table(

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from irqlab.config.workload import RELATIVE_WIDTH
 from irqlab.errors import IrqlabError
-from irqlab.methods.costs import METRICS, Metric
-from irqlab.methods.stand import RELATIVE_WIDTH
+from irqlab.methods.metrics import METRICS, Metric
 from irqlab.profile import diff
 
 Row = Mapping[str, Any]
@@ -60,7 +60,7 @@ class Line:
 
 def lines(before: Row, after: Row, fail_above: float | None = None, judged: Sequence[str] = ()) -> list[Line]:
     """Every figure of two rows of method `costs`; `judged`: those that can fail, by name; none: all."""
-    old, new = before["found"]["metrics"], after["found"]["metrics"]
+    old, new = before["summary"]["metrics"], after["summary"]["metrics"]
     return [
         Line(m, old.get(m.name), new.get(m.name), fail_above if not judged or m.name in judged else None)
         for m in METRICS
@@ -70,9 +70,9 @@ def lines(before: Row, after: Row, fail_above: float | None = None, judged: Sequ
 
 def functions(before: Row, after: Row) -> list[diff.Change]:
     """Functions by instructions a frame gained or lost, the largest first; those that did neither are left out."""
-    if not before["found"]["profile"] or not after["found"]["profile"]:
+    if not before["summary"]["profile"] or not after["summary"]["profile"]:
         return []
-    old, new = ({"points": row["points"], "found": row["found"]["profile"]} for row in (before, after))
+    old, new = ({"samples": row["samples"], "summary": row["summary"]["profile"]} for row in (before, after))
     return [change for change in diff.changes(old, new) if change.change]
 
 
@@ -83,10 +83,10 @@ def pairs(before: Sequence[Row], after: Sequence[Row]) -> list[tuple[Row, Row]]:
         same = [r for r in before if (r["frame_bytes"], r["bidirectional"]) == (row["frame_bytes"], row["bidirectional"])]
         if not same:
             raise IrqlabError(f"the first side has no result for frame size {row['frame_bytes']} in the same directions")
-        if same[0]["found"]["base_pps"] != row["found"]["base_pps"]:
+        if same[0]["summary"]["base_pps"] != row["summary"]["base_pps"]:
             raise IrqlabError(
-                f"the two sides were offered different loads (shares of {same[0]['found']['base_pps']:.0f} and of "
-                f"{row['found']['base_pps']:.0f} frames/s): measure one of them again against the other"
+                f"the two sides were offered different loads (shares of {same[0]['summary']['base_pps']:.0f} and of "
+                f"{row['summary']['base_pps']:.0f} frames/s): measure one of them again against the other"
             )
         found.append((same[0], row))
     return found

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from irqlab.application import Tuning
+from irqlab.config.schemes import Schemes
+from irqlab.config.workload import Workload
 from irqlab.methods import application, cliff
-from irqlab.methods.stand import Plan, Stand
-from irqlab.results import MethodResult
-from irqlab.schemes import Schemes
+from irqlab.results.document import MethodResult
+from irqlab.runner.runner import TrialRunner
+from irqlab.trials.application import Tuning
 
 BUDGETS = (2, 4, 6, 12, 24, 64, 128, 300)
 DEFAULT = 300
@@ -59,16 +60,18 @@ def tuning(base: Tuning, budget: int, ours: bool) -> Tuning:
     return replace(base, budget=budget, schemes=schemes)
 
 
-def sweep(stand: Stand, plan: Plan, cliff_pps: float, echo_cliff_pps: float, budgets: Sequence[int] = BUDGETS) -> list[Trial]:
+def sweep(
+    runner: TrialRunner, workload: Workload, cliff_pps: float, echo_cliff_pps: float, budgets: Sequence[int] = BUDGETS
+) -> list[Trial]:
     """Every budget at the loads that the goals look at; the cliffs are those of a receiving and of an echoing application."""
-    ours = stand.bed.scheme_names()["rx_scheme"] is not None
+    ours = runner.testbed.scheme_names()["rx_scheme"] is not None
     found = []
     for budget in budgets:
         tuned = tuning(Tuning(), budget, ours)
-        receiving = application.spec_of(plan, OVERLOAD * cliff_pps, tuned)
-        echoing = application.spec_of(plan, MODERATE * echo_cliff_pps, tuned, echo=True)
-        forwarding = replace(application.spec_of(plan, ROUTED * cliff_pps, tuned), kind="forward")
-        r, e, f = application.trials(stand, [receiving, echoing, forwarding])
+        receiving = application.spec_of(workload, OVERLOAD * cliff_pps, tuned)
+        echoing = application.spec_of(workload, MODERATE * echo_cliff_pps, tuned, echo=True)
+        forwarding = replace(application.spec_of(workload, ROUTED * cliff_pps, tuned), kind="forward")
+        r, e, f = application.trials(runner, [receiving, echoing, forwarding])
         p99_ns = e.latency["p99_ns"] if e.latency else 0
         found.append(Trial(budget, r.application_pps, p99_ns, f.returned_pps))
     return found
@@ -92,15 +95,15 @@ def to_json(trial: Trial) -> dict[str, Any]:
     return {name: getattr(trial, name) for name in trial.__dataclass_fields__}
 
 
-def run(stand: Stand, plan: Plan, goal: Goal, tuning: Tuning) -> MethodResult:
+def run(runner: TrialRunner, workload: Workload, goal: Goal, tuning: Tuning) -> MethodResult:
     """The sweep and the recommendation, as a result row."""
-    receiving = cliff.external(stand, plan, tuning)
-    echoing = cliff.external(stand, plan, tuning, echo=True)
-    trials = sweep(stand, plan, receiving.cliff_pps, echoing.cliff_pps)
+    receiving = cliff.external(runner, workload, tuning)
+    echoing = cliff.external(runner, workload, tuning, echo=True)
+    trials = sweep(runner, workload, receiving.cliff_pps, echoing.cliff_pps)
     best = recommend(trials, goal)
-    result = stand.result("budget", plan)
-    result.points = [to_json(trial) for trial in trials]
-    result.found = {
+    result = runner.result("budget", workload)
+    result.samples = [to_json(trial) for trial in trials]
+    result.summary = {
         "goal": goal,
         "budget": best.budget,
         "cliff_pps": receiving.cliff_pps,

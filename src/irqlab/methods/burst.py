@@ -6,39 +6,41 @@ Buffers are what is measured here, so a frame may come out late.
 
 from __future__ import annotations
 
-from irqlab.methods.stand import Plan, Stand
-from irqlab.results import MethodResult
-from irqlab.trial import Load, TrialResult, TrialSpec
+from irqlab.config.traffic import Load
+from irqlab.config.workload import Workload
+from irqlab.results.document import MethodResult
+from irqlab.runner.runner import TrialRunner
+from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 
 LIMIT_S = 2.0
 """RFC 2544 asks for bursts of at least 2 seconds; a DUT that survives one has no limit worth looking for."""
 
 
-def _spec(stand: Stand, plan: Plan, frames: int) -> TrialSpec:
-    rate_pps = stand.wire_pps(plan)
-    return TrialSpec(
-        loads=(Load(rate_pps=rate_pps, size=plan.size, count=frames),),
-        bidirectional=plan.bidirectional,
+def _spec(runner: TrialRunner, workload: Workload, frames: int) -> ForwardingTrial:
+    rate_pps = runner.wire_pps(workload)
+    return ForwardingTrial(
+        loads=(Load(rate_pps=rate_pps, size=workload.size, count=frames),),
+        bidirectional=workload.bidirectional,
         duration_ns=int((frames + 2) * 1e9 / rate_pps) + 1_000_000,
         warmup_ns=0,
         drain_ns=200_000_000,
-        seed=plan.seed,
-        costs=plan.costs,
+        seed=workload.seed,
+        costs=workload.costs,
     )
 
 
-def run(stand: Stand, plan: Plan) -> MethodResult:
+def run(runner: TrialRunner, workload: Workload) -> MethodResult:
     """Doubles the burst until frames are lost, then bisects to the frame."""
-    result = stand.result("burst", plan)
-    limit = int(LIMIT_S * stand.wire_pps(plan))
-    trials: list[TrialResult] = []
+    result = runner.result("burst", workload)
+    limit = int(LIMIT_S * runner.wire_pps(workload))
+    trials: list[ForwardingResult] = []
 
     def survives(frames: int) -> bool:
-        trial = stand.trial(_spec(stand, plan, frames))
+        trial = runner.trial(_spec(runner, workload, frames))
         trials.append(trial)
         good = trial.total("lost") == 0
-        result.points.append({"burst_frames": frames, "passed": good})
-        stand.progress(f"{frames} frames {'pass' if good else 'lose some'}")
+        result.samples.append({"burst_frames": frames, "passed": good})
+        runner.progress(f"{frames} frames {'pass' if good else 'lose some'}")
         return good
 
     longest, shortest_bad = 0, None
@@ -56,6 +58,6 @@ def run(stand: Stand, plan: Plan) -> MethodResult:
             longest = middle
         else:
             shortest_bad = middle
-    result.found = {"longest_burst_frames": longest, "limit_frames": limit}
+    result.summary = {"longest_burst_frames": longest, "limit_frames": limit}
     result.trials = trials
     return result

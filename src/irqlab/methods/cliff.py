@@ -12,14 +12,15 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from irqlab.application import INTERFACE, ApplicationResult, ApplicationSpec, Tuning
+from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import application
-from irqlab.methods.stand import Plan, Stand
+from irqlab.methods.profile import symbols
 from irqlab.profile import tree
 from irqlab.profile.addresses import addresses
-from irqlab.profile.method import symbols
-from irqlab.results import MethodResult
+from irqlab.results.document import MethodResult
+from irqlab.runner.runner import TrialRunner
+from irqlab.trials.application import INTERFACE, ApplicationResult, ApplicationTrial, Tuning
 
 PROBE_PPS = 2000.0
 SYSTEM_CPU_FULL = 0.99
@@ -93,20 +94,20 @@ def closed_form_pps(interrupt_ns: float, packet_ns: float) -> float:
     return r / 2 * (math.sqrt(1 + 4 * mu / r) - 1)
 
 
-def external(stand: Stand, plan: Plan, tuning: Tuning, echo: bool = False) -> External:
+def external(runner: TrialRunner, workload: Workload, tuning: Tuning, echo: bool = False) -> External:
     """Sweeps, then narrows each sign down to 1 %. `echo`: the application sends everything back."""
     known: dict[float, ApplicationResult] = {}
 
     def at(*rates_pps: float) -> None:
         new = [rate for rate in rates_pps if rate not in known]
-        found = application.trials(stand, [application.spec_of(plan, rate, tuning, echo) for rate in new])
+        found = application.trials(runner, [application.spec_of(workload, rate, tuning, echo) for rate in new])
         known.update(zip(new, found, strict=True))
 
-    base = application.trial(stand, _silent(plan, tuning))
-    probe = application.trial(stand, application.spec_of(plan, PROBE_PPS, tuning, echo))
+    base = runner.trial(_silent(workload, tuning))
+    probe = runner.trial(application.spec_of(workload, PROBE_PPS, tuning, echo))
     cost = (base.cpu_available - probe.cpu_available) / probe.offered_pps
     if cost <= 0:
-        raise IrqlabError(f"{stand.bed.driver}: {PROBE_PPS:.0f} frames/s take no CPU time that could be measured")
+        raise IrqlabError(f"{runner.testbed.driver}: {PROBE_PPS:.0f} frames/s take no CPU time that could be measured")
     guess_pps = base.cpu_available / cost
     at(*(float(round(share * guess_pps)) for share in GRID))
     beyond = max(known)
@@ -119,9 +120,9 @@ def external(stand: Stand, plan: Plan, tuning: Tuning, echo: bool = False) -> Ex
     return External(signs, tuple(known[rate] for rate in sorted(known)))
 
 
-def _silent(plan: Plan, tuning: Tuning) -> ApplicationSpec:
+def _silent(workload: Workload, tuning: Tuning) -> ApplicationTrial:
     """A trial with next to no load: what the DUT takes for itself."""
-    return application.spec_of(plan, 1.0, tuning)
+    return application.spec_of(workload, 1.0, tuning)
 
 
 def _lowest(sign: Sign, known: dict[float, ApplicationResult]) -> float | None:
@@ -138,19 +139,19 @@ def _narrower(sign: Sign, known: dict[float, ApplicationResult]) -> list[float]:
     return [float(round(below + (first - below) * part / PARTS)) for part in range(1, PARTS)]
 
 
-def internal(stand: Stand, plan: Plan, tuning: Tuning, rate_pps: float) -> Internal:
+def internal(runner: TrialRunner, workload: Workload, tuning: Tuning, rate_pps: float) -> Internal:
     """Profiles the application at `rate_pps` frames/s. What the silent DUT takes (the tick) is taken away."""
-    known = symbols(stand.bed)
+    known = symbols(runner.testbed)
     where = addresses(known)
-    names = [module.name for module in stand.bed.modules]
-    loaded, answer = application.profile(stand, application.spec_of(plan, rate_pps, tuning), where)
-    silent, nothing = application.profile(stand, _silent(plan, tuning), where)
+    names = [module.name for module in runner.testbed.modules]
+    loaded, answer = runner.profile(application.spec_of(workload, rate_pps, tuning), where)
+    silent, nothing = runner.profile(_silent(workload, tuning), where)
     with_load, without = tree.section(answer, known, names), tree.section(nothing, known, names)
-    used, idle = tree.totals(with_load["points"], "context"), tree.totals(without["points"], "context")
-    packets = loaded.application_pps * plan.duration_ns / 1e9
-    per_instruction_ns = 1000 / stand.bed.machine.mips
+    used, idle = tree.totals(with_load["samples"], "context"), tree.totals(without["samples"], "context")
+    packets = loaded.application_pps * workload.duration_ns / 1e9
+    per_instruction_ns = 1000 / runner.testbed.machine.mips
     user = _user(with_load) - _user(without)
-    soaked = (loaded.cpu_available - silent.cpu_available) * plan.duration_ns / per_instruction_ns
+    soaked = (loaded.cpu_available - silent.cpu_available) * workload.duration_ns / per_instruction_ns
 
     def cost(instructions: float) -> float:
         return instructions * per_instruction_ns / packets
@@ -168,7 +169,7 @@ def internal(stand: Stand, plan: Plan, tuning: Tuning, rate_pps: float) -> Inter
 
 
 def _user(section: dict[str, object]) -> int:
-    points = section["points"]
+    points = section["samples"]
     assert isinstance(points, list)
     return sum(int(p["instructions"]) for p in points if p["owner"] == "user space")
 
@@ -178,14 +179,14 @@ def command(cliff_pps: float) -> str:
     return f"echo {round(cliff_pps)} > /sys/class/net/{INTERFACE}/irqmod/rx_cliff_pps"
 
 
-def run(stand: Stand, plan: Plan, tuning: Tuning) -> MethodResult:
+def run(runner: TrialRunner, workload: Workload, tuning: Tuning) -> MethodResult:
     """Both ways, as a result row; `points` is the sweep."""
-    outside = external(stand, plan, tuning)
-    inside = internal(stand, plan, tuning, PROFILED_LOAD * outside.cliff_pps)
-    result = stand.result("cliff", plan)
+    outside = external(runner, workload, tuning)
+    inside = internal(runner, workload, tuning, PROFILED_LOAD * outside.cliff_pps)
+    result = runner.result("cliff", workload)
     result.rx_scheme = tuning.schemes.rx or result.rx_scheme
-    result.points = [application.Point(trial, None).to_json() for trial in outside.curve]
-    result.found = {
+    result.samples = [application.Point(trial, None).to_json() for trial in outside.curve]
+    result.summary = {
         "chosen": CHOSEN,
         "signs_pps": outside.signs_pps,
         "cliff_pps": outside.cliff_pps,

@@ -8,30 +8,36 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from irqlab.config.workload import Workload
 from irqlab.methods import throughput
-from irqlab.methods.stand import Plan, Stand
-from irqlab.results import MethodResult
+from irqlab.results.document import MethodResult
+from irqlab.runner.runner import TrialRunner
 
 SHARES = (0.1, 0.5, 0.9, 1.0)
 
 
-def run(stand: Stand, plan: Plan, shares: tuple[float, ...] = SHARES, known: MethodResult | None = None) -> MethodResult:
+def run(
+    runner: TrialRunner, workload: Workload, shares: tuple[float, ...] = SHARES, known: MethodResult | None = None
+) -> MethodResult:
     """Latency percentiles, one point per share and stream; `known` is a throughput result of the same stand and plan."""
-    base = known or throughput.run(stand, plan)
+    base = known or throughput.run(runner, workload)
     rate_pps = throughput.rate_per_direction(base)
-    detailed = replace(plan, histogram=True)
-    specs = [stand.spec(detailed, rate_pps * share) for share in shares]
-    trials = stand.trials(
+    detailed = replace(workload, histogram=True)
+    specs = [runner.spec(detailed, rate_pps * share) for share in shares]
+    trials = runner.trials(
         specs, lambda t: f"{t.offered_pps / 1e3:.1f} kpps, p99 {t.streams[0]['latency']['p99_ns'] / 1e3:.1f} us"
     )
-    result = stand.result("latency", plan)
-    result.throughput_pps, result.throughput_mbps = base.throughput_pps, base.throughput_mbps
-    result.at_wire_rate = base.at_wire_rate
+    result = runner.result("latency", workload)
+    result.total_throughput_pps, result.per_interface_throughput_mbps = (
+        base.total_throughput_pps,
+        base.per_interface_throughput_mbps,
+    )
+    result.line_rate_limited = base.line_rate_limited
     result.instructions_per_frame = base.instructions_per_frame
     result.interrupts_per_frame = base.interrupts_per_frame
     result.rx_interrupts_per_frame = base.rx_interrupts_per_frame
     result.tx_interrupts_per_frame = base.tx_interrupts_per_frame
-    result.points = [
+    result.samples = [
         {
             "load": share,
             "rate_pps": rate_pps * share,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from irqlab.profile.tree import Stack, stacks, totals
-from irqlab.results import MethodResult
+from irqlab.results.document import MethodResult
 
 
 @dataclass(frozen=True)
@@ -33,17 +33,17 @@ class Profile:
     @property
     def frames(self) -> int:
         """Frames forwarded in the window, all directions together; those offered, if none was forwarded."""
-        return int(self.result.found["frames"])
+        return int(self.result.summary["frames"])
 
     @property
     def instructions_per_frame(self) -> float:
         """The sum of all that was counted."""
-        return float(self.result.found["instructions"] / self.frames)
+        return float(self.result.summary["instructions"] / self.frames)
 
     @property
     def residual(self) -> int:
         """Instructions that QEMU's counter has and the profile has not, in the whole window."""
-        return int(self.result.found["residual"])
+        return int(self.result.summary["residual"])
 
     def by_function(self) -> list[Function]:
         """Functions, a function in two contexts twice, the most expensive first."""
@@ -51,16 +51,16 @@ class Profile:
             Function(
                 p["function"], p["module"], p["owner"], p["context"], p["instructions"] / self.frames, p["entries"] / self.frames
             )
-            for p in self.result.points
+            for p in self.result.samples
         ]
 
     def by_owner(self) -> dict[str, float]:
         """Instructions a frame by owner (irqlab.profile.owners), the largest first."""
-        return {name: count / self.frames for name, count in totals(self.result.points, "owner").items()}
+        return {name: count / self.frames for name, count in totals(self.result.samples, "owner").items()}
 
     def by_context(self) -> dict[str, float]:
         """Instructions a frame by context: hardirq, softirq, process, idle; the largest first."""
-        return {name: count / self.frames for name, count in totals(self.result.points, "context").items()}
+        return {name: count / self.frames for name, count in totals(self.result.samples, "context").items()}
 
     @property
     def stacks(self) -> list[Stack]:

@@ -9,10 +9,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from irqlab.bed import Bed
-from irqlab.counters import INTERFACES
+from irqlab.config.addresses import INTERFACES
 from irqlab.profile.symbols import Symbol, Symbols
 from irqlab.setup import paths
+from irqlab.trials.testbed import Testbed
 
 NIC_PORTS = "the NICs' ports"
 """I/O ports that the driver, or what it called, accessed; which port is not told (docs/protocol.md)."""
@@ -48,15 +48,15 @@ class Devices:
         return cls(found)
 
     @classmethod
-    def of(cls, bed: Bed) -> Devices:
+    def of(cls, testbed: Testbed) -> Devices:
         """Those of a bed's DUT, read from a DUT of its own, and kept beside its snapshot."""
-        kept = bed.prepared.state.parent / "devices.json"
+        kept = testbed.prepared.state.parent / "devices.json"
         uevents = {f"/sys/class/net/{interface}/device/uevent": interface for interface in INTERFACES}
         with paths.locked(f"devices-{kept.parent.name}"):
             try:
                 files = json.loads(kept.read_text())
             except (OSError, json.JSONDecodeError):
-                with bed.open() as dut:
+                with testbed.open() as dut:
                     files = dut.read(IOMEM, *uevents)
                 paths.write_atomically(kept, json.dumps(files).encode())
         slots = {}

@@ -7,9 +7,9 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from irqlab import results
 from irqlab.errors import IrqlabError
 from irqlab.profile.tree import Row
+from irqlab.results import document as results
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ def changes(before: Row, after: Row, by: str = "function") -> list[Change]:
     sides = []
     for row in (before, after):
         sums: Counter[str] = Counter()
-        for point in row["points"]:
+        for point in row["samples"]:
             sums[point[by]] += point["instructions"]
-        sides.append({name: count / row["found"]["frames"] for name, count in sums.items()})
+        sides.append({name: count / row["summary"]["frames"] for name, count in sums.items()})
     old, new = sides
     both = [Change(name, old.get(name, 0.0), new.get(name, 0.0)) for name in {**old, **new}]
     return sorted(both, key=lambda c: (-abs(c.change), c.name))
@@ -54,4 +54,4 @@ def counterpart(row: Row, others: list[Row]) -> Row | None:
 
 
 def _load(row: Row) -> tuple[object, ...]:
-    return row["frame_bytes"], row["bidirectional"], row["found"].get("iperf", {}).get("name")
+    return row["frame_bytes"], row["bidirectional"], row["summary"].get("iperf", {}).get("name")

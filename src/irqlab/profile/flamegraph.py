@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from html import escape as escaped
 
 from irqlab import units
+from irqlab.present.svg import clean
 from irqlab.profile.owners import OWNERS
 from irqlab.profile.tree import CONTEXT_NAMES, Row
-from irqlab.report.svg import clean
 
 WIDTH = 1200
 ROW = 21
@@ -53,8 +53,8 @@ def _boxes(row: Row) -> _Box:
     """The tree of a row of method `profile`, totals summed up. Functions of the same name under the same caller are one."""
     root = _Box("all", "", "")
     found: list[_Box] = []
-    for parent, number, instructions, _ in row["found"]["stacks"]:
-        point = row["points"][number]
+    for parent, number, instructions, _ in row["summary"]["stacks"]:
+        point = row["samples"][number]
         above = found[parent] if parent >= 0 else root
         name = point["function"] + (f" [{point['module']}]" if point["module"] else "")
         box = above.children.setdefault(name, _Box(name, point["owner"], point["context"]))
@@ -77,7 +77,7 @@ def _depth(box: _Box, scale: float) -> int:
 
 def svg(row: Row, what: str = "Flame graph") -> str:
     """The graph of a row of method `profile` (docs/results.md), for an HTML page. `what` names it for who cannot see it."""
-    found = row["found"]
+    found = row["summary"]
     frames, root = found["frames"], _boxes(row)
     scale = WIDTH / max(1, root.total)
     depth = _depth(root, scale)
@@ -138,7 +138,7 @@ def paint(owner: str) -> str:
 
 def _present(row: Row) -> list[str]:
     """The owners in a graph, as the table of owners lists them."""
-    present = {point["owner"] for point in row["points"] if point["instructions"]}
+    present = {point["owner"] for point in row["samples"] if point["instructions"]}
     return [owner for owner in OWNERS if owner in present]
 
 

@@ -21,7 +21,7 @@ NOTABLE = 0.05
 
 def title(row: Row) -> str:
     """What a profile is of."""
-    found = row["found"]
+    found = row["summary"]
     if test := found.get("iperf"):
         return (
             f"Profile of {units.driver_of(row)} on {row['nic']}, iperf3 {test['name']}, {test['bps'] / 1e6:.1f} Mbit/s received"
@@ -37,7 +37,7 @@ def title(row: Row) -> str:
 
 def functions_table(row: Row, top: int = TOP) -> Table:
     """The functions in which most instructions were executed."""
-    found, points = row["found"], row["points"]
+    found, points = row["summary"], row["samples"]
     shown = points[:top]
     table = _table(title(row), ("Function", ">Instr.\n/frame", ">Share", ">Entered\n/frame", "Context", "Owner"))
     for point in shown:
@@ -59,7 +59,7 @@ def functions_table(row: Row, top: int = TOP) -> Table:
 
 def totals_table(row: Row) -> Table:
     """By owner and by context, and whether it all adds up."""
-    found = row["found"]
+    found = row["summary"]
     table = _table("", ("Owner", ">Instr.\n/frame", ">Share", "", "Context", ">Instr.\n/frame", ">Share"))
     owners, contexts = list(found["by_owner"].items()), list(found["by_context"].items())
     for n in range(max(len(owners), len(contexts))):
@@ -69,7 +69,7 @@ def totals_table(row: Row) -> Table:
 
 def summary(row: Row) -> str:
     """The sum, and what it was checked against."""
-    found = row["found"]
+    found = row["summary"]
     frames, counted = found["frames"], found["instructions"]
     which = {"forwarded": "", "offered": " offered (none was forwarded)", "received": " (full-size, received)"}[found["per"]]
     text = (

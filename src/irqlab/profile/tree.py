@@ -50,7 +50,7 @@ def section(answer: Row, symbols: Symbols, driver: Collection[str]) -> dict[str,
         for name, module, context in order
     ]
     return {
-        "points": points,
+        "samples": points,
         "stacks": [[parent, number[key], instructions, entries] for parent, key, instructions, entries in nodes],
         "interrupts": interrupts,
         "softirqs": softirqs,
@@ -76,9 +76,9 @@ class Stack:
 
 def stacks(row: Row) -> Iterator[Stack]:
     """The stacks of a result row of method `profile`."""
-    points = row["points"]
+    points = row["samples"]
     names: list[tuple[str, ...]] = []
-    for parent, number, instructions, _ in row["found"]["stacks"]:
+    for parent, number, instructions, _ in row["summary"]["stacks"]:
         point = points[number]
         names.append((*(names[parent] if parent >= 0 else ()), point["function"]))
         if instructions:

@@ -12,9 +12,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from irqlab.errors import IrqlabError
+from irqlab.present.parts import Page
+from irqlab.present.svg import clean
 from irqlab.report import view
-from irqlab.report.parts import Page
-from irqlab.report.svg import clean
 
 
 def _finalize(value: object) -> object:

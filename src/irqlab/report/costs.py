@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from html import escape
 
 from irqlab import units
-from irqlab.methods.costs import METRICS, Metric
-from irqlab.report.svg import clean
-from irqlab.report.tables import Cell, Column, Table
-from irqlab.report.variants import Row
+from irqlab.methods.metrics import METRICS, Metric
+from irqlab.present.svg import clean
+from irqlab.present.tables import Cell, Column, Table
+from irqlab.present.variants import Row
 
-DRAWN = ("throughput_pps", "instructions_per_frame", "latency_p99_ns", "overload_forwarded_pps")
+DRAWN = ("total_throughput_pps", "instructions_per_frame", "latency_p99_ns", "overload_forwarded_pps")
 """Figures that have a heat map, by the names of METRICS."""
 _CELL, _HEIGHT, _HEAD, _LETTER = 84.0, 30.0, 34.0, 8.6
 
@@ -44,7 +44,7 @@ def heat_map(rows: Sequence[Row], metric: Metric) -> str:
     """One figure: configurations down, frame sizes across; the better in its column, the darker."""
     names = list(dict.fromkeys(row.variant.label for row in rows))
     sizes = list(dict.fromkeys(size_of(row) for row in rows))
-    values = {(row.variant.label, size_of(row)): row.data["found"]["metrics"].get(metric.name) for row in rows}
+    values = {(row.variant.label, size_of(row)): row.data["summary"]["metrics"].get(metric.name) for row in rows}
     left = _LETTER * max(len(name) for name in names) + 12
     width, height = left + _CELL * len(sizes), _HEAD + _HEIGHT * len(names) + 4
     parts = [_label(left + _CELL * (n + 0.5), _HEAD - 12, size, "middle") for n, size in enumerate(sizes)]
@@ -68,10 +68,10 @@ def heat_map(rows: Sequence[Row], metric: Metric) -> str:
 
 def table(rows: Sequence[Row]) -> Table:
     """Every figure of every row."""
-    known = [m for m in METRICS if any(row.data["found"]["metrics"].get(m.name) is not None for row in rows)]
+    known = [m for m in METRICS if any(row.data["summary"]["metrics"].get(m.name) is not None for row in rows)]
     columns = [Column("Driver"), Column("Frame"), *(Column(f"{m.text}{f', {m.unit}' if m.unit else ''}", True) for m in known)]
     lines = [
-        [Cell(row.variant.label), Cell(size_of(row)), *(Cell(text(m, row.data["found"]["metrics"].get(m.name))) for m in known)]
+        [Cell(row.variant.label), Cell(size_of(row)), *(Cell(text(m, row.data["summary"]["metrics"].get(m.name))) for m in known)]
         for row in rows
     ]
     return Table("All figures, side by side", columns, lines, folded=len(rows) > 12)

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from irqlab import peer_tables, units
-from irqlab.report import plots
-from irqlab.report.tables import Cell, Column, Table
-from irqlab.report.variants import Row
+from irqlab import units
+from irqlab.present import peer_tables, plots
+from irqlab.present.tables import Cell, Column, Table
+from irqlab.present.variants import Row
 
 IPERF_INTRO = (
     "Unmodified iperf3 in the device under test, the tester's host at the other end. Rx: the device receives; Tx: it sends. "
@@ -43,7 +43,7 @@ def flows_table(rows: Sequence[Row]) -> Table:
             Cell(units.whole(point["retransmits"])),
         ]
         for row in rows
-        for point in row.data["points"]
+        for point in row.data["samples"]
         if "flow" in point
     ]
     columns = (
@@ -66,7 +66,7 @@ def rrul_plots(rows: Sequence[Row]) -> list[tuple[str, str, str]]:
 
 
 def _curve(row: Row, kind: str) -> list[plots.Point]:
-    (point,) = (p for p in row.data["points"] if p.get("probe") == kind)
+    (point,) = (p for p in row.data["samples"] if p.get("probe") == kind)
     steps: dict[int, list[int]] = {}
     for at_ns, rtt_ns, _ in point["rtts"]:
         steps.setdefault(at_ns // STEP_NS, []).extend([] if rtt_ns is None else [rtt_ns])

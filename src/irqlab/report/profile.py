@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from irqlab import units
+from irqlab.present.tables import Cell, Column, Table
+from irqlab.present.variants import Row
 from irqlab.profile import flamegraph
 from irqlab.profile.tables import figure, summary, title
 from irqlab.profile.tree import CONTEXT_NAMES
-from irqlab.report.tables import Cell, Column, Table
-from irqlab.report.variants import Row
 
 TOP = 60
 INTRO = (
@@ -32,7 +32,7 @@ def graph(row: Row) -> str:
 
 def tables(row: Row) -> list[Table]:
     """Owners, contexts, and the functions that cost most."""
-    found, points = row.data["found"], row.data["points"]
+    found, points = row.data["summary"], row.data["samples"]
     frames, all_instructions = found["frames"], found["instructions"]
 
     def cost(instructions: int) -> list[Cell]:

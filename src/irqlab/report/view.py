@@ -10,14 +10,14 @@ from typing import Any
 from markupsafe import Markup
 
 from irqlab import units
-from irqlab.report import plots, tables
-from irqlab.report import svg as svgs
-from irqlab.report.parts import Notice, Numbers, Origin, Page
-from irqlab.report.rows import heading_of, place_of
+from irqlab.present import plots, tables
+from irqlab.present import svg as svgs
+from irqlab.present.parts import Notice, Numbers, Origin, Page
+from irqlab.present.rows import heading_of, place_of
+from irqlab.present.tables import PERCENTILES, Table
+from irqlab.present.variants import Row, Variant, rows_of
 from irqlab.report.sections import burst, cost, iperf, latency, overload, profile, recovery, rrul, side_by_side, throughput
 from irqlab.report.sections.throughput import MAX_SUMMARY
-from irqlab.report.tables import PERCENTILES, Table
-from irqlab.report.variants import Row, Variant, rows_of
 
 Json = dict[str, Any]
 
@@ -42,7 +42,7 @@ def build(documents: Sequence[Json]) -> Page:
         burst.section(by_method.get("burst", []), number),
         recovery.section(by_method.get("recovery", []), number),
         profile.section(by_method.get("profile", []), number),
-        side_by_side.section(by_method.get("costs", []), number),
+        side_by_side.section(by_method.get("metrics", []), number),
         iperf.section(by_method.get("iperf", [])),
         rrul.section(by_method.get("rrul", []), number),
     ]
@@ -102,7 +102,7 @@ def duts(documents: Sequence[Json]) -> list[Table]:
     """What documents were measured on."""
     named: list[tuple[str, Json]] = []
     for document in documents:
-        for dut in document["on"]["duts"]:
+        for dut in document["environment"]["duts"]:
             name = dut["modules"][-1]["name"] if dut["modules"] else dut["nic"]["model"]
             entry = (f"{name} on {dut['nic']['model']}", dut)
             if entry not in named:
@@ -114,7 +114,7 @@ def duts(documents: Sequence[Json]) -> list[Table]:
 
 def origin(document: Json) -> Origin:
     """How a document was measured, and how to measure it again."""
-    on, host = document["on"], document["on"]["host"]
+    on, host = document["environment"], document["environment"]["host"]
     facts = [
         ("irqlab", str(on["irqlab"])),
         ("Host", " ".join(str(host[k]) for k in ("system", "release", "machine") if host.get(k))),
@@ -136,7 +136,7 @@ def _trials(document: Json) -> list[tuple[str, str]]:
                 text = f"{units.duration(spec['duration_ns'])} after {units.duration(spec['warmup_ns'])} of warm-up"
                 lengths.setdefault(row["method"], {})[text] = None
             arrivals |= {load["arrivals"]: None for load in spec["loads"]}
-    tolerances = {row["found"].get("loss_tolerance") for row in document["measured"]["results"]} - {None, 0}
+    tolerances = {row["summary"].get("loss_tolerance") for row in document["measured"]["results"]} - {None, 0}
     same: dict[str, list[str]] = {}
     for method, texts in lengths.items():
         same.setdefault(", ".join(texts), []).append(method)

@@ -6,10 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from irqlab import results
 from irqlab.errors import IrqlabError
 from irqlab.reproduce.paper import Paper, Tables
 from irqlab.reproduce.session import Session
+from irqlab.results import document as results
 from irqlab.setup import paths
 
 SCHEMA = "irqlab-reproduction/1"
@@ -17,7 +17,7 @@ SCHEMA = "irqlab-reproduction/1"
 
 def document(paper: Paper, session: Session, tables: Tables, command: list[str]) -> dict[str, Any]:
     """The JSON document; `measured` depends on nothing but the inputs."""
-    content = results.document(command, session.on(), session.results, complete=True)
+    content = results.document(command, session.environment(), session.results, complete=True)
     return {
         **content,
         "schema": SCHEMA,

@@ -10,10 +10,11 @@ from typing import Any
 from markupsafe import Markup
 
 from irqlab import units
-from irqlab.report import plots, render, view
-from irqlab.report import svg as svgs
-from irqlab.report.parts import Legend, Page, Plot, Section
-from irqlab.report.tables import Cell, Column, Table
+from irqlab.present import plots
+from irqlab.present import svg as svgs
+from irqlab.present.parts import Legend, Page, Plot, Section
+from irqlab.present.tables import Cell, Column, Table
+from irqlab.report import render, view
 from irqlab.reproduce.paper import Data, Paper, Tables
 
 Json = dict[str, Any]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from irqlab.report.parts import Section
+    from irqlab.present.parts import Section
     from irqlab.reproduce.session import Session
 
 Value = str | int | float | bool | None

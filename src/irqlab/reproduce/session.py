@@ -13,13 +13,14 @@ from typing import Any, Generic, TypeVar
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from irqlab import machine
-from irqlab.bed import Bed, BedConfig
+from irqlab.config.hardware import Hardware
+from irqlab.config.schemes import Schemes
+from irqlab.config.testbed import TestbedConfig
 from irqlab.errors import IrqlabError
-from irqlab.hardware import Hardware
-from irqlab.methods.stand import Stand
-from irqlab.results import MethodResult
-from irqlab.schemes import Schemes
+from irqlab.qemu import machine
+from irqlab.results.document import MethodResult
+from irqlab.runner.runner import TrialRunner
+from irqlab.trials.testbed import Testbed
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
@@ -30,15 +31,15 @@ class Job(Generic[T]):
     """Work on one bed, and what it is called while it is done. It must depend on nothing but the stand."""
 
     label: str
-    bed: Bed
-    work: Callable[[Stand], T]
+    testbed: Testbed
+    work: Callable[[TrialRunner], T]
 
 
 @dataclass
 class Session:
     """A run of a paper. A context manager: leaving it takes the progress bar away."""
 
-    config: BedConfig
+    config: TestbedConfig
     """Driver, NIC, kernel and speed; papers replace the schemes."""
     quick: bool = False
     """Fewer points, shorter trials: a look, not the reproduction."""
@@ -50,7 +51,7 @@ class Session:
 
     def __post_init__(self) -> None:
         self._slots = threading.Semaphore(self.jobs)
-        self._beds: dict[BedConfig, Bed] = {}
+        self._testbeds: dict[TestbedConfig, Testbed] = {}
         self._board = _Board()
 
     def __enter__(self) -> Session:
@@ -60,14 +61,14 @@ class Session:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._board.stop()
 
-    def bed(self, schemes: Schemes | None = None, **changes: Any) -> Bed:
+    def testbed(self, schemes: Schemes | None = None, **changes: Any) -> Testbed:
         """The bed with these schemes; `changes` replace fields of the BedConfig. The same one for the same question."""
         config = replace(self.config, **changes)
         if schemes is not None:
             config = replace(config, dut=replace(config.dut, schemes=schemes))
-        if config not in self._beds:
-            self._beds[config] = Bed.resolve(config)
-        return self._beds[config]
+        if config not in self._testbeds:
+            self._testbeds[config] = Testbed.resolve(config)
+        return self._testbeds[config]
 
     def all(self, what: str, jobs: Mapping[K, Job[T]]) -> dict[K, T]:
         """Does independent jobs side by side; answers by their keys. The first error, or Ctrl-C, ends them all."""
@@ -89,13 +90,13 @@ class Session:
         self.results += [answer for answer in answers.values() if isinstance(answer, MethodResult)]
         return answers
 
-    def on(self) -> list[dict[str, Any]]:
+    def environment(self) -> list[dict[str, Any]]:
         """What was measured on, one entry per bed."""
-        return [bed.describe() for bed in self._beds.values()]
+        return [testbed.describe() for testbed in self._testbeds.values()]
 
     def _one(self, job: Job[T]) -> T:
         try:
-            answer = job.work(Stand(job.bed, self._slots, lambda where: self._board.now(f"{job.label}: {where}")))
+            answer = job.work(TrialRunner(job.testbed, self._slots, lambda where: self._board.now(f"{job.label}: {where}")))
         except machine.CancelledError:
             raise
         except IrqlabError as error:

@@ -17,12 +17,12 @@ from irqlab.setup.qemu import Qemu
 
 @dataclass(frozen=True)
 class Nic:
-    """A model of network card. ``wire_bps`` is the speed of the real one's wire; QEMU itself knows none."""
+    """A model of network card. `line_rate_bps` is the speed of the real one's wire; QEMU itself knows none."""
 
     model: str
     vendor: int
     device: int
-    wire_bps: int
+    line_rate_bps: int
     driver: str
     """The kernel's own driver for it."""
     subsystem: tuple[int, int] = (0x1AF4, 0x1100)

@@ -6,15 +6,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irqlab import units
-from irqlab.report import plots, tables
-from irqlab.report.parts import Group, Numbers, Section
-from irqlab.report.rows import bar_of, by_test
-from irqlab.report.variants import Row
+from irqlab.present import plots, tables
+from irqlab.present.parts import Group, Numbers, Section
+from irqlab.present.rows import bar_of, by_test
+from irqlab.present.variants import Row
 
 
 def section(rows: Sequence[Row], number: Numbers) -> Section | None:
     """A bar per variant, for each frame size."""
-    rows = [row for row in rows if row.data["found"].get("longest_burst_frames") is not None]
+    rows = [row for row in rows if row.data["summary"].get("longest_burst_frames") is not None]
     if not rows:
         return None
     groups = []
@@ -34,7 +34,7 @@ def section(rows: Sequence[Row], number: Numbers) -> Section | None:
 
 def _burst_bars(rows: Sequence[Row]) -> tuple[str, str]:
     """The plot, and a note where a bar without a limit is cut so that the others can be seen."""
-    found = [(row, row.data["found"]["longest_burst_frames"], row.data["found"].get("limit_frames")) for row in rows]
+    found = [(row, row.data["summary"]["longest_burst_frames"], row.data["summary"].get("limit_frames")) for row in rows]
     limited = [longest for _, longest, limit in found if limit is None or longest < limit]
     cut = 1.4 * max(limited, default=0) or None
     entries = []

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irqlab import units
-from irqlab.report import plots, tables
-from irqlab.report.parts import Group, Numbers, Section
-from irqlab.report.rows import bar_of, by_test
-from irqlab.report.variants import Row
+from irqlab.present import plots, tables
+from irqlab.present.parts import Group, Numbers, Section
+from irqlab.present.rows import bar_of, by_test
+from irqlab.present.variants import Row
 
 
 def section(best: Sequence[Row], number: Numbers) -> Section | None:

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from irqlab import units
-from irqlab.report import hdr, plots, tables
-from irqlab.report.parts import Group, Legend, Numbers, Plot, Section
-from irqlab.report.plots import Line
-from irqlab.report.rows import by_test, legend_of, line_of
-from irqlab.report.tables import PERCENTILES
-from irqlab.report.variants import Row
+from irqlab.present import plots, tables
+from irqlab.present.parts import Group, Legend, Numbers, Plot, Section
+from irqlab.present.plots import Line
+from irqlab.present.rows import by_test, legend_of, line_of
+from irqlab.present.tables import PERCENTILES
+from irqlab.present.variants import Row
+from irqlab.report import hdr
 
 Json = dict[str, Any]
 
@@ -22,7 +23,7 @@ MAX_HDR_POINTS = 160
 
 def section(rows: Sequence[Row], number: Numbers) -> Section | None:
     """Percentiles by load, and distributions where histograms were kept."""
-    rows = [row for row in rows if any(p["latency"] and p["latency"]["count"] for p in row.data["points"])]
+    rows = [row for row in rows if any(p["latency"] and p["latency"]["count"] for p in row.data["samples"])]
     if not rows:
         return None
     return Section(
@@ -38,7 +39,7 @@ def section(rows: Sequence[Row], number: Numbers) -> Section | None:
 def _slower(row: Row) -> dict[float, Json]:
     """By load, the latency of the direction that is slower by p99."""
     found: dict[float, Json] = {}
-    for point in row.data["points"]:
+    for point in row.data["samples"]:
         record = point["latency"]
         if record and record["count"] and record["p99_ns"] >= found.get(point["load"], record)["p99_ns"]:
             found[point["load"]] = record

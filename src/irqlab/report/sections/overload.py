@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irqlab import units
-from irqlab.report import plots, tables
-from irqlab.report.parts import Group, Notice, Numbers, Section
-from irqlab.report.plots import Line
-from irqlab.report.rows import by_test, kpps_text, legend_of, line_of, listed, wire_pps_of
-from irqlab.report.variants import Row
+from irqlab.present import plots, tables
+from irqlab.present.parts import Group, Notice, Numbers, Section
+from irqlab.present.plots import Line
+from irqlab.present.rows import by_test, kpps_text, legend_of, line_of, listed, wire_pps_of
+from irqlab.present.variants import Row
 
 NEAR_COLLAPSE = 0.9
 """A driver that forwards less than this share of its maximum at the highest load is said to degrade."""
@@ -18,7 +18,7 @@ NEAR_COLLAPSE = 0.9
 
 def section(rows: Sequence[Row], number: Numbers) -> Section | None:
     """Four plots per frame size and direction."""
-    rows = [row for row in rows if row.data["points"]]
+    rows = [row for row in rows if row.data["samples"]]
     if not rows:
         return None
     return Section(
@@ -38,8 +38,8 @@ def _loss_group(heading: str, rows: Sequence[Row], number: Numbers) -> Group:
     def lines(key: str, scale: float, marks: bool = False) -> list[Line]:
         drawn = []
         for row in rows:
-            points = [(p["offered_pps"] / 1e3, None if p[key] is None else p[key] * scale) for p in row.data["points"]]
-            ring = row.data["throughput_pps"]
+            points = [(p["offered_pps"] / 1e3, None if p[key] is None else p[key] * scale) for p in row.data["samples"]]
+            ring = row.data["total_throughput_pps"]
             drawn.append(
                 line_of(
                     row,
@@ -53,12 +53,12 @@ def _loss_group(heading: str, rows: Sequence[Row], number: Numbers) -> Group:
     wires = {wire_pps_of(row) for row in rows}
     wire = wires.pop() if len(wires) == 1 else None
     wire_kpps = wire / 1e3 if wire is not None else None
-    reached = max(p["offered_pps"] for row in rows for p in row.data["points"])
-    counted = [p for row in rows for p in row.data["points"] if p["interrupts_per_frame"] is not None]
+    reached = max(p["offered_pps"] for row in rows for p in row.data["samples"])
+    counted = [p for row in rows for p in row.data["samples"] if p["interrupts_per_frame"] is not None]
     interrupts = [p["interrupts_per_frame"] for p in counted]
     top = _top(interrupts, [p["interrupts_per_frame"] for p in counted if p["load"] <= 1])
     marks = [("grey", "nothing lost")]
-    if any(row.data["throughput_pps"] is not None for row in rows):
+    if any(row.data["total_throughput_pps"] is not None for row in rows):
         marks.append(("ring", "throughput"))
     if any(_collapse(row) for row in rows):
         marks.append(("cross", "collapse"))
@@ -88,19 +88,19 @@ def _top(values: Sequence[float], usual: Sequence[float]) -> float | None:
 
 
 def _collapse(row: Row) -> tuple[float, float] | None:
-    load = row.data["found"].get("collapse_load")
+    load = row.data["summary"].get("collapse_load")
     if load is None:
         return None
-    point = min(row.data["points"], key=lambda p: abs(p["load"] - load))
+    point = min(row.data["samples"], key=lambda p: abs(p["load"] - load))
     return point["offered_pps"] / 1e3, point["forwarded_pps"] / 1e3
 
 
 def _overload_notices(rows: Sequence[Row]) -> list[Notice]:
     locked, worse = [], []
     for row in rows:
-        found, name = row.data["found"], row.variant.label
+        found, name = row.data["summary"], row.variant.label
         ratio, highest = found.get("plateau_ratio"), found.get("max_forwarded_pps")
-        last, collapse = row.data["points"][-1], _collapse(row)
+        last, collapse = row.data["samples"][-1], _collapse(row)
         best = "" if highest is None else f", at best {kpps_text(highest)}"
         if collapse is not None:
             offered, forwarded = (kilo * 1e3 for kilo in collapse)
@@ -120,7 +120,7 @@ def _overload_notices(rows: Sequence[Row]) -> list[Notice]:
 
 def verdicts(rows: Sequence[Row]) -> list[str]:
     """Who falls into receive livelock, in a sentence."""
-    locked = list(dict.fromkeys(row.variant.label for row in rows if row.data["found"].get("collapse_load") is not None))
+    locked = list(dict.fromkeys(row.variant.label for row in rows if row.data["summary"].get("collapse_load") is not None))
     if not locked:
         return []
     return [f"Under overload {listed(locked)} {'fall' if len(locked) > 1 else 'falls'} into receive livelock."]

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from irqlab.present.parts import Group, Numbers, Section
+from irqlab.present.rows import by_test
+from irqlab.present.variants import Row
 from irqlab.report import profile
-from irqlab.report.parts import Group, Numbers, Section
-from irqlab.report.rows import by_test
-from irqlab.report.variants import Row
 
 
 def section(rows: Sequence[Row], number: Numbers) -> Section | None:
     """A flame graph per profile."""
-    rows = [row for row in rows if row.data["points"]]
+    rows = [row for row in rows if row.data["samples"]]
     if not rows:
         return None
     groups = []

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from irqlab.present.parts import Group, Numbers, Section
+from irqlab.present.variants import Row
 from irqlab.report import peers
-from irqlab.report.parts import Group, Numbers, Section
-from irqlab.report.variants import Row
 
 
 def section(rows: Sequence[Row], number: Numbers) -> Section | None:
     """Plots as flent's, and the flows in tables."""
-    rows = [row for row in rows if row.data["found"]]
+    rows = [row for row in rows if row.data["summary"]]
     if not rows:
         return None
     drawn = [number.plot(title, svg, note) for title, svg, note in peers.rrul_plots(rows)]

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from irqlab.present.parts import Group, Numbers, Section
+from irqlab.present.variants import Row
 from irqlab.report import costs
-from irqlab.report.parts import Group, Numbers, Section
-from irqlab.report.variants import Row
 
 
 def section(rows: Sequence[Row], number: Numbers) -> Section | None:

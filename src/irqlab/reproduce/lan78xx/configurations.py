@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from irqlab.bed import Bed
-from irqlab.dut import DutConfig
+from irqlab.config.schemes import Schemes
+from irqlab.config.testbed import DutConfig
 from irqlab.reproduce.session import Session
-from irqlab.schemes import Schemes
+from irqlab.trials.testbed import Testbed
 
 IN_TREE = "lan78xx"
 NIC = "lan7800-superspeed"
@@ -39,15 +39,15 @@ class Configuration:
     adaptive: bool = False
     """The chip's burst cap follows the mean frame size: ours, not the series'."""
 
-    def bed(self, session: Session, mips: int) -> Bed:
+    def testbed(self, session: Session, mips: int) -> Testbed:
         """On a board of that speed."""
         nic = session.config.nic or NIC
         if self.measures is None:
-            return session.bed(driver=IN_TREE, nic=nic, mips=mips, dut=DutConfig())
+            return session.testbed(driver=IN_TREE, nic=nic, mips=mips, dut=DutConfig())
         rx = "napi" if "a" in self.measures else "standard"
         files = [(f"irqmod_usb/{name}", str(int(key in self.measures))) for key, name in SWITCHES.items()]
         files.append((f"irqmod_usb/{ADAPTIVE}", str(int(self.adaptive))))
-        return session.bed(dut=DutConfig(schemes=Schemes(rx=rx), attributes=tuple(files)), nic=nic, mips=mips)
+        return session.testbed(dut=DutConfig(schemes=Schemes(rx=rx), attributes=tuple(files)), nic=nic, mips=mips)
 
 
 DRIVERS = {

@@ -6,19 +6,21 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from irqlab.methods import iperf, rrul, throughput
-from irqlab.methods.stand import Plan
+from irqlab.config.workload import Workload
+from irqlab.methods import throughput
 from irqlab.reproduce import reference
 from irqlab.reproduce.lan78xx import trials
 from irqlab.reproduce.lan78xx.configurations import DRIVERS, MEASURES, SPEEDS, Configuration, steps
 from irqlab.reproduce.paper import Data, Tables
 from irqlab.reproduce.session import Job, Session
+from irqlab.trials.iperf import FOUR, IperfTrial
+from irqlab.trials.rrul import RrulTrial
 
 REFERENCE = "lan78xx_iperf3"
 SECONDS, QUICK_SECONDS = 2, 1
-RRUL = rrul.Test(seconds=2)
+RRUL = RrulTrial(seconds=2)
 FRAME_BYTES = 64
-TESTS = {test.name: test for test in iperf.FOUR}
+TESTS = {test.name: test for test in FOUR}
 STEPS, QUICK_STEPS = tuple(TESTS), ("TCP Rx", "UDP Tx")
 """Of the ablation."""
 STEP_MIPS = 250
@@ -40,13 +42,13 @@ def measure(session: Session) -> Tables:
     }
 
 
-def _test(name: str, seconds: int) -> iperf.Test:
+def _test(name: str, seconds: int) -> IperfTrial:
     return replace(TESTS[name], seconds=seconds)
 
 
 def _job(session: Session, chosen: Configuration, mips: int, name: str, seconds: int) -> Job[trials.Json]:
     work = partial(trials.throughput, test=_test(name, seconds))
-    return Job(f"{chosen.title}, {mips} MIPS, {name}", chosen.bed(session, mips), work)
+    return Job(f"{chosen.title}, {mips} MIPS, {name}", chosen.testbed(session, mips), work)
 
 
 def _speeds(session: Session) -> tuple[str, ...]:
@@ -165,9 +167,11 @@ def _forwarding(session: Session) -> Data:
         f"Forwarding {FRAME_BYTES}-byte frames without loss (RFC 2544)",
         ("board", "driver", "throughput_pps", "instructions_per_frame"),
     )
-    plan = Plan(size=FRAME_BYTES, duration_ns=QUICK_FORWARDING_NS) if session.quick else Plan(size=FRAME_BYTES)
+    workload = Workload(size=FRAME_BYTES, duration_ns=QUICK_FORWARDING_NS) if session.quick else Workload(size=FRAME_BYTES)
     jobs = {
-        (speed, driver): Job(f"{chosen.title} {speed}", chosen.bed(session, SPEEDS[speed]), partial(throughput.run, plan=plan))
+        (speed, driver): Job(
+            f"{chosen.title} {speed}", chosen.testbed(session, SPEEDS[speed]), partial(throughput.run, workload=workload)
+        )
         for speed in _speeds(session)
         for driver, chosen in DRIVERS.items()
     }
@@ -176,7 +180,7 @@ def _forwarding(session: Session) -> Data:
         data.add(
             board=speed,
             driver=driver,
-            throughput_pps=round(found.throughput_pps or 0.0, 1),
+            throughput_pps=round(found.total_throughput_pps or 0.0, 1),
             instructions_per_frame=None if per_frame is None else round(per_frame),
         )
     return data
@@ -190,7 +194,7 @@ def _rrul(session: Session) -> Data:
         ("driver", "up_mbps", "down_mbps", "idle_percent", *kinds),
     )
     jobs = {
-        driver: Job(chosen.title, chosen.bed(session, SPEEDS[SLOW]), partial(trials.latency, test=RRUL))
+        driver: Job(chosen.title, chosen.testbed(session, SPEEDS[SLOW]), partial(trials.latency, test=RRUL))
         for driver, chosen in DRIVERS.items()
     }
     for driver, found in session.all("rrul", jobs).items():

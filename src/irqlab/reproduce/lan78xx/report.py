@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from irqlab.report.parts import Group, Section
+from irqlab.present.parts import Group, Section
 from irqlab.reproduce import page
 from irqlab.reproduce.lan78xx.configurations import DRIVERS, SPEEDS
 from irqlab.reproduce.lan78xx.measure import TESTS

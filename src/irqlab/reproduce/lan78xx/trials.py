@@ -1,64 +1,41 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""One test of one bed, from the cache if it was made before."""
+"""The letter's tests, as rows of figures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any
 
-from irqlab import snapshots, trialcache
-from irqlab.dut import Dut
-from irqlab.methods import iperf, rrul
-from irqlab.methods.stand import Stand
+from irqlab.runner.runner import TrialRunner
+from irqlab.trials import iperf, rrul
 
-MAKERS = ("methods/iperf", "methods/peers", "methods/rrul")
 Json = dict[str, Any]
 
 
-def _kept(stand: Stand, what: Json, work: Callable[[Dut], Json]) -> Json:
-    bed = stand.bed
-    parts = {**bed.parts, "wire_bps": bed.nic.wire_bps, "what": what, "makers": trialcache.makers(*MAKERS)}
-    key = snapshots.key_of(parts) if bed.config.cached else None
-    if key and (kept := trialcache.get(key)) is not None:
-        return dict(kept)
-    with stand.slots, bed.open() as dut:
-        found = work(dut)
-    if key:
-        trialcache.put(key, found)
-    return found
-
-
-def throughput(stand: Stand, test: iperf.Test) -> Json:
+def throughput(runner: TrialRunner, test: iperf.IperfTrial) -> Json:
     """An iperf3 test: Mbit/s as the receiver counts, and in the window; loss, idle in per cent; instructions a full frame."""
-    point = _kept(stand, {"iperf": asdict(test)}, lambda dut: iperf.measure(dut, test, stand.bed.nic.wire_bps))
-    per_byte, payload_bytes = point["instructions_per_byte"], iperf.PAYLOAD_BYTES[test.name[:3]]
-    stand.progress(f"{test.name}: {point['bps'] / 1e6:.0f} Mbit/s")
+    found = runner.trial(test)
+    per_byte, payload_bytes = found.instructions_per_byte, iperf.PAYLOAD_BYTES[test.name[:3]]
+    runner.progress(f"{test.name}: {found.bps / 1e6:.0f} Mbit/s")
     return {
-        "mbps": round(point["bps"] / 1e6, 1),
-        "window_mbps": round(iperf.full_frames(point) * payload_bytes * 8e3 / point["window_ns"], 1),
-        "loss_percent": None if point["loss_ratio"] is None else round(100 * point["loss_ratio"], 2),
-        "idle_percent": round(100 * point["idle_ratio"], 1),
+        "mbps": round(found.bps / 1e6, 1),
+        "window_mbps": round(found.full_frames * payload_bytes * 8e3 / found.window_ns, 1),
+        "loss_percent": None if found.loss_ratio is None else round(100 * found.loss_ratio, 2),
+        "idle_percent": round(100 * found.idle_ratio, 1),
         "instructions_per_frame": None if per_byte is None else round(per_byte * payload_bytes),
-        "retransmits": point["retransmits"],
+        "retransmits": found.retransmits,
     }
 
 
-def latency(stand: Stand, test: rrul.Test) -> Json:
+def latency(runner: TrialRunner, test: rrul.RrulTrial) -> Json:
     """A rrul test: Mbit/s up and down, idle in per cent, UDP's and ICMP's round trips in µs, alone and loaded."""
-
-    def work(dut: Dut) -> Json:
-        _, found = rrul.measure(dut, test, stand.bed.nic.wire_bps)
-        return found
-
-    found = _kept(stand, {"rrul": asdict(test)}, work)
-    stand.progress(f"{found['up_bps'] / 1e6:.0f} Mbit/s up, {found['down_bps'] / 1e6:.0f} down")
+    found = runner.trial(test)
+    runner.progress(f"{found.up_bps / 1e6:.0f} Mbit/s up, {found.down_bps / 1e6:.0f} down")
     row = {
-        "up_mbps": round(found["up_bps"] / 1e6, 1),
-        "down_mbps": round(found["down_bps"] / 1e6, 1),
-        "idle_percent": round(100 * found["idle_ratio"], 1),
+        "up_mbps": round(found.up_bps / 1e6, 1),
+        "down_mbps": round(found.down_bps / 1e6, 1),
+        "idle_percent": round(100 * found.idle_ratio, 1),
     }
-    for kind, both in found["latency"].items():
-        for when, figures in both.items():
-            row |= {f"{kind}_{when}_{name}_us": figures[f"{name}_ns"] / 1e3 for name in ("p50", "p99")}
+    for kind, both in found.latency.items():
+        for when, measured in both.items():
+            row |= {f"{kind}_{when}_p50_us": measured.rtt.p50_ns / 1e3, f"{kind}_{when}_p99_us": measured.rtt.p99_ns / 1e3}
     return row

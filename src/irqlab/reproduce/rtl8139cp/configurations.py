@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from irqlab.bed import Bed
+from irqlab.config.schemes import Schemes
 from irqlab.reproduce.session import Session
-from irqlab.schemes import Schemes
+from irqlab.trials.testbed import Testbed
 
 IN_TREE = "8139cp"
 PERIOD_US = 1000
@@ -30,21 +30,21 @@ MEASURES = {
 out is to have the interrupt in place of the timer. The article's fifth is a condition, no mechanism: nothing else matters."""
 
 
-def bed(session: Session, name: str) -> Bed:
+def testbed(session: Session, name: str) -> Testbed:
     """The bed of one of NAMES."""
     if name == "before":
-        return session.bed(Schemes(), driver=IN_TREE)
+        return session.testbed(Schemes(), driver=IN_TREE)
     if name == "napi":
-        return session.bed(Schemes(rx="napi", tx=TX))
+        return session.testbed(Schemes(rx="napi", tx=TX))
     return timer(session, PERIOD_US)
 
 
-def timer(session: Session, period_us: int, without: str | None = None) -> Bed:
+def timer(session: Session, period_us: int, without: str | None = None) -> Testbed:
     """Our driver with the article's measures, less one."""
-    return session.bed(Schemes(rx="timer", tx=TX, rx_usecs=period_us, timer_without=without))
+    return session.testbed(Schemes(rx="timer", tx=TX, rx_usecs=period_us, timer_without=without))
 
 
-def ablated(session: Session, left_out: str) -> Bed:
+def ablated(session: Session, left_out: str) -> Testbed:
     """The bed without one of MEASURES."""
     if left_out == "period":
         return timer(session, SLOW_PERIOD_US)

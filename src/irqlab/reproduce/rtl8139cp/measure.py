@@ -7,15 +7,16 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from irqlab.config.workload import Workload
+from irqlab.methods import profile as profiling
 from irqlab.methods import throughput
-from irqlab.methods.stand import Plan, Stand
-from irqlab.profile import method as profiling
 from irqlab.reproduce import reference
 from irqlab.reproduce.paper import Data, Tables
-from irqlab.reproduce.rtl8139cp.configurations import MEASURES, NAMES, SLOW_PERIOD_US, ablated, bed, timer
+from irqlab.reproduce.rtl8139cp.configurations import MEASURES, NAMES, SLOW_PERIOD_US, ablated, testbed, timer
 from irqlab.reproduce.session import Job, Session
-from irqlab.results import MethodResult
-from irqlab.trial import TrialResult, TrialSpec
+from irqlab.results.document import MethodResult
+from irqlab.runner.runner import TrialRunner
+from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 
 FCS_BYTES = 4
 SIZES = (60, 128, 256, 512, 1024, 1440)
@@ -48,12 +49,12 @@ def measure(session: Session) -> Tables:
     }
 
 
-def _counted(stand: Stand, plan: Plan, rate_pps: float) -> dict[str, Any]:
+def _counted(runner: TrialRunner, workload: Workload, rate_pps: float) -> dict[str, Any]:
     """A profiled trial: frames, receive interrupts, polls, polls that emptied the ring; of the measured window."""
-    row = profiling.run(stand, plan, rate_pps=rate_pps)
+    row = profiling.run(runner, workload, rate_pps=rate_pps)
     trial = row.trials[0]
     entries: dict[str, int] = {}
-    for point in row.points:
+    for point in row.samples:
         entries[point["function"]] = entries.get(point["function"], 0) + point["entries"]
     counted, share = trial.counters.driver.get("eth0", {}), _window_share(trial)
     # Polls are counted in the window: a timer goes on polling when nothing comes. It polls both interfaces; frames come to one.
@@ -72,12 +73,12 @@ def _counted(stand: Stand, plan: Plan, rate_pps: float) -> dict[str, Any]:
         "polls_done": done,
         "rx_interrupts": interrupts,
         "instructions_per_frame": trial.instructions_per_frame,
-        "owners": {name: count / row.found["frames"] for name, count in row.found["by_owner"].items()},
-        "contexts": {name: count / row.found["frames"] for name, count in row.found["by_context"].items()},
+        "owners": {name: count / row.summary["frames"] for name, count in row.summary["by_owner"].items()},
+        "contexts": {name: count / row.summary["frames"] for name, count in row.summary["by_context"].items()},
     }
 
 
-def _window_share(trial: TrialResult) -> float:
+def _window_share(trial: ForwardingResult) -> float:
     """The measured window's share of the time in which frames are offered: counters are read before and after it."""
     return trial.spec.duration_ns / (trial.spec.duration_ns + trial.spec.warmup_ns)
 
@@ -93,10 +94,10 @@ def _receive(session: Session, sizes: tuple[int, ...]) -> Data:
     )  # fmt: skip
     jobs = {}
     for size in sizes:
-        plan = Plan(size=size + FCS_BYTES)
+        workload = Workload(size=size + FCS_BYTES)
         for name in NAMES:
-            at_once = partial(_at_wire_rate, plan=plan)
-            jobs[size, name] = Job(f"{NAMES[name]} {size} bytes", bed(session, name), at_once)
+            at_once = partial(_at_wire_rate, workload=workload)
+            jobs[size, name] = Job(f"{NAMES[name]} {size} bytes", testbed(session, name), at_once)
     for (size, name), found in session.all("the article's tables", jobs).items():
         said = reference.by(PAPER_NAMES[name], "frame_bytes")[str(size)] if name in PAPER_NAMES else {}
         scale = RUN_FRAMES / found["sent"]
@@ -117,9 +118,9 @@ def _receive(session: Session, sizes: tuple[int, ...]) -> Data:
     return data
 
 
-def _at_wire_rate(stand: Stand, plan: Plan) -> dict[str, Any]:
-    wire_pps = stand.wire_pps(plan)
-    return {**_counted(stand, plan, wire_pps), "wire_pps": wire_pps}
+def _at_wire_rate(runner: TrialRunner, workload: Workload) -> dict[str, Any]:
+    wire_pps = runner.wire_pps(workload)
+    return {**_counted(runner, workload, wire_pps), "wire_pps": wire_pps}
 
 
 def _ratio(a: float, b: float) -> float | None:
@@ -135,7 +136,9 @@ def _capability(session: Session, sizes: tuple[int, ...]) -> Data:
     )  # fmt: skip
     jobs = {
         (size, name): Job(
-            f"{NAMES[name]} {size} bytes", bed(session, name), partial(throughput.run, plan=Plan(size=size + FCS_BYTES))
+            f"{NAMES[name]} {size} bytes",
+            testbed(session, name),
+            partial(throughput.run, workload=Workload(size=size + FCS_BYTES)),
         )
         for size in sizes
         for name in NAMES
@@ -143,7 +146,7 @@ def _capability(session: Session, sizes: tuple[int, ...]) -> Data:
     found = session.all("throughput", jobs)
     before, after = (reference.by(PAPER_NAMES[name], "frame_bytes") for name in ("before", "after"))
     for size in sizes:
-        pps = {name: found[size, name].throughput_pps or 0.0 for name in NAMES}
+        pps = {name: found[size, name].total_throughput_pps or 0.0 for name in NAMES}
         said = float(after[str(size)]["ipps"]) / float(before[str(size)]["ipps"])
         data.add(
             frame_bytes=size,
@@ -153,7 +156,7 @@ def _capability(session: Session, sizes: tuple[int, ...]) -> Data:
             gain_percent=round(100 * (pps["after"] / pps["before"] - 1), 2),
             gain_over_own_napi_percent=round(100 * (pps["after"] / pps["napi"] - 1), 2),
             article_percent=round(100 * (said - 1), 2),
-            capped=all(found[size, name].at_wire_rate for name in NAMES),
+            capped=all(found[size, name].line_rate_limited for name in NAMES),
         )
     return data
 
@@ -165,7 +168,9 @@ def _polls(session: Session) -> Data:
         ("configuration", "rate", "offered_pps", "received_pps", "frames_per_poll", "rx_interrupts_per_frame"),
     )
     jobs = {
-        (name, rate): Job(f"{NAMES[name]} {rate} rate", bed(session, name), partial(_counted, plan=Plan(size=64), rate_pps=pps))
+        (name, rate): Job(
+            f"{NAMES[name]} {rate} rate", testbed(session, name), partial(_counted, workload=Workload(size=64), rate_pps=pps)
+        )
         for name in NAMES
         for rate, pps in RATES.items()
     }
@@ -181,15 +186,15 @@ def _polls(session: Session) -> Data:
     return data
 
 
-def _loaded(stand: Stand, rate_pps: float | None) -> TrialResult:
+def _loaded(runner: TrialRunner, rate_pps: float | None) -> ForwardingResult:
     """A trial of short frames at a rate; None: the wire's."""
-    plan = Plan(size=64)
-    trial = stand.trial(stand.spec(plan, stand.wire_pps(plan) if rate_pps is None else rate_pps))
-    stand.progress(f"{trial.forwarded_pps / 1e3:.1f} kpps forwarded")
+    workload = Workload(size=64)
+    trial = runner.trial(runner.spec(workload, runner.wire_pps(workload) if rate_pps is None else rate_pps))
+    runner.progress(f"{trial.forwarded_pps / 1e3:.1f} kpps forwarded")
     return trial
 
 
-def _latency(trial: TrialResult) -> dict[str, float | None]:
+def _latency(trial: ForwardingResult) -> dict[str, float | None]:
     """In µs; and the frames that the DUT holds at a time: arrivals times the time in it (Little's law)."""
     latency = trial.streams[0]["latency"]
     if not latency["count"]:
@@ -206,17 +211,17 @@ def _period(session: Session, periods: tuple[int, ...]) -> Data:
         ("configuration", "period_us", "latency_p50_us", "latency_p99_us", "latency_max_us", "held_frames", "loss_ratio",
          "full_rate_forwarded_pps", "ring_limit_pps"),
     )  # fmt: skip
-    beds = {("before", 0): bed(session, "before"), ("napi", 0): bed(session, "napi")}
-    beds |= {("after", period): timer(session, period) for period in periods}
+    testbeds = {("before", 0): testbed(session, "before"), ("napi", 0): testbed(session, "napi")}
+    testbeds |= {("after", period): timer(session, period) for period in periods}
     jobs = {
         (*key, rate): Job(f"{NAMES[key[0]]} {key[1]} µs" if key[1] else NAMES[key[0]], of, partial(_loaded, rate_pps=rate))
-        for key, of in beds.items()
+        for key, of in testbeds.items()
         for rate in (GENTLE_PPS, None)
     }
     found = session.all("the timer's period", jobs)
-    for name, period in beds:
+    for name, period in testbeds:
         gentle, full = found[name, period, GENTLE_PPS], found[name, period, None]
-        ring = beds[name, period].describe()["dut"]["ring_rx"]
+        ring = testbeds[name, period].describe()["dut"]["ring_rx"]
         data.add(
             configuration=name,
             period_us=period or None,
@@ -228,20 +233,20 @@ def _period(session: Session, periods: tuple[int, ...]) -> Data:
     return data
 
 
-class _Patient(Stand):
+class _Patient(TrialRunner):
     """Frames may come out later than usual by the longest period: with a timer of 10 ms none comes out within 2 ms."""
 
-    def spec(self, plan: Plan, rate_pps: float) -> TrialSpec:
-        usual = super().spec(plan, rate_pps)
+    def spec(self, workload: Workload, rate_pps: float) -> ForwardingTrial:
+        usual = super().spec(workload, rate_pps)
         return replace(usual, late_ns=usual.late_ns + SLOW_PERIOD_US * 1000)
 
 
-def _search(stand: Stand) -> MethodResult:
-    return throughput.run(stand, Plan(size=64))
+def _search(runner: TrialRunner) -> MethodResult:
+    return throughput.run(runner, Workload(size=64))
 
 
-def _search_slow(stand: Stand) -> MethodResult:
-    return _search(_Patient(stand.bed, stand.slots, stand.progress))
+def _search_slow(runner: TrialRunner) -> MethodResult:
+    return _search(_Patient(runner.testbed, runner.slots, runner.progress))
 
 
 def _ablation(session: Session) -> Data:
@@ -251,20 +256,20 @@ def _ablation(session: Session) -> Data:
         ("without", "what", "throughput_pps", "earns_percent", "full_rate_forwarded_pps", "full_rate_instructions_per_frame",
          "latency_p50_us", "latency_max_us", "held_frames"),
     )  # fmt: skip
-    beds = {name: ablated(session, name) for name in MEASURES}
+    testbeds = {name: ablated(session, name) for name in MEASURES}
     searched = session.all(
         "each measure alone: throughput",
-        {name: Job(MEASURES[name], of, _search_slow if name == "period" else _search) for name, of in beds.items()},
+        {name: Job(MEASURES[name], of, _search_slow if name == "period" else _search) for name, of in testbeds.items()},
     )
     jobs = {
         (name, rate): Job(MEASURES[name], of, partial(_loaded, rate_pps=rate))
-        for name, of in beds.items()
+        for name, of in testbeds.items()
         for rate in (GENTLE_PPS, None)
     }
     trials = session.all("each measure alone: latency and overload", jobs)
-    whole = searched["all"].throughput_pps or 0.0
+    whole = searched["all"].total_throughput_pps or 0.0
     for name in MEASURES:
-        pps, full = searched[name].throughput_pps or 0.0, trials[name, None]
+        pps, full = searched[name].total_throughput_pps or 0.0, trials[name, None]
         figures = _latency(trials[name, GENTLE_PPS])
         figures.pop("latency_p99_us", None)
         data.add(
@@ -289,8 +294,8 @@ def _profile(session: Session) -> Data:
         "Instructions a frame by owner and by context, 60 bytes, the wire's full rate offered",
         ("configuration", "by", "name", "instructions_per_frame"),
     )
-    plan = Plan(size=64)
-    jobs = {name: Job(NAMES[name], bed(session, name), partial(_at_wire_rate, plan=plan)) for name in NAMES}
+    workload = Workload(size=64)
+    jobs = {name: Job(NAMES[name], testbed(session, name), partial(_at_wire_rate, workload=workload)) for name in NAMES}
     for name, found in session.all("where instructions go", jobs).items():
         for by in ("owners", "contexts"):
             for what, instructions in found[by].items():

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from irqlab.report import plots
-from irqlab.report.parts import Group, Section
-from irqlab.report.plots import Line
+from irqlab.present import plots
+from irqlab.present.parts import Group, Section
+from irqlab.present.plots import Line
 from irqlab.reproduce import page
 from irqlab.reproduce.paper import Data, Tables
 from irqlab.reproduce.rtl8139cp.configurations import NAMES

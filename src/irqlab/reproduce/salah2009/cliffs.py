@@ -3,22 +3,23 @@
 
 from __future__ import annotations
 
+from irqlab.config.workload import Workload
 from irqlab.methods import cliff
 from irqlab.methods.cliff import External, Internal
-from irqlab.methods.stand import Plan, Stand
 from irqlab.reproduce.paper import Data
 from irqlab.reproduce.salah2009.loads import Cliffs
 from irqlab.reproduce.salah2009.rows import Row
+from irqlab.runner.runner import TrialRunner
 
 Found = tuple[External, External, Internal]
 """Receiving, echoing, and the receiving one from inside."""
 
 
-def find(stand: Stand, row: Row, plan: Plan) -> Found:
+def find(runner: TrialRunner, row: Row, workload: Workload) -> Found:
     """Both ways, with disable-enable: the cliff is where hybrid is to leave it."""
-    receiving = cliff.external(stand, plan, row.tuning)
-    echoing = cliff.external(stand, plan, row.tuning, echo=True)
-    return receiving, echoing, cliff.internal(stand, plan, row.tuning, cliff.PROFILED_LOAD * receiving.cliff_pps)
+    receiving = cliff.external(runner, workload, row.tuning)
+    echoing = cliff.external(runner, workload, row.tuning, echo=True)
+    return receiving, echoing, cliff.internal(runner, workload, row.tuning, cliff.PROFILED_LOAD * receiving.cliff_pps)
 
 
 def cliffs_of(found: Found) -> Cliffs:
@@ -28,7 +29,7 @@ def cliffs_of(found: Found) -> Cliffs:
 
 def table(found: Found) -> Data:
     """One row per sign and application, and the closed form."""
-    data = Data("The cliff, by every sign and from inside", ("application", "found", "cliff_pps", "chosen", "to_chosen"))
+    data = Data("The cliff, by every sign and from inside", ("application", "summary", "cliff_pps", "chosen", "to_chosen"))
     receiving, echoing, internal = found
     for name, one in (("receives", receiving), ("echoes", echoing)):
         for sign, pps in one.signs_pps.items():

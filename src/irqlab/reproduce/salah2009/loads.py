@@ -6,14 +6,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from irqlab.application import ApplicationResult
+from irqlab.config.workload import Workload
 from irqlab.methods import application
-from irqlab.methods.stand import Plan, Stand
 from irqlab.reproduce.paper import Data
 from irqlab.reproduce.salah2009.rows import Row
+from irqlab.runner.runner import TrialRunner
+from irqlab.trials.application import ApplicationResult
 
-PLAN = Plan()
-QUICK_PLAN = Plan(duration_ns=80_000_000)
+PLAN = Workload()
+QUICK_PLAN = Workload(duration_ns=80_000_000)
 """After the usual warm-up: adaptive finds its bound in it."""
 RECEIVING = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 3.0, 4.0)
 """Shares of the cliff."""
@@ -39,7 +40,7 @@ class Cliffs:
     echoing_pps: float
 
 
-def plan_of(quick: bool) -> Plan:
+def plan_of(quick: bool) -> Workload:
     """How long a trial is."""
     return QUICK_PLAN if quick else PLAN
 
@@ -51,7 +52,7 @@ class Offer:
     receiving: Sequence[float]
     echoing: Sequence[float]
     low_pps: Sequence[float] = ()
-    plan: Plan = PLAN
+    workload: Workload = PLAN
 
     @classmethod
     def of(cls, quick: bool) -> Offer:
@@ -66,7 +67,7 @@ class Offer:
     @classmethod
     def sweep(cls, quick: bool) -> Offer:
         """The loads at which settings of one scheme are compared: below the cliff all of them receive everything."""
-        return cls(SWEPT, SWEPT_ECHO, plan=plan_of(quick))
+        return cls(SWEPT, SWEPT_ECHO, workload=plan_of(quick))
 
 
 @dataclass(frozen=True)
@@ -82,13 +83,13 @@ class Curve:
         return sum(result.application_pps for load, result in self.receiving if load in SWEPT)
 
 
-def curve(stand: Stand, row: Row, cliffs: Cliffs, offer: Offer) -> Curve:
+def curve(runner: TrialRunner, row: Row, cliffs: Cliffs, offer: Offer) -> Curve:
     """Measures a row."""
-    low = Plan(duration_ns=LOW_DURATION_NS)
-    receiving = [application.spec_of(offer.plan, load * cliffs.receiving_pps, row.tuning) for load in offer.receiving]
-    echoing = [application.spec_of(offer.plan, load * cliffs.echoing_pps, row.tuning, echo=True) for load in offer.echoing]
+    low = Workload(duration_ns=LOW_DURATION_NS)
+    receiving = [application.spec_of(offer.workload, load * cliffs.receiving_pps, row.tuning) for load in offer.receiving]
+    echoing = [application.spec_of(offer.workload, load * cliffs.echoing_pps, row.tuning, echo=True) for load in offer.echoing]
     echoing += [application.spec_of(low, rate, row.tuning, echo=True) for rate in offer.low_pps]
-    found = application.trials(stand, [*receiving, *echoing])
+    found = application.trials(runner, [*receiving, *echoing])
     loads: list[float | None] = [*offer.echoing, *(None for _ in offer.low_pps)]
     return Curve(
         row,

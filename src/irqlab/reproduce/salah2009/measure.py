@@ -8,13 +8,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from irqlab.bed import Bed
 from irqlab.errors import IrqlabError
 from irqlab.reproduce.paper import Data, Tables
 from irqlab.reproduce.salah2009 import cliffs, loads, overload, ping, rows, switching
 from irqlab.reproduce.salah2009.loads import Cliffs, Curve, Offer
 from irqlab.reproduce.salah2009.rows import Row
 from irqlab.reproduce.session import Job, Session
+from irqlab.trials.testbed import Testbed
 
 INTREE = ("8139cp", "e1000")
 QUICK_INTREE = ("8139cp",)
@@ -22,36 +22,40 @@ QUICK_INTREE = ("8139cp",)
 
 def measure(session: Session) -> Tables:
     """Every table."""
-    bed = session.bed()
-    if bed.scheme_names()["rx_scheme"] is None:
-        raise IrqlabError(f"the paper compares receive schemes, and {bed.driver} has none that can be set: try irqmod_rtl8139cp")
+    testbed = session.testbed()
+    if testbed.scheme_names()["rx_scheme"] is None:
+        raise IrqlabError(
+            f"the paper compares receive schemes, and {testbed.driver} has none that can be set: try irqmod_rtl8139cp"
+        )
     found = session.all(
-        "the cliff", {"": Job("the cliff", bed, partial(cliffs.find, row=rows.de(), plan=loads.plan_of(session.quick)))}
+        "the cliff", {"": Job("the cliff", testbed, partial(cliffs.find, row=rows.de(), workload=loads.plan_of(session.quick)))}
     )[""]
     at = cliffs.cliffs_of(found)
-    paper = _curves(session, bed, rows.competing(at.receiving_pps), at, Offer.of(session.quick))
-    named = [(bed.driver, curve) for curve in paper]
+    paper = _curves(session, testbed, rows.competing(at.receiving_pps), at, Offer.of(session.quick))
+    named = [(testbed.driver, curve) for curve in paper]
     today, sweeps = _today(session, at)
-    budgets = _curves(session, bed, _budgets(session.quick), at, Offer.brief(session.quick))
+    budgets = _curves(session, testbed, _budgets(session.quick), at, Offer.brief(session.quick))
     return {
         "cliff": cliffs.table(found),
         "cliff_costs": cliffs.internal_table(found),
         "cliff_sweep": cliffs.curve_table(found),
-        "budget": loads.receiving_table("Figure 6(a): NAPI's budget, receiving", [(bed.driver, c) for c in budgets]),
-        "budget_round_trip": loads.echoing_table("Figure 6(b): NAPI's budget, round trip", [(bed.driver, c) for c in budgets]),
+        "budget": loads.receiving_table("Figure 6(a): NAPI's budget, receiving", [(testbed.driver, c) for c in budgets]),
+        "budget_round_trip": loads.echoing_table(
+            "Figure 6(b): NAPI's budget, round trip", [(testbed.driver, c) for c in budgets]
+        ),
         "application": loads.receiving_table("Figure 7: the receiving application", [*named, *today]),
         "round_trip": loads.echoing_table("Figure 7(c), (d): round trip through the application", [*named, *today]),
         "sweep": loads.receiving_table("Settings of today's schemes, receiving", sweeps),
         "sweep_round_trip": loads.echoing_table("Settings of today's schemes, round trip", sweeps),
-        "ping": _pings(session, bed, at),
-        **_switching(session, bed, at),
-        **_why(session, bed, at),
+        "ping": _pings(session, testbed, at),
+        **_switching(session, testbed, at),
+        **_why(session, testbed, at),
     }
 
 
-def _curves(session: Session, bed: Bed, chosen: Sequence[Row], at: Cliffs, offer: Offer) -> list[Curve]:
-    jobs = {n: Job(row.name, bed, partial(loads.curve, row=row, cliffs=at, offer=offer)) for n, row in enumerate(chosen)}
-    return list(session.all(f"{bed.driver} under an application", jobs).values())
+def _curves(session: Session, testbed: Testbed, chosen: Sequence[Row], at: Cliffs, offer: Offer) -> list[Curve]:
+    jobs = {n: Job(row.name, testbed, partial(loads.curve, row=row, cliffs=at, offer=offer)) for n, row in enumerate(chosen)}
+    return list(session.all(f"{testbed.driver} under an application", jobs).values())
 
 
 def _budgets(quick: bool) -> list[Row]:
@@ -63,40 +67,40 @@ def _today(session: Session, at: Cliffs) -> tuple[list[tuple[str, Curve]], list[
     """Today's schemes: the best setting of each at all loads, and the sweep that found it."""
     best: list[tuple[str, Curve]] = []
     sweeps: list[tuple[str, Curve]] = []
-    bed = session.bed()
+    testbed = session.testbed()
     intree = [_intree(session, name) for name in (QUICK_INTREE if session.quick else INTREE)]
-    for one in (bed, *intree):
+    for one in (testbed, *intree):
         chosen: list[Row] = []
-        for settings in rows.of_today(one is bed, session.quick).values():
+        for settings in rows.of_today(one is testbed, session.quick).values():
             if len(settings) > 1:
                 curves = _curves(session, one, settings, at, Offer.sweep(session.quick))
                 sweeps += [(one.driver, curve) for curve in curves]
                 settings = [max(curves, key=lambda c: (c.score(), -len(c.row.setting))).row]
             chosen += settings
-        offer = Offer.of(session.quick) if one is bed else Offer.brief(session.quick)
+        offer = Offer.of(session.quick) if one is testbed else Offer.brief(session.quick)
         best += [(one.driver, curve) for curve in _curves(session, one, chosen, at, offer)]
     return best, sweeps
 
 
-def _intree(session: Session, name: str) -> Bed:
+def _intree(session: Session, name: str) -> Testbed:
     config = session.config
-    return session.bed(driver=name, nic=None, dut=replace(config.dut, ring=None, module_parameters=""))
+    return session.testbed(driver=name, nic=None, dut=replace(config.dut, ring=None, module_parameters=""))
 
 
-def _pings(session: Session, bed: Bed, at: Cliffs) -> Data:
+def _pings(session: Session, testbed: Testbed, at: Cliffs) -> Data:
     chosen = rows.competing(at.receiving_pps)
-    jobs = {n: Job(row.name, bed, partial(ping.measure, row=row, quick=session.quick)) for n, row in enumerate(chosen)}
+    jobs = {n: Job(row.name, testbed, partial(ping.measure, row=row, quick=session.quick)) for n, row in enumerate(chosen)}
     found = session.all("pings", jobs)
     return ping.table([(row, found[n]) for n, row in enumerate(chosen)])
 
 
-def _switching(session: Session, bed: Bed, at: Cliffs) -> Tables:
+def _switching(session: Session, testbed: Testbed, at: Cliffs) -> Tables:
     works = {"switches": switching.at_the_cliff, "estimator": switching.estimates, "settling": switching.settling}
     given: dict[str, Any] = {"cliff_pps": at.receiving_pps, "quick": session.quick}
-    return session.all("hybrid's switching", {name: Job(name, bed, partial(work, **given)) for name, work in works.items()})
+    return session.all("hybrid's switching", {name: Job(name, testbed, partial(work, **given)) for name, work in works.items()})
 
 
-def _why(session: Session, bed: Bed, at: Cliffs) -> Tables:
+def _why(session: Session, testbed: Testbed, at: Cliffs) -> Tables:
     chosen = rows.competing(at.receiving_pps)
     given: dict[str, Any] = {"cliff_pps": at.receiving_pps}
     profiles = session.all(
@@ -104,8 +108,8 @@ def _why(session: Session, bed: Bed, at: Cliffs) -> Tables:
         {
             (load, n): Job(
                 f"{row.name} at {load:g}x",
-                bed,
-                partial(overload.profile, row=row, load=load, plan=loads.plan_of(session.quick), **given),
+                testbed,
+                partial(overload.profile, row=row, load=load, workload=loads.plan_of(session.quick), **given),
             )
             for load in overload.LOADS
             for n, row in enumerate(chosen)
@@ -113,7 +117,10 @@ def _why(session: Session, bed: Bed, at: Cliffs) -> Tables:
     )
     long = session.all(
         "seconds of overload",
-        {n: Job(row.name, bed, partial(overload.long, row=row, quick=session.quick, **given)) for n, row in enumerate(chosen)},
+        {
+            n: Job(row.name, testbed, partial(overload.long, row=row, quick=session.quick, **given))
+            for n, row in enumerate(chosen)
+        },
     )
     return {
         "overload": overload.profile_table([(load, chosen[n], found) for (load, n), found in profiles.items()]),

@@ -5,30 +5,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irqlab.application import ApplicationResult
+from irqlab.config.workload import Workload
 from irqlab.methods import application
-from irqlab.methods.stand import Plan, Stand
+from irqlab.methods.profile import symbols
 from irqlab.profile import tree
 from irqlab.profile.addresses import addresses
-from irqlab.profile.method import symbols
 from irqlab.reproduce.paper import Data
 from irqlab.reproduce.salah2009.rows import Row
+from irqlab.runner.runner import TrialRunner
+from irqlab.trials.application import ApplicationResult
 
 LOADS = (2.0, 4.0)
 """Of the cliff."""
 LONG_LOAD = 4.0
-LONG, QUICK_LONG = Plan(duration_ns=2_100_000_000), Plan(duration_ns=1_100_000_000)
+LONG, QUICK_LONG = Workload(duration_ns=2_100_000_000), Workload(duration_ns=1_100_000_000)
 """Disable-enable rests a tick every quarter of a second: several rests."""
 
 Shares = dict[str, float]
 """Of the window's instructions: hardirq, softirq, the kernel in processes, user space."""
 
 
-def profile(stand: Stand, row: Row, load: float, cliff_pps: float, plan: Plan) -> tuple[ApplicationResult, Shares]:
+def profile(runner: TrialRunner, row: Row, load: float, cliff_pps: float, workload: Workload) -> tuple[ApplicationResult, Shares]:
     """A row at a load."""
-    known = symbols(stand.bed)
-    result, answer = application.profile(stand, application.spec_of(plan, load * cliff_pps, row.tuning), addresses(known))
-    points = tree.section(answer, known, [module.name for module in stand.bed.modules])["points"]
+    known = symbols(runner.testbed)
+    result, answer = runner.profile(application.spec_of(workload, load * cliff_pps, row.tuning), addresses(known))
+    points = tree.section(answer, known, [module.name for module in runner.testbed.modules])["samples"]
     by_context = tree.totals(points, "context")
     user = sum(p["instructions"] for p in points if p["owner"] == "user space")
     whole = sum(by_context.values())
@@ -67,9 +68,9 @@ def profile_table(found: Sequence[tuple[float, Row, tuple[ApplicationResult, Sha
     return data
 
 
-def long(stand: Stand, row: Row, cliff_pps: float, quick: bool) -> ApplicationResult:
+def long(runner: TrialRunner, row: Row, cliff_pps: float, quick: bool) -> ApplicationResult:
     """A row at LONG_LOAD for seconds."""
-    return application.trial(stand, application.spec_of(QUICK_LONG if quick else LONG, LONG_LOAD * cliff_pps, row.tuning))
+    return runner.trial(application.spec_of(QUICK_LONG if quick else LONG, LONG_LOAD * cliff_pps, row.tuning))
 
 
 def starvation_table(found: Sequence[tuple[Row, ApplicationResult]]) -> Data:

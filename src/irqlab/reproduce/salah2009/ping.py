@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irqlab.application import ApplicationResult, ApplicationSpec
+from irqlab.config.traffic import Load
 from irqlab.methods import application
-from irqlab.methods.stand import Stand
 from irqlab.reproduce.paper import Data
 from irqlab.reproduce.salah2009.rows import Row
-from irqlab.trial import Load
+from irqlab.runner.runner import TrialRunner
+from irqlab.trials.application import ApplicationResult, ApplicationTrial
 
 RATES_PPS = (10.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 4000.0, 8000.0, 16000.0, 32000.0)
 """The paper's sender reached 8 kpps."""
@@ -20,11 +20,11 @@ DURATION_NS = 500_000_000
 Found = Sequence[tuple[Row, Sequence[ApplicationResult]]]
 
 
-def measure(stand: Stand, row: Row, quick: bool) -> list[ApplicationResult]:
+def measure(runner: TrialRunner, row: Row, quick: bool) -> list[ApplicationResult]:
     """A row at every rate."""
     rates = QUICK_RATES_PPS if quick else RATES_PPS
     return application.trials(
-        stand, [ApplicationSpec(Load(rate_pps=rate), row.tuning, kind="ping", duration_ns=DURATION_NS) for rate in rates]
+        runner, [ApplicationTrial(Load(rate_pps=rate), row.tuning, kind="ping", duration_ns=DURATION_NS) for rate in rates]
     )
 
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from irqlab.report import plots
-from irqlab.report.parts import Group, Plot, Section
-from irqlab.report.plots import Line
+from irqlab.present import plots
+from irqlab.present.parts import Group, Plot, Section
+from irqlab.present.plots import Line
 from irqlab.reproduce import page
 from irqlab.reproduce.paper import Data, Tables
 from irqlab.reproduce.salah2009 import rows

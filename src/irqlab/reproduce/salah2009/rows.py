@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from irqlab.application import Tuning
+from irqlab.config.schemes import Schemes
 from irqlab.methods.budget import WEIGHT
-from irqlab.schemes import Schemes
+from irqlab.trials.application import Tuning
 
 DEFAULT_BUDGET = 300
 HYBRID_BUDGET = 2

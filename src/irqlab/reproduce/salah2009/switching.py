@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from irqlab.application import ApplicationResult, ApplicationSpec
+from irqlab.config.traffic import Arrivals, Load
 from irqlab.methods import application
-from irqlab.methods.stand import Stand
 from irqlab.reproduce.paper import Data
 from irqlab.reproduce.salah2009 import rows
-from irqlab.trial import Arrivals, Load
+from irqlab.runner.runner import TrialRunner
+from irqlab.trials.application import ApplicationResult, ApplicationTrial
 
 EPSILONS_PERMILLE = (0, 50, 150, 300)
 QUICK_EPSILONS_PERMILLE = (0, 150)
@@ -37,21 +37,21 @@ def _load(arrivals: Arrivals, mean_pps: float) -> Load:
     return Load(rate_pps=mean_pps, arrivals=arrivals)
 
 
-def at_the_cliff(stand: Stand, cliff_pps: float, quick: bool) -> Data:
+def at_the_cliff(runner: TrialRunner, cliff_pps: float, quick: bool) -> Data:
     """Switches per second with the mean of the load at the cliff."""
     duration_ns = QUICK_DURATION_NS if quick else DURATION_NS
     cases = [
         (arrivals, epsilon) for arrivals in ARRIVALS for epsilon in (QUICK_EPSILONS_PERMILLE if quick else EPSILONS_PERMILLE)
     ]
     specs = [
-        ApplicationSpec(_load(arrivals, cliff_pps), rows.hybrid(cliff_pps, epsilon).tuning, duration_ns=duration_ns)
+        ApplicationTrial(_load(arrivals, cliff_pps), rows.hybrid(cliff_pps, epsilon).tuning, duration_ns=duration_ns)
         for arrivals, epsilon in cases
     ]
     data = Data(
         "Hybrid at the cliff: switches per second",
         ("arrivals", "epsilon", "offered_pps", "application_pps", "switches", "switches_per_s"),
     )
-    for (arrivals, epsilon), r in zip(cases, application.trials(stand, specs), strict=True):
+    for (arrivals, epsilon), r in zip(cases, application.trials(runner, specs), strict=True):
         data.add(
             arrivals=arrivals, epsilon=epsilon / 1000, offered_pps=r.offered_pps, application_pps=r.application_pps,
             switches=r.switches, switches_per_s=None if r.switches is None else r.switches / r.spec.loaded_s,
@@ -59,16 +59,16 @@ def at_the_cliff(stand: Stand, cliff_pps: float, quick: bool) -> Data:
     return data
 
 
-def estimates(stand: Stand, cliff_pps: float, quick: bool) -> Data:
+def estimates(runner: TrialRunner, cliff_pps: float, quick: bool) -> Data:
     """The driver's estimate of a constant load, read under that load; beside it what it is made of, over the whole trial."""
     rates = [LOWEST_PPS, *(share * cliff_pps for share in (QUICK_ESTIMATED if quick else ESTIMATED))]
     tuning = rows.hybrid(cliff_pps).tuning
-    specs = [ApplicationSpec(Load(rate_pps=rate), tuning, rate_after_ns=(READ_AFTER_NS,)) for rate in rates]
+    specs = [ApplicationTrial(Load(rate_pps=rate), tuning, rate_after_ns=(READ_AFTER_NS,)) for rate in rates]
     data = Data(
         "Hybrid's estimate of the rate",
         ("load_of_cliff", "offered_pps", "taken_pps", "missed_pps", "estimate_pps", "error", "read_in_window"),
     )
-    for rate, r in zip(rates, application.trials(stand, specs), strict=True):
+    for rate, r in zip(rates, application.trials(runner, specs), strict=True):
         at_ns, estimate = r.rate_estimates_pps[0]
         taken = (r.places.sent - r.places.nic) / r.spec.loaded_s
         data.add(
@@ -79,12 +79,12 @@ def estimates(stand: Stand, cliff_pps: float, quick: bool) -> Data:
     return data
 
 
-def settling(stand: Stand, cliff_pps: float, quick: bool) -> Data:
+def settling(runner: TrialRunner, cliff_pps: float, quick: bool) -> Data:
     """A step from nothing to a multiple of the cliff: the shortest burst, in windows, after which hybrid has switched."""
     steps = QUICK_STEPS if quick else STEPS
     tuning = rows.hybrid(cliff_pps).tuning
-    specs = [_burst(step * cliff_pps, windows, ApplicationSpec(Load(1.0), tuning)) for step in steps for windows in WINDOWS]
-    found = application.trials(stand, specs)
+    specs = [_burst(step * cliff_pps, windows, ApplicationTrial(Load(1.0), tuning)) for step in steps for windows in WINDOWS]
+    found = application.trials(runner, specs)
     data = Data("Hybrid after a step of the load from nothing", ("step_of_cliff", "windows"))
     for number, step in enumerate(steps):
         of_step = found[number * len(WINDOWS) : (number + 1) * len(WINDOWS)]
@@ -92,7 +92,7 @@ def settling(stand: Stand, cliff_pps: float, quick: bool) -> Data:
     return data
 
 
-def _burst(rate_pps: float, windows: int, spec: ApplicationSpec) -> ApplicationSpec:
+def _burst(rate_pps: float, windows: int, spec: ApplicationTrial) -> ApplicationTrial:
     duration_ns = (max(WINDOWS) + 2) * WINDOW_NS
     load = Load(rate_pps=rate_pps, begin_ns=WINDOW_NS, end_ns=(1 + windows) * WINDOW_NS)
     return replace(spec, load=load, duration_ns=duration_ns, warmup_ns=0)

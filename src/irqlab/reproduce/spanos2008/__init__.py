@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
+from irqlab.config.schemes import VARIANTS
 from irqlab.reproduce.paper import Paper
 from irqlab.reproduce.spanos2008.findings import findings
 from irqlab.reproduce.spanos2008.measure import measure
 from irqlab.reproduce.spanos2008.report import sections
-from irqlab.schemes import VARIANTS
 
 PAPER = Paper(
     name="spanos2008",

@@ -7,15 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from irqlab.config.schemes import VARIANTS
+from irqlab.config.workload import Workload
 from irqlab.methods import loss
-from irqlab.methods.stand import Plan, Stand
 from irqlab.reproduce import reference
 from irqlab.reproduce.paper import Data
 from irqlab.reproduce.session import Job
 from irqlab.reproduce.spanos2008.run import Run
 from irqlab.reproduce.spanos2008.throughput import Results, best_trial
-from irqlab.results import MethodResult
-from irqlab.schemes import VARIANTS
+from irqlab.results.document import MethodResult
+from irqlab.runner.runner import TrialRunner
 
 SIZES = (64, 256)
 POINTS = 10
@@ -60,35 +61,39 @@ def find_collapse(points: Sequence[Point], forward: Callable[[float], Point], pr
     return Collapse(high, low, most)
 
 
-def _curve(stand: Stand, plan: Plan, points: int, precision: float, known: MethodResult) -> MethodResult:
+def _curve(runner: TrialRunner, workload: Workload, points: int, precision: float, known: MethodResult) -> MethodResult:
     """A variant's curve with its collapse; loads are what both directions offer together."""
-    wire_pps = 2 * stand.wire_pps(plan)
+    wire_pps = 2 * runner.wire_pps(workload)
     made = {}
 
     def at(offered_pps: float) -> Point:
-        trial = made[offered_pps] = stand.trial(stand.spec(plan, offered_pps / 2))
+        trial = made[offered_pps] = runner.trial(runner.spec(workload, offered_pps / 2))
         return trial.offered_pps, trial.forwarded_pps
 
     grid = [wire_pps * n / points for n in range(1, points + 1)]
-    specs = [stand.spec(plan, load / 2) for load in grid]
-    trials = stand.trials(specs, lambda t: f"{t.offered_pps / 1e3:.0f} kpps")
-    if not known.at_wire_rate:
+    specs = [runner.spec(workload, load / 2) for load in grid]
+    trials = runner.trials(specs, lambda t: f"{t.offered_pps / 1e3:.0f} kpps")
+    if not known.line_rate_limited:
         trials.append(best_trial(known))
     collapse = find_collapse([(t.offered_pps, t.forwarded_pps) for t in trials], at, precision)
     every = sorted([*trials, *made.values()], key=lambda t: t.offered_pps)
-    base = known.throughput_pps or 0.0
-    result = replace(stand.result("loss", plan), throughput_pps=known.throughput_pps, at_wire_rate=known.at_wire_rate)
-    result.throughput_mbps = known.throughput_mbps
-    result.points = [loss.point(t.offered_pps / base, t) for t in every]
+    base = known.total_throughput_pps or 0.0
+    result = replace(
+        runner.result("loss", workload),
+        throughput_pps=known.total_throughput_pps,
+        line_rate_limited=known.line_rate_limited,
+    )
+    result.per_interface_throughput_mbps = known.per_interface_throughput_mbps
+    result.samples = [loss.point(t.offered_pps / base, t) for t in every]
     result.trials = every
-    result.found = {
+    result.summary = {
         "max_forwarded_pps": collapse.most_pps,
         "plateau_ratio": every[-1].forwarded_pps / collapse.most_pps,
         "collapse_load": collapse.at_pps / base if collapse.at_pps else None,
         "collapse_pps": collapse.at_pps,
         "no_collapse_pps": collapse.above_pps,
     }
-    result.take_costs(every[-1])
+    result.copy_per_frame_metrics(every[-1])
     return result
 
 
@@ -98,8 +103,10 @@ def measure(run: Run, throughputs: Results) -> dict[tuple[int, str], MethodResul
     points, precision = (QUICK_POINTS, QUICK_PRECISION) if run.quick else (POINTS, PRECISION)
     for size in SIZES[:1] if run.quick else SIZES:
         for variant in VARIANTS:
-            work = partial(_curve, plan=run.plan(size), points=points, precision=precision, known=throughputs[size, variant])
-            jobs[size, variant] = Job(f"{variant} {size} bytes", run.bed(variant), work)
+            work = partial(
+                _curve, workload=run.workload(size), points=points, precision=precision, known=throughputs[size, variant]
+            )
+            jobs[size, variant] = Job(f"{variant} {size} bytes", run.testbed(variant), work)
     return run.session.all(f"load curves{run.label}", jobs)
 
 
@@ -110,7 +117,7 @@ def figure5(found: dict[tuple[int, str], MethodResult]) -> Data:
         ("frame_bytes", "variant", "offered_pps", "forwarded_pps", "loss_ratio", "idle_ratio"),
     )
     for (size, variant), result in found.items():
-        for point in result.points:
+        for point in result.samples:
             values = {name: point[name] for name in data.columns[2:]}
             data.add(frame_bytes=size, variant=variant, **values)
     return data
@@ -127,17 +134,17 @@ def livelock(found: dict[tuple[int, str], MethodResult]) -> Data:
     for (size, variant), result in found.items():
         said = paper.get(variant, {}) if size == SIZES[0] else {}
         free, collapse = (reference.number(said.get(name)) for name in ("max_loss_free_kpps", "collapse_at_kpps"))
-        at, base = result.found["collapse_pps"], result.throughput_pps or 0.0
+        at, base = result.summary["collapse_pps"], result.total_throughput_pps or 0.0
         data.add(
             frame_bytes=size,
             variant=variant,
             loss_free_pps=base,
             paper_loss_free_pps=free and free * 1e3,
-            max_forwarded_pps=result.found["max_forwarded_pps"],
+            max_forwarded_pps=result.summary["max_forwarded_pps"],
             collapse_pps=at,
             paper_collapse_pps=collapse and collapse * 1e3,
             collapse_ratio=at and round(at / base, 4),
             paper_collapse_ratio=round(collapse / free, 4) if collapse and free else None,
-            plateau_ratio=round(result.found["plateau_ratio"], 5),
+            plateau_ratio=round(result.summary["plateau_ratio"], 5),
         )
     return data

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from irqlab.config.schemes import VARIANTS
 from irqlab.reproduce.paper import Data, Tables
 from irqlab.reproduce.spanos2008 import curves, hardware, phases, throughput
 from irqlab.reproduce.spanos2008.measure import WITH_COSTS
-from irqlab.schemes import VARIANTS
 
 R2_WANTED = 0.99
 SUM_WANTED_PERCENT = 2.0

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from irqlab.hardware import Hardware
+from irqlab.config.hardware import Hardware
 from irqlab.reproduce.paper import Data
 from irqlab.reproduce.spanos2008.throughput import Results, best_trial, mbps_of
 

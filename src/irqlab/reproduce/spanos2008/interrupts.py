@@ -6,12 +6,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from irqlab.methods.stand import Plan, Stand
+from irqlab.config.traffic import Load
+from irqlab.config.workload import Workload
 from irqlab.reproduce import reference
 from irqlab.reproduce.paper import Data
 from irqlab.reproduce.session import Job
 from irqlab.reproduce.spanos2008.run import Run
-from irqlab.trial import Load, TrialResult, TrialSpec
+from irqlab.runner.runner import TrialRunner
+from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 
 FRAMES = 1_000_000
 """Per interface, as in the paper."""
@@ -21,28 +23,28 @@ VARIANTS = ("ORIGINAL", "TX-OFF", "NAPI", "NAPI-TX-OFF")
 """Those of the paper's table 3."""
 
 
-def _arrivals(stand: Stand, plan: Plan, frames: int) -> TrialResult:
+def _arrivals(runner: TrialRunner, workload: Workload, frames: int) -> ForwardingResult:
     """All frames, from the first to the last, at the wire's rate; nothing is offered before or after them."""
-    rate_pps = stand.wire_pps(plan)
-    spec = TrialSpec(
+    rate_pps = runner.wire_pps(workload)
+    spec = ForwardingTrial(
         loads=(Load(rate_pps=rate_pps, size=FRAME_BYTES, count=frames),),
         bidirectional=True,
         warmup_ns=0,
         duration_ns=round(frames / rate_pps * 1e9) + 1_000_000,
-        costs=plan.costs,
+        costs=workload.costs,
     )
-    trial = stand.trial(spec)
-    stand.progress(f"{frames} frames")
+    trial = runner.trial(spec)
+    runner.progress(f"{frames} frames")
     return trial
 
 
-def measure(run: Run) -> dict[str, TrialResult]:
+def measure(run: Run) -> dict[str, ForwardingResult]:
     """One trial per variant. The whole count is offered: a livelock's shares need not be those of a shorter one."""
-    work = partial(_arrivals, plan=run.plan(FRAME_BYTES), frames=QUICK_FRAMES if run.quick else FRAMES)
-    return run.session.all(f"interrupts{run.label}", {v: Job(v, run.bed(v), work) for v in VARIANTS})
+    work = partial(_arrivals, workload=run.workload(FRAME_BYTES), frames=QUICK_FRAMES if run.quick else FRAMES)
+    return run.session.all(f"interrupts{run.label}", {v: Job(v, run.testbed(v), work) for v in VARIANTS})
 
 
-def table3(found: Mapping[str, TrialResult]) -> Data:
+def table3(found: Mapping[str, ForwardingResult]) -> Data:
     """Counts over the whole trial, both interfaces together, beside the paper's and per frame offered."""
     counts = ("received_frames", "transmitted_frames", "rx_interrupts", "tx_interrupts")
     data = Data(
@@ -63,7 +65,7 @@ def table3(found: Mapping[str, TrialResult]) -> Data:
     return data
 
 
-def _counted(trial: TrialResult) -> dict[str, int | None]:
+def _counted(trial: ForwardingResult) -> dict[str, int | None]:
     """Received: handed to the kernel, by the interfaces' counters. Interrupts by cause: None if the driver does not tell."""
     interfaces, driver = trial.counters.interfaces.values(), trial.counters.driver.values()
 

@@ -12,11 +12,11 @@ from math import sqrt
 
 from scipy import stats
 
+from irqlab.config.schemes import VARIANTS
+from irqlab.config.traffic import wire_rate_pps
 from irqlab.reproduce import reference
 from irqlab.reproduce.paper import Data
 from irqlab.reproduce.spanos2008.throughput import SIZES, mbps_of
-from irqlab.schemes import VARIANTS
-from irqlab.trial import wire_rate_pps
 
 WIRE_BPS = 100e6
 

@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
+from irqlab.config.schemes import VARIANTS
+from irqlab.methods import profile as method
 from irqlab.methods import throughput as search
-from irqlab.profile import method
 from irqlab.profile.owners import bare_name
 from irqlab.reproduce.paper import Data
 from irqlab.reproduce.session import Job
 from irqlab.reproduce.spanos2008.run import Run
 from irqlab.reproduce.spanos2008.throughput import Results
-from irqlab.results import MethodResult
-from irqlab.schemes import VARIANTS
+from irqlab.results.document import MethodResult
 
 CS_IN, CS_OUT, RX, COPY, IP, TX, SKB, REST = "cs_in", "cs_out", "rx", "copy", "ip", "tx", "skb", "rest"
 
@@ -106,8 +106,8 @@ def by_phase(row: Mapping[str, Any]) -> dict[str, int]:
     """Instructions of a profile (a row of method `profile`, docs/results.md) by phase, `rest` included."""
     sums = Counter(dict.fromkeys((*PHASES, REST), 0))
     of_node: list[str] = []
-    for parent, number, instructions, _ in row["found"]["stacks"]:
-        own = phases_of(row["points"][number]["function"])
+    for parent, number, instructions, _ in row["summary"]["stacks"]:
+        own = phases_of(row["samples"][number]["function"])
         of_node.append(own[0] if own else of_node[parent] if parent >= 0 else REST)
         sums[of_node[-1]] += instructions
     return dict(sums)
@@ -119,8 +119,8 @@ def measure(run: Run, throughputs: Results, sizes: Sequence[int]) -> dict[tuple[
     for size in sizes:
         for variant in VARIANTS:
             rate_pps = search.rate_per_direction(throughputs[size, variant])
-            work = partial(method.run, plan=run.plan(size), rate_pps=rate_pps)
-            jobs[size, variant] = Job(f"{variant} {size} bytes", run.bed(variant), work)
+            work = partial(method.run, workload=run.workload(size), rate_pps=rate_pps)
+            jobs[size, variant] = Job(f"{variant} {size} bytes", run.testbed(variant), work)
     return run.session.all(f"profiles{run.label}", jobs)
 
 
@@ -139,15 +139,15 @@ def table5(found: Mapping[tuple[int, str], MethodResult], throughputs: Results) 
     )  # fmt: skip
     for (size, variant), result in found.items():
         row, trial, formula = result.to_json(), result.trials[0], FORMULAS[variant]
-        frames = result.found["frames"]
+        frames = result.summary["frames"]
         us_per_instruction = 1 / result.mips
         per_frame = {phase: count / frames for phase, count in by_phase(row).items()}
         us = {phase: count * us_per_instruction for phase, count in per_frame.items()}
         total_us = sum(us.values())
-        at_rate_us = 1e6 / (throughputs[size, variant].throughput_pps or 1.0)
+        at_rate_us = 1e6 / (throughputs[size, variant].total_throughput_pps or 1.0)
         interrupts = result.interrupts_per_frame or 0.0
         switch_us = (us[CS_IN] + us[CS_OUT]) / interrupts if interrupts else 0.0
-        by_context = result.found["by_context"]
+        by_context = result.summary["by_context"]
         data.add(
             frame_bytes=size,
             variant=variant,
@@ -158,7 +158,7 @@ def table5(found: Mapping[tuple[int, str], MethodResult], throughputs: Results) 
             per_frame_us=round(at_rate_us, 4),
             sum_error_percent=round(100 * (total_us / at_rate_us - 1), 3),
             idle_us=round(trial.idle_ns / frames / 1e3, 4),
-            enabled_share=round(1 - by_context.get("hardirq", 0) / result.found["instructions"], 4),
+            enabled_share=round(1 - by_context.get("hardirq", 0) / result.summary["instructions"], 4),
             paper_enabled_share=round(sum(us[p] for p in formula.enabled) / total_us, 4),
             interrupts_per_frame=round(interrupts, 5),
             paper_interrupts_per_frame=round(formula.interrupts, 5),

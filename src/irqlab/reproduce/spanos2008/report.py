@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irqlab.report import plots
-from irqlab.report.parts import Group, Plot, Section
-from irqlab.report.plots import Line
+from irqlab.config.schemes import VARIANTS
+from irqlab.config.traffic import wire_rate_pps
+from irqlab.present import plots
+from irqlab.present.parts import Group, Plot, Section
+from irqlab.present.plots import Line
 from irqlab.reproduce import page
 from irqlab.reproduce.paper import Data, Tables
 from irqlab.reproduce.spanos2008 import phases
 from irqlab.reproduce.spanos2008.measure import WITH_COSTS
-from irqlab.schemes import VARIANTS
-from irqlab.trial import wire_rate_pps
 
 WIRE_BPS = 100e6
 
@@ -64,8 +64,14 @@ def _throughput(runs: Runs) -> Section:
     for name, tables in runs:
         first, second = tables["table1_throughput"], tables["table2_improvement"]
         group = Group(name, legend=page.legend(tuple(VARIANTS)))
-        group.plots = [_by_size("Measured", first, "throughput_mbps", 105), _by_size("The paper", first, "paper_mbps", 105)]
-        sizes, values = ("frame_bytes", "Frame, bytes"), {"throughput_mbps": "", "paper_mbps": "paper", "ratio": "ratio"}
+        group.plots = [
+            _by_size("Measured", first, "throughput_mbps", 105),
+            _by_size("The paper", first, "paper_mbps", 105),
+        ]
+        sizes, values = (
+            ("frame_bytes", "Frame, bytes"),
+            {"throughput_mbps": "", "paper_mbps": "paper", "ratio": "ratio"},
+        )
         group.tables = [page.grid(first, sizes, values, VARIANTS)]
         gains = {"improvement_percent": "", "paper_percent": "paper"}
         group.tables.append(page.grid(second, sizes, gains, tuple(VARIANTS)[1:]))

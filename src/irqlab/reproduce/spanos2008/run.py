@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from irqlab.bed import Bed
-from irqlab.hardware import Hardware
-from irqlab.methods.stand import Plan
+from irqlab.config.hardware import Hardware
+from irqlab.config.schemes import combine
+from irqlab.config.traffic import FrameSize
+from irqlab.config.workload import Workload
 from irqlab.reproduce.session import Session
-from irqlab.schemes import combine
-from irqlab.trial import FrameSize
+from irqlab.trials.testbed import Testbed
 
 QUICK_NS = 100_000_000
 SEARCH_NS = 400_000_000
@@ -35,20 +35,24 @@ class Run:
         """Stands behind what is measured with costs."""
         return f", {self.hardware.name}" if self.hardware else ""
 
-    def bed(self, variant: str) -> Bed:
+    def testbed(self, variant: str) -> Testbed:
         """The bed of one of the six variants."""
         schemes = combine(variant)[0]
         if self.hardware is None:
-            return self.session.bed(schemes)
-        return self.session.bed(schemes, mips=self.hardware.mips, cost_model=True)
+            return self.session.testbed(schemes)
+        return self.session.testbed(schemes, mips=self.hardware.mips, cost_model=True)
 
-    def plan(self, size: FrameSize) -> Plan:
+    def workload(self, size: FrameSize) -> Workload:
         """What every test offers: both directions at once, as in the paper."""
-        plan = Plan(size=size, bidirectional=True, costs=self.hardware.costs if self.hardware else None)
+        workload = Workload(size=size, bidirectional=True, costs=self.hardware.costs if self.hardware else None)
         if self.quick:
-            return replace(plan, duration_ns=QUICK_NS, warmup_ns=QUICK_NS // 4)
-        return plan
+            return replace(workload, duration_ns=QUICK_NS, warmup_ns=QUICK_NS // 4)
+        return workload
 
-    def search_plan(self, size: FrameSize) -> Plan:
+    def search_plan(self, size: FrameSize) -> Workload:
         """The same for a search whose result the linear model is fitted to."""
-        return self.plan(size) if self.quick else replace(self.plan(size), duration_ns=SEARCH_NS, relative_width=SEARCH_WIDTH)
+        return (
+            self.workload(size)
+            if self.quick
+            else replace(self.workload(size), duration_ns=SEARCH_NS, relative_width=SEARCH_WIDTH)
+        )

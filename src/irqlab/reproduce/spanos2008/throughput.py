@@ -7,15 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from irqlab.config.schemes import VARIANTS
+from irqlab.config.traffic import WIRE_OVERHEAD_BYTES
 from irqlab.methods import throughput
-from irqlab.methods.stand import Stand
 from irqlab.reproduce import reference
 from irqlab.reproduce.paper import Data
 from irqlab.reproduce.session import Job
 from irqlab.reproduce.spanos2008.run import Run
-from irqlab.results import MethodResult
-from irqlab.schemes import VARIANTS
-from irqlab.trial import WIRE_OVERHEAD_BYTES, TrialResult
+from irqlab.results.document import MethodResult
+from irqlab.runner.runner import TrialRunner
+from irqlab.trials.forwarding import ForwardingResult
 
 SIZES = (64, 128, 256, 512, 896, 1024, 1280, 1518)
 QUICK_SIZES = (64, 256, 1518)
@@ -37,7 +38,7 @@ class Searched:
 
 def search(run: Run, sizes: Sequence[int]) -> Searched:
     """The throughput of every variant at every size."""
-    jobs = {v: Job(v, run.bed(v), partial(_sizes, run=run, sizes=sizes)) for v in VARIANTS}
+    jobs = {v: Job(v, run.testbed(v), partial(_sizes, run=run, sizes=sizes)) for v in VARIANTS}
     found = run.session.all(f"throughput{run.label}", jobs)
     cells = [(size, variant) for size in sizes for variant in VARIANTS]
     wire, free = ({(size, v): found[v][n][size] for size, v in cells} for n in (0, 1))
@@ -45,15 +46,15 @@ def search(run: Run, sizes: Sequence[int]) -> Searched:
     return Searched(wire, free)
 
 
-def _sizes(stand: Stand, run: Run, sizes: Sequence[int]) -> tuple[dict[int, MethodResult], dict[int, MethodResult]]:
+def _sizes(runner: TrialRunner, run: Run, sizes: Sequence[int]) -> tuple[dict[int, MethodResult], dict[int, MethodResult]]:
     """One variant, size after size: the time per frame of the sizes before says where to search."""
     wire: dict[int, MethodResult] = {}
     free: dict[int, MethodResult] = {}
     for size in sizes:
-        plan = replace(run.search_plan(size), expected_pps=_expected_pps({s: us_per_frame(r) for s, r in free.items()}, size))
-        wire[size] = free[size] = throughput.run(stand, plan)
-        if wire[size].at_wire_rate:
-            free[size] = throughput.run(stand, replace(plan, over_wire=True))
+        workload = replace(run.search_plan(size), expected_pps=_expected_pps({s: us_per_frame(r) for s, r in free.items()}, size))
+        wire[size] = free[size] = throughput.run(runner, workload)
+        if wire[size].line_rate_limited:
+            free[size] = throughput.run(runner, replace(workload, above_line_rate=True))
     return wire, free
 
 
@@ -68,10 +69,10 @@ def _expected_pps(known_us: Mapping[int, float], size: int) -> float | None:
 
 def us_per_frame(found: MethodResult) -> float:
     """1/rate, both directions together, in µs."""
-    return 1e6 / (found.throughput_pps or 1.0)
+    return 1e6 / (found.total_throughput_pps or 1.0)
 
 
-def best_trial(found: MethodResult) -> TrialResult:
+def best_trial(found: MethodResult) -> ForwardingResult:
     """The trial at the throughput, of those that a search made."""
     rate_pps = throughput.rate_per_direction(found)
     return next(trial for trial in found.trials if trial.spec.loads[0].rate_pps == rate_pps)
@@ -99,7 +100,7 @@ def table1(found: Searched, title: str = "Table 1: zero-loss throughput per inte
     paper = paper_mbps()
     for (size, variant), result in found.wire.items():
         free = found.free[size, variant]
-        mbps, pps, said = result.throughput_mbps or 0.0, result.throughput_pps or 0.0, paper[size, variant]
+        mbps, pps, said = result.per_interface_throughput_mbps or 0.0, result.total_throughput_pps or 0.0, paper[size, variant]
         data.add(
             frame_bytes=size,
             variant=variant,
@@ -107,9 +108,9 @@ def table1(found: Searched, title: str = "Table 1: zero-loss throughput per inte
             paper_mbps=said,
             ratio=round(mbps / said, 4),
             throughput_pps=round(pps, 2),
-            capped=result.at_wire_rate,
+            capped=result.line_rate_limited,
             paper_capped=said >= 100,
-            free_mbps=round(free.throughput_mbps or 0.0, 4),
+            free_mbps=round(free.per_interface_throughput_mbps or 0.0, 4),
             us_per_frame=round(us_per_frame(free), 5),
         )
     return data
@@ -127,7 +128,9 @@ def table2(first: Data) -> Data:
         data.add(
             frame_bytes=row["frame_bytes"],
             variant=row["variant"],
-            improvement_percent=round(100 * (row["throughput_mbps"] / base["throughput_mbps"] - 1), 2),
+            improvement_percent=round(
+                100 * (row["throughput_mbps"] / base["throughput_mbps"] - 1), 2
+            ),
             paper_percent=round(100 * (row["paper_mbps"] / base["paper_mbps"] - 1), 2),
             capped=row["capped"] or base["capped"],
         )

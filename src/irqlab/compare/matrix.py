@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A grid of configurations and frame sizes, each cell measured alike (irqlab.methods.costs)."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from irqlab.compare import sides
+from irqlab.config.schemes import VARIANTS
+from irqlab.config.testbed import TestbedConfig
+from irqlab.config.workload import Workload
+from irqlab.errors import IrqlabError
+from irqlab.methods import metrics as costs
+from irqlab.methods import throughput
+from irqlab.results.document import MethodResult
+from irqlab.robustness.switching import COMBINATIONS
+from irqlab.runner.runner import TrialRunner
+from irqlab.trials.testbed import Testbed
+
+ENGINE = "irqmod"
+"""A driver that loads this module has schemes that can be chosen."""
+NAMES = ("driver", "rx_scheme", "tx_scheme", "variant", "nic", "mips", "frame_bytes", "bidirectional")
+"""Columns of the CSV before the figures: fields of a result row."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One configuration at one frame size."""
+
+    testbed: Testbed
+    workload: Workload
+
+    @property
+    def label(self) -> str:
+        """For people."""
+        return f"{self.testbed.label} {self.workload.size}"
+
+
+def schemes(text: str | None) -> list[str]:
+    """Scheme options as `irqlab.compare.sides` writes them: `all` (fifteen), `variants` (six), or any, comma-separated."""
+    if text is None:
+        return []
+    found: list[str] = []
+    for word in (word.strip() for word in text.split(",")):
+        if word == "all":
+            found += [f"{c.rx}+{c.tx}" for c in COMBINATIONS]
+        elif word == "variants":
+            found += VARIANTS
+        elif word:
+            found.append(word)
+        else:
+            raise IrqlabError(f"--schemes {text!r}: a name is missing")
+    return list(dict.fromkeys(found))
+
+
+def testbeds(drivers: Iterable[str], chosen: Sequence[str], common: TestbedConfig) -> list[Testbed]:
+    """Every driver with every scheme; one without schemes once, as it is. Raises IrqlabError."""
+    found: dict[TestbedConfig, Testbed] = {}
+    for driver in drivers:
+        plain = Testbed.resolve(_config(driver, common))
+        choosable = any(module.name == ENGINE for module in plain.modules)
+        for text in [f"{driver}+{scheme}" for scheme in chosen] if choosable and chosen else [driver]:
+            config = _config(text, common)
+            # The module is resolved once: a driver that is changed meanwhile is measured as it was.
+            found.setdefault(config, replace(plain, config=config))
+    return list(found.values())
+
+
+def _config(text: str, common: TestbedConfig) -> TestbedConfig:
+    side = sides.parse(text, common)
+    if side.testbed is None:
+        raise IrqlabError(f"{text}: a matrix takes drivers")
+    return side.testbed
+
+
+def measure(runner: TrialRunner, workload: Workload, profiled: bool) -> list[MethodResult]:
+    """A cell."""
+    known = throughput.run(runner, workload)
+    return [known, costs.run(runner, workload, known, profiled=profiled)]
+
+
+def to_csv(rows: Iterable[dict[str, Any]]) -> str:
+    """The rows of method `costs`, one line each (RFC 4180, line feeds); an empty cell: it could not be had."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*NAMES, *(metric.name for metric in costs.METRICS)])
+    for row in rows:
+        if row["method"] == "metrics" and row["complete"]:
+            figures = row["summary"]["metrics"]
+            writer.writerow([*(row[name] for name in NAMES), *(figures.get(metric.name) for metric in costs.METRICS)])
+    return text.getvalue()

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Hardware as a speed and costs: `--hardware NAME` (package data, data/hardware/) or a file that `irqlab calibrate` wrote."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from irqlab.config.costs import Costs
+from irqlab.config.testbed import SHIFT_OF_MIPS
+from irqlab.errors import IrqlabError
+from irqlab.setup import paths
+
+SCHEMA = "irqlab-hardware/1"
+_HOME = resources.files("irqlab") / "data" / "hardware"
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """A board: how fast it executes, and what it charges beside."""
+
+    name: str
+    mips: int
+    costs: Costs
+    fitted: dict[str, Any] = field(default_factory=dict, hash=False)
+    """How the costs were found, and how far to trust them (docs/cost-model.md)."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The file's content."""
+        return {
+            "schema": SCHEMA,
+            "name": self.name,
+            "mips": self.mips,
+            "costs_ns": self.costs.nonzero(),
+            "fitted": self.fitted,
+        }
+
+    def write(self, path: Path) -> None:
+        """Writes a file that `--hardware PATH` reads. Raises IrqlabError."""
+        try:
+            paths.write_atomically(path, (json.dumps(self.to_json(), indent=2, ensure_ascii=False) + "\n").encode())
+        except OSError as error:
+            raise IrqlabError(f"cannot write {path}: {error.strerror}") from error
+
+
+def names() -> list[str]:
+    """The hardware that comes with the lab."""
+    entries = _HOME.iterdir() if _HOME.is_dir() else ()
+    return sorted(entry.name.removesuffix(".json") for entry in entries if entry.name.endswith(".json"))
+
+
+def load(name_or_path: str) -> Hardware:
+    """Hardware by name, or from a file. Raises IrqlabError: what was wrong, and what is allowed."""
+    if "/" in name_or_path or name_or_path.endswith(".json"):
+        try:
+            text = Path(name_or_path).read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            raise IrqlabError(f"--hardware {name_or_path}: {getattr(error, 'strerror', None) or 'not a text file'}") from error
+    elif name_or_path in names():
+        text = (_HOME / f"{name_or_path}.json").read_text()
+    else:
+        raise IrqlabError(
+            f"--hardware {name_or_path}: there is {', '.join(names()) or 'none'}; or the path of a file that "
+            "irqlab calibrate wrote (./NAME.json)"
+        )
+    return parse(text, name_or_path)
+
+
+def parse(text: str, source: str) -> Hardware:
+    """The content of a hardware file. Raises IrqlabError: what was wrong, and what is allowed."""
+    try:
+        content = json.loads(text)
+    except ValueError as error:
+        raise IrqlabError(f"--hardware {source}: not JSON: {error}") from None
+    if not isinstance(content, dict) or content.get("schema") != SCHEMA:
+        raise IrqlabError(f"--hardware {source}: not a hardware file ({SCHEMA}), as irqlab calibrate writes it")
+    mips, costs = content.get("mips"), content.get("costs_ns")
+    if mips not in SHIFT_OF_MIPS:
+        raise IrqlabError(f"--hardware {source}: mips is {mips}; allowed are {', '.join(map(str, sorted(SHIFT_OF_MIPS)))}")
+    if not isinstance(costs, dict):
+        raise IrqlabError(f"--hardware {source}: costs_ns is missing")
+    try:
+        found = Costs.parse(",".join(f"{name}={value}" for name, value in costs.items())) if costs else Costs()
+    except IrqlabError as error:
+        raise IrqlabError(f"--hardware {source}: {error}") from None
+    return Hardware(str(content.get("name", source)), int(mips), found, content.get("fitted") or {})
+
+
+def choose(hardware: str | None, cost: str | None, mips: int, default_mips: int = 250) -> tuple[int, Costs | None]:
+    """Speed and costs from `--hardware`, `--cost` and `--mips`; `--cost` replaces the hardware's by name. None: no cost model."""
+    if hardware is None:
+        return mips, Costs.parse(cost) if cost is not None else None
+    board = load(hardware)
+    if mips not in (default_mips, board.mips):
+        raise IrqlabError(f"--mips {mips}: --hardware {hardware} runs at {board.mips}; give one of them")
+    return board.mips, Costs.parse(cost, board.costs) if cost is not None else board.costs

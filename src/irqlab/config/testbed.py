@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is measured: driver, NIC, kernel, speed, and the DUT's network configuration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from irqlab.config.schemes import Schemes
+
+DEFAULT_MIPS = 250
+SHIFT_OF_MIPS = {1000: 0, 500: 1, 250: 2, 125: 3}
+"""Simulated speed in million instructions a second -> -icount shift."""
+
+
+@dataclass(frozen=True)
+class DutConfig:
+    """The DUT's network configuration."""
+
+    ring: int | None = None
+    """RX and TX ring size (ethtool -G); None: the driver's default."""
+    sysctls: tuple[tuple[str, str], ...] = ()
+    """(name, value), set before the links come up."""
+    module_parameters: str = ""
+    """Parameters of the driver under test, as for insmod."""
+    schemes: Schemes = field(default_factory=Schemes)
+    """Interrupt-handling schemes, of drivers built on irqmod."""
+    attributes: tuple[tuple[str, str], ...] = ()
+    """(file below /sys/class/net/<interface>/, value), set before the links come up."""
+
+
+@dataclass(frozen=True)
+class TestbedConfig:
+    """What a user chooses. `driver` is the name of an in-tree module or the path of a .ko."""
+
+    driver: str
+    nic: str | None = None
+    kernel: str | None = None
+    mips: int = DEFAULT_MIPS
+    lsm: str = ""
+    dut: DutConfig = field(default_factory=DutConfig)
+    cost_model: bool = False
+    """Trials may charge hardware costs (ForwardingTrial.costs): the module is loaded, and idle unless they do."""
+    cached: bool = True
+    """Trials made before are taken from the cache; False: every trial is run."""

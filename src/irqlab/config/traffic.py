@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Offered traffic: frame sizes, arrivals, loads. Terms are those of RFC 1242, 2285 and 2544."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from irqlab.errors import IrqlabError
+
+MIN_FRAME_BYTES = 64
+MAX_FRAME_BYTES = 1518
+WIRE_OVERHEAD_BYTES = 20
+"""Preamble, start-of-frame delimiter and inter-frame gap (IEEE 802.3, 4.2.7.1)."""
+
+IMIX = ((64, 7), (594, 4), (1518, 1))
+"""Simple IMIX: (frame bytes, weight)."""
+
+Arrivals = Literal["constant", "poisson", "bursts"]
+FrameSize = int | Literal["imix"]
+
+
+def wire_rate_pps(frame_bytes: float, line_rate_bps: float) -> float:
+    """The highest frame rate a wire carries, in frames/s; frame sizes count the FCS (RFC 2544, section 20)."""
+    return line_rate_bps / ((frame_bytes + WIRE_OVERHEAD_BYTES) * 8)
+
+
+def mean_frame_bytes(size: FrameSize) -> float:
+    """The mean size of a stream's frames in bytes, FCS counted."""
+    if size == "imix":
+        return sum(s * w for s, w in IMIX) / sum(w for _, w in IMIX)
+    return float(size)
+
+
+def parse_size(text: str) -> FrameSize:
+    """A frame size from the command line: 64 to 1518, or imix."""
+    if text.strip().lower() == "imix":
+        return "imix"
+    try:
+        size = int(text)
+    except ValueError:
+        size = -1
+    if not MIN_FRAME_BYTES <= size <= MAX_FRAME_BYTES:
+        raise IrqlabError(
+            f"frame size {text.strip()!r}: allowed are {MIN_FRAME_BYTES} to {MAX_FRAME_BYTES} bytes (FCS counted), and imix"
+        )
+    return size
+
+
+@dataclass(frozen=True)
+class Load:
+    """One stream in each tested direction, or one phase of it."""
+
+    rate_pps: float
+    """Frames per second in each direction."""
+    size: FrameSize = 64
+    arrivals: Arrivals = "constant"
+    on_ns: int = 1_000_000
+    off_ns: int = 1_000_000
+    """For `bursts`: rate_pps is sent for on_ns, nothing for off_ns."""
+    begin_ns: int = 0
+    end_ns: int | None = None
+    """Offsets into the measured window."""
+    count: int | None = None
+    """At most that many measured frames."""
+
+    def arrivals_json(self) -> dict[str, Any]:
+        """The `arrivals` object of docs/protocol.md."""
+        if self.arrivals == "bursts":
+            return {"kind": "bursts", "rate_pps": self.rate_pps, "on_ns": self.on_ns, "off_ns": self.off_ns}
+        return {"kind": self.arrivals, "rate_pps": self.rate_pps}
+
+    def size_json(self) -> dict[str, Any]:
+        """The `size` object of docs/protocol.md."""
+        if self.size == "imix":
+            return {"kind": "imix", "mix": [list(entry) for entry in IMIX]}
+        return {"kind": "fixed", "frame_bytes": self.size}

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Counters of the DUT's kernel, read before and after a trial (Documentation/filesystems/proc.rst)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from irqlab.config.addresses import INTERFACES
+
+USB_CONTROLLER = "xhci_hcd"
+STATISTICS = (
+    "rx_packets",
+    "tx_packets",
+    "rx_dropped",
+    "tx_dropped",
+    "rx_errors",
+    "tx_errors",
+    "rx_missed_errors",
+    "rx_fifo_errors",
+    "rx_over_errors",
+    "tx_fifo_errors",
+)
+PATHS = (
+    "/proc/interrupts",
+    "/proc/softirqs",
+    "/proc/stat",
+    "/proc/net/softnet_stat",
+    *(f"/sys/class/net/{interface}/statistics/{name}" for interface in INTERFACES for name in STATISTICS),
+)
+CPU_STATES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq")
+
+
+@dataclass(frozen=True)
+class Counters:
+    """What the DUT counted over the whole trial: warm-up, window and drain."""
+
+    interrupts: dict[str, int] = field(default_factory=dict)
+    """Device interrupts by interface (/proc/interrupts)."""
+    softirqs: dict[str, int] = field(default_factory=dict)
+    cpu_ticks: dict[str, int] = field(default_factory=dict)
+    """Timer-tick samples by state (/proc/stat, 10 ms units)."""
+    interfaces: dict[str, dict[str, int]] = field(default_factory=dict)
+    backlog_drops: int = 0
+    time_squeezes: int = 0
+    qdisc_drops: int = 0
+    driver: dict[str, dict[str, int]] = field(default_factory=dict)
+    """What the driver itself counts, by interface (ethtool -S)."""
+
+
+def parse(files: dict[str, str | None], qdisc: str, of_driver: dict[str, str] | None = None) -> Counters:
+    """Counters from the files of PATHS and the output of `tc -s qdisc` and `ethtool -S`. What is missing counts as 0."""
+    return Counters(
+        interrupts=parse_interrupts(files.get("/proc/interrupts") or ""),
+        softirqs=parse_softirqs(files.get("/proc/softirqs") or ""),
+        cpu_ticks=parse_stat(files.get("/proc/stat") or ""),
+        interfaces={
+            interface: {name: int(files.get(f"/sys/class/net/{interface}/statistics/{name}") or 0) for name in STATISTICS}
+            for interface in INTERFACES
+        },
+        backlog_drops=_softnet(files.get("/proc/net/softnet_stat") or "", 1),
+        time_squeezes=_softnet(files.get("/proc/net/softnet_stat") or "", 2),
+        qdisc_drops=sum(int(n) for n in re.findall(r"dropped (\d+)", qdisc)),
+        driver={interface: parse_driver(text) for interface, text in (of_driver or {}).items()},
+    )
+
+
+def parse_interrupts(text: str) -> dict[str, int]:
+    """Interrupts by interface, from /proc/interrupts; a line that both share is "eth0+eth1". Behind a USB: the controller's."""
+    found: dict[str, int] = {}
+    for line in text.splitlines():
+        label, _, rest = line.partition(":")
+        if not label.strip().isdigit():
+            continue
+        owners = [i for i in (*INTERFACES, USB_CONTROLLER) if re.search(rf"\b{i}\b", rest)]
+        if owners:
+            columns = rest.split()
+            count = 0
+            for column in columns:
+                if not column.isdigit():
+                    break
+                count += int(column)
+            name = "+".join(owners)
+            found[name] = found.get(name, 0) + count
+    return found
+
+
+def parse_softirqs(text: str) -> dict[str, int]:
+    """Softirqs raised by name, from /proc/softirqs; only those that a network driver concerns."""
+    wanted = ("HI", "TIMER", "NET_TX", "NET_RX", "TASKLET", "HRTIMER")
+    found = {}
+    for line in text.splitlines()[1:]:
+        name, _, rest = line.partition(":")
+        if name.strip() in wanted:
+            found[name.strip()] = sum(int(n) for n in rest.split())
+    return found
+
+
+def parse_stat(text: str) -> dict[str, int]:
+    """Ticks by CPU state, from the first line of /proc/stat."""
+    for line in text.splitlines():
+        fields = line.split()
+        if fields and fields[0] == "cpu":
+            return dict(zip(CPU_STATES, (int(n) for n in fields[1:]), strict=False))
+    return {}
+
+
+def parse_driver(text: str) -> dict[str, int]:
+    """Counters of a driver's own, from `ethtool -S`; none if it keeps none."""
+    return {name.strip(): int(value) for name, value in re.findall(r"^ +(\S[^\n]*?): (\d+)$", text, re.MULTILINE)}
+
+
+def _softnet(text: str, column: int) -> int:
+    return sum(int(line.split()[column], 16) for line in text.splitlines() if line.strip())
+
+
+def difference(before: Counters, after: Counters) -> Counters:
+    """What was counted between two readings."""
+
+    def less(a: dict[str, int], b: dict[str, int]) -> dict[str, int]:
+        return {name: value - b.get(name, 0) for name, value in a.items()}
+
+    return Counters(
+        interrupts=less(after.interrupts, before.interrupts),
+        softirqs=less(after.softirqs, before.softirqs),
+        cpu_ticks=less(after.cpu_ticks, before.cpu_ticks),
+        interfaces={name: less(values, before.interfaces.get(name, {})) for name, values in after.interfaces.items()},
+        backlog_drops=after.backlog_drops - before.backlog_drops,
+        time_squeezes=after.time_squeezes - before.time_squeezes,
+        qdisc_drops=after.qdisc_drops - before.qdisc_drops,
+        driver={name: less(values, before.driver.get(name, {})) for name, values in after.driver.items()},
+    )

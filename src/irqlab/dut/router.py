@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The DUT as a router between the tester's two ports: addresses set, links up, frames passing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from irqlab.config.addresses import INTERFACES, PORTS, dut_ip, stream, tester_ip, tester_mac
+from irqlab.config.testbed import DutConfig
+from irqlab.dut import counters, schemes
+from irqlab.dut.agent import Agent, DutError
+from irqlab.dut.counters import Counters
+from irqlab.qemu.machine import Machine
+from irqlab.qemu.rpc import TesterError
+
+PROBE_STEP_NS = 20_000_000
+PROBE_LIMIT_NS = 15_000_000_000
+PROBES_IN_A_ROW = 3
+INTERFACE_STEP_NS = 50_000_000
+INTERFACE_LIMIT_NS = 5_000_000_000
+
+
+class Dut(Agent):
+    """A running DUT that forwards between the tester's ports."""
+
+    def __init__(self, machine: Machine) -> None:
+        super().__init__(machine)
+        self.notes: list[str] = []
+        """Deviations from the requested configuration."""
+        self.trial_id = 0
+
+    def play_hosts(self, line_rate_bps: int) -> None:
+        """Sets up the tester's hosts, one per port, on wires of that speed (0: no ceiling)."""
+        self.rpc.call(
+            "ports",
+            ports=[{"mac": tester_mac(p), "ip": tester_ip(p), "prefix": 24, "wire_bps": line_rate_bps} for p in range(PORTS)],
+        )
+
+    def configure(self, config: DutConfig, driver: str, nic: str) -> int:
+        """Makes a router of the DUT and waits until frames pass both ways; returns the virtual ns that took from `up`."""
+        if missing := self._wait_for_interfaces():
+            self.take_kernel_log()
+            log = "\n".join(f"  {line}" for line in self.kernel_log[-8:]) or "  (nothing)"
+            raise DutError(
+                f"the driver {driver} did not bring up {', '.join(missing)} on the NIC {nic}; the kernel log said:\n{log}"
+            )
+        for name, value in (("net.ipv4.ip_forward", "1"), *config.sysctls):
+            self.sysctl(name, value)
+        for port, interface in enumerate(INTERFACES):
+            ring = config.ring
+            if ring is None:
+                ring, note = schemes.variant_ring(self, config.schemes, interface)
+                self.notes += [note] if note and note not in self.notes else []
+            if ring is not None:
+                note = schemes.make_room(self, config.schemes, interface, ring)
+                self.notes += [note] if note and note not in self.notes else []
+                self._set_ring(interface, ring)
+            self.run("ip", "addr", "add", f"{dut_ip(port)}/24", "dev", interface)
+            self.set_attributes(config, interface)
+        self.notes += schemes.apply(self, config.schemes, INTERFACES, driver)
+        for interface in INTERFACES:
+            self.run("ip", "link", "set", interface, "up")
+        return self._wait_until_frames_pass()
+
+    def set_attributes(self, config: DutConfig, interface: str) -> None:
+        """Sets what `config.attributes` asks for. Raises DutError for a file that is not there, or a value it refuses."""
+        for name, value in config.attributes:
+            path = f"/sys/class/net/{interface}/{name}"
+            for _ in range(INTERFACE_LIMIT_NS // INTERFACE_STEP_NS):
+                if self.read(path)[path] is not None:
+                    break
+                self.sleep(INTERFACE_STEP_NS)  # a driver adds them a moment after the interface
+            try:
+                self.write(path, value)
+            except TesterError as error:
+                raise DutError(f"{interface}: {name}={value}: {error}") from error
+
+    def _wait_for_interfaces(self) -> list[str]:
+        """Devices behind a USB appear some time after their driver; returns those that do not."""
+        for _ in range(INTERFACE_LIMIT_NS // INTERFACE_STEP_NS):
+            found = self.read("/sys/class/net/*/address")
+            missing = [i for i in INTERFACES if not found.get(f"/sys/class/net/{i}/address")]
+            if not missing:
+                break
+            self.sleep(INTERFACE_STEP_NS)
+        return missing
+
+    def _set_ring(self, interface: str, ring: int) -> None:
+        done = self.attempt("ethtool", "-G", interface, "rx", str(ring), "tx", str(ring))
+        if done["code"] != 0 and "no change" not in done["err"] + done["out"]:
+            now = self.attempt("ethtool", "-g", interface)["out"].strip()
+            raise DutError(f"--ring {ring}: {(done['err'] or done['out']).strip()}\n{now}")
+
+    def _wait_until_frames_pass(self) -> int:
+        """Some models are deaf for seconds after RX is enabled; addresses are resolved on the way."""
+        began_ns = self.rpc.call("clock")["now_ns"]
+        in_a_row = 0
+        one = {"kind": "constant", "rate_pps": 1000.0}
+        size = {"kind": "fixed", "frame_bytes": 64}
+        while in_a_row < PROBES_IN_A_ROW:
+            streams = [{**stream(p, 1 - p, one, size), "count": 1} for p in range(PORTS)]
+            result = self.run_trial({"warmup_ns": 0, "duration_ns": 1_000_000, "drain_ns": PROBE_STEP_NS}, streams)
+            passed = all(s["received"] == 1 for s in result["streams"])
+            in_a_row = in_a_row + 1 if passed else 0
+            if self.rpc.call("clock")["now_ns"] - began_ns > PROBE_LIMIT_NS:
+                self.take_kernel_log()
+                links = self.run("ip", "-s", "link").strip()
+                log = "\n".join(self.kernel_log[-10:])
+                raise DutError(
+                    f"no frames pass {PROBE_LIMIT_NS // 10**9} virtual seconds after the links were set up\n{links}\n{log}"
+                )
+        return int(self.rpc.call("clock")["now_ns"]) - int(began_ns)
+
+    def run_trial(
+        self, trial: dict[str, Any], streams: list[dict[str, Any]], meanwhile: Callable[[int], None] | None = None
+    ) -> dict[str, Any]:
+        """Arms a trial, lets it run to the end of its drain, and returns RESULT (docs/protocol.md).
+
+        `meanwhile` is called while it runs, with the virtual time at which the window begins, in ns.
+        """
+        self.trial_id = (self.trial_id + 1) % 65536
+        whole = {
+            "id": self.trial_id,
+            "seed": 1,
+            "late_ns": 2_000_000,
+            "bucket_ns": 0,
+            "histogram": False,
+            **trial,
+            "streams": streams,
+        }
+        armed = self.rpc.call("start", trial=whole)
+        if meanwhile is not None:
+            meanwhile(int(armed["origin_ns"]) + int(whole["warmup_ns"]))
+        now_ns = self.rpc.call("clock")["now_ns"]
+        self.sleep(max(0, armed["end_ns"] - now_ns) + 100_000)
+        result: dict[str, Any] = self.rpc.call("result")
+        return result
+
+    def counters(self) -> Counters:
+        """Reads the kernel's counters."""
+        files = self.read(*counters.PATHS)
+        of_driver = {interface: self.attempt("ethtool", "-S", interface)["out"] for interface in INTERFACES}
+        return counters.parse(files, self.run("tc", "-s", "qdisc", "show"), of_driver)
+
+    def describe(self, config: DutConfig) -> dict[str, Any]:
+        """The configuration that moves numbers, as the running kernel states it."""
+        files = self.read(
+            "/sys/kernel/security/lsm",
+            "/proc/sys/net/core/default_qdisc",
+            "/proc/sys/net/core/netdev_max_backlog",
+            "/proc/sys/net/core/netdev_budget",
+            "/proc/sys/net/core/dev_weight",
+            "/sys/devices/system/cpu/vulnerabilities/spectre_v2",
+            "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+        )
+        qdisc = self.run("tc", "qdisc", "show", "dev", "eth0").split()
+        ring, found = schemes.rings(self, "eth0"), schemes.read(self, "eth0")
+        offloads = self.attempt("ethtool", "-k", "eth0")["out"]
+        return {
+            "lsm": (files["/sys/kernel/security/lsm"] or "none").strip(),
+            "qdisc": qdisc[1] if len(qdisc) > 1 else None,
+            "netdev_max_backlog": int(files["/proc/sys/net/core/netdev_max_backlog"] or 0),
+            "netdev_budget": int(files["/proc/sys/net/core/netdev_budget"] or 0),
+            "dev_weight": int(files["/proc/sys/net/core/dev_weight"] or 0),
+            "spectre_v2": (files["/sys/devices/system/cpu/vulnerabilities/spectre_v2"] or "").strip(),
+            "clocksource": (files["/sys/devices/system/clocksource/clocksource0/current_clocksource"] or "").strip(),
+            "ring_rx": ring.rx if ring else None,
+            "ring_tx": ring.tx if ring else None,
+            "offloads": sorted(re.findall(r"^(\S+): on", offloads, re.MULTILINE)),
+            "schemes": None if found is None else {"variant": config.schemes.variant, **found},
+            "notes": self.notes,
+        }

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The interrupt-handling schemes of our own drivers: which are asked for, how the DUT is told, and what it then says.
+
+A driver on irqmod shows them in /sys/class/net/<interface>/irqmod/ and through ethtool -C; another has no such directory, and
+no scheme can be set there. Both interfaces get the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from irqlab.config.schemes import SETTINGS, VARIANT_RING, VARIANT_TX_FRAMES, Schemes, Setting
+from irqlab.dut.agent import Agent
+from irqlab.errors import IrqlabError
+from irqlab.qemu.rpc import TesterError
+
+
+class SchemeError(IrqlabError):
+    """A scheme or one of its settings cannot be had; the message holds what the DUT said."""
+
+
+@dataclass(frozen=True)
+class Rings:
+    """Ring sizes of an interface (ethtool -g)."""
+
+    rx: int
+    tx: int
+    rx_max: int
+    tx_max: int
+
+
+def rings(dut: Agent, interface: str) -> Rings | None:
+    """The ring sizes of an interface; None if its driver does not tell."""
+    text = dut.attempt("ethtool", "-g", interface)["out"]
+    most, _, current = text.partition("Current hardware settings")
+    found = [dict(re.findall(r"^(RX|TX):\s+(\d+)$", part, re.MULTILINE)) for part in (most, current)]
+    if any(key not in part for part in found for key in ("RX", "TX")):
+        return None
+    (rx_max, tx_max), (rx, tx) = ((int(part["RX"]), int(part["TX"])) for part in found)
+    return Rings(rx, tx, rx_max, tx_max)
+
+
+def apply(dut: Agent, wanted: Schemes, interfaces: Iterable[str], driver: str) -> list[str]:
+    """Sets what is asked for on every interface and makes sure of it; returns what has to be said about it."""
+    if not wanted.asked:
+        return []
+    notes: dict[str, None] = {}
+    for interface in interfaces:
+        if read(dut, interface) is None:
+            raise SchemeError(
+                f"the driver {driver} has no scheme that can be set ({interface} has no directory irqmod in /sys/class/net): "
+                "--rx, --tx, --variant and their settings are for drivers built on irqmod"
+            )
+        settings = {**asdict(wanted), **_fitting(dut, wanted, interface, notes)}
+        for setting in SETTINGS:
+            if settings[setting.field] is not None:
+                _set(dut, interface, setting, str(settings[setting.field]), driver)
+        now = read(dut, interface) or {}
+        for setting in SETTINGS:
+            value = settings[setting.field]
+            if value is not None and now.get(setting.field) != value:
+                raise SchemeError(f"{setting.option} {value}: {interface} took it and has {now.get(setting.field)} instead")
+    return list(notes)
+
+
+def _fitting(dut: Agent, wanted: Schemes, interface: str, notes: dict[str, None]) -> dict[str, int]:
+    """A variant's N for a TX ring too small for 128."""
+    if wanted.tx != "coalesce" or wanted.variant is None or wanted.tx_frames is not None:
+        return {}
+    found, usual = rings(dut, interface), VARIANT_TX_FRAMES
+    frames = min(usual, found.tx // 2) if found else usual
+    if found and frames < usual:
+        notes[f"{wanted.variant}: the TX ring holds {found.tx}, so one TX interrupt per {frames} packets, not {usual}"] = None
+    return {"tx_frames": frames}
+
+
+def variant_ring(dut: Agent, wanted: Schemes, interface: str) -> tuple[int | None, str]:
+    """The ring size a variant asks for, as far as the chip goes, and what has to be said about it."""
+    found = rings(dut, interface) if wanted.variant else None
+    if found is None:
+        return None, ""
+    most = min(found.rx_max, found.tx_max)
+    if most >= VARIANT_RING:
+        return VARIANT_RING, ""
+    return most, f"{wanted.variant}: rings of {most}, the chip's maximum, not {VARIANT_RING}"
+
+
+def make_room(dut: Agent, wanted: Schemes, interface: str, ring: int) -> str:
+    """Lowers tx-frames before a ring shrinks: drivers refuse a ring smaller than twice that. Returns what has to be said."""
+    now = read(dut, interface)
+    if not now or not now["tx_frames"] or now["tx_frames"] <= ring // 2 or ring < 2:
+        return ""
+    frames = min(ring // 2, wanted.tx_frames or ring // 2)
+    dut.attempt("ethtool", "-C", interface, "tx-frames", str(frames))
+    return "" if wanted.tx_frames or wanted.variant else f"rings of {ring}: tx-frames lowered from {now['tx_frames']} to {frames}"
+
+
+def read(dut: Agent, interface: str) -> dict[str, Any] | None:
+    """What is in force on an interface, by the fields of Schemes; None if its driver is not built on irqmod."""
+    home = f"/sys/class/net/{interface}/irqmod"
+    files = dut.read(*(f"{home}/{setting.file}" for setting in SETTINGS if setting.file))
+    if files[f"{home}/rx_scheme"] is None:
+        return None
+    coalesce = dict(re.findall(r"^([a-z-]+):\s+(\d+)", dut.attempt("ethtool", "-c", interface)["out"], re.MULTILINE))
+    found: dict[str, Any] = {}
+    for setting in SETTINGS:
+        text = files[f"{home}/{setting.file}"] if setting.file else coalesce.get(setting.ethtool)
+        chosen = re.search(r"\[(\w+)\]", text or "")
+        found[setting.field] = chosen[1] if chosen else int(text) if text and text.strip().isdigit() else None
+    return found
+
+
+def _set(dut: Agent, interface: str, setting: Setting, value: str, driver: str) -> None:
+    """One setting. What the kernel says against it is in the error."""
+    seen = len(dut.kernel_log)
+    if setting.file:
+        path = f"/sys/class/net/{interface}/irqmod/{setting.file}"
+        try:
+            dut.write(path, value)
+            return
+        except TesterError as error:
+            why = str(error).removeprefix(f"write {path}: ")
+    else:
+        done = dut.attempt("ethtool", "-C", interface, setting.ethtool, value)
+        if done["code"] == 0 or "unmodified" in done["err"] + done["out"]:
+            return
+        why = (done["err"] or done["out"]).strip()
+    dut.take_kernel_log()
+    said = "".join(f"\n  kernel: {line}" for line in dut.kernel_log[seen:])
+    raise SchemeError(f"{setting.option} {value}: {driver} refuses it on {interface}: {why}{said}")

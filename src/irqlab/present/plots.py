@@ -1,0 +1,406 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Plots as SVG text to stand inside a page: plain data in, one `<svg>` element out.
+
+Matplotlib draws; what it wrote is then rewritten for the page: colours become the page's CSS variables, so that one plot serves
+light and dark, fonts are the page's, identifiers are unique in it, and nothing points outside. Colours are never the only
+difference between two lines: markers and dashes differ too. Each line, bar or mark is a group whose identifier ends in its `gid`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache, wraps
+from typing import Any, ParamSpec
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+
+from irqlab.present.svg import AXIS, GREY, GRID, INK, PAPER, clean, finish
+from irqlab.units import duration, grouped
+
+WIDTH, HEIGHT = 400.0, 300.0
+"""Of a plot, in the units of its viewBox; the page scales it."""
+FONT = 16.0
+"""What space is left for. The page chooses the size itself: this on a phone, less where the plot is shown larger."""
+
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 14.0, 34.0, 52.0
+_BAR_STEP, _BAR_HEIGHT, _BAR_LABEL = 50.0, 16.0, 44
+
+COLOURS = 8
+"""Series colours that the page has: --s0 and so on."""
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "h")
+_SIZES = {"o": 6.5, "s": 6.0, "D": 6.0}
+"""Of markers; the others need more to look as large."""
+_DASHES: tuple[Any, ...] = ("solid", (0, (6, 2)), (0, (2, 1.5)), (0, (7, 2, 1.5, 2)), (0, (4, 1.5, 1.5, 1.5, 1.5, 1.5)))
+
+_RC: Any = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "irqlab",
+    "text.parse_math": False,
+    "font.family": "DejaVu Sans",
+    "font.size": FONT,
+    "lines.solid_capstyle": "round",
+    "path.simplify": True,
+}
+
+_P = ParamSpec("_P")
+
+
+def _isolated(draw: Callable[_P, str]) -> Callable[_P, str]:
+    """Draws with matplotlib's own settings and ours, whatever the user's are."""
+
+    @wraps(draw)
+    def drawn(*args: _P.args, **kwargs: _P.kwargs) -> str:
+        with mpl.rc_context():
+            mpl.rcdefaults()
+            mpl.rcParams.update(_RC)
+            return draw(*args, **kwargs)
+
+    return drawn
+
+
+Point = tuple[float, float | None]
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a line looks."""
+
+    colour: str
+    marker: str
+    dash: Any
+    filled: bool = True
+
+    def recoloured(self, colour: str) -> Style:
+        """The same in another colour."""
+        return Style(colour, self.marker, self.dash, self.filled)
+
+
+def style(number: int) -> Style:
+    """The style of the n-th series; the first forty differ."""
+    return Style(f"#0a00{number % COLOURS:02x}", _MARKERS[number % len(_MARKERS)], _DASHES[number % len(_DASHES)])
+
+
+def rank_style(rank: int, colour: str = INK) -> Style:
+    """Styles of one colour for what has an order, such as percentiles."""
+    return Style(colour, ("o", "s", "^", "D", "X")[rank % 5], _DASHES[rank % 5], filled=rank % 2 == 0)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A series. Points without a y are gaps."""
+
+    gid: str
+    name: str
+    look: Style
+    points: Sequence[Point]
+    ring: tuple[float, float] | None = None
+    """A point to be marked with a ring."""
+    cross: tuple[float, float] | None = None
+    """A point to be marked with a cross."""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bar, and what is written at its end."""
+
+    gid: str
+    name: str
+    look: Style
+    value: float
+    text: str
+    grey: bool = False
+
+
+@_isolated
+def throughput_by_size(
+    lines: Sequence[Line], wires: Sequence[Sequence[tuple[float, float]]], y_label: str = "kpps", top: float | None = None
+) -> str:
+    """Throughput in kpps, or in what `y_label` says, over the frame size in bytes; `wires` are what wires carry."""
+    figure, axes = _canvas("Frame size, bytes (FCS counted)", y_label)
+    highest = max((y for line in lines for _, y in line.points if y is not None), default=1.0)
+    limit = max((y for points in wires for _, y in points), default=0.0)
+    axes.set_xscale("log", base=2)
+    for number, points in enumerate(wires):
+        _grey(axes, points, f"wire-{number}")
+    _draw(axes, lines)
+    sizes = sorted({x for line in lines for x, _ in line.points})
+    axes.xaxis.set_major_locator(FixedLocator(_apart(sizes)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:.0f}"))
+    if sizes:
+        axes.set_xlim(sizes[0] / 1.12, sizes[-1] * 1.12)
+    axes.set_ylim(0, top or (1.06 * limit if highest < limit <= 2.2 * highest else 1.12 * highest))
+    return _svg(figure, "Throughput over frame size", lines)
+
+
+@_isolated
+def forwarding(lines: Sequence[Line], wire_kpps: float | None) -> str:
+    """Forwarded over offered kpps; the diagonal is what a DUT that loses nothing would do."""
+    figure, axes = _canvas("Offered load, kpps", "kpps forwarded")
+    right = _right(lines)
+    top = 1.15 * max((y for line in lines for _, y in line.points if y is not None), default=1.0)
+    _grey(axes, [(0, 0), (right, right)], "diagonal")
+    _wire(axes, wire_kpps, right)
+    _draw(axes, lines)
+    axes.set_xlim(0, right)
+    axes.set_ylim(0, max(top, 1e-3))
+    return _svg(figure, "Forwarding rate over offered load", lines)
+
+
+@_isolated
+def over_load(lines: Sequence[Line], y_label: str, what: str, wire_kpps: float | None, top: float | None = None) -> str:
+    """Anything over offered kpps, from 0 up; what lies above `top` is cut off."""
+    figure, axes = _canvas("Offered load, kpps", y_label)
+    right = _right(lines)
+    _wire(axes, wire_kpps, right)
+    _draw(axes, lines)
+    highest = max((y for line in lines for _, y in line.points if y is not None), default=0.0)
+    axes.set_xlim(0, right)
+    axes.set_ylim(0, top if top is not None else max(1.1 * highest, 1e-3))
+    return _svg(figure, what, lines)
+
+
+@_isolated
+def latency_by_load(lines: Sequence[Line], bounds: tuple[float, float]) -> str:
+    """Latency percentiles in µs, one line each, over the load in % of the throughput; `bounds`: see `log_bounds`."""
+    figure, axes = _canvas("Load, % of throughput", "latency")
+    _log(axes, bounds)
+    _draw(axes, lines)
+    loads = sorted({x for line in lines for x, _ in line.points})
+    axes.xaxis.set_major_locator(FixedLocator(_apart(loads, linear=True)))
+    axes.xaxis.set_major_formatter(FuncFormatter(_number))
+    margin = 0.06 * (loads[-1] - loads[0]) if loads else 1
+    if loads:
+        axes.set_xlim(loads[0] - margin, loads[-1] + margin)
+    return _svg(figure, "Latency percentiles over load", lines)
+
+
+@_isolated
+def latency_percentiles(lines: Sequence[Line], names: Sequence[str], bounds: tuple[float, float]) -> str:
+    """Latency in µs, one line per driver over the named percentiles (x is their number)."""
+    figure, axes = _canvas("Percentile", "latency")
+    _log(axes, bounds)
+    _draw(axes, lines)
+    axes.set_xticks(range(len(names)), list(names))
+    axes.set_xlim(-0.3, len(names) - 0.7)
+    return _svg(figure, "Latency percentiles", lines)
+
+
+@_isolated
+def hdr_percentiles(lines: Sequence[Line], bounds: tuple[float, float]) -> str:
+    """Latency in µs over the percentile, spread out towards 100 %: x is 1 / (1 - quantile)."""
+    figure, axes = _canvas("Percentile", "latency")
+    _log(axes, bounds)
+    axes.set_xscale("log")
+    _draw(axes, lines, markers=8, drawstyle="steps-pre")
+    right = max((x for line in lines for x, _ in line.points), default=10.0)
+    decades = range(math.floor(math.log10(max(right, 10))) + 1)
+    axes.xaxis.set_major_locator(FixedLocator([10.0**n for n in decades]))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: _nines(round(math.log10(v)))))
+    axes.set_xlim(1, max(right, 10) * 1.15)
+    return _svg(figure, "Latency by percentile", lines)
+
+
+@_isolated
+def latency_over_time(lines: Sequence[Line], what: str) -> str:
+    """Round-trip times in ms over time in s."""
+    figure, axes = _canvas("Time, s", "ms")
+    _draw(axes, lines, markers=4)
+    highest = max((y for line in lines for _, y in line.points if y is not None), default=1.0)
+    axes.set_ylim(0, 1.08 * highest)
+    return _svg(figure, f"Round trip of {what} over time", lines)
+
+
+@_isolated
+def bars(entries: Sequence[Bar], what: str) -> str:
+    """Horizontal bars from 0, each under its name."""
+    height = _BAR_STEP * len(entries) + 6
+    figure = Figure(figsize=(WIDTH / 72, height / 72), dpi=72, facecolor="none")
+    axes = figure.add_axes((0, 0, 1, 1), facecolor="none")
+    axes.set_axis_off()
+    axes.set_xlim(0, WIDTH)
+    axes.set_ylim(height, 0)
+    full = max((entry.value for entry in entries), default=0.0)
+    room = WIDTH - 4 - FONT * 0.62 * max((len(entry.text) for entry in entries), default=0)
+    for number, entry in enumerate(entries):
+        top = number * _BAR_STEP
+        length = max(2.0, room * entry.value / full) if full > 0 and entry.value > 0 else 1.0
+        axes.text(1, top + 4, _short(clean(entry.name).replace("\n", " "), _BAR_LABEL), ha="left", va="top", color=INK)
+        colour = GREY if entry.grey else entry.look.colour
+        patch = axes.barh(top + 34, length, height=_BAR_HEIGHT, left=0, color=colour, linewidth=0)[0]
+        patch.set_gid(entry.gid)
+        axes.text(length + 7, top + 34, clean(entry.text), ha="left", va="center", color=INK)
+    titles = {entry.gid: f"{entry.name}: {entry.text}" for entry in entries}
+    return finish(figure, what, titles)
+
+
+@cache
+@_isolated
+def swatch(look: Style) -> str:
+    """A line's style as it stands in a legend; 44 by 16."""
+    figure = Figure(figsize=(44 / 72, 16 / 72), dpi=72, facecolor="none")
+    axes = figure.add_axes((0, 0, 1, 1), facecolor="none")
+    axes.set_axis_off()
+    axes.set_xlim(0, 44)
+    axes.set_ylim(0, 16)
+    _line(axes, [1, 43], [8, 8], look, marker=False)
+    _line(axes, [22], [8], look, marker=True)
+    return finish(figure, "", {}, decorative=True)
+
+
+@cache
+@_isolated
+def mark(kind: str) -> str:
+    """A legend's swatch for what is not a series: grey, wire, ring, cross."""
+    figure = Figure(figsize=(44 / 72, 16 / 72), dpi=72, facecolor="none")
+    axes = figure.add_axes((0, 0, 1, 1), facecolor="none")
+    axes.set_axis_off()
+    axes.set_xlim(0, 44)
+    axes.set_ylim(0, 16)
+    if kind == "grey":
+        axes.plot([1, 43], [8, 8], color=GREY, linewidth=2.5)
+    elif kind == "wire":
+        axes.plot([22, 22], [0, 16], color=GREY, linewidth=1.8, linestyle=(0, (2, 2)))
+    elif kind == "ring":
+        axes.plot([22], [8], "o", markersize=12, markerfacecolor="none", markeredgecolor=INK, markeredgewidth=1.6)
+    else:
+        axes.plot([22], [8], "x", markersize=12, markeredgecolor=INK, markeredgewidth=2.4)
+    return finish(figure, "", {}, decorative=True)
+
+
+def log_bounds(values: Iterable[float]) -> tuple[float, float]:
+    """Ends of a logarithmic axis that holds the values, on 1, 2 or 5 of a decade."""
+    positive = [v for v in values if v > 0]
+    if not positive:
+        return 1.0, 10.0
+    low, high = min(positive), max(positive)
+    steps = [m * 10.0**e for e in range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 2) for m in (1, 2, 5)]
+    bottom = max(s for s in steps if s <= low * 0.97)
+    top = min(s for s in steps if s >= high * 1.03)
+    return bottom, top
+
+
+def _canvas(x_label: str, y_label: str) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(WIDTH / 72, HEIGHT / 72), dpi=72, facecolor="none")
+    axes = figure.add_axes(
+        (_LEFT / WIDTH, _BOTTOM / HEIGHT, (WIDTH - _LEFT - _RIGHT) / WIDTH, (HEIGHT - _TOP - _BOTTOM) / HEIGHT), facecolor="none"
+    )
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_color(AXIS)
+    axes.tick_params(color=AXIS, labelcolor=INK, labelsize=FONT, length=4, pad=5)
+    axes.grid(color=GRID, linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
+    axes.xaxis.set_major_formatter(FuncFormatter(_number))
+    axes.yaxis.set_major_formatter(FuncFormatter(_number))
+    middle = (_LEFT + (WIDTH - _LEFT - _RIGHT) / 2) / WIDTH
+    figure.text(middle, 5 / HEIGHT, x_label, ha="center", va="bottom", color=INK)
+    figure.text(2 / WIDTH, 1 - 3 / HEIGHT, y_label, ha="left", va="top", color=INK)
+    return figure, axes
+
+
+def _number(value: float, _: object = None) -> str:
+    return grouped(value) if abs(value) >= 1000 else f"{value:g}"
+
+
+def _nines(count_of: int) -> str:
+    return "0" if count_of == 0 else "90" if count_of == 1 else "99" + ("." + "9" * (count_of - 2) if count_of > 2 else "")
+
+
+def _log(axes: Axes, bounds: tuple[float, float]) -> None:
+    low, high = bounds
+    axes.set_yscale("log")
+    axes.set_ylim(low, high)
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    many = math.log10(high / low) > 2.4
+    ticks = [m * 10.0**e for e in decades for m in ((1,) if many else (1, 2, 5)) if low * 0.999 <= m * 10.0**e <= high * 1.001]
+    axes.yaxis.set_major_locator(FixedLocator(ticks))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: duration(v * 1e3, 1)))
+
+
+def _apart(ticks: Sequence[float], linear: bool = False) -> list[float]:
+    """Those of the ticks whose labels do not touch; both ends stay."""
+    if len(ticks) < 2:
+        return list(ticks)
+    place = (lambda v: v) if linear else math.log
+    span = place(ticks[-1]) - place(ticks[0])
+    inner = WIDTH - _LEFT - _RIGHT - 20
+
+    def touch(left: float, right: float) -> bool:
+        letters = (len(f"{left:g}") + len(f"{right:g}")) / 2 + 0.8
+        return (place(right) - place(left)) / span * inner < letters * 0.62 * FONT
+
+    kept = [ticks[0]]
+    for tick in ticks[1:-1]:
+        if not touch(kept[-1], tick) and not touch(tick, ticks[-1]):
+            kept.append(tick)
+    return [*kept, ticks[-1]]
+
+
+def _right(lines: Sequence[Line]) -> float:
+    return 1.03 * max((x for line in lines for x, _ in line.points), default=1.0)
+
+
+def _wire(axes: Axes, wire_kpps: float | None, right: float) -> None:
+    if wire_kpps is not None and wire_kpps < right:
+        (drawn,) = axes.plot([wire_kpps, wire_kpps], [0, 1e9], color=GREY, linewidth=1.8, linestyle=(0, (2, 2)), zorder=1.5)
+        drawn.set_gid("wire-rate")
+
+
+def _grey(axes: Axes, points: Sequence[tuple[float, float]], gid: str) -> None:
+    (drawn,) = axes.plot([x for x, _ in points], [y for _, y in points], color=GREY, linewidth=2.5, zorder=1.6)
+    drawn.set_gid(gid)
+
+
+def _draw(axes: Axes, lines: Sequence[Line], markers: int | None = None, drawstyle: Any = "default") -> None:
+    for line in lines:
+        x = [p[0] for p in line.points]
+        y = [math.nan if p[1] is None else p[1] for p in line.points]
+        every = None if markers is None else max(1, len(x) // markers)
+        drawn = _line(axes, x, y, line.look, marker=True, every=every)
+        drawn.set_gid(line.gid)
+        drawn.set_drawstyle(drawstyle)
+        for point, shape, size, width, what in ((line.ring, "o", 13, 1.8, "ring"), (line.cross, "x", 13, 2.6, "cross")):
+            if point is not None:
+                (extra,) = axes.plot(
+                    *([v] for v in point), shape, markersize=size, markeredgewidth=width, markerfacecolor="none",
+                    markeredgecolor=line.look.colour, zorder=3, clip_on=False,
+                )  # fmt: skip
+                extra.set_gid(f"{what}-{line.gid}")
+
+
+def _line(axes: Axes, x: Sequence[float], y: Sequence[float], look: Style, marker: bool, every: int | None = None) -> Any:
+    (drawn,) = axes.plot(
+        x,
+        y,
+        color=look.colour,
+        linewidth=2,
+        linestyle=look.dash,
+        marker=look.marker if marker else None,
+        markersize=_SIZES.get(look.marker, 8.0),
+        markevery=every,
+        markerfacecolor=look.colour if look.filled else PAPER,
+        markeredgecolor=look.colour if not look.filled else PAPER,
+        markeredgewidth=1.5 if not look.filled else 0.7,
+        zorder=2.5,
+        clip_on=True,
+    )
+    return drawn
+
+
+def _svg(figure: Figure, what: str, lines: Sequence[Line]) -> str:
+    return finish(figure, what, {line.gid: line.name for line in lines})
+
+
+def _short(text: str, letters: int) -> str:
+    return text if len(text) <= letters else text[: letters - 1] + "…"

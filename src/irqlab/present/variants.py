@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Which rows of which documents belong to one line of a plot, and what that line is called."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from irqlab.units import NARROW, driver_of
+
+Json = dict[str, Any]
+
+SCHEME_KEYS = ("rx_scheme", "tx_scheme", "variant")
+_NO_IDENTITY = ("tester_sha256", "guest_image_sha256")
+"""Of a DUT's description: the instrument, not what is measured."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A driver with its schemes on one DUT: one line of a plot."""
+
+    number: int
+    label: str
+    """Says as much as tells it from the other variants of the page."""
+    line_rate_bps: float | None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of `measured.results`, and whose it is."""
+
+    variant: Variant
+    document: int
+    data: Json
+
+    @property
+    def frame_bytes(self) -> int | str:
+        """The frame size; FCS counted."""
+        size: int | str = self.data["frame_bytes"]
+        return size
+
+    @property
+    def bidirectional(self) -> bool:
+        """Both directions at once."""
+        return bool(self.data["bidirectional"])
+
+    @property
+    def directions(self) -> int:
+        """In how many directions frames are offered."""
+        return 2 if self.bidirectional else 1
+
+
+@dataclass(frozen=True)
+class _Key:
+    """What makes a variant one."""
+
+    driver: str
+    nic: str
+    mips: float
+    dut: str
+    document: int | None
+
+
+def dut_of(document: Json, row: Json) -> Json | None:
+    """The entry of `on.duts` that a row was measured on."""
+    duts: list[Json] = document["environment"]["duts"]
+
+    def name(dut: Json) -> str | None:
+        return dut["modules"][-1]["name"] if dut["modules"] else None
+
+    tests: tuple[Callable[[Json], bool], ...] = (
+        lambda d: name(d) == row["driver"],
+        lambda d: d["nic"]["model"] == row["nic"],
+        lambda d: d["mips"] == row["mips"],
+    )
+    fitting = [dut for dut in duts if all(test(dut) for test in tests)]
+    fitting = [dut for dut in fitting if _schemes_of(dut) == tuple(row.get(key) for key in SCHEME_KEYS)] or fitting
+    return fitting[0] if fitting else duts[0] if len(duts) == 1 else None
+
+
+def _schemes_of(dut: Json) -> tuple[str | None, ...]:
+    schemes = dut["dut"].get("schemes") or {}
+    return schemes.get("rx"), schemes.get("tx"), schemes.get("variant")
+
+
+def _scheme_settings(dut: Json) -> str:
+    schemes = dut["dut"].get("schemes") or {}
+    return " ".join(f"{name}={value}" for name, value in sorted(schemes.items()) if isinstance(value, int))
+
+
+def rows_of(documents: Sequence[Json]) -> list[Row]:
+    """Every row of the documents, in their order; what is there twice, word for word, counts once."""
+    found: list[tuple[_Key, int, Json, Json | None]] = []
+    for number, document in enumerate(documents):
+        for data in document["measured"]["results"]:
+            dut = dut_of(document, data)
+            found.append((_Key(driver_of(data), data["nic"], data["mips"], _identity(dut), None), number, data, dut))
+    unique = _tell_documents_apart(found)
+    keys = list(dict.fromkeys(key for key, *_ in unique))
+    duts = {key: dut for key, _, _, dut in unique}
+    labels = _labels(keys, duts)
+    variants = {key: Variant(n, labels[key], _wire_bps(duts[key])) for n, key in enumerate(keys)}
+    return [Row(variants[key], number, data) for key, number, data, _ in unique]
+
+
+def _wire_bps(dut: Json | None) -> float | None:
+    return float(dut["nic"]["line_rate_bps"]) or None if dut else None
+
+
+def _identity(dut: Json | None) -> str:
+    return json.dumps({k: v for k, v in dut.items() if k not in _NO_IDENTITY}, sort_keys=True) if dut else ""
+
+
+def _tell_documents_apart(found: Sequence[tuple[_Key, int, Json, Json | None]]) -> list[tuple[_Key, int, Json, Json | None]]:
+    """Drops repetitions; the same test of the same DUT with another outcome (longer trials, say) is another variant."""
+    seen: dict[tuple[_Key, str, str, bool], dict[str, int]] = {}
+    kept, clashing = [], set()
+    for key, number, data, dut in found:
+        content = json.dumps({k: v for k, v in data.items() if k != "trials"}, sort_keys=True)
+        contents = seen.setdefault((key, data["method"], str(data["frame_bytes"]), data["bidirectional"]), {})
+        if contents.get(content, number) != number:
+            continue
+        if any(other != number for other in contents.values()):
+            clashing.add(key)
+        contents.setdefault(content, number)
+        kept.append((key, number, data, dut))
+    return [
+        (_Key(key.driver, key.nic, key.mips, key.dut, number) if key in clashing else key, number, data, dut)
+        for key, number, data, dut in kept
+    ]
+
+
+def _labels(keys: Sequence[_Key], duts: dict[_Key, Json | None]) -> dict[_Key, str]:
+    """The shortest labels that differ: the driver, then what else does."""
+
+    def of_dut(read: Callable[[Json], str]) -> Callable[[_Key], str]:
+        def value(key: _Key) -> str:
+            dut = duts[key]
+            return read(dut) if dut else ""
+
+        return value
+
+    def setting(name: str, prefix: str) -> Callable[[_Key], str]:
+        def read(dut: Json) -> str:
+            value = dut["dut"].get(name)
+            if isinstance(value, dict):
+                value = " ".join(f"{k}={v}" for k, v in sorted(value.items()))
+            return f"{prefix}{value}" if value not in (None, "") else ""
+
+        return of_dut(read)
+
+    details: tuple[Callable[[_Key], str], ...] = (
+        lambda key: key.nic,
+        lambda key: f"{key.mips:g}{NARROW}MIPS",
+        of_dut(lambda dut: str(dut["kernel"]["release"])),
+        setting("ring_rx", "ring "),
+        of_dut(_scheme_settings),
+        setting("module_parameters", ""),
+        setting("sysctls", ""),
+        setting("lsm", "LSM "),
+        of_dut(lambda dut: f"module {dut['modules'][-1]['sha256'][:7]}" if dut["modules"] else ""),
+        of_dut(lambda dut: str(dut["qemu"])),
+        lambda key: "" if key.document is None else f"file {key.document + 1}",
+    )
+    labels = {key: key.driver for key in keys}
+    for detail in details:
+        groups: dict[str, list[_Key]] = {}
+        for key in keys:
+            groups.setdefault(labels[key], []).append(key)
+        for group in groups.values():
+            if len({detail(key) for key in group}) > 1:
+                for key in group:
+                    labels[key] += f", {detail(key)}" if detail(key) else ""
+    again = [label for label in labels.values() if list(labels.values()).count(label) > 1]
+    return {key: f"{label} #{n + 1}" if label in again else label for n, (key, label) in enumerate(labels.items())}

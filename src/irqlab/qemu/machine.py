@@ -1,0 +1,324 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The DUT as a QEMU machine: its command line, its process, its snapshots.
+
+Virtual time is instructions x 2^shift ns (QEMU's -icount); idle time is skipped. Nothing here depends on the host's clock
+but how long one waits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import shlex
+import shutil
+import socket
+import subprocess
+import tempfile
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from irqlab.config.addresses import PORTS, dut_mac
+from irqlab.config.testbed import SHIFT_OF_MIPS
+from irqlab.errors import IrqlabError
+from irqlab.qemu.hmp import Hmp
+from irqlab.qemu.qmp import Qmp, QmpError
+from irqlab.qemu.rpc import ConnectionLostError, Rpc, TesterError
+from irqlab.setup import paths
+from irqlab.setup.kernel import Kernel
+from irqlab.setup.nics import XHCI, Nic
+from irqlab.setup.qemu import Qemu
+
+KERNEL_COMMAND_LINE = (
+    "console=ttyS0 quiet panic=-1 oops=panic nokaslr mitigations=off net.ifnames=0 ipv6.disable=1 "
+    "random.trust_cpu=off cryptomgr.notests=1"
+)
+SNAPSHOT_SLEEP_NS = 20_000_000
+SNAPSHOT_AFTER_NS = 5_000_000
+
+
+class MachineError(IrqlabError):
+    """QEMU or the DUT's kernel died, or would not start; the message holds what they printed last."""
+
+
+@dataclass(frozen=True)
+class MachineConfig:
+    """All that decides how the DUT boots: equal configurations give equal machines."""
+
+    qemu: Qemu
+    kernel: Kernel
+    initrd: Path
+    initrd_sha256: str
+    nic: Nic
+    mips: int = 250
+    memory_mib: int = 256
+    lsm: str = ""
+    extra_append: str = ""
+    tester: Path = field(default_factory=paths.tester_so)
+    """The plugin."""
+
+    def __post_init__(self) -> None:
+        if self.mips not in SHIFT_OF_MIPS:
+            raise IrqlabError(f"--mips {self.mips}: the DUT runs at 125, 250, 500 or 1000 million instructions a second")
+
+    @property
+    def shift(self) -> int:
+        """The -icount shift: one instruction takes 2^shift ns."""
+        return SHIFT_OF_MIPS[self.mips]
+
+    @property
+    def append(self) -> str:
+        """The DUT kernel's command line."""
+        return f"{KERNEL_COMMAND_LINE} lsm={self.lsm} {self.extra_append}".strip()
+
+    def arguments(self) -> list[str]:
+        """QEMU's arguments, less the plugin, the monitor and the console."""
+        arguments = [
+            *("-M", "pc", "-nodefaults", "-no-user-config", "-vga", "none", "-display", "none", "-no-reboot"),
+            *("-icount", f"shift={self.shift},sleep=off", "-rtc", "clock=vm,base=2020-01-01", "-seed", "1"),
+            # After a restore QEMU would announce the NICs with RARP frames, at moments of host time.
+            *("-global", "migration.announce-rounds=0"),
+            *("-m", str(self.memory_mib), "-kernel", str(self.kernel.vmlinux), "-initrd", str(self.initrd)),
+            *("-append", self.append),
+        ]
+        if self.nic.usb_speed:
+            arguments += ["-device", f"{XHCI},id=usb,addr={self.nic.slots[0]}"]
+            for port in range(PORTS):
+                serial = dut_mac(port).replace(":", "")
+                arguments += ["-device", f"usb-lan7800,bus=usb.0,port={port + 1},serial={serial}"]
+            return arguments
+        for port in range(PORTS):
+            properties = ",".join([self.nic.model, f"netdev=n{port}", f"mac={dut_mac(port)}", "romfile=", *self.nic.properties])
+            arguments += ["-netdev", f"hubport,id=n{port},hubid={port}", "-device", f"{properties},addr={self.nic.slots[port]}"]
+        return arguments
+
+    def key(self) -> str:
+        """Names the snapshot: a hash of all that the booted state depends on."""
+        parts = {
+            "arguments": [a for a in self.arguments() if a not in (str(self.initrd), str(self.kernel.vmlinux))],
+            "kernel": self.kernel.sha256,
+            "initrd": self.initrd_sha256,
+            "qemu": self.qemu.version_text,
+            "tester": sha256_of(self.tester),
+            "usb_speed": self.nic.usb_speed,
+        }
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@dataclass
+class Machine:
+    """A running QEMU with the tester in it. A context manager: leaving it ends the process."""
+
+    config: MachineConfig
+    process: subprocess.Popen[bytes]
+    rpc: Rpc
+    monitor: Qmp | Hmp
+    """QMP's if the machine is to be saved."""
+    directory: Path
+    _closed: bool = field(default=False)
+
+    def __enter__(self) -> Machine:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends QEMU and removes what it left."""
+        if self._closed:
+            return
+        self._closed = True
+        _end(self.process)  # first: a thread that still reads from QEMU sees the end, and lets go of the socket
+        for link in (self.rpc, self.monitor):
+            with contextlib.suppress(OSError):
+                link.close()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def failure_report(self) -> str:
+        """What QEMU and the DUT's console printed last, and how QEMU ended."""
+        try:
+            code: int | None = self.process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            code = None
+        return _failure_report(self.directory, code)
+
+
+class CancelledError(IrqlabError):
+    """The user pressed Ctrl-C; no machine is started any more."""
+
+
+_running: set[subprocess.Popen[bytes]] = set()
+_running_lock = threading.Lock()
+_cancelled = threading.Event()
+
+
+def cancel_all() -> None:
+    """Kills every QEMU of this process and starts no other, for Ctrl-C: threads that wait for one see it die."""
+    _cancelled.set()
+    with _running_lock:
+        processes = list(_running)
+    for process in processes:
+        _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.kill()
+    process.wait()
+    with _running_lock:
+        _running.discard(process)
+
+
+def _failure_report(directory: Path, code: int | None) -> str:
+    def tail(name: str, lines: int) -> str:
+        try:
+            text = (directory / name).read_text(errors="replace")
+        except OSError:
+            return ""
+        kept = [line.rstrip() for line in text.splitlines() if line.strip()]
+        return "\n".join(f"  {line}" for line in kept[-lines:])
+
+    console, log = tail("console.log", 40), tail("qemu.log", 10)
+    if "Kernel panic" in console:
+        said = "the DUT's kernel panicked"
+    elif code is not None and code < 0:
+        said = f"QEMU died of signal {-code}"
+    elif code is None:
+        said = "QEMU does not answer"
+    else:
+        said = f"QEMU ended with exit code {code}"
+    if console:
+        said += f"; the DUT's console:\n{console}"
+    if log:
+        said += f"\nQEMU's log:\n{log}"
+    return said
+
+
+def start(config: MachineConfig, snapshot: Path | None = None, profile: bool = False, to_save: bool = False) -> Machine:
+    """Starts QEMU, from power-on or from a snapshot file; returns when the agent asks for work. Raises MachineError.
+
+    `profile`: the tester can count where instructions go. It costs the host's time, and nothing of the DUT's.
+    `to_save`: `save` will be called.
+    """
+    if _cancelled.is_set():
+        raise CancelledError("cancelled")
+    tester = config.tester
+    for needed in (tester, config.initrd, config.kernel.vmlinux, *((snapshot,) if snapshot else ())):
+        if not needed.exists():
+            raise MachineError(f"{needed} is missing; run make setup")
+    directory = Path(tempfile.mkdtemp(prefix="irqlab-"))
+    rpc_here, rpc_there = socket.socketpair()
+    monitor_here, monitor_there = socket.socketpair()
+    plugin = f"fd={rpc_there.fileno()},ports={PORTS},shift={config.shift}" + (",profile=1" if profile else "")
+    plugin += f",lan7800={config.nic.usb_speed}" if config.nic.usb_speed else ""
+    command = [
+        str(config.qemu.path),
+        *config.arguments(),
+        *("-plugin", f"{str(tester).replace(',', ',,')},{plugin}"),
+        *("-chardev", f"socket,id=monitor,fd={monitor_there.fileno()}"),
+        *("-mon", f"chardev=monitor,mode={(Qmp if to_save else Hmp).MODE}"),
+        *("-serial", f"file:{directory}/console.log"),
+    ]
+    if snapshot is not None:
+        command += ["-incoming", f"exec:cat < {shlex.quote(str(snapshot))}"]
+    with (directory / "qemu.log").open("wb") as log:
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=(rpc_there.fileno(), monitor_there.fileno()),
+                start_new_session=True,  # Ctrl-C is for the lab, which ends QEMU itself
+            )
+        except OSError as error:
+            shutil.rmtree(directory, ignore_errors=True)
+            raise MachineError(f"cannot start {config.qemu.path}: {error.strerror}") from error
+        finally:
+            rpc_there.close()
+            monitor_there.close()
+    with _running_lock:
+        _running.add(process)
+    try:
+        monitor = Qmp(monitor_here) if to_save else Hmp(monitor_here)
+        if snapshot is not None:
+            monitor.wait_status("paused")
+            monitor.resume()
+        rpc = Rpc(rpc_here)
+        rpc.greet()
+    except (QmpError, ConnectionLostError, TesterError) as error:
+        try:
+            code: int | None = process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            code = None
+        _end(process)
+        text = _failure_report(directory, code)
+        shutil.rmtree(directory, ignore_errors=True)
+        raise MachineError(f"the DUT did not start: {text}") from error
+    except BaseException:
+        _end(process)
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
+    return Machine(config, process, rpc, monitor, directory)
+
+
+def save(machine: Machine, path: Path) -> None:
+    """Writes the DUT's state at an exact virtual instant while it idles; the machine is of no use afterwards.
+
+    Two snapshots that were taken apart are equal in all that can be measured.
+    """
+    monitor = machine.monitor
+    if not isinstance(monitor, Qmp):
+        raise MachineError("this machine was not started to be saved")
+    machine.rpc.call("stop_at", after_ns=SNAPSHOT_AFTER_NS)
+    restless = threading.Event()
+    sleeper = threading.Thread(target=_sleep_into_the_stop, args=(machine, restless), daemon=True)
+    sleeper.start()
+    try:
+        monitor.wait_event("STOP")
+    except QmpError as error:
+        if restless.is_set():
+            looked_ms = (SNAPSHOT_SLEEP_NS - SNAPSHOT_AFTER_NS) // 1_000_000
+            raise MachineError(
+                f"no snapshot can be taken: in {looked_ms} ms of virtual time without traffic the DUT did not idle for 20 us; "
+                "a timer with too short a period?"
+            ) from error
+        raise
+    monitor.save(f"cat > {shlex.quote(str(path))}")
+
+
+def _sleep_into_the_stop(machine: Machine, restless: threading.Event) -> None:
+    """The agent sleeps while the machine is stopped; the answer comes after a restore, to nobody. Else nothing stopped it."""
+    with contextlib.suppress(ConnectionLostError, TesterError, ValueError, OSError):
+        machine.rpc.guest("sleep", ns=SNAPSHOT_SLEEP_NS)
+        restless.set()
+        _end(machine.process)
+
+
+def describe(config: MachineConfig) -> dict[str, Any]:
+    """What a result states about the machine it was measured on."""
+    return {
+        "qemu": config.qemu.version_text,
+        "kernel": {
+            "release": config.kernel.release,
+            "package": config.kernel.package,
+            "version": config.kernel.version,
+            "sha256": config.kernel.sha256,
+        },
+        "guest_image_sha256": config.initrd_sha256,
+        "tester_sha256": sha256_of(config.tester),
+        "mips": config.mips,
+        "cpu": "qemu64, 1 core",
+        "memory_mib": config.memory_mib,
+        "kernel_command_line": config.append,
+        "nic": {"model": config.nic.model, "properties": list(config.nic.properties), "line_rate_bps": config.nic.line_rate_bps},
+    }

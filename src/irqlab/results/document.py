@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Results as JSON: `command`, `environment` (what it was measured on), `measured` (docs/results.md; schema/result.json).
+
+`measured` depends on nothing but the inputs: it is byte-identical when the same command is run again, on any host.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import platform
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from irqlab import __version__
+from irqlab.config.traffic import FrameSize
+from irqlab.errors import IrqlabError
+from irqlab.trials.forwarding import ForwardingResult
+
+SCHEMA = "irqlab-result/2"
+
+
+@dataclass
+class MethodResult:
+    """What one method found for one driver and frame size; a row of `measured.results`."""
+
+    method: str
+    """throughput, loss, latency, burst, recovery or profile."""
+    driver: str
+    nic: str
+    frame_bytes: FrameSize
+    bidirectional: bool
+    mips: int
+    complete: bool = True
+    """False: cut short; `trials` holds those that were made."""
+    rx_scheme: str | None = None
+    tx_scheme: str | None = None
+    """Of drivers whose interrupt-handling scheme the lab can set; None: the driver's own."""
+    variant: str | None = None
+    """The first paper's name for the schemes, if they were asked for by it."""
+    total_throughput_pps: float | None = None
+    """Highest loss-free rate, all directions together, in frames/s."""
+    per_interface_throughput_mbps: float | None = None
+    """The same per interface, preamble and inter-frame gap counted, in Mbit/s."""
+    instructions_per_frame: float | None = None
+    interrupts_per_frame: float | None = None
+    rx_interrupts_per_frame: float | None = None
+    tx_interrupts_per_frame: float | None = None
+    """By cause, where the driver tells them apart."""
+    line_rate_limited: bool | None = None
+    """Throughput is what the wire carries: the DUT could do more."""
+    samples: list[Any] = field(default_factory=list)
+    """What the method says of each trial that matters to it (docs/results.md)."""
+    summary: Any = None
+    """What the method found besides (docs/results.md)."""
+    trials: list[ForwardingResult] = field(default_factory=list)
+
+    def copy_per_frame_metrics(self, trial: ForwardingResult) -> None:
+        """Takes what a frame costs from a trial."""
+        self.instructions_per_frame = trial.instructions_per_frame
+        self.interrupts_per_frame = trial.interrupts_per_frame()
+        self.rx_interrupts_per_frame = trial.caused_per_frame("rx")
+        self.tx_interrupts_per_frame = trial.caused_per_frame("tx")
+
+    def to_json(self) -> dict[str, Any]:
+        """The row as it stands in `measured.results`."""
+        row = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "trials"}
+        return {**msgspec.to_builtins(row), "trials": [trial.to_json() for trial in self.trials]}
+
+
+def host() -> dict[str, Any]:
+    """The host, as far as it can be told without identifying it."""
+    gcc = shutil.which("gcc")
+    compiler = None
+    if gcc:
+        compiler = subprocess.run([gcc, "--version"], capture_output=True, text=True, check=False).stdout.partition("\n")[0]
+    return {
+        "irqlab": __version__,
+        "compiler": compiler,
+        "host": {
+            "system": platform.system(),
+            "release": platform.release(),
+            "machine": platform.machine(),
+            "python": platform.python_version(),
+        },
+    }
+
+
+def document(
+    command: list[str], environment: list[dict[str, Any]], results: list[MethodResult], complete: bool
+) -> dict[str, Any]:
+    """The whole JSON document. `environment` holds one entry per driver, in the order of the command."""
+    return {
+        "schema": SCHEMA,
+        "command": command,
+        "complete": complete,
+        "environment": {**host(), "duts": environment},
+        "measured": {"results": [result.to_json() for result in results]},
+    }
+
+
+def write(path: Path, content: dict[str, Any]) -> None:
+    """Writes a document, whole or not at all."""
+    part = path.with_name(path.name + ".part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
+        part.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise IrqlabError(f"cannot write {path}: {error.strerror}") from error
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Reads a document back. Raises IrqlabError for what is not one."""
+    try:
+        content = json.loads(path.read_text())
+    except OSError as error:
+        raise IrqlabError(f"cannot read {path}: {error.strerror}") from error
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise IrqlabError(f"{path} is not JSON: {error}") from error
+    if not isinstance(content, dict) or content.get("schema") != SCHEMA:
+        raise IrqlabError(f"{path} is not a result of irqlab ({SCHEMA})")
+    return content

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A USB NIC that is unplugged and plugged in, or whose machine sleeps, again and again under traffic (docs/lan78xx.md).
+
+System sleep is as far as every driver's suspend and resume (pm_test), for which nothing need wake the machine. Runtime suspend
+(USB's autosuspend) happens while the interface is down.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from irqlab.config.addresses import stream
+from irqlab.dut.agent import KERNEL_PROBLEM
+from irqlab.dut.router import Dut
+from irqlab.robustness import usbport
+from irqlab.robustness.switching import INFO, ORDINARY
+from irqlab.runner.runner import TrialRunner
+from irqlab.trials.testbed import Testbed
+
+KINDS = ("plug", "suspend", "autosuspend")
+RATE_PPS = 10_000.0
+FRAME_BYTES = 594
+TRAFFIC_NS = 100_000_000
+ASLEEP_NS = 5_000_000_000
+STEP_NS = 50_000_000
+RESUMED = (
+    r"^random: crng reseeded on system resumption|xHC error in resume, USBSTS 0x401, Reinit|root hub lost power or was reset"
+)
+"""What a kernel with QEMU's host controller says after a sleep."""
+
+
+@dataclass
+class Report:
+    """What cycles of a kind did."""
+
+    kind: str
+    cycles: int = 0
+    failures: list[str] = field(default_factory=list)
+    """What did not happen as it must, with the cycle's number."""
+    log: list[str] = field(default_factory=list)
+    """Kernel messages above info that not every driver's kernel logs."""
+
+    @property
+    def problems(self) -> list[str]:
+        """Warnings, oopses and stalls among them."""
+        return [line for line in self.log if KERNEL_PROBLEM.search(line)]
+
+
+def run(runner: TrialRunner, kind: str, cycles: int, port: int = 0) -> Report:
+    """So many cycles in one DUT. Raises IrqlabError if the NIC is none that can be unplugged, or the DUT dies."""
+    testbed = runner.testbed
+    usbport.need(testbed)
+    report = Report(kind)
+    with runner.slots, testbed.open() as dut:
+        dut.play_hosts(testbed.nic.line_rate_bps)
+        _read_log(dut, Report(kind))
+        for number in range(cycles):
+            report.failures += [f"cycle {number + 1}: {failure}" for failure in _CYCLES[kind](dut, testbed, port, number)]
+            report.cycles += 1
+            _read_log(dut, report)
+            runner.progress(f"{kind}: {number + 1} of {cycles}, {len(report.failures)} failures")
+    return report
+
+
+def _read_log(dut: Dut, report: Report) -> None:
+    records = dut.rpc.guest("kmsg")["records"]
+    expected = re.compile(f"{ORDINARY}|{RESUMED}")
+    report.log += [str(r["text"]) for r in records if r["level"] < INFO and not expected.search(r["text"])]
+
+
+def _under_traffic(dut: Dut, then: Callable[[], None]) -> None:
+    """Frames both ways; `then` comes at some moment of it."""
+    arrivals, size = {"kind": "constant", "rate_pps": RATE_PPS}, {"kind": "fixed", "frame_bytes": FRAME_BYTES}
+    streams = [stream(p, 1 - p, arrivals, size) for p in (0, 1)]
+    dut.run_trial({"warmup_ns": 0, "duration_ns": TRAFFIC_NS, "drain_ns": 1_000_000}, streams, lambda _: then())
+
+
+def _plug(dut: Dut, testbed: Testbed, port: int, number: int) -> Sequence[str]:
+    after_ns = Random(number).randrange(1_000_000, TRAFFIC_NS)
+
+    def pull() -> None:
+        dut.sleep(after_ns)
+        dut.rpc.call("plug", port=port, plugged=False)
+
+    _under_traffic(dut, pull)
+    dut.sleep(200_000_000)
+    if usbport.is_there(dut, port):
+        return [f"{usbport.interface(port)} is still there"]
+    dut.rpc.call("plug", port=port, plugged=True)
+    if not usbport.configure(dut, port, testbed):
+        return [f"{usbport.interface(port)} does not come back"]
+    return _forwards(dut)
+
+
+def _suspend(dut: Dut, _testbed: Testbed, _port: int, number: int) -> Sequence[str]:
+    after_ns = Random(number).randrange(1_000_000, TRAFFIC_NS // 2)
+    dut.run("sh", "-c", "echo devices >/sys/power/pm_test; echo 0 >/sys/module/suspend/parameters/pm_test_delay")
+    failures = []
+
+    def sleep() -> None:
+        dut.sleep(after_ns)
+        done = dut.attempt("sh", "-c", "echo mem >/sys/power/state")
+        if done["code"]:
+            failures.append(f"no suspend: {(done['err'] or done['out']).strip()}")
+
+    _under_traffic(dut, sleep)
+    return [*failures, *_forwards(dut)]
+
+
+def _autosuspend(dut: Dut, _testbed: Testbed, port: int, number: int) -> Sequence[str]:
+    name = usbport.interface(port)
+    power = f"$(readlink -f /sys/class/net/{name}/device/..)/power"
+    if number == 0:
+        dut.run("sh", "-c", f"echo 0 >{power}/autosuspend_delay_ms; echo auto >{power}/control")
+    _under_traffic(dut, lambda: None)
+    failures = []
+    for up, wanted in (("down", "suspended"), ("up", "active")):
+        dut.run("ip", "link", "set", name, up)
+        for _step in range(ASLEEP_NS // STEP_NS):
+            state = dut.run("sh", "-c", f"cat {power}/runtime_status").strip()
+            if state == wanted:
+                break
+            dut.sleep(STEP_NS)
+        else:
+            failures.append(f"{up}, but {state}, not {wanted}")
+    return [*failures, *_forwards(dut)]
+
+
+def _forwards(dut: Dut) -> list[str]:
+    return [] if usbport.passes(dut, usbport.PASSES_NS) else ["no frames pass afterwards"]
+
+
+_CYCLES: dict[str, Callable[[Dut, Testbed, int, int], Sequence[str]]] = {
+    "plug": _plug,
+    "suspend": _suspend,
+    "autosuspend": _autosuspend,
+}

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Tests that run inside the DUT: shell scripts in drivers/tests that print TAP (the Test Anything Protocol).
+
+What a script needs it says in comments at its head:
+
+    # for: every combination     run once for each pair of schemes, which is set before, and is in RX and TX
+    # load: 2x                   twice what the pair can take is offered while it runs
+    # needs: modules             the module files are in $MODULES
+    # needs: wire                the tester joins the two interfaces, at the speed of the chip's wire, instead of playing hosts
+    # may log: REGEX             kernel messages above info that are expected
+    # long                       takes minutes
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import shlex
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from irqlab.config.addresses import tester_ip, tester_mac
+from irqlab.dut.router import Dut
+from irqlab.errors import IrqlabError
+from irqlab.robustness.switching import Combination, Overload, choose, problems
+from irqlab.setup import drivers
+from irqlab.trials.testbed import Testbed
+
+HOME = "/tmp/tests"
+MODULES = "/tmp/modules"
+LIMIT_NS = 600_000_000_000
+STEP_NS = 1_000_000_000
+"""How long the load is offered before it is asked whether the script still runs."""
+OVERLOAD = 2.0
+CALM_PPS = 10_000.0
+"""What must pass without loss when a script under load has ended."""
+
+
+@dataclass(frozen=True)
+class Script:
+    """A test script and what it asks for."""
+
+    path: Path
+    every_combination: bool
+    loaded: bool
+    modules: bool
+    wire: bool
+    may_log: str
+    long: bool
+
+    @property
+    def name(self) -> str:
+        """Without the suffix."""
+        return self.path.stem
+
+    @classmethod
+    def read(cls, path: Path) -> Script:
+        """Reads the comments at the head."""
+        head = re.match(r"(?:#.*\n)*", path.read_text())
+        lines = [line.lstrip("# ").strip() for line in (head[0] if head else "").splitlines()]
+        logs = [line.removeprefix("may log:").strip() for line in lines if line.startswith("may log:")]
+        return cls(
+            path=path,
+            every_combination="for: every combination" in lines,
+            loaded="load: 2x" in lines,
+            modules="needs: modules" in lines,
+            wire="needs: wire" in lines,
+            may_log="|".join(logs),
+            long="long" in lines,
+        )
+
+
+@dataclass
+class Report:
+    """What a script said, and what else went wrong."""
+
+    text: str
+    lines: list[str] = field(default_factory=list)
+    """ok and not ok."""
+    failures: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing went wrong."""
+        return not self.failures
+
+
+def scripts() -> list[Script]:
+    """Those of drivers/tests, but for the library they share."""
+    return [Script.read(path) for path in sorted((drivers.home() / "tests").glob("*.sh")) if path.name != "tap.sh"]
+
+
+def parse(text: str) -> Report:
+    """Reads TAP. A plan that is missing or wrong is a failure, as is a test out of order."""
+    report = Report(text)
+    plan: int | None = None
+    for line in text.splitlines():
+        if match := re.match(r"1\.\.(\d+)", line):
+            plan = int(match[1])
+        elif match := re.match(r"(not )?ok\b\s*(\d*)\s*(?:- )?(.*)", line):
+            report.lines.append(line)
+            if match[2] and int(match[2]) != len(report.lines):
+                report.failures.append(f"out of order: {line}")
+            if re.search(r"# (SKIP|TODO)\b", line, re.IGNORECASE):
+                report.skipped.append(match[3])
+            elif match[1]:
+                report.failures.append(line)
+        elif line.startswith("Bail out!"):
+            report.failures.append(line)
+    if plan is None:
+        report.failures.append("no plan: the script did not come to its end")
+    elif plan != len(report.lines):
+        report.failures.append(f"{plan} tests were planned, {len(report.lines)} made")
+    if plan == 0:
+        report.failures.append("nothing was tested")
+    return report
+
+
+def run(testbed: Testbed, script: Script, combination: Combination | None = None) -> Report:
+    """Runs a script in a DUT of its own. Raises IrqlabError if the DUT dies, or its kernel oopses unexpectedly."""
+    overload = Overload(testbed)
+    rate_pps = OVERLOAD * overload.capacity_pps(combination) if script.loaded and combination else 0.0
+    with testbed.open() as dut:
+        problems(dut)
+        _install(dut, testbed, script)
+        if combination is not None:
+            choose(dut, combination)
+        dut.play_hosts(0 if rate_pps else testbed.nic.line_rate_bps)
+        if script.wire:
+            dut.rpc.call("wire", a=0, b=1, delay_ns=0, loss_ppm=0, seed=1)
+        pid = dut.rpc.guest("spawn", argv=_command(testbed, script, combination))["pid"]
+        while rate_pps and _runs(dut, pid):
+            overload.offer(dut, rate_pps, STEP_NS)
+        done = dut.rpc.guest("reap", limit_ns=LIMIT_NS, pid=pid, signal=None)
+        report = parse(done["out"])
+        if done["code"]:
+            report.failures.append(f"the script ended with {done['code']}: {done['err'].strip()}")
+        if rate_pps:
+            dut.sleep(STEP_NS)
+            calm = overload.offer(dut, CALM_PPS, STEP_NS // 10)
+            if calm["lost"]:
+                report.failures.append(f"afterwards, {calm['lost']} of {calm['sent']} frames are lost at {CALM_PPS:.0f} frames/s")
+        said = [line for line in problems(dut) if not (script.may_log and re.search(script.may_log, line))]
+        report.failures += [f"kernel: {line}" for line in said]
+        return report
+
+
+def _install(dut: Dut, testbed: Testbed, script: Script) -> None:
+    dut.run("mkdir", "-p", HOME, MODULES)
+    for path in (script.path.parent / "tap.sh", script.path):
+        dut.rpc.guest("write", path=f"{HOME}/{path.name}", text=path.read_text(), mode=0o755)
+    for module in testbed.modules if script.modules else ():
+        dut.rpc.guest("write", path=f"{MODULES}/{module.name}.ko", base64=base64.b64encode(module.data).decode())
+
+
+def _command(testbed: Testbed, script: Script, combination: Combination | None) -> list[str]:
+    variables = {
+        "DRIVER": testbed.driver, "ENGINE": drivers.ENGINE, "MODULES": MODULES,
+        "IF0": "eth0", "IF1": "eth1", "PEER0": tester_ip(0), "PEER1": tester_ip(1), "MAC0": tester_mac(0),
+    }  # fmt: skip
+    if combination is not None:
+        variables |= {"RX": combination.rx, "TX": combination.tx}
+    settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
+    return ["sh", "-c", f"mkdir -p /tmp; {settings} exec sh {HOME}/{script.path.name} 2>&1"]
+
+
+def _runs(dut: Dut, pid: int) -> bool:
+    """Whether a process that was spawned has not ended yet (then it is a zombie until it is reaped)."""
+    text = dut.read(f"/proc/{pid}/stat")[f"/proc/{pid}/stat"]
+    return text is not None and text.rpartition(")")[2].split()[0] != "Z"
+
+
+def find(names: list[str]) -> list[Script]:
+    """Scripts by name; all, if none is named."""
+    there = {script.name: script for script in scripts()}
+    if unknown := [name for name in names if name not in there]:
+        raise IrqlabError(f"no test {unknown[0]}; there are: {', '.join(there)}")
+    return [there[name] for name in names] if names else list(there.values())

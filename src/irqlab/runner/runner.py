@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What every method runs its trials on: a testbed, a limit on trials at once, and a progress display."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from irqlab.config.traffic import Load, mean_frame_bytes, wire_rate_pps
+from irqlab.config.workload import Workload
+from irqlab.results.document import MethodResult
+from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
+from irqlab.trials.testbed import Testbed
+from irqlab.trials.trial import Trial
+
+R = TypeVar("R")
+
+Progress = Callable[[str], None]
+"""Told after each trial where a method stands, in a few words."""
+
+
+@dataclass
+class TrialRunner:
+    """A testbed, and trials on it: at most as many at once as `slots` has places."""
+
+    testbed: Testbed
+    slots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(1))
+    progress: Progress = lambda _: None
+    done: list[ForwardingResult] = field(default_factory=list)
+    """The forwarding trials made, in the order in which they ended: what is kept of a method that is cut short."""
+
+    def trial(self, trial: Trial[R]) -> R:
+        """A trial's result, as soon as a place is free."""
+        with self.slots:
+            result = self.testbed.run(trial)
+        self._remember(result)
+        return result
+
+    def profile(self, trial: Trial[R], addresses: dict[str, Any]) -> tuple[R, dict[str, Any]]:
+        """The same trial, and what its window executed where (docs/protocol.md, `profile`)."""
+        with self.slots:
+            result, profile = self.testbed.profile(trial, addresses)
+        self._remember(result)
+        return result, profile
+
+    def trials(self, trials: Sequence[Trial[R]], say: Callable[[R], str]) -> list[R]:
+        """Independent trials, side by side where there are places; results in the order of `trials`."""
+
+        def one(trial: Trial[R]) -> R:
+            result = self.trial(trial)
+            self.progress(say(result))
+            return result
+
+        with ThreadPoolExecutor(max_workers=max(1, len(trials))) as pool:
+            return list(pool.map(one, trials))
+
+    def _remember(self, result: object) -> None:
+        if isinstance(result, ForwardingResult):
+            self.done.append(result)
+
+    def spec(self, workload: Workload, rate_pps: float) -> ForwardingTrial:
+        """A trial that offers `rate_pps` in each direction."""
+        return ForwardingTrial(
+            loads=(Load(rate_pps=rate_pps, size=workload.size, arrivals=workload.arrivals),),
+            bidirectional=workload.bidirectional,
+            duration_ns=workload.duration_ns,
+            warmup_ns=workload.warmup_ns,
+            above_line_rate=workload.above_line_rate,
+            seed=workload.seed,
+            histogram=workload.histogram,
+            capture=workload.capture,
+            costs=workload.costs,
+        )
+
+    def overload_spec(self, workload: Workload, rate_pps: float) -> ForwardingTrial:
+        """A trial at `rate_pps`, with the wire's ceiling lifted only if the rate is above it."""
+        beyond = rate_pps > self.wire_pps(workload)
+        return replace(self.spec(workload, rate_pps), above_line_rate=workload.above_line_rate or beyond)
+
+    def wire_pps(self, workload: Workload) -> float:
+        """What the wire carries in one direction, in frames/s."""
+        return wire_rate_pps(mean_frame_bytes(workload.size), self.testbed.nic.line_rate_bps)
+
+    def result(self, method: str, workload: Workload) -> MethodResult:
+        """An empty result row of a method on this stand."""
+        names = self.testbed.scheme_names()
+        return MethodResult(
+            method=method,
+            driver=self.testbed.driver,
+            nic=self.testbed.nic.model,
+            frame_bytes=workload.size,
+            bidirectional=workload.bidirectional,
+            mips=self.testbed.machine.mips,
+            rx_scheme=names["rx_scheme"],
+            tx_scheme=names["tx_scheme"],
+            variant=names["variant"],
+        )

@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A trial with a receiving application in the DUT: the load is for the DUT itself, and a process receives it.
+
+The receiver has the role ITGRecv has in Salah & Qahtan (2009): one process of normal priority, one UDP socket. Beside it a
+soaker of idle priority takes the CPU time that nobody else wants. Both count in pages that the tester reads at the ends of the
+measured window, at the exact instant, so that a starved DUT is measured as well as an idle one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from irqlab.config.addresses import INTERFACES, dut_ip, stream, tester_ip
+from irqlab.config.schemes import Schemes
+from irqlab.config.traffic import Load
+from irqlab.dut import counters, schemes
+from irqlab.dut.agent import DutError
+from irqlab.dut.router import Dut
+from irqlab.qemu.rpc import TesterError
+from irqlab.trials.trial import Conditions, Trial
+
+INTERFACE = INTERFACES[0]
+UDP_PORT = 9
+RECEIVER_FILE = f"/run/udp-receive.{UDP_PORT}"
+SOAKER_FILE = "/run/soak"
+SOAKER_UNIT = 1000
+"""Instructions that the soaker counts as one."""
+WAIT_STEP_NS = 2_000_000
+WAIT_STEPS = 500
+KERNEL_THREADS = range(2, 48)
+"""Process numbers among which ksoftirqd is looked for."""
+
+Kind = Literal["udp", "ping", "forward"]
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What is set on the DUT before the applications start; None or empty: as it is."""
+
+    schemes: Schemes = field(default_factory=Schemes)
+    """Of a driver built on irqmod."""
+    budget: int | None = None
+    """net.core.netdev_budget: frames in one run of the receive softirq."""
+    threaded: bool = False
+    """Threaded NAPI: polls run in a kernel thread of normal priority."""
+    defer_hard_irqs: int | None = None
+    """napi_defer_hard_irqs: empty polls before the interrupt is unmasked again."""
+    gro_flush_timeout_ns: int | None = None
+    """How long after the last poll the next one comes while the interrupt stays masked."""
+    busy_poll_us: int | None = None
+    """SO_BUSY_POLL of the receiver's socket."""
+
+
+@dataclass(frozen=True)
+class ApplicationTrial(Trial["ApplicationResult"]):
+    """What a trial offers to the DUT's own address on port 0. It is one direction; the echo comes back on the same port."""
+
+    load: Load
+    tuning: Tuning = field(default_factory=Tuning)
+    kind: Kind = "udp"
+    """`ping`: ICMP echo requests, answered by the kernel; `forward`: for the host on port 1. Neither has a receiver."""
+    echo: bool = False
+    """The receiver sends every datagram back."""
+    duration_ns: int = 200_000_000
+    warmup_ns: int = 50_000_000
+    drain_ns: int = 50_000_000
+    above_line_rate: bool = True
+    """Offer more than the wire carries, where the rate is above it."""
+    seed: int = 1
+    histogram: bool = False
+    rate_after_ns: tuple[int, ...] = ()
+    """Offsets into the window at which the driver's own estimate of the rate is read (hybrid's rx_rate_pps)."""
+
+    def measure(self, dut: Dut, conditions: Conditions) -> ApplicationResult:
+        """Starts the applications, offers the load, and accounts for every frame."""
+        dut.play_hosts(0 if self.above_line_rate else conditions.line_rate_bps)
+        _tune(conditions.driver, dut, self)
+        with _applications(dut, self) as watched:
+            before = _Reading.take(dut)
+            answer, estimates = _offer(dut, self, watched)
+            after = _Reading.take(dut)
+        dut.take_kernel_log()
+        return _result(conditions.mips, self, answer, estimates, before, after, dut.kernel_log)
+
+    @property
+    def loaded_s(self) -> float:
+        """How long the load lasts, in seconds: warm-up and window."""
+        return (self.warmup_ns + self.duration_ns) / 1e9
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the frames of the whole trial went, warm-up included; they add up to `sent`."""
+
+    sent: int
+    nic: int
+    """Never handed to the kernel: refused by the NIC, or dropped on its ring."""
+    backlog: int
+    """Dropped from the backlog (netif_rx)."""
+    socket: int
+    """Dropped for want of room in the socket's buffer."""
+    received: int
+    """Taken by the application (pings, forwarding: out of the DUT)."""
+    elsewhere: int
+    """What no counter accounts for."""
+    application: int
+    """Of those received: not sent back although they should have been."""
+
+
+@dataclass(frozen=True)
+class ApplicationResult:
+    """What a trial measured. What the kernel counts is over the time of the load, the rest over the window."""
+
+    spec: ApplicationTrial
+    offered_pps: float
+    application_pps: float
+    """Datagrams that the application received in the window. Without a receiver: frames that came out of the DUT."""
+    returned_pps: float
+    """Frames that came back to the tester in the window."""
+    loss_ratio: float
+    """Of the frames of the whole trial: those that no application received."""
+    places: Places
+    nic_missed: int
+    """Of those that the NIC kept: what it says itself that it had no room for (rx_missed_errors)."""
+    latency: dict[str, Any] | None
+    """Round trip (forwarding: way through), ns, as in docs/protocol.md; None if nothing is sent back."""
+    interrupts_per_s: float
+    """Of the device that received (/proc/interrupts), over the time of the load."""
+    cpu_available: float
+    """Share of the window's instructions that the soaker executed."""
+    ksoftirqd_wakeups_per_s: float
+    ksoftirqd_share: float
+    """Its run time over that of the load."""
+    time_squeezes: int
+    """The receive softirq ran out of budget or time."""
+    switches: int | None
+    """hybrid: how often it changed between DE and NAPI."""
+    rate_estimates_pps: tuple[tuple[int, int], ...]
+    """(ns after the window's begin, estimate)."""
+    instructions: int
+    kernel_log: tuple[str, ...]
+
+    @property
+    def cpu_used(self) -> float:
+        """What kernel and application took of the CPU."""
+        return 1.0 - self.cpu_available
+
+
+ApplicationTrial.result_type = ApplicationResult
+
+
+def _tune(driver: str, dut: Dut, spec: ApplicationTrial) -> None:
+    tuning, interfaces = spec.tuning, INTERFACES if spec.kind == "forward" else (INTERFACE,)
+    if tuning.budget is not None:
+        dut.sysctl("net.core.netdev_budget", str(tuning.budget))
+    schemes.apply(dut, tuning.schemes, interfaces, driver)
+    for name, value in (
+        ("threaded", 1 if tuning.threaded else None),
+        ("napi_defer_hard_irqs", tuning.defer_hard_irqs),
+        ("gro_flush_timeout", tuning.gro_flush_timeout_ns),
+    ):
+        if value is not None:
+            try:
+                dut.write(f"/sys/class/net/{INTERFACE}/{name}", str(value))
+            except TesterError as error:
+                raise DutError(f"the kernel does not take {name} {value} for {driver}: {error}") from error
+
+
+@contextmanager
+def _applications(dut: Dut, spec: ApplicationTrial) -> Iterator[list[int]]:
+    """Starts them; gives the physical addresses of the receiver's count and the soaker's. They die with the DUT."""
+    files = [SOAKER_FILE]
+    if spec.kind == "udp":
+        receiver = ["irqlab-guest", "udp-receive", "--bind", dut_ip(0), "--port", str(UDP_PORT)]
+        receiver += ["--echo"] if spec.echo else []
+        receiver += ["--busy-poll", str(spec.tuning.busy_poll_us)] if spec.tuning.busy_poll_us is not None else []
+        dut.rpc.guest("spawn", argv=receiver)
+        files.append(RECEIVER_FILE)
+    dut.rpc.guest("spawn", argv=["irqlab-guest", "soak", "--file", SOAKER_FILE])
+    for file in files:
+        _wait_for(dut, file)
+    watched = [json.loads(dut.run("irqlab-guest", "counters", "--where", file)) for file in files]
+    soaker = watched[0]["kilo_instructions"]
+    yield [soaker, watched[1]["datagrams"]] if spec.kind == "udp" else [soaker]
+
+
+def _wait_for(dut: Dut, file: str) -> None:
+    for _ in range(WAIT_STEPS):
+        if dut.read(file)[file]:
+            return
+        dut.sleep(WAIT_STEP_NS)
+    raise DutError(f"the test application did not start: {file} has not appeared")
+
+
+def _offer(dut: Dut, spec: ApplicationTrial, watched: list[int]) -> tuple[dict[str, Any], tuple[tuple[int, int], ...]]:
+    """Offers the load; returns RESULT (docs/protocol.md) and the driver's estimates of the rate."""
+    load = spec.load
+    here = spec.kind != "forward"
+    one = stream(0, 0 if here else 1, load.arrivals_json(), load.size_json())
+    one |= {"src_ip": tester_ip(0), "dst_ip": dut_ip(0) if here else tester_ip(1), "dst_port": UDP_PORT}
+    one |= {"begin_ns": load.begin_ns, "end_ns": load.end_ns, "count": load.count}
+    one |= {"protocol": "icmp" if spec.kind == "ping" else "udp"}
+    trial = {
+        "seed": spec.seed,
+        "warmup_ns": spec.warmup_ns,
+        "duration_ns": spec.duration_ns,
+        "drain_ns": spec.drain_ns,
+        "histogram": spec.histogram,
+        "watch": watched,
+    }
+    estimates: list[tuple[int, int]] = []
+
+    def meanwhile(begin_ns: int) -> None:
+        path = f"/sys/class/net/{INTERFACE}/irqmod/rx_rate_pps"
+        for after_ns in spec.rate_after_ns:
+            dut.sleep(max(0, begin_ns + after_ns - int(dut.rpc.call("clock")["now_ns"])))
+            at_ns = int(dut.rpc.call("clock")["now_ns"]) - begin_ns
+            estimates.append((at_ns, int(dut.read(path)[path] or 0)))
+
+    answer = dut.run_trial(trial, [one], meanwhile if spec.rate_after_ns else None)
+    return answer, tuple(estimates)
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """The kernel's counters at one time."""
+
+    counters: Any
+    snmp: dict[str, dict[str, int]]
+    receiver: dict[str, int]
+    wakeups: int
+    run_ns: int
+
+    @classmethod
+    def take(cls, dut: Dut) -> _Reading:
+        files = dut.read("/proc/net/snmp", *(f"/proc/{number}/comm" for number in KERNEL_THREADS))
+        found = [n for n in KERNEL_THREADS if (files[f"/proc/{n}/comm"] or "").strip() == "ksoftirqd/0"]
+        if not found:
+            raise DutError("the DUT has no ksoftirqd/0 among its first processes")
+        status, schedstat = f"/proc/{found[0]}/status", f"/proc/{found[0]}/schedstat"
+        thread = dut.read(status, schedstat)
+        receiver = dut.attempt("irqlab-guest", "counters", RECEIVER_FILE)
+        return cls(
+            counters=dut.counters(),
+            snmp=parse_snmp(files["/proc/net/snmp"] or ""),
+            receiver=json.loads(receiver["out"]) if receiver["code"] == 0 else {},
+            wakeups=voluntary_switches(thread[status] or ""),
+            run_ns=int((thread[schedstat] or "0").split()[0]),
+        )
+
+
+def parse_snmp(text: str) -> dict[str, dict[str, int]]:
+    """/proc/net/snmp by protocol: pairs of lines, names and values (RFC 1213's groups)."""
+    lines = [line.split() for line in text.splitlines() if line.strip()]
+    return {
+        names[0].rstrip(":"): {name: int(value) for name, value in zip(names[1:], values[1:], strict=True)}
+        for names, values in zip(lines[::2], lines[1::2], strict=True)
+    }
+
+
+def voluntary_switches(status: str) -> int:
+    """How often a thread went to sleep of its own accord (/proc/PID/status); a kernel thread wakes as often."""
+    for line in status.splitlines():
+        name, _, value = line.partition(":")
+        if name == "voluntary_ctxt_switches":
+            return int(value)
+    return 0
+
+
+def _result(
+    mips: int,
+    spec: ApplicationTrial,
+    answer: dict[str, Any],
+    estimates: tuple[tuple[int, int], ...],
+    before: _Reading,
+    after: _Reading,
+    kernel_log: list[str],
+) -> ApplicationResult:
+    counted = counters.difference(before.counters, after.counters)
+    one = answer["streams"][0]
+    window_s = spec.duration_ns / 1e9
+    received = spec.kind == "udp"
+    watched = [end - begin for begin, end in answer["watched"]]
+    places = _places(spec, answer, counted, before, after)
+    received_pps = one["received_in_window"] / window_s
+    of_driver = counted.driver.get(INTERFACE, {})
+    total_instructions = spec.duration_ns * mips // 1000
+    return ApplicationResult(
+        spec=spec,
+        offered_pps=one["sent"] / window_s,
+        application_pps=watched[1] / window_s if received else received_pps,
+        returned_pps=received_pps,
+        loss_ratio=1 - places.received / places.sent if places.sent else 0.0,
+        places=places,
+        nic_missed=counted.interfaces[INTERFACE]["rx_missed_errors"],
+        latency=one["latency"] if spec.echo or not received else None,
+        interrupts_per_s=sum(n for name, n in counted.interrupts.items() if INTERFACE in name) / spec.loaded_s,
+        cpu_available=watched[0] * SOAKER_UNIT / total_instructions,
+        ksoftirqd_wakeups_per_s=(after.wakeups - before.wakeups) / spec.loaded_s,
+        ksoftirqd_share=(after.run_ns - before.run_ns) / 1e9 / spec.loaded_s,
+        time_squeezes=counted.time_squeezes,
+        switches=of_driver.get("rx_switches"),
+        rate_estimates_pps=estimates,
+        instructions=answer["instructions"],
+        kernel_log=tuple(kernel_log),
+    )
+
+
+def _places(spec: ApplicationTrial, answer: dict[str, Any], counted: Any, before: _Reading, after: _Reading) -> Places:
+    def snmp(group: str, name: str) -> int:
+        return after.snmp[group].get(name, 0) - before.snmp[group].get(name, 0)
+
+    sent = int(answer["ports"][0]["sent"])
+    taken = counted.interfaces[INTERFACE]["rx_packets"]
+    backlog = counted.backlog_drops
+    if spec.kind != "udp":
+        out = int(answer["ports"][0 if spec.kind == "ping" else 1]["received"])
+        return Places(sent, sent - taken, backlog, 0, out, taken - backlog - out, 0)
+    received = after.receiver["datagrams"] - before.receiver["datagrams"]
+    socket = snmp("Udp", "RcvbufErrors")
+    unsent = received - (after.receiver["echoed"] - before.receiver["echoed"]) if spec.echo else 0
+    return Places(sent, sent - taken, backlog, socket, received, taken - backlog - socket - received, unsent)

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A hash of the lab's own code that decides what a trial is.
+
+It covers a module and all that it imports of irqlab, directly or not, as the source says: nobody keeps a list. Another version of
+one of these files makes other snapshots and other trials.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from functools import cache
+from pathlib import Path
+
+PACKAGE = "irqlab"
+ROOT = Path(__file__).parents[1]
+
+
+@cache
+def code_fingerprint(module: str) -> str:
+    """SHA-256, in hex, of the source of `module` and of every module of irqlab that it imports, in the order of their names."""
+    digest = hashlib.sha256()
+    for name in sorted(closure(module)):
+        digest.update(name.encode() + b"\0" + _file(name).read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def closure(module: str) -> set[str]:
+    """`module` and all that it imports of irqlab, packages included. Raises ModuleNotFoundError."""
+    found: set[str] = set()
+    left = [module]
+    while left:
+        name = left.pop()
+        if name in found:
+            continue
+        found.add(name)
+        left += imports(name)
+        if name != PACKAGE:
+            left.append(name.rpartition(".")[0])
+    # The top of the package is the public API, which imports everything; it decides no trial.
+    return found - {PACKAGE}
+
+
+@cache
+def imports(module: str) -> frozenset[str]:
+    """The modules of irqlab that a module's source imports, at its top or inside functions."""
+    if module == PACKAGE:
+        return frozenset()
+    found = set()
+    for node in ast.walk(ast.parse(_file(module).read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if alias.name.startswith(f"{PACKAGE}.")}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module and _ours(node.module):
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                found.add(inner if _exists(inner) else node.module)
+    return frozenset(found)
+
+
+def _ours(name: str) -> bool:
+    return name == PACKAGE or name.startswith(f"{PACKAGE}.")
+
+
+def _path(module: str) -> Path:
+    return ROOT.joinpath(*module.split(".")[1:])
+
+
+def _exists(module: str) -> bool:
+    path = _path(module)
+    return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
+
+
+def _file(module: str) -> Path:
+    path = _path(module)
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    if not file.is_file():
+        raise ModuleNotFoundError(f"no module {module}")
+    return file

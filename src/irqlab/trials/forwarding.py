@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A forwarding trial: what is offered to the DUT as a router, for how long, and what came of it.
+
+Terms are those of RFC 1242, 2285, 2544 and 3393.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from irqlab.config.addresses import stream
+from irqlab.config.costs import Costs
+from irqlab.config.traffic import Load
+from irqlab.dut import costmodel, counters
+from irqlab.dut.counters import Counters
+from irqlab.dut.router import Dut
+from irqlab.errors import IrqlabError
+from irqlab.trials.trial import Conditions, Trial
+
+
+@dataclass(frozen=True)
+class ForwardingTrial(Trial["ForwardingResult"]):
+    """What a trial offers the DUT, and what is recorded."""
+
+    loads: tuple[Load, ...]
+    bidirectional: bool = False
+    duration_ns: int = 200_000_000
+    warmup_ns: int = 50_000_000
+    drain_ns: int = 100_000_000
+    late_ns: int = 2_000_000
+    """A frame that comes out later than this after the last send means that the DUT did not keep up."""
+    bucket_ns: int = 0
+    histogram: bool = False
+    above_line_rate: bool = False
+    """Offer more than the wire carries."""
+    seed: int = 1
+    capture: str | None = None
+    """pcapng file to write."""
+    costs: Costs | None = None
+    """Hardware costs charged; None: none, as they are."""
+    count_events: bool = False
+    """Count every event the cost model knows, those that cost nothing too."""
+
+    @property
+    def cacheable(self) -> bool:
+        """False with a capture, which has to be written."""
+        return self.capture is None
+
+    def specification(self) -> dict[str, Any]:
+        """All but the capture: where one is written changes nothing that is measured."""
+        fields = super().specification()
+        del fields["capture"]
+        return fields
+
+    def measure(self, dut: Dut, conditions: Conditions, fresh: bool = True) -> ForwardingResult:
+        """Offers the loads and counts what comes out. `fresh`: the DUT is as restored, so its counters are known."""
+        dut.play_hosts(0 if self.above_line_rate else conditions.line_rate_bps)
+        if self.capture:
+            dut.rpc.call("capture", path=str(Path(self.capture).absolute()))
+        charged = self.costs is not None or self.count_events
+        if charged:
+            if not conditions.cost_model:
+                raise IrqlabError("this testbed has no cost model to charge costs with (TestbedConfig.cost_model)")
+            costmodel.charge(dut, self.costs or Costs(), self.count_events)
+        counted = costmodel.events(dut) if charged else {}
+        before = conditions.counters if fresh else dut.counters()
+        directions = ((0, 1), (1, 0)) if self.bidirectional else ((0, 1),)
+        streams, load_of = [], []
+        for number, load in enumerate(self.loads):
+            for source, sink in directions:
+                one = stream(source, sink, load.arrivals_json(), load.size_json())
+                one |= {"begin_ns": load.begin_ns, "end_ns": load.end_ns, "count": load.count}
+                # The second direction starts half a period later: two free-running testers are not in step.
+                one["phase_ns"] = int(0.5e9 / load.rate_pps) if source == 1 else 0
+                streams.append(one)
+                load_of.append(number)
+        result = dut.run_trial(
+            {
+                "seed": self.seed,
+                "warmup_ns": self.warmup_ns,
+                "duration_ns": self.duration_ns,
+                "drain_ns": self.drain_ns,
+                "late_ns": self.late_ns,
+                "bucket_ns": self.bucket_ns,
+                "histogram": self.histogram,
+            },
+            streams,
+        )
+        after = dut.counters()
+        if charged:
+            counted = {name: number - counted[name] for name, number in costmodel.events(dut).items()}
+        if self.capture:
+            dut.rpc.call("capture", path=None)
+        dut.take_kernel_log()
+        return ForwardingResult(
+            spec=self,
+            streams=[{**s, "load": load} for s, load in zip(result["streams"], load_of, strict=True)],
+            ports=result["ports"],
+            instructions=result["instructions"],
+            idle_ns=result["idle_ns"],
+            counters=counters.difference(before, after),
+            link_wait_ns=conditions.link_wait_ns,
+            kernel_log=dut.kernel_log,
+            cost_events=counted if charged else None,
+        )
+
+
+@dataclass(frozen=True)
+class ForwardingResult:
+    """What a trial measured, summed over its directions unless it says otherwise."""
+
+    spec: ForwardingTrial
+    streams: list[dict[str, Any]]
+    """One RESULT stream of docs/protocol.md per direction and load."""
+    ports: list[dict[str, Any]]
+    instructions: int
+    """Executed by the DUT in the measured window."""
+    idle_ns: int
+    counters: Counters
+    link_wait_ns: int
+    """Virtual time from `up` until frames passed."""
+    kernel_log: list[str]
+    cost_events: dict[str, int] | None = None
+    """What the cost model charged for, by term (irqlab.costs), over the whole trial; None without it."""
+
+    def total(self, what: str, load: int | None = None) -> int:
+        """The sum of a stream counter over all streams, or over those of one load."""
+        chosen = self.streams if load is None else [s for s in self.streams if s["load"] == load]
+        return sum(int(stream[what]) for stream in chosen)
+
+    @property
+    def window_s(self) -> float:
+        """The measured window in seconds."""
+        return self.spec.duration_ns / 1e9
+
+    @property
+    def offered_pps(self) -> float:
+        """Frames per second sent, all directions together (RFC 2285: offered load)."""
+        return self.total("sent") / self.window_s
+
+    @property
+    def forwarded_pps(self) -> float:
+        """Frames per second that came out in the window, all directions together (RFC 2285: forwarding rate)."""
+        return self.total("received_in_window") / self.window_s
+
+    @property
+    def loss_ratio(self) -> float:
+        """Lost share of the frames sent (RFC 2544, 26.3)."""
+        sent = self.total("sent")
+        return self.total("lost") / sent if sent else 0.0
+
+    @property
+    def kept_up(self) -> bool:
+        """No frame came out later than late_ns after the last send."""
+        return self.total("late") == 0
+
+    @property
+    def instructions_per_frame(self) -> float | None:
+        """Instructions executed in the window per frame forwarded in it; None if none was."""
+        frames = self.total("received_in_window")
+        return self.instructions / frames if frames else None
+
+    @property
+    def frames_forwarded(self) -> int:
+        """Frames that came out during the whole trial, warm-up included: what the counters are divided by."""
+        return sum(int(port["received"]) for port in self.ports)
+
+    def interrupts_per_frame(self) -> float | None:
+        """Device interrupts per frame forwarded, over the whole trial; None if none was."""
+        frames = self.frames_forwarded
+        return sum(self.counters.interrupts.values()) / frames if frames else None
+
+    def caused_per_frame(self, cause: Literal["rx", "tx"]) -> float | None:
+        """Interrupts with a receive or transmit cause per frame forwarded, where the driver tells them apart; else None.
+
+        An interrupt may have both causes.
+        """
+        counted = [found for c in self.counters.driver.values() if (found := c.get(f"{cause}_interrupts")) is not None]
+        frames = self.frames_forwarded
+        return sum(counted) / frames if counted and frames else None
+
+    def drops(self) -> dict[str, int]:
+        """Where frames were lost, over the whole trial; `elsewhere` is what no counter accounts for."""
+        return {
+            "nic": sum(int(port["refused"]) for port in self.ports),
+            "nic_counted": sum(
+                i.get(k, 0)
+                for i in self.counters.interfaces.values()
+                for k in ("rx_missed_errors", "rx_fifo_errors", "rx_over_errors")
+            ),
+            "rx_dropped": sum(i.get("rx_dropped", 0) for i in self.counters.interfaces.values()),
+            "backlog": self.counters.backlog_drops,
+            "qdisc": self.counters.qdisc_drops,
+            "tx_dropped": sum(i.get("tx_dropped", 0) for i in self.counters.interfaces.values()),
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """The trial as it stands in `measured` (docs/results.md)."""
+        spec = asdict(self.spec)
+        for name in ("capture", "costs", "count_events"):
+            spec.pop(name)
+        charged = {}
+        if self.spec.costs is not None:
+            spec["costs"] = self.spec.costs.nonzero()
+            charged = {"cost_events": self.cost_events}
+        return {
+            "spec": spec,
+            **charged,
+            "offered_pps": self.offered_pps,
+            "forwarded_pps": self.forwarded_pps,
+            "loss_ratio": self.loss_ratio,
+            "kept_up": self.kept_up,
+            "instructions": self.instructions,
+            "instructions_per_frame": self.instructions_per_frame,
+            "idle_ratio": self.idle_ns / self.spec.duration_ns,
+            "interrupts": self.counters.interrupts,
+            "interrupts_per_frame": self.interrupts_per_frame(),
+            "rx_interrupts_per_frame": self.caused_per_frame("rx"),
+            "tx_interrupts_per_frame": self.caused_per_frame("tx"),
+            "softirqs": self.counters.softirqs,
+            "cpu_ticks": self.counters.cpu_ticks,
+            "drops": self.drops(),
+            "time_squeezes": self.counters.time_squeezes,
+            "interfaces": self.counters.interfaces,
+            "driver_counters": {
+                name: {counter: value for counter, value in counted.items() if value}
+                for name, counted in self.counters.driver.items()
+            },
+            "link_wait_ns": self.link_wait_ns,
+            "streams": self.streams,
+            "ports": self.ports,
+            "kernel_log": self.kernel_log,
+        }
+
+
+ForwardingTrial.result_type = ForwardingResult

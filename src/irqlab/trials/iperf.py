@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""An iperf3 test between the DUT and the tester's host: throughput as both ends count it, and what it costs the DUT.
+
+CPU use is measured in a window that begins BEGIN_NS after the tester's end has started and ends END_NS before the flows do. The
+tester times this window, so a starved agent cannot shift it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from irqlab.dut import counters
+from irqlab.dut.counters import Counters
+from irqlab.dut.router import Dut
+from irqlab.errors import IrqlabError
+from irqlab.trials import peers
+from irqlab.trials.peers import Account
+from irqlab.trials.trial import Conditions, Trial
+
+QUIET_NS = 150_000_000
+BEGIN_NS = 400_000_000
+"""Leaves iperf3 time to start, and the agent to read counters."""
+END_NS = 200_000_000
+BUCKET_NS = 100_000_000
+PAYLOAD_BYTES = {"TCP": 1460, "UDP": peers.DATAGRAM_BYTES}
+"""Of a full-size frame."""
+DRAIN_NS = 1_000
+SIGTERM = 15
+
+
+@dataclass(frozen=True)
+class IperfTrial(Trial["IperfResult"]):
+    """One iperf3 test."""
+
+    udp: bool = False
+    dut_sends: bool = True
+    dut_serves: bool = False
+    """The DUT is iperf3's server, the tester its client; else the other way round."""
+    seconds: int = 2
+    parallel: int = 1
+    rate_bps: int | None = None
+    """Payload of each stream, in bit/s; None: TCP as fast as it goes, UDP what the wire carries."""
+    window_bytes: int = 1 << 18
+    """Of TCP in the tester: its receive buffer, and what it keeps unacknowledged."""
+    soak: bool = False
+    """Also run the soaker, which takes the CPU time that nobody else wants: nothing idles then."""
+
+    def __post_init__(self) -> None:
+        for name, value, least, most in (
+            ("--duration", self.seconds, 1, 3600),
+            ("--parallel", self.parallel, 1, 128),
+            ("--window", self.window_bytes, 2920, 1 << 24),
+            ("--rate-bps", self.rate_bps if self.rate_bps is not None else 1, 1, 10**11),
+        ):
+            if not least <= value <= most:
+                raise IrqlabError(f"{name} {value}: allowed are {least} to {most}")
+
+    @property
+    def name(self) -> str:
+        """As the lan78xx series' tables are called: TCP Rx, TCP Tx, UDP Rx, UDP Tx, seen from the DUT."""
+        return f"{'UDP' if self.udp else 'TCP'} {'Tx' if self.dut_sends else 'Rx'}"
+
+    def measure(self, dut: Dut, conditions: Conditions) -> IperfResult:
+        """Runs both ends to their end. Raises IrqlabError if either fails."""
+        dut.play_hosts(conditions.line_rate_bps)
+        rate_bps = self.rate_bps
+        if rate_bps is None:
+            rate_bps = peers.wire_payload_bps(conditions.line_rate_bps) // self.parallel if self.udp else 0
+        soaker = peers.spawn(dut, "/init", "soak") if self.soak else None
+        pid = _listen(dut) if self.dut_serves else 0
+        begin = _Reading.of(dut, soaker)
+        peers.serve(dut, [_tester_end(self, rate_bps)])  # no time passes until the trial starts: its window is whole buckets
+
+        def meanwhile(window_begins_ns: int) -> None:
+            nonlocal pid, begin
+            pid = pid or _connect(dut, self, rate_bps)
+            dut.sleep(QUIET_NS)
+            later = _Reading.of(dut, soaker)
+            if later.at_ns <= window_begins_ns:  # else the flows starve the agent, and may be over by now
+                begin = later
+
+        window_ns = self.seconds * 1_000_000_000 - BEGIN_NS - END_NS
+        window = dut.run_trial({"warmup_ns": BEGIN_NS, "duration_ns": window_ns, "drain_ns": DRAIN_NS}, [], meanwhile)
+        end = _Reading.of(dut, soaker)
+        counted_ns, change = end.at_ns - begin.at_ns, counters.difference(begin.counters, end.counters)
+        account = peers.dut_count(peers.said(dut, pid), self.udp, self.dut_sends)
+        if soaker is not None:
+            peers.reap(dut, soaker, SIGTERM)
+        dut.sleep(QUIET_NS)
+        ((app,),) = [one["tests"] for one in peers.results(dut)]
+        tester = peers.tester_count(app)
+        dut.take_kernel_log()
+        receiver, sender = (tester, account) if self.dut_sends else (account, tester)
+        loss_ratio = (receiver.lost or 0) / receiver.datagrams if receiver.datagrams else None
+        payload = _bytes(app, self)
+        arrived = payload * (1 - loss_ratio) if loss_ratio and not self.dut_sends else payload
+        instructions = window["instructions"]
+        soaked_ratio = None
+        if soaker is not None:
+            soaked_ratio = 1000 * (end.soaked - begin.soaked) * window_ns / counted_ns / instructions
+        return IperfResult(
+            spec=self,
+            name=self.name,
+            test={**asdict(self), "rate_bps": rate_bps},
+            bps=receiver.bps,
+            dut=account,
+            tester=tester,
+            retransmits=sender.retransmits,
+            loss_ratio=loss_ratio,
+            jitter_ns=receiver.jitter_ns,
+            window_ns=window_ns,
+            window_bps=8e9 * payload / window_ns,
+            instructions=instructions,
+            instructions_per_byte=instructions * (1 - (soaked_ratio or 0)) / arrived if arrived else None,
+            idle_ratio=window["idle_ns"] / window_ns,
+            soaked_ratio=soaked_ratio,
+            counted_ns=counted_ns,
+            cpu_ticks=change.cpu_ticks,
+            interrupts=change.interrupts,
+            interfaces=change.interfaces,
+            kernel_log=dut.kernel_log,
+        )
+
+
+@dataclass(frozen=True)
+class IperfResult:
+    """What an iperf3 test measured."""
+
+    spec: IperfTrial
+    name: str
+    """TCP Rx, TCP Tx, UDP Rx or UDP Tx, seen from the DUT."""
+    test: dict[str, Any]
+    """The trial's fields, with the rate that was offered."""
+    bps: float
+    """Payload as the receiver counts it, bit/s."""
+    dut: Account
+    tester: Account
+    retransmits: int | None
+    """The sender's; None for UDP."""
+    loss_ratio: float | None
+    """Of datagrams; None for TCP."""
+    jitter_ns: int | None
+    """As the receiver of UDP reports it (RFC 1889, A.8)."""
+    window_ns: int
+    window_bps: float
+    """Payload in the window, bit/s."""
+    instructions: int
+    """Executed by the DUT in the window."""
+    instructions_per_byte: float | None
+    """Per byte of payload that arrived, the soaker's own left out; None if none arrived."""
+    idle_ratio: float
+    soaked_ratio: float | None
+    """Share of the window's instructions that the soaker took; None without it."""
+    counted_ns: int
+    """The time over which the kernel's counters below were read."""
+    cpu_ticks: dict[str, int]
+    interrupts: dict[str, int]
+    interfaces: dict[str, dict[str, int]]
+    kernel_log: list[str]
+
+    @property
+    def full_frames(self) -> int:
+        """Full-size frames of payload that arrived in the window."""
+        if self.instructions_per_byte is None:
+            return 0
+        count = self.instructions * (1 - (self.soaked_ratio or 0)) / self.instructions_per_byte
+        return round(count / PAYLOAD_BYTES[self.name[:3]])
+
+
+IperfTrial.result_type = IperfResult
+
+FOUR = (IperfTrial(dut_sends=False), IperfTrial(), IperfTrial(udp=True, dut_sends=False), IperfTrial(udp=True))
+"""TCP and UDP, received and sent by the DUT."""
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """What the DUT counts, and when."""
+
+    counters: Counters
+    soaked: int
+    """Thousands of instructions that the soaker has executed."""
+    at_ns: int
+
+    @classmethod
+    def of(cls, dut: Dut, soaker: int | None) -> _Reading:
+        return cls(dut.counters(), _soaked(dut, soaker), peers.now_ns(dut))
+
+
+def _listen(dut: Dut) -> int:
+    """Starts a server in the DUT; returns its process number."""
+    pid = peers.iperf3(dut, "--server", "--one-off")
+    dut.sleep(QUIET_NS)  # until it listens
+    return pid
+
+
+def _connect(dut: Dut, trial: IperfTrial, rate_bps: int) -> int:
+    """Starts a client in the DUT; returns its process number."""
+    options = peers.client_options(trial.seconds, trial.parallel, reverse=not trial.dut_sends)
+    if trial.udp:
+        options += ["--udp", "--length", str(peers.DATAGRAM_BYTES)]
+    return peers.iperf3(dut, *options, "--bitrate", str(rate_bps))
+
+
+def _tester_end(trial: IperfTrial, rate_bps: int) -> dict[str, Any]:
+    """The application that the tester runs (docs/protocol.md, APP)."""
+    if not trial.dut_serves:
+        return peers.server(trial.window_bytes, bucket_ns=BUCKET_NS)
+    return peers.there(
+        kind="iperf3_client", udp=trial.udp, reverse=trial.dut_sends, duration_ns=trial.seconds * 1_000_000_000,
+        parallel=trial.parallel, rate_bps=rate_bps, datagram_bytes=peers.DATAGRAM_BYTES, window_bytes=trial.window_bytes,
+        bucket_ns=BUCKET_NS,
+    )  # fmt: skip
+
+
+def _bytes(app: dict[str, Any], trial: IperfTrial) -> int:
+    """Payload that the tester received in the window, or knows to have arrived (of UDP: sent).
+
+    Raises IrqlabError if nothing moved before the window: then the DUT was not ready in time.
+    """
+    first, last = BEGIN_NS // BUCKET_NS, trial.seconds * 1_000_000_000 // BUCKET_NS - END_NS // BUCKET_NS
+    series = [stream["series"] for stream in app["streams"]]
+    if not any(sum(one[:first]) for one in series):
+        raise IrqlabError(f"{trial.name}: no payload within {BEGIN_NS / 1e9} s of the start; give the DUT more --mips")
+    return sum(sum(one[first:last]) for one in series)
+
+
+def _soaked(dut: Dut, soaker: int | None) -> int:
+    if soaker is None:
+        return 0
+    return int(json.loads(dut.run("/init", "counters", "/run/soak"))["kilo_instructions"])

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The test bed: one driver on one NIC model, kernel and speed, and the trials run on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from irqlab.config.testbed import TestbedConfig
+from irqlab.dut import costmodel
+from irqlab.dut.agent import DutError
+from irqlab.dut.counters import Counters
+from irqlab.dut.router import Dut
+from irqlab.qemu import machine, snapshots
+from irqlab.qemu.machine import Machine, MachineConfig, MachineError, describe, save, start
+from irqlab.qemu.rpc import ConnectionLostError, TesterError
+from irqlab.qemu.snapshots import Snapshot
+from irqlab.setup import guestimage, kernel, modules, nics, qemu
+from irqlab.trials import cache
+from irqlab.trials.fingerprint import code_fingerprint
+from irqlab.trials.trial import Conditions, Trial
+from irqlab.units import driver_of
+
+R = TypeVar("R")
+
+
+@dataclass
+class Testbed:
+    """A driver under test with everything resolved. Trials on it may run side by side in threads."""
+
+    config: TestbedConfig
+    machine: MachineConfig
+    modules: list[modules.Module]
+    nic: nics.Nic
+
+    @classmethod
+    def resolve(cls, config: TestbedConfig) -> Testbed:
+        """Finds kernel, module, NIC model and QEMU. Raises IrqlabError with what is wrong and what is allowed."""
+        found_qemu = qemu.find()
+        dut_kernel = kernel.resolve(config.kernel)
+        loaded = modules.load(dut_kernel, config.driver)
+        nic = nics.choose(loaded[-1], config.nic, found_qemu)
+        needed = modules.load_all(dut_kernel, nic.needs)
+        model = modules.load(dut_kernel, costmodel.MODULE) if config.cost_model else []
+        loaded = list({module.name: module for module in [*model, *needed, *loaded]}.values())
+        image = guestimage.build()
+        machine = MachineConfig(
+            qemu=found_qemu,
+            kernel=dut_kernel,
+            initrd=image.path,
+            initrd_sha256=image.sha256,
+            nic=nic,
+            mips=config.mips,
+            lsm=config.lsm,
+        )
+        return cls(config, machine, loaded, nic)
+
+    @property
+    def driver(self) -> str:
+        """The name of the driver under test."""
+        return self.modules[-1].name
+
+    @property
+    def label(self) -> str:
+        """The driver with the schemes that are asked for."""
+        asked = self.config.dut.schemes
+        return driver_of({"driver": self.driver, "rx_scheme": asked.rx, "tx_scheme": asked.tx, "variant": asked.variant})
+
+    def scheme_names(self) -> dict[str, str | None]:
+        """The schemes in force, as result rows state them; all None for a driver that is not built on irqmod."""
+        found = self.prepared.facts["running"]["schemes"] or {}
+        return {"rx_scheme": found.get("rx"), "tx_scheme": found.get("tx"), "variant": self.config.dut.schemes.variant}
+
+    @cached_property
+    def booted(self) -> Snapshot:
+        """The booted DUT, without the driver."""
+
+        def take(state: Path) -> dict[str, Any]:
+            with start(self.machine, to_save=True) as booting:
+                Dut(booting).take_kernel_log()  # a complaint at boot is a complaint
+                save(booting, state)
+            return {}
+
+        return snapshots.get(self._machine_key, take)
+
+    @cached_property
+    def prepared(self) -> Snapshot:
+        """The DUT with the driver loaded, forwarding, and warm enough to have resolved its neighbours: where trials start."""
+
+        def take(state: Path) -> dict[str, Any]:
+            with start(self.machine, self.booted.state, to_save=True) as booted, self._translating_errors(booted):
+                dut, waited_ns = self._bring_up(booted)
+                facts = {"running": dut.describe(self.config.dut), "link_wait_ns": waited_ns, "kernel_log": dut.kernel_log}
+                facts["counters"] = asdict(dut.counters())  # no trial needs to read what they all begin with
+                save(booted, state)
+            return facts
+
+        return snapshots.get(snapshots.key_of(self.parts), take)
+
+    @cached_property
+    def parts(self) -> dict[str, Any]:
+        """All that the DUT depends on where trials start, this lab's code included."""
+        return {
+            "machine": self._machine_key,
+            "modules": [m.sha256 for m in self.modules],
+            "dut": asdict(self.config.dut),
+            "line_rate_bps": self.nic.line_rate_bps,
+            "code": code_fingerprint(__name__),
+        }
+
+    @cached_property
+    def _machine_key(self) -> str:
+        return snapshots.key_of({"machine": self.machine.key(), "code": code_fingerprint(machine.__name__)})
+
+    def _bring_up(self, booted: Machine) -> tuple[Dut, int]:
+        """Loads the driver and makes the DUT forward; returns it and the virtual ns the links took."""
+        dut = Dut(booted)
+        dut.load(self.modules, self.config.dut.module_parameters)
+        dut.play_hosts(self.nic.line_rate_bps)
+        waited_ns = dut.configure(self.config.dut, self.driver, self.nic.model)
+        dut.take_kernel_log()
+        return dut, waited_ns
+
+    @contextmanager
+    def open(self, profile: bool = False) -> Iterator[Dut]:
+        """A DUT restored where trials start; leaving the block ends it. `profile`: its instructions can be counted."""
+        if not snapshots.touch(self.prepared):  # in a run of hours another process may have made room
+            self.__dict__.pop("prepared", None)
+        with start(self.machine, self.prepared.state, profile) as restored, self._translating_errors(restored):
+            yield Dut(restored)
+
+    @contextmanager
+    def _translating_errors(self, running: Machine) -> Iterator[None]:
+        """Turns a broken connection into what became of the DUT."""
+        try:
+            yield
+        except ConnectionLostError as error:
+            raise MachineError(f"the DUT went away: {running.failure_report()}") from error
+        except TesterError as error:
+            raise DutError(str(error)) from error
+
+    def run(self, trial: Trial[R]) -> R:
+        """A trial's result: from the cache if it was made before, else from a restored DUT. Raises IrqlabError."""
+        return self._kept(trial, None)[0]
+
+    def profile(self, trial: Trial[R], addresses: dict[str, Any]) -> tuple[R, dict[str, Any]]:
+        """The same trial, and what its window executed where (docs/protocol.md, `profile`). Raises IrqlabError."""
+        result, profile = self._kept(trial, addresses)
+        assert profile is not None
+        return result, profile
+
+    def measure(self, trial: Trial[R], addresses: dict[str, Any] | None = None) -> tuple[R, dict[str, Any] | None]:
+        """Runs a trial whatever is in the cache; with `addresses`, profiled: the second value is what the tester counted."""
+        with self.open(profile=addresses is not None) as dut:
+            if addresses is not None:
+                dut.rpc.call("profile", addresses=addresses)
+            result = trial.measure(dut, self.conditions)
+            return result, dut.rpc.call("profile_result") if addresses is not None else None
+
+    def _kept(self, trial: Trial[R], addresses: dict[str, Any] | None) -> tuple[R, dict[str, Any] | None]:
+        key = cache.key_of(self.parts, trial, addresses) if self.config.cached and trial.cacheable else None
+        if key and (kept := cache.get(key)) is not None:
+            return trial.restore(kept["result"]), kept["profile"]
+        result, profile = self.measure(trial, addresses)
+        if key:
+            cache.put(key, {"result": trial.store(result), "profile": profile})
+        return result, profile
+
+    @cached_property
+    def conditions(self) -> Conditions:
+        """What a trial may know about this testbed."""
+        facts = self.prepared.facts
+        return Conditions(
+            driver=self.driver,
+            mips=self.machine.mips,
+            line_rate_bps=self.nic.line_rate_bps,
+            link_wait_ns=facts["link_wait_ns"],
+            counters=Counters(**facts["counters"]),
+            cost_model=self.config.cost_model,
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """What results of this bed are measured on."""
+        return {
+            **describe(self.machine),
+            "modules": [{"name": m.name, "sha256": m.sha256, "vermagic": m.vermagic} for m in self.modules],
+            "dut": {
+                **self.prepared.facts["running"],
+                "sysctls": dict(self.config.dut.sysctls),
+                "module_parameters": self.config.dut.module_parameters,
+                **({"attributes": dict(self.config.dut.attributes)} if self.config.dut.attributes else {}),
+            },
+        }
