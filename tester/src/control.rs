@@ -8,12 +8,12 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::host::plan::AppPlan;
 use crate::lan7800::hostile::{Kind, Plan};
 use crate::mac::Mac;
-use crate::peer::plan::AppPlan;
-use crate::plan::TrialPlan;
 use crate::profile::map::Addresses;
-use crate::wire::WirePlan;
+use crate::traffic::plan::TrialPlan;
+use crate::traffic::wire::WirePlan;
 
 /// A command.
 #[derive(Debug)]

@@ -1,6 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The host the tester plays at a port: it answers ARP (RFC 826) and ICMP echo (RFC 792), and swallows everything else but
-//! what is for its [applications](crate::peer).
+//! what is for its [applications](crate::host::peer).
+
+pub mod client;
+pub mod flow;
+pub mod iperf;
+pub mod net;
+pub mod peer;
+pub mod plan;
+pub mod probe;
+pub mod receiver;
+pub mod sender;
+pub mod server;
+pub mod tcp;
 
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
@@ -13,10 +25,10 @@ use smoltcp::wire::{
 };
 use smoltcp::wire::{EthernetRepr, IpCidr, IpProtocol, Ipv4Cidr, Ipv4Packet};
 
-use crate::line::Line;
+use crate::host::peer::Peer;
+use crate::host::plan::AppPlan;
 use crate::mac::Mac;
-use crate::peer::Peer;
-use crate::peer::plan::AppPlan;
+use crate::traffic::line::Line;
 
 /// The most frames that wait for the host; further ones are lost, as in any full queue.
 const QUEUE: usize = 256;

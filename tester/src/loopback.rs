@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::frame::is_ours;
-use crate::port::{Bench, Outcome};
+use crate::backend::{Bench, Outcome};
 use crate::tester::Tester;
+use crate::traffic::frame::is_ours;
 
 /// What happens to one stream frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

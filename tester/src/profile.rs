@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Where instructions go: every block of instructions that the device under test executes is counted in the calling context
-//! it runs in. Without QEMU: blocks are announced by [`Profiler::enter`]; see [`instrument`](crate::instrument) for who calls it.
+//! it runs in. Without QEMU: blocks are announced by [`Profiler::enter`]; see [`instrument`](crate::qemu::instrument) for who calls it.
 
 pub mod access;
 pub mod ending;

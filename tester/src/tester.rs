@@ -6,15 +6,15 @@
 
 mod commands;
 
-use crate::capture::{Capture, Direction};
-use crate::egress::{Egress, Next, Sender};
-use crate::frame::{self, FCS_BYTES, MIN_FRAME_BYTES};
+use crate::backend::{Bench, Outcome};
 use crate::host::Host;
-use crate::line::Line;
-use crate::peer::LINE_QUEUE;
-use crate::port::{Bench, Outcome};
-use crate::trial::Trial;
-use crate::wire::Wire;
+use crate::host::peer::LINE_QUEUE;
+use crate::traffic::capture::{Capture, Direction};
+use crate::traffic::egress::{Egress, Next, Sender};
+use crate::traffic::frame::{self, FCS_BYTES, MIN_FRAME_BYTES};
+use crate::traffic::line::Line;
+use crate::traffic::trial::Trial;
+use crate::traffic::wire::Wire;
 
 /// The virtual clock is at most this coarse, whatever an instruction takes, in ns.
 const GRANULARITY_NS: u64 = 8;

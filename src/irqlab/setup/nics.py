@@ -37,7 +37,7 @@ class Nic:
     slots: tuple[int, ...] = (4, 5)
     """PCI slots for two of them: routed to different interrupt lines of the pc machine."""
     usb_speed: str = ""
-    """The tester's own LAN7800 (tester/src/usbnic.rs), at this speed: "high" or "super"."""
+    """The tester's own LAN7800 (tester/src/qemu/usb/nic.rs), at this speed: "high" or "super"."""
     note: str = ""
 
     @property

@@ -5,16 +5,16 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{Answer, Tester};
-use crate::capture::Capture;
+use crate::backend::Bench;
 use crate::control::{self, Command, PortPlan};
-use crate::egress::Egress;
 use crate::host::Host;
+use crate::host::plan::{self, AppPlan};
 use crate::mac::Mac;
-use crate::peer::plan::{self, AppPlan};
-use crate::plan::{MAX_TRIAL_NS, TrialPlan, check_port};
-use crate::port::Bench;
-use crate::trial::{Trial, TrialResult};
-use crate::wire::{Wire, WirePlan};
+use crate::traffic::capture::Capture;
+use crate::traffic::egress::Egress;
+use crate::traffic::plan::{MAX_TRIAL_NS, TrialPlan, check_port};
+use crate::traffic::trial::{Trial, TrialResult};
+use crate::traffic::wire::{Wire, WirePlan};
 
 type Reply = Result<Value, String>;
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use irqlab_tester::port::{Bench, Outcome};
+use irqlab_tester::backend::{Bench, Outcome};
 use irqlab_tester::rng::mix;
 use irqlab_tester::tester::{Answer, Tester};
 use serde_json::{Value, json};

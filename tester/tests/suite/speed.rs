@@ -5,7 +5,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::time::Instant;
 
-use irqlab_tester::port::{Bench, Outcome};
+use irqlab_tester::backend::{Bench, Outcome};
 use serde_json::{Value, json};
 
 use crate::laboratory::{Laboratory, stream, trial, with};

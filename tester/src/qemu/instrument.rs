@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use crate::profile::access::{Access, Space, port};
 use crate::profile::map::Addresses;
 use crate::profile::{Block, Profile, Profiler, ending::ending};
-use crate::translation::{MemoryAccess, Translation, counter};
+use crate::qemu::translation::{MemoryAccess, Translation, counter};
 
 /// What a virtual and its physical address have in common.
 const PAGE_MASK: u64 = 0xfff;

@@ -3,7 +3,7 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use super::{TOKEN_IN, Usb};
+use super::device::{TOKEN_IN, Usb};
 
 /// `USB_RET_*`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

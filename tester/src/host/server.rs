@@ -11,7 +11,8 @@ use super::iperf::{
     COOKIE_BYTES, Control, MAX_DATAGRAM_BYTES, MAX_STREAMS, UDP_ANSWER, results, state,
 };
 use super::net::{Handle, Message, Net};
-use super::{App, plan::ServerPlan};
+use super::peer::App;
+use super::plan::ServerPlan;
 
 /// What a client asks for; what is not here does not concern a peer. Of iperf_api.c, send_parameters.
 #[derive(Debug, Deserialize)]

@@ -10,16 +10,12 @@
 //!
 //! The device's state is not described to QEMU but laid down in RAM of its own, which is part of any snapshot.
 
-mod packet;
-
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 use libloading::os::unix::Library;
 
-pub use self::packet::{Packet, Status};
-
 /// `USB_TOKEN_IN` and `USB_TOKEN_OUT` of include/hw/usb.h.
-const TOKEN_IN: c_int = 0x69;
+pub(super) const TOKEN_IN: c_int = 0x69;
 const TOKEN_OUT: c_int = 0xe1;
 /// `USB_SPEED_HIGH` and `USB_SPEED_SUPER`, and the first of the properties of a device: its description.
 pub const SPEED_HIGH: c_int = 2;
@@ -108,7 +104,7 @@ macro_rules! functions {
         /// The functions.
         #[derive(Clone, Copy)]
         pub struct Usb {
-            $($name: unsafe extern "C" fn($($arg),*) $(-> $ret)?,)*
+            $(pub(super) $name: unsafe extern "C" fn($($arg),*) $(-> $ret)?,)*
             /// A `VMStateDescription`.
             vmstate_usb_device: *const c_void,
         }

@@ -6,7 +6,8 @@ use std::net::Ipv4Addr;
 use serde_json::{Value, json};
 
 use super::net::{Message, Net};
-use super::{App, plan::ProbePlan};
+use super::peer::App;
+use super::plan::ProbePlan;
 
 /// Where the answers to UDP probes come to: this, and the number of the application.
 const LOCAL_PORT: u16 = 40_000;

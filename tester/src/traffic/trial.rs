@@ -3,14 +3,14 @@
 
 use serde::Serialize;
 
-use crate::analysis::{Analysis, StreamResult, Window};
-use crate::frame::{
+use crate::backend::Outcome;
+use crate::mac::Mac;
+use crate::traffic::analysis::{Analysis, StreamResult, Window};
+use crate::traffic::frame::{
     FCS_BYTES, Headers, MAX_FILLER_BYTES, Reading, Template, fill, filler_of, read,
 };
-use crate::mac::Mac;
-use crate::plan::{StreamPlan, TrialPlan};
-use crate::port::Outcome;
-use crate::stream::{Phase, Stream};
+use crate::traffic::plan::{StreamPlan, TrialPlan};
+use crate::traffic::stream::{Phase, Stream};
 
 /// From the answer to "start" to the warm-up.
 pub const ORIGIN_AFTER_NS: u64 = 1_000;

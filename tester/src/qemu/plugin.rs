@@ -11,19 +11,19 @@ use std::os::fd::{FromRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 
-use crate::arguments::{Args, parse};
-use crate::flags;
-use crate::idle;
-use crate::instrument;
-use crate::ioapic::Ioapic;
+use crate::backend::{Bench, Outcome};
 use crate::lan7800::hostile::{Damage, Plan};
-use crate::port::{Bench, Outcome};
 use crate::profile::Profile;
 use crate::profile::map::Addresses;
-use crate::qemu::{NetClient, Qemu, Timer};
+use crate::qemu::api::{NetClient, Qemu, Timer};
+use crate::qemu::arguments::{Args, parse};
+use crate::qemu::instrument;
+use crate::qemu::translation;
+use crate::qemu::usb::nic;
+use crate::qemu::workarounds::cmpxchg_flags;
+use crate::qemu::workarounds::halt_race;
+use crate::qemu::workarounds::ioapic_throttle::Ioapic;
 use crate::tester::{Answer, Tester};
-use crate::translation;
-use crate::usbnic;
 
 /// The command port (docs/protocol.md, link 2).
 const PORT_BASE: u64 = 0xe80;
@@ -55,7 +55,7 @@ impl Bench for Stand {
     fn send(&mut self, port: usize, frame: &[u8]) -> Outcome {
         let taken = match self.clients.get(port) {
             Some(client) => self.qemu.send(*client, frame),
-            None => usbnic::receive(port, frame),
+            None => nic::receive(port, frame),
         };
         if taken {
             Outcome::Sent
@@ -70,10 +70,10 @@ impl Bench for Stand {
         instrument::result()
     }
     fn plug(&mut self, port: usize, plugged: bool) -> Result<(), String> {
-        usbnic::plug(port, plugged)
+        nic::plug(port, plugged)
     }
     fn hostile(&mut self, port: usize, plan: Option<Plan>) -> Result<Damage, String> {
-        usbnic::hostile(port, plan)
+        nic::hostile(port, plan)
     }
     fn window(&mut self, open: bool) {
         if self.profiled {
@@ -388,7 +388,7 @@ fn install(args: &Args) -> Result<(), String> {
         )
     })?;
     if let Some(speed) = args.lan7800 {
-        usbnic::install(qemu, speed)?;
+        nic::install(qemu, speed)?;
     }
     // SAFETY: the lab handed us this descriptor for our own.
     let lab_out = unsafe { UnixStream::from_raw_fd(args.fd) };
@@ -463,8 +463,8 @@ pub unsafe extern "C" fn qemu_plugin_install(
         .collect();
     let installed = parse(&args).and_then(|args| {
         install(&args)?;
-        idle::install()?;
-        flags::install()?;
+        halt_race::install()?;
+        cmpxchg_flags::install()?;
         if args.profile {
             instrument::install();
         }

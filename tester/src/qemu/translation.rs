@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use libloading::os::unix::Library;
 
-use crate::{flags, idle, instrument};
+use crate::qemu::instrument;
+use crate::qemu::workarounds::{cmpxchg_flags, halt_race};
 
 /// `QEMU_PLUGIN_CB_NO_REGS`.
 const NO_REGS: c_int = 0;
@@ -274,8 +275,8 @@ unsafe extern "C" fn translated(_id: u64, block: *mut c_void) {
     if count == 0 || translation.instruction(0).is_null() {
         return;
     }
-    idle::watch(&translation);
-    flags::watch(&translation);
+    halt_race::watch(&translation);
+    cmpxchg_flags::watch(&translation);
     if api.profiled {
         instrument::translated(&translation);
     }

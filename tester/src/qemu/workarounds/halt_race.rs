@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 
 use libloading::os::unix::Library;
 
-use crate::translation::Translation;
+use crate::qemu::translation::Translation;
 
 /// HLT (Intel SDM, volume 2A).
 const HLT: u8 = 0xf4;

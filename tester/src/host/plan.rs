@@ -5,14 +5,14 @@ use std::net::Ipv4Addr;
 
 use serde::Deserialize;
 
-use super::App;
 use super::client::Client;
 use super::iperf::{MAX_DATAGRAM_BYTES, MAX_STREAMS};
 use super::net::Net;
+use super::peer::App;
 use super::probe::Probe;
 use super::server::Server;
 use crate::mac::Mac;
-use crate::plan::MAX_TRIAL_NS;
+use crate::traffic::plan::MAX_TRIAL_NS;
 
 const MAX_WINDOW: usize = 1 << 24;
 const MAX_APPS: usize = 64;

@@ -11,9 +11,10 @@ use std::sync::{Mutex, OnceLock};
 use crate::lan7800::hostile::{Damage, Hostile, Plan};
 use crate::lan7800::usb::{Endpoint, Reply, Setup, Speed};
 use crate::lan7800::{Answer, Board, Lan7800};
-use crate::plugin;
-use crate::qemu::{Qemu, Timer, opaque};
-use crate::qemu_usb::{Callbacks, Packet, Places, SPEED_HIGH, SPEED_SUPER, Status, Usb};
+use crate::qemu::api::{Qemu, Timer, opaque};
+use crate::qemu::plugin;
+use crate::qemu::usb::device::{Callbacks, Places, SPEED_HIGH, SPEED_SUPER, Usb};
+use crate::qemu::usb::packet::{Packet, Status};
 
 const TYPE: &CStr = c"usb-lan7800";
 const DESCRIPTION: &CStr = c"Microchip LAN7800";

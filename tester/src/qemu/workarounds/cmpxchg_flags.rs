@@ -20,9 +20,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use libloading::os::unix::Library;
 
-use crate::plugin;
-use crate::qemu::peek;
-use crate::translation::Translation;
+use crate::qemu::api::peek;
+use crate::qemu::plugin;
+use crate::qemu::translation::Translation;
 
 /// Of `CCOp` in target/i386/cpu.h, QEMU 7.2.
 const CC_OP_LOGICQ: u32 = 25;

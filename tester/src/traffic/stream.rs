@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The sending side of one stream: what departs next, and when it is meant to.
 
-use crate::arrivals::Arrivals;
-use crate::frame::Template;
-use crate::sizes::Sizes;
+use crate::traffic::arrivals::Arrivals;
+use crate::traffic::frame::Template;
+use crate::traffic::sizes::Sizes;
 
 /// One part of a stream's schedule: its warm-up, or its window. They have nothing in common but the pattern, so the
 /// window's frames are the same whatever came before.
@@ -165,8 +165,8 @@ impl Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::{Headers, Reading, read};
     use crate::mac::Mac;
+    use crate::traffic::frame::{Headers, Reading, read};
     use std::net::Ipv4Addr;
 
     fn templates() -> Vec<Template> {
@@ -177,7 +177,7 @@ mod tests {
             dst_ip: Ipv4Addr::new(10, 0, 1, 1),
             src_port: 1,
             dst_port: 2,
-            protocol: crate::frame::Protocol::Udp,
+            protocol: crate::traffic::frame::Protocol::Udp,
             ttl: 64,
             trial: 1,
             stream: 0,

@@ -5,11 +5,11 @@ use std::net::Ipv4Addr;
 
 use serde::Deserialize;
 
-use crate::arrivals::Arrivals;
-use crate::frame::{MAX_FRAME_BYTES, MIN_FRAME_BYTES, Protocol};
 use crate::mac::Mac;
 use crate::rng::{Purpose, seeded};
-use crate::sizes::Sizes;
+use crate::traffic::arrivals::Arrivals;
+use crate::traffic::frame::{MAX_FRAME_BYTES, MIN_FRAME_BYTES, Protocol};
+use crate::traffic::sizes::Sizes;
 
 /// Warm-up, window and drain together may not be longer: a day. The tag's departure time wraps after 78 hours.
 pub const MAX_TRIAL_NS: u64 = 86_400_000_000_000;

@@ -4,9 +4,9 @@
 use rand_core::RngCore;
 use rand_pcg::Pcg64;
 
-use crate::frame::{FCS_BYTES, MIN_FRAME_BYTES};
-use crate::line::Line;
 use crate::rng::{Purpose, below, seeded};
+use crate::traffic::frame::{FCS_BYTES, MIN_FRAME_BYTES};
+use crate::traffic::line::Line;
 
 /// A frame that would have to wait longer than this for the wire is dropped: the device under test's NIC hands frames
 /// over at once, and a queue without an end would hide that from it for ever.

@@ -4,28 +4,17 @@
 //! The device under test's NIC hands frames over at once; here they take their time on the wire, in the order in which
 //! they came. In the other direction the line's queue is kept short, so that what waits, waits with its sender.
 
-pub mod client;
-pub mod flow;
-pub mod iperf;
-pub mod net;
-pub mod plan;
-pub mod probe;
-pub mod receiver;
-pub mod sender;
-pub mod server;
-pub mod tcp;
-
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
 use serde_json::Value;
 
-use crate::frame::{FCS_BYTES, MIN_FRAME_BYTES};
-use crate::line::Line;
+use super::net::{Message, Net};
+use super::plan::AppPlan;
 use crate::mac::Mac;
-use crate::wire::BACKLOG_NS;
-use net::{Message, Net};
-use plan::AppPlan;
+use crate::traffic::frame::{FCS_BYTES, MIN_FRAME_BYTES};
+use crate::traffic::line::Line;
+use crate::traffic::wire::BACKLOG_NS;
 
 /// So many frames wait for the line at most: one that is being sent, and the next.
 pub const LINE_QUEUE: usize = 2;

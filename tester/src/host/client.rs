@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 use super::flow::{Carrier, Flow, Manner};
 use super::iperf::{Control, UDP_HELLO, results, state};
 use super::net::{Handle, Message, Net};
+use super::peer::App;
+use super::plan::ClientPlan;
 use super::tcp::State;
-use super::{App, plan::ClientPlan};
 
 /// The first local port.
 const LOCAL_PORT: u16 = 49_152;

@@ -12,7 +12,7 @@ use std::ffi::{c_char, c_int, c_void};
 
 use libloading::os::unix::Library;
 
-use crate::qemu::peek;
+use crate::qemu::api::peek;
 
 /// `IOAPIC_NUM_PINS`.
 const PINS: usize = 24;

@@ -3,9 +3,9 @@
 
 use std::collections::VecDeque;
 
-use crate::frame::{FCS_BYTES, MIN_FRAME_BYTES};
-use crate::line::Line;
-use crate::stream::Pending;
+use crate::traffic::frame::{FCS_BYTES, MIN_FRAME_BYTES};
+use crate::traffic::line::Line;
+use crate::traffic::stream::Pending;
 
 /// A frame of the host or the wire that waits for the line.
 #[derive(Clone, Debug)]

@@ -3,9 +3,9 @@
 
 use serde::Serialize;
 
-use crate::departures::Departures;
-use crate::latency::{Ipdv, IpdvResult, Latency, LatencyResult};
-use crate::port::Outcome;
+use crate::backend::Outcome;
+use crate::traffic::departures::Departures;
+use crate::traffic::latency::{Ipdv, IpdvResult, Latency, LatencyResult};
 
 /// The measured window and what is to be counted in it.
 #[derive(Clone, Copy, Debug)]
