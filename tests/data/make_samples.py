@@ -460,7 +460,7 @@ def samples() -> dict[str, dict[str, Any]]:
     full += [profile(made) for made in ALL[:2]]
     full += [iperf_row(made) for made in ALL[:2]]
     full += [rrul_row(made) for made in ALL[:2]]
-    cut_short = replace(throughput(ALL[0], 1518, False), complete=False, points=[], found={})
+    cut_short = replace(throughput(ALL[0], 1518, False), complete=False, samples=[], summary={})
     cut_short.total_throughput_pps = cut_short.per_interface_throughput_mbps = cut_short.line_rate_limited = None
     cut_short.instructions_per_frame = cut_short.interrupts_per_frame = None
     cut_short.trials = [trial(ALL[0], ForwardingTrial(loads=(Load(rate_pps=8127.0, size=1518),)), loss=False)]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from irqlab.qemu.hmp import Hmp
-from irqlab.qemu.machine import _obituary
+from irqlab.qemu.machine import _failure_report
 from irqlab.qemu.qmp import QmpError
 
 
@@ -25,7 +25,7 @@ from irqlab.qemu.qmp import QmpError
 )
 def test_what_a_machine_died_of(tmp_path: Path, console: str, code: int | None, said: str) -> None:
     (tmp_path / "console.log").write_text(console)
-    assert _obituary(tmp_path, code).splitlines()[0].startswith(said)
+    assert _failure_report(tmp_path, code).splitlines()[0].startswith(said)
 
 
 def _qemu(sock: socket.socket, answers: list[tuple[str, str]]) -> None:

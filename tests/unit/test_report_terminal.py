@@ -97,7 +97,7 @@ def test_names_are_neither_markup_nor_commands(method):
 @pytest.mark.parametrize("method", METHODS)
 def test_what_was_cut_short_says_so(method):
     made = rows(method)[:1]
-    made[0].update(complete=False, points=[], found={})
+    made[0].update(complete=False, samples=[], summary={})
     assert "cut short" in shown(METHODS[method](made))
 
 

@@ -44,15 +44,15 @@ def test_reference_data_says_where_it_is_from() -> None:
 def _table1(us: dict[str, float], k_us: float = 0.02, sizes: tuple[int, ...] = throughput.SIZES) -> Data:
     """A table 1 of variants that take so many µs per frame, and k per byte."""
     paper = throughput.paper_mbps()
-    data = Data("1", ("frame_bytes", "variant", "per_interface_throughput_mbps", "paper_mbps", "ratio", "total_throughput_pps", "capped",
+    data = Data("1", ("frame_bytes", "variant", "throughput_mbps", "paper_mbps", "ratio", "throughput_pps", "capped",
                       "paper_capped", "free_mbps", "us_per_frame"))  # fmt: skip
     for size in sizes:
         for variant, constant in us.items():
             free = throughput.mbps_of(1e6 / (constant + k_us * size), size)
             mbps = min(100.0, free)
             data.add(
-                frame_bytes=size, variant=variant, per_interface_throughput_mbps=mbps, paper_mbps=paper[size, variant],
-                ratio=mbps / paper[size, variant], total_throughput_pps=2 * mbps * 1e6 / 8 / (size + 20),
+                frame_bytes=size, variant=variant, throughput_mbps=mbps, paper_mbps=paper[size, variant],
+                ratio=mbps / paper[size, variant], throughput_pps=2 * mbps * 1e6 / 8 / (size + 20),
                 us_per_frame=constant + k_us * size, free_mbps=free, capped=free >= 100, paper_capped=paper[size, variant] >= 100,
             )  # fmt: skip
     return data

@@ -49,7 +49,7 @@ def test_rates_beyond_the_wire_are_said_to_be() -> None:
 
 
 def test_measures_are_told_by_what_they_earn() -> None:
-    names = ("without", "earns_percent", "full_rate_forwarded_pps", "total_throughput_pps")
+    names = ("without", "earns_percent", "full_rate_forwarded_pps", "throughput_pps")
     rows: list[list[str | int | float | bool | None]] = [
         ["all", None, 50_000.0, 50_000.0], ["irq_off", 30.0, 10.0, 38_000.0], ["backlog", -12.0, 56_000.0, 56_000.0],
         ["refill", 0.2, 50_000.0, 49_900.0],

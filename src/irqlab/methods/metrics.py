@@ -35,7 +35,7 @@ class Metric:
 
 
 METRICS = (
-    Metric("total_throughput_pps", "Throughput", "kpps", +1, "search"),
+    Metric("throughput_pps", "Throughput", "kpps", +1, "search"),
     Metric("latency_p50_ns", "Latency, p50", "µs", -1, "below"),
     Metric("latency_p90_ns", "Latency, p90", "µs", -1, "below"),
     Metric("latency_p99_ns", "Latency, p99", "µs", -1, "below"),
@@ -84,7 +84,7 @@ def metrics(
     known: MethodResult, below: ForwardingResult, overload: ForwardingResult, profile: dict[str, Any] | None
 ) -> dict[str, float | None]:
     """The figures by the names of METRICS; None: it could not be had. Of two directions' latencies, the longer."""
-    figures: dict[str, float | None] = {"total_throughput_pps": known.total_throughput_pps}
+    figures: dict[str, float | None] = {"throughput_pps": known.total_throughput_pps}
     for key in ("p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns"):
         timed = [stream["latency"][key] for stream in below.streams if stream["latency"]["count"]]
         figures[f"latency_{key}"] = max(timed, default=None)

@@ -350,7 +350,7 @@ def duts(named: Sequence[tuple[str, dict[str, Any]]]) -> list[Table]:
 def _describe(dut: dict[str, Any]) -> dict[str, Cell]:
     kernel, nic = dut["kernel"], dut["nic"]
     package = " ".join(str(kernel[k]) for k in ("package", "version") if kernel.get(k))
-    wire = f"wire of {units.bit_rate(nic['wire_bps'])}" if nic["line_rate_bps"] else "no limit of the wire"
+    wire = f"wire of {units.bit_rate(nic['line_rate_bps'])}" if nic["line_rate_bps"] else "no limit of the wire"
     facts = {
         "Kernel": Cell(str(kernel["release"])),
         "Kernel package": Cell(package or units.NONE),

@@ -29,7 +29,7 @@ def cliffs_of(found: Found) -> Cliffs:
 
 def table(found: Found) -> Data:
     """One row per sign and application, and the closed form."""
-    data = Data("The cliff, by every sign and from inside", ("application", "summary", "cliff_pps", "chosen", "to_chosen"))
+    data = Data("The cliff, by every sign and from inside", ("application", "found", "cliff_pps", "chosen", "to_chosen"))
     receiving, echoing, internal = found
     for name, one in (("receives", receiving), ("echoes", echoing)):
         for sign, pps in one.signs_pps.items():

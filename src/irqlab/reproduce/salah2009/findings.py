@@ -62,7 +62,7 @@ def _name(record: Record) -> str:
 
 def _cliff(tables: Tables) -> list[str]:
     data = tables["cliff"]
-    signs = {r["summary"]: r["cliff_pps"] for r in data.records(application="receives")}
+    signs = {r["found"]: r["cliff_pps"] for r in data.records(application="receives")}
     external, internal = data.one(application="receives", chosen=True)["cliff_pps"], signs["internal"]
     told = ", ".join(f"{name} {kpps(pps)}" for name, pps in signs.items() if name != "internal")
     off = internal / external - 1
