@@ -56,7 +56,7 @@ class Measured:
     @property
     def frame_ns(self) -> float:
         """Time per frame."""
-        return 1e9 / self.total_throughput_pps
+        return 1e9 / self.throughput_pps
 
 
 def read(path: Path, bidirectional: bool, line_rate_bps: float) -> dict[Cell, float]:

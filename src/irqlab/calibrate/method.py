@@ -103,7 +103,7 @@ def run(board: Board, board_pps: Mapping[Cell, float], allowed: Sequence[str] = 
     cells = sorted(board_pps)
     board.check(cells)
     measured = board.measure(cells, Costs())
-    bare = judge(board_pps, {m.cell: m.total_throughput_pps for m in measured}, cells)
+    bare = judge(board_pps, {m.cell: m.throughput_pps for m in measured}, cells)
     known = samples(board_pps, measured)
     found = fitting.select(known, allowed)
     charged, done = found, 0
@@ -117,5 +117,5 @@ def run(board: Board, board_pps: Mapping[Cell, float], allowed: Sequence[str] = 
             break
     # The costs are those that were charged last; how sure they are is what the last fit says.
     final = replace(found, terms=charged.terms, costs=charged.costs)
-    judged = judge(board_pps, {m.cell: m.total_throughput_pps for m in measured}, cells)
+    judged = judge(board_pps, {m.cell: m.throughput_pps for m in measured}, cells)
     return Calibration(final, fitting.worth(known, final), bare, judged, done)

@@ -120,9 +120,7 @@ def _ablation(data: Data) -> list[str]:
         earns = row["earns_percent"]
         verb = "earns" if earns > NOTABLE_PERCENT else "costs" if earns < -NOTABLE_PERCENT else "makes next to no difference:"
         said.append(f"Measure {MEASURES[row['without']]}: {verb} {abs(earns):.1f} % of throughput.")
-    livelocked = [
-        r for r in data.records() if r["full_rate_forwarded_pps"] < 0.02 * data.one(without="all")["throughput_pps"]
-    ]
+    livelocked = [r for r in data.records() if r["full_rate_forwarded_pps"] < 0.02 * data.one(without="all")["throughput_pps"]]
     said += [f"Without '{MEASURES[row['without']]}' the wire's full rate ends in receive livelock." for row in livelocked]
     return said
 

@@ -80,7 +80,7 @@ def _curve(runner: TrialRunner, workload: Workload, points: int, precision: floa
     base = known.total_throughput_pps or 0.0
     result = replace(
         runner.result("loss", workload),
-        throughput_pps=known.total_throughput_pps,
+        total_throughput_pps=known.total_throughput_pps,
         line_rate_limited=known.line_rate_limited,
     )
     result.per_interface_throughput_mbps = known.per_interface_throughput_mbps

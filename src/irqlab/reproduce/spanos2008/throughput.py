@@ -128,9 +128,7 @@ def table2(first: Data) -> Data:
         data.add(
             frame_bytes=row["frame_bytes"],
             variant=row["variant"],
-            improvement_percent=round(
-                100 * (row["throughput_mbps"] / base["throughput_mbps"] - 1), 2
-            ),
+            improvement_percent=round(100 * (row["throughput_mbps"] / base["throughput_mbps"] - 1), 2),
             paper_percent=round(100 * (row["paper_mbps"] / base["paper_mbps"] - 1), 2),
             capped=row["capped"] or base["capped"],
         )
