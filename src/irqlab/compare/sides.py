@@ -6,7 +6,7 @@
     linux-image-...                a kernel package (or kernel:RELEASE, or a .deb), with the driver of --driver
     FILE.json                      what `irqlab compare` wrote with --json
 
-Options: a receive scheme, then a transmit scheme; or the name of a variant; and NAME=VALUE, see SETTINGS.
+Options: a receive scheme, then a transmit scheme; or the name of a variant; and NAME=VALUE, see OPTIONS.
 """
 
 from __future__ import annotations
@@ -17,23 +17,24 @@ from pathlib import Path
 from typing import Any
 
 from irqlab.compare import revision
-from irqlab.config.schemes import VARIANTS, Schemes, combine
+from irqlab.config.schemes import RX_SCHEMES, SETTINGS, TX_SCHEMES, USB_RX_SCHEMES, VARIANTS, Schemes, combine
 from irqlab.config.testbed import DutConfig, TestbedConfig
 from irqlab.errors import IrqlabError
 from irqlab.results import document as results
-from irqlab.robustness.switching import RX, TX
 from irqlab.setup import kernel as kernels
 
-SETTINGS = {
-    "rx": "rx", "tx": "tx", "variant": "variant", "weight": "weight", "tx-frames": "tx_frames", "tx-usecs": "tx_usecs",
-    "rx-usecs": "rx_usecs",
-    "timer-without": "timer_without", "cliff": "cliff_pps", "epsilon": "epsilon_permille", "rate-window": "rate_window_ms",
-    "nic": "nic", "kernel": "kernel", "ring": "ring", "params": "module_parameters",
-}  # fmt: skip
-"""Options with a value: the names of the options of the other commands."""
+OPTIONS = {
+    "variant": "variant",
+    **{setting.place.option.removeprefix("--"): setting.field for setting in SETTINGS},
+    "nic": "nic",
+    "kernel": "kernel",
+    "ring": "ring",
+    "module-parameters": "module_parameters",
+}
+"""Options with a value, as the other commands call them, and the field each sets."""
 _SEPARATOR = re.compile(r"\+(?!(?:deb|bpo)\d)")
 """What separates options: a plus, but not the one in a release such as 6.12.107+deb12-amd64."""
-_NUMBERS = ("weight", "tx_frames", "tx_usecs", "rx_usecs", "cliff_pps", "epsilon_permille", "rate_window_ms", "ring")
+_NUMBERS = {"ring", *(setting.field for setting in SETTINGS if setting.type is int)}
 
 
 @dataclass(frozen=True)
@@ -79,9 +80,9 @@ def parse_driver(text: str) -> tuple[str, dict[str, Any]]:
         key, equals, value = word.partition("=")
         if not equals:
             key, value = _scheme(word, given), word
-        if key not in SETTINGS or not value:
+        if key not in OPTIONS or not value:
             raise IrqlabError(f"{text}: +{word}: options are {_options()}")
-        field = SETTINGS[key]
+        field = OPTIONS[key]
         if field in given:
             raise IrqlabError(f"{text}: {key} is given twice")
         given[field] = _number(text, key, value) if field in _NUMBERS else value
@@ -92,9 +93,9 @@ def _scheme(word: str, given: dict[str, Any]) -> str:
     """Which option a bare word is the value of: receive before transmit, as `interrupt` can be either."""
     if word in VARIANTS:  # in capitals: `napi` is a receive scheme, `NAPI` a variant
         return "variant"
-    if word in RX and "rx" not in given and (word not in TX or "tx" not in given):
+    if word in (*RX_SCHEMES, *USB_RX_SCHEMES) and "rx" not in given and (word not in TX_SCHEMES or "tx" not in given):
         return "rx"
-    return "tx" if word in TX else ""
+    return "tx" if word in TX_SCHEMES else ""
 
 
 def _number(text: str, key: str, value: str) -> int:
@@ -104,8 +105,8 @@ def _number(text: str, key: str, value: str) -> int:
 
 
 def _options() -> str:
-    names = ", ".join(f"{name}=" for name in SETTINGS)
-    return f"a receive scheme ({', '.join(RX)}), then a transmit scheme ({', '.join(TX)}); a variant; {names}"
+    names = ", ".join(f"{name}=" for name in OPTIONS)
+    return f"a receive scheme ({', '.join(dict.fromkeys((*RX_SCHEMES, *USB_RX_SCHEMES)))}), then a transmit scheme ({', '.join(TX_SCHEMES)}); a variant; {names}"
 
 
 def _of_file(text: str) -> Side:

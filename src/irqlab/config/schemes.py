@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from irqlab.errors import IrqlabError
 
@@ -24,22 +24,69 @@ VARIANT_RING = 256
 VARIANT_TX_FRAMES = 128
 
 
+RX_SCHEMES = ("interrupt", "de", "napi", "hybrid", "timer", "adaptive")
+"""Receive schemes of PCI drivers."""
+USB_RX_SCHEMES = ("standard", "napi", "hybrid", "timer")
+"""Receive schemes of USB drivers."""
+TX_SCHEMES = ("interrupt", "coalesce", "off")
+"""Transmit schemes of PCI drivers; those of USB have one way to transmit."""
+_SEVERAL = "several, comma-separated: every combination of them"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a setting is made: a file in /sys/class/net/<interface>/irqmod, or a parameter of ethtool -C."""
+
+    option: str
+    """On the command line; without the dashes, its name in irqlab compare."""
+    help: str
+    file: str = ""
+    ethtool: str = ""
+
+
 @dataclass(frozen=True)
 class Schemes:
-    """What is asked for; None: as the driver has it."""
+    """The schemes and settings asked for; None: the driver's default.
+
+    This is the one table of settings: the command line, irqlab compare, the Python API and what is written to the DUT follow from
+    it. Settings are made in the order of the fields: the schemes last, so that they start with their settings.
+    """
 
     variant: str | None = None
-    rx: str | None = None
-    tx: str | None = None
-    weight: int | None = None
-    tx_frames: int | None = None
-    tx_usecs: int | None = None
-    rx_usecs: int | None = None
-    cliff_pps: int | None = None
-    epsilon_permille: int | None = None
-    rate_window_ms: int | None = None
-    timer_without: str | None = None
-    """What `timer` leaves out: nothing, irq_off, top_half, backlog or refill."""
+    """One of VARIANTS, which says rx and tx; None: they are given by themselves."""
+    weight: Annotated[int | None, Place("--weight", "napi: most frames in one poll.", file="rx_weight")] = None
+    cliff_pps: Annotated[
+        int | None, Place("--cliff", "hybrid: frames/s at which it changes from disable-enable to NAPI.", file="rx_cliff_pps")
+    ] = None
+    epsilon_permille: Annotated[
+        int | None, Place("--epsilon", "hybrid: hysteresis around the cliff, in permille.", file="rx_epsilon_permille")
+    ] = None
+    rate_window_ms: Annotated[
+        int | None, Place("--rate-window", "hybrid: period of the rate estimate, in ms.", file="rx_rate_window_ms")
+    ] = None
+    timer_without: Annotated[
+        str | None,
+        Place(
+            "--timer-without",
+            "timer: the measure to leave out: nothing, irq_off, top_half, backlog or refill.",
+            file="rx_timer_without",
+        ),
+    ] = None
+    rx_usecs: Annotated[int | None, Place("--rx-usecs", "timer: polling period in µs.", ethtool="rx-usecs")] = None
+    tx_usecs: Annotated[
+        int | None,
+        Place("--tx-usecs", "coalesce, off: longest time in µs until sent packets are freed.", ethtool="tx-usecs"),
+    ] = None
+    tx_frames: Annotated[int | None, Place("--tx-frames", "coalesce: packets per TX interrupt.", ethtool="tx-frames")] = None
+    rx: Annotated[
+        str | None,
+        Place(
+            "--rx",
+            f"Receive scheme: {', '.join(RX_SCHEMES)}; USB: {', '.join(USB_RX_SCHEMES)}; {_SEVERAL}.",
+            file="rx_scheme",
+        ),
+    ] = None
+    tx: Annotated[str | None, Place("--tx", f"Transmit scheme: {', '.join(TX_SCHEMES)}; {_SEVERAL}.", file="tx_scheme")] = None
 
     @property
     def asked(self) -> bool:
@@ -49,27 +96,27 @@ class Schemes:
 
 @dataclass(frozen=True)
 class Setting:
-    """Where a setting lives: a file in irqmod/, or a parameter of ethtool -C."""
+    """A setting of Schemes."""
 
     field: str
-    option: str
-    file: str = ""
-    ethtool: str = ""
+    type: type
+    """int or str."""
+    place: Place
 
 
-SETTINGS = (
-    Setting("weight", "--weight", file="rx_weight"),
-    Setting("cliff_pps", "--cliff", file="rx_cliff_pps"),
-    Setting("epsilon_permille", "--epsilon", file="rx_epsilon_permille"),
-    Setting("rate_window_ms", "--rate-window", file="rx_rate_window_ms"),
-    Setting("timer_without", "--timer-without", file="rx_timer_without"),
-    Setting("rx_usecs", "--rx-usecs", ethtool="rx-usecs"),
-    Setting("tx_usecs", "--tx-usecs", ethtool="tx-usecs"),
-    Setting("tx_frames", "--tx-frames", ethtool="tx-frames"),
-    Setting("rx", "--rx", file="rx_scheme"),
-    Setting("tx", "--tx", file="tx_scheme"),
-)
-"""In the order in which they are set: the schemes last, so that they start with their settings."""
+def _settings() -> tuple[Setting, ...]:
+    hints = get_type_hints(Schemes, include_extras=True)
+    found = []
+    for entry in fields(Schemes):
+        hint = hints[entry.name]
+        if get_origin(hint) is Annotated:
+            bare, place = get_args(hint)
+            found.append(Setting(entry.name, get_args(bare)[0], place))
+    return tuple(found)
+
+
+SETTINGS = _settings()
+"""In the order in which they are made."""
 
 
 def combine(

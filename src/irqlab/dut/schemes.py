@@ -62,7 +62,7 @@ def apply(dut: Agent, wanted: Schemes, interfaces: Iterable[str], driver: str) -
         for setting in SETTINGS:
             value = settings[setting.field]
             if value is not None and now.get(setting.field) != value:
-                raise SchemeError(f"{setting.option} {value}: {interface} took it and has {now.get(setting.field)} instead")
+                raise SchemeError(f"{setting.place.option} {value}: {interface} took it and has {now.get(setting.field)} instead")
     return list(notes)
 
 
@@ -101,13 +101,13 @@ def make_room(dut: Agent, wanted: Schemes, interface: str, ring: int) -> str:
 def read(dut: Agent, interface: str) -> dict[str, Any] | None:
     """What is in force on an interface, by the fields of Schemes; None if its driver is not built on irqmod."""
     home = f"/sys/class/net/{interface}/irqmod"
-    files = dut.read(*(f"{home}/{setting.file}" for setting in SETTINGS if setting.file))
+    files = dut.read(*(f"{home}/{setting.place.file}" for setting in SETTINGS if setting.place.file))
     if files[f"{home}/rx_scheme"] is None:
         return None
     coalesce = dict(re.findall(r"^([a-z-]+):\s+(\d+)", dut.attempt("ethtool", "-c", interface)["out"], re.MULTILINE))
     found: dict[str, Any] = {}
     for setting in SETTINGS:
-        text = files[f"{home}/{setting.file}"] if setting.file else coalesce.get(setting.ethtool)
+        text = files[f"{home}/{setting.place.file}"] if setting.place.file else coalesce.get(setting.place.ethtool)
         chosen = re.search(r"\[(\w+)\]", text or "")
         found[setting.field] = chosen[1] if chosen else int(text) if text and text.strip().isdigit() else None
     return found
@@ -116,18 +116,18 @@ def read(dut: Agent, interface: str) -> dict[str, Any] | None:
 def _set(dut: Agent, interface: str, setting: Setting, value: str, driver: str) -> None:
     """One setting. What the kernel says against it is in the error."""
     seen = len(dut.kernel_log)
-    if setting.file:
-        path = f"/sys/class/net/{interface}/irqmod/{setting.file}"
+    if setting.place.file:
+        path = f"/sys/class/net/{interface}/irqmod/{setting.place.file}"
         try:
             dut.write(path, value)
             return
         except TesterError as error:
             why = str(error).removeprefix(f"write {path}: ")
     else:
-        done = dut.attempt("ethtool", "-C", interface, setting.ethtool, value)
+        done = dut.attempt("ethtool", "-C", interface, setting.place.ethtool, value)
         if done["code"] == 0 or "unmodified" in done["err"] + done["out"]:
             return
         why = (done["err"] or done["out"]).strip()
     dut.take_kernel_log()
     said = "".join(f"\n  kernel: {line}" for line in dut.kernel_log[seen:])
-    raise SchemeError(f"{setting.option} {value}: {driver} refuses it on {interface}: {why}{said}")
+    raise SchemeError(f"{setting.place.option} {value}: {driver} refuses it on {interface}: {why}{said}")

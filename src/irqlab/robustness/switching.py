@@ -11,14 +11,13 @@ from itertools import pairwise
 from typing import Any
 
 from irqlab.config.addresses import INTERFACES, stream
+from irqlab.config.schemes import RX_SCHEMES, TX_SCHEMES
 from irqlab.config.traffic import Load, wire_rate_pps
 from irqlab.dut.router import Dut
 from irqlab.robustness import pcapng
 from irqlab.trials.forwarding import ForwardingTrial
 from irqlab.trials.testbed import Testbed
 
-RX = ("interrupt", "de", "napi", "hybrid", "timer", "adaptive")
-TX = ("interrupt", "coalesce", "off")
 GENTLE_PPS = 10_000.0
 BUSIER = 1.25
 """A busy DUT saves the way into idle and back."""
@@ -42,7 +41,7 @@ class Combination:
         return f"{self.rx}/{self.tx}"
 
 
-COMBINATIONS = tuple(Combination(rx, tx) for rx in RX for tx in TX)
+COMBINATIONS = tuple(Combination(rx, tx) for rx in RX_SCHEMES for tx in TX_SCHEMES)
 
 
 def choose(dut: Dut, combination: Combination, first: str = INTERFACES[0]) -> None:
