@@ -49,9 +49,9 @@ def test_bad_costs_are_refused(text: str, said: str) -> None:
 
 
 def test_a_request_without_costs_has_no_cost_model() -> None:
-    plain = Request.parse(["e1000"])
+    plain = Request.of(driver=["e1000"])
     assert (plain.testbeds[0].cost_model, plain.workload.costs) == (False, None)
-    costly = Request.parse(["e1000"], cost="irq=0")
+    costly = Request.of(driver=["e1000"], cost="irq=0")
     assert (costly.testbeds[0].cost_model, costly.workload.costs) == (True, Costs())
 
 
@@ -59,10 +59,10 @@ def test_hardware_is_written_and_read(tmp_path: Path) -> None:
     board = Hardware("board", 125, Costs(irq=1500), {"left_out_error": 0.05})
     board.write(tmp_path / "board.json")
     assert hardware.load(str(tmp_path / "board.json")) == board
-    request = Request.parse(["e1000"], hardware=str(tmp_path / "board.json"), cost="byte=2")
+    request = Request.of(driver=["e1000"], hardware=str(tmp_path / "board.json"), cost="byte=2")
     assert (request.testbeds[0].mips, request.workload.costs) == (125, Costs(irq=1500, byte=2))
     with pytest.raises(IrqlabError, match="runs at 125"):
-        Request.parse(["e1000"], mips=500, hardware=str(tmp_path / "board.json"))
+        Request.of(driver=["e1000"], mips=500, hardware=str(tmp_path / "board.json"))
 
 
 @pytest.mark.parametrize(

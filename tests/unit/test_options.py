@@ -29,7 +29,7 @@ def test_imix_mean() -> None:
 
 
 def test_every_driver_and_size() -> None:
-    request = Request.parse(["a", "b"], size="64,imix", jobs=3)
+    request = Request.of(driver=["a", "b"], size="64,imix", jobs=3)
     assert [testbed.driver for testbed in request.testbeds] == ["a", "b"]
     assert [workload.size for workload in request.workloads()] == [64, "imix"]
     assert request.jobs == 3
@@ -55,4 +55,4 @@ def test_every_driver_and_size() -> None:
 )
 def test_bad_options_say_what_is_allowed(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(IrqlabError, match=message):
-        Request.parse(**{"driver": ["x"], **arguments})  # type: ignore[arg-type]
+        Request.of(**{"driver": ["x"], **arguments})  # type: ignore[arg-type]

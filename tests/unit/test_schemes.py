@@ -117,7 +117,7 @@ def test_what_cannot_be_asked_for(arguments: dict[str, str], message: str) -> No
 
 
 def test_every_driver_with_every_scheme() -> None:
-    request = Request.parse(["a", "b"], schemes=combine(rx="napi,de"))
+    request = Request.of(driver=["a", "b"], rx="napi,de")
     assert [(testbed.driver, testbed.dut.schemes.rx) for testbed in request.testbeds] == [
         ("a", "napi"),
         ("a", "de"),

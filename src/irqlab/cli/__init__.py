@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,7 +23,7 @@ from irqlab.cli import options as opt
 from irqlab.cli import profile as profiling
 from irqlab.cli import reproduce as reproducing
 from irqlab.cli.cache import Action, run_cache
-from irqlab.config.schemes import combine
+from irqlab.config.schemes import Schemes
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import burst, latency, loss, recovery, throughput
@@ -224,22 +225,21 @@ def shell(*, request: opt.Request) -> None:
 
 @app.command()
 @guarded
-@opt.asks("driver", "nic", "kernel", "mips", "module_parameters")
+@opt.asks("driver", "nic", "kernel", "mips", "module_parameters", "rx", "tx")
 def tap(
     *,
     names: Annotated[list[str] | None, typer.Argument(help="Tests of drivers/tests; default: all that are quick.")] = None,
     request: opt.Request,
-    rx: opt.Rx = None,
-    tx: opt.Tx = None,
     long: Annotated[bool, typer.Option("--long", help="Those that take minutes, too.")] = False,
 ) -> None:
     """Run tests of a driver inside the DUT; they print TAP."""
     from irqlab.cli.tap import run_tap
     from irqlab.robustness.switching import COMBINATIONS
 
-    asked = combine(None, rx, tx)
-    chosen = [c for c in COMBINATIONS for s in asked if s.rx in (None, c.rx) and s.tx in (None, c.tx)]
-    passed = [run_tap(testbed, names or [], chosen, long) for testbed in request.testbeds]
+    asked = {testbed.dut.schemes for testbed in request.testbeds}
+    chosen = [c for c in COMBINATIONS if any(s.rx in (None, c.rx) and s.tx in (None, c.tx) for s in asked)]
+    plain = dict.fromkeys(replace(testbed, dut=replace(testbed.dut, schemes=Schemes())) for testbed in request.testbeds)
+    passed = [run_tap(testbed, names or [], chosen, long) for testbed in plain]
     if not all(passed):
         raise typer.Exit(1)
 

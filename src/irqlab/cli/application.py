@@ -54,7 +54,7 @@ def parse_numbers(option: str, text: str, most: float) -> list[float]:
 @opt.asks(
     *_DUT,
     *_TRIAL,
-    *("rx", "tx", "weight", "cliff", "epsilon", "rate_window", "rx_usecs"),
+    *("rx", "tx", "weight", "cliff_pps", "epsilon_permille", "rate_window_ms", "rx_usecs"),
     *opt.RUN,
 )
 def application_command(

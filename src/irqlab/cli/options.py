@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The options that the measuring commands share, and their checks. Bad input raises IrqlabError."""
+"""The options that commands share: declared once, checked once, and turned into a Request. Bad input raises IrqlabError."""
 
 from __future__ import annotations
 
 import inspect
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,148 +14,132 @@ import typer
 
 from irqlab.config import hardware as boards
 from irqlab.config.costs import TERMS
-from irqlab.config.schemes import VARIANTS, Schemes, combine
-from irqlab.config.testbed import DutConfig, TestbedConfig
+from irqlab.config.schemes import SETTINGS, VARIANTS, combine
+from irqlab.config.testbed import SHIFT_OF_MIPS, DutConfig, TestbedConfig
 from irqlab.config.traffic import FrameSize, parse_size
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 
-Driver = Annotated[
-    list[str], typer.Option("--driver", help="Name of a module, ours or in-tree, or the path of a .ko; may be given again.")
-]
-NicModel = Annotated[str | None, typer.Option("--nic", help="QEMU NIC model; default: the first the driver claims.")]
-KernelSpec = Annotated[
-    str | None, typer.Option("--kernel", help="Debian kernel package or release; default: the distribution's.")
-]
-Mips = Annotated[int, typer.Option("--mips", help="Speed of the DUT: 1000, 500, 250 or 125 million instructions a second.")]
-Sizes = Annotated[str, typer.Option("--size", help="Frame sizes in bytes, FCS counted, comma-separated; or imix.")]
-Bidirectional = Annotated[bool, typer.Option("--bidirectional", help="Offer the load in both directions at once.")]
-Ring = Annotated[int | None, typer.Option("--ring", help="RX and TX ring size; default: the driver's.")]
-Duration = Annotated[float, typer.Option("--duration", help="Measured time of a trial, in virtual seconds (RFC 2544: 60).")]
-Warmup = Annotated[float, typer.Option("--warmup", help="Time the load is offered before it is measured, in virtual seconds.")]
-Arrivals = Annotated[str, typer.Option("--arrivals", help="constant, poisson or bursts.")]
-Tolerance = Annotated[float, typer.Option("--loss-tolerance", help="Lost share of frames that throughput tolerates.")]
-OverWire = Annotated[bool, typer.Option("--over-wire", help="Offer more than the emulated wire carries.")]
-Seed = Annotated[int, typer.Option("--seed", help="Of Poisson arrivals and IMIX.")]
-Lsm = Annotated[str, typer.Option("--lsm", help="Linux security modules of the DUT, e.g. apparmor; default: none.")]
-Attribute = Annotated[
-    list[str] | None,
-    typer.Option("--attribute", help="FILE=VALUE, below /sys/class/net/INTERFACE of both interfaces; may be given again."),
-]
-Sysctl = Annotated[list[str] | None, typer.Option("--sysctl", help="NAME=VALUE set in the DUT; may be given again.")]
-Parameters = Annotated[str, typer.Option("--module-parameters", help="Parameters of the driver, as for insmod.")]
+MAX_DURATION_S = 3600.0
+MAX_WARMUP_S = 60.0
+REQUIRED = inspect.Parameter.empty
 _HARDWARE = "Hardware costs (default: none)"
 _SCHEMES = "Schemes (drivers built on irqmod)"
-_SEVERAL = "several, comma-separated: every combination of them"
-Rx = Annotated[
-    str | None,
-    typer.Option(
-        "--rx",
-        help=f"Receive scheme: interrupt, de, napi, hybrid, timer, adaptive; USB: standard, napi, hybrid, timer; {_SEVERAL}.",
-        rich_help_panel=_SCHEMES,
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A shared option: what typer makes of it, and its default."""
+
+    hint: Any
+    """The type, annotated with typer's option."""
+    default: Any = None
+
+
+def _default(config: type, field: str) -> Any:
+    """The default of a field of a configuration: it is declared there and nowhere else."""
+    (found,) = [entry.default for entry in fields(config) if entry.name == field]
+    return found
+
+
+def _option(name: str, hint: Any, help_text: str, default: Any = None, panel: str | None = None) -> Shared:
+    return Shared(Annotated[hint, typer.Option(name, help=help_text, rich_help_panel=panel)], default)
+
+
+SHARED: dict[str, Shared] = {
+    "driver": _option(
+        "--driver", list[str], "Name of a module, ours or in-tree, or the path of a .ko; may be given again.", REQUIRED
     ),
-]
-Tx = Annotated[
-    str | None,
-    typer.Option("--tx", help=f"Transmit scheme: interrupt, coalesce, off; {_SEVERAL}.", rich_help_panel=_SCHEMES),
-]
-Variant = Annotated[
-    list[str] | None,
-    typer.Option(
+    "nic": _option("--nic", str | None, "QEMU NIC model; default: the first the driver claims."),
+    "kernel": _option("--kernel", str | None, "Debian kernel package or release; default: the distribution's."),
+    "mips": _option(
+        "--mips",
+        int,
+        f"Speed of the DUT in million instructions a second: {', '.join(map(str, SHIFT_OF_MIPS))}.",
+        _default(TestbedConfig, "mips"),
+    ),
+    "size": _option(
+        "--size", str, "Frame sizes in bytes, FCS counted, comma-separated; or imix.", str(_default(Workload, "size"))
+    ),
+    "bidirectional": _option(
+        "--bidirectional", bool, "Offer the load in both directions at once.", _default(Workload, "bidirectional")
+    ),
+    **{
+        setting.field: _option(setting.place.option, setting.type | None, setting.place.help, None, _SCHEMES)
+        for setting in sorted(SETTINGS, key=lambda s: s.field not in ("rx", "tx"))
+    },
+    "variant": _option(
         "--variant",
-        help=f"The first paper's schemes, with its weight 32 and rings of 256: {', '.join(VARIANTS)}, or all; comma-separated.",
-        rich_help_panel=_SCHEMES,
+        list[str] | None,
+        f"The first paper's schemes, with its weight 32 and rings of 256: {', '.join(VARIANTS)}, or all; comma-separated.",
+        None,
+        _SCHEMES,
     ),
-]
-Weight = Annotated[int | None, typer.Option("--weight", help="napi: frames a poll takes at most.", rich_help_panel=_SCHEMES)]
-TxFrames = Annotated[
-    int | None, typer.Option("--tx-frames", help="coalesce: packets per TX interrupt.", rich_help_panel=_SCHEMES)
-]
-TxUsecs = Annotated[
-    int | None,
-    typer.Option("--tx-usecs", help="coalesce, off: time in µs after which sent packets are freed.", rich_help_panel=_SCHEMES),
-]
-RxUsecs = Annotated[int | None, typer.Option("--rx-usecs", help="timer: period in µs.", rich_help_panel=_SCHEMES)]
-Cliff = Annotated[
-    int | None,
-    typer.Option("--cliff", help="hybrid: frames/s between disable-enable and NAPI.", rich_help_panel=_SCHEMES),
-]
-Epsilon = Annotated[
-    int | None, typer.Option("--epsilon", help="hybrid: hysteresis around the cliff, in permille.", rich_help_panel=_SCHEMES)
-]
-RateWindow = Annotated[
-    int | None, typer.Option("--rate-window", help="hybrid: how often the rate is estimated, in ms.", rich_help_panel=_SCHEMES)
-]
-Cost = Annotated[
-    str | None,
-    typer.Option(
+    "ring": _option("--ring", int | None, "RX and TX ring size; default: the driver's."),
+    "duration": _option(
+        "--duration",
+        float,
+        "Measured time of a trial, in virtual seconds (RFC 2544 asks for 60).",
+        _default(Workload, "duration_ns") / 1e9,
+    ),
+    "warmup": _option(
+        "--warmup",
+        float,
+        "Time the load is offered before it is measured, in virtual seconds.",
+        _default(Workload, "warmup_ns") / 1e9,
+    ),
+    "arrivals": _option("--arrivals", str, "constant, poisson or bursts.", _default(Workload, "arrivals")),
+    "loss_tolerance": _option(
+        "--loss-tolerance",
+        float,
+        "Lost share of frames that throughput tolerates.",
+        _default(Workload, "loss_tolerance"),
+    ),
+    "above_line_rate": _option(
+        "--above-line-rate", bool, "Offer more than the wire carries.", _default(Workload, "above_line_rate")
+    ),
+    "seed": _option("--seed", int, "Of Poisson arrivals and IMIX.", _default(Workload, "seed")),
+    "lsm": _option(
+        "--lsm", str, "Linux security modules of the DUT, e.g. apparmor; default: none.", _default(TestbedConfig, "lsm")
+    ),
+    "sysctl": _option("--sysctl", list[str] | None, "NAME=VALUE set in the DUT; may be given again."),
+    "attribute": _option(
+        "--attribute", list[str] | None, "FILE=VALUE, below /sys/class/net/INTERFACE of both interfaces; may be given again."
+    ),
+    "module_parameters": _option(
+        "--module-parameters", str, "Parameters of the driver, as for insmod.", _default(DutConfig, "module_parameters")
+    ),
+    "cost": _option(
         "--cost",
-        help=f"Hardware costs in ns, such as irq=1500,byte=16.5; names: {', '.join(TERMS)} (docs/cost-model.md).",
-        rich_help_panel=_HARDWARE,
+        str | None,
+        f"Hardware costs in ns, such as irq=1500,byte=16.5; names: {', '.join(TERMS)} (docs/cost-model.md).",
+        None,
+        _HARDWARE,
     ),
-]
-Hardware = Annotated[
-    str | None,
-    typer.Option(
+    "hardware": _option(
         "--hardware",
-        help=f"Speed and costs of a board: {', '.join(boards.names())}, or a file that irqlab calibrate wrote.",
-        rich_help_panel=_HARDWARE,
+        str | None,
+        f"Speed and costs of a board: {', '.join(boards.names())}, or a file that irqlab calibrate wrote.",
+        None,
+        _HARDWARE,
     ),
-]
-JsonFile = Annotated[Path | None, typer.Option("--json", help="Write everything measured to this file.")]
-ReportFile = Annotated[Path | None, typer.Option("--report", help="Write a self-contained HTML report to this file.")]
-Jobs = Annotated[
-    int, typer.Option("--jobs", help="Trials side by side; default: the number of cores. Results do not depend on it.")
-]
-NoCache = Annotated[
-    bool, typer.Option("--no-cache", help="Run every trial, also those already made and kept; results do not depend on it.")
-]
-Capture = Annotated[Path | None, typer.Option("--capture", help="Write a pcapng of the (last) trial, with virtual timestamps.")]
-
-MAX_DURATION_S = 3600.0
-
-SHARED: dict[str, tuple[Any, Any]] = {
-    "driver": (Driver, inspect.Parameter.empty),
-    "nic": (NicModel, None),
-    "kernel": (KernelSpec, None),
-    "mips": (Mips, 250),
-    "size": (Sizes, "64"),
-    "bidirectional": (Bidirectional, False),
-    "rx": (Rx, None),
-    "tx": (Tx, None),
-    "variant": (Variant, None),
-    "weight": (Weight, None),
-    "tx_frames": (TxFrames, None),
-    "tx_usecs": (TxUsecs, None),
-    "rx_usecs": (RxUsecs, None),
-    "cliff": (Cliff, None),
-    "epsilon": (Epsilon, None),
-    "rate_window": (RateWindow, None),
-    "ring": (Ring, None),
-    "duration": (Duration, 0.2),
-    "warmup": (Warmup, 0.05),
-    "arrivals": (Arrivals, "constant"),
-    "loss_tolerance": (Tolerance, 0.0),
-    "above_line_rate": (OverWire, False),
-    "seed": (Seed, 1),
-    "lsm": (Lsm, ""),
-    "sysctl": (Sysctl, None),
-    "attribute": (Attribute, None),
-    "module_parameters": (Parameters, ""),
-    "cost": (Cost, None),
-    "hardware": (Hardware, None),
-    "jobs": (Jobs, 0),
-    "no_cache": (NoCache, False),
+    "jobs": _option("--jobs", int, "Trials side by side; default (0): the number of cores. Results do not depend on it.", 0),
+    "no_cache": _option(
+        "--no-cache", bool, "Run every trial, also those already made and kept; results do not depend on it.", False
+    ),
 }
-"""The options that ask for a Request: annotation and default, in the order of the help."""
+"""The options that ask for a Request, in the order of the help."""
+
 DUT = ("driver", "nic", "kernel", "mips", "ring", "lsm", "sysctl", "attribute", "module_parameters")
 """What is measured."""
 TRIAL = ("size", "bidirectional", "duration", "warmup", "arrivals", "seed")
 """What is offered."""
-SCHEMES = ("rx", "tx", "variant", "weight", "tx_frames", "tx_usecs", "rx_usecs", "cliff", "epsilon", "rate_window")
+SCHEMES = ("variant", *(setting.field for setting in SETTINGS))
 RUN = ("jobs", "no_cache")
 """How it is run."""
-_SCHEMES_NAMES = {"cliff": "cliff_pps", "epsilon": "epsilon_permille", "rate_window": "rate_window_ms"}
+
+JsonFile = Annotated[Path | None, typer.Option("--json", help="Write everything measured to this file.")]
+ReportFile = Annotated[Path | None, typer.Option("--report", help="Write a self-contained HTML report to this file.")]
 
 
 def asks(*names: str, **fixed: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -167,7 +151,7 @@ def asks(*names: str, **fixed: Any) -> Callable[[Callable[..., None]], Callable[
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         wanted = [name for name in SHARED if name in names]
         shared = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=SHARED[name][1], annotation=SHARED[name][0])
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=SHARED[name].default, annotation=SHARED[name].hint)
             for name in wanted
         ]
         parameters: list[inspect.Parameter] = []
@@ -202,82 +186,67 @@ class Request:
     jobs: int
 
     @classmethod
-    def of(cls, no_cache: bool = False, **given: Any) -> Request:
-        """From the options by their names in SHARED. Raises IrqlabError as `parse` does."""
-        schemes = {_SCHEMES_NAMES.get(name, name): given.pop(name) for name in SCHEMES if name in given}
-        return cls.parse(schemes=combine(**schemes), cached=not no_cache, **given)
-
-    @classmethod
-    def parse(
-        cls,
-        driver: list[str],
-        nic: str | None = None,
-        kernel: str | None = None,
-        mips: int = 250,
-        size: str = "64",
-        bidirectional: bool = False,
-        ring: int | None = None,
-        duration: float = 0.2,
-        warmup: float = 0.05,
-        arrivals: str = "constant",
-        loss_tolerance: float = 0.0,
-        above_line_rate: bool = False,
-        seed: int = 1,
-        lsm: str = "",
-        sysctl: list[str] | None = None,
-        attribute: list[str] | None = None,
-        module_parameters: str = "",
-        jobs: int = 0,
-        schemes: tuple[Schemes, ...] = (Schemes(),),
-        cost: str | None = None,
-        hardware: str | None = None,
-        cached: bool = True,
-    ) -> Request:
-        """Checks every option. Raises IrqlabError: what was wrong, and what is allowed."""
-        if not driver:
-            raise IrqlabError("--driver: name a kernel module (8139cp, e1000, ...) or the path of a .ko")
-        if not 0.001 <= duration <= MAX_DURATION_S:
-            raise IrqlabError(f"--duration {duration}: allowed are 0.001 to {MAX_DURATION_S:g} seconds")
-        if not 0 <= warmup <= 60:
-            raise IrqlabError(f"--warmup {warmup}: allowed are 0 to 60 seconds")
-        if arrivals not in ("constant", "poisson", "bursts"):
-            raise IrqlabError(f"--arrivals {arrivals}: allowed are constant, poisson and bursts")
-        if not 0 <= loss_tolerance < 1:
-            raise IrqlabError(f"--loss-tolerance {loss_tolerance}: allowed are 0 up to, not including, 1")
-        if ring is not None and not 1 <= ring <= 65536:
-            raise IrqlabError(f"--ring {ring}: allowed are 1 to 65536 (the driver may allow less)")
-        if jobs < 0:
-            raise IrqlabError(f"--jobs {jobs}: allowed are 1 and more")
-        mips, costs = boards.choose(hardware, cost, mips)
+    def of(cls, **given: Any) -> Request:
+        """From the options by their names in SHARED; defaults for the rest. Raises IrqlabError: what was wrong, what is allowed."""
+        value = {name: option.default for name, option in SHARED.items()} | given
+        _check(value)
+        mips, costs = boards.choose(value["hardware"], value["cost"], value["mips"])
         dut = DutConfig(
-            ring=ring,
-            sysctls=tuple(_sysctl(text) for text in sysctl or ()),
-            attributes=tuple(_attribute(text) for text in attribute or ()),
-            module_parameters=module_parameters,
+            ring=value["ring"],
+            sysctls=tuple(_sysctl(text) for text in value["sysctl"] or ()),
+            attributes=tuple(_attribute(text) for text in value["attribute"] or ()),
+            module_parameters=value["module_parameters"],
+        )
+        testbed = TestbedConfig(
+            driver="",
+            nic=value["nic"],
+            kernel=value["kernel"],
+            mips=mips,
+            lsm=value["lsm"],
+            cost_model=costs is not None,
+            cached=not value["no_cache"],
         )
         return cls(
             testbeds=tuple(
-                TestbedConfig(d, nic, kernel, mips, lsm, replace(dut, schemes=chosen), costs is not None, cached)
-                for d in driver
-                for chosen in schemes
+                replace(testbed, driver=driver, dut=replace(dut, schemes=schemes))
+                for driver in value["driver"]
+                for schemes in combine(**{name: value[name] for name in SCHEMES})
             ),
             workload=Workload(
-                bidirectional=bidirectional,
-                arrivals=arrivals,  # type: ignore[arg-type]
-                duration_ns=round(duration * 1e9),
-                warmup_ns=round(warmup * 1e9),
-                above_line_rate=above_line_rate,
-                seed=seed,
-                loss_tolerance=loss_tolerance,
+                bidirectional=value["bidirectional"],
+                arrivals=value["arrivals"],
+                duration_ns=round(value["duration"] * 1e9),
+                warmup_ns=round(value["warmup"] * 1e9),
+                above_line_rate=value["above_line_rate"],
+                seed=value["seed"],
+                loss_tolerance=value["loss_tolerance"],
                 costs=costs,
             ),
-            sizes=sizes(size),
-            jobs=jobs or default_jobs(),
+            sizes=sizes(value["size"]),
+            jobs=value["jobs"] or default_jobs(),
         )
 
     def workloads(self) -> list[Workload]:
-        """The plan once per frame size."""
+        """The workload once per frame size."""
         return [replace(self.workload, size=size) for size in self.sizes]
+
+
+def _check(value: dict[str, Any]) -> None:
+    """Raises IrqlabError for a value out of range."""
+    if value["driver"] is REQUIRED or not value["driver"]:
+        raise IrqlabError("--driver: name a kernel module (8139cp, e1000, ...) or the path of a .ko")
+    if not 0.001 <= value["duration"] <= MAX_DURATION_S:
+        raise IrqlabError(f"--duration {value['duration']}: allowed are 0.001 to {MAX_DURATION_S:g} seconds")
+    if not 0 <= value["warmup"] <= MAX_WARMUP_S:
+        raise IrqlabError(f"--warmup {value['warmup']}: allowed are 0 to {MAX_WARMUP_S:g} seconds")
+    if value["arrivals"] not in ("constant", "poisson", "bursts"):
+        raise IrqlabError(f"--arrivals {value['arrivals']}: allowed are constant, poisson and bursts")
+    if not 0 <= value["loss_tolerance"] < 1:
+        raise IrqlabError(f"--loss-tolerance {value['loss_tolerance']}: allowed are 0 up to, not including, 1")
+    if value["ring"] is not None and not 1 <= value["ring"] <= 65536:
+        raise IrqlabError(f"--ring {value['ring']}: allowed are 1 to 65536 (the driver may allow less)")
+    if value["jobs"] < 0:
+        raise IrqlabError(f"--jobs {value['jobs']}: allowed are 1 and more")
 
 
 def sizes(text: str) -> tuple[FrameSize, ...]:
