@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """`python -m irqlab`."""
 
-from irqlab.cli import main
+from irqlab.cli.app import main
 
 main()

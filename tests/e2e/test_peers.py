@@ -16,7 +16,7 @@ from tests.e2e.conftest import Cli
 def test_iperf3_is_plausible_valid_and_repeatable(cli: Cli, tmp_path: Path) -> None:
     measured = []
     for name in ("a.json", "b.json"):
-        done = cli("iperf", "--driver", "8139cp", "--seconds", "1", "--json", name)
+        done = cli("iperf", "--driver", "8139cp", "--duration", "1", "--json", name)
         assert done.returncode == 0, done.stderr
         assert "TCP Tx" in done.stdout
         document = json.loads((tmp_path / name).read_text())
@@ -34,7 +34,7 @@ def test_iperf3_is_plausible_valid_and_repeatable(cli: Cli, tmp_path: Path) -> N
 @pytest.mark.parametrize("driver", ["irqmod_i8255x", "irqmod_rtl8139cp", "irqmod_lan78xx"])
 def test_iperf3_runs_on_our_drivers(cli: Cli, tmp_path: Path, driver: str) -> None:
     # Its first messages are of 4 bytes: packets that are shorter than a frame may be, in two pieces.
-    done = cli("iperf", "--driver", driver, "--seconds", "1", "--json", "a.json")
+    done = cli("iperf", "--driver", driver, "--duration", "1", "--json", "a.json")
     assert done.returncode == 0, done.stderr
     (point,) = json.loads((tmp_path / "a.json").read_text())["measured"]["results"][0]["samples"]
     assert 80e6 < point["bps"] < 425e6
@@ -45,7 +45,7 @@ def test_iperf3_runs_on_our_drivers(cli: Cli, tmp_path: Path, driver: str) -> No
 @pytest.mark.parametrize("dut_serves", [False, True])
 def test_both_protocols_roles_and_directions(cli: Cli, tmp_path: Path, dut_serves: bool) -> None:
     role = ["--dut-serves"] if dut_serves else []
-    done = cli("iperf", "--driver", "e100", "--all", "--seconds", "1", "--parallel", "2", *role, "--json", "a.json")
+    done = cli("iperf", "--driver", "e100", "--all", "--duration", "1", "--parallel", "2", *role, "--json", "a.json")
     assert done.returncode == 0, done.stderr
     points = json.loads((tmp_path / "a.json").read_text())["measured"]["results"][0]["samples"]
     assert [point["name"] for point in points] == ["TCP Rx", "TCP Tx", "UDP Rx", "UDP Tx"]
@@ -57,7 +57,7 @@ def test_both_protocols_roles_and_directions(cli: Cli, tmp_path: Path, dut_serve
 
 @pytest.mark.long
 def test_latency_rises_under_load(cli: Cli, tmp_path: Path) -> None:
-    done = cli("rrul", "--driver", "e100", "--seconds", "2", "--json", "a.json", "--flent", "a.flent.gz", "--report", "a.html")
+    done = cli("rrul", "--driver", "e100", "--duration", "2", "--json", "a.json", "--flent", "a.flent.gz", "--report", "a.html")
     assert done.returncode == 0, done.stderr
     document = json.loads((tmp_path / "a.json").read_text())
     jsonschema.validate(document, schema.load())
@@ -73,7 +73,7 @@ def test_latency_rises_under_load(cli: Cli, tmp_path: Path) -> None:
 
 def test_bad_input_is_refused(cli: Cli) -> None:
     for arguments, why in (
-        (("iperf", "--driver", "e100", "--seconds", "0"), "--seconds 0: allowed are 1 to 3600"),
+        (("iperf", "--driver", "e100", "--duration", "0"), "--duration 0: allowed are 1 to 3600"),
         (("iperf", "--driver", "e100", "--all", "--udp"), "--all"),
         (("rrul", "--driver", "e100", "--flent", "x.json"), "flent's files end in .flent.gz"),
     ):

@@ -8,7 +8,7 @@ import re
 import pytest
 from typer.testing import CliRunner
 
-from irqlab.cli import app
+from irqlab.cli.app import app
 from irqlab.setup import paths
 
 

@@ -78,7 +78,7 @@ def test_the_duts_account_of_datagrams_received_is_not_the_senders():
 
 @pytest.mark.parametrize(
     ("wrong", "why"),
-    [({"seconds": 0}, "--seconds 0"), ({"parallel": 129}, "--parallel 129"), ({"rate_bps": 0}, "--rate-bps 0")],
+    [({"seconds": 0}, "--duration 0"), ({"parallel": 129}, "--parallel 129"), ({"rate_bps": 0}, "--rate-bps 0")],
 )
 def test_wrong_tests_are_refused(wrong, why):
     with pytest.raises(IrqlabError, match=f"{why}: allowed are"):

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from irqlab import units
 from irqlab.cli import options as opt
+from irqlab.cli.output import check_outputs, save
 from irqlab.config.schemes import Schemes
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
@@ -19,7 +20,7 @@ from irqlab.methods import application, budget, cliff
 from irqlab.methods.budget import GOALS
 from irqlab.present import terminal as tables
 from irqlab.results.document import MethodResult
-from irqlab.runner.measure import Method, measure, save
+from irqlab.runner.measure import Method, measure
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import INTERFACE, Tuning
 
@@ -112,10 +113,8 @@ def _tuning(runner: TrialRunner, asked: str | None, usual: str) -> Tuning:
 
 
 def _finish(request: opt.Request, method: Method, name: str, json_file: Any, show: Any) -> None:
-    from irqlab.cli import check_outputs
-
     check_outputs(json_file)
-    outcome = measure(request, method, name)
+    outcome = measure(request.testbeds, request.workloads(), request.jobs, method, name)
     for result in outcome.results:
         if result.complete:
             show(result, Console(highlight=False))

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from irqlab.calibrate import cells, method
 from irqlab.cli import options as opt
+from irqlab.cli.output import check_outputs
 from irqlab.config import hardware
 from irqlab.config.costs import TERMS
 from irqlab.errors import IrqlabError
@@ -45,8 +46,6 @@ def command(
     request: opt.Request,
 ) -> None:
     """Fits, says how far to trust it, writes the file. Raises IrqlabError."""
-    from irqlab.cli import check_outputs
-
     check_outputs(output)
     allowed = _terms(terms)
     if len(request.testbeds) != 1:

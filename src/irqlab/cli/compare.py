@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from irqlab.cli import options as opt
+from irqlab.cli.output import check_outputs, complain, save
 from irqlab.compare import sides, verdict
 from irqlab.compare import tables as printed
 from irqlab.config.workload import Workload
@@ -20,7 +21,7 @@ from irqlab.methods import throughput
 from irqlab.present import terminal as tables
 from irqlab.qemu import machine
 from irqlab.results.document import MethodResult
-from irqlab.runner.measure import Method, Outcome, measure, save
+from irqlab.runner.measure import Method, Outcome, measure
 from irqlab.runner.runner import TrialRunner
 
 SideA = Annotated[
@@ -110,8 +111,6 @@ def command(
     report_file: opt.ReportFile = None,
 ) -> None:
     """Compares; tables, files. Exit code 1 if a figure is worse than allowed."""
-    from irqlab.cli import check_outputs, complain
-
     check_outputs(json_file, report_file)
     threshold, judged = verdict.parse_threshold(fail_above), verdict.parse_judged(fail_on)
     if top < 1:
@@ -119,7 +118,11 @@ def command(
     chosen = [sides.parse(text, request.testbeds[0], driver) for text in (a, b) if text is not None]
     request = replace(request, testbeds=tuple(side.testbed for side in chosen if side.testbed is not None))
     measured = next((side.rows for side in chosen if side.rows), ())
-    outcome = measure(request, _method(request, measured), "compare") if request.testbeds else Outcome()
+    outcome = (
+        measure(request.testbeds, request.workloads(), request.jobs, _method(request, measured), "compare")
+        if request.testbeds
+        else Outcome()
+    )
     save(outcome, json_file, report_file)
     if outcome.error is not None:
         raise typer.Exit(complain(outcome.error))

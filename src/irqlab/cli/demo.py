@@ -9,6 +9,7 @@ from pathlib import Path
 
 from irqlab import units
 from irqlab.cli.options import Request
+from irqlab.cli.output import finish
 from irqlab.config.schemes import combine
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
@@ -46,8 +47,6 @@ def _gains(results: Sequence[MethodResult]) -> list[str]:
 
 def run_demo(request: Request, directory: Path) -> None:
     """Throughput of 64-byte frames for all, the loss curve to 4x for some; tables, JSON and a report."""
-    from irqlab.cli import finish
-
     testbed = request.testbeds[0]
     ours = tuple(replace(testbed, driver=DRIVER, dut=replace(testbed.dut, schemes=schemes)) for schemes in combine("all"))
     references = tuple(replace(testbed, driver=driver) for driver in REFERENCES)
@@ -56,7 +55,7 @@ def run_demo(request: Request, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise IrqlabError(f"cannot write to {directory}: {error.strerror}") from error
-    outcome = measure(request, _method, "demo")
+    outcome = measure(request.testbeds, request.workloads(), request.jobs, _method, "demo")
     json_file, report_file = directory / "demo.json", directory / "demo.html"
     finish(outcome, json_file, report_file)
     print("\n".join(["", *_gains(outcome.results), f"\nreport:  {report_file}", f"results: {json_file}"]))

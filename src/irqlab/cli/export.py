@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from irqlab.cli.compare import FailAbove, FailOn
+from irqlab.cli.output import check_outputs
 from irqlab.compare import verdict
 from irqlab.errors import IrqlabError
 from irqlab.results import document as results
@@ -28,8 +29,6 @@ def command(
     files: Files, format_: Format = "markdown", output: Output = None, fail_above: FailAbove = None, fail_on: FailOn = None
 ) -> None:
     """Writes the figures of one or more files in another format."""
-    from irqlab.cli import check_outputs
-
     check_outputs(output)
     if format_ not in export.FORMATS:
         raise IrqlabError(f"--format {format_}: there are {', '.join(export.FORMATS)}")

@@ -10,11 +10,12 @@ from typing import Annotated, Any
 import typer
 
 from irqlab.cli import options as opt
+from irqlab.cli.output import check_outputs
 from irqlab.errors import IrqlabError
 from irqlab.qemu import machine
 from irqlab.robustness import fuzz, usbport
 from irqlab.robustness import hotplug as cycles
-from irqlab.runner.measure import UserInterruptError, terminate_like_ctrl_c
+from irqlab.runner.jobs import UserInterruptError, terminate_like_ctrl_c
 from irqlab.runner.runner import TrialRunner
 from irqlab.setup import paths
 from irqlab.trials.testbed import Testbed
@@ -50,8 +51,6 @@ def fuzz_command(
     json_file: opt.JsonFile = None,
 ) -> None:
     """The device damages its answers, as a seed decides: what of the driver breaks? Exit code 1: something does."""
-    from irqlab.cli import check_outputs
-
     check_outputs(json_file, None)
     for name, value in (("--cases", cases), ("--first", first + 1)):
         if not 1 <= value <= 10**9:

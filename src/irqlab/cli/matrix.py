@@ -15,14 +15,17 @@ import typer
 from rich.console import Console
 
 from irqlab.cli import options as opt
+from irqlab.cli.output import check_directory
 from irqlab.compare import matrix
+from irqlab.config.schemes import VARIANTS
 from irqlab.errors import IrqlabError
+from irqlab.present import terminal as tables
 from irqlab.qemu import machine
-from irqlab.reproduce.document import check_directory
-from irqlab.reproduce.session import Job, Session
+from irqlab.report import write_html
 from irqlab.results import document as results
 from irqlab.results.document import MethodResult
-from irqlab.runner.measure import UserInterruptError, terminate_like_ctrl_c
+from irqlab.robustness.switching import COMBINATIONS
+from irqlab.runner.jobs import Job, JobRunner, UserInterruptError, terminate_like_ctrl_c
 from irqlab.runner.runner import TrialRunner
 from irqlab.setup import paths
 from irqlab.trials.testbed import Testbed
@@ -30,7 +33,10 @@ from irqlab.trials.testbed import Testbed
 Drivers = Annotated[str, typer.Option("--drivers", help="Comma-separated, each as in irqlab compare: 8139cp, ./my.ko, git:...")]
 SchemesOption = Annotated[
     str | None,
-    typer.Option("--schemes", help="Of drivers built on irqmod: RX+TX or a variant, comma-separated; all (15); variants (6)."),
+    typer.Option(
+        "--schemes",
+        help=f"Of drivers built on irqmod: RX+TX or a variant, comma-separated; all ({len(COMBINATIONS)}); variants ({len(VARIANTS)}).",
+    ),
 ]
 Sizes = Annotated[str, typer.Option("--sizes", help="Frame sizes in bytes, FCS counted, comma-separated; or imix.")]
 Profiled = Annotated[bool, typer.Option("--profile", help="Count accesses to the NIC's registers, too (slower).")]
@@ -67,7 +73,7 @@ def command(
                 cluster = _cluster()
                 with cluster.Cluster(scheduler) as remote:
                     grid.measure(
-                        [cluster.RemoteBed.of(testbed, remote) for testbed in testbeds], max(request.jobs, remote.threads)
+                        [cluster.RemoteTestbed.of(testbed, remote) for testbed in testbeds], max(request.jobs, remote.threads)
                     )
     except KeyboardInterrupt:
         machine.cancel_all()
@@ -101,18 +107,18 @@ class _Grid:
 
     def measure(self, testbeds: Sequence[Testbed], jobs: int) -> None:
         """Measures every cell."""
-        with Session(self.request.testbeds[0], jobs=jobs) as session:
+        with JobRunner(jobs) as runner:
             described = {
                 n: Job(testbed.label, testbed, lambda runner: runner.testbed.describe()) for n, testbed in enumerate(testbeds)
             }
-            self._on = list(session.all("preparing", described).values())
+            self._on = list(runner.run("preparing", described).values())
             cells = {
                 (n, m): Job(f"{testbed.label} {workload.size}", testbed, partial(self._one, place=(n, m)))
                 for n, testbed in enumerate(testbeds)
                 for m, workload in enumerate(self.request.workloads())
             }
             self.size = len(cells)
-            session.all("measuring", cells)
+            runner.run("measuring", cells)
 
     def _one(self, runner: TrialRunner, place: tuple[int, int]) -> None:
         found = matrix.measure(runner, self.request.workloads()[place[1]], self.profiled)
@@ -130,14 +136,10 @@ class _Grid:
         content = results.document(["irqlab", *sys.argv[1:]], self._on, self.rows(), complete)
         results.write(out / "matrix.json", content)
         paths.write_atomically(out / "matrix.csv", matrix.to_csv(content["measured"]["results"]).encode())
-        from irqlab.report import write_html  # imports matplotlib, which takes a second
-
         write_html([content], out / "matrix.html")
 
 
 def _show(grid: _Grid, out: Path) -> None:
-    from irqlab.present import terminal as tables
-
     rows = [row.to_json() for row in grid.rows() if row.method == "throughput"]
     tables.show(tables.throughput_table(rows), Console(highlight=False))
     print(f"{out}/matrix.html, matrix.csv, matrix.json")

@@ -13,12 +13,13 @@ from rich.console import Console
 from rich.table import Table
 
 from irqlab.cli import options as opt
+from irqlab.cli.output import check_outputs, complain, save
 from irqlab.errors import IrqlabError
 from irqlab.methods import iperf, rrul
 from irqlab.present import peer_tables
 from irqlab.present import terminal as tables
 from irqlab.results import flent
-from irqlab.runner.measure import Outcome, measure, save
+from irqlab.runner.measure import Outcome, measure
 from irqlab.trials.iperf import FOUR, IperfTrial
 from irqlab.trials.rrul import RrulTrial
 from irqlab.units import driver_of
@@ -28,7 +29,7 @@ RateBps = Annotated[int | None, typer.Option("--rate-bps", help="Payload of a st
 Reverse = Annotated[bool, typer.Option("--reverse", help="The server sends, as iperf3's -R. Default: the client does.")]
 Serves = Annotated[bool, typer.Option("--dut-serves", help="The DUT is the server, the tester the client.")]
 All = Annotated[bool, typer.Option("--all", help="TCP and UDP, received and sent by the DUT: four tests.")]
-Seconds = Annotated[int, typer.Option("--seconds", help="How long the flows run, in virtual seconds.")]
+Seconds = Annotated[int, typer.Option("--duration", help="How long the flows run, in virtual seconds.")]
 Parallel = Annotated[int, typer.Option("--parallel", help="Streams at once.")]
 Window = Annotated[int, typer.Option("--window", help="TCP window of the tester's end, in bytes, each stream.")]
 Soak = Annotated[bool, typer.Option("--soak", help="Also let a soaker take what is left of the CPU, and say how much that is.")]
@@ -43,8 +44,6 @@ Printer = Callable[[list[dict[str, Any]]], Table]
 
 
 def _finish(outcome: Outcome, table: Printer, json_file: Path | None, report_file: Path | None) -> None:
-    from irqlab.cli import complain
-
     rows = [result.to_json() for result in outcome.results]
     if any(row["samples"] for row in rows):
         tables.show(table([row for row in rows if row["samples"]]), Console())
@@ -70,15 +69,19 @@ def iperf_command(
     report_file: opt.ReportFile = None,
 ) -> None:
     """Run iperf3 in the DUT against the tester's host: throughput, retransmits, loss, jitter, idle CPU (docs/iperf.md)."""
-    from irqlab.cli import check_outputs
-
     check_outputs(json_file, report_file)
     if four and (udp or reverse):
         raise IrqlabError("--all: TCP and UDP in both directions; --udp and --reverse choose one of them")
     dut_sends = reverse if dut_serves else not reverse
     chosen = IperfTrial(udp, dut_sends, dut_serves, seconds, parallel, rate_bps, window, soak)
     tests = [replace(chosen, udp=t.udp, dut_sends=t.dut_sends) for t in FOUR] if four else [chosen]
-    outcome = measure(request, lambda runner, workload: [iperf.run(runner, workload, tests)], "iperf")
+    outcome = measure(
+        request.testbeds,
+        request.workloads(),
+        request.jobs,
+        lambda runner, workload: [iperf.run(runner, workload, tests)],
+        "iperf",
+    )
     _finish(outcome, peer_tables.iperf_table, json_file, report_file)
 
 
@@ -95,13 +98,13 @@ def rrul_command(
     flent_file: FlentFile = None,
 ) -> None:
     """Latency under load: TCP flows up and down, UDP and ICMP probes beside them (flent's rrul_be; docs/iperf.md)."""
-    from irqlab.cli import check_outputs
-
     check_outputs(json_file, report_file, flent_file)
     if flent_file is not None and not flent_file.name.endswith(flent.SUFFIX):
         raise IrqlabError(f"--flent {flent_file}: flent's files end in {flent.SUFFIX}")
     test = RrulTrial(flows=flows, seconds=seconds, idle_s=idle, window_bytes=window)
-    outcome = measure(request, lambda runner, workload: [rrul.run(runner, workload, test)], "rrul")
+    outcome = measure(
+        request.testbeds, request.workloads(), request.jobs, lambda runner, workload: [rrul.run(runner, workload, test)], "rrul"
+    )
     rows = [result.to_json() for result in outcome.results if result.samples]
     if flent_file is not None and rows:
         flent.write(rows[-1], f"{driver_of(rows[-1])} {rows[-1]['mips']} MIPS", flent_file)

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from irqlab.cli import options as opt
+from irqlab.cli.output import check_outputs, save
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import iperf
@@ -20,7 +21,7 @@ from irqlab.profile import diff as comparison
 from irqlab.profile import tables as printed
 from irqlab.profile.tree import Row
 from irqlab.results.document import MethodResult
-from irqlab.runner.measure import measure, save
+from irqlab.runner.measure import measure
 from irqlab.runner.runner import TrialRunner
 from irqlab.setup import paths
 from irqlab.trials.iperf import FOUR, IperfTrial
@@ -88,8 +89,6 @@ def command(
     report_file: opt.ReportFile = None,
 ) -> None:
     """Profiles every driver and size; tables, files. Raises IrqlabError, after the files have been written."""
-    from irqlab.cli import check_outputs
-
     check_outputs(json_file, report_file, flamegraph)
     test = parse_test(iperf_test, load, rate)
     share = parse_load(load, rate)
@@ -104,7 +103,7 @@ def command(
             return [method.run_iperf(runner, workload, test)]
         return [method.run(runner, workload, share, rate)]
 
-    outcome = measure(request, profile, "profile")
+    outcome = measure(request.testbeds, request.workloads(), request.jobs, profile, "profile")
     rows = [result.to_json() for result in outcome.results if result.complete]
     for row in rows:
         _show(row, before, top)

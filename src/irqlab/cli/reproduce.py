@@ -11,12 +11,13 @@ from typing import Annotated
 import typer
 
 from irqlab.cli import options as opt
+from irqlab.cli.output import check_directory
 from irqlab.config import hardware as boards
 from irqlab.errors import IrqlabError
 from irqlab.qemu import machine
 from irqlab.reproduce import PAPERS, document, find
 from irqlab.reproduce.session import Session
-from irqlab.runner.measure import UserInterruptError, terminate_like_ctrl_c
+from irqlab.runner.jobs import UserInterruptError, terminate_like_ctrl_c
 
 PaperName = Annotated[str, typer.Argument(metavar="PAPER", help=f"One of: {', '.join(PAPERS)}.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer points, for a first look; the tables say what was left out.")]
@@ -47,7 +48,7 @@ def command(
         raise IrqlabError(f"{chosen.name} is measured on the instruction clock alone: --hardware is for {_with_hardware()}")
     testbed = replace(request.testbeds[0], driver=driver or chosen.driver)
     out = out or Path("results") / chosen.name
-    document.check_directory(out)
+    check_directory(out)
     session = Session(testbed, quick, request.jobs, boards.load(hardware) if hardware else None)
     try:
         with terminate_like_ctrl_c(), session:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from irqlab.errors import IrqlabError
 from irqlab.reproduce.paper import Paper, Tables
 from irqlab.reproduce.session import Session
 from irqlab.results import document as results
@@ -43,11 +42,3 @@ def write(paper: Paper, content: dict[str, Any], tables: Tables, out: Path) -> l
         files.append(out / f"{name}.csv")
         paths.write_atomically(files[-1], data.to_csv().encode())
     return files
-
-
-def check_directory(out: Path) -> None:
-    """Makes the directory, before anything is measured. Raises IrqlabError."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise IrqlabError(f"cannot write to {out}: {error.strerror}") from error

@@ -12,7 +12,8 @@ from irqlab.reproduce import reference
 from irqlab.reproduce.lan78xx import trials
 from irqlab.reproduce.lan78xx.configurations import DRIVERS, MEASURES, SPEEDS, Configuration, steps
 from irqlab.reproduce.paper import Data, Tables
-from irqlab.reproduce.session import Job, Session
+from irqlab.reproduce.session import Session
+from irqlab.runner.jobs import Job
 from irqlab.trials.iperf import FOUR, IperfTrial
 from irqlab.trials.rrul import RrulTrial
 

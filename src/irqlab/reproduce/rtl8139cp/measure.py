@@ -13,8 +13,9 @@ from irqlab.methods import throughput
 from irqlab.reproduce import reference
 from irqlab.reproduce.paper import Data, Tables
 from irqlab.reproduce.rtl8139cp.configurations import MEASURES, NAMES, SLOW_PERIOD_US, ablated, testbed, timer
-from irqlab.reproduce.session import Job, Session
+from irqlab.reproduce.session import Session
 from irqlab.results.document import MethodResult
+from irqlab.runner.jobs import Job
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 

@@ -13,7 +13,8 @@ from irqlab.reproduce.paper import Data, Tables
 from irqlab.reproduce.salah2009 import cliffs, loads, overload, ping, rows, switching
 from irqlab.reproduce.salah2009.loads import Cliffs, Curve, Offer
 from irqlab.reproduce.salah2009.rows import Row
-from irqlab.reproduce.session import Job, Session
+from irqlab.reproduce.session import Session
+from irqlab.runner.jobs import Job
 from irqlab.trials.testbed import Testbed
 
 INTREE = ("8139cp", "e1000")

@@ -12,10 +12,10 @@ from irqlab.config.workload import Workload
 from irqlab.methods import loss
 from irqlab.reproduce import reference
 from irqlab.reproduce.paper import Data
-from irqlab.reproduce.session import Job
 from irqlab.reproduce.spanos2008.run import Run
 from irqlab.reproduce.spanos2008.throughput import Results, best_trial
 from irqlab.results.document import MethodResult
+from irqlab.runner.jobs import Job
 from irqlab.runner.runner import TrialRunner
 
 SIZES = (64, 256)

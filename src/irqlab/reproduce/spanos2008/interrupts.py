@@ -10,8 +10,8 @@ from irqlab.config.traffic import Load
 from irqlab.config.workload import Workload
 from irqlab.reproduce import reference
 from irqlab.reproduce.paper import Data
-from irqlab.reproduce.session import Job
 from irqlab.reproduce.spanos2008.run import Run
+from irqlab.runner.jobs import Job
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 

@@ -19,10 +19,10 @@ from irqlab.methods import profile as method
 from irqlab.methods import throughput as search
 from irqlab.profile.owners import bare_name
 from irqlab.reproduce.paper import Data
-from irqlab.reproduce.session import Job
 from irqlab.reproduce.spanos2008.run import Run
 from irqlab.reproduce.spanos2008.throughput import Results
 from irqlab.results.document import MethodResult
+from irqlab.runner.jobs import Job
 
 CS_IN, CS_OUT, RX, COPY, IP, TX, SKB, REST = "cs_in", "cs_out", "rx", "copy", "ip", "tx", "skb", "rest"
 

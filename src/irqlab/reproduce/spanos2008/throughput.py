@@ -12,9 +12,9 @@ from irqlab.config.traffic import WIRE_OVERHEAD_BYTES
 from irqlab.methods import throughput
 from irqlab.reproduce import reference
 from irqlab.reproduce.paper import Data
-from irqlab.reproduce.session import Job
 from irqlab.reproduce.spanos2008.run import Run
 from irqlab.results.document import MethodResult
+from irqlab.runner.jobs import Job
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult
 

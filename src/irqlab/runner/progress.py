@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Progress of jobs: bars on a terminal, lines elsewhere. To stderr, so that tables can be piped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+MAX_LINES = 16
+"""Of a batch of more jobs, the terminal shows one bar for all; elsewhere each job is told when it is done."""
+
+
+class _Count(ProgressColumn):
+    """Jobs done, of how many."""
+
+    def render(self, task: Task) -> Text:
+        return Text(f"{int(task.completed)}/{int(task.total)}" if task.total is not None else "")
+
+
+class ProgressDisplay:
+    """A context manager: leaving it takes the bars away."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True)
+        self._live = self._console.is_terminal
+        self._bars = Progress(
+            SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=16), _Count(),
+            TextColumn("{task.fields[where]}"), TimeElapsedColumn(), console=self._console, transient=True,
+        )  # fmt: skip
+
+    def __enter__(self) -> ProgressDisplay:
+        if self._live:
+            self._bars.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._live:
+            self._bars.stop()
+
+    def say(self, text: str) -> None:
+        """One line that stays."""
+        self._console.print(text, highlight=False, soft_wrap=not self._live)
+
+    def batch(self, what: str, jobs: int) -> Batch:
+        """Room for a number of jobs."""
+        return Batch(self, what, jobs)
+
+
+class Batch:
+    """The progress of some jobs."""
+
+    def __init__(self, display: ProgressDisplay, what: str, jobs: int) -> None:
+        self._display = display
+        self._what = what
+        self._detailed = jobs <= MAX_LINES
+        self._all = None if self._detailed else display._bars.add_task(what, total=jobs, where="")
+
+    def job(self, label: str) -> tuple[Callable[[str], None], Callable[[], None]]:
+        """What a job calls to tell where it stands, and once it is done."""
+        bars, live = self._display._bars, self._display._live
+        task = bars.add_task(f"{self._what} {label}", total=None, where="waiting") if self._detailed else None
+
+        def tell(where: str) -> None:
+            if live and task is not None:
+                bars.update(task, where=where)
+            elif live and self._all is not None:
+                bars.update(self._all, where=f"{label}: {where}")
+            elif self._detailed:
+                self._display.say(f"{self._what} {label}: {where}")
+
+        def done() -> None:
+            if task is not None:
+                bars.update(task, where="done")
+                bars.stop_task(task)
+            elif self._all is not None:
+                bars.update(self._all, advance=1)
+                if not live:
+                    self._display.say(f"{self._what}: {label}: done")
+
+        return tell, done
