@@ -36,6 +36,7 @@ lint: setup ## style and types of Python, Rust and shell; our drivers with W=1 a
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 	$(CARGO) fmt --check
 	$(CARGO) clippy --quiet --locked --workspace --all-targets -- -D warnings
 	$(BIN)/python -m irqlab.setup.drivers --lint

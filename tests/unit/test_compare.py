@@ -10,11 +10,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from irqlab.compare import matrix, sides, verdict
+from irqlab.compare import export, matrix, sides, verdict
 from irqlab.config.testbed import TestbedConfig
 from irqlab.errors import IrqlabError
 from irqlab.methods.metrics import METRICS
-from irqlab.results import export
 
 COMMON = TestbedConfig("?")
 FIGURES = {metric.name: 100.0 for metric in METRICS}

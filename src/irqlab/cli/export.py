@@ -11,11 +11,10 @@ import typer
 
 from irqlab.cli.compare import FailAbove, FailOn
 from irqlab.cli.output import check_outputs
-from irqlab.compare import verdict
+from irqlab.compare import export, verdict
 from irqlab.errors import IrqlabError
+from irqlab.files import write_atomically
 from irqlab.results import document as results
-from irqlab.results import export
-from irqlab.setup import paths
 
 Files = Annotated[
     list[Path],
@@ -38,4 +37,4 @@ def command(
     if output is None:
         sys.stdout.write(text)
     else:
-        paths.write_atomically(output, text.encode())
+        write_atomically(output, text.encode())

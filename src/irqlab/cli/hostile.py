@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from irqlab import files
 from irqlab.cli import options as opt
 from irqlab.cli.output import check_outputs
 from irqlab.errors import IrqlabError
@@ -17,7 +18,6 @@ from irqlab.robustness import fuzz, usbport
 from irqlab.robustness import hotplug as cycles
 from irqlab.runner.jobs import UserInterruptError, terminate_like_ctrl_c
 from irqlab.runner.runner import TrialRunner
-from irqlab.setup import paths
 from irqlab.trials.testbed import Testbed
 
 Cases = Annotated[int, typer.Option("--cases", help="At least so many damaged answers.")]
@@ -69,7 +69,7 @@ def fuzz_command(
     found = fuzz.summary(testbed.label, seed, sessions)
     _print(found)
     if json_file is not None:
-        paths.write_atomically(json_file, (json.dumps({"schema": SCHEMA, **found}, indent=1) + "\n").encode())
+        files.write_atomically(json_file, (json.dumps({"schema": SCHEMA, **found}, indent=1) + "\n").encode())
     if stopped:
         raise UserInterruptError(f"interrupted after {found['cases']:,} of {cases:,} cases")
     if found["complaints"] or found["growth"]:

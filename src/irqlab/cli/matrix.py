@@ -14,20 +14,19 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from irqlab import files
 from irqlab.cli import options as opt
 from irqlab.cli.output import check_directory
 from irqlab.compare import matrix
-from irqlab.config.schemes import VARIANTS
+from irqlab.config.schemes import RX_SCHEMES, TX_SCHEMES, VARIANTS
 from irqlab.errors import IrqlabError
 from irqlab.present import terminal as tables
 from irqlab.qemu import machine
 from irqlab.report import write_html
 from irqlab.results import document as results
 from irqlab.results.document import MethodResult
-from irqlab.robustness.switching import COMBINATIONS
 from irqlab.runner.jobs import Job, JobRunner, UserInterruptError, terminate_like_ctrl_c
 from irqlab.runner.runner import TrialRunner
-from irqlab.setup import paths
 from irqlab.trials.testbed import Testbed
 
 Drivers = Annotated[str, typer.Option("--drivers", help="Comma-separated, each as in irqlab compare: 8139cp, ./my.ko, git:...")]
@@ -35,7 +34,7 @@ SchemesOption = Annotated[
     str | None,
     typer.Option(
         "--schemes",
-        help=f"Of drivers built on irqmod: RX+TX or a variant, comma-separated; all ({len(COMBINATIONS)}); variants ({len(VARIANTS)}).",
+        help=f"Of drivers built on irqmod: RX+TX or a variant, comma-separated; all ({len(RX_SCHEMES) * len(TX_SCHEMES)}); variants ({len(VARIANTS)}).",
     ),
 ]
 Sizes = Annotated[str, typer.Option("--sizes", help="Frame sizes in bytes, FCS counted, comma-separated; or imix.")]
@@ -135,7 +134,7 @@ class _Grid:
             return
         content = results.document(["irqlab", *sys.argv[1:]], self._on, self.rows(), complete)
         results.write(out / "matrix.json", content)
-        paths.write_atomically(out / "matrix.csv", matrix.to_csv(content["measured"]["results"]).encode())
+        files.write_atomically(out / "matrix.csv", matrix.to_csv(content["measured"]["results"]).encode())
         write_html([content], out / "matrix.html")
 
 

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from irqlab import files
 from irqlab.cli import options as opt
 from irqlab.cli.output import check_outputs, save
 from irqlab.config.workload import Workload
@@ -23,7 +24,6 @@ from irqlab.profile.tree import Row
 from irqlab.results.document import MethodResult
 from irqlab.runner.measure import measure
 from irqlab.runner.runner import TrialRunner
-from irqlab.setup import paths
 from irqlab.trials.iperf import FOUR, IperfTrial
 
 TESTS = {test.name.lower().replace(" ", "-"): replace(test, seconds=1) for test in FOUR}
@@ -111,7 +111,7 @@ def command(
     if flamegraph is not None and rows:
         from irqlab.profile.flamegraph import file
 
-        paths.write_atomically(flamegraph, file(rows[-1]).encode())
+        files.write_atomically(flamegraph, file(rows[-1]).encode())
     if outcome.error is not None:
         raise outcome.error
 

@@ -10,14 +10,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from irqlab.compare import sides
-from irqlab.config.schemes import VARIANTS
+from irqlab.config.schemes import RX_SCHEMES, TX_SCHEMES, VARIANTS
 from irqlab.config.testbed import TestbedConfig
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import metrics as costs
 from irqlab.methods import throughput
 from irqlab.results.document import MethodResult
-from irqlab.robustness.switching import COMBINATIONS
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.testbed import Testbed
 
@@ -41,13 +40,13 @@ class Cell:
 
 
 def schemes(text: str | None) -> list[str]:
-    """Scheme options as `irqlab.compare.sides` writes them: `all` (fifteen), `variants` (six), or any, comma-separated."""
+    """Scheme options as `irqlab.compare.sides` writes them: `all`, `variants`, or any, comma-separated."""
     if text is None:
         return []
     found: list[str] = []
     for word in (word.strip() for word in text.split(",")):
         if word == "all":
-            found += [f"{c.rx}+{c.tx}" for c in COMBINATIONS]
+            found += [f"{rx}+{tx}" for rx in RX_SCHEMES for tx in TX_SCHEMES]
         elif word == "variants":
             found += VARIANTS
         elif word:

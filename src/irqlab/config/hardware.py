@@ -9,10 +9,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from irqlab import files
 from irqlab.config.costs import Costs
 from irqlab.config.testbed import SHIFT_OF_MIPS
 from irqlab.errors import IrqlabError
-from irqlab.setup import paths
 
 SCHEMA = "irqlab-hardware/1"
 _HOME = resources.files("irqlab") / "data" / "hardware"
@@ -40,10 +40,7 @@ class Hardware:
 
     def write(self, path: Path) -> None:
         """Writes a file that `--hardware PATH` reads. Raises IrqlabError."""
-        try:
-            paths.write_atomically(path, (json.dumps(self.to_json(), indent=2, ensure_ascii=False) + "\n").encode())
-        except OSError as error:
-            raise IrqlabError(f"cannot write {path}: {error.strerror}") from error
+        files.write_atomically(path, (json.dumps(self.to_json(), indent=2, ensure_ascii=False) + "\n").encode())
 
 
 def names() -> list[str]:

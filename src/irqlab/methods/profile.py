@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from irqlab import files
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import throughput
@@ -31,7 +32,7 @@ def symbols(testbed: Testbed) -> Symbols:
         except OSError:
             with testbed.open() as dut:
                 text = dut.run(*KALLSYMS) + "\0" + (dut.read("/proc/modules")["/proc/modules"] or "")
-            paths.write_atomically(kept, text.encode())
+            files.write_atomically(kept, text.encode())
     kallsyms, _, modules = text.partition("\0")
     return Symbols.parse(kallsyms, modules)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from irqlab.config.addresses import INTERFACES
+from irqlab.files import write_atomically
 from irqlab.profile.symbols import Symbol, Symbols
 from irqlab.setup import paths
 from irqlab.trials.testbed import Testbed
@@ -58,7 +59,7 @@ class Devices:
             except (OSError, json.JSONDecodeError):
                 with testbed.open() as dut:
                     files = dut.read(IOMEM, *uevents)
-                paths.write_atomically(kept, json.dumps(files).encode())
+                write_atomically(kept, json.dumps(files).encode())
         slots = {}
         for path, interface in uevents.items():
             if slot := re.search(r"^PCI_SLOT_NAME=(.*)$", files[path] or "", re.MULTILINE):

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from irqlab import files
 from irqlab.errors import IrqlabError
 from irqlab.present.parts import Page
 from irqlab.present.svg import clean
@@ -49,13 +49,4 @@ def render(page: Page) -> str:
 
 def write_html(documents: list[dict[str, Any]], path: Path) -> None:
     """Writes the page to `path`, whole or not at all. Raises IrqlabError."""
-    text = html(documents)
-    part = path.with_name(path.name + ".part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(text, encoding="utf-8", newline="\n")
-        part.replace(path)
-    except OSError as error:
-        with suppress(OSError):
-            part.unlink()
-        raise IrqlabError(f"cannot write {path}: {error.strerror}") from error
+    files.write_atomically(path, html(documents).encode())

@@ -6,10 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from irqlab.files import write_atomically
 from irqlab.reproduce.paper import Paper, Tables
 from irqlab.reproduce.session import Session
 from irqlab.results import document as results
-from irqlab.setup import paths
 
 SCHEMA = "irqlab-reproduction/1"
 
@@ -36,9 +36,9 @@ def write(paper: Paper, content: dict[str, Any], tables: Tables, out: Path) -> l
     report, json_file = out / f"{paper.name}.html", out / f"{paper.name}.json"
     text = page.html(paper, content)
     results.write(json_file, content)
-    paths.write_atomically(report, text.encode())
+    write_atomically(report, text.encode())
     files = [report, json_file]
     for name, data in tables.items():
         files.append(out / f"{name}.csv")
-        paths.write_atomically(files[-1], data.to_csv().encode())
+        write_atomically(files[-1], data.to_csv().encode())
     return files

@@ -6,18 +6,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import platform
 import shutil
 import subprocess
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from irqlab import __version__
+from irqlab import files
 from irqlab.config.traffic import FrameSize
 from irqlab.errors import IrqlabError
 from irqlab.trials.forwarding import ForwardingResult
@@ -80,7 +80,7 @@ def host() -> dict[str, Any]:
     if gcc:
         compiler = subprocess.run([gcc, "--version"], capture_output=True, text=True, check=False).stdout.partition("\n")[0]
     return {
-        "irqlab": __version__,
+        "irqlab": version("irqlab"),
         "compiler": compiler,
         "host": {
             "system": platform.system(),
@@ -106,15 +106,7 @@ def document(
 
 def write(path: Path, content: dict[str, Any]) -> None:
     """Writes a document, whole or not at all."""
-    part = path.with_name(path.name + ".part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
-        part.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            part.unlink()
-        raise IrqlabError(f"cannot write {path}: {error.strerror}") from error
+    files.write_atomically(path, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
 
 
 def read(path: Path) -> dict[str, Any]:

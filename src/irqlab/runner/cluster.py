@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 import distributed
 from distributed.diagnostics.plugin import WorkerPlugin
 
+from irqlab import files
 from irqlab.config.testbed import TestbedConfig
 from irqlab.errors import IrqlabError
 from irqlab.qemu import snapshots
@@ -81,7 +82,7 @@ class File(WorkerPlugin):
             final = kept(self.sha256)
             if not final.is_file():
                 snapshots.make_room(store(), KEEP_BYTES)
-                paths.write_atomically(final, zlib.decompress(self.content))
+                files.write_atomically(final, zlib.decompress(self.content))
             os.utime(final.parent)
         self.content = b""
 

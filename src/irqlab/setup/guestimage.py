@@ -20,8 +20,9 @@ from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 from elftools.elf.segments import InterpSegment
 
+from irqlab.files import write_atomically
 from irqlab.setup import SetupError, cpio, debs
-from irqlab.setup.paths import appearing, built, cache_dir, guest_binary, locked, sweep, write_atomically
+from irqlab.setup.paths import appearing, built, cache_dir, guest_binary, locked, sweep
 
 TOOLS = {
     "ethtool": ("ethtool",),

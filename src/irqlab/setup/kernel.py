@@ -18,8 +18,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from irqlab.files import write_atomically
 from irqlab.setup import SetupError, debs
-from irqlab.setup.paths import cache_dir, locked, write_atomically
+from irqlab.setup.paths import cache_dir, locked
 
 DEFAULT_PACKAGE = "linux-image-amd64"
 

@@ -80,17 +80,3 @@ def sweep(directory: Path) -> None:
     """Removes what ``appearing`` left in a directory when a process was killed; only for who holds its lock."""
     for left_over in directory.glob(".new-*"):
         shutil.rmtree(left_over, ignore_errors=True)
-
-
-def write_atomically(final: Path, content: bytes) -> None:
-    """A file is either the old one or the new one, never half of it."""
-    final.parent.mkdir(parents=True, exist_ok=True)
-    handle, scratch = tempfile.mkstemp(prefix=".new-", dir=final.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.chmod(scratch, 0o644)
-        os.replace(scratch, final)
-    except OSError as error:
-        Path(scratch).unlink(missing_ok=True)
-        raise SetupError(f"{final}: {error.strerror}") from error
