@@ -88,6 +88,8 @@ class Page:
     sections: list[Section]
     origins: list[Origin]
     duts: list[Table]
+    picture: Group | None = None
+    """What the page shows first, before it says anything in words: plots with their legend."""
 
 
 class Numbers:
