@@ -23,7 +23,7 @@ from irqlab.setup import qemu
 from irqlab.setup.paths import cache_dir
 from tests.e2e.conftest import COMMAND, heed_interrupts
 
-GRID = ("matrix", "--drivers", "8139cp,irqmod_rtl8139cp", "--schemes", "napi+off", "--sizes", "512,1518")
+GRID = ("matrix", "--driver", "8139cp", "--driver", "irqmod_rtl8139cp", "--schemes", "napi+off", "--size", "512,1518")
 SHORT = ("--duration", "0.02", "--warmup", "0.01", "--jobs", "1", "--out", "out")
 PRIVATE = ("trials", "cluster", "locks")
 

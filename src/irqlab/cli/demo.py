@@ -39,7 +39,8 @@ def _gains(results: Sequence[MethodResult]) -> list[str]:
         return []
     name = units.driver_of(ours.to_json())
     return [
-        f"{name} forwards {(ours.total_throughput_pps or 0) / (r.total_throughput_pps or 1):.2f} times what the kernel's {r.driver} does."
+        f"{name} forwards {(ours.total_throughput_pps or 0) / (r.total_throughput_pps or 1):.2f} times as many frames "
+        f"as the kernel's {r.driver}."
         for r in measured
         if r.variant is None
     ]

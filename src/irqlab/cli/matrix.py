@@ -6,7 +6,6 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -29,15 +28,14 @@ from irqlab.runner.jobs import Job, JobRunner, UserInterruptError, terminate_lik
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.testbed import Testbed
 
-Drivers = Annotated[str, typer.Option("--drivers", help="Comma-separated, each as in irqlab compare: 8139cp, ./my.ko, git:...")]
 SchemesOption = Annotated[
     str | None,
     typer.Option(
         "--schemes",
-        help=f"Of drivers built on irqmod: RX+TX or a variant, comma-separated; all ({len(RX_SCHEMES) * len(TX_SCHEMES)}); variants ({len(VARIANTS)}).",
+        help=f"Of drivers built on irqmod: RX+TX or a variant, comma-separated; all ({len(RX_SCHEMES) * len(TX_SCHEMES)}); "
+        f"variants ({len(VARIANTS)}).",
     ),
 ]
-Sizes = Annotated[str, typer.Option("--sizes", help="Frame sizes in bytes, FCS counted, comma-separated; or imix.")]
 Profiled = Annotated[bool, typer.Option("--profile", help="Count accesses to the NIC's registers, too (slower).")]
 Scheduler = Annotated[
     str | None, typer.Option("--scheduler", help="A Dask scheduler, tcp://HOST:PORT: its workers run the trials.")
@@ -45,27 +43,23 @@ Scheduler = Annotated[
 Out = Annotated[Path, typer.Option("--out", help="Directory of matrix.csv, matrix.json and matrix.html.")]
 
 
-@opt.asks(*("nic", "kernel", "mips", "ring", "lsm", "sysctl"), *("bidirectional", "duration", "warmup"), *opt.RUN, driver=["?"])
+@opt.asks("driver", "nic", "kernel", "mips", "ring", "lsm", "sysctl", "size", "bidirectional", "duration", "warmup", *opt.RUN)
 def command(
     *,
-    drivers: Drivers,
-    sizes: Sizes = "64",
     schemes: SchemesOption = None,
     profile: Profiled = False,
     scheduler: Scheduler = None,
     request: opt.Request,
     out: Out = Path("results/matrix"),
 ) -> None:
-    """Measures the grid; one table, CSV, JSON and a report. What was measured before is not measured again."""
-    names = [name.strip() for name in drivers.split(",")]
-    if "" in names:
-        raise IrqlabError(f"--drivers {drivers!r}: a name is missing")
-    request = replace(request, sizes=opt.sizes(sizes))
+    """Measures the grid; drivers are named as in irqlab compare. What was measured before is not measured again."""
     check_directory(out)
     grid = _Grid(request, profile)
     try:
         with terminate_like_ctrl_c():
-            testbeds = matrix.testbeds(names, matrix.schemes(schemes), request.testbeds[0])
+            testbeds = matrix.testbeds(
+                [testbed.driver for testbed in request.testbeds], matrix.schemes(schemes), request.testbeds[0]
+            )
             if scheduler is None:
                 grid.measure(testbeds, request.jobs)
             else:

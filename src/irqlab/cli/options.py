@@ -187,7 +187,7 @@ class Request:
 
     @classmethod
     def of(cls, **given: Any) -> Request:
-        """From the options by their names in SHARED; defaults for the rest. Raises IrqlabError: what was wrong, what is allowed."""
+        """From the options by their names in SHARED, with defaults for the rest. Raises IrqlabError."""
         value = {name: option.default for name, option in SHARED.items()} | given
         _check(value)
         mips, costs = boards.choose(value["hardware"], value["cost"], value["mips"])

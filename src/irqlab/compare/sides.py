@@ -106,7 +106,8 @@ def _number(text: str, key: str, value: str) -> int:
 
 def _options() -> str:
     names = ", ".join(f"{name}=" for name in OPTIONS)
-    return f"a receive scheme ({', '.join(dict.fromkeys((*RX_SCHEMES, *USB_RX_SCHEMES)))}), then a transmit scheme ({', '.join(TX_SCHEMES)}); a variant; {names}"
+    receive = ", ".join(dict.fromkeys((*RX_SCHEMES, *USB_RX_SCHEMES)))
+    return f"a receive scheme ({receive}), then a transmit scheme ({', '.join(TX_SCHEMES)}); a variant; {names}"
 
 
 def _of_file(text: str) -> Side:

@@ -6,8 +6,8 @@
         offered_pps: Annotated[float, Col("Offered", "kpps", units.kpps)]
         note: str
 
-Fields without a `Col` are data only. A terminal's table, a page's table and CSV all follow from it. The terminal and the page show
-formatted values under `heading` and `unit`; CSV holds the values as they are, under the field's name, which states its unit.
+Fields without a `Col` are data only. The tables of the terminal, the page and CSV all follow from it. The terminal and the page
+show formatted values under `heading` and `unit`; CSV holds the values as they are, under the field's name, which states its unit.
 A field annotated with `Nested()` is a dataclass whose own columns stand in its place.
 """
 
