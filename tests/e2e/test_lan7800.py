@@ -50,7 +50,7 @@ def test_a_snapshot_in_the_midst_of_transfers_goes_on_the_same(lab: Lab, tmp_pat
         save(machine, tmp_path / "again")
     with start(lab.testbed.machine, tmp_path / "again") as machine:
         dut = Dut(machine)
-        result = lab.testbed.trial(dut, lab.trial(20_000).spec)
+        result = lab.trial(20_000).spec.measure(dut, lab.testbed.conditions, fresh=False)
     assert result.total("lost") == 0
     assert not any("lan78xx" in line for line in result.kernel_log)
 
