@@ -35,13 +35,18 @@ _SEVERAL = "several, comma-separated: every combination of them"
 
 @dataclass(frozen=True)
 class Place:
-    """Where a setting is made: a file in /sys/class/net/<interface>/irqmod, or a parameter of ethtool -C."""
+    """Where a setting is made: a file in /sys/class/net/<interface>, or a parameter of ethtool -C."""
 
     option: str
     """On the command line; without the dashes, its name in irqlab compare."""
     help: str
     file: str = ""
     ethtool: str = ""
+
+    @property
+    def of_engine(self) -> bool:
+        """Only drivers built on irqmod have it."""
+        return not self.file or self.file.startswith("irqmod/")
 
 
 @dataclass(frozen=True)
@@ -54,22 +59,23 @@ class Schemes:
 
     variant: str | None = None
     """One of VARIANTS, which says rx and tx; None: they are given by themselves."""
-    weight: Annotated[int | None, Place("--weight", "napi: most frames in one poll.", file="rx_weight")] = None
+    weight: Annotated[int | None, Place("--weight", "napi: most frames in one poll.", file="irqmod/rx_weight")] = None
     cliff_pps: Annotated[
-        int | None, Place("--cliff", "hybrid: frames/s at which it changes from disable-enable to NAPI.", file="rx_cliff_pps")
+        int | None,
+        Place("--cliff", "hybrid: frames/s at which it changes from disable-enable to NAPI.", file="irqmod/rx_cliff_pps"),
     ] = None
     epsilon_permille: Annotated[
-        int | None, Place("--epsilon", "hybrid: hysteresis around the cliff, in permille.", file="rx_epsilon_permille")
+        int | None, Place("--epsilon", "hybrid: hysteresis around the cliff, in permille.", file="irqmod/rx_epsilon_permille")
     ] = None
     rate_window_ms: Annotated[
-        int | None, Place("--rate-window", "hybrid: period of the rate estimate, in ms.", file="rx_rate_window_ms")
+        int | None, Place("--rate-window", "hybrid: period of the rate estimate, in ms.", file="irqmod/rx_rate_window_ms")
     ] = None
     timer_without: Annotated[
         str | None,
         Place(
             "--timer-without",
             "timer: the measure to leave out: nothing, irq_off, top_half, backlog or refill.",
-            file="rx_timer_without",
+            file="irqmod/rx_timer_without",
         ),
     ] = None
     rx_usecs: Annotated[int | None, Place("--rx-usecs", "timer: polling period in µs.", ethtool="rx-usecs")] = None
@@ -83,15 +89,29 @@ class Schemes:
         Place(
             "--rx",
             f"Receive scheme: {', '.join(RX_SCHEMES)}; USB: {', '.join(USB_RX_SCHEMES)}; {_SEVERAL}.",
-            file="rx_scheme",
+            file="irqmod/rx_scheme",
         ),
     ] = None
-    tx: Annotated[str | None, Place("--tx", f"Transmit scheme: {', '.join(TX_SCHEMES)}; {_SEVERAL}.", file="tx_scheme")] = None
+    tx: Annotated[
+        str | None, Place("--tx", f"Transmit scheme: {', '.join(TX_SCHEMES)}; {_SEVERAL}.", file="irqmod/tx_scheme")
+    ] = None
 
     @property
     def asked(self) -> bool:
         """Whether anything is asked for."""
         return any(getattr(self, entry.name) is not None for entry in fields(self))
+
+    @property
+    def others(self) -> dict[str, Any]:
+        """What is asked for that every driver may have."""
+        given = {setting.field: getattr(self, setting.field) for setting in SETTINGS if not setting.place.of_engine}
+        return {name: value for name, value in given.items() if value is not None}
+
+    @property
+    def needs_engine(self) -> bool:
+        """Whether what is asked for takes a driver built on irqmod."""
+        of_engine = (setting.field for setting in SETTINGS if setting.place.of_engine)
+        return self.variant is not None or any(getattr(self, name) is not None for name in of_engine)
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ def apply(dut: Agent, wanted: Schemes, interfaces: Iterable[str], driver: str) -
         return []
     notes: dict[str, None] = {}
     for interface in interfaces:
-        if read(dut, interface) is None:
+        if wanted.needs_engine and read(dut, interface) is None:
             raise SchemeError(
                 f"the driver {driver} has no scheme that can be set ({interface} has no directory irqmod in /sys/class/net): "
                 "--rx, --tx, --variant and their settings are for drivers built on irqmod"
@@ -58,7 +58,7 @@ def apply(dut: Agent, wanted: Schemes, interfaces: Iterable[str], driver: str) -
         for setting in SETTINGS:
             if settings[setting.field] is not None:
                 _set(dut, interface, setting, str(settings[setting.field]), driver)
-        now = read(dut, interface) or {}
+        now = {**(read(dut, interface) or {} if wanted.needs_engine else {}), **_read_others(dut, wanted, interface)}
         for setting in SETTINGS:
             value = settings[setting.field]
             if value is not None and now.get(setting.field) != value:
@@ -99,25 +99,40 @@ def make_room(dut: Agent, wanted: Schemes, interface: str, ring: int) -> str:
 
 
 def read(dut: Agent, interface: str) -> dict[str, Any] | None:
-    """What is in force on an interface, by the fields of Schemes; None if its driver is not built on irqmod."""
-    home = f"/sys/class/net/{interface}/irqmod"
-    files = dut.read(*(f"{home}/{setting.place.file}" for setting in SETTINGS if setting.place.file))
-    if files[f"{home}/rx_scheme"] is None:
+    """What is in force of irqmod's settings, by the fields of Schemes; None if the driver is not built on irqmod."""
+    home = f"/sys/class/net/{interface}"
+    engine = [setting for setting in SETTINGS if setting.place.of_engine]
+    files = dut.read(*(f"{home}/{setting.place.file}" for setting in engine if setting.place.file))
+    if files[f"{home}/irqmod/rx_scheme"] is None:
         return None
     coalesce = dict(re.findall(r"^([a-z-]+):\s+(\d+)", dut.attempt("ethtool", "-c", interface)["out"], re.MULTILINE))
-    found: dict[str, Any] = {}
-    for setting in SETTINGS:
-        text = files[f"{home}/{setting.place.file}"] if setting.place.file else coalesce.get(setting.place.ethtool)
-        chosen = re.search(r"\[(\w+)\]", text or "")
-        found[setting.field] = chosen[1] if chosen else int(text) if text and text.strip().isdigit() else None
-    return found
+    return {
+        setting.field: _value(
+            files[f"{home}/{setting.place.file}"] if setting.place.file else coalesce.get(setting.place.ethtool)
+        )
+        for setting in engine
+    }
+
+
+def _read_others(dut: Agent, wanted: Schemes, interface: str) -> dict[str, Any]:
+    """What is in force of the settings asked for that every driver may have."""
+    asked = [setting for setting in SETTINGS if setting.field in wanted.others]
+    paths = {setting.field: f"/sys/class/net/{interface}/{setting.place.file}" for setting in asked}
+    files = dut.read(*paths.values()) if paths else {}
+    return {field: _value(files[path]) for field, path in paths.items()}
+
+
+def _value(text: str | None) -> str | int | None:
+    """A setting's value: of a choice the one in brackets, else a number."""
+    chosen = re.search(r"\[(\w+)\]", text or "")
+    return chosen[1] if chosen else int(text) if text and text.strip().isdigit() else None
 
 
 def _set(dut: Agent, interface: str, setting: Setting, value: str, driver: str) -> None:
     """One setting. What the kernel says against it is in the error."""
     seen = len(dut.kernel_log)
     if setting.place.file:
-        path = f"/sys/class/net/{interface}/irqmod/{setting.place.file}"
+        path = f"/sys/class/net/{interface}/{setting.place.file}"
         try:
             dut.write(path, value)
             return

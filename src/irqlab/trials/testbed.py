@@ -193,5 +193,6 @@ class Testbed:
                 "sysctls": dict(self.config.dut.sysctls),
                 "module_parameters": self.config.dut.module_parameters,
                 **({"attributes": dict(self.config.dut.attributes)} if self.config.dut.attributes else {}),
+                **({"settings": others} if (others := self.config.dut.schemes.others) else {}),
             },
         }
