@@ -65,7 +65,9 @@ SHARED: dict[str, Shared] = {
         "--bidirectional", bool, "Offer the load in both directions at once.", _default(Workload, "bidirectional")
     ),
     **{
-        setting.field: _option(setting.place.option, setting.type | None, setting.place.help, None, _SCHEMES)
+        setting.field: _option(
+            setting.place.option, setting.type | None, setting.place.help, None, _SCHEMES if setting.place.of_engine else None
+        )
         for setting in sorted(SETTINGS, key=lambda s: s.field not in ("rx", "tx"))
     },
     "variant": _option(
