@@ -186,3 +186,27 @@ def test_labels() -> None:
     assert units.driver_of(row) == "i8255x napi/off"
     assert units.driver_of({**row, "variant": "NAPI-TX-OFF"}) == "i8255x NAPI-TX-OFF"
     assert units.driver_of({"driver": "e100", "rx_scheme": None, "tx_scheme": None}) == "e100"
+
+
+def test_settings_of_any_driver_need_no_irqmod() -> None:
+    class Plain(FakeDut):
+        def __init__(self) -> None:
+            super().__init__(on_irqmod=False)
+            self.files = {"napi_defer_hard_irqs": "0", "gro_flush_timeout": "0"}
+
+        def _file(self, name: str) -> str | None:
+            return self.files.get(name)
+
+        def write(self, path: str, text: str) -> None:
+            self.done.append(path)
+            self.files[path.rpartition("/")[2]] = "0" if path.rpartition("/")[2] in self.deaf else text
+
+    dut = Plain()
+    assert apply(dut, Schemes(defer_hard_irqs=2, gro_flush_timeout_ns=20_000)) == []
+    assert dut.files == {"napi_defer_hard_irqs": "2", "gro_flush_timeout": "20000"}
+    assert dut.done[0] == "/sys/class/net/eth0/napi_defer_hard_irqs"
+    dut.deaf = ("gro_flush_timeout",)
+    with pytest.raises(IrqlabError, match="--gro-flush-timeout 30000: eth0 took it and has 0"):
+        apply(dut, Schemes(gro_flush_timeout_ns=30_000))
+    with pytest.raises(IrqlabError, match="built on irqmod"):
+        apply(dut, Schemes(weight=3))

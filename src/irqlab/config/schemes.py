@@ -78,6 +78,14 @@ class Schemes:
             file="irqmod/rx_timer_without",
         ),
     ] = None
+    defer_hard_irqs: Annotated[
+        int | None,
+        Place("--defer-hard-irqs", "NAPI of any driver: empty polls until the unmask.", file="napi_defer_hard_irqs"),
+    ] = None
+    gro_flush_timeout_ns: Annotated[
+        int | None,
+        Place("--gro-flush-timeout", "NAPI of any driver: ns between empty polls.", file="gro_flush_timeout"),
+    ] = None
     rx_usecs: Annotated[int | None, Place("--rx-usecs", "timer: polling period in µs.", ethtool="rx-usecs")] = None
     tx_usecs: Annotated[
         int | None,
