@@ -1,10 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The tester inside QEMU: the plugin, the functions of QEMU's that it calls, its devices, and work-arounds for QEMU's defects.
+//! The tester inside QEMU.
+//!
+//! [`plugin`] is QEMU's entry point. [`api`] finds the functions of QEMU, [`layout`] has the structures that are relied on; the other
+//! modules wrap them.
 
-pub mod api;
+mod api;
 mod arguments;
-pub mod instrument;
+mod backend;
+mod clock;
+mod die;
+mod instrument;
+mod lab;
+mod layout;
+mod machine;
+mod memory;
+mod net;
 pub mod plugin;
-pub mod translation;
+mod port_io;
+mod release;
+mod timer;
+mod translation;
 mod usb;
-pub mod workarounds;
+mod workarounds;

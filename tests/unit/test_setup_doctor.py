@@ -40,19 +40,55 @@ def test_no_check_raises_even_where_nothing_is(home: Path, monkeypatch: pytest.M
     monkeypatch.setattr(paths, "project_dir", lambda: home)
     checks = {check.name: check for check in doctor.run_checks()}
     assert len(checks) == len(doctor.CHECKS)
-    for name in ("QEMU", "QEMU's symbols", "Rust", "C compiler", "DUT's kernel", "DUT's tools", "tester", "guest"):
+    for name in ("QEMU", "tester in QEMU", "Rust", "C compiler", "DUT's kernel", "DUT's tools", "tester", "guest"):
         assert not checks[name].ok
         assert checks[name].mend
     assert not (home / ".cache").exists()
 
 
-def test_an_old_qemu_is_refused(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = program(home / "qemu", "echo 'QEMU emulator version 5.2.0 (Debian 1:5.2+dfsg-11)'")
+def check_in_qemu(home: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> doctor.Check:
+    """Doctor's check with a QEMU that does as the script says once it is started with the tester."""
+    version = "echo 'QEMU emulator version 9.1.0 (Debian 1:9.1)'"
+    path = program(home / "qemu", f'if [ "$1" = --version ]; then {version}; exit; fi\n{script}')
     monkeypatch.setenv("IRQLAB_QEMU", str(path))
-    check = next(check for check in doctor.run_checks() if check.name == "QEMU")
+    tester = home / "tester.so"
+    tester.touch()
+    monkeypatch.setattr(paths, "tester_so", lambda: tester)
+    return next(check for check in doctor.run_checks() if check.name == "tester in QEMU")
+
+
+def test_doctor_reports_what_the_tester_says_in_qemu(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check = check_in_qemu(home, monkeypatch, "echo 'irqlab-tester: works in QEMU 10.0.13'")
+    assert check.ok
+    assert check.detail == "works in QEMU 10.0.13"
+
+
+def test_doctor_reports_why_the_tester_refuses_a_qemu(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refusal = "echo 'irqlab-tester: QEMU 9.1.0 has not been tested' >&2; echo 'qemu: Could not load plugin' >&2; exit 1"
+    check = check_in_qemu(home, monkeypatch, refusal)
     assert not check.ok
-    assert "5.2.0" in check.detail
-    assert "7.2 or later" in check.detail
+    assert check.detail == f"{home}/qemu does not run the tester: QEMU 9.1.0 has not been tested"
+    assert "IRQLAB_QEMU" in check.mend
+
+
+def test_doctor_reports_what_a_qemu_says_that_does_not_load_the_tester(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check = check_in_qemu(home, monkeypatch, "echo 'qemu: plugin interface not enabled in this build' >&2; exit 1")
+    assert not check.ok
+    assert "plugin interface not enabled" in check.detail
+    assert "no message" in check_in_qemu(home, monkeypatch, "exit 0").detail
+
+
+def test_the_installed_qemu_runs_the_tester() -> None:
+    checks = {check.name: check for check in doctor.run_checks()}
+    assert checks["tester in QEMU"].ok, checks["tester in QEMU"].detail
+
+
+def test_a_qemu_is_known_by_its_hash(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IRQLAB_QEMU", str(program(home / "qemu", "echo 'QEMU emulator version 10.0.13'")))
+    one = qemu.find().sha256
+    monkeypatch.setenv("IRQLAB_QEMU", str(program(home / "rebuilt", "echo 'QEMU emulator version 10.0.13' # rebuilt")))
+    assert len(one) == 64
+    assert qemu.find().sha256 != one
 
 
 def test_a_qemu_is_asked_for_its_version_cards_and_properties(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,19 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import SymbolTableSection
-
 from irqlab.setup import SetupError, guestimage, kernel, paths, qemu
-
-SYMBOLS = (
-    "timer_init_full", "timer_mod_ns", "timer_del", "qemu_clock_get_ns", "qemu_new_net_client", "net_hub_add_port",
-    "qemu_send_packet", "qemu_can_send_packet", "qmp_stop", "memory_region_init_io", "memory_region_add_subregion",
-    "get_system_io", "icount_get_raw", "qemu_in_vcpu_thread",
-)  # fmt: skip
-"""QEMU's own functions the tester calls."""
-PLUGIN_SYMBOL = "qemu_plugin_register_vcpu_init_cb"
-"""A QEMU built without plugins lacks it."""
 
 DISK_GB = 2
 MEMORY_GB = 1
@@ -42,15 +30,6 @@ class Check:
 def run_checks() -> list[Check]:
     """All checks, none of which raises or changes anything."""
     return [_run(name, check, mend) for name, check, mend in CHECKS]
-
-
-def exported(binary: Path) -> frozenset[str]:
-    """The functions an executable exports to what it loads (those of .dynsym that it defines)."""
-    with binary.open("rb") as file:
-        table = ELFFile(file).get_section_by_name(".dynsym")
-        if not isinstance(table, SymbolTableSection):
-            return frozenset()
-        return frozenset(s.name for s in table.iter_symbols() if s["st_shndx"] != "SHN_UNDEF")
 
 
 def sources_newer_than(artifact: Path) -> list[str]:
@@ -78,18 +57,11 @@ def _python() -> str:
 
 def _qemu() -> str:
     found = qemu.find()
-    if found.version < qemu.OLDEST:
-        raise SetupError(f"{found.version_text} is too old: {'.'.join(map(str, qemu.OLDEST))} or later is needed")
     return f"{found.version_text}, {found.path}"
 
 
-def _symbols() -> str:
-    there = exported(qemu.find().path)
-    if PLUGIN_SYMBOL not in there:
-        raise SetupError("this QEMU was built without plugins (--enable-plugins)")
-    if missing := [symbol for symbol in SYMBOLS if symbol not in there]:
-        raise SetupError(f"this QEMU does not export {', '.join(missing)}")
-    return f"plugins, and all {len(SYMBOLS)} functions the tester calls"
+def _tester_in_qemu() -> str:
+    return qemu.find().selfcheck(paths.built(paths.tester_so()))
 
 
 def _rust() -> str:
@@ -162,17 +134,17 @@ def _cores() -> str:
     return f"{cores}: as many test beds can run at once"
 
 
-_REBUILD_QEMU = "use the distribution's QEMU (Debian: apt install qemu-system-x86) or set IRQLAB_QEMU to one that does"
+_OTHER_QEMU = "use the distribution's QEMU (Debian 12 or 13: apt install qemu-system-x86), or name another in IRQLAB_QEMU"
 CHECKS: tuple[tuple[str, Callable[[], str], str], ...] = (
     ("Python", _python, f"{SETUP}, then ./irqlab"),
     ("QEMU", _qemu, SETUP),
-    ("QEMU's symbols", _symbols, _REBUILD_QEMU),
     ("Rust", _rust, "Debian 13: apt install cargo rustc; Debian 12: https://rustup.rs"),
     ("C compiler", _gcc, SETUP),
     ("DUT's kernel", _kernel, SETUP),
     ("kernel headers", _headers, SETUP),
     ("DUT's tools", _tools, SETUP),
     ("tester", lambda: _fresh(paths.tester_so()), SETUP),
+    ("tester in QEMU", _tester_in_qemu, _OTHER_QEMU),
     ("guest", lambda: _fresh(paths.guest_binary()), SETUP),
     ("disk", _disk, "make room, or set IRQLAB_CACHE to a roomier place"),
     ("memory", _memory, "close something"),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The QEMU that is installed, and what it can do."""
 
+import hashlib
 import os
 import re
 import shutil
@@ -12,7 +13,9 @@ from pathlib import Path
 from irqlab.setup import SetupError
 
 BINARY = "qemu-system-x86_64"
-OLDEST = (7, 2)
+SELFCHECK_SECONDS = 60
+TESTER = "irqlab-tester: "
+"""What the tester's own messages begin with."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,36 @@ class Qemu:
     path: Path
     version: tuple[int, ...]
     version_text: str
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the executable, in hex. Two builds may print the same version."""
+        return _sha256(self.path)
+
+    def selfcheck(self, tester: Path) -> str:
+        """Loads the tester (a plugin) into this QEMU, where it checks all that it relies on; returns the tester's summary.
+
+        Raises SetupError with what the tester or QEMU said.
+        """
+        plugin = f"{str(tester).replace(',', ',,')},selfcheck=1,shift=2,lan7800=super"
+        command = [
+            *(str(self.path), "-M", "pc", "-nodefaults", "-no-user-config", "-vga", "none", "-display", "none"),
+            *("-icount", "shift=2,sleep=off", "-plugin", plugin),
+            *("-device", "qemu-xhci,id=usb", "-device", "usb-lan7800,bus=usb.0,serial=525400000001"),
+        ]
+        try:
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SELFCHECK_SECONDS, check=False
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            raise SetupError(f"{self.path} with the tester: {error}") from error
+        said = [line.removeprefix(TESTER) for line in done.stdout.splitlines() if line.startswith(TESTER)]
+        if done.returncode == 0 and said:
+            return said[-1]
+        lines = done.stderr.strip().splitlines()
+        own = [line.removeprefix(TESTER) for line in lines if line.startswith(TESTER)]
+        why = "; ".join(own or lines) or f"exit code {done.returncode}, and no message"
+        raise SetupError(f"{self.path} does not run the tester: {why}")
 
     def devices(self) -> frozenset[str]:
         """Names and aliases ``-device`` knows."""
@@ -44,6 +77,12 @@ def find() -> Qemu:
     if match is None:
         raise SetupError(f"{path} --version says {text!r}, which is no QEMU's")
     return Qemu(path, tuple(int(part) for part in match[1].split(".")), text)
+
+
+@cache
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @cache

@@ -1,342 +1,188 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The functions of QEMU that the tester stands on, found by name in the running executable.
+//! The functions and variables of QEMU that the tester uses, found by name in the running executable.
 //!
-//! They are QEMU's internal functions, not its plugin API: Debian's QEMU exports them. Their signatures are those of
-//! QEMU 7.2 to 10.x (include/qemu/timer.h, include/net/net.h, net/hub.h, include/exec/memory.h); only what has
-//! been the same in all of them is used.
+//! Apart from `qemu_plugin_*` they are QEMU's internals; Debian's QEMU exports them. The prototypes are those of the releases that
+//! [`release`](super::release) accepts. All names are looked up at once, so that one message lists all that are missing.
 
-use std::ffi::{c_char, c_int, c_void};
-use std::sync::Mutex;
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::sync::OnceLock;
 
-use libloading::os::unix::Library;
+use super::die::die;
+use super::layout::{MemoryRegionOps, NetClientInfo, PluginCounter, TypeInfo, VersionInfo};
 
-/// `QEMU_CLOCK_VIRTUAL` of include/qemu/timer.h.
-const CLOCK_VIRTUAL: c_int = 1;
-/// `NET_CLIENT_DRIVER_USER` of qapi/net.json: the type shown by `info network`, of no other effect here.
-const NET_CLIENT_DRIVER_USER: c_int = 2;
-/// `DEVICE_LITTLE_ENDIAN` of include/exec/cpu-common.h.
-const DEVICE_LITTLE_ENDIAN: c_int = 2;
+/// Called by QEMU with the pointer that was registered with it.
+pub type Callback = unsafe extern "C" fn(*mut c_void);
+/// Work for the virtual processor's thread: (processor, `run_on_cpu_data`, a union of eight bytes).
+pub type CpuWork = unsafe extern "C" fn(*mut c_void, u64);
+/// Called when the machine stops or begins to run: (what was registered with it, running, state).
+pub type RunState = unsafe extern "C" fn(*mut c_void, bool, c_int);
+/// Called when a block or an instruction is about to be executed: (processor, what was registered with it).
+pub type Executed = unsafe extern "C" fn(c_uint, *mut c_void);
+/// Called when an instruction has accessed memory: (processor, `qemu_plugin_meminfo_t`, virtual address, null).
+pub type Accessed = unsafe extern "C" fn(c_uint, u32, u64, *mut c_void);
 
-/// Called when a timer expires.
-pub type TimerCallback = unsafe extern "C" fn(*mut c_void);
-/// Called when the peer of a net client sends a frame; returns the bytes taken.
-pub type ReceiveCallback = unsafe extern "C" fn(*mut c_void, *const u8, usize) -> isize;
-/// Called when the guest reads an I/O port: (opaque, offset, bytes).
-pub type PortRead = unsafe extern "C" fn(*mut c_void, u64, u32) -> u64;
-/// Called when the guest writes an I/O port: (opaque, offset, value, bytes).
-pub type PortWrite = unsafe extern "C" fn(*mut c_void, u64, u64, u32);
+macro_rules! symbols {
+    (
+        functions { $($name:ident: fn($($arg:ty),*) $(-> $ret:ty)?;)* }
+        addresses { $($address:ident;)* }
+        optional { $($option:ident: fn($($option_arg:ty),*) $(-> $option_ret:ty)?;)* }
+    ) => {
+        /// What was found.
+        pub struct Api {
+            $(pub $name: unsafe extern "C" fn($($arg),*) $(-> $ret)?,)*
+            $(pub $address: *mut c_void,)*
+            $(pub $option: Option<unsafe extern "C" fn($($option_arg),*) $(-> $option_ret)?>,)*
+        }
 
-/// `NetClientInfo`: the first three members are all that is used and all that is stable.
-#[repr(C)]
-struct NetClientInfo {
-    kind: c_int,
-    size: usize,
-    receive: ReceiveCallback,
-    rest: [usize; 64],
-}
-
-#[repr(C)]
-struct AccessSizes {
-    min: u32,
-    max: u32,
-    unaligned: bool,
-    accepts: *const c_void,
-}
-
-#[repr(C)]
-struct ImplSizes {
-    min: u32,
-    max: u32,
-    unaligned: bool,
-}
-
-/// `MemoryRegionOps`.
-#[repr(C)]
-struct MemoryRegionOps {
-    read: PortRead,
-    write: PortWrite,
-    read_with_attrs: *const c_void,
-    write_with_attrs: *const c_void,
-    endianness: c_int,
-    valid: AccessSizes,
-    implementation: ImplSizes,
-    rest: [usize; 8],
-}
-
-macro_rules! functions {
-    ($($name:ident: fn($($arg:ty),*) $(-> $ret:ty)?;)*) => {
-        /// The resolved functions.
-        #[derive(Clone, Copy)]
-        pub struct Qemu { $($name: unsafe extern "C" fn($($arg),*) $(-> $ret)?,)* }
-
-        impl Qemu {
-            /// Finds every function in the running executable, or names those it lacks.
-            pub fn resolve() -> Result<Self, Vec<&'static str>> {
-                let this = Library::this();
-                let mut missing = Vec::new();
-                $(
-                    // SAFETY: the type is that of the QEMU function of this name; it is called only while QEMU runs.
-                    let $name = unsafe { this.get(concat!(stringify!($name), "\0").as_bytes()) }
-                        .map(|symbol| *symbol)
-                        .map_err(|_| missing.push(stringify!($name)));
-                )*
-                match ($($name,)*) {
-                    ($(Ok($name),)*) => Ok(Self { $($name,)* }),
-                    _ => Err(missing),
+        fn find(look_up: impl Fn(&CStr) -> *mut c_void) -> Result<Api, Vec<&'static str>> {
+            let mut missing = Vec::new();
+            let mut symbol = |name: &'static CStr| {
+                let found = look_up(name);
+                if found.is_null() {
+                    missing.push(name.to_str().unwrap_or_default());
                 }
+                found
+            };
+            $(let $name = symbol(name!($name));)*
+            $(let $address = symbol(name!($address));)*
+            if !missing.is_empty() {
+                return Err(missing);
             }
+            // SAFETY: the pointers are not null, and each type is that of the QEMU function of that name; a null pointer is the
+            // None of an optional function.
+            Ok(unsafe {
+                Api {
+                    $($name: std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($arg),*) $(-> $ret)?>($name),)*
+                    $($address,)*
+                    $($option: std::mem::transmute::<
+                        *mut c_void,
+                        Option<unsafe extern "C" fn($($option_arg),*) $(-> $option_ret)?>,
+                    >(look_up(name!($option))),)*
+                }
+            })
         }
     };
 }
 
-functions! {
-    timer_init_full: fn(*mut c_void, *mut c_void, c_int, c_int, c_int, TimerCallback, *mut c_void);
-    timer_mod_ns: fn(*mut c_void, i64);
-    timer_del: fn(*mut c_void);
-    qemu_clock_get_ns: fn(c_int) -> i64;
-    icount_get_raw: fn() -> i64;
-    qemu_new_net_client: fn(*const NetClientInfo, *mut c_void, *const c_char, *const c_char) -> *mut c_void;
-    net_hub_add_port: fn(c_int, *const c_char, *mut c_void) -> *mut c_void;
-    qemu_can_send_packet: fn(*mut c_void) -> c_int;
-    qemu_send_packet: fn(*mut c_void, *const u8, c_int) -> isize;
-    memory_region_init_io: fn(*mut c_void, *mut c_void, *const MemoryRegionOps, *mut c_void, *const c_char, u64);
-    memory_region_add_subregion: fn(*mut c_void, u64, *mut c_void);
-    get_system_io: fn() -> *mut c_void;
-    cpu_physical_memory_rw: fn(u64, *mut u8, u64, bool);
-    qmp_stop: fn(*mut *mut c_void);
-    qemu_get_aio_context: fn() -> *mut c_void;
-    aio_bh_schedule_oneshot_full: fn(*mut c_void, TimerCallback, *mut c_void, *const c_char);
+macro_rules! name {
+    ($name:ident) => {
+        // The name is an identifier, so the only NUL is the last byte.
+        match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+            Ok(name) => name,
+            Err(_) => unreachable!(),
+        }
+    };
 }
 
-/// A structure of QEMU's whose layout is none of our business, in a buffer larger than any version's.
-#[repr(C, align(64))]
-struct Opaque([u8; 4096]);
-
-/// Such a buffer; it lives for ever.
-pub fn opaque() -> *mut c_void {
-    Box::into_raw(Box::new(Opaque([0; 4096]))).cast()
+symbols! {
+    functions {
+        // Time: include/qemu/timer.h, include/sysemu/cpu-timers.h
+        timer_init_full: fn(*mut c_void, *mut c_void, c_int, c_int, c_int, Callback, *mut c_void);
+        timer_mod_ns: fn(*mut c_void, i64);
+        timer_del: fn(*mut c_void);
+        qemu_clock_get_ns: fn(c_int) -> i64;
+        icount_get_raw: fn() -> i64;
+        // The machine: qapi/control.json, qapi/misc.json, include/block/aio.h, include/sysemu/runstate.h, include/qom/object.h
+        qmp_query_version: fn(*mut *mut c_void) -> *const VersionInfo;
+        qmp_stop: fn(*mut *mut c_void);
+        qemu_get_aio_context: fn() -> *mut c_void;
+        aio_bh_schedule_oneshot_full: fn(*mut c_void, Callback, *mut c_void, *const c_char);
+        qemu_add_vm_change_state_handler: fn(RunState, *mut c_void) -> *mut c_void;
+        object_resolve_path_type: fn(*const c_char, *const c_char, *mut bool) -> *mut c_void;
+        // The virtual processor: include/hw/core/cpu.h
+        qemu_get_cpu: fn(c_int) -> *mut c_void;
+        async_run_on_cpu: fn(*mut c_void, CpuWork, u64);
+        // Net clients: include/net/net.h, net/hub.h
+        qemu_new_net_client: fn(*const NetClientInfo, *mut c_void, *const c_char, *const c_char) -> *mut c_void;
+        net_hub_add_port: fn(c_int, *const c_char, *mut c_void) -> *mut c_void;
+        qemu_can_send_packet: fn(*mut c_void) -> c_int;
+        qemu_send_packet: fn(*mut c_void, *const u8, c_int) -> isize;
+        // Memory and I/O ports: include/exec/memory.h, include/exec/ioport.h
+        memory_region_init_io: fn(*mut c_void, *mut c_void, *const MemoryRegionOps, *mut c_void, *const c_char, u64);
+        memory_region_add_subregion: fn(*mut c_void, u64, *mut c_void);
+        memory_region_init_ram: fn(*mut c_void, *mut c_void, *const c_char, u64, *mut c_void);
+        memory_region_get_ram_ptr: fn(*mut c_void) -> *mut u8;
+        get_system_io: fn() -> *mut c_void;
+        // MemTxAttrs is a structure of four or eight bytes, passed like an integer.
+        address_space_ldq_le: fn(*mut c_void, u64, u64, *mut c_uint) -> u64;
+        cpu_inl: fn(c_uint) -> c_uint;
+        cpu_outl: fn(c_uint, c_uint);
+        // Device types: include/qom/object.h, include/migration/vmstate.h
+        type_register_static: fn(*const TypeInfo) -> *mut c_void;
+        object_class_by_name: fn(*const c_char) -> *mut c_void;
+        object_property_get_str: fn(*mut c_void, *const c_char, *mut c_void) -> *mut c_char;
+        vmstate_register_with_alias_id: fn(*mut c_void, u32, *const c_void, *mut c_void, c_int, c_int, *mut c_void) -> c_int;
+        // USB: include/hw/usb.h
+        usb_ep_get: fn(*mut c_void, c_int, c_int) -> *mut c_void;
+        usb_wakeup: fn(*mut c_void, c_uint);
+        usb_device_attach: fn(*mut c_void, *mut c_void);
+        usb_device_detach: fn(*mut c_void) -> c_int;
+        usb_packet_init: fn(*mut c_void);
+        usb_packet_setup: fn(*mut c_void, c_int, *mut c_void, c_uint, u64, bool, bool);
+        usb_packet_addbuf: fn(*mut c_void, *mut c_void, usize);
+        usb_packet_copy: fn(*mut c_void, *mut c_void, usize);
+        usb_packet_size: fn(*mut c_void) -> usize;
+        usb_packet_cleanup: fn(*mut c_void);
+        // Plugin API: include/qemu/qemu-plugin.h
+        qemu_plugin_tb_n_insns: fn(*const c_void) -> usize;
+        qemu_plugin_tb_get_insn: fn(*const c_void, usize) -> *mut c_void;
+        qemu_plugin_insn_vaddr: fn(*const c_void) -> u64;
+        qemu_plugin_insn_size: fn(*const c_void) -> usize;
+        qemu_plugin_register_vcpu_tb_exec_cb: fn(*mut c_void, Executed, c_int, *mut c_void);
+        qemu_plugin_register_vcpu_insn_exec_cb: fn(*mut c_void, Executed, c_int, *mut c_void);
+        qemu_plugin_register_vcpu_mem_cb: fn(*mut c_void, Accessed, c_int, c_int, *mut c_void);
+        qemu_plugin_mem_is_store: fn(u32) -> bool;
+        qemu_plugin_get_hwaddr: fn(u32, u64) -> *const c_void;
+        qemu_plugin_hwaddr_is_io: fn(*const c_void) -> bool;
+        qemu_plugin_hwaddr_phys_addr: fn(*const c_void) -> u64;
+    }
+    addresses {
+        // The tester uses only the addresses of these variables.
+        vmstate_usb_device;
+        address_space_memory;
+        // Functions whose prototype depends on the plugin API's version.
+        qemu_plugin_insn_data;
+        qemu_plugin_register_vcpu_tb_trans_cb;
+    }
+    optional {
+        // Plugin API version 1.
+        qemu_plugin_register_vcpu_insn_exec_inline: fn(*mut c_void, c_int, *mut c_void, u64);
+        // From version 2 on.
+        qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu: fn(*mut c_void, c_int, PluginCounter, u64);
+        qemu_plugin_scoreboard_new: fn(usize) -> *mut c_void;
+        qemu_plugin_scoreboard_find: fn(*mut c_void, c_uint) -> *mut c_void;
+    }
 }
 
-/// A timer on QEMU's virtual clock; lives as long as QEMU.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Timer(*mut c_void);
-
-/// Timers that are to be armed once [`Qemu::hold`] is over.
-struct Held {
-    depth: i32,
-    wishes: Vec<(Timer, Option<u64>)>,
-}
-
-static HELD: Mutex<Held> = Mutex::new(Held {
-    depth: 0,
-    wishes: Vec::new(),
-});
-
-/// A net client on a hub of its own with one NIC; lives as long as QEMU.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct NetClient(pub *mut c_void);
-
-// SAFETY: both are handles that are only used while QEMU's global lock is held.
-unsafe impl Send for Timer {}
+// SAFETY: functions, and addresses of variables that QEMU never frees.
+unsafe impl Send for Api {}
 // SAFETY: as above.
-unsafe impl Send for NetClient {}
+unsafe impl Sync for Api {}
 
-impl Qemu {
-    /// Virtual time in ns.
-    pub fn now_ns(&self) -> u64 {
-        // SAFETY: plain call, see `functions!`.
-        unsafe { (self.qemu_clock_get_ns)(CLOCK_VIRTUAL) as u64 }
+static API: OnceLock<Api> = OnceLock::new();
+
+/// Looks up everything, or says what this QEMU lacks.
+pub fn resolve() -> Result<&'static Api, String> {
+    if let Some(api) = API.get() {
+        return Ok(api);
     }
-
-    /// Instructions the guest has executed.
-    pub fn instructions(&self) -> u64 {
-        // SAFETY: plain call; exact in a timer or I/O callback, where icount is settled.
-        unsafe { (self.icount_get_raw)() as u64 }
-    }
-
-    /// A little-endian 64-bit number of the guest's memory, at a physical address; where there is no memory, whatever QEMU reads there.
-    pub fn word(&self, address: u64) -> u64 {
-        let mut bytes = [0u8; 8];
-        // SAFETY: hwaddr is 64 bits wide; eight bytes are written to a buffer of eight, none to the guest.
-        unsafe { (self.cpu_physical_memory_rw)(address, bytes.as_mut_ptr(), 8, false) };
-        u64::from_le_bytes(bytes)
-    }
-
-    /// Pauses the machine. Not from inside a timer: pausing waits until no timer runs.
-    pub fn stop(&self) {
-        // SAFETY: qmp_stop ignores its Error** argument.
-        unsafe { (self.qmp_stop)(std::ptr::null_mut()) }
-    }
-
-    /// Has the main loop call `callback`; if the guest idles and no timer is armed meanwhile, before virtual time moves on: idle
-    /// time is skipped when a timer is armed, or by the main loop, which runs bottom halves first.
-    pub fn soon(&self, callback: TimerCallback) {
-        // SAFETY: the main loop's context exists; the name is NUL-terminated.
-        unsafe {
-            (self.aio_bh_schedule_oneshot_full)(
-                (self.qemu_get_aio_context)(),
-                callback,
-                std::ptr::null_mut(),
-                c"irqlab".as_ptr(),
-            );
-        }
-    }
-
-    /// A new, unarmed timer.
-    pub fn timer(&self, callback: TimerCallback) -> Timer {
-        self.timer_for(callback, std::ptr::null_mut())
-    }
-
-    /// A new, unarmed timer whose callback is given `token`.
-    pub(crate) fn timer_for(&self, callback: TimerCallback, token: *mut c_void) -> Timer {
-        let timer = opaque();
-        // SAFETY: QEMUTimer fits into the buffer; a null list group is the main loop's; scale 1 is ns.
-        unsafe {
-            (self.timer_init_full)(
-                timer,
-                std::ptr::null_mut(),
-                CLOCK_VIRTUAL,
-                1,
-                0,
-                callback,
-                token,
-            );
-        }
-        Timer(timer)
-    }
-
-    /// Arms `timer` at `at_ns`, or disarms it; inside [`Qemu::hold`], once that is over.
-    pub fn arm(&self, timer: Timer, at_ns: Option<u64>) {
-        let mut held = HELD.lock().unwrap_or_else(|e| e.into_inner());
-        if held.depth > 0 {
-            held.wishes.retain(|(other, _)| *other != timer);
-            held.wishes.push((timer, at_ns));
-        } else {
-            self.arm_now(timer, at_ns);
-        }
-    }
-
-    /// Does `work`, which may arm timers; they are armed when it is over, the earliest first.
-    ///
-    /// Whoever arms a timer while the guest idles has QEMU skip idle time there and then, to whatever is armed so far. So nothing
-    /// may be armed from the midst of what happens at one instant.
-    pub fn hold<T>(&self, work: impl FnOnce() -> T) -> T {
-        let depth = |change: i32| {
-            let mut held = HELD.lock().unwrap_or_else(|e| e.into_inner());
-            held.depth += change;
-            if held.depth > 0 {
-                Vec::new()
-            } else {
-                std::mem::take(&mut held.wishes)
-            }
-        };
-        depth(1);
-        let value = work();
-        let mut wishes = depth(-1);
-        wishes.sort_by_key(|(_, at_ns)| *at_ns); // those to disarm come first
-        for (timer, at_ns) in wishes {
-            self.arm_now(timer, at_ns);
-        }
-        value
-    }
-
-    fn arm_now(&self, timer: Timer, at_ns: Option<u64>) {
-        // SAFETY: the timer came from `timer()`.
-        unsafe {
-            match at_ns {
-                Some(at_ns) => (self.timer_mod_ns)(timer.0, at_ns.min(i64::MAX as u64) as i64),
-                None => (self.timer_del)(timer.0),
-            }
-        }
-    }
-
-    /// A net client on hub `hub`, whose peer's frames go to `receive`.
-    pub fn net_client(&self, hub: usize, receive: ReceiveCallback) -> NetClient {
-        let info: &'static NetClientInfo = Box::leak(Box::new(NetClientInfo {
-            kind: NET_CLIENT_DRIVER_USER,
-            size: 65536, // of NetClientState; generous
-            receive,
-            rest: [0; 64],
-        }));
-        let name = format!("tester{hub}\0");
-        // SAFETY: strings are NUL-terminated and copied by QEMU; `info` lives for ever.
-        unsafe {
-            let client = (self.qemu_new_net_client)(
-                info,
-                std::ptr::null_mut(),
-                c"tester".as_ptr(),
-                name.as_ptr().cast(),
-            );
-            (self.net_hub_add_port)(hub as c_int, std::ptr::null(), client);
-            NetClient(client)
-        }
-    }
-
-    /// Delivers a frame (without FCS) now. False: the NIC cannot take it, and it is gone.
-    pub fn send(&self, client: NetClient, frame: &[u8]) -> bool {
-        // SAFETY: the client came from `net_client()`. QEMU would queue a frame that the NIC refuses, hence the question first.
-        unsafe {
-            if (self.qemu_can_send_packet)(client.0) == 0 {
-                return false;
-            }
-            (self.qemu_send_packet)(client.0, frame.as_ptr(), frame.len() as c_int);
-        }
-        true
-    }
-
-    /// Maps `bytes` I/O ports at `base`, 32-bit accesses only.
-    pub fn io_ports(&self, base: u64, bytes: u64, read: PortRead, write: PortWrite) {
-        let ops: &'static MemoryRegionOps = Box::leak(Box::new(MemoryRegionOps {
-            read,
-            write,
-            read_with_attrs: std::ptr::null(),
-            write_with_attrs: std::ptr::null(),
-            endianness: DEVICE_LITTLE_ENDIAN,
-            valid: AccessSizes {
-                min: 4,
-                max: 4,
-                unaligned: false,
-                accepts: std::ptr::null(),
-            },
-            implementation: ImplSizes {
-                min: 4,
-                max: 4,
-                unaligned: false,
-            },
-            rest: [0; 8],
-        }));
-        let region = opaque();
-        // SAFETY: MemoryRegion fits into the buffer, which lives for ever, as does `ops`; called with QEMU's lock held.
-        unsafe {
-            (self.memory_region_init_io)(
-                region,
-                std::ptr::null_mut(),
-                ops,
-                std::ptr::null_mut(),
-                c"irqlab".as_ptr(),
-                bytes,
-            );
-            (self.memory_region_add_subregion)((self.get_system_io)(), base, region);
-        }
+    let found = find(|name| {
+        // SAFETY: the name is NUL-terminated.
+        unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
+    });
+    match found {
+        Ok(api) => Ok(API.get_or_init(|| api)),
+        Err(missing) => Err(format!(
+            "this QEMU does not export {}; the tester needs a QEMU that is built like Debian's",
+            missing.join(", ")
+        )),
     }
 }
 
-/// Reads memory of this process that may not be there.
-pub fn peek<T: Copy>(address: usize) -> Option<T> {
-    let mut value = std::mem::MaybeUninit::<T>::uninit();
-    let to = libc::iovec {
-        iov_base: value.as_mut_ptr().cast(),
-        iov_len: size_of::<T>(),
-    };
-    let from = libc::iovec {
-        iov_base: address as *mut c_void,
-        iov_len: size_of::<T>(),
-    };
-    // SAFETY: the kernel writes to our own buffer only, and fails where it cannot read. All that is read here is plain integers.
-    unsafe {
-        let read = libc::process_vm_readv(libc::getpid(), &to, 1, &from, 1, 0);
-        (read == size_of::<T>() as isize).then(|| value.assume_init())
-    }
+/// What [`resolve`] found. Only to be called when it has succeeded.
+pub fn api() -> &'static Api {
+    API.get()
+        .unwrap_or_else(|| die("a function of QEMU was called before it was looked up"))
 }
 
 #[cfg(test)]
@@ -344,10 +190,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_that_is_not_there_is_told() {
-        let seven = 7_u64;
-        assert_eq!(peek::<u64>(0), None);
-        assert_eq!(peek::<u64>(usize::MAX - 64), None);
-        assert_eq!(peek::<u64>((&raw const seven) as usize), Some(7));
+    fn every_missing_name_is_listed() {
+        let missing = find(|name| match name.to_bytes() {
+            b"timer_del" | b"usb_wakeup" | b"vmstate_usb_device" => std::ptr::null_mut(),
+            _ => std::ptr::dangling_mut(),
+        });
+        let missing = missing.err().unwrap_or_default();
+        assert_eq!(missing, ["timer_del", "usb_wakeup", "vmstate_usb_device"]);
+    }
+
+    #[test]
+    fn an_optional_name_may_be_missing() {
+        let found = find(|name| match name.to_bytes() {
+            b"qemu_plugin_scoreboard_new" => std::ptr::null_mut(),
+            _ => std::ptr::dangling_mut(),
+        });
+        let api = found.unwrap_or_else(|missing| panic!("{missing:?}"));
+        assert!(api.qemu_plugin_scoreboard_new.is_none());
+        assert!(api.qemu_plugin_scoreboard_find.is_some());
+    }
+
+    #[test]
+    fn outside_qemu_all_names_are_missing() {
+        let why = resolve().err().unwrap_or_default();
+        for name in [
+            "timer_init_full",
+            "usb_packet_copy",
+            "qemu_plugin_insn_data",
+        ] {
+            assert!(why.contains(name), "{why}");
+        }
     }
 }

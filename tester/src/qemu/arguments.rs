@@ -7,8 +7,8 @@ use crate::lan7800::usb::Speed;
 
 /// What the lab tells the plugin.
 pub struct Args {
-    /// The socket to the lab.
-    pub fd: RawFd,
+    /// The socket to the lab. None: the tester checks that it works in this QEMU, and ends it.
+    pub fd: Option<RawFd>,
     /// How many NICs the device under test has.
     pub ports: usize,
     /// How long an instruction takes.
@@ -22,6 +22,7 @@ pub struct Args {
 /// Reads `key=value`.
 pub fn parse(args: &[String]) -> Result<Args, String> {
     let (mut fd, mut ports, mut shift, mut profile, mut lan7800) = (None, 2, 0, false, None);
+    let mut selfcheck = false;
     for arg in args {
         let (key, value) = arg.split_once('=').unwrap_or((arg, ""));
         let number = || {
@@ -34,17 +35,21 @@ pub fn parse(args: &[String]) -> Result<Args, String> {
             "ports" => ports = number()? as usize,
             "shift" => shift = number()?.min(10),
             "profile" => profile = number()? != 0,
+            "selfcheck" => selfcheck = number()? != 0,
             "lan7800" if value == "high" => lan7800 = Some(Speed::High),
             "lan7800" if value == "super" => lan7800 = Some(Speed::Super),
             _ => {
                 return Err(format!(
-                    "unknown argument {key:?}; there are fd=N, ports=N, shift=N, profile=0|1, lan7800=high|super"
+                    "unknown argument {arg:?}; there are fd=N, ports=N, shift=N, profile=0|1, lan7800=high|super, selfcheck=0|1"
                 ));
             }
         }
     }
+    if fd.is_some() == selfcheck {
+        return Err("one of fd=N (a UNIX stream socket) and selfcheck=1 is needed".into());
+    }
     Ok(Args {
-        fd: fd.ok_or("fd=N (a UNIX stream socket) is missing")?,
+        fd,
         ports,
         ns_per_instruction: 1 << shift,
         profile,
@@ -57,13 +62,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_known_is_refused() {
+    fn a_selfcheck_needs_no_lab() {
+        let args = parse(&["selfcheck=1".into()]);
+        assert!(args.is_ok_and(|args| args.fd.is_none()));
+    }
+
+    #[test]
+    fn unknown_arguments_are_refused() {
         let read = |text: &str| parse(&text.split(',').map(String::from).collect::<Vec<_>>());
         let args = read("fd=3,shift=2,lan7800=super").ok();
         let found = args.map(|args| (args.fd, args.ns_per_instruction, args.lan7800));
-        assert_eq!(found, Some((3, 4, Some(Speed::Super))));
+        assert_eq!(found, Some((Some(3), 4, Some(Speed::Super))));
         for (text, word) in [
             ("ports=2", "fd=N"),
+            ("fd=3,selfcheck=1", "fd=N"),
             ("fd=x", "not a number"),
             ("fd=3,lan7800=low", "lan7800=high|super"),
         ] {

@@ -8,10 +8,10 @@ use std::collections::HashMap;
 use std::ffi::{c_uint, c_void};
 use std::sync::Mutex;
 
+use super::translation::{MemoryAccess, Translation, counter};
 use crate::profile::access::{Access, Space, port};
 use crate::profile::map::Addresses;
 use crate::profile::{Block, Profile, Profiler, ending::ending};
-use crate::qemu::translation::{MemoryAccess, Translation, counter};
 
 /// What a virtual and its physical address have in common.
 const PAGE_MASK: u64 = 0xfff;

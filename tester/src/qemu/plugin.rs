@@ -1,140 +1,91 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The plugin: QEMU's timer, net clients and I/O port on one side, the [`Tester`] on the other.
 //!
-//! Every callback runs with QEMU's global lock held, so virtual time stands still inside it. The lab's commands are read
-//! where the guest's agent asks for work (a read of the command port), which blocks the whole machine until the
-//! lab has made up its mind. See docs/protocol.md.
+//! Every callback runs with QEMU's global lock held, so virtual time stands still inside it. The lab's commands are read when the
+//! guest's agent asks for work (it reads the command port). The whole machine then waits until the lab has decided.
+//! See docs/protocol.md.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::io::{BufRead, BufReader, Write};
-use std::os::fd::{FromRawFd, RawFd};
-use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 
-use crate::backend::{Bench, Outcome};
-use crate::lan7800::hostile::{Damage, Plan};
-use crate::profile::Profile;
-use crate::profile::map::Addresses;
-use crate::qemu::api::{NetClient, Qemu, Timer};
-use crate::qemu::arguments::{Args, parse};
-use crate::qemu::instrument;
-use crate::qemu::translation;
-use crate::qemu::usb::nic;
-use crate::qemu::workarounds::cmpxchg_flags;
-use crate::qemu::workarounds::halt_race;
-use crate::qemu::workarounds::ioapic_throttle::Ioapic;
+use super::api::{self, Api};
+use super::arguments::{Args, parse};
+use super::backend::QemuBackend;
+use super::clock::{self, ClockCheck};
+use super::die::{die, exit};
+use super::lab::Lab;
+use super::port_io::{self, Handlers};
+use super::timer::{Timer, defer_timers};
+use super::translation::{self, Translation};
+use super::usb::nic;
+use super::workarounds::ioapic_throttle::Ioapic;
+use super::workarounds::{cmpxchg_flags, halt_race};
+use super::{instrument, machine, net, release};
 use crate::tester::{Answer, Tester};
 
 /// The command port (docs/protocol.md, link 2).
-const PORT_BASE: u64 = 0xe80;
-const PORT_BYTES: u64 = 8;
+const PORT_BASE: u32 = 0xe80;
+const PORT_BYTES: u32 = 8;
 const REG_CONTROL: u64 = 0;
 const REG_DATA: u64 = 4;
 
 /// A DUT that has executed nothing for this long idles.
 const IDLE_NS: u64 = 20_000;
+/// How long the guest runs in a self-check. Its firmware does not idle in the first microseconds.
+const SELFCHECK_NS: u64 = 10_000;
 
-struct Stand {
-    qemu: Qemu,
-    /// None where the NICs are our own.
-    clients: Vec<NetClient>,
-    /// Instructions are counted.
-    profiled: bool,
-}
+/// The tester's first line to the lab.
+const HELLO: &str = concat!(
+    r#"{"ok":{"hello":"irqlab-tester","version":""#,
+    env!("CARGO_PKG_VERSION"),
+    r#"","protocol":1}}"#
+);
 
-impl Bench for Stand {
-    fn now_ns(&self) -> u64 {
-        self.qemu.now_ns()
-    }
-    fn instructions(&self) -> u64 {
-        self.qemu.instructions()
-    }
-    fn word(&self, address: u64) -> u64 {
-        self.qemu.word(address)
-    }
-    fn send(&mut self, port: usize, frame: &[u8]) -> Outcome {
-        let taken = match self.clients.get(port) {
-            Some(client) => self.qemu.send(*client, frame),
-            None => nic::receive(port, frame),
-        };
-        if taken {
-            Outcome::Sent
-        } else {
-            Outcome::Refused
-        }
-    }
-    fn profile(&mut self, addresses: &Addresses) -> Result<(), String> {
-        instrument::arm(addresses)
-    }
-    fn profile_result(&self) -> Result<Profile, String> {
-        instrument::result()
-    }
-    fn plug(&mut self, port: usize, plugged: bool) -> Result<(), String> {
-        nic::plug(port, plugged)
-    }
-    fn hostile(&mut self, port: usize, plan: Option<Plan>) -> Result<Damage, String> {
-        nic::hostile(port, plan)
-    }
-    fn window(&mut self, open: bool) {
-        if self.profiled {
-            instrument::window(open);
-        }
-    }
-}
-
-/// What the agent is doing for the lab.
-struct Errand {
+/// A command of the lab that the agent is executing.
+struct AgentRequest {
     expires_ns: u64,
     limit_ns: u64,
 }
 
 /// A pause that the lab has asked for: at an instant, or as soon after it as the DUT idles.
-struct Stop {
+struct PauseRequest {
     at_ns: u64,
     /// Instructions executed at the last look.
     instructions: Option<u64>,
-    /// The pause is under way: no timer may be armed, since that would let idle time be skipped.
-    asked: bool,
+    /// The main loop is about to pause the machine. No timer may be armed until then: that would let idle time be skipped.
+    queued: bool,
 }
 
 struct Plugin {
-    stand: Stand,
+    backend: QemuBackend,
     ports: usize,
-    /// The NICs are our own: there are no net clients.
+    /// The NICs are the tester's own LAN7800s: there are no net clients.
     own_nics: bool,
-    plugged_in: bool,
-    /// Known from the machine's start on.
+    /// Set up with the first expiry of the timer, when the machine exists.
     ioapic: Option<Ioapic>,
     timer: Timer,
     tester: Tester,
-    lab_in: BufReader<UnixStream>,
-    lab_out: UnixStream,
+    /// None in a self-check.
+    lab: Option<Lab>,
     greeted: bool,
-    errand: Option<Errand>,
-    stop: Option<Stop>,
-    /// The command being read by the agent, and how much of it has been.
+    agent_request: Option<AgentRequest>,
+    pause_request: Option<PauseRequest>,
+    /// The command that the agent is reading, and how much of it has been read, in bytes.
     command: Vec<u8>,
     command_at: usize,
+    /// Verifies the clock while the agent reads its first command: it executes instructions, and does not idle.
+    clock_check: Option<ClockCheck>,
     answer: Vec<u8>,
 }
 
 static PLUGIN: Mutex<Option<Plugin>> = Mutex::new(None);
-/// Frames that a NIC sent while the tester was at work (from inside a delivery): (port, frame).
+/// Frames that a NIC sent while the tester was delivering one: (port, frame).
 static INBOX: Mutex<Vec<(usize, Vec<u8>)>> = Mutex::new(Vec::new());
-/// The net clients, for the receive callback to tell the port (as addresses).
-static CLIENTS: Mutex<Vec<usize>> = Mutex::new(Vec::new());
-
-/// Ends QEMU.
-pub fn die(why: &str) -> ! {
-    eprintln!("irqlab-tester: {why}");
-    // SAFETY: ends the process without QEMU's exit handlers, which would wait for locks we may hold.
-    unsafe { libc::_exit(1) }
-}
 
 impl Plugin {
     fn say(&mut self, line: &str) {
-        if writeln!(self.lab_out, "{line}").is_err() {
-            die("the lab is gone");
+        if let Some(lab) = &mut self.lab {
+            lab.say(line);
         }
     }
 
@@ -142,23 +93,16 @@ impl Plugin {
     fn next_command(&mut self) -> u32 {
         if !self.greeted {
             self.greeted = true;
-            self.say(concat!(
-                r#"{"ok":{"hello":"irqlab-tester","version":""#,
-                env!("CARGO_PKG_VERSION"),
-                r#"","protocol":1}}"#
-            ));
+            self.say(HELLO);
         }
         loop {
-            let mut line = String::new();
-            match self.lab_in.read_line(&mut line) {
-                Ok(0) | Err(_) => die("the lab is gone"),
-                Ok(_) => {}
-            }
-            match self.tester.command(line.trim_end(), &mut self.stand) {
+            let Some(lab) = &mut self.lab else { return 0 };
+            let line = lab.next_line();
+            match self.tester.command(line.trim_end(), &mut self.backend) {
                 Answer::Reply(reply) => self.say(&reply),
                 Answer::Guest { command, limit_ns } => {
-                    let expires_ns = self.stand.now_ns().saturating_add(limit_ns);
-                    self.errand = Some(Errand {
+                    let expires_ns = clock::now_ns().saturating_add(limit_ns);
+                    self.agent_request = Some(AgentRequest {
                         expires_ns,
                         limit_ns,
                     });
@@ -167,73 +111,116 @@ impl Plugin {
                     return self.command.len() as u32;
                 }
                 Answer::StopAt { after_ns } => {
-                    let at_ns = self.stand.now_ns().saturating_add(after_ns);
-                    self.stop = Some(Stop {
+                    let at_ns = clock::now_ns().saturating_add(after_ns);
+                    self.pause_request = Some(PauseRequest {
                         at_ns,
                         instructions: None,
-                        asked: false,
+                        queued: false,
                     });
                     self.say(&format!(r#"{{"ok":{{"at_ns":{at_ns}}}}}"#));
                 }
                 Answer::Quit => {
                     self.say(r#"{"ok":{}}"#);
-                    // SAFETY: as in die(); there is nothing to save.
-                    unsafe { libc::_exit(0) }
+                    exit(0)
                 }
             }
         }
     }
 
-    /// Everything due now: frames, the agent's time limit, a pause.
+    /// The next four bytes of the command.
+    fn next_word(&mut self) -> u32 {
+        if let Some(check) = &mut self.clock_check {
+            if let Err(why) = check.step(true, clock::now_ns(), clock::instructions()) {
+                die(&why);
+            }
+        }
+        let mut word = [0; 4];
+        let rest = self.command.get(self.command_at..).unwrap_or_default();
+        let n = rest.len().min(4);
+        word[..n].copy_from_slice(&rest[..n]);
+        self.command_at += 4;
+        u32::from_le_bytes(word)
+    }
+
+    /// The agent has written its answer, of so many bytes.
+    fn answered(&mut self, bytes: usize) {
+        self.clock_check = None;
+        let mut answer = std::mem::take(&mut self.answer);
+        answer.truncate(bytes);
+        // After a restore the agent ends a request that another tester sent: nobody waits for it here.
+        if self.agent_request.take().is_some() {
+            let line = String::from_utf8_lossy(&answer).replace('\n', " ");
+            self.say(&line);
+        }
+    }
+
+    /// Does everything that is due: frames, the agent's time limit, a pause.
     fn on_timer(&mut self) {
-        let now_ns = self.stand.now_ns();
-        if self
-            .errand
-            .as_ref()
-            .is_some_and(|errand| now_ns >= errand.expires_ns)
-        {
-            let limit_ms = self
-                .errand
-                .take()
-                .map_or(0, |errand| errand.limit_ns / 1_000_000);
+        let now_ns = clock::now_ns();
+        let expired = |request: &mut AgentRequest| now_ns >= request.expires_ns;
+        if let Some(request) = self.agent_request.take_if(expired) {
+            let limit_ms = request.limit_ns / 1_000_000;
             self.say(&format!(
                 r#"{{"error":"the DUT's agent gave no answer within {limit_ms} ms of virtual time"}}"#
             ));
         }
-        if let Some(stop) = self.stop.as_mut().filter(|stop| now_ns >= stop.at_ns) {
-            let instructions = self.stand.qemu.instructions();
-            if stop.instructions == Some(instructions) {
-                stop.asked = true;
-                self.stand.qemu.soon(pause);
+        if let Some(pause) = self
+            .pause_request
+            .as_mut()
+            .filter(|pause| now_ns >= pause.at_ns)
+        {
+            let instructions = clock::instructions();
+            if pause.instructions == Some(instructions) {
+                pause.queued = true;
+                machine::call_soon(pause_machine);
                 return;
             }
-            stop.instructions = Some(instructions);
-            stop.at_ns = now_ns + IDLE_NS;
+            pause.instructions = Some(instructions);
+            pause.at_ns = now_ns + IDLE_NS;
         }
-        self.tester.advance(&mut self.stand);
+        self.tester.advance(&mut self.backend);
     }
 
     fn rearm(&mut self) {
-        if self.stop.as_ref().is_some_and(|stop| stop.asked) {
+        if self
+            .pause_request
+            .as_ref()
+            .is_some_and(|pause| pause.queued)
+        {
             return;
         }
         let due = [
             self.tester.deadline_ns(),
-            self.errand.as_ref().map(|errand| errand.expires_ns),
-            self.stop.as_ref().map(|stop| stop.at_ns),
+            self.agent_request
+                .as_ref()
+                .map(|request| request.expires_ns),
+            self.pause_request.as_ref().map(|pause| pause.at_ns),
         ];
-        self.stand
-            .qemu
-            .arm(self.timer, due.into_iter().flatten().min());
+        self.timer.arm(due.into_iter().flatten().min());
     }
 
-    /// Takes in what NICs sent while the tester held its own lock.
+    /// Takes in what NICs sent while the tester was at work.
     fn drain_inbox(&mut self) {
         let frames = std::mem::take(&mut *INBOX.lock().unwrap_or_else(|e| e.into_inner()));
-        let now_ns = self.stand.now_ns();
+        let now_ns = clock::now_ns();
         for (port, frame) in frames {
             self.tester.receive(port, now_ns, &frame);
         }
+    }
+
+    /// Creates the net clients and the command port, and verifies what they rely on. This is done with the first expiry of the timer,
+    /// since QEMU's own set-up, which follows the plugin's installation, would remove the clients.
+    fn set_up(&mut self) -> Result<Ioapic, String> {
+        if !self.own_nics {
+            net::verify()?;
+            self.backend.clients = net::connect(self.ports, frame_sent);
+        }
+        let handlers = Handlers {
+            read: port_read,
+            write: port_write,
+        };
+        port_io::map(PORT_BASE, PORT_BYTES, handlers)?;
+        Ioapic::find()
     }
 }
 
@@ -243,8 +230,7 @@ fn with_plugin<T: Default>(work: impl FnOnce(&mut Plugin) -> T) -> T {
     let Some(plugin) = guard.as_mut() else {
         return T::default();
     };
-    let qemu = plugin.stand.qemu;
-    qemu.hold(|| {
+    defer_timers(|| {
         let value = work(plugin);
         plugin.drain_inbox();
         plugin.rearm();
@@ -252,74 +238,37 @@ fn with_plugin<T: Default>(work: impl FnOnce(&mut Plugin) -> T) -> T {
     })
 }
 
-unsafe extern "C" fn pause(_opaque: *mut c_void) {
-    // Without our lock: other threads may need it until the machine stands still.
-    let qemu = with_plugin(|plugin| Some(plugin.stand.qemu));
-    if let Some(qemu) = qemu {
-        qemu.stop();
-    }
+unsafe extern "C" fn pause_machine(_opaque: *mut c_void) {
+    with_plugin(|_| ());
+    // Without the plugin's lock: other threads may need it until the machine stands still.
+    machine::stop();
 }
 
 unsafe extern "C" fn timer_expired(_opaque: *mut c_void) {
     with_plugin(|plugin| {
-        if !plugin.plugged_in {
-            plug_in(plugin);
+        if plugin.ioapic.is_none() {
+            plugin.ioapic = Some(plugin.set_up().unwrap_or_else(|why| die(&why)));
         }
-        if let Some(ioapic) = plugin.ioapic {
-            ioapic.calm();
+        if let Some(ioapic) = &plugin.ioapic {
+            ioapic.reset_counts();
         }
         plugin.on_timer();
     });
 }
 
-/// Creates the net clients and the command port. Not done at install: QEMU's own set-up would wipe the clients.
-fn plug_in(plugin: &mut Plugin) {
-    plugin.plugged_in = true;
-    let mut clients = CLIENTS.lock().unwrap_or_else(|e| e.into_inner());
-    let hubs = if plugin.own_nics { 0 } else { plugin.ports };
-    for hub in 0..hubs {
-        let client = plugin.stand.qemu.net_client(hub, frame_received);
-        plugin.stand.clients.push(client);
-        clients.push(client.0 as usize);
-    }
-    plugin
-        .stand
-        .qemu
-        .io_ports(PORT_BASE, PORT_BYTES, port_read, port_write);
-    match Ioapic::find() {
-        Ok(ioapic) => plugin.ioapic = Some(ioapic),
-        Err(why) => die(&why),
-    }
-}
-
-unsafe extern "C" fn frame_received(client: *mut c_void, buf: *const u8, len: usize) -> isize {
-    let port = {
-        let clients = CLIENTS.lock().unwrap_or_else(|e| e.into_inner());
-        clients.iter().position(|&c| c == client as usize)
-    };
-    let Some(port) = port else {
-        return len as isize;
-    };
-    // SAFETY: QEMU hands us `len` readable bytes.
-    let frame = unsafe { std::slice::from_raw_parts(buf, len) };
-    arrived(port, frame);
-    len as isize
-}
-
 /// A NIC transmitted a frame (without FCS).
-pub fn arrived(port: usize, frame: &[u8]) {
+fn frame_sent(port: usize, frame: &[u8]) {
     match PLUGIN.try_lock() {
         Ok(mut guard) => {
             if let Some(plugin) = guard.as_mut() {
                 let before = plugin.tester.deadline_ns();
-                let now_ns = plugin.stand.now_ns();
-                plugin.tester.receive(port, now_ns, frame);
+                plugin.tester.receive(port, clock::now_ns(), frame);
                 if plugin.tester.deadline_ns() != before {
                     plugin.rearm();
                 }
             }
         }
-        // We are inside a delivery of our own; time stands still, so later is as good as now.
+        // The tester is delivering a frame. Time stands still meanwhile, so the frame can wait.
         Err(_) => INBOX
             .lock()
             .unwrap_or_else(|e| e.into_inner())
@@ -327,113 +276,136 @@ pub fn arrived(port: usize, frame: &[u8]) {
     }
 }
 
-unsafe extern "C" fn port_read(_opaque: *mut c_void, offset: u64, _bytes: u32) -> u64 {
+fn port_read(offset: u64) -> u32 {
     with_plugin(|plugin| match offset {
-        REG_CONTROL => u64::from(plugin.next_command()),
-        REG_DATA => {
-            let mut word = [0; 4];
-            let rest = plugin.command.get(plugin.command_at..).unwrap_or_default();
-            let n = rest.len().min(4);
-            word[..n].copy_from_slice(&rest[..n]);
-            plugin.command_at += 4;
-            u64::from(u32::from_le_bytes(word))
-        }
+        REG_CONTROL => plugin.next_command(),
+        REG_DATA => plugin.next_word(),
         _ => 0,
     })
 }
 
-unsafe extern "C" fn port_write(_opaque: *mut c_void, offset: u64, value: u64, _bytes: u32) {
+fn port_write(offset: u64, value: u32) {
     with_plugin(|plugin| match offset {
-        REG_DATA => plugin
-            .answer
-            .extend_from_slice(&(value as u32).to_le_bytes()),
-        REG_CONTROL => {
-            let mut answer = std::mem::take(&mut plugin.answer);
-            answer.truncate(value as usize);
-            // After a restore the agent ends an errand that another tester sent it on: nobody asked here.
-            if plugin.errand.take().is_some() {
-                let line = String::from_utf8_lossy(&answer).replace('\n', " ");
-                plugin.say(&line);
-            }
-        }
+        REG_DATA => plugin.answer.extend_from_slice(&value.to_le_bytes()),
+        REG_CONTROL => plugin.answered(value as usize),
         _ => {}
     });
 }
 
-/// Ends QEMU as soon as the lab's end of the socket closes, whatever the guest is doing.
-fn watch_lab(fd: RawFd) {
-    // SAFETY: blocks all signals in the calling thread, which is our own; polls a descriptor that stays open.
-    unsafe {
-        let mut all = std::mem::zeroed();
-        libc::sigfillset(&mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &all, std::ptr::null_mut());
-        let mut poll = libc::pollfd {
-            fd,
-            events: libc::POLLRDHUP,
-            revents: 0,
-        };
-        loop {
-            if libc::poll(&mut poll, 1, -1) > 0 && poll.revents != 0 {
-                libc::_exit(0);
-            }
-        }
-    }
+fn block_translated(translation: &Translation) {
+    halt_race::watch(translation);
+    cmpxchg_flags::watch(translation);
 }
 
-fn install(args: &Args) -> Result<(), String> {
-    let qemu = Qemu::resolve().map_err(|missing| {
-        format!(
-            "this QEMU does not export {}; the tester needs a QEMU built like Debian's, 7.2 to 10.x",
-            missing.join(", ")
-        )
-    })?;
-    if let Some(speed) = args.lan7800 {
-        nic::install(qemu, speed)?;
+fn block_translated_and_counted(translation: &Translation) {
+    block_translated(translation);
+    instrument::translated(translation);
+}
+
+/// What the self-check found out, for its last line.
+struct Selfcheck {
+    version: release::Version,
+    plugin_api: c_int,
+    clock: ClockCheck,
+    timer: Timer,
+}
+
+static SELFCHECK: Mutex<Option<Selfcheck>> = Mutex::new(None);
+
+/// The first time: verifies everything. The second time: verifies the clock, says that all is well, and ends QEMU.
+unsafe extern "C" fn selfcheck(_opaque: *mut c_void) {
+    let mut guard = SELFCHECK.lock().unwrap_or_else(|e| e.into_inner());
+    let Some(check) = guard.as_mut() else { return };
+    let (now_ns, instructions) = (clock::now_ns(), clock::instructions());
+    if let Err(why) = check.clock.step(true, now_ns, instructions) {
+        die(&why);
     }
-    // SAFETY: the lab handed us this descriptor for our own.
-    let lab_out = unsafe { UnixStream::from_raw_fd(args.fd) };
-    let lab_in = lab_out
-        .try_clone()
-        .map_err(|e| format!("fd={}: {e}", args.fd))?;
-    let fd = args.fd;
-    std::thread::spawn(move || watch_lab(fd));
-    let timer = qemu.timer(timer_expired);
+    if now_ns >= SELFCHECK_NS {
+        let [major, minor, micro] = check.version;
+        println!(
+            "irqlab-tester: works in QEMU {major}.{minor}.{micro} (plugin API {})",
+            check.plugin_api
+        );
+        exit(0);
+    }
+    check.timer.arm(Some(now_ns + SELFCHECK_NS));
+}
+
+/// Loads the tester into the QEMU that calls [`qemu_plugin_install`].
+///
+/// # Safety
+/// `args.fd` is a socket that nothing else in this process uses.
+unsafe fn install(args: &Args, id: u64, plugin_api: c_int) -> Result<(), String> {
+    let api: &Api = api::resolve()?;
+    let version = release::version(api);
+    release::check(version)?;
+    if let Some(speed) = args.lan7800 {
+        nic::install(speed, frame_sent)?;
+    }
+    let lab = match args.fd {
+        // SAFETY: the caller's promise.
+        Some(fd) => Some(unsafe { Lab::connect(fd) }?),
+        None => None,
+    };
+    let timer = Timer::new(timer_expired, std::ptr::null_mut());
     *PLUGIN.lock().unwrap_or_else(|e| e.into_inner()) = Some(Plugin {
-        stand: Stand {
-            qemu,
+        backend: QemuBackend {
             clients: Vec::new(),
             profiled: args.profile,
         },
         ports: args.ports,
-        own_nics: args.lan7800.is_some(),
-        plugged_in: false,
+        // A self-check verifies the net clients, too.
+        own_nics: args.lan7800.is_some() && lab.is_some(),
         ioapic: None,
         timer,
         tester: Tester::new(args.ports, args.ns_per_instruction),
-        lab_in: BufReader::new(lab_in),
-        lab_out,
+        lab,
         greeted: false,
-        errand: None,
-        stop: None,
+        agent_request: None,
+        pause_request: None,
         command: Vec::new(),
         command_at: 0,
+        clock_check: Some(ClockCheck::new(args.ns_per_instruction)),
         answer: Vec::new(),
     });
-    qemu.arm(timer, Some(0));
-    Ok(())
+    timer.arm(Some(0));
+    if args.fd.is_none() {
+        let timer = Timer::new(selfcheck, std::ptr::null_mut());
+        *SELFCHECK.lock().unwrap_or_else(|e| e.into_inner()) = Some(Selfcheck {
+            version,
+            plugin_api,
+            clock: ClockCheck::new(args.ns_per_instruction),
+            timer,
+        });
+        timer.arm(Some(0));
+    }
+    cmpxchg_flags::install(version[0]);
+    if args.profile {
+        instrument::install();
+    }
+    let watch = if args.profile {
+        block_translated_and_counted
+    } else {
+        block_translated
+    };
+    translation::install(id, plugin_api, watch)
 }
 
-/// The plugin API version this plugin claims: 1 for QEMU up to 8.2, 2 from 9.0; set before QEMU reads it.
+/// The version of the plugin API that this plugin claims, set before QEMU reads it.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals, missing_docs)]
 pub static mut qemu_plugin_version: c_int = 1;
 
+/// QEMU's releases from which on each version of the plugin API is claimed. QEMU 9.0 refuses plugins below 2, QEMU 11.1 those below 7.
+const PLUGIN_APIS: [([i64; 2], c_int); 2] = [([9, 0], 2), ([11, 1], 7)];
+
 unsafe extern "C" fn choose_version() {
-    // qemu_plugin_scoreboard_new came with API version 2 (QEMU 9.0), which refuses plugins of version 1.
-    // SAFETY: runs before anyone else in this library; the name is NUL-terminated.
-    unsafe {
-        if !libc::dlsym(libc::RTLD_DEFAULT, c"qemu_plugin_scoreboard_new".as_ptr()).is_null() {
-            qemu_plugin_version = 2;
+    let Ok(api) = api::resolve() else { return }; // the installation says what is missing
+    let [major, minor, _] = release::version(api);
+    for (release, version) in PLUGIN_APIS {
+        if [major, minor] >= release {
+            // SAFETY: runs before anything else in this library.
+            unsafe { qemu_plugin_version = version };
         }
     }
 }
@@ -461,16 +433,9 @@ pub unsafe extern "C" fn qemu_plugin_install(
                 .into_owned()
         })
         .collect();
-    let installed = parse(&args).and_then(|args| {
-        install(&args)?;
-        halt_race::install()?;
-        cmpxchg_flags::install()?;
-        if args.profile {
-            instrument::install();
-        }
-        // SAFETY: the caller's promise.
-        translation::install(id, unsafe { translation::api_version(info) }, args.profile)
-    });
+    // SAFETY: the caller's promise, and the lab's that the descriptor is for the tester.
+    let installed =
+        parse(&args).and_then(|args| unsafe { install(&args, id, translation::api_version(info)) });
     match installed {
         Ok(()) => 0,
         Err(why) => {

@@ -1,52 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! QEMU's plugin API, as far as it tells of blocks that are translated and has them instrumented.
-//!
-//! The API of QEMU 7.2 to 10.x (include/qemu/qemu-plugin.h), found by name.
+//! QEMU's plugin API (include/qemu/qemu-plugin.h): blocks of instructions that QEMU translates, and their instrumentation.
 
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{c_int, c_uint, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use libloading::os::unix::Library;
+use super::api::{Accessed, Api, Executed, api};
+use super::layout::{
+    PLUGIN_ADD_U64, PLUGIN_NO_REGS, PLUGIN_READ_AND_WRITE, PluginCounter, PluginInfo,
+};
 
-use crate::qemu::instrument;
-use crate::qemu::workarounds::{cmpxchg_flags, halt_race};
-
-/// `QEMU_PLUGIN_CB_NO_REGS`.
-const NO_REGS: c_int = 0;
-/// `QEMU_PLUGIN_MEM_RW`.
-const READ_AND_WRITE: c_int = 3;
-/// `QEMU_PLUGIN_INLINE_ADD_U64`.
-const ADD_U64: c_int = 0;
 /// No instruction is longer (Intel SDM, volume 2, 2.3.11).
 const MAX_INSTRUCTION_BYTES: usize = 15;
 
-/// `qemu_plugin_u64` of API version 2.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Entry {
-    scoreboard: *mut c_void,
-    offset: usize,
-}
-
-type Translated = unsafe extern "C" fn(u64, *mut c_void);
-type Register = unsafe extern "C" fn(u64, Translated);
-/// Called when a block or an instruction is about to be executed: (processor, what was registered with it).
-pub type Executed = unsafe extern "C" fn(c_uint, *mut c_void);
-/// Called when an instruction has accessed memory: (processor, what QEMU knows of it, virtual address, null).
-pub type Accessed = unsafe extern "C" fn(c_uint, u32, u64, *mut c_void);
-type OnExecution = unsafe extern "C" fn(*mut c_void, Executed, c_int, *mut c_void);
-
-/// How the counter is added to, by the API's version.
+/// How an inline counter is incremented, by the API's version.
 #[derive(Clone, Copy)]
 enum Inline {
-    /// Versions 1: at an address.
+    /// Version 1: at an address.
     Address(unsafe extern "C" fn(*mut c_void, c_int, *mut c_void, u64)),
-    /// From 2 on: in a scoreboard with a place for each processor.
+    /// From 2 on: in a scoreboard, which has an entry for each processor.
     Scoreboard {
-        add: unsafe extern "C" fn(*mut c_void, c_int, Entry, u64),
+        add: unsafe extern "C" fn(*mut c_void, c_int, PluginCounter, u64),
         find: unsafe extern "C" fn(*mut c_void, c_uint) -> *mut c_void,
-        entry: Entry,
+        counter: PluginCounter,
     },
 }
 
@@ -59,92 +35,87 @@ enum Bytes {
     Copied(unsafe extern "C" fn(*const c_void, *mut c_void, usize) -> usize),
 }
 
-struct Api {
-    n_insns: unsafe extern "C" fn(*const c_void) -> usize,
-    get_insn: unsafe extern "C" fn(*const c_void, usize) -> *mut c_void,
-    insn_vaddr: unsafe extern "C" fn(*const c_void) -> u64,
-    insn_size: unsafe extern "C" fn(*const c_void) -> usize,
-    on_block: OnExecution,
-    on_instruction: OnExecution,
-    on_memory: unsafe extern "C" fn(*mut c_void, Accessed, c_int, c_int, *mut c_void),
-    is_store: unsafe extern "C" fn(u32) -> bool,
-    hwaddr: unsafe extern "C" fn(u32, u64) -> *const c_void,
-    is_io: unsafe extern "C" fn(*const c_void) -> bool,
-    physical: unsafe extern "C" fn(*const c_void) -> u64,
+/// What depends on the API's version, and what is called for each block.
+struct Instrumentation {
     inline: Inline,
     bytes: Bytes,
-    /// Blocks are counted and told apart, not only watched for idling.
-    profiled: bool,
+    translated: fn(&Translation),
 }
 
-// SAFETY: the scoreboard is QEMU's, and lives as long as QEMU does; there is one virtual processor.
-unsafe impl Send for Api {}
+// SAFETY: the scoreboard is QEMU's, and lives as long as QEMU; there is one virtual processor.
+unsafe impl Send for Instrumentation {}
 // SAFETY: as above.
-unsafe impl Sync for Api {}
+unsafe impl Sync for Instrumentation {}
 
-static API: OnceLock<Api> = OnceLock::new();
+static INSTRUMENTATION: OnceLock<Instrumentation> = OnceLock::new();
 /// The counter, where the API wants it at an address.
 static OWN_COUNTER: AtomicU64 = AtomicU64::new(0);
 
-/// Watches everything that will be translated, in a plugin of number `id` under an API of `version`; `profiled`: counts it, too.
-pub fn install(id: u64, version: c_int, profiled: bool) -> Result<(), String> {
-    let (api, register) = resolve(version, profiled)
-        .map_err(|name| format!("this QEMU does not export {name} of its plugin API"))?;
-    let _ = API.set(api);
-    // SAFETY: the signature is the API's.
-    unsafe { register(id, translated) };
+/// Calls `translated` with every block that will be translated. `id` is the plugin's number, `version` that of QEMU's plugin API.
+pub fn install(id: u64, version: c_int, translated: fn(&Translation)) -> Result<(), String> {
+    let api = api();
+    let inline = if version >= 2 {
+        scoreboard(api)
+    } else {
+        api.qemu_plugin_register_vcpu_insn_exec_inline
+            .map(Inline::Address)
+    };
+    let inline = inline.ok_or("this QEMU's plugin API has no inline counters")?;
+    // SAFETY: these are the function's prototypes in these versions.
+    let bytes = unsafe {
+        if version >= 3 {
+            Bytes::Copied(std::mem::transmute::<
+                *mut c_void,
+                unsafe extern "C" fn(*const c_void, *mut c_void, usize) -> usize,
+            >(api.qemu_plugin_insn_data))
+        } else {
+            Bytes::InPlace(std::mem::transmute::<
+                *mut c_void,
+                unsafe extern "C" fn(*const c_void) -> *const u8,
+            >(api.qemu_plugin_insn_data))
+        }
+    };
+    let _ = INSTRUMENTATION.set(Instrumentation {
+        inline,
+        bytes,
+        translated,
+    });
+    type Before7 = unsafe extern "C" fn(u64, *mut c_void);
+    type From7 = unsafe extern "C" fn(*mut c_void, *mut c_void);
+    let register = api.qemu_plugin_register_vcpu_tb_trans_cb;
+    // SAFETY: as above. The callbacks live as long as the process.
+    unsafe {
+        if version >= 7 {
+            let register = std::mem::transmute::<
+                *mut c_void,
+                unsafe extern "C" fn(u64, From7, *mut c_void),
+            >(register);
+            register(id, block_translated, std::ptr::null_mut());
+        } else {
+            let register =
+                std::mem::transmute::<*mut c_void, unsafe extern "C" fn(u64, Before7)>(register);
+            register(id, block_translated_before_7);
+        }
+    }
     Ok(())
 }
 
-fn resolve(version: c_int, profiled: bool) -> Result<(Api, Register), &'static str> {
-    let this = Library::this();
-    macro_rules! find {
-        ($name:literal) => {
-            // SAFETY: the type is that of the API's function of this name in this version.
-            *unsafe { this.get(concat!($name, "\0").as_bytes()) }.map_err(|_| $name)?
-        };
-    }
-    let inline = if version >= 2 {
-        let new: unsafe extern "C" fn(usize) -> *mut c_void = find!("qemu_plugin_scoreboard_new");
-        Inline::Scoreboard {
-            add: find!("qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu"),
-            find: find!("qemu_plugin_scoreboard_find"),
-            entry: Entry {
-                // SAFETY: as above.
-                scoreboard: unsafe { new(size_of::<u64>()) },
-                offset: 0,
-            },
-        }
-    } else {
-        Inline::Address(find!("qemu_plugin_register_vcpu_insn_exec_inline"))
+fn scoreboard(api: &Api) -> Option<Inline> {
+    let new = api.qemu_plugin_scoreboard_new?;
+    let add = api.qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu?;
+    let find = api.qemu_plugin_scoreboard_find?;
+    let counter = PluginCounter {
+        // SAFETY: the API's function, called from the plugin's installation on.
+        scoreboard: unsafe { new(size_of::<u64>()) },
+        offset: 0,
     };
-    let bytes = if version >= 3 {
-        Bytes::Copied(find!("qemu_plugin_insn_data"))
-    } else {
-        Bytes::InPlace(find!("qemu_plugin_insn_data"))
-    };
-    let api = Api {
-        n_insns: find!("qemu_plugin_tb_n_insns"),
-        get_insn: find!("qemu_plugin_tb_get_insn"),
-        insn_vaddr: find!("qemu_plugin_insn_vaddr"),
-        insn_size: find!("qemu_plugin_insn_size"),
-        on_block: find!("qemu_plugin_register_vcpu_tb_exec_cb"),
-        on_instruction: find!("qemu_plugin_register_vcpu_insn_exec_cb"),
-        on_memory: find!("qemu_plugin_register_vcpu_mem_cb"),
-        is_store: find!("qemu_plugin_mem_is_store"),
-        hwaddr: find!("qemu_plugin_get_hwaddr"),
-        is_io: find!("qemu_plugin_hwaddr_is_io"),
-        physical: find!("qemu_plugin_hwaddr_phys_addr"),
-        inline,
-        bytes,
-        profiled,
-    };
-    Ok((api, find!("qemu_plugin_register_vcpu_tb_trans_cb")))
+    Some(Inline::Scoreboard { add, find, counter })
 }
 
-/// A block that QEMU has just translated. It has an instruction.
+/// A block that QEMU has just translated. It has at least one instruction.
 pub struct Translation<'a> {
-    api: &'a Api,
+    api: &'static Api,
+    instrumentation: &'a Instrumentation,
     block: *mut c_void,
     count: usize,
 }
@@ -152,7 +123,7 @@ pub struct Translation<'a> {
 impl Translation<'_> {
     fn instruction(&self, index: usize) -> *mut c_void {
         // SAFETY: the block is valid during the callback, and the index smaller than its count.
-        unsafe { (self.api.get_insn)(self.block, index) }
+        unsafe { (self.api.qemu_plugin_tb_get_insn)(self.block, index) }
     }
 
     /// How many instructions it has.
@@ -163,7 +134,7 @@ impl Translation<'_> {
     /// The first instruction's virtual address.
     pub fn start(&self) -> u64 {
         // SAFETY: see `instruction`.
-        unsafe { (self.api.insn_vaddr)(self.instruction(0)) }
+        unsafe { (self.api.qemu_plugin_insn_vaddr)(self.instruction(0)) }
     }
 
     /// Gives `work` the last instruction's virtual address and its bytes.
@@ -177,8 +148,8 @@ impl Translation<'_> {
         let mut code = [0; MAX_INSTRUCTION_BYTES];
         // SAFETY: see `instruction`; QEMU hands out `size` bytes.
         unsafe {
-            let size = (self.api.insn_size)(instruction).min(MAX_INSTRUCTION_BYTES);
-            match self.api.bytes {
+            let size = (self.api.qemu_plugin_insn_size)(instruction).min(MAX_INSTRUCTION_BYTES);
+            match self.instrumentation.bytes {
                 Bytes::InPlace(data) => {
                     code[..size]
                         .copy_from_slice(std::slice::from_raw_parts(data(instruction), size));
@@ -187,7 +158,10 @@ impl Translation<'_> {
                     data(instruction, code.as_mut_ptr().cast(), size);
                 }
             }
-            work((self.api.insn_vaddr)(instruction), &code[..size])
+            work(
+                (self.api.qemu_plugin_insn_vaddr)(instruction),
+                &code[..size],
+            )
         }
     }
 
@@ -197,11 +171,13 @@ impl Translation<'_> {
             let instruction = self.instruction(index);
             // SAFETY: see `instruction`; the counter lives as long as QEMU.
             unsafe {
-                match self.api.inline {
+                match self.instrumentation.inline {
                     Inline::Address(add) => {
-                        add(instruction, ADD_U64, OWN_COUNTER.as_ptr().cast(), 1)
+                        add(instruction, PLUGIN_ADD_U64, OWN_COUNTER.as_ptr().cast(), 1)
                     }
-                    Inline::Scoreboard { add, entry, .. } => add(instruction, ADD_U64, entry, 1),
+                    Inline::Scoreboard { add, counter, .. } => {
+                        add(instruction, PLUGIN_ADD_U64, counter, 1)
+                    }
                 }
             }
         }
@@ -209,8 +185,15 @@ impl Translation<'_> {
 
     /// Has `callback` called with `number` whenever the block is about to be executed.
     pub fn on_execution(&self, callback: Executed, number: usize) {
-        // SAFETY: see `instruction`; the pointer is a number in disguise, and never followed.
-        unsafe { (self.api.on_block)(self.block, callback, NO_REGS, number as *mut c_void) };
+        // SAFETY: see `instruction`; the pointer holds a number and is never dereferenced.
+        unsafe {
+            (self.api.qemu_plugin_register_vcpu_tb_exec_cb)(
+                self.block,
+                callback,
+                PLUGIN_NO_REGS,
+                number as *mut c_void,
+            )
+        };
     }
 
     /// Has `callback` called whenever the last instruction is about to be executed.
@@ -221,9 +204,14 @@ impl Translation<'_> {
     /// Has `callback` called with `number` whenever an instruction is about to be executed.
     pub fn before(&self, index: usize, callback: Executed, number: usize) {
         let instruction = self.instruction(index);
-        // SAFETY: see `instruction`; the pointer is a number in disguise, and never followed.
+        // SAFETY: see `instruction`; the pointer holds a number and is never dereferenced.
         unsafe {
-            (self.api.on_instruction)(instruction, callback, NO_REGS, number as *mut c_void);
+            (self.api.qemu_plugin_register_vcpu_insn_exec_cb)(
+                instruction,
+                callback,
+                PLUGIN_NO_REGS,
+                number as *mut c_void,
+            );
         }
     }
 
@@ -231,7 +219,15 @@ impl Translation<'_> {
     pub fn on_memory(&self, index: usize, callback: Accessed) {
         let (instruction, nothing) = (self.instruction(index), std::ptr::null_mut());
         // SAFETY: see `instruction`.
-        unsafe { (self.api.on_memory)(instruction, callback, NO_REGS, READ_AND_WRITE, nothing) };
+        unsafe {
+            (self.api.qemu_plugin_register_vcpu_mem_cb)(
+                instruction,
+                callback,
+                PLUGIN_NO_REGS,
+                PLUGIN_READ_AND_WRITE,
+                nothing,
+            )
+        };
     }
 }
 
@@ -246,55 +242,60 @@ pub struct MemoryAccess {
 impl MemoryAccess {
     /// Its physical address and whether it wrote, if it went to a device.
     pub fn device(&self) -> Option<(u64, bool)> {
-        let api = API.get()?;
+        let api = api();
         // SAFETY: QEMU's functions, in the callback they are meant for; what `hwaddr` returns is valid in it.
         unsafe {
-            let place = (api.hwaddr)(self.info, self.address);
-            let to_device = !place.is_null() && (api.is_io)(place);
-            to_device.then(|| ((api.physical)(place), (api.is_store)(self.info)))
+            let place = (api.qemu_plugin_get_hwaddr)(self.info, self.address);
+            let to_device = !place.is_null() && (api.qemu_plugin_hwaddr_is_io)(place);
+            to_device.then(|| {
+                (
+                    (api.qemu_plugin_hwaddr_phys_addr)(place),
+                    (api.qemu_plugin_mem_is_store)(self.info),
+                )
+            })
         }
     }
 }
 
-/// How often a [counted](Translation::count) instruction was executed.
+/// How often [counted](Translation::count) instructions were executed.
 pub fn counter() -> u64 {
-    match API.get().map(|api| api.inline) {
+    match INSTRUMENTATION.get().map(|chosen| chosen.inline) {
         // SAFETY: processor 0 exists, and only its thread adds; others look only while it stands still.
-        Some(Inline::Scoreboard { find, entry, .. }) => unsafe {
-            find(entry.scoreboard, 0).cast::<u64>().read_volatile()
+        Some(Inline::Scoreboard { find, counter, .. }) => unsafe {
+            find(counter.scoreboard, 0).cast::<u64>().read_volatile()
         },
         _ => OWN_COUNTER.load(Ordering::Relaxed),
     }
 }
 
-unsafe extern "C" fn translated(_id: u64, block: *mut c_void) {
-    let Some(api) = API.get() else { return };
-    // SAFETY: QEMU hands us a block it has just translated.
-    let count = unsafe { (api.n_insns)(block) };
-    let translation = Translation { api, block, count };
-    if count == 0 || translation.instruction(0).is_null() {
+unsafe extern "C" fn block_translated_before_7(_id: u64, block: *mut c_void) {
+    // SAFETY: the caller's promise.
+    unsafe { block_translated(block, std::ptr::null_mut()) }
+}
+
+unsafe extern "C" fn block_translated(block: *mut c_void, _: *mut c_void) {
+    let Some(instrumentation) = INSTRUMENTATION.get() else {
         return;
-    }
-    halt_race::watch(&translation);
-    cmpxchg_flags::watch(&translation);
-    if api.profiled {
-        instrument::translated(&translation);
+    };
+    let api = api();
+    // SAFETY: QEMU passes a block that it has just translated.
+    let count = unsafe { (api.qemu_plugin_tb_n_insns)(block) };
+    let translation = Translation {
+        api,
+        instrumentation,
+        block,
+        count,
+    };
+    if count != 0 && !translation.instruction(0).is_null() {
+        (instrumentation.translated)(&translation);
     }
 }
 
-/// The beginning of `qemu_info_t`.
-#[repr(C)]
-struct Info {
-    target_name: *const c_char,
-    min_version: c_int,
-    version: c_int,
-}
-
-/// The API's version, from what QEMU tells a plugin at its installation.
+/// The version of QEMU's plugin API, from what QEMU passes to a plugin's installation.
 ///
 /// # Safety
 /// `info` is QEMU's `qemu_info_t`.
 pub unsafe fn api_version(info: *const c_void) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { (*info.cast::<Info>()).version }
+    unsafe { (*info.cast::<PluginInfo>()).version }
 }

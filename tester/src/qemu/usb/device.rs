@@ -1,323 +1,198 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! QEMU's USB devices: what a device type of our own needs to know of QEMU's structures, found out or verified at the start.
+//! USB devices of QEMU, as far as a device type of the tester's own needs them.
 //!
-//! Functions are called by name, as in [`crate::qemu`]. Structures are another matter: `DeviceClass`, `DeviceState` and
-//! `VMStateDescription` differ between versions, so nothing is assumed of them. Anchors are looked for instead:
-//! - `USBDeviceClass` (include/hw/usb.h) begins with a `DeviceClass`, whose last member points to the string "usb-bus". What
-//!   follows has been the same from QEMU 7.2 to 10.x; QEMU's own keyboard must have its name there.
-//! - In a `USBDevice` the description that we gave our type is found as a string; the members around it are checked.
-//! - A `USBPacket` is set up by QEMU in a buffer of ours, with values that are then looked for.
+//! `DeviceClass`, `DeviceState` and `VMStateDescription` differ between QEMU's releases, so nothing about them is relied on. What is
+//! needed is found and verified instead:
+//! - `USBDeviceClass` (include/hw/usb.h) begins with a `DeviceClass`, whose last member points to the string "usb-bus". What follows is
+//!   the same in all tested releases; in the class of QEMU's USB keyboard, the keyboard's name must be found there.
+//! - In a `USBDevice`, the description of our type is found as a string, and the members around it are checked.
+//! - A `USBPacket` is set up by QEMU in our buffer, with values that are then looked for ([`packet`](super::packet)).
 //!
-//! The device's state is not described to QEMU but laid down in RAM of its own, which is part of any snapshot.
+//! The device's state is not described to QEMU. It is kept in RAM of its own, which is part of any snapshot.
 
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 
-use libloading::os::unix::Library;
+use super::packet;
+use crate::qemu::api::{RunState, api};
+use crate::qemu::layout::{
+    INSTANCE_ID_ANY, TypeInfo, USB_DESCRIPTION_BYTES, USB_REMOTE_WAKEUP_BEFORE_EP, USB_TOKEN_IN,
+    USB_TOKEN_OUT, UsbCallbacks,
+};
+use crate::qemu::memory::{is_string, opaque, read_bytes};
 
-/// `USB_TOKEN_IN` and `USB_TOKEN_OUT` of include/hw/usb.h.
-pub(super) const TOKEN_IN: c_int = 0x69;
-const TOKEN_OUT: c_int = 0xe1;
-/// `USB_SPEED_HIGH` and `USB_SPEED_SUPER`, and the first of the properties of a device: its description.
-pub const SPEED_HIGH: c_int = 2;
-/// As above.
-pub const SPEED_SUPER: c_int = 3;
-
-/// `VMSTATE_INSTANCE_ID_ANY` of include/migration/vmstate.h.
-const INSTANCE_ID_ANY: u32 = u32::MAX;
-/// Our structures are searched this far.
+/// How much of a class is searched for the callbacks, in words of eight bytes.
 const CLASS_WORDS: usize = 64;
+/// How much of a device is searched for its description, in bytes.
 const DEVICE_BYTES: usize = 1024;
-/// `product_desc` of `USBDevice`; what follows it up to `ep_ctl`, and where `remote_wakeup` lies before that.
-const DESCRIPTION_BYTES: usize = 32;
-const REMOTE_WAKEUP_BEFORE_EP: usize = 16;
 
-/// `TypeInfo` of include/qom/object.h.
-#[repr(C)]
-struct TypeInfo {
-    name: *const c_char,
-    parent: *const c_char,
-    instance_size: usize,
-    instance_align: usize,
-    instance_init: *const c_void,
-    instance_post_init: *const c_void,
-    instance_finalize: *const c_void,
-    is_abstract: bool,
-    class_size: usize,
-    class_init: unsafe extern "C" fn(*mut c_void, *mut c_void),
-    class_base_init: *const c_void,
-    class_data: *mut c_void,
-    interfaces: *const c_void,
-}
+/// The reason for a refusal.
+pub const WRONG_LAYOUT: &str =
+    "this QEMU's USB devices are not laid out as those of the tested releases";
 
-/// `USBDeviceClass`, less its beginning.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct Callbacks {
-    /// (device, error)
-    pub realize: Option<unsafe extern "C" fn(*mut c_void, *mut c_void)>,
-    unrealize: usize,
-    find_device: usize,
-    cancel_packet: usize,
-    handle_attach: usize,
-    /// (device)
-    pub handle_reset: Option<unsafe extern "C" fn(*mut c_void)>,
-    /// (device, packet, request, value, index, length, data)
-    #[allow(clippy::type_complexity)]
-    pub handle_control:
-        Option<unsafe extern "C" fn(*mut c_void, *mut c_void, c_int, c_int, c_int, c_int, *mut u8)>,
-    /// (device, packet)
-    pub handle_data: Option<unsafe extern "C" fn(*mut c_void, *mut c_void)>,
-    set_interface: usize,
-    flush_ep_queue: usize,
-    /// (device, endpoint)
-    pub ep_stopped: Option<unsafe extern "C" fn(*mut c_void, *mut c_void)>,
-    alloc_streams: usize,
-    free_streams: usize,
-    /// The description.
-    pub product_desc: *const c_char,
-    usb_desc: usize,
-}
-
-impl Callbacks {
-    /// None.
-    pub const NONE: Callbacks = Callbacks {
-        realize: None,
-        unrealize: 0,
-        find_device: 0,
-        cancel_packet: 0,
-        handle_attach: 0,
-        handle_reset: None,
-        handle_control: None,
-        handle_data: None,
-        set_interface: 0,
-        flush_ep_queue: 0,
-        ep_stopped: None,
-        alloc_streams: 0,
-        free_streams: 0,
-        product_desc: std::ptr::null(),
-        usb_desc: 0,
-    };
-}
-
-macro_rules! functions {
-    ($($name:ident: fn($($arg:ty),*) $(-> $ret:ty)?;)*) => {
-        /// The functions.
-        #[derive(Clone, Copy)]
-        pub struct Usb {
-            $(pub(super) $name: unsafe extern "C" fn($($arg),*) $(-> $ret)?,)*
-            /// A `VMStateDescription`.
-            vmstate_usb_device: *const c_void,
-        }
-
-        impl Usb {
-            /// Finds everything in the running executable, or names what it lacks.
-            pub fn resolve() -> Result<Self, Vec<&'static str>> {
-                let this = Library::this();
-                let mut missing = Vec::new();
-                $(
-                    // SAFETY: the type is that of the QEMU function of this name, from 7.2 to 10.x.
-                    let $name = unsafe { this.get(concat!(stringify!($name), "\0").as_bytes()) }
-                        .map(|symbol| *symbol)
-                        .map_err(|_| missing.push(stringify!($name)));
-                )*
-                // SAFETY: only the address of the variable of this name is used.
-                let described = unsafe { this.get::<*const c_void>(b"vmstate_usb_device\0") }
-                    .map(|symbol| symbol.into_raw().cast_const())
-                    .map_err(|_| missing.push("vmstate_usb_device"));
-                match ($($name,)* described) {
-                    ($(Ok($name),)* Ok(vmstate_usb_device)) => Ok(Self { $($name,)* vmstate_usb_device }),
-                    _ => Err(missing),
-                }
-            }
-        }
-    };
-}
-
-functions! {
-    type_register_static: fn(*const TypeInfo) -> *mut c_void;
-    object_class_by_name: fn(*const c_char) -> *mut c_void;
-    object_property_get_str: fn(*mut c_void, *const c_char, *mut c_void) -> *mut c_char;
-    usb_ep_get: fn(*mut c_void, c_int, c_int) -> *mut c_void;
-    usb_wakeup: fn(*mut c_void, c_uint);
-    usb_device_attach: fn(*mut c_void, *mut c_void);
-    usb_device_detach: fn(*mut c_void) -> c_int;
-    usb_packet_init: fn(*mut c_void);
-    usb_packet_setup: fn(*mut c_void, c_int, *mut c_void, c_uint, u64, bool, bool);
-    usb_packet_addbuf: fn(*mut c_void, *mut c_void, usize);
-    usb_packet_copy: fn(*mut c_void, *mut c_void, usize);
-    usb_packet_size: fn(*mut c_void) -> usize;
-    usb_packet_cleanup: fn(*mut c_void);
-    vmstate_register_with_alias_id: fn(*mut c_void, u32, *const c_void, *mut c_void, c_int, c_int, *mut c_void) -> c_int;
-    memory_region_init_ram: fn(*mut c_void, *mut c_void, *const c_char, u64, *mut c_void);
-    memory_region_get_ram_ptr: fn(*mut c_void) -> *mut u8;
-    qemu_add_vm_change_state_handler: fn(unsafe extern "C" fn(*mut c_void, bool, c_int), *mut c_void) -> *mut c_void;
-}
-
-// SAFETY: functions, and the address of a constant.
-unsafe impl Send for Usb {}
-// SAFETY: as above.
-unsafe impl Sync for Usb {}
-
-/// Places in a `USBDevice`, in bytes.
+/// Offsets in a `USBDevice`, in bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Places {
+struct FieldOffsets {
     speed_mask: usize,
     address: usize,
     remote_wakeup: usize,
 }
 
-/// Bytes at an address that may not be mapped.
-fn peek(address: usize, bytes: usize) -> Option<Vec<u8>> {
-    let mut found = vec![0_u8; bytes];
-    let here = libc::iovec {
-        iov_base: found.as_mut_ptr().cast(),
-        iov_len: bytes,
-    };
-    let there = libc::iovec {
-        iov_base: address as *mut c_void,
-        iov_len: bytes,
-    };
-    // SAFETY: reads our own memory through the kernel, which refuses what is not mapped.
-    let read = unsafe { libc::process_vm_readv(libc::getpid(), &here, 1, &there, 1, 0) };
-    (read == bytes as isize).then_some(found)
+/// A `USBDevice` of our type; it lives as long as QEMU.
+#[derive(Clone, Copy)]
+pub struct Device {
+    device: *mut c_void,
+    offsets: FieldOffsets,
 }
 
-fn is_string(address: usize, text: &CStr) -> bool {
-    peek(address, text.to_bytes_with_nul().len()).as_deref() == Some(text.to_bytes_with_nul())
+/// An endpoint of a [`Device`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct EndpointHandle(*mut c_void);
+
+/// RAM that no processor sees but every snapshot has.
+pub struct SnapshotRam {
+    bytes: *mut u8,
+    length: usize,
 }
 
-/// Where in a class what follows `DeviceClass` begins: behind the pointer to "usb-bus".
-fn callbacks_of(class: *mut c_void) -> Option<*mut Callbacks> {
-    let words = class.cast::<usize>();
-    let bytes = peek(class as usize, CLASS_WORDS * 8)?;
-    let at = bytes.chunks_exact(8).position(|word| {
+// SAFETY: handles that are used only while QEMU's global lock is held.
+unsafe impl Send for Device {}
+// SAFETY: as above.
+unsafe impl Send for EndpointHandle {}
+// SAFETY: as above.
+unsafe impl Send for SnapshotRam {}
+
+/// Registers a device type, and verifies that it will work. To be called before QEMU creates devices.
+pub fn register(
+    name: &'static CStr,
+    class_init: unsafe extern "C" fn(*mut c_void, *mut c_void),
+) -> Result<(), String> {
+    packet::verify()?;
+    let api = api();
+    // SAFETY: the name is NUL-terminated.
+    let keyboard = unsafe { (api.object_class_by_name)(c"usb-kbd".as_ptr()) };
+    let right = callbacks_of(keyboard).is_some_and(|callbacks| {
+        // SAFETY: lies in the class that was just read.
+        let callbacks = unsafe { &*callbacks };
+        callbacks.handle_data.is_some()
+            && callbacks.handle_control.is_some()
+            && is_string(callbacks.product_desc as usize, c"QEMU USB Keyboard")
+    });
+    if !right {
+        return Err(WRONG_LAYOUT.into());
+    }
+    let info: &'static TypeInfo = Box::leak(Box::new(TypeInfo {
+        name: name.as_ptr(),
+        parent: c"usb-device".as_ptr(),
+        instance_size: 0, // the parent's
+        instance_align: 0,
+        instance_init: std::ptr::null(),
+        instance_post_init: std::ptr::null(),
+        instance_finalize: std::ptr::null(),
+        is_abstract: false,
+        class_size: 0, // the parent's
+        class_init,
+        class_base_init: std::ptr::null(),
+        class_data: std::ptr::null_mut(),
+        interfaces: std::ptr::null(),
+    }));
+    // SAFETY: `info` is never freed.
+    unsafe { (api.type_register_static)(info) };
+    Ok(())
+}
+
+/// Where the callbacks of a class are: behind the pointer to "usb-bus".
+fn callbacks_of(class: *mut c_void) -> Option<*mut UsbCallbacks> {
+    let words = read_bytes(class as usize, CLASS_WORDS * size_of::<usize>())?;
+    let at = words.chunks_exact(size_of::<usize>()).position(|word| {
         let word = usize::from_ne_bytes(word.try_into().unwrap_or_default());
         word != 0 && is_string(word, c"usb-bus")
     })?;
-    // SAFETY: the class goes on there.
-    Some(unsafe { words.add(at + 1) }.cast())
+    Some(class.cast::<usize>().wrapping_add(at + 1).cast())
 }
 
-impl Usb {
-    /// Registers a device type of this name, and finds out whether it will work.
-    pub fn register(
-        &self,
-        name: &'static CStr,
-        class_init: unsafe extern "C" fn(*mut c_void, *mut c_void),
-    ) -> Result<(), String> {
-        self.verify_packets()?;
-        // SAFETY: a class of QEMU's own, by name.
-        let keyboard = unsafe { (self.object_class_by_name)(c"usb-kbd".as_ptr()) };
-        let named = (!keyboard.is_null())
-            .then(|| callbacks_of(keyboard))
-            .flatten()
-            .filter(|callbacks| {
-                // SAFETY: lies in the class that was just read.
-                let callbacks = unsafe { &**callbacks };
-                callbacks.handle_data.is_some()
-                    && callbacks.handle_control.is_some()
-                    && is_string(callbacks.product_desc as usize, c"QEMU USB Keyboard")
-            });
-        if named.is_none() {
-            return Err(
-                "this QEMU's USB devices are not laid out as those of QEMU 7.2 to 10.x".into(),
-            );
-        }
-        let info: &'static TypeInfo = Box::leak(Box::new(TypeInfo {
-            name: name.as_ptr(),
-            parent: c"usb-device".as_ptr(),
-            instance_size: 0, // as the parent's
-            instance_align: 0,
-            instance_init: std::ptr::null(),
-            instance_post_init: std::ptr::null(),
-            instance_finalize: std::ptr::null(),
-            is_abstract: false,
-            class_size: 0,
-            class_init,
-            class_base_init: std::ptr::null(),
-            class_data: std::ptr::null_mut(),
-            interfaces: std::ptr::null(),
-        }));
-        // SAFETY: `info` lives for ever.
-        unsafe { (self.type_register_static)(info) };
-        Ok(())
+/// Fills in a class. False: it is not laid out as expected.
+///
+/// # Safety
+/// `class` is what QEMU passed to our type's `class_init`.
+pub unsafe fn fill_class(class: *mut c_void, callbacks: UsbCallbacks) -> bool {
+    let Some(place) = callbacks_of(class) else {
+        return false;
+    };
+    // The parent, a plain USB device, has no callbacks.
+    let empty = read_bytes(place as usize, size_of::<UsbCallbacks>())
+        .is_some_and(|bytes| bytes.iter().all(|byte| *byte == 0));
+    if empty {
+        // SAFETY: within the class, which has room for it.
+        unsafe { place.write(callbacks) };
     }
+    empty
+}
 
-    /// Fills in a class, from its `class_init`; false: it is not laid out as expected.
-    pub fn fill(&self, class: *mut c_void, callbacks: Callbacks) -> bool {
-        let Some(place) = callbacks_of(class) else {
-            return false;
-        };
-        // What a plain USB device has there: nothing.
-        let empty = peek(place as usize, size_of::<Callbacks>())
-            .is_some_and(|bytes| bytes.iter().all(|byte| *byte == 0));
-        if empty {
-            // SAFETY: within the class, which has room for it.
-            unsafe { place.write(callbacks) };
+/// A device's property that is a string; empty if it is not set.
+///
+/// # Safety
+/// `device` is a device of QEMU's.
+pub unsafe fn property(device: *mut c_void, name: &CStr) -> String {
+    // SAFETY: QEMU returns a string that the caller must free, or null.
+    unsafe {
+        let text = (api().object_property_get_str)(device, name.as_ptr(), std::ptr::null_mut());
+        if text.is_null() {
+            return String::new();
         }
-        empty
+        let copy = CStr::from_ptr(text).to_string_lossy().into_owned();
+        libc::free(text.cast());
+        copy
     }
+}
 
-    /// Finds the places in a device that is being realized, whose class has this description.
+impl Device {
+    /// Finds the members that are needed of a device, whose class has this description. None: it is not laid out as expected.
     ///
-    /// `port.. pcap; int speed; int speedmask; uint8_t addr; char product_desc[32]; int auto_attach; .. int32_t remote_wakeup, \
-    /// setup_state, setup_len, setup_index; USBEndpoint ep_ctl`.
-    pub fn places(&self, device: *mut c_void, description: &CStr) -> Option<Places> {
-        let bytes = peek(device as usize, DEVICE_BYTES)?;
-        let text = description.to_bytes_with_nul();
-        let at = bytes
-            .windows(text.len())
-            .position(|window| window == text)?;
-        let word = |at: usize| -> Option<u32> {
-            Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
-        };
-        let (address, auto_attach) = (
-            at.checked_sub(1)?,
-            (at + DESCRIPTION_BYTES).next_multiple_of(4),
-        );
+    /// # Safety
+    /// `device` is a device of our type that QEMU is realizing.
+    pub unsafe fn realizing(device: *mut c_void, description: &CStr) -> Option<Device> {
+        let bytes = read_bytes(device as usize, DEVICE_BYTES)?;
         // SAFETY: the device exists; endpoint 0 lies in it.
-        let control = unsafe { (self.usb_ep_get)(device, 0, 0) } as usize - device as usize;
-        // state, setup_buf and data_buf lie between auto_attach and remote_wakeup.
-        let remote_wakeup = control.checked_sub(REMOTE_WAKEUP_BEFORE_EP)?;
-        let between = auto_attach + 4 + 4 + 4 + 8 + 4096;
-        let right = address % 4 == 0
-            && word(auto_attach)? == 1
-            && word(address - 4)? == 0
-            && (between..between + 8).contains(&remote_wakeup);
-        right.then_some(Places {
-            speed_mask: address - 4,
-            address,
-            remote_wakeup,
-        })
+        let control_endpoint = unsafe { (api().usb_ep_get)(device, 0, 0) } as usize;
+        let offsets = find_offsets(&bytes, control_endpoint - device as usize, description)?;
+        Some(Device { device, offsets })
     }
 
-    /// Sets the one speed a device has, before it is attached.
-    pub fn set_speed(&self, device: *mut c_void, places: Places, speed: c_int) {
-        // SAFETY: `places` were found in a device of this class.
+    /// Whether this is the device that QEMU passed to a callback.
+    pub fn is(self, device: *mut c_void) -> bool {
+        self.device == device
+    }
+
+    /// Sets the only speed that the device has, before it is attached.
+    pub fn set_speed(self, speed: c_int) {
+        // SAFETY: the offset was verified in `realizing`.
         unsafe {
-            device
-                .cast::<u8>()
-                .add(places.speed_mask)
-                .cast::<c_int>()
-                .write(1 << speed);
-        }
+            self.member::<c_int>(self.offsets.speed_mask)
+                .write(1 << speed)
+        };
     }
 
-    /// Notes the address that the host gave: wake-ups find the host's slot by it.
-    pub fn set_address(&self, device: *mut c_void, places: Places, address: u8) {
+    /// Notes the address that the host assigned: QEMU finds the host's slot by it when the device wakes it up.
+    pub fn set_address(self, address: u8) {
         // SAFETY: as above.
-        unsafe { device.cast::<u8>().add(places.address).write(address) };
+        unsafe { self.member::<u8>(self.offsets.address).write(address) };
     }
 
-    /// The device's part of a snapshot that is QEMU's own.
-    pub fn keep(&self, device: *mut c_void) -> bool {
+    unsafe fn member<T>(self, offset: usize) -> *mut T {
+        // SAFETY: the caller's promise that the member lies in the device.
+        unsafe { self.device.cast::<u8>().add(offset).cast() }
+    }
+
+    /// Has QEMU save its own part of the device in snapshots. False if it cannot.
+    pub fn save_in_snapshots(self) -> bool {
+        let api = api();
         // SAFETY: the description is that of a USBDevice.
         unsafe {
-            (self.vmstate_register_with_alias_id)(
-                device,
+            (api.vmstate_register_with_alias_id)(
+                self.device,
                 INSTANCE_ID_ANY,
-                self.vmstate_usb_device,
-                device,
+                api.vmstate_usb_device,
+                self.device,
                 -1,
                 0,
                 std::ptr::null_mut(),
@@ -325,83 +200,153 @@ impl Usb {
         }
     }
 
-    /// RAM that no processor sees, but every snapshot has.
-    pub fn ram(&self, region: *mut c_void, name: &CStr, bytes: usize) -> *mut u8 {
-        // SAFETY: the region is a buffer that lives for ever.
-        unsafe {
-            (self.memory_region_init_ram)(
-                region,
-                std::ptr::null_mut(),
-                name.as_ptr(),
-                bytes as u64,
-                std::ptr::null_mut(),
-            );
-            (self.memory_region_get_ram_ptr)(region)
-        }
-    }
-
-    /// Has `callback` called when the machine stops or begins to run: (opaque, running, state).
-    pub fn on_run_state(
-        &self,
-        callback: unsafe extern "C" fn(*mut c_void, bool, c_int),
-        opaque: *mut c_void,
-    ) {
-        // SAFETY: plain call.
-        unsafe { (self.qemu_add_vm_change_state_handler)(callback, opaque) };
-    }
-
-    /// A property that is a string; empty if it is not set.
-    pub fn property(&self, device: *mut c_void, name: &CStr) -> String {
-        // SAFETY: QEMU returns a string of ours, or null.
-        unsafe {
-            let text = (self.object_property_get_str)(device, name.as_ptr(), std::ptr::null_mut());
-            if text.is_null() {
-                return String::new();
-            }
-            let copy = CStr::from_ptr(text).to_string_lossy().into_owned();
-            libc::free(text.cast());
-            copy
-        }
-    }
-
-    /// The endpoint of that address (bit 7: IN).
-    pub fn endpoint(&self, device: *mut c_void, address: u8) -> *mut c_void {
-        let pid = if address & 0x80 != 0 {
-            TOKEN_IN
+    /// The endpoint of an address (bit 7: IN).
+    pub fn endpoint(self, address: u8) -> EndpointHandle {
+        let token = if address & 0x80 != 0 {
+            USB_TOKEN_IN
         } else {
-            TOKEN_OUT
+            USB_TOKEN_OUT
         };
-        // SAFETY: plain call; the number is below 16.
-        unsafe { (self.usb_ep_get)(device, pid, c_int::from(address & 0xf)) }
+        // SAFETY: the device exists, and the number is below 16.
+        EndpointHandle(unsafe {
+            (api().usb_ep_get)(self.device, token, c_int::from(address & 0xf))
+        })
     }
 
-    /// The host is to ask an endpoint again. Never from a callback of the device's.
-    pub fn wake(&self, endpoint: *mut c_void) {
-        // SAFETY: the endpoint came from `endpoint()`.
-        unsafe { (self.usb_wakeup)(endpoint, 0) };
-    }
-
-    /// As `wake`; if the port sleeps, it is woken up.
-    pub fn resume(&self, device: *mut c_void, places: Places, endpoint: *mut c_void) {
-        // SAFETY: `places` were found in this device.
-        let allowed = unsafe { device.cast::<u8>().add(places.remote_wakeup).cast::<i32>() };
-        // SAFETY: as above; QEMU looks at it inside the call only.
+    /// As [`EndpointHandle::wake`]; if the port is suspended, it is resumed first.
+    pub fn resume(self, endpoint: EndpointHandle) {
+        // SAFETY: as in `set_speed`. QEMU reads the member inside the call only.
         unsafe {
+            let allowed = self.member::<i32>(self.offsets.remote_wakeup);
             allowed.write(1);
-            (self.usb_wakeup)(endpoint, 0);
+            endpoint.wake();
             allowed.write(0);
         }
     }
 
-    /// Pulls the plug, or puts it in.
-    pub fn plug(&self, device: *mut c_void, plugged: bool) {
-        // SAFETY: the device is realized; the caller knows how it was.
+    /// Plugs the device in, or unplugs it. It must not be in that state yet.
+    pub fn plug(self, plugged: bool) {
+        let api = api();
+        // SAFETY: the device is realized.
         unsafe {
             if plugged {
-                (self.usb_device_attach)(device, std::ptr::null_mut());
+                (api.usb_device_attach)(self.device, std::ptr::null_mut());
             } else {
-                (self.usb_device_detach)(device);
+                (api.usb_device_detach)(self.device);
             }
         }
+    }
+}
+
+impl EndpointHandle {
+    /// Whether this is the endpoint that QEMU passed to a callback.
+    pub fn is(self, endpoint: *mut c_void) -> bool {
+        self.0 == endpoint
+    }
+
+    /// Has the host controller ask the endpoint again. Not to be called from one of the device's callbacks.
+    pub fn wake(self) {
+        // SAFETY: the endpoint came from `Device::endpoint`.
+        unsafe { (api().usb_wakeup)(self.0, 0) };
+    }
+}
+
+/// Finds the members in a device's bytes, of which those from `control_endpoint` on are its endpoint 0:
+/// `port.. pcap; int speed; int speedmask; uint8_t addr; char product_desc[32]; int auto_attach; .. int32_t remote_wakeup, setup_state,
+/// setup_len, setup_index; USBEndpoint ep_ctl`.
+fn find_offsets(bytes: &[u8], control_endpoint: usize, description: &CStr) -> Option<FieldOffsets> {
+    let text = description.to_bytes_with_nul();
+    let at = bytes
+        .windows(text.len())
+        .position(|window| window == text)?;
+    let word = |at: usize| -> Option<u32> {
+        Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+    };
+    let address = at.checked_sub(1)?;
+    let speed_mask = address.checked_sub(4)?;
+    let auto_attach = (at + USB_DESCRIPTION_BYTES).next_multiple_of(4);
+    let remote_wakeup = control_endpoint.checked_sub(USB_REMOTE_WAKEUP_BEFORE_EP)?;
+    // state, setup_buf and data_buf lie between auto_attach and remote_wakeup.
+    let between = auto_attach + 4 + 4 + 4 + 8 + 4096;
+    let right = address % 4 == 0
+        && word(auto_attach)? == 1
+        && word(speed_mask)? == 0
+        && (between..between + 8).contains(&remote_wakeup);
+    right.then_some(FieldOffsets {
+        speed_mask,
+        address,
+        remote_wakeup,
+    })
+}
+
+/// Has `callback` called with `token` when the machine stops or begins to run.
+pub fn on_run_state(callback: RunState, token: *mut c_void) {
+    // SAFETY: the callback lives as long as the process.
+    unsafe { (api().qemu_add_vm_change_state_handler)(callback, token) };
+}
+
+impl SnapshotRam {
+    /// So many zeroed bytes, under a name of their own.
+    pub fn new(name: &CStr, length: usize) -> SnapshotRam {
+        let (region, api) = (opaque(), api());
+        let name: *const c_char = name.as_ptr();
+        let (no_owner, no_error) = (std::ptr::null_mut(), std::ptr::null_mut());
+        // SAFETY: a MemoryRegion fits into the buffer, which is never freed.
+        let bytes = unsafe {
+            (api.memory_region_init_ram)(region, no_owner, name, length as u64, no_error);
+            (api.memory_region_get_ram_ptr)(region)
+        };
+        SnapshotRam { bytes, length }
+    }
+
+    /// The bytes.
+    pub fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: the RAM is that large and lives as long as QEMU. Only this handle gives access to it.
+        unsafe { std::slice::from_raw_parts_mut(self.bytes, self.length) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A `USBDevice` as in QEMU 7.2, from `speedmask` on at offset 100: its bytes, and where endpoint 0 lies.
+    fn device() -> (Vec<u8>, usize) {
+        let mut bytes = vec![0; DEVICE_BYTES];
+        bytes[105..109].copy_from_slice(b"chip");
+        let auto_attach = (105 + USB_DESCRIPTION_BYTES).next_multiple_of(4);
+        bytes[auto_attach..auto_attach + 4].copy_from_slice(&1_u32.to_ne_bytes());
+        (
+            bytes,
+            auto_attach + 4 + 4 + 4 + 8 + 4096 + USB_REMOTE_WAKEUP_BEFORE_EP,
+        )
+    }
+
+    #[test]
+    fn members_are_found_around_the_description() {
+        let (bytes, control_endpoint) = device();
+        let offsets = find_offsets(&bytes, control_endpoint, c"chip");
+        let found = offsets.map(|found| (found.speed_mask, found.address, found.remote_wakeup));
+        assert_eq!(found, Some((100, 104, control_endpoint - 16)));
+    }
+
+    #[test]
+    fn other_layouts_are_refused() {
+        let (bytes, control_endpoint) = device();
+        assert!(find_offsets(&bytes, control_endpoint, c"other").is_none());
+        assert!(find_offsets(&bytes, control_endpoint - 4, c"chip").is_none());
+        assert!(find_offsets(&bytes, control_endpoint + 8, c"chip").is_none());
+        for at in [100, 140] {
+            let mut other = bytes.clone();
+            other[at] ^= 1;
+            assert!(
+                find_offsets(&other, control_endpoint, c"chip").is_none(),
+                "byte {at}"
+            );
+        }
+        assert!(
+            find_offsets(&bytes[1..], control_endpoint - 1, c"chip").is_none(),
+            "not aligned"
+        );
     }
 }

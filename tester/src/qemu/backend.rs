@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What the tester stands on inside QEMU.
+
+use super::net::NetClient;
+use super::usb::nic;
+use super::{clock, instrument, machine};
+use crate::backend::{Bench, Outcome};
+use crate::lan7800::hostile::{Damage, Plan};
+use crate::profile::Profile;
+use crate::profile::map::Addresses;
+
+/// QEMU's clock and NICs.
+pub struct QemuBackend {
+    /// One for each port; empty if the NICs are the tester's own LAN7800s.
+    pub clients: Vec<NetClient>,
+    /// Instructions are counted.
+    pub profiled: bool,
+}
+
+impl Bench for QemuBackend {
+    fn now_ns(&self) -> u64 {
+        clock::now_ns()
+    }
+    fn instructions(&self) -> u64 {
+        clock::instructions()
+    }
+    fn word(&self, address: u64) -> u64 {
+        machine::word(address)
+    }
+    fn send(&mut self, port: usize, frame: &[u8]) -> Outcome {
+        let taken = match self.clients.get(port) {
+            Some(client) => client.send(frame),
+            None => nic::receive(port, frame),
+        };
+        if taken {
+            Outcome::Sent
+        } else {
+            Outcome::Refused
+        }
+    }
+    fn profile(&mut self, addresses: &Addresses) -> Result<(), String> {
+        instrument::arm(addresses)
+    }
+    fn profile_result(&self) -> Result<Profile, String> {
+        instrument::result()
+    }
+    fn plug(&mut self, port: usize, plugged: bool) -> Result<(), String> {
+        nic::plug(port, plugged)
+    }
+    fn hostile(&mut self, port: usize, plan: Option<Plan>) -> Result<Damage, String> {
+        nic::hostile(port, plan)
+    }
+    fn window(&mut self, open: bool) {
+        if self.profiled {
+            instrument::window(open);
+        }
+    }
+}
