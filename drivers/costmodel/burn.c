@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Burning time, exactly in the mean.
+/* Burns time, exact on average.
  *
- * A loop of two instructions takes the same time per round on a clock that
- * counts instructions. What a charge is not worth a whole round is owed on, and
- * so is what the probe itself took: all charges together are right to a round,
- * as long as they are worth more than the probes.
+ * On a clock that counts instructions, every pass of a loop of two instructions
+ * takes the same time. Remainders below one loop pass carry over to the next
+ * charge, and so does the time of the probe itself. The total of all charges is
+ * therefore exact to one loop pass, as long as each exceeds the probe's time.
  */
 #include <linux/irqflags.h>
 #include <linux/kernel.h>
@@ -37,7 +37,7 @@ static int round_get(char *buffer, const struct kernel_param *kp)
 
 static const struct kernel_param_ops round_ops = { .get = round_get };
 module_param_cb(round_ps, &round_ops, NULL, 0444);
-MODULE_PARM_DESC(round_ps, "What a round of the loop takes, in ps, as measured");
+MODULE_PARM_DESC(round_ps, "Measured time of one pass of the delay loop, in ps");
 
 static __always_inline void burn(unsigned long rounds)
 {
@@ -52,7 +52,7 @@ void cost_charge(const struct cost_site *site, s64 ps)
 	s64 owed;
 	s32 rest;
 
-	/* An interrupt's charge must not get lost between read and write. */
+	/* Do not lose the charge of an interrupt between read and write. */
 	local_irq_save(flags);
 	owed = __this_cpu_read(owed_ps) + ps - site->overhead_ps;
 	if (owed > 0) {
@@ -76,12 +76,12 @@ int cost_measure_round(void)
 	took_ns = ktime_get_raw_fast_ns() - began;
 	local_irq_restore(flags);
 	round_ps = DIV_ROUND_CLOSEST_ULL(took_ns * 1000, LONG_ROUNDS);
-	/* An instruction takes whole ns; the clock's rate is rounded. */
+	/* An instruction takes a whole number of ns; round off the clock's error. */
 	round_ps = DIV_ROUND_CLOSEST(round_ps, 1000) * 1000;
 	return round_ps ? 0 : -EOPNOTSUPP;
 }
 
-/* Ticks of the time stamp counter for the calls. */
+/* Time of the calls, in ticks of the time stamp counter. */
 static noinline u64 call(unsigned long first, void *second)
 {
 	u64 began = rdtsc();
@@ -108,7 +108,7 @@ int cost_measure_site(struct cost_site *site, unsigned long first,
 	s64 spent_ps;
 	int err;
 
-	/* With no cost, a negative overhead makes every call burn the same. */
+	/* Without a cost, a negative overhead makes all calls burn the same time. */
 	site->overhead_ps = -(s64)ROUNDS_A_CALL * round_ps;
 	local_irq_save(flags);
 	__this_cpu_write(owed_ps, 0);

@@ -5,25 +5,25 @@
 #include <linux/tracepoint.h>
 #include <linux/types.h>
 
-/* Where a probe is attached. What its own execution takes is measured when the
- * module is loaded, and taken off every charge.
+/* A tracepoint and its probe. The probe's own execution time is measured when
+ * the module is loaded and subtracted from every charge.
  */
 struct cost_site {
 	const char *tracepoint;
 	void *probe;		/* called with the site as its data */
-	unsigned int terms;	/* of the costs that need it */
-	s64 overhead_ps;	/* of one call, call site included */
+	unsigned int terms;	/* bit mask of the costs that need it */
+	s64 overhead_ps;	/* time of one call, including the call site */
 	struct tracepoint *tp;
 	bool attached;
 };
 
-/* Owes the clock @ps and burns what is due. Any context but NMI. */
+/* Adds @ps to the time owed and burns whole loop passes. Not from NMI. */
 void cost_charge(const struct cost_site *site, s64 ps);
 
-/* How long a round of the loop takes; before anything else. */
+/* Measures one pass of the loop; to be called first. */
 int cost_measure_round(void);
 
-/* What a call of the probe takes, with these arguments of its tracepoint. */
+/* Measures a call of the probe with these tracepoint arguments. */
 int cost_measure_site(struct cost_site *site, unsigned long first,
 		      void *second);
 

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Costs of hardware that an instruction clock does not know.
+/* Hardware costs that an instruction clock does not account for.
  *
- * Probes on the kernel's own tracepoints, so that any driver pays:
+ * Probes on the kernel's own tracepoints charge them for any driver:
  *
- *	irq		a device's interrupt handler is entered; timers are told
- *			by IRQF_TIMER, the local APIC's do not come this way
- *	byte		of a frame without FCS, when its driver hands it to the
- *			stack, and again when the stack hands it to a driver
- *	netif_rx	a frame takes the way over the backlog
- *	free		a buffer is freed
- *	free_irq	on top, if it was handed over in an interrupt
+ *	irq		entry of a device's interrupt handler. Timers are
+ *			recognised by IRQF_TIMER; the local APIC's interrupts
+ *			do not pass this tracepoint
+ *	byte		byte of a frame without FCS, when its driver hands it to
+ *			the stack, and again when the stack hands it to a driver
+ *	netif_rx	frame queued on the backlog
+ *	free		freed buffer
+ *	free_irq	in addition to free, if an interrupt handler deferred it
  *			(dev_kfree_skb_irq()), so that NET_TX frees it
- *	softirq		a pass of NET_RX or NET_TX begins
+ *	softirq		run of NET_RX or NET_TX
  *
- * Parameters NAME_ps, in picoseconds, writable at any time; a probe is attached
- * only while a cost that needs it is not 0. `events` counts what was charged.
+ * The parameters NAME_ps, in picoseconds, are writable at any time. A probe is
+ * attached only while a cost that needs it is not 0. `events` shows the number
+ * of events charged.
  */
 #include <linux/if_ether.h>
 #include <linux/interrupt.h>
@@ -100,7 +102,7 @@ static struct cost_site sites[] = {
 	{ "softirq_entry", probe_softirq, BIT(SOFTIRQ) | BIT(FREE_IRQ) },
 };
 
-/* Attaches the probes that are needed, and no others. */
+/* Attaches the probes that are needed, and detaches all others. */
 static int update(void)
 {
 	unsigned int wanted = 0;
@@ -199,15 +201,15 @@ static const struct kernel_param_ops events_ops = { .get = get_events };
 	MODULE_PARM_DESC(name##_ps, "Cost of " text ", in ps")
 
 COST_PARAM(irq, IRQ, "a device interrupt");
-COST_PARAM(byte, BYTE, "a byte received, and of a byte sent");
+COST_PARAM(byte, BYTE, "a received byte, and of a sent byte");
 COST_PARAM(netif_rx, NETIF_RX, "a frame queued on the backlog");
-COST_PARAM(free, FREE, "a buffer freed");
-COST_PARAM(free_irq, FREE_IRQ, "one freed for an interrupt handler, on top");
-COST_PARAM(softirq, SOFTIRQ, "a pass of NET_RX or NET_TX");
+COST_PARAM(free, FREE, "a freed buffer");
+COST_PARAM(free_irq, FREE_IRQ, "a buffer deferred by an interrupt handler");
+COST_PARAM(softirq, SOFTIRQ, "a run of NET_RX or NET_TX");
 module_param_cb(count, &count_ops, &count, 0644);
-MODULE_PARM_DESC(count, "Count all events, those of no cost, too");
+MODULE_PARM_DESC(count, "Count all events, also those without cost");
 module_param_cb(events, &events_ops, NULL, 0444);
-MODULE_PARM_DESC(events, "What was counted");
+MODULE_PARM_DESC(events, "Events counted");
 
 static void find_tracepoint(struct tracepoint *tp, void *unused)
 {
@@ -218,7 +220,7 @@ static void find_tracepoint(struct tracepoint *tp, void *unused)
 			sites[i].tp = tp;
 }
 
-/* Every probe is measured with what its tracepoint would give it. */
+/* Measures every probe with arguments of its tracepoint's types. */
 static int measure_sites(void)
 {
 	static struct irqaction action;
@@ -288,5 +290,5 @@ static void __exit costmodel_exit(void)
 module_init(costmodel_init);
 module_exit(costmodel_exit);
 
-MODULE_DESCRIPTION("Charges virtual time for what an instruction clock does not see");
+MODULE_DESCRIPTION("Charges virtual time for costs that an instruction clock ignores");
 MODULE_LICENSE("GPL");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the NIC counts itself: the frames that came, and those of them that it
- * had to drop. It dumps its counters into memory when told to, sets them to 0,
- * and writes a mark behind them when it is done, some microseconds later.
+ * The NIC's own counters: frames received, and frames dropped. On command the
+ * NIC writes its counters to memory, resets them to 0, and, some microseconds
+ * later, writes a completion mark after them.
  */
 #include <linux/delay.h>
 #include <linux/io.h>
@@ -11,7 +11,7 @@
 
 #define DUMP_WAIT_US	20
 
-/* Adds the dump asked for, if it is there. */
+/* Adds the requested dump if it is complete; true: none is in progress. */
 static bool counters_collect(struct i8255x *np)
 {
 	struct i8255x_counters *c = np->counters;
@@ -21,7 +21,7 @@ static bool counters_collect(struct i8255x *np)
 		return true;
 	if (READ_ONCE(c->done) != cpu_to_le32(COUNTERS_DONE))
 		return false;
-	/* The mark first, then what it stands behind. */
+	/* Read the mark before the counters. */
 	dma_rmb();
 	missed = le32_to_cpu(c->rx_resource) + le32_to_cpu(c->rx_overrun);
 	np->rx_missed += missed;
@@ -36,7 +36,7 @@ static void counters_ask(struct i8255x *np)
 	if (np->counters_asked)
 		return;
 	np->counters->done = 0;
-	/* The mark is gone before the NIC may write it. */
+	/* Clear the mark before the NIC may write it. */
 	dma_wmb();
 	np->counters_asked = i8255x_try_command(np, CU_DUMP_RESET);
 }
@@ -53,7 +53,7 @@ static void counters_now(struct i8255x *np)
 		udelay(1);
 }
 
-/* After a reset: the NIC has forgotten the address. */
+/* Called after a reset, which clears the NIC's copy of the address. */
 int i8255x_counters_start(struct i8255x *np)
 {
 	unsigned long flags;
@@ -69,7 +69,7 @@ int i8255x_counters_start(struct i8255x *np)
 	return 0;
 }
 
-/* Before a reset, which sets the counters to 0. */
+/* Called before a reset, which clears the counters. */
 void i8255x_counters_stop(struct i8255x *np)
 {
 	unsigned long flags;
@@ -85,7 +85,7 @@ void i8255x_rx_count(struct irqmod_port *port)
 	struct i8255x *np = to_i8255x(port);
 	unsigned long flags;
 
-	/* Who has the lock asks, too. */
+	/* The holder of the lock requests a dump itself. */
 	if (!spin_trylock_irqsave(&np->counters_lock, flags))
 		return;
 	if (np->counters_on) {

@@ -25,7 +25,7 @@ static void i8255x_get_ringparam(struct net_device *netdev,
 	ring->tx_pending = np->rings.tx_count;
 }
 
-/* New rings first: if they cannot be had, the old ones go on. */
+/* Allocates the new rings first; if that fails, the old ones stay in use. */
 static int i8255x_resize(struct i8255x *np, unsigned int rx, unsigned int tx)
 {
 	struct i8255x_rings old = np->rings;

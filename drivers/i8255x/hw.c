@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The chip outside its rings: reset, commands, causes, EEPROM, PHY. */
+/* Everything but the rings: reset, commands, interrupt causes, EEPROM, PHY. */
 #include <linux/delay.h>
 #include <linux/io.h>
 
@@ -8,7 +8,7 @@
 #define COMMAND_SPINS	100	/* then with a delay: at most 100 us in all */
 #define COMMAND_WAITS	100
 
-/* The previous command must have been accepted: SCB_COMMAND reads 0 (6.3.2.2). */
+/* Waits until the previous command is accepted: SCB_COMMAND is 0 (6.3.2.2). */
 int i8255x_command(struct i8255x *np, u8 command, u32 pointer)
 {
 	unsigned long flags;
@@ -31,7 +31,7 @@ out:
 	return err;
 }
 
-/* A command without an argument, if it can be given at once. Hard IRQ. */
+/* Issues a command without argument if the NIC accepts it at once. Hard IRQ. */
 bool i8255x_try_command(struct i8255x *np, u8 command)
 {
 	unsigned long flags;
@@ -46,8 +46,8 @@ bool i8255x_try_command(struct i8255x *np, u8 command)
 	return free;
 }
 
-/* Selective reset first: it ends bus activity (6.3.3.3). All causes end up
- * masked. The bases of both lists are 0, links are absolute.
+/* A selective reset first, which ends bus activity (6.3.3.3). Afterwards all
+ * causes are masked. The bases of both lists are 0: links are absolute.
  */
 int i8255x_hw_reset(struct i8255x *np)
 {
@@ -96,7 +96,7 @@ void i8255x_unmask(struct irqmod_port *port, u32 groups)
 	spin_unlock_irqrestore(&np->mask_lock, flags);
 }
 
-/* RNR stays: a receiver that stopped must interrupt. */
+/* Do not acknowledge RNR: a stopped receiver must interrupt. */
 void i8255x_rx_ack(struct irqmod_port *port)
 {
 	writeb(CAUSE_FR, to_i8255x(port)->regs + SCB_ACK);
@@ -112,13 +112,13 @@ irqreturn_t i8255x_isr(int irq, void *data)
 	if (causes == CAUSE_GONE || !causes)
 		return IRQ_NONE;
 
-	/* A masked cause stays latched: acknowledged here it would be lost to
-	 * the poll that is about to unmask it.
+	/* Leave masked causes latched: if they were acknowledged here, the
+	 * poll that is about to unmask them would miss them.
 	 */
 	writeb(ours, np->regs + SCB_ACK);
 	if (unlikely(causes != ours)) {
-		/* QEMU's model takes its line back only when no cause is
-		 * left or when the mask is written; real chips need neither.
+		/* QEMU's model deasserts the line only when no cause is left
+		 * or when the mask is written; real chips do not need this.
 		 */
 		spin_lock(&np->mask_lock);
 		writeb(np->mask, np->regs + SCB_MASK);
@@ -147,9 +147,8 @@ static u16 eeprom_clock(struct i8255x *np, u16 bits)
 	return readw(np->regs + EEPROM) & EE_DO;
 }
 
-/* Reads a word. *address_bits is 8 for the first read: the device answers the
- * last bit of an address with a 0 on its data line, which tells how many it
- * has.
+/* Reads a word. *address_bits is 8 for the first read. The device answers the
+ * last address bit with a 0 on its data line; this gives the number of bits.
  */
 static u16 eeprom_word(struct i8255x *np, int *address_bits, u16 address)
 {
@@ -176,7 +175,7 @@ static u16 eeprom_word(struct i8255x *np, int *address_bits, u16 address)
 	return value;
 }
 
-/* Reads the MAC address, and tries whether causes are maskable one by one. */
+/* Reads the MAC address, and checks that causes can be masked individually. */
 int i8255x_hw_probe(struct i8255x *np, u8 *mac)
 {
 	int bits = 8, i;
@@ -184,7 +183,7 @@ int i8255x_hw_probe(struct i8255x *np, u8 *mac)
 	writeb(MASK_INITIAL | MASK_ALL, np->regs + SCB_MASK);
 	if ((readb(np->regs + SCB_MASK) & CAUSES_MASKABLE) != CAUSES_MASKABLE) {
 		dev_err(&np->pdev->dev,
-			"an 82557 cannot mask causes one by one; use e100\n");
+			"an 82557 cannot mask individual causes; use e100\n");
 		return -ENODEV;
 	}
 
@@ -227,8 +226,8 @@ void i8255x_mdio_write(struct net_device *netdev, int phy, int reg, int value)
 				  reg << MDI_REG_SHIFT | (value & 0xffff));
 }
 
-/* The bytes of a configure command (6.4.2.3); what is not named is the
- * manual's recommended value.
+/* The bytes of a configure command (6.4.2.3); those without a comment are the
+ * values recommended by the manual.
  */
 void i8255x_config(const struct net_device *netdev, u8 *c)
 {

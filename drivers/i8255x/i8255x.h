@@ -15,15 +15,15 @@
 #define RING_MAX	1024
 #define RING_DEFAULT	256	/* Spanos et al. 2008 */
 
-/* A packet takes one slot; two more for a change of receive mode. */
+/* A packet takes one slot; a change of the receive mode takes two more. */
 #define TX_RESERVE	3
 
-/* One doorbell for at most so many commands: QEMU's model runs no more than 16
- * for one, and the wire should not wait for a long batch.
+/* Commands per doorbell: QEMU's model executes at most 16 for one doorbell, and
+ * the wire should not wait for a long batch.
  */
 #define TX_BATCH	8
 
-/* The memory of both rings, apart: a resize has two at a time. */
+/* The memory of both rings, separate because a resize holds two sets. */
 struct i8255x_rings {
 	struct i8255x_rfd **rfd;
 	dma_addr_t *rfd_dma;
@@ -41,25 +41,25 @@ struct i8255x {
 	struct net_device *netdev;
 	struct i8255x_rings rings;
 
-	/* Receive. Taken and returned count for ever; their difference is
-	 * what the ring lacks.
+	/* Receive. rx_taken and rx_returned are running totals; their
+	 * difference is the number of descriptors to refill.
 	 */
 	struct dma_pool *rfd_pool;
 	unsigned int rx_cur;		/* index: next to take */
-	unsigned int rx_ret;		/* index: next to give back */
+	unsigned int rx_ret;		/* index: next to refill */
 	unsigned int rx_last;		/* index: has the EL bit */
 	u32 rx_taken;
 	u32 rx_returned;
-	bool ru_stopped;		/* the one with the EL bit was taken */
-	bool ru_check;			/* the NIC said that it stopped */
+	bool ru_stopped;		/* descriptor with the EL bit was taken */
+	bool ru_check;			/* RNR: the NIC reported a stop */
 
 	/* Transmit: slots of the command list. */
 	unsigned int tx_head;		/* index: next to fill */
 	unsigned int tx_tail;		/* index: next to reclaim */
-	u32 tx_filled;			/* for ever, as above */
+	u32 tx_filled;			/* running totals */
 	u32 tx_done;
 	unsigned int tx_unkicked;	/* filled since the last doorbell */
-	bool rx_mode_pending;		/* no room when it changed */
+	bool rx_mode_pending;		/* change deferred: no free slots */
 	u8 cu_command;			/* CU_START, then CU_RESUME */
 
 	spinlock_t command_lock;	/* SCB_COMMAND */
@@ -68,11 +68,11 @@ struct i8255x {
 
 	struct i8255x_counters *counters;	/* the NIC dumps them here */
 	dma_addr_t counters_dma;
-	spinlock_t counters_lock;	/* all five */
-	bool counters_on;		/* the NIC knows the address */
-	bool counters_asked;		/* a dump is under way */
-	u32 rx_arrived;			/* of all dumps, modulo 2^32 */
-	u64 rx_missed;			/* of all dumps */
+	spinlock_t counters_lock;	/* the next four and *counters */
+	bool counters_on;		/* the NIC has the address */
+	bool counters_asked;		/* a dump is in progress */
+	u32 rx_arrived;			/* sum of all dumps, modulo 2^32 */
+	u64 rx_missed;			/* sum of all dumps */
 
 	struct mii_if_info mii;
 	struct delayed_work link_work;

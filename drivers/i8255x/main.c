@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Intel 82558, 82559, 82550, 82551 and the embedded 82559ER and 82551ER, with
- * the interrupt-handling schemes of irqmod.
+ * irqmod's interrupt-handling schemes.
  */
 #include <linux/module.h>
 #include <linux/rtnetlink.h>
@@ -13,7 +13,7 @@
 
 static unsigned int lost_doorbells;
 module_param(lost_doorbells, uint, 0444);
-MODULE_PARM_DESC(lost_doorbells, "For tests: so many transmit doorbells are lost, which ends in tx_timeout (default 0)");
+MODULE_PARM_DESC(lost_doorbells, "For tests: omit this many transmit doorbells, to cause a tx_timeout (default 0)");
 
 static const struct irqmod_ops i8255x_irqmod_ops = {
 	.mask = i8255x_mask,
@@ -29,7 +29,7 @@ static const struct irqmod_ops i8255x_irqmod_ops = {
 	.rx_arrived = i8255x_rx_arrived,
 };
 
-/* Chip and schemes up on rings that are there. RTNL. */
+/* Starts the chip and the schemes on allocated rings. RTNL. */
 int i8255x_up(struct i8255x *np)
 {
 	int err;
@@ -115,7 +115,7 @@ static void i8255x_link(struct work_struct *work)
 	struct i8255x *np = container_of(work, struct i8255x, link_work.work);
 
 	mii_check_media(&np->mii, true, false);
-	i8255x_rx_count(&np->port);	/* before the counters are full */
+	i8255x_rx_count(&np->port);	/* before the counters saturate */
 	if (np->rx_mode_pending) {
 		netif_addr_lock_bh(np->netdev);
 		i8255x_set_rx_mode(np->netdev);
@@ -132,7 +132,7 @@ static void i8255x_reset(struct work_struct *work)
 	if (netif_running(np->netdev) && netif_device_present(np->netdev)) {
 		i8255x_down(np);
 		if (i8255x_up(np)) {
-			netdev_err(np->netdev, "the NIC does not come back\n");
+			netdev_err(np->netdev, "the NIC does not restart\n");
 			dev_close(np->netdev);
 		} else {
 			netif_wake_queue(np->netdev);
@@ -179,7 +179,7 @@ static const struct net_device_ops i8255x_netdev_ops = {
 	.ndo_get_stats64 = i8255x_get_stats64,
 };
 
-/* The PHY is at 1 as a rule (EEPROM word 6); else wherever one answers. */
+/* The PHY is usually at address 1 (EEPROM word 6); otherwise search for it. */
 static int i8255x_find_phy(struct i8255x *np)
 {
 	int i;
@@ -356,5 +356,5 @@ static struct pci_driver i8255x_driver = {
 };
 module_pci_driver(i8255x_driver);
 
-MODULE_DESCRIPTION("Intel 8255x Fast Ethernet with exchangeable interrupt-handling schemes");
+MODULE_DESCRIPTION("Intel 8255x Fast Ethernet with selectable interrupt-handling schemes");
 MODULE_LICENSE("GPL");

@@ -3,7 +3,7 @@
  * Registers and shared-memory structures of the Intel 8255x family.
  *
  * "Manual" is Intel's "8255x 10/100 Mbps Ethernet Controller Family Open Source
- * Software Developer Manual", revision 1.3; section numbers are its.
+ * Software Developer Manual", revision 1.3. Section numbers refer to it.
  */
 #ifndef I8255X_REGS_H
 #define I8255X_REGS_H
@@ -30,8 +30,8 @@ enum {
 };
 
 /* SCB_ACK and SCB_MASK (6.3.2.1, 6.3.2.2): bits 7 to 4 are the same causes in
- * both, bits 3 to 0 are not. The original 82557 has no mask but M; the 82558
- * and later mask causes one by one.
+ * both, bits 3 to 0 differ. The original 82557 only has the mask bit M; the
+ * 82558 and later can mask individual causes.
  */
 enum {
 	CAUSE_CX	= BIT(7),	/* command with its I bit done */
@@ -41,13 +41,13 @@ enum {
 	CAUSE_MDI	= BIT(3),	/* PHY access done */
 	CAUSE_SWI	= BIT(2),	/* software interrupt */
 	CAUSE_FCP	= BIT(0),	/* pause frame */
-	CAUSE_GONE	= 0xff,		/* reads of a removed device */
+	CAUSE_GONE	= 0xff,		/* read from a removed device */
 
 	MASK_ER		= BIT(3),	/* early receive */
 	MASK_FCP	= BIT(2),	/* pause frame */
-	MASK_ALL	= BIT(0),	/* M: no interrupt at all */
+	MASK_ALL	= BIT(0),	/* M: no interrupts */
 
-	/* Receive errors and overflow are masked with receive. */
+	/* Receive errors and overflows are masked together with receive. */
 	CAUSES_RX	= CAUSE_FR | CAUSE_RNR,
 	CAUSES_TX	= CAUSE_CX,
 	CAUSES_MASKABLE	= CAUSES_RX | CAUSES_TX | CAUSE_CNA,
@@ -60,7 +60,7 @@ enum {
 	CU_RESUME	= 0x20,
 	CU_LOAD_DUMP	= 0x40,	/* address of struct i8255x_counters */
 	CU_LOAD_BASE	= 0x60,
-	CU_DUMP_RESET	= 0x70,	/* counters to memory, and set to 0 */
+	CU_DUMP_RESET	= 0x70,	/* dump counters to memory and reset them */
 	RU_START	= 0x01,
 	RU_ABORT	= 0x04,
 	RU_LOAD_BASE	= 0x06,
@@ -105,11 +105,11 @@ enum {
 };
 
 #define CONFIG_BYTES		22
-#define CB_MULTICAST_MAX	9	/* what fits into a slot */
-#define TX_THRESHOLD		0xe0	/* in 8 bytes: the whole frame */
+#define CB_MULTICAST_MAX	9	/* limited by the size of a slot */
+#define TX_THRESHOLD		0xe0	/* in units of 8 bytes: the whole frame */
 
-/* A slot of the command list: a transmit command with one buffer, or one of
- * the others, which all fit (6.4.2.2 to 6.4.2.5).
+/* A slot of the command list: a transmit command with one buffer, or another
+ * command (6.4.2.2 to 6.4.2.5).
  */
 struct i8255x_cb {
 	__le16 status;
@@ -134,9 +134,9 @@ struct i8255x_cb {
 	};
 } __packed __aligned(4);
 
-#define CB_BYTES	64	/* of a slot: a cache line */
+#define CB_BYTES	64	/* size of a slot: a cache line */
 
-/* Receive frame descriptor, simplified mode: the frame follows it (6.4.3) */
+/* Receive frame descriptor in simplified mode, followed by the frame (6.4.3) */
 struct i8255x_rfd {
 	__le16 status;
 	__le16 command;
@@ -154,14 +154,14 @@ enum {
 	RFD_COUNT_MASK	= 0x3fff,
 };
 
-/* Statistical counters in standard form, as CU_DUMP_RESET writes them (6.3.2.2.1) */
+/* Statistical counters in standard format, written by CU_DUMP_RESET (6.3.2.2.1) */
 struct i8255x_counters {
 	__le32 tx[9];
 	__le32 rx_good;
 	__le32 rx_crc;
 	__le32 rx_alignment;
-	__le32 rx_resource;	/* no descriptor */
-	__le32 rx_overrun;	/* no bus */
+	__le32 rx_resource;	/* dropped: no descriptor */
+	__le32 rx_overrun;	/* dropped: bus too slow */
 	__le32 rx_cdt;
 	__le32 rx_short;
 	__le32 done;		/* written last */
@@ -169,7 +169,7 @@ struct i8255x_counters {
 
 #define COUNTERS_DONE	0xa007
 
-#define RX_DATA_BYTES	1536		/* a VLAN frame with FCS, and some */
+#define RX_DATA_BYTES	1536		/* a VLAN frame with FCS, and spare */
 #define RFD_BYTES	2048
 
 #endif /* I8255X_REGS_H */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The receive frame area (6.4.3): descriptors in a circle, each with its
- * buffer behind it. The one with the EL bit is the last that the receiver may
- * use; having filled it the receiver stops ("no resources") and must be
- * started again. Frames are copied out, so that descriptors never move and
- * only the EL bit travels: there is no link to change under the receiver.
+ * The receive frame area (6.4.3): a ring of descriptors, each followed by its
+ * buffer. The descriptor with the EL bit is the last that the receiver may use.
+ * Once it is filled, the receiver stops ("no resources") and must be restarted.
+ * Frames are copied out, so descriptors never move and only the EL bit does: no
+ * link is changed while the receiver uses it.
  */
 #include <linux/io.h>
 #include <linux/slab.h>
@@ -47,7 +47,7 @@ nomem:
 	return -ENOMEM;
 }
 
-/* All descriptors the receiver's, the last one with the EL bit. */
+/* Gives all descriptors to the receiver, the last one with the EL bit. */
 void i8255x_rx_reset(struct i8255x *np)
 {
 	unsigned int i;
@@ -101,7 +101,7 @@ void i8255x_rx_refill(struct irqmod_port *port)
 		np->rings.rfd[last]->command = 0;
 		np->rx_ret = last + 1 == np->rings.rx_count ? 0 : last + 1;
 	}
-	/* A new end first, then the old one goes. */
+	/* Set the new end before clearing the old one. */
 	np->rings.rfd[last]->command = cpu_to_le16(RFD_EL);
 	dma_wmb();
 	if (last != np->rx_last)
@@ -110,15 +110,17 @@ void i8255x_rx_refill(struct irqmod_port *port)
 	np->rx_returned += missing;
 
 	if (READ_ONCE(np->ru_stopped)) {
-		/* It stopped behind the old end, where we began. */
+		/* It stopped after the old end: restart at the first
+		 * refilled descriptor.
+		 */
 		WRITE_ONCE(np->ru_stopped, false);
 		i8255x_command(np, RU_START, np->rings.rfd_dma[restart]);
 	}
 }
 
 /* The receiver may have seen the EL bit just before it was moved, and have
- * stopped where it was not expected to. Only asked after an RNR interrupt, or
- * by a pass that found nothing: a register read is dear on real hardware.
+ * stopped unexpectedly. Called only after an RNR interrupt or a pass without
+ * frames, because a register read is expensive on real hardware.
  */
 static void rx_check(struct i8255x *np)
 {

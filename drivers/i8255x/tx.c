@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The command list (6.4.2): slots in a circle, for packets and for changes of
- * address and receive mode. The last one filled has the S bit, where the
- * command unit suspends; a new one takes over the bit and resumes the unit.
+ * The command list (6.4.2): a ring of slots for packets and for changes of the
+ * address and the receive mode. The last filled slot has the S bit, where the
+ * command unit suspends. A new slot takes over the bit, and the unit is resumed.
  */
 #include <linux/io.h>
 #include <linux/slab.h>
@@ -66,7 +66,7 @@ unsigned int i8255x_tx_room(struct irqmod_port *port)
 	return to_i8255x(port)->rings.tx_count - i8255x_tx_outstanding(port);
 }
 
-/* The slot to fill next; the caller has seen that there is room. */
+/* The next slot to fill; the caller has checked that one is free. */
 static struct i8255x_cb *tx_slot(struct i8255x *np)
 {
 	struct i8255x_cb *cb = i8255x_slot(np, np->tx_head);
@@ -75,14 +75,14 @@ static struct i8255x_cb *tx_slot(struct i8255x *np)
 	return cb;
 }
 
-/* Hands over the slot: the S bit on it first, then off the one before. */
+/* Hands the slot to the NIC: sets its S bit, then clears the previous one. */
 static void tx_commit(struct i8255x *np, struct i8255x_cb *cb, u16 command)
 {
 	unsigned int i = np->tx_head;
 	struct i8255x_cb *before = i8255x_slot(np, i ? i - 1 : np->rings.tx_count - 1);
 
 	cb->command = cpu_to_le16(command | CB_S);
-	/* The slot is whole before the unit can come to it. */
+	/* Complete the slot before the command unit can reach it. */
 	dma_wmb();
 	before->command &= cpu_to_le16(~CB_S);
 	np->tx_head = i + 1 == np->rings.tx_count ? 0 : i + 1;
@@ -94,7 +94,7 @@ static void tx_commit(struct i8255x *np, struct i8255x_cb *cb, u16 command)
 static void tx_kick(struct i8255x *np)
 {
 	if (i8255x_command(np, np->cu_command, np->rings.cbs_dma))
-		return;		/* the next doorbell, or tx_timeout */
+		return;		/* left to the next doorbell or tx_timeout */
 	np->cu_command = CU_RESUME;
 	np->tx_unkicked = 0;
 }
@@ -145,7 +145,7 @@ netdev_tx_t i8255x_xmit(struct sk_buff *skb, struct net_device *netdev)
 	return NETDEV_TX_OK;
 
 kick:
-	/* The batch may end with the packet that failed. */
+	/* The failed packet may have been the last of a batch. */
 	if (np->tx_unkicked && !netdev_xmit_more())
 		tx_kick(np);
 	return NETDEV_TX_OK;
@@ -179,7 +179,7 @@ unsigned int i8255x_tx_reclaim(struct irqmod_port *port)
 	if (!slots)
 		return 0;
 	np->tx_tail = tail;
-	/* The slots are free from here on. */
+	/* From here on the slots may be reused. */
 	smp_store_release(&np->tx_done, np->tx_done + slots);
 
 	u64_stats_update_begin(&port->tx_stats.syncp);
@@ -189,7 +189,7 @@ unsigned int i8255x_tx_reclaim(struct irqmod_port *port)
 	return packets;
 }
 
-/* Frees what is on the list, sent or not; nothing runs any more. */
+/* Frees all packets on the list, sent or not. The chip is stopped. */
 void i8255x_tx_drop(struct i8255x *np)
 {
 	unsigned int i;
@@ -206,8 +206,8 @@ void i8255x_tx_drop(struct i8255x *np)
 	}
 }
 
-/* Transmit queue locked. Commands need no interrupt: whoever reclaims next
- * passes over them.
+/* Called with the transmit queue locked. These commands need no interrupt: the
+ * next reclaim skips them.
  */
 static void tx_setup(struct i8255x *np)
 {
@@ -242,12 +242,12 @@ void i8255x_set_rx_mode(struct net_device *netdev)
 		tx_setup(np);
 		tx_kick(np);
 	} else {
-		np->rx_mode_pending = true;	/* the link work tries again */
+		np->rx_mode_pending = true;	/* the link work retries */
 	}
 	netif_tx_unlock(netdev);
 }
 
-/* The MAC address; RTNL, the interface is up. */
+/* Sets the MAC address; RTNL, the interface is up. */
 void i8255x_set_address(struct i8255x *np)
 {
 	struct i8255x_cb *cb;

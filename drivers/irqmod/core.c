@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* irqmod: registration, start and stop, the interrupt, and the switch. */
+/* irqmod: registration, start and stop, interrupts, and changes of the scheme. */
 #include <linux/module.h>
 #include <linux/rtnetlink.h>
 
@@ -11,7 +11,7 @@
 #define DEFAULT_EPSILON		150	/* Salah & Qahtan: fewest switches */
 #define DEFAULT_WINDOW_MS	8
 
-/* In the order in which sysfs shows them. */
+/* In the order shown by sysfs. */
 const struct irqmod_rx_scheme * const irqmod_rx_schemes[] = {
 	&irqmod_rx_standard, &irqmod_rx_interrupt, &irqmod_rx_de,
 	&irqmod_rx_napi, &irqmod_rx_hybrid, &irqmod_rx_timer,
@@ -22,7 +22,7 @@ const struct irqmod_tx_scheme * const irqmod_tx_schemes[] = {
 	&irqmod_tx_interrupt, &irqmod_tx_coalesce, &irqmod_tx_off, NULL
 };
 
-/* One pass over the ring, and its frames on their way. */
+/* One pass over the ring; delivers the frames taken. */
 int irqmod_rx_pass(struct irqmod_port *port, int budget)
 {
 	int taken = port->ops->rx_take(port, budget);
@@ -58,7 +58,7 @@ void irqmod_interrupt(struct irqmod_port *port, u32 groups)
 }
 EXPORT_SYMBOL_GPL(irqmod_interrupt);
 
-/* For unmask() of hardware that does not raise a cause again by itself. */
+/* For unmask() of drivers whose hardware does not raise the cause again. */
 void irqmod_rx_again(struct irqmod_port *port)
 {
 	if (READ_ONCE(port->up) && !READ_ONCE(port->rx_stopping))
@@ -66,8 +66,8 @@ void irqmod_rx_again(struct irqmod_port *port)
 }
 EXPORT_SYMBOL_GPL(irqmod_rx_again);
 
-/* No handler runs any more that began before. Where a bus driver completes
- * transfers, handlers run in hard IRQ or softirq, which RCU waits for.
+/* Waits for running handlers. With a bus driver, completions run in hard IRQ or
+ * softirq, and RCU waits for both.
  */
 static void irqmod_synchronize(struct irqmod_port *port)
 {
@@ -81,8 +81,9 @@ static void rx_start(struct irqmod_port *port)
 {
 	port->rx->start(port);
 	WRITE_ONCE(port->rx_stopping, false);
-	/* As if a frame had come: there may be some whose interrupt the last
-	 * scheme has had. RX is masked, so the handler stays away.
+	/* Act as if a frame had arrived: the previous scheme may have consumed
+	 * the interrupt of frames still on the ring. RX is masked, so the
+	 * handler does not run concurrently.
 	 */
 	local_bh_disable();
 	local_irq_disable();
@@ -99,7 +100,7 @@ static void rx_stop(struct irqmod_port *port)
 	port->ops->mask(port, IRQMOD_RX);
 	irqmod_synchronize(port);
 	port->rx->stop(port);
-	/* The last poll may have unmasked. */
+	/* The last poll may have unmasked RX. */
 	port->ops->mask(port, IRQMOD_RX);
 	irqmod_synchronize(port);
 }
@@ -110,7 +111,7 @@ static void tx_start(struct irqmod_port *port)
 	port->tx_switching = false;
 	port->tx_since_irq = 0;
 	port->tx->start(port);
-	/* Packets queued under the last scheme may never interrupt. */
+	/* Packets queued under the previous scheme may never interrupt. */
 	if (port->ops->tx_outstanding(port))
 		irqmod_tx_arm(port);
 	netif_tx_unlock_bh(port->netdev);
@@ -121,7 +122,7 @@ static void tx_stop(struct irqmod_port *port)
 	port->ops->mask(port, IRQMOD_TX);
 	irqmod_synchronize(port);
 	netif_tx_lock_bh(port->netdev);
-	port->tx_switching = true;	/* a full ring does not arm the timer */
+	port->tx_switching = true;	/* a full ring must not arm the timer */
 	port->tx_irq_every = 0;
 	port->tx_early = false;
 	port->tx_timed = false;
@@ -151,7 +152,7 @@ void irqmod_stop(struct irqmod_port *port)
 	ASSERT_RTNL();
 	if (!port->up)
 		return;
-	/* First: nobody wakes the queue that the driver has disabled. */
+	/* First, so that nothing wakes the queue that the driver has disabled. */
 	WRITE_ONCE(port->up, false);
 	rx_stop(port);
 	tx_stop(port);

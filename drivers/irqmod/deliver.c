@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Where frames go from the ring: to the backlog, or straight up the stack. */
+/* Delivery of received frames: to the backlog, or directly to the stack. */
 #include "scheme.h"
 
-/* From hard IRQ: onto input_pkt_queue, whatever the protocol. */
+/* Hard IRQ: queue the frame on input_pkt_queue. */
 void irqmod_deliver_backlog(struct irqmod_port *port, struct sk_buff *skb)
 {
 	if (netif_rx(skb) == NET_RX_DROP) {
@@ -12,16 +12,17 @@ void irqmod_deliver_backlog(struct irqmod_port *port, struct sk_buff *skb)
 	}
 }
 
-/* From softirq: collected, and handed up as a list at the end of the pass. A
- * list costs less than its frames one by one: the route of the first serves
- * the others that go the same way (net/ipv4/ip_input.c, ip_list_rcv).
+/* Softirq: collect frames and deliver them as a list at the end of the pass.
+ * A list costs less than single frames: the stack reuses the route of the first
+ * frame for following ones with the same destination (net/ipv4/ip_input.c,
+ * ip_list_rcv).
  */
 void irqmod_deliver_stack(struct irqmod_port *port, struct sk_buff *skb)
 {
 	list_add_tail(&skb->list, &port->rx_list);
 }
 
-/* The end of a pass. GRO is not used: see "Lists, not GRO" in ../README.md. */
+/* End of a pass. Why GRO is not used: "Lists, not GRO" in ../README.md. */
 void irqmod_deliver_flush(struct irqmod_port *port)
 {
 	if (list_empty(&port->rx_list))

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Packet-rate estimator and two-threshold switch of the hybrid scheme (Salah &
- * Qahtan, section 4.2). Compiled by the kernel and by the unit test in user
- * space: includes nothing, needs u32, u64 and bool.
+ * Qahtan, section 4.2). Compiled both in the kernel and in a user-space unit
+ * test: it includes nothing and needs u32, u64 and bool.
  *
- * What arrives in a window is what the hardware put on the ring and what it
- * dropped because the ring was full. Once a window it enters an exponentially
- * weighted moving average with gain 1/4, by shifts and adds only.
- * But if two windows in a row are off the average by more than a quarter of it,
- * to the same side, that is a step, and the average starts anew from the second.
+ * The arrivals of a window are the packets that the hardware put on the ring or
+ * dropped because the ring was full. At the end of each window they enter an
+ * exponentially weighted moving average with gain 1/4, computed with shifts and
+ * additions only. If two consecutive windows deviate from the average by more
+ * than a quarter of it, in the same direction, the estimator assumes a step and
+ * restarts the average from the second window.
  *
- * No single gain does both. With 1/4 alone a step to twice the cliff is known
- * after four windows, with 1/2 after two; but with 1/2 the estimate is up to
- * 5.5 % off at 1000 pps, where a window of 8 ms has 8 packets or 9 (1/4: 2.8 %),
- * and bursts at the cliff, of little more than a window each, switch the scheme
- * to and fro.
+ * No single gain achieves this. A gain of 1/4 detects a step to twice the cliff
+ * after four windows, a gain of 1/2 after two. But with 1/2 the estimate is up
+ * to 5.5 % off at 1000 pps, where a window of 8 ms has 8 or 9 packets (with 1/4:
+ * 2.8 %), and bursts at the cliff that are slightly longer than a window cause
+ * frequent switches.
  *
- * Thresholds are kept in the average's own unit, 1/256 packet a window, so that
- * no window divides or multiplies; divisions are made when a setting changes.
+ * Thresholds are stored in the unit of the average, 1/256 packet per window, so
+ * that a window needs no division or multiplication; divisions are done when a
+ * setting changes.
  */
 #ifndef IRQMOD_ESTIMATOR_H
 #define IRQMOD_ESTIMATOR_H
@@ -27,15 +29,15 @@
 #define ESTIMATOR_STEP_SHIFT	2
 
 struct estimator {
-	u64 average;		/* packets a window, 1/256 */
-	u64 cliff1;		/* below: DE; the same unit */
-	u64 cliff2;		/* above: NAPI */
-	u32 arrived;		/* packets, for ever, when the window began */
-	int off;		/* last window was far above (1), below (-1) */
-	bool above;		/* NAPI is in force */
+	u64 average;		/* in 1/256 packet per window */
+	u64 cliff1;		/* below: DE; same unit */
+	u64 cliff2;		/* above: NAPI; same unit */
+	u32 arrived;		/* total packets at the start of the window */
+	int off;		/* last window was far above (1) or below (-1) */
+	bool above;		/* NAPI is active */
 };
 
-/* Packets a window, in 1/256, that are @rate_pps; at most 2^32 pps, 1000 ms. */
+/* Converts @rate_pps to 1/256 packet per window; at most 2^32 pps, 1000 ms. */
 static inline u64 estimator_units(u64 rate_pps, u32 window_ms)
 {
 	return ((rate_pps * window_ms) << ESTIMATOR_FRACTION_BITS) / 1000;
@@ -52,7 +54,7 @@ static inline void estimator_configure(struct estimator *e, u32 cliff_pps,
 	e->cliff2 = cliff + margin;
 }
 
-/* The first window begins; @arrived as for estimator_window(). */
+/* Starts the first window; @arrived as for estimator_window(). */
 static inline void estimator_start(struct estimator *e, u32 arrived)
 {
 	e->average = 0;
@@ -61,14 +63,14 @@ static inline void estimator_start(struct estimator *e, u32 arrived)
 	e->above = false;
 }
 
-/* The average in packets a second, for people. */
+/* The average in packets per second, for display. */
 static inline u64 estimator_rate_pps(const struct estimator *e, u32 window_ms)
 {
 	return ((e->average * 1000) / window_ms) >> ESTIMATOR_FRACTION_BITS;
 }
 
-/* A window has passed. @arrived: packets received and dropped, for ever, modulo
- * 2^32. True: the scheme changes.
+/* Ends a window. @arrived: total packets received and dropped, modulo 2^32.
+ * Returns true if the scheme changes.
  */
 static inline bool estimator_window(struct estimator *e, u32 arrived)
 {

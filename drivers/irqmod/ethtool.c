@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* ethtool -C and -S, and ndo_get_stats64, the same for every driver. */
+/* ethtool -C and -S, and ndo_get_stats64, common to all drivers. */
 #include "scheme.h"
 
 int irqmod_get_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
@@ -33,7 +33,7 @@ int irqmod_set_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 		NL_SET_ERR_MSG_MOD(extack, "tx-frames: 1 to half the TX ring");
 		return -EINVAL;
 	}
-	/* Unchanged: it goes on following the ring, if it did. */
+	/* An unchanged value keeps following the ring size if it did so before. */
 	if (ec->rx_coalesce_usecs != irqmod_rx_usecs(port))
 		port->rx_usecs = ec->rx_coalesce_usecs;
 	irqmod_timer_configure(port);

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory for the heads of received sk_buffs: a few chunks of pages, cut into
- * heads one after the other. When its turn comes again a chunk is used anew if
- * all of its heads have been freed, else it is left to those that hold them and
- * replaced.
+ * Memory for the heads of received sk_buffs: a few chunks of pages, used in
+ * turn, from which heads are allocated. When it is a chunk's turn again and all
+ * its heads have been freed, the chunk is reused. Otherwise it is released to
+ * the holders of its heads and replaced.
  *
- * The kernel's own fragments (napi_alloc_frag) try that with one chunk, of which
- * a router's transmit ring always holds some heads; so they allocate a new one
- * every time, which is cleared (init_on_alloc).
+ * The kernel's page fragments (napi_alloc_frag) do this with a single chunk. A
+ * router's transmit ring always holds some of its heads, so they allocate a new
+ * chunk every time, and the kernel clears it (init_on_alloc).
  */
 #include <linux/module.h>
 
 #include "scheme.h"
 
 #define HEADS_ORDER	get_order(SZ_32K)
-#define HEADS_BIAS	USHRT_MAX	/* more than a chunk has heads */
+#define HEADS_BIAS	USHRT_MAX	/* exceeds the heads per chunk */
 
 static unsigned int fail_heads;
 module_param(fail_heads, uint, 0644);
-MODULE_PARM_DESC(fail_heads, "For tests: every n-th time, memory for received frames cannot be had (default 0: never)");
+MODULE_PARM_DESC(fail_heads, "For tests: fail every n-th allocation of memory for received frames (default 0: never)");
 
-/* A single page, if memory is short. */
+/* Falls back to a single page if memory is short. */
 static struct page *heads_page(void)
 {
 	struct page *page;
@@ -30,8 +30,8 @@ static struct page *heads_page(void)
 	return page ?: alloc_page(GFP_ATOMIC | __GFP_NOWARN);
 }
 
-/* Every head has been freed: the references left are ours. The page must be
- * worth keeping, too: of this node, and not from the emergency reserve.
+/* True if all heads have been freed, so that only our references remain, and
+ * if the page is worth keeping: on this node and not from the emergency reserve.
  */
 static bool heads_idle(const struct irqmod_chunk *chunk)
 {
@@ -46,7 +46,7 @@ static void heads_drop(struct irqmod_chunk *chunk)
 	chunk->page = NULL;
 }
 
-/* The next chunk's turn. False: there is no memory. */
+/* Advances to the next chunk. False: no memory. */
 bool irqmod_heads_next(struct irqmod_heads *heads)
 {
 	unsigned int fail = READ_ONCE(fail_heads);
@@ -66,7 +66,7 @@ bool irqmod_heads_next(struct irqmod_heads *heads)
 			return false;
 		chunk->bias = 1;
 	}
-	/* All references at once; each head takes one of them with it. */
+	/* Take all references at once; each head consumes one. */
 	page_ref_add(chunk->page, HEADS_BIAS - chunk->bias);
 	chunk->bias = HEADS_BIAS;
 	heads->start = page_address(chunk->page);
@@ -75,7 +75,7 @@ bool irqmod_heads_next(struct irqmod_heads *heads)
 }
 EXPORT_SYMBOL_GPL(irqmod_heads_next);
 
-/* Nobody takes frames any more. */
+/* Called when no context takes frames any more. */
 void irqmod_heads_free(struct irqmod_heads *heads)
 {
 	unsigned int i;

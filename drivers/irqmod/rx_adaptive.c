@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Adaptive: disable-enable as long as receiving leaves the others their CPU
- * time, and paced by a timer when it does not. Nothing is to be set.
+ * Adaptive: disable-enable while receiving leaves enough CPU time to processes,
+ * paced by a timer otherwise. There are no settings.
  *
- * The driver cannot see the queues of those it serves, but it can see whom it
- * interrupts. If most runs interrupt a process, somebody wants the CPU; if the
- * runs of a window take more than half of it then, receiving is too dear. So
- * RX stays masked and a timer brings the next run, later and later: frames
- * that are taken together cost less, and wake the receiver once.
+ * The driver cannot see the queues behind it, but it can see what each run of
+ * its tasklet interrupts. If most runs of a window interrupt a process, the
+ * CPU is wanted elsewhere; if the runs then take more than half of the CPU,
+ * receiving costs too much. RX then stays masked, and a timer starts the next
+ * run, with an increasing period: frames that are taken together cost less, and
+ * they wake the receiving process only once.
  *
- * If the ring bears no longer period, a run is bounded, and the NIC drops what
- * is too much, at no cost. The right number of frames is the one that the
- * process has just done with when the next run comes: of more the rest is
- * dropped at its socket, after it has cost what a frame costs; fewer leave the
- * CPU idle. Which of the two it is, each run sees by whom it interrupts, and
- * takes a frame less or more the next time. Receiving keeps 3/8 of the CPU: who
- * wants it may be somebody who waits for no frame. A router's CPU is wanted by
- * nobody else: it is not paced.
+ * If the ring is too small for a longer period, the number of frames per run is
+ * limited, and the NIC drops the excess at no cost. The best limit is the number
+ * of frames that the process has just finished when the next run starts. With
+ * more frames, the excess is dropped at the socket after its full processing
+ * cost; with fewer, the CPU goes idle. Each run sees from what it interrupts
+ * which of the two is the case, and lowers or raises the limit by one frame.
+ * Receiving is guaranteed 3/8 of the CPU, because the process that wants the
+ * CPU may not be waiting for frames. On a router no process wants the CPU, so
+ * receiving is not paced.
  */
 #include <linux/jiffies.h>
 #include <linux/math64.h>
@@ -29,24 +31,24 @@
 
 #define ADAPTIVE_PASS		64
 #define ADAPTIVE_PERIOD_MIN_NS	(32 * NSEC_PER_USEC)
-/* Longer ones save next to nothing, and fill the sockets behind the ring. */
+/* Longer periods save almost nothing and fill the sockets. */
 #define ADAPTIVE_PERIOD_MAX_NS	(500 * NSEC_PER_USEC)
 #define ADAPTIVE_BREATH_NS	1000
-#define ADAPTIVE_WORK_JIFFIES	HZ	/* then a tick's rest, as in rx_de.c */
+#define ADAPTIVE_WORK_JIFFIES	HZ	/* then pause for a tick, as in rx_de.c */
 #define ADAPTIVE_REST_NS	((u64)TICK_NSEC)
-#define ADAPTIVE_OLD_WINDOWS	8	/* what was learnt so long ago is void */
+#define ADAPTIVE_OLD_WINDOWS	8	/* older state is discarded */
 
 struct irqmod_adaptive {
-	u64 irq_at_ns;		/* of the interrupt that began this run; 0: none */
-	u64 window_at_ns;
-	u64 busy_ns;		/* of this window */
+	u64 irq_at_ns;		/* interrupt that started this run; 0: timer */
+	u64 window_at_ns;	/* start of this window */
+	u64 busy_ns;		/* time spent receiving in this window */
 	u32 frames;
 	u32 runs;
 	u32 wanted;		/* runs that interrupted a process */
 	u32 bounded;		/* runs that left frames on the ring */
 	u32 period_ns;		/* 0: interrupts */
-	u32 allowance;		/* frames a run may take; the ring: no bound */
-	u32 least;		/* a bounded one takes 3/8 of the CPU with so many */
+	u32 allowance;		/* frame limit of a run; ring size: no limit */
+	u32 least;		/* lowest limit: takes 3/8 of the CPU */
 };
 
 int irqmod_adaptive_init(struct irqmod_port *port)
@@ -61,8 +63,8 @@ void irqmod_adaptive_free(struct irqmod_port *port)
 	port->adaptive = NULL;
 }
 
-/* Whether the one interrupted is a process that does work of its own. Runs in
- * ksoftirqd interrupt nobody: then it is whether anybody else waits.
+/* Whether this run interrupts a process that has work to do. A run in ksoftirqd
+ * interrupts nothing; then it is whether another task is runnable.
  */
 static bool cpu_wanted(void)
 {
@@ -73,7 +75,7 @@ static bool cpu_wanted(void)
 	return current->policy != SCHED_IDLE;
 }
 
-/* The period in which half the ring fills, at the rate of this window. */
+/* The time in which half the ring fills at the rate of this window. */
 static u32 longest_period(const struct irqmod_port *port,
 			  const struct irqmod_adaptive *a, u64 elapsed_ns)
 {
@@ -83,7 +85,7 @@ static u32 longest_period(const struct irqmod_port *port,
 	return min_t(u64, period_ns, ADAPTIVE_PERIOD_MAX_NS);
 }
 
-/* Frames that take as long as the period that follows them: half of the CPU. */
+/* The number of frames that take as long as the period: half of the CPU. */
 static u32 half_the_cpu(const struct irqmod_port *port,
 			const struct irqmod_adaptive *a)
 {
@@ -126,7 +128,7 @@ static void adapt(struct irqmod_port *port, struct irqmod_adaptive *a, u64 now)
 	a->bounded = 0;
 }
 
-/* A run begins: so many frames it may take. */
+/* Called at the start of a run: returns its frame limit. */
 static u32 allowance(const struct irqmod_port *port, struct irqmod_adaptive *a,
 		     bool wanted)
 {

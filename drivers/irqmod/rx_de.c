@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Disable-enable (Salah & Qahtan, section 4.1): the handler masks RX, all
- * frames are processed at once and exhaustively, then RX is unmasked.
+ * frames are processed until the ring is empty, then RX is unmasked.
  *
- * The paper processes in the interrupt handler. Today's kernels do not allow
- * protocol processing in hard IRQ (the stack takes locks with _bh), so it is
- * done at the highest priority that can be deferred, the HI softirq, before
- * timers, transmit and receive softirqs.
+ * The paper processes frames in the interrupt handler. Current kernels do not
+ * allow protocol processing in hard IRQ (the stack takes locks with _bh), so
+ * the HI softirq does it: the deferred context of the highest priority, which
+ * runs before the timer, transmit and receive softirqs.
  *
- * Exhaustive means for ever under overload, which two kinds of others do not
- * survive. The lower softirqs, among them the one that frees what transmit
- * interrupts hand over: after a ring's worth of frames the tasklet ends and a
- * timer brings it back at once. And the watchdog, RCU and the kernel's own
- * threads: after a quarter of a second's work the timer takes a tick, which is
- * what user processes get as well: what the paper calls starvation. (A second
- * was too long: who slept through one rest had to wait for the next.)
+ * Under overload the ring never becomes empty, which would starve two groups.
+ * The first are the lower softirqs, including the one that frees the skbs of TX
+ * interrupts: after as many frames as the ring holds, the tasklet ends and a
+ * timer restarts it immediately. The second are the watchdog, RCU and kernel
+ * threads: after a quarter of a second, the timer waits for one tick. User
+ * processes only get these ticks, which is what the paper calls starvation.
+ * (One second was too long: a task that missed one pause had to wait for the
+ * next.)
  */
 #include <linux/jiffies.h>
 

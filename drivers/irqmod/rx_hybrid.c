@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Hybrid (Salah & Qahtan): disable-enable below the cliff, NAPI above it. The
- * packet rate is estimated every rx_rate_window_ms; two thresholds around the
- * cliff keep a load that fluctuates there from switching all the time.
+ * packet rate is estimated every rx_rate_window_ms. Two thresholds around the
+ * cliff avoid constant switching at a load that fluctuates around it.
  *
- * Whoever runs while RX is masked, the tasklet of DE or the poll of NAPI, owns
- * the ring, and hands it over itself when it finds that the scheme changed.
+ * The context that runs while RX is masked, DE's tasklet or NAPI's poll, owns
+ * the ring. When it finds that the scheme has changed, it schedules the other.
  */
 #include <linux/slab.h>
 
@@ -15,8 +15,8 @@
 struct irqmod_hybrid {
 	struct estimator estimator;
 	ktime_t window;
-	bool asked;		/* the hardware counts what has come */
-	bool counting;		/* it has counted once: a window has begun */
+	bool asked;		/* rx_count() called, result pending */
+	bool counting;		/* first count received: a window has begun */
 };
 
 static bool hybrid(const struct irqmod_port *port)
@@ -70,7 +70,7 @@ u32 irqmod_hybrid_rate_pps(struct irqmod_port *port)
 				  port->rx_rate_window_ms);
 }
 
-/* A setting changed; under RTNL. The new window begins with the next. */
+/* A setting changed; under RTNL. Takes effect with the next window. */
 void irqmod_hybrid_configure(struct irqmod_port *port)
 {
 	struct irqmod_hybrid *h = port->hybrid;
@@ -113,8 +113,8 @@ static void rx_hybrid_start(struct irqmod_port *port)
 static void rx_hybrid_stop(struct irqmod_port *port)
 {
 	hrtimer_cancel(&port->rx_timer);
-	/* The tasklet may schedule the poll and the poll the tasklet; once
-	 * the poll is disabled neither can start the other again.
+	/* The tasklet may schedule the poll and the poll the tasklet. Once
+	 * the poll is disabled, neither can restart the other.
 	 */
 	napi_disable(&port->napi);
 	irqmod_de_stop(port);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ORIGINAL: the interrupt handler takes what has arrived and queues it on the
- * backlog with netif_rx(); softirq does the rest when there is time. Under
- * overload there is none: receive livelock (Mogul & Ramakrishnan 1997; Spanos
- * et al. 2008, section 2).
+ * ORIGINAL: the interrupt handler takes received frames and queues them on the
+ * backlog with netif_rx(); the receive softirq processes them when there is CPU
+ * time. Under overload there is none: receive livelock (Mogul & Ramakrishnan
+ * 1997; Spanos et al. 2008, section 2).
  */
 #include "scheme.h"
 
@@ -16,14 +16,14 @@ static void rx_interrupt_start(struct irqmod_port *port)
 
 static void rx_interrupt_stop(struct irqmod_port *port)
 {
-	/* All work is done in the handler, which the engine has waited for. */
+	/* All work is done in the handler; the engine has waited for it. */
 }
 
 #define INTERRUPT_PASS	16
 
-/* At most a ring's worth, all that can have been there when the cause was
- * acknowledged; what came since interrupts again. In small passes, so that the
- * ring gets its buffers back meanwhile.
+/* Takes at most as many frames as the ring holds: those that can have been
+ * there when the cause was acknowledged. Later frames interrupt again. Small
+ * passes refill the ring in between.
  */
 static void rx_interrupt_irq(struct irqmod_port *port)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * NAPI (Documentation/networking/napi.rst): the first frame interrupts, RX is
- * masked, and net_rx_action() polls the ring, rx_weight frames a time, until
- * it is empty. The excess of an overload is dropped by the NIC, at no cost.
+ * masked, and net_rx_action() polls the ring, rx_weight frames at a time, until
+ * it is empty. In an overload the NIC drops the excess at no cost.
  */
 #include "scheme.h"
 
@@ -20,7 +20,7 @@ int irqmod_napi_poll(struct napi_struct *napi, int budget)
 	int done;
 
 	irqmod_tx_rx_reclaim(port);
-	/* A budget of 0 is netpoll's: transmit only. */
+	/* netpoll polls with a budget of 0: transmit only. */
 	if (unlikely(!budget))
 		return 0;
 
@@ -31,7 +31,7 @@ int irqmod_napi_poll(struct napi_struct *napi, int budget)
 		return min(done, budget - 1);
 	}
 	if (done == budget)
-		return budget;		/* more to do: stay on the list */
+		return budget;		/* more to do: stay on the poll list */
 
 	if (napi_complete_done(napi, done)) {
 		port->ops->rx_ack(port);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The tasklet of USB drivers before NAPI (usbnet, and lan78xx until Linux 5.17):
- * every completed transfer schedules it, it takes all there is, without a
- * budget, and queues it on the backlog. For comparison.
+ * The tasklet that USB drivers used before NAPI (usbnet, and lan78xx before
+ * Linux 5.17): every completed transfer schedules it; it takes all frames,
+ * without a budget, and queues them on the backlog. For comparison.
  */
 #include "scheme.h"
 

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Timer-driven polling (seed 004): no receive interrupt at all. A timer polls
- * the ring in hard IRQ context and hands the frames to the backlog; the ring
- * gets its buffers back later, when there is time: in a tasklet, which runs
- * after the receive softirq.
+ * Timer-driven polling: there are no receive interrupts. A timer polls the ring
+ * in hard IRQ and queues the frames on the backlog. A tasklet, which runs after
+ * the receive softirq, refills the ring later.
  *
- * A pass takes no more than the backlog has room for: what does not fit stays
- * on the ring, and the NIC drops the excess at no cost.
+ * A pass takes no more frames than the backlog has room for. The others stay on
+ * the ring, and the NIC drops the excess at no cost.
  *
- * Each of the measures can be left out, to see what it earns (rx_timer_without):
- * irq_off: the receive interrupt does what the timer does; top_half: the timer
- * polls in softirq; backlog: frames go straight up the stack, also in softirq;
- * refill: the ring gets its buffers back at once.
+ * rx_timer_without disables one part of this, to measure its benefit. irq_off:
+ * the receive interrupt does the work of the timer. top_half: the timer polls
+ * in softirq. backlog: frames go directly to the stack, also in softirq.
+ * refill: the ring is refilled at once.
  */
 #include <linux/version.h>
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
@@ -25,9 +24,9 @@
 
 #define WIRE_FRAME_BITS	672	/* the shortest, with preamble and gap */
 
-/* What the user has set, or the time in which a full-rate wire fills half the
- * ring: the other half is for the frames that come while the softirq is at
- * work, and for a timer that is late.
+/* The user's setting, or the time in which frames at line rate fill half the
+ * ring. The other half holds the frames that arrive while the softirq runs or
+ * when the timer is late.
  */
 unsigned int irqmod_rx_usecs(const struct irqmod_port *port)
 {
@@ -115,7 +114,7 @@ static void rx_timer_stop(struct irqmod_port *port)
 
 static void rx_timer_irq(struct irqmod_port *port)
 {
-	/* A cause that was latched before RX was masked: the timer will see. */
+	/* The cause was latched before RX was masked; the timer will poll. */
 	if (likely(port->rx_without != IRQMOD_WITHOUT_IRQ_OFF))
 		return;
 	rx_timer_pass(port, port->rx_ring);

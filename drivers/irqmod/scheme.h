@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a scheme is to the engine. One scheme is one file and one table entry. */
+/* The interface between the engine and a scheme. A scheme is one file and one
+ * table entry.
+ */
 #ifndef IRQMOD_SCHEME_H
 #define IRQMOD_SCHEME_H
 
@@ -7,18 +9,20 @@
 
 struct irqmod_rx_scheme {
 	const char *name;
-	u32 needs;		/* IRQMOD_CAP_: else EOPNOTSUPP */
+	u32 needs;		/* required IRQMOD_CAP_; else EOPNOTSUPP */
 
-	/* Called under RTNL with RX masked and no receive work under way.
-	 * After start() the engine calls irq() once, as if a frame had come:
-	 * whatever is on the ring is taken, and RX is unmasked as usual, or
-	 * by the engine if the scheme never masks it.
+	/* Called under RTNL with RX masked and no receive work in progress.
+	 * After start() the engine calls irq() once, as if a frame had
+	 * arrived: the scheme takes what is on the ring and unmasks RX as
+	 * usual. If the scheme never masks RX, the engine unmasks it.
 	 */
 	void (*start)(struct irqmod_port *port);
 	bool never_masks;
-	/* rx_stopping is set and RX masked; returns when no work is under way. */
+	/* Called with rx_stopping set and RX masked; returns when no receive
+	 * work is in progress.
+	 */
 	void (*stop)(struct irqmod_port *port);
-	/* An RX cause was raised. Hard IRQ. */
+	/* Called in hard IRQ for an RX cause. */
 	void (*irq)(struct irqmod_port *port);
 };
 
@@ -28,9 +32,11 @@ struct irqmod_tx_scheme {
 
 	/* Sets the port's tx_ flags. Called with the transmit queue locked. */
 	void (*start)(struct irqmod_port *port);
-	/* Reclaims in hard IRQ, under tx_lock; else under the queue's lock. */
+	/* True: reclaims in hard IRQ under tx_lock. False: reclaims under the
+	 * queue's lock.
+	 */
 	bool in_irq;
-	/* A TX cause was raised. Hard IRQ. */
+	/* Called in hard IRQ for a TX cause. */
 	void (*irq)(struct irqmod_port *port);
 };
 
@@ -48,7 +54,7 @@ extern const struct irqmod_tx_scheme irqmod_tx_coalesce;
 extern const struct irqmod_tx_scheme irqmod_tx_off;
 extern const struct irqmod_tx_scheme * const irqmod_tx_schemes[];
 
-/* Of rx-usecs and tx-usecs. */
+/* Limits of rx-usecs and tx-usecs. */
 #define IRQMOD_USECS_MIN	10
 #define IRQMOD_USECS_MAX	100000
 
@@ -71,7 +77,7 @@ void irqmod_set_timer_without(struct irqmod_port *port,
 			      enum irqmod_timer_without without);
 int irqmod_rx_pass(struct irqmod_port *port, int budget);
 
-/* deliver.c: where a scheme hands its frames */
+/* deliver.c: where a scheme delivers its frames */
 void irqmod_deliver_backlog(struct irqmod_port *port, struct sk_buff *skb);
 void irqmod_deliver_stack(struct irqmod_port *port, struct sk_buff *skb);
 void irqmod_deliver_flush(struct irqmod_port *port);
@@ -84,7 +90,7 @@ void irqmod_tx_irq_reclaim(struct irqmod_port *port);
 void irqmod_tx_rx_reclaim(struct irqmod_port *port);
 enum hrtimer_restart irqmod_tx_timer(struct hrtimer *timer);
 
-/* rx_de.c, rx_napi.c: what hybrid is made of */
+/* rx_de.c, rx_napi.c: shared with hybrid */
 void irqmod_de_start(struct irqmod_port *port);
 void irqmod_de_stop(struct irqmod_port *port);
 void irqmod_de_schedule(struct irqmod_port *port);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /sys/class/net/<interface>/irqmod/: the schemes, the choice in brackets, and
- * the settings that ethtool has no name for. Bad values give EINVAL, a line in
- * the kernel log that says what is allowed, and leave the old ones in force.
+ * /sys/class/net/<interface>/irqmod/: the schemes, with the active one in
+ * brackets, and the settings that ethtool does not have. An invalid value gives
+ * EINVAL and a kernel message that lists the valid ones; the old value is kept.
  */
 #include <linux/device.h>
 #include <linux/rtnetlink.h>
@@ -19,7 +19,7 @@ static struct irqmod_port *to_port(struct device *dev)
 	return irqmod_port(to_net_dev(dev));
 }
 
-/* Those that the hardware can have. */
+/* Shows the schemes that the hardware supports. */
 #define show_schemes(list, port, chosen, buf)				\
 ({									\
 	ssize_t at = 0;							\
@@ -34,7 +34,7 @@ static struct irqmod_port *to_port(struct device *dev)
 	at + sysfs_emit_at(buf, at, "\n");				\
 })
 
-/* Says which there are, for @what was none of them. */
+/* Logs the supported schemes after an invalid name. */
 #define refuse_scheme(list, port, file)					\
 ({									\
 	char names[80] = "";						\

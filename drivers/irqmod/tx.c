@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the transmit schemes share: reclaiming under the right lock, waking the
- * queue, and the timer that sees to it that no packet stays on the ring for
- * ever (Documentation/networking/driver.rst).
+ * Common code of the transmit schemes: reclaiming under the right lock, waking
+ * the queue, and the timer that guarantees that every packet is eventually
+ * reclaimed (Documentation/networking/driver.rst).
  *
- * Byte queue limits are not used. They learn from the delay between a transmit
- * and its completion; a scheme that reports completions late on purpose, one
- * in N or only at the next transmit, would teach them a queue that is long or,
- * at a pause, stop it until the timer comes. The ring bounds the queue.
+ * Byte queue limits are not used. BQL adapts to the delay between a transmit
+ * and its completion. Some schemes report completions late on purpose, for one
+ * packet in N or only at the next transmit. BQL would then allow a long queue
+ * or, during a pause, stop the queue until the timer expires. The size of the
+ * ring limits the queue.
  */
 #include "scheme.h"
 
 #define TX_EARLY_BATCH	8
 
-/* Wake when a quarter of the ring is free: not for every packet. */
+/* Wakes the queue when a quarter of the ring is free, not for every packet. */
 static void tx_wake(struct irqmod_port *port)
 {
 	struct netdev_queue *txq = netdev_get_tx_queue(port->netdev, 0);
@@ -33,8 +34,9 @@ static void tx_count(struct irqmod_port *port, u64_stats_t *place,
 	u64_stats_update_end(&port->tx_stats.syncp);
 }
 
-/* off: before a transmit, with the queue's lock held. A few at a time: the
- * paper frees one before each, which pays for the way there for each.
+/* off: reclaims before a transmit, with the queue's lock held, in batches. The
+ * paper reclaims one packet before each transmit, which has the overhead of a
+ * reclaim for each packet.
  */
 void irqmod_tx_reclaim_early(struct irqmod_port *port)
 {
@@ -48,7 +50,7 @@ void irqmod_tx_reclaim_early(struct irqmod_port *port)
 }
 EXPORT_SYMBOL_GPL(irqmod_tx_reclaim_early);
 
-/* off: in the receive path, if nobody is at it. */
+/* off: reclaims in the receive path, unless the queue is locked. */
 void irqmod_tx_rx_reclaim(struct irqmod_port *port)
 {
 	struct netdev_queue *txq;
@@ -67,7 +69,7 @@ void irqmod_tx_rx_reclaim(struct irqmod_port *port)
 		tx_wake(port);
 }
 
-/* interrupt, coalesce: in the handler. */
+/* interrupt, coalesce: reclaims in the handler. */
 void irqmod_tx_irq_reclaim(struct irqmod_port *port)
 {
 	unsigned long flags;
@@ -103,8 +105,8 @@ static void tx_timer_reclaim(struct irqmod_port *port)
 		tx_wake(port);
 }
 
-/* The bound of coalesce, the backstop of off, and for any scheme what frees
- * packets that were queued under another one. Softirq.
+/* Runs in softirq: the time limit of coalesce, the backstop of off, and for all
+ * schemes the reclaim of packets queued under the previous scheme.
  */
 enum hrtimer_restart irqmod_tx_timer(struct hrtimer *timer)
 {
@@ -130,8 +132,8 @@ void irqmod_tx_arm(struct irqmod_port *port)
 }
 EXPORT_SYMBOL_GPL(irqmod_tx_arm);
 
-/* coalesce, where the hardware has no interrupt bit: listen to the TX cause
- * once N packets are out; it has been raised by then and interrupts at once.
+/* coalesce without an interrupt bit: unmask the TX cause once N packets are on
+ * the ring. If it has been raised by then, it interrupts at once.
  */
 void irqmod_tx_counted(struct irqmod_port *port)
 {
@@ -144,8 +146,8 @@ void irqmod_tx_full(struct irqmod_port *port, struct netdev_queue *txq,
 		    unsigned int reserve)
 {
 	netif_tx_stop_queue(txq);
-	/* Pairs with the barrier in tx_wake(): either we see the room that a
-	 * reclaim has just made, or it sees that the queue is stopped.
+	/* Pairs with the barrier in tx_wake(): either we see the descriptors
+	 * that a reclaim has just freed, or it sees the stopped queue.
 	 */
 	smp_mb();
 	if (port->ops->tx_room(port) >= reserve)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One TX interrupt per N packets (Spanos et al. 2008, section 3.2: N = 128),
- * and tx-usecs after the first at the latest, for the end of a burst. Hardware
- * that can raises the interrupt for every N-th packet; for hardware that
- * cannot, packets are counted, and the cause is unmasked when N are out.
+ * One TX interrupt per N packets (Spanos et al. 2008, section 3.2: N = 128).
+ * At the end of a burst, a timer reclaims tx-usecs after the first packet. If
+ * the hardware has an interrupt bit per descriptor, it is set for every N-th
+ * packet. Otherwise packets are counted, and the cause is unmasked when N are on
+ * the ring.
  */
 #include "scheme.h"
 

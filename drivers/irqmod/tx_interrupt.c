@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One TX interrupt per packet; the handler frees it with dev_kfree_skb_irq(),
- * which leaves the work to a softirq (Spanos et al. 2008, section 2).
+ * One TX interrupt per packet. The handler frees it with dev_kfree_skb_irq(),
+ * which defers the work to a softirq (Spanos et al. 2008, section 2).
  */
 #include "scheme.h"
 

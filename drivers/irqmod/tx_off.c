@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * No TX interrupt (Spanos et al. 2008, section 3.2): what has been sent is
- * freed just before the next transmit, outside interrupt context, a few at a
- * time; in the receive path; and by a timer, tx-usecs at the latest.
+ * No TX interrupts (Spanos et al. 2008, section 3.2): the driver reclaims
+ * completed descriptors before the next transmit, outside interrupt context and
+ * in batches; in the receive path; and, after tx-usecs at the latest, by a timer.
  */
 #include "scheme.h"
 
@@ -14,7 +14,7 @@ static void tx_off_start(struct irqmod_port *port)
 
 static void tx_off_irq(struct irqmod_port *port)
 {
-	/* A cause that shares its line, or was latched: not ours to serve. */
+	/* A cause that shares its line or was latched earlier: ignore it. */
 	port->ops->mask(port, IRQMOD_TX);
 }
 

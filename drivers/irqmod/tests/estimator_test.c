@@ -30,13 +30,13 @@ static struct estimator fresh(u32 cliff_pps, u32 epsilon, u32 window_ms)
 	return e;
 }
 
-/* A window in which so many packets came; true: a switch. */
+/* A window with @packets arrivals; true: a switch. */
 static bool window(struct estimator *e, u32 packets)
 {
 	return estimator_window(e, e->arrived + packets);
 }
 
-/* So many windows at a constant rate; returns the number of switches. */
+/* @windows windows at a constant rate; returns the number of switches. */
 static int run(struct estimator *e, u32 rate_pps, int windows)
 {
 	int switches = 0;
@@ -58,8 +58,8 @@ static void test_converges(void)
 	ok(estimator_rate_pps(&e, WINDOW) < 100, "silence is found");
 }
 
-/* How far off the estimate may be, permille, at a constant rate whose packets
- * do not fill windows evenly.
+/* The largest error of the estimate, in permille, at a constant rate whose
+ * packets are not spread evenly over the windows.
  */
 static u32 worst_permille(u32 rate_pps)
 {
@@ -96,8 +96,8 @@ static void test_constant_rates(void)
 	ok(worst < 30, "every constant rate from 1000 pps on is found to 3 %");
 }
 
-/* A step that begins anywhere in a window: how many windows have ended when it
- * is answered.
+/* A step that begins anywhere in a window: how many windows have ended when the
+ * scheme switches.
  */
 static int windows_after_step(u32 rate_pps, u32 phase_percent)
 {
@@ -121,10 +121,12 @@ static void test_agile(void)
 	for (tenths = 12; tenths <= 40; tenths++)
 		for (phase = 0; phase < 100; phase++)
 			late += windows_after_step(CLIFF / 10 * tenths, phase) > 2;
-	ok(!late, "a step from 0 to 1.2 to 4 times the cliff is answered when its second window ends");
+	ok(!late, "after a step from 0 to 1.2 to 4 times the cliff, the scheme switches when the second window ends");
 }
 
-/* A quarter of a window's difference; all of it if it is the second far one. */
+/* The average moves by a quarter of the difference, or by all of it after the
+ * second large difference in a row.
+ */
 static void test_gains(void)
 {
 	struct estimator e = fresh(CLIFF, EPSILON, WINDOW);
@@ -134,17 +136,17 @@ static void test_gains(void)
 	window(&e, 120);
 	ok(e.average == 105 * one, "20 % more: a quarter of the difference");
 	window(&e, 205);
-	ok(e.average == 130 * one, "95 % more, once: a quarter of it");
+	ok(e.average == 130 * one, "95 % more, once: a quarter of the difference");
 	window(&e, 30);
-	ok(e.average == 105 * one, "... then 77 % less: a quarter of it");
+	ok(e.average == 105 * one, "... then 77 % less: a quarter of the difference");
 	window(&e, 105);
 	window(&e, 25);
-	ok(e.average == 85 * one, "76 % less, after a window of no difference: a quarter");
+	ok(e.average == 85 * one, "76 % less, after a window without difference: a quarter");
 	window(&e, 25);
-	ok(e.average == 25 * one, "... and again: the average starts anew");
+	ok(e.average == 25 * one, "... and again: the average restarts");
 }
 
-/* The NIC drops what the ring has no room for: it counts like what is taken. */
+/* Frames that the NIC drops because the ring is full count as well. */
 static void test_dropped(void)
 {
 	struct estimator e = fresh(CLIFF, EPSILON, WINDOW);
@@ -158,11 +160,11 @@ static void test_dropped(void)
 		switches += estimator_window(&e, taken + dropped);
 	}
 	ok(estimator_rate_pps(&e, WINDOW) == 240000,
-	   "taken and dropped are counted, beyond 2^32 too");
-	ok(switches == 1 && e.above, "... and NAPI is kept, though the taken alone are below the cliff");
+	   "taken and dropped frames are counted, also beyond 2^32");
+	ok(switches == 1 && e.above, "... and NAPI stays active, although the taken frames alone are below the cliff");
 	estimator_start(&e, taken + dropped);
-	ok(!e.above && !e.average, "a start forgets");
-	ok(!window(&e, 0) && !e.average, "... and what came before it does not count");
+	ok(!e.above && !e.average, "a start resets the estimator");
+	ok(!window(&e, 0) && !e.average, "... and earlier frames do not count");
 }
 
 static void test_thresholds(void)
@@ -178,7 +180,7 @@ static void test_thresholds(void)
 	ok(run(&e, 60000, 100) == 0, "between the thresholds: DE stays");
 }
 
-/* A load that fluctuates by 40 % around the cliff, window by window. */
+/* A load that fluctuates by 40 % around the cliff from window to window. */
 static int switches_with(u32 epsilon)
 {
 	struct estimator e = fresh(CLIFF, epsilon, WINDOW);
@@ -198,7 +200,7 @@ static void test_hysteresis(void)
 
 	printf("# switches in 1000 windows: %d with e = 0, %d with e = 0.15\n",
 	       none, some);
-	ok(some < none / 3, "epsilon 0.15 saves switches at a fluctuating load");
+	ok(some < none / 3, "epsilon 0.15 reduces switches at a fluctuating load");
 }
 
 /* Bursts of 10 ms at twice the cliff, 10 ms apart: the mean is at the cliff. */
@@ -214,7 +216,7 @@ static void test_bursts(void)
 			switches += estimator_window(&e, count);
 	}
 	printf("# switches in 200 bursts: %d\n", switches);
-	ok(switches < 10, "bursts of little more than a window are averaged");
+	ok(switches < 10, "bursts slightly longer than a window are averaged");
 }
 
 static void test_extremes(void)
