@@ -101,7 +101,7 @@ class MachineConfig:
             "arguments": [a for a in self.arguments() if a not in (str(self.initrd), str(self.kernel.vmlinux))],
             "kernel": self.kernel.sha256,
             "initrd": self.initrd_sha256,
-            "qemu": self.qemu.version_text,
+            "qemu": self.qemu.sha256,
             "tester": sha256_of(self.tester),
             "usb_speed": self.nic.usb_speed,
         }
