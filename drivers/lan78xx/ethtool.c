@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* ethtool: link and pause by phylib, the bulk-in delay, Wake-on-LAN, EEPROM. */
+/* ethtool: link and pause (phylib), bulk-in delay, Wake-on-LAN, EEPROM. */
 #include <linux/ethtool.h>
 
 #include "lan78xx.h"
 
-#define RX_USECS_MAX	(U16_MAX / 60)	/* of BULK_IN_DLY */
+#define RX_USECS_MAX	(U16_MAX / 60)	/* BULK_IN_DLY: 16 bits, 1/60 us */
 #define WOL_KNOWN	(WAKE_PHY | WAKE_UCAST | WAKE_BCAST | WAKE_MAGIC)
 
 static void get_drvinfo(struct net_device *netdev, struct ethtool_drvinfo *info)
@@ -15,8 +15,8 @@ static void get_drvinfo(struct net_device *netdev, struct ethtool_drvinfo *info)
 	usb_make_path(np->udev, info->bus_info, sizeof(info->bus_info));
 }
 
-/* rx-usecs is how long a frame waits for company in the chip; and, where no
- * completion tells of it (timer), for the driver.
+/* rx-usecs is the chip's bulk-in delay: how long it waits for more frames. For
+ * the timer scheme, it is also the poll period.
  */
 static int set_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 			struct kernel_ethtool_coalesce *kec,
@@ -72,7 +72,7 @@ static int set_pauseparam(struct net_device *netdev,
 	struct phy_device *phydev = netdev->phydev;
 
 	if (!pause->autoneg || !phy_validate_pause(phydev, pause))
-		return -EINVAL;	/* the link's partner is asked */
+		return -EINVAL;	/* only by autonegotiation */
 	phy_set_asym_pause(phydev, pause->rx_pause, pause->tx_pause);
 	return 0;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What needs a process: stalls, the PHY, filters. Whoever finds that something
- * is to be done sets its bit; the work clears a bit before it does what the bit
- * says, so nothing that is said meanwhile is lost.
+ * Work that needs process context: stalls, the PHY, filters. An event sets its
+ * bit in any context. The work clears a bit before it handles the event, so no
+ * event is lost.
  */
 #include <linux/slab.h>
 
@@ -10,14 +10,14 @@
 
 #define LATER	(HZ / 50 + 1)
 
-/* At once; any context. */
+/* Handle the event at once; any context. */
 void lan78xx_event(struct lan78xx *np, enum lan78xx_event event)
 {
 	set_bit(event, &np->events);
 	mod_delayed_work(system_wq, &np->event_work, 0);
 }
 
-/* Again, after something has failed. */
+/* Retry later, after a failure. */
 void lan78xx_event_later(struct lan78xx *np, enum lan78xx_event event)
 {
 	set_bit(event, &np->events);
@@ -98,7 +98,7 @@ void lan78xx_int_free(struct lan78xx *np)
 	kfree(np->int_status);
 }
 
-/* A halted endpoint, with no URB of ours on it. False: not yet. */
+/* Clears a halted endpoint; none of our URBs is queued on it. False: retry. */
 static bool clear_halt(struct lan78xx *np, unsigned int pipe,
 		       enum lan78xx_event event)
 {
@@ -161,7 +161,7 @@ void lan78xx_events_start(struct lan78xx *np)
 	int_submit(np);
 }
 
-/* The URBs of receive and transmit are poisoned, and about to be freed. */
+/* Called when the receive and transmit URBs are poisoned, before they are freed. */
 void lan78xx_events_forget_urbs(struct lan78xx *np)
 {
 	cancel_delayed_work_sync(&np->event_work);
@@ -172,7 +172,7 @@ void lan78xx_events_forget_urbs(struct lan78xx *np)
 		schedule_delayed_work(&np->event_work, 0);
 }
 
-/* The transfers and the PHY have been stopped before. */
+/* Called after the transfers and the PHY have been stopped. */
 void lan78xx_events_stop(struct lan78xx *np)
 {
 	usb_poison_urb(np->int_urb);

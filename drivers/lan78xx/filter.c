@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The receive filtering engine: addresses, VLANs, and the offloads that are
- * switched in the same register. Registers cannot be written where the stack
- * says what it wants: an event brings a process that works out the whole, and
- * writes what differs from what the chip has.
+ * The receive filtering engine: addresses, VLANs, and the offloads in the same
+ * register. The stack requests changes in atomic context, where registers cannot
+ * be written. An event therefore computes the complete configuration in process
+ * context and writes what differs from the chip's.
  */
 #include <linux/crc32.h>
 
@@ -32,7 +32,7 @@ static void add_address(struct filter *f, unsigned int *used, const u8 *mac,
 	f->tables[DP_VLAN_WORDS + hash / 32] |= BIT(hash % 32);
 }
 
-/* What the stack wants, as the chip is to have it. */
+/* Computes the configuration that the stack requests. */
 static void work_out(struct lan78xx *np, struct filter *f)
 {
 	struct net_device *netdev = np->netdev;
@@ -53,7 +53,7 @@ static void work_out(struct lan78xx *np, struct filter *f)
 	netdev_for_each_uc_addr(ha, netdev)
 		add_address(f, &used, ha->addr, &full);
 	if (full)
-		f->rfe |= RFE_UCAST_EN;	/* the hash is for multicast */
+		f->rfe |= RFE_UCAST_EN;	/* the hash is for multicast only */
 	full = false;
 	netdev_for_each_mc_addr(ha, netdev)
 		add_address(f, &used, ha->addr, &full);
@@ -95,7 +95,7 @@ static int write_maf(struct lan78xx *np, unsigned int n, const u32 *words)
 {
 	int err;
 
-	err = lan78xx_write(np, MAF_HI(n), 0);	/* not valid by halves */
+	err = lan78xx_write(np, MAF_HI(n), 0);	/* invalid while changing */
 	if (!err)
 		err = lan78xx_write(np, MAF_LO(n), words[1]);
 	if (!err)
@@ -145,7 +145,7 @@ int lan78xx_apply_filter(struct lan78xx *np)
 	return err;
 }
 
-/* The chip was reset: what was not empty may be or not. */
+/* After a chip reset, entries that were not empty may have been cleared. */
 void lan78xx_forget_filter(struct lan78xx *np)
 {
 	u32 i;
@@ -160,7 +160,7 @@ void lan78xx_forget_filter(struct lan78xx *np)
 	mutex_unlock(&np->port_lock);
 }
 
-/* Before the first time: another driver may have left something. */
+/* Initially, another driver may have left entries. */
 void lan78xx_filter_init(struct lan78xx *np)
 {
 	mutex_init(&np->port_lock);
@@ -168,7 +168,7 @@ void lan78xx_filter_init(struct lan78xx *np)
 	bitmap_fill(np->tables_unsure, ARRAY_SIZE(np->tables));
 }
 
-/* A chip that is not started is told when it is. */
+/* If the chip is not started, the filter is written when it starts. */
 static void filter_changed(struct lan78xx *np)
 {
 	if (READ_ONCE(np->started))

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The chip's reset, its configuration, and its data paths on and off. It is
- * configured anew from what the driver knows, at every open and every resume:
- * nothing is taken for granted that it may have lost.
+ * Reset and configuration of the chip, and starting and stopping its data paths.
+ * The driver configures the chip completely at every open and every resume, and
+ * does not rely on state that it may have lost.
  */
 #include "lan78xx.h"
 
 #define DELAY_PER_USEC	60	/* BULK_IN_DLY counts 1/60 us */
 
-/* Pause frames from and up to so many bytes in the receive FIFO. */
+/* Receive FIFO levels, in bytes, at which pausing starts and ends. */
 #define PAUSE_ON	8704
 #define PAUSE_OFF	1024
 
@@ -47,7 +47,7 @@ int lan78xx_phy_reset(struct lan78xx *np)
 	return lan78xx_wait(np, PMT_CTL, PMT_PHY_RST | PMT_READY, PMT_READY);
 }
 
-/* For pause frames and wake-up; frames are received by the filter. */
+/* For pause frames and wake-up; receive uses the filter. */
 int lan78xx_set_address(struct lan78xx *np)
 {
 	const u8 *mac = np->netdev->dev_addr;
@@ -61,7 +61,7 @@ int lan78xx_set_address(struct lan78xx *np)
 	return err;
 }
 
-/* The receiver must stand still meanwhile. */
+/* The receiver must be disabled during the change. */
 int lan78xx_set_frame_size(struct lan78xx *np, unsigned int mtu)
 {
 	u32 size = mtu + ETH_HLEN + VLAN_HLEN + ETH_FCS_LEN;
@@ -81,15 +81,15 @@ int lan78xx_set_frame_size(struct lan78xx *np, unsigned int mtu)
 	return err;
 }
 
-/* How long a frame waits for company. */
+/* How long the chip waits for more frames. */
 int lan78xx_set_delay(struct lan78xx *np)
 {
 	return lan78xx_write(np, BULK_IN_DLY,
 			     np->port.rx_usecs * DELAY_PER_USEC);
 }
 
-/* The most that the chip puts into a transfer, in packets of the bus; a longer
- * frame goes alone. If it fails, the next change comes.
+/* Limits a transfer, in packets of the bus; a longer frame is sent alone. A
+ * failure is not retried: the next change writes the register again.
  */
 int lan78xx_set_burst(struct lan78xx *np)
 {
@@ -115,7 +115,7 @@ int lan78xx_hw_init(struct lan78xx *np)
 		{ FCT_FLOW, ~0,
 		  PAUSE_ON / FIFO_UNIT << FCT_FLOW_ON_SHIFT |
 		  PAUSE_OFF / FIFO_UNIT << FCT_FLOW_OFF_SHIFT },
-		/* The MAC follows the PHY; the LAN7801 has RGMII alone. */
+		/* The MAC follows the PHY; the LAN7801 only has RGMII. */
 		{ MAC_CR, MAC_CR_AUTO_SPEED | MAC_CR_AUTO_DUPLEX |
 		  (np->chip == CHIP_LAN7801 ? MAC_CR_GMII_EN : 0),
 		  MAC_CR_AUTO_SPEED | MAC_CR_AUTO_DUPLEX },
@@ -147,7 +147,7 @@ int lan78xx_hw_init(struct lan78xx *np)
 	return err;
 }
 
-/* Empty FIFOs, then transmitter and receiver. */
+/* Resets the FIFOs, then enables transmitter and receiver. */
 int lan78xx_hw_start(struct lan78xx *np)
 {
 	static const struct {
@@ -168,7 +168,7 @@ int lan78xx_hw_start(struct lan78xx *np)
 	return 0;
 }
 
-/* As far as it still answers. */
+/* Gives up when the device no longer responds. */
 void lan78xx_hw_stop(struct lan78xx *np)
 {
 	static const struct {

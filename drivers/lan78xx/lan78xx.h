@@ -16,44 +16,44 @@
 
 #define MTU_MAX		9000
 
-/* Where the burst cap begins (rx.c), in bytes. */
+/* Smallest burst cap, in bytes (rx.c). */
 #define BURST_MIN	2048
 
-/* A frame with its tag, as it goes up the stack. */
+/* The longest frame with a VLAN tag, as delivered to the stack. */
 #define FRAME_MAX	(MTU_MAX + ETH_HLEN + VLAN_HLEN)
 
-/* What the driver's pools and the chip's transfers are like at a bus speed. */
+/* Sizes of the URB pools and transfers at a bus speed. */
 struct lan78xx_speed {
-	unsigned int rx_bytes;		/* of a receive URB */
+	unsigned int rx_bytes;		/* per receive URB */
 	unsigned int tx_bytes;
 	unsigned int rx_urbs;
 	unsigned int tx_urbs;
 };
 
-/* Work for a process: bits are set anywhere, and cleared before the work is
- * done (events.c).
+/* Work that needs process context. Bits are set in any context and cleared
+ * before the work is done (events.c).
  */
 enum lan78xx_event {
 	EVENT_RX_HALT,		/* bulk IN stalled */
 	EVENT_TX_HALT,		/* bulk OUT stalled */
 	EVENT_INT_HALT,		/* interrupt IN stalled */
-	EVENT_RX_FILL,		/* receive URBs could not be submitted */
-	EVENT_INT_SUBMIT,
-	EVENT_PHY,		/* the PHY has something to say */
-	EVENT_BURST,		/* frames have got longer, or shorter */
+	EVENT_RX_FILL,		/* submitting receive URBs failed */
+	EVENT_INT_SUBMIT,	/* submitting the interrupt URB failed */
+	EVENT_PHY,		/* PHY interrupt */
+	EVENT_BURST,		/* the mean frame size changed */
 	EVENT_FILTER,		/* addresses, VLANs, mode or features changed */
 };
 
-/* The measures of "lan78xx NAPI Performance Improvements" (2021), each with its
- * switch; (a), NAPI in place of the tasklet, is the receive scheme.
+/* The changes of "lan78xx NAPI Performance Improvements" (2021), each with a
+ * switch. (a), NAPI instead of the tasklet, is the receive scheme.
  */
 struct lan78xx_measures {
-	bool urb_pools;		/* (b) buffers are allocated once */
-	bool tx_packing;	/* (c) packets into a URB until it is full */
-	bool poll_resubmit;	/* (d) not in the completion */
-	bool overflow_queue;	/* (e) what is beyond the budget waits there */
-	bool gro;		/* (f) no hard_header_len of our own */
-	bool adaptive_burst;	/* ours: transfers of so many frames, not bytes */
+	bool urb_pools;		/* (b) allocate buffers once */
+	bool tx_packing;	/* (c) several packets per URB */
+	bool poll_resubmit;	/* (d) resubmit in the poll, not on completion */
+	bool overflow_queue;	/* (e) queue frames beyond the budget */
+	bool gro;		/* (f) standard hard_header_len */
+	bool adaptive_burst;	/* ours: limit transfers by frames, not bytes */
 };
 
 struct lan78xx;
@@ -63,24 +63,24 @@ struct lan78xx_rx_urb {
 	struct lan78xx *np;
 	struct urb *urb;
 	u8 *data;
-	struct sk_buff *skb;	/* without urb_pools: the frames are its clones */
-	unsigned int len;	/* received */
-	unsigned int at;	/* the next frame */
+	struct sk_buff *skb;	/* without urb_pools: frames are its clones */
+	unsigned int len;	/* bytes received */
+	unsigned int at;	/* offset of the next frame */
 };
 
 struct lan78xx_rx {
 	spinlock_t lock;	/* lists, flying */
 	struct list_head free;	/* to be submitted */
 	struct list_head done;	/* completed */
-	unsigned int flying;
-	bool halted;		/* nothing is submitted until that is cleared */
-	bool masked;		/* completions are kept back */
-	unsigned int burst;	/* the chip ends a transfer there, in packets */
-	unsigned int seen_frames;	/* since the burst was last thought over */
+	unsigned int flying;	/* URBs submitted */
+	bool halted;		/* endpoint halted: submit nothing */
+	bool masked;		/* hold completions back */
+	unsigned int burst;	/* burst cap, in packets of the bus */
+	unsigned int seen_frames;	/* since the last update of burst */
 	unsigned int seen_bytes;
 	bool strip;		/* the chip strips tags */
 	bool checksums;		/* ... and verifies checksums */
-	struct lan78xx_rx_urb *current_urb;	/* taken in part */
+	struct lan78xx_rx_urb *current_urb;	/* partly processed */
 	struct sk_buff_head overflow;
 	struct lan78xx_rx_urb *urbs;
 	unsigned int count;
@@ -91,7 +91,7 @@ struct lan78xx_tx_urb {
 	struct lan78xx *np;
 	struct urb *urb;
 	u8 *data;
-	struct sk_buff *skb;	/* sent from its own memory */
+	struct sk_buff *skb;	/* sent without a copy */
 	unsigned int len;
 	unsigned int packets;
 	unsigned int bytes;
@@ -102,16 +102,16 @@ struct lan78xx_tx {
 	spinlock_t lock;	/* lists, room */
 	struct list_head free;
 	struct list_head done;	/* completed, to be reclaimed */
-	unsigned int room;	/* in free */
-	atomic_t flying;
+	unsigned int room;	/* URBs on the free list */
+	atomic_t flying;	/* URBs submitted */
 	struct lan78xx_tx_urb *open;	/* being filled; transmit queue locked */
-	bool flush;		/* the poll was told to submit it */
+	bool flush;		/* poll scheduled to submit it */
 	struct napi_struct napi;
 	struct lan78xx_tx_urb *urbs;
 	unsigned int count;
 };
 
-/* Of the chip (stats.c) */
+/* Counters of the chip (stats.c) */
 #define LAN78XX_COUNTERS	47
 
 struct lan78xx {
@@ -135,30 +135,31 @@ struct lan78xx {
 
 	struct mutex port_lock;		/* data port */
 	struct mutex nvram_lock;	/* EEPROM */
-	u32 maf[MAF_COUNT][2];		/* what the chip has */
+	u32 maf[MAF_COUNT][2];		/* shadow of the chip's filters */
 	u32 tables[DP_VLAN_WORDS + DP_HASH_WORDS];
-	DECLARE_BITMAP(maf_unsure, MAF_COUNT);	/* it may have something else */
+	DECLARE_BITMAP(maf_unsure, MAF_COUNT);	/* shadow may be wrong */
 	DECLARE_BITMAP(tables_unsure, DP_VLAN_WORDS + DP_HASH_WORDS);
 	DECLARE_BITMAP(vlans, VLAN_N_VID);
-	netdev_features_t features;	/* as they are to be */
+	netdev_features_t features;	/* requested */
 
 	struct mii_bus *mdio;
 	struct mutex mii_lock;
 	phy_interface_t interface;
-	bool phy_interrupts;		/* the PHY's interrupt reaches us */
+	bool phy_interrupts;		/* PHY interrupt is available */
 	bool phy_fixed;
 	u32 wol;
 
 	struct mutex stats_lock;
 	struct delayed_work stats_work;
-	u32 raw[LAN78XX_COUNTERS];	/* as last read */
+	u32 raw[LAN78XX_COUNTERS];	/* last values read */
 	u64_stats_t counters[LAN78XX_COUNTERS];
 	struct u64_stats_sync counters_sync;
 
-	bool started;			/* RTNL: chip, link and ... */
-	bool flowing;			/* ... transfers */
-	bool suspended;			/* by the system */
-	bool asleep;			/* and was started before */
+	/* Under RTNL. */
+	bool started;			/* chip and link are up */
+	bool flowing;			/* transfers are running */
+	bool suspended;			/* system suspend */
+	bool asleep;			/* ... and was started before */
 };
 
 static inline struct lan78xx *to_lan78xx(struct irqmod_port *port)
@@ -166,7 +167,7 @@ static inline struct lan78xx *to_lan78xx(struct irqmod_port *port)
 	return container_of(port, struct lan78xx, port);
 }
 
-/* usb.c: may sleep; 0 or an error. A read that is short is an error. */
+/* usb.c: may sleep; return 0 or an error. A short read is an error. */
 int lan78xx_read(struct lan78xx *np, u32 reg, u32 *value);
 int lan78xx_write(struct lan78xx *np, u32 reg, u32 value);
 int lan78xx_update(struct lan78xx *np, u32 reg, u32 mask, u32 value);

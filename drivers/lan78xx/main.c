@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Microchip LAN7800, LAN7801 and LAN7850, USB to Ethernet, with irqmod's receive
- * schemes; the LAN7515 of some boards is a LAN7800 behind a hub.
+ * Microchip LAN7800, LAN7801 and LAN7850 USB Ethernet with irqmod's receive
+ * schemes. The LAN7515 on some boards is a LAN7800 behind a hub.
  */
 #include <linux/ethtool.h>
 #include <linux/module.h>
@@ -11,8 +11,8 @@
 #include "lan78xx.h"
 
 #define WATCHDOG	(5 * HZ)
-#define RX_USECS	136		/* the delay of the driver before us */
-#define RX_RING		512		/* frames: what a pass may take */
+#define RX_USECS	136		/* as in the in-tree driver */
+#define RX_RING		512		/* frames per pass */
 #define AUTOSUSPEND_MS	10000
 
 static const struct irqmod_ops lan78xx_irqmod_ops = {
@@ -27,7 +27,7 @@ static const struct irqmod_ops lan78xx_irqmod_ops = {
 	.tx_room = lan78xx_tx_room,
 };
 
-/* A URB holds the longest frame. */
+/* A URB can hold the longest frame. */
 static const struct lan78xx_speed full_speed = {
 	.rx_bytes = 10 * 1024, .tx_bytes = 10 * 1024,
 	.rx_urbs = 10, .tx_urbs = 4,
@@ -58,7 +58,7 @@ static const struct lan78xx_speed *speed_of(const struct usb_device *udev)
 	}
 }
 
-/* URBs and schemes up, on a chip that is configured. */
+/* Starts URBs and schemes on a configured chip. */
 int lan78xx_up(struct lan78xx *np)
 {
 	int err;
@@ -94,7 +94,7 @@ void lan78xx_down(struct lan78xx *np)
 	lan78xx_tx_free(np);
 }
 
-/* From reset to traffic, but for the link. */
+/* Everything from reset to traffic, except the link. */
 static int bring_up(struct lan78xx *np)
 {
 	int err;
@@ -132,7 +132,7 @@ int lan78xx_start(struct lan78xx *np)
 	return 0;
 }
 
-/* Once, whoever comes first: close, suspend, or a reset that failed. */
+/* Called by close, suspend and a failed reset; only the first call acts. */
 void lan78xx_halt(struct lan78xx *np)
 {
 	if (!np->started)
@@ -167,7 +167,7 @@ static int lan78xx_stop(struct net_device *netdev)
 	return 0;
 }
 
-/* The transmit queue stood still, or there was no memory for a change. */
+/* After a transmit timeout, or a change that failed for lack of memory. */
 static void lan78xx_reset(struct work_struct *work)
 {
 	struct lan78xx *np = container_of(work, struct lan78xx, reset_work);
@@ -176,7 +176,7 @@ static void lan78xx_reset(struct work_struct *work)
 	if (np->started) {
 		take_down(np);
 		if (bring_up(np)) {
-			netdev_err(np->netdev, "the chip does not come back\n");
+			netdev_err(np->netdev, "the chip does not restart\n");
 			lan78xx_halt(np);
 			netif_carrier_off(np->netdev);
 		}
@@ -303,8 +303,8 @@ static int lan78xx_register(struct lan78xx *np)
 	err = register_netdev(np->netdev);
 	if (err)
 		goto unregister_port;
-	/* The one group that a net_device has room for is the engine's. It goes
-	 * with the device.
+	/* The single group slot of a net_device is used by the engine. This
+	 * group is removed together with the device.
 	 */
 	err = sysfs_create_group(&np->netdev->dev.kobj, &lan78xx_measures_group);
 	if (err)
@@ -354,7 +354,7 @@ static int lan78xx_probe(struct usb_interface *intf,
 	if (!err)
 		err = lan78xx_phy_reset(np);
 	if (err) {
-		dev_info(&intf->dev, "the chip does not answer as it should: %d\n",
+		dev_info(&intf->dev, "the chip does not respond correctly: %d\n",
 			 err);
 		goto free_int;
 	}
@@ -383,7 +383,7 @@ free:
 	return err;
 }
 
-/* Under traffic, and with the device gone or still there. */
+/* May run under traffic, with the device removed or still present. */
 static void lan78xx_disconnect(struct usb_interface *intf)
 {
 	struct lan78xx *np = usb_get_intfdata(intf);
@@ -420,5 +420,5 @@ static struct usb_driver lan78xx_driver = {
 };
 module_usb_driver(lan78xx_driver);
 
-MODULE_DESCRIPTION("Microchip LAN78xx USB Ethernet with exchangeable receive schemes");
+MODULE_DESCRIPTION("Microchip LAN78xx USB Ethernet with selectable receive schemes");
 MODULE_LICENSE("GPL");

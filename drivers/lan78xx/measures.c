@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /sys/class/net/<interface>/irqmod_usb/: the measures of the series "lan78xx
- * NAPI Performance Improvements", each to be left out. A change while the
- * interface is up stops and starts its transfers.
+ * /sys/class/net/<interface>/irqmod_usb/: switches for the changes of the series
+ * "lan78xx NAPI Performance Improvements". Changing one while the interface is
+ * up stops and restarts its transfers.
  */
 #include <linux/device.h>
 #include <linux/rtnetlink.h>
 
 #include "lan78xx.h"
 
-/* As before the series: room for the command words in every packet's head, and
- * with it no header that GRO would find the same in two packets.
+/* Without gro, as before the series: hard_header_len includes the command
+ * words. GRO compares that many bytes, so it never finds two packets of a flow.
  */
 static void set_header(struct lan78xx *np)
 {
@@ -36,7 +36,7 @@ static ssize_t store_measure(struct device *dev, struct device_attribute *attr,
 	if (*measure == value)
 		goto unlock;
 	running = np->started;
-	/* Packets are being made with the header there is. */
+	/* The stack builds packets with the current header length. */
 	if (running && measure == &np->measures.gro) {
 		netdev_info(netdev, "%s: not while the interface is up\n",
 			    attr->attr.name);

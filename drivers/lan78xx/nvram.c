@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * EEPROM and OTP memory, and the MAC address: from the device tree, from where
- * the chip has put it after a reset, from the EEPROM, from the OTP memory, or a
- * random one.
+ * EEPROM and OTP memory, and the MAC address. Its sources, in this order: the
+ * device tree, the register that the chip loads after a reset, the EEPROM, the
+ * OTP memory, a random address.
  */
 #include <linux/etherdevice.h>
 
@@ -28,7 +28,7 @@ static int read_eeprom(struct lan78xx *np, u32 at, u32 bytes, u8 *data)
 		if (err)
 			return err;
 		if (value & E2P_CMD_TIMEOUT)
-			return -EIO;	/* there is none */
+			return -EIO;	/* no EEPROM */
 		err = lan78xx_read(np, E2P_DATA, &value);
 		if (err)
 			return err;

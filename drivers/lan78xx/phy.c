@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The PHY, through phylib: inside the LAN7800 and LAN7850, any other behind the
- * LAN7801's RGMII, or none there but a fixed link.
+ * The PHY, through phylib. The LAN7800 and LAN7850 have an internal PHY; the
+ * LAN7801 has an external one on RGMII, or a fixed link without a PHY.
  *
- * The PHY inside says by interrupt endpoint that its link changed. An access
- * that fails is ENODEV to phylib, which complains about any other error; it is
- * told to look again later.
+ * The internal PHY reports link changes through the interrupt endpoint. A failed
+ * access returns ENODEV, because phylib warns about any other error; phylib is
+ * told to check again later.
  */
 #include <linux/microchipphy.h>
 #include <linux/of_mdio.h>
@@ -55,11 +55,10 @@ static int mdio_read(struct mii_bus *bus, int phy, int reg)
 	err = mii_access(np, phy, reg, 0, &value);
 	if (err)
 		return err;
-	/*
-	 * The two ends do not agree on who is the clock's master (IEEE 802.3,
-	 * 40.5.2). They try again by themselves and there is no link until
-	 * then; but phylib's generic code makes an error of it (ENOLINK), at
-	 * which its state machine warns and stops for good.
+	/* The two ends could not agree on the clock master (IEEE 802.3,
+	 * 40.5.2). They retry by themselves, without a link until then. But
+	 * phylib's generic code returns an error (ENOLINK), after which its
+	 * state machine warns and stops permanently.
 	 */
 	if (reg == MII_STAT1000 && value & LPA_1000MSFAIL) {
 		netdev_dbg(np->netdev, "master/slave fault\n");
@@ -76,7 +75,7 @@ static int mdio_write(struct mii_bus *bus, int phy, int reg, u16 value)
 	return mii_access(bus->priv, phy, reg, MII_ACC_WRITE, &word);
 }
 
-/* phylib has found out what the link is, or that there is none. */
+/* Called by phylib when the link has changed. */
 static void link_changed(struct net_device *netdev)
 {
 	struct lan78xx *np = netdev_priv(netdev);
@@ -94,7 +93,7 @@ static void link_changed(struct net_device *netdev)
 	if (rx_pause)
 		flow |= FLOW_RX_FCEN;
 	err = lan78xx_write(np, FLOW, flow);
-	/* U2 takes too long to leave for a gigabit to wait. */
+	/* Leaving U2 takes too long at 1 Gbit/s. */
 	if (!err && np->udev->speed >= USB_SPEED_SUPER) {
 		power = USB_CFG1_U1_INIT_EN;
 		if (phydev->speed < SPEED_1000)
@@ -106,13 +105,13 @@ static void link_changed(struct net_device *netdev)
 		netdev_dbg(netdev, "link: %d\n", err);
 }
 
-/* The PHY's interrupt, or an access that failed before. */
+/* Handles the PHY's interrupt, or a previously failed access. */
 void lan78xx_phy_event(struct lan78xx *np)
 {
 	struct phy_device *phydev = np->netdev->phydev;
 
 	if (np->phy_interrupts) {
-		/* Reading clears the causes; ours after the PHY's. */
+		/* Reading clears the PHY's causes; clear ours afterwards. */
 		if (mdiobus_read(np->mdio, phydev->mdio.addr,
 				 LAN88XX_INT_STS) < 0)
 			return;
@@ -130,7 +129,7 @@ void lan78xx_phy_start(struct lan78xx *np)
 		mdiobus_write(np->mdio, phydev->mdio.addr, LAN88XX_INT_MASK,
 			      LAN88XX_INT_MASK_MDINTPIN_EN_ |
 			      LAN88XX_INT_MASK_LINK_CHANGE_);
-		/* What was before the mask. */
+		/* Handle changes from before the mask was set. */
 		lan78xx_event(np, EVENT_PHY);
 	}
 }
@@ -169,7 +168,7 @@ static int mdio_register(struct lan78xx *np)
 	return err;
 }
 
-/* A LAN7801 whose partner is a switch or another MAC. */
+/* A LAN7801 connected to a switch or another MAC. */
 static struct phy_device *fixed_link(struct lan78xx *np)
 {
 	struct fixed_phy_status status = {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Suspend and resume. An interface that is up holds its device awake, so the
- * runtime suspends only a device whose interface is down; nothing on it runs
- * then. A system's suspend stops the interface, and a resume, reset or not,
- * brings the chip up from nothing.
+ * Suspend and resume. An interface that is up keeps its device awake, so runtime
+ * suspend only happens while the interface is down and nothing is running.
+ * System suspend stops the interface; resume, with or without a reset,
+ * reinitializes the chip completely.
  *
- * RTNL is for the system's suspend alone: whoever opens an interface holds it
- * while he waits for a runtime resume.
+ * Only system suspend takes RTNL: opening an interface waits for a runtime
+ * resume while holding it.
  */
 #include <linux/ethtool.h>
 #include <linux/rtnetlink.h>
 
 #include "lan78xx.h"
 
-/* Asleep; what may wake it up is in @wol (WAKE_...). */
+/* Prepares the chip for suspend; @wol (WAKE_...) are the wake-up sources. */
 static int sleep_mode(struct lan78xx *np, u32 wol)
 {
 	u32 wake = 0, mode = PMT_RES_CLR_WKP_STS | PMT_SUS_MODE_3;
@@ -29,7 +29,7 @@ static int sleep_mode(struct lan78xx *np, u32 wol)
 		mode |= PMT_WOL_EN;
 	if (wol & WAKE_PHY)
 		mode |= PMT_WOL_EN | PMT_PHY_WAKE_EN;
-	/* Mode 3 keeps what finds a magic packet; all else needs mode 0. */
+	/* Mode 3 only detects magic packets; all else needs mode 0. */
 	if (wol & ~WAKE_MAGIC)
 		mode &= ~PMT_SUS_MODE_MASK;
 
@@ -45,7 +45,7 @@ static int sleep_mode(struct lan78xx *np, u32 wol)
 				     PMT_RES_CLR_WKP_EN | PMT_SUS_MODE_MASK |
 				     PMT_WOL_EN | PMT_PHY_WAKE_EN | PMT_WUPS,
 				     mode | PMT_WUPS);
-	/* Frames that wake have to be received. */
+	/* Wake-up by frames needs the receiver. */
 	if (!err && wake)
 		err = lan78xx_hw_start(np);
 	return err;
@@ -68,7 +68,7 @@ int lan78xx_suspend(struct usb_interface *intf, pm_message_t message)
 	lan78xx_halt(np);
 	rtnl_unlock();
 	cancel_work_sync(&np->reset_work);
-	/* A system is not kept awake by a device that does not answer. */
+	/* A device that does not respond must not prevent system suspend. */
 	sleep_mode(np, np->asleep ? np->wol : 0);
 	return 0;
 }
@@ -79,7 +79,7 @@ int lan78xx_resume(struct usb_interface *intf)
 	int err = 0;
 
 	if (!np->suspended)
-		return 0;	/* of the runtime: open does the rest */
+		return 0;	/* runtime resume: open does the rest */
 	rtnl_lock();
 	np->suspended = false;
 	if (np->asleep) {
@@ -87,7 +87,7 @@ int lan78xx_resume(struct usb_interface *intf)
 		phy_init_hw(np->netdev->phydev);
 		err = lan78xx_start(np);
 	}
-	/* If it does not come up, close and open may bring it. */
+	/* If the start failed, closing and opening the interface may help. */
 	netif_device_attach(np->netdev);
 	rtnl_unlock();
 	return err;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Registers, command words and counters of the Microchip LAN7800, LAN7801 and
- * LAN7850, by the names of the LAN7800 data sheet (DS00001992): chapter 15 for
- * the registers, chapters 6 to 8 for the words that go with a frame.
+ * LAN7850, named as in the LAN7800 data sheet (DS00001992): chapter 15 for the
+ * registers, chapters 6 to 8 for the command words of a frame.
  */
 #ifndef LAN78XX_REGS_H
 #define LAN78XX_REGS_H
@@ -37,9 +37,9 @@ enum {
 	E2P_DATA	= 0x044,
 	USB_CFG0	= 0x080,
 	USB_CFG1	= 0x084,
-	BURST_CAP	= 0x090,	/* most of a bulk IN transfer, in packets */
-	BULK_IN_DLY	= 0x094,	/* wait for company, in 1/60 us */
-	INT_EP_CTL	= 0x098,	/* causes that the interrupt endpoint tells */
+	BURST_CAP	= 0x090,	/* limit of a bulk IN transfer, in packets */
+	BULK_IN_DLY	= 0x094,	/* wait for more frames, in 1/60 us */
+	INT_EP_CTL	= 0x098,	/* causes reported by the interrupt endpoint */
 	RFE_CTL		= 0x0b0,	/* receive filtering engine */
 	FCT_RX_CTL	= 0x0c0,	/* FIFO controller */
 	FCT_TX_CTL	= 0x0c4,
@@ -86,7 +86,7 @@ enum {
 	HW_CFG_REFCLK25_EN	= BIT(24),
 	HW_CFG_LED1_EN		= BIT(21),	/* shares its pins with ... */
 	HW_CFG_LED0_EN		= BIT(20),	/* ... the EEPROM */
-	HW_CFG_MEF		= BIT(4),	/* several frames a transfer */
+	HW_CFG_MEF		= BIT(4),	/* multiple frames per transfer */
 	HW_CFG_LRST		= BIT(1),	/* lite reset */
 };
 
@@ -105,7 +105,7 @@ enum {
 
 enum {
 	DP_SEL_RSEL		= GENMASK(3, 0),
-	DP_SEL_RSEL_VLAN_DA	= 1,	/* VLAN table, address hash behind it */
+	DP_SEL_RSEL_VLAN_DA	= 1,	/* VLAN table, followed by address hash */
 	DP_CMD_WRITE		= BIT(0),
 
 	DP_VLAN_WORDS		= 128,
@@ -123,8 +123,8 @@ enum {
 #define E2P_CMD_BUSY		BIT(31)
 
 enum {
-	USB_CFG0_BIR		= BIT(6),	/* NAK while there is no frame */
-	USB_CFG0_BCE		= BIT(5),	/* BURST_CAP counts */
+	USB_CFG0_BIR		= BIT(6),	/* NAK without a frame */
+	USB_CFG0_BCE		= BIT(5),	/* enables BURST_CAP */
 	USB_CFG1_U2_INIT_EN	= BIT(12),
 	USB_CFG1_U1_INIT_EN	= BIT(10),
 };
@@ -154,11 +154,11 @@ enum {
 #define FCT_EN			BIT(31)
 
 enum {
-	FCT_FLOW_OFF_SHIFT	= 8,		/* level in 512 bytes: go on */
-	FCT_FLOW_ON_SHIFT	= 0,		/* ... pause */
+	FCT_FLOW_OFF_SHIFT	= 8,		/* level to resume, in 512 bytes */
+	FCT_FLOW_ON_SHIFT	= 0,		/* level to pause, in 512 bytes */
 	FLOW_TX_FCEN		= BIT(30),
 	FLOW_RX_FCEN		= BIT(29),
-	FLOW_TIME		= 0xffff,	/* of a pause, in slots */
+	FLOW_TIME		= 0xffff,	/* pause time, in slots */
 };
 
 enum {
@@ -169,7 +169,7 @@ enum {
 	MAC_RX_MAX_SIZE_SHIFT	= 16,
 	MAC_RX_MAX_SIZE		= GENMASK(29, 16),
 	MAC_RX_FCS_STRIP	= BIT(4),
-	MAC_RX_VLAN_FSE		= BIT(2),	/* 4 more for a tag */
+	MAC_RX_VLAN_FSE		= BIT(2),	/* 4 more bytes for a tag */
 	MAC_RX_RXD		= BIT(1),
 	MAC_RX_RXEN		= BIT(0),
 	MAC_TX_TXD		= BIT(1),
@@ -187,7 +187,7 @@ enum {
 };
 
 enum {
-	WUCSR_PFDA_EN		= BIT(3),	/* for our address */
+	WUCSR_PFDA_EN		= BIT(3),	/* perfect address */
 	WUCSR_MPEN		= BIT(1),	/* magic packet */
 	WUCSR_BCST_EN		= BIT(0),	/* broadcast */
 };
@@ -214,39 +214,39 @@ enum {
 	EEPROM_BYTES		= 512,
 	EEPROM_MARK		= 0xa5,
 	OTP_MARK_1		= 0xf3,
-	OTP_MARK_2		= 0xf7,		/* everything 256 bytes on */
+	OTP_MARK_2		= 0xf7,		/* contents start at OTP_SECOND */
 	OTP_SECOND		= 0x100,
 	NVRAM_MAC		= 1,		/* offset */
 };
 
-/* Receive: words A, B (u32) and C (u16) before each frame; then the frame with
- * its FCS; the next word A is at a multiple of 4.
+/* Receive: words A, B (u32) and C (u16), then the frame with its FCS. The next
+ * word A is aligned to 4 bytes.
  */
 #define RX_CMD_BYTES		10
 #define RX_ALIGN		4
 
-#define RX_ICE			BIT(31)	/* wrong checksum: IP */
-#define RX_TCE			BIT(30)	/* ... TCP, UDP, ICMP, IGMP */
+#define RX_ICE			BIT(31)	/* IP checksum error */
+#define RX_TCE			BIT(30)	/* TCP, UDP, ICMP or IGMP checksum error */
 #define RX_IPV			BIT(29)	/* IPv6 */
 #define RX_PID			GENMASK(28, 27)
 #define RX_PID_TCP		BIT(27)
 #define RX_PID_UDP		BIT(28)
 #define RX_FVTG			BIT(23)	/* tagged */
-#define RX_RED			BIT(22)	/* there is an error */
-#define RX_ERRORS		GENMASK(21, 16)	/* which: RWT to FCS */
-#define RX_ICSM			BIT(14)	/* checksums not looked at */
+#define RX_RED			BIT(22)	/* error */
+#define RX_ERRORS		GENMASK(21, 16)	/* kind of error: RWT to FCS */
+#define RX_ICSM			BIT(14)	/* checksums not verified */
 #define RX_LENGTH		GENMASK(13, 0)
 #define RX_VTAG			GENMASK(15, 0)	/* in word B */
 
-/* Transmit: words A and B (u32) before each frame, at a multiple of 4. */
+/* Transmit: words A and B (u32) before each frame, aligned to 4 bytes. */
 #define TX_CMD_BYTES		8
 #define TX_ALIGN		4
 
-#define TX_LSO			BIT(27)	/* cut into segments */
-#define TX_IPE			BIT(26)	/* put in the IP checksum */
-#define TX_TPE			BIT(25)	/* ... TCP, UDP */
-#define TX_IVTG			BIT(24)	/* put in the tag */
-#define TX_FCS			BIT(22)	/* put in the FCS */
+#define TX_LSO			BIT(27)	/* segment the packet */
+#define TX_IPE			BIT(26)	/* insert the IP checksum */
+#define TX_TPE			BIT(25)	/* insert the TCP or UDP checksum */
+#define TX_IVTG			BIT(24)	/* insert the VLAN tag */
+#define TX_FCS			BIT(22)	/* append the FCS */
 #define TX_LENGTH		GENMASK(19, 0)
 #define TX_MSS_SHIFT		16	/* in word B */
 #define TX_MSS_MIN		8

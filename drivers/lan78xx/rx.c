@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Receive: URBs go round, from the free list to the bus (flying), to the done
- * list, where a scheme takes their frames out, and back. A transfer is many
- * frames; what a pass has no budget for waits on the overflow queue, or in its
- * URB.
+ * Receive. URBs move from the free list to the bus (flying) and to the done
+ * list, where a scheme takes their frames, and back to the free list. A transfer
+ * holds many frames. Frames beyond the budget of a pass wait on the overflow
+ * queue or in their URB.
  *
- * The engine's "mask" is that completions are kept back on the done list.
+ * While the engine masks RX, completed URBs are held back on the done list.
  */
 #include <linux/etherdevice.h>	/* and unaligned.h, wherever it is */
 #include <linux/if_vlan.h>
 
 #include "lan78xx.h"
 
-/* A transfer is to hold about so many frames: as many pay for its URB, and none
- * waits long for the others, or behind them. The chip counts bytes; how many
- * that are is seen from the frames that come.
+/* Desired frames per transfer: enough to spread the cost of the URB, few enough
+ * that no frame waits long for or behind the others. The chip's limit is in
+ * bytes; the driver computes it from the mean size of received frames.
  */
 #define BURST_FRAMES	60
-#define BURST_AGAIN	512	/* frames, before it is thought over again */
+#define BURST_AGAIN	512	/* frames between updates */
 
-/* What a pass counts. */
+/* Counters of a pass. */
 struct sums {
 	u32 packets, bytes, errors, no_buffer;
 };
 
 static void rx_complete(struct urb *urb);
 
-/* A buffer for one transfer: of the pool, or new. */
+/* Provides a buffer for one transfer: from the pool, or new. */
 static bool rx_buffer(struct lan78xx *np, struct lan78xx_rx_urb *r)
 {
 	if (np->measures.urb_pools)
@@ -50,8 +50,8 @@ static int rx_submit(struct lan78xx *np, struct lan78xx_rx_urb *r)
 	return usb_submit_urb(r->urb, GFP_ATOMIC);
 }
 
-/* As many on the bus as there may be. Any context. Not for ever: an endpoint that
- * fails gives each back at once.
+/* Submits free URBs up to the limit. Any context. The number of attempts is
+ * bounded, because a failing endpoint returns each URB at once.
  */
 void lan78xx_rx_fill(struct lan78xx *np)
 {
@@ -88,7 +88,7 @@ void lan78xx_rx_fill(struct lan78xx *np)
 	}
 }
 
-/* Any context: the host controller's driver decides. */
+/* Any context: depends on the host controller's driver. */
 static void rx_complete(struct urb *urb)
 {
 	struct lan78xx_rx_urb *r = urb->context;
@@ -116,7 +116,7 @@ static void rx_complete(struct urb *urb)
 		case -ESHUTDOWN:
 		case -ENODEV:
 			break;
-		default:	/* the bus, or babble: not in a circle */
+		default:	/* bus error or babble: retry later, not at once */
 			lan78xx_event_later(np, EVENT_RX_FILL);
 		}
 		return;
@@ -129,7 +129,7 @@ static void rx_complete(struct urb *urb)
 		irqmod_interrupt(&np->port, IRQMOD_RX);
 }
 
-/* TX causes come with the URBs; the engine's schemes here need no mask. */
+/* TX causes are URB completions; the available schemes need no TX mask. */
 void lan78xx_mask(struct irqmod_port *port, u32 groups)
 {
 	if (groups & IRQMOD_RX)
@@ -141,13 +141,13 @@ void lan78xx_unmask(struct irqmod_port *port, u32 groups)
 	if (!(groups & IRQMOD_RX))
 		return;
 	WRITE_ONCE(to_lan78xx(port)->rx.masked, false);
-	/* Either we see the URB, or its completion that it is not masked. */
+	/* Either we see the URB, or its completion sees that RX is unmasked. */
 	smp_mb();
 	if (lan78xx_rx_pending(port))
 		irqmod_rx_again(port);
 }
 
-/* Nothing stays raised: a completion is told once. */
+/* Nothing to do: a completion is not latched. */
 void lan78xx_rx_ack(struct irqmod_port *port)
 {
 }
@@ -165,8 +165,8 @@ void lan78xx_rx_refill(struct irqmod_port *port)
 	lan78xx_rx_fill(to_lan78xx(port));
 }
 
-/* A sk_buff for the frame at @frame. From the pool's buffers frames are copied;
- * else they are clones, which share the buffer.
+/* Returns an sk_buff for the frame at @frame. With the URB pools it is a copy,
+ * otherwise a clone that shares the buffer.
  */
 static struct sk_buff *rx_skb(struct lan78xx *np, struct lan78xx_rx_urb *r,
 			      const u8 *frame, unsigned int len)
@@ -188,13 +188,13 @@ static struct sk_buff *rx_skb(struct lan78xx *np, struct lan78xx_rx_urb *r,
 	skb->data = (u8 *)frame;
 	skb->len = len;
 	skb_set_tail_pointer(skb, len);
-	/* Each answers for its part of the buffer. */
+	/* Charge each clone for its part of the buffer. */
 	skb->truesize = SKB_TRUESIZE(len);
 	return skb;
 }
 
-/* The chip found the checksum of TCP or UDP right. Not for fragments, of whose
- * verdict the data sheet does not speak.
+/* True if the chip verified the TCP or UDP checksum. Fragments are excluded, as
+ * the data sheet does not specify the result for them.
  */
 static bool rx_verified(u32 a, const u8 *frame, unsigned int len)
 {
@@ -314,7 +314,7 @@ static struct lan78xx_rx_urb *rx_next(struct lan78xx_rx *rx)
 	return r;
 }
 
-/* All its frames are taken. */
+/* Called when all frames of the URB have been taken. */
 static void rx_recycle(struct lan78xx *np, struct lan78xx_rx_urb *r)
 {
 	unsigned long flags;
@@ -340,7 +340,7 @@ static void rx_think_burst_over(struct lan78xx *np)
 
 	rx->seen_frames = 0;
 	rx->seen_bytes = 0;
-	/* Not for every wave. */
+	/* Ignore small changes. */
 	if (burst * 4 > rx->burst * 3 && burst * 3 < rx->burst * 4)
 		return;
 	WRITE_ONCE(rx->burst, burst);
@@ -384,7 +384,7 @@ int lan78xx_rx_take(struct irqmod_port *port, int budget)
 	return taken;
 }
 
-/* Takes all URBs off the bus, and none goes there. May sleep. */
+/* Cancels all URBs and blocks submission. May sleep. */
 void lan78xx_rx_stop(struct lan78xx *np)
 {
 	unsigned int i;
@@ -393,7 +393,7 @@ void lan78xx_rx_stop(struct lan78xx *np)
 		usb_poison_urb(np->rx.urbs[i].urb);
 }
 
-/* @halted: they are not to go there yet. */
+/* Allows submission again; with @halted, nothing is submitted yet. */
 void lan78xx_rx_start(struct lan78xx *np, bool halted)
 {
 	unsigned int i;
@@ -406,7 +406,7 @@ void lan78xx_rx_start(struct lan78xx *np, bool halted)
 	lan78xx_rx_fill(np);
 }
 
-/* The scheme has stopped, and the URBs. */
+/* Called with the scheme and the URBs stopped. */
 void lan78xx_rx_free(struct lan78xx *np)
 {
 	struct lan78xx_rx *rx = &np->rx;
@@ -427,8 +427,8 @@ void lan78xx_rx_free(struct lan78xx *np)
 	rx->count = 0;
 }
 
-/* URBs that are resubmitted in the completion need others to be taken from
- * meanwhile.
+/* Without poll_resubmit, a completion submits another URB while the frames of
+ * the completed one are still being taken, so twice as many are needed.
  */
 int lan78xx_rx_alloc(struct lan78xx *np)
 {

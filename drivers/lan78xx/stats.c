@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The chip's counters, which wrap at 20 or 32 bits: read often enough to see
- * that. What the driver counts itself is irqmod's.
+ * The chip's counters. They wrap at 20 or 32 bits and are read often enough to
+ * detect that. The driver's own counters are in irqmod.
  */
 #include <linux/ethtool.h>
 
@@ -45,7 +45,7 @@ static const char names[][ETH_GSTRING_LEN] = {
 
 static_assert(ARRAY_SIZE(names) == LAN78XX_COUNTERS);
 
-/* Those of 32 bits: bytes, and low power. */
+/* Bytes and low-power counters have 32 bits, all others 20. */
 static u32 width(unsigned int n)
 {
 	switch (n) {
@@ -59,7 +59,7 @@ static u32 width(unsigned int n)
 	}
 }
 
-/* Reads them; what they gained is added, or, after a reset, not. */
+/* Reads the counters. @add: adds the increase; not after a reset. */
 static void read_counters(struct lan78xx *np, bool add)
 {
 	__le32 now[LAN78XX_COUNTERS];
@@ -108,7 +108,7 @@ void lan78xx_stats_init(struct lan78xx *np)
 	INIT_DELAYED_WORK(&np->stats_work, stats_work);
 }
 
-/* The chip was reset. */
+/* Called after a chip reset. */
 void lan78xx_stats_start(struct lan78xx *np)
 {
 	read_counters(np, false);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Transmit. A URB costs as much as some packets do, and a forwarded packet comes
- * without netdev_xmit_more(). So packets are copied into the open URB, which is
- * submitted when it is full, when the last one on the bus completes, or, if none
- * is there, at the end of the softirq that brought them: a NAPI instance of its
- * own sees to that. A process that sends with nothing on the bus need not wait.
+ * Transmit. A URB costs as much as several packets, and forwarded packets arrive
+ * without netdev_xmit_more(). Packets are therefore copied into the open URB. It
+ * is submitted when it is full, when the last URB on the bus completes, or, if
+ * there is none on the bus, at the end of the current softirq, by a separate
+ * NAPI instance. If a process sends and no URB is on the bus, the open URB is
+ * submitted at once.
  *
- * The lists are shared with the completions; the open URB belongs to whoever has
- * the transmit queue locked.
+ * The lists are shared with the completions. The open URB is protected by the
+ * lock of the transmit queue.
  */
 #include <linux/etherdevice.h>	/* and unaligned.h, wherever it is */
 #include <linux/if_vlan.h>
@@ -17,7 +18,7 @@
 
 static void tx_complete(struct urb *urb);
 
-/* Sent or not: to be reclaimed. */
+/* Queues a URB, sent or failed, for reclaim. */
 static void tx_done(struct lan78xx *np, struct lan78xx_tx_urb *t, bool failed)
 {
 	struct lan78xx_tx *tx = &np->tx;
@@ -28,8 +29,8 @@ static void tx_done(struct lan78xx *np, struct lan78xx_tx_urb *t, bool failed)
 	spin_lock_irqsave(&tx->lock, flags);
 	list_add_tail(&t->list, &tx->done);
 	spin_unlock_irqrestore(&tx->lock, flags);
-	/* A full barrier: either we see the open URB here, or whoever fills
-	 * it that nothing flies.
+	/* A full barrier: either we see the open URB, or the context that
+	 * fills it sees that no URB is on the bus.
 	 */
 	flying = atomic_dec_return(&tx->flying);
 	irqmod_interrupt(&np->port, IRQMOD_TX);
@@ -53,7 +54,7 @@ static void tx_submit(struct lan78xx *np, struct lan78xx_tx_urb *t, void *data)
 	usb_fill_bulk_urb(t->urb, np->udev,
 			  usb_sndbulkpipe(np->udev, EP_BULK_OUT), data, t->len,
 			  tx_complete, t);
-	/* The chip must see the end of a transfer of full packets. */
+	/* A transfer of full packets needs an explicit end. */
 	t->urb->transfer_flags = t->len % np->maxpacket ? 0 : URB_ZERO_PACKET;
 	atomic_inc(&np->tx.flying);
 	err = usb_submit_urb(t->urb, GFP_ATOMIC);
@@ -64,7 +65,7 @@ static void tx_submit(struct lan78xx *np, struct lan78xx_tx_urb *t, void *data)
 	tx_done(np, t, true);
 }
 
-/* The open URB goes to the bus. Transmit queue locked. */
+/* Submits the open URB. Transmit queue locked. */
 static void tx_submit_open(struct lan78xx *np)
 {
 	struct lan78xx_tx_urb *t = np->tx.open;
@@ -75,8 +76,8 @@ static void tx_submit_open(struct lan78xx *np)
 	tx_submit(np, t, t->data);
 }
 
-/* A free URB; with @buffer, one that can be filled. NULL: no memory, or the
- * device is being taken away. Transmit queue locked.
+/* Takes a free URB, with @buffer one that has a buffer. NULL: no memory, or the
+ * device is being removed. Transmit queue locked.
  */
 static struct lan78xx_tx_urb *tx_take(struct lan78xx *np, bool buffer)
 {
@@ -109,7 +110,7 @@ static struct lan78xx_tx_urb *tx_take(struct lan78xx *np, bool buffer)
 	return t;
 }
 
-/* Words A and B, before the packet. */
+/* Writes command words A and B. */
 static void tx_command(const struct sk_buff *skb, u8 *at)
 {
 	u32 a = skb->len | TX_FCS, b = 0;
@@ -135,13 +136,13 @@ static void tx_account(struct lan78xx_tx_urb *t, const struct sk_buff *skb)
 	t->bytes += skb->len;
 }
 
-/* Copies the packet into a URB, behind those that are there, where it fits. */
+/* Appends a copy of the packet to a URB that has room for it. */
 static void tx_copy(struct lan78xx_tx_urb *t, const struct sk_buff *skb)
 {
 	unsigned int at = ALIGN(t->len, TX_ALIGN);
 	u8 *data = t->data + at + TX_CMD_BYTES;
 
-	/* What is between two packets is sent, too. */
+	/* The padding between two packets is sent as well: clear it. */
 	while (unlikely(t->len < at))
 		t->data[t->len++] = 0;
 	if (likely(!skb_is_nonlinear(skb)))
@@ -153,13 +154,13 @@ static void tx_copy(struct lan78xx_tx_urb *t, const struct sk_buff *skb)
 	t->len = at + TX_CMD_BYTES + skb->len;
 }
 
-/* netpoll transmits with interrupts off, where NAPI's cache may not be used. */
+/* netpoll transmits with interrupts off, where NAPI's cache must not be used. */
 static void tx_consume(struct sk_buff *skb)
 {
 	napi_consume_skb(skb, !irqs_disabled());
 }
 
-/* (c): into the open URB. */
+/* (c): appends the packet to the open URB. */
 static bool tx_pack(struct lan78xx *np, struct sk_buff *skb)
 {
 	struct lan78xx_tx_urb *t = np->tx.open;
@@ -180,15 +181,15 @@ static bool tx_pack(struct lan78xx *np, struct sk_buff *skb)
 	return true;
 }
 
-/* Without (c): a URB for each packet; without (b) and (c), from the packet's own
- * memory, the command words in its headroom.
+/* Without (c): one URB per packet. Without (b) as well: sent from the packet's
+ * own memory, with the command words in its headroom.
  */
 static bool tx_single(struct lan78xx *np, struct sk_buff *skb)
 {
 	struct lan78xx_tx_urb *t;
 	void *data;
 
-	/* Before a URB is taken: the packet may have to go. */
+	/* Before taking a URB, since this may fail. */
 	if (!np->measures.urb_pools &&
 	    (skb_cow_head(skb, TX_CMD_BYTES) || skb_linearize(skb)))
 		return false;
@@ -210,7 +211,7 @@ static bool tx_single(struct lan78xx *np, struct sk_buff *skb)
 	return true;
 }
 
-/* The last packet for now is in the open URB: who submits it? */
+/* Decides when the open URB is submitted, after the last packet of a batch. */
 static void tx_doorbell(struct lan78xx *np, bool stopped)
 {
 	struct lan78xx_tx *tx = &np->tx;
@@ -249,7 +250,7 @@ netdev_tx_t lan78xx_xmit(struct sk_buff *skb, struct net_device *netdev)
 	return NETDEV_TX_OK;
 }
 
-/* The end of the softirq that brought packets, or the last completion. */
+/* Runs at the end of the sending softirq, or after the last completion. */
 int lan78xx_tx_poll(struct napi_struct *napi, int budget)
 {
 	struct lan78xx *np = container_of(napi, struct lan78xx, tx.napi);
@@ -320,7 +321,7 @@ unsigned int lan78xx_tx_reclaim(struct irqmod_port *port)
 	return packets + errors;
 }
 
-/* Takes all URBs off the bus, and none goes there. May sleep. */
+/* Cancels all URBs and blocks submission. May sleep. */
 void lan78xx_tx_stop(struct lan78xx *np)
 {
 	unsigned int i;
@@ -337,7 +338,7 @@ void lan78xx_tx_start(struct lan78xx *np)
 		usb_unpoison_urb(np->tx.urbs[i].urb);
 }
 
-/* The queue is disabled, the scheme has stopped, and the URBs. */
+/* Called with the queue disabled and the scheme and the URBs stopped. */
 void lan78xx_tx_free(struct lan78xx *np)
 {
 	struct lan78xx_tx *tx = &np->tx;

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Registers, over endpoint 0. The core's functions copy to and from memory that
- * can be mapped, and hand nothing on that has not come whole; what is lost on
- * the way, or refused for the moment, is asked for again.
+ * Register access over endpoint 0. The USB core's functions copy to and from
+ * DMA-able memory and reject short replies. Transient failures are retried.
  */
 #include <linux/delay.h>
 
 #include "lan78xx.h"
 
 #define TRIES		3
-#define WAIT_QUICK	10	/* reads, before it sleeps between them */
-#define WAIT_TRIES	100	/* about as many ms */
+#define WAIT_QUICK	10	/* reads without a delay */
+#define WAIT_TRIES	100	/* further reads, 1 ms apart */
 
 static bool transient(int err)
 {
 	switch (err) {
 	case -EPIPE:		/* stall */
 	case -EREMOTEIO:	/* short */
-	case -EOVERFLOW:	/* too much */
+	case -EOVERFLOW:	/* babble */
 	case -EILSEQ:
 	case -EPROTO:
 	case -ETIME:
@@ -77,7 +76,7 @@ int lan78xx_write(struct lan78xx *np, u32 reg, u32 value)
 	return err;
 }
 
-/* The bits of @mask become those of @value. */
+/* Sets the bits in @mask to those of @value. */
 int lan78xx_update(struct lan78xx *np, u32 reg, u32 mask, u32 value)
 {
 	u32 now;
@@ -89,7 +88,7 @@ int lan78xx_update(struct lan78xx *np, u32 reg, u32 mask, u32 value)
 	return lan78xx_write(np, reg, (now & ~mask) | (value & mask));
 }
 
-/* Until the bits of @mask are @value. */
+/* Waits until the bits in @mask equal @value. */
 int lan78xx_wait(struct lan78xx *np, u32 reg, u32 mask, u32 value)
 {
 	u32 now;

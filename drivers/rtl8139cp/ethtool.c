@@ -37,7 +37,7 @@ static void cp_get_ringparam(struct net_device *netdev,
 	ring->tx_pending = port->tx_ring;
 }
 
-/* The new rings first: if there is no memory for them, the old ones go on. */
+/* Allocates the new rings first; without memory the old ones stay in use. */
 static int cp_resize(struct cp *cp, unsigned int rx_count, unsigned int tx_count)
 {
 	struct cp_rx_ring rx;
@@ -73,7 +73,7 @@ static int cp_set_ringparam(struct net_device *netdev,
 {
 	struct cp *cp = cp_of(netdev);
 
-	/* ethtool has checked the maxima. */
+	/* The ethtool core has checked the maxima. */
 	if (ring->rx_pending < CP_RING_MIN || ring->tx_pending < CP_RING_MIN) {
 		NL_SET_ERR_MSG_MOD(extack, "rx and tx: 8 to 64 descriptors");
 		return -EINVAL;
@@ -145,7 +145,7 @@ static int cp_nway_reset(struct net_device *netdev)
 	return err;
 }
 
-/* The chip's tally counters, behind irqmod's: since the interface came up. */
+/* The chip's tally counters since the interface came up; they follow irqmod's. */
 static const char cp_tally_names[][ETH_GSTRING_LEN] = {
 	"hw_tx_ok", "hw_rx_ok", "hw_tx_err", "hw_rx_err", "hw_miss_pkt",
 	"hw_fae", "hw_tx_1col", "hw_tx_mcol", "hw_rx_ok_phy", "hw_rx_ok_brd",

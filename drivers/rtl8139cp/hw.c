@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* RTL8139C+: the chip's registers, apart from the rings' doorbell. */
+/* RTL8139C+: the chip's registers, except for the transmit doorbell. */
 #include <linux/crc32.h>
 #include <linux/iopoll.h>
 
@@ -8,7 +8,7 @@
 #define CP_RESET_US	100000
 #define CP_TALLY_US	10000
 
-/* CR.RST; a chip that is gone reads as ones and runs into the limit. */
+/* CR.RST. A removed chip reads as all ones, and the poll times out. */
 int cp_hw_reset(struct cp *cp)
 {
 	u8 cr;
@@ -72,7 +72,7 @@ void cp_hw_rx_mode(struct net_device *netdev)
 	writel(rcr, cp->regs + CP_RCR);
 }
 
-/* Before this the rings are ready; after it frames come, but no interrupt. */
+/* Called with the rings ready. Afterwards frames arrive, without interrupts. */
 int cp_hw_start(struct cp *cp)
 {
 	struct net_device *netdev = cp->port.netdev;
@@ -88,8 +88,8 @@ int cp_hw_start(struct cp *cp)
 
 	cp_hw_write_mac(cp, netdev->dev_addr);
 
-	/* "C+CR: C+ Command": this register comes before the others; on some
-	 * chips a ring's address written earlier turns into garbage.
+	/* "C+CR: C+ Command": write this register before the others. On some
+	 * chips a ring address written earlier is corrupted.
 	 */
 	writew(cp->cpcr, cp->regs + CP_CPCR);
 	cp_hw_write64(cp, CP_THPDS, 0);
@@ -97,7 +97,7 @@ int cp_hw_start(struct cp *cp)
 	cp_hw_write64(cp, CP_TNPDS, cp->tx.dma);
 	writeb(CP_CR_RE | CP_CR_TE, cp->regs + CP_CR);
 
-	/* Writable only while the transmitter is on. */
+	/* Writable only while the transmitter is enabled. */
 	writel(CP_TCR_IFG96 | CP_TCR_MXDMA, cp->regs + CP_TCR);
 	writeb(CP_ETTHR_192, cp->regs + CP_ETTHR);
 	writew(0, cp->regs + CP_MULINT);
@@ -117,7 +117,7 @@ int cp_hw_start(struct cp *cp)
 	return 0;
 }
 
-/* After this the chip does nothing, not even DMA. */
+/* Stops all activity of the chip, including DMA. */
 void cp_hw_stop(struct cp *cp)
 {
 	cp_hw_set_imr(cp, U16_MAX, 0);
@@ -128,7 +128,7 @@ void cp_hw_stop(struct cp *cp)
 	pci_clear_master(cp->pdev);
 }
 
-/* CP_MPC counts what a full ring has dropped. */
+/* CP_MPC counts the frames dropped because the ring was full. */
 void cp_hw_update_missed(struct cp *cp)
 {
 	unsigned long flags;
@@ -143,7 +143,7 @@ void cp_hw_update_missed(struct cp *cp)
 	spin_unlock_irqrestore(&cp->missed_lock, flags);
 }
 
-/* Those on the ring are left out: there is room for 64. */
+/* Frames still on the ring, at most 64, are not counted. */
 u32 cp_rx_arrived(struct irqmod_port *port)
 {
 	struct cp *cp = cp_of_port(port);
@@ -152,7 +152,7 @@ u32 cp_rx_arrived(struct irqmod_port *port)
 	return READ_ONCE(port->rx_frames) + (u32)READ_ONCE(cp->rx_missed);
 }
 
-/* Into cp->tally; under RTNL. */
+/* Dumps the counters to cp->tally; under RTNL. */
 int cp_hw_dump_tally(struct cp *cp)
 {
 	u32 low = lower_32_bits(cp->tally_dma) | CP_DTCCR_CMD;
@@ -163,8 +163,8 @@ int cp_hw_dump_tally(struct cp *cp)
 				  !(low & CP_DTCCR_CMD), 10, CP_TALLY_US);
 }
 
-/* The shadow saves a read of CP_IMR; masking and unmasking may come from
- * several contexts at a time.
+/* The shadow avoids a read of CP_IMR. Several contexts may mask and unmask
+ * concurrently.
  */
 void cp_hw_set_imr(struct cp *cp, u16 clear, u16 set)
 {
@@ -186,8 +186,8 @@ u16 cp_causes(u32 groups)
 	       (groups & IRQMOD_TX ? CP_INT_TX : 0);
 }
 
-/* The write may still be on its way when this returns: cp_interrupt() ignores
- * what the shadow does not show.
+/* The write may not have reached the chip when this returns: cp_interrupt()
+ * ignores causes that are masked in the shadow.
  */
 void cp_mask(struct irqmod_port *port, u32 groups)
 {
@@ -199,12 +199,13 @@ void cp_unmask(struct irqmod_port *port, u32 groups)
 	cp_hw_set_imr(cp_of_port(port), 0, cp_causes(groups));
 }
 
-/* The whole group: the chip's receiver never stops, it fetches the descriptor
- * anew for every frame, so RDU and FOVW are mere notes.
+/* Acknowledges the whole group. The receiver never stops: it fetches the
+ * descriptor again for every frame, so RDU and FOVW need no action.
  *
- * The read makes the write arrive, and lets us see the descriptor of any frame
- * whose cause the write has cleared: PCI reads push DMA writes before them.
- * Once per emptied ring, this is the one read outside the handler.
+ * The read flushes the write. It also guarantees that we see the descriptor of
+ * every frame whose cause the write has cleared, because a PCI read pushes
+ * earlier DMA writes ahead of it. It is done once per emptied ring, and is the
+ * data path's only register read outside the handler.
  */
 void cp_rx_ack(struct irqmod_port *port)
 {
@@ -214,7 +215,7 @@ void cp_rx_ack(struct irqmod_port *port)
 	readw(cp->regs + CP_ISR);
 }
 
-/* MII registers of the internal PHY, by MII number; 0: there is none. */
+/* Registers of the internal PHY, by MII register number; 0: none. */
 static const u8 cp_mii_regs[] = {
 	[MII_BMCR] = CP_BMCR,
 	[MII_BMSR] = CP_BMSR,
@@ -259,7 +260,7 @@ void cp_mii_init(struct cp *cp)
 	cp->mii.reg_num_mask = 0x1f;
 }
 
-/* The link came or went. */
+/* Called after a link change. */
 void cp_mii_check(struct cp *cp)
 {
 	unsigned long flags;

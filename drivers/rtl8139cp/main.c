@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A driver for the RTL8139C+ (10ec:8139, revision 0x20 and up) whose interrupt
- * handling is irqmod's: this module knows the chip, and no scheme.
+ * A driver for the RTL8139C+ (10ec:8139, revision 0x20 and up). irqmod provides
+ * the interrupt-handling schemes; this module only handles the chip.
  */
 #include <linux/module.h>
 #include <linux/rtnetlink.h>
 
 #include "rtl8139cp.h"
 
-#define CP_REVISION	0x20	/* C+; below it the chip has no descriptors */
+#define CP_REVISION	0x20	/* C+; older revisions have no descriptors */
 #define CP_BAR		1
 
 static int rx_copybreak = CP_RX_COPYBREAK;
@@ -19,7 +19,7 @@ MODULE_PARM_DESC(rx_copybreak,
 static unsigned int lost_doorbells;
 module_param(lost_doorbells, uint, 0444);
 MODULE_PARM_DESC(lost_doorbells,
-		 "For tests: so many transmit doorbells are lost, which ends in tx_timeout (default 0)");
+		 "For tests: omit this many transmit doorbells, to cause a tx_timeout (default 0)");
 
 static const struct irqmod_ops cp_irqmod_ops = {
 	.mask		= cp_mask,
@@ -38,7 +38,7 @@ static void cp_pci_error(struct cp *cp)
 {
 	u16 status;
 
-	/* Once: the reset unmasks it. */
+	/* Mask it until the reset. */
 	cp_hw_set_imr(cp, CP_INT_SERR, 0);
 	pci_read_config_word(cp->pdev, PCI_STATUS, &status);
 	pci_write_config_word(cp->pdev, PCI_STATUS, status);
@@ -46,8 +46,8 @@ static void cp_pci_error(struct cp *cp)
 	schedule_work(&cp->reset_work);
 }
 
-/* Causes that are masked stay latched, so that unmasking one interrupts; of
- * the others a group is acknowledged whole: whatever raised it is looked for.
+/* Masked causes stay latched, so that they interrupt when unmasked. For the
+ * others the whole group is acknowledged, since its scheme handles all of them.
  */
 static irqreturn_t cp_interrupt(int irq, void *data)
 {
@@ -75,7 +75,7 @@ static irqreturn_t cp_interrupt(int irq, void *data)
 }
 
 #ifdef CONFIG_NET_POLL_CONTROLLER
-/* For netconsole: the handler, from a context without interrupts. */
+/* For netconsole: runs the handler in a context without interrupts. */
 static void cp_poll_controller(struct net_device *netdev)
 {
 	int irq = cp_of(netdev)->port.irq;
@@ -86,7 +86,7 @@ static void cp_poll_controller(struct net_device *netdev)
 }
 #endif
 
-/* Starts the chip on the rings, and the scheme on the chip. */
+/* Starts the chip on the allocated rings, then the schemes. */
 int cp_up(struct cp *cp)
 {
 	int err;
@@ -106,8 +106,8 @@ int cp_up(struct cp *cp)
 	return 0;
 }
 
-/* The rings stay. The queue is stopped twice, as a reclaim may wake it until
- * the scheme has stopped. Does nothing the second time.
+/* Stops the chip and keeps the rings. The queue is disabled twice, because a
+ * reclaim may wake it until the scheme has stopped. Calling it again is a no-op.
  */
 void cp_down(struct cp *cp)
 {
@@ -118,7 +118,7 @@ void cp_down(struct cp *cp)
 	netif_tx_disable(cp->port.netdev);
 	cp->running = false;
 	cp_hw_stop(cp);
-	/* The last handler, of LINKCHG perhaps. */
+	/* Wait for the last handler, for example for LINKCHG. */
 	synchronize_irq(cp->port.irq);
 }
 
@@ -269,7 +269,7 @@ static const struct net_device_ops cp_netdev_ops = {
 #endif
 };
 
-/* What the EEPROM says: the chip has loaded it at power-on. */
+/* Uses the EEPROM's address, which the chip loaded at power-on. */
 static void cp_init_mac(struct cp *cp)
 {
 	struct net_device *netdev = cp->port.netdev;
@@ -366,7 +366,7 @@ static int cp_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		goto unmap;
 	pci_try_set_mwi(pdev);
 
-	/* Another system may have left it running. */
+	/* A previous kernel or boot loader may have left it running. */
 	err = cp_hw_reset(cp);
 	if (err) {
 		dev_err(&pdev->dev, "the chip does not reset\n");
@@ -413,7 +413,7 @@ static void cp_remove(struct pci_dev *pdev)
 	unregister_netdev(netdev);
 	cancel_work_sync(&cp->reset_work);
 	irqmod_unregister(&cp->port);
-	/* A reset of the chip does not load the EEPROM again. */
+	/* A chip reset does not reload the EEPROM. */
 	cp_hw_write_mac(cp, netdev->perm_addr);
 	pci_clear_mwi(pdev);
 	dma_free_coherent(cp->dev, sizeof(*cp->tally), cp->tally, cp->tally_dma);
@@ -423,7 +423,7 @@ static void cp_remove(struct pci_dev *pdev)
 	free_netdev(netdev);
 }
 
-/* kexec: nothing may write into the next kernel's memory. */
+/* kexec: the chip must not write to the next kernel's memory. */
 static void cp_shutdown(struct pci_dev *pdev)
 {
 	struct net_device *netdev = pci_get_drvdata(pdev);

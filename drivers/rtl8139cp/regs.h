@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * RTL8139C+ registers and descriptors, by the names of Realtek's "RTL8139C+
+ * RTL8139C+ registers and descriptors, named as in Realtek's "RTL8139C+
  * datasheet" (rev. 1.6, sections "Register Descriptions" and "C+ mode").
  */
 #ifndef CP_REGS_H
@@ -64,14 +64,14 @@ enum cp_int {
 	CP_INT_RER	= BIT(1),	/* receive error */
 	CP_INT_ROK	= BIT(0),	/* received */
 
-	/* Errors and overflows come with the frames, or an overload becomes
-	 * an interrupt storm.
+	/* Errors and overflows are masked together with receive, or an
+	 * overload causes an interrupt storm.
 	 */
 	CP_INT_RX	= CP_INT_ROK | CP_INT_RER | CP_INT_RDU | CP_INT_FOVW,
 	CP_INT_TX	= CP_INT_TOK | CP_INT_TER | CP_INT_TDU,
 	/* Never masked while the interface is up. */
 	CP_INT_EVENTS	= CP_INT_LINKCHG | CP_INT_SERR,
-	/* What a chip reads as that is no longer there. */
+	/* Read from a removed chip. */
 	CP_INT_GONE	= 0xffff,
 };
 
@@ -95,7 +95,7 @@ enum cp_9346cr {
 };
 
 enum cp_config1 {
-	CP_CONFIG1_DVRLOAD	= BIT(5),	/* a driver is there */
+	CP_CONFIG1_DVRLOAD	= BIT(5),	/* driver is loaded */
 };
 
 enum cp_config3 {
@@ -110,11 +110,11 @@ enum cp_config5 {
 };
 
 enum cp_tppoll {
-	CP_TPPOLL_NPQ	= BIT(6),	/* there is something on the normal ring */
+	CP_TPPOLL_NPQ	= BIT(6),	/* packets on the normal ring */
 };
 
 enum cp_cpcr {
-	CP_CPCR_RXVLAN	= BIT(6),	/* take VLAN tags out */
+	CP_CPCR_RXVLAN	= BIT(6),	/* strip VLAN tags */
 	CP_CPCR_RXCHK	= BIT(5),	/* verify checksums */
 	CP_CPCR_DAC	= BIT(4),	/* 64-bit addresses */
 	CP_CPCR_MULRW	= BIT(3),	/* PCI read and write multiple */
@@ -126,7 +126,7 @@ enum cp_etthr {
 	CP_ETTHR_192	= 6,
 };
 
-/* A descriptor, of either ring. Rings are aligned to 256 bytes. */
+/* A descriptor of either ring. Rings are aligned to 256 bytes. */
 struct cp_desc {
 	__le32 opts1;
 	__le32 opts2;
@@ -135,21 +135,21 @@ struct cp_desc {
 
 /* opts1 of both rings */
 enum cp_desc_opts1 {
-	CP_OWN		= BIT(31),	/* the chip's */
-	CP_EOR		= BIT(30),	/* last of the ring */
+	CP_OWN		= BIT(31),	/* owned by the chip */
+	CP_EOR		= BIT(30),	/* end of ring */
 	CP_FS		= BIT(29),	/* first segment */
 	CP_LS		= BIT(28),	/* last segment */
 };
 
 /* opts1, transmit command: bits 15 to 0 are the segment's length. */
 enum cp_tx_command {
-	CP_TX_IPCS	= BIT(18),	/* fill in the IPv4 header's checksum */
+	CP_TX_IPCS	= BIT(18),	/* insert the IPv4 header checksum */
 	CP_TX_UDPCS	= BIT(17),
 	CP_TX_TCPCS	= BIT(16),
 };
 
-/* opts1, transmit status. Collisions are in bits 19 to 16; QEMU's model leaves
- * the command's bits there, and the tally counters know them too.
+/* opts1, transmit status. Bits 19 to 16 are the number of collisions. QEMU's
+ * model leaves the command's bits there; the tally counters count them as well.
  */
 enum cp_tx_status {
 	CP_TX_UNF	= BIT(25),	/* FIFO underrun */
@@ -161,7 +161,7 @@ enum cp_tx_status {
 
 /* opts2, transmit: bits 15 to 0 are the tag, in network order. */
 enum cp_tx_opts2 {
-	CP_TX_TAGC	= BIT(17),	/* put the VLAN tag in */
+	CP_TX_TAGC	= BIT(17),	/* insert the VLAN tag */
 };
 
 /* opts1, receive status. As a command, bits 12 to 0 are the buffer's size, a
@@ -180,21 +180,21 @@ enum cp_rx_status {
 	CP_RX_IPF	= BIT(15),	/* IPv4 checksum failed */
 	CP_RX_UDPF	= BIT(14),
 	CP_RX_TCPF	= BIT(13),
-	CP_RX_LEN	= 0x1fff,	/* with the FCS */
+	CP_RX_LEN	= 0x1fff,	/* including the FCS */
 
 	CP_RX_CSUM_BAD	= CP_RX_IPF | CP_RX_UDPF | CP_RX_TCPF,
-	/* A good frame in one buffer shows CP_RX_WHOLE of CP_RX_JUDGE. */
+	/* A good frame in a single buffer: (status & JUDGE) == WHOLE. */
 	CP_RX_WHOLE	= CP_FS | CP_LS,
 	CP_RX_JUDGE	= CP_RX_WHOLE | CP_RX_RES | CP_RX_FOVF,
 };
 
 /* opts2, receive: bits 15 to 0 are the tag, in network order. */
 enum cp_rx_opts2 {
-	CP_RX_TAVA	= BIT(16),	/* a VLAN tag was taken out */
+	CP_RX_TAVA	= BIT(16),	/* a VLAN tag was stripped */
 	CP_RX_TAG	= 0xffff,
 };
 
-/* What CP_DTCCR dumps. */
+/* The counters dumped by CP_DTCCR. */
 struct cp_tally {
 	__le64 tx_ok;
 	__le64 rx_ok;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* RTL8139C+: what the driver's files share. */
+/* RTL8139C+: declarations shared by the driver's files. */
 #ifndef RTL8139CP_H
 #define RTL8139CP_H
 
@@ -15,7 +15,7 @@
 
 #define CP_NAME		"irqmod_rtl8139cp"
 
-/* The chip wraps at its 64th descriptor whatever the ring says. */
+/* The chip wraps after 64 descriptors, even without EOR. */
 #define CP_RING_MIN	8
 #define CP_RING_MAX	64
 
@@ -23,27 +23,28 @@
 #define CP_RX_BUF_SIZE	1536
 #define CP_RX_COPYBREAK	256
 
-/* Packets of more segments are linearized: without TSO they are rare, and a
+/* Packets with more segments are linearized. Without TSO they are rare, and a
  * short ring has no room for MAX_SKB_FRAGS.
  */
 #define CP_TX_SEGS	4
 
 struct cp_rx_slot {
-	struct sk_buff *skb;	/* NULL: handed up and not replaced yet */
+	struct sk_buff *skb;	/* NULL: delivered and not replaced yet */
 	void *data;
 	dma_addr_t dma;
-	__le32 give;		/* opts1 that gives the slot to the chip */
-	bool sync;		/* the DMA API wants to be told of CPU reads */
+	__le32 give;		/* opts1 that hands the slot to the chip */
+	bool sync;		/* CPU reads need dma_sync_single_for_cpu() */
 };
 
 struct cp_rx_ring {
 	struct cp_desc *desc;
 	struct cp_rx_slot *slot;
 	unsigned int count;
-	unsigned int next;	/* the slot to look at (cur_rx) */
-	unsigned int dirty;	/* the slot to give back (dirty_rx) */
-	/* Slots that were taken without being given back are between dirty and
-	 * next; counted by two writers, as they may interrupt each other.
+	unsigned int next;	/* next slot to take (cur_rx) */
+	unsigned int dirty;	/* next slot to refill (dirty_rx) */
+	/* Slots between dirty and next were taken and not refilled yet. Their
+	 * number is taken - given: two counters, since one writer may
+	 * interrupt the other.
 	 */
 	u32 taken;
 	u32 given;
@@ -51,10 +52,10 @@ struct cp_rx_ring {
 };
 
 struct cp_tx_slot {
-	struct sk_buff *skb;	/* with the last segment of a packet */
+	struct sk_buff *skb;	/* in the slot of the last segment */
 	DEFINE_DMA_UNMAP_ADDR(dma);
 	DEFINE_DMA_UNMAP_LEN(len);
-	bool page;		/* mapped as a page's fragment */
+	bool page;		/* mapped as a page fragment */
 };
 
 struct cp_tx_ring {
@@ -65,7 +66,7 @@ struct cp_tx_ring {
 
 	/* Written by ndo_start_xmit. */
 	unsigned int next;
-	u32 queued;		/* descriptors, ever */
+	u32 queued;		/* descriptors, running total */
 	u32 packets_queued;
 
 	/* Written by tx_reclaim. */
@@ -89,15 +90,15 @@ struct cp_tx_errors {
 };
 
 struct cp {
-	struct irqmod_port port;	/* first: irqmod asks for it */
+	struct irqmod_port port;	/* first: see irqmod.h */
 
 	void __iomem *regs;
 	struct device *dev;
 	unsigned int rx_copybreak;
-	u16 imr;			/* what CP_IMR holds; under imr_lock */
+	u16 imr;			/* shadow of CP_IMR; under imr_lock */
 	u16 cpcr;
 	bool running;			/* the chip is started; under RTNL */
-	unsigned int lost_doorbells;	/* for tests: as many to lose yet */
+	unsigned int lost_doorbells;	/* for tests: doorbells to omit */
 
 	struct cp_rx_ring rx;
 	struct cp_tx_ring tx;
@@ -111,7 +112,7 @@ struct cp {
 	struct cp_rx_errors rx_errors;
 	struct cp_tx_errors tx_errors;
 	spinlock_t missed_lock;		/* @rx_missed and CP_MPC */
-	u64 rx_missed;			/* CP_MPC, before it was cleared */
+	u64 rx_missed;			/* sum of all CP_MPC readings */
 	struct cp_tally *tally;
 	dma_addr_t tally_dma;
 };
@@ -126,11 +127,11 @@ static inline struct cp *cp_of(struct net_device *netdev)
 	return netdev_priv(netdev);
 }
 
-/* The memory of a ring's descriptors. */
+/* Allocates the descriptors of a ring. */
 static inline void *cp_desc_alloc(struct cp *cp, unsigned int count,
 				  dma_addr_t *dma)
 {
-	/* Page-aligned, so aligned to the 256 bytes the chip wants. */
+	/* Page-aligned, which satisfies the chip's alignment of 256 bytes. */
 	return dma_alloc_coherent(cp->dev, count * sizeof(struct cp_desc), dma,
 				  GFP_KERNEL);
 }

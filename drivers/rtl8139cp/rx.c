@@ -2,8 +2,9 @@
 /*
  * RTL8139C+: the receive ring (C+ mode descriptors).
  *
- * The chip owns a descriptor while its OWN bit is set. It goes round by itself
- * and stops at the first descriptor that it does not own; the last one has EOR.
+ * The chip owns a descriptor while its OWN bit is set. It processes the ring in
+ * order and stops at the first descriptor that it does not own. The last
+ * descriptor has EOR.
  */
 #include <linux/if_vlan.h>
 #include <linux/slab.h>
@@ -11,10 +12,10 @@
 #include "rtl8139cp.h"
 
 /*
- * Receive buffers. Everything that knows what a buffer is made of is here.
+ * Receive buffers. Only the functions of this section depend on their type.
  */
 
-/* Maps @skb as the slot's buffer; false, and @skb is freed, if that fails. */
+/* Maps @skb as the slot's buffer. On failure frees @skb and returns false. */
 static bool cp_rx_buffer_set(struct cp *cp, struct cp_rx_slot *slot,
 			     struct sk_buff *skb)
 {
@@ -54,11 +55,11 @@ static void cp_rx_buffer_free(struct cp *cp, struct cp_rx_slot *slot)
 	slot->skb = NULL;
 }
 
-/* The frame of @len bytes in the slot's buffer as an skb. Short frames are
- * copied, and the buffer stays; it was only read, so it need not be synced
- * back (Documentation/core-api/dma-api-howto.rst). Long frames go up in their
- * buffer, which is replaced, or with @later left to cp_rx_refill(). NULL: no
- * memory, and the buffer stays too.
+/* Returns the frame of @len bytes in the slot's buffer as an skb. Short frames
+ * are copied and the buffer stays in place; since it was only read, it need not
+ * be synced for the device (Documentation/core-api/dma-api-howto.rst). Long
+ * frames are delivered in their buffer, which is replaced here or, with @later,
+ * by cp_rx_refill(). Returns NULL without memory; the buffer then stays as well.
  */
 static struct sk_buff *cp_rx_buffer_take(struct cp *cp, struct cp_rx_slot *slot,
 					 struct cp_desc *desc, unsigned int len,
@@ -98,20 +99,20 @@ static struct sk_buff *cp_rx_buffer_take(struct cp *cp, struct cp_rx_slot *slot,
 static void cp_rx_give(struct cp_desc *desc, const struct cp_rx_slot *slot)
 {
 	desc->opts2 = 0;
-	/* The chip may have the descriptor when it is complete. */
+	/* Complete the descriptor before handing it to the chip. */
 	dma_wmb();
 	WRITE_ONCE(desc->opts1, slot->give);
 }
 
-/* In the order of the ring, as far as there is memory. In the deferred mode
- * rx_take may interrupt this: it moves taken, this moves given.
+/* Refills in ring order until memory runs out. In deferred mode rx_take may
+ * interrupt this function: rx_take updates taken, this function given.
  */
 void cp_rx_refill(struct irqmod_port *port)
 {
 	struct cp *cp = cp_of_port(port);
 	struct cp_rx_ring *ring = &cp->rx;
 
-	/* Acquire: a slot is what rx_take left when it counted it. */
+	/* Acquire: see the slot as rx_take left it. */
 	while (ring->given != smp_load_acquire(&ring->taken)) {
 		struct cp_rx_slot *slot = &ring->slot[ring->dirty];
 		struct cp_desc *desc = &ring->desc[ring->dirty];
@@ -122,7 +123,7 @@ void cp_rx_refill(struct irqmod_port *port)
 		cp_rx_give(desc, slot);
 		if (++ring->dirty == ring->count)
 			ring->dirty = 0;
-		/* Release: rx_take may have the slot when it is complete. */
+		/* Release: complete the slot before rx_take may use it. */
 		smp_store_release(&ring->given, ring->given + 1);
 	}
 }
@@ -170,7 +171,9 @@ int cp_rx_take(struct irqmod_port *port, int budget)
 	int taken;
 	u32 given;
 
-	/* Behind a ring that waits for buffers, old frames would look new. */
+	/* Slots without a buffer still show their old frame: do not take it
+	 * for a new one.
+	 */
 	if (unlikely(later || ring->given != ring->taken)) {
 		if (!later) {
 			cp_rx_refill(port);
@@ -191,7 +194,7 @@ int cp_rx_take(struct irqmod_port *port, int budget)
 
 		if (status & CP_OWN)
 			break;
-		/* OWN first, then what it protects. */
+		/* Read OWN before the rest of the descriptor. */
 		dma_rmb();
 		opts2 = le32_to_cpu(desc->opts2);
 		len = (status & CP_RX_LEN) - ETH_FCS_LEN;
@@ -266,7 +269,7 @@ failed:
 	return -ENOMEM;
 }
 
-/* The chip is stopped. */
+/* Called with the chip stopped. */
 void cp_rx_free(struct cp *cp, struct cp_rx_ring *ring)
 {
 	unsigned int i;
@@ -279,7 +282,9 @@ void cp_rx_free(struct cp *cp, struct cp_rx_ring *ring)
 	ring->desc = NULL;
 }
 
-/* The chip is stopped, and begins at descriptor 0: gives it the whole ring. */
+/* Called with the chip stopped, before it starts at descriptor 0. Gives it the
+ * whole ring.
+ */
 void cp_rx_reset(struct cp *cp)
 {
 	struct cp_rx_ring *ring = &cp->rx;

@@ -2,8 +2,8 @@
 /*
  * RTL8139C+: the transmit ring (C+ mode descriptors; see rx.c for OWN and EOR).
  *
- * One writer queues (ndo_start_xmit, under the queue's lock), one reclaims;
- * each reads the other's count.
+ * One context queues (ndo_start_xmit, under the queue's lock) and one reclaims.
+ * Each reads the other's count.
  */
 #include <linux/if_vlan.h>
 #include <linux/ip.h>
@@ -20,7 +20,7 @@ unsigned int cp_tx_outstanding(struct irqmod_port *port)
 
 static unsigned int cp_tx_ring_room(const struct cp_tx_ring *ring)
 {
-	/* Acquire: the slots are free when cp_tx_reclaim() has counted them. */
+	/* Acquire: pairs with the release in cp_tx_reclaim(). */
 	u32 done = smp_load_acquire(&ring->done);
 
 	return ring->count - READ_ONCE(ring->queued) + done;
@@ -90,7 +90,7 @@ unsigned int cp_tx_reclaim(struct irqmod_port *port)
 
 	ring->dirty = i;
 	WRITE_ONCE(ring->packets_done, ring->packets_done + packets);
-	/* Release: the slots may be used anew. */
+	/* Release: the slots may be reused. */
 	smp_store_release(&ring->done, done);
 
 	u64_stats_update_begin(&port->tx_stats.syncp);
@@ -112,7 +112,7 @@ static u32 cp_tx_eor(const struct cp_tx_ring *ring, unsigned int i)
 	return i + 1 == ring->count ? CP_EOR : 0;
 }
 
-/* Whether the checksum has been taken care of, by the chip or by software. */
+/* Requests the checksum from the chip or computes it. False: failed. */
 static bool cp_tx_checksum(struct sk_buff *skb, u32 *opts1)
 {
 	if (skb->protocol == htons(ETH_P_IP)) {
@@ -125,12 +125,12 @@ static bool cp_tx_checksum(struct sk_buff *skb, u32 *opts1)
 			return true;
 		}
 	}
-	/* Behind a VLAN tag that is part of the data, for example. */
+	/* For example after a VLAN tag in the packet data. */
 	return !skb_checksum_help(skb);
 }
 
-/* Puts the fragments behind descriptor @i, which the chip does not have yet, so
- * it will not look at them. Returns the last one's index, or -ENOMEM.
+/* Writes the fragments after descriptor @i. The chip does not own @i yet, so it
+ * does not process them. Returns the index of the last one, or -ENOMEM.
  */
 static int cp_tx_frags(struct cp *cp, const struct sk_buff *skb, unsigned int i,
 		       u32 opts1, u32 opts2)
@@ -192,8 +192,8 @@ netdev_tx_t cp_start_xmit(struct sk_buff *skb, struct net_device *netdev)
 
 	irqmod_tx_begin(&cp->port);
 
-	/* The chip sends short frames as they are. Padding makes one piece of
-	 * a packet, so it comes before they are counted.
+	/* The chip does not pad short frames. Padding linearizes a packet, so
+	 * do it before counting the segments.
 	 */
 	if (unlikely(eth_skb_pad(skb)))
 		goto freed;
@@ -235,14 +235,14 @@ netdev_tx_t cp_start_xmit(struct sk_buff *skb, struct net_device *netdev)
 		opts1 |= CP_LS;
 	}
 	ring->slot[last].skb = skb;
-	/* The engine may free the packet as soon as the chip has it. */
+	/* The engine may free the packet as soon as the chip owns it. */
 	if (unlikely(skb_shinfo(skb)->tx_flags & SKBTX_SW_TSTAMP))
 		skb_tx_timestamp(skb);
 
 	desc = &ring->desc[first];
 	desc->opts2 = cpu_to_le32(opts2);
 	desc->addr = cpu_to_le64(dma);
-	/* The whole packet first, then the chip may have it. */
+	/* Complete the packet before handing it to the chip. */
 	dma_wmb();
 	WRITE_ONCE(desc->opts1, cpu_to_le32(opts1 | CP_FS | len |
 					    cp_tx_eor(ring, first)));
@@ -260,7 +260,7 @@ drop:
 	dev_kfree_skb_any(skb);
 freed:
 	dev_core_stats_tx_dropped_inc(netdev);
-	/* This was perhaps the last of a batch. */
+	/* This may have been the last packet of a batch. */
 	if (!netdev_xmit_more())
 		cp_tx_kick(cp);
 	return NETDEV_TX_OK;
@@ -277,7 +277,7 @@ int cp_tx_alloc(struct cp *cp, struct cp_tx_ring *ring, unsigned int count)
 	return -ENOMEM;
 }
 
-/* The chip is stopped: drops what it has not sent, or not reported. */
+/* Called with the chip stopped: drops packets not sent or not yet reclaimed. */
 static void cp_tx_clean(struct cp *cp, struct cp_tx_ring *ring)
 {
 	for (; ring->done != ring->queued; ring->done++) {
@@ -300,7 +300,7 @@ void cp_tx_free(struct cp *cp, struct cp_tx_ring *ring)
 	ring->desc = NULL;
 }
 
-/* The chip is stopped, and begins at descriptor 0. */
+/* Called with the chip stopped, before it starts at descriptor 0. */
 void cp_tx_reset(struct cp *cp)
 {
 	struct cp_tx_ring *ring = &cp->tx;
