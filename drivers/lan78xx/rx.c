@@ -222,7 +222,7 @@ static void rx_deliver(struct lan78xx *np, struct sk_buff *skb, bool flow)
 		irqmod_deliver(&np->port, skb);
 }
 
-/* Up the stack, or onto the overflow queue. */
+/* Delivers the frame to the stack (@now), or puts it on the overflow queue. */
 static void rx_hand_over(struct lan78xx *np, struct sk_buff *skb, u32 a, u32 b,
 			 bool now)
 {
@@ -245,9 +245,9 @@ static void rx_hand_over(struct lan78xx *np, struct sk_buff *skb, u32 a, u32 b,
 	}
 }
 
-/* Takes up to @budget frames out of a completed transfer; with overflow_queue,
- * the others too, aside. Nothing the device says is believed: every length is
- * held against what has come.
+/* Takes up to @budget frames from a completed transfer; with overflow_queue,
+ * also queues the remaining ones. Every length stated by the device is checked
+ * against the number of bytes received.
  */
 static int rx_frames(struct lan78xx *np, struct lan78xx_rx_urb *r, int budget,
 		     struct sums *sums)
