@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# A lone packet does not stay in the ring: whatever the schemes, all that was sent is freed soon.
+# A single packet does not stay on the ring: with any combination of schemes, the driver soon reclaims all packets sent.
 . "${0%/*}/tap.sh"
 
 freed()
@@ -18,9 +18,9 @@ for rx in $RX_SCHEMES; do
 		usleep 20000
 		sent=$(($(counter "$IF0" tx_packets) - before_sent)) freed=$(($(freed "$IF0") - before_freed))
 		if [ "$sent" -ge 1 ] && [ "$freed" = "$sent" ]; then
-			ok "$rx/$tx: $sent sent, $freed freed"
+			ok "$rx/$tx: $sent sent, $freed reclaimed"
 		else
-			not_ok "$rx/$tx: $sent sent, $freed freed"
+			not_ok "$rx/$tx: $sent sent, $freed reclaimed"
 		fi
 	done
 done

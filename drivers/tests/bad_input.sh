@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# What makes no sense is refused with a line that says what is allowed, and the old setting stays.
+# An invalid setting is rejected with a message that lists the valid ones, and the old setting is kept.
 . "${0%/*}/tap.sh"
 
 # refused FILE VALUE
@@ -9,25 +9,25 @@ refused()
 	before=$(get "$IF0" "$1")
 	dmesg -c >/dev/null
 	if put "$IF0" "$1" "$2" 2>$SAID; then
-		not_ok "$1 '$2' is refused"
+		not_ok "$1 '$2' is rejected"
 	elif ! grep -q 'Invalid argument' $SAID; then
 		not_ok "$1 '$2' is EINVAL: $(cat $SAID)"
 	else
 		ok "$1 '$2' is EINVAL"
 	fi
-	if [ "$(get "$IF0" "$1")" = "$before" ]; then ok "... and $before stays"; else not_ok "... and $before stays"; fi
+	if [ "$(get "$IF0" "$1")" = "$before" ]; then ok "... and $before is kept"; else not_ok "... and $before is kept"; fi
 	said=$(dmesg | grep "$1")
-	if [ -n "$said" ]; then ok "... and the log says: ${said##*: }"; else not_ok "... and the log says what is allowed"; fi
+	if [ -n "$said" ]; then ok "... and the log has: ${said##*: }"; else not_ok "... and the log lists the valid values"; fi
 }
 
-# ethtool_refuses SHOW SET...: ethtool fails and says why; what it shows stays.
+# ethtool_refuses SHOW SET...: ethtool fails with a message; the settings it shows are unchanged.
 ethtool_refuses()
 {
 	show=$1
 	shift
 	before=$(ethtool "$show" "$IF0")
-	if ethtool "$@" >$SAID 2>&1; then not_ok "ethtool $*: refused"; else ok "ethtool $*: refused: $(head -n 1 $SAID)"; fi
-	if [ "$(ethtool "$show" "$IF0")" = "$before" ]; then ok "... and all stays"; else not_ok "... and all stays"; fi
+	if ethtool "$@" >$SAID 2>&1; then not_ok "ethtool $*: rejected"; else ok "ethtool $*: rejected: $(head -n 1 $SAID)"; fi
+	if [ "$(ethtool "$show" "$IF0")" = "$before" ]; then ok "... and nothing changed"; else not_ok "... and nothing changed"; fi
 }
 
 for direction in rx tx; do

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# What every driver built on irqmod shows: files, counters; every scheme can be chosen, on an interface that is up and down.
+# Every driver built on irqmod has these files and counters, and every scheme can be selected while the interface is up or down.
 . "${0%/*}/tap.sh"
 
 same() { [ "$1" = "$2" ] || { echo "$1, not $2"; return 1; }; }
@@ -9,7 +9,7 @@ known() { same "$(get "$1" "$2" | tr -d '[]')" "$3"; }
 for i in $IF0 $IF1; do
 	check "$i: receive schemes" known "$i" rx_scheme "$RX_SCHEMES"
 	check "$i: transmit schemes" known "$i" tx_scheme "$TX_SCHEMES"
-	check "$i: the estimate of the rate" get "$i" rx_rate_pps
+	check "$i: the rate estimate" get "$i" rx_rate_pps
 	fails "$i: ... cannot be written" put "$i" rx_rate_pps 5
 	for setting in rx_weight:16 rx_cliff_pps:12345 rx_epsilon_permille:100 rx_rate_window_ms:16; do
 		name=${setting%:*} value=${setting#*:}
@@ -34,10 +34,10 @@ choose()
 
 for rx in $RX_SCHEMES; do
 	for tx in $TX_SCHEMES; do
-		check "$rx/$tx: chosen while up" choose "$IF0" "$rx" "$tx"
+		check "$rx/$tx: selected while up" choose "$IF0" "$rx" "$tx"
 		check "$rx/$tx: a host answers" reaches "$PEER0"
 		ip link set "$IF0" down
-		check "$rx/$tx: chosen while down" choose "$IF0" "$rx" "$tx"
+		check "$rx/$tx: selected while down" choose "$IF0" "$rx" "$tx"
 		ip link set "$IF0" up
 		check "$rx/$tx: kept, and a host answers" reaches "$PEER0"
 		check "$rx/$tx: still the same" same "$(chosen "$IF0" rx_scheme)/$(chosen "$IF0" tx_scheme)" "$rx/$tx"

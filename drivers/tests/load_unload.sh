@@ -3,7 +3,7 @@
 # needs: modules
 # may log: loading out-of-tree module taints kernel|module verification failed
 # long
-# 100 times: load, choose the next combination of schemes, bring both interfaces up, reach a host, unload (every second time
+# 100 times: load, select the next combination of schemes, bring both interfaces up, reach a host, unload (every other time
 # with the interfaces up).
 . "${0%/*}/tap.sh"
 
@@ -33,7 +33,7 @@ while [ $cycle -lt 100 ]; do
 	if [ $cycle = 20 ]; then first=$(free_kb); fi
 done
 last=$(free_kb)
-if [ $((first - last)) -lt 1024 ]; then ok "no memory is lost"; else not_ok "no memory is lost"; fi
+if [ $((first - last)) -lt 1024 ]; then ok "no memory leak"; else not_ok "no memory leak"; fi
 note "free after 20 cycles: $first kB, after 100: $last kB"
 check "load again" load
 done_testing

@@ -3,12 +3,12 @@
 # load: 2x
 # for: every combination
 # long
-# Rings change their sizes under twice the load the combination can take.
+# The ring sizes change at twice the capacity of the combination.
 . "${0%/*}/tap.sh"
 
 most=$(ring_max "$IF0" RX)
 now=$(ring "$IF0" RX)
-for i in $IF0 $IF1; do check "$RX/$TX: $i: tx-frames that fit the smallest ring" ethtool -C "$i" tx-frames 8; done
+for i in $IF0 $IF1; do check "$RX/$TX: $i: tx-frames for the smallest ring" ethtool -C "$i" tx-frames 8; done
 for size in 16 "$most" 32; do
 	for i in $IF0 $IF1; do
 		[ "$size" = "$now" ] || check "$RX/$TX: $i: rings of $size" ethtool -G "$i" rx "$size" tx "$size"
@@ -16,5 +16,5 @@ for size in 16 "$most" 32; do
 	now=$size
 	frames_arrive "$RX/$TX: frames arrive with rings of $size"
 done
-for i in $IF0 $IF1; do check "$RX/$TX: $i says so" test "$(ring "$i" RX)/$(ring "$i" TX)" = "$now/$now"; done
+for i in $IF0 $IF1; do check "$RX/$TX: $i reports these rings" test "$(ring "$i" RX)/$(ring "$i" TX)" = "$now/$now"; done
 done_testing

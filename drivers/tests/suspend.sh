@@ -4,8 +4,8 @@
 # for: every combination
 # may log: random: crng reseeded on system resumption
 # long
-# The machine suspends under twice the load the combination can take: as far as every driver's suspend and resume
-# (pm_test), for which nothing need wake it.
+# The machine suspends at twice the capacity of the combination. With pm_test only the drivers suspend and resume, so no
+# wake-up source is needed.
 . "${0%/*}/tap.sh"
 
 echo devices >/sys/power/pm_test
@@ -19,5 +19,5 @@ ip link set "$IF1" down
 check "$RX/$TX: suspend and resume with $IF1 down" sh -c 'echo mem >/sys/power/state'
 check "$RX/$TX: $IF1 up" ip link set "$IF1" up
 frames_arrive "$RX/$TX: frames arrive after that"
-check "$RX/$TX: all of it happened" test "$(cat /sys/power/suspend_stats/success)" = 4
+check "$RX/$TX: all suspends succeeded" test "$(cat /sys/power/suspend_stats/success)" = 4
 done_testing

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# TAP for a busybox shell. A test sources this, calls check, refused, ..., and ends with done_testing.
+# TAP for a busybox shell. A test sources this file, calls check, fails, ..., and ends with done_testing.
 #
-# The lab sets DRIVER, ENGINE (module names), IF0, IF1 (interfaces), PEER0, PEER1 (hosts that answer there), MAC0, MODULES (where the
-# module files are) and, if the test is run for every combination of schemes, RX and TX.
+# The lab sets DRIVER and ENGINE (module names), IF0 and IF1 (interfaces), PEER0 and PEER1 (hosts that answer there), MAC0,
+# MODULES (directory of the module files) and, if the test runs for every combination of schemes, RX and TX.
 
 RX_SCHEMES="interrupt de napi hybrid timer adaptive"
 TX_SCHEMES="interrupt coalesce off"
-SAID=/tmp/tap.said # what the last command said
+SAID=/tmp/tap.said # output of the last command
 n=0
 
-# The programs, not busybox's applets of that name.
+# The program, not busybox's applet of the same name.
 ip() { /bin/ip "$@"; }
 
 ok() { n=$((n + 1)); echo "ok $n - $*"; }
@@ -31,7 +31,7 @@ check()
 	fi
 }
 
-# fails WHAT COMMAND...: the command does not.
+# fails WHAT COMMAND...: the command fails.
 fails()
 {
 	what=$1
@@ -46,14 +46,14 @@ fails()
 file() { echo "/sys/class/net/$1/irqmod/$2"; }
 get() { cat "$(file "$1" "$2")"; }
 put() { echo "$3" >"$(file "$1" "$2")"; }
-# The choice of a list.
+# The active entry of a list.
 chosen() { get "$1" "$2" | sed 's/.*\[\(.*\)\].*/\1/'; }
 counter() { ethtool -S "$1" | sed -n "s/^ *$2: //p"; }
 coalesce() { ethtool -c "$1" | sed -n "s/^$2:[[:space:]]*//p"; }
 ring() { ethtool -g "$1" | sed -n "/Current/,\$s/^$2:[[:space:]]*//p"; }
 ring_max() { ethtool -g "$1" | sed -n "1,/Current/s/^$2:[[:space:]]*//p"; }
 
-# frames_arrive WHAT: within two seconds, $IF0 receives some. With few processes: under overload each waits long.
+# frames_arrive WHAT: $IF0 receives frames within two seconds. Starts few processes, since each waits long under overload.
 frames_arrive()
 {
 	read -r before <"/sys/class/net/$IF0/statistics/rx_packets"
@@ -71,7 +71,7 @@ frames_arrive()
 # schemes INTERFACE RX TX
 schemes() { put "$1" rx_scheme "$2" && put "$1" tx_scheme "$3"; }
 
-# reaches HOST: it answers within some seconds (links come up, neighbours are found).
+# reaches HOST: the host answers within some seconds (links must come up and neighbours be resolved).
 reaches()
 {
 	for _ in 1 2 3 4 5; do
@@ -80,8 +80,8 @@ reaches()
 	return 1
 }
 
-# reaches_loaded WHAT HOST: the same under twice the load. With an interrupt a frame that is a livelock, in which nobody is
-# answered: no test of the driver.
+# reaches_loaded WHAT HOST: the same under overload. With one interrupt per frame this is a livelock, in which no ping is
+# answered whatever the driver does: skip it.
 reaches_loaded()
 {
 	if [ "$RX" = interrupt ]; then

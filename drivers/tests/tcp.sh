@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # needs: wire
 # long
-# TCP between two namespaces, over the wire that joins the interfaces, in every combination: no transmit scheme may slow a
-# local sender down, so none has less than 0.9 times the bandwidth of the best with the same receive scheme.
+# TCP between two namespaces, over the wire that connects the interfaces, in every combination. No transmit scheme may slow a
+# local sender down: each reaches at least 0.9 times the bandwidth of the best one with the same receive scheme.
 . "${0%/*}/tap.sh"
 
 SECONDS_EACH=1
@@ -21,7 +21,7 @@ check "it answers" reaches 192.0.2.2
 there iperf3 -s -D -I /tmp/iperf3.pid
 usleep 500000
 
-# Mbit/s as the receiver counts them.
+# Mbit/s counted by the receiver.
 bandwidth() { iperf3 -c 192.0.2.2 -t $SECONDS_EACH -f m 2>&1 | tee $SAID | sed -n 's,.* \([0-9.]*\) Mbits/sec.*receiver.*,\1,p'; }
 
 for rx in $RX_SCHEMES; do

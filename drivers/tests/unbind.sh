@@ -3,8 +3,8 @@
 # load: 2x
 # for: every combination
 # long
-# Interfaces are taken from the driver, and given back to it, under twice the load the combination can take; then a device
-# leaves the bus and is found again.
+# At twice the capacity of the combination, interfaces are unbound from the driver and bound again; then a device is removed
+# from the bus and rediscovered.
 . "${0%/*}/tap.sh"
 
 BOUND=/sys/bus/pci/drivers/$DRIVER
@@ -12,7 +12,7 @@ address() { ip -4 addr show dev "$1" | sed -n 's/^ *inet \([^ ]*\).*/\1/p'; }
 device() { basename "$(readlink -f "/sys/class/net/$1/device")"; }
 gone() { [ ! -e "/sys/class/net/$1" ]; }
 
-# back INTERFACE ADDRESS: as it was before it went.
+# back INTERFACE ADDRESS: configures the interface as before.
 back()
 {
 	schemes "$1" "$RX" "$TX" && ip addr add "$2" dev "$1" && ip link set "$1" up
@@ -24,14 +24,14 @@ for i in $IF1 $IF0; do
 	check "$RX/$TX: $i is gone" gone "$i"
 	check "$RX/$TX: $i: bind" sh -c "echo $pci >$BOUND/bind"
 	check "$RX/$TX: $i is back" back "$i" "$was"
-	frames_arrive "$RX/$TX: frames arrive after $i was away"
+	frames_arrive "$RX/$TX: frames arrive after $i was unbound"
 done
 
 was=$(address "$IF1") pci=$(device "$IF1")
 check "$RX/$TX: $IF1: removed from the bus" sh -c "echo 1 >/sys/bus/pci/devices/$pci/remove"
 check "$RX/$TX: $IF1 is gone" gone "$IF1"
-check "$RX/$TX: the bus is searched" sh -c "echo 1 >/sys/bus/pci/rescan"
+check "$RX/$TX: the bus is rescanned" sh -c "echo 1 >/sys/bus/pci/rescan"
 check "$RX/$TX: $IF1 is back" back "$IF1" "$was"
-frames_arrive "$RX/$TX: frames arrive after $IF1 was off the bus"
+frames_arrive "$RX/$TX: frames arrive after $IF1 was removed"
 reaches_loaded "$RX/$TX: a host answers" "$PEER1"
 done_testing

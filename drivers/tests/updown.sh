@@ -3,7 +3,7 @@
 # load: 2x
 # for: every combination
 # long
-# Interfaces go down and up under twice the load the combination can take.
+# Interfaces go down and up at twice the capacity of the combination.
 . "${0%/*}/tap.sh"
 
 for cycle in 1 2 3; do

@@ -3,8 +3,8 @@
 # needs: wire
 # may log: random: crng reseeded on system resumption|xHC error in resume|root hub lost power or was reset
 # long
-# For USB: schemes and measures change under traffic between two namespaces, over the wire that joins the interfaces; jumbo
-# frames and offloads; what the hardware cannot is refused; the device is taken from the driver, and the machine suspended.
+# For USB: schemes and switches change under traffic between two namespaces, over the wire that connects the interfaces; jumbo
+# frames and offloads; unsupported schemes are rejected; the device is unbound under traffic, and the machine suspends.
 . "${0%/*}/tap.sh"
 
 if [ ! -d "/sys/class/net/$IF0/irqmod_usb" ]; then
@@ -28,13 +28,13 @@ received() { cat "/sys/class/net/$IF0/statistics/rx_bytes"; }
 refused()
 {
 	before=$(cat "$1")
-	if echo "$2" 2>/dev/null >"$1"; then not_ok "$1: $2 is refused"; fi
+	if echo "$2" 2>/dev/null >"$1"; then not_ok "$1: $2 is rejected"; fi
 	(echo "$2" >"$1") 2>$SAID
-	if grep -q "$3" $SAID; then ok "${1##*/}: $2 is refused: $3"; else not_ok "${1##*/}: $2: $(cat $SAID)"; fi
-	check "... and all stays" same "$(cat "$1")" "$before"
+	if grep -q "$3" $SAID; then ok "${1##*/}: $2 is rejected: $3"; else not_ok "${1##*/}: $2: $(cat $SAID)"; fi
+	check "... and nothing changed" same "$(cat "$1")" "$before"
 }
 
-# flows WHAT: TCP gets on, in both directions.
+# flows WHAT: TCP makes progress in both directions.
 flows()
 {
 	before=$(received)
@@ -54,13 +54,13 @@ address()
 	ip link set "$IF0" up
 }
 
-check "the schemes that USB can have" same "$(get "$IF0" rx_scheme)" "standard [napi] hybrid timer"
-check "... and for transmitting" same "$(get "$IF0" tx_scheme)" "[interrupt]"
+check "the receive schemes of USB" same "$(get "$IF0" rx_scheme)" "standard [napi] hybrid timer"
+check "the transmit schemes of USB" same "$(get "$IF0" tx_scheme)" "[interrupt]"
 for name in interrupt de adaptive; do refused "$(file "$IF0" rx_scheme)" $name "not supported"; done
 for name in coalesce off; do refused "$(file "$IF0" tx_scheme)" $name "not supported"; done
 refused "$(file "$IF0" rx_scheme)" nonsense "Invalid argument"
 for name in $MEASURES gro; do
-	check "$name is in force" same "$(cat "$(measure "$IF0" "$name")")" 1
+	check "$name is on" same "$(cat "$(measure "$IF0" "$name")")" 1
 	for value in 2 -1 x; do refused "$(measure "$IF0" "$name")" $value "Invalid argument"; done
 done
 refused "$(measure "$IF0" gro)" 0 "busy"
@@ -95,10 +95,10 @@ for rx in $RX napi; do
 		done
 	done
 done
-for name in $MEASURES; do check "all measures off: $name" set_measure "$IF0" "$name" 0; done
+for name in $MEASURES; do check "all switches off: $name" set_measure "$IF0" "$name" 0; done
 for rx in $RX; do
-	check "$rx without measures" put "$IF0" rx_scheme "$rx"
-	flows "$rx without measures: TCP flows"
+	check "$rx with all switches off" put "$IF0" rx_scheme "$rx"
+	flows "$rx with all switches off: TCP flows"
 done
 for offload in tso tx rx; do
 	check "without $offload" ethtool -K "$IF0" $offload off
@@ -108,18 +108,18 @@ ethtool -K "$IF0" tso on tx on rx on >/dev/null
 for name in $MEASURES; do set_measure "$IF0" "$name" 1; done
 put "$IF0" rx_scheme napi
 ip link set "$IF0" down
-check "gro, while down" set_measure "$IF0" gro 0
+check "gro off, while down" set_measure "$IF0" gro 0
 address
 check "... a host answers" reaches 192.0.2.2
 flows "without gro: TCP flows"
 ip link set "$IF0" down
 set_measure "$IF0" gro 1
 address
-check "with it, a host answers" reaches 192.0.2.2
-flows "with it: TCP flows"
+check "with gro, a host answers" reaches 192.0.2.2
+flows "with gro: TCP flows"
 
 check "MTU 9000" ip link set "$IF0" mtu 9000
-check "... there" there ip link set "$IF1" mtu 9000
+check "... of the peer" there ip link set "$IF1" mtu 9000
 check "jumbo frames" ping -c 1 -W 1 -s 8900 192.0.2.2
 ip link set "$IF0" mtu 1500
 there ip link set "$IF1" mtu 1500
@@ -144,6 +144,6 @@ for cycle in 1 2 3; do
 	check "$IF0 answers, $cycle" reaches 192.0.2.2
 	flows "TCP flows after that, $cycle"
 done
-check "all of it happened" test "$(cat /sys/power/suspend_stats/success)" = 3
+check "all suspends succeeded" test "$(cat /sys/power/suspend_stats/success)" = 3
 kill $client "$(cat /tmp/iperf3.pid)"
 done_testing
