@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The agent: takes one command after the other and answers it.
+//! The agent: executes one command after the other and answers it.
 //!
-//! It has no threads and sets no timers: between two commands it hangs in the port's read, within one it waits for just
-//! what was asked for. So it takes no CPU time from what is being measured.
+//! It has no threads and sets no timers. Between two commands it blocks in the read of the port; during a command it only
+//! waits for what the command asks for. It therefore takes no CPU time from the measurement.
 
 use crate::commands::{Answer, Command, Done};
 use crate::exec::Processes;
@@ -16,7 +16,7 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Where the agent finds what it needs.
+/// Paths that the agent uses.
 pub struct Places {
     /// The kernel's log.
     pub kmsg: PathBuf,
@@ -33,7 +33,7 @@ impl Default for Places {
     }
 }
 
-/// The state that outlives a command.
+/// The state kept between commands.
 pub struct Agent {
     places: Places,
     processes: Processes,
@@ -41,7 +41,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// A new agent; its first `kmsg` tells everything since the kernel started.
+    /// A new agent; its first `kmsg` returns all messages since the kernel started.
     pub fn new(places: Places) -> Self {
         let kmsg = Kmsg::open(&places.kmsg);
         Self {
@@ -51,7 +51,7 @@ impl Agent {
         }
     }
 
-    /// Answers commands until one of them says "poweroff" (that the machine is then switched off is init's business).
+    /// Answers commands until "poweroff"; init then powers the machine off.
     pub fn serve(&mut self, port: &mut impl Port) -> Result<(), String> {
         loop {
             let answer = match port.next()? {
@@ -99,7 +99,7 @@ impl Agent {
     }
 }
 
-/// Sleeps until an instant of the monotonic clock, so that a signal does not prolong it.
+/// Sleeps until an absolute time of the monotonic clock, so that a signal does not prolong it.
 fn sleep(time: Duration) -> Result<(), String> {
     let clock = ClockId::CLOCK_MONOTONIC;
     let now = clock_gettime(clock).map_err(|error| format!("sleep: {error}"))?;
@@ -121,7 +121,7 @@ mod tests {
     use serde_json::{Value, json};
     use std::time::Instant;
 
-    /// What the agent answers to these commands, all within one life.
+    /// The answers of one agent to these commands.
     fn ask(commands: &[Value]) -> Vec<Value> {
         ask_raw(
             commands

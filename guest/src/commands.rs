@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the lab can ask the agent for, and what it gets: the JSON of docs/protocol.md, "Link 2".
+//! The agent's commands and answers: the JSON of docs/protocol.md, "Link 2".
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Command {
-    /// Run a program to its end.
+    /// Run a program and wait for its end.
     Exec(Exec),
-    /// Start a program and leave it running.
+    /// Start a program in the background.
     Spawn(Spawn),
-    /// Wait for a started program, and take its output.
+    /// Wait for a background program and collect its output.
     Reap(Reap),
     /// Write a file.
     Write(Write),
@@ -24,9 +24,9 @@ pub enum Command {
     Rmmod(Rmmod),
     /// Let time pass.
     Sleep(Sleep),
-    /// What the kernel has logged since the last such command.
+    /// The kernel messages since the last such command.
     Kmsg(Nothing),
-    /// End.
+    /// Stop serving commands.
     Poweroff(Nothing),
 }
 
@@ -36,7 +36,7 @@ pub enum Command {
 pub struct Exec {
     /// The program, looked for in PATH, and its arguments.
     pub argv: Vec<String>,
-    /// What it can read from its standard input; without it, nothing.
+    /// Its standard input; default: empty.
     #[serde(default)]
     pub stdin: Option<String>,
 }
@@ -53,18 +53,18 @@ pub struct Spawn {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reap {
-    /// What `spawn` answered.
+    /// The process id returned by `spawn`.
     pub pid: u32,
     /// A signal to send first.
     #[serde(default)]
     pub signal: Option<i32>,
 }
 
-/// `write`: either a text or base64.
+/// `write`: either text or base64.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Write {
-    /// The file; it is created if it is not there, and emptied if it is.
+    /// The file; it is created or truncated.
     pub path: String,
     /// The new content.
     #[serde(default)]
@@ -72,7 +72,7 @@ pub struct Write {
     /// The new content, in base64.
     #[serde(default)]
     pub base64: Option<String>,
-    /// Its permissions from now on.
+    /// Its permissions.
     #[serde(default)]
     pub mode: Option<u32>,
 }
@@ -81,7 +81,7 @@ pub struct Write {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Read {
-    /// The files; a path that ends in `/*` means everything in that directory.
+    /// The files; a path that ends in `/*` means all files of that directory.
     pub paths: Vec<String>,
 }
 
@@ -123,17 +123,17 @@ pub struct Nothing {}
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Answer {
-    /// Done.
+    /// Success.
     Ok(Done),
-    /// Not done, and why.
+    /// Failure, with the reason.
     Error(String),
 }
 
-/// What came of a command.
+/// The result of a command.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum Done {
-    /// Nothing to tell.
+    /// No data.
     Nothing {},
     /// `exec` and `reap`
     Ended(Ended),
@@ -144,12 +144,12 @@ pub enum Done {
     },
     /// `read`
     Files {
-        /// Content by path; none where there is nothing that can be read.
+        /// Content by path; none for unreadable files.
         files: BTreeMap<String, Option<String>>,
     },
     /// `kmsg`
     Records {
-        /// In the order the kernel logged them.
+        /// In the order in which the kernel logged them.
         records: Vec<Record>,
     },
 }
@@ -165,13 +165,13 @@ pub struct Ended {
     pub err: String,
 }
 
-/// One message of the kernel.
+/// A kernel message.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Record {
     /// 0 (emergency) to 7 (debug).
     pub level: u8,
-    /// Since power-on, in the kernel's own clock.
+    /// Time since power-on by the kernel's clock.
     pub time_us: u64,
-    /// May be several lines.
+    /// May have several lines.
     pub text: String,
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Counters that others can watch without the counting process doing anything for it: a file mapped into its memory.
+//! Counters that others can read without help of the counting process: a file mapped into its memory.
 //!
 //! The file is one page: a line `irqlab-counters NAME NAME ...`, NUL characters up to byte 512, then for each name a
 //! 64-bit little-endian number.
@@ -31,7 +31,7 @@ pub struct Counters {
 unsafe impl Sync for Counters {}
 
 impl Counters {
-    /// Makes the file, with all counters at 0. What was there under that name before is left to whoever has it open.
+    /// Creates the file with all counters at 0. It replaces an older file of that name, which processes may still have open.
     pub fn create(path: &Path, names: &'static [&'static str]) -> io::Result<Self> {
         let mut page = format!("{MAGIC} {}\n", names.join(" ")).into_bytes();
         if page.len() > VALUES || VALUES + 8 * names.len() > PAGE {
@@ -55,15 +55,15 @@ impl Counters {
         })
     }
 
-    /// A counter by its place among the names.
+    /// A counter by its index in the names.
     pub fn get(&self, index: usize) -> &AtomicU64 {
         assert!(index < self.names.len());
-        // SAFETY: the address lies in the page (`create` has made sure), which is mapped as long as `self` lives; it is
-        // a multiple of 8; and others access it as we do, whole.
+        // SAFETY: the address lies in the page (checked by `create`), which is mapped as long as `self` lives; it is a
+        // multiple of 8; and all accesses are atomic.
         unsafe { AtomicU64::from_ptr(self.page.as_ptr().byte_add(VALUES + 8 * index).cast()) }
     }
 
-    /// Adds to a counter. Nobody else does, so no locked instruction is needed.
+    /// Adds to a counter. There is a single writer, so no locked instruction is needed.
     pub fn add(&self, index: usize, amount: u64) {
         let counter = self.get(index);
         counter.store(
@@ -72,7 +72,7 @@ impl Counters {
         );
     }
 
-    /// All counters by their names.
+    /// All counters by name.
     pub fn values(&self) -> Map<String, Value> {
         let value = |(index, name): (usize, &&str)| {
             (
@@ -83,7 +83,7 @@ impl Counters {
         self.names.iter().enumerate().map(value).collect()
     }
 
-    /// Takes the file away.
+    /// Removes the file.
     pub fn remove(&self) {
         let _ = fs::remove_file(&self.path);
     }
@@ -91,14 +91,14 @@ impl Counters {
 
 impl Drop for Counters {
     fn drop(&mut self) {
-        // SAFETY: mapped by `create`, and nothing can refer to it any more.
+        // SAFETY: mapped by `create`, and no reference to it remains.
         let _ = unsafe { munmap(self.page, PAGE) };
     }
 }
 
 fn map(file: &File) -> io::Result<NonNull<c_void>> {
     let length = const { NonZeroUsize::new(PAGE).unwrap() };
-    // SAFETY: a new mapping at an address of the kernel's choice, of a file as long as it.
+    // SAFETY: a new mapping at an address chosen by the kernel, of a file of the same length.
     let page = unsafe {
         mmap(
             None,
@@ -112,14 +112,14 @@ fn map(file: &File) -> io::Result<NonNull<c_void>> {
     Ok(page?)
 }
 
-/// The names in a file of counters, in their order.
+/// The names in a counter file, in order.
 fn names(bytes: &[u8]) -> Option<Vec<&str>> {
     let head = std::str::from_utf8(bytes.get(..VALUES)?).ok()?;
     let names = head.split_once('\n')?.0.strip_prefix(MAGIC)?;
     Some(names.split_whitespace().collect())
 }
 
-/// The counters in a file.
+/// The counters in a counter file.
 fn read(path: &Path) -> Result<Map<String, Value>, String> {
     let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let parse = || -> Option<Map<String, Value>> {
@@ -141,8 +141,8 @@ pub fn print(path: &Path) -> Ending {
     print_line(&read(path)?)
 }
 
-/// `irqlab-guest counters --where FILE`: the physical address of each counter. A page of a file in memory (tmpfs) stays
-/// where it is as long as the file does, but for compaction, which needs a shortage of memory.
+/// `irqlab-guest counters --where FILE`: the physical address of each counter. A page of a tmpfs file keeps its address as
+/// long as the file exists, unless memory runs short and is compacted.
 pub fn print_places(path: &Path) -> Ending {
     let complain = |error: io::Error| format!("{}: {error}", path.display());
     let bytes = fs::read(path).map_err(complain)?;
@@ -167,7 +167,7 @@ fn physical_page(path: &Path) -> io::Result<u64> {
     let read = File::open("/proc/self/pagemap").and_then(|file| {
         file.read_exact_at(&mut entry, page.addr().get() as u64 / PAGE as u64 * 8)
     });
-    // SAFETY: mapped above, and used no more.
+    // SAFETY: mapped above, and no longer used.
     let _ = unsafe { munmap(page, PAGE) };
     read?;
     let entry = u64::from_le_bytes(entry);

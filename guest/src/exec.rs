@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Running programs, to their end or in the background.
+//! Runs programs, in the foreground or in the background.
 
 use crate::commands::Ended;
 use crate::files::text;
@@ -17,10 +17,10 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-/// How much of a stream is kept.
+/// Bytes of a stream that are kept.
 pub const MAX_OUTPUT: usize = 8 << 20;
 
-/// The agent's children that run in the background.
+/// The agent's background processes.
 pub struct Processes {
     scratch: PathBuf,
     running: BTreeMap<u32, Background>,
@@ -33,7 +33,7 @@ struct Background {
 }
 
 impl Processes {
-    /// None yet; their output will be kept in (nameless) files in `scratch`.
+    /// No processes; their output will be kept in unnamed files in `scratch`.
     pub fn new(scratch: &Path) -> Self {
         Self {
             scratch: scratch.into(),
@@ -41,14 +41,14 @@ impl Processes {
         }
     }
 
-    /// Runs a program to its end. Its own children that outlive it lose their standard output and error: what is meant
-    /// to stay is started with [`Self::spawn`].
+    /// Runs a program and waits for its end. Children that outlive it lose their standard output and error; use
+    /// [`Self::spawn`] for background programs.
     pub fn exec(&self, argv: &[String], stdin: Option<&str>) -> Result<Ended, String> {
         let mut command = command(argv)?;
         let name = &argv[0];
         let trouble = |error: io::Error| format!("exec {name}: {error}");
         if let Some(text) = stdin {
-            // A file cannot run full as a pipe can.
+            // Unlike a pipe, a file does not block when full.
             let mut file = self.scratch_file().map_err(trouble)?;
             file.write_all(text.as_bytes())
                 .and_then(|()| file.rewind())
@@ -70,8 +70,8 @@ impl Processes {
         }
     }
 
-    /// Starts a program and leaves it running, without input. Its output waits in files for [`Self::reap`]: however much
-    /// it is, nobody has to read along.
+    /// Starts a program in the background, without input. Its output goes to files that [`Self::reap`] reads, so it never
+    /// blocks.
     pub fn spawn(&mut self, argv: &[String]) -> Result<u32, String> {
         let mut command = command(argv)?;
         let mut start = || -> io::Result<Background> {
@@ -88,7 +88,7 @@ impl Processes {
         Ok(pid)
     }
 
-    /// Sends a started program a signal, if one is given, waits for its end, and takes its output.
+    /// Sends a background program a signal, if one is given, waits for its end, and collects its output.
     pub fn reap(&mut self, pid: u32, signal: Option<i32>) -> Result<Ended, String> {
         let Some(background) = self.running.get_mut(&pid) else {
             return Err(format!(
@@ -114,7 +114,7 @@ impl Processes {
         Ok(ended(status, out, err))
     }
 
-    /// A new file without a name. Appending, because programs share it with their children.
+    /// A new unnamed file. In append mode, because programs share it with their children.
     fn scratch_file(&self) -> io::Result<File> {
         OpenOptions::new()
             .read(true)
@@ -125,7 +125,7 @@ impl Processes {
     }
 }
 
-/// A command with nothing to read, and without the agent's access to the command port.
+/// A command with empty standard input and without access to the command port.
 fn command(argv: &[String]) -> Result<Command, String> {
     let [name, arguments @ ..] = argv else {
         return Err("an empty argv".into());
@@ -143,7 +143,7 @@ fn command(argv: &[String]) -> Result<Command, String> {
 }
 
 fn ended(status: ExitStatus, out: Captured, err: Captured) -> Ended {
-    // A process that has been waited for has either exited or been killed.
+    // The process has either exited or been killed.
     let code = status
         .code()
         .unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
@@ -154,7 +154,7 @@ fn ended(status: ExitStatus, out: Captured, err: Captured) -> Ended {
     }
 }
 
-/// Reads both streams as they come, until the process has ended.
+/// Reads both streams until the process has ended.
 fn collect(child: &mut Child) -> io::Result<(ExitStatus, Captured, Captured)> {
     let exit = open_pidfd(child)?;
     let mut out = Stream::new(child.stdout.take().map(OwnedFd::from))?;
@@ -172,7 +172,7 @@ fn collect(child: &mut Child) -> io::Result<(ExitStatus, Captured, Captured)> {
             }
             waiting[0].any().unwrap_or(false)
         };
-        // Once the process has ended, what it wrote is in the pipes; whoever else still holds them is not waited for.
+        // Once the process has ended, its output is in the pipes. Do not wait for others that still hold them.
         out.take(ready)?;
         err.take(ready)?;
         if ready {
@@ -183,16 +183,16 @@ fn collect(child: &mut Child) -> io::Result<(ExitStatus, Captured, Captured)> {
 
 /// A file descriptor that becomes readable when the child ends.
 fn open_pidfd(child: &Child) -> io::Result<OwnedFd> {
-    // SAFETY: makes a new file descriptor, or fails. The child has not been waited for, so the number is its.
+    // SAFETY: creates a new file descriptor, or fails. The child has not been waited for, so its id is valid.
     let number = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id(), 0) };
     match i32::try_from(number) {
-        // SAFETY: the kernel just made it, and nobody else knows of it.
+        // SAFETY: the kernel has just created it, and nothing else owns it.
         Ok(number) if number >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(number) }),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// The reading end of a pipe, until it is at its end, and what came out of it.
+/// The read end of a pipe, until end of file, and the data read from it.
 struct Stream {
     pipe: Option<File>,
     captured: Captured,
@@ -210,7 +210,7 @@ impl Stream {
         })
     }
 
-    /// Takes some of what there is; at the last time, a pipe full.
+    /// Reads once; the last time, reads up to the capacity of the pipe.
     fn take(&mut self, last: bool) -> io::Result<()> {
         let Some(pipe) = &mut self.pipe else {
             return Ok(());
@@ -236,7 +236,7 @@ impl Stream {
     }
 }
 
-/// What a stream said: the first [`MAX_OUTPUT`] bytes, and how many more there were.
+/// The output of a stream: its first [`MAX_OUTPUT`] bytes, and the number of further bytes.
 #[derive(Default)]
 struct Captured {
     kept: Vec<u8>,
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn input_comes_in_and_without_it_there_is_none() {
+    fn standard_input_is_the_given_text_or_empty() {
         let long = "line\n".repeat(100_000);
         assert_eq!(exec("cat", Some(&long)).out, long);
         assert_eq!(exec("cat", None).out, "");
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn much_on_both_streams_is_no_deadlock_and_is_cut_with_a_note() {
+    fn long_output_on_both_streams_does_not_deadlock_and_is_truncated_with_a_note() {
         let ended = exec(
             "head -c 9000000 /dev/zero >&2; head -c 9000000 /dev/zero",
             None,
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn who_stays_in_the_background_is_not_waited_for() {
+    fn background_children_are_not_waited_for() {
         let before = Instant::now();
         let ended = exec("sleep 5 & echo done", None);
         assert_eq!(ended.out, "done\n");
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_cannot_run() {
+    fn a_missing_program_is_an_error() {
         let mut processes = processes();
         let argv = ["/nonesuch/program".to_string()];
         for error in [
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn spawned_processes_may_say_much_without_anybody_listening() {
+    fn long_output_does_not_block_a_spawned_process() {
         let mut processes = processes();
         let pid = processes
             .spawn(&shell("head -c 9000000 /dev/zero; echo end >&2"))

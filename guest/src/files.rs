@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Reading and writing files, those of /proc and /sys above all.
+//! Reads and writes files, mainly in /proc and /sys.
 
 use crate::commands::Write;
 use base64::Engine;
@@ -12,10 +12,10 @@ use std::path::Path;
 /// The largest file that is read.
 pub const MAX_FILE: usize = 8 << 20;
 
-/// Content by path; none for what cannot be read.
+/// Content by path; none for unreadable files.
 ///
-/// A `*` may stand for one part of a path: for every name in that directory that does not begin with a dot. Of what it
-/// stands for only regular files are read, so that looking does not open devices.
+/// A `*` may replace one component of a path and matches every name in that directory that does not begin with a dot. Of the
+/// matches, only regular files are read, so that no device is opened.
 pub fn read(paths: &[String]) -> Result<BTreeMap<String, Option<String>>, String> {
     let mut files = BTreeMap::new();
     for path in paths {
@@ -33,7 +33,7 @@ pub fn read(paths: &[String]) -> Result<BTreeMap<String, Option<String>>, String
                     let content = content(&path)?;
                     files.insert(path, content);
                 }
-                // `/a/*/b` is not about those in /a that have no b.
+                // `/a/*/b` does not match entries of /a without b.
                 Err(_) if !rest.is_empty() => {}
                 _ => {
                     files.insert(path, None);
@@ -44,7 +44,7 @@ pub fn read(paths: &[String]) -> Result<BTreeMap<String, Option<String>>, String
     Ok(files)
 }
 
-/// What comes before and after the `*` in a path, if one stands for a whole part of it.
+/// The parts before and after the `*` in a path, if it replaces a whole component.
 fn pattern(path: &str) -> Option<(&str, &str)> {
     let (before, rest) = path.split_once("/*")?;
     let directory = &path[..before.len() + 1];
@@ -57,7 +57,7 @@ fn names(directory: &Path) -> io::Result<Vec<String>> {
     Ok(names.filter(|name| !name.starts_with('.')).collect())
 }
 
-/// What is in a file now: a device or pipe that would make the reader wait is at its end there.
+/// The current content of a file; reading stops where a device or pipe would block.
 fn content(path: &str) -> Result<Option<String>, String> {
     let Ok(file) = OpenOptions::new()
         .read(true)
@@ -74,13 +74,13 @@ fn content(path: &str) -> Result<Option<String>, String> {
     }
 }
 
-/// Bytes as the text that JSON wants; what is not UTF-8 becomes U+FFFD.
+/// Bytes as text for JSON; invalid UTF-8 is replaced by U+FFFD.
 pub fn text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-/// Replaces or makes a file. All bytes go in one write, as files in /proc and /sys want it.
+/// Replaces or creates a file. All bytes are written at once, as files in /proc and /sys require.
 pub fn write(request: &Write) -> Result<(), String> {
     let path = &request.path;
     let decoded;
@@ -102,8 +102,8 @@ pub fn write(request: &Write) -> Result<(), String> {
     write().map_err(|error| format!("write {path}: {error}"))
 }
 
-/// Opens a file to replace what is in it. Where files cannot be made, as in /proc and /sys, a missing one is reported as
-/// missing rather than as forbidden.
+/// Opens a file to replace its content. Where files cannot be created, as in /proc and /sys, a missing file is reported as
+/// missing instead of forbidden.
 fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).truncate(true);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_need_one_content() {
+    fn a_write_needs_exactly_one_kind_of_content() {
         let path = Path::new("/nonesuch/file");
         for request in [
             Write {
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_none() {
+    fn unreadable_files_are_none() {
         let files = read_all(&["/proc/self/stat", "/proc", "/nonesuch", "/nonesuch/*"]);
         let readable: Vec<_> = files
             .iter()
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_star_within_a_name_is_just_a_name() {
+    fn a_star_within_a_name_is_literal() {
         assert_eq!(
             read_all(&["/proc/st*"]),
             BTreeMap::from([("/proc/st*".to_string(), None)])
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn pipes_are_not_waited_for_and_endless_files_refused() {
+    fn pipes_do_not_block_and_endless_files_are_rejected() {
         let directory = tempfile::tempdir().unwrap();
         let pipe = directory.path().join("pipe");
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();

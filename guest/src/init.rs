@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Process 1: sets the machine up, starts the agent, and from then on only waits: for orphans, which it is the parent
-//! of, and for the agent's end, at which it switches the machine off.
+//! Process 1: sets the machine up, starts the agent, reaps orphans, and powers the machine off when the agent
+//! ends.
 //!
-//! The agent is a process of its own, so its children are its own to wait for, and if it should die the machine ends
-//! with a message instead of a kernel panic. Nothing here may panic.
+//! The agent is a separate process, so that it can wait for its own children, and so that the machine powers off with a
+//! message instead of a kernel panic if the agent dies. Nothing in this module may panic.
 
 use crate::Ending;
 use nix::errno::Errno;
@@ -13,7 +13,7 @@ use nix::sys::wait::{WaitStatus, wait};
 use nix::unistd::{ForkResult, fork, sethostname};
 use std::io::Write;
 
-/// What to mount: file system, place, options; and whether it matters if that fails.
+/// What to mount: file system, mount point, options; and whether a failure is reported.
 const MOUNTS: &[(&str, &str, &str, bool)] = &[
     ("proc", "/proc", "", true),
     ("sysfs", "/sys", "", true),
@@ -23,13 +23,13 @@ const MOUNTS: &[(&str, &str, &str, bool)] = &[
     ("debugfs", "/sys/kernel/debug", "", false),
 ];
 
-/// Does all that; `agent` runs in a process of its own.
+/// Runs process 1; `agent` runs in a separate process.
 pub fn run(agent: impl FnOnce() -> Ending) -> ! {
     set_up();
     // SAFETY: there is only one thread.
     match unsafe { fork() } {
         Ok(ForkResult::Child) => {
-            // SAFETY: the name is a C string; it is for whoever looks at a list of processes.
+            // SAFETY: the name is a C string. It is shown in process lists.
             unsafe { libc::prctl(libc::PR_SET_NAME, c"irqlab-agent".as_ptr()) };
             let ending = agent();
             if let Err(text) = &ending {
@@ -48,8 +48,8 @@ pub fn run(agent: impl FnOnce() -> Ending) -> ! {
                     say("the agent is gone");
                     break;
                 }
-                // An orphan; or an error that says nothing about the agent, such as EINVAL for an end by a signal that
-                // has no name.
+                // An orphan; or an error that does not concern the agent, such as EINVAL for a process killed by a signal
+                // that nix has no name for.
                 _ => {}
             }
         },
@@ -64,7 +64,7 @@ fn set_up() {
         let _ = std::fs::create_dir(place);
         let flags = MsFlags::MS_NOSUID;
         match mount(Some(kind), place, Some(kind), flags, Some(options)) {
-            // EBUSY: it is mounted already.
+            // EBUSY: already mounted.
             Ok(()) | Err(Errno::EBUSY) => {}
             Err(error) if needed => say(&format!("cannot mount {place}: {error}")),
             Err(_) => {}
@@ -75,22 +75,22 @@ fn set_up() {
         std::env::set_var("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
         std::env::set_var("HOME", "/");
     }
-    // The image holds us as /init only; in commands we are `irqlab-guest`.
+    // The image contains us only as /init; commands use the name `irqlab-guest`.
     let _ = std::os::unix::fs::symlink("/init", "/bin/irqlab-guest");
     if let Err(error) = sethostname("dut") {
         say(&format!("cannot set the host name: {error}"));
     }
     seed_random();
-    // IFF_UP; the kernel gives it its address.
+    // IFF_UP; the kernel sets the address.
     if let Err(error) = std::fs::write("/sys/class/net/lo/flags", "0x1") {
         say(&format!("cannot bring lo up: {error}"));
     }
 }
 
-/// Gives the kernel's random generator its seed: the same every time, as all in the DUT is.
+/// Seeds the kernel's random generator, always with the same seed, so that the DUT is deterministic.
 ///
-/// Until it has one, the kernel makes every random number anew and at length, and the slab allocator asks for one with every new
-/// slab: some hundred instructions a frame that a machine which is up for a minute does not spend.
+/// Without a seed, every random number is expensive, and the slab allocator needs one for every new slab. This would cost some
+/// hundred instructions per frame that a machine with an uptime of a minute does not spend.
 fn seed_random() {
     /// `RNDADDENTROPY` of include/uapi/linux/random.h, and its `struct rand_pool_info`.
     const RNDADDENTROPY: libc::c_ulong = 0x4008_5203;
@@ -110,7 +110,7 @@ fn seed_random() {
         .open("/dev/urandom")
         .map(|random| {
             use std::os::fd::AsRawFd;
-            // SAFETY: the structure is the one that this request takes.
+            // SAFETY: this is the structure that the request takes.
             unsafe { libc::ioctl(random.as_raw_fd(), RNDADDENTROPY, &pool) }
         });
     match seeded {
@@ -131,7 +131,7 @@ fn power_off() -> ! {
     }
 }
 
-/// Says something on standard error, if that is possible.
+/// Prints a message on standard error; ignores errors.
 pub fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "irqlab-guest: {text}");
 }

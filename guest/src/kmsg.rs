@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The kernel's log, from /dev/kmsg: each read gives one record.
+//! The kernel's log, from /dev/kmsg: each read returns one record.
 //!
-//! A record is `PRIORITY,SEQUENCE,MICROSECONDS,FLAGS[,...];TEXT`, then lines that begin with a space and give properties
-//! of the message (`SUBSYSTEM=pci`). Whatever in the text is not printable ASCII, a line's end too, reads `\xNN`.
+//! A record is `PRIORITY,SEQUENCE,MICROSECONDS,FLAGS[,...];TEXT`, followed by lines that begin with a space and hold
+//! properties of the message (`SUBSYSTEM=pci`). Characters that are not printable ASCII, including newlines, are `\xNN`.
 
 use crate::commands::Record;
 use crate::files::text;
@@ -11,13 +11,13 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// More than the kernel ever writes as one record.
+/// More than the longest record.
 const MAX_RECORD: usize = 16 << 10;
 
-/// A reader of the log, and where it stands.
+/// A reader of the log, with its position.
 pub struct Kmsg<R> {
     source: R,
-    /// The sequence number that should come next, if one is known.
+    /// The next expected sequence number, if known.
     next: Option<u64>,
 }
 
@@ -48,8 +48,8 @@ impl Kmsg<File> {
 }
 
 impl<R: Read> Kmsg<R> {
-    /// What was logged since the last call. Records that the kernel had to overwrite before they were read are told of
-    /// in a record of our own.
+    /// The records since the last call. If the kernel has overwritten records before they were read, a record of our own
+    /// reports it.
     pub fn news(&mut self) -> Result<Vec<Record>, String> {
         let mut records = Vec::new();
         let mut buffer = [0; MAX_RECORD];
@@ -58,7 +58,7 @@ impl<R: Read> Kmsg<R> {
                 Ok(0) => return Ok(records),
                 Ok(length) => length,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(records),
-                // EPIPE: the records that were next are gone. The next read goes on with the oldest that is still there.
+                // EPIPE: the next records were overwritten. The next read continues with the oldest one left.
                 Err(error)
                     if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::Interrupted) =>
                 {
@@ -142,7 +142,7 @@ mod tests {
     use std::collections::VecDeque;
     use std::io;
 
-    /// A log as /dev/kmsg gives it: a record, or an error, per read.
+    /// A log like /dev/kmsg: each read returns a record or an error.
     struct Log(VecDeque<Result<&'static str, i32>>);
 
     impl Read for Log {

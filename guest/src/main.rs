@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! One static binary for the inside of the device under test.
+//! The static binary with all our programs in the device under test.
 //!
-//! As process 1 it is the initramfs' `/init`: it mounts what must be mounted, starts the agent and reaps orphans.
-//! Otherwise its first argument says what it is: the agent, or one of the test applications.
+//! As process 1 it is the `/init` of the initramfs: it mounts the file systems, starts the agent and reaps orphans.
+//! Otherwise its first argument selects the agent or one of the test applications.
 
 mod agent;
 mod commands;
@@ -51,7 +51,7 @@ enum Role {
 }
 
 fn main() -> ExitCode {
-    // The kernel hands words of its command line that it does not know to process 1: they are not ours to judge.
+    // The kernel passes unknown words of its command line to process 1: ignore them.
     if std::process::id() == 1 {
         init::run(|| run_agent(false));
     }
@@ -71,7 +71,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What a role may end with; the text goes to standard error.
+/// The result of a role; the text is printed on standard error.
 type Ending = Result<(), String>;
 
 fn run_agent(stdio: bool) -> Ending {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Loading and unloading kernel modules. When the kernel refuses, what it logged about it is part of the error.
+//! Loads and unloads kernel modules. If that fails, the error includes the kernel messages about it.
 
 use crate::commands::Insmod;
 use crate::files::decode;
@@ -34,9 +34,9 @@ pub fn load(request: &Insmod, kmsg: &Path) -> Result<(), String> {
     })
 }
 
-/// Unloads a module, if nobody uses it.
+/// Unloads a module that is not in use.
 pub fn unload(name: &str, kmsg: &Path) -> Result<(), String> {
-    // The kernel knows a module "a-b" as "a_b".
+    // The kernel's name of a module "a-b" is "a_b".
     let known = CString::new(name.replace('-', "_"))
         .map_err(|_| "rmmod: the name contains a NUL character".to_string())?;
     watched(kmsg, || {
@@ -54,7 +54,7 @@ pub fn unload(name: &str, kmsg: &Path) -> Result<(), String> {
     })
 }
 
-/// Does something; if it fails, also what the kernel logged meanwhile.
+/// Runs `action`; an error includes the kernel messages logged meanwhile.
 fn watched(kmsg: &Path, action: impl FnOnce() -> nix::Result<()>) -> Result<(), (Errno, String)> {
     let log = Kmsg::from_now(kmsg);
     action().map_err(|errno| {
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn the_kernel_says_why() {
-        // An ELF header and nothing else. Who may load modules hears ENOEXEC, who may not EPERM.
+        // Only an ELF header. With the privilege to load modules the error is ENOEXEC, without it EPERM.
         let error = load("f0VMRg==", "");
         let known = [
             "not a module for this kernel (ENOEXEC)",

@@ -1,47 +1,47 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The way commands come in and answers go out: the tester's command port, or lines of text.
+//! How commands arrive and answers are sent: through the tester's command port, or as lines of text.
 
 use std::io::{self, BufRead, Write};
 
 /// The first of the command port's eight I/O ports: command lengths are read, answer lengths written here.
 pub const BASE: u16 = 0xe80;
-/// Where the bytes pass, four at a time.
+/// The data register, four bytes at a time.
 const DATA: u16 = BASE + 4;
-/// How many I/O ports there are.
+/// The number of I/O ports.
 const PORTS: libc::c_ulong = 8;
-/// What a port reads that nobody listens at.
+/// The value read from a port without a device.
 const NOBODY: u32 = u32::MAX;
-/// The longest command taken. The longest there is carries a kernel module, in base64.
+/// The longest command accepted. The longest ones carry a kernel module in base64.
 pub const MAX_COMMAND: usize = 32 << 20;
 
-/// What the next look for a command brought.
+/// The result of waiting for a command.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
-    /// A command, unread.
+    /// A command, not parsed yet.
     Command(Vec<u8>),
-    /// A command that was too long to be taken: its length. It wants an answer all the same.
+    /// The length of a command that is too long. It needs an answer nevertheless.
     TooLong(usize),
-    /// There will be no more commands.
+    /// There are no more commands.
     End,
 }
 
-/// Whoever asks the agent for something.
+/// A source of commands.
 pub trait Port {
     /// Waits for the next command.
     fn next(&mut self) -> Result<Next, String>;
-    /// Answers it.
+    /// Answers the command.
     fn answer(&mut self, answer: Vec<u8>) -> Result<(), String>;
 }
 
 /// The two registers of the command port. The length of every slice is a multiple of four.
 pub trait Registers {
-    /// Waits for a command; its length in bytes.
+    /// Waits for a command; returns its length in bytes.
     fn read_length(&mut self) -> u32;
-    /// Takes the command's bytes.
+    /// Reads the bytes of the command.
     fn read_data(&mut self, bytes: &mut [u8]);
-    /// Hands over the answer's bytes.
+    /// Writes the bytes of the answer.
     fn write_data(&mut self, bytes: &[u8]);
-    /// The answer is complete; its length in bytes.
+    /// Completes the answer; `length` is in bytes.
     fn write_length(&mut self, length: u32);
 }
 
@@ -51,7 +51,7 @@ pub struct CommandPort<R> {
 }
 
 impl CommandPort<IoPorts> {
-    /// Gains access to the I/O ports, for this process alone.
+    /// Enables access to the I/O ports, for this process only.
     pub fn open() -> Result<Self, String> {
         // SAFETY: ioperm only changes what this process may do.
         if unsafe { libc::ioperm(BASE.into(), PORTS, 1) } != 0 {
@@ -65,7 +65,7 @@ impl CommandPort<IoPorts> {
 }
 
 impl<R: Registers> CommandPort<R> {
-    /// Speaks through these registers.
+    /// A command port with these registers.
     pub fn new(registers: R) -> Self {
         Self { registers }
     }
@@ -79,7 +79,7 @@ impl<R: Registers> Port for CommandPort<R> {
         }
         let length = length as usize;
         if length > MAX_COMMAND {
-            // Taken all the same, so that the tester is where it would be after any other command.
+            // Read it nevertheless, so that the tester is in the same state as after any other command.
             let mut rest = length.next_multiple_of(4);
             let mut sink = vec![0; 64 << 10];
             while rest > 0 {
@@ -142,14 +142,14 @@ impl Registers for IoPorts {
     }
 }
 
-/// Gives up the access, in a child of the agent: the port is the agent's alone, and a task with an I/O permission bitmap
-/// pays for it whenever it is switched to. May be called between fork and exec.
+/// Drops the access in a child of the agent. Only the agent uses the port, and an I/O permission bitmap makes every switch
+/// to a task more expensive. May be called between fork and exec.
 pub fn renounce() {
-    // SAFETY: ioperm only changes what this process may do; taking away needs no privilege.
+    // SAFETY: ioperm only changes the permissions of this process; dropping them needs no privilege.
     unsafe { libc::ioperm(BASE.into(), PORTS, 0) };
 }
 
-/// Commands and answers as lines of text: for trying things by hand, and where there is no tester.
+/// Commands and answers as lines of text, for manual use and without a tester.
 pub struct Lines<I, O> {
     input: I,
     output: O,
@@ -186,7 +186,7 @@ impl<I: BufRead, O: Write> Port for Lines<I, O> {
 pub mod tests {
     use super::*;
 
-    /// The tester's side of the registers: hands out commands, takes answers, and insists on the framing.
+    /// The tester's side of the registers: provides commands, takes answers, and checks the framing.
     #[derive(Default)]
     pub struct FakeTester {
         pub commands: std::collections::VecDeque<Vec<u8>>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The CPU soaker: its progress is the CPU time that nobody else wanted.
+//! The CPU soaker: its progress measures the CPU time that no other process used.
 
 use crate::Ending;
 use crate::counters::Counters;
@@ -7,7 +7,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 
-/// What the soaker is told.
+/// Options of the soaker.
 #[derive(clap::Args)]
 pub struct Options {
     /// The file to count in; "irqlab-guest counters" prints it
@@ -15,10 +15,10 @@ pub struct Options {
     file: PathBuf,
 }
 
-/// Its one counter: how often it executed 1,000 instructions.
+/// Its only counter: executed instructions, in thousands.
 const NAMES: &[&str] = &["kilo_instructions"];
 
-/// Soaks until it is killed.
+/// Runs until it is killed.
 pub fn run(options: &Options) -> Ending {
     let parameters = libc::sched_param { sched_priority: 0 };
     // SAFETY: `parameters` is valid; 0 is this process.
@@ -34,14 +34,14 @@ pub fn run(options: &Options) -> Ending {
     Ok(())
 }
 
-/// Counts `times` times; exactly 1,000 instructions each, so that the count says something about the machine and not
-/// about the compiler: 1 + 2 * 498 + 3.
+/// Counts `times` times. Each takes exactly 1,000 instructions (1 + 2 * 498 + 3), so that the count does not depend on the
+/// compiler.
 fn soak(counter: &AtomicU64, times: u64) {
     if times == 0 {
         return;
     }
-    // SAFETY: only adds to the counter, which is valid and which nobody else changes; an aligned 8-byte store is seen
-    // whole by others.
+    // SAFETY: only adds to the counter, which is valid and has no other writer; an aligned 8-byte store is atomic for
+    // readers.
     unsafe {
         std::arch::asm!(
             "2:",

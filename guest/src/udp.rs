@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The UDP receiver: one process of normal priority that receives, counts and, if told to, sends back. The role ITGRecv
-//! has in Salah and Qahtan's measurements.
+//! The UDP receiver: one process of normal priority that receives and counts datagrams and, with --echo, returns them. It
+//! has the role of ITGRecv in Salah and Qahtan's measurements.
 
 use crate::Ending;
 use crate::counters::{Counters, print_line};
@@ -12,7 +12,7 @@ use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-/// What the receiver is told.
+/// Options of the receiver.
 #[derive(clap::Args)]
 pub struct Options {
     /// The address to receive at
@@ -35,7 +35,7 @@ pub struct Options {
     file: Option<PathBuf>,
 }
 
-/// The counters: datagrams and payload bytes received, datagrams sent back and not sent back, failed receive calls.
+/// The counters: received datagrams and payload bytes, datagrams returned and not returned, failed receive calls.
 const NAMES: &[&str] = &["datagrams", "bytes", "echoed", "echo_failed", "errors"];
 const DATAGRAMS: usize = 0;
 const BYTES: usize = 1;
@@ -45,17 +45,17 @@ const ERRORS: usize = 4;
 
 /// Set by a signal.
 static STOP: AtomicBool = AtomicBool::new(false);
-/// The socket that a signal has to shut.
+/// The socket that the signal handler shuts down.
 static SOCKET: AtomicI32 = AtomicI32::new(-1);
 
-/// Receives until SIGTERM or SIGINT. The file with the counters is made once datagrams can be received, and taken away
-/// at the end.
+/// Receives until SIGTERM or SIGINT. The counter file is created once datagrams can be received, and removed at the
+/// end.
 pub fn run(options: &Options) -> Ending {
     let address = (options.bind, options.port);
     let socket = UdpSocket::bind(address)
         .map_err(|error| format!("{}:{}: {error}", options.bind, options.port))?;
     if let Some(size) = options.rcvbuf {
-        // Beyond net.core.rmem_max if we may.
+        // Beyond net.core.rmem_max, if permitted.
         setsockopt(&socket, sockopt::RcvBufForce, &size)
             .or_else(|_| setsockopt(&socket, sockopt::RcvBuf, &size))
             .map_err(|error| format!("--rcvbuf {size}: {error}"))?;
@@ -90,7 +90,7 @@ fn receive(socket: &UdpSocket, echo: bool, counters: &Counters, stop: &AtomicBoo
     let mut buffer = [0; 1 << 16];
     let number = socket.as_raw_fd();
     loop {
-        // Not the standard library's: that panics when a socket that is shut down has nobody to name.
+        // Not the standard library's, which panics if a socket that was shut down returns no sender address.
         let received = recvfrom::<SockaddrStorage>(number, &mut buffer);
         if stop.load(Ordering::Relaxed) {
             return;
@@ -116,17 +116,17 @@ fn stop_on_signals() -> nix::Result<()> {
         SigSet::empty(),
     );
     for signal in [Signal::SIGTERM, Signal::SIGINT] {
-        // SAFETY: the handler does only what a signal handler may.
+        // SAFETY: the handler is async-signal-safe.
         unsafe { sigaction(signal, &action) }?;
     }
     Ok(())
 }
 
-/// The signal may come just before the receive call goes to sleep; shutting the socket down makes it return all the same.
+/// The signal may arrive just before the receive call blocks; shutting the socket down makes the call return nevertheless.
 extern "C" fn stop(_: libc::c_int) {
     STOP.store(true, Ordering::Relaxed);
-    // SAFETY: shutdown is async-signal-safe; errno, which it sets (an unconnected socket is shut down with ENOTCONN), is
-    // this thread's, and is put back.
+    // SAFETY: shutdown is async-signal-safe. It sets this thread's errno (ENOTCONN for an unconnected socket), which is
+    // restored.
     unsafe {
         let errno = libc::__errno_location();
         let before = *errno;
@@ -136,7 +136,7 @@ extern "C" fn stop(_: libc::c_int) {
 }
 
 fn set_busy_poll(socket: &UdpSocket, time: libc::c_int) -> io::Result<()> {
-    // SAFETY: the option's value is an int, and that is what is pointed to.
+    // SAFETY: the value of this option is an int, to which the pointer refers.
     let result = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
@@ -153,11 +153,11 @@ fn set_busy_poll(socket: &UdpSocket, time: libc::c_int) -> io::Result<()> {
     }
 }
 
-// Places in what SO_MEMINFO gives (linux/sock_diag.h).
+// Indices into the values of SO_MEMINFO (linux/sock_diag.h).
 const SK_MEMINFO_RCVBUF: usize = 1;
 const SK_MEMINFO_DROPS: usize = 8;
 
-/// The socket's memory use; among it the datagrams it dropped, for want of buffer space or for a bad checksum.
+/// The socket's memory use, including the datagrams dropped for lack of buffer space or with a bad checksum.
 fn memory(socket: &UdpSocket) -> io::Result<[u32; 9]> {
     let mut values = [0u32; 9];
     let mut length = size_of_val(&values) as libc::socklen_t;
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// Sends these datagrams to a receiver; what comes back, and what it counted.
+    /// Sends these datagrams to a receiver; returns the echoes and the counters.
     fn exchange(echo: bool, datagrams: &[&[u8]]) -> (Vec<Vec<u8>>, serde_json::Value) {
         let directory = tempfile::tempdir().unwrap();
         let counters = Counters::create(&directory.path().join("counters"), NAMES).unwrap();
