@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What a person runs. The work is in scripts/setup (bash), cargo and pip.
+# Entry points for users and developers. scripts/setup, cargo and pip do the work.
 
 SHELL := /bin/bash
 CACHE = $(or $(IRQLAB_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/irqlab)
@@ -8,30 +8,30 @@ CARGO := scripts/cargo
 
 .PHONY: help setup drivers demo test test-drivers test-long lint fmt clean distclean
 
-help: ## this list
+help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
-setup: ## everything irqlab needs: Debian packages (with sudo), libraries, tester, agent, the DUT's kernel
+setup: ## install and build everything: Debian packages (with sudo), libraries, tester, agent, DUT kernel
 	@scripts/setup
 
-drivers: setup ## our own drivers, for the DUT's kernel, in the cache (irqlab does that by itself)
+drivers: setup ## build our drivers for the DUT's kernel, in the cache (irqlab does this when needed)
 	$(BIN)/python -m irqlab.setup.drivers
 
-demo: setup ## the first paper's six variants, beside drivers of the kernel (minutes)
+demo: setup ## measure the first paper's six variants and two kernel drivers (minutes)
 	./irqlab demo
 
-test: setup ## the tests that take minutes together
+test: setup ## run the tests (minutes)
 	$(CARGO) test --quiet --locked --workspace
 	$(BIN)/pytest -m "not long" $(PYTEST_ARGS)
 
-test-drivers: setup ## all tests of our own drivers in the DUT: every scheme, every switch (an hour)
+test-drivers: setup ## run all tests of our drivers in the DUT: every scheme and every switch (an hour)
 	$(BIN)/pytest tests/drivers $(PYTEST_ARGS)
 
-test-long: setup ## all tests, the ones that take minutes each included
+test-long: setup ## run all tests, including the long ones
 	$(CARGO) test --quiet --locked --workspace
 	$(BIN)/pytest $(PYTEST_ARGS)
 
-lint: setup ## style and types of Python, Rust and shell; our drivers with W=1 and sparse
+lint: setup ## check style and types of Python, Rust and shell; build our drivers with W=1 and sparse
 	scripts/check-spdx
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -42,16 +42,16 @@ lint: setup ## style and types of Python, Rust and shell; our drivers with W=1 a
 	$(BIN)/python -m irqlab.setup.drivers --lint
 	shellcheck $$(git ls-files | xargs grep -lE '^#!.*\b(ba)?sh\b')
 
-fmt: setup ## lays out Python and Rust
+fmt: setup ## format Python and Rust
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 	$(CARGO) fmt
 
-clean: ## removes what was built here
+clean: ## remove build results
 	rm -rf target build irqlab .mypy_cache .ruff_cache .pytest_cache
 	find . -name .venv -prune -o -name __pycache__ -print0 | xargs -0 rm -rf
 	find drivers \( -name '*.o' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' -o -name '.*.cmd' \
 		-o -name Module.symvers -o -name modules.order \) -delete
 
-distclean: clean ## removes the libraries and the downloads (in ~/.cache/irqlab) too
+distclean: clean ## also remove libraries and downloads (in ~/.cache/irqlab)
 	rm -rf .venv $(addprefix $(CACHE)/,debs drivers headers images kernel locks snapshots tools trials)
