@@ -19,7 +19,7 @@ def usb() -> Testbed:
     return bed_of("irqmod_lan78xx")
 
 
-def test_twice_what_the_kernel_s_driver_can(usb: Testbed) -> None:
+def test_forwards_twice_as_much_as_the_in_tree_driver(usb: Testbed) -> None:
     with usb.open() as dut:
         result = usb.trial(dut, ForwardingTrial(loads=(Load(rate_pps=85_000.0, size=64),)))
     assert result.streams[0]["lost"] == 0

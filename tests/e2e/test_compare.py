@@ -94,7 +94,7 @@ def test_register_accesses_are_counted_one_by_one() -> None:
     assert found["nic_reads"] == sum(row["reads"] for row in found["io"] if row["device"] in OF_NICS) > 0
 
 
-def test_a_driver_of_ports_is_counted_too() -> None:
+def test_accesses_to_io_ports_are_counted() -> None:
     profile = Lab("ne2k_pci").profile(rate_pps=1_000, duration_ns=20_000_000, warmup_ns=10_000_000)
     assert profile.result.summary["nic_reads"] > profile.frames * 10
 
@@ -105,7 +105,7 @@ def test_a_revision_is_built_from_git() -> None:
     assert (module.parent.parent / "irqmod" / "irqmod.ko").is_file()
 
 
-def test_bad_sides_are_said_at_once(cli: Cli) -> None:
+def test_invalid_sides_are_rejected_at_once(cli: Cli) -> None:
     for arguments, said in (
         (("8139cp", "8139cp+fractal"), "options are"),
         (("8139cp", "no_such_driver"), "no module no_such_driver"),

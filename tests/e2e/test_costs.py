@@ -48,7 +48,7 @@ def test_interrupts_cost_what_was_asked_for() -> None:
 @pytest.mark.parametrize(
     ("term", "low_ns", "high_ns"), [("byte", 16.5, 29.004), ("netif_rx", 3_000, 5_500), ("free_irq", 4e3, 7e3)]
 )
-def test_a_cost_more_is_what_it_says(term: str, low_ns: float, high_ns: float) -> None:
+def test_the_difference_between_two_costs_is_exact(term: str, low_ns: float, high_ns: float) -> None:
     low, high = (_trial("ORIGINAL", Costs(**{term: cost_ns})) for cost_ns in (low_ns, high_ns))
     assert low.cost_events is not None
     assert low.cost_events == high.cost_events
@@ -66,7 +66,7 @@ def test_bytes_cost_what_was_asked_for_in_overload() -> None:
     assert longer_ns == pytest.approx(2 * (64 - 4) * 100, rel=0.02)
 
 
-def test_no_costs_no_difference() -> None:
+def test_a_cost_model_without_costs_changes_nothing() -> None:
     without, idle = _trial("ORIGINAL", None, cost_model=False), _trial("ORIGINAL", None)
     # Another snapshot is another moment: what idle paths execute differs a little.
     assert idle.instructions == pytest.approx(without.instructions, rel=0.01)

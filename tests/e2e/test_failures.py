@@ -61,7 +61,7 @@ def test_bad_result_file(cli: Cli, tmp_path: Path) -> None:
     assert "cannot read" in _said(cli("report", "y.json"))
 
 
-def test_a_file_that_is_no_module(cli: Cli, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_module(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "text.ko").write_text("not a module")
     assert "text.ko" in _said(cli("throughput", "--driver", "./text.ko"))
 
@@ -133,7 +133,7 @@ def test_qemu_that_dies(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_keeps_what_was_measured(tmp_path: Path, sent: signal.Signals) -> None:
+def test_an_interrupted_run_keeps_its_results(tmp_path: Path, sent: signal.Signals) -> None:
     process = _start(
         tmp_path, "loss", "--no-cache", "--driver", "8139cp", "--duration", "0.5", "--json", "kept.json", "--jobs", "2"
     )

@@ -18,7 +18,7 @@ SYSTEM_FLAGS = 0xFFFF_FFFF_FFFF_F700
 IF, ZF = 1 << 9, 1 << 6
 
 
-def test_cmpxchg16b_leaves_flags_that_a_processor_has(tmp_path: Path) -> None:
+def test_cmpxchg16b_leaves_valid_flags(tmp_path: Path) -> None:
     subprocess.run([*COMPILE, "-o", tmp_path / "flags", PROGRAM], check=True)
     with Testbed.resolve(TestbedConfig(driver="8139cp")).open() as dut:
         dut.write("/run/flags.b64", base64.b64encode((tmp_path / "flags").read_bytes()).decode())

@@ -44,7 +44,7 @@ def test_large_frames_are_held_up_by_the_bus_and_overflow_the_fifo(lab: Lab) -> 
     assert does_not.forwarded_pps <= 53.3e6 / 1528
 
 
-def test_a_snapshot_in_the_midst_of_transfers_goes_on_the_same(lab: Lab, tmp_path: Path) -> None:
+def test_a_snapshot_during_transfers_continues_identically(lab: Lab, tmp_path: Path) -> None:
     """A DUT that is saved and restored again forwards as before."""
     with start(lab.testbed.machine, lab.testbed.prepared.state, to_save=True) as machine:
         save(machine, tmp_path / "again")
@@ -67,7 +67,7 @@ def test_unplugged_and_plugged_in_again(lab: Lab) -> None:
         dut.take_kernel_log()
 
 
-def test_ill_will_damages_as_told(lab: Lab) -> None:
+def test_fault_injection_corrupts_as_requested(lab: Lab) -> None:
     damaged = []
     for _ in range(2):
         with lab.testbed.open() as dut:

@@ -36,7 +36,7 @@ def test_a_hundred_cycles(kind: str) -> None:
     assert report.log == []
 
 
-def test_some_rounds_of_ill_will() -> None:
+def test_some_rounds_of_fault_injection() -> None:
     """A round of traffic in which every second answer or so is damaged, the same twice."""
     testbed = fuzz.checking(runner(OURS).testbed)
     number = next(n for n in range(1000) if (r := fuzz.Round.of(1, n)).only == "transfers" and r.rate_pps == 1000.0)
@@ -49,7 +49,7 @@ def test_some_rounds_of_ill_will() -> None:
 
 
 @pytest.mark.long
-def test_ill_will_does_no_harm() -> None:
+def test_fault_injection_does_no_harm() -> None:
     """IRQLAB_FUZZ_CASES says how many cases."""
     sessions = list(fuzz.run(runner(OURS), CASES))
     found = fuzz.summary(OURS, 1, sessions)
@@ -61,7 +61,7 @@ def test_ill_will_does_no_harm() -> None:
 
 
 @pytest.mark.long
-def test_the_in_tree_driver_hangs_on_a_stub() -> None:
+def test_the_in_tree_driver_hangs_on_a_truncated_additional_frame() -> None:
     """What was found in it is found again; a kernel in which it is not has been mended, which is to be written down."""
     sessions = [fuzz.session(fuzz.checking(runner(IN_TREE).testbed), 1, 2, rounds=1)]
     assert fuzz.HUNG in fuzz.causes(sessions)

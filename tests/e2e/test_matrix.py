@@ -99,7 +99,7 @@ def test_the_grid_is_a_table_a_document_and_a_page(whole: Place) -> None:
 
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGINT])
-def test_what_was_measured_is_not_measured_again(whole: Place, tmp_path: Path, sent: signal.Signals) -> None:
+def test_completed_trials_are_not_repeated(whole: Place, tmp_path: Path, sent: signal.Signals) -> None:
     place = Place(tmp_path / "here")
     process = place.start(*GRID, *SHORT)
     _until(lambda: len(place.log.read_text().splitlines()) >= 5)
@@ -127,7 +127,7 @@ def _process(place: Place, *command: str) -> Iterator[subprocess.Popen[bytes]]:
         process.wait()
 
 
-def test_a_worker_that_is_killed_costs_nothing_but_its_trial(whole: Place, tmp_path: Path) -> None:
+def test_a_killed_worker_only_repeats_its_trial(whole: Place, tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     here, first, second = (Place(tmp_path / name) for name in ("here", "first", "second"))
     file = here.home / "scheduler.json"
@@ -154,7 +154,7 @@ def test_a_worker_that_is_killed_costs_nothing_but_its_trial(whole: Place, tmp_p
     shutil.rmtree(second.home / "cache" / "cluster")
 
 
-def test_no_scheduler_is_said_at_once(tmp_path: Path) -> None:
+def test_a_missing_scheduler_is_reported_at_once(tmp_path: Path) -> None:
     process = Place(tmp_path / "here").start(*GRID, *SHORT, "--scheduler", "nonsense")
     _, errors = process.communicate(timeout=300)
     assert process.returncode == 2

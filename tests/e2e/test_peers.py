@@ -71,7 +71,7 @@ def test_latency_rises_under_load(cli: Cli, tmp_path: Path) -> None:
     assert flent.document(row, "x")["results"]["TCP upload sum"]
 
 
-def test_bad_input_is_refused(cli: Cli) -> None:
+def test_bad_input_is_rejected(cli: Cli) -> None:
     for arguments, why in (
         (("iperf", "--driver", "e100", "--duration", "0"), "--duration 0: allowed are 1 to 3600"),
         (("iperf", "--driver", "e100", "--all", "--udp"), "--all"),

@@ -52,7 +52,7 @@ def test_every_instruction_of_an_overload_is_accounted_for() -> None:
     )
 
 
-def test_idle_time_is_no_instructions_and_interrupts_are_counted_one_by_one() -> None:
+def test_idle_time_has_no_instructions_and_every_interrupt_is_counted() -> None:
     profile = Lab("8139cp", cached=False).profile(rate_pps=1_000)
     (trial,) = profile.result.trials
     assert profile.residual == 0
@@ -87,7 +87,7 @@ def test_the_command_repeats_to_the_byte_and_compares(cli: Cli, tmp_path: Path) 
         (("--diff", "missing.json"), "cannot read missing.json"),
     ],
 )
-def test_bad_input_is_said_at_once(cli: Cli, arguments: tuple[str, ...], said: str) -> None:
+def test_bad_input_is_rejected_at_once(cli: Cli, arguments: tuple[str, ...], said: str) -> None:
     done = cli("profile", "--driver", "8139cp", *arguments)
     assert done.returncode == 2
     assert said in done.stderr

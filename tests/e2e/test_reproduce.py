@@ -104,7 +104,7 @@ def test_the_quick_reproduction_leaves_report_json_and_csv(cli: Cli, tmp_path: P
     assert json.dumps(second["measured"]) == json.dumps(document["measured"])
 
 
-def test_bad_input_is_one_message(cli: Cli) -> None:
+def test_bad_input_gives_a_single_message(cli: Cli) -> None:
     for arguments, said in (
         (("reproduce", "nobody1999"), "spanos2008"),
         (("reproduce", "spanos2008", "--hardware", "x"), "hardware"),

@@ -53,7 +53,7 @@ def test_several_schemes_are_named_in_table_and_results(cli: Cli, tmp_path: Path
         assert (dut["dut"]["schemes"]["weight"], dut["dut"]["schemes"]["tx_usecs"]) == (16, 500)
 
 
-def test_a_small_ring_makes_do_with_half_of_it() -> None:
+def test_a_small_ring_gets_half_of_it_as_tx_frames() -> None:
     lab = Lab("irqmod_rtl8139cp", variant="NAPI-TX-128")
     described = lab.testbed.describe()["dut"]
     assert (described["ring_tx"], described["schemes"]["tx_frames"]) == (64, 32)

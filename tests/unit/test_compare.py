@@ -73,18 +73,18 @@ def test_options_of_the_bed_and_kernels() -> None:
         ("nowhere.json", "cannot read"),
     ],
 )
-def test_what_is_no_side_is_said(text: str, said: str) -> None:
+def test_invalid_sides_are_reported(text: str, said: str) -> None:
     with pytest.raises(IrqlabError, match=said):
         sides.parse(text, COMMON)
 
 
-def test_the_same_is_the_same() -> None:
+def test_equal_figures_have_the_verdict_same() -> None:
     lines = verdict.lines(row(), row(), fail_above=0.0)
     assert len(lines) == len(METRICS)
     assert {(line.change, line.verdict) for line in lines} == {(0.0, "same")}
 
 
-def test_worse_is_less_of_what_is_good_and_more_of_what_costs() -> None:
+def test_worse_means_less_throughput_or_higher_cost() -> None:
     after = row(total_throughput_pps=98.0, instructions_per_frame=98.0, interrupts_per_frame=100.5, latency_p50_ns=101.0)
     found = {line.metric.name: line for line in verdict.lines(row(), after, fail_above=0.01)}
     assert found["throughput_pps"].verdict == "FAILED"
@@ -96,7 +96,7 @@ def test_worse_is_less_of_what_is_good_and_more_of_what_costs() -> None:
     assert not any(line.failed for line in judged)
 
 
-def test_from_nothing_to_something_is_infinitely_more() -> None:
+def test_an_increase_from_zero_is_infinite() -> None:
     (line,) = [n for n in verdict.lines(row(interrupts_per_frame=0.0), row(), 5.0) if n.metric.name == "interrupts_per_frame"]
     assert line.change == math.inf
     assert line.failed
@@ -112,7 +112,7 @@ def test_functions_that_gained_are_named() -> None:
     assert verdict.functions(before, before) == []
 
 
-def test_only_what_was_offered_the_same_is_compared() -> None:
+def test_only_results_of_equal_workloads_are_compared() -> None:
     assert len(verdict.pairs([row()], [row()])) == 1
     with pytest.raises(IrqlabError, match="different loads"):
         verdict.pairs([row(base_pps=999.0)], [row()])
@@ -159,7 +159,7 @@ def test_matrix_schemes_and_csv() -> None:
     assert lines[1].startswith("8139cp,,,,rtl8139,250,64,False,100.0")
 
 
-def test_a_revision_that_is_not_there(tmp_path: Path) -> None:
+def test_an_unknown_revision_is_reported(tmp_path: Path) -> None:
     for text in ("git:HEAD", "git::8139cp", "git:--output=x:irqmod_i8255x"):
         with pytest.raises(IrqlabError, match="git:REVISION:DRIVER"):
             sides.parse(text, COMMON)

@@ -43,7 +43,7 @@ def test_costs_are_parsed() -> None:
         ("irq=1,irq=2", "twice"),
     ],
 )
-def test_bad_costs_are_refused(text: str, said: str) -> None:
+def test_invalid_costs_are_rejected(text: str, said: str) -> None:
     with pytest.raises(IrqlabError, match=said):
         Costs.parse(text)
 
@@ -75,7 +75,7 @@ def test_hardware_is_written_and_read(tmp_path: Path) -> None:
         ('{"schema": "irqlab-hardware/1", "mips": 250, "costs_ns": {"cache": 1}}', "names are"),
     ],
 )
-def test_bad_hardware_is_refused(tmp_path: Path, content: str, said: str) -> None:
+def test_invalid_hardware_files_are_rejected(tmp_path: Path, content: str, said: str) -> None:
     file = tmp_path / "board.json"
     file.write_text(content)
     with pytest.raises(IrqlabError, match=said):
@@ -107,7 +107,7 @@ def test_the_fit_recovers_the_costs() -> None:
     assert found.left_out_error < 1e-6
 
 
-def test_noise_shows_in_the_errors_and_buys_no_terms() -> None:
+def test_noise_increases_the_errors_and_adds_no_terms() -> None:
     true = Costs(irq=1500, byte=8.25)
     samples = _board(true, noise=0.02, cells=24)
     found = fit.select(samples)
@@ -118,7 +118,7 @@ def test_noise_shows_in_the_errors_and_buys_no_terms() -> None:
     assert fit.worth(samples, found)["byte"] > found.left_out_error
 
 
-def test_the_left_out_error_is_that_of_leaving_out() -> None:
+def test_the_leave_one_out_error_equals_refitting_without_each_cell() -> None:
     samples = _board(Costs(irq=1500, byte=8.25), noise=0.05)
     whole = fit.solve(samples, ("irq", "byte"))
     assert whole is not None
@@ -135,7 +135,7 @@ def test_a_board_faster_than_the_lab_gets_no_negative_costs() -> None:
     assert fit.select(samples).costs == Costs()
 
 
-def test_too_few_cells_are_refused() -> None:
+def test_too_few_cells_are_rejected() -> None:
     with pytest.raises(IrqlabError, match="too few"):
         fit.select(_board(Costs(irq=1), cells=2))
 
@@ -143,7 +143,7 @@ def test_too_few_cells_are_refused() -> None:
 CSV = "# a board\nvariant,frame_bytes,throughput_mbps\nNAPI,64,16.8\nNAPI,1518,100\n"
 
 
-def test_a_table_is_read_without_what_the_wire_caps(tmp_path: Path) -> None:
+def test_cells_at_line_rate_are_ignored(tmp_path: Path) -> None:
     file = tmp_path / "board.csv"
     file.write_text(CSV)
     assert read(file, True, 1e8) == {Cell("NAPI", 64): pytest.approx(50_000)}
@@ -162,14 +162,14 @@ def test_a_table_is_read_without_what_the_wire_caps(tmp_path: Path) -> None:
         ("", "nothing tells"),
     ],
 )
-def test_bad_tables_are_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_invalid_tables_are_rejected(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "board.csv"
     file.write_text(text)
     with pytest.raises(IrqlabError, match=said):
         read(file, True, 1e8)
 
 
-def test_predicted_cells_are_judged_apart() -> None:
+def test_predicted_cells_are_judged_separately() -> None:
     cells = [Cell("NAPI", size) for size in (64, 128, 512)]
     found = method.judge(dict.fromkeys(cells, 100.0), dict(zip(cells, (110.0, 80.0, 90.0), strict=True)), [cells[0], cells[2]])
     assert [row.fitted for row in found.rows] == [True, False, True]
@@ -177,7 +177,7 @@ def test_predicted_cells_are_judged_apart() -> None:
     assert found.predicted_error == pytest.approx(0.2)
 
 
-def test_trials_without_costs_say_nothing_of_them() -> None:
+def test_trials_without_costs_do_not_mention_costs() -> None:
     spec = ForwardingTrial(loads=(Load(1000.0),))
     assert spec.costs is None
     assert not spec.count_events

@@ -25,7 +25,7 @@ def test_interrupts_by_interface() -> None:
     assert counters.parse_interrupts(INTERRUPTS) == {"eth1": 5023, "eth0": 49, "eth0+eth1": 3}
 
 
-def test_behind_a_usb_the_controller_s_interrupts_count() -> None:
+def test_usb_nics_count_the_host_controllers_interrupts() -> None:
     text = "           CPU0\n 24:       2510   PCI-MSI 65536-edge      xhci_hcd\n 26:  0  lan78xx-irqs  17  usb-001:002:01\n"
     assert counters.parse_interrupts(text) == {"xhci_hcd": 2510}
 
@@ -101,5 +101,5 @@ def test_kernel_problems_are_known(line: str) -> None:
     "line",
     ["8139cp 0000:00:04.0 eth0: link up, 100Mbps", "8139cp: loading out-of-tree module taints kernel.", "systemd: debugging on"],
 )
-def test_ordinary_lines_are_no_problem(line: str) -> None:
+def test_ordinary_kernel_messages_are_not_problems(line: str) -> None:
     assert not KERNEL_PROBLEM.search(line)

@@ -23,7 +23,7 @@ from irqlab.qemu.qmp import QmpError
         ("", 1, "QEMU ended with exit code 1"),
     ],
 )
-def test_what_a_machine_died_of(tmp_path: Path, console: str, code: int | None, said: str) -> None:
+def test_the_cause_of_a_machines_end_is_reported(tmp_path: Path, console: str, code: int | None, said: str) -> None:
     (tmp_path / "console.log").write_text(console)
     assert _failure_report(tmp_path, code).splitlines()[0].startswith(said)
 

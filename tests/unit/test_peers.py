@@ -80,12 +80,12 @@ def test_the_duts_account_of_datagrams_received_is_not_the_senders():
     ("wrong", "why"),
     [({"seconds": 0}, "--duration 0"), ({"parallel": 129}, "--parallel 129"), ({"rate_bps": 0}, "--rate-bps 0")],
 )
-def test_wrong_tests_are_refused(wrong, why):
+def test_invalid_tests_are_rejected(wrong, why):
     with pytest.raises(IrqlabError, match=f"{why}: allowed are"):
         iperf.Test(**wrong)
 
 
-def test_wrong_loads_are_refused():
+def test_invalid_rrul_loads_are_rejected():
     with pytest.raises(IrqlabError, match="--idle 0: allowed are 1 to 600"):
         rrul.Test(idle_s=0)
 
@@ -117,7 +117,7 @@ def test_the_same_row_gives_the_same_file(tmp_path):
     assert document["results"]["TCP upload BE"][5] is None
 
 
-def test_a_file_must_be_called_like_flents(tmp_path):
+def test_the_file_name_must_have_flents_suffix(tmp_path):
     with pytest.raises(IrqlabError, match=r"end in \.flent\.gz"):
         flent.write(rows("rrul")[0], "sample", tmp_path / "a.json")
 

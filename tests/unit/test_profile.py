@@ -84,7 +84,7 @@ def test_the_tester_is_told_where_contexts_change(symbols):
         assert set(marked) <= set(told["functions"]), mark
 
 
-def test_newer_kernels_do_softirqs_in_another_function():
+def test_newer_kernels_run_softirqs_in_another_function():
     told = addresses(Symbols.parse(KALLSYMS + "ffffffff81003b80 t handle_softirqs\n"))
     assert told["softirq"] == [0xFFFFFFFF81003B80]
 
@@ -283,7 +283,7 @@ def test_loads(text, rate, expected):
 @pytest.mark.parametrize(
     ("text", "rate"), [("2x", 5.0), ("x", None), ("0", None), ("nan", None), ("1000x", None), (None, 0.0), (None, 1e9)]
 )
-def test_nonsensical_loads_are_refused(text, rate):
+def test_invalid_loads_are_rejected(text, rate):
     with pytest.raises(IrqlabError, match=r"--load|--rate"):
         parse_load(text, rate)
 
@@ -296,6 +296,6 @@ def test_iperf3_tests():
 
 
 @pytest.mark.parametrize(("name", "load", "why"), [("tcp", None, "there are tcp-rx, tcp-tx, udp-rx"), ("tcp-rx", "2x", "--load")])
-def test_nonsensical_iperf3_tests_are_refused(name, load, why):
+def test_invalid_iperf3_tests_are_rejected(name, load, why):
     with pytest.raises(IrqlabError, match=why):
         parse_test(name, load, None)

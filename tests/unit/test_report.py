@@ -181,7 +181,7 @@ def test_colours_are_the_pages(full):
         assert used <= set(re.findall(r"--(\w+):", scheme))
 
 
-def test_receive_livelock_is_told(full):
+def test_receive_livelock_is_reported(full):
     page = Page(full)
     sentence = (
         "Receive livelock: sample8255x interrupt/interrupt forwards nothing from 3 {} its throughput on (148.1 kpps offered)"
@@ -193,7 +193,7 @@ def test_receive_livelock_is_told(full):
     assert "livelock" not in Page(report.html([document])).text.replace("until it is in receive livelock", "")
 
 
-def test_incomplete_documents_say_so():
+def test_incomplete_documents_are_marked():
     assert "interrupted" not in report.html([sample()])
     text = Page(report.html([sample("throughput")])).text
     assert "The measurement was interrupted" in text
@@ -208,7 +208,7 @@ def test_the_wire_as_the_limit_is_marked(full):
 HOSTILE = '<script>alert("1")</script> $x_1^{$ & --> ]]> \x1b[31m\u202e "quoted" \'single\' {{ 7*7 }} ' + "long" * 40
 
 
-def test_hostile_names_are_text():
+def test_names_with_markup_are_shown_as_text():
     document = sample()
     for r in document["measured"]["results"]:
         r["driver"] = HOSTILE if r["driver"] == "sample8139" else r["driver"]
@@ -228,7 +228,7 @@ def test_hostile_names_are_text():
     assert "'$(reboot)'" in page.text  # quoted for a shell
 
 
-def test_nothing_is_loaded(full):
+def test_the_page_loads_no_external_resources(full):
     assert "://" not in full
     page = Page(full)
     assert not {"script", "link", "img", "iframe", "image", "object", "embed", "base"} & {tag for tag, _ in page.tags}
@@ -286,7 +286,7 @@ def test_latency_of_two_directions_draws_the_slower_and_lists_both():
     assert "the slower one is drawn" in page
 
 
-def test_what_a_dead_driver_leaves_can_be_drawn():
+def test_results_without_frames_can_be_drawn():
     document = sample()
     for r in document["measured"]["results"]:
         r.update(
@@ -314,19 +314,19 @@ def test_documents_without_a_fitting_dut_are_drawn():
 @pytest.mark.parametrize(
     "spoil", [lambda d: d.pop("measured"), lambda d: d["measured"]["results"][0].pop("driver"), lambda d: d.update(environment=3)]
 )
-def test_what_is_no_document_is_refused(spoil):
+def test_files_that_are_not_documents_are_rejected(spoil):
     document = copy.deepcopy(sample())
     spoil(document)
     with pytest.raises(IrqlabError, match="not a result document"):
         report.html([document])
 
 
-def test_no_document_is_refused():
+def test_an_empty_list_of_documents_is_rejected():
     with pytest.raises(IrqlabError, match="at least one"):
         report.html([])
 
 
-def test_a_path_that_cannot_be_written_is_told(tmp_path):
+def test_an_unwritable_path_is_reported(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(IrqlabError, match="cannot write"):
         report.write_html([sample("throughput")], tmp_path / "file" / "report.html")

@@ -57,6 +57,6 @@ def test_an_empty_histogram_has_no_values(monkeypatch):
     "text",
     ["", "no base64!", "AAAA", base64.b64encode(b"\x1c\x84\x93\x14\0\0\0\x04abcd").decode(), THREE_DIGITS[:200] + "==", "é"],
 )
-def test_what_is_no_histogram_is_refused(text):
+def test_data_that_is_not_a_histogram_is_rejected(text):
     with pytest.raises(hdr.HdrError):
         hdr.decode(text)

@@ -80,12 +80,12 @@ def test_burst_without_a_limit_says_so():
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_no_rows_are_no_trouble(method):
+def test_tables_without_rows_are_shown(method):
     assert shown(METHODS[method]([]))
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_names_are_neither_markup_nor_commands(method):
+def test_names_with_markup_or_escape_sequences_are_shown_as_text(method):
     made = rows(method)
     for r in made:
         r["driver"] = "[red]x[/nonsense]\x1b]0;title\x07"
@@ -95,13 +95,13 @@ def test_names_are_neither_markup_nor_commands(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_what_was_cut_short_says_so(method):
+def test_incomplete_results_are_marked(method):
     made = rows(method)[:1]
     made[0].update(complete=False, samples=[], summary={})
     assert "cut short" in shown(METHODS[method](made))
 
 
-def test_values_that_are_not_there_are_dashes():
+def test_missing_values_are_dashes():
     made = rows("throughput")[:1]
     made[0].update(
         total_throughput_pps=None,
@@ -154,5 +154,5 @@ def test_values_that_are_not_there_are_dashes():
         (units.bit_rate, 1e9, "1 Gbit/s"),
     ],
 )
-def test_numbers_as_an_engineer_writes_them(write, value, expected):
+def test_numbers_have_a_sensible_number_of_digits(write, value, expected):
     assert units.plain(write(value)) == expected

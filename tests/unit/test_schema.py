@@ -94,7 +94,7 @@ def test_mutations_are_rejected(change):
     assert list(VALIDATOR.iter_errors(document))
 
 
-def test_a_method_may_find_more():
+def test_additional_summary_fields_are_accepted():
     document = sample()
     row(document, "loss")["summary"]["knee_load"] = 1.02
     assert not list(VALIDATOR.iter_errors(document))

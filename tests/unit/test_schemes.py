@@ -76,7 +76,7 @@ def apply(dut: FakeDut, wanted: Schemes) -> list[str]:
     return schemes.apply(dut, wanted, ("eth0", "eth1"), "irqmod_paper")  # type: ignore[arg-type]
 
 
-def test_nothing_asked_for_is_nothing_done() -> None:
+def test_without_options_nothing_is_configured() -> None:
     dut = FakeDut(on_irqmod=False)
     assert combine() == (Schemes(),)
     assert apply(dut, Schemes()) == []
@@ -110,7 +110,7 @@ def test_the_papers_six() -> None:
         ({"tx": ""}, "--tx '': a name is missing"),
     ],
 )
-def test_what_cannot_be_asked_for(arguments: dict[str, str], message: str) -> None:
+def test_invalid_schemes_are_rejected(arguments: dict[str, str], message: str) -> None:
     with pytest.raises(IrqlabError, match=message):
         combine(**arguments)  # type: ignore[arg-type]
 
@@ -164,7 +164,7 @@ def test_a_driver_without_schemes_is_named() -> None:
         apply(FakeDut(on_irqmod=False), Schemes(rx="napi"))
 
 
-def test_what_the_kernel_refuses_is_shown_with_its_reason() -> None:
+def test_settings_rejected_by_the_kernel_are_reported_with_its_reason() -> None:
     with pytest.raises(IrqlabError) as error:
         apply(FakeDut(), Schemes(rx="fractal"))
     assert str(error.value) == (
@@ -174,7 +174,7 @@ def test_what_the_kernel_refuses_is_shown_with_its_reason() -> None:
         apply(FakeDut(), Schemes(tx_frames=200))
 
 
-def test_what_is_silently_not_taken_is_noticed() -> None:
+def test_settings_silently_ignored_by_the_kernel_are_detected() -> None:
     dut = FakeDut()
     dut.deaf = ("tx_scheme",)
     with pytest.raises(IrqlabError, match="--tx off: eth0 took it and has interrupt instead"):

@@ -35,7 +35,7 @@ def program(path: Path, text: str) -> Path:
     return path
 
 
-def test_no_check_raises_even_where_nothing_is(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_check_raises_even_if_nothing_is_installed(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     monkeypatch.setattr(paths, "project_dir", lambda: home)
     checks = {check.name: check for check in doctor.run_checks()}
@@ -104,7 +104,7 @@ esac"""
     assert found.properties("e1000") == {"mac", "mitigation"}
 
 
-def test_what_is_no_qemu_is_refused(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_programs_that_are_not_qemu_are_rejected(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IRQLAB_QEMU", str(program(home / "qemu", "echo hello")))
     with pytest.raises(SetupError, match="'hello', which is no QEMU's"):
         qemu.find()
@@ -181,7 +181,7 @@ def test_apt_that_fails_is_quoted_with_what_to_do(home: Path, monkeypatch: pytes
     assert list((home / ".cache/irqlab/debs").iterdir()) == []
 
 
-def test_what_a_killed_process_left_is_swept_away(tmp_path: Path) -> None:
+def test_files_left_by_a_killed_process_are_removed(tmp_path: Path) -> None:
     for name in (".new-abc/half", "whole/file"):
         (tmp_path / name).mkdir(parents=True)
     paths.sweep(tmp_path)

@@ -59,7 +59,7 @@ def dut_kernel() -> kernel.Kernel:
     return found
 
 
-def test_what_there_is_engine_first(tree: Path) -> None:
+def test_all_sources_are_found_with_the_engine_first(tree: Path) -> None:
     assert [source.module for source in drivers.sources()] == ["irqmod", "irqmod_nic", "irqmod_wrong"]
     found = drivers.find("irqmod-nic")
     assert found is not None
@@ -67,13 +67,13 @@ def test_what_there_is_engine_first(tree: Path) -> None:
     assert drivers.find("e100") is None
 
 
-def test_the_engine_comes_with_every_driver_and_the_others_do_not(tree: Path) -> None:
+def test_each_driver_is_built_with_the_engine_only(tree: Path) -> None:
     files = drivers._files(drivers._folders(["irqmod_nic"], drivers.home()), drivers.home())
     assert sorted(files) == ["Kbuild", "irqmod/Kbuild", "irqmod/engine.c", "irqmod/engine.h", "my-nic/Kbuild", "my-nic/nic.c"]
     assert files["Kbuild"].decode().split("\n") == ["subdir-ccflags-y := -DTOP", "", "obj-m := irqmod/ my-nic/", ""]
 
 
-def test_what_kbuild_left_behind_is_no_source(tree: Path) -> None:
+def test_build_results_are_not_sources(tree: Path) -> None:
     before = drivers._files(["my-nic"], drivers.home())
     for name in ("irqmod_nic.mod.c", "nic.o", "irqmod_nic.ko", ".nic.o.cmd", "modules.order", "Module.symvers"):
         (tree / "my-nic" / name).write_text("x")
@@ -87,12 +87,12 @@ def test_without_sources_there_are_no_drivers(tmp_path: Path, monkeypatch: pytes
         drivers._folders((), drivers.home())
 
 
-def test_an_unknown_one_is_told_what_there_is(tree: Path) -> None:
+def test_an_unknown_driver_is_reported_with_the_known_ones(tree: Path) -> None:
     with pytest.raises(SetupError, match="no driver irqmod_nik; there are: irqmod, irqmod_nic, irqmod_wrong"):
         drivers._folders(["irqmod_nik"], drivers.home())
 
 
-def test_built_once_always_the_same_and_found_by_name(tree: Path, dut_kernel: kernel.Kernel) -> None:
+def test_builds_are_cached_and_reproducible(tree: Path, dut_kernel: kernel.Kernel) -> None:
     loaded = modules.load(dut_kernel, "irqmod_nic")
     assert [module.name for module in loaded] == ["irqmod", "irqmod_nic"]
     place = drivers.build(dut_kernel, "irqmod_nic")
@@ -104,7 +104,7 @@ def test_built_once_always_the_same_and_found_by_name(tree: Path, dut_kernel: ke
     assert drivers.build(dut_kernel, "irqmod_nic") != place
 
 
-def test_an_error_is_shown_and_nothing_is_left(tree: Path, dut_kernel: kernel.Kernel) -> None:
+def test_a_failed_build_is_shown_and_leaves_no_files(tree: Path, dut_kernel: kernel.Kernel) -> None:
     with pytest.raises(SetupError) as error:
         drivers.build(dut_kernel)
     assert "drivers/broken/wrong.c:2:9: error: expected expression" in str(error.value)

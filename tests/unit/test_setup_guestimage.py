@@ -15,7 +15,7 @@ ENTRIES = {
 }
 
 
-def test_what_is_packed_comes_out_again_with_its_directories() -> None:
+def test_packing_and_unpacking_preserves_files_and_directories() -> None:
     found = dict(cpio.unpack(cpio.pack(ENTRIES)))
     assert found == {**ENTRIES, **dict.fromkeys(("bin", "dev", "usr", "usr/lib"), cpio.directory())}
     assert list(found) == sorted(found)
@@ -65,13 +65,13 @@ def test_the_same_agent_gives_the_same_image_and_another_one_another(image_of) -
     assert first.sha256 != other.sha256
 
 
-def test_old_images_go(image_of) -> None:
+def test_old_images_are_removed(image_of) -> None:
     images = [image_of(f"agent {number}".encode()) for number in range(guestimage.KEEP + 3)]
     assert images[-1].path.is_file()
     assert len(list(images[-1].path.parent.iterdir())) == guestimage.KEEP
 
 
-def test_an_agent_that_is_not_built_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_agent_binary_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paths, "project_dir", lambda: tmp_path)
     with pytest.raises(SetupError, match="irqlab-guest has not been built: run `make setup`"):
         guestimage.build()

@@ -45,12 +45,12 @@ def unpacked_package(cache: Path, release: str, version: str = "6.1.1-1", image:
 
 
 @pytest.mark.parametrize("setup_sects", [27, 0])
-def test_an_xz_payload_with_its_size_behind(setup_sects: int) -> None:
+def test_an_xz_payload_followed_by_its_size(setup_sects: int) -> None:
     assert kernel.extract_vmlinux(bzimage(xz(ELF), setup_sects)) == ELF
 
 
 @pytest.mark.skipif(not shutil.which("zstd"), reason="needs zstd")
-def test_a_zstd_payload_with_its_size_behind() -> None:
+def test_a_zstd_payload_followed_by_its_size() -> None:
     packed = subprocess.run(["zstd", "-q"], input=ELF, capture_output=True, check=True).stdout
     assert kernel.extract_vmlinux(bzimage(packed + struct.pack("<I", len(ELF)))) == ELF
 
@@ -73,7 +73,7 @@ def test_a_gzip_payload() -> None:
         (bzimage(b"\xfd7zXZ\0 garbage"), "cannot be unpacked"),
     ],
 )
-def test_what_is_no_kernel_is_said_to_be_none(image: bytes, complaint: str) -> None:
+def test_files_that_are_not_kernels_are_reported(image: bytes, complaint: str) -> None:
     with pytest.raises(SetupError, match=complaint):
         kernel.extract_vmlinux(image)
 

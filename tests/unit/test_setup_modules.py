@@ -64,7 +64,7 @@ def names(found: list[modules.Module]) -> list[str]:
     return [module.name for module in found]
 
 
-def test_what_a_driver_depends_on_comes_first_and_what_is_builtin_does_not_come(kernel: Kernel) -> None:
+def test_dependencies_come_first_and_builtin_modules_are_omitted(kernel: Kernel) -> None:
     found = modules.load(kernel, "8139cp")
     assert names(found) == ["mii", "8139cp"]
     driver = found[-1]
@@ -81,7 +81,7 @@ def test_dashes_are_underscores_and_xz_is_unpacked(kernel: Kernel, name: str) ->
     assert driver.data.startswith(b"\x7fELF")
 
 
-def test_modules_that_are_needed_without_being_depended_on(kernel: Kernel) -> None:
+def test_modules_needed_without_a_declared_dependency_are_loaded(kernel: Kernel) -> None:
     assert names(modules.load_all(kernel, ["crc32", "8139cp", "mii"])) == ["mii", "8139cp"]
 
 
@@ -107,12 +107,12 @@ def test_soft_dependencies_come_first_if_they_are_there(kernel: Kernel) -> None:
         ("ring_a", "ring_a -> ring_b -> ring_a"),
     ],
 )
-def test_what_cannot_be_loaded_is_explained(kernel: Kernel, name: str, complaint: str) -> None:
+def test_modules_that_cannot_be_loaded_are_explained(kernel: Kernel, name: str, complaint: str) -> None:
     with pytest.raises(SetupError, match=complaint):
         modules.load(kernel, name)
 
 
-def test_a_file_brings_what_lies_beside_it_and_in_the_directory_of_its_name(kernel: Kernel, tmp_path: Path) -> None:
+def test_dependencies_of_a_file_are_found_beside_it_and_in_the_directory_of_its_name(kernel: Kernel, tmp_path: Path) -> None:
     for place, name, depends in [("nic", "nic", "engine,helper,mii"), ("nic", "helper", ""), ("engine", "engine", "")]:
         (tmp_path / place).mkdir(exist_ok=True)
         (tmp_path / place / f"{name}.ko").write_bytes(ko(f"name={name}", f"vermagic={MAGIC}", f"depends={depends}"))
@@ -140,13 +140,13 @@ def test_a_module_for_another_kernel_is_refused_naming_both(kernel: Kernel, tmp_
         (lzma.compress(b"x")[:-4], "mine.ko"),
     ],
 )
-def test_what_is_no_module_is_refused(tmp_path: Path, content: bytes, complaint: str) -> None:
+def test_files_that_are_not_modules_are_rejected(tmp_path: Path, content: bytes, complaint: str) -> None:
     path = tmp_path / "mine.ko"
     path.write_bytes(content)
     with pytest.raises(SetupError, match=complaint):
         modules.read(path)
 
 
-def test_a_file_that_is_not_there(kernel: Kernel) -> None:
+def test_a_missing_file_is_reported(kernel: Kernel) -> None:
     with pytest.raises(SetupError, match=r"mine\.ko: No such file"):
         modules.load(kernel, "./mine.ko")

@@ -97,7 +97,7 @@ def test_a_requested_card_is_taken_if_the_driver_claims_it_or_claims_none() -> N
         ("igb", "7.2.22 has no igb"),
     ],
 )
-def test_a_requested_card_that_does_not_fit(requested: str, complaint: str) -> None:
+def test_a_requested_card_that_the_driver_does_not_claim_is_rejected(requested: str, complaint: str) -> None:
     with pytest.raises(SetupError, match=complaint):
         nics.choose(driver("8139cp", pci("10EC", "8139")), requested, QEMU)
 

@@ -39,7 +39,7 @@ def test_taken_once_even_by_many_threads() -> None:
     assert {(s.state.read_text(), s.facts["answer"]) for s in found} == {("state", 42)}
 
 
-def test_a_use_is_noted_and_a_loss_is_told(cache: Path) -> None:
+def test_touch_marks_a_snapshot_as_used_and_reports_a_missing_one(cache: Path) -> None:
     found = snapshots.get("k", Taker())
     os.utime(cache / "k", (0, 0))
     assert snapshots.touch(found)
@@ -50,7 +50,7 @@ def test_a_use_is_noted_and_a_loss_is_told(cache: Path) -> None:
     assert not snapshots.touch(found)
 
 
-def test_a_failed_one_leaves_nothing(cache: Path) -> None:
+def test_a_failed_snapshot_leaves_no_files(cache: Path) -> None:
     def fail(state: Path) -> dict[str, int]:
         state.write_text("half")
         raise IrqlabError("no")
@@ -60,14 +60,14 @@ def test_a_failed_one_leaves_nothing(cache: Path) -> None:
     assert list(cache.iterdir()) == []
 
 
-def test_a_damaged_one_is_removed_and_said() -> None:
+def test_a_damaged_snapshot_is_removed_and_reported() -> None:
     snapshots.get("k", Taker()).state.with_name("facts.json").write_text("{")
     with pytest.raises(IrqlabError, match="damaged"):
         snapshots.get("k", Taker())
     assert snapshots.get("k", Taker()).facts == {"answer": 42}
 
 
-def test_the_least_recently_used_go_first(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_least_recently_used_snapshots_are_removed_first(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for age, name in enumerate(("new", "old", "oldest")):
         snapshots.get(name, Taker())
         then = time.time() - 10_000 * (age + 1)
@@ -77,7 +77,7 @@ def test_the_least_recently_used_go_first(cache: Path, monkeypatch: pytest.Monke
     assert sorted(d.name for d in cache.iterdir()) == ["another", "new", "old"]
 
 
-def test_one_in_use_stays(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_snapshot_in_use_is_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     snapshots.get("fresh", Taker())
     monkeypatch.setattr(snapshots, "KEEP_BYTES", 0)
     snapshots.get("another", Taker())

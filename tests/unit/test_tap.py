@@ -74,7 +74,7 @@ def test_flow(moments: list[int], expected: tuple[int | None, int]) -> None:
     assert flow(moments, 10, 100) == expected
 
 
-def test_when_frames_left_the_dut_is_in_the_capture(tmp_path: Path) -> None:
+def test_departures_are_read_from_the_capture(tmp_path: Path) -> None:
     def block(order: str, kind: int, body: bytes) -> bytes:
         length = struct.pack(f"{order}I", 12 + len(body))
         return struct.pack(f"{order}I", kind) + length + body + length
