@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What stands around made-up results: a DUT that does not exist, a document that says so."""
+"""Made-up environment and document for made-up results; the command marks them as such."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def dut(driver: str, nic: str, build: str = "1", ring: int | None = 256, schemes
 
 
 def document(found: list[MethodResult], duts: list[dict[str, Any]], complete: bool = True) -> dict[str, Any]:
-    """A document; where it was made does not show."""
+    """A document that does not depend on the host."""
     made = results.document(COMMAND, duts, found, complete)
     made["environment"] |= {
         "irqlab": "0.0.0",

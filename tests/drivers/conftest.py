@@ -15,7 +15,7 @@ DRIVERS = ("irqmod_i8255x", "irqmod_rtl8139cp")
 
 @cache
 def bed_of(driver: str) -> Testbed:
-    """A bed per driver, so that what was measured of it is measured once."""
+    """One testbed per driver, so that its results are measured only once."""
     return Testbed.resolve(TestbedConfig(driver))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Every switch from one combination of schemes to another, under twice the load the weaker of the two can take."""
+"""Every switch from one combination of schemes to another, at twice the capacity of the weaker one."""
 
 from __future__ import annotations
 
@@ -42,6 +42,6 @@ def test_every_ordered_pair(testbed: Testbed, part: int) -> None:
 
 
 def test_some(testbed: Testbed) -> None:
-    """A quick choice of them: into and out of each receive scheme, and of each transmit scheme."""
+    """A quick selection: switches to and from each receive scheme and each transmit scheme."""
     names = ("napi/off", "interrupt/interrupt", "timer/coalesce", "hybrid/off", "napi/interrupt", "napi/off")
     travel(testbed, [Combination(*name.split("/")) for name in names])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The driver of the USB NICs: it forwards, schemes it cannot have are refused, and its TAP script passes."""
+"""The driver of the USB NICs: it forwards, rejects unsupported schemes, and passes its TAP script."""
 
 from __future__ import annotations
 

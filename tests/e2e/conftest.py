@@ -21,7 +21,7 @@ Cli = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def heed_interrupts() -> None:
-    """For a child: a shell starts what it runs in the background deaf to SIGINT, and children inherit that."""
+    """For a child process: shells start background processes with SIGINT ignored, and children inherit that."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -45,7 +45,7 @@ def cli(tmp_path: Path) -> Cli:
 
 @dataclass(frozen=True)
 class BadModules:
-    """Builds tests/e2e/modules/bad.c with one of its ways to misbehave."""
+    """Builds tests/e2e/modules/bad.c with one kind of misbehaviour."""
 
     directory: Path
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What did a change cost? End to end."""
+"""`irqlab compare`, end to end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ static noinline void cp_dawdle(void)
 	asm volatile("1: dec %0; jnz 1b" : "+r" (n));
 }
 """
-"""A hundred instructions, and the few of a call."""
+"""A hundred instructions and a few for the call."""
 
 
 def slowed(home: Path) -> Path:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The cost model in a DUT: what is charged is what was asked for, and nothing is when nothing was."""
+"""The cost model in a DUT: charges are exact, and nothing is charged without costs."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_the_difference_between_two_costs_is_exact(term: str, low_ns: float, hig
 
 
 def test_bytes_cost_what_was_asked_for_in_overload() -> None:
-    """Without a moment's idling, a frame takes so much longer."""
+    """Without idle time, each frame takes longer by exactly the cost."""
     bare, charged = (_trial("NAPI-TX-OFF", costs, 140_000.0) for costs in (None, Costs(byte=100)))
     assert charged.cost_events is not None
     assert charged.cost_events["byte"] == charged.frames_forwarded * 2 * (64 - 4)

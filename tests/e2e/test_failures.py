@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What goes wrong says so in one message, exits with 2 (130 for Ctrl-C), leaves no process, and keeps what was measured."""
+"""Failures give one message and exit code 2 (130 for Ctrl-C), leave no process behind, and keep completed results."""
 
 from __future__ import annotations
 

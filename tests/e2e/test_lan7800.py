@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The tester's own USB network card under the kernel's own driver."""
+"""The tester's USB NIC with the kernel's own driver."""
 
 from __future__ import annotations
 

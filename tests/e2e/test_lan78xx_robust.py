@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Our LAN78xx driver against a hostile device, and one that comes and goes; the in-tree driver beside it (docs/lan78xx.md)."""
+"""Our LAN78xx driver and the in-tree one with a malfunctioning and with a hot-plugged device (docs/lan78xx.md)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_hundred_cycles(kind: str) -> None:
 
 
 def test_some_rounds_of_fault_injection() -> None:
-    """A round of traffic in which every second answer or so is damaged, the same twice."""
+    """A round of traffic with about every second response corrupted; two runs are equal."""
     testbed = fuzz.checking(runner(OURS).testbed)
     number = next(n for n in range(1000) if (r := fuzz.Round.of(1, n)).only == "transfers" and r.rate_pps == 1000.0)
     found = [fuzz.session(testbed, 1, number, rounds=1) for _ in range(2)]
@@ -50,7 +50,7 @@ def test_some_rounds_of_fault_injection() -> None:
 
 @pytest.mark.long
 def test_fault_injection_does_no_harm() -> None:
-    """IRQLAB_FUZZ_CASES says how many cases."""
+    """The environment variable IRQLAB_FUZZ_CASES sets the number of cases."""
     sessions = list(fuzz.run(runner(OURS), CASES))
     found = fuzz.summary(OURS, 1, sessions)
     print(found)
@@ -62,6 +62,6 @@ def test_fault_injection_does_no_harm() -> None:
 
 @pytest.mark.long
 def test_the_in_tree_driver_hangs_on_a_truncated_additional_frame() -> None:
-    """What was found in it is found again; a kernel in which it is not has been mended, which is to be written down."""
+    """The known bugs are found again. If one is not, the kernel has been fixed: update the documentation."""
     sessions = [fuzz.session(fuzz.checking(runner(IN_TREE).testbed), 1, 2, rounds=1)]
     assert fuzz.HUNG in fuzz.causes(sessions)

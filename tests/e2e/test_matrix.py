@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The grid: whatever ends it, what was measured is not measured again; on a cluster it is the same to the byte."""
+"""The grid: after an interruption completed trials are not repeated; on a cluster the results are equal to the byte."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The example of the Python API runs, cell by cell, and shows what it says."""
+"""The Python API's example notebook runs, cell by cell, and shows the output that it describes."""
 
 from __future__ import annotations
 

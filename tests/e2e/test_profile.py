@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Profiles, end to end: exact, repeatable, and of the very trial that is measured without."""
+"""Profiles, end to end: exact, repeatable, and of the same trial as without profiling."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The main job, end to end: a search on a driver of Debian's kernel, twice the same."""
+"""The main task, end to end: a search with an in-tree driver, with equal results in two runs."""
 
 from __future__ import annotations
 

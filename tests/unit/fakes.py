@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A bed without QEMU: a DUT that is a formula."""
+"""A testbed without QEMU: the DUT is a formula."""
 
 from __future__ import annotations
 
@@ -75,5 +75,5 @@ class FakeTestbed:
 
 
 def stand_on(testbed: FakeTestbed) -> TrialRunner:
-    """A stand on a fake bed."""
+    """A runner on a fake testbed."""
     return TrialRunner(testbed)  # type: ignore[arg-type]

@@ -26,7 +26,7 @@ PLACES = Places(sent=10, nic=1, backlog=2, socket=3, received=4, elsewhere=0, ap
 
 
 def formula(spec: ApplicationTrial) -> ApplicationResult:
-    """A DUT whose packets all cost the same, and whose application gets less and less beyond that."""
+    """A DUT whose packets all cost the same; beyond its capacity the application receives less and less."""
     offered = spec.load.rate_pps
     received = min(offered, CAPACITY_PPS**2 / offered)
     sent = round(offered)

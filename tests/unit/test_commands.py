@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Every command that the documentation and the Makefile name is there, and says how it is used."""
+"""Every command named in the documentation and the Makefile exists and has a help text."""
 
 from __future__ import annotations
 

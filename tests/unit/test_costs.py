@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Costs and hardware: parsing and refusals; the fit on synthetic boards."""
+"""Costs and hardware: parsing, invalid input, the fit on synthetic boards."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_invalid_hardware_files_are_rejected(tmp_path: Path, content: str, said:
 
 
 def _board(costs: Costs, noise: float = 0.0, cells: int = 12) -> list[Sample]:
-    """A board with these costs, and a lab that charges others."""
+    """A board with these costs and a lab that charges different ones."""
     numbers = random.Random(1)
     charged = Costs(irq=500)
     samples = []

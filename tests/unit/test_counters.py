@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Counters of the DUT's kernel, and its complaints."""
+"""Counters of the DUT's kernel, and its error messages."""
 
 from __future__ import annotations
 

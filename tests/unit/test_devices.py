@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Whose register it was."""
+"""Devices and registers by address."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The hybrid scheme's estimator, from the very file that the kernel compiles."""
+"""The hybrid scheme's estimator, compiled from the same file as in the kernel."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is said of a machine that died, and its monitor, without QEMU."""
+"""The failure report of a machine that died, and its monitor, without QEMU."""
 
 from __future__ import annotations
 

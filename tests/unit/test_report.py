@@ -18,7 +18,7 @@ VOID = {"meta", "wbr", "br", "img", "link", "input", "hr"}
 
 
 class Page(HTMLParser):
-    """Reads a page and complains about what is not closed; SVG's empty elements close themselves."""
+    """Parses a page and reports unclosed elements; empty SVG elements are self-closing."""
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)

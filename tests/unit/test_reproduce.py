@@ -42,7 +42,7 @@ def test_reference_data_says_where_it_is_from() -> None:
 
 
 def _table1(us: dict[str, float], k_us: float = 0.02, sizes: tuple[int, ...] = throughput.SIZES) -> Data:
-    """A table 1 of variants that take so many µs per frame, and k per byte."""
+    """Table 1 for variants with these costs in µs per frame and with k per byte."""
     paper = throughput.paper_mbps()
     data = Data("1", ("frame_bytes", "variant", "throughput_mbps", "paper_mbps", "ratio", "throughput_pps", "capped",
                       "paper_capped", "free_mbps", "us_per_frame"))  # fmt: skip
@@ -195,7 +195,7 @@ def test_errors_of_predicted_cells_are_told_apart_and_a_term_taken_away() -> Non
 
 
 def _tables() -> Tables:
-    """What a run yields, made of the paper's own model: only the shapes matter."""
+    """Results of a run, computed from the paper's own model: only the shapes matter."""
     first = _table1(PAPER_US)
     fits = model.fits(first)
     three = Data("3", ("variant", "offered_frames", "received_frames", "transmitted_frames", "rx_interrupts", "tx_interrupts",

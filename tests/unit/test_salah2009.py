@@ -20,7 +20,7 @@ from tests.unit.test_application import formula
 
 AT = Cliffs(25_000.0, 16_000.0)
 GAIN = {rows.DE: 0.01, rows.NAPI: 1.0, rows.NAPI_2: 0.7, rows.HYBRID: 0.7, rows.ADAPTIVE: 0.99}
-"""What each scheme makes of an overload, against the formula."""
+"""The schemes in an overload, compared with the formula."""
 
 
 def measured(row: Row, spec: ApplicationTrial) -> ApplicationResult:

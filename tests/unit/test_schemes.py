@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Schemes: what the options ask for, and what a DUT is told; the DUT is a few files and an ethtool that remember."""
+"""Schemes: parsing the options and configuring a DUT; the fake DUT consists of files and an ethtool with state."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_no_check_raises_even_if_nothing_is_installed(home: Path, monkeypatch: p
 
 
 def check_in_qemu(home: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> doctor.Check:
-    """Doctor's check with a QEMU that does as the script says once it is started with the tester."""
+    """Doctor's check with a fake QEMU: a script that runs when it is started with the tester."""
     version = "echo 'QEMU emulator version 9.1.0 (Debian 1:9.1)'"
     path = program(home / "qemu", f'if [ "$1" = --version ]; then {version}; exit; fi\n{script}')
     monkeypatch.setenv("IRQLAB_QEMU", str(path))

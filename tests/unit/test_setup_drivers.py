@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Building our own drivers: which there are, what is built, and what is said when that fails. With a small tree of its own."""
+"""Building our own drivers: sources found, builds, error messages. Uses a small source tree of its own."""
 
 from __future__ import annotations
 

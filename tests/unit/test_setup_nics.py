@@ -11,7 +11,7 @@ from irqlab.setup.qemu import Qemu
 
 @dataclass(frozen=True)
 class Qemu72(Qemu):
-    """A QEMU with the cards and properties of 7.2."""
+    """A QEMU with the NIC models and properties of 7.2."""
 
     def devices(self) -> frozenset[str]:
         return frozenset({nic.device_type for nic in nics.TABLE} - {"igb"})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The store of snapshots."""
+"""The snapshot store."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""TAP, what a script asks for, and the walk through all combinations of schemes."""
+"""Parsing TAP, the requirements of a script, and the walk through all combinations of schemes."""
 
 from __future__ import annotations
 
