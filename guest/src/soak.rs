@@ -7,7 +7,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 
-/// Options of the soaker.
+/// What the soaker is told.
 #[derive(clap::Args)]
 pub struct Options {
     /// The file to count in; "irqlab-guest counters" prints it

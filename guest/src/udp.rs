@@ -12,7 +12,7 @@ use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-/// Options of the receiver.
+/// What the receiver is told.
 #[derive(clap::Args)]
 pub struct Options {
     /// The address to receive at
