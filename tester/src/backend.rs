@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What the tester stands on: a clock and ports.
 
-use crate::lan7800::hostile::{Damage, Plan};
+use crate::lan7800::fault_injection::{Damage, FaultPlan};
 use crate::profile::Profile;
 use crate::profile::map::Addresses;
 
@@ -15,7 +15,7 @@ pub enum Outcome {
 }
 
 /// A clock and ports. In QEMU: the virtual clock and the NICs; in tests: a [loop-back](crate::loopback).
-pub trait Bench {
+pub trait Backend {
     /// Virtual time, in nanoseconds.
     fn now_ns(&self) -> u64;
     /// Instructions the device under test has executed since power-on.
@@ -39,7 +39,7 @@ pub trait Bench {
         Err("the NICs cannot be unplugged".into())
     }
     /// The NIC behind `port` means ill from now on, or well again; returns what it has damaged before.
-    fn hostile(&mut self, _port: usize, _plan: Option<Plan>) -> Result<Damage, String> {
+    fn inject_faults(&mut self, _port: usize, _plan: Option<FaultPlan>) -> Result<Damage, String> {
         Err("the NICs know no ill will".into())
     }
     /// The measured window of a trial opens or closes.

@@ -9,80 +9,105 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::host::plan::AppPlan;
-use crate::lan7800::hostile::{Kind, Plan};
+use crate::lan7800::fault_injection::Kind;
 use crate::mac::Mac;
 use crate::profile::map::Addresses;
 use crate::traffic::plan::TrialPlan;
-use crate::traffic::wire::WirePlan;
 
-/// A command.
-#[derive(Debug)]
+/// A command. Its name in JSON is its `op`.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Command {
-    /// What time is it?
-    Clock,
-    /// The hosts and line rates of all ports.
-    Ports(Vec<PortPlan>),
+    /// The time, and the instructions executed.
+    Clock {},
+    /// Sets the hosts and line rates of all ports.
+    Ports {
+        /// One for each port.
+        ports: Vec<PortPlan>,
+    },
     /// Joins two ports.
     Wire {
-        /// One of them.
+        /// A port.
         a: usize,
-        /// The other.
+        /// The other port.
         b: usize,
-        /// How.
-        plan: WirePlan,
+        /// In ns.
+        delay_ns: u64,
+        /// How many of a million frames are lost.
+        loss_ppm: u32,
+        /// Decides which.
+        seed: u64,
     },
-    /// Takes all wires away.
-    Unwire,
-    /// Pulls the plug of a USB NIC, or puts it in again.
+    /// Removes all wires.
+    Unwire {},
+    /// Captures to a file, or ends a capture.
+    Capture {
+        /// The file; None ends the capture.
+        path: Option<String>,
+    },
+    /// Sets the applications of a port's host.
+    Apps {
+        /// The port.
+        port: usize,
+        /// The applications.
+        apps: Vec<AppPlan>,
+    },
+    /// The results of a port's applications so far.
+    AppResults {
+        /// The port.
+        port: usize,
+    },
+    /// Arms a trial.
+    Start {
+        /// The trial.
+        trial: Box<TrialPlan>,
+    },
+    /// The result of the trial that ended last.
+    Result {},
+    /// Profiles every measured window from now on.
+    Profile {
+        /// The DUT's functions.
+        addresses: Box<Addresses>,
+    },
+    /// The profile of the last window.
+    ProfileResult {},
+    /// Unplugs a USB NIC, or plugs it in.
     Plug {
-        /// Whose.
+        /// Its port.
         port: usize,
         /// In, or out.
         plugged: bool,
     },
-    /// Gives a USB NIC ill will, or takes it away.
+    /// Injects faults into a USB NIC's answers, or ends that.
     Hostile {
-        /// Which one.
+        /// Its port.
         port: usize,
-        /// How much of it.
-        plan: Option<Plan>,
+        /// Decides which answers are damaged, and how. None: no more faults.
+        seed: Option<u64>,
+        /// How many of a thousand answers are damaged.
+        permille: u32,
+        /// Only answers of this kind.
+        #[serde(default)]
+        only: Option<Kind>,
+        /// Transfers may end in a fragment of one more frame.
+        #[serde(default = "yes", rename = "stubs")]
+        trailing_fragments: bool,
     },
-    /// Captures to a file, or ends that.
-    Capture(Option<String>),
-    /// The applications of a port's host.
-    Apps {
-        /// Whose.
-        port: usize,
-        /// Which.
-        apps: Vec<AppPlan>,
-    },
-    /// What came of them so far.
-    AppResults {
-        /// Whose.
-        port: usize,
-    },
-    /// Arms a trial.
-    Start(Box<TrialPlan>),
-    /// The ended trial's result.
-    Result,
-    /// Profiles every measured window from now on.
-    Profile(Box<Addresses>),
-    /// What was profiled in the last one.
-    ProfileResult,
     /// Pauses QEMU.
     StopAt {
         /// So many ns from now.
         after_ns: u64,
     },
-    /// For the agent.
+    /// Has the agent execute a command.
     Guest {
-        /// Its command, unread.
-        command: String,
+        /// The agent's command, exactly as the lab wrote it.
+        #[serde(rename = "do")]
+        command: AgentCommand,
         /// How long it may take, in ns.
         limit_ns: u64,
     },
     /// Ends QEMU.
-    Quit,
+    Quit {},
 }
 
 /// A port's host and line.
@@ -91,220 +116,52 @@ pub enum Command {
 pub struct PortPlan {
     /// The host's Ethernet address.
     pub mac: Mac,
-    /// The host's address.
+    /// The host's IP address.
     pub ip: Ipv4Addr,
-    /// The length of its network's prefix.
+    /// Prefix length of the host's network.
     pub prefix: u8,
-    /// The line's rate in bit/s; 0: no ceiling.
+    /// The line's rate in bit/s; 0: unlimited.
     pub wire_bps: u64,
 }
 
-const OPS: &str = "clock, ports, wire, unwire, capture, apps, app_results, start, result, profile, profile_result, plug, hostile, \
-                   stop_at, guest, quit";
+/// JSON that is passed on to the agent.
+#[derive(Debug, Default)]
+pub struct AgentCommand(pub String);
 
-#[derive(Deserialize)]
-struct Head<'a> {
-    #[serde(borrow)]
-    op: Cow<'a, str>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Bare {
-    #[serde(rename = "op")]
-    _op: IgnoredAny,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Profile {
-    #[serde(rename = "op")]
-    _op: IgnoredAny,
-    addresses: Addresses,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Ports {
-    #[serde(rename = "op")]
-    _op: IgnoredAny,
-    ports: Vec<PortPlan>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Wire {
-    #[serde(rename = "op")]
-    _op: IgnoredAny,
-    a: usize,
-    b: usize,
-    delay_ns: u64,
-    loss_ppm: u32,
-    seed: u64,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Plug {
-    #[serde(rename = "op")]
-    _op: IgnoredAny,
-    port: usize,
-    plugged: bool,
+impl<'de> Deserialize<'de> for AgentCommand {
+    /// Skips the JSON: serde's tagged enums do not keep the text. [`parse`] fills it in.
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        IgnoredAny::deserialize(deserializer).map(|_| AgentCommand::default())
+    }
 }
 
 fn yes() -> bool {
     true
 }
 
+/// What is read before the command's own fields.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Hostile {
-    #[serde(rename = "op")]
-    _op: IgnoredAny,
-    port: usize,
-    seed: Option<u64>,
-    permille: u32,
-    #[serde(default)]
-    only: Option<Kind>,
-    #[serde(default = "yes")]
-    stubs: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Capture {
-    #[serde(rename = "op")]
-    _op: IgnoredAny,
-    path: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Apps {
-    #[serde(rename = "op")]
-    _op: IgnoredAny,
-    port: usize,
-    apps: Vec<AppPlan>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct OfPort {
-    #[serde(rename = "op")]
-    _op: IgnoredAny,
-    port: usize,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Start {
-    #[serde(rename = "op")]
-    _op: IgnoredAny,
-    trial: TrialPlan,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct StopAt {
-    #[serde(rename = "op")]
-    _op: IgnoredAny,
-    after_ns: u64,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Guest<'a> {
-    #[serde(rename = "op")]
-    _op: IgnoredAny,
-    #[serde(rename = "do", borrow)]
-    command: &'a RawValue,
-    limit_ns: u64,
+struct Head<'a> {
+    #[serde(borrow)]
+    op: Cow<'a, str>,
+    #[serde(borrow, rename = "do")]
+    agent_command: Option<&'a RawValue>,
 }
 
 /// Reads a command, or says what is wrong with the line.
 pub fn parse(line: &str) -> Result<Command, String> {
     let head: Head =
         serde_json::from_str(line).map_err(|error| format!("not a command: {error}"))?;
-    let op = head.op.as_ref();
-    match op {
-        "clock" => arguments::<Bare>(op, line).map(|_| Command::Clock),
-        "ports" => arguments(op, line).map(|Ports { ports, .. }| Command::Ports(ports)),
-        "wire" => arguments(op, line).map(
-            |Wire {
-                 a,
-                 b,
-                 delay_ns,
-                 loss_ppm,
-                 seed,
-                 ..
-             }| Command::Wire {
-                a,
-                b,
-                plan: WirePlan {
-                    delay_ns,
-                    loss_ppm,
-                    seed,
-                },
-            },
-        ),
-        "plug" => {
-            arguments(op, line).map(|Plug { port, plugged, .. }| Command::Plug { port, plugged })
+    let mut command =
+        serde_json::from_str(line).map_err(|error| format!("{}: {error}", head.op))?;
+    if let Command::Guest { command, .. } = &mut command {
+        let text = head.agent_command.map_or("", RawValue::get);
+        if !text.starts_with('{') {
+            return Err("guest: `do` must be an object, such as {\"sleep\":{\"ns\":1000}}".into());
         }
-        "hostile" => {
-            let Hostile {
-                port,
-                seed,
-                permille,
-                only,
-                stubs,
-                ..
-            } = arguments(op, line)?;
-            if permille > 1_000 {
-                return Err(format!("hostile: permille is {permille}: 0 to 1000"));
-            }
-            let plan = seed.map(|seed| Plan {
-                seed,
-                permille,
-                only,
-                stubs,
-            });
-            Ok(Command::Hostile { port, plan })
-        }
-        "unwire" => arguments::<Bare>(op, line).map(|_| Command::Unwire),
-        "capture" => arguments(op, line).map(|Capture { path, .. }| Command::Capture(path)),
-        "apps" => arguments(op, line).map(|Apps { port, apps, .. }| Command::Apps { port, apps }),
-        "app_results" => {
-            arguments(op, line).map(|OfPort { port, .. }| Command::AppResults { port })
-        }
-        "start" => arguments(op, line).map(|Start { trial, .. }| Command::Start(Box::new(trial))),
-        "result" => arguments::<Bare>(op, line).map(|_| Command::Result),
-        "profile" => arguments(op, line)
-            .map(|Profile { addresses, .. }| Command::Profile(Box::new(addresses))),
-        "profile_result" => arguments::<Bare>(op, line).map(|_| Command::ProfileResult),
-        "stop_at" => {
-            arguments(op, line).map(|StopAt { after_ns, .. }| Command::StopAt { after_ns })
-        }
-        "guest" => {
-            let Guest {
-                command, limit_ns, ..
-            } = arguments(op, line)?;
-            if !command.get().starts_with('{') {
-                return Err(
-                    "guest: `do` must be an object, such as {\"sleep\":{\"ns\":1000}}".into(),
-                );
-            }
-            Ok(Command::Guest {
-                command: command.get().into(),
-                limit_ns,
-            })
-        }
-        "quit" => arguments::<Bare>(op, line).map(|_| Command::Quit),
-        _ => Err(format!("unknown op `{op}`: one of {OPS}")),
+        command.0 = text.into();
     }
-}
-
-fn arguments<'a, T: Deserialize<'a>>(op: &str, line: &'a str) -> Result<T, String> {
-    serde_json::from_str(line).map_err(|error| format!("{op}: {error}"))
+    Ok(command)
 }
 
 /// The answer line (without newline).
@@ -321,4 +178,37 @@ pub fn answer<T: Serialize>(value: &Result<T, String>) -> String {
     };
     serde_json::to_string(&line)
         .unwrap_or_else(|error| format!("{{\"error\":\"no answer: {error:?}\"}}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_agents_command_is_passed_on_to_the_byte() {
+        let text = r#"{"b": 1,  "a":[2.50, "x\u00e9"]}"#;
+        let line = format!(r#"{{"op":"guest","do":{text},"limit_ns":7}}"#);
+        match parse(&line) {
+            Ok(Command::Guest { command, limit_ns }) => {
+                assert_eq!((command.0.as_str(), limit_ns), (text, 7));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_unknown_field_is_refused_in_every_command() {
+        for line in [
+            r#"{"op":"clock","x":1}"#,
+            r#"{"op":"clock","do":{}}"#,
+            r#"{"op":"quit","x":1}"#,
+            r#"{"op":"stop_at","after_ns":1,"x":1}"#,
+            r#"{"op":"guest","do":{},"limit_ns":1,"x":1}"#,
+        ] {
+            let why = parse(line)
+                .map(|command| format!("{command:?}"))
+                .unwrap_err();
+            assert!(why.contains("unknown field"), "{line}: {why}");
+        }
+    }
 }

@@ -5,16 +5,16 @@
 //! acts on a [`Board`]. It has no clock: whoever owns it calls [`Lan7800::advance`] when [`Lan7800::deadline_ns`] has come. What
 //! is modelled and what is not: docs/lan7800-model.md.
 
+mod bulk_in;
+mod bulk_out;
 mod control;
-mod downstream;
+pub mod fault_injection;
 mod headers;
-pub mod hostile;
 mod phy;
 mod receive;
 mod registers;
 mod statistics;
 mod transmit;
-mod upstream;
 pub mod usb;
 
 #[cfg(test)]
@@ -22,12 +22,12 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
-use self::downstream::{Downstream, Offer, SLACK_NS};
-use self::hostile::{Damage, Hostile};
+use self::bulk_in::{BulkIn, Rules};
+use self::bulk_out::{BulkOut, Offer, SLACK_NS};
+use self::fault_injection::{Damage, FaultInjector};
 use self::phy::Phy;
 use self::registers::*;
 use self::statistics::{Counter, Statistics};
-use self::upstream::{Rules, Upstream};
 use self::usb::{Endpoint, Function, Reply, Setup, Speed};
 
 pub use self::phy::NEGOTIATION_NS;
@@ -78,8 +78,8 @@ pub struct Lan7800 {
     eeprom: Vec<u8>,
     phy: Phy,
     statistics: Statistics,
-    upstream: Upstream,
-    downstream: Downstream,
+    bulk_in: BulkIn,
+    bulk_out: BulkOut,
     /// On the bus now; at high speed one at most.
     bus: Vec<Transaction>,
     /// Who had the bus last, and until when, in ns.
@@ -91,7 +91,7 @@ pub struct Lan7800 {
     resume: bool,
     /// Snapshots know no ill will.
     #[serde(skip)]
-    hostile: Option<Hostile>,
+    faults: Option<FaultInjector>,
 }
 
 impl Lan7800 {
@@ -105,28 +105,28 @@ impl Lan7800 {
             eeprom: control::blank_eeprom(),
             phy: Phy::new(now_ns),
             statistics: Statistics::default(),
-            upstream: Upstream::default(),
-            downstream: Downstream::default(),
+            bulk_in: BulkIn::default(),
+            bulk_out: BulkOut::default(),
             bus: Vec::new(),
             last: Direction::Down,
             bus_free_ns: 0,
             interrupt_wanted: false,
             resume: false,
-            hostile: None,
+            faults: None,
         }
     }
 
     /// A new one in its place, plugged in at `now_ns`, that means as well or ill as this one.
     pub fn successor(&mut self, now_ns: u64, mac: [u8; 6]) -> Self {
         let mut new = Lan7800::new(now_ns, self.speed(), mac);
-        new.hostile = self.hostile.take();
+        new.faults = self.faults.take();
         new
     }
 
     /// From now on it means ill, or well again; how much it has damaged before.
-    pub fn set_hostile(&mut self, hostile: Option<Hostile>) -> Damage {
-        let before = std::mem::replace(&mut self.hostile, hostile);
-        before.map_or(Damage::default(), |hostile| hostile.damage())
+    pub fn set_fault_injector(&mut self, faults: Option<FaultInjector>) -> Damage {
+        let before = std::mem::replace(&mut self.faults, faults);
+        before.map_or(Damage::default(), |faults| faults.damage())
     }
 
     /// The USB speed it is plugged in at.
@@ -163,8 +163,8 @@ impl Lan7800 {
             }
             Reply::Stall => Reply::Stall,
         };
-        match &mut self.hostile {
-            Some(hostile) => hostile.reply(reply, room),
+        match &mut self.faults {
+            Some(faults) => faults.reply(reply, room),
             None => reply,
         }
     }
@@ -174,8 +174,8 @@ impl Lan7800 {
         if self.function.is_halted(Endpoint::BulkIn) {
             return Answer::Stall;
         }
-        let answer = match (self.upstream.ask(bytes), &mut self.hostile) {
-            (Some(transfer), Some(hostile)) => hostile.transfer(transfer, bytes),
+        let answer = match (self.bulk_in.ask(bytes), &mut self.faults) {
+            (Some(transfer), Some(faults)) => faults.transfer(transfer, bytes),
             (Some(transfer), None) => Answer::Ack(transfer),
             (None, _) => Answer::Nak,
         };
@@ -191,12 +191,12 @@ impl Lan7800 {
         if self.function.is_halted(Endpoint::BulkOut) {
             return Answer::Stall;
         }
-        let answer = match self.downstream.offer(data) {
+        let answer = match self.bulk_out.offer(data) {
             Offer::Taken => Answer::Ack(()),
             Offer::Wait => Answer::Nak,
         };
-        if let (Answer::Ack(()), Some(hostile)) = (&answer, &mut self.hostile) {
-            if let Some(endpoint) = hostile.refuses() {
+        if let (Answer::Ack(()), Some(faults)) = (&answer, &mut self.faults) {
+            if let Some(endpoint) = faults.refuses() {
                 self.function.halt(endpoint, true);
                 return Answer::Stall;
             }
@@ -215,8 +215,8 @@ impl Lan7800 {
             0 => Answer::Nak,
             _ => Answer::Ack(status.to_le_bytes().to_vec()),
         };
-        let answer = match &mut self.hostile {
-            Some(hostile) => hostile.status(honest),
+        let answer = match &mut self.faults {
+            Some(faults) => faults.status(honest),
             None => honest,
         };
         self.interrupt_wanted = answer == Answer::Nak;
@@ -237,8 +237,8 @@ impl Lan7800 {
             }
         };
         match direction {
-            Direction::Up => self.upstream.withdraw(),
-            Direction::Down => self.downstream.withdraw(),
+            Direction::Up => self.bulk_in.withdraw(),
+            Direction::Down => self.bulk_out.withdraw(),
         }
         self.bus.retain(|moving| moving.direction != direction);
     }
@@ -276,7 +276,7 @@ impl Lan7800 {
         let kept = self.registers.has(FCT_RX_CTL, FCT_EN) && {
             let whole = receive::format(&self.registers, flags, frame);
             let capacity = self.registers.fifo_bytes(FCT_RX_FIFO_END);
-            self.upstream.push(whole, capacity)
+            self.bulk_in.push(whole, capacity)
         };
         if !kept {
             self.statistics.count(Counter::RxDropped);
@@ -292,13 +292,13 @@ impl Lan7800 {
         let at_once = self.resume || (self.interrupt_wanted && self.interrupt_status() != 0);
         let rest = self
             .is_free(Direction::Up)
-            .then(|| self.upstream.deadline_ns(self.rules()));
+            .then(|| self.bulk_in.deadline_ns(self.rules()));
         [
             at_once.then_some(0),
             self.phy.deadline_ns(),
             rest.flatten(),
-            self.hostile.as_ref().and_then(Hostile::deadline_ns),
-            self.downstream.deadline_ns().filter(|_| self.transmits()),
+            self.faults.as_ref().and_then(FaultInjector::deadline_ns),
+            self.bulk_out.deadline_ns().filter(|_| self.transmits()),
         ]
         .into_iter()
         .flatten()
@@ -321,7 +321,7 @@ impl Lan7800 {
         }
         if self.transmits() {
             let wire_bps = self.phy.link_bps();
-            while let Some(frame) = self.downstream.next_frame(now_ns, wire_bps.unwrap_or(0)) {
+            while let Some(frame) = self.bulk_out.next_frame(now_ns, wire_bps.unwrap_or(0)) {
                 if wire_bps.is_some() {
                     self.statistics.transmitted(&frame);
                     board.transmit(&frame);
@@ -330,7 +330,7 @@ impl Lan7800 {
                 }
             }
         }
-        let alarm = (self.hostile.as_mut()).is_some_and(|hostile| hostile.advance(now_ns));
+        let alarm = (self.faults.as_mut()).is_some_and(|faults| faults.advance(now_ns));
         if self.interrupt_wanted && (alarm || self.interrupt_status() != 0) {
             self.interrupt_wanted = false;
             board.wake(Endpoint::Interrupt);
@@ -374,13 +374,13 @@ impl Lan7800 {
         match over.direction {
             Direction::Up => {
                 let rules = self.rules();
-                self.upstream
+                self.bulk_in
                     .moved(rules, over.bytes)
                     .then_some(Endpoint::BulkIn)
             }
             Direction::Down => {
                 let capacity = self.registers.fifo_bytes(FCT_TX_FIFO_END);
-                match self.downstream.moved(over.bytes, capacity) {
+                match self.bulk_out.moved(over.bytes, capacity) {
                     Ok(complete) => complete.then_some(Endpoint::BulkOut),
                     Err(()) => {
                         self.registers.raise(INT_STS, INT_TXE);
@@ -407,12 +407,12 @@ impl Lan7800 {
             let ready = match direction {
                 Direction::Up => {
                     let rules = self.rules();
-                    self.upstream.ready(rules, now_ns)
+                    self.bulk_in.ready(rules, now_ns)
                 }
                 Direction::Down => {
                     let capacity = self.registers.fifo_bytes(FCT_TX_FIFO_END);
                     let packet_bytes = self.function.speed.packet_bytes();
-                    self.downstream.ready(packet_bytes, capacity)
+                    self.bulk_out.ready(packet_bytes, capacity)
                 }
             };
             let Some(bytes) = ready else { continue };

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::backend::{Bench, Outcome};
+use crate::backend::{Backend, Outcome};
 use crate::tester::Tester;
 use crate::traffic::frame::is_ours;
 
@@ -137,7 +137,7 @@ impl Router {
     }
 }
 
-impl Bench for Router {
+impl Backend for Router {
     fn now_ns(&self) -> u64 {
         self.now_ns
     }

@@ -6,7 +6,7 @@
 
 mod commands;
 
-use crate::backend::{Bench, Outcome};
+use crate::backend::{Backend, Outcome};
 use crate::host::Host;
 use crate::host::peer::LINE_QUEUE;
 use crate::traffic::capture::{Capture, Direction};
@@ -86,8 +86,8 @@ impl Tester {
     }
 
     /// Does everything that is due.
-    pub fn advance(&mut self, bench: &mut dyn Bench) {
-        let now_ns = bench.now_ns();
+    pub fn advance(&mut self, backend: &mut dyn Backend) {
+        let now_ns = backend.now_ns();
         for port in 0..self.ports.len() {
             self.poll_host(port, now_ns);
             self.poll_peer(port, now_ns, false);
@@ -106,13 +106,13 @@ impl Tester {
                     if at_ns <= now_ns && departure.is_none_or(|(next, _)| at_ns <= next.at_ns) =>
                 {
                     if let Some(trial) = &mut self.trial {
-                        let watched = trial.watch().iter().map(|at| bench.word(*at)).collect();
-                        trial.mark(bench.instructions(), watched);
-                        bench.window(trial.is_measuring());
+                        let watched = trial.watch().iter().map(|at| backend.word(*at)).collect();
+                        trial.mark(backend.instructions(), watched);
+                        backend.window(trial.is_measuring());
                     }
                 }
                 (_, Some((next, port))) if next.at_ns <= now_ns => {
-                    self.depart(port, next, now_ns, bench);
+                    self.depart(port, next, now_ns, backend);
                     self.poll_peer(port, now_ns, true);
                 }
                 _ => return,
@@ -154,12 +154,12 @@ impl Tester {
     }
 
     /// A frame departs from `port`; the clock says `now_ns`, which may be a little later than planned.
-    fn depart(&mut self, port: usize, next: Next, now_ns: u64, bench: &mut dyn Bench) {
+    fn depart(&mut self, port: usize, next: Next, now_ns: u64, backend: &mut dyn Backend) {
         let mut send = |capture: &mut Option<Capture>, frame: &[u8]| {
             if let Some(capture) = capture {
                 capture.frame(port, now_ns, Direction::Outbound, frame);
             }
-            bench.send(port, frame)
+            backend.send(port, frame)
         };
         let mut outcome = Outcome::Sent;
         match next.sender {

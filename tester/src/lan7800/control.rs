@@ -53,8 +53,8 @@ impl Lan7800 {
         };
         match address {
             INT_STS => kept | if self.phy.interrupts() { INT_PHY } else { 0 },
-            FCT_RX_CTL => fifo(self.upstream.used()),
-            FCT_TX_CTL => fifo(self.downstream.used()),
+            FCT_RX_CTL => fifo(self.bulk_in.used()),
+            FCT_TX_CTL => fifo(self.bulk_out.used()),
             // Enabled and disabled are two bits, and the host waits for the second.
             MAC_RX if kept & MAC_RX_RXEN == 0 => kept | MAC_RX_RXD,
             MAC_TX if kept & MAC_TX_TXEN == 0 => kept | MAC_TX_TXD,
@@ -84,14 +84,14 @@ impl Lan7800 {
             RFE_CTL => registers.set(RFE_CTL, value & !RFE_CTL_RST),
             FCT_RX_CTL => {
                 if value & FCT_RST != 0 {
-                    self.upstream.flush();
+                    self.bulk_in.flush();
                 }
                 let overflow = registers.get(FCT_RX_CTL) & FCT_RX_OVFL & !value;
                 registers.set(FCT_RX_CTL, (value & FCT_EN) | overflow);
             }
             FCT_TX_CTL => {
                 if value & FCT_RST != 0 {
-                    self.downstream.flush();
+                    self.bulk_out.flush();
                 }
                 registers.set(FCT_TX_CTL, value & FCT_EN);
             }
@@ -118,8 +118,8 @@ impl Lan7800 {
         for (at, value) in address {
             self.registers.set(at, value);
         }
-        self.upstream.flush();
-        self.downstream.flush();
+        self.bulk_in.flush();
+        self.bulk_out.flush();
     }
 
     /// The data port leads to the VLAN table and the address hash; the other memories are not there.

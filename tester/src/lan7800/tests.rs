@@ -33,22 +33,22 @@ impl Board for Log {
     }
 }
 
-struct Bench {
+struct Backend {
     chip: Lan7800,
     log: Log,
 }
 
-impl Bench {
+impl Backend {
     /// Set up, link up.
     fn new(speed: Speed) -> Self {
         let chip = Lan7800::new(0, speed, MAC);
-        let mut bench = Bench {
+        let mut backend = Backend {
             chip,
             log: Log::default(),
         };
         for (register, value) in [
-            (MAF_BASE + 4, bench.chip.read(RX_ADDRL)),
-            (MAF_BASE, bench.chip.read(RX_ADDRH) | MAF_HI_VALID),
+            (MAF_BASE + 4, backend.chip.read(RX_ADDRL)),
+            (MAF_BASE, backend.chip.read(RX_ADDRH) | MAF_HI_VALID),
             (USB_CFG0, USB_CFG_BCE | (1 << 6)),
             (BURST_CAP, (REQUEST_BYTES / speed.packet_bytes()) as u32),
             (BULK_IN_DLY, 0x2000),
@@ -59,10 +59,10 @@ impl Bench {
             (FCT_RX_CTL, FCT_EN),
             (FCT_TX_CTL, FCT_EN),
         ] {
-            bench.write(register, value);
+            backend.write(register, value);
         }
-        bench.run(NEGOTIATION_NS);
-        bench
+        backend.run(NEGOTIATION_NS);
+        backend
     }
 
     fn vendor(&mut self, kind: u8, request: u8, index: u32, data: &[u8]) -> Reply {
@@ -147,32 +147,32 @@ fn transfer(frames: &[Vec<u8>]) -> Vec<u8> {
 
 #[test]
 fn a_frame_takes_the_bus_and_the_delay() {
-    let mut bench = Bench::new(Speed::High);
-    assert_eq!(bench.ask(), Answer::Nak);
-    let begin_ns = bench.log.now_ns;
-    assert!(bench.receive(60));
-    bench.run(begin_ns + 1_000_000);
+    let mut backend = Backend::new(Speed::High);
+    assert_eq!(backend.ask(), Answer::Nak);
+    let begin_ns = backend.log.now_ns;
+    assert!(backend.receive(60));
+    backend.run(begin_ns + 1_000_000);
     let bus_ns = Speed::High.transaction_ns(SMALL_BYTES);
     assert_eq!(
-        bench.log.wakes,
+        backend.log.wakes,
         [(begin_ns + DELAY_NS + bus_ns, Endpoint::BulkIn)]
     );
-    let Answer::Ack(bytes) = bench.ask() else {
+    let Answer::Ack(bytes) = backend.ask() else {
         panic!()
     };
     assert_eq!(bytes.len(), SMALL_BYTES);
-    assert_eq!(bench.ask(), Answer::Nak);
+    assert_eq!(backend.ask(), Answer::Nak);
 }
 
 #[test]
 fn a_busy_wire_fills_transfers() {
-    let mut bench = Bench::new(Speed::High);
-    bench.ask();
+    let mut backend = Backend::new(Speed::High);
+    backend.ask();
     for _ in 0..300 {
-        assert!(bench.receive(60));
-        bench.run(bench.log.now_ns + 10_000);
+        assert!(backend.receive(60));
+        backend.run(backend.log.now_ns + 10_000);
     }
-    let (at_ns, endpoint) = bench.log.wakes[0];
+    let (at_ns, endpoint) = backend.log.wakes[0];
     assert_eq!(endpoint, Endpoint::BulkIn);
     let frames = (at_ns - NEGOTIATION_NS) / 10_000;
     assert!(
@@ -183,61 +183,68 @@ fn a_busy_wire_fills_transfers() {
 
 #[test]
 fn high_speed_carries_53_megabytes_a_second_and_loses_the_rest() {
-    let mut bench = Bench::new(Speed::High);
+    let mut backend = Backend::new(Speed::High);
     let mut bytes = 0;
     let mut refused = 0;
-    let end_ns = bench.log.now_ns + 100_000_000;
-    while bench.log.now_ns < end_ns {
-        refused += u32::from(!bench.receive(1514));
-        bytes += bench.stream(bench.log.now_ns + 12_304, &[]).0; // a gigabit
+    let end_ns = backend.log.now_ns + 100_000_000;
+    while backend.log.now_ns < end_ns {
+        refused += u32::from(!backend.receive(1514));
+        bytes += backend.stream(backend.log.now_ns + 12_304, &[]).0; // a gigabit
     }
     let rate = bytes as f64 / 0.1;
     assert!((52.0e6..53.3e6).contains(&rate), "{rate}");
-    let counted = bench.chip.statistics.get(Counter::RxDropped);
+    let counted = backend.chip.statistics.get(Counter::RxDropped);
     assert!(refused > 4000 && counted == refused, "{refused}, {counted}");
-    assert!(bench.read(FCT_RX_CTL) & FCT_RX_OVFL != 0 && bench.read(INT_STS) & INT_RDFO != 0);
+    assert!(backend.read(FCT_RX_CTL) & FCT_RX_OVFL != 0 && backend.read(INT_STS) & INT_RDFO != 0);
 }
 
 #[test]
 fn superspeed_carries_a_gigabit() {
-    let mut bench = Bench::new(Speed::Super);
+    let mut backend = Backend::new(Speed::Super);
     for _ in 0..5_000 {
-        assert!(bench.receive(1514));
-        bench.stream(bench.log.now_ns + 12_304, &[]);
+        assert!(backend.receive(1514));
+        backend.stream(backend.log.now_ns + 12_304, &[]);
     }
 }
 
 #[test]
 fn frames_out_take_the_bus_and_the_wire() {
-    let mut bench = Bench::new(Speed::High);
-    let begin_ns = bench.log.now_ns;
+    let mut backend = Backend::new(Speed::High);
+    let begin_ns = backend.log.now_ns;
     let frames: Vec<Vec<u8>> = (0..4).map(|n| ipv4(UDP, &[n; 26])).collect();
     let data = transfer(&frames);
-    assert_eq!(bench.offer(&data), Answer::Nak);
-    bench.run(begin_ns + 1_000_000);
+    assert_eq!(backend.offer(&data), Answer::Nak);
+    backend.run(begin_ns + 1_000_000);
     let across_ns = begin_ns + Speed::High.transaction_ns(data.len());
-    assert_eq!(bench.log.wakes, [(across_ns, Endpoint::BulkOut)]);
-    assert_eq!(bench.offer(&[]), Answer::Ack(()));
-    let instants: Vec<u64> = bench
+    assert_eq!(backend.log.wakes, [(across_ns, Endpoint::BulkOut)]);
+    assert_eq!(backend.offer(&[]), Answer::Ack(()));
+    let instants: Vec<u64> = backend
         .log
         .frames
         .iter()
         .map(|(at_ns, _)| at_ns - across_ns)
         .collect();
     assert_eq!(instants, [0, 672, 1_344, 2_016]);
-    assert!(bench.log.frames.iter().map(|(_, frame)| frame).eq(&frames));
+    assert!(
+        backend
+            .log
+            .frames
+            .iter()
+            .map(|(_, frame)| frame)
+            .eq(&frames)
+    );
 }
 
 #[test]
 fn both_directions_share_high_speed_evenly_and_superspeed_not_at_all() {
     for (speed, expected) in [(Speed::High, 0.5), (Speed::Super, 1.0)] {
-        let mut bench = Bench::new(speed);
+        let mut backend = Backend::new(speed);
         let data = transfer(&vec![vec![1; 1514]; 10]);
         let mut moved = [0, 0];
-        let begin_ns = bench.log.now_ns;
-        while bench.log.now_ns < begin_ns + 20_000_000 {
-            while bench.receive(1514) {}
-            let (up, down) = bench.stream(bench.log.now_ns + 2_000, &data);
+        let begin_ns = backend.log.now_ns;
+        while backend.log.now_ns < begin_ns + 20_000_000 {
+            while backend.receive(1514) {}
+            let (up, down) = backend.stream(backend.log.now_ns + 2_000, &data);
             moved = [moved[0] + up, moved[1] + down];
         }
         let alone = speed.packet_bytes() as f64 / speed.transaction_ns(speed.packet_bytes()) as f64;
@@ -254,12 +261,12 @@ fn both_directions_share_high_speed_evenly_and_superspeed_not_at_all() {
 
 #[test]
 fn nonsense_halts_the_endpoint_until_it_is_cleared() {
-    let mut bench = Bench::new(Speed::High);
-    assert_eq!(bench.offer(&[1, 2, 3]), Answer::Nak);
-    bench.run(bench.log.now_ns + 10_000);
-    assert_eq!(bench.log.wakes.len(), 1);
-    assert_eq!(bench.offer(&[1, 2, 3]), Answer::Stall);
-    assert_ne!(bench.read(INT_STS) & INT_TXE, 0);
+    let mut backend = Backend::new(Speed::High);
+    assert_eq!(backend.offer(&[1, 2, 3]), Answer::Nak);
+    backend.run(backend.log.now_ns + 10_000);
+    assert_eq!(backend.log.wakes.len(), 1);
+    assert_eq!(backend.offer(&[1, 2, 3]), Answer::Stall);
+    assert_ne!(backend.read(INT_STS) & INT_TXE, 0);
     let clear = Setup {
         kind: 0x02,
         request: 1,
@@ -267,46 +274,46 @@ fn nonsense_halts_the_endpoint_until_it_is_cleared() {
         index: 0x02,
         length: 0,
     };
-    assert_eq!(bench.chip.control(0, clear, &[]), Reply::Done(vec![]));
-    assert_eq!(bench.offer(&transfer(&[vec![0; 60]])), Answer::Nak);
-    bench.run(bench.log.now_ns + 10_000);
-    assert_eq!(bench.log.frames.len(), 1);
+    assert_eq!(backend.chip.control(0, clear, &[]), Reply::Done(vec![]));
+    assert_eq!(backend.offer(&transfer(&[vec![0; 60]])), Answer::Nak);
+    backend.run(backend.log.now_ns + 10_000);
+    assert_eq!(backend.log.frames.len(), 1);
 }
 
 #[test]
 fn the_link_is_an_interrupt() {
     let chip = Lan7800::new(0, Speed::High, MAC);
-    let mut bench = Bench {
+    let mut backend = Backend {
         chip,
         log: Log::default(),
     };
-    let mii = |bench: &mut Bench, register: u32, value: Option<u32>| {
+    let mii = |backend: &mut Backend, register: u32, value: Option<u32>| {
         if let Some(value) = value {
-            bench.write(MII_DATA, value);
+            backend.write(MII_DATA, value);
         }
         let write = if value.is_some() { MII_ACC_WRITE } else { 0 };
-        bench.write(MII_ACC, (1 << 11) | (register << 6) | write | MII_ACC_BUSY);
-        assert_eq!(bench.read(MII_ACC) & MII_ACC_BUSY, 0);
-        bench.read(MII_DATA)
+        backend.write(MII_ACC, (1 << 11) | (register << 6) | write | MII_ACC_BUSY);
+        assert_eq!(backend.read(MII_ACC) & MII_ACC_BUSY, 0);
+        backend.read(MII_DATA)
     };
-    bench.write(INT_EP_CTL, INT_PHY);
-    mii(&mut bench, 25, Some(0xa000));
-    assert_eq!(bench.chip.interrupt(), Answer::Nak);
-    bench.run(2 * NEGOTIATION_NS);
-    assert_eq!(bench.log.wakes, [(NEGOTIATION_NS, Endpoint::Interrupt)]);
+    backend.write(INT_EP_CTL, INT_PHY);
+    mii(&mut backend, 25, Some(0xa000));
+    assert_eq!(backend.chip.interrupt(), Answer::Nak);
+    backend.run(2 * NEGOTIATION_NS);
+    assert_eq!(backend.log.wakes, [(NEGOTIATION_NS, Endpoint::Interrupt)]);
     assert_eq!(
-        bench.chip.interrupt(),
+        backend.chip.interrupt(),
         Answer::Ack(INT_PHY.to_le_bytes().to_vec())
     );
-    assert_ne!(mii(&mut bench, 26, None) & 0x2000, 0);
-    assert_eq!(bench.chip.interrupt(), Answer::Nak);
-    bench.write(MII_ACC, (2 << 11) | (2 << 6) | MII_ACC_BUSY);
-    assert_eq!(bench.read(MII_DATA), 0xffff, "nobody at address 2");
+    assert_ne!(mii(&mut backend, 26, None) & 0x2000, 0);
+    assert_eq!(backend.chip.interrupt(), Answer::Nak);
+    backend.write(MII_ACC, (2 << 11) | (2 << 6) | MII_ACC_BUSY);
+    assert_eq!(backend.read(MII_DATA), 0xffff, "nobody at address 2");
 }
 
 #[test]
 fn bits_that_clear_themselves() {
-    let mut bench = Bench::new(Speed::High);
+    let mut backend = Backend::new(Speed::High);
     for (register, bits) in [
         (HW_CFG, HW_CFG_LRST),
         (PMT_CTL, PMT_CTL_PHY_RST),
@@ -316,78 +323,78 @@ fn bits_that_clear_themselves() {
         (RFE_CTL, RFE_CTL_RST),
         (E2P_CMD, E2P_CMD_BUSY),
     ] {
-        bench.write(register, bits);
-        assert_eq!(bench.read(register) & bits, 0, "{register:#x}");
+        backend.write(register, bits);
+        assert_eq!(backend.read(register) & bits, 0, "{register:#x}");
     }
-    assert_ne!(bench.read(PMT_CTL) & PMT_CTL_READY, 0);
-    assert_ne!(bench.read(DP_SEL) & DP_SEL_DPRDY, 0);
-    assert_eq!(bench.read(E2P_DATA), 0xff, "blank");
-    assert_eq!(bench.read(ID_REV) >> 16, 0x7800);
-    assert_eq!(bench.read(RX_ADDRL), 0x0000_5452, "the address survives");
-    bench.write(MAC_RX, 0);
-    assert_ne!(bench.read(MAC_RX) & MAC_RX_RXD, 0);
-    bench.write(FCT_RX_CTL, 0);
-    assert_ne!(bench.read(FCT_RX_CTL) & FCT_DIS, 0);
-    assert!(!bench.receive(60), "switched off");
+    assert_ne!(backend.read(PMT_CTL) & PMT_CTL_READY, 0);
+    assert_ne!(backend.read(DP_SEL) & DP_SEL_DPRDY, 0);
+    assert_eq!(backend.read(E2P_DATA), 0xff, "blank");
+    assert_eq!(backend.read(ID_REV) >> 16, 0x7800);
+    assert_eq!(backend.read(RX_ADDRL), 0x0000_5452, "the address survives");
+    backend.write(MAC_RX, 0);
+    assert_ne!(backend.read(MAC_RX) & MAC_RX_RXD, 0);
+    backend.write(FCT_RX_CTL, 0);
+    assert_ne!(backend.read(FCT_RX_CTL) & FCT_DIS, 0);
+    assert!(!backend.receive(60), "switched off");
 }
 
 #[test]
 fn the_data_port_reaches_the_tables() {
-    let mut bench = Bench::new(Speed::High);
-    bench.write(DP_SEL, DP_SEL_VLAN_DA);
+    let mut backend = Backend::new(Speed::High);
+    backend.write(DP_SEL, DP_SEL_VLAN_DA);
     for (address, value) in [(3, 0x10), (128, 0x8000_0000), (9_999, 1)] {
-        bench.write(DP_ADDR, address);
-        bench.write(DP_DATA, value);
-        bench.write(DP_CMD, DP_CMD_WRITE);
+        backend.write(DP_ADDR, address);
+        backend.write(DP_DATA, value);
+        backend.write(DP_CMD, DP_CMD_WRITE);
     }
     assert_eq!(
-        (bench.chip.tables[3], bench.chip.tables[128]),
+        (backend.chip.tables[3], backend.chip.tables[128]),
         (0x10, 0x8000_0000)
     );
-    bench.write(DP_ADDR, 128);
-    bench.write(DP_CMD, 0);
-    assert_eq!(bench.read(DP_DATA), 0x8000_0000);
+    backend.write(DP_ADDR, 128);
+    backend.write(DP_CMD, 0);
+    assert_eq!(backend.read(DP_DATA), 0x8000_0000);
 }
 
 #[test]
 fn a_sleeping_host_is_woken() {
-    let mut bench = Bench::new(Speed::High);
-    bench.write(WUCSR, WUCSR_RFE_WAKE_EN);
-    assert!(bench.receive(60));
-    bench.run(bench.log.now_ns);
-    assert_eq!(bench.log.resumes, 1);
-    assert_eq!(bench.read(WUCSR), WUCSR_RFE_WAKE_EN | WUCSR_RFE_WAKE_FR);
-    bench.write(WUCSR, WUCSR_RFE_WAKE_FR);
-    assert_eq!(bench.read(WUCSR), 0);
+    let mut backend = Backend::new(Speed::High);
+    backend.write(WUCSR, WUCSR_RFE_WAKE_EN);
+    assert!(backend.receive(60));
+    backend.run(backend.log.now_ns);
+    assert_eq!(backend.log.resumes, 1);
+    assert_eq!(backend.read(WUCSR), WUCSR_RFE_WAKE_EN | WUCSR_RFE_WAKE_FR);
+    backend.write(WUCSR, WUCSR_RFE_WAKE_FR);
+    assert_eq!(backend.read(WUCSR), 0);
 }
 
 #[test]
 fn its_state_can_be_kept_at_any_instant() {
-    let mut bench = Bench::new(Speed::High);
-    bench.ask();
-    bench.offer(&transfer(&vec![vec![1; 1514]; 5]));
+    let mut backend = Backend::new(Speed::High);
+    backend.ask();
+    backend.offer(&transfer(&vec![vec![1; 1514]; 5]));
     for _ in 0..10 {
-        bench.receive(1000);
+        backend.receive(1000);
     }
-    bench.run(bench.log.now_ns + 50_000);
-    let kept = serde_json::to_vec(&bench.chip).unwrap();
-    let mut other = Bench {
+    backend.run(backend.log.now_ns + 50_000);
+    let kept = serde_json::to_vec(&backend.chip).unwrap();
+    let mut other = Backend {
         chip: serde_json::from_slice(&kept).unwrap(),
         log: Log {
-            now_ns: bench.log.now_ns,
+            now_ns: backend.log.now_ns,
             ..Log::default()
         },
     };
-    bench.log.frames.clear();
-    bench.log.wakes.clear();
-    for bench in [&mut bench, &mut other] {
-        bench.run(bench.log.now_ns + 1_000_000);
+    backend.log.frames.clear();
+    backend.log.wakes.clear();
+    for backend in [&mut backend, &mut other] {
+        backend.run(backend.log.now_ns + 1_000_000);
     }
-    assert_eq!(bench.log.frames, other.log.frames);
-    assert_eq!(bench.log.wakes, other.log.wakes);
-    assert_eq!(bench.ask(), other.ask());
+    assert_eq!(backend.log.frames, other.log.frames);
+    assert_eq!(backend.log.wakes, other.log.wakes);
+    assert_eq!(backend.ask(), other.ask());
     assert!(
-        !bench.log.wakes.is_empty() && kept.len() < 100_000,
+        !backend.log.wakes.is_empty() && kept.len() < 100_000,
         "{}",
         kept.len()
     );
@@ -395,12 +402,12 @@ fn its_state_can_be_kept_at_any_instant() {
 
 #[test]
 fn withdrawn_transfers_leave_nothing_behind() {
-    let mut bench = Bench::new(Speed::High);
-    bench.ask();
-    bench.offer(&transfer(&vec![vec![1; 1514]; 5]));
-    bench.receive(1000);
-    bench.chip.reset();
-    bench.run(bench.log.now_ns + 1_000_000);
-    assert!(bench.log.wakes.is_empty() && bench.log.frames.is_empty());
-    assert_eq!(bench.chip.deadline_ns(), None);
+    let mut backend = Backend::new(Speed::High);
+    backend.ask();
+    backend.offer(&transfer(&vec![vec![1; 1514]; 5]));
+    backend.receive(1000);
+    backend.chip.reset();
+    backend.run(backend.log.now_ns + 1_000_000);
+    assert!(backend.log.wakes.is_empty() && backend.log.frames.is_empty());
+    assert_eq!(backend.chip.deadline_ns(), None);
 }

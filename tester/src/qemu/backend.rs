@@ -4,8 +4,8 @@
 use super::net::NetClient;
 use super::usb::nic;
 use super::{clock, instrument, machine};
-use crate::backend::{Bench, Outcome};
-use crate::lan7800::hostile::{Damage, Plan};
+use crate::backend::{Backend, Outcome};
+use crate::lan7800::fault_injection::{Damage, FaultPlan};
 use crate::profile::Profile;
 use crate::profile::map::Addresses;
 
@@ -17,7 +17,7 @@ pub struct QemuBackend {
     pub profiled: bool,
 }
 
-impl Bench for QemuBackend {
+impl Backend for QemuBackend {
     fn now_ns(&self) -> u64 {
         clock::now_ns()
     }
@@ -47,8 +47,8 @@ impl Bench for QemuBackend {
     fn plug(&mut self, port: usize, plugged: bool) -> Result<(), String> {
         nic::plug(port, plugged)
     }
-    fn hostile(&mut self, port: usize, plan: Option<Plan>) -> Result<Damage, String> {
-        nic::hostile(port, plan)
+    fn inject_faults(&mut self, port: usize, plan: Option<FaultPlan>) -> Result<Damage, String> {
+        nic::inject_faults(port, plan)
     }
     fn window(&mut self, open: bool) {
         if self.profiled {

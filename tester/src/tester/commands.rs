@@ -5,10 +5,11 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{Answer, Tester};
-use crate::backend::Bench;
+use crate::backend::Backend;
 use crate::control::{self, Command, PortPlan};
 use crate::host::Host;
 use crate::host::plan::{self, AppPlan};
+use crate::lan7800::fault_injection::FaultPlan;
 use crate::mac::Mac;
 use crate::traffic::capture::Capture;
 use crate::traffic::egress::Egress;
@@ -20,54 +21,98 @@ type Reply = Result<Value, String>;
 
 impl Tester {
     /// Does what one line from the lab says (docs/protocol.md, link 1).
-    pub fn command(&mut self, line: &str, bench: &mut dyn Bench) -> Answer {
+    pub fn command(&mut self, line: &str, backend: &mut dyn Backend) -> Answer {
         if let Some(capture) = &mut self.capture {
             let _ = capture.flush(); // a failure is kept, and told when the capture is ended
         }
-        match control::parse(line) {
-            Err(why) => reply(Reply::Err(why)),
-            Ok(Command::Clock) => reply(Ok(
-                json!({"now_ns": bench.now_ns(), "instructions": bench.instructions()}),
+        let command = match control::parse(line) {
+            Ok(command) => command,
+            Err(why) => return reply(Reply::Err(why)),
+        };
+        match command {
+            Command::Clock {} => reply(Ok(
+                json!({"now_ns": backend.now_ns(), "instructions": backend.instructions()}),
             )),
-            Ok(Command::Ports(plans)) => reply(self.set_ports(&plans, bench)),
-            Ok(Command::Wire { a, b, plan }) => reply(self.join(a, b, plan, bench)),
-            Ok(Command::Unwire) => reply(self.part(bench)),
-            Ok(Command::Capture(path)) => reply(self.set_capture(path)),
-            Ok(Command::Apps { port, apps }) => reply(self.set_apps(port, &apps, bench)),
-            Ok(Command::AppResults { port }) => reply(self.app_results(port, bench)),
-            Ok(Command::Start(plan)) => reply(self.start(&plan, bench)),
-            Ok(Command::Result) => reply(self.result(bench)),
-            Ok(Command::Profile(addresses)) => reply(
-                self.finish_trial("profile", bench)
-                    .and_then(|()| bench.profile(&addresses))
+            Command::Ports { ports } => reply(self.set_ports(&ports, backend)),
+            Command::Wire {
+                a,
+                b,
+                delay_ns,
+                loss_ppm,
+                seed,
+            } => {
+                let plan = WirePlan {
+                    delay_ns,
+                    loss_ppm,
+                    seed,
+                };
+                reply(self.join(a, b, plan, backend))
+            }
+            Command::Unwire {} => reply(self.part(backend)),
+            Command::Capture { path } => reply(self.set_capture(path)),
+            Command::Apps { port, apps } => reply(self.set_apps(port, &apps, backend)),
+            Command::AppResults { port } => reply(self.app_results(port, backend)),
+            Command::Start { trial } => reply(self.start(&trial, backend)),
+            Command::Result {} => reply(self.result(backend)),
+            Command::Profile { addresses } => reply(
+                self.finish_trial("profile", backend)
+                    .and_then(|()| backend.profile(&addresses))
                     .map(|()| json!({})),
             ),
-            Ok(Command::ProfileResult) => reply(
-                self.finish_trial("profile_result", bench)
-                    .and_then(|()| bench.profile_result()),
+            Command::ProfileResult {} => reply(
+                self.finish_trial("profile_result", backend)
+                    .and_then(|()| backend.profile_result()),
             ),
-            Ok(Command::Plug { port, plugged }) => reply(
+            Command::Plug { port, plugged } => reply(
                 self.checked("plug", port)
-                    .and_then(|()| bench.plug(port, plugged))
+                    .and_then(|()| backend.plug(port, plugged))
                     .map(|()| json!({})),
             ),
-            Ok(Command::Hostile { port, plan }) => reply(
-                self.checked("hostile", port)
-                    .and_then(|()| bench.hostile(port, plan))
-                    .map(|damage| json!({ "damaged": damage.total(), "kinds": damage })),
-            ),
-            Ok(Command::StopAt { after_ns }) => Answer::StopAt { after_ns },
-            Ok(Command::Guest { command, limit_ns }) => Answer::Guest { command, limit_ns },
-            Ok(Command::Quit) => Answer::Quit,
+            Command::Hostile {
+                port,
+                seed,
+                permille,
+                only,
+                trailing_fragments,
+            } => {
+                let plan = seed.map(|seed| FaultPlan {
+                    seed,
+                    permille,
+                    only,
+                    trailing_fragments,
+                });
+                reply(self.inject_faults(port, permille, plan, backend))
+            }
+            Command::StopAt { after_ns } => Answer::StopAt { after_ns },
+            Command::Guest { command, limit_ns } => Answer::Guest {
+                command: command.0,
+                limit_ns,
+            },
+            Command::Quit {} => Answer::Quit,
         }
+    }
+
+    fn inject_faults(
+        &mut self,
+        port: usize,
+        permille: u32,
+        plan: Option<FaultPlan>,
+        backend: &mut dyn Backend,
+    ) -> Reply {
+        if permille > 1_000 {
+            return Err(format!("hostile: permille is {permille}: 0 to 1000"));
+        }
+        self.checked("hostile", port)?;
+        let damage = backend.inject_faults(port, plan)?;
+        Ok(json!({ "damaged": damage.total(), "kinds": damage }))
     }
 
     fn checked(&self, op: &str, port: usize) -> Result<(), String> {
         check_port("port", port, self.ports.len()).map_err(|why| format!("{op}: {why}"))
     }
 
-    fn set_ports(&mut self, plans: &[PortPlan], bench: &mut dyn Bench) -> Reply {
-        self.finish_trial("ports", bench)?;
+    fn set_ports(&mut self, plans: &[PortPlan], backend: &mut dyn Backend) -> Reply {
+        self.finish_trial("ports", backend)?;
         if plans.len() != self.ports.len() {
             return Err(format!(
                 "ports: {} ports: this tester has {}",
@@ -108,8 +153,8 @@ impl Tester {
         Ok(json!({}))
     }
 
-    fn join(&mut self, a: usize, b: usize, plan: WirePlan, bench: &mut dyn Bench) -> Reply {
-        self.finish_trial("wire", bench)?;
+    fn join(&mut self, a: usize, b: usize, plan: WirePlan, backend: &mut dyn Backend) -> Reply {
+        self.finish_trial("wire", backend)?;
         for (name, port) in [("a", a), ("b", b)] {
             check_port(name, port, self.ports.len()).map_err(|why| format!("wire: {why}"))?;
             if self.ports[port].wire.is_some() {
@@ -141,8 +186,8 @@ impl Tester {
         Ok(json!({}))
     }
 
-    fn part(&mut self, bench: &mut dyn Bench) -> Reply {
-        self.finish_trial("unwire", bench)?;
+    fn part(&mut self, backend: &mut dyn Backend) -> Reply {
+        self.finish_trial("unwire", backend)?;
         for port in 0..self.ports.len() {
             if self.ports[port].wire.take().is_some() {
                 self.silence(port);
@@ -171,8 +216,8 @@ impl Tester {
         ended.map(|()| json!({}))
     }
 
-    fn set_apps(&mut self, port: usize, plans: &[AppPlan], bench: &mut dyn Bench) -> Reply {
-        let now_ns = bench.now_ns();
+    fn set_apps(&mut self, port: usize, plans: &[AppPlan], backend: &mut dyn Backend) -> Reply {
+        let now_ns = backend.now_ns();
         check_port("port", port, self.ports.len()).map_err(|why| format!("apps: {why}"))?;
         if self.ports[port].wire.is_some() {
             return Err(format!("apps: port {port} has a wire: unwire first"));
@@ -186,8 +231,8 @@ impl Tester {
         Ok(json!({"origin_ns": now_ns}))
     }
 
-    fn app_results(&mut self, port: usize, bench: &mut dyn Bench) -> Reply {
-        let now_ns = bench.now_ns();
+    fn app_results(&mut self, port: usize, backend: &mut dyn Backend) -> Reply {
+        let now_ns = backend.now_ns();
         check_port("port", port, self.ports.len()).map_err(|why| format!("app_results: {why}"))?;
         let host = self.ports[port].host.as_mut();
         let peer = host.and_then(Host::peer);
@@ -195,8 +240,8 @@ impl Tester {
         Ok(peer.report(now_ns))
     }
 
-    fn start(&mut self, plan: &TrialPlan, bench: &mut dyn Bench) -> Reply {
-        self.finish_trial("start", bench)?;
+    fn start(&mut self, plan: &TrialPlan, backend: &mut dyn Backend) -> Reply {
+        self.finish_trial("start", backend)?;
         plan.check(self.ports.len())
             .map_err(|why| format!("start: {why}"))?;
         let mut src_macs = Vec::with_capacity(plan.streams.len());
@@ -216,15 +261,15 @@ impl Tester {
                 )
             })?);
         }
-        let trial = Trial::new(plan, &src_macs, self.ports.len(), bench.now_ns());
+        let trial = Trial::new(plan, &src_macs, self.ports.len(), backend.now_ns());
         let answer = json!({"origin_ns": trial.origin_ns(), "end_ns": trial.end_ns()});
         self.trial = Some(trial);
         self.schedule_all();
         Ok(answer)
     }
 
-    fn result(&mut self, bench: &mut dyn Bench) -> Result<TrialResult, String> {
-        self.finish_trial("result", bench)?;
+    fn result(&mut self, backend: &mut dyn Backend) -> Result<TrialResult, String> {
+        self.finish_trial("result", backend)?;
         let trial = self
             .trial
             .as_ref()
@@ -233,14 +278,14 @@ impl Tester {
     }
 
     /// An error while a trial runs.
-    fn finish_trial(&mut self, op: &str, bench: &mut dyn Bench) -> Result<(), String> {
-        let now_ns = bench.now_ns();
+    fn finish_trial(&mut self, op: &str, backend: &mut dyn Backend) -> Result<(), String> {
+        let now_ns = backend.now_ns();
         if self
             .trial
             .as_ref()
             .is_some_and(|trial| !trial.has_ended() && trial.end_ns() <= now_ns)
         {
-            self.advance(bench); // its end is due, only nobody has come to it yet
+            self.advance(backend); // its end is due, only nobody has come to it yet
         }
         match &self.trial {
             Some(trial) if !trial.has_ended() => Err(format!(

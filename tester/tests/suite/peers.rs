@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use irqlab_tester::backend::{Bench, Outcome};
+use irqlab_tester::backend::{Backend, Outcome};
 use irqlab_tester::rng::mix;
 use irqlab_tester::tester::{Answer, Tester};
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ struct Cable {
     under_way: BTreeMap<(u64, u64), (usize, Vec<u8>)>,
 }
 
-impl Bench for Cable {
+impl Backend for Cable {
     fn now_ns(&self) -> u64 {
         self.now_ns
     }

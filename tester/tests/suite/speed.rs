@@ -5,7 +5,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::time::Instant;
 
-use irqlab_tester::backend::{Bench, Outcome};
+use irqlab_tester::backend::{Backend, Outcome};
 use serde_json::{Value, json};
 
 use crate::laboratory::{Laboratory, stream, trial, with};
@@ -17,7 +17,7 @@ struct Mirror {
     full: bool,
 }
 
-impl Bench for Mirror {
+impl Backend for Mirror {
     fn now_ns(&self) -> u64 {
         self.now_ns
     }

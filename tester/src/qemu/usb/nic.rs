@@ -10,7 +10,7 @@ use std::sync::{Mutex, OnceLock};
 
 use super::device::{self, Device, EndpointHandle, SnapshotRam, WRONG_LAYOUT};
 use super::packet::{Packet, Status};
-use crate::lan7800::hostile::{Damage, Hostile, Plan};
+use crate::lan7800::fault_injection::{Damage, FaultInjector, FaultPlan};
 use crate::lan7800::usb::{Endpoint, Reply, Setup, Speed};
 use crate::lan7800::{Answer, Board, Lan7800};
 use crate::qemu::clock::now_ns;
@@ -100,11 +100,11 @@ pub fn plug(port: usize, plugged: bool) -> Result<(), String> {
 }
 
 /// Gives the NIC at `port` ill will, or takes it away; returns what it has damaged before.
-pub fn hostile(port: usize, plan: Option<Plan>) -> Result<Damage, String> {
+pub fn inject_faults(port: usize, plan: Option<FaultPlan>) -> Result<Damage, String> {
     with_port(port, |nic| {
         let now_ns = now_ns();
         nic.chip
-            .set_hostile(plan.map(|plan| Hostile::new(plan, port, now_ns)))
+            .set_fault_injector(plan.map(|plan| FaultInjector::new(plan, port, now_ns)))
     })
     .ok_or_else(|| no_nic(port))
 }

@@ -24,7 +24,7 @@ pub struct Rules {
 
 /// The FIFO and the transfer in progress.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Upstream {
+pub struct BulkIn {
     /// Frames in the FIFO that belong to no transfer yet.
     frames: VecDeque<Vec<u8>>,
     /// Bytes in the FIFO, those of the transfer that are not yet across included.
@@ -42,7 +42,7 @@ pub struct Upstream {
     complete: bool,
 }
 
-impl Upstream {
+impl BulkIn {
     /// Bytes in the FIFO.
     pub fn used(&self) -> usize {
         self.used
@@ -75,18 +75,18 @@ impl Upstream {
         self.used -= self.waiting.len();
         let frames = std::mem::take(&mut self.frames);
         let used = self.used;
-        *self = Upstream {
+        *self = BulkIn {
             frames,
             used,
-            ..Upstream::default()
+            ..BulkIn::default()
         };
     }
 
     /// Empties the FIFO; the host's request stays.
     pub fn flush(&mut self) {
-        *self = Upstream {
+        *self = BulkIn {
             request: self.request,
-            ..Upstream::default()
+            ..BulkIn::default()
         };
     }
 
@@ -156,104 +156,104 @@ mod tests {
     };
 
     /// Moves what is ready until nothing is; returns the packets' sizes.
-    fn run(upstream: &mut Upstream, now_ns: u64) -> Vec<usize> {
+    fn run(bulk_in: &mut BulkIn, now_ns: u64) -> Vec<usize> {
         let mut packets = Vec::new();
-        while let Some(bytes) = upstream.ready(RULES, now_ns) {
+        while let Some(bytes) = bulk_in.ready(RULES, now_ns) {
             packets.push(bytes);
-            if upstream.moved(RULES, bytes) {
+            if bulk_in.moved(RULES, bytes) {
                 break;
             }
         }
         packets
     }
 
-    fn fill(upstream: &mut Upstream, frames: usize) {
+    fn fill(bulk_in: &mut BulkIn, frames: usize) {
         for n in 0..frames {
-            assert!(upstream.push(vec![n as u8; 76], 12288));
+            assert!(bulk_in.push(vec![n as u8; 76], 12288));
         }
     }
 
     #[test]
     fn a_short_packet_waits_for_the_delay() {
-        let mut upstream = Upstream::default();
-        assert_eq!(upstream.ask(16384), None);
-        fill(&mut upstream, 2);
-        assert_eq!(run(&mut upstream, 1_000), [0; 0]);
-        assert_eq!(upstream.deadline_ns(RULES), Some(137_533));
-        fill(&mut upstream, 1);
-        assert_eq!(run(&mut upstream, 100_000), [0; 0], "more does not move it");
-        assert_eq!(upstream.deadline_ns(RULES), Some(137_533));
-        assert_eq!(upstream.ask(16384), None, "asked again");
-        assert_eq!(run(&mut upstream, 137_533), [228]);
-        assert_eq!(upstream.ask(16384).map(|bytes| bytes.len()), Some(228));
-        assert_eq!((upstream.used(), upstream.ask(16384)), (0, None));
-        assert_eq!(upstream.deadline_ns(RULES), None);
+        let mut bulk_in = BulkIn::default();
+        assert_eq!(bulk_in.ask(16384), None);
+        fill(&mut bulk_in, 2);
+        assert_eq!(run(&mut bulk_in, 1_000), [0; 0]);
+        assert_eq!(bulk_in.deadline_ns(RULES), Some(137_533));
+        fill(&mut bulk_in, 1);
+        assert_eq!(run(&mut bulk_in, 100_000), [0; 0], "more does not move it");
+        assert_eq!(bulk_in.deadline_ns(RULES), Some(137_533));
+        assert_eq!(bulk_in.ask(16384), None, "asked again");
+        assert_eq!(run(&mut bulk_in, 137_533), [228]);
+        assert_eq!(bulk_in.ask(16384).map(|bytes| bytes.len()), Some(228));
+        assert_eq!((bulk_in.used(), bulk_in.ask(16384)), (0, None));
+        assert_eq!(bulk_in.deadline_ns(RULES), None);
     }
 
     #[test]
     fn full_packets_leave_at_once_and_the_rest_waits_anew() {
-        let mut upstream = Upstream::default();
-        upstream.ask(16384);
-        fill(&mut upstream, 7);
-        assert_eq!(run(&mut upstream, 5_000), [512]);
-        assert_eq!(upstream.used(), 20);
-        assert_eq!(upstream.deadline_ns(RULES), Some(141_533));
+        let mut bulk_in = BulkIn::default();
+        bulk_in.ask(16384);
+        fill(&mut bulk_in, 7);
+        assert_eq!(run(&mut bulk_in, 5_000), [512]);
+        assert_eq!(bulk_in.used(), 20);
+        assert_eq!(bulk_in.deadline_ns(RULES), Some(141_533));
     }
 
     #[test]
     fn a_transfer_ends_at_the_burst_cap_without_splitting_a_frame() {
-        let mut upstream = Upstream::default();
-        upstream.ask(16384);
+        let mut bulk_in = BulkIn::default();
+        bulk_in.ask(16384);
         let mut total = 0;
         for _ in 0..10 {
-            fill(&mut upstream, 30);
-            total += run(&mut upstream, 0).iter().sum::<usize>();
+            fill(&mut bulk_in, 30);
+            total += run(&mut bulk_in, 0).iter().sum::<usize>();
         }
         assert_eq!(total, 215 * 76, "as many frames as 16 KiB hold");
-        let transfer = upstream.ask(16384).unwrap();
+        let transfer = bulk_in.ask(16384).unwrap();
         assert_eq!(transfer.len(), 215 * 76);
-        assert_eq!(upstream.used(), 85 * 76);
+        assert_eq!(bulk_in.used(), 85 * 76);
     }
 
     #[test]
     fn a_transfer_of_exactly_full_packets_ends_with_an_empty_one() {
-        let mut upstream = Upstream::default();
-        upstream.ask(16384);
-        assert!(upstream.push(vec![1; 512], 12288));
-        assert_eq!(run(&mut upstream, 0), [512]);
-        assert_eq!(run(&mut upstream, RULES.delay_ns), [0]);
-        assert_eq!(upstream.ask(16384).map(|bytes| bytes.len()), Some(512));
+        let mut bulk_in = BulkIn::default();
+        bulk_in.ask(16384);
+        assert!(bulk_in.push(vec![1; 512], 12288));
+        assert_eq!(run(&mut bulk_in, 0), [512]);
+        assert_eq!(run(&mut bulk_in, RULES.delay_ns), [0]);
+        assert_eq!(bulk_in.ask(16384).map(|bytes| bytes.len()), Some(512));
     }
 
     #[test]
     fn it_drains_only_while_a_request_waits_and_overflows() {
-        let mut upstream = Upstream::default();
-        fill(&mut upstream, 161);
+        let mut bulk_in = BulkIn::default();
+        fill(&mut bulk_in, 161);
         assert!(
-            !upstream.push(vec![0; 76], 12288),
+            !bulk_in.push(vec![0; 76], 12288),
             "161 of 76 bytes are 12,236"
         );
-        assert_eq!(run(&mut upstream, 0), [0; 0]);
-        upstream.ask(16384);
-        assert!(!run(&mut upstream, 0).is_empty());
-        assert!(upstream.push(vec![0; 76], 12288));
+        assert_eq!(run(&mut bulk_in, 0), [0; 0]);
+        bulk_in.ask(16384);
+        assert!(!run(&mut bulk_in, 0).is_empty());
+        assert!(bulk_in.push(vec![0; 76], 12288));
     }
 
     #[test]
     fn a_withdrawn_request_takes_its_frames_along() {
-        let mut upstream = Upstream::default();
-        upstream.ask(16384);
-        fill(&mut upstream, 7);
-        run(&mut upstream, 0);
-        upstream.withdraw();
-        assert_eq!((upstream.used(), upstream.deadline_ns(RULES)), (0, None));
-        fill(&mut upstream, 7);
-        assert_eq!(run(&mut upstream, 0), [0; 0], "nobody asks");
-        upstream.ask(16384);
-        upstream.flush();
-        assert_eq!(upstream.used(), 0);
-        fill(&mut upstream, 7);
-        assert_eq!(run(&mut upstream, 0), [512], "the request is still there");
+        let mut bulk_in = BulkIn::default();
+        bulk_in.ask(16384);
+        fill(&mut bulk_in, 7);
+        run(&mut bulk_in, 0);
+        bulk_in.withdraw();
+        assert_eq!((bulk_in.used(), bulk_in.deadline_ns(RULES)), (0, None));
+        fill(&mut bulk_in, 7);
+        assert_eq!(run(&mut bulk_in, 0), [0; 0], "nobody asks");
+        bulk_in.ask(16384);
+        bulk_in.flush();
+        assert_eq!(bulk_in.used(), 0);
+        fill(&mut bulk_in, 7);
+        assert_eq!(run(&mut bulk_in, 0), [512], "the request is still there");
     }
 
     #[test]
@@ -262,15 +262,15 @@ mod tests {
             several: false,
             ..RULES
         };
-        let mut upstream = Upstream::default();
-        upstream.ask(16384);
-        fill(&mut upstream, 2);
+        let mut bulk_in = BulkIn::default();
+        bulk_in.ask(16384);
+        fill(&mut bulk_in, 2);
         assert_eq!(
-            upstream.ready(rules, 0),
+            bulk_in.ready(rules, 0),
             Some(76),
             "the next is there: no need to wait"
         );
-        assert!(upstream.moved(rules, 76));
-        assert_eq!(upstream.ask(16384).map(|bytes| bytes.len()), Some(76));
+        assert!(bulk_in.moved(rules, 76));
+        assert_eq!(bulk_in.ask(16384).map(|bytes| bytes.len()), Some(76));
     }
 }

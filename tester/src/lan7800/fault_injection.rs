@@ -15,7 +15,7 @@ const ALARM_NS: u64 = 1_000_000;
 /// Word A: the frame's length.
 const RX_LENGTH: u32 = 0x3fff;
 /// Lengths of frames that end in their own FCS, in the command words, or nowhere.
-const STUB_LENGTHS: [u32; 7] = [0, 1, 3, 4, 13, 18, RX_LENGTH];
+const FRAGMENT_LENGTHS: [u32; 7] = [0, 1, 3, 4, 13, 18, RX_LENGTH];
 
 /// Kinds of answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -33,15 +33,15 @@ pub enum Kind {
 
 /// What the lab asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct FaultPlan {
     /// Decides what is damaged, and how.
     pub seed: u64,
     /// How many of a thousand answers are damaged.
     pub permille: u32,
     /// Of this kind alone.
     pub only: Option<Kind>,
-    /// Transfers may end in a stub (see [`Hostile::append_stub`]).
-    pub stubs: bool,
+    /// Transfers may end in a fragment (see [`FaultInjector::append_fragment`]).
+    pub trailing_fragments: bool,
 }
 
 /// Answers that were not what they would have been, by kind.
@@ -66,32 +66,32 @@ impl Damage {
 
 /// A chip's ill will.
 #[derive(Clone, Debug)]
-pub struct Hostile {
+pub struct FaultInjector {
     rng: Pcg64,
     permille: u32,
     only: Option<Kind>,
-    stubs: bool,
+    trailing_fragments: bool,
     damage: Damage,
     /// When the next false alarm is due, in ns; and whether one waits to be fetched.
     alarm_ns: u64,
     alarm: bool,
 }
 
-impl Hostile {
+impl FaultInjector {
     /// For the chip at `port`, from `now_ns` on.
-    pub fn new(plan: Plan, port: usize, now_ns: u64) -> Self {
-        Hostile {
+    pub fn new(plan: FaultPlan, port: usize, now_ns: u64) -> Self {
+        FaultInjector {
             rng: seeded(plan.seed, Purpose::Damage, port, 0),
             permille: plan.permille,
             only: plan.only,
-            stubs: plan.stubs,
+            trailing_fragments: plan.trailing_fragments,
             damage: Damage::default(),
             alarm_ns: now_ns + ALARM_NS,
             alarm: false,
         }
     }
 
-    /// When [`Hostile::advance`] is wanted, in ns.
+    /// When [`FaultInjector::advance`] is wanted, in ns.
     pub fn deadline_ns(&self) -> Option<u64> {
         (self.permille > 0 && self.strikes_at(Kind::Statuses)).then_some(self.alarm_ns)
     }
@@ -165,7 +165,7 @@ impl Hostile {
         match self.pick(40) {
             0 => return Answer::Stall,
             1 => bytes.resize(request + 1 + self.pick(512), 0xbb),
-            2..=7 if self.stubs => self.append_stub(&mut bytes),
+            2..=7 if self.trailing_fragments => self.append_fragment(&mut bytes),
             8..=22 if bytes.len() >= receive::COMMAND_BYTES => {
                 // Word A of the first frame: a length, or flags, that are not so.
                 let word = self.rng.next_u32().to_le_bytes();
@@ -181,13 +181,13 @@ impl Hostile {
     }
 
     /// Behind the last frame there is the beginning of one more, of a length that tempts to mistakes, with any flags.
-    fn append_stub(&mut self, bytes: &mut Vec<u8>) {
-        let length = STUB_LENGTHS[self.pick(STUB_LENGTHS.len())];
+    fn append_fragment(&mut self, bytes: &mut Vec<u8>) {
+        let length = FRAGMENT_LENGTHS[self.pick(FRAGMENT_LENGTHS.len())];
         let word = (self.rng.next_u32() & !RX_LENGTH) | length;
-        let mut stub = word.to_le_bytes().to_vec();
-        stub.resize(receive::COMMAND_BYTES + 4, 0);
-        stub.truncate(1 + self.pick(stub.len()));
-        bytes.extend(stub);
+        let mut fragment = word.to_le_bytes().to_vec();
+        fragment.resize(receive::COMMAND_BYTES + 4, 0);
+        fragment.truncate(1 + self.pick(fragment.len()));
+        bytes.extend(fragment);
     }
 
     /// The interrupt status, or a false alarm; Stall: the endpoint is to be halted.
@@ -250,18 +250,18 @@ mod tests {
     }
 
     fn run_only(seed: u64, permille: u32, only: Option<Kind>) -> (Vec<Answer<Vec<u8>>>, Damage) {
-        let plan = Plan {
+        let plan = FaultPlan {
             seed,
             permille,
             only,
-            stubs: true,
+            trailing_fragments: true,
         };
-        let mut hostile = Hostile::new(plan, 0, 0);
+        let mut faults = FaultInjector::new(plan, 0, 0);
         let answers = (0..2_000).map(|n| match n % 2 {
-            0 => hostile.transfer(vec![7; 76], 16384),
-            _ => hostile.status(Answer::Ack(vec![1, 2, 3, 4])),
+            0 => faults.transfer(vec![7; 76], 16384),
+            _ => faults.status(Answer::Ack(vec![1, 2, 3, 4])),
         });
-        (answers.collect(), hostile.damage())
+        (answers.collect(), faults.damage())
     }
 
     #[test]
@@ -297,25 +297,25 @@ mod tests {
 
     #[test]
     fn a_reply_the_host_cannot_tell_from_an_honest_one_is_none() {
-        let mut hostile = Hostile::new(
-            Plan {
+        let mut faults = FaultInjector::new(
+            FaultPlan {
                 seed: 1,
                 permille: 1_000,
                 only: None,
-                stubs: true,
+                trailing_fragments: true,
             },
             0,
             0,
         );
         let replies: Vec<_> = (0..400)
-            .map(|_| hostile.reply(Reply::Done(Vec::new()), 0))
+            .map(|_| faults.reply(Reply::Done(Vec::new()), 0))
             .collect();
         let stalls = replies
             .iter()
             .filter(|reply| **reply == Reply::Stall)
             .count();
         assert!(stalls > 0);
-        assert_eq!(hostile.damage().replies, stalls as u64);
+        assert_eq!(faults.damage().replies, stalls as u64);
     }
 
     #[test]
@@ -327,19 +327,19 @@ mod tests {
 
     #[test]
     fn a_false_alarm_when_it_is_due() {
-        let plan = Plan {
+        let plan = FaultPlan {
             seed: 1,
             permille: 500,
             only: None,
-            stubs: true,
+            trailing_fragments: true,
         };
-        let mut hostile = Hostile::new(plan, 0, 7);
-        assert_eq!(hostile.status(Answer::Nak), Answer::Nak);
-        assert!(!hostile.advance(ALARM_NS));
-        assert!(hostile.advance(ALARM_NS + 7));
-        assert_ne!(hostile.status(Answer::Nak), Answer::Nak);
-        assert_eq!(hostile.status(Answer::Nak), Answer::Nak, "once");
-        assert!(hostile.deadline_ns() > Some(ALARM_NS + 7));
-        assert_eq!(hostile.damage().statuses, 1);
+        let mut faults = FaultInjector::new(plan, 0, 7);
+        assert_eq!(faults.status(Answer::Nak), Answer::Nak);
+        assert!(!faults.advance(ALARM_NS));
+        assert!(faults.advance(ALARM_NS + 7));
+        assert_ne!(faults.status(Answer::Nak), Answer::Nak);
+        assert_eq!(faults.status(Answer::Nak), Answer::Nak, "once");
+        assert!(faults.deadline_ns() > Some(ALARM_NS + 7));
+        assert_eq!(faults.damage().statuses, 1);
     }
 }

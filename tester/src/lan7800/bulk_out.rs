@@ -33,7 +33,7 @@ pub enum Offer {
 
 /// The path down.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Downstream {
+pub struct BulkOut {
     transfer: Option<Transfer>,
     /// Whole frames in the FIFO.
     frames: VecDeque<Vec<u8>>,
@@ -43,7 +43,7 @@ pub struct Downstream {
     wire_free_ns: u64,
 }
 
-impl Downstream {
+impl BulkOut {
     /// Bytes in the FIFO.
     pub fn used(&self) -> usize {
         self.used
@@ -168,10 +168,10 @@ mod tests {
         data
     }
 
-    fn move_all(downstream: &mut Downstream, capacity: usize) -> Result<usize, ()> {
+    fn move_all(bulk_out: &mut BulkOut, capacity: usize) -> Result<usize, ()> {
         let mut packets = 0;
-        while let Some(bytes) = downstream.ready(512, capacity) {
-            downstream.moved(bytes, capacity)?;
+        while let Some(bytes) = bulk_out.ready(512, capacity) {
+            bulk_out.moved(bytes, capacity)?;
             packets += 1;
         }
         Ok(packets)
@@ -179,51 +179,51 @@ mod tests {
 
     #[test]
     fn frames_leave_as_they_become_whole_one_behind_the_other() {
-        let mut downstream = Downstream::default();
+        let mut bulk_out = BulkOut::default();
         let data = transfer(&[61, 1514, 60]);
-        assert_eq!(downstream.offer(|| data.clone()), Offer::Wait);
-        assert_eq!(downstream.ready(512, 12288), Some(512));
-        assert_eq!(downstream.moved(512, 12288), Ok(false));
-        assert_eq!(downstream.next_frame(1_000, GIGABIT), Some(vec![1; 61]));
-        assert_eq!(downstream.next_frame(1_000, GIGABIT), None);
-        assert_eq!(downstream.deadline_ns(), Some(1_000 + 85 * 8));
-        assert_eq!(downstream.offer(|| unreachable!()), Offer::Wait);
-        assert_eq!(move_all(&mut downstream, 12288), Ok(3));
-        assert_eq!(downstream.offer(|| unreachable!()), Offer::Taken);
-        assert_eq!(downstream.next_frame(1_679, GIGABIT), None);
+        assert_eq!(bulk_out.offer(|| data.clone()), Offer::Wait);
+        assert_eq!(bulk_out.ready(512, 12288), Some(512));
+        assert_eq!(bulk_out.moved(512, 12288), Ok(false));
+        assert_eq!(bulk_out.next_frame(1_000, GIGABIT), Some(vec![1; 61]));
+        assert_eq!(bulk_out.next_frame(1_000, GIGABIT), None);
+        assert_eq!(bulk_out.deadline_ns(), Some(1_000 + 85 * 8));
+        assert_eq!(bulk_out.offer(|| unreachable!()), Offer::Wait);
+        assert_eq!(move_all(&mut bulk_out, 12288), Ok(3));
+        assert_eq!(bulk_out.offer(|| unreachable!()), Offer::Taken);
+        assert_eq!(bulk_out.next_frame(1_679, GIGABIT), None);
         assert_eq!(
-            downstream.next_frame(1_684, GIGABIT).map(|f| f.len()),
+            bulk_out.next_frame(1_684, GIGABIT).map(|f| f.len()),
             Some(1514)
         );
         assert_eq!(
-            downstream.deadline_ns(),
+            bulk_out.deadline_ns(),
             Some(1_680 + 1538 * 8),
             "from the planned instant"
         );
         assert_eq!(
-            downstream.next_frame(20_000, GIGABIT).map(|f| f.len()),
+            bulk_out.next_frame(20_000, GIGABIT).map(|f| f.len()),
             Some(60)
         );
-        assert_eq!(downstream.used(), 60);
-        assert_eq!(downstream.next_frame(21_000, GIGABIT), None);
-        assert_eq!((downstream.used(), downstream.deadline_ns()), (0, None));
+        assert_eq!(bulk_out.used(), 60);
+        assert_eq!(bulk_out.next_frame(21_000, GIGABIT), None);
+        assert_eq!((bulk_out.used(), bulk_out.deadline_ns()), (0, None));
     }
 
     #[test]
     fn a_full_fifo_holds_the_bus_up() {
-        let mut downstream = Downstream::default();
-        downstream.offer(|| transfer(&[1514; 9]));
-        assert_eq!(move_all(&mut downstream, 4096), Ok(8));
+        let mut bulk_out = BulkOut::default();
+        bulk_out.offer(|| transfer(&[1514; 9]));
+        assert_eq!(move_all(&mut bulk_out, 4096), Ok(8));
         assert_eq!(
-            downstream.used(),
+            bulk_out.used(),
             2 * 1514,
             "two frames, and a part of the next"
         );
-        assert_eq!(downstream.ready(512, 4096), None);
-        downstream.next_frame(0, GIGABIT);
-        assert_eq!(downstream.ready(512, 4096), None, "it is leaving");
-        downstream.next_frame(20_000, GIGABIT);
-        assert_eq!(downstream.ready(512, 4096), Some(512));
+        assert_eq!(bulk_out.ready(512, 4096), None);
+        bulk_out.next_frame(0, GIGABIT);
+        assert_eq!(bulk_out.ready(512, 4096), None, "it is leaving");
+        bulk_out.next_frame(20_000, GIGABIT);
+        assert_eq!(bulk_out.ready(512, 4096), Some(512));
     }
 
     #[test]
@@ -235,16 +235,16 @@ mod tests {
             transfer(&[12289]),
             vec![0; 8],
         ] {
-            let mut downstream = Downstream::default();
-            downstream.offer(|| data.clone());
+            let mut bulk_out = BulkOut::default();
+            bulk_out.offer(|| data.clone());
             assert_eq!(
-                move_all(&mut downstream, 12288),
+                move_all(&mut bulk_out, 12288),
                 Err(()),
                 "{} bytes",
                 data.len()
             );
             assert_eq!(
-                downstream.offer(|| transfer(&[60])),
+                bulk_out.offer(|| transfer(&[60])),
                 Offer::Wait,
                 "the next one is new"
             );
@@ -253,27 +253,24 @@ mod tests {
 
     #[test]
     fn an_empty_packet_and_a_withdrawal() {
-        let mut downstream = Downstream::default();
-        assert_eq!(downstream.offer(Vec::new), Offer::Taken);
-        downstream.offer(|| transfer(&[600, 600]));
-        downstream.moved(512, 12288).unwrap();
-        downstream.moved(512, 12288).unwrap();
-        downstream.withdraw();
-        assert_eq!(downstream.ready(512, 12288), None);
-        assert_eq!(
-            downstream.next_frame(0, GIGABIT).map(|f| f.len()),
-            Some(600)
-        );
-        assert_eq!(downstream.next_frame(1_000_000, GIGABIT), None);
+        let mut bulk_out = BulkOut::default();
+        assert_eq!(bulk_out.offer(Vec::new), Offer::Taken);
+        bulk_out.offer(|| transfer(&[600, 600]));
+        bulk_out.moved(512, 12288).unwrap();
+        bulk_out.moved(512, 12288).unwrap();
+        bulk_out.withdraw();
+        assert_eq!(bulk_out.ready(512, 12288), None);
+        assert_eq!(bulk_out.next_frame(0, GIGABIT).map(|f| f.len()), Some(600));
+        assert_eq!(bulk_out.next_frame(1_000_000, GIGABIT), None);
     }
 
     #[test]
     fn without_a_wire_frames_are_gone_at_once() {
-        let mut downstream = Downstream::default();
-        downstream.offer(|| transfer(&[60, 60]));
-        move_all(&mut downstream, 12288).unwrap();
-        assert!(downstream.next_frame(5, 0).is_some());
-        assert!(downstream.next_frame(5, 0).is_some());
-        assert!(downstream.next_frame(5, 0).is_none());
+        let mut bulk_out = BulkOut::default();
+        bulk_out.offer(|| transfer(&[60, 60]));
+        move_all(&mut bulk_out, 12288).unwrap();
+        assert!(bulk_out.next_frame(5, 0).is_some());
+        assert!(bulk_out.next_frame(5, 0).is_some());
+        assert!(bulk_out.next_frame(5, 0).is_none());
     }
 }
