@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from irqlab.reproduce.lan78xx.configurations import DRIVERS
 from irqlab.reproduce.lan78xx.findings import findings
 from irqlab.reproduce.lan78xx.measure import measure
-from irqlab.reproduce.lan78xx.report import sections
+from irqlab.reproduce.lan78xx.report import TITLES, picture, sections
 from irqlab.reproduce.paper import Paper
 
 PAPER = Paper(
@@ -16,7 +15,8 @@ PAPER = Paper(
     driver="irqmod_lan78xx",
     measure=measure,
     findings=findings,
+    picture=picture,
     sections=sections,
-    lead="The cover letter's four tables and its claims, beside what the lab measured.",
-    series=tuple(chosen.title for chosen in DRIVERS.values()),
+    lead="The cover letter's four tables and its claims beside what the lab measured.",
+    series=TITLES,
 )

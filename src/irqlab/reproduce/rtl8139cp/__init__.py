@@ -7,7 +7,7 @@ from irqlab.reproduce.paper import Paper
 from irqlab.reproduce.rtl8139cp.configurations import NAMES
 from irqlab.reproduce.rtl8139cp.findings import findings
 from irqlab.reproduce.rtl8139cp.measure import measure
-from irqlab.reproduce.rtl8139cp.report import sections
+from irqlab.reproduce.rtl8139cp.report import picture, sections
 
 PAPER = Paper(
     name="rtl8139cp",
@@ -16,6 +16,7 @@ PAPER = Paper(
     driver="irqmod_rtl8139cp",
     measure=measure,
     findings=findings,
+    picture=picture,
     sections=sections,
     lead="The article's two tables, and what it claims in words, beside what the lab measured.",
     series=tuple(NAMES.values()),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from irqlab.reproduce.paper import Paper
 from irqlab.reproduce.salah2009.findings import findings
 from irqlab.reproduce.salah2009.measure import measure
-from irqlab.reproduce.salah2009.report import sections
+from irqlab.reproduce.salah2009.report import picture, sections
 from irqlab.reproduce.salah2009.rows import SERIES
 
 PAPER = Paper(
@@ -16,7 +16,8 @@ PAPER = Paper(
     driver="irqmod_i8255x",
     measure=measure,
     findings=findings,
+    picture=picture,
     sections=sections,
-    lead="The cliff and figures 6, 7 and 8 of the paper, with a receiving application in the DUT; the schemes of today's kernel.",
+    lead="The cliff and figures 6 to 8 of the paper, with a receiving application in the DUT, and the schemes of today's kernel.",
     series=SERIES,
 )

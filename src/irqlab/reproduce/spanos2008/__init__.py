@@ -7,7 +7,7 @@ from irqlab.config.schemes import VARIANTS
 from irqlab.reproduce.paper import Paper
 from irqlab.reproduce.spanos2008.findings import findings
 from irqlab.reproduce.spanos2008.measure import measure
-from irqlab.reproduce.spanos2008.report import sections
+from irqlab.reproduce.spanos2008.report import picture, sections
 
 PAPER = Paper(
     name="spanos2008",
@@ -16,6 +16,7 @@ PAPER = Paper(
     driver="irqmod_i8255x",
     measure=measure,
     findings=findings,
+    picture=picture,
     sections=sections,
     lead="Tables 1 to 5 and figures 4 to 7 of the paper beside what the lab measured.",
     with_hardware=True,
