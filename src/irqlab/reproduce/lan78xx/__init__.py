@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-from irqlab.reproduce.lan78xx.findings import findings
-from irqlab.reproduce.lan78xx.measure import measure
-from irqlab.reproduce.lan78xx.report import TITLES, picture, sections
+from irqlab.reproduce.lan78xx import findings, measure, report
 from irqlab.reproduce.paper import Paper
 
 PAPER = Paper(
@@ -13,10 +11,10 @@ PAPER = Paper(
     source="J. Efstathiades, [PATCH net-next 0/6] lan78xx NAPI Performance Improvements, netdev, 18 November 2021; and D. Täht's "
     "answer, which asks for rrul.",
     driver="irqmod_lan78xx",
-    measure=measure,
-    findings=findings,
-    picture=picture,
-    sections=sections,
+    measure=measure.measure,
+    findings=findings.findings,
+    picture=report.picture,
+    sections=report.sections,
     lead="The cover letter's four tables and its claims beside what the lab measured.",
-    series=TITLES,
+    series=report.TITLES,
 )

@@ -203,11 +203,11 @@ class _Overloaded:
             return ""
         mine, napi = self.profiles[rows.HYBRID], self.profiles[rows.NAPI]
         if self.hybrid.interrupts_per_s > self.hybrid.offered_pps / 2:
+            own = units.grouped(self.hybrid.interrupts_per_s)
             return (
-                f" Nearly every frame still has an interrupt of its own ({units.grouped(self.hybrid.interrupts_per_s)} a "
-                f"second). So no poll finds more than its budget, ksoftirqd is not woken, and softirqs ({percent(mine.softirq)} of "
-                f"the instructions) and interrupts ({percent(mine.hardirq)}) go before the application, under hybrid as under "
-                f"{rows.NAPI}."
+                f" Nearly every frame still has an interrupt of its own ({own} a second). So no poll finds more than its budget, "
+                f"ksoftirqd is not woken, and softirqs ({percent(mine.softirq)} of the instructions) and interrupts "
+                f"({percent(mine.hardirq)}) go before the application, under hybrid as under {rows.NAPI}."
             )
         return (
             f" A budget of {rows.HYBRID_BUDGET} makes a run of every {rows.HYBRID_BUDGET} frames: hybrid takes "
