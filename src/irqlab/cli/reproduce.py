@@ -52,8 +52,7 @@ def command(
     session = Session(testbed, quick, request.jobs, boards.load(hardware) if hardware else None)
     try:
         with terminate_like_ctrl_c(), session:
-            tables = chosen.measure(session)
-            content = document.document(chosen, session, tables, ["irqlab", *sys.argv[1:]])
+            found = document.Reproduction.measure(chosen, session, ["irqlab", *sys.argv[1:]])
     except KeyboardInterrupt:
         machine.cancel_all()
         kept = (
@@ -62,10 +61,10 @@ def command(
             else "nothing is kept (--no-cache)"
         )
         raise UserInterruptError(f"interrupted; {kept}") from None
-    for finding in content["measured"]["findings"]:
-        print(f"- {finding}")
+    for finding in found.findings:
+        print(f"- {finding.line}")
     print()
-    for file in document.write(chosen, content, tables, out)[:2]:
+    for file in found.write(out)[:2]:
         print(file)
     print(f"{out}/*.csv")
 

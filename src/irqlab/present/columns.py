@@ -6,8 +6,9 @@
         offered_pps: Annotated[float, Col("Offered", "kpps", units.kpps)]
         note: str
 
-Fields without a `Col` are data only. The tables of the terminal, the page and CSV all follow from it. The terminal and the page
-show formatted values under `heading` and `unit`; CSV holds the values as they are, under the field's name, which states its unit.
+Fields without a `Col` are data only. A terminal's table, a page's table, CSV and JSON all follow from it. The terminal and the
+page show formatted values under `heading` and `unit`; CSV holds the values as they are, under the field's name, which states its
+unit.
 A field annotated with `Nested()` is a dataclass whose own columns stand in its place.
 """
 
@@ -17,21 +18,26 @@ import csv
 import io
 import types
 import typing
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cache, partial
 from typing import Any
 
 from irqlab import units
 
 
-def _text(value: Any) -> str:
+def _text(value: Any, digits: int = 3) -> str:
     """How a value looks for which nothing else is said."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
         return units.grouped(value) if abs(value) >= 10_000 else str(value)
-    return units.figures(value) if isinstance(value, float) else str(value)
+    return units.figures(value, digits) if isinstance(value, float) else str(value)
+
+
+def figures(digits: int) -> Callable[[Any], str]:
+    """A format: numbers that are not whole to so many significant figures."""
+    return partial(_text, digits=digits)
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,10 @@ class Nested:
 
     prefix: str = ""
     optional: bool = False
+    behind: bool = False
+    """In CSV the field's name follows those of its columns: `rx` in `us` is `rx_us`, not `us_rx`."""
+    unit: str = ""
+    """Of all its columns, in place of their own."""
 
 
 @dataclass(frozen=True)
@@ -62,14 +72,16 @@ class Column:
 
     path: tuple[str, ...]
     """Names of fields, from the row inwards."""
+    name: str
+    """In CSV and JSON."""
     col: Col
-    number: bool
-    """Right-aligned."""
+    types: tuple[type, ...]
+    """What its values may be."""
 
     @property
-    def name(self) -> str:
-        """In CSV."""
-        return "_".join(self.path)
+    def number(self) -> bool:
+        """Right-aligned."""
+        return str not in self.types
 
     def value(self, row: Any) -> Any:
         """The value in a row: a dataclass, or the same as JSON data. None where a part of the path is None."""
@@ -93,31 +105,32 @@ def columns_of(row_type: type) -> tuple[Column, ...]:
     for field in fields(row_type):
         hint = hints[field.name]
         marks = typing.get_args(hint)[1:] if typing.get_origin(hint) is typing.Annotated else ()
-        bare = typing.get_args(hint)[0] if marks else hint
+        types_ = _types(typing.get_args(hint)[0] if marks else hint)
         for mark in marks:
             if isinstance(mark, Col):
-                found.append(Column((field.name,), mark, not str <= _types(bare)))
+                found.append(Column((field.name,), field.name, mark, types_))
             elif isinstance(mark, Nested):
-                (inner,) = [t for t in _types(bare).found if t is not type(None)]
-                for column in columns_of(inner):
-                    col = column.col
-                    col = Col(f"{mark.prefix}{col.heading}", col.unit, col.format, col.optional or mark.optional, col.title)
-                    found.append(Column((field.name, *column.path), col, column.number))
+                found += _inner(field.name, mark, types_)
     return tuple(found)
 
 
-@dataclass(frozen=True)
-class _types:  # noqa: N801
+def _inner(name: str, nested: Nested, types_: tuple[type, ...]) -> Iterator[Column]:
+    (inner,) = (t for t in types_ if t is not types.NoneType)
+    for column in columns_of(inner):
+        col = replace(
+            column.col,
+            heading=f"{nested.prefix}{column.col.heading}",
+            unit=nested.unit or column.col.unit,
+            optional=column.col.optional or nested.optional,
+        )
+        full = f"{column.name}_{name}" if nested.behind else f"{name}_{column.name}"
+        allowed = tuple(dict.fromkeys((*column.types, *(t for t in types_ if t is types.NoneType))))
+        yield Column((name, *column.path), full, col, allowed)
+
+
+def _types(hint: Any) -> tuple[type, ...]:
     """The types that a hint allows."""
-
-    hint: Any
-
-    @property
-    def found(self) -> tuple[Any, ...]:
-        return typing.get_args(self.hint) if isinstance(self.hint, types.UnionType) else (self.hint,)
-
-    def __ge__(self, other: type) -> bool:
-        return other in self.found
+    return typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
 
 
 def shown(row_type: type, rows: Sequence[Any]) -> tuple[Column, ...]:
@@ -133,3 +146,29 @@ def to_csv(row_type: type, rows: Iterable[Any]) -> str:
     writer.writerow(column.name for column in columns)
     writer.writerows([column.value(row) for column in columns] for row in rows)
     return text.getvalue()
+
+
+def to_json(row_type: type, rows: Iterable[Any]) -> dict[str, Any]:
+    """The same as JSON data: names of the columns, and a list of values for each row."""
+    columns = columns_of(row_type)
+    return {"columns": [column.name for column in columns], "rows": [[column.value(row) for column in columns] for row in rows]}
+
+
+_JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", types.NoneType: "null"}
+
+
+def schema(row_type: type) -> dict[str, Any]:
+    """JSON Schema of what `to_json` makes of rows of this type."""
+    columns = columns_of(row_type)
+    values = [{"type": [_JSON_TYPES[t] for t in column.types]} for column in columns]
+    return {
+        "type": "object",
+        "required": ["columns", "rows"],
+        "properties": {
+            "columns": {"const": [column.name for column in columns]},
+            "rows": {
+                "type": "array",
+                "items": {"type": "array", "prefixItems": values, "items": False, "minItems": len(columns)},
+            },
+        },
+    }

@@ -10,14 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, wraps
+from types import SimpleNamespace
 from typing import Any, ParamSpec
-
-import matplotlib as mpl
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from irqlab.present.svg import AXIS, GREY, GRID, INK, PAPER, clean, finish
 from irqlab.units import duration, grouped
@@ -29,6 +25,7 @@ FONT = 16.0
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 14.0, 34.0, 52.0
 _BAR_STEP, _BAR_HEIGHT, _BAR_LABEL = 50.0, 16.0, 44
+_GROUP_STEP, _THIN_STEP, _THIN_HEIGHT = 27.0, 19.0, 11.0
 
 COLOURS = 8
 """Series colours that the page has: --s0 and so on."""
@@ -48,6 +45,27 @@ _RC: Any = {
 }
 
 _P = ParamSpec("_P")
+Axes = Any
+Figure = Any
+"""Of matplotlib."""
+
+
+@cache
+def _mpl() -> SimpleNamespace:
+    """Matplotlib, as far as it is used. It takes a second to load, so the first plot loads it."""
+    import matplotlib
+    from matplotlib import figure, ticker
+
+    return SimpleNamespace(
+        rc_context=matplotlib.rc_context,
+        rcdefaults=matplotlib.rcdefaults,
+        rcParams=matplotlib.rcParams,
+        Figure=figure.Figure,
+        FixedLocator=ticker.FixedLocator,
+        FuncFormatter=ticker.FuncFormatter,
+        MaxNLocator=ticker.MaxNLocator,
+        NullLocator=ticker.NullLocator,
+    )
 
 
 def _isolated(draw: Callable[_P, str]) -> Callable[_P, str]:
@@ -55,9 +73,9 @@ def _isolated(draw: Callable[_P, str]) -> Callable[_P, str]:
 
     @wraps(draw)
     def drawn(*args: _P.args, **kwargs: _P.kwargs) -> str:
-        with mpl.rc_context():
-            mpl.rcdefaults()
-            mpl.rcParams.update(_RC)
+        with _mpl().rc_context():
+            _mpl().rcdefaults()
+            _mpl().rcParams.update(_RC)
             return draw(*args, **kwargs)
 
     return drawn
@@ -90,6 +108,16 @@ def rank_style(rank: int, colour: str = INK) -> Style:
     return Style(colour, ("o", "s", "^", "D", "X")[rank % 5], _DASHES[rank % 5], filled=rank % 2 == 0)
 
 
+def measured_style(number: int) -> Style:
+    """The style of the n-th series where published figures stand beside measured ones: solid."""
+    return replace(style(number), dash="solid")
+
+
+def published_style(number: int) -> Style:
+    """The same of the published figures: dashed, with hollow markers."""
+    return replace(style(number), dash=(0, (3, 2)), filled=False)
+
+
 @dataclass(frozen=True)
 class Line:
     """A series. Points without a y are gaps."""
@@ -116,12 +144,25 @@ class Bar:
     grey: bool = False
 
 
+@dataclass(frozen=True)
+class BarGroup:
+    """Bars that belong together, and what they are bars of."""
+
+    name: str
+    bars: Sequence[Bar]
+
+
 @_isolated
 def throughput_by_size(
-    lines: Sequence[Line], wires: Sequence[Sequence[tuple[float, float]]], y_label: str = "kpps", top: float | None = None
+    lines: Sequence[Line],
+    wires: Sequence[Sequence[tuple[float, float]]],
+    y_label: str = "kpps",
+    top: float | None = None,
+    bottom: float = 0.0,
+    x_label: str = "Frame size, bytes (FCS counted)",
 ) -> str:
     """Throughput in kpps, or in what `y_label` says, over the frame size in bytes; `wires` are what wires carry."""
-    figure, axes = _canvas("Frame size, bytes (FCS counted)", y_label)
+    figure, axes = _canvas(x_label, y_label)
     highest = max((y for line in lines for _, y in line.points if y is not None), default=1.0)
     limit = max((y for points in wires for _, y in points), default=0.0)
     axes.set_xscale("log", base=2)
@@ -129,12 +170,12 @@ def throughput_by_size(
         _grey(axes, points, f"wire-{number}")
     _draw(axes, lines)
     sizes = sorted({x for line in lines for x, _ in line.points})
-    axes.xaxis.set_major_locator(FixedLocator(_apart(sizes)))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:.0f}"))
+    axes.xaxis.set_major_locator(_mpl().FixedLocator(_apart(sizes)))
+    axes.xaxis.set_minor_locator(_mpl().NullLocator())
+    axes.xaxis.set_major_formatter(_mpl().FuncFormatter(lambda v, _: f"{v:.0f}"))
     if sizes:
         axes.set_xlim(sizes[0] / 1.12, sizes[-1] * 1.12)
-    axes.set_ylim(0, top or (1.06 * limit if highest < limit <= 2.2 * highest else 1.12 * highest))
+    axes.set_ylim(bottom, top or (1.06 * limit if highest < limit <= 2.2 * highest else 1.12 * highest))
     return _svg(figure, "Throughput over frame size", lines)
 
 
@@ -153,9 +194,16 @@ def forwarding(lines: Sequence[Line], wire_kpps: float | None) -> str:
 
 
 @_isolated
-def over_load(lines: Sequence[Line], y_label: str, what: str, wire_kpps: float | None, top: float | None = None) -> str:
-    """Anything over offered kpps, from 0 up; what lies above `top` is cut off."""
-    figure, axes = _canvas("Offered load, kpps", y_label)
+def over_load(
+    lines: Sequence[Line],
+    y_label: str,
+    what: str,
+    wire_kpps: float | None,
+    top: float | None = None,
+    x_label: str = "Offered load, kpps",
+) -> str:
+    """Anything over offered kpps, or over the load in what `x_label` says, from 0 up; what lies above `top` is cut off."""
+    figure, axes = _canvas(x_label, y_label)
     right = _right(lines)
     _wire(axes, wire_kpps, right)
     _draw(axes, lines)
@@ -172,8 +220,8 @@ def latency_by_load(lines: Sequence[Line], bounds: tuple[float, float]) -> str:
     _log(axes, bounds)
     _draw(axes, lines)
     loads = sorted({x for line in lines for x, _ in line.points})
-    axes.xaxis.set_major_locator(FixedLocator(_apart(loads, linear=True)))
-    axes.xaxis.set_major_formatter(FuncFormatter(_number))
+    axes.xaxis.set_major_locator(_mpl().FixedLocator(_apart(loads, linear=True)))
+    axes.xaxis.set_major_formatter(_mpl().FuncFormatter(_number))
     margin = 0.06 * (loads[-1] - loads[0]) if loads else 1
     if loads:
         axes.set_xlim(loads[0] - margin, loads[-1] + margin)
@@ -200,9 +248,9 @@ def hdr_percentiles(lines: Sequence[Line], bounds: tuple[float, float]) -> str:
     _draw(axes, lines, markers=8, drawstyle="steps-pre")
     right = max((x for line in lines for x, _ in line.points), default=10.0)
     decades = range(math.floor(math.log10(max(right, 10))) + 1)
-    axes.xaxis.set_major_locator(FixedLocator([10.0**n for n in decades]))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: _nines(round(math.log10(v)))))
+    axes.xaxis.set_major_locator(_mpl().FixedLocator([10.0**n for n in decades]))
+    axes.xaxis.set_minor_locator(_mpl().NullLocator())
+    axes.xaxis.set_major_formatter(_mpl().FuncFormatter(lambda v, _: _nines(round(math.log10(v)))))
     axes.set_xlim(1, max(right, 10) * 1.15)
     return _svg(figure, "Latency by percentile", lines)
 
@@ -221,7 +269,7 @@ def latency_over_time(lines: Sequence[Line], what: str) -> str:
 def bars(entries: Sequence[Bar], what: str) -> str:
     """Horizontal bars from 0, each under its name."""
     height = _BAR_STEP * len(entries) + 6
-    figure = Figure(figsize=(WIDTH / 72, height / 72), dpi=72, facecolor="none")
+    figure = _mpl().Figure(figsize=(WIDTH / 72, height / 72), dpi=72, facecolor="none")
     axes = figure.add_axes((0, 0, 1, 1), facecolor="none")
     axes.set_axis_off()
     axes.set_xlim(0, WIDTH)
@@ -240,11 +288,41 @@ def bars(entries: Sequence[Bar], what: str) -> str:
     return finish(figure, what, titles)
 
 
+@_isolated
+def grouped_bars(groups: Sequence[BarGroup], what: str) -> str:
+    """Groups of thin bars from 0 on one scale, each group under its name. Bars of a hollow style are outlined only."""
+    entries = [entry for group in groups for entry in group.bars]
+    height = sum(_GROUP_STEP + _THIN_STEP * len(group.bars) for group in groups) + 4
+    figure = _mpl().Figure(figsize=(WIDTH / 72, height / 72), dpi=72, facecolor="none")
+    axes = figure.add_axes((0, 0, 1, 1), facecolor="none")
+    axes.set_axis_off()
+    axes.set_xlim(0, WIDTH)
+    axes.set_ylim(height, 0)
+    full = max((entry.value for entry in entries), default=0.0)
+    room = WIDTH - 12 - FONT * 0.62 * max((len(entry.text) for entry in entries), default=0)
+    top = 0.0
+    for group in groups:
+        axes.text(1, top + 6, _short(clean(group.name), _BAR_LABEL), ha="left", va="top", color=INK)
+        top += _GROUP_STEP
+        for entry in group.bars:
+            length = max(2.0, room * entry.value / full) if full > 0 and entry.value > 0 else 1.0
+            fill = entry.look.colour if entry.look.filled else "none"
+            middle = top + _THIN_STEP / 2
+            patch = axes.barh(
+                middle, length - 2, height=_THIN_HEIGHT, left=1, color=fill, edgecolor=entry.look.colour, linewidth=1.6
+            )[0]
+            patch.set_linestyle("solid" if entry.look.filled else (0, (3, 1.5)))
+            patch.set_gid(entry.gid)
+            axes.text(length + 7, middle, clean(entry.text), ha="left", va="center", color=INK)
+            top += _THIN_STEP
+    return finish(figure, what, {entry.gid: f"{entry.name}: {entry.text}" for entry in entries})
+
+
 @cache
 @_isolated
 def swatch(look: Style) -> str:
     """A line's style as it stands in a legend; 44 by 16."""
-    figure = Figure(figsize=(44 / 72, 16 / 72), dpi=72, facecolor="none")
+    figure = _mpl().Figure(figsize=(44 / 72, 16 / 72), dpi=72, facecolor="none")
     axes = figure.add_axes((0, 0, 1, 1), facecolor="none")
     axes.set_axis_off()
     axes.set_xlim(0, 44)
@@ -257,8 +335,8 @@ def swatch(look: Style) -> str:
 @cache
 @_isolated
 def mark(kind: str) -> str:
-    """A legend's swatch for what is not a series: grey, wire, ring, cross."""
-    figure = Figure(figsize=(44 / 72, 16 / 72), dpi=72, facecolor="none")
+    """A legend's swatch for what is not a series: grey, wire, ring, cross, published, hollow (a bar)."""
+    figure = _mpl().Figure(figsize=(44 / 72, 16 / 72), dpi=72, facecolor="none")
     axes = figure.add_axes((0, 0, 1, 1), facecolor="none")
     axes.set_axis_off()
     axes.set_xlim(0, 44)
@@ -267,6 +345,11 @@ def mark(kind: str) -> str:
         axes.plot([1, 43], [8, 8], color=GREY, linewidth=2.5)
     elif kind == "wire":
         axes.plot([22, 22], [0, 16], color=GREY, linewidth=1.8, linestyle=(0, (2, 2)))
+    elif kind == "published":
+        _line(axes, [1, 43], [8, 8], replace(published_style(0), colour=INK), marker=False)
+        _line(axes, [22], [8], replace(published_style(0), colour=INK), marker=True)
+    elif kind == "hollow":
+        axes.barh(8, 40, height=10, left=2, color="none", edgecolor=INK, linewidth=1.6, linestyle=(0, (3, 1.5)))
     elif kind == "ring":
         axes.plot([22], [8], "o", markersize=12, markerfacecolor="none", markeredgecolor=INK, markeredgewidth=1.6)
     else:
@@ -287,7 +370,7 @@ def log_bounds(values: Iterable[float]) -> tuple[float, float]:
 
 
 def _canvas(x_label: str, y_label: str) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(WIDTH / 72, HEIGHT / 72), dpi=72, facecolor="none")
+    figure = _mpl().Figure(figsize=(WIDTH / 72, HEIGHT / 72), dpi=72, facecolor="none")
     axes = figure.add_axes(
         (_LEFT / WIDTH, _BOTTOM / HEIGHT, (WIDTH - _LEFT - _RIGHT) / WIDTH, (HEIGHT - _TOP - _BOTTOM) / HEIGHT), facecolor="none"
     )
@@ -298,10 +381,10 @@ def _canvas(x_label: str, y_label: str) -> tuple[Figure, Axes]:
     axes.tick_params(color=AXIS, labelcolor=INK, labelsize=FONT, length=4, pad=5)
     axes.grid(color=GRID, linewidth=0.8)
     axes.set_axisbelow(True)
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
-    axes.yaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
-    axes.xaxis.set_major_formatter(FuncFormatter(_number))
-    axes.yaxis.set_major_formatter(FuncFormatter(_number))
+    axes.xaxis.set_major_locator(_mpl().MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
+    axes.yaxis.set_major_locator(_mpl().MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
+    axes.xaxis.set_major_formatter(_mpl().FuncFormatter(_number))
+    axes.yaxis.set_major_formatter(_mpl().FuncFormatter(_number))
     middle = (_LEFT + (WIDTH - _LEFT - _RIGHT) / 2) / WIDTH
     figure.text(middle, 5 / HEIGHT, x_label, ha="center", va="bottom", color=INK)
     figure.text(2 / WIDTH, 1 - 3 / HEIGHT, y_label, ha="left", va="top", color=INK)
@@ -323,9 +406,9 @@ def _log(axes: Axes, bounds: tuple[float, float]) -> None:
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     many = math.log10(high / low) > 2.4
     ticks = [m * 10.0**e for e in decades for m in ((1,) if many else (1, 2, 5)) if low * 0.999 <= m * 10.0**e <= high * 1.001]
-    axes.yaxis.set_major_locator(FixedLocator(ticks))
-    axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: duration(v * 1e3, 1)))
+    axes.yaxis.set_major_locator(_mpl().FixedLocator(ticks))
+    axes.yaxis.set_minor_locator(_mpl().NullLocator())
+    axes.yaxis.set_major_formatter(_mpl().FuncFormatter(lambda v, _: duration(v * 1e3, 1)))
 
 
 def _apart(ticks: Sequence[float], linear: bool = False) -> list[float]:

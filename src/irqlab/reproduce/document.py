@@ -3,42 +3,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from irqlab.files import write_atomically
-from irqlab.reproduce.paper import Paper, Tables
+from irqlab.reproduce import page
+from irqlab.reproduce.claims import Finding
+from irqlab.reproduce.paper import Paper
 from irqlab.reproduce.session import Session
+from irqlab.reproduce.table import tables_of
 from irqlab.results import document as results
 
-SCHEMA = "irqlab-reproduction/1"
+SCHEMA = "irqlab-reproduction/2"
 
 
-def document(paper: Paper, session: Session, tables: Tables, command: list[str]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Reproduction:
+    """A paper, measured again."""
+
+    paper: Paper[Any]
+    tables: Any
+    """The paper's set of tables."""
+    findings: Sequence[Finding]
+    content: dict[str, Any]
     """The JSON document; `measured` depends on nothing but the inputs."""
-    content = results.document(command, session.environment(), session.results, complete=True)
-    return {
-        **content,
-        "schema": SCHEMA,
-        "paper": {"name": paper.name, "source": paper.source},
-        "measured": {
-            "findings": list(paper.findings(tables)),
-            "tables": {name: data.to_json() for name, data in tables.items()},
-            **content["measured"],
-        },
-    }
 
+    @classmethod
+    def measure(cls, paper: Paper[Any], session: Session, command: list[str]) -> Reproduction:
+        """Measures. Raises IrqlabError."""
+        tables = paper.measure(session)
+        findings = paper.findings(tables)
+        content = results.document(command, session.environment(), session.results, complete=True)
+        content = {
+            **content,
+            "schema": SCHEMA,
+            "paper": {"name": paper.name, "source": paper.source},
+            "measured": {
+                "findings": [finding.to_json() for finding in findings],
+                "tables": {name: table.to_json() for name, table in tables_of(tables).items()},
+                **content["measured"],
+            },
+        }
+        return cls(paper, tables, findings, content)
 
-def write(paper: Paper, content: dict[str, Any], tables: Tables, out: Path) -> list[Path]:
-    """Writes everything to the directory `out`; returns the files, the report first. Raises IrqlabError."""
-    from irqlab.reproduce import page  # imports matplotlib, which takes a second
-
-    report, json_file = out / f"{paper.name}.html", out / f"{paper.name}.json"
-    text = page.html(paper, content)
-    results.write(json_file, content)
-    write_atomically(report, text.encode())
-    files = [report, json_file]
-    for name, data in tables.items():
-        files.append(out / f"{name}.csv")
-        write_atomically(files[-1], data.to_csv().encode())
-    return files
+    def write(self, out: Path) -> list[Path]:
+        """Writes everything to the directory `out`; returns the files, the report first. Raises IrqlabError."""
+        report, json_file = out / f"{self.paper.name}.html", out / f"{self.paper.name}.json"
+        text = page.html(self.paper, self.tables, self.findings, self.content)
+        results.write(json_file, self.content)
+        write_atomically(report, text.encode())
+        files = [report, json_file]
+        for name, table in tables_of(self.tables).items():
+            files.append(out / f"{name}.csv")
+            write_atomically(files[-1], table.to_csv().encode())
+        return files

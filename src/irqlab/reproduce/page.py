@@ -1,112 +1,123 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The report of a reproduction, in the style of the others (irqlab.report), made from the JSON document alone."""
+"""The report of a reproduction, in the style of the others (irqlab.report), and views on tables for it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from markupsafe import Markup
 
-from irqlab import units
-from irqlab.present import plots
+from irqlab.present import columns, plots, tables
 from irqlab.present import svg as svgs
-from irqlab.present.parts import Legend, Page, Plot, Section
-from irqlab.present.tables import Cell, Column, Table
+from irqlab.present.parts import Group, Legend, Numbers, Page, Plot, Section
+from irqlab.present.tables import Cell
 from irqlab.report import render, view
-from irqlab.reproduce.paper import Data, Paper, Tables
+from irqlab.reproduce.claims import Finding
+from irqlab.reproduce.paper import Paper
+from irqlab.reproduce.table import Table
 
+R = TypeVar("R")
 Json = dict[str, Any]
+
+_MARKS = ("grey", "wire", "ring", "cross", "published", "hollow")
 
 
 def plot(title: str, svg: str, note: str = "", wide: bool = False) -> Plot:
-    """A plot of irqlab.report.plots for a section; the page numbers it."""
+    """A plot of irqlab.present.plots for a section; the page numbers it."""
     return Plot(title, Markup(svg), note, wide)
 
 
 def legend(names: Sequence[str], *marks: tuple[str, str]) -> list[Legend]:
-    """A legend of the first series, by number, and of marks (grey, wire, ring, cross)."""
+    """A legend of the first series, by number, and of marks (see plots.mark)."""
     return [Legend(str(n), name) for n, name in enumerate(names)] + [Legend(key, text) for key, text in marks]
 
 
-def table(data: Data, headings: dict[str, str], folded: bool = False, digits: int = 3) -> Table:
-    """Data as a table of the report: the columns of `headings`, a column's name to its heading."""
-    numeric = {name: all(not isinstance(r[name], str) for r in data.records()) for name in headings}
-    columns = [Column(text, numeric[name]) for name, text in headings.items()]
-    rows = [[cell(record[name], digits) for name in headings] for record in data.records()]
-    return Table(data.title, columns, rows, folded)
+def table(data: Table[R], *names: str, folded: bool = False, caption: str = "") -> tables.Table:
+    """Rows as a table of the report. `names`: of the columns, in their order; all if none is given."""
+    chosen = _columns(data, names)
+    rows = [[Cell(column.text(row)) for column in chosen] for row in data]
+    return tables.Table(caption or data.title, [_heading(column) for column in chosen], rows, folded)
 
 
 def grid(
-    data: Data,
-    rows: tuple[str, str],
-    values: dict[str, str],
-    columns: Iterable[str],
-    by: str = "variant",
-    folded: bool = False,
-    caption: str = "",
-) -> Table:
-    """Data with a row per value of one column (its name, its heading) and for every value of another (`by`) the `values`.
-
-    The first of a column's values is headed by the column, too.
-    """
-    columns = tuple(columns)
-    headings = [Column(rows[1])]
-    for column in columns:
-        headings += [Column(f"{'' if n else column} {text}".strip()) for n, text in enumerate(values.values())]
-    found = {(record[rows[0]], record[by]): record for record in data.records()}
-    lines = []
-    for key in dict.fromkeys(record[rows[0]] for record in data.records()):
-        records = [found.get((key, column)) for column in columns]
-        lines.append([cell(key), *(cell(record[name] if record else None) for record in records for name in values)])
-    return Table(caption or data.title, headings, lines, folded)
+    data: Table[R], down: str, across: str, values: Sequence[str], order: Iterable[str], folded: bool = False, caption: str = ""
+) -> tables.Table:
+    """A row for each value of one column (`down`), and for each value of another (`across`, in `order`) the columns `values`."""
+    row_of, column_of, *shown = _columns(data, (down, across, *values))
+    names = tuple(order)
+    headings = [_heading(row_of)]
+    for value in names:
+        name = column_of.col.format(value)
+        first, *others = (_heading(column).text for column in shown)
+        headings += [tables.Column(f"{name}, {first}" if others else name), *(tables.Column(text) for text in others)]
+    found = {(row_of.value(row), column_of.value(row)): row for row in data}
+    rows = []
+    for key in dict.fromkeys(key for key, _ in found):
+        cells = [column.text(found.get((key, name))) for name in names for column in shown]
+        first_row = next(row for (one, _), row in found.items() if one == key)
+        rows.append([Cell(row_of.text(first_row)), *map(Cell, cells)])
+    return tables.Table(caption or data.title, headings, rows, folded)
 
 
-def transposed(data: Data, by: str, rows: dict[str, str], caption: str) -> Table:
-    """Data with a column per row, headed by its value of `by`, and a row for each of `rows`: a column's name to its heading."""
-    records = list(data.records())
-    headings = [Column("", number=False)] + [Column(str(record[by])) for record in records]
-    return Table(caption, headings, [[Cell(text), *(cell(record[name], 4) for record in records)] for name, text in rows.items()])
+def transposed(data: Table[R], by: str, names: Sequence[str], caption: str) -> tables.Table:
+    """A column for each row, headed by its value of `by`, and a row for each of the columns `names`."""
+    head, *shown = _columns(data, (by, *names))
+    headings = [tables.Column("", number=False), *(tables.Column(head.text(row)) for row in data)]
+    rows = [[Cell(_heading(column).text), *(Cell(column.text(row)) for row in data)] for column in shown]
+    return tables.Table(caption, headings, rows)
 
 
-def cell(value: object, digits: int = 3) -> Cell:
-    """A figure as text: whole numbers whole, others to so many digits."""
-    if value is None:
-        return Cell(units.NONE)
-    if isinstance(value, bool):
-        return Cell("yes" if value else "no")
-    if isinstance(value, int):
-        return Cell(units.grouped(value) if abs(value) >= 10_000 else str(value))
-    return Cell(units.figures(value, digits) if isinstance(value, float) else str(value))
+def _columns(data: Table[R], names: Sequence[str]) -> list[columns.Column]:
+    row: type = data.row
+    every = {column.name: column for column in columns.columns_of(row)}
+    return [every[name] for name in names] if names else list(columns.shown(data.row, data.rows))
 
 
-def html(paper: Paper, document: Json) -> str:
-    """The page. The same for the same document."""
-    tables: Tables = {name: Data.from_json(entry) for name, entry in document["measured"]["tables"].items()}
-    keys = {str(n): plots.swatch(plots.style(n)) for n in range(len(paper.series))}
-    keys |= {kind: plots.mark(kind) for kind in ("grey", "wire", "ring", "cross")}
+def _heading(column: columns.Column) -> tables.Column:
+    text = ", ".join(part for part in (column.col.heading, column.col.unit) if part)
+    return tables.Column(text, column.number, column.col.title)
+
+
+def html(paper: Paper[Any], measured: Any, findings: Sequence[Finding], document: Json) -> str:
+    """The page. The same for the same tables. `document`: the JSON document, which says what it was measured on."""
+    keys = {str(n): plots.swatch(plots.measured_style(n)) for n in range(len(paper.series))}
+    keys |= {kind: plots.mark(kind) for kind in _MARKS}
+    numbers = Numbers()
     return render(
         Page(
             title=f"irqlab: {paper.name}",
-            lead=f"{paper.lead} {paper.source}".strip(),
+            lead=" ".join((paper.lead, paper.source, _score(findings))),
             symbols=Markup("\n".join(svgs.symbol(svg, f"key-{key}") for key, svg in keys.items())),
-            verdicts=list(document["measured"]["findings"]),
+            verdicts=[verdict(finding) for finding in findings],
             notices=[],
             summary=None,
-            sections=_numbered(paper.sections(tables)),
+            sections=[_numbered(section, numbers) for section in paper.sections(measured)],
             origins=[view.origin(document)],
             duts=view.duts([document]),
+            picture=_numbered_group(paper.picture(measured), numbers),
         )
     )
 
 
-def _numbered(sections: Sequence[Section]) -> list[Section]:
-    """Makes the plots' identifiers unique in the page."""
-    number = 0
-    for section in sections:
-        for group in section.groups:
-            for place, one in enumerate(group.plots):
-                number += 1
-                group.plots[place] = replace(one, svg=Markup(svgs.numbered(str(one.svg), number)))
-    return list(sections)
+def _score(findings: Sequence[Finding]) -> str:
+    """How many claims hold."""
+    claims = [finding for finding in findings if finding.of_paper]
+    return f"What was measured agrees with {sum(finding.agrees for finding in claims)} of its {len(claims)} claims tested."
+
+
+def verdict(finding: Finding) -> Markup:
+    """A finding as it stands in the list."""
+    kind = "good" if finding.agrees else "warn"
+    line = '<strong class="{}">{}</strong> {}: {}<br>Measured: {}'
+    return Markup(line).format(kind, finding.verdict, finding.source, finding.claim, finding.found)
+
+
+def _numbered(section: Section, numbers: Numbers) -> Section:
+    return replace(section, groups=[_numbered_group(group, numbers) for group in section.groups])
+
+
+def _numbered_group(group: Group, numbers: Numbers) -> Group:
+    """Makes the identifiers of the plots unique in the page."""
+    return replace(group, plots=[numbers.plot(one.title, str(one.svg), one.note, one.wide) for one in group.plots])

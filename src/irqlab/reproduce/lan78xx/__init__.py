@@ -3,10 +3,7 @@
 
 from __future__ import annotations
 
-from irqlab.reproduce.lan78xx.configurations import DRIVERS
-from irqlab.reproduce.lan78xx.findings import findings
-from irqlab.reproduce.lan78xx.measure import measure
-from irqlab.reproduce.lan78xx.report import sections
+from irqlab.reproduce.lan78xx import findings, measure, report
 from irqlab.reproduce.paper import Paper
 
 PAPER = Paper(
@@ -14,9 +11,10 @@ PAPER = Paper(
     source="J. Efstathiades, [PATCH net-next 0/6] lan78xx NAPI Performance Improvements, netdev, 18 November 2021; and D. Täht's "
     "answer, which asks for rrul.",
     driver="irqmod_lan78xx",
-    measure=measure,
-    findings=findings,
-    sections=sections,
-    lead="The cover letter's four tables and its claims, beside what the lab measured.",
-    series=tuple(chosen.title for chosen in DRIVERS.values()),
+    measure=measure.measure,
+    findings=findings.findings,
+    picture=report.picture,
+    sections=report.sections,
+    lead="The cover letter's four tables and its claims beside what the lab measured.",
+    series=report.TITLES,
 )

@@ -1,143 +1,281 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the tables say, in plain words made from the figures; where the letter does not hold, that too."""
+"""The letter's claims, and what was measured of them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from irqlab.reproduce.lan78xx.configurations import DRIVERS, MEASURES
-from irqlab.reproduce.lan78xx.measure import STEP_MIPS
-from irqlab.reproduce.paper import Data, Tables
+from irqlab.reproduce.claims import AIM, Claim, Finding, findings_of
+from irqlab.reproduce.lan78xx.configurations import DRIVERS, MEASURES, SPEEDS
+from irqlab.reproduce.lan78xx.measure import (
+    SLOW,
+    STEP_MIPS,
+    TESTS,
+    WITH,
+    ForwardingRow,
+    IperfRow,
+    LetterRow,
+    RrulRow,
+    StepRow,
+    Tables,
+    letter,
+)
 
 FASTER_PERCENT = 1.0
 """Less than this, or less than IDLE_POINTS, is no difference."""
 IDLE_POINTS = 1.0
 NOTABLE_PERCENT = 2.0
-Row = dict[str, Any]
+"""A measure that moves throughput by less, and idle time by fewer points, moves nothing."""
+LATER = 1.05
+"""Round trips longer by less are as long."""
 
 
-def findings(tables: Tables) -> list[str]:
-    """One or two sentences each."""
-    return [
-        *_letter(tables["iperf"], tables["letter"]),
-        *_in_tree(tables["iperf"], "napi"),
-        *_in_tree(tables["iperf"], "ours"),
-        *_napi_alone(tables["ablation"]),
-        *_measures(tables["ablation"]),
-        *_forwarding(tables["forwarding"]),
-        *_rrul(tables["rrul"]),
-    ]
+def findings(tables: Tables) -> list[Finding]:
+    """The letter's claims in its order, then the project's aims."""
+    return findings_of(CLAIMS, tables)
 
 
-def _at(row: Row) -> str:
-    loss = f", {row['loss_percent']:g} % lost" if row["loss_percent"] else ""
-    return f"{row['mbps']:,.0f} Mbit/s, {row['idle_percent']:.0f} % idle{loss}"
-
-
-def better(row: Row, other: Row) -> int:
+def better(row: IperfRow, other: IperfRow) -> int:
     """Whether one cell is better than another: 1, 0 or -1. Throughput first, then idle time."""
-    change = 100 * (row["mbps"] / other["mbps"] - 1) if other["mbps"] else 0.0
+    change = 100 * (row.mbps / other.mbps - 1) if other.mbps else 0.0
     if abs(change) >= FASTER_PERCENT:
         return 1 if change > 0 else -1
-    points = row["idle_percent"] - other["idle_percent"]
+    points = row.idle_percent - other.idle_percent
     return 0 if abs(points) < IDLE_POINTS else 1 if points > 0 else -1
 
 
-def _letter(data: Data, letter: Data) -> list[str]:
-    """Where standard is slower than napi here, and on how many of the letter's boards it is."""
-    said = []
-    for row in data.records(driver="napi"):
-        standard = data.one(driver="standard", test=row["test"], board=row["board"])
-        verdict = {1: "is better than", 0: "makes no difference to", -1: "is WORSE than"}[better(row, standard)]
-        theirs = [r for r in letter.records(test=row["test"]) if r["ratio"] is not None]
-        faster = [r for r in theirs if r["ratio"] >= 1 + FASTER_PERCENT / 100]
-        idler = [r for r in theirs if (r["idle_points"] or 0) >= IDLE_POINTS]
-        said.append(
-            f"{row['test']}, {row['board']} board: napi ({_at(row)}) {verdict} standard ({_at(standard)}), "
-            f"{row['mbps'] / standard['mbps']:.2f} times as fast; in the letter it is faster on {len(faster)} of {len(theirs)} "
-            f"boards (at most {max(r['ratio'] for r in theirs):.2f} times), and idler on {len(idler)}."
-        )
-    return said
+def _at(row: IperfRow) -> str:
+    loss = f", {row.loss_percent:g} % lost" if row.loss_percent else ""
+    return f"{row.mbps:,.0f} Mbit/s, {row.idle_percent:.0f} % idle{loss}"
 
 
-def _in_tree(data: Data, driver: str) -> list[str]:
-    """Whether a configuration of ours is at least as good as the kernel's driver in every cell."""
-    rows = [(row, data.one(driver="in_tree", test=row["test"], board=row["board"])) for row in data.records(driver=driver)]
-    worse = [(row, other) for row, other in rows if better(row, other) < 0]
-    ahead = [row for row, other in rows if better(row, other) > 0]
-    costs = [
-        (row, other) for row, other in rows if 0 < (other["instructions_per_frame"] or 0) < (row["instructions_per_frame"] or 0)
-    ]
-    said = [
-        f"Our driver ({DRIVERS[driver].title}) is at least as good as the in-tree driver in {len(rows) - len(worse)} of "
-        f"{len(rows)} cells, better in {len(ahead)}."
-    ]
-    said += [f"It is behind in {row['test']}, {row['board']} board: {_at(row)}, in-tree {_at(other)}." for row, other in worse]
-    said += [
-        f"A frame of {row['test']} costs it more on the {row['board']} board: {row['instructions_per_frame']:,} instructions, "
-        f"in-tree {other['instructions_per_frame']:,}."
-        for row, other in costs
-    ]
-    return said
+# The letter's tables: napi against standard.
+
+Pair = tuple[IperfRow, IperfRow]
+"""Two drivers in the same cell: the one that is judged, and the other."""
+
+
+def _pair(tables: Tables, test: str, board: str) -> Pair | None:
+    by = {row.driver: row for row in tables.iperf.where(lambda r: (r.test, r.board) == (test, board))}
+    return (by["napi"], by["standard"]) if {"napi", "standard"} <= set(by) else None
+
+
+def _faster(row: LetterRow) -> bool:
+    return row.ratio is not None and row.ratio >= 1 + FASTER_PERCENT / 100
+
+
+def _idler(row: LetterRow) -> bool:
+    return row.idle_points is not None and row.idle_points >= IDLE_POINTS
+
+
+def _letter(test: str, board: str) -> Claim[Tables, Pair]:
+    rows = letter().where(lambda r: r.test == test and r.ratio is not None)
+    most = max(row.ratio or 0.0 for row in rows)
+
+    def told(pair: Pair, verdict: str) -> str:
+        napi, standard = pair
+        ratio = napi.mbps / standard.mbps if standard.mbps else 0.0
+        return f"on the {board} board napi ({_at(napi)}) {verdict} standard ({_at(standard)}), {ratio:.2f} times as fast."
+
+    return Claim(
+        f"Table of {test}",
+        f"With NAPI the driver is faster on {sum(map(_faster, rows))} of {len(rows)} boards (at most {most:.2f} times), and "
+        f"idler on {sum(map(_idler, rows))}.",
+        lambda tables: _pair(tables, test, board),
+        holds=lambda pair: better(*pair) > 0,
+        yes=lambda pair: told(pair, "is better than"),
+        no=lambda pair: told(pair, "is worse than" if better(*pair) < 0 else "makes no difference to"),
+    )
+
+
+# The letter's measures.
+
+Steps = tuple[StepRow, ...]
+
+
+def _moves(row: StepRow) -> bool:
+    percent = row.mbps_change_percent
+    grew = bool(row.mbps) if percent is None else abs(percent) >= NOTABLE_PERCENT
+    return grew or abs(row.idle_change_points) >= NOTABLE_PERCENT
+
+
+def _improves(row: StepRow) -> bool:
+    """Whether the measure does good in a row: by being there, or by being missed. Throughput first, then idle time."""
+    percent = row.mbps_change_percent
+    change = (1.0 if row.mbps else 0.0) if percent is None else percent if abs(percent) >= NOTABLE_PERCENT else 0.0
+    change = change or row.idle_change_points
+    return _moves(row) and (change > 0) == (row.change == WITH)
 
 
 def _change(percent: float | None, none: str = "from nothing") -> str:
     return none if percent is None else f"{percent:+.1f} %"
 
 
-def _napi_alone(data: Data) -> list[str]:
-    """The letter: 'moving from a tasklet approach to a NAPI approach made little or no difference'."""
-    rows = list(data.records(change="with", measure="a"))
-    if not rows:
-        return []
-    little = not any(map(_moves, rows))
-    changes = "; ".join(
-        f"{row['test']} {_change(row['mbps_change_percent'])}, idle {row['idle_change_points']:+.1f} points, "
-        f"instructions a frame {_change(row['instructions_change_percent'], 'not to be compared')}"
+def _napi_alone(rows: Steps) -> str:
+    told = "; ".join(
+        f"{row.test} {_change(row.mbps_change_percent)}, idle {row.idle_change_points:+.1f} points, "
+        f"instructions a frame {_change(row.instructions_change_percent, 'not to be compared')}"
         for row in rows
     )
-    verdict = "does" if little else "does NOT"
-    return [f"NAPI alone makes little or no difference, says the letter; at {STEP_MIPS} MIPS this {verdict} hold: {changes}."]
+    return f"at {STEP_MIPS} MIPS, (a) alone added to standard: {told}."
 
 
-def _measures(data: Data) -> list[str]:
-    """What each measure earns: where leaving it out, or adding it, moves anything."""
-    said = []
-    for key, what in MEASURES.items():
-        moves = [row for row in data.records(measure=key) if _moves(row)]
-        shown = "; ".join(
-            f"{'left out of napi' if row['change'] == 'without' else 'added to standard'}, {row['test']} "
-            f"{_change(row['mbps_change_percent'])}, idle {row['idle_change_points']:+.1f}"
-            for row in moves
-        )
-        none = f"nothing moves by {NOTABLE_PERCENT:g} % of throughput or {NOTABLE_PERCENT:g} points of idle time"
-        said.append(f"({key}) {what}: {shown or none}.")
-    return said
+def _step(row: StepRow) -> str:
+    how = "added to standard" if row.change == WITH else "left out of napi"
+    return f"{how}, {row.test} {_change(row.mbps_change_percent)}, idle {row.idle_change_points:+.1f} points"
 
 
-def _moves(row: Row) -> bool:
-    percent = row["mbps_change_percent"]
-    grew = bool(row["mbps"]) if percent is None else abs(percent) >= NOTABLE_PERCENT
-    return grew or abs(row["idle_change_points"]) >= NOTABLE_PERCENT
+def _earns(rows: Steps) -> str:
+    moved = [_step(row) for row in rows if _moves(row)]
+    none = f"nothing moves by {NOTABLE_PERCENT:g} % of throughput or {NOTABLE_PERCENT:g} points of idle time"
+    return f"{'; '.join(moved) or none}."
 
 
-def _forwarding(data: Data) -> list[str]:
-    said = []
-    for board in dict.fromkeys(row["board"] for row in data.records()):
-        figures = "; ".join(
-            f"{DRIVERS[row['driver']].title} {row['throughput_pps'] / 1e3:.1f} kpps, {row['instructions_per_frame']:,} "
-            "instructions a frame"
-            for row in data.records(board=board)
-        )
-        said.append(f"Forwarding 64-byte frames without loss, {board} board: {figures}.")
-    return said
-
-
-def _rrul(data: Data) -> list[str]:
-    figures = "; ".join(
-        f"{DRIVERS[row['driver']].title} {row['up_mbps']:.0f} Mbit/s up, {row['down_mbps']:.0f} down, UDP's round trip "
-        f"{row['udp_base_p50_us'] / 1e3:.2f} ms alone and {row['udp_load_p50_us'] / 1e3:.2f} ms loaded "
-        f"(p99 {row['udp_load_p99_us'] / 1e3:.1f})"
-        for row in data.records()
+def _measure(key: str, what: str) -> Claim[Tables, Steps]:
+    return Claim(
+        "The series' patches",
+        f"({key}) {what}: an improvement.",
+        lambda tables: tables.ablation.where(lambda r: r.measure == key) or None,
+        holds=lambda rows: any(map(_improves, rows)),
+        yes=_earns,
+        no=_earns,
     )
-    return [f"rrul, medians: {figures}."]
+
+
+# The project's aims: ours against the kernel's driver.
+
+
+@dataclass(frozen=True)
+class _Cells:
+    pairs: Sequence[Pair]
+    """Ours, and the in-tree driver's."""
+
+    @property
+    def behind(self) -> list[Pair]:
+        return [pair for pair in self.pairs if better(*pair) < 0]
+
+    @property
+    def dearer(self) -> list[Pair]:
+        return [
+            (row, other)
+            for row, other in self.pairs
+            if 0 < (other.instructions_per_frame or 0) < (row.instructions_per_frame or 0)
+        ]
+
+    @property
+    def counted(self) -> str:
+        ahead = sum(better(*pair) > 0 for pair in self.pairs)
+        return f"as good in {len(self.pairs) - len(self.behind)} of {len(self.pairs)} cells, better in {ahead}."
+
+
+def _cells(driver: str) -> Callable[[Tables], _Cells | None]:
+    def evidence(tables: Tables) -> _Cells | None:
+        theirs = {(row.test, row.board): row for row in tables.iperf if row.driver == "in_tree"}
+        pairs = [(row, theirs[row.test, row.board]) for row in tables.iperf if row.driver == driver and theirs]
+        return _Cells(pairs) if pairs else None
+
+    return evidence
+
+
+def _behind(found: _Cells) -> str:
+    told = [f"behind in {row.test}, {row.board} board: {_at(row)}, in-tree {_at(other)}" for row, other in found.behind]
+    return f"{found.counted} It is {'; '.join(told)}."
+
+
+def _dearer(found: _Cells) -> str:
+    told = [
+        f"{row.test}, {row.board} board: {row.instructions_per_frame:,} instructions, in-tree {other.instructions_per_frame:,}"
+        for row, other in found.dearer
+    ]
+    return f"more in {len(told)} of {len(found.pairs)} cells: {'; '.join(told)}."
+
+
+def _cheaper(found: _Cells) -> str:
+    shares = [(row.instructions_per_frame or 0) / (other.instructions_per_frame or 1) for row, other in found.pairs]
+    return f"{100 * min(shares):.0f} to {100 * max(shares):.0f} % of the in-tree driver's instructions."
+
+
+def _in_tree(driver: str) -> tuple[Claim[Tables, _Cells], Claim[Tables, _Cells]]:
+    title = DRIVERS[driver].title
+    return (
+        Claim(
+            AIM,
+            f"Our driver ({title}) is in every cell of the tables at least as good as the in-tree driver.",
+            _cells(driver),
+            holds=lambda found: not found.behind,
+            yes=lambda found: found.counted,
+            no=_behind,
+        ),
+        Claim(
+            AIM,
+            f"A full-size frame costs it ({title}) no more instructions than the in-tree driver.",
+            _cells(driver),
+            holds=lambda found: not found.dearer,
+            yes=_cheaper,
+            no=_dearer,
+        ),
+    )
+
+
+Forwarding = dict[str, ForwardingRow]
+"""By driver."""
+
+
+def _forwarding(board: str) -> Claim[Tables, Forwarding]:
+    def told(by: Forwarding) -> str:
+        each = (
+            f"{DRIVERS[row.driver].title} {row.throughput_pps / 1e3:.1f} kpps, {row.instructions_per_frame or 0:,} instructions "
+            "a frame"
+            for row in by.values()
+        )
+        return f"{'; '.join(each)}."
+
+    return Claim(
+        AIM,
+        f"Our driver forwards at least as many 64-byte frames without loss as the in-tree driver ({board} board).",
+        lambda tables: {row.driver: row for row in tables.forwarding if row.board == board} or None,
+        holds=lambda by: by["ours"].throughput_pps >= by["in_tree"].throughput_pps,
+        yes=told,
+        no=told,
+    )
+
+
+Rrul = dict[str, RrulRow]
+"""By driver."""
+
+
+def _rrul(by: Rrul) -> str:
+    each = (
+        f"{DRIVERS[row.driver].title} {row.up_mbps:.0f} Mbit/s up, {row.down_mbps:.0f} down, UDP's round trip "
+        f"{row.udp.base.p50_us / 1e3:.2f} ms alone and {row.udp.load.p50_us / 1e3:.2f} ms loaded "
+        f"(p99 {row.udp.load.p99_us / 1e3:.1f})"
+        for row in by.values()
+    )
+    return f"{'; '.join(each)}."
+
+
+CLAIMS: tuple[Claim[Tables, Any], ...] = (
+    *(_letter(test, board) for test in TESTS for board in SPEEDS),
+    Claim(
+        "Cover letter",
+        "Moving from a tasklet to NAPI alone makes little or no difference.",
+        lambda tables: tables.ablation.where(lambda r: (r.change, r.measure) == (WITH, "a")) or None,
+        holds=lambda rows: not any(map(_moves, rows)),
+        yes=_napi_alone,
+        no=_napi_alone,
+    ),
+    *(_measure(key, what) for key, what in MEASURES.items()),
+    *_in_tree("napi"),
+    *_in_tree("ours"),
+    *(_forwarding(board) for board in SPEEDS),
+    Claim(
+        AIM,
+        f"Under rrul's load our driver's round trips (UDP, p99) are not longer than the in-tree driver's ({SLOW} board).",
+        lambda tables: {row.driver: row for row in tables.rrul} or None,
+        holds=lambda by: by["ours"].udp.load.p99_us <= LATER * by["in_tree"].udp.load.p99_us,
+        yes=_rrul,
+        no=_rrul,
+    ),
+)

@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Annotated
 
 from irqlab.config.workload import Workload
 from irqlab.methods import throughput
+from irqlab.present.columns import Col, Nested
 from irqlab.reproduce import reference
 from irqlab.reproduce.lan78xx import trials
 from irqlab.reproduce.lan78xx.configurations import DRIVERS, MEASURES, SPEEDS, Configuration, steps
-from irqlab.reproduce.paper import Data, Tables
+from irqlab.reproduce.lan78xx.trials import Probe
 from irqlab.reproduce.session import Session
+from irqlab.reproduce.table import Table
 from irqlab.runner.jobs import Job
 from irqlab.trials.iperf import FOUR, IperfTrial
 from irqlab.trials.rrul import RrulTrial
@@ -28,26 +31,132 @@ STEP_MIPS = 250
 """Where the CPU is the limit of every test, and a measure shows in Mbit/s."""
 SLOW = "slow"
 QUICK_FORWARDING_NS = 100_000_000
+WITH, WITHOUT, NOTHING = "with", "without", "none"
+"""Of the ablation: a measure added to standard, left out of napi; nothing changed."""
+
+
+@dataclass(frozen=True)
+class IperfRow:
+    """A cell of the letter's tables, measured."""
+
+    test: Annotated[str, Col("Test")]
+    board: Annotated[str, Col("Board")]
+    mips: Annotated[int, Col("Speed", "MIPS")]
+    driver: Annotated[str, Col("Driver", format=lambda driver: DRIVERS[driver].title)]
+    mbps: Annotated[float, Col("Mbit/s")]
+    loss_percent: Annotated[float | None, Col("lost", "%")]
+    idle_percent: Annotated[float, Col("idle", "%")]
+    instructions_per_frame: Annotated[int | None, Col("instructions a frame")]
+    retransmits: Annotated[int | None, Col("segments sent again")]
+
+
+@dataclass(frozen=True)
+class Published:
+    """What the letter says of one driver on one board; None: nothing."""
+
+    mbps: Annotated[float | None, Col("Mbit/s")]
+    loss_percent: Annotated[float | None, Col("lost", "%")]
+    idle_percent: Annotated[float | None, Col("idle", "%")]
+
+
+@dataclass(frozen=True)
+class LetterRow:
+    """A row of the letter's tables, and what NAPI does there."""
+
+    test: Annotated[str, Col("Test")]
+    board: Annotated[str, Col("Board")]
+    standard: Annotated[Published, Nested("standard, ")]
+    napi: Annotated[Published, Nested("napi, ")]
+    ratio: Annotated[float | None, Col("napi / standard")]
+    """Of the throughputs."""
+    idle_points: Annotated[float | None, Col("idle", "points")]
+    """What napi is idle more."""
+
+
+@dataclass(frozen=True)
+class RatioRow:
+    """What NAPI does here and on the letter's boards: throughput of napi by that of standard, and how much more it is idle."""
+
+    test: Annotated[str, Col("Test")]
+    board: Annotated[str, Col("Board")]
+    ratio: Annotated[float, Col("napi / standard")]
+    idle_points: Annotated[float, Col("idle", "points")]
+    letter_ratio_least: Annotated[float, Col("the letter: least ratio")]
+    letter_ratio_most: Annotated[float, Col("most")]
+    letter_idle_points_least: Annotated[float, Col("least idle", "points")]
+    letter_idle_points_most: Annotated[float, Col("most", "points")]
+
+
+@dataclass(frozen=True)
+class ForwardingRow:
+    """Forwarding without loss."""
+
+    board: Annotated[str, Col("Board")]
+    driver: Annotated[str, Col("Driver", format=lambda driver: DRIVERS[driver].title)]
+    throughput_pps: Annotated[float, Col("Throughput", "frames/s")]
+    instructions_per_frame: Annotated[int | None, Col("Instructions a frame")]
+
+
+@dataclass(frozen=True)
+class RrulRow:
+    """Latency under load."""
+
+    driver: Annotated[str, Col("Driver", format=lambda driver: DRIVERS[driver].title)]
+    up_mbps: Annotated[float, Col("Up", "Mbit/s")]
+    down_mbps: Annotated[float, Col("Down", "Mbit/s")]
+    idle_percent: Annotated[float, Col("idle", "%")]
+    udp: Annotated[Probe, Nested("UDP ")]
+    icmp: Annotated[Probe, Nested("ICMP ")]
+
+
+@dataclass(frozen=True)
+class StepRow:
+    """A measure alone. Changes are against napi and standard with nothing changed; None: not to be compared."""
+
+    change: Annotated[str, Col("Change", title="without: left out of napi; with: added to standard")]
+    measure: Annotated[str, Col("Measure")]
+    what: Annotated[str, Col("")]
+    test: Annotated[str, Col("Test")]
+    mbps: Annotated[float, Col("Mbit/s")]
+    """In the window, once the flow has settled."""
+    loss_percent: Annotated[float | None, Col("lost", "%", optional=True)]
+    idle_percent: Annotated[float, Col("idle", "%")]
+    instructions_per_frame: Annotated[int | None, Col("instructions a frame")]
+    mbps_change_percent: Annotated[float | None, Col("Mbit/s: change", "%")]
+    idle_change_points: Annotated[float, Col("idle: change", "points")]
+    instructions_change_percent: Annotated[float | None, Col("instructions: change", "%")]
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tables of the reproduction; their fields' names are those of the CSV files."""
+
+    iperf: Table[IperfRow]
+    letter: Table[LetterRow]
+    ratios: Table[RatioRow]
+    forwarding: Table[ForwardingRow]
+    rrul: Table[RrulRow]
+    ablation: Table[StepRow]
 
 
 def measure(session: Session) -> Tables:
-    """The tables by the name of their CSV file."""
-    iperf_table = _iperf(session)
-    return {
-        "iperf": iperf_table,
-        "letter": letter(),
-        "ratios": ratios(iperf_table, letter()),
-        "forwarding": _forwarding(session),
-        "rrul": _rrul(session),
-        "ablation": _ablation(session),
-    }
+    """All tables."""
+    measured = iperf(session)
+    return Tables(
+        iperf=measured,
+        letter=letter(),
+        ratios=ratios(measured, letter()),
+        forwarding=forwarding(session),
+        rrul=rrul(session),
+        ablation=ablation(session),
+    )
 
 
 def _test(name: str, seconds: int) -> IperfTrial:
     return replace(TESTS[name], seconds=seconds)
 
 
-def _job(session: Session, chosen: Configuration, mips: int, name: str, seconds: int) -> Job[trials.Json]:
+def _job(session: Session, chosen: Configuration, mips: int, name: str, seconds: int) -> Job[trials.Throughput]:
     work = partial(trials.throughput, test=_test(name, seconds))
     return Job(f"{chosen.title}, {mips} MIPS, {name}", chosen.testbed(session, mips), work)
 
@@ -56,12 +165,8 @@ def _speeds(session: Session) -> tuple[str, ...]:
     return (SLOW,) if session.quick else tuple(SPEEDS)
 
 
-def _iperf(session: Session) -> Data:
+def iperf(session: Session) -> Table[IperfRow]:
     """The letter's tables, of the lab."""
-    data = Data(
-        "iperf3 on the lab's boards: Mbit/s, loss and idle in %",
-        ("test", "board", "mips", "driver", "mbps", "loss_percent", "idle_percent", "instructions_per_frame", "retransmits"),
-    )
     seconds = QUICK_SECONDS if session.quick else SECONDS
     jobs = {
         (name, speed, driver): _job(session, chosen, SPEEDS[speed], name, seconds)
@@ -69,105 +174,113 @@ def _iperf(session: Session) -> Data:
         for speed in _speeds(session)
         for driver, chosen in DRIVERS.items()
     }
-    for (name, speed, driver), found in session.all("the letter's tables", jobs).items():
-        figures = {column: found[column] for column in data.columns if column in found}
-        data.add(test=name, board=speed, mips=SPEEDS[speed], driver=driver, **figures)
-    return data
+    rows = [
+        IperfRow(
+            test=name,
+            board=speed,
+            mips=SPEEDS[speed],
+            driver=driver,
+            mbps=found.mbps,
+            loss_percent=found.loss_percent,
+            idle_percent=found.idle_percent,
+            instructions_per_frame=found.instructions_per_frame,
+            retransmits=found.retransmits,
+        )
+        for (name, speed, driver), found in session.all("the letter's tables", jobs).items()
+    ]
+    return Table("iperf3 on the lab's boards: Mbit/s, loss and idle in %", IperfRow, tuple(rows))
 
 
-def letter() -> Data:
-    """The letter's own tables, and what NAPI does there: a ratio of throughputs, and idle time in points."""
-    data = Data(
-        "The letter: four boards, Mbit/s, loss and idle in %",
-        ("test", "board", "standard_mbps", "standard_loss_percent", "standard_idle_percent", "napi_mbps", "napi_loss_percent",
-         "napi_idle_percent", "ratio", "idle_points"),
-    )  # fmt: skip
+def letter() -> Table[LetterRow]:
+    """The letter's own tables."""
+    rows = []
     for record in reference.records(REFERENCE):
-        said = {
-            f"{driver}_{ours}": reference.number(record[f"{driver}_{theirs}"])
+        before, after = (
+            Published(*(reference.number(record[f"{driver}_{name}"]) for name in ("mbps", "loss", "idle")))
             for driver in ("standard", "napi")
-            for ours, theirs in (("mbps", "mbps"), ("loss_percent", "loss"), ("idle_percent", "idle"))
-        }
-        before, after = said["standard_mbps"], said["napi_mbps"]
-        idle = [said["standard_idle_percent"], said["napi_idle_percent"]]
-        data.add(
+        )
+        row = LetterRow(
             test=record["test"],
             board=record["target"],
-            **said,
-            ratio=round(after / before, 3) if before and after else None,
-            idle_points=round(idle[1] - idle[0], 1) if idle[0] is not None and idle[1] is not None else None,
+            standard=before,
+            napi=after,
+            ratio=round(after.mbps / before.mbps, 3) if before.mbps and after.mbps else None,
+            idle_points=_points(after.idle_percent, before.idle_percent),
         )
-    return data
+        rows.append(row)
+    return Table("The letter: four boards, Mbit/s, loss and idle in %", LetterRow, tuple(rows))
 
 
-def ratios(ours: Data, theirs: Data) -> Data:
-    """What NAPI does, here and on the letter's boards: napi's throughput by standard's, and idle time more, in points."""
-    data = Data(
-        "napi by standard: Mbit/s as a ratio, idle time in points; the letter's boards, least and most",
-        ("test", "board", "ratio", "idle_points", "letter_ratio_least", "letter_ratio_most", "letter_idle_points_least",
-         "letter_idle_points_most"),
-    )  # fmt: skip
-    for after in ours.records(driver="napi"):
-        before = ours.one(driver="standard", test=after["test"], board=after["board"])
-        boards = list(theirs.records(test=after["test"]))
-        said = [[row[name] for row in boards if row[name] is not None] for name in ("ratio", "idle_points")]
-        data.add(
-            test=after["test"],
-            board=after["board"],
-            ratio=round(after["mbps"] / before["mbps"], 3),
-            idle_points=round(after["idle_percent"] - before["idle_percent"], 1),
-            letter_ratio_least=min(said[0]),
-            letter_ratio_most=max(said[0]),
-            letter_idle_points_least=min(said[1]),
-            letter_idle_points_most=max(said[1]),
+def _points(value: float | None, base: float | None) -> float | None:
+    return round(value - base, 1) if value is not None and base is not None else None
+
+
+def ratios(ours: Table[IperfRow], theirs: Table[LetterRow]) -> Table[RatioRow]:
+    """What NAPI does, here and in the letter."""
+    rows = []
+    before_of = {(row.test, row.board): row for row in ours if row.driver == "standard"}
+    for after in ours.where(lambda r: r.driver == "napi"):
+        before = before_of[after.test, after.board]
+        boards = [row for row in theirs if row.test == after.test]
+        throughputs = [row.ratio for row in boards if row.ratio is not None]
+        points = [row.idle_points for row in boards if row.idle_points is not None]
+        row = RatioRow(
+            test=after.test,
+            board=after.board,
+            ratio=round(after.mbps / before.mbps, 3),
+            idle_points=round(after.idle_percent - before.idle_percent, 1),
+            letter_ratio_least=min(throughputs),
+            letter_ratio_most=max(throughputs),
+            letter_idle_points_least=min(points),
+            letter_idle_points_most=max(points),
         )
-    return data
+        rows.append(row)
+    title = "napi by standard: Mbit/s as a ratio, idle time in points; the letter's boards, least and most"
+    return Table(title, RatioRow, tuple(rows))
 
 
-def _ablation(session: Session) -> Data:
+def ablation(session: Session) -> Table[StepRow]:
     """Each measure alone, left out of napi and added to standard.
 
     A quick look adds (a) alone to standard: the letter says something of it. Throughput is the window's: a timeout of TCP's at
     the start costs a fifth of a second, whatever the driver does later.
     """
-    data = Data(
-        f"Each measure alone, at {STEP_MIPS} MIPS: Mbit/s once the flow has settled",
-        ("change", "measure", "what", "test", "mbps", "loss_percent", "idle_percent", "instructions_per_frame",
-         "mbps_change_percent", "idle_change_points", "instructions_change_percent"),
-    )  # fmt: skip
     names, seconds = (QUICK_STEPS, QUICK_SECONDS) if session.quick else (STEPS, SECONDS)
-    wanted = {("without", "none"): DRIVERS["napi"], ("with", "none"): DRIVERS["standard"], **steps()}
+    wanted = {(WITHOUT, NOTHING): DRIVERS["napi"], (WITH, NOTHING): DRIVERS["standard"], **steps()}
     if session.quick:
-        wanted = {(change, key): one for (change, key), one in wanted.items() if change == "without" or key in ("none", "a")}
+        wanted = {(change, key): one for (change, key), one in wanted.items() if change == WITHOUT or key in (NOTHING, "a")}
     jobs = {
         (change, key, name): _job(session, chosen, STEP_MIPS, name, seconds)
         for (change, key), chosen in wanted.items()
         for name in names
     }
     found = session.all("each measure alone", jobs)
+    rows = []
     for change, key, name in jobs:
-        point, base = found[change, key, name], found[change, "none", name]
-        data.add(
-            change=change, measure=key, what=MEASURES.get(key, "nothing"), test=name,
-            mbps=point["window_mbps"],
-            **{column: point[column] for column in ("loss_percent", "idle_percent", "instructions_per_frame")},
-            mbps_change_percent=_percent(point["window_mbps"], base["window_mbps"]),
-            idle_change_points=round(point["idle_percent"] - base["idle_percent"], 1),
-            instructions_change_percent=_percent(point["instructions_per_frame"], base["instructions_per_frame"]),
-        )  # fmt: skip
-    return data
+        point, base = found[change, key, name], found[change, NOTHING, name]
+        row = StepRow(
+            change=change,
+            measure=key,
+            what=MEASURES.get(key, "nothing"),
+            test=name,
+            mbps=point.window_mbps,
+            loss_percent=point.loss_percent,
+            idle_percent=point.idle_percent,
+            instructions_per_frame=point.instructions_per_frame,
+            mbps_change_percent=_percent(point.window_mbps, base.window_mbps),
+            idle_change_points=round(point.idle_percent - base.idle_percent, 1),
+            instructions_change_percent=_percent(point.instructions_per_frame, base.instructions_per_frame),
+        )
+        rows.append(row)
+    return Table(f"Each measure alone, at {STEP_MIPS} MIPS: Mbit/s once the flow has settled", StepRow, tuple(rows))
 
 
 def _percent(value: float | None, base: float | None) -> float | None:
     return round(100 * (value / base - 1), 1) if value is not None and base else None
 
 
-def _forwarding(session: Session) -> Data:
+def forwarding(session: Session) -> Table[ForwardingRow]:
     """64-byte frames through the DUT, with one flow and no loss."""
-    data = Data(
-        f"Forwarding {FRAME_BYTES}-byte frames without loss (RFC 2544)",
-        ("board", "driver", "throughput_pps", "instructions_per_frame"),
-    )
     workload = Workload(size=FRAME_BYTES, duration_ns=QUICK_FORWARDING_NS) if session.quick else Workload(size=FRAME_BYTES)
     jobs = {
         (speed, driver): Job(
@@ -176,28 +289,27 @@ def _forwarding(session: Session) -> Data:
         for speed in _speeds(session)
         for driver, chosen in DRIVERS.items()
     }
-    for (speed, driver), found in session.all("forwarding", jobs).items():
-        per_frame = found.instructions_per_frame
-        data.add(
+    rows = [
+        ForwardingRow(
             board=speed,
             driver=driver,
             throughput_pps=round(found.total_throughput_pps or 0.0, 1),
-            instructions_per_frame=None if per_frame is None else round(per_frame),
+            instructions_per_frame=None if found.instructions_per_frame is None else round(found.instructions_per_frame),
         )
-    return data
+        for (speed, driver), found in session.all("forwarding", jobs).items()
+    ]
+    return Table(f"Forwarding {FRAME_BYTES}-byte frames without loss (RFC 2544)", ForwardingRow, tuple(rows))
 
 
-def _rrul(session: Session) -> Data:
+def rrul(session: Session) -> Table[RrulRow]:
     """Latency under load, as the answer to the letter asks for it."""
-    kinds = [f"{kind}_{when}_{name}_us" for kind in ("udp", "icmp") for when in ("base", "load") for name in ("p50", "p99")]
-    data = Data(
-        f"rrul, four TCP flows each way, on the {SLOW} board: round trips in µs, alone and loaded",
-        ("driver", "up_mbps", "down_mbps", "idle_percent", *kinds),
-    )
     jobs = {
         driver: Job(chosen.title, chosen.testbed(session, SPEEDS[SLOW]), partial(trials.latency, test=RRUL))
         for driver, chosen in DRIVERS.items()
     }
-    for driver, found in session.all("rrul", jobs).items():
-        data.add(driver=driver, **found)
-    return data
+    rows = [
+        RrulRow(driver, found.up_mbps, found.down_mbps, found.idle_percent, found.udp, found.icmp)
+        for driver, found in session.all("rrul", jobs).items()
+    ]
+    flows = f"{RRUL.flows} TCP flows each way"
+    return Table(f"rrul, {flows}, on the {SLOW} board: round trips in µs, alone and loaded", RrulRow, tuple(rows))

@@ -1,74 +1,126 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The report's sections, in the letter's order."""
+"""The report: the letter's tables beside the lab's, in the letter's order."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
 
-from irqlab.present.parts import Group, Section
+from irqlab.present import plots
+from irqlab.present.parts import Group, Plot, Section
+from irqlab.present.plots import Bar, BarGroup
 from irqlab.reproduce import page
-from irqlab.reproduce.lan78xx.configurations import DRIVERS, SPEEDS
-from irqlab.reproduce.lan78xx.measure import TESTS
-from irqlab.reproduce.paper import Data, Tables
+from irqlab.reproduce.lan78xx.configurations import DRIVERS, MEASURES, SPEEDS
+from irqlab.reproduce.lan78xx.measure import TESTS, Tables
 
-NAMES = {driver: chosen.title for driver, chosen in DRIVERS.items()}
-VALUES = {"mbps": "Mbit/s", "loss_percent": "lost, %", "idle_percent": "idle, %"}
+NUMBERS = {driver: number for number, driver in enumerate(DRIVERS)}
+"""The style of each driver."""
+COMPARED = ("standard", "napi")
+"""The letter's drivers."""
+PUBLISHED = ("hollow", "the letter")
+TITLES = tuple(chosen.title for chosen in DRIVERS.values())
+
+
+def picture(tables: Tables) -> Group:
+    """What NAPI gains here and in the letter: throughput, and CPU time for each bit."""
+    return Group(
+        plots=[
+            _gains("Throughput: napi / standard", tables, lambda mbps, _busy, base_mbps, _base_busy: mbps / base_mbps),
+            _gains(
+                "CPU time per bit: napi / standard",
+                tables,
+                lambda mbps, busy, base_mbps, base_busy: (busy / mbps) / (base_busy / base_mbps),
+            ),
+        ],
+        note="Filled: measured here. Hollow: the letter's boards. Throughput above 1 is more; CPU time below 1 is less. CPU time "
+        "is what is not idle; as a ratio it can be compared between one core here and two or four there.",
+    )
+
+
+Gain = Callable[[float, float, float, float], float]
+"""Of napi's Mbit/s and busy per cent, and standard's."""
+
+
+def _gains(title: str, tables: Tables, gain: Gain) -> Plot:
+    ours = {(row.test, row.board, row.driver): row for row in tables.iperf}
+    groups = []
+    for test in TESTS:
+        bars = []
+        for board in dict.fromkeys(row.board for row in tables.iperf):
+            before, after = (ours[test, board, driver] for driver in COMPARED)
+            if before.mbps and after.mbps and before.idle_percent < 100:
+                value = gain(after.mbps, 100 - after.idle_percent, before.mbps, 100 - before.idle_percent)
+                bars.append(_bar(f"lab, {board}", value, f"{value:.2f}  lab, {board}", "napi", False))
+        for row in tables.letter.by(lambda r: r.test)[test]:
+            old, new = row.standard, row.napi
+            if old.mbps and new.mbps and old.idle_percent is not None and new.idle_percent is not None:
+                value = gain(new.mbps, 100 - new.idle_percent, old.mbps, 100 - old.idle_percent)
+                bars.append(_bar(row.board, value, f"{value:.2f}  {row.board}", "napi", True))
+        groups.append(BarGroup(test, bars))
+    return page.plot(title, plots.grouped_bars(groups, title))
+
+
+def _bar(name: str, value: float, text: str, driver: str, published: bool) -> Bar:
+    number = NUMBERS[driver]
+    look = plots.published_style(number) if published else plots.measured_style(number)
+    return Bar(f"bar-{number}", name, look, value, text)
 
 
 def sections(tables: Tables) -> list[Section]:
-    """Tables."""
+    """Plots and tables."""
+    ratios = Group(tables=[page.table(tables.ratios)])
+    forwarding = Group(tables=[page.table(tables.forwarding)])
+    rrul = Group(tables=[page.table(tables.rrul)])
     return [
         *(_test(tables, name) for name in TESTS),
-        _plain("ratios", "What NAPI does", "napi by standard, here and in the letter.", tables["ratios"]),
-        _ablation(tables["ablation"]),
-        _plain("forwarding", "Forwarding", "64-byte frames through the DUT.", _named(tables["forwarding"])),
-        _plain("rrul", "Latency under load", "What the answer to the letter asks for.", _named(tables["rrul"])),
+        Section("ratios", "What NAPI does", "What NAPI does", "napi by standard, here and in the letter.", [ratios]),
+        _ablation(tables),
+        Section("forwarding", "Forwarding", "Forwarding", "64-byte frames through the DUT.", [forwarding]),
+        Section("rrul", "Latency under load", "Latency", "What the answer to the letter asks for.", [rrul]),
     ]
 
 
-def _named(data: Data) -> Data:
-    """The table with drivers by their names for people."""
-    at = data.columns.index("driver")
-    rows = [[NAMES.get(str(v), v) if n == at else v for n, v in enumerate(row)] for row in data.rows]
-    return Data(data.title, data.columns, rows)
+def _test(tables: Tables, test: str) -> Section:
+    """One of the letter's tables, the lab's boards beside the letter's."""
+    ours, theirs = tables.iperf.by(lambda r: r.test).get(test, ()), tables.letter.by(lambda r: r.test)[test]
+    speed, idle = [], []
+    for board in dict.fromkeys(row.board for row in ours):
+        rows = [row for row in ours if row.board == board]
+        name = f"lab, {board}: {SPEEDS[board]} MIPS"
+        speed.append(BarGroup(name, [_bar(r.driver, r.mbps, f"{r.mbps:.0f}", r.driver, False) for r in rows]))
+        idle.append(BarGroup(name, [_bar(r.driver, r.idle_percent, f"{r.idle_percent:.1f}", r.driver, False) for r in rows]))
+    for row in theirs:
+        both = [(driver, said) for driver, said in zip(COMPARED, (row.standard, row.napi), strict=True)]
+        bars = [_bar(d, said.mbps, f"{said.mbps:.0f}", d, True) for d, said in both if said.mbps is not None]
+        speed.append(BarGroup(row.board, bars))
+        bars = [
+            _bar(d, said.idle_percent, f"{said.idle_percent:.1f}", d, True) for d, said in both if said.idle_percent is not None
+        ]
+        idle.append(BarGroup(row.board, bars))
+    lost = ("loss_percent",) if test == "UDP Rx" else ()
+    values = ("mbps", *lost, "idle_percent")
+    group = Group(legend=page.legend(TITLES, PUBLISHED))
+    group.plots = [
+        page.plot(f"{test}: Mbit/s", plots.grouped_bars(speed, f"{test}: Mbit/s")),
+        page.plot(f"{test}: CPU idle, %", plots.grouped_bars(idle, f"{test}: CPU idle, %")),
+    ]
+    group.tables = [
+        page.grid(
+            tables.iperf.only(lambda r: r.test == test), "board", "driver", (*values, "instructions_per_frame"), DRIVERS,
+            caption="The lab",
+        ),
+        page.table(
+            tables.letter.only(lambda r: r.test == test), "board", *(f"{d}_{v}" for d in COMPARED for v in values), "ratio",
+            "idle_points", caption="The letter",
+        ),
+    ]  # fmt: skip
+    group.note = "One core here; the letter's idle time is the mean over two or four."
+    what = "receives" if test.endswith("Rx") else "sends"
+    return Section(test.lower().replace(" ", "-"), test, test, f"The DUT {what}.", [group])
 
 
-def _of(data: Data, test: str) -> Data:
-    at = data.columns.index("test")
-    return Data(data.title, data.columns, [row for row in data.rows if row[at] == test])
-
-
-def _test(tables: Tables, name: str) -> Section:
-    """One of the letter's tables, the lab's boards above the letter's."""
-    values = VALUES if name == "UDP Rx" else {key: text for key, text in VALUES.items() if key != "loss_percent"}
-    ours = page.grid(
-        _named(_of(tables["iperf"], name)), ("board", "Board"), {**values, "instructions_per_frame": "instructions a frame"},
-        NAMES.values(), by="driver", caption="The lab",
-    )  # fmt: skip
-    headings = {"board": "Board"}
-    for driver in ("standard", "napi"):
-        headings |= {f"{driver}_{key}": f"{driver}, {text}" for key, text in values.items()}
-    headings |= {"ratio": "napi / standard", "idle_points": "idle, points"}
-    theirs = replace(page.table(_of(tables["letter"], name), headings), caption="The letter")
-    boards = ", ".join(f"{board}: {mips} MIPS" for board, mips in SPEEDS.items())
-    group = Group(tables=[ours, theirs])
-    group.note = f"One core here ({boards}); the letter's idle time is the mean over two or four."
-    what = "receives" if name.endswith("Rx") else "sends"
-    return Section(name.lower().replace(" ", "-"), name, name, f"The DUT {what}.", [group])
-
-
-def _ablation(data: Data) -> Section:
-    headings = {
-        "change": "change", "measure": "measure", "what": "", "test": "test",
-        "mbps": "Mbit/s", "mbps_change_percent": "change, %",
-        "idle_percent": "idle, %", "idle_change_points": "change, points", "instructions_per_frame": "instructions a frame",
-        "instructions_change_percent": "change, %",
-    }  # fmt: skip
-    group = Group(tables=[page.table(data, headings)])
+def _ablation(tables: Tables) -> Section:
+    group = Group(tables=[page.table(tables.ablation)])
     group.note = "without: left out of napi; with: added to standard. Changes are against napi and standard with nothing changed."
-    return Section("ablation", "Which measure earns what", "Measures", "Each of the series' measures alone.", [group])
-
-
-def _plain(key: str, title: str, lead: str, data: Data) -> Section:
-    headings = {column: column.replace("_", " ") for column in data.columns}
-    return Section(key, title, title, lead, [Group(tables=[page.table(data, headings)])])
+    measures = ", ".join(f"({key}) {what}" for key, what in MEASURES.items())
+    intro = f"Each of the series' measures alone: {measures}."
+    return Section("ablation", "What each measure earns", "Measures", intro, [group])

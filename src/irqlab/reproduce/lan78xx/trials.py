@@ -1,41 +1,89 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The letter's tests, as rows of figures."""
+"""The letter's tests: their trials, and the figures that the tables show of them."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated
 
+from irqlab.present.columns import Col, Nested
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials import iperf, rrul
+from irqlab.trials.rrul import ProbeLatency
 
-Json = dict[str, Any]
+
+@dataclass(frozen=True)
+class Throughput:
+    """An iperf3 test."""
+
+    mbps: float
+    """As the receiver counts."""
+    window_mbps: float
+    """In the window, once the flow has settled."""
+    loss_percent: float | None
+    """None: TCP."""
+    idle_percent: float
+    instructions_per_frame: int | None
+    """Of full size; None: none arrived."""
+    retransmits: int | None
+    """None: UDP."""
 
 
-def throughput(runner: TrialRunner, test: iperf.IperfTrial) -> Json:
-    """An iperf3 test: Mbit/s as the receiver counts, and in the window; loss, idle in per cent; instructions a full frame."""
+@dataclass(frozen=True)
+class RoundTrip:
+    """Percentiles of a round trip."""
+
+    p50_us: Annotated[float, Col("p50", "µs")]
+    p99_us: Annotated[float, Col("p99", "µs")]
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Round trips without the flows and with them."""
+
+    base: Annotated[RoundTrip, Nested("alone, ")]
+    load: Annotated[RoundTrip, Nested("loaded, ")]
+
+
+@dataclass(frozen=True)
+class Responsiveness:
+    """An rrul test."""
+
+    up_mbps: float
+    down_mbps: float
+    idle_percent: float
+    udp: Probe
+    icmp: Probe
+
+
+def throughput(runner: TrialRunner, test: iperf.IperfTrial) -> Throughput:
+    """Runs an iperf3 test."""
     found = runner.trial(test)
     per_byte, payload_bytes = found.instructions_per_byte, iperf.PAYLOAD_BYTES[test.name[:3]]
     runner.progress(f"{test.name}: {found.bps / 1e6:.0f} Mbit/s")
-    return {
-        "mbps": round(found.bps / 1e6, 1),
-        "window_mbps": round(found.full_frames * payload_bytes * 8e3 / found.window_ns, 1),
-        "loss_percent": None if found.loss_ratio is None else round(100 * found.loss_ratio, 2),
-        "idle_percent": round(100 * found.idle_ratio, 1),
-        "instructions_per_frame": None if per_byte is None else round(per_byte * payload_bytes),
-        "retransmits": found.retransmits,
-    }
+    return Throughput(
+        mbps=round(found.bps / 1e6, 1),
+        window_mbps=round(found.full_frames * payload_bytes * 8e3 / found.window_ns, 1),
+        loss_percent=None if found.loss_ratio is None else round(100 * found.loss_ratio, 2),
+        idle_percent=round(100 * found.idle_ratio, 1),
+        instructions_per_frame=None if per_byte is None else round(per_byte * payload_bytes),
+        retransmits=found.retransmits,
+    )
 
 
-def latency(runner: TrialRunner, test: rrul.RrulTrial) -> Json:
-    """A rrul test: Mbit/s up and down, idle in per cent, UDP's and ICMP's round trips in µs, alone and loaded."""
+def latency(runner: TrialRunner, test: rrul.RrulTrial) -> Responsiveness:
+    """Runs an rrul test."""
     found = runner.trial(test)
     runner.progress(f"{found.up_bps / 1e6:.0f} Mbit/s up, {found.down_bps / 1e6:.0f} down")
-    row = {
-        "up_mbps": round(found.up_bps / 1e6, 1),
-        "down_mbps": round(found.down_bps / 1e6, 1),
-        "idle_percent": round(100 * found.idle_ratio, 1),
-    }
-    for kind, both in found.latency.items():
-        for when, measured in both.items():
-            row |= {f"{kind}_{when}_p50_us": measured.rtt.p50_ns / 1e3, f"{kind}_{when}_p99_us": measured.rtt.p99_ns / 1e3}
-    return row
+    return Responsiveness(
+        up_mbps=round(found.up_bps / 1e6, 1),
+        down_mbps=round(found.down_bps / 1e6, 1),
+        idle_percent=round(100 * found.idle_ratio, 1),
+        udp=_probe(found.latency["udp"]),
+        icmp=_probe(found.latency["icmp"]),
+    )
+
+
+def _probe(measured: dict[str, ProbeLatency]) -> Probe:
+    base, load = (measured[when].rtt for when in ("base", "load"))
+    return Probe(RoundTrip(base.p50_ns / 1e3, base.p99_ns / 1e3), RoundTrip(load.p50_ns / 1e3, load.p99_ns / 1e3))

@@ -4,19 +4,18 @@
 from __future__ import annotations
 
 from irqlab.reproduce.paper import Paper
+from irqlab.reproduce.rtl8139cp import findings, measure, report
 from irqlab.reproduce.rtl8139cp.configurations import NAMES
-from irqlab.reproduce.rtl8139cp.findings import findings
-from irqlab.reproduce.rtl8139cp.measure import measure
-from irqlab.reproduce.rtl8139cp.report import sections
 
 PAPER = Paper(
     name="rtl8139cp",
     source="Application of NAPI technology in Linux network drivers (3), an article on the Internet by an unknown author; "
     "in-tree 8139cp of Linux 2.6.6, PIII 900 MHz.",
     driver="irqmod_rtl8139cp",
-    measure=measure,
-    findings=findings,
-    sections=sections,
+    measure=measure.measure,
+    findings=findings.findings,
+    picture=report.picture,
+    sections=report.sections,
     lead="The article's two tables, and what it claims in words, beside what the lab measured.",
     series=tuple(NAMES.values()),
 )

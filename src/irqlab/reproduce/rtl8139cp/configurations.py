@@ -26,8 +26,8 @@ MEASURES = {
     "backlog": "3. hand-off to the backlog",
     "refill": "4. deferred refill",
 }
-"""The article's measures as switches; each is left out alone. Without interrupts only a timer can poll, so to leave the first
-out is to have the interrupt in place of the timer. The article's fifth is a condition, no mechanism: nothing else matters."""
+"""The article's measures as switches; each is left out alone. Without interrupts only a timer can poll, so leaving out the first
+means the receive interrupt in place of the timer. The article's fifth (nothing else on the machine matters) is a condition."""
 
 
 def testbed(session: Session, name: str) -> Testbed:

@@ -1,148 +1,299 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the tables say, in plain words made from the figures; where the article does not hold, why."""
+"""The article's claims, and what was measured of them; where they do not hold, why."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from irqlab.reproduce.paper import Data, Tables
+from irqlab.reproduce import reference
+from irqlab.reproduce.claims import EXPECTED, Claim, Finding, findings_of
 from irqlab.reproduce.rtl8139cp.configurations import MEASURES
+from irqlab.reproduce.rtl8139cp.measure import (
+    GENTLE_PPS,
+    PAPER_NAMES,
+    RATES,
+    SIZES,
+    AblationRow,
+    CapabilityRow,
+    PeriodRow,
+    PollRow,
+    ProfileRow,
+    ReceiveRow,
+    Tables,
+)
 
 ARTICLE_GAIN = (15.0, 25.0)
 """In per cent, in the article's words."""
 NOTABLE_PERCENT = 1.0
+LIVELOCK = 0.02
+"""Forwarding less than this share of the throughput is livelock."""
+BUSY_FRAMES = 2.0
+"""Frames a poll finds if it finds more than one."""
+FEW = 0.01
+"""Interrupts a frame that count as next to none."""
+ONE = 0.9
+"""Interrupts a frame that count as one."""
+RING_LIMITED = 0.98
+"""A ring that passes at least this share of what it can is the limit."""
 
 
-def findings(tables: Tables) -> list[str]:
-    """One or two sentences each."""
-    return [
-        *_wire(tables["receive"]),
-        *_gain(tables["capability"]),
-        *_interrupts(tables["receive"]),
-        *_polls(tables["polls"]),
-        *_period(tables["period"]),
-        *_ablation(tables["ablation"]),
-        *_why(tables["profile"]),
-    ]
+def findings(tables: Tables) -> list[Finding]:
+    """In the article's order."""
+    return findings_of(CLAIMS, tables)
 
 
-def _wire(data: Data) -> list[str]:
-    rows = [r for r in data.records(configuration="before") if r["article_ipps"] and r["article_ipps"] > r["wire_pps"]]
-    if not rows:
-        return []
-    first = rows[0]
-    return [
-        f"The article's rates are not those of this chip: it receives {first['article_ipps']:,.0f} frames/s of "
-        f"{first['frame_bytes']} "
-        f"bytes, and a 100 Mbit/s wire carries {first['wire_pps']:,.0f}; {len(rows)} of the {_sizes(data)} sizes measured "
-        f"here are "
-        "beyond the wire. Its ratios can be compared, its rates cannot."
-    ]
+# The rates.
+
+Receive = tuple[ReceiveRow, ...]
 
 
-def _sizes(data: Data) -> int:
-    return len({r["frame_bytes"] for r in data.records()})
+def _of(tables: Tables, configuration: str) -> Receive:
+    return tables.receive.where(lambda r: r.configuration == configuration)
 
 
-def _gain(data: Data) -> list[str]:
-    free = [r for r in data.records() if not r["capped"]]
-    if not free:
-        return ["The wire is the limit at every size: nothing can be said of the gain."]
-    said = []
-    for row in free:
-        gain, own = row["gain_percent"], row["gain_over_own_napi_percent"]
-        held = "within" if ARTICLE_GAIN[0] <= gain <= ARTICLE_GAIN[1] else "below" if gain < ARTICLE_GAIN[0] else "above"
-        said.append(
-            f"{row['frame_bytes']} bytes: the timer's throughput without loss is {gain:+.1f} % against the kernel's 8139cp "
-            f"with NAPI, {held} the article's +15 to 25 % (its own table: {row['article_percent']:+.1f} %); against the same "
-            f"driver with NAPI {own:+.1f} %."
+def _beyond(rows: Receive) -> Receive:
+    return tuple(r for r in rows if r.article_ipps is not None and r.article_ipps > r.wire_pps)
+
+
+def _impossible(rows: Receive) -> str:
+    worst = _beyond(rows)[0]
+    return (
+        f"a 100 Mbit/s wire carries {worst.wire_pps:,.0f} frames/s of {worst.frame_bytes} bytes; the article's rates are beyond "
+        f"the wire at {len(_beyond(rows))} of {len(rows)} sizes. Its ratios can be compared, its rates cannot."
+    )
+
+
+def _rates() -> Claim[Tables, Receive]:
+    said = reference.records(PAPER_NAMES["before"])[0]
+    return Claim(
+        "First table",
+        f"The unchanged driver receives {float(said['ipps']):,.0f} frames/s of {said['frame_bytes']} bytes on a 100 Mbit/s wire.",
+        lambda tables: _of(tables, "before") or None,
+        holds=lambda rows: not _beyond(rows),
+        yes=lambda rows: f"the wire carries {rows[0].wire_pps:,.0f} frames/s of {rows[0].frame_bytes} bytes.",
+        no=_impossible,
+    )
+
+
+# The gain.
+
+
+def _gain(size: int) -> Claim[Tables, CapabilityRow]:
+    low, high = ARTICLE_GAIN
+
+    def evidence(tables: Tables) -> CapabilityRow | None:
+        """None where the wire, not a driver, is the limit."""
+        rows = tables.capability.where(lambda r: r.frame_bytes == size and not r.capped)
+        return rows[0] if rows else None
+
+    def told(row: CapabilityRow) -> str:
+        held = "below" if row.gain_percent < low else "above" if row.gain_percent > high else "within"
+        return (
+            f"{row.gain_percent:+.1f} % against the kernel's 8139cp with NAPI, {held} the article's words (its own table: "
+            f"{row.article_percent:+.1f} %); against our driver with NAPI {row.gain_over_own_napi_percent:+.1f} %."
         )
-    capped = [str(r["frame_bytes"]) for r in data.records() if r["capped"]]
-    if capped:
-        said.append(f"At {', '.join(capped)} bytes the wire, not the driver, is the limit: no gain can be seen there.")
-    return said
 
-
-def _interrupts(data: Data) -> list[str]:
-    timer = [r["rx_interrupts_per_run"] for r in data.records(configuration="after")]
-    before = list(data.records(configuration="before"))
-    said = []
-    if not any(timer):
-        said.append("The timer takes no receive interrupt at any size; the article still counts some, up to 822,394.")
-    else:
-        said.append(f"The timer still takes up to {max(timer):,} receive interrupts a run.")
-    low, high = before[0], before[-1]
-    said.append(
-        f"With NAPI a run of {low['frame_bytes']}-byte frames takes {low['rx_interrupts_per_run']:,} interrupts, one of "
-        f"{high['frame_bytes']} bytes {high['rx_interrupts_per_run']:,}, as the article says: NAPI saves interrupts only "
-        f"when it is busy."
+    return Claim(
+        "The article's words",
+        f"The timer receives {low:g} to {high:g} % more frames than NAPI; here: throughput without loss, frames of {size} bytes.",
+        evidence,
+        holds=lambda row: low <= row.gain_percent <= high,
+        yes=told,
+        no=told,
     )
-    return said
 
 
-def _polls(data: Data) -> list[str]:
-    def frames(name: str, rate: str) -> float:
-        return float(data.one(configuration=name, rate=rate)["frames_per_poll"] or 0.0)
-
-    return [
-        f"Frames per poll: NAPI {frames('before', 'low'):.2f} at 1,000 frames/s and {frames('before', 'high'):.2f} at "
-        f"40,000; the timer "
-        f"{frames('after', 'low'):.2f} and {frames('after', 'high'):.2f}: rate times period, whatever the load."
-    ]
+# Interrupts and polls.
 
 
-def _period(data: Data) -> list[str]:
-    napi, rows = data.one(configuration="before"), list(data.records(configuration="after"))
-    short, long = rows[0], rows[-1]
+def _interrupts() -> tuple[Claim[Tables, Receive], Claim[Tables, Receive]]:
+    before, after = ([int(row["rxint"]) for row in reference.records(PAPER_NAMES[name])] for name in ("before", "after"))
 
-    def one(row: dict[str, Any]) -> str:
-        return f"{row['period_us'] / 1000:g} ms: p50 {row['latency_p50_us']:,.0f} µs, {row['held_frames']:.1f} frames held"
+    def share(row: ReceiveRow) -> float:
+        return row.rx_interrupts_per_run / max(1, row.frames_per_run)
 
-    said = [
-        f"Latency is the price: at 5,000 frames/s {one(short)}; {one(long)}; NAPI: p50 {napi['latency_p50_us']:,.0f} µs, "
-        f"{napi['held_frames']:.2f} frames held."
-    ]
-    best = max(rows, key=lambda row: row["full_rate_forwarded_pps"])
-    said.append(
-        f"Most is forwarded with a period of {best['period_us'] / 1000:g} ms: {best['full_rate_forwarded_pps']:,.0f} frames/s."
+    def told(rows: Receive) -> str:
+        low, high = rows[0], rows[-1]
+        return (
+            f"a run of {low.frame_bytes}-byte frames takes {low.rx_interrupts_per_run:,} interrupts, one of {high.frame_bytes} "
+            f"bytes {high.rx_interrupts_per_run:,}."
+        )
+
+    return (
+        Claim(
+            "Second table",
+            f"With the timer receive interrupts remain: {min(after):,} to {max(after):,} a run.",
+            lambda tables: _of(tables, "after") or None,
+            holds=lambda rows: any(r.rx_interrupts_per_run for r in rows),
+            yes=lambda rows: f"up to {max(r.rx_interrupts_per_run for r in rows):,} a run.",
+            no=lambda rows: f"none at any of {len(rows)} sizes.",
+        ),
+        Claim(
+            "First table",
+            f"NAPI saves interrupts only when it is busy: from {before[0]:,} a run of the shortest frames to {before[-1]:,}.",
+            lambda tables: _of(tables, "before") or None,
+            holds=lambda rows: share(rows[0]) < FEW and share(rows[-1]) > ONE,
+            yes=told,
+            no=told,
+        ),
     )
-    bound = [r for r in rows if r["ring_limit_pps"] and r["full_rate_forwarded_pps"] > 0.98 * r["ring_limit_pps"]]
-    if bound:
-        which = ", ".join(f"{row['period_us'] / 1000:g} ms" for row in bound)
-        said.append(f"With {which} the ring is the limit: 64 descriptors a period, and the rest is dropped by the chip.")
-    return said
 
 
-def _ablation(data: Data) -> list[str]:
-    said = []
-    rows = [r for r in data.records() if r["earns_percent"] is not None]
-    for row in sorted(rows, key=lambda r: -r["earns_percent"]):
-        earns = row["earns_percent"]
-        verb = "earns" if earns > NOTABLE_PERCENT else "costs" if earns < -NOTABLE_PERCENT else "makes next to no difference:"
-        said.append(f"Measure {MEASURES[row['without']]}: {verb} {abs(earns):.1f} % of throughput.")
-    livelocked = [r for r in data.records() if r["full_rate_forwarded_pps"] < 0.02 * data.one(without="all")["throughput_pps"]]
-    said += [f"Without '{MEASURES[row['without']]}' the wire's full rate ends in receive livelock." for row in livelocked]
-    return said
+Polls = dict[tuple[str, str], PollRow]
+"""By configuration and rate."""
 
 
-def _why(data: Data) -> list[str]:
-    sums: dict[str, dict[str, float]] = {}
-    for row in data.records(by="owner"):
-        sums.setdefault(row["configuration"], {})[row["name"]] = row["instructions_per_frame"]
-    if any(name not in sums for name in ("before", "after", "napi")):
-        return []
+def _found(by: Polls, name: str, rate: str) -> float:
+    return by[name, rate].frames_per_poll or 0.0
+
+
+def _per_poll(by: Polls) -> str:
+    low, high = (f"at {RATES[rate]:,.0f} frames/s" for rate in ("low", "high"))
+    napi, timer = ([_found(by, name, rate) for rate in ("low", "high")] for name in ("before", "after"))
+    return f"frames a poll: NAPI {napi[0]:.2f} {low} and {napi[1]:.2f} {high}; the timer {timer[0]:.2f} and {timer[1]:.2f}."
+
+
+# What the timer costs.
+
+
+@dataclass(frozen=True)
+class _Period:
+    napi: PeriodRow
+    timer: Sequence[PeriodRow]
+    """The shortest period first."""
+
+
+def _period(tables: Tables) -> _Period | None:
+    by = tables.period.by(lambda r: r.configuration)
+    return _Period(by["before"][0], by["after"]) if {"before", "after"} <= set(by) else None
+
+
+def _ms(row: PeriodRow) -> str:
+    return f"{(row.period_us or 0) / 1000:g} ms"
+
+
+def _latency(found: _Period) -> str:
+    told = "; ".join(
+        f"{_ms(row)}: p50 {row.latency_p50_us or 0:,.0f} µs, {row.held_frames or 0:.1f} frames held"
+        for row in (found.timer[0], found.timer[-1])
+    )
+    base = found.napi
+    return (
+        f"at {GENTLE_PPS:,.0f} frames/s {told}; NAPI: p50 {base.latency_p50_us or 0:,.0f} µs, {base.held_frames or 0:.2f} "
+        "frames held."
+    )
+
+
+def _bound(found: _Period) -> list[PeriodRow]:
+    """Periods with which the ring is the limit."""
+    return [r for r in found.timer if r.ring_limit_pps and r.full_rate_forwarded_pps > RING_LIMITED * r.ring_limit_pps]
+
+
+def _most(found: _Period) -> str:
+    best = max(found.timer, key=lambda row: row.full_rate_forwarded_pps)
+    bound = ", ".join(_ms(row) for row in _bound(found))
+    limit = f" With {bound} the ring is the limit: it holds one period's frames, and the chip drops the rest." if bound else ""
+    return f"most is forwarded with a period of {_ms(best)}: {best.full_rate_forwarded_pps:,.0f} frames/s.{limit}"
+
+
+# Which measure earns what.
+
+Ablated = tuple[AblationRow, AblationRow]
+"""With all measures, and with one left out."""
+
+
+def _ablated(tables: Tables, name: str) -> Ablated | None:
+    by = {row.without: row for row in tables.ablation}
+    return (by["all"], by[name]) if {"all", name} <= set(by) else None
+
+
+def _earns(found: Ablated) -> str:
+    whole, row = found
+    earns = row.earns_percent or 0.0
+    verb = "earns" if earns > NOTABLE_PERCENT else "costs" if earns < -NOTABLE_PERCENT else "makes next to no difference:"
+    livelock = row.full_rate_forwarded_pps < LIVELOCK * whole.throughput_pps
+    ends = " Without it the wire's full rate ends in receive livelock." if livelock else ""
+    return f"it {verb} {abs(earns):.1f} % of throughput.{ends}"
+
+
+def _measure(name: str) -> Claim[Tables, Ablated]:
+    return Claim(
+        "The article's measures",
+        f"Measure {MEASURES[name]} makes receiving faster.",
+        lambda tables: _ablated(tables, name),
+        holds=lambda found: (found[1].earns_percent or 0.0) > NOTABLE_PERCENT,
+        yes=_earns,
+        no=_earns,
+    )
+
+
+# Where the instructions go.
+
+Owners = dict[str, dict[str, float]]
+"""Instructions a frame, by configuration and owner."""
+
+
+def _owners(tables: Tables) -> Owners | None:
+    by = tables.profile.by(lambda r: r.configuration)
+    sums = {name: _by_owner(rows) for name, rows in by.items()}
+    return sums if all(sums.get(name) for name in ("before", "after", "napi")) else None
+
+
+def _by_owner(rows: Sequence[ProfileRow]) -> dict[str, float]:
+    return {row.name: row.instructions_per_frame for row in rows if row.by == "owner"}
+
+
+def _costs(sums: Owners) -> str:
     totals = {name: sum(of.values()) for name, of in sums.items()}
-    other = sums["napi"]
-    differ = sorted(
-        ((name, sums["after"].get(name, 0.0) - other.get(name, 0.0)) for name in {**sums["after"], **other}),
-        key=lambda d: -abs(d[1]),
-    )[:3]
-    named = ", ".join(f"{name} {change:+.0f}" for name, change in differ)
-    return [
-        f"Why: at the wire's full rate a frame costs {totals['before']:,.0f} instructions with 8139cp, "
-        f"{totals['after']:,.0f} with the "
-        f"timer and {totals['napi']:,.0f} with the same driver's NAPI; between the last two: {named}.",
-        "An instruction clock charges an interrupt its instructions and a register access one; on the article's PIII both "
-        "stall the "
-        "processor for hundreds of cycles more, so what the timer saves weighs more there.",
-    ]
+    timer, own = sums["after"], sums["napi"]
+    differ = {name: timer.get(name, 0.0) - own.get(name, 0.0) for name in {**timer, **own}}
+    most = sorted(differ, key=lambda name: -abs(differ[name]))[:3]
+    named = ", ".join(f"{name} {differ[name]:+.0f}" for name in most)
+    return (
+        f"at the wire's full rate a frame costs {totals['before']:,.0f} instructions with 8139cp, {totals['after']:,.0f} with "
+        f"the timer and {totals['napi']:,.0f} with our driver's NAPI; between the last two: {named}. An instruction clock "
+        "charges an interrupt its instructions and a register access one; on hardware both stall the processor besides, so what "
+        "the timer saves weighs more there."
+    )
+
+
+CLAIMS: tuple[Claim[Tables, Any], ...] = (
+    _rates(),
+    *(_gain(size) for size in SIZES),
+    *_interrupts(),
+    Claim(
+        EXPECTED,
+        "NAPI's polls find more than one frame only when it is busy.",
+        lambda tables: {(row.configuration, row.rate): row for row in tables.polls} or None,
+        holds=lambda by: _found(by, "before", "low") < BUSY_FRAMES <= _found(by, "before", "high"),
+        yes=_per_poll,
+        no=_per_poll,
+    ),
+    Claim(
+        EXPECTED,
+        "Latency is the price: with every period of the timer a frame takes longer than with NAPI.",
+        _period,
+        holds=lambda found: all((r.latency_p50_us or 0) > (found.napi.latency_p50_us or 0) for r in found.timer),
+        yes=_latency,
+        no=_latency,
+    ),
+    Claim(
+        EXPECTED,
+        "The shorter the timer's period, the more is received.",
+        _period,
+        holds=lambda found: max(found.timer, key=lambda row: row.full_rate_forwarded_pps) is found.timer[0],
+        yes=_most,
+        no=_most,
+    ),
+    *(_measure(name) for name in MEASURES if name != "all"),
+    Claim(
+        EXPECTED,
+        "A frame costs the processor less with the timer than with NAPI.",
+        _owners,
+        holds=lambda sums: sum(sums["after"].values()) < min(sum(sums[name].values()) for name in ("before", "napi")),
+        yes=_costs,
+        no=_costs,
+    ),
+)

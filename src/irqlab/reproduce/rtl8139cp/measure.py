@@ -3,17 +3,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Annotated
 
 from irqlab.config.workload import Workload
 from irqlab.methods import profile as profiling
 from irqlab.methods import throughput
+from irqlab.present.columns import Col
 from irqlab.reproduce import reference
-from irqlab.reproduce.paper import Data, Tables
 from irqlab.reproduce.rtl8139cp.configurations import MEASURES, NAMES, SLOW_PERIOD_US, ablated, testbed, timer
 from irqlab.reproduce.session import Session
+from irqlab.reproduce.table import Table
 from irqlab.results.document import MethodResult
 from irqlab.runner.jobs import Job
 from irqlab.runner.runner import TrialRunner
@@ -36,47 +38,172 @@ RATES = {"low": 1_000.0, "high": 40_000.0}
 PAPER_NAMES = {"before": "rtl8139cp_napi_before", "after": "rtl8139cp_napi_after"}
 
 
+def _title(name: str) -> str:
+    return NAMES[name]
+
+
+@dataclass(frozen=True)
+class ReceiveRow:
+    """A row of the article's tables: the wire's full rate is offered. A run is of RUN_FRAMES frames offered."""
+
+    frame_bytes: Annotated[int, Col("Frame", "bytes")]
+    configuration: Annotated[str, Col("", format=_title)]
+    received_pps: Annotated[float, Col("received", "frames/s")]
+    article_ipps: Annotated[float | None, Col("article")]
+    frames_per_run: Annotated[int, Col("frames per run")]
+    article_tput: Annotated[float | None, Col("article")]
+    rx_interrupts_per_run: Annotated[int, Col("RX interrupts")]
+    article_rxint: Annotated[float | None, Col("article")]
+    polls_done_per_run: Annotated[int, Col("polls that emptied the ring")]
+    article_done: Annotated[float | None, Col("article")]
+    frames_per_poll: Annotated[float | None, Col("frames per poll")]
+    wire_pps: Annotated[float, Col("the wire carries", "frames/s")]
+
+
+@dataclass(frozen=True)
+class CapabilityRow:
+    """Throughput without loss, in frames/s, and what the timer gains over NAPI."""
+
+    frame_bytes: Annotated[int, Col("Frame", "bytes")]
+    before_pps: Annotated[float, Col(NAMES["before"])]
+    after_pps: Annotated[float, Col(NAMES["after"])]
+    napi_pps: Annotated[float, Col(NAMES["napi"])]
+    gain_percent: Annotated[float, Col("timer over 8139cp", "%")]
+    gain_over_own_napi_percent: Annotated[float, Col("timer over own NAPI", "%")]
+    article_percent: Annotated[float, Col("article's table", "%")]
+    capped: Annotated[bool, Col("wire is the limit")]
+
+
+@dataclass(frozen=True)
+class PollRow:
+    """Frames per poll, 60 bytes."""
+
+    configuration: Annotated[str, Col("", format=_title)]
+    rate: Annotated[str, Col("rate")]
+    """low or high."""
+    offered_pps: Annotated[float, Col("offered", "frames/s")]
+    received_pps: Annotated[float, Col("received", "frames/s")]
+    frames_per_poll: Annotated[float | None, Col("frames per poll")]
+    rx_interrupts_per_frame: Annotated[float | None, Col("RX interrupts a frame")]
+
+
+@dataclass(frozen=True)
+class PeriodRow:
+    """The timer's period: latency and frames held at GENTLE_PPS, and what is forwarded of the wire's full rate."""
+
+    configuration: Annotated[str, Col("", format=_title)]
+    period_us: Annotated[int | None, Col("period", "µs")]
+    """None: no timer."""
+    latency_p50_us: Annotated[float | None, Col("p50", "µs")]
+    latency_p99_us: Annotated[float | None, Col("p99", "µs")]
+    latency_max_us: Annotated[float | None, Col("max", "µs")]
+    held_frames: Annotated[float | None, Col("frames held")]
+    """The mean number of frames in the DUT."""
+    loss_ratio: Annotated[float, Col("loss", "share")]
+    full_rate_forwarded_pps: Annotated[float, Col("forwarded at the wire's full rate", "frames/s")]
+    ring_limit_pps: Annotated[float | None, Col("ring's limit", "frames/s")]
+    """Descriptors per period."""
+
+
+@dataclass(frozen=True)
+class AblationRow:
+    """A measure left out alone."""
+
+    without: Annotated[str, Col("")]
+    what: Annotated[str, Col("left out")]
+    throughput_pps: Annotated[float, Col("throughput", "frames/s")]
+    earns_percent: Annotated[float | None, Col("it earns", "%")]
+    """What all measures together forward more than without it."""
+    full_rate_forwarded_pps: Annotated[float, Col("forwarded at the wire's full rate", "frames/s")]
+    full_rate_instructions_per_frame: Annotated[float | None, Col("instructions a frame there")]
+    latency_p50_us: Annotated[float | None, Col("p50", "µs")]
+    latency_max_us: Annotated[float | None, Col("max", "µs")]
+    held_frames: Annotated[float | None, Col("frames held")]
+
+
+@dataclass(frozen=True)
+class ProfileRow:
+    """Where the instructions of a frame go."""
+
+    configuration: Annotated[str, Col("", format=_title)]
+    by: Annotated[str, Col("by")]
+    """owner or context."""
+    name: Annotated[str, Col("")]
+    instructions_per_frame: Annotated[float, Col("instructions a frame")]
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tables of the reproduction; their fields' names are those of the CSV files."""
+
+    receive: Table[ReceiveRow]
+    capability: Table[CapabilityRow]
+    polls: Table[PollRow]
+    period: Table[PeriodRow]
+    ablation: Table[AblationRow]
+    profile: Table[ProfileRow]
+
+
 def measure(session: Session) -> Tables:
-    """The tables by the name of their CSV file."""
+    """All tables."""
     sizes = QUICK_SIZES if session.quick else SIZES
     periods = QUICK_PERIODS_US if session.quick else PERIODS_US
-    return {
-        "receive": _receive(session, sizes),
-        "capability": _capability(session, sizes),
-        "polls": _polls(session),
-        "period": _period(session, periods),
-        "ablation": _ablation(session),
-        "profile": _profile(session),
-    }
+    return Tables(
+        receive=receive(session, sizes),
+        capability=capability(session, sizes),
+        polls=polls(session),
+        period=period(session, periods),
+        ablation=ablation(session),
+        profile=profile(session),
+    )
 
 
-def _counted(runner: TrialRunner, workload: Workload, rate_pps: float) -> dict[str, Any]:
-    """A profiled trial: frames, receive interrupts, polls, polls that emptied the ring; of the measured window."""
-    row = profiling.run(runner, workload, rate_pps=rate_pps)
+@dataclass(frozen=True)
+class Counted:
+    """What a profiled trial counted in its window."""
+
+    sent: int
+    received: int
+    pps: float
+    """Forwarded."""
+    polls: float
+    polls_done: float
+    """Polls that emptied the ring."""
+    rx_interrupts: float
+    by_owner: Mapping[str, float]
+    """Instructions a frame."""
+    by_context: Mapping[str, float]
+    wire_pps: float
+
+
+def counted(runner: TrialRunner, workload: Workload, rate_pps: float | None) -> Counted:
+    """Profiles a trial. `rate_pps`: None: the wire's."""
+    wire_pps = runner.wire_pps(workload)
+    row = profiling.run(runner, workload, rate_pps=wire_pps if rate_pps is None else rate_pps)
     trial = row.trials[0]
     entries: dict[str, int] = {}
     for point in row.samples:
         entries[point["function"]] = entries.get(point["function"], 0) + point["entries"]
-    counted, share = trial.counters.driver.get("eth0", {}), _window_share(trial)
+    of_driver, share, frames = trial.counters.driver.get("eth0", {}), _window_share(trial), row.summary["frames"]
     # Polls are counted in the window: a timer goes on polling when nothing comes. It polls both interfaces; frames come to one.
-    polls = sum(entries.get(name, 0) for name in POLLS) + entries.get(TIMER_POLL, 0) / 2
-    if "rx_polls" in counted:
-        done = max(0.0, polls - (counted["rx_polls"] - counted["rx_polls_done"]) * share)
-        interrupts = counted["rx_interrupts"] * share
+    polled = sum(entries.get(name, 0) for name in POLLS) + entries.get(TIMER_POLL, 0) / 2
+    if "rx_polls" in of_driver:
+        done = max(0.0, polled - (of_driver["rx_polls"] - of_driver["rx_polls_done"]) * share)
+        interrupts = of_driver["rx_interrupts"] * share
     else:
-        done = entries.get("napi_complete_done", 0)
+        done = float(entries.get("napi_complete_done", 0))
         interrupts = trial.counters.interrupts.get("eth0", 0) * share
-    return {
-        "sent": trial.total("sent"),
-        "received": trial.total("received_in_window"),
-        "pps": trial.forwarded_pps,
-        "polls": polls,
-        "polls_done": done,
-        "rx_interrupts": interrupts,
-        "instructions_per_frame": trial.instructions_per_frame,
-        "owners": {name: count / row.summary["frames"] for name, count in row.summary["by_owner"].items()},
-        "contexts": {name: count / row.summary["frames"] for name, count in row.summary["by_context"].items()},
-    }
+    return Counted(
+        sent=trial.total("sent"),
+        received=trial.total("received_in_window"),
+        pps=trial.forwarded_pps,
+        polls=polled,
+        polls_done=done,
+        rx_interrupts=interrupts,
+        by_owner={name: count / frames for name, count in row.summary["by_owner"].items()},
+        by_context={name: count / frames for name, count in row.summary["by_context"].items()},
+        wire_pps=wire_pps,
+    )
 
 
 def _window_share(trial: ForwardingResult) -> float:
@@ -84,57 +211,42 @@ def _window_share(trial: ForwardingResult) -> float:
     return trial.spec.duration_ns / (trial.spec.duration_ns + trial.spec.warmup_ns)
 
 
-def _receive(session: Session, sizes: tuple[int, ...]) -> Data:
-    """The article's table: the wire's full rate is offered."""
-    data = Data(
-        "The article's tables: the wire's full rate offered, per run of 1,000,000 frames offered",
-        (
-            "frame_bytes", "configuration", "received_pps", "article_ipps", "frames_per_run", "article_tput",
-            "rx_interrupts_per_run", "article_rxint", "polls_done_per_run", "article_done", "frames_per_poll", "wire_pps",
-        ),
-    )  # fmt: skip
+def receive(session: Session, sizes: tuple[int, ...]) -> Table[ReceiveRow]:
+    """The article's tables."""
     jobs = {}
     for size in sizes:
-        workload = Workload(size=size + FCS_BYTES)
+        work = partial(counted, workload=Workload(size=size + FCS_BYTES), rate_pps=None)
         for name in NAMES:
-            at_once = partial(_at_wire_rate, workload=workload)
-            jobs[size, name] = Job(f"{NAMES[name]} {size} bytes", testbed(session, name), at_once)
+            jobs[size, name] = Job(f"{NAMES[name]} {size} bytes", testbed(session, name), work)
+    rows = []
     for (size, name), found in session.all("the article's tables", jobs).items():
         said = reference.by(PAPER_NAMES[name], "frame_bytes")[str(size)] if name in PAPER_NAMES else {}
-        scale = RUN_FRAMES / found["sent"]
-        data.add(
+        scale = RUN_FRAMES / found.sent
+        row = ReceiveRow(
             frame_bytes=size,
             configuration=name,
-            received_pps=round(found["pps"], 1),
+            received_pps=round(found.pps, 1),
             article_ipps=reference.number(said.get("ipps")),
-            frames_per_run=round(found["received"] * scale),
+            frames_per_run=round(found.received * scale),
             article_tput=reference.number(said.get("tput")),
-            rx_interrupts_per_run=round(found["rx_interrupts"] * scale),
+            rx_interrupts_per_run=round(found.rx_interrupts * scale),
             article_rxint=reference.number(said.get("rxint")),
-            polls_done_per_run=round(found["polls_done"] * scale),
+            polls_done_per_run=round(found.polls_done * scale),
             article_done=reference.number(said.get("done")),
-            frames_per_poll=_ratio(found["received"], found["polls"]),
-            wire_pps=round(found["wire_pps"], 1),
+            frames_per_poll=_ratio(found.received, found.polls),
+            wire_pps=round(found.wire_pps, 1),
         )
-    return data
-
-
-def _at_wire_rate(runner: TrialRunner, workload: Workload) -> dict[str, Any]:
-    wire_pps = runner.wire_pps(workload)
-    return {**_counted(runner, workload, wire_pps), "wire_pps": wire_pps}
+        rows.append(row)
+    title = f"The article's tables: the wire's full rate offered, per run of {RUN_FRAMES:,} frames offered"
+    return Table(title, ReceiveRow, tuple(rows))
 
 
 def _ratio(a: float, b: float) -> float | None:
     return round(a / b, 3) if b else None
 
 
-def _capability(session: Session, sizes: tuple[int, ...]) -> Data:
+def capability(session: Session, sizes: tuple[int, ...]) -> Table[CapabilityRow]:
     """Receive capability against NAPI: throughput without loss."""
-    data = Data(
-        "Throughput without loss, frames/s, and what the timer gains over NAPI",
-        ("frame_bytes", "before_pps", "after_pps", "napi_pps", "gain_percent", "gain_over_own_napi_percent", "article_percent",
-         "capped"),
-    )  # fmt: skip
     jobs = {
         (size, name): Job(
             f"{NAMES[name]} {size} bytes",
@@ -145,46 +257,54 @@ def _capability(session: Session, sizes: tuple[int, ...]) -> Data:
         for name in NAMES
     }
     found = session.all("throughput", jobs)
-    before, after = (reference.by(PAPER_NAMES[name], "frame_bytes") for name in ("before", "after"))
+    rows = []
     for size in sizes:
         pps = {name: found[size, name].total_throughput_pps or 0.0 for name in NAMES}
-        said = float(after[str(size)]["ipps"]) / float(before[str(size)]["ipps"])
-        data.add(
+        row = CapabilityRow(
             frame_bytes=size,
             before_pps=round(pps["before"], 1),
             after_pps=round(pps["after"], 1),
             napi_pps=round(pps["napi"], 1),
-            gain_percent=round(100 * (pps["after"] / pps["before"] - 1), 2),
-            gain_over_own_napi_percent=round(100 * (pps["after"] / pps["napi"] - 1), 2),
-            article_percent=round(100 * (said - 1), 2),
+            gain_percent=_gain_percent(pps["after"], pps["before"]),
+            gain_over_own_napi_percent=_gain_percent(pps["after"], pps["napi"]),
+            article_percent=article_percent(size),
             capped=all(found[size, name].line_rate_limited for name in NAMES),
         )
-    return data
+        rows.append(row)
+    return Table("Throughput without loss, frames/s, and what the timer gains over NAPI", CapabilityRow, tuple(rows))
 
 
-def _polls(session: Session) -> Data:
+def _gain_percent(pps: float, base_pps: float) -> float:
+    return round(100 * (pps / base_pps - 1), 2)
+
+
+def article_percent(size: int) -> float:
+    """What the article's tables gain at a frame size."""
+    before, after = (float(reference.by(PAPER_NAMES[name], "frame_bytes")[str(size)]["ipps"]) for name in ("before", "after"))
+    return _gain_percent(after, before)
+
+
+def polls(session: Session) -> Table[PollRow]:
     """Frames per poll at a low and a high rate."""
-    data = Data(
-        "Frames per poll and receive interrupts per frame, 60 bytes",
-        ("configuration", "rate", "offered_pps", "received_pps", "frames_per_poll", "rx_interrupts_per_frame"),
-    )
     jobs = {
         (name, rate): Job(
-            f"{NAMES[name]} {rate} rate", testbed(session, name), partial(_counted, workload=Workload(size=64), rate_pps=pps)
+            f"{NAMES[name]} {rate} rate", testbed(session, name), partial(counted, workload=Workload(size=64), rate_pps=pps)
         )
         for name in NAMES
         for rate, pps in RATES.items()
     }
-    for (name, rate), found in session.all("frames per poll", jobs).items():
-        data.add(
+    rows = [
+        PollRow(
             configuration=name,
             rate=rate,
             offered_pps=RATES[rate],
-            received_pps=round(found["pps"], 1),
-            frames_per_poll=_ratio(found["received"], found["polls"]),
-            rx_interrupts_per_frame=_ratio(found["rx_interrupts"], found["received"]),
+            received_pps=round(found.pps, 1),
+            frames_per_poll=_ratio(found.received, found.polls),
+            rx_interrupts_per_frame=_ratio(found.rx_interrupts, found.received),
         )
-    return data
+        for (name, rate), found in session.all("frames per poll", jobs).items()
+    ]
+    return Table("Frames per poll and receive interrupts per frame, 60 bytes", PollRow, tuple(rows))
 
 
 def _loaded(runner: TrialRunner, rate_pps: float | None) -> ForwardingResult:
@@ -195,43 +315,55 @@ def _loaded(runner: TrialRunner, rate_pps: float | None) -> ForwardingResult:
     return trial
 
 
-def _latency(trial: ForwardingResult) -> dict[str, float | None]:
-    """In µs; and the frames that the DUT holds at a time: arrivals times the time in it (Little's law)."""
-    latency = trial.streams[0]["latency"]
-    if not latency["count"]:
-        return {}
-    figures = {f"latency_{key}_us": latency[f"{key}_ns"] / 1e3 for key in ("p50", "p99", "max")}
-    received_pps = trial.total("received") / trial.window_s
-    return {**figures, "held_frames": round(received_pps * latency["mean_ns"] / 1e9, 3)}
+@dataclass(frozen=True)
+class Held:
+    """Latency in µs, and the mean number of frames in the DUT; None: no frame came out."""
+
+    p50_us: float | None = None
+    p99_us: float | None = None
+    max_us: float | None = None
+    frames: float | None = None
+
+    @classmethod
+    def of(cls, trial: ForwardingResult) -> Held:
+        """Of a trial with one stream. Frames in the DUT: arrivals times the time in it (Little's law)."""
+        latency = trial.streams[0]["latency"]
+        if not latency["count"]:
+            return cls()
+        received_pps = trial.total("received") / trial.window_s
+        p50, p99, most = (latency[f"{name}_ns"] / 1e3 for name in ("p50", "p99", "max"))
+        return cls(p50, p99, most, round(received_pps * latency["mean_ns"] / 1e9, 3))
 
 
-def _period(session: Session, periods: tuple[int, ...]) -> Data:
+def period(session: Session, periods: tuple[int, ...]) -> Table[PeriodRow]:
     """What the timer's period costs and allows."""
-    data = Data(
-        "The timer's period: latency and frames held at 5,000 frames/s, and what is forwarded of the wire's full rate",
-        ("configuration", "period_us", "latency_p50_us", "latency_p99_us", "latency_max_us", "held_frames", "loss_ratio",
-         "full_rate_forwarded_pps", "ring_limit_pps"),
-    )  # fmt: skip
     testbeds = {("before", 0): testbed(session, "before"), ("napi", 0): testbed(session, "napi")}
-    testbeds |= {("after", period): timer(session, period) for period in periods}
+    testbeds |= {("after", us): timer(session, us) for us in periods}
     jobs = {
         (*key, rate): Job(f"{NAMES[key[0]]} {key[1]} µs" if key[1] else NAMES[key[0]], of, partial(_loaded, rate_pps=rate))
         for key, of in testbeds.items()
         for rate in (GENTLE_PPS, None)
     }
     found = session.all("the timer's period", jobs)
-    for name, period in testbeds:
-        gentle, full = found[name, period, GENTLE_PPS], found[name, period, None]
-        ring = testbeds[name, period].describe()["dut"]["ring_rx"]
-        data.add(
+    rows = []
+    for (name, us), of in testbeds.items():
+        gentle, full = found[name, us, GENTLE_PPS], found[name, us, None]
+        held, ring = Held.of(gentle), of.describe()["dut"]["ring_rx"]
+        row = PeriodRow(
             configuration=name,
-            period_us=period or None,
-            **_latency(gentle),
+            period_us=us or None,
+            latency_p50_us=held.p50_us,
+            latency_p99_us=held.p99_us,
+            latency_max_us=held.max_us,
+            held_frames=held.frames,
             loss_ratio=gentle.loss_ratio,
             full_rate_forwarded_pps=round(full.forwarded_pps, 1),
-            ring_limit_pps=round(ring * 1e6 / period, 1) if period and ring else None,
+            ring_limit_pps=round(ring * 1e6 / us, 1) if us and ring else None,
         )
-    return data
+        rows.append(row)
+    rate = f"{GENTLE_PPS:,.0f}"
+    title = f"The timer's period: latency and frames held at {rate} frames/s, and what is forwarded of the wire's full rate"
+    return Table(title, PeriodRow, tuple(rows))
 
 
 class _Patient(TrialRunner):
@@ -250,13 +382,8 @@ def _search_slow(runner: TrialRunner) -> MethodResult:
     return _search(_Patient(runner.testbed, runner.slots, runner.progress))
 
 
-def _ablation(session: Session) -> Data:
+def ablation(session: Session) -> Table[AblationRow]:
     """Each measure left out alone."""
-    data = Data(
-        "Each measure left out alone: what it earns",
-        ("without", "what", "throughput_pps", "earns_percent", "full_rate_forwarded_pps", "full_rate_instructions_per_frame",
-         "latency_p50_us", "latency_max_us", "held_frames"),
-    )  # fmt: skip
     testbeds = {name: ablated(session, name) for name in MEASURES}
     searched = session.all(
         "each measure alone: throughput",
@@ -269,36 +396,37 @@ def _ablation(session: Session) -> Data:
     }
     trials = session.all("each measure alone: latency and overload", jobs)
     whole = searched["all"].total_throughput_pps or 0.0
-    for name in MEASURES:
-        pps, full = searched[name].total_throughput_pps or 0.0, trials[name, None]
-        figures = _latency(trials[name, GENTLE_PPS])
-        figures.pop("latency_p99_us", None)
-        data.add(
+    rows = []
+    for name, what in MEASURES.items():
+        pps, full, held = searched[name].total_throughput_pps or 0.0, trials[name, None], Held.of(trials[name, GENTLE_PPS])
+        row = AblationRow(
             without=name,
-            what=MEASURES[name],
+            what=what,
             throughput_pps=round(pps, 1),
-            earns_percent=None if name == "all" or not pps else round(100 * (whole / pps - 1), 2),
+            earns_percent=None if name == "all" or not pps else _gain_percent(whole, pps),
             full_rate_forwarded_pps=round(full.forwarded_pps, 1),
             full_rate_instructions_per_frame=_rounded(full.instructions_per_frame),
-            **figures,
+            latency_p50_us=held.p50_us,
+            latency_max_us=held.max_us,
+            held_frames=held.frames,
         )
-    return data
+        rows.append(row)
+    return Table("Each measure left out alone: what it earns", AblationRow, tuple(rows))
 
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 1)
 
 
-def _profile(session: Session) -> Data:
+def profile(session: Session) -> Table[ProfileRow]:
     """Where the instructions of a frame go when the wire's full rate is offered."""
-    data = Data(
-        "Instructions a frame by owner and by context, 60 bytes, the wire's full rate offered",
-        ("configuration", "by", "name", "instructions_per_frame"),
-    )
-    workload = Workload(size=64)
-    jobs = {name: Job(NAMES[name], testbed(session, name), partial(_at_wire_rate, workload=workload)) for name in NAMES}
-    for name, found in session.all("where instructions go", jobs).items():
-        for by in ("owners", "contexts"):
-            for what, instructions in found[by].items():
-                data.add(configuration=name, by=by.removesuffix("s"), name=what, instructions_per_frame=round(instructions, 2))
-    return data
+    work = partial(counted, workload=Workload(size=64), rate_pps=None)
+    jobs = {name: Job(NAMES[name], testbed(session, name), work) for name in NAMES}
+    rows = [
+        ProfileRow(name, by, what, round(instructions, 2))
+        for name, found in session.all("where instructions go", jobs).items()
+        for by, shares in (("owner", found.by_owner), ("context", found.by_context))
+        for what, instructions in shares.items()
+    ]
+    title = "Instructions a frame by owner and by context, 60 bytes, the wire's full rate offered"
+    return Table(title, ProfileRow, tuple(rows))

@@ -1,67 +1,108 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The report's sections, in the article's order."""
+"""The report: the article's figures beside the lab's, in the article's order."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from irqlab.present import plots
-from irqlab.present.parts import Group, Section
-from irqlab.present.plots import Line
+from irqlab.present.parts import Group, Plot, Section
+from irqlab.present.plots import Line, Point
 from irqlab.reproduce import page
-from irqlab.reproduce.paper import Data, Tables
 from irqlab.reproduce.rtl8139cp.configurations import NAMES
+from irqlab.reproduce.rtl8139cp.measure import GENTLE_PPS, RUN_FRAMES, CapabilityRow, ReceiveRow, Tables
+from irqlab.reproduce.table import Table
+
+PUBLISHED = ("published", "the article")
+BYTES = "Frame size, bytes (without FCS)"
+
+
+def picture(tables: Tables) -> Group:
+    """The timer against NAPI, by frame size: relative, since the article's rates cannot be compared, and absolute."""
+    return Group(
+        legend=page.legend(tuple(NAMES.values()), PUBLISHED),
+        plots=[_relative(tables.receive), _absolute(tables.receive)],
+        note="Solid: measured here. Dashed: the article. The first plot shows the frames received with the timer (and with our "
+        "driver's NAPI) as a multiple of those with 8139cp, the second the frames themselves, at the wire's full rate. The "
+        "article's rates are beyond what a 100 Mbit/s wire carries.",
+    )
+
+
+def _by_size(rows: Sequence[ReceiveRow], base: dict[int, ReceiveRow] | None) -> tuple[list[Point], list[Point]]:
+    """Measured and published, in kpps or as multiples of a base."""
+    measured: list[Point] = []
+    published: list[Point] = []
+    for row in rows:
+        under = base[row.frame_bytes] if base else None
+        measured.append((row.frame_bytes, row.received_pps / (under.received_pps if under else 1e3)))
+        if row.article_ipps is not None and (under is None or under.article_ipps is not None):
+            published.append((row.frame_bytes, row.article_ipps / ((under and under.article_ipps) or 1e3)))
+    return measured, published
+
+
+def _lines(receive: Table[ReceiveRow], relative: bool) -> list[Line]:
+    by = receive.by(lambda r: r.configuration)
+    base = {row.frame_bytes: row for row in by["before"]} if relative else None
+    lines = []
+    for number, (name, title) in enumerate(NAMES.items()):
+        measured, published = _by_size(by.get(name, ()), base)
+        if published:
+            lines.append(Line(f"paper-{number}", f"{title}, the article", plots.published_style(number), published))
+        lines.append(Line(f"series-{number}", title, plots.measured_style(number), measured))
+    return lines
+
+
+def _relative(receive: Table[ReceiveRow]) -> Plot:
+    drawn = plots.throughput_by_size(_lines(receive, True), (), "times 8139cp", x_label=BYTES)
+    return page.plot("Received, relative to 8139cp with NAPI", drawn)
+
+
+def _absolute(receive: Table[ReceiveRow]) -> Plot:
+    rows = receive.where(lambda r: r.configuration == "before")
+    wire = [(float(row.frame_bytes), row.wire_pps / 1e3) for row in rows]
+    lines = _lines(receive, False)
+    most = max((y for line in lines for _, y in line.points if y is not None), default=1.0)
+    return page.plot("Received", plots.throughput_by_size(lines, (wire,), "kpps", 1.1 * most, x_label=BYTES))
 
 
 def sections(tables: Tables) -> list[Section]:
     """Tables and plots."""
-    return [_receive(tables), _period(tables["period"]), _ablation(tables["ablation"]), _costs(tables)]
-
-
-def _named(data: Data, column: str = "configuration") -> Data:
-    """The table with configurations by their names for people."""
-    at = data.columns.index(column)
-    rows = [[NAMES.get(str(v), v) if n == at else v for n, v in enumerate(row)] for row in data.rows]
-    return Data(data.title, data.columns, rows)
+    return [_receive(tables), _period(tables), _ablation(tables), _costs(tables)]
 
 
 def _receive(tables: Tables) -> Section:
-    data, capability = tables["receive"], tables["capability"]
-    lines = []
-    for number, name in enumerate(NAMES):
-        points = [(float(r["frame_bytes"]), r[f"{name}_pps"] / 1e3) for r in capability.records()]
-        lines.append(Line(f"series-{number}", NAMES[name], plots.style(number), points))
+    capability = tables.capability
+    lines = [
+        Line(f"series-{number}", title, plots.measured_style(number), [(r.frame_bytes, _pps(r, name) / 1e3) for r in capability])
+        for number, (name, title) in enumerate(NAMES.items())
+    ]
     group = Group(legend=page.legend(tuple(NAMES.values())))
-    group.plots = [page.plot("Throughput without loss", plots.throughput_by_size(lines, ()))]
-    headings = {
-        "frame_bytes": "Frame, bytes", "configuration": "", "received_pps": "received, frames/s", "article_ipps": "article",
-        "frames_per_run": "frames per run", "article_tput": "article", "rx_interrupts_per_run": "RX interrupts",
-        "article_rxint": "article", "polls_done_per_run": "polls that emptied the ring", "article_done": "article",
-        "frames_per_poll": "frames per poll",
-    }  # fmt: skip
-    gains = {
-        "frame_bytes": "Frame, bytes", "before_pps": NAMES["before"], "after_pps": NAMES["after"], "napi_pps": NAMES["napi"],
-        "gain_percent": "timer over 8139cp, %", "article_percent": "article's table, %",
-        "gain_over_own_napi_percent": "timer over own NAPI, %", "capped": "wire is the limit",
-    }  # fmt: skip
-    polls = {
-        "configuration": "", "offered_pps": "offered, frames/s", "frames_per_poll": "frames per poll",
-        "rx_interrupts_per_frame": "RX interrupts a frame",
-    }  # fmt: skip
-    group.tables = [page.table(_named(data), headings), page.table(capability, gains), page.table(_named(tables["polls"]), polls)]
+    group.plots = [page.plot("Throughput without loss", plots.throughput_by_size(lines, (), x_label=BYTES))]
+    group.tables = [page.table(tables.receive), page.table(capability), page.table(tables.polls)]
     group.note = (
-        "Frame sizes are the article's, without the FCS. A run is of 1,000,000 frames offered at the wire's full rate, "
-        "scaled from a "
-        "shorter trial: there is no noise. The article's rates are beyond a 100 Mbit/s wire; see the findings."
+        f"Frame sizes are the article's, without the FCS. A run is of {RUN_FRAMES:,} frames offered at the wire's full rate, "
+        "scaled from a shorter trial: there is no noise."
     )
     return Section("receive", "Receiving", "Receiving", "The article's two tables, and the gain it claims.", [group])
 
 
-def _period(data: Data) -> Section:
-    headings = {
-        "configuration": "", "period_us": "period, µs", "latency_p50_us": "p50, µs", "latency_p99_us": "p99, µs",
-        "latency_max_us": "max, µs", "held_frames": "frames held", "loss_ratio": "loss",
-        "full_rate_forwarded_pps": "forwarded at the wire's full rate, frames/s", "ring_limit_pps": "ring's limit, frames/s",
-    }  # fmt: skip
-    group = Group(tables=[page.table(_named(data), headings)])
+def _pps(row: CapabilityRow, name: str) -> float:
+    return {"before": row.before_pps, "after": row.after_pps, "napi": row.napi_pps}[name]
+
+
+def _period(tables: Tables) -> Section:
+    data = tables.period
+    us = [r for r in data if r.period_us is not None]
+    latency = [
+        Line(f"series-{number}", name, plots.measured_style(number), [((r.period_us or 0) / 1e3, value) for r, value in points])
+        for number, (name, points) in enumerate(
+            (("p50", [(r, r.latency_p50_us) for r in us]), ("p99", [(r, r.latency_p99_us) for r in us]))
+        )
+    ]
+    group = Group(tables=[page.table(data)])
+    if us:
+        drawn = plots.over_load(latency, "µs", "Latency over the period", None, x_label="Period, ms")
+        group.plots = [page.plot(f"Latency at {GENTLE_PPS:,.0f} frames/s: median (circles) and p99 (squares)", drawn)]
     group.note = (
         "Frames held: the mean number of frames in the DUT, by Little's law (rate times mean latency). That is the memory the "
         "timer needs besides the ring. The ring's limit: descriptors per period."
@@ -69,18 +110,16 @@ def _period(data: Data) -> Section:
     return Section("period", "The timer's period", "Period", "What a longer period costs.", [group])
 
 
-def _ablation(data: Data) -> Section:
-    headings = {
-        "what": "left out", "throughput_pps": "throughput, frames/s", "earns_percent": "it earns, %",
-        "full_rate_forwarded_pps": "forwarded at the wire's full rate",
-        "full_rate_instructions_per_frame": "instructions a frame there",
-        "latency_p50_us": "p50, µs", "latency_max_us": "max, µs", "held_frames": "frames held",
-    }  # fmt: skip
-    group = Group(tables=[page.table(data, headings)])
-    return Section("ablation", "Which measure earns what", "Measures", "Each of the article's measures left out alone.", [group])
+def _ablation(tables: Tables) -> Section:
+    data = tables.ablation
+    shown = (
+        "what", "throughput_pps", "earns_percent", "full_rate_forwarded_pps", "full_rate_instructions_per_frame",
+        "latency_p50_us", "latency_max_us", "held_frames",
+    )  # fmt: skip
+    group = Group(tables=[page.table(data, *shown)])
+    return Section("ablation", "What each measure earns", "Measures", "Each of the article's measures left out alone.", [group])
 
 
 def _costs(tables: Tables) -> Section:
-    headings = {"configuration": "", "by": "by", "name": "", "instructions_per_frame": "instructions a frame"}
-    group = Group(tables=[page.table(_named(tables["profile"]), headings)])
+    group = Group(tables=[page.table(tables.profile)])
     return Section("costs", "Where the instructions go", "Instructions", "Short frames at the wire's full rate.", [group])

@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 from irqlab.reproduce.paper import Paper
-from irqlab.reproduce.salah2009.findings import findings
-from irqlab.reproduce.salah2009.measure import measure
-from irqlab.reproduce.salah2009.report import sections
+from irqlab.reproduce.salah2009 import findings, measure, report
 from irqlab.reproduce.salah2009.rows import SERIES
 
 PAPER = Paper(
@@ -14,9 +12,10 @@ PAPER = Paper(
     source="K. Salah, A. Qahtan: Implementation and experimental performance evaluation of a hybrid interrupt-handling scheme. "
     "Computer Communications 32 (2009).",
     driver="irqmod_i8255x",
-    measure=measure,
-    findings=findings,
-    sections=sections,
-    lead="The cliff and figures 6, 7 and 8 of the paper, with a receiving application in the DUT; the schemes of today's kernel.",
+    measure=measure.measure,
+    findings=findings.findings,
+    picture=report.picture,
+    sections=report.sections,
+    lead="The cliff and figures 6 to 8 of the paper, with a receiving application in the DUT, and the schemes of today's kernel.",
     series=SERIES,
 )

@@ -3,20 +3,63 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Annotated
+
 from irqlab.config.workload import Workload
 from irqlab.methods import cliff
 from irqlab.methods.cliff import External, Internal
-from irqlab.reproduce.paper import Data
+from irqlab.present.columns import Col
 from irqlab.reproduce.salah2009.loads import Cliffs
 from irqlab.reproduce.salah2009.rows import Row
+from irqlab.reproduce.table import Table
 from irqlab.runner.runner import TrialRunner
 
 Found = tuple[External, External, Internal]
 """Receiving, echoing, and the receiving one from inside."""
+RECEIVES, ECHOES = "receives", "echoes"
+INTERNAL = "internal"
+
+
+@dataclass(frozen=True)
+class CliffRow:
+    """The cliff by one sign, or by the closed form."""
+
+    application: Annotated[str, Col("Application")]
+    found: Annotated[str, Col("Found by")]
+    cliff_pps: Annotated[float | None, Col("Cliff", "frames/s")]
+    """None: the sign was not seen."""
+    chosen: Annotated[bool, Col("Chosen")]
+    to_chosen: Annotated[float | None, Col("By the chosen one")]
+
+
+@dataclass(frozen=True)
+class CostRow:
+    """What the closed form is fed with."""
+
+    rate_pps: Annotated[float, Col("Profiled at", "frames/s")]
+    interrupt_ns: Annotated[float, Col("Interrupt", "ns")]
+    kernel_ns: Annotated[float, Col("Kernel", "ns")]
+    application_ns: Annotated[float, Col("Application", "ns")]
+    interrupts_per_packet: Annotated[float, Col("Interrupts a packet")]
+    closed_form_pps: Annotated[float, Col("Closed form", "frames/s")]
+    external_pps: Annotated[float, Col("From outside", "frames/s")]
+
+
+@dataclass(frozen=True)
+class SweepRow:
+    """A load of the sweep in which the signs were looked for."""
+
+    application: Annotated[str, Col("Application")]
+    offered_pps: Annotated[float, Col("Offered", "frames/s")]
+    application_pps: Annotated[float, Col("Received", "frames/s")]
+    loss_ratio: Annotated[float, Col("Lost", "share")]
+    cpu_used: Annotated[float, Col("CPU used", "share")]
+    p99_ns: Annotated[int | None, Col("p99", "ns")]
 
 
 def find(runner: TrialRunner, row: Row, workload: Workload) -> Found:
-    """Both ways, with disable-enable: the cliff is where hybrid is to leave it."""
+    """Both ways, with disable-enable: hybrid leaves it at the cliff."""
     receiving = cliff.external(runner, workload, row.tuning)
     echoing = cliff.external(runner, workload, row.tuning, echo=True)
     return receiving, echoing, cliff.internal(runner, workload, row.tuning, cliff.PROFILED_LOAD * receiving.cliff_pps)
@@ -27,46 +70,45 @@ def cliffs_of(found: Found) -> Cliffs:
     return Cliffs(found[0].cliff_pps, found[1].cliff_pps)
 
 
-def table(found: Found) -> Data:
+def table(found: Found) -> Table[CliffRow]:
     """One row per sign and application, and the closed form."""
-    data = Data("The cliff, by every sign and from inside", ("application", "found", "cliff_pps", "chosen", "to_chosen"))
     receiving, echoing, internal = found
-    for name, one in (("receives", receiving), ("echoes", echoing)):
-        for sign, pps in one.signs_pps.items():
-            chosen = sign == cliff.CHOSEN
-            data.add(application=name, found=sign, cliff_pps=pps, chosen=chosen, to_chosen=pps / one.cliff_pps if pps else None)
-    data.add(
-        application="receives", found="internal", cliff_pps=internal.cliff_pps, chosen=False,
-        to_chosen=internal.cliff_pps / receiving.cliff_pps,
-    )  # fmt: skip
-    return data
+    rows = [
+        CliffRow(name, sign, pps, sign == cliff.CHOSEN, pps / one.cliff_pps if pps else None)
+        for name, one in ((RECEIVES, receiving), (ECHOES, echoing))
+        for sign, pps in one.signs_pps.items()
+    ]
+    inside = CliffRow(RECEIVES, INTERNAL, internal.cliff_pps, False, internal.cliff_pps / receiving.cliff_pps)
+    return Table("The cliff, by every sign and from inside", CliffRow, (*rows, inside))
 
 
-def internal_table(found: Found) -> Data:
-    """What the closed form is fed with, and the sum of it all: what the CPU can bear if every packet costs as much."""
-    data = Data(
-        "Costs of a packet, from the profiler (ns)",
-        ("rate_pps", "interrupt_ns", "kernel_ns", "application_ns", "interrupts_per_packet", "closed_form_pps", "external_pps"),
-    )
+def internal_table(found: Found) -> Table[CostRow]:
+    """Costs of a packet, and the cliff if every packet costs as much."""
     receiving, _, i = found
-    data.add(
-        rate_pps=i.rate_pps, interrupt_ns=i.interrupt_ns, kernel_ns=i.kernel_ns, application_ns=i.application_ns,
-        interrupts_per_packet=i.interrupts_per_packet, closed_form_pps=i.cliff_pps, external_pps=receiving.cliff_pps,
-    )  # fmt: skip
-    return data
-
-
-def curve_table(found: Found) -> Data:
-    """The sweep in which the signs were looked for."""
-    data = Data(
-        "The sweep for the cliff",
-        ("application", "offered_pps", "application_pps", "loss_ratio", "cpu_used", "p99_ns"),
+    row = CostRow(
+        rate_pps=i.rate_pps,
+        interrupt_ns=i.interrupt_ns,
+        kernel_ns=i.kernel_ns,
+        application_ns=i.application_ns,
+        interrupts_per_packet=i.interrupts_per_packet,
+        closed_form_pps=i.cliff_pps,
+        external_pps=receiving.cliff_pps,
     )
-    for name, one in (("receives", found[0]), ("echoes", found[1])):
-        for t in one.curve:
-            p99 = t.latency["p99_ns"] if t.latency and t.latency["count"] else None
-            data.add(
-                application=name, offered_pps=t.offered_pps, application_pps=t.application_pps, loss_ratio=t.loss_ratio,
-                cpu_used=t.cpu_used, p99_ns=p99,
-            )  # fmt: skip
-    return data
+    return Table("Costs of a packet, from the profiler (ns)", CostRow, (row,))
+
+
+def curve_table(found: Found) -> Table[SweepRow]:
+    """The sweep."""
+    rows = [
+        SweepRow(
+            application=name,
+            offered_pps=t.offered_pps,
+            application_pps=t.application_pps,
+            loss_ratio=t.loss_ratio,
+            cpu_used=t.cpu_used,
+            p99_ns=t.latency["p99_ns"] if t.latency and t.latency["count"] else None,
+        )
+        for name, one in ((RECEIVES, found[0]), (ECHOES, found[1]))
+        for t in one.curve
+    ]
+    return Table("The sweep for the cliff", SweepRow, tuple(rows))

@@ -1,338 +1,652 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the tables say, in plain words made from the figures, where hybrid loses too."""
+"""The paper's claims, and what was measured of them; where hybrid loses, why."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from irqlab import units
 from irqlab.reproduce import reference
-from irqlab.reproduce.paper import Data, Tables
-from irqlab.reproduce.salah2009 import rows
-from irqlab.units import duration, kpps, percent, plain
+from irqlab.reproduce.claims import AIM, EXPECTED, Claim, Finding, findings_of
+from irqlab.reproduce.salah2009 import overload, rows, switching
+from irqlab.reproduce.salah2009.cliffs import INTERNAL, RECEIVES, CostRow
+from irqlab.reproduce.salah2009.loads import EchoingRow, ReceivingRow
+from irqlab.reproduce.salah2009.overload import OverloadRow, StarvationRow
+from irqlab.reproduce.salah2009.switching import EstimateRow, SettlingRow, SwitchRow
+from irqlab.reproduce.salah2009.tables import Tables
+from irqlab.units import duration, kpps, percent
 
-LOADS = (0.5, 1.0, 2.0, 4.0)
-SHARES = (0.1, 0.5, 0.9)
+OVERLOADS = (2.0, 4.0)
+"""Of the cliff: where schemes are compared."""
+TODAY_LOAD = 2.0
 EQUAL = 0.02
 """Schemes within this share of the best share the first place."""
 AGREE = 0.15
-"""How close the two ways to the cliff are to be."""
+"""How close the two ways to the cliff, and its signs, are to be."""
 STARVED = 0.05
 """An application that receives less than this share of what NAPI gives it starves."""
 ESTIMATE_GOOD = 0.03
 SETTLED_WINDOWS = 2
 NO_INTERRUPTS = 0.01
 """Interrupts a frame that count as none."""
+NO_CPU = 0.01
+"""A share of the CPU that counts as none."""
 WORSE, LATER = 0.02, 0.05
-
-Record = dict[str, Any]
-
-
-def findings(tables: Tables) -> list[str]:
-    """One sentence each."""
-    parts = (
-        _cliff,
-        _starvation,
-        _hybrid_throughput,
-        _throughput,
-        _latency,
-        _hybrid_latency,
-        _adaptive,
-        _cpu,
-        _interrupts,
-        _budget,
-    )
-    found = [line for part in parts for line in part(tables)]
-    return [plain(line) for line in (*found, *_switches(tables), *_settling(tables), *_estimator(tables), *_today(tables))]
+"""What adaptive may be behind the best: in throughput, and in p99."""
+HALF = 0.5
 
 
-def _ours(data: Data) -> list[Record]:
-    records = list(data.records())
-    return [r for r in records if r["driver"] == records[0]["driver"]]
+def findings(tables: Tables) -> list[Finding]:
+    """In the paper's order; then today's schemes."""
+    return findings_of(CLAIMS, tables)
 
 
-def _at(data: Data, column: str, load: float) -> list[Record]:
-    return [r for r in _ours(data) if r[column] == load]
-
-
-def _name(record: Record) -> str:
-    return f"{record['scheme']} ({record['setting']})" if record["setting"] else str(record["scheme"])
-
-
-def _cliff(tables: Tables) -> list[str]:
-    data = tables["cliff"]
-    signs = {r["found"]: r["cliff_pps"] for r in data.records(application="receives")}
-    external, internal = data.one(application="receives", chosen=True)["cliff_pps"], signs["internal"]
-    told = ", ".join(f"{name} {kpps(pps)}" for name, pps in signs.items() if name != "internal")
-    off = internal / external - 1
-    costs = next(tables["cliff_costs"].records())
-    lines = [
-        f"The cliff of the receiving application, in kpps by sign: {told}; the CPU's is used. From inside: {kpps(internal)}."
-    ]
-    if abs(off) <= AGREE:
-        lines.append(f"The two ways to the cliff are {percent(abs(off))} apart.")
-    else:
-        lines.append(
-            f"The closed form is {percent(abs(off))} {'above' if off > 0 else 'below'} the cliff from "
-            f"outside: it has a packet cost "
-            f"what it costs at {kpps(costs['rate_pps'])} kpps ({costs['interrupts_per_packet']:.2f} "
-            f"interrupts a packet), at every load."
-        )
-    echo = data.one(application="echoes", chosen=True)["cliff_pps"]
-    lines.append(f"An application that sends everything back has its cliff at {kpps(echo)} kpps.")
-    return lines
-
-
-def _starvation(tables: Tables) -> list[str]:
-    by = {r["scheme"]: r for r in tables["starvation"].records()}
-    napi, lines = by[rows.NAPI]["application_pps"], []
-    for scheme, r in by.items():
-        if scheme == rows.NAPI:
-            continue
-        starved = r["application_pps"] < STARVED * napi
-        told = f"{kpps(r['application_pps'])} kpps of {kpps(r['offered_pps'])} ({rows.NAPI}: {kpps(napi)})"
-        does = "starves" if starved else "does not starve"
-        lines.append(f"Over {r['window_s']:g} s at four times the cliff {scheme} {does} the application: {told}.")
-    for r in tables["overload"].records(scheme=rows.DE):
-        lines.append(
-            f"Under {rows.DE} at {r['load_of_cliff']:g} times the cliff softirqs have "
-            f"{percent(r['softirq'])} of the instructions, "
-            f"interrupts {percent(r['hardirq'])}, processes {percent(r['process_kernel'] + r['user'])}."
-        )
-    return lines
-
-
-def _best(records: Sequence[Record], column: str, lowest: bool = False) -> tuple[list[str], float] | None:
-    known = [r for r in records if r[column] is not None]
-    if not known:
-        return None
-    values = [r[column] for r in known]
-    best = min(values) if lowest else max(values)
-    near = [_name(r) for r in known if abs(r[column] - best) <= EQUAL * abs(best)]
-    return near, best
-
-
-def _throughput(tables: Tables) -> list[str]:
-    lines = []
-    for load in LOADS:
-        found = _best(_at(tables["application"], "load_of_cliff", load), "application_pps")
-        if found:
-            lines.append(f"Most received at {load:g} times the cliff: {', '.join(found[0])}, {kpps(found[1])} kpps.")
-    return lines
-
-
-def _hybrid_throughput(tables: Tables) -> list[str]:
-    lines = []
-    for load in (2.0, 4.0):
-        by = {r["scheme"]: r for r in _at(tables["application"], "load_of_cliff", load) if not r["setting"]}
-        hybrid = by[rows.HYBRID]
-        for other in (rows.DE, rows.NAPI):
-            ratio = hybrid["application_pps"] / max(by[other]["application_pps"], 1e-9)
-            verdict = "at least" if ratio >= 1 else "less than"
-            lines.append(
-                f"At {load:g} times the cliff hybrid gives the application {kpps(hybrid['application_pps'])} kpps, {verdict} "
-                f"{other}'s {kpps(by[other]['application_pps'])}."
-            )
-        if hybrid["application_pps"] < max(by[rows.NAPI]["application_pps"], by[rows.DE]["application_pps"]):
-            lines.append(_why_hybrid(tables, hybrid, load))
-    return lines
-
-
-def _why_hybrid(tables: Tables, hybrid: Record, load: float) -> str:
-    by = {r["scheme"]: r for r in tables["overload"].records(load_of_cliff=load)}
-    mine, napi = by[rows.HYBRID], by[rows.NAPI]
-    if hybrid["interrupts_per_s"] > hybrid["offered_pps"] / 2:
-        return (
-            f"Why: at {load:g} times the cliff nearly every frame still has an interrupt of its own "
-            f"({units.grouped(hybrid['interrupts_per_s'])} "
-            f"a second), so no poll finds more than its budget, ksoftirqd is not woken, and softirqs "
-            f"({percent(mine['softirq'])} of the "
-            f"instructions) and interrupts ({percent(mine['hardirq'])}) go before the application, "
-            f"under hybrid as under {rows.NAPI}."
-        )
-    return (
-        f"Why: at {load:g} times the cliff a budget of {rows.HYBRID_BUDGET} makes a run of every two frames: hybrid takes "
-        f"{kpps(mine['taken_pps'])} kpps off the ring with {percent(mine['softirq'])} of the instructions in softirqs, "
-        f"{rows.NAPI} {kpps(napi['taken_pps'])} with {percent(napi['softirq'])}."
-    )
-
-
-def _latency(tables: Tables) -> list[str]:
-    lines = []
-    for column, name in (("p50_ns", "median"), ("p99_ns", "p99")):
-        for share in SHARES:
-            found = _best(_at(tables["round_trip"], "load_of_echo_cliff", share), column, lowest=True)
-            if found:
-                at = f"at {share * 100:.0f} % of the echo's cliff"
-                lines.append(f"Shortest round trip {at}, {name}: {', '.join(found[0])}, {duration(found[1])}.")
-    return lines
-
-
-def _hybrid_latency(tables: Tables) -> list[str]:
-    lines = []
-    for column, name in (("p50_ns", "median"), ("p99_ns", "p99")):
-        pairs = []
-        for share in _below_the_cliff(tables):
-            by = {r["scheme"]: r for r in _at(tables["round_trip"], "load_of_echo_cliff", share) if not r["setting"]}
-            pairs.append((share, by[rows.HYBRID][column], by[rows.NAPI][column]))
-        worse = [f"{share * 100:.0f} % ({duration(h)} against {duration(n)})" for share, h, n in pairs if h > n]
-        lines.append(
-            f"Hybrid's {name} round trip is longer than {rows.NAPI}'s at {', '.join(worse)} of the echo's cliff."
-            if worse
-            else f"Below the echo's cliff hybrid's {name} round trip is at most {rows.NAPI}'s."
-        )
-    return lines
-
-
-def _below_the_cliff(tables: Tables) -> list[float]:
-    """Of the echo: the loads at which a round trip is that of a DUT with time to spare."""
-    loads = {r["load_of_echo_cliff"] for r in _ours(tables["round_trip"]) if r["load_of_echo_cliff"] is not None}
-    return sorted(load for load in loads if load < 1)
-
-
-def _adaptive(tables: Tables) -> list[str]:
-    """Its target: at most WORSE below the best throughput at any load, within LATER of the best p99 below the cliff."""
-    behind, late = [], []
-    for load in dict.fromkeys(r["load_of_cliff"] for r in _ours(tables["application"])):
-        by = {_name(r): r["application_pps"] for r in _at(tables["application"], "load_of_cliff", load)}
-        best = max(by, key=lambda name: by[name])
-        if by[rows.ADAPTIVE] < (1 - WORSE) * by[best]:
-            behind.append(f"{load:g} times the cliff ({kpps(by[rows.ADAPTIVE])} against {kpps(by[best])} kpps, {best})")
-    for share in _below_the_cliff(tables):
-        by = {_name(r): r["p99_ns"] for r in _at(tables["round_trip"], "load_of_echo_cliff", share)}
-        best = min(by, key=lambda name: by[name])
-        if by[rows.ADAPTIVE] > (1 + LATER) * by[best]:
-            late.append(f"{share * 100:.0f} % ({duration(by[rows.ADAPTIVE])} against {duration(by[best])}, {best})")
-    lines = [
-        f"Adaptive is more than {percent(WORSE)} behind the best scheme in throughput at {', '.join(behind)}."
-        if behind
-        else f"Adaptive is never more than {percent(WORSE)} behind the best scheme in throughput."
-    ]
-    lines.append(
-        f"Adaptive's p99 is more than {percent(LATER)} above the best at {', '.join(late)} of the echo's cliff."
-        if late
-        else f"Adaptive's p99 is within {percent(LATER)} of the best below the echo's cliff."
-    )
-    return lines
-
-
-def _cpu(tables: Tables) -> list[str]:
-    found = _best(_at(tables["application"], "load_of_cliff", 0.5), "cpu_available")
-    return [f"Most CPU left at half the cliff: {', '.join(found[0])}, {percent(found[1])}."] if found else []
-
-
-def _interrupts(tables: Tables) -> list[str]:
-    lines = []
-    for scheme in (rows.DE, rows.NAPI, rows.HYBRID, rows.ADAPTIVE):
-        records = sorted((r for r in _ours(tables["application"]) if r["scheme"] == scheme), key=lambda r: r["offered_pps"])
-        linear = [r for r in records if abs(r["interrupts_per_s"] / r["offered_pps"] - 1) <= EQUAL]
-        turn = linear[-1]["load_of_cliff"] if linear else None
-        top = records[-1]
-        until = f"one a frame up to {turn:g} times the cliff" if turn else "fewer than one a frame at every load"
-        lines.append(
-            f"Interrupts under {scheme}: {until}, {units.grouped(top['interrupts_per_s'])} a second "
-            f"at {top['load_of_cliff']:g} times."
-        )
-        if scheme == rows.HYBRID:
-            lines.append(_interrupts_gone(records))
-    return lines
-
-
-def _interrupts_gone(records: Sequence[Record]) -> str:
-    """From which load on hybrid has no interrupts; `records` by load."""
-    some = [r for r in records if r["interrupts_per_s"] > NO_INTERRUPTS * r["offered_pps"]]
-    after = records[len(some) :]
-    paper = _paper("hybrid_interrupts_fall_to_zero_at") / _paper("cliff")
-    if not after or some != records[: len(some)]:
-        return f"Hybrid's interrupts do not fall to zero (the paper: at {paper:g} times the cliff)."
-    line = (
-        f"Hybrid's interrupts are gone, to {percent(NO_INTERRUPTS)} of the frames, from {after[0]['load_of_cliff']:g} times the "
-        f"cliff on (the paper: {paper:g})."
-    )
-    last = some[-1]
-    if last["load_of_cliff"] > 1 + _paper("epsilon"):
-        ratio = last["interrupts_per_s"] / last["offered_pps"]
-        line += (
-            f" Below that it is NAPI that interrupts: at {last['load_of_cliff']:g} times a poll finds the ring empty behind the "
-            f"frames it takes, and unmasks ({ratio:.2f} interrupts a frame)."
-        )
-    return line
-
-
-def _paper(quantity: str) -> float:
+def paper(quantity: str) -> float:
+    """A figure of the paper's text (data/reference)."""
     return float(reference.by("salah2009_points", "quantity")[quantity]["value"])
 
 
-def _budget(tables: Tables) -> list[str]:
-    data = tables["budget"]
-    lines = []
-    for load in (2.0, 4.0):
-        records = list(data.records(load_of_cliff=load))
-        best, worst = max(records, key=lambda r: r["application_pps"]), min(records, key=lambda r: r["application_pps"])
-        lines.append(
-            f"Of the budgets at {load:g} times the cliff {best['scheme']} gives the application most "
-            f"({kpps(best['application_pps'])} kpps), "
-            f"{worst['scheme']} least ({kpps(worst['application_pps'])}); the paper found 2 better than 300."
-        )
-    awake = [r for r in _ours(tables["application"]) if r["scheme"] == rows.NAPI and r["ksoftirqd_share"] > EQUAL]
-    if awake:
-        first = min(awake, key=lambda r: r["offered_pps"])
-        lines.append(
-            f"With a budget of 300 ksoftirqd runs from {first['load_of_cliff']:g} times the cliff on (the paper: from "
-            f"{_paper('ksoftirqd_awakened_at_budget_300') / _paper('cliff'):g} times): "
-            "since Linux 3.9 softirqs give way as soon as a process wants the CPU, so a small budget is "
-            "not what saves the application."
-        )
-    return lines
+def of_cliff(quantity: str) -> float:
+    """A rate of the paper's text, as a multiple of the paper's cliff."""
+    return paper(quantity) / paper("cliff")
 
 
-def _switches(tables: Tables) -> list[str]:
-    lines = []
-    data = tables["switches"]
-    for arrivals in dict.fromkeys(r["arrivals"] for r in data.records()):
-        by = {r["epsilon"]: r["switches_per_s"] for r in data.records(arrivals=arrivals) if r["switches_per_s"] is not None}
-        if by:
-            fewest = min(by.values())
-            which = ", ".join(f"{e:g}" for e, n in by.items() if n == fewest)
-            told = ", ".join(f"{n:.1f} at {e:g}" for e, n in by.items())
-            lines.append(
-                f"Switches a second at the cliff, {arrivals}: {told}; fewest at e = {which} (the paper: {_paper('epsilon'):g})."
+def _ours(tables: Tables) -> tuple[ReceivingRow, ...]:
+    return tables.application.where(lambda r: r.driver == tables.driver)
+
+
+def _echoes(tables: Tables) -> tuple[EchoingRow, ...]:
+    return tables.round_trip.where(lambda r: r.driver == tables.driver)
+
+
+def _curve(tables: Tables, scheme: str) -> list[ReceivingRow]:
+    """A scheme at all its loads, the lowest first."""
+    return sorted((row for row in _ours(tables) if row.scheme == scheme), key=lambda row: row.offered_pps)
+
+
+# Section 4.2: the cliff.
+
+
+@dataclass(frozen=True)
+class _Cliff:
+    signs: Mapping[str, float | None]
+    """From outside, in frames/s."""
+    chosen: float
+    internal: float
+    costs: CostRow
+
+    @property
+    def told(self) -> str:
+        return ", ".join(f"{name} {kpps(pps)}" for name, pps in self.signs.items())
+
+    @property
+    def off(self) -> float:
+        return self.internal / self.chosen - 1
+
+
+def _cliff(tables: Tables) -> _Cliff:
+    found = tables.cliff.where(lambda r: r.application == RECEIVES)
+    signs = {row.found: row.cliff_pps for row in found}
+    chosen = next(row.cliff_pps for row in found if row.chosen)
+    return _Cliff(
+        {name: pps for name, pps in signs.items() if name != INTERNAL},
+        chosen or 0.0,
+        signs[INTERNAL] or 0.0,
+        tables.cliff_costs.rows[0],
+    )
+
+
+def _coincide(found: _Cliff) -> bool:
+    return all(pps is not None and abs(pps / found.chosen - 1) <= AGREE for pps in found.signs.values())
+
+
+def _closed_form(found: _Cliff) -> str:
+    side = "above" if found.off > 0 else "below"
+    return (
+        f"{kpps(found.internal)} kpps, {percent(abs(found.off))} {side} the cliff from outside ({kpps(found.chosen)}). The "
+        f"closed form has a packet cost at every load what it costs at {kpps(found.costs.rate_pps)} kpps "
+        f"({found.costs.interrupts_per_packet:.2f} interrupts a packet)."
+    )
+
+
+_CLIFF: tuple[Claim[Tables, _Cliff], ...] = (
+    Claim(
+        "Section 4.2",
+        "The signs of the cliff coincide: no CPU left, throughput that no longer follows the load, loss.",
+        _cliff,
+        holds=_coincide,
+        yes=lambda found: f"in kpps: {found.told}.",
+        no=lambda found: f"in kpps: {found.told}. The CPU's sign is used, as in the paper.",
+    ),
+    Claim(
+        "Section 4.2",
+        "The closed form, fed with the costs of an interrupt and a packet, gives the cliff that is found from outside.",
+        _cliff,
+        holds=lambda found: abs(found.off) <= AGREE,
+        yes=_closed_form,
+        no=_closed_form,
+    ),
+)
+
+
+# Starvation.
+
+
+@dataclass(frozen=True)
+class _Starving:
+    row: StarvationRow
+    napi: StarvationRow
+    shares: Sequence[OverloadRow]
+    """Of the scheme, under overload."""
+
+    @property
+    def starved(self) -> bool:
+        return self.row.application_pps < STARVED * self.napi.application_pps
+
+    @property
+    def told(self) -> str:
+        row = self.row
+        text = (
+            f"over {row.window_s:g} s at {overload.LONG_LOAD:g} times the cliff the application receives "
+            f"{kpps(row.application_pps)} of {kpps(row.offered_pps)} kpps ({rows.NAPI}: {kpps(self.napi.application_pps)})."
+        )
+        for one in self.shares:
+            text += (
+                f" At {one.load_of_cliff:g} times the cliff softirqs take {percent(one.softirq)} of the instructions, interrupts "
+                f"{percent(one.hardirq)}, processes {percent(one.process_kernel + one.user)}."
             )
-    return lines
+        return text
 
 
-def _settling(tables: Tables) -> list[str]:
-    late = [r for r in tables["settling"].records() if r["windows"] is None or r["windows"] > SETTLED_WINDOWS]
-    if not late:
-        return ["Hybrid switches within two windows of every step."]
-    told = ", ".join(f"{r['step_of_cliff']:g} times the cliff: {r['windows'] or 'not within the burst'}" for r in late)
-    return [f"Hybrid takes more than two windows after a step from nothing to {told}."]
+def _starving(scheme: str) -> Callable[[Tables], _Starving | None]:
+    def evidence(tables: Tables) -> _Starving | None:
+        by = {row.scheme: row for row in tables.starvation}
+        if not {scheme, rows.NAPI} <= set(by):
+            return None
+        return _Starving(by[scheme], by[rows.NAPI], tables.overload.where(lambda r: r.scheme == scheme))
+
+    return evidence
 
 
-def _estimator(tables: Tables) -> list[str]:
-    records = list(tables["estimator"].records())
-    off = [r for r in records if abs(r["error"]) > ESTIMATE_GOOD]
-    if not off:
-        worst = max(abs(r["error"]) for r in records)
-        refused = max(r["missed_pps"] / r["offered_pps"] for r in records)
-        return [
-            f"The estimator is within 3 % of the offered rate at every load from {kpps(records[0]['offered_pps'])} to "
-            f"{kpps(records[-1]['offered_pps'])} kpps ({percent(worst)} at worst), though the NIC refuses up to "
-            f"{percent(refused)} of the frames."
-        ]
-    told = ", ".join(f"{r['load_of_cliff']:.2g} times the cliff ({r['error'] * 100:+.0f} %)" for r in off)
-    return [f"The estimator is more than 3 % off the offered rate at {told}."]
+def _starves(source: str, text: str, scheme: str, starves: bool) -> Claim[Tables, _Starving]:
+    return Claim(
+        source,
+        text,
+        _starving(scheme),
+        holds=lambda found: found.starved == starves,
+        yes=lambda found: found.told,
+        no=lambda found: found.told,
+    )
 
 
-def _today(tables: Tables) -> list[str]:
-    lines = ["IRQ suspension is not in these kernels: it came with Linux 6.13."]
-    data = tables["application"]
-    for driver in dict.fromkeys(r["driver"] for r in data.records()):
-        for load in (1.0, 2.0):
-            found = _best(list(data.records(driver=driver, load_of_cliff=load)), "application_pps")
-            if found:
-                lines.append(
-                    f"{driver} at {load:g} times the cliff: most received with {', '.join(found[0])}, {kpps(found[1])} kpps."
-                )
-    return lines
+# Figure 7(a): throughput.
+
+
+@dataclass(frozen=True)
+class _Overloaded:
+    load: float
+    hybrid: ReceivingRow
+    other: ReceivingRow
+    profiles: Mapping[str, OverloadRow]
+    """By scheme, at this load."""
+
+    @property
+    def told(self) -> str:
+        return f"hybrid {kpps(self.hybrid.application_pps)} kpps, {self.other.scheme} {kpps(self.other.application_pps)}."
+
+    @property
+    def why(self) -> str:
+        """Why hybrid is behind."""
+        if not {rows.HYBRID, rows.NAPI} <= set(self.profiles):
+            return ""
+        mine, napi = self.profiles[rows.HYBRID], self.profiles[rows.NAPI]
+        if self.hybrid.interrupts_per_s > self.hybrid.offered_pps / 2:
+            own = units.grouped(self.hybrid.interrupts_per_s)
+            return (
+                f" Nearly every frame still has an interrupt of its own ({own} a second). So no poll finds more than its budget, "
+                f"ksoftirqd is not woken, and softirqs ({percent(mine.softirq)} of the instructions) and interrupts "
+                f"({percent(mine.hardirq)}) go before the application, under hybrid as under {rows.NAPI}."
+            )
+        return (
+            f" A budget of {rows.HYBRID_BUDGET} makes a run of every {rows.HYBRID_BUDGET} frames: hybrid takes "
+            f"{kpps(mine.taken_pps)} kpps off the ring with {percent(mine.softirq)} of the instructions in softirqs, {rows.NAPI} "
+            f"{kpps(napi.taken_pps)} with {percent(napi.softirq)}."
+        )
+
+
+def _hybrid_against(other: str, load: float) -> Claim[Tables, _Overloaded]:
+    def evidence(tables: Tables) -> _Overloaded | None:
+        by = {row.scheme: row for row in _ours(tables) if row.load_of_cliff == load and not row.setting}
+        profiles = {row.scheme: row for row in tables.overload if row.load_of_cliff == load}
+        return _Overloaded(load, by[rows.HYBRID], by[other], profiles) if {rows.HYBRID, other} <= set(by) else None
+
+    return Claim(
+        "Figure 7(a)",
+        f"At {load:g} times the cliff hybrid gives the application at least what {other} gives it.",
+        evidence,
+        holds=lambda found: found.hybrid.application_pps >= found.other.application_pps,
+        yes=lambda found: found.told,
+        no=lambda found: f"{found.told}{found.why}",
+    )
+
+
+# Figure 7(c), (d): round trips.
+
+Pairs = list[tuple[float, int, int]]
+"""Share of the echo's cliff; round trips in ns of hybrid and of NAPI."""
+
+
+def _trips(tables: Tables, of: Callable[[EchoingRow], int | None]) -> Pairs | None:
+    """Below the cliff of the echo: round trips of a DUT with time to spare."""
+    by = {(row.load_of_echo_cliff, row.scheme): of(row) for row in _echoes(tables) if not row.setting}
+    pairs = []
+    for load in sorted({load for load, _ in by if load is not None and load < 1}):
+        hybrid, napi = by.get((load, rows.HYBRID)), by.get((load, rows.NAPI))
+        if hybrid is not None and napi is not None:
+            pairs.append((load, hybrid, napi))
+    return pairs or None
+
+
+def _against(pairs: Pairs) -> str:
+    told = (f"{100 * load:.0f} % {duration(hybrid)} ({duration(napi)})" for load, hybrid, napi in pairs)
+    return f"at a share of the echo's cliff, hybrid ({rows.NAPI}): {', '.join(told)}."
+
+
+def _round_trip(source: str, name: str, of: Callable[[EchoingRow], int | None]) -> Claim[Tables, Pairs]:
+    return Claim(
+        source,
+        f"Below the cliff hybrid's round trip ({name}) is at most {rows.NAPI}'s.",
+        lambda tables: _trips(tables, of),
+        holds=lambda pairs: all(hybrid <= napi for _, hybrid, napi in pairs),
+        yes=_against,
+        no=lambda pairs: f"longer {_against([pair for pair in pairs if pair[1] > pair[2]])}",
+    )
+
+
+# Adaptive: ours.
+
+
+@dataclass(frozen=True)
+class Behind:
+    """Where adaptive is beside the best scheme."""
+
+    load: float
+    adaptive: float
+    best: float
+    name: str
+    """The best one's."""
+
+
+def _throughputs(tables: Tables) -> list[Behind] | None:
+    found = []
+    for load in dict.fromkeys(row.load_of_cliff for row in _ours(tables)):
+        by = {row.name: row.application_pps for row in _ours(tables) if row.load_of_cliff == load}
+        if rows.ADAPTIVE in by:
+            best = max(by, key=lambda name: by[name])
+            found.append(Behind(load, by[rows.ADAPTIVE], by[best], best))
+    return found or None
+
+
+def _p99s(tables: Tables) -> list[Behind] | None:
+    found = []
+    echoes = [row for row in _echoes(tables) if row.load_of_echo_cliff is not None and row.load_of_echo_cliff < 1]
+    for load in sorted({row.load_of_echo_cliff or 0.0 for row in echoes}):
+        by = {row.name: row.p99_ns for row in echoes if row.load_of_echo_cliff == load and row.p99_ns is not None}
+        if rows.ADAPTIVE in by:
+            best = min(by, key=lambda name: by[name])
+            found.append(Behind(load, by[rows.ADAPTIVE], by[best], best))
+    return found or None
+
+
+def _slower(found: list[Behind]) -> list[Behind]:
+    return [one for one in found if one.adaptive < (1 - WORSE) * one.best]
+
+
+def _later(found: list[Behind]) -> list[Behind]:
+    return [one for one in found if one.adaptive > (1 + LATER) * one.best]
+
+
+def _told_slower(found: list[Behind]) -> str:
+    told = (f"{one.load:g} times the cliff ({kpps(one.adaptive)} against {kpps(one.best)} kpps, {one.name})" for one in found)
+    return ", ".join(told)
+
+
+def _told_later(found: list[Behind]) -> str:
+    told = (f"{100 * one.load:.0f} % ({duration(one.adaptive)} against {duration(one.best)}, {one.name})" for one in found)
+    return f"{', '.join(told)} of the echo's cliff"
+
+
+_ADAPTIVE: tuple[Claim[Tables, list[Behind]], ...] = (
+    Claim(
+        AIM,
+        f"At every load adaptive receives within {percent(WORSE)} of what the best scheme receives.",
+        _throughputs,
+        holds=lambda found: not _slower(found),
+        yes=lambda found: f"at worst at {_told_slower([min(found, key=lambda one: one.adaptive / one.best)])}.",
+        no=lambda found: f"behind at {_told_slower(_slower(found))}.",
+    ),
+    Claim(
+        AIM,
+        f"Below the cliff adaptive's p99 round trip is within {percent(LATER)} of the shortest.",
+        _p99s,
+        holds=lambda found: not _later(found),
+        yes=lambda found: f"at worst at {_told_later([max(found, key=lambda one: one.adaptive / one.best)])}.",
+        no=lambda found: f"later at {_told_later(_later(found))}.",
+    ),
+)
+
+
+# Figure 7(e), (f): interrupts and CPU.
+
+Curves = dict[str, list[ReceivingRow]]
+"""By scheme; the lowest load first."""
+
+
+def _paper_schemes(tables: Tables, *schemes: str) -> Curves | None:
+    curves = {scheme: _curve(tables, scheme) for scheme in schemes}
+    return curves if all(curves.values()) else None
+
+
+def _turn(curve: Sequence[ReceivingRow]) -> float | None:
+    """The highest load with one interrupt a frame."""
+    linear = [row.load_of_cliff for row in curve if abs(row.interrupts_per_s / row.offered_pps - 1) <= EQUAL]
+    return linear[-1] if linear else None
+
+
+def _turns_with(curve: Sequence[ReceivingRow], load: float) -> bool:
+    """Whether that is the highest load measured up to `load`."""
+    return _turn(curve) == max((row.load_of_cliff for row in curve if row.load_of_cliff <= load), default=None)
+
+
+def _told_turns(curves: Curves) -> str:
+    told = []
+    for scheme, curve in curves.items():
+        turn, last = _turn(curve), curve[-1]
+        until = f"one a frame up to {turn:g} times the cliff" if turn else "fewer than one a frame at every load"
+        told.append(f"{scheme}: {until}, {units.grouped(last.interrupts_per_s)} a second at {last.load_of_cliff:g} times")
+    return f"{'; '.join(told)}."
+
+
+def _gone_from(curve: Sequence[ReceivingRow]) -> ReceivingRow | None:
+    """The load from which on there are no interrupts."""
+    some = [row for row in curve if row.interrupts_per_s > NO_INTERRUPTS * row.offered_pps]
+    after = curve[len(some) :]
+    return after[0] if after and some == list(curve[: len(some)]) else None
+
+
+def _gone_as_published(curve: Sequence[ReceivingRow]) -> bool:
+    gone, load = _gone_from(curve), of_cliff("hybrid_interrupts_fall_to_zero_at")
+    return gone is not None and gone.load_of_cliff <= min(
+        (r.load_of_cliff for r in curve if r.load_of_cliff >= load), default=0.0
+    )
+
+
+def _told_gone(curve: Sequence[ReceivingRow]) -> str:
+    gone = _gone_from(curve)
+    if gone is None:
+        last = curve[-1]
+        return f"at {last.load_of_cliff:g} times the cliff there are {last.interrupts_per_s / last.offered_pps:.2f} a frame."
+    text = f"they are at most {percent(NO_INTERRUPTS)} of the frames from {gone.load_of_cliff:g} times the cliff on."
+    before = [row for row in curve if row.load_of_cliff < gone.load_of_cliff]
+    if before and before[-1].load_of_cliff > 1 + paper("epsilon"):
+        last = before[-1]
+        text += (
+            f" Below that NAPI interrupts: at {last.load_of_cliff:g} times a poll finds the ring empty behind the frames it "
+            f"takes, and unmasks ({last.interrupts_per_s / last.offered_pps:.2f} interrupts a frame)."
+        )
+    return text
+
+
+def _cpu_gone(curve: Sequence[ReceivingRow]) -> float | None:
+    """The lowest load at which nothing is left of the CPU."""
+    return next((row.load_of_cliff for row in curve if row.cpu_available <= NO_CPU), None)
+
+
+def _cpu_gone_as_published(curve: Sequence[ReceivingRow]) -> bool:
+    load = of_cliff("cpu_availability_reaches_zero_at")
+    return _cpu_gone(curve) == min((row.load_of_cliff for row in curve if row.load_of_cliff >= load), default=None)
+
+
+def _told_cpu_gone(curves: Curves) -> str:
+    told = [
+        f"{scheme} from {gone:g} times on" if (gone := _cpu_gone(curve)) else f"{scheme} never"
+        for scheme, curve in curves.items()
+    ]
+    return f"nothing is left under {', '.join(told)}."
+
+
+CpuLeft = dict[str, float]
+"""Share of the CPU by scheme."""
+
+
+def _cpu_left(tables: Tables) -> CpuLeft | None:
+    left = {row.name: row.cpu_available for row in _ours(tables) if row.load_of_cliff == HALF}
+    return left if {rows.HYBRID, rows.DE} <= set(left) else None
+
+
+def _told_cpu_left(left: CpuLeft) -> str:
+    most = max(left, key=lambda name: left[name])
+    both = f"hybrid leaves {percent(left[rows.HYBRID])}, {rows.DE} {percent(left[rows.DE])}"
+    return f"{both}; most is left by {most}, {percent(left[most])}."
+
+
+_INTERRUPTS: tuple[Claim[Tables, Any], ...] = (
+    Claim(
+        "Figure 7(e)",
+        f"The interrupt rate follows the load up to {of_cliff('interrupt_rate_turns_at'):g} times the cliff, then turns.",
+        lambda tables: _paper_schemes(tables, rows.DE, rows.NAPI, rows.HYBRID),
+        holds=lambda curves: all(_turns_with(curve, of_cliff("interrupt_rate_turns_at")) for curve in curves.values()),
+        yes=_told_turns,
+        no=_told_turns,
+    ),
+    Claim(
+        "Figure 7(e)",
+        f"Hybrid's interrupts fall to zero at {of_cliff('hybrid_interrupts_fall_to_zero_at'):g} times the cliff.",
+        lambda tables: _curve(tables, rows.HYBRID) or None,
+        holds=_gone_as_published,
+        yes=_told_gone,
+        no=_told_gone,
+    ),
+    Claim(
+        "Figure 7(f)",
+        f"Nothing is left of the CPU from {of_cliff('cpu_availability_reaches_zero_at'):g} times the cliff on.",
+        lambda tables: _paper_schemes(tables, rows.DE, rows.NAPI, rows.HYBRID),
+        holds=lambda curves: all(map(_cpu_gone_as_published, curves.values())),
+        yes=_told_cpu_gone,
+        no=_told_cpu_gone,
+    ),
+    Claim(
+        "Figure 7(f)",
+        "Hybrid is disable-enable below the cliff, and leaves as much of the CPU (at half the cliff).",
+        _cpu_left,
+        holds=lambda left: left[rows.HYBRID] >= (1 - EQUAL) * left[rows.DE],
+        yes=_told_cpu_left,
+        no=_told_cpu_left,
+    ),
+)
+
+
+# Figure 6: the budget.
+
+Budgets = dict[str, ReceivingRow]
+"""By scheme."""
+
+
+def _budget(load: float) -> Claim[Tables, Budgets]:
+    def told(by: Budgets) -> str:
+        each = ", ".join(f"{scheme} {kpps(row.application_pps)}" for scheme, row in by.items())
+        return f"in kpps: {each}."
+
+    def evidence(tables: Tables) -> Budgets | None:
+        by = {row.scheme: row for row in tables.budget if row.load_of_cliff == load}
+        return by if {rows.NAPI, rows.NAPI_2} <= set(by) else None
+
+    return Claim(
+        "Figure 6(a)",
+        f"At {load:g} times the cliff the application receives more with a budget of {paper('hybrid_budget'):g} than with "
+        f"{paper('default_budget'):g}.",
+        evidence,
+        holds=lambda by: by[rows.NAPI_2].application_pps > by[rows.NAPI].application_pps,
+        yes=told,
+        no=told,
+    )
+
+
+def _awake(curve: Sequence[ReceivingRow]) -> float | None:
+    """The lowest load at which ksoftirqd runs."""
+    return next((row.load_of_cliff for row in curve if row.ksoftirqd_share > EQUAL), None)
+
+
+def _awake_as_published(curve: Sequence[ReceivingRow]) -> bool:
+    load = of_cliff("ksoftirqd_awakened_at_budget_300")
+    return _awake(curve) == min((row.load_of_cliff for row in curve if row.load_of_cliff >= load), default=0.0)
+
+
+def _told_awake(curve: Sequence[ReceivingRow]) -> str:
+    awake = _awake(curve)
+    if awake is None:
+        return f"it does not run up to {curve[-1].load_of_cliff:g} times the cliff."
+    return (
+        f"it runs from {awake:g} times the cliff on. Since Linux 3.9 softirqs give way as soon as a process wants the CPU, so a "
+        "small budget is not what saves the application."
+    )
+
+
+_KSOFTIRQD: Claim[Tables, list[ReceivingRow]] = Claim(
+    "Figure 6",
+    f"With a budget of {paper('default_budget'):g} ksoftirqd is woken from {of_cliff('ksoftirqd_awakened_at_budget_300'):g} "
+    "times the cliff on.",
+    lambda tables: _curve(tables, rows.NAPI) or None,
+    holds=_awake_as_published,
+    yes=_told_awake,
+    no=_told_awake,
+)
+
+
+# Hybrid's switching.
+
+Switches = dict[float, float]
+"""A second, by epsilon."""
+
+
+def _switching(arrivals: str) -> Claim[Tables, Switches]:
+    def evidence(tables: Tables) -> Switches | None:
+        found: list[SwitchRow] = [row for row in tables.switches if row.arrivals == arrivals]
+        return {row.epsilon: row.switches_per_s for row in found if row.switches_per_s is not None} or None
+
+    def fewest(by: Switches) -> list[float]:
+        return [epsilon for epsilon, count in by.items() if count == min(by.values())]
+
+    def told(by: Switches) -> str:
+        each = ", ".join(f"{count:.1f} a second at {epsilon:g}" for epsilon, count in by.items())
+        return f"{each}; fewest at e = {', '.join(f'{epsilon:g}' for epsilon in fewest(by))}."
+
+    return Claim(
+        "Text",
+        f"At the cliff hybrid switches least with e = {paper('epsilon'):g} ({arrivals} arrivals).",
+        evidence,
+        holds=lambda by: paper("epsilon") in fewest(by),
+        yes=told,
+        no=told,
+    )
+
+
+Steps = tuple[SettlingRow, ...]
+
+
+def _late(found: Steps) -> Steps:
+    return tuple(row for row in found if row.windows is None or row.windows > SETTLED_WINDOWS)
+
+
+def _settled(found: Steps) -> str:
+    told = (f"to {row.step_of_cliff:g} times the cliff {row.windows or f'more than {max(switching.WINDOWS)}'}" for row in found)
+    return f"windows after a step from nothing: {', '.join(told)}."
+
+
+Estimates = tuple[EstimateRow, ...]
+
+
+def _estimated(found: Estimates) -> str:
+    worst = max(found, key=lambda row: abs(row.error))
+    refused = max(row.missed_pps / row.offered_pps for row in found)
+    return (
+        f"{percent(abs(worst.error))} at worst between {kpps(found[0].offered_pps)} and {kpps(found[-1].offered_pps)} kpps, "
+        f"though the NIC refuses up to {percent(refused)} of the frames."
+    )
+
+
+def _misestimated(found: Estimates) -> str:
+    off = (row for row in found if abs(row.error) > ESTIMATE_GOOD)
+    return f"off at {', '.join(f'{row.load_of_cliff:.2g} times the cliff ({100 * row.error:+.0f} %)' for row in off)}."
+
+
+_SWITCHING: tuple[Claim[Tables, Any], ...] = (
+    *(_switching(arrivals) for arrivals in switching.ARRIVALS),
+    Claim(
+        EXPECTED,
+        f"Hybrid switches within {SETTLED_WINDOWS} windows of {paper('rate_window'):g} ms after every step of the load.",
+        lambda tables: tables.settling.rows or None,
+        holds=lambda found: not _late(found),
+        yes=_settled,
+        no=_settled,
+    ),
+    Claim(
+        EXPECTED,
+        f"Hybrid's estimate of the rate is within {percent(ESTIMATE_GOOD)} of what is offered, at every load.",
+        lambda tables: tables.estimator.rows or None,
+        holds=lambda found: all(abs(row.error) <= ESTIMATE_GOOD for row in found),
+        yes=_estimated,
+        no=_misestimated,
+    ),
+)
+
+
+# Today's schemes.
+
+Today = dict[str, tuple[ReceivingRow, ReceivingRow]]
+"""By driver: NAPI, and the best of today's other schemes."""
+
+
+def _today(tables: Tables) -> Today | None:
+    found = {}
+    for driver, every in tables.application.by(lambda r: r.driver).items():
+        at = [row for row in every if row.load_of_cliff == TODAY_LOAD]
+        napi = [row for row in at if row.scheme == rows.NAPI]
+        others = [row for row in at if row.scheme in (rows.THREADED, rows.DEFERRED, rows.BUSY)]
+        if napi and others:
+            found[driver] = (napi[0], max(others, key=lambda row: row.application_pps))
+    return found or None
+
+
+def _told_today(found: Today) -> str:
+    told = (
+        f"{driver}: {best.name} {kpps(best.application_pps)} kpps, {napi.name} {kpps(napi.application_pps)}"
+        for driver, (napi, best) in found.items()
+    )
+    return f"{'; '.join(told)}."
+
+
+CLAIMS: tuple[Claim[Tables, Any], ...] = (
+    *_CLIFF,
+    _starves("Figure 7(a)", f"Under {rows.DE} an overloaded application starves.", rows.DE, True),
+    _starves("Figure 7(a)", "Under hybrid it does not.", rows.HYBRID, False),
+    _starves(AIM, "Under adaptive it does not.", rows.ADAPTIVE, False),
+    *(_hybrid_against(other, load) for load in OVERLOADS for other in (rows.DE, rows.NAPI)),
+    _round_trip("Figure 7(c), (d)", "median", lambda row: row.p50_ns),
+    _round_trip(EXPECTED, "p99", lambda row: row.p99_ns),
+    *_INTERRUPTS,
+    *(_budget(load) for load in OVERLOADS),
+    _KSOFTIRQD,
+    *_SWITCHING,
+    *_ADAPTIVE,
+    Claim(
+        EXPECTED,
+        f"At {TODAY_LOAD:g} times the cliff today's kernel has a setting that gives the application more than NAPI's default.",
+        _today,
+        holds=lambda found: all(best.application_pps > (1 + EQUAL) * napi.application_pps for napi, best in found.values()),
+        yes=_told_today,
+        no=_told_today,
+    ),
+)

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from irqlab.config.workload import Workload
 from irqlab.methods import application
-from irqlab.reproduce.paper import Data
+from irqlab.present.columns import Col
 from irqlab.reproduce.salah2009.rows import Row
+from irqlab.reproduce.table import Table
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import ApplicationResult
 
@@ -30,6 +32,66 @@ COMPARED = (0.5, 1.0, 2.0, 4.0)
 """Of the cliff: where the findings look."""
 COMPARED_ECHO = (0.1, 0.5, 0.9)
 SWEPT, SWEPT_ECHO = (1.0, 2.0, 4.0), (0.5,)
+
+
+@dataclass(frozen=True)
+class ReceivingRow:
+    """What the application receives at a load. What is lost is a share of the frames sent."""
+
+    driver: Annotated[str, Col("Driver")]
+    scheme: Annotated[str, Col("Scheme")]
+    setting: Annotated[str, Col("Setting")]
+    load_of_cliff: Annotated[float, Col("Load", "of the cliff")]
+    offered_pps: Annotated[float, Col("Offered", "frames/s")]
+    application_pps: Annotated[float, Col("Received", "frames/s")]
+    loss_ratio: Annotated[float, Col("Lost", "share")]
+    lost_nic: Annotated[float, Col("by the NIC")]
+    lost_backlog: Annotated[float, Col("backlog")]
+    lost_socket: Annotated[float, Col("socket")]
+    lost_elsewhere: Annotated[float, Col("elsewhere")]
+    interrupts_per_s: Annotated[float, Col("Interrupts a second")]
+    cpu_available: Annotated[float, Col("CPU left", "share")]
+    ksoftirqd_wakeups_per_s: Annotated[float, Col("ksoftirqd woken a second")]
+    ksoftirqd_share: Annotated[float, Col("ksoftirqd runs", "share")]
+    time_squeezes: Annotated[int, Col("Time squeezes")]
+    switches: Annotated[int | None, Col("Switches")]
+
+    @property
+    def name(self) -> str:
+        """The scheme, with its setting if it has one."""
+        return named(self.scheme, self.setting)
+
+
+@dataclass(frozen=True)
+class EchoingRow:
+    """The round trip through the application at a load. An overloaded DUT does not return every frame."""
+
+    driver: Annotated[str, Col("Driver")]
+    scheme: Annotated[str, Col("Scheme")]
+    setting: Annotated[str, Col("Setting")]
+    load_of_echo_cliff: Annotated[float | None, Col("Load", "of the echo's cliff")]
+    """None: an absolute low rate."""
+    offered_pps: Annotated[float, Col("Offered", "frames/s")]
+    returned_pps: Annotated[float, Col("Returned", "frames/s")]
+    loss_ratio: Annotated[float, Col("Lost", "share")]
+    lost_application: Annotated[float, Col("by the application")]
+    mean_ns: Annotated[float | None, Col("Mean", "ns")]
+    p50_ns: Annotated[int | None, Col("p50", "ns")]
+    p90_ns: Annotated[int | None, Col("p90", "ns")]
+    p99_ns: Annotated[int | None, Col("p99", "ns")]
+    p999_ns: Annotated[int | None, Col("p99.9", "ns")]
+    max_ns: Annotated[int | None, Col("max", "ns")]
+    cpu_available: Annotated[float, Col("CPU left", "share")]
+
+    @property
+    def name(self) -> str:
+        """The scheme, with its setting if it has one."""
+        return named(self.scheme, self.setting)
+
+
+def named(scheme: str, setting: str) -> str:
+    """A scheme as the findings call it."""
+    return f"{scheme} ({setting})" if setting else scheme
 
 
 @dataclass(frozen=True)
@@ -98,48 +160,57 @@ def curve(runner: TrialRunner, row: Row, cliffs: Cliffs, offer: Offer) -> Curve:
     )
 
 
-def receiving_table(title: str, curves: Sequence[tuple[str, Curve]]) -> Data:
-    """What the application receives; `curves` are of drivers by name. The lost are shares of the frames sent."""
-    data = Data(
-        title,
-        (
-            "driver", "scheme", "setting", "load_of_cliff", "offered_pps", "application_pps",
-            "loss_ratio", "lost_nic", "lost_backlog", "lost_socket", "lost_elsewhere", "interrupts_per_s", "cpu_available",
-            "ksoftirqd_wakeups_per_s", "ksoftirqd_share", "time_squeezes", "switches",
-        ),
-    )  # fmt: skip
+def receiving_table(title: str, curves: Sequence[tuple[str, Curve]]) -> Table[ReceivingRow]:
+    """What the application receives; `curves` are of drivers by name."""
+    rows = []
     for driver, one in curves:
         for load, r in one.receiving:
             sent = max(1, r.places.sent)
-            data.add(
-                driver=driver, scheme=one.row.scheme, setting=one.row.setting, load_of_cliff=load, offered_pps=r.offered_pps,
-                application_pps=r.application_pps, loss_ratio=r.loss_ratio, lost_nic=r.places.nic / sent,
-                lost_backlog=r.places.backlog / sent, lost_socket=r.places.socket / sent,
+            row = ReceivingRow(
+                driver=driver,
+                scheme=one.row.scheme,
+                setting=one.row.setting,
+                load_of_cliff=load,
+                offered_pps=r.offered_pps,
+                application_pps=r.application_pps,
+                loss_ratio=r.loss_ratio,
+                lost_nic=r.places.nic / sent,
+                lost_backlog=r.places.backlog / sent,
+                lost_socket=r.places.socket / sent,
                 lost_elsewhere=r.places.elsewhere / sent,
-                interrupts_per_s=r.interrupts_per_s, cpu_available=r.cpu_available,
-                ksoftirqd_wakeups_per_s=r.ksoftirqd_wakeups_per_s, ksoftirqd_share=r.ksoftirqd_share,
-                time_squeezes=r.time_squeezes, switches=r.switches,
-            )  # fmt: skip
-    return data
+                interrupts_per_s=r.interrupts_per_s,
+                cpu_available=r.cpu_available,
+                ksoftirqd_wakeups_per_s=r.ksoftirqd_wakeups_per_s,
+                ksoftirqd_share=r.ksoftirqd_share,
+                time_squeezes=r.time_squeezes,
+                switches=r.switches,
+            )
+            rows.append(row)
+    return Table(title, ReceivingRow, tuple(rows))
 
 
-def echoing_table(title: str, curves: Sequence[tuple[str, Curve]]) -> Data:
-    """The round trip through the application. Not every frame comes back where the DUT is overloaded: see `returned_pps`."""
-    data = Data(
-        title,
-        (
-            "driver", "scheme", "setting", "load_of_echo_cliff", "offered_pps", "returned_pps", "loss_ratio", "lost_application",
-            "mean_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns", "cpu_available",
-        ),
-    )  # fmt: skip
+def echoing_table(title: str, curves: Sequence[tuple[str, Curve]]) -> Table[EchoingRow]:
+    """The round trip through the application."""
+    rows = []
     for driver, one in curves:
         for load, r in one.echoing:
             latency = r.latency if r.latency and r.latency["count"] else {}
-            data.add(
-                driver=driver, scheme=one.row.scheme, setting=one.row.setting, load_of_echo_cliff=load, offered_pps=r.offered_pps,
-                returned_pps=r.returned_pps, loss_ratio=r.loss_ratio,
+            row = EchoingRow(
+                driver=driver,
+                scheme=one.row.scheme,
+                setting=one.row.setting,
+                load_of_echo_cliff=load,
+                offered_pps=r.offered_pps,
+                returned_pps=r.returned_pps,
+                loss_ratio=r.loss_ratio,
                 lost_application=r.places.application / max(1, r.places.sent),
+                mean_ns=latency.get("mean_ns"),
+                p50_ns=latency.get("p50_ns"),
+                p90_ns=latency.get("p90_ns"),
+                p99_ns=latency.get("p99_ns"),
+                p999_ns=latency.get("p999_ns"),
+                max_ns=latency.get("max_ns"),
                 cpu_available=r.cpu_available,
-                **{name: latency.get(name) for name in ("mean_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns")},
-            )  # fmt: skip
-    return data
+            )
+            rows.append(row)
+    return Table(title, EchoingRow, tuple(rows))

@@ -3,17 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from irqlab.errors import IrqlabError
-from irqlab.reproduce.paper import Data, Tables
 from irqlab.reproduce.salah2009 import cliffs, loads, overload, ping, rows, switching
 from irqlab.reproduce.salah2009.loads import Cliffs, Curve, Offer
+from irqlab.reproduce.salah2009.overload import OverloadRow, StarvationRow
+from irqlab.reproduce.salah2009.ping import PingRow
 from irqlab.reproduce.salah2009.rows import Row
+from irqlab.reproduce.salah2009.switching import EstimateRow, SettlingRow, SwitchRow
+from irqlab.reproduce.salah2009.tables import Tables
 from irqlab.reproduce.session import Session
+from irqlab.reproduce.table import Table
 from irqlab.runner.jobs import Job
 from irqlab.trials.testbed import Testbed
 
@@ -22,36 +26,41 @@ QUICK_INTREE = ("8139cp",)
 
 
 def measure(session: Session) -> Tables:
-    """Every table."""
+    """Every table. Raises IrqlabError for a driver whose receive scheme cannot be set."""
     testbed = session.testbed()
     if testbed.scheme_names()["rx_scheme"] is None:
         raise IrqlabError(
             f"the paper compares receive schemes, and {testbed.driver} has none that can be set: try irqmod_rtl8139cp"
         )
-    found = session.all(
-        "the cliff", {"": Job("the cliff", testbed, partial(cliffs.find, row=rows.de(), workload=loads.plan_of(session.quick)))}
-    )[""]
+    find = partial(cliffs.find, row=rows.de(), workload=loads.plan_of(session.quick))
+    found = session.all("the cliff", {"": Job("the cliff", testbed, find)})[""]
     at = cliffs.cliffs_of(found)
     paper = _curves(session, testbed, rows.competing(at.receiving_pps), at, Offer.of(session.quick))
-    named = [(testbed.driver, curve) for curve in paper]
     today, sweeps = _today(session, at)
-    budgets = _curves(session, testbed, _budgets(session.quick), at, Offer.brief(session.quick))
-    return {
-        "cliff": cliffs.table(found),
-        "cliff_costs": cliffs.internal_table(found),
-        "cliff_sweep": cliffs.curve_table(found),
-        "budget": loads.receiving_table("Figure 6(a): NAPI's budget, receiving", [(testbed.driver, c) for c in budgets]),
-        "budget_round_trip": loads.echoing_table(
-            "Figure 6(b): NAPI's budget, round trip", [(testbed.driver, c) for c in budgets]
-        ),
-        "application": loads.receiving_table("Figure 7: the receiving application", [*named, *today]),
-        "round_trip": loads.echoing_table("Figure 7(c), (d): round trip through the application", [*named, *today]),
-        "sweep": loads.receiving_table("Settings of today's schemes, receiving", sweeps),
-        "sweep_round_trip": loads.echoing_table("Settings of today's schemes, round trip", sweeps),
-        "ping": _pings(session, testbed, at),
-        **_switching(session, testbed, at),
-        **_why(session, testbed, at),
-    }
+    every = [*((testbed.driver, curve) for curve in paper), *today]
+    budgets = [
+        (testbed.driver, curve) for curve in _curves(session, testbed, _budgets(session.quick), at, Offer.brief(session.quick))
+    ]
+    pings = _pings(session, testbed, at)
+    switches, estimator, settling = _switching(session, testbed, at)
+    profiles, starvation = _why(session, testbed, at)
+    return Tables(
+        cliff=cliffs.table(found),
+        cliff_costs=cliffs.internal_table(found),
+        cliff_sweep=cliffs.curve_table(found),
+        budget=loads.receiving_table("Figure 6(a): NAPI's budget, receiving", budgets),
+        budget_round_trip=loads.echoing_table("Figure 6(b): NAPI's budget, round trip", budgets),
+        application=loads.receiving_table("Figure 7: the receiving application", every),
+        round_trip=loads.echoing_table("Figure 7(c), (d): round trip through the application", every),
+        sweep=loads.receiving_table("Settings of today's schemes, receiving", sweeps),
+        sweep_round_trip=loads.echoing_table("Settings of today's schemes, round trip", sweeps),
+        ping=pings,
+        switches=switches,
+        estimator=estimator,
+        settling=settling,
+        overload=profiles,
+        starvation=starvation,
+    )
 
 
 def _curves(session: Session, testbed: Testbed, chosen: Sequence[Row], at: Cliffs, offer: Offer) -> list[Curve]:
@@ -88,42 +97,47 @@ def _intree(session: Session, name: str) -> Testbed:
     return session.testbed(driver=name, nic=None, dut=replace(config.dut, ring=None, module_parameters=""))
 
 
-def _pings(session: Session, testbed: Testbed, at: Cliffs) -> Data:
+def _pings(session: Session, testbed: Testbed, at: Cliffs) -> Table[PingRow]:
     chosen = rows.competing(at.receiving_pps)
     jobs = {n: Job(row.name, testbed, partial(ping.measure, row=row, quick=session.quick)) for n, row in enumerate(chosen)}
     found = session.all("pings", jobs)
     return ping.table([(row, found[n]) for n, row in enumerate(chosen)])
 
 
-def _switching(session: Session, testbed: Testbed, at: Cliffs) -> Tables:
-    works = {"switches": switching.at_the_cliff, "estimator": switching.estimates, "settling": switching.settling}
+Switching = tuple[Table[SwitchRow], Table[EstimateRow], Table[SettlingRow]]
+
+
+def _switching(session: Session, testbed: Testbed, at: Cliffs) -> Switching:
     given: dict[str, Any] = {"cliff_pps": at.receiving_pps, "quick": session.quick}
-    return session.all("hybrid's switching", {name: Job(name, testbed, partial(work, **given)) for name, work in works.items()})
-
-
-def _why(session: Session, testbed: Testbed, at: Cliffs) -> Tables:
-    chosen = rows.competing(at.receiving_pps)
-    given: dict[str, Any] = {"cliff_pps": at.receiving_pps}
-    profiles = session.all(
-        "profiles",
-        {
-            (load, n): Job(
-                f"{row.name} at {load:g}x",
-                testbed,
-                partial(overload.profile, row=row, load=load, workload=loads.plan_of(session.quick), **given),
-            )
-            for load in overload.LOADS
-            for n, row in enumerate(chosen)
-        },
-    )
-    long = session.all(
-        "seconds of overload",
-        {
-            n: Job(row.name, testbed, partial(overload.long, row=row, quick=session.quick, **given))
-            for n, row in enumerate(chosen)
-        },
-    )
-    return {
-        "overload": overload.profile_table([(load, chosen[n], found) for (load, n), found in profiles.items()]),
-        "starvation": overload.starvation_table([(row, long[n]) for n, row in enumerate(chosen)]),
+    works: dict[str, Callable[..., Any]] = {
+        "switches": switching.at_the_cliff,
+        "estimator": switching.estimates,
+        "settling": switching.settling,
     }
+    jobs = {name: Job(name, testbed, partial(work, **given)) for name, work in works.items()}
+    switches, estimator, settling = session.all("hybrid's switching", jobs).values()
+    return switches, estimator, settling
+
+
+def _why(session: Session, testbed: Testbed, at: Cliffs) -> tuple[Table[OverloadRow], Table[StarvationRow]]:
+    chosen = rows.competing(at.receiving_pps)
+    cliff_pps, plan = at.receiving_pps, loads.plan_of(session.quick)
+    jobs = {
+        (load, n): Job(
+            f"{row.name} at {load:g}x",
+            testbed,
+            partial(overload.profile, row=row, load=load, workload=plan, cliff_pps=cliff_pps),
+        )
+        for load in overload.LOADS
+        for n, row in enumerate(chosen)
+    }
+    profiles = session.all("profiles", jobs)
+    long_jobs = {
+        n: Job(row.name, testbed, partial(overload.long, row=row, quick=session.quick, cliff_pps=cliff_pps))
+        for n, row in enumerate(chosen)
+    }
+    long = session.all("seconds of overload", long_jobs)
+    return (
+        overload.profile_table([(load, chosen[n], found) for (load, n), found in profiles.items()]),
+        overload.starvation_table([(row, long[n]) for n, row in enumerate(chosen)]),
+    )

@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
 
 from irqlab.config.workload import Workload
 from irqlab.methods import application
 from irqlab.methods.profile import symbols
+from irqlab.present.columns import Col
 from irqlab.profile import tree
 from irqlab.profile.addresses import addresses
-from irqlab.reproduce.paper import Data
 from irqlab.reproduce.salah2009.rows import Row
+from irqlab.reproduce.table import Table
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import ApplicationResult
 
@@ -21,8 +24,46 @@ LONG_LOAD = 4.0
 LONG, QUICK_LONG = Workload(duration_ns=2_100_000_000), Workload(duration_ns=1_100_000_000)
 """Disable-enable rests a tick every quarter of a second: several rests."""
 
-Shares = dict[str, float]
-"""Of the window's instructions: hardirq, softirq, the kernel in processes, user space."""
+
+@dataclass(frozen=True)
+class Shares:
+    """Of the window's instructions."""
+
+    hardirq: float
+    softirq: float
+    process_kernel: float
+    user: float
+
+
+@dataclass(frozen=True)
+class OverloadRow:
+    """Where the CPU's instructions go at a load, as shares of the window's."""
+
+    load_of_cliff: Annotated[float, Col("Load", "of the cliff")]
+    scheme: Annotated[str, Col("Scheme")]
+    offered_pps: Annotated[float, Col("Offered", "frames/s")]
+    taken_pps: Annotated[float, Col("Taken off the ring", "frames/s")]
+    application_pps: Annotated[float, Col("Received", "frames/s")]
+    hardirq: Annotated[float, Col("Interrupts")]
+    softirq: Annotated[float, Col("Softirqs")]
+    process_kernel: Annotated[float, Col("Processes, kernel")]
+    user: Annotated[float, Col("User space")]
+    ksoftirqd_share: Annotated[float, Col("ksoftirqd runs", "share")]
+
+
+@dataclass(frozen=True)
+class StarvationRow:
+    """What is left of an application over seconds of overload. What is lost is a share of the frames sent."""
+
+    scheme: Annotated[str, Col("Scheme")]
+    window_s: Annotated[float, Col("Window", "s")]
+    offered_pps: Annotated[float, Col("Offered", "frames/s")]
+    application_pps: Annotated[float, Col("Received", "frames/s")]
+    share_received: Annotated[float, Col("Received", "share")]
+    lost_nic: Annotated[float, Col("Lost by the NIC")]
+    lost_socket: Annotated[float, Col("socket")]
+    interrupts_per_s: Annotated[float, Col("Interrupts a second")]
+    switches: Annotated[int | None, Col("Switches")]
 
 
 def profile(runner: TrialRunner, row: Row, load: float, cliff_pps: float, workload: Workload) -> tuple[ApplicationResult, Shares]:
@@ -33,39 +74,29 @@ def profile(runner: TrialRunner, row: Row, load: float, cliff_pps: float, worklo
     by_context = tree.totals(points, "context")
     user = sum(p["instructions"] for p in points if p["owner"] == "user space")
     whole = sum(by_context.values())
-    parts = {
-        "hardirq": by_context.get("hardirq", 0),
-        "softirq": by_context.get("softirq", 0),
-        "process_kernel": by_context.get("process", 0) + by_context.get("idle", 0) - user,
-        "user": user,
-    }
-    return result, {name: count / whole for name, count in parts.items()}
+    process = by_context.get("process", 0) + by_context.get("idle", 0) - user
+    parts = (by_context.get("hardirq", 0), by_context.get("softirq", 0), process, user)
+    return result, Shares(*(count / whole for count in parts))
 
 
-def profile_table(found: Sequence[tuple[float, Row, tuple[ApplicationResult, Shares]]]) -> Data:
+def profile_table(found: Sequence[tuple[float, Row, tuple[ApplicationResult, Shares]]]) -> Table[OverloadRow]:
     """Where the CPU's instructions go."""
-    data = Data(
-        "Under overload: where the instructions go",
-        (
-            "load_of_cliff",
-            "scheme",
-            "offered_pps",
-            "taken_pps",
-            "application_pps",
-            "hardirq",
-            "softirq",
-            "process_kernel",
-            "user",
-            "ksoftirqd_share",
-        ),
-    )
-    for load, row, (r, shares) in found:
-        taken = (r.places.sent - r.places.nic) / r.spec.loaded_s
-        data.add(
-            load_of_cliff=load, scheme=row.name, offered_pps=r.offered_pps, taken_pps=taken, application_pps=r.application_pps,
-            ksoftirqd_share=r.ksoftirqd_share, **shares,
-        )  # fmt: skip
-    return data
+    rows = [
+        OverloadRow(
+            load_of_cliff=load,
+            scheme=row.name,
+            offered_pps=r.offered_pps,
+            taken_pps=(r.places.sent - r.places.nic) / r.spec.loaded_s,
+            application_pps=r.application_pps,
+            hardirq=shares.hardirq,
+            softirq=shares.softirq,
+            process_kernel=shares.process_kernel,
+            user=shares.user,
+            ksoftirqd_share=r.ksoftirqd_share,
+        )
+        for load, row, (r, shares) in found
+    ]
+    return Table("Under overload: where the instructions go", OverloadRow, tuple(rows))
 
 
 def long(runner: TrialRunner, row: Row, cliff_pps: float, quick: bool) -> ApplicationResult:
@@ -73,27 +104,20 @@ def long(runner: TrialRunner, row: Row, cliff_pps: float, quick: bool) -> Applic
     return runner.trial(application.spec_of(QUICK_LONG if quick else LONG, LONG_LOAD * cliff_pps, row.tuning))
 
 
-def starvation_table(found: Sequence[tuple[Row, ApplicationResult]]) -> Data:
+def starvation_table(found: Sequence[tuple[Row, ApplicationResult]]) -> Table[StarvationRow]:
     """Over seconds."""
-    data = Data(
-        f"At {LONG_LOAD:g} times the cliff over seconds",
-        (
-            "scheme",
-            "window_s",
-            "offered_pps",
-            "application_pps",
-            "share_received",
-            "lost_nic",
-            "lost_socket",
-            "interrupts_per_s",
-            "switches",
-        ),
-    )
-    for row, r in found:
-        sent = max(1, r.places.sent)
-        data.add(
-            scheme=row.name, window_s=r.spec.duration_ns / 1e9, offered_pps=r.offered_pps, application_pps=r.application_pps,
-            share_received=r.application_pps / r.offered_pps, lost_nic=r.places.nic / sent, lost_socket=r.places.socket / sent,
-            interrupts_per_s=r.interrupts_per_s, switches=r.switches,
-        )  # fmt: skip
-    return data
+    rows = [
+        StarvationRow(
+            scheme=row.name,
+            window_s=r.spec.duration_ns / 1e9,
+            offered_pps=r.offered_pps,
+            application_pps=r.application_pps,
+            share_received=r.application_pps / r.offered_pps,
+            lost_nic=r.places.nic / max(1, r.places.sent),
+            lost_socket=r.places.socket / max(1, r.places.sent),
+            interrupts_per_s=r.interrupts_per_s,
+            switches=r.switches,
+        )
+        for row, r in found
+    ]
+    return Table(f"At {LONG_LOAD:g} times the cliff over seconds", StarvationRow, tuple(rows))

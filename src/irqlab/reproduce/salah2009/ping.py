@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
 
 from irqlab.config.traffic import Load
 from irqlab.methods import application
-from irqlab.reproduce.paper import Data
+from irqlab.present.columns import Col
 from irqlab.reproduce.salah2009.rows import Row
+from irqlab.reproduce.table import Table
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import ApplicationResult, ApplicationTrial
 
@@ -16,6 +19,22 @@ RATES_PPS = (10.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 4000.0, 8000.0, 16
 """The paper's sender reached 8 kpps."""
 QUICK_RATES_PPS = (100.0, 8000.0)
 DURATION_NS = 500_000_000
+
+
+@dataclass(frozen=True)
+class PingRow:
+    """Pings at a rate."""
+
+    scheme: Annotated[str, Col("Scheme")]
+    offered_pps: Annotated[float, Col("Offered", "frames/s")]
+    answered_pps: Annotated[float, Col("Answered", "frames/s")]
+    mean_ns: Annotated[float | None, Col("Mean", "ns")]
+    p50_ns: Annotated[int | None, Col("p50", "ns")]
+    p99_ns: Annotated[int | None, Col("p99", "ns")]
+    max_ns: Annotated[int | None, Col("max", "ns")]
+    interrupts_per_s: Annotated[float, Col("Interrupts a second")]
+    cpu_available: Annotated[float, Col("CPU left", "share")]
+
 
 Found = Sequence[tuple[Row, Sequence[ApplicationResult]]]
 
@@ -28,18 +47,22 @@ def measure(runner: TrialRunner, row: Row, quick: bool) -> list[ApplicationResul
     )
 
 
-def table(found: Found) -> Data:
+def table(found: Found) -> Table[PingRow]:
     """The figure."""
-    data = Data(
-        "Figure 8: round trip of pings, answered by the kernel",
-        ("scheme", "offered_pps", "answered_pps", "mean_ns", "p50_ns", "p99_ns", "max_ns", "interrupts_per_s", "cpu_available"),
-    )
+    rows = []
     for row, results in found:
         for r in results:
             latency = r.latency or {}
-            data.add(
-                scheme=row.scheme, offered_pps=r.offered_pps, answered_pps=r.returned_pps,
-                interrupts_per_s=r.interrupts_per_s, cpu_available=r.cpu_available,
-                **{name: latency.get(name) for name in ("mean_ns", "p50_ns", "p99_ns", "max_ns")},
-            )  # fmt: skip
-    return data
+            ping = PingRow(
+                scheme=row.scheme,
+                offered_pps=r.offered_pps,
+                answered_pps=r.returned_pps,
+                mean_ns=latency.get("mean_ns"),
+                p50_ns=latency.get("p50_ns"),
+                p99_ns=latency.get("p99_ns"),
+                max_ns=latency.get("max_ns"),
+                interrupts_per_s=r.interrupts_per_s,
+                cpu_available=r.cpu_available,
+            )
+            rows.append(ping)
+    return Table("Figure 8: round trip of pings, answered by the kernel", PingRow, tuple(rows))

@@ -1,21 +1,62 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The report's sections, in the paper's order."""
+"""The report: the paper's figures beside the lab's, in the paper's order. Loads are multiples of the cliff, there and here."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, TypeVar
 
+from irqlab import units
 from irqlab.present import plots
+from irqlab.present.columns import Col
 from irqlab.present.parts import Group, Plot, Section
-from irqlab.present.plots import Line
+from irqlab.present.plots import Line, Point
 from irqlab.reproduce import page
-from irqlab.reproduce.paper import Data, Tables
 from irqlab.reproduce.salah2009 import rows
+from irqlab.reproduce.salah2009.cliffs import RECEIVES, SweepRow
+from irqlab.reproduce.salah2009.findings import EQUAL, of_cliff, paper
+from irqlab.reproduce.salah2009.loads import EchoingRow, ReceivingRow
+from irqlab.reproduce.salah2009.ping import PingRow
+from irqlab.reproduce.salah2009.tables import Tables
+from irqlab.reproduce.table import Table
 
 LOW_KPPS = 2.5
 """Figure 7(d) ends here."""
-Record = Mapping[str, Any]
+PUBLISHED = ("cross", "the paper")
+COMPARED = (rows.DE, rows.NAPI, rows.NAPI_2, rows.HYBRID, rows.ADAPTIVE)
+"""Figure 7's schemes, and ours."""
+TODAYS = (rows.NAPI, rows.HYBRID, rows.ADAPTIVE, rows.THREADED, rows.DEFERRED, rows.BUSY)
+OF_CLIFF = "Load, times the cliff"
+NUMBERS = {scheme: number for number, scheme in enumerate(rows.SERIES)}
+
+Schemed = TypeVar("Schemed", ReceivingRow, EchoingRow, PingRow)
+Crosses = dict[str, tuple[float, float]]
+"""What the paper says, by scheme."""
+
+
+@dataclass(frozen=True)
+class BestRow:
+    """Which scheme is best at a load."""
+
+    what: Annotated[str, Col("")]
+    load: Annotated[float, Col("Load", "of the cliff")]
+    best: Annotated[str, Col("Best", title=f"within {100 * EQUAL:g} % of the best")]
+    value: Annotated[str, Col("with")]
+
+
+def picture(tables: Tables) -> Group:
+    """Figure 7: throughput, interrupts and CPU over the load, with what the paper says of them."""
+    ours = _ours(tables.application, tables)
+    return Group(
+        legend=page.legend(rows.SERIES[: len(COMPARED)], PUBLISHED),
+        plots=[_received(ours), _interrupts(ours), _cpu_left(ours)],
+        note="Figure 7: a receiving application over the load offered, in multiples of the cliff. The paper's cliff is at "
+        f"{paper('cliff'):g} kpps. Crosses: what the paper's text says. Interrupts turn at "
+        f"{of_cliff('interrupt_rate_turns_at'):g} times the cliff; hybrid's end at "
+        f"{of_cliff('hybrid_interrupts_fall_to_zero_at'):g} times; no CPU is left from "
+        f"{of_cliff('cpu_availability_reaches_zero_at'):g} times on.",
+    )
 
 
 def sections(tables: Tables) -> list[Section]:
@@ -23,153 +64,223 @@ def sections(tables: Tables) -> list[Section]:
     return [_cliff(tables), _budget(tables), _figure7(tables), _ping(tables), _switching(tables), _today(tables), _why(tables)]
 
 
-def _lines(data: Data, y: str, scale: float = 1.0, only: Sequence[str] = rows.SERIES, driver: str | None = None) -> list[Line]:
-    """One line per scheme over the offered kpps; the style is that of the scheme's place in SERIES."""
-    found = []
-    for number, scheme in enumerate(rows.SERIES):
-        where = {"scheme": scheme} | ({"driver": driver} if driver else {})
-        points = sorted(
-            (r["offered_pps"] / 1e3, None if r[y] is None else r[y] * scale) for r in data.records(**where) if scheme in only
+def _ours(data: Table[Schemed], tables: Tables) -> Table[Schemed]:
+    return data.only(lambda row: getattr(row, "driver", tables.driver) == tables.driver)
+
+
+def _lines(
+    data: Iterable[Schemed],
+    x: Callable[[Schemed], float | None],
+    y: Callable[[Schemed], float | None],
+    only: Sequence[str] = rows.SERIES,
+    crosses: Crosses | None = None,
+) -> list[Line]:
+    """One line per scheme; its style is that of the scheme's place in SERIES."""
+    points: dict[str, list[Point]] = {}
+    for row in data:
+        place = x(row)
+        if row.scheme in only and row.scheme in NUMBERS and place is not None:
+            points.setdefault(row.scheme, []).append((place, y(row)))
+    return [
+        Line(
+            f"series-{NUMBERS[scheme]}",
+            scheme,
+            plots.measured_style(NUMBERS[scheme]),
+            sorted(points[scheme], key=lambda point: point[0]),
+            cross=(crosses or {}).get(scheme),
         )
-        if points:
-            found.append(Line(f"series-{number}", scheme, plots.style(number), points))
-    return found
+        for scheme in rows.SERIES
+        if scheme in points
+    ]
 
 
-def _cut(lines: Sequence[Line], most_kpps: float) -> list[Line]:
-    return [Line(one.gid, one.name, one.look, [p for p in one.points if p[0] <= most_kpps]) for one in lines]
+def _over_cliff(title: str, lines: Sequence[Line], label: str, top: float | None = None) -> Plot:
+    return page.plot(title, plots.over_load(lines, label, title, None, top, OF_CLIFF))
 
 
-def _over_load(title: str, lines: Sequence[Line], label: str, top: float | None = None) -> Plot:
+def _over_kpps(title: str, lines: Sequence[Line], label: str, top: float | None = None) -> Plot:
     return page.plot(title, plots.over_load(lines, label, title, None, top))
 
 
-def _driver(data: Data) -> str:
-    """The paper's driver: the first in the table."""
-    return str(next(data.records())["driver"])
+def _load(row: ReceivingRow) -> float:
+    return row.load_of_cliff
 
 
-def _all(data: Data) -> dict[str, str]:
-    return {name: name.replace("_", " ") for name in data.columns}
+def _kpps(row: EchoingRow | PingRow) -> float:
+    return row.offered_pps / 1e3
+
+
+def _us(ns: float | None) -> float | None:
+    return None if ns is None else ns / 1e3
+
+
+def _cliff_pps(data: Iterable[ReceivingRow]) -> float:
+    """The cliff that the loads are multiples of."""
+    row = next(iter(data))
+    return row.offered_pps / row.load_of_cliff
+
+
+def _received(ours: Table[ReceivingRow], only: Sequence[str] = COMPARED, title: str = "Figure 7(a): received") -> Plot:
+    base = _cliff_pps(ours)
+    lines = _lines(ours, _load, lambda row: row.application_pps / base, only)
+    return _over_cliff(title, lines, "times the cliff")
+
+
+def _interrupts(ours: Table[ReceivingRow], only: Sequence[str] = COMPARED, title: str = "Figure 7(e): interrupts") -> Plot:
+    base, turn = _cliff_pps(ours), of_cliff("interrupt_rate_turns_at")
+    crosses = {rows.NAPI: (turn, turn), rows.HYBRID: (of_cliff("hybrid_interrupts_fall_to_zero_at"), 0.0)}
+    lines = _lines(ours, _load, lambda row: row.interrupts_per_s / base, only, crosses)
+    return _over_cliff(title, lines, "a second, times the cliff")
+
+
+def _cpu_left(ours: Table[ReceivingRow], only: Sequence[str] = COMPARED, title: str = "Figure 7(f): CPU left") -> Plot:
+    crosses = {rows.NAPI: (of_cliff("cpu_availability_reaches_zero_at"), 0.0)}
+    lines = _lines(ours, _load, lambda row: 100 * row.cpu_available, only, crosses)
+    return _over_cliff(title, lines, "%", 105)
 
 
 def _cliff(tables: Tables) -> Section:
-    sweep = tables["cliff_sweep"]
-    lines = []
-    for number, (name, what) in enumerate((("application_pps", "received, kpps"), ("cpu_used", "CPU used, %"))):
-        scale = 1e-3 if number == 0 else 100
-        points = [(r["offered_pps"] / 1e3, r[name] * scale) for r in sweep.records(application="receives")]
-        lines.append(Line(f"series-{number}", what, plots.style(number), points))
+    sweep = tables.cliff_sweep.where(lambda r: r.application == RECEIVES)
+
+    def line(number: int, what: str, y: Callable[[SweepRow], float]) -> Line:
+        return Line(f"series-{number}", what, plots.measured_style(number), [(r.offered_pps / 1e3, y(r)) for r in sweep])
+
     group = Group(
-        plots=[_over_load("The application receives", lines[:1], "kpps"), _over_load("CPU used", lines[1:], "%", 105)],
-        tables=[
-            page.table(tables["cliff"], _all(tables["cliff"])),
-            page.table(tables["cliff_costs"], _all(tables["cliff_costs"])),
-            page.table(sweep, _all(sweep), folded=True),
+        plots=[
+            _over_kpps("The application receives", [line(0, "received, kpps", lambda r: r.application_pps / 1e3)], "kpps"),
+            _over_kpps("CPU used", [line(1, "CPU used, %", lambda r: 100 * r.cpu_used)], "%", 105),
         ],
+        tables=[page.table(tables.cliff), page.table(tables.cliff_costs), page.table(tables.cliff_sweep, folded=True)],
     )
     intro = (
-        "Section 4.2: with disable-enable, from outside by three signs (the CPU's is chosen, as in "
-        "the paper), each found to 1 %, "
-        "and from inside by the costs of an interrupt and of a packet."
+        "Section 4.2, with disable-enable: from outside by three signs (the CPU's is chosen, as in the paper), each found to 1 "
+        "%, and from inside by the costs of an interrupt and of a packet."
     )
     return Section("cliff", "The cliff", "The cliff", intro, [group])
 
 
 def _budget(tables: Tables) -> Section:
-    receiving, echoing = tables["budget"], tables["budget_round_trip"]
-    lines = []
-    trips = []
-    for number, scheme in enumerate(dict.fromkeys(r["scheme"] for r in receiving.records())):
-        style = plots.style(number)
-        points = [(r["offered_pps"] / 1e3, r["application_pps"] / 1e3) for r in receiving.records(scheme=scheme)]
-        lines.append(Line(f"budget-{number}", scheme, style, points))
-        times = [(r["offered_pps"] / 1e3, r["p50_ns"] / 1e3 if r["p50_ns"] else None) for r in echoing.records(scheme=scheme)]
-        trips.append(Line(f"trip-{number}", scheme, style, times))
+    receiving, echoing = tables.budget, tables.budget_round_trip
+    base = _cliff_pps(receiving)
+    received, trips = [], []
+    times = echoing.by(lambda r: r.scheme)
+    awake = (of_cliff("ksoftirqd_awakened_at_budget_300"), 0.0)
+    for number, (scheme, every) in enumerate(receiving.by(lambda r: r.scheme).items()):
+        style = plots.measured_style(number)
+        points: list[Point] = [(r.load_of_cliff, r.application_pps / base) for r in every]
+        cross = awake if scheme == rows.NAPI else None
+        received.append(Line(f"budget-{number}", scheme, style, points, cross=cross))
+        back: list[Point] = [(_kpps(r), _us(r.p50_ns)) for r in times.get(scheme, ())]
+        trips.append(Line(f"trip-{number}", scheme, style, back))
     group = Group(
-        plots=[_over_load("Figure 6(a): received", lines, "kpps"), _over_load("Figure 6(b): round trip, median", trips, "µs")],
-        tables=[page.table(receiving, _all(receiving)), page.table(echoing, _all(echoing), folded=True)],
-        note="Lines in the order of the table: the smallest budget first. Of a budget below 64 the poll's weight is lowered with "
-        "it; the last row is the sysctl alone, which today's net_rx_action looks at between polls only.",
+        plots=[
+            _over_cliff("Figure 6(a): received", received, "times the cliff"),
+            _over_kpps("Figure 6(b): round trip, median", trips, "µs"),
+        ],
+        tables=[page.table(receiving), page.table(echoing, folded=True)],
+        note="Lines in the order of the table: the smallest budget first. With a budget below 64 the poll's weight is lowered to "
+        "it; the last row is the sysctl alone, which today's net_rx_action looks at only between polls. The cross: in the paper "
+        f"ksoftirqd is woken from {awake[0]:g} times the cliff on with a budget of 300.",
     )
     return Section("budget", "NAPI's budget (figure 6)", "Budget", "net.core.netdev_budget under the application.", [group])
 
 
 def _figure7(tables: Tables) -> Section:
-    data, trips = tables["application"], tables["round_trip"]
-    driver = _driver(data)
-    only = (rows.DE, rows.NAPI, rows.NAPI_2, rows.HYBRID, rows.ADAPTIVE)
-    times = _lines(trips, "p50_ns", 1e-3, only, driver)
+    data, trips = _ours(tables.application, tables), _ours(tables.round_trip, tables)
+    times = _lines(trips, _kpps, lambda row: _us(row.p50_ns), COMPARED)
+    awake = {rows.NAPI: (of_cliff("ksoftirqd_awakened_at_budget_300"), 0.0)}
     group = Group(
-        legend=page.legend(rows.SERIES[:5]),
+        legend=page.legend(rows.SERIES[: len(COMPARED)], PUBLISHED),
         plots=[
-            _over_load("Figure 7(a): received by the application", _lines(data, "application_pps", 1e-3, only, driver), "kpps"),
-            _over_load("Figure 7(b): lost", _lines(data, "loss_ratio", 100, only, driver), "%", 105),
-            _over_load("Figure 7(c): round trip, median", times, "µs"),
-            _over_load("Figure 7(d): at low rates", _cut(times, LOW_KPPS), "µs"),
-            _over_load("Figure 7(e): interrupts", _lines(data, "interrupts_per_s", 1e-3, only, driver), "thousand/s"),
-            _over_load("Figure 7(f): CPU left", _lines(data, "cpu_available", 100, only, driver), "%", 105),
-            _over_load("ksoftirqd's run time", _lines(data, "ksoftirqd_share", 100, only, driver), "%", 105),
-            _over_load("Round trip, p99", _lines(trips, "p99_ns", 1e-3, only, driver), "µs"),
+            _over_cliff("Figure 7(b): lost", _lines(data, _load, lambda row: 100 * row.loss_ratio, COMPARED), "%", 105),
+            _over_kpps("Figure 7(c): round trip, median", times, "µs"),
+            _over_kpps("Figure 7(d): at low rates", _cut(times, LOW_KPPS), "µs"),
+            _over_kpps("Round trip, p99", _lines(trips, _kpps, lambda row: _us(row.p99_ns), COMPARED), "µs"),
+            _over_cliff(
+                "ksoftirqd's run time", _lines(data, _load, lambda row: 100 * row.ksoftirqd_share, COMPARED, awake), "%", 105
+            ),
         ],
-        tables=[page.table(data, _all(data), folded=True), page.table(trips, _all(trips), folded=True)],
+        tables=[
+            page.table(_best(data, trips), caption="The best scheme at each load"),
+            page.table(tables.application, folded=True),
+            page.table(tables.round_trip, folded=True),
+        ],
+        note="Figures 7(a), (e) and (f) are at the top of the page. The cross: in the paper ksoftirqd is woken there with a "
+        "budget of 300.",
     )
     return Section("figure7", "The receiving application (figure 7)", "Figure 7", "Hybrid leaves DE at the cliff.", [group])
 
 
+def _best(data: Table[ReceivingRow], trips: Table[EchoingRow]) -> Table[BestRow]:
+    """Who receives most, who is fastest, and who leaves most of the CPU; today's schemes, too."""
+    found = []
+    for load, every in data.by(lambda r: r.load_of_cliff).items():
+        most = max(row.application_pps for row in every)
+        near = [row.name for row in every if row.application_pps >= (1 - EQUAL) * most]
+        found.append(BestRow("received", load, ", ".join(near), f"{units.kpps(most)} kpps"))
+        left = max(row.cpu_available for row in every)
+        if left > 0:
+            near = [row.name for row in every if row.cpu_available >= (1 - EQUAL) * left]
+            found.append(BestRow("CPU left", load, ", ".join(near), units.percent(left)))
+    for echo_load, echoes in trips.by(lambda r: r.load_of_echo_cliff).items():
+        medians = {row.name: row.p50_ns for row in echoes if row.p50_ns is not None}
+        p99s = {row.name: row.p99_ns for row in echoes if row.p99_ns is not None}
+        for what, times in (("round trip, median", medians), ("round trip, p99", p99s)):
+            if times and echo_load is not None:
+                least = min(times.values())
+                near = [name for name, ns in times.items() if ns <= (1 + EQUAL) * least]
+                found.append(BestRow(what, echo_load, ", ".join(near), units.duration(least)))
+    return Table("Best", BestRow, tuple(sorted(found, key=lambda row: (row.what, row.load))))
+
+
+def _cut(lines: Sequence[Line], most_kpps: float) -> list[Line]:
+    return [replace(one, points=[p for p in one.points if p[0] <= most_kpps]) for one in lines]
+
+
 def _ping(tables: Tables) -> Section:
-    data = tables["ping"]
-    lines = _lines(data, "mean_ns", 1e-3)
+    lines = _lines(tables.ping, _kpps, lambda row: _us(row.mean_ns))
     group = Group(
-        legend=page.legend(rows.SERIES[:5]),
-        plots=[_over_load("Figure 8(a)", lines, "µs"), _over_load("Figure 8(b)", _cut(lines, LOW_KPPS), "µs")],
-        tables=[page.table(data, _all(data), folded=True)],
+        legend=page.legend(rows.SERIES[: len(COMPARED)]),
+        plots=[_over_kpps("Figure 8(a)", lines, "µs"), _over_kpps("Figure 8(b)", _cut(lines, LOW_KPPS), "µs")],
+        tables=[page.table(tables.ping, folded=True)],
     )
     return Section("ping", "Pings (figure 8)", "Figure 8", "Mean round trip of ICMP echoes, which the kernel answers.", [group])
 
 
 def _switching(tables: Tables) -> Section:
-    names = ("switches", "settling", "estimator")
     group = Group(
-        tables=[page.table(tables[name], _all(tables[name])) for name in names],
-        note="Bursts: 10 ms on at twice the mean, 10 ms off. `windows`: the shortest burst after "
-        "which hybrid had switched. `taken`: off the ring; `missed`: what the NIC had no room for; the driver counts both.",
+        tables=[page.table(tables.switches), page.table(tables.settling), page.table(tables.estimator)],
+        note="Bursts: 10 ms on at twice the mean, 10 ms off. A burst after a step: the shortest after which hybrid had switched. "
+        "Taken: off the ring; missed: what the NIC had no room for. The driver counts both.",
     )
     intro = "At the cliff, after steps, and the estimate of a constant load."
     return Section("switching", "Hybrid's switching", "Switching", intro, [group])
 
 
 def _today(tables: Tables) -> Section:
-    data, trips = tables["application"], tables["round_trip"]
+    trips = tables.round_trip.by(lambda r: r.driver)
     groups = []
-    for driver in dict.fromkeys(r["driver"] for r in data.records()):
-        only = (rows.NAPI, rows.HYBRID, rows.ADAPTIVE, rows.THREADED, rows.DEFERRED, rows.BUSY)
-        groups.append(
-            Group(
-                heading=str(driver),
-                legend=page.legend(rows.SERIES),
-                plots=[
-                    _over_load("Received by the application", _lines(data, "application_pps", 1e-3, only, driver), "kpps"),
-                    _over_load("Round trip, median", _lines(trips, "p50_ns", 1e-3, only, driver), "µs"),
-                    _over_load("Interrupts", _lines(data, "interrupts_per_s", 1e-3, only, driver), "thousand/s"),
-                    _over_load("CPU left", _lines(data, "cpu_available", 100, only, driver), "%", 105),
-                ],
-            )
-        )
-    sweep, sweep_trips = tables["sweep"], tables["sweep_round_trip"]
-    tail = [page.table(sweep, _all(sweep), folded=True), page.table(sweep_trips, _all(sweep_trips), folded=True)]
+    for driver in tables.application.by(lambda r: r.driver):
+        data = tables.application.only(lambda r, driver=driver: r.driver == driver)  # type: ignore[misc]
+        group = Group(heading=driver, legend=page.legend(rows.SERIES))
+        group.plots = [
+            _received(data, TODAYS, "Received"),
+            _over_kpps("Round trip, median", _lines(trips.get(driver, ()), _kpps, lambda row: _us(row.p50_ns), TODAYS), "µs"),
+            _interrupts(data, TODAYS, "Interrupts"),
+            _cpu_left(data, TODAYS, "CPU left"),
+        ]
+        groups.append(group)
+    tail = [page.table(tables.sweep, folded=True), page.table(tables.sweep_round_trip, folded=True)]
     groups.append(Group(heading="Settings swept", tables=tail))
     intro = (
-        "Threaded NAPI, napi_defer_hard_irqs with gro_flush_timeout, busy polling; of each the "
-        "setting with which the application "
-        "receives most in sum at 1, 2 and 4 times the cliff. IRQ suspension came with Linux "
-        "6.13 and is in neither kernel measured here."
+        "Threaded NAPI, napi_defer_hard_irqs with gro_flush_timeout, and busy polling; each with the setting with which the "
+        "application receives most in sum at 1, 2 and 4 times the cliff. IRQ suspension came with Linux 6.13 and is in neither "
+        "kernel measured here."
     )
     return Section("today", "The schemes of today's kernel", "Today", intro, groups)
 
 
 def _why(tables: Tables) -> Section:
-    names = ("overload", "starvation")
-    group = Group(tables=[page.table(tables[name], _all(tables[name])) for name in names])
+    group = Group(tables=[page.table(tables.overload), page.table(tables.starvation)])
     intro = "Where the instructions go under overload, as shares of the window, and what is left of an application over seconds."
     return Section("why", "Why", "Why", intro, [group])

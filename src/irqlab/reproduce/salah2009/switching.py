@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Annotated
 
 from irqlab.config.traffic import Arrivals, Load
 from irqlab.methods import application
-from irqlab.reproduce.paper import Data
+from irqlab.present.columns import Col
 from irqlab.reproduce.salah2009 import rows
+from irqlab.reproduce.table import Table
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import ApplicationResult, ApplicationTrial
 
@@ -31,13 +33,47 @@ QUICK_STEPS = (4.0,)
 WINDOWS = (1, 2, 3, 4)
 
 
+@dataclass(frozen=True)
+class SwitchRow:
+    """Hybrid with the mean of the load at the cliff."""
+
+    arrivals: Annotated[str, Col("Arrivals")]
+    epsilon: Annotated[float, Col("e")]
+    offered_pps: Annotated[float, Col("Offered", "frames/s")]
+    application_pps: Annotated[float, Col("Received", "frames/s")]
+    switches: Annotated[int | None, Col("Switches")]
+    switches_per_s: Annotated[float | None, Col("a second")]
+
+
+@dataclass(frozen=True)
+class EstimateRow:
+    """The driver's estimate of a constant load, read under that load; what it is made of, over the whole trial."""
+
+    load_of_cliff: Annotated[float, Col("Load", "of the cliff")]
+    offered_pps: Annotated[float, Col("Offered", "frames/s")]
+    taken_pps: Annotated[float, Col("Taken off the ring", "frames/s")]
+    missed_pps: Annotated[float, Col("Missed by the NIC", "frames/s")]
+    estimate_pps: Annotated[int, Col("Estimate", "frames/s")]
+    error: Annotated[float, Col("Error", "share")]
+    read_in_window: Annotated[bool, Col("Read in the window")]
+
+
+@dataclass(frozen=True)
+class SettlingRow:
+    """A step of the load from nothing: the shortest burst after which hybrid had switched."""
+
+    step_of_cliff: Annotated[float, Col("Step to", "of the cliff")]
+    windows: Annotated[int | None, Col("Burst", "windows")]
+    """None: not within the longest burst."""
+
+
 def _load(arrivals: Arrivals, mean_pps: float) -> Load:
     if arrivals == "bursts":
         return Load(rate_pps=2 * mean_pps, arrivals="bursts", on_ns=BURST_NS, off_ns=BURST_NS)
     return Load(rate_pps=mean_pps, arrivals=arrivals)
 
 
-def at_the_cliff(runner: TrialRunner, cliff_pps: float, quick: bool) -> Data:
+def at_the_cliff(runner: TrialRunner, cliff_pps: float, quick: bool) -> Table[SwitchRow]:
     """Switches per second with the mean of the load at the cliff."""
     duration_ns = QUICK_DURATION_NS if quick else DURATION_NS
     cases = [
@@ -47,49 +83,52 @@ def at_the_cliff(runner: TrialRunner, cliff_pps: float, quick: bool) -> Data:
         ApplicationTrial(_load(arrivals, cliff_pps), rows.hybrid(cliff_pps, epsilon).tuning, duration_ns=duration_ns)
         for arrivals, epsilon in cases
     ]
-    data = Data(
-        "Hybrid at the cliff: switches per second",
-        ("arrivals", "epsilon", "offered_pps", "application_pps", "switches", "switches_per_s"),
-    )
-    for (arrivals, epsilon), r in zip(cases, application.trials(runner, specs), strict=True):
-        data.add(
-            arrivals=arrivals, epsilon=epsilon / 1000, offered_pps=r.offered_pps, application_pps=r.application_pps,
-            switches=r.switches, switches_per_s=None if r.switches is None else r.switches / r.spec.loaded_s,
-        )  # fmt: skip
-    return data
+    table = [
+        SwitchRow(
+            arrivals=arrivals,
+            epsilon=epsilon / 1000,
+            offered_pps=r.offered_pps,
+            application_pps=r.application_pps,
+            switches=r.switches,
+            switches_per_s=None if r.switches is None else r.switches / r.spec.loaded_s,
+        )
+        for (arrivals, epsilon), r in zip(cases, application.trials(runner, specs), strict=True)
+    ]
+    return Table("Hybrid at the cliff: switches per second", SwitchRow, tuple(table))
 
 
-def estimates(runner: TrialRunner, cliff_pps: float, quick: bool) -> Data:
+def estimates(runner: TrialRunner, cliff_pps: float, quick: bool) -> Table[EstimateRow]:
     """The driver's estimate of a constant load, read under that load; beside it what it is made of, over the whole trial."""
     rates = [LOWEST_PPS, *(share * cliff_pps for share in (QUICK_ESTIMATED if quick else ESTIMATED))]
     tuning = rows.hybrid(cliff_pps).tuning
     specs = [ApplicationTrial(Load(rate_pps=rate), tuning, rate_after_ns=(READ_AFTER_NS,)) for rate in rates]
-    data = Data(
-        "Hybrid's estimate of the rate",
-        ("load_of_cliff", "offered_pps", "taken_pps", "missed_pps", "estimate_pps", "error", "read_in_window"),
-    )
+    table = []
     for rate, r in zip(rates, application.trials(runner, specs), strict=True):
         at_ns, estimate = r.rate_estimates_pps[0]
-        taken = (r.places.sent - r.places.nic) / r.spec.loaded_s
-        data.add(
-            load_of_cliff=rate / cliff_pps, offered_pps=r.offered_pps, taken_pps=taken,
-            missed_pps=r.nic_missed / r.spec.loaded_s, estimate_pps=estimate, error=estimate / r.offered_pps - 1,
+        row = EstimateRow(
+            load_of_cliff=rate / cliff_pps,
+            offered_pps=r.offered_pps,
+            taken_pps=(r.places.sent - r.places.nic) / r.spec.loaded_s,
+            missed_pps=r.nic_missed / r.spec.loaded_s,
+            estimate_pps=estimate,
+            error=estimate / r.offered_pps - 1,
             read_in_window=at_ns <= r.spec.duration_ns,
-        )  # fmt: skip
-    return data
+        )
+        table.append(row)
+    return Table("Hybrid's estimate of the rate", EstimateRow, tuple(table))
 
 
-def settling(runner: TrialRunner, cliff_pps: float, quick: bool) -> Data:
+def settling(runner: TrialRunner, cliff_pps: float, quick: bool) -> Table[SettlingRow]:
     """A step from nothing to a multiple of the cliff: the shortest burst, in windows, after which hybrid has switched."""
     steps = QUICK_STEPS if quick else STEPS
     tuning = rows.hybrid(cliff_pps).tuning
     specs = [_burst(step * cliff_pps, windows, ApplicationTrial(Load(1.0), tuning)) for step in steps for windows in WINDOWS]
     found = application.trials(runner, specs)
-    data = Data("Hybrid after a step of the load from nothing", ("step_of_cliff", "windows"))
+    table = []
     for number, step in enumerate(steps):
         of_step = found[number * len(WINDOWS) : (number + 1) * len(WINDOWS)]
-        data.add(step_of_cliff=step, windows=_first(of_step))
-    return data
+        table.append(SettlingRow(step, _first(of_step)))
+    return Table("Hybrid after a step of the load from nothing", SettlingRow, tuple(table))
 
 
 def _burst(rate_pps: float, windows: int, spec: ApplicationTrial) -> ApplicationTrial:

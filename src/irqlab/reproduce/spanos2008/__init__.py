@@ -5,18 +5,17 @@ from __future__ import annotations
 
 from irqlab.config.schemes import VARIANTS
 from irqlab.reproduce.paper import Paper
-from irqlab.reproduce.spanos2008.findings import findings
-from irqlab.reproduce.spanos2008.measure import measure
-from irqlab.reproduce.spanos2008.report import sections
+from irqlab.reproduce.spanos2008 import findings, measure, report
 
 PAPER = Paper(
     name="spanos2008",
     source="S. Spanos, A. Meliones, G. Stassinopoulos: The internals of advanced interrupt handling techniques: Performance "
     "optimization of an embedded Linux network interface. Computer Communications 31 (2008).",
     driver="irqmod_i8255x",
-    measure=measure,
-    findings=findings,
-    sections=sections,
+    measure=measure.measure,
+    findings=findings.findings,
+    picture=report.picture,
+    sections=report.sections,
     lead="Tables 1 to 5 and figures 4 to 7 of the paper beside what the lab measured.",
     with_hardware=True,
     series=tuple(VARIANTS),

@@ -3,17 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Annotated
 
 from irqlab.config.schemes import VARIANTS
 from irqlab.config.workload import Workload
 from irqlab.methods import loss
+from irqlab.present.columns import Col, figures
 from irqlab.reproduce import reference
-from irqlab.reproduce.paper import Data
 from irqlab.reproduce.spanos2008.run import Run
 from irqlab.reproduce.spanos2008.throughput import Results, best_trial
+from irqlab.reproduce.table import Table
 from irqlab.results.document import MethodResult
 from irqlab.runner.jobs import Job
 from irqlab.runner.runner import TrialRunner
@@ -32,6 +34,39 @@ Point = tuple[float, float]
 
 
 @dataclass(frozen=True)
+class LoadRow:
+    """A point of figure 5. Rates are of both directions together."""
+
+    frame_bytes: Annotated[int, Col("Frame", "bytes")]
+    variant: Annotated[str, Col("Variant")]
+    offered_pps: Annotated[float, Col("Offered", "frames/s")]
+    forwarded_pps: Annotated[float, Col("Forwarded", "frames/s")]
+    loss_ratio: Annotated[float, Col("Lost", "share")]
+    idle_ratio: Annotated[float, Col("CPU idle", "share")]
+
+
+_DIGITS = figures(4)
+
+
+@dataclass(frozen=True)
+class CollapseRow:
+    """Where a curve of figure 5 collapses. Rates are of both directions together, in frames/s."""
+
+    frame_bytes: Annotated[int, Col("Frame", "bytes")]
+    variant: Annotated[str, Col("Variant")]
+    loss_free_pps: Annotated[float, Col("Loss-free", "frames/s", _DIGITS)]
+    paper_loss_free_pps: Annotated[float | None, Col("paper", "", _DIGITS)]
+    max_forwarded_pps: Annotated[float, Col("Most forwarded", "frames/s", _DIGITS)]
+    collapse_pps: Annotated[float | None, Col("Collapse at", "frames/s", _DIGITS)]
+    """None: there is none up to the wire's rate."""
+    paper_collapse_pps: Annotated[float | None, Col("paper", "", _DIGITS)]
+    collapse_ratio: Annotated[float | None, Col("Collapse / loss-free", "", _DIGITS)]
+    paper_collapse_ratio: Annotated[float | None, Col("paper", "", _DIGITS)]
+    plateau_ratio: Annotated[float, Col("At the wire's rate / most", "", _DIGITS)]
+    """Forwarded at the wire's rate, as a share of the maximum."""
+
+
+@dataclass(frozen=True)
 class Collapse:
     """Where forwarding falls below COLLAPSED of its maximum, not to come back at any higher load looked at."""
 
@@ -41,6 +76,15 @@ class Collapse:
     """The highest load looked at at which it had not."""
     most_pps: float
     """The maximum forwarded."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A variant's curve."""
+
+    result: MethodResult
+    """Of method `loss`; its trials are in the order of their loads."""
+    collapse: Collapse
 
 
 def find_collapse(points: Sequence[Point], forward: Callable[[float], Point], precision: float = PRECISION) -> Collapse:
@@ -61,7 +105,7 @@ def find_collapse(points: Sequence[Point], forward: Callable[[float], Point], pr
     return Collapse(high, low, most)
 
 
-def _curve(runner: TrialRunner, workload: Workload, points: int, precision: float, known: MethodResult) -> MethodResult:
+def _curve(runner: TrialRunner, workload: Workload, points: int, precision: float, known: MethodResult) -> Curve:
     """A variant's curve with its collapse; loads are what both directions offer together."""
     wire_pps = 2 * runner.wire_pps(workload)
     made = {}
@@ -94,10 +138,10 @@ def _curve(runner: TrialRunner, workload: Workload, points: int, precision: floa
         "no_collapse_pps": collapse.above_pps,
     }
     result.copy_per_frame_metrics(every[-1])
-    return result
+    return Curve(result, collapse)
 
 
-def measure(run: Run, throughputs: Results) -> dict[tuple[int, str], MethodResult]:
+def measure(run: Run, throughputs: Results) -> dict[tuple[int, str], Curve]:
     """The curves of every variant; their throughputs are known."""
     jobs = {}
     points, precision = (QUICK_POINTS, QUICK_PRECISION) if run.quick else (POINTS, PRECISION)
@@ -107,44 +151,59 @@ def measure(run: Run, throughputs: Results) -> dict[tuple[int, str], MethodResul
                 _curve, workload=run.workload(size), points=points, precision=precision, known=throughputs[size, variant]
             )
             jobs[size, variant] = Job(f"{variant} {size} bytes", run.testbed(variant), work)
-    return run.session.all(f"load curves{run.label}", jobs)
+    found = run.session.all(f"load curves{run.label}", jobs)
+    run.session.results += [curve.result for curve in found.values()]
+    return found
 
 
-def figure5(found: dict[tuple[int, str], MethodResult]) -> Data:
+def figure5(found: Mapping[tuple[int, str], Curve]) -> Table[LoadRow]:
     """The curves."""
-    data = Data(
-        "Figure 5: forwarded over offered load, both directions together",
-        ("frame_bytes", "variant", "offered_pps", "forwarded_pps", "loss_ratio", "idle_ratio"),
-    )
-    for (size, variant), result in found.items():
-        for point in result.samples:
-            values = {name: point[name] for name in data.columns[2:]}
-            data.add(frame_bytes=size, variant=variant, **values)
-    return data
+    rows = [
+        LoadRow(size, variant, t.offered_pps, t.forwarded_pps, t.loss_ratio, t.idle_ns / t.spec.duration_ns)
+        for (size, variant), curve in found.items()
+        for t in curve.result.trials
+    ]
+    return Table("Figure 5: forwarded over offered load, both directions together", LoadRow, tuple(rows))
 
 
-def livelock(found: dict[tuple[int, str], MethodResult]) -> Data:
-    """Highest loss-free rate and collapse. `plateau_ratio`: forwarded at the wire's rate, as a share of the maximum."""
-    data = Data(
-        "Figure 5: maximum loss-free rate and collapse, both directions together, frames/s",
-        ("frame_bytes", "variant", "loss_free_pps", "paper_loss_free_pps", "max_forwarded_pps", "collapse_pps",
-         "paper_collapse_pps", "collapse_ratio", "paper_collapse_ratio", "plateau_ratio"),
-    )  # fmt: skip
-    paper = reference.by("spanos2008_collapse", "driver")
-    for (size, variant), result in found.items():
-        said = paper.get(variant, {}) if size == SIZES[0] else {}
-        free, collapse = (reference.number(said.get(name)) for name in ("max_loss_free_kpps", "collapse_at_kpps"))
-        at, base = result.summary["collapse_pps"], result.total_throughput_pps or 0.0
-        data.add(
+def livelock(found: Mapping[tuple[int, str], Curve]) -> Table[CollapseRow]:
+    """Highest loss-free rate and collapse."""
+    rows = []
+    for (size, variant), curve in found.items():
+        said = paper_collapse(variant) if size == SIZES[0] else PaperCollapse(None, None)
+        at, base = curve.collapse.at_pps, curve.result.total_throughput_pps or 0.0
+        row = CollapseRow(
             frame_bytes=size,
             variant=variant,
             loss_free_pps=base,
-            paper_loss_free_pps=free and free * 1e3,
-            max_forwarded_pps=result.summary["max_forwarded_pps"],
+            paper_loss_free_pps=said.loss_free_pps,
+            max_forwarded_pps=curve.collapse.most_pps,
             collapse_pps=at,
-            paper_collapse_pps=collapse and collapse * 1e3,
+            paper_collapse_pps=said.at_pps,
             collapse_ratio=at and round(at / base, 4),
-            paper_collapse_ratio=round(collapse / free, 4) if collapse and free else None,
-            plateau_ratio=round(result.summary["plateau_ratio"], 5),
+            paper_collapse_ratio=said.ratio,
+            plateau_ratio=round(curve.result.trials[-1].forwarded_pps / curve.collapse.most_pps, 5),
         )
-    return data
+        rows.append(row)
+    title = "Figure 5: maximum loss-free rate and collapse, both directions together, frames/s"
+    return Table(title, CollapseRow, tuple(rows))
+
+
+@dataclass(frozen=True)
+class PaperCollapse:
+    """What the paper says of a variant with 64-byte frames, in frames/s; None: nothing."""
+
+    loss_free_pps: float | None
+    at_pps: float | None
+
+    @property
+    def ratio(self) -> float | None:
+        """Collapse by loss-free rate."""
+        return round(self.at_pps / self.loss_free_pps, 4) if self.at_pps and self.loss_free_pps else None
+
+
+def paper_collapse(variant: str) -> PaperCollapse:
+    """Section 4.2.2 and figure 5 of the paper."""
+    said = reference.by("spanos2008_collapse", "driver").get(variant, {})
+    free, at = (reference.number(said.get(name)) for name in ("max_loss_free_kpps", "collapse_at_kpps"))
+    return PaperCollapse(free and free * 1e3, at and at * 1e3)

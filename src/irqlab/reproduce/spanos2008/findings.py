@@ -1,173 +1,484 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the tables say, in plain words made from the figures."""
+"""The paper's claims, and what was measured of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from irqlab.config.schemes import VARIANTS
-from irqlab.reproduce.paper import Data, Tables
-from irqlab.reproduce.spanos2008 import curves, hardware, phases, throughput
-from irqlab.reproduce.spanos2008.measure import WITH_COSTS
+from irqlab.reproduce import reference
+from irqlab.reproduce.claims import AIM, Claim, Finding, findings_of
+from irqlab.reproduce.spanos2008 import curves, hardware, interrupts, phases, throughput
+from irqlab.reproduce.spanos2008.curves import CollapseRow
+from irqlab.reproduce.spanos2008.hardware import ErrorRow, TermRow
+from irqlab.reproduce.spanos2008.interrupts import InterruptRow
+from irqlab.reproduce.spanos2008.model import ModelRow
+from irqlab.reproduce.spanos2008.phases import PhaseRow
+from irqlab.reproduce.spanos2008.tables import RunTables, Tables
+from irqlab.reproduce.spanos2008.throughput import BASE, ThroughputRow
 
-R2_WANTED = 0.99
-SUM_WANTED_PERCENT = 2.0
-CLOSE = 0.02
+CLOSE = 0.15
+"""A ratio agrees with the paper's if it is within this share of it."""
+FLAT = 0.02
 """A plateau this near to the maximum is flat."""
+FORMULA_PERCENT = 2.0
+"""How close the paper's formula, and the sum of all that is executed, are to come to 1/rate."""
+R2_WANTED = 0.99
+ALL_OF_IT = 0.9
+"""A part of at least this share is taken for the whole."""
+FEW = 0.01
+"""Interrupts a frame that count as next to none."""
+FASTEST = "NAPI-TX-OFF"
+ORDERED_SIZES = throughput.SIZES[:6]
+"""With larger frames every variant is at the wire's rate in the paper."""
+LIVELOCK_BYTES = curves.SIZES[0]
 
 
-def findings(tables: Tables) -> list[str]:
-    """One or two sentences each: on the instruction clock alone, then with the costs of hardware."""
-    runs = [""] + ([WITH_COSTS] if f"table1_throughput{WITH_COSTS}" in tables else [])
-    found = []
-    for run in runs:
-        said = [text for part in _PARTS for text in part(lambda name, run=run: tables[name + run])]  # type: ignore[misc]
-        found += [f"With the costs of hardware: {text}" for text in said] if run else said
-    return found + list(_hardware(tables))
+def findings(tables: Tables) -> list[Finding]:
+    """On the instruction clock alone, then with the costs of hardware."""
+    found = findings_of(CLAIMS, tables)
+    if tables.hardware is not None:
+        charged = findings_of(CLAIMS, tables.hardware)
+        found += [replace(finding, found=f"with the costs of hardware, {finding.found}") for finding in charged]
+    return found + findings_of(HARDWARE_CLAIMS, tables)
 
 
-Of = Callable[[str], Data]
+def _listed(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def _order(of: Of) -> Iterator[str]:
-    first = of("table1_throughput")
-    differs = throughput.order_differs(first)
-    wrong = {size for size, _, _ in differs}
-    right = [s for s in dict.fromkeys(r["frame_bytes"] for r in first.records(paper_capped=False)) if s not in wrong]
-    if right:
-        yield f"The order of the six variants is the paper's at {', '.join(map(str, right))} bytes."
-    for size, slow, fast in differs:
-        yield f"At {size} bytes {slow} is not slower than {fast}, as it is in the paper.{_why(of('table5_phases'), slow, fast)}"
-    lifted = dict.fromkeys(r["frame_bytes"] for r in first.records(capped=True, paper_capped=False))
-    if lifted:
-        sizes = ", ".join(map(str, lifted))
-        yield f"At {sizes} bytes the wire is the limit here where it was not in the paper: compared without its ceiling."
+# Table 1: the order of the variants, and what they gain.
 
 
-def _why(profile: Data, slow: str, fast: str) -> str:
+@dataclass(frozen=True)
+class _Order:
+    rows: list[ThroughputRow]
+    profile: tuple[PhaseRow, ...]
+
+    @property
+    def capped_here(self) -> str:
+        lifted = any(row.capped for row in self.rows)
+        return " The wire is the limit here, where it was not in the paper: compared with that limit lifted." if lifted else ""
+
+
+def _order(size: int) -> Claim[RunTables, _Order]:
+    rates = {v: mbps for (s, v), mbps in throughput.paper_mbps().items() if s == size and mbps < throughput.WIRE_MBPS}
+    order = ", ".join(f"{v} ({rates[v]:g})" for v in sorted(rates, key=lambda v: rates[v]))
+
+    def evidence(tables: RunTables) -> _Order | None:
+        rows = throughput.ordered(tables.table1_throughput, size)
+        return _Order(rows, tables.table5_phases.rows) if len(rows) > 1 else None
+
+    return Claim(
+        "Table 1",
+        f"With {size}-byte frames the order of the variants is {order} Mbit/s.",
+        evidence,
+        holds=lambda found: not throughput.order_differs(found.rows),
+        yes=_same_order,
+        no=_other_order,
+    )
+
+
+def _same_order(found: _Order) -> str:
+    least, most = found.rows[0].free_mbps, found.rows[-1].free_mbps
+    return f"the same order, from {least:.1f} to {most:.1f} Mbit/s.{found.capped_here}"
+
+
+def _other_order(found: _Order) -> str:
+    pairs = throughput.order_differs(found.rows)
+    told = [f"{a.variant} ({a.free_mbps:.2f}) is not slower than {b.variant} ({b.free_mbps:.2f})" for a, b in pairs]
+    return f"{_listed(told)}.{found.capped_here}{_why(found.profile, pairs[0][0].variant, pairs[0][1].variant)}"
+
+
+def _why(profile: Sequence[PhaseRow], slow: str, fast: str) -> str:
     """Where one variant spends more than another, from the profile of the smallest frames."""
-    one, other = profile.one(variant=slow), profile.one(variant=fast)
-    more = {p: other[f"{p}_instructions"] - one[f"{p}_instructions"] for p in (*phases.PHASES, phases.REST)}
-    dear = sorted((p for p in more if more[p] > 0), key=lambda p: -more[p])[:2]
+    by = {row.variant: row for row in profile}
+    if slow not in by or fast not in by:
+        return ""
+    more = _saved(by[fast], by[slow])
+    dear = sorted((phase for phase in more if more[phase] > 0), key=lambda phase: -more[phase])[:2]
     if not dear:
         return ""
-    parts = " and ".join(f"{more[p]:.0f} instructions more in {phases.NAMES[p]}" for p in dear)
-    return f" The profile at {one['frame_bytes']} bytes: {fast} executes {parts}."
+    parts = _listed([f"{more[phase]:.0f} instructions more in {phases.NAMES[phase]}" for phase in dear])
+    return f" The profile with {by[slow].frame_bytes}-byte frames: {fast} executes {parts}."
 
 
-def _gain(of: Of) -> Iterator[str]:
-    first = of("table1_throughput")
-    size = next(first.records())["frame_bytes"]
-    ours = throughput.ratios(first, size)
-    base = first.one(frame_bytes=size, variant="ORIGINAL")["paper_mbps"]
-    theirs = {r["variant"]: r["paper_mbps"] / base for r in first.records(frame_bytes=size)}
-    yield (
-        f"At {size} bytes the variants forward "
-        + ", ".join(f"{ours[v]:.2f} ({v})" for v in VARIANTS)
-        + " times what ORIGINAL does; in the paper "
-        + ", ".join(f"{theirs[v]:.2f}" for v in VARIANTS)
-        + "."
+def _saved(one: PhaseRow, other: PhaseRow) -> dict[str, float]:
+    """Instructions a frame that the one executes more than the other, by phase."""
+    return {p: one.instructions.of(p) - other.instructions.of(p) for p in (*phases.PHASES, phases.REST)}
+
+
+@dataclass(frozen=True)
+class _Gain:
+    ours: dict[str, float]
+    theirs: dict[str, float]
+
+    @property
+    def told(self) -> str:
+        each = ", ".join(f"{v} {self.ours[v]:.2f} ({self.theirs[v]:.2f})" for v in self.ours if v != BASE)
+        return f"times as fast as {BASE} (the paper): {each}."
+
+
+GAIN_BYTES = throughput.SIZES[0]
+
+
+def _gains(tables: RunTables) -> _Gain | None:
+    rows = tables.table1_throughput.where(lambda r: r.frame_bytes == GAIN_BYTES)
+    base = next((row for row in rows if row.variant == BASE), None)
+    if base is None:
+        return None
+    return _Gain(
+        {row.variant: row.throughput_mbps / base.throughput_mbps for row in rows},
+        {row.variant: row.paper_mbps / base.paper_mbps for row in rows},
     )
 
 
-def _savings(of: Of) -> Iterator[str]:
-    profile = of("table5_phases")
-    slow, fast = profile.one(variant="ORIGINAL"), profile.one(variant="NAPI-TX-OFF")
-    saved = {p: slow[f"{p}_instructions"] - fast[f"{p}_instructions"] for p in (*phases.PHASES, phases.REST)}
-    total = slow["sum_instructions"] - fast["sum_instructions"]
-    switches = saved.pop(phases.CS_IN) + saved.pop(phases.CS_OUT)
-    others = ", ".join(f"{100 * saved[p] / total:.0f} % {phases.NAMES[p]}" for p in sorted(saved, key=lambda p: -saved[p])[:3])
-    yield (
-        f"Of the {total:.0f} instructions a frame that NAPI-TX-OFF saves against ORIGINAL, {100 * switches / total:.0f} % are "
-        f"entering and leaving interrupts, {others}."
-    )
-    worst = max(profile.records(), key=lambda r: abs(r["sum_error_percent"]))
-    off = abs(worst["sum_error_percent"])
-    missed = "" if off <= SUM_WANTED_PERCENT else f", missed by {worst['variant']}"
-    share = max(r["rest_instructions"] / r["sum_instructions"] for r in profile.records())
-    yield (
-        f"What is executed per frame adds up to 1/rate within {off:.2f} % (wanted: {SUM_WANTED_PERCENT:g} %{missed}); the phases "
-        f"leave out at most {100 * share:.1f} % of it."
+def _gain_claim() -> Claim[RunTables, _Gain]:
+    paper = throughput.paper_mbps()
+    gain = paper[GAIN_BYTES, FASTEST] / paper[GAIN_BYTES, BASE]
+    return Claim(
+        "Table 1",
+        f"With {GAIN_BYTES}-byte frames {FASTEST} forwards {gain:.2f} times what {BASE} does.",
+        _gains,
+        holds=lambda found: abs(found.ours[FASTEST] / found.theirs[FASTEST] - 1) <= CLOSE,
+        yes=lambda found: f"within {100 * CLOSE:g} % of that; {found.told}",
+        no=lambda found: f"more than {100 * CLOSE:g} % from that; {found.told}",
     )
 
 
-def _livelock(of: Of) -> Iterator[str]:
-    for row in of("figure5_collapse").records():
-        who, size = row["variant"], row["frame_bytes"]
-        if row["collapse_pps"] is not None:
-            paper = f"; in the paper {row['paper_collapse_ratio']:.1f} times" if row["paper_collapse_ratio"] else ""
-            yield (
-                f"{who} collapses with {size}-byte frames at {row['collapse_pps'] / 1e3:.1f} kpps offered, "
-                f"{row['collapse_ratio']:.2f} times its loss-free rate{paper}: from there on it forwards less than "
-                f"{100 * curves.COLLAPSED:g} % of its maximum."
-            )
-        elif who == "NAPI-TX-OFF":
-            share = row["plateau_ratio"]
-            flat = "as much as ever" if share > 1 - CLOSE else f"{100 * share:.1f} % of its maximum"
-            yield f"{who} forwards {flat} with {size}-byte frames at the wire's rate ({100 * share:.1f} %)."
-    missing = [
-        f"{r['variant']} ({r['frame_bytes']} bytes)"
-        for r in of("figure5_collapse").records(variant="ORIGINAL", collapse_pps=None)
-    ]
-    if missing:
-        yield f"Up to the wire's rate these do not collapse: {', '.join(missing)}."
+# Figure 5: receive livelock.
 
 
-def _model(of: Of) -> Iterator[str]:
-    fitted = [r for r in of("table4_model").records() if r["r2"] is not None]
-    if not fitted:
-        return
-    k = [r["k_us_per_byte"] for r in fitted]
-    low = min(r["r2"] for r in fitted)
-    bad = [f"{r['variant']} ({r['r2']:.4f})" for r in fitted if r["r2"] < R2_WANTED]
-    text = (
-        f"The linear model fits with R² of {low:.4f} at least and k from {min(k):.5f} to {max(k):.5f} µs/byte (the paper: 0.02)."
+@dataclass(frozen=True)
+class _Livelock:
+    row: CollapseRow
+    others: tuple[CollapseRow, ...]
+    """Of the same frame size."""
+
+    @property
+    def fallen(self) -> str:
+        told = [f"{r.variant} at {(r.collapse_pps or 0) / 1e3:.1f} kpps" for r in self.others if r.collapse_pps is not None]
+        return f" So do others: {_listed(told)}." if told else ""
+
+
+def _collapse_of(variant: str) -> Claim[RunTables, _Livelock]:
+    said = curves.paper_collapse(variant)
+    at, ratio = said.at_pps or 0.0, said.ratio or 0.0
+
+    def no(found: _Livelock) -> str:
+        if found.row.collapse_pps is None:
+            return f"no collapse up to the wire's rate, where it forwards {100 * found.row.plateau_ratio:.1f} % of its maximum."
+        return f"{_collapse(found.row)}{found.fallen}"
+
+    return Claim(
+        "Section 4.2.2, figure 5",
+        f"With {LIVELOCK_BYTES}-byte frames {variant} collapses at {at / 1e3:g} kpps offered, {ratio:.2f} times its loss-free "
+        "rate.",
+        lambda tables: _livelock(tables, variant),
+        holds=lambda found: found.row.collapse_ratio is not None and abs(found.row.collapse_ratio / ratio - 1) <= CLOSE,
+        yes=lambda found: f"{_collapse(found.row)}{found.fallen}",
+        no=no,
     )
-    if bad:
-        off = max(r["max_residual_us"] / r["t_constant_us"] for r in fitted)
-        text += f" Below {R2_WANTED}: {', '.join(bad)} (largest residual: {100 * off:.2f} % of T)."
-    yield text
 
 
-def _table3(of: Of) -> Iterator[str]:
-    rows = list(of("table3_interrupts").records())
-    lost = [r for r in rows if r["transmitted_frames"] < r["offered_frames"]]
-    if not lost:
-        yield (
-            "At 100 Mbit/s of 512-byte frames no variant is overloaded here, as all were in the paper: every frame is forwarded "
-            f"(CPU idle {100 * min(r['idle_ratio'] for r in rows):.0f} to {100 * max(r['idle_ratio'] for r in rows):.0f} %)."
+def _collapse(row: CollapseRow) -> str:
+    return (
+        f"at {(row.collapse_pps or 0) / 1e3:.1f} kpps, {row.collapse_ratio:.2f} times its loss-free rate; from there on it "
+        f"forwards less than {100 * curves.COLLAPSED:g} % of its maximum."
+    )
+
+
+def _livelock(tables: RunTables, variant: str) -> _Livelock | None:
+    rows = tables.figure5_collapse.where(lambda r: r.frame_bytes == LIVELOCK_BYTES)
+    mine = next((row for row in rows if row.variant == variant), None)
+    return _Livelock(mine, tuple(row for row in rows if row is not mine)) if mine else None
+
+
+_NO_COLLAPSE: Claim[RunTables, _Livelock] = Claim(
+    "Section 4.2.2, figure 5",
+    f"With {LIVELOCK_BYTES}-byte frames {FASTEST} does not collapse.",
+    lambda tables: _livelock(tables, FASTEST),
+    holds=lambda found: found.row.collapse_pps is None and found.row.plateau_ratio > 1 - FLAT,
+    yes=lambda found: f"at the wire's rate it forwards {100 * found.row.plateau_ratio:.1f} % of its maximum.",
+    no=lambda found: (
+        f"at the wire's rate it forwards only {100 * found.row.plateau_ratio:.1f} % of its maximum."
+        if found.row.collapse_pps is None
+        else _collapse(found.row)
+    ),
+)
+
+
+# Table 3: interrupts under full load.
+
+Rows3 = tuple[InterruptRow, ...]
+
+
+def _rows3(tables: RunTables, *variants: str) -> Rows3 | None:
+    return tables.table3_interrupts.where(lambda r: r.variant in variants) or None
+
+
+def _shares(rows: Rows3) -> str:
+    told = (f"{r.variant} {100 * r.forwarded_share:.1f} % ({100 * r.paper_forwarded_share:.1f} %)" for r in rows)
+    return f"forwarded of what was offered (the paper): {', '.join(told)}."
+
+
+def _idle(rows: Rows3) -> str:
+    least, most = (100 * choose(r.idle_ratio for r in rows) for choose in (min, max))
+    return f"The CPU is idle for {least:.0f} to {most:.0f} %."
+
+
+def _overloaded(rows: Rows3) -> bool:
+    return all(r.transmitted_frames < r.offered_frames for r in rows)
+
+
+def _rare(row: InterruptRow) -> bool:
+    return (row.rx_interrupts or 0) <= FEW * row.received_frames
+
+
+def _interrupt_claims() -> tuple[Claim[RunTables, Rows3], ...]:
+    paper = {variant: interrupts.paper_counts(variant) for variant in interrupts.VARIANTS}
+    napi, off = ("NAPI", FASTEST), ("TX-OFF", FASTEST)
+    rare = " and ".join(f"{paper[v].rx_interrupts} with {v}" for v in napi)
+
+    def received(rows: Rows3) -> str:
+        return ", ".join(f"{r.rx_interrupts} of {r.received_frames} frames with {r.variant}" for r in rows) + "."
+
+    def sent(rows: Rows3) -> str:
+        return ", ".join(f"{r.tx_interrupts} with {r.variant}" for r in rows) + "."
+
+    return (
+        Claim(
+            "Table 3",
+            "Frames of 512 bytes at 100 Mbit/s on both interfaces overload every variant.",
+            lambda tables: _rows3(tables, *interrupts.VARIANTS),
+            holds=_overloaded,
+            yes=_shares,
+            no=lambda rows: (
+                f"{sum(r.transmitted_frames < r.offered_frames for r in rows)} of {len(rows)} lose frames; "
+                f"{_shares(rows)} {_idle(rows)}"
+            ),
+        ),
+        Claim(
+            "Table 3",
+            f"Under that load NAPI takes next to no receive interrupts: {rare}.",
+            lambda tables: _rows3(tables, *napi),
+            holds=lambda rows: all(map(_rare, rows)),
+            yes=received,
+            no=lambda rows: f"{received(rows)} NAPI saves receive interrupts only when polls find frames waiting.",
+        ),
+        Claim(
+            "Table 3",
+            f"{_listed(off)} take no transmit interrupts.",
+            lambda tables: _rows3(tables, *off),
+            holds=lambda rows: not any(r.tx_interrupts for r in rows),
+            yes=sent,
+            no=sent,
+        ),
+    )
+
+
+# Table 5: what a frame costs.
+
+Rows5 = tuple[PhaseRow, ...]
+
+
+def _off(row: PhaseRow) -> float:
+    """By how many per cent the paper's formula is off."""
+    return 100 * (row.paper_total_us / row.per_frame_us - 1)
+
+
+def _formula(rows: Rows5) -> str:
+    return f"off by {', '.join(f'{_off(r):+.2f} % ({r.variant})' for r in rows)}."
+
+
+@dataclass(frozen=True)
+class _Saving:
+    total: float
+    by_phase: dict[str, float]
+
+    @property
+    def switches(self) -> float:
+        return (self.by_phase[phases.CS_IN] + self.by_phase[phases.CS_OUT]) / self.total
+
+    @property
+    def told(self) -> str:
+        others = {p: saved for p, saved in self.by_phase.items() if p not in (phases.CS_IN, phases.CS_OUT)}
+        most = sorted(others, key=lambda p: -others[p])[:3]
+        rest = _listed([f"{100 * others[p] / self.total:.0f} % is {phases.NAMES[p]}" for p in most])
+        return f"of {self.total:.0f} instructions a frame that are saved, {100 * self.switches:.0f} % is that; {rest}."
+
+
+def _saving(tables: RunTables) -> _Saving | None:
+    by = {row.variant: row for row in tables.table5_phases}
+    if BASE not in by or FASTEST not in by:
+        return None
+    total = by[BASE].sum_instructions - by[FASTEST].sum_instructions
+    return _Saving(total, _saved(by[BASE], by[FASTEST])) if total > 0 else None
+
+
+def _sums(rows: Rows5) -> str:
+    worst = max(rows, key=lambda r: abs(r.sum_error_percent))
+    rest = max(r.instructions.rest / r.sum_instructions for r in rows)
+    return (
+        f"off by {abs(worst.sum_error_percent):.2f} % at most ({worst.variant}); {100 * rest:.1f} % at most is in none of the "
+        "paper's phases."
+    )
+
+
+_PHASE_CLAIMS: tuple[Claim[RunTables, Any], ...] = (
+    Claim(
+        "Table 5",
+        "The formulas of the total packet process time tell how long a frame takes with each variant.",
+        lambda tables: tables.table5_phases.rows or None,
+        holds=lambda rows: all(abs(_off(row)) <= FORMULA_PERCENT for row in rows),
+        yes=lambda rows: f"with the phases measured, within {FORMULA_PERCENT:g} % of 1/rate; {_formula(rows)}",
+        no=lambda rows: f"with the phases measured, not within {FORMULA_PERCENT:g} % of 1/rate; {_formula(rows)}",
+    ),
+    Claim(
+        "Table 5",
+        f"By the formulas {BASE} and {FASTEST} differ in entering and leaving interrupts alone.",
+        _saving,
+        holds=lambda found: found.switches >= ALL_OF_IT,
+        yes=lambda found: found.told,
+        no=lambda found: found.told,
+    ),
+    Claim(
+        AIM,
+        f"What is executed for a frame adds up to 1/rate within {FORMULA_PERCENT:g} %.",
+        lambda tables: tables.table5_phases.rows or None,
+        holds=lambda rows: all(abs(row.sum_error_percent) <= FORMULA_PERCENT for row in rows),
+        yes=_sums,
+        no=_sums,
+    ),
+)
+
+
+# Table 4: the linear model.
+
+Rows4 = tuple[ModelRow, ...]
+
+
+def _fitted(tables: RunTables) -> Rows4 | None:
+    """Fits to more than two sizes."""
+    return tables.table4_model.where(lambda r: r.r2 is not None) or None
+
+
+def _r2(rows: Rows4) -> str:
+    told = ", ".join(f"{r.variant} {r.r2:.4f}" for r in rows)
+    off = max(r.max_residual_us / r.t_constant_us for r in rows)
+    return f"R² is {told}. The largest residual is {100 * off:.2f} % of T_constant."
+
+
+def _model_claims() -> tuple[Claim[RunTables, Rows4], ...]:
+    paper = reference.by("spanos2008_table4_model", "driver")
+    k = {float(row["k_us_per_byte"]) for row in paper.values()}
+    t = ", ".join(f"{v} {float(paper[v]['t_constant_us']):g}" for v in VARIANTS)
+
+    def near(ours: float, theirs: float) -> bool:
+        return abs(ours / theirs - 1) <= CLOSE
+
+    def told_k(rows: Rows4) -> str:
+        return "k in µs a byte (the paper): " + ", ".join(
+            f"{r.variant} {r.k_us_per_byte:.5f} ({r.paper_k_us_per_byte:g})" for r in rows
         )
-        return
-    yield (
-        "At 100 Mbit/s of 512-byte frames, forwarded of what was offered: "
-        + ", ".join(
-            f"{r['variant']} {100 * r['transmitted_frames'] / r['offered_frames']:.1f} % "
-            f"(paper {100 * r['paper_transmitted_frames'] / r['paper_offered_frames']:.1f} %)"
-            for r in rows
+
+    def told_t(rows: Rows4) -> str:
+        return "T_constant in µs (the paper): " + ", ".join(
+            f"{r.variant} {r.t_constant_us:.2f} ({r.paper_t_constant_us:g})" for r in rows
         )
-        + "."
+
+    return (
+        Claim(
+            "Table 4",
+            "The time a frame takes is linear in its size.",
+            _fitted,
+            holds=lambda rows: all((r.r2 or 0) >= R2_WANTED for r in rows),
+            yes=_r2,
+            no=lambda rows: f"below {R2_WANTED}: {_listed([r.variant for r in rows if (r.r2 or 0) < R2_WANTED])}. {_r2(rows)}",
+        ),
+        Claim(
+            "Table 4",
+            f"A byte takes {' or '.join(f'{one:g}' for one in sorted(k))} µs with every variant.",
+            lambda tables: tables.table4_model.rows or None,
+            holds=lambda rows: all(near(r.k_us_per_byte, r.paper_k_us_per_byte) for r in rows),
+            yes=lambda rows: f"{told_k(rows)}.",
+            no=lambda rows: f"{told_k(rows)}.",
+        ),
+        Claim(
+            "Table 4",
+            f"The constant part takes, in µs: {t}.",
+            lambda tables: tables.table4_model.rows or None,
+            holds=lambda rows: all(near(r.t_constant_us, r.paper_t_constant_us) for r in rows),
+            yes=lambda rows: f"{told_t(rows)}.",
+            no=lambda rows: f"{told_t(rows)}.",
+        ),
     )
 
 
-_PARTS = (_order, _gain, _livelock, _table3, _savings, _model)
+CLAIMS: tuple[Claim[RunTables, Any], ...] = (
+    *(_order(size) for size in ORDERED_SIZES),
+    _gain_claim(),
+    _collapse_of(BASE),
+    _NO_COLLAPSE,
+    *_interrupt_claims(),
+    *_PHASE_CLAIMS,
+    *_model_claims(),
+)
+"""Tested on each run."""
 
 
-def _hardware(tables: Tables) -> Iterator[str]:
-    if "hardware_errors" not in tables:
-        return
-    errors, terms = tables["hardware_errors"], tables["hardware_terms"]
-    row = errors.one(cells="predicted")
-    count = sum(1 for r in terms.records() if r["cost_ns"] is not None)
-    if row["error_percent"] is None:
-        yield "Costs of hardware: no cell of table 1 was predicted; all were fitted."
-        return
-    verdict = "within" if row["error_percent"] <= hardware.TARGET_PERCENT else "over"
-    yield (
-        f"With {count} cost term{'s' if count != 1 else ''} the {row['count']} predicted cells of table 1 are off by "
-        f"{row['error_percent']:.1f} % on average ({verdict} the {hardware.TARGET_PERCENT:g} % wanted); with instructions alone "
-        f"by {row['raw_error_percent']:.1f} %."
-    )
-    full = terms.one(term="(all charged)")["predicted_error_percent"]
-    idle = [r["term"] for r in terms.records() if r["cost_ns"] is not None and (r["predicted_error_percent"] or 0) < full]
-    if idle:
-        yield f"Predicted cells would be nearer {' or '.join(idle)}: such a term does not pay its way there."
+# The costs of hardware.
+
+
+def _predicted(tables: Tables) -> ErrorRow | None:
+    if tables.hardware_errors is None:
+        return None
+    row = tables.hardware_errors.one(lambda r: r.cells == hardware.PREDICTED)
+    return None if row.error_percent is None else row
+
+
+def _predictions(row: ErrorRow) -> str:
+    return f"{row.error_percent:.1f} % over {row.count} cells; with instructions alone {row.raw_error_percent:.1f} %."
+
+
+Terms = tuple[TermRow, tuple[TermRow, ...]]
+"""All charged, and each left out."""
+
+
+def _terms(tables: Tables) -> Terms | None:
+    if tables.hardware_terms is None:
+        return None
+    every = tables.hardware_terms.one(lambda r: r.term == hardware.ALL_CHARGED)
+    without = tables.hardware_terms.where(lambda r: r.cost_ns is not None)
+    return (every, without) if without and every.predicted_error_percent is not None else None
+
+
+def _useless(found: Terms) -> list[TermRow]:
+    return [r for r in found[1] if (r.predicted_error_percent or 0.0) < (found[0].predicted_error_percent or 0.0)]
+
+
+def _errors_without(found: Terms) -> str:
+    told = ", ".join(f"{r.predicted_error_percent:.1f} % {r.term}" for r in found[1])
+    return f"the error is {found[0].predicted_error_percent:.1f} % with all terms; {told}."
+
+
+HARDWARE_CLAIMS: tuple[Claim[Tables, Any], ...] = (
+    Claim(
+        AIM,
+        f"The costs of hardware predict the cells of table 1 that they were not fitted to within {hardware.TARGET_PERCENT:g} %.",
+        _predicted,
+        holds=lambda row: (row.error_percent or 0.0) <= hardware.TARGET_PERCENT,
+        yes=_predictions,
+        no=_predictions,
+    ),
+    Claim(
+        AIM,
+        "Every term of the costs makes those predictions better.",
+        _terms,
+        holds=lambda found: not _useless(found),
+        yes=_errors_without,
+        no=lambda found: f"not {_listed([r.term.removeprefix('without ') for r in _useless(found)])}: {_errors_without(found)}",
+    ),
+)

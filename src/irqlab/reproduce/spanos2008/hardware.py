@@ -5,13 +5,57 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Annotated
 
 from irqlab.config.hardware import Hardware
-from irqlab.reproduce.paper import Data
-from irqlab.reproduce.spanos2008.throughput import Results, best_trial, mbps_of
+from irqlab.config.traffic import wire_rate_pps
+from irqlab.present.columns import Col, figures
+from irqlab.reproduce.spanos2008.model import WIRE_BPS
+from irqlab.reproduce.spanos2008.throughput import Results, ThroughputRow, best_trial, mbps_of
+from irqlab.reproduce.table import Table
 
 TARGET_PERCENT = 8.0
 """Mean absolute error of the predicted cells that the project asks for."""
+FITTED, PREDICTED, ALL = "fitted", "predicted", "all"
+ALL_CHARGED = "(all charged)"
+_DIGITS = figures(4)
+
+
+@dataclass(frozen=True)
+class CellRow:
+    """A cell of table 1, Mbit/s per interface."""
+
+    frame_bytes: Annotated[int, Col("Frame", "bytes")]
+    variant: Annotated[str, Col("Variant")]
+    cell: Annotated[str, Col("Cell")]
+    paper_mbps: Annotated[float, Col("The paper", "Mbit/s", _DIGITS)]
+    raw_mbps: Annotated[float, Col("Instructions alone", "Mbit/s", _DIGITS)]
+    raw_ratio: Annotated[float, Col("ratio", "", _DIGITS)]
+    throughput_mbps: Annotated[float, Col("With costs", "Mbit/s", _DIGITS)]
+    ratio: Annotated[float, Col("ratio", "", _DIGITS)]
+
+
+@dataclass(frozen=True)
+class ErrorRow:
+    """Mean absolute errors of some cells; None: there are none."""
+
+    cells: Annotated[str, Col("Cells")]
+    count: Annotated[int, Col("How many")]
+    raw_error_percent: Annotated[float | None, Col("Instructions alone", "%")]
+    error_percent: Annotated[float | None, Col("With costs", "%")]
+
+
+@dataclass(frozen=True)
+class TermRow:
+    """What a term of the costs is worth: errors without it."""
+
+    term: Annotated[str, Col("Term")]
+    cost_ns: Annotated[float | None, Col("Cost", "ns")]
+    standard_error_ns: Annotated[float | None, Col("±")]
+    left_out_error_percent: Annotated[float | None, Col("Error with a cell left out", "%")]
+    """Of the fit, the other terms fitted again without the one taken away (from the hardware's file)."""
+    predicted_error_percent: Annotated[float | None, Col("Error of predicted cells", "%")]
+    """The other terms as they are."""
 
 
 @dataclass(frozen=True)
@@ -41,21 +85,17 @@ def _pps_of(mbps: float, frame_bytes: int) -> float:
     return mbps / mbps_of(1.0, frame_bytes)
 
 
-def cells(hardware: Hardware, raw: Data, charged: Data, found: Results) -> list[Cell]:
-    """Every cell that is not capped in the paper. Raises StopIteration if a table lacks one."""
+def cells(hardware: Hardware, raw: Table[ThroughputRow], charged: Table[ThroughputRow], found: Results) -> list[Cell]:
+    """Every cell that is not capped in the paper. Raises LookupError if a table lacks one."""
     fitted = {(int(c["frame_bytes"]), str(c["variant"])) for c in hardware.fitted.get("cells", ())}
     made = []
-    for row in charged.records(paper_capped=False):
-        size, variant = row["frame_bytes"], row["variant"]
-        best = best_trial(found[size, variant])
+    without = {(row.frame_bytes, row.variant): row.throughput_mbps for row in raw}
+    for row in charged.where(lambda r: not r.paper_capped):
+        cell = (row.frame_bytes, row.variant)
+        best = best_trial(found[cell])
         events = {name: number / best.frames_forwarded for name, number in (best.cost_events or {}).items()}
-        wire_mbps = mbps_of(2 * 100e6 / ((size + 20) * 8), size)
-        made.append(
-            Cell(
-                size, variant, (size, variant) in fitted, row["paper_mbps"],
-                raw.one(frame_bytes=size, variant=variant)["throughput_mbps"], row["throughput_mbps"], events, wire_mbps,
-            )
-        )  # fmt: skip
+        wire_mbps = mbps_of(2 * wire_rate_pps(row.frame_bytes, WIRE_BPS), row.frame_bytes)
+        made.append(Cell(*cell, cell in fitted, row.paper_mbps, without[cell], row.throughput_mbps, events, wire_mbps))
     return made
 
 
@@ -65,68 +105,62 @@ def error_percent(pairs: Iterable[tuple[float, float]]) -> float | None:
     return 100 * sum(errors) / len(errors) if errors else None
 
 
-def table(found: list[Cell]) -> Data:
+def table(found: list[Cell]) -> Table[CellRow]:
     """Every cell with its ratios."""
-    data = Data(
-        "Table 1 with the costs of hardware: cells below the wire's rate in the paper, Mbit/s per interface",
-        ("frame_bytes", "variant", "cell", "paper_mbps", "raw_mbps", "raw_ratio", "throughput_mbps", "ratio"),
-    )
-    for c in found:
-        data.add(
+    rows = [
+        CellRow(
             frame_bytes=c.frame_bytes,
             variant=c.variant,
-            cell="fitted" if c.fitted else "predicted",
+            cell=FITTED if c.fitted else PREDICTED,
             paper_mbps=c.paper_mbps,
             raw_mbps=c.raw_mbps,
             raw_ratio=round(c.raw_mbps / c.paper_mbps, 4),
             throughput_mbps=c.mbps,
             ratio=round(c.mbps / c.paper_mbps, 4),
         )
-    return data
+        for c in found
+    ]
+    title = "Table 1 with the costs of hardware: cells below the wire's rate in the paper, Mbit/s per interface"
+    return Table(title, CellRow, tuple(rows))
 
 
-def errors(found: list[Cell]) -> Data:
+def errors(found: list[Cell]) -> Table[ErrorRow]:
     """Mean absolute errors, with costs and without."""
-    data = Data("Mean absolute error against the paper's table 1, %", ("cells", "count", "raw_error_percent", "error_percent"))
-    for name, chosen in (
-        ("fitted", [c for c in found if c.fitted]),
-        ("predicted", [c for c in found if not c.fitted]),
-        ("all", found),
-    ):
-        data.add(
+    chosen = {FITTED: [c for c in found if c.fitted], PREDICTED: [c for c in found if not c.fitted], ALL: found}
+    rows = [
+        ErrorRow(
             cells=name,
-            count=len(chosen),
-            raw_error_percent=_rounded(error_percent((c.raw_mbps, c.paper_mbps) for c in chosen)),
-            error_percent=_rounded(error_percent((c.mbps, c.paper_mbps) for c in chosen)),
+            count=len(cells),
+            raw_error_percent=_rounded(error_percent((c.raw_mbps, c.paper_mbps) for c in cells)),
+            error_percent=_rounded(error_percent((c.mbps, c.paper_mbps) for c in cells)),
         )
-    return data
+        for name, cells in chosen.items()
+    ]
+    return Table("Mean absolute error against the paper's table 1, %", ErrorRow, tuple(rows))
 
 
-def terms(hardware: Hardware, found: list[Cell]) -> Data:
-    """What each term is worth: errors without it.
-
-    `left_out_error_percent` is the fit's with a cell left out, the other terms fitted again (from the hardware's file);
-    `predicted_error_percent` is that of the predicted cells, the other terms as they are.
-    """
-    data = Data(
-        f"Costs of {hardware.name} at {hardware.mips} MIPS, and the errors without each",
-        ("term", "cost_ns", "standard_error_ns", "left_out_error_percent", "predicted_error_percent"),
-    )
+def terms(hardware: Hardware, found: list[Cell]) -> Table[TermRow]:
+    """What each term is worth."""
     fitted, predicted = hardware.fitted, [c for c in found if not c.fitted]
-    data.add(
-        term="(all charged)",
+    charged = TermRow(
+        term=ALL_CHARGED,
+        cost_ns=None,
+        standard_error_ns=None,
         left_out_error_percent=_percent(fitted.get("left_out_error")),
         predicted_error_percent=_rounded(error_percent((c.mbps, c.paper_mbps) for c in predicted)),
     )
-    for term, cost_ns in hardware.costs.nonzero().items():
-        data.add(
+    rows = [
+        TermRow(
             term=f"without {term}",
             cost_ns=cost_ns,
             standard_error_ns=fitted.get("standard_errors_ns", {}).get(term),
             left_out_error_percent=_percent(fitted.get("left_out_error_without", {}).get(term)),
             predicted_error_percent=_rounded(error_percent((c.without(hardware, term), c.paper_mbps) for c in predicted)),
         )
-    return data
+        for term, cost_ns in hardware.costs.nonzero().items()
+    ]
+    title = f"Costs of {hardware.name} at {hardware.mips} MIPS, and the errors without each"
+    return Table(title, TermRow, (charged, *rows))
 
 
 def _rounded(value: float | None) -> float | None:

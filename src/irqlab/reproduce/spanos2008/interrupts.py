@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
+from typing import Annotated
 
 from irqlab.config.traffic import Load
 from irqlab.config.workload import Workload
+from irqlab.present.columns import Col, Nested
 from irqlab.reproduce import reference
-from irqlab.reproduce.paper import Data
 from irqlab.reproduce.spanos2008.run import Run
+from irqlab.reproduce.table import Table
 from irqlab.runner.jobs import Job
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
@@ -21,6 +24,43 @@ QUICK_FRAMES = 10_000
 FRAME_BYTES = 512
 VARIANTS = ("ORIGINAL", "TX-OFF", "NAPI", "NAPI-TX-OFF")
 """Those of the paper's table 3."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What table 3 counts, over both interfaces."""
+
+    offered_frames: Annotated[int, Col("offered")]
+    received_frames: Annotated[int, Col("received")]
+    transmitted_frames: Annotated[int, Col("transmitted")]
+    rx_interrupts: Annotated[int, Col("RX interrupts")]
+    tx_interrupts: Annotated[int, Col("TX interrupts")]
+
+
+@dataclass(frozen=True)
+class InterruptRow:
+    """A row of table 3: counts over the whole trial, both interfaces together."""
+
+    variant: Annotated[str, Col("Variant")]
+    offered_frames: Annotated[int, Col("Offered")]
+    received_frames: Annotated[int, Col("Received")]
+    """Handed to the kernel, by the interfaces' counters."""
+    transmitted_frames: Annotated[int, Col("Transmitted")]
+    rx_interrupts: Annotated[int | None, Col("RX interrupts")]
+    tx_interrupts: Annotated[int | None, Col("TX interrupts")]
+    """By cause; None if the driver does not tell."""
+    paper: Annotated[Counts, Nested("paper: ")]
+    idle_ratio: Annotated[float, Col("CPU idle", "share")]
+
+    @property
+    def forwarded_share(self) -> float:
+        """Of the frames offered."""
+        return self.transmitted_frames / self.offered_frames
+
+    @property
+    def paper_forwarded_share(self) -> float:
+        """The same in the paper."""
+        return self.paper.transmitted_frames / self.paper.offered_frames
 
 
 def _arrivals(runner: TrialRunner, workload: Workload, frames: int) -> ForwardingResult:
@@ -44,38 +84,37 @@ def measure(run: Run) -> dict[str, ForwardingResult]:
     return run.session.all(f"interrupts{run.label}", {v: Job(v, run.testbed(v), work) for v in VARIANTS})
 
 
-def table3(found: Mapping[str, ForwardingResult]) -> Data:
-    """Counts over the whole trial, both interfaces together, beside the paper's and per frame offered."""
-    counts = ("received_frames", "transmitted_frames", "rx_interrupts", "tx_interrupts")
-    data = Data(
-        "Table 3: interrupts while 512-byte frames arrive at 100 Mbit/s at both interfaces",
-        ("variant", "offered_frames", *counts, "paper_offered_frames", *(f"paper_{name}" for name in counts), "idle_ratio"),
-    )
-    paper = reference.by("spanos2008_table3_interrupts", "driver")
+def table3(found: Mapping[str, ForwardingResult]) -> Table[InterruptRow]:
+    """Counts beside the paper's."""
+    rows = []
     for variant, trial in found.items():
-        said = {f"paper_{name}": int(paper[variant][name]) for name in counts}
-        data.add(
+        row = InterruptRow(
             variant=variant,
             offered_frames=trial.total("sent"),
-            **_counted(trial),
-            paper_offered_frames=2 * FRAMES,
-            **said,
+            received_frames=sum(counted["rx_packets"] for counted in trial.counters.interfaces.values()),
+            transmitted_frames=trial.total("received"),
+            rx_interrupts=_caused(trial, "rx_interrupts"),
+            tx_interrupts=_caused(trial, "tx_interrupts"),
+            paper=paper_counts(variant),
             idle_ratio=round(trial.idle_ns / trial.spec.duration_ns, 4),
         )
-    return data
+        rows.append(row)
+    title = "Table 3: interrupts while 512-byte frames arrive at 100 Mbit/s at both interfaces"
+    return Table(title, InterruptRow, tuple(rows))
 
 
-def _counted(trial: ForwardingResult) -> dict[str, int | None]:
-    """Received: handed to the kernel, by the interfaces' counters. Interrupts by cause: None if the driver does not tell."""
-    interfaces, driver = trial.counters.interfaces.values(), trial.counters.driver.values()
+def paper_counts(variant: str) -> Counts:
+    """A row of the paper's table 3."""
+    said = reference.by("spanos2008_table3_interrupts", "driver")[variant]
+    return Counts(
+        offered_frames=2 * FRAMES,
+        received_frames=int(said["received_frames"]),
+        transmitted_frames=int(said["transmitted_frames"]),
+        rx_interrupts=int(said["rx_interrupts"]),
+        tx_interrupts=int(said["tx_interrupts"]),
+    )
 
-    def caused(name: str) -> int | None:
-        values = [counted[name] for counted in driver if name in counted]
-        return sum(values) if values else None
 
-    return {
-        "received_frames": sum(counted["rx_packets"] for counted in interfaces),
-        "transmitted_frames": trial.total("received"),
-        "rx_interrupts": caused("rx_interrupts"),
-        "tx_interrupts": caused("tx_interrupts"),
-    }
+def _caused(trial: ForwardingResult, name: str) -> int | None:
+    values = [counted[name] for counted in trial.counters.driver.values() if name in counted]
+    return sum(values) if values else None

@@ -9,16 +9,52 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
+from typing import Annotated
 
 from scipy import stats
 
 from irqlab.config.schemes import VARIANTS
 from irqlab.config.traffic import wire_rate_pps
+from irqlab.present.columns import Col, figures
 from irqlab.reproduce import reference
-from irqlab.reproduce.paper import Data
-from irqlab.reproduce.spanos2008.throughput import SIZES, mbps_of
+from irqlab.reproduce.spanos2008.throughput import SIZES, ThroughputRow, mbps_of
+from irqlab.reproduce.table import Table
 
 WIRE_BPS = 100e6
+_DIGITS = figures(4)
+
+
+@dataclass(frozen=True)
+class ModelRow:
+    """A row of table 4. Errors are standard errors; None with two sizes, through which every line goes."""
+
+    variant: Annotated[str, Col("Variant")]
+    t_constant_us: Annotated[float, Col("T_constant", "µs", _DIGITS)]
+    t_constant_error_us: Annotated[float | None, Col("±", "", _DIGITS)]
+    paper_t_constant_us: Annotated[float, Col("paper", "", _DIGITS)]
+    k_us_per_byte: Annotated[float, Col("k", "µs/byte", _DIGITS)]
+    k_error_us_per_byte: Annotated[float | None, Col("±", "", _DIGITS)]
+    paper_k_us_per_byte: Annotated[float, Col("paper", "", _DIGITS)]
+    r2: Annotated[float | None, Col("R²", "", _DIGITS)]
+    max_residual_us: Annotated[float, Col("Largest residual", "µs", _DIGITS)]
+    residual_rms_us: Annotated[float, Col("RMS of residuals", "µs", _DIGITS)]
+    sizes: Annotated[str, Col("Fitted sizes", "bytes")]
+
+
+@dataclass(frozen=True)
+class ModelSizeRow:
+    """A point of figures 6 and 7, in Mbit/s per interface."""
+
+    frame_bytes: Annotated[int, Col("Frame", "bytes")]
+    variant: Annotated[str, Col("Variant")]
+    model_mbps: Annotated[float, Col("Model", "Mbit/s")]
+    """Without the wire's limit: figure 7."""
+    model_capped_mbps: Annotated[float, Col("model", "Mbit/s")]
+    """Up to the wire's rate: figure 6."""
+    throughput_mbps: Annotated[float | None, Col("measured")]
+    error_percent: Annotated[float | None, Col("error", "%")]
+    fitted: Annotated[bool, Col("Fitted to this size")]
+    residual_us: Annotated[float | None, Col("Residual", "µs")]
 
 
 @dataclass(frozen=True)
@@ -58,22 +94,17 @@ def fit(points: Sequence[tuple[int, float]]) -> Fit | None:
     )
 
 
-def fits(table1: Data) -> dict[str, Fit]:
+def fits(table1: Table[ThroughputRow]) -> dict[str, Fit]:
     """The fit of every variant with at least two sizes in a table 1."""
-    found = {v: fit([(r["frame_bytes"], r["us_per_frame"]) for r in table1.records(variant=v)]) for v in VARIANTS}
+    found = {v: fit([(r.frame_bytes, r.us_per_frame) for r in table1 if r.variant == v]) for v in VARIANTS}
     return {variant: one for variant, one in found.items() if one}
 
 
-def table4(found: dict[str, Fit]) -> Data:
+def table4(found: dict[str, Fit]) -> Table[ModelRow]:
     """Constants beside the paper's."""
-    data = Data(
-        "Table 4: T = T_constant + k * S, least squares, without the wire's ceiling",
-        ("variant", "t_constant_us", "t_constant_error_us", "paper_t_constant_us", "k_us_per_byte", "k_error_us_per_byte",
-         "paper_k_us_per_byte", "r2", "max_residual_us", "residual_rms_us", "sizes"),
-    )  # fmt: skip
     paper = reference.by("spanos2008_table4_model", "driver")
-    for variant, one in found.items():
-        data.add(
+    rows = [
+        ModelRow(
             variant=variant,
             t_constant_us=round(one.t_constant_us, 4),
             t_constant_error_us=_rounded(one.t_constant_error_us, 4),
@@ -86,32 +117,21 @@ def table4(found: dict[str, Fit]) -> Data:
             residual_rms_us=round(sqrt(sum(left**2 for left in one.residuals_us) / len(one.residuals_us)), 5),
             sizes=" ".join(str(size) for size in one.sizes),
         )
-    return data
+        for variant, one in found.items()
+    ]
+    return Table("Table 4: T = T_constant + k * S, least squares, without the wire's limit", ModelRow, tuple(rows))
 
 
-def figure6(found: dict[str, Fit], table1: Data) -> Data:
+def figure6(found: dict[str, Fit], table1: Table[ThroughputRow]) -> Table[ModelSizeRow]:
     """The model's throughput for every size of the paper beside what was measured; figure 7 is the model without the wire."""
-    data = Data(
-        "Figures 6 and 7: the model's throughput and the measured one, Mbit/s per interface",
-        (
-            "frame_bytes",
-            "variant",
-            "model_mbps",
-            "model_capped_mbps",
-            "throughput_mbps",
-            "error_percent",
-            "fitted",
-            "residual_us",
-        ),
-    )
-    measured = {(r["frame_bytes"], r["variant"]): r for r in table1.records()}
+    measured = {(r.frame_bytes, r.variant): r.throughput_mbps for r in table1}
+    rows = []
     for size in SIZES:
         for variant, one in found.items():
             free = mbps_of(1e6 / one.us(size), size)
             capped = min(free, mbps_of(2 * wire_rate_pps(size, WIRE_BPS), size))
-            row = measured.get((size, variant))
-            said = row["throughput_mbps"] if row else None
-            data.add(
+            said = measured.get((size, variant))
+            row = ModelSizeRow(
                 frame_bytes=size,
                 variant=variant,
                 model_mbps=round(free, 3),
@@ -121,7 +141,9 @@ def figure6(found: dict[str, Fit], table1: Data) -> Data:
                 fitted=size in one.sizes,
                 residual_us=round(one.residuals_us[one.sizes.index(size)], 5) if size in one.sizes else None,
             )
-    return data
+            rows.append(row)
+    title = "Figures 6 and 7: the model's throughput and the measured one, Mbit/s per interface"
+    return Table(title, ModelSizeRow, tuple(rows))
 
 
 def _rounded(value: float | None, digits: int) -> float | None:

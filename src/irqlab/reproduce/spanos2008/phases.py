@@ -10,17 +10,18 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache, partial
-from typing import Any
+from typing import Annotated, Any
 
 from irqlab.config.schemes import VARIANTS
 from irqlab.methods import profile as method
 from irqlab.methods import throughput as search
+from irqlab.present.columns import Col, Nested, figures
 from irqlab.profile.owners import bare_name
-from irqlab.reproduce.paper import Data
 from irqlab.reproduce.spanos2008.run import Run
-from irqlab.reproduce.spanos2008.throughput import Results
+from irqlab.reproduce.spanos2008.throughput import Results, us_per_frame
+from irqlab.reproduce.table import Table
 from irqlab.results.document import MethodResult
 from irqlab.runner.jobs import Job
 
@@ -64,6 +65,51 @@ FUNCTIONS = {
 PHASES = (CS_IN, CS_OUT, RX, COPY, IP, TX, SKB)
 NAMES = {CS_IN: "T_CS(in)", CS_OUT: "T_CS(out)", RX: "T_RX", COPY: "T_COPY", IP: "T_IP", TX: "T_TX", SKB: "T_SKB", REST: "rest"}
 """As the paper calls them."""
+_DIGITS = figures(4)
+
+
+@dataclass(frozen=True)
+class Phases:
+    """A figure of each phase."""
+
+    cs_in: Annotated[float, Col(NAMES[CS_IN], "", _DIGITS)]
+    cs_out: Annotated[float, Col(NAMES[CS_OUT], "", _DIGITS)]
+    rx: Annotated[float, Col(NAMES[RX], "", _DIGITS)]
+    copy: Annotated[float, Col(NAMES[COPY], "", _DIGITS)]
+    ip: Annotated[float, Col(NAMES[IP], "", _DIGITS)]
+    tx: Annotated[float, Col(NAMES[TX], "", _DIGITS)]
+    skb: Annotated[float, Col(NAMES[SKB], "", _DIGITS)]
+    rest: Annotated[float, Col(NAMES[REST], "", _DIGITS)]
+
+    def of(self, phase: str) -> float:
+        """One of them, by its name."""
+        return float(asdict(self)[phase])
+
+
+@dataclass(frozen=True)
+class PhaseRow:
+    """A row of table 5, per forwarded frame."""
+
+    frame_bytes: Annotated[int, Col("Frame", "bytes")]
+    variant: Annotated[str, Col("Variant")]
+    instructions: Annotated[Phases, Nested(behind=True, unit="instructions")]
+    us: Annotated[Phases, Nested(behind=True, unit="µs")]
+    sum_instructions: Annotated[float, Col("sum", "instructions", _DIGITS)]
+    sum_us: Annotated[float, Col("sum", "µs", _DIGITS)]
+    """All that was executed."""
+    per_frame_us: Annotated[float, Col("1/rate", "µs", _DIGITS)]
+    """Of all frames."""
+    sum_error_percent: Annotated[float, Col("sum against 1/rate", "%", _DIGITS)]
+    idle_us: Annotated[float, Col("CPU idle", "µs", _DIGITS)]
+    enabled_share: Annotated[float, Col("interrupts enabled", "share", _DIGITS)]
+    """Instructions outside hard interrupts, of all. An upper bound: locks taken with interrupts disabled are not seen."""
+    paper_enabled_share: Annotated[float, Col("share of the paper's phases", "", _DIGITS)]
+    """The share of the phases during which interrupts are enabled by the paper's table 5."""
+    interrupts_per_frame: Annotated[float, Col("interrupts a frame", "", _DIGITS)]
+    paper_interrupts_per_frame: Annotated[float, Col("the paper's", "", _DIGITS)]
+    interrupts_per_s: Annotated[float, Col("interrupts a second", "", _DIGITS)]
+    paper_total: Annotated[str, Col("The paper's total packet process time")]
+    paper_total_us: Annotated[float, Col("with the phases measured", "µs", _DIGITS)]
 
 
 @dataclass(frozen=True)
@@ -124,41 +170,30 @@ def measure(run: Run, throughputs: Results, sizes: Sequence[int]) -> dict[tuple[
     return run.session.all(f"profiles{run.label}", jobs)
 
 
-def table5(found: Mapping[tuple[int, str], MethodResult], throughputs: Results) -> Data:
-    """Phases per forwarded frame. `sum_us`: all that was executed; `per_frame_us`: 1/rate of all frames; `idle_us`: the CPU's.
-
-    `enabled_share`: instructions outside hard interrupts, of all. That is an upper bound: locks taken with interrupts
-    disabled elsewhere are not seen. `paper_enabled_share`: the share of the phases that the paper's table 5 names.
-    """
-    data = Data(
-        "Table 5: what a forwarded frame costs, by phase",
-        ("frame_bytes", "variant", *(f"{p}_instructions" for p in (*PHASES, REST)), *(f"{p}_us" for p in (*PHASES, REST)),
-         "sum_instructions", "sum_us", "per_frame_us", "sum_error_percent", "idle_us", "enabled_share",
-         "paper_enabled_share", "interrupts_per_frame", "paper_interrupts_per_frame", "interrupts_per_s",
-         "paper_total", "paper_total_us"),
-    )  # fmt: skip
+def table5(found: Mapping[tuple[int, str], MethodResult], throughputs: Results) -> Table[PhaseRow]:
+    """Phases per forwarded frame."""
+    rows = []
     for (size, variant), result in found.items():
-        row, trial, formula = result.to_json(), result.trials[0], FORMULAS[variant]
-        frames = result.summary["frames"]
+        trial, formula, frames = result.trials[0], FORMULAS[variant], result.summary["frames"]
+        per_frame = {phase: count / frames for phase, count in by_phase(result.to_json()).items()}
         us_per_instruction = 1 / result.mips
-        per_frame = {phase: count / frames for phase, count in by_phase(row).items()}
         us = {phase: count * us_per_instruction for phase, count in per_frame.items()}
         total_us = sum(us.values())
-        at_rate_us = 1e6 / (throughputs[size, variant].total_throughput_pps or 1.0)
+        at_rate_us = us_per_frame(throughputs[size, variant])
         interrupts = result.interrupts_per_frame or 0.0
         switch_us = (us[CS_IN] + us[CS_OUT]) / interrupts if interrupts else 0.0
-        by_context = result.summary["by_context"]
-        data.add(
+        in_interrupts = result.summary["by_context"].get("hardirq", 0)
+        row = PhaseRow(
             frame_bytes=size,
             variant=variant,
-            **{f"{phase}_instructions": round(count, 2) for phase, count in per_frame.items()},
-            **{f"{phase}_us": round(time, 4) for phase, time in us.items()},
+            instructions=Phases(**{phase: round(count, 2) for phase, count in per_frame.items()}),
+            us=Phases(**{phase: round(time, 4) for phase, time in us.items()}),
             sum_instructions=round(sum(per_frame.values()), 2),
             sum_us=round(total_us, 4),
             per_frame_us=round(at_rate_us, 4),
             sum_error_percent=round(100 * (total_us / at_rate_us - 1), 3),
             idle_us=round(trial.idle_ns / frames / 1e3, 4),
-            enabled_share=round(1 - by_context.get("hardirq", 0) / result.summary["instructions"], 4),
+            enabled_share=round(1 - in_interrupts / result.summary["instructions"], 4),
             paper_enabled_share=round(sum(us[p] for p in formula.enabled) / total_us, 4),
             interrupts_per_frame=round(interrupts, 5),
             paper_interrupts_per_frame=round(formula.interrupts, 5),
@@ -166,4 +201,5 @@ def table5(found: Mapping[tuple[int, str], MethodResult], throughputs: Results) 
             paper_total=formula.total,
             paper_total_us=round(switch_us * formula.interrupts + sum(us[p] for p in (RX, COPY, IP, TX, SKB)), 4),
         )
-    return data
+        rows.append(row)
+    return Table("Table 5: what a forwarded frame costs, by phase", PhaseRow, tuple(rows))

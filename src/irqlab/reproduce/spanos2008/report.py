@@ -1,107 +1,123 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The report's sections, in the paper's order: what it says beside what the lab measured."""
+"""The report: the paper's figures beside what the lab measured, in the paper's order."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from irqlab.config.schemes import VARIANTS
 from irqlab.config.traffic import wire_rate_pps
 from irqlab.present import plots
 from irqlab.present.parts import Group, Plot, Section
-from irqlab.present.plots import Line
+from irqlab.present.plots import Line, Point
 from irqlab.reproduce import page
-from irqlab.reproduce.paper import Data, Tables
-from irqlab.reproduce.spanos2008 import phases
-from irqlab.reproduce.spanos2008.measure import WITH_COSTS
+from irqlab.reproduce.spanos2008 import curves, phases, throughput
+from irqlab.reproduce.spanos2008.model import WIRE_BPS, ModelSizeRow
+from irqlab.reproduce.spanos2008.tables import RunTables, Tables
+from irqlab.reproduce.spanos2008.throughput import BASE, ThroughputRow
+from irqlab.reproduce.table import Table
 
-WIRE_BPS = 100e6
+MBPS = "Mbit/s per interface"
+PUBLISHED = ("published", "the paper")
+
+
+def picture(tables: Tables) -> Group:
+    """Throughput by frame size, measured and published; with the costs of hardware if they were measured."""
+    run = tables.hardware or tables
+    what = " with the costs of hardware" if tables.hardware else ""
+    return Group(
+        legend=page.legend(tuple(VARIANTS), PUBLISHED),
+        plots=_throughput_plots(run.table1_throughput),
+        note=f"Figure 4: throughput without loss, both directions at once. Solid: measured{what}. Dashed: the paper. The second "
+        f"plot shows frames at which {BASE} and the variant are below the wire's rate in the paper; here that limit is lifted.",
+    )
 
 
 def sections(tables: Tables) -> list[Section]:
     """Tables and plots; with hardware costs each part twice, without them first."""
-    runs = [name for name in ("", WITH_COSTS) if f"table1_throughput{name}" in tables]
-    parts = (_throughput, _interrupts, _livelock, _model, _phases)
-    found = [part([(_run_name(run, len(runs)), _of(tables, run)) for run in runs]) for part in parts]
-    return [*found, *_hardware(tables)]
+    runs = list(tables.runs())
+    return [part(runs) for part in (_throughput, _interrupts, _livelock, _model, _phases)] + _hardware(tables)
 
 
-def _of(tables: Tables, run: str) -> Tables:
-    """The tables of one run, by the names they have without costs."""
-    return {
-        name.removesuffix(run): data
-        for name, data in tables.items()
-        if (name.endswith(run) if run else not name.endswith(WITH_COSTS))
-    }
+Runs = Sequence[tuple[str, RunTables]]
+Value = Callable[[ThroughputRow], float | None]
 
 
-def _run_name(run: str, runs: int) -> str:
-    if runs == 1:
-        return ""
-    return "With the costs of hardware" if run else "Instructions alone"
-
-
-Runs = Sequence[tuple[str, Tables]]
-
-
-def _lines(data: Data, x: str, y: str, scale: float = 1.0, x_scale: float = 1.0, **where: object) -> list[Line]:
-    """One line per variant."""
-    lines = []
+def _by_variant(first: Table[ThroughputRow], measured: Value, published: Value) -> list[Line]:
+    """Two lines per variant over the frame size."""
+    lines, by = [], first.by(lambda r: r.variant)
     for number, variant in enumerate(VARIANTS):
-        records = data.records(variant=variant, **where)  # type: ignore[arg-type]
-        points = [(r[x] * x_scale, None if r[y] is None else r[y] * scale) for r in records]
-        if points:
-            lines.append(Line(f"series-{number}", variant, plots.style(number), points))
+        rows = by.get(variant, ())
+        for kind, value, style in (
+            ("paper", published, plots.published_style(number)),
+            ("series", measured, plots.measured_style(number)),
+        ):
+            points: list[Point] = [(r.frame_bytes, value(r)) for r in rows]
+            if any(y is not None for _, y in points):
+                name = f"{variant}, the paper" if kind == "paper" else variant
+                lines.append(Line(f"{kind}-{number}", name, style, points))
     return lines
 
 
-def _by_size(title: str, data: Data, column: str, top: float | None = None) -> Plot:
-    return page.plot(title, plots.throughput_by_size(_lines(data, "frame_bytes", column), (), "Mbit/s per interface", top))
+def _throughput_plots(first: Table[ThroughputRow]) -> list[Plot]:
+    absolute = _by_variant(first, lambda r: r.throughput_mbps, lambda r: r.paper_mbps)
+
+    def compared(row: ThroughputRow) -> ThroughputRow | None:
+        """ORIGINAL at the same size, where the paper's wire limits neither."""
+        base = throughput.base_of(first, row.frame_bytes)
+        return None if row.paper_capped or base.paper_capped else base
+
+    def measured(row: ThroughputRow) -> float | None:
+        base = compared(row)
+        return row.free_mbps / base.free_mbps if base else None
+
+    def published(row: ThroughputRow) -> float | None:
+        base = compared(row)
+        return row.paper_mbps / base.paper_mbps if base else None
+
+    relative = _by_variant(first, measured, published)
+    return [
+        page.plot("Throughput", plots.throughput_by_size(absolute, (), MBPS, 105)),
+        page.plot(f"Relative to {BASE}", plots.throughput_by_size(relative, (), f"times {BASE}", bottom=0.9)),
+    ]
 
 
 def _throughput(runs: Runs) -> Section:
     groups = []
     for name, tables in runs:
-        first, second = tables["table1_throughput"], tables["table2_improvement"]
-        group = Group(name, legend=page.legend(tuple(VARIANTS)))
-        group.plots = [
-            _by_size("Measured", first, "throughput_mbps", 105),
-            _by_size("The paper", first, "paper_mbps", 105),
+        first, second = tables.table1_throughput, tables.table2_improvement
+        group = Group(name, legend=page.legend(tuple(VARIANTS), PUBLISHED))
+        group.plots = _throughput_plots(first) if len(runs) > 1 else []
+        group.legend = group.legend if group.plots else []
+        across = ("frame_bytes", "variant")
+        group.tables = [
+            page.grid(first, *across, ("throughput_mbps", "paper_mbps", "ratio"), VARIANTS),
+            page.grid(second, *across, ("improvement_percent", "paper_percent"), tuple(VARIANTS)[1:]),
+            page.grid(first, *across, ("free_mbps",), VARIANTS, True, f"Without the wire's limit, {MBPS}"),
         ]
-        sizes, values = (
-            ("frame_bytes", "Frame, bytes"),
-            {"throughput_mbps": "", "paper_mbps": "paper", "ratio": "ratio"},
-        )
-        group.tables = [page.grid(first, sizes, values, VARIANTS)]
-        gains = {"improvement_percent": "", "paper_percent": "paper"}
-        group.tables.append(page.grid(second, sizes, gains, tuple(VARIANTS)[1:]))
-        free = "Without the wire's ceiling, Mbit/s per interface"
-        group.tables.append(page.grid(first, sizes, {"free_mbps": ""}, VARIANTS, folded=True, caption=free))
         group.note = (
-            "Zero loss, both directions at once, per interface, preamble and gap counted; 100 Mbit/s is what the wire carries. "
+            "No loss, both directions at once, per interface, preamble and gap counted; 100 Mbit/s is what the wire carries. "
             "The paper's table 2 is printed with the columns NAPI and TX-OFF swapped; here it is computed from its table 1."
         )
         groups.append(group)
-    intro = "Tables 1 and 2, figure 4: the highest rate at which no frame is lost, and what each variant gains over ORIGINAL."
+    intro = f"Tables 1 and 2, figure 4: the highest rate at which no frame is lost, and what each variant gains over {BASE}."
     return Section("throughput", "Throughput", "Throughput", intro, groups)
 
 
 def _interrupts(runs: Runs) -> Section:
-    headings = {
-        "variant": "Variant", "offered_frames": "Offered", "received_frames": "Received", "paper_received_frames": "paper",
-        "transmitted_frames": "Transmitted", "paper_transmitted_frames": "paper", "rx_interrupts": "RX interrupts",
-        "paper_rx_interrupts": "paper", "tx_interrupts": "TX interrupts", "paper_tx_interrupts": "paper",
-        "idle_ratio": "CPU idle (ratio)",
-    }  # fmt: skip
+    shown = (
+        "variant", "offered_frames", "received_frames", "paper_received_frames", "transmitted_frames", "paper_transmitted_frames",
+        "rx_interrupts", "paper_rx_interrupts", "tx_interrupts", "paper_tx_interrupts", "idle_ratio",
+    )  # fmt: skip
     groups = []
     for name, tables in runs:
-        data = tables["table3_interrupts"]
-        offered = next(data.records())
-        group = Group(name, tables=[page.table(data, headings)])
-        if offered["offered_frames"] != offered["paper_offered_frames"]:
+        data = tables.table3_interrupts
+        group = Group(name, tables=[page.table(data, *shown)])
+        first = data.rows[0]
+        if first.offered_frames != first.paper.offered_frames:
             group.note = (
-                f"Only {offered['offered_frames']} frames were offered, not the paper's {offered['paper_offered_frames']}: "
-                "the counts are not to be compared, their proportions are."
+                f"Only {first.offered_frames} frames were offered, not the paper's {first.paper.offered_frames}. Compare "
+                "proportions, not counts."
             )
         groups.append(group)
     intro = "Table 3: what the driver received and sent, and with how many interrupts, over the whole trial."
@@ -109,125 +125,117 @@ def _interrupts(runs: Runs) -> Section:
 
 
 def _livelock(runs: Runs) -> Section:
-    headings = {
-        "frame_bytes": "Frame, bytes", "variant": "Variant", "loss_free_pps": "Loss-free, frames/s",
-        "paper_loss_free_pps": "paper", "max_forwarded_pps": "Most forwarded, frames/s", "collapse_pps": "Collapse at, frames/s",
-        "paper_collapse_pps": "paper", "collapse_ratio": "Collapse / loss-free", "paper_collapse_ratio": "paper",
-        "plateau_ratio": "Forwarded at the wire's rate / most",
-    }  # fmt: skip
     groups = []
     for name, tables in runs:
-        curves, found = tables["figure5_curves"], tables["figure5_collapse"]
-        group = Group(name, legend=page.legend(tuple(VARIANTS), ("grey", "nothing lost")))
-        for size in dict.fromkeys(r["frame_bytes"] for r in curves.records()):
-            lines = _lines(curves, "offered_pps", "forwarded_pps", 1e-3, 1e-3, frame_bytes=size)
-            group.plots.append(page.plot(f"{size}-byte frames", plots.forwarding(lines, 2 * wire_rate_pps(size, WIRE_BPS) / 1e3)))
-        group.tables = [page.table(found, headings, digits=4), page.table(curves, {n: n for n in curves.columns}, folded=True)]
-        group.note = "Collapse: the lowest load from which on less than 2 % of the most is forwarded, found to 1 % by bisection."
+        group = Group(name, legend=page.legend(tuple(VARIANTS), ("grey", "nothing lost"), ("cross", "collapse in the paper")))
+        sizes = dict.fromkeys(row.frame_bytes for row in tables.figure5_curves)
+        group.plots = [plot for size in sizes for plot in _curves(tables, size)]
+        group.tables = [page.table(tables.figure5_collapse), page.table(tables.figure5_curves, folded=True)]
+        group.note = (
+            f"Collapse: the lowest load from which on less than {100 * curves.COLLAPSED:g} % of the maximum is forwarded, found "
+            f"to {100 * curves.PRECISION:g} % by bisection ({100 * curves.QUICK_PRECISION:g} % with --quick). The paper tells "
+            f"where {BASE} collapses with 64-byte frames; in the relative plot that point is comparable."
+        )
         groups.append(group)
     intro = "Figure 5: forwarded over offered load, both directions together, up to the wire's rate; receive livelock."
     return Section("livelock", "Overload", "Overload", intro, groups)
 
 
+def _curves(tables: RunTables, size: int) -> list[Plot]:
+    """A size in frames/s; and in shares of the rate without loss, where the paper tells of a collapse."""
+    absolute, relative, told = [], [], False
+    curve = tables.figure5_curves.by(lambda r: (r.frame_bytes, r.variant))
+    for end in tables.figure5_collapse.where(lambda r: r.frame_bytes == size):
+        variant, number = end.variant, list(VARIANTS).index(end.variant)
+        rows, look = curve[size, variant], plots.measured_style(number)
+        at = (end.paper_collapse_pps / 1e3, 0.0) if end.paper_collapse_pps else None
+        points: list[Point] = [(r.offered_pps / 1e3, r.forwarded_pps / 1e3) for r in rows]
+        absolute.append(Line(f"series-{number}", variant, look, points, cross=at))
+        ratio = (end.paper_collapse_ratio, 0.0) if end.paper_collapse_ratio else None
+        shares: list[Point] = [(r.offered_pps / end.loss_free_pps, r.forwarded_pps / end.loss_free_pps) for r in rows]
+        relative.append(Line(f"series-{number}", variant, look, shares, cross=ratio))
+        told = told or bool(ratio)
+    found = [page.plot(f"{size}-byte frames", plots.forwarding(absolute, 2 * wire_rate_pps(size, WIRE_BPS) / 1e3))]
+    if told:
+        drawn = plots.over_load(relative, "forwarded / loss-free", "Forwarded over load", None, x_label="offered / loss-free")
+        found.append(page.plot(f"{size}-byte frames, relative to each variant's loss-free rate", drawn))
+    return found
+
+
 def _model(runs: Runs) -> Section:
-    headings = {
-        "variant": "Variant", "t_constant_us": "T_constant, µs", "t_constant_error_us": "±", "paper_t_constant_us": "paper",
-        "k_us_per_byte": "k, µs/byte", "k_error_us_per_byte": "±", "paper_k_us_per_byte": "paper", "r2": "R²",
-        "max_residual_us": "Largest residual, µs", "sizes": "Fitted sizes, bytes",
-    }  # fmt: skip
     groups = []
     for name, tables in runs:
-        fitted, figure = tables["table4_model"], tables["figure6_model"]
-        group = Group(name, legend=page.legend(tuple(VARIANTS)))
+        fitted, figure = tables.table4_model, tables.figure6_model
+        group = Group(name, legend=page.legend(tuple(VARIANTS), ("published", "the model")))
         group.plots = [
-            _by_size("Figure 6: measured", figure, "throughput_mbps", 105),
-            _by_size("Figure 6: the model, up to the wire's rate", figure, "model_capped_mbps", 105),
-            _by_size("Figure 7: the model without the wire", figure, "model_mbps"),
+            _model_plot("Figure 6: measured, and the model up to the wire's rate", figure, True),
+            _model_plot("Figure 7: the model without the wire", figure, False),
         ]
-        values = {"model_capped_mbps": "model", "throughput_mbps": "measured", "error_percent": "error, %"}
-        sizes = ("frame_bytes", "Frame, bytes")
+        across = ("frame_bytes", "variant")
         group.tables = [
-            page.table(fitted, headings, digits=4),
-            page.grid(figure, sizes, values, VARIANTS, folded=True),
-            page.grid(figure, sizes, {"residual_us": ""}, VARIANTS, folded=True, caption="Residuals of the fit, µs per frame"),
+            page.table(fitted),
+            page.grid(figure, *across, ("model_capped_mbps", "throughput_mbps", "error_percent"), VARIANTS, folded=True),
+            page.grid(figure, *across, ("residual_us",), VARIANTS, True, "Residuals of the fit, µs per frame"),
         ]
-        group.note = "±: standard error. With two sizes the line goes through both, and there are no errors to tell."
+        group.note = "±: standard error. A line through two sizes has none."
         groups.append(group)
-    intro = "Table 4, figures 6 and 7: the time per frame as a constant and a part per byte, without the wire's ceiling."
+    intro = "Table 4, figures 6 and 7: the time per frame as a constant and a part per byte, without the wire's limit."
     return Section("model", "The linear model", "Model", intro, groups)
+
+
+def _model_plot(title: str, figure: Table[ModelSizeRow], capped: bool) -> Plot:
+    """`capped`: up to the wire's rate, beside what was measured; else the model alone, without the wire."""
+    lines, by = [], figure.by(lambda r: r.variant)
+    for number, variant in enumerate(VARIANTS):
+        rows = by.get(variant, ())
+        model: list[Point] = [(r.frame_bytes, r.model_capped_mbps if capped else r.model_mbps) for r in rows]
+        measured: list[Point] = [(r.frame_bytes, r.throughput_mbps) for r in rows if r.throughput_mbps is not None]
+        if model:
+            lines.append(Line(f"model-{number}", f"{variant}, model", plots.published_style(number), model))
+        if capped and measured:
+            lines.append(Line(f"series-{number}", variant, plots.measured_style(number), measured))
+    return page.plot(title, plots.throughput_by_size(lines, (), MBPS, 105 if capped else None))
 
 
 def _phases(runs: Runs) -> Section:
     groups = []
     for name, tables in runs:
-        data = tables["table5_phases"]
-        group = Group(name)
+        data = tables.table5_phases
         every = (*phases.PHASES, phases.REST)
-        rows = {f"{phase}_{unit}": f"{phases.NAMES[phase]}, {text}" for unit, text in _UNITS for phase in every}
-        group.tables = [page.transposed(data, "variant", rows | _SUMS, "Per forwarded frame"), page.table(data, _FORMULAS)]
+        shown = [f"{phase}_{unit}" for unit in ("instructions", "us") for phase in every]
+        group = Group(name)
+        group.tables = [
+            page.transposed(data, "variant", (*shown, *_SUMS), "Per forwarded frame"),
+            page.table(data, "variant", "paper_total", "paper_total_us", "sum_us", caption="The paper's formulas"),
+        ]
         group.note = (
             "Rest: what the phases leave out (dispatch of softirqs, the clock, the scheduler). Interrupts enabled: instructions "
-            "outside hard interrupts, an upper bound, since locks taken with interrupts disabled are not seen; beside it the "
-            "share of the phases that the paper names. The paper's total: its formula, with the phases measured here."
+            "outside hard interrupts. That is an upper bound, since locks taken with interrupts disabled are not seen. Beside it "
+            "stands the share of the phases that the paper names."
         )
         groups.append(group)
     intro = (
-        "Table 5, measured: a profile at the throughput, every instruction counted in the phase of the innermost function that "
+        "Table 5, measured: a profile at the throughput. Each instruction counts for the phase of the innermost function that "
         "has one (src/irqlab/reproduce/spanos2008/phases.py)."
     )
     return Section("phases", "What a frame costs, by phase", "Phases", intro, groups)
 
 
-_UNITS = (("instructions", "instructions"), ("us", "µs"))
-_SUMS = {
-    "sum_instructions": "sum, instructions",
-    "sum_us": "sum, µs",
-    "per_frame_us": "1/rate, µs",
-    "sum_error_percent": "sum against 1/rate, %",
-    "enabled_share": "interrupts enabled, share",
-    "paper_enabled_share": "share of the paper's phases",
-    "interrupts_per_frame": "interrupts per frame",
-    "paper_interrupts_per_frame": "the paper's",
-    "interrupts_per_s": "interrupts per second",
-}
-_FORMULAS = {
-    "variant": "Variant",
-    "paper_total": "The paper's total packet process time",
-    "paper_total_us": "with the phases above, µs",
-    "sum_us": "measured, µs",
-}
+_SUMS = (
+    "sum_instructions", "sum_us", "per_frame_us", "sum_error_percent", "enabled_share", "paper_enabled_share",
+    "interrupts_per_frame", "paper_interrupts_per_frame", "interrupts_per_s",
+)  # fmt: skip
 
 
 def _hardware(tables: Tables) -> list[Section]:
     """How good the predictions with the costs of hardware are."""
-    if "hardware_cells" not in tables:
+    if not tables.hardware_errors or not tables.hardware_terms or not tables.hardware_cells:
         return []
-    cells, headings = tables["hardware_cells"], _CELL_HEADINGS
     group = Group()
-    group.tables = [
-        page.table(tables["hardware_errors"], _ERROR_HEADINGS),
-        page.table(tables["hardware_terms"], _TERM_HEADINGS),
-        page.table(cells, headings, digits=4),
-    ]
+    group.tables = [page.table(tables.hardware_errors), page.table(tables.hardware_terms), page.table(tables.hardware_cells)]
     group.note = (
-        "Errors with a cell left out are of the fit, the other terms fitted again without the one taken away; the error of the "
-        "predicted cells is with the other terms as they are."
+        "Errors with a cell left out are those of the fit, with the other terms fitted again. The errors of the predicted cells "
+        "are with the other terms as they are."
     )
     intro = "Table 1 once more with the costs of hardware: fitted to some cells, the others predicted."
     return [Section("hardware", "Hardware costs", "Hardware", intro, [group])]
-
-
-_ERROR_HEADINGS = {
-    "cells": "Cells",
-    "count": "How many",
-    "raw_error_percent": "Instructions alone",
-    "error_percent": "With costs",
-}
-_TERM_HEADINGS = {
-    "term": "Term", "cost_ns": "Cost, ns", "standard_error_ns": "±", "left_out_error_percent": "Error with a cell left out, %",
-    "predicted_error_percent": "Error of predicted cells, %",
-}  # fmt: skip
-_CELL_HEADINGS = {
-    "frame_bytes": "Frame, bytes", "variant": "Variant", "cell": "Cell", "paper_mbps": "The paper",
-    "raw_mbps": "Instructions alone", "raw_ratio": "ratio", "throughput_mbps": "With costs", "ratio": "ratio",
-}  # fmt: skip

@@ -6,24 +6,57 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Annotated
 
 from irqlab.config.schemes import VARIANTS
 from irqlab.config.traffic import WIRE_OVERHEAD_BYTES
 from irqlab.methods import throughput
+from irqlab.present.columns import Col
 from irqlab.reproduce import reference
-from irqlab.reproduce.paper import Data
 from irqlab.reproduce.spanos2008.run import Run
+from irqlab.reproduce.table import Table
 from irqlab.results.document import MethodResult
 from irqlab.runner.jobs import Job
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult
 
+WIRE_MBPS = 100.0
 SIZES = (64, 128, 256, 512, 896, 1024, 1280, 1518)
 QUICK_SIZES = (64, 256, 1518)
-COMPARABLE = (64, 128, 256, 512)
-"""Sizes at which the paper's fastest variant is below the wire's rate, so that all six can be compared (section 4.1)."""
+BASE = "ORIGINAL"
+"""The variant that the others are compared with."""
 
 Results = dict[tuple[int, str], MethodResult]
+
+
+@dataclass(frozen=True)
+class ThroughputRow:
+    """A cell of tables 1. Mbit/s are per interface, preamble and gap counted."""
+
+    frame_bytes: Annotated[int, Col("Frame", "bytes")]
+    variant: Annotated[str, Col("Variant")]
+    throughput_mbps: Annotated[float, Col("Measured", "Mbit/s")]
+    paper_mbps: Annotated[float, Col("paper")]
+    ratio: Annotated[float, Col("ratio")]
+    throughput_pps: Annotated[float, Col("Measured", "frames/s")]
+    """Both directions together."""
+    capped: Annotated[bool, Col("Wire is the limit")]
+    """The wire, not the DUT, was the limit."""
+    paper_capped: Annotated[bool, Col("in the paper")]
+    free_mbps: Annotated[float, Col("Without the wire's limit", "Mbit/s")]
+    us_per_frame: Annotated[float, Col("Time a frame", "µs")]
+    """1/rate, without the wire's limit."""
+
+
+@dataclass(frozen=True)
+class GainRow:
+    """A cell of table 2."""
+
+    frame_bytes: Annotated[int, Col("Frame", "bytes")]
+    variant: Annotated[str, Col("Variant")]
+    improvement_percent: Annotated[float, Col("Measured", "%")]
+    paper_percent: Annotated[float, Col("paper")]
+    capped: Annotated[bool, Col("Wire is the limit")]
 
 
 @dataclass(frozen=True)
@@ -87,78 +120,69 @@ def paper_mbps() -> dict[tuple[int, str], float]:
     }
 
 
-def table1(found: Searched, title: str = "Table 1: zero-loss throughput per interface, Mbit/s") -> Data:
-    """Throughput beside the paper's. `capped`: the wire, not the DUT, was the limit; `paper_capped`: in the paper.
-
-    `free_mbps` and `us_per_frame`, which is 1/rate, are without the wire's ceiling.
-    """
-    data = Data(
-        title,
-        ("frame_bytes", "variant", "throughput_mbps", "paper_mbps", "ratio", "throughput_pps", "capped", "paper_capped",
-         "free_mbps", "us_per_frame"),
-    )  # fmt: skip
+def table1(found: Searched, title: str = "Table 1: zero-loss throughput per interface, Mbit/s") -> Table[ThroughputRow]:
+    """Throughput beside the paper's."""
     paper = paper_mbps()
+    rows = []
     for (size, variant), result in found.wire.items():
         free = found.free[size, variant]
-        mbps, pps, said = result.per_interface_throughput_mbps or 0.0, result.total_throughput_pps or 0.0, paper[size, variant]
-        data.add(
+        mbps, said = result.per_interface_throughput_mbps or 0.0, paper[size, variant]
+        row = ThroughputRow(
             frame_bytes=size,
             variant=variant,
             throughput_mbps=round(mbps, 4),
             paper_mbps=said,
             ratio=round(mbps / said, 4),
-            throughput_pps=round(pps, 2),
-            capped=result.line_rate_limited,
-            paper_capped=said >= 100,
+            throughput_pps=round(result.total_throughput_pps or 0.0, 2),
+            capped=bool(result.line_rate_limited),
+            paper_capped=said >= WIRE_MBPS,
             free_mbps=round(free.per_interface_throughput_mbps or 0.0, 4),
             us_per_frame=round(us_per_frame(free), 5),
         )
-    return data
+        rows.append(row)
+    return Table(title, ThroughputRow, tuple(rows))
 
 
-def table2(first: Data) -> Data:
+def table2(first: Table[ThroughputRow]) -> Table[GainRow]:
     """What each variant gains over ORIGINAL; the paper's gain is taken from its table 1, whose columns are in order."""
-    data = Data(
-        "Table 2: improvement over ORIGINAL, %", ("frame_bytes", "variant", "improvement_percent", "paper_percent", "capped")
-    )
-    for row in first.records():
-        if row["variant"] == "ORIGINAL":
-            continue
-        base = first.one(frame_bytes=row["frame_bytes"], variant="ORIGINAL")
-        data.add(
-            frame_bytes=row["frame_bytes"],
-            variant=row["variant"],
-            improvement_percent=round(100 * (row["throughput_mbps"] / base["throughput_mbps"] - 1), 2),
-            paper_percent=round(100 * (row["paper_mbps"] / base["paper_mbps"] - 1), 2),
-            capped=row["capped"] or base["capped"],
+    rows = []
+    for row in first.where(lambda r: r.variant != BASE):
+        base = base_of(first, row.frame_bytes)
+        gain = GainRow(
+            frame_bytes=row.frame_bytes,
+            variant=row.variant,
+            improvement_percent=round(100 * (row.throughput_mbps / base.throughput_mbps - 1), 2),
+            paper_percent=round(100 * (row.paper_mbps / base.paper_mbps - 1), 2),
+            capped=row.capped or base.capped,
         )
-    return data
+        rows.append(gain)
+    return Table(f"Table 2: improvement over {BASE}, %", GainRow, tuple(rows))
 
 
-def order_differs(first: Data) -> list[tuple[int, str, str]]:
-    """Where the order of the variants is not the paper's: frame bytes, and the two that stand the other way round.
+def base_of(first: Table[ThroughputRow], frame_bytes: int) -> ThroughputRow:
+    """ORIGINAL at one size."""
+    return first.one(lambda r: (r.frame_bytes, r.variant) == (frame_bytes, BASE))
 
-    Only cells in which both are below the wire's rate in the paper have an order; here the wire's ceiling is lifted.
+
+def ordered(first: Table[ThroughputRow], frame_bytes: int) -> list[ThroughputRow]:
+    """The variants that are below the wire's rate in the paper, at one size, in the paper's order; the slowest first."""
+    rows = first.where(lambda r: r.frame_bytes == frame_bytes and not r.paper_capped)
+    return sorted(rows, key=lambda r: r.paper_mbps)
+
+
+def order_differs(rows: Sequence[ThroughputRow]) -> list[tuple[ThroughputRow, ThroughputRow]]:
+    """Pairs whose order is not the paper's: the one that is slower there, and the faster. `rows`: see `ordered`.
+
+    Here the wire's limit is lifted.
     """
-    found = []
-    for size in dict.fromkeys(row["frame_bytes"] for row in first.records()):
-        rows = [r for r in first.records(frame_bytes=size) if not r["paper_capped"]]
-        rows.sort(key=lambda r: r["paper_mbps"])
-        for n, slow in enumerate(rows):
-            found += [
-                (size, slow["variant"], fast["variant"])
-                for fast in rows[n + 1 :]
-                if fast["paper_mbps"] > slow["paper_mbps"] and fast["free_mbps"] <= slow["free_mbps"]
-            ]
-    return found
+    return [
+        (slow, fast)
+        for n, slow in enumerate(rows)
+        for fast in rows[n + 1 :]
+        if fast.paper_mbps > slow.paper_mbps and fast.free_mbps <= slow.free_mbps
+    ]
 
 
 def mbps_of(pps_both: float, frame_bytes: float) -> float:
     """Frames/s of both directions together as Mbit/s per interface, preamble and gap counted."""
     return pps_both / 2 * (frame_bytes + WIRE_OVERHEAD_BYTES) * 8 / 1e6
-
-
-def ratios(first: Data, size: int) -> Mapping[str, float]:
-    """Throughput relative to ORIGINAL at one size."""
-    base = first.one(frame_bytes=size, variant="ORIGINAL")["throughput_mbps"]
-    return {row["variant"]: row["throughput_mbps"] / base for row in first.records(frame_bytes=size)}

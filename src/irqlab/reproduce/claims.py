@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a paper claims, held against what was measured.
+
+A claim knows where the paper makes it and how to test it on the tables. Its words for yes and for no take their figures from the
+tables, so that no sentence can differ from what was measured. What this project aims at or expects is tested in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, Generic, TypeVar
+
+from irqlab.units import plain
+
+T = TypeVar("T")
+E = TypeVar("E")
+
+AIM = "Aim of this project"
+EXPECTED = "Expected here"
+"""Stand in place of the paper's section, for claims that are not the paper's."""
+_VERDICTS = {AIM: ("met", "missed"), EXPECTED: ("confirmed", "refuted")}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A claim that was tested."""
+
+    source: str
+    """The paper's section, table or figure; AIM or EXPECTED."""
+    claim: str
+    agrees: bool
+    found: str
+    """What was measured, in words."""
+
+    @property
+    def verdict(self) -> str:
+        """In a word."""
+        yes, no = _VERDICTS.get(self.source, ("agrees", "differs"))
+        return yes if self.agrees else no
+
+    @property
+    def of_paper(self) -> bool:
+        """Whether the claim is the paper's."""
+        return self.source not in _VERDICTS
+
+    @property
+    def line(self) -> str:
+        """The finding as one line of text."""
+        return f"{self.verdict}: {self.source}: {self.claim} Measured: {self.found}"
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in `measured.findings` (docs/results.md)."""
+        return {**asdict(self), "verdict": self.verdict}
+
+
+@dataclass(frozen=True)
+class Claim(Generic[T, E]):
+    """A claim about the tables T, tested on the evidence E that is taken from them."""
+
+    source: str
+    text: str
+    """The claim, as a sentence, with the paper's figures."""
+    evidence: Callable[[T], E | None]
+    """What the claim is tested on; None: these tables cannot tell, and nothing is said."""
+    holds: Callable[[E], bool]
+    yes: Callable[[E], str]
+    """What was measured if the claim holds, as sentences."""
+    no: Callable[[E], str]
+
+    def test(self, tables: T) -> Finding | None:
+        """The claim held against the tables; None if they cannot tell."""
+        evidence = self.evidence(tables)
+        if evidence is None:
+            return None
+        holds = self.holds(evidence)
+        return Finding(self.source, self.text, holds, plain((self.yes if holds else self.no)(evidence)))
+
+
+def findings_of(claims: Iterable[Claim[T, Any]], tables: T) -> list[Finding]:
+    """The claims that these tables can tell of, in their order."""
+    return [finding for claim in claims if (finding := claim.test(tables)) is not None]

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Tables of a reproduction: rows of one dataclass, whose annotations declare the columns (irqlab.present.columns).
+
+A paper's tables are the fields of a frozen dataclass. A field's name is the name of the CSV file. A field that is itself a set of
+tables adds its own name behind theirs: table `a` in field `b` is `a_b`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, Generic, TypeVar
+
+from irqlab.present import columns
+
+R = TypeVar("R")
+K = TypeVar("K", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Table(Generic[R]):
+    """Rows under a title. Units are in the names of the columns."""
+
+    title: str
+    row: type[R]
+    rows: tuple[R, ...]
+
+    def __iter__(self) -> Iterator[R]:
+        return iter(self.rows)
+
+    def where(self, wanted: Callable[[R], bool]) -> tuple[R, ...]:
+        """The rows that are wanted, in their order."""
+        return tuple(row for row in self.rows if wanted(row))
+
+    def only(self, wanted: Callable[[R], bool]) -> Table[R]:
+        """The table with nothing but the rows that are wanted."""
+        return Table(self.title, self.row, self.where(wanted))
+
+    def one(self, wanted: Callable[[R], bool]) -> R:
+        """The first row that is wanted. Raises LookupError if there is none."""
+        for row in self.rows:
+            if wanted(row):
+                return row
+        raise LookupError(f"{self.title}: no such row")
+
+    def by(self, key: Callable[[R], K]) -> dict[K, tuple[R, ...]]:
+        """The rows by a key, in the order in which keys come first."""
+        found: dict[K, list[R]] = {}
+        for row in self.rows:
+            found.setdefault(key(row), []).append(row)
+        return {one: tuple(rows) for one, rows in found.items()}
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in `measured.tables` (docs/results.md)."""
+        return {"title": self.title, **columns.to_json(self.row, self.rows)}
+
+    def to_csv(self) -> str:
+        """One line of headings, then the rows; an empty cell is a None (RFC 4180, line feeds)."""
+        return columns.to_csv(self.row, self.rows)
+
+
+def tables_of(found: object) -> dict[str, Table[Any]]:
+    """Every table of a set, by the name of its CSV file. Fields that are None are left out."""
+    named: dict[str, Table[Any]] = {}
+    if not is_dataclass(found):
+        raise TypeError(f"not a set of tables: {type(found).__name__}")
+    for field in fields(found):
+        value = getattr(found, field.name)
+        if isinstance(value, Table):
+            named[field.name] = value
+        elif value is not None:
+            named |= {f"{inner}_{field.name}": table for inner, table in tables_of(value).items()}
+    return named

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Every claim of every paper, on tables in which it holds and on tables in which it does not."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from irqlab.reproduce import PAPERS, find
+from irqlab.reproduce.claims import AIM, EXPECTED, Claim, Finding, findings_of
+from irqlab.reproduce.spanos2008.findings import HARDWARE_CLAIMS
+from tests.unit.paper_tables import MADE_UP, spanos
+
+EVERY = [
+    (paper, claim)
+    for paper in PAPERS
+    for claim in (
+        *import_module(f"irqlab.reproduce.{paper}.findings").CLAIMS,
+        *(HARDWARE_CLAIMS if paper == "spanos2008" else ()),
+    )
+]
+
+
+def _id(value: object) -> str:
+    return f"{value.source}, {value.text}"[:70] if isinstance(value, Claim) else str(value)
+
+
+@pytest.mark.parametrize(("paper", "claim"), EVERY, ids=_id)
+def test_a_claim_holds_or_does_not_and_says_so_in_other_figures(paper: str, claim: Claim[Any, Any]) -> None:
+    yes, no = (claim.test(MADE_UP[paper](agrees)) for agrees in (True, False))
+    assert yes is not None
+    assert no is not None
+    assert (yes.agrees, no.agrees) == (True, False)
+    assert re.findall(r"\d+", yes.found) != re.findall(r"\d+", no.found), "the words do not depend on the figures"
+    assert (yes.claim, yes.source) == (no.claim, no.source), "what the paper says does not depend on what was measured"
+
+
+@pytest.mark.parametrize(("paper", "claim"), EVERY, ids=_id)
+def test_a_claim_is_made_of_sentences(paper: str, claim: Claim[Any, Any]) -> None:
+    assert claim.text[0].isupper() or claim.text[0] == "("
+    assert claim.text.endswith(".")
+    for agrees in (True, False):
+        finding = claim.test(MADE_UP[paper](agrees))
+        assert finding is not None
+        assert finding.found.endswith(".")
+        assert "None" not in finding.line
+        assert "nan" not in finding.line.split()
+
+
+def test_a_finding_says_whose_claim_it_is() -> None:
+    words = {
+        (source, agrees): Finding(source, "C.", agrees, "f.").verdict
+        for source in ("Table 1", AIM, EXPECTED)
+        for agrees in (True, False)
+    }
+    assert words == {
+        ("Table 1", True): "agrees", ("Table 1", False): "differs", (AIM, True): "met", (AIM, False): "missed",
+        (EXPECTED, True): "confirmed", (EXPECTED, False): "refuted",
+    }  # fmt: skip
+    finding = Finding("Table 1", "C.", False, "f.")
+    assert finding.line == "differs: Table 1: C. Measured: f."
+    assert finding.to_json() == {"source": "Table 1", "claim": "C.", "agrees": False, "found": "f.", "verdict": "differs"}
+    assert finding.of_paper
+    assert not replace(finding, source=AIM).of_paper
+
+
+def test_claims_of_which_the_tables_say_nothing_are_left_out() -> None:
+    tells = Claim[int, int]("s", "Tells.", lambda n: n, lambda n: n > 1, lambda n: f"{n}.", lambda n: f"not {n}.")
+    silent = Claim[int, int]("s", "Silent.", lambda _: None, lambda n: n > 1, str, str)
+    assert [finding.found for finding in findings_of((silent, tells), 2)] == ["2."]
+    assert [finding.found for finding in findings_of((tells,), 1)] == ["not 1."]
+
+
+def test_runs_with_the_costs_of_hardware_are_told_apart() -> None:
+    alone, both = (find("spanos2008").findings(spanos(True, charged)) for charged in (False, True))
+    assert len(both) == 2 * len(alone) + len(HARDWARE_CLAIMS)
+    assert [finding.found.startswith("with the costs of hardware, ") for finding in both] == [False] * len(alone) + [True] * len(
+        alone
+    ) + [False] * len(HARDWARE_CLAIMS)
