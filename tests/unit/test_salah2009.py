@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from irqlab.methods.application import spec_of
+from irqlab.methods.receiving import spec_of
 from irqlab.methods.cliff import External, Internal
 from irqlab.reproduce.paper import Data, Tables
 from irqlab.reproduce.salah2009 import cliffs, loads, overload, ping, rows

@@ -18,7 +18,7 @@ import io
 import types
 import typing
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any
 
@@ -34,6 +34,11 @@ def _text(value: Any) -> str:
     return units.figures(value) if isinstance(value, float) else str(value)
 
 
+def _unmarked(_: Any) -> str:
+    """Nothing special."""
+    return ""
+
+
 @dataclass(frozen=True)
 class Col:
     """A column: its heading, the unit below it, and how a value becomes text."""
@@ -46,6 +51,8 @@ class Col:
     """The column is left out of a table where no row has a value."""
     title: str = ""
     """Says more about the column where there is room: a page's tooltip."""
+    mark: Callable[[Any], str] = _unmarked
+    """How a value is to be seen: good, warn, bad, strong; or nothing."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +91,11 @@ class Column:
         value = self.value(row)
         return units.NONE if value is None else self.col.format(value)
 
+    def mark(self, row: Any) -> str:
+        """How the value is to be seen (`Col.mark`)."""
+        value = self.value(row)
+        return "" if value is None else self.col.mark(value)
+
 
 @cache
 def columns_of(row_type: type) -> tuple[Column, ...]:
@@ -100,8 +112,8 @@ def columns_of(row_type: type) -> tuple[Column, ...]:
             elif isinstance(mark, Nested):
                 (inner,) = [t for t in _types(bare).found if t is not type(None)]
                 for column in columns_of(inner):
-                    col = column.col
-                    col = Col(f"{mark.prefix}{col.heading}", col.unit, col.format, col.optional or mark.optional, col.title)
+                    heading = f"{mark.prefix}{column.col.heading}"
+                    col = replace(column.col, heading=heading, optional=column.col.optional or mark.optional)
                     found.append(Column((field.name, *column.path), col, column.number))
     return tuple(found)
 

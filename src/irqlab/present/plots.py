@@ -14,11 +14,6 @@ from dataclasses import dataclass
 from functools import cache, wraps
 from typing import Any, ParamSpec
 
-import matplotlib as mpl
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
-
 from irqlab.present.svg import AXIS, GREY, GRID, INK, PAPER, clean, finish
 from irqlab.units import duration, grouped
 
@@ -50,14 +45,25 @@ _RC: Any = {
 _P = ParamSpec("_P")
 
 
+@cache
+def _matplotlib() -> Any:
+    """The library, imported when something is drawn: that takes a second."""
+    import matplotlib
+    import matplotlib.figure
+    import matplotlib.ticker
+
+    return matplotlib
+
+
+
 def _isolated(draw: Callable[_P, str]) -> Callable[_P, str]:
     """Draws with matplotlib's own settings and ours, whatever the user's are."""
 
     @wraps(draw)
     def drawn(*args: _P.args, **kwargs: _P.kwargs) -> str:
-        with mpl.rc_context():
-            mpl.rcdefaults()
-            mpl.rcParams.update(_RC)
+        with _matplotlib().rc_context():
+            _matplotlib().rcdefaults()
+            _matplotlib().rcParams.update(_RC)
             return draw(*args, **kwargs)
 
     return drawn
@@ -74,10 +80,6 @@ class Style:
     marker: str
     dash: Any
     filled: bool = True
-
-    def recoloured(self, colour: str) -> Style:
-        """The same in another colour."""
-        return Style(colour, self.marker, self.dash, self.filled)
 
 
 def style(number: int) -> Style:
@@ -129,9 +131,9 @@ def throughput_by_size(
         _grey(axes, points, f"wire-{number}")
     _draw(axes, lines)
     sizes = sorted({x for line in lines for x, _ in line.points})
-    axes.xaxis.set_major_locator(FixedLocator(_apart(sizes)))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:.0f}"))
+    axes.xaxis.set_major_locator(_matplotlib().ticker.FixedLocator(_apart(sizes)))
+    axes.xaxis.set_minor_locator(_matplotlib().ticker.NullLocator())
+    axes.xaxis.set_major_formatter(_matplotlib().ticker.FuncFormatter(lambda v, _: f"{v:.0f}"))
     if sizes:
         axes.set_xlim(sizes[0] / 1.12, sizes[-1] * 1.12)
     axes.set_ylim(0, top or (1.06 * limit if highest < limit <= 2.2 * highest else 1.12 * highest))
@@ -139,9 +141,9 @@ def throughput_by_size(
 
 
 @_isolated
-def forwarding(lines: Sequence[Line], wire_kpps: float | None) -> str:
+def forwarding(lines: Sequence[Line], wire_kpps: float | None, y_label: str = "kpps forwarded") -> str:
     """Forwarded over offered kpps; the diagonal is what a DUT that loses nothing would do."""
-    figure, axes = _canvas("Offered load, kpps", "kpps forwarded")
+    figure, axes = _canvas("Offered load, kpps", y_label)
     right = _right(lines)
     top = 1.15 * max((y for line in lines for _, y in line.points if y is not None), default=1.0)
     _grey(axes, [(0, 0), (right, right)], "diagonal")
@@ -166,14 +168,52 @@ def over_load(lines: Sequence[Line], y_label: str, what: str, wire_kpps: float |
 
 
 @_isolated
+def latency_over_load(lines: Sequence[Line], bounds: tuple[float, float]) -> str:
+    """Latency in µs over offered kpps; `bounds`: see `log_bounds`."""
+    figure, axes = _canvas("Offered load, kpps", "latency")
+    _log(axes, bounds)
+    _draw(axes, lines)
+    axes.set_xlim(0, _right(lines))
+    return _svg(figure, "Latency over offered load", lines)
+
+
+@_isolated
+def by_size(lines: Sequence[Line], x_label: str, y_label: str, what: str) -> str:
+    """Anything from 0 up, over sizes that double and more."""
+    figure, axes = _canvas(x_label, y_label)
+    axes.set_xscale("log", base=2)
+    _draw(axes, lines)
+    sizes = sorted({x for line in lines for x, _ in line.points})
+    axes.xaxis.set_major_locator(_matplotlib().ticker.FixedLocator(_apart(sizes)))
+    axes.xaxis.set_minor_locator(_matplotlib().ticker.NullLocator())
+    axes.xaxis.set_major_formatter(_matplotlib().ticker.FuncFormatter(lambda v, _: f"{v:.0f}"))
+    highest = max((y for line in lines for _, y in line.points if y is not None), default=1.0)
+    axes.set_ylim(0, max(1.12 * highest, 1e-3))
+    return _svg(figure, what, lines)
+
+
+@_isolated
+def over_time(lines: Sequence[Line], x_label: str, y_label: str, what: str, from_zero: bool = True) -> str:
+    """Anything over time."""
+    figure, axes = _canvas(x_label, y_label)
+    _draw(axes, lines, markers=12)
+    values = [y for line in lines for _, y in line.points if y is not None]
+    low, high = (0.0 if from_zero else min(values, default=0.0)), max(values, default=1.0)
+    margin = 0.1 * (high - low) or max(abs(high), 1.0) * 0.1
+    axes.set_ylim(low if from_zero else low - margin, high + margin)
+    axes.set_xlim(0, _right(lines))
+    return _svg(figure, what, lines)
+
+
+@_isolated
 def latency_by_load(lines: Sequence[Line], bounds: tuple[float, float]) -> str:
     """Latency percentiles in µs, one line each, over the load in % of the throughput; `bounds`: see `log_bounds`."""
     figure, axes = _canvas("Load, % of throughput", "latency")
     _log(axes, bounds)
     _draw(axes, lines)
     loads = sorted({x for line in lines for x, _ in line.points})
-    axes.xaxis.set_major_locator(FixedLocator(_apart(loads, linear=True)))
-    axes.xaxis.set_major_formatter(FuncFormatter(_number))
+    axes.xaxis.set_major_locator(_matplotlib().ticker.FixedLocator(_apart(loads, linear=True)))
+    axes.xaxis.set_major_formatter(_matplotlib().ticker.FuncFormatter(_number))
     margin = 0.06 * (loads[-1] - loads[0]) if loads else 1
     if loads:
         axes.set_xlim(loads[0] - margin, loads[-1] + margin)
@@ -200,9 +240,9 @@ def hdr_percentiles(lines: Sequence[Line], bounds: tuple[float, float]) -> str:
     _draw(axes, lines, markers=8, drawstyle="steps-pre")
     right = max((x for line in lines for x, _ in line.points), default=10.0)
     decades = range(math.floor(math.log10(max(right, 10))) + 1)
-    axes.xaxis.set_major_locator(FixedLocator([10.0**n for n in decades]))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: _nines(round(math.log10(v)))))
+    axes.xaxis.set_major_locator(_matplotlib().ticker.FixedLocator([10.0**n for n in decades]))
+    axes.xaxis.set_minor_locator(_matplotlib().ticker.NullLocator())
+    axes.xaxis.set_major_formatter(_matplotlib().ticker.FuncFormatter(lambda v, _: _nines(round(math.log10(v)))))
     axes.set_xlim(1, max(right, 10) * 1.15)
     return _svg(figure, "Latency by percentile", lines)
 
@@ -221,7 +261,7 @@ def latency_over_time(lines: Sequence[Line], what: str) -> str:
 def bars(entries: Sequence[Bar], what: str) -> str:
     """Horizontal bars from 0, each under its name."""
     height = _BAR_STEP * len(entries) + 6
-    figure = Figure(figsize=(WIDTH / 72, height / 72), dpi=72, facecolor="none")
+    figure = _matplotlib().figure.Figure(figsize=(WIDTH / 72, height / 72), dpi=72, facecolor="none")
     axes = figure.add_axes((0, 0, 1, 1), facecolor="none")
     axes.set_axis_off()
     axes.set_xlim(0, WIDTH)
@@ -244,7 +284,7 @@ def bars(entries: Sequence[Bar], what: str) -> str:
 @_isolated
 def swatch(look: Style) -> str:
     """A line's style as it stands in a legend; 44 by 16."""
-    figure = Figure(figsize=(44 / 72, 16 / 72), dpi=72, facecolor="none")
+    figure = _matplotlib().figure.Figure(figsize=(44 / 72, 16 / 72), dpi=72, facecolor="none")
     axes = figure.add_axes((0, 0, 1, 1), facecolor="none")
     axes.set_axis_off()
     axes.set_xlim(0, 44)
@@ -258,7 +298,7 @@ def swatch(look: Style) -> str:
 @_isolated
 def mark(kind: str) -> str:
     """A legend's swatch for what is not a series: grey, wire, ring, cross."""
-    figure = Figure(figsize=(44 / 72, 16 / 72), dpi=72, facecolor="none")
+    figure = _matplotlib().figure.Figure(figsize=(44 / 72, 16 / 72), dpi=72, facecolor="none")
     axes = figure.add_axes((0, 0, 1, 1), facecolor="none")
     axes.set_axis_off()
     axes.set_xlim(0, 44)
@@ -286,8 +326,8 @@ def log_bounds(values: Iterable[float]) -> tuple[float, float]:
     return bottom, top
 
 
-def _canvas(x_label: str, y_label: str) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(WIDTH / 72, HEIGHT / 72), dpi=72, facecolor="none")
+def _canvas(x_label: str, y_label: str) -> tuple[Any, Any]:
+    figure = _matplotlib().figure.Figure(figsize=(WIDTH / 72, HEIGHT / 72), dpi=72, facecolor="none")
     axes = figure.add_axes(
         (_LEFT / WIDTH, _BOTTOM / HEIGHT, (WIDTH - _LEFT - _RIGHT) / WIDTH, (HEIGHT - _TOP - _BOTTOM) / HEIGHT), facecolor="none"
     )
@@ -298,10 +338,10 @@ def _canvas(x_label: str, y_label: str) -> tuple[Figure, Axes]:
     axes.tick_params(color=AXIS, labelcolor=INK, labelsize=FONT, length=4, pad=5)
     axes.grid(color=GRID, linewidth=0.8)
     axes.set_axisbelow(True)
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
-    axes.yaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
-    axes.xaxis.set_major_formatter(FuncFormatter(_number))
-    axes.yaxis.set_major_formatter(FuncFormatter(_number))
+    axes.xaxis.set_major_locator(_matplotlib().ticker.MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
+    axes.yaxis.set_major_locator(_matplotlib().ticker.MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
+    axes.xaxis.set_major_formatter(_matplotlib().ticker.FuncFormatter(_number))
+    axes.yaxis.set_major_formatter(_matplotlib().ticker.FuncFormatter(_number))
     middle = (_LEFT + (WIDTH - _LEFT - _RIGHT) / 2) / WIDTH
     figure.text(middle, 5 / HEIGHT, x_label, ha="center", va="bottom", color=INK)
     figure.text(2 / WIDTH, 1 - 3 / HEIGHT, y_label, ha="left", va="top", color=INK)
@@ -316,16 +356,16 @@ def _nines(count_of: int) -> str:
     return "0" if count_of == 0 else "90" if count_of == 1 else "99" + ("." + "9" * (count_of - 2) if count_of > 2 else "")
 
 
-def _log(axes: Axes, bounds: tuple[float, float]) -> None:
+def _log(axes: Any, bounds: tuple[float, float]) -> None:
     low, high = bounds
     axes.set_yscale("log")
     axes.set_ylim(low, high)
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     many = math.log10(high / low) > 2.4
     ticks = [m * 10.0**e for e in decades for m in ((1,) if many else (1, 2, 5)) if low * 0.999 <= m * 10.0**e <= high * 1.001]
-    axes.yaxis.set_major_locator(FixedLocator(ticks))
-    axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: duration(v * 1e3, 1)))
+    axes.yaxis.set_major_locator(_matplotlib().ticker.FixedLocator(ticks))
+    axes.yaxis.set_minor_locator(_matplotlib().ticker.NullLocator())
+    axes.yaxis.set_major_formatter(_matplotlib().ticker.FuncFormatter(lambda v, _: duration(v * 1e3, 1)))
 
 
 def _apart(ticks: Sequence[float], linear: bool = False) -> list[float]:
@@ -351,18 +391,18 @@ def _right(lines: Sequence[Line]) -> float:
     return 1.03 * max((x for line in lines for x, _ in line.points), default=1.0)
 
 
-def _wire(axes: Axes, wire_kpps: float | None, right: float) -> None:
+def _wire(axes: Any, wire_kpps: float | None, right: float) -> None:
     if wire_kpps is not None and wire_kpps < right:
         (drawn,) = axes.plot([wire_kpps, wire_kpps], [0, 1e9], color=GREY, linewidth=1.8, linestyle=(0, (2, 2)), zorder=1.5)
         drawn.set_gid("wire-rate")
 
 
-def _grey(axes: Axes, points: Sequence[tuple[float, float]], gid: str) -> None:
+def _grey(axes: Any, points: Sequence[tuple[float, float]], gid: str) -> None:
     (drawn,) = axes.plot([x for x, _ in points], [y for _, y in points], color=GREY, linewidth=2.5, zorder=1.6)
     drawn.set_gid(gid)
 
 
-def _draw(axes: Axes, lines: Sequence[Line], markers: int | None = None, drawstyle: Any = "default") -> None:
+def _draw(axes: Any, lines: Sequence[Line], markers: int | None = None, drawstyle: Any = "default") -> None:
     for line in lines:
         x = [p[0] for p in line.points]
         y = [math.nan if p[1] is None else p[1] for p in line.points]
@@ -379,7 +419,7 @@ def _draw(axes: Axes, lines: Sequence[Line], markers: int | None = None, drawsty
                 extra.set_gid(f"{what}-{line.gid}")
 
 
-def _line(axes: Axes, x: Sequence[float], y: Sequence[float], look: Style, marker: bool, every: int | None = None) -> Any:
+def _line(axes: Any, x: Sequence[float], y: Sequence[float], look: Style, marker: bool, every: int | None = None) -> Any:
     (drawn,) = axes.plot(
         x,
         y,
@@ -398,7 +438,7 @@ def _line(axes: Axes, x: Sequence[float], y: Sequence[float], look: Style, marke
     return drawn
 
 
-def _svg(figure: Figure, what: str, lines: Sequence[Line]) -> str:
+def _svg(figure: Any, what: str, lines: Sequence[Line]) -> str:
     return finish(figure, what, {line.gid: line.name for line in lines})
 
 

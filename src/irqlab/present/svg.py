@@ -8,9 +8,8 @@ import re
 import unicodedata
 import warnings
 from collections.abc import Iterable
+from typing import Any
 from xml.etree import ElementTree
-
-from matplotlib.figure import Figure
 
 # What matplotlib is told to draw in, and what the page has for it.
 INK, GRID, AXIS, GREY, PAPER = "#0b0001", "#0b0002", "#0b0003", "#0b0004", "#0b0005"
@@ -21,7 +20,7 @@ _SVG = "{http://www.w3.org/2000/svg}"
 _HREF = "{http://www.w3.org/1999/xlink}href"
 
 
-def finish(figure: Figure, what: str, titles: dict[str, str], decorative: bool = False) -> str:
+def finish(figure: Any, what: str, titles: dict[str, str], decorative: bool = False) -> str:
     """Writes a figure and rewrites it for a page. Identifiers start with `@@`, which `numbered` replaces."""
     raw = io.StringIO()
     with warnings.catch_warnings():

@@ -5,11 +5,8 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 
-from irqlab.errors import IrqlabError
 from irqlab.profile.tree import Row
-from irqlab.results import document as results
 
 
 @dataclass(frozen=True)
@@ -37,14 +34,6 @@ def changes(before: Row, after: Row, by: str = "function") -> list[Change]:
     old, new = sides
     both = [Change(name, old.get(name, 0.0), new.get(name, 0.0)) for name in {**old, **new}]
     return sorted(both, key=lambda c: (-abs(c.change), c.name))
-
-
-def read(path: Path) -> list[Row]:
-    """The profiles in a result file. Raises IrqlabError if there is none."""
-    rows = [row for row in results.read(path)["measured"]["results"] if row["method"] == "profile" and row["complete"]]
-    if not rows:
-        raise IrqlabError(f"{path} holds no profile; irqlab profile --json writes one")
-    return rows
 
 
 def counterpart(row: Row, others: list[Row]) -> Row | None:

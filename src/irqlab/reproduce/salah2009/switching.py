@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from irqlab.config.traffic import Arrivals, Load
-from irqlab.methods import application
+from irqlab.methods import receiving
 from irqlab.reproduce.paper import Data
 from irqlab.reproduce.salah2009 import rows
 from irqlab.runner.runner import TrialRunner
@@ -51,7 +51,7 @@ def at_the_cliff(runner: TrialRunner, cliff_pps: float, quick: bool) -> Data:
         "Hybrid at the cliff: switches per second",
         ("arrivals", "epsilon", "offered_pps", "application_pps", "switches", "switches_per_s"),
     )
-    for (arrivals, epsilon), r in zip(cases, application.trials(runner, specs), strict=True):
+    for (arrivals, epsilon), r in zip(cases, receiving.trials(runner, specs), strict=True):
         data.add(
             arrivals=arrivals, epsilon=epsilon / 1000, offered_pps=r.offered_pps, application_pps=r.application_pps,
             switches=r.switches, switches_per_s=None if r.switches is None else r.switches / r.spec.loaded_s,
@@ -68,7 +68,7 @@ def estimates(runner: TrialRunner, cliff_pps: float, quick: bool) -> Data:
         "Hybrid's estimate of the rate",
         ("load_of_cliff", "offered_pps", "taken_pps", "missed_pps", "estimate_pps", "error", "read_in_window"),
     )
-    for rate, r in zip(rates, application.trials(runner, specs), strict=True):
+    for rate, r in zip(rates, receiving.trials(runner, specs), strict=True):
         at_ns, estimate = r.rate_estimates_pps[0]
         taken = (r.places.sent - r.places.nic) / r.spec.loaded_s
         data.add(
@@ -84,7 +84,7 @@ def settling(runner: TrialRunner, cliff_pps: float, quick: bool) -> Data:
     steps = QUICK_STEPS if quick else STEPS
     tuning = rows.hybrid(cliff_pps).tuning
     specs = [_burst(step * cliff_pps, windows, ApplicationTrial(Load(1.0), tuning)) for step in steps for windows in WINDOWS]
-    found = application.trials(runner, specs)
+    found = receiving.trials(runner, specs)
     data = Data("Hybrid after a step of the load from nothing", ("step_of_cliff", "windows"))
     for number, step in enumerate(steps):
         of_step = found[number * len(WINDOWS) : (number + 1) * len(WINDOWS)]
