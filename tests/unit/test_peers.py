@@ -13,14 +13,14 @@ from irqlab.errors import IrqlabError
 from irqlab.methods import iperf, peers, rrul
 from irqlab.present import peer_tables
 from irqlab.present import terminal as tables
-from irqlab.results import document as results
+from irqlab.methods import catalogue
 from irqlab.results import flent
 
 DATA = Path(__file__).parents[1] / "data"
 
 
 def rows(method: str) -> list[dict[str, Any]]:
-    document = results.read(DATA / "sample_full.json")
+    document = catalogue.read(DATA / "sample_full.json")
     return [row for row in document["measured"]["results"] if row["method"] == method]
 
 

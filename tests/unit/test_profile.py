@@ -11,7 +11,7 @@ from irqlab.errors import IrqlabError
 from irqlab.profile import diff, flamegraph, owners, tables, tree
 from irqlab.profile.addresses import addresses
 from irqlab.profile.symbols import NOWHERE, USER, Symbols
-from irqlab.results import document as results
+from irqlab.methods import catalogue
 
 DATA = Path(__file__).parents[1] / "data"
 KALLSYMS = """\
@@ -174,7 +174,7 @@ def test_a_tree_becomes_functions_owners_and_stacks(symbols):
 
 
 def sample(driver: str = "sample8139") -> dict:
-    document = results.read(DATA / "sample_full.json")
+    document = catalogue.read(DATA / "sample_full.json")
     return next(r for r in document["measured"]["results"] if r["method"] == "profile" and r["driver"] == driver)
 
 

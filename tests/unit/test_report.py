@@ -10,7 +10,7 @@ import pytest
 
 from irqlab import report
 from irqlab.errors import IrqlabError
-from irqlab.results import document as results
+from irqlab.methods import catalogue
 
 DATA = Path(__file__).parents[1] / "data"
 SECTIONS = ("throughput", "loss", "latency", "cost", "burst", "recovery", "profile")
@@ -53,7 +53,7 @@ class Page(HTMLParser):
 
 
 def sample(name: str = "full") -> dict[str, Any]:
-    return results.read(DATA / f"sample_{name}.json")
+    return catalogue.read(DATA / f"sample_{name}.json")
 
 
 def only(*methods: str) -> dict[str, Any]:

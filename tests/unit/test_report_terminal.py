@@ -10,7 +10,7 @@ from rich.table import Table
 
 from irqlab import units
 from irqlab.present import terminal as tables
-from irqlab.results import document as results
+from irqlab.methods import catalogue
 
 DATA = Path(__file__).parents[1] / "data"
 METHODS: dict[str, Callable[[list[dict[str, Any]]], Table]] = {
@@ -23,7 +23,7 @@ METHODS: dict[str, Callable[[list[dict[str, Any]]], Table]] = {
 
 
 def rows(method: str, name: str = "full") -> list[dict[str, Any]]:
-    return [r for r in results.read(DATA / f"sample_{name}.json")["measured"]["results"] if r["method"] == method]
+    return [r for r in catalogue.read(DATA / f"sample_{name}.json")["measured"]["results"] if r["method"] == method]
 
 
 def shown(table: Table, width: int | None = None) -> str:

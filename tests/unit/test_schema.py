@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from irqlab.results import document as results
+from irqlab.methods import catalogue
 from irqlab.results import schema
 
 DATA = Path(__file__).parents[1] / "data"
@@ -17,7 +17,7 @@ VALIDATOR = Draft202012Validator(schema.load())
 
 
 def sample() -> dict[str, Any]:
-    return results.read(DATA / "sample_full.json")
+    return catalogue.read(DATA / "sample_full.json")
 
 
 def row(document: dict[str, Any], method: str) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def test_the_schema_is_one():
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
 def test_samples_are_accepted_and_say_what_they_are(path):
-    document = results.read(path)
+    document = catalogue.read(path)
     assert [error.message for error in VALIDATOR.iter_errors(document)] == []
     assert document["command"] == ["irqlab", "synthetic-sample"]
 

@@ -45,9 +45,9 @@ class Options:
             f"{SHARES[0]:g} to {SHARES[-1]:g}.",
         ),
     ] = None
-    rate: Annotated[
-        str | None, typer.Option("--rate", help="Offered loads in frames/s, comma-separated; default: --load.")
-    ] = None
+    rate: Annotated[str | None, typer.Option("--rate", help="Offered loads in frames/s, comma-separated; default: --load.")] = (
+        None
+    )
     no_echo: Annotated[bool, typer.Option("--no-echo", help="Leave the round trip out.")] = False
 
     def __post_init__(self) -> None:
@@ -81,7 +81,7 @@ class Line:
     lost_nic: Annotated[float, Col("Lost: NIC", format=units.percent, title="refused by the NIC, or dropped on its ring")]
     lost_backlog: Annotated[float, Col("backlog", format=units.percent, title="lost from the backlog (netif_rx)")]
     lost_socket: Annotated[float, Col("socket", format=units.percent, title="lost for want of room in the socket's buffer")]
-    p50_ns: Annotated[int | None, Col("Round trip p50", format=units.duration, title="of a trial in which everything is sent back")]
+    p50_ns: Annotated[int | None, Col("Round trip p50", format=units.duration, title="everything is sent back")]
     p99_ns: Annotated[int | None, Col("p99", format=units.duration)]
     interrupts_per_s: Annotated[float, Col("Interrupts", "/s", units.whole)]
     cpu_available: Annotated[float, Col("CPU left", format=units.percent)]
@@ -102,8 +102,8 @@ class Line:
             lost_nic=sample.places.nic / sent,
             lost_backlog=sample.places.backlog / sent,
             lost_socket=sample.places.socket / sent,
-            p50_ns=latency and latency.p50_ns,
-            p99_ns=latency and latency.p99_ns,
+            p50_ns=latency.p50_ns if latency else None,
+            p99_ns=latency.p99_ns if latency else None,
             interrupts_per_s=sample.interrupts_per_s,
             cpu_available=sample.cpu_available,
             ksoftirqd_share=sample.ksoftirqd_share,

@@ -151,9 +151,7 @@ def _plots(rows: Sequence[Row], number: Numbers) -> Group:
     ):
         drawn = [line_of(row, [(s.budget, getattr(s, value) * scale) for s in row.samples]) for row in rows]
         group.plots.append(number.plot(title, plots.by_size(drawn, "netdev_budget, frames", unit, title)))
-    group.note = " ".join(
-        f"{row.variant.label}: {row.summary.budget} frames serve {row.summary.goal} best." for row in rows
-    )
+    group.note = " ".join(f"{row.variant.label}: {row.summary.budget} frames serve {row.summary.goal} best." for row in rows)
     return group
 
 

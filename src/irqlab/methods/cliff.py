@@ -299,9 +299,9 @@ METHOD = Method(
     place=85,
     title="The cliff",
     help="The load at which the CPU is full, in two ways, and the command that tells the driver.",
-    intro="The load at which a receiving application leaves no CPU time (Salah & Qahtan 2009, section 4.2), from outside by three "
-    "signs: system CPU near 100 %, throughput that no longer follows the load, loss; and from inside, by a closed form of the "
-    "costs of an interrupt and of a packet.",
+    intro="The load at which a receiving application leaves no CPU time (Salah & Qahtan 2009, section 4.2), from outside by "
+    "three signs: system CPU near 100 %, throughput that no longer follows the load, loss; and from inside, by a closed form "
+    "of the costs of an interrupt and of a packet.",
     sample=Sample,
     summary=Summary,
     lines=Lines("The cliff", Line, Line.of),

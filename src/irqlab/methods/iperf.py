@@ -60,14 +60,18 @@ class Options:
         return [replace(one, udp=test.udp, dut_sends=test.dut_sends) for test in FOUR] if self.four else [one]
 
 
+def _mbps(bps: float) -> str:
+    return units.mbps(bps / 1e6)
+
+
 @dataclass(frozen=True)
 class Line:
     """The table's line: a test."""
 
     name: Annotated[str, Col("Test", title="Rx: the device receives; Tx: it sends")]
     streams: Annotated[int, Col("Streams", format=units.whole)]
-    bps: Annotated[float, Col("Received", "Mbit/s", lambda bps: units.mbps(bps / 1e6), title="payload, as the receiver counts it")]
-    sender_bps: Annotated[float, Col("Sent", "Mbit/s", lambda bps: units.mbps(bps / 1e6), title="as the sender counts it")]
+    bps: Annotated[float, Col("Received", "Mbit/s", _mbps, title="payload, as the receiver counts it")]
+    sender_bps: Annotated[float, Col("Sent", "Mbit/s", _mbps, title="as the sender counts it")]
     retransmits: Annotated[int | None, Col("Retransmits", format=units.whole)]
     loss_ratio: Annotated[float | None, Col("Loss", format=units.percent)]
     jitter_ns: Annotated[int | None, Col("Jitter", format=units.duration)]
@@ -129,8 +133,8 @@ METHOD = Method(
     title="iperf3",
     short="TCP and UDP (iperf3)",
     help="Run iperf3 in the DUT against the tester's host: throughput, retransmits, loss, jitter, idle CPU (docs/iperf.md).",
-    intro="Unmodified iperf3 in the device under test, the tester's host at the other end. Rx: the device receives; Tx: it sends. "
-    "Payload, as the receiver counts it. Idle time, instructions and interrupts are those of a window within the test.",
+    intro="Unmodified iperf3 in the device under test, the tester's host at the other end. Rx: the device receives; Tx: it "
+    "sends. Payload, as the receiver counts it. Idle time, instructions and interrupts are those of a window within the test.",
     sample=IperfMeasured,
     summary=NoSummary,
     lines=Lines(

@@ -81,13 +81,13 @@ class Line:
             load=sample.load,
             rate_pps=sample.rate_pps,
             direction=f"{sample.direction[0]} → {sample.direction[1]}" if bidirectional else None,
-            min_ns=found and found.min_ns,
-            mean_ns=found and found.mean_ns,
-            p50_ns=found and found.p50_ns,
-            p90_ns=found and found.p90_ns,
-            p99_ns=found and found.p99_ns,
-            p999_ns=found and found.p999_ns,
-            max_ns=found and found.max_ns,
+            min_ns=found.min_ns if found else None,
+            mean_ns=found.mean_ns if found else None,
+            p50_ns=found.p50_ns if found else None,
+            p90_ns=found.p90_ns if found else None,
+            p99_ns=found.p99_ns if found else None,
+            p999_ns=found.p999_ns if found else None,
+            max_ns=found.max_ns if found else None,
             mean_abs_ipdv_ns=sample.ipdv.mean_abs_ns if sample.ipdv.count else None,
             loss_ratio=sample.loss_ratio,
         )
@@ -226,8 +226,8 @@ METHOD = Method(
     place=30,
     title="Latency",
     help="Latency percentiles at shares of the throughput (RFC 2544, 26.2).",
-    intro="From the last bit of a frame into the device to the first bit out of it (RFC 1242, 3.8), at shares of each driver's own "
-    "throughput.",
+    intro="From the last bit of a frame into the device to the first bit out of it (RFC 1242, 3.8), at shares of each driver's "
+    "own throughput.",
     sample=Sample,
     summary=NoSummary,
     lines=Lines(

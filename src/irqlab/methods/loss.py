@@ -146,9 +146,7 @@ def _plots(rows: Sequence[Row], number: Numbers) -> Group:
         number.plot("Loss", plots.over_load(_lines(rows, "loss_ratio", 100), "% of frames lost", "Loss", wire, 104)),
         number.plot(
             "Interrupts per frame forwarded",
-            plots.over_load(
-                _lines(rows, "interrupts_per_frame", 1), "interrupts per frame", "Interrupts per frame", wire, top
-            ),
+            plots.over_load(_lines(rows, "interrupts_per_frame", 1), "interrupts per frame", "Interrupts per frame", wire, top),
             f"Cut off at {units.per_frame(top)}; the highest is {units.per_frame(max(interrupts))}." if top else "",
         ),
         number.plot("CPU idle", plots.over_load(_lines(rows, "idle_ratio", 100), "% idle", "CPU idle time", wire, 104)),

@@ -6,6 +6,8 @@ A module of this package that defines `METHOD` is a method; nothing else has to 
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +17,7 @@ from irqlab.config.schemes import SETTINGS
 from irqlab.config.traffic import FrameSize
 from irqlab.config.workload import Workload
 from irqlab.present import tables
+from irqlab.present.columns import columns_of
 from irqlab.present.parts import Group, Legend, Numbers, Plot, Section
 from irqlab.present.rows import by_test, place_of
 from irqlab.present.tables import Table
@@ -32,6 +35,8 @@ COSTS = ("cost", "hardware")
 """what hardware costs,"""
 RUN = ("jobs", "no_cache")
 """and how trials are run."""
+MEASURED_ON = ("driver", "rx_scheme", "tx_scheme", "variant", "nic", "mips", "frame_bytes", "bidirectional")
+"""The columns of CSV before a method's own: fields of a result row."""
 FORWARDING = (*DUT, *SCHEMES, *TRIAL, *COSTS, *RUN)
 """All of them."""
 
@@ -71,6 +76,17 @@ class Lines:
         """The table of rows of this method."""
         lines = [(row, tuple(self.of(row)) if row.data["complete"] else ()) for row in rows]
         return tables.by_row(self.type, lines, self.caption, self.note, self.folded)
+
+    def csv(self, rows: Sequence[Row]) -> str:
+        """The lines of rows of this method, under what each was measured on (RFC 4180, line feeds)."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        columns = columns_of(self.type)
+        writer.writerow([*MEASURED_ON, *(column.name for column in columns)])
+        for row in rows:
+            who = [row.data[name] for name in MEASURED_ON]
+            writer.writerows([*who, *(column.value(line) for column in columns)] for line in self.of(row) if row.data["complete"])
+        return text.getvalue()
 
 
 @dataclass(frozen=True)

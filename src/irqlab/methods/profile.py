@@ -41,6 +41,9 @@ TOP = 60
 """Functions on a page."""
 
 Context = Literal["hardirq", "softirq", "process", "idle"]
+Per = Literal["forwarded", "offered", "received"]
+FORWARDED: Per = "forwarded"
+OFFERED: Per = "offered"
 
 
 @dataclass(frozen=True)
@@ -53,22 +56,22 @@ class Options:
             "--load", help=f"Offered load as a multiple of the throughput, which is searched first; default: {DEFAULT_LOAD:g}x."
         ),
     ] = None
-    rate: Annotated[
-        float | None, typer.Option("--rate", help="Offered load in frames/s in each direction, not --load.")
-    ] = None
+    rate: Annotated[float | None, typer.Option("--rate", help="Offered load in frames/s in each direction, not --load.")] = None
     iperf: Annotated[
         str | None,
         typer.Option("--iperf", help=f"Profile an iperf3 test of the DUT's, not forwarding: {', '.join(TESTS)}."),
     ] = None
     diff: Annotated[Path | None, typer.Option("--diff", help="Compare with the profile in this JSON file.")] = None
-    flamegraph: Annotated[
-        Path | None, typer.Option("--flamegraph", help="Write a flame graph (of the last profile) as SVG.")
-    ] = None
+    flamegraph: Annotated[Path | None, typer.Option("--flamegraph", help="Write a flame graph (of the last profile) as SVG.")] = (
+        None
+    )
     top: Annotated[int, typer.Option("--top", help="How many functions to print.")] = printed.TOP
 
     def __post_init__(self) -> None:
         if self.iperf is not None and (self.load is not None or self.rate is not None):
-            raise IrqlabError("--iperf: its load is what TCP takes, or what the wire carries; --load and --rate are of forwarding")
+            raise IrqlabError(
+                "--iperf: the load is what TCP takes, or what the wire carries; --load and --rate are for forwarding"
+            )
         if self.iperf is not None and self.iperf not in TESTS:
             raise IrqlabError(f"--iperf {self.iperf}: there are {', '.join(TESTS)}")
         if self.top < 1:
@@ -147,7 +150,7 @@ class Offered:
     """Per direction."""
     frames: Annotated[int, Meta(ge=1)]
     """What to divide by: frames forwarded in the window, all directions together."""
-    per: Literal["forwarded", "offered", "received"]
+    per: Per
     """offered: none was forwarded; received: of an iperf3 test, full-size frames of payload that arrived."""
     iperf: IperfMeasured | UnsetType = UNSET
     """The iperf3 test that was profiled."""
@@ -208,9 +211,9 @@ def run(runner: TrialRunner, workload: Workload, load: float | None = None, rate
     known = symbols(runner.testbed)
     runner.progress(f"counting instructions at {rate_pps / 1e3:.1f} kpps")
     trial, answer = runner.profile(runner.overload_spec(workload, rate_pps), addresses(known))
-    frames, per = trial.total("received_in_window"), "forwarded"
+    frames, per = trial.total("received_in_window"), FORWARDED
     if not frames:  # livelock: that is when one wants to know
-        frames, per = trial.total("sent"), "offered"
+        frames, per = trial.total("sent"), OFFERED
     if not frames:
         raise IrqlabError(f"{runner.testbed.label} was offered nothing at {rate_pps:.0f} frames/s; offer less")
     result.copy_per_frame_metrics(trial)
@@ -281,7 +284,7 @@ def _tables(row: Row, options: Options) -> Iterable[Table | str]:
 
 def _write(rows: Sequence[Row], options: Options) -> None:
     if options.flamegraph is not None and rows:
-        paths.write_atomically(options.flamegraph, flamegraph.file(rows[-1].data).encode())
+        files.write_atomically(options.flamegraph, flamegraph.file(rows[-1].data).encode())
 
 
 def _sections(rows: Sequence[Row], number: Numbers) -> list[Section]:
@@ -296,7 +299,9 @@ def _group(row: Row, heading: str, number: Numbers) -> Group:
     caption = f"The {TOP} most expensive of {count} functions" if count > TOP else "Functions"
     functions = printed.functions_table(row.data, TOP, caption, folded=True)
     note = f"{printed.title(row.data)}. {printed.summary(row.data)}"
-    return Group(f"{row.variant.label}, {heading}", plots=[drawn], note=note, tables=[*printed.totals_tables(row.data), functions])
+    return Group(
+        f"{row.variant.label}, {heading}", plots=[drawn], note=note, tables=[*printed.totals_tables(row.data), functions]
+    )
 
 
 METHOD = Method(
@@ -305,9 +310,9 @@ METHOD = Method(
     title="Where the instructions go",
     short="Profile",
     help="Where a frame's instructions go: by function, by context and by owner, exactly.",
-    intro="Every instruction that the CPU executed in the measured window, counted in the function and context it was executed in, per "
-    "frame forwarded. In the graph a box is a function, as wide as what it and the functions above it executed; below it is its "
-    "caller. Hard IRQ: from the processor's entry to its return, less softirqs run on the way out.",
+    intro="Every instruction that the CPU executed in the measured window, counted in the function and context it was executed "
+    "in, per frame forwarded. In the graph a box is a function, as wide as what it and the functions above it executed; below it "
+    "is its caller. Hard IRQ: from the processor's entry to its return, less softirqs run on the way out.",
     sample=Sample,
     summary=Summary,
     lines=Lines("Functions", printed.FunctionLine, lambda row: printed.function_lines(row.data)),

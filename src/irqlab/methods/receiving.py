@@ -80,9 +80,7 @@ def spec_of(workload: Workload, rate_pps: float, tuning: Tuning, echo: bool = Fa
     )
 
 
-def sweep(
-    runner: TrialRunner, workload: Workload, rates_pps: Sequence[float], tuning: Tuning, echo: bool = True
-) -> list[Sample]:
+def sweep(runner: TrialRunner, workload: Workload, rates_pps: Sequence[float], tuning: Tuning, echo: bool = True) -> list[Sample]:
     """The application at each of the rates."""
     receiving = [spec_of(workload, rate, tuning) for rate in rates_pps]
     found = trials(runner, [*receiving, *(replace(s, echo=True, histogram=True) for s in receiving if echo)])

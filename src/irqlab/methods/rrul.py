@@ -39,9 +39,7 @@ class Options:
     duration: Annotated[int, typer.Option("--duration", help="How long the flows run, in virtual seconds.")] = 5
     idle: Annotated[int, typer.Option("--idle", help="Virtual seconds with probes alone, before and after the flows.")] = 1
     window: Annotated[int, typer.Option("--window", help="TCP window of the tester's end, in bytes, each flow.")] = 1 << 16
-    flent: Annotated[
-        Path | None, typer.Option("--flent", help="Write flent's data file (.flent.gz); of the last driver.")
-    ] = None
+    flent: Annotated[Path | None, typer.Option("--flent", help="Write flent's data file (.flent.gz); of the last driver.")] = None
 
     def __post_init__(self) -> None:
         if self.flent is not None and not self.flent.name.endswith(flent.SUFFIX):
@@ -190,16 +188,17 @@ METHOD = Method(
     title="Latency under load",
     short="Latency under load (rrul)",
     help="Latency under load: TCP flows up and down, UDP and ICMP probes beside them (flent's rrul_be; docs/iperf.md).",
-    intro="TCP flows up (the device sends) and down at once, and round trips of ICMP echo and UDP meanwhile, after flent's rrul_be. "
-    "Alone: before the flows begin. Off the wire: less the time that the answer waited behind other frames for the wire.",
+    intro="TCP flows up (the device sends) and down at once, and round trips of ICMP echo and UDP meanwhile, after flent's "
+    "rrul_be. Alone: before the flows begin. Off the wire: less the time that the answer waited behind "
+    "other frames for the wire.",
     sample=Sample,
     summary=Summary,
     lines=Lines(
         "Latency under load (rrul)",
         Line,
         Line.of,
-        note="Up: the DUT sends; sums of all flows, payload. Probes: round trips, without the flows and with them; off the wire:\n"
-        "less the time that the answer waited behind other frames for the wire, which is the same wire for every driver",
+        note="Up: the DUT sends; sums of all flows, payload. Probes: round trips, without the flows and with them; off the "
+        "wire: less the time that the answer waited behind other frames for the wire, which is the same wire for every driver",
     ),
     run=lambda runner, workload, options: [run(runner, workload, options.trial())],
     options=Options,

@@ -50,9 +50,7 @@ class Sample:
     rate_pps: Annotated[Rate, Col("Offered", "kpps", units.kpps, title="per direction")]
     passed: Annotated[bool, Col("Passed", mark=lambda yes: "good" if yes else "")]
     loss_ratio: Annotated[Ratio, Col("Loss", format=units.percent)]
-    kept_up: Annotated[
-        bool, Col("Kept up", title="no frame came out later than the limit after the last one was sent")
-    ]
+    kept_up: Annotated[bool, Col("Kept up", title="no frame came out later than the limit after the last one was sent")]
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,13 @@ class Line:
     nic: Annotated[str, Col("NIC", title="QEMU's model")]
     total_throughput_pps: Annotated[
         float | None,
-        Col("Throughput", "kpps", units.kpps, title="the highest rate without loss, all directions together", mark=lambda _: "strong"),
+        Col(
+            "Throughput",
+            "kpps",
+            units.kpps,
+            title="the highest rate without loss, all directions together",
+            mark=lambda _: "strong",
+        ),
     ]
     per_interface_throughput_mbps: Annotated[
         float | None, Col("Interface", "Mbit/s", units.mbps, title="preamble and inter-frame gap counted")
@@ -246,8 +250,7 @@ def run(runner: TrialRunner, workload: Workload) -> MethodResult:
     )
     result.copy_per_frame_metrics(best)
     result.samples = [
-        Sample(t.spec.loads[0].rate_pps, passed(t, workload.loss_tolerance), t.loss_ratio, t.kept_up)
-        for t in measurer.trials
+        Sample(t.spec.loads[0].rate_pps, passed(t, workload.loss_tolerance), t.loss_ratio, t.kept_up) for t in measurer.trials
     ]
     result.summary = Summary(bound_pps, workload.relative_width, workload.loss_tolerance)
     result.trials = measurer.trials
@@ -352,9 +355,7 @@ def _picture(rows: Sequence[Row], number: Numbers) -> Picture:
 
 def _cost(rows: Sequence[Row], number: Numbers) -> list[Section]:
     """Of the smallest frames a bar per variant; the others in a table."""
-    rows = [
-        row for row in rows if row.result.interrupts_per_frame is not None or row.result.instructions_per_frame is not None
-    ]
+    rows = [row for row in rows if row.result.interrupts_per_frame is not None or row.result.instructions_per_frame is not None]
     groups = []
     for bidirectional in (False, True):
         mine = [row for row in rows if row.bidirectional == bidirectional]

@@ -14,6 +14,7 @@ A field annotated with `Nested()` is a dataclass whose own columns stand in its 
 from __future__ import annotations
 
 import csv
+import inspect
 import io
 import types
 import typing
@@ -100,7 +101,9 @@ class Column:
 @cache
 def columns_of(row_type: type) -> tuple[Column, ...]:
     """The columns of a row type, in the order of its fields."""
-    hints = typing.get_type_hints(row_type, include_extras=True)
+    hints: dict[str, Any] = {}
+    for base in reversed(row_type.__mro__):  # not get_type_hints(), in whose lambdas the module's names would be missing
+        hints |= inspect.get_annotations(base, eval_str=True)
     found: list[Column] = []
     for field in fields(row_type):
         hint = hints[field.name]

@@ -55,7 +55,6 @@ def _matplotlib() -> Any:
     return matplotlib
 
 
-
 def _isolated(draw: Callable[_P, str]) -> Callable[_P, str]:
     """Draws with matplotlib's own settings and ours, whatever the user's are."""
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,79 +89,3 @@ def by_row(
     test = [] if common else [Column("Frame", title="FCS counted", unit="bytes"), Column("Direction", number=False)]
     headings = [Column("Driver", number=False), *test, *inner.columns]
     return Table(caption, headings, rows, folded, note, frozenset(breaks - {len(rows) - 1}))
-
-
-_DUT_SETTINGS = {
-    "lsm": "Security modules",
-    "qdisc": "qdisc",
-    "netdev_max_backlog": "netdev_max_backlog",
-    "netdev_budget": "netdev_budget",
-    "dev_weight": "dev_weight",
-    "spectre_v2": "spectre_v2",
-    "clocksource": "Clock source",
-    "ring_rx": "RX ring",
-    "ring_tx": "TX ring",
-    "offloads": "Offloads on",
-    "sysctls": "sysctls set",
-    "module_parameters": "Module parameters",
-}
-
-
-def duts(named: Sequence[tuple[str, dict[str, Any]]]) -> list[Table]:
-    """What was measured on: first what all (name, DUT) share, then what sets them apart."""
-    described = [(name, _describe(dut)) for name, dut in named]
-    keys = list(dict.fromkeys(key for _, facts in described for key in facts))
-    shared: list[tuple[str, list[Cell]]] = []
-    apart: list[tuple[str, list[Cell]]] = []
-    for key in keys:
-        cells = [facts.get(key, Cell(units.NONE)) for _, facts in described]
-        (shared if all(cell == cells[0] for cell in cells) else apart).append((key, cells))
-    tables = []
-    if apart:
-        columns = (Column("", number=False), *(Column(name, number=False) for name, _ in described))
-        tables.append(Table("What differs", columns, [[Cell(key), *cells] for key, cells in apart]))
-    if shared:
-        caption = "The same for all" if len(described) > 1 else described[0][0]
-        columns = (Column("", number=False), Column("", number=False))
-        tables.append(Table(caption, columns, [[Cell(key), cells[0]] for key, cells in shared]))
-    return tables
-
-
-def _describe(dut: dict[str, Any]) -> dict[str, Cell]:
-    kernel, nic = dut["kernel"], dut["nic"]
-    package = " ".join(str(kernel[k]) for k in ("package", "version") if kernel.get(k))
-    wire = f"wire of {units.bit_rate(nic['line_rate_bps'])}" if nic["line_rate_bps"] else "no limit of the wire"
-    facts = {
-        "Kernel": Cell(str(kernel["release"])),
-        "Kernel package": Cell(package or units.NONE),
-        "Kernel image": _hash(kernel["sha256"]),
-        "QEMU": Cell(str(dut["qemu"])),
-        "CPU": Cell(f"{dut['cpu']}, {dut['mips']:g}{units.NARROW}million instructions a second"),
-        "Memory": Cell(f"{dut['memory_mib']}{units.NARROW}MiB"),
-        "NIC": Cell(f"{nic['model']}, {wire}"),
-        "NIC properties": Cell(_listed(nic["properties"])),
-    }
-    for module in dut["modules"]:
-        last = module is dut["modules"][-1]
-        known = _hash(module["sha256"])
-        more = f"{known.title}\nvermagic {module['vermagic']}"
-        text = f"{module['name']} {known.text}" if last else known.text
-        facts["Driver module" if last else f"Module {module['name']}"] = Cell(text, more, code=True)
-    for key, value in dut["dut"].items():
-        facts[_DUT_SETTINGS.get(key, key)] = Cell(_listed(value))
-    facts["Kernel command line"] = Cell(str(dut["kernel_command_line"]), code=True)
-    facts["Guest image"] = _hash(dut["guest_image_sha256"])
-    facts["Tester"] = _hash(dut["tester_sha256"])
-    return facts
-
-
-def _hash(sha256: str) -> Cell:
-    return Cell(sha256[:12], f"sha256 {sha256}", code=True)
-
-
-def _listed(value: object) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{k}={v}" for k, v in value.items()) or "none"
-    if isinstance(value, list):
-        return ", ".join(str(v) for v in value) or "none"
-    return units.NONE if value is None else str(value) or "none"

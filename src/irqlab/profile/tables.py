@@ -74,9 +74,7 @@ def functions_table(row: Row, top: int = TOP, caption: str | None = None, folded
     shown, hidden = lines[:top], row["samples"][top:]
     rest = sum(sample["instructions"] for sample in hidden)
     if rest:
-        shown.append(
-            FunctionLine(f"{len(hidden)} more", rest / found["frames"], rest / found["instructions"], None, "", "")
-        )
+        shown.append(FunctionLine(f"{len(hidden)} more", rest / found["frames"], rest / found["instructions"], None, "", ""))
     return tables.of_lines(FunctionLine, shown, title(row) if caption is None else caption, folded=folded)
 
 

@@ -126,14 +126,14 @@ class Documents:
     @cached_property
     def type(self) -> type[msgspec.Struct]:
         """The type of a document."""
-        row = reduce(or_, self.rows)
-        measured = msgspec.defstruct("Measured", [("results", list[row])], forbid_unknown_fields=True, module=__name__)  # type: ignore[valid-type]
+        row: Any = reduce(or_, self.rows)
+        measured = msgspec.defstruct("Measured", [("results", list[row])], forbid_unknown_fields=True, module=__name__)
         command = Annotated[list[str], msgspec.Meta(min_length=1, description="How to measure it again.")]
         complete = Annotated[bool, msgspec.Meta(description="false: interrupted; these are the results until then.")]
         return msgspec.defstruct(
             "Document",
             [
-                ("schema", Literal[SCHEMA]),  # type: ignore[valid-type]
+                ("schema", Literal[SCHEMA]),
                 ("command", command),
                 ("complete", complete),
                 ("environment", Environment),
@@ -165,7 +165,9 @@ class Documents:
         content = _json(path)
         schema = content.get("schema") if isinstance(content, dict) else None
         if schema != SCHEMA and isinstance(schema, str) and schema.startswith(SCHEMA.partition("/")[0] + "/"):
-            raise IrqlabError(f"{path} was written by another version of irqlab ({schema}; this one reads {SCHEMA}): measure again")
+            raise IrqlabError(
+                f"{path} was written by another version of irqlab ({schema}; this one reads {SCHEMA}): measure again"
+            )
         if schema != SCHEMA:
             raise IrqlabError(f"{path} is not a result of irqlab ({SCHEMA})")
         try:

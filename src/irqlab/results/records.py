@@ -166,7 +166,9 @@ class Spec(Struct, frozen=True, forbid_unknown_fields=True):
     histogram: bool
     above_line_rate: bool
     seed: int
-    costs: Annotated[dict[str, Rate], Meta(description="Hardware costs charged, in ns; absent: no cost model.")] | UnsetType = UNSET
+    costs: Annotated[dict[str, Rate], Meta(description="Hardware costs charged, in ns; absent: no cost model.")] | UnsetType = (
+        UNSET
+    )
 
 
 class Stream(Struct, frozen=True, forbid_unknown_fields=True):
@@ -264,7 +266,7 @@ class ResultRow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, t
 
 def row_type(method: str, sample: Any, summary: Any) -> type[ResultRow]:
     """The type of a method's rows: its samples and its summary in place of anything."""
-    made = msgspec.defstruct(
+    return msgspec.defstruct(  # type: ignore[return-value]
         f"{method.capitalize()}Row",
         [("samples", list[sample]), ("summary", summary | None)],
         bases=(ResultRow,),
@@ -276,4 +278,3 @@ def row_type(method: str, sample: Any, summary: Any) -> type[ResultRow]:
         tag_field="method",
         tag=method,
     )
-    return made  # type: ignore[return-value]

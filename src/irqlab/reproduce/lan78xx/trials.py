@@ -37,5 +37,5 @@ def latency(runner: TrialRunner, test: rrul.RrulTrial) -> Json:
     }
     for kind, both in found.latency.items():
         for when, measured in both.items():
-            row |= {f"{kind}_{when}_p50_us": measured.rtt.p50_ns / 1e3, f"{kind}_{when}_p99_us": measured.rtt.p99_ns / 1e3}
+            row |= {f"{kind}_{when}_p50_us": measured.p50_ns / 1e3, f"{kind}_{when}_p99_us": measured.p99_ns / 1e3}
     return row

@@ -56,7 +56,7 @@ def _counted(runner: TrialRunner, workload: Workload, rate_pps: float) -> dict[s
     trial = row.trials[0]
     entries: dict[str, int] = {}
     for point in row.samples:
-        entries[point["function"]] = entries.get(point["function"], 0) + point["entries"]
+        entries[point.function] = entries.get(point.function, 0) + point.entries
     counted, share = trial.counters.driver.get("eth0", {}), _window_share(trial)
     # Polls are counted in the window: a timer goes on polling when nothing comes. It polls both interfaces; frames come to one.
     polls = sum(entries.get(name, 0) for name in POLLS) + entries.get(TIMER_POLL, 0) / 2
@@ -74,8 +74,8 @@ def _counted(runner: TrialRunner, workload: Workload, rate_pps: float) -> dict[s
         "polls_done": done,
         "rx_interrupts": interrupts,
         "instructions_per_frame": trial.instructions_per_frame,
-        "owners": {name: count / row.summary["frames"] for name, count in row.summary["by_owner"].items()},
-        "contexts": {name: count / row.summary["frames"] for name, count in row.summary["by_context"].items()},
+        "owners": {name: count / row.summary.frames for name, count in row.summary.by_owner.items()},
+        "contexts": {name: count / row.summary.frames for name, count in row.summary.by_context.items()},
     }
 
 

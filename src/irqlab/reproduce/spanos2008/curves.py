@@ -61,6 +61,16 @@ def find_collapse(points: Sequence[Point], forward: Callable[[float], Point], pr
     return Collapse(high, low, most)
 
 
+@dataclass(frozen=True)
+class Summary(loss.Summary):
+    """What a curve says as a whole, and between which loads it collapses."""
+
+    collapse_pps: float | None
+    """The lowest load at which it has collapsed; None: none."""
+    no_collapse_pps: float | None
+    """The highest load below that at which it has not."""
+
+
 def _curve(runner: TrialRunner, workload: Workload, points: int, precision: float, known: MethodResult) -> MethodResult:
     """A variant's curve with its collapse; loads are what both directions offer together."""
     wire_pps = 2 * runner.wire_pps(workload)
@@ -84,15 +94,15 @@ def _curve(runner: TrialRunner, workload: Workload, points: int, precision: floa
         line_rate_limited=known.line_rate_limited,
     )
     result.per_interface_throughput_mbps = known.per_interface_throughput_mbps
-    result.samples = [loss.point(t.offered_pps / base, t) for t in every]
+    result.samples = [loss.Sample.of(t.offered_pps / base, t) for t in every]
     result.trials = every
-    result.summary = {
-        "max_forwarded_pps": collapse.most_pps,
-        "plateau_ratio": every[-1].forwarded_pps / collapse.most_pps,
-        "collapse_load": collapse.at_pps / base if collapse.at_pps else None,
-        "collapse_pps": collapse.at_pps,
-        "no_collapse_pps": collapse.above_pps,
-    }
+    result.summary = Summary(
+        max_forwarded_pps=collapse.most_pps,
+        plateau_ratio=every[-1].forwarded_pps / collapse.most_pps,
+        collapse_load=collapse.at_pps / base if collapse.at_pps else None,
+        collapse_pps=collapse.at_pps,
+        no_collapse_pps=collapse.above_pps,
+    )
     result.copy_per_frame_metrics(every[-1])
     return result
 
@@ -118,7 +128,7 @@ def figure5(found: dict[tuple[int, str], MethodResult]) -> Data:
     )
     for (size, variant), result in found.items():
         for point in result.samples:
-            values = {name: point[name] for name in data.columns[2:]}
+            values = {name: getattr(point, name) for name in data.columns[2:]}
             data.add(frame_bytes=size, variant=variant, **values)
     return data
 
@@ -134,17 +144,17 @@ def livelock(found: dict[tuple[int, str], MethodResult]) -> Data:
     for (size, variant), result in found.items():
         said = paper.get(variant, {}) if size == SIZES[0] else {}
         free, collapse = (reference.number(said.get(name)) for name in ("max_loss_free_kpps", "collapse_at_kpps"))
-        at, base = result.summary["collapse_pps"], result.total_throughput_pps or 0.0
+        at, base = result.summary.collapse_pps, result.total_throughput_pps or 0.0
         data.add(
             frame_bytes=size,
             variant=variant,
             loss_free_pps=base,
             paper_loss_free_pps=free and free * 1e3,
-            max_forwarded_pps=result.summary["max_forwarded_pps"],
+            max_forwarded_pps=result.summary.max_forwarded_pps,
             collapse_pps=at,
             paper_collapse_pps=collapse and collapse * 1e3,
             collapse_ratio=at and round(at / base, 4),
             paper_collapse_ratio=round(collapse / free, 4) if collapse and free else None,
-            plateau_ratio=round(result.summary["plateau_ratio"], 5),
+            plateau_ratio=round(result.summary.plateau_ratio, 5),
         )
     return data

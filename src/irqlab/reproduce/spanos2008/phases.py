@@ -139,7 +139,7 @@ def table5(found: Mapping[tuple[int, str], MethodResult], throughputs: Results) 
     )  # fmt: skip
     for (size, variant), result in found.items():
         row, trial, formula = result.to_json(), result.trials[0], FORMULAS[variant]
-        frames = result.summary["frames"]
+        frames = result.summary.frames
         us_per_instruction = 1 / result.mips
         per_frame = {phase: count / frames for phase, count in by_phase(row).items()}
         us = {phase: count * us_per_instruction for phase, count in per_frame.items()}
@@ -147,7 +147,7 @@ def table5(found: Mapping[tuple[int, str], MethodResult], throughputs: Results) 
         at_rate_us = 1e6 / (throughputs[size, variant].total_throughput_pps or 1.0)
         interrupts = result.interrupts_per_frame or 0.0
         switch_us = (us[CS_IN] + us[CS_OUT]) / interrupts if interrupts else 0.0
-        by_context = result.summary["by_context"]
+        by_context = result.summary.by_context
         data.add(
             frame_bytes=size,
             variant=variant,
@@ -158,7 +158,7 @@ def table5(found: Mapping[tuple[int, str], MethodResult], throughputs: Results) 
             per_frame_us=round(at_rate_us, 4),
             sum_error_percent=round(100 * (total_us / at_rate_us - 1), 3),
             idle_us=round(trial.idle_ns / frames / 1e3, 4),
-            enabled_share=round(1 - by_context.get("hardirq", 0) / result.summary["instructions"], 4),
+            enabled_share=round(1 - by_context.get("hardirq", 0) / result.summary.instructions, 4),
             paper_enabled_share=round(sum(us[p] for p in formula.enabled) / total_us, 4),
             interrupts_per_frame=round(interrupts, 5),
             paper_interrupts_per_frame=round(formula.interrupts, 5),
