@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-
 from sample_documents import MIPS, WIRE_BPS, document, dut
 
 from irqlab.config.traffic import FrameSize, Load, mean_frame_bytes, wire_rate_pps
@@ -563,9 +562,7 @@ def samples() -> dict[str, dict[str, Any]]:
         "sample_full.json": document([typed(result) for result in full], both),
         "sample_throughput.json": document([typed(throughput(ALL[0], 64, False)), cut_short], both[:1], complete=False),
         "sample_patched.json": document([typed(throughput(patched, 64, False))], [dut("sample8139", "rtl8139", build="2")]),
-        "sample_latency.json": document(
-            [typed(latency_row(made, True, (1.0,), histogram=False)) for made in ALL[:2]], both
-        ),
+        "sample_latency.json": document([typed(latency_row(made, True, (1.0,), histogram=False)) for made in ALL[:2]], both),
     }
 
 

@@ -49,14 +49,13 @@ def rich_table(table: tables.Table) -> Table:
             no_wrap=not names, overflow="fold", min_width=longest if names else None,
         )  # fmt: skip
     for number, row in enumerate(table.rows):
-        made.add_row(*(_cell(Text(cell.text, style=_STYLES.get(cell.mark, ""))) for cell in row))
+        made.add_row(*(_cell(cell) for cell in row))
         if number in table.breaks:
             made.add_section()
     return made
 
 
-def _cell(content: str | Text) -> Text:
+def _cell(cell: tables.Cell) -> Text:
     """Names come from files: nothing in them is markup, and nothing in them moves the cursor."""
-    style = content.style if isinstance(content, Text) else ""
-    text = content.plain if isinstance(content, Text) else content
-    return Text("".join(c if c.isprintable() else "?" for c in units.plain(text)), style=style)
+    text = "".join(c if c.isprintable() else "?" for c in units.plain(cell.text))
+    return Text(text, style=_STYLES.get(cell.mark, ""))
