@@ -78,7 +78,7 @@ def test_register_accesses_are_counted_one_by_one() -> None:
     found = profile.result.to_json()["summary"]
     entries: dict[str, int] = {}
     for point in profile.result.samples:
-        entries[point["function"]] = entries.get(point["function"], 0) + point["entries"]
+        entries[point.function] = entries.get(point.function, 0) + point.entries
 
     def count(function: str, device: str, register: int, what: str) -> int:
         rows = [r for r in found["io"] if (r["function"], r["device"], r["register"]) == (function, device, register)]

@@ -358,7 +358,7 @@ def test_a_defect_of_a_view_shows_itself(monkeypatch):
         report.html([sample()])
 
 
-@pytest.mark.parametrize("method", [*catalogue.methods()])
+@pytest.mark.parametrize("method", sorted({row["method"] for row in sample()["measured"]["results"]}))
 def test_every_method_has_a_page_with_a_table(method):
     text = report.html([only(method)])
     assert method in Page(text).ids() or method == "metrics"
