@@ -142,6 +142,7 @@ METHOD = Method(
         Line,
         Line.of,
         note="Rx, Tx: the DUT receives, sends; Mbit/s: payload; idle, instructions and interrupts: in a window within the test",
+        sized=False,
     ),
     run=lambda runner, workload, options: [run(runner, workload, options.trials())],
     options=Options,

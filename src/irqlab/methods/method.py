@@ -71,11 +71,13 @@ class Lines:
     note: str = ""
     folded: bool = False
     """On a page it is shown on demand."""
+    sized: bool = True
+    """Frame size and direction tell rows apart. False: the method has its own."""
 
     def table(self, rows: Sequence[Row]) -> Table:
         """The table of rows of this method."""
         lines = [(row, tuple(self.of(row)) if row.data["complete"] else ()) for row in rows]
-        return tables.by_row(self.type, lines, self.caption, self.note, self.folded)
+        return tables.by_row(self.type, lines, self.caption, self.note, self.folded, self.sized)
 
     def csv(self, rows: Sequence[Row]) -> str:
         """The lines of rows of this method, under what each was measured on (RFC 4180, line feeds)."""
@@ -153,7 +155,7 @@ class Method:
         for heading, same in by_test(rows):
             same = sorted(same, key=lambda row: row.variant.number)
             group = self.plots(same, number) if self.plots else Group()
-            group.heading = heading if not group.heading else f"{heading}: {group.heading}"
+            group.heading = heading if self.lines.sized else ""
             group.tables = [*group.tables, self.lines.table(same)]
             groups.append(group)
         return [self.page_section(groups)] if groups else []

@@ -199,6 +199,7 @@ METHOD = Method(
         Line.of,
         note="Up: the DUT sends; sums of all flows, payload. Probes: round trips, without the flows and with them; off the "
         "wire: less the time that the answer waited behind other frames for the wire, which is the same wire for every driver",
+        sized=False,
     ),
     run=lambda runner, workload, options: [run(runner, workload, options.trial())],
     options=Options,

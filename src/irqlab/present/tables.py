@@ -60,15 +60,20 @@ def of_lines(line_type: type, lines: Sequence[Any], caption: str, note: str = ""
 
 
 def by_row(
-    line_type: type, lines: Sequence[tuple[Row, Sequence[Any]]], caption: str, note: str = "", folded: bool = False
+    line_type: type,
+    lines: Sequence[tuple[Row, Sequence[Any]]],
+    caption: str,
+    note: str = "",
+    folded: bool = False,
+    sized: bool = True,
 ) -> Table:
-    """As `of_lines`, each line under the driver, frame size and direction of its result row.
+    """As `of_lines`, each line under the driver, frame size and direction of its result row (`sized`: the last two, too).
 
     A frame size and direction that all have in common stand in the caption. A row that was cut short has a line that says so.
     """
     offered = {(units.bytes_of(row.frame_bytes), units.direction(row.bidirectional)) for row, _ in lines}
-    common = len(offered) == 1
-    if common:
+    common = len(offered) == 1 or not sized
+    if common and sized:
         ((size, direction),) = offered
         caption += f", {size} frames, {direction}" if size == "IMIX" else f", {size}-byte frames, {direction}"
     inner = of_lines(line_type, [line for _, many in lines for line in many], caption)
