@@ -15,14 +15,17 @@ from math import exp, log
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from sample_documents import MIPS, WIRE_BPS, document, dut
 
 from irqlab.config.traffic import FrameSize, Load, mean_frame_bytes, wire_rate_pps
 from irqlab.dut.counters import STATISTICS, Counters
-from irqlab.methods import iperf, rrul
+from irqlab.methods import catalogue
+from irqlab.methods.metrics import METRICS
 from irqlab.profile.tree import totals
 from irqlab.results import document as results
 from irqlab.results.document import MethodResult
+from irqlab.trials import iperf, rrul
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 
 SIZES: tuple[FrameSize, ...] = (64, 128, 256, 512, 1024, 1280, 1518, "imix")
@@ -64,7 +67,7 @@ ALL = (
 
 
 def encode(counts: dict[int, int], digits: int = 3) -> str:
-    """An HdrHistogram, V2, deflated, base64: the inverse of irqlab.report.hdr.decode for (value, count)."""
+    """An HdrHistogram, V2, deflated, base64: the inverse of irqlab.results.histogram.decode for (value, count)."""
     half = 1 << ((2 * 10**digits - 1).bit_length() - 1)
     slots: dict[int, int] = {}
     for value, count in counts.items():
@@ -421,7 +424,7 @@ def iperf_row(made: Made) -> MethodResult:
 def rrul_row(made: Made) -> MethodResult:
     """A made-up rrul: flows of a constant rate, latency that rises and falls with them."""
     result = without_rates(row("rrul", made, 1518, False))
-    test = rrul.Test(seconds=2)
+    test = rrul.RrulTrial(seconds=2)
     began_ns, bucket = 1_010_000_000, 250_000
     series = [0] * 10 + [bucket] * 20
     for direction in ("up", "down"):
@@ -438,13 +441,99 @@ def rrul_row(made: Made) -> MethodResult:
             waited_ns = 4_000_000 + n * 1000 if loaded else 0
             probes.append((at_ns, None, None) if n == 250 else (at_ns, base_ns + n * 7 + waited_ns, waited_ns))
         result.samples.append({"probe": kind, "rtts": [list(probe) for probe in probes]})
-        latency[kind] = rrul.both(probes, began_ns, test)
+        latency[kind] = rrul.both(probes, began_ns, test.seconds)
+    account = {"bytes": 20_000_000, "bps": 80e6, "retransmits": 0, "datagrams": None, "lost": None, "jitter_ns": None}
     result.summary = {
         "test": asdict(test), "began_ns": began_ns, "up_bps": 80e6, "down_bps": 80e6,
-        "dut": {"up": {"bytes": 20_000_000}, "down": {"bytes": 20_000_000}},
+        "dut": {"up": account, "down": account},
         "latency": latency, "window_ns": 10**9, "instructions": 200_000_000, "idle_ratio": 0.2,
         "counted_ns": 10**9, "cpu_ticks": {"idle": 20}, "interrupts": {"eth0": 9000}, "kernel_log": [],
     }  # fmt: skip
+    return result
+
+
+def application(made: Made, method: str = "application") -> MethodResult:
+    """A made-up application: it receives what the CPU is enough for, and less beyond that."""
+    result = without_rates(row(method, made, 64, False))
+    cliff_pps = MIPS * 1e6 / (made.instructions * 2.2)
+    for share in (0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0):
+        offered = cliff_pps * share
+        received = min(offered, cliff_pps * max(0.1, 1.6 - 0.3 * share))
+        sent, taken = round(offered / 4), round(received / 4)
+        result.samples.append(
+            {
+                "offered_pps": offered,
+                "application_pps": received,
+                "loss_ratio": 1 - taken / sent,
+                "places": {
+                    "sent": sent, "nic": 0, "backlog": 0, "socket": sent - taken, "received": taken, "elsewhere": 0,
+                    "application": 0,
+                },
+                "interrupts_per_s": min(offered, cliff_pps) * made.interrupts,
+                "cpu_available": max(0.0, 1 - share),
+                "ksoftirqd_wakeups_per_s": 100.0 * share,
+                "ksoftirqd_share": min(1.0, share / 8),
+                "time_squeezes": 0,
+                "switches": None,
+                "latency": latency(made.instructions * 9.0, min(1.0, share), False) if method == "application" else None,
+                "echo_offered_pps": offered if method == "application" else None,
+                "echo_returned_pps": received if method == "application" else None,
+            }
+        )  # fmt: skip
+    result.summary = {"best_application_pps": max(sample["application_pps"] for sample in result.samples)}
+    return result
+
+
+def cliff(made: Made) -> MethodResult:
+    """A made-up cliff."""
+    result = application(made, "cliff")
+    cliff_pps = result.samples[5]["offered_pps"]
+    result.summary = {
+        "chosen": "cpu",
+        "signs_pps": {"cpu": cliff_pps, "throughput": cliff_pps * 1.5, "loss": None},
+        "cliff_pps": cliff_pps,
+        "internal_pps": cliff_pps * 0.85,
+        "profiled_pps": cliff_pps / 2,
+        "interrupt_ns": 7000.0,
+        "packet_ns": 40_000.0,
+        "application_ns": 500.0,
+        "interrupts_per_packet": 1.0,
+        "command": f"echo {round(cliff_pps)} > /sys/class/net/eth0/irqmod/rx_cliff_pps",
+    }
+    return result
+
+
+def budget(made: Made) -> MethodResult:
+    """Made-up budgets: a small one serves the application."""
+    result = without_rates(row("budget", made, 64, False))
+    cliff_pps = MIPS * 1e6 / (made.instructions * 2.2)
+    result.samples = [
+        {
+            "budget": frames, "application_pps": cliff_pps * (1.5 - frames / 900), "p99_ns": 75_000 + 40 * frames,
+            "forwarded_pps": cliff_pps * (2 + frames / 900),
+        }
+        for frames in (2, 4, 6, 12, 24, 64, 128, 300)
+    ]  # fmt: skip
+    result.summary = {"goal": "application", "budget": 2, "cliff_pps": cliff_pps, "echo_cliff_pps": cliff_pps / 1.6}
+    return result
+
+
+def metrics(made: Made, size: FrameSize) -> MethodResult:
+    """Made-up figures of a configuration."""
+    result = row("metrics", made, size, False)
+    assert result.total_throughput_pps is not None
+    figures = {metric.name: made.instructions * (1.0 + 0.01 * n) for n, metric in enumerate(METRICS)}
+    figures["throughput_pps"] = result.total_throughput_pps
+    result.summary = {"base_pps": result.total_throughput_pps, "metrics": figures, "profile": None}
+    return result
+
+
+def typed(result: MethodResult) -> MethodResult:
+    """The samples and the summary as instances of the method's types."""
+    method = catalogue.methods()[result.method]
+    result.samples = msgspec.convert(result.samples, list[method.sample])
+    if result.complete:
+        result.summary = msgspec.convert(result.summary or {}, method.summary)
     return result
 
 
@@ -460,16 +549,20 @@ def samples() -> dict[str, dict[str, Any]]:
     full += [profile(made) for made in ALL[:2]]
     full += [iperf_row(made) for made in ALL[:2]]
     full += [rrul_row(made) for made in ALL[:2]]
-    cut_short = replace(throughput(ALL[0], 1518, False), complete=False, samples=[], summary={})
+    full += [application(made) for made in ALL[:2]]
+    full += [cliff(made) for made in ALL[:2]]
+    full += [budget(made) for made in ALL[:2]]
+    full += [metrics(made, size) for made in ALL[:2] for size in (64, 1518)]
+    cut_short = replace(throughput(ALL[0], 1518, False), complete=False, samples=[], summary=None)
     cut_short.total_throughput_pps = cut_short.per_interface_throughput_mbps = cut_short.line_rate_limited = None
     cut_short.instructions_per_frame = cut_short.interrupts_per_frame = None
     cut_short.trials = [trial(ALL[0], ForwardingTrial(loads=(Load(rate_pps=8127.0, size=1518),)), loss=False)]
     patched = replace(ALL[0], instructions=4301)
     return {
-        "sample_full.json": document(full, both),
-        "sample_throughput.json": document([throughput(ALL[0], 64, False), cut_short], both[:1], complete=False),
-        "sample_patched.json": document([throughput(patched, 64, False)], [dut("sample8139", "rtl8139", build="2")]),
-        "sample_latency.json": document([latency_row(made, True, (1.0,), histogram=False) for made in ALL[:2]], both),
+        "sample_full.json": document([typed(result) for result in full], both),
+        "sample_throughput.json": document([typed(throughput(ALL[0], 64, False)), cut_short], both[:1], complete=False),
+        "sample_patched.json": document([typed(throughput(patched, 64, False))], [dut("sample8139", "rtl8139", build="2")]),
+        "sample_latency.json": document([typed(latency_row(made, True, (1.0,), histogram=False)) for made in ALL[:2]], both),
     }
 
 

@@ -12,7 +12,7 @@ import pytest
 from irqlab.config.schemes import Schemes
 from irqlab.config.testbed import TestbedConfig
 from irqlab.config.traffic import Load
-from irqlab.results import schema
+from irqlab.methods import catalogue
 from irqlab.trials import application
 from irqlab.trials.application import ApplicationTrial, Tuning
 from irqlab.trials.testbed import Testbed
@@ -77,7 +77,7 @@ def test_the_command_and_its_json(cli: Cli, tmp_path: Path) -> None:
     done = cli("application", "--driver", "8139cp", "--rate", "2000", "--duration", "0.05", "--json", "a.json")
     assert done.returncode == 0, done.stderr
     document = json.loads((tmp_path / "a.json").read_text())
-    jsonschema.validate(document, schema.load())
+    jsonschema.validate(document, catalogue.schema())
     [row] = document["measured"]["results"]
     assert row["method"] == "application"
     assert row["samples"][0]["application_pps"] == pytest.approx(2000, rel=0.02)

@@ -11,8 +11,8 @@ import jsonschema
 
 from irqlab import Lab
 from irqlab.compare import revision
+from irqlab.methods import catalogue
 from irqlab.profile.devices import OF_NICS
-from irqlab.results import schema
 from irqlab.setup import drivers, kernel
 from tests.e2e.conftest import Cli
 
@@ -48,7 +48,7 @@ def test_a_driver_against_itself_differs_in_nothing(cli: Cli, tmp_path: Path) ->
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Nothing is worse" in done.stdout
     document = json.loads((tmp_path / "a.json").read_text())
-    jsonschema.validate(document, schema.load())
+    jsonschema.validate(document, catalogue.schema())
     one, other = (row for row in document["measured"]["results"] if row["method"] == "costs")
     assert json.dumps(one) == json.dumps(other)
     assert all(value for value in one["summary"]["metrics"].values())
@@ -75,10 +75,10 @@ def test_a_slowed_copy_is_found_and_the_function_named(cli: Cli, tmp_path: Path)
 
 def test_register_accesses_are_counted_one_by_one() -> None:
     profile = Lab("8139cp").profile(rate_pps=20_000, duration_ns=20_000_000, warmup_ns=10_000_000)
-    found = profile.result.summary
+    found = profile.result.to_json()["summary"]
     entries: dict[str, int] = {}
     for point in profile.result.samples:
-        entries[point["function"]] = entries.get(point["function"], 0) + point["entries"]
+        entries[point.function] = entries.get(point.function, 0) + point.entries
 
     def count(function: str, device: str, register: int, what: str) -> int:
         rows = [r for r in found["io"] if (r["function"], r["device"], r["register"]) == (function, device, register)]
@@ -96,7 +96,7 @@ def test_register_accesses_are_counted_one_by_one() -> None:
 
 def test_accesses_to_io_ports_are_counted() -> None:
     profile = Lab("ne2k_pci").profile(rate_pps=1_000, duration_ns=20_000_000, warmup_ns=10_000_000)
-    assert profile.result.summary["nic_reads"] > profile.frames * 10
+    assert profile.result.summary.nic_reads > profile.frames * 10
 
 
 def test_a_revision_is_built_from_git() -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from irqlab.results import schema
+from irqlab.methods import catalogue
 from irqlab.setup import qemu
 from irqlab.setup.paths import cache_dir
 from tests.e2e.conftest import COMMAND, heed_interrupts
@@ -94,7 +94,7 @@ def test_the_grid_is_a_table_a_document_and_a_page(whole: Place) -> None:
     ]  # fmt: skip
     assert float(rows[2]["instructions_per_frame"]) < float(rows[0]["instructions_per_frame"])
     document = json.loads((whole.home / "out" / "matrix.json").read_text())
-    jsonschema.validate(document, schema.load())
+    jsonschema.validate(document, catalogue.schema())
     assert "Side by side" in (whole.home / "out" / "matrix.html").read_text()
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from irqlab.results import flent, schema
+from irqlab.methods import catalogue
+from irqlab.results import flent
 from tests.e2e.conftest import Cli
 
 
@@ -20,7 +21,7 @@ def test_iperf3_is_plausible_valid_and_repeatable(cli: Cli, tmp_path: Path) -> N
         assert done.returncode == 0, done.stderr
         assert "TCP Tx" in done.stdout
         document = json.loads((tmp_path / name).read_text())
-        jsonschema.validate(document, schema.load())
+        jsonschema.validate(document, catalogue.schema())
         measured.append(json.dumps(document["measured"]))
     assert measured[0] == measured[1]
     (row,) = json.loads(measured[0])["results"]
@@ -60,7 +61,7 @@ def test_latency_rises_under_load(cli: Cli, tmp_path: Path) -> None:
     done = cli("rrul", "--driver", "e100", "--duration", "2", "--json", "a.json", "--flent", "a.flent.gz", "--report", "a.html")
     assert done.returncode == 0, done.stderr
     document = json.loads((tmp_path / "a.json").read_text())
-    jsonschema.validate(document, schema.load())
+    jsonschema.validate(document, catalogue.schema())
     (row,) = document["measured"]["results"]
     assert len([point for point in row["samples"] if "flow" in point]) == 8
     for latency in row["summary"]["latency"].values():

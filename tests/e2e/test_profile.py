@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from irqlab import Lab
-from irqlab.results import schema
+from irqlab.methods import catalogue
 from tests.e2e.conftest import Cli
 
 
@@ -19,7 +19,7 @@ def test_every_instruction_of_an_overload_is_accounted_for() -> None:
     profile = lab.profile(rate_pps=110_000)
     (trial,) = profile.result.trials
     assert profile.residual == 0
-    assert profile.result.summary["stacks_lost"] == 0
+    assert profile.result.summary.stacks_lost == 0
     assert profile.instructions_per_frame == pytest.approx(trial.instructions_per_frame)
     for sums in (
         profile.by_owner(),
@@ -37,7 +37,7 @@ def test_every_instruction_of_an_overload_is_accounted_for() -> None:
     assert (poll.module, poll.owner, handler.owner) == ("8139cp", "driver", "driver")
     # One TX interrupt per packet, all packets are forwarded, and nothing else interrupts but the timer (250 Hz).
     assert handler.entries_per_frame == pytest.approx(1.0, abs=0.01)
-    assert profile.result.summary["interrupts"] / profile.frames == pytest.approx(1.0, abs=0.02)
+    assert profile.result.summary.interrupts / profile.frames == pytest.approx(1.0, abs=0.02)
     assert functions["ip_forward", "softirq"].entries_per_frame == pytest.approx(1.0, abs=0.01)
     assert ("ip_forward", "hardirq") not in functions
     contexts = profile.by_context()
@@ -71,7 +71,7 @@ def test_the_command_repeats_to_the_byte_and_compares(cli: Cli, tmp_path: Path) 
         assert done.returncode == 0, done.stderr
         assert "residual 0" in done.stdout
         document = json.loads((tmp_path / name).read_text())
-        jsonschema.validate(document, schema.load())
+        jsonschema.validate(document, catalogue.schema())
         measured.append(json.dumps(document["measured"]))
     assert measured[0] == measured[1]
     assert "Change by owner" in done.stdout
@@ -100,7 +100,7 @@ def test_the_duts_gro_merges_a_flow_of_the_testers(cli: Cli, tmp_path: Path) -> 
     assert done.returncode == 0, done.stderr
     assert "iperf3 TCP Rx" in done.stdout
     document = json.loads((tmp_path / "a.json").read_text())
-    jsonschema.validate(document, schema.load())
+    jsonschema.validate(document, catalogue.schema())
     (row,) = document["measured"]["results"]
     found = row["summary"]
     assert (found["residual"], found["per"], row["frame_bytes"]) == (0, "received", 1518)

@@ -63,7 +63,7 @@ def test_phases_of_a_profile_add_up_and_tell_the_variants_apart() -> None:
         result = method.run(runner, Workload(bidirectional=True, **SHORT), rate_pps=60_000.0)
         row = result.to_json()
         found = phases.by_phase(row)
-        assert sum(found.values()) == result.summary["instructions"]
+        assert sum(found.values()) == result.summary.instructions
         return {phase: count / sum(found.values()) for phase, count in found.items()}
 
     jobs = {variant: Job(variant, run.testbed(variant), work) for variant in ("ORIGINAL", "NAPI-TX-OFF")}

@@ -11,7 +11,7 @@ import pytest
 
 from irqlab import Lab
 from irqlab.errors import IrqlabError
-from irqlab.results import schema
+from irqlab.methods import catalogue
 from tests.e2e.conftest import Cli
 
 
@@ -45,7 +45,7 @@ def test_several_schemes_are_named_in_table_and_results(cli: Cli, tmp_path: Path
     assert done.returncode == 0, done.stderr
     assert "rtl8139cp napi/off" in done.stdout
     document = json.loads((tmp_path / "a.json").read_text())
-    jsonschema.validate(document, schema.load())
+    jsonschema.validate(document, catalogue.schema())
     rows = document["measured"]["results"]
     assert [(row["rx_scheme"], row["tx_scheme"], row["variant"]) for row in rows] == [("napi", "off", None), ("de", "off", None)]
     assert [row["tx_interrupts_per_frame"] for row in rows] == [0, 0]

@@ -14,11 +14,11 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-import irqlab
 from irqlab import Lab
+from irqlab.methods import catalogue
 from tests.e2e.conftest import Cli
 
-SCHEMA = json.loads((Path(irqlab.__file__).parent / "schema" / "result.json").read_text())
+SCHEMA = catalogue.schema()
 
 
 def test_search_is_plausible_valid_and_repeatable(cli: Cli, tmp_path: Path) -> None:

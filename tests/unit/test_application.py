@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from irqlab.cli.application import parse_numbers
 from irqlab.config.traffic import Load
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import application as method
 from irqlab.methods import budget, cliff
+from irqlab.methods.options import numbers
 from irqlab.reproduce.salah2009 import rows
 from irqlab.trials import application
 from irqlab.trials.application import ApplicationResult, ApplicationTrial, Places, Tuning
@@ -44,11 +44,11 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[ApplicationTrial]:
     """The trials asked of the formula."""
     specs: list[ApplicationTrial] = []
 
-    def trial(_stand: Any, spec: ApplicationTrial) -> ApplicationResult:
+    def run(_testbed: Any, spec: ApplicationTrial) -> ApplicationResult:
         specs.append(spec)
         return formula(spec)
 
-    monkeypatch.setattr(method, "trial", trial)
+    monkeypatch.setattr(FakeTestbed, "run", run)
     return specs
 
 
@@ -69,7 +69,7 @@ def test_the_signs_are_found_to_one_percent(made: list[ApplicationTrial]) -> Non
 
 
 def test_a_dut_without_a_cliff_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(method, "trial", lambda _, spec: replace(formula(spec), cpu_available=1.0))
+    monkeypatch.setattr(FakeTestbed, "run", lambda _, spec: replace(formula(spec), cpu_available=1.0))
     with pytest.raises(IrqlabError, match="no CPU time"):
         cliff.external(stand_on(FakeTestbed(lambda pps: pps)), Workload(), Tuning())
 
@@ -85,11 +85,11 @@ def test_the_command_writes_the_cliff() -> None:
 
 
 def test_a_budget_is_recommended_for_a_goal() -> None:
-    trials = [budget.Trial(2, 100.0, 90, 50.0), budget.Trial(64, 150.0, 70, 99.5), budget.Trial(300, 120.0, 100, 100.0)]
+    trials = [budget.Sample(2, 100.0, 90, 50.0), budget.Sample(64, 150.0, 70, 99.5), budget.Sample(300, 120.0, 100, 100.0)]
     best = {goal: budget.recommend(trials, goal).budget for goal in budget.GOALS}
     assert best == {"application": 64, "latency": 64, "forwarding": 300}
     # The default is kept where it is as good.
-    trials[2] = budget.Trial(300, 149.0, 100, 100.0)
+    trials[2] = budget.Sample(300, 149.0, 100, 100.0)
     assert budget.recommend(trials, "application").budget == 300
 
 
@@ -101,7 +101,7 @@ def test_a_small_budget_lowers_the_weight_of_our_drivers_only() -> None:
 
 def test_points_hold_what_was_measured(made: list[ApplicationTrial]) -> None:
     result = method.run(stand_on(FakeTestbed(lambda pps: pps)), Workload(), [10_000.0, 80_000.0])
-    assert [p["application_pps"] for p in result.samples] == [10_000, 20_000]
+    assert [sample.application_pps for sample in result.samples] == [10_000, 20_000]
     assert {spec.echo for spec in made} == {False, True}
     json.dumps(result.to_json(), allow_nan=False)
 
@@ -109,8 +109,7 @@ def test_points_hold_what_was_measured(made: list[ApplicationTrial]) -> None:
 def test_results_survive_the_cache() -> None:
     spec = ApplicationTrial(Load(1000.0), rows.hybrid(20_000).tuning, rate_after_ns=(5,))
     result = replace(formula(spec), rate_estimates_pps=((5, 990),), latency={"count": 1}, kernel_log=("a",))
-    again = ApplicationResult.from_json(spec, json.loads(json.dumps(result.to_json())))
-    assert again == result
+    assert spec.restore(json.loads(json.dumps(spec.store(result)))) == result
 
 
 def test_snmp_is_read_by_protocol() -> None:
@@ -126,10 +125,10 @@ def test_sleeps_of_a_thread() -> None:
 
 
 def test_numbers_of_the_command_line() -> None:
-    assert parse_numbers("--load", "2x, 0.5,2", 100) == [0.5, 2.0]
+    assert numbers("--load", "2x, 0.5,2", 100) == [0.5, 2.0]
     for bad in ("", "0", "-1", "1,,2", "fast", "101", "nan", "inf"):
         with pytest.raises(IrqlabError, match=r"--load .*allowed are"):
-            parse_numbers("--load", bad, 100)
+            numbers("--load", bad, 100)
 
 
 def test_schemes_of_the_paper_have_its_budgets() -> None:

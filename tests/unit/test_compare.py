@@ -22,7 +22,7 @@ FIGURES = {metric.name: 100.0 for metric in METRICS}
 def row(driver: str = "8139cp", base_pps: float = 1000.0, points: list[dict[str, Any]] | None = None, **changed: Any) -> Any:
     profile = {"frames": 10} if points is not None else None
     return {
-        "method": "costs", "complete": True, "driver": driver, "rx_scheme": None, "tx_scheme": None, "variant": None,
+        "method": "metrics", "complete": True, "driver": driver, "rx_scheme": None, "tx_scheme": None, "variant": None,
         "nic": "rtl8139", "mips": 250, "frame_bytes": 64, "bidirectional": False, "samples": points or [],
         "summary": {"base_pps": base_pps, "metrics": {**FIGURES, **changed}, "profile": profile},
     }  # fmt: skip
@@ -84,8 +84,8 @@ def test_equal_figures_have_the_verdict_same() -> None:
     assert {(line.change, line.verdict) for line in lines} == {(0.0, "same")}
 
 
-def test_worse_means_less_throughput_or_higher_cost() -> None:
-    after = row(total_throughput_pps=98.0, instructions_per_frame=98.0, interrupts_per_frame=100.5, latency_p50_ns=101.0)
+def test_worse_is_less_of_what_is_good_and_more_of_what_costs() -> None:
+    after = row(throughput_pps=98.0, instructions_per_frame=98.0, interrupts_per_frame=100.5, latency_p50_ns=101.0)
     found = {line.metric.name: line for line in verdict.lines(row(), after, fail_above=0.01)}
     assert found["throughput_pps"].verdict == "FAILED"
     assert found["throughput_pps"].worse_by == pytest.approx(0.02)
@@ -133,7 +133,7 @@ def test_thresholds_and_names() -> None:
 
 
 def test_exports() -> None:
-    rows = [row(), row("e<1000>", total_throughput_pps=98.0)]
+    rows = [row(), row("e<1000>", throughput_pps=98.0)]
     found = list(export.cases(rows, 0.01))
     suite = ElementTree.fromstring(export.junit(found).partition("\n")[2]).find("testsuite")
     assert suite is not None

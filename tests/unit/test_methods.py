@@ -28,7 +28,7 @@ def test_throughput_is_found_within_the_stated_width(make, top) -> None:
     assert top * (1 - RELATIVE_WIDTH) - 1 <= throughput.rate_per_direction(found) <= top + 1
     assert not found.line_rate_limited
     assert len(testbed.specs) <= 20
-    assert all(p["passed"] == (p["rate_pps"] <= top + 0.5) for p in found.samples)
+    assert all(p.passed == (p.rate_pps <= top + 0.5) for p in found.samples)
 
 
 def test_throughput_at_wire_rate_takes_one_trial() -> None:
@@ -82,18 +82,18 @@ def test_a_dut_that_forwards_nothing_is_an_error() -> None:
 
 def test_loss_curve_of_a_plateau_and_of_a_livelock() -> None:
     flat = loss.run(stand_on(plateau(50_000)), Workload())
-    assert flat.summary["plateau_ratio"] == pytest.approx(1, rel=0.01)
-    assert flat.summary["collapse_load"] is None
-    assert [p["above_line_rate"] for p in flat.samples] == [p["offered_pps"] > 148_810 for p in flat.samples]
+    assert flat.summary.plateau_ratio == pytest.approx(1, rel=0.01)
+    assert flat.summary.collapse_load is None
+    assert [p.above_line_rate for p in flat.samples] == [p.offered_pps > 148_810 for p in flat.samples]
     falling = loss.run(stand_on(livelock(50_000)), Workload())
-    assert falling.summary["collapse_load"] == 3.0
-    assert falling.summary["plateau_ratio"] == 0
+    assert falling.summary.collapse_load == 3.0
+    assert falling.summary.plateau_ratio == 0
 
 
 def test_latency_has_a_point_per_share_and_direction() -> None:
     found = latency.run(stand_on(plateau(50_000)), Workload(bidirectional=True))
-    assert [(p["load"], p["direction"]) for p in found.samples] == [
-        (share, direction) for share in latency.SHARES for direction in ([0, 1], [1, 0])
+    assert [(p.load, p.direction) for p in found.samples] == [
+        (share, direction) for share in latency.SHARES for direction in ((0, 1), (1, 0))
     ]
     assert all(t.spec.histogram for t in found.trials)
 
@@ -102,21 +102,21 @@ def test_latency_has_a_point_per_share_and_direction() -> None:
 def test_burst_is_found_to_the_frame(frames: int) -> None:
     testbed = plateau(1e9)
     testbed.burst_frames = frames
-    assert burst.run(stand_on(testbed), Workload()).summary["longest_burst_frames"] == frames
+    assert burst.run(stand_on(testbed), Workload()).summary.longest_burst_frames == frames
 
 
 def test_burst_without_limit_ends_at_the_limit() -> None:
     testbed = plateau(1e9)
     testbed.burst_frames = 10**9
     found = burst.run(stand_on(testbed), Workload(size=1518)).summary
-    assert found["longest_burst_frames"] == found["limit_frames"] == int(2 * 100e6 / (1538 * 8))
+    assert found.longest_burst_frames == found.limit_frames == int(2 * 100e6 / (1538 * 8))
 
 
 def test_recovery_counts_from_the_reduction() -> None:
     found = recovery.run(stand_on(plateau(50_000)), Workload())
-    assert [p["overload"] for p in found.samples] == [1.1, 4.0]
-    assert all(p["recovery_ns"] == 0 and p["lost_after_reduction"] == 0 for p in found.samples)
-    assert [p["reduced_pps"] for p in found.samples] == [pytest.approx(25_000, rel=0.003)] * 2
+    assert [p.overload for p in found.samples] == [1.1, 4.0]
+    assert all(p.recovery_ns == 0 and p.lost_after_reduction == 0 for p in found.samples)
+    assert [p.reduced_pps for p in found.samples] == [pytest.approx(25_000, rel=0.003)] * 2
     bad = FakeTestbed(lambda offered: offered if 45_000 < offered < 50_000 else 0.0)
     known = throughput.run(stand_on(plateau(50_000)), Workload())
-    assert all(p["recovery_ns"] == 5_000 for p in recovery.run(stand_on(bad), Workload(), known).samples)
+    assert all(p.recovery_ns == 5_000 for p in recovery.run(stand_on(bad), Workload(), known).samples)

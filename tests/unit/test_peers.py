@@ -3,6 +3,7 @@ import gzip
 import json
 import subprocess
 import sys
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -10,35 +11,32 @@ import pytest
 
 from irqlab.dut.agent import DutError
 from irqlab.errors import IrqlabError
-from irqlab.methods import iperf, peers, rrul
-from irqlab.present import peer_tables
-from irqlab.present import terminal as tables
-from irqlab.results import document as results
+from irqlab.methods import catalogue
 from irqlab.results import flent
+from irqlab.trials import iperf, peers, rrul
 
 DATA = Path(__file__).parents[1] / "data"
 
 
 def rows(method: str) -> list[dict[str, Any]]:
-    document = results.read(DATA / "sample_full.json")
+    document = catalogue.read(DATA / "sample_full.json")
     return [row for row in document["measured"]["results"] if row["method"] == method]
 
 
 def test_percentiles_are_values_that_occurred():
-    found = peers.latency(range(1000, 0, -1))
-    assert (found["count"], found["min_ns"], found["max_ns"], found["mean_ns"]) == (1000, 1, 1000, 500.5)
-    assert [found[name] for name, _ in peers.SHARES] == [500, 900, 990, 999]
-    assert peers.latency([7])["p999_ns"] == 7
-    assert peers.latency([])["count"] == 0
+    found = peers.round_trips(range(1000, 0, -1))
+    assert (found.count, found.min_ns, found.max_ns, found.mean_ns) == (1000, 1, 1000, 500.5)
+    assert [getattr(found, name) for name, _ in peers.SHARES] == [500, 900, 990, 999]
+    assert peers.round_trips([7]).p999_ns == 7
+    assert peers.round_trips([]).count == 0
 
 
 def test_latency_leaves_out_what_the_wire_took_and_counts_what_has_no_answer():
-    test = rrul.Test(seconds=2)
     probes = [(500, 40, 0), (10**9, 900, 800), (2 * 10**9, 1000, 700), (2 * 10**9 + 1, None, None), (4 * 10**9, 1, 0)]
-    found = rrul.both(probes, 10**9, test)
-    assert (found["base"]["count"], found["base"]["p50_ns"]) == (1, 40)
+    found = rrul.both(probes, 10**9, seconds=2)
+    assert (found["base"].count, found["base"].p50_ns) == (1, 40)
     load = found["load"]  # from half a second after the beginning
-    assert (load["count"], load["p50_ns"], load["off_wire"]["p50_ns"], load["lost"]) == (1, 1000, 300, 1)
+    assert (load.count, load.p50_ns, load.off_wire.p50_ns, load.lost) == (1, 1000, 300, 1)
 
 
 def test_the_wires_payload():
@@ -54,7 +52,7 @@ def test_the_testers_account():
     streams = [stream(datagrams=10, lost=1), stream(datagrams=20, lost=2, jitter_ns=9)]
     test = {"done": True, "error": None, "udp": True, "streams": streams}
     wanted = {"bytes": 2000, "bps": 8000.0, "retransmits": None, "datagrams": 30, "lost": 3, "jitter_ns": 9}
-    assert peers.tester_count(test) == wanted
+    assert asdict(peers.tester_count(test)) == wanted
     with pytest.raises(DutError, match="the client went away"):
         peers.tester_count({**test, "done": False, "error": "the client went away"})
 
@@ -63,8 +61,8 @@ def test_the_duts_account():
     sender = {"sender": {"bytes": 1000, "seconds": 2.0, "retransmits": 3}, "receiver": {"bytes": 900, "seconds": 2.0}}
     report = {"end": {"streams": [sender, sender]}}
     sent = peers.dut_count(report, udp=False, sends=True)
-    assert (sent["bytes"], sent["bps"], sent["retransmits"], sent["lost"]) == (2000, 8000.0, 6, None)
-    assert peers.dut_count(report, udp=False, sends=False)["bytes"] == 1800
+    assert (sent.bytes, sent.bps, sent.retransmits, sent.lost) == (2000, 8000.0, 6, None)
+    assert peers.dut_count(report, udp=False, sends=False).bytes == 1800
 
 
 def test_the_duts_account_of_datagrams_received_is_not_the_senders():
@@ -72,8 +70,8 @@ def test_the_duts_account_of_datagrams_received_is_not_the_senders():
     sent = {"bytes": 245_770_488, "seconds": 2.056, "packets": 169_731, "lost_packets": 114_992, "jitter_ms": 0.25}
     received = {"bytes": 534_312, "seconds": 2.0, "packets": 115_361, "lost_packets": 114_992, "jitter_ms": 0.25}
     found = peers.dut_count({"end": {"streams": [{"udp": sent}], "sum_received": received}}, udp=True, sends=False)
-    assert (found["bytes"], found["bps"], found["jitter_ns"]) == (534_312, 4 * 534_312, 250_000)
-    assert (found["datagrams"], found["lost"]) == (115_361, 114_992)
+    assert (found.bytes, found.bps, found.jitter_ns) == (534_312, 4 * 534_312, 250_000)
+    assert (found.datagrams, found.lost) == (115_361, 114_992)
 
 
 @pytest.mark.parametrize(
@@ -82,12 +80,12 @@ def test_the_duts_account_of_datagrams_received_is_not_the_senders():
 )
 def test_invalid_tests_are_rejected(wrong, why):
     with pytest.raises(IrqlabError, match=f"{why}: allowed are"):
-        iperf.Test(**wrong)
+        iperf.IperfTrial(**wrong)
 
 
 def test_invalid_rrul_loads_are_rejected():
     with pytest.raises(IrqlabError, match="--idle 0: allowed are 1 to 600"):
-        rrul.Test(idle_s=0)
+        rrul.RrulTrial(idle_s=0)
 
 
 def test_the_four_tests_have_the_letters_names():
@@ -95,13 +93,9 @@ def test_the_four_tests_have_the_letters_names():
 
 
 def test_tables_have_a_line_per_test_and_probe():
-    assert tables_lines(peer_tables.iperf_table(rows("iperf"))) == 8
-    assert tables_lines(peer_tables.rrul_table(rows("rrul"))) == 4
-
-
-def tables_lines(table: Any) -> int:
-    tables.show(table)
-    return int(table.row_count)
+    found = catalogue.rows_by_method(catalogue.rows([catalogue.read(DATA / "sample_full.json")]))
+    lines = {name: len(catalogue.methods()[name].lines.table(found[name]).rows) for name in ("iperf", "rrul")}
+    assert lines == {"iperf": 8, "rrul": 4}
 
 
 def test_the_same_row_gives_the_same_file(tmp_path):
@@ -144,12 +138,13 @@ def test_flent_opens_and_plots_it(tmp_path):
 def test_the_windows_payload_is_that_of_its_buckets():
     series = [[1] * 4 + [10] * 4 + [100] * 3, [0] * 5 + [1000]]
     app = {"streams": [{"series": one} for one in series]}
-    assert iperf._bytes(app, iperf.Test(seconds=1)) == 1040  # 0.4 to 0.8 s
+    assert iperf._bytes(app, iperf.IperfTrial(seconds=1)) == 1040  # 0.4 to 0.8 s
     with pytest.raises(IrqlabError, match=r"no payload within 0\.4 s"):
-        iperf._bytes({"streams": [{"series": [0] * 4 + [10]}]}, iperf.Test(seconds=1))
+        iperf._bytes({"streams": [{"series": [0] * 4 + [10]}]}, iperf.IperfTrial(seconds=1))
 
 
 @pytest.mark.parametrize(("per_byte", "soaked", "frames"), [(2.0, None, 10), (1.0, 0.5, 10), (None, None, 0)])
 def test_full_size_frames_of_a_window(per_byte: float | None, soaked: float | None, frames: int):
-    point = {"name": "TCP Rx", "instructions": 29_200, "instructions_per_byte": per_byte, "soaked_ratio": soaked}
-    assert iperf.full_frames(point) == frames
+    empty = dict.fromkeys(field.name for field in fields(iperf.IperfResult))
+    measured = {"name": "TCP Rx", "instructions": 29_200, "instructions_per_byte": per_byte, "soaked_ratio": soaked}
+    assert iperf.IperfResult(**(empty | measured)).full_frames == frames

@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from irqlab.cli.profile import parse_load, parse_test
 from irqlab.errors import IrqlabError
+from irqlab.methods import catalogue
+from irqlab.methods.profile import TESTS, Options
+from irqlab.present import terminal
 from irqlab.profile import diff, flamegraph, owners, tables, tree
 from irqlab.profile.addresses import addresses
 from irqlab.profile.symbols import NOWHERE, USER, Symbols
-from irqlab.results import document as results
 
 DATA = Path(__file__).parents[1] / "data"
 KALLSYMS = """\
@@ -174,7 +175,7 @@ def test_a_tree_becomes_functions_owners_and_stacks(symbols):
 
 
 def sample(driver: str = "sample8139") -> dict:
-    document = results.read(DATA / "sample_full.json")
+    document = catalogue.read(DATA / "sample_full.json")
     return next(r for r in document["measured"]["results"] if r["method"] == "profile" and r["driver"] == driver)
 
 
@@ -182,13 +183,13 @@ def text_of(*printed) -> str:
     console = Console(width=200)
     with console.capture() as capture:
         for table in printed:
-            console.print(table)
+            terminal.show(terminal.rich_table(table), console)
     return capture.get().replace("\u202f", " ")
 
 
 def test_tables_say_the_sum_and_its_residual():
     row = sample()
-    text = text_of(tables.functions_table(row, top=2), tables.totals_table(row))
+    text = text_of(tables.functions_table(row, top=2), *tables.totals_tables(row))
     assert "sample_poll [sample8139]" in text
     assert "6 more" in text
     assert "IP stack" in text
@@ -242,8 +243,8 @@ def test_what_a_profile_is_compared_with():
 
 def test_a_file_without_a_profile_is_refused(tmp_path):
     with pytest.raises(IrqlabError, match="holds no profile"):
-        diff.read(DATA / "sample_throughput.json")
-    assert [row["driver"] for row in diff.read(DATA / "sample_full.json")] == ["sample8139", "sample8255x"]
+        Options(diff=DATA / "sample_throughput.json")
+    assert [row["driver"] for row in Options(diff=DATA / "sample_full.json").before()] == ["sample8139", "sample8255x"]
 
 
 def test_a_flame_graph_is_as_wide_as_its_instructions():
@@ -277,7 +278,7 @@ def test_a_flame_graph_shows_names_as_text():
     ("text", "rate", "expected"), [(None, None, 2.0), ("0.5x", None, 0.5), ("3", None, 3.0), (None, 1e4, None)]
 )
 def test_loads(text, rate, expected):
-    assert parse_load(text, rate) == expected
+    assert Options(load=text, rate=rate).share() == expected
 
 
 @pytest.mark.parametrize(
@@ -285,17 +286,15 @@ def test_loads(text, rate, expected):
 )
 def test_invalid_loads_are_rejected(text, rate):
     with pytest.raises(IrqlabError, match=r"--load|--rate"):
-        parse_load(text, rate)
+        Options(load=text, rate=rate)
 
 
 def test_iperf3_tests():
-    assert parse_test(None, None, None) is None
-    chosen = parse_test("udp-rx", None, None)
-    assert chosen is not None
+    chosen = TESTS[Options(iperf="udp-rx").iperf or ""]
     assert (chosen.name, chosen.seconds) == ("UDP Rx", 1)
 
 
 @pytest.mark.parametrize(("name", "load", "why"), [("tcp", None, "there are tcp-rx, tcp-tx, udp-rx"), ("tcp-rx", "2x", "--load")])
 def test_invalid_iperf3_tests_are_rejected(name, load, why):
     with pytest.raises(IrqlabError, match=why):
-        parse_test(name, load, None)
+        Options(iperf=name, load=load)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 import copy
+import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ import pytest
 
 from irqlab import report
 from irqlab.errors import IrqlabError
-from irqlab.results import document as results
+from irqlab.methods import catalogue
 
 DATA = Path(__file__).parents[1] / "data"
 SECTIONS = ("throughput", "loss", "latency", "cost", "burst", "recovery", "profile")
@@ -53,7 +55,7 @@ class Page(HTMLParser):
 
 
 def sample(name: str = "full") -> dict[str, Any]:
-    return results.read(DATA / f"sample_{name}.json")
+    return catalogue.read(DATA / f"sample_{name}.json")
 
 
 def only(*methods: str) -> dict[str, Any]:
@@ -202,7 +204,8 @@ def test_incomplete_documents_are_marked():
 
 
 def test_the_wire_as_the_limit_is_marked(full):
-    assert ("td", {"class": "t good", "title": "the device could do more"}) in Page(full).tags
+    assert ("td", {"class": "t good"}) in Page(full).tags
+    assert "the wire" in Page(full).text
 
 
 HOSTILE = '<script>alert("1")</script> $x_1^{$ & --> ]]> \x1b[31m\u202e "quoted" \'single\' {{ 7*7 }} ' + "long" * 40
@@ -312,13 +315,56 @@ def test_documents_without_a_fitting_dut_are_drawn():
 
 
 @pytest.mark.parametrize(
-    "spoil", [lambda d: d.pop("measured"), lambda d: d["measured"]["results"][0].pop("driver"), lambda d: d.update(environment=3)]
+    ("spoil", "field"),
+    [
+        (lambda d: d.pop("measured"), "measured"),
+        (lambda d: d["measured"]["results"][0].pop("driver"), "driver"),
+        (lambda d: d.update(environment=3), "environment"),
+    ],
 )
-def test_files_that_are_not_documents_are_rejected(spoil):
+def test_files_that_are_not_documents_are_rejected(spoil, field):
     document = copy.deepcopy(sample())
     spoil(document)
-    with pytest.raises(IrqlabError, match="not a result document"):
+    with pytest.raises(IrqlabError, match=f"not a result document .*{field}"):
         report.html([document])
+
+
+def test_a_document_is_validated_when_it_is_read(tmp_path):
+    document = sample()
+    document["measured"]["results"][3]["samples"][0]["loss_ratio"] = "much"
+    path = tmp_path / "spoiled.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(IrqlabError, match=r"spoiled\.json: .*results\[3\]\.samples\[0\]\.loss_ratio"):
+        catalogue.read(path)
+
+
+def test_an_older_document_is_told_apart_from_something_else(tmp_path):
+    path = tmp_path / "old.json"
+    path.write_text(json.dumps({**sample(), "schema": "irqlab-result/1"}))
+    with pytest.raises(IrqlabError, match=r"another irqlab .*irqlab-result/1.*measure again"):
+        catalogue.read(path)
+    path.write_text(json.dumps({**sample(), "schema": "weather/1"}))
+    with pytest.raises(IrqlabError, match="is not a result of irqlab"):
+        catalogue.read(path)
+
+
+def test_a_defect_of_a_view_shows_itself(monkeypatch):
+    def broken(*_: Any) -> list[str]:
+        raise KeyError("a defect")
+
+    found = catalogue.methods()
+    monkeypatch.setattr(catalogue, "methods", lambda: {**found, "loss": replace(found["loss"], verdicts=broken)})
+    with pytest.raises(KeyError, match="a defect"):
+        report.html([sample()])
+
+
+@pytest.mark.parametrize("method", sorted({row["method"] for row in sample()["measured"]["results"]}))
+def test_every_method_has_a_page_with_a_table(method):
+    text = report.html([only(method)])
+    assert method in Page(text).ids() or method == "metrics"
+    assert text.count("<tbody>") >= 2  # of the method, and of what it was measured on
+    if method != "metrics":
+        assert figures(text) or 'class="wide"' in text
 
 
 def test_an_empty_list_of_documents_is_rejected():

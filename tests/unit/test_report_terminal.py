@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 import io
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,36 +8,44 @@ from rich.console import Console
 from rich.table import Table
 
 from irqlab import units
-from irqlab.present import terminal as tables
-from irqlab.results import document as results
+from irqlab.methods import catalogue
+from irqlab.present import terminal
+from irqlab.present.variants import Row
 
 DATA = Path(__file__).parents[1] / "data"
-METHODS: dict[str, Callable[[list[dict[str, Any]]], Table]] = {
-    "throughput": tables.throughput_table,
-    "loss": tables.loss_table,
-    "latency": tables.latency_table,
-    "burst": tables.burst_table,
-    "recovery": tables.recovery_table,
-}
+METHODS = [name for name, method in catalogue.methods().items() if method.print_lines and method.run]
 
 
-def rows(method: str, name: str = "full") -> list[dict[str, Any]]:
-    return [r for r in results.read(DATA / f"sample_{name}.json")["measured"]["results"] if r["method"] == method]
+def content(method: str, name: str = "full") -> dict[str, Any]:
+    document = catalogue.read(DATA / f"sample_{name}.json")
+    document["measured"]["results"] = [r for r in document["measured"]["results"] if r["method"] == method]
+    return document
+
+
+def rows(method: str, name: str = "full", **changed: Any) -> list[Row]:
+    document = content(method, name)
+    for row in document["measured"]["results"]:
+        row |= changed
+    return catalogue.rows([document])
+
+
+def table_of(method: str, found: list[Row]) -> Table:
+    return terminal.rich_table(catalogue.methods()[method].lines.table(found))
 
 
 def shown(table: Table, width: int | None = None) -> str:
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=width is not None, color_system=None, highlight=False)
-    tables.show(table, console)
+    terminal.show(table, console)
     return out.getvalue()
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_file_gets_whole_lines_of_plain_text(method):
-    text = shown(METHODS[method](rows(method)))
+    text = shown(table_of(method, rows(method)))
     assert "\x1b" not in text
     assert "…" not in text
-    assert "sample8255x interrupt/interrupt" in text
+    assert "8255x interrupt/interrupt" in text
     assert units.NARROW not in text
 
 
@@ -48,14 +55,14 @@ def test_a_narrow_terminal_loses_no_digit(method, width):
     def words(text: str) -> list[str]:
         return sorted(w for line in text.splitlines() for w in line.split() if any(c.isdigit() for c in w) and "sample" not in w)
 
-    table = METHODS[method](rows(method))
+    table = table_of(method, rows(method))
     body = [line for line in shown(table, width).splitlines() if "frames," not in line]
     whole = [line for line in shown(table).splitlines() if "frames," not in line]
     assert words("\n".join(body)) == words("\n".join(whole))
 
 
 def test_throughput_says_what_limits():
-    text = shown(METHODS["throughput"](rows("throughput")))
+    text = shown(table_of("throughput", rows("throughput")))
     line = next(line for line in text.splitlines() if "1518" in line)
     said = f"sample8139 1518 both ways rtl8139 16.3 100.0 4 886 0.73 {units.NONE} {units.NONE} the wire"
     assert line.split() == said.split()
@@ -63,54 +70,49 @@ def test_throughput_says_what_limits():
 
 
 def test_loss_marks_the_livelock():
-    text = shown(METHODS["loss"](rows("loss")))
+    text = shown(table_of("loss", rows("loss")))
     assert text.count("livelock") == 3
     assert text.startswith("Loss, 64-byte frames, both ways")
 
 
 def test_latency_names_the_ports_only_where_there_are_two_directions():
-    assert "Ports" not in shown(METHODS["latency"](rows("latency")))
-    text = shown(METHODS["latency"](rows("latency", "latency")))
-    assert "0 to 1" in text
-    assert "1 to 0" in text
+    assert "Ports" not in shown(table_of("latency", rows("latency")))
+    text = shown(table_of("latency", rows("latency", "latency")))
+    assert "0 → 1" in text
+    assert "1 → 0" in text
 
 
 def test_burst_without_a_limit_says_so():
-    assert shown(METHODS["burst"](rows("burst"))).count("no limit found") == 1
+    assert shown(table_of("burst", rows("burst"))).count("no limit found") == 1
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_tables_without_rows_are_shown(method):
-    assert shown(METHODS[method]([]))
+    assert shown(table_of(method, []))
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_names_with_markup_or_escape_sequences_are_shown_as_text(method):
-    made = rows(method)
-    for r in made:
-        r["driver"] = "[red]x[/nonsense]\x1b]0;title\x07"
-    text = shown(METHODS[method](made))
+    text = shown(table_of(method, rows(method, driver="[red]x[/nonsense]\x1b]0;title\x07")))
     assert "[red]x[/nonsense]?]0;title?" in text
     assert "\x1b" not in text
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_incomplete_results_are_marked(method):
-    made = rows(method)[:1]
-    made[0].update(complete=False, samples=[], summary={})
-    assert "cut short" in shown(METHODS[method](made))
+    assert "cut short" in shown(table_of(method, rows(method, complete=False, samples=[], summary=None)[:1]))
 
 
 def test_missing_values_are_dashes():
-    made = rows("throughput")[:1]
-    made[0].update(
+    made = rows(
+        "throughput",
         total_throughput_pps=None,
         per_interface_throughput_mbps=None,
         instructions_per_frame=None,
         interrupts_per_frame=None,
         line_rate_limited=None,
     )
-    assert shown(METHODS["throughput"](made)).count(units.NONE) == 5
+    assert shown(table_of("throughput", made[:1])).count(units.NONE) == 5
 
 
 @pytest.mark.parametrize(

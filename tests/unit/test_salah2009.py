@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from irqlab.methods.application import spec_of
 from irqlab.methods.cliff import External, Internal
+from irqlab.methods.receiving import spec_of
 from irqlab.reproduce.paper import Data, Tables
 from irqlab.reproduce.salah2009 import cliffs, loads, overload, ping, rows
 from irqlab.reproduce.salah2009.findings import findings

@@ -47,15 +47,10 @@ def test_equal_trials_have_equal_keys_wherever_their_capture_goes() -> None:
     assert trialcache.key_of(dict(reversed(BED.items())), again) == trialcache.key_of(BED, SPEC)
 
 
-def test_every_module_that_makes_trials_is_there() -> None:
-    home = Path(trialcache.__file__).parent
-    assert all((home / f"{name}.py").is_file() for name in trialcache.MAKERS)
-
-
 def test_a_result_comes_back_to_the_byte() -> None:
     fresh = FakeTestbed(lambda rate: rate).run(SPEC)
-    trialcache.put("k", trialcache.to_json(fresh))
-    kept = trialcache.from_json(SPEC, trialcache.get("k"))
+    trialcache.put("k", SPEC.store(fresh))
+    kept = SPEC.restore(trialcache.get("k"))
     assert kept == fresh
     assert json.dumps(kept.to_json()) == json.dumps(fresh.to_json())
 

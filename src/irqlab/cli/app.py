@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -11,23 +11,18 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from irqlab.cli import application as applications
 from irqlab.cli import calibrate as calibration
 from irqlab.cli import compare as comparing
 from irqlab.cli import export as exporting
-from irqlab.cli import hostile, peers
+from irqlab.cli import hostile, methods
 from irqlab.cli import matrix as gridding
 from irqlab.cli import options as opt
-from irqlab.cli import profile as profiling
 from irqlab.cli import reproduce as reproducing
 from irqlab.cli.cache import Action, run_cache
-from irqlab.cli.output import check_outputs, finish, guarded
+from irqlab.cli.output import check_outputs, guarded
 from irqlab.config.schemes import Schemes
-from irqlab.config.workload import Workload
-from irqlab.methods import burst, latency, loss, recovery, throughput
-from irqlab.results.document import MethodResult
-from irqlab.runner.measure import Method, measure
-from irqlab.runner.runner import TrialRunner
+from irqlab.methods import catalogue
+from irqlab.report import write_html
 
 app = typer.Typer(
     name="irqlab",
@@ -39,46 +34,13 @@ app = typer.Typer(
 )
 
 
-def _one(run: Callable[[TrialRunner, Workload], MethodResult]) -> Method:
-    return lambda runner, workload: [run(runner, workload)]
-
-
-def _command(name: str, run: Callable[[TrialRunner, Workload], MethodResult], text: str) -> None:
-    """Adds a measuring command: all of them take the same options."""
-
-    @app.command(name, help=text)
-    @guarded
-    @opt.asks(*opt.SHARED)
-    def command(*, request: opt.Request, json_file: opt.JsonFile = None, report_file: opt.ReportFile = None) -> None:
-        check_outputs(json_file, report_file)
-        finish(measure(request.testbeds, request.workloads(), request.jobs, _one(run), name), json_file, report_file)
-
-
-_command("throughput", throughput.run, "Highest loss-free rate (RFC 2544, 26.1).")
-_command("latency", latency.run, "Latency percentiles at shares of the throughput (RFC 2544, 26.2).")
-_command("loss", loss.run, "Loss and forwarding rate over offered load, to 4x the throughput (RFC 2544, 26.3).")
-_command("burst", burst.run, "Longest burst at wire rate without loss (RFC 2544, 26.4).")
-_command("recovery", recovery.run, "Time to recover from an overload (RFC 2544, 26.5).")
-
-
-app.command("profile", help="Where a frame's instructions go: by function, by context and by owner, exactly.")(
-    guarded(profiling.command)
-)
+methods.add_to(app)
 
 app.command("calibrate", help="Fit hardware costs to a board's measured throughputs; writes a file for --hardware.")(
     guarded(calibration.command)
 )
 
 
-app.command(
-    "application", help="An application that receives: throughput, loss by place, round trip, CPU left, over offered load."
-)(guarded(applications.application_command))
-app.command("cliff", help="The load at which the CPU is full, in two ways, and the command that tells the driver.")(
-    guarded(applications.cliff_command)
-)
-app.command("budget", help="Which netdev_budget serves an application, its latency, or forwarding.")(
-    guarded(applications.budget_command)
-)
 app.command(
     "compare", help="What did a change cost? The same trials on two drivers, revisions or kernels, and a verdict for each figure."
 )(guarded(comparing.command))
@@ -95,8 +57,6 @@ app.command("matrix", help="A grid of drivers, schemes and frame sizes: one tabl
 app.command("export", help="Write what compare or matrix found as JUnit, Markdown or CSV.")(guarded(exporting.command))
 app.command("fuzz")(guarded(hostile.fuzz_command))
 app.command("cycles")(guarded(hostile.cycles_command))
-app.command("iperf")(guarded(peers.iperf_command))
-app.command("rrul")(guarded(peers.rrul_command))
 
 
 @app.command()
@@ -144,12 +104,16 @@ def report(
     output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file.")] = Path("report.html"),
 ) -> None:
     """Make one self-contained HTML report of results."""
-    from irqlab.report import write_html
-    from irqlab.results import document as results
-
     check_outputs(output)
-    write_html([results.read(file) for file in files], output)
+    write_html([catalogue.read(file) for file in files], output)
     print(f"report: {output}")
+
+
+@app.command()
+@guarded
+def schema() -> None:
+    """Print the JSON Schema of result files."""
+    print(json.dumps(catalogue.schema(), indent=1))
 
 
 @app.command()

@@ -14,7 +14,7 @@ from irqlab.cli.output import check_outputs
 from irqlab.compare import export, verdict
 from irqlab.errors import IrqlabError
 from irqlab.files import write_atomically
-from irqlab.results import document as results
+from irqlab.methods import catalogue
 
 Files = Annotated[
     list[Path],
@@ -31,7 +31,7 @@ def command(
     check_outputs(output)
     if format_ not in export.FORMATS:
         raise IrqlabError(f"--format {format_}: there are {', '.join(export.FORMATS)}")
-    rows = [row for file in files for row in results.read(file)["measured"]["results"]]
+    rows = [row for file in files for row in catalogue.read(file)["measured"]["results"]]
     found = list(export.cases(rows, verdict.parse_threshold(fail_above), verdict.parse_judged(fail_on)))
     text = export.FORMATS[format_](found)
     if output is None:

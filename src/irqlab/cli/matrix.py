@@ -11,15 +11,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from irqlab import files
 from irqlab.cli import options as opt
-from irqlab.cli.output import check_directory
+from irqlab.cli.output import check_directory, show_document
 from irqlab.compare import matrix
 from irqlab.config.schemes import RX_SCHEMES, TX_SCHEMES, VARIANTS
 from irqlab.errors import IrqlabError
-from irqlab.present import terminal as tables
 from irqlab.qemu import machine
 from irqlab.report import write_html
 from irqlab.results import document as results
@@ -122,17 +120,20 @@ class _Grid:
         """What there is, in the order of the grid, not of time."""
         return [row for place in sorted(self.done) for row in self.done[place]]
 
+    def content(self, complete: bool) -> dict[str, Any]:
+        """The document."""
+        return results.document(["irqlab", *sys.argv[1:]], self._on, self.rows(), complete)
+
     def write(self, out: Path, complete: bool) -> None:
         """The files. Nothing, if nothing was measured."""
         if not self.done:
             return
-        content = results.document(["irqlab", *sys.argv[1:]], self._on, self.rows(), complete)
+        content = self.content(complete)
         results.write(out / "matrix.json", content)
         files.write_atomically(out / "matrix.csv", matrix.to_csv(content["measured"]["results"]).encode())
         write_html([content], out / "matrix.html")
 
 
 def _show(grid: _Grid, out: Path) -> None:
-    rows = [row.to_json() for row in grid.rows() if row.method == "throughput"]
-    tables.show(tables.throughput_table(rows), Console(highlight=False))
+    show_document(grid.content(complete=True), "throughput")
     print(f"{out}/matrix.html, matrix.csv, matrix.json")

@@ -5,16 +5,18 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import typer
 from rich.console import Console
 
+from irqlab import units
 from irqlab.errors import IrqlabError
-from irqlab.present import peer_tables
-from irqlab.present import terminal as tables
+from irqlab.methods import catalogue
+from irqlab.present import terminal
+from irqlab.present.tables import Table
 from irqlab.qemu import machine
 from irqlab.report import write_html
 from irqlab.results import document
@@ -70,27 +72,33 @@ def save(outcome: Outcome, json_file: Path | None, report_file: Path | None) -> 
         write_html([content], report_file)
 
 
-def show(outcome: Outcome) -> None:
-    """Prints the tables of what was measured."""
-    console = Console()
-    printers = {
-        "throughput": tables.throughput_table,
-        "loss": tables.loss_table,
-        "latency": tables.latency_table,
-        "burst": tables.burst_table,
-        "recovery": tables.recovery_table,
-        "iperf": peer_tables.iperf_table,
-        "rrul": peer_tables.rrul_table,
-    }
-    for method, printer in printers.items():
-        rows = [r.to_json() for r in outcome.results if r.method == method]
-        if rows:
-            tables.show(printer(rows), console)
+def show(found: Iterable[Table | str]) -> None:
+    """Prints tables and text."""
+    console = Console(highlight=False)
+    for one in found:
+        if isinstance(one, str):
+            print(units.plain(one))
+        else:
+            terminal.show(terminal.rich_table(one), console)
+
+
+def show_document(content: dict[str, Any], *methods: str) -> None:
+    """Prints the tables of a result document; of the methods named, or of all."""
+    for name, rows in catalogue.rows_by_method(catalogue.rows([content])).items():
+        if not methods or name in methods:
+            method = catalogue.methods()[name]
+            show(method.printed(rows, method.options()))
 
 
 def finish(outcome: Outcome, json_file: Path | None, report_file: Path | None) -> None:
-    """Tables, files, and the exit code."""
-    show(outcome)
+    """Files, tables, and the exit code."""
     save(outcome, json_file, report_file)
+    if outcome.environment:
+        show_document(outcome.document())
+    leave(outcome)
+
+
+def leave(outcome: Outcome) -> None:
+    """Ends the command with an error if the measurement had one."""
     if outcome.error is not None:
         raise typer.Exit(complain(outcome.error))

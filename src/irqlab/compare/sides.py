@@ -20,7 +20,7 @@ from irqlab.compare import revision
 from irqlab.config.schemes import RX_SCHEMES, SETTINGS, TX_SCHEMES, USB_RX_SCHEMES, VARIANTS, Schemes, combine
 from irqlab.config.testbed import DutConfig, TestbedConfig
 from irqlab.errors import IrqlabError
-from irqlab.results import document as results
+from irqlab.methods import catalogue
 from irqlab.setup import kernel as kernels
 
 OPTIONS = {
@@ -111,7 +111,7 @@ def _options() -> str:
 
 
 def _of_file(text: str) -> Side:
-    content = results.read(Path(text))
+    content = catalogue.read(Path(text))
     rows = tuple(row for row in content["measured"]["results"] if row["method"] == "metrics" and row["complete"])
     if not rows:
         raise IrqlabError(f"{text} holds nothing to compare with; irqlab compare SIDE --json {text} writes it")

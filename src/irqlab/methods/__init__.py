@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Test methods after RFC 1242 and RFC 2544, one module each: `run(stand, plan) -> MethodResult`."""
+"""Methods, a module each: what it runs, what it finds, and how that is shown (irqlab.methods.method)."""

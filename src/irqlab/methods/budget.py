@@ -7,16 +7,28 @@ only, so that 64 frames are taken however small it is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Annotated
 
+import msgspec
+import typer
+
+from irqlab import units
 from irqlab.config.schemes import Schemes
 from irqlab.config.workload import Workload
-from irqlab.methods import application, cliff
+from irqlab.errors import IrqlabError
+from irqlab.methods import cliff, receiving
+from irqlab.methods.method import RUN, Lines, Method
+from irqlab.present import plots
+from irqlab.present.columns import Col
+from irqlab.present.parts import Group, Numbers
+from irqlab.present.rows import legend_of, line_of
+from irqlab.present.variants import Row
 from irqlab.results.document import MethodResult
+from irqlab.results.records import Count, Rate
 from irqlab.runner.runner import TrialRunner
-from irqlab.trials.application import Tuning
+from irqlab.trials.application import INTERFACE, Tuning
 
 BUDGETS = (2, 4, 6, 12, 24, 64, 128, 300)
 DEFAULT = 300
@@ -25,8 +37,7 @@ WEIGHT = 64
 AS_GOOD = 0.01
 """The default is kept if it is within this share of the best."""
 
-Goal = Literal["application", "latency", "forwarding"]
-GOALS: dict[Goal, str] = {
+GOALS = {
     "application": "application_pps",
     "latency": "p99_ns",
     "forwarding": "forwarded_pps",
@@ -37,20 +48,41 @@ OVERLOAD, MODERATE, ROUTED = 2.0, 0.5, 4.0
 
 
 @dataclass(frozen=True)
-class Trial:
+class Options:
+    """The goal."""
+
+    goal: Annotated[str, typer.Option("--goal", help=f"What the budget is to serve: {', '.join(GOALS)}.")] = "application"
+
+    def __post_init__(self) -> None:
+        if self.goal not in GOALS:
+            raise IrqlabError(f"--goal {self.goal}: allowed are {', '.join(GOALS)}")
+
+
+@dataclass(frozen=True)
+class Sample:
     """One budget."""
 
-    budget: int
-    application_pps: float
-    """At twice the cliff."""
-    p99_ns: int
-    """Round trip at half the cliff of an echoing application."""
-    forwarded_pps: float
-    """As a router, at four times the cliff."""
+    budget: Annotated[Annotated[int, msgspec.Meta(ge=1)], Col("Budget", "frames", str)]
+    application_pps: Annotated[Rate, Col("Received", "kpps", units.kpps, title="by an application, at twice the cliff")]
+    p99_ns: Annotated[
+        Count, Col("Round trip p99", format=units.duration, title="at half the cliff of an application that echoes")
+    ]
+    forwarded_pps: Annotated[Rate, Col("Forwarded", "kpps", units.kpps, title="as a router, at four times the cliff")]
 
-    def value(self, goal: Goal) -> float:
+    def value(self, goal: str) -> float:
         """The figure that the goal looks at."""
         return float(getattr(self, GOALS[goal]))
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The recommendation."""
+
+    goal: str
+    budget: int
+    """The recommended one."""
+    cliff_pps: Rate
+    echo_cliff_pps: Rate
 
 
 def tuning(base: Tuning, budget: int, ours: bool) -> Tuning:
@@ -62,51 +94,80 @@ def tuning(base: Tuning, budget: int, ours: bool) -> Tuning:
 
 def sweep(
     runner: TrialRunner, workload: Workload, cliff_pps: float, echo_cliff_pps: float, budgets: Sequence[int] = BUDGETS
-) -> list[Trial]:
+) -> list[Sample]:
     """Every budget at the loads that the goals look at; the cliffs are those of a receiving and of an echoing application."""
     ours = runner.testbed.scheme_names()["rx_scheme"] is not None
     found = []
     for budget in budgets:
         tuned = tuning(Tuning(), budget, ours)
-        receiving = application.spec_of(workload, OVERLOAD * cliff_pps, tuned)
-        echoing = application.spec_of(workload, MODERATE * echo_cliff_pps, tuned, echo=True)
-        forwarding = replace(application.spec_of(workload, ROUTED * cliff_pps, tuned), kind="forward")
-        r, e, f = application.trials(runner, [receiving, echoing, forwarding])
+        taking = receiving.spec_of(workload, OVERLOAD * cliff_pps, tuned)
+        echoing = receiving.spec_of(workload, MODERATE * echo_cliff_pps, tuned, echo=True)
+        forwarding = replace(receiving.spec_of(workload, ROUTED * cliff_pps, tuned), kind="forward")
+        r, e, f = receiving.trials(runner, [taking, echoing, forwarding])
         p99_ns = e.latency["p99_ns"] if e.latency else 0
-        found.append(Trial(budget, r.application_pps, p99_ns, f.returned_pps))
+        found.append(Sample(budget, r.application_pps, p99_ns, f.returned_pps))
     return found
 
 
-def recommend(trials: Sequence[Trial], goal: Goal) -> Trial:
+def recommend(trials: Sequence[Sample], goal: str) -> Sample:
     """The best for the goal; the default if it is as good to AS_GOOD, else the largest that is."""
     lower_is_better = goal == "latency"
     values = [t.value(goal) for t in trials]
     best = min(values) if lower_is_better else max(values)
 
-    def good(trial: Trial) -> bool:
+    def good(trial: Sample) -> bool:
         value = trial.value(goal)
         return value <= best * (1 + AS_GOOD) if lower_is_better else value >= best * (1 - AS_GOOD)
 
     return max((t for t in trials if good(t)), key=lambda t: (t.budget == DEFAULT, t.budget))
 
 
-def to_json(trial: Trial) -> dict[str, Any]:
-    """As it stands in `points` (docs/results.md)."""
-    return {name: getattr(trial, name) for name in trial.__dataclass_fields__}
-
-
-def run(runner: TrialRunner, workload: Workload, goal: Goal, tuning: Tuning) -> MethodResult:
+def run(runner: TrialRunner, workload: Workload, goal: str) -> MethodResult:
     """The sweep and the recommendation, as a result row."""
-    receiving = cliff.external(runner, workload, tuning)
-    echoing = cliff.external(runner, workload, tuning, echo=True)
-    trials = sweep(runner, workload, receiving.cliff_pps, echoing.cliff_pps)
-    best = recommend(trials, goal)
+    usual = receiving.usual_tuning(runner, "napi")
+    taking = cliff.external(runner, workload, usual)
+    echoing = cliff.external(runner, workload, usual, echo=True)
     result = runner.result("budget", workload)
-    result.samples = [to_json(trial) for trial in trials]
-    result.summary = {
-        "goal": goal,
-        "budget": best.budget,
-        "cliff_pps": receiving.cliff_pps,
-        "echo_cliff_pps": echoing.cliff_pps,
-    }
+    result.samples = sweep(runner, workload, taking.cliff_pps, echoing.cliff_pps)
+    best = recommend(result.samples, goal)
+    result.summary = Summary(goal, best.budget, taking.cliff_pps, echoing.cliff_pps)
     return result
+
+
+def _advice(row: Row, _: Options) -> Iterable[str]:
+    best = row.summary.budget
+    yield f"For {row.summary.goal}: sysctl -w net.core.netdev_budget={best}"
+    if row.data["rx_scheme"] is not None and best < WEIGHT:
+        yield f"  and, or a poll takes 64 frames all the same: echo {best} > /sys/class/net/{INTERFACE}/irqmod/rx_weight"
+
+
+def _plots(rows: Sequence[Row], number: Numbers) -> Group:
+    """A curve for each goal."""
+    group = Group(legend=legend_of(rows))
+    for value, scale, title, unit in (
+        ("application_pps", 1e-3, "Received by an application in overload", "kpps"),
+        ("p99_ns", 1e-3, "Round trip at a moderate load, p99", "µs"),
+        ("forwarded_pps", 1e-3, "Forwarded in overload", "kpps"),
+    ):
+        drawn = [line_of(row, [(s.budget, getattr(s, value) * scale) for s in row.samples]) for row in rows]
+        group.plots.append(number.plot(title, plots.by_size(drawn, "netdev_budget, frames", unit, title)))
+    group.note = " ".join(f"{row.variant.label}: {row.summary.budget} frames serve {row.summary.goal} best." for row in rows)
+    return group
+
+
+METHOD = Method(
+    name="budget",
+    place=90,
+    title="netdev_budget",
+    help="Which netdev_budget serves an application, its latency, or forwarding.",
+    intro="The budget is how many frames one run of the receive softirq takes at most. Each is tried under an application in "
+    "overload, under an application that echoes at a moderate load, and as a router in overload (Salah & Qahtan 2009, figure 6).",
+    sample=Sample,
+    summary=Summary,
+    lines=Lines("netdev_budget", Sample),
+    run=lambda runner, workload, options: [run(runner, workload, options.goal)],
+    options=Options,
+    shared=("driver", "nic", "kernel", "mips", "ring", "size", "duration", "warmup", *RUN),
+    tables=_advice,
+    plots=_plots,
+)

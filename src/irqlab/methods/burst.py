@@ -6,14 +6,65 @@ Buffers are what is measured here, so a frame may come out late.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from irqlab import units
 from irqlab.config.traffic import Load
 from irqlab.config.workload import Workload
+from irqlab.methods.method import Lines, Method
+from irqlab.present import plots
+from irqlab.present.columns import Col
+from irqlab.present.parts import Group, Numbers
+from irqlab.present.rows import bar_of
+from irqlab.present.variants import Row
 from irqlab.results.document import MethodResult
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 
 LIMIT_S = 2.0
 """RFC 2544 asks for bursts of at least 2 seconds; a DUT that survives one has no limit worth looking for."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A burst that was tried."""
+
+    burst_frames: int
+    passed: bool
+    """No frame was lost."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What the search came to."""
+
+    longest_burst_frames: int
+    limit_frames: int
+    """The longest that would have been tried."""
+
+    @property
+    def unlimited(self) -> bool:
+        """No limit was found."""
+        return self.longest_burst_frames >= self.limit_frames
+
+
+@dataclass(frozen=True)
+class Line:
+    """The table's line."""
+
+    nic: Annotated[str, Col("NIC", title="QEMU's model")]
+    longest_burst_frames: Annotated[int, Col("Longest burst", "frames", units.whole, mark=lambda _: "strong")]
+    limit_frames: Annotated[int, Col("Longest tried", "frames", units.whole)]
+    limit: Annotated[str, Col("", mark=lambda _: "good")]
+
+    @classmethod
+    def of(cls, row: Row) -> list[Line]:
+        """The line of a result row."""
+        found = row.summary
+        unlimited = "no limit found" if found.unlimited else ""
+        return [cls(row.data["nic"], found.longest_burst_frames, found.limit_frames, unlimited)]
 
 
 def _spec(runner: TrialRunner, workload: Workload, frames: int) -> ForwardingTrial:
@@ -39,7 +90,7 @@ def run(runner: TrialRunner, workload: Workload) -> MethodResult:
         trial = runner.trial(_spec(runner, workload, frames))
         trials.append(trial)
         good = trial.total("lost") == 0
-        result.samples.append({"burst_frames": frames, "passed": good})
+        result.samples.append(Sample(frames, good))
         runner.progress(f"{frames} frames {'pass' if good else 'lose some'}")
         return good
 
@@ -58,6 +109,36 @@ def run(runner: TrialRunner, workload: Workload) -> MethodResult:
             longest = middle
         else:
             shortest_bad = middle
-    result.summary = {"longest_burst_frames": longest, "limit_frames": limit}
+    result.summary = Summary(longest, limit)
     result.trials = trials
     return result
+
+
+def _plots(rows: Sequence[Row], number: Numbers) -> Group:
+    """Bars. One without a limit is cut so that the others can be seen."""
+    limited = [row.summary.longest_burst_frames for row in rows if not row.summary.unlimited]
+    cut = 1.4 * max(limited, default=0) or None
+    entries = []
+    for row in rows:
+        longest = row.summary.longest_burst_frames
+        length = min(longest, cut) if row.summary.unlimited and cut else longest
+        text = f"≥{units.NARROW}{units.whole(longest)}" if row.summary.unlimited else units.whole(longest)
+        entries.append(bar_of(row, length, text))
+    shortened = any(entry.value < row.summary.longest_burst_frames for entry, row in zip(entries, rows, strict=True))
+    note = "Bars marked ≥ are cut: no limit was found." if shortened else ""
+    return Group(plots=[number.plot("Longest burst, frames", plots.bars(entries, "Longest burst"), note)])
+
+
+METHOD = Method(
+    name="burst",
+    place=40,
+    title="Bursts",
+    help="Longest burst at wire rate without loss (RFC 2544, 26.4).",
+    intro="The longest burst of frames, back to back at the wire's rate, of which none is lost (RFC 2544, 26.4): how much the "
+    "rings and queues hold.",
+    sample=Sample,
+    summary=Summary,
+    lines=Lines("Back-to-back frames", Line, Line.of, note="In frames, at the wire's rate, without loss"),
+    run=lambda runner, workload, _: [run(runner, workload)],
+    plots=_plots,
+)

@@ -9,16 +9,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Annotated, Any
 
+from irqlab import units
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
-from irqlab.methods import application
+from irqlab.methods import receiving
+from irqlab.methods.method import RUN, Lines, Method
 from irqlab.methods.profile import symbols
+from irqlab.methods.receiving import Sample
+from irqlab.present import plots
+from irqlab.present.columns import Col
+from irqlab.present.parts import Group, Numbers
+from irqlab.present.rows import bar_of, kpps_text, legend_of, line_of
+from irqlab.present.variants import Row
 from irqlab.profile import tree
 from irqlab.profile.addresses import addresses
 from irqlab.results.document import MethodResult
+from irqlab.results.records import Rate
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import INTERFACE, ApplicationResult, ApplicationTrial, Tuning
 
@@ -100,11 +110,11 @@ def external(runner: TrialRunner, workload: Workload, tuning: Tuning, echo: bool
 
     def at(*rates_pps: float) -> None:
         new = [rate for rate in rates_pps if rate not in known]
-        found = application.trials(runner, [application.spec_of(workload, rate, tuning, echo) for rate in new])
+        found = receiving.trials(runner, [receiving.spec_of(workload, rate, tuning, echo) for rate in new])
         known.update(zip(new, found, strict=True))
 
     base = runner.trial(_silent(workload, tuning))
-    probe = runner.trial(application.spec_of(workload, PROBE_PPS, tuning, echo))
+    probe = runner.trial(receiving.spec_of(workload, PROBE_PPS, tuning, echo))
     cost = (base.cpu_available - probe.cpu_available) / probe.offered_pps
     if cost <= 0:
         raise IrqlabError(f"{runner.testbed.driver}: {PROBE_PPS:.0f} frames/s take no CPU time that could be measured")
@@ -122,7 +132,7 @@ def external(runner: TrialRunner, workload: Workload, tuning: Tuning, echo: bool
 
 def _silent(workload: Workload, tuning: Tuning) -> ApplicationTrial:
     """A trial with next to no load: what the DUT takes for itself."""
-    return application.spec_of(workload, 1.0, tuning)
+    return receiving.spec_of(workload, 1.0, tuning)
 
 
 def _lowest(sign: Sign, known: dict[float, ApplicationResult]) -> float | None:
@@ -144,7 +154,7 @@ def internal(runner: TrialRunner, workload: Workload, tuning: Tuning, rate_pps: 
     known = symbols(runner.testbed)
     where = addresses(known)
     names = [module.name for module in runner.testbed.modules]
-    loaded, answer = runner.profile(application.spec_of(workload, rate_pps, tuning), where)
+    loaded, answer = runner.profile(receiving.spec_of(workload, rate_pps, tuning), where)
     silent, nothing = runner.profile(_silent(workload, tuning), where)
     with_load, without = tree.section(answer, known, names), tree.section(nothing, known, names)
     used, idle = tree.totals(with_load["samples"], "context"), tree.totals(without["samples"], "context")
@@ -179,23 +189,124 @@ def command(cliff_pps: float) -> str:
     return f"echo {round(cliff_pps)} > /sys/class/net/{INTERFACE}/irqmod/rx_cliff_pps"
 
 
+@dataclass(frozen=True)
+class Summary:
+    """The cliff, found in both ways."""
+
+    chosen: str
+    """The sign that the cliff is taken from."""
+    signs_pps: dict[str, Rate | None]
+    """The lowest load that shows each sign; null: none does."""
+    cliff_pps: Rate
+    """The chosen sign's."""
+    internal_pps: Rate
+    """The closed form's."""
+    profiled_pps: Rate
+    """The load at which costs were profiled."""
+    interrupt_ns: float
+    """1/r."""
+    packet_ns: float
+    """1/mu."""
+    application_ns: float
+    """Part of it."""
+    interrupts_per_packet: float
+    command: str
+    """What tells a driver of ours its cliff."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """The table's line: one way of finding the cliff."""
+
+    found_by: Annotated[str, Col("Found by")]
+    pps: Annotated[float | None, Col("Cliff", "kpps", units.kpps)]
+    to_chosen: Annotated[float | None, Col("to the chosen", format=lambda ratio: f"{ratio:.2f}")]
+
+    @classmethod
+    def of(cls, row: Row) -> list[Line]:
+        """The lines of a result row."""
+        found: Summary = row.summary
+        signs = [
+            cls(f"{sign}{' (chosen)' if sign == found.chosen else ''}", pps, pps and pps / found.cliff_pps)
+            for sign, pps in found.signs_pps.items()
+        ]
+        inside = cls("internal: r/2 (sqrt(1 + 4 mu/r) - 1)", found.internal_pps, found.internal_pps / found.cliff_pps)
+        return [*signs, inside]
+
+
 def run(runner: TrialRunner, workload: Workload, tuning: Tuning) -> MethodResult:
-    """Both ways, as a result row; `points` is the sweep."""
+    """Both ways, as a result row; its samples are the sweep."""
     outside = external(runner, workload, tuning)
     inside = internal(runner, workload, tuning, PROFILED_LOAD * outside.cliff_pps)
     result = runner.result("cliff", workload)
     result.rx_scheme = tuning.schemes.rx or result.rx_scheme
-    result.samples = [application.Point(trial, None).to_json() for trial in outside.curve]
-    result.summary = {
-        "chosen": CHOSEN,
-        "signs_pps": outside.signs_pps,
-        "cliff_pps": outside.cliff_pps,
-        "internal_pps": inside.cliff_pps,
-        "profiled_pps": inside.rate_pps,
-        "interrupt_ns": inside.interrupt_ns,
-        "packet_ns": inside.packet_ns,
-        "application_ns": inside.application_ns,
-        "interrupts_per_packet": inside.interrupts_per_packet,
-        "command": command(outside.cliff_pps),
-    }
+    result.samples = [Sample.of(trial, None) for trial in outside.curve]
+    result.summary = Summary(
+        chosen=CHOSEN,
+        signs_pps=outside.signs_pps,
+        cliff_pps=outside.cliff_pps,
+        internal_pps=inside.cliff_pps,
+        profiled_pps=inside.rate_pps,
+        interrupt_ns=inside.interrupt_ns,
+        packet_ns=inside.packet_ns,
+        application_ns=inside.application_ns,
+        interrupts_per_packet=inside.interrupts_per_packet,
+        command=command(outside.cliff_pps),
+    )
     return result
+
+
+def costs(found: Summary) -> str:
+    """What the closed form was computed from."""
+    return (
+        f"1/r = {found.interrupt_ns:.0f} ns an interrupt, 1/mu = {found.packet_ns:.0f} ns a packet "
+        f"({found.application_ns:.0f} of them the application's), profiled at {found.profiled_pps / 1e3:.1f} kpps "
+        f"with {found.interrupts_per_packet:.2f} interrupts a packet"
+    )
+
+
+def _told(row: Row, _: Any) -> Iterable[str]:
+    yield costs(row.summary)
+    if row.data["rx_scheme"] is not None:
+        yield f"For a hybrid scheme, on the machine with the driver:\n  {row.summary.command}"
+
+
+def _plots(rows: Sequence[Row], number: Numbers) -> Group:
+    """The sweep, and the cliff of each driver."""
+    received = [
+        line_of(
+            row,
+            [(s.offered_pps / 1e3, s.application_pps / 1e3) for s in row.samples],
+            ring=(row.summary.cliff_pps / 1e3, row.summary.cliff_pps / 1e3),
+        )
+        for row in rows
+    ]
+    left = [line_of(row, [(s.offered_pps / 1e3, s.cpu_available * 100) for s in row.samples]) for row in rows]
+    bars = [bar_of(row, row.summary.cliff_pps, kpps_text(row.summary.cliff_pps)) for row in rows]
+    return Group(
+        legend=legend_of(rows, ("grey", "nothing lost"), ("ring", "the cliff")),
+        plots=[
+            number.plot("Received by the application", plots.forwarding(received, None, "kpps received")),
+            number.plot("CPU left", plots.over_load(left, "% left", "CPU time left", None, 104)),
+            *([number.plot("The cliff", plots.bars(bars, "The cliff"))] if len(rows) > 1 else []),
+        ],
+        note=" ".join(f"{row.variant.label}: {costs(row.summary)}." for row in rows),
+    )
+
+
+METHOD = Method(
+    name="cliff",
+    place=85,
+    title="The cliff",
+    help="The load at which the CPU is full, in two ways, and the command that tells the driver.",
+    intro="The load at which a receiving application leaves no CPU time (Salah & Qahtan 2009, section 4.2), from outside by "
+    "three signs: system CPU near 100 %, throughput that no longer follows the load, loss; and from inside, by a closed form "
+    "of the costs of an interrupt and of a packet.",
+    sample=Sample,
+    summary=Summary,
+    lines=Lines("The cliff", Line, Line.of),
+    run=lambda runner, workload, _: [run(runner, workload, receiving.usual_tuning(runner, "de"))],
+    shared=(*receiving.DUT, "rx", *receiving.TRIAL, *RUN),
+    tables=_told,
+    plots=_plots,
+)

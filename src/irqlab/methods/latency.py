@@ -6,20 +6,97 @@ RFC 2544 asks for the latency at the throughput; lower shares are where an inter
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated
 
+import msgspec
+
+from irqlab import units
 from irqlab.config.workload import Workload
 from irqlab.methods import throughput
+from irqlab.methods.method import Lines, Method, NoSummary
+from irqlab.present import plots
+from irqlab.present.columns import Col
+from irqlab.present.parts import Group, Legend, Numbers, Plot, Section
+from irqlab.present.plots import Line as PlotLine
+from irqlab.present.rows import by_test, legend_of, line_of
+from irqlab.present.variants import Row
+from irqlab.results import histogram
 from irqlab.results.document import MethodResult
+from irqlab.results.histogram import Histogram
+from irqlab.results.records import Count, Ipdv, Latency, Rate, Ratio
 from irqlab.runner.runner import TrialRunner
 
 SHARES = (0.1, 0.5, 0.9, 1.0)
+PERCENTILES = (("p50_ns", "p50"), ("p90_ns", "p90"), ("p99_ns", "p99"), ("p999_ns", "p99.9"), ("max_ns", "max"))
+"""Fields of a latency record, and how they are called."""
+MAX_DISTRIBUTIONS = 3
+MAX_POINTS = 160
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One direction at one load."""
+
+    load: Rate
+    """As a share of the throughput."""
+    rate_pps: Rate
+    """Offered, per direction."""
+    direction: tuple[Count, Count]
+    """Ports: into the device, out of it."""
+    latency: Latency
+    ipdv: Ipdv
+    loss_ratio: Ratio
+
+
+@dataclass(frozen=True)
+class Line:
+    """The table's line; times are None where no frame arrived."""
+
+    load: Annotated[float, Col("Load", format=units.share, title="as a share of the throughput")]
+    rate_pps: Annotated[float, Col("Offered", "kpps", units.kpps, title="per direction")]
+    direction: Annotated[str | None, Col("Ports", optional=True, title="into the device, out of it")]
+    min_ns: Annotated[int | None, Col("min", format=units.duration)]
+    mean_ns: Annotated[float | None, Col("mean", format=units.duration)]
+    p50_ns: Annotated[int | None, Col("p50", format=units.duration)]
+    p90_ns: Annotated[int | None, Col("p90", format=units.duration)]
+    p99_ns: Annotated[int | None, Col("p99", format=units.duration)]
+    p999_ns: Annotated[int | None, Col("p99.9", format=units.duration)]
+    max_ns: Annotated[int | None, Col("max", format=units.duration)]
+    mean_abs_ipdv_ns: Annotated[
+        float | None, Col("IPDV", format=units.duration, title="mean delay variation between consecutive frames (RFC 3393)")
+    ]
+    loss_ratio: Annotated[float, Col("Loss", format=units.percent)]
+
+    @classmethod
+    def of(cls, row: Row) -> list[Line]:
+        """The lines of a result row."""
+        return [cls._one(sample, row.bidirectional) for sample in row.samples]
+
+    @classmethod
+    def _one(cls, sample: Sample, bidirectional: bool) -> Line:
+        found = sample.latency if sample.latency.count else None
+        return cls(
+            load=sample.load,
+            rate_pps=sample.rate_pps,
+            direction=f"{sample.direction[0]} → {sample.direction[1]}" if bidirectional else None,
+            min_ns=found.min_ns if found else None,
+            mean_ns=found.mean_ns if found else None,
+            p50_ns=found.p50_ns if found else None,
+            p90_ns=found.p90_ns if found else None,
+            p99_ns=found.p99_ns if found else None,
+            p999_ns=found.p999_ns if found else None,
+            max_ns=found.max_ns if found else None,
+            mean_abs_ipdv_ns=sample.ipdv.mean_abs_ns if sample.ipdv.count else None,
+            loss_ratio=sample.loss_ratio,
+        )
 
 
 def run(
     runner: TrialRunner, workload: Workload, shares: tuple[float, ...] = SHARES, known: MethodResult | None = None
 ) -> MethodResult:
-    """Latency percentiles, one point per share and stream; `known` is a throughput result of the same stand and plan."""
+    """Latency percentiles, a sample per share and stream; `known` is a throughput result of the same runner and workload."""
     base = known or throughput.run(runner, workload)
     rate_pps = throughput.rate_per_direction(base)
     detailed = replace(workload, histogram=True)
@@ -28,26 +105,134 @@ def run(
         specs, lambda t: f"{t.offered_pps / 1e3:.1f} kpps, p99 {t.streams[0]['latency']['p99_ns'] / 1e3:.1f} us"
     )
     result = runner.result("latency", workload)
-    result.total_throughput_pps, result.per_interface_throughput_mbps = (
-        base.total_throughput_pps,
-        base.per_interface_throughput_mbps,
-    )
-    result.line_rate_limited = base.line_rate_limited
+    result.copy_throughput(base)
     result.instructions_per_frame = base.instructions_per_frame
     result.interrupts_per_frame = base.interrupts_per_frame
     result.rx_interrupts_per_frame = base.rx_interrupts_per_frame
     result.tx_interrupts_per_frame = base.tx_interrupts_per_frame
     result.samples = [
-        {
-            "load": share,
-            "rate_pps": rate_pps * share,
-            "direction": [stream["from"], stream["to"]],
-            "latency": stream["latency"],
-            "ipdv": stream["ipdv"],
-            "loss_ratio": trial.loss_ratio,
-        }
+        Sample(
+            load=share,
+            rate_pps=rate_pps * share,
+            direction=(stream["from"], stream["to"]),
+            latency=msgspec.convert(stream["latency"], Latency),
+            ipdv=msgspec.convert(stream["ipdv"], Ipdv),
+            loss_ratio=trial.loss_ratio,
+        )
         for share, trial in zip(shares, trials, strict=True)
         for stream in trial.streams
     ]
+    result.summary = NoSummary()
     result.trials = trials
     return result
+
+
+def _sections(rows: Sequence[Row], number: Numbers) -> list[Section]:
+    """Percentiles by load, and distributions where histograms were kept."""
+    rows = [row for row in rows if any(sample.latency.count for sample in row.samples)]
+    groups = [group for heading, same in by_test(rows) for group in _groups(heading, same, number)]
+    return [METHOD.page_section(groups)] if groups else []
+
+
+def _slower(row: Row) -> dict[float, Latency]:
+    """By load, the latency of the direction that is slower by p99."""
+    found: dict[float, Latency] = {}
+    for sample in row.samples:
+        record = sample.latency
+        if record.count and record.p99_ns >= found.get(sample.load, record).p99_ns:
+            found[sample.load] = record
+    return dict(sorted(found.items()))
+
+
+def _groups(heading: str, rows: Sequence[Row], number: Numbers) -> list[Group]:
+    rows = sorted(rows, key=lambda row: row.variant.number)
+    slower = {row.variant.number: _slower(row) for row in rows}
+    records = [record for by_load in slower.values() for record in by_load.values()]
+    bounds = plots.log_bounds(getattr(record, key) / 1e3 for record in records for key, _ in PERCENTILES)
+    group = Group(heading)
+    names = [name for _, name in PERCENTILES]
+    if any(len(by_load) > 1 for by_load in slower.values()):
+        for row in rows:
+            by_load = slower[row.variant.number].items()
+            colour = plots.style(row.variant.number).colour
+            lines = [
+                PlotLine(
+                    f"rank-{n}", name, plots.rank_style(n, colour), [(100 * load, _us(getattr(r, key))) for load, r in by_load]
+                )
+                for n, (key, name) in enumerate(PERCENTILES)
+            ]
+            group.plots.append(number.plot(row.variant.label, plots.latency_by_load(lines, bounds)))
+        group.legend = [Legend(f"rank-{n}", name) for n, name in enumerate(names)]
+    else:
+        drawn = [
+            line_of(row, [(n, _us(getattr(record, key))) for n, (key, _) in enumerate(PERCENTILES)])
+            for row in rows
+            for record in slower[row.variant.number].values()
+        ]
+        load = next(iter(slower[rows[0].variant.number]))
+        group.plots.append(number.plot(f"At {units.share_of(load)}", plots.latency_percentiles(drawn, names, bounds)))
+        group.legend = legend_of(rows)
+    if any(row.bidirectional for row in rows):
+        group.note = "Of two directions the slower one is drawn."
+    distributions = _distributions(rows, slower, number)
+    last = Group(f"{heading}: distribution", plots=distributions, legend=legend_of(rows)) if distributions else group
+    last.tables = [METHOD.lines.table(rows)]
+    return [group, last] if distributions else [group]
+
+
+def _us(ns: float) -> float | None:
+    """For a logarithmic axis."""
+    return ns / 1e3 if ns > 0 else None
+
+
+def _distributions(rows: Sequence[Row], slower: dict[int, dict[float, Latency]], number: Numbers) -> list[Plot]:
+    """Latency by percentile from the histograms, at the lowest, the middle and the highest load."""
+    loads: dict[float, list[tuple[Row, Histogram]]] = {}
+    for row in rows:
+        for load, record in slower[row.variant.number].items():
+            if record.histogram and (decoded := histogram.decode(record.histogram)).total:
+                loads.setdefault(load, []).append((row, decoded))
+    chosen = sorted(loads)
+    if len(chosen) > MAX_DISTRIBUTIONS:
+        chosen = [chosen[0], chosen[len(chosen) // 2], chosen[-1]]
+    points = {(load, row.variant.number): _percentiles(h) for load in chosen for row, h in loads[load]}
+    bounds = plots.log_bounds(y for line in points.values() for _, y in line)
+    return [
+        number.plot(
+            f"At {units.share_of(load)}",
+            plots.hdr_percentiles([line_of(row, points[load, row.variant.number]) for row, _ in loads[load]], bounds),
+        )
+        for load in chosen
+    ]
+
+
+def _percentiles(found: Histogram) -> list[tuple[float, float]]:
+    """(1 / (1 - quantile), µs): thinned out so that neighbours can be told apart."""
+    points, seen = [], 0
+    for value, count in found.counts:
+        seen += count
+        points.append((found.total / (found.total - seen + 0.5), value / 1e3))
+    first = (1.0, points[0][1])
+    step = (points[-1][0] / first[0]) ** (1 / MAX_POINTS)
+    kept = [first]
+    for point, after in zip(points, [*points[1:], None], strict=True):
+        if after is None or point[0] >= kept[-1][0] * step or after[1] > point[1] * 1.1:
+            kept.append(point)
+    return kept
+
+
+METHOD = Method(
+    name="latency",
+    place=30,
+    title="Latency",
+    help="Latency percentiles at shares of the throughput (RFC 2544, 26.2).",
+    intro="From the last bit of a frame into the device to the first bit out of it (RFC 1242, 3.8), at shares of each driver's "
+    "own throughput.",
+    sample=Sample,
+    summary=NoSummary,
+    lines=Lines(
+        "Latency", Line, Line.of, note="Load: as a share of the throughput; kpps: per direction; IPDV: mean delay variation"
+    ),
+    run=lambda runner, workload, _: [run(runner, workload)],
+    draws=_sections,
+)

@@ -1,64 +1,278 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Frame loss rate over offered load (RFC 2544, 26.3) and forwarding rate (RFC 2285, 3.6): the livelock curve.
 
-Loads are shares of the throughput, up to 4x. Above the wire's rate the ceiling is lifted and the point says so: the question
+Loads are shares of the throughput, up to 4x. Above the wire's rate the ceiling is lifted and the sample says so: the question
 is what the driver does, not what the wire carries.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from irqlab import units
 from irqlab.config.workload import Workload
 from irqlab.methods import throughput
+from irqlab.methods.method import Lines, Method, Picture
+from irqlab.present import plots
+from irqlab.present.columns import Col, Nested
+from irqlab.present.parts import Group, Legend, Notice, Numbers, Plot
+from irqlab.present.plots import Line as PlotLine
+from irqlab.present.rows import by_test, kpps_text, legend_of, line_of, listed, wire_pps_of
+from irqlab.present.tables import Cell, Column, Table
+from irqlab.present.variants import Row
 from irqlab.results.document import MethodResult
+from irqlab.results.records import Counts, Rate, Ratio
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult
 
 SHARES = (0.25, 0.5, 0.75, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0)
 COLLAPSED = 0.02
 """Below this share of the maximum, forwarding has collapsed (receive livelock)."""
+NEAR_COLLAPSE = 0.9
+"""A driver that forwards less than this share of its maximum at the highest load is said to degrade."""
+PLACES = {
+    "nic": ("refused by the NIC", "it would not take the frame from the wire: no free receive descriptor; counted by the tester"),
+    "nic_counted": (
+        "missed by the NIC, as the driver counts",
+        "rx_missed_errors, rx_fifo_errors and rx_over_errors of the interfaces; may count refused frames a second time",
+    ),
+    "rx_dropped": ("rx_dropped", "dropped on the receive side, counted by driver or kernel"),
+    "backlog": ("backlog", "the per-CPU backlog of netif_rx() was full (netdev_max_backlog)"),
+    "qdisc": ("qdisc", "the transmit queue was full"),
+    "tx_dropped": ("tx_dropped", "dropped by the driver on the transmit side"),
+}
+"""Where frames get lost: heading and explanation of the keys of `drops`."""
 
 
-def point(share: float, trial: ForwardingResult) -> dict[str, object]:
-    """What the loss curve says of one trial (docs/results.md)."""
-    return {
-        "load": share,
-        "offered_pps": trial.offered_pps,
-        "above_line_rate": trial.spec.above_line_rate,
-        "forwarded_pps": trial.forwarded_pps,
-        "loss_ratio": trial.loss_ratio,
-        "instructions_per_frame": trial.instructions_per_frame,
-        "interrupts": trial.counters.interrupts,
-        "interrupts_per_frame": trial.interrupts_per_frame(),
-        "rx_interrupts_per_frame": trial.caused_per_frame("rx"),
-        "tx_interrupts_per_frame": trial.caused_per_frame("tx"),
-        "idle_ratio": trial.idle_ns / trial.spec.duration_ns,
-        "cpu_ticks": trial.counters.cpu_ticks,
-        "drops": trial.drops(),
-    }
+@dataclass(frozen=True)
+class Sample:
+    """One load, by rising load."""
+
+    load: Annotated[Rate, Col("Load", format=units.share, title="as a share of the throughput")]
+    offered_pps: Annotated[Rate, Col("Offered", "kpps", units.kpps)]
+    above_line_rate: bool
+    """The wire's ceiling was lifted."""
+    forwarded_pps: Annotated[Rate, Col("Forwarded", "kpps", units.kpps)]
+    loss_ratio: Annotated[Ratio, Col("Loss", format=units.percent)]
+    instructions_per_frame: Annotated[Rate | None, Col("Instructions", "/frame", units.whole)]
+    interrupts: Counts
+    """By interface, over the whole trial."""
+    interrupts_per_frame: Annotated[Rate | None, Col("Interrupts", "/frame", units.per_frame)]
+    rx_interrupts_per_frame: Annotated[Rate | None, Col("RX", "/frame", units.per_frame, True, "receive interrupts")]
+    tx_interrupts_per_frame: Annotated[Rate | None, Col("TX", "/frame", units.per_frame, True, "transmit interrupts")]
+    idle_ratio: Annotated[Ratio, Col("CPU idle", format=units.percent)]
+    cpu_ticks: Counts
+    drops: Counts
+    """Frames lost, by place (docs/measuring.md)."""
+
+    @classmethod
+    def of(cls, share: float, trial: ForwardingResult) -> Sample:
+        """What the loss curve says of one trial."""
+        return cls(
+            load=share,
+            offered_pps=trial.offered_pps,
+            above_line_rate=trial.spec.above_line_rate,
+            forwarded_pps=trial.forwarded_pps,
+            loss_ratio=trial.loss_ratio,
+            instructions_per_frame=trial.instructions_per_frame,
+            interrupts=trial.counters.interrupts,
+            interrupts_per_frame=trial.interrupts_per_frame(),
+            rx_interrupts_per_frame=trial.caused_per_frame("rx"),
+            tx_interrupts_per_frame=trial.caused_per_frame("tx"),
+            idle_ratio=trial.idle_ns / trial.spec.duration_ns,
+            cpu_ticks=trial.counters.cpu_ticks,
+            drops=trial.drops(),
+        )
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What the curve says as a whole."""
+
+    max_forwarded_pps: Rate
+    plateau_ratio: Ratio
+    """Forwarded at the highest load, as a share of the maximum."""
+    collapse_load: Rate | None
+    """The lowest load, as a share of the throughput, at which forwarding has collapsed; null: none."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """The table's line."""
+
+    sample: Annotated[Sample, Nested()]
+    state: Annotated[str | None, Col("", optional=True, mark=lambda _: "bad")]
+
+    @classmethod
+    def of(cls, row: Row) -> list[Line]:
+        """The lines of a result row."""
+        collapse = row.summary.collapse_load
+        return [cls(s, "livelock" if collapse is not None and s.load >= collapse else None) for s in row.samples]
 
 
 def run(
     runner: TrialRunner, workload: Workload, shares: tuple[float, ...] = SHARES, known: MethodResult | None = None
 ) -> MethodResult:
-    """The curve; `known` is a throughput result of the same stand and plan, searched for if not given."""
+    """The curve; `known` is a throughput result of the same runner and workload, searched for if not given."""
     base = known or throughput.run(runner, workload)
     rate_pps = throughput.rate_per_direction(base)
     specs = [runner.overload_spec(workload, rate_pps * share) for share in shares]
     trials = runner.trials(specs, lambda t: f"{t.offered_pps / 1e3:.0f} kpps offered, {t.forwarded_pps / 1e3:.1f} forwarded")
     result = runner.result("loss", workload)
-    result.total_throughput_pps, result.per_interface_throughput_mbps = (
-        base.total_throughput_pps,
-        base.per_interface_throughput_mbps,
-    )
-    result.line_rate_limited = base.line_rate_limited
-    result.samples = [point(share, trial) for share, trial in zip(shares, trials, strict=True)]
+    result.copy_throughput(base)
+    result.samples = [Sample.of(share, trial) for share, trial in zip(shares, trials, strict=True)]
     highest = max(t.forwarded_pps for t in trials)
     collapsed = [share for share, t in zip(shares, trials, strict=True) if share > 1 and t.forwarded_pps < COLLAPSED * highest]
-    result.summary = {
-        "max_forwarded_pps": highest,
-        "plateau_ratio": trials[-1].forwarded_pps / highest if highest else 0.0,
-        "collapse_load": min(collapsed) if collapsed else None,
-    }
+    result.summary = Summary(
+        max_forwarded_pps=highest,
+        plateau_ratio=trials[-1].forwarded_pps / highest if highest else 0.0,
+        collapse_load=min(collapsed) if collapsed else None,
+    )
     result.copy_per_frame_metrics(trials[-1])
     result.trials = trials
     return result
+
+
+def _plots(rows: Sequence[Row], number: Numbers) -> Group:
+    counted = [s for row in rows for s in row.samples if s.interrupts_per_frame is not None]
+    interrupts = [s.interrupts_per_frame for s in counted]
+    top = _top(interrupts, [s.interrupts_per_frame for s in counted if s.load <= 1])
+    wire = _wire_kpps(rows)
+    group = Group(legend=_legend(rows), notices=_notices(rows))
+    group.plots = [
+        _forwarding("Forwarding rate", rows, number),
+        number.plot("Loss", plots.over_load(_lines(rows, "loss_ratio", 100), "% of frames lost", "Loss", wire, 104)),
+        number.plot(
+            "Interrupts per frame forwarded",
+            plots.over_load(_lines(rows, "interrupts_per_frame", 1), "interrupts per frame", "Interrupts per frame", wire, top),
+            f"Cut off at {units.per_frame(top)}; the highest is {units.per_frame(max(interrupts))}." if top else "",
+        ),
+        number.plot("CPU idle", plots.over_load(_lines(rows, "idle_ratio", 100), "% idle", "CPU idle time", wire, 104)),
+    ]
+    group.tables = _drops(rows)
+    return group
+
+
+def _lines(rows: Sequence[Row], key: str, scale: float, marks: bool = False) -> list[PlotLine]:
+    drawn = []
+    for row in rows:
+        values = [(s.offered_pps / 1e3, getattr(s, key)) for s in row.samples]
+        points = [(x, None if y is None else y * scale) for x, y in values]
+        ring = row.result.total_throughput_pps
+        at_throughput = (ring / 1e3, ring / 1e3) if marks and ring is not None else None
+        drawn.append(line_of(row, points, ring=at_throughput, cross=_collapse(row) if marks else None))
+    return drawn
+
+
+def _forwarding(title: str, rows: Sequence[Row], number: Numbers) -> Plot:
+    return number.plot(title, plots.forwarding(_lines(rows, "forwarded_pps", 1e-3, marks=True), _wire_kpps(rows)))
+
+
+def _picture(rows: Sequence[Row], number: Numbers) -> Picture:
+    heading, same = next(by_test(rows))
+    same = sorted(same, key=lambda row: row.variant.number)
+    return Picture(_forwarding(f"Forwarded over offered load, {heading}", same, number), _legend(same))
+
+
+def _wire_kpps(rows: Sequence[Row]) -> float | None:
+    """What the wire carries; None without a wire, or with several."""
+    wires = {wire_pps_of(row) for row in rows}
+    wire = wires.pop() if len(wires) == 1 else None
+    return wire / 1e3 if wire is not None else None
+
+
+def _legend(rows: Sequence[Row]) -> list[Legend]:
+    marks = [("grey", "nothing lost")]
+    if any(row.result.total_throughput_pps is not None for row in rows):
+        marks.append(("ring", "throughput"))
+    if any(_collapse(row) for row in rows):
+        marks.append(("cross", "collapse"))
+    wire = _wire_kpps(rows)
+    if wire is not None and wire < max(s.offered_pps for row in rows for s in row.samples) / 1e3:
+        marks.append(("wire", "what the wire carries; beyond it the tester's ceiling is lifted"))
+    return legend_of(rows, *marks)
+
+
+def _top(values: Sequence[float], usual: Sequence[float]) -> float | None:
+    """Where to cut an axis that a livelock's values would stretch until the rest is flat; None: nowhere."""
+    top = 2 * max(usual, default=0.0)
+    return top if 0 < top < max(values, default=0.0) / 1.5 else None
+
+
+def _collapse(row: Row) -> tuple[float, float] | None:
+    load = row.summary.collapse_load
+    if load is None:
+        return None
+    sample = min(row.samples, key=lambda s: abs(s.load - load))
+    return sample.offered_pps / 1e3, sample.forwarded_pps / 1e3
+
+
+def _drops(rows: Sequence[Row]) -> list[Table]:
+    """Where frames were lost at each driver's highest load; nothing where none were."""
+    last = [(row, row.samples[-1]) for row in rows]
+    places = list(dict.fromkeys([*PLACES, *(place for _, sample in last for place in sample.drops)]))
+    places = [place for place in places if any(sample.drops.get(place) for _, sample in last)]
+    if not places:
+        return []
+    columns = (
+        *(Column("Driver", number=False), Column("Load"), Column("Offered", unit="kpps")),
+        *(Column(PLACES.get(place, (place, ""))[0], title=PLACES.get(place, ("", ""))[1]) for place in places),
+    )
+    lines = [
+        [
+            Cell(row.variant.label, swatch=row.variant.number),
+            Cell(units.share(sample.load)),
+            Cell(units.kpps(sample.offered_pps)),
+            *(Cell(units.whole(sample.drops.get(place, 0))) for place in places),
+        ]
+        for row, sample in last
+    ]
+    return [Table("Frames lost at the highest load, by place; the whole trial with its warm-up counts", columns, lines)]
+
+
+def _notices(rows: Sequence[Row]) -> list[Notice]:
+    locked, worse = [], []
+    for row in rows:
+        found, name, last, collapse = row.summary, row.variant.label, row.samples[-1], _collapse(row)
+        best = f", at best {kpps_text(found.max_forwarded_pps)}"
+        if collapse is not None:
+            offered, forwarded = (kilo * 1e3 for kilo in collapse)
+            from_ = f"from {units.share_of(found.collapse_load, 'its throughput')} on ({kpps_text(offered)} offered)"
+            locked.append(f"{name} forwards {kpps_text(forwarded) if forwarded else 'nothing'} {from_}{best}.")
+        elif found.plateau_ratio < NEAR_COLLAPSE:
+            worse.append(f"{name} forwards {kpps_text(last.forwarded_pps)} with {kpps_text(last.offered_pps)} offered{best}.")
+    notices = []
+    if locked:
+        notices.append(Notice("bad", "Receive livelock:", locked))
+    if worse:
+        notices.append(Notice("warn", f"Less than {units.share(NEAR_COLLAPSE)} of its best at the highest load:", worse))
+    return notices
+
+
+def _verdicts(rows: Sequence[Row]) -> list[str]:
+    """Who falls into receive livelock, in a sentence."""
+    locked = list(dict.fromkeys(row.variant.label for row in rows if row.summary.collapse_load is not None))
+    if not locked:
+        return []
+    return [f"Under overload {listed(locked)} {'fall' if len(locked) > 1 else 'falls'} into receive livelock."]
+
+
+METHOD = Method(
+    name="loss",
+    place=20,
+    title="Under load and overload",
+    short="Overload",
+    help="Loss and forwarding rate over offered load, to 4x the throughput (RFC 2544, 26.3).",
+    intro="Forwarding rate and loss over the offered load (RFC 2544, 26.3; RFC 2285), all directions together. Under overload a "
+    "good driver goes on forwarding as much as it can at best; one that spends its time on interrupts for frames it then "
+    "loses forwards less and less, until it is in receive livelock.",
+    sample=Sample,
+    summary=Summary,
+    lines=Lines("Loss", Line, Line.of, "Load: as a share of the throughput; kpps: all directions together", folded=True),
+    run=lambda runner, workload, _: [run(runner, workload)],
+    plots=_plots,
+    picture=_picture,
+    verdicts=_verdicts,
+)

@@ -3,24 +3,184 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+import typer
+from msgspec import UNSET, Meta, UnsetType
 
 from irqlab import files
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
-from irqlab.methods import throughput
-from irqlab.profile import devices, tree
+from irqlab.methods import catalogue, iperf, throughput
+from irqlab.methods.method import Lines, Method
+from irqlab.methods.options import MAX_LOAD, MAX_RATE_PPS, either
+from irqlab.present.parts import Group, Numbers, Section
+from irqlab.present.rows import by_test
+from irqlab.present.tables import Table
+from irqlab.present.variants import Row
+from irqlab.profile import devices, diff, flamegraph, tree
+from irqlab.profile import tables as printed
 from irqlab.profile.addresses import addresses
 from irqlab.profile.symbols import Symbols
 from irqlab.results.document import MethodResult
+from irqlab.results.records import Count, Rate
 from irqlab.runner.runner import TrialRunner
 from irqlab.setup import paths
-from irqlab.trials.iperf import IperfTrial
+from irqlab.trials.iperf import FOUR, IperfMeasured, IperfTrial
 from irqlab.trials.testbed import Testbed
 
 KALLSYMS = ("grep", "-i", " [tw] ", "/proc/kallsyms")
 DEFAULT_LOAD = 2.0
 """Times the throughput: no idle time, and the driver at its limit."""
+TESTS = {test.name.lower().replace(" ", "-"): replace(test, seconds=1) for test in FOUR}
+TOP = 60
+"""Functions on a page."""
+
+Context = Literal["hardirq", "softirq", "process", "idle"]
+Per = Literal["forwarded", "offered", "received"]
+FORWARDED: Per = "forwarded"
+OFFERED: Per = "offered"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is profiled, and what is shown of it."""
+
+    load: Annotated[
+        str | None,
+        typer.Option(
+            "--load", help=f"Offered load as a multiple of the throughput, which is searched first; default: {DEFAULT_LOAD:g}x."
+        ),
+    ] = None
+    rate: Annotated[float | None, typer.Option("--rate", help="Offered load in frames/s in each direction, not --load.")] = None
+    iperf: Annotated[
+        str | None,
+        typer.Option("--iperf", help=f"Profile an iperf3 test of the DUT's, not forwarding: {', '.join(TESTS)}."),
+    ] = None
+    diff: Annotated[Path | None, typer.Option("--diff", help="Compare with the profile in this JSON file.")] = None
+    flamegraph: Annotated[Path | None, typer.Option("--flamegraph", help="Write a flame graph (of the last profile) as SVG.")] = (
+        None
+    )
+    top: Annotated[int, typer.Option("--top", help="How many functions to print.")] = printed.TOP
+
+    def __post_init__(self) -> None:
+        if self.iperf is not None and (self.load is not None or self.rate is not None):
+            raise IrqlabError(
+                "--iperf: the load is what TCP takes, or what the wire carries; --load and --rate are for forwarding"
+            )
+        if self.iperf is not None and self.iperf not in TESTS:
+            raise IrqlabError(f"--iperf {self.iperf}: there are {', '.join(TESTS)}")
+        if self.top < 1:
+            raise IrqlabError(f"--top {self.top}: allowed are 1 and more")
+        self.share()
+        self.before()
+
+    def share(self) -> float | None:
+        """The multiple of the throughput; None if a rate was given. Raises IrqlabError: what was wrong, what is allowed."""
+        either("--load", self.load, "--rate", self.rate)
+        if self.rate is not None:
+            if not 1 <= self.rate <= MAX_RATE_PPS:
+                raise IrqlabError(f"--rate {self.rate:g}: allowed are 1 to {MAX_RATE_PPS:.0f} frames/s")
+            return None
+        if self.load is None:
+            return DEFAULT_LOAD
+        try:
+            load = float(self.load.strip().removesuffix("x"))
+        except ValueError:
+            load = -1.0
+        if not 0 < load <= MAX_LOAD:
+            raise IrqlabError(
+                f"--load {self.load}: allowed are multiples of the throughput up to {MAX_LOAD:g}x, such as 0.5x or 2x"
+            )
+        return load
+
+    def before(self) -> list[dict[str, Any]]:
+        """The profiles to compare with. Raises IrqlabError if there is none in the file."""
+        if self.diff is None:
+            return []
+        measured = catalogue.read(self.diff)["measured"]["results"]
+        rows = [row for row in measured if row["method"] == METHOD.name and row["complete"]]
+        if not rows:
+            raise IrqlabError(f"{self.diff} holds no profile; irqlab profile --json writes one")
+        return rows
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A function in a context; by falling instructions. Counts are those of the whole window."""
+
+    function: str
+    module: str | None
+    """null: the kernel image."""
+    owner: str
+    """By the table of src/irqlab/profile/owners.py."""
+    context: Context
+    instructions: Count
+    """Without those of what it calls."""
+    entries: Count
+    """How often it was entered."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """Accesses of a function to a device's register."""
+
+    function: str
+    module: str | None
+    context: Context
+    device: str
+    """The interface; else as /proc/iomem names it; or ports."""
+    register: int | None
+    """Offset into the device's region; null: ports."""
+    reads: Count
+    writes: Count
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offered:
+    """What was offered, and the frames that costs are divided by."""
+
+    load: Rate | None
+    """As a multiple of the throughput; null: the rate was given."""
+    rate_pps: Rate
+    """Per direction."""
+    frames: Annotated[int, Meta(ge=1)]
+    """What to divide by: frames forwarded in the window, all directions together."""
+    per: Per
+    """offered: none was forwarded; received: of an iperf3 test, full-size frames of payload that arrived."""
+    iperf: IperfMeasured | UnsetType = UNSET
+    """The iperf3 test that was profiled."""
+
+
+Stack = tuple[Annotated[int, Meta(ge=-1)], Count, Count, Count]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary(Offered):
+    """What was counted as a whole."""
+
+    instructions: Count
+    """The sum of all samples."""
+    residual: int
+    """What QEMU's instruction counter has more."""
+    stacks_lost: Count
+    interrupts: Count
+    """Entries by the processor, those of the timer included."""
+    softirqs: Count
+    """Passes over the pending softirqs."""
+    by_owner: dict[str, Count]
+    by_context: dict[Context, Count]
+    stacks: list[Stack]
+    """[the caller's place in this list (-1: none), the function's place in samples, instructions, entries]; callers first."""
+    nic_reads: Count | UnsetType = UNSET
+    """Reads of the NICs' registers and ports."""
+    nic_writes: Count | UnsetType = UNSET
+    io: list[Access] | UnsetType = UNSET
+    """Accesses to devices by function and register; the most first."""
 
 
 def symbols(testbed: Testbed) -> Symbols:
@@ -46,23 +206,19 @@ def run(runner: TrialRunner, workload: Workload, load: float | None = None, rate
     if rate_pps is None:
         load = DEFAULT_LOAD if load is None else load
         base = throughput.run(runner, workload)
-        result.total_throughput_pps, result.per_interface_throughput_mbps = (
-            base.total_throughput_pps,
-            base.per_interface_throughput_mbps,
-        )
-        result.line_rate_limited = base.line_rate_limited
+        result.copy_throughput(base)
         rate_pps = throughput.rate_per_direction(base) * load
     known = symbols(runner.testbed)
     runner.progress(f"counting instructions at {rate_pps / 1e3:.1f} kpps")
     trial, answer = runner.profile(runner.overload_spec(workload, rate_pps), addresses(known))
-    frames, per = trial.total("received_in_window"), "forwarded"
+    frames, per = trial.total("received_in_window"), FORWARDED
     if not frames:  # livelock: that is when one wants to know
-        frames, per = trial.total("sent"), "offered"
+        frames, per = trial.total("sent"), OFFERED
     if not frames:
         raise IrqlabError(f"{runner.testbed.label} was offered nothing at {rate_pps:.0f} frames/s; offer less")
     result.copy_per_frame_metrics(trial)
-    _fill(result, runner.testbed, answer, known, trial.instructions - answer["instructions"])
-    result.summary |= {"load": load, "rate_pps": rate_pps, "frames": frames, "per": per}
+    residual = trial.instructions - answer["instructions"]
+    _fill(result, runner.testbed, answer, known, residual, Offered(load=load, rate_pps=rate_pps, frames=frames, per=per))
     result.trials = [trial]
     return result
 
@@ -76,28 +232,96 @@ def run_iperf(runner: TrialRunner, workload: Workload, test: IperfTrial) -> Meth
     frames = found.full_frames
     if not frames:
         raise IrqlabError(f"{runner.testbed.label}: no payload arrived in the window of {test.name}; give it more --mips")
-    _fill(result, runner.testbed, answer, known, found.instructions - answer["instructions"])
-    rate_pps = frames * 1e9 / found.window_ns
-    result.summary |= {"load": None, "rate_pps": rate_pps, "frames": frames, "per": "received", "iperf": test.store(found)}
+    residual, rate_pps = found.instructions - answer["instructions"], frames * 1e9 / found.window_ns
+    offered = Offered(load=None, rate_pps=rate_pps, frames=frames, per="received", iperf=iperf.sample_of(found))
+    _fill(result, runner.testbed, answer, known, residual, offered)
     return result
 
 
-def _fill(result: MethodResult, testbed: Testbed, answer: dict[str, Any], known: Symbols, residual: int) -> None:
+def _fill(
+    result: MethodResult, testbed: Testbed, answer: dict[str, Any], known: Symbols, residual: int, offered: Offered
+) -> None:
     """What the tester counted, by function and owner."""
     driver = [module.name for module in testbed.modules]
     section = tree.section(answer, known, driver)
     io = devices.accesses(answer, known, devices.Devices.of(testbed), driver)
-    result.samples = section["samples"]
-    result.summary = {
-        "instructions": answer["instructions"],
-        "residual": residual,
-        "stacks_lost": answer["lost"],
-        "interrupts": section["interrupts"],
-        "softirqs": section["softirqs"],
-        "by_owner": tree.totals(result.samples, "owner"),
-        "by_context": tree.totals(result.samples, "context"),
-        "stacks": section["stacks"],
-        "nic_reads": devices.total(io, "reads"),
-        "nic_writes": devices.total(io, "writes"),
-        "io": io,
-    }
+    result.samples = msgspec.convert(section["samples"], list[Sample])
+    result.summary = Summary(
+        **{name: getattr(offered, name) for name in Offered.__dataclass_fields__},
+        instructions=answer["instructions"],
+        residual=residual,
+        stacks_lost=answer["lost"],
+        interrupts=section["interrupts"],
+        softirqs=section["softirqs"],
+        by_owner=tree.totals(section["samples"], "owner"),
+        by_context=tree.totals(section["samples"], "context"),  # type: ignore[arg-type]
+        stacks=section["stacks"],
+        nic_reads=devices.total(io, "reads"),
+        nic_writes=devices.total(io, "writes"),
+        io=msgspec.convert(io, list[Access]),
+    )
+
+
+def _run(runner: TrialRunner, workload: Workload, options: Options) -> list[MethodResult]:
+    if options.iperf is not None:
+        return [run_iperf(runner, workload, TESTS[options.iperf])]
+    return [run(runner, workload, options.share(), options.rate)]
+
+
+def _tables(row: Row, options: Options) -> Iterable[Table | str]:
+    yield printed.functions_table(row.data, options.top)
+    yield from printed.totals_tables(row.data)
+    yield printed.summary(row.data)
+    if not (before := options.before()):
+        return
+    old = diff.counterpart(row.data, before)
+    if old is None:
+        yield "--diff: no profile there of this frame size and direction."
+        return
+    yield f"\nBefore: {printed.title(old)}"
+    yield from printed.diff_tables(old, row.data, options.top)
+
+
+def _write(rows: Sequence[Row], options: Options) -> None:
+    if options.flamegraph is not None and rows:
+        files.write_atomically(options.flamegraph, flamegraph.file(rows[-1].data).encode())
+
+
+def _sections(rows: Sequence[Row], number: Numbers) -> list[Section]:
+    """A flame graph per profile."""
+    groups = [_group(row, heading, number) for heading, same in by_test(rows) for row in same]
+    return [METHOD.page_section(groups)] if groups else []
+
+
+def _group(row: Row, heading: str, number: Numbers) -> Group:
+    drawn = number.plot("Flame graph", flamegraph.svg(row.data, f"Flame graph, {row.variant.label}"), wide=True)
+    count = len(row.samples)
+    caption = f"The {TOP} most expensive of {count} functions" if count > TOP else "Functions"
+    functions = printed.functions_table(row.data, TOP, caption, folded=True)
+    note = f"{printed.title(row.data)}. {printed.summary(row.data)}"
+    return Group(
+        f"{row.variant.label}, {heading}", plots=[drawn], note=note, tables=[*printed.totals_tables(row.data), functions]
+    )
+
+
+METHOD = Method(
+    name="profile",
+    place=60,
+    title="Where the instructions go",
+    short="Profile",
+    help="Where a frame's instructions go: by function, by context and by owner, exactly.",
+    intro="Every instruction that the CPU executed in the measured window, counted in the function and context it was executed "
+    "in, per frame forwarded. In the graph a box is a function, as wide as what it and the functions above it executed; below it "
+    "is its caller. Hard IRQ: from the processor's entry to its return, less softirqs run on the way out.",
+    sample=Sample,
+    summary=Summary,
+    lines=Lines("Functions", printed.FunctionLine, lambda row: printed.function_lines(row.data)),
+    print_lines=False,
+    run=_run,
+    options=Options,
+    sizes=lambda options: (iperf.FRAME_BYTES,) if options.iperf is not None else None,
+    outputs=lambda options: (options.flamegraph,),
+    write=_write,
+    tables=_tables,
+    draws=_sections,
+)

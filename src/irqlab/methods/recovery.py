@@ -1,23 +1,51 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """System recovery (RFC 1242, 3.16; RFC 2544, 26.5): how long frames are still lost after an overload has ended.
 
-RFC 2544 overloads at 110 % of throughput and then halves that. At 4x, half would still be an overload, so here the load falls to
+RFC 2544 overloads at 110 % of throughput and then halves that. Half of 4x would still be an overload, so here the load falls to
 half the *throughput* in both cases.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated
 
+from irqlab import units
 from irqlab.config.traffic import Load
 from irqlab.config.workload import Workload
 from irqlab.methods import throughput
+from irqlab.methods.method import Lines, Method, NoSummary
+from irqlab.present import plots
+from irqlab.present.columns import Col
+from irqlab.present.parts import Group, Numbers
+from irqlab.present.rows import bar_of
+from irqlab.present.variants import Row
 from irqlab.results.document import MethodResult
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 
 OVERLOADS = (1.1, 4.0)
 REDUCED = 0.5
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What came of one overload."""
+
+    overload: Annotated[float, Col("Overload", format=units.share, title="as a share of the throughput")]
+    overload_pps: Annotated[float, Col("Offered", "kpps", units.kpps, title="per direction")]
+    reduced_pps: Annotated[float, Col("then", "kpps", units.kpps, title="per direction")]
+    recovery_ns: Annotated[
+        int,
+        Col(
+            "Recovery",
+            format=units.duration,
+            title="from the reduction of the load to the departure of the last frame lost; 0: none was lost after it",
+            mark=lambda ns: "good" if ns == 0 else "strong",
+        ),
+    ]
+    lost_after_reduction: Annotated[int, Col("Lost", "frames", units.whole, title="after the reduction of the load")]
 
 
 def _spec(runner: TrialRunner, workload: Workload, overload_pps: float, reduced_pps: float) -> ForwardingTrial:
@@ -33,26 +61,52 @@ def _recovery_ns(trial: ForwardingResult, reduced_at_ns: int) -> int:
 
 
 def run(runner: TrialRunner, workload: Workload, known: MethodResult | None = None) -> MethodResult:
-    """Recovery times after both overloads; `known` is a throughput result of the same stand and plan."""
+    """Recovery times after both overloads; `known` is a throughput result of the same runner and workload."""
     base = known or throughput.run(runner, workload)
     rate_pps = throughput.rate_per_direction(base)
     specs = [_spec(runner, workload, rate_pps * over, rate_pps * REDUCED) for over in OVERLOADS]
     trials = runner.trials(specs, lambda t: f"after {t.spec.loads[0].rate_pps / 1e3:.0f} kpps: {t.total('lost', 1)} more lost")
     result = runner.result("recovery", workload)
-    result.total_throughput_pps, result.per_interface_throughput_mbps = (
-        base.total_throughput_pps,
-        base.per_interface_throughput_mbps,
-    )
-    result.line_rate_limited = base.line_rate_limited
+    result.copy_throughput(base)
     result.samples = [
-        {
-            "overload": over,
-            "overload_pps": trial.spec.loads[0].rate_pps,
-            "reduced_pps": trial.spec.loads[1].rate_pps,
-            "recovery_ns": _recovery_ns(trial, workload.duration_ns),
-            "lost_after_reduction": trial.total("lost", 1),
-        }
+        Sample(
+            overload=over,
+            overload_pps=trial.spec.loads[0].rate_pps,
+            reduced_pps=trial.spec.loads[1].rate_pps,
+            recovery_ns=_recovery_ns(trial, workload.duration_ns),
+            lost_after_reduction=trial.total("lost", 1),
+        )
         for over, trial in zip(OVERLOADS, trials, strict=True)
     ]
+    result.summary = NoSummary()
     result.trials = trials
     return result
+
+
+def _plots(rows: Sequence[Row], number: Numbers) -> Group:
+    """Bars for each overload."""
+    drawn = []
+    for overload in sorted({sample.overload for row in rows for sample in row.samples}):
+        entries = [
+            bar_of(row, sample.recovery_ns, units.duration(sample.recovery_ns) if sample.recovery_ns else "at once")
+            for row in rows
+            for sample in row.samples
+            if sample.overload == overload
+        ]
+        drawn.append(number.plot(f"After {units.share_of(overload)}", plots.bars(entries, "Recovery time")))
+    return Group(plots=drawn)
+
+
+METHOD = Method(
+    name="recovery",
+    place=50,
+    title="Recovery from overload",
+    short="Recovery",
+    help="Time to recover from an overload (RFC 2544, 26.5).",
+    intro="How long frames are still lost after an overload has ended (RFC 2544, 26.5).",
+    sample=Sample,
+    summary=NoSummary,
+    lines=Lines("System recovery", Sample, note="Overload: as a share of the throughput; kpps: per direction"),
+    run=lambda runner, workload, _: [run(runner, workload)],
+    plots=_plots,
+)

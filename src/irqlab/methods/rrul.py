@@ -3,23 +3,209 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from msgspec import UNSET, UnsetType
+
+from irqlab import units
 from irqlab.config.workload import Workload
+from irqlab.errors import IrqlabError
+from irqlab.methods.iperf import FRAME_BYTES
+from irqlab.methods.method import DUT, RUN, Lines, Method
+from irqlab.present import plots
+from irqlab.present.columns import Col, Nested
+from irqlab.present.parts import Group, Numbers
+from irqlab.present.rows import legend_of, line_of
+from irqlab.present.variants import Row
+from irqlab.results import flent
 from irqlab.results.document import MethodResult
 from irqlab.runner.runner import TrialRunner
-from irqlab.trials.rrul import RrulTrial
+from irqlab.trials.peers import RoundTrips
+from irqlab.trials.rrul import ProbeLatency, RrulMeasured, RrulTrial
+
+STEP_NS = 20_000_000
+"""A point of the curve is the mean of so long."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """The flows."""
+
+    flows: Annotated[int, typer.Option("--flows", help="TCP flows in each direction.")] = 4
+    duration: Annotated[int, typer.Option("--duration", help="How long the flows run, in virtual seconds.")] = 5
+    idle: Annotated[int, typer.Option("--idle", help="Virtual seconds with probes alone, before and after the flows.")] = 1
+    window: Annotated[int, typer.Option("--window", help="TCP window of the tester's end, in bytes, each flow.")] = 1 << 16
+    flent: Annotated[Path | None, typer.Option("--flent", help="Write flent's data file (.flent.gz); of the last driver.")] = None
+
+    def __post_init__(self) -> None:
+        if self.flent is not None and not self.flent.name.endswith(flent.SUFFIX):
+            raise IrqlabError(f"--flent {self.flent}: flent's files end in {flent.SUFFIX}")
+        self.trial()
+
+    def trial(self) -> RrulTrial:
+        """The trial. Raises IrqlabError for a value out of range."""
+        return RrulTrial(flows=self.flows, seconds=self.duration, idle_s=self.idle, window_bytes=self.window)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A flow, or all probes of a kind. A flow has no `probe` and `rtts`, probes have nothing else."""
+
+    flow: str | UnsetType = UNSET
+    """up: the DUT sends; down."""
+    number: int | UnsetType = UNSET
+    bps: float | UnsetType = UNSET
+    """Payload, bit/s."""
+    retransmits: int | UnsetType | None = UNSET
+    """The tester's; null: the DUT sends."""
+    series: list[int] | UnsetType = UNSET
+    """Bytes of payload in each bucket of the trial."""
+    probe: str | UnsetType = UNSET
+    """icmp or udp."""
+    rtts: list[tuple[int, int | None, int | None]] | UnsetType = UNSET
+    """When it was sent, the round trip (null: no answer), and how long the answer waited for the wire; in ns."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary(RrulMeasured):
+    """What the trial measured as a whole."""
+
+    test: dict[str, Any]
+    """What was asked for."""
+
+
+@dataclass(frozen=True)
+class Percentiles:
+    """Some of a kind of probe's round trips."""
+
+    p50_ns: Annotated[int, Col("p50", format=units.duration)]
+    p99_ns: Annotated[int, Col("p99", format=units.duration)]
+
+    @classmethod
+    def of(cls, found: RoundTrips) -> Percentiles | None:
+        """Of none there are no percentiles."""
+        return cls(found.p50_ns, found.p99_ns) if found.count else None
+
+
+@dataclass(frozen=True)
+class Line:
+    """The table's line: a kind of probe."""
+
+    up_bps: Annotated[float, Col("Up", "Mbit/s", lambda bps: units.mbps(bps / 1e6), title="the device sends; all flows, payload")]
+    down_bps: Annotated[float, Col("Down", "Mbit/s", lambda bps: units.mbps(bps / 1e6), title="the device receives")]
+    idle_ratio: Annotated[float, Col("CPU idle", format=units.percent)]
+    probe: Annotated[str, Col("Probe")]
+    alone: Annotated[Percentiles | None, Nested("alone ")]
+    loaded: Annotated[Percentiles | None, Nested("loaded ")]
+    max_ns: Annotated[int | None, Col("loaded max", format=units.duration)]
+    off_wire: Annotated[Percentiles | None, Nested("off the wire ")]
+    lost: Annotated[int, Col("Lost", format=units.whole)]
+
+    @classmethod
+    def of(cls, row: Row) -> list[Line]:
+        """The lines of a result row."""
+        found: Summary = row.summary
+        return [cls._one(found, kind.upper(), latency["base"], latency["load"]) for kind, latency in found.latency.items()]
+
+    @classmethod
+    def _one(cls, found: Summary, kind: str, base: ProbeLatency, load: ProbeLatency) -> Line:
+        return cls(
+            up_bps=found.up_bps,
+            down_bps=found.down_bps,
+            idle_ratio=found.idle_ratio,
+            probe=kind,
+            alone=Percentiles.of(base),
+            loaded=Percentiles.of(load),
+            max_ns=load.max_ns if load.count else None,
+            off_wire=Percentiles.of(load.off_wire),
+            lost=load.lost,
+        )
+
+
+@dataclass(frozen=True)
+class FlowLine:
+    """The line of a flow."""
+
+    flow: Annotated[str, Col("Direction")]
+    number: Annotated[int, Col("Flow")]
+    bps: Annotated[float, Col("Payload", "Mbit/s", lambda bps: units.mbps(bps / 1e6))]
+    retransmits: Annotated[
+        int | None,
+        Col("Retransmits", format=units.whole, title="of the tester's; the device's are not told flow by flow"),
+    ]
+
+    @classmethod
+    def of(cls, row: Row) -> list[FlowLine]:
+        """The lines of a result row."""
+        return [cls(s.flow, s.number + 1, s.bps, s.retransmits) for s in row.samples if s.flow is not UNSET]
 
 
 def run(runner: TrialRunner, workload: Workload, trial: RrulTrial) -> MethodResult:
-    """The test on a DUT of its own. Samples: the flows, then the probes (docs/results.md)."""
+    """The test on a DUT of its own. Samples: the flows, then the probes."""
     result = runner.result("rrul", workload)
     found = runner.trial(trial)
-    summary = trial.store(found)
-    flows, probes = summary.pop("flows"), summary.pop("probes")
-    result.samples = [*flows, *({"probe": kind, "rtts": rtts} for kind, rtts in probes.items())]
-    result.summary = summary
+    result.samples = [Sample(**asdict(flow)) for flow in found.flows]
+    result.samples += [Sample(probe=kind, rtts=rtts) for kind, rtts in found.probes.items()]
+    result.summary = Summary(test=asdict(trial), **{field.name: getattr(found, field.name) for field in fields(RrulMeasured)})
     udp = found.latency["udp"]
     runner.progress(
         f"{found.up_bps / 1e6:.1f} Mbit/s up, {found.down_bps / 1e6:.1f} down, "
-        f"UDP p50 {udp['load'].rtt.p50_ns / 1e6:.2f} ms (alone {udp['base'].rtt.p50_ns / 1e6:.2f})"
+        f"UDP p50 {udp['load'].p50_ns / 1e6:.2f} ms (alone {udp['base'].p50_ns / 1e6:.2f})"
     )
     return result
+
+
+def _write(rows: Sequence[Row], options: Options) -> None:
+    if options.flent is not None and rows:
+        flent.write(rows[-1].data, f"{units.driver_of(rows[-1].data)} {rows[-1].data['mips']} MIPS", options.flent)
+
+
+def _plots(rows: Sequence[Row], number: Numbers) -> Group:
+    """The latency over time, as flent draws it, by kind of probe."""
+    group = Group(legend=legend_of(rows))
+    for kind, name in (("icmp", "ICMP echo"), ("udp", "UDP")):
+        lines = [line_of(row, _curve(row, kind)) for row in rows]
+        group.plots.append(number.plot(f"Round trip of {name}", plots.latency_over_time(lines, name)))
+    group.tables = [Lines("Flows", FlowLine, FlowLine.of, folded=True).table(rows)]
+    return group
+
+
+def _curve(row: Row, kind: str) -> list[plots.Point]:
+    (sample,) = (s for s in row.samples if s.probe == kind)
+    steps: dict[int, list[int]] = {}
+    for at_ns, rtt_ns, _ in sample.rtts:
+        steps.setdefault(at_ns // STEP_NS, []).extend([] if rtt_ns is None else [rtt_ns])
+    return [(n * STEP_NS / 1e9, sum(rtts) / len(rtts) / 1e6 if rtts else None) for n, rtts in sorted(steps.items())]
+
+
+METHOD = Method(
+    name="rrul",
+    place=120,
+    title="Latency under load",
+    short="Latency under load (rrul)",
+    help="Latency under load: TCP flows up and down, UDP and ICMP probes beside them (flent's rrul_be; docs/iperf.md).",
+    intro="TCP flows up (the device sends) and down at once, and round trips of ICMP echo and UDP meanwhile, after flent's "
+    "rrul_be. Alone: before the flows begin. Off the wire: less the time that the answer waited behind "
+    "other frames for the wire.",
+    sample=Sample,
+    summary=Summary,
+    lines=Lines(
+        "Latency under load (rrul)",
+        Line,
+        Line.of,
+        note="Up: the DUT sends; sums of all flows, payload. Probes: round trips, without the flows and with them; off the "
+        "wire: less the time that the answer waited behind other frames for the wire, which is the same wire for every driver",
+        sized=False,
+    ),
+    run=lambda runner, workload, options: [run(runner, workload, options.trial())],
+    options=Options,
+    shared=(*DUT, "rx", "tx", "variant", *RUN),
+    fixed={"size": str(FRAME_BYTES)},
+    outputs=lambda options: (options.flent,),
+    write=_write,
+    plots=_plots,
+)

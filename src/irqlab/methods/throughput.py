@@ -8,14 +8,26 @@ last one was sent. The search is MLRsearch's (draft-ietf-bmwg-mlrsearch): a meas
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated
 
 from MLRsearch import AbstractMeasurer, Config, MeasurementResult, MultipleLossRatioSearch, SearchGoal
 
-from irqlab.config.traffic import mean_frame_bytes, wire_rate_pps
+from irqlab import units
+from irqlab.config.traffic import MAX_FRAME_BYTES, MIN_FRAME_BYTES, mean_frame_bytes, wire_rate_pps
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
+from irqlab.methods.method import Lines, Method, Picture, ordered
+from irqlab.present import plots
+from irqlab.present.columns import Col
+from irqlab.present.parts import Group, Legend, Numbers, Plot, Section
+from irqlab.present.plots import Bar
+from irqlab.present.rows import bar_of, by_test, kpps_text, legend_of, line_of, listed, place_of, wire_pps_of
+from irqlab.present.tables import Table
+from irqlab.present.variants import Row, Variant
 from irqlab.results.document import MethodResult
+from irqlab.results.records import Rate, Ratio
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult
 
@@ -24,8 +36,94 @@ COLLAPSED = 0.1
 """A DUT that forwards less than this share of what is offered is in livelock, or nearly."""
 UNLIMITED_PPS = 1e6
 """Where the search starts when the wire's ceiling is lifted."""
+WIRE = "the wire"
+MAX_SUMMARY = 16
+"""Rows of a page's first table; of more, only those of the smallest frames."""
 EXPECTED_WITHIN = 0.005
 """An expected throughput is first taken to be right to this share; the bracket doubles until its ends pass and fail."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A trial of the search, in the order of the search."""
+
+    rate_pps: Annotated[Rate, Col("Offered", "kpps", units.kpps, title="per direction")]
+    passed: Annotated[bool, Col("Passed", mark=lambda yes: "good" if yes else "")]
+    loss_ratio: Annotated[Ratio, Col("Loss", format=units.percent)]
+    kept_up: Annotated[bool, Col("Kept up", title="no frame came out later than the limit after the last one was sent")]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What the search came to."""
+
+    rate_pps_per_direction: Rate
+    relative_width: Rate
+    """The search ended when the highest passing and the lowest failing rate were this close."""
+    loss_tolerance: Ratio
+
+
+@dataclass(frozen=True)
+class Line:
+    """The table's line: what a driver sustains."""
+
+    nic: Annotated[str, Col("NIC", title="QEMU's model")]
+    total_throughput_pps: Annotated[
+        float | None,
+        Col(
+            "Throughput",
+            "kpps",
+            units.kpps,
+            title="the highest rate without loss, all directions together",
+            mark=lambda _: "strong",
+        ),
+    ]
+    per_interface_throughput_mbps: Annotated[
+        float | None, Col("Interface", "Mbit/s", units.mbps, title="preamble and inter-frame gap counted")
+    ]
+    instructions_per_frame: Annotated[float | None, Col("Instructions", "/frame", units.whole)]
+    interrupts_per_frame: Annotated[float | None, Col("Interrupts", "/frame", units.per_frame)]
+    rx_interrupts_per_frame: Annotated[
+        float | None, Col("RX", "/frame", units.per_frame, True, "receive interrupts, as the driver counts them")
+    ]
+    tx_interrupts_per_frame: Annotated[
+        float | None,
+        Col("TX", "/frame", units.per_frame, True, "transmit interrupts, as the driver counts them; one may have both causes"),
+    ]
+    limit: Annotated[
+        str | None,
+        Col("Limited by", title="what kept the throughput from being higher", mark=lambda by: "good" if by == WIRE else ""),
+    ]
+
+    @classmethod
+    def of(cls, row: Row) -> list[Line]:
+        """The line of a result row."""
+        found = row.result
+        return [
+            cls(
+                found.nic,
+                found.total_throughput_pps,
+                found.per_interface_throughput_mbps,
+                found.instructions_per_frame,
+                found.interrupts_per_frame,
+                found.rx_interrupts_per_frame,
+                found.tx_interrupts_per_frame,
+                None if found.line_rate_limited is None else WIRE if found.line_rate_limited else "the device",
+            )
+        ]
+
+
+@dataclass(frozen=True)
+class CostLine:
+    """What a frame costs at the throughput."""
+
+    instructions_per_frame: Annotated[float | None, Col("Instructions", "/frame", units.whole)]
+    interrupts_per_frame: Annotated[float | None, Col("Interrupts", "/frame", units.per_frame)]
+
+    @classmethod
+    def of(cls, row: Row) -> list[CostLine]:
+        """The line of a result row."""
+        return [cls(row.result.instructions_per_frame, row.result.interrupts_per_frame)]
 
 
 def passed(trial: ForwardingResult, loss_tolerance: float = 0.0) -> bool:
@@ -35,7 +133,7 @@ def passed(trial: ForwardingResult, loss_tolerance: float = 0.0) -> bool:
 
 @dataclass
 class _Measurer(AbstractMeasurer):  # type: ignore[misc]
-    """MLRsearch's view of a stand; remembers every trial."""
+    """MLRsearch's view of a runner; remembers every trial."""
 
     runner: TrialRunner
     workload: Workload
@@ -111,7 +209,7 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]
 
 
 def run(runner: TrialRunner, workload: Workload) -> MethodResult:
-    """Searches the throughput of the bed for one frame size. Raises IrqlabError if even MIN_RATE_PPS loses frames."""
+    """Searches the throughput of the testbed for one frame size. Raises IrqlabError if even MIN_RATE_PPS loses frames."""
     seconds = workload.duration_ns / 1e9
     goal = SearchGoal(
         loss_ratio=workload.loss_tolerance,
@@ -152,20 +250,191 @@ def run(runner: TrialRunner, workload: Workload) -> MethodResult:
     )
     result.copy_per_frame_metrics(best)
     result.samples = [
-        {
-            "rate_pps": t.spec.loads[0].rate_pps,
-            "passed": passed(t, workload.loss_tolerance),
-            "loss_ratio": t.loss_ratio,
-            "kept_up": t.kept_up,
-        }
-        for t in measurer.trials
+        Sample(t.spec.loads[0].rate_pps, passed(t, workload.loss_tolerance), t.loss_ratio, t.kept_up) for t in measurer.trials
     ]
-    searched = {"relative_width": workload.relative_width, "loss_tolerance": workload.loss_tolerance}
-    result.summary = {"rate_pps_per_direction": bound_pps, **searched}
+    result.summary = Summary(bound_pps, workload.relative_width, workload.loss_tolerance)
     result.trials = measurer.trials
     return result
 
 
 def rate_per_direction(result: MethodResult) -> float:
     """The load of a throughput result, per direction, in frames/s."""
-    return float(result.summary["rate_pps_per_direction"])
+    return float(result.summary.rate_pps_per_direction)
+
+
+def stating(rows: Sequence[Row]) -> list[Row]:
+    """Of the rows of all methods, for each test the one that states the throughput: the search's own where there is one.
+
+    Not a profile's, nor that of `metrics`: what they say of a frame's cost is of another load.
+    """
+    able = [r for r in rows if r.data["method"] not in ("profile", "metrics") and r.result.total_throughput_pps is not None]
+    found: dict[tuple[Variant, bool, int | str], Row] = {}
+    for row in sorted(able, key=lambda row: row.data["method"] != METHOD.name):
+        found.setdefault((row.variant, row.bidirectional, row.frame_bytes), row)
+    return ordered(list(found.values()))
+
+
+def _sections(rows: Sequence[Row], number: Numbers) -> list[Section]:
+    """By frame size; how the search went; what a frame costs."""
+    groups = []
+    for bidirectional in (False, True):
+        same = [row for row in rows if row.bidirectional == bidirectional]
+        if same:
+            groups.append(Group(_direction_heading(same), plots=_plots(same, number), legend=_legend(same)))
+    if len(rows) > MAX_SUMMARY:
+        groups.append(Group(tables=[Lines("Every frame size", Line, Line.of, folded=True).table(rows)]))
+    if searched := [row for row in rows if row.data["method"] == METHOD.name]:
+        groups.append(Group(tables=[Lines("Every trial of the search", Sample, folded=True).table(searched)]))
+    return [METHOD.page_section(groups), *_cost(rows, number)]
+
+
+def _sizes(rows: Sequence[Row]) -> list[int]:
+    return sorted({int(row.frame_bytes) for row in rows if row.frame_bytes != "imix"})
+
+
+def _direction_heading(rows: Sequence[Row]) -> str:
+    return units.direction(rows[0].bidirectional).capitalize() if len(_sizes(rows)) > 1 else ""
+
+
+def _speeds(rows: Sequence[Row]) -> list[float]:
+    return sorted({row.variant.line_rate_bps for row in rows if row.variant.line_rate_bps})
+
+
+def _legend(rows: Sequence[Row]) -> list[Legend]:
+    """Of the lines over the frame size; bars have their names beside them."""
+    if len(_sizes(rows)) < 2:
+        return []
+    wires = (("grey", f"what a wire of {units.bit_rate(bps)} carries") for bps in _speeds(rows))
+    return legend_of([row for row in rows if row.frame_bytes != "imix"], *wires)
+
+
+def _plots(rows: Sequence[Row], number: Numbers) -> list[Plot]:
+    """Of one direction: lines over the frame size where there are several, bars for the rest."""
+    if len(_sizes(rows)) < 2:
+        return [_bars(heading, same, number) for heading, same in by_test(rows)]
+    imix = [row for row in rows if row.frame_bytes == "imix"]
+    return [_by_size(rows, number), *(_bars(heading, same, number) for heading, same in by_test(imix))]
+
+
+def _by_size(rows: Sequence[Row], number: Numbers) -> Plot:
+    lines: dict[Variant, list[Row]] = {}
+    for row in rows:
+        if row.frame_bytes != "imix":
+            lines.setdefault(row.variant, []).append(row)
+    drawn = [
+        line_of(of[0], sorted((float(row.frame_bytes), row.result.total_throughput_pps / 1e3) for row in of))
+        for of in lines.values()
+    ]
+    steps = [MIN_FRAME_BYTES * (MAX_FRAME_BYTES / MIN_FRAME_BYTES) ** (n / 60) for n in range(61)]
+    steps = [step for step in steps if step >= _sizes(rows)[0] * 0.9]
+    wires = [[(step, wire_rate_pps(step, bps) * rows[0].directions / 1e3) for step in steps] for bps in _speeds(rows)]
+    return number.plot("By frame size", plots.throughput_by_size(drawn, wires))
+
+
+def _bars(heading: str, rows: Sequence[Row], number: Numbers) -> Plot:
+    top = max(row.result.total_throughput_pps for row in rows)
+    entries = [bar_of(row, row.result.total_throughput_pps, kpps_text(row.result.total_throughput_pps)) for row in rows]
+    wires = {(row.variant.line_rate_bps, pps) for row in rows if row.variant.line_rate_bps and (pps := wire_pps_of(row))}
+    entries += [
+        Bar(f"wire-{n}", f"what a wire of {units.bit_rate(bps)} carries", plots.rank_style(0), pps, kpps_text(pps), grey=True)
+        for n, (bps, pps) in enumerate(sorted(wires))
+        if pps <= 4 * top
+    ]
+    return number.plot(heading, plots.bars(entries, f"Throughput, {heading}"))
+
+
+def _picture(rows: Sequence[Row], number: Numbers) -> Picture:
+    """The first direction's first plot."""
+    first = [row for row in rows if row.bidirectional == rows[0].bidirectional]
+    if len(_sizes(first)) > 1:
+        plot = _by_size(first, number)
+        return Picture(replace(plot, title=f"Throughput, {units.direction(first[0].bidirectional)}"), _legend(first))
+    heading, same = next(by_test(first))
+    return Picture(_bars(f"Throughput, {heading}", same, number))
+
+
+def _cost(rows: Sequence[Row], number: Numbers) -> list[Section]:
+    """Of the smallest frames a bar per variant; the others in a table."""
+    rows = [row for row in rows if row.result.interrupts_per_frame is not None or row.result.instructions_per_frame is not None]
+    groups = []
+    for bidirectional in (False, True):
+        mine = [row for row in rows if row.bidirectional == bidirectional]
+        if not mine:
+            continue
+        heading, smallest = next(by_test(mine))
+        group = Group(heading)
+        for key, title, write in (
+            ("interrupts_per_frame", "Interrupts per frame", units.per_frame),
+            ("instructions_per_frame", "Instructions per frame", units.whole),
+        ):
+            counted = [(row, value) for row in smallest if (value := getattr(row.result, key)) is not None]
+            entries = [bar_of(row, value, write(value)) for row, value in counted]
+            if entries:
+                group.plots.append(number.plot(title, plots.bars(entries, title)))
+        if len(mine) > len(smallest):
+            group.tables = [Lines("Every frame size", CostLine, CostLine.of, folded=True).table(mine)]
+        groups.append(group)
+    intro = (
+        "Device interrupts and instructions per frame forwarded, at the throughput. Interrupts are those of both interfaces, "
+        "receive and transmit; instructions are everything the CPU executed, the kernel's network stack included."
+    )
+    return [Section("cost", "What a frame costs", "Cost", intro, groups)] if groups else []
+
+
+def _verdicts(rows: Sequence[Row]) -> list[str]:
+    """The smallest frames of each direction in a sentence: there a driver shows what it costs."""
+    found = []
+    for bidirectional in (False, True):
+        same = [row for row in rows if row.bidirectional == bidirectional and row.frame_bytes != "imix"]
+        if same:
+            size = min(int(row.frame_bytes) for row in same)
+            found.append(_verdict([row for row in same if row.frame_bytes == size]))
+    return found
+
+
+def _verdict(rows: Sequence[Row]) -> str:
+    ranked = sorted(rows, key=lambda row: -row.result.total_throughput_pps)
+    first, last = ranked[0].result, ranked[-1].result
+    direction = units.direction(first.bidirectional)
+    what = f"{kpps_text(first.total_throughput_pps)} of {first.frame_bytes}-byte frames without loss, {direction}"
+    label = ranked[0].variant.label
+    if first.line_rate_limited:
+        full = [row.variant.label for row in ranked if row.result.line_rate_limited]
+        return f"{listed(full)} {'fill' if len(full) > 1 else 'fills'} the wire: {what}."
+    if len(ranked) == 1:
+        cost = first.instructions_per_frame
+        return f"{label} forwards {what}" + (f", at {units.whole(cost)} instructions each." if cost else ".")
+    gain = first.total_throughput_pps / last.total_throughput_pps - 1 if last.total_throughput_pps else None
+    more = f"{units.percent(gain)} more than" if gain is not None else "against"
+    return f"{label} forwards most: {what}; {more} {ranked[-1].variant.label} ({kpps_text(last.total_throughput_pps)})."
+
+
+def first_table(rows: Sequence[Row]) -> Table | None:
+    """A page's first table: all rows that state a throughput, if they are few; else those of the smallest frames."""
+    if not rows:
+        return None
+    if len(rows) > MAX_SUMMARY:
+        smallest = {b: min(place_of(row) for row in rows if row.bidirectional == b) for b in {row.bidirectional for row in rows}}
+        rows = [row for row in rows if place_of(row) == smallest[row.bidirectional]]
+    return METHOD.lines.table(rows)
+
+
+METHOD = Method(
+    name="throughput",
+    place=10,
+    title="Throughput by frame size",
+    short="Throughput",
+    help="Highest loss-free rate (RFC 2544, 26.1).",
+    intro="The highest offered rate at which no frame is lost (RFC 2544, 26.1), all directions together.",
+    sample=Sample,
+    summary=Summary,
+    lines=Lines(
+        "Throughput", Line, Line.of, note="kpps: all directions together; Mbit/s: per interface, preamble and gap counted"
+    ),
+    run=lambda runner, workload, _: [run(runner, workload)],
+    draws=_sections,
+    drawn=stating,
+    picture=_picture,
+    verdicts=_verdicts,
+    first_table=first_table,
+)

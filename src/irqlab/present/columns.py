@@ -15,6 +15,7 @@ A field annotated with `Nested()` is a dataclass whose own columns stand in its 
 from __future__ import annotations
 
 import csv
+import inspect
 import io
 import types
 import typing
@@ -40,6 +41,11 @@ def figures(digits: int) -> Callable[[Any], str]:
     return partial(_text, digits=digits)
 
 
+def _unmarked(_: Any) -> str:
+    """Nothing special."""
+    return ""
+
+
 @dataclass(frozen=True)
 class Col:
     """A column: its heading, the unit below it, and how a value becomes text."""
@@ -52,6 +58,8 @@ class Col:
     """The column is left out of a table where no row has a value."""
     title: str = ""
     """Says more about the column where there is room: a page's tooltip."""
+    mark: Callable[[Any], str] = _unmarked
+    """How a value is to be seen: good, warn, bad, strong; or nothing."""
 
 
 @dataclass(frozen=True)
@@ -96,11 +104,18 @@ class Column:
         value = self.value(row)
         return units.NONE if value is None else self.col.format(value)
 
+    def mark(self, row: Any) -> str:
+        """How the value is to be seen (`Col.mark`)."""
+        value = self.value(row)
+        return "" if value is None else self.col.mark(value)
+
 
 @cache
 def columns_of(row_type: type) -> tuple[Column, ...]:
     """The columns of a row type, in the order of its fields."""
-    hints = typing.get_type_hints(row_type, include_extras=True)
+    hints: dict[str, Any] = {}
+    for base in reversed(row_type.__mro__):  # not get_type_hints(), in whose lambdas the module's names would be missing
+        hints |= inspect.get_annotations(base, eval_str=True)
     found: list[Column] = []
     for field in fields(row_type):
         hint = hints[field.name]

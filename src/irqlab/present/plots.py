@@ -68,6 +68,16 @@ def _mpl() -> SimpleNamespace:
     )
 
 
+@cache
+def _matplotlib() -> Any:
+    """The library, imported when something is drawn: that takes a second."""
+    import matplotlib
+    import matplotlib.figure
+    import matplotlib.ticker
+
+    return matplotlib
+
+
 def _isolated(draw: Callable[_P, str]) -> Callable[_P, str]:
     """Draws with matplotlib's own settings and ours, whatever the user's are."""
 
@@ -92,10 +102,6 @@ class Style:
     marker: str
     dash: Any
     filled: bool = True
-
-    def recoloured(self, colour: str) -> Style:
-        """The same in another colour."""
-        return Style(colour, self.marker, self.dash, self.filled)
 
 
 def style(number: int) -> Style:
@@ -180,9 +186,9 @@ def throughput_by_size(
 
 
 @_isolated
-def forwarding(lines: Sequence[Line], wire_kpps: float | None) -> str:
+def forwarding(lines: Sequence[Line], wire_kpps: float | None, y_label: str = "kpps forwarded") -> str:
     """Forwarded over offered kpps; the diagonal is what a DUT that loses nothing would do."""
-    figure, axes = _canvas("Offered load, kpps", "kpps forwarded")
+    figure, axes = _canvas("Offered load, kpps", y_label)
     right = _right(lines)
     top = 1.15 * max((y for line in lines for _, y in line.points if y is not None), default=1.0)
     _grey(axes, [(0, 0), (right, right)], "diagonal")
@@ -210,6 +216,44 @@ def over_load(
     highest = max((y for line in lines for _, y in line.points if y is not None), default=0.0)
     axes.set_xlim(0, right)
     axes.set_ylim(0, top if top is not None else max(1.1 * highest, 1e-3))
+    return _svg(figure, what, lines)
+
+
+@_isolated
+def latency_over_load(lines: Sequence[Line], bounds: tuple[float, float]) -> str:
+    """Latency in µs over offered kpps; `bounds`: see `log_bounds`."""
+    figure, axes = _canvas("Offered load, kpps", "latency")
+    _log(axes, bounds)
+    _draw(axes, lines)
+    axes.set_xlim(0, _right(lines))
+    return _svg(figure, "Latency over offered load", lines)
+
+
+@_isolated
+def by_size(lines: Sequence[Line], x_label: str, y_label: str, what: str) -> str:
+    """Anything from 0 up, over sizes that double and more."""
+    figure, axes = _canvas(x_label, y_label)
+    axes.set_xscale("log", base=2)
+    _draw(axes, lines)
+    sizes = sorted({x for line in lines for x, _ in line.points})
+    axes.xaxis.set_major_locator(_matplotlib().ticker.FixedLocator(_apart(sizes)))
+    axes.xaxis.set_minor_locator(_matplotlib().ticker.NullLocator())
+    axes.xaxis.set_major_formatter(_matplotlib().ticker.FuncFormatter(lambda v, _: f"{v:.0f}"))
+    highest = max((y for line in lines for _, y in line.points if y is not None), default=1.0)
+    axes.set_ylim(0, max(1.12 * highest, 1e-3))
+    return _svg(figure, what, lines)
+
+
+@_isolated
+def over_time(lines: Sequence[Line], x_label: str, y_label: str, what: str, from_zero: bool = True) -> str:
+    """Anything over time."""
+    figure, axes = _canvas(x_label, y_label)
+    _draw(axes, lines, markers=12)
+    values = [y for line in lines for _, y in line.points if y is not None]
+    low, high = (0.0 if from_zero else min(values, default=0.0)), max(values, default=1.0)
+    margin = 0.1 * (high - low) or max(abs(high), 1.0) * 0.1
+    axes.set_ylim(low if from_zero else low - margin, high + margin)
+    axes.set_xlim(0, _right(lines))
     return _svg(figure, what, lines)
 
 
@@ -399,7 +443,7 @@ def _nines(count_of: int) -> str:
     return "0" if count_of == 0 else "90" if count_of == 1 else "99" + ("." + "9" * (count_of - 2) if count_of > 2 else "")
 
 
-def _log(axes: Axes, bounds: tuple[float, float]) -> None:
+def _log(axes: Any, bounds: tuple[float, float]) -> None:
     low, high = bounds
     axes.set_yscale("log")
     axes.set_ylim(low, high)
@@ -434,18 +478,18 @@ def _right(lines: Sequence[Line]) -> float:
     return 1.03 * max((x for line in lines for x, _ in line.points), default=1.0)
 
 
-def _wire(axes: Axes, wire_kpps: float | None, right: float) -> None:
+def _wire(axes: Any, wire_kpps: float | None, right: float) -> None:
     if wire_kpps is not None and wire_kpps < right:
         (drawn,) = axes.plot([wire_kpps, wire_kpps], [0, 1e9], color=GREY, linewidth=1.8, linestyle=(0, (2, 2)), zorder=1.5)
         drawn.set_gid("wire-rate")
 
 
-def _grey(axes: Axes, points: Sequence[tuple[float, float]], gid: str) -> None:
+def _grey(axes: Any, points: Sequence[tuple[float, float]], gid: str) -> None:
     (drawn,) = axes.plot([x for x, _ in points], [y for _, y in points], color=GREY, linewidth=2.5, zorder=1.6)
     drawn.set_gid(gid)
 
 
-def _draw(axes: Axes, lines: Sequence[Line], markers: int | None = None, drawstyle: Any = "default") -> None:
+def _draw(axes: Any, lines: Sequence[Line], markers: int | None = None, drawstyle: Any = "default") -> None:
     for line in lines:
         x = [p[0] for p in line.points]
         y = [math.nan if p[1] is None else p[1] for p in line.points]
@@ -462,7 +506,7 @@ def _draw(axes: Axes, lines: Sequence[Line], markers: int | None = None, drawsty
                 extra.set_gid(f"{what}-{line.gid}")
 
 
-def _line(axes: Axes, x: Sequence[float], y: Sequence[float], look: Style, marker: bool, every: int | None = None) -> Any:
+def _line(axes: Any, x: Sequence[float], y: Sequence[float], look: Style, marker: bool, every: int | None = None) -> Any:
     (drawn,) = axes.plot(
         x,
         y,
@@ -481,7 +525,7 @@ def _line(axes: Axes, x: Sequence[float], y: Sequence[float], look: Style, marke
     return drawn
 
 
-def _svg(figure: Figure, what: str, lines: Sequence[Line]) -> str:
+def _svg(figure: Any, what: str, lines: Sequence[Line]) -> str:
     return finish(figure, what, {line.gid: line.name for line in lines})
 
 

@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Result rows as tables for a terminal. Each function takes rows of `measured.results` (docs/results.md) of one method."""
+"""Tables on a terminal."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from rich import box
 from rich.console import Console
@@ -13,9 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from irqlab import units
-
-Row = Mapping[str, Any]
-Line = Sequence[str | Text]
+from irqlab.present import tables
 
 PLAIN_WIDTH = 250
 """Where there is no terminal, a table is as wide as it needs to be."""
@@ -36,158 +31,31 @@ def show(table: Table, console: Console | None = None) -> None:
         console.width = usual
 
 
-def throughput_table(rows: Iterable[Row]) -> Table:
-    """What each driver sustains without loss."""
-    rows = list(rows)
-    causes = any(row.get("rx_interrupts_per_frame") is not None for row in rows)
-    headings = ("NIC", ">kpps", ">Mbit/s", ">Instr.\n/frame", ">Intr.\n/frame", *_causes(causes), "Limited by")
-
-    def lines(row: Row) -> Iterable[Line]:
-        wire = row["line_rate_limited"]
-        yield (
-            row["nic"],
-            Text(units.kpps(row["total_throughput_pps"]), style="bold"),
-            units.mbps(row["per_interface_throughput_mbps"]),
-            units.whole(row["instructions_per_frame"]),
-            units.per_frame(row["interrupts_per_frame"]),
-            *_by_cause(row, causes),
-            units.NONE if wire is None else Text("the wire", style="green") if wire else "the device",
-        )
-
-    note = "kpps: all directions together; Mbit/s: per interface, preamble and gap counted"
-    return _table("Throughput", headings, [(row, lines(row)) for row in rows], note)
+_STYLES = {"good": "green", "warn": "yellow", "bad": "bold red", "strong": "bold"}
 
 
-def loss_table(rows: Iterable[Row]) -> Table:
-    """Forwarding rate and loss over the offered load."""
-    rows = list(rows)
-    causes = any(point.get("rx_interrupts_per_frame") is not None for row in rows for point in row["samples"])
-    headings = (
-        *(">Load", ">Offered\nkpps", ">Forwarded\nkpps", ">Loss", ">Instr.\n/frame", ">Intr.\n/frame"),
-        *(*_causes(causes), ">CPU\nidle", ""),
-    )
-
-    def lines(row: Row) -> Iterable[Line]:
-        collapse = row["summary"].get("collapse_load")
-        for point in row["samples"]:
-            collapsed = collapse is not None and point["load"] >= collapse
-            yield (
-                units.share(point["load"]),
-                units.kpps(point["offered_pps"]),
-                units.kpps(point["forwarded_pps"]),
-                units.percent(point["loss_ratio"]),
-                units.whole(point["instructions_per_frame"]),
-                units.per_frame(point["interrupts_per_frame"]),
-                *_by_cause(point, causes),
-                units.percent(point["idle_ratio"]),
-                Text("livelock", style="bold red") if collapsed else "",
-            )
-
-    note = "Load: as a share of the throughput; kpps: all directions together"
-    return _table("Loss", headings, [(row, lines(row)) for row in rows], note)
-
-
-def latency_table(rows: Iterable[Row]) -> Table:
-    """Latency percentiles by load and direction."""
-    rows = list(rows)
-    keys = ("min_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns")
-    both = any(row["bidirectional"] for row in rows)
-    headings = (">Load", ">kpps", *(("Ports",) if both else ()), ">min", ">p50", ">p90", ">p99", ">p99.9", ">max", ">IPDV")
-
-    def lines(row: Row) -> Iterable[Line]:
-        for point in row["samples"]:
-            record, ipdv = point["latency"], point["ipdv"]
-            yield (
-                units.share(point["load"]),
-                units.kpps(point["rate_pps"]),
-                *((" to ".join(str(port) for port in point.get("direction", ())),) if both else ()),
-                *(units.figures(record[key] / 1e3) if record["count"] else units.NONE for key in keys),
-                units.figures(ipdv["mean_abs_ns"] / 1e3, 2) if ipdv["count"] else units.NONE,
-            )
-
-    note = "Load: as a share of the throughput; kpps: per direction; IPDV: mean delay variation"
-    return _table("Latency in µs", headings, [(row, lines(row)) for row in rows], note)
-
-
-def burst_table(rows: Iterable[Row]) -> Table:
-    """The longest burst at the wire's rate that loses nothing."""
-
-    def lines(row: Row) -> Iterable[Line]:
-        longest, limit = row["summary"].get("longest_burst_frames"), row["summary"].get("limit_frames")
-        unlimited = Text("no limit found", style="green") if longest is not None and longest >= limit else ""
-        yield row["nic"], Text(units.whole(longest), style="bold"), units.whole(limit), unlimited
-
-    headings = ("NIC", ">Longest burst", ">Longest tried", "")
-    note = "In frames, at the wire's rate, without loss"
-    return _table("Back-to-back frames", headings, [(row, lines(row)) for row in rows], note)
-
-
-def recovery_table(rows: Iterable[Row]) -> Table:
-    """How long frames are lost after an overload."""
-
-    def lines(row: Row) -> Iterable[Line]:
-        for point in row["samples"]:
-            yield (
-                units.share(point["overload"]),
-                units.kpps(point["overload_pps"]),
-                units.kpps(point["reduced_pps"]),
-                Text(units.duration(point["recovery_ns"]), style="bold"),
-                units.whole(point["lost_after_reduction"]),
-            )
-
-    headings = (">Overload", ">kpps", ">then kpps", ">Recovery", ">Frames lost\nmeanwhile")
-    note = "Overload: as a share of the throughput; kpps: per direction"
-    return _table("System recovery", headings, [(row, lines(row)) for row in rows], note)
-
-
-def _causes(known: bool) -> tuple[str, ...]:
-    """Columns for what only some drivers tell."""
-    return (">RX intr.\n/frame", ">TX intr.\n/frame") if known else ()
-
-
-def _by_cause(counted: Mapping[str, Any], known: bool) -> tuple[str, ...]:
-    return tuple(units.per_frame(counted.get(f"{cause}_interrupts_per_frame")) for cause in ("rx", "tx") if known)
-
-
-def plain_table(title: str, headings: Sequence[str], rows: Sequence[tuple[Row, Iterable[Line]]], note: str) -> Table:
-    """As `_table`, of what knows no frame size."""
-    return _table(title, headings, rows, note, sized=False)
-
-
-def _table(
-    title: str, headings: Sequence[str], rows: Sequence[tuple[Row, Iterable[Line]]], note: str, sized: bool = True
-) -> Table:  # fmt: skip
-    """A heading that starts with > is that of numbers. What all rows have in common stands in the title."""
-    offered = {(units.bytes_of(row["frame_bytes"]), units.direction(row["bidirectional"])) for row, _ in rows}
-    common = len(offered) == 1 or not sized
-    if common and sized:
-        ((size, direction),) = offered
-        title += f", {size} frames, {direction}" if size == "IMIX" else f", {size}-byte frames, {direction}"
-    table = Table(
-        title=Text(title), title_justify="left", title_style="bold", caption=Text(note), caption_justify="left",
+def rich_table(table: tables.Table) -> Table:
+    """A table for a terminal."""
+    made = Table(
+        title=Text(units.plain(table.caption)) if table.caption else None, title_justify="left", title_style="bold",
+        caption=Text(units.plain(table.note)) if table.note else None, caption_justify="left",
         box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold",
     )  # fmt: skip
-    longest = max((len(word) for row, _ in rows for word in units.driver_of(row).split()), default=6)
-    for heading in ("Driver", *(() if common else (">Frame", "Direction")), *headings):
-        number = heading.startswith(">")
-        table.add_column(
-            Text(heading.removeprefix(">")), justify="right" if number else "left",
-            no_wrap=heading != "Driver", overflow="fold", min_width=longest if heading == "Driver" else None,
+    longest = max((len(word) for row in table.rows for word in row[0].text.split()), default=6)
+    for number, column in enumerate(table.columns):
+        names = number == 0 and not column.number
+        made.add_column(
+            Text("\n".join(text for text in (column.text, column.unit) if text)), justify="right" if column.number else "left",
+            no_wrap=not names, overflow="fold", min_width=longest if names else None,
         )  # fmt: skip
-    for row, lines in rows:
-        count = 0
-        for line in lines if row.get("complete", True) else [(Text("cut short", style="yellow"),)]:
-            size, direction = units.bytes_of(row["frame_bytes"]), units.direction(row["bidirectional"])
-            cells: Line = (units.driver_of(row), *(() if common else (size, direction)), *line)
-            table.add_row(*(_cell(cell) for cell in cells))
-            count += 1
-        if count > 1:
-            table.add_section()
-    return table
+    for number, row in enumerate(table.rows):
+        made.add_row(*(_cell(cell) for cell in row))
+        if number in table.breaks:
+            made.add_section()
+    return made
 
 
-def _cell(content: str | Text) -> Text:
+def _cell(cell: tables.Cell) -> Text:
     """Names come from files: nothing in them is markup, and nothing in them moves the cursor."""
-    style = content.style if isinstance(content, Text) else ""
-    text = content.plain if isinstance(content, Text) else content
-    return Text("".join(c if c.isprintable() else "?" for c in units.plain(text)), style=style)
+    text = "".join(c if c.isprintable() else "?" for c in units.plain(cell.text))
+    return Text(text, style=_STYLES.get(cell.mark, ""))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from irqlab.units import NARROW, driver_of
@@ -34,6 +34,19 @@ class Row:
     variant: Variant
     document: int
     data: Json
+    """As it stands in the document."""
+    result: Any = None
+    """The same, typed (irqlab.results.records.ResultRow)."""
+
+    @property
+    def samples(self) -> Sequence[Any]:
+        """What the method says of each trial that matters to it."""
+        return self.result.samples  # type: ignore[no-any-return]
+
+    @property
+    def summary(self) -> Any:
+        """What the method found besides; None where it was cut short."""
+        return self.result.summary
 
     @property
     def frame_bytes(self) -> int | str:
@@ -64,7 +77,7 @@ class _Key:
 
 
 def dut_of(document: Json, row: Json) -> Json | None:
-    """The entry of `on.duts` that a row was measured on."""
+    """The entry of `environment.duts` that a row was measured on."""
     duts: list[Json] = document["environment"]["duts"]
 
     def name(dut: Json) -> str | None:
@@ -90,19 +103,34 @@ def _scheme_settings(dut: Json) -> str:
     return " ".join(f"{name}={value}" for name, value in sorted(schemes.items()) if isinstance(value, int))
 
 
-def rows_of(documents: Sequence[Json]) -> list[Row]:
-    """Every row of the documents, in their order; what is there twice, word for word, counts once."""
-    found: list[tuple[_Key, int, Json, Json | None]] = []
-    for number, document in enumerate(documents):
-        for data in document["measured"]["results"]:
+@dataclass(frozen=True)
+class _Found:
+    """A row as it was met."""
+
+    key: _Key
+    document: int
+    data: Json
+    result: Any
+    dut: Json | None
+
+
+def rows_of(documents: Sequence[Json], typed: Sequence[Sequence[Any]]) -> list[Row]:
+    """Every row of the documents, in their order; what is there twice, word for word, counts once.
+
+    `typed`: for each document its results as instances of their types.
+    """
+    found = []
+    for number, (document, results) in enumerate(zip(documents, typed, strict=True)):
+        for data, result in zip(document["measured"]["results"], results, strict=True):
             dut = dut_of(document, data)
-            found.append((_Key(driver_of(data), data["nic"], data["mips"], _identity(dut), None), number, data, dut))
+            key = _Key(driver_of(data), data["nic"], data["mips"], _identity(dut), None)
+            found.append(_Found(key, number, data, result, dut))
     unique = _tell_documents_apart(found)
-    keys = list(dict.fromkeys(key for key, *_ in unique))
-    duts = {key: dut for key, _, _, dut in unique}
+    keys = list(dict.fromkeys(one.key for one in unique))
+    duts = {one.key: one.dut for one in unique}
     labels = _labels(keys, duts)
     variants = {key: Variant(n, labels[key], _wire_bps(duts[key])) for n, key in enumerate(keys)}
-    return [Row(variants[key], number, data) for key, number, data, _ in unique]
+    return [Row(variants[one.key], one.document, one.data, one.result) for one in unique]
 
 
 def _wire_bps(dut: Json | None) -> float | None:
@@ -113,23 +141,21 @@ def _identity(dut: Json | None) -> str:
     return json.dumps({k: v for k, v in dut.items() if k not in _NO_IDENTITY}, sort_keys=True) if dut else ""
 
 
-def _tell_documents_apart(found: Sequence[tuple[_Key, int, Json, Json | None]]) -> list[tuple[_Key, int, Json, Json | None]]:
+def _tell_documents_apart(found: Sequence[_Found]) -> list[_Found]:
     """Drops repetitions; the same test of the same DUT with another outcome (longer trials, say) is another variant."""
     seen: dict[tuple[_Key, str, str, bool], dict[str, int]] = {}
     kept, clashing = [], set()
-    for key, number, data, dut in found:
+    for one in found:
+        data = one.data
         content = json.dumps({k: v for k, v in data.items() if k != "trials"}, sort_keys=True)
-        contents = seen.setdefault((key, data["method"], str(data["frame_bytes"]), data["bidirectional"]), {})
-        if contents.get(content, number) != number:
+        contents = seen.setdefault((one.key, data["method"], str(data["frame_bytes"]), data["bidirectional"]), {})
+        if contents.get(content, one.document) != one.document:
             continue
-        if any(other != number for other in contents.values()):
-            clashing.add(key)
-        contents.setdefault(content, number)
-        kept.append((key, number, data, dut))
-    return [
-        (_Key(key.driver, key.nic, key.mips, key.dut, number) if key in clashing else key, number, data, dut)
-        for key, number, data, dut in kept
-    ]
+        if any(other != one.document for other in contents.values()):
+            clashing.add(one.key)
+        contents.setdefault(content, one.document)
+        kept.append(one)
+    return [replace(one, key=replace(one.key, document=one.document)) if one.key in clashing else one for one in kept]
 
 
 def _labels(keys: Sequence[_Key], duts: dict[_Key, Json | None]) -> dict[_Key, str]:

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
-from irqlab.profile.tree import Stack, stacks, totals
+from irqlab.profile.tree import Row, Stack, stacks, totals
 from irqlab.results.document import MethodResult
 
 
@@ -30,20 +31,24 @@ class Profile:
     result: MethodResult
     """The row of `measured.results` (docs/results.md)."""
 
+    @cached_property
+    def _row(self) -> Row:
+        return self.result.to_json()
+
     @property
     def frames(self) -> int:
         """Frames forwarded in the window, all directions together; those offered, if none was forwarded."""
-        return int(self.result.summary["frames"])
+        return int(self._row["summary"]["frames"])
 
     @property
     def instructions_per_frame(self) -> float:
         """The sum of all that was counted."""
-        return float(self.result.summary["instructions"] / self.frames)
+        return float(self._row["summary"]["instructions"] / self.frames)
 
     @property
     def residual(self) -> int:
         """Instructions that QEMU's counter has and the profile has not, in the whole window."""
-        return int(self.result.summary["residual"])
+        return int(self._row["summary"]["residual"])
 
     def by_function(self) -> list[Function]:
         """Functions, a function in two contexts twice, the most expensive first."""
@@ -51,18 +56,18 @@ class Profile:
             Function(
                 p["function"], p["module"], p["owner"], p["context"], p["instructions"] / self.frames, p["entries"] / self.frames
             )
-            for p in self.result.samples
+            for p in self._row["samples"]
         ]
 
     def by_owner(self) -> dict[str, float]:
         """Instructions a frame by owner (irqlab.profile.owners), the largest first."""
-        return {name: count / self.frames for name, count in totals(self.result.samples, "owner").items()}
+        return {name: count / self.frames for name, count in totals(self._row["samples"], "owner").items()}
 
     def by_context(self) -> dict[str, float]:
         """Instructions a frame by context: hardirq, softirq, process, idle; the largest first."""
-        return {name: count / self.frames for name, count in totals(self.result.samples, "context").items()}
+        return {name: count / self.frames for name, count in totals(self._row["samples"], "context").items()}
 
     @property
     def stacks(self) -> list[Stack]:
         """Every stack of functions, with the instructions executed in the innermost one in the whole window."""
-        return list(stacks(self.result.to_json()))
+        return list(stacks(self._row))

@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from irqlab.errors import IrqlabError
 from irqlab.profile.tree import Row
-from irqlab.results import document as results
 
 
 @dataclass(frozen=True)
@@ -39,15 +37,7 @@ def changes(before: Row, after: Row, by: str = "function") -> list[Change]:
     return sorted(both, key=lambda c: (-abs(c.change), c.name))
 
 
-def read(path: Path) -> list[Row]:
-    """The profiles in a result file. Raises IrqlabError if there is none."""
-    rows = [row for row in results.read(path)["measured"]["results"] if row["method"] == "profile" and row["complete"]]
-    if not rows:
-        raise IrqlabError(f"{path} holds no profile; irqlab profile --json writes one")
-    return rows
-
-
-def counterpart(row: Row, others: list[Row]) -> Row | None:
+def counterpart(row: Row, others: Sequence[Row]) -> Row | None:
     """The profile of the same frame size and direction, or iperf3 test; of several, the same driver's and scheme's."""
     alike = [other for other in others if _load(other) == _load(row)]
     return max(alike, key=lambda o: [o[key] == row[key] for key in ("driver", "rx_scheme", "tx_scheme")], default=None)

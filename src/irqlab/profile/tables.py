@@ -1,22 +1,39 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Profiles and their differences as tables for a terminal."""
+"""Profiles and their differences as tables."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
-from rich import box
-from rich.table import Table
-from rich.text import Text
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated
 
 from irqlab import units
+from irqlab.present import tables
+from irqlab.present.columns import Col
+from irqlab.present.tables import Cell, Column, Table
 from irqlab.profile import diff
 from irqlab.profile.tree import CONTEXT_NAMES, Row
 
 TOP = 40
 NOTABLE = 0.05
 """Smaller changes, in instructions a frame, are summed up."""
+
+
+def figure(value: float) -> str:
+    """Instructions a frame, to a tenth."""
+    return f"{value:,.1f}".replace(",", units.NARROW)
+
+
+@dataclass(frozen=True)
+class FunctionLine:
+    """A function in a context."""
+
+    function: Annotated[str, Col("Function")]
+    instructions_per_frame: Annotated[float, Col("Instructions", "/frame", figure)]
+    share: Annotated[float, Col("Share", format=units.percent)]
+    entries_per_frame: Annotated[float | None, Col("Entered", "/frame", lambda value: f"{value:.2f}")]
+    context: Annotated[str, Col("Context")]
+    owner: Annotated[str, Col("Owner")]
 
 
 def title(row: Row) -> str:
@@ -35,36 +52,49 @@ def title(row: Row) -> str:
     )
 
 
-def functions_table(row: Row, top: int = TOP) -> Table:
-    """The functions in which most instructions were executed."""
-    found, points = row["summary"], row["samples"]
-    shown = points[:top]
-    table = _table(title(row), ("Function", ">Instr.\n/frame", ">Share", ">Entered\n/frame", "Context", "Owner"))
-    for point in shown:
-        name = point["function"] + (f" [{point['module']}]" if point["module"] else "")
-        table.add_row(
-            Text(name),
-            figure(point["instructions"] / found["frames"]),
-            units.percent(point["instructions"] / found["instructions"]),
-            f"{point['entries'] / found['frames']:.2f}",
-            CONTEXT_NAMES.get(point["context"], point["context"]),
-            point["owner"],
-        )
-    rest = found["instructions"] - sum(p["instructions"] for p in shown)
-    if rest:
-        per_frame, share = figure(rest / found["frames"]), units.percent(rest / found["instructions"])
-        table.add_row(Text(f"{len(points) - len(shown)} more", style="dim"), per_frame, share)
-    return table
-
-
-def totals_table(row: Row) -> Table:
-    """By owner and by context, and whether it all adds up."""
+def function_lines(row: Row) -> list[FunctionLine]:
+    """Every function of a profile, the most expensive first."""
     found = row["summary"]
-    table = _table("", ("Owner", ">Instr.\n/frame", ">Share", "", "Context", ">Instr.\n/frame", ">Share"))
-    owners, contexts = list(found["by_owner"].items()), list(found["by_context"].items())
-    for n in range(max(len(owners), len(contexts))):
-        table.add_row(*_total(owners, n, found), "", *_total(contexts, n, found))
-    return table
+    return [
+        FunctionLine(
+            function=sample["function"] + (f" [{sample['module']}]" if sample["module"] else ""),
+            instructions_per_frame=sample["instructions"] / found["frames"],
+            share=sample["instructions"] / found["instructions"],
+            entries_per_frame=sample["entries"] / found["frames"],
+            context=CONTEXT_NAMES.get(sample["context"], sample["context"]),
+            owner=sample["owner"],
+        )
+        for sample in row["samples"]
+    ]
+
+
+def functions_table(row: Row, top: int = TOP, caption: str | None = None, folded: bool = False) -> Table:
+    """The functions in which most instructions were executed; the rest in one line."""
+    found, lines = row["summary"], function_lines(row)
+    shown, hidden = lines[:top], row["samples"][top:]
+    rest = sum(sample["instructions"] for sample in hidden)
+    if rest:
+        shown.append(FunctionLine(f"{len(hidden)} more", rest / found["frames"], rest / found["instructions"], None, "", ""))
+    return tables.of_lines(FunctionLine, shown, title(row) if caption is None else caption, folded=folded)
+
+
+def totals_tables(row: Row) -> list[Table]:
+    """By owner and by context."""
+    found = row["summary"]
+    return [_totals("Owner", found["by_owner"], found), _totals("Context", found["by_context"], found)]
+
+
+def _totals(name: str, sums: Mapping[str, int], found: Row) -> Table:
+    columns = (Column(name, number=False), Column("Instructions", unit="/frame"), Column("Share"))
+    rows = [
+        [
+            Cell(CONTEXT_NAMES.get(key, key)),
+            Cell(figure(count / found["frames"])),
+            Cell(units.percent(count / found["instructions"])),
+        ]
+        for key, count in sums.items()
+    ]
+    return Table(f"By {name.lower()}", columns, rows)
 
 
 def summary(row: Row) -> str:
@@ -84,51 +114,26 @@ def summary(row: Row) -> str:
 
 def diff_tables(before: Row, after: Row, top: int = TOP) -> list[Table]:
     """What changed, per frame: functions by the size of the change, owners, contexts."""
-    tables = []
+    made = []
     for by in ("function", "owner", "context"):
-        table = _table(f"Change by {by}, instructions a frame", (by.capitalize(), ">Before", ">After", ">Change"))
+        columns = (Column(by.capitalize(), number=False), Column("Before"), Column("After"), Column("Change"))
         changes = diff.changes(before, after, by)
         shown = [c for c in changes if abs(c.change) >= NOTABLE][:top] if by == "function" else changes
-        for change in shown:
-            table.add_row(*_change(CONTEXT_NAMES.get(change.name, change.name), change))
+        rows = [_change(CONTEXT_NAMES.get(change.name, change.name), change) for change in shown]
         if len(shown) < len(changes):
-            hidden = [c for c in changes if c not in shown]
-            rest = diff.Change("", sum(c.before for c in hidden), sum(c.after for c in hidden))
-            table.add_row(*_change(f"{len(hidden)} more", rest))
-        table.add_section()
-        table.add_row(*_change("all", diff.Change("", sum(c.before for c in changes), sum(c.after for c in changes))))
-        tables.append(table)
-    return tables
+            rows.append(_change(f"{len(changes) - len(shown)} more", _sum([c for c in changes if c not in shown])))
+        last = len(rows) - 1
+        rows.append(_change("all", _sum(changes)))
+        made.append(Table(f"Change by {by}, instructions a frame", columns, rows, breaks=frozenset({last})))
+    return made
 
 
-def _change(name: str, change: diff.Change) -> tuple[str, str, str, Text]:
-    shown = f"{change.change:+.1f}"
-    if shown in ("+0.0", "-0.0"):
-        return name, figure(change.before), figure(change.after), Text("0")
-    return name, figure(change.before), figure(change.after), Text(shown, style="green" if change.change < 0 else "red")
+def _sum(changes: list[diff.Change]) -> diff.Change:
+    return diff.Change("", sum(c.before for c in changes), sum(c.after for c in changes))
 
 
-def figure(value: float) -> str:
-    """Instructions a frame, to a tenth."""
-    return f"{value:,.1f}".replace(",", "\u202f")
-
-
-def _total(items: Sequence[tuple[str, int]], n: int, found: Mapping[str, Any]) -> tuple[str, str, str]:
-    if n >= len(items):
-        return "", "", ""
-    name, instructions = items[n]
-    return (
-        CONTEXT_NAMES.get(name, name),
-        figure(instructions / found["frames"]),
-        units.percent(instructions / found["instructions"]),
-    )
-
-
-def _table(heading: str, columns: Sequence[str]) -> Table:
-    table = Table(
-        title=Text(heading) if heading else None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0), pad_edge=False, header_style="bold",
-    )  # fmt: skip
-    for column in columns:
-        table.add_column(Text(column.removeprefix(">")), justify="right" if column.startswith(">") else "left", overflow="fold")
-    return table
+def _change(name: str, change: diff.Change) -> list[Cell]:
+    text = f"{change.change:+.1f}"
+    same = text in ("+0.0", "-0.0")
+    changed = Cell("0") if same else Cell(text, mark="good" if change.change < 0 else "bad")
+    return [Cell(name), Cell(figure(change.before)), Cell(figure(change.after)), changed]

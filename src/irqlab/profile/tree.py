@@ -18,7 +18,7 @@ CONTEXT_NAMES = {"hardirq": "hard IRQ", "softirq": "softirq", "process": "proces
 
 
 def section(answer: Row, symbols: Symbols, driver: Collection[str]) -> dict[str, Any]:
-    """The tester's answer to `profile_result` as `points` and `stacks` of a result row (docs/results.md).
+    """The tester's answer to `profile_result` as `samples` and `stacks` of a result row (docs/results.md).
 
     `driver`: the names of the driver's module and of those it needs.
     """
@@ -57,11 +57,11 @@ def section(answer: Row, symbols: Symbols, driver: Collection[str]) -> dict[str,
     }
 
 
-def totals(points: Sequence[Row], by: str) -> dict[str, int]:
-    """Instructions by `owner`, `context`, ... of a profile's points, the largest first."""
+def totals(samples: Sequence[Row], by: str) -> dict[str, int]:
+    """Instructions by `owner`, `context`, ... of a profile's samples, the largest first."""
     sums: Counter[str] = Counter()
-    for point in points:
-        sums[point[by]] += point["instructions"]
+    for sample in samples:
+        sums[sample[by]] += sample["instructions"]
     return dict(sorted(sums.items(), key=lambda item: (-item[1], item[0])))
 
 

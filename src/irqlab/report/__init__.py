@@ -23,14 +23,13 @@ def _finalize(value: object) -> object:
 
 
 def html(documents: list[dict[str, Any]]) -> str:
-    """The page. It loads and runs nothing, and is the same for the same documents. Raises IrqlabError."""
+    """The page. It loads and runs nothing, and is the same for the same documents.
+
+    Raises IrqlabError for what is not a result document. Anything else that is raised is a defect of a view.
+    """
     if not documents:
         raise IrqlabError("a report needs at least one result file")
-    try:
-        page = view.build(documents)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise IrqlabError(f"not a result document as docs/results.md has it: {type(error).__name__}: {error}") from error
-    return render(page)
+    return render(view.build(documents))
 
 
 def render(page: Page) -> str:

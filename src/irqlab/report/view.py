@@ -10,14 +10,14 @@ from typing import Any
 from markupsafe import Markup
 
 from irqlab import units
-from irqlab.present import plots, tables
+from irqlab.methods import catalogue
+from irqlab.methods.method import Method
+from irqlab.present import plots
 from irqlab.present import svg as svgs
-from irqlab.present.parts import Notice, Numbers, Origin, Page
-from irqlab.present.rows import heading_of, place_of
-from irqlab.present.tables import PERCENTILES, Table
-from irqlab.present.variants import Row, Variant, rows_of
-from irqlab.report.sections import burst, cost, iperf, latency, overload, profile, recovery, rrul, side_by_side, throughput
-from irqlab.report.sections.throughput import MAX_SUMMARY
+from irqlab.present.parts import Group, Notice, Numbers, Origin, Page
+from irqlab.present.rows import heading_of
+from irqlab.present.tables import Cell, Column, Table
+from irqlab.present.variants import Row, Variant
 
 Json = dict[str, Any]
 
@@ -25,39 +25,39 @@ MAX_NAMES = 5
 """In the title."""
 
 
+RANKS = 5
+"""Line styles for what has an order, such as percentiles."""
+MAX_PICTURES = 2
+
+
 def build(documents: Sequence[Json]) -> Page:
-    """The page's content. Raises KeyError, TypeError or ValueError for what is not a result document."""
-    rows = rows_of(documents)
+    """The page's content. Raises IrqlabError for what is not a result document."""
+    rows = catalogue.rows(documents)
+    complete = [row for row in rows if row.data["complete"]]
     number = Numbers()
-    by_method: dict[str, list[Row]] = {}
-    for row in rows:
-        by_method.setdefault(row.data["method"], []).append(row)
-    best = throughput.rows_with_throughput(rows)
-    variants = list(dict.fromkeys(row.variant for row in rows))
-    sections = [
-        throughput.section(best, by_method.get("throughput", []), number),
-        overload.section(by_method.get("loss", []), number),
-        latency.section(by_method.get("latency", []), number),
-        cost.section(best, number),
-        burst.section(by_method.get("burst", []), number),
-        recovery.section(by_method.get("recovery", []), number),
-        profile.section(by_method.get("profile", []), number),
-        side_by_side.section(by_method.get("metrics", []), number),
-        iperf.section(by_method.get("iperf", [])),
-        rrul.section(by_method.get("rrul", []), number),
-    ]
+    chosen = [(method, mine) for method in catalogue.methods().values() if (mine := method.chosen(complete))]
     drivers = list(dict.fromkeys(row.data["driver"] for row in rows))
     return Page(
         title=f"irqlab: {_names(drivers) or 'no results'}",
         lead=_lead(drivers),
-        symbols=_symbols(variants),
-        verdicts=throughput.verdicts(best) + overload.verdicts(by_method.get("loss", [])),
+        symbols=_symbols(list(dict.fromkeys(row.variant for row in rows))),
+        verdicts=[text for method, mine in chosen for text in method.verdicts(mine)],
         notices=_incomplete(documents, rows),
-        summary=_summary(best),
-        sections=[section for section in sections if section is not None],
+        summary=next((table for method, mine in chosen if (table := method.first_table(mine))), None),
+        sections=[section for method, mine in chosen for section in method.sections(mine, number)],
         origins=[origin(document) for document in documents],
         duts=duts(documents),
+        picture=_picture(chosen, number),
     )
+
+
+def _picture(chosen: Sequence[tuple[Method, list[Row]]], number: Numbers) -> Group | None:
+    """What the first methods show first, side by side."""
+    found = [method.picture(mine, number) for method, mine in chosen if method.picture][:MAX_PICTURES]
+    if not found:
+        return None
+    legend = list(dict.fromkeys(entry for picture in found for entry in picture.legend))
+    return Group(plots=[picture.plot for picture in found], legend=legend)
 
 
 def _lead(drivers: Sequence[str]) -> str:
@@ -73,7 +73,7 @@ def _names(drivers: Sequence[str]) -> str:
 
 def _symbols(variants: Sequence[Variant]) -> Markup:
     keys = {str(v.number): plots.swatch(plots.style(v.number)) for v in variants}
-    keys |= {f"rank-{n}": plots.swatch(plots.rank_style(n)) for n in range(len(PERCENTILES))}
+    keys |= {f"rank-{n}": plots.swatch(plots.rank_style(n)) for n in range(RANKS)}
     keys |= {kind: plots.mark(kind) for kind in ("grey", "wire", "ring", "cross")}
     return Markup("\n".join(svgs.symbol(svg, f"key-{key}") for key, svg in keys.items()))
 
@@ -90,14 +90,6 @@ def _incomplete(documents: Sequence[Json], rows: Sequence[Row]) -> list[Notice]:
     return [Notice("warn", f"{which} interrupted: what had been measured until then is here, the rest is missing{end}", short)]
 
 
-def _summary(best: Sequence[Row]) -> Table | None:
-    """All rows, if they are few; else those of the smallest frames, where a driver shows what it costs."""
-    if len(best) <= MAX_SUMMARY:
-        return tables.summary(best) if best else None
-    smallest = {b: min(place_of(row) for row in best if row.bidirectional == b) for b in {row.bidirectional for row in best}}
-    return tables.summary([row for row in best if place_of(row) == smallest[row.bidirectional]])
-
-
 def duts(documents: Sequence[Json]) -> list[Table]:
     """What documents were measured on."""
     named: list[tuple[str, Json]] = []
@@ -109,7 +101,7 @@ def duts(documents: Sequence[Json]) -> list[Table]:
                 named.append(entry)
     names = [name for name, _ in named]
     unique = [(f"{name} ({n + 1})" if names.count(name) > 1 else name, dut) for n, (name, dut) in enumerate(named)]
-    return tables.duts(unique) if named else []
+    return _dut_tables(unique) if named else []
 
 
 def origin(document: Json) -> Origin:
@@ -136,7 +128,8 @@ def _trials(document: Json) -> list[tuple[str, str]]:
                 text = f"{units.duration(spec['duration_ns'])} after {units.duration(spec['warmup_ns'])} of warm-up"
                 lengths.setdefault(row["method"], {})[text] = None
             arrivals |= {load["arrivals"]: None for load in spec["loads"]}
-    tolerances = {row["summary"].get("loss_tolerance") for row in document["measured"]["results"]} - {None, 0}
+    summaries = [row["summary"] or {} for row in document["measured"]["results"]]
+    tolerances = {tolerated for summary in summaries if (tolerated := summary.get("loss_tolerance"))}
     same: dict[str, list[str]] = {}
     for method, texts in lengths.items():
         same.setdefault(", ".join(texts), []).append(method)
@@ -146,3 +139,79 @@ def _trials(document: Json) -> list[tuple[str, str]]:
     if tolerances:
         facts.append(("Loss tolerated", ", ".join(units.percent(t) for t in sorted(tolerances))))
     return facts
+
+
+_DUT_SETTINGS = {
+    "lsm": "Security modules",
+    "qdisc": "qdisc",
+    "netdev_max_backlog": "netdev_max_backlog",
+    "netdev_budget": "netdev_budget",
+    "dev_weight": "dev_weight",
+    "spectre_v2": "spectre_v2",
+    "clocksource": "Clock source",
+    "ring_rx": "RX ring",
+    "ring_tx": "TX ring",
+    "offloads": "Offloads on",
+    "sysctls": "sysctls set",
+    "module_parameters": "Module parameters",
+}
+
+
+def _dut_tables(named: Sequence[tuple[str, dict[str, Any]]]) -> list[Table]:
+    """What was measured on: first what all (name, DUT) share, then what sets them apart."""
+    described = [(name, _describe(dut)) for name, dut in named]
+    keys = list(dict.fromkeys(key for _, facts in described for key in facts))
+    shared: list[tuple[str, list[Cell]]] = []
+    apart: list[tuple[str, list[Cell]]] = []
+    for key in keys:
+        cells = [facts.get(key, Cell(units.NONE)) for _, facts in described]
+        (shared if all(cell == cells[0] for cell in cells) else apart).append((key, cells))
+    tables = []
+    if apart:
+        columns = (Column("", number=False), *(Column(name, number=False) for name, _ in described))
+        tables.append(Table("What differs", columns, [[Cell(key), *cells] for key, cells in apart]))
+    if shared:
+        caption = "The same for all" if len(described) > 1 else described[0][0]
+        columns = (Column("", number=False), Column("", number=False))
+        tables.append(Table(caption, columns, [[Cell(key), cells[0]] for key, cells in shared]))
+    return tables
+
+
+def _describe(dut: dict[str, Any]) -> dict[str, Cell]:
+    kernel, nic = dut["kernel"], dut["nic"]
+    package = " ".join(str(kernel[k]) for k in ("package", "version") if kernel.get(k))
+    wire = f"wire of {units.bit_rate(nic['line_rate_bps'])}" if nic["line_rate_bps"] else "no limit of the wire"
+    facts = {
+        "Kernel": Cell(str(kernel["release"])),
+        "Kernel package": Cell(package or units.NONE),
+        "Kernel image": _hash(kernel["sha256"]),
+        "QEMU": Cell(str(dut["qemu"])),
+        "CPU": Cell(f"{dut['cpu']}, {dut['mips']:g}{units.NARROW}million instructions a second"),
+        "Memory": Cell(f"{dut['memory_mib']}{units.NARROW}MiB"),
+        "NIC": Cell(f"{nic['model']}, {wire}"),
+        "NIC properties": Cell(_listed(nic["properties"])),
+    }
+    for module in dut["modules"]:
+        last = module is dut["modules"][-1]
+        known = _hash(module["sha256"])
+        more = f"{known.title}\nvermagic {module['vermagic']}"
+        text = f"{module['name']} {known.text}" if last else known.text
+        facts["Driver module" if last else f"Module {module['name']}"] = Cell(text, more, code=True)
+    for key, value in dut["dut"].items():
+        facts[_DUT_SETTINGS.get(key, key)] = Cell(_listed(value))
+    facts["Kernel command line"] = Cell(str(dut["kernel_command_line"]), code=True)
+    facts["Guest image"] = _hash(dut["guest_image_sha256"])
+    facts["Tester"] = _hash(dut["tester_sha256"])
+    return facts
+
+
+def _hash(sha256: str) -> Cell:
+    return Cell(sha256[:12], f"sha256 {sha256}", code=True)
+
+
+def _listed(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{k}={v}" for k, v in value.items()) or "none"
+    if isinstance(value, list):
+        return ", ".join(str(v) for v in value) or "none"
+    return units.NONE if value is None else str(value) or "none"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Results as JSON: `command`, `environment` (what it was measured on), `measured` (docs/results.md; schema/result.json).
+"""Results as JSON: `command`, `environment` (what it was measured on), `measured` (docs/results.md).
 
 `measured` depends on nothing but the inputs: it is byte-identical when the same command is run again, on any host.
 """
@@ -11,18 +11,19 @@ import platform
 import shutil
 import subprocess
 from dataclasses import dataclass, field
+from functools import cached_property, reduce
 from importlib.metadata import version
+from operator import or_
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from irqlab import files
 from irqlab.config.traffic import FrameSize
 from irqlab.errors import IrqlabError
+from irqlab.results.records import SCHEMA, Environment, ResultRow
 from irqlab.trials.forwarding import ForwardingResult
-
-SCHEMA = "irqlab-result/2"
 
 
 @dataclass
@@ -30,14 +31,14 @@ class MethodResult:
     """What one method found for one driver and frame size; a row of `measured.results`."""
 
     method: str
-    """throughput, loss, latency, burst, recovery or profile."""
+    """Its name (irqlab.methods)."""
     driver: str
     nic: str
     frame_bytes: FrameSize
     bidirectional: bool
     mips: int
     complete: bool = True
-    """False: cut short; `trials` holds those that were made."""
+    """False: cut short; `trials` holds those that were made, there is no summary."""
     rx_scheme: str | None = None
     tx_scheme: str | None = None
     """Of drivers whose interrupt-handling scheme the lab can set; None: the driver's own."""
@@ -55,9 +56,9 @@ class MethodResult:
     line_rate_limited: bool | None = None
     """Throughput is what the wire carries: the DUT could do more."""
     samples: list[Any] = field(default_factory=list)
-    """What the method says of each trial that matters to it (docs/results.md)."""
+    """What the method says of each trial that matters to it: instances of its sample type."""
     summary: Any = None
-    """What the method found besides (docs/results.md)."""
+    """What the method found besides: an instance of its summary type; None where it was cut short."""
     trials: list[ForwardingResult] = field(default_factory=list)
 
     def copy_per_frame_metrics(self, trial: ForwardingResult) -> None:
@@ -66,6 +67,12 @@ class MethodResult:
         self.interrupts_per_frame = trial.interrupts_per_frame()
         self.rx_interrupts_per_frame = trial.caused_per_frame("rx")
         self.tx_interrupts_per_frame = trial.caused_per_frame("tx")
+
+    def copy_throughput(self, found: MethodResult) -> None:
+        """Takes the throughput from another row."""
+        self.total_throughput_pps = found.total_throughput_pps
+        self.per_interface_throughput_mbps = found.per_interface_throughput_mbps
+        self.line_rate_limited = found.line_rate_limited
 
     def to_json(self) -> dict[str, Any]:
         """The row as it stands in `measured.results`."""
@@ -109,14 +116,71 @@ def write(path: Path, content: dict[str, Any]) -> None:
     files.write_atomically(path, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
 
 
-def read(path: Path) -> dict[str, Any]:
-    """Reads a document back. Raises IrqlabError for what is not one."""
+@dataclass(frozen=True)
+class Documents:
+    """The documents that can be read: those whose rows are of certain types."""
+
+    rows: tuple[type[ResultRow], ...]
+    """A type for each method (irqlab.results.records.row_type)."""
+
+    @cached_property
+    def type(self) -> type[msgspec.Struct]:
+        """The type of a document."""
+        row: Any = reduce(or_, self.rows)
+        measured = msgspec.defstruct("Measured", [("results", list[row])], forbid_unknown_fields=True, module=__name__)
+        command = Annotated[list[str], msgspec.Meta(min_length=1, description="How to measure it again.")]
+        complete = Annotated[bool, msgspec.Meta(description="false: interrupted; these are the results until then.")]
+        return msgspec.defstruct(
+            "Document",
+            [
+                ("schema", Literal[SCHEMA]),
+                ("command", command),
+                ("complete", complete),
+                ("environment", Environment),
+                ("measured", measured),
+            ],
+            forbid_unknown_fields=True,
+            module=__name__,
+            namespace={"__doc__": "What irqlab measured, and what it was measured on."},
+        )
+
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema (2020-12) of documents."""
+        return {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "$id": f"urn:irqlab:schema:{SCHEMA}",
+            "title": SCHEMA,
+            **msgspec.json.schema(self.type),
+        }
+
+    def convert(self, content: Any) -> Any:
+        """A document as an instance of `type`. Raises IrqlabError, with the field that is wrong."""
+        try:
+            return msgspec.convert(content, self.type)
+        except msgspec.ValidationError as error:
+            raise IrqlabError(f"not a result document as docs/results.md describes it: {error}") from error
+
+    def read(self, path: Path) -> dict[str, Any]:
+        """Reads a document back and validates it. Raises IrqlabError for what is not one."""
+        content = _json(path)
+        schema = content.get("schema") if isinstance(content, dict) else None
+        if schema != SCHEMA and isinstance(schema, str) and schema.startswith(SCHEMA.partition("/")[0] + "/"):
+            raise IrqlabError(
+                f"{path} was written by another version of irqlab ({schema}; this one reads {SCHEMA}): measure again"
+            )
+        if schema != SCHEMA:
+            raise IrqlabError(f"{path} is not a result of irqlab ({SCHEMA})")
+        try:
+            self.convert(content)
+        except IrqlabError as error:
+            raise IrqlabError(f"{path}: {error}") from error
+        return content  # type: ignore[no-any-return]
+
+
+def _json(path: Path) -> Any:
     try:
-        content = json.loads(path.read_text())
+        return json.loads(path.read_text())
     except OSError as error:
         raise IrqlabError(f"cannot read {path}: {error.strerror}") from error
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise IrqlabError(f"{path} is not JSON: {error}") from error
-    if not isinstance(content, dict) or content.get("schema") != SCHEMA:
-        raise IrqlabError(f"{path} is not a result of irqlab ({SCHEMA})")
-    return content

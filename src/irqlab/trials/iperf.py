@@ -125,10 +125,9 @@ class IperfTrial(Trial["IperfResult"]):
 
 
 @dataclass(frozen=True)
-class IperfResult:
+class IperfMeasured:
     """What an iperf3 test measured."""
 
-    spec: IperfTrial
     name: str
     """TCP Rx, TCP Tx, UDP Rx or UDP Tx, seen from the DUT."""
     test: dict[str, Any]
@@ -159,6 +158,13 @@ class IperfResult:
     interrupts: dict[str, int]
     interfaces: dict[str, dict[str, int]]
     kernel_log: list[str]
+
+
+@dataclass(frozen=True)
+class IperfResult(IperfMeasured):
+    """What came of a trial."""
+
+    spec: IperfTrial
 
     @property
     def full_frames(self) -> int:

@@ -8,7 +8,7 @@ the DUT that sends everything back.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from irqlab.dut import counters
@@ -116,11 +116,10 @@ class Flow:
     """Bytes of payload in each bucket of the trial."""
 
 
-@dataclass(frozen=True)
-class ProbeLatency:
+@dataclass(frozen=True, kw_only=True)
+class ProbeLatency(RoundTrips):
     """Round trips of a kind of probe in a part of the trial."""
 
-    rtt: RoundTrips
     off_wire: RoundTrips
     """Less the time that the answer waited for the wire behind other frames."""
     lost: int
@@ -128,13 +127,9 @@ class ProbeLatency:
 
 
 @dataclass(frozen=True)
-class RrulResult:
-    """What the trial measured."""
+class RrulMeasured:
+    """What the trial measured as a whole."""
 
-    spec: RrulTrial
-    flows: tuple[Flow, ...]
-    probes: dict[str, list[Probe]]
-    """By kind: icmp, udp."""
     began_ns: int
     """When the flows began, from the first probe on."""
     up_bps: float
@@ -152,6 +147,16 @@ class RrulResult:
     cpu_ticks: dict[str, int]
     interrupts: dict[str, int]
     kernel_log: list[str]
+
+
+@dataclass(frozen=True)
+class RrulResult(RrulMeasured):
+    """What came of the trial."""
+
+    spec: RrulTrial
+    flows: tuple[Flow, ...]
+    probes: dict[str, list[Probe]]
+    """By kind: icmp, udp."""
 
 
 RrulTrial.result_type = RrulResult
@@ -173,7 +178,7 @@ def _latency(probes: Sequence[Probe], begin_ns: int, end_ns: int) -> ProbeLatenc
     chosen = [probe for probe in probes if begin_ns <= probe[0] < end_ns]
     answered = [(rtt_ns, waited_ns) for _, rtt_ns, waited_ns in chosen if rtt_ns is not None and waited_ns is not None]
     return ProbeLatency(
-        rtt=peers.round_trips([rtt_ns for rtt_ns, _ in answered]),
+        **asdict(peers.round_trips([rtt_ns for rtt_ns, _ in answered])),
         off_wire=peers.round_trips([rtt_ns - waited_ns for rtt_ns, waited_ns in answered]),
         lost=len(chosen) - len(answered),
     )

@@ -85,5 +85,5 @@ def latency(runner: TrialRunner, test: rrul.RrulTrial) -> Responsiveness:
 
 
 def _probe(measured: dict[str, ProbeLatency]) -> Probe:
-    base, load = (measured[when].rtt for when in ("base", "load"))
+    base, load = (measured[when] for when in ("base", "load"))
     return Probe(RoundTrip(base.p50_ns / 1e3, base.p99_ns / 1e3), RoundTrip(load.p50_ns / 1e3, load.p99_ns / 1e3))

@@ -183,8 +183,8 @@ def counted(runner: TrialRunner, workload: Workload, rate_pps: float | None) -> 
     trial = row.trials[0]
     entries: dict[str, int] = {}
     for point in row.samples:
-        entries[point["function"]] = entries.get(point["function"], 0) + point["entries"]
-    of_driver, share, frames = trial.counters.driver.get("eth0", {}), _window_share(trial), row.summary["frames"]
+        entries[point.function] = entries.get(point.function, 0) + point.entries
+    of_driver, share, frames = trial.counters.driver.get("eth0", {}), _window_share(trial), row.summary.frames
     # Polls are counted in the window: a timer goes on polling when nothing comes. It polls both interfaces; frames come to one.
     polled = sum(entries.get(name, 0) for name in POLLS) + entries.get(TIMER_POLL, 0) / 2
     if "rx_polls" in of_driver:
@@ -200,8 +200,8 @@ def counted(runner: TrialRunner, workload: Workload, rate_pps: float | None) -> 
         polls=polled,
         polls_done=done,
         rx_interrupts=interrupts,
-        by_owner={name: count / frames for name, count in row.summary["by_owner"].items()},
-        by_context={name: count / frames for name, count in row.summary["by_context"].items()},
+        by_owner={name: count / frames for name, count in row.summary.by_owner.items()},
+        by_context={name: count / frames for name, count in row.summary.by_context.items()},
         wire_pps=wire_pps,
     )
 

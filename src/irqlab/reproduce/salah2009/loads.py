@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from irqlab.config.workload import Workload
-from irqlab.methods import application
+from irqlab.methods import receiving
 from irqlab.present.columns import Col
 from irqlab.reproduce.salah2009.rows import Row
 from irqlab.reproduce.table import Table
@@ -148,15 +148,15 @@ class Curve:
 def curve(runner: TrialRunner, row: Row, cliffs: Cliffs, offer: Offer) -> Curve:
     """Measures a row."""
     low = Workload(duration_ns=LOW_DURATION_NS)
-    receiving = [application.spec_of(offer.workload, load * cliffs.receiving_pps, row.tuning) for load in offer.receiving]
-    echoing = [application.spec_of(offer.workload, load * cliffs.echoing_pps, row.tuning, echo=True) for load in offer.echoing]
-    echoing += [application.spec_of(low, rate, row.tuning, echo=True) for rate in offer.low_pps]
-    found = application.trials(runner, [*receiving, *echoing])
+    taking = [receiving.spec_of(offer.workload, load * cliffs.receiving_pps, row.tuning) for load in offer.receiving]
+    echoing = [receiving.spec_of(offer.workload, load * cliffs.echoing_pps, row.tuning, echo=True) for load in offer.echoing]
+    echoing += [receiving.spec_of(low, rate, row.tuning, echo=True) for rate in offer.low_pps]
+    found = receiving.trials(runner, [*taking, *echoing])
     loads: list[float | None] = [*offer.echoing, *(None for _ in offer.low_pps)]
     return Curve(
         row,
-        tuple(zip(offer.receiving, found[: len(receiving)], strict=True)),
-        tuple(zip(loads, found[len(receiving) :], strict=True)),
+        tuple(zip(offer.receiving, found[: len(taking)], strict=True)),
+        tuple(zip(loads, found[len(taking) :], strict=True)),
     )
 
 

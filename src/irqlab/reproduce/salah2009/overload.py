@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from irqlab.config.workload import Workload
-from irqlab.methods import application
+from irqlab.methods import receiving
 from irqlab.methods.profile import symbols
 from irqlab.present.columns import Col
 from irqlab.profile import tree
@@ -69,7 +69,7 @@ class StarvationRow:
 def profile(runner: TrialRunner, row: Row, load: float, cliff_pps: float, workload: Workload) -> tuple[ApplicationResult, Shares]:
     """A row at a load."""
     known = symbols(runner.testbed)
-    result, answer = runner.profile(application.spec_of(workload, load * cliff_pps, row.tuning), addresses(known))
+    result, answer = runner.profile(receiving.spec_of(workload, load * cliff_pps, row.tuning), addresses(known))
     points = tree.section(answer, known, [module.name for module in runner.testbed.modules])["samples"]
     by_context = tree.totals(points, "context")
     user = sum(p["instructions"] for p in points if p["owner"] == "user space")
@@ -101,7 +101,7 @@ def profile_table(found: Sequence[tuple[float, Row, tuple[ApplicationResult, Sha
 
 def long(runner: TrialRunner, row: Row, cliff_pps: float, quick: bool) -> ApplicationResult:
     """A row at LONG_LOAD for seconds."""
-    return runner.trial(application.spec_of(QUICK_LONG if quick else LONG, LONG_LOAD * cliff_pps, row.tuning))
+    return runner.trial(receiving.spec_of(QUICK_LONG if quick else LONG, LONG_LOAD * cliff_pps, row.tuning))
 
 
 def starvation_table(found: Sequence[tuple[Row, ApplicationResult]]) -> Table[StarvationRow]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from irqlab.config.traffic import Load
-from irqlab.methods import application
+from irqlab.methods import receiving
 from irqlab.present.columns import Col
 from irqlab.reproduce.salah2009.rows import Row
 from irqlab.reproduce.table import Table
@@ -42,7 +42,7 @@ Found = Sequence[tuple[Row, Sequence[ApplicationResult]]]
 def measure(runner: TrialRunner, row: Row, quick: bool) -> list[ApplicationResult]:
     """A row at every rate."""
     rates = QUICK_RATES_PPS if quick else RATES_PPS
-    return application.trials(
+    return receiving.trials(
         runner, [ApplicationTrial(Load(rate_pps=rate), row.tuning, kind="ping", duration_ns=DURATION_NS) for rate in rates]
     )
 

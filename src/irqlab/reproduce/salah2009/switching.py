@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from irqlab.config.traffic import Arrivals, Load
-from irqlab.methods import application
+from irqlab.methods import receiving
 from irqlab.present.columns import Col
 from irqlab.reproduce.salah2009 import rows
 from irqlab.reproduce.table import Table
@@ -92,7 +92,7 @@ def at_the_cliff(runner: TrialRunner, cliff_pps: float, quick: bool) -> Table[Sw
             switches=r.switches,
             switches_per_s=None if r.switches is None else r.switches / r.spec.loaded_s,
         )
-        for (arrivals, epsilon), r in zip(cases, application.trials(runner, specs), strict=True)
+        for (arrivals, epsilon), r in zip(cases, receiving.trials(runner, specs), strict=True)
     ]
     return Table("Hybrid at the cliff: switches per second", SwitchRow, tuple(table))
 
@@ -103,7 +103,7 @@ def estimates(runner: TrialRunner, cliff_pps: float, quick: bool) -> Table[Estim
     tuning = rows.hybrid(cliff_pps).tuning
     specs = [ApplicationTrial(Load(rate_pps=rate), tuning, rate_after_ns=(READ_AFTER_NS,)) for rate in rates]
     table = []
-    for rate, r in zip(rates, application.trials(runner, specs), strict=True):
+    for rate, r in zip(rates, receiving.trials(runner, specs), strict=True):
         at_ns, estimate = r.rate_estimates_pps[0]
         row = EstimateRow(
             load_of_cliff=rate / cliff_pps,
@@ -123,7 +123,7 @@ def settling(runner: TrialRunner, cliff_pps: float, quick: bool) -> Table[Settli
     steps = QUICK_STEPS if quick else STEPS
     tuning = rows.hybrid(cliff_pps).tuning
     specs = [_burst(step * cliff_pps, windows, ApplicationTrial(Load(1.0), tuning)) for step in steps for windows in WINDOWS]
-    found = application.trials(runner, specs)
+    found = receiving.trials(runner, specs)
     table = []
     for number, step in enumerate(steps):
         of_step = found[number * len(WINDOWS) : (number + 1) * len(WINDOWS)]

@@ -105,6 +105,16 @@ def find_collapse(points: Sequence[Point], forward: Callable[[float], Point], pr
     return Collapse(high, low, most)
 
 
+@dataclass(frozen=True)
+class Summary(loss.Summary):
+    """What a curve says as a whole, and between which loads it collapses."""
+
+    collapse_pps: float | None
+    """The lowest load at which it has collapsed; None: none."""
+    no_collapse_pps: float | None
+    """The highest load below that at which it has not."""
+
+
 def _curve(runner: TrialRunner, workload: Workload, points: int, precision: float, known: MethodResult) -> Curve:
     """A variant's curve with its collapse; loads are what both directions offer together."""
     wire_pps = 2 * runner.wire_pps(workload)
@@ -128,15 +138,15 @@ def _curve(runner: TrialRunner, workload: Workload, points: int, precision: floa
         line_rate_limited=known.line_rate_limited,
     )
     result.per_interface_throughput_mbps = known.per_interface_throughput_mbps
-    result.samples = [loss.point(t.offered_pps / base, t) for t in every]
+    result.samples = [loss.Sample.of(t.offered_pps / base, t) for t in every]
     result.trials = every
-    result.summary = {
-        "max_forwarded_pps": collapse.most_pps,
-        "plateau_ratio": every[-1].forwarded_pps / collapse.most_pps,
-        "collapse_load": collapse.at_pps / base if collapse.at_pps else None,
-        "collapse_pps": collapse.at_pps,
-        "no_collapse_pps": collapse.above_pps,
-    }
+    result.summary = Summary(
+        max_forwarded_pps=collapse.most_pps,
+        plateau_ratio=every[-1].forwarded_pps / collapse.most_pps,
+        collapse_load=collapse.at_pps / base if collapse.at_pps else None,
+        collapse_pps=collapse.at_pps,
+        no_collapse_pps=collapse.above_pps,
+    )
     result.copy_per_frame_metrics(every[-1])
     return Curve(result, collapse)
 

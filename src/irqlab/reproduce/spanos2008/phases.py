@@ -174,7 +174,7 @@ def table5(found: Mapping[tuple[int, str], MethodResult], throughputs: Results) 
     """Phases per forwarded frame."""
     rows = []
     for (size, variant), result in found.items():
-        trial, formula, frames = result.trials[0], FORMULAS[variant], result.summary["frames"]
+        trial, formula, frames = result.trials[0], FORMULAS[variant], result.summary.frames
         per_frame = {phase: count / frames for phase, count in by_phase(result.to_json()).items()}
         us_per_instruction = 1 / result.mips
         us = {phase: count * us_per_instruction for phase, count in per_frame.items()}
@@ -182,7 +182,7 @@ def table5(found: Mapping[tuple[int, str], MethodResult], throughputs: Results) 
         at_rate_us = us_per_frame(throughputs[size, variant])
         interrupts = result.interrupts_per_frame or 0.0
         switch_us = (us[CS_IN] + us[CS_OUT]) / interrupts if interrupts else 0.0
-        in_interrupts = result.summary["by_context"].get("hardirq", 0)
+        in_interrupts = result.summary.by_context.get("hardirq", 0)
         row = PhaseRow(
             frame_bytes=size,
             variant=variant,
@@ -193,7 +193,7 @@ def table5(found: Mapping[tuple[int, str], MethodResult], throughputs: Results) 
             per_frame_us=round(at_rate_us, 4),
             sum_error_percent=round(100 * (total_us / at_rate_us - 1), 3),
             idle_us=round(trial.idle_ns / frames / 1e3, 4),
-            enabled_share=round(1 - in_interrupts / result.summary["instructions"], 4),
+            enabled_share=round(1 - in_interrupts / result.summary.instructions, 4),
             paper_enabled_share=round(sum(us[p] for p in formula.enabled) / total_us, 4),
             interrupts_per_frame=round(interrupts, 5),
             paper_interrupts_per_frame=round(formula.interrupts, 5),

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 import base64
 import random
+import struct
+import zlib
 from pathlib import Path
 
 import pytest
 
-from irqlab.report import hdr
+from irqlab.results import histogram
 
 # Written by the Rust crate hdrhistogram 7.5, which the tester uses: new_with_bounds(1, 10_000_000_000, 3) with 20,001 values,
 # and an auto-resizing one of two digits with 7, 7, 1000 and 123456789. What it said of them stands below.
@@ -19,15 +21,14 @@ TWO_DIGITS = "HISTFAAAADt4nAEwAM//HISTEwAAAAgAAAAAAAAAAgAAAAAAAAABAAAAAAf///8/8A
 
 
 def test_reads_what_the_tester_writes():
-    found = hdr.decode(THREE_DIGITS)
+    found = histogram.decode(THREE_DIGITS)
     assert found.total == 20_001
     assert found.counts[:3] == ((0, 1), (20015, 106), (20031, 118))
-    said = {0.5: 21519, 0.9: 22719, 0.99: 23007, 0.999: 72895, 0.9999: 1572863, 1.0: 1573887}
-    assert {q: found.value_at(q) for q in said} == said
+    assert found.counts[-1] == (1573887, 1)
 
 
 def test_reads_another_resolution():
-    assert hdr.decode(TWO_DIGITS).counts == ((7, 2), (1003, 1), (123731967, 1))
+    assert histogram.decode(TWO_DIGITS).counts == ((7, 2), (1003, 1), (123731967, 1))
 
 
 def test_round_trip(monkeypatch):
@@ -36,9 +37,9 @@ def test_round_trip(monkeypatch):
 
     random.seed(1)
     counts = {
-        random.randrange(2 ** random.randrange(1, 36)): random.randrange(1, 2 ** random.randrange(1, 40)) for _ in range(500)
+        random.randrange(2 ** random.randrange(1, 33)): random.randrange(1, 2 ** random.randrange(1, 40)) for _ in range(500)
     }
-    found = hdr.decode(make_samples.encode(counts))
+    found = histogram.decode(make_samples.encode(counts))
     assert found.total == sum(counts.values())
     for value in counts:
         bucket = next(highest for highest, _ in found.counts if highest >= value)
@@ -49,8 +50,15 @@ def test_an_empty_histogram_has_no_values(monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "data"))
     import make_samples
 
-    found = hdr.decode(make_samples.encode({}))
-    assert (found.total, found.value_at(0.5)) == (0, 0)
+    found = histogram.decode(make_samples.encode({}))
+    assert (found.total, found.counts) == (0, ())
+
+
+def test_a_bomb_is_refused():
+    body = zlib.compress(bytes(2 * histogram.MAX_BYTES))
+    text = base64.b64encode(struct.pack(">ii", 0x1C849314, len(body)) + body).decode()
+    with pytest.raises(histogram.HistogramError, match="too long"):
+        histogram.decode(text)
 
 
 @pytest.mark.parametrize(
@@ -58,5 +66,5 @@ def test_an_empty_histogram_has_no_values(monkeypatch):
     ["", "no base64!", "AAAA", base64.b64encode(b"\x1c\x84\x93\x14\0\0\0\x04abcd").decode(), THREE_DIGITS[:200] + "==", "é"],
 )
 def test_data_that_is_not_a_histogram_is_rejected(text):
-    with pytest.raises(hdr.HdrError):
-        hdr.decode(text)
+    with pytest.raises(histogram.HistogramError):
+        histogram.decode(text)

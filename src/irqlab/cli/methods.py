@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A command for each method, made from its declaration (irqlab.methods.method)."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable
+from dataclasses import MISSING, fields, replace
+from typing import Any
+
+import typer
+
+from irqlab.cli import options as opt
+from irqlab.cli.output import check_outputs, guarded, leave, save, show
+from irqlab.methods import catalogue
+from irqlab.methods.method import Method
+from irqlab.runner.measure import measure
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds the commands, in the order of the methods."""
+    for method in catalogue.methods().values():
+        if method.run is not None:
+            app.command(method.name, help=method.help)(guarded(command(method)))
+
+
+def command(method: Method) -> Callable[..., None]:
+    """What the command line runs: its own options, the shared ones, --json and --report."""
+    run = method.run
+    assert run is not None
+
+    def measured(*, request: opt.Request, json_file: opt.JsonFile = None, report_file: opt.ReportFile = None, **own: Any) -> None:
+        options = method.options(**own)
+        check_outputs(json_file, report_file, *method.outputs(options))
+        if (sizes := method.sizes(options)) is not None:
+            request = replace(request, sizes=sizes)
+        outcome = measure(
+            request.testbeds,
+            request.workloads(),
+            request.jobs,
+            lambda runner, workload: run(runner, workload, options),
+            method.name,
+        )
+        save(outcome, json_file, report_file)
+        rows = catalogue.rows([outcome.document()])
+        show(method.printed(rows, options))
+        method.write([row for row in rows if row.data["complete"]], options)
+        leave(outcome)
+
+    measured.__name__ = method.name
+    measured.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [*own_options(method), *(p for p in inspect.signature(measured, eval_str=True).parameters.values() if p.name != "own")]
+    )
+    return opt.asks(*method.shared, **method.fixed)(measured)
+
+
+def own_options(method: Method) -> list[inspect.Parameter]:
+    """A method's own options as parameters: types, help and defaults are those of its dataclass."""
+    hints = typing.get_type_hints(method.options, include_extras=True)
+    for field in fields(method.options):
+        if field.default is MISSING:
+            raise TypeError(f"{method.options.__qualname__}.{field.name} has no default")
+    return [
+        inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name])
+        for field in fields(method.options)
+    ]

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""All methods, found in the package, and the documents that hold their results."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from irqlab import methods as package
+from irqlab.methods.method import Method
+from irqlab.present.variants import Row, rows_of
+from irqlab.results.document import Documents
+from irqlab.results.records import row_type
+
+
+@cache
+def methods() -> dict[str, Method]:
+    """Every method by its name: the `METHOD` of each module of the package, by rising place."""
+    modules = [importlib.import_module(f"{package.__name__}.{found.name}") for found in pkgutil.iter_modules(package.__path__)]
+    found: list[Method] = [module.METHOD for module in modules if hasattr(module, "METHOD")]
+    return {method.name: method for method in sorted(found, key=lambda method: (method.place, method.name))}
+
+
+@cache
+def documents() -> Documents:
+    """The documents that hold results of these methods."""
+    return Documents(tuple(row_type(method.name, method.sample, method.summary) for method in methods().values()))
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of result documents."""
+    return documents().schema()
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Reads a document and validates it. Raises IrqlabError, with the field that is wrong."""
+    return documents().read(path)
+
+
+def rows(contents: Sequence[dict[str, Any]]) -> list[Row]:
+    """The rows of documents, typed, in their order. Raises IrqlabError for what is not a document."""
+    return rows_of(contents, [documents().convert(content).measured.results for content in contents])
+
+
+def rows_by_method(found: Sequence[Row], complete: bool = False) -> dict[str, list[Row]]:
+    """Rows under the names of their methods, in the order of the methods; `complete`: without those cut short."""
+    kept = [row for row in found if row.data["complete"] or not complete]
+    return {name: mine for name in methods() if (mine := [row for row in kept if row.data["method"] == name])}

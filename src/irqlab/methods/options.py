@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Checks that several methods' own options have in common. Bad input raises IrqlabError: what was wrong, and what is allowed."""
+
+from __future__ import annotations
+
+from irqlab.errors import IrqlabError
+
+MAX_LOAD = 100.0
+"""As a multiple of a throughput or of a cliff."""
+MAX_RATE_PPS = 1e8
+
+
+def numbers(option: str, text: str, most: float) -> list[float]:
+    """Positive numbers, comma-separated, an x behind each allowed; sorted. Raises IrqlabError."""
+    found = []
+    for part in text.split(","):
+        try:
+            number = float(part.strip().removesuffix("x"))
+        except ValueError:
+            number = -1.0
+        if not 0 < number <= most:
+            raise IrqlabError(f"{option} {part.strip() or text}: allowed are numbers above 0 up to {most:g}, separated by commas")
+        found.append(number)
+    return sorted(set(found))
+
+
+def either(option: str, given: object, other: str, other_given: object) -> None:
+    """Raises IrqlabError if both options were given."""
+    if given is not None and other_given is not None:
+        raise IrqlabError(f"{option} and {other}: give one of them")

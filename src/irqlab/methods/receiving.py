@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Trials with a receiving application, as `application`, `cliff` and `budget` make them, and what they say of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from irqlab.config.schemes import Schemes
+from irqlab.config.traffic import Load
+from irqlab.config.workload import Workload
+from irqlab.results.records import Count, Latency, Rate
+from irqlab.runner.runner import TrialRunner
+from irqlab.trials.application import ApplicationResult, ApplicationTrial, Places, Tuning
+
+DUT = ("driver", "nic", "kernel", "mips", "ring", "sysctl")
+TRIAL = ("size", "duration", "warmup", "arrivals", "seed")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The application at one load."""
+
+    offered_pps: Rate
+    application_pps: Rate
+    """Datagrams that the application took in the window."""
+    loss_ratio: float
+    places: Places
+    """Where the frames of the whole trial went."""
+    interrupts_per_s: Rate
+    cpu_available: Rate
+    """What a soaker of idle priority executed, as a share of the window."""
+    ksoftirqd_wakeups_per_s: Rate
+    ksoftirqd_share: Rate
+    time_squeezes: Count
+    switches: Count | None
+    """hybrid: how often it changed its scheme; null: the driver has no such counter."""
+    latency: Latency | None
+    """Round trip, of a trial of its own in which everything is sent back; null: not asked for."""
+    echo_offered_pps: Rate | None
+    echo_returned_pps: Rate | None
+
+    @classmethod
+    def of(cls, receiving: ApplicationResult, echoing: ApplicationResult | None) -> Sample:
+        """From the trial in which the application receives, and that in which it echoes."""
+        return cls(
+            offered_pps=receiving.offered_pps,
+            application_pps=receiving.application_pps,
+            loss_ratio=receiving.loss_ratio,
+            places=receiving.places,
+            interrupts_per_s=receiving.interrupts_per_s,
+            cpu_available=receiving.cpu_available,
+            ksoftirqd_wakeups_per_s=receiving.ksoftirqd_wakeups_per_s,
+            ksoftirqd_share=receiving.ksoftirqd_share,
+            time_squeezes=receiving.time_squeezes,
+            switches=receiving.switches,
+            latency=msgspec.convert(echoing.latency, Latency | None) if echoing else None,
+            echo_offered_pps=echoing.offered_pps if echoing else None,
+            echo_returned_pps=echoing.returned_pps if echoing else None,
+        )
+
+
+def trials(runner: TrialRunner, chosen: Sequence[ApplicationTrial]) -> list[ApplicationResult]:
+    """Independent trials, side by side where there are places; results in the order of `chosen`."""
+    return runner.trials(chosen, lambda r: f"{r.offered_pps / 1e3:.1f} kpps offered, {r.application_pps / 1e3:.1f} received")
+
+
+def spec_of(workload: Workload, rate_pps: float, tuning: Tuning, echo: bool = False) -> ApplicationTrial:
+    """A trial at `rate_pps` frames/s."""
+    return ApplicationTrial(
+        load=Load(rate_pps=rate_pps, size=workload.size, arrivals=workload.arrivals),
+        tuning=tuning,
+        echo=echo,
+        duration_ns=workload.duration_ns,
+        warmup_ns=workload.warmup_ns,
+        seed=workload.seed,
+        histogram=echo,
+    )
+
+
+def sweep(runner: TrialRunner, workload: Workload, rates_pps: Sequence[float], tuning: Tuning, echo: bool = True) -> list[Sample]:
+    """The application at each of the rates."""
+    receiving = [spec_of(workload, rate, tuning) for rate in rates_pps]
+    found = trials(runner, [*receiving, *(replace(s, echo=True, histogram=True) for s in receiving if echo)])
+    back: Sequence[ApplicationResult | None] = found[len(receiving) :] or [None] * len(receiving)
+    return [Sample.of(r, e) for r, e in zip(found[: len(receiving)], back, strict=True)]
+
+
+def usual_tuning(runner: TrialRunner, scheme: str) -> Tuning:
+    """The scheme, for a driver that has some, unless one was asked for."""
+    ours = runner.testbed.scheme_names()["rx_scheme"] is not None
+    return Tuning(schemes=Schemes(rx=scheme)) if ours and runner.testbed.config.dut.schemes.rx is None else Tuning()

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A soak: a load that the DUT sustains, for minutes or hours of virtual time. Loss, latency and memory over time.
+
+What a trial of a fraction of a second cannot show: memory that leaks, queues that creep up, timers that fire once in a minute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import linear_regression
+from typing import Annotated
+
+import typer
+
+from irqlab import units
+from irqlab.config.workload import Workload
+from irqlab.errors import IrqlabError
+from irqlab.methods import throughput
+from irqlab.methods.method import FORWARDING, Lines, Method
+from irqlab.methods.options import MAX_RATE_PPS, either
+from irqlab.present import plots
+from irqlab.present.columns import Col
+from irqlab.present.parts import Group, Numbers
+from irqlab.present.rows import legend_of, line_of
+from irqlab.present.variants import Row
+from irqlab.results.document import MethodResult
+from irqlab.results.records import Count, Rate
+from irqlab.runner.runner import TrialRunner
+from irqlab.trials.soak import Slice, SoakTrial
+
+MAX_DURATION_S = 24 * 3600.0
+MIN_INTERVAL_S = 0.01
+SAMPLES = 60
+DRAIN_NS = 20_000_000
+"""After each slice, so that frames on their way are not taken for lost."""
+HOUR_NS = 3600 * 10**9
+
+
+def _mib(value: float) -> str:
+    return f"{value / 2**20:.1f}"
+
+
+def _kib(value: float) -> str:
+    return units.grouped(value / 1024)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How much, and for how long."""
+
+    load: Annotated[
+        float | None, typer.Option("--load", help="Offered load as a share of the throughput, searched first; default: 0.9.")
+    ] = None
+    rate: Annotated[float | None, typer.Option("--rate", help="Offered load in frames/s in each direction, not --load.")] = None
+    duration: Annotated[float, typer.Option("--duration", help="Measured time of the soak, in virtual seconds.")] = 60.0
+    interval: Annotated[
+        float | None,
+        typer.Option("--interval", help=f"Virtual seconds from sample to sample; default: 1/{SAMPLES} of the duration."),
+    ] = None
+
+    def __post_init__(self) -> None:
+        either("--load", self.load, "--rate", self.rate)
+        if not 0 < self.share <= 1:
+            raise IrqlabError(f"--load {self.load:g}: allowed are shares of the throughput up to 1")
+        if self.rate is not None and not 1 <= self.rate <= MAX_RATE_PPS:
+            raise IrqlabError(f"--rate {self.rate:g}: allowed are 1 to {MAX_RATE_PPS:.0f} frames/s")
+        if not 2 * MIN_INTERVAL_S <= self.duration <= MAX_DURATION_S:
+            raise IrqlabError(f"--duration {self.duration:g}: allowed are {2 * MIN_INTERVAL_S:g} to {MAX_DURATION_S:g} seconds")
+        if not MIN_INTERVAL_S <= self.interval_s <= self.duration / 2:
+            raise IrqlabError(f"--interval {self.interval_s:g}: allowed are {MIN_INTERVAL_S:g} seconds to half of the duration")
+
+    @property
+    def share(self) -> float:
+        """Of the throughput."""
+        return 0.9 if self.load is None else self.load
+
+    @property
+    def interval_s(self) -> float:
+        """From sample to sample."""
+        return max(self.duration / SAMPLES, MIN_INTERVAL_S) if self.interval is None else self.interval
+
+    @property
+    def count(self) -> int:
+        """Of samples."""
+        return round(self.duration / self.interval_s)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One interval, and the memory at its end."""
+
+    end_ns: Annotated[Count, Col("Time", "s", lambda ns: f"{ns / 1e9:.2f}")]
+    """From the beginning of the soak; the pauses in which the memory was read count."""
+    sent: Annotated[Count, Col("Sent", "frames", units.whole)]
+    lost: Annotated[Count, Col("Lost", "frames", units.whole)]
+    p50_ns: Annotated[Count | None, Col("p50", format=units.duration)]
+    p99_ns: Annotated[Count | None, Col("p99", format=units.duration)]
+    max_ns: Annotated[Count | None, Col("max", format=units.duration)]
+    memory_available_bytes: Annotated[Count, Col("Available", "MiB", _mib)]
+    slab_bytes: Annotated[Count, Col("Slab", "MiB", _mib)]
+    skb_bytes: Annotated[Count | None, Col("Socket buffers", "KiB", _kib, optional=True)]
+    """Objects in use in their caches; null: the kernel does not tell."""
+
+    @classmethod
+    def of(cls, found: Slice) -> Sample:
+        """From a slice of the trial."""
+        memory = found.memory
+        return cls(
+            found.end_ns,
+            found.sent,
+            found.lost,
+            found.p50_ns,
+            found.p99_ns,
+            found.max_ns,
+            memory.available,
+            memory.slab,
+            memory.skbs,
+        )
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The soak as a whole."""
+
+    rate_pps: Annotated[Rate, Col("Offered", "kpps", units.kpps, title="per direction")]
+    duration_ns: Annotated[Count, Col("for", format=units.duration)]
+    sent: Annotated[Count, Col("Sent", "frames", units.whole)]
+    lost: Annotated[Count, Col("Lost", "frames", units.whole, mark=lambda lost: "bad" if lost else "good")]
+    worst_p99_ns: Annotated[Count | None, Col("Worst p99", format=units.duration, title="of any interval")]
+    memory_drift_bytes_per_hour: Annotated[
+        float, Col("Memory", "KiB/hour", _kib, title="by which MemAvailable falls; a straight line through all samples")
+    ]
+    slab_drift_bytes_per_hour: Annotated[
+        float, Col("Slab", "KiB/hour", _kib, title="by which it grows; a straight line through all samples")
+    ]
+
+
+def drift_per_hour(samples: Sequence[tuple[int, int]]) -> float:
+    """The slope of a straight line through (time in ns, value), per hour."""
+    return linear_regression([at for at, _ in samples], [value for _, value in samples]).slope * HOUR_NS
+
+
+def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResult:
+    """Searches the throughput, unless a rate is given, and soaks the DUT at a share of it."""
+    result = runner.result("soak", workload)
+    rate_pps = options.rate
+    if rate_pps is None:
+        base = throughput.run(runner, workload)
+        result.copy_throughput(base)
+        rate_pps = throughput.rate_per_direction(base) * options.share
+    one = replace(runner.spec(workload, rate_pps), duration_ns=round(options.interval_s * 1e9), drain_ns=DRAIN_NS)
+    runner.progress(f"{options.duration:g} s at {rate_pps / 1e3:.1f} kpps")
+    found = runner.trial(SoakTrial(one, options.count))
+    samples = [Sample.of(part) for part in found.slices]
+    result.samples = samples
+    result.summary = Summary(
+        rate_pps=rate_pps,
+        duration_ns=one.duration_ns * options.count,
+        sent=sum(sample.sent for sample in samples),
+        lost=sum(sample.lost for sample in samples),
+        worst_p99_ns=max((sample.p99_ns for sample in samples if sample.p99_ns is not None), default=None),
+        memory_drift_bytes_per_hour=-drift_per_hour([(s.end_ns, s.memory_available_bytes) for s in samples]),
+        slab_drift_bytes_per_hour=drift_per_hour([(s.end_ns, s.slab_bytes) for s in samples]),
+    )
+    return result
+
+
+def _plots(rows: Sequence[Row], number: Numbers) -> Group:
+    """Loss, latency and memory over time."""
+
+    def curves(field: str, scale: float) -> list[plots.Line]:
+        values = [(row, [(s.end_ns / 1e9, getattr(s, field)) for s in row.samples]) for row in rows]
+        return [line_of(row, [(x, None if y is None else y * scale) for x, y in points]) for row, points in values]
+
+    drawn = (
+        ("Frames lost", "lost", 1.0, "frames", True),
+        ("Latency, p99", "p99_ns", 1e-3, "µs", True),
+        ("Memory available", "memory_available_bytes", 2**-20, "MiB", False),
+        ("Slab", "slab_bytes", 2**-20, "MiB", False),
+    )
+    return Group(
+        legend=legend_of(rows),
+        plots=[
+            number.plot(title, plots.over_time(curves(field, scale), "Time, s", unit, title, from_zero))
+            for title, field, scale, unit, from_zero in drawn
+        ],
+        tables=[Lines("Over time", Sample, folded=True).table(rows)],
+    )
+
+
+METHOD = Method(
+    name="soak",
+    place=55,
+    title="Soak",
+    help="A load below the throughput for minutes or hours of virtual time: loss, latency and memory of the DUT over time.",
+    intro="A load that the device sustains, offered for long. Between intervals the memory of the device under test is read: "
+    "what it loses in a long time, a leak or a queue that creeps up, shows as a slope.",
+    sample=Sample,
+    summary=Summary,
+    lines=Lines("Soak", Summary, lambda row: [row.summary], note="Memory, slab: what is lost in an hour; negative: it is gained"),
+    run=lambda runner, workload, options: [run(runner, workload, options)],
+    options=Options,
+    shared=tuple(name for name in FORWARDING if name != "duration"),
+    plots=_plots,
+)

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a result document consists of (docs/results.md): every part but what methods add, as types.
+
+A document is validated by converting it to these types; its JSON schema is generated from them (irqlab.results.document).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+SCHEMA = "irqlab-result/2"
+
+Count = Annotated[int, Meta(ge=0)]
+Rate = Annotated[float, Meta(ge=0)]
+Ratio = Annotated[float, Meta(ge=0, le=1)]
+Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+FrameBytes = Annotated[int, Meta(ge=64, le=1518, description="FCS counted.")] | Literal["imix"]
+Counts = Annotated[dict[str, int], Meta(description="What the kernel or the tester counted, by name.")]
+
+
+class Kernel(Struct, frozen=True, forbid_unknown_fields=True):
+    """The DUT's kernel."""
+
+    release: str
+    package: str | None
+    version: str | None
+    sha256: Sha256
+
+
+class Nic(Struct, frozen=True, forbid_unknown_fields=True):
+    """QEMU's NIC model."""
+
+    model: str
+    properties: list[str] | dict[str, str]
+    line_rate_bps: Annotated[int, Meta(ge=0, description="0: no ceiling.")]
+
+
+class Module(Struct, frozen=True, forbid_unknown_fields=True):
+    """A kernel module that was loaded."""
+
+    name: str
+    sha256: Sha256
+    vermagic: str
+
+
+class SchemesInForce(Struct, frozen=True, forbid_unknown_fields=True):
+    """The interrupt-handling schemes, as the driver states them."""
+
+    variant: str | None
+    rx: str
+    tx: str
+    weight: int | None = None
+    cliff_pps: int | None = None
+    epsilon_permille: int | None = None
+    rate_window_ms: int | None = None
+    rx_usecs: int | None = None
+    tx_usecs: int | None = None
+    tx_frames: int | None = None
+    timer_without: str | None = None
+
+
+class Configuration(Struct, frozen=True):
+    """The configuration that moves numbers, as the DUT's kernel states it. A kernel may have more to say."""
+
+    lsm: str
+    qdisc: str | None
+    netdev_max_backlog: Count
+    netdev_budget: Count
+    dev_weight: Count
+    spectre_v2: str
+    clocksource: str
+    ring_rx: Count | None
+    ring_tx: Count | None
+    offloads: list[str]
+    schemes: Annotated[SchemesInForce | None, Meta(description="null: not a driver built on irqmod.")]
+    notes: Annotated[list[str], Meta(description="Where the configuration differs from what was asked for.")]
+    sysctls: dict[str, str]
+    module_parameters: str
+    attributes: dict[str, str] | UnsetType = UNSET
+
+
+class Dut(Struct, frozen=True, forbid_unknown_fields=True):
+    """A device under test, as far as results depend on it."""
+
+    kernel: Kernel
+    qemu: str
+    mips: Annotated[float, Meta(gt=0)]
+    cpu: str
+    memory_mib: Annotated[int, Meta(ge=1)]
+    kernel_command_line: str
+    nic: Nic
+    modules: Annotated[
+        list[Module], Meta(min_length=1, description="In the order they are loaded; the last is the driver under test.")
+    ]
+    guest_image_sha256: Sha256
+    tester_sha256: Sha256
+    dut: Configuration
+
+
+class Host(Struct, frozen=True):
+    """Where it was measured. Results do not depend on it."""
+
+    system: str
+    release: str
+    machine: str
+    python: str
+
+
+class Environment(Struct, frozen=True, forbid_unknown_fields=True):
+    """What was measured on."""
+
+    irqlab: str
+    compiler: str | None
+    host: Host
+    duts: Annotated[list[Dut], Meta(description="One per driver, in the order of the command.")]
+
+
+class Latency(Struct, frozen=True, forbid_unknown_fields=True):
+    """Latencies of a stream, in ns."""
+
+    count: Count
+    min_ns: Count
+    mean_ns: Rate
+    p50_ns: Count
+    p90_ns: Count
+    p99_ns: Count
+    p999_ns: Count
+    max_ns: Count
+    histogram: Annotated[str, Meta(pattern="^[A-Za-z0-9+/]+=*$", description="HdrHistogram V2, deflated, base64.")] | None
+
+
+class Ipdv(Struct, frozen=True, forbid_unknown_fields=True):
+    """Delay variation between consecutive frames (RFC 3393), in ns."""
+
+    count: Count
+    mean_abs_ns: Rate
+    max_abs_ns: Count
+
+
+class OfferedLoad(Struct, frozen=True, forbid_unknown_fields=True):
+    """A load of a trial."""
+
+    rate_pps: Annotated[float, Meta(gt=0)]
+    size: FrameBytes
+    arrivals: Literal["constant", "poisson", "bursts"]
+    on_ns: Count
+    off_ns: Count
+    begin_ns: Count
+    end_ns: Count | None
+    count: Count | None
+
+
+class Spec(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a trial offered."""
+
+    loads: Annotated[list[OfferedLoad], Meta(min_length=1)]
+    bidirectional: bool
+    duration_ns: Annotated[int, Meta(gt=0)]
+    warmup_ns: Count
+    drain_ns: Count
+    late_ns: Count
+    bucket_ns: Count
+    histogram: bool
+    above_line_rate: bool
+    seed: int
+    costs: Annotated[dict[str, Rate], Meta(description="Hardware costs charged, in ns; absent: no cost model.")] | UnsetType = (
+        UNSET
+    )
+
+
+class Stream(Struct, frozen=True, forbid_unknown_fields=True):
+    """The frames of one load in one direction (docs/protocol.md)."""
+
+    from_: Count = msgspec.field(name="from")
+    to: Count
+    load: Annotated[int, Meta(ge=0, description="Index into spec.loads.")]
+    intended: Count
+    sent: Count
+    refused: Count
+    received: Count
+    lost: Count
+    reordered: Count
+    duplicated: Count
+    corrupted: Count
+    late: Count
+    received_in_window: Count
+    last_received_after_ns: Count
+    first_lost_sent_ns: Count | None
+    last_lost_sent_ns: Count | None
+    latency: Latency
+    ipdv: Ipdv
+    series: list[tuple[Count, Count]] | None
+
+
+class Port(Struct, frozen=True, forbid_unknown_fields=True):
+    """A port of the tester (docs/protocol.md)."""
+
+    sent: Count
+    refused: Count
+    received: Count
+    stray: Count
+    host: Count
+    corrupted: Count
+
+
+class TrialRecord(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A forwarding trial."""
+
+    spec: Spec
+    cost_events: Annotated[Counts, Meta(description="What was charged for, by term; absent: no cost model.")] | UnsetType = UNSET
+    offered_pps: Rate
+    forwarded_pps: Rate
+    loss_ratio: Ratio
+    kept_up: bool
+    instructions: Count
+    instructions_per_frame: Rate | None
+    idle_ratio: Ratio
+    interrupts: Counts
+    interrupts_per_frame: Rate | None
+    rx_interrupts_per_frame: Rate | None
+    tx_interrupts_per_frame: Rate | None
+    softirqs: Counts
+    cpu_ticks: Counts
+    drops: Counts
+    time_squeezes: int
+    interfaces: dict[str, Counts]
+    driver_counters: Annotated[
+        dict[str, Counts], Meta(description="What the driver itself counted, by interface (ethtool -S), less what is 0.")
+    ]
+    link_wait_ns: Count
+    streams: list[Stream]
+    ports: list[Port]
+    kernel_log: list[str]
+
+
+class ResultRow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="method"):
+    """What one method found for one driver and frame size. `samples` and `summary` are the method's own."""
+
+    driver: str
+    nic: str
+    frame_bytes: FrameBytes
+    bidirectional: Annotated[bool, Meta(description="Both directions at once.")]
+    mips: Annotated[float, Meta(gt=0)]
+    complete: Annotated[bool, Meta(description="false: cut short; `trials` holds those that were made.")]
+    rx_scheme: str | None
+    tx_scheme: str | None
+    variant: Annotated[str | None, Meta(description="The first paper's name for the schemes, if they were asked for by it.")]
+    total_throughput_pps: Rate | None
+    per_interface_throughput_mbps: Rate | None
+    instructions_per_frame: Rate | None
+    interrupts_per_frame: Rate | None
+    rx_interrupts_per_frame: Rate | None
+    tx_interrupts_per_frame: Rate | None
+    line_rate_limited: bool | None
+    samples: list[Any]
+    summary: Any
+    trials: list[TrialRecord]
+
+    def __post_init__(self) -> None:
+        if self.complete and self.summary is None:
+            raise ValueError("`summary` is null, though the method was not cut short")
+
+
+def row_type(method: str, sample: Any, summary: Any) -> type[ResultRow]:
+    """The type of a method's rows: its samples and its summary in place of anything."""
+    return msgspec.defstruct(  # type: ignore[return-value]
+        f"{method.capitalize()}Row",
+        [("samples", list[sample]), ("summary", summary | None)],
+        bases=(ResultRow,),
+        namespace={"__doc__": f"A row of method {method}."},
+        module=__name__,
+        frozen=True,
+        forbid_unknown_fields=True,
+        kw_only=True,
+        tag_field="method",
+        tag=method,
+    )

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A soak: the same load again and again on one running DUT, whose memory is read between the slices."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from irqlab.dut.router import Dut
+from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
+from irqlab.trials.trial import Conditions, Trial
+
+MEMINFO, SLABINFO = "/proc/meminfo", "/proc/slabinfo"
+SKB_CACHES = re.compile(r"^(skbuff_\w+) +(\d+) +\d+ +(\d+) ", re.MULTILINE)
+"""Name, active objects, and bytes of each (slabinfo(5))."""
+
+
+@dataclass(frozen=True)
+class SoakTrial(Trial["SoakResult"]):
+    """Slices of the same load, one after the other; the DUT is never restored between them."""
+
+    slice: ForwardingTrial
+    count: int
+
+    def measure(self, dut: Dut, conditions: Conditions) -> SoakResult:
+        """Runs the slices. Raises IrqlabError."""
+        begin_ns = _now_ns(dut)
+        slices = []
+        for _ in range(self.count):
+            found = self.slice.measure(dut, conditions, fresh=False)
+            slices.append(Slice.of(found, Memory.of(dut), _now_ns(dut) - begin_ns))
+        return SoakResult(self, tuple(slices), list(dut.kernel_log))
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The DUT's memory, in bytes."""
+
+    available: int
+    """MemAvailable of /proc/meminfo: what a new application could have."""
+    slab: int
+    """Slab: what the kernel's caches of objects hold."""
+    skbs: int | None
+    """Objects in use in the caches of socket buffers (/proc/slabinfo); None: it cannot be read."""
+
+    @classmethod
+    def of(cls, dut: Dut) -> Memory:
+        """As it is now."""
+        files = dut.read(MEMINFO, SLABINFO)
+        return cls.parse(files[MEMINFO] or "", files[SLABINFO])
+
+    @classmethod
+    def parse(cls, meminfo: str, slabinfo: str | None) -> Memory:
+        """From the two files of /proc."""
+        kib = {name: int(value) for name, value in re.findall(r"^(\w+): +(\d+) kB$", meminfo, re.MULTILINE)}
+        caches = SKB_CACHES.findall(slabinfo) if slabinfo is not None else None
+        skbs = None if caches is None else sum(int(objects) * int(size) for _, objects, size in caches)
+        return cls(1024 * kib["MemAvailable"], 1024 * kib["Slab"], skbs)
+
+
+@dataclass(frozen=True)
+class Slice:
+    """What one slice measured; of two directions' latencies, the longer."""
+
+    end_ns: int
+    """From the beginning of the soak."""
+    sent: int
+    lost: int
+    p50_ns: int | None
+    """Latency; None: no frame came out."""
+    p99_ns: int | None
+    max_ns: int | None
+    memory: Memory
+    """After the slice."""
+
+    @classmethod
+    def of(cls, found: ForwardingResult, memory: Memory, end_ns: int) -> Slice:
+        """From the trial of the slice."""
+        timed = [stream["latency"] for stream in found.streams if stream["latency"]["count"]]
+        p50, p99, longest = (max((one[key] for one in timed), default=None) for key in ("p50_ns", "p99_ns", "max_ns"))
+        return cls(end_ns, found.total("sent"), found.total("lost"), p50, p99, longest, memory)
+
+
+@dataclass(frozen=True)
+class SoakResult:
+    """What a soak measured."""
+
+    spec: SoakTrial
+    slices: tuple[Slice, ...]
+    kernel_log: list[str]
+
+
+SoakTrial.result_type = SoakResult
+
+
+def _now_ns(dut: Dut) -> int:
+    return int(dut.rpc.call("clock")["now_ns"])

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A soak, on a DUT that is a formula and leaks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from irqlab import report
+from irqlab.config.workload import Workload
+from irqlab.errors import IrqlabError
+from irqlab.methods import catalogue, soak
+from irqlab.methods.soak import HOUR_NS, Options
+from irqlab.results.document import MethodResult
+from irqlab.trials.soak import Memory, Slice, SoakResult, SoakTrial
+from tests.data.sample_documents import document, dut
+from tests.unit.fakes import FakeTestbed, stand_on
+
+MEMINFO = "MemTotal:         230000 kB\nMemFree:          190000 kB\nMemAvailable:     200000 kB\nSlab:              12000 kB\n"
+SLABINFO = """\
+slabinfo - version: 2.1
+# name            <active_objs> <num_objs> <objsize> <objperslab> <pagesperslab> : tunables <limit> <batchcount> <sharedfactor>
+skbuff_fclone_cache     10     15    512   15    2 : tunables    0    0    0 : slabdata      1      1      0
+skbuff_head_cache      100    112    256   16    1 : tunables    0    0    0 : slabdata      7      7      0
+kmalloc-64             999    999     64   64    1 : tunables    0    0    0 : slabdata      1      1      0
+"""
+LEAK_BYTES = 4096
+"""In each slice."""
+
+
+@dataclass
+class LeakyTestbed(FakeTestbed):
+    """Loses a frame in the third slice, and a page in every one."""
+
+    soaks: list[SoakTrial] = field(default_factory=list)
+
+    def run(self, spec: Any) -> Any:
+        if not isinstance(spec, SoakTrial):
+            return super().run(spec)
+        self.soaks.append(spec)
+        one = FakeTestbed.run(self, spec.slice)
+        parts = []
+        for n in range(spec.count):
+            memory = Memory(200 * 2**20 - n * LEAK_BYTES, 12 * 2**20 + n * LEAK_BYTES, None)
+            made = Slice.of(one, memory, (n + 1) * spec.slice.duration_ns)
+            parts.append(Slice(**{**vars(made), "lost": int(n == 2), "p99_ns": 1000 + n}))
+        return SoakResult(spec, tuple(parts), [])
+
+
+def soaked(options: Options) -> tuple[MethodResult, SoakTrial]:
+    testbed = LeakyTestbed(lambda offered: min(offered, 50_000.0))
+    result = soak.run(stand_on(testbed), Workload(), options)
+    (trial,) = testbed.soaks
+    return result, trial
+
+
+def test_loss_latency_and_leak_are_found() -> None:
+    found, trial = soaked(Options(duration=10.0, interval=1.0))
+    assert (trial.count, trial.slice.duration_ns) == (10, 10**9)
+    assert trial.slice.loads[0].rate_pps == pytest.approx(45_000, rel=0.003)
+    assert (found.summary.lost, found.summary.worst_p99_ns, found.summary.duration_ns) == (1, 1009, 10**10)
+    assert found.summary.memory_drift_bytes_per_hour == pytest.approx(LEAK_BYTES * HOUR_NS / 10**9)
+    assert found.summary.slab_drift_bytes_per_hour == pytest.approx(LEAK_BYTES * HOUR_NS / 10**9)
+    assert [sample.lost for sample in found.samples] == [0, 0, 1, *[0] * 7]
+
+
+def test_a_given_rate_needs_no_search() -> None:
+    found, trial = soaked(Options(rate=1234.0))
+    assert trial.slice.loads[0].rate_pps == found.summary.rate_pps == 1234.0
+    assert (trial.count, found.summary.duration_ns) == (soak.SAMPLES, 60 * 10**9)
+    assert found.total_throughput_pps is None
+
+
+def test_its_document_is_valid_and_has_a_page() -> None:
+    found, _ = soaked(Options(duration=10.0, interval=1.0))
+    content = document([found], [dut(found.driver, found.nic)])
+    (row,) = catalogue.rows([content])
+    assert row.summary == found.summary
+    page = report.html([content])
+    for caption in ("Frames lost", "Latency, p99", "Memory available", "Over time"):
+        assert caption in page
+    assert catalogue.methods()["soak"].lines.csv([row]).count("\n") == 2
+
+
+def test_memory_is_read_from_proc() -> None:
+    assert Memory.parse(MEMINFO, SLABINFO) == Memory(200_000 * 1024, 12_000 * 1024, 10 * 512 + 100 * 256)
+    assert Memory.parse(MEMINFO, None).skbs is None
+
+
+def test_a_result_survives_the_cache() -> None:
+    trial = SoakTrial(stand_on(FakeTestbed(lambda pps: pps)).spec(Workload(), 1000.0), 2)
+    result = SoakResult(trial, (Slice(1, 2, 0, None, None, None, Memory(3, 4, None)),) * 2, ["a"])
+    assert trial.restore(trial.store(result)) == result
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"load": 1.1}, "--load 1.1"),
+        ({"load": 0.0}, "--load 0"),
+        ({"load": 0.5, "rate": 5.0}, "give one of them"),
+        ({"rate": 0.0}, "--rate 0"),
+        ({"duration": 0.0}, "--duration 0"),
+        ({"duration": 1e6}, "--duration 1e\\+06"),
+        ({"interval": 31.0}, "--interval 31"),
+    ],
+)
+def test_nonsense_is_refused(options: dict[str, float], why: str) -> None:
+    with pytest.raises(IrqlabError, match=why):
+        Options(**options)
