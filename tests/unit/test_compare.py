@@ -84,7 +84,7 @@ def test_equal_figures_have_the_verdict_same() -> None:
     assert {(line.change, line.verdict) for line in lines} == {(0.0, "same")}
 
 
-def test_worse_is_less_of_what_is_good_and_more_of_what_costs() -> None:
+def test_worse_means_less_throughput_or_higher_cost() -> None:
     after = row(throughput_pps=98.0, instructions_per_frame=98.0, interrupts_per_frame=100.5, latency_p50_ns=101.0)
     found = {line.metric.name: line for line in verdict.lines(row(), after, fail_above=0.01)}
     assert found["throughput_pps"].verdict == "FAILED"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -137,11 +137,22 @@ class Method:
     short: str = ""
     """The title in the list of contents, if it is another."""
     picture: Callable[[Sequence[Row], Numbers], Picture] | None = None
-    """The plot that says most, for the top of a page."""
+    """The plot that says most, for the top of a page; None: the first of `plots`."""
     verdicts: Callable[[Sequence[Row]], list[str]] = lambda _: []
     """What the rows say, in a sentence each."""
     first_table: Callable[[Sequence[Row]], Table | None] = lambda _: None
     """The table at the top of a page."""
+
+    def pictured(self, rows: Sequence[Row], number: Numbers) -> Picture | None:
+        """The plot for the top of a page: `picture`, or the first of `plots`."""
+        if self.picture is not None:
+            return self.picture(rows, number)
+        if self.plots is None:
+            return None
+        _, same = next(by_test(rows))
+        group = self.plots(sorted(same, key=lambda row: row.variant.number), number)
+        first = group.plots[0]
+        return Picture(replace(first, title=f"{self.title}: {first.title}"), group.legend)
 
     def chosen(self, rows: Sequence[Row]) -> list[Row]:
         """Of a page's complete rows, those that its sections are about."""

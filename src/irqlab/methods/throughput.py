@@ -114,6 +114,27 @@ class Line:
 
 
 @dataclass(frozen=True)
+class FirstLine:
+    """The line of a page's first table, which is to fit a laptop's width."""
+
+    total_throughput_pps: Annotated[
+        float | None, Col("Throughput", "kpps", units.kpps, title="the highest rate without loss", mark=lambda _: "strong")
+    ]
+    instructions_per_frame: Annotated[float | None, Col("Instructions", "/frame", units.whole)]
+    interrupts_per_frame: Annotated[float | None, Col("Interrupts", "/frame", units.per_frame)]
+    limit: Annotated[
+        str | None,
+        Col("Limited by", title="what kept the throughput from being higher", mark=lambda by: "good" if by == WIRE else ""),
+    ]
+
+    @classmethod
+    def of(cls, row: Row) -> list[FirstLine]:
+        """The line of a result row."""
+        (line,) = Line.of(row)
+        return [cls(line.total_throughput_pps, line.instructions_per_frame, line.interrupts_per_frame, line.limit)]
+
+
+@dataclass(frozen=True)
 class CostLine:
     """What a frame costs at the throughput."""
 
@@ -281,8 +302,7 @@ def _sections(rows: Sequence[Row], number: Numbers) -> list[Section]:
         same = [row for row in rows if row.bidirectional == bidirectional]
         if same:
             groups.append(Group(_direction_heading(same), plots=_plots(same, number), legend=_legend(same)))
-    if len(rows) > MAX_SUMMARY:
-        groups.append(Group(tables=[Lines("Every frame size", Line, Line.of, folded=True).table(rows)]))
+    groups.append(Group(tables=[Lines("All figures", Line, Line.of, METHOD.lines.note, folded=True).table(rows)]))
     if searched := [row for row in rows if row.data["method"] == METHOD.name]:
         groups.append(Group(tables=[Lines("Every trial of the search", Sample, folded=True).table(searched)]))
     return [METHOD.page_section(groups), *_cost(rows, number)]
@@ -416,7 +436,7 @@ def first_table(rows: Sequence[Row]) -> Table | None:
     if len(rows) > MAX_SUMMARY:
         smallest = {b: min(place_of(row) for row in rows if row.bidirectional == b) for b in {row.bidirectional for row in rows}}
         rows = [row for row in rows if place_of(row) == smallest[row.bidirectional]]
-    return METHOD.lines.table(rows)
+    return Lines("Throughput", FirstLine, FirstLine.of, "Of all directions together").table(rows)
 
 
 METHOD = Method(

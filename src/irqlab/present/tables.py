@@ -69,21 +69,24 @@ def by_row(
 ) -> Table:
     """As `of_lines`, each line under the driver, frame size and direction of its result row (`sized`: the last two, too).
 
-    A frame size and direction that all have in common stand in the caption. A row that was cut short has a line that says so.
+    A frame size or direction that all have in common stands in the caption. A row that was cut short has a line that says so.
     """
-    offered = {(units.bytes_of(row.frame_bytes), units.direction(row.bidirectional)) for row, _ in lines}
-    common = len(offered) == 1 or not sized
-    if common and sized:
-        ((size, direction),) = offered
-        caption += f", {size} frames, {direction}" if size == "IMIX" else f", {size}-byte frames, {direction}"
+    sizes = {units.bytes_of(row.frame_bytes) for row, _ in lines} if sized else set()
+    directions = {units.direction(row.bidirectional) for row, _ in lines} if sized else set()
+    if len(sizes) == 1:
+        caption += f", {size} frames" if (size := next(iter(sizes))) == "IMIX" else f", {size}-byte frames"
+    if len(directions) == 1:
+        caption += f", {next(iter(directions))}"
     inner = of_lines(line_type, [line for _, many in lines for line in many], caption)
     cells = iter(inner.rows)
     rows: list[list[Cell]] = []
     breaks = set()
     for row, many in lines:
         who = [Cell(row.variant.label, swatch=row.variant.number)]
-        if not common:
-            who += [Cell(units.bytes_of(row.frame_bytes)), Cell(units.direction(row.bidirectional))]
+        if len(sizes) > 1:
+            who.append(Cell(units.bytes_of(row.frame_bytes)))
+        if len(directions) > 1:
+            who.append(Cell(units.direction(row.bidirectional)))
         added = [[*who, *next(cells)] for _ in many]
         if not row.data["complete"]:
             blank = [Cell("")] * (len(inner.columns) - 1)
@@ -91,6 +94,10 @@ def by_row(
         rows += added
         if len(added) > 1:
             breaks.add(len(rows) - 1)
-    test = [] if common else [Column("Frame", title="FCS counted", unit="bytes"), Column("Direction", number=False)]
-    headings = [Column("Driver", number=False), *test, *inner.columns]
+    headings = [Column("Driver", number=False)]
+    if len(sizes) > 1:
+        headings.append(Column("Frame", title="FCS counted", unit="bytes"))
+    if len(directions) > 1:
+        headings.append(Column("Direction", number=False))
+    headings += inner.columns
     return Table(caption, headings, rows, folded, note, frozenset(breaks - {len(rows) - 1}))

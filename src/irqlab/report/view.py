@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 from markupsafe import Markup
@@ -53,7 +54,8 @@ def build(documents: Sequence[Json]) -> Page:
 
 def _picture(chosen: Sequence[tuple[Method, list[Row]]], number: Numbers) -> Group | None:
     """What the first methods show first, side by side."""
-    found = [method.picture(mine, number) for method, mine in chosen if method.picture][:MAX_PICTURES]
+    pictures = (method.pictured(mine, number) for method, mine in chosen)
+    found = list(islice((picture for picture in pictures if picture is not None), MAX_PICTURES))
     if not found:
         return None
     legend = list(dict.fromkeys(entry for picture in found for entry in picture.legend))
