@@ -64,6 +64,7 @@ class Sample:
     tx_interrupts_per_frame: Annotated[Rate | None, Col("TX", "/frame", units.per_frame, True, "transmit interrupts")]
     idle_ratio: Annotated[Ratio, Col("CPU idle", format=units.percent)]
     cpu_ticks: Counts
+    """Samples of the kernel's timer tick, by state."""
     drops: Counts
     """Frames lost, by place (docs/measuring.md)."""
 
@@ -92,6 +93,7 @@ class Summary:
     """What the curve says as a whole."""
 
     max_forwarded_pps: Rate
+    """The most at any load."""
     plateau_ratio: Ratio
     """Forwarded at the highest load, as a share of the maximum."""
     collapse_load: Rate | None

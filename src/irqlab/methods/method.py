@@ -140,6 +140,8 @@ class Method:
     """The plot that says most, for the top of a page; None: the first of `plots`."""
     verdicts: Callable[[Sequence[Row]], list[str]] = lambda _: []
     """What the rows say, in a sentence each."""
+    details: str = ""
+    """What docs/results.md says of the method besides its fields, in Markdown."""
     first_table: Callable[[Sequence[Row]], Table | None] = lambda _: None
     """The table at the top of a page."""
 

@@ -70,7 +70,7 @@ class Summary:
     base_pps: Rate
     """Per direction: the throughput that the loads are shares of; of two that are compared, the lower one."""
     metrics: dict[str, float | None]
-    """Figures by the names of METRICS; null: it could not be had."""
+    """Figures by name, see below; null: it could not be measured."""
     profile: profiling.Summary | None
     """null: not profiled."""
 
@@ -198,6 +198,20 @@ class Line:
         return [cls(metric.name, _values(row).get(metric.name)) for metric in METRICS]
 
 
+def _details() -> str:
+    """Which figures there are, and what they are of."""
+    loads = {
+        "search": "from the search",
+        "below": f"from a trial at {SHARE * 100:g} % of `base_pps`",
+        "overload": f"from one at {OVERLOAD:g} times `base_pps`",
+    }
+    names = {key: ", ".join(f"`{metric.name}`" for metric in METRICS if metric.where == key) for key in loads}
+    return (
+        f"The figures: {'; '.join(f'{where}, {names[key]}' for key, where in loads.items())}. Of two directions' latencies the "
+        "longer one counts. `trials` holds these two trials; those of the search are in the row of `throughput` before it."
+    )
+
+
 METHOD = Method(
     name="metrics",
     place=70,
@@ -209,5 +223,6 @@ METHOD = Method(
     summary=Summary,
     lines=Lines("Figures", Line, Line.of),
     run=None,
+    details=_details(),
     draws=_sections,
 )

@@ -168,6 +168,7 @@ class Summary(Offered):
     residual: int
     """What QEMU's instruction counter has more."""
     stacks_lost: Count
+    """How often it was not known who called: some functions may stand under a wrong caller."""
     interrupts: Count
     """Entries by the processor, those of the timer included."""
     softirqs: Count

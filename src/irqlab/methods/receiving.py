@@ -28,7 +28,7 @@ class Sample:
     """Datagrams that the application took in the window."""
     loss_ratio: float
     places: Places
-    """Where the frames of the whole trial went."""
+    """Where the frames of the whole trial went. `sent` is the sum of the next five; `application` are those not sent back."""
     interrupts_per_s: Rate
     cpu_available: Rate
     """What a soaker of idle priority executed, as a share of the window."""

@@ -58,9 +58,11 @@ class Summary:
     """What the search came to."""
 
     rate_pps_per_direction: Rate
+    """The throughput."""
     relative_width: Rate
     """The search ended when the highest passing and the lowest failing rate were this close."""
     loss_tolerance: Ratio
+    """Lost share of frames that still counts as no loss."""
 
 
 @dataclass(frozen=True)
