@@ -4,7 +4,7 @@
     from irqlab import Lab
 
     with Lab(driver="8139cp", mips=250) as lab:
-        print(lab.throughput(size=64).throughput_pps)
+        print(lab.throughput(size=64).total_throughput_pps)
         print(lab.trial(rate_pps=40_000, size=64).instructions_per_frame)
 
 Everything is deterministic: the same calls give the same numbers.
@@ -38,10 +38,10 @@ class Lab:
     (irqlab.schemes.VARIANTS); and the settings weight, tx_frames, tx_usecs, rx_usecs, cliff_pps, epsilon_permille and
     rate_window_ms.
 
-    `cached`: trials made before are taken from the cache (irqlab.trialcache); False: every trial is run.
+    `cached`: trials made before are taken from the cache (irqlab.trials.cache); False: every trial is run.
 
-    Keyword arguments of the methods are the fields of `irqlab.methods.stand.Plan`: size (bytes, FCS counted, or "imix"),
-    bidirectional, arrivals, duration_ns, warmup_ns, over_wire, seed, loss_tolerance, histogram, capture.
+    Keyword arguments of the methods are the fields of `irqlab.config.workload.Workload`: size (bytes, FCS counted, or "imix"),
+    bidirectional, arrivals, duration_ns, warmup_ns, above_line_rate, seed, loss_tolerance, histogram, capture.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Lab:
             raise IrqlabError(f"a Lab has one pair of schemes; these are {len(chosen)}")
         dut = DutConfig(ring, tuple((sysctls or {}).items()), module_parameters, chosen[0])
         self.testbed = Testbed.resolve(TestbedConfig(fspath(driver), nic, kernel, mips, lsm, dut, cached=cached))
-        self._stand = TrialRunner(self.testbed, threading.Semaphore(jobs))
+        self._runner = TrialRunner(self.testbed, threading.Semaphore(jobs))
 
     def __enter__(self) -> Lab:
         return self
@@ -80,28 +80,28 @@ class Lab:
 
     def trial(self, rate_pps: float, **workload: Any) -> ForwardingResult:
         """One trial at `rate_pps` frames/s in each direction."""
-        return self._stand.trial(self._stand.spec(Workload(**workload), rate_pps))
+        return self._runner.trial(self._runner.spec(Workload(**workload), rate_pps))
 
     def throughput(self, **workload: Any) -> MethodResult:
         """RFC 2544, 26.1."""
-        return throughput.run(self._stand, Workload(**workload))
+        return throughput.run(self._runner, Workload(**workload))
 
     def latency(self, **workload: Any) -> MethodResult:
         """RFC 2544, 26.2."""
-        return latency.run(self._stand, Workload(**workload))
+        return latency.run(self._runner, Workload(**workload))
 
     def loss(self, **workload: Any) -> MethodResult:
         """RFC 2544, 26.3."""
-        return loss.run(self._stand, Workload(**workload))
+        return loss.run(self._runner, Workload(**workload))
 
     def burst(self, **workload: Any) -> MethodResult:
         """RFC 2544, 26.4."""
-        return burst.run(self._stand, Workload(**workload))
+        return burst.run(self._runner, Workload(**workload))
 
     def recovery(self, **workload: Any) -> MethodResult:
         """RFC 2544, 26.5."""
-        return recovery.run(self._stand, Workload(**workload))
+        return recovery.run(self._runner, Workload(**workload))
 
     def profile(self, load: float | None = None, rate_pps: float | None = None, **workload: Any) -> Profile:
         """Where a frame's instructions go, at `rate_pps` in each direction or at `load` times the throughput (default: 2)."""
-        return Profile(method.run(self._stand, Workload(**workload), load, rate_pps))
+        return Profile(method.run(self._runner, Workload(**workload), load, rate_pps))

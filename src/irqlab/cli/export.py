@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -24,17 +24,42 @@ Format = Annotated[str, typer.Option("--format", help=f"One of: {', '.join(expor
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="The file; default: standard output.")]
 
 
+MethodName = Annotated[
+    str | None,
+    typer.Option("--method", help=f"Write the table of this method as CSV: {', '.join(catalogue.methods())}."),
+]
+
+
 def command(
-    files: Files, format_: Format = "markdown", output: Output = None, fail_above: FailAbove = None, fail_on: FailOn = None
+    files: Files,
+    format_: Format = "markdown",
+    method: MethodName = None,
+    output: Output = None,
+    fail_above: FailAbove = None,
+    fail_on: FailOn = None,
 ) -> None:
     """Writes the figures of one or more files in another format."""
     check_outputs(output)
-    if format_ not in export.FORMATS:
+    contents = [catalogue.read(file) for file in files]
+    if method is not None:
+        text = _table(contents, method)
+    elif format_ not in export.FORMATS:
         raise IrqlabError(f"--format {format_}: there are {', '.join(export.FORMATS)}")
-    rows = [row for file in files for row in catalogue.read(file)["measured"]["results"]]
-    found = list(export.cases(rows, verdict.parse_threshold(fail_above), verdict.parse_judged(fail_on)))
-    text = export.FORMATS[format_](found)
+    else:
+        rows = [row for content in contents for row in content["measured"]["results"]]
+        found = list(export.cases(rows, verdict.parse_threshold(fail_above), verdict.parse_judged(fail_on)))
+        text = export.FORMATS[format_](found)
     if output is None:
         sys.stdout.write(text)
     else:
         write_atomically(output, text.encode())
+
+
+def _table(contents: list[dict[str, Any]], name: str) -> str:
+    """A method's table of all files as CSV. Raises IrqlabError if there is none."""
+    if name not in catalogue.methods():
+        raise IrqlabError(f"--method {name}: there are {', '.join(catalogue.methods())}")
+    rows = catalogue.rows_by_method(catalogue.rows(contents), complete=True).get(name)
+    if not rows:
+        raise IrqlabError(f"--method {name}: the files hold no results of it")
+    return catalogue.methods()[name].lines.csv(rows)
