@@ -119,7 +119,9 @@ def command(
     request = replace(request, testbeds=tuple(side.testbed for side in chosen if side.testbed is not None))
     measured = next((side.rows for side in chosen if side.rows), ())
     outcome = (
-        measure(request.testbeds, request.workloads(), request.jobs, _method(request, measured), "compare")
+        measure(
+            request.testbeds, request.workloads(), request.jobs, _method(request, measured), "compare", throughput.METHOD.name
+        )
         if request.testbeds
         else Outcome()
     )

@@ -56,7 +56,7 @@ def run_demo(request: Request, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise IrqlabError(f"cannot write to {directory}: {error.strerror}") from error
-    outcome = measure(request.testbeds, request.workloads(), request.jobs, _method, "demo")
+    outcome = measure(request.testbeds, request.workloads(), request.jobs, _method, "demo", throughput.METHOD.name)
     json_file, report_file = directory / "demo.json", directory / "demo.html"
     finish(outcome, json_file, report_file)
     print("\n".join(["", *_gains(outcome.results), f"\nreport:  {report_file}", f"results: {json_file}"]))

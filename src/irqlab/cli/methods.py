@@ -41,6 +41,7 @@ def command(method: Method) -> Callable[..., None]:
             request.jobs,
             lambda runner, workload: run(runner, workload, options),
             method.name,
+            method.name,
         )
         save(outcome, json_file, report_file)
         rows = catalogue.rows([outcome.document()])

@@ -36,10 +36,13 @@ class Outcome:
         return document.document(["irqlab", *sys.argv[1:]], self.environment, self.results, complete=self.error is None)
 
 
-def measure(testbeds: Sequence[TestbedConfig], workloads: Sequence[Workload], jobs: int, method: Method, name: str) -> Outcome:
+def measure(
+    testbeds: Sequence[TestbedConfig], workloads: Sequence[Workload], jobs: int, method: Method, name: str, cut_short: str
+) -> Outcome:
     """Runs `method` on every testbed at every workload, with at most `jobs` trials at once.
 
-    Errors and Ctrl-C end it: `Outcome.error` says so, and the results hold what was measured until then.
+    Errors and Ctrl-C end it: `Outcome.error` says so, and the results hold what was measured until then. The trials of a method
+    that was cut short are in a row of method `cut_short`.
     """
     outcome = Outcome()
     answers: Answers[tuple[int, int], list[MethodResult]] = Answers()
@@ -68,7 +71,7 @@ def measure(testbeds: Sequence[TestbedConfig], workloads: Sequence[Workload], jo
         if place in answers.done:
             outcome.results += answers.done[place]
         elif place in answers.runners and answers.runners[place].done:
-            outcome.results.append(_cut_short(answers.runners[place], name, workload))
+            outcome.results.append(_cut_short(answers.runners[place], cut_short, workload))
     return outcome
 
 
