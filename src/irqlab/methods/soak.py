@@ -198,7 +198,12 @@ METHOD = Method(
     "what it loses in a long time, a leak or a queue that creeps up, shows as a slope.",
     sample=Sample,
     summary=Summary,
-    lines=Lines("Soak", Summary, lambda row: [row.summary], note="Memory, slab: what is lost in an hour; negative: it is gained"),
+    lines=Lines(
+        "Soak",
+        Summary,
+        lambda row: [row.summary],
+        note="KiB/hour: by which the available memory shrinks, and by which the slab caches grow",
+    ),
     run=lambda runner, workload, options: [run(runner, workload, options)],
     options=Options,
     shared=tuple(name for name in FORWARDING if name != "duration"),
