@@ -169,7 +169,8 @@ class Method:
             same = sorted(same, key=lambda row: row.variant.number)
             group = self.plots(same, number) if self.plots else Group()
             group.heading = heading if self.lines.sized else ""
-            group.tables = [*group.tables, self.lines.table(same)]
+            table = self.lines.table(same)
+            group.tables = [*group.tables, table] if table.folded else [table, *group.tables]
             groups.append(group)
         return [self.page_section(groups)] if groups else []
 

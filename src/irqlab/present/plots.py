@@ -250,9 +250,13 @@ def over_time(lines: Sequence[Line], x_label: str, y_label: str, what: str, from
     figure, axes = _canvas(x_label, y_label)
     _draw(axes, lines, markers=12)
     values = [y for line in lines for _, y in line.points if y is not None]
-    low, high = (0.0 if from_zero else min(values, default=0.0)), max(values, default=1.0)
-    margin = 0.1 * (high - low) or max(abs(high), 1.0) * 0.1
-    axes.set_ylim(low if from_zero else low - margin, high + margin)
+    high = max(values, default=0.0)
+    if from_zero:
+        axes.set_ylim(0, 1.1 * high or 1.0)
+    else:
+        low = min(values, default=0.0)
+        margin = 0.1 * (high - low) or 0.1 * abs(high) or 1.0
+        axes.set_ylim(low - margin, high + margin)
     axes.set_xlim(0, _right(lines))
     return _svg(figure, what, lines)
 
