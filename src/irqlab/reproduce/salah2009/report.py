@@ -205,8 +205,8 @@ def _figure7(tables: Tables) -> Section:
             page.table(tables.application, folded=True),
             page.table(tables.round_trip, folded=True),
         ],
-        note="Figures 7(a) and (e) are at the top of the page. Crosses: in the paper no CPU is left from there on, and ksoftirqd is "
-        "woken there with a budget of 300.",
+        note="Figures 7(a) and (e) are at the top of the page. Crosses: in the paper no CPU is left from there on, and "
+        "ksoftirqd is woken there with a budget of 300.",
     )
     return Section("figure7", "The receiving application (figure 7)", "Figure 7", "Hybrid leaves DE at the cliff.", [group])
 
