@@ -16,6 +16,7 @@ from irqlab.config.schemes import VARIANTS, Schemes
 from irqlab.config.traffic import Load, wire_rate_pps
 from irqlab.dut.counters import Counters
 from irqlab.errors import IrqlabError
+from irqlab.methods import profile
 from irqlab.present.columns import Col, Nested
 from irqlab.reproduce import find, reference
 from irqlab.reproduce.spanos2008 import curves, findings, hardware, interrupts, model, phases, throughput
@@ -304,10 +305,10 @@ def test_curves_reach_from_the_throughput_to_the_wire_and_their_collapse_is_bise
     assert any(load == pytest.approx(row.loss_free_pps) for load in loads), "the throughput's own trial is a point"
     assert all(point.loss_ratio == pytest.approx(1 - point.forwarded_pps / point.offered_pps, abs=1e-3) for point in points)
     result = found[64, "ORIGINAL"].result
-    assert result.summary["collapse_pps"] == row.collapse_pps
-    assert result.summary["no_collapse_pps"] < row.collapse_pps
-    assert result.summary["collapse_load"] == pytest.approx(row.collapse_ratio, abs=1e-4)
-    assert [sample["offered_pps"] for sample in result.samples] == loads
+    assert result.summary.collapse_pps == row.collapse_pps
+    assert result.summary.no_collapse_pps < row.collapse_pps
+    assert result.summary.collapse_load == pytest.approx(row.collapse_ratio, abs=1e-4)
+    assert [sample.offered_pps for sample in result.samples] == loads
 
 
 def test_only_64_byte_frames_are_held_against_the_papers_collapse() -> None:
@@ -355,11 +356,15 @@ def test_interrupts_are_counted_over_all_frames_at_the_wires_rate(monkeypatch: p
 def _profiled(frames: int = 100) -> MethodResult:
     """50 instructions a frame into and out of interrupts, 100 in RX, 40 in COPY, 200 in IP, 10 in the rest."""
     names = ("asm_common_interrupt", "irq_exit_rcu", "netif_rx", "memcpy", "ip_rcv", "do_idle")
-    stacks = [[-1, n, count * frames, 1] for n, count in enumerate((30, 20, 100, 40, 200, 10))]
+    stacks: list[Any] = [[-1, n, count * frames, 1] for n, count in enumerate((30, 20, 100, 40, 200, 10))]
     trial = FakeTestbed(lambda pps: pps).run(ForwardingTrial((Load(1000.0),), duration_ns=100_000_000))
-    summary = {"stacks": stacks, "frames": frames, "instructions": 400 * frames, "by_context": {"hardirq": 100 * frames}}
+    summary = profile.Summary(
+        load=None, rate_pps=1e3, frames=frames, per="forwarded", instructions=400 * frames, residual=0, stacks_lost=0,
+        interrupts=0, softirqs=0, by_owner={}, by_context={"hardirq": 100 * frames}, stacks=stacks,
+    )  # fmt: skip
+    samples = [profile.Sample(name, None, "o", "softirq", 1, 1) for name in names]
     return MethodResult(
-        "profile", "d", "n", 64, True, 250, samples=[{"function": name} for name in names], summary=summary,
+        "profile", "d", "n", 64, True, 250, samples=samples, summary=summary,
         trials=[replace(trial, idle_ns=5_000_000)], interrupts_per_frame=2.0,
     )  # fmt: skip
 

@@ -12,6 +12,7 @@ import pytest
 from irqlab.config.traffic import Load
 from irqlab.config.workload import Workload
 from irqlab.dut.counters import Counters
+from irqlab.methods import profile
 from irqlab.reproduce import find, reference
 from irqlab.reproduce.claims import Finding
 from irqlab.reproduce.rtl8139cp import configurations, findings, measure
@@ -83,9 +84,12 @@ def _trial(received: int = 500, sent: int = 1000, mean_ns: float = 2e6, count: i
 
 
 def _profile(trial: ForwardingResult, **entries: int) -> MethodResult:
-    samples = [{"function": name, "entries": count} for name, count in entries.items()]
-    summary = {"frames": 500, "by_owner": {"driver": 5000, "IP stack": 10_000}, "by_context": {"softirq": 15_000}}
-    return MethodResult("profile", "d", "n", 64, False, 250, samples=samples, summary=summary, trials=[trial])
+    samples = [profile.Sample(name, None, "o", "softirq", 1, count) for name, count in entries.items()]
+    summary = profile.Summary(
+        load=None, rate_pps=1e3, frames=500, per="forwarded", instructions=15_000, residual=0, stacks_lost=0, interrupts=0,
+        softirqs=0, by_owner={"driver": 5000, "IP stack": 10_000}, by_context={"softirq": 15_000}, stacks=[],
+    )  # fmt: skip
+    return MethodResult("profile", "d", "n", 64, False, 250, samples=list(samples), summary=summary, trials=[trial])
 
 
 def _counted(monkeypatch: pytest.MonkeyPatch, result: MethodResult, rate_pps: float | None = None) -> tuple[Counted, float]:

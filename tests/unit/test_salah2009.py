@@ -12,8 +12,8 @@ import pytest
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import cliff
-from irqlab.methods.application import spec_of
 from irqlab.methods.cliff import External, Internal
+from irqlab.methods.receiving import spec_of
 from irqlab.reproduce.claims import Finding
 from irqlab.reproduce.salah2009 import cliffs, findings, loads, measure, overload, ping, rows, switching
 from irqlab.reproduce.salah2009.loads import PLAN, Cliffs, Offer, ReceivingRow

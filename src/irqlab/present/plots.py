@@ -344,7 +344,8 @@ def grouped_bars(groups: Sequence[BarGroup], what: str) -> str:
     axes.set_ylim(height, 0)
     full = max((entry.value for entry in entries), default=0.0)
     room = WIDTH - 12 - FONT * 0.62 * max((len(entry.text) for entry in entries), default=0)
-    top, titles = 0.0, {}
+    top = 0.0
+    titles: dict[str, str] = {}
     for group in groups:
         axes.text(1, top + 6, _short(clean(group.name), _BAR_LABEL), ha="left", va="top", color=INK)
         top += _GROUP_STEP
