@@ -93,9 +93,7 @@ def test_an_iperf_trial_becomes_figures() -> None:
 
 def test_an_rrul_trial_becomes_figures() -> None:
     def both(ns: int) -> dict[str, Any]:
-        return {
-            when: SimpleNamespace(rtt=RoundTrips(1, p50_ns=ns * n, p99_ns=ns * n + 5)) for n, when in ((1, "base"), (9, "load"))
-        }
+        return {when: RoundTrips(1, p50_ns=ns * n, p99_ns=ns * n + 5) for n, when in ((1, "base"), (9, "load"))}
 
     found = SimpleNamespace(up_bps=850.04e6, down_bps=5e8, idle_ratio=0.0655, latency={"icmp": both(1000), "udp": both(2000)})
     said = trials.latency(_runner(found), measure.RRUL)
