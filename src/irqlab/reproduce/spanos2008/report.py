@@ -116,7 +116,7 @@ def _interrupts(runs: Runs) -> Section:
         first = data.rows[0]
         if first.offered_frames != first.paper.offered_frames:
             group.note = (
-                f"Only {first.offered_frames} frames were offered, not the paper's {first.paper.offered_frames}. Compare "
+                f"Only {first.offered_frames:,} frames were offered, not the paper's {first.paper.offered_frames:,}. Compare "
                 "proportions, not counts."
             )
         groups.append(group)
