@@ -3,28 +3,26 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import pytest
 
 from irqlab.config.testbed import TestbedConfig
+from irqlab.reproduce.lan78xx import findings, measure
 from irqlab.reproduce.lan78xx.configurations import DRIVERS
-from irqlab.reproduce.lan78xx.findings import _letter
 from irqlab.reproduce.session import Session
-
-measure = import_module("irqlab.reproduce.lan78xx.measure")  # the package's attribute of that name is the function
 
 
 def test_every_driver_receives(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure, "TESTS", {"TCP Rx": measure.TESTS["TCP Rx"]})
     monkeypatch.setattr(measure, "SPEEDS", {"slow": measure.SPEEDS["slow"]})
     with Session(TestbedConfig("irqmod_lan78xx"), quick=True) as session:
-        data = measure._iperf(session)
-    rows = {row["driver"]: row for row in data.records()}
+        data = measure.iperf(session)
+    rows = {row.driver: row for row in data}
     assert set(rows) == set(DRIVERS)
     for row in rows.values():
-        assert 100 < row["mbps"] < 950
-        assert 0 <= row["idle_percent"] <= 100
-        assert row["instructions_per_frame"] > 1000
-    said = _letter(data, measure.letter())
-    assert "Mbit/s" in said[0]
+        assert 100 < row.mbps < 950
+        assert 0 <= row.idle_percent <= 100
+        assert row.instructions_per_frame is not None
+        assert row.instructions_per_frame > 1000
+    (ratio,) = measure.ratios(data, measure.letter())
+    assert ratio.ratio == round(rows["napi"].mbps / rows["standard"].mbps, 3)
+    assert findings.better(rows["napi"], rows["standard"]) == 1, "napi is better than standard, as in the letter"

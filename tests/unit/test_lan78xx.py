@@ -1,35 +1,42 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The lan78xx letter: its data, its tables, what is said of figures; and what the fuzz makes of a kernel's log and heap."""
+"""The lan78xx letter: its data, what is measured on fakes, its claims; and what the fuzz makes of a kernel's log and heap."""
 
 from __future__ import annotations
 
 from collections import Counter
+from types import SimpleNamespace
+from typing import Any
 
-from irqlab.reproduce import find, page, reference
-from irqlab.reproduce.lan78xx.configurations import ALL, MEASURES, SWITCHES, steps
-from irqlab.reproduce.lan78xx.findings import _in_tree, _letter, _measures, _napi_alone, better
-from irqlab.reproduce.lan78xx.measure import REFERENCE, TESTS, letter, ratios
-from irqlab.reproduce.lan78xx.report import _of, _test
-from irqlab.reproduce.paper import Data, Value
+import pytest
+
+from irqlab.reproduce import find, reference
+from irqlab.reproduce.claims import Finding
+from irqlab.reproduce.lan78xx import findings, measure, trials
+from irqlab.reproduce.lan78xx.configurations import ALL, DRIVERS, IN_TREE, MEASURES, SPEEDS, SWITCHES, steps
+from irqlab.reproduce.lan78xx.findings import better
+from irqlab.reproduce.lan78xx.measure import IperfRow, StepRow, letter
+from irqlab.reproduce.lan78xx.trials import Probe, Responsiveness, RoundTrip, Throughput
+from irqlab.reproduce.table import Table
+from irqlab.results.document import MethodResult
 from irqlab.robustness import fuzz
 from irqlab.setup import drivers
-
-COLUMNS = ("test", "board", "mips", "driver", "mbps", "loss_percent", "idle_percent", "instructions_per_frame", "retransmits")
-
-
-def cell(driver: str, mbps: float, idle: float, instructions: int = 4000) -> list[Value]:
-    return ["TCP Rx", "slow", 500, driver, mbps, None, idle, instructions, None]
+from irqlab.trials.iperf import FOUR
+from irqlab.trials.peers import DATAGRAM_BYTES, RoundTrips
+from tests.unit.fake_session import FakeSession
+from tests.unit.paper_tables import iperf_row, lan78xx, step
 
 
 def test_the_letters_tables_are_there() -> None:
     assert find("lan78xx").driver == "irqmod_lan78xx"
-    assert "lan78xx NAPI Performance Improvements" in reference.source(REFERENCE)
-    rows = list(letter().records())
+    assert "lan78xx NAPI Performance Improvements" in reference.source(measure.REFERENCE)
+    rows = letter().rows
     assert len(rows) == 16
-    assert {row["test"] for row in rows} == set(TESTS)
-    pi = letter().one(test="TCP Tx", board="RPi4 Model B")
-    assert (pi["standard_mbps"], pi["napi_mbps"], pi["ratio"]) == (683, 942, 1.379)
-    assert letter().one(test="UDP Rx", board="RPi4 Model B")["ratio"] is None
+    assert {row.test for row in rows} == set(measure.TESTS)
+    pi = letter().one(lambda r: (r.test, r.board) == ("TCP Tx", "RPi4 Model B"))
+    assert (pi.standard.mbps, pi.napi.mbps, pi.ratio) == (683, 942, 1.379)
+    assert (pi.standard.idle_percent, pi.napi.idle_percent, pi.idle_points) == (80.1, 97.6, 17.5)
+    unknown = letter().one(lambda r: (r.test, r.board) == ("UDP Rx", "RPi4 Model B"))
+    assert (unknown.ratio, unknown.idle_points, unknown.napi.loss_percent) == (None, None, 0)
 
 
 def test_every_measure_alone_both_ways() -> None:
@@ -46,63 +53,206 @@ def test_the_switches_are_the_drivers() -> None:
         assert name in text
 
 
+def test_a_configuration_switches_its_measures_on_and_the_others_off() -> None:
+    session: Any = FakeSession()
+    DRIVERS["in_tree"].testbed(session, 500)
+    steps()["without", "c"].testbed(session, 250)
+    DRIVERS["ours"].testbed(session, 1000)
+    (_, in_tree), (_, without), (_, ours) = session.made
+    assert (in_tree["driver"], in_tree["mips"], in_tree["nic"]) == (IN_TREE, 500, "lan7800-superspeed")
+    set_to = dict(without["dut"].attributes)
+    assert set_to == {
+        "irqmod_usb/urb_pools": "1", "irqmod_usb/tx_packing": "0", "irqmod_usb/poll_resubmit": "1",
+        "irqmod_usb/overflow_queue": "1", "irqmod_usb/gro": "1", "irqmod_usb/adaptive_burst": "0",
+    }  # fmt: skip
+    assert without["dut"].schemes.rx == "napi"
+    assert dict(ours["dut"].attributes)["irqmod_usb/adaptive_burst"] == "1"
+    DRIVERS["standard"].testbed(session, 500)
+    assert session.made[-1][1]["dut"].schemes.rx == "standard"
+
+
+# Trials.
+
+
+def _runner(found: Any) -> Any:
+    return SimpleNamespace(trial=lambda _: found, progress=lambda _: None)
+
+
+def test_an_iperf_trial_becomes_figures() -> None:
+    found = SimpleNamespace(
+        bps=941.26e6, full_frames=70_000, window_ns=1_400_000_000, loss_ratio=0.12345, idle_ratio=0.4567,
+        instructions_per_byte=2.5, retransmits=7,
+    )  # fmt: skip
+    tcp = trials.throughput(_runner(found), FOUR[0])
+    assert tcp == Throughput(941.3, 584.0, 12.35, 45.7, 3650, 7)
+    assert trials.throughput(_runner(found), FOUR[2]).window_mbps == pytest.approx(70_000 * DATAGRAM_BYTES * 8 / 1.4e6, abs=0.05)
+    nothing = SimpleNamespace(**{**vars(found), "instructions_per_byte": None, "loss_ratio": None})
+    assert trials.throughput(_runner(nothing), FOUR[0]).instructions_per_frame is None
+    assert trials.throughput(_runner(nothing), FOUR[0]).loss_percent is None
+
+
+def test_an_rrul_trial_becomes_figures() -> None:
+    def both(ns: int) -> dict[str, Any]:
+        return {when: RoundTrips(1, p50_ns=ns * n, p99_ns=ns * n + 5) for n, when in ((1, "base"), (9, "load"))}
+
+    found = SimpleNamespace(up_bps=850.04e6, down_bps=5e8, idle_ratio=0.0655, latency={"icmp": both(1000), "udp": both(2000)})
+    said = trials.latency(_runner(found), measure.RRUL)
+    assert (said.up_mbps, said.down_mbps, said.idle_percent) == (850.0, 500.0, 6.6)
+    assert said.udp == Probe(RoundTrip(2.0, 2.005), RoundTrip(18.0, 18.005))
+    assert said.icmp.load.p50_us == 9.0
+
+
+# Tables.
+
+SLOW_CELLS = {"in_tree": 800.0, "standard": 600.0, "napi": 900.0, "ours": 950.0}
+
+
+def _answer(what: str, key: Any) -> Any:
+    if what == "rrul":
+        trip = Probe(RoundTrip(1.0, 2.0), RoundTrip(3.0, 4.0))
+        return Responsiveness(800.0, 500.0, 5.0, trip, trip)
+    if what == "forwarding":
+        speed, driver = key
+        pps = SLOW_CELLS[driver] * (100 if speed == "slow" else 200)
+        return MethodResult(
+            "throughput", driver, "n", 64, False, 500, total_throughput_pps=pps + 0.04, instructions_per_frame=4000.4
+        )
+    if what == "each measure alone":
+        _, measured, _ = key
+        mbps = {"none": 400.0, "a": 0.0, "b": 300.0}.get(measured, 500.0)
+        idle = 10.0 if measured == "none" else 12.5
+        return Throughput(1.0, mbps, None, idle, 2000 if measured == "none" else 3000, None)
+    test, speed, driver = key
+    return Throughput(SLOW_CELLS[driver], 1.0, 0.5 if test == "UDP Rx" else None, 20.0 if driver == "napi" else 5.0, 4000, 3)
+
+
+def test_every_cell_of_the_letter_is_measured_with_every_driver() -> None:
+    tables = measure.measure(FakeSession(answer=_answer))  # type: ignore[arg-type]
+    assert [(row.test, row.board, row.driver) for row in tables.iperf] == [
+        (test, board, driver) for test in measure.TESTS for board in SPEEDS for driver in DRIVERS
+    ]
+    cell = tables.iperf.one(lambda r: (r.test, r.board, r.driver) == ("UDP Rx", "fast", "napi"))
+    assert cell == IperfRow("UDP Rx", "fast", 1000, "napi", 900.0, 0.5, 20.0, 4000, 3)
+    assert (tables.ratios.rows[0].ratio, tables.ratios.rows[0].idle_points) == (1.5, 15.0)
+    assert [row.throughput_pps for row in tables.forwarding] == [8e4, 6e4, 9e4, 9.5e4, 1.6e5, 1.2e5, 1.8e5, 1.9e5]
+    assert {row.instructions_per_frame for row in tables.forwarding} == {4000}
+    assert [row.driver for row in tables.rrul] == list(DRIVERS)
+    assert tables.rrul.rows[0].udp.load.p99_us == 4.0
+
+
+def test_a_quick_look_leaves_out_the_fast_board_and_half_of_the_ablation() -> None:
+    session = FakeSession(answer=_answer, quick=True)
+    measure.measure(session)  # type: ignore[arg-type]
+    boards = {key[1] for what, key in session.asked if what == "the letter's tables"}
+    alone = {key[:2] for what, key in session.asked if what == "each measure alone"}
+    assert boards == {"slow"}
+    assert alone == {("without", "none"), ("with", "none"), ("with", "a")} | {("without", key) for key in MEASURES}
+
+
+def test_changes_are_against_the_same_test_with_nothing_changed() -> None:
+    table = measure.ablation(FakeSession(answer=_answer))  # type: ignore[arg-type]
+    by = {(row.change, row.measure, row.test): row for row in table}
+    less = by["without", "b", "TCP Tx"]
+    assert (less.mbps, less.mbps_change_percent, less.idle_change_points, less.instructions_change_percent) == (300, -25, 2.5, 50)
+    assert less.what == MEASURES["b"]
+    more = by["with", "c", "UDP Rx"]
+    assert more.mbps_change_percent == 25.0
+    same = by["with", "none", "TCP Rx"]
+    assert (same.mbps_change_percent, same.idle_change_points, same.what) == (0.0, 0.0, "nothing")
+    assert measure._percent(80.0, 0.0) is None, "from nothing there is no percentage"
+    assert measure._percent(None, 4.0) is None
+
+
+def test_ratios_stand_beside_the_letters() -> None:
+    ours = Table("", IperfRow, (iperf_row("standard", 800, 5), iperf_row("napi", 880, 25)))
+    (row,) = measure.ratios(ours, letter())
+    assert (row.ratio, row.idle_points) == (1.1, 20.0)
+    assert (row.letter_ratio_least, row.letter_ratio_most) == (1.0, 1.0)
+    assert (row.letter_idle_points_least, row.letter_idle_points_most) == (9.4, 37.6)
+
+
+# Claims.
+
+
 def test_throughput_comes_before_idle_time() -> None:
-    row = {"mbps": 900.0, "idle_percent": 10.0}
-    assert better(row, {"mbps": 800.0, "idle_percent": 50.0}) == 1
-    assert better(row, {"mbps": 901.0, "idle_percent": 50.0}) == -1
-    assert better(row, {"mbps": 901.0, "idle_percent": 10.2}) == 0
+    row = iperf_row("napi", 900.0, 10.0)
+    assert better(row, iperf_row("standard", 800.0, 50.0)) == 1
+    assert better(row, iperf_row("standard", 1000.0, 5.0)) == -1
+    assert better(row, iperf_row("standard", 901.0, 50.0)) == -1
+    assert better(row, iperf_row("standard", 901.0, 5.0)) == 1
+    assert better(row, iperf_row("standard", 901.0, 10.2)) == 0
+    assert better(row, iperf_row("standard", 0.0, 10.0)) == 0
+
+
+def _finding(words: str, **tables: Any) -> Finding:
+    given = {**vars(lan78xx(True)), **tables}
+    return next(f for f in findings.findings(measure.Tables(**given)) if words in f.claim)
 
 
 def test_a_cell_in_which_we_are_behind_is_said() -> None:
-    ahead = Data("", COLUMNS, [cell("in_tree", 800, 0), cell("napi", 900, 0, 3500)])
-    assert _in_tree(ahead, "napi") == [
-        "Our driver (napi) is at least as good as the in-tree driver in 1 of 1 cells, better in 1."
-    ]
-    behind = Data("", COLUMNS, [cell("in_tree", 900, 0), cell("napi", 800, 0, 4500)])
-    said = _in_tree(behind, "napi")
-    assert "in 0 of 1 cells" in said[0]
-    assert "behind in TCP Rx, slow board: 800 Mbit/s" in said[1]
-    assert "4,500 instructions, in-tree 4,000" in said[2]
+    ahead = Table("", IperfRow, (iperf_row("in_tree", 800, 0), iperf_row("napi", 900, 0, 3500)))
+    assert _finding("(napi) is in every cell", iperf=ahead).found == "as good in 1 of 1 cells, better in 1."
+    assert _finding("costs it (napi)", iperf=ahead).found == "88 to 88 % of the in-tree driver's instructions."
+    behind = Table("", IperfRow, (iperf_row("in_tree", 900, 0), iperf_row("napi", 800, 0, 4500)))
+    said = _finding("(napi) is in every cell", iperf=behind)
+    assert not said.agrees
+    assert said.found.startswith("as good in 0 of 1 cells, better in 0. It is behind in TCP Rx, slow board: 800 Mbit/s")
+    dearer = _finding("costs it (napi)", iperf=behind)
+    assert not dearer.agrees
+    assert "in 1 of 1 cells: TCP Rx, slow board: 4,500 instructions, in-tree 4,000" in dearer.found
 
 
 def test_standard_is_held_against_the_letters_boards() -> None:
-    (said,) = _letter(Data("", COLUMNS, [cell("standard", 600, 0), cell("napi", 900, 0)]), letter())
-    assert "is better than standard" in said
-    assert "1.50 times as fast" in said
-    assert "faster on 0 of 4 boards" in said
-    assert "idler on 4" in said
-    (said,) = _letter(Data("", COLUMNS, [cell("standard", 900, 0), cell("napi", 600, 0)]), letter())
-    assert "WORSE" in said
+    said = _finding("faster on 0 of 4", iperf=Table("", IperfRow, (iperf_row("standard", 600, 0), iperf_row("napi", 900, 0))))
+    assert said.claim == "With NAPI the driver is faster on 0 of 4 boards (at most 1.00 times), and idler on 4."
+    assert said.agrees
+    assert "is better than standard (600 Mbit/s, 0 % idle), 1.50 times as fast" in said.found
+    said = _finding("faster on 0 of 4", iperf=Table("", IperfRow, (iperf_row("standard", 900, 0), iperf_row("napi", 600, 0))))
+    assert "is worse than" in said.found
+    same = Table("", IperfRow, (iperf_row("standard", 900, 0), iperf_row("napi", 905, 0.5)))
+    assert "makes no difference to" in _finding("faster on 0 of 4", iperf=same).found
 
 
-STEP = ("change", "measure", "test", "mbps", "mbps_change_percent", "idle_change_points", "instructions_change_percent")
+def _steps(*rows: StepRow) -> Table[StepRow]:
+    return Table("", StepRow, rows)
 
 
 def test_napi_alone_is_tested() -> None:
-    assert "this does hold" in _napi_alone(Data("", STEP, [["with", "a", "TCP Rx", 100.0, 0.4, -0.3, 1.0]]))[0]
-    assert "does NOT hold" in _napi_alone(Data("", STEP, [["with", "a", "TCP Rx", 100.0, 12.0, 0.0, -9.0]]))[0]
+    assert _finding("a tasklet", ablation=_steps(step("with", "a", 1.9, -1.9))).agrees
+    assert not _finding("a tasklet", ablation=_steps(step("with", "a", 2.0, 0.0))).agrees
+    assert not _finding("a tasklet", ablation=_steps(step("with", "a", 0.0, -2.0))).agrees
+    nothing_before = _finding("a tasklet", ablation=_steps(step("with", "a", None, 0.0, 80.0)))
+    assert not nothing_before.agrees
+    assert "TCP Rx from nothing, idle +0.0 points" in nothing_before.found
+    assert _finding("a tasklet", ablation=_steps(step("with", "a", None, 0.0, 0.0))).agrees
 
 
-def test_a_measure_is_told_from_where_nothing_was_received() -> None:
-    (said,) = _napi_alone(Data("", STEP, [["with", "a", "UDP Rx", 80.0, None, 0.0, None]]))
-    assert "does NOT hold: UDP Rx from nothing, idle +0.0 points, instructions a frame not to be compared" in said
-    assert "nothing moves" in _measures(Data("", STEP, [["with", "a", "UDP Rx", 0.0, None, 0.0, None]]))[0]
+@pytest.mark.parametrize(
+    ("row", "improves"),
+    [
+        (step("with", "c", 31.0, 0.0), True),
+        (step("with", "c", -31.0, 9.0), False),
+        (step("with", "c", 0.1, 5.0), True),
+        (step("with", "c", 0.1, -5.0), False),
+        (step("with", "c", 0.1, 0.1), False),
+        (step("without", "c", -31.0, 0.0), True),
+        (step("without", "c", 31.0, 0.0), False),
+        (step("without", "c", 0.1, -5.0), True),
+        (step("with", "c", None, 0.0, 80.0), True),
+        (step("with", "c", None, 0.0, 0.0), False),
+    ],
+)
+def test_a_measure_improves_by_being_there_or_by_being_missed(row: StepRow, improves: bool) -> None:
+    assert _finding("(c) ", ablation=_steps(row)).agrees == improves
 
 
 def test_a_measure_that_moves_nothing_is_said_to() -> None:
-    said = _measures(
-        Data("", STEP, [["with", "c", "TCP Tx", 100.0, 31.0, 0.0, -20.0], ["without", "b", "TCP Tx", 100.0, 0.1, 0.1, 0.0]])
-    )
-    assert "nothing moves" in said[1]
-    assert "added to standard, TCP Tx +31.0 %" in said[2]
+    table = _steps(step("with", "c", 31.0, 0.0, test="TCP Tx"), step("without", "b", 0.1, 0.1))
+    assert "nothing moves by 2 % of throughput" in _finding("(b) ", ablation=table).found
+    assert _finding("(c) ", ablation=table).found == "added to standard, TCP Tx +31.0 %, idle +0.0 points."
 
 
-def test_the_labs_boards_stand_above_the_letters() -> None:
-    tables = {"iperf": Data("", COLUMNS, [cell("in_tree", 800, 0), cell("napi", 900, 0)]), "letter": letter()}
-    section = _test(tables, "TCP Rx")
-    assert [table.caption for table in section.groups[0].tables] == ["The lab", "The letter"]
-    assert len(_of(tables["letter"], "TCP Rx").rows) == 4
-    assert page.cell(None).text
+# The fuzz.
 
 
 def test_a_round_is_decided_by_seed_and_number() -> None:
@@ -148,11 +298,3 @@ def test_a_summary_counts_rounds_and_cases() -> None:
     assert len(found["lies"]) == 1
     assert found["recovery"] == {"by itself": 1, "plugged in again": 1}
     assert found["growth"] == {"a b": 40}
-
-
-def test_ratios_stand_beside_the_letters() -> None:
-    ours = Data("", COLUMNS, [cell("standard", 800, 5), cell("napi", 880, 25)])
-    row = ratios(ours, letter()).one(test="TCP Rx")
-    assert (row["ratio"], row["idle_points"]) == (1.1, 20.0)
-    assert (row["letter_ratio_least"], row["letter_ratio_most"]) == (1.0, 1.0)
-    assert (row["letter_idle_points_least"], row["letter_idle_points_most"]) == (9.4, 37.6)

@@ -1,33 +1,78 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Reproductions without QEMU: the framework, the fit, the collapse, the phases, the report."""
+"""Reproductions without QEMU: tables, spanos2008's measurement on fakes, the fit, the collapse, the phases."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
 
 from irqlab.config.costs import Costs
 from irqlab.config.hardware import Hardware
-from irqlab.config.schemes import VARIANTS
+from irqlab.config.schemes import VARIANTS, Schemes
+from irqlab.config.traffic import Load, wire_rate_pps
+from irqlab.dut.counters import Counters
 from irqlab.errors import IrqlabError
-from irqlab.reproduce import find, page, reference
-from irqlab.reproduce.paper import Data, Tables
-from irqlab.reproduce.spanos2008 import PAPER, curves, hardware, model, phases, throughput
+from irqlab.methods import profile
+from irqlab.present.columns import Col, Nested
+from irqlab.reproduce import find, reference
+from irqlab.reproduce.spanos2008 import curves, findings, hardware, interrupts, model, phases, throughput
+from irqlab.reproduce.spanos2008.run import Run
+from irqlab.reproduce.table import Table, tables_of
+from irqlab.results.document import MethodResult
+from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
+from tests.unit.fake_session import FakeSession
+from tests.unit.fakes import FakeTestbed
+from tests.unit.paper_tables import PAPER_US, cell, spanos, throughput_table
 
 FUNCTIONS = (Path(__file__).parents[1] / "data" / "spanos2008_functions.txt").read_text().splitlines()[1:]
 
 
-def test_tables_come_back_from_json_and_are_csv() -> None:
-    data = Data("t", ("a", "b_us"))
-    data.add(a="x,y", b_us=1.5)
-    data.add(a="z")
-    assert Data.from_json(data.to_json()) == data
-    assert data.to_csv() == 'a,b_us\n"x,y",1.5\nz,\n'
-    with pytest.raises(KeyError):
-        data.add(c=1)
+@dataclass(frozen=True)
+class Inner:
+    count: Annotated[int, Col("count")]
+
+
+@dataclass(frozen=True)
+class Row:
+    a: Annotated[str, Col("A")]
+    b_us: Annotated[float | None, Col("B", "µs")]
+    rx: Annotated[Inner, Nested(behind=True)]
+
+
+@dataclass(frozen=True)
+class Set:
+    first: Table[Row]
+    missing: Table[Row] | None = None
+    again: Any = None
+
+
+ROWS = Table("t", Row, (Row("x,y", 1.5, Inner(1)), Row("z", None, Inner(2)), Row("x,y", 2.5, Inner(3))))
+
+
+def test_a_table_is_csv_and_json_of_its_rows_annotations() -> None:
+    assert ROWS.to_csv() == 'a,b_us,count_rx\n"x,y",1.5,1\nz,,2\n"x,y",2.5,3\n'
+    assert ROWS.to_json() == {
+        "title": "t", "columns": ["a", "b_us", "count_rx"], "rows": [["x,y", 1.5, 1], ["z", None, 2], ["x,y", 2.5, 3]],
+    }  # fmt: skip
+
+
+def test_rows_are_found_by_their_attributes() -> None:
+    assert [row.b_us for row in ROWS.where(lambda r: r.a == "x,y")] == [1.5, 2.5]
+    assert ROWS.one(lambda r: r.rx.count == 2).a == "z"
+    assert ROWS.only(lambda r: r.a == "z").rows == ROWS.rows[1:2]
+    assert {key: len(rows) for key, rows in ROWS.by(lambda r: r.a).items()} == {"x,y": 2, "z": 1}
+    with pytest.raises(LookupError, match="t: no such row"):
+        ROWS.one(lambda r: r.a == "y")
+
+
+def test_tables_are_named_by_their_fields_and_those_of_a_set_within_by_both() -> None:
+    assert list(tables_of(Set(ROWS, again=Set(ROWS, ROWS)))) == ["first", "first_again", "missing_again"]
+    with pytest.raises(TypeError, match="dict"):
+        tables_of({"first": ROWS})
 
 
 def test_an_unknown_paper_is_an_error_that_names_those_there_are() -> None:
@@ -41,28 +86,8 @@ def test_reference_data_says_where_it_is_from() -> None:
         assert reference.records(f"spanos2008_{name}")
 
 
-def _table1(us: dict[str, float], k_us: float = 0.02, sizes: tuple[int, ...] = throughput.SIZES) -> Data:
-    """Table 1 for variants with these costs in µs per frame and with k per byte."""
-    paper = throughput.paper_mbps()
-    data = Data("1", ("frame_bytes", "variant", "throughput_mbps", "paper_mbps", "ratio", "throughput_pps", "capped",
-                      "paper_capped", "free_mbps", "us_per_frame"))  # fmt: skip
-    for size in sizes:
-        for variant, constant in us.items():
-            free = throughput.mbps_of(1e6 / (constant + k_us * size), size)
-            mbps = min(100.0, free)
-            data.add(
-                frame_bytes=size, variant=variant, throughput_mbps=mbps, paper_mbps=paper[size, variant],
-                ratio=mbps / paper[size, variant], throughput_pps=2 * mbps * 1e6 / 8 / (size + 20),
-                us_per_frame=constant + k_us * size, free_mbps=free, capped=free >= 100, paper_capped=paper[size, variant] >= 100,
-            )  # fmt: skip
-    return data
-
-
-PAPER_US = {v: float(r["t_constant_us"]) for v, r in reference.by("spanos2008_table4_model", "driver").items()}
-
-
 def test_table_2_is_the_papers_but_for_the_swapped_columns() -> None:
-    computed = {(r["frame_bytes"], r["variant"]): r["paper_percent"] for r in throughput.table2(_table1(PAPER_US)).records()}
+    computed = {(r.frame_bytes, r.variant): r.paper_percent for r in throughput.table2(throughput_table(PAPER_US))}
     printed_as = {"NAPI": "TX-OFF", "TX-OFF": "NAPI"}
     misprint = (128, "NAPI-TX-128")  # 28.14 / 20.96 is +34.26 %, printed is 32.46
     for row in reference.records("spanos2008_table2_improvement"):
@@ -72,15 +97,23 @@ def test_table_2_is_the_papers_but_for_the_swapped_columns() -> None:
                 assert computed[cell] == pytest.approx(said, abs=0.5), cell
 
 
+def _differs(first: Table[throughput.ThroughputRow]) -> list[tuple[int, str, str]]:
+    return [
+        (size, slow.variant, fast.variant)
+        for size in dict.fromkeys(row.frame_bytes for row in first)
+        for slow, fast in throughput.order_differs(throughput.ordered(first, size))
+    ]
+
+
 def test_the_order_is_compared_where_the_paper_is_below_the_wires_rate() -> None:
-    assert throughput.order_differs(_table1({"ORIGINAL": 26, "TX-128": 25, "TX-OFF": 21, "NAPI": 20})) == [
+    assert _differs(throughput_table({"ORIGINAL": 26, "TX-128": 25, "TX-OFF": 21, "NAPI": 20})) == [
         (256, "NAPI", "TX-OFF"),  # the paper's own order changes there
         (896, "NAPI", "TX-OFF"),
     ]
-    swapped = _table1({"ORIGINAL": 25, "TX-128": 26}, sizes=(64,))
-    assert throughput.order_differs(swapped) == [(64, "ORIGINAL", "TX-128")]
-    beyond_our_wire = _table1({"ORIGINAL": 1, "TX-128": 2}, sizes=(512, 1518))  # at 1518 beyond the paper's, too
-    assert throughput.order_differs(beyond_our_wire) == [(512, "ORIGINAL", "TX-128")]
+    swapped = throughput_table({"ORIGINAL": 25, "TX-128": 26}, sizes=(64,))
+    assert _differs(swapped) == [(64, "ORIGINAL", "TX-128")]
+    beyond_our_wire = throughput_table({"ORIGINAL": 1, "TX-128": 2}, sizes=(512, 1518))  # at 1518 beyond the paper's, too
+    assert _differs(beyond_our_wire) == [(512, "ORIGINAL", "TX-128")]
 
 
 def test_fit_of_a_line_is_that_line_and_its_errors_are_those_of_least_squares() -> None:
@@ -106,15 +139,15 @@ def test_fit_says_no_more_than_it_can() -> None:
     assert (two.r2, two.k_error_us_per_byte) == (None, None)
 
 
-def test_sizes_at_the_wires_rate_are_fitted_without_its_ceiling() -> None:
-    first = _table1(PAPER_US)
+def test_sizes_at_the_wires_rate_are_fitted_without_its_limit() -> None:
+    first = throughput_table(PAPER_US)
     fits = model.fits(first)
     assert fits["NAPI-TX-OFF"].sizes == throughput.SIZES
     assert fits["ORIGINAL"].us(0) == pytest.approx(25.8)
-    last = model.figure6(fits, first).one(frame_bytes=1518, variant="ORIGINAL")
-    assert last["model_capped_mbps"] == pytest.approx(100)
-    assert last["model_mbps"] > 100
-    assert last["fitted"]
+    last = model.figure6(fits, first).one(lambda r: (r.frame_bytes, r.variant) == (1518, "ORIGINAL"))
+    assert last.model_capped_mbps == pytest.approx(100)
+    assert last.model_mbps > 100
+    assert last.fitted
 
 
 def _livelock(cliff: float, most: float = 50.0) -> Any:
@@ -176,82 +209,197 @@ def test_formulas_are_printed_as_in_the_paper() -> None:
     assert phases.FORMULAS["NAPI-TX-OFF"].total.startswith("T_RX + ")
 
 
-def _cell(size: int, fitted: bool, mbps: float, paper: float = 50.0) -> hardware.Cell:
-    return hardware.Cell(size, "NAPI", fitted, paper, 80.0, mbps, {"irq": 1.0, "byte": 120.0}, 100.0)
-
-
 def test_errors_of_predicted_cells_are_told_apart_and_a_term_taken_away() -> None:
     board = Hardware("b", 250, Costs(irq=1000, byte=10), {"left_out_error": 0.05, "left_out_error_without": {"irq": 0.06}})
-    cells = [_cell(64, True, 50.0), _cell(128, False, 55.0), _cell(256, False, 40.0)]
+    cells = [cell(64, True, 50.0), cell(128, False, 55.0), cell(256, False, 40.0)]
     errors = hardware.errors(cells)
-    assert errors.one(cells="fitted")["error_percent"] == 0
-    assert errors.one(cells="predicted")["error_percent"] == pytest.approx(15)
-    assert errors.one(cells="predicted")["raw_error_percent"] == pytest.approx(60)
+    assert errors.one(lambda r: r.cells == "fitted").error_percent == 0
+    assert errors.one(lambda r: r.cells == "predicted").error_percent == pytest.approx(15)
+    assert errors.one(lambda r: r.cells == "predicted").raw_error_percent == pytest.approx(60)
     us = 8 * 148 / 2 / 55.0
     assert cells[1].without(board, "irq") == pytest.approx(8 * 148 / 2 / (us - 1))
     terms = hardware.terms(board, cells)
-    assert terms.one(term="without irq")["left_out_error_percent"] == pytest.approx(6)
-    assert terms.one(term="without byte")["left_out_error_percent"] is None
-
-
-def _tables() -> Tables:
-    """Results of a run, computed from the paper's own model: only the shapes matter."""
-    first = _table1(PAPER_US)
-    fits = model.fits(first)
-    three = Data("3", ("variant", "offered_frames", "received_frames", "transmitted_frames", "rx_interrupts", "tx_interrupts",
-                       "paper_offered_frames", "paper_received_frames", "paper_transmitted_frames", "paper_rx_interrupts",
-                       "paper_tx_interrupts", "idle_ratio"))  # fmt: skip
-    for row in reference.records("spanos2008_table3_interrupts"):
-        counts = {name: int(value) for name, value in row.items() if name != "driver"}
-        said = {f"paper_{name}": value for name, value in counts.items()}
-        three.add(variant=row["driver"], offered_frames=2000, paper_offered_frames=2_000_000, idle_ratio=0.0, **counts, **said)
-    curve = Data("5", ("frame_bytes", "variant", "offered_pps", "forwarded_pps", "loss_ratio", "idle_ratio"))
-    collapse = Data("5", ("frame_bytes", "variant", "loss_free_pps", "paper_loss_free_pps", "max_forwarded_pps", "collapse_pps",
-                          "paper_collapse_pps", "collapse_ratio", "paper_collapse_ratio", "plateau_ratio"))  # fmt: skip
-    five = phases.table5({}, {})
-    for variant in VARIANTS:
-        curve.add(frame_bytes=64, variant=variant, offered_pps=1e5, forwarded_pps=5e4, loss_ratio=0.5, idle_ratio=0.0)
-        down = 1.2e5 if variant == "ORIGINAL" else None
-        collapse.add(frame_bytes=64, variant=variant, loss_free_pps=4e4, max_forwarded_pps=4e4, collapse_pps=down,
-                     collapse_ratio=down and 3.0, paper_collapse_ratio=3.2, plateau_ratio=1.0)  # fmt: skip
-        cost = 500.0 - 10 * list(VARIANTS).index(variant)
-        counted = {name: cost for name in five.columns if name.endswith(("_instructions", "_us", "_share", "_frame", "_s"))}
-        five.add(**{**counted, "frame_bytes": 64, "variant": variant, "sum_error_percent": 0.1, "paper_total": "T",
-                    "rest_instructions": 1.0})  # fmt: skip
-    return {
-        "table1_throughput": first, "table2_improvement": throughput.table2(first), "table3_interrupts": three,
-        "figure5_curves": curve, "figure5_collapse": collapse, "table4_model": model.table4(fits),
-        "figure6_model": model.figure6(fits, first), "table5_phases": five,
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize("charged", [False, True])
-def test_findings_and_report_are_made_from_tables_alone(charged: bool) -> None:
-    tables = _tables()
-    if charged:
-        cells = [_cell(64, True, 50.0), _cell(128, False, 55.0)]
-        board = Hardware("b", 250, Costs(irq=1000))
-        extra = {f"{name}_hardware": data for name, data in _tables().items()}
-        tables |= extra | {
-            "hardware_cells": hardware.table(cells), "hardware_errors": hardware.errors(cells),
-            "hardware_terms": hardware.terms(board, cells),
-        }  # fmt: skip
-    said = PAPER.findings(tables)
-    assert any("ORIGINAL collapses" in text and "120.0 kpps" in text for text in said)
-    assert any("predicted cells" in text for text in said) == charged
-    document = {
-        "command": ["irqlab"], "complete": True,
-        "environment": {"irqlab": "0", "host": {}, "duts": []},
-        "measured": {"findings": said, "tables": {n: d.to_json() for n, d in tables.items()}, "results": []},
-    }  # fmt: skip
-    text = page.html(PAPER, document)
-    assert text == page.html(PAPER, document)
-    assert text.count("<svg viewBox") >= 6
-    assert ("With the costs of hardware" in text) == charged
+    assert terms.one(lambda r: r.term == "without irq").left_out_error_percent == pytest.approx(6)
+    assert terms.one(lambda r: r.term == "without byte").left_out_error_percent is None
 
 
 def test_a_different_order_is_named_and_explained() -> None:
-    tables = _tables()
-    tables["table1_throughput"] = _table1({**PAPER_US, "NAPI-TX-OFF": 40.0}, sizes=(64,))
-    said = PAPER.findings(tables)
-    assert any(text.startswith("At 64 bytes NAPI is not slower than NAPI-TX-OFF") for text in said)
+    tables = replace(spanos(True, False), table1_throughput=throughput_table({**PAPER_US, "NAPI-TX-OFF": 40.0}, sizes=(64,)))
+    found = next(finding for finding in findings.findings(tables) if "With 64-byte frames the order" in finding.claim)
+    assert not found.agrees
+    assert "NAPI (15.43) is not slower than NAPI-TX-OFF (8.14)" in found.found
+    slower = replace(tables.table5_phases.rows[-1], instructions=replace(tables.table5_phases.rows[-1].instructions, ip=150.0))
+    explained = replace(tables, table5_phases=Table("5", phases.PhaseRow, (*tables.table5_phases.rows[:-1], slower)))
+    found = next(finding for finding in findings.findings(explained) if "With 64-byte frames the order" in finding.claim)
+    assert found.found.endswith("NAPI-TX-OFF executes 50 instructions more in T_IP.")
+
+
+# Measured, on fakes.
+
+LIMIT_PPS = {variant: 20_000.0 + 5_000.0 * number for number, variant in enumerate(VARIANTS)}
+"""What each variant forwards in one direction."""
+
+
+def _testbed(schemes: Schemes, **_: Any) -> FakeTestbed:
+    limit = LIMIT_PPS[schemes.variant or ""]
+    return FakeTestbed(lambda pps: limit if pps > limit else pps, lambda pps: pps > limit)
+
+
+def test_throughput_is_searched_with_and_without_the_wire_and_stands_beside_the_papers() -> None:
+    session = FakeSession(_testbed, quick=True)
+    found = throughput.search(Run(session), (64, 1518))  # type: ignore[arg-type]
+    table = throughput.table1(found)
+    for row in table:
+        limit = LIMIT_PPS[row.variant]
+        wire = wire_rate_pps(row.frame_bytes, 100e6)
+        assert row.throughput_pps == pytest.approx(2 * min(limit, wire), rel=0.004)
+        assert row.throughput_mbps == pytest.approx(row.throughput_pps / 2 * (row.frame_bytes + 20) * 8 / 1e6, rel=1e-4)
+        assert row.free_mbps == pytest.approx(limit * (row.frame_bytes + 20) * 8 / 1e6, rel=0.004)
+        assert row.us_per_frame == pytest.approx(1e6 / limit / 2, rel=0.004)
+        assert row.capped == (limit > wire)
+        assert row.ratio == pytest.approx(row.throughput_mbps / row.paper_mbps, rel=1e-4)
+    assert [row.paper_capped for row in table] == [False] * 6 + [True] * 6
+    assert table.rows[0].paper_mbps == 12.38
+    capped = sum(row.capped for row in table)
+    assert len(session.results) == 12 + capped, "each search once, and those without the wire"
+    gains = throughput.table2(table)
+    assert gains.rows[0].variant == "TX-128"
+    assert gains.rows[0].improvement_percent == pytest.approx(25, abs=1)
+    assert gains.rows[0].paper_percent == 6.14
+    assert [row.capped for row in gains.where(lambda r: r.frame_bytes == 64)] == [False] * 5
+    assert all(row.capped for row in gains.where(lambda r: r.frame_bytes == 1518))
+
+
+def test_a_search_begins_where_the_sizes_before_say() -> None:
+    assert throughput._expected_pps({}, 64) is None
+    assert throughput._expected_pps({64: 20.0}, 128) == pytest.approx(1e6 / 20 / 2)
+    assert throughput._expected_pps({64: 20.0, 128: 21.0}, 256) == pytest.approx(1e6 / 23 / 2)
+    assert throughput._expected_pps({32: 9.0, 64: 20.0, 128: 21.0}, 256) == pytest.approx(1e6 / 23 / 2)
+
+
+def _collapsing(pps: float) -> float:
+    return min(pps, 18_500.0) if pps <= 60_000 else 10.0
+
+
+def test_curves_reach_from_the_throughput_to_the_wire_and_their_collapse_is_bisected() -> None:
+    session = FakeSession(lambda *_, **__: FakeTestbed(_collapsing, lambda pps: pps > 18_500), quick=True)
+    run = Run(session)  # type: ignore[arg-type]
+    searched = throughput.search(run, (64,))
+    session.results.clear()
+    found = curves.measure(run, searched.wire)
+    assert set(found) == {(64, variant) for variant in VARIANTS}
+    assert len(session.results) == len(VARIANTS)
+    row = curves.livelock(found).one(lambda r: r.variant == "ORIGINAL")
+    assert row.collapse_pps == pytest.approx(120_000, rel=curves.QUICK_PRECISION)
+    assert row.collapse_pps > 120_000
+    assert row.collapse_ratio == pytest.approx(row.collapse_pps / row.loss_free_pps, abs=1e-4)
+    assert row.max_forwarded_pps == pytest.approx(37_000, rel=0.01)
+    assert row.plateau_ratio == pytest.approx(20 / 37_000, rel=0.1)
+    assert (row.paper_loss_free_pps, row.paper_collapse_pps, row.paper_collapse_ratio) == (37_000, 120_000, 3.2432)
+    other = curves.livelock(found).one(lambda r: r.variant == "NAPI")
+    assert (other.paper_loss_free_pps, other.paper_collapse_pps, other.paper_collapse_ratio) == (None, None, None)
+    points = curves.figure5(found).where(lambda r: r.variant == "ORIGINAL")
+    loads = [point.offered_pps for point in points]
+    assert loads == sorted(loads)
+    assert loads[-1] == pytest.approx(2 * wire_rate_pps(64, 100e6), rel=1e-3)
+    assert any(load == pytest.approx(row.loss_free_pps) for load in loads), "the throughput's own trial is a point"
+    assert all(point.loss_ratio == pytest.approx(1 - point.forwarded_pps / point.offered_pps, abs=1e-3) for point in points)
+    result = found[64, "ORIGINAL"].result
+    assert result.summary.collapse_pps == row.collapse_pps
+    assert result.summary.no_collapse_pps < row.collapse_pps
+    assert result.summary.collapse_load == pytest.approx(row.collapse_ratio, abs=1e-4)
+    assert [sample.offered_pps for sample in result.samples] == loads
+
+
+def test_only_64_byte_frames_are_held_against_the_papers_collapse() -> None:
+    session = FakeSession(lambda *_, **__: FakeTestbed(_collapsing, lambda pps: pps > 18_500))
+    result = throughput.search(Run(session), (64,)).wire[64, "ORIGINAL"]  # type: ignore[arg-type]
+    curve = curves.Curve(replace(result, trials=result.trials[:1]), curves.Collapse(None, 1.0, 37_000.0))
+    (row,) = curves.livelock({(256, "ORIGINAL"): curve})
+    assert (row.collapse_pps, row.collapse_ratio, row.paper_collapse_pps) == (None, None, None)
+
+
+def _counting(spec: ForwardingTrial) -> ForwardingResult:
+    made = FakeTestbed(lambda pps: pps, burst_frames=900).run(spec)
+    counters = Counters(
+        interfaces={"eth0": {"rx_packets": 950}, "eth1": {"rx_packets": 960}},
+        driver={"eth0": {"rx_interrupts": 7}, "eth1": {"rx_interrupts": 9, "tx_interrupts": 0}},
+    )
+    return replace(made, counters=counters, idle_ns=spec.duration_ns // 4)
+
+
+class _Counting(FakeTestbed):
+    def run(self, spec: ForwardingTrial) -> ForwardingResult:
+        return _counting(spec)
+
+
+def test_interrupts_are_counted_over_all_frames_at_the_wires_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interrupts, "QUICK_FRAMES", 1000)
+    session = FakeSession(lambda *_, **__: _Counting(lambda pps: pps), quick=True)
+    found = interrupts.measure(Run(session))  # type: ignore[arg-type]
+    assert list(found) == ["ORIGINAL", "TX-OFF", "NAPI", "NAPI-TX-OFF"]
+    spec = found["NAPI"].spec
+    assert spec.loads == (Load(rate_pps=wire_rate_pps(512, 100e6), size=512, count=1000),)
+    assert spec.bidirectional
+    assert (spec.warmup_ns, spec.duration_ns) == (0, round(1000 / wire_rate_pps(512, 100e6) * 1e9) + 1_000_000)
+    row = interrupts.table3(found).one(lambda r: r.variant == "NAPI")
+    assert (row.offered_frames, row.received_frames, row.transmitted_frames) == (2000, 1910, 1800)
+    assert (row.rx_interrupts, row.tx_interrupts, row.idle_ratio) == (16, 0, 0.25)
+    assert row.paper == interrupts.Counts(2_000_000, 1_272_263, 1_272_263, 5, 1_271_962)
+    assert row.forwarded_share == 0.9
+    assert row.paper_forwarded_share == pytest.approx(0.6361, abs=1e-4)
+    silent = replace(found["NAPI"], counters=replace(found["NAPI"].counters, driver={}))
+    (unknown,) = interrupts.table3({"NAPI": silent})
+    assert (unknown.rx_interrupts, unknown.tx_interrupts) == (None, None)
+
+
+def _profiled(frames: int = 100) -> MethodResult:
+    """50 instructions a frame into and out of interrupts, 100 in RX, 40 in COPY, 200 in IP, 10 in the rest."""
+    names = ("asm_common_interrupt", "irq_exit_rcu", "netif_rx", "memcpy", "ip_rcv", "do_idle")
+    stacks: list[Any] = [[-1, n, count * frames, 1] for n, count in enumerate((30, 20, 100, 40, 200, 10))]
+    trial = FakeTestbed(lambda pps: pps).run(ForwardingTrial((Load(1000.0),), duration_ns=100_000_000))
+    summary = profile.Summary(
+        load=None, rate_pps=1e3, frames=frames, per="forwarded", instructions=400 * frames, residual=0, stacks_lost=0,
+        interrupts=0, softirqs=0, by_owner={}, by_context={"hardirq": 100 * frames}, stacks=stacks,
+    )  # fmt: skip
+    samples = [profile.Sample(name, None, "o", "softirq", 1, 1) for name in names]
+    return MethodResult(
+        "profile", "d", "n", 64, True, 250, samples=samples, summary=summary,
+        trials=[replace(trial, idle_ns=5_000_000)], interrupts_per_frame=2.0,
+    )  # fmt: skip
+
+
+def test_a_profile_becomes_phases_of_a_frame_beside_the_papers_formula() -> None:
+    rate = MethodResult("throughput", "d", "n", 64, True, 250, total_throughput_pps=600_000.0)
+    (row,) = phases.table5({(64, "ORIGINAL"): _profiled()}, {(64, "ORIGINAL"): rate})
+    assert [row.instructions.of(p) for p in (*phases.PHASES, phases.REST)] == [30, 20, 100, 40, 200, 0, 0, 10]
+    assert [row.us.of(p) for p in (phases.CS_IN, phases.RX, phases.REST)] == [0.12, 0.4, 0.04]
+    assert (row.sum_instructions, row.sum_us, row.per_frame_us) == (400, 1.6, 1.6667)
+    assert row.sum_error_percent == -4.0
+    assert row.idle_us == 50.0
+    assert row.enabled_share == 0.75
+    assert row.paper_enabled_share == 0.5, "IP's share"
+    assert (row.interrupts_per_frame, row.paper_interrupts_per_frame, row.interrupts_per_s) == (2, 2, 2000)
+    assert row.paper_total_us == pytest.approx(1.56), "all but the rest, with two interrupts as measured"
+    (off,) = phases.table5({(64, "NAPI-TX-OFF"): _profiled()}, {(64, "NAPI-TX-OFF"): rate})
+    assert off.paper_total_us == pytest.approx(1.36), "without interrupts"
+
+
+def test_cells_take_the_events_of_the_trial_at_the_throughput() -> None:
+    session = FakeSession(_testbed, quick=True)
+    found = throughput.search(Run(session), (64,))  # type: ignore[arg-type]
+    results = {
+        cell: replace(one, trials=[replace(t, cost_events={"irq": 3 * t.frames_forwarded}) for t in one.trials])
+        for cell, one in found.wire.items()
+    }
+    board = Hardware("b", 250, Costs(irq=1), {"cells": [{"frame_bytes": 64, "variant": "NAPI"}]})
+    raw = throughput.table1(found)
+    charged = Table("c", throughput.ThroughputRow, tuple(replace(r, throughput_mbps=r.throughput_mbps / 2) for r in raw))
+    cells = hardware.cells(board, raw, charged, results)
+    assert [c.variant for c in cells if c.fitted] == ["NAPI"]
+    assert all(c.raw_mbps == 2 * c.mbps for c in cells)
+    assert all(c.events == {"irq": 3.0} for c in cells)
+    assert cells[0].wire_mbps == pytest.approx(100)
+    assert cells[0].paper_mbps == 12.38
+    (first, *_) = hardware.table(cells)
+    assert (first.cell, first.raw_ratio) == ("predicted", round(first.raw_mbps / 12.38, 4))

@@ -1,16 +1,40 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The 8139cp article: its data, its measures, and what is said of figures."""
+"""The 8139cp article: its data, its measures, what is measured on fakes, and its claims."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from typing import Any
 
+import pytest
+
+from irqlab.config.traffic import Load
+from irqlab.config.workload import Workload
+from irqlab.dut.counters import Counters
+from irqlab.methods import profile
 from irqlab.reproduce import find, reference
-from irqlab.reproduce.paper import Data
+from irqlab.reproduce.claims import Finding
+from irqlab.reproduce.rtl8139cp import configurations, findings, measure
 from irqlab.reproduce.rtl8139cp.configurations import MEASURES, NAMES
-from irqlab.reproduce.rtl8139cp.findings import _ablation, _gain, _why, _wire
-from irqlab.reproduce.rtl8139cp.measure import PAPER_NAMES, SIZES
+from irqlab.reproduce.rtl8139cp.measure import (
+    PAPER_NAMES,
+    SIZES,
+    AblationRow,
+    CapabilityRow,
+    Counted,
+    Held,
+    ProfileRow,
+    ReceiveRow,
+    Tables,
+)
+from irqlab.reproduce.table import Table
+from irqlab.results.document import MethodResult
 from irqlab.setup import drivers
+from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
+from tests.unit.fake_session import FakeSession
+from tests.unit.fakes import LATENCY, FakeTestbed, stand_on
+from tests.unit.paper_tables import ablation_row, capability_row, profile_rows, receive_row, rtl8139cp
 
 
 def test_the_articles_tables_are_there() -> None:
@@ -27,45 +51,228 @@ def test_every_measure_that_is_left_out_is_one_the_driver_knows() -> None:
     assert set(MEASURES) - {"all", "period"} == set(known[1:])
 
 
-def _capability(gain: float, capped: bool = False) -> Data:
-    names = ("frame_bytes", "gain_percent", "gain_over_own_napi_percent", "article_percent", "capped")
-    return Data("", names, [[60, gain, -1.0, 13.0, capped]])
+def test_configurations_differ_in_receiving_alone() -> None:
+    session: Any = FakeSession()
+    for name in NAMES:
+        configurations.testbed(session, name)
+    for name in MEASURES:
+        configurations.ablated(session, name)
+    (before, in_tree), (after, _), (napi, _), *others = session.made
+    assert in_tree == {"driver": "8139cp"}
+    assert (before.rx, after.rx, napi.rx) == (None, "timer", "napi")
+    assert (after.tx, napi.tx, after.rx_usecs) == ("interrupt", "interrupt", 1000)
+    assert [(one.timer_without, one.rx_usecs) for one, _ in others] == [
+        (None, 1000), ("irq_off", 1000), (None, 10_000), ("top_half", 1000), ("backlog", 1000), ("refill", 1000),
+    ]  # fmt: skip
 
 
-def test_a_gain_is_held_against_the_articles() -> None:
-    assert "within the article's" in _gain(_capability(20.0))[0]
-    assert "below the article's" in _gain(_capability(5.0))[0]
-    assert "above the article's" in _gain(_capability(40.0))[0]
-    assert "wire is the limit" in _gain(_capability(0.0, capped=True))[0]
+# Measured, on fakes.
+
+
+def _trial(received: int = 500, sent: int = 1000, mean_ns: float = 2e6, count: int = 1) -> ForwardingResult:
+    made = FakeTestbed(lambda pps: pps).run(ForwardingTrial((Load(1000.0),), duration_ns=100_000_000, warmup_ns=25_000_000))
+    latency = {**LATENCY, "count": count, "mean_ns": mean_ns, "p50_ns": 1500, "p99_ns": 2500, "max_ns": 3500}
+    stream = {
+        **made.streams[0],
+        "sent": sent,
+        "received": received,
+        "received_in_window": received,
+        "lost": 0,
+        "latency": latency,
+    }
+    return replace(made, streams=[stream], instructions=4000 * received, ports=[{"refused": 0, "received": received}])
+
+
+def _profile(trial: ForwardingResult, **entries: int) -> MethodResult:
+    samples = [profile.Sample(name, None, "o", "softirq", 1, count) for name, count in entries.items()]
+    summary = profile.Summary(
+        load=None, rate_pps=1e3, frames=500, per="forwarded", instructions=15_000, residual=0, stacks_lost=0, interrupts=0,
+        softirqs=0, by_owner={"driver": 5000, "IP stack": 10_000}, by_context={"softirq": 15_000}, stacks=[],
+    )  # fmt: skip
+    return MethodResult("profile", "d", "n", 64, False, 250, samples=list(samples), summary=summary, trials=[trial])
+
+
+def _counted(monkeypatch: pytest.MonkeyPatch, result: MethodResult, rate_pps: float | None = None) -> tuple[Counted, float]:
+    asked = {}
+
+    def run(_runner: Any, _workload: Workload, rate_pps: float) -> MethodResult:
+        asked["rate"] = rate_pps
+        return result
+
+    monkeypatch.setattr(measure.profiling, "run", run)
+    found = measure.counted(stand_on(FakeTestbed(lambda pps: pps)), Workload(size=64), rate_pps)
+    return found, asked["rate"]
+
+
+def test_polls_of_our_driver_are_counted_in_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    counters = Counters(driver={"eth0": {"rx_polls": 100, "rx_polls_done": 40, "rx_interrupts": 50}, "eth1": {"rx_polls": 9}})
+    result = _profile(replace(_trial(), counters=counters), irqmod_napi_poll=80, rx_timer_poll=60, cp_rx_poll=1)
+    found, rate = _counted(monkeypatch, result)
+    assert found.wire_pps == rate == pytest.approx(148_809.5, abs=0.1)
+    assert (found.sent, found.received, found.pps) == (1000, 500, 5000.0)
+    assert found.polls == 80 + 1 + 60 / 2, "a timer polls both interfaces"
+    assert found.polls_done == 111 - 60 * 0.8, "the window is 80 % of the time in which frames are offered"
+    assert found.rx_interrupts == 50 * 0.8
+    assert found.by_owner == {"driver": 10, "IP stack": 20}
+    assert found.by_context == {"softirq": 30}
+
+
+def test_polls_of_the_kernels_driver_are_done_when_napi_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = _profile(
+        replace(_trial(), counters=Counters(interrupts={"eth0": 90, "eth1": 7})), cp_rx_poll=70, napi_complete_done=30
+    )
+    found, rate = _counted(monkeypatch, result, 1000.0)
+    assert rate == 1000.0
+    assert (found.polls, found.polls_done, found.rx_interrupts) == (70, 30, 90 * 0.8)
+
+
+def test_a_run_is_scaled_to_a_million_frames_and_stands_beside_the_articles() -> None:
+    counted = Counted(2000, 500, 25_000.04, 250.0, 100.0, 80.0, {}, {}, 148_809.52)
+    session = FakeSession(answer=lambda what, key: replace(counted, polls=0.0) if key[1] == "napi" else counted)
+    table = measure.receive(session, (60,))  # type: ignore[arg-type]
+    before, after, napi = table
+    assert before == ReceiveRow(60, "before", 25_000.0, 490_000, 250_000, 254_560, 40_000, 21, 50_000, 10, 2.0, 148_809.5)
+    assert (after.article_ipps, after.article_rxint) == (553_500, 17)
+    assert (napi.article_ipps, napi.frames_per_poll) == (None, None)
+
+
+def test_a_gain_is_the_timers_over_napis() -> None:
+    pps = {"before": 50_000.0, "after": 60_000.0, "napi": 80_000.0}
+
+    def answer(_: str, key: Any) -> MethodResult:
+        limited = key[0] == 1024 or (key[0] == 512 and key[1] != "after")
+        return MethodResult("throughput", "d", "n", 64, False, 250, total_throughput_pps=pps[key[1]], line_rate_limited=limited)
+
+    rows = measure.capability(FakeSession(answer=answer), (60, 512, 1024)).rows  # type: ignore[arg-type]
+    assert rows[0] == CapabilityRow(60, 50_000, 60_000, 80_000, 20.0, -25.0, 12.96, False)
+    assert [row.capped for row in rows] == [False, False, True], "capped where the wire limits all three"
+    assert [row.article_percent for row in rows] == [12.96, 30.29, 3.68]
+
+
+def test_frames_per_poll_are_told_at_both_rates() -> None:
+    counted = Counted(1000, 900, 990.04, 300.0, 0.0, 450.0, {}, {}, 1.0)
+    table = measure.polls(FakeSession(answer=lambda *_: counted))  # type: ignore[arg-type]
+    assert [(row.configuration, row.rate, row.offered_pps) for row in table][:2] == [
+        ("before", "low", 1000),
+        ("before", "high", 40_000),
+    ]
+    assert (table.rows[0].received_pps, table.rows[0].frames_per_poll, table.rows[0].rx_interrupts_per_frame) == (990.0, 3.0, 0.5)
+
+
+def test_frames_held_are_arrivals_times_the_time_in_the_dut() -> None:
+    assert Held.of(_trial()) == Held(1.5, 2.5, 3.5, 10.0)
+    assert Held.of(_trial(count=0)) == Held(None, None, None, None)
+
+
+def test_a_period_is_loaded_gently_and_fully() -> None:
+    def answer(_: str, key: Any) -> ForwardingResult:
+        return _trial(received=500 if key[2] else 800, sent=1000)
+
+    table = measure.period(FakeSession(answer=answer), (100, 4000))  # type: ignore[arg-type]
+    assert [(row.configuration, row.period_us) for row in table] == [
+        ("before", None),
+        ("napi", None),
+        ("after", 100),
+        ("after", 4000),
+    ]
+    assert {(row.latency_p50_us, row.latency_p99_us, row.latency_max_us, row.held_frames) for row in table} == {
+        (1.5, 2.5, 3.5, 10.0)
+    }
+    assert {row.full_rate_forwarded_pps for row in table} == {8000.0}
+    assert [row.ring_limit_pps for row in table] == [None, None, 640_000.0, 16_000.0]
+
+
+def test_a_measure_earns_what_all_forward_more_than_without_it() -> None:
+    pps = {"all": 40_000.0, "irq_off": 50_000.0, "period": 5_000.0, "top_half": 0.0}
+
+    def answer(what: str, key: Any) -> Any:
+        if what.endswith("throughput"):
+            return MethodResult("throughput", "d", "n", 64, False, 250, total_throughput_pps=pps.get(key, 40_000.0))
+        return _trial(received=500 if key[1] else 800)
+
+    by = {row.without: row for row in measure.ablation(FakeSession(answer=answer))}  # type: ignore[arg-type]
+    assert list(by) == list(MEASURES)
+    earned = {name: by[name].earns_percent for name in ("all", "irq_off", "period", "top_half", "refill")}
+    assert earned == {"all": None, "irq_off": -20.0, "period": 700.0, "top_half": None, "refill": 0.0}
+    whole = by["all"]
+    assert (whole.full_rate_forwarded_pps, whole.full_rate_instructions_per_frame) == (8000.0, 4000.0)
+    assert (whole.latency_p50_us, whole.latency_max_us, whole.held_frames) == (1.5, 3.5, 10.0)
+
+
+def test_a_search_of_a_slow_timer_waits_for_its_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+    specs = []
+    monkeypatch.setattr(measure.throughput, "run", lambda runner, workload: specs.append(runner.spec(workload, 1.0)))
+    session = FakeSession(lambda *_, **__: FakeTestbed(lambda pps: pps))
+    for name, work in (("all", measure._search), ("period", measure._search_slow)):
+        work(stand_on(session.testbeds()))
+        assert specs[-1].late_ns == (12_000_000 if name == "period" else 2_000_000)
+
+
+def test_instructions_are_told_by_owner_and_by_context() -> None:
+    counted = Counted(1, 1, 1.0, 1.0, 1.0, 1.0, {"driver": 10.123}, {"softirq": 30.0}, 1.0)
+    table = measure.profile(FakeSession(answer=lambda *_: counted))  # type: ignore[arg-type]
+    assert table.rows[:2] == (ProfileRow("before", "owner", "driver", 10.12), ProfileRow("before", "context", "softirq", 30.0))
+    assert len(table.rows) == 2 * len(NAMES)
+
+
+# Claims.
+
+
+def _findings(**tables: Any) -> list[Finding]:
+    return findings.findings(Tables(**{**vars(rtl8139cp(True)), **tables}))
+
+
+def _finding(words: str, **tables: Any) -> Finding:
+    return next(finding for finding in _findings(**tables) if words in finding.claim)
+
+
+@pytest.mark.parametrize(
+    ("gain", "held"), [(20.0, "within"), (15.0, "within"), (25.0, "within"), (14.9, "below"), (25.1, "above"), (-27.0, "below")]
+)
+def test_a_gain_is_held_against_the_articles(gain: float, held: str) -> None:
+    found = _finding("frames of 60 bytes", capability=Table("", CapabilityRow, (capability_row(60, gain),)))
+    assert found.agrees == (held == "within")
+    assert (
+        f"{gain:+.1f} % against the kernel's 8139cp with NAPI, {held} the article's words (its own table: +13.0 %)" in found.found
+    )
+
+
+def test_no_gain_is_told_where_the_wire_is_the_limit() -> None:
+    capped = Table("", CapabilityRow, (capability_row(60, 0.0, capped=True),))
+    assert not [finding for finding in _findings(capability=capped) if "frames of 60 bytes" in finding.claim]
 
 
 def test_rates_beyond_the_wire_are_said_to_be() -> None:
-    names = ("configuration", "frame_bytes", "article_ipps", "wire_pps")
-    rows: list[list[str | int | float | bool | None]] = [["before", 60, 490_000.0, 148_809.5], ["before", 1440, 100.0, 8_000.0]]
-    (said,) = _wire(Data("", names, rows))
-    assert "490,000 frames/s of 60 bytes" in said
-    assert "1 of the 2 sizes" in said
-    assert _wire(Data("", names, rows[1:])) == []
+    rows = (receive_row("before", 60, 1e4, 9, 148_809.5), receive_row("before", 1440, 1e4, 9, 8e6))
+    found = _finding("unchanged driver", receive=Table("", ReceiveRow, rows))
+    assert not found.agrees
+    assert "490,000 frames/s of 60 bytes" in found.claim
+    assert "carries 148,810 frames/s of 60 bytes; the article's rates are beyond the wire at 1 of 2 sizes" in found.found
+    assert _finding("unchanged driver", receive=Table("", ReceiveRow, rows[1:])).agrees
 
 
 def test_measures_are_told_by_what_they_earn() -> None:
-    names = ("without", "earns_percent", "full_rate_forwarded_pps", "throughput_pps")
-    rows: list[list[str | int | float | bool | None]] = [
-        ["all", None, 50_000.0, 50_000.0], ["irq_off", 30.0, 10.0, 38_000.0], ["backlog", -12.0, 56_000.0, 56_000.0],
-        ["refill", 0.2, 50_000.0, 49_900.0],
-    ]  # fmt: skip
-    said = _ablation(Data("", names, rows))
-    assert said[0].endswith("earns 30.0 % of throughput.")
-    assert "next to no difference" in said[1]
-    assert said[2].endswith("costs 12.0 % of throughput.")
-    assert "livelock" in said[3]
+    rows = (
+        ablation_row("all", None), ablation_row("irq_off", 30.0, 10.0, 38_000.0), ablation_row("backlog", -12.0),
+        ablation_row("refill", 0.2),
+    )  # fmt: skip
+    table = Table("", AblationRow, rows)
+    assert _finding(MEASURES["irq_off"], ablation=table).found == (
+        "it earns 30.0 % of throughput. Without it the wire's full rate ends in receive livelock."
+    )
+    assert _finding(MEASURES["backlog"], ablation=table).found == "it costs 12.0 % of throughput."
+    assert _finding(MEASURES["refill"], ablation=table).found == "it makes next to no difference: 0.2 % of throughput."
+    assert [finding.agrees for finding in _findings(ablation=table) if finding.source == "The article's measures"] == [
+        True,
+        False,
+        False,
+    ]
 
 
 def test_what_costs_what_is_said_with_the_owners_that_differ() -> None:
-    assert set(NAMES) == {"before", "after", "napi"}
-    rows: list[list[str | int | float | bool | None]] = []
-    for name, stack in (("before", 4000.0), ("after", 3500.0), ("napi", 3000.0)):
-        rows += [[name, "owner", "IP stack", stack], [name, "owner", "driver", 100.0], [name, "context", "softirq", 1.0]]
-    said = _why(Data("", ("configuration", "by", "name", "instructions_per_frame"), rows))
-    assert "IP stack +500" in said[0]
-    assert "4,100 instructions with 8139cp" in said[0]
+    rows = profile_rows({"before": 4000.0, "after": 3500.0, "napi": 3000.0})
+    found = _finding("costs the processor less", profile=Table("", ProfileRow, rows))
+    assert not found.agrees
+    assert "4,100 instructions with 8139cp, 3,600 with the timer and 3,100 with our driver's NAPI" in found.found
+    assert "between the last two: IP stack +500, driver +0" in found.found
+    assert not [f for f in _findings(profile=Table("", ProfileRow, rows[:3])) if "costs the processor" in f.claim]

@@ -1,131 +1,254 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Findings and report of salah2009 on schemes that are formulas."""
+"""salah2009 on schemes that are formulas: what is measured, and the claims."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from irqlab.config.workload import Workload
+from irqlab.errors import IrqlabError
+from irqlab.methods import cliff
 from irqlab.methods.cliff import External, Internal
 from irqlab.methods.receiving import spec_of
-from irqlab.reproduce.paper import Data, Tables
-from irqlab.reproduce.salah2009 import cliffs, loads, overload, ping, rows
-from irqlab.reproduce.salah2009.findings import findings
-from irqlab.reproduce.salah2009.loads import PLAN, Cliffs, Curve, Offer
-from irqlab.reproduce.salah2009.report import sections
+from irqlab.reproduce.claims import Finding
+from irqlab.reproduce.salah2009 import cliffs, findings, loads, measure, overload, ping, rows, switching
+from irqlab.reproduce.salah2009.loads import PLAN, Cliffs, Offer, ReceivingRow
+from irqlab.reproduce.salah2009.overload import Shares
 from irqlab.reproduce.salah2009.rows import Row
+from irqlab.reproduce.salah2009.switching import EstimateRow, SettlingRow, SwitchRow
+from irqlab.reproduce.salah2009.tables import Tables
+from irqlab.reproduce.table import Table
+from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import ApplicationResult, ApplicationTrial
+from tests.unit.fake_session import FakeSession
+from tests.unit.paper_tables import salah
 from tests.unit.test_application import formula
 
 AT = Cliffs(25_000.0, 16_000.0)
-GAIN = {rows.DE: 0.01, rows.NAPI: 1.0, rows.NAPI_2: 0.7, rows.HYBRID: 0.7, rows.ADAPTIVE: 0.99}
-"""The schemes in an overload, compared with the formula."""
+LATENCY = {"count": 9, "mean_ns": 50.5, "p50_ns": 50, "p90_ns": 90, "p99_ns": 99, "p999_ns": 999, "max_ns": 9999}
 
 
-def measured(row: Row, spec: ApplicationTrial) -> ApplicationResult:
+def measured(spec: ApplicationTrial) -> ApplicationResult:
+    """A DUT that is a formula, and that has seen 40 frames for each that is counted."""
     made = formula(spec)
-    gain = GAIN.get(row.scheme, 0.5)
-    latency = {name: round(50_000 / max(gain, 0.5)) for name in ("mean_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns")}
-    received = made.application_pps * (gain if made.offered_pps > 30_000 else 1)
+    places = replace(made.places, sent=1000, nic=100, backlog=50, socket=200, received=640, elsewhere=10, application=30)
     return replace(
-        made, application_pps=received, latency={"count": 9, **latency}, interrupts_per_s=made.offered_pps if gain < 1 else 100.0,
-        ksoftirqd_share=0.5 if made.offered_pps > 30_000 else 0.0, switches=2,
+        made, places=places, latency=LATENCY if spec.echo or spec.kind == "ping" else None, returned_pps=made.offered_pps / 2,
+        switches=4, nic_missed=75, interrupts_per_s=123.0, ksoftirqd_share=0.25, time_squeezes=3,
+        rate_estimates_pps=tuple((after, round(made.offered_pps * 0.9)) for after in spec.rate_after_ns),
     )  # fmt: skip
 
 
-def curve(row: Row, offer: Offer) -> Curve:
-    receiving = tuple((load, measured(row, spec_of(PLAN, load * AT.receiving_pps, row.tuning))) for load in offer.receiving)
-    echoing = tuple((load, measured(row, spec_of(PLAN, load * AT.echoing_pps, row.tuning, echo=True))) for load in offer.echoing)
-    return Curve(row, receiving, echoing)
+@dataclass
+class Testbed:
+    """Runs application trials by the formula."""
+
+    __test__ = False
+    driver: str = "irqmod_i8255x"
+    scheme: str | None = "napi"
+    specs: list[ApplicationTrial] = field(default_factory=list)
+    modules: tuple[Any, ...] = ()
+
+    def scheme_names(self) -> dict[str, str | None]:
+        return {"rx_scheme": self.scheme}
+
+    def run(self, spec: ApplicationTrial) -> ApplicationResult:
+        self.specs.append(spec)
+        return measured(spec)
 
 
-@pytest.fixture
-def tables() -> Tables:
-    competing = rows.competing(AT.receiving_pps)
-    offer = Offer.of(quick=True)
-    named = [("ours", curve(row, offer)) for row in competing]
-    today = [("ours", curve(settings[0], offer)) for settings in rows.of_today(True, True).values()]
-    budgets = [("ours", curve(row, Offer.brief(quick=True))) for row in (rows.napi(2), rows.napi(300), rows.budget_alone(2))]
-    sweep = tuple(formula(spec_of(PLAN, rate, rows.de().tuning)) for rate in (10_000.0, 50_000.0))
+def runner() -> tuple[TrialRunner, Testbed]:
+    testbed = Testbed()
+    return TrialRunner(testbed), testbed  # type: ignore[arg-type]
+
+
+# Measured, on the formula.
+
+
+def test_a_row_is_offered_every_load_receiving_and_echoing() -> None:
+    stand, testbed = runner()
+    offer = Offer((0.5, 2.0), (0.9,), (1000.0,), loads.QUICK_PLAN)
+    found = loads.curve(stand, rows.napi(2), AT, offer)
+    assert sorted((s.load.rate_pps, s.echo, s.duration_ns) for s in testbed.specs) == [
+        (1000.0, True, loads.LOW_DURATION_NS), (12_500.0, False, 80_000_000), (14_400.0, True, 80_000_000),
+        (50_000.0, False, 80_000_000),
+    ]  # fmt: skip
+    assert all(spec.tuning.budget == 2 for spec in testbed.specs)
+    assert [load for load, _ in found.receiving] == [0.5, 2.0]
+    assert [load for load, _ in found.echoing] == [0.9, None]
+
+
+def test_the_best_setting_is_that_with_which_most_is_received_at_the_loads_compared() -> None:
+    stand, _ = runner()
+    found = loads.curve(stand, rows.de(), AT, Offer((0.5, 1.0, 2.0, 4.0), ()))
+    assert found.score() == pytest.approx(25_000 + 40_000**2 / 50_000 + 40_000**2 / 100_000)
+
+
+def test_rows_of_the_tables_are_shares_of_what_was_sent() -> None:
+    stand, _ = runner()
+    curve = loads.curve(stand, rows.of_today(True, True)[rows.DEFERRED][0], AT, Offer((2.0,), (0.5,)))
+    (row,) = loads.receiving_table("t", [("d", curve)])
+    assert row == ReceivingRow(
+        "d", rows.DEFERRED, "2 polls, 50 µs", 2.0, 50_000.0, 32_000.0, pytest.approx(0.36), 0.1, 0.05, 0.2, 0.01, 123.0, 0.0, 0.0,
+        0.25, 3, 4,
+    )  # fmt: skip
+    assert row.name == "deferred NAPI (2 polls, 50 µs)"
+    (echo,) = loads.echoing_table("t", [("d", curve)])
+    assert (echo.load_of_echo_cliff, echo.offered_pps, echo.returned_pps, echo.lost_application) == (0.5, 8000, 4000, 0.03)
+    assert (echo.mean_ns, echo.p50_ns, echo.p90_ns, echo.p99_ns, echo.p999_ns, echo.max_ns) == (50.5, 50, 90, 99, 999, 9999)
+    silent = replace(curve, echoing=((0.5, replace(curve.echoing[0][1], latency={**LATENCY, "count": 0})),))
+    (none,) = loads.echoing_table("t", [("d", silent)])
+    assert (none.mean_ns, none.max_ns) == (None, None)
+
+
+def test_the_cliff_is_found_both_ways_with_disable_enable(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = {}
+
+    def internal(_: Any, __: Workload, tuning: Any, rate_pps: float) -> Internal:
+        asked.update(tuning=tuning, rate=rate_pps)
+        return Internal(rate_pps, 7000.0, 40_000.0, 500.0, 1.0)
+
+    monkeypatch.setattr(cliff, "internal", internal)
+    stand, _ = runner()
+    found = cliffs.find(stand, rows.de(), PLAN)
+    at = cliffs.cliffs_of(found)
+    assert at.receiving_pps == pytest.approx(0.99 * 40_000, rel=0.01)
+    assert asked["rate"] == cliff.PROFILED_LOAD * at.receiving_pps
+    assert asked["tuning"].schemes.rx == "de"
+
+
+def test_signs_and_closed_form_stand_beside_the_chosen_cliff() -> None:
+    sweep = tuple(measured(spec_of(PLAN, rate, rows.de().tuning, echo=rate > 30_000)) for rate in (10_000.0, 50_000.0))
     outside = External({"cpu": 25_000.0, "throughput": 40_000.0, "loss": None}, sweep)
     inside = Internal(12_500.0, 7000.0, 40_000.0, 500.0, 1.0)
-    found = (outside, replace(outside, signs_pps={"cpu": 16_000.0, "throughput": None, "loss": None}), inside)
-    at_overload = [
-        (load, row, (measured(row, spec_of(PLAN, load * AT.receiving_pps, row.tuning)), dict.fromkeys(PARTS, 0.25)))
-        for load in overload.LOADS
-        for row in competing
+    found = (outside, replace(outside, signs_pps={"cpu": 16_000.0}), inside)
+    table = cliffs.table(found)
+    assert [(r.application, r.found, r.cliff_pps, r.chosen, r.to_chosen) for r in table] == [
+        ("receives", "cpu", 25_000, True, 1.0), ("receives", "throughput", 40_000, False, 1.6),
+        ("receives", "loss", None, False, None), ("echoes", "cpu", 16_000, True, 1.0),
+        ("receives", "internal", inside.cliff_pps, False, inside.cliff_pps / 25_000),
+    ]  # fmt: skip
+    (costs,) = cliffs.internal_table(found)
+    assert (costs.rate_pps, costs.closed_form_pps, costs.external_pps) == (12_500.0, inside.cliff_pps, 25_000.0)
+    assert (costs.interrupt_ns, costs.kernel_ns, costs.application_ns, costs.interrupts_per_packet) == (7000, 40_000, 500, 1)
+    rows_ = cliffs.curve_table(found).rows
+    assert [(r.application, r.offered_pps, r.p99_ns) for r in rows_] == [
+        ("receives", 10_000, None), ("receives", 50_000, 99), ("echoes", 10_000, None), ("echoes", 50_000, 99),
+    ]  # fmt: skip
+    assert rows_[0].cpu_used == pytest.approx(0.25)
+
+
+def test_pings_are_offered_at_the_papers_rates() -> None:
+    stand, testbed = runner()
+    found = ping.measure(stand, rows.de(), quick=False)
+    assert {(spec.kind, spec.duration_ns) for spec in testbed.specs} == {("ping", 500_000_000)}
+    (row, *_) = ping.table([(rows.de(), found)])
+    assert (row.scheme, row.offered_pps, row.answered_pps, row.mean_ns, row.p99_ns) == ("DE", 10.0, 5.0, 50.5, 99)
+    assert len(found) == len(ping.RATES_PPS)
+
+
+def test_switches_are_counted_over_warm_up_and_window() -> None:
+    stand, testbed = runner()
+    table = switching.at_the_cliff(stand, 25_000.0, quick=True)
+    assert [(row.arrivals, row.epsilon) for row in table] == [
+        (arrivals, epsilon) for arrivals in ("constant", "poisson", "bursts") for epsilon in (0.0, 0.15)
     ]
-    long = [(row, measured(row, spec_of(PLAN, 4 * AT.receiving_pps, row.tuning))) for row in competing]
-    estimator = Data("e", ("load_of_cliff", "offered_pps", "taken_pps", "missed_pps", "estimate_pps", "error", "read_in_window"))
-    estimator.add(load_of_cliff=0.5, offered_pps=10_000.0, taken_pps=10_000.0, missed_pps=0.0, estimate_pps=9_990, error=-0.001)
-    estimator.add(
-        load_of_cliff=4.0, offered_pps=100_000.0, taken_pps=40_000.0, missed_pps=60_000.0, estimate_pps=40_000, error=-0.6
+    assert {row.switches_per_s for row in table} == {4 / 0.35}
+    bursts = next(spec for spec in testbed.specs if spec.load.arrivals == "bursts")
+    assert (bursts.load.rate_pps, bursts.load.on_ns, bursts.load.off_ns) == (50_000.0, 10_000_000, 10_000_000)
+
+
+def test_an_estimate_is_held_against_what_is_offered() -> None:
+    stand, _ = runner()
+    table = switching.estimates(stand, 25_000.0, quick=True)
+    row = table.rows[-1]
+    assert (row.load_of_cliff, row.offered_pps, row.estimate_pps, row.error) == (4.0, 100_000, 90_000, pytest.approx(-0.1))
+    assert (row.taken_pps, row.missed_pps) == (900 / 0.25, 75 / 0.25)
+    assert row.read_in_window
+    assert table.rows[0].offered_pps == switching.LOWEST_PPS
+
+
+def test_settling_is_the_shortest_burst_after_which_hybrid_had_switched(monkeypatch: pytest.MonkeyPatch) -> None:
+    stand, testbed = runner()
+
+    def run(spec: ApplicationTrial) -> ApplicationResult:
+        windows = (spec.load.end_ns - spec.load.begin_ns) // switching.WINDOW_NS
+        enough = windows >= 3 and spec.load.rate_pps > 40_000
+        return replace(measured(spec), switches=1 if enough else 0)
+
+    monkeypatch.setattr(testbed, "run", run)
+    table = switching.settling(stand, 25_000.0, quick=False)
+    assert [(row.step_of_cliff, row.windows) for row in table] == [(1.5, None), (2.0, 3), (3.0, 3), (4.0, 3)]
+
+
+def test_shares_of_a_profile_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = (
+        ("hardirq", "driver", 100), ("softirq", "IP stack", 500), ("process", "user space", 150), ("process", "x", 200),
+        ("idle", "x", 50),
+    )  # fmt: skip
+    samples = [{"context": context, "owner": owner, "instructions": count} for context, owner, count in counts]
+    monkeypatch.setattr(overload, "symbols", lambda _: None)
+    monkeypatch.setattr(overload, "addresses", lambda _: {})
+    monkeypatch.setattr(overload.tree, "section", lambda *_: {"samples": samples})
+    stand, testbed = runner()
+    monkeypatch.setattr(testbed, "profile", lambda spec, _: (measured(spec), {}), raising=False)
+    result, shares = overload.profile(stand, rows.de(), 2.0, 25_000.0, PLAN)
+    assert result.offered_pps == 50_000
+    assert shares == Shares(0.1, 0.5, 0.25, 0.15)
+    (row,) = overload.profile_table([(2.0, rows.de(), (result, shares))])
+    assert (row.load_of_cliff, row.scheme, row.taken_pps) == (2.0, "DE", 900 / 0.25)
+    assert (row.hardirq, row.softirq, row.process_kernel, row.user) == (0.1, 0.5, 0.25, 0.15)
+
+
+def test_starvation_is_measured_over_seconds_at_four_times_the_cliff() -> None:
+    stand, testbed = runner()
+    found = overload.long(stand, rows.de(), 25_000.0, quick=False)
+    assert (testbed.specs[-1].load.rate_pps, testbed.specs[-1].duration_ns) == (100_000.0, 2_100_000_000)
+    (row,) = overload.starvation_table([(rows.de(), found)])
+    assert (row.window_s, row.application_pps, row.share_received) == (2.1, 16_000, 0.16)
+    assert (row.lost_nic, row.lost_socket) == (0.1, 0.2)
+
+
+def test_everything_is_measured_on_the_papers_driver_and_todays_schemes_on_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cliff, "internal", lambda *_: Internal(12_500.0, 7000.0, 40_000.0, 500.0, 1.0))
+    shares = Shares(0.1, 0.5, 0.25, 0.15)
+    monkeypatch.setattr(
+        overload,
+        "profile",
+        lambda runner, row, load, cliff_pps, workload: (measured(spec_of(workload, load * cliff_pps, row.tuning)), shares),
     )
-    switches = Data("s", ("arrivals", "epsilon", "offered_pps", "application_pps", "switches", "switches_per_s"))
-    for epsilon, per_s in ((0.0, 20.0), (0.15, 0.0)):
-        switches.add(arrivals="poisson", epsilon=epsilon, switches=1, switches_per_s=per_s)
-    settling = Data("t", ("step_of_cliff", "windows"), [[2.0, 4], [4.0, 2]])
-    return {
-        "cliff": cliffs.table(found), "cliff_costs": cliffs.internal_table(found), "cliff_sweep": cliffs.curve_table(found),
-        "budget": loads.receiving_table("b", budgets), "budget_round_trip": loads.echoing_table("b", budgets),
-        "application": loads.receiving_table("a", [*named, *today]), "round_trip": loads.echoing_table("r", [*named, *today]),
-        "sweep": loads.receiving_table("w", today), "sweep_round_trip": loads.echoing_table("w", today),
-        "ping": ping.table([(row, [measured(row, spec_of(PLAN, 1000.0, row.tuning))]) for row in competing]),
-        "overload": overload.profile_table(at_overload), "starvation": overload.starvation_table(long),
-        "estimator": estimator, "switches": switches, "settling": settling,
-    }  # fmt: skip
+    ours = Testbed()
+    config = SimpleNamespace(nic=None, dut=_Dut())
+    session = FakeSession(lambda *_, driver=None, **__: Testbed(driver, None) if driver else ours, quick=True, config=config)
+    tables = measure.measure(session)  # type: ignore[arg-type]
+    assert tables.driver == "irqmod_i8255x"
+    assert {row.driver for row in tables.application} == {"irqmod_i8255x", "8139cp"}
+    schemes = [row.scheme for row in tables.application if row.driver == tables.driver and row.load_of_cliff == 1.0]
+    assert schemes == [rows.DE, rows.NAPI, rows.NAPI_2, rows.HYBRID, rows.ADAPTIVE, rows.THREADED, rows.DEFERRED, rows.BUSY]
+    assert [row.scheme for row in tables.budget if row.load_of_cliff == 2.0] == [
+        "NAPI (2)", "NAPI (6)", "NAPI (300)", "NAPI (2, weight 64)",
+    ]  # fmt: skip
+    assert [(row.scheme, row.load_of_cliff) for row in tables.overload][:2] == [(rows.DE, 2.0), (rows.NAPI, 2.0)]
+    assert len(tables.starvation.rows) == 5
+    assert tables.switches.row is SwitchRow
+    assert tables.estimator.row is EstimateRow
+    assert tables.settling.row is SettlingRow
 
 
-PARTS = ("hardirq", "softirq", "process_kernel", "user")
+@dataclass(frozen=True)
+class _Dut:
+    ring: int | None = 64
+    module_parameters: str = "x"
 
 
-def test_findings_say_where_hybrid_loses(tables: Tables) -> None:
-    said = "\n".join(findings(tables))
-    assert "DE starves the application" in said
-    assert "hybrid does not starve the application" in said
-    assert "At 4 times the cliff hybrid gives the application" in said
-    assert "less than NAPI (300)'s" in said
-    assert "at least DE's" in said
-    assert "Adaptive is never more than" in said
-    assert "fewest at e = 0.15 (the paper: 0.15)" in said
-    assert "Hybrid's interrupts do not fall to zero (the paper: at 1.3 times the cliff)" in said
-    assert "more than two windows after a step from nothing to 2 times the cliff: 4" in said
-    assert "at 4 times the cliff (-60 %)" in said
-    assert "8139cp" not in said
-
-
-def test_findings_change_with_the_figures(tables: Tables) -> None:
-    for data in (tables["application"], tables["starvation"]):
-        for row in data.rows:
-            row[data.columns.index("application_pps")] = 1000.0
-    said = "\n".join(findings(tables))
-    assert "starves the application" not in said
-    assert "less than NAPI (300)'s" not in said
-
-
-def test_interrupts_that_fall_to_zero_are_said_to(tables: Tables) -> None:
-    data = tables["application"]
-    load, interrupts = data.columns.index("load_of_cliff"), data.columns.index("interrupts_per_s")
-    for row in data.rows:
-        row[interrupts] = 100.0 if row[load] == 4.0 else row[data.columns.index("offered_pps")]
-    said = "\n".join(findings(tables))
-    assert "gone, to 1.0 % of the frames, from 4 times the cliff on (the paper: 1.3)" in said
-    assert "at 2 times a poll finds the ring empty behind the frames it takes, and unmasks (1.00 interrupts a frame)" in said
-
-
-def test_an_estimator_that_is_right_is_said_to_be(tables: Tables) -> None:
-    tables["estimator"].rows[1][tables["estimator"].columns.index("error")] = -0.007
-    said = "\n".join(findings(tables))
-    assert "within 3 % of the offered rate at every load from 10.0 to 100.0 kpps (0.70 % at worst)" in said
-    assert "the NIC refuses up to 60.0 % of the frames" in said
-
-
-def test_every_section_has_its_plots_and_tables(tables: Tables) -> None:
-    found = {section.id: section for section in sections(tables)}
-    assert list(found) == ["cliff", "budget", "figure7", "ping", "switching", "today", "why"]
-    assert len(found["figure7"].groups[0].plots) == 8
-    assert all("<svg" in str(plot.svg) for section in found.values() for group in section.groups for plot in group.plots)
+def test_a_driver_without_schemes_is_refused() -> None:
+    session = FakeSession(lambda *_, **__: Testbed("8139cp", None))
+    with pytest.raises(IrqlabError, match="8139cp has none that can be set"):
+        measure.measure(session)  # type: ignore[arg-type]
 
 
 def test_in_tree_drivers_have_no_schemes_to_set() -> None:
@@ -133,3 +256,80 @@ def test_in_tree_drivers_have_no_schemes_to_set() -> None:
     assert list(theirs) == [rows.NAPI, rows.THREADED, rows.DEFERRED, rows.BUSY]
     assert not any(row.tuning.schemes.asked for settings in theirs.values() for row in settings)
     assert len({row.name for settings in theirs.values() for row in settings}) == sum(len(s) for s in theirs.values())
+
+
+def test_the_papers_rows_are_what_they_are_called() -> None:
+    de, napi, small, hybrid, adaptive = rows.competing(25_000.4)
+    assert [row.tuning.schemes.rx for row in (de, napi, small, hybrid, adaptive)] == ["de", "napi", "napi", "hybrid", "adaptive"]
+    assert (napi.tuning.budget, napi.tuning.schemes.weight) == (300, 64)
+    assert (small.tuning.budget, small.tuning.schemes.weight) == (2, 2)
+    assert (hybrid.tuning.budget, hybrid.tuning.schemes.cliff_pps, hybrid.tuning.schemes.epsilon_permille) == (2, 25_000, 150)
+    alone = rows.budget_alone(2)
+    assert (alone.tuning.budget, alone.tuning.schemes.weight, alone.scheme) == (2, 64, "NAPI (2, weight 64)")
+    assert Row("s", "x", de.tuning).name == "s, x"
+
+
+# Claims.
+
+
+def _finding(words: str, agrees: bool = True, **tables: Any) -> Finding:
+    return next(f for f in findings.findings(Tables(**{**vars(salah(agrees)), **tables})) if words in f.claim)
+
+
+def test_the_papers_points_are_multiples_of_its_cliff() -> None:
+    assert findings.of_cliff("hybrid_interrupts_fall_to_zero_at") == 1.3
+    assert findings.of_cliff("interrupt_rate_turns_at") == 0.5
+    assert findings.of_cliff("ksoftirqd_awakened_at_budget_300") == 3.0
+
+
+def test_why_hybrid_is_behind_depends_on_its_interrupts() -> None:
+    stormy = _finding("4 times the cliff hybrid gives the application at least what NAPI", False)
+    assert "A budget of 2 makes a run of every 2 frames" in stormy.found
+    storm = [replace(r, interrupts_per_s=r.offered_pps) if r.scheme == rows.HYBRID else r for r in salah(False).application]
+    told = _finding(
+        "4 times the cliff hybrid gives the application at least what NAPI",
+        False,
+        application=Table("a", ReceivingRow, tuple(storm)),
+    )
+    assert "Nearly every frame still has an interrupt of its own (100 000 a second)" in told.found
+
+
+def _interrupts(by_load: dict[float, float]) -> Table[ReceivingRow]:
+    """Hybrid with so many interrupts a frame at a load."""
+    found = [
+        replace(row, interrupts_per_s=by_load.get(row.load_of_cliff, 1.0) * row.offered_pps) if row.scheme == rows.HYBRID else row
+        for row in salah(True).application
+    ]
+    return Table("a", ReceivingRow, tuple(found))
+
+
+def test_interrupts_that_fall_to_zero_are_said_to() -> None:
+    gone = _finding("Hybrid's interrupts fall", application=_interrupts({1.5: 0.01, 2.0: 0.0, 3.0: 0.0, 4.0: 0.0}))
+    assert gone.agrees
+    assert gone.found == "they are at most 1.0 % of the frames from 1.5 times the cliff on."
+    late = _finding("Hybrid's interrupts fall", application=_interrupts({2.0: 0.87, 3.0: 0.0, 4.0: 0.0}))
+    assert not late.agrees
+    assert "from 3 times the cliff on. Below that NAPI interrupts: at 2 times" in late.found
+    assert "(0.87 interrupts a frame)" in late.found
+    back = _finding("Hybrid's interrupts fall", application=_interrupts({1.5: 0.0, 2.0: 0.0, 3.0: 0.5, 4.0: 0.2}))
+    assert not back.agrees
+    assert back.found == "at 4 times the cliff there are 0.20 a frame."
+
+
+def test_an_estimator_that_is_right_is_said_to_be() -> None:
+    right = _finding("Hybrid's estimate")
+    assert right.found == "1.0 % at worst between 12.5 and 100.0 kpps, though the NIC refuses up to 50.0 % of the frames."
+    assert _finding("Hybrid's estimate", False).found == "off at 4 times the cliff (-60 %)."
+
+
+def test_steps_after_which_hybrid_is_late_are_named() -> None:
+    assert (
+        _finding("after every step").found == "windows after a step from nothing: to 2 times the cliff 2, to 4 times the cliff 1."
+    )
+    assert "to 4 times the cliff more than 4" in _finding("after every step", False).found
+
+
+def test_adaptive_is_held_against_the_best_of_all() -> None:
+    assert "behind at 1.5 times the cliff (0.250 against 25.0 kpps, DE)" in _finding("adaptive receives within", False).found
+    assert _finding("adaptive receives within").found == "at worst at 0.1 times the cliff (2.50 against 2.50 kpps, DE)."
+    assert "later at 10 % (90.0 µs against 60.0 µs, DE)" in _finding("adaptive's p99", False).found

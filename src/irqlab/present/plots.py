@@ -349,6 +349,7 @@ def grouped_bars(groups: Sequence[BarGroup], what: str) -> str:
     full = max((entry.value for entry in entries), default=0.0)
     room = WIDTH - 12 - FONT * 0.62 * max((len(entry.text) for entry in entries), default=0)
     top = 0.0
+    titles: dict[str, str] = {}
     for group in groups:
         axes.text(1, top + 6, _short(clean(group.name), _BAR_LABEL), ha="left", va="top", color=INK)
         top += _GROUP_STEP
@@ -360,10 +361,12 @@ def grouped_bars(groups: Sequence[BarGroup], what: str) -> str:
                 middle, length - 2, height=_THIN_HEIGHT, left=1, color=fill, edgecolor=entry.look.colour, linewidth=1.6
             )[0]
             patch.set_linestyle("solid" if entry.look.filled else (0, (3, 1.5)))
-            patch.set_gid(entry.gid)
+            gid = f"{entry.gid}-{len(titles)}"
+            patch.set_gid(gid)
+            titles[gid] = f"{entry.name}: {entry.text}"
             axes.text(length + 7, middle, clean(entry.text), ha="left", va="center", color=INK)
             top += _THIN_STEP
-    return finish(figure, what, {entry.gid: f"{entry.name}: {entry.text}" for entry in entries})
+    return finish(figure, what, titles)
 
 
 @cache

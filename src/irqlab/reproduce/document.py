@@ -59,3 +59,28 @@ class Reproduction:
             files.append(out / f"{name}.csv")
             write_atomically(files[-1], table.to_csv().encode())
         return files
+
+
+def schema(tables: object) -> dict[str, Any]:
+    """JSON Schema of a document with these tables; columns and types are those of the row types."""
+    named = {name: table.schema() for name, table in tables_of(tables).items()}
+    text = {"type": "string"}
+    finding = {"source": text, "claim": text, "agrees": {"type": "boolean"}, "found": text, "verdict": text}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "required": ["schema", "command", "complete", "environment", "paper", "measured"],
+        "properties": {
+            "schema": {"const": SCHEMA},
+            "paper": {"type": "object", "required": ["name", "source"], "properties": {"name": text, "source": text}},
+            "measured": {
+                "type": "object",
+                "required": ["findings", "tables", "results"],
+                "properties": {
+                    "findings": {"type": "array", "items": {"type": "object", "required": list(finding), "properties": finding}},
+                    "tables": {"type": "object", "required": list(named), "properties": named, "additionalProperties": False},
+                    "results": {"type": "array"},
+                },
+            },
+        },
+    }

@@ -35,6 +35,10 @@ WITH, WITHOUT, NOTHING = "with", "without", "none"
 """Of the ablation: a measure added to standard, left out of napi; nothing changed."""
 
 
+def _title(driver: str) -> str:
+    return DRIVERS[driver].title
+
+
 @dataclass(frozen=True)
 class IperfRow:
     """A cell of the letter's tables, measured."""
@@ -42,7 +46,7 @@ class IperfRow:
     test: Annotated[str, Col("Test")]
     board: Annotated[str, Col("Board")]
     mips: Annotated[int, Col("Speed", "MIPS")]
-    driver: Annotated[str, Col("Driver", format=lambda driver: DRIVERS[driver].title)]
+    driver: Annotated[str, Col("Driver", format=_title)]
     mbps: Annotated[float, Col("Mbit/s")]
     loss_percent: Annotated[float | None, Col("lost", "%")]
     idle_percent: Annotated[float, Col("idle", "%")]
@@ -92,7 +96,7 @@ class ForwardingRow:
     """Forwarding without loss."""
 
     board: Annotated[str, Col("Board")]
-    driver: Annotated[str, Col("Driver", format=lambda driver: DRIVERS[driver].title)]
+    driver: Annotated[str, Col("Driver", format=_title)]
     throughput_pps: Annotated[float, Col("Throughput", "frames/s")]
     instructions_per_frame: Annotated[int | None, Col("Instructions a frame")]
 
@@ -101,7 +105,7 @@ class ForwardingRow:
 class RrulRow:
     """Latency under load."""
 
-    driver: Annotated[str, Col("Driver", format=lambda driver: DRIVERS[driver].title)]
+    driver: Annotated[str, Col("Driver", format=_title)]
     up_mbps: Annotated[float, Col("Up", "Mbit/s")]
     down_mbps: Annotated[float, Col("Down", "Mbit/s")]
     idle_percent: Annotated[float, Col("idle", "%")]

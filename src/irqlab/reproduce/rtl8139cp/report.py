@@ -47,7 +47,7 @@ def _lines(receive: Table[ReceiveRow], relative: bool) -> list[Line]:
     for number, (name, title) in enumerate(NAMES.items()):
         measured, published = _by_size(by.get(name, ()), base)
         if published:
-            lines.append(Line(f"paper-{number}", f"{title}, the article", plots.published_style(number), published))
+            lines.append(Line(f"series-{number}-paper", f"{title}, the article", plots.published_style(number), published))
         lines.append(Line(f"series-{number}", title, plots.measured_style(number), measured))
     return lines
 

@@ -46,16 +46,15 @@ class BestRow:
 
 
 def picture(tables: Tables) -> Group:
-    """Figure 7: throughput, interrupts and CPU over the load, with what the paper says of them."""
+    """Figure 7: what the application receives and the interrupts over the load, with what the paper says of them."""
     ours = _ours(tables.application, tables)
     return Group(
         legend=page.legend(rows.SERIES[: len(COMPARED)], PUBLISHED),
-        plots=[_received(ours), _interrupts(ours), _cpu_left(ours)],
+        plots=[_received(ours), _interrupts(ours)],
         note="Figure 7: a receiving application over the load offered, in multiples of the cliff. The paper's cliff is at "
         f"{paper('cliff'):g} kpps. Crosses: what the paper's text says. Interrupts turn at "
         f"{of_cliff('interrupt_rate_turns_at'):g} times the cliff; hybrid's end at "
-        f"{of_cliff('hybrid_interrupts_fall_to_zero_at'):g} times; no CPU is left from "
-        f"{of_cliff('cpu_availability_reaches_zero_at'):g} times on.",
+        f"{of_cliff('hybrid_interrupts_fall_to_zero_at'):g} times.",
     )
 
 
@@ -169,9 +168,9 @@ def _budget(tables: Tables) -> Section:
         style = plots.measured_style(number)
         points: list[Point] = [(r.load_of_cliff, r.application_pps / base) for r in every]
         cross = awake if scheme == rows.NAPI else None
-        received.append(Line(f"budget-{number}", scheme, style, points, cross=cross))
+        received.append(Line(f"series-{number}", scheme, style, points, cross=cross))
         back: list[Point] = [(_kpps(r), _us(r.p50_ns)) for r in times.get(scheme, ())]
-        trips.append(Line(f"trip-{number}", scheme, style, back))
+        trips.append(Line(f"series-{number}", scheme, style, back))
     group = Group(
         plots=[
             _over_cliff("Figure 6(a): received", received, "times the cliff"),
@@ -195,6 +194,7 @@ def _figure7(tables: Tables) -> Section:
             _over_cliff("Figure 7(b): lost", _lines(data, _load, lambda row: 100 * row.loss_ratio, COMPARED), "%", 105),
             _over_kpps("Figure 7(c): round trip, median", times, "µs"),
             _over_kpps("Figure 7(d): at low rates", _cut(times, LOW_KPPS), "µs"),
+            _cpu_left(data),
             _over_kpps("Round trip, p99", _lines(trips, _kpps, lambda row: _us(row.p99_ns), COMPARED), "µs"),
             _over_cliff(
                 "ksoftirqd's run time", _lines(data, _load, lambda row: 100 * row.ksoftirqd_share, COMPARED, awake), "%", 105
@@ -205,8 +205,8 @@ def _figure7(tables: Tables) -> Section:
             page.table(tables.application, folded=True),
             page.table(tables.round_trip, folded=True),
         ],
-        note="Figures 7(a), (e) and (f) are at the top of the page. The cross: in the paper ksoftirqd is woken there with a "
-        "budget of 300.",
+        note="Figures 7(a) and (e) are at the top of the page. Crosses: in the paper no CPU is left from there on, and "
+        "ksoftirqd is woken there with a budget of 300.",
     )
     return Section("figure7", "The receiving application (figure 7)", "Figure 7", "Hybrid leaves DE at the cliff.", [group])
 

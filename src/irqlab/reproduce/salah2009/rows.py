@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from irqlab.config.schemes import Schemes
@@ -95,8 +94,3 @@ def of_today(ours: bool, quick: bool) -> dict[str, list[Row]]:
     if not ours:
         found = {NAPI: [Row(NAPI, "", tuning())], **found}
     return found
-
-
-def names(rows: Sequence[Row]) -> list[str]:
-    """The rows' names."""
-    return [row.name for row in rows]

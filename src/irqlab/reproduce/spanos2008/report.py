@@ -49,13 +49,13 @@ def _by_variant(first: Table[ThroughputRow], measured: Value, published: Value) 
     for number, variant in enumerate(VARIANTS):
         rows = by.get(variant, ())
         for kind, value, style in (
-            ("paper", published, plots.published_style(number)),
-            ("series", measured, plots.measured_style(number)),
+            ("-paper", published, plots.published_style(number)),
+            ("", measured, plots.measured_style(number)),
         ):
             points: list[Point] = [(r.frame_bytes, value(r)) for r in rows]
             if any(y is not None for _, y in points):
-                name = f"{variant}, the paper" if kind == "paper" else variant
-                lines.append(Line(f"{kind}-{number}", name, style, points))
+                name = f"{variant}, the paper" if kind else variant
+                lines.append(Line(f"series-{number}{kind}", name, style, points))
     return lines
 
 
@@ -116,7 +116,7 @@ def _interrupts(runs: Runs) -> Section:
         first = data.rows[0]
         if first.offered_frames != first.paper.offered_frames:
             group.note = (
-                f"Only {first.offered_frames} frames were offered, not the paper's {first.paper.offered_frames}. Compare "
+                f"Only {first.offered_frames:,} frames were offered, not the paper's {first.paper.offered_frames:,}. Compare "
                 "proportions, not counts."
             )
         groups.append(group)
@@ -191,7 +191,7 @@ def _model_plot(title: str, figure: Table[ModelSizeRow], capped: bool) -> Plot:
         model: list[Point] = [(r.frame_bytes, r.model_capped_mbps if capped else r.model_mbps) for r in rows]
         measured: list[Point] = [(r.frame_bytes, r.throughput_mbps) for r in rows if r.throughput_mbps is not None]
         if model:
-            lines.append(Line(f"model-{number}", f"{variant}, model", plots.published_style(number), model))
+            lines.append(Line(f"series-{number}-model", f"{variant}, model", plots.published_style(number), model))
         if capped and measured:
             lines.append(Line(f"series-{number}", variant, plots.measured_style(number), measured))
     return page.plot(title, plots.throughput_by_size(lines, (), MBPS, 105 if capped else None))

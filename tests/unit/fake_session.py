@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Sessions without QEMU: one runs jobs on fake testbeds, one answers them from a formula."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+from irqlab.results.document import MethodResult
+from irqlab.runner.runner import TrialRunner
+
+
+@dataclass
+class FakeSession:
+    """Has the interface of irqlab.reproduce.session.Session as far as papers use it."""
+
+    testbeds: Callable[..., Any] = lambda *_, **__: SimpleNamespace(describe=lambda: {"dut": {"ring_rx": 64}})
+    """Makes the testbed of schemes and changes."""
+    answer: Callable[[str, Any], Any] | None = None
+    """Of what is measured and a job's key: the job's answer. None: jobs are done."""
+    quick: bool = False
+    hardware: Any = None
+    config: Any = field(default_factory=lambda: SimpleNamespace(nic=None))
+    results: list[MethodResult] = field(default_factory=list)
+    asked: list[tuple[str, Any]] = field(default_factory=list)
+    """What was measured: its name, and the key of each job."""
+    made: list[tuple[Any, dict[str, Any]]] = field(default_factory=list)
+    """The testbeds asked for: schemes and changes."""
+
+    def testbed(self, schemes: Any = None, **changes: Any) -> Any:
+        self.made.append((schemes, changes))
+        return self.testbeds(schemes, **changes)
+
+    def all(self, what: str, jobs: Mapping[Any, Any]) -> dict[Any, Any]:
+        self.asked += [(what, key) for key in jobs]
+        if self.answer is not None:
+            return {key: self.answer(what, key) for key in jobs}
+        found = {key: job.work(TrialRunner(job.testbed)) for key, job in jobs.items()}
+        self.results += [one for one in found.values() if isinstance(one, MethodResult)]
+        return found
