@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the tester stands on: a clock and ports.
+//! What the tester needs: a clock and ports.
 
 use crate::lan7800::fault_injection::{Damage, FaultPlan};
 use crate::profile::Profile;
@@ -10,11 +10,11 @@ use crate::profile::map::Addresses;
 pub enum Outcome {
     /// The NIC took it.
     Sent,
-    /// The NIC had no room for it. As on a wire, the frame is gone.
+    /// The NIC had no room for it. As on a wire, the frame is lost.
     Refused,
 }
 
-/// A clock and ports. In QEMU: the virtual clock and the NICs; in tests: a [loop-back](crate::loopback).
+/// A clock and ports. In QEMU these are the virtual clock and the NICs, in tests a [loopback](crate::loopback).
 pub trait Backend {
     /// Virtual time, in nanoseconds.
     fn now_ns(&self) -> u64;
@@ -30,17 +30,17 @@ pub trait Backend {
     fn profile(&mut self, _addresses: &Addresses) -> Result<(), String> {
         Err("there is no profiler here".into())
     }
-    /// What the profiler counted in the last window.
+    /// The profile of the last window.
     fn profile_result(&self) -> Result<Profile, String> {
         Err("there is no profiler here".into())
     }
-    /// Pulls the plug of the NIC behind `port`, or puts it in again.
+    /// Unplugs the NIC behind `port`, or plugs it in.
     fn plug(&mut self, _port: usize, _plugged: bool) -> Result<(), String> {
-        Err("the NICs cannot be unplugged".into())
+        Err("these NICs cannot be unplugged".into())
     }
-    /// The NIC behind `port` means ill from now on, or well again; returns what it has damaged before.
+    /// Injects faults into the answers of the NIC behind `port`; None: ends that. Returns what was damaged since the last call.
     fn inject_faults(&mut self, _port: usize, _plan: Option<FaultPlan>) -> Result<Damage, String> {
-        Err("the NICs know no ill will".into())
+        Err("no faults can be injected into these NICs".into())
     }
     /// The measured window of a trial opens or closes.
     fn window(&mut self, _open: bool) {}

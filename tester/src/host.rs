@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The host the tester plays at a port: it answers ARP (RFC 826) and ICMP echo (RFC 792), and swallows everything else but
-//! what is for its [applications](crate::host::peer).
+//! The host that the tester simulates at a port. It answers ARP (RFC 826) and ICMP echo (RFC 792), passes on what is addressed to its
+//! [applications](peer), and ignores everything else.
 
+pub mod app;
 pub mod client;
 pub mod flow;
 pub mod iperf;
@@ -30,7 +31,7 @@ use crate::host::plan::AppPlan;
 use crate::mac::Mac;
 use crate::traffic::line::Line;
 
-/// The most frames that wait for the host; further ones are lost, as in any full queue.
+/// At most this many frames are queued for the host; further ones are lost.
 const QUEUE: usize = 256;
 /// The longest frame, without FCS.
 const MTU: usize = 1514;
@@ -79,7 +80,7 @@ impl Host {
         self.mac
     }
 
-    /// Its applications from now on; what was of others is gone. `line_in`: the wire from the device under test.
+    /// Replaces its applications and discards the results of earlier ones. `line_in` is the line from the device under test.
     pub fn run(&mut self, plans: &[AppPlan], line_in: Line, now_ns: u64) {
         let new = || Peer::new(self.mac, self.ip, line_in, plans, now_ns);
         self.peer = (!plans.is_empty()).then(new);
@@ -100,7 +101,7 @@ impl Host {
         }
     }
 
-    /// Forgets what has come.
+    /// Discards all queued frames, and the applications.
     pub fn clear(&mut self) {
         self.queues = Queues::default();
         self.due_ns = None;
@@ -112,20 +113,20 @@ impl Host {
         self.due_ns
     }
 
-    /// When it is next wanted, in ns: now for what has come, or later for its applications.
+    /// When it must be polled next, in ns: at once for queued frames, or later for its applications.
     pub fn next_ns(&self) -> Option<u64> {
         let peer = self.peer.as_ref().and_then(Peer::due_ns);
         self.due_ns.into_iter().chain(peer).min()
     }
 
-    /// Works through what has come and returns the answers (frames without FCS).
+    /// Handles the queued frames and returns the answers (without FCS).
     pub fn poll(&mut self, now_ns: u64) -> impl Iterator<Item = Vec<u8>> + '_ {
         self.due_ns = None;
         let now = Instant::from_micros((now_ns / 1_000) as i64);
         let waiting = std::mem::take(&mut self.queues.received);
         for frame in waiting {
-            // A peer that never asked for our address, or asked more than a minute ago, is not in smoltcp's cache: it
-            // would ask and drop the answer. The frame itself says where the answer goes to.
+            // A sender that has not asked for our address in the last minute is not in smoltcp's cache: smoltcp would
+            // send an ARP request and drop its answer. So it is first told the sender's addresses, from the frame.
             self.queues.received.extend(introduction(&frame));
             self.queues.received.push_back(frame);
             while !self.queues.received.is_empty() {
@@ -150,7 +151,7 @@ fn is_answerable(frame: &[u8]) -> bool {
     }
 }
 
-/// For an IPv4 frame to us: an ARP reply that says where it came from.
+/// For an IPv4 frame to us: an ARP reply with the sender's addresses.
 fn introduction(frame: &[u8]) -> Option<Vec<u8>> {
     let ethernet = EthernetFrame::new_checked(frame).ok()?;
     if ethernet.ethertype() != EthernetProtocol::Ipv4 || !ethernet.dst_addr().is_unicast() {

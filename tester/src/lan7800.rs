@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A Microchip LAN7800, a USB network card: what Linux's lan78xx driver needs of it, in virtual time.
 //!
-//! [`Lan7800`] needs no QEMU: it is asked by a host (control requests, transfers on its endpoints) and by a wire (frames), and
-//! acts on a [`Board`]. It has no clock: whoever owns it calls [`Lan7800::advance`] when [`Lan7800::deadline_ns`] has come. What
-//! is modelled and what is not: docs/lan7800-model.md.
+//! [`Lan7800`] needs no QEMU. It handles a host's requests (control requests, transfers on its endpoints) and frames from the line, and
+//! acts on a [`Board`]. It has no clock: its owner calls [`Lan7800::advance`] at [`Lan7800::deadline_ns`]. docs/lan7800-model.md says what
+//! is modelled and what is not.
 
 mod bulk_in;
 mod bulk_out;
@@ -34,18 +34,18 @@ pub use self::phy::NEGOTIATION_NS;
 
 /// What the chip is soldered to.
 pub trait Board {
-    /// An endpoint that kept the host waiting has an answer now: the host is to ask again.
+    /// An endpoint that answered [`Answer::Nak`] has an answer now: the host must ask again.
     fn wake(&mut self, endpoint: Endpoint);
-    /// Wakes a host that sleeps.
+    /// Wakes a suspended host.
     fn resume(&mut self);
-    /// The first bit of a frame (without FCS) is on the wire.
+    /// The transmission of a frame (without FCS) begins.
     fn transmit(&mut self, frame: &[u8]);
 }
 
 /// What an endpoint answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer<T> {
-    /// Not yet: [`Board::wake`] tells when.
+    /// Not yet: the owner must ask again after [`Board::wake`].
     Nak,
     /// There you are.
     Ack(T),
@@ -53,7 +53,7 @@ pub enum Answer<T> {
     Stall,
 }
 
-/// The bulk directions, as they compete for the bus.
+/// The two bulk directions, which compete for the bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Direction {
     Up,
@@ -80,14 +80,14 @@ pub struct Lan7800 {
     statistics: Statistics,
     bulk_in: BulkIn,
     bulk_out: BulkOut,
-    /// On the bus now; at high speed one at most.
+    /// Transactions on the bus; at high speed at most one.
     bus: Vec<Transaction>,
-    /// Who had the bus last, and until when, in ns.
+    /// Which direction had the bus last, and until when, in ns.
     last: Direction,
     bus_free_ns: u64,
     /// The host waits for an interrupt.
     interrupt_wanted: bool,
-    /// A sleeping host is to be woken up.
+    /// A suspended host must be woken up.
     resume: bool,
     /// Snapshots know no ill will.
     #[serde(skip)]
@@ -116,25 +116,25 @@ impl Lan7800 {
         }
     }
 
-    /// A new one in its place, plugged in at `now_ns`, that means as well or ill as this one.
+    /// A new chip in its place, plugged in at `now_ns`, with the same fault injection.
     pub fn successor(&mut self, now_ns: u64, mac: [u8; 6]) -> Self {
         let mut new = Lan7800::new(now_ns, self.speed(), mac);
         new.faults = self.faults.take();
         new
     }
 
-    /// From now on it means ill, or well again; how much it has damaged before.
+    /// Starts or ends fault injection; returns what was damaged before.
     pub fn set_fault_injector(&mut self, faults: Option<FaultInjector>) -> Damage {
         let before = std::mem::replace(&mut self.faults, faults);
         before.map_or(Damage::default(), |faults| faults.damage())
     }
 
-    /// The USB speed it is plugged in at.
+    /// Its USB speed.
     pub fn speed(&self) -> Speed {
         self.function.speed
     }
 
-    /// The host allows it to wake it up.
+    /// Whether the host allows the chip to wake it up.
     pub fn may_wake(&self) -> bool {
         self.function.remote_wakeup
     }
@@ -147,7 +147,7 @@ impl Lan7800 {
         }
     }
 
-    /// A control request; `data` is what the host sends along.
+    /// A control request; `data` is the host's data.
     pub fn control(&mut self, now_ns: u64, setup: Setup, data: &[u8]) -> Reply {
         let reply = if setup.kind & 0x60 == 0 {
             self.function.request(setup)
@@ -226,7 +226,7 @@ impl Lan7800 {
         answer
     }
 
-    /// The host no longer waits at an endpoint.
+    /// The host no longer waits for an endpoint.
     pub fn stopped(&mut self, endpoint: Endpoint) {
         let direction = match endpoint {
             Endpoint::BulkIn => Direction::Up,
@@ -243,7 +243,7 @@ impl Lan7800 {
         self.bus.retain(|moving| moving.direction != direction);
     }
 
-    /// The last bit of a frame (without FCS) arrives from the wire; false: the chip has no room for it, or does not listen.
+    /// The last bit of a frame (without FCS) arrives from the line. False: the chip has no room for it, or its receiver is off.
     pub fn receive(&mut self, now_ns: u64, frame: &[u8]) -> bool {
         let listens = self.registers.has(MAC_RX, MAC_RX_RXEN) && self.phy.link_bps().is_some();
         if !listens {
@@ -287,7 +287,7 @@ impl Lan7800 {
         kept
     }
 
-    /// When [`Lan7800::advance`] is wanted, in ns; it may have passed already.
+    /// When [`Lan7800::advance`] must be called, in ns; it may have passed already.
     pub fn deadline_ns(&self) -> Option<u64> {
         let at_once = self.resume || (self.interrupt_wanted && self.interrupt_status() != 0);
         let rest = self
@@ -368,7 +368,7 @@ impl Lan7800 {
             .any(|moving| shared || moving.direction == direction)
     }
 
-    /// A transaction is over: the endpoint whose host has an answer now.
+    /// Ends the transactions that are due; returns the endpoint that now has an answer for the host.
     fn moved(&mut self, over: Transaction) -> Option<Endpoint> {
         self.bus_free_ns = over.end_ns;
         match over.direction {
@@ -394,7 +394,7 @@ impl Lan7800 {
         }
     }
 
-    /// Puts on the bus what is ready for it; if both directions are, the one that had it not last.
+    /// Starts the transactions that are ready; if both directions are, the one that did not have the bus last is first.
     fn schedule(&mut self, now_ns: u64) {
         let order = match self.last {
             Direction::Up => [Direction::Down, Direction::Up],

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! irqlab's traffic tester: streams, hosts and wires on the ports of a device under test, in virtual time.
 //!
-//! [`tester::Tester`] needs no QEMU: it stands on a [`backend::Backend`], which is QEMU's clock and NICs in the plugin and a
-//! [`loopback`] in the tests. docs/protocol.md is the contract with the lab.
+//! [`tester::Tester`] needs no QEMU but a [`backend::Backend`]: in the plugin that is QEMU's clock and NICs, in the tests a [`loopback`].
+//! docs/protocol.md specifies the link to the lab.
 
 pub mod backend;
 pub mod control;

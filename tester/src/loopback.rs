@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A device under test without QEMU: a router that can be told to do each thing a router must not do.
+//! A device under test without QEMU: a router that can be made to fail in every way that the tester must notice.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub enum Fault {
     Hold(u64),
     /// The lowest bit of the byte at this offset changes, after forwarding.
     Flip(usize),
-    /// The 16-bit words at this (even) offset and behind it change places, which no Internet checksum notices.
+    /// The 16-bit words at this (even) offset and after it are swapped, which no Internet checksum notices.
     Swap(usize),
     /// Only so many bytes are left of it.
     Truncate(usize),
@@ -85,7 +85,7 @@ impl Router {
         self.order += 1;
     }
 
-    /// Lets time pass until `until_ns`, with the tester at every instant at which it wants to be asked.
+    /// Lets time pass until `until_ns`, and calls the tester at each of its deadlines.
     pub fn run(&mut self, tester: &mut Tester, until_ns: u64) {
         loop {
             let transmission = self.in_flight.keys().next().map(|(at_ns, _)| *at_ns);
@@ -162,7 +162,7 @@ impl Backend for Router {
     }
 }
 
-/// What RFC 1812 has a router do to a frame: new Ethernet addresses, one hop less, the checksum brought up to date (RFC
+/// Changes a frame as RFC 1812 requires of a router: new Ethernet addresses, time to live less one, the checksum updated (RFC
 /// 1624, equation 3).
 fn route(frame: &mut [u8]) {
     let (destination, source) = frame[..12].split_at_mut(6);

@@ -3,7 +3,7 @@
 
 use rand_pcg::Pcg64;
 
-/// What random numbers are for: each purpose draws from a sequence of its own, so that none disturbs another.
+/// What random numbers are for. Each purpose has a sequence of its own, so that none affects another.
 #[derive(Clone, Copy, Debug)]
 pub enum Purpose {
     /// The gaps of a stream's Poisson arrivals.
@@ -12,14 +12,14 @@ pub enum Purpose {
     Sizes,
     /// The losses of a wire.
     Loss,
-    /// What a hostile device damages.
+    /// Which answers of a NIC get faults.
     Damage,
 }
 
 /// The generator for `purpose` of the stream or port `index`; `part` tells a stream's warm-up from its window.
 pub fn seeded(seed: u64, purpose: Purpose, index: usize, part: u8) -> Pcg64 {
     let lane = ((index as u64) << 16) | ((purpose as u64) << 8) | u64::from(part);
-    // PCG sequences that differ in their increment alone are correlated: spread both over the state.
+    // PCG sequences that differ only in their increment are correlated: derive the state from both, too.
     let (high, low) = (mix(seed), mix(mix(seed) ^ lane));
     Pcg64::new(
         (u128::from(high) << 64) | u128::from(low),
@@ -27,7 +27,7 @@ pub fn seeded(seed: u64, purpose: Purpose, index: usize, part: u8) -> Pcg64 {
     )
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014): every bit of the input moves every bit of the output.
+/// SplitMix64 (Steele, Lea, Flood 2014): every bit of the input affects every bit of the output.
 pub fn mix(value: u64) -> u64 {
     let z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -35,7 +35,7 @@ pub fn mix(value: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A uniform number in (0, 1], from the 53 bits a double can tell apart.
+/// A uniform number in (0, 1], from 53 bits, the precision of a double.
 pub fn unit(bits: u64) -> f64 {
     ((bits >> 11) + 1) as f64 / (1_u64 << 53) as f64
 }

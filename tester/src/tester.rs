@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The tester: a discrete-event machine between the lab and the ports of the device under test.
+//! The tester: a discrete-event simulation between the lab and the ports of the device under test.
 //!
-//! It has no clock and no thread. Whoever owns it calls [`Tester::advance`] when [`Tester::deadline_ns`] has come, hands
-//! it the frames that the device under test transmits, and the lab's commands.
+//! It has no clock and no thread. Its owner calls [`Tester::advance`] at [`Tester::deadline_ns`], and passes on the frames that the device
+//! under test transmits and the lab's commands.
 
 mod commands;
 
@@ -16,15 +16,15 @@ use crate::traffic::line::Line;
 use crate::traffic::trial::Trial;
 use crate::traffic::wire::Wire;
 
-/// The virtual clock is at most this coarse, whatever an instruction takes, in ns.
+/// The virtual clock's steps are taken to be at least this long, in ns.
 const GRANULARITY_NS: u64 = 8;
 
-/// What is to be done about a command.
+/// What the owner must do about a command.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Tell the lab this line (without newline).
+    /// Send the lab this line (without newline).
     Reply(String),
-    /// Let the agent do this.
+    /// Have the agent do this.
     Guest {
         /// The agent's command, JSON.
         command: String,
@@ -56,8 +56,7 @@ pub struct Tester {
 }
 
 impl Tester {
-    /// A tester of so many ports, without hosts and line rates as yet, for a machine whose instructions take so many ns
-    /// each.
+    /// A tester of so many ports, without hosts and line rates, for a machine whose instructions take so many ns each.
     pub fn new(ports: usize, ns_per_instruction: u64) -> Self {
         let mut tester = Tester {
             ports: Vec::new(),
@@ -75,7 +74,7 @@ impl Tester {
         tester
     }
 
-    /// The next instant at which [`Tester::advance`] is wanted, in ns; it may have passed already.
+    /// The next instant at which [`Tester::advance`] must be called, in ns; it may have passed already.
     pub fn deadline_ns(&self) -> Option<u64> {
         let mark = self.trial.as_ref().and_then(Trial::next_mark_ns);
         self.ports.iter().fold(mark, |earliest, port| {
@@ -101,7 +100,7 @@ impl Tester {
                 .filter_map(|(port, p)| Some((p.egress.next?, port)));
             let departure = departures.min_by_key(|(next, _)| next.at_ns);
             match (mark, departure) {
-                // A mark comes before what happens at the same instant: a window includes its first ns, not its last.
+                // A mark precedes departures at the same instant: a window includes its first ns, but not the ns at which it ends.
                 (Some(at_ns), _)
                     if at_ns <= now_ns && departure.is_none_or(|(next, _)| at_ns <= next.at_ns) =>
                 {
@@ -189,7 +188,7 @@ impl Tester {
         self.schedule(port);
     }
 
-    /// Finds what departs next from `port`: of all that wait, the one meant to depart first.
+    /// Finds the frame that departs next from `port`: the one with the earliest intended departure.
     fn schedule(&mut self, port: usize) {
         let egress = &mut self.ports[port].egress;
         egress.next = loop {
@@ -232,7 +231,7 @@ impl Tester {
         (0..self.ports.len()).for_each(|port| self.schedule(port));
     }
 
-    /// Lets the host at `port` work, if there is anything to do for it.
+    /// Lets the host at `port` handle its queued frames.
     fn poll_host(&mut self, port: usize, now_ns: u64) {
         let Port {
             host: Some(host),
@@ -253,7 +252,7 @@ impl Tester {
         self.schedule(port);
     }
 
-    /// Lets the applications of the host at `port` work, if it is time, or if the line has taken a frame.
+    /// Lets the applications of the host at `port` work, if their time has come or if the line has sent a frame.
     fn poll_peer(&mut self, port: usize, now_ns: u64, line_moved: bool) {
         let Port {
             host: Some(host),

@@ -3,10 +3,10 @@
 
 use serde_json::{Value, json};
 
-use super::flow::{Carrier, Flow, Manner};
+use super::app::App;
+use super::flow::{Carrier, Flow, StreamConfig};
 use super::iperf::{Control, UDP_HELLO, results, state};
 use super::net::{Handle, Message, Net};
-use super::peer::App;
 use super::plan::ClientPlan;
 use super::tcp::State;
 
@@ -19,8 +19,8 @@ const VERSION: &str = "3.12";
 
 #[derive(Debug, PartialEq, Eq)]
 enum Phase {
-    Knocking,
-    Talking,
+    Connecting,
+    Negotiating,
     /// UDP: the stream of this number waits for the server's answer.
     Greeting(usize),
     Running,
@@ -51,7 +51,7 @@ impl Client {
         Client {
             plan: plan.clone(),
             origin_ns: now_ns,
-            phase: Phase::Knocking,
+            phase: Phase::Connecting,
             control: None,
             tries: 0,
             try_at_ns: now_ns,
@@ -85,7 +85,7 @@ impl Client {
     fn knock(&mut self, now_ns: u64, net: &mut Net) {
         match &self.control {
             Some(control) => match net.look(control.handle).state() {
-                State::Open => self.phase = Phase::Talking,
+                State::Open => self.phase = Phase::Negotiating,
                 State::Opening => {}
                 State::Broken if self.tries == TRIES => {
                     self.fail("the server refuses", now_ns, net)
@@ -103,8 +103,8 @@ impl Client {
         }
     }
 
-    fn manner(&self) -> Manner {
-        Manner {
+    fn config(&self) -> StreamConfig {
+        StreamConfig {
             sends: !self.plan.reverse,
             rate_bps: self.plan.rate_bps,
             datagram_bytes: self.plan.datagram_bytes,
@@ -131,9 +131,9 @@ impl Client {
     }
 
     fn add_flow(&mut self, carrier: Carrier) {
-        let manner = self.manner();
+        let config = self.config();
         self.flows
-            .push(Flow::new(self.flows.len(), carrier, manner));
+            .push(Flow::new(self.flows.len(), carrier, config));
     }
 
     /// UDP: the next stream's first datagram.
@@ -232,7 +232,7 @@ impl Client {
 
 impl App for Client {
     fn step(&mut self, now_ns: u64, net: &mut Net) {
-        if self.phase == Phase::Knocking {
+        if self.phase == Phase::Connecting {
             self.knock(now_ns, net);
         }
         for flow in &mut self.flows {
@@ -247,7 +247,7 @@ impl App for Client {
             }
             self.phase = Phase::Ending;
         }
-        if !matches!(self.phase, Phase::Knocking | Phase::Over) {
+        if !matches!(self.phase, Phase::Connecting | Phase::Over) {
             self.listen(now_ns, net);
         }
     }
@@ -265,7 +265,7 @@ impl App for Client {
             if self.flows.len() < self.plan.parallel {
                 self.greet(net);
             } else {
-                self.phase = Phase::Talking;
+                self.phase = Phase::Negotiating;
             }
         } else {
             self.flows[place].received(now_ns, payload);
@@ -281,7 +281,7 @@ impl App for Client {
 
     fn next_ns(&self) -> Option<u64> {
         match self.phase {
-            Phase::Knocking if self.control.is_none() => Some(self.try_at_ns),
+            Phase::Connecting if self.control.is_none() => Some(self.try_at_ns),
             Phase::Running => {
                 let flows = self.flows.iter().filter_map(Flow::next_ns);
                 flows.chain([self.end_ns]).min()

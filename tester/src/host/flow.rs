@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! One stream of an iperf3 test, as the host counts it.
+//! One stream of an iperf3 test.
 
 use std::net::Ipv4Addr;
 
@@ -7,42 +7,42 @@ use serde_json::{Value, json};
 
 use super::net::{Handle, Net};
 
-/// What a TCP sender writes ahead of what is acknowledged, at most, in bytes.
+/// At most this many written bytes of a TCP sender are unacknowledged.
 const AHEAD: usize = 1 << 22;
-/// What iperf3 writes to a TCP socket at once.
+/// How much iperf3 writes to a TCP socket at once, in bytes.
 const BLOCK: u64 = 128 << 10;
-/// Seconds, microseconds and the 32-bit number of a datagram.
+/// Bytes of a datagram's header: seconds, microseconds, and a 32-bit sequence number.
 const HEADER_32: usize = 12;
 const HEADER_64: usize = 16;
 
-/// What carries a stream.
+/// The transport of a stream.
 #[derive(Debug)]
 pub enum Carrier {
     /// A TCP connection.
     Tcp(Handle),
-    /// UDP between a port here and one there.
+    /// UDP between a local and a remote port.
     Udp {
-        /// Here.
+        /// The local port.
         local: u16,
-        /// There.
+        /// The remote address and port.
         remote: (Ipv4Addr, u16),
     },
 }
 
-/// How a stream is to be.
+/// The settings of a stream.
 #[derive(Clone, Copy, Debug)]
-pub struct Manner {
+pub struct StreamConfig {
     /// The host sends.
     pub sends: bool,
-    /// At most so many bits of payload a second; 0: as fast as it goes.
+    /// At most this many bits of payload a second; 0: as fast as possible.
     pub rate_bps: u64,
-    /// The payload of a datagram.
+    /// Payload of a datagram, in bytes.
     pub datagram_bytes: usize,
-    /// Datagrams are numbered with 64 bits.
+    /// Datagrams have 64-bit sequence numbers.
     pub wide_numbers: bool,
     /// How much a TCP sender keeps unacknowledged, in bytes.
     pub window_bytes: usize,
-    /// The bytes that arrive are also counted by buckets of so many ns; 0: they are not.
+    /// Length of the series' buckets in ns; 0: no series.
     pub bucket_ns: u64,
     /// When the first bucket begins.
     pub origin_ns: u64,
@@ -53,10 +53,10 @@ pub struct Manner {
 pub struct Flow {
     id: u32,
     carrier: Carrier,
-    manner: Manner,
+    config: StreamConfig,
     begin_ns: Option<u64>,
     end_ns: Option<u64>,
-    /// Payload that arrived: received here, or acknowledged from there; of UDP, sent.
+    /// Payload received here or acknowledged by the other end; for UDP, sent.
     bytes: u64,
     omitted_bytes: u64,
     acknowledged: u64,
@@ -72,12 +72,12 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// The stream of this place among those of its test, from 0.
-    pub fn new(place: usize, carrier: Carrier, manner: Manner) -> Self {
+    /// A stream; `place` is its number in the test, from 0.
+    pub fn new(place: usize, carrier: Carrier, config: StreamConfig) -> Self {
         Flow {
-            id: if place == 0 { 1 } else { place as u32 + 2 }, // iperf3's own way of counting
+            id: if place == 0 { 1 } else { place as u32 + 2 }, // iperf3 numbers them 1, 3, 4, …
             carrier,
-            manner,
+            config,
             begin_ns: None,
             end_ns: None,
             bytes: 0,
@@ -95,12 +95,12 @@ impl Flow {
         }
     }
 
-    /// What carries it.
+    /// Its transport.
     pub fn carrier(&self) -> &Carrier {
         &self.carrier
     }
 
-    /// The test runs from now on.
+    /// The test begins now.
     pub fn begin(&mut self, now_ns: u64, net: &Net) {
         self.begin_ns = Some(now_ns);
         if let Carrier::Tcp(handle) = self.carrier {
@@ -110,7 +110,7 @@ impl Flow {
         }
     }
 
-    /// What was so far is not counted: iperf3's --omit.
+    /// Resets the counters, for iperf3's --omit.
     pub fn omit(&mut self, now_ns: u64, net: &Net) {
         self.begin_ns = Some(now_ns);
         self.omitted_bytes = self.bytes;
@@ -135,9 +135,9 @@ impl Flow {
 
     fn count(&mut self, now_ns: u64, bytes: u64) {
         self.bytes += bytes;
-        if bytes > 0 && self.manner.bucket_ns > 0 {
+        if bytes > 0 && self.config.bucket_ns > 0 {
             let bucket =
-                (now_ns.saturating_sub(self.manner.origin_ns) / self.manner.bucket_ns) as usize;
+                (now_ns.saturating_sub(self.config.origin_ns) / self.config.bucket_ns) as usize;
             if self.series.len() <= bucket {
                 self.series.resize(bucket + 1, 0);
             }
@@ -145,19 +145,19 @@ impl Flow {
         }
     }
 
-    /// What the rate allows to have been sent by now, in bytes.
+    /// How many bytes the rate allows by now.
     fn allowance(&self, now_ns: u64) -> u64 {
         let Some(begin_ns) = self.begin_ns.filter(|_| self.end_ns.is_none()) else {
             return 0;
         };
-        if self.manner.rate_bps == 0 {
+        if self.config.rate_bps == 0 {
             return u64::MAX;
         }
-        let bits = u128::from(self.manner.rate_bps) * u128::from(now_ns - begin_ns) / 1_000_000_000;
+        let bits = u128::from(self.config.rate_bps) * u128::from(now_ns - begin_ns) / 1_000_000_000;
         (bits / 8) as u64
     }
 
-    /// TCP: takes what has come, or writes what is to go.
+    /// TCP: reads what was received, or writes what can be sent.
     pub fn move_bytes(&mut self, now_ns: u64, net: &mut Net) {
         let Carrier::Tcp(handle) = self.carrier else {
             return;
@@ -167,12 +167,12 @@ impl Flow {
         }
         let running = self.end_ns.is_none();
         let tcp = net.tcp(handle);
-        if self.manner.sends {
+        if self.config.sends {
             let una = tcp.sender.una();
             let advanced = una.saturating_sub(self.acknowledged);
             self.acknowledged = self.acknowledged.max(una);
             if running {
-                let wanted = self.manner.window_bytes.min(AHEAD);
+                let wanted = self.config.window_bytes.min(AHEAD);
                 let room = wanted.saturating_sub(tcp.sender.queued()) as u64;
                 let allowed = self.allowance(now_ns).saturating_sub(self.written);
                 let mut count = room.min(allowed);
@@ -203,17 +203,17 @@ impl Flow {
         let Carrier::Udp { local, remote } = self.carrier else {
             return None;
         };
-        let length = self.manner.datagram_bytes as u64;
-        if !self.manner.sends || self.next_ns()? > now_ns {
+        let length = self.config.datagram_bytes as u64;
+        if !self.config.sends || self.next_ns()? > now_ns {
             return None;
         }
         self.datagrams += 1;
         self.written += length;
         self.count(now_ns, length);
-        let mut payload = vec![0; self.manner.datagram_bytes];
+        let mut payload = vec![0; self.config.datagram_bytes];
         payload[..4].copy_from_slice(&((now_ns / 1_000_000_000) as u32).to_be_bytes());
         payload[4..8].copy_from_slice(&((now_ns % 1_000_000_000 / 1_000) as u32).to_be_bytes());
-        if self.manner.wide_numbers {
+        if self.config.wide_numbers {
             payload[8..16].copy_from_slice(&self.datagrams.to_be_bytes());
         } else {
             payload[8..12].copy_from_slice(&(self.datagrams as u32).to_be_bytes());
@@ -221,30 +221,30 @@ impl Flow {
         net.datagram(local, remote, &payload)
     }
 
-    /// When the next bytes may go, if it is their rate that they wait for.
+    /// When the rate allows the next bytes, if the stream waits for that.
     pub fn next_ns(&self) -> Option<u64> {
         let begin_ns = self.begin_ns.filter(|_| self.end_ns.is_none())?;
-        if !self.manner.sends {
+        if !self.config.sends {
             return None;
         }
         let at = match self.carrier {
             Carrier::Udp { .. } => self.written,
-            // A TCP sender writes by the segment.
-            Carrier::Tcp(_) if self.manner.rate_bps == 0 => return None,
+            // A TCP sender writes a segment at a time.
+            Carrier::Tcp(_) if self.config.rate_bps == 0 => return None,
             Carrier::Tcp(_) => self.written + super::sender::MSS,
         };
-        if self.manner.rate_bps == 0 {
+        if self.config.rate_bps == 0 {
             return Some(begin_ns);
         }
         let ns = u128::from(at) * 8_000_000_000;
-        Some(begin_ns + ns.div_ceil(u128::from(self.manner.rate_bps)) as u64)
+        Some(begin_ns + ns.div_ceil(u128::from(self.config.rate_bps)) as u64)
     }
 
-    /// UDP: a datagram of this stream has come. Counted as iperf3 does (iperf_udp_recv).
+    /// UDP: a datagram of this stream was received. Counted as in iperf3 (iperf_udp_recv).
     pub fn received(&mut self, now_ns: u64, payload: &[u8]) {
-        let (wide, running) = (self.manner.wide_numbers, self.end_ns.is_none());
+        let (wide, running) = (self.config.wide_numbers, self.end_ns.is_none());
         let header = if wide { HEADER_64 } else { HEADER_32 };
-        if self.manner.sends || self.begin_ns.is_none() || !running || payload.len() < header {
+        if self.config.sends || self.begin_ns.is_none() || !running || payload.len() < header {
             return;
         }
         let word =
@@ -270,7 +270,7 @@ impl Flow {
 
     fn retransmits(&self, net: &Net) -> Option<u64> {
         match self.carrier {
-            Carrier::Tcp(handle) if self.manner.sends => {
+            Carrier::Tcp(handle) if self.config.sends => {
                 Some(net.look(handle).sender.retransmits() - self.retransmits_before)
             }
             _ => None,
@@ -283,7 +283,7 @@ impl Flow {
             .map_or(0.0, |begin_ns| (end_ns - begin_ns) as f64 / 1e9)
     }
 
-    /// What iperf3 tells the other end about a stream.
+    /// The results of a stream that iperf3 sends to the other end.
     pub fn exchanged(&self, net: &Net) -> Value {
         json!({
             "id": self.id,
@@ -299,14 +299,14 @@ impl Flow {
         })
     }
 
-    /// What the lab is told.
+    /// The results for the lab.
     pub fn report(&self, now_ns: u64, net: &Net) -> Value {
         let sender = match self.carrier {
-            Carrier::Tcp(handle) if self.manner.sends => Some(&net.look(handle).sender),
+            Carrier::Tcp(handle) if self.config.sends => Some(&net.look(handle).sender),
             _ => None,
         };
         json!({
-            "sends": self.manner.sends,
+            "sends": self.config.sends,
             "seconds": self.seconds(now_ns),
             "bytes": self.bytes - self.omitted_bytes,
             "retransmits": self.retransmits(net),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What both ends of iperf3's protocol share (iperf_api.h of iperf 3.12): states, cookies, and JSON with its length before it.
+//! The common parts of both ends of iperf3's protocol (iperf_api.h of iperf 3.12): states, cookies, and JSON preceded by its length.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::net::{Handle, Net};
 
 /// The cookie: 36 characters and NUL.
 pub const COOKIE_BYTES: usize = 37;
-/// The payload of a datagram that fits into an Ethernet frame.
+/// The largest UDP payload in an Ethernet frame, in bytes.
 pub const MAX_DATAGRAM_BYTES: usize = 1472;
 /// The most streams a test has.
 pub const MAX_STREAMS: usize = 128;
@@ -31,9 +31,9 @@ pub mod state {
     pub const SERVER_ERROR: i8 = -2;
 }
 
-/// What a client writes into its first datagram.
+/// The contents of a client's first datagram.
 pub const UDP_HELLO: u32 = 0x3637_3839;
-/// What a server answers.
+/// The server's answer to it.
 pub const UDP_ANSWER: u32 = 0x3938_3736;
 
 /// The control connection.
@@ -45,7 +45,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// Over this connection.
+    /// A control connection over this TCP connection.
     pub fn new(handle: Handle) -> Self {
         Control {
             handle,
@@ -53,7 +53,7 @@ impl Control {
         }
     }
 
-    /// Takes in what has come; whether the other end is gone.
+    /// Reads what was received; returns whether the other end has closed the connection.
     pub fn fill(&mut self, net: &mut Net) -> bool {
         let tcp = net.tcp(self.handle);
         self.inbox.extend(tcp.receiver.read(usize::MAX));
@@ -61,17 +61,17 @@ impl Control {
             && (tcp.state() == super::tcp::State::Broken || tcp.receiver.is_done())
     }
 
-    /// So many bytes, once they are there.
+    /// Takes this many bytes, once they were received.
     pub fn bytes(&mut self, count: usize) -> Option<Vec<u8>> {
         (self.inbox.len() >= count).then(|| self.inbox.drain(..count).collect())
     }
 
-    /// A state.
+    /// Takes a state.
     pub fn state(&mut self) -> Option<i8> {
         self.bytes(1).map(|bytes| bytes[0] as i8)
     }
 
-    /// A JSON document; an error is for ever.
+    /// Takes a JSON document. An error is permanent.
     pub fn json(&mut self) -> Option<Result<Value, String>> {
         let length = self.inbox.first_chunk::<4>()?;
         let length = u32::from_be_bytes(*length) as usize;
@@ -85,12 +85,12 @@ impl Control {
         Some(serde_json::from_slice(&document).map_err(|error| error.to_string()))
     }
 
-    /// Says a state.
+    /// Sends a state.
     pub fn say(&self, net: &mut Net, state: i8) {
         net.tcp(self.handle).sender.write([state as u8]);
     }
 
-    /// Says a JSON document.
+    /// Sends a JSON document.
     pub fn tell(&self, net: &mut Net, document: &Value) {
         let text = document.to_string();
         let length = (text.len() as u32).to_be_bytes();
@@ -99,13 +99,13 @@ impl Control {
             .write(length.into_iter().chain(text.into_bytes()));
     }
 
-    /// Says no more.
+    /// Ends the sending half.
     pub fn close(&self, net: &mut Net) {
         net.tcp(self.handle).sender.finish();
     }
 }
 
-/// What one end tells the other of a test's results.
+/// The results of a test that one end sends to the other.
 pub fn results(flows: &[Flow], sends_tcp: bool, net: &Net) -> Value {
     let streams: Vec<Value> = flows.iter().map(|flow| flow.exchanged(net)).collect();
     json!({

@@ -19,24 +19,24 @@ const TTL: u8 = 64;
 const ETHERNET_BYTES: usize = 14;
 const IPV4_BYTES: usize = 20;
 
-/// Which connection.
+/// Identifies a connection.
 pub type Handle = usize;
 
-/// Something that came and is no connection's.
+/// A received message that belongs to no connection.
 #[derive(Debug)]
 pub enum Message {
     /// A UDP datagram.
     Datagram {
-        /// Where from.
+        /// The sender's address and port.
         from: (Ipv4Addr, u16),
-        /// To which port.
+        /// The local port.
         to: u16,
         /// Its payload.
         payload: Vec<u8>,
     },
-    /// An answer to a ping (RFC 792).
+    /// An ICMP echo reply (RFC 792).
     EchoReply {
-        /// Who answers.
+        /// The sender's address.
         from: Ipv4Addr,
         /// The ping's identifier.
         ident: u16,
@@ -54,7 +54,7 @@ pub struct Net {
     connections: Vec<Tcp>,
     listeners: BTreeMap<u16, usize>,
     accepted: Vec<Handle>,
-    /// What waits to be sent as soon as the line has room, before anything else.
+    /// Frames that are sent before anything else, as soon as the line has room.
     urgent: VecDeque<Vec<u8>>,
     turn: usize,
     opened: u64,
@@ -62,7 +62,7 @@ pub struct Net {
 }
 
 impl Net {
-    /// Of a host with these addresses; `bounded`: its line has a rate.
+    /// The network of a host with these addresses. `bounded`: its line has a rate.
     pub fn new(mac: Mac, ip: Ipv4Addr, bounded: bool) -> Self {
         Net {
             mac,
@@ -83,7 +83,7 @@ impl Net {
         self.bounded
     }
 
-    /// Whether a frame is one for us: TCP, UDP, or the answer to a ping.
+    /// Whether a frame is addressed to the host and carries TCP, UDP or an ICMP echo reply.
     pub fn concerns(&self, frame: &[u8]) -> bool {
         let Some(packet) = self.packet(frame) else {
             return false;
@@ -105,7 +105,7 @@ impl Net {
         (packet.dst_addr() == self.ip && whole && packet.verify_checksum()).then_some(packet)
     }
 
-    /// A frame that concerns us. What is no connection's is returned; what is damaged is dropped.
+    /// A frame for which [`Net::concerns`] is true. Returns a message that belongs to no connection; damaged frames are dropped.
     pub fn receive(&mut self, now_ns: u64, frame: &[u8]) -> Option<Message> {
         let packet = self.packet(frame)?;
         let from = packet.src_addr();
@@ -194,17 +194,17 @@ impl Net {
         }
     }
 
-    /// Where to reach an address.
+    /// Notes the Ethernet address at which an IP address is reached.
     pub fn introduce(&mut self, ip: Ipv4Addr, mac: Mac) {
         self.neighbours.insert(ip, mac);
     }
 
-    /// Takes connections to a port from now on, with receive buffers of `window` bytes.
+    /// Accepts connections to a port from now on, with receive buffers of `window` bytes.
     pub fn listen(&mut self, port: u16, window: usize) {
         self.listeners.insert(port, window);
     }
 
-    /// Connections to `port` that have come since the last time.
+    /// Connections to `port` that were opened since the last call.
     pub fn accepted(&mut self, port: u16) -> Vec<Handle> {
         let (ours, others) = std::mem::take(&mut self.accepted)
             .into_iter()
@@ -233,12 +233,12 @@ impl Net {
         &mut self.connections[handle]
     }
 
-    /// A connection, to look at.
+    /// A connection, read-only.
     pub fn look(&self, handle: Handle) -> &Tcp {
         &self.connections[handle]
     }
 
-    /// A frame with a UDP datagram; None if nobody knows where `to` is.
+    /// A frame with a UDP datagram; None if the Ethernet address for `to` is not known.
     pub fn datagram(&self, from: u16, to: (Ipv4Addr, u16), payload: &[u8]) -> Option<Vec<u8>> {
         let header = UdpRepr {
             src_port: from,
@@ -265,7 +265,7 @@ impl Net {
         )
     }
 
-    /// A frame with a ping.
+    /// A frame with an ICMP echo request.
     pub fn echo(&self, to: Ipv4Addr, ident: u16, seq_no: u16, data: &[u8]) -> Option<Vec<u8>> {
         let request = Icmpv4Repr::EchoRequest {
             ident,
@@ -292,17 +292,17 @@ impl Net {
         self.urgent.extend(frame);
     }
 
-    /// When [`Net::on_time`] is wanted.
+    /// When [`Net::on_time`] must be called, in ns.
     pub fn timer_ns(&self) -> Option<u64> {
         self.timers_ns().min()
     }
 
-    /// All such instants.
+    /// The same for each connection.
     pub fn timers_ns(&self) -> impl Iterator<Item = u64> + '_ {
         self.connections.iter().filter_map(Tcp::timer_ns)
     }
 
-    /// Timers that have run out.
+    /// The time of [`Net::timer_ns`] may have come.
     pub fn on_time(&mut self, now_ns: u64) {
         for tcp in &mut self.connections {
             tcp.on_time(now_ns);

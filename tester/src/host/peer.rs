@@ -1,37 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a host does beside answering ARP and ping: applications over TCP, UDP and ICMP, on virtual time.
+//! A host's applications over TCP, UDP and ICMP, and the line between them and the device under test.
 //!
-//! The device under test's NIC hands frames over at once; here they take their time on the wire, in the order in which
-//! they came. In the other direction the line's queue is kept short, so that what waits, waits with its sender.
+//! The device under test's NIC delivers frames at once. Here each takes its time on the line, in order of arrival. In the other
+//! direction the line's queue is kept short, so that data waits in the sender and not in the queue.
 
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
 use serde_json::Value;
 
-use super::net::{Message, Net};
+use super::app::App;
+use super::client::Client;
+use super::net::Net;
 use super::plan::AppPlan;
+use super::probe::Probe;
+use super::server::Server;
 use crate::mac::Mac;
 use crate::traffic::frame::{FCS_BYTES, MIN_FRAME_BYTES};
 use crate::traffic::line::Line;
 use crate::traffic::wire::BACKLOG_NS;
 
-/// So many frames wait for the line at most: one that is being sent, and the next.
+/// At most this many frames are queued for the line: the one that is being sent, and the next.
 pub const LINE_QUEUE: usize = 2;
-
-/// An application.
-pub trait App: Send {
-    /// Does what can be done: `net` has news, or the time has come.
-    fn step(&mut self, now_ns: u64, net: &mut Net);
-    /// Whether a message was for it; it has waited so long for the wire to be free.
-    fn take(&mut self, now_ns: u64, waited_ns: u64, message: &Message, net: &mut Net) -> bool;
-    /// The next datagram of a test that is due.
-    fn transmit(&mut self, now_ns: u64, net: &mut Net) -> Option<Vec<u8>>;
-    /// When the next step is wanted.
-    fn next_ns(&self) -> Option<u64>;
-    /// What came of it so far.
-    fn report(&self, now_ns: u64, net: &Net) -> Value;
-}
 
 /// A frame on its way over the wire.
 struct Arrival {
@@ -53,12 +43,12 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Applications that begin now. `line_in` is the wire from the device under test.
+    /// Starts applications now. `line_in` is the line from the device under test.
     pub fn new(mac: Mac, ip: Ipv4Addr, line_in: Line, plans: &[AppPlan], now_ns: u64) -> Self {
         let mut net = Net::new(mac, ip, line_in.serialisation_ns(MIN_FRAME_BYTES) > 0);
         let started = plans.iter().enumerate();
         let apps = started
-            .map(|(place, plan)| plan.start(place, &mut net, now_ns))
+            .map(|(place, plan)| start(plan, place as u16, &mut net, now_ns))
             .collect();
         Peer {
             net,
@@ -100,7 +90,7 @@ impl Peer {
         arrival.into_iter().chain(self.next_ns).min()
     }
 
-    /// Does what is due, and returns the frames to send: as many as the line has room for.
+    /// Does what is due, and returns the frames to send, at most `room`.
     pub fn poll(&mut self, now_ns: u64, room: usize) -> Vec<Vec<u8>> {
         while self
             .arriving
@@ -131,7 +121,7 @@ impl Peer {
         }
         let apps = self.apps.iter().filter_map(|app| app.next_ns());
         let next_ns = apps.chain(self.net.timer_ns()).min();
-        // What is due and was not done waits for the line, and the tester comes again when it has room.
+        // Anything that is due but not done waits for the line. The tester calls again when the line has room.
         self.next_ns = match next_ns {
             Some(at_ns) if at_ns <= now_ns => self.later_ns(now_ns),
             other => other,
@@ -166,7 +156,7 @@ impl Peer {
         None
     }
 
-    /// What came of the applications so far.
+    /// The applications' results so far.
     pub fn report(&self, now_ns: u64) -> Value {
         let apps: Vec<Value> = self
             .apps
@@ -176,5 +166,14 @@ impl Peer {
         serde_json::json!({
             "origin_ns": self.origin_ns, "now_ns": now_ns, "dropped_on_wire": self.dropped, "apps": apps,
         })
+    }
+}
+
+/// Starts an application. Each of a host's applications has a `place` of its own.
+fn start(plan: &AppPlan, place: u16, net: &mut Net, now_ns: u64) -> Box<dyn App> {
+    match plan {
+        AppPlan::Server(plan) => Box::new(Server::new(plan, net, now_ns)),
+        AppPlan::Client(plan) => Box::new(Client::new(plan, net, now_ns)),
+        AppPlan::Probe(plan) => Box::new(Probe::new(plan, place, net, now_ns)),
     }
 }

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The applications the lab asks for (docs/protocol.md, APP).
+//! The applications that the lab asks for (docs/protocol.md, APP).
 
 use std::net::Ipv4Addr;
 
 use serde::Deserialize;
 
-use super::client::Client;
 use super::iperf::{MAX_DATAGRAM_BYTES, MAX_STREAMS};
-use super::net::Net;
-use super::peer::App;
-use super::probe::Probe;
-use super::server::Server;
 use crate::mac::Mac;
 use crate::traffic::plan::MAX_TRIAL_NS;
 
@@ -18,19 +13,19 @@ const MAX_WINDOW: usize = 1 << 24;
 const MAX_APPS: usize = 64;
 const MAX_POINTS: u64 = 10_000_000;
 
-fn usual_port() -> u16 {
+fn default_port() -> u16 {
     5201
 }
-fn usual_window() -> usize {
+fn default_window() -> usize {
     1 << 18
 }
-fn usual_datagram() -> usize {
+fn default_datagram() -> usize {
     1448
 }
 fn one() -> usize {
     1
 }
-fn usual_payload() -> usize {
+fn default_payload() -> usize {
     56
 }
 
@@ -53,12 +48,12 @@ pub enum AppPlan {
 #[serde(deny_unknown_fields)]
 pub struct ServerPlan {
     /// Its port.
-    #[serde(default = "usual_port")]
+    #[serde(default = "default_port")]
     pub port: u16,
-    /// TCP's receive buffer, and what a sender keeps unacknowledged.
-    #[serde(default = "usual_window")]
+    /// TCP's receive buffer, and the most that a sender keeps unacknowledged.
+    #[serde(default = "default_window")]
     pub window_bytes: usize,
-    /// Also counts by buckets of so many ns.
+    /// Length of the series' buckets in ns; 0: no series.
     #[serde(default)]
     pub bucket_ns: u64,
 }
@@ -69,10 +64,10 @@ pub struct ServerPlan {
 pub struct ClientPlan {
     /// The server's address.
     pub to: Ipv4Addr,
-    /// Its, or its router's, Ethernet address.
+    /// The Ethernet address of the server or of the router to it.
     pub to_mac: Mac,
     /// Its port.
-    #[serde(default = "usual_port")]
+    #[serde(default = "default_port")]
     pub port: u16,
     /// UDP, not TCP.
     #[serde(default)]
@@ -80,21 +75,21 @@ pub struct ClientPlan {
     /// The server sends.
     #[serde(default)]
     pub reverse: bool,
-    /// How long.
+    /// How long the test lasts, in ns.
     pub duration_ns: u64,
-    /// Streams.
+    /// How many streams.
     #[serde(default = "one")]
     pub parallel: usize,
-    /// Bits of payload a second, each stream; 0: as fast as it goes.
+    /// Bits of payload a second in each stream; 0: as fast as possible.
     #[serde(default)]
     pub rate_bps: u64,
-    /// The payload of a datagram.
-    #[serde(default = "usual_datagram")]
+    /// Payload of a datagram, in bytes.
+    #[serde(default = "default_datagram")]
     pub datagram_bytes: usize,
-    /// As the server's.
-    #[serde(default = "usual_window")]
+    /// As in [`ServerPlan`].
+    #[serde(default = "default_window")]
     pub window_bytes: usize,
-    /// As the server's.
+    /// As in [`ServerPlan`].
     #[serde(default)]
     pub bucket_ns: u64,
 }
@@ -103,23 +98,23 @@ pub struct ClientPlan {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProbePlan {
-    /// Who is to answer.
+    /// The address that answers.
     pub to: Ipv4Addr,
-    /// Its, or its router's, Ethernet address.
+    /// The Ethernet address of the server or of the router to it.
     pub to_mac: Mac,
-    /// UDP to this port, where everything is sent back; None: ICMP echo.
+    /// UDP to this echo port; None: ICMP echo.
     #[serde(default)]
     pub udp_port: Option<u16>,
-    /// From one to the next.
+    /// From one probe to the next, in ns.
     pub interval_ns: u64,
-    /// How long.
+    /// How long the test lasts, in ns.
     pub duration_ns: u64,
-    /// Bytes of payload.
-    #[serde(default = "usual_payload")]
+    /// Payload of a probe, in bytes.
+    #[serde(default = "default_payload")]
     pub payload_bytes: usize,
 }
 
-/// Says what is wrong with a list of applications, if anything is; `wire_bps` 0 stands for no ceiling.
+/// Refuses applications that cannot be run. `wire_bps` 0 stands for an unlimited line.
 pub fn check(plans: &[AppPlan], wire_bps: u64) -> Result<(), String> {
     if plans.len() > MAX_APPS {
         return Err(format!("{} applications: at most {MAX_APPS}", plans.len()));
@@ -169,7 +164,9 @@ impl AppPlan {
                     MAX_DATAGRAM_BYTES,
                 )?;
                 if plan.udp && plan.rate_bps == 0 && wire_bps == 0 {
-                    return Err("UDP without a rate, on a line without one, has no end".into());
+                    return Err(
+                        "rate_bps must be given for UDP if the line has no rate either".into(),
+                    );
                 }
                 Ok(())
             }
@@ -179,15 +176,6 @@ impl AppPlan {
                 in_range("payload_bytes", plan.payload_bytes, 4, MAX_DATAGRAM_BYTES)?;
                 in_range("probes", plan.duration_ns / plan.interval_ns, 0, MAX_POINTS)
             }
-        }
-    }
-
-    /// Starts it; `place` tells it from the host's others.
-    pub fn start(&self, place: usize, net: &mut Net, now_ns: u64) -> Box<dyn App> {
-        match self {
-            AppPlan::Server(plan) => Box::new(Server::new(plan, net, now_ns)),
-            AppPlan::Client(plan) => Box::new(Client::new(plan, net, now_ns)),
-            AppPlan::Probe(plan) => Box::new(Probe::new(plan, place as u16, net, now_ns)),
         }
     }
 }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Probes of the latency: ICMP echo (RFC 792), or UDP to a port where every datagram is sent back (RFC 862).
+//! Latency probes: ICMP echo (RFC 792), or UDP to an echo port (RFC 862).
 
 use std::net::Ipv4Addr;
 
 use serde_json::{Value, json};
 
+use super::app::App;
 use super::net::{Message, Net};
-use super::peer::App;
 use super::plan::ProbePlan;
 
-/// Where the answers to UDP probes come to: this, and the number of the application.
+/// Local port of UDP probes, plus the application's number.
 const LOCAL_PORT: u16 = 40_000;
 
-/// When a probe was sent, how long its answer took, and how long of that the answer waited for the wire, in ns.
+/// When a probe was sent, how long its answer took, and how much of that the answer waited for the line, in ns.
 type Sent = (u64, Option<(u64, u64)>);
 
 /// A series of probes.
@@ -25,7 +25,7 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// Begins now; `place` tells it from the host's others.
+    /// Begins now. Each of the host's applications has a `place` of its own.
     pub fn new(plan: &ProbePlan, place: u16, net: &mut Net, now_ns: u64) -> Self {
         net.introduce(plan.to, plan.to_mac);
         Probe {
@@ -77,7 +77,7 @@ impl App for Probe {
                 ident,
                 sequence,
             } if self.plan.udp_port.is_none() && *ident == ours && from_there(from) => {
-                // Numbers of 16 bits: the latest that ends like this.
+                // Sequence numbers on the wire have 16 bits: this is the latest probe with these.
                 let last = self.sent.len().saturating_sub(1);
                 let back = (last as u16).wrapping_sub(*sequence) as usize;
                 if let Some(number) = last.checked_sub(back) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The receiving half of a TCP connection: puts segments in order and says when to acknowledge (RFC 9293, RFC 5681, 4.2).
+//! The receiving half of a TCP connection: reassembles the stream and schedules acknowledgements (RFC 9293; RFC 5681, 4.2).
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// How long the acknowledgement of a single segment waits for a second one; Linux's least.
+/// How long the acknowledgement of a single segment is delayed, in ns; Linux's minimum.
 const DELAY_NS: u64 = 40_000_000;
-/// A segment has room for so many with nothing else.
+/// A segment has room for this many SACK blocks if it has no other options.
 const SACK_BLOCKS: usize = 3;
 
-/// The receiving half. Places in the stream are counted from 0, the SYN.
+/// The receiving half. Stream positions are 64-bit numbers; the SYN is at 0.
 #[derive(Debug)]
 pub struct Receiver {
     next: u64,
@@ -22,7 +22,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Nothing but the SYN received; room for `capacity` bytes.
+    /// A receiver that has received only the SYN, with a buffer of `capacity` bytes.
     pub fn new(capacity: usize) -> Self {
         Receiver {
             next: 1,
@@ -36,17 +36,17 @@ impl Receiver {
         }
     }
 
-    /// What is awaited next: the acknowledgement number.
+    /// The next position expected: the acknowledgement number.
     pub fn next(&self) -> u64 {
         self.next
     }
 
-    /// How many bytes more there is room for.
+    /// Free bytes of the buffer.
     pub fn window(&self) -> u64 {
         self.capacity.saturating_sub(self.buffer.len()) as u64
     }
 
-    /// The stream has ended, and everything before is here.
+    /// Whether the whole stream, including its end, has been received.
     pub fn is_done(&self) -> bool {
         self.fin.is_some_and(|fin| self.next > fin)
     }
@@ -62,19 +62,19 @@ impl Receiver {
         self.buffer.drain(..count).collect()
     }
 
-    /// Reads up to `most` bytes and forgets them; returns how many.
+    /// Discards up to `most` bytes; returns how many.
     pub fn discard(&mut self, most: usize) -> usize {
         let count = most.min(self.buffer.len());
         self.buffer.drain(..count);
         count
     }
 
-    /// A segment has come.
+    /// A segment was received.
     pub fn on_segment(&mut self, now_ns: u64, begin: i64, payload: &[u8], fin: bool) {
         let end = begin + payload.len() as i64;
         if payload.is_empty() && !fin {
             if begin != self.next as i64 {
-                self.acknowledge_at_ns = Some(now_ns); // a question, or out of the window
+                self.acknowledge_at_ns = Some(now_ns); // a keep-alive or window probe, or outside the window
             }
             return;
         }
@@ -128,18 +128,18 @@ impl Receiver {
         }
     }
 
-    /// When an acknowledgement is due by itself.
+    /// When an acknowledgement must be sent even without data, in ns.
     pub fn acknowledge_at_ns(&self) -> Option<u64> {
         self.acknowledge_at_ns
     }
 
-    /// An acknowledgement leaves.
+    /// An acknowledgement is being sent.
     pub fn acknowledged(&mut self) {
         self.unacknowledged = 0;
         self.acknowledge_at_ns = None;
     }
 
-    /// What lies beyond a hole, the latest first (RFC 2018, section 4).
+    /// The ranges received after a hole, the most recent first (RFC 2018, section 4).
     pub fn blocks(&self) -> Vec<(u64, u64)> {
         let mut blocks: Vec<(u64, u64)> = Vec::new();
         for (begin, piece) in &self.beyond {

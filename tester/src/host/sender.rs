@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The sending half of a TCP connection: what is in flight, what of it is lost, and how much may be.
+//! The sending half of a TCP connection: segments in flight, loss detection and congestion control.
 //!
 //! Reno's congestion window (RFC 5681, initial window of RFC 6928) with selective acknowledgements (RFC 2018) and loss
 //! detection by time of sending (RACK and tail-loss probes, RFC 8985); the retransmission timer is RFC 6298's with
-//! Linux's least value. Places in the stream are counted from 0, the SYN, in 64 bits.
+//! Linux's minimum. Stream positions are 64-bit numbers; the SYN is at 0.
 
 use std::collections::VecDeque;
 
@@ -13,9 +13,9 @@ const INITIAL_WINDOW: u64 = 10 * MSS;
 const MIN_RTO_NS: u64 = 200_000_000;
 const MAX_RTO_NS: u64 = 60_000_000_000;
 const INITIAL_RTO_NS: u64 = 1_000_000_000;
-/// What a tail-loss probe waits beyond two round trips: two ticks of Debian's 250 Hz, as Linux does.
+/// A tail-loss probe is sent this long after two round trips: two ticks of Debian's 250 Hz, as in Linux.
 const PROBE_NS: u64 = 8_000_000;
-/// So many segments acknowledged beyond a hole make it a loss.
+/// A hole is a loss when this many segments after it are acknowledged.
 const DUP_THRESH: usize = 3;
 
 #[derive(Clone, Copy, Debug)]
@@ -23,18 +23,18 @@ struct Sent {
     begin: u64,
     end: u64,
     at_ns: u64,
-    again: bool,
+    retransmitted: bool,
     sacked: bool,
-    /// Lost, and not sent again since.
+    /// Lost, and not retransmitted since.
     lost: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Open,
-    /// Fast recovery, until this place is acknowledged.
+    /// Fast recovery, until this position is acknowledged.
     Recovery(u64),
-    /// After a timeout, until this place is acknowledged.
+    /// After a timeout, until this position is acknowledged.
     Loss(u64),
 }
 
@@ -45,9 +45,9 @@ pub struct Chunk {
     pub begin: u64,
     /// Its bytes.
     pub payload: Vec<u8>,
-    /// It is, or carries, the end of the stream.
+    /// It ends the stream.
     pub fin: bool,
-    /// It carries the end of a write.
+    /// It contains the end of a write.
     pub push: bool,
 }
 
@@ -56,9 +56,9 @@ pub struct Chunk {
 pub struct Sender {
     una: u64,
     next: u64,
-    /// What the application wrote, from `una` on.
+    /// Bytes that the application wrote, from `una` on.
     queue: VecDeque<u8>,
-    /// Where writes end, from `una` on.
+    /// Where writes end, after `una`.
     pushes: VecDeque<u64>,
     fin: Option<u64>,
     peer_window: u64,
@@ -87,7 +87,7 @@ impl Default for Sender {
 }
 
 impl Sender {
-    /// Nothing sent but the SYN. What is written waits until the peer is known.
+    /// A sender that has sent only its SYN. Written bytes wait for [`Sender::meet`].
     pub fn new() -> Self {
         Sender {
             una: 1,
@@ -115,13 +115,13 @@ impl Sender {
         }
     }
 
-    /// The peer takes segments of `mss` and, for now, `window` bytes.
+    /// The peer accepts segments of `mss` bytes and, for now, `window` bytes.
     pub fn meet(&mut self, mss: u64, window: u64) {
         self.mss = mss.clamp(64, MSS);
         self.peer_window = window;
     }
 
-    /// The first place not acknowledged.
+    /// The first position that is not acknowledged.
     pub fn una(&self) -> u64 {
         self.una
     }
@@ -131,22 +131,22 @@ impl Sender {
         self.next
     }
 
-    /// Bytes written and not acknowledged.
+    /// Bytes written but not acknowledged.
     pub fn queued(&self) -> usize {
         self.queue.len()
     }
 
-    /// Bytes written and not sent.
+    /// Bytes written but not sent.
     pub fn unsent(&self) -> u64 {
         (self.end()).saturating_sub(self.next)
     }
 
-    /// Segments sent again, tail-loss probes included.
+    /// Retransmitted segments, including tail-loss probes.
     pub fn retransmits(&self) -> u64 {
         self.retransmits
     }
 
-    /// Times the retransmission timer ran out.
+    /// How often the retransmission timer expired.
     pub fn timeouts(&self) -> u64 {
         self.timeouts
     }
@@ -161,21 +161,21 @@ impl Sender {
         self.srtt_ns
     }
 
-    /// Appends to the stream, as one write of an application: its last segment says PSH (RFC 9293, 3.9.1.2), and no other.
-    /// A receiver's GRO goes by it: a segment with PSH is the last that it merges.
+    /// Appends to the stream, as one write of an application. Only the write's last segment has PSH set (RFC 9293, 3.9.1.2). This matters
+    /// for a receiver's GRO, which merges segments up to one with PSH.
     pub fn write(&mut self, bytes: impl IntoIterator<Item = u8>) {
         self.write_part(bytes);
         self.pushes.push_back(self.end());
     }
 
-    /// Appends to the stream what is not the end of a write.
+    /// Appends to the stream a part of a write that does not end it.
     pub fn write_part(&mut self, bytes: impl IntoIterator<Item = u8>) {
         if self.fin.is_none() {
             self.queue.extend(bytes);
         }
     }
 
-    /// The place after what was written.
+    /// The position after the last written byte.
     fn end(&self) -> u64 {
         self.una + self.queue.len() as u64
     }
@@ -186,24 +186,24 @@ impl Sender {
         self.fin.get_or_insert(end);
     }
 
-    /// Takes back what has not been sent.
+    /// Discards written bytes that have not been sent.
     pub fn cut(&mut self) {
         if self.fin.is_none() {
             self.queue.truncate((self.next - self.una) as usize);
         }
     }
 
-    /// Everything, the end included, has been acknowledged.
+    /// Whether everything, including the end, has been acknowledged.
     pub fn is_done(&self) -> bool {
         self.fin.is_some_and(|fin| self.una > fin)
     }
 
-    /// When [`Sender::on_time`] is wanted.
+    /// When [`Sender::on_time`] must be called, in ns.
     pub fn timer_ns(&self) -> Option<u64> {
         self.timer_ns
     }
 
-    /// The peer has everything before `ack`, and what `sacks` name, and takes `window` bytes more.
+    /// The peer has received everything before `ack` and the ranges in `sacks`, and accepts `window` more bytes.
     pub fn on_ack(&mut self, now_ns: u64, ack: u64, window: u64, sacks: &[(u64, u64)]) {
         if ack > self.next || ack < self.una {
             return;
@@ -214,11 +214,11 @@ impl Sender {
         let advanced = ack - self.una;
         let mut sample_ns = None;
         let mut delivered = |sent: &Sent, newest: &mut (u64, u64), min_rtt_ns: u64| {
-            if !sent.again {
+            if !sent.retransmitted {
                 sample_ns = Some(now_ns - sent.at_ns);
             }
-            // What was sent again and is acknowledged sooner than any round trip takes was the first one.
-            if !sent.again || now_ns - sent.at_ns >= min_rtt_ns {
+            // If the acknowledgement of a retransmission comes sooner than any round trip, it is for the original segment.
+            if !sent.retransmitted || now_ns - sent.at_ns >= min_rtt_ns {
                 *newest = (*newest).max((sent.at_ns, sent.end));
             }
         };
@@ -265,7 +265,7 @@ impl Sender {
         }
     }
 
-    /// The timer has run out.
+    /// The time of [`Sender::timer_ns`] may have come.
     pub fn on_time(&mut self, now_ns: u64) {
         if self.timer_ns.is_none_or(|at_ns| at_ns > now_ns) {
             return;
@@ -298,7 +298,7 @@ impl Sender {
     /// The next segment, if one may be sent.
     pub fn transmit(&mut self, now_ns: u64) -> Option<Chunk> {
         if std::mem::take(&mut self.ask_window) {
-            // A byte that the peer has: it says again how much it takes (RFC 9293, 3.8.6.1).
+            // A window probe (RFC 9293, 3.8.6.1): it repeats a byte that the peer has, and the peer answers with its window.
             return Some(Chunk {
                 begin: self.una - 1,
                 payload: Vec::new(),
@@ -315,7 +315,7 @@ impl Sender {
             self.forced = false;
             self.retransmits += 1;
             let sent = &mut self.flight[at];
-            (sent.lost, sent.again, sent.at_ns) = (false, true, now_ns);
+            (sent.lost, sent.retransmitted, sent.at_ns) = (false, true, now_ns);
             let (begin, end) = (sent.begin, sent.end);
             self.timer_ns.is_none().then(|| self.arm(now_ns));
             return Some(self.chunk(begin, end));
@@ -325,14 +325,14 @@ impl Sender {
         let open = (self.una + self.peer_window).saturating_sub(self.next);
         let mut length = unsent.min(open).min(self.mss);
         if length < self.mss && length < unsent && !self.flight.is_empty() {
-            return None; // silly window
+            return None; // avoid a silly window (RFC 9293, 3.8.6.2.1)
         }
         if self.fin == Some(self.next + length) && length == unsent {
             length += 1;
         }
         if length == 0 {
             if unsent > 0 && self.timer_ns.is_none() {
-                self.arm(now_ns); // the window is shut
+                self.arm(now_ns); // the peer's window is closed
             }
             return None;
         }
@@ -342,7 +342,7 @@ impl Sender {
             begin,
             end,
             at_ns: now_ns,
-            again: false,
+            retransmitted: false,
             sacked: false,
             lost: false,
         });
@@ -364,7 +364,7 @@ impl Sender {
         }
     }
 
-    /// Bytes that are on their way, as far as can be told (RFC 6675: pipe).
+    /// Estimated bytes in flight (the pipe of RFC 6675).
     fn in_flight(&self) -> u64 {
         let moving = self.flight.iter().filter(|sent| !sent.sacked && !sent.lost);
         moving.map(|sent| sent.end - sent.begin).sum()
@@ -376,12 +376,12 @@ impl Sender {
 
     fn mark_losses(&mut self) {
         let sacked = self.flight.iter().filter(|sent| sent.sacked).count();
-        let sure = sacked >= DUP_THRESH || self.phase != Phase::Open;
-        let patience_ns = self.srtt_ns.map_or(u64::MAX, |srtt_ns| srtt_ns / 4);
+        let certain = sacked >= DUP_THRESH || self.phase != Phase::Open;
+        let reordering_ns = self.srtt_ns.map_or(u64::MAX, |srtt_ns| srtt_ns / 4);
         let mut any = false;
         for sent in self.flight.iter_mut().filter(|s| !s.sacked && !s.lost) {
             let overtaken = (sent.at_ns, sent.end) < self.newest;
-            if overtaken && (sure || self.newest.0 - sent.at_ns > patience_ns) {
+            if overtaken && (certain || self.newest.0 - sent.at_ns > reordering_ns) {
                 sent.lost = true;
                 any = true;
             }
@@ -432,13 +432,16 @@ impl Sender {
         let wanted = !self.flight.is_empty() || self.waits_for_window();
         let mut wait_ns = self.rto_ns();
         if !self.flight.is_empty() && self.probe_is_due() {
-            let beyond_ns = if self.flight.len() == 1 {
+            let extra_ns = if self.flight.len() == 1 {
                 MIN_RTO_NS
             } else {
                 PROBE_NS
             };
-            wait_ns = wait_ns.min(2 * self.srtt_ns.unwrap_or(0) + beyond_ns);
+            wait_ns = wait_ns.min(2 * self.srtt_ns.unwrap_or(0) + extra_ns);
         }
         self.timer_ns = wanted.then(|| now_ns.saturating_add(wait_ns));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,12 +6,12 @@ use std::net::Ipv4Addr;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::flow::{Carrier, Flow, Manner};
+use super::app::App;
+use super::flow::{Carrier, Flow, StreamConfig};
 use super::iperf::{
     COOKIE_BYTES, Control, MAX_DATAGRAM_BYTES, MAX_STREAMS, UDP_ANSWER, results, state,
 };
 use super::net::{Handle, Message, Net};
-use super::peer::App;
 use super::plan::ServerPlan;
 
 /// What a client asks for; what is not here does not concern a peer. Of iperf_api.c, send_parameters.
@@ -111,8 +111,8 @@ impl Server {
         }
     }
 
-    fn manner(&self, parameters: &Parameters) -> Manner {
-        Manner {
+    fn config(&self, parameters: &Parameters) -> StreamConfig {
+        StreamConfig {
             sends: parameters.reverse,
             rate_bps: parameters.bandwidth,
             datagram_bytes: parameters.len,
@@ -145,7 +145,7 @@ impl Server {
     fn admit(&mut self, net: &mut Net) {
         let Some(test) = &self.test else { return };
         let wanted = test.phase == Phase::Streams && !test.parameters.udp;
-        let manner = self.manner(&test.parameters);
+        let config = self.config(&test.parameters);
         let Some(test) = &mut self.test else { return };
         let mut waiting = Vec::new();
         for mut guest in self.guests.drain(..) {
@@ -154,7 +154,7 @@ impl Server {
                 Some(cookie) if wanted && cookie == test.cookie => {
                     let carrier = Carrier::Tcp(guest.handle);
                     test.flows
-                        .push(Flow::new(test.flows.len(), carrier, manner));
+                        .push(Flow::new(test.flows.len(), carrier, config));
                 }
                 Some(_) => {
                     guest.say(net, state::ACCESS_DENIED);
@@ -325,7 +325,7 @@ impl App for Server {
         if *to != self.plan.port {
             return false;
         }
-        let Some(manner) = self.test.as_ref().map(|test| self.manner(&test.parameters)) else {
+        let Some(config) = self.test.as_ref().map(|test| self.config(&test.parameters)) else {
             return true;
         };
         let Some(test) = &mut self.test else {
@@ -338,7 +338,7 @@ impl App for Server {
         } else if test.phase == Phase::Streams && test.parameters.udp {
             let carrier = Carrier::Udp { local: *to, remote };
             test.flows
-                .push(Flow::new(test.flows.len(), carrier, manner));
+                .push(Flow::new(test.flows.len(), carrier, config));
             let answer = net.datagram(*to, remote, &UDP_ANSWER.to_le_bytes());
             net.send_urgently(answer);
         }

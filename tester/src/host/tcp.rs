@@ -11,27 +11,27 @@ use super::sender::{MSS, Sender};
 const SYN_RETRY_NS: u64 = 1_000_000_000;
 const SYN_TRIES: u32 = 6;
 
-/// Where a connection stands.
+/// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// A SYN is on its way; ours or, in answer to the peer's, SYN and ACK.
+    /// A SYN, or in answer to the peer's SYN a SYN+ACK, has been sent or is about to be.
     Opening,
-    /// Open; each half may have ended.
+    /// Established; each half may have ended.
     Open,
-    /// Refused, reset, or without an answer.
+    /// Refused, reset, or not answered.
     Broken,
 }
 
 /// One end of a connection.
 #[derive(Debug)]
 pub struct Tcp {
-    /// The port here.
+    /// The local port.
     pub local: u16,
-    /// The address and port there.
+    /// The remote address and port.
     pub remote: (Ipv4Addr, u16),
-    /// What is sent.
+    /// The sending half.
     pub sender: Sender,
-    /// What is received.
+    /// The receiving half.
     pub receiver: Receiver,
     state: State,
     passive: bool,
@@ -43,8 +43,8 @@ pub struct Tcp {
     syn_at_ns: u64,
     syn_tries: u32,
     reset: bool,
-    /// IP's identification of the next packet. Counted by connection, as Linux does it, even though the packets must not be
-    /// fragmented and could all have the same (RFC 6864).
+    /// IP identification of the next packet. As in Linux it counts each connection's packets, although it could be constant for packets that
+    /// must not be fragmented (RFC 6864).
     ident: u16,
 }
 
@@ -70,7 +70,7 @@ impl Tcp {
         }
     }
 
-    /// A connection to be opened. `window`: the receive buffer in bytes.
+    /// Opens a connection. `window` is the receive buffer in bytes.
     pub fn connect(
         local: u16,
         remote: (Ipv4Addr, u16),
@@ -81,7 +81,7 @@ impl Tcp {
         Tcp::new(local, remote, isn, window, now_ns)
     }
 
-    /// The answer to a SYN.
+    /// Answers a SYN.
     pub fn accept(
         remote: Ipv4Addr,
         syn: &TcpRepr<'_>,
@@ -95,17 +95,17 @@ impl Tcp {
         tcp
     }
 
-    /// Where it stands.
+    /// Its state.
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// Both halves have ended, or it is broken.
+    /// Whether both halves have ended, or the connection is broken.
     pub fn is_over(&self) -> bool {
         self.state == State::Broken || (self.sender.is_done() && self.receiver.is_done())
     }
 
-    /// Breaks it, and tells the peer.
+    /// Resets the connection.
     pub fn abort(&mut self) {
         self.reset = self.state == State::Open;
         self.state = State::Broken;
@@ -122,7 +122,7 @@ impl Tcp {
         self.sender.meet(mss, u64::from(syn.window_len));
     }
 
-    /// A segment of this connection has come.
+    /// A segment of this connection was received.
     pub fn on_segment(&mut self, now_ns: u64, segment: &TcpRepr<'_>) {
         if self.state == State::Broken {
             return;
@@ -136,7 +136,7 @@ impl Tcp {
                 (State::Opening, false, Some(ack)) if ack.0 as u32 == self.isn.wrapping_add(1) => {
                     self.learn(segment);
                     self.state = State::Open;
-                    self.receiver.on_segment(now_ns, 0, &[], false); // which is to be acknowledged
+                    self.receiver.on_segment(now_ns, 0, &[], false); // the SYN must be acknowledged
                 }
                 (State::Opening, true, None) => self.syn_at_ns = now_ns,
                 _ => self.receiver.on_segment(now_ns, 0, &[], false),
@@ -180,7 +180,7 @@ impl Tcp {
             .on_segment(now_ns, begin, segment.payload, fin);
     }
 
-    /// When [`Tcp::on_time`] is wanted.
+    /// When [`Tcp::on_time`] must be called, in ns.
     pub fn timer_ns(&self) -> Option<u64> {
         match self.state {
             State::Opening => Some(self.syn_at_ns),
@@ -192,14 +192,14 @@ impl Tcp {
         }
     }
 
-    /// Timers that have run out.
+    /// The time of [`Tcp::timer_ns`] may have come.
     pub fn on_time(&mut self, now_ns: u64) {
         if self.state == State::Open {
             self.sender.on_time(now_ns);
         }
     }
 
-    /// The next segment that may be sent now; `emit` makes a frame of it, with IP's identification.
+    /// The next segment that may be sent now. `emit` makes a frame of it, with this IP identification.
     pub fn transmit<T>(
         &mut self,
         now_ns: u64,

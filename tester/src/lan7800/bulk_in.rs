@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Received frames on their way to the host: the RX FIFO, and the bulk IN transfers that drain it.
+//! Received frames on their way to the host: the RX FIFO, and the bulk IN transfers that empty it.
 //!
-//! The FIFO drains only while the host's request waits. A transfer is full packets as long as the FIFO has them; it ends with a
-//! short one when the next frame would go beyond the burst cap or the request, or when what is left has waited for the bulk-in
-//! delay. Frames are not split over transfers.
+//! The FIFO is emptied only while a request of the host waits. A transfer consists of full packets as long as the FIFO has enough bytes.
+//! It ends with a short packet when the next frame would exceed the burst cap or the request, or when the remaining bytes have waited for
+//! the bulk-in delay. Frames are not split between transfers.
 
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-/// What the registers say about transfers.
+/// The registers' settings for transfers.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     /// A full packet.
     pub packet_bytes: usize,
-    /// The most that a transfer carries; a larger frame goes alone.
+    /// The most bytes that a transfer carries; a larger frame has a transfer of its own.
     pub burst_bytes: usize,
     /// A transfer may carry several frames.
     pub several: bool,
-    /// How long the rest waits for company, in ns.
+    /// How long less than a packet waits for further frames, in ns.
     pub delay_ns: u64,
 }
 
@@ -27,18 +27,18 @@ pub struct Rules {
 pub struct BulkIn {
     /// Frames in the FIFO that belong to no transfer yet.
     frames: VecDeque<Vec<u8>>,
-    /// Bytes in the FIFO, those of the transfer that are not yet across included.
+    /// Bytes in the FIFO, including those of the transfer that are not yet sent.
     used: usize,
     /// Bytes the host has room for.
     request: Option<usize>,
-    /// The transfer: what is across, and what is not.
+    /// The transfer: the bytes that are sent, and those that are not.
     across: Vec<u8>,
     waiting: VecDeque<u8>,
     /// The transfer takes no more frames.
     closed: bool,
     /// Since when less than a packet waits, in ns.
     rest_since_ns: Option<u64>,
-    /// The transfer is complete: the host may have it.
+    /// The transfer is complete, and can be given to the host.
     complete: bool,
 }
 
@@ -58,19 +58,19 @@ impl BulkIn {
         fits
     }
 
-    /// The host asks for at most `bytes`. Some: a transfer that is complete; None: none is yet, and the request waits.
+    /// The host asks for at most `bytes`. None: no transfer is complete yet, and the request waits.
     pub fn ask(&mut self, bytes: usize) -> Option<Vec<u8>> {
         if std::mem::take(&mut self.complete) {
             self.request = None;
             self.closed = false;
             return Some(std::mem::take(&mut self.across));
         }
-        // While it waits, it is the same request that is made again.
+        // QEMU repeats a waiting request: it is the same one.
         self.request.get_or_insert(bytes);
         None
     }
 
-    /// The host withdraws its request: what was across is lost.
+    /// The host withdraws its request: the bytes that are sent are lost.
     pub fn withdraw(&mut self) {
         self.used -= self.waiting.len();
         let frames = std::mem::take(&mut self.frames);
@@ -115,7 +115,7 @@ impl BulkIn {
             .map(|since_ns| since_ns.saturating_add(rules.delay_ns))
     }
 
-    /// A packet of `bytes` is across; true: the transfer is complete.
+    /// A packet of `bytes` has been sent; true: the transfer is complete.
     pub fn moved(&mut self, rules: Rules, bytes: usize) -> bool {
         let bytes_now = bytes.min(self.waiting.len());
         self.across.extend(self.waiting.drain(..bytes_now));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Frames from the host on their way to the wire: bulk OUT transfers, the TX FIFO, and the MAC that empties it.
+//! Frames from the host on their way to the line: bulk OUT transfers, the TX FIFO, and the MAC that empties it.
 
 use std::collections::VecDeque;
 
@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 
 use super::transmit::{COMMAND_BYTES, Command};
 
-/// FCS, preamble, start delimiter and inter-frame gap: what a frame takes on the wire beside itself.
+/// FCS, preamble, start delimiter and inter-frame gap, which a frame occupies on the line beside itself, in bytes.
 const OVERHEAD_BYTES: u64 = 4 + 20;
-/// The virtual clock may be that much late, in ns; what waited for an instant is taken to have happened at that instant.
+/// The virtual clock may be this late, in ns. An event that waited for an instant is taken to have happened then.
 pub const SLACK_NS: u64 = 16;
 
 /// A transfer from the host.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Transfer {
     data: Vec<u8>,
-    /// How much is across the bus, and how much of that has become frames.
+    /// How many bytes have been received, and how many of them have become frames.
     across: usize,
     parsed: usize,
     complete: bool,
@@ -38,7 +38,7 @@ pub struct BulkOut {
     /// Whole frames in the FIFO.
     frames: VecDeque<Vec<u8>>,
     used: usize,
-    /// The frame on the wire: its size; and when the wire is free again, in ns.
+    /// The frame on the line: its size, and when the line is free again, in ns.
     leaving: Option<usize>,
     wire_free_ns: u64,
 }
@@ -49,7 +49,7 @@ impl BulkOut {
         self.used
     }
 
-    /// The host offers a transfer: the same again and again, until it is taken.
+    /// The host offers a transfer. QEMU repeats it until it is taken.
     pub fn offer(&mut self, data: impl FnOnce() -> Vec<u8>) -> Offer {
         match &self.transfer {
             Some(transfer) if transfer.complete => {
@@ -61,7 +61,7 @@ impl BulkOut {
         }
         let data = data();
         if data.is_empty() {
-            return Offer::Taken; // the empty packet behind a transfer of full ones
+            return Offer::Taken; // the empty packet that ends a transfer of full packets
         }
         self.transfer = Some(Transfer {
             data,
@@ -72,7 +72,7 @@ impl BulkOut {
         Offer::Wait
     }
 
-    /// The host withdraws its transfer: what is across and whole is sent, the rest is lost.
+    /// The host withdraws its transfer: frames that are complete are transmitted, the rest is lost.
     pub fn withdraw(&mut self) {
         self.transfer = None;
     }
@@ -83,8 +83,8 @@ impl BulkOut {
         self.used = self.leaving.unwrap_or(0);
     }
 
-    /// The size of the packet that is ready for the bus, and fits into a FIFO of `capacity` bytes. An empty FIFO takes anything:
-    /// what is longer than it is passes through.
+    /// The size of the packet that is ready for the bus, and fits into a FIFO of `capacity` bytes. An empty FIFO accepts
+    /// any packet: frames longer than the FIFO pass through it.
     pub fn ready(&self, packet_bytes: usize, capacity: usize) -> Option<usize> {
         let transfer = self.transfer.as_ref().filter(|t| !t.complete)?;
         let bytes = (transfer.data.len() - transfer.across).min(packet_bytes);
@@ -92,7 +92,7 @@ impl BulkOut {
         (self.used == 0 || self.used + part + bytes <= capacity).then_some(bytes)
     }
 
-    /// A packet of `bytes` is across: frames that are whole go into the FIFO. Ok: the transfer is complete or not; Err: it makes
+    /// A packet of `bytes` was received: complete frames go into the FIFO. Ok: whether the transfer is complete; Err: it makes
     /// no sense, and is over.
     pub fn moved(&mut self, bytes: usize, capacity: usize) -> Result<bool, ()> {
         let Some(transfer) = self.transfer.as_mut() else {
@@ -118,13 +118,13 @@ impl BulkOut {
         }
         transfer.complete = transfer.across == transfer.data.len();
         if transfer.complete && transfer.parsed < transfer.data.len() {
-            self.transfer = None; // a piece of a command
+            self.transfer = None; // an incomplete command
             return Err(());
         }
         Ok(transfer.complete)
     }
 
-    /// The frame whose first bit is on the wire at `now_ns`, if one is; `wire_bps` 0: there is no wire, and it is gone at once.
+    /// The frame whose transmission begins at `now_ns`, if any. `wire_bps` 0: there is no link, and the frame is lost at once.
     pub fn next_frame(&mut self, now_ns: u64, wire_bps: u64) -> Option<Vec<u8>> {
         if now_ns < self.wire_free_ns {
             return None;
@@ -144,7 +144,7 @@ impl BulkOut {
         Some(frame)
     }
 
-    /// When the wire is free for the next frame, or the FIFO for the next packet, in ns.
+    /// When the line is free for the next frame, or the FIFO has room for the next packet, in ns.
     pub fn deadline_ns(&self) -> Option<u64> {
         (!self.frames.is_empty() || self.leaving.is_some()).then_some(self.wire_free_ns)
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Vendor requests, and what reading and writing a register does.
+//! Vendor requests: register reads and writes, and their effects.
 
 use super::Lan7800;
 use super::phy::{self, Phy};
@@ -55,7 +55,7 @@ impl Lan7800 {
             INT_STS => kept | if self.phy.interrupts() { INT_PHY } else { 0 },
             FCT_RX_CTL => fifo(self.bulk_in.used()),
             FCT_TX_CTL => fifo(self.bulk_out.used()),
-            // Enabled and disabled are two bits, and the host waits for the second.
+            // Enabling and "is disabled" are separate bits, and the host waits for the second.
             MAC_RX if kept & MAC_RX_RXEN == 0 => kept | MAC_RX_RXD,
             MAC_TX if kept & MAC_TX_TXEN == 0 => kept | MAC_TX_TXD,
             _ => kept,
@@ -106,12 +106,12 @@ impl Lan7800 {
             }
             WK_SRC => {}
             OTP_PWR_DN => registers.set(OTP_PWR_DN, value & 1),
-            OTP_CMD_GO => registers.set(OTP_RD_DATA, 0), // over at once; there is nothing in it
+            OTP_CMD_GO => registers.set(OTP_RD_DATA, 0), // completes at once; the OTP is empty
             _ => registers.set(address, value),
         }
     }
 
-    /// Back to how it was after power-on; the PHY and the address stay.
+    /// Resets everything but the PHY and the MAC address.
     fn lite_reset(&mut self) {
         let address = [RX_ADDRL, RX_ADDRH].map(|at| (at, self.registers.get(at)));
         self.registers = Registers::new([0; 6]);
@@ -122,7 +122,7 @@ impl Lan7800 {
         self.bulk_out.flush();
     }
 
-    /// The data port leads to the VLAN table and the address hash; the other memories are not there.
+    /// The data port gives access to the VLAN table and the address hash; other memories are not modelled.
     fn data_port(&mut self, command: u32) {
         let select = self.registers.get(DP_SEL) & DP_SEL_RSEL;
         let place = self.registers.get(DP_ADDR) as usize;

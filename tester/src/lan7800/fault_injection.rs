@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Ill will: some of what the chip says to the host is damaged, to see what the host's driver makes of it. The same seed damages
-//! the same things in the same way.
+//! Fault injection: some of the chip's answers to the host are damaged, to test the host's driver. The same seed gives the same faults.
 
 use rand_core::RngCore;
 use rand_pcg::Pcg64;
@@ -10,11 +9,11 @@ use super::usb::{Endpoint, Reply};
 use super::{Answer, receive};
 use crate::rng::{Purpose, below, seeded};
 
-/// At least so long from one false alarm to the next.
-const ALARM_NS: u64 = 1_000_000;
+/// The least time from one spurious interrupt status to the next, in ns.
+const SPURIOUS_NS: u64 = 1_000_000;
 /// Word A: the frame's length.
 const RX_LENGTH: u32 = 0x3fff;
-/// Lengths of frames that end in their own FCS, in the command words, or nowhere.
+/// Frame lengths that a driver may handle wrongly: shorter than the FCS or the command words, or longer than any transfer.
 const FRAGMENT_LENGTHS: [u32; 7] = [0, 1, 3, 4, 13, 18, RX_LENGTH];
 
 /// Kinds of answers.
@@ -31,20 +30,20 @@ pub enum Kind {
     Refusals,
 }
 
-/// What the lab asks for.
+/// The faults that the lab asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FaultPlan {
-    /// Decides what is damaged, and how.
+    /// Decides which answers are damaged, and how.
     pub seed: u64,
     /// How many of a thousand answers are damaged.
     pub permille: u32,
-    /// Of this kind alone.
+    /// Only answers of this kind; None: all.
     pub only: Option<Kind>,
-    /// Transfers may end in a fragment (see [`FaultInjector::append_fragment`]).
+    /// Transfers may end in the beginning of one more frame.
     pub trailing_fragments: bool,
 }
 
-/// Answers that were not what they would have been, by kind.
+/// Damaged answers, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Damage {
     /// Bulk IN.
@@ -53,7 +52,7 @@ pub struct Damage {
     pub replies: u64,
     /// Of the interrupt endpoint.
     pub statuses: u64,
-    /// Bulk OUT that was not taken.
+    /// Bulk OUT transfers that were refused.
     pub refusals: u64,
 }
 
@@ -64,7 +63,7 @@ impl Damage {
     }
 }
 
-/// A chip's ill will.
+/// Damages a chip's answers.
 #[derive(Clone, Debug)]
 pub struct FaultInjector {
     rng: Pcg64,
@@ -72,9 +71,9 @@ pub struct FaultInjector {
     only: Option<Kind>,
     trailing_fragments: bool,
     damage: Damage,
-    /// When the next false alarm is due, in ns; and whether one waits to be fetched.
-    alarm_ns: u64,
-    alarm: bool,
+    /// When the next spurious status is due, in ns; and whether one waits for the host.
+    spurious_ns: u64,
+    spurious: bool,
 }
 
 impl FaultInjector {
@@ -86,28 +85,28 @@ impl FaultInjector {
             only: plan.only,
             trailing_fragments: plan.trailing_fragments,
             damage: Damage::default(),
-            alarm_ns: now_ns + ALARM_NS,
-            alarm: false,
+            spurious_ns: now_ns + SPURIOUS_NS,
+            spurious: false,
         }
     }
 
-    /// When [`FaultInjector::advance`] is wanted, in ns.
+    /// When [`FaultInjector::advance`] must be called, in ns.
     pub fn deadline_ns(&self) -> Option<u64> {
-        (self.permille > 0 && self.strikes_at(Kind::Statuses)).then_some(self.alarm_ns)
+        (self.permille > 0 && self.strikes_at(Kind::Statuses)).then_some(self.spurious_ns)
     }
 
-    /// Raises the false alarm that is due; whether one was.
+    /// Raises a spurious status if one is due; returns whether it was.
     pub fn advance(&mut self, now_ns: u64) -> bool {
         let due = self.deadline_ns().is_some_and(|at_ns| at_ns <= now_ns);
         if due {
             let steps = 1 + self.pick(2_000 / self.permille as usize);
-            self.alarm_ns = now_ns + ALARM_NS * steps as u64;
-            self.alarm = true;
+            self.spurious_ns = now_ns + SPURIOUS_NS * steps as u64;
+            self.spurious = true;
         }
         due
     }
 
-    /// What was damaged so far.
+    /// How many answers were damaged so far.
     pub fn damage(&self) -> Damage {
         self.damage
     }
@@ -124,7 +123,7 @@ impl FaultInjector {
         below(self.rng.next_u64(), count as u64) as usize
     }
 
-    /// Damages bytes: too few, too many, shifted, or wrong ones.
+    /// Damages bytes: removes, adds, shifts or changes some.
     fn garble(&mut self, bytes: &mut Vec<u8>, most: usize) {
         match self.pick(6) {
             0 => bytes.truncate(self.pick(bytes.len() + 1)),
@@ -148,26 +147,26 @@ impl FaultInjector {
         }
     }
 
-    /// A bulk IN transfer; Stall: the endpoint is to be halted.
+    /// A bulk IN transfer, perhaps damaged; Stall: the endpoint must be halted.
     pub fn transfer(&mut self, bytes: Vec<u8>, request: usize) -> Answer<Vec<u8>> {
-        let honest = Answer::Ack(bytes.clone());
+        let correct = Answer::Ack(bytes.clone());
         let answer = if self.strikes(Kind::Transfers) {
-            self.false_transfer(bytes, request)
+            self.damaged_transfer(bytes, request)
         } else {
-            honest.clone()
+            correct.clone()
         };
-        self.damage.transfers += u64::from(answer != honest);
+        self.damage.transfers += u64::from(answer != correct);
         answer
     }
 
-    fn false_transfer(&mut self, mut bytes: Vec<u8>, request: usize) -> Answer<Vec<u8>> {
-        // Seldom, since the host is long in putting them right: halts, and more than it has room for (babble).
+    fn damaged_transfer(&mut self, mut bytes: Vec<u8>, request: usize) -> Answer<Vec<u8>> {
+        // Halts and babble (more bytes than the host has room for) are rare, since the host takes long to recover from them.
         match self.pick(40) {
             0 => return Answer::Stall,
             1 => bytes.resize(request + 1 + self.pick(512), 0xbb),
             2..=7 if self.trailing_fragments => self.append_fragment(&mut bytes),
             8..=22 if bytes.len() >= receive::COMMAND_BYTES => {
-                // Word A of the first frame: a length, or flags, that are not so.
+                // Word A of the first frame: a wrong length, or wrong flags.
                 let word = self.rng.next_u32().to_le_bytes();
                 let length_alone = self.pick(2) == 0;
                 bytes[..2].copy_from_slice(&word[..2]);
@@ -180,7 +179,7 @@ impl FaultInjector {
         Answer::Ack(bytes)
     }
 
-    /// Behind the last frame there is the beginning of one more, of a length that tempts to mistakes, with any flags.
+    /// Adds the beginning of one more frame after the last one, with a length that a driver may handle wrongly and with any flags.
     fn append_fragment(&mut self, bytes: &mut Vec<u8>) {
         let length = FRAGMENT_LENGTHS[self.pick(FRAGMENT_LENGTHS.len())];
         let word = (self.rng.next_u32() & !RX_LENGTH) | length;
@@ -190,16 +189,16 @@ impl FaultInjector {
         bytes.extend(fragment);
     }
 
-    /// The interrupt status, or a false alarm; Stall: the endpoint is to be halted.
-    pub fn status(&mut self, honest: Answer<Vec<u8>>) -> Answer<Vec<u8>> {
-        let strikes = match honest {
+    /// The interrupt status, perhaps damaged or spurious; Stall: the endpoint must be halted.
+    pub fn status(&mut self, correct: Answer<Vec<u8>>) -> Answer<Vec<u8>> {
+        let strikes = match correct {
             Answer::Ack(_) => self.strikes(Kind::Statuses),
-            _ => std::mem::take(&mut self.alarm),
+            _ => std::mem::take(&mut self.spurious),
         };
         if !strikes {
-            return honest;
+            return correct;
         }
-        let mut bytes = match &honest {
+        let mut bytes = match &correct {
             Answer::Ack(bytes) => bytes.clone(),
             _ => Vec::new(),
         };
@@ -211,16 +210,16 @@ impl FaultInjector {
             }
             _ => Answer::Ack(self.rng.next_u32().to_le_bytes().to_vec()),
         };
-        self.damage.statuses += u64::from(answer != honest);
+        self.damage.statuses += u64::from(answer != correct);
         answer
     }
 
-    /// A reply to a control request; the host has room for so many bytes.
+    /// A reply to a control request, perhaps damaged; the host has room for `room` bytes.
     pub fn reply(&mut self, reply: Reply, room: usize) -> Reply {
-        let Reply::Done(honest) = reply else {
+        let Reply::Done(correct) = reply else {
             return reply;
         };
-        let mut bytes = honest.clone();
+        let mut bytes = correct.clone();
         if self.strikes(Kind::Replies) {
             if self.pick(4) == 0 {
                 self.damage.replies += 1;
@@ -229,11 +228,11 @@ impl FaultInjector {
             self.garble(&mut bytes, 8);
             bytes.truncate(room);
         }
-        self.damage.replies += u64::from(bytes != honest);
+        self.damage.replies += u64::from(bytes != correct);
         Reply::Done(bytes)
     }
 
-    /// A transfer to the chip is refused for no reason.
+    /// Whether a transfer to the chip is refused; the endpoint to be halted.
     pub fn refuses(&mut self) -> Option<Endpoint> {
         let refuses = self.strikes(Kind::Refusals) && self.pick(4) == 0;
         self.damage.refusals += u64::from(refuses);
@@ -266,11 +265,11 @@ mod tests {
 
     #[test]
     fn as_often_as_asked_and_the_same_again() {
-        let honest = run(1, 0);
-        assert_eq!(honest.1, Damage::default());
+        let correct = run(1, 0);
+        assert_eq!(correct.1, Damage::default());
         let (answers, damage) = run(1, 100);
         assert!((75..125).contains(&damage.transfers), "{damage:?}");
-        let differ = (answers.iter().zip(&honest.0).filter(|(a, b)| a != b)).count();
+        let differ = (answers.iter().zip(&correct.0).filter(|(a, b)| a != b)).count();
         assert_eq!(damage.total(), differ as u64);
         assert_eq!(run(1, 100).0, answers);
         assert_ne!(run(2, 100).0, answers);
@@ -296,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_the_host_cannot_tell_from_an_honest_one_is_none() {
+    fn a_reply_the_host_cannot_tell_from_an_correct_one_is_none() {
         let mut faults = FaultInjector::new(
             FaultPlan {
                 seed: 1,
@@ -335,11 +334,11 @@ mod tests {
         };
         let mut faults = FaultInjector::new(plan, 0, 7);
         assert_eq!(faults.status(Answer::Nak), Answer::Nak);
-        assert!(!faults.advance(ALARM_NS));
-        assert!(faults.advance(ALARM_NS + 7));
+        assert!(!faults.advance(SPURIOUS_NS));
+        assert!(faults.advance(SPURIOUS_NS + 7));
         assert_ne!(faults.status(Answer::Nak), Answer::Nak);
         assert_eq!(faults.status(Answer::Nak), Answer::Nak, "once");
-        assert!(faults.deadline_ns() > Some(ALARM_NS + 7));
+        assert!(faults.deadline_ns() > Some(SPURIOUS_NS + 7));
         assert_eq!(faults.damage().statuses, 1);
     }
 }

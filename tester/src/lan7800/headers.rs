@@ -41,7 +41,7 @@ pub fn fold(sum: u32) -> u16 {
     ((once & 0xffff) + (once >> 16)) as u16
 }
 
-/// Where the headers of an IP packet lie.
+/// Offsets of an IP packet's headers in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ip {
     /// Where the IP header begins.
@@ -50,15 +50,15 @@ pub struct Ip {
     pub v6: bool,
     /// What the packet carries.
     pub protocol: u8,
-    /// It is a fragment: what it carries has no checksum of its own.
+    /// It is a fragment: its payload has no checksum of its own.
     pub fragment: bool,
     /// Where that begins.
     pub payload: usize,
-    /// Where that ends: padding may follow.
+    /// Where the packet ends; padding may follow.
     pub end: usize,
 }
 
-/// Finds the IP packet in a frame (without FCS), behind one VLAN tag at most; None if there is none or it is not whole.
+/// Finds the IP packet in a frame (without FCS), after at most one VLAN tag; None if there is none or it is incomplete.
 pub fn find_ip(frame: &[u8]) -> Option<Ip> {
     let tagged = word(frame, ADDRESSES_BYTES) == VLAN;
     let at = ADDRESSES_BYTES + if tagged { 6 } else { 2 };
@@ -84,7 +84,7 @@ pub fn find_ip(frame: &[u8]) -> Option<Ip> {
             fits.then(|| Ip {
                 at,
                 v6: true,
-                protocol: frame[at + 6], // extension headers are left to the host
+                protocol: frame[at + 6], // extension headers are not followed
                 fragment: false,
                 payload: at + 40,
                 end,
@@ -101,7 +101,7 @@ impl Ip {
         sum(&frame[self.at + from..self.at + to]) + u32::from(self.protocol) + bytes as u32
     }
 
-    /// Where the checksum of TCP or UDP lies, if it carries that and the header is whole.
+    /// Offset of the checksum of TCP or UDP, if the packet carries one of them and the header is complete.
     pub fn checksum_at(&self) -> Option<usize> {
         let (offset, header) = match self.protocol {
             _ if self.fragment => return None,
@@ -112,12 +112,12 @@ impl Ip {
         (self.end >= self.payload + header).then_some(self.payload + offset)
     }
 
-    /// The IPv4 header's checksum is right; IPv6 has none.
+    /// Whether the IPv4 header's checksum is right; IPv6 has none.
     pub fn header_is_right(&self, frame: &[u8]) -> bool {
         self.v6 || fold(sum(&frame[self.at..self.payload])) == 0xffff
     }
 
-    /// The checksum of TCP or UDP is right, or there is none.
+    /// Whether the checksum of TCP or UDP is right or absent.
     pub fn payload_is_right(&self, frame: &[u8]) -> bool {
         let Some(at) = self.checksum_at() else {
             return true;
@@ -129,7 +129,7 @@ impl Ip {
         fold(self.pseudo(frame, payload.len()) + sum(payload)) == 0xffff
     }
 
-    /// Puts the IPv4 header's checksum in.
+    /// Fills in the IPv4 header's checksum.
     pub fn fill_header(&self, frame: &mut [u8]) {
         if !self.v6 {
             set_word(frame, self.at + 10, 0);
@@ -138,13 +138,13 @@ impl Ip {
         }
     }
 
-    /// Puts the checksum of TCP or UDP in.
+    /// Fills in the checksum of TCP or UDP.
     pub fn fill_payload(&self, frame: &mut [u8]) {
         let Some(at) = self.checksum_at() else { return };
         set_word(frame, at, 0);
         let payload = &frame[self.payload..self.end];
         let checksum = match !fold(self.pseudo(frame, payload.len()) + sum(payload)) {
-            0 if self.protocol == UDP => 0xffff, // 0 says that there is none
+            0 if self.protocol == UDP => 0xffff, // 0 stands for no checksum
             checksum => checksum,
         };
         set_word(frame, at, checksum);

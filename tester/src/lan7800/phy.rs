@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The PHY inside the chip, as far as its registers tell (IEEE 802.3 clause 22, and Linux's include/linux/microchipphy.h), and
-//! its link partner: the tester's wire, which speaks 10, 100 and 1000 Mbit/s, full duplex, without pause frames.
+//! The PHY inside the chip, modelled by its registers (IEEE 802.3 clause 22, and Linux's include/linux/microchipphy.h), and
+//! its link partner: the tester's line, which offers 10, 100 and 1000 Mbit/s, full duplex, without pause frames.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 /// Where it answers on the MII bus.
 pub const ADDRESS: u8 = 1;
-/// From the start of negotiation to the link, in ns.
+/// How long negotiation takes until the link is up, in ns.
 pub const NEGOTIATION_NS: u64 = 1_500_000_000;
-/// From a forced speed to the link, in ns.
+/// How long the link takes to come up at a forced speed, in ns.
 const FORCED_NS: u64 = 100_000_000;
 
 const BMCR: u8 = 0;
@@ -67,7 +67,7 @@ pub struct Phy {
 }
 
 impl Phy {
-    /// A PHY after power-on at `now_ns`, which begins to negotiate.
+    /// A PHY that was powered on at `now_ns` and begins to negotiate.
     pub fn new(now_ns: u64) -> Self {
         let mut basic = vec![0; 16];
         basic[BMCR as usize] = BMCR_ANENABLE | BMCR_SPEED1000 | BMCR_FULLDPLX;
@@ -89,7 +89,7 @@ impl Phy {
         }
     }
 
-    /// The wire's speed in bit/s; None without a link.
+    /// The link's speed in bit/s; None without a link.
     pub fn link_bps(&self) -> Option<u64> {
         self.link.then(|| self.resolved()).flatten()
     }
@@ -105,7 +105,7 @@ impl Phy {
         mask & INT_ACTIVE != 0 && self.interrupts & mask & !INT_ACTIVE != 0
     }
 
-    /// The link comes up when it is due.
+    /// Brings the link up if that is due.
     pub fn advance(&mut self, now_ns: u64) {
         if self.up_at_ns.is_some_and(|at_ns| at_ns <= now_ns) {
             self.up_at_ns = None;
@@ -152,7 +152,7 @@ impl Phy {
                 let pending = std::mem::take(&mut self.interrupts);
                 pending | if pending != 0 { INT_ACTIVE } else { 0 }
             }
-            // A write through the token ring page is over at once.
+            // A write through the token ring page completes at once.
             TR_CR => self.paged_get(TR_CR) | 0x8000,
             PAGE => self.page,
             _ => self.paged_get(register),
@@ -210,7 +210,7 @@ impl Phy {
         self.was_down = true;
     }
 
-    /// The speed that both ends can; None: none.
+    /// The highest speed that both ends support, if any.
     fn resolved(&self) -> Option<u64> {
         let control = self.basic[BMCR as usize];
         if control & BMCR_ANENABLE == 0 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The receive filtering engine: which frames the chip takes, and what it tells the host about them in the receive command
+//! The receive filtering engine: which frames the chip accepts, and what it reports of them to the host in the receive command
 //! words A, B and C.
 
 use super::headers::{self, ADDRESSES_BYTES, TCP, UDP, find_ip, fold, sum, word};
@@ -7,7 +7,7 @@ use super::registers::*;
 
 /// The VLAN table: a bit for each of 4096 tags.
 pub const VLAN_WORDS: usize = 128;
-/// The address hash behind it: a bit for each of 512 values.
+/// The address hash after it: a bit for each of 512 values.
 pub const HASH_WORDS: usize = 16;
 /// Words A, B and C.
 pub const COMMAND_BYTES: usize = 10;
@@ -24,12 +24,12 @@ const RX_MAM: u32 = 1 << 24;
 const RX_FVTG: u32 = 1 << 23;
 const RX_ICSM: u32 = 1 << 14;
 
-/// A destination's place in the hash.
+/// A destination's position in the hash.
 pub fn hash(address: &[u8]) -> usize {
     ((!crc32fast::hash(address)).reverse_bits() >> 23) as usize
 }
 
-/// Whether a frame (without FCS) passes the address and VLAN filters; what command word A says of it, if so.
+/// Command word A's flags for a frame (without FCS); None if it does not pass the address and VLAN filters.
 pub fn filter(registers: &Registers, tables: &[u32], frame: &[u8]) -> Option<u32> {
     let destination = frame.get(..6)?;
     let on = |bit| registers.has(RFE_CTL, bit);
@@ -64,7 +64,7 @@ fn is_tagged(registers: &Registers, frame: &[u8]) -> bool {
     u32::from(word(frame, ADDRESSES_BYTES)) == registers.get(VLAN_TYPE) && frame.len() >= 18
 }
 
-/// The address is in the perfect filter.
+/// Whether the address is in the perfect filter.
 fn is_listed(registers: &Registers, address: &[u8]) -> bool {
     let low = u32::from_le_bytes([address[0], address[1], address[2], address[3]]);
     let high = u32::from_le_bytes([address[4], address[5], 0, 0]);
@@ -76,8 +76,8 @@ fn is_listed(registers: &Registers, address: &[u8]) -> bool {
     })
 }
 
-/// A frame (without FCS) that passed the filter with `flags`, as it lies in the FIFO: command words, frame, FCS, and padding
-/// such that the next one begins at a multiple of 4.
+/// A frame (without FCS) that passed the filter with `flags`, as stored in the FIFO: command words, frame, FCS, and padding
+/// to a multiple of 4.
 pub fn format(registers: &Registers, flags: u32, frame: &[u8]) -> Vec<u8> {
     let on = |bit| registers.has(RFE_CTL, bit);
     let mut flags = flags;
@@ -121,7 +121,7 @@ pub fn format(registers: &Registers, flags: u32, frame: &[u8]) -> Vec<u8> {
     whole
 }
 
-/// A frame that the wake-up logic is set to wake the host for: the bits of WUCSR to set.
+/// The bits of WUCSR that a frame sets, if the wake-up logic is set up to wake the host for it.
 pub fn wakes(registers: &Registers, flags: u32, frame: &[u8]) -> u32 {
     let on = |bit| registers.has(WUCSR, bit);
     let mut found = 0;

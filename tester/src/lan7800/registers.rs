@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The chip's registers: addresses and bits, by the names of Linux's drivers/net/usb/lan78xx.h, and the file that keeps them.
+//! The chip's registers: addresses and bits, named as in Linux's drivers/net/usb/lan78xx.h, and their values.
 //!
-//! What a register does beyond keeping its value is in [`super::control`].
+//! The effects of reads and writes are in [`super::control`].
 
 use serde::{Deserialize, Serialize};
 
@@ -114,7 +114,7 @@ pub const MAF_COUNT: u32 = 33;
 pub const BULK_IN_DELAY_PER_US: u64 = 60;
 /// The chip, and its revision.
 const LAN7800_REVISION: u32 = 0x7800_0002;
-/// The highest register, of those that are kept.
+/// The highest register that is kept.
 const LAST: u32 = 0x10f0;
 
 /// The registers' values.
@@ -122,7 +122,7 @@ const LAST: u32 = 0x10f0;
 pub struct Registers(Vec<u32>);
 
 impl Registers {
-    /// As after a reset; the MAC address is in place, as it would be with an EEPROM that holds one.
+    /// The values after a reset. The MAC address is set, as if loaded from an EEPROM.
     pub fn new(mac: [u8; 6]) -> Self {
         let mut registers = Registers(vec![0; LAST as usize / 4 + 1]);
         let (low, high) = mac.split_at(4);
@@ -150,12 +150,12 @@ impl Registers {
         registers
     }
 
-    /// A register's value; 0 where there is none.
+    /// A register's value; 0 if there is no such register.
     pub fn get(&self, address: u32) -> u32 {
         self.0.get(address as usize / 4).copied().unwrap_or(0)
     }
 
-    /// Keeps a value; nothing where there is no register.
+    /// Sets a register's value; does nothing if there is no such register.
     pub fn set(&mut self, address: u32, value: u32) {
         if let Some(register) = self.0.get_mut(address as usize / 4) {
             *register = value;
@@ -177,7 +177,7 @@ impl Registers {
         self.get(address) & bits != 0
     }
 
-    /// How much a FIFO holds, in bytes, by its register of the end.
+    /// A FIFO's size in bytes, from the register of its end.
     pub fn fifo_bytes(&self, end: u32) -> usize {
         (self.get(end) as usize + 1) * 512
     }

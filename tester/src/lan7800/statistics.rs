@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The chip's 47 counters, in the order in which it hands them out (struct lan78xx_statstage of Linux's driver).
+//! The chip's 47 counters, in the order in which it reports them (struct lan78xx_statstage of Linux's driver).
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ pub enum Counter {
 
 /// How many there are.
 pub const COUNTERS: usize = 47;
-/// Those of 32 bits; the others have 20.
+/// The counters of 32 bits; the others have 20.
 const WIDE: [usize; 10] = [7, 8, 9, 21, 22, 31, 32, 33, 45, 46];
 
 /// The counters. They wrap, and reading does not clear them.
@@ -34,7 +34,7 @@ impl Default for Statistics {
 }
 
 impl Statistics {
-    /// Adds to the counter that lies `offset` behind `counter`.
+    /// Adds to the counter that is `offset` places after `counter`.
     fn add(&mut self, counter: Counter, offset: usize, count: u32) {
         let place = counter as usize + offset;
         let mask = if WIDE.contains(&place) {
@@ -56,7 +56,7 @@ impl Statistics {
         self.0[counter as usize]
     }
 
-    /// A good frame (without FCS, not below 60 bytes) came in.
+    /// A good frame (without FCS, at least 60 bytes) was received.
     pub fn received(&mut self, frame: &[u8]) {
         self.good(
             frame,
@@ -66,7 +66,7 @@ impl Statistics {
         );
     }
 
-    /// A frame (without FCS, padded) went out.
+    /// A frame (without FCS, padded) was transmitted.
     pub fn transmitted(&mut self, frame: &[u8]) {
         self.good(
             frame,

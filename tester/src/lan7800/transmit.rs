@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Frames from the host: transmit command words A and B, and the offloads they ask for: checksums, VLAN tags, TCP segmentation.
+//! Frames from the host: transmit command words A and B, and the offloads that they request: checksums, VLAN tags, TCP segmentation.
 
 use super::headers::{ADDRESSES_BYTES, TCP, VLAN, find_ip, set_word, word};
 
@@ -7,7 +7,7 @@ use super::headers::{ADDRESSES_BYTES, TCP, VLAN, find_ip, set_word, word};
 pub const COMMAND_BYTES: usize = 8;
 /// Ethernet's smallest frame, without FCS: shorter ones are padded.
 pub const MIN_BYTES: usize = 60;
-/// Shorter than its own header: the chip cannot make a frame of it.
+/// The length of an Ethernet header: the chip cannot make a frame of fewer bytes.
 const HEADER_BYTES: usize = 14;
 
 const TX_LSO: u32 = 1 << 27;
@@ -28,7 +28,7 @@ pub struct Command {
 }
 
 impl Command {
-    /// Reads the words at the beginning of `bytes`; None if they are not there.
+    /// Reads the words at the beginning of `bytes`; None if there are too few bytes.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let word = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
         Some(Command {
@@ -42,12 +42,12 @@ impl Command {
         (self.a & TX_LENGTH) as usize
     }
 
-    /// A frame can be made of what follows, in a FIFO of `fifo` bytes. What is segmented passes through it piece by piece.
+    /// Whether the chip can make a frame of the bytes that follow, in a FIFO of `fifo` bytes. Segments pass through it one by one.
     pub fn is_sound(&self, fifo: usize) -> bool {
         self.frame_bytes() >= HEADER_BYTES && (self.a & TX_LSO != 0 || self.frame_bytes() <= fifo)
     }
 
-    /// The frames (without FCS, padded) for the wire.
+    /// The frames (without FCS, padded) to transmit.
     pub fn frames(&self, frame: &[u8]) -> Vec<Vec<u8>> {
         let mut frame = frame.to_vec();
         if self.a & (TX_IVTG | TX_RVTG) != 0 {
@@ -64,7 +64,7 @@ impl Command {
         frames
     }
 
-    /// Puts the tag in, or in the place of the one that is there.
+    /// Inserts the VLAN tag, or replaces the frame's own.
     fn tag(&self, frame: &mut Vec<u8>) {
         let tag = (self.b as u16).to_be_bytes();
         if self.a & TX_RVTG != 0 && word(frame, ADDRESSES_BYTES) == VLAN && frame.len() >= 16 {

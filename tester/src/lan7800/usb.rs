@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The chip as a USB device: descriptors, standard requests (USB 2.0, chapter 9; USB 3.2, 9.4 and 9.6), and how long the bus takes.
+//! The chip as a USB device: descriptors, standard requests (USB 2.0, chapter 9; USB 3.2, 9.4 and 9.6), and the time that the bus takes.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,8 +23,8 @@ impl Speed {
 
     /// How long a bulk transaction of `bytes` occupies the bus, in ns.
     ///
-    /// High speed: 13 transactions of 512 bytes fit into a microframe of 125 us (USB 2.0, table 5-10): 18.78 ns a byte. What a
-    /// transaction takes beside its data (55 bytes, the same table) is shared out likewise, so that short ones are not for free.
+    /// High speed: 13 transactions of 512 bytes fit into a microframe of 125 us (USB 2.0, table 5-10): 18.78 ns a byte. The
+    /// overhead of a transaction (55 bytes, the same table) takes its share, so that short ones take time, too.
     /// SuperSpeed: 2 ns a byte, and 64 bytes of framing, headers and link commands for each packet.
     pub fn transaction_ns(self, bytes: usize) -> u64 {
         let bytes = bytes as u64;
@@ -55,7 +55,7 @@ impl Endpoint {
     /// All of them.
     pub const ALL: [Endpoint; 3] = [Endpoint::BulkIn, Endpoint::BulkOut, Endpoint::Interrupt];
 
-    /// By its address in requests and descriptors.
+    /// The endpoint of an address, as in requests and descriptors.
     pub fn by_address(address: u16) -> Option<Self> {
         Self::ALL
             .into_iter()
@@ -72,7 +72,7 @@ impl Endpoint {
     }
 }
 
-/// The eight bytes that begin a control transfer.
+/// The eight bytes at the beginning of a control transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setup {
     /// bmRequestType; bit 7: the device sends.
@@ -87,12 +87,12 @@ pub struct Setup {
     pub length: u16,
 }
 
-/// How a request went.
+/// The result of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// Well; with the bytes for the host, if it asked for some.
+    /// Success, with the bytes for the host if it asked for any.
     Done(Vec<u8>),
-    /// It is not understood.
+    /// The request is not supported.
     Stall,
 }
 
@@ -226,7 +226,7 @@ impl Function {
                 let text: Vec<u8> = text.flat_map(u16::to_le_bytes).collect();
                 [&[text.len() as u8 + 2, 3], text.as_slice()].concat()
             }
-            // Qualifier: the same at full speed, which nobody uses.
+            // Device qualifier: the same at full speed, which is not used.
             [6, 0] if !fast => vec![10, 6, 0x10, 0x02, 0xff, 0, 0xff, 64, 1, 0],
             // BOS: USB 2.0 extension (LPM), SuperSpeed (all speeds; U1 exit 10 us, U2 exit 2047 us).
             [15, 0] => vec![

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! QEMU's side of the [profiler](crate::profile): every instruction adds one to a counter, every block says that it begins.
+//! QEMU's side of the [profiler](crate::profile): every instruction increments a counter, and every block reports that it begins.
 //!
-//! The counter is added to inline, before each instruction, so that it is exact where a block is cut short: an access to a device
-//! ends it and is executed again on its own, without instrumentation.
+//! The counter is incremented inline, before each instruction, so it is exact where a block ends early: an access to a device ends the
+//! block and is then executed again on its own, without instrumentation.
 
 use std::collections::HashMap;
 use std::ffi::{c_uint, c_void};
@@ -13,11 +13,11 @@ use crate::profile::access::{Access, Space, port};
 use crate::profile::map::Addresses;
 use crate::profile::{Block, Profile, Profiler, ending::ending};
 
-/// What a virtual and its physical address have in common.
+/// The bits that a virtual address and its physical address share.
 const PAGE_MASK: u64 = 0xfff;
 
 struct Instrument {
-    /// Blocks by number, and the numbers: a block that is translated again keeps its own.
+    /// Blocks by number. A block that is translated again keeps its number.
     blocks: Vec<Block>,
     numbers: HashMap<(u64, u64, u64), usize>,
     profiler: Option<Profiler>,
@@ -54,7 +54,7 @@ pub fn arm(addresses: &Addresses) -> Result<(), String> {
     })
 }
 
-/// A window opens or closes. Nothing, if nothing is profiled.
+/// A window opens or closes. Does nothing without a profiler.
 pub fn window(open: bool) {
     let _ = with(|instrument| {
         if let Some(profiler) = &mut instrument.profiler {
@@ -64,7 +64,7 @@ pub fn window(open: bool) {
     });
 }
 
-/// What was counted in the last window.
+/// The profile of the last window.
 pub fn result() -> Result<Profile, String> {
     with(|instrument| {
         let profiler = instrument
@@ -111,7 +111,7 @@ pub fn translated(translation: &Translation) {
 }
 
 /// Where Linux maps devices: vmalloc's range, which is ioremap's, too, and the fixed mappings, the local APIC among them
-/// (Documentation/x86/x86_64/mm.rst, 4-level page tables). Asking QEMU about every access would cost too much.
+/// (Documentation/x86/x86_64/mm.rst, 4-level page tables). Asking QEMU about every access would be too slow.
 fn may_be_a_device(virtual_address: u64) -> bool {
     matches!(virtual_address, 0xffff_c900_0000_0000..0xffff_e900_0000_0000 | 0xffff_ffff_ff00_0000..)
 }
@@ -127,8 +127,8 @@ fn accessed(access: Access) {
     }
 }
 
-/// Called after a memory access. One to a device that was put off, to be executed again on its own, has not happened yet;
-/// in that second execution memory accesses are what QEMU still instruments.
+/// Called after a memory access. An access to a device that QEMU postpones, to execute it again on its own, has not happened yet and is not
+/// reported; in the second execution QEMU still instruments memory accesses.
 unsafe extern "C" fn memory_accessed(_processor: c_uint, info: u32, address: u64, _: *mut c_void) {
     if !may_be_a_device(address) {
         return;
@@ -136,7 +136,7 @@ unsafe extern "C" fn memory_accessed(_processor: c_uint, info: u32, address: u64
     let Some((physical, write)) = (MemoryAccess { info, address }).device() else {
         return;
     };
-    // Where QEMU has lost the mapping since, 7.2 tells that of the last access to a device.
+    // If QEMU has dropped the mapping meanwhile, 7.2 returns that of the last access to a device.
     if (physical ^ address) & PAGE_MASK == 0 {
         accessed(Access {
             space: Space::Mmio,

@@ -7,7 +7,7 @@
 use super::api::Api;
 
 /// Major and minor numbers of the releases that passed irqlab's tests.
-const TESTED: [(i64, i64); 2] = [(7, 2), (10, 0)];
+const TESTED: [(i64, i64); 3] = [(7, 2), (10, 0), (11, 1)];
 /// Set to 1, it lets the tester run in other releases, too.
 const OVERRIDE: &str = "IRQLAB_QEMU_UNTESTED";
 
@@ -47,19 +47,19 @@ mod tests {
 
     #[test]
     fn tested_releases_are_accepted() {
-        for version in [[7, 2, 0], [7, 2, 22], [10, 0, 13]] {
+        for version in [[7, 2, 0], [7, 2, 22], [10, 0, 13], [11, 1, 3]] {
             assert_eq!(verdict(version, false), Ok(()));
         }
     }
 
     #[test]
     fn other_releases_are_refused_unless_the_user_wants_them() {
-        for version in [[7, 1, 0], [8, 2, 1], [9, 0, 0], [10, 1, 0], [12, 0, 0]] {
+        for version in [[7, 1, 0], [8, 2, 1], [9, 0, 0], [11, 0, 0], [11, 2, 0]] {
             let why = verdict(version, false).unwrap_err();
             let [major, minor, micro] = version;
             for part in [
                 &format!("QEMU {major}.{minor}.{micro} "),
-                "7.2, 10.0",
+                "7.2, 10.0, 11.1",
                 "IRQLAB_QEMU_UNTESTED=1",
             ] {
                 assert!(why.contains(part), "{why}");

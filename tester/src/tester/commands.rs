@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the tester does about each of the lab's commands.
+//! The lab's commands, executed.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -20,10 +20,10 @@ use crate::traffic::wire::{Wire, WirePlan};
 type Reply = Result<Value, String>;
 
 impl Tester {
-    /// Does what one line from the lab says (docs/protocol.md, link 1).
+    /// Executes a line from the lab (docs/protocol.md, link 1).
     pub fn command(&mut self, line: &str, backend: &mut dyn Backend) -> Answer {
         if let Some(capture) = &mut self.capture {
-            let _ = capture.flush(); // a failure is kept, and told when the capture is ended
+            let _ = capture.flush(); // a failure is kept, and returned when the capture ends
         }
         let command = match control::parse(line) {
             Ok(command) => command,
@@ -196,7 +196,7 @@ impl Tester {
         Ok(json!({}))
     }
 
-    /// Whatever waits for `port` is lost, as when a cable is pulled.
+    /// Discards everything that is queued for `port`, as when a cable is pulled.
     fn silence(&mut self, port: usize) {
         self.ports[port].egress.clear();
         if let Some(host) = &mut self.ports[port].host {
@@ -285,7 +285,7 @@ impl Tester {
             .as_ref()
             .is_some_and(|trial| !trial.has_ended() && trial.end_ns() <= now_ns)
         {
-            self.advance(backend); // its end is due, only nobody has come to it yet
+            self.advance(backend); // its end is due, but the timer has not expired yet
         }
         match &self.trial {
             Some(trial) if !trial.has_ended() => Err(format!(

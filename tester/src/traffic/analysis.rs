@@ -7,7 +7,7 @@ use crate::backend::Outcome;
 use crate::traffic::departures::Departures;
 use crate::traffic::latency::{Ipdv, IpdvResult, Latency, LatencyResult};
 
-/// The measured window and what is to be counted in it.
+/// The measured window, and what is counted in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
     /// Its first ns.
@@ -34,7 +34,7 @@ impl Window {
     }
 }
 
-/// One stream's account.
+/// The counters of one stream.
 #[derive(Clone, Debug)]
 pub struct Analysis {
     window: Window,
@@ -57,7 +57,7 @@ pub struct Analysis {
     series: Vec<[u64; 2]>,
 }
 
-/// [`Analysis`] as the result has it; docs/protocol.md says what each field means.
+/// What the lab is told of a stream; docs/protocol.md describes the fields.
 #[derive(Debug, Serialize)]
 #[allow(missing_docs)]
 pub struct StreamResult {
@@ -82,7 +82,7 @@ pub struct StreamResult {
 }
 
 impl Analysis {
-    /// An empty account.
+    /// All counters at 0.
     pub fn new(window: Window) -> Self {
         Analysis {
             window,
@@ -114,7 +114,7 @@ impl Analysis {
         self.refused += u64::from(outcome == Outcome::Refused);
         self.departures.push(now_ns);
         self.last_departure_ns = now_ns;
-        self.late = 0; // whatever has arrived so far arrived before this, the last departure
+        self.late = 0; // all frames so far arrived before this departure, which may be the last
         self.bucket(now_ns, 0);
     }
 
@@ -128,7 +128,7 @@ impl Analysis {
         u64::from(sequence) < self.sent
     }
 
-    /// An intact frame of the window arrived at `now_ns`, `age_ns` after it departed. It [was sent](Self::has_sent).
+    /// An intact frame of the window arrived at `now_ns`, `age_ns` after it departed. The caller has checked [`Self::has_sent`].
     pub fn arrived(&mut self, sequence: u32, now_ns: u64, age_ns: u64) {
         let sequence = u64::from(sequence);
         let (word, bit) = ((sequence / 64) as usize, 1 << (sequence % 64));
@@ -163,7 +163,7 @@ impl Analysis {
         }
     }
 
-    /// The numbers of the first and the last lost frame.
+    /// Sequence numbers of the first and the last lost frame.
     fn lost_range(&self) -> Option<(u64, u64)> {
         let missing = |word: usize| {
             let used = (self.sent - word as u64 * 64).min(64);
@@ -178,7 +178,7 @@ impl Analysis {
         ))
     }
 
-    /// The account, for a stream between these ports that intended that many frames.
+    /// The result of a stream from port `from` to port `to` that intended that many frames.
     pub fn report(&self, from: usize, to: usize, intended: u64, histogram: bool) -> StreamResult {
         let offset_ns = |at_ns: u64| at_ns.saturating_sub(self.window.begin_ns);
         let (mut first_lost_sent_ns, mut last_lost_sent_ns) = (None, None);

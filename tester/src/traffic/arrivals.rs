@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! When a stream's frames are meant to depart.
+//! The intended departures of a stream's frames.
 
 use rand_core::RngCore;
 use rand_pcg::Pcg64;
@@ -16,7 +16,7 @@ pub enum Arrivals {
     Constant(Constant),
     /// Exponentially distributed distances.
     Poisson(Poisson),
-    /// Equal distances while on, nothing while off, on first.
+    /// Equal gaps while on, no frames while off; starts on.
     Bursts(Bursts),
 }
 
@@ -70,7 +70,7 @@ impl Arrivals {
     }
 }
 
-/// Equal distances, in integers: what a division leaves over is carried on.
+/// Equal gaps, in integers. The remainder of each division is carried to the next gap.
 #[derive(Clone, Debug)]
 pub struct Constant {
     rate_mfps: u64,
@@ -119,7 +119,7 @@ impl Poisson {
     const UNITS_PER_NS: u64 = 1024;
 
     fn next_ns(&mut self) -> u64 {
-        // libm and not the host's logarithm: the last bit decides about a departure.
+        // libm's logarithm and not the host's, whose last bit may differ and would move a departure.
         let gap = -libm::log(unit(self.rng.next_u64())) * self.mean_gap;
         self.at = self.at.saturating_add(gap as u64);
         self.emitted += 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Frames on file: pcapng with virtual nanoseconds.
+//! Captures to pcapng files, with timestamps in virtual ns.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -56,7 +56,7 @@ impl Capture {
         })
     }
 
-    /// Adds a frame (without FCS). A failure ends the capture; [`Capture::flush`] tells.
+    /// Adds a frame (without FCS). A failure ends the capture and is returned by [`Capture::flush`].
     pub fn frame(&mut self, port: usize, now_ns: u64, direction: Direction, frame: &[u8]) {
         if self.failure.is_some() {
             return;

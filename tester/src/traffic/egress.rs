@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The sending side of a port: a line that streams, a host and a wire share.
+//! The sending side of a port: its line, which streams, the host and a wire share.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use crate::traffic::frame::{FCS_BYTES, MIN_FRAME_BYTES};
 use crate::traffic::line::Line;
 use crate::traffic::stream::Pending;
 
-/// A frame of the host or the wire that waits for the line.
+/// A frame of the host or of the wire, queued for the line.
 #[derive(Clone, Debug)]
 pub struct Queued {
     /// When it is meant to depart, in ns.
@@ -57,7 +57,7 @@ impl Egress {
         }
     }
 
-    /// Queues a frame (without FCS), padded to the shortest an Ethernet has. It does not overtake those before it.
+    /// Queues a frame (without FCS), padded to the shortest an Ethernet has. It leaves after those that are queued already.
     pub fn push(&mut self, intended_ns: u64, mut frame: Vec<u8>) {
         let intended_ns = self
             .queue

@@ -34,13 +34,13 @@ const ICMP_CHECKSUM_AT: usize = UDP_AT + 2;
 const ICMP_ECHO: u8 = 8;
 const ICMP_ECHO_REPLY: u8 = 0;
 const FLAGS_AT: usize = TAG_AT + 7;
-/// Flags, sequence and departure: what changes from frame to frame. It begins at an odd offset within the datagram, so
-/// it is summed together with the stream number before it.
+/// Flags, sequence and departure: the part that differs between frames. It begins at an odd offset of the datagram, so the checksum
+/// covers it together with the stream number before it.
 const VARYING_AT: usize = TAG_AT + 6;
 const FLAG_WARMUP: u8 = 1;
 const DEPARTURE_MASK: u64 = (1 << 48) - 1;
 
-/// What a stream frame carries its tag in.
+/// The protocol that carries the tag.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
@@ -61,7 +61,7 @@ impl Protocol {
     }
 }
 
-/// What is the same in all frames of a stream.
+/// The values that all frames of a stream share.
 #[derive(Clone, Debug)]
 pub struct Headers {
     /// Ethernet source.
@@ -95,7 +95,7 @@ pub struct Tag {
     pub stream: u8,
     /// Sent before the measured window.
     pub warmup: bool,
-    /// Counted from 0, apart for warm-up and window.
+    /// Counted from 0, separately for warm-up and window.
     pub sequence: u32,
     departure: u64,
 }
@@ -107,12 +107,12 @@ impl Tag {
     }
 }
 
-/// A frame of one size of a stream, ready but for what changes from frame to frame.
+/// A frame of one size of a stream, complete but for the part that differs between frames.
 #[derive(Clone, Debug)]
 pub struct Template {
     buffer: Vec<u8>,
     protocol: Protocol,
-    /// One's complement sum of the pseudo header (of UDP) and the datagram, without the varying part and the checksum.
+    /// One's complement sum of the pseudo header (of UDP) and the datagram, without the differing part and the checksum.
     sum: u64,
 }
 
@@ -172,7 +172,7 @@ impl Template {
         self.buffer[FLAGS_AT + 5..FILLER_AT].copy_from_slice(&departure_ns.to_be_bytes()[2..]);
         let checksum = !fold(self.sum + sum(&self.buffer[VARYING_AT..FILLER_AT]));
         let (at, checksum) = match (self.protocol, checksum) {
-            (Protocol::Udp, 0) => (UDP_CHECKSUM_AT, 0xffff), // 0 says that there is no checksum
+            (Protocol::Udp, 0) => (UDP_CHECKSUM_AT, 0xffff), // 0 stands for no checksum
             (Protocol::Udp, checksum) => (UDP_CHECKSUM_AT, checksum),
             (Protocol::Icmp, checksum) => (ICMP_CHECKSUM_AT, checksum),
         };
@@ -186,14 +186,14 @@ impl Template {
     }
 }
 
-/// What a received frame turned out to be.
+/// What was found in a received frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
     /// Without our signature: not a stream frame.
     Foreign,
-    /// With our signature, and headers, checksums and lengths are right.
+    /// With our signature, and with correct headers, checksums and lengths.
     Intact(Tag),
-    /// With our signature, but something is wrong; this is what it claims to be.
+    /// With our signature, but damaged; this is the tag as received.
     Damaged(Tag),
 }
 
@@ -254,7 +254,7 @@ pub fn filler_of(frame: &[u8]) -> &[u8] {
     frame.get(FILLER_AT..).unwrap_or(&[])
 }
 
-/// Writes the filler of a stream's frames; that of a shorter frame is the beginning of that of a longer one.
+/// Writes the filler of a stream's frames. A shorter frame has the first bytes of a longer frame's filler.
 pub fn fill(filler: &mut [u8], trial: u16, stream: u8) {
     let key = (u64::from(trial) << 8) | u64::from(stream);
     for (index, chunk) in filler.chunks_mut(8).enumerate() {

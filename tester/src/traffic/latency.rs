@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How long frames took, and how much that varied.
+//! Latency and its variation.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -17,7 +17,7 @@ pub struct Latency {
     max_ns: u64,
 }
 
-/// [`Latency`] as the result has it; all 0 if there was no frame.
+/// What the lab is told of [`Latency`]; all 0 without frames.
 #[derive(Debug, Serialize)]
 pub struct LatencyResult {
     count: u64,
@@ -57,9 +57,9 @@ impl Latency {
         self.max_ns = self.max_ns.max(latency_ns);
     }
 
-    /// The summary; with the whole histogram (HdrHistogram V2, deflated, base64) if wanted.
+    /// The summary; if wanted with the whole histogram (HdrHistogram V2, deflated, base64).
     pub fn report(&self, with_histogram: bool) -> LatencyResult {
-        // A percentile is the upper end of a histogram cell: it may lie above every value in it.
+        // The histogram returns the upper end of a bucket, which may exceed all values in it.
         let percentile = |share| match self.count {
             0 => 0,
             _ => self
@@ -98,7 +98,7 @@ pub struct Ipdv {
     max_ns: u64,
 }
 
-/// [`Ipdv`] as the result has it.
+/// What the lab is told of [`Ipdv`].
 #[derive(Debug, Serialize)]
 pub struct IpdvResult {
     count: u64,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The wire's ceiling: how close two frames may follow each other on one port.
+//! The line rate of a port: how soon a frame may follow the one before.
 
-/// What a frame takes on the wire beside itself: preamble and start delimiter (8 bytes), inter-frame gap (12 bytes);
+/// What a frame occupies on the wire beside itself: preamble and start delimiter (8 bytes), inter-frame gap (12 bytes);
 /// IEEE 802.3 clause 4.4.2.
 pub const OVERHEAD_BYTES: u64 = 20;
 
@@ -18,8 +18,8 @@ pub struct Line {
 }
 
 impl Line {
-    /// A line of `wire_bps` bits per second, 0 for no ceiling. A frame that leaves at most `slack_ns` after its planned
-    /// instant, because the clock is no finer than that, does not move the frames behind it.
+    /// A line of `wire_bps` bits per second; 0: unlimited. A frame that leaves at most `slack_ns` late, since the clock has no finer
+    /// steps, does not delay the frames after it.
     pub fn new(wire_bps: u64, slack_ns: u64) -> Self {
         let byte_time = match wire_bps {
             0 => 0,
@@ -41,7 +41,7 @@ impl Line {
         ceil_ns(self.duration(frame_bytes))
     }
 
-    /// The first instant, in ns, at which the last bit of a frame of `frame_bytes` (with FCS) can be across.
+    /// The first instant, in ns, at which the last bit of a frame of `frame_bytes` (with FCS) can have arrived.
     pub fn earliest_ns(&self, frame_bytes: usize) -> u64 {
         self.last
             .map_or(0, |last| ceil_ns(last + self.duration(frame_bytes)))
@@ -50,7 +50,7 @@ impl Line {
     /// Notes that a frame of `frame_bytes` was planned for `planned_ns` (not before [`Line::earliest_ns`]) and left at
     /// `now_ns`.
     pub fn occupy(&mut self, frame_bytes: usize, planned_ns: u64, now_ns: u64) {
-        // The exact instant lies in the ns before the rounded one, if the line was what the frame waited for.
+        // If the frame waited for the line, the exact instant lies within the ns before the rounded one.
         let across = match self.last {
             Some(last) if self.earliest_ns(frame_bytes) >= planned_ns => {
                 last + self.duration(frame_bytes)
@@ -61,7 +61,7 @@ impl Line {
         self.last = Some(across.max(late));
     }
 
-    /// How long a frame that wants the line at `now_ns` waits until the frames before it are across, in ns.
+    /// How long a frame that wants the line at `now_ns` waits for the frames before it, in ns.
     pub fn backlog_ns(&self, now_ns: u64) -> u64 {
         self.last
             .map_or(0, |last| ceil_ns(last).saturating_sub(now_ns))

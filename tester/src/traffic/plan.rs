@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A trial as the lab asks for it, and whether it can be done.
+//! A trial as the lab asks for it, and the checks whether it is possible.
 
 use std::net::Ipv4Addr;
 
@@ -112,7 +112,7 @@ pub enum SizePlan {
 }
 
 impl TrialPlan {
-    /// What is wrong with the trial on a tester of so many ports, and what is allowed.
+    /// Refuses a trial that is not possible on a tester of so many ports. The error says what is wrong and what is allowed.
     pub fn check(&self, ports: usize) -> Result<(), String> {
         if self.duration_ns == 0 {
             return Err("duration_ns is 0: a trial needs a window of at least 1 ns".into());
@@ -199,7 +199,7 @@ impl StreamPlan {
     fn check_number(&self, span_ns: u64) -> Result<(), String> {
         let frames = match &self.arrivals {
             ArrivalsPlan::Poisson { rate_pps } => *rate_pps * span_ns as f64 / 1e9,
-            // Which generator it is makes no difference to the closed forms.
+            // The number of departures does not depend on the seed.
             other => other
                 .generator(0, 0, 0)
                 .departures_before(span_ns, u64::MAX) as f64,
@@ -285,7 +285,7 @@ impl SizePlan {
         }
     }
 
-    /// The sizes that occur, with FCS; the generator's indices point here.
+    /// The frame sizes (with FCS) that the generator's indices refer to.
     pub fn frame_bytes(&self) -> Vec<usize> {
         match self {
             SizePlan::Fixed { frame_bytes } => vec![*frame_bytes as usize],

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The sending side of one stream: what departs next, and when it is meant to.
+//! The sending side of one stream: the next frame and its intended departure.
 
 use crate::traffic::arrivals::Arrivals;
 use crate::traffic::frame::Template;
 use crate::traffic::sizes::Sizes;
 
-/// One part of a stream's schedule: its warm-up, or its window. They have nothing in common but the pattern, so the
-/// window's frames are the same whatever came before.
+/// One part of a stream's schedule: its warm-up or its window. They share only the pattern, so the window's frames do not depend on
+/// the warm-up.
 #[derive(Clone, Debug)]
 pub struct Phase {
     /// Where the arrivals count from, in ns of virtual time.
@@ -26,7 +26,7 @@ pub struct Phase {
 /// The next frame of a stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Pending {
-    /// When it is meant to depart, in ns of virtual time; the line may not be free before later.
+    /// Its intended departure, in ns of virtual time. The line may be free only later.
     pub intended_ns: u64,
     /// Its size, with FCS.
     pub frame_bytes: usize,
@@ -38,7 +38,7 @@ pub struct Pending {
 pub struct Departing<'a> {
     /// The frame without FCS.
     pub frame: &'a [u8],
-    /// Its number; warm-up and window are counted apart.
+    /// Its sequence number, counted separately for warm-up and window.
     pub sequence: u32,
     /// Whether it is marked as warm-up.
     pub warmup: bool,
@@ -86,12 +86,12 @@ impl Stream {
         self.phase.stop_ns
     }
 
-    /// How many frames were meant to depart in the window so far; all of them once nothing is pending.
+    /// How many departures were intended in the window so far; all of them once no frame is pending.
     pub fn intended(&self) -> u64 {
         self.intended
     }
 
-    /// Takes the pending frame, tagged as departing at `now_ns`. Then [`Stream::advance`] draws the next one.
+    /// The pending frame, with a tag that says it departs at `now_ns`. [`Stream::advance`] then prepares the next one.
     pub fn stamp(&mut self, pending: Pending, now_ns: u64) -> Departing<'_> {
         let sequence = self.sent;
         self.sent += 1;
@@ -108,7 +108,7 @@ impl Stream {
         self.draw();
     }
 
-    /// Gives up the pending frame and the rest of its phase: the line cannot take them in time.
+    /// Discards the pending frame and the rest of its phase: the line cannot send them in time.
     pub fn cut(&mut self) {
         if !self.phase.warmup {
             let horizon_ns = self.phase.stop_ns.saturating_sub(self.phase.base_ns);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A trial from its arming to the end of its drain (RFC 2544, section 23).
+//! A trial, from the lab's command to the end of the drain (RFC 2544, section 23).
 
 use serde::Serialize;
 
@@ -12,10 +12,10 @@ use crate::traffic::frame::{
 use crate::traffic::plan::{StreamPlan, TrialPlan};
 use crate::traffic::stream::{Phase, Stream};
 
-/// From the answer to "start" to the warm-up.
+/// Time from the answer to "start" to the warm-up.
 pub const ORIGIN_AFTER_NS: u64 = 1_000;
 
-/// What a port did from the trial's arming to the end of its drain.
+/// A port's counters, from the trial's start to the end of its drain.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct PortCount {
     /// Frames delivered, whoever sent them.
@@ -46,7 +46,7 @@ pub struct TrialResult {
     pub ports: Vec<PortCount>,
 }
 
-/// The receiving side's knowledge of a stream.
+/// The receiving side of a stream.
 #[derive(Debug)]
 struct Sink {
     to: usize,
@@ -72,7 +72,7 @@ pub struct Trial {
     instructions_at_begin: Option<u64>,
     instructions_at_end: Option<u64>,
     watch: Vec<u64>,
-    /// What the watched counters said when the window began, and when it ended.
+    /// The watched counters when the window began, and when it ended.
     watched: [Vec<u64>; 2],
     ended: bool,
 }
@@ -141,12 +141,12 @@ impl Trial {
         self.ended
     }
 
-    /// Whether what happens at `now_ns` still counts.
+    /// Whether frames at `now_ns` are still counted.
     pub fn counts_at(&self, now_ns: u64) -> bool {
         !self.ended && now_ns < self.end_ns
     }
 
-    /// The account of a port.
+    /// The counters of a port.
     pub fn count(&mut self, port: usize) -> &mut PortCount {
         &mut self.counts[port]
     }
@@ -169,8 +169,8 @@ impl Trial {
         &self.watch
     }
 
-    /// The window begins or ends, or the drain ends, after the device under test has executed so many instructions, with
-    /// these values in the watched counters.
+    /// The window begins or ends, or the drain ends. The device under test has executed so many instructions, and these are the watched
+    /// counters.
     pub fn mark(&mut self, instructions: u64, watched: Vec<u64>) {
         if self.instructions_at_begin.is_none() {
             self.instructions_at_begin = Some(instructions);
@@ -203,7 +203,7 @@ impl Trial {
         &mut self.streams[index]
     }
 
-    /// Notes that a frame of the stream departed at `now_ns`, and draws its next one.
+    /// Notes that a frame of the stream departed at `now_ns`, and prepares the next one.
     pub fn departed(&mut self, index: usize, warmup: bool, now_ns: u64, outcome: Outcome) {
         if !warmup {
             self.sinks[index].analysis.departed(now_ns, outcome);
@@ -211,7 +211,7 @@ impl Trial {
         self.streams[index].advance();
     }
 
-    /// A frame with our signature came out of the device under test at `port`. It [counts](Trial::counts_at).
+    /// A frame with our signature came out of the device under test at `port`. The caller has checked [`Trial::counts_at`].
     pub fn received(&mut self, port: usize, now_ns: u64, frame: &[u8]) {
         let (tag, intact) = match read(frame) {
             Reading::Foreign => return,
@@ -231,7 +231,7 @@ impl Trial {
             return;
         }
         let age_ns = tag.age_ns(now_ns);
-        // Too old a frame, or one that was not sent, is an earlier trial's of the same number.
+        // A frame that is older than the trial, or was not sent, belongs to an earlier trial of the same number.
         if now_ns.saturating_sub(age_ns) < self.origin_ns
             || !(tag.warmup || sink.analysis.has_sent(tag.sequence))
         {
@@ -274,7 +274,7 @@ impl Trial {
 }
 
 impl Sink {
-    /// Whether the frame (without FCS) has a length that the stream sends, and the filler it sends.
+    /// Whether the frame (without FCS) has one of the stream's lengths, and the stream's filler.
     fn is_whole(&self, frame: &[u8]) -> bool {
         let filler = filler_of(frame);
         self.frame_bytes.contains(&(frame.len() + FCS_BYTES))

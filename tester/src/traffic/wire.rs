@@ -8,8 +8,8 @@ use crate::rng::{Purpose, below, seeded};
 use crate::traffic::frame::{FCS_BYTES, MIN_FRAME_BYTES};
 use crate::traffic::line::Line;
 
-/// A frame that would have to wait longer than this for the wire is dropped: the device under test's NIC hands frames
-/// over at once, and a queue without an end would hide that from it for ever.
+/// A frame that would wait longer than this for the wire is dropped. The device under test's NIC delivers frames at once; an unlimited
+/// queue would hide from it that the wire is too slow.
 pub const BACKLOG_NS: u64 = 100_000_000;
 
 /// What the lab asks for.
@@ -48,8 +48,8 @@ impl Wire {
         self.to
     }
 
-    /// The device under test transmits a frame (without FCS) at `now_ns`: when its last bit is at the other end, in ns,
-    /// if it gets there. A lost frame takes its time on the wire like any other.
+    /// The device under test transmits a frame (without FCS) at `now_ns`. Returns when its last bit arrives, in ns, or None if it is lost.
+    /// A lost frame occupies the wire, too.
     pub fn carry(&mut self, now_ns: u64, frame: &[u8]) -> Option<u64> {
         if self.line.backlog_ns(now_ns) > BACKLOG_NS {
             return None;

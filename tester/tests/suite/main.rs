@@ -8,6 +8,7 @@ mod departures;
 mod hosts;
 mod laboratory;
 mod peers;
+mod properties;
 mod protocol;
 mod refusals;
 mod speed;

@@ -356,7 +356,7 @@ fn wrong_applications_are_refused() {
         ),
         (
             json!([{"kind": "iperf3_client", "to": IPS[1], "to_mac": MACS[1], "duration_ns": 1, "udp": true}]),
-            "has no end",
+            "rate_bps must be given",
         ),
         (
             json!([{"kind": "iperf3_server", "speed": 7}]),

@@ -20,7 +20,7 @@ fn plugs_and_ill_will_need_a_nic_of_ours() {
     let plug = r#"{"op":"plug","port":0,"plugged":false}"#;
     refuses(&mut lab, plug, &["cannot be unplugged"]);
     let hostile = r#"{"op":"hostile","port":0,"seed":1,"permille":100}"#;
-    refuses(&mut lab, hostile, &["ill will"]);
+    refuses(&mut lab, hostile, &["no faults can be injected"]);
     for (line, word) in [
         (r#"{"op":"plug","port":2,"plugged":true}"#, "plug: port"),
         (r#"{"op":"plug","port":0}"#, "plugged"),

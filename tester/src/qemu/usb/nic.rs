@@ -22,7 +22,7 @@ const TYPE: &CStr = c"usb-lan7800";
 const DESCRIPTION: &CStr = c"Microchip LAN7800";
 /// Room for a device's state in a snapshot.
 const STATE_BYTES: usize = 512 << 10;
-/// What a state begins with, before its length.
+/// What a state begins with; its length follows.
 const MAGIC: &[u8; 8] = b"lan7800\x01";
 
 /// A standard request: bmRequestType and bRequest.
@@ -79,7 +79,7 @@ pub fn receive(port: usize, frame: &[u8]) -> bool {
     with_port(port, |nic| nic.plugged && nic.chip.receive(now_ns(), frame)).unwrap_or(false)
 }
 
-/// Pulls the plug of the NIC at `port`, or puts it in again, as new but for its will. Not from inside a callback of the device's.
+/// Unplugs the NIC at `port`, or plugs in a new one with the same fault injection. Not to be called from one of the device's callbacks.
 pub fn plug(port: usize, plugged: bool) -> Result<(), String> {
     let changes = with_port(port, |nic| {
         let changes = nic.plugged != plugged;
@@ -99,7 +99,7 @@ pub fn plug(port: usize, plugged: bool) -> Result<(), String> {
     }
 }
 
-/// Gives the NIC at `port` ill will, or takes it away; returns what it has damaged before.
+/// Starts fault injection into the answers of the NIC at `port`, or ends it; returns what was damaged before.
 pub fn inject_faults(port: usize, plan: Option<FaultPlan>) -> Result<Damage, String> {
     with_port(port, |nic| {
         let now_ns = now_ns();
@@ -110,7 +110,7 @@ pub fn inject_faults(port: usize, plan: Option<FaultPlan>) -> Result<Damage, Str
 }
 
 fn no_nic(port: usize) -> String {
-    format!("the NIC at port {port} is none of the tester's own: only those are on a USB")
+    format!("the NIC at port {port} is not a USB NIC of the tester's own")
 }
 
 /// Does `work` on the NIC at `port`, then arms its timer anew. None: there is no such NIC.
@@ -152,7 +152,7 @@ unsafe extern "C" fn class_init(class: *mut c_void, _data: *mut c_void) {
     }
 }
 
-/// An address out of twelve hex digits.
+/// A MAC address from twelve hex digits.
 fn parse_mac(text: &str) -> Option<[u8; 6]> {
     let mut mac = [0; 6];
     let right = text.len() == 12 && text.is_ascii();
