@@ -6,10 +6,10 @@ CACHE = $(or $(IRQLAB_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/irqlab)
 BIN := .venv/bin
 CARGO := scripts/cargo
 
-.PHONY: help setup drivers demo test test-drivers test-long lint fmt clean distclean
+.PHONY: help setup drivers demo test test-drivers test-long test-debian13 container lint fmt clean distclean
 
 help: ## print this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 setup: ## install and build everything: Debian packages (with sudo), libraries, tester, agent, DUT kernel
 	@scripts/setup
@@ -30,6 +30,12 @@ test-drivers: setup ## run all tests of our drivers in the DUT: every scheme and
 test-long: setup ## run all tests, including the long ones
 	$(CARGO) test --quiet --locked --workspace
 	$(BIN)/pytest $(PYTEST_ARGS)
+
+test-debian13: ## run demo and tests in Debian 13, from a clean clone of HEAD, on any Debian
+	@scripts/debian13 test
+
+container: ## make an OCI image, build/irqlab.oci.tar, in which demo and tests need no network
+	@scripts/debian13 container
 
 lint: setup ## check style and types of Python, Rust and shell; build our drivers with W=1 and sparse
 	scripts/check-spdx
@@ -54,4 +60,4 @@ clean: ## remove build results
 		-o -name Module.symvers -o -name modules.order \) -delete
 
 distclean: clean ## also remove libraries and downloads (in ~/.cache/irqlab)
-	rm -rf .venv $(addprefix $(CACHE)/,debs drivers headers images kernel locks snapshots tools trials)
+	rm -rf .venv $(addprefix $(CACHE)/,debian13 debs drivers headers images kernel locks snapshots tools trials)

@@ -29,6 +29,10 @@ def dut(driver: str, nic: str, build: str = "1", ring: int | None = 256, schemes
             "sha256": digest("kernel"),
         },
         "guest_image_sha256": digest("guest"),
+        "guest": {
+            "packages": {"busybox-static": "1:1.35.0-4+deb12u1+b1", "iproute2": "6.1.0-3"},
+            "agent_sha256": digest("agent"),
+        },
         "tester_sha256": digest("tester"),
         "mips": MIPS,
         "cpu": "qemu64, 1 core",

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+import hashlib
 import stat
 import subprocess
 from pathlib import Path
@@ -7,6 +8,7 @@ import pytest
 
 from irqlab.setup import SetupError, cpio, guestimage, paths
 
+KERNEL = "6.1.0-56-amd64"
 ENTRIES = {
     "init": cpio.file(b"\x7fELF odd", 0o755),
     "bin/sh": cpio.symlink("busybox"),
@@ -37,15 +39,16 @@ def image_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Builds an image of a given agent and of a tree with one tool."""
     monkeypatch.setenv("IRQLAB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(paths, "project_dir", lambda: tmp_path)
-    tools = guestimage.tools_dir()
-    (tools / "bin").mkdir(parents=True)
-    (tools / "bin/busybox").write_bytes(b"busybox")
-    (tools / "bin/sh").symlink_to("busybox")
+    tools = guestimage.tools_dir(KERNEL)
+    (tools / "root/bin").mkdir(parents=True)
+    (tools / "root/bin/busybox").write_bytes(b"busybox")
+    (tools / "root/bin/sh").symlink_to("busybox")
+    (tools / "packages.json").write_text('{"busybox-static": "1:1.35.0-4"}')
 
     def build(agent: bytes) -> guestimage.GuestImage:
         paths.guest_binary().parent.mkdir(parents=True, exist_ok=True)
         paths.guest_binary().write_bytes(agent)
-        return guestimage.build()
+        return guestimage.build(KERNEL)
 
     return build
 
@@ -65,6 +68,12 @@ def test_the_same_agent_gives_the_same_image_and_another_one_another(image_of) -
     assert first.sha256 != other.sha256
 
 
+def test_an_image_says_what_it_was_made_of(image_of) -> None:
+    image = image_of(b"agent")
+    assert image.packages == {"busybox-static": "1:1.35.0-4"}
+    assert image.agent_sha256 == hashlib.sha256(b"agent").hexdigest()
+
+
 def test_old_images_are_removed(image_of) -> None:
     images = [image_of(f"agent {number}".encode()) for number in range(guestimage.KEEP + 3)]
     assert images[-1].path.is_file()
@@ -74,4 +83,4 @@ def test_old_images_are_removed(image_of) -> None:
 def test_a_missing_agent_binary_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paths, "project_dir", lambda: tmp_path)
     with pytest.raises(SetupError, match="irqlab-guest has not been built: run `make setup`"):
-        guestimage.build()
+        guestimage.build(KERNEL)

@@ -13,7 +13,7 @@ from irqlab.units import NARROW, driver_of
 Json = dict[str, Any]
 
 SCHEME_KEYS = ("rx_scheme", "tx_scheme", "variant")
-_NO_IDENTITY = ("tester_sha256", "guest_image_sha256")
+_NO_IDENTITY = ("tester_sha256", "guest_image_sha256", "guest")
 """Of a DUT's description: the instrument, not what is measured."""
 
 

@@ -16,6 +16,7 @@ import socket
 import subprocess
 import tempfile
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -57,6 +58,8 @@ class MachineConfig:
     memory_mib: int = 256
     lsm: str = ""
     extra_append: str = ""
+    guest: Mapping[str, Any] = field(default_factory=dict)
+    """What results say of the image beside its hash: it names nothing that the hash does not."""
     tester: Path = field(default_factory=paths.tester_so)
     """The plugin."""
 
@@ -315,6 +318,7 @@ def describe(config: MachineConfig) -> dict[str, Any]:
             "sha256": config.kernel.sha256,
         },
         "guest_image_sha256": config.initrd_sha256,
+        "guest": dict(config.guest),
         "tester_sha256": sha256_of(config.tester),
         "mips": config.mips,
         "cpu": "qemu64, 1 core",

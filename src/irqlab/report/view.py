@@ -203,6 +203,9 @@ def _describe(dut: dict[str, Any]) -> dict[str, Cell]:
         facts[_DUT_SETTINGS.get(key, key)] = Cell(_listed(value))
     facts["Kernel command line"] = Cell(str(dut["kernel_command_line"]), code=True)
     facts["Guest image"] = _hash(dut["guest_image_sha256"])
+    if packages := dut.get("guest", {}).get("packages"):
+        versions = "\n".join(f"{name} {version}" for name, version in packages.items())
+        facts["Guest packages"] = Cell(f"{len(packages)}", versions)
     facts["Tester"] = _hash(dut["tester_sha256"])
     return facts
 

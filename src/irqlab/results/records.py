@@ -82,6 +82,13 @@ class Configuration(Struct, frozen=True):
     attributes: dict[str, str] | UnsetType = UNSET
 
 
+class Guest(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the guest image is made of."""
+
+    packages: Annotated[dict[str, str], Meta(description="The Debian packages its tools come from, with their versions.")]
+    agent_sha256: Sha256
+
+
 class Dut(Struct, frozen=True, forbid_unknown_fields=True):
     """A device under test, as far as results depend on it."""
 
@@ -98,6 +105,7 @@ class Dut(Struct, frozen=True, forbid_unknown_fields=True):
     guest_image_sha256: Sha256
     tester_sha256: Sha256
     dut: Configuration
+    guest: Guest | UnsetType = UNSET
 
 
 class Host(Struct, frozen=True):

@@ -11,9 +11,9 @@ def main(package: str | None) -> None:
     if package is not None and kernel.present(package) is None:
         print(f"  fetching the DUT's kernel, {package} (70 to 110 MB)", flush=True)
     chosen = kernel.choose(package) if package is not None else kernel.resolve()
-    if not guestimage.tools_dir().is_dir():
-        print("  fetching the DUT's tools (10 MB)", flush=True)
-    image = guestimage.build()
+    if not guestimage.tools_dir(chosen.release).is_dir():
+        print("  fetching the DUT's tools (20 MB)", flush=True)
+    image = guestimage.build(chosen.release)
     print(f"  DUT: Linux {chosen.release} ({chosen.version}), image {image.sha256[:12]}")
 
 

@@ -12,35 +12,39 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from irqlab.setup import SetupError
+from irqlab.setup.archive import Archive
 from irqlab.setup.paths import appearing, cache_dir, locked, sweep
 
 
-def depends(packages: Iterable[str]) -> set[str]:
+def depends(packages: Iterable[str], archive: Archive | None = None) -> set[str]:
     """What packages depend on, as apt names it; of alternatives, all."""
     mend = f"apt does not know {_list(packages)}: if the spelling is right, its lists are missing (sudo apt-get update)"
-    output = _run("apt-cache", "depends", *packages, mend=mend)
+    output = _run("apt-cache", "depends", *packages, mend=mend, archive=archive)
     return set(re.findall(r"^ [ |](?:Pre)?Depends: ([^<\s]\S*)$", output, re.MULTILINE))
 
 
-def unpacked(package: str) -> Path | None:
+def unpacked(package: str, archive: Archive | None = None) -> Path | None:
     """The directory a package is already unpacked in: of several versions, the one built last."""
-    found = [path for path in _home().glob(f"{package}_*") if path.is_dir()]
+    found = [path for path in (archive or _host()).home.glob(f"{package}_*") if path.is_dir()]
     return max(found, key=lambda path: path.stat().st_mtime, default=None)
 
 
-def unpack(packages: Iterable[str]) -> list[Path]:
-    """The directories with packages' files, ``PACKAGE_VERSION_ARCHITECTURE``, fetched unless they are there."""
-    names = list(packages)
-    if missing := [name for name in names if unpacked(name) is None]:
+def unpack(packages: Iterable[str], archive: Archive | None = None) -> list[Path]:
+    """The directories with packages' files, ``PACKAGE_VERSION_ARCHITECTURE``, fetched unless they are there.
+
+    `archive`: where they come from; None: wherever the host's apt gets packages.
+    """
+    names, source = list(packages), archive or _host()
+    if missing := [name for name in names if unpacked(name, source) is None]:
         with locked("debs"):
-            _fetch([name for name in missing if unpacked(name) is None])
-    return [path for name in names if (path := unpacked(name))]
+            _fetch([name for name in missing if unpacked(name, source) is None], source)
+    return [path for name in names if (path := unpacked(name, source))]
 
 
 def unpack_file(deb: Path) -> Path:
     """The same for a .deb at hand, such as ``make bindeb-pkg`` writes."""
     with locked("debs"):
-        return _unpack(deb, _home() / f"{deb.stem}@{int(deb.stat().st_mtime)}")
+        return _unpack(deb, _host().home / f"{deb.stem}@{int(deb.stat().st_mtime)}")
 
 
 def version(directory: Path) -> str:
@@ -48,20 +52,21 @@ def version(directory: Path) -> str:
     return directory.name.split("_")[1].replace("%3a", ":") if "_" in directory.name else "unknown"
 
 
-def _home() -> Path:
-    return cache_dir() / "debs"
+def _host() -> Archive:
+    return Archive(cache_dir() / "debs")
 
 
-def _fetch(packages: list[str]) -> None:
+def _fetch(packages: list[str], archive: Archive) -> None:
     if not packages:
         return
-    _home().mkdir(parents=True, exist_ok=True)
-    sweep(_home())
-    with tempfile.TemporaryDirectory(prefix=".new-download-", dir=_home()) as scratch:
+    home = archive.home
+    home.mkdir(parents=True, exist_ok=True)
+    sweep(home)
+    with tempfile.TemporaryDirectory(prefix=".new-download-", dir=home) as scratch:
         mend = f"cannot download {_list(packages)}: if something is unknown or 404, apt's lists are old (sudo apt-get update)"
-        _run("apt-get", "-qq", *_unsandboxed(), "download", *packages, cwd=Path(scratch), mend=mend)
+        _run("apt-get", "-qq", *_unsandboxed(), "download", *packages, cwd=Path(scratch), mend=mend, archive=archive)
         for deb in Path(scratch).glob("*.deb"):
-            _unpack(deb, _home() / deb.stem)
+            _unpack(deb, home / deb.stem)
 
 
 def _unpack(deb: Path, final: Path) -> Path:
@@ -80,9 +85,10 @@ def _list(packages: Iterable[str]) -> str:
     return f"the Debian package {', '.join(packages)}"
 
 
-def _run(*command: str, mend: str, cwd: Path | None = None) -> str:
+def _run(*command: str, mend: str, cwd: Path | None = None, archive: Archive | None = None) -> str:
+    environment = (archive or _host()).environment
     try:
-        done = subprocess.run(command, cwd=cwd, env=os.environ | {"LC_ALL": "C"}, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
     except FileNotFoundError:
         raise SetupError(f"{command[0]} not found: the DUT's kernel and tools come from Debian packages") from None
     if done.returncode:

@@ -97,7 +97,7 @@ def _headers() -> str:
 
 
 def _tools() -> str:
-    if not (found := guestimage.tools_dir()).is_dir():
+    if not (found := guestimage.tools_dir(_chosen_kernel().release)).is_dir():
         raise SetupError("not fetched yet")
     return str(found)
 

@@ -3,13 +3,17 @@
 
 Uncompressed, since unpacking costs the DUT more virtual time than reading it costs us. The tools are collected once, into a tree
 in the cache; the image is put together anew whenever one of its parts has changed, and is named by its content.
+
+The tools are those of the Debian release the DUT's kernel belongs to, not of the host's (archive.py).
 """
 
 import hashlib
+import json
 import os
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +25,8 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.segments import InterpSegment
 
 from irqlab.files import write_atomically
-from irqlab.setup import SetupError, cpio, debs
+from irqlab.setup import SetupError, archive, cpio, debs
+from irqlab.setup.archive import Archive
 from irqlab.setup.paths import appearing, built, cache_dir, guest_binary, locked, sweep
 
 TOOLS = {
@@ -45,24 +50,30 @@ DIRECTORIES = ("dev", "proc", "sys", "run", "tmp", "root", "mnt", "var/run", "va
 KEEP = 16
 """How many images stay in the cache."""
 
+PACKAGES = "packages.json"
+"""Beside the tree: the packages it comes from, with their versions."""
+
 _RECIPE = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:12]
 """Other tools or another way of collecting them make another tree."""
 
 
 @dataclass(frozen=True)
 class GuestImage:
-    """An initramfs."""
+    """An initramfs; ``packages`` are the Debian packages its tools are from, with their versions."""
 
     path: Path
     sha256: str
+    packages: dict[str, str]
+    agent_sha256: str
 
 
-def build() -> GuestImage:
-    """The image with the guest binary as it is now."""
+def build(kernel_release: str) -> GuestImage:
+    """The image for a kernel, with the guest binary as it is now."""
+    home = tools(kernel_release)
     agent = built(guest_binary()).read_bytes()
     entries = {path: cpio.directory() for path in DIRECTORIES}
     entries |= {path: cpio.file(text.encode()) for path, text in ETC.items()}
-    entries |= dict(_entries(tools()))
+    entries |= dict(_entries(home / "root"))
     entries["init"] = cpio.file(agent, 0o755)
     entries["dev/console"] = cpio.character_device(5, 1)
     entries["dev/null"] = cpio.character_device(1, 3)
@@ -73,34 +84,39 @@ def build() -> GuestImage:
         write_atomically(path, archive)
         for old in sorted(path.parent.glob("*.cpio"), key=lambda image: image.stat().st_mtime)[:-KEEP]:
             old.unlink(missing_ok=True)
-    return GuestImage(path, sha256)
+    return GuestImage(path, sha256, json.loads((home / PACKAGES).read_text()), hashlib.sha256(agent).hexdigest())
 
 
-def tools() -> Path:
-    """The tree of tools and their libraries."""
-    final = tools_dir()
+def tools(kernel_release: str) -> Path:
+    """The tools of a kernel's release: in ``root`` the tree with their libraries, in ``packages.json`` where they are from."""
+    final = tools_dir(kernel_release)
     if final.is_dir():
         return final
     with locked("tools"):
         if not final.is_dir():
             sweep(final.parent)
             with appearing(final) as scratch:
-                _collect(scratch)
+                root = scratch / "root"
+                with tempfile.TemporaryDirectory() as place:
+                    source = archive.of_release(archive.release_of(kernel_release), Path(place))
+                    _collect(root, source)
+                    taken = {path.name.split("_")[0]: debs.version(path) for path in sorted(source.home.iterdir())}
+                (scratch / PACKAGES).write_text(json.dumps(taken, indent=1))
     return final
 
 
-def tools_dir() -> Path:
-    """Where that tree is, once it has been made."""
-    return cache_dir() / "tools" / _RECIPE
+def tools_dir(kernel_release: str) -> Path:
+    """Where they are, once they have been fetched."""
+    return cache_dir() / "tools" / f"{archive.release_of(kernel_release)}-{_RECIPE}"
 
 
-def _collect(root: Path) -> None:
-    (root / "bin").mkdir()
-    *homes, busybox_home = debs.unpack([*TOOLS, "busybox-static"])
+def _collect(root: Path, source: Archive) -> None:
+    (root / "bin").mkdir(parents=True)
+    *homes, busybox_home = debs.unpack([*TOOLS, "busybox-static"], source)
     for home, programs in zip(homes, TOOLS.values(), strict=True):
         for program in programs:
             _copy(_program(home, program), root / "bin" / program)
-    _add_libraries(root)
+    _add_libraries(root, source)
     busybox = _program(busybox_home, "busybox")
     _copy(busybox, root / "bin/busybox")
     for applet in subprocess.run([busybox, "--list"], capture_output=True, text=True, check=True).stdout.split():
@@ -111,9 +127,9 @@ def _collect(root: Path) -> None:
         (root / name).symlink_to(target)
 
 
-def _add_libraries(root: Path) -> None:
+def _add_libraries(root: Path, source: Archive) -> None:
     """Copies the loader and the libraries the programs need, and those that these need, out of the packages they come from."""
-    homes = _Homes(TOOLS)
+    homes = _Homes(TOOLS, source)
     waiting = sorted((root / "bin").iterdir())
     while waiting:
         interpreter, needed = _needs(waiting.pop())
@@ -131,7 +147,8 @@ def _add_libraries(root: Path) -> None:
 class _Homes:
     """The packages libraries are looked for in: those the tools depend on, then those these depend on, and so on."""
 
-    def __init__(self, packages: Iterable[str]) -> None:
+    def __init__(self, packages: Iterable[str], source: Archive) -> None:
+        self._source = source
         self._ring = list(packages)
         self._seen = set(self._ring)
         self._homes: list[Path] = []
@@ -150,9 +167,9 @@ class _Homes:
     def _widen(self) -> None:
         """Only what is named like a library: a tool's package also asks for debconf, and that for Perl."""
         wanted = re.compile(r"(lib|zlib1g)(?!.*-(bin|data|common|dev)$)")
-        self._ring = sorted(name for name in debs.depends(self._ring) - self._seen if wanted.match(name))
+        self._ring = sorted(name for name in debs.depends(self._ring, self._source) - self._seen if wanted.match(name))
         self._seen.update(self._ring)
-        self._homes += debs.unpack(self._ring)
+        self._homes += debs.unpack(self._ring, self._source)
 
 
 def _needs(path: Path) -> tuple[str | None, list[str]]:

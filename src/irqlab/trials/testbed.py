@@ -47,12 +47,13 @@ class Testbed:
         needed = modules.load_all(dut_kernel, nic.needs)
         model = modules.load(dut_kernel, costmodel.MODULE) if config.cost_model else []
         loaded = list({module.name: module for module in [*model, *needed, *loaded]}.values())
-        image = guestimage.build()
+        image = guestimage.build(dut_kernel.release)
         machine = MachineConfig(
             qemu=found_qemu,
             kernel=dut_kernel,
             initrd=image.path,
             initrd_sha256=image.sha256,
+            guest={"packages": image.packages, "agent_sha256": image.agent_sha256},
             nic=nic,
             mips=config.mips,
             lsm=config.lsm,
