@@ -6,7 +6,7 @@ CACHE = $(or $(IRQLAB_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/irqlab)
 BIN := .venv/bin
 CARGO := scripts/cargo
 
-.PHONY: help setup drivers demo test test-drivers test-long lint fmt clean distclean
+.PHONY: help setup drivers demo test test-drivers test-long bench lint fmt clean distclean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -30,6 +30,9 @@ test-drivers: setup ## run all tests of our drivers in the DUT: every scheme and
 test-long: setup ## run all tests, including the long ones
 	$(CARGO) test --quiet --locked --workspace
 	$(BIN)/pytest $(PYTEST_ARGS)
+
+bench: setup ## measure the lab's own speed (BENCH_ARGS=--all: demo and reproductions, too)
+	$(BIN)/python scripts/bench.py $(BENCH_ARGS)
 
 lint: setup ## check style and types of Python, Rust and shell; build our drivers with W=1 and sparse
 	scripts/check-spdx
