@@ -6,7 +6,7 @@ CACHE = $(or $(IRQLAB_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/irqlab)
 BIN := .venv/bin
 CARGO := scripts/cargo
 
-.PHONY: help setup drivers demo test test-drivers test-long test-debian13 container lint fmt clean distclean
+.PHONY: help setup drivers demo test test-drivers test-long test-debian13 container bench mutants lint fmt clean distclean
 
 help: ## print this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -36,6 +36,9 @@ test-debian13: ## run demo and tests in Debian 13, from a clean clone of HEAD, o
 
 container: ## make an OCI image, build/irqlab.oci.tar, in which demo and tests need no network
 	@scripts/debian13 container
+
+bench: setup ## measure the lab's own speed (BENCH_ARGS=--all: demo and reproductions, too)
+	$(BIN)/python scripts/bench.py $(BENCH_ARGS)
 
 lint: setup ## check style and types of Python, Rust and shell; build our drivers with W=1 and sparse
 	scripts/check-spdx

@@ -12,6 +12,8 @@ use super::layout::{MemoryRegionOps, NetClientInfo, PluginCounter, TypeInfo, Ver
 
 /// Called by QEMU with the pointer that was registered with it.
 pub type Callback = unsafe extern "C" fn(*mut c_void);
+/// Called by GLib with the pointer that was registered with it; nonzero: it is to be called again.
+pub type SourceFunction = unsafe extern "C" fn(*mut c_void) -> c_int;
 /// Work for the virtual processor's thread: (processor, `run_on_cpu_data`, a union of eight bytes).
 pub type CpuWork = unsafe extern "C" fn(*mut c_void, u64);
 /// Called when the machine stops or begins to run: (what was registered with it, running, state).
@@ -82,14 +84,21 @@ symbols! {
         timer_del: fn(*mut c_void);
         qemu_clock_get_ns: fn(c_int) -> i64;
         icount_get_raw: fn() -> i64;
+        qemu_clock_deadline_ns_all: fn(c_int, c_int) -> i64;
+        qemu_clock_run_timers: fn(c_int) -> bool;
+        icount_start_warp_timer: fn();
         // The machine: qapi/control.json, qapi/misc.json, include/block/aio.h, include/sysemu/runstate.h, include/qom/object.h
         qmp_query_version: fn(*mut *mut c_void) -> *const VersionInfo;
         qmp_stop: fn(*mut *mut c_void);
+        runstate_is_running: fn() -> bool;
         qemu_get_aio_context: fn() -> *mut c_void;
         aio_bh_schedule_oneshot_full: fn(*mut c_void, Callback, *mut c_void, *const c_char);
         qemu_add_vm_change_state_handler: fn(RunState, *mut c_void) -> *mut c_void;
         object_resolve_path_type: fn(*const c_char, *const c_char, *mut bool) -> *mut c_void;
-        // The virtual processor: include/hw/core/cpu.h
+        // The main loop is GLib's.
+        g_idle_add: fn(SourceFunction, *mut c_void) -> c_uint;
+        // The virtual processor: include/hw/core/cpu.h, include/sysemu/cpus.h
+        all_cpu_threads_idle: fn() -> bool;
         qemu_get_cpu: fn(c_int) -> *mut c_void;
         async_run_on_cpu: fn(*mut c_void, CpuWork, u64);
         // Net clients: include/net/net.h, net/hub.h
@@ -145,6 +154,11 @@ symbols! {
         qemu_plugin_register_vcpu_tb_trans_cb;
     }
     optional {
+        // The global lock: up to QEMU 8.2, and from 9.0 on.
+        qemu_mutex_lock_iothread_impl: fn(*const c_char, c_int);
+        qemu_mutex_unlock_iothread: fn();
+        bql_lock_impl: fn(*const c_char, c_int);
+        bql_unlock: fn();
         // Plugin API version 1.
         qemu_plugin_register_vcpu_insn_exec_inline: fn(*mut c_void, c_int, *mut c_void, u64);
         // From version 2 on.

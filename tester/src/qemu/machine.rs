@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The machine as a whole: its memory, its run state, its main loop.
+//! The machine as a whole: its memory, its run state.
 
-use super::api::{Callback, api};
+use super::api::api;
 
 /// A little-endian 64-bit number of the guest's memory, at a physical address. Where there is no memory, whatever QEMU reads there.
 pub fn word(address: u64) -> u64 {
@@ -17,21 +17,4 @@ pub fn word(address: u64) -> u64 {
 pub fn stop() {
     // SAFETY: qmp_stop ignores its Error** argument.
     unsafe { (api().qmp_stop)(std::ptr::null_mut()) }
-}
-
-/// Has the main loop call `callback`.
-///
-/// If the guest idles and no timer is armed meanwhile, that is before virtual time moves on: idle time is skipped when a timer is
-/// armed, or by the main loop, which runs such callbacks first.
-pub fn call_soon(callback: Callback) {
-    let api = api();
-    // SAFETY: the main loop's context exists, and the name is NUL-terminated.
-    unsafe {
-        (api.aio_bh_schedule_oneshot_full)(
-            (api.qemu_get_aio_context)(),
-            callback,
-            std::ptr::null_mut(),
-            c"irqlab".as_ptr(),
-        );
-    }
 }

@@ -20,7 +20,7 @@ use super::translation::{self, Translation};
 use super::usb::nic;
 use super::workarounds::ioapic_throttle::Ioapic;
 use super::workarounds::{cmpxchg_flags, halt_race};
-use super::{instrument, machine, net, release};
+use super::{instrument, machine, main_loop, net, release};
 use crate::tester::{Answer, Tester};
 
 /// The command port (docs/protocol.md, link 2).
@@ -172,7 +172,7 @@ impl Plugin {
             let instructions = clock::instructions();
             if pause.instructions == Some(instructions) {
                 pause.queued = true;
-                machine::call_soon(pause_machine);
+                main_loop::call_soon(pause_machine);
                 return;
             }
             pause.instructions = Some(instructions);
@@ -339,6 +339,7 @@ unsafe fn install(args: &Args, id: u64, plugin_api: c_int) -> Result<(), String>
     let api: &Api = api::resolve()?;
     let version = release::version(api);
     release::check(version)?;
+    main_loop::check(api)?;
     if let Some(speed) = args.lan7800 {
         nic::install(speed, frame_sent)?;
     }

@@ -6,13 +6,15 @@
 //! (every timer that expires wakes it), it sees an idle machine with a late clock and skips idle time from there. The instructions are
 //! added afterwards, so the timer expires some microseconds late, depending on the host. Seen in one trial of 40 on a loaded host.
 //!
-//! A processor with queued work is not idle. So the tester queues work that does nothing before each HLT. The processor's thread
-//! takes it off the queue once the instructions are booked.
+//! A processor with queued work is not idle. So the tester queues work before each HLT. The processor's thread takes it off the
+//! queue once the instructions are booked, and then [skips idle time](idling) itself.
 
 use std::ffi::{c_uint, c_void};
 
 use crate::qemu::api::api;
 use crate::qemu::die::die;
+use crate::qemu::idling;
+use crate::qemu::main_loop;
 use crate::qemu::translation::Translation;
 
 /// HLT (Intel SDM, volume 2A).
@@ -28,13 +30,26 @@ pub fn watch(translation: &Translation) {
 }
 
 unsafe extern "C" fn before_halt(_processor: c_uint, _: *mut c_void) {
-    let api = api();
-    // SAFETY: processor 0 exists: it is executing. Queueing takes no lock but the queue's own.
-    unsafe { (api.async_run_on_cpu)((api.qemu_get_cpu)(0), nothing, TOKEN) };
+    queue();
 }
 
-unsafe extern "C" fn nothing(_processor: *mut c_void, token: u64) {
+fn queue() {
+    let api = api();
+    // SAFETY: processor 0 exists: it is executing. Queueing takes no lock but the queue's own.
+    unsafe { (api.async_run_on_cpu)((api.qemu_get_cpu)(0), halted, TOKEN) };
+}
+
+unsafe extern "C" fn halted(_processor: *mut c_void, token: u64) {
     if token != TOKEN {
         die("this QEMU does not queue work for its processor as the tested releases do");
+    }
+    // SAFETY: this is queued work; before the lock is lent, more is queued.
+    unsafe {
+        if main_loop::is_awake() {
+            queue();
+            main_loop::lend_lock();
+        } else if !idling::skip() {
+            queue();
+        }
     }
 }

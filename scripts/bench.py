@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`make bench`: how much real time the lab's virtual time costs on this host.
+
+Nothing is taken from the cache of trials. The raw figure, without traffic, tells a slow host from a slow lab: compare times only
+where it is the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+
+from irqlab import Lab
+from irqlab.errors import IrqlabError
+
+DRIVER = "8139cp"
+MIPS = 250
+WINDOW_NS = 8_000_000_000
+SHORT_NS = 1_000_000
+IRQLAB = [sys.executable, "-m", "irqlab"]
+LOOP = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done"
+LONG = (
+    ("demo", "demo"),
+    ("spanos2008 --quick", "reproduce", "spanos2008", "--quick"),
+    ("salah2009 --quick", "reproduce", "salah2009", "--quick"),
+    ("lan78xx --quick", "reproduce", "lan78xx", "--quick"),
+    ("rtl8139cp --quick", "reproduce", "rtl8139cp", "--quick"),
+)
+
+
+def show(what: str, run: Callable[[], object]) -> None:
+    """Prints the real time of `run` and the CPU time of the processes it started, in s."""
+    before, begin_s = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    run()
+    real_s, after = time.monotonic() - begin_s, resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    switches = after.ru_nvcsw - before.ru_nvcsw
+    print(f"{what:44}{real_s:9.2f}{cpu_s:9.2f}{switches:11}", flush=True)
+
+
+def command(*arguments: str) -> None:
+    """Runs an irqlab command in a directory of its own. Raises CalledProcessError."""
+    with tempfile.TemporaryDirectory() as directory:
+        subprocess.run([*IRQLAB, *arguments, "--no-cache"], cwd=directory, stdout=subprocess.DEVNULL, check=True)
+
+
+def raw_mips() -> float:
+    """Instructions that QEMU translates and executes per real second, in millions: a loop in the DUT, without traffic."""
+    shell = subprocess.Popen([*IRQLAB, "shell", "--driver", DRIVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert shell.stdin is not None
+    assert shell.stdout is not None
+
+    def uptime_s(before: str) -> float:
+        assert shell.stdin is not None
+        assert shell.stdout is not None
+        shell.stdin.write(f"{before}; cat /proc/uptime\n")
+        shell.stdin.flush()
+        return float(shell.stdout.readline().split()[0])
+
+    with shell:
+        virtual_s, real_s = -uptime_s(":"), -time.monotonic()
+        virtual_s += uptime_s(LOOP)
+        real_s += time.monotonic()
+    return virtual_s * MIPS / real_s
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="how much real time the lab's virtual time costs on this host")
+    parser.add_argument("--all", action="store_true", help="the demo and the quick reproductions, too (many minutes)")
+    everything = parser.parse_args().all
+    lab = Lab(DRIVER, mips=MIPS, cached=False)
+    lab.trial(1_000, duration_ns=SHORT_NS)  # takes the snapshot, if there is none
+    print(f"raw: {raw_mips():.0f} million instructions a second\n")
+    print(f"{'':44}{'real s':>9}{'CPU s':>9}{'switches':>11}")
+    for rate_pps in (10_000, 100_000):
+        show(f"{DRIVER}, 64 bytes, {rate_pps // 1000} kpps, 8 s", lambda rate=rate_pps: lab.trial(rate, duration_ns=WINDOW_NS))
+    show("a trial of 1 ms, five times", lambda: [lab.trial(1_000, duration_ns=SHORT_NS) for _ in range(5)])
+    show("a search, 64 bytes", lab.throughput)
+    for name, *arguments in LONG if everything else ():
+        show(name, lambda arguments=arguments: command(*arguments))
+    print(f"\nraw: {raw_mips():.0f} million instructions a second")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except IrqlabError as error:
+        sys.exit(f"bench: {error}")
