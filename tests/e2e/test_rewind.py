@@ -9,21 +9,27 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
+from irqlab.config.costs import Costs
 from irqlab.config.schemes import Schemes
 from irqlab.config.testbed import DutConfig, TestbedConfig
 from irqlab.config.traffic import Load
 from irqlab.dut.agent import DutError
 from irqlab.qemu import machine, pool
 from irqlab.qemu.machine import Machine
+from irqlab.trials.application import ApplicationTrial, Tuning
 from irqlab.trials.forwarding import ForwardingTrial
+from irqlab.trials.iperf import IperfTrial
+from irqlab.trials.rrul import RrulTrial
 from irqlab.trials.testbed import Testbed
+from irqlab.trials.trial import Trial
 
 RATES_PPS = (1_000, 30_000, 60_000, 200_000)
 """From nearly idle to far more than any of the drivers takes: receive livelock, full rings, a full backlog."""
-ROUNDS = 3
+ROUNDS = 2
 
 
 def resolved(driver: str, rx: str | None, tx: str | None) -> Testbed:
@@ -31,7 +37,7 @@ def resolved(driver: str, rx: str | None, tx: str | None) -> Testbed:
     return Testbed.resolve(TestbedConfig(driver, dut=DutConfig(schemes=schemes), cached=False))
 
 
-def outcome(bed: Testbed, trial: ForwardingTrial) -> str:
+def outcome(bed: Testbed, trial: Trial[Any]) -> str:
     return json.dumps(trial.store(bed.measure(trial)[0]), sort_keys=True)
 
 
@@ -101,17 +107,48 @@ def test_a_rewound_machine_measures_what_a_new_one_does(
     assert len(started) == 1, "one machine made them all"
 
 
+@pytest.mark.long
+def test_trials_of_all_kinds_run_on_one_machine(started: list[Machine], monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of them has the kernel's text patched (the cost model's probes), others run programs in the DUT."""
+    bed = Testbed.resolve(TestbedConfig("e100", cost_model=True, cached=False))
+    load = Load(30_000)
+    trials: list[Trial[Any]] = [
+        ForwardingTrial(loads=(load,), duration_ns=50_000_000),
+        ForwardingTrial(loads=(load,), duration_ns=50_000_000, costs=Costs(irq=1500, byte=2.5, free=300, softirq=200)),
+        IperfTrial(seconds=1),
+        IperfTrial(seconds=1, udp=True, dut_sends=False, rate_bps=50_000_000),
+        RrulTrial(seconds=1),
+        ApplicationTrial(load, duration_ns=50_000_000),
+        ApplicationTrial(load, echo=True, duration_ns=50_000_000, tuning=Tuning(threaded=True)),
+    ]
+    monkeypatch.setenv("IRQLAB_FRESH", "1")
+    fresh = [outcome(bed, trial) for trial in trials]
+    monkeypatch.delenv("IRQLAB_FRESH")
+    started.clear()
+    order = list(range(len(trials))) * ROUNDS
+    random.Random(2).shuffle(order)
+    for number in order:
+        assert outcome(bed, trials[number]) == fresh[number], trials[number]
+    assert len(started) == 1
+
+
 def test_a_machine_whose_trial_failed_is_ended(started: list[Machine]) -> None:
     bed = resolved("8139cp", None, None)
     with bed.open(pooled=True) as dut:
         first = dut.machine.process
-    with pytest.raises(DutError, match="no-such-file"), bed.open(pooled=True) as dut:
+    with bed.open(pooled=True) as dut:
         assert dut.machine.process is first
-        dut.run("cat", "/no-such-file")
+    with pytest.raises(DutError, match="no-such-file"):
+        _fail(bed)
     assert first.poll() is not None
     with bed.open(pooled=True) as dut:
         assert dut.machine.process is not first
         dut.run("true")
+
+
+def _fail(bed: Testbed) -> None:
+    with bed.open(pooled=True) as dut:
+        dut.run("cat", "/no-such-file")
 
 
 def test_what_a_trial_leaves_behind_is_gone(started: list[Machine]) -> None:

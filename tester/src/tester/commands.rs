@@ -68,7 +68,6 @@ impl Tester {
                     .and_then(|()| backend.plug(port, plugged))
                     .map(|()| json!({})),
             ),
-<<<<<<< HEAD
             Command::Hostile {
                 port,
                 seed,
@@ -89,18 +88,8 @@ impl Tester {
                 command: command.0,
                 limit_ns,
             },
+            Command::Rewind { path } => Answer::Rewind { path },
             Command::Quit {} => Answer::Quit,
-=======
-            Ok(Command::Hostile { port, plan }) => reply(
-                self.checked("hostile", port)
-                    .and_then(|()| bench.hostile(port, plan))
-                    .map(|damage| json!({ "damaged": damage.total(), "kinds": damage })),
-            ),
-            Ok(Command::StopAt { after_ns }) => Answer::StopAt { after_ns },
-            Ok(Command::Guest { command, limit_ns }) => Answer::Guest { command, limit_ns },
-            Ok(Command::Rewind { path }) => Answer::Rewind { path },
-            Ok(Command::Quit) => Answer::Quit,
->>>>>>> e761f56 (qemu: machines are put back to where they were restored, and used for many trials)
         }
     }
 
