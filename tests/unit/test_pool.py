@@ -65,7 +65,7 @@ def stand(monkeypatch: pytest.MonkeyPatch) -> Stand:
         return started[-1]
 
     monkeypatch.setattr(machine, "start", start)
-    monkeypatch.setattr(pool, "max_idle", lambda: 2)
+    monkeypatch.setattr(pool, "max_idle", lambda _memory_bytes, _cores: 2)
     monkeypatch.delenv("IRQLAB_FRESH", raising=False)
     return Stand(Pool(), started)
 
@@ -132,8 +132,8 @@ def test_closing_ends_the_machines_of_a_snapshot_or_all(stand: Stand) -> None:
 
 
 @pytest.mark.parametrize(
-    ("memory_gib", "machines"),
-    [(1, 1), (2, 1), (8, 6), (16, 8), (512, 8)],
+    ("memory_gib", "cores", "machines"),
+    [(1, 2, 1), (2, 2, 1), (8, 2, 6), (16, 2, 8), (512, 2, 8), (512, 64, 64), (16, 64, 12)],
 )
-def test_how_many_are_kept_is_a_question_of_memory(memory_gib: int, machines: int) -> None:
-    assert pool.max_idle(memory_gib << 30) == machines
+def test_how_many_are_kept_depends_on_memory_and_cores(memory_gib: int, cores: int, machines: int) -> None:
+    assert pool.max_idle(memory_gib << 30, cores) == machines

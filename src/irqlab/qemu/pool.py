@@ -21,18 +21,17 @@ from irqlab.qemu import machine
 from irqlab.qemu.machine import Machine, MachineConfig
 from irqlab.qemu.rpc import ConnectionLostError, TesterError
 
-MAX_IDLE = 8
+MIN_LIMIT = 8
+"""So many machines may wait for a trial, or as many as the host has cores; fewer if the host has too little memory."""
 IDLE_BYTES = 320 << 20
 """What a machine that is kept takes of the host's memory, about: the DUT's RAM as far as it is used, and translated code."""
 SHARE = 4
 """Machines that are kept take at most one part in so many of the host's memory."""
 
 
-def max_idle(memory_bytes: int | None = None) -> int:
-    """How many machines may wait for a trial, by the host's memory in bytes (default: this host's)."""
-    if memory_bytes is None:
-        memory_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return max(1, min(MAX_IDLE, memory_bytes // SHARE // IDLE_BYTES))
+def max_idle(memory_bytes: int, cores: int) -> int:
+    """How many machines may wait for a trial, on a host with so much memory and so many cores."""
+    return max(1, min(max(MIN_LIMIT, cores), memory_bytes // SHARE // IDLE_BYTES))
 
 
 def wanted() -> bool:
@@ -100,7 +99,7 @@ class Pool:
         except ConnectionLostError:
             used.close()
             return
-        limit = max_idle()
+        limit = max_idle(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), os.cpu_count() or 1)
         with self._lock:
             self._idle.append((snapshot, used))
             gone, self._idle = self._idle[:-limit], self._idle[-limit:]
