@@ -76,7 +76,7 @@ class Lab:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Nothing outlives a trial; there is nothing to close."""
+        self.testbed.close()
 
     def trial(self, rate_pps: float, **workload: Any) -> ForwardingResult:
         """One trial at `rate_pps` frames/s in each direction."""

@@ -106,6 +106,11 @@ pub enum Command {
         /// How long it may take, in ns.
         limit_ns: u64,
     },
+    /// Puts the machine back to where it was restored.
+    Rewind {
+        /// The snapshot file it was restored from.
+        path: String,
+    },
     /// Ends QEMU.
     Quit {},
 }

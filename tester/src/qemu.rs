@@ -20,6 +20,7 @@ mod net;
 pub mod plugin;
 mod port_io;
 mod release;
+mod rewind;
 mod timer;
 mod translation;
 mod usb;

@@ -36,6 +36,11 @@ pub enum Answer {
         /// So many ns from now.
         after_ns: u64,
     },
+    /// Put the machine back to where it was restored.
+    Rewind {
+        /// The snapshot file.
+        path: String,
+    },
     /// End QEMU.
     Quit,
 }

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 import shlex
 import shutil
 import socket
@@ -37,6 +38,7 @@ KERNEL_COMMAND_LINE = (
     "console=ttyS0 quiet panic=-1 oops=panic nokaslr mitigations=off net.ifnames=0 ipv6.disable=1 "
     "random.trust_cpu=off cryptomgr.notests=1"
 )
+CONSOLE = "console.log"
 SNAPSHOT_SLEEP_NS = 20_000_000
 SNAPSHOT_AFTER_NS = 5_000_000
 
@@ -146,6 +148,11 @@ class Machine:
                 link.close()
         shutil.rmtree(self.directory, ignore_errors=True)
 
+    def rewind(self, snapshot: Path) -> None:
+        """Has the machine put back to where it was restored from `snapshot`; `rpc.rewound` waits for that."""
+        os.truncate(self.directory / CONSOLE, 0)
+        self.rpc.rewind(str(snapshot.absolute()))
+
     def failure_report(self) -> str:
         """What QEMU and the DUT's console printed last, and how QEMU ended."""
         try:
@@ -184,13 +191,14 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def _failure_report(directory: Path, code: int | None) -> str:
     def tail(name: str, lines: int) -> str:
         try:
-            text = (directory / name).read_text(errors="replace")
+            # QEMU writes on where it was after a file was truncated: zeros come first.
+            text = (directory / name).read_text(errors="replace").replace("\0", "")
         except OSError:
             return ""
         kept = [line.rstrip() for line in text.splitlines() if line.strip()]
         return "\n".join(f"  {line}" for line in kept[-lines:])
 
-    console, log = tail("console.log", 40), tail("qemu.log", 10)
+    console, log = tail(CONSOLE, 40), tail("qemu.log", 10)
     if "Kernel panic" in console:
         said = "the DUT's kernel panicked"
     elif code is not None and code < 0:
@@ -229,7 +237,7 @@ def start(config: MachineConfig, snapshot: Path | None = None, profile: bool = F
         *("-plugin", f"{str(tester).replace(',', ',,')},{plugin}"),
         *("-chardev", f"socket,id=monitor,fd={monitor_there.fileno()}"),
         *("-mon", f"chardev=monitor,mode={(Qmp if to_save else Hmp).MODE}"),
-        *("-serial", f"file:{directory}/console.log"),
+        *("-serial", f"file:{directory / CONSOLE}"),
     ]
     if snapshot is not None:
         command += ["-incoming", f"exec:cat < {shlex.quote(str(snapshot))}"]

@@ -42,12 +42,17 @@ class Rpc:
 
     def call(self, op: str, **arguments: Any) -> Any:
         """One command to the tester; returns the value of its answer. Raises TesterError or ConnectionLostError."""
-        line = json.dumps({"op": op, **arguments}, separators=(",", ":")).encode() + b"\n"
-        try:
-            self._sock.sendall(line)
-        except OSError as error:
-            raise ConnectionLostError("QEMU closed the connection") from error
+        self._say(op, **arguments)
         return self._answer()
+
+    def rewind(self, path: str) -> None:
+        """Has the DUT put back to where it was restored from the snapshot file at `path`. Before anything else: `rewound`."""
+        self._say("rewind", path=path)
+        self.agent_limit_ns = AGENT_LIMIT_NS
+
+    def rewound(self) -> None:
+        """Waits until that is done, and the agent asks for work. Raises TesterError if it cannot be, or ConnectionLostError."""
+        self.greet()
 
     def guest(self, command: str, limit_ns: int | None = None, **arguments: Any) -> Any:
         """One command to the agent in the DUT; virtual time runs until it has answered, or the limit is over (an error)."""
@@ -57,6 +62,13 @@ class Rpc:
         """Closes the socket, which ends QEMU at once."""
         self._lines.close()
         self._sock.close()
+
+    def _say(self, op: str, **arguments: Any) -> None:
+        line = json.dumps({"op": op, **arguments}, separators=(",", ":")).encode() + b"\n"
+        try:
+            self._sock.sendall(line)
+        except OSError as error:
+            raise ConnectionLostError("QEMU closed the connection") from error
 
     def _answer(self) -> Any:
         try:

@@ -17,6 +17,7 @@ from irqlab.dut.counters import Counters
 from irqlab.dut.router import Dut
 from irqlab.qemu import machine, snapshots
 from irqlab.qemu.machine import Machine, MachineConfig, MachineError, describe, save, start
+from irqlab.qemu.pool import POOL
 from irqlab.qemu.rpc import ConnectionLostError, TesterError
 from irqlab.qemu.snapshots import Snapshot
 from irqlab.setup import guestimage, kernel, modules, nics, qemu
@@ -127,12 +128,22 @@ class Testbed:
         return dut, waited_ns
 
     @contextmanager
-    def open(self, profile: bool = False) -> Iterator[Dut]:
-        """A DUT restored where trials start; leaving the block ends it. `profile`: its instructions can be counted."""
+    def open(self, profile: bool = False, pooled: bool = False) -> Iterator[Dut]:
+        """A DUT restored where trials start; leaving the block ends it. `profile`: its instructions can be counted.
+
+        `pooled`: its QEMU may have run trials before, and may run others later.
+        """
         if not snapshots.touch(self.prepared):  # in a run of hours another process may have made room
             self.__dict__.pop("prepared", None)
-        with start(self.machine, self.prepared.state, profile) as restored, self._translating_errors(restored):
+        state = self.prepared.state
+        starting = POOL.machine(self.machine, state) if pooled else start(self.machine, state, profile)
+        with starting as restored, self._translating_errors(restored):
             yield Dut(restored)
+
+    def close(self) -> None:
+        """Ends what is kept for further trials; more may follow all the same."""
+        if "prepared" in self.__dict__:
+            POOL.close(self.prepared.state)
 
     @contextmanager
     def _translating_errors(self, running: Machine) -> Iterator[None]:
@@ -156,7 +167,7 @@ class Testbed:
 
     def measure(self, trial: Trial[R], addresses: dict[str, Any] | None = None) -> tuple[R, dict[str, Any] | None]:
         """Runs a trial whatever is in the cache; with `addresses`, profiled: the second value is what the tester counted."""
-        with self.open(profile=addresses is not None) as dut:
+        with self.open(profile=addresses is not None, pooled=addresses is None) as dut:
             if addresses is not None:
                 dut.rpc.call("profile", addresses=addresses)
             result = trial.measure(dut, self.conditions)

@@ -8,7 +8,9 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::OnceLock;
 
 use super::die::die;
-use super::layout::{MemoryRegionOps, NetClientInfo, PluginCounter, TypeInfo, VersionInfo};
+use super::layout::{
+    MemoryRegionOps, NetClientInfo, PluginCounter, TypeInfo, VersionInfo, YankInstance,
+};
 
 /// Called by QEMU with the pointer that was registered with it.
 pub type Callback = unsafe extern "C" fn(*mut c_void);
@@ -91,9 +93,11 @@ symbols! {
         qmp_query_version: fn(*mut *mut c_void) -> *const VersionInfo;
         qmp_stop: fn(*mut *mut c_void);
         runstate_is_running: fn() -> bool;
+        vm_start: fn();
         qemu_get_aio_context: fn() -> *mut c_void;
         aio_bh_schedule_oneshot_full: fn(*mut c_void, Callback, *mut c_void, *const c_char);
         qemu_add_vm_change_state_handler: fn(RunState, *mut c_void) -> *mut c_void;
+        qemu_add_vm_change_state_handler_prio: fn(RunState, *mut c_void, c_int) -> *mut c_void;
         object_resolve_path_type: fn(*const c_char, *const c_char, *mut bool) -> *mut c_void;
         // The main loop is GLib's.
         g_idle_add: fn(SourceFunction, *mut c_void) -> c_uint;
@@ -101,19 +105,43 @@ symbols! {
         all_cpu_threads_idle: fn() -> bool;
         qemu_get_cpu: fn(c_int) -> *mut c_void;
         async_run_on_cpu: fn(*mut c_void, CpuWork, u64);
+        cpu_reset: fn(*mut c_void);
+        // Reset: include/hw/qdev-core.h, include/hw/sysbus.h
+        sysbus_get_default: fn() -> *mut c_void;
+        bus_cold_reset: fn(*mut c_void);
+        device_cold_reset: fn(*mut c_void);
+        // Loading of state: include/qemu/yank.h, qapi/migration.json, include/qapi/error.h
+        yank_register_instance: fn(*const YankInstance, *mut *mut c_void) -> bool;
+        qmp_xen_load_devices_state: fn(*const c_char, *mut *mut c_void);
+        error_get_pretty: fn(*const c_void) -> *const c_char;
         // Net clients: include/net/net.h, net/hub.h
         qemu_new_net_client: fn(*const NetClientInfo, *mut c_void, *const c_char, *const c_char) -> *mut c_void;
         net_hub_add_port: fn(c_int, *const c_char, *mut c_void) -> *mut c_void;
         qemu_can_send_packet: fn(*mut c_void) -> c_int;
         qemu_send_packet: fn(*mut c_void, *const u8, c_int) -> isize;
+        qemu_find_net_clients_except: fn(*const c_char, *mut *mut c_void, c_int, c_int) -> c_int;
+        qemu_purge_queued_packets: fn(*mut c_void);
+        qemu_flush_queued_packets: fn(*mut c_void);
         // Memory and I/O ports: include/exec/memory.h, include/exec/ioport.h
         memory_region_init_io: fn(*mut c_void, *mut c_void, *const MemoryRegionOps, *mut c_void, *const c_char, u64);
         memory_region_add_subregion: fn(*mut c_void, u64, *mut c_void);
         memory_region_init_ram: fn(*mut c_void, *mut c_void, *const c_char, u64, *mut c_void);
         memory_region_get_ram_ptr: fn(*mut c_void) -> *mut u8;
+        memory_region_init_alias: fn(*mut c_void, *mut c_void, *const c_char, *mut c_void, u64, u64);
+        memory_region_from_host: fn(*mut u8, *mut u64) -> *mut c_void;
+        memory_region_set_log: fn(*mut c_void, bool, c_uint);
+        memory_region_snapshot_and_clear_dirty: fn(*mut c_void, u64, u64, c_uint) -> *mut c_void;
+        memory_region_snapshot_get_dirty: fn(*mut c_void, *mut c_void, u64, u64) -> bool;
+        address_space_init: fn(*mut c_void, *mut c_void, *const c_char);
         get_system_io: fn() -> *mut c_void;
         // MemTxAttrs is a structure of four or eight bytes, passed like an integer.
         address_space_ldq_le: fn(*mut c_void, u64, u64, *mut c_uint) -> u64;
+        address_space_write_rom: fn(*mut c_void, u64, u64, *const u8, u64) -> c_uint;
+        // Blocks of RAM: include/exec/cpu-common.h
+        qemu_ram_foreach_block: fn(unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int, *mut c_void) -> c_int;
+        qemu_ram_get_idstr: fn(*mut c_void) -> *const c_char;
+        qemu_ram_get_host_addr: fn(*mut c_void) -> *mut u8;
+        qemu_ram_get_used_length: fn(*mut c_void) -> u64;
         cpu_inl: fn(c_uint) -> c_uint;
         cpu_outl: fn(c_uint, c_uint);
         // Device types: include/qom/object.h, include/migration/vmstate.h
@@ -147,6 +175,8 @@ symbols! {
     }
     addresses {
         // The tester uses only the addresses of these variables.
+        main_loop_tlg;
+        vmstate_cpu_common;
         vmstate_usb_device;
         address_space_memory;
         // Functions whose prototype depends on the plugin API's version.

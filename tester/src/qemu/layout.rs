@@ -72,7 +72,8 @@ pub struct VersionInfo {
 
 /// `QEMUTimer` of include/qemu/timer.h, to recognise one.
 ///
-/// Verified: [`ioapic_throttle`](super::workarounds::ioapic_throttle) accepts a timer only if all members have the values they must have.
+/// Verified: [`ioapic_throttle`](super::workarounds::ioapic_throttle) accepts a timer only if all members have the values they must have;
+/// [`rewind`](super::rewind), which follows `next`, accepts a list only if it leads to the tester's timer and all are of that list.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct QemuTimer {
@@ -87,6 +88,36 @@ pub struct QemuTimer {
 
 // SAFETY: integers.
 unsafe impl Plain for QemuTimer {}
+
+/// `NET_CLIENT_DRIVER__MAX` of qapi/net.json, or more: no client is of this type.
+pub const NET_CLIENT_DRIVER_NONE: c_int = 0x7fff;
+
+/// `DIRTY_MEMORY_VGA` of include/exec/ramlist.h. `memory_region_set_log` accepts no other.
+pub const DIRTY_MEMORY_VGA: c_uint = 0;
+
+/// `YankInstance` of qapi/yank.json.
+#[repr(C)]
+pub struct YankInstance {
+    pub kind: c_int,
+    pub rest: [usize; 4],
+}
+
+/// `YANK_INSTANCE_TYPE_MIGRATION` of qapi/yank.json. Verified: QEMU ends if it is not registered when it has loaded a state.
+pub const YANK_MIGRATION: c_int = 2;
+
+/// The beginning of `VMStateField` of include/migration/vmstate.h, after the name.
+///
+/// Verified: [`rewind`](super::rewind) accepts a field only without hint and with the size that it must have.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct VmStateField {
+    pub hint: usize,
+    pub offset: usize,
+    pub size: usize,
+}
+
+// SAFETY: integers.
+unsafe impl Plain for VmStateField {}
 
 /// `IOAPIC_NUM_PINS` of include/hw/intc/ioapic_internal.h.
 pub const IOAPIC_PINS: usize = 24;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The machine as a whole: its memory, its run state.
 
-use super::api::api;
+use std::ffi::c_int;
+
+use super::api::{RunState, api};
 
 /// A little-endian 64-bit number of the guest's memory, at a physical address. Where there is no memory, whatever QEMU reads there.
 pub fn word(address: u64) -> u64 {
@@ -13,8 +15,25 @@ pub fn word(address: u64) -> u64 {
     }
 }
 
-/// Pauses the machine. Not to be called from a timer: QEMU waits until no timer's callback runs.
+/// Pauses the machine. Not to be called from a timer: QEMU waits until no timer's callback runs. In the virtual processor's thread this
+/// is a request: the processor stops after the instruction that it executes, then the main loop pauses the machine.
 pub fn stop() {
     // SAFETY: qmp_stop ignores its Error** argument.
     unsafe { (api().qmp_stop)(std::ptr::null_mut()) }
+}
+
+/// Lets the paused machine run. To be called in the main loop.
+pub fn start() {
+    // SAFETY: plain call, with QEMU's lock held.
+    unsafe { (api().vm_start)() }
+}
+
+/// Has `callback` called before anything else is done about the machine's beginning to run, and when everything is done about its pause.
+pub fn on_run_state(callback: RunState) {
+    /// Handlers of lower priority are called earlier when the machine begins to run, and later when it is paused. Devices have 0 and more.
+    const PRIORITY: c_int = -1_000_000;
+    // SAFETY: the handler ignores its pointer.
+    unsafe {
+        (api().qemu_add_vm_change_state_handler_prio)(callback, std::ptr::null_mut(), PRIORITY);
+    }
 }

@@ -15,12 +15,14 @@ use super::clock::{self, ClockCheck};
 use super::die::{die, exit};
 use super::lab::Lab;
 use super::port_io::{self, Handlers};
+use super::rewind::Rewinder;
 use super::timer::{Timer, defer_timers};
 use super::translation::{self, Translation};
 use super::usb::nic;
 use super::workarounds::ioapic_throttle::Ioapic;
 use super::workarounds::{cmpxchg_flags, halt_race};
 use super::{instrument, machine, main_loop, net, release};
+use crate::control;
 use crate::tester::{Answer, Tester};
 
 /// The command port (docs/protocol.md, link 2).
@@ -59,6 +61,7 @@ struct PauseRequest {
 struct Plugin {
     backend: QemuBackend,
     ports: usize,
+    ns_per_instruction: u64,
     /// The NICs are the tester's own LAN7800s: there are no net clients.
     own_nics: bool,
     /// Set up with the first expiry of the timer, when the machine exists.
@@ -76,6 +79,10 @@ struct Plugin {
     /// Verifies the clock while the agent reads its first command: it executes instructions, and does not idle.
     clock_check: Option<ClockCheck>,
     answer: Vec<u8>,
+    /// Where the machine began to run, or why it cannot be put back there.
+    rewinder: Result<Rewinder, String>,
+    /// The snapshot file whose state the machine is to be put back to, once it is paused.
+    rewinding: Option<String>,
 }
 
 static PLUGIN: Mutex<Option<Plugin>> = Mutex::new(None);
@@ -119,6 +126,16 @@ impl Plugin {
                     });
                     self.say(&format!(r#"{{"ok":{{"at_ns":{at_ns}}}}}"#));
                 }
+                Answer::Rewind { path } => match &self.rewinder {
+                    Ok(_) => {
+                        self.rewinding = Some(path);
+                        return 0;
+                    }
+                    Err(why) => {
+                        let refusal = control::answer::<()>(&Err(format!("rewind: {why}")));
+                        self.say(&refusal);
+                    }
+                },
                 Answer::Quit => {
                     self.say(r#"{"ok":{}}"#);
                     exit(0)
@@ -199,6 +216,21 @@ impl Plugin {
         self.timer.arm(due.into_iter().flatten().min());
     }
 
+    /// Forgets everything since the machine began to run.
+    fn begin_again(&mut self) {
+        INBOX.lock().unwrap_or_else(|e| e.into_inner()).clear();
+        if let Some(ioapic) = &self.ioapic {
+            ioapic.reset_counts();
+        }
+        self.tester = Tester::new(self.ports, self.ns_per_instruction);
+        self.greeted = false;
+        self.agent_request = None;
+        self.pause_request = None;
+        self.command = Vec::new();
+        self.command_at = 0;
+        self.answer = Vec::new();
+    }
+
     /// Takes in what NICs sent while the tester was at work.
     fn drain_inbox(&mut self) {
         let frames = std::mem::take(&mut *INBOX.lock().unwrap_or_else(|e| e.into_inner()));
@@ -236,6 +268,43 @@ fn with_plugin<T: Default>(work: impl FnOnce(&mut Plugin) -> T) -> T {
         plugin.rearm();
         value
     })
+}
+
+/// The machine begins to run, or was paused.
+unsafe extern "C" fn run_state_changed(_opaque: *mut c_void, running: bool, _state: c_int) {
+    let mut guard = PLUGIN.lock().unwrap_or_else(|e| e.into_inner());
+    let Some(plugin) = guard.as_mut() else { return };
+    let first = plugin.ioapic.is_none();
+    if running && first && !plugin.backend.profiled {
+        plugin.rewinder = Rewinder::new(plugin.timer);
+    } else if !running && plugin.rewinding.is_some() {
+        main_loop::call_soon(rewind_machine);
+    }
+}
+
+/// Puts the paused machine back to where it began to run, the tester included, and lets it run.
+unsafe extern "C" fn rewind_machine(_opaque: *mut c_void) {
+    let mut guard = PLUGIN.lock().unwrap_or_else(|e| e.into_inner());
+    let Some(plugin) = guard.as_mut() else { return };
+    let taken = std::mem::replace(&mut plugin.rewinder, Err("one is under way".into()));
+    let (Ok(mut rewinder), Some(path)) = (taken, plugin.rewinding.take()) else {
+        return;
+    };
+    let mut own_timers = nic::timers();
+    own_timers.push(plugin.timer);
+    drop(guard); // the devices may call the plugin
+    let rewound = rewinder.rewind(&path, &own_timers);
+    let mut guard = PLUGIN.lock().unwrap_or_else(|e| e.into_inner());
+    let Some(plugin) = guard.as_mut() else { return };
+    if let Err(why) = rewound {
+        let failure = control::answer::<()>(&Err(format!("rewind: {why}")));
+        plugin.say(&failure);
+        die(&why);
+    }
+    plugin.rewinder = Ok(rewinder);
+    plugin.begin_again();
+    drop(guard);
+    machine::start();
 }
 
 unsafe extern "C" fn pause_machine(_opaque: *mut c_void) {
@@ -277,11 +346,18 @@ fn frame_sent(port: usize, frame: &[u8]) {
 }
 
 fn port_read(offset: u64) -> u32 {
-    with_plugin(|plugin| match offset {
-        REG_CONTROL => plugin.next_command(),
-        REG_DATA => plugin.next_word(),
-        _ => 0,
-    })
+    let (value, rewinding) = with_plugin(|plugin| {
+        let value = match offset {
+            REG_CONTROL => plugin.next_command(),
+            REG_DATA => plugin.next_word(),
+            _ => 0,
+        };
+        (value, plugin.rewinding.is_some())
+    });
+    if rewinding {
+        machine::stop(); // the guest executes nothing more
+    }
+    value
 }
 
 fn port_write(offset: u64, value: u32) {
@@ -355,6 +431,7 @@ unsafe fn install(args: &Args, id: u64, plugin_api: c_int) -> Result<(), String>
             profiled: args.profile,
         },
         ports: args.ports,
+        ns_per_instruction: args.ns_per_instruction,
         // A self-check verifies the net clients, too.
         own_nics: args.lan7800.is_some() && lab.is_some(),
         ioapic: None,
@@ -368,8 +445,11 @@ unsafe fn install(args: &Args, id: u64, plugin_api: c_int) -> Result<(), String>
         command_at: 0,
         clock_check: Some(ClockCheck::new(args.ns_per_instruction)),
         answer: Vec::new(),
+        rewinder: Err("instructions are counted, or the machine has not run yet".into()),
+        rewinding: None,
     });
     timer.arm(Some(0));
+    machine::on_run_state(run_state_changed);
     if args.fd.is_none() {
         let timer = Timer::new(selfcheck, std::ptr::null_mut());
         *SELFCHECK.lock().unwrap_or_else(|e| e.into_inner()) = Some(Selfcheck {

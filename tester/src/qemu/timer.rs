@@ -45,6 +45,11 @@ impl Timer {
         Timer(timer)
     }
 
+    /// Where its `QEMUTimer` is.
+    pub fn address(self) -> usize {
+        self.0 as usize
+    }
+
     /// Arms the timer at `at_ns`, or disarms it. Inside [`defer_timers`] that happens when it ends.
     pub fn arm(self, at_ns: Option<u64>) {
         let mut deferred = DEFERRED.lock().unwrap_or_else(|e| e.into_inner());

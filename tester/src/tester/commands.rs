@@ -88,6 +88,7 @@ impl Tester {
                 command: command.0,
                 limit_ns,
             },
+            Command::Rewind { path } => Answer::Rewind { path },
             Command::Quit {} => Answer::Quit,
         }
     }

@@ -109,6 +109,12 @@ pub fn inject_faults(port: usize, plan: Option<FaultPlan>) -> Result<Damage, Str
     .ok_or_else(|| no_nic(port))
 }
 
+/// The timers of all NICs.
+pub fn timers() -> Vec<Timer> {
+    let nics = NICS.lock().unwrap_or_else(|e| e.into_inner());
+    nics.iter().map(|nic| nic.timer).collect()
+}
+
 fn no_nic(port: usize) -> String {
     format!("the NIC at port {port} is not a USB NIC of the tester's own")
 }
