@@ -13,7 +13,8 @@ from irqlab.present import terminal
 from irqlab.present.variants import Row
 
 DATA = Path(__file__).parents[1] / "data"
-METHODS = [name for name, method in catalogue.methods().items() if method.print_lines and method.run]
+SAMPLES = {row["method"] for row in catalogue.read(DATA / "sample_full.json")["measured"]["results"]}
+METHODS = [name for name, method in catalogue.methods().items() if name in SAMPLES and method.print_lines and method.run]
 
 
 def content(method: str, name: str = "full") -> dict[str, Any]:
