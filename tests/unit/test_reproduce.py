@@ -151,6 +151,10 @@ def test_sizes_at_the_wires_rate_are_fitted_without_its_limit() -> None:
     assert last.model_capped_mbps == pytest.approx(100)
     assert last.model_mbps > 100
     assert last.fitted
+    faster = Table("1", throughput.ThroughputRow, tuple(replace(row, throughput_mbps=row.throughput_mbps * 0.8) for row in first))
+    small = model.figure6(fits, faster).one(lambda r: (r.frame_bytes, r.variant) == (64, "ORIGINAL"))
+    assert (small.error_percent, small.residual_us) == (pytest.approx(25.0, abs=0.01), pytest.approx(0.0, abs=1e-5))
+    assert small.model_mbps == pytest.approx(first.rows[0].throughput_mbps, abs=1e-3)
 
 
 def _livelock(cliff: float, most: float = 50.0) -> Any:
