@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -169,6 +170,8 @@ def test_ratios_stand_beside_the_letters() -> None:
     assert (row.ratio, row.idle_points) == (1.1, 20.0)
     assert (row.letter_ratio_least, row.letter_ratio_most) == (1.0, 1.0)
     assert (row.letter_idle_points_least, row.letter_idle_points_most) == (9.4, 37.6)
+    (sent,) = measure.ratios(Table("", IperfRow, tuple(replace(one, test="UDP Tx") for one in ours)), letter())
+    assert (sent.letter_ratio_least, sent.letter_ratio_most) == (1.0, 2.395)
 
 
 # Claims.

@@ -112,6 +112,9 @@ def test_the_order_is_compared_where_the_paper_is_below_the_wires_rate() -> None
     ]
     swapped = throughput_table({"ORIGINAL": 25, "TX-128": 26}, sizes=(64,))
     assert _differs(swapped) == [(64, "ORIGINAL", "TX-128")]
+    assert _differs(throughput_table({"ORIGINAL": 25, "TX-128": 25}, sizes=(64,))) == [(64, "ORIGINAL", "TX-128")], (
+        "a tie is no order"
+    )
     beyond_our_wire = throughput_table({"ORIGINAL": 1, "TX-128": 2}, sizes=(512, 1518))  # at 1518 beyond the paper's, too
     assert _differs(beyond_our_wire) == [(512, "ORIGINAL", "TX-128")]
 
@@ -148,6 +151,10 @@ def test_sizes_at_the_wires_rate_are_fitted_without_its_limit() -> None:
     assert last.model_capped_mbps == pytest.approx(100)
     assert last.model_mbps > 100
     assert last.fitted
+    faster = Table("1", throughput.ThroughputRow, tuple(replace(row, throughput_mbps=row.throughput_mbps * 0.8) for row in first))
+    small = model.figure6(fits, faster).one(lambda r: (r.frame_bytes, r.variant) == (64, "ORIGINAL"))
+    assert (small.error_percent, small.residual_us) == (pytest.approx(25.0, abs=0.01), pytest.approx(0.0, abs=1e-5))
+    assert small.model_mbps == pytest.approx(first.rows[0].throughput_mbps, abs=1e-3)
 
 
 def _livelock(cliff: float, most: float = 50.0) -> Any:
@@ -169,6 +176,18 @@ def test_what_stays_up_has_no_collapse_and_a_dip_is_none() -> None:
     assert curves.find_collapse([flat(x) for x in (30, 60, 300)], flat).at_pps is None
     dip = [(30.0, 30.0), (60.0, 0.0), (90.0, 40.0), (120.0, 0.0)]
     assert curves.find_collapse(dip, _livelock(100.0)).at_pps == pytest.approx(100, rel=0.02)
+
+
+def test_a_plateau_above_the_limit_is_no_collapse() -> None:
+    for share, collapses in ((0.019, True), (0.021, False), (0.035, False)):
+        found = curves.find_collapse([(30.0, 50.0), (60.0, 50.0 * share)], lambda offered, share=share: (offered, 50.0 * share))
+        assert (found.at_pps is not None) == collapses
+
+
+def test_a_gain_is_capped_if_either_variant_is() -> None:
+    first = throughput_table({"ORIGINAL": 60.0, "TX-128": 1.0, "NAPI": 59.0}, k_us=0.0, sizes=(512,))
+    assert [row.capped for row in first] == [False, True, False]
+    assert [row.capped for row in throughput.table2(first)] == [True, False]
 
 
 def test_a_collapse_at_every_load_but_none_is_found_from_below() -> None:

@@ -245,6 +245,21 @@ class _Dut:
     module_parameters: str = "x"
 
 
+def test_of_todays_schemes_the_setting_with_which_most_is_received_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "INTREE", ())
+    ours = Testbed()
+
+    def run(spec: ApplicationTrial) -> ApplicationResult:
+        best = spec.tuning.busy_poll_us == 50 or spec.tuning.gro_flush_timeout_ns == 200_000
+        return replace(measured(spec), application_pps=9000.0 if best else 8000.0)
+
+    monkeypatch.setattr(ours, "run", run)
+    session = FakeSession(lambda *_, **__: ours, config=SimpleNamespace(nic=None, dut=_Dut()))
+    best, sweeps = measure._today(session, AT)  # type: ignore[arg-type]
+    assert [curve.row.name for _, curve in best] == [rows.THREADED, "deferred NAPI, 2 polls, 200 µs", "busy polling, 50 µs"]
+    assert len(sweeps) == len(rows.DEFERRALS) + len(rows.BUSY_POLLS_US)
+
+
 def test_a_driver_without_schemes_is_refused() -> None:
     session = FakeSession(lambda *_, **__: Testbed("8139cp", None))
     with pytest.raises(IrqlabError, match="8139cp has none that can be set"):
