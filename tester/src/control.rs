@@ -157,8 +157,14 @@ struct Head<'a> {
 pub fn parse(line: &str) -> Result<Command, String> {
     let head: Head =
         serde_json::from_str(line).map_err(|error| format!("not a command: {error}"))?;
-    let mut command =
-        serde_json::from_str(line).map_err(|error| format!("{}: {error}", head.op))?;
+    let mut command = serde_json::from_str(line).map_err(|error| {
+        let why = format!("{}: {error}", head.op);
+        why.replacen(
+            &format!("{0}: unknown variant `{0}`", head.op),
+            &format!("unknown op `{}`", head.op),
+            1,
+        )
+    })?;
     if let Command::Guest { command, .. } = &mut command {
         let text = head.agent_command.map_or("", RawValue::get);
         if !text.starts_with('{') {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Where instructions go: every block of instructions that the device under test executes is counted in the calling context
-//! it runs in. Without QEMU: blocks are announced by [`Profiler::enter`]; see [`instrument`](crate::qemu::instrument) for who calls it.
+//! The profiler: counts each block of instructions that the device under test executes in the calling context that it runs in.
+//!
+//! It needs no QEMU: [`Profiler::enter`] is called for each block. In the plugin, `qemu/instrument.rs` calls it.
 
 pub mod access;
 pub mod ending;
@@ -16,16 +17,16 @@ use self::map::{Addresses, Map, Mark};
 use self::stack::{Leaving, Stack};
 use self::tree::{IoRow, Row, Tree};
 
-/// Instructions that are translated, and usually executed, together.
+/// Instructions that QEMU translates, and usually executes, together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
     /// The first one's address.
     pub start: u64,
     /// The address after the last one.
     pub after: u64,
-    /// How many.
+    /// How many there are.
     pub instructions: u64,
-    /// What the last one does to the stack.
+    /// The effect of the last one on the stack.
     pub ending: Ending,
     /// The function's number in the [`Map`].
     pub function: u32,
@@ -46,7 +47,7 @@ impl Block {
 pub struct Profile {
     /// Instructions counted in the window.
     pub instructions: u64,
-    /// How often the stack was lost meanwhile.
+    /// How often the shadow stack was lost in the window.
     pub lost: u64,
     /// The tree.
     pub nodes: Vec<Row>,
@@ -71,7 +72,7 @@ pub struct Profiler {
 }
 
 impl Profiler {
-    /// A profiler that knows these functions; the counter of instructions begun stands at `counter`.
+    /// A profiler for these functions. The count of instructions begun is `counter`.
     pub fn new(addresses: &Addresses, counter: u64) -> Result<Self, String> {
         Ok(Profiler {
             map: Map::new(addresses)?,
@@ -90,9 +91,9 @@ impl Profiler {
         &self.map
     }
 
-    /// `block` is about to be executed, when `counter` instructions have been begun since power-on.
+    /// `block` is about to be executed; `counter` instructions have been begun since power-on.
     pub fn enter(&mut self, block: &Block, counter: u64) {
-        // An instruction at fault has been begun, but not executed: it will be again.
+        // A faulting instruction was begun but not executed: it will be executed again.
         let fault = block.first && self.map.mark(block.function) == Mark::Exception;
         self.settle(counter, u64::from(fault));
         let cut_short = counter.wrapping_sub(self.began) < self.instructions;
@@ -110,7 +111,7 @@ impl Profiler {
         };
     }
 
-    /// The window opens (and what was counted in an earlier one is forgotten) or closes.
+    /// The window opens, which sets all counts to 0, or closes.
     pub fn window(&mut self, open: bool, counter: u64) {
         self.settle(counter, 0);
         self.tree.count(open);
@@ -126,7 +127,7 @@ impl Profiler {
         self.tree.accessed(self.stack.top(), access);
     }
 
-    /// What was counted in the window.
+    /// The profile of the window.
     pub fn result(&self) -> Profile {
         let (nodes, io) = self.tree.rows(&self.map);
         Profile {

@@ -13,7 +13,7 @@ use super::tcp::State;
 /// The first local port.
 const LOCAL_PORT: u16 = 49_152;
 const RETRY_NS: u64 = 100_000_000;
-/// A server that is not there by then will not come.
+/// How often a refused connection is tried again.
 const TRIES: u32 = 50;
 const VERSION: &str = "3.12";
 
@@ -21,7 +21,7 @@ const VERSION: &str = "3.12";
 enum Phase {
     Connecting,
     Negotiating,
-    /// UDP: the stream of this number waits for the server's answer.
+    /// UDP: the stream of this number waits for the server's answer to its first datagram.
     Greeting(usize),
     Running,
     Ending,
@@ -69,7 +69,7 @@ impl Client {
         self.next_port
     }
 
-    /// 36 characters, the same each time.
+    /// The cookie: 36 characters, always the same.
     fn cookie() -> impl Iterator<Item = u8> {
         b"irqlabirqlabirqlabirqlabirqlabirqlab\0".iter().copied()
     }
@@ -193,14 +193,14 @@ impl Client {
         }
     }
 
-    /// Messages of the server's.
+    /// Handles the server's messages.
     fn listen(&mut self, now_ns: u64, net: &mut Net) {
         while self.phase != Phase::Over {
             let Some(control) = &mut self.control else {
                 return;
             };
             let gone = control.fill(net);
-            // Its results come between two states.
+            // The server's results come between two states.
             if self.results_asked && self.peer.is_null() {
                 let Some(control) = &mut self.control else {
                     return;

@@ -14,7 +14,7 @@ use super::iperf::{
 use super::net::{Handle, Message, Net};
 use super::plan::ServerPlan;
 
-/// What a client asks for; what is not here does not concern a peer. Of iperf_api.c, send_parameters.
+/// The test that a client asks for, as far as it matters here (iperf_api.c, send_parameters).
 #[derive(Debug, Deserialize)]
 #[serde(default)]
 struct Parameters {
@@ -93,7 +93,7 @@ pub struct Server {
     plan: ServerPlan,
     origin_ns: u64,
     test: Option<Test>,
-    /// Connections that have yet to show their cookie.
+    /// Connections that have not sent their cookie yet.
     guests: Vec<Control>,
     finished: Vec<Value>,
 }
@@ -141,7 +141,7 @@ impl Server {
         });
     }
 
-    /// Streams of the running test show its cookie; others are told that the server is busy.
+    /// Streams of the running test send its cookie; others are told that the server is busy.
     fn admit(&mut self, net: &mut Net) {
         let Some(test) = &self.test else { return };
         let wanted = test.phase == Phase::Streams && !test.parameters.udp;
@@ -169,7 +169,7 @@ impl Server {
 }
 
 impl Test {
-    /// One message of the client's; whether there may be more.
+    /// Handles one message of the client; returns whether there may be more.
     fn proceed(&mut self, now_ns: u64, net: &mut Net) -> bool {
         let gone = self.control.fill(net);
         match self.phase {
@@ -253,7 +253,7 @@ impl Test {
         self.phase = phase;
     }
 
-    /// As a server does that cannot: the state, iperf3's own error number (IESTREAMLISTEN) and errno (EPROTONOSUPPORT).
+    /// Refuses a test: the state, iperf3's own error number (IESTREAMLISTEN) and errno (EPROTONOSUPPORT).
     fn refuse(&mut self, why: String, net: &mut Net) {
         self.control.say(net, state::SERVER_ERROR);
         let sender = &mut net.tcp(self.control.handle).sender;
@@ -348,7 +348,7 @@ impl App for Server {
     fn transmit(&mut self, now_ns: u64, net: &mut Net) -> Option<Vec<u8>> {
         let test = self.test.as_mut()?;
         if net.look(test.control.handle).sender.unsent() > 0 {
-            return None; // the client does not count datagrams that come before it knows that the test runs
+            return None; // the client ignores datagrams that arrive before it knows that the test runs
         }
         test.flows
             .iter_mut()

@@ -1,39 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Accesses to devices: registers in memory (MMIO), told by their physical address, and I/O ports.
+//! Accesses to devices: memory-mapped registers (MMIO), identified by their physical address, and I/O ports.
 
 use serde::Serialize;
 
-/// What an access goes to.
+/// The kind of register that an access goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Space {
-    /// A register in memory.
+    /// A memory-mapped register.
     Mmio,
-    /// A port. Which one is in a register of the processor, and not told.
+    /// An I/O port. Its number is in a register of the processor, which the plugin cannot read.
     Port,
 }
 
 /// One access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// To what.
+    /// The kind of register.
     pub space: Space,
-    /// The physical address; 0 of a port.
+    /// The physical address; 0 for a port.
     pub address: u64,
-    /// It writes.
+    /// Whether it writes.
     pub write: bool,
 }
 
-/// Accesses counted.
+/// The accesses to one register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count {
-    /// To what.
+    /// The kind of register.
     pub space: Space,
-    /// Where.
+    /// The physical address; 0 for ports.
     pub address: u64,
-    /// How many read.
+    /// How many reads.
     pub reads: u64,
-    /// How many wrote.
+    /// How many writes.
     pub writes: u64,
 }
 
@@ -52,7 +52,7 @@ pub fn port(instruction: &[u8]) -> Option<Access> {
     })
 }
 
-/// Adds an access to what was counted.
+/// Counts an access.
 pub fn add(counts: &mut Vec<Count>, access: Access) {
     let found = counts
         .iter()

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How a block of x86-64 instructions ends: the little of an instruction that a shadow stack has to know.
+//! How a block of x86-64 instructions ends, as far as a shadow stack needs it.
 //!
 //! Encodings: Intel SDM volume 2, appendix A (opcode map), for 64-bit mode.
 
-/// What the last instruction of a block does to the stack.
+/// The effect of a block's last instruction on the stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Ending {
-    /// Nothing: it falls through, jumps, or does something else.
+    /// None: it falls through, jumps, or does something else.
     #[default]
     Other,
     /// `call`, near.
@@ -17,7 +17,7 @@ pub enum Ending {
     InterruptReturn,
 }
 
-/// What an instruction, given by its bytes, does to the stack.
+/// The effect of an instruction, given by its bytes, on the stack.
 pub fn ending(instruction: &[u8]) -> Ending {
     let is_prefix = |byte: u8| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3 | 0x40..=0x4f);
     let mut rest = instruction.iter().skip_while(|byte| is_prefix(**byte));

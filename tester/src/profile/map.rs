@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The functions of the device under test's kernel: where each begins, and what the few of them mean that move between contexts.
+//! The functions of the device under test's kernel: where each begins, and which of them change the context.
 
 use serde::Deserialize;
 
@@ -8,7 +8,7 @@ pub const KERNEL_BASE: u64 = 0xffff_8000_0000_0000;
 /// The number of the function that stands for all of user space.
 pub const USER: u32 = 0;
 
-/// What it means when a function is entered.
+/// What entering a function means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mark {
     /// Nothing special.
@@ -18,23 +18,23 @@ pub enum Mark {
     Vectors,
     /// The processor, or a stub, enters it for an interrupt.
     Interrupt,
-    /// The processor enters it for an exception; the instruction at fault does not count as executed.
+    /// The processor enters it for an exception; the faulting instruction does not count as executed.
     Exception,
     /// It runs softirqs.
     Softirq,
-    /// It is the idle task's.
+    /// It belongs to the idle task.
     Idle,
-    /// It leaves for another task's stack.
+    /// It switches to another task's stack.
     Switch,
 }
 
-/// The addresses that the lab knows: `profile` of docs/protocol.md.
+/// The addresses that the lab sends: ADDRESSES of docs/protocol.md.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Addresses {
     /// Where functions begin, ascending.
     pub functions: Vec<u64>,
-    /// Of these: made of stubs, one for each interrupt vector.
+    /// Of these: functions that consist of stubs, one for each interrupt vector.
     #[serde(default)]
     pub vectors: Vec<u64>,
     /// Entered for interrupts, by the processor or from a stub.
@@ -54,7 +54,7 @@ pub struct Addresses {
     pub switch: Vec<u64>,
 }
 
-/// The functions, numbered by address. [`USER`] is user space, the next is what lies before the kernel's first function.
+/// The functions, numbered by address. [`USER`] is user space; the next number is kernel code before the first function.
 #[derive(Debug)]
 pub struct Map {
     starts: Vec<u64>,
@@ -62,7 +62,7 @@ pub struct Map {
 }
 
 impl Map {
-    /// Checks and sorts in what the lab knows.
+    /// Checks the lab's addresses and makes the map.
     pub fn new(addresses: &Addresses) -> Result<Self, String> {
         let mut starts = vec![0, KERNEL_BASE];
         for &address in &addresses.functions {
@@ -92,7 +92,7 @@ impl Map {
         Ok(Map { starts, marks })
     }
 
-    /// The number of the function that an address lies in.
+    /// The number of the function that contains an address.
     pub fn function(&self, address: u64) -> u32 {
         (self.starts.partition_point(|start| *start <= address) - 1) as u32
     }
@@ -102,7 +102,7 @@ impl Map {
         self.starts[function as usize]
     }
 
-    /// What it means when it is entered.
+    /// What entering it means.
     pub fn mark(&self, function: u32) -> Mark {
         self.marks[function as usize]
     }

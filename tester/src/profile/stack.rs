@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The shadow stack: which functions are open, as far as calls, returns and interrupts tell.
+//! The shadow stack: the functions that have been called and have not returned.
 //!
-//! It is a guess that mends itself. Returns look for their address; one that finds none replaces the function on top. The
-//! contexts hang on few and safe events: an interrupt's entry and its `iret`, the call of the softirqs' function and its return.
+//! It may be wrong for a while and corrects itself: a return looks for its address in the stack, and if it finds none, the new function
+//! replaces the one on top. Contexts depend only on few and certain events: an interrupt's entry and its `iret`, and the call of the
+//! softirqs' function and its return.
 
 use super::map::{Map, Mark, USER};
 use super::tree::{NodeId, ROOT, Tree};
 use super::{Block, Ending};
 
-/// Deeper stacks are started anew: something repeats.
+/// A deeper stack is discarded: it must be wrong.
 const MAX_DEPTH: usize = 200;
 
 /// How a block was left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Leaving {
-    /// By what kind of instruction; [`Ending::Other`] if the block was not executed to its end.
+    /// The kind of its last instruction; [`Ending::Other`] if the block was not executed to its end.
     pub ending: Ending,
     /// The address after it.
     pub after: u64,
@@ -24,7 +25,7 @@ pub struct Leaving {
 struct Frame {
     function: u32,
     node: NodeId,
-    /// Where the call returns to; 0: it is not known.
+    /// Where the call returns to; 0: not known.
     back: u64,
     /// It is the entry of an interrupt or exception.
     gate: Option<Gate>,
@@ -38,11 +39,11 @@ struct Gate {
     node: NodeId,
 }
 
-/// The open functions, of the running task alone.
+/// The functions of the running task that have not returned.
 #[derive(Debug, Default)]
 pub struct Stack {
     frames: Vec<Frame>,
-    /// Returns to nowhere known.
+    /// How many returns found no address.
     pub lost: u64,
 }
 
@@ -52,7 +53,7 @@ impl Stack {
         self.frames.last().map_or(ROOT, |frame| frame.node)
     }
 
-    /// `block` is executed next, after one that was left as told.
+    /// `block` is executed next; the block before it was left as `leaving` says.
     pub fn step(&mut self, leaving: Leaving, block: &Block, map: &Map, tree: &mut Tree) {
         let Some(top) = self.frames.last().copied() else {
             return self.restart(block, map, tree);
@@ -103,7 +104,7 @@ impl Stack {
     }
 
     fn interrupt(&mut self, leaving: Leaving, block: &Block, map: &Map, tree: &mut Tree) {
-        // What an interrupt interrupts has nothing to do with it; what an exception does, has.
+        // An interrupt has nothing to do with the code that it interrupts; an exception has.
         let parent = match map.mark(block.function) {
             Mark::Exception => self.top(),
             _ => ROOT,
@@ -131,7 +132,7 @@ impl Stack {
             Some(above) => self.frames.truncate(open + above),
             None if self.frames.len() > open => {
                 self.frames.pop();
-                // Below a switch nothing is known, and nothing is lost.
+                // The new task's stack is not known; this is not counted as lost.
                 self.lost += u64::from(self.frames.len() > open);
             }
             None => self.lost += 1,
@@ -167,7 +168,7 @@ impl Stack {
         });
     }
 
-    /// A jump into another function: it takes the place of the one that jumped, and returns where that one would have.
+    /// A jump into another function: it replaces the function that jumped, and returns where that one would have returned.
     fn replace(&mut self, function: u32, map: &Map, tree: &mut Tree) {
         if let Some(old) = self.frames.pop() {
             match old.gate {

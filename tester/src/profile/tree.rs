@@ -6,22 +6,22 @@ use serde::Serialize;
 use super::access::{self, Access, Count, Space};
 use super::map::{Map, Mark};
 
-/// In what context code runs.
+/// The context in which code runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Context {
     /// A task, in the kernel or in user space.
     Process,
-    /// A softirq, wherever it is run.
+    /// A softirq, whatever task or interrupt runs it.
     Softirq,
-    /// An interrupt, from the processor's entry to its return, less the softirqs in between.
+    /// An interrupt, from the processor's entry to its return, without the softirqs in between.
     HardIrq,
     /// The idle task.
     Idle,
 }
 
 impl Context {
-    /// The context of a function entered from this one.
+    /// The context of a function that is entered from this context.
     fn enter(self, mark: Mark) -> Self {
         match mark {
             Mark::Vectors | Mark::Interrupt => Context::HardIrq,
@@ -32,7 +32,7 @@ impl Context {
     }
 }
 
-/// A node's number; the root, which is no function, has 0.
+/// A node's number; the root, which is not a function, has 0.
 pub type NodeId = usize;
 /// The root.
 pub const ROOT: NodeId = 0;
@@ -126,7 +126,7 @@ impl Tree {
         }
     }
 
-    /// Begins to count, from nothing, or ceases to.
+    /// Starts counting, from 0, or stops.
     pub fn count(&mut self, counting: bool) {
         self.counting = counting;
         if !counting {
