@@ -14,7 +14,7 @@ from rich.console import Console
 from irqlab.cli import calibrate as calibration
 from irqlab.cli import compare as comparing
 from irqlab.cli import export as exporting
-from irqlab.cli import hostile, methods
+from irqlab.cli import methods, robustness
 from irqlab.cli import matrix as gridding
 from irqlab.cli import options as opt
 from irqlab.cli import reproduce as reproducing
@@ -55,8 +55,8 @@ app.command("matrix", help="A grid of drivers, schemes and frame sizes: one tabl
 
 
 app.command("export", help="Write what compare or matrix found as JUnit, Markdown or CSV.")(guarded(exporting.command))
-app.command("fuzz")(guarded(hostile.fuzz_command))
-app.command("cycles")(guarded(hostile.cycles_command))
+app.command("fuzz")(guarded(robustness.fuzz_command))
+app.command("cycles")(guarded(robustness.cycles_command))
 
 
 @app.command()

@@ -16,9 +16,10 @@ from irqlab.dut.agent import DutError
 from irqlab.dut.counters import Counters
 from irqlab.dut.router import Dut
 from irqlab.qemu import machine, snapshots
-from irqlab.qemu.machine import Machine, MachineConfig, MachineError, describe, save, start
+from irqlab.qemu.machine import MachineConfig, MachineError, describe, save, start
 from irqlab.qemu.rpc import ConnectionLostError, TesterError
 from irqlab.qemu.snapshots import Snapshot
+from irqlab.qemu.watchdog import NoAnswerError
 from irqlab.setup import guestimage, kernel, modules, nics, qemu
 from irqlab.trials import cache
 from irqlab.trials.fingerprint import code_fingerprint
@@ -82,7 +83,7 @@ class Testbed:
 
         def take(state: Path) -> dict[str, Any]:
             with start(self.machine, to_save=True) as booting:
-                Dut(booting).take_kernel_log()  # a complaint at boot is a complaint
+                Dut(booting).kernel_log.check()  # a complaint at boot is a complaint
                 save(booting, state)
             return {}
 
@@ -93,9 +94,9 @@ class Testbed:
         """The DUT with the driver loaded, forwarding, and warm enough to have resolved its neighbours: where trials start."""
 
         def take(state: Path) -> dict[str, Any]:
-            with start(self.machine, self.booted.state, to_save=True) as booted, self._translating_errors(booted):
-                dut, waited_ns = self._bring_up(booted)
-                facts = {"running": dut.describe(self.config.dut), "link_wait_ns": waited_ns, "kernel_log": dut.kernel_log}
+            with start(self.machine, self.booted.state, to_save=True) as booted, self._translating_errors(Dut(booted)) as dut:
+                waited_ns = self._bring_up(dut)
+                facts = {"running": dut.describe(self.config.dut), "link_wait_ns": waited_ns, "kernel_log": dut.kernel_log.lines}
                 facts["counters"] = asdict(dut.counters())  # no trial needs to read what they all begin with
                 save(booted, state)
             return facts
@@ -117,30 +118,31 @@ class Testbed:
     def _machine_key(self) -> str:
         return snapshots.key_of({"machine": self.machine.key(), "code": code_fingerprint(machine.__name__)})
 
-    def _bring_up(self, booted: Machine) -> tuple[Dut, int]:
-        """Loads the driver and makes the DUT forward; returns it and the virtual ns the links took."""
-        dut = Dut(booted)
+    def _bring_up(self, dut: Dut) -> int:
+        """Loads the driver and makes the DUT forward; returns the virtual ns the links took."""
         dut.load(self.modules, self.config.dut.module_parameters)
         dut.play_hosts(self.nic.line_rate_bps)
         waited_ns = dut.configure(self.config.dut, self.driver, self.nic.model)
-        dut.take_kernel_log()
-        return dut, waited_ns
+        dut.kernel_log.check()
+        return waited_ns
 
     @contextmanager
     def open(self, profile: bool = False) -> Iterator[Dut]:
         """A DUT restored where trials start; leaving the block ends it. `profile`: its instructions can be counted."""
         if not snapshots.touch(self.prepared):  # in a run of hours another process may have made room
             self.__dict__.pop("prepared", None)
-        with start(self.machine, self.prepared.state, profile) as restored, self._translating_errors(restored):
-            yield Dut(restored)
+        with start(self.machine, self.prepared.state, profile) as restored, self._translating_errors(Dut(restored)) as dut:
+            yield dut
 
     @contextmanager
-    def _translating_errors(self, running: Machine) -> Iterator[None]:
-        """Turns a broken connection into what became of the DUT."""
+    def _translating_errors(self, dut: Dut) -> Iterator[Dut]:
+        """Turns a broken connection, or an agent that does not answer, into what became of the DUT."""
         try:
-            yield
+            yield dut
+        except NoAnswerError as error:
+            raise MachineError(f"the DUT hangs: {error}; {dut.whereabouts(error)}") from error
         except ConnectionLostError as error:
-            raise MachineError(f"the DUT went away: {running.failure_report()}") from error
+            raise MachineError(f"the DUT went away: {dut.machine.failure_report()}") from error
         except TesterError as error:
             raise DutError(str(error)) from error
 
