@@ -8,17 +8,18 @@ from functools import cache
 import pytest
 
 from irqlab.config.testbed import TestbedConfig
+from irqlab.robustness.overload import Overload
 from irqlab.trials.testbed import Testbed
 
 DRIVERS = ("irqmod_i8255x", "irqmod_rtl8139cp")
 
 
 @cache
-def bed_of(driver: str) -> Testbed:
-    """One testbed per driver, so that its results are measured only once."""
-    return Testbed.resolve(TestbedConfig(driver))
+def overload_of(driver: str) -> Overload:
+    """One per driver, so that its capacities are measured once."""
+    return Overload(Testbed.resolve(TestbedConfig(driver)))
 
 
 @pytest.fixture(params=DRIVERS)
-def testbed(request: pytest.FixtureRequest) -> Testbed:
-    return bed_of(request.param)
+def overload(request: pytest.FixtureRequest) -> Overload:
+    return overload_of(request.param)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Every switch from one combination of schemes to another, at twice the capacity of the weaker one."""
+"""Every switch from one combination of schemes to another, under twice the load the weaker of the two can take."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from itertools import pairwise
 
 import pytest
 
-from irqlab.robustness.switching import COMBINATIONS, Combination, Overload, choose, walk
-from irqlab.trials.testbed import Testbed
+from irqlab.config.schemes import COMBINATIONS, Combination
+from irqlab.robustness.overload import Overload, choose
+
+from .switches import switch, walk
 
 LOAD = 2.0
 FLOWING_WITHIN_NS = 10_000_000
@@ -20,28 +22,27 @@ WALK = walk(COMBINATIONS)
 STEP = -(-(len(WALK) - 1) // PARTS)
 
 
-def travel(testbed: Testbed, stops: Sequence[Combination]) -> None:
-    overload = Overload(testbed)
+def travel(overload: Overload, stops: Sequence[Combination]) -> None:
     troubles = []
-    with testbed.open() as dut:
+    with overload.testbed.open() as dut:
         dut.play_hosts(0)  # no ceiling: overload may be more than the wire carries
         choose(dut, stops[0])
         for before, after in pairwise(stops):
-            switch = overload.switch(dut, before, after, LOAD)
-            print(switch)
-            late = switch.flowing_after_ns is None or switch.flowing_after_ns > FLOWING_WITHIN_NS
-            if late or switch.longest_gap_ns > LONGEST_GAP_NS or switch.kernel_log:
-                troubles.append(switch)
+            done = switch(overload, dut, before, after, LOAD)
+            print(done)
+            late = done.flowing_after_ns is None or done.flowing_after_ns > FLOWING_WITHIN_NS
+            if late or done.longest_gap_ns > LONGEST_GAP_NS or done.kernel_log:
+                troubles.append(done)
     assert troubles == []
 
 
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.long
-def test_every_ordered_pair(testbed: Testbed, part: int) -> None:
-    travel(testbed, WALK[part * STEP : (part + 1) * STEP + 1])
+def test_every_ordered_pair(overload: Overload, part: int) -> None:
+    travel(overload, WALK[part * STEP : (part + 1) * STEP + 1])
 
 
-def test_some(testbed: Testbed) -> None:
+def test_some(overload: Overload) -> None:
     """A quick selection: switches to and from each receive scheme and each transmit scheme."""
     names = ("napi/off", "interrupt/interrupt", "timer/coalesce", "hybrid/off", "napi/interrupt", "napi/off")
-    travel(testbed, [Combination(*name.split("/")) for name in names])
+    travel(overload, [Combination(*name.split("/")) for name in names])

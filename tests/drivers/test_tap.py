@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from irqlab.config.schemes import COMBINATIONS, Combination
 from irqlab.robustness import tap
-from irqlab.robustness.switching import COMBINATIONS, Combination
-from irqlab.trials.testbed import Testbed
+from irqlab.robustness.overload import Overload
 
 
 def runs() -> Iterator[Any]:
@@ -22,8 +22,8 @@ def runs() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("script", "combination"), list(runs()))
-def test_in_the_dut(testbed: Testbed, script: tap.Script, combination: Combination | None) -> None:
-    report = tap.run(testbed, script, combination)
+def test_in_the_dut(overload: Overload, script: tap.Script, combination: Combination | None) -> None:
+    report = tap.run(overload, script, combination)
     print(report.text)
     assert report.failures == []
     if len(report.skipped) == len(report.lines):

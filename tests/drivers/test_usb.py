@@ -11,17 +11,17 @@ from irqlab.robustness import tap
 from irqlab.trials.forwarding import ForwardingTrial
 from irqlab.trials.testbed import Testbed
 
-from .conftest import bed_of
+from .conftest import overload_of
 
 
 @pytest.fixture
 def usb() -> Testbed:
-    return bed_of("irqmod_lan78xx")
+    return overload_of("irqmod_lan78xx").testbed
 
 
 def test_forwards_twice_as_much_as_the_in_tree_driver(usb: Testbed) -> None:
     with usb.open() as dut:
-        result = usb.trial(dut, ForwardingTrial(loads=(Load(rate_pps=85_000.0, size=64),)))
+        result = ForwardingTrial(loads=(Load(rate_pps=85_000.0, size=64),)).measure(dut, usb.conditions)
     assert result.streams[0]["lost"] == 0
     assert result.instructions_per_frame is not None
     assert result.instructions_per_frame < 3_000
@@ -37,7 +37,7 @@ def test_schemes_that_need_an_interrupt_are_refused(usb: Testbed) -> None:
 
 
 @pytest.mark.long
-def test_in_the_dut(usb: Testbed) -> None:
-    report = tap.run(usb, tap.find(["usb"])[0])
+def test_in_the_dut() -> None:
+    report = tap.run(overload_of("irqmod_lan78xx"), tap.find(["usb"])[0])
     print(report.text)
     assert report.failures == []

@@ -45,18 +45,18 @@ def cli(tmp_path: Path) -> Cli:
 
 @dataclass(frozen=True)
 class BadModules:
-    """Builds tests/e2e/modules/bad.c with one kind of misbehaviour."""
+    """Builds a module of tests/e2e/modules with one kind of misbehaviour."""
 
     directory: Path
 
-    def build(self, what: str) -> Path:
+    def build(self, what: str, source: str = "bad.c") -> Path:
         """The path of the module that does WHAT."""
         headers = kernel.resolve().headers
         if headers is None:
             pytest.fail("the kernel headers are missing; run make setup")
         home = self.directory / what.lower()
         home.mkdir()
-        shutil.copy(Path(__file__).parent / "modules" / "bad.c", home / f"{what.lower()}.c")
+        shutil.copy(Path(__file__).parent / "modules" / source, home / f"{what.lower()}.c")
         (home / "Makefile").write_text(f"obj-m := {what.lower()}.o\nccflags-y := -DWHAT={what}\n")
         done = subprocess.run(
             ["make", "-s", "-C", str(headers), f"M={home}", "modules"], capture_output=True, text=True, check=False

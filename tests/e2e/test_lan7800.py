@@ -64,7 +64,7 @@ def test_unplugged_and_plugged_in_again(lab: Lab) -> None:
             dut.rpc.call("plug", port=0, plugged=True)
             dut.sleep(1_000_000_000)
             assert dut.read("/sys/class/net/eth0/address")["/sys/class/net/eth0/address"] is not None
-        dut.take_kernel_log()
+        dut.kernel_log.check()
 
 
 def test_fault_injection_corrupts_as_requested(lab: Lab) -> None:

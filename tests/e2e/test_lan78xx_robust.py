@@ -8,8 +8,7 @@ import os
 import pytest
 
 from irqlab.config.testbed import TestbedConfig
-from irqlab.robustness import fuzz
-from irqlab.robustness import hotplug as cycles
+from irqlab.robustness import fuzz, hotplug
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.testbed import Testbed
 
@@ -21,17 +20,17 @@ def runner(driver: str) -> TrialRunner:
     return TrialRunner(Testbed.resolve(TestbedConfig(driver)))
 
 
-@pytest.mark.parametrize("kind", cycles.KINDS)
+@pytest.mark.parametrize("kind", hotplug.KINDS)
 def test_some_cycles(kind: str) -> None:
-    report = cycles.run(runner(OURS), kind, 5)
+    report = hotplug.run(runner(OURS), kind, 5)
     assert report.failures == []
     assert report.log == []
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", cycles.KINDS)
+@pytest.mark.parametrize("kind", hotplug.KINDS)
 def test_a_hundred_cycles(kind: str) -> None:
-    report = cycles.run(runner(OURS), kind, 100)
+    report = hotplug.run(runner(OURS), kind, 100)
     assert report.failures == []
     assert report.log == []
 
@@ -39,8 +38,8 @@ def test_a_hundred_cycles(kind: str) -> None:
 def test_some_rounds_of_fault_injection() -> None:
     """A round of traffic with about every second response corrupted; two runs are equal."""
     testbed = fuzz.checking(runner(OURS).testbed)
-    number = next(n for n in range(1000) if (r := fuzz.Round.of(1, n)).only == "transfers" and r.rate_pps == 1000.0)
-    found = [fuzz.session(testbed, 1, number, rounds=1) for _ in range(2)]
+    number = next(n for n in range(1000) if (r := fuzz.Round.of(1, n)).faults.only == "transfers" and r.rate_pps == 1000.0)
+    found = [fuzz.run_rounds(testbed, 1, number, rounds=1) for _ in range(2)]
     assert found[0].cases > 100
     assert found[0].outcomes == found[1].outcomes
     summary = fuzz.summary(OURS, 1, found[:1])
@@ -51,8 +50,8 @@ def test_some_rounds_of_fault_injection() -> None:
 @pytest.mark.long
 def test_fault_injection_does_no_harm() -> None:
     """The environment variable IRQLAB_FUZZ_CASES sets the number of cases."""
-    sessions = list(fuzz.run(runner(OURS), CASES))
-    found = fuzz.summary(OURS, 1, sessions)
+    runs = list(fuzz.run(runner(OURS), CASES))
+    found = fuzz.summary(OURS, 1, runs)
     print(found)
     assert found["cases"] >= CASES
     assert found["complaints"] == []
@@ -61,7 +60,7 @@ def test_fault_injection_does_no_harm() -> None:
 
 
 @pytest.mark.long
-def test_the_in_tree_driver_hangs_on_a_truncated_additional_frame() -> None:
+def test_the_in_tree_driver_hangs_on_a_trailing_fragment() -> None:
     """The known bugs are found again. If one is not, the kernel has been fixed: update the documentation."""
-    sessions = [fuzz.session(fuzz.checking(runner(IN_TREE).testbed), 1, 2, rounds=1)]
-    assert fuzz.HUNG in fuzz.causes(sessions)
+    runs = [fuzz.run_rounds(fuzz.checking(runner(IN_TREE).testbed), 1, 2, rounds=1)]
+    assert fuzz.HUNG in fuzz.causes(runs)

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from irqlab.compare import export, matrix, sides, verdict
+from irqlab.config.schemes import Schemes
 from irqlab.config.testbed import TestbedConfig
 from irqlab.errors import IrqlabError
 from irqlab.methods.metrics import METRICS
@@ -76,6 +77,13 @@ def test_options_of_the_bed_and_kernels() -> None:
 def test_invalid_sides_are_reported(text: str, said: str) -> None:
     with pytest.raises(IrqlabError, match=said):
         sides.parse(text, COMMON)
+
+
+@pytest.mark.parametrize("text", ["irqmod_lan78xx+standard", "irqmod_lan78xx+rx=standard"])
+def test_schemes_of_usb_are_known(text: str) -> None:
+    side = sides.parse(text, COMMON).testbed
+    assert side is not None
+    assert side.dut.schemes == Schemes(rx="standard")
 
 
 def test_equal_figures_have_the_verdict_same() -> None:
@@ -148,9 +156,18 @@ def test_exports() -> None:
         list(export.cases([{**row(), "method": "loss"}]))
 
 
+def test_schemes_of_a_matrix_depend_on_the_bus() -> None:
+    pci, usb = matrix.expand(["all"], usb=False), matrix.expand(["all"], usb=True)
+    assert len(pci) == 18
+    assert "adaptive+off" in pci
+    assert usb == ["standard+interrupt", "napi+interrupt", "hybrid+interrupt", "timer+interrupt"]
+    assert "all (18; USB: 4); variants (6)" in matrix.COUNTS
+    for name in (*pci, *usb):
+        sides.parse(f"irqmod_x+{name}", COMMON)
+
+
 def test_matrix_schemes_and_csv() -> None:
-    assert len(matrix.schemes("all")) == 18
-    assert len(matrix.schemes("variants,napi+off")) == 7
+    assert len(matrix.expand(matrix.schemes("variants,napi+off, variants"), usb=False)) == 7
     assert matrix.schemes(None) == []
     with pytest.raises(IrqlabError, match="missing"):
         matrix.schemes("napi+off,,")

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Counters of the DUT's kernel, and its error messages."""
+"""Counters of the DUT's kernel, and its complaints."""
 
 from __future__ import annotations
 
 import pytest
 
 from irqlab.dut import counters
-from irqlab.dut.agent import KERNEL_PROBLEM
 from irqlab.dut.counters import Counters
+from irqlab.dut.kernel_log import PROBLEM
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 
 INTERRUPTS = """           CPU0       CPU1
@@ -25,7 +25,7 @@ def test_interrupts_by_interface() -> None:
     assert counters.parse_interrupts(INTERRUPTS) == {"eth1": 5023, "eth0": 49, "eth0+eth1": 3}
 
 
-def test_usb_nics_count_the_host_controllers_interrupts() -> None:
+def test_behind_a_usb_the_controller_s_interrupts_count() -> None:
     text = "           CPU0\n 24:       2510   PCI-MSI 65536-edge      xhci_hcd\n 26:  0  lan78xx-irqs  17  usb-001:002:01\n"
     assert counters.parse_interrupts(text) == {"xhci_hcd": 2510}
 
@@ -94,7 +94,7 @@ def test_interrupts_by_cause_are_known_where_the_driver_counts_them() -> None:
     ],
 )
 def test_kernel_problems_are_known(line: str) -> None:
-    assert KERNEL_PROBLEM.search(line)
+    assert PROBLEM.search(line)
 
 
 @pytest.mark.parametrize(
@@ -102,4 +102,4 @@ def test_kernel_problems_are_known(line: str) -> None:
     ["8139cp 0000:00:04.0 eth0: link up, 100Mbps", "8139cp: loading out-of-tree module taints kernel.", "systemd: debugging on"],
 )
 def test_ordinary_kernel_messages_are_not_problems(line: str) -> None:
-    assert not KERNEL_PROBLEM.search(line)
+    assert not PROBLEM.search(line)

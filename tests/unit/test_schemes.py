@@ -11,6 +11,7 @@ from irqlab import units
 from irqlab.cli.options import Request
 from irqlab.config.schemes import SETTINGS, Schemes, combine
 from irqlab.dut import schemes
+from irqlab.dut.kernel_log import Record
 from irqlab.errors import IrqlabError
 from irqlab.qemu import rpc
 
@@ -23,7 +24,7 @@ class FakeDut:
 
     def __init__(self, most: int = 1024, ring: int = 256, on_irqmod: bool = True) -> None:
         self.most, self.ring, self.on_irqmod = most, ring, on_irqmod
-        self.kernel_log: list[str] = ["before"]
+        self.kernel_log = self
         self.said: list[str] = []
         self.done: list[str] = []
         self.choice = {"rx_scheme": "napi", "tx_scheme": "interrupt"}
@@ -67,9 +68,9 @@ class FakeDut:
         self.coalesce[argv[3]] = int(argv[4])
         return {"code": 0, "out": "", "err": ""}
 
-    def take_kernel_log(self) -> None:
-        self.kernel_log += self.said
-        self.said = []
+    def news(self) -> list[Record]:
+        said, self.said = self.said, []
+        return [Record(6, text) for text in said]
 
 
 def apply(dut: FakeDut, wanted: Schemes) -> list[str]:

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from irqlab.config.schemes import COMBINATIONS
 from irqlab.errors import IrqlabError
-from irqlab.robustness import pcapng, tap
-from irqlab.robustness.switching import COMBINATIONS, flow, walk
+from irqlab.robustness import tap
+from tests.drivers import pcapng
+from tests.drivers.switches import flow, walk
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -47,11 +47,25 @@ def test_equal_trials_have_equal_keys_wherever_their_capture_goes() -> None:
     assert trialcache.key_of(dict(reversed(BED.items())), again) == trialcache.key_of(BED, SPEC)
 
 
+def test_a_kind_of_trial_and_its_code_are_in_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    @dataclass(frozen=True)
+    class OtherTrial(ForwardingTrial):
+        __module__ = ForwardingTrial.__module__
+
+    before = trialcache.key_of(BED, SPEC)
+    assert trialcache.key_of(BED, OtherTrial(loads=SPEC.loads)) != before
+    asked: list[str] = []
+    monkeypatch.setattr(trialcache, "code_fingerprint", lambda module: asked.append(module) or "other code")
+    assert trialcache.key_of(BED, SPEC) != before
+    assert asked == ["irqlab.trials.forwarding"]
+
+
 def test_a_result_comes_back_to_the_byte() -> None:
     fresh = FakeTestbed(lambda rate: rate).run(SPEC)
     trialcache.put("k", SPEC.store(fresh))
     kept = SPEC.restore(trialcache.get("k"))
     assert kept == fresh
+    assert kept.spec is SPEC
     assert json.dumps(kept.to_json()) == json.dumps(fresh.to_json())
 
 

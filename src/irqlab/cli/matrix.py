@@ -16,7 +16,6 @@ from irqlab import files
 from irqlab.cli import options as opt
 from irqlab.cli.output import check_directory, show_document
 from irqlab.compare import matrix
-from irqlab.config.schemes import RX_SCHEMES, TX_SCHEMES, VARIANTS
 from irqlab.errors import IrqlabError
 from irqlab.qemu import machine
 from irqlab.report import write_html
@@ -28,11 +27,7 @@ from irqlab.trials.testbed import Testbed
 
 SchemesOption = Annotated[
     str | None,
-    typer.Option(
-        "--schemes",
-        help=f"Of drivers built on irqmod: RX+TX or a variant, comma-separated; all ({len(RX_SCHEMES) * len(TX_SCHEMES)}); "
-        f"variants ({len(VARIANTS)}).",
-    ),
+    typer.Option("--schemes", help=f"Of drivers built on irqmod: RX+TX or a variant, comma-separated; {matrix.COUNTS}."),
 ]
 Profiled = Annotated[bool, typer.Option("--profile", help="Count accesses to the NIC's registers, too (slower).")]
 Scheduler = Annotated[

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from irqlab.compare import sides
-from irqlab.config.schemes import RX_SCHEMES, TX_SCHEMES, VARIANTS
+from irqlab.config.schemes import COMBINATIONS, USB_COMBINATIONS, VARIANTS
 from irqlab.config.testbed import TestbedConfig
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
@@ -39,21 +39,27 @@ class Cell:
         return f"{self.testbed.label} {self.workload.size}"
 
 
+ALL, OF_VARIANTS = "all", "variants"
+"""Words for several schemes."""
+COUNTS = f"{ALL} ({len(COMBINATIONS)}; USB: {len(USB_COMBINATIONS)}); {OF_VARIANTS} ({len(VARIANTS)})"
+"""How many they stand for, for help texts."""
+
+
 def schemes(text: str | None) -> list[str]:
-    """Scheme options as `irqlab.compare.sides` writes them: `all`, `variants`, or any, comma-separated."""
-    if text is None:
-        return []
-    found: list[str] = []
-    for word in (word.strip() for word in text.split(",")):
-        if word == "all":
-            found += [f"{rx}+{tx}" for rx in RX_SCHEMES for tx in TX_SCHEMES]
-        elif word == "variants":
-            found += VARIANTS
-        elif word:
-            found.append(word)
-        else:
-            raise IrqlabError(f"--schemes {text!r}: a name is missing")
-    return list(dict.fromkeys(found))
+    """The words of `--schemes`: a scheme as `irqlab.compare.sides` writes it, `all` or `variants`. Raises IrqlabError."""
+    words = [word.strip() for word in text.split(",")] if text is not None else []
+    if "" in words:
+        raise IrqlabError(f"--schemes {text!r}: a name is missing")
+    return words
+
+
+def expand(words: Iterable[str], usb: bool) -> list[str]:
+    """What the words stand for with a driver of PCI, or of USB, each once."""
+    several = {
+        ALL: [f"{c.rx}+{c.tx}" for c in (USB_COMBINATIONS if usb else COMBINATIONS)],
+        OF_VARIANTS: list(VARIANTS),
+    }
+    return list(dict.fromkeys(name for word in words for name in several.get(word, [word])))
 
 
 def testbeds(drivers: Iterable[str], chosen: Sequence[str], common: TestbedConfig) -> list[Testbed]:
@@ -62,7 +68,8 @@ def testbeds(drivers: Iterable[str], chosen: Sequence[str], common: TestbedConfi
     for driver in drivers:
         plain = Testbed.resolve(_config(driver, common))
         choosable = any(module.name == ENGINE for module in plain.modules)
-        for text in [f"{driver}+{scheme}" for scheme in chosen] if choosable and chosen else [driver]:
+        names = expand(chosen, bool(plain.nic.usb_speed)) if choosable else []
+        for text in [f"{driver}+{name}" for name in names] or [driver]:
             config = _config(text, common)
             # The module is resolved once: a driver that is changed meanwhile is measured as it was.
             found.setdefault(config, replace(plain, config=config))

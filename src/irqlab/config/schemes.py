@@ -29,8 +29,31 @@ RX_SCHEMES = ("interrupt", "de", "napi", "hybrid", "timer", "adaptive")
 USB_RX_SCHEMES = ("standard", "napi", "hybrid", "timer")
 """Receive schemes of USB drivers."""
 TX_SCHEMES = ("interrupt", "coalesce", "off")
-"""Transmit schemes of PCI drivers; those of USB have one way to transmit."""
+"""Transmit schemes of PCI drivers."""
+USB_TX_SCHEMES = ("interrupt",)
+"""Those of USB have one way to transmit."""
 _SEVERAL = "several, comma-separated: every combination of them"
+
+
+@dataclass(frozen=True)
+class Combination:
+    """A receive and a transmit scheme."""
+
+    rx: str
+    tx: str
+
+    def __str__(self) -> str:
+        return f"{self.rx}/{self.tx}"
+
+
+def _product(receive: tuple[str, ...], transmit: tuple[str, ...]) -> tuple[Combination, ...]:
+    return tuple(Combination(rx, tx) for rx, tx in itertools.product(receive, transmit))
+
+
+COMBINATIONS = _product(RX_SCHEMES, TX_SCHEMES)
+"""All that a PCI driver has."""
+USB_COMBINATIONS = _product(USB_RX_SCHEMES, USB_TX_SCHEMES)
+"""All that a USB driver has."""
 
 
 @dataclass(frozen=True)

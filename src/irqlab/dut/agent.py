@@ -4,23 +4,20 @@
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Sequence
 from typing import Any
 
+from irqlab.dut.kernel_log import KernelLog
 from irqlab.errors import IrqlabError
+from irqlab.qemu import backtrace
 from irqlab.qemu.machine import Machine
 from irqlab.qemu.rpc import TesterError
+from irqlab.qemu.watchdog import NoAnswerError
 from irqlab.setup.modules import Module
 
 PATIENCE_NS = 120_000_000_000
-
-KERNEL_PROBLEM = re.compile(
-    r"WARNING: CPU|BUG:|Oops|Call Trace|self-detected stall|detected stalls|soft lockup|hung_task|blocked for more than"
-    r"|NETDEV WATCHDOG|general protection fault|refcount_t:|UBSAN|KASAN|nobody cared|swiotlb buffer is full"
-    r"|page allocation failure"
-)
-"""Kernel log lines that fail a run."""
+LAST_LINES = 12
+"""Of the kernel's log, shown with a DUT that hangs."""
 
 
 class DutError(IrqlabError):
@@ -33,7 +30,7 @@ class Agent:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.rpc = machine.rpc
-        self.kernel_log: list[str] = []
+        self.kernel_log = KernelLog(self.rpc)
         self.patience_ns = PATIENCE_NS
         """How long a sleep may last beyond its time before the DUT is given up, in virtual ns."""
 
@@ -82,13 +79,10 @@ class Agent:
                 )
             except TesterError as error:
                 raise DutError(f"the module {module.name} does not load: {error}") from error
-        self.take_kernel_log()
+        self.kernel_log.check()
 
-    def take_kernel_log(self) -> None:
-        """Moves new kernel log lines to `kernel_log`. Raises DutError if there is a warning, an oops or a stall among them."""
-        records = self.rpc.guest("kmsg")["records"]
-        self.kernel_log += [str(r["text"]) for r in records]
-        bad = [i for i, line in enumerate(self.kernel_log) if KERNEL_PROBLEM.search(line)]
-        if bad:
-            shown = "\n".join(f"  {line}" for line in self.kernel_log[max(0, bad[0] - 5) : bad[0] + 40])
-            raise DutError(f"the DUT's kernel complained:\n{shown}")
+    def whereabouts(self, hung: NoAnswerError) -> str:
+        """Where the kernel of a DUT that does not answer is, and what it logged last. Ends the machine."""
+        found = backtrace.take(self.machine, hung.rsp)
+        last = [*self.kernel_log.lines, *found.console][-LAST_LINES:]
+        return f"{found}\nthe kernel's last lines:\n" + "\n".join(f"  {line}" for line in last or ["(none)"])

@@ -41,8 +41,8 @@ class Dut(Agent):
     def configure(self, config: DutConfig, driver: str, nic: str) -> int:
         """Makes a router of the DUT and waits until frames pass both ways; returns the virtual ns that took from `up`."""
         if missing := self._wait_for_interfaces():
-            self.take_kernel_log()
-            log = "\n".join(f"  {line}" for line in self.kernel_log[-8:]) or "  (nothing)"
+            self.kernel_log.check()
+            log = "\n".join(f"  {line}" for line in self.kernel_log.lines[-8:]) or "  (nothing)"
             raise DutError(
                 f"the driver {driver} did not bring up {', '.join(missing)} on the NIC {nic}; the kernel log said:\n{log}"
             )
@@ -62,7 +62,15 @@ class Dut(Agent):
         self.notes += schemes.apply(self, config.schemes, INTERFACES, driver)
         for interface in INTERFACES:
             self.run("ip", "link", "set", interface, "up")
-        return self._wait_until_frames_pass()
+        waited_ns = self.wait_forwarding()
+        if waited_ns is None:
+            self.kernel_log.check()
+            links = self.run("ip", "-s", "link").strip()
+            log = "\n".join(self.kernel_log.lines[-10:])
+            raise DutError(
+                f"no frames pass {PROBE_LIMIT_NS // 10**9} virtual seconds after the links were set up\n{links}\n{log}"
+            )
+        return waited_ns
 
     def set_attributes(self, config: DutConfig, interface: str) -> None:
         """Sets what `config.attributes` asks for. Raises DutError for a file that is not there, or a value it refuses."""
@@ -93,8 +101,11 @@ class Dut(Agent):
             now = self.attempt("ethtool", "-g", interface)["out"].strip()
             raise DutError(f"--ring {ring}: {(done['err'] or done['out']).strip()}\n{now}")
 
-    def _wait_until_frames_pass(self) -> int:
-        """Some models are deaf for seconds after RX is enabled; addresses are resolved on the way."""
+    def wait_forwarding(self, limit_ns: int = PROBE_LIMIT_NS) -> int | None:
+        """Waits until frames pass both ways, some in a row; returns the virtual ns it took, or None after `limit_ns`.
+
+        Some models receive nothing for seconds after they were set up; addresses are resolved on the way.
+        """
         began_ns = self.rpc.call("clock")["now_ns"]
         in_a_row = 0
         one = {"kind": "constant", "rate_pps": 1000.0}
@@ -104,13 +115,8 @@ class Dut(Agent):
             result = self.run_trial({"warmup_ns": 0, "duration_ns": 1_000_000, "drain_ns": PROBE_STEP_NS}, streams)
             passed = all(s["received"] == 1 for s in result["streams"])
             in_a_row = in_a_row + 1 if passed else 0
-            if self.rpc.call("clock")["now_ns"] - began_ns > PROBE_LIMIT_NS:
-                self.take_kernel_log()
-                links = self.run("ip", "-s", "link").strip()
-                log = "\n".join(self.kernel_log[-10:])
-                raise DutError(
-                    f"no frames pass {PROBE_LIMIT_NS // 10**9} virtual seconds after the links were set up\n{links}\n{log}"
-                )
+            if self.rpc.call("clock")["now_ns"] - began_ns > limit_ns:
+                return None
         return int(self.rpc.call("clock")["now_ns"]) - int(began_ns)
 
     def run_trial(

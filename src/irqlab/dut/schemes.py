@@ -130,7 +130,6 @@ def _value(text: str | None) -> str | int | None:
 
 def _set(dut: Agent, interface: str, setting: Setting, value: str, driver: str) -> None:
     """One setting. What the kernel says against it is in the error."""
-    seen = len(dut.kernel_log)
     if setting.place.file:
         path = f"/sys/class/net/{interface}/{setting.place.file}"
         try:
@@ -143,6 +142,5 @@ def _set(dut: Agent, interface: str, setting: Setting, value: str, driver: str) 
         if done["code"] == 0 or "unmodified" in done["err"] + done["out"]:
             return
         why = (done["err"] or done["out"]).strip()
-    dut.take_kernel_log()
-    said = "".join(f"\n  kernel: {line}" for line in dut.kernel_log[seen:])
+    said = "".join(f"\n  kernel: {record.text}" for record in dut.kernel_log.news())
     raise SchemeError(f"{setting.place.option} {value}: {driver} refuses it on {interface}: {why}{said}")

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""QEMU's monitor for people, for machines that trials run on.
+"""QEMU's human monitor (HMP).
 
-QMP's has a thread of its own, which QEMU wakes at every timer of the virtual clock (`qemu_clock_notify`): a quarter of a trial's
-CPU time. This one has none. Source: QEMU's docs/system/monitor.rst; used while the DUT is paused, or hangs.
+Every machine has one. QMP's monitor has a thread of its own, which QEMU wakes at every timer of the virtual clock
+(`qemu_clock_notify`): a quarter of a trial's CPU time. This one has none. It answers while the DUT runs or is paused, but not
+while the agent waits for a command. Source: QEMU's docs/system/monitor.rst.
 """
 
 from __future__ import annotations
@@ -19,20 +20,41 @@ PROMPT = b"(qemu) "
 class Hmp:
     """A monitor on a connected socket."""
 
-    MODE = "readline"
-
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
-        self._until_prompt()
+        self._said = b""
+        self._open = True
+        """An answer, or the first prompt, is still to come."""
+        self._finish()
 
     def ask(self, command: str) -> str:
         """Runs one command and returns what it prints. Raises QmpError if QEMU went away."""
+        self._finish()
+        self.post(command)
+        return self._finish()
+
+    def post(self, command: str) -> None:
+        """Begins one command; `poll` has its answer. Nothing else may be under way. Raises QmpError if QEMU went away."""
+        assert not self._open
         try:
             self._sock.sendall(command.encode() + b"\n")
         except OSError as error:
             raise QmpError("QEMU closed its monitor") from error
-        _echo, _, answer = self._until_prompt().partition("\n")
-        return answer
+        self._open = True
+
+    def poll(self) -> str | None:
+        """What the command under way printed, or None if it has not ended. Never waits. Raises QmpError if QEMU went away."""
+        while self._open:
+            try:
+                self._receive(socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return None
+        return self._answer()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a command is under way."""
+        return self._open
 
     def resume(self) -> None:
         """The DUT goes on."""
@@ -47,14 +69,25 @@ class Hmp:
         """Closes the monitor's socket."""
         self._sock.close()
 
-    def _until_prompt(self) -> str:
-        said = b""
-        while not said.endswith(PROMPT):
-            try:
-                new = self._sock.recv(65536)
-            except OSError as error:
-                raise QmpError("QEMU closed its monitor") from error
-            if not new:
-                raise QmpError("QEMU closed its monitor")
-            said += new
-        return said.removesuffix(PROMPT).decode(errors="replace").replace("\r\n", "\n")
+    def _finish(self) -> str:
+        while self._open:
+            self._receive(0)
+        return self._answer()
+
+    def _receive(self, flags: int) -> None:
+        try:
+            new = self._sock.recv(65536, flags)
+        except BlockingIOError:
+            raise
+        except OSError as error:
+            raise QmpError("QEMU closed its monitor") from error
+        if not new:
+            raise QmpError("QEMU closed its monitor")
+        self._said += new
+        self._open = not self._said.endswith(PROMPT)
+
+    def _answer(self) -> str:
+        said, self._said = self._said, b""
+        text = said.removesuffix(PROMPT).decode(errors="replace").replace("\r\n", "\n")
+        _echo, _, answer = text.partition("\n")
+        return answer

@@ -19,6 +19,7 @@ import tempfile
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -29,6 +30,7 @@ from irqlab.errors import IrqlabError
 from irqlab.qemu.hmp import Hmp
 from irqlab.qemu.qmp import Qmp, QmpError
 from irqlab.qemu.rpc import ConnectionLostError, Rpc, TesterError
+from irqlab.qemu.watchdog import NoAnswerError, Watchdog, cpu_seconds
 from irqlab.setup import paths
 from irqlab.setup.kernel import Kernel
 from irqlab.setup.nics import XHCI, Nic
@@ -126,8 +128,9 @@ class Machine:
     config: MachineConfig
     process: subprocess.Popen[bytes]
     rpc: Rpc
-    monitor: Qmp | Hmp
-    """QMP's if the machine is to be saved."""
+    monitor: Hmp
+    qmp: Qmp | None
+    """None unless the machine is to be saved."""
     directory: Path
     _closed: bool = field(default=False)
 
@@ -143,9 +146,10 @@ class Machine:
             return
         self._closed = True
         _end(self.process)  # first: a thread that still reads from QEMU sees the end, and lets go of the socket
-        for link in (self.rpc, self.monitor):
-            with contextlib.suppress(OSError):
-                link.close()
+        for link in (self.rpc, self.monitor, self.qmp):
+            if link is not None:
+                with contextlib.suppress(OSError):
+                    link.close()
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def rewind(self, snapshot: Path) -> None:
@@ -229,6 +233,7 @@ def start(config: MachineConfig, snapshot: Path | None = None, profile: bool = F
     directory = Path(tempfile.mkdtemp(prefix="irqlab-"))
     rpc_here, rpc_there = socket.socketpair()
     monitor_here, monitor_there = socket.socketpair()
+    qmp_here, qmp_there = socket.socketpair() if to_save else (None, None)
     plugin = f"fd={rpc_there.fileno()},ports={PORTS},shift={config.shift}" + (",profile=1" if profile else "")
     plugin += f",lan7800={config.nic.usb_speed}" if config.nic.usb_speed else ""
     command = [
@@ -236,9 +241,12 @@ def start(config: MachineConfig, snapshot: Path | None = None, profile: bool = F
         *config.arguments(),
         *("-plugin", f"{str(tester).replace(',', ',,')},{plugin}"),
         *("-chardev", f"socket,id=monitor,fd={monitor_there.fileno()}"),
-        *("-mon", f"chardev=monitor,mode={(Qmp if to_save else Hmp).MODE}"),
+        *("-mon", "chardev=monitor,mode=readline"),
         *("-serial", f"file:{directory / CONSOLE}"),
     ]
+    if qmp_there is not None:
+        command += ["-chardev", f"socket,id=qmp,fd={qmp_there.fileno()}", "-mon", "chardev=qmp,mode=control"]
+    inherited = [sock for sock in (rpc_there, monitor_there, qmp_there) if sock is not None]
     if snapshot is not None:
         command += ["-incoming", f"exec:cat < {shlex.quote(str(snapshot))}"]
     with (directory / "qemu.log").open("wb") as log:
@@ -248,23 +256,24 @@ def start(config: MachineConfig, snapshot: Path | None = None, profile: bool = F
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                pass_fds=(rpc_there.fileno(), monitor_there.fileno()),
+                pass_fds=[sock.fileno() for sock in inherited],
                 start_new_session=True,  # Ctrl-C is for the lab, which ends QEMU itself
             )
         except OSError as error:
             shutil.rmtree(directory, ignore_errors=True)
             raise MachineError(f"cannot start {config.qemu.path}: {error.strerror}") from error
         finally:
-            rpc_there.close()
-            monitor_there.close()
+            for sock in inherited:
+                sock.close()
     with _running_lock:
         _running.add(process)
     try:
-        monitor = Qmp(monitor_here) if to_save else Hmp(monitor_here)
+        monitor = Hmp(monitor_here)
+        qmp = Qmp(qmp_here) if qmp_here is not None else None
         if snapshot is not None:
             monitor.wait_status("paused")
             monitor.resume()
-        rpc = Rpc(rpc_here)
+        rpc = Rpc(rpc_here, Watchdog(monitor, partial(cpu_seconds, process.pid)))
         rpc.greet()
     except (QmpError, ConnectionLostError, TesterError) as error:
         try:
@@ -279,7 +288,7 @@ def start(config: MachineConfig, snapshot: Path | None = None, profile: bool = F
         _end(process)
         shutil.rmtree(directory, ignore_errors=True)
         raise
-    return Machine(config, process, rpc, monitor, directory)
+    return Machine(config, process, rpc, monitor, qmp, directory)
 
 
 def save(machine: Machine, path: Path) -> None:
@@ -287,15 +296,15 @@ def save(machine: Machine, path: Path) -> None:
 
     Two snapshots that were taken apart are equal in all that can be measured.
     """
-    monitor = machine.monitor
-    if not isinstance(monitor, Qmp):
+    qmp = machine.qmp
+    if qmp is None:
         raise MachineError("this machine was not started to be saved")
     machine.rpc.call("stop_at", after_ns=SNAPSHOT_AFTER_NS)
     restless = threading.Event()
     sleeper = threading.Thread(target=_sleep_into_the_stop, args=(machine, restless), daemon=True)
     sleeper.start()
     try:
-        monitor.wait_event("STOP")
+        qmp.wait_event("STOP")
     except QmpError as error:
         if restless.is_set():
             looked_ms = (SNAPSHOT_SLEEP_NS - SNAPSHOT_AFTER_NS) // 1_000_000
@@ -304,13 +313,13 @@ def save(machine: Machine, path: Path) -> None:
                 "a timer with too short a period?"
             ) from error
         raise
-    monitor.save(f"cat > {shlex.quote(str(path))}")
+    qmp.save(f"cat > {shlex.quote(str(path))}")
 
 
 def _sleep_into_the_stop(machine: Machine, restless: threading.Event) -> None:
     """The agent sleeps while the machine is stopped; the answer comes after a restore, to nobody. Else nothing stopped it."""
-    with contextlib.suppress(ConnectionLostError, TesterError, ValueError, OSError):
-        machine.rpc.guest("sleep", ns=SNAPSHOT_SLEEP_NS)
+    with contextlib.suppress(ConnectionLostError, NoAnswerError, TesterError, ValueError, OSError):
+        machine.rpc.guest("sleep", watched=False, ns=SNAPSHOT_SLEEP_NS)
         restless.set()
         _end(machine.process)
 

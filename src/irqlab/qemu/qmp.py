@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The little of QEMU's machine protocol the lab needs: continue, wait for a stop, write a snapshot.
+"""The little of QEMU's machine protocol (QMP) that the lab needs to write a snapshot.
 
 QMP runs in host time, so it is used only while the DUT is paused. Source: QEMU's docs/interop/qmp-spec.txt.
 """
@@ -20,8 +20,6 @@ class QmpError(IrqlabError):
 
 class Qmp:
     """A QMP monitor on a connected socket."""
-
-    MODE = "control"
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
@@ -44,24 +42,11 @@ class Qmp:
             if "error" in message:
                 raise QmpError(f"QEMU refused {command}: {message['error'].get('desc')}")
 
-    def ask(self, command: str) -> str:
-        """Runs one command of the monitor for people and returns what it prints."""
-        return str(self.execute("human-monitor-command", **{"command-line": command}))
-
-    def resume(self) -> None:
-        """The DUT goes on."""
-        self.execute("cont")
-
     def wait_event(self, name: str) -> None:
         """Blocks until the event `name` has come since the last call."""
         while name not in self._events:
             self._read()
         self._events.clear()
-
-    def wait_status(self, status: str) -> None:
-        """Polls until the run state is `status`."""
-        while self.execute("query-status")["status"] != status:
-            time.sleep(0.002)
 
     def save(self, command: str) -> None:
         """Writes the paused machine's state to the standard input of a shell command."""

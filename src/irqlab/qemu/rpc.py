@@ -7,15 +7,21 @@ Virtual time stands still in the DUT between two calls.
 from __future__ import annotations
 
 import json
+import select
 import socket
 from typing import Any
 
 from irqlab.errors import IrqlabError
+from irqlab.qemu.watchdog import NoAnswerError, Watchdog
 
 PROTOCOL = 1
 
 AGENT_LIMIT_NS = 60_000_000_000
 """Virtual time within which the agent must have answered an ordinary command."""
+
+
+_SILENT = "the DUT's agent gave no answer within"
+"""So begins what the tester says when that time is over."""
 
 
 class TesterError(IrqlabError):
@@ -27,10 +33,16 @@ class ConnectionLostError(IrqlabError):
 
 
 class Rpc:
-    """Calls to the tester, and through it to the agent in the DUT."""
+    """Calls to the tester, and through it to the agent in the DUT.
 
-    def __init__(self, sock: socket.socket) -> None:
+    `watchdog` looks at the DUT while its agent does not answer.
+    """
+
+    def __init__(self, sock: socket.socket, watchdog: Watchdog | None = None) -> None:
         self._sock = sock
+        self._watchdog = watchdog
+        self._hung: NoAnswerError | None = None
+        """The tester takes commands only from a DUT whose agent asks for them: after this nothing can be called."""
         self._lines = sock.makefile("rb")
         self.agent_limit_ns = AGENT_LIMIT_NS
 
@@ -42,33 +54,53 @@ class Rpc:
 
     def call(self, op: str, **arguments: Any) -> Any:
         """One command to the tester; returns the value of its answer. Raises TesterError or ConnectionLostError."""
-        self._say(op, **arguments)
+        self._send(op, **arguments)
         return self._answer()
 
     def rewind(self, path: str) -> None:
         """Has the DUT put back to where it was restored from the snapshot file at `path`. Before anything else: `rewound`."""
-        self._say("rewind", path=path)
+        self._send("rewind", path=path)
         self.agent_limit_ns = AGENT_LIMIT_NS
 
     def rewound(self) -> None:
         """Waits until that is done, and the agent asks for work. Raises TesterError if it cannot be, or ConnectionLostError."""
         self.greet()
 
-    def guest(self, command: str, limit_ns: int | None = None, **arguments: Any) -> Any:
-        """One command to the agent in the DUT; virtual time runs until it has answered, or the limit is over (an error)."""
-        return self.call("guest", do={command: arguments}, limit_ns=limit_ns or self.agent_limit_ns)
+    def guest(self, command: str, limit_ns: int | None = None, watched: bool = True, **arguments: Any) -> Any:
+        """One command to the agent in the DUT; virtual time runs until it has answered. Raises NoAnswerError, and as `call`.
 
-    def close(self) -> None:
-        """Closes the socket, which ends QEMU at once."""
-        self._lines.close()
-        self._sock.close()
+        `limit_ns`: the virtual time that the agent has. `watched`: look whether the DUT hangs.
+        """
+        self._send("guest", do={command: arguments}, limit_ns=limit_ns or self.agent_limit_ns)
+        try:
+            if watched and self._watchdog is not None:
+                self._watch(self._watchdog)
+            return self._answer()
+        except NoAnswerError as error:
+            self._hung = error
+            raise
 
-    def _say(self, op: str, **arguments: Any) -> None:
+    def _send(self, op: str, **arguments: Any) -> None:
+        if self._hung is not None:
+            raise NoAnswerError(str(self._hung), self._hung.rsp)
         line = json.dumps({"op": op, **arguments}, separators=(",", ":")).encode() + b"\n"
         try:
             self._sock.sendall(line)
         except OSError as error:
             raise ConnectionLostError("QEMU closed the connection") from error
+
+    def _watch(self, watchdog: Watchdog) -> None:
+        """Returns as soon as there is an answer, or the connection has ended."""
+        answer = select.poll()
+        answer.register(self._sock, select.POLLIN)
+        watchdog.begin()
+        while not answer.poll(watchdog.pause_s * 1000):
+            watchdog.look()
+
+    def close(self) -> None:
+        """Closes the socket, which ends QEMU at once."""
+        self._lines.close()
+        self._sock.close()
 
     def _answer(self) -> Any:
         try:
@@ -79,5 +111,6 @@ class Rpc:
             raise ConnectionLostError("QEMU closed the connection")
         answer = json.loads(line)
         if "error" in answer:
-            raise TesterError(str(answer["error"]))
+            text = str(answer["error"])
+            raise NoAnswerError(text) if text.startswith(_SILENT) else TesterError(text)
         return answer["ok"]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A hostile device: what a driver makes of a USB NIC whose answers are damaged (docs/lan78xx.md).
+"""Fault injection: what a driver makes of a USB NIC whose answers are damaged (docs/lan78xx.md).
 
-A case is one answer that is not what it would have been: a bulk IN transfer, a reply to a control request, an interrupt status,
-or a bulk OUT that is refused. Cases come in rounds, a round's number decides all of it; rounds come in sessions, each in a DUT of
-its own whose kernel checks its heap (slub_debug). Port 0 is hostile, port 1 behaves.
+A case is one damaged answer: a bulk IN transfer, a reply to a control request, an interrupt status, or a refused bulk OUT. Cases
+come in rounds, each decided by a seed and its number; rounds come in runs, each in a DUT of its own whose kernel checks its
+heap (slub_debug). Faults are injected at port 0; the NIC at port 1 works as it should.
 """
 
 from __future__ import annotations
@@ -13,44 +13,40 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from random import Random
 from typing import Any
 
 from irqlab.config.addresses import stream
-from irqlab.dut.agent import KERNEL_PROBLEM
+from irqlab.dut import kernel_log
 from irqlab.dut.router import Dut
 from irqlab.qemu import machine
 from irqlab.qemu.machine import MachineError
-from irqlab.qemu.rpc import TesterError
+from irqlab.qemu.watchdog import NoAnswerError
 from irqlab.robustness import usbport
-from irqlab.robustness.switching import INFO, ORDINARY
+from irqlab.robustness.usbport import KINDS, FaultPlan
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.testbed import Testbed
 
 CHECKED_HEAP = "slub_debug=FZPU"
 """Every object has red zones, is poisoned when freed, and remembers who allocated it."""
-SESSION_ROUNDS = 16
+ROUNDS_OF_RUN = 16
 PORT = 0
-KINDS = ("transfers", "replies", "statuses", "refusals")
 BACK_PPS = 300.0
 MIX = {"kind": "imix", "mix": [[64, 7], [594, 4], [1518, 1]]}
 RECOVERY_NS = 10_000_000_000
 PROBLEM = re.compile(
-    rf"{KERNEL_PROBLEM.pattern}|^BUG \S+ |Redzone|Poison overwritten|Object already free|scheduling while atomic"
+    rf"{kernel_log.PROBLEM.pattern}|^BUG \S+ |Redzone|Poison overwritten|Object already free|scheduling while atomic"
 )
 """Kernel log lines that are never a device's fault."""
 PATIENCE_NS = 5_000_000_000
 COMMAND_NS = 15_000_000_000
-"""Whoever does not answer within these hangs."""
+"""Virtual time within which the agent must answer."""
 QUIET_NS = 5_000_000_000
 GROWTH = 32
-"""Objects of a cache, by one function, that may be more at the end of a session than at its beginning."""
-FUNCTION_BYTES = 16384
-Symbols = Sequence[tuple[int, str]]
+"""How many objects of a cache, allocated by one function, a run may leave."""
 DIED, HUNG = "the kernel died", "the DUT no longer answers"
-LIES = re.compile(r"hw csum failure")
-"""The network stack on a device that says a checksum is right which is not: once per boot, whatever the driver."""
+FALSE_CHECKSUM_OK = re.compile(r"hw csum failure")
+"""The network stack's complaint of a NIC that reports a wrong checksum as right: once per boot, whatever the driver."""
 
 _PLACE = re.compile(r"CPU: \d+ PID: \d+ |[+]0x[0-9a-f]+/0x[0-9a-f]+|^[a-z0-9]+: (?=hw csum)|\[#\d+\].*")
 _SAME = re.compile(r"0x[0-9a-f]+|\b[0-9a-f]{8,16}\b|-?\d+")
@@ -61,18 +57,14 @@ class Round:
     """What happens in a round; a pure function of seed and number."""
 
     number: int
-    seed: int
-    permille: int
-    only: str | None
-    stubs: bool
-    """Transfers may end in the beginning of one more frame."""
+    faults: FaultPlan
     what: str
-    """traffic: frames both ways; requests: user space asks and sets things under them; plug: unplugged and plugged in, hostile
-    from its first answer on."""
+    """traffic: frames both ways; requests: user space asks and sets things under them; plug: unplugged and plugged in, with
+    faults from the first answer on."""
     rate_pps: float
 
     @classmethod
-    def of(cls, seed: int, number: int, stubs: bool = True) -> Round:
+    def of(cls, seed: int, number: int, trailing_fragments: bool = True) -> Round:
         """The round of that number."""
         random = Random(f"{seed}/{number}")
         what = ("traffic", "traffic", "traffic", "requests", "traffic", "traffic", "traffic", "plug")[number % 8]
@@ -83,7 +75,7 @@ class Round:
             only = random.choice((None, "replies", "replies"))
             permille = random.choice((10, 50, 200)) if what == "requests" else random.choice((3, 10, 40, 150))
         rate_pps = random.choice((1_000.0, 3_000.0, 3_000.0, 3_000.0, 3_000.0, 20_000.0))
-        return cls(number, random.getrandbits(48), permille, only, stubs, what, rate_pps)
+        return cls(number, FaultPlan(random.getrandbits(48), permille, only, trailing_fragments), what, rate_pps)
 
 
 @dataclass
@@ -108,7 +100,7 @@ class Outcome:
 
 
 @dataclass
-class Session:
+class FuzzRun:
     """Rounds in one DUT."""
 
     first: int
@@ -123,25 +115,29 @@ class Session:
 
 
 def checking(testbed: Testbed) -> Testbed:
-    """The same bed with a kernel that checks its heap."""
+    """The same testbed with a kernel that checks its heap."""
     return Testbed(testbed.config, replace(testbed.machine, extra_append=CHECKED_HEAP), testbed.modules, testbed.nic)
 
 
-def run(runner: TrialRunner, cases: int, seed: int = 1, first: int = 0, jobs: int = 1, stubs: bool = True) -> Iterator[Session]:
-    """Sessions from round `first` on until there are so many cases. Raises IrqlabError if the DUT cannot be prepared at all."""
+def run(
+    runner: TrialRunner, cases: int, seed: int = 1, first: int = 0, jobs: int = 1, trailing_fragments: bool = True
+) -> Iterator[FuzzRun]:
+    """Runs from round `first` on until there are so many cases. Raises IrqlabError if the DUT cannot be prepared at all."""
     testbed = checking(runner.testbed)
     _ = testbed.prepared
     done = 0
     with ThreadPoolExecutor(max_workers=jobs) as pool:
         while done < cases:
-            starts = range(first, first + jobs * SESSION_ROUNDS, SESSION_ROUNDS)
-            first += jobs * SESSION_ROUNDS
+            starts = range(first, first + jobs * ROUNDS_OF_RUN, ROUNDS_OF_RUN)
+            first += jobs * ROUNDS_OF_RUN
             try:
-                sessions = list(pool.map(lambda start: session(testbed, seed, start, stubs=stubs), starts))
+                runs = list(
+                    pool.map(lambda start: run_rounds(testbed, seed, start, trailing_fragments=trailing_fragments), starts)
+                )
             except KeyboardInterrupt:
                 machine.cancel_all()  # else the pool waits until they are through
                 raise
-            for found in sessions:
+            for found in runs:
                 if done < cases:
                     done += found.cases
                     complaints = sum(len(outcome.causes) for outcome in found.outcomes)
@@ -149,16 +145,16 @@ def run(runner: TrialRunner, cases: int, seed: int = 1, first: int = 0, jobs: in
                     yield found
 
 
-def session(
+def run_rounds(
     testbed: Testbed,
     seed: int,
     first: int,
-    rounds: int = SESSION_ROUNDS,
-    stubs: bool = True,
+    rounds: int = ROUNDS_OF_RUN,
+    trailing_fragments: bool = True,
     tell: Callable[[Outcome], None] = lambda _: None,
-) -> Session:
+) -> FuzzRun:
     """Rounds in one DUT, or in as many as they kill; the last one's growth."""
-    whole = Session(first)
+    whole = FuzzRun(first)
     number = first
     while number < first + rounds:
         try:
@@ -166,15 +162,14 @@ def session(
                 dut.patience_ns = PATIENCE_NS
                 dut.rpc.agent_limit_ns = COMMAND_NS
                 dut.play_hosts(testbed.nic.line_rate_bps)
-                usbport.again(dut, PORT, testbed)
-                _traffic(dut, Round(0, 0, 0, None, False, "traffic", 8_000.0), 300_000_000)  # fills what keeps objects for later
-                symbols = _symbols(dut, testbed.driver)
+                usbport.replug(dut, PORT, testbed)
+                _traffic(dut, Round(0, FaultPlan(0, 0), "traffic", 8_000.0), 300_000_000)  # fills what keeps objects for later
                 before = _objects(dut, testbed)
                 while number < first + rounds:
-                    outcome = Outcome(Round.of(seed, number, stubs))
+                    outcome = Outcome(Round.of(seed, number, trailing_fragments))
                     whole.outcomes.append(outcome)
                     number += 1
-                    _play(dut, testbed, outcome, symbols)
+                    _play(dut, testbed, outcome)
                     tell(outcome)
                     if outcome.gone:
                         break
@@ -188,41 +183,32 @@ def session(
     return whole
 
 
-def _play(dut: Dut, testbed: Testbed, outcome: Outcome, symbols: Symbols) -> None:
+def _play(dut: Dut, testbed: Testbed, outcome: Outcome) -> None:
     """One round. Raises MachineError if it is the DUT's last."""
     chosen = outcome.round
     try:
-        dut.rpc.call("hostile", port=PORT, seed=chosen.seed, permille=chosen.permille, only=chosen.only, stubs=chosen.stubs)
+        usbport.inject_faults(dut, PORT, chosen.faults)
         _ACTS[chosen.what](dut, testbed, chosen)
-        outcome.cases = _pacify(dut)
-        if not usbport.passes(dut, RECOVERY_NS):
-            outcome.recovery = "plugged in again" if usbport.again(dut, PORT, testbed) else "never"
+        outcome.cases = usbport.inject_faults(dut, PORT, None)
+        if dut.wait_forwarding(RECOVERY_NS) is None:
+            outcome.recovery = "plugged in again" if usbport.replug(dut, PORT, testbed) else "never"
         _read_log(dut, outcome)
-    except TesterError as error:
-        if "no answer within" not in str(error):
-            raise
+    except NoAnswerError as error:
         outcome.causes.append(HUNG)  # and the tester takes no more commands: the round's cases are not counted
-        outcome.evidence = f"{error}; it is in {_whereabouts(dut, symbols)}\n{_tail(dut.machine.directory)}"
-
-
-def _pacify(dut: Dut) -> dict[str, int]:
-    """The device behaves again; what it has damaged."""
-    found = dut.rpc.call("hostile", port=PORT, seed=None, permille=0)
-    return {kind: int(found["kinds"][kind]) for kind in KINDS}
+        outcome.evidence = f"{error}; {dut.whereabouts(error)}"
 
 
 def _read_log(dut: Dut, outcome: Outcome) -> None:
-    records = dut.rpc.guest("kmsg")["records"]
-    outcome.log = [str(r["text"]) for r in records if r["level"] < INFO and not re.search(ORDINARY, r["text"])]
-    texts = [str(r["text"]) for r in records]
-    outcome.causes, outcome.evidence = complaints(texts)
+    records = dut.kernel_log.news()
+    outcome.log = kernel_log.notable(records)
+    outcome.causes, outcome.evidence = complaints([record.text for record in records])
 
 
 def complaints(texts: Sequence[str]) -> tuple[list[str], str]:
     """What a kernel log complains of, without addresses, each once; and what it says around the first."""
     bad = [n for n, text in enumerate(texts) if PROBLEM.search(text)]
     named = [n for n in bad if not re.search(r"Call Trace|cut here", texts[n])] + [
-        n for n, text in enumerate(texts) if LIES.search(text)
+        n for n, text in enumerate(texts) if FALSE_CHECKSUM_OK.search(text)
     ]
     causes = dict.fromkeys(_PLACE.sub("", texts[n]).strip() for n in sorted(named))
     if bad and not causes:
@@ -233,7 +219,7 @@ def complaints(texts: Sequence[str]) -> tuple[list[str], str]:
 def _traffic(dut: Dut, chosen: Round, duration_ns: int, meanwhile: Any = None) -> None:
     """Frames both ways; where transmission is what suffers, most of them towards the hostile port."""
     rates_pps = [chosen.rate_pps, BACK_PPS]
-    if chosen.only == "refusals":
+    if chosen.faults.only == "refusals":
         rates_pps.reverse()
     streams = [stream(p, 1 - p, {"kind": "constant", "rate_pps": rate}, MIX) for p, rate in enumerate(rates_pps)]
     trial = {"warmup_ns": 0, "duration_ns": duration_ns, "drain_ns": 1_000_000, "seed": chosen.number % 1000}
@@ -241,12 +227,12 @@ def _traffic(dut: Dut, chosen: Round, duration_ns: int, meanwhile: Any = None) -
 
 
 def _act_traffic(dut: Dut, _: Testbed, chosen: Round) -> None:
-    _traffic(dut, chosen, 3_000_000_000 if chosen.only == "transfers" else 1_000_000_000)
+    _traffic(dut, chosen, 3_000_000_000 if chosen.faults.only == "transfers" else 1_000_000_000)
 
 
 def _act_requests(dut: Dut, _: Testbed, chosen: Round) -> None:
     name = usbport.interface(PORT)
-    random = Random(chosen.seed)
+    random = Random(chosen.faults.seed)
     asked = [
         f"ethtool -S {name}", f"ethtool -d {name}", f"ethtool {name}", f"ethtool -a {name}", f"ethtool -e {name} length 64",
         f"ethtool --show-eee {name}", f"ethtool -K {name} rx off", f"ethtool -K {name} rx on", f"ethtool -s {name} wol g",
@@ -264,16 +250,16 @@ def _act_requests(dut: Dut, _: Testbed, chosen: Round) -> None:
 
 
 def _act_plug(dut: Dut, testbed: Testbed, chosen: Round) -> None:
-    random = Random(chosen.seed)
+    random = Random(chosen.faults.seed)
     for _ in range(3):
 
         def pull(_: int) -> None:
             dut.sleep(random.randrange(1, 60) * 1_000_000)
-            dut.rpc.call("plug", port=PORT, plugged=False)
+            usbport.plug(dut, PORT, plugged=False)
 
         _traffic(dut, chosen, 80_000_000, pull)
         dut.sleep(300_000_000)
-        dut.rpc.call("plug", port=PORT, plugged=True)
+        usbport.plug(dut, PORT, plugged=True)
         dut.sleep(random.choice((5, 50, 400, 3000)) * 1_000_000)
         usbport.configure(dut, PORT, testbed)
 
@@ -281,42 +267,16 @@ def _act_plug(dut: Dut, testbed: Testbed, chosen: Round) -> None:
 _ACTS = {"traffic": _act_traffic, "requests": _act_requests, "plug": _act_plug}
 
 
-def _tail(home: Path) -> str:
-    return "\n".join((home / "console.log").read_text(errors="replace").splitlines()[-6:])
-
-
-def _symbols(dut: Dut, driver: str) -> Symbols:
-    """The functions of the driver and of irqmod, by address."""
-    text = dut.run("sh", "-c", f"grep -E '[[](irqmod|{driver})[]]' /proc/kallsyms")
-    found = [line.split()[:3] for line in text.splitlines()]
-    return [(int(address, 16), name) for address, kind, name in found if kind in "tT"]
-
-
-def _whereabouts(dut: Dut, symbols: Symbols) -> str:
-    """Functions of the driver that the processor is in, by the addresses on its stack."""
-    ask = dut.machine.monitor.ask
-    registers = dict(re.findall(r"(R[SI]P)=([0-9a-f]{16})", ask("info registers")))
-    words = re.findall(r"0x[0-9a-f]{16}", ask(f"x /96gx 0x{registers['RSP']}").replace(": ", " "))
-    addresses = [int(registers["RIP"], 16), *(int(word, 16) for word in words)]
-    return ", ".join(dict.fromkeys(filter(None, (_function(symbols, a) for a in addresses)))) or "no function of the driver's"
-
-
-def _function(symbols: Symbols, address: int) -> str | None:
-    """The last function that begins at or before an address, if it may reach so far."""
-    begun = [(start, name) for start, name in symbols if start <= address < start + FUNCTION_BYTES]
-    return max(begun)[1] if begun else None
-
-
 def _objects(dut: Dut, testbed: Testbed) -> Counter[str]:
     """Objects in the kernel's heap while port 0 is unplugged and nothing moves, by cache and by who allocated them."""
-    dut.rpc.call("plug", port=PORT, plugged=False)
+    usbport.plug(dut, PORT, plugged=False)
     dut.sleep(QUIET_NS)
     dut.run("sh", "-c", "echo 3 >/proc/sys/vm/drop_caches")
     dut.sleep(QUIET_NS)
     found = objects(dut.run("awk", _COUNT.replace("DRIVER", testbed.driver), *_traces(dut)), testbed.driver)
-    dut.rpc.call("plug", port=PORT, plugged=True)
+    usbport.plug(dut, PORT, plugged=True)
     usbport.configure(dut, PORT, testbed)
-    usbport.passes(dut, RECOVERY_NS)
+    dut.wait_forwarding(RECOVERY_NS)
     return found
 
 
@@ -346,45 +306,45 @@ def _more(before: Counter[str], after: Counter[str]) -> dict[str, int]:
     return {name: count for name, count in more.items() if count > GROWTH and "debugfs" not in name}
 
 
-def causes(sessions: Sequence[Session]) -> dict[str, list[Outcome]]:
+def causes(runs: Sequence[FuzzRun]) -> dict[str, list[Outcome]]:
     """The rounds in which the kernel complained, by what of; the first is the one to repeat."""
     found: dict[str, list[Outcome]] = {}
-    for outcome in (outcome for session in sessions for outcome in session.outcomes):
+    for outcome in (outcome for run in runs for outcome in run.outcomes):
         for cause in outcome.causes:
             found.setdefault(cause, []).append(outcome)
     return found
 
 
-def recoveries(sessions: Sequence[Session]) -> dict[str, int]:
+def recoveries(runs: Sequence[FuzzRun]) -> dict[str, int]:
     """Rounds by how the driver recovered; those in which the DUT went are left out."""
-    return dict(Counter(o.recovery for session in sessions for o in session.outcomes if not o.gone))
+    return dict(Counter(o.recovery for run in runs for o in run.outcomes if not o.gone))
 
 
-def messages(sessions: Sequence[Session]) -> list[tuple[str, int]]:
+def messages(runs: Sequence[FuzzRun]) -> list[tuple[str, int]]:
     """Kernel messages above info, numbers left out, the most frequent first."""
-    texts = Counter(_SAME.sub("N", line) for s in sessions for outcome in s.outcomes for line in outcome.log)
+    texts = Counter(_SAME.sub("N", line) for run in runs for outcome in run.outcomes for line in outcome.log)
     return sorted(texts.items(), key=lambda entry: (-entry[1], entry[0]))
 
 
-def summary(driver: str, seed: int, sessions: Sequence[Session]) -> dict[str, Any]:
-    """What a run showed, as JSON. `lies`: what the network stack says of the device, which is no complaint of the driver."""
-    outcomes = [outcome for one in sessions for outcome in one.outcomes]
+def summary(driver: str, seed: int, runs: Sequence[FuzzRun]) -> dict[str, Any]:
+    """What a run showed, as JSON. `false_checksum_ok`: complaints of the NIC, no fault of the driver."""
+    outcomes = [outcome for one in runs for outcome in one.outcomes]
     entries = [
         {"what": cause, "rounds": len(shown), "first": shown[0].round.number, "evidence": shown[0].evidence}
-        for cause, shown in causes(sessions).items()
+        for cause, shown in causes(runs).items()
     ]
     growth: Counter[str] = Counter()
-    for one in sessions:
+    for one in runs:
         growth.update(one.growth)
     return {
         "driver": driver,
         "seed": seed,
-        "cases": sum(one.cases for one in sessions),
+        "cases": sum(one.cases for one in runs),
         "cases_by_kind": {kind: sum(outcome.cases[kind] for outcome in outcomes) for kind in KINDS},
         "rounds": len(outcomes),
-        "recovery": recoveries(sessions),
-        "complaints": [entry for entry in entries if not LIES.search(str(entry["what"]))],
-        "lies": [entry for entry in entries if LIES.search(str(entry["what"]))],
+        "recovery": recoveries(runs),
+        "complaints": [entry for entry in entries if not FALSE_CHECKSUM_OK.search(str(entry["what"]))],
+        "false_checksum_ok": [entry for entry in entries if FALSE_CHECKSUM_OK.search(str(entry["what"]))],
         "growth": dict(sorted(growth.items())),
-        "messages": [{"text": text, "count": count} for text, count in messages(sessions)[:40]],
+        "messages": [{"text": text, "count": count} for text, count in messages(runs)[:40]],
     }

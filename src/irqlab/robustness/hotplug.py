@@ -7,16 +7,14 @@ System sleep is as far as every driver's suspend and resume (pm_test), for which
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
 from irqlab.config.addresses import stream
-from irqlab.dut.agent import KERNEL_PROBLEM
+from irqlab.dut import kernel_log
 from irqlab.dut.router import Dut
 from irqlab.robustness import usbport
-from irqlab.robustness.switching import INFO, ORDINARY
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.testbed import Testbed
 
@@ -46,13 +44,13 @@ class Report:
     @property
     def problems(self) -> list[str]:
         """Warnings, oopses and stalls among them."""
-        return [line for line in self.log if KERNEL_PROBLEM.search(line)]
+        return [line for line in self.log if kernel_log.PROBLEM.search(line)]
 
 
 def run(runner: TrialRunner, kind: str, cycles: int, port: int = 0) -> Report:
     """So many cycles in one DUT. Raises IrqlabError if the NIC is none that can be unplugged, or the DUT dies."""
     testbed = runner.testbed
-    usbport.need(testbed)
+    usbport.require_hotplug(testbed)
     report = Report(kind)
     with runner.slots, testbed.open() as dut:
         dut.play_hosts(testbed.nic.line_rate_bps)
@@ -66,9 +64,7 @@ def run(runner: TrialRunner, kind: str, cycles: int, port: int = 0) -> Report:
 
 
 def _read_log(dut: Dut, report: Report) -> None:
-    records = dut.rpc.guest("kmsg")["records"]
-    expected = re.compile(f"{ORDINARY}|{RESUMED}")
-    report.log += [str(r["text"]) for r in records if r["level"] < INFO and not expected.search(r["text"])]
+    report.log += kernel_log.notable(dut.kernel_log.news(), expected=RESUMED)
 
 
 def _under_traffic(dut: Dut, then: Callable[[], None]) -> None:
@@ -83,13 +79,13 @@ def _plug(dut: Dut, testbed: Testbed, port: int, number: int) -> Sequence[str]:
 
     def pull() -> None:
         dut.sleep(after_ns)
-        dut.rpc.call("plug", port=port, plugged=False)
+        usbport.plug(dut, port, plugged=False)
 
     _under_traffic(dut, pull)
     dut.sleep(200_000_000)
     if usbport.is_there(dut, port):
         return [f"{usbport.interface(port)} is still there"]
-    dut.rpc.call("plug", port=port, plugged=True)
+    usbport.plug(dut, port, plugged=True)
     if not usbport.configure(dut, port, testbed):
         return [f"{usbport.interface(port)} does not come back"]
     return _forwards(dut)
@@ -130,7 +126,7 @@ def _autosuspend(dut: Dut, _testbed: Testbed, port: int, number: int) -> Sequenc
 
 
 def _forwards(dut: Dut) -> list[str]:
-    return [] if usbport.passes(dut, usbport.PASSES_NS) else ["no frames pass afterwards"]
+    return [] if dut.wait_forwarding() is not None else ["no frames pass afterwards"]
 
 
 _CYCLES: dict[str, Callable[[Dut, Testbed, int, int], Sequence[str]]] = {

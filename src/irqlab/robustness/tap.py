@@ -16,13 +16,16 @@ from __future__ import annotations
 import base64
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from irqlab.config.addresses import tester_ip, tester_mac
+from irqlab.config.schemes import COMBINATIONS, USB_COMBINATIONS, Combination, Schemes
+from irqlab.dut import kernel_log
 from irqlab.dut.router import Dut
 from irqlab.errors import IrqlabError
-from irqlab.robustness.switching import Combination, Overload, choose, problems
+from irqlab.robustness.overload import Overload, choose
 from irqlab.setup import drivers
 from irqlab.trials.testbed import Testbed
 
@@ -117,12 +120,26 @@ def parse(text: str) -> Report:
     return report
 
 
-def run(testbed: Testbed, script: Script, combination: Combination | None = None) -> Report:
-    """Runs a script in a DUT of its own. Raises IrqlabError if the DUT dies, or its kernel oopses unexpectedly."""
-    overload = Overload(testbed)
+def combinations(testbed: Testbed, asked: Sequence[Schemes] = ()) -> tuple[Combination, ...]:
+    """The combinations that the testbed's driver has; of those the ones asked for. Raises IrqlabError if there is none."""
+    have = USB_COMBINATIONS if testbed.nic.usb_speed else COMBINATIONS
+    chosen = tuple(c for c in have if not asked or any(s.rx in (None, c.rx) and s.tx in (None, c.tx) for s in asked))
+    if not chosen:
+        bus = "USB" if testbed.nic.usb_speed else "PCI"
+        names = (", ".join(dict.fromkeys(getattr(c, field) for c in have)) for field in ("rx", "tx"))
+        raise IrqlabError("--rx, --tx: {} is a {} driver, which has --rx {}; --tx {}".format(testbed.driver, bus, *names))
+    return chosen
+
+
+def run(overload: Overload, script: Script, combination: Combination | None = None) -> Report:
+    """Runs a script in a DUT of its own. Raises IrqlabError if the DUT dies, or its kernel oopses unexpectedly.
+
+    `overload`: the testbed, with what is known of its capacities.
+    """
+    testbed = overload.testbed
     rate_pps = OVERLOAD * overload.capacity_pps(combination) if script.loaded and combination else 0.0
     with testbed.open() as dut:
-        problems(dut)
+        dut.kernel_log.news()
         _install(dut, testbed, script)
         if combination is not None:
             choose(dut, combination)
@@ -141,7 +158,7 @@ def run(testbed: Testbed, script: Script, combination: Combination | None = None
             calm = overload.offer(dut, CALM_PPS, STEP_NS // 10)
             if calm["lost"]:
                 report.failures.append(f"afterwards, {calm['lost']} of {calm['sent']} frames are lost at {CALM_PPS:.0f} frames/s")
-        said = [line for line in problems(dut) if not (script.may_log and re.search(script.may_log, line))]
+        said = kernel_log.notable(dut.kernel_log.news(), expected=script.may_log)
         report.failures += [f"kernel: {line}" for line in said]
         return report
 

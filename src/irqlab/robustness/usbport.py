@@ -1,18 +1,51 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A USB NIC of the tester's that is unplugged and plugged in again: making the DUT a router on it anew."""
+"""A USB NIC of the tester's: its plug, its faults, and the DUT set up on it again after it was plugged in."""
 
 from __future__ import annotations
 
-from irqlab.config.addresses import INTERFACES, PORTS, dut_ip, stream
+from dataclasses import dataclass
+from typing import Any
+
+from irqlab.config.addresses import INTERFACES, dut_ip
 from irqlab.dut import schemes
+from irqlab.dut.agent import DutError
 from irqlab.dut.router import Dut
 from irqlab.errors import IrqlabError
+from irqlab.qemu.rpc import TesterError
 from irqlab.trials.testbed import Testbed
 
 STEP_NS = 50_000_000
 APPEARS_NS = 5_000_000_000
-PASSES_NS = 15_000_000_000
-IN_A_ROW = 3
+SETTLES_NS = 500_000_000
+KINDS = ("transfers", "replies", "statuses", "refusals")
+"""What of the NIC's answers can be damaged: bulk IN transfers, replies to control requests, interrupt statuses, bulk OUT."""
+
+
+@dataclass(frozen=True)
+class FaultPlan:
+    """Which of a NIC's answers to the host are damaged."""
+
+    seed: int
+    permille: int
+    """How many of a thousand."""
+    only: str | None = None
+    """Of KINDS; None: of all."""
+    trailing_fragments: bool = True
+    """Transfers may end in the beginning of one more frame."""
+
+
+def inject_faults(dut: Dut, port: int, plan: FaultPlan | None) -> dict[str, int]:
+    """Damages the answers of the NIC at `port` from now on; None: no more. Returns what was damaged until now, by kind."""
+    wanted: dict[str, Any] = {"seed": None, "permille": 0}
+    if plan is not None:
+        wanted = {"seed": plan.seed, "permille": plan.permille, "only": plan.only, "stubs": plan.trailing_fragments}
+    found = dut.rpc.call("hostile", port=port, **wanted)
+    return {kind: int(found["kinds"][kind]) for kind in KINDS}
+
+
+def plug(dut: Dut, port: int, plugged: bool) -> None:
+    """Plugs the NIC in, or unplugs it."""
+    dut.rpc.call("plug", port=port, plugged=plugged)
 
 
 def interface(port: int) -> str:
@@ -38,37 +71,23 @@ def configure(dut: Dut, port: int, testbed: Testbed) -> bool:
     try:
         dut.set_attributes(testbed.config.dut, name)
         schemes.apply(dut, testbed.config.dut.schemes, [name], testbed.driver)
-    except IrqlabError:
+    except (DutError, schemes.SchemeError, TesterError):
         return False
     dut.attempt("ip", "addr", "replace", f"{dut_ip(port)}/24", "dev", name)
     return bool(dut.attempt("ip", "link", "set", name, "up")["code"] == 0)
 
 
-def again(dut: Dut, port: int, testbed: Testbed) -> bool:
+def replug(dut: Dut, port: int, testbed: Testbed) -> bool:
     """Unplugs the NIC, plugs it in, configures it; whether frames pass then."""
     for plugged in (False, True):
-        dut.rpc.call("plug", port=port, plugged=plugged)
-        dut.sleep(500_000_000)
-    return configure(dut, port, testbed) and passes(dut, PASSES_NS)
+        plug(dut, port, plugged)
+        dut.sleep(SETTLES_NS)
+    return configure(dut, port, testbed) and dut.wait_forwarding() is not None
 
 
-def passes(dut: Dut, limit_ns: int) -> bool:
-    """Whether the DUT forwards both ways, some frames in a row, before the limit is over."""
-    one, size = {"kind": "constant", "rate_pps": 1000.0}, {"kind": "fixed", "frame_bytes": 64}
-    streams = [{**stream(p, 1 - p, one, size), "count": 1} for p in range(PORTS)]
-    began_ns = int(dut.rpc.call("clock")["now_ns"])
-    in_a_row = 0
-    while in_a_row < IN_A_ROW:
-        result = dut.run_trial({"warmup_ns": 0, "duration_ns": 1_000_000, "drain_ns": 20_000_000}, streams)
-        in_a_row = in_a_row + 1 if all(s["received"] == 1 for s in result["streams"]) else 0
-        if int(dut.rpc.call("clock")["now_ns"]) - began_ns > limit_ns:
-            return False
-        if not in_a_row:
-            dut.sleep(STEP_NS)
-    return True
-
-
-def need(testbed: Testbed) -> None:
-    """Raises IrqlabError if the bed's NICs cannot be unplugged."""
+def require_hotplug(testbed: Testbed) -> None:
+    """Raises IrqlabError if the testbed's NICs cannot be unplugged."""
     if not testbed.nic.usb_speed:
-        raise IrqlabError(f"{testbed.nic.model}: only the tester's own USB NICs (lan7800) can be unplugged, or mean ill")
+        raise IrqlabError(
+            f"{testbed.nic.model}: only the tester's own USB NICs (lan7800) can be unplugged, or have faults injected"
+        )

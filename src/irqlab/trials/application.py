@@ -83,8 +83,8 @@ class ApplicationTrial(Trial["ApplicationResult"]):
             before = _Reading.take(dut)
             answer, estimates = _offer(dut, self, watched)
             after = _Reading.take(dut)
-        dut.take_kernel_log()
-        return _result(conditions.mips, self, answer, estimates, before, after, dut.kernel_log)
+        dut.kernel_log.check()
+        return _result(conditions.mips, self, answer, estimates, before, after, dut.kernel_log.lines)
 
     @property
     def loaded_s(self) -> float:

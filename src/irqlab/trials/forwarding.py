@@ -93,7 +93,7 @@ class ForwardingTrial(Trial["ForwardingResult"]):
             counted = {name: number - counted[name] for name, number in costmodel.events(dut).items()}
         if self.capture:
             dut.rpc.call("capture", path=None)
-        dut.take_kernel_log()
+        dut.kernel_log.check()
         return ForwardingResult(
             spec=self,
             streams=[{**s, "load": load} for s, load in zip(result["streams"], load_of, strict=True)],
@@ -102,7 +102,7 @@ class ForwardingTrial(Trial["ForwardingResult"]):
             idle_ns=result["idle_ns"],
             counters=counters.difference(before, after),
             link_wait_ns=conditions.link_wait_ns,
-            kernel_log=dut.kernel_log,
+            kernel_log=dut.kernel_log.lines,
             cost_events=counted if charged else None,
         )
 

@@ -91,7 +91,7 @@ class IperfTrial(Trial["IperfResult"]):
         dut.sleep(QUIET_NS)
         ((app,),) = [one["tests"] for one in peers.results(dut)]
         tester = peers.tester_count(app)
-        dut.take_kernel_log()
+        dut.kernel_log.check()
         receiver, sender = (tester, account) if self.dut_sends else (account, tester)
         loss_ratio = (receiver.lost or 0) / receiver.datagrams if receiver.datagrams else None
         payload = _bytes(app, self)
@@ -120,7 +120,7 @@ class IperfTrial(Trial["IperfResult"]):
             cpu_ticks=change.cpu_ticks,
             interrupts=change.interrupts,
             interfaces=change.interfaces,
-            kernel_log=dut.kernel_log,
+            kernel_log=dut.kernel_log.lines,
         )
 
 

@@ -78,7 +78,7 @@ class RrulTrial(Trial["RrulResult"]):
         dut.sleep(self.idle_s * second)
         upward, downward, icmp, udp = peers.results(dut)
         peers.reap(dut, echo, SIGTERM)
-        dut.take_kernel_log()
+        dut.kernel_log.check()
         return RrulResult(
             spec=self,
             flows=tuple(
@@ -98,7 +98,7 @@ class RrulTrial(Trial["RrulResult"]):
             counted_ns=counted_ns,
             cpu_ticks=counted.cpu_ticks,
             interrupts=counted.interrupts,
-            kernel_log=dut.kernel_log,
+            kernel_log=dut.kernel_log.lines,
         )
 
 

@@ -29,7 +29,7 @@ class SoakTrial(Trial["SoakResult"]):
         for _ in range(self.count):
             found = self.slice.measure(dut, conditions, fresh=False)
             slices.append(Slice.of(found, Memory.of(dut), _now_ns(dut) - begin_ns))
-        return SoakResult(self, tuple(slices), list(dut.kernel_log))
+        return SoakResult(self, tuple(slices), list(dut.kernel_log.lines))
 
 
 @dataclass(frozen=True)

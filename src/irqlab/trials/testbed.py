@@ -16,10 +16,11 @@ from irqlab.dut.agent import DutError
 from irqlab.dut.counters import Counters
 from irqlab.dut.router import Dut
 from irqlab.qemu import machine, snapshots
-from irqlab.qemu.machine import Machine, MachineConfig, MachineError, describe, save, start
+from irqlab.qemu.machine import MachineConfig, MachineError, describe, save, start
 from irqlab.qemu.pool import POOL
 from irqlab.qemu.rpc import ConnectionLostError, TesterError
 from irqlab.qemu.snapshots import Snapshot
+from irqlab.qemu.watchdog import NoAnswerError
 from irqlab.setup import guestimage, kernel, modules, nics, qemu
 from irqlab.trials import cache
 from irqlab.trials.fingerprint import code_fingerprint
@@ -83,7 +84,7 @@ class Testbed:
 
         def take(state: Path) -> dict[str, Any]:
             with start(self.machine, to_save=True) as booting:
-                Dut(booting).take_kernel_log()  # a complaint at boot is a complaint
+                Dut(booting).kernel_log.check()  # a complaint at boot is a complaint
                 save(booting, state)
             return {}
 
@@ -94,9 +95,9 @@ class Testbed:
         """The DUT with the driver loaded, forwarding, and warm enough to have resolved its neighbours: where trials start."""
 
         def take(state: Path) -> dict[str, Any]:
-            with start(self.machine, self.booted.state, to_save=True) as booted, self._translating_errors(booted):
-                dut, waited_ns = self._bring_up(booted)
-                facts = {"running": dut.describe(self.config.dut), "link_wait_ns": waited_ns, "kernel_log": dut.kernel_log}
+            with start(self.machine, self.booted.state, to_save=True) as booted, self._translating_errors(Dut(booted)) as dut:
+                waited_ns = self._bring_up(dut)
+                facts = {"running": dut.describe(self.config.dut), "link_wait_ns": waited_ns, "kernel_log": dut.kernel_log.lines}
                 facts["counters"] = asdict(dut.counters())  # no trial needs to read what they all begin with
                 save(booted, state)
             return facts
@@ -118,14 +119,13 @@ class Testbed:
     def _machine_key(self) -> str:
         return snapshots.key_of({"machine": self.machine.key(), "code": code_fingerprint(machine.__name__)})
 
-    def _bring_up(self, booted: Machine) -> tuple[Dut, int]:
-        """Loads the driver and makes the DUT forward; returns it and the virtual ns the links took."""
-        dut = Dut(booted)
+    def _bring_up(self, dut: Dut) -> int:
+        """Loads the driver and makes the DUT forward; returns the virtual ns the links took."""
         dut.load(self.modules, self.config.dut.module_parameters)
         dut.play_hosts(self.nic.line_rate_bps)
         waited_ns = dut.configure(self.config.dut, self.driver, self.nic.model)
-        dut.take_kernel_log()
-        return dut, waited_ns
+        dut.kernel_log.check()
+        return waited_ns
 
     @contextmanager
     def open(self, profile: bool = False, pooled: bool = False) -> Iterator[Dut]:
@@ -137,8 +137,8 @@ class Testbed:
             self.__dict__.pop("prepared", None)
         state = self.prepared.state
         starting = POOL.machine(self.machine, state) if pooled else start(self.machine, state, profile)
-        with starting as restored, self._translating_errors(restored):
-            yield Dut(restored)
+        with starting as restored, self._translating_errors(Dut(restored)) as dut:
+            yield dut
 
     def close(self) -> None:
         """Ends what is kept for further trials; more may follow all the same."""
@@ -146,12 +146,14 @@ class Testbed:
             POOL.close(self.prepared.state)
 
     @contextmanager
-    def _translating_errors(self, running: Machine) -> Iterator[None]:
-        """Turns a broken connection into what became of the DUT."""
+    def _translating_errors(self, dut: Dut) -> Iterator[Dut]:
+        """Turns a broken connection, or an agent that does not answer, into what became of the DUT."""
         try:
-            yield
+            yield dut
+        except NoAnswerError as error:
+            raise MachineError(f"the DUT hangs: {error}; {dut.whereabouts(error)}") from error
         except ConnectionLostError as error:
-            raise MachineError(f"the DUT went away: {running.failure_report()}") from error
+            raise MachineError(f"the DUT went away: {dut.machine.failure_report()}") from error
         except TesterError as error:
             raise DutError(str(error)) from error
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`irqlab fuzz` and `irqlab cycles`: what a driver makes of a hostile USB NIC, and of one that comes and goes."""
+"""`irqlab fuzz` and `irqlab cycles`: a driver with a USB NIC that malfunctions, or is unplugged or suspended again and again."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from irqlab.cli import options as opt
 from irqlab.cli.output import check_outputs
 from irqlab.errors import IrqlabError
 from irqlab.qemu import machine
-from irqlab.robustness import fuzz, usbport
-from irqlab.robustness import hotplug as cycles
+from irqlab.robustness import fuzz, hotplug, usbport
 from irqlab.runner.jobs import UserInterruptError, terminate_like_ctrl_c
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.testbed import Testbed
 
-Cases = Annotated[int, typer.Option("--cases", help="At least so many damaged answers.")]
-FuzzSeed = Annotated[int, typer.Option("--seed", help="Of the damage.")]
-First = Annotated[int, typer.Option("--first", help="Begin with this round, in a fresh DUT: to see one again.")]
-NoStubs = Annotated[
+Cases = Annotated[int, typer.Option("--cases", help="Damaged answers, at least.")]
+FuzzSeed = Annotated[int, typer.Option("--seed", help="Seed of the faults.")]
+First = Annotated[int, typer.Option("--first", help="Begin with this round, in a fresh DUT, to repeat it.")]
+NoTrailingFragments = Annotated[
     bool,
-    typer.Option("--no-stubs", help="No transfer ends in the beginning of another frame, which hangs the in-tree driver."),
+    typer.Option(
+        "--no-trailing-fragments", help="No transfer ends in the beginning of another frame, which hangs the in-tree driver."
+    ),
 ]
-Kind = Annotated[list[str] | None, typer.Option("--kind", help=f"{', '.join(cycles.KINDS)}; may be given again; default: all.")]
+Kind = Annotated[list[str] | None, typer.Option("--kind", help=f"{', '.join(hotplug.KINDS)}; may be given again; default: all.")]
 Count = Annotated[int, typer.Option("--count", help="Cycles of each kind.")]
 SCHEMA = "irqlab-fuzz/1"
 
@@ -36,7 +37,7 @@ def _testbed(request: opt.Request) -> Testbed:
     if len(request.testbeds) > 1:
         raise IrqlabError("--driver, --rx: one driver with one scheme at a time")
     testbed = Testbed.resolve(request.testbeds[0])
-    usbport.need(testbed)
+    usbport.require_hotplug(testbed)
     return testbed
 
 
@@ -47,26 +48,26 @@ def fuzz_command(
     cases: Cases = 100_000,
     seed: FuzzSeed = 1,
     first: First = 0,
-    no_stubs: NoStubs = False,
+    no_trailing_fragments: NoTrailingFragments = False,
     json_file: opt.JsonFile = None,
 ) -> None:
-    """The device damages its answers, as a seed decides: what of the driver breaks? Exit code 1: something does."""
+    """Inject faults into the NIC's answers, as a seed decides. Exit code 1: the driver breaks."""
     check_outputs(json_file, None)
     for name, value in (("--cases", cases), ("--first", first + 1)):
         if not 1 <= value <= 10**9:
             raise IrqlabError(f"{name}: allowed are {0 if name == '--first' else 1} to {10**9}")
     testbed = _testbed(request)
     runner = TrialRunner(testbed, progress=lambda text: print(text, file=sys.stderr, flush=True))
-    sessions: list[fuzz.Session] = []
+    runs: list[fuzz.FuzzRun] = []
     stopped = False
     try:
         with terminate_like_ctrl_c():
-            for session in fuzz.run(runner, cases, seed, first, request.jobs, stubs=not no_stubs):
-                sessions.append(session)
+            for one in fuzz.run(runner, cases, seed, first, request.jobs, trailing_fragments=not no_trailing_fragments):
+                runs.append(one)
     except KeyboardInterrupt:
         stopped = True
         machine.cancel_all()
-    found = fuzz.summary(testbed.label, seed, sessions)
+    found = fuzz.summary(testbed.label, seed, runs)
     _print(found)
     if json_file is not None:
         files.write_atomically(json_file, (json.dumps({"schema": SCHEMA, **found}, indent=1) + "\n").encode())
@@ -81,7 +82,7 @@ def _print(found: dict[str, Any]) -> None:
     print(f"{found['driver']}: {found['cases']:,} cases ({kinds}) in {found['rounds']} rounds, seed {found['seed']}")
     for recovery, rounds in found["recovery"].items():
         print(f"frames pass afterwards {recovery}: {rounds} rounds")
-    for entry in (*found["complaints"], *found["lies"]):
+    for entry in (*found["complaints"], *found["false_checksum_ok"]):
         print(f"{entry['what']}: {entry['rounds']} rounds, first {entry['first']}")
     for entry in found["complaints"]:
         print(f"\n--- round {entry['first']}: {entry['what']}\n{entry['evidence']}")
@@ -96,15 +97,15 @@ def cycles_command(
     kind: Kind = None,
     count: Count = 100,
 ) -> None:
-    """Unplugs the NIC and plugs it in, suspends and resumes it, under traffic. Exit code 1: it failed."""
-    if wrong := [name for name in kind or () if name not in cycles.KINDS]:
-        raise IrqlabError(f"--kind {wrong[0]}: there are {', '.join(cycles.KINDS)}")
+    """Unplug and replug the NIC, suspend and resume it, under traffic. Exit code 1: something failed."""
+    if wrong := [name for name in kind or () if name not in hotplug.KINDS]:
+        raise IrqlabError(f"--kind {wrong[0]}: there are {', '.join(hotplug.KINDS)}")
     if not 1 <= count <= 100_000:
         raise IrqlabError(f"--count {count}: allowed are 1 to 100000")
     testbed = _testbed(request)
     good = True
-    for name in kind or cycles.KINDS:
-        report = cycles.run(TrialRunner(testbed, progress=lambda text: print(text, file=sys.stderr, flush=True)), name, count)
+    for name in kind or hotplug.KINDS:
+        report = hotplug.run(TrialRunner(testbed, progress=lambda text: print(text, file=sys.stderr, flush=True)), name, count)
         print(
             f"{testbed.label}: {name}: {report.cycles} cycles, {len(report.failures)} failures, {len(report.log)} kernel messages"
         )

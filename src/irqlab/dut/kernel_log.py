@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The log of the DUT's kernel: what is new in it, and what of it is a problem."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from irqlab.errors import IrqlabError
+from irqlab.qemu.rpc import Rpc
+
+INFO = 6
+"""The level of informational messages (include/linux/kern_levels.h); lower is more severe."""
+PROBLEM = re.compile(
+    r"WARNING: CPU|BUG:|Oops|Call Trace|self-detected stall|detected stalls|soft lockup|hung_task|blocked for more than"
+    r"|NETDEV WATCHDOG|general protection fault|refcount_t:|UBSAN|KASAN|nobody cared|swiotlb buffer is full"
+    r"|page allocation failure"
+)
+"""Kernel log lines that fail a run."""
+EXPECTED = re.compile(r"^random: crng init done")
+"""What every kernel logs above info at some time."""
+SHOWN_BEFORE, SHOWN_AFTER = 5, 40
+"""Lines shown around the first problem."""
+
+
+class KernelProblemError(IrqlabError):
+    """The DUT's kernel logged a warning, an oops or a stall; the message shows it."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """A record of the log."""
+
+    level: int
+    text: str
+
+
+class KernelLog:
+    """Reads the log through the agent, each record once."""
+
+    def __init__(self, rpc: Rpc) -> None:
+        self._rpc = rpc
+        self.lines: list[str] = []
+        """All that was read so far."""
+
+    def news(self) -> list[Record]:
+        """What the kernel logged since the last time."""
+        records = [Record(int(r["level"]), str(r["text"])) for r in self._rpc.guest("kmsg")["records"]]
+        self.lines += [record.text for record in records]
+        return records
+
+    def check(self) -> None:
+        """Reads what is new. Raises KernelProblemError if there is, or ever was, a problem."""
+        self.news()
+        first = next((n for n, line in enumerate(self.lines) if PROBLEM.search(line)), None)
+        if first is not None:
+            shown = self.lines[max(0, first - SHOWN_BEFORE) : first + SHOWN_AFTER]
+            raise KernelProblemError("the DUT's kernel complained:\n" + "\n".join(f"  {line}" for line in shown))
+
+
+def notable(records: list[Record], expected: str = "") -> list[str]:
+    """The texts above info, without those that every kernel logs, and those that match the regular expression `expected`."""
+    return [
+        r.text
+        for r in records
+        if r.level < INFO and not EXPECTED.search(r.text) and not (expected and re.search(expected, r.text))
+    ]

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Finds a DUT whose kernel is stuck in one place, while the lab waits for its agent.
+
+A DUT under overload may keep its agent waiting for minutes of real time, and all is well: its processor runs through hundreds of
+functions, and what lies on its stack changes with every frame. A kernel in an endless loop never returns from the function that
+loops, so the stack above that function stays as it is. The watchdog therefore compares samples of the stack and of the registers
+that functions preserve (System V ABI, AMD64 supplement, 3.2.1). Samples are taken through QEMU's monitor while the DUT runs; they
+read memory and change nothing in it.
+
+A DUT is stuck if of the last WINDOW samples ENOUGH are alike, and none shows an idle processor or user space. Samples that differ
+are those from inside an interrupt. Between two samples QEMU must have run for a while: on a busy host they are further apart.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from irqlab.errors import IrqlabError
+from irqlab.qemu.hmp import Hmp
+from irqlab.qemu.qmp import QmpError
+
+SILENT_S = 4.0
+"""Real time without an answer after which the watchdog begins to look."""
+PERIOD_S = 0.5
+"""Real time between samples, at least."""
+WINDOW, ENOUGH = 25, 20
+STEP_CPU_S = 0.075
+"""CPU time that QEMU has used between samples, at least."""
+STACK_WORDS = 128
+DEPTH_BYTES = 128
+"""How far apart the stack pointers of samples that are alike may be: the loop may call a function."""
+CHANGED_WORDS = 2
+"""Words that may differ: variables of the loop itself."""
+PRESERVED = ("RBX", "RBP", "R12", "R13", "R14", "R15")
+
+
+class NoAnswerError(IrqlabError):
+    """The agent does not answer, and nothing more can be asked of its DUT."""
+
+    def __init__(self, message: str, rsp: int | None = None) -> None:
+        super().__init__(message)
+        self.rsp = rsp
+        """The stack pointer in the endless loop, if there is one."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Where the processor was in the kernel."""
+
+    rsp: int
+    preserved: tuple[int, ...]
+    """The values of the registers PRESERVED."""
+    stack: tuple[int, ...]
+    """64-bit words from `rsp` upwards."""
+
+    def alike(self, other: Sample) -> bool:
+        """Whether both may be from one invocation of one function."""
+        if abs(self.rsp - other.rsp) > DEPTH_BYTES:
+            return False
+        top = max(self.rsp, other.rsp)
+        mine, its = (sample.stack[(top - sample.rsp) // 8 :] for sample in (self, other))
+        same_depth = self.rsp == other.rsp  # a function that is called has saved them, and uses them
+        pairs = [*zip(mine, its, strict=False), *(zip(self.preserved, other.preserved, strict=True) if same_depth else ())]
+        changed = [a for a, b in pairs if a != b]
+        return len(changed) <= CHANGED_WORDS
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time that a process has used (proc(5), /proc/PID/stat); 0 if there is none."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Watchdog:
+    """Looks at a DUT through its monitor. `cpu_s`: QEMU's CPU time so far; `clock`: real time; both in seconds."""
+
+    def __init__(self, monitor: Hmp, cpu_s: Callable[[], float], clock: Callable[[], float] = time.monotonic) -> None:
+        self._monitor = monitor
+        self._cpu_s = cpu_s
+        self._clock = clock
+        self._began_s = self._next_s = 0.0
+        self._sampled_cpu_s = float("-inf")
+        """QEMU's CPU time at the last sample."""
+        self._step: Callable[[str], None] | None = None
+        """What takes in the answer that the monitor owes; None: it owes none, or one to a question of an earlier wait."""
+        self._registers: dict[str, int] = {}
+        self._recent: deque[Sample] = deque(maxlen=WINDOW)
+
+    def begin(self) -> None:
+        """The agent was given a command."""
+        self._began_s = self._clock()
+        self._next_s = self._began_s + SILENT_S
+        self._sampled_cpu_s = float("-inf")
+        self._step = None
+        self._recent.clear()
+
+    @property
+    def pause_s(self) -> float:
+        """How long to wait for the agent before the next `look`, in seconds of real time."""
+        return 0.02 if self._monitor.busy else min(PERIOD_S, max(0.0, self._next_s - self._clock()))
+
+    def look(self) -> None:
+        """Does what is due, without waiting. Raises NoAnswerError if the DUT is stuck."""
+        try:
+            if self._monitor.busy:
+                text = self._monitor.poll()
+                if text is not None and self._step is not None:
+                    self._step(text)
+            elif self._clock() >= self._next_s:
+                self._next_s = self._clock() + PERIOD_S
+                if (cpu_s := self._cpu_s()) >= self._sampled_cpu_s + STEP_CPU_S:
+                    self._sampled_cpu_s = cpu_s
+                    self._post("info registers", self._on_registers)
+        except QmpError:  # QEMU is gone: whoever waits for the agent will see it
+            self._next_s = float("inf")
+
+    def _post(self, command: str, step: Callable[[str], None]) -> None:
+        self._monitor.post(command)
+        self._step = step
+
+    def _on_registers(self, text: str) -> None:
+        self._registers = {name: int(value, 16) for name, value in re.findall(r"\b(\w{2,3}) ?=([0-9a-f]+)\b", text)}
+        if self._registers.get("HLT", 1) or self._registers.get("CPL", 3):
+            self._recent.clear()
+            return
+        self._post(f"x /{STACK_WORDS}gx 0x{self._registers['RSP']:x}", self._on_stack)
+
+    def _on_stack(self, text: str) -> None:
+        words = tuple(int(word, 16) for line in text.splitlines() for word in line.partition(":")[2].split() if word[:2] == "0x")
+        if not words:
+            return
+        preserved = tuple(self._registers.get(name, 0) for name in PRESERVED)
+        now = Sample(self._registers["RSP"], preserved, words)
+        self._recent.append(now)
+        if sum(sample.alike(now) for sample in self._recent) >= ENOUGH:
+            raise NoAnswerError(
+                f"no answer for {self._clock() - self._began_s:.0f} s of real time, and the kernel is in an endless loop", now.rsp
+            )

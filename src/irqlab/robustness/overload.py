@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Overload: what a driver can take with each combination of schemes, and more than that offered."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from irqlab.config.addresses import INTERFACES, stream
+from irqlab.config.schemes import Combination
+from irqlab.config.traffic import Load, wire_rate_pps
+from irqlab.dut.router import Dut
+from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
+from irqlab.trials.testbed import Testbed
+
+GENTLE_PPS = 10_000.0
+BUSIER = 1.25
+"""A busy DUT need not enter and leave its idle loop: by so much more than its cost when idle suggests it may forward."""
+FRAME_BYTES = 64
+DRAIN_NS = 100_000_000
+
+
+def choose(dut: Dut, combination: Combination, first: str = INTERFACES[0]) -> None:
+    """Switches both interfaces; the receive scheme of `first` before anything else."""
+    settings = [
+        (interface, direction, name)
+        for interface in INTERFACES
+        for direction, name in (("rx", combination.rx), ("tx", combination.tx))
+    ]
+    for interface, direction, name in sorted(settings, key=lambda s: s[:2] != (first, "rx")):
+        dut.write(f"/sys/class/net/{interface}/irqmod/{direction}_scheme", name)
+
+
+class Overload:
+    """A driver's capacities, each measured once, and loads beyond them."""
+
+    def __init__(self, testbed: Testbed) -> None:
+        self.testbed = testbed
+        self._known: dict[Combination, float] = {}
+        self._lock = threading.Lock()
+
+    def capacity_pps(self, combination: Combination) -> float:
+        """The most that a combination forwards: at the full rate of the wire, or somewhat above what its cost when idle allows.
+
+        The first holds for schemes that do not collapse, the second for those that do: their cost hardly falls with the load.
+        """
+        with self._lock:
+            if combination not in self._known:
+                full = self._trial(combination, wire_rate_pps(FRAME_BYTES, self.testbed.nic.line_rate_bps))
+                gentle = self._trial(combination, GENTLE_PPS)
+                at_least = self.testbed.machine.mips * 1e6 / (gentle.instructions_per_frame or float("inf"))
+                more = self._trial(combination, at_least * BUSIER) if at_least > full.forwarded_pps else full
+                self._known[combination] = max(full.forwarded_pps, at_least, more.forwarded_pps)
+            return self._known[combination]
+
+    def _trial(self, combination: Combination, rate_pps: float) -> ForwardingResult:
+        with self.testbed.open() as dut:
+            choose(dut, combination)
+            trial = ForwardingTrial(loads=(Load(rate_pps=rate_pps, size=FRAME_BYTES),))
+            return trial.measure(dut, self.testbed.conditions, fresh=False)
+
+    def offer(self, dut: Dut, rate_pps: float, duration_ns: int) -> dict[str, Any]:
+        """Offers a load in one direction and waits for its end; returns the stream's result."""
+        drain_ns = DRAIN_NS if rate_pps <= GENTLE_PPS else 1000
+        result = dut.run_trial({"warmup_ns": 0, "duration_ns": duration_ns, "drain_ns": drain_ns}, [one_way(rate_pps)])
+        found: dict[str, Any] = result["streams"][0]
+        return found
+
+
+def one_way(rate_pps: float) -> dict[str, Any]:
+    """A stream of short frames from port 0 to port 1, as JSON."""
+    return stream(0, 1, {"kind": "constant", "rate_pps": rate_pps}, {"kind": "fixed", "frame_bytes": FRAME_BYTES})

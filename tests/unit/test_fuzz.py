@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Fault injection: what a round is, and what is made of a kernel log and of the heap's traces."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from irqlab.robustness import fuzz
+from irqlab.robustness.usbport import KINDS
+
+
+def test_a_round_is_decided_by_seed_and_number() -> None:
+    assert fuzz.Round.of(1, 5) == fuzz.Round.of(1, 5)
+    assert fuzz.Round.of(1, 5) != fuzz.Round.of(2, 5)
+    rounds = [fuzz.Round.of(1, number) for number in range(200)]
+    assert {r.what for r in rounds} == {"traffic", "requests", "plug"}
+    assert {r.faults.only for r in rounds} == {None, *KINDS}
+
+
+def test_complaints_are_named_and_false_checksums_told_apart() -> None:
+    log = [
+        "eth0: Link is Up",
+        "------------[ cut here ]------------",
+        "WARNING: CPU: 0 PID: 17 at drivers/net/phy/phy.c:987 phy_state_machine+0x9b/0x250 [libphy]",
+        "Call Trace:",
+        "BUG kmalloc-64 (Tainted: G        W         ): Right Redzone overwritten",
+    ]
+    causes, evidence = fuzz.complaints(log)
+    assert causes[0] == "WARNING: at drivers/net/phy/phy.c:987 phy_state_machine [libphy]"
+    assert causes[1].startswith("BUG kmalloc-64")
+    assert "Link is Up" in evidence
+    assert fuzz.complaints(["eth0: Link is Up", "kevent 4 may have been dropped"]) == ([], "")
+    causes, _ = fuzz.complaints(["eth0: hw csum failure", "Call Trace:"])
+    assert [bool(fuzz.FALSE_CHECKSUM_OK.search(cause)) for cause in causes] == [True]
+    assert fuzz.complaints(["Call Trace:"])[0] == ["a call trace"]
+
+
+def test_objects_that_are_not_freed_are_told_by_who_allocated_them() -> None:
+    before = fuzz.objects("  30 kmalloc-192 usb_alloc_urb+0x33/0x60\n  30 lan78xx_probe+0x1/0x2 [lan78xx]\n", "lan78xx")
+    assert before == Counter({"kmalloc-192 usb_alloc_urb": 30, "lan78xx_probe()": 30})
+    after = before + Counter({"kmalloc-192 usb_alloc_urb": fuzz.GROWTH + 1, "lan78xx_probe()": 1})
+    assert fuzz._more(before, after) == {"kmalloc-192 usb_alloc_urb": fuzz.GROWTH + 1}
+
+
+def test_a_summary_counts_rounds_and_cases() -> None:
+    outcomes = [fuzz.Outcome(fuzz.Round.of(1, n), dict.fromkeys(KINDS, 2)) for n in range(3)]
+    outcomes[1].causes = [fuzz.HUNG]
+    outcomes[2].causes, outcomes[2].recovery = ["eth0: hw csum failure"], "plugged in again"
+    found = fuzz.summary("x", 1, [fuzz.FuzzRun(0, outcomes, {"a b": 40})])
+    assert (found["cases"], found["rounds"]) == (24, 3)
+    assert [(entry["what"], entry["first"]) for entry in found["complaints"]] == [(fuzz.HUNG, 1)]
+    assert len(found["false_checksum_ok"]) == 1
+    assert found["recovery"] == {"by itself": 1, "plugged in again": 1}
+    assert found["growth"] == {"a b": 40}

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Capacities under overload, and which combinations of schemes `irqlab tap` runs, without QEMU."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from irqlab.cli import tap as command
+from irqlab.config.schemes import COMBINATIONS, USB_COMBINATIONS, Combination, Schemes
+from irqlab.config.testbed import TestbedConfig
+from irqlab.config.traffic import wire_rate_pps
+from irqlab.errors import IrqlabError
+from irqlab.robustness import overload, tap
+from irqlab.robustness.overload import FRAME_BYTES, GENTLE_PPS, Overload
+
+LINE_BPS = 100_000_000
+NAPI = Combination("napi", "off")
+
+
+class Trial:
+    """A driver that forwards `most_pps`, or less under more load, at `cost` instructions a frame."""
+
+    most_pps, under_line_rate_pps, cost = 50_000.0, 50_000.0, 10_000.0
+    offered: list[float] = []  # noqa: RUF012
+
+    def __init__(self, loads: tuple[Any, ...]) -> None:
+        self.rate_pps = loads[0].rate_pps
+
+    def measure(self, dut: Any, conditions: Any, fresh: bool) -> Any:
+        assert not fresh
+        self.offered.append(self.rate_pps)
+        at_line_rate = self.rate_pps == wire_rate_pps(FRAME_BYTES, LINE_BPS)
+        most = self.under_line_rate_pps if at_line_rate else self.most_pps
+        return SimpleNamespace(forwarded_pps=min(self.rate_pps, most), instructions_per_frame=self.cost)
+
+
+@pytest.fixture(autouse=True)
+def trials(monkeypatch: pytest.MonkeyPatch) -> type[Trial]:
+    monkeypatch.setattr(overload, "ForwardingTrial", Trial)
+    monkeypatch.setattr(overload, "choose", lambda dut, combination: None)
+    monkeypatch.setattr(Trial, "offered", [])
+    return Trial
+
+
+def bed(usb_speed: str = "") -> Any:
+    return SimpleNamespace(
+        driver="irqmod_x",
+        nic=SimpleNamespace(line_rate_bps=LINE_BPS, usb_speed=usb_speed),
+        machine=SimpleNamespace(mips=250),
+        conditions=None,
+        open=lambda: nullcontext(None),
+    )
+
+
+def test_a_capacity_is_measured_once(trials: type[Trial]) -> None:
+    one = Overload(bed())
+    assert one.capacity_pps(NAPI) == one.capacity_pps(NAPI) == 50_000.0
+    assert trials.offered == [wire_rate_pps(FRAME_BYTES, LINE_BPS), GENTLE_PPS]
+    one.capacity_pps(Combination("napi", "interrupt"))
+    assert len(trials.offered) == 4
+
+
+def test_a_driver_that_collapses_is_measured_by_its_cost(trials: type[Trial], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trials, "under_line_rate_pps", 0.0)
+    assert Overload(bed()).capacity_pps(NAPI) == 31_250.0  # 250 MIPS / 10,000, busier by a quarter
+    assert trials.offered[-1] == 31_250.0
+    monkeypatch.setattr(trials, "most_pps", 20_000.0)
+    assert Overload(bed()).capacity_pps(NAPI) == 25_000.0
+
+
+def test_no_testbed_has_another_s_capacity(trials: type[Trial], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each testbed is dropped before the next is made, as `irqlab tap` does with several drivers: an id() comes again."""
+    found = []
+    for most in (10_000.0, 20_000.0, 30_000.0, 40_000.0):
+        monkeypatch.setattr(trials, "under_line_rate_pps", most)
+        monkeypatch.setattr(trials, "cost", 1e9)
+        found.append(Overload(bed()).capacity_pps(NAPI))
+    assert found == [10_000.0, 20_000.0, 30_000.0, 40_000.0]
+
+
+def test_the_bus_decides_which_combinations_there_are() -> None:
+    assert tap.combinations(bed()) == COMBINATIONS
+    assert len(COMBINATIONS) == 18
+    assert tap.combinations(bed("high")) == USB_COMBINATIONS
+    assert {c.tx for c in USB_COMBINATIONS} == {"interrupt"}
+
+
+def test_what_is_asked_for_is_run_as_far_as_the_bus_has_it() -> None:
+    assert tap.combinations(bed("high"), [Schemes(rx="napi")]) == (Combination("napi", "interrupt"),)
+    assert len(tap.combinations(bed(), [Schemes(rx="napi")])) == 3
+    assert tap.combinations(bed(), [Schemes(rx="de", tx="off"), Schemes(rx="napi", tx="off")]) == (
+        Combination("de", "off"), Combination("napi", "off"),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("asked", [Schemes(rx="de"), Schemes(rx="napi", tx="coalesce")])
+def test_what_the_bus_has_not_is_an_error(asked: Schemes) -> None:
+    with pytest.raises(IrqlabError, match="USB driver, which has --rx standard, napi, hybrid, timer; --tx interrupt"):
+        tap.combinations(bed("high"), [asked])
+
+
+def test_tap_runs_a_usb_driver_with_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[tuple[str, Combination | None]] = []
+
+    def run(loaded: Overload, script: tap.Script, combination: Combination | None) -> tap.Report:
+        ran.append((script.name, combination))
+        return tap.Report("1..1\nok 1\n")
+
+    monkeypatch.setattr(command.Testbed, "resolve", lambda config: bed("high"))
+    monkeypatch.setattr(tap, "run", run)
+    assert command.run_tap(TestbedConfig("irqmod_x"), ["updown", "tcp"], [Schemes(rx="napi")], long=False)
+    assert ran == [("updown", Combination("napi", "interrupt")), ("tcp", None)]
