@@ -22,6 +22,7 @@ def dut(driver: str, nic: str, build: str = "1", ring: int | None = 256, schemes
 
     return {
         "qemu": "0.0 (synthetic)",
+        "qemu_sha256": digest("qemu"),
         "kernel": {
             "release": "0.0.0-synthetic",
             "package": "linux-image-synthetic",

@@ -101,6 +101,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         yield one
 
     monkeypatch.setattr(module, "start", start)
+    monkeypatch.setattr(module.POOL, "machine", start)
     monkeypatch.setattr(snapshots, "touch", lambda _: True)
     return machines
 

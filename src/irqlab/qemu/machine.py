@@ -328,6 +328,7 @@ def describe(config: MachineConfig) -> dict[str, Any]:
     """What a result states about the machine it was measured on."""
     return {
         "qemu": config.qemu.version_text,
+        "qemu_sha256": config.qemu.sha256,
         "kernel": {
             "release": config.kernel.release,
             "package": config.kernel.package,

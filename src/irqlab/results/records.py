@@ -94,6 +94,7 @@ class Dut(Struct, frozen=True, forbid_unknown_fields=True):
 
     kernel: Kernel
     qemu: str
+    qemu_sha256: Sha256
     mips: Annotated[float, Meta(gt=0)]
     cpu: str
     memory_mib: Annotated[int, Meta(ge=1)]
