@@ -77,7 +77,6 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Machine]]:
         ("lan78xx", None, None),
         pytest.param("e100", None, None, marks=pytest.mark.long),
         pytest.param("e1000", None, None, marks=pytest.mark.long),
-        pytest.param("e1000e", None, None, marks=pytest.mark.long),
         pytest.param("irqmod_i8255x", "interrupt", "interrupt", marks=pytest.mark.long),
         pytest.param("irqmod_i8255x", "timer", "off", marks=pytest.mark.long),
         pytest.param("irqmod_rtl8139cp", "napi", "off", marks=pytest.mark.long),
@@ -117,7 +116,7 @@ def test_trials_of_all_kinds_run_on_one_machine(started: list[Machine], monkeypa
         ForwardingTrial(loads=(load,), duration_ns=50_000_000, costs=Costs(irq=1500, byte=2.5, free=300, softirq=200)),
         IperfTrial(seconds=1),
         IperfTrial(seconds=1, udp=True, dut_sends=False, rate_bps=50_000_000),
-        RrulTrial(seconds=1),
+        RrulTrial(seconds=2),
         ApplicationTrial(load, duration_ns=50_000_000),
         ApplicationTrial(load, echo=True, duration_ns=50_000_000, tuning=Tuning(threaded=True)),
     ]

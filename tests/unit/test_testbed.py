@@ -81,7 +81,7 @@ def bed(tmp_path: Path, cached: bool = True, driver: bytes = b"a", **dut: Any) -
     """A testbed whose DUT was prepared before."""
     config = TestbedConfig("x", cached=cached, dut=DutConfig(**dut))
     machine = SimpleNamespace(mips=250, key=lambda: "machine")
-    nic = SimpleNamespace(model="rtl8139", line_rate_bps=100_000_000)
+    nic = SimpleNamespace(model="rtl8139", line_rate_bps=100_000_000, rewinds=True)
     loaded = SimpleNamespace(name="8139cp", sha256=driver.hex(), vermagic="v")
     made = Testbed(config, machine, [loaded], nic)  # type: ignore[arg-type, list-item]
     facts = {"running": {"schemes": None}, "link_wait_ns": 77, "counters": asdict(Counters())}

@@ -38,6 +38,8 @@ class Nic:
     """PCI slots for two of them: routed to different interrupt lines of the pc machine."""
     usb_speed: str = ""
     """The tester's own LAN7800 (tester/src/qemu/usb/nic.rs), at this speed: "high" or "super"."""
+    rewinds: bool = False
+    """A QEMU with this card can run many trials: reset and loaded, the model is as new (tests/e2e/test_rewind.py)."""
     note: str = ""
 
     @property
@@ -67,7 +69,7 @@ class Nic:
 
 
 def _i8255x(model: str, device: int, note: str = "", subsystem: tuple[int, int] = (0x1AF4, 0x1100)) -> Nic:
-    return Nic(model, 0x8086, device, 100_000_000, "e100", subsystem, note=note)
+    return Nic(model, 0x8086, device, 100_000_000, "e100", subsystem, rewinds=True, note=note)
 
 
 XHCI = "qemu-xhci"
@@ -81,7 +83,7 @@ TABLE: tuple[Nic, ...] = (
     Nic(
         "rtl8139", 0x10EC, 0x8139, 100_000_000, "8139cp",
         refuses={"8139too": "QEMU's card is an RTL8139C+ (revision 0x20), which 8139too leaves to 8139cp"},
-        note="RTL8139C+; rings of 64. IntrMitigate is not emulated.",
+        rewinds=True, note="RTL8139C+; rings of 64. IntrMitigate is not emulated.",
     ),
     _i8255x("i82557b", 0x1229, "Interrupt causes masked one by one; no interrupt moderation."),
     _i8255x("i82559er", 0x1209, f"The embedded one. {_E100}"),
@@ -96,9 +98,9 @@ TABLE: tuple[Nic, ...] = (
     _i8255x("i82559c", 0x1229, _E100, subsystem=(0x8086, 0x0040)),
     _i8255x("i82562", 0x1209, _E100),
     _i8255x("i82801", 0x2449, _E100),
-    Nic("e1000", 0x8086, 0x100E, _GIGABIT, "e1000", properties=_NO_FLOOR, note=f"82540EM. {_FLOOR}"),
-    Nic("e1000-82545em", 0x8086, 0x100F, _GIGABIT, "e1000", properties=_NO_FLOOR, note=_FLOOR),
-    Nic("e1000-82544gc", 0x8086, 0x100C, _GIGABIT, "e1000", properties=_NO_FLOOR, note=_FLOOR),
+    Nic("e1000", 0x8086, 0x100E, _GIGABIT, "e1000", properties=_NO_FLOOR, rewinds=True, note=f"82540EM. {_FLOOR}"),
+    Nic("e1000-82545em", 0x8086, 0x100F, _GIGABIT, "e1000", properties=_NO_FLOOR, rewinds=True, note=_FLOOR),
+    Nic("e1000-82544gc", 0x8086, 0x100C, _GIGABIT, "e1000", properties=_NO_FLOOR, rewinds=True, note=_FLOOR),
     Nic("e1000e", 0x8086, 0x10D3, _GIGABIT, "e1000e", (0x8086, 0x0000), note="82574L."),
     Nic(
         "igb", 0x8086, 0x10C9, _GIGABIT, "igb",
@@ -115,11 +117,11 @@ TABLE: tuple[Nic, ...] = (
         note="No hardware has it; the wire's speed is a convention.",
     ),
     Nic(
-        "lan7800", 0x0424, 0x7800, _GIGABIT, "lan78xx", needs=_USB_NEEDS, usb_speed="high",
+        "lan7800", 0x0424, 0x7800, _GIGABIT, "lan78xx", needs=_USB_NEEDS, usb_speed="high", rewinds=True,
         note="USB 2.0; the tester's own model (docs/lan7800-model.md).",
     ),
     Nic(
-        "lan7800-superspeed", 0x0424, 0x7800, _GIGABIT, "lan78xx", needs=_USB_NEEDS, usb_speed="super",
+        "lan7800-superspeed", 0x0424, 0x7800, _GIGABIT, "lan78xx", needs=_USB_NEEDS, usb_speed="super", rewinds=True,
         note="USB 3.0; the tester's own model (docs/lan7800-model.md).",
     ),
     Nic("vmxnet3", 0x15AD, 0x07B0, 10 * _GIGABIT, "vmxnet3", (0x15AD, 0x07B0)),

@@ -136,7 +136,7 @@ class Testbed:
         if not snapshots.touch(self.prepared):  # in a run of hours another process may have made room
             self.__dict__.pop("prepared", None)
         state = self.prepared.state
-        starting = POOL.machine(self.machine, state) if pooled else start(self.machine, state, profile)
+        starting = POOL.machine(self.machine, state) if pooled and self.nic.rewinds else start(self.machine, state, profile)
         with starting as restored, self._translating_errors(Dut(restored)) as dut:
             yield dut
 

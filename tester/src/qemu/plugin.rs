@@ -356,6 +356,7 @@ fn port_read(offset: u64) -> u32 {
     });
     if rewinding {
         machine::stop(); // the guest executes nothing more
+        main_loop::wake();
     }
     value
 }
