@@ -13,7 +13,6 @@ from irqlab.config.schemes import Schemes
 from irqlab.config.testbed import TestbedConfig
 from irqlab.config.traffic import Load
 from irqlab.methods import catalogue
-from irqlab.trials import application
 from irqlab.trials.application import ApplicationTrial, Tuning
 from irqlab.trials.testbed import Testbed
 from tests.e2e.conftest import Cli
@@ -31,11 +30,11 @@ def spec(rate_pps: float, **changes: object) -> ApplicationTrial:
 
 
 def test_an_application_receives_everything_and_the_places_add_up(testbed: Testbed) -> None:
-    gentle = application.run(testbed, spec(5000))
+    gentle = testbed.measure(spec(5000))[0]
     assert gentle.application_pps == pytest.approx(gentle.offered_pps, rel=0.01)
     assert gentle.places.received == gentle.places.sent
     assert 0.5 < gentle.cpu_available < 0.9
-    busy = application.run(testbed, spec(120_000))
+    busy = testbed.measure(spec(120_000))[0]
     places = busy.places
     assert places.nic + places.backlog + places.socket + places.received + places.elsewhere == places.sent
     assert places.elsewhere == 0
@@ -47,14 +46,14 @@ def test_an_application_receives_everything_and_the_places_add_up(testbed: Testb
 
 def test_disable_enable_starves_the_application(testbed: Testbed) -> None:
     tuning = Tuning(schemes=Schemes(rx="de"))
-    starved = application.run(testbed, spec(120_000, tuning=tuning))
+    starved = testbed.measure(spec(120_000, tuning=tuning))[0]
     assert starved.application_pps < 0.05 * starved.offered_pps
 
 
 @pytest.mark.parametrize("driver", ["irqmod_i8255x", "irqmod_rtl8139cp"])
 def test_hybrid_knows_the_load_though_the_nic_refuses_most_of_it(driver: str) -> None:
     tuning = Tuning(schemes=Schemes(rx="hybrid", weight=2, cliff_pps=25_000), budget=2)
-    overload = application.run(Testbed.resolve(TestbedConfig(driver)), spec(100_000, tuning=tuning, rate_after_ns=(60_000_000,)))
+    overload = Testbed.resolve(TestbedConfig(driver)).measure(spec(100_000, tuning=tuning, rate_after_ns=(60_000_000,)))[0]
     assert overload.places.nic > overload.places.sent / 3
     assert overload.nic_missed == overload.places.nic
     [(_, estimate_pps)] = overload.rate_estimates_pps
@@ -62,15 +61,15 @@ def test_hybrid_knows_the_load_though_the_nic_refuses_most_of_it(driver: str) ->
 
 
 def test_echo_and_ping_come_back_the_same_way_every_time(testbed: Testbed) -> None:
-    echo = application.run(testbed, spec(2000, echo=True))
-    ping = application.run(testbed, spec(2000, kind="ping"))
+    echo = testbed.measure(spec(2000, echo=True))[0]
+    ping = testbed.measure(spec(2000, kind="ping"))[0]
     assert echo.latency is not None
     assert ping.latency is not None
     assert echo.latency["count"] == ping.latency["count"] == 200
     assert ping.latency["p50_ns"] < echo.latency["p50_ns"]
     assert echo.places.application == 0
-    again = application.run(testbed, spec(2000, echo=True))
-    assert again.to_json() == echo.to_json()
+    again = testbed.measure(spec(2000, echo=True))[0]
+    assert again == echo
 
 
 def test_the_command_and_its_json(cli: Cli, tmp_path: Path) -> None:
