@@ -19,10 +19,14 @@ from irqlab.cli import methods, robustness
 from irqlab.cli import options as opt
 from irqlab.cli import reproduce as reproducing
 from irqlab.cli.cache import Action, run_cache
+from irqlab.cli.demo import run_demo
 from irqlab.cli.output import check_outputs, guarded
+from irqlab.cli.shell import run_shell
+from irqlab.cli.tap import run_tap
 from irqlab.config.schemes import Schemes
 from irqlab.methods import catalogue
 from irqlab.report import write_html
+from irqlab.setup.doctor import run_checks
 
 app = typer.Typer(
     name="irqlab",
@@ -63,8 +67,6 @@ app.command("cycles")(guarded(robustness.cycles_command))
 @guarded
 def doctor() -> None:
     """Check the set-up; say what is wrong and how to mend it."""
-    from irqlab.setup.doctor import run_checks
-
     console = Console(highlight=False, soft_wrap=True)
     checks = run_checks()
     for check in checks:
@@ -83,8 +85,6 @@ def demo(
     directory: Annotated[Path, typer.Option("--directory", help="Where report and JSON go.")] = Path("results/demo"),
 ) -> None:
     """Measure the first paper's six variants on irqmod_i8255x, with livelock curves, beside drivers of the kernel."""
-    from irqlab.cli.demo import run_demo
-
     run_demo(request, directory)
 
 
@@ -121,8 +121,6 @@ def schema() -> None:
 @opt.asks(*opt.DUT, "rx", "tx", "variant")
 def shell(*, request: opt.Request) -> None:
     """Try commands in the DUT, with the driver loaded and forwarding. Virtual time stands still between them."""
-    from irqlab.cli.shell import run_shell
-
     run_shell(request.testbeds[0])
 
 
@@ -136,8 +134,6 @@ def tap(
     long: Annotated[bool, typer.Option("--long", help="Those that take minutes, too.")] = False,
 ) -> None:
     """Run tests of a driver inside the DUT; they print TAP."""
-    from irqlab.cli.tap import run_tap
-
     asked = list(dict.fromkeys(testbed.dut.schemes for testbed in request.testbeds))
     plain = dict.fromkeys(replace(testbed, dut=replace(testbed.dut, schemes=Schemes())) for testbed in request.testbeds)
     passed = [run_tap(testbed, names or [], asked, long) for testbed in plain]

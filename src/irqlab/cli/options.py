@@ -19,6 +19,22 @@ from irqlab.config.testbed import SHIFT_OF_MIPS, DutConfig, TestbedConfig
 from irqlab.config.traffic import FrameSize, parse_size
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
+from irqlab.methods.method import DUT, RUN, SCHEMES
+
+__all__ = [
+    "DUT",
+    "RUN",
+    "SCHEMES",
+    "SHARED",
+    "TRIAL",
+    "JsonFile",
+    "ReportFile",
+    "Request",
+    "Shared",
+    "asks",
+    "default_jobs",
+    "sizes",
+]
 
 MAX_DURATION_S = 3600.0
 MAX_WARMUP_S = 60.0
@@ -132,13 +148,8 @@ SHARED: dict[str, Shared] = {
 }
 """The options that ask for a Request, in the order of the help."""
 
-DUT = ("driver", "nic", "kernel", "mips", "ring", "lsm", "sysctl", "attribute", "module_parameters")
-"""What is measured."""
 TRIAL = ("size", "bidirectional", "duration", "warmup", "arrivals", "seed")
-"""What is offered."""
-SCHEMES = ("variant", *(setting.field for setting in SETTINGS))
-RUN = ("jobs", "no_cache")
-"""How it is run."""
+"""What is offered, in commands that are no methods."""
 
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write everything measured to this file.")]
 ReportFile = Annotated[Path | None, typer.Option("--report", help="Write a self-contained HTML report to this file.")]
