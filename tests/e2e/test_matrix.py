@@ -25,7 +25,7 @@ from tests.e2e.conftest import COMMAND, heed_interrupts
 
 GRID = ("matrix", "--driver", "8139cp", "--driver", "irqmod_rtl8139cp", "--schemes", "napi+off", "--size", "512,1518")
 SHORT = ("--duration", "0.02", "--warmup", "0.01", "--jobs", "1", "--out", "out")
-PRIVATE = ("trials", "cluster", "locks")
+PRIVATE = ("trials", "cluster")
 
 
 class Place:
@@ -41,9 +41,17 @@ class Place:
         self.log.touch()
         wrapper = home / "qemu"
         restores = '*" -incoming "*'
-        wrapper.write_text(f'#!/bin/sh\ncase " $* " in {restores}) echo run >>{self.log} ;; esac\nexec {qemu.find().path} "$@"\n')
+        wrapper.write_text(
+            f'#!/bin/sh\ncase " $* " in {restores}) echo run >>"$IRQLAB_TEST_RUNS" ;; esac\nexec {qemu.find().path} "$@"\n'
+        )
         wrapper.chmod(0o755)
-        self.environment = {**os.environ, "IRQLAB_CACHE": str(home / "cache"), "IRQLAB_QEMU": str(wrapper)}
+        self.environment = {
+            **os.environ,
+            "IRQLAB_CACHE": str(home / "cache"),
+            "IRQLAB_QEMU": str(wrapper),
+            "IRQLAB_FRESH": "1",  # a QEMU for each trial, so that they can be counted
+            "IRQLAB_TEST_RUNS": str(self.log),
+        }
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
