@@ -32,7 +32,7 @@ from irqlab.qemu.snapshots import Snapshot
 from irqlab.setup import nics, paths, qemu
 from irqlab.trials import cache as trialcache
 from irqlab.trials.testbed import Testbed
-from irqlab.trials.trial import Trial
+from irqlab.trials.trial import Conditions, Trial
 
 KEEP_BYTES = 4 << 30
 """What a worker's files may take up; the least recently used go first."""
@@ -59,7 +59,7 @@ class Order:
     config: TestbedConfig
     machine: MachineConfig
     nic: nics.Nic
-    facts: dict[str, Any]
+    conditions: Conditions
     state: str
     vmlinux: str
     initrd: str
@@ -163,7 +163,8 @@ def work(order: Order) -> dict[str, Any]:
         order.machine, qemu=found, kernel=replace(order.machine.kernel, vmlinux=vmlinux), initrd=initrd, tester=tester
     )
     testbed = Testbed(replace(order.config, cached=False), machine, [], order.nic)
-    testbed.__dict__["prepared"] = Snapshot(state, order.facts)
+    testbed.__dict__["prepared"] = Snapshot(state, {})
+    testbed.__dict__["conditions"] = order.conditions
     result, profile = testbed.measure(order.trial, order.addresses)
     return {"result": order.trial.store(result), "profile": profile}
 
@@ -190,7 +191,7 @@ class RemoteTestbed(Testbed):
             raise IrqlabError("a capture cannot be written by a cluster")
         place, machine = self.cluster.place, self.machine
         order = Order(
-            self.config, machine, self.nic, self.prepared.facts, place(self.prepared.state), place(machine.kernel.vmlinux),
+            self.config, machine, self.nic, self.conditions, place(self.prepared.state), place(machine.kernel.vmlinux),
             place(machine.initrd), place(machine.tester), trial, addresses,
         )  # fmt: skip
         return self.cluster.run(order, trialcache.key_of(self.parts, trial, addresses))
