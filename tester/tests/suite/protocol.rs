@@ -82,7 +82,7 @@ fn what_is_no_command() {
     refuses(
         &mut lab,
         r#"{"op":"dance"}"#,
-        &["unknown op `dance`", "clock, ports", "quit"],
+        &["unknown op `dance`", "`clock`, `ports`", "`quit`"],
     );
     refuses(
         &mut lab,
