@@ -107,9 +107,9 @@ TABLE: tuple[Nic, ...] = (
         slots=(4, 6),  # its virtual functions lie 16 to 18 slots above it, and must not meet the other one's
         note="82576; QEMU 8.0 and later.",
     ),
-    Nic("tulip", 0x1011, 0x0019, 100_000_000, "tulip", (0x103C, 0x104F), note="DEC 21143."),
-    Nic("pcnet", 0x1022, 0x2000, 10_000_000, "pcnet32", (0, 0), note="Am79C970A (PCnet-PCI II), a 10 Mbit/s card."),
-    Nic("ne2k_pci", 0x10EC, 0x8029, 10_000_000, "ne2k_pci", note="RTL8029, a 10 Mbit/s card without DMA."),
+    Nic("tulip", 0x1011, 0x0019, 100_000_000, "tulip", (0x103C, 0x104F), rewinds=True, note="DEC 21143."),
+    Nic("pcnet", 0x1022, 0x2000, 10_000_000, "pcnet32", (0, 0), rewinds=True, note="Am79C970A (PCnet-PCI II), a 10 Mbit/s card."),
+    Nic("ne2k_pci", 0x10EC, 0x8029, 10_000_000, "ne2k_pci", rewinds=True, note="RTL8029, a 10 Mbit/s card without DMA."),
     Nic(
         "virtio-net-pci", 0x1AF4, 0x1000, 10 * _GIGABIT, "virtio_net", (0x1AF4, 0x0001),
         also=("virtio:d00000001v00001AF4",), needs=("virtio_pci",),
@@ -124,7 +124,7 @@ TABLE: tuple[Nic, ...] = (
         "lan7800-superspeed", 0x0424, 0x7800, _GIGABIT, "lan78xx", needs=_USB_NEEDS, usb_speed="super", rewinds=True,
         note="USB 3.0; the tester's own model (docs/lan7800-model.md).",
     ),
-    Nic("vmxnet3", 0x15AD, 0x07B0, 10 * _GIGABIT, "vmxnet3", (0x15AD, 0x07B0)),
+    Nic("vmxnet3", 0x15AD, 0x07B0, 10 * _GIGABIT, "vmxnet3", (0x15AD, 0x07B0), rewinds=True),
 )  # fmt: skip
 
 
