@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The devices and the processor, reset and loaded as in a new process, without throwing away what was translated of the DUT's code.
 
-use std::fs::File;
 use std::ffi::{CStr, CString, c_int};
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
 
