@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The one kind of exception that is meant for the user."""
+"""The exception for errors that are reported to the user."""
 
 
 class IrqlabError(Exception):
-    """Something the user can mend; the message says what, in words. The CLI prints it and exits 2."""
+    """An error that the user can fix; the message says what is wrong. The CLI prints it and exits with 2."""

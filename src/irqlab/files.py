@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Files that are either the old one or the new one, never half of it."""
+"""Atomic writes: a reader sees the old file or the new one, never a partial one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from irqlab.errors import IrqlabError
 
 
 def write_atomically(final: Path, content: bytes) -> None:
-    """Writes a file, whole or not at all; its directory is made. Raises IrqlabError."""
+    """Writes a file atomically; creates its directory if need be. Raises IrqlabError."""
     scratch: str | None = None
     try:
         final.parent.mkdir(parents=True, exist_ok=True)

@@ -38,7 +38,7 @@ class Lab:
     (irqlab.schemes.VARIANTS); and the settings weight, tx_frames, tx_usecs, rx_usecs, cliff_pps, epsilon_permille and
     rate_window_ms.
 
-    `cached`: trials made before are taken from the cache (irqlab.trials.cache); False: every trial is run.
+    `cached`: reuse cached results of earlier trials (irqlab.trials.cache); False: run every trial.
 
     Keyword arguments of the methods are the fields of `irqlab.config.workload.Workload`: size (bytes, FCS counted, or "imix"),
     bidirectional, arrivals, duration_ns, warmup_ns, above_line_rate, seed, loss_tolerance, histogram, capture.
@@ -67,7 +67,7 @@ class Lab:
             raise TypeError(f"Lab() got an unexpected keyword argument {sorted(unknown)[0]!r}")
         chosen = combine(variant, rx, tx, **settings)
         if len(chosen) > 1:
-            raise IrqlabError(f"a Lab has one pair of schemes; these are {len(chosen)}")
+            raise IrqlabError(f"a Lab takes one pair of schemes, not {len(chosen)}")
         dut = DutConfig(ring, tuple((sysctls or {}).items()), module_parameters, chosen[0])
         self.testbed = Testbed.resolve(TestbedConfig(fspath(driver), nic, kernel, mips, lsm, dut, cached=cached))
         self._runner = TrialRunner(self.testbed, threading.Semaphore(jobs))

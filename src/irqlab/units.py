@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Numbers as an engineer writes them: 55.5 kpps, 4 430 instructions, 12.3 µs. Shared by the tables and the report.
 
-Digits are grouped and units attached with a narrow no-break space; `plain` makes ordinary ones of them for a terminal.
+Digits are grouped and units attached with a narrow no-break space; `plain` replaces it by an ordinary space, for a terminal.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 NARROW = "\u202f"
 """NARROW NO-BREAK SPACE."""
 NONE = "\u2013"
-"""Stands where there is no value."""
+"""Shown where there is no value."""
 
 
 def plain(text: str) -> str:
@@ -21,12 +21,12 @@ def plain(text: str) -> str:
 
 
 def grouped(value: float) -> str:
-    """A whole number, its digits in threes: 4 430."""
+    """A whole number with its digits in groups of three: 4 430."""
     return f"{round(value):,}".replace(",", NARROW)
 
 
 def figures(value: float, digits: int = 3) -> str:
-    """A number to so many significant figures; those before the decimal point are never rounded away."""
+    """A number rounded to `digits` significant figures; digits before the decimal point are always kept."""
     if value == 0:
         return "0"
     decimals = min(6, max(0, digits - 1 - _magnitude(value, digits)))
@@ -44,7 +44,7 @@ def _rate(value: float) -> str:
 
 
 def kpps(pps: float | None) -> str:
-    """A frame rate in thousands a second, without the unit."""
+    """A frame rate in kpps, without the unit."""
     return NONE if pps is None else _rate(pps / 1e3)
 
 
@@ -54,7 +54,7 @@ def mbps(value: float | None) -> str:
 
 
 def bit_rate(bps: float) -> str:
-    """The speed of a wire: 100 Mbit/s, 1 Gbit/s."""
+    """A line rate: 100 Mbit/s, 1 Gbit/s."""
     return f"{bps / 1e9:g}{NARROW}Gbit/s" if bps >= 1e9 else f"{bps / 1e6:g}{NARROW}Mbit/s"
 
 
@@ -66,12 +66,12 @@ def per_frame(value: float | None) -> str:
 
 
 def whole(value: float | None) -> str:
-    """A count, or what is big enough to be read as one."""
+    """A value rounded to a whole number: counts, and quantities large enough to need no decimals."""
     return NONE if value is None else grouped(value)
 
 
 def percent(ratio: float | None) -> str:
-    """A share: 0 %, 0.12 %, 98.7 %, 100 %. What is neither nothing nor everything is never rounded to it."""
+    """A share: 0 %, 0.12 %, 98.7 %, 100 %. Only exactly 0 and 1 are shown as 0 % and 100 %."""
     if ratio is None:
         return NONE
     value = ratio * 100
@@ -85,7 +85,7 @@ def percent(ratio: float | None) -> str:
 
 
 def share(ratio: float) -> str:
-    """A load as a share of the throughput: 25 %, 110 %, but 4x from twice on."""
+    """A load relative to the throughput: 25 %, 110 %; from twice the throughput on, 2x, 4x."""
     return f"{ratio:g}{NARROW}\N{MULTIPLICATION SIGN}" if ratio >= 2 else f"{ratio * 100:g}{NARROW}%"
 
 
@@ -117,7 +117,7 @@ def direction(bidirectional: bool) -> str:
 
 
 def driver_of(row: Mapping[str, Any]) -> str:
-    """A driver with its interrupt schemes, by the paper's name or receive/transmit: i8255x NAPI-TX-OFF, i8255x de/off."""
+    """A driver and its schemes, as the paper's variant or as receive/transmit: i8255x NAPI-TX-OFF, i8255x de/off."""
     rx, tx, variant = row.get("rx_scheme"), row.get("tx_scheme"), row.get("variant")
     if rx is None and tx is None:
         return str(row["driver"])

@@ -30,8 +30,8 @@ from irqlab.setup.doctor import run_checks
 
 app = typer.Typer(
     name="irqlab",
-    help="What does this NIC's interrupt handling cost, and which scheme is right? "
-    "Boots a Linux kernel in QEMU with deterministic virtual time and measures any network driver after RFC 2544.",
+    help="Measure what a network driver's interrupt handling costs, and compare schemes. "
+    "Boots a Linux kernel in QEMU with deterministic virtual time and benchmarks any network driver according to RFC 2544.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -40,25 +40,25 @@ app = typer.Typer(
 
 methods.add_to(app)
 
-app.command("calibrate", help="Fit hardware costs to a board's measured throughputs; writes a file for --hardware.")(
+app.command("calibrate", help="Fit hardware costs to throughputs measured on a board; writes a file for --hardware.")(
     guarded(calibration.command)
 )
 
 
-app.command(
-    "compare", help="What did a change cost? The same trials on two drivers, revisions or kernels, and a verdict for each figure."
-)(guarded(comparing.command))
-app.command("reproduce", help="Measure a paper again: its tables and figures beside the lab's, as a report, JSON and CSV.")(
-    guarded(reproducing.command)
+app.command("compare", help="Compare two drivers, revisions or kernels: the same trials on both, and a verdict on each metric.")(
+    guarded(comparing.command)
 )
+app.command(
+    "reproduce", help="Repeat a paper's measurements: its tables and figures next to irqlab's, as a report, JSON and CSV."
+)(guarded(reproducing.command))
 
 
-app.command("matrix", help="A grid of drivers, schemes and frame sizes: one table, CSV, JSON, heat maps. Resumable.")(
+app.command("matrix", help="Measure a grid of drivers, schemes and frame sizes: one table, CSV, JSON, heat maps. Resumable.")(
     guarded(gridding.command)
 )
 
 
-app.command("export", help="Write what compare or matrix found as JUnit, Markdown or CSV.")(guarded(exporting.command))
+app.command("export", help="Convert results of compare or matrix to JUnit, Markdown or CSV.")(guarded(exporting.command))
 app.command("fuzz")(guarded(robustness.fuzz_command))
 app.command("cycles")(guarded(robustness.cycles_command))
 
@@ -66,12 +66,12 @@ app.command("cycles")(guarded(robustness.cycles_command))
 @app.command()
 @guarded
 def doctor() -> None:
-    """Check the set-up; say what is wrong and how to mend it."""
+    """Check the set-up; report what is wrong and how to fix it."""
     console = Console(highlight=False, soft_wrap=True)
     checks = run_checks()
     for check in checks:
         mark = "[green]✔[/green]" if check.ok else "[red]✘[/red]"
-        console.print(f"{mark} {check.name}: {check.detail}" + ("" if check.ok else f"\n  mend: {check.mend}"))
+        console.print(f"{mark} {check.name}: {check.detail}" + ("" if check.ok else f"\n  fix: {check.mend}"))
     if not all(check.ok for check in checks):
         raise typer.Exit(1)
 
@@ -82,18 +82,20 @@ def doctor() -> None:
 def demo(
     *,
     request: opt.Request,
-    directory: Annotated[Path, typer.Option("--directory", help="Where report and JSON go.")] = Path("results/demo"),
+    directory: Annotated[Path, typer.Option("--directory", help="Directory for the report and the JSON.")] = Path("results/demo"),
 ) -> None:
-    """Measure the first paper's six variants on irqmod_i8255x, with livelock curves, beside drivers of the kernel."""
+    """Compare the first paper's six variants, on irqmod_i8255x, with in-tree drivers; includes livelock curves."""
     run_demo(request, directory)
 
 
 @app.command("cache")
 @guarded
 def cache_(
-    action: Annotated[Action, typer.Argument(help="show: trials, bytes, where; clear: remove them.")] = Action.SHOW,
+    action: Annotated[
+        Action, typer.Argument(help="show: number of trials, size and directory; clear: remove them.")
+    ] = Action.SHOW,
 ) -> None:
-    """Show or clear the trials that are kept, so as not to make them twice."""
+    """Show or clear the cache of trial results."""
     run_cache(action)
 
 
@@ -103,7 +105,7 @@ def report(
     files: Annotated[list[Path], typer.Argument(help="Results written with --json.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file.")] = Path("report.html"),
 ) -> None:
-    """Make one self-contained HTML report of results."""
+    """Make a self-contained HTML report from result files."""
     check_outputs(output)
     write_html([catalogue.read(file) for file in files], output)
     print(f"report: {output}")
@@ -120,7 +122,7 @@ def schema() -> None:
 @guarded
 @opt.asks(*opt.DUT, "rx", "tx", "variant")
 def shell(*, request: opt.Request) -> None:
-    """Try commands in the DUT, with the driver loaded and forwarding. Virtual time stands still between them."""
+    """Run shell commands in the DUT, with the driver loaded and forwarding. Virtual time stops between commands."""
     run_shell(request.testbeds[0])
 
 
@@ -129,11 +131,11 @@ def shell(*, request: opt.Request) -> None:
 @opt.asks("driver", "nic", "kernel", "mips", "module_parameters", "rx", "tx")
 def tap(
     *,
-    names: Annotated[list[str] | None, typer.Argument(help="Tests of drivers/tests; default: all that are quick.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="Names of tests in drivers/tests; default: all quick ones.")] = None,
     request: opt.Request,
-    long: Annotated[bool, typer.Option("--long", help="Those that take minutes, too.")] = False,
+    long: Annotated[bool, typer.Option("--long", help="Include tests that take minutes.")] = False,
 ) -> None:
-    """Run tests of a driver inside the DUT; they print TAP."""
+    """Run driver tests inside the DUT; prints TAP."""
     asked = list(dict.fromkeys(testbed.dut.schemes for testbed in request.testbeds))
     plain = dict.fromkeys(replace(testbed, dut=replace(testbed.dut, schemes=Schemes())) for testbed in request.testbeds)
     passed = [run_tap(testbed, names or [], asked, long) for testbed in plain]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`irqlab cache`: the trials that need not be made again."""
+"""`irqlab cache`: shows or clears the cache of trial results."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from irqlab.trials import cache as trialcache
 
 
 class Action(StrEnum):
-    """What to do with the cache."""
+    """An operation on the cache."""
 
     SHOW = "show"
     CLEAR = "clear"
 
 
 def run_cache(action: Action) -> None:
-    """Says what is kept, or removes it."""
+    """Prints the cache's contents and size, or clears it."""
     if action is Action.CLEAR:
         print(f"removed {_trials(trialcache.clear())}")
         return

@@ -21,7 +21,7 @@ from irqlab.present import terminal as tables
 from irqlab.trials.testbed import Testbed
 
 TRUST_ERROR = 0.1
-"""Beyond this leave-one-out error the costs are no basis for a prediction."""
+"""Above this leave-one-out error, the costs cannot be used for predictions."""
 
 _ALL = ",".join(TERMS)
 
@@ -30,9 +30,9 @@ TableFile = Annotated[
     typer.Argument(help="CSV with the columns variant (may be missing), frame_bytes, throughput_pps or throughput_mbps."),
 ]
 Output = Annotated[Path, typer.Option("--output", "-o", help="The hardware file, for --hardware.")]
-Fit = Annotated[str | None, typer.Option("--fit-sizes", help="Fit to these frame sizes only, comma-separated; default: all.")]
-Terms = Annotated[str, typer.Option("--terms", help=f"The costs to choose from; names: {', '.join(TERMS)}.")]
-Rounds = Annotated[int, typer.Option("--rounds", help="Fits, each measured with its costs charged.")]
+Fit = Annotated[str | None, typer.Option("--fit-sizes", help="Fit only to these frame sizes, comma-separated; default: all.")]
+Terms = Annotated[str, typer.Option("--terms", help=f"Costs the fit may use: {', '.join(TERMS)}.join(TERMS)}.")]
+Rounds = Annotated[int, typer.Option("--rounds", help="Rounds of fitting; each measures with the costs of the one before.")]
 
 
 @opt.asks(*opt.DUT, *("bidirectional", "duration", "warmup"), *opt.RUN)
@@ -45,11 +45,11 @@ def command(
     rounds: Rounds = method.ROUNDS,
     request: opt.Request,
 ) -> None:
-    """Fits, says how far to trust it, writes the file. Raises IrqlabError."""
+    """Fits the costs, reports how far to trust them, and writes the file. Raises IrqlabError."""
     check_outputs(output)
     allowed = _terms(terms)
     if len(request.testbeds) != 1:
-        raise IrqlabError("--driver: a board is calibrated with one driver")
+        raise IrqlabError("--driver: a calibration takes exactly one driver")
     if not 1 <= rounds <= 10:
         raise IrqlabError(f"--rounds {rounds}: allowed are 1 to 10")
     testbed, bidirectional = request.testbeds[0], request.workload.bidirectional
@@ -83,23 +83,23 @@ def show(found: method.Calibration) -> None:
 
 
 def verdict(found: method.Calibration) -> str:
-    """How far to trust the costs, in words."""
+    """A verdict on how far to trust the costs."""
     error, bare = found.fit.left_out_error, found.bare.fitted_error or 0.0
     text = (
         f"{len(found.charged.rows)} cells, {len(found.fit.terms)} costs. Mean error {found.charged.fitted_error or 0.0:.1%} "
-        f"(without costs {bare:.1%}); a cell that the fit does not see is off by {error:.1%} (leave-one-out, rms).\n"
+        f"(without costs {bare:.1%}); leave-one-out error {error:.1%} (rms).\n"
     )
     if not found.fit.terms:
-        return text + "No cost improves on none: the board is as fast as the lab or faster; choose a higher --mips."
+        return text + "No cost improves the fit: the board is at least as fast as the simulated CPU; choose a higher --mips."
     if error > TRUST_ERROR:
-        return text + "Do not trust predictions made with these costs: the lab does not know what limits this board."
+        return text + "Do not trust predictions made with these costs: the model does not capture what limits this board."
     return text + "Good for frame sizes and schemes between those measured; other drivers and loads are extrapolation."
 
 
 def _terms(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",")]
     if bad := [name for name in names if name not in TERMS]:
-        raise IrqlabError(f"--terms: {bad[0]!r} is no cost; names are {', '.join(TERMS)}")
+        raise IrqlabError(f"--terms: {bad[0]!r} is not a cost; allowed are {', '.join(TERMS)}")
     return [term for term in TERMS if term in names]
 
 
@@ -109,5 +109,5 @@ def _sizes(text: str, there: set[int]) -> set[int]:
     except ValueError:
         sizes = {-1}
     if not sizes <= there:
-        raise IrqlabError(f"--fit-sizes {text}: the table has {', '.join(map(str, sorted(there)))} below the wire's rate")
+        raise IrqlabError(f"--fit-sizes {text}: the table has {', '.join(map(str, sorted(there)))} below line rate")
     return sizes

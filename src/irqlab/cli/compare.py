@@ -29,31 +29,33 @@ SideA = Annotated[
     typer.Argument(
         metavar="A",
         help="DRIVER[+OPTIONS], such as irqmod_i8255x+napi+off or ./my.ko+ring=128; git:REVISION:DRIVER[+OPTIONS]; "
-        "linux-image-... (with --driver); or a file that compare wrote with --json.",
+        "linux-image-... (with --driver); or a file written by compare --json.",
     ),
 ]
-SideB = Annotated[str | None, typer.Argument(metavar="B", help="The same; without it, A alone is measured (for --json).")]
-DriverOption = Annotated[str | None, typer.Option("--driver", help="The driver, where A or B is a kernel package.")]
+SideB = Annotated[str | None, typer.Argument(metavar="B", help="Likewise; without B, only A is measured (for --json).")]
+DriverOption = Annotated[str | None, typer.Option("--driver", help="The driver, if A or B is a kernel package.")]
 FailAbove = Annotated[
-    str | None, typer.Option("--fail-above", help="Exit with 1 if B is worse than A by more than this, such as 1%.")
+    str | None, typer.Option("--fail-above", help="Exit with 1 if B is worse than A by more than this, e.g. 1%.")
 ]
 FailOn = Annotated[
     str | None,
-    typer.Option("--fail-on", help="Figures that can fail, comma-separated, by their names in the JSON; default: all."),
+    typer.Option(
+        "--fail-on", help="Metrics that --fail-above checks, comma-separated, by their names in the JSON; default: all."
+    ),
 ]
 TopOption = Annotated[int, typer.Option("--top", help="How many functions to print.")]
 MET_WITHIN_S = 24 * 3600.0
 
 
 class _Meeting:
-    """Where two sides agree on the load: the lower of their throughputs, per direction."""
+    """Lets the two sides agree on a load: the lower of their throughputs, per direction."""
 
     def __init__(self) -> None:
         self._rates: list[float] = []
         self._barrier = threading.Barrier(2)
 
     def lower_pps(self, mine_pps: float) -> float:
-        """Waits for the other. Raises IrqlabError if it does not come."""
+        """Waits for the other side's throughput. Raises IrqlabError if the other side failed."""
         self._rates.append(mine_pps)
         try:
             self._barrier.wait(MET_WITHIN_S)
@@ -62,12 +64,12 @@ class _Meeting:
         return min(self._rates)
 
     def abort(self) -> None:
-        """The other need not wait."""
+        """Releases the other side from waiting."""
         self._barrier.abort()
 
 
 def _method(request: opt.Request, measured: tuple[dict[str, Any], ...]) -> Method:
-    """What is done for each side and size: the search, then the same loads for both."""
+    """The method run for each side and frame size: the throughput search, then the same loads on both sides."""
     live = len(request.testbeds)
     meetings = {size: _Meeting() for size in request.sizes}
 
@@ -75,7 +77,7 @@ def _method(request: opt.Request, measured: tuple[dict[str, Any], ...]) -> Metho
         if measured:
             same = [r for r in measured if (r["frame_bytes"], r["bidirectional"]) == (workload.size, workload.bidirectional)]
             if not same:
-                raise IrqlabError(f"the file holds no result for frame size {workload.size} in these directions")
+                raise IrqlabError(f"the file has no result for frame size {workload.size} with the same --bidirectional setting")
             return float(same[0]["summary"]["base_pps"])
         mine = throughput.rate_per_direction(known)
         return meetings[workload.size].lower_pps(mine) if live == 2 else mine
@@ -110,7 +112,7 @@ def command(
     json_file: opt.JsonFile = None,
     report_file: opt.ReportFile = None,
 ) -> None:
-    """Compares; tables, files. Exit code 1 if a figure is worse than allowed."""
+    """Compares two sides; prints tables, writes files. Exit code 1 if a metric is worse than allowed."""
     check_outputs(json_file, report_file)
     threshold, judged = verdict.parse_threshold(fail_above), verdict.parse_judged(fail_on)
     if top < 1:
@@ -135,7 +137,7 @@ def command(
 
 
 def _by_side(chosen: list[sides.Side], found: list[dict[str, Any]], sizes: int) -> list[list[dict[str, Any]]]:
-    """The rows of each side: those of its file, or the next that were measured."""
+    """The rows of each side: from its file, or the next ones measured."""
     left = iter(found)
     return [list(side.rows) or [next(left) for _ in range(sizes)] for side in chosen]
 
@@ -143,7 +145,7 @@ def _by_side(chosen: list[sides.Side], found: list[dict[str, Any]], sizes: int) 
 def _show(
     rows: list[list[dict[str, Any]]], chosen: list[sides.Side], threshold: float | None, judged: tuple[str, ...], top: int
 ) -> bool:
-    """Prints the tables; whether a figure failed."""
+    """Prints the tables; returns whether a metric failed."""
     console = Console(highlight=False)
     names = (chosen[0].name, chosen[-1].name)
     failed = []

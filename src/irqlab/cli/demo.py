@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`irqlab demo`: the first paper's six variants on irqmod_i8255x, beside drivers of the kernel."""
+"""`irqlab demo`: compares the first paper's six variants, on irqmod_i8255x, with in-tree drivers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from irqlab.runner.runner import TrialRunner
 DRIVER = "irqmod_i8255x"
 REFERENCES = ("e100", "8139cp")
 CURVES = (None, "ORIGINAL", "NAPI-TX-OFF")
-"""Variants whose livelock curve is drawn; None: the references."""
+"""Variants whose livelock curve is measured; None: the reference drivers."""
 
 
 def _method(runner: TrialRunner, workload: Workload) -> list[MethodResult]:
@@ -32,7 +32,7 @@ def _method(runner: TrialRunner, workload: Workload) -> list[MethodResult]:
 
 
 def _gains(results: Sequence[MethodResult]) -> list[str]:
-    """The best of ours against each reference, in the same run."""
+    """How our best variant compares with each reference driver of the same run."""
     measured = [r for r in results if r.method == "throughput" and r.total_throughput_pps]
     ours = max((r for r in measured if r.variant), key=lambda r: r.total_throughput_pps or 0, default=None)
     if ours is None:
@@ -47,7 +47,7 @@ def _gains(results: Sequence[MethodResult]) -> list[str]:
 
 
 def run_demo(request: Request, directory: Path) -> None:
-    """Throughput of 64-byte frames for all, the loss curve to 4x for some; tables, JSON and a report."""
+    """Measures 64-byte throughput for all variants and the loss curve up to 4x for some; writes tables, JSON and a report."""
     testbed = request.testbeds[0]
     ours = tuple(replace(testbed, driver=DRIVER, dut=replace(testbed.dut, schemes=schemes)) for schemes in combine("all"))
     references = tuple(replace(testbed, driver=driver) for driver in REFERENCES)

@@ -18,15 +18,15 @@ from irqlab.methods import catalogue
 
 Files = Annotated[
     list[Path],
-    typer.Argument(help="What compare or matrix wrote as JSON; others are held against the first configuration."),
+    typer.Argument(help="JSON files of compare or matrix; other results are compared with the first configuration."),
 ]
 Format = Annotated[str, typer.Option("--format", help=f"One of: {', '.join(export.FORMATS)}.")]
-Output = Annotated[Path | None, typer.Option("--output", "-o", help="The file; default: standard output.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="Output file; default: standard output.")]
 
 
 MethodName = Annotated[
     str | None,
-    typer.Option("--method", help=f"Write the table of this method as CSV: {', '.join(catalogue.methods())}."),
+    typer.Option("--method", help=f"Write this method's table as CSV: {', '.join(catalogue.methods())}."),
 ]
 
 
@@ -38,13 +38,13 @@ def command(
     fail_above: FailAbove = None,
     fail_on: FailOn = None,
 ) -> None:
-    """Writes the figures of one or more files in another format."""
+    """Converts the metrics of one or more files to another format."""
     check_outputs(output)
     contents = [catalogue.read(file) for file in files]
     if method is not None:
         text = _table(contents, method)
     elif format_ not in export.FORMATS:
-        raise IrqlabError(f"--format {format_}: there are {', '.join(export.FORMATS)}")
+        raise IrqlabError(f"--format {format_}: allowed are {', '.join(export.FORMATS)}")
     else:
         rows = [row for content in contents for row in content["measured"]["results"]]
         found = list(export.cases(rows, verdict.parse_threshold(fail_above), verdict.parse_judged(fail_on)))
@@ -56,10 +56,10 @@ def command(
 
 
 def _table(contents: list[dict[str, Any]], name: str) -> str:
-    """A method's table of all files as CSV. Raises IrqlabError if there is none."""
+    """A method's table over all files as CSV. Raises IrqlabError if no file has results of it."""
     if name not in catalogue.methods():
-        raise IrqlabError(f"--method {name}: there are {', '.join(catalogue.methods())}")
+        raise IrqlabError(f"--method {name}: allowed are {', '.join(catalogue.methods())}")
     rows = catalogue.rows_by_method(catalogue.rows(contents), complete=True).get(name)
     if not rows:
-        raise IrqlabError(f"--method {name}: the files hold no results of it")
+        raise IrqlabError(f"--method {name}: the files have no results of this method")
     return catalogue.methods()[name].lines.csv(rows)

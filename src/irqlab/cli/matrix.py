@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`irqlab matrix`: a grid of drivers, schemes and frame sizes; resumable, and on several machines if there are some."""
+"""`irqlab matrix`: a grid of drivers, schemes and frame sizes; resumable, optionally on several machines."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from irqlab.trials.testbed import Testbed
 
 SchemesOption = Annotated[
     str | None,
-    typer.Option("--schemes", help=f"Of drivers built on irqmod: RX+TX or a variant, comma-separated; {matrix.COUNTS}."),
+    typer.Option("--schemes", help=f"Schemes for drivers built on irqmod: RX+TX or a variant, comma-separated; {matrix.COUNTS}."),
 ]
-Profiled = Annotated[bool, typer.Option("--profile", help="Count accesses to the NIC's registers, too (slower).")]
+Profiled = Annotated[bool, typer.Option("--profile", help="Also count accesses to the NIC's registers (slower).")]
 Scheduler = Annotated[
     str | None, typer.Option("--scheduler", help="A Dask scheduler, tcp://HOST:PORT: its workers run the trials.")
 ]
-Out = Annotated[Path, typer.Option("--out", help="Directory of matrix.csv, matrix.json and matrix.html.")]
+Out = Annotated[Path, typer.Option("--out", help="Output directory for matrix.csv, matrix.json and matrix.html.")]
 
 
 @opt.asks("driver", "nic", "kernel", "mips", "ring", "lsm", "sysctl", "size", "bidirectional", "duration", "warmup", *opt.RUN)
@@ -45,7 +45,7 @@ def command(
     request: opt.Request,
     out: Out = Path("results/matrix"),
 ) -> None:
-    """Measures the grid; drivers are named as in irqlab compare. What was measured before is not measured again."""
+    """Measures the grid; drivers are specified as for irqlab compare. Cached results are reused."""
     check_directory(out)
     grid = _Grid(request, profile)
     try:
@@ -65,14 +65,14 @@ def command(
         machine.cancel_all()
         grid.write(out, complete=False)
         cached = request.testbeds[0].cached
-        kept = "the same command goes on from there" if cached else "nothing more is kept (--no-cache)"
+        kept = "run the same command again to continue" if cached else "partial cells are lost (--no-cache)"
         raise UserInterruptError(f"interrupted; {len(grid.done)} of {grid.size} cells are in {out}; {kept}") from None
     grid.write(out, complete=True)
     _show(grid, out)
 
 
 def _cluster() -> Any:
-    """The module that needs dask.distributed."""
+    """Imports the module that needs dask.distributed."""
     try:
         from irqlab.runner import cluster
     except ImportError:
@@ -81,7 +81,7 @@ def _cluster() -> Any:
 
 
 class _Grid:
-    """The cells, and what has been measured of them."""
+    """The cells of the grid and their results so far."""
 
     def __init__(self, request: opt.Request, profiled: bool) -> None:
         self.request = request
@@ -112,15 +112,15 @@ class _Grid:
             self.done[place] = found
 
     def rows(self) -> list[MethodResult]:
-        """What there is, in the order of the grid, not of time."""
+        """The results so far, in the order of the grid."""
         return [row for place in sorted(self.done) for row in self.done[place]]
 
     def content(self, complete: bool) -> dict[str, Any]:
-        """The document."""
+        """The result document."""
         return results.document(["irqlab", *sys.argv[1:]], self._on, self.rows(), complete)
 
     def write(self, out: Path, complete: bool) -> None:
-        """The files. Nothing, if nothing was measured."""
+        """Writes the files, unless nothing was measured."""
         if not self.done:
             return
         content = self.content(complete)

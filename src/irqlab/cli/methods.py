@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A command for each method, made from its declaration (irqlab.methods.method)."""
+"""One command per method, generated from its declaration (irqlab.methods.method)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def command(method: Method) -> Callable[..., None]:
-    """What the command line runs: its own options, the shared ones, --json and --report."""
+    """A method's command: takes the method's own options, the shared ones, --json and --report."""
     run = method.run
     assert run is not None
 
@@ -57,7 +57,7 @@ def command(method: Method) -> Callable[..., None]:
 
 
 def own_options(method: Method) -> list[inspect.Parameter]:
-    """A method's own options as parameters: types, help and defaults are those of its dataclass."""
+    """A method's own options as parameters; types, help and defaults come from its dataclass."""
     hints = typing.get_type_hints(method.options, include_extras=True)
     for field in fields(method.options):
         if field.default is MISSING:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The options that commands share: declared once, checked once, and turned into a Request. Bad input raises IrqlabError."""
+"""Options shared by commands: declared and checked in one place, and turned into a Request. Bad input raises IrqlabError."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _SCHEMES = "Schemes (drivers built on irqmod)"
 
 @dataclass(frozen=True)
 class Shared:
-    """A shared option: what typer makes of it, and its default."""
+    """A shared option: its type for typer, and its default."""
 
     hint: Any
     """The type, annotated with typer's option."""
@@ -53,7 +53,7 @@ class Shared:
 
 
 def _default(config: type, field: str) -> Any:
-    """The default of a field of a configuration: it is declared there and nowhere else."""
+    """The default of a configuration's field, so that it is declared only there."""
     (found,) = [entry.default for entry in fields(config) if entry.name == field]
     return found
 
@@ -64,21 +64,21 @@ def _option(name: str, hint: Any, help_text: str, default: Any = None, panel: st
 
 SHARED: dict[str, Shared] = {
     "driver": _option(
-        "--driver", list[str], "Name of a module, ours or in-tree, or the path of a .ko; may be given again.", REQUIRED
+        "--driver", list[str], "Kernel module: a name (ours or in-tree) or the path of a .ko; repeatable.", REQUIRED
     ),
-    "nic": _option("--nic", str | None, "QEMU NIC model; default: the first the driver claims."),
-    "kernel": _option("--kernel", str | None, "Debian kernel package or release; default: the distribution's."),
+    "nic": _option("--nic", str | None, "QEMU NIC model; default: the first that the driver supports."),
+    "kernel": _option("--kernel", str | None, "Debian kernel package or release; default: the distribution's current kernel."),
     "mips": _option(
         "--mips",
         int,
-        f"Speed of the DUT in million instructions a second: {', '.join(map(str, SHIFT_OF_MIPS))}.",
+        f"Speed of the DUT's CPU in million instructions per second: {', '.join(map(str, SHIFT_OF_MIPS))}.",
         _default(TestbedConfig, "mips"),
     ),
     "size": _option(
-        "--size", str, "Frame sizes in bytes, FCS counted, comma-separated; or imix.", str(_default(Workload, "size"))
+        "--size", str, "Frame sizes in bytes, including FCS, comma-separated; or imix.", str(_default(Workload, "size"))
     ),
     "bidirectional": _option(
-        "--bidirectional", bool, "Offer the load in both directions at once.", _default(Workload, "bidirectional")
+        "--bidirectional", bool, "Offer the load in both directions simultaneously.", _default(Workload, "bidirectional")
     ),
     **{
         setting.field: _option(
@@ -89,7 +89,7 @@ SHARED: dict[str, Shared] = {
     "variant": _option(
         "--variant",
         list[str] | None,
-        f"The first paper's schemes, with its weight 32 and rings of 256: {', '.join(VARIANTS)}, or all; comma-separated.",
+        f"The first paper's schemes, with its weight of 32 and rings of 256: {', '.join(VARIANTS)}, or all; comma-separated.",
         None,
         _SCHEMES,
     ),
@@ -97,66 +97,66 @@ SHARED: dict[str, Shared] = {
     "duration": _option(
         "--duration",
         float,
-        "Measured time of a trial, in virtual seconds (RFC 2544 asks for 60).",
+        "Measurement window of a trial, in virtual seconds (RFC 2544 asks for 60).",
         _default(Workload, "duration_ns") / 1e9,
     ),
     "warmup": _option(
         "--warmup",
         float,
-        "Time the load is offered before it is measured, in virtual seconds.",
+        "Warm-up under load before the measurement window, in virtual seconds.",
         _default(Workload, "warmup_ns") / 1e9,
     ),
-    "arrivals": _option("--arrivals", str, "constant, poisson or bursts.", _default(Workload, "arrivals")),
+    "arrivals": _option("--arrivals", str, "Arrival process: constant, poisson or bursts.", _default(Workload, "arrivals")),
     "loss_tolerance": _option(
         "--loss-tolerance",
         float,
-        "Lost share of frames that throughput tolerates.",
+        "Share of frames that may be lost at the throughput.",
         _default(Workload, "loss_tolerance"),
     ),
     "above_line_rate": _option(
-        "--above-line-rate", bool, "Offer more than the wire carries.", _default(Workload, "above_line_rate")
+        "--above-line-rate", bool, "Allow offered loads above line rate.", _default(Workload, "above_line_rate")
     ),
-    "seed": _option("--seed", int, "Of Poisson arrivals and IMIX.", _default(Workload, "seed")),
+    "seed": _option("--seed", int, "Seed of the random numbers for Poisson arrivals and IMIX.", _default(Workload, "seed")),
     "lsm": _option(
         "--lsm", str, "Linux security modules of the DUT, e.g. apparmor; default: none.", _default(TestbedConfig, "lsm")
     ),
-    "sysctl": _option("--sysctl", list[str] | None, "NAME=VALUE set in the DUT; may be given again."),
+    "sysctl": _option("--sysctl", list[str] | None, "Set a sysctl in the DUT, NAME=VALUE; repeatable."),
     "attribute": _option(
-        "--attribute", list[str] | None, "FILE=VALUE, below /sys/class/net/INTERFACE of both interfaces; may be given again."
+        "--attribute",
+        list[str] | None,
+        "Write VALUE to FILE below /sys/class/net/INTERFACE, for both interfaces: FILE=VALUE; repeatable.",
     ),
     "module_parameters": _option(
-        "--module-parameters", str, "Parameters of the driver, as for insmod.", _default(DutConfig, "module_parameters")
+        "--module-parameters", str, "Module parameters of the driver, as for insmod.", _default(DutConfig, "module_parameters")
     ),
     "cost": _option(
         "--cost",
         str | None,
-        f"Hardware costs in ns, such as irq=1500,byte=16.5; names: {', '.join(TERMS)} (docs/cost-model.md).",
+        f"Hardware costs in ns, e.g. irq=1500,byte=16.5; names: {', '.join(TERMS)} (docs/cost-model.md).",
         None,
         _HARDWARE,
     ),
     "hardware": _option(
         "--hardware",
         str | None,
-        f"Speed and costs of a board: {', '.join(boards.names())}, or a file that irqlab calibrate wrote.",
+        f"CPU speed and hardware costs of a board: {', '.join(boards.names())}, or a file written by irqlab calibrate.",
         None,
         _HARDWARE,
     ),
-    "jobs": _option("--jobs", int, "Trials side by side; default (0): the number of cores. Results do not depend on it.", 0),
-    "no_cache": _option(
-        "--no-cache", bool, "Run every trial, also those already made and kept; results do not depend on it.", False
-    ),
+    "jobs": _option("--jobs", int, "Number of parallel trials; 0: the number of cores. Does not affect results.", 0),
+    "no_cache": _option("--no-cache", bool, "Run every trial, even if its result is cached. Does not affect results.", False),
 }
-"""The options that ask for a Request, in the order of the help."""
+"""The options that make up a Request, in the order of the help."""
 
 TRIAL = ("size", "bidirectional", "duration", "warmup", "arrivals", "seed")
 """What is offered, in commands that are no methods."""
 
-JsonFile = Annotated[Path | None, typer.Option("--json", help="Write everything measured to this file.")]
+JsonFile = Annotated[Path | None, typer.Option("--json", help="Write all results to this file.")]
 ReportFile = Annotated[Path | None, typer.Option("--report", help="Write a self-contained HTML report to this file.")]
 
 
 def asks(*names: str, **fixed: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Decorates a command: the named options stand in place of its parameter `request`, and it gets what they ask for.
+    """Decorates a command: replaces its parameter `request` by the named options, and passes it the Request they form.
 
     `fixed`: the values of options that the command does not have.
     """
@@ -175,7 +175,7 @@ def asks(*names: str, **fixed: Any) -> Callable[[Callable[..., None]], Callable[
             asked = {name: given.pop(name) for name in wanted}
             command(request=Request.of(**fixed, **asked), **given)
 
-        run.__name__ = command.__name__  # of which typer makes the command's
+        run.__name__ = command.__name__  # typer derives the command's name from it
         run.__doc__ = command.__doc__
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -185,13 +185,13 @@ def asks(*names: str, **fixed: Any) -> Callable[[Callable[..., None]], Callable[
 
 
 def default_jobs() -> int:
-    """As many trials at once as there are cores."""
+    """One parallel trial per core."""
     return len(os.sched_getaffinity(0))
 
 
 @dataclass(frozen=True)
 class Request:
-    """What the shared options ask for: every driver with all its schemes and every size."""
+    """The values of the shared options: every driver with each of its schemes, and every frame size."""
 
     testbeds: tuple[TestbedConfig, ...]
     workload: Workload
@@ -200,7 +200,7 @@ class Request:
 
     @classmethod
     def of(cls, **given: Any) -> Request:
-        """From the options by their names in SHARED, with defaults for the rest. Raises IrqlabError."""
+        """Built from options by their names in SHARED; the others take their defaults. Raises IrqlabError."""
         value = {name: option.default for name, option in SHARED.items()} | given
         _check(value)
         mips, costs = boards.choose(value["hardware"], value["cost"], value["mips"])
@@ -255,11 +255,11 @@ def _check(value: dict[str, Any]) -> None:
     if value["arrivals"] not in ("constant", "poisson", "bursts"):
         raise IrqlabError(f"--arrivals {value['arrivals']}: allowed are constant, poisson and bursts")
     if not 0 <= value["loss_tolerance"] < 1:
-        raise IrqlabError(f"--loss-tolerance {value['loss_tolerance']}: allowed are 0 up to, not including, 1")
+        raise IrqlabError(f"--loss-tolerance {value['loss_tolerance']}: allowed are 0 up to, but not including, 1")
     if value["ring"] is not None and not 1 <= value["ring"] <= 65536:
         raise IrqlabError(f"--ring {value['ring']}: allowed are 1 to 65536 (the driver may allow less)")
     if value["jobs"] < 0:
-        raise IrqlabError(f"--jobs {value['jobs']}: allowed are 1 and more")
+        raise IrqlabError(f"--jobs {value['jobs']}: allowed are 1 or more")
 
 
 def sizes(text: str) -> tuple[FrameSize, ...]:
@@ -270,12 +270,12 @@ def sizes(text: str) -> tuple[FrameSize, ...]:
 def _sysctl(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not name or not equals:
-        raise IrqlabError(f"--sysctl {text!r}: it takes NAME=VALUE, for example net.core.netdev_budget=64")
+        raise IrqlabError(f"--sysctl {text!r}: must be NAME=VALUE, for example net.core.netdev_budget=64")
     return name, value
 
 
 def _attribute(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not name or not equals or name.startswith("/") or ".." in name.split("/"):
-        raise IrqlabError(f"--attribute {text!r}: it takes FILE=VALUE, for example irqmod_usb/urb_pools=0")
+        raise IrqlabError(f"--attribute {text!r}: must be FILE=VALUE, for example irqmod_usb/urb_pools=0")
     return name, value

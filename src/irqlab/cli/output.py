@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What commands leave behind: files, messages, exit codes."""
+"""Output of commands: files, messages, exit codes."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from irqlab.runner.measure import Outcome
 
 
 def complain(error: BaseException) -> int:
-    """Says what went wrong in one message on stderr; returns the exit code."""
+    """Prints an error as one message on stderr; returns the exit code."""
     print(f"irqlab: {error}", file=sys.stderr)
     return 130 if isinstance(error, UserInterruptError) else 2
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """Turns errors of ours into one message and exit code 2, and Ctrl-C into 130, with no process left behind."""
+    """Turns an IrqlabError into one message and exit code 2, and Ctrl-C into exit code 130 with all QEMU processes stopped."""
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
@@ -47,14 +47,14 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def check_outputs(*files: Path | None) -> None:
-    """Raises IrqlabError for files that cannot be written, before anything is measured."""
+    """Checks, before anything is measured, that files can be written. Raises IrqlabError if not."""
     for file in files:
         if file is not None and (file.is_dir() or not file.absolute().parent.is_dir()):
-            raise IrqlabError(f"cannot write {file}: there is no such directory, or it is one")
+            raise IrqlabError(f"cannot write {file}: it is a directory, or its directory does not exist")
 
 
 def check_directory(out: Path) -> None:
-    """Makes a directory, before anything is measured. Raises IrqlabError."""
+    """Creates an output directory before anything is measured. Raises IrqlabError."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -62,7 +62,7 @@ def check_directory(out: Path) -> None:
 
 
 def save(outcome: Outcome, json_file: Path | None, report_file: Path | None) -> None:
-    """Writes the files that were asked for. After an interruption: what there is."""
+    """Writes the requested files; after an interruption, with the results so far."""
     if not outcome.environment:
         return
     content = outcome.document()
@@ -83,7 +83,7 @@ def show(found: Iterable[Table | str]) -> None:
 
 
 def show_document(content: dict[str, Any], *methods: str) -> None:
-    """Prints the tables of a result document; of the methods named, or of all."""
+    """Prints the tables of a result document: those of the given methods, or all."""
     for name, rows in catalogue.rows_by_method(catalogue.rows([content])).items():
         if not methods or name in methods:
             method = catalogue.methods()[name]
@@ -91,7 +91,7 @@ def show_document(content: dict[str, Any], *methods: str) -> None:
 
 
 def finish(outcome: Outcome, json_file: Path | None, report_file: Path | None) -> None:
-    """Files, tables, and the exit code."""
+    """Writes files, prints tables, and sets the exit code."""
     save(outcome, json_file, report_file)
     if outcome.environment:
         show_document(outcome.document())

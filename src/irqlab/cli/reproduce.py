@@ -20,16 +20,16 @@ from irqlab.reproduce.session import Session
 from irqlab.runner.jobs import UserInterruptError, terminate_like_ctrl_c
 
 PaperName = Annotated[str, typer.Argument(metavar="PAPER", help=f"One of: {', '.join(PAPERS)}.")]
-Quick = Annotated[bool, typer.Option("--quick", help="Fewer points, for a first look; the tables say what was left out.")]
-Out = Annotated[Path | None, typer.Option("--out", help="Directory of report, JSON and CSV; default: results/PAPER.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Measure fewer points, for a first look; the tables say what was left out.")]
+Out = Annotated[Path | None, typer.Option("--out", help="Output directory for the report, JSON and CSV; default: results/PAPER.")]
 HardwareOption = Annotated[
     str | None,
     typer.Option(
         "--hardware",
-        help=f"Measure with a board's costs, too: {', '.join(boards.names())}, or a file that irqlab calibrate wrote.",
+        help=f"Also measure with a board's costs: {', '.join(boards.names())}, or a file written by irqlab calibrate.",
     ),
 ]
-DriverOption = Annotated[str | None, typer.Option("--driver", help="Name of a module, ours or in-tree; default: the paper's.")]
+DriverOption = Annotated[str | None, typer.Option("--driver", help="Kernel module, ours or in-tree; default: the paper's.")]
 
 
 @opt.asks("nic", "kernel", "mips", *opt.RUN, driver=["?"])
@@ -42,10 +42,10 @@ def command(
     quick: Quick = False,
     out: Out = None,
 ) -> None:
-    """Measures a paper again; tables, findings, files. Raises IrqlabError."""
+    """Repeats a paper's measurements; prints findings and writes files. Raises IrqlabError."""
     chosen = find(paper)
     if hardware and not chosen.with_hardware:
-        raise IrqlabError(f"{chosen.name} is measured on the instruction clock alone: --hardware is for {_with_hardware()}")
+        raise IrqlabError(f"{chosen.name} does not use hardware costs; --hardware is only for {_with_hardware()}")
     testbed = replace(request.testbeds[0], driver=driver or chosen.driver)
     out = out or Path("results") / chosen.name
     check_directory(out)
@@ -56,9 +56,9 @@ def command(
     except KeyboardInterrupt:
         machine.cancel_all()
         kept = (
-            "trials already made are kept: the same command goes on from there"
+            "finished trials are cached: run the same command again to continue"
             if testbed.cached
-            else "nothing is kept (--no-cache)"
+            else "no trials are cached (--no-cache)"
         )
         raise UserInterruptError(f"interrupted; {kept}") from None
     for finding in found.findings:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`irqlab fuzz` and `irqlab cycles`: a driver with a USB NIC that malfunctions, or is unplugged or suspended again and again."""
+"""`irqlab fuzz` and `irqlab cycles`: test a driver with a USB NIC that malfunctions, or is repeatedly unplugged or suspended."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from irqlab.runner.jobs import UserInterruptError, terminate_like_ctrl_c
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.testbed import Testbed
 
-Cases = Annotated[int, typer.Option("--cases", help="Damaged answers, at least.")]
-FuzzSeed = Annotated[int, typer.Option("--seed", help="Seed of the faults.")]
-First = Annotated[int, typer.Option("--first", help="Begin with this round, in a fresh DUT, to repeat it.")]
+Cases = Annotated[int, typer.Option("--cases", help="Minimum number of injected faults.")]
+FuzzSeed = Annotated[int, typer.Option("--seed", help="Seed for choosing faults.")]
+First = Annotated[int, typer.Option("--first", help="Start with this round, in a fresh DUT, to reproduce it.")]
 NoTrailingFragments = Annotated[
     bool,
     typer.Option(
-        "--no-trailing-fragments", help="No transfer ends in the beginning of another frame, which hangs the in-tree driver."
+        "--no-trailing-fragments", help="Never end a transfer with the start of another frame; that hangs the in-tree driver."
     ),
 ]
-Kind = Annotated[list[str] | None, typer.Option("--kind", help=f"{', '.join(hotplug.KINDS)}; may be given again; default: all.")]
-Count = Annotated[int, typer.Option("--count", help="Cycles of each kind.")]
+Kind = Annotated[list[str] | None, typer.Option("--kind", help=f"{', '.join(hotplug.KINDS)}; repeatable; default: all.")]
+Count = Annotated[int, typer.Option("--count", help="Number of cycles of each kind.")]
 SCHEMA = "irqlab-fuzz/1"
 
 
 def _testbed(request: opt.Request) -> Testbed:
     if len(request.testbeds) > 1:
-        raise IrqlabError("--driver, --rx: one driver with one scheme at a time")
+        raise IrqlabError("--driver, --rx: give one driver with one scheme")
     testbed = Testbed.resolve(request.testbeds[0])
     usbport.require_hotplug(testbed)
     return testbed
@@ -51,7 +51,7 @@ def fuzz_command(
     no_trailing_fragments: NoTrailingFragments = False,
     json_file: opt.JsonFile = None,
 ) -> None:
-    """Inject faults into the NIC's answers, as a seed decides. Exit code 1: the driver breaks."""
+    """Inject random faults into the NIC's responses. Exit code 1: the driver failed."""
     check_outputs(json_file, None)
     for name, value in (("--cases", cases), ("--first", first + 1)):
         if not 1 <= value <= 10**9:
@@ -81,7 +81,7 @@ def _print(found: dict[str, Any]) -> None:
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in found["cases_by_kind"].items())
     print(f"{found['driver']}: {found['cases']:,} cases ({kinds}) in {found['rounds']} rounds, seed {found['seed']}")
     for recovery, rounds in found["recovery"].items():
-        print(f"frames pass afterwards {recovery}: {rounds} rounds")
+        print(f"recovery: {recovery}, {rounds} rounds")
     for entry in (*found["complaints"], *found["false_checksum_ok"]):
         print(f"{entry['what']}: {entry['rounds']} rounds, first {entry['first']}")
     for entry in found["complaints"]:
@@ -97,9 +97,9 @@ def cycles_command(
     kind: Kind = None,
     count: Count = 100,
 ) -> None:
-    """Unplug and replug the NIC, suspend and resume it, under traffic. Exit code 1: something failed."""
+    """Unplug and replug the NIC, or suspend and resume it, under traffic. Exit code 1: the driver failed."""
     if wrong := [name for name in kind or () if name not in hotplug.KINDS]:
-        raise IrqlabError(f"--kind {wrong[0]}: there are {', '.join(hotplug.KINDS)}")
+        raise IrqlabError(f"--kind {wrong[0]}: allowed are {', '.join(hotplug.KINDS)}")
     if not 1 <= count <= 100_000:
         raise IrqlabError(f"--count {count}: allowed are 1 to 100000")
     testbed = _testbed(request)

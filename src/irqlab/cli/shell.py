@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`irqlab shell`: a prompt whose lines run in the DUT."""
+"""`irqlab shell`: an interactive shell in the DUT."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COMMAND_LIMIT_NS = 600_000_000_000
 
 
 def run_shell(config: TestbedConfig) -> None:
-    """Reads lines until end of file; each is run by the DUT's shell, and its output printed."""
+    """Reads lines until end of file; runs each in the DUT's shell and prints its output."""
     testbed = Testbed.resolve(config)
     interactive = sys.stdin.isatty()
     with testbed.open() as dut:

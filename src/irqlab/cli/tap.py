@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`irqlab tap`: the drivers' tests inside the DUT."""
+"""`irqlab tap`: runs driver tests inside the DUT."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from irqlab.trials.testbed import Testbed
 
 
 def run_tap(config: TestbedConfig, names: list[str], asked: Sequence[Schemes], long: bool) -> bool:
-    """Runs tests one after the other and prints their TAP; whether all passed. Raises IrqlabError."""
+    """Runs tests one after the other and prints their TAP; returns whether all passed. Raises IrqlabError."""
     testbed = Testbed.resolve(config)
     combinations = tap.combinations(testbed, asked)
     overload = Overload(testbed)
     good = True
     for script in tap.find(names):
         if script.long and not (long or names):
-            print(f"# {script.name}: takes minutes: left out (--long)")
+            print(f"# {script.name}: skipped: takes minutes (--long runs it)")
             continue
         for combination in combinations if script.every_combination else (None,):
             print(f"# {script.name}: {testbed.driver}{f' {combination}' if combination else ''}", flush=True)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A receiving application over offered load: throughput, loss by place, round trip, interrupts, what is left of the CPU.
+"""A receiving application over offered load: throughput, loss by location, round trip, interrupts, CPU time left.
 
-Every load is offered twice: once the application only receives (throughput, interrupts, CPU), once it sends every datagram
-back (latency).
+Every load is offered twice: in one trial the application only receives (throughput, interrupts, CPU), in the other it echoes
+every datagram (latency).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import Tuning
 
 SHARES = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0)
-"""Of the cliff."""
+"""Loads as shares of the cliff."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Options:
     rate: Annotated[str | None, typer.Option("--rate", help="Offered loads in frames/s, comma-separated; default: --load.")] = (
         None
     )
-    no_echo: Annotated[bool, typer.Option("--no-echo", help="Leave the round trip out.")] = False
+    no_echo: Annotated[bool, typer.Option("--no-echo", help="Do not measure the round trip.")] = False
 
     def __post_init__(self) -> None:
         either("--load", self.load, "--rate", self.rate)
@@ -60,32 +60,36 @@ class Options:
         return numbers("--load", self.load, MAX_LOAD) if self.load is not None else SHARES
 
     def rates(self) -> list[float] | None:
-        """Loads in frames/s; None: not given. Raises IrqlabError."""
+        """Loads in frames/s; None if not given. Raises IrqlabError."""
         return numbers("--rate", self.rate, MAX_RATE_PPS) if self.rate is not None else None
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What the sweep found."""
+    """Summary of the sweep."""
 
     best_application_pps: Rate
-    """The most that the application received at any of the loads."""
+    """The highest rate the application received at any load."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """The table's line: a load."""
+    """A table line: one load."""
 
     offered_pps: Annotated[float, Col("Offered", "kpps", units.kpps)]
     application_pps: Annotated[float, Col("Received", "kpps", units.kpps, mark=lambda _: "strong")]
     lost_nic: Annotated[float, Col("Lost: NIC", format=units.percent, title="refused by the NIC, or dropped on its ring")]
     lost_backlog: Annotated[float, Col("backlog", format=units.percent, title="lost from the backlog (netif_rx)")]
-    lost_socket: Annotated[float, Col("socket", format=units.percent, title="lost for want of room in the socket's buffer")]
-    p50_ns: Annotated[int | None, Col("Round trip p50", format=units.duration, title="everything is sent back")]
+    lost_socket: Annotated[
+        float, Col("socket", format=units.percent, title="dropped because the socket's receive buffer was full")
+    ]
+    p50_ns: Annotated[int | None, Col("Round trip p50", format=units.duration, title="with every datagram echoed")]
     p99_ns: Annotated[int | None, Col("p99", format=units.duration)]
     interrupts_per_s: Annotated[float, Col("Interrupts", "/s", units.whole)]
     cpu_available: Annotated[float, Col("CPU left", format=units.percent)]
-    ksoftirqd_share: Annotated[float, Col("ksoftirqd", format=units.percent, title="its run time as a share of the load's")]
+    ksoftirqd_share: Annotated[
+        float, Col("ksoftirqd", format=units.percent, title="its run time as a share of the time under load")
+    ]
 
     @classmethod
     def of(cls, row: Row) -> list[Line]:
@@ -113,7 +117,7 @@ class Line:
 def run(
     runner: TrialRunner, workload: Workload, rates_pps: Sequence[float], tuning: Tuning | None = None, echo: bool = True
 ) -> MethodResult:
-    """The application at each rate, as a result row. `trials` stays empty: samples hold all that is measured."""
+    """Measures the application at each rate. `trials` stays empty: the samples hold all measurements."""
     result = runner.result("application", workload)
     result.samples = receiving.sweep(runner, workload, rates_pps, tuning or Tuning(), echo)
     result.summary = Summary(max(sample.application_pps for sample in result.samples))
@@ -129,12 +133,12 @@ def _run(runner: TrialRunner, workload: Workload, options: Options) -> list[Meth
 
 
 def _plots(rows: Sequence[Row], number: Numbers) -> Group:
-    """What the application gets, what is left of the CPU, and the round trip."""
+    """Plots of received rate, CPU time left, and round trip."""
 
     def curves(value: str, scale: float) -> list[plots.Line]:
         return [line_of(row, [(s.offered_pps / 1e3, getattr(s, value) * scale) for s in row.samples]) for row in rows]
 
-    group = Group(legend=legend_of(rows, ("grey", "nothing lost")))
+    group = Group(legend=legend_of(rows, ("grey", "no loss")))
     group.plots = [
         number.plot("Received by the application", plots.forwarding(curves("application_pps", 1e-3), None, "kpps received")),
         number.plot("CPU left", plots.over_load(curves("cpu_available", 100), "% left", "CPU time left", None, 104)),
@@ -158,9 +162,9 @@ METHOD = Method(
     place=80,
     title="A receiving application",
     short="Application",
-    help="An application that receives: throughput, loss by place, round trip, CPU left, over offered load.",
-    intro="A process in the device under test receives datagrams; beside it a soaker of idle priority takes the CPU time that "
-    "nobody else wants. The round trip is that of a second trial at each load, in which everything is sent back.",
+    help="Measure a receiving application over offered load: throughput, loss by location, round trip, CPU time left.",
+    intro="A process in the device under test receives datagrams; a soaker at idle priority measures the CPU time that is left. "
+    "The round trip comes from a second trial at each load, in which the application echoes every datagram.",
     sample=Sample,
     summary=Summary,
     lines=Lines("A receiving application", Line, Line.of),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""netdev_budget: which one serves a goal (Salah & Qahtan, figure 6).
+"""Finds the netdev_budget that is best for a goal (Salah & Qahtan, figure 6).
 
-Of a driver built on irqmod the weight of a poll is lowered with it: on today's kernels the budget is looked at between polls
-only, so that 64 frames are taken however small it is.
+With a driver built on irqmod, the NAPI weight is lowered along with the budget: current kernels check the budget only
+between polls, so a poll could take 64 frames however small the budget is.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ DEFAULT = 300
 WEIGHT = 64
 """NAPI_POLL_WEIGHT."""
 AS_GOOD = 0.01
-"""The default is kept if it is within this share of the best."""
+"""The default is recommended if it comes within this share of the best value."""
 
 GOALS = {
     "application": "application_pps",
     "latency": "p99_ns",
     "forwarding": "forwarded_pps",
 }
-"""What each goal looks at."""
+"""The metric of each goal."""
 OVERLOAD, MODERATE, ROUTED = 2.0, 0.5, 4.0
-"""Loads of the three, as shares of the cliff (latency: of an echoing application). A router takes more than an application."""
+"""Loads for the three goals, as shares of the cliff (latency: of the cliff with echo). Forwarding needs a higher load."""
 
 
 @dataclass(frozen=True)
 class Options:
     """The goal."""
 
-    goal: Annotated[str, typer.Option("--goal", help=f"What the budget is to serve: {', '.join(GOALS)}.")] = "application"
+    goal: Annotated[str, typer.Option("--goal", help=f"What to optimise for: {', '.join(GOALS)}.")] = "application"
 
     def __post_init__(self) -> None:
         if self.goal not in GOALS:
@@ -70,7 +70,7 @@ class Sample:
     forwarded_pps: Annotated[Rate, Col("Forwarded", "kpps", units.kpps, title="as a router, at four times the cliff")]
 
     def value(self, goal: str) -> float:
-        """The figure that the goal looks at."""
+        """The value of the goal's metric."""
         return float(getattr(self, GOALS[goal]))
 
 
@@ -80,13 +80,13 @@ class Summary:
 
     goal: str
     budget: int
-    """The recommended one."""
+    """The recommended budget."""
     cliff_pps: Rate
     echo_cliff_pps: Rate
 
 
 def tuning(base: Tuning, budget: int, ours: bool) -> Tuning:
-    """The budget, with the weight that makes it count on a driver of ours."""
+    """Tuning for a budget; on an irqmod driver also with the NAPI weight that makes it effective."""
     weight = min(budget, WEIGHT)
     schemes = replace(base.schemes, rx=base.schemes.rx or "napi", weight=weight) if ours else Schemes()
     return replace(base, budget=budget, schemes=schemes)
@@ -95,7 +95,7 @@ def tuning(base: Tuning, budget: int, ours: bool) -> Tuning:
 def sweep(
     runner: TrialRunner, workload: Workload, cliff_pps: float, echo_cliff_pps: float, budgets: Sequence[int] = BUDGETS
 ) -> list[Sample]:
-    """Every budget at the loads that the goals look at; the cliffs are those of a receiving and of an echoing application."""
+    """Measures every budget at the load of each goal. The cliffs are those of a receiving and of an echoing application."""
     ours = runner.testbed.scheme_names()["rx_scheme"] is not None
     found = []
     for budget in budgets:
@@ -110,7 +110,7 @@ def sweep(
 
 
 def recommend(trials: Sequence[Sample], goal: str) -> Sample:
-    """The best for the goal; the default if it is as good to AS_GOOD, else the largest that is."""
+    """The best budget for the goal: of those within AS_GOOD of the best value, the default, else the largest."""
     lower_is_better = goal == "latency"
     values = [t.value(goal) for t in trials]
     best = min(values) if lower_is_better else max(values)
@@ -123,7 +123,7 @@ def recommend(trials: Sequence[Sample], goal: str) -> Sample:
 
 
 def run(runner: TrialRunner, workload: Workload, goal: str) -> MethodResult:
-    """The sweep and the recommendation, as a result row."""
+    """Runs the sweep and makes the recommendation."""
     usual = receiving.usual_tuning(runner, "napi")
     taking = cliff.external(runner, workload, usual)
     echoing = cliff.external(runner, workload, usual, echo=True)
@@ -138,11 +138,11 @@ def _advice(row: Row, _: Options) -> Iterable[str]:
     best = row.summary.budget
     yield f"For {row.summary.goal}: sysctl -w net.core.netdev_budget={best}"
     if row.data["rx_scheme"] is not None and best < WEIGHT:
-        yield f"  and, or a poll takes 64 frames all the same: echo {best} > /sys/class/net/{INTERFACE}/irqmod/rx_weight"
+        yield f"  and also (otherwise a poll still takes 64 frames): echo {best} > /sys/class/net/{INTERFACE}/irqmod/rx_weight"
 
 
 def _plots(rows: Sequence[Row], number: Numbers) -> Group:
-    """A curve for each goal."""
+    """One curve per goal."""
     group = Group(legend=legend_of(rows))
     for value, scale, title, unit in (
         ("application_pps", 1e-3, "Received by an application in overload", "kpps"),
@@ -151,7 +151,7 @@ def _plots(rows: Sequence[Row], number: Numbers) -> Group:
     ):
         drawn = [line_of(row, [(s.budget, getattr(s, value) * scale) for s in row.samples]) for row in rows]
         group.plots.append(number.plot(title, plots.by_size(drawn, "netdev_budget, frames", unit, title)))
-    group.note = " ".join(f"{row.variant.label}: {row.summary.budget} frames serve {row.summary.goal} best." for row in rows)
+    group.note = " ".join(f"{row.variant.label}: {row.summary.budget} frames is best for {row.summary.goal}." for row in rows)
     return group
 
 
@@ -159,9 +159,10 @@ METHOD = Method(
     name="budget",
     place=90,
     title="netdev_budget",
-    help="Which netdev_budget serves an application, its latency, or forwarding.",
-    intro="The budget is how many frames one run of the receive softirq takes at most. Each is tried under an application in "
-    "overload, under an application that echoes at a moderate load, and as a router in overload (Salah & Qahtan 2009, figure 6).",
+    help="Recommend a netdev_budget for application throughput, latency, or forwarding.",
+    intro="The budget is the maximum number of frames that one run of the receive softirq processes. Each value is tried with a "
+    "receiving application in overload, with an echoing application at a moderate load, and with forwarding in overload "
+    "(Salah & Qahtan 2009, figure 6).",
     sample=Sample,
     summary=Summary,
     lines=Lines("netdev_budget", Sample),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Back-to-back frames (RFC 1242, 3.1; RFC 2544, 26.4; RFC 9004): the longest burst at the wire's rate that loses nothing.
+"""Back-to-back frames (RFC 1242, 3.1; RFC 2544, 26.4; RFC 9004): the longest burst at line rate without loss.
 
-Buffers are what is measured here, so a frame may come out late.
+This measures buffering, so frames may come out late.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 
 LIMIT_S = 2.0
-"""RFC 2544 asks for bursts of at least 2 seconds; a DUT that survives one has no limit worth looking for."""
+"""RFC 2544 asks for bursts of at least 2 seconds; if the DUT passes that, the search ends."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A burst that was tried."""
+    """One burst of the search."""
 
     burst_frames: int
     passed: bool
@@ -38,15 +38,15 @@ class Sample:
 
 @dataclass(frozen=True)
 class Summary:
-    """What the search came to."""
+    """Result of the search."""
 
     longest_burst_frames: int
     limit_frames: int
-    """The longest that would have been tried."""
+    """The longest burst that the search tries."""
 
     @property
     def unlimited(self) -> bool:
-        """No limit was found."""
+        """Whether the DUT passed the longest burst."""
         return self.longest_burst_frames >= self.limit_frames
 
 
@@ -115,7 +115,7 @@ def run(runner: TrialRunner, workload: Workload) -> MethodResult:
 
 
 def _plots(rows: Sequence[Row], number: Numbers) -> Group:
-    """Bars. One without a limit is cut so that the others can be seen."""
+    """Bars; those without a limit are cut so that the others remain readable."""
     limited = [row.summary.longest_burst_frames for row in rows if not row.summary.unlimited]
     cut = 1.4 * max(limited, default=0) or None
     entries = []
@@ -133,12 +133,12 @@ METHOD = Method(
     name="burst",
     place=40,
     title="Bursts",
-    help="Longest burst at wire rate without loss (RFC 2544, 26.4).",
-    intro="The longest burst of frames, back to back at the wire's rate, of which none is lost (RFC 2544, 26.4): how much the "
-    "rings and queues hold.",
+    help="Measure the longest burst at line rate without loss (RFC 2544, 26.4).",
+    intro="The longest burst of back-to-back frames, at line rate, without loss (RFC 2544, 26.4). It shows how much the rings "
+    "and queues buffer.",
     sample=Sample,
     summary=Summary,
-    lines=Lines("Back-to-back frames", Line, Line.of, note="In frames, at the wire's rate, without loss"),
+    lines=Lines("Back-to-back frames", Line, Line.of, note="In frames, at line rate, without loss"),
     run=lambda runner, workload, _: [run(runner, workload)],
     plots=_plots,
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""All methods, found in the package, and the documents that hold their results."""
+"""Discovers all methods in the package, and reads the documents that hold their results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from irqlab.results.records import row_type
 
 @cache
 def methods() -> dict[str, Method]:
-    """Every method by its name: the `METHOD` of each module of the package, by rising place."""
+    """Every method by its name: the `METHOD` of each module of the package, in order of `place`."""
     modules = [importlib.import_module(f"{package.__name__}.{found.name}") for found in pkgutil.iter_modules(package.__path__)]
     found: list[Method] = [module.METHOD for module in modules if hasattr(module, "METHOD")]
     return {method.name: method for method in sorted(found, key=lambda method: (method.place, method.name))}
@@ -27,7 +27,7 @@ def methods() -> dict[str, Method]:
 
 @cache
 def documents() -> Documents:
-    """The documents that hold results of these methods."""
+    """The document type for results of these methods."""
     return Documents(tuple(row_type(method.name, method.sample, method.summary) for method in methods().values()))
 
 
@@ -37,16 +37,16 @@ def schema() -> dict[str, Any]:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Reads a document and validates it. Raises IrqlabError, with the field that is wrong."""
+    """Reads and validates a document. Raises IrqlabError that names the invalid field."""
     return documents().read(path)
 
 
 def rows(contents: Sequence[dict[str, Any]]) -> list[Row]:
-    """The rows of documents, typed, in their order. Raises IrqlabError for what is not a document."""
+    """The typed rows of documents, in order. Raises IrqlabError if one is not a result document."""
     return rows_of(contents, [documents().convert(content).measured.results for content in contents])
 
 
 def rows_by_method(found: Sequence[Row], complete: bool = False) -> dict[str, list[Row]]:
-    """Rows under the names of their methods, in the order of the methods; `complete`: without those cut short."""
+    """Rows grouped by method name, in the order of the methods. `complete`: leave out interrupted ones."""
     kept = [row for row in found if row.data["complete"] or not complete]
     return {name: mine for name in methods() if (mine := [row for row in kept if row.data["method"] == name])}

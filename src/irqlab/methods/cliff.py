@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The cliff: the load at which the system has no CPU time left (Salah & Qahtan, section 4.2), found in two ways.
+"""The cliff: the load at which the system has no CPU time left (Salah & Qahtan, section 4.2), determined in two ways.
 
-*External*: the DUT is a black box under a receiving application, and three signs are looked for one by one: system CPU near
-100 %, throughput that no longer follows the load, loss. The paper calls the first the more precise one, so it is chosen.
-*Internal*: the cost of an interrupt and of a packet from the profiler, and the closed form of the paper.
+*External*: the DUT, with a receiving application, is a black box. Three signs are searched for independently: system CPU near
+100 %, throughput that no longer follows the load, and loss. The paper calls the first the most precise, so it is the default.
+*Internal*: the paper's closed form, with the costs of an interrupt and of a packet from the profiler.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from irqlab.trials.application import INTERFACE, ApplicationResult, ApplicationT
 PROBE_PPS = 2000.0
 SYSTEM_CPU_FULL = 0.99
 FLATTENED = 0.99
-"""Throughput follows the load as long as it is at least this share of it."""
+"""Throughput follows the load while it is at least this share of it."""
 LOSS = 0.001
 PRECISION = 0.01
 PARTS = 4
-"""Into which an interval is cut at a time: independent trials run side by side."""
+"""Each round splits the interval into this many parts; its trials are independent and run in parallel."""
 GRID = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.35, 1.5)
-"""Of the rate at which the CPU would be full if a packet always cost what it costs at PROBE_PPS."""
+"""Loads of the first sweep, as shares of the rate that would use all CPU time at the per-packet cost measured at PROBE_PPS."""
 PROFILED_LOAD = 0.5
-"""Of the external cliff: interrupts and packets are still one to one, or nearly."""
+"""Profiled load as a share of the external cliff: there, each packet still causes about one interrupt."""
 SETTLED_BY_PPS = 1e7
 
 Sign = Callable[[ApplicationResult], bool]
@@ -52,44 +52,44 @@ SIGNS: dict[str, Sign] = {
     "throughput": lambda t: t.application_pps < FLATTENED * t.offered_pps,
     "loss": lambda t: t.loss_ratio > LOSS,
 }
-"""What each sign asks of a trial."""
+"""Whether a trial shows each sign."""
 CHOSEN = "cpu"
 
 
 @dataclass(frozen=True)
 class External:
-    """The cliff from outside: the lowest load that shows each sign, in frames/s; None: none of those offered does."""
+    """The external cliff: the lowest load, in frames/s, that shows each sign; None if no load does."""
 
     signs_pps: dict[str, float | None]
     curve: tuple[ApplicationResult, ...]
-    """All trials, by load."""
+    """All trials, in order of load."""
 
     @property
     def cliff_pps(self) -> float:
-        """The chosen sign's. Raises IrqlabError if it was not seen."""
+        """The cliff by the chosen sign. Raises IrqlabError if no load shows it."""
         found = self.signs_pps[CHOSEN]
         if found is None:
-            raise IrqlabError("no cliff: the CPU is not full at any load offered")
+            raise IrqlabError("no cliff found: no offered load uses all CPU time")
         return found
 
 
 @dataclass(frozen=True)
 class Internal:
-    """The cliff from inside. Times in ns a packet."""
+    """The internal cliff. Times in ns per packet."""
 
     rate_pps: float
-    """At which it was profiled."""
+    """The profiled load."""
     interrupt_ns: float
-    """1/r: interrupt overhead and handling of one packet's interrupt."""
+    """1/r: overhead and handling of the interrupt of one packet."""
     kernel_ns: float
-    """Softirq and the kernel's part of the receiver's system call."""
+    """Softirq time, and kernel time of the receiver's system calls."""
     application_ns: float
-    """The receiver's own instructions."""
+    """User time of the receiver."""
     interrupts_per_packet: float
 
     @property
     def packet_ns(self) -> float:
-        """1/mu: from the ring to the application, which has then taken it."""
+        """1/mu: processing from the ring until the application has received the packet."""
         return self.kernel_ns + self.application_ns
 
     @property
@@ -105,7 +105,7 @@ def closed_form_pps(interrupt_ns: float, packet_ns: float) -> float:
 
 
 def external(runner: TrialRunner, workload: Workload, tuning: Tuning, echo: bool = False) -> External:
-    """Sweeps, then narrows each sign down to 1 %. `echo`: the application sends everything back."""
+    """Sweeps the load, then narrows each sign down to 1 %. `echo`: the application echoes every datagram."""
     known: dict[float, ApplicationResult] = {}
 
     def at(*rates_pps: float) -> None:
@@ -117,7 +117,7 @@ def external(runner: TrialRunner, workload: Workload, tuning: Tuning, echo: bool
     probe = runner.trial(receiving.spec_of(workload, PROBE_PPS, tuning, echo))
     cost = (base.cpu_available - probe.cpu_available) / probe.offered_pps
     if cost <= 0:
-        raise IrqlabError(f"{runner.testbed.driver}: {PROBE_PPS:.0f} frames/s take no CPU time that could be measured")
+        raise IrqlabError(f"{runner.testbed.driver}: {PROBE_PPS:.0f} frames/s use no measurable CPU time")
     guess_pps = base.cpu_available / cost
     at(*(float(round(share * guess_pps)) for share in GRID))
     beyond = max(known)
@@ -131,7 +131,7 @@ def external(runner: TrialRunner, workload: Workload, tuning: Tuning, echo: bool
 
 
 def _silent(workload: Workload, tuning: Tuning) -> ApplicationTrial:
-    """A trial with next to no load: what the DUT takes for itself."""
+    """A trial with almost no load, to measure the DUT's background work."""
     return receiving.spec_of(workload, 1.0, tuning)
 
 
@@ -141,7 +141,7 @@ def _lowest(sign: Sign, known: dict[float, ApplicationResult]) -> float | None:
 
 
 def _narrower(sign: Sign, known: dict[float, ApplicationResult]) -> list[float]:
-    """Loads to try next: between the lowest that shows the sign and the next below it. None if they are PRECISION apart."""
+    """Loads to try next: between the lowest that shows the sign and the highest below it. Empty if those are within PRECISION."""
     first = _lowest(sign, known)
     below = max((rate for rate in known if first is not None and rate < first), default=None)
     if first is None or below is None or first <= below * (1 + PRECISION):
@@ -150,7 +150,7 @@ def _narrower(sign: Sign, known: dict[float, ApplicationResult]) -> list[float]:
 
 
 def internal(runner: TrialRunner, workload: Workload, tuning: Tuning, rate_pps: float) -> Internal:
-    """Profiles the application at `rate_pps` frames/s. What the silent DUT takes (the tick) is taken away."""
+    """Profiles the application at `rate_pps` frames/s, and subtracts the idle DUT's background work (the timer tick)."""
     known = symbols(runner.testbed)
     where = addresses(known)
     names = [module.name for module in runner.testbed.modules]
@@ -185,38 +185,38 @@ def _user(section: dict[str, object]) -> int:
 
 
 def command(cliff_pps: float) -> str:
-    """What tells a driver of ours its cliff."""
+    """The shell command that sets the cliff of an irqmod driver."""
     return f"echo {round(cliff_pps)} > /sys/class/net/{INTERFACE}/irqmod/rx_cliff_pps"
 
 
 @dataclass(frozen=True)
 class Summary:
-    """The cliff, found in both ways."""
+    """The cliff, determined both ways."""
 
     chosen: str
-    """The sign that the cliff is taken from."""
+    """The sign that defines the cliff."""
     signs_pps: dict[str, Rate | None]
-    """The lowest load that shows each sign; null: none does."""
+    """The lowest load that shows each sign; null if no load does."""
     cliff_pps: Rate
-    """The chosen sign's."""
+    """The cliff by the chosen sign."""
     internal_pps: Rate
-    """The closed form's."""
+    """The cliff by the closed form."""
     profiled_pps: Rate
-    """The load at which costs were profiled."""
+    """The load at which the costs were profiled."""
     interrupt_ns: float
     """1/r."""
     packet_ns: float
     """1/mu."""
     application_ns: float
-    """Part of it."""
+    """The application's part of `packet_ns`."""
     interrupts_per_packet: float
     command: str
-    """What tells a driver of ours its cliff."""
+    """The shell command that sets the cliff of an irqmod driver."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """The table's line: one way of finding the cliff."""
+    """A table line: one way of determining the cliff."""
 
     found_by: Annotated[str, Col("Found by")]
     pps: Annotated[float | None, Col("Cliff", "kpps", units.kpps)]
@@ -235,7 +235,7 @@ class Line:
 
 
 def run(runner: TrialRunner, workload: Workload, tuning: Tuning) -> MethodResult:
-    """Both ways, as a result row; its samples are the sweep."""
+    """Determines the cliff both ways; the samples are the sweep."""
     outside = external(runner, workload, tuning)
     inside = internal(runner, workload, tuning, PROFILED_LOAD * outside.cliff_pps)
     result = runner.result("cliff", workload)
@@ -257,11 +257,11 @@ def run(runner: TrialRunner, workload: Workload, tuning: Tuning) -> MethodResult
 
 
 def costs(found: Summary) -> str:
-    """What the closed form was computed from."""
+    """The inputs of the closed form, as text."""
     return (
-        f"1/r = {found.interrupt_ns:.0f} ns an interrupt, 1/mu = {found.packet_ns:.0f} ns a packet "
-        f"({found.application_ns:.0f} of them the application's), profiled at {found.profiled_pps / 1e3:.1f} kpps "
-        f"with {found.interrupts_per_packet:.2f} interrupts a packet"
+        f"1/r = {found.interrupt_ns:.0f} ns per interrupt, 1/mu = {found.packet_ns:.0f} ns per packet "
+        f"({found.application_ns:.0f} ns of it in the application), profiled at {found.profiled_pps / 1e3:.1f} kpps "
+        f"with {found.interrupts_per_packet:.2f} interrupts per packet"
     )
 
 
@@ -272,7 +272,7 @@ def _told(row: Row, _: Any) -> Iterable[str]:
 
 
 def _plots(rows: Sequence[Row], number: Numbers) -> Group:
-    """The sweep, and the cliff of each driver."""
+    """Plots of the sweep, and of the cliff of each driver."""
     received = [
         line_of(
             row,
@@ -284,7 +284,7 @@ def _plots(rows: Sequence[Row], number: Numbers) -> Group:
     left = [line_of(row, [(s.offered_pps / 1e3, s.cpu_available * 100) for s in row.samples]) for row in rows]
     bars = [bar_of(row, row.summary.cliff_pps, kpps_text(row.summary.cliff_pps)) for row in rows]
     return Group(
-        legend=legend_of(rows, ("grey", "nothing lost"), ("ring", "the cliff")),
+        legend=legend_of(rows, ("grey", "no loss"), ("ring", "the cliff")),
         plots=[
             number.plot("Received by the application", plots.forwarding(received, None, "kpps received")),
             number.plot("CPU left", plots.over_load(left, "% left", "CPU time left", None, 104)),
@@ -298,10 +298,10 @@ METHOD = Method(
     name="cliff",
     place=85,
     title="The cliff",
-    help="The load at which the CPU is full, in two ways, and the command that tells the driver.",
-    intro="The load at which a receiving application leaves no CPU time (Salah & Qahtan 2009, section 4.2), from outside by "
-    "three signs: system CPU near 100 %, throughput that no longer follows the load, loss; and from inside, by a closed form "
-    "of the costs of an interrupt and of a packet.",
+    help="Find the load at which no CPU time is left, in two ways, and the command that sets it in a hybrid driver.",
+    intro="The load at which no CPU time is left beside a receiving application (Salah & Qahtan 2009, section 4.2). Externally "
+    "by three signs: system CPU near 100 %, throughput that no longer follows the load, and loss; internally by a closed form "
+    "from the costs of an interrupt and of a packet.",
     sample=Sample,
     summary=Summary,
     lines=Lines("The cliff", Line, Line.of),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The fields of every method's samples and summary, for docs/results.md. `python -m irqlab.methods.documentation` writes them.
+"""Generates docs/results.md's lists of fields of every method's samples and summary: `python -m irqlab.methods.documentation`.
 
-What a field is comes from the text below it in its class, or from its column's title.
+A field's description is the docstring below it in its class, or its column's title.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def methods() -> str:
 
 
 def written(text: str) -> str:
-    """The page with the methods of today between its marks."""
+    """The page, with the generated text between its markers updated."""
     head, _, rest = text.partition(BEGIN)
     _, _, tail = rest.partition(END)
     return f"{head}{BEGIN}\n\n{methods()}\n{END}{tail}"
@@ -63,13 +63,13 @@ def _fields(kind: type) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """As it stands in a list: no full stop, a small letter first, and JSON's null."""
+    """A description as a list item: starts in lower case, no full stop, null for None."""
     text = text.replace("None", "null").removesuffix(".")
     return text[0].lower() + text[1:] if text[1:2].islower() or text[1:2] == " " else text
 
 
 def _names(part: Any) -> tuple[str, ...]:
-    """The fields of a part of a hint that is a record."""
+    """The fields of a type hint's part, if it is a record."""
     if not inspect.isclass(part):
         return ()
     if issubclass(part, msgspec.Struct):
@@ -78,7 +78,7 @@ def _names(part: Any) -> tuple[str, ...]:
 
 
 def _parts(hint: Any) -> list[Any]:
-    """A hint and all that it is made of."""
+    """A type hint and its nested parts."""
     return [hint, *(part for inner in typing.get_args(hint) for part in _parts(inner))]
 
 
@@ -89,7 +89,7 @@ def _of_column(hint: Any) -> str:
 
 
 def _texts(kind: type) -> dict[str, str]:
-    """The texts below the fields of a class."""
+    """The docstrings below the fields of a class."""
     if kind is object or not kind.__module__.startswith("irqlab."):
         return {}
     (tree,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body

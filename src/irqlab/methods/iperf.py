@@ -23,36 +23,36 @@ from irqlab.runner.runner import TrialRunner
 from irqlab.trials.iperf import FOUR, IperfMeasured, IperfResult, IperfTrial
 
 FRAME_BYTES = 1518
-"""TCP and UDP fill frames as far as Ethernet lets them."""
+"""TCP and UDP send full-size Ethernet frames."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """Which tests are run."""
+    """The tests to run."""
 
-    udp: Annotated[bool, typer.Option("--udp", help="UDP, not TCP.")] = False
+    udp: Annotated[bool, typer.Option("--udp", help="Use UDP instead of TCP.")] = False
     rate_bps: Annotated[
-        int | None, typer.Option("--rate-bps", help="Payload of a stream; default: TCP no limit, UDP the wire's.")
+        int | None, typer.Option("--rate-bps", help="Payload rate per stream, bit/s; default: TCP unlimited, UDP line rate.")
     ] = None
     reverse: Annotated[
-        bool, typer.Option("--reverse", help="The server sends, as with iperf3's -R. Default: the client does.")
+        bool, typer.Option("--reverse", help="The server sends, as with iperf3 -R; default: the client sends.")
     ] = False
-    dut_serves: Annotated[bool, typer.Option("--dut-serves", help="The DUT is the server, the tester the client.")] = False
-    four: Annotated[bool, typer.Option("--all", help="TCP and UDP, received and sent by the DUT: four tests.")] = False
-    duration: Annotated[int, typer.Option("--duration", help="How long the flows run, in virtual seconds.")] = 2
-    parallel: Annotated[int, typer.Option("--parallel", help="Streams at once.")] = 1
-    window: Annotated[int, typer.Option("--window", help="TCP window of the tester's end, in bytes, each stream.")] = 1 << 18
-    soak: Annotated[
-        bool, typer.Option("--soak", help="Also let a soaker take what is left of the CPU, and say how much that is.")
-    ] = False
+    dut_serves: Annotated[bool, typer.Option("--dut-serves", help="Run the server in the DUT and the client in the tester.")] = (
+        False
+    )
+    four: Annotated[bool, typer.Option("--all", help="Run four tests: TCP and UDP, each received and sent by the DUT.")] = False
+    duration: Annotated[int, typer.Option("--duration", help="Duration of the flows, in virtual seconds.")] = 2
+    parallel: Annotated[int, typer.Option("--parallel", help="Number of parallel streams.")] = 1
+    window: Annotated[int, typer.Option("--window", help="TCP window of the tester, in bytes per stream.")] = 1 << 18
+    soak: Annotated[bool, typer.Option("--soak", help="Also run a soaker that measures the CPU time left.")] = False
 
     def __post_init__(self) -> None:
         if self.four and (self.udp or self.reverse):
-            raise IrqlabError("--all: TCP and UDP in both directions; --udp and --reverse choose one of them")
+            raise IrqlabError("--all: runs TCP and UDP in both directions; do not combine it with --udp or --reverse")
         self.trials()
 
     def trials(self) -> list[IperfTrial]:
-        """The tests. Raises IrqlabError for a value out of range."""
+        """The tests to run. Raises IrqlabError for a value out of range."""
         dut_sends = self.reverse if self.dut_serves else not self.reverse
         one = IperfTrial(
             self.udp, dut_sends, self.dut_serves, self.duration, self.parallel, self.rate_bps, self.window, self.soak
@@ -66,12 +66,12 @@ def _mbps(bps: float) -> str:
 
 @dataclass(frozen=True)
 class Line:
-    """The table's line: a test."""
+    """A table line: one test."""
 
     name: Annotated[str, Col("Test", title="Rx: the device receives; Tx: it sends")]
     streams: Annotated[int, Col("Streams", format=units.whole)]
-    bps: Annotated[float, Col("Received", "Mbit/s", _mbps, title="payload, as the receiver counts it")]
-    sender_bps: Annotated[float, Col("Sent", "Mbit/s", _mbps, title="as the sender counts it")]
+    bps: Annotated[float, Col("Received", "Mbit/s", _mbps, title="payload, counted by the receiver")]
+    sender_bps: Annotated[float, Col("Sent", "Mbit/s", _mbps, title="counted by the sender")]
     retransmits: Annotated[int | None, Col("Retransmits", format=units.whole)]
     loss_ratio: Annotated[float | None, Col("Loss", format=units.percent)]
     jitter_ns: Annotated[int | None, Col("Jitter", format=units.duration)]
@@ -102,12 +102,12 @@ class Line:
 
 
 def sample_of(found: IperfResult) -> IperfMeasured:
-    """What a document says of a trial."""
+    """The result of a trial as it is stored in documents."""
     return IperfMeasured(**{field.name: getattr(found, field.name) for field in fields(IperfMeasured)})
 
 
 def run(runner: TrialRunner, workload: Workload, trials: Sequence[IperfTrial]) -> MethodResult:
-    """Each test on a DUT of its own, a sample each."""
+    """Runs each test on a fresh DUT; one sample per test."""
     result = runner.result("iperf", workload)
     for trial in trials:
         found = runner.trial(trial)
@@ -133,8 +133,8 @@ METHOD = Method(
     title="iperf3",
     short="TCP and UDP (iperf3)",
     help="Run iperf3 in the DUT against the tester's host: throughput, retransmits, loss, jitter, idle CPU (docs/iperf.md).",
-    intro="Unmodified iperf3 in the device under test, the tester's host at the other end. Rx: the device receives; Tx: it "
-    "sends. Payload, as the receiver counts it. Idle time, instructions and interrupts are those of a window within the test.",
+    intro="Unmodified iperf3 in the device under test; the peer is the tester. Rx: the device receives; Tx: it sends. Rates are "
+    "payload, counted by the receiver. Idle time, instructions and interrupts are measured in a window within the test.",
     sample=IperfMeasured,
     summary=NoSummary,
     lines=Lines(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Latency (RFC 1242, 3.8, store and forward; RFC 2544, 26.2) at shares of the throughput, with RFC 3393's delay variation.
 
-RFC 2544 asks for the latency at the throughput; lower shares are where an interrupt scheme shows its price.
+RFC 2544 asks for the latency at the throughput; the latency cost of interrupt moderation shows at lower loads.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from irqlab.runner.runner import TrialRunner
 
 SHARES = (0.1, 0.5, 0.9, 1.0)
 PERCENTILES = (("p50_ns", "p50"), ("p90_ns", "p90"), ("p99_ns", "p99"), ("p999_ns", "p99.9"), ("max_ns", "max"))
-"""Fields of a latency record, and how they are called."""
+"""Fields of a latency record, and their headings."""
 MAX_DISTRIBUTIONS = 3
 MAX_POINTS = 160
 
@@ -40,11 +40,11 @@ class Sample:
     """One direction at one load."""
 
     load: Rate
-    """As a share of the throughput."""
+    """Relative to the throughput."""
     rate_pps: Rate
     """Offered, per direction."""
     direction: tuple[Count, Count]
-    """Ports: into the device, out of it."""
+    """Ports through which frames enter and leave the DUT."""
     latency: Latency
     ipdv: Ipdv
     loss_ratio: Ratio
@@ -52,7 +52,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Line:
-    """The table's line; times are None where no frame arrived."""
+    """A table line; times are None if no frame arrived."""
 
     load: Annotated[float, Col("Load", format=units.share, title="as a share of the throughput")]
     rate_pps: Annotated[float, Col("Offered", "kpps", units.kpps, title="per direction")]
@@ -96,7 +96,7 @@ class Line:
 def run(
     runner: TrialRunner, workload: Workload, shares: tuple[float, ...] = SHARES, known: MethodResult | None = None
 ) -> MethodResult:
-    """Latency percentiles, a sample per share and stream; `known` is a throughput result of the same runner and workload."""
+    """Measures latency percentiles, a sample per load and stream. `known`: a throughput result of this runner and workload."""
     base = known or throughput.run(runner, workload)
     rate_pps = throughput.rate_per_direction(base)
     detailed = replace(workload, histogram=True)
@@ -128,14 +128,14 @@ def run(
 
 
 def _sections(rows: Sequence[Row], number: Numbers) -> list[Section]:
-    """Percentiles by load, and distributions where histograms were kept."""
+    """Percentiles by load, and distributions if histograms were recorded."""
     rows = [row for row in rows if any(sample.latency.count for sample in row.samples)]
     groups = [group for heading, same in by_test(rows) for group in _groups(heading, same, number)]
     return [METHOD.page_section(groups)] if groups else []
 
 
 def _slower(row: Row) -> dict[float, Latency]:
-    """By load, the latency of the direction that is slower by p99."""
+    """Per load, the latency of the direction with the higher p99."""
     found: dict[float, Latency] = {}
     for sample in row.samples:
         record = sample.latency
@@ -173,7 +173,7 @@ def _groups(heading: str, rows: Sequence[Row], number: Numbers) -> list[Group]:
         group.plots.append(number.plot(f"At {units.share_of(load)}", plots.latency_percentiles(drawn, names, bounds)))
         group.legend = legend_of(rows)
     if any(row.bidirectional for row in rows):
-        group.note = "Of two directions the slower one is drawn."
+        group.note = "With two directions, the slower one is plotted."
     distributions = _distributions(rows, slower, number)
     last = Group(f"{heading}: distribution", plots=distributions, legend=legend_of(rows)) if distributions else group
     last.tables = [METHOD.lines.table(rows)]
@@ -181,7 +181,7 @@ def _groups(heading: str, rows: Sequence[Row], number: Numbers) -> list[Group]:
 
 
 def _us(ns: float) -> float | None:
-    """For a logarithmic axis."""
+    """A time in µs for a logarithmic axis."""
     return ns / 1e3 if ns > 0 else None
 
 
@@ -207,7 +207,7 @@ def _distributions(rows: Sequence[Row], slower: dict[int, dict[float, Latency]],
 
 
 def _percentiles(found: Histogram) -> list[tuple[float, float]]:
-    """(1 / (1 - quantile), µs): thinned out so that neighbours can be told apart."""
+    """(1 / (1 - quantile), µs): thinned out to points that can be told apart in the plot."""
     points, seen = [], 0
     for value, count in found.counts:
         seen += count
@@ -225,9 +225,9 @@ METHOD = Method(
     name="latency",
     place=30,
     title="Latency",
-    help="Latency percentiles at shares of the throughput (RFC 2544, 26.2).",
-    intro="From the last bit of a frame into the device to the first bit out of it (RFC 1242, 3.8), at shares of each driver's "
-    "own throughput.",
+    help="Measure latency percentiles at several loads up to the throughput (RFC 2544, 26.2).",
+    intro="From the last bit of a frame into the device to the first bit out of it (RFC 1242, 3.8), at loads relative to each "
+    "driver's own throughput.",
     sample=Sample,
     summary=NoSummary,
     lines=Lines(

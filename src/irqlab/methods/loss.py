@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Frame loss rate over offered load (RFC 2544, 26.3) and forwarding rate (RFC 2285, 3.6): the livelock curve.
 
-Loads are shares of the throughput, up to 4x. Above the wire's rate the ceiling is lifted and the sample says so: the question
-is what the driver does, not what the wire carries.
+Loads are relative to the throughput, up to 4x. For loads above line rate, the line-rate limit is lifted and the sample says so:
+the curve is about the driver, not the link.
 """
 
 from __future__ import annotations
@@ -29,48 +29,48 @@ from irqlab.trials.forwarding import ForwardingResult
 
 SHARES = (0.25, 0.5, 0.75, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0)
 COLLAPSED = 0.02
-"""Below this share of the maximum, forwarding has collapsed (receive livelock)."""
+"""Forwarding below this share of its maximum counts as collapsed (receive livelock)."""
 NEAR_COLLAPSE = 0.9
-"""A driver that forwards less than this share of its maximum at the highest load is said to degrade."""
+"""A driver that forwards less than this share of its maximum at the highest load is reported as degrading."""
 PLACES = {
-    "nic": ("refused by the NIC", "it would not take the frame from the wire: no free receive descriptor; counted by the tester"),
+    "nic": ("refused by the NIC", "no free receive descriptor; counted by the tester"),
     "nic_counted": (
-        "missed by the NIC, as the driver counts",
-        "rx_missed_errors, rx_fifo_errors and rx_over_errors of the interfaces; may count refused frames a second time",
+        "missed by the NIC, counted by the driver",
+        "rx_missed_errors, rx_fifo_errors and rx_over_errors of the interfaces; may count refused frames again",
     ),
-    "rx_dropped": ("rx_dropped", "dropped on the receive side, counted by driver or kernel"),
+    "rx_dropped": ("rx_dropped", "dropped on receive, counted by the driver or the kernel"),
     "backlog": ("backlog", "the per-CPU backlog of netif_rx() was full (netdev_max_backlog)"),
     "qdisc": ("qdisc", "the transmit queue was full"),
-    "tx_dropped": ("tx_dropped", "dropped by the driver on the transmit side"),
+    "tx_dropped": ("tx_dropped", "dropped on transmit by the driver"),
 }
-"""Where frames get lost: heading and explanation of the keys of `drops`."""
+"""Locations of loss: heading and explanation of the keys of `drops`."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One load, by rising load."""
+    """One load; samples are in order of load."""
 
     load: Annotated[Rate, Col("Load", format=units.share, title="as a share of the throughput")]
     offered_pps: Annotated[Rate, Col("Offered", "kpps", units.kpps)]
     above_line_rate: bool
-    """The wire's ceiling was lifted."""
+    """The load is above line rate."""
     forwarded_pps: Annotated[Rate, Col("Forwarded", "kpps", units.kpps)]
     loss_ratio: Annotated[Ratio, Col("Loss", format=units.percent)]
     instructions_per_frame: Annotated[Rate | None, Col("Instructions", "/frame", units.whole)]
     interrupts: Counts
-    """By interface, over the whole trial."""
+    """Per interface, over the whole trial."""
     interrupts_per_frame: Annotated[Rate | None, Col("Interrupts", "/frame", units.per_frame)]
     rx_interrupts_per_frame: Annotated[Rate | None, Col("RX", "/frame", units.per_frame, True, "receive interrupts")]
     tx_interrupts_per_frame: Annotated[Rate | None, Col("TX", "/frame", units.per_frame, True, "transmit interrupts")]
     idle_ratio: Annotated[Ratio, Col("CPU idle", format=units.percent)]
     cpu_ticks: Counts
-    """Samples of the kernel's timer tick, by state."""
+    """The kernel's timer ticks, by CPU state."""
     drops: Counts
-    """Frames lost, by place (docs/measuring.md)."""
+    """Frames lost, by location (docs/measuring.md)."""
 
     @classmethod
     def of(cls, share: float, trial: ForwardingResult) -> Sample:
-        """What the loss curve says of one trial."""
+        """Makes a sample from one trial."""
         return cls(
             load=share,
             offered_pps=trial.offered_pps,
@@ -90,14 +90,14 @@ class Sample:
 
 @dataclass(frozen=True)
 class Summary:
-    """What the curve says as a whole."""
+    """Summary of the curve."""
 
     max_forwarded_pps: Rate
-    """The most at any load."""
+    """The maximum over all loads."""
     plateau_ratio: Ratio
-    """Forwarded at the highest load, as a share of the maximum."""
+    """Forwarding rate at the highest load, as a share of the maximum."""
     collapse_load: Rate | None
-    """The lowest load, as a share of the throughput, at which forwarding has collapsed; null: none."""
+    """The lowest load, relative to the throughput, at which forwarding has collapsed; null if it never does."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Line:
 def run(
     runner: TrialRunner, workload: Workload, shares: tuple[float, ...] = SHARES, known: MethodResult | None = None
 ) -> MethodResult:
-    """The curve; `known` is a throughput result of the same runner and workload, searched for if not given."""
+    """Measures the curve. `known`: a throughput result of the same runner and workload; searched for if not given."""
     base = known or throughput.run(runner, workload)
     rate_pps = throughput.rate_per_direction(base)
     specs = [runner.overload_spec(workload, rate_pps * share) for share in shares]
@@ -149,7 +149,7 @@ def _plots(rows: Sequence[Row], number: Numbers) -> Group:
         number.plot(
             "Interrupts per frame forwarded",
             plots.over_load(_lines(rows, "interrupts_per_frame", 1), "interrupts per frame", "Interrupts per frame", wire, top),
-            f"Cut off at {units.per_frame(top)}; the highest is {units.per_frame(max(interrupts))}." if top else "",
+            f"Axis cut off at {units.per_frame(top)}; the maximum is {units.per_frame(max(interrupts))}." if top else "",
         ),
         number.plot("CPU idle", plots.over_load(_lines(rows, "idle_ratio", 100), "% idle", "CPU idle time", wire, 104)),
     ]
@@ -179,26 +179,26 @@ def _picture(rows: Sequence[Row], number: Numbers) -> Picture:
 
 
 def _wire_kpps(rows: Sequence[Row]) -> float | None:
-    """What the wire carries; None without a wire, or with several."""
+    """Line rate in kpps; None if there is none, or several."""
     wires = {wire_pps_of(row) for row in rows}
     wire = wires.pop() if len(wires) == 1 else None
     return wire / 1e3 if wire is not None else None
 
 
 def _legend(rows: Sequence[Row]) -> list[Legend]:
-    marks = [("grey", "nothing lost")]
+    marks = [("grey", "no loss")]
     if any(row.result.total_throughput_pps is not None for row in rows):
         marks.append(("ring", "throughput"))
     if any(_collapse(row) for row in rows):
         marks.append(("cross", "collapse"))
     wire = _wire_kpps(rows)
     if wire is not None and wire < max(s.offered_pps for row in rows for s in row.samples) / 1e3:
-        marks.append(("wire", "what the wire carries; beyond it the tester's ceiling is lifted"))
+        marks.append(("wire", "line rate; the tester may exceed it"))
     return legend_of(rows, *marks)
 
 
 def _top(values: Sequence[float], usual: Sequence[float]) -> float | None:
-    """Where to cut an axis that a livelock's values would stretch until the rest is flat; None: nowhere."""
+    """Where to cut off an axis if the values in livelock would dwarf all others; None: do not cut."""
     top = 2 * max(usual, default=0.0)
     return top if 0 < top < max(values, default=0.0) / 1.5 else None
 
@@ -212,7 +212,7 @@ def _collapse(row: Row) -> tuple[float, float] | None:
 
 
 def _drops(rows: Sequence[Row]) -> list[Table]:
-    """Where frames were lost at each driver's highest load; nothing where none were."""
+    """Frames lost by location at each driver's highest load; no table if there was no loss."""
     last = [(row, row.samples[-1]) for row in rows]
     places = list(dict.fromkeys([*PLACES, *(place for _, sample in last for place in sample.drops)]))
     places = [place for place in places if any(sample.drops.get(place) for _, sample in last)]
@@ -231,14 +231,14 @@ def _drops(rows: Sequence[Row]) -> list[Table]:
         ]
         for row, sample in last
     ]
-    return [Table("Frames lost at the highest load, by place; the whole trial with its warm-up counts", columns, lines)]
+    return [Table("Frames lost at the highest load, by location, over the whole trial including warm-up", columns, lines)]
 
 
 def _notices(rows: Sequence[Row]) -> list[Notice]:
     locked, worse = [], []
     for row in rows:
         found, name, last, collapse = row.summary, row.variant.label, row.samples[-1], _collapse(row)
-        best = f", at best {kpps_text(found.max_forwarded_pps)}"
+        best = f"; its maximum is {kpps_text(found.max_forwarded_pps)}"
         if collapse is not None:
             offered, forwarded = (kilo * 1e3 for kilo in collapse)
             from_ = f"from {units.share_of(found.collapse_load, 'its throughput')} on ({kpps_text(offered)} offered)"
@@ -249,16 +249,16 @@ def _notices(rows: Sequence[Row]) -> list[Notice]:
     if locked:
         notices.append(Notice("bad", "Receive livelock:", locked))
     if worse:
-        notices.append(Notice("warn", f"Less than {units.share(NEAR_COLLAPSE)} of its best at the highest load:", worse))
+        notices.append(Notice("warn", f"Less than {units.share(NEAR_COLLAPSE)} of its maximum at the highest load:", worse))
     return notices
 
 
 def _verdicts(rows: Sequence[Row]) -> list[str]:
-    """Who falls into receive livelock, in a sentence."""
+    """A sentence that names the drivers that go into receive livelock."""
     locked = list(dict.fromkeys(row.variant.label for row in rows if row.summary.collapse_load is not None))
     if not locked:
         return []
-    return [f"Under overload {listed(locked)} {'fall' if len(locked) > 1 else 'falls'} into receive livelock."]
+    return [f"Under overload {listed(locked)} {'go' if len(locked) > 1 else 'goes'} into receive livelock."]
 
 
 METHOD = Method(
@@ -266,10 +266,10 @@ METHOD = Method(
     place=20,
     title="Under load and overload",
     short="Overload",
-    help="Loss and forwarding rate over offered load, to 4x the throughput (RFC 2544, 26.3).",
-    intro="Forwarding rate and loss over the offered load (RFC 2544, 26.3; RFC 2285), all directions together. Under overload a "
-    "good driver goes on forwarding as much as it can at best; one that spends its time on interrupts for frames it then "
-    "loses forwards less and less, until it is in receive livelock.",
+    help="Measure loss and forwarding rate over offered load, up to 4x the throughput (RFC 2544, 26.3).",
+    intro="Forwarding rate and loss over the offered load (RFC 2544, 26.3; RFC 2285), all directions together. In overload, a "
+    "good driver keeps forwarding at its maximum rate. One that spends its time on interrupts for frames that are then "
+    "dropped forwards less and less, down to receive livelock.",
     sample=Sample,
     summary=Summary,
     lines=Lines("Loss", Line, Line.of, "Load: as a share of the throughput; kpps: all directions together", folded=True),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a method is: one declaration, of which its command, tables, page, CSV, schema and documentation are made.
+"""Defines a method: one declaration, from which its command, tables, report section, CSV, schema and documentation are generated.
 
-A module of this package that defines `METHOD` is a method; nothing else has to know of it (irqlab.methods.catalogue).
+A module of this package that defines `METHOD` is found automatically (irqlab.methods.catalogue).
 """
 
 from __future__ import annotations
@@ -26,34 +26,34 @@ from irqlab.results.document import MethodResult
 from irqlab.runner.runner import TrialRunner
 
 DUT = ("driver", "nic", "kernel", "mips", "ring", "lsm", "sysctl", "attribute", "module_parameters")
-"""Names of shared options (irqlab.cli.options): what is measured,"""
+"""Names of shared options (irqlab.cli.options) that select the DUT."""
 SCHEMES = ("variant", *(setting.field for setting in SETTINGS))
-"""with which interrupt-handling schemes,"""
+"""Options that select interrupt-handling schemes."""
 TRIAL = ("size", "bidirectional", "duration", "warmup", "arrivals", "seed", "loss_tolerance", "above_line_rate")
-"""what is offered,"""
+"""Options for the offered load."""
 COSTS = ("cost", "hardware")
-"""what hardware costs,"""
+"""Options for hardware costs."""
 RUN = ("jobs", "no_cache")
-"""and how trials are run."""
+"""Options for how trials are run."""
 MEASURED_ON = ("driver", "rx_scheme", "tx_scheme", "variant", "nic", "mips", "frame_bytes", "bidirectional")
-"""The columns of CSV before a method's own: fields of a result row."""
+"""CSV columns before a method's own: fields of a result row."""
 FORWARDING = (*DUT, *SCHEMES, *TRIAL, *COSTS, *RUN)
-"""All of them."""
+"""All options of a forwarding method."""
 
 
 @dataclass(frozen=True)
 class NoOptions:
-    """A method without options of its own."""
+    """Options of a method that has none of its own."""
 
 
 @dataclass(frozen=True)
 class NoSummary:
-    """A method whose samples say all that it found."""
+    """Summary of a method whose samples hold all results."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A plot for the top of a page, and its legend."""
+    """A plot for the top of a report, and its legend."""
 
     plot: Plot
     legend: Sequence[Legend] = ()
@@ -61,26 +61,26 @@ class Picture:
 
 @dataclass(frozen=True)
 class Lines:
-    """A method's table: a terminal's, a page's, and CSV."""
+    """A method's table, for the terminal, the report and CSV."""
 
     caption: str
     type: type
-    """Of a line: a dataclass whose annotations are the columns (irqlab.present.columns)."""
+    """Type of a line: a dataclass whose annotations are the columns (irqlab.present.columns)."""
     of: Callable[[Row], Iterable[Any]] = lambda row: row.samples
     """The lines of a result row."""
     note: str = ""
     folded: bool = False
-    """On a page it is shown on demand."""
+    """Collapsed in the report."""
     sized: bool = True
-    """Frame size and direction tell rows apart. False: the method has its own."""
+    """Rows have columns for frame size and direction. False: the method's columns identify them."""
 
     def table(self, rows: Sequence[Row]) -> Table:
-        """The table of rows of this method."""
+        """The table for rows of this method."""
         lines = [(row, tuple(self.of(row)) if row.data["complete"] else ()) for row in rows]
         return tables.by_row(self.type, lines, self.caption, self.note, self.folded, self.sized)
 
     def csv(self, rows: Sequence[Row]) -> str:
-        """The lines of rows of this method, under what each was measured on (RFC 4180, line feeds)."""
+        """The lines of rows of this method as CSV, each with its configuration (RFC 4180, but line feeds)."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         columns = columns_of(self.type)
@@ -93,60 +93,60 @@ class Lines:
 
 @dataclass(frozen=True)
 class Method:
-    """A method: what it runs, what it finds, and how that is shown."""
+    """A method: what it runs, what it records, and how that is shown."""
 
     name: str
     place: int
-    """Where it stands among the others, in the help and on a page: lower numbers come first."""
+    """Sort order in the help and in the report: lower numbers come first."""
     title: str
-    """Of its section."""
+    """Title of its section in the report."""
     help: str
-    """One sentence: what the command finds, and by which section of which RFC."""
+    """One sentence: what the command measures, and by which section of which RFC."""
     intro: str
-    """What a page says before the figures."""
+    """Introduction of its section in the report."""
     sample: Any
-    """The type of its samples: a frozen dataclass."""
+    """Type of its samples: a frozen dataclass."""
     summary: Any
-    """The type of its summary: a frozen dataclass."""
+    """Type of its summary: a frozen dataclass."""
     lines: Lines
     run: Callable[[TrialRunner, Workload, Any], list[MethodResult]] | None
-    """Measures one driver and frame size, with the method's own options. None: no command, other commands use it."""
+    """Measures one driver and frame size, with the method's own options. None: no command; only other commands use it."""
     options: type = NoOptions
-    """A frozen dataclass whose fields are annotated with typer's options and hold the defaults. Its `__post_init__` raises
+    """A frozen dataclass of options: fields are annotated with typer's options and hold the defaults. `__post_init__` raises
     IrqlabError for a bad value."""
     shared: tuple[str, ...] = FORWARDING
-    """The options that it shares with other methods."""
+    """Shared options that it takes."""
     fixed: Mapping[str, Any] = field(default_factory=dict)
-    """Values of shared options that it does not have."""
+    """Values for shared options that it does not take."""
     sizes: Callable[[Any], tuple[FrameSize, ...] | None] = lambda _: None
-    """The frame sizes that its options imply; None: those of --size."""
+    """Frame sizes implied by its options; None: those of --size."""
     outputs: Callable[[Any], Sequence[Path | None]] = lambda _: ()
-    """The files that its options name, to be written by `write`."""
+    """Output files named by its options, to be written by `write`."""
     write: Callable[[Sequence[Row], Any], None] = lambda _, __: None
-    """Writes those files."""
+    """Writes the files of `outputs`."""
     tables: Callable[[Row, Any], Iterable[Table | str]] = lambda _, __: ()
-    """What is printed for each row besides `lines`: tables, and text."""
+    """Tables and text printed for each row besides `lines`."""
     print_lines: bool = True
-    """Whether a terminal gets `lines`, too."""
+    """Whether `lines` are printed on the terminal."""
     plots: Callable[[Sequence[Row], Numbers], Group] | None = None
-    """The plots of rows with the same frame size and direction."""
+    """Plots for rows with the same frame size and direction."""
     draws: Callable[[Sequence[Row], Numbers], list[Section]] | None = None
-    """The sections of a page, where `plots` and `lines` under each heading are not what is wanted."""
+    """Sections of the report, in place of the default, which is `plots` and `lines` under each heading."""
     drawn: Callable[[Sequence[Row]], list[Row]] | None = None
-    """The rows that its sections are about, of all complete ones of a page; None: its own."""
+    """Selects the rows for its sections from all complete rows of a report; None: the method's own."""
     short: str = ""
-    """The title in the list of contents, if it is another."""
+    """Title in the table of contents, if different."""
     picture: Callable[[Sequence[Row], Numbers], Picture] | None = None
-    """The plot that says most, for the top of a page; None: the first of `plots`."""
+    """The most important plot, for the top of the report; None: the first of `plots`."""
     verdicts: Callable[[Sequence[Row]], list[str]] = lambda _: []
-    """What the rows say, in a sentence each."""
+    """Conclusions from the rows, one sentence each."""
     details: str = ""
-    """What docs/results.md says of the method besides its fields, in Markdown."""
+    """Text for docs/results.md besides the fields, in Markdown."""
     first_table: Callable[[Sequence[Row]], Table | None] = lambda _: None
-    """The table at the top of a page."""
+    """The table at the top of the report."""
 
     def pictured(self, rows: Sequence[Row], number: Numbers) -> Picture | None:
-        """The plot for the top of a page: `picture`, or the first of `plots`."""
+        """The plot for the top of the report: `picture`, or the first of `plots`."""
         if self.picture is not None:
             return self.picture(rows, number)
         if self.plots is None:
@@ -157,11 +157,11 @@ class Method:
         return Picture(replace(first, title=f"{self.title}: {first.title}"), group.legend)
 
     def chosen(self, rows: Sequence[Row]) -> list[Row]:
-        """Of a page's complete rows, those that its sections are about."""
+        """Selects the rows for its sections from a report's complete rows."""
         return self.drawn(rows) if self.drawn else [row for row in rows if row.data["method"] == self.name]
 
     def sections(self, rows: Sequence[Row], number: Numbers) -> list[Section]:
-        """The method's sections of a page; `rows` as `chosen` gives them."""
+        """The method's sections of the report; `rows` come from `chosen`."""
         if self.draws is not None:
             return self.draws(rows, number)
         groups = []
@@ -175,11 +175,11 @@ class Method:
         return [self.page_section(groups)] if groups else []
 
     def page_section(self, groups: list[Group]) -> Section:
-        """A section of the method's with these groups."""
+        """A section of this method with these groups."""
         return Section(self.name, self.title, self.short or self.title, self.intro, groups)
 
     def printed(self, rows: Sequence[Row], options: Any) -> Iterable[Table | str]:
-        """What a terminal shows of the method's rows."""
+        """What is printed on the terminal for the method's rows."""
         if self.print_lines and rows:
             yield self.lines.table(sorted(rows, key=lambda row: row.document))
         for row in rows:
@@ -188,5 +188,5 @@ class Method:
 
 
 def ordered(rows: Sequence[Row]) -> list[Row]:
-    """By direction and frame size, then as the drivers were named."""
+    """Sorted by direction and frame size; drivers keep their order."""
     return sorted(rows, key=lambda row: (place_of(row), row.variant.number))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a configuration does and what it costs, in a dozen figures that can be put beside another's (`compare`, `matrix`).
+"""A dozen metrics of a configuration's performance and cost, to compare it with others (`compare`, `matrix`).
 
-Three things: the throughput; a trial below it, where nothing is lost, so that whoever is compared does the same work;
-and an overload.
+They come from the throughput search, from a trial below the throughput, where nothing is lost and all configurations do the
+same work, and from a trial in overload.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult
 
 SHARE = 0.9
-"""Of the throughput (of the lower one, where two are compared): the load below it."""
+"""Load below the throughput, as a share of it (of the lower throughput if two are compared)."""
 OVERLOAD = 2.0
-"""Of the same throughput."""
+"""Load in overload, relative to the same throughput."""
 
 
 DRAWN = ("throughput_pps", "instructions_per_frame", "latency_p99_ns", "overload_forwarded_pps")
-"""Figures that have a heat map, by their names."""
+"""Names of the metrics that get a heat map."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A figure. `better` is +1 where more is better, -1 where less is. `where`: search, below or overload."""
+    """A metric. `better` is +1 if higher is better, -1 if lower is. `where` it is measured: search, below or overload."""
 
     name: str
     text: str
@@ -54,34 +54,34 @@ METRICS = (
     Metric("latency_p99_ns", "Latency, p99", "µs", -1, "below"),
     Metric("latency_p999_ns", "Latency, p99.9", "µs", -1, "below"),
     Metric("latency_max_ns", "Latency, max", "µs", -1, "below"),
-    Metric("instructions_per_frame", "Instructions a frame", "", -1, "below"),
-    Metric("interrupts_per_frame", "Interrupts a frame", "", -1, "below"),
-    Metric("nic_accesses_per_frame", "NIC register accesses a frame", "", -1, "below"),
+    Metric("instructions_per_frame", "Instructions per frame", "", -1, "below"),
+    Metric("interrupts_per_frame", "Interrupts per frame", "", -1, "below"),
+    Metric("nic_accesses_per_frame", "NIC register accesses per frame", "", -1, "below"),
     Metric("nic_reads_per_frame", "of these, reads", "", -1, "below"),
     Metric("overload_forwarded_pps", "Forwarded in overload", "kpps", +1, "overload"),
-    Metric("overload_instructions_per_frame", "Instructions a frame in overload", "", -1, "overload"),
+    Metric("overload_instructions_per_frame", "Instructions per frame in overload", "", -1, "overload"),
 )
 
 
 @dataclass(frozen=True)
 class Summary:
-    """The figures, and the profile of the trial below the throughput."""
+    """The metrics, and the profile of the trial below the throughput."""
 
     base_pps: Rate
-    """Per direction: the throughput that the loads are shares of; of two that are compared, the lower one."""
+    """Throughput, per direction, that the loads are relative to; the lower one if two are compared."""
     metrics: dict[str, float | None]
-    """Figures by name, see below; null: it could not be measured."""
+    """Metrics by name, see below; null if not measurable."""
     profile: profiling.Summary | None
-    """null: not profiled."""
+    """null if not profiled."""
 
 
 def run(
     runner: TrialRunner, workload: Workload, known: MethodResult, base_pps: float | None = None, profiled: bool = True
 ) -> MethodResult:
-    """The figures; `known` is the throughput result of the same runner and workload.
+    """Measures the metrics. `known`: the throughput result of the same runner and workload.
 
-    `base_pps`, per direction, is the throughput that the two loads are shares of; default: `known`'s. Without `profiled`
-    the trial below it is not profiled: quicker, and the accesses to the NIC's registers are not counted.
+    `base_pps`: throughput per direction that the two loads are relative to; default: `known`'s. Without `profiled`
+    the trial below it is not profiled, which is faster, but does not count accesses to the NIC's registers.
     """
     base_pps = throughput.rate_per_direction(known) if base_pps is None else base_pps
     result = runner.result("metrics", workload)
@@ -104,7 +104,7 @@ def run(
 def metrics(
     known: MethodResult, below: ForwardingResult, overload: ForwardingResult, profile: profiling.Summary | None
 ) -> dict[str, float | None]:
-    """The figures by the names of METRICS; None: it could not be had. Of two directions' latencies, the longer."""
+    """Metrics by the names of METRICS; None if not measurable. Of two directions' latencies, the higher one."""
     figures: dict[str, float | None] = {"throughput_pps": known.total_throughput_pps}
     for key in ("p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns"):
         timed = [stream["latency"][key] for stream in below.streams if stream["latency"]["count"]]
@@ -120,7 +120,7 @@ def metrics(
 
 
 def text(metric: Metric, value: float | None) -> str:
-    """A figure in its unit, without it."""
+    """A value formatted in the metric's unit, without the unit."""
     if value is None:
         return units.NONE
     if metric.unit:
@@ -139,7 +139,7 @@ def _values(row: Row) -> dict[str, float | None]:
 
 
 def _heat_map(rows: Sequence[Row], metric: Metric) -> Table:
-    """One figure: configurations down, frame sizes across; the better in its column, the darker."""
+    """One metric: a row per configuration, a column per frame size; darker is better within a column."""
     names = list(dict.fromkeys(row.variant.label for row in rows))
     sizes = list(dict.fromkeys(_size(row) for row in rows))
     values = {(row.variant.label, _size(row)): _values(row).get(metric.name) for row in rows}
@@ -156,7 +156,7 @@ def _heat_map(rows: Sequence[Row], metric: Metric) -> Table:
 
 
 def _shades(values: Sequence[float], better: int) -> Callable[[float], float]:
-    """From 0.08 for the worst to 0.6 for the best, in proportion on a logarithmic scale."""
+    """Shade of a value: 0.08 for the worst to 0.6 for the best, on a logarithmic scale."""
     logs = [math.log(max(value, 1e-9)) for value in values]
     low, high = min(logs, default=0.0), max(logs, default=0.0)
 
@@ -170,24 +170,24 @@ def _shades(values: Sequence[float], better: int) -> Callable[[float], float]:
 
 
 def _table(rows: Sequence[Row]) -> Table:
-    """Every figure of every row."""
+    """Every metric of every row."""
     known = [m for m in METRICS if any(_values(row).get(m.name) is not None for row in rows)]
     columns = [Column("Driver", number=False), Column("Frame", number=False), *(Column(m.text, unit=m.unit) for m in known)]
     lines = [
         [Cell(row.variant.label), Cell(_size(row)), *(Cell(text(m, _values(row).get(m.name))) for m in known)] for row in rows
     ]
-    return Table("All figures, side by side", columns, lines, folded=len(rows) > 12)
+    return Table("All metrics, side by side", columns, lines, folded=len(rows) > 12)
 
 
 def _sections(rows: Sequence[Row], _: Numbers) -> list[Section]:
-    """Heat maps of the figures that say most, where there is more than one row, and one table of all."""
+    """Heat maps of the main metrics, if there is more than one row, and a table of all metrics."""
     maps = [_heat_map(rows, metric) for metric in METRICS if metric.name in DRAWN] if len(rows) > 1 else []
     return [METHOD.page_section([Group(tables=[*maps, _table(rows)])])] if rows else []
 
 
 @dataclass(frozen=True)
 class Line:
-    """A figure of a configuration."""
+    """One metric of a configuration."""
 
     name: Annotated[str, Col("Figure")]
     value: Annotated[float | None, Col("Value")]
@@ -199,16 +199,16 @@ class Line:
 
 
 def _details() -> str:
-    """Which figures there are, and what they are of."""
+    """Lists the metrics, and the trial each comes from."""
     loads = {
         "search": "from the search",
         "below": f"from a trial at {SHARE * 100:g} % of `base_pps`",
-        "overload": f"from one at {OVERLOAD:g} times `base_pps`",
+        "overload": f"from a trial at {OVERLOAD:g} times `base_pps`",
     }
     names = {key: ", ".join(f"`{metric.name}`" for metric in METRICS if metric.where == key) for key in loads}
     return (
-        f"The figures: {'; '.join(f'{where}, {names[key]}' for key, where in loads.items())}. Of two directions' latencies the "
-        "longer one counts. `trials` holds these two trials; those of the search are in the row of `throughput` before it."
+        f"The metrics: {'; '.join(f'{where}, {names[key]}' for key, where in loads.items())}. With two "
+        "directions, latency is the higher one. `trials` holds these two trials; the preceding `throughput` row has the search's."
     )
 
 
@@ -216,9 +216,9 @@ METHOD = Method(
     name="metrics",
     place=70,
     title="Side by side",
-    help="What a configuration does and costs, in a dozen figures (irqlab compare, irqlab matrix).",
-    intro="Latency, instructions, interrupts and register accesses are those at 90 % of the throughput (where two were compared, "
-    "of the lower one), overload is twice that throughput. The better in its column, the darker.",
+    help="A configuration's performance and cost in a dozen metrics (irqlab compare, irqlab matrix).",
+    intro="Latency, instructions, interrupts and register accesses are measured at 90 % of the throughput (of the lower one, if "
+    "two were compared); overload is twice that throughput. Darker is better within a column.",
     sample=profiling.Sample,
     summary=Summary,
     lines=Lines("Figures", Line, Line.of),

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Checks that several methods' own options have in common. Bad input raises IrqlabError: what was wrong, and what is allowed."""
+"""Checks shared by several methods' own options. IrqlabError says what was wrong, and what is allowed."""
 
 from __future__ import annotations
 
 from irqlab.errors import IrqlabError
 
 MAX_LOAD = 100.0
-"""As a multiple of a throughput or of a cliff."""
+"""Highest load, as a multiple of a throughput or of a cliff."""
 MAX_RATE_PPS = 1e8
 
 
 def numbers(option: str, text: str, most: float) -> list[float]:
-    """Positive numbers, comma-separated, an x behind each allowed; sorted. Raises IrqlabError."""
+    """Parses comma-separated positive numbers, each with an optional x; returns them sorted. Raises IrqlabError."""
     found = []
     for part in text.split(","):
         try:
@@ -27,4 +27,4 @@ def numbers(option: str, text: str, most: float) -> list[float]:
 def either(option: str, given: object, other: str, other_given: object) -> None:
     """Raises IrqlabError if both options were given."""
     if given is not None and other_given is not None:
-        raise IrqlabError(f"{option} and {other}: give one of them")
+        raise IrqlabError(f"{option} and {other}: give only one of them")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A profiled trial. It starts where every trial starts and is the same to the instruction; only the host takes longer."""
+"""A profiled trial. It executes exactly the same instructions as without profiling; only the host takes longer."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from irqlab.trials.testbed import Testbed
 
 KALLSYMS = ("grep", "-i", " [tw] ", "/proc/kallsyms")
 DEFAULT_LOAD = 2.0
-"""Times the throughput: no idle time, and the driver at its limit."""
+"""Relative to the throughput: no idle time, and the driver at its limit."""
 TESTS = {test.name.lower().replace(" ", "-"): replace(test, seconds=1) for test in FOUR}
 TOP = 60
-"""Functions on a page."""
+"""Number of functions in the report."""
 
 Context = Literal["hardirq", "softirq", "process", "idle"]
 Per = Literal["forwarded", "offered", "received"]
@@ -48,7 +48,7 @@ OFFERED: Per = "offered"
 
 @dataclass(frozen=True)
 class Options:
-    """What is profiled, and what is shown of it."""
+    """What is profiled, and what is shown."""
 
     load: Annotated[
         str | None,
@@ -56,31 +56,31 @@ class Options:
             "--load", help=f"Offered load as a multiple of the throughput, which is searched first; default: {DEFAULT_LOAD:g}x."
         ),
     ] = None
-    rate: Annotated[float | None, typer.Option("--rate", help="Offered load in frames/s in each direction, not --load.")] = None
-    iperf: Annotated[
-        str | None,
-        typer.Option("--iperf", help=f"Profile an iperf3 test of the DUT's, not forwarding: {', '.join(TESTS)}."),
-    ] = None
-    diff: Annotated[Path | None, typer.Option("--diff", help="Compare with the profile in this JSON file.")] = None
-    flamegraph: Annotated[Path | None, typer.Option("--flamegraph", help="Write a flame graph (of the last profile) as SVG.")] = (
+    rate: Annotated[float | None, typer.Option("--rate", help="Offered load in frames/s per direction, instead of --load.")] = (
         None
     )
-    top: Annotated[int, typer.Option("--top", help="How many functions to print.")] = printed.TOP
+    iperf: Annotated[
+        str | None,
+        typer.Option("--iperf", help=f"Profile an iperf3 test in the DUT instead of forwarding: {', '.join(TESTS)}."),
+    ] = None
+    diff: Annotated[Path | None, typer.Option("--diff", help="Compare with the profile in this JSON file.")] = None
+    flamegraph: Annotated[Path | None, typer.Option("--flamegraph", help="Write a flame graph of the last profile as SVG.")] = (
+        None
+    )
+    top: Annotated[int, typer.Option("--top", help="Number of functions to print.")] = printed.TOP
 
     def __post_init__(self) -> None:
         if self.iperf is not None and (self.load is not None or self.rate is not None):
-            raise IrqlabError(
-                "--iperf: the load is what TCP takes, or what the wire carries; --load and --rate are for forwarding"
-            )
+            raise IrqlabError("--iperf: TCP or line rate determines the load; --load and --rate are for forwarding only")
         if self.iperf is not None and self.iperf not in TESTS:
-            raise IrqlabError(f"--iperf {self.iperf}: there are {', '.join(TESTS)}")
+            raise IrqlabError(f"--iperf {self.iperf}: allowed are {', '.join(TESTS)}")
         if self.top < 1:
-            raise IrqlabError(f"--top {self.top}: allowed are 1 and more")
+            raise IrqlabError(f"--top {self.top}: allowed are 1 or more")
         self.share()
         self.before()
 
     def share(self) -> float | None:
-        """The multiple of the throughput; None if a rate was given. Raises IrqlabError: what was wrong, what is allowed."""
+        """The load as a multiple of the throughput; None if a rate was given. Raises IrqlabError."""
         either("--load", self.load, "--rate", self.rate)
         if self.rate is not None:
             if not 1 <= self.rate <= MAX_RATE_PPS:
@@ -99,7 +99,7 @@ class Options:
         return load
 
     def before(self) -> list[dict[str, Any]]:
-        """The profiles to compare with. Raises IrqlabError if there is none in the file."""
+        """The profiles to compare with. Raises IrqlabError if the file has none."""
         if self.diff is None:
             return []
         measured = catalogue.read(self.diff)["measured"]["results"]
@@ -111,47 +111,47 @@ class Options:
 
 @dataclass(frozen=True)
 class Sample:
-    """A function in a context; by falling instructions. Counts are those of the whole window."""
+    """A function in a context, with its counts over the whole window. Samples are sorted by instructions, highest first."""
 
     function: str
     module: str | None
     """null: the kernel image."""
     owner: str
-    """By the table of src/irqlab/profile/owners.py."""
+    """The subsystem, as defined in src/irqlab/profile/owners.py."""
     context: Context
     instructions: Count
-    """Without those of what it calls."""
+    """Excluding the functions it calls."""
     entries: Count
-    """How often it was entered."""
+    """Number of times it was entered."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """Accesses of a function to a device's register."""
+    """Accesses by a function to a device register."""
 
     function: str
     module: str | None
     context: Context
     device: str
-    """The interface; else as /proc/iomem names it; or ports."""
+    """The interface name; for other devices the name in /proc/iomem; or `ports`."""
     register: int | None
-    """Offset into the device's region; null: ports."""
+    """Offset into the device's region; null for ports."""
     reads: Count
     writes: Count
 
 
 @dataclass(frozen=True, kw_only=True)
 class Offered:
-    """What was offered, and the frames that costs are divided by."""
+    """The offered load, and the frame count that costs are divided by."""
 
     load: Rate | None
-    """As a multiple of the throughput; null: the rate was given."""
+    """As a multiple of the throughput; null if the rate was given."""
     rate_pps: Rate
     """Per direction."""
     frames: Annotated[int, Meta(ge=1)]
-    """What to divide by: frames forwarded in the window, all directions together."""
+    """Divisor for costs per frame: frames forwarded in the window, all directions together."""
     per: Per
-    """offered: none was forwarded; received: of an iperf3 test, full-size frames of payload that arrived."""
+    """What `frames` counts. `offered`: no frame was forwarded; `received`: full-size frames of payload received."""
     iperf: IperfMeasured | UnsetType = UNSET
     """The iperf3 test that was profiled."""
 
@@ -161,31 +161,31 @@ Stack = tuple[Annotated[int, Meta(ge=-1)], Count, Count, Count]
 
 @dataclass(frozen=True, kw_only=True)
 class Summary(Offered):
-    """What was counted as a whole."""
+    """Totals of the profile."""
 
     instructions: Count
     """The sum of all samples."""
     residual: int
-    """What QEMU's instruction counter has more."""
+    """Instructions of QEMU's counter that are missing from the samples."""
     stacks_lost: Count
-    """How often it was not known who called: some functions may stand under a wrong caller."""
+    """Number of times the caller was unknown; some functions may be attributed to a wrong caller."""
     interrupts: Count
-    """Entries by the processor, those of the timer included."""
+    """Interrupts taken by the CPU, including the timer's."""
     softirqs: Count
-    """Passes over the pending softirqs."""
+    """Runs of softirq processing."""
     by_owner: dict[str, Count]
     by_context: dict[Context, Count]
     stacks: list[Stack]
-    """[the caller's place in this list (-1: none), the function's place in samples, instructions, entries]; callers first."""
+    """[index of the caller in this list (-1: none), index of the function in samples, instructions, entries]; callers first."""
     nic_reads: Count | UnsetType = UNSET
-    """Reads of the NICs' registers and ports."""
+    """Reads of NIC registers and ports."""
     nic_writes: Count | UnsetType = UNSET
     io: list[Access] | UnsetType = UNSET
-    """Accesses to devices by function and register; the most first."""
+    """Device accesses by function and register, most frequent first."""
 
 
 def symbols(testbed: Testbed) -> Symbols:
-    """The functions of the DUT, driver included. Read from a DUT of its own, and kept beside its snapshot."""
+    """The symbols of the DUT, including the driver's. Read from a separate DUT, and stored beside the snapshot."""
     kept = testbed.prepared.state.parent / "kallsyms"
     with paths.locked(f"symbols-{kept.parent.name}"):
         try:
@@ -201,7 +201,7 @@ def symbols(testbed: Testbed) -> Symbols:
 def run(runner: TrialRunner, workload: Workload, load: float | None = None, rate_pps: float | None = None) -> MethodResult:
     """Profiles a trial at `rate_pps` frames/s in each direction, or at `load` times the throughput, which is searched first.
 
-    Where nothing was forwarded, costs are those per frame offered. Raises IrqlabError.
+    If nothing was forwarded, costs are per frame offered. Raises IrqlabError.
     """
     result = runner.result("profile", workload)
     if rate_pps is None:
@@ -213,10 +213,10 @@ def run(runner: TrialRunner, workload: Workload, load: float | None = None, rate
     runner.progress(f"counting instructions at {rate_pps / 1e3:.1f} kpps")
     trial, answer = runner.profile(runner.overload_spec(workload, rate_pps), addresses(known))
     frames, per = trial.total("received_in_window"), FORWARDED
-    if not frames:  # livelock: that is when one wants to know
+    if not frames:  # livelock is worth profiling too
         frames, per = trial.total("sent"), OFFERED
     if not frames:
-        raise IrqlabError(f"{runner.testbed.label} was offered nothing at {rate_pps:.0f} frames/s; offer less")
+        raise IrqlabError(f"{runner.testbed.label} was offered no frame at {rate_pps:.0f} frames/s; choose another rate")
     result.copy_per_frame_metrics(trial)
     residual = trial.instructions - answer["instructions"]
     _fill(result, runner.testbed, answer, known, residual, Offered(load=load, rate_pps=rate_pps, frames=frames, per=per))
@@ -225,14 +225,14 @@ def run(runner: TrialRunner, workload: Workload, load: float | None = None, rate
 
 
 def run_iperf(runner: TrialRunner, workload: Workload, test: IperfTrial) -> MethodResult:
-    """Profiles the window of an iperf3 test. Costs are those per full-size frame of payload that arrived. Raises IrqlabError."""
+    """Profiles the window of an iperf3 test. Costs are per full-size frame of payload received. Raises IrqlabError."""
     result = runner.result("profile", workload)
     known = symbols(runner.testbed)
     runner.progress(f"counting instructions of {test.name}")
     found, answer = runner.profile(test, addresses(known))
     frames = found.full_frames
     if not frames:
-        raise IrqlabError(f"{runner.testbed.label}: no payload arrived in the window of {test.name}; give it more --mips")
+        raise IrqlabError(f"{runner.testbed.label}: no payload arrived in the window of {test.name}; choose a higher --mips")
     residual, rate_pps = found.instructions - answer["instructions"], frames * 1e9 / found.window_ns
     offered = Offered(load=None, rate_pps=rate_pps, frames=frames, per="received", iperf=iperf.sample_of(found))
     _fill(result, runner.testbed, answer, known, residual, offered)
@@ -242,7 +242,7 @@ def run_iperf(runner: TrialRunner, workload: Workload, test: IperfTrial) -> Meth
 def _fill(
     result: MethodResult, testbed: Testbed, answer: dict[str, Any], known: Symbols, residual: int, offered: Offered
 ) -> None:
-    """What the tester counted, by function and owner."""
+    """Fills in the tester's counts, by function and owner."""
     driver = [module.name for module in testbed.modules]
     section = tree.section(answer, known, driver)
     io = devices.accesses(answer, known, devices.Devices.of(testbed), driver)
@@ -277,7 +277,7 @@ def _tables(row: Row, options: Options) -> Iterable[Table | str]:
         return
     old = diff.counterpart(row.data, before)
     if old is None:
-        yield "--diff: no profile there of this frame size and direction."
+        yield "--diff: the file has no profile of this frame size and direction."
         return
     yield f"\nBefore: {printed.title(old)}"
     yield from printed.diff_tables(old, row.data, options.top)
@@ -289,7 +289,7 @@ def _write(rows: Sequence[Row], options: Options) -> None:
 
 
 def _sections(rows: Sequence[Row], number: Numbers) -> list[Section]:
-    """A flame graph per profile."""
+    """One flame graph per profile."""
     groups = [_group(row, heading, number) for heading, same in by_test(rows) for row in same]
     return [METHOD.page_section(groups)] if groups else []
 
@@ -310,10 +310,10 @@ METHOD = Method(
     place=60,
     title="Where the instructions go",
     short="Profile",
-    help="Where a frame's instructions go: by function, by context and by owner, exactly.",
-    intro="Every instruction that the CPU executed in the measured window, counted in the function and context it was executed "
-    "in, per frame forwarded. In the graph a box is a function, as wide as what it and the functions above it executed; below it "
-    "is its caller. Hard IRQ: from the processor's entry to its return, less softirqs run on the way out.",
+    help="Count the exact number of instructions per frame by function, context and owner.",
+    intro="Every instruction that the CPU executed in the measurement window, by function and context, per frame forwarded. In "
+    "the flame graph, a box is a function; its width is the instructions of the function and its callees, which are above it. "
+    "Hard IRQ: from interrupt entry to return, without softirqs run on exit.",
     sample=Sample,
     summary=Summary,
     lines=Lines("Functions", printed.FunctionLine, lambda row: printed.function_lines(row.data)),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Trials with a receiving application, as `application`, `cliff` and `budget` make them, and what they say of each."""
+"""Trials with a receiving application, shared by `application`, `cliff` and `budget`, and their samples."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ class Sample:
 
     offered_pps: Rate
     application_pps: Rate
-    """Datagrams that the application took in the window."""
+    """Datagrams that the application received in the window."""
     loss_ratio: float
     places: Places
-    """Where the frames of the whole trial went. `sent` is the sum of the next five; `application` are those not sent back."""
+    """Fate of all frames of the trial. `sent` is the sum of the next five; `application` counts frames that were not echoed."""
     interrupts_per_s: Rate
     cpu_available: Rate
-    """What a soaker of idle priority executed, as a share of the window."""
+    """Instructions of a soaker at idle priority, as a share of the window."""
     ksoftirqd_wakeups_per_s: Rate
     ksoftirqd_share: Rate
     time_squeezes: Count
     switches: Count | None
-    """hybrid: how often it changed its scheme; null: the driver has no such counter."""
+    """Number of times `hybrid` changed its scheme; null if the driver has no such counter."""
     latency: Latency | None
-    """Round trip, of a trial of its own in which everything is sent back; null: not asked for."""
+    """Round trip, from a separate trial with echo; null if not measured."""
     echo_offered_pps: Rate | None
     echo_returned_pps: Rate | None
 
     @classmethod
     def of(cls, receiving: ApplicationResult, echoing: ApplicationResult | None) -> Sample:
-        """From the trial in which the application receives, and that in which it echoes."""
+        """Makes a sample from the trial without echo, and the one with it."""
         return cls(
             offered_pps=receiving.offered_pps,
             application_pps=receiving.application_pps,
@@ -63,7 +63,7 @@ class Sample:
 
 
 def trials(runner: TrialRunner, chosen: Sequence[ApplicationTrial]) -> list[ApplicationResult]:
-    """Independent trials, side by side where there are places; results in the order of `chosen`."""
+    """Runs independent trials, in parallel if possible; returns the results in the order of `chosen`."""
     return runner.trials(chosen, lambda r: f"{r.offered_pps / 1e3:.1f} kpps offered, {r.application_pps / 1e3:.1f} received")
 
 
@@ -81,7 +81,7 @@ def spec_of(workload: Workload, rate_pps: float, tuning: Tuning, echo: bool = Fa
 
 
 def sweep(runner: TrialRunner, workload: Workload, rates_pps: Sequence[float], tuning: Tuning, echo: bool = True) -> list[Sample]:
-    """The application at each of the rates."""
+    """Measures the application at each rate."""
     receiving = [spec_of(workload, rate, tuning) for rate in rates_pps]
     found = trials(runner, [*receiving, *(replace(s, echo=True, histogram=True) for s in receiving if echo)])
     back: Sequence[ApplicationResult | None] = found[len(receiving) :] or [None] * len(receiving)
@@ -89,6 +89,6 @@ def sweep(runner: TrialRunner, workload: Workload, rates_pps: Sequence[float], t
 
 
 def usual_tuning(runner: TrialRunner, scheme: str) -> Tuning:
-    """The scheme, for a driver that has some, unless one was asked for."""
+    """Tuning with this scheme, if the driver has schemes and none was requested."""
     ours = runner.testbed.scheme_names()["rx_scheme"] is not None
     return Tuning(schemes=Schemes(rx=scheme)) if ours and runner.testbed.config.dut.schemes.rx is None else Tuning()

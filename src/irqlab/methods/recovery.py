@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""System recovery (RFC 1242, 3.16; RFC 2544, 26.5): how long frames are still lost after an overload has ended.
+"""System recovery (RFC 1242, 3.16; RFC 2544, 26.5): for how long frames are lost after the end of an overload.
 
 RFC 2544 overloads at 110 % of throughput and then halves that. Half of 4x would still be an overload, so here the load falls to
 half the *throughput* in both cases.
@@ -31,7 +31,7 @@ REDUCED = 0.5
 
 @dataclass(frozen=True)
 class Sample:
-    """What came of one overload."""
+    """Result of one overload."""
 
     overload: Annotated[float, Col("Overload", format=units.share, title="as a share of the throughput")]
     overload_pps: Annotated[float, Col("Offered", "kpps", units.kpps, title="per direction")]
@@ -41,7 +41,7 @@ class Sample:
         Col(
             "Recovery",
             format=units.duration,
-            title="from the reduction of the load to the departure of the last frame lost; 0: none was lost after it",
+            title="from the reduction of the load to the sending of the last lost frame; 0 if none was lost after it",
             mark=lambda ns: "good" if ns == 0 else "strong",
         ),
     ]
@@ -61,7 +61,7 @@ def _recovery_ns(trial: ForwardingResult, reduced_at_ns: int) -> int:
 
 
 def run(runner: TrialRunner, workload: Workload, known: MethodResult | None = None) -> MethodResult:
-    """Recovery times after both overloads; `known` is a throughput result of the same runner and workload."""
+    """Measures the recovery time after both overloads. `known`: a throughput result of the same runner and workload."""
     base = known or throughput.run(runner, workload)
     rate_pps = throughput.rate_per_direction(base)
     specs = [_spec(runner, workload, rate_pps * over, rate_pps * REDUCED) for over in OVERLOADS]
@@ -84,11 +84,11 @@ def run(runner: TrialRunner, workload: Workload, known: MethodResult | None = No
 
 
 def _plots(rows: Sequence[Row], number: Numbers) -> Group:
-    """Bars for each overload."""
+    """One bar chart per overload."""
     drawn = []
     for overload in sorted({sample.overload for row in rows for sample in row.samples}):
         entries = [
-            bar_of(row, sample.recovery_ns, units.duration(sample.recovery_ns) if sample.recovery_ns else "at once")
+            bar_of(row, sample.recovery_ns, units.duration(sample.recovery_ns) if sample.recovery_ns else "immediate")
             for row in rows
             for sample in row.samples
             if sample.overload == overload
@@ -102,8 +102,8 @@ METHOD = Method(
     place=50,
     title="Recovery from overload",
     short="Recovery",
-    help="Time to recover from an overload (RFC 2544, 26.5).",
-    intro="How long frames are still lost after an overload has ended (RFC 2544, 26.5).",
+    help="Measure the time to recover from an overload (RFC 2544, 26.5).",
+    intro="For how long frames are lost after the end of an overload (RFC 2544, 26.5).",
     sample=Sample,
     summary=NoSummary,
     lines=Lines("System recovery", Sample, note="Overload: as a share of the throughput; kpps: per direction"),

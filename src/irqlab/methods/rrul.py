@@ -28,7 +28,7 @@ from irqlab.trials.peers import RoundTrips
 from irqlab.trials.rrul import ProbeLatency, RrulMeasured, RrulTrial
 
 STEP_NS = 20_000_000
-"""A point of the curve is the mean of so long."""
+"""Averaging interval of a point of the curve."""
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,16 @@ class Options:
     """The flows."""
 
     flows: Annotated[int, typer.Option("--flows", help="TCP flows in each direction.")] = 4
-    duration: Annotated[int, typer.Option("--duration", help="How long the flows run, in virtual seconds.")] = 5
-    idle: Annotated[int, typer.Option("--idle", help="Virtual seconds with probes alone, before and after the flows.")] = 1
-    window: Annotated[int, typer.Option("--window", help="TCP window of the tester's end, in bytes, each flow.")] = 1 << 16
-    flent: Annotated[Path | None, typer.Option("--flent", help="Write flent's data file (.flent.gz); of the last driver.")] = None
+    duration: Annotated[int, typer.Option("--duration", help="Duration of the flows, in virtual seconds.")] = 5
+    idle: Annotated[int, typer.Option("--idle", help="Virtual seconds of probes without flows, before and after the flows.")] = 1
+    window: Annotated[int, typer.Option("--window", help="TCP window of the tester, in bytes per flow.")] = 1 << 16
+    flent: Annotated[
+        Path | None, typer.Option("--flent", help="Write the last driver's result as a flent data file (.flent.gz).")
+    ] = None
 
     def __post_init__(self) -> None:
         if self.flent is not None and not self.flent.name.endswith(flent.SUFFIX):
-            raise IrqlabError(f"--flent {self.flent}: flent's files end in {flent.SUFFIX}")
+            raise IrqlabError(f"--flent {self.flent}: the file name must end in {flent.SUFFIX}")
         self.trial()
 
     def trial(self) -> RrulTrial:
@@ -53,47 +55,47 @@ class Options:
 
 @dataclass(frozen=True)
 class Sample:
-    """A flow, or all probes of a kind. A flow has no `probe` and `rtts`, probes have nothing else."""
+    """A flow, or all probes of a kind. Probes have only `probe` and `rtts`; flows have all other fields."""
 
     flow: str | UnsetType = UNSET
-    """up: the DUT sends; down."""
+    """`up`: the DUT sends; `down`: it receives."""
     number: int | UnsetType = UNSET
     bps: float | UnsetType = UNSET
     """Payload, bit/s."""
     retransmits: int | UnsetType | None = UNSET
-    """The tester's; null: the DUT sends."""
+    """Retransmits of the tester; null if the DUT sends."""
     series: list[int] | UnsetType = UNSET
-    """Bytes of payload in each bucket of the trial."""
+    """Bytes of payload per interval of the trial."""
     probe: str | UnsetType = UNSET
     """icmp or udp."""
     rtts: list[tuple[int, int | None, int | None]] | UnsetType = UNSET
-    """When it was sent, the round trip (null: no answer), and how long the answer waited for the wire; in ns."""
+    """Send time, round trip (null: no reply), and how long the reply was queued for the link; in ns."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Summary(RrulMeasured):
-    """What the trial measured as a whole."""
+    """Totals of the trial."""
 
     test: dict[str, Any]
-    """What was asked for."""
+    """Parameters of the test."""
 
 
 @dataclass(frozen=True)
 class Percentiles:
-    """Some of a kind of probe's round trips."""
+    """Percentiles of the round trips of a kind of probe."""
 
     p50_ns: Annotated[int, Col("p50", format=units.duration)]
     p99_ns: Annotated[int, Col("p99", format=units.duration)]
 
     @classmethod
     def of(cls, found: RoundTrips) -> Percentiles | None:
-        """Of none there are no percentiles."""
+        """None if there were no round trips."""
         return cls(found.p50_ns, found.p99_ns) if found.count else None
 
 
 @dataclass(frozen=True)
 class Line:
-    """The table's line: a kind of probe."""
+    """A table line: one kind of probe."""
 
     up_bps: Annotated[float, Col("Up", "Mbit/s", lambda bps: units.mbps(bps / 1e6), title="the device sends; all flows, payload")]
     down_bps: Annotated[float, Col("Down", "Mbit/s", lambda bps: units.mbps(bps / 1e6), title="the device receives")]
@@ -128,14 +130,14 @@ class Line:
 
 @dataclass(frozen=True)
 class FlowLine:
-    """The line of a flow."""
+    """A table line: one flow."""
 
     flow: Annotated[str, Col("Direction")]
     number: Annotated[int, Col("Flow")]
     bps: Annotated[float, Col("Payload", "Mbit/s", lambda bps: units.mbps(bps / 1e6))]
     retransmits: Annotated[
         int | None,
-        Col("Retransmits", format=units.whole, title="of the tester's; the device's are not told flow by flow"),
+        Col("Retransmits", format=units.whole, title="of the tester; the device does not report them per flow"),
     ]
 
     @classmethod
@@ -145,7 +147,7 @@ class FlowLine:
 
 
 def run(runner: TrialRunner, workload: Workload, trial: RrulTrial) -> MethodResult:
-    """The test on a DUT of its own. Samples: the flows, then the probes."""
+    """Runs the test on a fresh DUT. Samples: the flows, then the probes."""
     result = runner.result("rrul", workload)
     found = runner.trial(trial)
     result.samples = [Sample(**asdict(flow)) for flow in found.flows]
@@ -165,7 +167,7 @@ def _write(rows: Sequence[Row], options: Options) -> None:
 
 
 def _plots(rows: Sequence[Row], number: Numbers) -> Group:
-    """The latency over time, as flent draws it, by kind of probe."""
+    """Latency over time by kind of probe, as flent plots it."""
     group = Group(legend=legend_of(rows))
     for kind, name in (("icmp", "ICMP echo"), ("udp", "UDP")):
         lines = [line_of(row, _curve(row, kind)) for row in rows]
@@ -187,18 +189,18 @@ METHOD = Method(
     place=120,
     title="Latency under load",
     short="Latency under load (rrul)",
-    help="Latency under load: TCP flows up and down, UDP and ICMP probes beside them (flent's rrul_be; docs/iperf.md).",
-    intro="TCP flows up (the device sends) and down at once, and round trips of ICMP echo and UDP meanwhile, after flent's "
-    "rrul_be. Alone: before the flows begin. Off the wire: less the time that the answer waited behind "
-    "other frames for the wire.",
+    help="Measure latency under load: TCP flows up and down, with UDP and ICMP probes (flent's rrul_be; docs/iperf.md).",
+    intro="Simultaneous TCP flows up (the device sends) and down, and the round trips of ICMP echo and UDP probes, after flent's "
+    "rrul_be. Alone: before the flows start. Off the wire: without the time that the reply was queued behind other frames "
+    "for the link.",
     sample=Sample,
     summary=Summary,
     lines=Lines(
         "Latency under load (rrul)",
         Line,
         Line.of,
-        note="Up: the DUT sends; sums of all flows, payload. Probes: round trips, without the flows and with them; off the "
-        "wire: less the time that the answer waited behind other frames for the wire, which is the same wire for every driver",
+        note="Up: the DUT sends; sums of all flows, payload. Probes: round trips without and with flows; off the "
+        "wire: without the time that the reply was queued behind other frames for the link, which is the same for every driver",
         sized=False,
     ),
     run=lambda runner, workload, options: [run(runner, workload, options.trial())],

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A soak: a load that the DUT sustains, for minutes or hours of virtual time. Loss, latency and memory over time.
+"""A soak test: a sustainable load for minutes or hours of virtual time. Measures loss, latency and memory over time.
 
-What a trial of a fraction of a second cannot show: memory that leaks, queues that creep up, timers that fire once in a minute.
+It shows what short trials cannot: memory leaks, slowly growing queues, and timers that fire once a minute.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MAX_DURATION_S = 24 * 3600.0
 MIN_INTERVAL_S = 0.01
 SAMPLES = 60
 DRAIN_NS = 20_000_000
-"""After each slice, so that frames on their way are not taken for lost."""
+"""Pause after each slice, so that frames in flight do not count as lost."""
 HOUR_NS = 3600 * 10**9
 
 
@@ -47,16 +47,19 @@ def _kib(value: float) -> str:
 
 @dataclass(frozen=True)
 class Options:
-    """How much, and for how long."""
+    """Load and duration."""
 
     load: Annotated[
-        float | None, typer.Option("--load", help="Offered load as a share of the throughput, searched first; default: 0.9.")
+        float | None,
+        typer.Option("--load", help="Offered load as a share of the throughput, which is searched first; default: 0.9."),
     ] = None
-    rate: Annotated[float | None, typer.Option("--rate", help="Offered load in frames/s in each direction, not --load.")] = None
-    duration: Annotated[float, typer.Option("--duration", help="Measured time of the soak, in virtual seconds.")] = 60.0
+    rate: Annotated[float | None, typer.Option("--rate", help="Offered load in frames/s per direction, instead of --load.")] = (
+        None
+    )
+    duration: Annotated[float, typer.Option("--duration", help="Duration of the soak, in virtual seconds.")] = 60.0
     interval: Annotated[
         float | None,
-        typer.Option("--interval", help=f"Virtual seconds from sample to sample; default: 1/{SAMPLES} of the duration."),
+        typer.Option("--interval", help=f"Interval between samples, in virtual seconds; default: 1/{SAMPLES} of the duration."),
     ] = None
 
     def __post_init__(self) -> None:
@@ -72,17 +75,17 @@ class Options:
 
     @property
     def share(self) -> float:
-        """Of the throughput."""
+        """The load as a share of the throughput."""
         return 0.9 if self.load is None else self.load
 
     @property
     def interval_s(self) -> float:
-        """From sample to sample."""
+        """Interval between samples, in seconds."""
         return max(self.duration / SAMPLES, MIN_INTERVAL_S) if self.interval is None else self.interval
 
     @property
     def count(self) -> int:
-        """Of samples."""
+        """Number of samples."""
         return round(self.duration / self.interval_s)
 
 
@@ -91,7 +94,7 @@ class Sample:
     """One interval, and the memory at its end."""
 
     end_ns: Annotated[Count, Col("Time", "s", lambda ns: f"{ns / 1e9:.2f}")]
-    """From the beginning of the soak; the pauses in which the memory was read count."""
+    """From the start of the soak, including the pauses in which memory was read."""
     sent: Annotated[Count, Col("Sent", "frames", units.whole)]
     lost: Annotated[Count, Col("Lost", "frames", units.whole)]
     p50_ns: Annotated[Count | None, Col("p50", format=units.duration)]
@@ -100,11 +103,11 @@ class Sample:
     memory_available_bytes: Annotated[Count, Col("Available", "MiB", _mib)]
     slab_bytes: Annotated[Count, Col("Slab", "MiB", _mib)]
     skb_bytes: Annotated[Count | None, Col("Socket buffers", "KiB", _kib, optional=True)]
-    """Objects in use in their caches; null: the kernel does not tell."""
+    """Objects in use in their slab caches; null if the kernel does not report them."""
 
     @classmethod
     def of(cls, found: Slice) -> Sample:
-        """From a slice of the trial."""
+        """Makes a sample from a slice of the trial."""
         memory = found.memory
         return cls(
             found.end_ns,
@@ -121,7 +124,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Summary:
-    """The soak as a whole."""
+    """Summary of the soak."""
 
     rate_pps: Annotated[Rate, Col("Offered", "kpps", units.kpps, title="per direction")]
     duration_ns: Annotated[Count, Col("for", format=units.duration)]
@@ -129,20 +132,20 @@ class Summary:
     lost: Annotated[Count, Col("Lost", "frames", units.whole, mark=lambda lost: "bad" if lost else "good")]
     worst_p99_ns: Annotated[Count | None, Col("Worst p99", format=units.duration, title="of any interval")]
     memory_drift_bytes_per_hour: Annotated[
-        float, Col("Memory", "KiB/hour", _kib, title="by which MemAvailable falls; a straight line through all samples")
+        float, Col("Memory", "KiB/hour", _kib, title="rate at which MemAvailable falls; linear fit through all samples")
     ]
     slab_drift_bytes_per_hour: Annotated[
-        float, Col("Slab", "KiB/hour", _kib, title="by which it grows; a straight line through all samples")
+        float, Col("Slab", "KiB/hour", _kib, title="rate at which it grows; linear fit through all samples")
     ]
 
 
 def drift_per_hour(samples: Sequence[tuple[int, int]]) -> float:
-    """The slope of a straight line through (time in ns, value), per hour."""
+    """The slope of a linear fit through (time in ns, value), per hour."""
     return linear_regression([at for at, _ in samples], [value for _, value in samples]).slope * HOUR_NS
 
 
 def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResult:
-    """Searches the throughput, unless a rate is given, and soaks the DUT at a share of it."""
+    """Runs the soak at the given rate, or at a share of the throughput, which is searched first."""
     result = runner.result("soak", workload)
     rate_pps = options.rate
     if rate_pps is None:
@@ -193,16 +196,16 @@ METHOD = Method(
     name="soak",
     place=55,
     title="Soak",
-    help="A load below the throughput for minutes or hours of virtual time: loss, latency and memory of the DUT over time.",
-    intro="A load that the device sustains, offered for long. Between intervals the memory of the device under test is read: "
-    "what it loses in a long time, a leak or a queue that creeps up, shows as a slope.",
+    help="Run a load below the throughput for minutes or hours of virtual time; record loss, latency and memory over time.",
+    intro="A sustainable load, offered for a long time. The memory use of the device under test is read between intervals: a "
+    "leak or a growing queue shows as a slope.",
     sample=Sample,
     summary=Summary,
     lines=Lines(
         "Soak",
         Summary,
         lambda row: [row.summary],
-        note="KiB/hour: by which the available memory shrinks, and by which the slab caches grow",
+        note="KiB/hour: how fast available memory shrinks, and how fast the slab caches grow",
     ),
     run=lambda runner, workload, options: [run(runner, workload, options)],
     options=Options,

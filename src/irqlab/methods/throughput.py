@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Throughput (RFC 1242, 3.17; RFC 2544, 26.1): the highest offered rate at which no frame is lost.
 
-The backlog hides overload from a short trial, so a trial passes only if, besides, no frame comes out later than 2 ms after the
-last one was sent. The search is MLRsearch's (draft-ietf-bmwg-mlrsearch): a measurer without noise needs one trial per load.
+Queues hide overload in a short trial, so a trial passes only if, in addition, no frame comes out later than 2 ms after the
+last one was sent. The search is MLRsearch (draft-ietf-bmwg-mlrsearch); without noise, one trial per load is enough.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from irqlab.trials.forwarding import ForwardingResult
 
 MIN_RATE_PPS = 100.0
 COLLAPSED = 0.1
-"""A DUT that forwards less than this share of what is offered is in livelock, or nearly."""
+"""A DUT that forwards less than this share of the offered load is in livelock, or close to it."""
 UNLIMITED_PPS = 1e6
-"""Where the search starts when the wire's ceiling is lifted."""
+"""Where the search starts if the line-rate limit is lifted."""
 WIRE = "the wire"
 MAX_SUMMARY = 16
-"""Rows of a page's first table; of more, only those of the smallest frames."""
+"""Maximum rows of a report's first table; if there are more, it shows only the smallest frame size."""
 EXPECTED_WITHIN = 0.005
-"""An expected throughput is first taken to be right to this share; the bracket doubles until its ends pass and fail."""
+"""Initial half width of the bracket around an expected throughput; it doubles until one end passes and the other fails."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A trial of the search, in the order of the search."""
+    """A trial of the search, in order."""
 
     rate_pps: Annotated[Rate, Col("Offered", "kpps", units.kpps, title="per direction")]
     passed: Annotated[bool, Col("Passed", mark=lambda yes: "good" if yes else "")]
@@ -55,19 +55,19 @@ class Sample:
 
 @dataclass(frozen=True)
 class Summary:
-    """What the search came to."""
+    """Result of the search."""
 
     rate_pps_per_direction: Rate
     """The throughput."""
     relative_width: Rate
-    """The search ended when the highest passing and the lowest failing rate were this close."""
+    """Relative distance of the highest passing and the lowest failing rate at which the search ends."""
     loss_tolerance: Ratio
-    """Lost share of frames that still counts as no loss."""
+    """Share of lost frames that still counts as no loss."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """The table's line: what a driver sustains."""
+    """A table line: the throughput of a driver."""
 
     nic: Annotated[str, Col("NIC", title="QEMU's model")]
     total_throughput_pps: Annotated[
@@ -81,20 +81,26 @@ class Line:
         ),
     ]
     per_interface_throughput_mbps: Annotated[
-        float | None, Col("Interface", "Mbit/s", units.mbps, title="preamble and inter-frame gap counted")
+        float | None, Col("Interface", "Mbit/s", units.mbps, title="including preamble and inter-frame gap")
     ]
     instructions_per_frame: Annotated[float | None, Col("Instructions", "/frame", units.whole)]
     interrupts_per_frame: Annotated[float | None, Col("Interrupts", "/frame", units.per_frame)]
     rx_interrupts_per_frame: Annotated[
-        float | None, Col("RX", "/frame", units.per_frame, True, "receive interrupts, as the driver counts them")
+        float | None, Col("RX", "/frame", units.per_frame, True, "receive interrupts, counted by the driver")
     ]
     tx_interrupts_per_frame: Annotated[
         float | None,
-        Col("TX", "/frame", units.per_frame, True, "transmit interrupts, as the driver counts them; one may have both causes"),
+        Col(
+            "TX",
+            "/frame",
+            units.per_frame,
+            True,
+            "transmit interrupts, counted by the driver; one interrupt may have both causes",
+        ),
     ]
     limit: Annotated[
         str | None,
-        Col("Limited by", title="what kept the throughput from being higher", mark=lambda by: "good" if by == WIRE else ""),
+        Col("Limited by", title="what limits the throughput", mark=lambda by: "good" if by == WIRE else ""),
     ]
 
     @classmethod
@@ -117,7 +123,7 @@ class Line:
 
 @dataclass(frozen=True)
 class FirstLine:
-    """The line of a page's first table, which is to fit a laptop's width."""
+    """A line of the report's first table, which has to fit on a laptop's screen."""
 
     total_throughput_pps: Annotated[
         float | None, Col("Throughput", "kpps", units.kpps, title="the highest rate without loss", mark=lambda _: "strong")
@@ -126,7 +132,7 @@ class FirstLine:
     interrupts_per_frame: Annotated[float | None, Col("Interrupts", "/frame", units.per_frame)]
     limit: Annotated[
         str | None,
-        Col("Limited by", title="what kept the throughput from being higher", mark=lambda by: "good" if by == WIRE else ""),
+        Col("Limited by", title="what limits the throughput", mark=lambda by: "good" if by == WIRE else ""),
     ]
 
     @classmethod
@@ -138,7 +144,7 @@ class FirstLine:
 
 @dataclass(frozen=True)
 class CostLine:
-    """What a frame costs at the throughput."""
+    """Cost per frame at the throughput."""
 
     instructions_per_frame: Annotated[float | None, Col("Instructions", "/frame", units.whole)]
     interrupts_per_frame: Annotated[float | None, Col("Interrupts", "/frame", units.per_frame)]
@@ -150,13 +156,13 @@ class CostLine:
 
 
 def passed(trial: ForwardingResult, loss_tolerance: float = 0.0) -> bool:
-    """Whether a trial's load is one the DUT sustains."""
+    """Whether the DUT sustained the trial's load."""
     return trial.loss_ratio <= loss_tolerance and (trial.kept_up or loss_tolerance > 0)
 
 
 @dataclass
 class _Measurer(AbstractMeasurer):  # type: ignore[misc]
-    """MLRsearch's view of a runner; remembers every trial."""
+    """Lets MLRsearch measure with a runner; remembers every trial."""
 
     runner: TrialRunner
     workload: Workload
@@ -168,9 +174,9 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]
         self.high_pps = float("inf")
 
     def bracket(self, highest: float) -> tuple[float, float]:
-        """Loads to search between. Where the highest makes the DUT collapse, bisected to the width already.
+        """Loads to search between. If the DUT collapses at the highest, the bracket is already bisected down to the width.
 
-        What a DUT in livelock forwards says nothing about its throughput, and the search would start from there.
+        The search would start from the forwarding rate, which in livelock says nothing about the throughput.
         """
         if self.workload.expected_pps is not None:
             return self._around(self.workload.expected_pps, highest)
@@ -188,7 +194,7 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]
         return low, high
 
     def _around(self, expected: float, highest: float) -> tuple[float, float]:
-        """The narrowest bracket around the expected throughput of which both ends were tried, in loads up to the highest."""
+        """The narrowest bracket around the expected throughput with both ends measured, in loads up to the highest."""
         width = EXPECTED_WITHIN
         low, high = expected * (1 - width), expected * (1 + width)
         while high < highest and self._passes(high):
@@ -207,7 +213,7 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]
         return passed(self._trial(load), self.workload.loss_tolerance)
 
     def _trial(self, load: float) -> ForwardingResult:
-        """The trial of that load; a second one would be the same."""
+        """The trial at a load; repeated loads are not measured again."""
         if load not in self.made:
             self.made[load] = self.runner.trial(self.runner.spec(self.workload, load))
             self.trials.append(self.made[load])
@@ -221,7 +227,7 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]
     def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:
         trial = self._trial(intended_load)
         sent = trial.total("sent")
-        # A frame that came out late is overload that the backlog hid: it counts against the load like a lost one.
+        # A late frame means overload hidden by a queue, so it counts as lost.
         failed = trial.total("lost") + (0 if trial.kept_up or self.workload.loss_tolerance else max(1, trial.total("late")))
         return MeasurementResult(
             intended_duration=intended_duration,
@@ -232,7 +238,7 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]
 
 
 def run(runner: TrialRunner, workload: Workload) -> MethodResult:
-    """Searches the throughput of the testbed for one frame size. Raises IrqlabError if even MIN_RATE_PPS loses frames."""
+    """Searches the throughput for one frame size. Raises IrqlabError if frames are lost even at MIN_RATE_PPS."""
     seconds = workload.duration_ns / 1e9
     goal = SearchGoal(
         loss_ratio=workload.loss_tolerance,
@@ -260,7 +266,7 @@ def run(runner: TrialRunner, workload: Workload) -> MethodResult:
     best = max((t for t in measurer.trials if passed(t, workload.loss_tolerance)), key=lambda t: t.spec.loads[0].rate_pps)
     bound_pps = float(found.relevant_lower_bound)
     if best.spec.loads[0].rate_pps != bound_pps:
-        # Loss need not rise with load: the throughput is the load below which nothing was seen to fail.
+        # Loss need not rise with load: the throughput is the load below which no trial failed.
         best = next(t for t in measurer.trials if t.spec.loads[0].rate_pps == bound_pps)
     result = runner.result("throughput", workload)
     directions = 2 if workload.bidirectional else 1
@@ -286,9 +292,9 @@ def rate_per_direction(result: MethodResult) -> float:
 
 
 def stating(rows: Sequence[Row]) -> list[Row]:
-    """Of the rows of all methods, for each test the one that states the throughput: the search's own where there is one.
+    """Selects, from the rows of all methods, the one with the throughput of each test; the search's own row if there is one.
 
-    Not a profile's, nor that of `metrics`: what they say of a frame's cost is of another load.
+    Never a row of `profile` or `metrics`: their costs per frame are measured at another load.
     """
     able = [r for r in rows if r.data["method"] not in ("profile", "metrics") and r.result.total_throughput_pps is not None]
     found: dict[tuple[Variant, bool, int | str], Row] = {}
@@ -298,7 +304,7 @@ def stating(rows: Sequence[Row]) -> list[Row]:
 
 
 def _sections(rows: Sequence[Row], number: Numbers) -> list[Section]:
-    """By frame size; how the search went; what a frame costs."""
+    """Sections on throughput by frame size, the search's trials, and the cost per frame."""
     groups = []
     for bidirectional in (False, True):
         same = [row for row in rows if row.bidirectional == bidirectional]
@@ -323,15 +329,15 @@ def _speeds(rows: Sequence[Row]) -> list[float]:
 
 
 def _legend(rows: Sequence[Row]) -> list[Legend]:
-    """Of the lines over the frame size; bars have their names beside them."""
+    """Legend of the lines over frame size; bars are labelled."""
     if len(_sizes(rows)) < 2:
         return []
-    wires = (("grey", f"what a wire of {units.bit_rate(bps)} carries") for bps in _speeds(rows))
+    wires = (("grey", f"line rate at {units.bit_rate(bps)}") for bps in _speeds(rows))
     return legend_of([row for row in rows if row.frame_bytes != "imix"], *wires)
 
 
 def _plots(rows: Sequence[Row], number: Numbers) -> list[Plot]:
-    """Of one direction: lines over the frame size where there are several, bars for the rest."""
+    """For one direction: lines over frame size if there are several sizes, else bars."""
     if len(_sizes(rows)) < 2:
         return [_bars(heading, same, number) for heading, same in by_test(rows)]
     imix = [row for row in rows if row.frame_bytes == "imix"]
@@ -358,7 +364,7 @@ def _bars(heading: str, rows: Sequence[Row], number: Numbers) -> Plot:
     entries = [bar_of(row, row.result.total_throughput_pps, kpps_text(row.result.total_throughput_pps)) for row in rows]
     wires = {(row.variant.line_rate_bps, pps) for row in rows if row.variant.line_rate_bps and (pps := wire_pps_of(row))}
     entries += [
-        Bar(f"wire-{n}", f"what a wire of {units.bit_rate(bps)} carries", plots.rank_style(0), pps, kpps_text(pps), grey=True)
+        Bar(f"wire-{n}", f"line rate at {units.bit_rate(bps)}", plots.rank_style(0), pps, kpps_text(pps), grey=True)
         for n, (bps, pps) in enumerate(sorted(wires))
         if pps <= 4 * top
     ]
@@ -366,7 +372,7 @@ def _bars(heading: str, rows: Sequence[Row], number: Numbers) -> Plot:
 
 
 def _picture(rows: Sequence[Row], number: Numbers) -> Picture:
-    """The first direction's first plot."""
+    """The first plot of the first direction."""
     first = [row for row in rows if row.bidirectional == rows[0].bidirectional]
     if len(_sizes(first)) > 1:
         plot = _by_size(first, number)
@@ -376,7 +382,7 @@ def _picture(rows: Sequence[Row], number: Numbers) -> Picture:
 
 
 def _cost(rows: Sequence[Row], number: Numbers) -> list[Section]:
-    """Of the smallest frames a bar per variant; the others in a table."""
+    """A bar per variant for the smallest frames; a table for all sizes."""
     rows = [row for row in rows if row.result.interrupts_per_frame is not None or row.result.instructions_per_frame is not None]
     groups = []
     for bidirectional in (False, True):
@@ -398,13 +404,13 @@ def _cost(rows: Sequence[Row], number: Numbers) -> list[Section]:
         groups.append(group)
     intro = (
         "Device interrupts and instructions per frame forwarded, at the throughput. Interrupts are those of both interfaces, "
-        "receive and transmit; instructions are everything the CPU executed, the kernel's network stack included."
+        "receive and transmit; instructions are everything the CPU executed, including the kernel's network stack."
     )
     return [Section("cost", "What a frame costs", "Cost", intro, groups)] if groups else []
 
 
 def _verdicts(rows: Sequence[Row]) -> list[str]:
-    """The smallest frames of each direction in a sentence: there a driver shows what it costs."""
+    """One sentence per direction on the smallest frames, where per-frame costs matter most."""
     found = []
     for bidirectional in (False, True):
         same = [row for row in rows if row.bidirectional == bidirectional and row.frame_bytes != "imix"]
@@ -422,7 +428,7 @@ def _verdict(rows: Sequence[Row]) -> str:
     label = ranked[0].variant.label
     if first.line_rate_limited:
         full = [row.variant.label for row in ranked if row.result.line_rate_limited]
-        return f"{listed(full)} {'fill' if len(full) > 1 else 'fills'} the wire: {what}."
+        return f"{listed(full)} {'reach' if len(full) > 1 else 'reaches'} line rate: {what}."
     if len(ranked) == 1:
         cost = first.instructions_per_frame
         return f"{label} forwards {what}" + (f", at {units.whole(cost)} instructions each." if cost else ".")
@@ -432,7 +438,7 @@ def _verdict(rows: Sequence[Row]) -> str:
 
 
 def first_table(rows: Sequence[Row]) -> Table | None:
-    """A page's first table: all rows that state a throughput, if they are few; else those of the smallest frames."""
+    """The report's first table: all rows with a throughput, or, if they are many, only those of the smallest frames."""
     if not rows:
         return None
     if len(rows) > MAX_SUMMARY:
@@ -446,12 +452,12 @@ METHOD = Method(
     place=10,
     title="Throughput by frame size",
     short="Throughput",
-    help="Highest loss-free rate (RFC 2544, 26.1).",
+    help="Find the highest rate without loss (RFC 2544, 26.1).",
     intro="The highest offered rate at which no frame is lost (RFC 2544, 26.1), all directions together.",
     sample=Sample,
     summary=Summary,
     lines=Lines(
-        "Throughput", Line, Line.of, note="kpps: all directions together; Mbit/s: per interface, preamble and gap counted"
+        "Throughput", Line, Line.of, note="kpps: all directions together; Mbit/s: per interface, including preamble and gap"
     ),
     run=lambda runner, workload, _: [run(runner, workload)],
     draws=_sections,

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Trials: what is offered, how it runs, what came of it, and the cache of results."""
+"""Trials: what they offer, how they run, their results, and the cache of results."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A trial with a receiving application in the DUT: the load is for the DUT itself, and a process receives it.
+"""A trial with a receiving application: the load is addressed to the DUT itself, where a process receives it.
 
-The receiver has the role ITGRecv has in Salah & Qahtan (2009): one process of normal priority, one UDP socket. Beside it a
-soaker of idle priority takes the CPU time that nobody else wants. Both count in pages that the tester reads at the ends of the
-measured window, at the exact instant, so that a starved DUT is measured as well as an idle one.
+The receiver corresponds to ITGRecv in Salah & Qahtan (2009): one process of normal priority with one UDP socket. A soaker at
+idle priority uses all remaining CPU time. Both keep counters in memory that the tester reads exactly at the start and end of
+the measurement window, so that even a starved DUT is measured correctly.
 """
 
 from __future__ import annotations
@@ -28,52 +28,52 @@ UDP_PORT = 9
 RECEIVER_FILE = f"/run/udp-receive.{UDP_PORT}"
 SOAKER_FILE = "/run/soak"
 SOAKER_UNIT = 1000
-"""Instructions that the soaker counts as one."""
+"""Instructions per count of the soaker."""
 WAIT_STEP_NS = 2_000_000
 WAIT_STEPS = 500
 KERNEL_THREADS = range(2, 48)
-"""Process numbers among which ksoftirqd is looked for."""
+"""Range of process IDs searched for ksoftirqd."""
 
 Kind = Literal["udp", "ping", "forward"]
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """What is set on the DUT before the applications start; None or empty: as it is."""
+    """Settings made in the DUT before the applications start; None or empty: left unchanged."""
 
     schemes: Schemes = field(default_factory=Schemes)
-    """Of a driver built on irqmod."""
+    """Schemes of a driver built on irqmod."""
     budget: int | None = None
-    """net.core.netdev_budget: frames in one run of the receive softirq."""
+    """net.core.netdev_budget: maximum frames per run of the receive softirq."""
     threaded: bool = False
-    """Threaded NAPI: polls run in a kernel thread of normal priority."""
+    """Threaded NAPI: poll in a kernel thread of normal priority."""
     defer_hard_irqs: int | None = None
     """napi_defer_hard_irqs: empty polls before the interrupt is unmasked again."""
     gro_flush_timeout_ns: int | None = None
-    """How long after the last poll the next one comes while the interrupt stays masked."""
+    """Delay to the next poll while the interrupt stays masked."""
     busy_poll_us: int | None = None
     """SO_BUSY_POLL of the receiver's socket."""
 
 
 @dataclass(frozen=True)
 class ApplicationTrial(Trial["ApplicationResult"]):
-    """What a trial offers to the DUT's own address on port 0. It is one direction; the echo comes back on the same port."""
+    """A load in one direction, to the DUT's own address on port 0; echoes come back on the same port."""
 
     load: Load
     tuning: Tuning = field(default_factory=Tuning)
     kind: Kind = "udp"
-    """`ping`: ICMP echo requests, answered by the kernel; `forward`: for the host on port 1. Neither has a receiver."""
+    """`ping`: ICMP echo requests, answered by the kernel; `forward`: frames to the host on port 1. Neither uses the receiver."""
     echo: bool = False
-    """The receiver sends every datagram back."""
+    """The receiver echoes every datagram."""
     duration_ns: int = 200_000_000
     warmup_ns: int = 50_000_000
     drain_ns: int = 50_000_000
     above_line_rate: bool = True
-    """Offer more than the wire carries, where the rate is above it."""
+    """Allow rates above line rate."""
     seed: int = 1
     histogram: bool = False
     rate_after_ns: tuple[int, ...] = ()
-    """Offsets into the window at which the driver's own estimate of the rate is read (hybrid's rx_rate_pps)."""
+    """Offsets into the window at which the driver's estimate of the rate is read (rx_rate_pps of hybrid)."""
 
     def measure(self, dut: Dut, conditions: Conditions) -> ApplicationResult:
         """Starts the applications, offers the load, and accounts for every frame."""
@@ -88,65 +88,65 @@ class ApplicationTrial(Trial["ApplicationResult"]):
 
     @property
     def loaded_s(self) -> float:
-        """How long the load lasts, in seconds: warm-up and window."""
+        """Duration of the load in seconds: warm-up and window."""
         return (self.warmup_ns + self.duration_ns) / 1e9
 
 
 @dataclass(frozen=True)
 class Places:
-    """Where the frames of the whole trial went, warm-up included; they add up to `sent`."""
+    """Fate of all frames of the trial, including warm-up; the counts add up to `sent`."""
 
     sent: int
     nic: int
-    """Never handed to the kernel: refused by the NIC, or dropped on its ring."""
+    """Refused by the NIC, or dropped on its ring, before they reached the kernel."""
     backlog: int
     """Dropped from the backlog (netif_rx)."""
     socket: int
-    """Dropped for want of room in the socket's buffer."""
+    """Dropped because the socket's receive buffer was full."""
     received: int
-    """Taken by the application (pings, forwarding: out of the DUT)."""
+    """Received by the application (ping, forward: sent by the DUT)."""
     elsewhere: int
-    """What no counter accounts for."""
+    """Lost, but not accounted for by any counter."""
     application: int
-    """Of those received: not sent back although they should have been."""
+    """Of those received: not echoed although they should have been."""
 
 
 @dataclass(frozen=True)
 class ApplicationResult:
-    """What a trial measured. What the kernel counts is over the time of the load, the rest over the window."""
+    """Result of a trial. The kernel's counters cover the duration of the load, all other values the window."""
 
     spec: ApplicationTrial
     offered_pps: float
     application_pps: float
-    """Datagrams that the application received in the window. Without a receiver: frames that came out of the DUT."""
+    """Rate of datagrams received by the application in the window. Without a receiver: frames sent by the DUT."""
     returned_pps: float
-    """Frames that came back to the tester in the window."""
+    """Rate of frames that came back to the tester in the window."""
     loss_ratio: float
-    """Of the frames of the whole trial: those that no application received."""
+    """Share of all frames of the trial that the application did not receive."""
     places: Places
     nic_missed: int
-    """Of those that the NIC kept: what it says itself that it had no room for (rx_missed_errors)."""
+    """Frames lost in the NIC that it counted itself (rx_missed_errors)."""
     latency: dict[str, Any] | None
-    """Round trip (forwarding: way through), ns, as in docs/protocol.md; None if nothing is sent back."""
+    """Round trip (forward: one-way latency), ns, as in docs/protocol.md; None without echo."""
     interrupts_per_s: float
-    """Of the device that received (/proc/interrupts), over the time of the load."""
+    """Interrupts of the receiving device (/proc/interrupts), over the duration of the load."""
     cpu_available: float
-    """Share of the window's instructions that the soaker executed."""
+    """Share of the window's instructions executed by the soaker."""
     ksoftirqd_wakeups_per_s: float
     ksoftirqd_share: float
-    """Its run time over that of the load."""
+    """Run time of ksoftirqd as a share of the duration of the load."""
     time_squeezes: int
-    """The receive softirq ran out of budget or time."""
+    """Times the receive softirq ran out of budget or time."""
     switches: int | None
-    """hybrid: how often it changed between DE and NAPI."""
+    """Number of times `hybrid` switched between DE and NAPI."""
     rate_estimates_pps: tuple[tuple[int, int], ...]
-    """(ns after the window's begin, estimate)."""
+    """(ns after the start of the window, estimate)."""
     instructions: int
     kernel_log: tuple[str, ...]
 
     @property
     def cpu_used(self) -> float:
-        """What kernel and application took of the CPU."""
+        """Share of CPU time used by kernel and application."""
         return 1.0 - self.cpu_available
 
 
@@ -167,12 +167,12 @@ def _tune(driver: str, dut: Dut, spec: ApplicationTrial) -> None:
             try:
                 dut.write(f"/sys/class/net/{INTERFACE}/{name}", str(value))
             except TesterError as error:
-                raise DutError(f"the kernel does not take {name} {value} for {driver}: {error}") from error
+                raise DutError(f"the kernel rejected {name} {value} for {driver}: {error}") from error
 
 
 @contextmanager
 def _applications(dut: Dut, spec: ApplicationTrial) -> Iterator[list[int]]:
-    """Starts them; gives the physical addresses of the receiver's count and the soaker's. They die with the DUT."""
+    """Starts the applications; yields the physical addresses of the receiver's and the soaker's counters."""
     files = [SOAKER_FILE]
     if spec.kind == "udp":
         receiver = ["irqlab-guest", "udp-receive", "--bind", dut_ip(0), "--port", str(UDP_PORT)]
@@ -227,7 +227,7 @@ def _offer(dut: Dut, spec: ApplicationTrial, watched: list[int]) -> tuple[dict[s
 
 @dataclass(frozen=True)
 class _Reading:
-    """The kernel's counters at one time."""
+    """A reading of the kernel's counters."""
 
     counters: Any
     snmp: dict[str, dict[str, int]]
@@ -254,7 +254,7 @@ class _Reading:
 
 
 def parse_snmp(text: str) -> dict[str, dict[str, int]]:
-    """/proc/net/snmp by protocol: pairs of lines, names and values (RFC 1213's groups)."""
+    """Counters of /proc/net/snmp by protocol; the file has pairs of lines, names and values."""
     lines = [line.split() for line in text.splitlines() if line.strip()]
     return {
         names[0].rstrip(":"): {name: int(value) for name, value in zip(names[1:], values[1:], strict=True)}
@@ -263,7 +263,7 @@ def parse_snmp(text: str) -> dict[str, dict[str, int]]:
 
 
 def voluntary_switches(status: str) -> int:
-    """How often a thread went to sleep of its own accord (/proc/PID/status); a kernel thread wakes as often."""
+    """Voluntary context switches of a thread (/proc/PID/status); for a kernel thread, the number of wake-ups."""
     for line in status.splitlines():
         name, _, value = line.partition(":")
         if name == "voluntary_ctxt_switches":

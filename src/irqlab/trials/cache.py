@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Trials already made, kept under a hash of all that they depend on, in the cache.
+"""The cache of trial results, keyed by a hash of everything a trial depends on.
 
-A trial is a pure function of the bed and what is offered, so a second one would be the same to the byte: what comes from here
-and what is measured again cannot be told apart.
+A trial is a pure function of the testbed and the offered load, so a cached result is byte-identical to a new measurement.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ from irqlab.trials.fingerprint import code_fingerprint
 from irqlab.trials.trial import Trial
 
 KEEP_BYTES = 1 << 30
-"""What the trials may take up; the least recently used go first."""
+"""Maximum size of the cache; the least recently used results are evicted first."""
 _BROKEN = (OSError, sqlite3.Error, diskcache.Timeout, json.JSONDecodeError)
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What the cache holds, in trials and bytes on disk."""
+    """Size of the cache in trials and bytes on disk."""
 
     where: Path
     entries: int
@@ -40,14 +39,14 @@ class Usage:
 
 
 def directory() -> Path:
-    """Where the trials are."""
+    """The cache's directory."""
     return paths.cache_dir() / "trials"
 
 
 def key_of(testbed: Mapping[str, Any], trial: Trial[Any], addresses: Mapping[str, Any] | None = None) -> str:
-    """Names a trial: a hash of all that it depends on, this lab's code included.
+    """The cache key of a trial: a hash of everything it depends on, including irqlab's own code.
 
-    `testbed`: all that the DUT at its start depends on; `addresses`: of the functions, if the trial is profiled.
+    `testbed`: everything that the DUT's initial state depends on; `addresses`: the symbols, if the trial is profiled.
     """
     parts = {
         "testbed": testbed,
@@ -60,24 +59,24 @@ def key_of(testbed: Mapping[str, Any], trial: Trial[Any], addresses: Mapping[str
 
 
 def get(key: str) -> Any | None:
-    """What was kept under `key`, or None. Raises IrqlabError if the cache cannot be read."""
+    """The result stored under `key`, or None. Raises IrqlabError if the cache cannot be read."""
     return _with(lambda kept: kept.get(key))
 
 
 def put(key: str, value: Any) -> None:
-    """Keeps JSON data. Safe against other processes and threads. Raises IrqlabError if the cache cannot be written."""
+    """Stores JSON data. Safe with concurrent processes and threads. Raises IrqlabError if the cache cannot be written."""
     _with(lambda kept: kept.set(key, value))
 
 
 def usage() -> Usage:
-    """How much there is."""
+    """The present size of the cache."""
     if not directory().is_dir():
         return Usage(directory(), 0, 0)
     return _with(lambda kept: Usage(directory(), len(kept), kept.volume()))
 
 
 def clear() -> Usage:
-    """Removes every trial, a damaged cache whole; returns what there was."""
+    """Removes every result, even if the cache is damaged; returns its size before."""
     before = Usage(directory(), 0, 0)
     try:
         before = usage()
@@ -93,7 +92,7 @@ def clear() -> Usage:
 
 @cache
 def _open(where: Path) -> diskcache.Cache:
-    # JSON, not the library's default, which would be pickle: data from a file must not be code.
+    # JSON, since the library's default is pickle, which could execute code from the file.
     return diskcache.Cache(
         str(where), disk=diskcache.JSONDisk, disk_compress_level=6, size_limit=KEEP_BYTES, eviction_policy="least-recently-used"
     )
@@ -106,5 +105,5 @@ def _with(work: Callable[[diskcache.Cache], _T]) -> _T:
     except _BROKEN as error:
         _open.cache_clear()
         raise IrqlabError(
-            f"the trials kept in {where} cannot be used ({error}): `irqlab cache clear` removes them, --no-cache does without"
+            f"the cache in {where} cannot be used ({error}): run `irqlab cache clear`, or use --no-cache"
         ) from error

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A hash of the lab's own code that decides what a trial is.
+"""A hash of irqlab's own code that determines a trial's result.
 
-It covers a module and all that it imports of irqlab, directly or not, as the source says: nobody keeps a list. Another version of
-one of these files makes other snapshots and other trials.
+It covers a module and everything it imports from irqlab, directly or indirectly, found by parsing the source. If one of these
+files changes, cached snapshots and trials are no longer used.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 
 @cache
 def code_fingerprint(module: str) -> str:
-    """SHA-256, in hex, of the source of `module` and of every module of irqlab that it imports, in the order of their names."""
+    """SHA-256, in hex, of the source of `module` and of every irqlab module that it imports, in the order of their names."""
     digest = hashlib.sha256()
     for name in sorted(closure(module)):
         digest.update(name.encode() + b"\0" + _file(name).read_bytes() + b"\0")
@@ -26,7 +26,7 @@ def code_fingerprint(module: str) -> str:
 
 
 def closure(module: str) -> set[str]:
-    """`module` and all that it imports of irqlab, packages included. Raises ModuleNotFoundError."""
+    """`module` and everything it imports from irqlab, including packages. Raises ModuleNotFoundError."""
     found: set[str] = set()
     left = [module]
     while left:
@@ -37,13 +37,13 @@ def closure(module: str) -> set[str]:
         left += imports(name)
         if name != PACKAGE:
             left.append(name.rpartition(".")[0])
-    # The top of the package is the public API, which imports everything; it decides no trial.
+    # The top-level package is the public API: it imports everything, but does not affect trials.
     return found - {PACKAGE}
 
 
 @cache
 def imports(module: str) -> frozenset[str]:
-    """The modules of irqlab that a module's source imports, at its top or inside functions."""
+    """The irqlab modules that a module imports, at the top level or inside functions."""
     if module == PACKAGE:
         return frozenset()
     found = set()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A forwarding trial: what is offered to the DUT as a router, for how long, and what came of it.
+"""A forwarding trial: the load offered to the DUT as a router, and the result.
 
 Terms are those of RFC 1242, 2285, 2544 and 3393.
 """
@@ -22,7 +22,7 @@ from irqlab.trials.trial import Conditions, Trial
 
 @dataclass(frozen=True)
 class ForwardingTrial(Trial["ForwardingResult"]):
-    """What a trial offers the DUT, and what is recorded."""
+    """The offered load of a trial, and what is recorded."""
 
     loads: tuple[Load, ...]
     bidirectional: bool = False
@@ -30,39 +30,39 @@ class ForwardingTrial(Trial["ForwardingResult"]):
     warmup_ns: int = 50_000_000
     drain_ns: int = 100_000_000
     late_ns: int = 2_000_000
-    """A frame that comes out later than this after the last send means that the DUT did not keep up."""
+    """If a frame comes out later than this after the last one was sent, the DUT did not keep up."""
     bucket_ns: int = 0
     histogram: bool = False
     above_line_rate: bool = False
-    """Offer more than the wire carries."""
+    """Allow offered loads above line rate."""
     seed: int = 1
     capture: str | None = None
     """pcapng file to write."""
     costs: Costs | None = None
-    """Hardware costs charged; None: none, as they are."""
+    """Hardware costs to charge; None: leave the cost model alone."""
     count_events: bool = False
-    """Count every event the cost model knows, those that cost nothing too."""
+    """Count all events of the cost model, even those that cost nothing."""
 
     @property
     def cacheable(self) -> bool:
-        """False with a capture, which has to be written."""
+        """False if a capture file has to be written."""
         return self.capture is None
 
     def specification(self) -> dict[str, Any]:
-        """All but the capture: where one is written changes nothing that is measured."""
+        """All fields but the capture, which does not affect results."""
         fields = super().specification()
         del fields["capture"]
         return fields
 
     def measure(self, dut: Dut, conditions: Conditions, fresh: bool = True) -> ForwardingResult:
-        """Offers the loads and counts what comes out. `fresh`: the DUT is as restored, so its counters are known."""
+        """Offers the loads and counts the frames that come out. `fresh`: the DUT was just restored, so its counters are known."""
         dut.play_hosts(0 if self.above_line_rate else conditions.line_rate_bps)
         if self.capture:
             dut.rpc.call("capture", path=str(Path(self.capture).absolute()))
         charged = self.costs is not None or self.count_events
         if charged:
             if not conditions.cost_model:
-                raise IrqlabError("this testbed has no cost model to charge costs with (TestbedConfig.cost_model)")
+                raise IrqlabError("hardware costs need a testbed with a cost model (TestbedConfig.cost_model)")
             costmodel.charge(dut, self.costs or Costs(), self.count_events)
         counted = costmodel.events(dut) if charged else {}
         before = conditions.counters if fresh else dut.counters()
@@ -72,7 +72,7 @@ class ForwardingTrial(Trial["ForwardingResult"]):
             for source, sink in directions:
                 one = stream(source, sink, load.arrivals_json(), load.size_json())
                 one |= {"begin_ns": load.begin_ns, "end_ns": load.end_ns, "count": load.count}
-                # The second direction starts half a period later: two free-running testers are not in step.
+                # The second direction starts half a period later, since two independent senders would not be in phase.
                 one["phase_ns"] = int(0.5e9 / load.rate_pps) if source == 1 else 0
                 streams.append(one)
                 load_of.append(number)
@@ -109,21 +109,21 @@ class ForwardingTrial(Trial["ForwardingResult"]):
 
 @dataclass(frozen=True)
 class ForwardingResult:
-    """What a trial measured, summed over its directions unless it says otherwise."""
+    """Result of a trial, summed over its directions unless stated otherwise."""
 
     spec: ForwardingTrial
     streams: list[dict[str, Any]]
     """One RESULT stream of docs/protocol.md per direction and load."""
     ports: list[dict[str, Any]]
     instructions: int
-    """Executed by the DUT in the measured window."""
+    """Instructions executed by the DUT in the measurement window."""
     idle_ns: int
     counters: Counters
     link_wait_ns: int
-    """Virtual time from `up` until frames passed."""
+    """Virtual time from setting the link up until frames passed."""
     kernel_log: list[str]
     cost_events: dict[str, int] | None = None
-    """What the cost model charged for, by term (irqlab.costs), over the whole trial; None without it."""
+    """Events charged by the cost model over the whole trial, by term (irqlab.config.costs); None without a cost model."""
 
     def total(self, what: str, load: int | None = None) -> int:
         """The sum of a stream counter over all streams, or over those of one load."""
@@ -132,7 +132,7 @@ class ForwardingResult:
 
     @property
     def window_s(self) -> float:
-        """The measured window in seconds."""
+        """The measurement window in seconds."""
         return self.spec.duration_ns / 1e9
 
     @property
@@ -147,7 +147,7 @@ class ForwardingResult:
 
     @property
     def loss_ratio(self) -> float:
-        """Lost share of the frames sent (RFC 2544, 26.3)."""
+        """Share of the frames sent that were lost (RFC 2544, 26.3)."""
         sent = self.total("sent")
         return self.total("lost") / sent if sent else 0.0
 
@@ -158,22 +158,22 @@ class ForwardingResult:
 
     @property
     def instructions_per_frame(self) -> float | None:
-        """Instructions executed in the window per frame forwarded in it; None if none was."""
+        """Instructions per frame forwarded in the window; None if no frame was."""
         frames = self.total("received_in_window")
         return self.instructions / frames if frames else None
 
     @property
     def frames_forwarded(self) -> int:
-        """Frames that came out during the whole trial, warm-up included: what the counters are divided by."""
+        """Frames forwarded in the whole trial, including warm-up, as the kernel's counters are."""
         return sum(int(port["received"]) for port in self.ports)
 
     def interrupts_per_frame(self) -> float | None:
-        """Device interrupts per frame forwarded, over the whole trial; None if none was."""
+        """Device interrupts per frame forwarded, over the whole trial; None if no frame was."""
         frames = self.frames_forwarded
         return sum(self.counters.interrupts.values()) / frames if frames else None
 
     def caused_per_frame(self, cause: Literal["rx", "tx"]) -> float | None:
-        """Interrupts with a receive or transmit cause per frame forwarded, where the driver tells them apart; else None.
+        """Interrupts with a receive or transmit cause per frame forwarded; None if the driver does not distinguish them.
 
         An interrupt may have both causes.
         """
@@ -182,7 +182,7 @@ class ForwardingResult:
         return sum(counted) / frames if counted and frames else None
 
     def drops(self) -> dict[str, int]:
-        """Where frames were lost, over the whole trial; `elsewhere` is what no counter accounts for."""
+        """Frames lost over the whole trial, by location; `elsewhere` is the loss that no counter accounts for."""
         return {
             "nic": sum(int(port["refused"]) for port in self.ports),
             "nic_counted": sum(
@@ -197,7 +197,7 @@ class ForwardingResult:
         }
 
     def to_json(self) -> dict[str, Any]:
-        """The trial as it stands in `measured` (docs/results.md)."""
+        """The trial as stored in `measured` (docs/results.md)."""
         spec = asdict(self.spec)
         for name in ("capture", "costs", "count_events"):
             spec.pop(name)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""An iperf3 test between the DUT and the tester's host: throughput as both ends count it, and what it costs the DUT.
+"""An iperf3 test between the DUT and the tester's host: throughput counted at both ends, and its cost for the DUT.
 
-CPU use is measured in a window that begins BEGIN_NS after the tester's end has started and ends END_NS before the flows do. The
-tester times this window, so a starved agent cannot shift it.
+CPU use is measured in a window from BEGIN_NS after the tester's end has started until END_NS before the end of the flows.
+The tester times this window, so a starved agent cannot shift it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from irqlab.trials.trial import Conditions, Trial
 
 QUIET_NS = 150_000_000
 BEGIN_NS = 400_000_000
-"""Leaves iperf3 time to start, and the agent to read counters."""
+"""Time for iperf3 to start, and for the agent to read counters."""
 END_NS = 200_000_000
 BUCKET_NS = 100_000_000
 PAYLOAD_BYTES = {"TCP": 1460, "UDP": peers.DATAGRAM_BYTES}
-"""Of a full-size frame."""
+"""Payload of a full-size frame."""
 DRAIN_NS = 1_000
 SIGTERM = 15
 
@@ -37,15 +37,15 @@ class IperfTrial(Trial["IperfResult"]):
     udp: bool = False
     dut_sends: bool = True
     dut_serves: bool = False
-    """The DUT is iperf3's server, the tester its client; else the other way round."""
+    """The DUT runs the iperf3 server and the tester the client; else the reverse."""
     seconds: int = 2
     parallel: int = 1
     rate_bps: int | None = None
-    """Payload of each stream, in bit/s; None: TCP as fast as it goes, UDP what the wire carries."""
+    """Payload rate per stream, in bit/s; None: unlimited for TCP, line rate for UDP."""
     window_bytes: int = 1 << 18
-    """Of TCP in the tester: its receive buffer, and what it keeps unacknowledged."""
+    """TCP window of the tester: its receive buffer, and its limit on unacknowledged data."""
     soak: bool = False
-    """Also run the soaker, which takes the CPU time that nobody else wants: nothing idles then."""
+    """Also run the soaker, which uses all remaining CPU time, so that the CPU never idles."""
 
     def __post_init__(self) -> None:
         for name, value, least, most in (
@@ -59,11 +59,11 @@ class IperfTrial(Trial["IperfResult"]):
 
     @property
     def name(self) -> str:
-        """As the lan78xx series' tables are called: TCP Rx, TCP Tx, UDP Rx, UDP Tx, seen from the DUT."""
+        """TCP Rx, TCP Tx, UDP Rx or UDP Tx, from the DUT's side, as in the lan78xx series' tables."""
         return f"{'UDP' if self.udp else 'TCP'} {'Tx' if self.dut_sends else 'Rx'}"
 
     def measure(self, dut: Dut, conditions: Conditions) -> IperfResult:
-        """Runs both ends to their end. Raises IrqlabError if either fails."""
+        """Runs both ends to completion. Raises IrqlabError if either fails."""
         dut.play_hosts(conditions.line_rate_bps)
         rate_bps = self.rate_bps
         if rate_bps is None:
@@ -71,14 +71,16 @@ class IperfTrial(Trial["IperfResult"]):
         soaker = peers.spawn(dut, "/init", "soak") if self.soak else None
         pid = _listen(dut) if self.dut_serves else 0
         begin = _Reading.of(dut, soaker)
-        peers.serve(dut, [_tester_end(self, rate_bps)])  # no time passes until the trial starts: its window is whole buckets
+        peers.serve(
+            dut, [_tester_end(self, rate_bps)]
+        )  # no virtual time passes until the trial starts, so that the window consists of whole buckets
 
         def meanwhile(window_begins_ns: int) -> None:
             nonlocal pid, begin
             pid = pid or _connect(dut, self, rate_bps)
             dut.sleep(QUIET_NS)
             later = _Reading.of(dut, soaker)
-            if later.at_ns <= window_begins_ns:  # else the flows starve the agent, and may be over by now
+            if later.at_ns <= window_begins_ns:  # else the flows starve the agent, and may have ended
                 begin = later
 
         window_ns = self.seconds * 1_000_000_000 - BEGIN_NS - END_NS
@@ -126,34 +128,34 @@ class IperfTrial(Trial["IperfResult"]):
 
 @dataclass(frozen=True)
 class IperfMeasured:
-    """What an iperf3 test measured."""
+    """Result of an iperf3 test."""
 
     name: str
-    """TCP Rx, TCP Tx, UDP Rx or UDP Tx, seen from the DUT."""
+    """TCP Rx, TCP Tx, UDP Rx or UDP Tx, from the DUT's point of view."""
     test: dict[str, Any]
-    """The trial's fields, with the rate that was offered."""
+    """The trial's fields, with the rate used."""
     bps: float
-    """Payload as the receiver counts it, bit/s."""
+    """Payload counted by the receiver, bit/s."""
     dut: Account
     tester: Account
     retransmits: int | None
-    """The sender's; None for UDP."""
+    """Retransmits of the sender; None for UDP."""
     loss_ratio: float | None
-    """Of datagrams; None for TCP."""
+    """Share of datagrams lost; None for TCP."""
     jitter_ns: int | None
-    """As the receiver of UDP reports it (RFC 1889, A.8)."""
+    """Jitter reported by the UDP receiver (RFC 1889, A.8); None for TCP."""
     window_ns: int
     window_bps: float
     """Payload in the window, bit/s."""
     instructions: int
-    """Executed by the DUT in the window."""
+    """Instructions executed by the DUT in the window."""
     instructions_per_byte: float | None
-    """Per byte of payload that arrived, the soaker's own left out; None if none arrived."""
+    """Instructions, without the soaker's, per byte of payload received; None if none was."""
     idle_ratio: float
     soaked_ratio: float | None
-    """Share of the window's instructions that the soaker took; None without it."""
+    """Share of the window's instructions executed by the soaker; None without it."""
     counted_ns: int
-    """The time over which the kernel's counters below were read."""
+    """Time between the two readings of the kernel's counters below."""
     cpu_ticks: dict[str, int]
     interrupts: dict[str, int]
     interfaces: dict[str, dict[str, int]]
@@ -162,13 +164,13 @@ class IperfMeasured:
 
 @dataclass(frozen=True)
 class IperfResult(IperfMeasured):
-    """What came of a trial."""
+    """Result of a trial."""
 
     spec: IperfTrial
 
     @property
     def full_frames(self) -> int:
-        """Full-size frames of payload that arrived in the window."""
+        """Full-size frames of payload received in the window."""
         if self.instructions_per_byte is None:
             return 0
         count = self.instructions * (1 - (self.soaked_ratio or 0)) / self.instructions_per_byte
@@ -178,16 +180,16 @@ class IperfResult(IperfMeasured):
 IperfTrial.result_type = IperfResult
 
 FOUR = (IperfTrial(dut_sends=False), IperfTrial(), IperfTrial(udp=True, dut_sends=False), IperfTrial(udp=True))
-"""TCP and UDP, received and sent by the DUT."""
+"""The four tests: TCP and UDP, received and sent by the DUT."""
 
 
 @dataclass(frozen=True)
 class _Reading:
-    """What the DUT counts, and when."""
+    """A reading of the DUT's counters."""
 
     counters: Counters
     soaked: int
-    """Thousands of instructions that the soaker has executed."""
+    """Thousands of instructions executed by the soaker."""
     at_ns: int
 
     @classmethod
@@ -196,14 +198,14 @@ class _Reading:
 
 
 def _listen(dut: Dut) -> int:
-    """Starts a server in the DUT; returns its process number."""
+    """Starts a server in the DUT; returns its process ID."""
     pid = peers.iperf3(dut, "--server", "--one-off")
     dut.sleep(QUIET_NS)  # until it listens
     return pid
 
 
 def _connect(dut: Dut, trial: IperfTrial, rate_bps: int) -> int:
-    """Starts a client in the DUT; returns its process number."""
+    """Starts a client in the DUT; returns its process ID."""
     options = peers.client_options(trial.seconds, trial.parallel, reverse=not trial.dut_sends)
     if trial.udp:
         options += ["--udp", "--length", str(peers.DATAGRAM_BYTES)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The DUT and the tester's host as the two ends of iperf3 tests: starting them, and reading what they say (docs/iperf.md)."""
+"""Starts the two ends of an iperf3 test, in the DUT and in the tester, and reads their reports (docs/iperf.md)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from irqlab.dut.agent import DutError
 from irqlab.dut.router import Dut
 
 PORT = 0
-"""The port of the tester whose host is the other end."""
+"""The tester's port with the peer host."""
 DATAGRAM_BYTES = 1448
 DATAGRAM_OVERHEAD_BYTES = 66
 """UDP, IPv4 and Ethernet headers, FCS, preamble and gap."""
@@ -23,27 +23,27 @@ SHARES = (("p50_ns", 0.5), ("p90_ns", 0.9), ("p99_ns", 0.99), ("p999_ns", 0.999)
 
 
 def wire_payload_bps(line_rate_bps: int, datagram_bytes: int = DATAGRAM_BYTES) -> int:
-    """What the wire carries of UDP payload, in bit/s."""
+    """UDP payload at line rate, in bit/s."""
     return line_rate_bps * datagram_bytes // (datagram_bytes + DATAGRAM_OVERHEAD_BYTES)
 
 
 def server(window_bytes: int, port: int = 5201, bucket_ns: int = 0) -> dict[str, Any]:
-    """An iperf3 server of the tester's (docs/protocol.md, APP)."""
+    """An iperf3 server run by the tester (docs/protocol.md, APP)."""
     return {"kind": "iperf3_server", "port": port, "window_bytes": window_bytes, "bucket_ns": bucket_ns}
 
 
 def there(**more: Any) -> dict[str, Any]:
-    """An application of the tester's that speaks to the DUT."""
+    """An application run by the tester that talks to the DUT."""
     return {"to": dut_ip(PORT), "to_mac": dut_mac(PORT), **more}
 
 
 def serve(dut: Dut, apps: Sequence[dict[str, Any]]) -> int:
-    """Starts applications of the tester's; returns the virtual time of their beginning, in ns."""
+    """Starts applications in the tester; returns their start in virtual time, in ns."""
     return int(dut.rpc.call("apps", port=PORT, apps=list(apps))["origin_ns"])
 
 
 def results(dut: Dut) -> list[dict[str, Any]]:
-    """What came of the tester's applications so far."""
+    """The results of the tester's applications so far."""
     found: list[dict[str, Any]] = dut.rpc.call("app_results", port=PORT)["apps"]
     return found
 
@@ -54,29 +54,29 @@ def now_ns(dut: Dut) -> int:
 
 
 def spawn(dut: Dut, *argv: str) -> int:
-    """Starts a process in the DUT; returns its number."""
+    """Starts a process in the DUT; returns its ID."""
     return int(dut.rpc.guest("spawn", argv=list(argv))["pid"])
 
 
 def iperf3(dut: Dut, *options: str) -> int:
-    """Starts iperf3 in the DUT, which reports once, in JSON; returns its process number."""
+    """Starts iperf3 in the DUT, with one report in JSON at the end; returns its process ID."""
     return spawn(dut, "iperf3", "--json", "--interval", "0", *options)
 
 
 def client_options(seconds: int, parallel: int, port: int = 5201, reverse: bool = False) -> list[str]:
-    """Options of a client in the DUT."""
+    """Options of an iperf3 client in the DUT."""
     options = ["--client", tester_ip(PORT), "--port", str(port), "--time", str(seconds), "--parallel", str(parallel)]
     return [*options, "--reverse"] if reverse else options
 
 
 def reap(dut: Dut, pid: int, signal: int | None = None) -> dict[str, Any]:
-    """Waits for a process of the DUT to end; returns its code, out and err."""
+    """Waits for a process in the DUT to end; returns its code, out and err."""
     done: dict[str, Any] = dut.rpc.guest("reap", pid=pid, signal=signal, limit_ns=REAP_LIMIT_NS)
     return done
 
 
 def said(dut: Dut, pid: int) -> dict[str, Any]:
-    """What an iperf3 of the DUT reports at its end. Raises DutError if it failed."""
+    """The final report of an iperf3 in the DUT. Raises DutError if it failed."""
     done = reap(dut, pid)
     try:
         report: dict[str, Any] = json.loads(done["out"])
@@ -89,28 +89,28 @@ def said(dut: Dut, pid: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Account:
-    """What one end of an iperf3 test counted."""
+    """Counters of one end of an iperf3 test."""
 
     bytes: int
-    """Of payload."""
+    """Bytes of payload."""
     bps: float
     """Payload, bit/s."""
     retransmits: int | None
-    """Segments sent again; None where it did not send TCP."""
+    """Segments retransmitted; None unless it sends TCP."""
     datagrams: int | None
     """None for TCP."""
     lost: int | None
-    """Datagrams; None where it did not receive UDP."""
+    """Datagrams lost; None unless it receives UDP."""
     jitter_ns: int | None
 
 
 def dut_count(report: dict[str, Any], udp: bool, sends: bool) -> Account:
-    """The DUT's account. Of datagrams it receives: those up to the last that came, and how many of them did not."""
+    """The DUT's counters. When receiving UDP, `datagrams` covers those up to the last one received, `lost` the missing ones."""
     streams = report["end"]["streams"]
     side = "udp" if udp else "sender" if sends else "receiver"
     sums = [stream[side] for stream in streams]
     received = udp and not sends
-    # iperf3 puts what the sender says it sent where the streams' own counts should be; the sum has the receiver's.
+    # iperf3 reports the sender's counts per stream, even at the receiver; only the sum has the receiver's.
     counts = [report["end"]["sum_received"]] if received else sums
     seconds = max(float(s["seconds"]) for s in counts)
     count = sum(int(s["bytes"]) for s in counts)
@@ -125,7 +125,7 @@ def dut_count(report: dict[str, Any], udp: bool, sends: bool) -> Account:
 
 
 def tester_count(test: dict[str, Any]) -> Account:
-    """The tester's account of a test. Raises DutError if the test failed."""
+    """The tester's counters of a test. Raises DutError if the test failed."""
     if not test["done"]:
         raise DutError(f"the tester's end of the iperf3 test failed: {test['error'] or 'it did not end'}")
     streams, udp = test["streams"], test["udp"]
@@ -145,7 +145,7 @@ def tester_count(test: dict[str, Any]) -> Account:
 
 @dataclass(frozen=True)
 class RoundTrips:
-    """Percentiles of round-trip times (nearest rank), in ns; zeros if there was none."""
+    """Percentiles of round-trip times (nearest rank), in ns; zeros if there were none."""
 
     count: int
     min_ns: int = 0

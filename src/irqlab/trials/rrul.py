@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Real-time response under load (flent's rrul_be): TCP flows up and down, and what they do to the latency of UDP and ICMP.
+"""Real-time response under load (flent's rrul_be): TCP flows up and down, and their effect on the latency of UDP and ICMP.
 
-Up is from the DUT to the tester. The flows are iperf3's, the probes are the tester's host's: ICMP echo, and UDP to a process of
-the DUT that sends everything back.
+Up is from the DUT to the tester. The flows are iperf3; the tester's host sends the probes: ICMP echo, and UDP to an echo
+process in the DUT.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from irqlab.trials.trial import Conditions, Trial
 
 UP_PORT, DOWN_PORT, ECHO_PORT = 5201, 5202, 7
 SETTLE_NS = 500_000_000
-"""After the flows have begun, and as long before their end, nothing counts for the latency under load."""
+"""Latency under load is measured from this long after the start of the flows until this long before their end."""
 SIGTERM = 15
 
 Probe = tuple[int, int | None, int | None]
-"""When it was sent, the round trip (None: no answer), and how long the answer waited for the wire; in ns."""
+"""Send time, round trip (None: no reply), and how long the reply was queued for the link; in ns."""
 
 
 @dataclass(frozen=True)
 class RrulTrial(Trial["RrulResult"]):
-    """Flows, and probes before, beside and after them."""
+    """Flows, and probes before, during and after them."""
 
     flows: int = 4
-    """In each direction."""
+    """Flows per direction."""
     seconds: int = 5
     idle_s: int = 1
-    """Probes alone, before and after the flows."""
+    """Seconds of probes without flows, before and after the flows."""
     interval_ns: int = 10_000_000
-    """From probe to probe, of each kind."""
+    """Interval between probes of a kind."""
     window_bytes: int = 1 << 16
-    """Of each of the tester's TCP connections: what may wait in a queue."""
+    """TCP window of each of the tester's connections; it limits how much can be queued."""
     bucket_ns: int = 100_000_000
-    """Resolution of the throughput's curve."""
+    """Resolution of throughput over time."""
 
     def __post_init__(self) -> None:
         for name, value, least, most in (
@@ -118,30 +118,30 @@ class Flow:
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeLatency(RoundTrips):
-    """Round trips of a kind of probe in a part of the trial."""
+    """Round trips of one kind of probe in one phase of the trial."""
 
     off_wire: RoundTrips
-    """Less the time that the answer waited for the wire behind other frames."""
+    """Without the time that the reply was queued behind other frames for the link."""
     lost: int
-    """Probes without an answer."""
+    """Probes without a reply."""
 
 
 @dataclass(frozen=True)
 class RrulMeasured:
-    """What the trial measured as a whole."""
+    """Totals of the trial."""
 
     began_ns: int
-    """When the flows began, from the first probe on."""
+    """Start of the flows, relative to the first probe."""
     up_bps: float
-    """Payload of all flows, bit/s, as the receiver counts it."""
+    """Payload of all flows, bit/s, counted by the receiver."""
     down_bps: float
     dut: dict[str, Account]
-    """The DUT's accounts of the flows up and down."""
+    """The DUT's counters of the flows, up and down."""
     latency: dict[str, dict[str, ProbeLatency]]
-    """By kind of probe; `base`: before the flows; `load`: beside them."""
+    """By kind of probe; `base`: before the flows; `load`: during them."""
     window_ns: int
     instructions: int
-    """Executed by the DUT in the window."""
+    """Instructions executed by the DUT in the window."""
     idle_ratio: float
     counted_ns: int
     cpu_ticks: dict[str, int]
@@ -151,7 +151,7 @@ class RrulMeasured:
 
 @dataclass(frozen=True)
 class RrulResult(RrulMeasured):
-    """What came of the trial."""
+    """Result of the trial."""
 
     spec: RrulTrial
     flows: tuple[Flow, ...]
@@ -168,13 +168,13 @@ def _flow(direction: str, number: int, stream: dict[str, Any]) -> Flow:
 
 
 def both(probes: Sequence[Probe], began_ns: int, seconds: int) -> dict[str, ProbeLatency]:
-    """The latency of probes before the flows begin, and while they run."""
+    """The latency of probes before and during the flows."""
     end_ns = began_ns + seconds * 1_000_000_000
     return {"base": _latency(probes, 0, began_ns), "load": _latency(probes, began_ns + SETTLE_NS, end_ns - SETTLE_NS)}
 
 
 def _latency(probes: Sequence[Probe], begin_ns: int, end_ns: int) -> ProbeLatency:
-    """Of the probes sent between two instants: percentiles with and without the wait for the wire; those without an answer."""
+    """Latency of the probes sent between two instants: percentiles with and without queueing for the link, and losses."""
     chosen = [probe for probe in probes if begin_ns <= probe[0] < end_ns]
     answered = [(rtt_ns, waited_ns) for _, rtt_ns, waited_ns in chosen if rtt_ns is not None and waited_ns is not None]
     return ProbeLatency(

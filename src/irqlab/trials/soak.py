@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A soak: the same load again and again on one running DUT, whose memory is read between the slices."""
+"""A soak: the same load repeatedly on one running DUT, whose memory use is read between the slices."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from irqlab.trials.trial import Conditions, Trial
 
 MEMINFO, SLABINFO = "/proc/meminfo", "/proc/slabinfo"
 SKB_CACHES = re.compile(r"^(skbuff_\w+) +(\d+) +\d+ +(\d+) ", re.MULTILINE)
-"""Name, active objects, and bytes of each (slabinfo(5))."""
+"""Name, active objects, and object size in bytes (slabinfo(5))."""
 
 
 @dataclass(frozen=True)
 class SoakTrial(Trial["SoakResult"]):
-    """Slices of the same load, one after the other; the DUT is never restored between them."""
+    """Consecutive slices of the same load; the DUT is not restored between them."""
 
     slice: ForwardingTrial
     count: int
@@ -34,24 +34,24 @@ class SoakTrial(Trial["SoakResult"]):
 
 @dataclass(frozen=True)
 class Memory:
-    """The DUT's memory, in bytes."""
+    """The DUT's memory use, in bytes."""
 
     available: int
-    """MemAvailable of /proc/meminfo: what a new application could have."""
+    """MemAvailable of /proc/meminfo: memory available to a new application."""
     slab: int
-    """Slab: what the kernel's caches of objects hold."""
+    """Slab of /proc/meminfo: the size of the kernel's slab caches."""
     skbs: int | None
-    """Objects in use in the caches of socket buffers (/proc/slabinfo); None: it cannot be read."""
+    """Bytes of objects in use in the socket-buffer caches (/proc/slabinfo); None if it cannot be read."""
 
     @classmethod
     def of(cls, dut: Dut) -> Memory:
-        """As it is now."""
+        """Reads the present state."""
         files = dut.read(MEMINFO, SLABINFO)
         return cls.parse(files[MEMINFO] or "", files[SLABINFO])
 
     @classmethod
     def parse(cls, meminfo: str, slabinfo: str | None) -> Memory:
-        """From the two files of /proc."""
+        """Parses the two files of /proc."""
         kib = {name: int(value) for name, value in re.findall(r"^(\w+): +(\d+) kB$", meminfo, re.MULTILINE)}
         caches = SKB_CACHES.findall(slabinfo) if slabinfo is not None else None
         skbs = None if caches is None else sum(int(objects) * int(size) for _, objects, size in caches)
@@ -60,22 +60,22 @@ class Memory:
 
 @dataclass(frozen=True)
 class Slice:
-    """What one slice measured; of two directions' latencies, the longer."""
+    """Result of one slice; of two directions' latencies, the higher one."""
 
     end_ns: int
-    """From the beginning of the soak."""
+    """Virtual time since the start of the soak."""
     sent: int
     lost: int
     p50_ns: int | None
-    """Latency; None: no frame came out."""
+    """Latency; None if no frame came out."""
     p99_ns: int | None
     max_ns: int | None
     memory: Memory
-    """After the slice."""
+    """Memory use after the slice."""
 
     @classmethod
     def of(cls, found: ForwardingResult, memory: Memory, end_ns: int) -> Slice:
-        """From the trial of the slice."""
+        """Makes a slice from its trial."""
         timed = [stream["latency"] for stream in found.streams if stream["latency"]["count"]]
         p50, p99, longest = (max((one[key] for one in timed), default=None) for key in ("p50_ns", "p99_ns", "max_ns"))
         return cls(end_ns, found.total("sent"), found.total("lost"), p50, p99, longest, memory)
@@ -83,7 +83,7 @@ class Slice:
 
 @dataclass(frozen=True)
 class SoakResult:
-    """What a soak measured."""
+    """Result of a soak."""
 
     spec: SoakTrial
     slices: tuple[Slice, ...]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The test bed: one driver on one NIC model, kernel and speed, and the trials run on it."""
+"""The testbed: one driver on one NIC model, kernel and CPU speed. Runs trials."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ R = TypeVar("R")
 
 @dataclass
 class Testbed:
-    """A driver under test with everything resolved. Trials on it may run side by side in threads."""
+    """A driver under test, with kernel, NIC model and QEMU resolved. Trials may run in parallel in threads."""
 
     config: TestbedConfig
     machine: MachineConfig
@@ -41,7 +41,7 @@ class Testbed:
 
     @classmethod
     def resolve(cls, config: TestbedConfig) -> Testbed:
-        """Finds kernel, module, NIC model and QEMU. Raises IrqlabError with what is wrong and what is allowed."""
+        """Finds kernel, module, NIC model and QEMU. Raises IrqlabError that says what is wrong and what is allowed."""
         found_qemu = qemu.find()
         dut_kernel = kernel.resolve(config.kernel)
         loaded = modules.load(dut_kernel, config.driver)
@@ -69,12 +69,12 @@ class Testbed:
 
     @property
     def label(self) -> str:
-        """The driver with the schemes that are asked for."""
+        """The driver with the requested schemes."""
         asked = self.config.dut.schemes
         return driver_of({"driver": self.driver, "rx_scheme": asked.rx, "tx_scheme": asked.tx, "variant": asked.variant})
 
     def scheme_names(self) -> dict[str, str | None]:
-        """The schemes in force, as result rows state them; all None for a driver that is not built on irqmod."""
+        """The schemes in force, as in result rows; all None if the driver is not built on irqmod."""
         found = self.prepared.facts["running"]["schemes"] or {}
         return {"rx_scheme": found.get("rx"), "tx_scheme": found.get("tx"), "variant": self.config.dut.schemes.variant}
 
@@ -84,7 +84,7 @@ class Testbed:
 
         def take(state: Path) -> dict[str, Any]:
             with start(self.machine, to_save=True) as booting:
-                Dut(booting).kernel_log.check()  # a complaint at boot is a complaint
+                Dut(booting).kernel_log.check()  # warnings at boot are problems too
                 save(booting, state)
             return {}
 
@@ -92,13 +92,13 @@ class Testbed:
 
     @cached_property
     def prepared(self) -> Snapshot:
-        """The DUT with the driver loaded, forwarding, and warm enough to have resolved its neighbours: where trials start."""
+        """The initial state of trials: driver loaded, forwarding, neighbours resolved."""
 
         def take(state: Path) -> dict[str, Any]:
             with start(self.machine, self.booted.state, to_save=True) as booted, self._translating_errors(Dut(booted)) as dut:
                 waited_ns = self._bring_up(dut)
                 facts = {"running": dut.describe(self.config.dut), "link_wait_ns": waited_ns, "kernel_log": dut.kernel_log.lines}
-                facts["counters"] = asdict(dut.counters())  # no trial needs to read what they all begin with
+                facts["counters"] = asdict(dut.counters())  # trials need not read the initial values
                 save(booted, state)
             return facts
 
@@ -106,7 +106,7 @@ class Testbed:
 
     @cached_property
     def parts(self) -> dict[str, Any]:
-        """All that the DUT depends on where trials start, this lab's code included."""
+        """Everything the initial state of trials depends on, including irqlab's own code."""
         return {
             "machine": self._machine_key,
             "modules": [m.sha256 for m in self.modules],
@@ -120,7 +120,7 @@ class Testbed:
         return snapshots.key_of({"machine": self.machine.key(), "code": code_fingerprint(machine.__name__)})
 
     def _bring_up(self, dut: Dut) -> int:
-        """Loads the driver and makes the DUT forward; returns the virtual ns the links took."""
+        """Loads the driver and makes the DUT forward; returns the virtual time, in ns, until the links were up."""
         dut.load(self.modules, self.config.dut.module_parameters)
         dut.play_hosts(self.nic.line_rate_bps)
         waited_ns = dut.configure(self.config.dut, self.driver, self.nic.model)
@@ -129,11 +129,11 @@ class Testbed:
 
     @contextmanager
     def open(self, profile: bool = False, pooled: bool = False) -> Iterator[Dut]:
-        """A DUT restored where trials start; leaving the block ends it. `profile`: its instructions can be counted.
+        """Context manager: a DUT restored to the initial state of trials. `profile`: its instructions can be counted.
 
-        `pooled`: its QEMU may have run trials before, and may run others later.
+        `pooled`: take the QEMU from the pool, and return it there afterwards.
         """
-        if not snapshots.touch(self.prepared):  # in a run of hours another process may have made room
+        if not snapshots.touch(self.prepared):  # another process may have evicted it during a long run
             self.__dict__.pop("prepared", None)
         state = self.prepared.state
         starting = POOL.machine(self.machine, state) if pooled and self.nic.rewinds else start(self.machine, state, profile)
@@ -141,13 +141,13 @@ class Testbed:
             yield dut
 
     def close(self) -> None:
-        """Ends what is kept for further trials; more may follow all the same."""
+        """Ends idle machines of the pool; further trials are still possible."""
         if "prepared" in self.__dict__:
             POOL.close(self.prepared.state)
 
     @contextmanager
     def _translating_errors(self, dut: Dut) -> Iterator[Dut]:
-        """Turns a broken connection, or an agent that does not answer, into what became of the DUT."""
+        """Turns a broken connection or an unresponsive agent into an error that says what happened to the DUT."""
         try:
             yield dut
         except NoAnswerError as error:
@@ -158,17 +158,17 @@ class Testbed:
             raise DutError(str(error)) from error
 
     def run(self, trial: Trial[R]) -> R:
-        """A trial's result: from the cache if it was made before, else from a restored DUT. Raises IrqlabError."""
+        """A trial's result, from the cache or from a run on a restored DUT. Raises IrqlabError."""
         return self._kept(trial, None)[0]
 
     def profile(self, trial: Trial[R], addresses: dict[str, Any]) -> tuple[R, dict[str, Any]]:
-        """The same trial, and what its window executed where (docs/protocol.md, `profile`). Raises IrqlabError."""
+        """As `run`, and the profile of its window (docs/protocol.md, `profile`). Raises IrqlabError."""
         result, profile = self._kept(trial, addresses)
         assert profile is not None
         return result, profile
 
     def measure(self, trial: Trial[R], addresses: dict[str, Any] | None = None) -> tuple[R, dict[str, Any] | None]:
-        """Runs a trial whatever is in the cache; with `addresses`, profiled: the second value is what the tester counted."""
+        """Runs a trial, ignoring the cache. With `addresses` it is profiled; the second value is the tester's profile."""
         with self.open(profile=addresses is not None, pooled=addresses is None) as dut:
             if addresses is not None:
                 dut.rpc.call("profile", addresses=addresses)
@@ -186,7 +186,7 @@ class Testbed:
 
     @cached_property
     def conditions(self) -> Conditions:
-        """What a trial may know about this testbed."""
+        """The facts about this testbed that trials may use."""
         facts = self.prepared.facts
         return Conditions(
             driver=self.driver,
@@ -198,7 +198,7 @@ class Testbed:
         )
 
     def describe(self) -> dict[str, Any]:
-        """What results of this bed are measured on."""
+        """Describes this testbed in result documents."""
         return {
             **describe(self.machine),
             "modules": [{"name": m.name, "sha256": m.sha256, "vermagic": m.vermagic} for m in self.modules],

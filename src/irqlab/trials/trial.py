@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a trial is: how it is named in the cache, how it runs, and how its result is stored and read back.
+"""The base class of trials: its key in the cache, how it runs, and how its result is stored and read back.
 
-A trial is a frozen dataclass; its fields are all that it offers. It is a pure function of those and of the DUT's state at its
-start: virtual time stands still whenever the lab thinks. The kinds of trials are the modules beside this one.
+A trial is a frozen dataclass whose fields specify the load. Its result is a pure function of these fields and of the DUT's
+initial state, since virtual time stops while irqlab computes. The kinds of trials are in the other modules of this package.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Conditions:
-    """What a trial may know about the testbed it runs on."""
+    """Facts about the testbed that a trial may use."""
 
     driver: str
     mips: int
     line_rate_bps: int
     link_wait_ns: int
-    """Virtual time from `up` until frames passed."""
+    """Virtual time from setting the link up until frames passed."""
     counters: Counters
-    """The kernel's counters where trials start."""
+    """The kernel's counters in the initial state."""
     cost_model: bool = False
-    """Hardware costs can be charged."""
+    """Whether hardware costs can be charged."""
 
 
 class Trial(ABC, Generic[R]):
@@ -41,24 +41,24 @@ class Trial(ABC, Generic[R]):
 
     @property
     def cacheable(self) -> bool:
-        """False for a trial that has to be run because it writes a file."""
+        """False if the trial has to run because it writes a file."""
         return True
 
     def specification(self) -> dict[str, Any]:
-        """All that decides the result, as JSON data: the trial's name in the cache."""
+        """Everything that determines the result, as JSON data; part of the cache key."""
         return asdict(self)  # type: ignore[call-overload, no-any-return]
 
     @abstractmethod
     def measure(self, dut: Dut, conditions: Conditions) -> R:
-        """Runs the trial on a DUT as restored. Raises IrqlabError."""
+        """Runs the trial on a restored DUT. Raises IrqlabError."""
 
     def store(self, result: R) -> dict[str, Any]:
-        """The result as JSON data, less the specification."""
+        """The result as JSON data, without the specification."""
         content: dict[str, Any] = msgspec.to_builtins(result)
         del content["spec"]
         return content
 
     def restore(self, content: dict[str, Any]) -> R:
-        """The result from `store`'s data. Raises msgspec.ValidationError for what is not that."""
+        """Reads a result back from `store`'s data. Raises msgspec.ValidationError if the data do not match."""
         whole = {**content, "spec": msgspec.to_builtins(self)}
         return replace(msgspec.convert(whole, self.result_type), spec=self)
