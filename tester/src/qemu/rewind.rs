@@ -14,7 +14,7 @@ use super::timer::Timer;
 use devices::Devices;
 use memory::Memory;
 use snapshot::Snapshot;
-use timers::{Armed, Timers, Verdict, compare};
+use timers::{Armed, Timers, same};
 
 mod devices;
 mod memory;
@@ -58,21 +58,19 @@ impl Rewinder {
         let Some(rest) = &mut self.rest else {
             return Ok(());
         };
-        self.timers.clear();
+        let is_ours = |armed: &Armed| ours.iter().any(|timer| timer.address() == armed.timer);
+        self.timers.disarm(|_| true);
         rest.devices.reset();
         rest.memory.restore(&rest.snapshot)?;
         rest.devices.load(&rest.snapshot, &rest.stream)?;
-        let (ours, theirs): (Vec<Armed>, Vec<Armed>) = self
-            .armed
-            .iter()
-            .partition(|armed| ours.iter().any(|timer| timer.address() == armed.timer));
-        match compare(&self.timers.armed(), &theirs) {
-            Verdict::Same => {}
-            Verdict::Reordered => {
-                self.timers.clear();
-                self.timers.arm(&theirs);
-            }
-            Verdict::Different => return Err("other timers are armed than in a new process".into()),
+        // A NIC of ours arms its timer while it is reset.
+        self.timers.disarm(is_ours);
+        let (ours, theirs): (Vec<Armed>, Vec<Armed>) = self.armed.iter().partition(|a| is_ours(a));
+        let now = self.timers.armed();
+        if !same(&now, &theirs) {
+            return Err(format!(
+                "other timers are armed than in a new process: {now:?}, not {theirs:?}"
+            ));
         }
         self.timers.arm(&ours);
         self.armed = self.timers.armed();
