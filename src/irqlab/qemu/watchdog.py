@@ -29,8 +29,8 @@ SILENT_S = 4.0
 """Real time without an answer after which the watchdog begins to look."""
 PERIOD_S = 0.5
 """Real time between samples, at least."""
-WINDOW, ENOUGH = 25, 20
-STEP_CPU_S = 0.075
+WINDOW, ENOUGH = 15, 12
+STEP_CPU_S = 0.125
 """CPU time that QEMU has used between samples, at least."""
 STACK_WORDS = 128
 DEPTH_BYTES = 128
@@ -132,14 +132,15 @@ class Watchdog:
         if self._registers.get("HLT", 1) or self._registers.get("CPL", 3):
             self._recent.clear()
             return
-        self._post(f"x /{STACK_WORDS}gx 0x{self._registers['RSP']:x}", self._on_stack)
+        self._post(f"x /{STACK_WORDS}gx $sp", self._on_stack)  # short: QEMU may take 10 ms to read a character
 
     def _on_stack(self, text: str) -> None:
         words = tuple(int(word, 16) for line in text.splitlines() for word in line.partition(":")[2].split() if word[:2] == "0x")
-        if not words:
+        address = re.match("[0-9a-f]+(?=:)", text)
+        if not words or not address:
             return
         preserved = tuple(self._registers.get(name, 0) for name in PRESERVED)
-        now = Sample(self._registers["RSP"], preserved, words)
+        now = Sample(int(address[0], 16), preserved, words)
         self._recent.append(now)
         if sum(sample.alike(now) for sample in self._recent) >= ENOUGH:
             raise NoAnswerError(
