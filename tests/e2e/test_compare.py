@@ -49,7 +49,7 @@ def test_a_driver_against_itself_differs_in_nothing(cli: Cli, tmp_path: Path) ->
     assert "Nothing is worse" in done.stdout
     document = json.loads((tmp_path / "a.json").read_text())
     jsonschema.validate(document, catalogue.schema())
-    one, other = (row for row in document["measured"]["results"] if row["method"] == "costs")
+    one, other = (row for row in document["measured"]["results"] if row["method"] == "metrics")
     assert json.dumps(one) == json.dumps(other)
     assert all(value for value in one["summary"]["metrics"].values())
 
@@ -64,7 +64,7 @@ def test_a_slowed_copy_is_found_and_the_function_named(cli: Cli, tmp_path: Path)
     named = next(line.split() for line in rows if line.strip().startswith("cp_"))
     assert named[0] == "cp_dawdle"
     assert 100 <= float(named[-1]) <= 110
-    better = cli("compare", *reversed(pair), *SHORT, "--fail-above", "1%", "--fail-on", "total_throughput_pps", timeout_s=1200)
+    better = cli("compare", *reversed(pair), *SHORT, "--fail-above", "1%", "--fail-on", "throughput_pps", timeout_s=1200)
     assert better.returncode == 0, better.stdout + better.stderr
     # And what was measured can stand for one of the two.
     alone = cli("compare", pair[0], *SHORT, "--json", "base.json", timeout_s=1200)

@@ -44,7 +44,7 @@ def test_a_trial_from_the_cache_is_the_one_that_was_run_to_the_byte(monkeypatch:
     profiled = method.run(TrialRunner(lab.testbed), Workload(**SHORT), rate_pps=20_000.0).to_json()
     assert trialcache.usage().entries == 2
 
-    def never(*_: object) -> None:
+    def never(*_: object, **__: object) -> None:
         raise AssertionError("run again")
 
     monkeypatch.setattr(Testbed, "open", never)

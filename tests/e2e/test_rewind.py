@@ -56,7 +56,8 @@ def busy_host() -> Iterator[None]:
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Machine]]:
-    """The machines that are started, which are ended after the test."""
+    """The machines that are started, which are ended after the test. None is left from other tests."""
+    pool.POOL.close()
     machines: list[Machine] = []
     start = machine.start
 
