@@ -31,7 +31,7 @@ TableFile = Annotated[
 ]
 Output = Annotated[Path, typer.Option("--output", "-o", help="The hardware file, for --hardware.")]
 Fit = Annotated[str | None, typer.Option("--fit-sizes", help="Fit only to these frame sizes, comma-separated; default: all.")]
-Terms = Annotated[str, typer.Option("--terms", help=f"Costs the fit may use: {', '.join(TERMS)}.join(TERMS)}.")]
+Terms = Annotated[str, typer.Option("--terms", help=f"Costs the fit may use: {', '.join(TERMS)}.")]
 Rounds = Annotated[int, typer.Option("--rounds", help="Rounds of fitting; each measures with the costs of the one before.")]
 
 

@@ -71,7 +71,7 @@ class IperfTrial(Trial["IperfResult"]):
         soaker = peers.spawn(dut, "/init", "soak") if self.soak else None
         pid = _listen(dut) if self.dut_serves else 0
         begin = _Reading.of(dut, soaker)
-        peers.serve(dut, [_tester_end(self, rate_bps)])  # no virtual time passes until the trial starts, so that the window consists of whole buckets
+        peers.serve(dut, [_tester_end(self, rate_bps)])  # the clock stands still until the trial starts: whole buckets
 
         def meanwhile(window_begins_ns: int) -> None:
             nonlocal pid, begin
