@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A running DUT, through the agent in it: commands, files, modules, the kernel log (docs/protocol.md, link 2)."""
+"""Controls a running DUT through its agent: commands, files, modules, the kernel log (docs/protocol.md, link 2)."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from irqlab.setup.modules import Module
 
 PATIENCE_NS = 120_000_000_000
 LAST_LINES = 12
-"""Of the kernel's log, shown with a DUT that hangs."""
+"""Lines of the kernel log shown if the DUT hangs."""
 
 
 class DutError(IrqlabError):
-    """The DUT did not do as told; the message says what and shows the kernel log where that helps."""
+    """An operation in the DUT failed; the message says which, with the kernel log if that helps."""
 
 
 class Agent:
-    """A running DUT. Every method is a few commands to its agent."""
+    """A running DUT. Every method sends a few commands to its agent."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.rpc = machine.rpc
         self.kernel_log = KernelLog(self.rpc)
         self.patience_ns = PATIENCE_NS
-        """How long a sleep may last beyond its time before the DUT is given up, in virtual ns."""
+        """How far a sleep may exceed its duration, in virtual ns, before the DUT counts as hung."""
 
     def run(self, *argv: str) -> str:
         """Runs a command in the DUT and returns what it printed. Raises DutError if it fails."""
@@ -47,12 +47,12 @@ class Agent:
         return done
 
     def read(self, *paths: str) -> dict[str, str | None]:
-        """Reads files of the DUT; None for what cannot be read."""
+        """Reads files in the DUT; None for those that cannot be read."""
         files: dict[str, str | None] = self.rpc.guest("read", paths=list(paths))["files"]
         return files
 
     def write(self, path: str, text: str) -> None:
-        """Writes a file of the DUT."""
+        """Writes a file in the DUT."""
         self.rpc.guest("write", path=path, text=text)
 
     def sleep(self, ns: int) -> None:
@@ -60,7 +60,7 @@ class Agent:
         self.rpc.guest("sleep", ns=ns, limit_ns=ns + self.patience_ns)
 
     def sysctl(self, name: str, value: str) -> None:
-        """Sets a sysctl. Raises DutError for one that the kernel has not, or a value it refuses."""
+        """Sets a sysctl. Raises DutError if it does not exist, or the kernel rejects the value."""
         try:
             self.write("/proc/sys/" + name.replace(".", "/"), value)
         except TesterError as error:
@@ -78,11 +78,11 @@ class Agent:
                     params=parameters if last else "",
                 )
             except TesterError as error:
-                raise DutError(f"the module {module.name} does not load: {error}") from error
+                raise DutError(f"cannot load the module {module.name}: {error}") from error
         self.kernel_log.check()
 
     def whereabouts(self, hung: NoAnswerError) -> str:
-        """Where the kernel of a DUT that does not answer is, and what it logged last. Ends the machine."""
+        """Backtrace and last log lines of the kernel of a hung DUT. Ends the machine."""
         found = backtrace.take(self.machine, hung.rsp)
         last = [*self.kernel_log.lines, *found.console][-LAST_LINES:]
-        return f"{found}\nthe kernel's last lines:\n" + "\n".join(f"  {line}" for line in last or ["(none)"])
+        return f"{found}\nlast lines of the kernel log:\n" + "\n".join(f"  {line}" for line in last or ["(none)"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""drivers/costmodel from the lab's side: sets what the DUT pays per event, and reads how often it paid (docs/cost-model.md)."""
+"""Controls drivers/costmodel in the DUT: sets the cost per event, and reads event counts (docs/cost-model.md)."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _HOME = f"/sys/module/{MODULE}/parameters"
 
 
 def charge(dut: Agent, costs: Costs, count: bool = False) -> None:
-    """Sets what a DUT pays from now on; its module must be loaded. `count`: count all events, those that cost nothing too."""
+    """Sets the costs to charge; the module must be loaded. `count`: count all events, even those that cost nothing."""
     try:
         for term in TERMS:
             dut.write(f"{_HOME}/{term}_ps", str(round(getattr(costs, term) * 1000)))
         dut.write(f"{_HOME}/count", str(int(count)))
     except TesterError as error:
-        raise IrqlabError(f"the cost model does not take {costs}: {error}") from error
+        raise IrqlabError(f"the cost model rejected {costs}: {error}") from error
 
 
 def events(dut: Agent) -> dict[str, int]:
-    """What was charged for since the module was loaded, by term; `byte` counts bytes. Empty without the module."""
+    """Events charged since the module was loaded, by term; `byte` counts bytes. Empty without the module."""
     text = dut.read(f"{_HOME}/events")[f"{_HOME}/events"] or ""
     return {name: int(number) for name, number in (line.split() for line in text.splitlines())}

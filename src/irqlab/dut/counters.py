@@ -33,7 +33,7 @@ CPU_STATES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq")
 
 @dataclass(frozen=True)
 class Counters:
-    """What the DUT counted over the whole trial: warm-up, window and drain."""
+    """The DUT's counters over the whole trial: warm-up, window and drain."""
 
     interrupts: dict[str, int] = field(default_factory=dict)
     """Device interrupts by interface (/proc/interrupts)."""
@@ -45,11 +45,11 @@ class Counters:
     time_squeezes: int = 0
     qdisc_drops: int = 0
     driver: dict[str, dict[str, int]] = field(default_factory=dict)
-    """What the driver itself counts, by interface (ethtool -S)."""
+    """The driver's own counters, by interface (ethtool -S)."""
 
 
 def parse(files: dict[str, str | None], qdisc: str, of_driver: dict[str, str] | None = None) -> Counters:
-    """Counters from the files of PATHS and the output of `tc -s qdisc` and `ethtool -S`. What is missing counts as 0."""
+    """Counters from the files of PATHS and the output of `tc -s qdisc` and `ethtool -S`. Missing counters are 0."""
     return Counters(
         interrupts=parse_interrupts(files.get("/proc/interrupts") or ""),
         softirqs=parse_softirqs(files.get("/proc/softirqs") or ""),
@@ -66,7 +66,7 @@ def parse(files: dict[str, str | None], qdisc: str, of_driver: dict[str, str] | 
 
 
 def parse_interrupts(text: str) -> dict[str, int]:
-    """Interrupts by interface, from /proc/interrupts; a line that both share is "eth0+eth1". Behind a USB: the controller's."""
+    """Interrupts by interface, from /proc/interrupts; a shared interrupt is "eth0+eth1". For USB NICs: the controller's."""
     found: dict[str, int] = {}
     for line in text.splitlines():
         label, _, rest = line.partition(":")
@@ -86,7 +86,7 @@ def parse_interrupts(text: str) -> dict[str, int]:
 
 
 def parse_softirqs(text: str) -> dict[str, int]:
-    """Softirqs raised by name, from /proc/softirqs; only those that a network driver concerns."""
+    """Softirqs raised by name, from /proc/softirqs; only those relevant to a network driver."""
     wanted = ("HI", "TIMER", "NET_TX", "NET_RX", "TASKLET", "HRTIMER")
     found = {}
     for line in text.splitlines()[1:]:
@@ -106,7 +106,7 @@ def parse_stat(text: str) -> dict[str, int]:
 
 
 def parse_driver(text: str) -> dict[str, int]:
-    """Counters of a driver's own, from `ethtool -S`; none if it keeps none."""
+    """A driver's own counters, from `ethtool -S`; empty if it has none."""
     return {name.strip(): int(value) for name, value in re.findall(r"^ +(\S[^\n]*?): (\d+)$", text, re.MULTILINE)}
 
 
@@ -115,7 +115,7 @@ def _softnet(text: str, column: int) -> int:
 
 
 def difference(before: Counters, after: Counters) -> Counters:
-    """What was counted between two readings."""
+    """The increase of counters between two readings."""
 
     def less(a: dict[str, int], b: dict[str, int]) -> dict[str, int]:
         return {name: value - b.get(name, 0) for name, value in a.items()}

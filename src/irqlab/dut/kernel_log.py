@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The log of the DUT's kernel: what is new in it, and what of it is a problem."""
+"""Reads the DUT's kernel log and detects problems in it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ PROBLEM = re.compile(
     r"|NETDEV WATCHDOG|general protection fault|refcount_t:|UBSAN|KASAN|nobody cared|swiotlb buffer is full"
     r"|page allocation failure"
 )
-"""Kernel log lines that fail a run."""
+"""Kernel log lines that make a run fail."""
 EXPECTED = re.compile(r"^random: crng init done")
-"""What every kernel logs above info at some time."""
+"""Messages above info that every kernel logs."""
 SHOWN_BEFORE, SHOWN_AFTER = 5, 40
 """Lines shown around the first problem."""
 
@@ -41,25 +41,25 @@ class KernelLog:
     def __init__(self, rpc: Rpc) -> None:
         self._rpc = rpc
         self.lines: list[str] = []
-        """All that was read so far."""
+        """All lines read so far."""
 
     def news(self) -> list[Record]:
-        """What the kernel logged since the last time."""
+        """Reads the records logged since the last call."""
         records = [Record(int(r["level"]), str(r["text"])) for r in self._rpc.guest("kmsg")["records"]]
         self.lines += [record.text for record in records]
         return records
 
     def check(self) -> None:
-        """Reads what is new. Raises KernelProblemError if there is, or ever was, a problem."""
+        """Reads new records. Raises KernelProblemError if there is, or ever was, a problem."""
         self.news()
         first = next((n for n, line in enumerate(self.lines) if PROBLEM.search(line)), None)
         if first is not None:
             shown = self.lines[max(0, first - SHOWN_BEFORE) : first + SHOWN_AFTER]
-            raise KernelProblemError("the DUT's kernel complained:\n" + "\n".join(f"  {line}" for line in shown))
+            raise KernelProblemError("the DUT's kernel logged a problem:\n" + "\n".join(f"  {line}" for line in shown))
 
 
 def notable(records: list[Record], expected: str = "") -> list[str]:
-    """The texts above info, without those that every kernel logs, and those that match the regular expression `expected`."""
+    """Messages above info, except those that every kernel logs or that match the regular expression `expected`."""
     return [
         r.text
         for r in records

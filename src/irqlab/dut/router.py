@@ -32,20 +32,18 @@ class Dut(Agent):
         self.trial_id = 0
 
     def play_hosts(self, line_rate_bps: int) -> None:
-        """Sets up the tester's hosts, one per port, on wires of that speed (0: no ceiling)."""
+        """Sets up the tester's hosts, one per port, with this line rate (0: unlimited)."""
         self.rpc.call(
             "ports",
             ports=[{"mac": tester_mac(p), "ip": tester_ip(p), "prefix": 24, "wire_bps": line_rate_bps} for p in range(PORTS)],
         )
 
     def configure(self, config: DutConfig, driver: str, nic: str) -> int:
-        """Makes a router of the DUT and waits until frames pass both ways; returns the virtual ns that took from `up`."""
+        """Makes the DUT a router and waits until frames pass both ways; returns the virtual ns since the links were set up."""
         if missing := self._wait_for_interfaces():
             self.kernel_log.check()
             log = "\n".join(f"  {line}" for line in self.kernel_log.lines[-8:]) or "  (nothing)"
-            raise DutError(
-                f"the driver {driver} did not bring up {', '.join(missing)} on the NIC {nic}; the kernel log said:\n{log}"
-            )
+            raise DutError(f"the driver {driver} did not bring up {', '.join(missing)} on the NIC {nic}; kernel log:\n{log}")
         for name, value in (("net.ipv4.ip_forward", "1"), *config.sysctls):
             self.sysctl(name, value)
         for port, interface in enumerate(INTERFACES):
@@ -73,20 +71,20 @@ class Dut(Agent):
         return waited_ns
 
     def set_attributes(self, config: DutConfig, interface: str) -> None:
-        """Sets what `config.attributes` asks for. Raises DutError for a file that is not there, or a value it refuses."""
+        """Writes `config.attributes`. Raises DutError if a file does not exist or rejects its value."""
         for name, value in config.attributes:
             path = f"/sys/class/net/{interface}/{name}"
             for _ in range(INTERFACE_LIMIT_NS // INTERFACE_STEP_NS):
                 if self.read(path)[path] is not None:
                     break
-                self.sleep(INTERFACE_STEP_NS)  # a driver adds them a moment after the interface
+                self.sleep(INTERFACE_STEP_NS)  # the driver adds them shortly after the interface
             try:
                 self.write(path, value)
             except TesterError as error:
                 raise DutError(f"{interface}: {name}={value}: {error}") from error
 
     def _wait_for_interfaces(self) -> list[str]:
-        """Devices behind a USB appear some time after their driver; returns those that do not."""
+        """USB devices appear some time after their driver is loaded; returns the interfaces still missing."""
         for _ in range(INTERFACE_LIMIT_NS // INTERFACE_STEP_NS):
             found = self.read("/sys/class/net/*/address")
             missing = [i for i in INTERFACES if not found.get(f"/sys/class/net/{i}/address")]
@@ -102,9 +100,9 @@ class Dut(Agent):
             raise DutError(f"--ring {ring}: {(done['err'] or done['out']).strip()}\n{now}")
 
     def wait_forwarding(self, limit_ns: int = PROBE_LIMIT_NS) -> int | None:
-        """Waits until frames pass both ways, some in a row; returns the virtual ns it took, or None after `limit_ns`.
+        """Waits until several frames in a row pass both ways; returns the virtual ns it took, or None after `limit_ns`.
 
-        Some models receive nothing for seconds after they were set up; addresses are resolved on the way.
+        Some NIC models receive nothing for seconds after being set up. This also resolves the neighbours' addresses.
         """
         began_ns = self.rpc.call("clock")["now_ns"]
         in_a_row = 0
@@ -122,9 +120,9 @@ class Dut(Agent):
     def run_trial(
         self, trial: dict[str, Any], streams: list[dict[str, Any]], meanwhile: Callable[[int], None] | None = None
     ) -> dict[str, Any]:
-        """Arms a trial, lets it run to the end of its drain, and returns RESULT (docs/protocol.md).
+        """Starts a trial, runs it to the end of its drain, and returns RESULT (docs/protocol.md).
 
-        `meanwhile` is called while it runs, with the virtual time at which the window begins, in ns.
+        `meanwhile` is called while it runs, with the start of the window in virtual ns.
         """
         self.trial_id = (self.trial_id + 1) % 65536
         whole = {
@@ -151,7 +149,7 @@ class Dut(Agent):
         return counters.parse(files, self.run("tc", "-s", "qdisc", "show"), of_driver)
 
     def describe(self, config: DutConfig) -> dict[str, Any]:
-        """The configuration that moves numbers, as the running kernel states it."""
+        """The configuration that affects results, as reported by the running kernel."""
         files = self.read(
             "/sys/kernel/security/lsm",
             "/proc/sys/net/core/default_qdisc",

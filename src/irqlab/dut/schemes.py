@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The interrupt-handling schemes of our own drivers: which are asked for, how the DUT is told, and what it then says.
+"""Sets and reads back the interrupt-handling schemes of our own drivers.
 
-A driver on irqmod shows them in /sys/class/net/<interface>/irqmod/ and through ethtool -C; another has no such directory, and
-no scheme can be set there. Both interfaces get the same.
+A driver built on irqmod has them in /sys/class/net/<interface>/irqmod/ and in ethtool -C; other drivers have no such directory
+and no schemes. Both interfaces are set alike.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from irqlab.qemu.rpc import TesterError
 
 
 class SchemeError(IrqlabError):
-    """A scheme or one of its settings cannot be had; the message holds what the DUT said."""
+    """A scheme or one of its settings was rejected; the message includes the DUT's error."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Rings:
 
 
 def rings(dut: Agent, interface: str) -> Rings | None:
-    """The ring sizes of an interface; None if its driver does not tell."""
+    """The ring sizes of an interface; None if its driver does not report them."""
     text = dut.attempt("ethtool", "-g", interface)["out"]
     most, _, current = text.partition("Current hardware settings")
     found = [dict(re.findall(r"^(RX|TX):\s+(\d+)$", part, re.MULTILINE)) for part in (most, current)]
@@ -44,14 +44,14 @@ def rings(dut: Agent, interface: str) -> Rings | None:
 
 
 def apply(dut: Agent, wanted: Schemes, interfaces: Iterable[str], driver: str) -> list[str]:
-    """Sets what is asked for on every interface and makes sure of it; returns what has to be said about it."""
+    """Sets the schemes on every interface and verifies them; returns deviations from the request."""
     if not wanted.asked:
         return []
     notes: dict[str, None] = {}
     for interface in interfaces:
         if wanted.needs_engine and read(dut, interface) is None:
             raise SchemeError(
-                f"the driver {driver} has no scheme that can be set ({interface} has no directory irqmod in /sys/class/net): "
+                f"the driver {driver} has no schemes to choose from ({interface} has no directory irqmod in /sys/class/net): "
                 "--rx, --tx, --variant and their settings are for drivers built on irqmod"
             )
         settings = {**asdict(wanted), **_fitting(dut, wanted, interface, notes)}
@@ -62,12 +62,12 @@ def apply(dut: Agent, wanted: Schemes, interfaces: Iterable[str], driver: str) -
         for setting in SETTINGS:
             value = settings[setting.field]
             if value is not None and now.get(setting.field) != value:
-                raise SchemeError(f"{setting.place.option} {value}: {interface} took it and has {now.get(setting.field)} instead")
+                raise SchemeError(f"{setting.place.option} {value}: {interface} has {now.get(setting.field)} instead")
     return list(notes)
 
 
 def _fitting(dut: Agent, wanted: Schemes, interface: str, notes: dict[str, None]) -> dict[str, int]:
-    """A variant's N for a TX ring too small for 128."""
+    """Reduces a variant's packets per TX interrupt if the TX ring is too small for 128."""
     if wanted.tx != "coalesce" or wanted.variant is None or wanted.tx_frames is not None:
         return {}
     found, usual = rings(dut, interface), VARIANT_TX_FRAMES
@@ -78,7 +78,7 @@ def _fitting(dut: Agent, wanted: Schemes, interface: str, notes: dict[str, None]
 
 
 def variant_ring(dut: Agent, wanted: Schemes, interface: str) -> tuple[int | None, str]:
-    """The ring size a variant asks for, as far as the chip goes, and what has to be said about it."""
+    """The ring size of a variant, limited to the chip's maximum, and the deviation from the request."""
     found = rings(dut, interface) if wanted.variant else None
     if found is None:
         return None, ""
@@ -89,7 +89,7 @@ def variant_ring(dut: Agent, wanted: Schemes, interface: str) -> tuple[int | Non
 
 
 def make_room(dut: Agent, wanted: Schemes, interface: str, ring: int) -> str:
-    """Lowers tx-frames before a ring shrinks: drivers refuse a ring smaller than twice that. Returns what has to be said."""
+    """Lowers tx-frames before the ring shrinks: drivers reject rings smaller than twice tx-frames. Returns the deviation."""
     now = read(dut, interface)
     if not now or not now["tx_frames"] or now["tx_frames"] <= ring // 2 or ring < 2:
         return ""
@@ -99,7 +99,7 @@ def make_room(dut: Agent, wanted: Schemes, interface: str, ring: int) -> str:
 
 
 def read(dut: Agent, interface: str) -> dict[str, Any] | None:
-    """What is in force of irqmod's settings, by the fields of Schemes; None if the driver is not built on irqmod."""
+    """The irqmod settings in force, by the fields of Schemes; None if the driver is not built on irqmod."""
     home = f"/sys/class/net/{interface}"
     engine = [setting for setting in SETTINGS if setting.place.of_engine]
     files = dut.read(*(f"{home}/{setting.place.file}" for setting in engine if setting.place.file))
@@ -115,7 +115,7 @@ def read(dut: Agent, interface: str) -> dict[str, Any] | None:
 
 
 def _read_others(dut: Agent, wanted: Schemes, interface: str) -> dict[str, Any]:
-    """What is in force of the settings asked for that every driver may have."""
+    """The values in force of those requested settings that do not need irqmod."""
     asked = [setting for setting in SETTINGS if setting.field in wanted.others]
     paths = {setting.field: f"/sys/class/net/{interface}/{setting.place.file}" for setting in asked}
     files = dut.read(*paths.values()) if paths else {}
@@ -123,13 +123,13 @@ def _read_others(dut: Agent, wanted: Schemes, interface: str) -> dict[str, Any]:
 
 
 def _value(text: str | None) -> str | int | None:
-    """A setting's value: of a choice the one in brackets, else a number."""
+    """A setting's value: of a list of choices the one in brackets, else a number."""
     chosen = re.search(r"\[(\w+)\]", text or "")
     return chosen[1] if chosen else int(text) if text and text.strip().isdigit() else None
 
 
 def _set(dut: Agent, interface: str, setting: Setting, value: str, driver: str) -> None:
-    """One setting. What the kernel says against it is in the error."""
+    """Sets one setting. The error includes the kernel's message."""
     if setting.place.file:
         path = f"/sys/class/net/{interface}/{setting.place.file}"
         try:

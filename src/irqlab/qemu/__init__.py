@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""QEMU as a machine: command line, monitors, the tester's socket, snapshots."""
+"""Runs QEMU: command line, monitors, the tester's socket, snapshots."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Where the kernel of a DUT that no longer answers is, as the kernel itself says it.
+"""Gets a backtrace from the kernel of a DUT that no longer answers.
 
-The processor is made to call address 0 from where it is: the kernel then prints an oops with a trace that names every function,
-those of modules too, and panics (oops=panic), which ends QEMU. That works in any context, interrupts off included, and needs no
-table of symbols.
+The CPU is made to call address 0 from its present position. The kernel then prints an oops with a trace that names every
+function, including those in modules, and panics (oops=panic), which ends QEMU. This works in any context, even with interrupts
+off, and needs no symbol table.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from irqlab.qemu.qmp import QmpError
 from irqlab.qemu.watchdog import DEPTH_BYTES
 
 OOPS_S = 15.0
-"""Real time that the kernel has to print its trace."""
+"""Real time, in seconds, for the kernel to print its trace."""
 TRIES = 20
-"""How often the processor is looked for in its loop, since it may be in an interrupt at the moment."""
+"""Attempts to stop the CPU inside its loop, since it may be in an interrupt handler."""
 FRAMES = 20
 OOPS = "BUG: kernel NULL pointer dereference, address: 0000000000000000"
 
@@ -33,22 +33,22 @@ _FRAME = re.compile(r"[\w.]+\+0x[0-9a-f]+/0x[0-9a-f]+(?: \[\w+\])?")
 
 @dataclass(frozen=True)
 class Backtrace:
-    """Where a kernel was."""
+    """A kernel backtrace."""
 
     functions: tuple[str, ...]
-    """The innermost first, as the kernel prints them: name, offset, module; empty if that could not be found."""
+    """Innermost first, as the kernel prints them: name, offset, module; empty if there is no trace."""
     console: tuple[str, ...]
-    """What it had printed before."""
+    """Console output before the oops."""
 
     def __str__(self) -> str:
         if not self.functions:
-            return "where its kernel is could not be found"
+            return "no backtrace of its kernel could be obtained"
         innermost, *callers = self.functions
         return "\n  ".join([f"its kernel is in {innermost}" + (", called from:" if callers else ""), *callers])
 
 
 def take(machine: Machine, rsp: int | None = None) -> Backtrace:
-    """Where the kernel is. `rsp`: the stack pointer in an endless loop, if known. Ends the machine."""
+    """Takes a backtrace. `rsp`: the stack pointer in an endless loop, if known. Ends the machine."""
     with contextlib.suppress(GdbError, QmpError, subprocess.TimeoutExpired):
         _oops(machine, rsp)
         machine.process.wait(OOPS_S)
@@ -59,14 +59,14 @@ def take(machine: Machine, rsp: int | None = None) -> Backtrace:
 
 
 def parse(console: str) -> Backtrace:
-    """What a console says of the oops that `take` caused."""
+    """Parses a console with the oops that `take` caused."""
     lines = [re.sub(r"^\[[ 0-9.]+\] ?", "", line).rstrip() for line in console.replace("\0", "").splitlines()]
     end = next((n for n, line in enumerate(lines) if OOPS in line), len(lines))
     return Backtrace(tuple(_trace(lines[end:])), tuple(line for line in lines[:end] if line))
 
 
 def _trace(lines: list[str]) -> list[str]:
-    """The functions of the first trace, the innermost first, without those that the kernel only guesses."""
+    """The functions of the first trace, innermost first, without those the kernel marks as unreliable."""
     begins = next((n + 1 for n, line in enumerate(lines) if line.strip() == "Call Trace:"), len(lines))
     frames: list[str] = []
     for line in (line.strip() for line in lines[begins:]):
@@ -78,7 +78,7 @@ def _trace(lines: list[str]) -> list[str]:
 
 
 def _oops(machine: Machine, rsp: int | None) -> None:
-    """Has the processor call address 0, in the loop if its stack pointer is known."""
+    """Makes the CPU call address 0; from inside the loop if its stack pointer is known."""
     for _ in range(TRIES):
         with gdb.attached(machine.monitor, machine.directory) as stub:
             registers = stub.registers()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""QEMU's GDB stub: stops the DUT, reads and writes its registers and memory, lets it go on.
+"""A client of QEMU's GDB stub: stops the DUT, accesses its registers and memory, and resumes it.
 
-Source: GDB's manual, appendix E, "GDB Remote Serial Protocol"; QEMU's docs/system/gdb.rst. It has no symbols and needs no GDB.
+Source: GDB's manual, appendix E, "GDB Remote Serial Protocol"; QEMU's docs/system/gdb.rst. It needs neither symbols nor GDB.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from irqlab.qemu.hmp import Hmp
 
 TIMEOUT_S = 10.0
 RSP, RIP = 7, 16
-"""Places of 64-bit registers in the answer to `g` (GDB's org.gnu.gdb.i386.core)."""
+"""Indices of 64-bit registers in the reply to `g` (GDB's org.gnu.gdb.i386.core)."""
 
 
 class GdbError(IrqlabError):
-    """The stub refused a request, or went away."""
+    """The stub rejected a request, or closed the connection."""
 
 
 class Gdb:
-    """The stub, on a connected socket; the DUT is stopped."""
+    """A connection to the stub; the DUT is stopped."""
 
     def __init__(self, sock: socket.socket) -> None:
         sock.settimeout(TIMEOUT_S)
@@ -32,11 +32,11 @@ class Gdb:
         self._bytes = sock.makefile("rb")
 
     def registers(self) -> bytearray:
-        """All of them, as the stub lays them out."""
+        """All registers, in the stub's layout."""
         return bytearray.fromhex(self._ask("g"))
 
     def set_registers(self, registers: bytes | bytearray) -> None:
-        """Writes what `registers` returned, changed or not."""
+        """Writes all registers, in the layout of `registers`."""
         self._expect_ok(f"G{registers.hex()}")
 
     def write(self, address: int, data: bytes) -> None:
@@ -44,7 +44,7 @@ class Gdb:
         self._expect_ok(f"M{address:x},{len(data):x}:{data.hex()}")
 
     def detach(self) -> None:
-        """The DUT goes on."""
+        """Detaches; the DUT resumes."""
         self._expect_ok("D")
 
     def close(self) -> None:
@@ -68,7 +68,7 @@ class Gdb:
                     answer += byte
                 self._bytes.read(2)
                 self._sock.sendall(b"+")
-                if answer[:1] not in (b"T", b"S"):  # the DUT has stopped: told once on connecting
+                if answer[:1] not in (b"T", b"S"):  # stop notification, sent once on connecting
                     return answer.decode()
         except OSError as error:
             raise GdbError(f"QEMU's GDB stub does not answer: {error}") from error
@@ -76,7 +76,7 @@ class Gdb:
 
 @contextlib.contextmanager
 def attached(monitor: Hmp, directory: Path) -> Iterator[Gdb]:
-    """The stub of a running machine; the socket is in `directory`. Raises GdbError."""
+    """Connects to the stub of a running machine; the socket is in `directory`. Raises GdbError."""
     path = directory / "gdb"
     monitor.ask(f"gdbserver unix:{path},server=on,wait=off")
     sock = socket.socket(socket.AF_UNIX)

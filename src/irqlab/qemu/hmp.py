@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """QEMU's human monitor (HMP).
 
-Every machine has one. QMP's monitor has a thread of its own, which QEMU wakes at every timer of the virtual clock
-(`qemu_clock_notify`): a quarter of a trial's CPU time. This one has none. It answers while the DUT runs or is paused, but not
-while the agent waits for a command. Source: QEMU's docs/system/monitor.rst.
+Every machine has one. A QMP monitor would need a thread, which QEMU wakes at every timer of the virtual clock
+(`qemu_clock_notify`); that takes a quarter of a trial's CPU time. HMP has no thread. It answers while the DUT runs or is paused,
+but not while the agent waits for a command. Source: QEMU's docs/system/monitor.rst.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Hmp:
         self._sock = sock
         self._said = b""
         self._open = True
-        """An answer, or the first prompt, is still to come."""
+        """A reply, or the first prompt, is pending."""
         self._finish()
 
     def ask(self, command: str) -> str:
@@ -34,7 +34,7 @@ class Hmp:
         return self._finish()
 
     def post(self, command: str) -> None:
-        """Begins one command; `poll` has its answer. Nothing else may be under way. Raises QmpError if QEMU went away."""
+        """Starts a command; `poll` returns its output. No other command may be pending. Raises QmpError if QEMU went away."""
         assert not self._open
         try:
             self._sock.sendall(command.encode() + b"\n")
@@ -43,7 +43,7 @@ class Hmp:
         self._open = True
 
     def poll(self) -> str | None:
-        """What the command under way printed, or None if it has not ended. Never waits. Raises QmpError if QEMU went away."""
+        """The output of the pending command, or None if it has not finished. Never blocks. Raises QmpError if QEMU went away."""
         while self._open:
             try:
                 self._receive(socket.MSG_DONTWAIT)
@@ -53,11 +53,11 @@ class Hmp:
 
     @property
     def busy(self) -> bool:
-        """Whether a command is under way."""
+        """Whether a command is pending."""
         return self._open
 
     def resume(self) -> None:
-        """The DUT goes on."""
+        """Resumes the DUT."""
         self.ask("cont")
 
     def wait_status(self, status: str) -> None:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The DUT as a QEMU machine: its command line, its process, its snapshots.
 
-Virtual time is instructions x 2^shift ns (QEMU's -icount); idle time is skipped. Nothing here depends on the host's clock
-but how long one waits.
+Virtual time is instructions x 2^shift ns (QEMU's -icount); idle time is skipped. Results do not depend on the host's clock.
 """
 
 from __future__ import annotations
@@ -46,12 +45,12 @@ SNAPSHOT_AFTER_NS = 5_000_000
 
 
 class MachineError(IrqlabError):
-    """QEMU or the DUT's kernel died, or would not start; the message holds what they printed last."""
+    """QEMU or the DUT's kernel died, or did not start; the message includes their last output."""
 
 
 @dataclass(frozen=True)
 class MachineConfig:
-    """All that decides how the DUT boots: equal configurations give equal machines."""
+    """Everything that determines how the DUT boots: equal configurations give identical machines."""
 
     qemu: Qemu
     kernel: Kernel
@@ -63,9 +62,9 @@ class MachineConfig:
     lsm: str = ""
     extra_append: str = ""
     guest: Mapping[str, Any] = field(default_factory=dict)
-    """What results say of the image beside its hash: it names nothing that the hash does not."""
+    """Description of the image in results; it adds nothing to the image's hash."""
     tester: Path = field(default_factory=paths.tester_so)
-    """The plugin."""
+    """The tester's plugin."""
 
     def __post_init__(self) -> None:
         if self.mips not in SHIFT_OF_MIPS:
@@ -82,11 +81,11 @@ class MachineConfig:
         return f"{KERNEL_COMMAND_LINE} lsm={self.lsm} {self.extra_append}".strip()
 
     def arguments(self) -> list[str]:
-        """QEMU's arguments, less the plugin, the monitor and the console."""
+        """QEMU's arguments, without the plugin, the monitor and the console."""
         arguments = [
             *("-M", "pc", "-nodefaults", "-no-user-config", "-vga", "none", "-display", "none", "-no-reboot"),
             *("-icount", f"shift={self.shift},sleep=off", "-rtc", "clock=vm,base=2020-01-01", "-seed", "1"),
-            # After a restore QEMU would announce the NICs with RARP frames, at moments of host time.
+            # After a restore QEMU would announce the NICs with RARP frames, timed by the host's clock.
             *("-global", "migration.announce-rounds=0"),
             *("-m", str(self.memory_mib), "-kernel", str(self.kernel.vmlinux), "-initrd", str(self.initrd)),
             *("-append", self.append),
@@ -103,7 +102,7 @@ class MachineConfig:
         return arguments
 
     def key(self) -> str:
-        """Names the snapshot: a hash of all that the booted state depends on."""
+        """The snapshot's key: a hash of everything that the booted state depends on."""
         parts = {
             "arguments": [a for a in self.arguments() if a not in (str(self.initrd), str(self.kernel.vmlinux))],
             "kernel": self.kernel.sha256,
@@ -130,7 +129,7 @@ class Machine:
     rpc: Rpc
     monitor: Hmp
     qmp: Qmp | None
-    """None unless the machine is to be saved."""
+    """None unless the machine was started with `to_save`."""
     directory: Path
     _closed: bool = field(default=False)
 
@@ -141,11 +140,11 @@ class Machine:
         self.close()
 
     def close(self) -> None:
-        """Ends QEMU and removes what it left."""
+        """Ends QEMU and removes its files."""
         if self._closed:
             return
         self._closed = True
-        _end(self.process)  # first: a thread that still reads from QEMU sees the end, and lets go of the socket
+        _end(self.process)  # first, so that a thread still reading from QEMU releases the socket
         for link in (self.rpc, self.monitor, self.qmp):
             if link is not None:
                 with contextlib.suppress(OSError):
@@ -153,12 +152,12 @@ class Machine:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def rewind(self, snapshot: Path) -> None:
-        """Has the machine put back to where it was restored from `snapshot`; `rpc.rewound` waits for that."""
+        """Starts to reset the machine to the state restored from `snapshot`; `rpc.rewound` waits for completion."""
         os.truncate(self.directory / CONSOLE, 0)
         self.rpc.rewind(str(snapshot.absolute()))
 
     def failure_report(self) -> str:
-        """What QEMU and the DUT's console printed last, and how QEMU ended."""
+        """The last output of QEMU and the DUT's console, and how QEMU ended."""
         try:
             code: int | None = self.process.wait(timeout=5)
         except subprocess.TimeoutExpired:
@@ -167,7 +166,7 @@ class Machine:
 
 
 class CancelledError(IrqlabError):
-    """The user pressed Ctrl-C; no machine is started any more."""
+    """The user pressed Ctrl-C; no further machine is started."""
 
 
 _running: set[subprocess.Popen[bytes]] = set()
@@ -176,7 +175,7 @@ _cancelled = threading.Event()
 
 
 def cancel_all() -> None:
-    """Kills every QEMU of this process and starts no other, for Ctrl-C: threads that wait for one see it die."""
+    """On Ctrl-C: kills all QEMUs of this process and prevents new ones; threads waiting for a QEMU get an error."""
     _cancelled.set()
     with _running_lock:
         processes = list(_running)
@@ -195,7 +194,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def _failure_report(directory: Path, code: int | None) -> str:
     def tail(name: str, lines: int) -> str:
         try:
-            # QEMU writes on where it was after a file was truncated: zeros come first.
+            # After the file was truncated, QEMU continues at its old offset, so the file starts with zeros.
             text = (directory / name).read_text(errors="replace").replace("\0", "")
         except OSError:
             return ""
@@ -206,7 +205,7 @@ def _failure_report(directory: Path, code: int | None) -> str:
     if "Kernel panic" in console:
         said = "the DUT's kernel panicked"
     elif code is not None and code < 0:
-        said = f"QEMU died of signal {-code}"
+        said = f"QEMU was killed by signal {-code}"
     elif code is None:
         said = "QEMU does not answer"
     else:
@@ -221,7 +220,7 @@ def _failure_report(directory: Path, code: int | None) -> str:
 def start(config: MachineConfig, snapshot: Path | None = None, profile: bool = False, to_save: bool = False) -> Machine:
     """Starts QEMU, from power-on or from a snapshot file; returns when the agent asks for work. Raises MachineError.
 
-    `profile`: the tester can count where instructions go. It costs the host's time, and nothing of the DUT's.
+    `profile`: the tester can count instructions by function. This takes host time, but no virtual time.
     `to_save`: `save` will be called.
     """
     if _cancelled.is_set():
@@ -229,7 +228,7 @@ def start(config: MachineConfig, snapshot: Path | None = None, profile: bool = F
     tester = config.tester
     for needed in (tester, config.initrd, config.kernel.vmlinux, *((snapshot,) if snapshot else ())):
         if not needed.exists():
-            raise MachineError(f"{needed} is missing; run make setup")
+            raise MachineError(f"{needed} is missing: run make setup")
     directory = Path(tempfile.mkdtemp(prefix="irqlab-"))
     rpc_here, rpc_there = socket.socketpair()
     monitor_here, monitor_there = socket.socketpair()
@@ -257,7 +256,7 @@ def start(config: MachineConfig, snapshot: Path | None = None, profile: bool = F
                 stdout=log,
                 stderr=log,
                 pass_fds=[sock.fileno() for sock in inherited],
-                start_new_session=True,  # Ctrl-C is for the lab, which ends QEMU itself
+                start_new_session=True,  # Ctrl-C must reach only irqlab, which ends QEMU itself
             )
         except OSError as error:
             shutil.rmtree(directory, ignore_errors=True)
@@ -292,13 +291,13 @@ def start(config: MachineConfig, snapshot: Path | None = None, profile: bool = F
 
 
 def save(machine: Machine, path: Path) -> None:
-    """Writes the DUT's state at an exact virtual instant while it idles; the machine is of no use afterwards.
+    """Saves the DUT's state at an exact virtual instant while it idles; the machine cannot be used afterwards.
 
-    Two snapshots that were taken apart are equal in all that can be measured.
+    Snapshots taken independently are equal in everything that can be measured.
     """
     qmp = machine.qmp
     if qmp is None:
-        raise MachineError("this machine was not started to be saved")
+        raise MachineError("this machine was not started with to_save")
     machine.rpc.call("stop_at", after_ns=SNAPSHOT_AFTER_NS)
     restless = threading.Event()
     sleeper = threading.Thread(target=_sleep_into_the_stop, args=(machine, restless), daemon=True)
@@ -309,15 +308,15 @@ def save(machine: Machine, path: Path) -> None:
         if restless.is_set():
             looked_ms = (SNAPSHOT_SLEEP_NS - SNAPSHOT_AFTER_NS) // 1_000_000
             raise MachineError(
-                f"no snapshot can be taken: in {looked_ms} ms of virtual time without traffic the DUT did not idle for 20 us; "
-                "a timer with too short a period?"
+                f"cannot take a snapshot: in {looked_ms} ms of virtual time without traffic the DUT was never idle for 20 us; "
+                "does the driver use a timer with a very short period?"
             ) from error
         raise
     qmp.save(f"cat > {shlex.quote(str(path))}")
 
 
 def _sleep_into_the_stop(machine: Machine, restless: threading.Event) -> None:
-    """The agent sleeps while the machine is stopped; the answer comes after a restore, to nobody. Else nothing stopped it."""
+    """The agent sleeps while the machine is stopped, so its reply is never read. If it replies, the machine was not stopped."""
     with contextlib.suppress(ConnectionLostError, NoAnswerError, TesterError, ValueError, OSError):
         machine.rpc.guest("sleep", watched=False, ns=SNAPSHOT_SLEEP_NS)
         restless.set()
@@ -325,7 +324,7 @@ def _sleep_into_the_stop(machine: Machine, restless: threading.Event) -> None:
 
 
 def describe(config: MachineConfig) -> dict[str, Any]:
-    """What a result states about the machine it was measured on."""
+    """Describes the machine in result documents."""
     return {
         "qemu": config.qemu.version_text,
         "qemu_sha256": config.qemu.sha256,

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Machines that have run a trial and are kept for the next one from the same snapshot.
+"""A pool of machines that have run a trial and are reused for the next one from the same snapshot.
 
-A QEMU takes 0.12 s of CPU time to start and restore, and another 0.5 s to translate the DUT's code anew. One that has run a trial
-is put back to where it was restored in some 10 ms (docs/protocol.md, `rewind`), and keeps the translated code. Results are the
-same, byte for byte. `IRQLAB_FRESH=1` has a new QEMU started for every trial.
+A QEMU takes 0.12 s of CPU time to start and restore, and another 0.5 s to translate the DUT's code. A used one is rewound to the
+restored state in about 10 ms (docs/protocol.md, `rewind`) and keeps the translated code. Results are byte-identical.
+With `IRQLAB_FRESH=1`, every trial starts a new QEMU.
 
-A machine serves one trial at a time. Only one whose trial ended well is kept.
+A machine runs one trial at a time. It is reused only if its trial succeeded.
 """
 
 from __future__ import annotations
@@ -22,36 +22,36 @@ from irqlab.qemu.machine import Machine, MachineConfig
 from irqlab.qemu.rpc import ConnectionLostError, TesterError
 
 MIN_LIMIT = 8
-"""So many machines may wait for a trial, or as many as the host has cores; fewer if the host has too little memory."""
+"""Limit on idle machines, or the number of cores if that is higher; fewer if the host is short of memory."""
 IDLE_BYTES = 320 << 20
-"""What a machine that is kept takes of the host's memory, about: the DUT's RAM as far as it is used, and translated code."""
+"""Approximate host memory of an idle machine: used RAM of the DUT, and translated code."""
 SHARE = 4
-"""Machines that are kept take at most one part in so many of the host's memory."""
+"""Idle machines use at most 1/SHARE of the host's memory."""
 
 
 def max_idle(memory_bytes: int, cores: int) -> int:
-    """How many machines may wait for a trial, on a host with so much memory and so many cores."""
+    """The limit on idle machines for a host with this much memory and this many cores."""
     return max(1, min(max(MIN_LIMIT, cores), memory_bytes // SHARE // IDLE_BYTES))
 
 
 def wanted() -> bool:
-    """Whether machines are used again: not if the environment has IRQLAB_FRESH=1."""
+    """Whether machines are reused: not with IRQLAB_FRESH=1 in the environment."""
     return os.environ.get("IRQLAB_FRESH", "0") in ("", "0")
 
 
 class Pool:
-    """Machines by the snapshot file that they were restored from."""
+    """Idle machines, by the snapshot file they were restored from."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._idle: list[tuple[Path, Machine]] = []
-        """Least recently used first. They have been told to rewind, and nobody has waited for that."""
+        """Least recently used first. They were told to rewind, without waiting for completion."""
         self._refused: set[Path] = set()
         """Snapshots whose machines cannot be rewound."""
 
     @contextmanager
     def machine(self, config: MachineConfig, snapshot: Path) -> Iterator[Machine]:
-        """A machine restored from `snapshot`, until the block is left. Raises MachineError."""
+        """Context manager: a machine restored from `snapshot`. Raises MachineError."""
         taken = self._take(snapshot) or machine.start(config, snapshot)
         try:
             yield taken
@@ -61,7 +61,7 @@ class Pool:
         self._keep(snapshot, taken)
 
     def close(self, snapshot: Path | None = None) -> None:
-        """Ends the idle machines that were restored from `snapshot`; None: all."""
+        """Ends the idle machines restored from `snapshot`; None: all."""
         with self._lock:
             gone = [entry for entry in self._idle if snapshot in (None, entry[0])]
             self._idle = [entry for entry in self._idle if entry not in gone]
@@ -78,7 +78,7 @@ class Pool:
                 _, found = self._idle.pop(places[-1])
             try:
                 found.rpc.rewound()
-            except ConnectionLostError:  # somebody has ended it
+            except ConnectionLostError:  # it was ended meanwhile
                 found.close()
             except TesterError:
                 found.close()
@@ -108,5 +108,5 @@ class Pool:
 
 
 POOL = Pool()
-"""The process's."""
+"""The pool of this process."""
 atexit.register(POOL.close)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The little of QEMU's machine protocol (QMP) that the lab needs to write a snapshot.
+"""The subset of QEMU's machine protocol (QMP) that is needed to write a snapshot.
 
 QMP runs in host time, so it is used only while the DUT is paused. Source: QEMU's docs/interop/qmp-spec.txt.
 """
@@ -15,7 +15,7 @@ from irqlab.errors import IrqlabError
 
 
 class QmpError(IrqlabError):
-    """QEMU refused a QMP command, or went away."""
+    """QEMU rejected a monitor command, or went away."""
 
 
 class Qmp:
@@ -29,7 +29,7 @@ class Qmp:
         self.execute("qmp_capabilities")
 
     def execute(self, command: str, **arguments: Any) -> Any:
-        """Runs one command and returns what it returns."""
+        """Runs one command and returns its result."""
         request = {"execute": command, "arguments": arguments}
         try:
             self._sock.sendall(json.dumps(request).encode() + b"\n")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The lab's end of the tester's socket: one JSON object a line (docs/protocol.md, link 1).
+"""irqlab's end of the tester's socket: one JSON object per line (docs/protocol.md, link 1).
 
-Virtual time stands still in the DUT between two calls.
+Virtual time stops in the DUT between two calls.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from irqlab.qemu.watchdog import NoAnswerError, Watchdog
 PROTOCOL = 1
 
 AGENT_LIMIT_NS = 60_000_000_000
-"""Virtual time within which the agent must have answered an ordinary command."""
+"""Virtual time within which the agent must answer an ordinary command."""
 
 
 _SILENT = "the DUT's agent gave no answer within"
-"""So begins what the tester says when that time is over."""
+"""Start of the tester's error message after that time."""
 
 
 class TesterError(IrqlabError):
-    """The tester or the agent refused a command; the message says why."""
+    """The tester or the agent rejected a command; the message says why."""
 
 
 class ConnectionLostError(IrqlabError):
@@ -35,41 +35,41 @@ class ConnectionLostError(IrqlabError):
 class Rpc:
     """Calls to the tester, and through it to the agent in the DUT.
 
-    `watchdog` looks at the DUT while its agent does not answer.
+    `watchdog` observes the DUT while its agent does not answer.
     """
 
     def __init__(self, sock: socket.socket, watchdog: Watchdog | None = None) -> None:
         self._sock = sock
         self._watchdog = watchdog
         self._hung: NoAnswerError | None = None
-        """The tester takes commands only from a DUT whose agent asks for them: after this nothing can be called."""
+        """Set once the agent has hung. No further call is possible: the tester accepts commands only while the agent waits."""
         self._lines = sock.makefile("rb")
         self.agent_limit_ns = AGENT_LIMIT_NS
 
     def greet(self) -> None:
-        """Waits until the agent has first asked for work. Raises on another protocol version."""
+        """Waits for the agent's first request. Raises TesterError if the protocol version differs."""
         hello = self._answer()
         if hello.get("protocol") != PROTOCOL:
-            raise TesterError(f"the tester speaks protocol {hello.get('protocol')}, this lab {PROTOCOL}; run make setup")
+            raise TesterError(f"the tester has protocol version {hello.get('protocol')}, irqlab {PROTOCOL}: run make setup")
 
     def call(self, op: str, **arguments: Any) -> Any:
-        """One command to the tester; returns the value of its answer. Raises TesterError or ConnectionLostError."""
+        """Sends a command to the tester; returns the value of its reply. Raises TesterError or ConnectionLostError."""
         self._send(op, **arguments)
         return self._answer()
 
     def rewind(self, path: str) -> None:
-        """Has the DUT put back to where it was restored from the snapshot file at `path`. Before anything else: `rewound`."""
+        """Starts to reset the DUT to the state restored from the snapshot file at `path`. The next call must be `rewound`."""
         self._send("rewind", path=path)
         self.agent_limit_ns = AGENT_LIMIT_NS
 
     def rewound(self) -> None:
-        """Waits until that is done, and the agent asks for work. Raises TesterError if it cannot be, or ConnectionLostError."""
+        """Waits for the end of `rewind` and the agent's request. Raises TesterError if it failed, or ConnectionLostError."""
         self.greet()
 
     def guest(self, command: str, limit_ns: int | None = None, watched: bool = True, **arguments: Any) -> Any:
-        """One command to the agent in the DUT; virtual time runs until it has answered. Raises NoAnswerError, and as `call`.
+        """Sends a command to the agent; virtual time runs until it has answered. Raises NoAnswerError, and as `call`.
 
-        `limit_ns`: the virtual time that the agent has. `watched`: look whether the DUT hangs.
+        `limit_ns`: the agent's time limit in virtual time. `watched`: detect a hung DUT.
         """
         self._send("guest", do={command: arguments}, limit_ns=limit_ns or self.agent_limit_ns)
         try:
@@ -90,7 +90,7 @@ class Rpc:
             raise ConnectionLostError("QEMU closed the connection") from error
 
     def _watch(self, watchdog: Watchdog) -> None:
-        """Returns as soon as there is an answer, or the connection has ended."""
+        """Returns when there is a reply, or the connection was closed."""
         answer = select.poll()
         answer.register(self._sock, select.POLLIN)
         watchdog.begin()

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Snapshots of the DUT, kept under a hash of all that they depend on, in the cache.
+"""The cache of DUT snapshots, keyed by a hash of everything they depend on.
 
-There are two kinds: booted (kernel and NICs, no driver), and prepared (the driver under test loaded, links up, frames
-passing). Trials
-start from the second.
+There are two kinds: booted (kernel and NICs, no driver), and prepared (driver under test loaded, links up, frames passing).
+Trials start from the second.
 """
 
 from __future__ import annotations
@@ -23,29 +22,29 @@ from irqlab.errors import IrqlabError
 from irqlab.setup import paths
 
 KEEP_BYTES = 3 << 30
-"""What the snapshots may take up; the least recently used go first."""
+"""Maximum size of the cache; the least recently used snapshots are evicted first."""
 IN_USE_S = 1800
-"""Younger ones stay in any case: another process may be using them."""
+"""Snapshots used within this time are never evicted: another process may be using them."""
 
 Taker = Callable[[Path], dict[str, Any]]
-"""Writes the state to a file, and returns what is to be remembered of it."""
+"""Writes the state to a file, and returns facts to store with it."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A state file and what is remembered of it."""
+    """A state file and the facts stored with it."""
 
     state: Path
     facts: dict[str, Any]
 
 
 def key_of(parts: dict[str, Any]) -> str:
-    """A name for what a snapshot depends on."""
+    """The key: a hash of everything a snapshot depends on."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def get(key: str, take: Taker) -> Snapshot:
-    """The snapshot of that key; taken now if there is none yet. Safe against other processes and threads."""
+    """The snapshot with this key; taken if it does not exist. Safe with concurrent processes and threads."""
     home = paths.cache_dir() / "snapshots"
     directory = home / key
     with paths.locked(f"snapshot-{key}"):
@@ -64,7 +63,7 @@ def get(key: str, take: Taker) -> Snapshot:
 
 
 def touch(snapshot: Snapshot) -> bool:
-    """Says that a snapshot is in use; False: it is gone, somebody has made room."""
+    """Marks a snapshot as in use; False if it has been evicted."""
     try:
         os.utime(snapshot.state.parent)
     except OSError:
@@ -73,7 +72,7 @@ def touch(snapshot: Snapshot) -> bool:
 
 
 def make_room(home: Path, keep_bytes: int | None = None) -> None:
-    """Removes the least recently used snapshots, and what killed processes left of theirs."""
+    """Evicts the least recently used snapshots, and removes leftovers of killed processes."""
     if not home.is_dir():
         return
     old = sorted(((_age_and_size(d), d) for d in home.iterdir() if d.is_dir()), key=lambda entry: entry[0])

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Finds a DUT whose kernel is stuck in one place, while the lab waits for its agent.
+"""Detects a DUT whose kernel is stuck in an endless loop, while irqlab waits for its agent.
 
-A DUT under overload may keep its agent waiting for minutes of real time, and all is well: its processor runs through hundreds of
-functions, and what lies on its stack changes with every frame. A kernel in an endless loop never returns from the function that
-loops, so the stack above that function stays as it is. The watchdog therefore compares samples of the stack and of the registers
-that functions preserve (System V ABI, AMD64 supplement, 3.2.1). Samples are taken through QEMU's monitor while the DUT runs; they
-read memory and change nothing in it.
+An overloaded DUT may starve its agent for minutes of real time without being stuck: its CPU runs through hundreds of functions,
+and its stack changes with every frame. A kernel in an endless loop never returns from the looping function, so the stack above
+that function does not change. The watchdog therefore compares samples of the stack and of the callee-saved registers
+(System V ABI, AMD64 supplement, 3.2.1). It takes them through QEMU's monitor while the DUT runs; that only reads memory.
 
-A DUT is stuck if of the last WINDOW samples ENOUGH are alike, and none shows an idle processor or user space. Samples that differ
-are those from inside an interrupt. Between two samples QEMU must have run for a while: on a busy host they are further apart.
+A DUT is stuck if ENOUGH of the last WINDOW samples are alike, and none shows an idle CPU or user space; the others are
+from interrupt handlers. QEMU must have used some CPU time between samples, so on a busy host they are further apart.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from irqlab.qemu.hmp import Hmp
 from irqlab.qemu.qmp import QmpError
 
 SILENT_S = 4.0
-"""Real time without an answer after which the watchdog begins to look."""
+"""Real time without a reply after which the watchdog starts sampling."""
 PERIOD_S = 0.5
 """Real time between samples, at least."""
 WINDOW, ENOUGH = 15, 12
@@ -34,14 +33,14 @@ STEP_CPU_S = 0.125
 """CPU time that QEMU has used between samples, at least."""
 STACK_WORDS = 128
 DEPTH_BYTES = 128
-"""How far apart the stack pointers of samples that are alike may be: the loop may call a function."""
+"""Maximum distance between the stack pointers of samples that are alike: the loop may call functions."""
 CHANGED_WORDS = 2
-"""Words that may differ: variables of the loop itself."""
+"""Words that may differ between samples that are alike: variables of the loop itself."""
 PRESERVED = ("RBX", "RBP", "R12", "R13", "R14", "R15")
 
 
 class NoAnswerError(IrqlabError):
-    """The agent does not answer, and nothing more can be asked of its DUT."""
+    """The agent does not answer; the DUT accepts no further commands."""
 
     def __init__(self, message: str, rsp: int | None = None) -> None:
         super().__init__(message)
@@ -51,7 +50,7 @@ class NoAnswerError(IrqlabError):
 
 @dataclass(frozen=True)
 class Sample:
-    """Where the processor was in the kernel."""
+    """A sample of the CPU's position in the kernel."""
 
     rsp: int
     preserved: tuple[int, ...]
@@ -65,7 +64,7 @@ class Sample:
             return False
         top = max(self.rsp, other.rsp)
         mine, its = (sample.stack[(top - sample.rsp) // 8 :] for sample in (self, other))
-        same_depth = self.rsp == other.rsp  # a function that is called has saved them, and uses them
+        same_depth = self.rsp == other.rsp  # a called function has saved them, and uses them itself
         pairs = [*zip(mine, its, strict=False), *(zip(self.preserved, other.preserved, strict=True) if same_depth else ())]
         changed = [a for a, b in pairs if a != b]
         return len(changed) <= CHANGED_WORDS
@@ -81,7 +80,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 class Watchdog:
-    """Looks at a DUT through its monitor. `cpu_s`: QEMU's CPU time so far; `clock`: real time; both in seconds."""
+    """Observes a DUT through its monitor. `cpu_s`: QEMU's CPU time so far; `clock`: real time; both in seconds."""
 
     def __init__(self, monitor: Hmp, cpu_s: Callable[[], float], clock: Callable[[], float] = time.monotonic) -> None:
         self._monitor = monitor
@@ -91,12 +90,12 @@ class Watchdog:
         self._sampled_cpu_s = float("-inf")
         """QEMU's CPU time at the last sample."""
         self._step: Callable[[str], None] | None = None
-        """What takes in the answer that the monitor owes; None: it owes none, or one to a question of an earlier wait."""
+        """Handler of the pending monitor reply; None if none is pending, or only one from an earlier wait."""
         self._registers: dict[str, int] = {}
         self._recent: deque[Sample] = deque(maxlen=WINDOW)
 
     def begin(self) -> None:
-        """The agent was given a command."""
+        """To be called when a command was sent to the agent."""
         self._began_s = self._clock()
         self._next_s = self._began_s + SILENT_S
         self._sampled_cpu_s = float("-inf")
@@ -109,7 +108,7 @@ class Watchdog:
         return 0.02 if self._monitor.busy else min(PERIOD_S, max(0.0, self._next_s - self._clock()))
 
     def look(self) -> None:
-        """Does what is due, without waiting. Raises NoAnswerError if the DUT is stuck."""
+        """Takes a sample if one is due, without blocking. Raises NoAnswerError if the DUT is stuck."""
         try:
             if self._monitor.busy:
                 text = self._monitor.poll()
@@ -120,7 +119,7 @@ class Watchdog:
                 if (cpu_s := self._cpu_s()) >= self._sampled_cpu_s + STEP_CPU_S:
                     self._sampled_cpu_s = cpu_s
                     self._post("info registers", self._on_registers)
-        except QmpError:  # QEMU is gone: whoever waits for the agent will see it
+        except QmpError:  # QEMU is gone; the caller that waits for the agent will notice
             self._next_s = float("inf")
 
     def _post(self, command: str, step: Callable[[str], None]) -> None:

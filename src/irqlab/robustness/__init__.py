@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests that try to break a driver: faults, hotplug, switches under overload, TAP scripts."""
+"""Robustness tests of drivers: fault injection, hotplug, scheme switches under overload, TAP scripts."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Fault injection: what a driver makes of a USB NIC whose answers are damaged (docs/lan78xx.md).
+"""Fault injection: tests a driver with a USB NIC that sends corrupted responses (docs/lan78xx.md).
 
-A case is one damaged answer: a bulk IN transfer, a reply to a control request, an interrupt status, or a refused bulk OUT. Cases
-come in rounds, each decided by a seed and its number; rounds come in runs, each in a DUT of its own whose kernel checks its
-heap (slub_debug). Faults are injected at port 0; the NIC at port 1 works as it should.
+A case is one fault: a corrupted bulk IN transfer, control reply or interrupt status, or a refused bulk OUT. Cases are grouped
+into rounds, each determined by a seed and its number, and rounds into runs, each in a fresh DUT whose kernel checks its heap
+(slub_debug). Faults are injected at port 0; the NIC at port 1 works correctly.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from irqlab.runner.runner import TrialRunner
 from irqlab.trials.testbed import Testbed
 
 CHECKED_HEAP = "slub_debug=FZPU"
-"""Every object has red zones, is poisoned when freed, and remembers who allocated it."""
+"""Every object has red zones, is poisoned when freed, and records its allocator."""
 ROUNDS_OF_RUN = 16
 PORT = 0
 BACK_PPS = 300.0
@@ -37,16 +37,16 @@ RECOVERY_NS = 10_000_000_000
 PROBLEM = re.compile(
     rf"{kernel_log.PROBLEM.pattern}|^BUG \S+ |Redzone|Poison overwritten|Object already free|scheduling while atomic"
 )
-"""Kernel log lines that are never a device's fault."""
+"""Kernel log lines that always mean a driver defect."""
 PATIENCE_NS = 5_000_000_000
 COMMAND_NS = 15_000_000_000
-"""Virtual time within which the agent must answer."""
+"""Virtual time, in ns, within which the agent must answer."""
 QUIET_NS = 5_000_000_000
 GROWTH = 32
-"""How many objects of a cache, allocated by one function, a run may leave."""
+"""Number of objects of a cache, allocated by one function, that a run may leave behind."""
 DIED, HUNG = "the kernel died", "the DUT no longer answers"
 FALSE_CHECKSUM_OK = re.compile(r"hw csum failure")
-"""The network stack's complaint of a NIC that reports a wrong checksum as right: once per boot, whatever the driver."""
+"""Logged by the network stack if a NIC reports a wrong checksum as correct; once per boot, not the driver's fault."""
 
 _PLACE = re.compile(r"CPU: \d+ PID: \d+ |[+]0x[0-9a-f]+/0x[0-9a-f]+|^[a-z0-9]+: (?=hw csum)|\[#\d+\].*")
 _SAME = re.compile(r"0x[0-9a-f]+|\b[0-9a-f]{8,16}\b|-?\d+")
@@ -54,18 +54,18 @@ _SAME = re.compile(r"0x[0-9a-f]+|\b[0-9a-f]{8,16}\b|-?\d+")
 
 @dataclass(frozen=True)
 class Round:
-    """What happens in a round; a pure function of seed and number."""
+    """The actions of a round; a pure function of seed and number."""
 
     number: int
     faults: FaultPlan
     what: str
-    """traffic: frames both ways; requests: user space asks and sets things under them; plug: unplugged and plugged in, with
-    faults from the first answer on."""
+    """traffic: frames both ways; requests: also ethtool and ip commands; plug: the NIC is replugged, with faults from its first
+    response on."""
     rate_pps: float
 
     @classmethod
     def of(cls, seed: int, number: int, trailing_fragments: bool = True) -> Round:
-        """The round of that number."""
+        """The round with this number."""
         random = Random(f"{seed}/{number}")
         what = ("traffic", "traffic", "traffic", "requests", "traffic", "traffic", "traffic", "plug")[number % 8]
         if what == "traffic":
@@ -80,22 +80,22 @@ class Round:
 
 @dataclass
 class Outcome:
-    """What a round showed."""
+    """Result of a round."""
 
     round: Round
     cases: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
     causes: list[str] = field(default_factory=list)
-    """What the kernel complained of, a line each: warnings, damage to the heap; or that it died, or no longer answers."""
+    """Problems, one line each: warnings, heap corruption, a dead kernel or a hung DUT."""
     recovery: str = "by itself"
-    """When the device behaves again, frames pass: by itself; plugged in again; never."""
+    """How traffic recovers once faults stop: by itself; plugged in again; never."""
     log: list[str] = field(default_factory=list)
     """Kernel messages above info."""
     evidence: str = ""
-    """What the kernel said of the causes."""
+    """Kernel log excerpt for the causes."""
 
     @property
     def gone(self) -> bool:
-        """It was the DUT's last round."""
+        """Whether the DUT did not survive the round."""
         return bool(self.causes) and self.causes[-1] in (DIED, HUNG)
 
 
@@ -106,23 +106,23 @@ class FuzzRun:
     first: int
     outcomes: list[Outcome] = field(default_factory=list)
     growth: dict[str, int] = field(default_factory=dict)
-    """Objects more than at the beginning, by cache and by the driver's function() that allocated them."""
+    """Increase in heap objects, by cache and by the driver's function() that allocated them."""
 
     @property
     def cases(self) -> int:
-        """Answers damaged."""
+        """Number of faults injected."""
         return sum(sum(outcome.cases.values()) for outcome in self.outcomes)
 
 
 def checking(testbed: Testbed) -> Testbed:
-    """The same testbed with a kernel that checks its heap."""
+    """The same testbed with heap checks enabled in the kernel."""
     return Testbed(testbed.config, replace(testbed.machine, extra_append=CHECKED_HEAP), testbed.modules, testbed.nic)
 
 
 def run(
     runner: TrialRunner, cases: int, seed: int = 1, first: int = 0, jobs: int = 1, trailing_fragments: bool = True
 ) -> Iterator[FuzzRun]:
-    """Runs from round `first` on until there are so many cases. Raises IrqlabError if the DUT cannot be prepared at all."""
+    """Runs rounds from `first` on until `cases` faults were injected. Raises IrqlabError if the DUT cannot be prepared."""
     testbed = checking(runner.testbed)
     _ = testbed.prepared
     done = 0
@@ -135,7 +135,7 @@ def run(
                     pool.map(lambda start: run_rounds(testbed, seed, start, trailing_fragments=trailing_fragments), starts)
                 )
             except KeyboardInterrupt:
-                machine.cancel_all()  # else the pool waits until they are through
+                machine.cancel_all()  # else the pool would wait until they finish
                 raise
             for found in runs:
                 if done < cases:
@@ -153,7 +153,7 @@ def run_rounds(
     trailing_fragments: bool = True,
     tell: Callable[[Outcome], None] = lambda _: None,
 ) -> FuzzRun:
-    """Rounds in one DUT, or in as many as they kill; the last one's growth."""
+    """Runs rounds in one DUT, or in a new one after each that kills it; `growth` is measured in the last."""
     whole = FuzzRun(first)
     number = first
     while number < first + rounds:
@@ -163,7 +163,7 @@ def run_rounds(
                 dut.rpc.agent_limit_ns = COMMAND_NS
                 dut.play_hosts(testbed.nic.line_rate_bps)
                 usbport.replug(dut, PORT, testbed)
-                _traffic(dut, Round(0, FaultPlan(0, 0), "traffic", 8_000.0), 300_000_000)  # fills what keeps objects for later
+                _traffic(dut, Round(0, FaultPlan(0, 0), "traffic", 8_000.0), 300_000_000)  # fills caches that hold on to objects
                 before = _objects(dut, testbed)
                 while number < first + rounds:
                     outcome = Outcome(Round.of(seed, number, trailing_fragments))
@@ -175,7 +175,7 @@ def run_rounds(
                         break
                 else:
                     whole.growth = _more(before, _objects(dut, testbed))
-        except MachineError as error:  # it died in the round that came last
+        except MachineError as error:  # it died in the last round
             if not whole.outcomes:
                 raise
             whole.outcomes[-1].causes.append(DIED)
@@ -184,7 +184,7 @@ def run_rounds(
 
 
 def _play(dut: Dut, testbed: Testbed, outcome: Outcome) -> None:
-    """One round. Raises MachineError if it is the DUT's last."""
+    """Runs one round. Raises MachineError if the DUT dies."""
     chosen = outcome.round
     try:
         usbport.inject_faults(dut, PORT, chosen.faults)
@@ -194,7 +194,7 @@ def _play(dut: Dut, testbed: Testbed, outcome: Outcome) -> None:
             outcome.recovery = "plugged in again" if usbport.replug(dut, PORT, testbed) else "never"
         _read_log(dut, outcome)
     except NoAnswerError as error:
-        outcome.causes.append(HUNG)  # and the tester takes no more commands: the round's cases are not counted
+        outcome.causes.append(HUNG)  # the tester accepts no more commands, so the round's cases cannot be counted
         outcome.evidence = f"{error}; {dut.whereabouts(error)}"
 
 
@@ -205,7 +205,7 @@ def _read_log(dut: Dut, outcome: Outcome) -> None:
 
 
 def complaints(texts: Sequence[str]) -> tuple[list[str], str]:
-    """What a kernel log complains of, without addresses, each once; and what it says around the first."""
+    """The distinct problems in a kernel log, without addresses, and the lines around the first."""
     bad = [n for n, text in enumerate(texts) if PROBLEM.search(text)]
     named = [n for n in bad if not re.search(r"Call Trace|cut here", texts[n])] + [
         n for n, text in enumerate(texts) if FALSE_CHECKSUM_OK.search(text)
@@ -217,7 +217,7 @@ def complaints(texts: Sequence[str]) -> tuple[list[str], str]:
 
 
 def _traffic(dut: Dut, chosen: Round, duration_ns: int, meanwhile: Any = None) -> None:
-    """Frames both ways; where transmission is what suffers, most of them towards the hostile port."""
+    """Sends frames both ways; if faults affect transmission, most go to the port with faults."""
     rates_pps = [chosen.rate_pps, BACK_PPS]
     if chosen.faults.only == "refusals":
         rates_pps.reverse()
@@ -268,7 +268,7 @@ _ACTS = {"traffic": _act_traffic, "requests": _act_requests, "plug": _act_plug}
 
 
 def _objects(dut: Dut, testbed: Testbed) -> Counter[str]:
-    """Objects in the kernel's heap while port 0 is unplugged and nothing moves, by cache and by who allocated them."""
+    """Counts heap objects while port 0 is unplugged and there is no traffic, by cache and allocating function."""
     usbport.plug(dut, PORT, plugged=False)
     dut.sleep(QUIET_NS)
     dut.run("sh", "-c", "echo 3 >/proc/sys/vm/drop_caches")
@@ -287,11 +287,11 @@ def _traces(dut: Dut) -> list[str]:
 _COUNT = """/^ +[0-9]+ [^ ]+[+]0x/ { count = $1; split(FILENAME, path, "/"); all[path[6] " " $2] += count; mine = 1 }
 /[[](irqmod|DRIVER)[]]/ { if (mine) all[$0] += count; mine = 0 }
 END { for (key in all) print all[key], key }"""
-"""Of the heap's traces of allocations: objects by cache and allocating function, and by the driver's function that had a part."""
+"""awk: sums up the heap's allocation traces by cache and allocating function, and by the driver's function in the trace."""
 
 
 def objects(counts: str, driver: str) -> Counter[str]:
-    """What _COUNT printed, functions without offsets: `cache function`, and `function()` for those of the driver or of irqmod."""
+    """Parses the output of _COUNT, without offsets: `cache function`, and `function()` for those of the driver or of irqmod."""
     counted: Counter[str] = Counter()
     for line in counts.splitlines():
         number, _, key = line.strip().partition(" ")
@@ -307,7 +307,7 @@ def _more(before: Counter[str], after: Counter[str]) -> dict[str, int]:
 
 
 def causes(runs: Sequence[FuzzRun]) -> dict[str, list[Outcome]]:
-    """The rounds in which the kernel complained, by what of; the first is the one to repeat."""
+    """Rounds with problems, by cause; the first of each is the one to reproduce."""
     found: dict[str, list[Outcome]] = {}
     for outcome in (outcome for run in runs for outcome in run.outcomes):
         for cause in outcome.causes:
@@ -316,18 +316,18 @@ def causes(runs: Sequence[FuzzRun]) -> dict[str, list[Outcome]]:
 
 
 def recoveries(runs: Sequence[FuzzRun]) -> dict[str, int]:
-    """Rounds by how the driver recovered; those in which the DUT went are left out."""
+    """Number of rounds by kind of recovery, without those that the DUT did not survive."""
     return dict(Counter(o.recovery for run in runs for o in run.outcomes if not o.gone))
 
 
 def messages(runs: Sequence[FuzzRun]) -> list[tuple[str, int]]:
-    """Kernel messages above info, numbers left out, the most frequent first."""
+    """Kernel messages above info, with numbers removed, most frequent first."""
     texts = Counter(_SAME.sub("N", line) for run in runs for outcome in run.outcomes for line in outcome.log)
     return sorted(texts.items(), key=lambda entry: (-entry[1], entry[0]))
 
 
 def summary(driver: str, seed: int, runs: Sequence[FuzzRun]) -> dict[str, Any]:
-    """What a run showed, as JSON. `false_checksum_ok`: complaints of the NIC, no fault of the driver."""
+    """Summary as JSON. `false_checksum_ok`: reports about the NIC, not a fault of the driver."""
     outcomes = [outcome for one in runs for outcome in one.outcomes]
     entries = [
         {"what": cause, "rounds": len(shown), "first": shown[0].round.number, "evidence": shown[0].evidence}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A USB NIC that is unplugged and plugged in, or whose machine sleeps, again and again under traffic (docs/lan78xx.md).
+"""Repeatedly replugs a USB NIC, or suspends the system, under traffic (docs/lan78xx.md).
 
-System sleep is as far as every driver's suspend and resume (pm_test), for which nothing need wake the machine. Runtime suspend
-(USB's autosuspend) happens while the interface is down.
+System suspend goes only as far as the drivers' suspend and resume callbacks (pm_test), so no wake-up source is needed. Runtime
+suspend (USB autosuspend) happens while the interface is down.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ STEP_NS = 50_000_000
 RESUMED = (
     r"^random: crng reseeded on system resumption|xHC error in resume, USBSTS 0x401, Reinit|root hub lost power or was reset"
 )
-"""What a kernel with QEMU's host controller says after a sleep."""
+"""Expected messages after a system suspend with QEMU's host controller."""
 
 
 @dataclass
 class Report:
-    """What cycles of a kind did."""
+    """Result of cycles of one kind."""
 
     kind: str
     cycles: int = 0
     failures: list[str] = field(default_factory=list)
-    """What did not happen as it must, with the cycle's number."""
+    """Failures, with the number of the cycle."""
     log: list[str] = field(default_factory=list)
-    """Kernel messages above info that not every driver's kernel logs."""
+    """Unexpected kernel messages above info."""
 
     @property
     def problems(self) -> list[str]:
@@ -48,7 +48,7 @@ class Report:
 
 
 def run(runner: TrialRunner, kind: str, cycles: int, port: int = 0) -> Report:
-    """So many cycles in one DUT. Raises IrqlabError if the NIC is none that can be unplugged, or the DUT dies."""
+    """Runs cycles in one DUT. Raises IrqlabError if the NIC cannot be unplugged, or the DUT dies."""
     testbed = runner.testbed
     usbport.require_hotplug(testbed)
     report = Report(kind)
@@ -68,7 +68,7 @@ def _read_log(dut: Dut, report: Report) -> None:
 
 
 def _under_traffic(dut: Dut, then: Callable[[], None]) -> None:
-    """Frames both ways; `then` comes at some moment of it."""
+    """Sends frames both ways; calls `then` meanwhile."""
     arrivals, size = {"kind": "constant", "rate_pps": RATE_PPS}, {"kind": "fixed", "frame_bytes": FRAME_BYTES}
     streams = [stream(p, 1 - p, arrivals, size) for p in (0, 1)]
     dut.run_trial({"warmup_ns": 0, "duration_ns": TRAFFIC_NS, "drain_ns": 1_000_000}, streams, lambda _: then())

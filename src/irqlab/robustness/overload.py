@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Overload: what a driver can take with each combination of schemes, and more than that offered."""
+"""Overload: determines a driver's capacity with each combination of schemes, and offers loads beyond it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from irqlab.trials.testbed import Testbed
 
 GENTLE_PPS = 10_000.0
 BUSIER = 1.25
-"""A busy DUT need not enter and leave its idle loop: by so much more than its cost when idle suggests it may forward."""
+"""Factor by which a busy DUT may forward more than its cost at low load suggests, as it does not enter the idle loop."""
 FRAME_BYTES = 64
 DRAIN_NS = 100_000_000
 
 
 def choose(dut: Dut, combination: Combination, first: str = INTERFACES[0]) -> None:
-    """Switches both interfaces; the receive scheme of `first` before anything else."""
+    """Sets the schemes of both interfaces, starting with the receive scheme of `first`."""
     settings = [
         (interface, direction, name)
         for interface in INTERFACES
@@ -40,9 +40,9 @@ class Overload:
         self._lock = threading.Lock()
 
     def capacity_pps(self, combination: Combination) -> float:
-        """The most that a combination forwards: at the full rate of the wire, or somewhat above what its cost when idle allows.
+        """The maximum forwarding rate of a combination: measured at line rate, or estimated from its cost per frame at low load.
 
-        The first holds for schemes that do not collapse, the second for those that do: their cost hardly falls with the load.
+        The first applies to schemes that do not collapse, the second to those that do: their cost hardly falls with the load.
         """
         with self._lock:
             if combination not in self._known:

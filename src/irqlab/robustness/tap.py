@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Tests that run inside the DUT: shell scripts in drivers/tests that print TAP (the Test Anything Protocol).
 
-What a script needs it says in comments at its head:
+A script declares its requirements in comments at the top:
 
-    # for: every combination     run once for each pair of schemes, which is set before, and is in RX and TX
-    # load: 2x                   twice what the pair can take is offered while it runs
+    # for: every combination     run once for each pair of schemes; they are already set, and are in $RX and $TX
+    # load: 2x                   twice the pair's capacity is offered while it runs
     # needs: modules             the module files are in $MODULES
-    # needs: wire                the tester joins the two interfaces, at the speed of the chip's wire, instead of playing hosts
+    # needs: wire                the tester connects the two interfaces, at line rate, instead of simulating hosts
     # may log: REGEX             kernel messages above info that are expected
     # long                       takes minutes
 """
@@ -33,15 +33,15 @@ HOME = "/tmp/tests"
 MODULES = "/tmp/modules"
 LIMIT_NS = 600_000_000_000
 STEP_NS = 1_000_000_000
-"""How long the load is offered before it is asked whether the script still runs."""
+"""Duration of load between checks whether the script has ended."""
 OVERLOAD = 2.0
 CALM_PPS = 10_000.0
-"""What must pass without loss when a script under load has ended."""
+"""Rate that must pass without loss after a script under load."""
 
 
 @dataclass(frozen=True)
 class Script:
-    """A test script and what it asks for."""
+    """A test script and its requirements."""
 
     path: Path
     every_combination: bool
@@ -58,7 +58,7 @@ class Script:
 
     @classmethod
     def read(cls, path: Path) -> Script:
-        """Reads the comments at the head."""
+        """Reads the comments at the top of a script."""
         head = re.match(r"(?:#.*\n)*", path.read_text())
         lines = [line.lstrip("# ").strip() for line in (head[0] if head else "").splitlines()]
         logs = [line.removeprefix("may log:").strip() for line in lines if line.startswith("may log:")]
@@ -75,7 +75,7 @@ class Script:
 
 @dataclass
 class Report:
-    """What a script said, and what else went wrong."""
+    """A script's output, and other failures."""
 
     text: str
     lines: list[str] = field(default_factory=list)
@@ -90,12 +90,12 @@ class Report:
 
 
 def scripts() -> list[Script]:
-    """Those of drivers/tests, but for the library they share."""
+    """The scripts of drivers/tests, without their shared library."""
     return [Script.read(path) for path in sorted((drivers.home() / "tests").glob("*.sh")) if path.name != "tap.sh"]
 
 
 def parse(text: str) -> Report:
-    """Reads TAP. A plan that is missing or wrong is a failure, as is a test out of order."""
+    """Parses TAP. A missing or wrong plan, and a test out of order, are failures."""
     report = Report(text)
     plan: int | None = None
     for line in text.splitlines():
@@ -112,16 +112,16 @@ def parse(text: str) -> Report:
         elif line.startswith("Bail out!"):
             report.failures.append(line)
     if plan is None:
-        report.failures.append("no plan: the script did not come to its end")
+        report.failures.append("no plan: the script ended early")
     elif plan != len(report.lines):
-        report.failures.append(f"{plan} tests were planned, {len(report.lines)} made")
+        report.failures.append(f"{plan} tests planned, {len(report.lines)} run")
     if plan == 0:
-        report.failures.append("nothing was tested")
+        report.failures.append("no test was run")
     return report
 
 
 def combinations(testbed: Testbed, asked: Sequence[Schemes] = ()) -> tuple[Combination, ...]:
-    """The combinations that the testbed's driver has; of those the ones asked for. Raises IrqlabError if there is none."""
+    """The requested combinations that the testbed's driver supports. Raises IrqlabError if there is none."""
     have = USB_COMBINATIONS if testbed.nic.usb_speed else COMBINATIONS
     chosen = tuple(c for c in have if not asked or any(s.rx in (None, c.rx) and s.tx in (None, c.tx) for s in asked))
     if not chosen:
@@ -132,9 +132,9 @@ def combinations(testbed: Testbed, asked: Sequence[Schemes] = ()) -> tuple[Combi
 
 
 def run(overload: Overload, script: Script, combination: Combination | None = None) -> Report:
-    """Runs a script in a DUT of its own. Raises IrqlabError if the DUT dies, or its kernel oopses unexpectedly.
+    """Runs a script in a fresh DUT. Raises IrqlabError if the DUT dies, or its kernel oopses unexpectedly.
 
-    `overload`: the testbed, with what is known of its capacities.
+    `overload`: the testbed, with the capacities measured so far.
     """
     testbed = overload.testbed
     rate_pps = OVERLOAD * overload.capacity_pps(combination) if script.loaded and combination else 0.0
@@ -157,7 +157,9 @@ def run(overload: Overload, script: Script, combination: Combination | None = No
             dut.sleep(STEP_NS)
             calm = overload.offer(dut, CALM_PPS, STEP_NS // 10)
             if calm["lost"]:
-                report.failures.append(f"afterwards, {calm['lost']} of {calm['sent']} frames are lost at {CALM_PPS:.0f} frames/s")
+                report.failures.append(
+                    f"afterwards, {calm['lost']} of {calm['sent']} frames were lost at {CALM_PPS:.0f} frames/s"
+                )
         said = kernel_log.notable(dut.kernel_log.news(), expected=script.may_log)
         report.failures += [f"kernel: {line}" for line in said]
         return report
@@ -183,7 +185,7 @@ def _command(testbed: Testbed, script: Script, combination: Combination | None) 
 
 
 def _runs(dut: Dut, pid: int) -> bool:
-    """Whether a process that was spawned has not ended yet (then it is a zombie until it is reaped)."""
+    """Whether a spawned process is still running. Once ended it is a zombie until reaped."""
     text = dut.read(f"/proc/{pid}/stat")[f"/proc/{pid}/stat"]
     return text is not None and text.rpartition(")")[2].split()[0] != "Z"
 
@@ -192,5 +194,5 @@ def find(names: list[str]) -> list[Script]:
     """Scripts by name; all, if none is named."""
     there = {script.name: script for script in scripts()}
     if unknown := [name for name in names if name not in there]:
-        raise IrqlabError(f"no test {unknown[0]}; there are: {', '.join(there)}")
+        raise IrqlabError(f"no test {unknown[0]}; allowed are {', '.join(there)}")
     return [there[name] for name in names] if names else list(there.values())

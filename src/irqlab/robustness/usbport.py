@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A USB NIC of the tester's: its plug, its faults, and the DUT set up on it again after it was plugged in."""
+"""Controls a USB NIC of the tester: hotplug, fault injection, and reconfiguration of the DUT after a replug."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ STEP_NS = 50_000_000
 APPEARS_NS = 5_000_000_000
 SETTLES_NS = 500_000_000
 KINDS = ("transfers", "replies", "statuses", "refusals")
-"""What of the NIC's answers can be damaged: bulk IN transfers, replies to control requests, interrupt statuses, bulk OUT."""
+"""Kinds of faults: in bulk IN transfers, replies to control requests, and interrupt statuses; refused bulk OUT."""
 
 
 @dataclass(frozen=True)
 class FaultPlan:
-    """Which of a NIC's answers to the host are damaged."""
+    """Which of a NIC's responses are corrupted."""
 
     seed: int
     permille: int
-    """How many of a thousand."""
+    """Share of responses that are corrupted, in 1/1000."""
     only: str | None = None
-    """Of KINDS; None: of all."""
+    """One of KINDS; None: all kinds."""
     trailing_fragments: bool = True
-    """Transfers may end in the beginning of one more frame."""
+    """Transfers may end with the start of another frame."""
 
 
 def inject_faults(dut: Dut, port: int, plan: FaultPlan | None) -> dict[str, int]:
-    """Damages the answers of the NIC at `port` from now on; None: no more. Returns what was damaged until now, by kind."""
+    """Starts injecting faults at `port`; None: stops. Returns the number of faults injected so far, by kind."""
     wanted: dict[str, Any] = {"seed": None, "permille": 0}
     if plan is not None:
         wanted = {"seed": plan.seed, "permille": plan.permille, "only": plan.only, "stubs": plan.trailing_fragments}
@@ -49,7 +49,7 @@ def plug(dut: Dut, port: int, plugged: bool) -> None:
 
 
 def interface(port: int) -> str:
-    """The DUT's name of the NIC at a port."""
+    """The DUT's interface name of the NIC at a port."""
     return INTERFACES[port]
 
 
@@ -60,7 +60,7 @@ def is_there(dut: Dut, port: int) -> bool:
 
 
 def configure(dut: Dut, port: int, testbed: Testbed) -> bool:
-    """Waits for the interface, gives it its address and schemes, and sets it up; whether all that was possible."""
+    """Waits for the interface, sets its address and schemes, and brings it up; returns whether that succeeded."""
     name = interface(port)
     for _ in range(APPEARS_NS // STEP_NS):
         if is_there(dut, port):
@@ -78,7 +78,7 @@ def configure(dut: Dut, port: int, testbed: Testbed) -> bool:
 
 
 def replug(dut: Dut, port: int, testbed: Testbed) -> bool:
-    """Unplugs the NIC, plugs it in, configures it; whether frames pass then."""
+    """Replugs and configures the NIC; returns whether frames pass afterwards."""
     for plugged in (False, True):
         plug(dut, port, plugged)
         dut.sleep(SETTLES_NS)

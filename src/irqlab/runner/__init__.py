@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs methods and jobs side by side, with progress and a limit on trials at once."""
+"""Runs methods and jobs in parallel, with progress and a limit on concurrent trials."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Trials on other machines: a Dask cluster (dask.distributed; `pip install irqlab[cluster]`).
+"""Runs trials on other machines with a Dask cluster (dask.distributed; `pip install irqlab[cluster]`).
 
-A trial is a pure function of files and a few words, so any machine with the same QEMU and irqlab makes the same one. The files
-(snapshot, kernel, guest image, tester; the driver is in the snapshot) travel under their hash, once to each worker, also to one
-that joins later, and stay there until they have not been used for long. Dask runs a trial again elsewhere when its worker dies.
+A trial is a pure function of files and a few parameters, so it has the same result on any machine with the same QEMU and irqlab.
+The files (snapshot, kernel, guest image, tester; the driver is in the snapshot) are sent once to each worker, even to those that
+join later, and cached there by hash. Dask repeats a trial elsewhere if its worker dies.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from irqlab.trials.testbed import Testbed
 from irqlab.trials.trial import Conditions, Trial
 
 KEEP_BYTES = 4 << 30
-"""What a worker's files may take up; the least recently used go first."""
+"""Maximum size of a worker's files; the least recently used are removed first."""
 CONNECT_WITHIN_S = 15
 
 
@@ -43,12 +43,12 @@ R = TypeVar("R")
 
 
 def store() -> Path:
-    """Where a worker keeps the files: a directory each, named by its SHA-256."""
+    """A worker's file store: one directory per file, named by its SHA-256."""
     return paths.cache_dir() / "cluster"
 
 
 def kept(sha256: str) -> Path:
-    """A file on a worker."""
+    """The path of a file on a worker."""
     return store() / sha256 / "content"
 
 
@@ -69,7 +69,7 @@ class Order:
 
 
 class File(WorkerPlugin):
-    """A worker plugin that brings one file: `content` is packed with zlib."""
+    """A worker plugin that transfers one file; `content` is compressed with zlib."""
 
     def __init__(self, sha256: str, content: bytes) -> None:
         self.name = f"irqlab-{sha256}"
@@ -77,7 +77,7 @@ class File(WorkerPlugin):
         self.content = content
 
     def setup(self, worker: Any) -> None:  # noqa: ARG002
-        """Keeps the file on the worker; Dask calls it on every worker, once."""
+        """Stores the file; Dask calls this once on every worker."""
         with paths.locked(f"cluster-{self.sha256}"):
             final = kept(self.sha256)
             if not final.is_file():
@@ -93,12 +93,12 @@ class Cluster:
     def __init__(self, address: str) -> None:
         host, _, port = address.removeprefix("tcp://").rpartition(":")
         try:
-            # Looked for first: a client that finds nobody has a stack trace to show when it goes.
+            # Checked first, since a Dask client without a scheduler prints a stack trace on exit.
             socket.create_connection((host, int(port)), timeout=CONNECT_WITHIN_S).close()
             self.client = distributed.Client(address, timeout=CONNECT_WITHIN_S, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             raise IrqlabError(
-                f"--scheduler {address}: no Dask scheduler answers there; it is tcp://HOST:PORT ({error})"
+                f"--scheduler {address}: no Dask scheduler answers there; the format is tcp://HOST:PORT ({error})"
             ) from error
         self._lock = threading.Lock()
         self._known: dict[tuple[Path, int], str] = {}
@@ -108,20 +108,20 @@ class Cluster:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        with contextlib.suppress(Exception):  # the scheduler may be gone; that is no news here
+        with contextlib.suppress(Exception):  # the scheduler may be gone
             self.forget(self._sent)
             self.client.close(timeout=5)
 
     @property
     def threads(self) -> int:
-        """How many trials the workers run at once. Raises IrqlabError if there is no worker."""
+        """Number of trials that the workers can run concurrently. Raises IrqlabError if there is no worker."""
         threads = sum(self.client.nthreads().values())
         if not threads:
             raise IrqlabError("the Dask scheduler has no workers: start some with `dask worker tcp://HOST:PORT`")
         return int(threads)
 
     def place(self, path: Path) -> str:
-        """Sends a file to every worker, unless it was sent; returns its SHA-256."""
+        """Sends a file to every worker, unless already sent; returns its SHA-256."""
         with self._lock:
             key = path, path.stat().st_mtime_ns
             if key not in self._known:
@@ -133,13 +133,13 @@ class Cluster:
             return self._known[key]
 
     def forget(self, files: Iterable[str]) -> None:
-        """New workers need them no more."""
+        """Stops sending files to new workers."""
         for sha256 in list(files):
             self.client.unregister_worker_plugin(f"irqlab-{sha256}")
             self._sent.discard(sha256)
 
     def run(self, order: Order, key: str) -> dict[str, Any]:
-        """A trial on some worker: the answer of `work`. The same key at the same time is the same trial."""
+        """Runs a trial on some worker; returns the result of `work`. Concurrent calls with the same key share one trial."""
         future = self.client.submit(work, order, key=f"irqlab-trial-{key}", pure=True, allow_other_workers=False)
         try:
             answer: dict[str, Any] = future.result()
@@ -151,10 +151,10 @@ class Cluster:
 
 
 def work(order: Order) -> dict[str, Any]:
-    """On a worker: runs the trial. Raises IrqlabError if this machine is not fit for it."""
+    """Runs a trial on a worker. Raises IrqlabError if this machine has another QEMU."""
     found = qemu.find()
     if found.version_text != order.machine.qemu.version_text:
-        raise IrqlabError(f"a worker has {found.version_text}; the snapshots are of {order.machine.qemu.version_text}")
+        raise IrqlabError(f"a worker has {found.version_text}; the snapshots need {order.machine.qemu.version_text}")
     state, vmlinux, initrd, tester = (kept(name) for name in (order.state, order.vmlinux, order.initrd, order.tester))
     for path in (state, vmlinux, initrd, tester):
         with contextlib.suppress(OSError):
@@ -170,25 +170,25 @@ def work(order: Order) -> dict[str, Any]:
 
 
 class RemoteTestbed(Testbed):
-    """A bed whose trials are run by a cluster. What the cache has is taken from there; snapshots are made here."""
+    """A testbed whose trials run on a cluster. Cached results are reused; snapshots are made locally."""
 
     cluster: Cluster
 
     @classmethod
     def of(cls, testbed: Testbed, cluster: Cluster) -> RemoteTestbed:
-        """The same bed, remote."""
+        """The same testbed, on a cluster."""
         found = cls(testbed.config, testbed.machine, testbed.modules, testbed.nic)
         found.cluster = cluster
         return found
 
     def measure(self, trial: Trial[R], addresses: dict[str, Any] | None = None) -> tuple[R, dict[str, Any] | None]:
-        """One trial, elsewhere."""
+        """Runs one trial on the cluster."""
         answer = self._order(trial, addresses)
         return trial.restore(answer["result"]), answer["profile"]
 
     def _order(self, trial: Trial[Any], addresses: dict[str, Any] | None) -> dict[str, Any]:
         if not trial.cacheable:
-            raise IrqlabError("a capture cannot be written by a cluster")
+            raise IrqlabError("captures cannot be written on a cluster")
         place, machine = self.cluster.place, self.machine
         order = Order(
             self.config, machine, self.nic, self.conditions, place(self.prepared.state), place(machine.kernel.vmlinux),

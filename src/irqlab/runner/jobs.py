@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs jobs side by side on their testbeds, with a limit on trials at once and with progress.
+"""Runs jobs in parallel on their testbeds, with progress and a limit on concurrent trials.
 
-The first error, or Ctrl-C, ends them all and leaves no QEMU behind. Trials that were made are in the cache.
+The first error, or Ctrl-C, ends all jobs and QEMUs. Finished trials are in the cache.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from irqlab.runner.runner import TrialRunner
 from irqlab.trials.testbed import Testbed
 
 MAX_THREADS = 64
-"""Jobs under way at once. What they may run at once are trials, which the slots limit."""
+"""Limit on concurrent jobs; concurrent trials are limited separately, by slots."""
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
 
 class UserInterruptError(IrqlabError):
-    """Ctrl-C; what was measured so far is kept."""
+    """Ctrl-C; results so far are kept."""
 
 
 @contextmanager
 def terminate_like_ctrl_c() -> Iterator[None]:
-    """SIGTERM raises KeyboardInterrupt inside the block."""
+    """Context manager: SIGTERM raises KeyboardInterrupt."""
 
     def handler(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -48,7 +48,7 @@ def terminate_like_ctrl_c() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Job(Generic[T]):
-    """Work on one testbed, and what it is called while it is done. It depends on nothing but its runner."""
+    """Work on one testbed, with a label for the progress display. It depends only on its runner."""
 
     label: str
     testbed: Testbed
@@ -57,15 +57,15 @@ class Job(Generic[T]):
 
 @dataclass
 class Answers(Generic[K, T]):
-    """What jobs have come to so far: filled while they run, so that an interruption leaves what was done."""
+    """Results of jobs, filled while they run, so that finished ones survive an interruption."""
 
     done: dict[K, T] = field(default_factory=dict)
     runners: dict[K, TrialRunner] = field(default_factory=dict)
-    """Of every job, the runner with the trials it has made."""
+    """Each job's runner, with the trials it has run."""
 
 
 class JobRunner:
-    """A context manager: leaving it takes the progress display away."""
+    """Runs jobs. A context manager: leaving it removes the progress display."""
 
     def __init__(self, jobs: int = 1) -> None:
         self._slots = threading.Semaphore(jobs)
@@ -79,9 +79,9 @@ class JobRunner:
         self.display.__exit__(kind, error, trace)
 
     def run(self, what: str, jobs: Mapping[K, Job[T]], answers: Answers[K, T] | None = None) -> dict[K, T]:
-        """Does independent jobs side by side; returns their answers by key, in the order of `jobs`.
+        """Runs independent jobs in parallel; returns their results by key, in the order of `jobs`.
 
-        `answers` is filled on the way. Raises the first job's error, an IrqlabError under the job's label.
+        `answers` is filled meanwhile. Raises the first error; an IrqlabError is prefixed with the job's label.
         """
         answers = Answers() if answers is None else answers
         batch = self.display.batch(what, len(jobs))

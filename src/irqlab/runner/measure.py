@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs a method on every testbed at every workload, and keeps what was measured on Ctrl-C or an error."""
+"""Runs a method on every testbed with every workload; keeps partial results on Ctrl-C or an error."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Method = Callable[[TrialRunner, Workload], list[MethodResult]]
 
 @dataclass
 class Outcome:
-    """What was measured, and the error that ended it, if one did."""
+    """The results, and the error that ended the measurement, if any."""
 
     results: list[MethodResult] = field(default_factory=list)
     environment: list[dict[str, Any]] = field(default_factory=list)
-    """What it was measured on, an entry per testbed."""
+    """Descriptions of the testbeds."""
     error: IrqlabError | None = None
 
     def document(self) -> dict[str, Any]:
@@ -39,10 +39,10 @@ class Outcome:
 def measure(
     testbeds: Sequence[TestbedConfig], workloads: Sequence[Workload], jobs: int, method: Method, name: str, cut_short: str
 ) -> Outcome:
-    """Runs `method` on every testbed at every workload, with at most `jobs` trials at once.
+    """Runs `method` on every testbed with every workload, with at most `jobs` concurrent trials.
 
-    Errors and Ctrl-C end it: `Outcome.error` says so, and the results hold what was measured until then. The trials of a method
-    that was cut short are in a row of method `cut_short`.
+    After an error or Ctrl-C, `Outcome.error` is set, and the results are those so far. The trials of an interrupted method
+    are in a row of method `cut_short`.
     """
     outcome = Outcome()
     answers: Answers[tuple[int, int], list[MethodResult]] = Answers()
@@ -64,7 +64,7 @@ def measure(
     except KeyboardInterrupt:
         machine.cancel_all()
         trials = sum(len(runner.done) for runner in answers.runners.values())
-        outcome.error = UserInterruptError(f"interrupted; what was measured so far is kept ({trials} trials)")
+        outcome.error = UserInterruptError(f"interrupted; the results so far are kept ({trials} trials)")
     except IrqlabError as error:
         outcome.error = error
     for place, workload in places.items():
@@ -76,7 +76,7 @@ def measure(
 
 
 def _introduce(runner: JobRunner, testbeds: Sequence[Testbed]) -> None:
-    """Says what is measured, and what has to be known of the NICs' models."""
+    """Prints what is measured, and notes on the NIC models."""
     said: set[str] = set()
     for testbed in testbeds:
         where = f"{testbed.nic.model}, Linux {testbed.machine.kernel.release}, {testbed.machine.mips} MIPS"
@@ -95,7 +95,7 @@ def _describe(runner: TrialRunner) -> dict[str, Any]:
 
 
 def _cut_short(runner: TrialRunner, name: str, workload: Workload) -> MethodResult:
-    """A result that holds nothing but the trials made."""
+    """A result row that holds only the finished trials."""
     result = runner.result(name, workload)
     result.complete = False
     result.trials = list(runner.done)

@@ -11,18 +11,18 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Ta
 from rich.text import Text
 
 MAX_LINES = 16
-"""Of a batch of more jobs, the terminal shows one bar for all; elsewhere each job is told when it is done."""
+"""For batches of more jobs, a terminal shows one bar for all; without a terminal, only finished jobs are printed."""
 
 
 class _Count(ProgressColumn):
-    """Jobs done, of how many."""
+    """A column with the number of finished jobs and the total."""
 
     def render(self, task: Task) -> Text:
         return Text(f"{int(task.completed)}/{int(task.total)}" if task.total is not None else "")
 
 
 class ProgressDisplay:
-    """A context manager: leaving it takes the bars away."""
+    """Displays progress. A context manager: leaving it removes the bars."""
 
     def __init__(self) -> None:
         self._console = Console(stderr=True)
@@ -42,16 +42,16 @@ class ProgressDisplay:
             self._bars.stop()
 
     def say(self, text: str) -> None:
-        """One line that stays."""
+        """Prints a permanent line."""
         self._console.print(text, highlight=False, soft_wrap=not self._live)
 
     def batch(self, what: str, jobs: int) -> Batch:
-        """Room for a number of jobs."""
+        """Starts the display of a batch of jobs."""
         return Batch(self, what, jobs)
 
 
 class Batch:
-    """The progress of some jobs."""
+    """The progress of a batch of jobs."""
 
     def __init__(self, display: ProgressDisplay, what: str, jobs: int) -> None:
         self._display = display
@@ -60,7 +60,7 @@ class Batch:
         self._all = None if self._detailed else display._bars.add_task(what, total=jobs, where="")
 
     def job(self, label: str) -> tuple[Callable[[str], None], Callable[[], None]]:
-        """What a job calls to tell where it stands, and once it is done."""
+        """Callbacks for a job: to report its state, and that it is done."""
         bars, live = self._display._bars, self._display._live
         task = bars.add_task(f"{self._what} {label}", total=None, where="waiting") if self._detailed else None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What every method runs its trials on: a testbed, a limit on trials at once, and a progress display."""
+"""Runs a method's trials on a testbed, with a limit on concurrent trials, and progress."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ from irqlab.trials.trial import Trial
 R = TypeVar("R")
 
 Progress = Callable[[str], None]
-"""Told after each trial where a method stands, in a few words."""
+"""Called after each trial with a short text on the method's state."""
 
 
 @dataclass
 class TrialRunner:
-    """A testbed, and trials on it: at most as many at once as `slots` has places."""
+    """Runs trials on a testbed; `slots` limits the number of concurrent trials."""
 
     testbed: Testbed
     slots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(1))
     progress: Progress = lambda _: None
     done: list[ForwardingResult] = field(default_factory=list)
-    """The forwarding trials made, in the order in which they ended: what is kept of a method that is cut short."""
+    """Finished forwarding trials, in the order in which they ended; kept if the method is interrupted."""
 
     def trial(self, trial: Trial[R]) -> R:
-        """A trial's result, as soon as a place is free."""
+        """Runs a trial as soon as a slot is free."""
         with self.slots:
             result = self.testbed.run(trial)
         self._remember(result)
         return result
 
     def profile(self, trial: Trial[R], addresses: dict[str, Any]) -> tuple[R, dict[str, Any]]:
-        """The same trial, and what its window executed where (docs/protocol.md, `profile`)."""
+        """As `trial`, and the profile of its window (docs/protocol.md, `profile`)."""
         with self.slots:
             result, profile = self.testbed.profile(trial, addresses)
         self._remember(result)
         return result, profile
 
     def trials(self, trials: Sequence[Trial[R]], say: Callable[[R], str]) -> list[R]:
-        """Independent trials, side by side where there are places; results in the order of `trials`."""
+        """Runs independent trials, in parallel if slots are free; returns results in the order of `trials`."""
 
         def one(trial: Trial[R]) -> R:
             result = self.trial(trial)
@@ -76,16 +76,16 @@ class TrialRunner:
         )
 
     def overload_spec(self, workload: Workload, rate_pps: float) -> ForwardingTrial:
-        """A trial at `rate_pps`, with the wire's ceiling lifted only if the rate is above it."""
+        """A trial at `rate_pps`; the line-rate limit is lifted only if the rate exceeds it."""
         beyond = rate_pps > self.wire_pps(workload)
         return replace(self.spec(workload, rate_pps), above_line_rate=workload.above_line_rate or beyond)
 
     def wire_pps(self, workload: Workload) -> float:
-        """What the wire carries in one direction, in frames/s."""
+        """Line rate in one direction, in frames/s."""
         return wire_rate_pps(mean_frame_bytes(workload.size), self.testbed.nic.line_rate_bps)
 
     def result(self, method: str, workload: Workload) -> MethodResult:
-        """An empty result row of a method on this stand."""
+        """An empty result row of a method on this runner's testbed."""
         names = self.testbed.scheme_names()
         return MethodResult(
             method=method,
