@@ -128,7 +128,7 @@ def test_qemu_that_dies(tmp_path: Path) -> None:
     os.kill(_qemu_of(process), signal.SIGKILL)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 2
-    assert "QEMU died of signal 9" in errors
+    assert "QEMU was killed by signal 9" in errors
     assert "Traceback" not in errors
 
 

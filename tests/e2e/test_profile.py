@@ -81,7 +81,7 @@ def test_the_command_repeats_to_the_byte_and_compares(cli: Cli, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--load", "2x", "--rate", "5000"), "give one of them"),
+        (("--load", "2x", "--rate", "5000"), "give only one of them"),
         (("--load", "many"), "multiples of the throughput"),
         (("--top", "0"), "--top 0"),
         (("--diff", "missing.json"), "cannot read missing.json"),

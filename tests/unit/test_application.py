@@ -70,7 +70,7 @@ def test_the_signs_are_found_to_one_percent(made: list[ApplicationTrial]) -> Non
 
 def test_a_dut_without_a_cliff_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FakeTestbed, "run", lambda _, spec: replace(formula(spec), cpu_available=1.0))
-    with pytest.raises(IrqlabError, match="no CPU time"):
+    with pytest.raises(IrqlabError, match="no measurable CPU time"):
         cliff.external(stand_on(FakeTestbed(lambda pps: pps)), Workload(), Tuning())
 
 

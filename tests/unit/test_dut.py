@@ -127,7 +127,7 @@ def test_modules_load_in_order_and_the_last_has_the_parameters() -> None:
     assert base64.b64decode(rpc.calls[1][1]["base64"]) == b"8139cp"
     assert dut.kernel_log.lines == ["irqmod: hello"]
     dut, _ = dut_with(refused=("8139cp",))
-    with pytest.raises(DutError, match="the module 8139cp does not load: insmod: No such device"):
+    with pytest.raises(DutError, match="cannot load the module 8139cp: insmod: No such device"):
         dut.load([module("8139cp")])
     dut, _ = dut_with(log=[record("WARNING: CPU: 0 PID: 1 at x.c:1")])
     with pytest.raises(KernelProblemError):
@@ -150,7 +150,7 @@ def test_a_problem_is_shown_with_what_is_around_it() -> None:
     rpc = FakeRpc(log=[record(line) for line in lines])
     log = KernelLog(rpc)  # type: ignore[arg-type]
     for _ in range(2):  # it does not go away
-        with pytest.raises(KernelProblemError, match="the DUT's kernel complained") as caught:
+        with pytest.raises(KernelProblemError, match="the DUT's kernel logged a problem") as caught:
             log.check()
         shown = str(caught.value).splitlines()[1:]
         assert shown[0] == "  before 4"
@@ -267,7 +267,7 @@ def test_whereabouts_come_with_the_last_lines(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("irqlab.dut.agent.backtrace.take", take)
     said = dut.whereabouts(NoAnswerError("no", 5)).splitlines()
     assert asked == [5]
-    assert said[-13:] == ["the kernel's last lines:", *(f"  line {n}" for n in range(9, 20)), "  console"]
+    assert said[-13:] == ["last lines of the kernel log:", *(f"  line {n}" for n in range(9, 20)), "  console"]
 
 
 def test_counters_are_read_from_files_and_programs() -> None:

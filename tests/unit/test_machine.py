@@ -18,7 +18,7 @@ from irqlab.qemu.qmp import QmpError
     ("console", "code", "said"),
     [
         ("double fault: 0000 [#1]\nKernel panic - not syncing: Fatal exception\n", 0, "the DUT's kernel panicked"),
-        ("", -11, "QEMU died of signal 11"),
+        ("", -11, "QEMU was killed by signal 11"),
         ("", None, "QEMU does not answer"),
         ("", 1, "QEMU ended with exit code 1"),
     ],

@@ -294,7 +294,9 @@ def test_iperf3_tests():
     assert (chosen.name, chosen.seconds) == ("UDP Rx", 1)
 
 
-@pytest.mark.parametrize(("name", "load", "why"), [("tcp", None, "there are tcp-rx, tcp-tx, udp-rx"), ("tcp-rx", "2x", "--load")])
+@pytest.mark.parametrize(
+    ("name", "load", "why"), [("tcp", None, "allowed are tcp-rx, tcp-tx, udp-rx"), ("tcp-rx", "2x", "--load")]
+)
 def test_invalid_iperf3_tests_are_rejected(name, load, why):
     with pytest.raises(IrqlabError, match=why):
         Options(iperf=name, load=load)

@@ -192,7 +192,7 @@ def test_receive_livelock_is_reported(full):
     assert ("div", {"class": "notice bad"}) in page.tags
     document = only("loss")
     document["measured"]["results"] = document["measured"]["results"][:1]  # this driver does not collapse
-    assert "livelock" not in Page(report.html([document])).text.replace("until it is in receive livelock", "")
+    assert "livelock" not in Page(report.html([document])).text.replace("down to receive livelock", "")
 
 
 def test_incomplete_documents_are_marked():
@@ -286,7 +286,7 @@ def test_latency_of_two_directions_draws_the_slower_and_lists_both():
     page = Page(text).text
     assert "0 → 1" in page
     assert "1 → 0" in page
-    assert "the slower one is drawn" in page
+    assert "the slower one is plotted" in page
 
 
 def test_results_without_frames_can_be_drawn():

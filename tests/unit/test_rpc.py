@@ -89,7 +89,7 @@ def test_a_refusal_is_an_error_and_the_next_command_is_answered() -> None:
 def test_another_protocol_is_refused() -> None:
     here, there = socket.socketpair()
     there.sendall(b'{"ok": {"protocol": 2}}\n')
-    with pytest.raises(TesterError, match="protocol 2, this lab 1; run make setup"):
+    with pytest.raises(TesterError, match="protocol version 2, irqlab 1: run make setup"):
         Rpc(here).greet()
 
 

@@ -100,7 +100,7 @@ def test_a_result_survives_the_cache() -> None:
     [
         ({"load": 1.1}, "--load 1.1"),
         ({"load": 0.0}, "--load 0"),
-        ({"load": 0.5, "rate": 5.0}, "give one of them"),
+        ({"load": 0.5, "rate": 5.0}, "give only one of them"),
         ({"rate": 0.0}, "--rate 0"),
         ({"duration": 0.0}, "--duration 0"),
         ({"duration": 1e6}, "--duration 1e\\+06"),

@@ -25,13 +25,13 @@ from tests.drivers.switches import flow, walk
         ("ok 1 - a # SKIP no such thing\n1..1\n", []),
         ("not ok 1 - a # TODO later\n1..1\n", []),
         ("ok 1 - a\nnot ok 2 - b\n# why\n1..2\n", ["not ok 2 - b"]),
-        ("ok 1 - a\n", ["no plan: the script did not come to its end"]),
-        ("ok 1 - a\n1..2\n", ["2 tests were planned, 1 made"]),
-        ("1..0\n", ["nothing was tested"]),
+        ("ok 1 - a\n", ["no plan: the script ended early"]),
+        ("ok 1 - a\n1..2\n", ["2 tests planned, 1 run"]),
+        ("1..0\n", ["no test was run"]),
         ("ok 1\nok 3\n1..2\n", ["out of order: ok 3"]),
-        ("okay then\n1..0 # SKIP\n", ["nothing was tested"]),
-        ("Bail out! gone\n1..0\n", ["Bail out! gone", "nothing was tested"]),
-        ("", ["no plan: the script did not come to its end"]),
+        ("okay then\n1..0 # SKIP\n", ["no test was run"]),
+        ("Bail out! gone\n1..0\n", ["Bail out! gone", "no test was run"]),
+        ("", ["no plan: the script ended early"]),
     ],
 )
 def test_tap_is_read_strictly(text: str, failures: list[str]) -> None:
@@ -59,7 +59,7 @@ def test_scripts_are_found_and_are_shell() -> None:
     for script in found:
         subprocess.run(["sh", "-n", script.path], check=True)
     assert [script.name for script in tap.find(["tcp"])] == ["tcp"]
-    with pytest.raises(IrqlabError, match=r"no test nonsense; there are: .*tcp"):
+    with pytest.raises(IrqlabError, match=r"no test nonsense; allowed are .*tcp"):
         tap.find(["nonsense"])
 
 
