@@ -82,6 +82,7 @@ def build(target: Kernel, *modules: str, root: Path | None = None) -> Path:
                 sweep(place)
                 with appearing(final) as scratch:
                     _compile(scratch, made, files)
+                    _strip(sorted(scratch.rglob("*.ko")))
                 _forget_old(place)
     with contextlib.suppress(OSError):
         os.utime(final)
@@ -180,6 +181,18 @@ def _compile(scratch: Path, made: headers.Headers, files: dict[str, bytes], flag
             f"the drivers do not build against {made.directory} with {made.compiler_version}:\n" + "\n".join(_shown(said))
         )
     return said
+
+
+def _strip(built: Sequence[Path]) -> None:
+    """Removes debugging information: loading a module takes time by its size, and a comment must not move what is measured."""
+    if not built:
+        return
+    try:
+        done = subprocess.run(["strip", "--strip-debug", *map(str, built)], capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise SetupError(f"cannot run strip: {error.strerror} (make setup)") from error
+    if done.returncode:
+        raise SetupError(f"strip fails: {done.stderr.strip()}")
 
 
 def _shown(said: list[str]) -> list[str]:
