@@ -233,7 +233,7 @@ def test_a_router_is_configured_in_order() -> None:
     ("options", "config", "said"),
     [
         ({"files": {}, "log": [record("x: no")]}, DutConfig(), r"did not bring up eth0, eth1 on the NIC rtl8139.*\n  x: no"),
-        ({"files": {}}, DutConfig(), r"said:\n  \(nothing\)"),
+        ({"files": {}}, DutConfig(), r"kernel log:\n  \(nothing\)"),
         ({"programs": {"ethtool -G": {"code": 1, "err": "too small"}}}, DutConfig(ring=7), "--ring 7: too small"),
         ({"refused": ("/sys/class/net/eth0/x",)}, DutConfig(attributes=(("x", "1"),)), "eth0: x=1: write: Invalid"),
         (
