@@ -71,7 +71,7 @@ def test_a_file_that_is_not_a_module(cli: Cli, tmp_path: Path) -> None:
     [
         ("REFUSES", "not to my taste"),
         ("PANICS", "kernel panicked"),
-        ("WARNS", "kernel complained"),
+        ("WARNS", "kernel logged a problem"),
         ("DOES_NOTHING", "did not bring up eth0"),
     ],
 )
