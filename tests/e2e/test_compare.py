@@ -109,8 +109,8 @@ def test_invalid_sides_are_rejected_at_once(cli: Cli) -> None:
     for arguments, said in (
         (("8139cp", "8139cp+fractal"), "options are"),
         (("8139cp", "no_such_driver"), "no module no_such_driver"),
-        (("8139cp", "8139cp", "--fail-above", "much"), "per cents"),
-        (("8139cp", "git:HEAD:no_such"), "there is no driver no_such"),
+        (("8139cp", "8139cp", "--fail-above", "much"), "per cent"),
+        (("8139cp", "git:HEAD:no_such"), "has no driver no_such"),
         (("linux-image-6.1.0", "8139cp"), "--driver"),
     ):
         done = cli("compare", *arguments)

@@ -26,10 +26,10 @@ def _said(done: subprocess.CompletedProcess[str]) -> str:
     [
         (["--driver", "./nowhere.ko"], "No such file"),
         (["--driver", "no_such_driver"], "has no module no_such_driver"),
-        (["--driver", "8139cp", "--nic", "e1000"], "8139cp does not drive e1000"),
+        (["--driver", "8139cp", "--nic", "e1000"], "8139cp does not support e1000"),
         (["--driver", "8139cp", "--nic", "nonsense"], "nonsense"),
         (["--driver", "8139too"], "8139cp"),
-        (["--driver", "dummy"], "drives no network card"),
+        (["--driver", "dummy"], "supports none of QEMU's NIC models"),
         (["--driver", "8139cp", "--size", "63"], "64 to 1518"),
         (["--driver", "8139cp", "--mips", "300"], "125, 250, 500 or 1000"),
         (["--driver", "8139cp", "--duration", "0"], "0.001 to 3600"),
@@ -45,7 +45,7 @@ def _said(done: subprocess.CompletedProcess[str]) -> str:
         (["--driver", "irqmod_i8255x", "--tx-frames", "500"], "tx-frames: 1 to"),
         (["--driver", "8139cp", "--variant", "BEST"], "NAPI-TX-OFF, and all"),
         (["--driver", "8139cp", "--variant", "all", "--tx", "off"], "cannot be combined"),
-        (["--driver", "8139cp", "--loss-tolerance", "1"], "0 up to, not including, 1"),
+        (["--driver", "8139cp", "--loss-tolerance", "1"], "0 up to, but not including, 1"),
         (["--nonsense"], "nonsense"),
         ([], "driver"),
     ],
@@ -57,7 +57,7 @@ def test_bad_input(cli: Cli, arguments: list[str], expected: str) -> None:
 
 def test_bad_result_file(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("{}")
-    assert "not a result of irqlab" in _said(cli("report", "x.json"))
+    assert "not a result file of irqlab" in _said(cli("report", "x.json"))
     assert "cannot read" in _said(cli("report", "y.json"))
 
 

@@ -76,7 +76,7 @@ def test_bad_input_is_rejected(cli: Cli) -> None:
     for arguments, why in (
         (("iperf", "--driver", "e100", "--duration", "0"), "--duration 0: allowed are 1 to 3600"),
         (("iperf", "--driver", "e100", "--all", "--udp"), "--all"),
-        (("rrul", "--driver", "e100", "--flent", "x.json"), "flent's files end in .flent.gz"),
+        (("rrul", "--driver", "e100", "--flent", "x.json"), "the file name must end in .flent.gz"),
     ):
         done = cli(*arguments)
         assert (done.returncode, done.stdout) == (2, "")

@@ -344,7 +344,7 @@ def test_an_older_document_is_told_apart_from_something_else(tmp_path):
     with pytest.raises(IrqlabError, match=r"another version of irqlab .*irqlab-result/1.*measure again"):
         catalogue.read(path)
     path.write_text(json.dumps({**sample(), "schema": "weather/1"}))
-    with pytest.raises(IrqlabError, match="is not a result of irqlab"):
+    with pytest.raises(IrqlabError, match="is not a result file of irqlab"):
         catalogue.read(path)
 
 

@@ -105,7 +105,7 @@ def test_the_papers_six() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"variant": "TX-64"}, "--variant TX-64: there are ORIGINAL, .*and all"),
+        ({"variant": "TX-64"}, "--variant TX-64: allowed are ORIGINAL, .*and all"),
         ({"variant": "all", "rx": "napi"}, "cannot be combined"),
         ({"rx": "napi,"}, "--rx 'napi,': a name is missing"),
         ({"tx": ""}, "--tx '': a name is missing"),

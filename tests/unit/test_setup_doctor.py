@@ -67,7 +67,7 @@ def test_doctor_reports_why_the_tester_refuses_a_qemu(home: Path, monkeypatch: p
     refusal = "echo 'irqlab-tester: QEMU 9.1.0 has not been tested' >&2; echo 'qemu: Could not load plugin' >&2; exit 1"
     check = check_in_qemu(home, monkeypatch, refusal)
     assert not check.ok
-    assert check.detail == f"{home}/qemu does not run the tester: QEMU 9.1.0 has not been tested"
+    assert check.detail == f"{home}/qemu cannot run the tester: QEMU 9.1.0 has not been tested"
     assert "IRQLAB_QEMU" in check.mend
 
 
@@ -106,7 +106,7 @@ esac"""
 
 def test_programs_that_are_not_qemu_are_rejected(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IRQLAB_QEMU", str(program(home / "qemu", "echo hello")))
-    with pytest.raises(SetupError, match="'hello', which is no QEMU's"):
+    with pytest.raises(SetupError, match="printed 'hello', so it is not QEMU"):
         qemu.find()
     monkeypatch.setenv("IRQLAB_QEMU", str(home / "absent"))
     with pytest.raises(SetupError, match="absent not found"):

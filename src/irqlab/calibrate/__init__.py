@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Hardware costs from a board's measured throughputs (docs/cost-model.md)."""
+"""Fits hardware costs to throughputs measured on a board (docs/cost-model.md)."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A board's throughputs as cells of a table, and the lab's measurement of them."""
+"""Reads a board's throughputs as cells of a table, and measures the same cells in the DUT."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from irqlab.trials.forwarding import ForwardingResult
 from irqlab.trials.testbed import Testbed
 
 WIDTH = 0.004
-"""Between the highest rate that passed and the lowest that failed. Each end may be nearer to the truth; the middle is taken."""
+"""Relative distance of the highest passing and the lowest failing rate; the throughput is taken as the middle."""
 FIRST_STEP = 0.02
 GENTLE_PPS = 5_000.0
 AT_WIRE = 0.995
-"""A cell at this share of the wire's rate says what the wire takes, not the board."""
+"""From this share of line rate on, a cell is limited by line rate, not by the board."""
 COLUMNS = ("variant", "frame_bytes", "throughput_pps or throughput_mbps")
 
 
@@ -44,14 +44,14 @@ class Cell:
 
 @dataclass(frozen=True)
 class Measured:
-    """A cell in the lab at some costs."""
+    """A cell measured with some costs."""
 
     cell: Cell
     costs: Costs
     throughput_pps: float
-    """All directions together; the wire's ceiling was lifted."""
+    """All directions together, without the line-rate limit."""
     events: dict[str, float] = field(hash=False)
-    """Per frame forwarded, by term."""
+    """Events per frame forwarded, by cost."""
 
     @property
     def frame_ns(self) -> float:
@@ -63,8 +63,8 @@ def read(path: Path, bidirectional: bool, line_rate_bps: float) -> dict[Cell, fl
     """A board's throughputs in frames/s, all directions together, from a CSV with a header line and `#` comments.
 
     Columns: variant (may be missing), frame_bytes (FCS counted), and throughput_pps (all directions together) or throughput_mbps
-    (per interface, preamble and gap counted). Or a row per frame size: frame_bytes, and a column of Mbit/s per variant. Cells
-    at the wire's rate are left out. Raises IrqlabError.
+    (per interface, including preamble and gap). Or a row per frame size: frame_bytes, and a column of Mbit/s per variant. Cells
+    at line rate are left out. Raises IrqlabError.
     """
     try:
         lines = [line for line in path.read_text().splitlines() if line.strip() and not line.startswith("#")]
@@ -88,16 +88,16 @@ def read(path: Path, bidirectional: bool, line_rate_bps: float) -> dict[Cell, fl
             )
         cell = Cell((row.get("variant") or "").strip(), size)
         if cell in found:
-            raise IrqlabError(f"{path}, row {number}: {cell} is there twice")
+            raise IrqlabError(f"{path}, row {number}: duplicate cell {cell}")
         if pps < AT_WIRE * directions * wire_rate_pps(size, line_rate_bps):
             found[cell] = pps
     if not found:
-        raise IrqlabError(f"{path} has no throughput below the wire's rate: nothing tells what the board takes")
+        raise IrqlabError(f"{path} has no throughput below line rate, so costs cannot be fitted")
     return found
 
 
 def _long(rows: list[dict[str, str]]) -> list[dict[str, str]]:
-    """A row per cell, of a table with a column per variant."""
+    """Converts a table with a column per variant to a row per cell."""
     if not rows or any(name in rows[0] for name in ("variant", "throughput_pps", "throughput_mbps")):
         return rows
     return [
@@ -109,7 +109,7 @@ def _long(rows: list[dict[str, str]]) -> list[dict[str, str]]:
 
 
 class Board:
-    """Measures cells in the lab: a bed per variant, made when it is first asked for."""
+    """Measures cells; the testbed of each variant is made on first use."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class Board:
         self._lock = threading.Lock()
 
     def testbed(self, variant: str) -> Testbed:
-        """The bed of a variant. Raises IrqlabError for one that there is not."""
+        """The testbed of a variant. Raises IrqlabError if there is no such variant."""
         with self._lock:
             if variant not in self._testbeds:
                 if not variant:
@@ -143,12 +143,12 @@ class Board:
             return self._testbeds[variant]
 
     def check(self, cells: Iterable[Cell]) -> None:
-        """Raises IrqlabError if the lab cannot measure one of them."""
+        """Raises IrqlabError if a cell cannot be measured."""
         for cell in cells:
             self.testbed(cell.variant)
 
     def measure(self, cells: Sequence[Cell], costs: Costs, guesses_pps: dict[Cell, float] | None = None) -> list[Measured]:
-        """The cells at these costs, side by side, in their order. Good guesses save time."""
+        """Measures the cells with these costs, in parallel; returns them in order. Good guesses save time."""
         guesses = guesses_pps or {}
         with ThreadPoolExecutor(max_workers=max(1, len(cells))) as pool:
             return list(pool.map(lambda cell: self._cell(cell, costs, guesses.get(cell)), cells))
@@ -174,7 +174,7 @@ class Board:
 
 
 def near(trial: Callable[[float], ForwardingResult], guess_pps: float) -> tuple[ForwardingResult, float, float]:
-    """The throughput, looked for from a guess: the best trial that passed, its rate, and the lowest that failed, in frames/s."""
+    """Searches the throughput from a guess; returns the best passing trial, its rate, and the lowest failing rate (frames/s)."""
     passed: tuple[float, ForwardingResult] | None = None
     failed: float | None = None
     rate_pps, step = guess_pps, FIRST_STEP

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which costs, and how much: least squares on the time per frame, no cost negative, every term worth its place.
+"""Selects and fits costs by non-negative least squares on the time per frame.
 
-A lab measures the time a frame takes, T, and how often each event happens for it, E. Where costs change by d, the frame takes
-T + E d, as long as E does not change with them; the caller measures again to see whether it did.
+Measurements give the time per frame, T, and the events per frame, E. If costs change by d, the time per frame is T + E d, as
+long as E does not change; the caller measures again to check that.
 
-Non-negative least squares by trying every subset of the terms: its optimum is the plain least-squares solution of some subset.
+Every subset of the costs is tried: the non-negative optimum is the plain least-squares solution of some subset.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from irqlab.config.costs import TERMS, Costs
 from irqlab.errors import IrqlabError
 
 WORTH = 0.9
-"""A term more must lower the leave-one-out error to this share of it."""
+"""An additional cost must lower the leave-one-out error at least to this share."""
 SPARE_CELLS = 2
-"""Cells that there must be beyond the number of terms."""
+"""Minimum number of cells in excess of the number of costs."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """What the lab measured of one cell, and what the board took."""
+    """A cell as measured in the DUT and on the board."""
 
     board_ns: float
     """Time per frame on the board."""
     lab_ns: float
-    """Time per frame in the lab, with `costs` charged."""
+    """Time per frame in the DUT, with `costs` charged."""
     events: Mapping[str, float]
     """Per frame, by term."""
     costs: Costs
 
     def bare_ns(self) -> float:
-        """The lab's time without what was charged."""
+        """The DUT's time per frame without the costs charged."""
         return self.lab_ns - sum(cost * self.events[term] for term, cost in self.costs.nonzero().items())
 
     def expected_ns(self, costs: Costs) -> float:
@@ -60,7 +60,7 @@ class Fit:
 
 
 def solve(samples: Sequence[Sample], terms: Sequence[str]) -> Fit | None:
-    """Least squares of relative errors on exactly these terms; None where a cost would be negative, or is not determined."""
+    """Least squares of relative errors on exactly these terms; None if a cost would be negative, or is not determined."""
     count = len(samples)
     board = np.array([s.board_ns for s in samples])
     wanted = 1 - np.array([s.bare_ns() for s in samples]) / board
@@ -97,9 +97,9 @@ def candidates(samples: Sequence[Sample], allowed: Sequence[str] = TERMS) -> lis
 
 
 def select(samples: Sequence[Sample], allowed: Sequence[str] = TERMS) -> Fit:
-    """The terms that pay their way: one more only where the leave-one-out error falls to WORTH of it.
+    """The best set of costs: adds one only if it lowers the leave-one-out error to WORTH of its value.
 
-    Raises IrqlabError without enough cells.
+    Raises IrqlabError if there are too few cells.
     """
     if len(samples) < 1 + SPARE_CELLS:
         raise IrqlabError(f"{len(samples)} cells are too few to fit costs to; at least {1 + SPARE_CELLS} are needed")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Fit, measure with the costs charged, fit again: the events of a frame depend on the costs (Gauss-Newton)."""
+"""Repeatedly fits costs and measures with them, since the events per frame depend on the costs (Gauss-Newton)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from irqlab.calibrate.fit import Fit, Sample
 from irqlab.config.costs import TERMS, Costs
 
 ROUNDS = 3
-"""Fits at most."""
+"""Maximum number of fits."""
 SETTLED = 0.01
-"""A round more is spared if it would move no cell by more than this."""
+"""Stop if another round would change no cell by more than this share."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A cell as the board and the lab have it, in frames/s, all directions together."""
+    """A cell on the board and in the DUT, in frames/s, all directions together."""
 
     cell: Cell
     board_pps: float
@@ -35,18 +35,18 @@ class Row:
 
 @dataclass(frozen=True)
 class Judgement:
-    """How the lab's throughputs compare with a board's."""
+    """Comparison of measured throughputs with a board's."""
 
     rows: list[Row]
     fitted_error: float | None
     """Mean absolute relative error of the throughput of the fitted cells; None: there is none."""
     predicted_error: float | None
-    """The same of the others."""
+    """The same for the other cells."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Costs, what they rest on, and what they cannot explain."""
+    """The costs, the data they were fitted to, and the remaining errors."""
 
     fit: Fit
     worth: dict[str, float]
@@ -91,14 +91,14 @@ def judge(board_pps: Mapping[Cell, float], lab_pps: Mapping[Cell, float], fitted
 
 
 def samples(board_pps: Mapping[Cell, float], measured: Sequence[Measured]) -> list[Sample]:
-    """What the fit takes."""
+    """The input of the fit."""
     return [Sample(1e9 / board_pps[m.cell], m.frame_ns, m.events, m.costs) for m in measured]
 
 
 def run(board: Board, board_pps: Mapping[Cell, float], allowed: Sequence[str] = TERMS, rounds: int = ROUNDS) -> Calibration:
     """Fits costs to a board's throughputs. Raises IrqlabError with too few cells.
 
-    The terms are chosen once: by the events as they are without costs.
+    The set of costs is chosen once, from the events without costs.
     """
     cells = sorted(board_pps)
     board.check(cells)
@@ -115,7 +115,7 @@ def run(board: Board, board_pps: Mapping[Cell, float], allowed: Sequence[str] = 
         found = fitting.solve(known, charged.terms) or fitting.select(known, charged.terms)
         if max(abs(s.expected_ns(found.costs) / s.lab_ns - 1) for s in known) < SETTLED:
             break
-    # The costs are those that were charged last; how sure they are is what the last fit says.
+    # The costs are those charged last; their errors are from the last fit.
     final = replace(found, terms=charged.terms, costs=charged.costs)
     judged = judge(board_pps, {m.cell: m.throughput_pps for m in measured}, cells)
     return Calibration(final, fitting.worth(known, final), bare, judged, done)

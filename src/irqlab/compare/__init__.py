@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Two configurations side by side: what did a change cost? (docs/compare.md)."""
+"""Compares two configurations side by side (docs/compare.md)."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Results for other programs: JUnit (test reports of CI servers), Markdown (comments, step summaries), CSV (spreadsheets)."""
+"""Exports results: JUnit (test reports of CI servers), Markdown (comments, step summaries), CSV (spreadsheets)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from irqlab.errors import IrqlabError
 
 Row = Mapping[str, Any]
 Case = tuple[str, str, list[Line]]
-"""Names of the two sides (the same, where there is one), frame size and direction, figures."""
+"""Names of the two sides (equal if there is only one), frame size and direction, metrics."""
 
 
 def cases(rows: Sequence[Row], fail_above: float | None = None, judged: Sequence[str] = ()) -> Iterator[Case]:
@@ -25,7 +25,7 @@ def cases(rows: Sequence[Row], fail_above: float | None = None, judged: Sequence
     first: dict[tuple[Any, ...], Row] = {}
     complete = [row for row in rows if row["method"] == "metrics" and row["complete"]]
     if not complete:
-        raise IrqlabError("nothing to export: it takes what irqlab compare or irqlab matrix wrote with --json")
+        raise IrqlabError("nothing to export: give files written by irqlab compare or irqlab matrix with --json")
     counts = Counter(_offered(row) for row in complete)
     for row in complete:
         key = _offered(row)
@@ -39,7 +39,7 @@ def cases(rows: Sequence[Row], fail_above: float | None = None, judged: Sequence
 
 
 def junit(found: Sequence[Case]) -> str:
-    """A test suite per comparison, a test case per figure; worse than allowed is a failure."""
+    """JUnit: a test suite per comparison, a test case per metric; worse than allowed is a failure."""
     root = ElementTree.Element("testsuites", name="irqlab")
     for name, offered, lines in found:
         failures = sum(line.failed for line in lines)
@@ -77,7 +77,7 @@ def markdown(found: Sequence[Case]) -> str:
 
 
 def comma_separated(found: Sequence[Case]) -> str:
-    """One line per figure (RFC 4180, line feeds); numbers in the units of the JSON."""
+    """CSV: one line per metric (RFC 4180, but line feeds); numbers in the units of the JSON."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["comparison", "offered", "figure", "before", "after", "change", "verdict"])
@@ -87,7 +87,7 @@ def comma_separated(found: Sequence[Case]) -> str:
 
 
 def _offered(row: Row) -> tuple[Any, ...]:
-    """Only what was offered the same can be compared."""
+    """Key for comparisons: only rows with the same offered load can be compared."""
     return row["frame_bytes"], row["bidirectional"], row["summary"]["base_pps"]
 
 

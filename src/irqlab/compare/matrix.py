@@ -21,9 +21,9 @@ from irqlab.runner.runner import TrialRunner
 from irqlab.trials.testbed import Testbed
 
 ENGINE = "irqmod"
-"""A driver that loads this module has schemes that can be chosen."""
+"""Drivers that depend on this module have selectable schemes."""
 NAMES = ("driver", "rx_scheme", "tx_scheme", "variant", "nic", "mips", "frame_bytes", "bidirectional")
-"""Columns of the CSV before the figures: fields of a result row."""
+"""CSV columns before the metrics: fields of a result row."""
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,14 @@ class Cell:
 
     @property
     def label(self) -> str:
-        """For people."""
+        """A readable label."""
         return f"{self.testbed.label} {self.workload.size}"
 
 
 ALL, OF_VARIANTS = "all", "variants"
-"""Words for several schemes."""
+"""Words that stand for several schemes."""
 COUNTS = f"{ALL} ({len(COMBINATIONS)}; USB: {len(USB_COMBINATIONS)}); {OF_VARIANTS} ({len(VARIANTS)})"
-"""How many they stand for, for help texts."""
+"""Their number of schemes, for help texts."""
 
 
 def schemes(text: str | None) -> list[str]:
@@ -54,7 +54,7 @@ def schemes(text: str | None) -> list[str]:
 
 
 def expand(words: Iterable[str], usb: bool) -> list[str]:
-    """What the words stand for with a driver of PCI, or of USB, each once."""
+    """The schemes that the words stand for, with a PCI or a USB driver, without duplicates."""
     several = {
         ALL: [f"{c.rx}+{c.tx}" for c in (USB_COMBINATIONS if usb else COMBINATIONS)],
         OF_VARIANTS: list(VARIANTS),
@@ -63,7 +63,7 @@ def expand(words: Iterable[str], usb: bool) -> list[str]:
 
 
 def testbeds(drivers: Iterable[str], chosen: Sequence[str], common: TestbedConfig) -> list[Testbed]:
-    """Every driver with every scheme; one without schemes once, as it is. Raises IrqlabError."""
+    """Every driver with every scheme; drivers without schemes once. Raises IrqlabError."""
     found: dict[TestbedConfig, Testbed] = {}
     for driver in drivers:
         plain = Testbed.resolve(_config(driver, common))
@@ -71,7 +71,7 @@ def testbeds(drivers: Iterable[str], chosen: Sequence[str], common: TestbedConfi
         names = expand(chosen, bool(plain.nic.usb_speed)) if choosable else []
         for text in [f"{driver}+{name}" for name in names] or [driver]:
             config = _config(text, common)
-            # The module is resolved once: a driver that is changed meanwhile is measured as it was.
+            # The module is resolved once, so that all cells use the same file even if it changes meanwhile.
             found.setdefault(config, replace(plain, config=config))
     return list(found.values())
 
@@ -79,18 +79,18 @@ def testbeds(drivers: Iterable[str], chosen: Sequence[str], common: TestbedConfi
 def _config(text: str, common: TestbedConfig) -> TestbedConfig:
     side = sides.parse(text, common)
     if side.testbed is None:
-        raise IrqlabError(f"{text}: a matrix takes drivers")
+        raise IrqlabError(f"{text}: a matrix takes only drivers")
     return side.testbed
 
 
 def measure(runner: TrialRunner, workload: Workload, profiled: bool) -> list[MethodResult]:
-    """A cell."""
+    """Measures a cell."""
     known = throughput.run(runner, workload)
     return [known, costs.run(runner, workload, known, profiled=profiled)]
 
 
 def to_csv(rows: Iterable[dict[str, Any]]) -> str:
-    """The rows of method `costs`, one line each (RFC 4180, line feeds); an empty cell: it could not be had."""
+    """The rows of method `costs`, one line each (RFC 4180, line feeds); an empty field: not measurable."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*NAMES, *(metric.name for metric in costs.METRICS)])

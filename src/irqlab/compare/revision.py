@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Our drivers as they were in a git revision of this tree: archived aside, and built like those of the working tree."""
+"""Builds our drivers from a git revision of this repository."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from irqlab.setup.paths import project_dir
 
 
 def module(name: str, target: Kernel) -> Path:
-    """The built module of git:REVISION:DRIVER, with the engine it was written for beside it. Raises IrqlabError."""
+    """The built module of git:REVISION:DRIVER, next to the engine of that revision. Raises IrqlabError."""
     _, _, rest = name.partition(":")
     revision, _, driver = rest.rpartition(":")
     if not revision or not driver or revision.startswith("-"):
-        raise IrqlabError(f"{name}: it is written git:REVISION:DRIVER, for example git:HEAD~1:irqmod_i8255x")
+        raise IrqlabError(f"{name}: must be git:REVISION:DRIVER, for example git:HEAD~1:irqmod_i8255x")
     with tempfile.TemporaryDirectory(prefix="irqlab-git-") as scratch:
         with tarfile.open(fileobj=io.BytesIO(_archive(revision))) as archive:
             archive.extractall(scratch, **_careful())
         root = Path(scratch) / "drivers"
         if (source := drivers.find(driver, root)) is None:
             known = ", ".join(s.module for s in drivers.sources(root)) or "none"
-            raise IrqlabError(f"{name}: there is no driver {driver} in {revision}; there are: {known}")
+            raise IrqlabError(f"{name}: {revision} has no driver {driver}; allowed are {known}")
         return drivers.module_file(target, source, root)
 
 
 def _careful() -> dict[str, Any]:
-    """Python's precautions against hostile archives, where it has them (3.11.4 and later); this one is git's."""
+    """Arguments for safe extraction, if Python supports them (3.11.4 and later)."""
     return {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The two things that are compared, from their names on the command line.
+"""Parses the two sides of a comparison from the command line.
 
-    DRIVER[+OPTION...]             a module of the kernel's or of ours, or the path of a .ko
-    git:REVISION:DRIVER[+OPTION...]  one of ours, as it was in that revision
+    DRIVER[+OPTION...]             an in-tree module, one of ours, or the path of a .ko
+    git:REVISION:DRIVER[+OPTION...]  one of ours, from that revision
     linux-image-...                a kernel package (or kernel:RELEASE, or a .deb), with the driver of --driver
-    FILE.json                      what `irqlab compare` wrote with --json
+    FILE.json                      a file written by `irqlab compare --json`
 
 Options: a receive scheme, then a transmit scheme; or the name of a variant; and NAME=VALUE, see OPTIONS.
 """
@@ -31,7 +31,7 @@ OPTIONS = {
     "ring": "ring",
     "module-parameters": "module_parameters",
 }
-"""Options with a value, as the other commands call them, and the field each sets."""
+"""Options with a value, named as in the other commands, and the field each sets."""
 _SEPARATOR = re.compile(r"\+(?!(?:deb|bpo)\d)")
 """What separates options: a plus, but not the one in a release such as 6.12.107+deb12-amd64."""
 _NUMBERS = {"ring", *(setting.field for setting in SETTINGS if setting.type is int)}
@@ -39,7 +39,7 @@ _NUMBERS = {"ring", *(setting.field for setting in SETTINGS if setting.type is i
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two. It is measured on `bed`, or was measured: `rows` of method `costs` in a file."""
+    """One of the two sides: a testbed to measure, or rows that were read from a file."""
 
     name: str
     testbed: TestbedConfig | None = None
@@ -48,13 +48,13 @@ class Side:
 
 
 def parse(text: str, common: TestbedConfig, default_driver: str | None = None) -> Side:
-    """A side; what its name does not say is as in `common`. Raises IrqlabError: what was wrong, and what is allowed."""
+    """Parses a side; unspecified settings are taken from `common`. Raises IrqlabError."""
     if text.endswith(".json"):
         return _of_file(text)
     release = text.removeprefix("kernel:")
     if release != text or text.startswith("linux-image-") or text.endswith(".deb"):
         if default_driver is None:
-            raise IrqlabError(f"{text} is a kernel: name the driver to measure on it with --driver")
+            raise IrqlabError(f"{text} is a kernel: give the driver to measure with --driver")
         named, given = parse_driver(default_driver)
         given = {**given, "kernel": release}
     else:
@@ -64,24 +64,24 @@ def parse(text: str, common: TestbedConfig, default_driver: str | None = None) -
     schemes = {key: value for key, value in given.items() if key in Schemes.__dataclass_fields__}
     asked = combine(**schemes)
     if len(asked) > 1:
-        raise IrqlabError(f"{text}: one receive and one transmit scheme; matrix takes several")
+        raise IrqlabError(f"{text}: give one receive and one transmit scheme (only matrix takes several)")
     dut: DutConfig = replace(common.dut, schemes=asked[0] if schemes else common.dut.schemes)
     dut = replace(dut, **{key: given[key] for key in ("ring", "module_parameters") if key in given})
     return Side(text, replace(common, driver=named, dut=dut, **{key: given[key] for key in ("nic", "kernel") if key in given}))
 
 
 def parse_driver(text: str) -> tuple[str, dict[str, Any]]:
-    """The driver and its options by the names of Schemes, DutConfig and BedConfig."""
+    """The driver and its options by the names of Schemes, DutConfig and TestbedConfig."""
     named, *words = _SEPARATOR.split(text)
     if not named:
-        raise IrqlabError(f"{text!r}: a driver comes first")
+        raise IrqlabError(f"{text!r}: must start with a driver")
     given: dict[str, Any] = {}
     for word in words:
         key, equals, value = word.partition("=")
         if not equals:
             key, value = _scheme(word, given), word
         if key not in OPTIONS or not value:
-            raise IrqlabError(f"{text}: +{word}: options are {_options()}")
+            raise IrqlabError(f"{text}: +{word}: allowed options are {_options()}")
         field = OPTIONS[key]
         if field in given:
             raise IrqlabError(f"{text}: {key} is given twice")
@@ -90,7 +90,7 @@ def parse_driver(text: str) -> tuple[str, dict[str, Any]]:
 
 
 def _scheme(word: str, given: dict[str, Any]) -> str:
-    """Which option a bare word is the value of: receive before transmit, as `interrupt` can be either."""
+    """The option that a word without `=` sets: receive before transmit, since `interrupt` can be either."""
     if word in VARIANTS:  # in capitals: `napi` is a receive scheme, `NAPI` a variant
         return "variant"
     if word in (*RX_SCHEMES, *USB_RX_SCHEMES) and "rx" not in given and (word not in TX_SCHEMES or "tx" not in given):
@@ -100,7 +100,7 @@ def _scheme(word: str, given: dict[str, Any]) -> str:
 
 def _number(text: str, key: str, value: str) -> int:
     if not value.isdecimal():
-        raise IrqlabError(f"{text}: +{key}={value}: it takes a number")
+        raise IrqlabError(f"{text}: +{key}={value}: must be a number")
     return int(value)
 
 
@@ -114,8 +114,8 @@ def _of_file(text: str) -> Side:
     content = catalogue.read(Path(text))
     rows = tuple(row for row in content["measured"]["results"] if row["method"] == "metrics" and row["complete"])
     if not rows:
-        raise IrqlabError(f"{text} holds nothing to compare with; irqlab compare SIDE --json {text} writes it")
+        raise IrqlabError(f"{text} has no results to compare with; create it with irqlab compare SIDE --json {text}")
     several = {(row["frame_bytes"], row["bidirectional"]) for row in rows}
     if len(several) != len(rows):
-        raise IrqlabError(f"{text} holds several configurations of the same frame size; give a file with one")
+        raise IrqlabError(f"{text} has several configurations of the same frame size; give a file with only one")
     return Side(text, None, rows, content)

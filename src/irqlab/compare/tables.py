@@ -19,7 +19,7 @@ STYLES = {"FAILED": "bold red", "worse": "red", "better": "green", "same": "dim"
 
 
 def value(metric: Metric, number: float | None) -> str:
-    """A figure in its unit, without it."""
+    """A value formatted in the metric's unit, without the unit."""
     if number is None:
         return units.NONE
     if metric.unit == "kpps":
@@ -32,7 +32,7 @@ def value(metric: Metric, number: float | None) -> str:
 
 
 def change(line: Line) -> str:
-    """The difference in per cent; nothing is rounded to nothing."""
+    """The difference in per cent; only an exact zero is shown as 0."""
     share = line.change
     if share is None:
         return units.NONE
@@ -45,7 +45,7 @@ def change(line: Line) -> str:
 
 
 def heading(row: Row) -> str:
-    """What was compared, and at which loads."""
+    """Heading: the test, and its loads."""
     size = units.bytes_of(row["frame_bytes"])
     base_pps = row["summary"]["base_pps"]
     each = " each" if row["bidirectional"] else ""
@@ -56,7 +56,7 @@ def heading(row: Row) -> str:
 
 
 def verdicts(after: Row, rows: Sequence[Line], names: tuple[str, str]) -> Table:
-    """Every figure of both sides."""
+    """A table of every metric of both sides."""
     table = Table(
         title=Text(heading(after)), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0), pad_edge=False, header_style="bold", caption_justify="left",
@@ -79,12 +79,12 @@ def verdicts(after: Row, rows: Sequence[Line], names: tuple[str, str]) -> Table:
 
 
 def gained(before: Row, after: Row, names: tuple[str, str], top: int = TOP) -> Table | None:
-    """The functions that gained or lost instructions; None: there is no profile of both."""
+    """The functions that gained or lost instructions; None without profiles of both sides."""
     if not before["summary"]["profile"] or not after["summary"]["profile"]:
         return None
     changed = functions(before, after)
     table = Table(
-        title=Text("Functions that gained or lost instructions, a frame"), title_justify="left", title_style="bold",
+        title=Text("Functions that gained or lost instructions, per frame"), title_justify="left", title_style="bold",
         box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold",
     )  # fmt: skip
     for name, justify in (("Function", "left"), (names[0], "right"), (names[1], "right"), ("Change", "right")):

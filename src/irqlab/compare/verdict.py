@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Figures of two sides, row by row, with a verdict. No statistics: the lab has no noise, a difference is a difference."""
+"""Compares the metrics of two sides, with a verdict on each. There is no noise, so no statistics are needed."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from irqlab.profile import diff
 
 Row = Mapping[str, Any]
 
-SEARCH_NOTE = f"a throughput is searched to {RELATIVE_WIDTH:.1%}: smaller differences of it say nothing".replace("%", " %")
+SEARCH_NOTE = f"a throughput is searched to {RELATIVE_WIDTH:.1%}: smaller differences are not significant".replace("%", " %")
 
 
 @dataclass(frozen=True)
 class Line:
-    """One figure of both sides; None: a side does not have it."""
+    """One metric of both sides; None if a side does not have it."""
 
     metric: Metric
     before: float | None
     after: float | None
     fail_above: float | None = None
-    """The share by which `after` may be worse."""
+    """Share by which `after` may be worse."""
 
     @property
     def change(self) -> float | None:
-        """As a share of `before`: 0.01 is one per cent more. Infinite from nothing to something."""
+        """As a share of `before`: 0.01 is one per cent more. Infinite if `before` is 0."""
         if self.before is None or self.after is None:
             return None
         if self.before == self.after:
@@ -50,7 +50,7 @@ class Line:
 
     @property
     def verdict(self) -> str:
-        """same, better, worse, FAILED; nothing where there is nothing to compare."""
+        """same, better, worse, FAILED; empty if a value is missing."""
         if self.change is None:
             return ""
         if self.failed:
@@ -59,7 +59,7 @@ class Line:
 
 
 def lines(before: Row, after: Row, fail_above: float | None = None, judged: Sequence[str] = ()) -> list[Line]:
-    """Every figure of two rows of method `costs`; `judged`: those that can fail, by name; none: all."""
+    """Every metric of two rows; `judged`: names of the metrics that can fail; empty: all."""
     old, new = before["summary"]["metrics"], after["summary"]["metrics"]
     return [
         Line(m, old.get(m.name), new.get(m.name), fail_above if not judged or m.name in judged else None)
@@ -69,7 +69,7 @@ def lines(before: Row, after: Row, fail_above: float | None = None, judged: Sequ
 
 
 def functions(before: Row, after: Row) -> list[diff.Change]:
-    """Functions by instructions a frame gained or lost, the largest first; those that did neither are left out."""
+    """Changes in instructions per frame by function, largest first, without unchanged functions."""
     if not before["summary"]["profile"] or not after["summary"]["profile"]:
         return []
     old, new = ({"samples": row["samples"], "summary": row["summary"]["profile"]} for row in (before, after))
@@ -77,7 +77,7 @@ def functions(before: Row, after: Row) -> list[diff.Change]:
 
 
 def pairs(before: Sequence[Row], after: Sequence[Row]) -> list[tuple[Row, Row]]:
-    """Rows of the two sides that were offered the same. Raises IrqlabError if one has no counterpart."""
+    """Pairs of rows with the same offered load. Raises IrqlabError if one has no counterpart."""
     found = []
     for row in after:
         same = [r for r in before if (r["frame_bytes"], r["bidirectional"]) == (row["frame_bytes"], row["bidirectional"])]
@@ -86,7 +86,7 @@ def pairs(before: Sequence[Row], after: Sequence[Row]) -> list[tuple[Row, Row]]:
         if same[0]["summary"]["base_pps"] != row["summary"]["base_pps"]:
             raise IrqlabError(
                 f"the two sides were offered different loads (shares of {same[0]['summary']['base_pps']:.0f} and of "
-                f"{row['summary']['base_pps']:.0f} frames/s): measure one of them again against the other"
+                f"{row['summary']['base_pps']:.0f} frames/s): measure one of them again, compared with the other"
             )
         found.append((same[0], row))
     return found
@@ -101,7 +101,7 @@ def parse_threshold(text: str | None) -> float | None:
     except ValueError:
         value = -1.0
     if not 0 <= value <= 1000:
-        raise IrqlabError(f"--fail-above {text}: allowed are per cents from 0 to 1000, such as 1% or 0.5%")
+        raise IrqlabError(f"--fail-above {text}: allowed are 0 to 1000 per cent, such as 1% or 0.5%")
     return value / 100
 
 
@@ -111,5 +111,5 @@ def parse_judged(text: str | None) -> tuple[str, ...]:
     known = [metric.name for metric in METRICS]
     for name in names:
         if name not in known:
-            raise IrqlabError(f"--fail-on {name}: there are {', '.join(known)}")
+            raise IrqlabError(f"--fail-on {name}: allowed are {', '.join(known)}")
     return names

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Values: what a user chooses and what traffic is offered. No module here reads or writes anything but its own data."""
+"""Configuration values: the user's choices and the offered traffic. No module here does I/O, except for package data."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Addresses of the DUT and of the tester's hosts, and the streams between them.
 
-They are those RFC 2544 (appendix C.2.2) sets aside: port n is 198.(18+n).0.0/24, the DUT .1, the tester's host .2.
+From the range reserved by RFC 2544 (appendix C.2.2): port n is 198.(18+n).0.0/24, the DUT .1, the tester's host .2.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 PORTS = 2
-"""Ports of the tester, each with a NIC of the DUT."""
+"""Number of tester ports, each connected to a NIC of the DUT."""
 INTERFACES = ("eth0", "eth1")
-"""The DUT's names of its NICs, by port."""
+"""The DUT's interface names, by port."""
 UDP_DISCARD = 9
 """The discard service (RFC 863)."""
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Hardware costs: what real hardware charges for and an instruction clock does not (docs/cost-model.md)."""
+"""Hardware costs: time that real hardware takes but that an instruction clock does not see (docs/cost-model.md)."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ class Costs:
     """Virtual time charged per event, in ns; fractions down to 0.001."""
 
     irq: float = 0.0
-    """A device's interrupt handler is entered."""
+    """Entry into a device's interrupt handler."""
     byte: float = 0.0
-    """A byte received, and again a byte sent; the FCS is not counted."""
+    """Each byte received, and each byte sent, without FCS."""
     netif_rx: float = 0.0
-    """A frame takes the way over the backlog."""
+    """A frame passes through the backlog."""
     free: float = 0.0
     """A buffer is freed."""
     free_irq: float = 0.0
-    """On top of `free`, if an interrupt handler freed it (dev_kfree_skb_irq())."""
+    """In addition to `free`, if freed by an interrupt handler (dev_kfree_skb_irq())."""
     softirq: float = 0.0
-    """A pass of NET_RX or NET_TX."""
+    """A run of NET_RX or NET_TX."""
 
     def __post_init__(self) -> None:
         for name, value in self.nonzero().items():
@@ -36,13 +36,13 @@ class Costs:
 
     @classmethod
     def parse(cls, text: str, base: Costs | None = None) -> Costs:
-        """Costs from "irq=1500,byte=16.5"; what is not named is as in `base`. Raises IrqlabError."""
+        """Costs from "irq=1500,byte=16.5"; others are taken from `base`. Raises IrqlabError."""
         found = dict(base.nonzero()) if base else {}
         seen: set[str] = set()
         for part in text.split(","):
             name, equals, number = (word.strip() for word in part.partition("="))
             if name not in TERMS or not equals:
-                raise IrqlabError(f"--cost {part.strip()!r}: it takes NAME=NS, comma-separated; names are {', '.join(TERMS)}")
+                raise IrqlabError(f"--cost {part.strip()!r}: must be NAME=NS,...; allowed names are {', '.join(TERMS)}")
             if name in seen:
                 raise IrqlabError(f"--cost: {name} is given twice")
             seen.add(name)
@@ -64,4 +64,4 @@ class Costs:
 
 
 TERMS = tuple(field.name for field in fields(Costs))
-"""The names there are."""
+"""The names of all costs."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Hardware as a speed and costs: `--hardware NAME` (package data, data/hardware/) or a file that `irqlab calibrate` wrote."""
+"""Hardware as a speed and costs: `--hardware NAME` (package data, data/hardware/) or a file written by `irqlab calibrate`."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _HOME = resources.files("irqlab") / "data" / "hardware"
 
 @dataclass(frozen=True)
 class Hardware:
-    """A board: how fast it executes, and what it charges beside."""
+    """A board: its CPU speed and hardware costs."""
 
     name: str
     mips: int
     costs: Costs
     fitted: dict[str, Any] = field(default_factory=dict, hash=False)
-    """How the costs were found, and how far to trust them (docs/cost-model.md)."""
+    """How the costs were fitted, and how far to trust them (docs/cost-model.md)."""
 
     def to_json(self) -> dict[str, Any]:
         """The file's content."""
@@ -44,7 +44,7 @@ class Hardware:
 
 
 def names() -> list[str]:
-    """The hardware that comes with the lab."""
+    """The names of the hardware files included in irqlab."""
     entries = _HOME.iterdir() if _HOME.is_dir() else ()
     return sorted(entry.name.removesuffix(".json") for entry in entries if entry.name.endswith(".json"))
 
@@ -60,8 +60,8 @@ def load(name_or_path: str) -> Hardware:
         text = (_HOME / f"{name_or_path}.json").read_text()
     else:
         raise IrqlabError(
-            f"--hardware {name_or_path}: there is {', '.join(names()) or 'none'}; or the path of a file that "
-            "irqlab calibrate wrote (./NAME.json)"
+            f"--hardware {name_or_path}: allowed are {', '.join(names()) or 'none'}; or the path of a file "
+            "written by irqlab calibrate (./NAME.json)"
         )
     return parse(text, name_or_path)
 
@@ -73,7 +73,7 @@ def parse(text: str, source: str) -> Hardware:
     except ValueError as error:
         raise IrqlabError(f"--hardware {source}: not JSON: {error}") from None
     if not isinstance(content, dict) or content.get("schema") != SCHEMA:
-        raise IrqlabError(f"--hardware {source}: not a hardware file ({SCHEMA}), as irqlab calibrate writes it")
+        raise IrqlabError(f"--hardware {source}: not a hardware file ({SCHEMA}) written by irqlab calibrate")
     mips, costs = content.get("mips"), content.get("costs_ns")
     if mips not in SHIFT_OF_MIPS:
         raise IrqlabError(f"--hardware {source}: mips is {mips}; allowed are {', '.join(map(str, sorted(SHIFT_OF_MIPS)))}")
@@ -92,5 +92,5 @@ def choose(hardware: str | None, cost: str | None, mips: int, default_mips: int 
         return mips, Costs.parse(cost) if cost is not None else None
     board = load(hardware)
     if mips not in (default_mips, board.mips):
-        raise IrqlabError(f"--mips {mips}: --hardware {hardware} runs at {board.mips}; give one of them")
+        raise IrqlabError(f"--mips {mips}: --hardware {hardware} implies {board.mips}; give only one of them")
     return board.mips, Costs.parse(cost, board.costs) if cost is not None else board.costs

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Interrupt-handling schemes: their names, their settings, and what a user asks for."""
+"""Interrupt-handling schemes: their names, settings, and the user's choice."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VARIANTS = {
     "NAPI-TX-128": ("napi", "coalesce"),
     "NAPI-TX-OFF": ("napi", "off"),
 }
-"""The first paper's six: receive and transmit scheme."""
+"""The first paper's six variants: receive and transmit scheme."""
 VARIANT_WEIGHT = 32
 VARIANT_RING = 256
 VARIANT_TX_FRAMES = 128
@@ -31,8 +31,8 @@ USB_RX_SCHEMES = ("standard", "napi", "hybrid", "timer")
 TX_SCHEMES = ("interrupt", "coalesce", "off")
 """Transmit schemes of PCI drivers."""
 USB_TX_SCHEMES = ("interrupt",)
-"""Those of USB have one way to transmit."""
-_SEVERAL = "several, comma-separated: every combination of them"
+"""Transmit schemes of USB drivers; there is only one."""
+_SEVERAL = "comma-separated: all combinations"
 
 
 @dataclass(frozen=True)
@@ -51,17 +51,17 @@ def _product(receive: tuple[str, ...], transmit: tuple[str, ...]) -> tuple[Combi
 
 
 COMBINATIONS = _product(RX_SCHEMES, TX_SCHEMES)
-"""All that a PCI driver has."""
+"""All combinations of a PCI driver."""
 USB_COMBINATIONS = _product(USB_RX_SCHEMES, USB_TX_SCHEMES)
-"""All that a USB driver has."""
+"""All combinations of a USB driver."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a setting is made: a file in /sys/class/net/<interface>, or a parameter of ethtool -C."""
+    """The location of a setting: a file in /sys/class/net/<interface>, or a parameter of ethtool -C."""
 
     option: str
-    """On the command line; without the dashes, its name in irqlab compare."""
+    """Its command-line option; without the dashes, its name in irqlab compare."""
     help: str
     file: str = ""
     ethtool: str = ""
@@ -74,15 +74,15 @@ class Place:
 
 @dataclass(frozen=True)
 class Schemes:
-    """The schemes and settings asked for; None: the driver's default.
+    """The requested schemes and settings; None: the driver's default.
 
-    This is the one table of settings: the command line, irqlab compare, the Python API and what is written to the DUT follow from
-    it. Settings are made in the order of the fields: the schemes last, so that they start with their settings.
+    This is the only list of settings: the command line, irqlab compare, the Python API and the writes to the DUT are derived
+    from it. Settings are written in the order of the fields, the schemes last, so that they start with their settings.
     """
 
     variant: str | None = None
-    """One of VARIANTS, which says rx and tx; None: they are given by themselves."""
-    weight: Annotated[int | None, Place("--weight", "napi: most frames in one poll.", file="irqmod/rx_weight")] = None
+    """One of VARIANTS, which implies rx and tx; None: these are given separately."""
+    weight: Annotated[int | None, Place("--weight", "napi: maximum frames per poll.", file="irqmod/rx_weight")] = None
     cliff_pps: Annotated[
         int | None,
         Place("--cliff", "hybrid: frames/s at which it changes from disable-enable to NAPI.", file="irqmod/rx_cliff_pps"),
@@ -97,7 +97,7 @@ class Schemes:
         str | None,
         Place(
             "--timer-without",
-            "timer: the measure to leave out: nothing, irq_off, top_half, backlog or refill.",
+            "timer: the optimisation to disable: nothing, irq_off, top_half, backlog or refill.",
             file="irqmod/rx_timer_without",
         ),
     ] = None
@@ -112,7 +112,7 @@ class Schemes:
     rx_usecs: Annotated[int | None, Place("--rx-usecs", "timer: polling period in µs.", ethtool="rx-usecs")] = None
     tx_usecs: Annotated[
         int | None,
-        Place("--tx-usecs", "coalesce, off: longest time in µs until sent packets are freed.", ethtool="tx-usecs"),
+        Place("--tx-usecs", "coalesce, off: maximum time in µs until sent packets are freed.", ethtool="tx-usecs"),
     ] = None
     tx_frames: Annotated[int | None, Place("--tx-frames", "coalesce: packets per TX interrupt.", ethtool="tx-frames")] = None
     rx: Annotated[
@@ -129,18 +129,18 @@ class Schemes:
 
     @property
     def asked(self) -> bool:
-        """Whether anything is asked for."""
+        """Whether anything is requested."""
         return any(getattr(self, entry.name) is not None for entry in fields(self))
 
     @property
     def others(self) -> dict[str, Any]:
-        """What is asked for that every driver may have."""
+        """The requested settings that do not need irqmod."""
         given = {setting.field: getattr(self, setting.field) for setting in SETTINGS if not setting.place.of_engine}
         return {name: value for name, value in given.items() if value is not None}
 
     @property
     def needs_engine(self) -> bool:
-        """Whether what is asked for takes a driver built on irqmod."""
+        """Whether the request needs a driver built on irqmod."""
         of_engine = (setting.field for setting in SETTINGS if setting.place.of_engine)
         return self.variant is not None or any(getattr(self, name) is not None for name in of_engine)
 
@@ -167,13 +167,13 @@ def _settings() -> tuple[Setting, ...]:
 
 
 SETTINGS = _settings()
-"""In the order in which they are made."""
+"""All settings, in the order in which they are written."""
 
 
 def combine(
     variant: Iterable[str] | str | None = None, rx: str | None = None, tx: str | None = None, **settings: int | None
 ) -> tuple[Schemes, ...]:
-    """What the options ask for: every variant, or the product of the schemes; names are separated by commas."""
+    """The requested schemes: every variant, or the product of the schemes; names are comma-separated."""
     given: dict[str, Any] = {key: value for key, value in settings.items() if value is not None}
     variants = _names([variant] if isinstance(variant, str) else list(variant or ()), "--variant")
     if not variants:
@@ -181,12 +181,12 @@ def combine(
         transmit: list[str | None] = [*_names([tx] if tx is not None else [], "--tx")] or [None]
         return tuple(replace(Schemes(rx=r, tx=t), **given) for r, t in itertools.product(receive, transmit))
     if rx is not None or tx is not None:
-        raise IrqlabError("--variant says which schemes to use: it cannot be combined with --rx and --tx")
+        raise IrqlabError("--variant implies the schemes: it cannot be combined with --rx and --tx")
     found: dict[str, Schemes] = {}
     for text in variants:
         for name in VARIANTS if text.lower() == "all" else [text.upper()]:
             if name not in VARIANTS:
-                raise IrqlabError(f"--variant {text}: there are {', '.join(VARIANTS)}, and all")
+                raise IrqlabError(f"--variant {text}: allowed are {', '.join(VARIANTS)}, and all")
             found[name] = replace(_variant(name), **given)
     return tuple(found.values())
 

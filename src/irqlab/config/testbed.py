@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is measured: driver, NIC, kernel, speed, and the DUT's network configuration."""
+"""Configuration of a testbed: driver, NIC, kernel, CPU speed, and the DUT's network configuration."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from irqlab.config.schemes import Schemes
 
 DEFAULT_MIPS = 250
 SHIFT_OF_MIPS = {1000: 0, 500: 1, 250: 2, 125: 3}
-"""Simulated speed in million instructions a second -> -icount shift."""
+"""CPU speed in million instructions per second -> -icount shift."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class DutConfig:
 
 @dataclass(frozen=True)
 class TestbedConfig:
-    """What a user chooses. `driver` is the name of an in-tree module or the path of a .ko."""
+    """The user's choices. `driver` is the name of an in-tree module or the path of a .ko."""
 
     driver: str
     nic: str | None = None
@@ -39,6 +39,6 @@ class TestbedConfig:
     lsm: str = ""
     dut: DutConfig = field(default_factory=DutConfig)
     cost_model: bool = False
-    """Trials may charge hardware costs (ForwardingTrial.costs): the module is loaded, and idle unless they do."""
+    """Load the cost model's module, so that trials can charge hardware costs (ForwardingTrial.costs)."""
     cached: bool = True
-    """Trials made before are taken from the cache; False: every trial is run."""
+    """Reuse cached results of earlier trials; False: run every trial."""

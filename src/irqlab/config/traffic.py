@@ -21,12 +21,12 @@ FrameSize = int | Literal["imix"]
 
 
 def wire_rate_pps(frame_bytes: float, line_rate_bps: float) -> float:
-    """The highest frame rate a wire carries, in frames/s; frame sizes count the FCS (RFC 2544, section 20)."""
+    """The highest frame rate at a line rate, in frames/s; frame sizes include the FCS (RFC 2544, section 20)."""
     return line_rate_bps / ((frame_bytes + WIRE_OVERHEAD_BYTES) * 8)
 
 
 def mean_frame_bytes(size: FrameSize) -> float:
-    """The mean size of a stream's frames in bytes, FCS counted."""
+    """The mean size of a stream's frames in bytes, including FCS."""
     if size == "imix":
         return sum(s * w for s, w in IMIX) / sum(w for _, w in IMIX)
     return float(size)
@@ -42,14 +42,14 @@ def parse_size(text: str) -> FrameSize:
         size = -1
     if not MIN_FRAME_BYTES <= size <= MAX_FRAME_BYTES:
         raise IrqlabError(
-            f"frame size {text.strip()!r}: allowed are {MIN_FRAME_BYTES} to {MAX_FRAME_BYTES} bytes (FCS counted), and imix"
+            f"frame size {text.strip()!r}: allowed are {MIN_FRAME_BYTES} to {MAX_FRAME_BYTES} bytes (including FCS), and imix"
         )
     return size
 
 
 @dataclass(frozen=True)
 class Load:
-    """One stream in each tested direction, or one phase of it."""
+    """One stream per tested direction, or one phase of it."""
 
     rate_pps: float
     """Frames per second in each direction."""
@@ -62,7 +62,7 @@ class Load:
     end_ns: int | None = None
     """Offsets into the measured window."""
     count: int | None = None
-    """At most that many measured frames."""
+    """Maximum number of measured frames."""
 
     def arrivals_json(self) -> dict[str, Any]:
         """The `arrivals` object of docs/protocol.md."""

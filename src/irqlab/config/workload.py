@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a method offers: the traffic of its trials and how long they last."""
+"""The workload of a method: the traffic and duration of its trials."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RELATIVE_WIDTH = 0.002
 
 @dataclass(frozen=True)
 class Workload:
-    """What a method offers."""
+    """The traffic and duration of a method's trials."""
 
     size: FrameSize = 64
     bidirectional: bool = False
@@ -21,15 +21,15 @@ class Workload:
     duration_ns: int = 200_000_000
     warmup_ns: int = 50_000_000
     above_line_rate: bool = False
-    """Offer more than the wire carries."""
+    """Allow offered loads above line rate."""
     seed: int = 1
     loss_tolerance: float = 0.0
-    """Lost share of the frames that throughput still tolerates."""
+    """Share of frames that may be lost at the throughput."""
     histogram: bool = False
     capture: str | None = None
     costs: Costs | None = None
-    """Hardware costs that every trial charges; the bed must have the cost model."""
+    """Hardware costs charged in every trial; the testbed must have the cost model."""
     relative_width: float = RELATIVE_WIDTH
-    """A search ends when the highest passing and the lowest failing rate are this close."""
+    """Relative distance of the highest passing and the lowest failing rate at which a search ends."""
     expected_pps: float | None = None
-    """Throughput per direction to search around: saves trials where it is nearly right, costs some where it is not."""
+    """Expected throughput per direction. A good guess saves trials of the search; a bad one costs some."""

@@ -6,10 +6,9 @@
         offered_pps: Annotated[float, Col("Offered", "kpps", units.kpps)]
         note: str
 
-Fields without a `Col` are data only. A terminal's table, a page's table, CSV and JSON all follow from it. The terminal and the
-page show formatted values under `heading` and `unit`; CSV holds the values as they are, under the field's name, which states its
-unit.
-A field annotated with `Nested()` is a dataclass whose own columns stand in its place.
+Tables on the terminal and in reports, CSV and JSON are all derived from it. Fields without a `Col` are data only. Terminal and
+report show formatted values under `heading` and `unit`; CSV has raw values under the field's name, which includes its unit.
+A field annotated with `Nested()` is a dataclass; its columns are inserted.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from irqlab import units
 
 
 def _text(value: Any, digits: int = 3) -> str:
-    """How a value looks for which nothing else is said."""
+    """The default format of a value."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
@@ -37,54 +36,54 @@ def _text(value: Any, digits: int = 3) -> str:
 
 
 def figures(digits: int) -> Callable[[Any], str]:
-    """A format: numbers that are not whole to so many significant figures."""
+    """A format: rounds numbers that are not whole to `digits` significant figures."""
     return partial(_text, digits=digits)
 
 
 def _unmarked(_: Any) -> str:
-    """Nothing special."""
+    """The default mark: none."""
     return ""
 
 
 @dataclass(frozen=True)
 class Col:
-    """A column: its heading, the unit below it, and how a value becomes text."""
+    """A column: heading, unit, and format."""
 
     heading: str
     unit: str = ""
     format: Callable[[Any], str] = _text
-    """Of a value that is not None, which is a dash."""
+    """Format of a value; None is shown as a dash."""
     optional: bool = False
-    """The column is left out of a table where no row has a value."""
+    """Omit the column from tables in which no row has a value."""
     title: str = ""
-    """Says more about the column where there is room: a page's tooltip."""
+    """An explanation, shown as a tooltip in the report."""
     mark: Callable[[Any], str] = _unmarked
-    """How a value is to be seen: good, warn, bad, strong; or nothing."""
+    """Highlights a value: good, warn, bad, strong, or nothing."""
 
 
 @dataclass(frozen=True)
 class Nested:
-    """The field's own columns stand in its place, their headings behind `prefix`."""
+    """Inserts the columns of a dataclass, with `prefix` before their headings."""
 
     prefix: str = ""
     optional: bool = False
     behind: bool = False
-    """In CSV the field's name follows those of its columns: `rx` in `us` is `rx_us`, not `us_rx`."""
+    """In CSV, append the field's name to those of its columns: `rx` in `us` is `rx_us`, not `us_rx`."""
     unit: str = ""
-    """Of all its columns, in place of their own."""
+    """Overrides the unit of all its columns."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a row type: where its value lies, and how it is shown."""
+    """A column of a row type: the path of its value, and how it is shown."""
 
     path: tuple[str, ...]
-    """Names of fields, from the row inwards."""
+    """Field names, outermost first."""
     name: str
-    """In CSV and JSON."""
+    """Its name in CSV and JSON."""
     col: Col
     types: tuple[type, ...]
-    """What its values may be."""
+    """Allowed types of its values."""
 
     @property
     def number(self) -> bool:
@@ -92,7 +91,7 @@ class Column:
         return str not in self.types
 
     def value(self, row: Any) -> Any:
-        """The value in a row: a dataclass, or the same as JSON data. None where a part of the path is None."""
+        """The value in a row: a dataclass, or the same as JSON data. None if a part of the path is None."""
         for name in self.path:
             if row is None:
                 return None
@@ -100,12 +99,12 @@ class Column:
         return row
 
     def text(self, row: Any) -> str:
-        """The value as it is shown."""
+        """The formatted value."""
         value = self.value(row)
         return units.NONE if value is None else self.col.format(value)
 
     def mark(self, row: Any) -> str:
-        """How the value is to be seen (`Col.mark`)."""
+        """The value's highlighting (`Col.mark`)."""
         value = self.value(row)
         return "" if value is None else self.col.mark(value)
 
@@ -114,7 +113,7 @@ class Column:
 def columns_of(row_type: type) -> tuple[Column, ...]:
     """The columns of a row type, in the order of its fields."""
     hints: dict[str, Any] = {}
-    for base in reversed(row_type.__mro__):  # not get_type_hints(), in whose lambdas the module's names would be missing
+    for base in reversed(row_type.__mro__):  # get_type_hints() would break lambdas that use the module's names
         hints |= inspect.get_annotations(base, eval_str=True)
     found: list[Column] = []
     for field in fields(row_type):
@@ -144,17 +143,17 @@ def _inner(name: str, nested: Nested, types_: tuple[type, ...]) -> Iterator[Colu
 
 
 def _types(hint: Any) -> tuple[type, ...]:
-    """The types that a hint allows."""
+    """The types allowed by a type hint."""
     return typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
 
 
 def shown(row_type: type, rows: Sequence[Any]) -> tuple[Column, ...]:
-    """The columns of a table of these rows: optional ones only where a row has a value."""
+    """The columns for a table of these rows; optional ones only if a row has a value."""
     return tuple(c for c in columns_of(row_type) if not c.col.optional or any(c.value(row) is not None for row in rows))
 
 
 def to_csv(row_type: type, rows: Iterable[Any]) -> str:
-    """One line of headings, then the rows; an empty cell is a None (RFC 4180, line feeds)."""
+    """CSV: a header line, then the rows; None is an empty cell (RFC 4180, but line feeds)."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     columns = columns_of(row_type)
@@ -164,7 +163,7 @@ def to_csv(row_type: type, rows: Iterable[Any]) -> str:
 
 
 def to_json(row_type: type, rows: Iterable[Any]) -> dict[str, Any]:
-    """The same as JSON data: names of the columns, and a list of values for each row."""
+    """JSON data: the column names, and a list of values per row."""
     columns = columns_of(row_type)
     return {"columns": [column.name for column in columns], "rows": [[column.value(row) for column in columns] for row in rows]}
 
@@ -173,7 +172,7 @@ _JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", 
 
 
 def schema(row_type: type) -> dict[str, Any]:
-    """JSON Schema of what `to_json` makes of rows of this type."""
+    """JSON Schema of the output of `to_json`."""
     columns = columns_of(row_type)
     values = [{"type": [_JSON_TYPES[t] for t in column.types]} for column in columns]
     return {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a page is made of: sections of groups, groups of notices, legends, plots and tables."""
+"""The structure of a report: sections of groups, which consist of notices, legends, plots and tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Legend:
     """One entry of a legend."""
 
     key: str
-    """Of the swatch."""
+    """The key of its swatch."""
     text: str
 
 
@@ -29,12 +29,12 @@ class Plot:
     svg: Markup
     note: str = ""
     wide: bool = False
-    """As wide as the page."""
+    """Use the full width of the page."""
 
 
 @dataclass(frozen=True)
 class Notice:
-    """A finding to be seen at once; `kind` is good, warn or bad."""
+    """A highlighted conclusion; `kind` is good, warn or bad."""
 
     kind: str
     text: str
@@ -43,7 +43,7 @@ class Notice:
 
 @dataclass
 class Group:
-    """What belongs together: one frame size and direction, mostly."""
+    """A group of items, usually of one frame size and direction."""
 
     heading: str = ""
     notices: list[Notice] = field(default_factory=list)
@@ -55,19 +55,19 @@ class Group:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page."""
+    """A section of the report."""
 
     id: str
     title: str
     short: str
-    """For the list of contents."""
+    """Its title in the table of contents."""
     intro: str
     groups: list[Group]
 
 
 @dataclass(frozen=True)
 class Origin:
-    """A document: how to get it again."""
+    """A result document, and how to reproduce it."""
 
     command: str
     complete: bool
@@ -81,7 +81,7 @@ class Page:
     title: str
     lead: str
     symbols: Markup
-    """The swatches, to be referred to as `#key-KEY`."""
+    """The swatches, referenced as `#key-KEY`."""
     verdicts: list[str]
     notices: list[Notice]
     summary: Table | None
@@ -89,16 +89,16 @@ class Page:
     origins: list[Origin]
     duts: list[Table]
     picture: Group | None = None
-    """What the page shows first, before it says anything in words: plots with their legend."""
+    """Plots and legend at the top of the page."""
 
 
 class Numbers:
-    """Hands out plots with identifiers of their own."""
+    """Makes plots with unique identifiers."""
 
     def __init__(self) -> None:
         self.last = 0
 
     def plot(self, title: str, svg: str, note: str = "", wide: bool = False) -> Plot:
-        """A plot whose identifiers no other plot on the page has."""
+        """A plot whose identifiers are unique on the page."""
         self.last += 1
         return Plot(title, Markup(svgs.numbered(svg, self.last)), note, wide)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Plots as SVG text to stand inside a page: plain data in, one `<svg>` element out.
+"""Makes plots as SVG to be embedded in a page: takes plain data, returns an `<svg>` element.
 
-Matplotlib draws; what it wrote is then rewritten for the page: colours become the page's CSS variables, so that one plot serves
-light and dark, fonts are the page's, identifiers are unique in it, and nothing points outside. Colours are never the only
-difference between two lines: markers and dashes differ too. Each line, bar or mark is a group whose identifier ends in its `gid`.
+Matplotlib's output is rewritten for the page: colours become the page's CSS variables, so that a plot works in light and dark
+mode, fonts are the page's, identifiers are unique, and there are no external references. Lines never differ only in colour, but
+also in markers or dashes. Each line, bar or mark is a group whose identifier ends in its `gid`.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from irqlab.present.svg import AXIS, GREY, GRID, INK, PAPER, clean, finish
 from irqlab.units import duration, grouped
 
 WIDTH, HEIGHT = 400.0, 300.0
-"""Of a plot, in the units of its viewBox; the page scales it."""
+"""Size of a plot in units of its viewBox; the page scales it."""
 FONT = 16.0
-"""What space is left for. The page chooses the size itself: this on a phone, less where the plot is shown larger."""
+"""Font size that space is reserved for. The page sets the actual size: this on a phone, less if the plot is larger."""
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 14.0, 34.0, 52.0
 _BAR_STEP, _BAR_HEIGHT, _BAR_LABEL = 50.0, 16.0, 44
 _GROUP_STEP, _THIN_STEP, _THIN_HEIGHT = 27.0, 19.0, 11.0
 
 COLOURS = 8
-"""Series colours that the page has: --s0 and so on."""
+"""Number of series colours of the page: --s0, --s1, ..."""
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "h")
 _SIZES = {"o": 6.5, "s": 6.0, "D": 6.0}
-"""Of markers; the others need more to look as large."""
+"""Marker sizes; the other markers need more to look as large."""
 _DASHES: tuple[Any, ...] = ("solid", (0, (6, 2)), (0, (2, 1.5)), (0, (7, 2, 1.5, 2)), (0, (4, 1.5, 1.5, 1.5, 1.5, 1.5)))
 
 _RC: Any = {
@@ -47,12 +47,12 @@ _RC: Any = {
 _P = ParamSpec("_P")
 Axes = Any
 Figure = Any
-"""Of matplotlib."""
+"""Matplotlib's type."""
 
 
 @cache
 def _mpl() -> SimpleNamespace:
-    """Matplotlib, as far as it is used. It takes a second to load, so the first plot loads it."""
+    """The parts of matplotlib that are used. Imported by the first plot, since that takes a second."""
     import matplotlib
     from matplotlib import figure, ticker
 
@@ -70,7 +70,7 @@ def _mpl() -> SimpleNamespace:
 
 @cache
 def _matplotlib() -> Any:
-    """The library, imported when something is drawn: that takes a second."""
+    """Matplotlib, imported on first use, since that takes a second."""
     import matplotlib
     import matplotlib.figure
     import matplotlib.ticker
@@ -79,7 +79,7 @@ def _matplotlib() -> Any:
 
 
 def _isolated(draw: Callable[_P, str]) -> Callable[_P, str]:
-    """Draws with matplotlib's own settings and ours, whatever the user's are."""
+    """Decorator: draws with matplotlib's defaults and our settings, ignoring the user's."""
 
     @wraps(draw)
     def drawn(*args: _P.args, **kwargs: _P.kwargs) -> str:
@@ -96,7 +96,7 @@ Point = tuple[float, float | None]
 
 @dataclass(frozen=True)
 class Style:
-    """How a line looks."""
+    """The style of a line."""
 
     colour: str
     marker: str
@@ -110,17 +110,17 @@ def style(number: int) -> Style:
 
 
 def rank_style(rank: int, colour: str = INK) -> Style:
-    """Styles of one colour for what has an order, such as percentiles."""
+    """Styles of one colour for ordered series, such as percentiles."""
     return Style(colour, ("o", "s", "^", "D", "X")[rank % 5], _DASHES[rank % 5], filled=rank % 2 == 0)
 
 
 def measured_style(number: int) -> Style:
-    """The style of the n-th series where published figures stand beside measured ones: solid."""
+    """The style of the n-th measured series in plots with published data: solid."""
     return replace(style(number), dash="solid")
 
 
 def published_style(number: int) -> Style:
-    """The same of the published figures: dashed, with hollow markers."""
+    """The style of the n-th published series: dashed, with hollow markers."""
     return replace(style(number), dash=(0, (3, 2)), filled=False)
 
 
@@ -133,14 +133,14 @@ class Line:
     look: Style
     points: Sequence[Point]
     ring: tuple[float, float] | None = None
-    """A point to be marked with a ring."""
+    """A point marked with a ring."""
     cross: tuple[float, float] | None = None
-    """A point to be marked with a cross."""
+    """A point marked with a cross."""
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A bar, and what is written at its end."""
+    """A bar, and the text at its end."""
 
     gid: str
     name: str
@@ -152,7 +152,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class BarGroup:
-    """Bars that belong together, and what they are bars of."""
+    """A labelled group of bars."""
 
     name: str
     bars: Sequence[Bar]
@@ -167,7 +167,7 @@ def throughput_by_size(
     bottom: float = 0.0,
     x_label: str = "Frame size, bytes (FCS counted)",
 ) -> str:
-    """Throughput in kpps, or in what `y_label` says, over the frame size in bytes; `wires` are what wires carry."""
+    """Throughput, in kpps unless `y_label` says otherwise, over the frame size in bytes; `wires` are line rates."""
     figure, axes = _canvas(x_label, y_label)
     highest = max((y for line in lines for _, y in line.points if y is not None), default=1.0)
     limit = max((y for points in wires for _, y in points), default=0.0)
@@ -187,7 +187,7 @@ def throughput_by_size(
 
 @_isolated
 def forwarding(lines: Sequence[Line], wire_kpps: float | None, y_label: str = "kpps forwarded") -> str:
-    """Forwarded over offered kpps; the diagonal is what a DUT that loses nothing would do."""
+    """Forwarded over offered kpps; the diagonal is forwarding without loss."""
     figure, axes = _canvas("Offered load, kpps", y_label)
     right = _right(lines)
     top = 1.15 * max((y for line in lines for _, y in line.points if y is not None), default=1.0)
@@ -208,7 +208,7 @@ def over_load(
     top: float | None = None,
     x_label: str = "Offered load, kpps",
 ) -> str:
-    """Anything over offered kpps, or over the load in what `x_label` says, from 0 up; what lies above `top` is cut off."""
+    """Any value, from 0 up, over offered kpps or the unit in `x_label`; values above `top` are cut off."""
     figure, axes = _canvas(x_label, y_label)
     right = _right(lines)
     _wire(axes, wire_kpps, right)
@@ -231,7 +231,7 @@ def latency_over_load(lines: Sequence[Line], bounds: tuple[float, float]) -> str
 
 @_isolated
 def by_size(lines: Sequence[Line], x_label: str, y_label: str, what: str) -> str:
-    """Anything from 0 up, over sizes that double and more."""
+    """Any value, from 0 up, over sizes on a logarithmic axis."""
     figure, axes = _canvas(x_label, y_label)
     axes.set_xscale("log", base=2)
     _draw(axes, lines)
@@ -246,7 +246,7 @@ def by_size(lines: Sequence[Line], x_label: str, y_label: str, what: str) -> str
 
 @_isolated
 def over_time(lines: Sequence[Line], x_label: str, y_label: str, what: str, from_zero: bool = True) -> str:
-    """Anything over time."""
+    """Any value over time."""
     figure, axes = _canvas(x_label, y_label)
     _draw(axes, lines, markers=12)
     values = [y for line in lines for _, y in line.points if y is not None]
@@ -289,7 +289,7 @@ def latency_percentiles(lines: Sequence[Line], names: Sequence[str], bounds: tup
 
 @_isolated
 def hdr_percentiles(lines: Sequence[Line], bounds: tuple[float, float]) -> str:
-    """Latency in µs over the percentile, spread out towards 100 %: x is 1 / (1 - quantile)."""
+    """Latency in µs over the percentile, stretched towards 100 %: x is 1 / (1 - quantile)."""
     figure, axes = _canvas("Percentile", "latency")
     _log(axes, bounds)
     axes.set_xscale("log")
@@ -315,7 +315,7 @@ def latency_over_time(lines: Sequence[Line], what: str) -> str:
 
 @_isolated
 def bars(entries: Sequence[Bar], what: str) -> str:
-    """Horizontal bars from 0, each under its name."""
+    """Horizontal bars from 0, each below its name."""
     height = _BAR_STEP * len(entries) + 6
     figure = _mpl().Figure(figsize=(WIDTH / 72, height / 72), dpi=72, facecolor="none")
     axes = figure.add_axes((0, 0, 1, 1), facecolor="none")
@@ -338,7 +338,7 @@ def bars(entries: Sequence[Bar], what: str) -> str:
 
 @_isolated
 def grouped_bars(groups: Sequence[BarGroup], what: str) -> str:
-    """Groups of thin bars from 0 on one scale, each group under its name. Bars of a hollow style are outlined only."""
+    """Groups of thin bars from 0 on one scale, each group below its name. Bars of a hollow style are only outlined."""
     entries = [entry for group in groups for entry in group.bars]
     height = sum(_GROUP_STEP + _THIN_STEP * len(group.bars) for group in groups) + 4
     figure = _mpl().Figure(figsize=(WIDTH / 72, height / 72), dpi=72, facecolor="none")
@@ -372,7 +372,7 @@ def grouped_bars(groups: Sequence[BarGroup], what: str) -> str:
 @cache
 @_isolated
 def swatch(look: Style) -> str:
-    """A line's style as it stands in a legend; 44 by 16."""
+    """A line's swatch in a legend; 44 by 16."""
     figure = _mpl().Figure(figsize=(44 / 72, 16 / 72), dpi=72, facecolor="none")
     axes = figure.add_axes((0, 0, 1, 1), facecolor="none")
     axes.set_axis_off()
@@ -386,7 +386,7 @@ def swatch(look: Style) -> str:
 @cache
 @_isolated
 def mark(kind: str) -> str:
-    """A legend's swatch for what is not a series: grey, wire, ring, cross, published, hollow (a bar)."""
+    """A legend's swatch for marks other than series: grey, wire, ring, cross, published, hollow (a bar)."""
     figure = _mpl().Figure(figsize=(44 / 72, 16 / 72), dpi=72, facecolor="none")
     axes = figure.add_axes((0, 0, 1, 1), facecolor="none")
     axes.set_axis_off()
@@ -409,7 +409,7 @@ def mark(kind: str) -> str:
 
 
 def log_bounds(values: Iterable[float]) -> tuple[float, float]:
-    """Ends of a logarithmic axis that holds the values, on 1, 2 or 5 of a decade."""
+    """Bounds of a logarithmic axis for the values, at 1, 2 or 5 of a decade."""
     positive = [v for v in values if v > 0]
     if not positive:
         return 1.0, 10.0
@@ -463,7 +463,7 @@ def _log(axes: Any, bounds: tuple[float, float]) -> None:
 
 
 def _apart(ticks: Sequence[float], linear: bool = False) -> list[float]:
-    """Those of the ticks whose labels do not touch; both ends stay."""
+    """The ticks whose labels do not overlap; always includes both ends."""
     if len(ticks) < 2:
         return list(ticks)
     place = (lambda v: v) if linear else math.log

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Result rows as they stand on a page: grouped by test, drawn as lines and bars, named."""
+"""Result rows in a report: grouped by test, labelled, and turned into lines and bars."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from irqlab.present.variants import Row
 
 
 def place_of(row: Row) -> tuple[bool, bool, float]:
-    """Sorts by direction and frame size, IMIX last."""
+    """Sort key: direction and frame size, IMIX last."""
     return row.bidirectional, row.frame_bytes == "imix", mean_frame_bytes(row.frame_bytes)  # type: ignore[arg-type]
 
 
 def by_test(rows: Iterable[Row]) -> Iterator[tuple[str, list[Row]]]:
-    """Rows with the same frame size and direction, under what they have in common."""
+    """Rows grouped by frame size and direction, with a heading for each group."""
     found: dict[tuple[bool, bool, float], list[Row]] = {}
     for row in rows:
         found.setdefault(place_of(row), []).append(row)
@@ -29,7 +29,7 @@ def by_test(rows: Iterable[Row]) -> Iterator[tuple[str, list[Row]]]:
 
 
 def heading_of(row: Row) -> str:
-    """A test: frame size and direction."""
+    """The heading of a test: frame size and direction."""
     size = "IMIX" if row.frame_bytes == "imix" else f"{row.frame_bytes}-byte frames"
     return f"{size}, {units.direction(row.bidirectional)}"
 
@@ -56,7 +56,7 @@ def legend_of(rows: Sequence[Row], *marks: tuple[str, str]) -> list[Legend]:
 
 
 def wire_pps_of(row: Row, size: float | None = None) -> float | None:
-    """What the wire carries, all tested directions together."""
+    """Line rate in frames/s, all tested directions together."""
     if row.variant.line_rate_bps is None:
         return None
     bytes_ = mean_frame_bytes(row.frame_bytes) if size is None else size  # type: ignore[arg-type]

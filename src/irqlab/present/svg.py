@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What matplotlib wrote, rewritten to stand inside a page: the page's colours and fonts, own identifiers, no links outside."""
+"""Rewrites matplotlib's SVG for embedding: the page's colours and fonts, unique identifiers, no external links."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 from xml.etree import ElementTree
 
-# What matplotlib is told to draw in, and what the page has for it.
+# Colours drawn by matplotlib, and the page's replacements.
 INK, GRID, AXIS, GREY, PAPER = "#0b0001", "#0b0002", "#0b0003", "#0b0004", "#0b0005"
 _NAMED = {INK: "currentColor", GRID: "var(--grid)", AXIS: "var(--axis)", GREY: "var(--grey)", PAPER: "var(--paper)"}
 _SERIES = re.compile(r"#0a00([0-9a-f]{2})")
@@ -21,7 +21,7 @@ _HREF = "{http://www.w3.org/1999/xlink}href"
 
 
 class Drawing(Protocol):
-    """What is needed of a figure of matplotlib."""
+    """The part of matplotlib's figure that is used."""
 
     def savefig(self, fname: Any, /, *, format: str, metadata: Any) -> None:  # noqa: A002
         """Writes it to a file."""
@@ -31,7 +31,7 @@ def finish(figure: Drawing, what: str, titles: dict[str, str], decorative: bool 
     """Writes a figure and rewrites it for a page. Identifiers start with `@@`, which `numbered` replaces."""
     raw = io.StringIO()
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing")  # the page's font is another one
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # the page uses another font
         figure.savefig(raw, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     root = ElementTree.fromstring(raw.getvalue())
     used = dict.fromkeys(value for element in root.iter() for value in _references(element))
@@ -48,7 +48,7 @@ def finish(figure: Drawing, what: str, titles: dict[str, str], decorative: bool 
 
 
 def numbered(svg: str, number: int) -> str:
-    """Makes the identifiers of a plot unique in a page."""
+    """Makes the identifiers of a plot unique on a page."""
     return svg.replace("@@", f"p{number}-")
 
 
@@ -60,7 +60,7 @@ def _references(element: ElementTree.Element) -> Iterable[str]:
 
 
 _LONG = re.compile(r"-?\d+\.\d{3,}")
-"""A coordinate finer than any screen."""
+"""A coordinate with needless precision."""
 _CLIP = re.compile(r"url\(#(.+)\)")
 _OWN = re.compile(r"(?:series|bar|wire|ring|cross|diagonal|rank)\b")
 
@@ -108,11 +108,11 @@ def _recolour(rule: str) -> str:
 
 
 def clean(text: str) -> str:
-    """The text without what XML forbids or would turn lines around; line feeds stay."""
+    """Removes characters that XML forbids and bidirectional controls; keeps line feeds."""
     return "".join(" " if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") and c != "\n" else c for c in text)
 
 
 def symbol(svg: str, name: str) -> str:
-    """A swatch as a symbol, to be used many times in a page."""
+    """A swatch as a reusable SVG symbol."""
     inner = re.sub(r"^<svg (viewBox=\"[^\"]*\")[^>]*>(.*)</svg>$", rf'<symbol id="{name}" \1>\2</symbol>', svg)
     return inner.replace("@@", f"{name}-")

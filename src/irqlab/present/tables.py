@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tables as data: what a terminal and a page lay out (irqlab.present.terminal, the report's template)."""
+"""Tables as data, laid out by irqlab.present.terminal and by the report's template."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell; `title` says more where there is more to say."""
+    """A cell; `title` is an optional explanation."""
 
     text: str
     title: str = ""
     mark: str = ""
     """good, warn, bad or strong."""
     swatch: int | None = None
-    """The variant whose line style stands before the text."""
+    """The variant whose line style is shown before the text."""
     code: bool = False
     shade: float | None = None
-    """How dark the cell is, from 0 to 1: a table of these is a heat map."""
+    """Shade of the cell, from 0 to 1, for heat maps."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table; `folded` ones are shown on demand."""
+    """A table; `folded` ones are collapsed in the report."""
 
     caption: str
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell]]
     folded: bool = False
     note: str = ""
-    """What has to be known to read it."""
+    """An explanation of the table."""
     breaks: frozenset[int] = frozenset()
-    """Rows after which there is a gap."""
+    """Rows followed by a gap."""
 
 
 def of_lines(line_type: type, lines: Sequence[Any], caption: str, note: str = "", folded: bool = False) -> Table:
@@ -67,9 +67,9 @@ def by_row(
     folded: bool = False,
     sized: bool = True,
 ) -> Table:
-    """As `of_lines`, each line under the driver, frame size and direction of its result row (`sized`: the last two, too).
+    """As `of_lines`, with columns for the driver and, if `sized`, for frame size and direction.
 
-    A frame size or direction that all have in common stands in the caption. A row that was cut short has a line that says so.
+    A frame size or direction that all rows share is in the caption instead. An interrupted row has a line that says so.
     """
     sizes = {units.bytes_of(row.frame_bytes) for row, _ in lines} if sized else set()
     directions = {units.direction(row.bidirectional) for row, _ in lines} if sized else set()
@@ -96,7 +96,7 @@ def by_row(
             breaks.add(len(rows) - 1)
     headings = [Column("Driver", number=False)]
     if len(sizes) > 1:
-        headings.append(Column("Frame", title="FCS counted", unit="bytes"))
+        headings.append(Column("Frame", title="including FCS", unit="bytes"))
     if len(directions) > 1:
         headings.append(Column("Direction", number=False))
     headings += inner.columns

@@ -13,11 +13,11 @@ from irqlab import units
 from irqlab.present import tables
 
 PLAIN_WIDTH = 250
-"""Where there is no terminal, a table is as wide as it needs to be."""
+"""Maximum table width if the output is not a terminal."""
 
 
 def show(table: Table, console: Console | None = None) -> None:
-    """Prints a table and never cuts a number off: into a file in full width; what a terminal has no room for, it wraps itself."""
+    """Prints a table without truncating values: files get the full width, and a terminal wraps long lines."""
     console = console or Console(highlight=False)
     usual = console.width
     whole = Measurement.get(console, console.options.update(width=PLAIN_WIDTH), table).maximum
@@ -56,6 +56,6 @@ def rich_table(table: tables.Table) -> Table:
 
 
 def _cell(cell: tables.Cell) -> Text:
-    """Names come from files: nothing in them is markup, and nothing in them moves the cursor."""
+    """Text of a cell, without markup or control characters, since names come from files."""
     text = "".join(c if c.isprintable() else "?" for c in units.plain(cell.text))
     return Text(text, style=_STYLES.get(cell.mark, ""))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which rows of which documents belong to one line of a plot, and what that line is called."""
+"""Groups rows of documents into variants, which are the lines of plots, and labels them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Json = dict[str, Any]
 
 SCHEME_KEYS = ("rx_scheme", "tx_scheme", "variant")
 _NO_IDENTITY = ("tester_sha256", "guest_image_sha256", "guest")
-"""Of a DUT's description: the instrument, not what is measured."""
+"""Fields of a DUT's description that do not distinguish variants: they describe the instrument."""
 
 
 @dataclass(frozen=True)
@@ -23,34 +23,34 @@ class Variant:
 
     number: int
     label: str
-    """Says as much as tells it from the other variants of the page."""
+    """Short, but distinct from the other variants on the page."""
     line_rate_bps: float | None
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of `measured.results`, and whose it is."""
+    """A row of `measured.results`, and its variant."""
 
     variant: Variant
     document: int
     data: Json
-    """As it stands in the document."""
+    """The row as in the document."""
     result: Any = None
-    """The same, typed (irqlab.results.records.ResultRow)."""
+    """The typed row (irqlab.results.records.ResultRow)."""
 
     @property
     def samples(self) -> Sequence[Any]:
-        """What the method says of each trial that matters to it."""
+        """The method's samples."""
         return self.result.samples  # type: ignore[no-any-return]
 
     @property
     def summary(self) -> Any:
-        """What the method found besides; None where it was cut short."""
+        """The method's summary; None if interrupted."""
         return self.result.summary
 
     @property
     def frame_bytes(self) -> int | str:
-        """The frame size; FCS counted."""
+        """The frame size, including FCS."""
         size: int | str = self.data["frame_bytes"]
         return size
 
@@ -61,13 +61,13 @@ class Row:
 
     @property
     def directions(self) -> int:
-        """In how many directions frames are offered."""
+        """Number of directions in which frames are offered."""
         return 2 if self.bidirectional else 1
 
 
 @dataclass(frozen=True)
 class _Key:
-    """What makes a variant one."""
+    """The identity of a variant."""
 
     driver: str
     nic: str
@@ -105,7 +105,7 @@ def _scheme_settings(dut: Json) -> str:
 
 @dataclass(frozen=True)
 class _Found:
-    """A row as it was met."""
+    """A row with its document and key."""
 
     key: _Key
     document: int
@@ -115,9 +115,9 @@ class _Found:
 
 
 def rows_of(documents: Sequence[Json], typed: Sequence[Sequence[Any]]) -> list[Row]:
-    """Every row of the documents, in their order; what is there twice, word for word, counts once.
+    """Every row of the documents, in order; identical duplicates are dropped.
 
-    `typed`: for each document its results as instances of their types.
+    `typed`: for each document, its typed results.
     """
     found = []
     for number, (document, results) in enumerate(zip(documents, typed, strict=True)):
@@ -142,7 +142,7 @@ def _identity(dut: Json | None) -> str:
 
 
 def _tell_documents_apart(found: Sequence[_Found]) -> list[_Found]:
-    """Drops repetitions; the same test of the same DUT with another outcome (longer trials, say) is another variant."""
+    """Drops duplicates; the same test of the same DUT with a different result (e.g. longer trials) is another variant."""
     seen: dict[tuple[_Key, str, str, bool], dict[str, int]] = {}
     kept, clashing = [], set()
     for one in found:
@@ -159,7 +159,7 @@ def _tell_documents_apart(found: Sequence[_Found]) -> list[_Found]:
 
 
 def _labels(keys: Sequence[_Key], duts: dict[_Key, Json | None]) -> dict[_Key, str]:
-    """The shortest labels that differ: the driver, then what else does."""
+    """The shortest distinct labels: the driver, and whatever else differs."""
 
     def of_dut(read: Callable[[Json], str]) -> Callable[[_Key], str]:
         def value(key: _Key) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Where a frame's instructions go: by function, by context and by owner, counted one by one (docs/measuring.md, "A profile")."""
+"""Exact profiles: instructions per frame by function, context and owner (docs/measuring.md, "A profile")."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from irqlab.results.document import MethodResult
 
 @dataclass(frozen=True)
 class Function:
-    """What one function costs in one context, for each frame forwarded."""
+    """Cost of one function in one context, per frame forwarded."""
 
     name: str
     module: str | None
@@ -21,7 +21,7 @@ class Function:
     context: str
     instructions_per_frame: float
     entries_per_frame: float
-    """How often it is entered."""
+    """Number of entries."""
 
 
 @dataclass(frozen=True)
@@ -37,21 +37,21 @@ class Profile:
 
     @property
     def frames(self) -> int:
-        """Frames forwarded in the window, all directions together; those offered, if none was forwarded."""
+        """Frames forwarded in the window, all directions together; frames offered if none was forwarded."""
         return int(self._row["summary"]["frames"])
 
     @property
     def instructions_per_frame(self) -> float:
-        """The sum of all that was counted."""
+        """The sum over all functions."""
         return float(self._row["summary"]["instructions"] / self.frames)
 
     @property
     def residual(self) -> int:
-        """Instructions that QEMU's counter has and the profile has not, in the whole window."""
+        """Instructions of QEMU's counter that are missing from the profile, in the whole window."""
         return int(self._row["summary"]["residual"])
 
     def by_function(self) -> list[Function]:
-        """Functions, a function in two contexts twice, the most expensive first."""
+        """Functions per context, most expensive first."""
         return [
             Function(
                 p["function"], p["module"], p["owner"], p["context"], p["instructions"] / self.frames, p["entries"] / self.frames
@@ -60,11 +60,11 @@ class Profile:
         ]
 
     def by_owner(self) -> dict[str, float]:
-        """Instructions a frame by owner (irqlab.profile.owners), the largest first."""
+        """Instructions per frame by owner (irqlab.profile.owners), the largest first."""
         return {name: count / self.frames for name, count in totals(self._row["samples"], "owner").items()}
 
     def by_context(self) -> dict[str, float]:
-        """Instructions a frame by context: hardirq, softirq, process, idle; the largest first."""
+        """Instructions per frame by context: hardirq, softirq, process, idle; the largest first."""
         return {name: count / self.frames for name, count in totals(self._row["samples"], "context").items()}
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The few functions of Linux at which the context changes: what the tester's profiler has to know (docs/protocol.md, `profile`).
+"""The Linux functions at which the context changes, for the tester's profiler (docs/protocol.md, `profile`).
 
 Sources: arch/x86/entry/entry_64.S, arch/x86/include/asm/idtentry.h, kernel/softirq.c, kernel/sched/idle.c of Linux 6.1 and 6.12.
 """
@@ -23,13 +23,13 @@ MARKS = {
 """Mark of the protocol -> the names that have it."""
 
 ENTERED_BY_PROCESSOR = re.compile(rf"{MARKS['vectors']}|asm_sysvec_\w+")
-"""Each entry of one of these is one interrupt."""
+"""Each entry into one of these is one interrupt."""
 SOFTIRQS = re.compile(r"__do_softirq|handle_softirqs")
-"""Each entry is one pass over the softirqs that are pending."""
+"""Each entry is one run over the pending softirqs."""
 
 
 def addresses(symbols: Symbols) -> dict[str, Any]:
-    """The `addresses` of the protocol's `profile`. Raises IrqlabError for a kernel that has not what it takes."""
+    """The `addresses` of the protocol's `profile`. Raises IrqlabError if the kernel lacks a function."""
     marked = {mark: symbols.named(re.compile(names)) for mark, names in MARKS.items()}
     for mark, found in marked.items():
         if not found:

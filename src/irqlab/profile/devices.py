@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Accesses to devices: whose register it was, from the DUT's /proc/iomem."""
+"""Attributes accesses to devices, using the DUT's /proc/iomem."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from irqlab.setup import paths
 from irqlab.trials.testbed import Testbed
 
 NIC_PORTS = "the NICs' ports"
-"""I/O ports that the driver, or what it called, accessed; which port is not told (docs/protocol.md)."""
+"""I/O ports accessed by the driver or its callees; the tester does not report which port (docs/protocol.md)."""
 OTHER_PORTS = "other ports"
 OF_NICS = (*INTERFACES, NIC_PORTS)
 IOMEM = "/proc/iomem"
@@ -34,13 +34,13 @@ class Region:
 
 @dataclass(frozen=True)
 class Devices:
-    """What lies where in physical memory."""
+    """The map of physical memory."""
 
     regions: Sequence[Region]
 
     @classmethod
     def parse(cls, iomem: str, interfaces: Mapping[str, str]) -> Devices:
-        """From /proc/iomem; `interfaces` maps a PCI address to the network interface there."""
+        """Parses /proc/iomem; `interfaces` maps a PCI address to the network interface there."""
         found = []
         for line in iomem.splitlines():
             span, _, name = line.strip().partition(" : ")
@@ -50,7 +50,7 @@ class Devices:
 
     @classmethod
     def of(cls, testbed: Testbed) -> Devices:
-        """Those of a bed's DUT, read from a DUT of its own, and kept beside its snapshot."""
+        """The map of a testbed's DUT. Read from a separate DUT, and stored beside the snapshot."""
         kept = testbed.prepared.state.parent / "devices.json"
         uevents = {f"/sys/class/net/{interface}/device/uevent": interface for interface in INTERFACES}
         with paths.locked(f"devices-{kept.parent.name}"):
@@ -67,7 +67,7 @@ class Devices:
         return cls.parse(files[IOMEM] or "", slots)
 
     def at(self, address: int) -> tuple[str, int]:
-        """The device at an address and the offset into its region: the interface, if it is one's; else the innermost name."""
+        """The device at an address and the offset into its region: the interface, else the innermost region's name."""
         around = [region for region in self.regions if region.begin <= address <= region.end]
         ours = [region for region in around if region.name in INTERFACES]
         chosen = min(ours or [r for r in around if not _PCI.fullmatch(r.name)] or around, key=_size, default=None)
@@ -79,7 +79,7 @@ def _size(region: Region) -> int:
 
 
 def accesses(answer: Mapping[str, Any], symbols: Symbols, devices: Devices, driver: Collection[str]) -> list[dict[str, Any]]:
-    """The tester's `io` (docs/protocol.md) as `found.io` of a result row, by function and register, the most first."""
+    """The tester's `io` (docs/protocol.md) as `found.io` of a result row, by function and register, most frequent first."""
     places: list[tuple[Symbol, str, bool]] = []
     for parent, address, context, _, _ in answer["nodes"]:
         symbol = symbols.at(address)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a change did: two profiles, compared per forwarded frame."""
+"""Compares two profiles per frame forwarded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from irqlab.profile.tree import Row
 
 @dataclass(frozen=True)
 class Change:
-    """Instructions a frame, before and after."""
+    """Instructions per frame, before and after."""
 
     name: str
     before: float
@@ -20,7 +20,7 @@ class Change:
 
     @property
     def change(self) -> float:
-        """More (or, negative, fewer) instructions a frame."""
+        """The increase in instructions per frame; negative: a decrease."""
         return self.after - self.before
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A profile as a flame graph: each box a function, as wide as what it and what it called executed, under it its caller.
+"""A profile as a flame graph: each box is a function, as wide as the instructions of it and its callees, above its caller.
 
-The SVG is self-contained, the same for the same profile, and takes its colours from the page it stands in, light or dark; on
-its own it has the light ones. Boxes say what they are when they are pointed at (<title>).
+The SVG is self-contained and deterministic. It takes its colours from the page it is embedded in; a separate file has the
+light ones. Boxes have tooltips (<title>).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ WIDTH = 1200
 ROW = 21
 FONT = 13
 LETTER = 7.0
-"""The width of a letter, on average, generously."""
+"""Average width of a letter, rounded up."""
 MIN_WIDTH = 0.7
-"""Narrower boxes, and all above them, are left out."""
+"""Narrower boxes, and all above them, are omitted."""
 
 LIGHT = ("#0068b5", "#b83b00", "#129070", "#8c2468", "#ab8700", "#4a2a8c", "#2f9fd0", "#2b2e33")
 """The page's series colours (report/style.css)."""
@@ -50,7 +50,7 @@ class _Box:
 
 
 def _boxes(row: Row) -> _Box:
-    """The tree of a row of method `profile`, totals summed up. Functions of the same name under the same caller are one."""
+    """The tree of boxes of a row of method `profile`, with totals. Functions of the same name with the same caller are merged."""
     root = _Box("all", "", "")
     found: list[_Box] = []
     for parent, number, instructions, _ in row["summary"]["stacks"]:
@@ -76,7 +76,7 @@ def _depth(box: _Box, scale: float) -> int:
 
 
 def svg(row: Row, what: str = "Flame graph") -> str:
-    """The graph of a row of method `profile` (docs/results.md), for an HTML page. `what` names it for who cannot see it."""
+    """The graph of a row of method `profile` (docs/results.md), for an HTML page. `what` is its label for screen readers."""
     found = row["summary"]
     frames, root = found["frames"], _boxes(row)
     scale = WIDTH / max(1, root.total)
@@ -87,7 +87,7 @@ def svg(row: Row, what: str = "Flame graph") -> str:
 
     def draw(box: _Box, x: float, level: int) -> None:
         width, y = box.total * scale, (depth - level - 1) * ROW
-        title = f"{box.name}: {_figure(box.total / frames)} instructions a frame ({units.percent(box.total / root.total)})"
+        title = f"{box.name}: {_figure(box.total / frames)} instructions per frame ({units.percent(box.total / root.total)})"
         if box.children and box.own:
             title += f", {_figure(box.own / frames)} of them its own"
         if box.owner:
@@ -124,7 +124,7 @@ def file(row: Row) -> str:
 
 
 def escape(text: str) -> str:
-    """Text that is text wherever it stands: names come from files."""
+    """Escapes text for XML, since names come from files."""
     return escaped(clean(text))
 
 

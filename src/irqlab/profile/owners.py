@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Whose work a function does: a table to read and to check. What it does not know is `other`, and the tables show it.
+"""Assigns functions to owners, i.e. subsystems, by tables of names. Unknown functions are `other`.
 
 The name decides, not the caller: a lock taken by the IP stack is `primitives`, an skb freed by the driver is `allocator`.
 """
@@ -92,11 +92,11 @@ _MODULES = tuple((owner, re.compile(names)) for owner, names in OF_MODULES)
 _SUFFIX = re.compile(r"\.(constprop|isra|part|cold|lto_priv)\b.*$")
 
 OWNERS = tuple(dict.fromkeys([DRIVER, ENGINE, *(o for o, _ in OF_MODULES), *(o for o, _ in OF_FUNCTIONS), OTHER]))
-"""Every owner there is."""
+"""All owners."""
 
 
 def bare_name(function: str) -> str:
-    """A function's name without what the compiler appended."""
+    """A function's name without the compiler's suffix."""
     return _SUFFIX.sub("", function)
 
 
@@ -107,7 +107,7 @@ def _of_function(name: str) -> str:
 
 
 def owner(name: str, module: str | None, driver: Collection[str] = ()) -> str:
-    """Whose function it is. `driver`: the names of the driver's module and of those it needs."""
+    """The owner of a function. `driver`: the names of the driver's module and of those it needs."""
     if module is None:
         return _of_function(name)
     module = module.replace("-", "_")

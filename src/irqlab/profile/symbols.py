@@ -15,12 +15,12 @@ USER = "(user space)"
 NOWHERE = "(no symbol)"
 
 LINKER_MARK = re.compile(r"_(s|e)?text$|_text_(start|end)$|^_(s|e)inittext$|^__pfx_|^_?_?(start|end)_")
-"""Symbols that name a place in the image, not a function (include/asm-generic/vmlinux.lds.h), or the padding before one."""
+"""Symbols for positions in the image (include/asm-generic/vmlinux.lds.h) or padding, not functions."""
 
 
 @dataclass(frozen=True)
 class Symbol:
-    """A function: where it begins, and the module it is in (None: the kernel image)."""
+    """A function: start address, name, and module (None: the kernel image)."""
 
     address: int
     name: str
@@ -52,11 +52,11 @@ class Symbols:
 
     @property
     def addresses(self) -> list[int]:
-        """Where functions begin, ascending."""
+        """Start addresses of functions, ascending."""
         return self._starts
 
     def at(self, address: int) -> Symbol:
-        """The function that an address lies in."""
+        """The function that contains an address."""
         if address < KERNEL_BASE:
             return Symbol(0, USER)
         index = bisect_right(self._starts, address) - 1
@@ -68,13 +68,13 @@ class Symbols:
 
 
 def _rank(symbol: Symbol) -> tuple[bool, int, int, str]:
-    """Of several names for one place: a function's, without underscores, short."""
+    """Sort key for aliases of an address: prefers functions, no underscores, short names."""
     name = symbol.name
     return bool(LINKER_MARK.search(name)), len(name) - len(name.lstrip("_")), len(name), name
 
 
 def _ends(symbols: list[Symbol], modules: str) -> Iterable[Symbol]:
-    """Behind a module nothing belongs to it any more (/proc/modules: name, bytes, ..., address)."""
+    """Markers for the end of each module (/proc/modules: name, bytes, ..., address)."""
     starts = sorted(s.address for s in symbols)
     for line in modules.splitlines():
         fields = line.split()

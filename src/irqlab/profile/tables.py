@@ -16,11 +16,11 @@ from irqlab.profile.tree import CONTEXT_NAMES, Row
 
 TOP = 40
 NOTABLE = 0.05
-"""Smaller changes, in instructions a frame, are summed up."""
+"""Smaller changes, in instructions per frame, are combined in one line."""
 
 
 def figure(value: float) -> str:
-    """Instructions a frame, to a tenth."""
+    """Instructions per frame, to one decimal."""
     return f"{value:,.1f}".replace(",", units.NARROW)
 
 
@@ -37,7 +37,7 @@ class FunctionLine:
 
 
 def title(row: Row) -> str:
-    """What a profile is of."""
+    """Heading of a profile."""
     found = row["summary"]
     if test := found.get("iperf"):
         return (
@@ -53,7 +53,7 @@ def title(row: Row) -> str:
 
 
 def function_lines(row: Row) -> list[FunctionLine]:
-    """Every function of a profile, the most expensive first."""
+    """Every function of a profile, most expensive first."""
     found = row["summary"]
     return [
         FunctionLine(
@@ -69,7 +69,7 @@ def function_lines(row: Row) -> list[FunctionLine]:
 
 
 def functions_table(row: Row, top: int = TOP, caption: str | None = None, folded: bool = False) -> Table:
-    """The functions in which most instructions were executed; the rest in one line."""
+    """A table of the functions with the most instructions; the rest in one line."""
     found, lines = row["summary"], function_lines(row)
     shown, hidden = lines[:top], row["samples"][top:]
     rest = sum(sample["instructions"] for sample in hidden)
@@ -79,7 +79,7 @@ def functions_table(row: Row, top: int = TOP, caption: str | None = None, folded
 
 
 def totals_tables(row: Row) -> list[Table]:
-    """By owner and by context."""
+    """Tables by owner and by context."""
     found = row["summary"]
     return [_totals("Owner", found["by_owner"], found), _totals("Context", found["by_context"], found)]
 
@@ -98,22 +98,22 @@ def _totals(name: str, sums: Mapping[str, int], found: Row) -> Table:
 
 
 def summary(row: Row) -> str:
-    """The sum, and what it was checked against."""
+    """The total, and its check against the instruction counter."""
     found = row["summary"]
     frames, counted = found["frames"], found["instructions"]
     which = {"forwarded": "", "offered": " offered (none was forwarded)", "received": " (full-size, received)"}[found["per"]]
     text = (
-        f"{figure(counted / frames)} instructions a frame{which}, {units.whole(counted)} in all, {units.whole(frames)} frames; "
+        f"{figure(counted / frames)} instructions per frame{which}, {units.whole(counted)} in all, {units.whole(frames)} frames; "
         f"the instruction counter says {units.whole(counted + found['residual'])} (residual {found['residual']}).\n"
-        f"{found['interrupts'] / frames:.3f} interrupts and {found['softirqs'] / frames:.3f} softirq passes a frame."
+        f"{found['interrupts'] / frames:.3f} interrupts and {found['softirqs'] / frames:.3f} softirq runs per frame."
     )
     if found["stacks_lost"]:
-        text += f" The stack was lost {found['stacks_lost']} times: some functions may stand under a wrong caller."
+        text += f" The stack was lost {found['stacks_lost']} times: some functions may be attributed to a wrong caller."
     return text
 
 
 def diff_tables(before: Row, after: Row, top: int = TOP) -> list[Table]:
-    """What changed, per frame: functions by the size of the change, owners, contexts."""
+    """Tables of changes per frame, by function, owner and context, largest first."""
     made = []
     for by in ("function", "owner", "context"):
         columns = (Column(by.capitalize(), number=False), Column("Before"), Column("After"), Column("Change"))
@@ -124,7 +124,7 @@ def diff_tables(before: Row, after: Row, top: int = TOP) -> list[Table]:
             rows.append(_change(f"{len(changes) - len(shown)} more", _sum([c for c in changes if c not in shown])))
         last = len(rows) - 1
         rows.append(_change("all", _sum(changes)))
-        made.append(Table(f"Change by {by}, instructions a frame", columns, rows, breaks=frozenset({last})))
+        made.append(Table(f"Change by {by}, instructions per frame", columns, rows, breaks=frozenset({last})))
     return made
 
 

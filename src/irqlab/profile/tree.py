@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a profile says: the tester's tree of calling contexts, made into functions, owners, contexts and stacks."""
+"""Turns the tester's calling-context tree into functions, owners, contexts and stacks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from irqlab.profile.symbols import Symbols
 Row = Mapping[str, Any]
 
 CONTEXT_NAMES = {"hardirq": "hard IRQ", "softirq": "softirq", "process": "process", "idle": "idle"}
-"""Hard IRQ: from the processor's entry to its return, less softirqs run on the way out. Softirq: wherever it is run."""
+"""Hard IRQ: from interrupt entry to return, without softirqs run on exit. Softirq: wherever it runs."""
 
 
 def section(answer: Row, symbols: Symbols, driver: Collection[str]) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def section(answer: Row, symbols: Symbols, driver: Collection[str]) -> dict[str,
 
 
 def totals(samples: Sequence[Row], by: str) -> dict[str, int]:
-    """Instructions by `owner`, `context`, ... of a profile's samples, the largest first."""
+    """Instructions by `owner`, `context`, ... of a profile's samples, largest first."""
     sums: Counter[str] = Counter()
     for sample in samples:
         sums[sample[by]] += sample["instructions"]

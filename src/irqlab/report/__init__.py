@@ -18,14 +18,14 @@ from irqlab.report import view
 
 
 def _finalize(value: object) -> object:
-    """What stands in the page: text without what would turn lines around."""
+    """Sanitises text for the page."""
     return clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def html(documents: list[dict[str, Any]]) -> str:
-    """The page. It loads and runs nothing, and is the same for the same documents.
+    """The report as HTML. It loads no other files, runs no scripts, and depends only on the documents.
 
-    Raises IrqlabError for what is not a result document. Anything else that is raised is a defect of a view.
+    Raises IrqlabError if a document is invalid. Any other exception is a defect.
     """
     if not documents:
         raise IrqlabError("a report needs at least one result file")
@@ -47,5 +47,5 @@ def render(page: Page) -> str:
 
 
 def write_html(documents: list[dict[str, Any]], path: Path) -> None:
-    """Writes the page to `path`, whole or not at all. Raises IrqlabError."""
+    """Writes the report to `path` atomically. Raises IrqlabError."""
     files.write_atomically(path, html(documents).encode())

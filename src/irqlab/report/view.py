@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""From result documents to what the page shows."""
+"""Turns result documents into the content of the report."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from irqlab.present.variants import Row, Variant
 Json = dict[str, Any]
 
 MAX_NAMES = 5
-"""In the title."""
+"""Maximum number of drivers in the title."""
 
 
 RANKS = 5
-"""Line styles for what has an order, such as percentiles."""
+"""Number of line styles for ordered series, such as percentiles."""
 MAX_PICTURES = 2
 
 
 def build(documents: Sequence[Json]) -> Page:
-    """The page's content. Raises IrqlabError for what is not a result document."""
+    """The report's content. Raises IrqlabError if a document is invalid."""
     rows = catalogue.rows(documents)
     complete = [row for row in rows if row.data["complete"]]
     number = Numbers()
@@ -53,7 +53,7 @@ def build(documents: Sequence[Json]) -> Page:
 
 
 def _picture(chosen: Sequence[tuple[Method, list[Row]]], number: Numbers) -> Group | None:
-    """What the first methods show first, side by side."""
+    """The main plots of the first methods, side by side."""
     pictures = (method.pictured(mine, number) for method, mine in chosen)
     found = list(islice((picture for picture in pictures if picture is not None), MAX_PICTURES))
     if not found:
@@ -93,7 +93,7 @@ def _incomplete(documents: Sequence[Json], rows: Sequence[Row]) -> list[Notice]:
 
 
 def duts(documents: Sequence[Json]) -> list[Table]:
-    """What documents were measured on."""
+    """Tables of the DUTs of documents."""
     named: list[tuple[str, Json]] = []
     for document in documents:
         for dut in document["environment"]["duts"]:
@@ -107,7 +107,7 @@ def duts(documents: Sequence[Json]) -> list[Table]:
 
 
 def origin(document: Json) -> Origin:
-    """How a document was measured, and how to measure it again."""
+    """How a document was measured, and how to reproduce it."""
     on, host = document["environment"], document["environment"]["host"]
     facts = [
         ("irqlab", str(on["irqlab"])),
@@ -120,7 +120,7 @@ def origin(document: Json) -> Origin:
 
 
 def _trials(document: Json) -> list[tuple[str, str]]:
-    """How long trials were, and what was offered besides a constant rate."""
+    """Duration of trials, and arrivals other than a constant rate."""
     lengths: dict[str, dict[str, None]] = {}
     arrivals: dict[str, None] = {}
     for row in document["measured"]["results"]:
@@ -160,7 +160,7 @@ _DUT_SETTINGS = {
 
 
 def _dut_tables(named: Sequence[tuple[str, dict[str, Any]]]) -> list[Table]:
-    """What was measured on: first what all (name, DUT) share, then what sets them apart."""
+    """Tables of the DUTs: first the facts that all share, then those that differ."""
     described = [(name, _describe(dut)) for name, dut in named]
     keys = list(dict.fromkeys(key for _, facts in described for key in facts))
     shared: list[tuple[str, list[Cell]]] = []
@@ -182,13 +182,13 @@ def _dut_tables(named: Sequence[tuple[str, dict[str, Any]]]) -> list[Table]:
 def _describe(dut: dict[str, Any]) -> dict[str, Cell]:
     kernel, nic = dut["kernel"], dut["nic"]
     package = " ".join(str(kernel[k]) for k in ("package", "version") if kernel.get(k))
-    wire = f"wire of {units.bit_rate(nic['line_rate_bps'])}" if nic["line_rate_bps"] else "no limit of the wire"
+    wire = f"wire of {units.bit_rate(nic['line_rate_bps'])}" if nic["line_rate_bps"] else "no line-rate limit"
     facts = {
         "Kernel": Cell(str(kernel["release"])),
         "Kernel package": Cell(package or units.NONE),
         "Kernel image": _hash(kernel["sha256"]),
         "QEMU": Cell(str(dut["qemu"])),
-        "CPU": Cell(f"{dut['cpu']}, {dut['mips']:g}{units.NARROW}million instructions a second"),
+        "CPU": Cell(f"{dut['cpu']}, {dut['mips']:g}{units.NARROW}million instructions per second"),
         "Memory": Cell(f"{dut['memory_mib']}{units.NARROW}MiB"),
         "NIC": Cell(f"{nic['model']}, {wire}"),
         "NIC properties": Cell(_listed(nic["properties"])),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Results as JSON: `command`, `environment` (what it was measured on), `measured` (docs/results.md).
+"""Results as JSON: `command`, `environment` (DUTs and host), `measured` (docs/results.md).
 
-`measured` depends on nothing but the inputs: it is byte-identical when the same command is run again, on any host.
+`measured` depends only on the inputs: repeating a command gives a byte-identical `measured`, on any host.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from irqlab.trials.forwarding import ForwardingResult
 
 @dataclass
 class MethodResult:
-    """What one method found for one driver and frame size; a row of `measured.results`."""
+    """Results of one method for one driver and frame size; a row of `measured.results`."""
 
     method: str
     """Its name (irqlab.methods)."""
@@ -38,50 +38,50 @@ class MethodResult:
     bidirectional: bool
     mips: int
     complete: bool = True
-    """False: cut short; `trials` holds those that were made, there is no summary."""
+    """False: interrupted; `trials` holds the finished ones, and there is no summary."""
     rx_scheme: str | None = None
     tx_scheme: str | None = None
-    """Of drivers whose interrupt-handling scheme the lab can set; None: the driver's own."""
+    """Schemes, for drivers built on irqmod; None for other drivers."""
     variant: str | None = None
-    """The first paper's name for the schemes, if they were asked for by it."""
+    """The first paper's name for the schemes, if requested by it."""
     total_throughput_pps: float | None = None
     """Highest loss-free rate, all directions together, in frames/s."""
     per_interface_throughput_mbps: float | None = None
-    """The same per interface, preamble and inter-frame gap counted, in Mbit/s."""
+    """The same per interface, including preamble and inter-frame gap, in Mbit/s."""
     instructions_per_frame: float | None = None
     interrupts_per_frame: float | None = None
     rx_interrupts_per_frame: float | None = None
     tx_interrupts_per_frame: float | None = None
-    """By cause, where the driver tells them apart."""
+    """By cause, if the driver distinguishes them."""
     line_rate_limited: bool | None = None
-    """Throughput is what the wire carries: the DUT could do more."""
+    """Whether line rate limits the throughput."""
     samples: list[Any] = field(default_factory=list)
-    """What the method says of each trial that matters to it: instances of its sample type."""
+    """The method's samples: instances of its sample type."""
     summary: Any = None
-    """What the method found besides: an instance of its summary type; None where it was cut short."""
+    """The method's summary: an instance of its summary type; None if interrupted."""
     trials: list[ForwardingResult] = field(default_factory=list)
 
     def copy_per_frame_metrics(self, trial: ForwardingResult) -> None:
-        """Takes what a frame costs from a trial."""
+        """Copies the costs per frame from a trial."""
         self.instructions_per_frame = trial.instructions_per_frame
         self.interrupts_per_frame = trial.interrupts_per_frame()
         self.rx_interrupts_per_frame = trial.caused_per_frame("rx")
         self.tx_interrupts_per_frame = trial.caused_per_frame("tx")
 
     def copy_throughput(self, found: MethodResult) -> None:
-        """Takes the throughput from another row."""
+        """Copies the throughput from another row."""
         self.total_throughput_pps = found.total_throughput_pps
         self.per_interface_throughput_mbps = found.per_interface_throughput_mbps
         self.line_rate_limited = found.line_rate_limited
 
     def to_json(self) -> dict[str, Any]:
-        """The row as it stands in `measured.results`."""
+        """The row as stored in `measured.results`."""
         row = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "trials"}
         return {**msgspec.to_builtins(row), "trials": [trial.to_json() for trial in self.trials]}
 
 
 def host() -> dict[str, Any]:
-    """The host, as far as it can be told without identifying it."""
+    """Describes the host without identifying it."""
     gcc = shutil.which("gcc")
     compiler = None
     if gcc:
@@ -112,16 +112,16 @@ def document(
 
 
 def write(path: Path, content: dict[str, Any]) -> None:
-    """Writes a document, whole or not at all."""
+    """Writes a document atomically."""
     files.write_atomically(path, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
 
 
 @dataclass(frozen=True)
 class Documents:
-    """The documents that can be read: those whose rows are of certain types."""
+    """Reads and validates documents with rows of the given types."""
 
     rows: tuple[type[ResultRow], ...]
-    """A type for each method (irqlab.results.records.row_type)."""
+    """One type per method (irqlab.results.records.row_type)."""
 
     @cached_property
     def type(self) -> type[msgspec.Struct]:
@@ -158,10 +158,10 @@ class Documents:
         try:
             return msgspec.convert(content, self.type)
         except msgspec.ValidationError as error:
-            raise IrqlabError(f"not a result document as docs/results.md describes it: {error}") from error
+            raise IrqlabError(f"not a valid result document (docs/results.md): {error}") from error
 
     def read(self, path: Path) -> dict[str, Any]:
-        """Reads a document back and validates it. Raises IrqlabError for what is not one."""
+        """Reads a document back and validates it. Raises IrqlabError if it is invalid."""
         content = _json(path)
         schema = content.get("schema") if isinstance(content, dict) else None
         if schema != SCHEMA and isinstance(schema, str) and schema.startswith(SCHEMA.partition("/")[0] + "/"):
@@ -169,7 +169,7 @@ class Documents:
                 f"{path} was written by another version of irqlab ({schema}; this one reads {SCHEMA}): measure again"
             )
         if schema != SCHEMA:
-            raise IrqlabError(f"{path} is not a result of irqlab ({SCHEMA})")
+            raise IrqlabError(f"{path} is not a result file of irqlab ({SCHEMA})")
         try:
             self.convert(content)
         except IrqlabError as error:

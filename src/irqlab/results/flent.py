@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """rrul results in flent's data format, version 4 (flent.org; flent/resultset.py), as its test rrul_be writes them.
 
-Times are the DUT's: its clock is set to 2020-01-01 at power-on, so that a file depends on nothing but what was measured.
+Times are the DUT's: its clock starts at 2020-01-01 at power-on, so that a file depends only on the measurement.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Series = list[float | None]
 
 
 def document(row: dict[str, Any], title: str) -> dict[str, Any]:
-    """A row of method rrul as a data file of flent's. x: seconds from the first probe; Mbit/s, and ms."""
+    """A row of method rrul as a flent data file. x: seconds since the first probe; values in Mbit/s and ms."""
     found, points = row["summary"], row["samples"]
     test = found["test"]
     step_s = test["bucket_ns"] / 1e9
@@ -90,7 +90,7 @@ def document(row: dict[str, Any], title: str) -> dict[str, Any]:
 def write(row: dict[str, Any], title: str, path: Path) -> None:
     """Writes a row of method rrul; the same row gives the same bytes. Raises IrqlabError."""
     if not path.name.endswith(SUFFIX):
-        raise IrqlabError(f"--flent {path}: flent's files end in {SUFFIX}")
+        raise IrqlabError(f"--flent {path}: the file name must end in {SUFFIX}")
     packed = io.BytesIO()
     with gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0) as file:
         file.write(json.dumps(document(row, title)).encode())
@@ -101,7 +101,7 @@ def write(row: dict[str, Any], title: str, path: Path) -> None:
 
 
 def _bandwidth(series: Sequence[int], began_ns: int, test: dict[str, Any], length: int) -> Series:
-    """Bytes a bucket as Mbit/s; nothing where the flow does not run."""
+    """Bytes per bucket as Mbit/s; None while the flow is not running."""
     bucket_ns = test["bucket_ns"]
     first, last = began_ns // bucket_ns, (began_ns + test["seconds"] * 1_000_000_000) // bucket_ns
     return [8e3 * (series[n] if n < len(series) else 0) / bucket_ns if first <= n < last else None for n in range(length)]

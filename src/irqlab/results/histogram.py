@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Latency histograms as the tester writes them: HdrHistogram's V2 encoding, deflated, in base64."""
+"""Latency histograms from the tester: HdrHistogram's V2 encoding, deflated, in base64."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from hdrh.histogram import HdrHistogram
 from irqlab.errors import IrqlabError
 
 MAX_BYTES = 1 << 24
-"""No histogram of the tester comes near; a hostile file does not get far."""
+"""Size limit, far above any histogram of the tester, against malicious files."""
 _COUNTS = struct.Struct(">ii")
-"""The cookie, and the length of what is deflated."""
+"""The cookie, and the length of the deflated data."""
 _WRONG = (HdrCookieException, HdrLengthException, ValueError, IndexError, ArithmeticError, struct.error, zlib.error)
 
 
@@ -26,13 +26,13 @@ class HistogramError(IrqlabError):
 
 @dataclass(frozen=True)
 class Histogram:
-    """What was recorded: (value, how often), by rising value. Values are the highest that share a bucket."""
+    """Recorded values: (value, count), in order of value. A value is the highest of its bucket."""
 
     counts: tuple[tuple[int, int], ...]
 
     @property
     def total(self) -> int:
-        """How many values were recorded."""
+        """Number of recorded values."""
         return sum(count for _, count in self.counts)
 
 
@@ -43,7 +43,7 @@ def decode(text: str) -> Histogram:
         inflater = zlib.decompressobj()
         inflater.decompress(raw[_COUNTS.size :], MAX_BYTES)
         if not inflater.eof:
-            raise HistogramError("not a histogram: cut short, or too long")
+            raise HistogramError("not a histogram: truncated, or too long")
         found = HdrHistogram.decode(text)
     except _WRONG as error:
         raise HistogramError(f"not a histogram: {error}") from error

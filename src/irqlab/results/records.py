@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a result document consists of (docs/results.md): every part but what methods add, as types.
+"""Types of all parts of a result document (docs/results.md), except the methods' samples and summaries.
 
 A document is validated by converting it to these types; its JSON schema is generated from them (irqlab.results.document).
 """
@@ -63,7 +63,7 @@ class SchemesInForce(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Configuration(Struct, frozen=True):
-    """The configuration that moves numbers, as the DUT's kernel states it. A kernel may have more to say."""
+    """The configuration that affects results, as reported by the DUT's kernel; may have further fields."""
 
     lsm: str
     qdisc: str | None
@@ -76,21 +76,21 @@ class Configuration(Struct, frozen=True):
     ring_tx: Count | None
     offloads: list[str]
     schemes: Annotated[SchemesInForce | None, Meta(description="null: not a driver built on irqmod.")]
-    notes: Annotated[list[str], Meta(description="Where the configuration differs from what was asked for.")]
+    notes: Annotated[list[str], Meta(description="Deviations from the requested configuration.")]
     sysctls: dict[str, str]
     module_parameters: str
     attributes: dict[str, str] | UnsetType = UNSET
 
 
 class Guest(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the guest image is made of."""
+    """Contents of the guest image."""
 
     packages: Annotated[dict[str, str], Meta(description="The Debian packages its tools come from, with their versions.")]
     agent_sha256: Sha256
 
 
 class Dut(Struct, frozen=True, forbid_unknown_fields=True):
-    """A device under test, as far as results depend on it."""
+    """A device under test: everything that results depend on."""
 
     kernel: Kernel
     qemu: str
@@ -100,9 +100,7 @@ class Dut(Struct, frozen=True, forbid_unknown_fields=True):
     memory_mib: Annotated[int, Meta(ge=1)]
     kernel_command_line: str
     nic: Nic
-    modules: Annotated[
-        list[Module], Meta(min_length=1, description="In the order they are loaded; the last is the driver under test.")
-    ]
+    modules: Annotated[list[Module], Meta(min_length=1, description="In load order; the last is the driver under test.")]
     guest_image_sha256: Sha256
     tester_sha256: Sha256
     dut: Configuration
@@ -110,7 +108,7 @@ class Dut(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Host(Struct, frozen=True):
-    """Where it was measured. Results do not depend on it."""
+    """The host. Results do not depend on it."""
 
     system: str
     release: str
@@ -119,7 +117,7 @@ class Host(Struct, frozen=True):
 
 
 class Environment(Struct, frozen=True, forbid_unknown_fields=True):
-    """What was measured on."""
+    """The DUTs and the host."""
 
     irqlab: str
     compiler: str | None
@@ -163,7 +161,7 @@ class OfferedLoad(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Spec(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a trial offered."""
+    """The specification of a trial."""
 
     loads: Annotated[list[OfferedLoad], Meta(min_length=1)]
     bidirectional: bool
@@ -219,7 +217,7 @@ class TrialRecord(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     """A forwarding trial."""
 
     spec: Spec
-    cost_events: Annotated[Counts, Meta(description="What was charged for, by term; absent: no cost model.")] | UnsetType = UNSET
+    cost_events: Annotated[Counts, Meta(description="Events charged, by cost; absent: no cost model.")] | UnsetType = UNSET
     offered_pps: Rate
     forwarded_pps: Rate
     loss_ratio: Ratio
@@ -237,7 +235,7 @@ class TrialRecord(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     time_squeezes: int
     interfaces: dict[str, Counts]
     driver_counters: Annotated[
-        dict[str, Counts], Meta(description="What the driver itself counted, by interface (ethtool -S), less what is 0.")
+        dict[str, Counts], Meta(description="The driver's own counters, by interface (ethtool -S), without those that are 0.")
     ]
     link_wait_ns: Count
     streams: list[Stream]
@@ -246,17 +244,17 @@ class TrialRecord(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
 
 class ResultRow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="method"):
-    """What one method found for one driver and frame size. `samples` and `summary` are the method's own."""
+    """Results of one method for one driver and frame size. `samples` and `summary` are the method's own."""
 
     driver: str
     nic: str
     frame_bytes: FrameBytes
     bidirectional: Annotated[bool, Meta(description="Both directions at once.")]
     mips: Annotated[float, Meta(gt=0)]
-    complete: Annotated[bool, Meta(description="false: cut short; `trials` holds those that were made.")]
+    complete: Annotated[bool, Meta(description="false: interrupted; `trials` holds the finished ones.")]
     rx_scheme: str | None
     tx_scheme: str | None
-    variant: Annotated[str | None, Meta(description="The first paper's name for the schemes, if they were asked for by it.")]
+    variant: Annotated[str | None, Meta(description="The first paper's name for the schemes, if requested by it.")]
     total_throughput_pps: Rate | None
     per_interface_throughput_mbps: Rate | None
     instructions_per_frame: Rate | None
@@ -270,11 +268,11 @@ class ResultRow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, t
 
     def __post_init__(self) -> None:
         if self.complete and self.summary is None:
-            raise ValueError("`summary` is null, though the method was not cut short")
+            raise ValueError("`summary` is null, though the method was not interrupted")
 
 
 def row_type(method: str, sample: Any, summary: Any) -> type[ResultRow]:
-    """The type of a method's rows: its samples and its summary in place of anything."""
+    """The type of a method's rows, with its types of samples and summary."""
     return msgspec.defstruct(  # type: ignore[return-value]
         f"{method.capitalize()}Row",
         [("samples", list[sample]), ("summary", summary | None)],

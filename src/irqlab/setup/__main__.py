@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""``python -m irqlab.setup PACKAGE``: what ``make setup`` fetches for the DUT, a kernel package and the tools."""
+"""``python -m irqlab.setup PACKAGE``: downloads the DUT's kernel package and tools, for ``make setup``."""
 
 import sys
 
@@ -7,7 +7,7 @@ from irqlab.setup import IrqlabError, guestimage, kernel
 
 
 def main(package: str | None) -> None:
-    """Fetches what is missing, and says so."""
+    """Downloads what is missing, and prints it."""
     if package is not None and kernel.present(package) is None:
         print(f"  fetching the DUT's kernel, {package} (70 to 110 MB)", flush=True)
     chosen = kernel.choose(package) if package is not None else kernel.resolve()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Releases of Debian, and an apt that knows one of them whatever the host is.
+"""Debian releases, and an apt configuration for one of them that does not depend on the host.
 
-The DUT's tools come from the release the DUT's kernel belongs to, so that two hosts with the same kernel have the same
-tools. Of a release only the archive itself is used, without security updates: it changes with the point releases, not
-from day to day, and the DUT has no network but the tester's.
+The DUT's tools come from the release of the DUT's kernel, so that two hosts with the same kernel have the same tools. Only the
+main archive is used, without security updates: it changes only with point releases, and the DUT has no network but the
+tester's.
 """
 
 import os
@@ -15,34 +15,34 @@ from pathlib import Path
 from irqlab.setup import SetupError
 
 RELEASES = {"bookworm": (6, 1), "trixie": (6, 12)}
-"""Debian's releases that are known and the series of their kernels, oldest first."""
+"""Known Debian releases and their kernel series, oldest first."""
 MIRROR = "http://deb.debian.org"
-"""Where ``/debian`` is, unless ``$IRQLAB_MIRROR`` says otherwise."""
+"""The mirror with ``/debian``; ``$IRQLAB_MIRROR`` overrides it."""
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
 
 @dataclass(frozen=True)
 class Archive:
-    """Where packages come from, and the directory they are unpacked in."""
+    """A source of packages, and the directory to unpack them in."""
 
     home: Path
     config: Path | None = None
-    """apt's configuration (``$APT_CONFIG``); None: the host's apt as it is."""
+    """apt's configuration (``$APT_CONFIG``); None: the host's configuration."""
 
     @property
     def environment(self) -> dict[str, str]:
-        """What apt is run with."""
+        """The environment to run apt with."""
         return os.environ | {"LC_ALL": "C"} | ({"APT_CONFIG": str(self.config)} if self.config else {})
 
 
 def release_of(kernel_release: str) -> str:
-    """The release whose tools a kernel is given: the oldest with a kernel that is no older, else the newest."""
+    """The release that provides a kernel's tools: the oldest whose kernel is not older than this one, else the newest."""
     series = tuple(int(number) for number in re.findall(r"\d+", kernel_release)[:2])
     return next((name for name, known in RELEASES.items() if series <= known), list(RELEASES)[-1])
 
 
 def of_release(release: str, scratch: Path) -> Archive:
-    """A release's archive with fresh lists of its packages; all that belongs to it is in `scratch`. Raises SetupError."""
+    """A release's archive with up-to-date package lists; all its files are in `scratch`. Raises SetupError."""
     for directory in ("lists/partial", "cache/archives/partial", "debs"):
         (scratch / directory).mkdir(parents=True)
     mirror = os.environ.get("IRQLAB_MIRROR", MIRROR).rstrip("/")
@@ -53,14 +53,14 @@ def of_release(release: str, scratch: Path) -> Archive:
     done = _apt("apt-get", "-qq", "-o", "APT::Update::Error-Mode=any", "update", environment=archive.environment)
     if done.returncode:
         raise SetupError(
-            f"cannot fetch the list of {release}'s packages from {mirror} (IRQLAB_MIRROR names another mirror; "
+            f"cannot fetch {release}'s package lists from {mirror} (set IRQLAB_MIRROR to use another mirror; "
             f"{KEYRING} comes with debian-archive-keyring)\n{done.stderr.strip()}"
         )
     return archive
 
 
 def _config(scratch: Path) -> str:
-    """The host's settings for downloads, such as a proxy; nothing else of the host's, and none of its hooks."""
+    """apt.conf with the host's download settings, such as a proxy, but none of its other settings or hooks."""
     host = _apt("apt-config", "dump", "--no-empty", "Acquire", environment=os.environ | {"LC_ALL": "C"}).stdout
     return f"""{host}
 #clear Acquire::Languages;

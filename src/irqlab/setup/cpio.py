@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""An initramfs, byte by byte the same for the same files.
+"""Packs an initramfs; the same files give a byte-identical archive.
 
 The format is newc (Documentation/driver-api/early-userspace/buffer-format.rst): per entry a header of the magic 070701
-and 13 numbers of 8 hexadecimal digits, the name, the content; both padded to a multiple of 4; at the end an entry
+and 13 numbers of 8 hexadecimal digits, the name and the content, both padded to a multiple of 4; the last entry is
 TRAILER!!!.
 """
 
@@ -15,7 +15,7 @@ _TRAILER = "TRAILER!!!"
 
 @dataclass(frozen=True)
 class Entry:
-    """A file, a directory, a symbolic link (its content is the target) or a character device, all of them root's."""
+    """A file, directory, symbolic link (its content is the target) or character device, owned by root."""
 
     mode: int
     content: bytes = b""
@@ -43,7 +43,7 @@ def character_device(major: int, minor: int) -> Entry:
 
 
 def pack(entries: Mapping[str, Entry]) -> bytes:
-    """An archive of ``{path without a leading slash: entry}``; directories that are not named are added."""
+    """An archive of ``{path without a leading slash: entry}``; parent directories are added as needed."""
     everything = dict(entries)
     for path in entries:
         while "/" in path:
@@ -56,7 +56,7 @@ def pack(entries: Mapping[str, Entry]) -> bytes:
 
 
 def unpack(archive: bytes) -> Iterator[tuple[str, Entry]]:
-    """What is in an archive."""
+    """The entries of an archive."""
     position = 0
     while True:
         header = archive[position : position + 110]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Debian packages, fetched and unpacked into the cache without being installed.
+"""Downloads Debian packages and unpacks them into the cache, without installing them.
 
 ``apt-get download`` checks the archive's signatures and needs no privileges; ``dpkg -x`` runs no maintainer scripts.
 """
@@ -17,22 +17,22 @@ from irqlab.setup.paths import appearing, cache_dir, locked, sweep
 
 
 def depends(packages: Iterable[str], archive: Archive | None = None) -> set[str]:
-    """What packages depend on, as apt names it; of alternatives, all."""
-    mend = f"apt does not know {_list(packages)}: if the spelling is right, its lists are missing (sudo apt-get update)"
+    """The dependencies of packages according to apt, including all alternatives."""
+    mend = f"apt does not know {_list(packages)}: if the spelling is right, update apt's lists (sudo apt-get update)"
     output = _run("apt-cache", "depends", *packages, mend=mend, archive=archive)
     return set(re.findall(r"^ [ |](?:Pre)?Depends: ([^<\s]\S*)$", output, re.MULTILINE))
 
 
 def unpacked(package: str, archive: Archive | None = None) -> Path | None:
-    """The directory a package is already unpacked in: of several versions, the one built last."""
+    """The directory that already has a package unpacked; of several versions, the latest."""
     found = [path for path in (archive or _host()).home.glob(f"{package}_*") if path.is_dir()]
     return max(found, key=lambda path: path.stat().st_mtime, default=None)
 
 
 def unpack(packages: Iterable[str], archive: Archive | None = None) -> list[Path]:
-    """The directories with packages' files, ``PACKAGE_VERSION_ARCHITECTURE``, fetched unless they are there.
+    """The directories with packages' files, ``PACKAGE_VERSION_ARCHITECTURE``; downloads missing packages.
 
-    `archive`: where they come from; None: wherever the host's apt gets packages.
+    `archive`: the source of packages; None: the host's apt sources.
     """
     names, source = list(packages), archive or _host()
     if missing := [name for name in names if unpacked(name, source) is None]:
@@ -42,7 +42,7 @@ def unpack(packages: Iterable[str], archive: Archive | None = None) -> list[Path
 
 
 def unpack_file(deb: Path) -> Path:
-    """The same for a .deb at hand, such as ``make bindeb-pkg`` writes."""
+    """Unpacks a local .deb, such as ``make bindeb-pkg`` writes."""
     with locked("debs"):
         return _unpack(deb, _host().home / f"{deb.stem}@{int(deb.stat().st_mtime)}")
 
@@ -63,7 +63,7 @@ def _fetch(packages: list[str], archive: Archive) -> None:
     home.mkdir(parents=True, exist_ok=True)
     sweep(home)
     with tempfile.TemporaryDirectory(prefix=".new-download-", dir=home) as scratch:
-        mend = f"cannot download {_list(packages)}: if something is unknown or 404, apt's lists are old (sudo apt-get update)"
+        mend = f"cannot download {_list(packages)}: if it is unknown or gives a 404, update apt's lists (sudo apt-get update)"
         _run("apt-get", "-qq", *_unsandboxed(), "download", *packages, cwd=Path(scratch), mend=mend, archive=archive)
         for deb in Path(scratch).glob("*.deb"):
             _unpack(deb, home / deb.stem)

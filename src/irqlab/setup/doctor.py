@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What ``irqlab doctor`` looks at: is everything there that a test bed needs, and what mends it if not."""
+"""The checks of ``irqlab doctor``: whether everything a testbed needs is present, and how to fix it if not."""
 
 import os
 import re
@@ -19,7 +19,7 @@ SETUP = "make setup"
 
 @dataclass(frozen=True)
 class Check:
-    """One line of ``irqlab doctor``; ``mend`` says what to do when it is not ``ok``."""
+    """One line of ``irqlab doctor``; ``mend`` says how to fix it if it is not ``ok``."""
 
     name: str
     ok: bool
@@ -28,12 +28,12 @@ class Check:
 
 
 def run_checks() -> list[Check]:
-    """All checks, none of which raises or changes anything."""
+    """Runs all checks; never raises, and changes nothing."""
     return [_run(name, check, mend) for name, check, mend in CHECKS]
 
 
 def sources_newer_than(artifact: Path) -> list[str]:
-    """Sources changed since cargo built an artifact; cargo lists them in a make rule beside it (``*.d``)."""
+    """Sources changed since cargo built an artifact, according to its dependency file (``*.d``)."""
     rule = artifact.with_suffix(".d").read_text().partition(": ")[2].splitlines()[0]
     sources = [Path(word.replace("\\ ", " ")) for word in re.split(r"(?<!\\) ", rule) if word]
     built = artifact.stat().st_mtime
@@ -51,7 +51,7 @@ def _run(name: str, check: Callable[[], str], mend: str) -> Check:
 
 def _python() -> str:
     if sys.prefix == sys.base_prefix:
-        raise SetupError(f"Python {sys.version.split()[0]} runs outside the project's virtual environment")
+        raise SetupError(f"Python {sys.version.split()[0]} is not running in the project's virtual environment")
     return f"{sys.version.split()[0]} in {sys.prefix}"
 
 
@@ -117,7 +117,7 @@ def _disk() -> str:
         raise SetupError(f"{place} cannot be written to")
     free = shutil.disk_usage(place).free / 2**30
     if free < DISK_GB:
-        raise SetupError(f"{free:.1f} GB free in {place}, {DISK_GB} are needed")
+        raise SetupError(f"only {free:.1f} GB free in {place}; {DISK_GB} GB are needed")
     return f"{free:.0f} GB free in {place}"
 
 
@@ -125,13 +125,13 @@ def _memory() -> str:
     match = re.search(r"^MemAvailable: +(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
     available = int(match[1]) / 2**20 if match else 0.0
     if available < MEMORY_GB:
-        raise SetupError(f"{available:.1f} GB available, {MEMORY_GB} is needed for each test bed that runs at once")
+        raise SetupError(f"only {available:.1f} GB available; each concurrent trial needs {MEMORY_GB} GB")
     return f"{available:.1f} GB available"
 
 
 def _cores() -> str:
     cores = len(os.sched_getaffinity(0))
-    return f"{cores}: as many test beds can run at once"
+    return f"{cores}: as many trials can run in parallel"
 
 
 _OTHER_QEMU = "use the distribution's QEMU (Debian 12 or 13: apt install qemu-system-x86), or name another in IRQLAB_QEMU"
@@ -146,7 +146,7 @@ CHECKS: tuple[tuple[str, Callable[[], str], str], ...] = (
     ("tester", lambda: _fresh(paths.tester_so()), SETUP),
     ("tester in QEMU", _tester_in_qemu, _OTHER_QEMU),
     ("guest", lambda: _fresh(paths.guest_binary()), SETUP),
-    ("disk", _disk, "make room, or set IRQLAB_CACHE to a roomier place"),
-    ("memory", _memory, "close something"),
+    ("disk", _disk, "free some space, or set IRQLAB_CACHE to a larger file system"),
+    ("memory", _memory, "close other programs"),
     ("cores", _cores, ""),
 )

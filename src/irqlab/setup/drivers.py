@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Our own drivers, built out of tree for a kernel: ``python -m irqlab.setup.drivers [--lint] [--kernel RELEASE] [MODULE...]``.
 
-They are built in the cache, in a copy that is named by the content of the sources, the kernel and the compiler, so that a
-second run costs nothing and the same sources always give the same modules. A hardware driver is built with the engine
-alone: an error in another driver is not in its way.
+They are built in the cache, in a directory named by a hash of the sources, the kernel and the compiler, so that builds are
+reused, and the same sources always give the same modules. Each hardware driver is built with only the engine, so that it does
+not depend on other drivers.
 """
 
 import argparse
@@ -24,13 +24,13 @@ from irqlab.setup.kernel import Kernel
 from irqlab.setup.paths import appearing, cache_dir, locked, project_dir, sweep
 
 ENGINE = "irqmod"
-"""The directory every driver needs."""
+"""The directory that every driver needs."""
 KEEP = 24
-"""How many builds stay in the cache."""
+"""Number of builds kept in the cache."""
 SHOWN_LINES = 40
 
 _RECIPE = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
-"""Another way of building them makes other modules."""
+"""Part of the hash: this file determines how modules are built."""
 _SOURCE = re.compile(r".*\.[chS]$|Kbuild$|Makefile$")
 _MADE = re.compile(r".*\.mod\.c$|\.")
 _OBJ_M = re.compile(r"^\s*obj-m\s*[:+]?=\s*(.*)$", re.MULTILINE)
@@ -42,19 +42,19 @@ _HARMLESS = re.compile(
 
 @dataclass(frozen=True)
 class Source:
-    """A module of ours; ``directory`` is its folder in ``drivers/``."""
+    """One of our modules; ``directory`` is its folder in ``drivers/``."""
 
     module: str
     directory: str
 
 
 def home() -> Path:
-    """The drivers' sources. Where a `root` is taken, it is another such directory, such as that of an older revision."""
+    """The drivers' sources. Other functions take a `root` to use another such directory, e.g. of an older revision."""
     return project_dir() / "drivers"
 
 
 def sources(root: Path | None = None) -> list[Source]:
-    """The modules there are to build, the engine first."""
+    """All our modules, the engine first."""
     found = [
         Source(word.removesuffix(".o").replace("-", "_"), directory.name)
         for directory in _directories(root or home())
@@ -70,7 +70,7 @@ def find(module: str, root: Path | None = None) -> Source | None:
 
 
 def build(target: Kernel, *modules: str, root: Path | None = None) -> Path:
-    """A directory with those modules (default: all) as ``FOLDER/MODULE.ko``, built unless that is done. Raises SetupError."""
+    """A directory with these modules (default: all) as ``FOLDER/MODULE.ko``; builds them if need be. Raises SetupError."""
     root = root or home()
     files, made = _files(_folders(modules, root), root), headers.of(target)
     place = cache_dir() / "drivers"
@@ -90,7 +90,7 @@ def build(target: Kernel, *modules: str, root: Path | None = None) -> Path:
 
 
 def lint(target: Kernel) -> list[str]:
-    """Builds everything with more warnings, and with sparse if it is installed; returns what they complain of."""
+    """Builds everything with more warnings, and with sparse if it is installed; returns the warnings."""
     flags = ["W=1", *(["C=2"] if shutil.which("sparse") else [])]
     with tempfile.TemporaryDirectory(prefix="irqlab-lint-") as scratch:
         said = _compile(Path(scratch), headers.of(target), _files(_folders((), home()), home()), flags)
@@ -101,7 +101,7 @@ def module_file(target: Kernel, source: Source, root: Path | None = None) -> Pat
     """The built file of a module."""
     path = build(target, source.module, root=root) / source.directory / f"{source.module}.ko"
     if not path.is_file():
-        raise SetupError(f"building {source.directory} made no {path.name}; there is {_list(path.parent.glob('*.ko'))}")
+        raise SetupError(f"building {source.directory} produced no {path.name}, only {_list(path.parent.glob('*.ko'))}")
     return path
 
 
@@ -126,14 +126,14 @@ def _folders(modules: Sequence[str], root: Path) -> list[str]:
     wanted = []
     for name in modules or [source.module for source in known]:
         if (source := find(name, root)) is None:
-            raise SetupError(f"{root} has no driver {name}; there are: {', '.join(s.module for s in known)}")
+            raise SetupError(f"{root} has no driver {name}; allowed are {', '.join(s.module for s in known)}")
         wanted.append(source.directory)
     engine = [ENGINE] if any(source.directory == ENGINE for source in known) else []
     return list(dict.fromkeys([*engine, *wanted]))
 
 
 def _files(folders: Sequence[str], root: Path) -> dict[str, bytes]:
-    """What is built, by path: the sources in those folders of drivers/, headers beside the folders, and a Kbuild for them."""
+    """The files to build, by path: the sources in these folders of drivers/, shared headers, and a Kbuild for them."""
     paths = [path for folder in folders for path in sorted((root / folder).rglob("*"))] + sorted(root.glob("*.h"))
     wanted = [path for path in paths if path.is_file() and _SOURCE.match(path.name) and not _MADE.match(path.name)]
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in wanted} | {"Kbuild": _top(folders, root).encode()}
@@ -158,13 +158,13 @@ def _key(target: Kernel, made: headers.Headers, files: dict[str, bytes]) -> str:
 
 
 def _compile(scratch: Path, made: headers.Headers, files: dict[str, bytes], flags: Sequence[str] = ()) -> list[str]:
-    """Writes the sources and runs kbuild on them; returns what it said on stderr. Raises SetupError if it fails."""
+    """Writes the sources and runs kbuild on them; returns its stderr. Raises SetupError if it fails."""
     for name, content in files.items():
         path = scratch / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-    # The path of the copy must not show in the modules (WARN() and debugging information hold file names). BTF would need
-    # pahole, and the kernel does without.
+    # Keep the build path out of the modules (WARN() and debug information contain file names). BTF would need
+    # pahole, and is not needed.
     command = [
         *("make", "-C", str(made.directory), f"M={scratch}", f"CC={made.compiler}", f"-j{len(os.sched_getaffinity(0))}"),
         *(f"KCFLAGS=-ffile-prefix-map={scratch}/=", "CONFIG_DEBUG_INFO_BTF_MODULES=", *flags),
@@ -196,7 +196,7 @@ def _strip(built: Sequence[Path]) -> None:
 
 
 def _shown(said: list[str]) -> list[str]:
-    """What matters of a failed make: from the first complaint on."""
+    """The relevant output of a failed make, from the first error on."""
     first = next((n for n, line in enumerate(said) if _COMPLAINT.search(line)), 0)
     shown = said[max(0, first - 2) :]
     left_out = len(shown) - SHOWN_LINES
@@ -204,7 +204,7 @@ def _shown(said: list[str]) -> list[str]:
 
 
 def _of_the_kernel(line: str) -> bool:
-    """Whether a complaint is about the kernel's own headers."""
+    """Whether a warning is about the kernel's own headers."""
     return bool(re.match(r"(?:\./|/)\S*include/|include/|arch/", line))
 
 
@@ -219,9 +219,9 @@ def _list(paths: Iterable[Path]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Builds, says where the modules are; 1 if `--lint` finds something."""
+    """Builds, and prints where the modules are; returns 1 if `--lint` finds something."""
     parser = argparse.ArgumentParser(prog="irqlab.setup.drivers", description="Builds irqlab's own drivers.")
-    parser.add_argument("--lint", action="store_true", help="with W=1 and sparse; nothing but the complaints")
+    parser.add_argument("--lint", action="store_true", help="build with W=1 and sparse; print only warnings")
     parser.add_argument("--kernel", help="package, release or .deb; default: the one make setup chose")
     parser.add_argument("module", nargs="*", help="default: all")
     given = parser.parse_args(arguments)
@@ -233,9 +233,7 @@ def main(arguments: Sequence[str]) -> int:
         if not shutil.which("sparse"):
             print("sparse is not installed: the drivers are checked by the compiler alone")
         complaints = lint(target)
-        print(
-            "\n".join(complaints) or f"drivers: no complaints ({target.release})", file=sys.stderr if complaints else sys.stdout
-        )
+        print("\n".join(complaints) or f"drivers: no warnings ({target.release})", file=sys.stderr if complaints else sys.stdout)
         return 1 if complaints else 0
     directory = build(target, *given.module)
     for path in sorted(directory.rglob("*.ko")):

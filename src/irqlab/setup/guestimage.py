@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The DUT's user space: an initramfs of our init and a few tools from Debian packages.
 
-Uncompressed, since unpacking costs the DUT more virtual time than reading it costs us. The tools are collected once, into a tree
-in the cache; the image is put together anew whenever one of its parts has changed, and is named by its content.
+It is uncompressed, since unpacking would cost virtual time. The tools are collected once, into a tree in the cache; the image is
+rebuilt whenever one of its parts changes, and is named by its hash.
 
-The tools are those of the Debian release the DUT's kernel belongs to, not of the host's (archive.py).
+The tools come from the Debian release of the DUT's kernel, not of the host (archive.py).
 """
 
 import hashlib
@@ -34,7 +34,7 @@ TOOLS = {
     "iproute2": ("ip", "tc", "ss"),
     "iperf3": ("iperf3",),
 }
-"""Debian packages and the programs taken from them; BusyBox is there anyway."""
+"""Debian packages and the programs taken from them, besides BusyBox."""
 
 LIBRARY_DIRS = ("usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu", "usr/lib64", "lib64", "usr/lib", "lib")
 BINARY_DIRS = ("usr/sbin", "usr/bin", "sbin", "bin")
@@ -48,18 +48,18 @@ ETC = {
 DIRECTORIES = ("dev", "proc", "sys", "run", "tmp", "root", "mnt", "var/run", "var/tmp", "lib/modules")
 
 KEEP = 16
-"""How many images stay in the cache."""
+"""Number of images kept in the cache."""
 
 PACKAGES = "packages.json"
-"""Beside the tree: the packages it comes from, with their versions."""
+"""File beside the tree: its packages and their versions."""
 
 _RECIPE = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:12]
-"""Other tools or another way of collecting them make another tree."""
+"""Part of the tree's name: this file determines which tools it has."""
 
 
 @dataclass(frozen=True)
 class GuestImage:
-    """An initramfs; ``packages`` are the Debian packages its tools are from, with their versions."""
+    """An initramfs; ``packages`` are the Debian packages of its tools, with their versions."""
 
     path: Path
     sha256: str
@@ -68,7 +68,7 @@ class GuestImage:
 
 
 def build(kernel_release: str) -> GuestImage:
-    """The image for a kernel, with the guest binary as it is now."""
+    """The image for a kernel, with the current guest binary."""
     home = tools(kernel_release)
     agent = built(guest_binary()).read_bytes()
     entries = {path: cpio.directory() for path in DIRECTORIES}
@@ -88,7 +88,7 @@ def build(kernel_release: str) -> GuestImage:
 
 
 def tools(kernel_release: str) -> Path:
-    """The tools of a kernel's release: in ``root`` the tree with their libraries, in ``packages.json`` where they are from."""
+    """The tools for a kernel's release: ``root`` is the tree with their libraries, ``packages.json`` lists their packages."""
     final = tools_dir(kernel_release)
     if final.is_dir():
         return final
@@ -106,7 +106,7 @@ def tools(kernel_release: str) -> Path:
 
 
 def tools_dir(kernel_release: str) -> Path:
-    """Where they are, once they have been fetched."""
+    """The directory of the tools, once downloaded."""
     return cache_dir() / "tools" / f"{archive.release_of(kernel_release)}-{_RECIPE}"
 
 
@@ -128,7 +128,7 @@ def _collect(root: Path, source: Archive) -> None:
 
 
 def _add_libraries(root: Path, source: Archive) -> None:
-    """Copies the loader and the libraries the programs need, and those that these need, out of the packages they come from."""
+    """Copies the loader and the libraries that the programs need, recursively, from their packages."""
     homes = _Homes(TOOLS, source)
     waiting = sorted((root / "bin").iterdir())
     while waiting:
@@ -145,7 +145,7 @@ def _add_libraries(root: Path, source: Archive) -> None:
 
 
 class _Homes:
-    """The packages libraries are looked for in: those the tools depend on, then those these depend on, and so on."""
+    """Searches libraries in the tools' dependencies, then in the dependencies of these, and so on."""
 
     def __init__(self, packages: Iterable[str], source: Archive) -> None:
         self._source = source
@@ -154,7 +154,7 @@ class _Homes:
         self._homes: list[Path] = []
 
     def find(self, soname: str) -> Path:
-        """The file of that name."""
+        """The library's file."""
         while True:
             for home in self._homes:
                 for directory in LIBRARY_DIRS:
@@ -165,7 +165,7 @@ class _Homes:
             self._widen()
 
     def _widen(self) -> None:
-        """Only what is named like a library: a tool's package also asks for debconf, and that for Perl."""
+        """Adds only packages named like libraries; others, such as debconf, would pull in Perl."""
         wanted = re.compile(r"(lib|zlib1g)(?!.*-(bin|data|common|dev)$)")
         self._ring = sorted(name for name in debs.depends(self._ring, self._source) - self._seen if wanted.match(name))
         self._seen.update(self._ring)
@@ -173,7 +173,7 @@ class _Homes:
 
 
 def _needs(path: Path) -> tuple[str | None, list[str]]:
-    """The loader a program asks for and the libraries it names (DT_NEEDED)."""
+    """A program's loader and the libraries it needs (DT_NEEDED)."""
     try:
         with path.open("rb") as file:
             elf = ELFFile(file)
@@ -189,11 +189,11 @@ def _needs(path: Path) -> tuple[str | None, list[str]]:
 def _program(home: Path, name: str) -> Path:
     for directory in BINARY_DIRS:
         path = home / directory / name
-        if path.is_symlink():  # absolute ones mean the package's own root
+        if path.is_symlink():  # absolute links refer to the package's own root
             path = home / os.readlink(path).lstrip("/") if os.readlink(path).startswith("/") else path.resolve()
         if path.is_file():
             return path
-    raise SetupError(f"{home.name} holds no program {name}")
+    raise SetupError(f"{home.name} has no program {name}")
 
 
 def _copy(source: Path, target: Path) -> None:

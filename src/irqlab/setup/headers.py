@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A kernel's headers, to build modules against: the installed ones, else Debian's packages, unpacked and never installed.
+"""A kernel's headers, to build modules against: the installed ones, else Debian's packages, unpacked but not installed.
 
 Debian splits them: linux-headers-RELEASE (configuration, Module.symvers), linux-headers-...-common (headers, Makefiles),
-linux-kbuild-... (scripts, compiled). The first includes the second by an absolute path in /usr/src, the links to the third
-are relative. So the three are put together in a tree of their own, and that one path is changed.
+linux-kbuild-... (scripts, compiled). The first includes the second by an absolute path in /usr/src; links to the third are
+relative. So the three are combined in a separate tree, and that path is changed.
 """
 
 import re
@@ -19,7 +19,7 @@ from irqlab.setup.paths import appearing, cache_dir, locked, sweep
 
 @dataclass(frozen=True)
 class Headers:
-    """Where a kernel's modules are built (KDIR), and with which compiler."""
+    """The directory to build a kernel's modules in (KDIR), and the compiler."""
 
     directory: Path
     compiler: str
@@ -28,7 +28,7 @@ class Headers:
 
 
 def of(kernel: Kernel) -> Headers:
-    """The headers of a kernel, fetched unless they are installed or in the cache."""
+    """The headers of a kernel; downloaded unless installed or in the cache."""
     directory = kernel.headers or _together(kernel)
     compiler = _compiler(directory)
     return Headers(directory, compiler, _version(compiler))
@@ -58,12 +58,12 @@ def _point_into(makefile: Path, root: Path) -> None:
     try:
         text = makefile.read_text()
     except OSError as error:
-        raise SetupError(f"{makefile.parent.name} holds no Makefile: {error.strerror}") from None
+        raise SetupError(f"{makefile.parent.name} has no Makefile: {error.strerror}") from None
     makefile.write_text(re.sub(r"^include /usr/src/", f"include {root}/usr/src/", text, flags=re.MULTILINE))
 
 
 def _compiler(directory: Path) -> str:
-    """The one the kernel was built with (.kernelvariables names it), if it is installed, else gcc."""
+    """The compiler that built the kernel (from .kernelvariables) if installed, else gcc."""
     try:
         text = (directory / ".kernelvariables").read_text()
     except OSError:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Kernel modules as files: what they say about themselves, where they are, and in which order they load.
+"""Kernel module files: their metadata, location, and load order.
 
-A module carries its description in the ELF section .modinfo: strings ``key=value``, each ended by a NUL
+A module has its metadata in the ELF section .modinfo: strings ``key=value``, each terminated by a NUL
 (include/linux/moduleparam.h, __MODULE_INFO; scripts/mod/modpost.c adds vermagic, depends and alias).
 """
 
@@ -26,7 +26,7 @@ SUFFIXES = (".ko", ".ko.xz", ".ko.zst")
 
 @dataclass(frozen=True)
 class Module:
-    """A module, unpacked; ``sha256`` is that of ``data``, ``parameters`` maps names to descriptions."""
+    """A module, uncompressed; ``sha256`` is that of ``data``, ``parameters`` maps names to descriptions."""
 
     name: str
     path: Path
@@ -37,14 +37,14 @@ class Module:
     aliases: tuple[str, ...] = field(repr=False)
     parameters: dict[str, str] = field(repr=False, hash=False)
     before: tuple[str, ...] = ()
-    """Modules it would like to be loaded before it (MODULE_SOFTDEP "pre:")."""
+    """Modules to load before it if they exist (MODULE_SOFTDEP "pre:")."""
 
 
 def load(kernel: Kernel, name_or_path: str | Path) -> list[Module]:
-    """A driver and what must be loaded before it, in that order; the driver is last.
+    """A driver and its dependencies, in load order; the driver is last.
 
-    A driver is named (one of the kernel's own, or one of ours, which is built now) or given as a file, which must have been
-    built for this kernel. What a file depends on is looked for beside it, then in ``../NAME/NAME.ko``, then in the kernel's tree.
+    A driver is given by name (in-tree, or one of ours, which is then built) or as a file, which must have been built for this
+    kernel. A file's dependencies are searched for beside it, then in ``../NAME/NAME.ko``, then in the kernel's tree.
     """
     text = os.fspath(name_or_path)
     is_file = "/" in text or text.endswith(SUFFIXES)
@@ -61,7 +61,7 @@ def load(kernel: Kernel, name_or_path: str | Path) -> list[Module]:
 
 
 def load_all(kernel: Kernel, wanted: Iterable[str]) -> list[Module]:
-    """Modules of the kernel's own and what they need, in the order of loading; what is built in is left out."""
+    """In-tree modules and their dependencies, in load order, without built-in ones."""
     order: dict[str, Module] = {}
     for name in wanted:
         if _normal(name) not in _builtin(kernel.modules):
@@ -70,7 +70,7 @@ def load_all(kernel: Kernel, wanted: Iterable[str]) -> list[Module]:
 
 
 def read(path: Path) -> Module:
-    """A module file."""
+    """Reads a module file."""
     try:
         data = _unpack(path.read_bytes(), path)
     except OSError as error:
@@ -98,7 +98,7 @@ def names(kernel: Kernel) -> list[str]:
 
 
 def vermagic(kernel: Kernel) -> str:
-    """What a module's vermagic must be: taken from a module of the kernel's own."""
+    """The vermagic that modules must have, read from an in-tree module."""
     return read(_tree(kernel.modules)[names(kernel)[0]]).vermagic
 
 
@@ -106,7 +106,7 @@ def _collect(kernel: Kernel, module: Module, beside: Path | None, order: dict[st
     if module.name in order:
         return
     if module.name in above:
-        raise SetupError(f"modules depend on each other in a circle: {' -> '.join((*above, module.name))}")
+        raise SetupError(f"circular dependency of modules: {' -> '.join((*above, module.name))}")
     for name in (*module.before, *module.depends):
         if name in _builtin(kernel.modules) or name in order:
             continue
@@ -138,7 +138,7 @@ def _of_kernel(kernel: Kernel, text: str) -> Module:
         raise SetupError(f"{text} is built into kernel {kernel.release}: it can be neither loaded nor replaced")
     like = difflib.get_close_matches(name, [*tree, *(source.module for source in drivers.sources())], n=3)
     hint = f" (did you mean {' or '.join(like)}?)" if like else ""
-    raise SetupError(f"kernel {kernel.release} has no module {text}{hint}; your own is given as a path: ./{name}.ko")
+    raise SetupError(f"kernel {kernel.release} has no module {text}{hint}; to use your own module, give its path: ./{name}.ko")
 
 
 def _must_fit(module: Module, kernel: Kernel) -> None:
@@ -156,7 +156,7 @@ def _must_fit(module: Module, kernel: Kernel) -> None:
 def _tree(modules: Path) -> dict[str, Path]:
     found = {_stem(path): path for top, _, _ in os.walk(modules / "kernel") for path in _modules_in(Path(top))}
     if not found:
-        raise SetupError(f"{modules} holds no modules")
+        raise SetupError(f"{modules} has no modules")
     return found
 
 
@@ -178,7 +178,7 @@ def _stem(path: Path) -> str:
 
 
 def _normal(name: str) -> str:
-    """Dashes and underscores are the same in a module's name."""
+    """A module's name with dashes replaced by underscores; they are equivalent."""
     return name.strip().replace("-", "_")
 
 

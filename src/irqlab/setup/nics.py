@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The network cards QEMU can put on a PCI bus, and the one the tester puts on a USB.
+"""The NIC models: QEMU's PCI NICs, and the tester's USB NIC.
 
-Identities are what ``info pci`` says on QEMU 7.2 and 10.0. A driver says which cards are its own with aliases such as
-``pci:v00008086d0000100Esv*sd*bc*sc*i*``: shell patterns for the card's modalias
-(drivers/pci/pci-sysfs.c, modalias_show; depmod and udev match them just so).
+PCI IDs are as reported by ``info pci`` on QEMU 7.2 and 10.0. A driver's aliases, such as
+``pci:v00008086d0000100Esv*sd*bc*sc*i*``, are shell patterns for the modalias of a device
+(drivers/pci/pci-sysfs.c, modalias_show); depmod and udev match them likewise.
 """
 
 from collections.abc import Mapping
@@ -17,39 +17,39 @@ from irqlab.setup.qemu import Qemu
 
 @dataclass(frozen=True)
 class Nic:
-    """A model of network card. `line_rate_bps` is the speed of the real one's wire; QEMU itself knows none."""
+    """A NIC model. `line_rate_bps` is the line rate of the real NIC; QEMU has no limit."""
 
     model: str
     vendor: int
     device: int
     line_rate_bps: int
     driver: str
-    """The kernel's own driver for it."""
+    """Its in-tree driver."""
     subsystem: tuple[int, int] = (0x1AF4, 0x1100)
     properties: tuple[str, ...] = ()
-    """Further ``key=value`` for QEMU's ``-device``; ``choose`` leaves out what this QEMU does not have."""
+    """Further ``key=value`` for QEMU's ``-device``; ``choose`` drops those that this QEMU does not support."""
     also: tuple[str, ...] = ()
-    """Modaliases of devices that appear behind it."""
+    """Modaliases of further devices that it provides."""
     needs: tuple[str, ...] = ()
-    """Modules its drivers need without saying so (``modules.load_all``)."""
+    """Modules that its drivers need without declaring it (``modules.load_all``)."""
     refuses: Mapping[str, str] = field(default_factory=dict)
-    """Drivers that claim it but cannot be measured on it, with the reason."""
+    """Drivers that match it but cannot be measured on it, with the reason."""
     slots: tuple[int, ...] = (4, 5)
-    """PCI slots for two of them: routed to different interrupt lines of the pc machine."""
+    """PCI slots of the two NICs, routed to different interrupt lines of the pc machine."""
     usb_speed: str = ""
     """The tester's own LAN7800 (tester/src/qemu/usb/nic.rs), at this speed: "high" or "super"."""
     rewinds: bool = False
-    """A QEMU with this card can run many trials: reset and loaded, the model is as new (tests/e2e/test_rewind.py)."""
+    """A QEMU with this NIC can be reused: after reset and restore, the model has no old state (tests/e2e/test_rewind.py)."""
     note: str = ""
 
     @property
     def device_type(self) -> str:
-        """What QEMU must have for it."""
+        """The QEMU device type it needs."""
         return XHCI if self.usb_speed else self.model
 
     @property
     def modaliases(self) -> tuple[str, ...]:
-        """What the kernel says it is."""
+        """The modaliases that the kernel reports for it."""
         if self.usb_speed:
             return (f"usb:v{self.vendor:04X}p{self.device:04X}d0300dcFFdsc00dpFFicFFisc00ipFFin00",)
         subvendor, subdevice = self.subsystem
@@ -57,11 +57,11 @@ class Nic:
         return (pci, *self.also)
 
     def claimed_by(self, module: Module) -> bool:
-        """Whether the module would take this card."""
+        """Whether the module's aliases match this NIC."""
         return any(fnmatchcase(mine, alias) for alias in module.aliases for mine in self.modaliases)
 
     def on(self, qemu: Qemu) -> "Nic":
-        """The card as this QEMU has it."""
+        """The NIC with only the properties that this QEMU supports."""
         if self.usb_speed:
             return self
         known = qemu.properties(self.model)
@@ -74,20 +74,20 @@ def _i8255x(model: str, device: int, note: str = "", subsystem: tuple[int, int] 
 
 XHCI = "qemu-xhci"
 _USB_NEEDS = ("xhci_pci", "microchip")
-_E100 = "The kernel's own e100 loses frames on it at any load: QEMU emulates the 82557 well enough for it, not its successors."
+_E100 = "The in-tree e100 loses frames on it at any load: QEMU emulates only the 82557 well enough for it."
 _GIGABIT = 1_000_000_000
 _NO_FLOOR = ("mitigation=off",)
-_FLOOR = "QEMU limits it to 7,813 interrupts a second; mitigation=off lifts that where it is known (7.2, not 10.0)."
+_FLOOR = "QEMU limits it to 7,813 interrupts a second; mitigation=off lifts that where QEMU has it (7.2, not 10.0)."
 
 TABLE: tuple[Nic, ...] = (
     Nic(
         "rtl8139", 0x10EC, 0x8139, 100_000_000, "8139cp",
-        refuses={"8139too": "QEMU's card is an RTL8139C+ (revision 0x20), which 8139too leaves to 8139cp"},
+        refuses={"8139too": "QEMU's NIC is an RTL8139C+ (revision 0x20), which 8139too leaves to 8139cp"},
         rewinds=True, note="RTL8139C+; rings of 64. IntrMitigate is not emulated.",
     ),
     _i8255x("i82557b", 0x1229, "Interrupt causes masked one by one; no interrupt moderation."),
     _i8255x("i82559er", 0x1209, f"The embedded one. {_E100}"),
-    _i8255x("i82551", 0x1209, "The kernel's own e100 wants firmware for it, which Debian has in non-free."),
+    _i8255x("i82551", 0x1209, "The in-tree e100 needs firmware for it, from Debian's non-free."),
     _i8255x("i82550", 0x1209, _E100),
     _i8255x("i82557a", 0x1229),
     _i8255x("i82557c", 0x1229),
@@ -113,8 +113,8 @@ TABLE: tuple[Nic, ...] = (
     Nic(
         "virtio-net-pci", 0x1AF4, 0x1000, 10 * _GIGABIT, "virtio_net", (0x1AF4, 0x0001),
         also=("virtio:d00000001v00001AF4",), needs=("virtio_pci",),
-        refuses={"virtio_net": "QEMU completes virtio's work in host time, so no two trials are alike"},
-        note="No hardware has it; the wire's speed is a convention.",
+        refuses={"virtio_net": "QEMU completes virtio requests in host time, so results are not reproducible"},
+        note="Has no hardware counterpart; the line rate is a convention.",
     ),
     Nic(
         "lan7800", 0x0424, 0x7800, _GIGABIT, "lan78xx", needs=_USB_NEEDS, usb_speed="high", rewinds=True,
@@ -129,36 +129,36 @@ TABLE: tuple[Nic, ...] = (
 
 
 def supported(qemu: Qemu) -> list[Nic]:
-    """The cards this QEMU has."""
+    """The NIC models that this QEMU supports."""
     return [nic for nic in TABLE if nic.device_type in qemu.devices()]
 
 
 def choose(module: Module, requested: str | None, qemu: Qemu) -> Nic:
-    """The card to put a driver on: the requested one, else the first of the table that the driver claims."""
+    """The NIC for a driver: the requested one, else the first in the table that the driver matches."""
     if requested is not None:
         return _requested(module, requested, qemu)
     claimed = [nic for nic in TABLE if nic.claimed_by(module)]
     if not claimed:
-        raise SetupError(f"{module.name} drives no network card that QEMU has; known are:\n{_list(TABLE)}")
+        raise SetupError(f"{module.name} supports none of QEMU's NIC models; allowed are:\n{_list(TABLE)}")
     taken = [nic for nic in claimed if module.name not in nic.refuses]
     if not taken:
         raise SetupError(
-            f"{module.name} cannot be measured: {claimed[0].refuses[module.name]} (--nic {claimed[0].model} tries anyway)"
+            f"{module.name} cannot be measured: {claimed[0].refuses[module.name]} (--nic {claimed[0].model} tries it anyway)"
         )
     for nic in taken:
         if nic.device_type in qemu.devices():
             return nic.on(qemu)
-    raise SetupError(f"{module.name} drives {taken[0].model}, which {qemu.version_text} does not have. {taken[0].note}".rstrip())
+    raise SetupError(f"{module.name} supports {taken[0].model}, which {qemu.version_text} lacks. {taken[0].note}".rstrip())
 
 
 def _requested(module: Module, requested: str, qemu: Qemu) -> Nic:
     nic = next((nic for nic in TABLE if nic.model == requested), None)
     if nic is None or nic.device_type not in qemu.devices():
-        why = "irqlab knows no network card" if nic is None else f"{qemu.version_text} has no"
-        raise SetupError(f"{why} {requested}; there are:\n{_list(supported(qemu))}")
+        why = "irqlab has no NIC model" if nic is None else f"{qemu.version_text} has no"
+        raise SetupError(f"{why} {requested}; allowed are:\n{_list(supported(qemu))}")
     if any(alias.startswith(("pci:", "virtio:", "usb:")) for alias in module.aliases) and not nic.claimed_by(module):
         fits = ", ".join(other.model for other in TABLE if other.claimed_by(module)) or "none of QEMU's"
-        raise SetupError(f"{module.name} does not drive {requested} ({nic.modaliases[0][:22]}); it drives {fits}")
+        raise SetupError(f"{module.name} does not support {requested} ({nic.modaliases[0][:22]}); it supports {fits}")
     return nic.on(qemu)
 
 

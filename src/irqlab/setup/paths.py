@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Where things are: the cache of downloads, and what cargo builds."""
+"""Paths: the cache of downloads, and cargo's build output."""
 
 import fcntl
 import os
@@ -17,7 +17,7 @@ GUEST_TARGET = "x86_64-unknown-linux-gnu"
 def cache_dir() -> Path:
     """The cache: ``$IRQLAB_CACHE``, else ``$XDG_CACHE_HOME/irqlab``, else ``~/.cache/irqlab``.
 
-    The default is the XDG base directory specification's; a relative XDG_CACHE_HOME is ignored, as it asks.
+    The default follows the XDG base directory specification; a relative XDG_CACHE_HOME is ignored.
     """
     if own := os.environ.get("IRQLAB_CACHE"):
         return Path(own).absolute()
@@ -41,7 +41,7 @@ def guest_binary() -> Path:
 
 
 def built(path: Path) -> Path:
-    """``path`` itself, once it is sure that it is there."""
+    """Returns ``path`` if it exists; raises SetupError if not."""
     if not path.is_file():
         raise SetupError(f"{path} has not been built: run `make setup` in {project_dir()}")
     return path
@@ -49,7 +49,7 @@ def built(path: Path) -> Path:
 
 @contextmanager
 def locked(name: str) -> Iterator[None]:
-    """One process at a time between here and the end of the block; the kernel lets go when a process dies."""
+    """Context manager: a lock between processes; the kernel releases it if a process dies."""
     directory = cache_dir() / "locks"
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -63,7 +63,7 @@ def locked(name: str) -> Iterator[None]:
 
 @contextmanager
 def appearing(final: Path) -> Iterator[Path]:
-    """A directory that becomes ``final`` when the block ends well, and vanishes when it does not."""
+    """Context manager: a temporary directory that is renamed to ``final`` on success, and removed on error."""
     final.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=".new-", dir=final.parent))
     try:
@@ -77,6 +77,6 @@ def appearing(final: Path) -> Iterator[Path]:
 
 
 def sweep(directory: Path) -> None:
-    """Removes what ``appearing`` left in a directory when a process was killed; only for who holds its lock."""
+    """Removes leftovers of ``appearing`` from killed processes; the caller must hold the directory's lock."""
     for left_over in directory.glob(".new-*"):
         shutil.rmtree(left_over, ignore_errors=True)

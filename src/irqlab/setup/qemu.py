@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The QEMU that is installed, and what it can do."""
+"""The installed QEMU and its capabilities."""
 
 import hashlib
 import os
@@ -15,7 +15,7 @@ from irqlab.setup import SetupError
 BINARY = "qemu-system-x86_64"
 SELFCHECK_SECONDS = 60
 TESTER = "irqlab-tester: "
-"""What the tester's own messages begin with."""
+"""Prefix of the tester's own messages."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class Qemu:
         return _sha256(self.path)
 
     def selfcheck(self, tester: Path) -> str:
-        """Loads the tester (a plugin) into this QEMU, where it checks all that it relies on; returns the tester's summary.
+        """Loads the tester plugin into this QEMU, where it checks everything it relies on; returns the tester's summary.
 
-        Raises SetupError with what the tester or QEMU said.
+        Raises SetupError with the message of the tester or QEMU.
         """
         plugin = f"{str(tester).replace(',', ',,')},selfcheck=1,shift=2,lan7800=super"
         command = [
@@ -54,10 +54,10 @@ class Qemu:
         lines = done.stderr.strip().splitlines()
         own = [line.removeprefix(TESTER) for line in lines if line.startswith(TESTER)]
         why = "; ".join(own or lines) or f"exit code {done.returncode}, and no message"
-        raise SetupError(f"{self.path} does not run the tester: {why}")
+        raise SetupError(f"{self.path} cannot run the tester: {why}")
 
     def devices(self) -> frozenset[str]:
-        """Names and aliases ``-device`` knows."""
+        """Names and aliases of devices for ``-device``."""
         return _devices(self.path)
 
     def properties(self, device: str) -> frozenset[str]:
@@ -75,7 +75,7 @@ def find() -> Qemu:
     text = _output(path, "--version").partition("\n")[0].strip()
     match = re.search(r"version (\d+(?:\.\d+)*)", text)
     if match is None:
-        raise SetupError(f"{path} --version says {text!r}, which is no QEMU's")
+        raise SetupError(f"{path} --version printed {text!r}, so it is not QEMU")
     return Qemu(path, tuple(int(part) for part in match[1].split(".")), text)
 
 
