@@ -195,7 +195,7 @@ def test_tables_say_the_sum_and_its_residual():
     assert "IP stack" in text
     assert "hard IRQ" in text
     summary = tables.summary(row).replace("\u202f", " ")
-    assert "4 507.0 instructions a frame" in summary
+    assert "4 507.0 instructions per frame" in summary
     assert "residual 0" in summary
     assert "lost" not in summary
     row["summary"]["stacks_lost"] = 3
@@ -206,7 +206,7 @@ def test_a_table_of_an_iperf3_test_says_so():
     row = sample()
     row["summary"] |= {"per": "received", "iperf": {"name": "TCP Rx", "bps": 93.7e6}}
     assert tables.title(row).endswith("iperf3 TCP Rx, 93.7 Mbit/s received")
-    assert "instructions a frame (full-size, received)" in tables.summary(row)
+    assert "instructions per frame (full-size, received)" in tables.summary(row)
 
 
 def test_a_difference_is_sorted_by_its_size():

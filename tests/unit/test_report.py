@@ -325,7 +325,7 @@ def test_documents_without_a_fitting_dut_are_drawn():
 def test_files_that_are_not_documents_are_rejected(spoil, field):
     document = copy.deepcopy(sample())
     spoil(document)
-    with pytest.raises(IrqlabError, match=f"not a result document .*{field}"):
+    with pytest.raises(IrqlabError, match=f"not a valid result document .*{field}"):
         report.html([document])
 
 

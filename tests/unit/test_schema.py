@@ -95,7 +95,7 @@ CODE_ONLY = {"a summary that is missing"}
 def test_mutations_are_rejected(name):
     document = sample()
     MUTATIONS[name](document)
-    with pytest.raises(IrqlabError, match="not a result document"):
+    with pytest.raises(IrqlabError, match="not a valid result document"):
         catalogue.documents().convert(document)
     assert name in CODE_ONLY or not VALIDATOR.is_valid(document)
 

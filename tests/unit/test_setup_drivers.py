@@ -88,7 +88,7 @@ def test_without_sources_there_are_no_drivers(tmp_path: Path, monkeypatch: pytes
 
 
 def test_an_unknown_driver_is_reported_with_the_known_ones(tree: Path) -> None:
-    with pytest.raises(SetupError, match="no driver irqmod_nik; there are: irqmod, irqmod_nic, irqmod_wrong"):
+    with pytest.raises(SetupError, match="no driver irqmod_nik; allowed are irqmod, irqmod_nic, irqmod_wrong"):
         drivers._folders(["irqmod_nik"], drivers.home())
 
 

@@ -65,7 +65,7 @@ def test_a_gzip_payload() -> None:
         (b"", "no setup header"),
         (bytes(4096), "no setup header"),
         (bzimage(xz(ELF), protocol=0x0207), "older than 2.6.24"),
-        (bzimage(xz(ELF))[:-1000], "cut short"),
+        (bzimage(xz(ELF))[:-1000], "truncated"),
         (bzimage(b"BZh9 bzip2"), "425a6839"),
         (bzimage(gzip.compress(ELF)[:10] + b"garbage"), "cannot be unpacked"),
         (bzimage(xz(b"no ELF file")), "not an ELF file"),
