@@ -71,7 +71,7 @@ def test_a_cost_model_without_costs_changes_nothing() -> None:
     # Another snapshot is another moment: what idle paths execute differs a little.
     assert idle.instructions == pytest.approx(without.instructions, rel=0.01)
     assert _trial("ORIGINAL", Costs()).instructions == pytest.approx(idle.instructions, rel=0.01)
-    with pytest.raises(IrqlabError, match="no cost model"):
+    with pytest.raises(IrqlabError, match="need a testbed with a cost model"):
         _trial("ORIGINAL", Costs(irq=1), cost_model=False)
 
 
