@@ -105,7 +105,7 @@ TABLE: tuple[Nic, ...] = (
     Nic(
         "igb", 0x8086, 0x10C9, _GIGABIT, "igb",
         slots=(4, 6),  # its virtual functions lie 16 to 18 slots above it, and must not meet the other one's
-        note="82576; QEMU 8.0 and later.",
+        rewinds=True, note="82576; QEMU 8.0 and later.",
     ),
     Nic("tulip", 0x1011, 0x0019, 100_000_000, "tulip", (0x103C, 0x104F), rewinds=True, note="DEC 21143."),
     Nic("pcnet", 0x1022, 0x2000, 10_000_000, "pcnet32", (0, 0), rewinds=True, note="Am79C970A (PCnet-PCI II), a 10 Mbit/s card."),
