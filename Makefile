@@ -5,8 +5,10 @@ SHELL := /bin/bash
 CACHE = $(or $(IRQLAB_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/irqlab)
 BIN := .venv/bin
 CARGO := scripts/cargo
+# The kernels that our drivers support.
+KERNELS := 6.1 6.12 7.3
 
-.PHONY: help setup drivers demo test test-drivers test-long test-debian13 container bench mutants lint fmt clean distclean
+.PHONY: help setup drivers demo test test-drivers test-long test-debug test-debian13 container bench mutants lint fmt clean distclean
 
 help: ## print this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -22,14 +24,17 @@ demo: setup ## measure the first paper's six variants and two kernel drivers (mi
 
 test: setup ## run the tests (minutes)
 	$(CARGO) test --quiet --locked --workspace
-	$(BIN)/pytest -m "not long" $(PYTEST_ARGS)
+	$(BIN)/pytest -m "not long and not debug" $(PYTEST_ARGS)
 
-test-drivers: setup ## run all tests of our drivers in the DUT: every scheme and every switch (an hour)
-	$(BIN)/pytest tests/drivers $(PYTEST_ARGS)
+test-drivers: setup ## run all tests of our drivers in the DUT (an hour); KERNEL=7.3: on another kernel
+	$(BIN)/pytest tests/drivers $(if $(KERNEL),--kernel $(KERNEL)) $(PYTEST_ARGS)
 
-test-long: setup ## run all tests, including the long ones
+test-long: setup ## run all tests but those on debug kernels, including the long ones
 	$(CARGO) test --quiet --locked --workspace
-	$(BIN)/pytest $(PYTEST_ARGS)
+	$(BIN)/pytest -m "not debug" $(PYTEST_ARGS)
+
+test-debug: setup ## run drivers on 4 processors under KASAN, lockdep, DMA debugging, KCSAN and PREEMPT_RT (hours)
+	$(BIN)/pytest tests/debug $(PYTEST_ARGS)
 
 test-debian13: ## run demo and tests in Debian 13, from a clean clone of HEAD, on any Debian
 	@scripts/debian13 test
@@ -44,7 +49,7 @@ mutants: setup ## mutate what computes results, in Python and Rust; fails if the
 	$(CARGO) mutants --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-mutants
 	@failed=0; scripts/mutants-python || failed=1; scripts/mutants-rust || failed=1; exit $$failed
 
-lint: setup ## check style and types of Python, Rust and shell; build our drivers with W=1 and sparse
+lint: setup ## check style and types of Python, Rust and shell; build our drivers for three kernels with W=1 and sparse
 	scripts/check-spdx
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -52,7 +57,7 @@ lint: setup ## check style and types of Python, Rust and shell; build our driver
 	$(BIN)/lint-imports
 	$(CARGO) fmt --check
 	$(CARGO) clippy --quiet --locked --workspace --all-targets -- -D warnings
-	$(BIN)/python -m irqlab.setup.drivers --lint
+	for kernel in $(KERNELS); do $(BIN)/python -m irqlab.setup.drivers --lint --kernel $$kernel || exit; done
 	shellcheck $$(git ls-files | xargs grep -lE '^#!.*\b(ba)?sh\b')
 
 fmt: setup ## format Python and Rust
@@ -61,7 +66,7 @@ fmt: setup ## format Python and Rust
 	$(CARGO) fmt
 
 clean: ## remove build results
-	rm -rf target build irqlab .mypy_cache .ruff_cache .pytest_cache
+	rm -rf target build mutants irqlab .mypy_cache .ruff_cache .pytest_cache
 	find . -name .venv -prune -o -name __pycache__ -print0 | xargs -0 rm -rf
 	find drivers \( -name '*.o' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' -o -name '.*.cmd' \
 		-o -name Module.symvers -o -name modules.order \) -delete

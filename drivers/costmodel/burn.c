@@ -15,14 +15,15 @@
 #include <asm/msr.h>
 
 #include "costmodel.h"
+#include "../compat.h"
 
 #define LONG_ROUNDS	100000
 #define CALLS		64
 #define ROUNDS_A_CALL	100
 
-DECLARE_TRACE(irqlab_cost_measure,
-	      TP_PROTO(unsigned long first, void *second),
-	      TP_ARGS(first, second));
+DECLARE_TRACE_EVENT(irqlab_cost_measure,
+		    TP_PROTO(unsigned long first, void *second),
+		    TP_ARGS(first, second));
 DEFINE_TRACE(irqlab_cost_measure,
 	     TP_PROTO(unsigned long first, void *second),
 	     TP_ARGS(first, second));

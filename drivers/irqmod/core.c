@@ -233,8 +233,8 @@ int irqmod_register(struct irqmod_port *port)
 	u64_stats_init(&port->irq_stats.syncp);
 	u64_stats_init(&port->rx_stats.syncp);
 	u64_stats_init(&port->tx_stats.syncp);
-	hrtimer_init(&port->tx_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
-	port->tx_timer.function = irqmod_tx_timer;
+	hrtimer_setup(&port->tx_timer, irqmod_tx_timer, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_SOFT);
 
 	err = irqmod_hybrid_init(port);
 	if (err)

@@ -223,8 +223,8 @@ static void rx_adaptive_start(struct irqmod_port *port)
 	port->deliver = irqmod_deliver_stack;
 	port->rx_deferred = false;
 	port->rx_in_softirq = true;
-	hrtimer_init(&port->rest_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
-	port->rest_timer.function = adaptive_timer;
+	hrtimer_setup(&port->rest_timer, adaptive_timer, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL);
 	tasklet_setup(&port->rx_tasklet, adaptive_work);
 }
 

@@ -87,8 +87,8 @@ void irqmod_de_start(struct irqmod_port *port)
 	port->deliver = irqmod_deliver_stack;
 	port->rx_deferred = false;
 	port->rx_in_softirq = true;
-	hrtimer_init(&port->rest_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
-	port->rest_timer.function = de_rested;
+	hrtimer_setup(&port->rest_timer, de_rested, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL);
 	tasklet_setup(&port->rx_tasklet, de_work);
 }
 

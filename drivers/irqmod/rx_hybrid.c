@@ -105,8 +105,8 @@ static void rx_hybrid_start(struct irqmod_port *port)
 	port->napi.weight = port->rx_weight;
 	napi_enable(&port->napi);
 	irqmod_de_start(port);
-	hrtimer_init(&port->rx_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
-	port->rx_timer.function = hybrid_window;
+	hrtimer_setup(&port->rx_timer, hybrid_window, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL);
 	hrtimer_start(&port->rx_timer, h->window, HRTIMER_MODE_REL);
 }
 

@@ -12,14 +12,6 @@
  * in softirq. backlog: frames go directly to the stack, also in softirq.
  * refill: the ring is refilled at once.
  */
-#include <linux/version.h>
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
-#include <net/hotdata.h>
-#define max_backlog()	READ_ONCE(net_hotdata.max_backlog)
-#else
-#define max_backlog()	READ_ONCE(netdev_max_backlog)
-#endif
-
 #include "scheme.h"
 
 #define WIRE_FRAME_BITS	672	/* the shortest, with preamble and gap */
@@ -55,7 +47,7 @@ static int backlog_room(void)
 {
 	const struct softnet_data *sd = this_cpu_ptr(&softnet_data);
 
-	return max_backlog() -
+	return irqmod_max_backlog() -
 	       (int)skb_queue_len_lockless(&sd->input_pkt_queue);
 }
 
@@ -99,8 +91,7 @@ static void rx_timer_start(struct irqmod_port *port)
 	port->rx_in_softirq = direct;
 	port->rx_open = false;
 	tasklet_setup(&port->rx_tasklet, rx_timer_refill);
-	hrtimer_init(&port->rx_timer, CLOCK_MONOTONIC, mode);
-	port->rx_timer.function = rx_timer_poll;
+	hrtimer_setup(&port->rx_timer, rx_timer_poll, CLOCK_MONOTONIC, mode);
 	if (port->rx_without != IRQMOD_WITHOUT_IRQ_OFF)
 		hrtimer_start(&port->rx_timer, port->rx_period, mode);
 }

@@ -6,6 +6,7 @@
 #define IRQMOD_SCHEME_H
 
 #include "irqmod.h"
+#include "../compat.h"
 
 struct irqmod_rx_scheme {
 	const char *name;

@@ -7,6 +7,7 @@
 #include <linux/slab.h>
 
 #include "lan78xx.h"
+#include "../compat.h"
 
 #define LATER	(HZ / 50 + 1)
 
@@ -14,7 +15,7 @@
 void lan78xx_event(struct lan78xx *np, enum lan78xx_event event)
 {
 	set_bit(event, &np->events);
-	mod_delayed_work(system_wq, &np->event_work, 0);
+	mod_delayed_work(system_percpu_wq, &np->event_work, 0);
 }
 
 /* Retry later, after a failure. */

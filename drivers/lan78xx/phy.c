@@ -3,15 +3,16 @@
  * The PHY, through phylib. The LAN7800 and LAN7850 have an internal PHY; the
  * LAN7801 has an external one on RGMII, or a fixed link without a PHY.
  *
- * The internal PHY reports link changes through the interrupt endpoint. A failed
- * access returns ENODEV, because phylib warns about any other error; phylib is
- * told to check again later.
+ * The internal PHY reports link changes through the interrupt endpoint, unless
+ * its driver wants it to be polled. A failed access returns ENODEV, because
+ * phylib warns about any other error; phylib is told to check again later.
  */
 #include <linux/microchipphy.h>
 #include <linux/of_mdio.h>
 #include <linux/phy_fixed.h>
 
 #include "lan78xx.h"
+#include "../compat.h"
 
 #define INTERNAL_PHY	1
 
@@ -184,7 +185,7 @@ static struct phy_device *fixed_link(struct lan78xx *np)
 		err = lan78xx_write(np, RGMII_TX_BYP_DLL, RGMII_TX_DLL_TUNE);
 	if (err)
 		return ERR_PTR(err);
-	phydev = fixed_phy_register(PHY_POLL, &status, NULL);
+	phydev = fixed_phy_register(&status, NULL);
 	np->phy_fixed = !IS_ERR(phydev);
 	return phydev;
 }
@@ -195,6 +196,14 @@ static void fixed_link_end(struct lan78xx *np, struct phy_device *phydev)
 		return;
 	fixed_phy_unregister(phydev);
 	phy_device_free(phydev);
+}
+
+/* From Linux 6.16 on, and in 6.12's updates, the PHY's driver does without
+ * interrupts, and resets the PHY with its interrupt mask when the link goes down.
+ */
+static bool polled(const struct phy_device *phydev)
+{
+	return phydev->drv && !phydev->drv->config_intr;
 }
 
 int lan78xx_phy_attach(struct lan78xx *np)
@@ -215,7 +224,7 @@ int lan78xx_phy_attach(struct lan78xx *np)
 		np->interface = PHY_INTERFACE_MODE_GMII;
 		if (phydev) {
 			phydev->is_internal = true;
-			np->phy_interrupts = true;
+			np->phy_interrupts = !polled(phydev);
 		}
 	}
 	if (IS_ERR_OR_NULL(phydev)) {

@@ -69,7 +69,7 @@ class Lab:
         if len(chosen) > 1:
             raise IrqlabError(f"a Lab takes one pair of schemes, not {len(chosen)}")
         dut = DutConfig(ring, tuple((sysctls or {}).items()), module_parameters, chosen[0])
-        self.testbed = Testbed.resolve(TestbedConfig(fspath(driver), nic, kernel, mips, lsm, dut, cached=cached))
+        self.testbed = Testbed.resolve(TestbedConfig(fspath(driver), nic, kernel, mips=mips, lsm=lsm, dut=dut, cached=cached))
         self._runner = TrialRunner(self.testbed, threading.Semaphore(jobs))
 
     def __enter__(self) -> Lab:

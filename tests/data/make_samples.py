@@ -528,6 +528,28 @@ def metrics(made: Made, size: FrameSize) -> MethodResult:
     return result
 
 
+def soak(made: Made) -> MethodResult:
+    """A made-up soak: a frame is lost in the third interval, and memory in each; nothing arrives in the last."""
+    result = row("soak", made, 64, False)
+    assert result.total_throughput_pps is not None
+    rate_pps, leak = 0.9 * result.total_throughput_pps, made.instructions * 256
+    for n in range(5):
+        silent = n == 4
+        result.samples.append(
+            {
+                "end_ns": (n + 1) * 10**9, "sent": round(rate_pps), "lost": int(n == 2),
+                "p50_ns": None if silent else 20_000 + n, "p99_ns": None if silent else 40_000 + 500 * n,
+                "max_ns": None if silent else 90_000 + n, "memory_available_bytes": 200 * 2**20 - n * leak,
+                "slab_bytes": 12 * 2**20 + n * leak // 2, "skb_bytes": None if made.rx is None else 30_720 + n * 512,
+            }
+        )  # fmt: skip
+    result.summary = {
+        "rate_pps": rate_pps, "duration_ns": 5 * 10**9, "sent": 5 * round(rate_pps), "lost": 1, "worst_p99_ns": 41_500,
+        "memory_drift_bytes_per_hour": 3600.0 * leak, "slab_drift_bytes_per_hour": 1800.0 * leak,
+    }  # fmt: skip
+    return result
+
+
 def typed(result: MethodResult) -> MethodResult:
     """The samples and the summary as instances of the method's types."""
     method = catalogue.methods()[result.method]
@@ -553,6 +575,7 @@ def samples() -> dict[str, dict[str, Any]]:
     full += [cliff(made) for made in ALL[:2]]
     full += [budget(made) for made in ALL[:2]]
     full += [metrics(made, size) for made in ALL[:2] for size in (64, 1518)]
+    full += [soak(made) for made in ALL[:2]]
     cut_short = replace(throughput(ALL[0], 1518, False), complete=False, samples=[], summary=None)
     cut_short.total_throughput_pps = cut_short.per_interface_throughput_mbps = cut_short.line_rate_limited = None
     cut_short.instructions_per_frame = cut_short.interrupts_per_frame = None

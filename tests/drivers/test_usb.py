@@ -3,20 +3,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from irqlab.config.traffic import Load
 from irqlab.qemu import rpc
 from irqlab.robustness import tap
+from irqlab.robustness.overload import Overload
 from irqlab.trials.forwarding import ForwardingTrial
 from irqlab.trials.testbed import Testbed
 
-from .conftest import overload_of
+
+@pytest.fixture
+def overload(overload_of: Callable[[str], Overload]) -> Overload:
+    return overload_of("irqmod_lan78xx")
 
 
 @pytest.fixture
-def usb() -> Testbed:
-    return overload_of("irqmod_lan78xx").testbed
+def usb(overload: Overload) -> Testbed:
+    return overload.testbed
 
 
 def test_forwards_twice_as_much_as_the_in_tree_driver(usb: Testbed) -> None:
@@ -37,7 +43,7 @@ def test_schemes_that_need_an_interrupt_are_refused(usb: Testbed) -> None:
 
 
 @pytest.mark.long
-def test_in_the_dut() -> None:
-    report = tap.run(overload_of("irqmod_lan78xx"), tap.find(["usb"])[0])
+def test_in_the_dut(overload: Overload) -> None:
+    report = tap.run(overload, tap.find(["usb"])[0])
     print(report.text)
     assert report.failures == []

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from irqlab.setup import kernel
+from irqlab.setup import headers, kernel
 
 COMMAND = [sys.executable, "-m", "irqlab"]
 Cli = Callable[..., subprocess.CompletedProcess[str]]
@@ -51,16 +51,13 @@ class BadModules:
 
     def build(self, what: str, source: str = "bad.c") -> Path:
         """The path of the module that does WHAT."""
-        headers = kernel.resolve().headers
-        if headers is None:
-            pytest.fail("the kernel headers are missing; run make setup")
+        target = headers.of(kernel.resolve())
         home = self.directory / what.lower()
         home.mkdir()
         shutil.copy(Path(__file__).parent / "modules" / source, home / f"{what.lower()}.c")
         (home / "Makefile").write_text(f"obj-m := {what.lower()}.o\nccflags-y := -DWHAT={what}\n")
-        done = subprocess.run(
-            ["make", "-s", "-C", str(headers), f"M={home}", "modules"], capture_output=True, text=True, check=False
-        )
+        make = ("make", "-s", "-C", target.directory, "M=/build", f"CC={target.root.compiler}", "modules")
+        done = target.root.run(*make, writable={"/build": home}, readable=target.readable)
         assert done.returncode == 0, done.stderr
         return home / f"{what.lower()}.ko"
 

@@ -28,13 +28,19 @@ class FakeSession:
     """What was measured: its name, and the key of each job."""
     made: list[tuple[Any, dict[str, Any]]] = field(default_factory=list)
     """The testbeds asked for: schemes and changes."""
+    jobs: list[tuple[str, Any, Any, Any]] = field(default_factory=list)
+    """What was measured: its name, the key of each job, the job, and the schemes and changes of its testbed."""
+    _asked_for: dict[int, Any] = field(default_factory=dict)
 
     def testbed(self, schemes: Any = None, **changes: Any) -> Any:
         self.made.append((schemes, changes))
-        return self.testbeds(schemes, **changes)
+        found = self.testbeds(schemes, **changes)
+        self._asked_for[id(found)] = (schemes, changes, found)  # which keeps it, and so its id
+        return found
 
     def all(self, what: str, jobs: Mapping[Any, Any]) -> dict[Any, Any]:
         self.asked += [(what, key) for key in jobs]
+        self.jobs += [(what, key, job, self._asked_for[id(job.testbed)][:2]) for key, job in jobs.items()]
         if self.answer is not None:
             return {key: self.answer(what, key) for key in jobs}
         found = {key: job.work(TrialRunner(job.testbed)) for key, job in jobs.items()}

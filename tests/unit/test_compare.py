@@ -182,3 +182,30 @@ def test_an_unknown_revision_is_reported(tmp_path: Path) -> None:
             sides.parse(text, COMMON)
     with pytest.raises(IrqlabError, match="git has no no-such-revision"):
         sides.parse("git:no-such-revision:irqmod_i8255x", COMMON)
+
+
+def test_a_metric_of_one_side_alone_is_listed_and_one_of_neither_is_not() -> None:
+    old, new = row(nic_reads_per_frame=None, latency_p50_ns=None), row(nic_reads_per_frame=None, latency_p99_ns=None)
+    names = [line.metric.name for line in verdict.lines(old, new)]
+    assert "nic_reads_per_frame" not in names
+    assert {"latency_p50_ns", "latency_p99_ns"} < set(names)
+    assert len(names) == len(METRICS) - 1
+
+
+def test_rows_are_paired_by_size_and_direction() -> None:
+    before, after = [row(), row() | {"frame_bytes": 128}], [row("new") | {"frame_bytes": 128}]
+    assert verdict.pairs(before, after) == [(before[1], after[0])]
+
+
+def test_functions_need_a_profile_of_both_sides() -> None:
+    profiled, plain = row(points=[]), row()
+    assert verdict.functions(profiled, plain) == verdict.functions(plain, profiled) == []
+
+
+def test_thresholds_and_names_are_read() -> None:
+    assert [verdict.parse_threshold(text) for text in (None, "0", "1000%", " 0.5%")] == [None, 0, 10, 0.005]
+    for bad in ("-0.1", "1000.1", "much"):
+        with pytest.raises(IrqlabError, match=f"--fail-above {bad}: allowed are 0 to 1000"):
+            verdict.parse_threshold(bad)
+    assert verdict.parse_judged(None) == ()
+    assert verdict.parse_judged("throughput_pps, latency_p50_ns") == ("throughput_pps", "latency_p50_ns")

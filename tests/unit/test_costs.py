@@ -181,3 +181,9 @@ def test_trials_without_costs_do_not_mention_costs() -> None:
     spec = ForwardingTrial(loads=(Load(1000.0),))
     assert spec.costs is None
     assert not spec.count_events
+
+
+def test_costs_of_nothing_are_none_and_a_second_equals_sign_is_no_number() -> None:
+    assert str(Costs()) == "none"
+    with pytest.raises(IrqlabError, match="--cost irq=1=2: not a number of ns"):
+        Costs.parse("irq=1=2")

@@ -103,3 +103,22 @@ def test_kernel_problems_are_known(line: str) -> None:
 )
 def test_ordinary_kernel_messages_are_not_problems(line: str) -> None:
     assert not PROBLEM.search(line)
+
+
+def test_what_was_not_there_before_counts_from_zero() -> None:
+    before = Counters(interrupts={"eth0": 1}, softirqs={"NET_RX": 5}, interfaces={}, driver={})
+    after = Counters(
+        interrupts={"eth0": 3, "eth1": 4}, softirqs={"NET_RX": 7}, interfaces={"eth0": {"rx_packets": 6}},
+        driver={"eth0": {"rx_polls": 8}},
+    )  # fmt: skip
+    found = counters.difference(before, after)
+    assert (found.interrupts, found.softirqs) == ({"eth0": 2, "eth1": 4}, {"NET_RX": 2})
+    assert (found.interfaces, found.driver) == ({"eth0": {"rx_packets": 6}}, {"eth0": {"rx_polls": 8}})
+
+
+def test_softirqs_and_statistics_are_read_from_their_files() -> None:
+    files = {"/proc/softirqs": "   CPU0\n NET_RX: 12\n RCU: 5\n", "/sys/class/net/eth1/statistics/rx_dropped": "3\n"}
+    found = counters.parse(files, "")  # type: ignore[arg-type]
+    assert found.softirqs == {"NET_RX": 12}
+    assert (found.interfaces["eth1"]["rx_dropped"], found.interfaces["eth0"]["rx_dropped"]) == (3, 0)
+    assert (found.interrupts, found.cpu_ticks) == ({}, {})

@@ -16,6 +16,7 @@ from irqlab.dut.counters import Counters
 from irqlab.methods import cliff, metrics, profile
 from irqlab.methods.metrics import Metric
 from irqlab.results.document import MethodResult
+from irqlab.runner.runner import TrialRunner
 from irqlab.trials import application
 from irqlab.trials.application import ApplicationTrial, Places, Tuning
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
@@ -154,12 +155,34 @@ def test_the_two_loads_are_shares_of_the_throughput() -> None:
     assert [spec.loads[0].rate_pps for spec in testbed.specs[2:]] == [900.0, 2000.0]
 
 
+def test_the_trial_below_the_throughput_may_be_profiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    testbed = FakeTestbed(lambda offered: min(offered, 50_000.0))
+    known = MethodResult("throughput", "d", "n", 64, False, 250, total_throughput_pps=50_000.0)
+    seen: Any = SimpleNamespace(frames=200, nic_reads=100, nic_writes=300)
+    below, asked, said = forwarded(), [], []
+
+    def run(*told: Any, **more: Any) -> MethodResult:
+        asked.append((told, more))
+        return MethodResult("profile", "d", "n", 64, False, 250, samples=["a"], summary=seen, trials=[below])
+
+    monkeypatch.setattr(metrics.profiling, "run", run)
+    runner = TrialRunner(testbed, progress=said.append)  # type: ignore[arg-type]
+    found = metrics.run(runner, Workload(), known, base_pps=1000.0)
+    assert asked == [((runner, Workload()), {"rate_pps": 900.0})]
+    assert (found.samples, found.summary.profile, found.trials[0], found.summary.base_pps) == (["a"], seen, below, 1000.0)
+    assert found.summary.metrics["nic_reads_per_frame"] == 0.5
+    assert said == ["2.0 kpps offered, 2.0 forwarded"]
+    metrics.run(runner, Workload(), known, base_pps=1000.0, profiled=False)
+    assert said[1:] == ["0.9 kpps forwarded", "2.0 kpps offered, 2.0 forwarded"]
+
+
 def test_figures_are_written_in_their_unit() -> None:
     kpps, plain = Metric("a", "A", "kpps", 1, "search"), Metric("b", "B", "", -1, "below")
     assert metrics.text(kpps, None) == NONE
     assert metrics.text(kpps, 54_321.0).startswith("54.3")
     assert metrics.text(plain, 100.0) == "100"
     assert metrics.text(plain, 99.94) == "99.9"
+    assert metrics.text(plain, 99.999) == "100"
 
 
 def test_shades_go_from_the_worst_to_the_best() -> None:

@@ -74,7 +74,11 @@ def test_a_configuration_switches_its_measures_on_and_the_others_off() -> None:
 
 
 def _runner(found: Any) -> Any:
-    return SimpleNamespace(trial=lambda _: found, progress=lambda _: None)
+    def trial(test: Any) -> Any:
+        assert test in (*FOUR, measure.RRUL)
+        return found
+
+    return SimpleNamespace(trial=trial, progress=lambda _: None)
 
 
 def test_an_iperf_trial_becomes_figures() -> None:

@@ -5,9 +5,13 @@ from __future__ import annotations
 
 import pytest
 
+from irqlab.config.costs import Costs
+from irqlab.config.traffic import Load
 from irqlab.config.workload import RELATIVE_WIDTH, Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import burst, latency, loss, recovery, throughput
+from irqlab.runner.runner import TrialRunner
+from irqlab.trials.forwarding import ForwardingTrial
 from tests.unit.fakes import FakeTestbed, stand_on
 
 
@@ -120,3 +124,19 @@ def test_recovery_counts_from_the_reduction() -> None:
     bad = FakeTestbed(lambda offered: offered if 45_000 < offered < 50_000 else 0.0)
     known = throughput.run(stand_on(plateau(50_000)), Workload())
     assert all(p.recovery_ns == 5_000 for p in recovery.run(stand_on(bad), Workload(), known).samples)
+
+
+def test_a_burst_is_sent_at_the_wires_rate_and_doubled_then_bisected() -> None:
+    testbed = FakeTestbed(lambda pps: pps, burst_frames=100)
+    workload, said = Workload(size=128, bidirectional=True, seed=7, costs=Costs(irq=1)), []
+    runner = TrialRunner(testbed, progress=said.append)  # type: ignore[arg-type]
+    found = burst.run(runner, workload)
+    assert [spec.loads[0].count for spec in testbed.specs] == [16, 32, 64, 128, 96, 112, 104, 100, 102, 101]
+    wire = runner.wire_pps(workload)
+    assert testbed.specs[0] == ForwardingTrial(
+        (Load(wire, 128, count=16),), bidirectional=True, duration_ns=int(18 * 1e9 / wire) + 1_000_000, warmup_ns=0,
+        drain_ns=200_000_000, seed=7, costs=Costs(irq=1),
+    )  # fmt: skip
+    assert [(s.burst_frames, s.passed) for s in found.samples][2:5] == [(64, True), (128, False), (96, True)]
+    assert (found.method, found.summary) == ("burst", burst.Summary(100, int(burst.LIMIT_S * wire)))
+    assert said[2:4] == ["64 frames pass", "128 frames lose some"]

@@ -148,3 +148,23 @@ def test_full_size_frames_of_a_window(per_byte: float | None, soaked: float | No
     empty = dict.fromkeys(field.name for field in fields(iperf.IperfResult))
     measured = {"name": "TCP Rx", "instructions": 29_200, "instructions_per_byte": per_byte, "soaked_ratio": soaked}
     assert iperf.IperfResult(**(empty | measured)).full_frames == frames
+
+
+def test_the_testers_account_of_tcp_has_retransmits_only_if_it_sends():
+    streams = [stream(sends=True, retransmits=2, seconds=4.0), stream(sends=False, retransmits=3)]
+    test = {"done": True, "error": None, "udp": False, "streams": streams}
+    sent = {"bytes": 2000, "bps": 4000.0, "retransmits": 5, "datagrams": None, "lost": None, "jitter_ns": None}
+    assert asdict(peers.tester_count(test)) == sent
+    received = peers.tester_count({**test, "streams": [stream()]})
+    assert (received.retransmits, received.datagrams, received.lost, received.jitter_ns) == (None, None, None, None)
+    datagrams = peers.tester_count({**test, "udp": True, "streams": [stream(sends=True, datagrams=4)]})
+    assert (datagrams.retransmits, datagrams.datagrams, datagrams.lost, datagrams.jitter_ns) == (None, 4, None, None)
+
+
+def test_a_test_without_time_has_no_rate():
+    nothing = {"done": True, "error": None, "udp": False, "streams": [stream(seconds=0.0)]}
+    assert peers.tester_count(nothing).bps == 0.0
+    report = {"end": {"streams": [{"receiver": {"bytes": 0, "seconds": 0.0}}]}}
+    assert peers.dut_count(report, udp=False, sends=False).bps == 0.0
+    with pytest.raises(DutError, match="it did not end"):
+        peers.tester_count({**nothing, "done": False})

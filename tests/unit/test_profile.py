@@ -300,3 +300,35 @@ def test_iperf3_tests():
 def test_invalid_iperf3_tests_are_rejected(name, load, why):
     with pytest.raises(IrqlabError, match=why):
         Options(iperf=name, load=load)
+
+
+def test_functions_are_summed_over_callers_and_sorted(symbols):
+    rcv, poll, other = 0xFFFFFFFF81001010, 0xFFFFFFFFC0000000, 0xFFFFFFFFC0004000
+    nodes = [
+        (-1, poll, "softirq", 5, 1), (0, rcv, "softirq", 10, 2), (-1, rcv, "softirq", 30, 3), (-1, rcv, "process", 5, 1),
+        (-1, other, "process", 5, 7), (-1, 0xFFFFFFFF81003B00, "softirq", 0, 4), (5, 0xFFFFFFFF81003B00, "softirq", 0, 5),
+    ]  # fmt: skip
+    found = tree.section({"nodes": nodes}, symbols, ["8139cp"])
+    assert [(p["function"], p["module"], p["context"], p["instructions"], p["entries"]) for p in found["samples"]] == [
+        ("ip_rcv", None, "softirq", 40, 5), ("cp_rx_poll", "8139cp", "softirq", 5, 1), ("ip_rcv", None, "process", 5, 1),
+        ("mii_link_ok", "mii", "process", 5, 7), ("__do_softirq", None, "softirq", 0, 9),
+    ]  # fmt: skip
+    assert found["softirqs"] == 9
+    assert tree.totals(found["samples"], "owner") == {"IP stack": 45, "driver": 5, "other": 5, "interrupts": 0}
+    samples = [{"c": name, "instructions": count} for name, count in (("b", 1), ("a", 1), ("c", 2))]
+    assert list(tree.totals(samples, "c").items()) == [("c", 2), ("a", 1), ("b", 1)]
+
+
+def test_functions_of_one_name_are_sorted_by_module():
+    text = KALLSYMS + "".join(f"ffffffffc000{n}000 t same\t[{module}]\n" for n, module in ((2, "z"), (3, "a")))
+    nodes = [(-1, 0xFFFFFFFFC0002000, "process", 1, 1), (-1, 0xFFFFFFFFC0003000, "process", 1, 1)]
+    found = tree.section({"nodes": nodes}, Symbols.parse(text), [])
+    assert [p["module"] for p in found["samples"]] == ["a", "z"]
+
+
+def test_stacks_have_their_callers_and_the_innermost_context():
+    points = [{"function": name, "context": context} for name, context in (("outer", "hardirq"), ("inner", "softirq"))]
+    row = {"samples": points, "summary": {"stacks": [[-1, 0, 0, 1], [0, 1, 5, 1], [1, 0, 2, 1]]}}
+    assert list(tree.stacks(row)) == [
+        tree.Stack(("outer", "inner"), "softirq", 5), tree.Stack(("outer", "inner", "outer"), "hardirq", 2),
+    ]  # fmt: skip

@@ -243,8 +243,9 @@ def test_the_page_loads_no_external_resources(full):
     assert set(re.findall(r"url\((.)", full)) == {"#"}
 
 
-def test_the_same_input_gives_the_same_bytes(tmp_path, full):
+def test_the_same_input_gives_the_same_bytes(tmp_path, full, drawings):
     path = tmp_path / "sub" / "report.html"
+    drawings.clear()
     with mpl.rc_context({"font.size": 30, "svg.hashsalt": None, "lines.linewidth": 9, "text.usetex": False}):
         report.write_html([sample()], path)
     assert path.read_bytes() == full.encode()

@@ -30,6 +30,7 @@ from irqlab.reproduce.rtl8139cp.measure import (
 )
 from irqlab.reproduce.table import Table
 from irqlab.results.document import MethodResult
+from irqlab.runner.runner import TrialRunner
 from irqlab.setup import drivers
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 from tests.unit.fake_session import FakeSession
@@ -84,7 +85,8 @@ def _trial(received: int = 500, sent: int = 1000, mean_ns: float = 2e6, count: i
 
 
 def _profile(trial: ForwardingResult, **entries: int) -> MethodResult:
-    samples = [profile.Sample(name, None, "o", "softirq", 1, count) for name, count in entries.items()]
+    parts = [(name, part) for name, count in entries.items() for part in (count - 1, 1)]  # in two contexts
+    samples = [profile.Sample(name, None, "o", "softirq", 1, count) for name, count in parts]
     summary = profile.Summary(
         load=None, rate_pps=1e3, frames=500, per="forwarded", instructions=15_000, residual=0, stacks_lost=0, interrupts=0,
         softirqs=0, by_owner={"driver": 5000, "IP stack": 10_000}, by_context={"softirq": 15_000}, stacks=[],
@@ -95,12 +97,15 @@ def _profile(trial: ForwardingResult, **entries: int) -> MethodResult:
 def _counted(monkeypatch: pytest.MonkeyPatch, result: MethodResult, rate_pps: float | None = None) -> tuple[Counted, float]:
     asked = {}
 
-    def run(_runner: Any, _workload: Workload, rate_pps: float) -> MethodResult:
+    stand, workload = stand_on(FakeTestbed(lambda pps: pps)), Workload(size=64)
+
+    def run(runner: Any, offered: Workload, rate_pps: float) -> MethodResult:
+        assert (runner, offered) == (stand, workload)
         asked["rate"] = rate_pps
         return result
 
     monkeypatch.setattr(measure.profiling, "run", run)
-    found = measure.counted(stand_on(FakeTestbed(lambda pps: pps)), Workload(size=64), rate_pps)
+    found = measure.counted(stand, workload, rate_pps)
     return found, asked["rate"]
 
 
@@ -276,3 +281,24 @@ def test_what_costs_what_is_said_with_the_owners_that_differ() -> None:
     assert "4,100 instructions with 8139cp, 3,600 with the timer and 3,100 with our driver's NAPI" in found.found
     assert "between the last two: IP stack +500, driver +0" in found.found
     assert not [f for f in _findings(profile=Table("", ProfileRow, rows[:3])) if "costs the processor" in f.claim]
+
+
+def test_a_trial_of_short_frames_is_at_the_wires_rate_unless_told() -> None:
+    testbed = FakeTestbed(lambda pps: min(pps, 40_000.0))
+    said: list[str] = []
+    stand = TrialRunner(testbed, progress=said.append)  # type: ignore[arg-type]
+    found = measure._loaded(stand, None)
+    assert found.spec.loads[0].rate_pps == pytest.approx(148_809.5, abs=0.1)
+    assert measure._loaded(stand, 1000.0).spec.loads == (Load(1000.0, 64),)
+    assert said == ["39.8 kpps forwarded", "1.0 kpps forwarded"]
+
+
+def test_a_search_keeps_the_runner_s_testbed_slots_and_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[Any, Workload]] = []
+    monkeypatch.setattr(measure.throughput, "run", lambda *told: asked.append(told))
+    stand = stand_on(FakeTestbed(lambda pps: pps))
+    measure._search_slow(stand)
+    ((patient, workload),) = asked
+    assert (patient.testbed, patient.slots, patient.progress) == (stand.testbed, stand.slots, stand.progress)
+    assert workload == Workload(size=64)
+    assert patient.spec(workload, 5.0).loads[0].rate_pps == 5.0

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from irqlab.setup import SetupError, debs, doctor, paths, qemu
+from irqlab.setup.archive import Archive
 
 DEPENDS = """\
 iproute2
@@ -40,7 +41,7 @@ def test_no_check_raises_even_if_nothing_is_installed(home: Path, monkeypatch: p
     monkeypatch.setattr(paths, "project_dir", lambda: home)
     checks = {check.name: check for check in doctor.run_checks()}
     assert len(checks) == len(doctor.CHECKS)
-    for name in ("QEMU", "tester in QEMU", "Rust", "C compiler", "DUT's kernel", "DUT's tools", "tester", "guest"):
+    for name in ("QEMU", "tester in QEMU", "Rust", "drivers' compiler", "DUT's kernel", "DUT's tools", "tester", "guest"):
         assert not checks[name].ok
         assert checks[name].mend
     assert not (home / ".cache").exists()
@@ -150,35 +151,46 @@ def test_a_directory_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.rglob("*")] == ["new", "whole"]
 
 
-def test_packages_are_fetched_once_and_together(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def apt(home: Path, monkeypatch: pytest.MonkeyPatch) -> Archive:
+    """A fake apt-get and dpkg, which write a log."""
     log = home / "log"
-    program(
-        home / "bin/apt-get", f'echo "$*" >> {log}; shift; for p; do case $p in a|b) : > ${{p}}_1%3a2-3_amd64.deb;; esac; done'
-    )
-    program(home / "bin/dpkg", f'echo "dpkg $1" >> {log}; : > "$3/file"')
+    download = f"""echo "$*" >> {log}; shift; for p; do case $p in a|b) : > ${{p}}_1%3a2-3_amd64.deb;; esac; done"""
+    program(home / "bin/apt-get", download)
+    program(home / "bin/dpkg", f'echo "dpkg $1" >> {log}; : > "$3/file"; : > "$3/$(basename $2)"')
     monkeypatch.setenv("PATH", f"{home}/bin:{os.environ['PATH']}")
-    first, second = debs.unpack(["a", "b"])
+    return Archive(home / "apt.conf")
+
+
+def test_packages_are_fetched_once_and_together(home: Path, apt: Archive) -> None:
+    first, second = debs.unpack(["a", "b"], apt, home / "debs")
     assert (first / "file").exists()
     assert (second / "file").exists()
     assert debs.version(first) == "1:2-3"
-    assert debs.unpack(["b", "a"]) == [second, first]
-    lines = log.read_text().splitlines()
+    assert debs.unpack(["b", "a"], apt, home / "debs") == [second, first]
+    lines = (home / "log").read_text().splitlines()
     assert sum("download a b" in line for line in lines) == 1
     assert len(lines) == 3
 
 
-def test_dependencies_are_read_from_apt_cache(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_packages_can_share_a_directory(home: Path, apt: Archive) -> None:
+    made = debs.unpack_together(["b", "a"], apt, home / "debs")
+    assert made.name == "b_1%3a2-3_amd64"
+    assert sorted(path.name for path in made.iterdir()) == ["a_1%3a2-3_amd64.deb", "b_1%3a2-3_amd64.deb", "file"]
+    assert debs.unpack_together(["b", "a"], apt, home / "debs") == made
+    assert (home / "log").read_text().count("download") == 1
+
+
+def test_dependencies_are_read_from_apt_cache(home: Path, apt: Archive) -> None:
     program(home / "bin/apt-cache", f"cat <<'END'\n{DEPENDS}END")
-    monkeypatch.setenv("PATH", f"{home}/bin:{os.environ['PATH']}")
-    assert debs.depends(["iproute2", "libbpf1"]) == {"debconf", "libmnl0", "libelf1"}
+    assert debs.depends(["iproute2", "libbpf1"], apt) == {"debconf", "libmnl0", "libelf1"}
 
 
-def test_apt_that_fails_is_quoted_with_what_to_do(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_apt_that_fails_is_quoted(home: Path, apt: Archive) -> None:
     program(home / "bin/apt-get", "echo 'E: 404 Not Found' >&2; exit 100")
-    monkeypatch.setenv("PATH", f"{home}/bin:{os.environ['PATH']}")
-    with pytest.raises(SetupError, match=r"(?s)linux-image-x.*sudo apt-get update.*404 Not Found"):
-        debs.unpack(["linux-image-x"])
-    assert list((home / ".cache/irqlab/debs").iterdir()) == []
+    with pytest.raises(SetupError, match=r"(?s)linux-image-x.*404 Not Found"):
+        debs.unpack(["linux-image-x"], apt, home / "debs")
+    assert list((home / "debs").iterdir()) == []
 
 
 def test_files_left_by_a_killed_process_are_removed(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from irqlab.setup import SetupError, drivers, headers, kernel, modules
+from irqlab.setup import SetupError, drivers, kernel, modules
 from irqlab.setup.paths import cache_dir
 
 ENGINE = """
@@ -54,8 +54,8 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def dut_kernel() -> kernel.Kernel:
     found = kernel.present()
-    if found is None or found.headers is None:
-        pytest.skip("needs the DUT's kernel and its headers (make setup)")
+    if found is None:
+        pytest.skip("needs the DUT's kernel (make setup)")
     return found
 
 
@@ -92,7 +92,7 @@ def test_an_unknown_driver_is_reported_with_the_known_ones(tree: Path) -> None:
         drivers._folders(["irqmod_nik"], drivers.home())
 
 
-def test_builds_are_cached_and_reproducible(tree: Path, dut_kernel: kernel.Kernel) -> None:
+def test_builds_are_cached_and_reproducible(tree: Path, dut_kernel: kernel.Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = modules.load(dut_kernel, "irqmod_nic")
     assert [module.name for module in loaded] == ["irqmod", "irqmod_nic"]
     place = drivers.build(dut_kernel, "irqmod_nic")
@@ -100,8 +100,13 @@ def test_builds_are_cached_and_reproducible(tree: Path, dut_kernel: kernel.Kerne
     assert drivers.build(dut_kernel, "irqmod_nic").stat().st_ino == inode
     shutil.rmtree(place)
     assert [module.sha256 for module in modules.load(dut_kernel, "irqmod_nic")] == [module.sha256 for module in loaded]
+    built: list[Path] = []
+    monkeypatch.setattr(drivers, "_compile", lambda scratch, *_: built.append(scratch))
+    assert drivers.build(dut_kernel, "irqmod_nic") == place
+    assert not built
     (tree / "my-nic/nic.c").write_text((tree / "my-nic/nic.c").read_text() + "/* changed */\n")
     assert drivers.build(dut_kernel, "irqmod_nic") != place
+    assert len(built) == 1
 
 
 def test_a_failed_build_is_shown_and_leaves_no_files(tree: Path, dut_kernel: kernel.Kernel) -> None:
@@ -113,39 +118,9 @@ def test_a_failed_build_is_shown_and_leaves_no_files(tree: Path, dut_kernel: ker
 
 def test_lint_finds_what_an_ordinary_build_tolerates(tree: Path, dut_kernel: kernel.Kernel) -> None:
     shutil.rmtree(tree / "broken")
-    assert drivers.lint(dut_kernel) == []
     source = tree / "my-nic/nic.c"
     source.write_text(source.read_text().replace("return engine();", "int unused = 3; return engine();"))
-    assert any("unused" in line for line in drivers.lint(dut_kernel))
+    complaints = drivers.lint(dut_kernel)
+    assert any("unused" in line for line in complaints)
+    assert not any("engine.c" in line for line in complaints), "it has nothing to complain about"
     assert modules.load(dut_kernel, "irqmod_nic")
-
-
-def test_headers_from_packages_stand_on_their_own(tmp_path: Path) -> None:
-    makefile = tmp_path / "linux-headers-1-amd64/Makefile"
-    makefile.parent.mkdir()
-    makefile.write_text("include /usr/src/linux-headers-1-common/Makefile\n")
-    headers._point_into(makefile, Path("/cache/x"))
-    assert makefile.read_text() == "include /cache/x/usr/src/linux-headers-1-common/Makefile\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "there", "expected"),
-    [
-        ("CC = $(CROSS_COMPILE)gcc-12\n", ("gcc-12", "gcc"), "gcc-12"),
-        ("CC = $(CROSS_COMPILE)gcc-14\n", ("gcc",), "gcc"),
-        (None, ("gcc",), "gcc"),
-    ],
-)
-def test_the_kernels_own_compiler_if_it_is_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None, there: tuple[str, ...], expected: str
-) -> None:
-    if text is not None:
-        (tmp_path / ".kernelvariables").write_text(text)
-    monkeypatch.setattr(headers.shutil, "which", lambda name: name if name in there else None)
-    assert headers._compiler(tmp_path) == expected
-
-
-def test_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(headers.shutil, "which", lambda name: None)
-    with pytest.raises(SetupError, match="no C compiler"):
-        headers._compiler(tmp_path)

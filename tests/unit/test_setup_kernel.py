@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-import gzip
 import lzma
-import shutil
 import struct
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -44,40 +41,6 @@ def unpacked_package(cache: Path, release: str, version: str = "6.1.1-1", image:
     return root
 
 
-@pytest.mark.parametrize("setup_sects", [27, 0])
-def test_an_xz_payload_followed_by_its_size(setup_sects: int) -> None:
-    assert kernel.extract_vmlinux(bzimage(xz(ELF), setup_sects)) == ELF
-
-
-@pytest.mark.skipif(not shutil.which("zstd"), reason="needs zstd")
-def test_a_zstd_payload_followed_by_its_size() -> None:
-    packed = subprocess.run(["zstd", "-q"], input=ELF, capture_output=True, check=True).stdout
-    assert kernel.extract_vmlinux(bzimage(packed + struct.pack("<I", len(ELF)))) == ELF
-
-
-def test_a_gzip_payload() -> None:
-    assert kernel.extract_vmlinux(bzimage(gzip.compress(ELF))) == ELF
-
-
-@pytest.mark.parametrize(
-    ("image", "complaint"),
-    [
-        (b"", "no setup header"),
-        (bytes(4096), "no setup header"),
-        (bzimage(xz(ELF), protocol=0x0207), "older than 2.6.24"),
-        (bzimage(xz(ELF))[:-1000], "truncated"),
-        (bzimage(b"BZh9 bzip2"), "425a6839"),
-        (bzimage(gzip.compress(ELF)[:10] + b"garbage"), "cannot be unpacked"),
-        (bzimage(xz(b"no ELF file")), "not an ELF file"),
-        (bzimage(xz(ELF)[:30]), "cannot be unpacked|not an ELF file"),
-        (bzimage(b"\xfd7zXZ\0 garbage"), "cannot be unpacked"),
-    ],
-)
-def test_files_that_are_not_kernels_are_reported(image: bytes, complaint: str) -> None:
-    with pytest.raises(SetupError, match=complaint):
-        kernel.extract_vmlinux(image)
-
-
 def test_a_cached_kernel_is_found_by_release_and_by_package_without_apt(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = unpacked_package(cache, "6.1.0-1-amd64")
     monkeypatch.setenv("PATH", "/nonexistent")
@@ -93,7 +56,9 @@ def test_a_cached_kernel_is_found_by_release_and_by_package_without_apt(cache: P
 def test_the_chosen_kernel_is_the_default_one(cache: Path) -> None:
     unpacked_package(cache, "6.1.0-1-amd64")
     unpacked_package(cache, "6.1.0-2-amd64")
-    assert kernel.present() is None
+    newest = kernel.present()
+    assert newest is not None
+    assert newest.release == "6.1.0-2-amd64"
     chosen = kernel.choose("linux-image-6.1.0-1-amd64")
     assert kernel.resolve() == chosen
 
@@ -102,7 +67,7 @@ def test_a_bad_image_is_named_and_leaves_no_vmlinux(cache: Path) -> None:
     root = unpacked_package(cache, "6.1.0-1-amd64", image=bytes(4096))
     with pytest.raises(SetupError, match=r"vmlinuz-6\.1\.0-1-amd64.*no setup header"):
         kernel.resolve("6.1.0-1-amd64")
-    assert [path.name for path in (root / "boot").iterdir()] == ["vmlinuz-6.1.0-1-amd64"]
+    assert not (root / "vmlinux").exists()
 
 
 def test_a_missing_deb_is_named(cache: Path) -> None:

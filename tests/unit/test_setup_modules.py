@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from irqlab.setup import SetupError, modules
-from irqlab.setup.kernel import Kernel
+from irqlab.setup.bootable import Kernel
 
 MAGIC = "6.1.0-1-amd64 SMP preempt mod_unload modversions "
 X86_64, AARCH64, RELOCATABLE, EXECUTABLE = 62, 183, 1, 2

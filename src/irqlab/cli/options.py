@@ -20,6 +20,7 @@ from irqlab.config.traffic import FrameSize, parse_size
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods.method import DUT, RUN, SCHEMES
+from irqlab.setup.kernel_trees import DEBUG, debug_names
 
 __all__ = [
     "DUT",
@@ -40,6 +41,7 @@ MAX_DURATION_S = 3600.0
 MAX_WARMUP_S = 60.0
 REQUIRED = inspect.Parameter.empty
 _HARDWARE = "Hardware costs (default: none)"
+_TESTING = "Testing (nothing is measured)"
 _SCHEMES = "Schemes (drivers built on irqmod)"
 
 
@@ -67,7 +69,24 @@ SHARED: dict[str, Shared] = {
         "--driver", list[str], "Kernel module: a name (ours or in-tree) or the path of a .ko; repeatable.", REQUIRED
     ),
     "nic": _option("--nic", str | None, "QEMU NIC model; default: the first that the driver supports."),
-    "kernel": _option("--kernel", str | None, "Debian kernel package or release; default: the distribution's current kernel."),
+    "kernel": _option(
+        "--kernel",
+        str | None,
+        "Debian's kernel (6.1, 7.3, 6.12.95, 6.1-rt; irqlab kernels), a source tree (tree:PATH, tree:PATH@REVISION, source:6.12) "
+        "or a build of yours (build:PATH); default: the 6.1 that make setup fetched.",
+    ),
+    "kconfig": _option("--kconfig", list[str] | None, "A file with CONFIG_ lines for a kernel that is built; repeatable."),
+    "debug": _option("--debug", str | None, f"Debugging options of a kernel that is built, comma-separated: {', '.join(DEBUG)}."),
+    "cpus": _option(
+        "--cpus", int, "Processors of the DUT; more than one needs --functional.", _default(TestbedConfig, "cpus"), _TESTING
+    ),
+    "functional": _option(
+        "--functional",
+        bool,
+        "Run without the instruction clock. For tests (tap, shell, fuzz, cycles): commands that measure refuse.",
+        _default(TestbedConfig, "functional"),
+        _TESTING,
+    ),
     "mips": _option(
         "--mips",
         int,
@@ -151,6 +170,9 @@ SHARED: dict[str, Shared] = {
 TRIAL = ("size", "bidirectional", "duration", "warmup", "arrivals", "seed")
 """What is offered, in commands that are no methods."""
 
+_WITH = {"kconfig": "kernel", "debug": "kernel", "cpus": "kernel", "functional": "kernel"}
+"""Options that every command has that has another."""
+
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write all results to this file.")]
 ReportFile = Annotated[Path | None, typer.Option("--report", help="Write a self-contained HTML report to this file.")]
 
@@ -162,7 +184,7 @@ def asks(*names: str, **fixed: Any) -> Callable[[Callable[..., None]], Callable[
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        wanted = [name for name in SHARED if name in names]
+        wanted = [name for name in SHARED if name in names or _WITH.get(name) in names]
         shared = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=SHARED[name].default, annotation=SHARED[name].hint)
             for name in wanted
@@ -214,6 +236,10 @@ class Request:
             driver="",
             nic=value["nic"],
             kernel=value["kernel"],
+            kconfig=tuple(value["kconfig"] or ()),
+            debug=debug_names(value["debug"] or ""),
+            cpus=value["cpus"],
+            functional=value["functional"],
             mips=mips,
             lsm=value["lsm"],
             cost_model=costs is not None,

@@ -12,7 +12,7 @@ from typing import Any
 
 from irqlab.errors import IrqlabError
 from irqlab.setup import drivers
-from irqlab.setup.kernel import Kernel
+from irqlab.setup.bootable import Kernel
 from irqlab.setup.paths import project_dir
 
 
@@ -22,13 +22,18 @@ def module(name: str, target: Kernel) -> Path:
     revision, _, driver = rest.rpartition(":")
     if not revision or not driver or revision.startswith("-"):
         raise IrqlabError(f"{name}: must be git:REVISION:DRIVER, for example git:HEAD~1:irqmod_i8255x")
+    return module_at(project_dir(), revision, driver, target)
+
+
+def module_at(repository: Path, revision: str, driver: str, target: Kernel) -> Path:
+    """The built module of a driver in a revision of a repository with drivers as ours, next to its engine. Raises IrqlabError."""
     with tempfile.TemporaryDirectory(prefix="irqlab-git-") as scratch:
-        with tarfile.open(fileobj=io.BytesIO(_archive(revision))) as archive:
+        with tarfile.open(fileobj=io.BytesIO(_archive(repository, revision))) as archive:
             archive.extractall(scratch, **_careful())
         root = Path(scratch) / "drivers"
         if (source := drivers.find(driver, root)) is None:
             known = ", ".join(s.module for s in drivers.sources(root)) or "none"
-            raise IrqlabError(f"{name}: {revision} has no driver {driver}; allowed are {known}")
+            raise IrqlabError(f"git:{revision}:{driver}: {revision} has no driver {driver}; allowed are {known}")
         return drivers.module_file(target, source, root)
 
 
@@ -37,9 +42,9 @@ def _careful() -> dict[str, Any]:
     return {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
 
 
-def _archive(revision: str) -> bytes:
+def _archive(repository: Path, revision: str) -> bytes:
     """A tar file of drivers/ in a revision."""
-    command = ["git", "-C", str(project_dir()), "archive", "--format=tar", revision, "drivers"]
+    command = ["git", "-C", str(repository), "archive", "--format=tar", revision, "drivers"]
     try:
         done = subprocess.run(command, capture_output=True, check=False)
     except OSError as error:

@@ -92,7 +92,7 @@ def pairs(before: Sequence[Row], after: Sequence[Row]) -> list[tuple[Row, Row]]:
     return found
 
 
-def parse_threshold(text: str | None) -> float | None:
+def parse_threshold(text: str | None, option: str = "--fail-above") -> float | None:
     """A share from 1%, 1 or 0.5 (per cent). Raises IrqlabError."""
     if text is None:
         return None
@@ -101,7 +101,7 @@ def parse_threshold(text: str | None) -> float | None:
     except ValueError:
         value = -1.0
     if not 0 <= value <= 1000:
-        raise IrqlabError(f"--fail-above {text}: allowed are 0 to 1000 per cent, such as 1% or 0.5%")
+        raise IrqlabError(f"{option} {text}: allowed are 0 to 1000 per cent, such as 1% or 0.5%")
     return value / 100
 
 

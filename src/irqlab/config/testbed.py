@@ -35,6 +35,13 @@ class TestbedConfig:
     driver: str
     nic: str | None = None
     kernel: str | None = None
+    kconfig: tuple[str, ...] = ()
+    """Files with ``CONFIG_`` lines, for a kernel that is built (``tree:``, ``source:``)."""
+    debug: tuple[str, ...] = ()
+    """Debugging options of a kernel that is built: kasan, lockdep, ..."""
+    cpus: int = 1
+    functional: bool = False
+    """Without the instruction clock, for tests: nothing can be measured."""
     mips: int = DEFAULT_MIPS
     lsm: str = ""
     dut: DutConfig = field(default_factory=DutConfig)

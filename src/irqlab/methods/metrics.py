@@ -76,22 +76,28 @@ class Summary:
 
 
 def run(
-    runner: TrialRunner, workload: Workload, known: MethodResult, base_pps: float | None = None, profiled: bool = True
+    runner: TrialRunner,
+    workload: Workload,
+    known: MethodResult,
+    base_pps: float | None = None,
+    profiled: bool = True,
+    share: float = SHARE,
 ) -> MethodResult:
     """Measures the metrics. `known`: the throughput result of the same runner and workload.
 
     `base_pps`: throughput per direction that the two loads are relative to; default: `known`'s. Without `profiled`
-    the trial below it is not profiled, which is faster, but does not count accesses to the NIC's registers.
+    the trial below it is not profiled, which is faster, but does not count accesses to the NIC's registers. `share`: load of
+    that trial, as a share of `base_pps`.
     """
     base_pps = throughput.rate_per_direction(known) if base_pps is None else base_pps
     result = runner.result("metrics", workload)
     result.copy_throughput(known)
     profile: profiling.Summary | None = None
     if profiled:
-        row = profiling.run(runner, workload, rate_pps=base_pps * SHARE)
+        row = profiling.run(runner, workload, rate_pps=base_pps * share)
         below, result.samples, profile = row.trials[0], row.samples, row.summary
     else:
-        below = runner.trial(runner.overload_spec(workload, base_pps * SHARE))
+        below = runner.trial(runner.overload_spec(workload, base_pps * share))
         runner.progress(f"{below.forwarded_pps / 1e3:.1f} kpps forwarded")
     overload = runner.trial(runner.overload_spec(workload, base_pps * OVERLOAD))
     runner.progress(f"{overload.offered_pps / 1e3:.1f} kpps offered, {overload.forwarded_pps / 1e3:.1f} forwarded")

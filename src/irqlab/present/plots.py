@@ -68,16 +68,6 @@ def _mpl() -> SimpleNamespace:
     )
 
 
-@cache
-def _matplotlib() -> Any:
-    """Matplotlib, imported on first use, since that takes a second."""
-    import matplotlib
-    import matplotlib.figure
-    import matplotlib.ticker
-
-    return matplotlib
-
-
 def _isolated(draw: Callable[_P, str]) -> Callable[_P, str]:
     """Decorator: draws with matplotlib's defaults and our settings, ignoring the user's."""
 
@@ -236,9 +226,9 @@ def by_size(lines: Sequence[Line], x_label: str, y_label: str, what: str) -> str
     axes.set_xscale("log", base=2)
     _draw(axes, lines)
     sizes = sorted({x for line in lines for x, _ in line.points})
-    axes.xaxis.set_major_locator(_matplotlib().ticker.FixedLocator(_apart(sizes)))
-    axes.xaxis.set_minor_locator(_matplotlib().ticker.NullLocator())
-    axes.xaxis.set_major_formatter(_matplotlib().ticker.FuncFormatter(lambda v, _: f"{v:.0f}"))
+    axes.xaxis.set_major_locator(_mpl().FixedLocator(_apart(sizes)))
+    axes.xaxis.set_minor_locator(_mpl().NullLocator())
+    axes.xaxis.set_major_formatter(_mpl().FuncFormatter(lambda v, _: f"{v:.0f}"))
     highest = max((y for line in lines for _, y in line.points if y is not None), default=1.0)
     axes.set_ylim(0, max(1.12 * highest, 1e-3))
     return _svg(figure, what, lines)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The Linux functions at which the context changes, for the tester's profiler (docs/protocol.md, `profile`).
 
-Sources: arch/x86/entry/entry_64.S, arch/x86/include/asm/idtentry.h, kernel/softirq.c, kernel/sched/idle.c of Linux 6.1 and 6.12.
+Sources: arch/x86/entry/entry_64.S, arch/x86/include/asm/idtentry.h, kernel/softirq.c, kernel/sched/idle.c of Linux 6.1 to 7.3.
 """
 
 from __future__ import annotations
@@ -33,6 +33,6 @@ def addresses(symbols: Symbols) -> dict[str, Any]:
     marked = {mark: symbols.named(re.compile(names)) for mark, names in MARKS.items()}
     for mark, found in marked.items():
         if not found:
-            raise IrqlabError(f"profile: the DUT's kernel has no function {MARKS[mark]}; irqlab knows Linux 6.1 to 6.12")
+            raise IrqlabError(f"profile: the DUT's kernel has no function {MARKS[mark]}; irqlab knows Linux 6.1 to 7.3")
     inner = symbols.named(re.compile("handle_softirqs"))  # where there is one, __do_softirq does nothing but call it
     return {"functions": symbols.addresses, **marked, "softirq": inner or marked["softirq"]}

@@ -26,7 +26,7 @@ OF_FUNCTIONS = (
     (
         "allocator",  # mm/page_alloc.c, mm/slub.c, net/core/skbuff.c: getting and giving back
         r"_*(kmem_cache|kmalloc|kfree|kvfree|slab|slub|alloc_pages|free_pages|free_unref_page|free_frozen|free_one_page|page_frag)\w*"
-        r"|_*(free_pcp|rmqueue|clear_page|kernel_init_pages|prep_new_page|post_alloc_hook|put_page|folio_put|get_page_from)\w*"
+        r"|_*(free_pcp|rmqueue|alloc_frozen|clear_page|clear_highpages|pfn_to_online_page|nr_to_section|kernel_init_pages|prep_new_page|post_alloc_hook|put_page|folio_put|get_page_from)\w*"
         r"|_*(alloc_skb|build_skb|netdev_alloc|napi_alloc|napi_build_skb|napi_consume_skb|napi_skb_cache|napi_skb_free)\w*"
         r"|_*(consume_skb|kfree_skb|dev_kfree_skb|skb_release|skb_free_head|skb_attempt_defer|skb_page_frag|skb_recycle)\w*"
         r"|_*(zone_watermark|is_vmalloc_addr|should_fail_alloc|should_failslab|page_pool|free_large|get_partial|put_cpu_partial)\w*"
@@ -50,7 +50,7 @@ OF_FUNCTIONS = (
     (
         "interrupts",  # arch/x86/entry, kernel/irq, kernel/softirq.c, drivers/char/random.c: what every interrupt feeds
         r"irq_entries_start|asm_(common|spurious)_interrupt|_*common_interrupt\w*|error_(entry|return)|paranoid_\w+|spurious_\w+"
-        r"|restore_regs_and_return_to_\w+|native_(irq_return_)?iret|early_xen_iret_patch|sync_regs|call_on_irqstack"
+        r"|raw_irqentry_\w+|restore_regs_and_return_to_\w+|native_(irq_return_)?iret|early_xen_iret_patch|sync_regs|call_on_irqstack"
         r"|_*(irq|irqd|irqentry|handle_irq|handle_\w+_irq|handle_bad|ioapic|io_apic|apic|native_apic|native_eoi|x2apic|lapic_get|msi|pci_msi)_?\w*"
         r"|_*(note_interrupt|add_interrupt_randomness|fast_mix|mix_interrupt|try_one_irq|synchronize_\w*irq|enable_irq|disable_irq)\w*"
         r"|_*(do_softirq|handle_softirqs|raise_softirq|local_bh|tasklet|run_ksoftirqd|ksoftirqd|invoke_softirq|rcu_softirq_qs)\w*"
@@ -69,12 +69,14 @@ OF_FUNCTIONS = (
         r"|_*(rcu_sched_clock|rcu_note_context|update_vsyscall|update_wall|update_fast|update_process|update_rq|do_timer|xtime|ntp|second_overflow)_?\w*"
         r"|rb_\w+|_*(resched|check_preempt|place_entity|set_next|put_prev|enqueue_task|dequeue_task|activate_task|deactivate_task|trigger_load)_?\w*"
         r"|_*(do_idle|cpu_idle|cpuidle|default_idle|native_safe_halt|pv_native_safe_halt|cpu_startup|raw_notifier|arch_cpu_idle|nohz|usecs_to_jiffies)_?\w*"
-        r"|arch_scale_freq_tick|idle_cpu|queue_work\w*|insert_work|process_one_work|worker_thread|delayed_work\w*",
+        r"|_*(update_se|reweight_eevdf|vruntime_eligible|pick_eevdf|entity_lag|migrate_disable_switch|hrtick|scx_tick|start_dl_timer)_?\w*"
+        r"|arch_scale_(freq_tick|cpu_capacity)|propagate_entity_load_avg|try_to_del_timer\w*|idle_cpu|queue_work\w*|insert_work|process_one_work|worker_thread|delayed_work\w*",
     ),
-    ("DMA mapping", r"_*(dma|swiotlb|iommu|is_swiotlb|phys_to_dma|dma_direct)_?\w*"),  # kernel/dma
+    # kernel/dma, arch/x86/mm/mem_encrypt.c, arch/x86/coco
+    ("DMA mapping", r"_*(dma|swiotlb|iommu|is_swiotlb|phys_to_dma|dma_direct|force_dma_unencrypted|(amd_)?cc_platform_has)_?\w*"),
     (
         "primitives",  # kernel/locking, kernel/rcu, lib/list_debug.c, lib/iomap.c
-        r"_*(raw_spin|raw_read|raw_write|native_queued|queued_spin|queued_read|queued_write|mutex|down_|up_|rcu|srcu|call_rcu|list|hlist|bit|find_\w*bit|refcount)\w*"
+        r"_*(raw_spin|raw_read|raw_write|native_queued|queued_spin|queued_read|queued_write|mutex|down_|up_|rcu|srcu|call_rcu|list|hlist|llist|bit|find_\w*bit|refcount)\w*"
         r"|_*(rcu_read_(un)?lock|x86_indirect\w*|x86_return\w*|static_call\w*|ref_tracker|percpu_counter|local_lock|ioread|iowrite)\w*|_*SC[TK]_\w+",
     ),
     (

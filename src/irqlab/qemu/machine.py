@@ -31,7 +31,7 @@ from irqlab.qemu.qmp import Qmp, QmpError
 from irqlab.qemu.rpc import ConnectionLostError, Rpc, TesterError
 from irqlab.qemu.watchdog import NoAnswerError, Watchdog, cpu_seconds
 from irqlab.setup import paths
-from irqlab.setup.kernel import Kernel
+from irqlab.setup.bootable import Kernel
 from irqlab.setup.nics import XHCI, Nic
 from irqlab.setup.qemu import Qemu
 
@@ -40,6 +40,7 @@ KERNEL_COMMAND_LINE = (
     "random.trust_cpu=off cryptomgr.notests=1"
 )
 CONSOLE = "console.log"
+MAX_CPUS = 64
 SNAPSHOT_SLEEP_NS = 20_000_000
 SNAPSHOT_AFTER_NS = 5_000_000
 
@@ -58,6 +59,9 @@ class MachineConfig:
     initrd_sha256: str
     nic: Nic
     mips: int = 250
+    cpus: int = 1
+    functional: bool = False
+    """No instruction clock: virtual time is the host's. Several processors are possible; nothing can be measured."""
     memory_mib: int = 256
     lsm: str = ""
     extra_append: str = ""
@@ -69,6 +73,10 @@ class MachineConfig:
     def __post_init__(self) -> None:
         if self.mips not in SHIFT_OF_MIPS:
             raise IrqlabError(f"--mips {self.mips}: the DUT runs at 125, 250, 500 or 1000 million instructions a second")
+        if not 1 <= self.cpus <= MAX_CPUS:
+            raise IrqlabError(f"--cpus {self.cpus}: allowed are 1 to {MAX_CPUS}")
+        if self.cpus > 1 and not self.functional:
+            raise IrqlabError("--cpus: several processors have no instruction clock and measure nothing: add --functional")
 
     @property
     def shift(self) -> int:
@@ -84,7 +92,8 @@ class MachineConfig:
         """QEMU's arguments, without the plugin, the monitor and the console."""
         arguments = [
             *("-M", "pc", "-nodefaults", "-no-user-config", "-vga", "none", "-display", "none", "-no-reboot"),
-            *("-icount", f"shift={self.shift},sleep=off", "-rtc", "clock=vm,base=2020-01-01", "-seed", "1"),
+            *self._time(),
+            *("-rtc", "clock=vm,base=2020-01-01", "-seed", "1"),
             # After a restore QEMU would announce the NICs with RARP frames, timed by the host's clock.
             *("-global", "migration.announce-rounds=0"),
             *("-m", str(self.memory_mib), "-kernel", str(self.kernel.vmlinux), "-initrd", str(self.initrd)),
@@ -100,6 +109,11 @@ class MachineConfig:
             properties = ",".join([self.nic.model, f"netdev=n{port}", f"mac={dut_mac(port)}", "romfile=", *self.nic.properties])
             arguments += ["-netdev", f"hubport,id=n{port},hubid={port}", "-device", f"{properties},addr={self.nic.slots[port]}"]
         return arguments
+
+    def _time(self) -> list[str]:
+        if self.functional:
+            return ["-accel", "tcg,thread=multi", "-smp", str(self.cpus)]
+        return ["-icount", f"shift={self.shift},sleep=off"]
 
     def key(self) -> str:
         """The snapshot's key: a hash of everything that the booted state depends on."""
@@ -234,6 +248,7 @@ def start(config: MachineConfig, snapshot: Path | None = None, profile: bool = F
     monitor_here, monitor_there = socket.socketpair()
     qmp_here, qmp_there = socket.socketpair() if to_save else (None, None)
     plugin = f"fd={rpc_there.fileno()},ports={PORTS},shift={config.shift}" + (",profile=1" if profile else "")
+    plugin += ",functional=1" if config.functional else ""
     plugin += f",lan7800={config.nic.usb_speed}" if config.nic.usb_speed else ""
     command = [
         str(config.qemu.path),
@@ -338,7 +353,7 @@ def describe(config: MachineConfig) -> dict[str, Any]:
         "guest": dict(config.guest),
         "tester_sha256": sha256_of(config.tester),
         "mips": config.mips,
-        "cpu": "qemu64, 1 core",
+        "cpu": f"qemu64, {config.cpus} core{'s' * (config.cpus > 1)}",
         "memory_mib": config.memory_mib,
         "kernel_command_line": config.append,
         "nic": {"model": config.nic.model, "properties": list(config.nic.properties), "line_rate_bps": config.nic.line_rate_bps},

@@ -17,6 +17,11 @@ GENTLE_PPS = 10_000.0
 BUSIER = 1.25
 """Factor by which a busy DUT may forward more than its cost at low load suggests, as it does not enter the idle loop."""
 FRAME_BYTES = 64
+CALM_PPS = 10_000.0
+"""A load that every driver takes without loss."""
+UNMEASURED_PPS = 2_000.0
+UNMEASURED_CALM_PPS = 50.0
+"""Capacity and calm load of a DUT without the instruction clock, where nothing can be measured: a debug kernel is slow."""
 DRAIN_NS = 100_000_000
 
 
@@ -43,7 +48,10 @@ class Overload:
         """The maximum forwarding rate of a combination: measured at line rate, or estimated from its cost per frame at low load.
 
         The first applies to schemes that do not collapse, the second to those that do: their cost hardly falls with the load.
+        Without the instruction clock: UNMEASURED_PPS.
         """
+        if self.testbed.config.functional:
+            return UNMEASURED_PPS
         with self._lock:
             if combination not in self._known:
                 full = self._trial(combination, wire_rate_pps(FRAME_BYTES, self.testbed.nic.line_rate_bps))
@@ -52,6 +60,11 @@ class Overload:
                 more = self._trial(combination, at_least * BUSIER) if at_least > full.forwarded_pps else full
                 self._known[combination] = max(full.forwarded_pps, at_least, more.forwarded_pps)
             return self._known[combination]
+
+    @property
+    def calm_pps(self) -> float:
+        """A load that the DUT takes without loss."""
+        return UNMEASURED_CALM_PPS if self.testbed.config.functional else CALM_PPS
 
     def _trial(self, combination: Combination, rate_pps: float) -> ForwardingResult:
         with self.testbed.open() as dut:

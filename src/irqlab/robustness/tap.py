@@ -35,8 +35,6 @@ LIMIT_NS = 600_000_000_000
 STEP_NS = 1_000_000_000
 """Duration of load between checks whether the script has ended."""
 OVERLOAD = 2.0
-CALM_PPS = 10_000.0
-"""Rate that must pass without loss after a script under load."""
 
 
 @dataclass(frozen=True)
@@ -155,10 +153,10 @@ def run(overload: Overload, script: Script, combination: Combination | None = No
             report.failures.append(f"the script ended with {done['code']}: {done['err'].strip()}")
         if rate_pps:
             dut.sleep(STEP_NS)
-            calm = overload.offer(dut, CALM_PPS, STEP_NS // 10)
+            calm = overload.offer(dut, overload.calm_pps, STEP_NS)
             if calm["lost"]:
                 report.failures.append(
-                    f"afterwards, {calm['lost']} of {calm['sent']} frames were lost at {CALM_PPS:.0f} frames/s"
+                    f"afterwards, {calm['lost']} of {calm['sent']} frames were lost at {overload.calm_pps:.0f} frames/s"
                 )
         said = kernel_log.notable(dut.kernel_log.news(), expected=script.may_log)
         report.failures += [f"kernel: {line}" for line in said]

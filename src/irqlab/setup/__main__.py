@@ -1,25 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""``python -m irqlab.setup PACKAGE``: downloads the DUT's kernel package and tools, for ``make setup``."""
+"""``python -m irqlab.setup``: downloads the DUT's kernel, its tools and the drivers' compiler, for ``make setup``."""
 
 import sys
 
-from irqlab.setup import IrqlabError, guestimage, kernel
+from irqlab.setup import IrqlabError, guestimage, headers, kernel
+from irqlab.setup.say import say
 
 
-def main(package: str | None) -> None:
+def main() -> None:
     """Downloads what is missing, and prints it."""
-    if package is not None and kernel.present(package) is None:
-        print(f"  fetching the DUT's kernel, {package} (70 to 110 MB)", flush=True)
-    chosen = kernel.choose(package) if package is not None else kernel.resolve()
+    chosen = kernel.choose()
     if not guestimage.tools_dir(chosen.release).is_dir():
-        print("  fetching the DUT's tools (20 MB)", flush=True)
+        say("fetching the DUT's tools (20 MB)")
     image = guestimage.build(chosen.release)
+    headers.of(chosen)
     print(f"  DUT: Linux {chosen.release} ({chosen.version}), image {image.sha256[:12]}")
 
 
 if __name__ == "__main__":
     try:
-        main(sys.argv[1] if len(sys.argv) > 1 else None)
+        main()
     except IrqlabError as error:
         print(f"irqlab: {error}", file=sys.stderr)
         sys.exit(2)

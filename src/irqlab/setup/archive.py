@@ -1,89 +1,166 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Debian releases, and an apt configuration for one of them that does not depend on the host.
+"""irqlab's own apt: the archives of Debian 12 and 13, with their security updates and backports.
 
-The DUT's tools come from the release of the DUT's kernel, so that two hosts with the same kernel have the same tools. Only the
-main archive is used, without security updates: it changes only with point releases, and the DUT has no network but the
-tester's.
+It has its own package lists, in the cache, and takes nothing from the host's configuration but the download settings. So a
+host with Debian 12 can use the kernels of Debian 13, and every host gets the same packages.
+
+The DUT's tools and the compilers come from a release's main archive, without updates: it changes only with point releases, and
+the DUT has no network but the tester's.
 """
 
 import os
 import re
 import subprocess
+import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from irqlab.files import write_atomically
 from irqlab.setup import SetupError
+from irqlab.setup.paths import cache_dir, locked
 
 RELEASES = {"bookworm": (6, 1), "trixie": (6, 12)}
 """Known Debian releases and their kernel series, oldest first."""
+NUMBERS = {"12": "bookworm", "13": "trixie"}
 MIRROR = "http://deb.debian.org"
-"""The mirror with ``/debian``; ``$IRQLAB_MIRROR`` overrides it."""
+"""The mirror with ``/debian`` and ``/debian-security``; ``$IRQLAB_MIRROR`` overrides it."""
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+LISTS_AGE_S = 24 * 3600.0
+"""Package lists older than this are updated before something is downloaded."""
 
 
 @dataclass(frozen=True)
 class Archive:
-    """A source of packages, and the directory to unpack them in."""
+    """A view of the archives; `config` is apt's configuration (``$APT_CONFIG``)."""
 
-    home: Path
-    config: Path | None = None
-    """apt's configuration (``$APT_CONFIG``); None: the host's configuration."""
+    config: Path
 
     @property
     def environment(self) -> dict[str, str]:
         """The environment to run apt with."""
-        return os.environ | {"LC_ALL": "C"} | ({"APT_CONFIG": str(self.config)} if self.config else {})
+        return os.environ | {"LC_ALL": "C", "APT_CONFIG": str(self.config)}
 
 
-def release_of(kernel_release: str) -> str:
+def tools_release(kernel_release: str) -> str:
     """The release that provides a kernel's tools: the oldest whose kernel is not older than this one, else the newest."""
     series = tuple(int(number) for number in re.findall(r"\d+", kernel_release)[:2])
     return next((name for name, known in RELEASES.items() if series <= known), list(RELEASES)[-1])
 
 
-def of_release(release: str, scratch: Path) -> Archive:
-    """A release's archive with up-to-date package lists; all its files are in `scratch`. Raises SetupError."""
-    for directory in ("lists/partial", "cache/archives/partial", "debs"):
-        (scratch / directory).mkdir(parents=True)
-    mirror = os.environ.get("IRQLAB_MIRROR", MIRROR).rstrip("/")
-    (scratch / "sources.list").write_text(f"deb [signed-by={KEYRING}] {mirror}/debian {release} main\n")
-    (scratch / "status").touch()
-    archive = Archive(scratch / "debs", scratch / "apt.conf")
-    (scratch / "apt.conf").write_text(_config(scratch))
-    done = _apt("apt-get", "-qq", "-o", "APT::Update::Error-Mode=any", "update", environment=archive.environment)
-    if done.returncode:
-        raise SetupError(
-            f"cannot fetch {release}'s package lists from {mirror} (set IRQLAB_MIRROR to use another mirror; "
-            f"{KEYRING} comes with debian-archive-keyring)\n{done.stderr.strip()}"
-        )
+def build_release(kernel_release: str) -> str:
+    """The release in which a Debian kernel was built, as its name says (``+deb13``); for others, that of its tools."""
+    match = re.search(r"\+deb(\d+)", kernel_release)
+    return NUMBERS.get(match[1], list(RELEASES)[-1]) if match else tools_release(kernel_release)
+
+
+def everything(update: bool = True) -> Archive:
+    """All archives. `update`: with current package lists; raises SetupError if they cannot be had."""
+    return _view("all", None, update)
+
+
+def of_release(release: str) -> Archive:
+    """All archives, but of a package's versions the one in the release's main archive. Raises SetupError."""
+    return _view(release, release, update=True)
+
+
+def update_lists() -> None:
+    """Updates the package lists, whatever their age. Raises SetupError."""
+    with locked("apt"):
+        _update()
+
+
+def _home() -> Path:
+    return cache_dir() / "apt"
+
+
+def _view(name: str, preferred: str | None, update: bool) -> Archive:
+    archive = Archive(_home() / f"{name}.conf")
+    with locked("apt"):
+        _write(archive.config, _configuration(preferred))
+        if update and _age_s() > LISTS_AGE_S:
+            _update()
     return archive
 
 
-def _config(scratch: Path) -> str:
+def _age_s() -> float:
+    """The age of the package lists in s; infinite for another mirror's or none."""
+    stamp = _home() / "updated"
+    try:
+        return time.time() - stamp.stat().st_mtime if stamp.read_text() == _sources() else float("inf")
+    except OSError:
+        return float("inf")
+
+
+def _update() -> None:
+    home = _home()
+    for directory in ("lists/partial", "cache/archives/partial"):
+        (home / directory).mkdir(parents=True, exist_ok=True)
+    (home / "status").touch()
+    _write(home / "sources.list", _sources())
+    archive = Archive(home / "all.conf")
+    _write(archive.config, _configuration(None))
+    print("  updating the lists of Debian's packages (15 MB)", file=sys.stderr, flush=True)
+    done = _apt("apt-get", "-qq", "-o", "APT::Update::Error-Mode=any", "update", environment=archive.environment)
+    if done.returncode:
+        raise SetupError(
+            f"cannot fetch Debian's package lists from {_mirror()} (set IRQLAB_MIRROR to use another mirror; "
+            f"{KEYRING} comes with debian-archive-keyring)\n{done.stderr.strip()}"
+        )
+    _write(home / "updated", _sources())
+
+
+def _mirror() -> str:
+    return os.environ.get("IRQLAB_MIRROR", MIRROR).rstrip("/")
+
+
+def _sources() -> str:
+    """sources.list."""
+    lines = []
+    for release in RELEASES:
+        lines += [f"{_mirror()}/debian {release}", f"{_mirror()}/debian {release}-backports"]
+        lines += [f"{_mirror()}/debian-security {release}-security"]
+    return "".join(f"deb [signed-by={KEYRING}] {line} main\n" for line in lines)
+
+
+def _configuration(preferred: str | None) -> str:
     """apt.conf with the host's download settings, such as a proxy, but none of its other settings or hooks."""
     host = _apt("apt-config", "dump", "--no-empty", "Acquire", environment=os.environ | {"LC_ALL": "C"}).stdout
+    home = _home()
     return f"""{host}
 #clear Acquire::Languages;
 #clear Acquire::IndexTargets;
 Acquire::Languages "none";
-Acquire::IndexTargets::deb::Packages {{ MetaKey "$(COMPONENT)/binary-$(ARCHITECTURE)/Packages"; ShortDescription "Packages"; }};
+Acquire::IndexTargets::deb::Packages {{
+  MetaKey "$(COMPONENT)/binary-$(ARCHITECTURE)/Packages";
+  ShortDescription "Packages";
+  Description "$(RELEASE)/$(COMPONENT) $(ARCHITECTURE) Packages";
+}};
 Dir::Etc::Main "/dev/null";
 Dir::Etc::Parts "/dev/null";
-Dir::Etc::SourceList "{scratch}/sources.list";
+Dir::Etc::SourceList "{home}/sources.list";
 Dir::Etc::SourceParts "/dev/null";
 Dir::Etc::Preferences "/dev/null";
 Dir::Etc::PreferencesParts "/dev/null";
-Dir::State::Lists "{scratch}/lists";
-Dir::State::status "{scratch}/status";
-Dir::Cache "{scratch}/cache";
+Dir::State::Lists "{home}/lists";
+Dir::State::status "{home}/status";
+Dir::Cache "{home}/cache";
 APT::Architecture "amd64";
 APT::Architectures {{ "amd64"; }};
 APT::Sandbox::User "root";
+APT::Install-Recommends "false";
+{f'APT::Default-Release "{preferred}";' if preferred else ""}
 """
+
+
+def _write(path: Path, text: str) -> None:
+    """Writes a file unless it has that content: apt's cache is made anew when its configuration is newer."""
+    if not path.is_file() or path.read_text() != text or path.name == "updated":
+        write_atomically(path, text.encode())
 
 
 def _apt(*command: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
     try:
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     except FileNotFoundError:
-        raise SetupError(f"{command[0]} not found: the DUT's tools come from Debian packages") from None
+        raise SetupError(f"{command[0]} not found: the DUT's kernel and tools come from Debian packages") from None

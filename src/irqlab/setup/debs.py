@@ -4,47 +4,83 @@
 ``apt-get download`` checks the archive's signatures and needs no privileges; ``dpkg -x`` runs no maintainer scripts.
 """
 
-import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from irqlab.setup import SetupError
 from irqlab.setup.archive import Archive
-from irqlab.setup.paths import appearing, cache_dir, locked, sweep
+from irqlab.setup.paths import appearing, locked, sweep
 
 
-def depends(packages: Iterable[str], archive: Archive | None = None) -> set[str]:
-    """The dependencies of packages according to apt, including all alternatives."""
-    mend = f"apt does not know {_list(packages)}: if the spelling is right, update apt's lists (sudo apt-get update)"
-    output = _run("apt-cache", "depends", *packages, mend=mend, archive=archive)
+def depends(packages: Iterable[str], archive: Archive) -> set[str]:
+    """The dependencies of packages, including all alternatives. Raises SetupError for unknown packages."""
+    names = list(packages)
+    output = _run("apt-cache", "depends", *names, failed=f"Debian has no package {_list(names)}", archive=archive)
     return set(re.findall(r"^ [ |](?:Pre)?Depends: ([^<\s]\S*)$", output, re.MULTILINE))
 
 
-def unpacked(package: str, archive: Archive | None = None) -> Path | None:
-    """The directory that already has a package unpacked; of several versions, the latest."""
-    found = [path for path in (archive or _host()).home.glob(f"{package}_*") if path.is_dir()]
+def available(prefix: str, archive: Archive) -> list[tuple[str, str, str]]:
+    """The packages whose names begin with `prefix`: name, version, suite (such as trixie-backports); newest version first."""
+    names = [name for name in _run("apt-cache", "pkgnames", prefix, failed="apt-cache fails", archive=archive).split() if name]
+    output = _run("apt-cache", "madison", *names, failed="apt-cache fails", archive=archive) if names else ""
+    return [(name, version, suite) for name, version, suite in re.findall(r"^ *(\S+) \| +(\S+) \| \S+ (\S+)/main", output, re.M)]
+
+
+def unpacked(package: str, home: Path) -> Path | None:
+    """The directory in `home` that already has a package unpacked; of several versions, the latest."""
+    found = [path for path in home.glob(f"{package}_*") if path.is_dir()]
     return max(found, key=lambda path: path.stat().st_mtime, default=None)
 
 
-def unpack(packages: Iterable[str], archive: Archive | None = None) -> list[Path]:
-    """The directories with packages' files, ``PACKAGE_VERSION_ARCHITECTURE``; downloads missing packages.
-
-    `archive`: the source of packages; None: the host's apt sources.
-    """
-    names, source = list(packages), archive or _host()
-    if missing := [name for name in names if unpacked(name, source) is None]:
-        with locked("debs"):
-            _fetch([name for name in missing if unpacked(name, source) is None], source)
-    return [path for name in names if (path := unpacked(name, source))]
-
-
-def unpack_file(deb: Path) -> Path:
-    """Unpacks a local .deb, such as ``make bindeb-pkg`` writes."""
+def unpack(packages: Sequence[str], archive: Archive, home: Path) -> list[Path]:
+    """The directories with packages' files, ``HOME/PACKAGE_VERSION_ARCHITECTURE``; downloads missing packages."""
     with locked("debs"):
-        return _unpack(deb, _host().home / f"{deb.stem}@{int(deb.stat().st_mtime)}")
+        if missing := [name for name in packages if unpacked(name, home) is None]:
+            with _downloads(home) as scratch:
+                for deb in _download(missing, archive, Path(scratch)):
+                    with appearing(home / deb.stem) as into:
+                        extract(deb, into)
+    return [path for name in packages if (path := unpacked(name, home))]
+
+
+def unpack_together(packages: Sequence[str], archive: Archive, home: Path) -> Path:
+    """The directory with the files of all these packages; named as the first one's in `unpack`. Downloads what is missing."""
+    with locked("debs"):
+        if (there := unpacked(packages[0], home)) is not None:
+            return there
+        with _downloads(home) as scratch:
+            debs = _download(packages, archive, Path(scratch))
+            first = next(deb for deb in debs if deb.name.startswith(f"{packages[0]}_"))
+            with appearing(home / first.stem) as into:
+                for deb in debs:
+                    extract(deb, into)
+            return home / first.stem
+
+
+def download_closure(packages: Sequence[str], archive: Archive, into: Path) -> list[Path]:
+    """Downloads packages and everything they depend on, as for an empty system; returns the .deb files."""
+    (into / "partial").mkdir(parents=True)
+    command = ("apt-get", "-qq", "-y", "--download-only", "-o", f"Dir::Cache::Archives={into}", "install", *packages)
+    _run(*command, failed=f"cannot download {_list(packages)} from Debian", archive=archive)
+    return sorted(into.glob("*.deb"))
+
+
+def unpack_file(deb: Path, home: Path) -> Path:
+    """Unpacks a local .deb, such as ``make bindeb-pkg`` writes."""
+    final = home / f"{deb.stem}@{int(deb.stat().st_mtime)}"
+    with locked("debs"):
+        if not final.is_dir():
+            with appearing(final) as scratch:
+                extract(deb, scratch)
+    return final
+
+
+def extract(deb: Path, into: Path) -> None:
+    """Unpacks one .deb into a directory. Raises SetupError."""
+    _run("dpkg", "-x", str(deb), str(into), failed=f"cannot unpack {deb.name} (is the disk full?)")
 
 
 def version(directory: Path) -> str:
@@ -52,45 +88,27 @@ def version(directory: Path) -> str:
     return directory.name.split("_")[1].replace("%3a", ":") if "_" in directory.name else "unknown"
 
 
-def _host() -> Archive:
-    return Archive(cache_dir() / "debs")
-
-
-def _fetch(packages: list[str], archive: Archive) -> None:
-    if not packages:
-        return
-    home = archive.home
+def _downloads(home: Path) -> tempfile.TemporaryDirectory[str]:
     home.mkdir(parents=True, exist_ok=True)
     sweep(home)
-    with tempfile.TemporaryDirectory(prefix=".new-download-", dir=home) as scratch:
-        mend = f"cannot download {_list(packages)}: if it is unknown or gives a 404, update apt's lists (sudo apt-get update)"
-        _run("apt-get", "-qq", *_unsandboxed(), "download", *packages, cwd=Path(scratch), mend=mend, archive=archive)
-        for deb in Path(scratch).glob("*.deb"):
-            _unpack(deb, home / deb.stem)
+    return tempfile.TemporaryDirectory(prefix=".new-download-", dir=home)
 
 
-def _unpack(deb: Path, final: Path) -> Path:
-    if not final.is_dir():
-        with appearing(final) as scratch:
-            _run("dpkg", "-x", str(deb), str(scratch), mend=f"cannot unpack {deb.name} (is the disk full?)")
-    return final
-
-
-def _unsandboxed() -> list[str]:
-    """Root's apt downloads as user _apt, which cannot write to root's cache."""
-    return ["-o", "APT::Sandbox::User=root"] if os.geteuid() == 0 else []
+def _download(packages: Sequence[str], archive: Archive, into: Path) -> list[Path]:
+    _run("apt-get", "-qq", "download", *packages, cwd=into, failed=f"cannot download {_list(packages)}", archive=archive)
+    return sorted(into.glob("*.deb"))
 
 
 def _list(packages: Iterable[str]) -> str:
-    return f"the Debian package {', '.join(packages)}"
+    return ", ".join(packages)
 
 
-def _run(*command: str, mend: str, cwd: Path | None = None, archive: Archive | None = None) -> str:
-    environment = (archive or _host()).environment
+def _run(*command: str, failed: str, cwd: Path | None = None, archive: Archive | None = None) -> str:
+    environment = archive.environment if archive else None
     try:
         done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
     except FileNotFoundError:
         raise SetupError(f"{command[0]} not found: the DUT's kernel and tools come from Debian packages") from None
     if done.returncode:
-        raise SetupError(f"{mend}\n{done.stderr.strip()}")
+        raise SetupError(f"{failed}\n{done.stderr.strip()}")
     return done.stdout

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from irqlab.setup import SetupError, guestimage, kernel, paths, qemu
+from irqlab.setup import SetupError, archive, buildroot, guestimage, kernel, paths, qemu
 
 DISK_GB = 2
 MEMORY_GB = 1
@@ -72,12 +72,6 @@ def _rust() -> str:
     return done.stdout.strip()
 
 
-def _gcc() -> str:
-    if not (gcc := shutil.which("gcc")):
-        raise SetupError("gcc not found")
-    return subprocess.run([gcc, "--version"], capture_output=True, text=True, check=True).stdout.partition("\n")[0]
-
-
 def _chosen_kernel() -> kernel.Kernel:
     if (found := kernel.present()) is None:
         raise SetupError("not fetched yet")
@@ -89,11 +83,11 @@ def _kernel() -> str:
     return f"{found.package} {found.version}"
 
 
-def _headers() -> str:
-    found = _chosen_kernel()
-    if found.headers is None:
-        raise SetupError(f"linux-headers-{found.release} is not installed: no driver can be built for the DUT's kernel")
-    return str(found.headers)
+def _compiler() -> str:
+    found = buildroot.directory(archive.build_release(_chosen_kernel().release))
+    if not found.is_dir():
+        raise SetupError("not fetched yet")
+    return (found / "compiler").read_text()
 
 
 def _tools() -> str:
@@ -139,9 +133,8 @@ CHECKS: tuple[tuple[str, Callable[[], str], str], ...] = (
     ("Python", _python, f"{SETUP}, then ./irqlab"),
     ("QEMU", _qemu, SETUP),
     ("Rust", _rust, "Debian 13: apt install cargo rustc; Debian 12: https://rustup.rs"),
-    ("C compiler", _gcc, SETUP),
     ("DUT's kernel", _kernel, SETUP),
-    ("kernel headers", _headers, SETUP),
+    ("drivers' compiler", _compiler, SETUP),
     ("DUT's tools", _tools, SETUP),
     ("tester", lambda: _fresh(paths.tester_so()), SETUP),
     ("tester in QEMU", _tester_in_qemu, _OTHER_QEMU),

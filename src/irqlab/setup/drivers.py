@@ -2,8 +2,8 @@
 """Our own drivers, built out of tree for a kernel: ``python -m irqlab.setup.drivers [--lint] [--kernel RELEASE] [MODULE...]``.
 
 They are built in the cache, in a directory named by a hash of the sources, the kernel and the compiler, so that builds are
-reused, and the same sources always give the same modules. Each hardware driver is built with only the engine, so that it does
-not depend on other drivers.
+reused, and the same sources always give the same modules, on every host (buildroot.py). Each hardware driver is built with only
+the engine, so that it does not depend on other drivers.
 """
 
 import argparse
@@ -12,32 +12,36 @@ import hashlib
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from irqlab.setup import SetupError, headers, kernel
-from irqlab.setup.kernel import Kernel
+from irqlab.setup import SetupError, buildroot, headers, kernel
+from irqlab.setup.bootable import Kernel
 from irqlab.setup.paths import appearing, cache_dir, locked, project_dir, sweep
 
+BUILD = "/build"
+"""Where the sources are, in the build root."""
 ENGINE = "irqmod"
 """The directory that every driver needs."""
 KEEP = 24
 """Number of builds kept in the cache."""
-SHOWN_LINES = 40
 
 _RECIPE = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
 """Part of the hash: this file determines how modules are built."""
 _SOURCE = re.compile(r".*\.[chS]$|Kbuild$|Makefile$")
 _MADE = re.compile(r".*\.mod\.c$|\.")
 _OBJ_M = re.compile(r"^\s*obj-m\s*[:+]?=\s*(.*)$", re.MULTILINE)
-_COMPLAINT = re.compile(r"\b(?:error|warning|undefined)\b|\*\*\*", re.IGNORECASE)
 _HARMLESS = re.compile(
-    r"Skipping BTF generation|the compiler differs from the one used to build the kernel|You are using:|The kernel was built by:"
+    r"Skipping BTF generation|(?:the compiler|pahole version) differs from the one used to build the kernel"
+    r"|You are using:|The kernel was built by:"
 )
+
+_LINT = ("W=1", "KBUILD_CHECKSRC=2", "CF=-D__typeof_unqual__=typeof '-D__builtin_strlen(s)=(sizeof(s)-1)'")
+"""Of make. KBUILD_CHECKSRC and not C: with C, make asks a script whether sparse is new enough, and 7.3's headers lack it.
+Debian 13's sparse, 0.6.4, does not know __typeof_unqual__, which those headers use, nor that a literal's length is constant."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,7 @@ def build(target: Kernel, *modules: str, root: Path | None = None) -> Path:
                 sweep(place)
                 with appearing(final) as scratch:
                     _compile(scratch, made, files)
-                    _strip(sorted(scratch.rglob("*.ko")))
+                    _strip(scratch, made)
                 _forget_old(place)
     with contextlib.suppress(OSError):
         os.utime(final)
@@ -90,11 +94,10 @@ def build(target: Kernel, *modules: str, root: Path | None = None) -> Path:
 
 
 def lint(target: Kernel) -> list[str]:
-    """Builds everything with more warnings, and with sparse if it is installed; returns the warnings."""
-    flags = ["W=1", *(["C=2"] if shutil.which("sparse") else [])]
+    """Builds everything with more warnings, and with sparse; returns the warnings."""
     with tempfile.TemporaryDirectory(prefix="irqlab-lint-") as scratch:
-        said = _compile(Path(scratch), headers.of(target), _files(_folders((), home()), home()), flags)
-    return [line for line in said if _COMPLAINT.search(line) and not _of_the_kernel(line)]
+        said = _compile(Path(scratch), headers.of(target), _files(_folders((), home()), home()), _LINT)
+    return [line for line in said if buildroot.COMPLAINT.search(line) and not _of_the_kernel(line)]
 
 
 def module_file(target: Kernel, source: Source, root: Path | None = None) -> Path:
@@ -150,7 +153,7 @@ def _top(folders: Sequence[str], root: Path) -> str:
 
 def _key(target: Kernel, made: headers.Headers, files: dict[str, bytes]) -> str:
     digest = hashlib.sha256()
-    for part in (target.release, target.version, target.sha256, str(made.directory), made.compiler_version, _RECIPE):
+    for part in (target.release, target.version, target.sha256, made.directory, made.root.compiler_version, _RECIPE):
         digest.update(part.encode() + b"\0")
     for path, content in files.items():
         digest.update(f"{path}\0{len(content)}\0".encode() + content)
@@ -166,46 +169,32 @@ def _compile(scratch: Path, made: headers.Headers, files: dict[str, bytes], flag
     # Keep the build path out of the modules (WARN() and debug information contain file names). BTF would need
     # pahole, and is not needed.
     command = [
-        *("make", "-C", str(made.directory), f"M={scratch}", f"CC={made.compiler}", f"-j{len(os.sched_getaffinity(0))}"),
-        *(f"KCFLAGS=-ffile-prefix-map={scratch}/=", "CONFIG_DEBUG_INFO_BTF_MODULES=", *flags),
+        *("make", "-C", made.directory, f"M={BUILD}", f"CC={made.root.compiler}", buildroot.jobs()),
+        *(f"KCFLAGS=-ffile-prefix-map={BUILD}/=", "CONFIG_DEBUG_INFO_BTF_MODULES=", *flags),
         "modules",
     ]
-    environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "KBUILD_EXTMOD")}
-    try:
-        done = subprocess.run(command, env=environment | {"LC_ALL": "C"}, capture_output=True, text=True, check=False)
-    except OSError as error:
-        raise SetupError(f"cannot run make: {error.strerror} (make setup)") from error
-    said = [line.replace(f"{scratch}/", "drivers/") for line in done.stderr.splitlines() if not _HARMLESS.search(line)]
+    done = made.root.run(*command, writable={BUILD: scratch}, readable=made.readable)
+    said = [line.replace(f"{BUILD}/", "drivers/") for line in done.stderr.splitlines() if not _HARMLESS.search(line)]
     if done.returncode:
         raise SetupError(
-            f"the drivers do not build against {made.directory} with {made.compiler_version}:\n" + "\n".join(_shown(said))
+            f"the drivers do not build against {made.directory} with {made.root.compiler_version}:\n{buildroot.shown(said)}"
         )
     return said
 
 
-def _strip(built: Sequence[Path]) -> None:
+def _strip(scratch: Path, made: headers.Headers) -> None:
     """Removes debugging information: loading a module takes time by its size, and a comment must not move what is measured."""
+    built = [f"{BUILD}/{path.relative_to(scratch)}" for path in sorted(scratch.rglob("*.ko"))]
     if not built:
         return
-    try:
-        done = subprocess.run(["strip", "--strip-debug", *map(str, built)], capture_output=True, text=True, check=False)
-    except OSError as error:
-        raise SetupError(f"cannot run strip: {error.strerror} (make setup)") from error
+    done = made.root.run("strip", "--strip-debug", *built, writable={BUILD: scratch})
     if done.returncode:
         raise SetupError(f"strip fails: {done.stderr.strip()}")
 
 
-def _shown(said: list[str]) -> list[str]:
-    """The relevant output of a failed make, from the first error on."""
-    first = next((n for n, line in enumerate(said) if _COMPLAINT.search(line)), 0)
-    shown = said[max(0, first - 2) :]
-    left_out = len(shown) - SHOWN_LINES
-    return [f"  {line}" for line in shown[:SHOWN_LINES]] + ([f"  ... {left_out} more lines"] if left_out > 0 else [])
-
-
 def _of_the_kernel(line: str) -> bool:
     """Whether a warning is about the kernel's own headers."""
-    return bool(re.match(r"(?:\./|/)\S*include/|include/|arch/", line))
+    return bool(re.match(r"(?:\./|/usr/src/|/source/)\S*include/|include/|arch/", line))
 
 
 def _forget_old(place: Path) -> None:
@@ -222,7 +211,7 @@ def main(arguments: Sequence[str]) -> int:
     """Builds, and prints where the modules are; returns 1 if `--lint` finds something."""
     parser = argparse.ArgumentParser(prog="irqlab.setup.drivers", description="Builds irqlab's own drivers.")
     parser.add_argument("--lint", action="store_true", help="build with W=1 and sparse; print only warnings")
-    parser.add_argument("--kernel", help="package, release or .deb; default: the one make setup chose")
+    parser.add_argument("--kernel", help="as for irqlab; default: the one make setup chose")
     parser.add_argument("module", nargs="*", help="default: all")
     given = parser.parse_args(arguments)
     target = kernel.resolve(given.kernel)
@@ -230,8 +219,6 @@ def main(arguments: Sequence[str]) -> int:
         print(f"there are no drivers in {home()} yet")
         return 0
     if given.lint:
-        if not shutil.which("sparse"):
-            print("sparse is not installed: the drivers are checked by the compiler alone")
         complaints = lint(target)
         print("\n".join(complaints) or f"drivers: no warnings ({target.release})", file=sys.stderr if complaints else sys.stdout)
         return 1 if complaints else 0

@@ -14,7 +14,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -98,21 +98,32 @@ def tools(kernel_release: str) -> Path:
             with appearing(final) as scratch:
                 root = scratch / "root"
                 with tempfile.TemporaryDirectory() as place:
-                    source = archive.of_release(archive.release_of(kernel_release), Path(place))
+                    source = _Source(archive.of_release(archive.tools_release(kernel_release)), Path(place))
                     _collect(root, source)
-                    taken = {path.name.split("_")[0]: debs.version(path) for path in sorted(source.home.iterdir())}
+                    taken = {path.name.split("_")[0]: debs.version(path) for path in sorted(Path(place).iterdir())}
                 (scratch / PACKAGES).write_text(json.dumps(taken, indent=1))
     return final
 
 
 def tools_dir(kernel_release: str) -> Path:
     """The directory of the tools, once downloaded."""
-    return cache_dir() / "tools" / f"{archive.release_of(kernel_release)}-{_RECIPE}"
+    return cache_dir() / "tools" / f"{archive.tools_release(kernel_release)}-{_RECIPE}"
 
 
-def _collect(root: Path, source: Archive) -> None:
+@dataclass(frozen=True)
+class _Source:
+    """An archive, and the directory to unpack its packages in."""
+
+    archive: Archive
+    home: Path
+
+    def unpack(self, packages: Sequence[str]) -> list[Path]:
+        return debs.unpack(packages, self.archive, self.home)
+
+
+def _collect(root: Path, source: _Source) -> None:
     (root / "bin").mkdir(parents=True)
-    *homes, busybox_home = debs.unpack([*TOOLS, "busybox-static"], source)
+    *homes, busybox_home = source.unpack([*TOOLS, "busybox-static"])
     for home, programs in zip(homes, TOOLS.values(), strict=True):
         for program in programs:
             _copy(_program(home, program), root / "bin" / program)
@@ -127,7 +138,7 @@ def _collect(root: Path, source: Archive) -> None:
         (root / name).symlink_to(target)
 
 
-def _add_libraries(root: Path, source: Archive) -> None:
+def _add_libraries(root: Path, source: _Source) -> None:
     """Copies the loader and the libraries that the programs need, recursively, from their packages."""
     homes = _Homes(TOOLS, source)
     waiting = sorted((root / "bin").iterdir())
@@ -147,7 +158,7 @@ def _add_libraries(root: Path, source: Archive) -> None:
 class _Homes:
     """Searches libraries in the tools' dependencies, then in the dependencies of these, and so on."""
 
-    def __init__(self, packages: Iterable[str], source: Archive) -> None:
+    def __init__(self, packages: Iterable[str], source: _Source) -> None:
         self._source = source
         self._ring = list(packages)
         self._seen = set(self._ring)
@@ -167,9 +178,9 @@ class _Homes:
     def _widen(self) -> None:
         """Adds only packages named like libraries; others, such as debconf, would pull in Perl."""
         wanted = re.compile(r"(lib|zlib1g)(?!.*-(bin|data|common|dev)$)")
-        self._ring = sorted(name for name in debs.depends(self._ring, self._source) - self._seen if wanted.match(name))
+        self._ring = sorted(name for name in debs.depends(self._ring, self._source.archive) - self._seen if wanted.match(name))
         self._seen.update(self._ring)
-        self._homes += debs.unpack(self._ring, self._source)
+        self._homes += self._source.unpack(self._ring)
 
 
 def _needs(path: Path) -> tuple[str | None, list[str]]:

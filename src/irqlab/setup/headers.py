@@ -1,81 +1,54 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A kernel's headers, to build modules against: the installed ones, else Debian's packages, unpacked but not installed.
+"""What a kernel's modules are built with: its headers and its compiler.
 
-Debian splits them: linux-headers-RELEASE (configuration, Module.symvers), linux-headers-...-common (headers, Makefiles),
-linux-kbuild-... (scripts, compiled). The first includes the second by an absolute path in /usr/src; links to the third are
-relative. So the three are combined in a separate tree, and that path is changed.
+Debian splits the headers of a kernel: linux-headers-RELEASE (configuration, Module.symvers), linux-headers-...-common (headers,
+Makefiles), linux-kbuild-... (scripts, compiled). They are unpacked together, and are mounted where they would be installed.
 """
 
 import re
-import shutil
-import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from irqlab.setup import SetupError, debs
-from irqlab.setup.kernel import Kernel
-from irqlab.setup.paths import appearing, cache_dir, locked, sweep
+from irqlab.setup import SetupError, archive, buildroot, debs
+from irqlab.setup.bootable import Kernel
+from irqlab.setup.buildroot import BuildRoot
+from irqlab.setup.paths import cache_dir
 
 
 @dataclass(frozen=True)
 class Headers:
-    """The directory to build a kernel's modules in (KDIR), and the compiler."""
+    """The directory to build a kernel's modules in (KDIR) as seen in `root`, where `readable` directories are mounted."""
 
-    directory: Path
-    compiler: str
-    compiler_version: str
-    """The first line of its --version."""
+    root: BuildRoot
+    directory: str
+    readable: Mapping[str, Path]
 
 
 def of(kernel: Kernel) -> Headers:
-    """The headers of a kernel; downloaded unless installed or in the cache."""
-    directory = kernel.headers or _together(kernel)
-    compiler = _compiler(directory)
-    return Headers(directory, compiler, _version(compiler))
+    """The headers and the compiler of a kernel; downloaded unless in the cache. Raises SetupError."""
+    if kernel.built is not None:
+        return Headers(kernel.built.root, kernel.built.directory, kernel.built.readable)
+    root = buildroot.get(archive.build_release(kernel.release))
+    packages = _packages(kernel)
+    readable = {"/usr/src": packages / "usr/src"}
+    readable |= {f"/usr/lib/{path.name}": path for path in packages.glob("usr/lib/linux-kbuild-*")}
+    return Headers(root, f"/usr/src/linux-headers-{kernel.release}", readable)
 
 
-def _together(kernel: Kernel) -> Path:
-    package = f"linux-headers-{kernel.release}"
-    home = cache_dir() / "headers"
-    made = home / f"{kernel.release}_{kernel.version.replace(':', '.')}"
-    final = made / "usr/src" / package
-    if final.is_dir():
-        return final
-    parts = sorted(name for name in debs.depends([package]) if re.match(r"linux-headers-.*-common(-rt)?$|linux-kbuild-", name))
-    unpacked = debs.unpack([package, *parts])
-    with locked("headers"):
-        if not made.is_dir():
-            home.mkdir(parents=True, exist_ok=True)
-            sweep(home)
-            with appearing(made) as scratch:
-                for part in unpacked:
-                    shutil.copytree(part, scratch, symlinks=True, dirs_exist_ok=True, ignore=shutil.ignore_patterns("doc"))
-                _point_into(scratch / "usr/src" / package / "Makefile", made)
-    return final
-
-
-def _point_into(makefile: Path, root: Path) -> None:
+def _packages(kernel: Kernel) -> Path:
+    """The directory with the unpacked packages."""
+    package, home = f"linux-headers-{kernel.release}", cache_dir() / "headers"
+    if there := debs.unpacked(package, home):
+        return there
+    if not kernel.release.endswith("amd64"):
+        raise SetupError(f"irqlab has no headers to build modules for {kernel.release}: it is not Debian's (use tree: or build:)")
+    apt = archive.everything()
     try:
-        text = makefile.read_text()
-    except OSError as error:
-        raise SetupError(f"{makefile.parent.name} has no Makefile: {error.strerror}") from None
-    makefile.write_text(re.sub(r"^include /usr/src/", f"include {root}/usr/src/", text, flags=re.MULTILINE))
-
-
-def _compiler(directory: Path) -> str:
-    """The compiler that built the kernel (from .kernelvariables) if installed, else gcc."""
-    try:
-        text = (directory / ".kernelvariables").read_text()
-    except OSError:
-        text = ""
-    match = re.search(r"\bgcc-\d+\b", text)
-    if match and shutil.which(match[0]):
-        return match[0]
-    if shutil.which("gcc"):
-        return "gcc"
-    raise SetupError(f"no C compiler: install {match[0] if match else 'gcc'} (make setup)")
-
-
-def _version(compiler: str) -> str:
-    done = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False)
-    return done.stdout.partition("\n")[0]
+        depends = debs.depends([package], apt)
+    except SetupError as error:
+        raise SetupError(
+            f"Debian keeps the kernel {kernel.release}, but no longer its headers: our drivers cannot be built for it"
+        ) from error
+    parts = sorted(name for name in depends if re.match(r"linux-headers-.*-common(-rt)?$|linux-kbuild-", name))
+    return debs.unpack_together([package, *parts], apt, home)

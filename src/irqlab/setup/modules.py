@@ -19,7 +19,8 @@ from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
 from irqlab.setup import SetupError, drivers
-from irqlab.setup.kernel import Kernel, unzstd
+from irqlab.setup.bootable import Kernel
+from irqlab.setup.bzimage import unzstd
 
 SUFFIXES = (".ko", ".ko.xz", ".ko.zst")
 

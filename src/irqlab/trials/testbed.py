@@ -15,6 +15,7 @@ from irqlab.dut import costmodel
 from irqlab.dut.agent import DutError
 from irqlab.dut.counters import Counters
 from irqlab.dut.router import Dut
+from irqlab.errors import IrqlabError
 from irqlab.qemu import machine, snapshots
 from irqlab.qemu.machine import MachineConfig, MachineError, describe, save, start
 from irqlab.qemu.pool import POOL
@@ -22,12 +23,16 @@ from irqlab.qemu.rpc import ConnectionLostError, TesterError
 from irqlab.qemu.snapshots import Snapshot
 from irqlab.qemu.watchdog import NoAnswerError
 from irqlab.setup import guestimage, kernel, modules, nics, qemu
+from irqlab.setup.kernel_trees import Options
 from irqlab.trials import cache
 from irqlab.trials.fingerprint import code_fingerprint
 from irqlab.trials.trial import Conditions, Trial
 from irqlab.units import driver_of
 
 R = TypeVar("R")
+MEMORY_MIB = 256
+TEST_MEMORY_MIB = 1024
+"""For debug kernels, and several processors."""
 
 
 @dataclass
@@ -43,7 +48,7 @@ class Testbed:
     def resolve(cls, config: TestbedConfig) -> Testbed:
         """Finds kernel, module, NIC model and QEMU. Raises IrqlabError that says what is wrong and what is allowed."""
         found_qemu = qemu.find()
-        dut_kernel = kernel.resolve(config.kernel)
+        dut_kernel = kernel.resolve(config.kernel, Options(config.kconfig, config.debug))
         loaded = modules.load(dut_kernel, config.driver)
         nic = nics.choose(loaded[-1], config.nic, found_qemu)
         needed = modules.load_all(dut_kernel, nic.needs)
@@ -58,6 +63,9 @@ class Testbed:
             guest={"packages": image.packages, "agent_sha256": image.agent_sha256},
             nic=nic,
             mips=config.mips,
+            cpus=config.cpus,
+            functional=config.functional,
+            memory_mib=TEST_MEMORY_MIB if config.functional or config.debug else MEMORY_MIB,
             lsm=config.lsm,
         )
         return cls(config, machine, loaded, nic)
@@ -136,7 +144,11 @@ class Testbed:
         if not snapshots.touch(self.prepared):  # another process may have evicted it during a long run
             self.__dict__.pop("prepared", None)
         state = self.prepared.state
-        starting = POOL.machine(self.machine, state) if pooled and self.nic.rewinds else start(self.machine, state, profile)
+        starting = (
+            POOL.machine(self.machine, state)
+            if pooled and self.nic.rewinds and not self.config.functional
+            else start(self.machine, state, profile)
+        )
         with starting as restored, self._translating_errors(Dut(restored)) as dut:
             yield dut
 
@@ -169,6 +181,10 @@ class Testbed:
 
     def measure(self, trial: Trial[R], addresses: dict[str, Any] | None = None) -> tuple[R, dict[str, Any] | None]:
         """Runs a trial, ignoring the cache. With `addresses` it is profiled; the second value is the tester's profile."""
+        if self.config.functional:
+            raise IrqlabError(
+                "--functional: nothing is measured without an instruction clock (it is for tap, shell, fuzz, cycles)"
+            )
         with self.open(profile=addresses is not None, pooled=addresses is None) as dut:
             if addresses is not None:
                 dut.rpc.call("profile", addresses=addresses)

@@ -15,6 +15,8 @@ pub struct Args {
     pub ns_per_instruction: u64,
     /// Instructions can be counted.
     pub profile: bool,
+    /// The machine has no instruction clock (`-icount`), and may have several processors: nothing is measured.
+    pub functional: bool,
     /// The NICs are LAN7800s of our own, at this speed.
     pub lan7800: Option<Speed>,
 }
@@ -22,7 +24,7 @@ pub struct Args {
 /// Reads `key=value`.
 pub fn parse(args: &[String]) -> Result<Args, String> {
     let (mut fd, mut ports, mut shift, mut profile, mut lan7800) = (None, 2, 0, false, None);
-    let mut selfcheck = false;
+    let (mut selfcheck, mut functional) = (false, false);
     for arg in args {
         let (key, value) = arg.split_once('=').unwrap_or((arg, ""));
         let number = || {
@@ -36,11 +38,12 @@ pub fn parse(args: &[String]) -> Result<Args, String> {
             "shift" => shift = number()?.min(10),
             "profile" => profile = number()? != 0,
             "selfcheck" => selfcheck = number()? != 0,
+            "functional" => functional = number()? != 0,
             "lan7800" if value == "high" => lan7800 = Some(Speed::High),
             "lan7800" if value == "super" => lan7800 = Some(Speed::Super),
             _ => {
                 return Err(format!(
-                    "unknown argument {arg:?}; there are fd=N, ports=N, shift=N, profile=0|1, lan7800=high|super, selfcheck=0|1"
+                    "unknown argument {arg:?}; there are fd=N, ports=N, shift=N, profile=0|1, functional=0|1, lan7800=high|super, selfcheck=0|1"
                 ));
             }
         }
@@ -53,6 +56,7 @@ pub fn parse(args: &[String]) -> Result<Args, String> {
         ports,
         ns_per_instruction: 1 << shift,
         profile,
+        functional,
         lan7800,
     })
 }

@@ -64,6 +64,8 @@ struct Plugin {
     ns_per_instruction: u64,
     /// The NICs are the tester's own LAN7800s: there are no net clients.
     own_nics: bool,
+    /// The machine can be put back to where it began to run.
+    can_rewind: bool,
     /// Set up with the first expiry of the timer, when the machine exists.
     ioapic: Option<Ioapic>,
     timer: Timer,
@@ -275,7 +277,7 @@ unsafe extern "C" fn run_state_changed(_opaque: *mut c_void, running: bool, _sta
     let mut guard = PLUGIN.lock().unwrap_or_else(|e| e.into_inner());
     let Some(plugin) = guard.as_mut() else { return };
     let first = plugin.ioapic.is_none();
-    if running && first && !plugin.backend.profiled {
+    if running && first && plugin.can_rewind {
         plugin.rewinder = Rewinder::new(plugin.timer);
     } else if !running && plugin.rewinding.is_some() {
         main_loop::call_soon(rewind_machine);
@@ -435,6 +437,7 @@ unsafe fn install(args: &Args, id: u64, plugin_api: c_int) -> Result<(), String>
         ns_per_instruction: args.ns_per_instruction,
         // A self-check verifies the net clients, too.
         own_nics: args.lan7800.is_some() && lab.is_some(),
+        can_rewind: !args.profile && !args.functional,
         ioapic: None,
         timer,
         tester: Tester::new(args.ports, args.ns_per_instruction),
@@ -444,9 +447,12 @@ unsafe fn install(args: &Args, id: u64, plugin_api: c_int) -> Result<(), String>
         pause_request: None,
         command: Vec::new(),
         command_at: 0,
-        clock_check: Some(ClockCheck::new(args.ns_per_instruction)),
+        clock_check: (!args.functional).then(|| ClockCheck::new(args.ns_per_instruction)),
         answer: Vec::new(),
-        rewinder: Err("instructions are counted, or the machine has not run yet".into()),
+        rewinder: Err(
+            "instructions are counted, the machine has no instruction clock, or has not run yet"
+                .into(),
+        ),
         rewinding: None,
     });
     timer.arm(Some(0));
@@ -460,6 +466,9 @@ unsafe fn install(args: &Args, id: u64, plugin_api: c_int) -> Result<(), String>
             timer,
         });
         timer.arm(Some(0));
+    }
+    if args.functional {
+        return Ok(()); // what follows makes instructions and time exact
     }
     cmpxchg_flags::install(version[0]);
     if args.profile {

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The drivers are written for the newest kernel that they support. This header
+ * gives them what older ones lack; no other file asks for the kernel's version.
+ * Debian's older ones are 6.1 and 6.12: each entry says which kernel made the
+ * change, and with which of the two the entry goes.
+ *
+ * To be included after the kernel's own headers.
+ */
+#ifndef IRQMOD_COMPAT_H
+#define IRQMOD_COMPAT_H
+
+#include <linux/version.h>
+
+/* 6.9: netdev_max_backlog became net_hotdata.max_backlog. Goes with 6.1, and
+ * leaves the #include to rx_timer.c.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
+#include <net/hotdata.h>
+#define irqmod_max_backlog()	READ_ONCE(net_hotdata.max_backlog)
+#else
+#define irqmod_max_backlog()	READ_ONCE(netdev_max_backlog)
+#endif
+
+/* 6.13: hrtimer_setup(), for which 6.15 dropped hrtimer_init(). Goes with 6.12. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+#define hrtimer_setup(timer, callback, clock, mode)		\
+do {								\
+	struct hrtimer *compat_timer = (timer);			\
+								\
+	hrtimer_init(compat_timer, clock, mode);		\
+	compat_timer->function = (callback);			\
+} while (0)
+#endif
+
+/* 6.16: DECLARE_TRACE() adds _tp to the name, DECLARE_TRACE_EVENT() does not.
+ * fixed_phy_register() lost the interrupt number, which had to be PHY_POLL.
+ * Both go with 6.12.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0)
+#define DECLARE_TRACE_EVENT	DECLARE_TRACE
+#define fixed_phy_register(status, node)			\
+	fixed_phy_register(PHY_POLL, status, node)
+#endif
+
+/* 6.17: system_wq is called system_percpu_wq; 7.x warns about the old name. Goes
+ * with 6.12.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
+#define system_percpu_wq	system_wq
+#endif
+
+#endif /* IRQMOD_COMPAT_H */

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Drivers on four processors, on kernels that watch them: KASAN with lockdep and DMA debugging, KCSAN, PREEMPT_RT.
+
+Nothing is measured here. Any message of the kernel fails a test. The kernel's own drivers are the comparison.
+`DEBUG_BUILDS`, `DEBUG_DRIVERS`, `DEBUG_SCRIPTS`: comma-separated, to run only some.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+
+import pytest
+
+from irqlab.config.schemes import COMBINATIONS, USB_COMBINATIONS, Combination
+from irqlab.config.testbed import TestbedConfig
+from irqlab.robustness import tap
+from irqlab.robustness.overload import Overload
+from irqlab.trials.testbed import Testbed
+
+pytestmark = pytest.mark.debug
+
+CPUS = 4
+BUILDS = {
+    "kasan": {"kernel": "6.12", "debug": ("dma", "faults", "kasan", "lockdep")},
+    "kcsan": {"kernel": "6.12", "debug": ("kcsan",)},
+    "rt": {"kernel": "6.12-rt"},
+}
+OURS = ("irqmod_i8255x", "irqmod_rtl8139cp", "irqmod_lan78xx")
+THEIRS = ("e100", "8139cp", "lan78xx")
+OF_OURS = ("backstop", "bad_input", "interface", "tcp", "tx_timeout", "usb")
+"""Scripts that test what only drivers built on irqmod have, or that need the instruction clock's time."""
+
+
+def _chosen(name: str, known: tuple[str, ...]) -> tuple[str, ...]:
+    asked = [word for word in os.environ.get(name, "").split(",") if word]
+    return tuple(word for word in known if not asked or word in asked)
+
+
+def covering(usb: bool) -> tuple[Combination, ...]:
+    """Combinations in which each scheme occurs at least once."""
+    found: list[Combination] = []
+    for combination in USB_COMBINATIONS if usb else COMBINATIONS:
+        if not any(c.rx == combination.rx for c in found) or not any(c.tx == combination.tx for c in found):
+            found.append(combination)
+    return tuple(found)
+
+
+@cache
+def overload_of(build: str, driver: str) -> Overload:
+    return Overload(Testbed.resolve(TestbedConfig(driver, cpus=CPUS, functional=True, **BUILDS[build])))  # type: ignore[arg-type]
+
+
+def cases() -> list[tuple[str, str, str, Combination | None]]:
+    """Build, driver, script, combination."""
+    found = []
+    scripts = {script.name: script for script in tap.scripts()}
+    for build in _chosen("DEBUG_BUILDS", tuple(BUILDS)):
+        for driver in _chosen("DEBUG_DRIVERS", (*OURS, *THEIRS)):
+            for name in _chosen("DEBUG_SCRIPTS", tuple(scripts)):
+                ours = driver in OURS
+                if name == "usb" and "lan78xx" not in driver:
+                    continue
+                if not ours and (scripts[name].every_combination or name in OF_OURS):
+                    continue
+                several = covering("lan78xx" in driver) if scripts[name].every_combination else (None,)
+                found += [(build, driver, name, combination) for combination in several]
+    return found
+
+
+def test_the_selection_covers_each_scheme() -> None:
+    for usb, every in ((False, COMBINATIONS), (True, USB_COMBINATIONS)):
+        assert {c.rx for c in covering(usb)} == {c.rx for c in every}
+        assert {c.tx for c in covering(usb)} == {c.tx for c in every}
+
+
+@pytest.mark.parametrize(("build", "driver", "name", "combination"), cases(), ids=lambda value: str(value) if value else "any")
+def test_a_watched_kernel_says_nothing(build: str, driver: str, name: str, combination: Combination | None) -> None:
+    (script,) = tap.find([name])
+    report = tap.run(overload_of(build, driver), script, combination)
+    print(report.text)
+    assert report.failures == []

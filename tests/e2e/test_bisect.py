@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""irqlab bisect on a repository of our drivers with a planted commit, one that does not build, and harmless ones."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from irqlab.setup import drivers
+from tests.e2e.conftest import Cli
+
+COMMITS, PLANTED, BROKEN = 32, 21, 16
+"""The bisection of 32 commits begins in the middle, with the broken one."""
+LOOP = """	{
+		volatile int planted;
+
+		for (planted = 0; planted < 12 * taken; planted++)
+			;
+	}
+"""
+
+
+def git(tree: Path, *arguments: str) -> str:
+    identity = ("-c", "user.name=Tester", "-c", "user.email=tester@example.org")
+    return subprocess.run(["git", "-C", tree, *identity, *arguments], capture_output=True, text=True, check=True).stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    tree = tmp_path_factory.mktemp("history")
+    for folder in ("irqmod", "rtl8139cp"):
+        shutil.copytree(drivers.home() / folder, tree / "drivers" / folder)
+    for path in drivers.home().glob("*"):
+        if path.is_file():
+            shutil.copy(path, tree / "drivers")
+    git(tree, "init", "--quiet")
+    core = tree / "drivers/irqmod/core.c"
+    git(tree, "add", "--all")
+    git(tree, "commit", "--quiet", "--message=drivers: the first")
+    begin = "	int taken = port->ops->rx_take(port, budget);\n"
+    for number in range(1, COMMITS + 1):
+        text = core.read_text()
+        if number == PLANTED:
+            assert begin in text
+            text = text.replace(begin, begin + LOOP, 1)
+        if number == BROKEN:
+            text += "#error broken\n"
+        text = text.replace("#error broken\n", "") if number == BROKEN + 1 else text
+        core.write_text(f"{text}/* {number} */\n")
+        name = {PLANTED: "irqmod: planted", BROKEN: "irqmod: broken"}.get(number, f"irqmod: comment {number}")
+        git(tree, "commit", "--quiet", "--all", f"--message={name}")
+    return tree
+
+
+@pytest.mark.long
+def test_the_planted_commit_is_found_and_explained(history: Path, cli: Cli, tmp_path: Path) -> None:
+    command = (
+        *("bisect", "--tree", str(history), "--good", f"HEAD~{COMMITS}", "--bad", "HEAD"),
+        *("--driver", "irqmod_rtl8139cp+napi+off", "--size", "64"),
+    )
+    done = cli(*command, timeout_s=900)
+    assert done.returncode == 0, done.stderr
+    assert "(irqmod: planted) is the first commit with worse instructions per frame" in done.stdout
+    found = json.loads((tmp_path / "results/bisect/bisect.json").read_text())
+    assert found["first_bad"] == git(history, "rev-parse", f"HEAD~{COMMITS - PLANTED}")
+    broken = git(history, "rev-parse", f"HEAD~{COMMITS - BROKEN}")
+    assert [step["commit"] for step in found["steps"] if step["verdict"] == "skipped"] == [broken]
+    assert len(found["steps"]) <= 8
+    assert found["functions"][0]["function"] == "irqmod_rx_pass"
+    assert found["functions"][0]["after"] - found["functions"][0]["before"] > 30
+    page = (tmp_path / "results/bisect/bisect.html").read_text()
+    assert "irqmod: planted" in page
+    assert "does not build" in done.stderr or "do not build" in done.stderr
+
+    again = cli(*command, timeout_s=300)  # everything is known
+    assert again.returncode == 0
+    assert "measured in" not in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("--good", "nonesuch"), "has no revision nonesuch"),
+        (("--good", "HEAD", "--bad", "HEAD~1"), "does not come after"),
+        (("--good", "HEAD~1", "--metric", "speed"), "--metric speed: allowed are throughput, p50"),
+        (("--good", "HEAD~1", "--above", "much"), "--above much: allowed are 0 to 1000 per cent"),
+    ],
+)
+def test_bad_input(history: Path, cli: Cli, arguments: tuple[str, ...], complaint: str) -> None:
+    done = cli("bisect", "--tree", str(history), "--driver", "irqmod_rtl8139cp", *arguments)
+    assert done.returncode == 2
+    assert complaint in done.stderr
+    assert "Traceback" not in done.stderr

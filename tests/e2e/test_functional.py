@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Functional runs: several processors, without the instruction clock."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import Cli
+
+IRQLAB = [sys.executable, "-m", "irqlab"]
+
+
+def test_the_dut_has_several_processors_and_forwards(tmp_path: Path) -> None:
+    commands = "nproc; cat /sys/devices/system/cpu/online; ip -brief link show eth0; exit\n"
+    done = subprocess.run(
+        [*IRQLAB, "shell", "--driver", "e100", "--functional", "--cpus", "2"],
+        cwd=tmp_path,
+        env={**os.environ, "COLUMNS": "120"},
+        input=commands,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[:2] == ["2", "0-1"]
+    assert "UP" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("throughput", "--functional", "--size", "64"), "--functional: nothing is measured without an instruction clock"),
+        (("throughput", "--cpus", "2"), "add --functional"),
+        (("tap", "--functional", "--cpus", "1000"), "--cpus 1000: allowed are 1 to 64"),
+    ],
+)
+def test_what_measures_refuses(cli: Cli, arguments: tuple[str, ...], complaint: str) -> None:
+    done = cli(*arguments, "--driver", "e100")
+    assert done.returncode == 2
+    assert complaint in done.stderr
+    assert "Traceback" not in done.stderr
