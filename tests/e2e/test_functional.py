@@ -16,7 +16,7 @@ IRQLAB = [sys.executable, "-m", "irqlab"]
 
 
 def test_the_dut_has_several_processors_and_forwards(tmp_path: Path) -> None:
-    commands = "nproc; cat /sys/devices/system/cpu/online; ip -brief link show eth0; exit\n"
+    commands = "nproc; cat /sys/devices/system/cpu/online; cat /sys/class/net/eth0/operstate; exit\n"
     done = subprocess.run(
         [*IRQLAB, "shell", "--driver", "e100", "--functional", "--cpus", "2"],
         cwd=tmp_path,
@@ -28,8 +28,7 @@ def test_the_dut_has_several_processors_and_forwards(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[:2] == ["2", "0-1"]
-    assert "UP" in done.stdout
+    assert done.stdout.splitlines() == ["2", "0-1", "up"]
 
 
 @pytest.mark.parametrize(

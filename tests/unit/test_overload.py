@@ -46,8 +46,9 @@ def trials(monkeypatch: pytest.MonkeyPatch) -> type[Trial]:
     return Trial
 
 
-def bed(usb_speed: str = "") -> Any:
+def bed(usb_speed: str = "", functional: bool = False) -> Any:
     return SimpleNamespace(
+        config=SimpleNamespace(functional=functional),
         driver="irqmod_x",
         nic=SimpleNamespace(line_rate_bps=LINE_BPS, usb_speed=usb_speed),
         machine=SimpleNamespace(mips=250),
@@ -62,6 +63,13 @@ def test_a_capacity_is_measured_once(trials: type[Trial]) -> None:
     assert trials.offered == [wire_rate_pps(FRAME_BYTES, LINE_BPS), GENTLE_PPS]
     one.capacity_pps(Combination("napi", "interrupt"))
     assert len(trials.offered) == 4
+
+
+def test_without_the_instruction_clock_nothing_is_measured(trials: type[Trial]) -> None:
+    one = Overload(bed(functional=True))
+    assert one.capacity_pps(NAPI) == overload.UNMEASURED_PPS
+    assert one.calm_pps < one.capacity_pps(NAPI)
+    assert trials.offered == []
 
 
 def test_a_driver_that_collapses_is_measured_by_its_cost(trials: type[Trial], monkeypatch: pytest.MonkeyPatch) -> None:
