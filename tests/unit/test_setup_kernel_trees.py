@@ -8,6 +8,7 @@ from irqlab.setup import SetupError, kernel, kernel_sources, kernel_trees
 from irqlab.setup.buildroot import BuildRoot
 from irqlab.setup.kernel_sources import Source
 from irqlab.setup.kernel_trees import Options
+from irqlab.setup.paths import sweep
 
 
 def git(tree: Path, *arguments: str) -> str:
@@ -31,6 +32,24 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         git(root, "add", "--all")
         git(root, "commit", "--quiet", f"--message=commit {number}")
     return root
+
+
+def test_a_source_package_is_unpacked_while_another_is_fetched(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tree.parent / "cache/sources"
+    package = home / "linux-source-6.12_6.12.3-1_all"
+    (package / "usr/src").mkdir(parents=True)
+    subprocess.run(
+        ["tar", "-c", "-J", "-f", package / "usr/src/linux-source-6.12.tar.xz", "-C", tree.parent, "linux"], check=True
+    )
+    run = subprocess.run
+
+    def meanwhile(command: list[str], **options: bool) -> subprocess.CompletedProcess[str]:
+        sweep(home)  # as `debs` does before a download
+        return run(command, **options)  # type: ignore[call-overload,no-any-return]
+
+    monkeypatch.setattr(kernel_sources.subprocess, "run", meanwhile)
+    assert kernel_sources.debian("6.12").series == "6.12"
+    assert kernel_sources.debian("6.12").series == "6.12"
 
 
 def test_a_tree_is_taken_as_it_is(tree: Path) -> None:

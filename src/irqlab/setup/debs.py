@@ -37,7 +37,7 @@ def unpacked(package: str, home: Path) -> Path | None:
 
 def unpack(packages: Sequence[str], archive: Archive, home: Path) -> list[Path]:
     """The directories with packages' files, ``HOME/PACKAGE_VERSION_ARCHITECTURE``; downloads missing packages."""
-    with locked("debs"):
+    with locked(f"debs-{home.name}"):
         if missing := [name for name in packages if unpacked(name, home) is None]:
             with _downloads(home) as scratch:
                 for deb in _download(missing, archive, Path(scratch)):
@@ -48,7 +48,7 @@ def unpack(packages: Sequence[str], archive: Archive, home: Path) -> list[Path]:
 
 def unpack_together(packages: Sequence[str], archive: Archive, home: Path) -> Path:
     """The directory with the files of all these packages; named as the first one's in `unpack`. Downloads what is missing."""
-    with locked("debs"):
+    with locked(f"debs-{home.name}"):
         if (there := unpacked(packages[0], home)) is not None:
             return there
         with _downloads(home) as scratch:
@@ -71,7 +71,7 @@ def download_closure(packages: Sequence[str], archive: Archive, into: Path) -> l
 def unpack_file(deb: Path, home: Path) -> Path:
     """Unpacks a local .deb, such as ``make bindeb-pkg`` writes."""
     final = home / f"{deb.stem}@{int(deb.stat().st_mtime)}"
-    with locked("debs"):
+    with locked(f"debs-{home.name}"):
         if not final.is_dir():
             with appearing(final) as scratch:
                 extract(deb, scratch)

@@ -80,7 +80,7 @@ def debian(series: str) -> Source:
         say(f"fetching the source of Linux {series} (140 MB)")
         there = debs.unpack([package], apt, home)[0]
     with locked("sources"):
-        final = home / f"{there.name}.tree"
+        final = home / "trees" / there.name  # not in `home`, whose unfinished directories `debs` removes under a lock of its own
         if not final.is_dir():
             say(f"unpacking the source of Linux {series}")
             with appearing(final) as scratch:
