@@ -83,8 +83,11 @@ static void rx_timer_start(struct irqmod_port *port)
 {
 	bool direct = port->rx_without == IRQMOD_WITHOUT_BACKLOG;
 	bool soft = direct || port->rx_without == IRQMOD_WITHOUT_TOP_HALF;
+	/* Not REL_HARD: the stack must not be entered in hard IRQ under
+	 * PREEMPT_RT, which runs timers of mode REL in softirq.
+	 */
 	enum hrtimer_mode mode = soft ? HRTIMER_MODE_REL_SOFT
-				      : HRTIMER_MODE_REL_HARD;
+				      : HRTIMER_MODE_REL;
 
 	port->deliver = direct ? irqmod_deliver_stack : irqmod_deliver_backlog;
 	port->rx_deferred = port->rx_without != IRQMOD_WITHOUT_REFILL;
