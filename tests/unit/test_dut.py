@@ -170,6 +170,12 @@ def test_notable_records_are_above_info_and_not_expected() -> None:
     assert kernel_log.notable(records, expected="resumed|^not") == ["bad"]
 
 
+def test_a_slow_host_s_messages_are_known() -> None:
+    records = [Record(4, "hrtimer: interrupt took 17034843 ns"), Record(4, "clocksource: timekeeping watchdog on CPU1")]
+    assert len(kernel_log.notable(records)) == 2
+    assert kernel_log.notable([*records, Record(3, "bad clocksource")], expected=kernel_log.SLOW_HOST) == ["bad clocksource"]
+
+
 def test_hosts_are_played_at_each_port() -> None:
     dut, rpc = dut_with()
     dut.play_hosts(100)

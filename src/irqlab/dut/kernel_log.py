@@ -19,6 +19,8 @@ PROBLEM = re.compile(
 """Kernel log lines that make a run fail."""
 EXPECTED = re.compile(r"^random: crng init done")
 """Messages above info that every kernel logs."""
+SLOW_HOST = r"^hrtimer: interrupt took \d+ ns|^clocksource: |^perf: interrupt took too long"
+"""Messages above info about time that the host took from a virtual processor; for runs without the instruction clock."""
 SHOWN_BEFORE, SHOWN_AFTER = 5, 40
 """Lines shown around the first problem."""
 
