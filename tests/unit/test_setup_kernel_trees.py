@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -158,3 +160,33 @@ def test_a_compiler_that_fails_is_quoted(monkeypatch: pytest.MonkeyPatch, tmp_pa
     build = kernel_trees._Build(BuildRoot(tmp_path, "gcc", "gcc 1"), Source(tree, "x"), tmp_path)
     with pytest.raises(SetupError, match=r"(?s)linux does not build with gcc 1:.*net/core/dev\.c:7:1: error: expected"):
         build.make()
+
+
+def test_only_a_revision_keeps_others_from_the_tree(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels of one tree with other options are built at the same time; a clone shows one revision at a time."""
+    taken: list[str] = []
+
+    @contextmanager
+    def locked(name: str) -> Iterator[None]:
+        taken.append(name)
+        yield
+
+    monkeypatch.setattr(kernel_sources, "locked", locked)
+    with kernel_sources.held(f"tree:{tree}") as source:
+        assert source.path == tree
+    assert taken == []
+    for revision in ("HEAD", "HEAD~1"):
+        with kernel_sources.held(f"tree:{tree}@{revision}") as source:
+            assert source.revision
+    assert len(taken) == 2
+    assert len(set(taken)) == 1
+
+
+def test_a_built_kernel_is_kept_once(tree: Path) -> None:
+    kept = []
+    for name in ("one", "two"):
+        scratch = kernel_trees._scratch(name)
+        (scratch / "vmlinux").write_text("same")
+        kept.append(kernel_trees._kept(scratch))
+    assert kept[0] == kept[1]
+    assert [path.name for path in kept[0].parent.iterdir()] == [kept[0].name]

@@ -44,13 +44,13 @@ class Overload:
         self._known: dict[Combination, float] = {}
         self._lock = threading.Lock()
 
-    def capacity_pps(self, combination: Combination) -> float:
+    def capacity_pps(self, combination: Combination | None) -> float:
         """The maximum forwarding rate of a combination: measured at line rate, or estimated from its cost per frame at low load.
 
         The first applies to schemes that do not collapse, the second to those that do: their cost hardly falls with the load.
-        Without the instruction clock: UNMEASURED_PPS.
+        Without the instruction clock, or without schemes: UNMEASURED_PPS.
         """
-        if self.testbed.config.functional:
+        if combination is None or self.testbed.config.functional:
             return UNMEASURED_PPS
         with self._lock:
             if combination not in self._known:

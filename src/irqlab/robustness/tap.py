@@ -4,6 +4,7 @@
 A script declares its requirements in comments at the top:
 
     # for: every combination     run once for each pair of schemes; they are already set, and are in $RX and $TX
+                                 (otherwise both are "own")
     # load: 2x                   twice the pair's capacity is offered while it runs
     # needs: modules             the module files are in $MODULES
     # needs: wire                the tester connects the two interfaces, at line rate, instead of simulating hosts
@@ -135,7 +136,8 @@ def run(overload: Overload, script: Script, combination: Combination | None = No
     `overload`: the testbed, with the capacities measured so far.
     """
     testbed = overload.testbed
-    rate_pps = OVERLOAD * overload.capacity_pps(combination) if script.loaded and combination else 0.0
+    measured = combination is not None or testbed.config.functional  # functional: the load depends on no capacity
+    rate_pps = OVERLOAD * overload.capacity_pps(combination) if script.loaded and measured else 0.0
     with testbed.open() as dut:
         dut.kernel_log.news()
         _install(dut, testbed, script)
@@ -177,8 +179,7 @@ def _command(testbed: Testbed, script: Script, combination: Combination | None) 
         "DRIVER": testbed.driver, "ENGINE": drivers.ENGINE, "MODULES": MODULES,
         "IF0": "eth0", "IF1": "eth1", "PEER0": tester_ip(0), "PEER1": tester_ip(1), "MAC0": tester_mac(0),
     }  # fmt: skip
-    if combination is not None:
-        variables |= {"RX": combination.rx, "TX": combination.tx}
+    variables |= {"RX": combination.rx, "TX": combination.tx} if combination else {"RX": "own", "TX": "own"}
     settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
     return ["sh", "-c", f"mkdir -p /tmp; {settings} exec sh {HOME}/{script.path.name} 2>&1"]
 

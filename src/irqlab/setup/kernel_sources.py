@@ -4,6 +4,8 @@
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,7 +41,7 @@ def find(spec: str) -> Source:
     """The tree that ``tree:PATH``, ``tree:PATH@REVISION`` or ``source:SERIES`` names. Raises SetupError.
 
     A revision is checked out into a clone of irqlab's own, which shares the repository's objects; the user's tree is only read.
-    The caller must hold the lock of the tree (`lock_name`) from here until it is built.
+    It may be checked out to another revision at any time; see `held`.
     """
     if spec.startswith("source:"):
         return debian(spec.removeprefix("source:"))
@@ -63,10 +65,17 @@ def find(spec: str) -> Source:
     return Source(clone, f"{tree}@", commit)
 
 
-def lock_name(spec: str) -> str:
-    """The lock of a tree: it and its object files may not be used by two at once."""
-    tree = spec.partition(":")[2].rpartition("@")[0] or spec.partition(":")[2]
-    return "kernel-" + re.sub(r"[^\w.-]", "_", tree)[-100:]
+@contextmanager
+def held(spec: str) -> Iterator[Source]:
+    """Context manager: `find`, for a build. Another revision of the same repository is not checked out meanwhile."""
+    path, _, revision = spec.removeprefix("tree:").rpartition("@")
+    with locked(lock_name(path)) if path and revision and spec.startswith("tree:") else nullcontext():
+        yield find(spec)
+
+
+def lock_name(directory: str) -> str:
+    """The lock of what is made from a directory of the user's."""
+    return "kernel-" + re.sub(r"[^\w.-]", "_", directory)[-100:]
 
 
 def debian(series: str) -> Source:

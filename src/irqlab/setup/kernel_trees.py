@@ -24,7 +24,7 @@ from irqlab.setup import SetupError, archive, buildroot, kernel_sources
 from irqlab.setup.bootable import Built, Kernel
 from irqlab.setup.buildroot import BuildRoot
 from irqlab.setup.kernel_sources import Source
-from irqlab.setup.paths import cache_dir, locked, sweep
+from irqlab.setup.paths import cache_dir, locked
 from irqlab.setup.say import say
 
 FRAGMENTS = Path(__file__).parent / "kconfig"
@@ -97,16 +97,16 @@ def resolve(spec: str, options: Options) -> Kernel:
         if options != Options():
             raise SetupError(f"{spec} is built already: --debug and --kconfig have no effect on it")
         return _as_built(spec)
-    with locked(kernel_sources.lock_name(spec)):
-        source = kernel_sources.find(spec)
+    with kernel_sources.held(spec) as source:
         root = buildroot.get(archive.tools_release(source.series))
         text = "".join(path.read_text() for path in options.fragments)
         key = hashlib.sha256("\0".join((source.identity, text, root.compiler_version)).encode()).hexdigest()[:16]
         objects = cache_dir() / "kernels/objects" / key
         objects.mkdir(parents=True, exist_ok=True)
-        built = _Build(root, source, objects)
-        built.configure(text, options)
-        final = built.make()
+        with locked(f"objects-{key}"):
+            built = _Build(root, source, objects)
+            built.configure(text, options)
+            final = built.make()
     where = Built(root, "/objects", {"/objects": objects, "/source": source.path})
     version = source.revision[:12] or source.series
     return _installed(final, options.label(spec), version, where)
@@ -139,20 +139,10 @@ class _Build:
         begun = time.monotonic()
         say(f"building Linux {self.source.series} from {self.source.path} (minutes, if nothing of it was built before)")
         self._run("-s", "vmlinux", "modules", *(["bzImage"] if self._needs_bzimage else []))
-        home = cache_dir() / "kernels/built"
-        home.mkdir(parents=True, exist_ok=True)
-        sweep(home)
-        scratch = home / ".new-install"
-        shutil.rmtree(scratch, ignore_errors=True)
-        scratch.mkdir()
-        out = {"/out": scratch}
-        self._run("-s", "modules_install", *_INTO_OUT, more=out)
+        scratch = _scratch(self.objects.name)
+        self._run("-s", "modules_install", *_INTO_OUT, more={"/out": scratch})
         _install(self.root, self.objects, scratch, self._needs_bzimage)
-        final = home / _content_hash(scratch)
-        if not final.is_dir():
-            scratch.rename(final)
-            _forget_old(home)
-        os.utime(final)
+        final = _kept(scratch)
         say(f"built in {time.monotonic() - begun:.0f} s")
         return final
 
@@ -191,22 +181,37 @@ def _as_built(spec: str) -> Kernel:
     text = re.search(r'^CONFIG_CC_VERSION_TEXT="(\S+)', (tree / ".config").read_text(), re.MULTILINE)
     root = BuildRoot(Path("/"), text[1] if text else "gcc", text[0] if text else "")
     directories = {str(path): path for path in (tree, (tree / "source").resolve()) if path.is_dir()}
-    with locked(kernel_sources.lock_name(spec)):
-        home = cache_dir() / "kernels/built"
-        home.mkdir(parents=True, exist_ok=True)
-        scratch = home / ".new-copy"
-        shutil.rmtree(scratch, ignore_errors=True)
-        scratch.mkdir()
+    with locked(kernel_sources.lock_name(str(tree))):
+        scratch = _scratch(hashlib.sha256(str(tree).encode()).hexdigest()[:16])
         command = ("make", "-s", "-C", str(tree), "modules_install", *_INTO_OUT)
         done = root.run(*command, writable={"/out": scratch}, readable=directories)
         if done.returncode:
             raise SetupError(f"{tree}: make modules_install fails:\n{buildroot.shown(done.stderr.splitlines())}")
         _install(root, tree, scratch, bzimage=False)
-        final = home / _content_hash(scratch)
-        if not final.is_dir():
-            scratch.rename(final)
-            _forget_old(home)
+        final = _kept(scratch)
     return _installed(final, spec, "built by the user", Built(root, str(tree), directories))
+
+
+def _scratch(name: str) -> Path:
+    """An empty directory for what becomes a built kernel. The caller holds the lock of what `name` stands for."""
+    scratch = cache_dir() / "kernels/built" / f".new-{name}"
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    return scratch
+
+
+def _kept(scratch: Path) -> Path:
+    """Moves a built kernel to where it is kept, by its content."""
+    home = scratch.parent
+    final = home / _content_hash(scratch)
+    with locked("built"):
+        if final.is_dir():
+            shutil.rmtree(scratch)
+        else:
+            scratch.rename(final)
+        os.utime(final)
+        _forget_old(home)
+    return final
 
 
 def _install(root: BuildRoot, objects: Path, into: Path, bzimage: bool) -> None:
@@ -253,7 +258,10 @@ def _files(directory: Path) -> Iterable[Path]:
 
 
 def _forget_old(home: Path) -> None:
-    there = sorted((path for path in home.iterdir() if path.is_dir()), key=lambda path: path.stat().st_mtime)
+    there = sorted(
+        (path for path in home.iterdir() if path.is_dir() and not path.name.startswith(".")),
+        key=lambda path: path.stat().st_mtime,
+    )
     for path in there[:-KEEP]:
         shutil.rmtree(path, ignore_errors=True)
 
