@@ -28,7 +28,7 @@ BUILDS = {
 }
 OURS = ("irqmod_i8255x", "irqmod_rtl8139cp", "irqmod_lan78xx")
 THEIRS = ("e100", "8139cp", "lan78xx")
-OF_OURS = ("backstop", "bad_input", "interface", "no_memory", "rings", "tcp", "tx_timeout", "usb")
+OF_OURS = ("backstop", "bad_input", "interface", "load_unload", "no_memory", "rings", "tcp", "tx_timeout", "usb")
 """Scripts that test what only drivers built on irqmod have, or that need the instruction clock's time."""
 
 
