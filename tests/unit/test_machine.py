@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from irqlab.qemu.hmp import Hmp
-from irqlab.qemu.machine import _failure_report
+from irqlab.qemu.machine import _failure_report, switched_off
 from irqlab.qemu.qmp import QmpError
+from irqlab.setup.bootable import Kernel
 
 
 @pytest.mark.parametrize(
@@ -26,6 +27,20 @@ from irqlab.qemu.qmp import QmpError
 def test_the_cause_of_a_machines_end_is_reported(tmp_path: Path, console: str, code: int | None, said: str) -> None:
     (tmp_path / "console.log").write_text(console)
     assert _failure_report(tmp_path, code).splitlines()[0].startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("configuration", "parameters"),
+    [
+        ("CONFIG_DAMON=y\nCONFIG_DAMON_STAT=y\nCONFIG_DAMON_STAT_ENABLED_DEFAULT=y\n", "damon_stat.enabled=0"),
+        ("CONFIG_DAMON_STAT=y\n# CONFIG_DAMON_STAT_ENABLED_DEFAULT is not set\n", ""),
+        ("# CONFIG_DAMON is not set\n", ""),
+    ],
+)
+def test_what_a_kernel_does_by_itself_is_switched_off(tmp_path: Path, configuration: str, parameters: str) -> None:
+    (tmp_path / "config").write_text(configuration)
+    kernel = Kernel("7.3.4", "linux-image-7.3.4", "7.3.4-1", tmp_path, tmp_path, tmp_path / "config", "")
+    assert switched_off(kernel) == parameters
 
 
 def _qemu(sock: socket.socket, answers: list[tuple[str, str]]) -> None:

@@ -39,6 +39,11 @@ KERNEL_COMMAND_LINE = (
     "console=ttyS0 quiet panic=-1 oops=panic nokaslr mitigations=off net.ifnames=0 ipv6.disable=1 "
     "random.trust_cpu=off cryptomgr.notests=1"
 )
+SWITCHED_OFF = (("DAMON_STAT_ENABLED_DEFAULT", "damon_stat.enabled=0"),)
+"""(option of the kernel's configuration, parameter): what a kernel does by itself, besides its work, and how that is switched off.
+
+From 6.17 on, DAMON samples memory accesses every 5 ms (mm/damon/stat.c). Kernels without the option keep their command line.
+"""
 CONSOLE = "console.log"
 MAX_CPUS = 64
 SNAPSHOT_SLEEP_NS = 20_000_000
@@ -126,6 +131,11 @@ class MachineConfig:
             "usb_speed": self.nic.usb_speed,
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def switched_off(kernel: Kernel) -> str:
+    """The parameters of SWITCHED_OFF that a kernel needs; empty if none."""
+    return " ".join(parameter for option, parameter in SWITCHED_OFF if kernel.has(option))
 
 
 def sha256_of(path: Path) -> str:

@@ -116,7 +116,8 @@ class FuzzRun:
 
 def checking(testbed: Testbed) -> Testbed:
     """The same testbed with heap checks enabled in the kernel."""
-    return Testbed(testbed.config, replace(testbed.machine, extra_append=CHECKED_HEAP), testbed.modules, testbed.nic)
+    append = f"{testbed.machine.extra_append} {CHECKED_HEAP}".strip()
+    return Testbed(testbed.config, replace(testbed.machine, extra_append=append), testbed.modules, testbed.nic)
 
 
 def run(

@@ -42,6 +42,10 @@ class Kernel:
     sha256: str
     built: Built | None = None
 
+    def has(self, option: str) -> bool:
+        """Whether an option, without ``CONFIG_``, is built into the kernel (``=y``)."""
+        return f"\nCONFIG_{option}=y\n" in f"\n{self.config.read_text()}"
+
 
 def unpack_vmlinux(image: Path, vmlinux: Path) -> str:
     """Writes a bzImage's ELF file to `vmlinux`, unless it is there, and returns its SHA-256. Raises SetupError."""

@@ -17,7 +17,7 @@ from irqlab.dut.counters import Counters
 from irqlab.dut.router import Dut
 from irqlab.errors import IrqlabError
 from irqlab.qemu import machine, snapshots
-from irqlab.qemu.machine import MachineConfig, MachineError, describe, save, start
+from irqlab.qemu.machine import MachineConfig, MachineError, describe, save, start, switched_off
 from irqlab.qemu.pool import POOL
 from irqlab.qemu.rpc import ConnectionLostError, TesterError
 from irqlab.qemu.snapshots import Snapshot
@@ -67,6 +67,7 @@ class Testbed:
             functional=config.functional,
             memory_mib=TEST_MEMORY_MIB if config.functional or config.debug else MEMORY_MIB,
             lsm=config.lsm,
+            extra_append=switched_off(dut_kernel),
         )
         return cls(config, machine, loaded, nic)
 
