@@ -23,19 +23,18 @@ def kernels_command(
 ) -> None:
     """List Debian's kernels that --kernel accepts, and which of them are downloaded."""
     offers = kernel_packages.offers()
-    newest = {(offer.series, _is_rt(offer.release)): offer for offer in offers}
+    newest = {(offer.series, offer.is_rt): offer for offer in offers}
     chosen = kernel.present()
     table = Table(box=None, pad_edge=False)
     for column in ("--kernel", "release", "version", "suite", ""):
         table.add_column(column, no_wrap=True)
     for offer in offers:
-        series, is_rt = offer.series, _is_rt(offer.release)
-        is_newest = newest[series, is_rt] is offer
+        is_newest = newest[offer.series, offer.is_rt] is offer
         if not (is_newest or all_):
             continue
         there = kernel_packages.present(offer.release)
         state = "" if there is None else "default" if chosen and chosen.release == offer.release else "downloaded"
-        table.add_row(f"{series}{'-rt' * is_rt}" if is_newest else "", offer.release, offer.version, offer.suite, state)
+        table.add_row(f"{offer.series}{'-rt' * offer.is_rt}" if is_newest else "", offer.release, offer.version, offer.suite, state)
     Console(highlight=False).print(table)
 
 
@@ -55,7 +54,3 @@ def build(
     size_mb = sum(path.stat().st_size for path in Path(built.modules).rglob("*.ko*")) / 1e6
     print(f"Linux {built.release}: kernel {built.vmlinux.stat().st_size / 1e6:.0f} MB, modules {size_mb:.0f} MB")
     print(f"use it with: --kernel {built.package}")
-
-
-def _is_rt(release: str) -> bool:
-    return release.endswith("-rt-amd64")

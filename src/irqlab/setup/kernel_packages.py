@@ -38,9 +38,14 @@ class Offer:
         return ".".join(self.release.split(".")[:2])
 
     @property
+    def is_rt(self) -> bool:
+        """Whether it is built with PREEMPT_RT."""
+        return "-rt-" in self.release
+
+    @property
     def order(self) -> tuple[int, ...]:
         """Sorts kernels by age."""
-        return (*(int(number) for number in re.findall(r"\d+", self.release.removesuffix("amd64"))), "-rt-" in self.release)
+        return (*(int(number) for number in re.findall(r"\d+", self.release.removesuffix("amd64"))), self.is_rt)
 
 
 def home() -> Path:
