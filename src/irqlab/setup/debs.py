@@ -22,9 +22,14 @@ def depends(packages: Iterable[str], archive: Archive) -> set[str]:
     return set(re.findall(r"^ [ |](?:Pre)?Depends: ([^<\s]\S*)$", output, re.MULTILINE))
 
 
+def known(prefix: str, archive: Archive) -> list[str]:
+    """The names of packages that begin with `prefix`, whether or not they can be downloaded."""
+    return _run("apt-cache", "pkgnames", prefix, failed="apt-cache fails", archive=archive).split()
+
+
 def available(prefix: str, archive: Archive) -> list[tuple[str, str, str]]:
     """The packages whose names begin with `prefix`: name, version, suite (such as trixie-backports); newest version first."""
-    names = [name for name in _run("apt-cache", "pkgnames", prefix, failed="apt-cache fails", archive=archive).split() if name]
+    names = known(prefix, archive)
     output = _run("apt-cache", "madison", *names, failed="apt-cache fails", archive=archive) if names else ""
     return [(name, version, suite) for name, version, suite in re.findall(r"^ *(\S+) \| +(\S+) \| \S+ (\S+)/main", output, re.M)]
 

@@ -54,10 +54,18 @@ def home() -> Path:
 
 
 def offers(update: bool = True) -> list[Offer]:
-    """All kernels in Debian's archives, for amd64 and PREEMPT_RT, oldest first. `update`: from current package lists."""
+    """All kernels in Debian's archives, for amd64 and PREEMPT_RT, oldest first. `update`: from current package lists.
+
+    Without those whose modules the archives no longer have: signed packages stay longer than the unsigned ones they need.
+    """
+    apt = archive.everything(update)
     found: dict[str, Offer] = {}
-    for name, version, suite in debs.available(PREFIX, archive.everything(update)):
-        if _RELEASE.match(release := name.removeprefix(PREFIX)):
+    split, modules = (
+        {name.removeprefix(prefix) for name in debs.known(prefix, apt)} for prefix in ("linux-binary-", "linux-modules-")
+    )
+    for name, version, suite in debs.available(PREFIX, apt):
+        release = name.removeprefix(PREFIX)
+        if _RELEASE.match(release) and (release not in split or release in modules):
             found.setdefault(release, Offer(release, version, suite))
     return sorted(found.values(), key=lambda offer: offer.order)
 
@@ -111,6 +119,8 @@ def _fetch(package: str) -> Kernel:
     if current and not _RELEASE.match(release):  # linux-image-amd64 is empty and depends on the current one
         return resolve(current[0])
     parts = sorted(depends & {f"linux-{part}-{release}" for part in ("base", "binary", "modules")})
+    if f"linux-binary-{release}" in parts and f"linux-modules-{release}" not in parts:
+        raise SetupError(f"Debian's archives no longer have the modules of {release} (linux-modules-{release})")
     say(f"fetching Linux {release} (70 to 130 MB)")
     return _describe(package, debs.unpack_together([package, *parts], apt, home()))
 
