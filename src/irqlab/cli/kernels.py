@@ -34,7 +34,9 @@ def kernels_command(
             continue
         there = kernel_packages.present(offer.release)
         state = "" if there is None else "default" if chosen and chosen.release == offer.release else "downloaded"
-        table.add_row(f"{offer.series}{'-rt' * offer.is_rt}" if is_newest else "", offer.release, offer.version, offer.suite, state)
+        table.add_row(
+            f"{offer.series}{'-rt' * offer.is_rt}" if is_newest else "", offer.release, offer.version, offer.suite, state
+        )
     Console(highlight=False).print(table)
 
 

@@ -40,7 +40,7 @@ KERNEL_COMMAND_LINE = (
     "random.trust_cpu=off cryptomgr.notests=1"
 )
 SWITCHED_OFF = (("DAMON_STAT_ENABLED_DEFAULT", "damon_stat.enabled=0"),)
-"""(option of the kernel's configuration, parameter): what a kernel does by itself, besides its work, and how that is switched off.
+"""(option of the kernel's configuration, parameter): what a kernel does by itself, besides its work, and what switches it off.
 
 From 6.17 on, DAMON samples memory accesses every 5 ms (mm/damon/stat.c). Kernels without the option keep their command line.
 """
