@@ -15,6 +15,7 @@ from irqlab.cli import bisect as bisecting
 from irqlab.cli import calibrate as calibration
 from irqlab.cli import compare as comparing
 from irqlab.cli import export as exporting
+from irqlab.cli import history as histories
 from irqlab.cli import kernels, methods, robustness
 from irqlab.cli import matrix as gridding
 from irqlab.cli import options as opt
@@ -61,6 +62,7 @@ app.command("matrix", help="Measure a grid of drivers, schemes and frame sizes: 
 
 app.command("export", help="Convert results of compare or matrix to JUnit, Markdown or CSV.")(guarded(exporting.command))
 app.command("bisect")(guarded(bisecting.command))
+app.command("history")(guarded(histories.command))
 app.command("kernels")(guarded(kernels.kernels_command))
 app.add_typer(kernels.app, name="kernel")
 app.command("fuzz")(guarded(robustness.fuzz_command))

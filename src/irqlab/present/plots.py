@@ -252,6 +252,22 @@ def over_time(lines: Sequence[Line], x_label: str, y_label: str, what: str, from
 
 
 @_isolated
+def over_names(lines: Sequence[Line], names: Sequence[str], y_label: str, what: str, from_zero: bool = True) -> str:
+    """Any value over names in an order, such as versions (x is their number). The plot is wider if there are many names."""
+    longest = max((len(name) for name in names), default=0)
+    width = max(WIDTH, _LEFT + _RIGHT + len(names) * (longest + 0.8) * 0.62 * FONT)
+    figure, axes = _canvas("", y_label, width)
+    _draw(axes, lines)
+    values = [y for line in lines for _, y in line.points if y is not None]
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    margin = 0.1 * (high - (0.0 if from_zero else low)) or 0.1 * abs(high) or 1.0
+    axes.set_ylim(0.0 if from_zero else low - margin, high + margin)
+    axes.set_xticks(range(len(names)), [clean(name) for name in names])
+    axes.set_xlim(-0.4, len(names) - 0.6)
+    return _svg(figure, what, lines)
+
+
+@_isolated
 def latency_by_load(lines: Sequence[Line], bounds: tuple[float, float]) -> str:
     """Latency percentiles in µs, one line each, over the load in % of the throughput; `bounds`: see `log_bounds`."""
     figure, axes = _canvas("Load, % of throughput", "latency")
@@ -410,10 +426,10 @@ def log_bounds(values: Iterable[float]) -> tuple[float, float]:
     return bottom, top
 
 
-def _canvas(x_label: str, y_label: str) -> tuple[Figure, Axes]:
-    figure = _mpl().Figure(figsize=(WIDTH / 72, HEIGHT / 72), dpi=72, facecolor="none")
+def _canvas(x_label: str, y_label: str, width: float = WIDTH) -> tuple[Figure, Axes]:
+    figure = _mpl().Figure(figsize=(width / 72, HEIGHT / 72), dpi=72, facecolor="none")
     axes = figure.add_axes(
-        (_LEFT / WIDTH, _BOTTOM / HEIGHT, (WIDTH - _LEFT - _RIGHT) / WIDTH, (HEIGHT - _TOP - _BOTTOM) / HEIGHT), facecolor="none"
+        (_LEFT / width, _BOTTOM / HEIGHT, (width - _LEFT - _RIGHT) / width, (HEIGHT - _TOP - _BOTTOM) / HEIGHT), facecolor="none"
     )
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
@@ -426,9 +442,9 @@ def _canvas(x_label: str, y_label: str) -> tuple[Figure, Axes]:
     axes.yaxis.set_major_locator(_mpl().MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
     axes.xaxis.set_major_formatter(_mpl().FuncFormatter(_number))
     axes.yaxis.set_major_formatter(_mpl().FuncFormatter(_number))
-    middle = (_LEFT + (WIDTH - _LEFT - _RIGHT) / 2) / WIDTH
+    middle = (_LEFT + (width - _LEFT - _RIGHT) / 2) / width
     figure.text(middle, 5 / HEIGHT, x_label, ha="center", va="bottom", color=INK)
-    figure.text(2 / WIDTH, 1 - 3 / HEIGHT, y_label, ha="left", va="top", color=INK)
+    figure.text(2 / width, 1 - 3 / HEIGHT, y_label, ha="left", va="top", color=INK)
     return figure, axes
 
 
