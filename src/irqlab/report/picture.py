@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Plots as one SVG file with its own colours, light or dark, for the documentation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from irqlab import files
+from irqlab.present import plots, svg
+
+PLOT_WIDTH, GAP, MARGIN, TITLE = 400, 40, 14, 30
+LEGEND_TOP, LEGEND_STEP, LEGEND_LEFT, SWATCH_WIDTH = 18, 24, 64, 44
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A plot with its title, and below it a legend: number of the style (plots.style), and text."""
+
+    title: str
+    plot: str
+    legend: Sequence[tuple[int, str]] = ()
+
+
+def write(directory: Path, name: str, panels: Sequence[Panel]) -> None:
+    """Writes NAME-light.svg and NAME-dark.svg."""
+    for mode, dark in (("light", False), ("dark", True)):
+        files.write_atomically(directory / f"{name}-{mode}.svg", picture(panels, dark).encode())
+
+
+def picture(panels: Sequence[Panel], dark: bool) -> str:
+    """The panels side by side."""
+    drawn: list[str] = []
+    titles: list[str] = []
+    bottom = 0.0
+    number = 0
+    for place, panel in enumerate(panels):
+        x, top = MARGIN + place * (PLOT_WIDTH + GAP), MARGIN + TITLE
+        titles.append(f'<text class="title" x="{x}" y="{MARGIN + 14}">{svg.clean(panel.title)}</text>')
+        number += 1
+        plot, height = _placed(svg.numbered(panel.plot, number), x, top, PLOT_WIDTH)
+        drawn.append(plot)
+        y = top + height
+        if panel.legend:
+            y += LEGEND_TOP
+        for style, text in panel.legend:
+            number += 1
+            swatch, _ = _placed(svg.numbered(plots.swatch(plots.style(style)), number), x + LEGEND_LEFT, y, SWATCH_WIDTH)
+            drawn += [swatch, f'<text x="{x + LEGEND_LEFT + SWATCH_WIDTH + 10}" y="{y + 13}">{svg.clean(text)}</text>']
+            y += LEGEND_STEP
+        bottom = max(bottom, y)
+    height = bottom + MARGIN
+    width = 2 * MARGIN + len(panels) * PLOT_WIDTH + (len(panels) - 1) * GAP
+    text = "text { font-size: 14px; fill: currentColor } .title { font-weight: 600; font-size: 16px }"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height:.0f}" width="{width}" height="{height:.0f}">\n'
+        f"<style>svg {{ {_palette(dark)} color: var(--ink); font-family: {FONT} }} {text}</style>\n"
+        f'<rect width="100%" height="100%" fill="var(--paper)"/>\n' + "".join(titles) + "\n" + "\n".join(drawn) + "\n</svg>\n"
+    )
+
+
+def _palette(dark: bool) -> str:
+    """The page's colours as CSS variables."""
+    style = resources.files("irqlab.report").joinpath("style.css").read_text(encoding="utf-8")
+    blocks = re.findall(r":root \{(.*?)\}", style, re.DOTALL)
+    return re.sub(r"\s+", " ", blocks[1 if dark else 0].replace("color-scheme: light dark;", "")).strip()
+
+
+def _placed(plot: str, x: float, y: float, width: float) -> tuple[str, float]:
+    """A plot at a place, and its height."""
+    box = re.search(r'viewBox="([^"]*)"', plot)
+    assert box is not None
+    _, _, wide, high = (float(n) for n in box[1].split())
+    height = width * high / wide
+    return plot.replace("<svg ", f'<svg x="{x}" y="{y}" width="{width}" height="{height:.1f}" ', 1), height
