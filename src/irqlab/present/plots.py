@@ -252,11 +252,11 @@ def over_time(lines: Sequence[Line], x_label: str, y_label: str, what: str, from
 
 
 @_isolated
-def over_names(lines: Sequence[Line], names: Sequence[str], y_label: str, what: str, from_zero: bool = True) -> str:
+def over_names(lines: Sequence[Line], names: Sequence[str], x_label: str, y_label: str, what: str, from_zero: bool = True) -> str:
     """Any value over names in an order, such as versions (x is their number). The plot is wider if there are many names."""
     longest = max((len(name) for name in names), default=0)
     width = max(WIDTH, _LEFT + _RIGHT + len(names) * (longest + 0.8) * 0.62 * FONT)
-    figure, axes = _canvas("", y_label, width)
+    figure, axes = _canvas(x_label, y_label, width)
     _draw(axes, lines)
     values = [y for line in lines for _, y in line.points if y is not None]
     low, high = min(values, default=0.0), max(values, default=0.0)

@@ -191,7 +191,7 @@ def picture(lines: Sequence[Sequence[Entry]], names: Sequence[str], value: Value
         base = next((found for entry in line if (found := value(entry)) is not None), None)
         points = [(n, None if (found := value(e)) is None or not base else 100 * found / base) for n, e in enumerate(line)]
         drawn.append(plots.Line(f"series-{number}", _name(line[0], lines), plots.style(number), points))
-    return plots.over_names(drawn, names, f"% of {names[0]}", what, from_zero=False)
+    return plots.over_names(drawn, names, "Linux", f"% of {names[0]}", what, from_zero=False)
 
 
 def owners_plot(line: Sequence[Entry], names: Sequence[str]) -> str:
@@ -204,7 +204,7 @@ def owners_plot(line: Sequence[Entry], names: Sequence[str]) -> str:
         )
         for number, owner in enumerate(shown)
     ]  # fmt: skip
-    return plots.over_names(drawn, names, "instructions per frame", f"Instructions per frame by owner, {line[0].driver}")
+    return plots.over_names(drawn, names, "Linux", "instructions per frame", f"Instructions per frame by owner, {line[0].driver}")
 
 
 def page(content: Mapping[str, Any]) -> Page:
