@@ -93,7 +93,7 @@ def test_functions_are_summed_over_contexts_and_compilers_suffixes() -> None:
 def bench(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Testbeds that are kernels' names; throughput of each kernel, or an error. Returns what was counted."""
     rates: dict[str, Any] = {"6.1": 60e3, "6.12": 50e3, "7.3": 58e3}
-    seen: dict[str, Any] = {"rates": rates, "counted": {}}
+    seen: dict[str, Any] = {"rates": rates, "counted": {}, "busy_above": {}}
 
     def resolve(config: TestbedConfig) -> Any:
         if config.driver == "nonesuch":
@@ -106,9 +106,10 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
             raise found
         return row(found), {"kernel": on.testbed.kernel}
 
-    def count(on: Any, _: Workload, rate_pps: float) -> MethodResult:
+    def count(on: Any, workload: Workload, rate_pps: float) -> MethodResult:
         seen["counted"][on.testbed.kernel] = rate_pps
-        return profiled(rate_pps, ("poll", "e100", "driver", 100))
+        full = seen["busy_above"].get(on.testbed.kernel, 1e9) < rate_pps
+        return profiled(rate_pps, ("poll", "e100", "driver", 50_000_000 if full else 100))
 
     monkeypatch.setattr(history.Testbed, "resolve", resolve)
     monkeypatch.setattr(history, "_search", search)
@@ -130,6 +131,15 @@ def test_all_kernels_get_half_the_lowest_throughput(bench: dict[str, Any]) -> No
     assert [one.throughput_pps for one in made.entries] == [60e3, 50e3, 58e3]
     assert [one.kernel for one in made.entries] == KERNELS
     assert [dut["kernel"] for dut in made.duts] == KERNELS
+
+
+def test_if_a_processor_does_not_idle_all_kernels_get_half_the_load(bench: dict[str, Any]) -> None:
+    bench["busy_above"]["7.3"] = 10e3
+    made = measured()
+    assert bench["counted"] == dict.fromkeys(KERNELS, 6250.0)
+    assert [one.rate_pps for one in made.entries] == [6250.0] * 3
+    bench["busy_above"]["7.3"] = 0.0
+    assert measured().entries[0].rate_pps == 50e3 * history.LOWEST_SHARE
 
 
 def test_what_cannot_be_measured_says_why_and_the_rest_goes_on(bench: dict[str, Any]) -> None:
@@ -158,8 +168,8 @@ def test_the_tables(made: History) -> None:
     speeds, costs, owners = history_report.tables(content)
     assert [column.text for column in speeds.columns] == ["Driver", *KERNELS, "Change"]
     assert [[cell.text for cell in line] for line in costs.rows] == [
-        ["e100", "850", "890", "890", "+4.7\u202f%"],
-        ["8139cp", "850", "850", "\u2013", "0"],
+        ["e100", "850", "890", "890", "+4.7\u202f%", "20.0"],
+        ["8139cp", "850", "850", "\u2013", "0", "20.0"],
     ]
     assert costs.rows[1][3].title == "no module 8139cp"
     assert [column.text for column in owners.columns][-4:] == ["Driver", "Primitives", "Other", "Not measured"]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Measures drivers on many kernels: throughput, and instructions per frame by owner and function.
 
-Costs are measured at half the lowest throughput that the driver has on any of the kernels: the same load everywhere, with a
-processor that idles (see SHARE in irqlab.versions.bisect). A kernel or driver that cannot be measured is an entry that says why.
+Costs are measured at half the lowest throughput that the driver has on any of the kernels: the same load everywhere. The
+processor must idle there (see SHARE in irqlab.versions.bisect): if it does not on one of the kernels, the load is halved for all
+of them. A kernel or driver that cannot be measured is an entry that says why.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from irqlab.compare import sides
@@ -31,6 +33,10 @@ from irqlab.trials.testbed import Testbed
 from irqlab.versions.bisect import SHARE
 
 T = TypeVar("T")
+BUSY = 0.95
+"""Share of the instructions that the processor can execute above which it does not idle enough."""
+LOWEST_SHARE = SHARE / 8
+"""The load is not reduced below this share of the throughput."""
 Functions = dict[str, dict[str, float]]
 """Owner -> function -> instructions per frame."""
 
@@ -167,10 +173,21 @@ def _measure(
         if dut not in history.duts:
             history.duts.append(dut)
     left = {name: testbed for name, testbed in testbeds.items() if name in searched}
-    profiled = _keep(entries, _run(runner, "counting", driver, left, lambda on: _count(on, workload, base_pps * SHARE)))
-    for name, row in profiled.items():
+    share = SHARE
+    while True:
+        counts = _run(runner, "counting", driver, left, partial(_count, workload=workload, rate_pps=base_pps * share))
+        rows = [row for row in counts.values() if isinstance(row, MethodResult)]
+        if share <= LOWEST_SHARE or all(busy(row, workload) < BUSY for row in rows):
+            break
+        share /= 2
+    for name, row in _keep(entries, counts).items():
         fill(entries[name], row)
     history.entries += entries.values()
+
+
+def busy(row: MethodResult, workload: Workload) -> float:
+    """The instructions executed in a profile's window, as a share of those that fit in."""
+    return float(row.summary.instructions / (workload.duration_ns * row.mips / 1000))
 
 
 def fill(entry: Entry, row: MethodResult) -> None:

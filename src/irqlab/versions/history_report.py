@@ -31,7 +31,9 @@ TOP = 20
 """Functions shown of each driver."""
 MAX_OWNERS = 7
 """Owners drawn and in tables; the rest is in `other`."""
-LOAD = f"{SHARE * 100:g} % of the lowest throughput that the driver has on any of the kernels"
+LOAD = (
+    f"{SHARE * 100:g} % of the lowest throughput that a driver has on any of the kernels, less where the processor did not idle"
+)
 
 Value = Callable[[Entry], float | None]
 
@@ -98,22 +100,33 @@ def tables(content: Mapping[str, Any]) -> list[Table]:
     names = _kernels(content)
     return [
         grid(lines, names, throughput, "Throughput, kpps", units.kpps),
-        grid(lines, names, cost, f"Instructions per frame at {LOAD}", units.whole),
+        grid(lines, names, cost, "Instructions per frame, at the same load on all kernels", units.whole, loads=True),
         by_owner(lines),
     ]
 
 
 def grid(
-    lines: Sequence[Sequence[Entry]], names: Sequence[str], value: Value, caption: str, text: Callable[[float], str]
+    lines: Sequence[Sequence[Entry]],
+    names: Sequence[str],
+    value: Value,
+    caption: str,
+    text: Callable[[float], str],
+    loads: bool = False,
 ) -> Table:
-    """A row per driver and frame size, a column per kernel; the last column is the change from the first to the last kernel."""
+    """A row per driver and frame size, a column per kernel, and the change from the first to the last kernel.
+
+    `loads`: with a column for the load at which costs were measured.
+    """
     columns = [Column("Driver", number=False), *([Column("Frame")] if _sized(lines) else []), *(Column(name) for name in names)]
     rows = []
     for line in lines:
         cells = [Cell(text(found)) if (found := value(entry)) is not None else Cell(units.NONE, entry.why) for entry in line]
         known = [found for entry in line if (found := value(entry)) is not None]
-        rows.append([*_who(line[0], lines), *cells, Cell(change(known[0], known[-1]) if known else units.NONE)])
-    return Table(caption, [*columns, Column("Change")], rows)
+        cells.append(Cell(change(known[0], known[-1]) if known else units.NONE))
+        if loads:
+            cells.append(Cell(units.kpps(next((entry.rate_pps for entry in line if entry.rate_pps), None))))
+        rows.append([*_who(line[0], lines), *cells])
+    return Table(caption, [*columns, Column("Change"), *([Column("Load", unit="kpps")] if loads else [])], rows)
 
 
 def by_owner(lines: Sequence[Sequence[Entry]]) -> Table:
