@@ -173,7 +173,7 @@ def test_the_tables(made: History) -> None:
     ]
     assert costs.rows[1][3].title == "no module 8139cp"
     assert [column.text for column in owners.columns][-4:] == ["Driver", "Primitives", "Other", "Not measured"]
-    assert [cell.text for cell in owners.rows[1]] == ["e100", "6.12", "50.0", "890", "+4.7\u202f%", "700.0", "190.0", "0.0", ""]
+    assert [cell.text for cell in owners.rows[1]] == ["e100", "6.12", "50.0", "890", "+4.7\u202f%", "700", "190", "0", ""]
     assert owners.rows[-1][-1].text == "no module 8139cp"
     assert owners.breaks == {2}
 

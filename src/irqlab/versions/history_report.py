@@ -150,7 +150,7 @@ def by_owner(lines: Sequence[Sequence[Entry]]) -> Table:
                 cells.append(Cell(units.whole(entry.instructions_per_frame)))
                 cells.append(Cell(change(first.instructions_per_frame, entry.instructions_per_frame)))
                 parts = condensed(entry, shown)
-                cells += [Cell(figure(parts[owner])) for owner in shown]
+                cells += [Cell(units.whole(parts[owner])) for owner in shown]
             rows.append([*cells, *([Cell(entry.why, mark="warn")] if failed else [])])
         breaks.add(len(rows) - 1)
     if failed:
