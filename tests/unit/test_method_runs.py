@@ -471,7 +471,8 @@ def test_costs_are_found_that_explain_a_board(board) -> None:
     assert stated["rounds"] == found.rounds
     assert stated["cells"][0] == {
         "variant": "NAPI", "frame_bytes": 64, "board_pps": round(true[Cell("NAPI", 64)], 1),
-        "lab_pps": round(found.charged.rows[0].lab_pps, 1), "lab_pps_without_costs": round(found.bare.rows[0].lab_pps, 1), "fitted": True,
+        "lab_pps": round(found.charged.rows[0].lab_pps, 1), "lab_pps_without_costs": round(found.bare.rows[0].lab_pps, 1),
+        "fitted": True,
     }  # fmt: skip
     assert stated["mean_error"] == round(found.charged.fitted_error, 5)
     assert stated["mean_error_without_costs"] == round(found.bare.fitted_error, 5)
