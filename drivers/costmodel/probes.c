@@ -76,7 +76,10 @@ static void probe_free(void *site, struct sk_buff *skb)
 {
 	s64 ps = worth(FREE, 1);
 
-	if (in_serving_softirq() &&
+	/* in_serving_softirq() holds in an interrupt that hit NET_TX, too:
+	 * that frees the frames for which the backlog has no room.
+	 */
+	if (in_serving_softirq() && !in_hardirq() &&
 	    this_cpu_read(softirq_vec) == NET_TX_SOFTIRQ)
 		ps += worth(FREE_IRQ, 1);
 	cost_charge(site, ps);

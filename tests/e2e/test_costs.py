@@ -66,6 +66,14 @@ def test_bytes_cost_what_was_asked_for_in_overload() -> None:
     assert longer_ns == pytest.approx(2 * (64 - 4) * 100, rel=0.02)
 
 
+def test_a_frame_dropped_in_an_interrupt_is_not_charged_as_deferred() -> None:
+    """In livelock the backlog is full, and interrupts that hit NET_TX drop frames there: these are freed at once."""
+    overload = _trial("ORIGINAL", Costs(free_irq=1), 300_000.0)
+    assert overload.cost_events is not None
+    # Each frame that was transmitted is freed by NET_TX, once.
+    assert overload.cost_events["free_irq"] <= 1.01 * overload.frames_forwarded + 256
+
+
 def test_a_cost_model_without_costs_changes_nothing() -> None:
     without, idle = _trial("ORIGINAL", None, cost_model=False), _trial("ORIGINAL", None)
     # Another snapshot is another moment: what idle paths execute differs a little.

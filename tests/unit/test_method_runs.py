@@ -454,7 +454,7 @@ def test_a_cell_with_costs_counts_on_the_way(board) -> None:
 def test_costs_are_found_that_explain_a_board(board) -> None:
     """A board whose interrupts take 5 us and whose bytes take 20 ns more than the DUT's."""
     true = {Cell("NAPI", size): 1e9 / (20_000 + 5_000 + 2 * size * 20.0) for size in (64, 128, 256, 512, 1024)}
-    found = calibration.run(board.of(), true, ("irq", "byte"))
+    found = calibration.run(board.of(), true, list(true), ("irq", "byte"))
     assert found.fit.costs.irq == pytest.approx(5_000, rel=0.03)
     assert found.fit.costs.byte == pytest.approx(20, rel=0.03)
     assert found.fit.terms == ("irq", "byte")
@@ -472,19 +472,31 @@ def test_costs_are_found_that_explain_a_board(board) -> None:
     assert stated["cells"][0] == {
         "variant": "NAPI", "frame_bytes": 64, "board_pps": round(true[Cell("NAPI", 64)], 1),
         "lab_pps": round(found.charged.rows[0].lab_pps, 1), "lab_pps_without_costs": round(found.bare.rows[0].lab_pps, 1),
+        "fitted": True,
     }  # fmt: skip
     assert stated["mean_error"] == round(found.charged.fitted_error, 5)
     assert stated["mean_error_without_costs"] == round(found.bare.fitted_error, 5)
     assert stated["left_out_error"] == round(found.fit.left_out_error, 5)
     assert stated["left_out_error_without"] == {name: round(error, 5) for name, error in found.worth.items()}
     assert stated["standard_errors_ns"] == {name: round(error, 3) for name, error in found.fit.standard_errors_ns.items()}
-    once = calibration.run(board.of(), true, ("irq", "byte"), rounds=1)
+    once = calibration.run(board.of(), true, list(true), ("irq", "byte"), rounds=1)
     assert once.rounds == 1
+
+
+def test_cells_that_are_not_fitted_are_predicted(board) -> None:
+    true = {Cell("NAPI", size): 1e9 / (20_000 + 5_000 + 2 * size * 20.0) for size in (64, 128, 256, 512, 1024)}
+    fit_to = [cell for cell in true if cell.frame_bytes != 256]
+    found = calibration.run(board.of(), true, fit_to, ("irq", "byte"))
+    assert [row.cell.frame_bytes for row in found.charged.rows if not row.fitted] == [256]
+    assert [row.cell for row in found.bare.rows] == [row.cell for row in found.charged.rows]
+    assert found.charged.predicted_error < 0.005 < found.bare.predicted_error
+    assert {row["frame_bytes"]: row["fitted"] for row in found.to_json()["cells"]}[256] is False
+    assert [one["name"] for one in found.to_json()["skill"]][:2] == ["lab with the costs", "lab without costs"]
 
 
 def test_a_dut_slower_than_the_board_gets_no_costs(board) -> None:
     true = {Cell("NAPI", size): 51_000.0 for size in (64, 128, 256, 512)}
-    found = calibration.run(board.of(), true, ("irq", "byte"))
+    found = calibration.run(board.of(), true, list(true), ("irq", "byte"))
     assert (found.rounds, str(found.fit.costs)) == (0, "none")
     assert found.charged == found.bare
 
@@ -492,7 +504,7 @@ def test_a_dut_slower_than_the_board_gets_no_costs(board) -> None:
 def test_samples_of_a_fit_are_times_per_frame() -> None:
     cell, costs = Cell("NAPI", 64), Costs(irq=3)
     measured = Measured(cell, costs, 40_000.0, {"irq": 2.0})
-    assert calibration.samples({cell: 50_000.0}, [measured]) == [fit.Sample(20_000.0, 25_000.0, {"irq": 2.0}, costs)]
+    assert calibration.samples({cell: 50_000.0}, [measured]) == [fit.Sample(20_000.0, 25_000.0, {"irq": 2.0}, costs, "NAPI")]
 
 
 # Matrix.

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from irqlab.calibrate import fit as fitting
+from irqlab.calibrate import skill
 from irqlab.calibrate.cells import Board, Cell, Measured
 from irqlab.calibrate.fit import Fit, Sample
+from irqlab.calibrate.skill import Skill
 from irqlab.config.costs import TERMS, Costs
 
 ROUNDS = 3
@@ -50,12 +52,14 @@ class Calibration:
 
     fit: Fit
     worth: dict[str, float]
-    """The leave-one-out error without each term."""
+    """The left-out error without each term."""
     bare: Judgement
     """Without costs."""
     charged: Judgement
     """Measured with the costs charged."""
     rounds: int
+    skills: list[Skill]
+    """The lab's errors beside those of predictions that need no lab."""
 
     def to_json(self) -> dict[str, Any]:
         """The `fitted` section of a hardware file."""
@@ -67,6 +71,7 @@ class Calibration:
             "mean_error": round(self.charged.fitted_error or 0.0, 5),
             "mean_error_without_costs": round(self.bare.fitted_error or 0.0, 5),
             "rounds": self.rounds,
+            "skill": [asdict(one) for one in self.skills],
             "cells": [
                 {
                     "variant": row.cell.variant,
@@ -74,6 +79,7 @@ class Calibration:
                     "board_pps": round(row.board_pps, 1),
                     "lab_pps": round(row.lab_pps, 1),
                     "lab_pps_without_costs": round(bare[row.cell], 1),
+                    "fitted": row.fitted,
                 }
                 for row in self.charged.rows
             ],
@@ -92,30 +98,40 @@ def judge(board_pps: Mapping[Cell, float], lab_pps: Mapping[Cell, float], fitted
 
 def samples(board_pps: Mapping[Cell, float], measured: Sequence[Measured]) -> list[Sample]:
     """The input of the fit."""
-    return [Sample(1e9 / board_pps[m.cell], m.frame_ns, m.events, m.costs) for m in measured]
+    return [Sample(1e9 / board_pps[m.cell], m.frame_ns, m.events, m.costs, m.cell.variant) for m in measured]
 
 
-def run(board: Board, board_pps: Mapping[Cell, float], allowed: Sequence[str] = TERMS, rounds: int = ROUNDS) -> Calibration:
-    """Fits costs to a board's throughputs. Raises IrqlabError with too few cells.
+def run(
+    board: Board, board_pps: Mapping[Cell, float], fit_to: Sequence[Cell], allowed: Sequence[str] = TERMS, rounds: int = ROUNDS
+) -> Calibration:
+    """Fits costs to the cells `fit_to` of a board's throughputs, and predicts the others. Raises IrqlabError with too few cells.
 
     The set of costs is chosen once, from the events without costs.
     """
-    cells = sorted(board_pps)
-    board.check(cells)
-    measured = board.measure(cells, Costs())
+    cells, others = sorted(fit_to), sorted(set(board_pps) - set(fit_to))
+    board.check([*cells, *others])
+    measured = board.measure([*cells, *others], Costs())
     bare = judge(board_pps, {m.cell: m.throughput_pps for m in measured}, cells)
-    known = samples(board_pps, measured)
+    unseen = samples(board_pps, measured[len(cells) :])
+    known = samples(board_pps, measured[: len(cells)])
     found = fitting.select(known, allowed)
     charged, done = found, 0
+    measured = measured[: len(cells)]
     while found.costs and done < rounds:
         charged, done = found, done + 1
-        guesses = {cell: 1e9 / s.expected_ns(charged.costs) for cell, s in zip(cells, known, strict=True)}
-        measured = board.measure(cells, charged.costs, guesses)
+        measured = board.measure(cells, charged.costs, _guesses(cells, known, charged.costs))
         known = samples(board_pps, measured)
         found = fitting.solve(known, charged.terms) or fitting.select(known, charged.terms)
         if max(abs(s.expected_ns(found.costs) / s.lab_ns - 1) for s in known) < SETTLED:
             break
+    measured = [*measured, *board.measure(others, charged.costs, _guesses(others, unseen, charged.costs))]
     # The costs are those charged last; their errors are from the last fit.
     final = replace(found, terms=charged.terms, costs=charged.costs)
     judged = judge(board_pps, {m.cell: m.throughput_pps for m in measured}, cells)
-    return Calibration(final, fitting.worth(known, final), bare, judged, done)
+    every = dict(zip((m.cell for m in measured), samples(board_pps, measured), strict=True))
+    skills = skill.judge(board_pps, cells, every, final.terms)
+    return Calibration(final, fitting.worth(known, final), bare, judged, done, skills)
+
+
+def _guesses(cells: Sequence[Cell], known: Sequence[Sample], costs: Costs) -> dict[Cell, float]:
+    return {cell: 1e9 / s.expected_ns(costs) for cell, s in zip(cells, known, strict=True)}

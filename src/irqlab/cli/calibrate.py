@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from irqlab.calibrate import cells, method
+from irqlab.calibrate import cells, method, skill
 from irqlab.cli import options as opt
 from irqlab.cli.output import check_outputs
 from irqlab.config import hardware
@@ -21,7 +21,7 @@ from irqlab.present import terminal as tables
 from irqlab.trials.testbed import Testbed
 
 TRUST_ERROR = 0.1
-"""Above this leave-one-out error, the costs cannot be used for predictions."""
+"""Above this left-out error, the costs cannot be used for predictions."""
 
 _ALL = ",".join(TERMS)
 
@@ -30,7 +30,10 @@ TableFile = Annotated[
     typer.Argument(help="CSV with the columns variant (may be missing), frame_bytes, throughput_pps or throughput_mbps."),
 ]
 Output = Annotated[Path, typer.Option("--output", "-o", help="The hardware file, for --hardware.")]
-Fit = Annotated[str | None, typer.Option("--fit-sizes", help="Fit only to these frame sizes, comma-separated; default: all.")]
+Fit = Annotated[
+    str | None,
+    typer.Option("--fit-sizes", help="Fit only to these frame sizes, comma-separated, and predict the others; default: all."),
+]
 Terms = Annotated[str, typer.Option("--terms", help=f"Costs the fit may use: {', '.join(TERMS)}.")]
 Rounds = Annotated[int, typer.Option("--rounds", help="Rounds of fitting; each measures with the costs of the one before.")]
 
@@ -54,12 +57,13 @@ def command(
         raise IrqlabError(f"--rounds {rounds}: allowed are 1 to 10")
     testbed, bidirectional = request.testbeds[0], request.workload.bidirectional
     board_pps = cells.read(table, bidirectional, Testbed.resolve(testbed).nic.line_rate_bps)
+    fit_to = list(board_pps)
     if fit_sizes is not None:
         sizes = _sizes(fit_sizes, {cell.frame_bytes for cell in board_pps})
-        board_pps = {cell: pps for cell, pps in board_pps.items() if cell.frame_bytes in sizes}
+        fit_to = [cell for cell in board_pps if cell.frame_bytes in sizes]
     said = Console(stderr=True, highlight=False, soft_wrap=True)
     board = cells.Board(testbed, request.workload, threading.Semaphore(request.jobs), said.print)
-    found = method.run(board, board_pps, allowed, rounds)
+    found = method.run(board, board_pps, fit_to, allowed, rounds)
     content = found.to_json() | {"source": table.name, "driver": testbed.driver, "bidirectional": bidirectional}
     hardware.Hardware(output.stem, testbed.mips, found.fit.costs, content).write(output)
     show(found)
@@ -69,31 +73,37 @@ def command(
 def show(found: method.Calibration) -> None:
     """The cells, the costs, and how far to trust them."""
     console = Console(highlight=False)
-    of_cells = Table("Cell", "Board kpps", "Lab kpps", "Ratio", "without costs", title="Fitted cells")
+    of_cells = Table("Cell", "", "Board kpps", "Lab kpps", "Ratio", "without costs", title="Cells")
     for bare, row in zip(found.bare.rows, found.charged.rows, strict=True):
         numbers = (f"{row.board_pps / 1e3:.1f}", f"{row.lab_pps / 1e3:.1f}", f"{row.ratio:.3f}", f"{bare.ratio:.3f}")
-        of_cells.add_row(str(row.cell), *numbers)
+        of_cells.add_row(str(row.cell), "fitted" if row.fitted else "predicted", *numbers)
     tables.show(of_cells, console)
-    of_costs = Table("Cost", "ns", "Standard error", "Leave-one-out error without it", title="Costs")
+    of_costs = Table("Cost", "ns", "Standard error", "Left-out error without it", title="Costs")
     for name, value in found.fit.costs.nonzero().items():
         error = found.fit.standard_errors_ns.get(name, float("nan"))
         of_costs.add_row(name, f"{value:g}", f"{error:.3g}", f"{found.worth[name]:.1%}")
     tables.show(of_costs, console)
+    of_skill = Table("Prediction", "Numbers fitted", "Fitted cells", "Other sizes", "Variant left out", title="Mean error")
+    for one in found.skills:
+        errors = ("-" if error is None else f"{error:.1%}" for error in (one.fitted, one.sizes, one.variants))
+        of_skill.add_row(one.name, str(one.numbers), *errors)
+    tables.show(of_skill, console)
     print(verdict(found))
 
 
 def verdict(found: method.Calibration) -> str:
     """A verdict on how far to trust the costs."""
     error, bare = found.fit.left_out_error, found.bare.fitted_error or 0.0
+    fitted = sum(row.fitted for row in found.charged.rows)
     text = (
-        f"{len(found.charged.rows)} cells, {len(found.fit.terms)} costs. Mean error {found.charged.fitted_error or 0.0:.1%} "
-        f"(without costs {bare:.1%}); leave-one-out error {error:.1%} (rms).\n"
+        f"{fitted} cells fitted, {len(found.fit.terms)} costs. Mean error {found.charged.fitted_error or 0.0:.1%} "
+        f"(without costs {bare:.1%}); left-out error {error:.1%}.\n"
     )
     if not found.fit.terms:
         return text + "No cost improves the fit: the board is at least as fast as the simulated CPU; choose a higher --mips."
     if error > TRUST_ERROR:
-        return text + "Do not trust predictions made with these costs: the model does not capture what limits this board."
-    return text + "Good for frame sizes and schemes between those measured; other drivers and loads are extrapolation."
+        text += "Do not trust predictions made with these costs: the model does not capture what limits this board.\n"
+    return text + "\n".join(skill.claims(found.skills) or ["Nothing was left to predict: --fit-sizes keeps some cells back."])
 
 
 def _terms(text: str) -> list[str]:
