@@ -12,9 +12,12 @@ mod files;
 mod init;
 mod kmsg;
 mod modules;
+mod netdev_genl;
+mod netlink;
 mod port;
 mod soak;
 mod udp;
+mod wait;
 
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -40,6 +43,8 @@ enum Role {
     UdpReceive(udp::Options),
     /// Use all the CPU time that nobody else wants (SCHED_IDLE), and count it
     Soak(soak::Options),
+    /// Print the settings of an interface's NAPIs as one JSON line, or change them first
+    Napi(netdev_genl::Options),
     /// Print the counters of a running `udp-receive` or `soak` as one JSON line
     Counters {
         /// The file it keeps them in: /run/udp-receive.PORT, /run/soak
@@ -59,6 +64,7 @@ fn main() -> ExitCode {
         Role::Agent { stdio } => run_agent(stdio),
         Role::UdpReceive(options) => udp::run(&options),
         Role::Soak(options) => soak::run(&options),
+        Role::Napi(options) => netdev_genl::run(&options),
         Role::Counters { file, place: true } => counters::print_places(&file),
         Role::Counters { file, place: false } => counters::print(&file),
     };

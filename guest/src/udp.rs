@@ -4,6 +4,8 @@
 
 use crate::Ending;
 use crate::counters::{Counters, print_line};
+use crate::wait::{self, Wait};
+use nix::errno::Errno;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use nix::sys::socket::{MsgFlags, SockaddrStorage, recvfrom, sendto, setsockopt, sockopt};
 use std::io;
@@ -27,9 +29,8 @@ pub struct Options {
     /// Ask for a receive buffer of this size; the kernel doubles it
     #[arg(long, value_name = "BYTES")]
     rcvbuf: Option<usize>,
-    /// Poll the device this long before going to sleep
-    #[arg(long, value_name = "USEC")]
-    busy_poll: Option<libc::c_int>,
+    #[command(flatten)]
+    wait: wait::Options,
     /// The file to count in; "irqlab-guest counters" prints it [default: /run/udp-receive.PORT]
     #[arg(long)]
     file: Option<PathBuf>,
@@ -60,9 +61,7 @@ pub fn run(options: &Options) -> Ending {
             .or_else(|_| setsockopt(&socket, sockopt::RcvBuf, &size))
             .map_err(|error| format!("--rcvbuf {size}: {error}"))?;
     }
-    if let Some(time) = options.busy_poll {
-        set_busy_poll(&socket, time).map_err(|error| format!("--busy-poll {time}: {error}"))?;
-    }
+    let wait = Wait::new(&options.wait, &socket)?;
     let port = socket
         .local_addr()
         .map_err(|error| error.to_string())?
@@ -75,7 +74,7 @@ pub fn run(options: &Options) -> Ending {
     stop_on_signals().map_err(|error| format!("signal handlers: {error}"))?;
     let counters =
         Counters::create(&file, NAMES).map_err(|error| format!("{}: {error}", file.display()))?;
-    receive(&socket, options.echo, &counters, &STOP);
+    receive(&socket, &wait, options.echo, &counters, &STOP);
     counters.remove();
 
     let mut values = counters.values();
@@ -85,15 +84,24 @@ pub fn run(options: &Options) -> Ending {
     print_line(&values)
 }
 
-/// The receiving loop. Ends when `stop` is set and a datagram arrives or the socket is shut down.
-fn receive(socket: &UdpSocket, echo: bool, counters: &Counters, stop: &AtomicBool) {
+/// The receiving loop. Ends when `stop` is set and a datagram arrives or the socket is shut down. After a wait it receives
+/// until nothing is left, which a receive call that blocks never reports.
+fn receive(socket: &UdpSocket, wait: &Wait, echo: bool, counters: &Counters, stop: &AtomicBool) {
     let mut buffer = [0; 1 << 16];
     let number = socket.as_raw_fd();
+    let mut drained = true;
     loop {
+        if std::mem::take(&mut drained) && !matches!(wait.wait(), Ok(()) | Err(Errno::EINTR)) {
+            counters.add(ERRORS, 1);
+        }
         // Not the standard library's, which panics if a socket that was shut down returns no sender address.
         let received = recvfrom::<SockaddrStorage>(number, &mut buffer);
         if stop.load(Ordering::Relaxed) {
             return;
+        }
+        if received == Err(Errno::EAGAIN) {
+            drained = true;
+            continue;
         }
         let Ok((length, from)) = received else {
             counters.add(ERRORS, 1);
@@ -135,24 +143,6 @@ extern "C" fn stop(_: libc::c_int) {
     }
 }
 
-fn set_busy_poll(socket: &UdpSocket, time: libc::c_int) -> io::Result<()> {
-    // SAFETY: the value of this option is an int, to which the pointer refers.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_BUSY_POLL,
-            (&raw const time).cast(),
-            size_of_val(&time) as libc::socklen_t,
-        )
-    };
-    if result == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
-}
-
 // Indices into the values of SO_MEMINFO (linux/sock_diag.h).
 const SK_MEMINFO_RCVBUF: usize = 1;
 const SK_MEMINFO_DROPS: usize = 8;
@@ -184,7 +174,7 @@ mod tests {
     use std::time::Duration;
 
     /// Sends these datagrams to a receiver; returns the echoes and the counters.
-    fn exchange(echo: bool, datagrams: &[&[u8]]) -> (Vec<Vec<u8>>, serde_json::Value) {
+    fn exchange(epoll: bool, echo: bool, datagrams: &[&[u8]]) -> (Vec<Vec<u8>>, serde_json::Value) {
         let directory = tempfile::tempdir().unwrap();
         let counters = Counters::create(&directory.path().join("counters"), NAMES).unwrap();
         let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -194,9 +184,10 @@ mod tests {
             .set_read_timeout(Some(Duration::from_secs(10)))
             .unwrap();
         let stop = AtomicBool::new(false);
+        let wait = Wait::new(&wait::Options::new(epoll), &receiver).unwrap();
         let mut back = Vec::new();
         std::thread::scope(|scope| {
-            scope.spawn(|| receive(&receiver, echo, &counters, &stop));
+            scope.spawn(|| receive(&receiver, &wait, echo, &counters, &stop));
             for datagram in datagrams {
                 sender.send(datagram).unwrap();
                 if echo {
@@ -216,18 +207,22 @@ mod tests {
 
     #[test]
     fn counts() {
-        let (_, values) = exchange(false, &[b"one", b"", b"three"]);
         let expected = serde_json::json!({"datagrams": 3, "bytes": 8, "echoed": 0, "echo_failed": 0, "errors": 0});
-        assert_eq!(values, expected);
+        for epoll in [false, true] {
+            let (_, values) = exchange(epoll, false, &[b"one", b"", b"three"]);
+            assert_eq!(values, expected, "epoll: {epoll}");
+        }
     }
 
     #[test]
     fn echoes() {
         let large = [7; 1472];
-        let (back, values) = exchange(true, &[b"one", b"", &large]);
-        assert_eq!(back, [b"one".to_vec(), b"".to_vec(), large.to_vec()]);
-        assert_eq!(values["echoed"], 3);
-        assert_eq!(values["bytes"], 1475);
+        for epoll in [false, true] {
+            let (back, values) = exchange(epoll, true, &[b"one", b"", &large]);
+            assert_eq!(back, [b"one".to_vec(), b"".to_vec(), large.to_vec()]);
+            assert_eq!(values["echoed"], 3);
+            assert_eq!(values["bytes"], 1475);
+        }
     }
 
     #[test]

@@ -56,7 +56,11 @@ fn free_port() -> String {
 
 #[test]
 fn udp_receiver_counts_until_a_signal() {
-    for signal in [libc::SIGTERM, libc::SIGINT] {
+    for (signal, wait) in [
+        (libc::SIGTERM, None),
+        (libc::SIGINT, None),
+        (libc::SIGTERM, Some("--epoll")),
+    ] {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("counters");
         let port = free_port();
@@ -70,7 +74,12 @@ fn udp_receiver_counts_until_a_signal() {
             "--rcvbuf",
             "50000",
         ];
-        let child = guest(&arguments).arg("--file").arg(&file).spawn().unwrap();
+        let child = guest(&arguments)
+            .args(wait)
+            .arg("--file")
+            .arg(&file)
+            .spawn()
+            .unwrap();
         wait_for(|| file.exists().then_some(()));
         let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
         sender.connect(format!("127.0.0.1:{port}")).unwrap();
@@ -112,6 +121,24 @@ fn udp_receiver_reports_what_it_cannot_have() {
 }
 
 #[test]
+fn napi_settings_that_cannot_be_made_are_named() {
+    for (arguments, message) in [
+        (
+            vec!["napi", "lo", "--set", "id=1"],
+            "the settings are defer-hard-irqs",
+        ),
+        (vec!["napi", "no-such"], "/sys/class/net/no-such/ifindex"),
+        // A kernel before 6.13 has no such settings at all.
+        (vec!["napi", "lo"], "no"),
+    ] {
+        let output = guest(&arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(text.contains(message), "{arguments:?}: {text}");
+    }
+}
+
+#[test]
 fn soaker_runs_idle_and_its_progress_can_be_seen() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("soak");
@@ -135,12 +162,17 @@ fn soaker_runs_idle_and_its_progress_can_be_seen() {
 
 #[test]
 fn bad_arguments_exit_with_2_and_say_why() {
-    let cases: [(&[&str], &str); 5] = [
+    let cases: [(&[&str], &str); 7] = [
         (&[], "Usage"),
         (&["fly"], "unrecognized subcommand 'fly'"),
         (&["udp-receive"], "--port"),
         (&["udp-receive", "--port", "65536"], "65536"),
+        (
+            &["udp-receive", "--port", "1", "--prefer-busy-poll"],
+            "--epoll",
+        ),
         (&["soak", "--fast"], "--fast"),
+        (&["napi"], "INTERFACE"),
     ];
     for (arguments, message) in cases {
         let output = guest(arguments).output().unwrap();
@@ -155,7 +187,7 @@ fn help_lists_the_subcommands() {
     let output = guest(&["help"]).output().unwrap();
     assert!(output.status.success());
     let text = String::from_utf8(output.stdout).unwrap();
-    for name in ["agent", "udp-receive", "soak", "counters", "help"] {
+    for name in ["agent", "udp-receive", "soak", "napi", "counters", "help"] {
         assert!(text.contains(&format!("\n  {name} ")), "{text}");
     }
 }
