@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Delivery of received frames: to the backlog, or directly to the stack. */
+#include <net/busy_poll.h>
+
 #include "scheme.h"
 
 /* Hard IRQ: queue the frame on input_pkt_queue. */
@@ -19,6 +21,16 @@ void irqmod_deliver_backlog(struct irqmod_port *port, struct sk_buff *skb)
  */
 void irqmod_deliver_stack(struct irqmod_port *port, struct sk_buff *skb)
 {
+	list_add_tail(&skb->list, &port->rx_list);
+}
+
+/* The same with the NAPI's ID, which sockets need to poll the device (busy
+ * polling, IRQ suspension). Only for frames of a ring that nothing but the poll
+ * takes frames from: a socket may call the poll at any time.
+ */
+void irqmod_deliver_napi(struct irqmod_port *port, struct sk_buff *skb)
+{
+	skb_mark_napi_id(skb, &port->napi);
 	list_add_tail(&skb->list, &port->rx_list);
 }
 

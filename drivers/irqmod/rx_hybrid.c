@@ -6,6 +6,7 @@
  *
  * The context that runs while RX is masked, DE's tasklet or NAPI's poll, owns
  * the ring. When it finds that the scheme has changed, it schedules the other.
+ * Frames carry no NAPI ID, so that no process polls the ring while DE owns it.
  */
 #include <linux/slab.h>
 
@@ -102,6 +103,7 @@ static void rx_hybrid_start(struct irqmod_port *port)
 	estimator_start(&h->estimator, 0);
 	h->asked = false;
 	h->counting = false;
+	irqmod_napi_renew(port, irqmod_napi_poll);
 	port->napi.weight = port->rx_weight;
 	napi_enable(&port->napi);
 	irqmod_de_start(port);

@@ -6,12 +6,15 @@
  */
 #include "scheme.h"
 
+/* Masks RX even if the poll is already running in a process (busy polling): it
+ * takes the frames, so their interrupts are of no use. Its last poll unmasks RX.
+ * In this order, because that poll would not see a mask that follows the prep.
+ */
 void irqmod_napi_schedule(struct irqmod_port *port)
 {
-	if (napi_schedule_prep(&port->napi)) {
-		port->ops->mask(port, IRQMOD_RX);
+	port->ops->mask(port, IRQMOD_RX);
+	if (napi_schedule_prep(&port->napi))
 		__napi_schedule(&port->napi);
-	}
 }
 
 int irqmod_napi_poll(struct napi_struct *napi, int budget)
@@ -45,7 +48,7 @@ int irqmod_napi_poll(struct napi_struct *napi, int budget)
 
 static void rx_napi_start(struct irqmod_port *port)
 {
-	port->deliver = irqmod_deliver_stack;
+	port->deliver = irqmod_deliver_napi;
 	port->rx_deferred = false;
 	port->rx_in_softirq = true;
 	port->rx_merges = true;
