@@ -462,6 +462,7 @@ def application(made: Made, method: str = "application") -> MethodResult:
         sent, taken = round(offered / 4), round(received / 4)
         result.samples.append(
             {
+                "wait": "block",
                 "offered_pps": offered,
                 "application_pps": received,
                 "loss_ratio": 1 - taken / sent,
@@ -470,6 +471,8 @@ def application(made: Made, method: str = "application") -> MethodResult:
                     "application": 0,
                 },
                 "interrupts_per_s": min(offered, cliff_pps) * made.interrupts,
+                "instructions_per_datagram": MIPS * 1e6 * min(1.0, share) / received,
+                "polled_ratio": None,
                 "cpu_available": max(0.0, 1 - share),
                 "ksoftirqd_wakeups_per_s": 100.0 * share,
                 "ksoftirqd_share": min(1.0, share / 8),
@@ -480,7 +483,7 @@ def application(made: Made, method: str = "application") -> MethodResult:
                 "echo_returned_pps": received if method == "application" else None,
             }
         )  # fmt: skip
-    result.summary = {"best_application_pps": max(sample["application_pps"] for sample in result.samples)}
+    result.summary = {"best_application_pps": max(sample["application_pps"] for sample in result.samples), "impossible": []}
     return result
 
 

@@ -123,7 +123,7 @@ def test_trials_of_all_kinds_run_on_one_machine(started: list[Machine], monkeypa
         IperfTrial(seconds=1, udp=True, dut_sends=False, rate_bps=50_000_000),
         RrulTrial(seconds=2),
         ApplicationTrial(load, duration_ns=50_000_000),
-        ApplicationTrial(load, echo=True, duration_ns=50_000_000, tuning=Tuning(threaded=True)),
+        ApplicationTrial(load, echo=True, duration_ns=50_000_000, tuning=Tuning(napi_threads="on")),
     ]
     monkeypatch.setenv("IRQLAB_FRESH", "1")
     fresh = [outcome(bed, trial) for trial in trials]

@@ -32,6 +32,10 @@ TX_SCHEMES = ("interrupt", "coalesce", "off")
 """Transmit schemes of PCI drivers."""
 USB_TX_SCHEMES = ("interrupt",)
 """Transmit schemes of USB drivers; there is only one."""
+NAPI_THREADS = ("off", "on", "busy-poll")
+"""Where NAPI polls: in the softirq, in a kernel thread, or continuously in a kernel thread."""
+NAPI_RX_SCHEMES = ("napi", "hybrid")
+"""Receive schemes that use NAPI."""
 _SEVERAL = "comma-separated: all combinations"
 
 
@@ -58,18 +62,20 @@ USB_COMBINATIONS = _product(USB_RX_SCHEMES, USB_TX_SCHEMES)
 
 @dataclass(frozen=True)
 class Place:
-    """The location of a setting: a file in /sys/class/net/<interface>, or a parameter of ethtool -C."""
+    """The location of a setting: a file in /sys/class/net/<interface>, a parameter of ethtool -C, or a NAPI in use."""
 
     option: str
     """Its command-line option; without the dashes, its name in irqlab compare."""
     help: str
     file: str = ""
     ethtool: str = ""
+    napi: str = ""
+    """Its name in the kernel's netdev.yaml; made when the links are up (irqlab.dut.napi)."""
 
     @property
     def of_engine(self) -> bool:
         """Only drivers built on irqmod have it."""
-        return not self.file or self.file.startswith("irqmod/")
+        return bool(self.ethtool) or self.file.startswith("irqmod/")
 
 
 @dataclass(frozen=True)
@@ -109,6 +115,14 @@ class Schemes:
         int | None,
         Place("--gro-flush-timeout", "NAPI of any driver: ns between empty polls.", file="gro_flush_timeout"),
     ] = None
+    napi_threads: Annotated[
+        str | None,
+        Place(
+            "--napi-threads",
+            "NAPI of any driver in a kernel thread: off, on (Linux 5.12), busy-poll (Linux 6.19).",
+            napi="threaded",
+        ),
+    ] = None
     rx_usecs: Annotated[int | None, Place("--rx-usecs", "timer: polling period in µs.", ethtool="rx-usecs")] = None
     tx_usecs: Annotated[
         int | None,
@@ -126,6 +140,12 @@ class Schemes:
     tx: Annotated[
         str | None, Place("--tx", f"Transmit scheme: {', '.join(TX_SCHEMES)}; {_SEVERAL}.", file="irqmod/tx_scheme")
     ] = None
+
+    def __post_init__(self) -> None:
+        if self.napi_threads not in (None, *NAPI_THREADS):
+            raise IrqlabError(f"--napi-threads {self.napi_threads}: allowed are {', '.join(NAPI_THREADS)}")
+        if self.napi_threads not in (None, "off") and self.rx not in (None, *NAPI_RX_SCHEMES):
+            raise IrqlabError(f"--napi-threads {self.napi_threads}: --rx {self.rx} does not use NAPI")
 
     @property
     def asked(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from irqlab.config.addresses import INTERFACES, PORTS, dut_ip, stream, tester_ip, tester_mac
 from irqlab.config.testbed import DutConfig
-from irqlab.dut import counters, schemes
+from irqlab.dut import counters, napi, schemes
 from irqlab.dut.agent import Agent, DutError
 from irqlab.dut.counters import Counters
 from irqlab.qemu.machine import Machine
@@ -60,6 +60,7 @@ class Dut(Agent):
         self.notes += schemes.apply(self, config.schemes, INTERFACES, driver)
         for interface in INTERFACES:
             self.run("ip", "link", "set", interface, "up")
+        napi.apply(self, config.schemes, INTERFACES, driver)
         waited_ns = self.wait_forwarding()
         if waited_ns is None:
             self.kernel_log.check()

@@ -17,6 +17,9 @@ from irqlab.dut.agent import Agent
 from irqlab.errors import IrqlabError
 from irqlab.qemu.rpc import TesterError
 
+_PREPARED = tuple(setting for setting in SETTINGS if not setting.place.napi)
+"""The settings that do not need a NAPI in use."""
+
 
 class SchemeError(IrqlabError):
     """A scheme or one of its settings was rejected; the message includes the DUT's error."""
@@ -55,11 +58,11 @@ def apply(dut: Agent, wanted: Schemes, interfaces: Iterable[str], driver: str) -
                 "--rx, --tx, --variant and their settings are for drivers built on irqmod"
             )
         settings = {**asdict(wanted), **_fitting(dut, wanted, interface, notes)}
-        for setting in SETTINGS:
+        for setting in _PREPARED:
             if settings[setting.field] is not None:
                 _set(dut, interface, setting, str(settings[setting.field]), driver)
         now = {**(read(dut, interface) or {} if wanted.needs_engine else {}), **_read_others(dut, wanted, interface)}
-        for setting in SETTINGS:
+        for setting in _PREPARED:
             value = settings[setting.field]
             if value is not None and now.get(setting.field) != value:
                 raise SchemeError(f"{setting.place.option} {value}: {interface} has {now.get(setting.field)} instead")
@@ -116,7 +119,7 @@ def read(dut: Agent, interface: str) -> dict[str, Any] | None:
 
 def _read_others(dut: Agent, wanted: Schemes, interface: str) -> dict[str, Any]:
     """The values in force of those requested settings that do not need irqmod."""
-    asked = [setting for setting in SETTINGS if setting.field in wanted.others]
+    asked = [setting for setting in _PREPARED if setting.field in wanted.others]
     paths = {setting.field: f"/sys/class/net/{interface}/{setting.place.file}" for setting in asked}
     files = dut.read(*paths.values()) if paths else {}
     return {field: _value(files[path]) for field, path in paths.items()}

@@ -2,23 +2,25 @@
 """A receiving application over offered load: throughput, loss by location, round trip, interrupts, CPU time left.
 
 Every load is offered twice: in one trial the application only receives (throughput, interrupts, CPU), in the other it echoes
-every datagram (latency).
+every datagram (latency). All ways to wait for frames (irqlab.methods.waits) are offered the same loads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
+import msgspec
 import typer
 
 from irqlab import units
 from irqlab.config.workload import Workload
-from irqlab.methods import cliff, receiving
+from irqlab.errors import IrqlabError
+from irqlab.methods import cliff, receiving, waits
 from irqlab.methods.method import RUN, Lines, Method
 from irqlab.methods.options import MAX_LOAD, MAX_RATE_PPS, either, numbers
-from irqlab.methods.receiving import Sample
+from irqlab.methods.receiving import BLOCK, Sample
 from irqlab.present import plots
 from irqlab.present.columns import Col
 from irqlab.present.parts import Group, Numbers
@@ -35,25 +37,54 @@ SHARES = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0)
 
 @dataclass(frozen=True)
 class Options:
-    """The loads."""
+    """The loads, and how the application waits for them."""
 
     load: Annotated[
         str | None,
         typer.Option(
             "--load",
-            help="Offered loads as multiples of the cliff, which is searched first, e.g. 0.5,1,2x; default: "
+            help="Offered loads as multiples of the cliff, which is searched first (with --wait block), e.g. 0.5,1,2x; default: "
             f"{SHARES[0]:g} to {SHARES[-1]:g}.",
         ),
     ] = None
     rate: Annotated[str | None, typer.Option("--rate", help="Offered loads in frames/s, comma-separated; default: --load.")] = (
         None
     )
+    wait: Annotated[
+        str,
+        typer.Option(
+            "--wait",
+            help="How the application waits for frames, comma-separated. "
+            + "; ".join(f"{name}: {way.help}" for name, way in waits.WAITS.items())
+            + ".",
+        ),
+    ] = BLOCK
+    busy_poll_us: Annotated[
+        int | None,
+        typer.Option(
+            "--busy-poll-usecs",
+            help=f"busy-read, epoll-busy, suspend: how long to poll in µs; default: {waits.BUSY_POLL_US}; suspend: 0, once.",
+            min=0,
+        ),
+    ] = None
+    irq_suspend_timeout_ns: Annotated[
+        int | None,
+        typer.Option(
+            "--irq-suspend-timeout",
+            help=f"suspend: irq-suspend-timeout in ns; default: {waits.SUSPEND_TIMEOUT_NS}, with --defer-hard-irqs "
+            f"{waits.SUSPEND_DEFER_HARD_IRQS} and --gro-flush-timeout {waits.SUSPEND_GRO_FLUSH_TIMEOUT_NS}.",
+            min=1,
+        ),
+    ] = None
     no_echo: Annotated[bool, typer.Option("--no-echo", help="Do not measure the round trip.")] = False
 
     def __post_init__(self) -> None:
         either("--load", self.load, "--rate", self.rate)
         self.shares()
         self.rates()
+        for field in waits.without_effect(self.waits(), **self.changes()):
+            option = {"busy_poll_us": "--busy-poll-usecs", "irq_suspend_timeout_ns": "--irq-suspend-timeout"}[field]
+            raise IrqlabError(f"{option}: no way to wait of --wait {self.wait} uses it")
 
     def shares(self) -> Sequence[float]:
         """Loads as shares of the cliff. Raises IrqlabError."""
@@ -63,6 +94,14 @@ class Options:
         """Loads in frames/s; None if not given. Raises IrqlabError."""
         return numbers("--rate", self.rate, MAX_RATE_PPS) if self.rate is not None else None
 
+    def waits(self) -> list[str]:
+        """Names of the ways to wait. Raises IrqlabError."""
+        return waits.chosen(self.wait)
+
+    def changes(self) -> dict[str, int | None]:
+        """The options that replace settings of a way to wait."""
+        return {"busy_poll_us": self.busy_poll_us, "irq_suspend_timeout_ns": self.irq_suspend_timeout_ns}
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -70,12 +109,15 @@ class Summary:
 
     best_application_pps: Rate
     """The highest rate the application received at any load."""
+    impossible: list[str]
+    """Ways to wait that were asked for, but need NAPI, which the receive scheme does not use."""
 
 
 @dataclass(frozen=True)
 class Line:
     """A table line: one load."""
 
+    wait: Annotated[str, Col("Waits", title="how the application waits for frames")]
     offered_pps: Annotated[float, Col("Offered", "kpps", units.kpps)]
     application_pps: Annotated[float, Col("Received", "kpps", units.kpps, mark=lambda _: "strong")]
     lost_nic: Annotated[float, Col("Lost: NIC", format=units.percent, title="refused by the NIC, or dropped on its ring")]
@@ -86,6 +128,14 @@ class Line:
     p50_ns: Annotated[int | None, Col("Round trip p50", format=units.duration, title="with every datagram echoed")]
     p99_ns: Annotated[int | None, Col("p99", format=units.duration)]
     interrupts_per_s: Annotated[float, Col("Interrupts", "/s", units.whole)]
+    instructions_per_datagram: Annotated[
+        float | None,
+        Col("Instructions", "/datagram", units.whole, title="that the soaker did not get; a receiver that polls always uses all"),
+    ]
+    polled_ratio: Annotated[
+        float | None,
+        Col("Polled", format=units.percent, optional=True, title="frames that the receiver took by polling the device"),
+    ]
     cpu_available: Annotated[float, Col("CPU left", format=units.percent)]
     ksoftirqd_share: Annotated[
         float, Col("ksoftirqd", format=units.percent, title="its run time as a share of the time under load")
@@ -101,6 +151,7 @@ class Line:
         sent = max(1, sample.places.sent)
         latency = sample.latency if sample.latency and sample.latency.count else None
         return cls(
+            wait=sample.wait,
             offered_pps=sample.offered_pps,
             application_pps=sample.application_pps,
             lost_nic=sample.places.nic / sent,
@@ -109,31 +160,74 @@ class Line:
             p50_ns=latency.p50_ns if latency else None,
             p99_ns=latency.p99_ns if latency else None,
             interrupts_per_s=sample.interrupts_per_s,
+            instructions_per_datagram=sample.instructions_per_datagram,
+            polled_ratio=sample.polled_ratio,
             cpu_available=sample.cpu_available,
             ksoftirqd_share=sample.ksoftirqd_share,
         )
 
 
 def run(
-    runner: TrialRunner, workload: Workload, rates_pps: Sequence[float], tuning: Tuning | None = None, echo: bool = True
+    runner: TrialRunner,
+    workload: Workload,
+    rates_pps: Sequence[float],
+    tunings: Mapping[str, Tuning] | None = None,
+    echo: bool = True,
 ) -> MethodResult:
-    """Measures the application at each rate. `trials` stays empty: the samples hold all measurements."""
+    """Measures the application at each rate. `trials` stays empty: the samples hold all measurements.
+
+    `tunings`: the settings of each way to wait, by its name.
+    """
     result = runner.result("application", workload)
-    result.samples = receiving.sweep(runner, workload, rates_pps, tuning or Tuning(), echo)
-    result.summary = Summary(max(sample.application_pps for sample in result.samples))
+    for wait, tuning in (tunings or {BLOCK: Tuning()}).items():
+        result.samples += receiving.sweep(runner, workload, rates_pps, tuning, echo, wait)
+    result.summary = Summary(max(sample.application_pps for sample in result.samples), [])
     return result
 
 
 def _run(runner: TrialRunner, workload: Workload, options: Options) -> list[MethodResult]:
+    rx = runner.testbed.scheme_names()["rx_scheme"]
+    asked = options.waits()
+    names = waits.possible(asked, rx)
+    if not names:
+        raise IrqlabError(f"--wait {options.wait} needs NAPI, which --rx {rx} does not use: --rx napi does")
     rates = options.rates()
     if rates is None:
         cliff_pps = cliff.external(runner, workload, Tuning()).cliff_pps
         rates = [share * cliff_pps for share in options.shares()]
-    return [run(runner, workload, rates, echo=not options.no_echo)]
+    given = runner.testbed.config.dut.schemes
+    tunings = {name: waits.tuning_of(name, given, **options.changes()) for name in names}
+    result = run(runner, workload, rates, tunings, echo=not options.no_echo)
+    result.summary = replace(result.summary, impossible=[name for name in asked if name not in names])
+    return [result]
+
+
+def _told(row: Row, _: Any) -> Iterable[str]:
+    if row.summary.impossible:
+        yield f"{row.variant.label}: not measured with {', '.join(row.summary.impossible)}, which need NAPI (--rx napi)"
+
+
+def _by_wait(rows: Sequence[Row]) -> list[Row]:
+    """A row for each way to wait: the first is the row's variant, the others are further ones."""
+    found = []
+    number = max(row.variant.number for row in rows) + 1
+    several = len({sample.wait for row in rows for sample in row.samples}) > 1
+    for row in rows:
+        for place, wait in enumerate(dict.fromkeys(sample.wait for sample in row.samples)):
+            variant = replace(
+                row.variant,
+                number=number if place else row.variant.number,
+                label=f"{row.variant.label}, {wait}" if several else row.variant.label,
+            )
+            number += 1 if place else 0
+            samples = [sample for sample in row.samples if sample.wait == wait]
+            found.append(replace(row, variant=variant, result=msgspec.structs.replace(row.result, samples=samples)))
+    return found
 
 
 def _plots(rows: Sequence[Row], number: Numbers) -> Group:
     """Plots of received rate, CPU time left, and round trip."""
+    rows = _by_wait(rows)
 
     def curves(value: str, scale: float) -> list[plots.Line]:
         return [line_of(row, [(s.offered_pps / 1e3, getattr(s, value) * scale) for s in row.samples]) for row in rows]
@@ -164,7 +258,8 @@ METHOD = Method(
     short="Application",
     help="Measure a receiving application over offered load: throughput, loss by location, round trip, CPU time left.",
     intro="A process in the device under test receives datagrams; a soaker at idle priority measures the CPU time that is left. "
-    "The round trip comes from a second trial at each load, in which the application echoes every datagram.",
+    "The round trip comes from a second trial at each load, in which the application echoes every datagram. A receiver that "
+    "polls the device uses CPU time even when nothing arrives.",
     sample=Sample,
     summary=Summary,
     lines=Lines("A receiving application", Line, Line.of),
@@ -173,6 +268,8 @@ METHOD = Method(
     shared=(
         *(*receiving.DUT, *receiving.TRIAL, *RUN),
         *("rx", "tx", "weight", "cliff_pps", "epsilon_permille", "rate_window_ms", "rx_usecs"),
+        *("defer_hard_irqs", "gro_flush_timeout_ns"),
     ),
+    tables=_told,
     plots=_plots,
 )

@@ -16,6 +16,8 @@ from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import ApplicationResult, ApplicationTrial, Places, Tuning
 
 DUT = ("driver", "nic", "kernel", "mips", "ring", "sysctl")
+BLOCK = "block"
+"""The receiver blocks in its receive call."""
 TRIAL = ("size", "duration", "warmup", "arrivals", "seed")
 
 
@@ -23,6 +25,8 @@ TRIAL = ("size", "duration", "warmup", "arrivals", "seed")
 class Sample:
     """The application at one load."""
 
+    wait: str
+    """How it waits for frames: a name of `--wait`."""
     offered_pps: Rate
     application_pps: Rate
     """Datagrams that the application received in the window."""
@@ -30,6 +34,10 @@ class Sample:
     places: Places
     """Fate of all frames of the trial. `sent` is the sum of the next five; `application` counts frames that were not echoed."""
     interrupts_per_s: Rate
+    instructions_per_datagram: Rate | None
+    """Instructions that the soaker did not get, by received datagram; null if none was received."""
+    polled_ratio: Rate | None
+    """Share of the frames that the receiver took by polling the device; null if it does not poll."""
     cpu_available: Rate
     """Instructions of a soaker at idle priority, as a share of the window."""
     ksoftirqd_wakeups_per_s: Rate
@@ -43,14 +51,18 @@ class Sample:
     echo_returned_pps: Rate | None
 
     @classmethod
-    def of(cls, receiving: ApplicationResult, echoing: ApplicationResult | None) -> Sample:
+    def of(cls, receiving: ApplicationResult, echoing: ApplicationResult | None, wait: str = BLOCK) -> Sample:
         """Makes a sample from the trial without echo, and the one with it."""
+        sent = max(1, receiving.places.sent)
         return cls(
+            wait=wait,
             offered_pps=receiving.offered_pps,
             application_pps=receiving.application_pps,
             loss_ratio=receiving.loss_ratio,
             places=receiving.places,
             interrupts_per_s=receiving.interrupts_per_s,
+            instructions_per_datagram=receiving.instructions_per_datagram,
+            polled_ratio=receiving.polled / sent if receiving.polled is not None else None,
             cpu_available=receiving.cpu_available,
             ksoftirqd_wakeups_per_s=receiving.ksoftirqd_wakeups_per_s,
             ksoftirqd_share=receiving.ksoftirqd_share,
@@ -80,12 +92,14 @@ def spec_of(workload: Workload, rate_pps: float, tuning: Tuning, echo: bool = Fa
     )
 
 
-def sweep(runner: TrialRunner, workload: Workload, rates_pps: Sequence[float], tuning: Tuning, echo: bool = True) -> list[Sample]:
-    """Measures the application at each rate."""
+def sweep(
+    runner: TrialRunner, workload: Workload, rates_pps: Sequence[float], tuning: Tuning, echo: bool = True, wait: str = BLOCK
+) -> list[Sample]:
+    """Measures the application at each rate. `wait`: the name of how it waits."""
     receiving = [spec_of(workload, rate, tuning) for rate in rates_pps]
     found = trials(runner, [*receiving, *(replace(s, echo=True, histogram=True) for s in receiving if echo)])
     back: Sequence[ApplicationResult | None] = found[len(receiving) :] or [None] * len(receiving)
-    return [Sample.of(r, e) for r, e in zip(found[: len(receiving)], back, strict=True)]
+    return [Sample.of(r, e, wait) for r, e in zip(found[: len(receiving)], back, strict=True)]
 
 
 def usual_tuning(runner: TrialRunner, scheme: str) -> Tuning:

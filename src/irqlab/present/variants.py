@@ -185,6 +185,7 @@ def _labels(keys: Sequence[_Key], duts: dict[_Key, Json | None]) -> dict[_Key, s
         of_dut(_scheme_settings),
         setting("module_parameters", ""),
         setting("sysctls", ""),
+        setting("settings", ""),
         setting("lsm", "LSM "),
         of_dut(lambda dut: f"module {dut['modules'][-1]['sha256'][:7]}" if dut["modules"] else ""),
         of_dut(lambda dut: str(dut["qemu"])),

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from irqlab.config.addresses import INTERFACES, dut_ip, stream, tester_ip
 from irqlab.config.schemes import Schemes
 from irqlab.config.traffic import Load
-from irqlab.dut import counters, schemes
+from irqlab.dut import counters, napi, schemes
 from irqlab.dut.agent import DutError
 from irqlab.dut.router import Dut
 from irqlab.qemu.rpc import TesterError
@@ -31,6 +31,8 @@ SOAKER_UNIT = 1000
 """Instructions per count of the soaker."""
 WAIT_STEP_NS = 2_000_000
 WAIT_STEPS = 500
+KILL = 9
+"""SIGKILL."""
 KERNEL_THREADS = range(2, 48)
 """Range of process IDs searched for ksoftirqd."""
 
@@ -45,14 +47,28 @@ class Tuning:
     """Schemes of a driver built on irqmod."""
     budget: int | None = None
     """net.core.netdev_budget: maximum frames per run of the receive softirq."""
-    threaded: bool = False
-    """Threaded NAPI: poll in a kernel thread of normal priority."""
+    napi_threads: str | None = None
+    """Poll in a kernel thread of normal priority: one of NAPI_THREADS."""
     defer_hard_irqs: int | None = None
     """napi_defer_hard_irqs: empty polls before the interrupt is unmasked again."""
     gro_flush_timeout_ns: int | None = None
     """Delay to the next poll while the interrupt stays masked."""
+    irq_suspend_timeout_ns: int | None = None
+    """IRQ suspension (Linux 6.13): how long interrupts stay masked after a poll by epoll found frames."""
+    epoll: bool = False
+    """The receiver waits in epoll_wait(), not in the receive call."""
     busy_poll_us: int | None = None
-    """SO_BUSY_POLL of the receiver's socket."""
+    """How long the receiver polls the device before it sleeps: SO_BUSY_POLL; with epoll, EPIOCSPARAMS (or, before Linux 6.9,
+    net.core.busy_poll)."""
+    busy_poll_budget: int | None = None
+    """EPIOCSPARAMS: frames per poll by epoll_wait(); None: the kernel's 8."""
+    prefer_busy_poll: bool = False
+    """EPIOCSPARAMS: leave interrupts masked between polls by epoll_wait()."""
+
+    @property
+    def polls(self) -> bool:
+        """Whether the receiver polls the device."""
+        return self.busy_poll_us is not None or self.prefer_busy_poll
 
 
 @dataclass(frozen=True)
@@ -141,6 +157,10 @@ class ApplicationResult:
     """Number of times `hybrid` switched between DE and NAPI."""
     rate_estimates_pps: tuple[tuple[int, int], ...]
     """(ns after the start of the window, estimate)."""
+    polled: int | None
+    """Frames that the receiver took by polling the device (BusyPollRxPackets); None if it does not poll."""
+    instructions_per_datagram: float | None
+    """Instructions of the window that the soaker did not get, by received datagram; None if none was received."""
     instructions: int
     kernel_log: tuple[str, ...]
 
@@ -158,8 +178,18 @@ def _tune(driver: str, dut: Dut, spec: ApplicationTrial) -> None:
     if tuning.budget is not None:
         dut.sysctl("net.core.netdev_budget", str(tuning.budget))
     schemes.apply(dut, tuning.schemes, interfaces, driver)
+    napi.apply(dut, tuning.schemes, interfaces, driver)
+    if tuning.napi_threads is not None:
+        napi.set_threads(dut, INTERFACE, tuning.napi_threads, driver)
+    if tuning.irq_suspend_timeout_ns is not None:
+        wanted = {
+            "defer-hard-irqs": tuning.defer_hard_irqs,
+            "gro-flush-timeout": tuning.gro_flush_timeout_ns,
+            "irq-suspend-timeout": tuning.irq_suspend_timeout_ns,
+        }
+        napi.configure(dut, INTERFACE, {name: value for name, value in wanted.items() if value is not None}, driver)
+        return
     for name, value in (
-        ("threaded", 1 if tuning.threaded else None),
         ("napi_defer_hard_irqs", tuning.defer_hard_irqs),
         ("gro_flush_timeout", tuning.gro_flush_timeout_ns),
     ):
@@ -173,27 +203,31 @@ def _tune(driver: str, dut: Dut, spec: ApplicationTrial) -> None:
 @contextmanager
 def _applications(dut: Dut, spec: ApplicationTrial) -> Iterator[list[int]]:
     """Starts the applications; yields the physical addresses of the receiver's and the soaker's counters."""
-    files = [SOAKER_FILE]
+    started: dict[str, int] = {}
     if spec.kind == "udp":
         receiver = ["irqlab-guest", "udp-receive", "--bind", dut_ip(0), "--port", str(UDP_PORT)]
         receiver += ["--echo"] if spec.echo else []
+        receiver += ["--epoll"] if spec.tuning.epoll else []
         receiver += ["--busy-poll", str(spec.tuning.busy_poll_us)] if spec.tuning.busy_poll_us is not None else []
-        dut.rpc.guest("spawn", argv=receiver)
-        files.append(RECEIVER_FILE)
-    dut.rpc.guest("spawn", argv=["irqlab-guest", "soak", "--file", SOAKER_FILE])
+        receiver += ["--busy-poll-budget", str(spec.tuning.busy_poll_budget)] if spec.tuning.busy_poll_budget is not None else []
+        receiver += ["--prefer-busy-poll"] if spec.tuning.prefer_busy_poll else []
+        started[RECEIVER_FILE] = dut.rpc.guest("spawn", argv=receiver)["pid"]
+    started[SOAKER_FILE] = dut.rpc.guest("spawn", argv=["irqlab-guest", "soak", "--file", SOAKER_FILE])["pid"]
+    files = [SOAKER_FILE, *(file for file in started if file != SOAKER_FILE)]
     for file in files:
-        _wait_for(dut, file)
+        _wait_for(dut, file, started[file])
     watched = [json.loads(dut.run("irqlab-guest", "counters", "--where", file)) for file in files]
     soaker = watched[0]["kilo_instructions"]
     yield [soaker, watched[1]["datagrams"]] if spec.kind == "udp" else [soaker]
 
 
-def _wait_for(dut: Dut, file: str) -> None:
+def _wait_for(dut: Dut, file: str, pid: int) -> None:
     for _ in range(WAIT_STEPS):
         if dut.read(file)[file]:
             return
         dut.sleep(WAIT_STEP_NS)
-    raise DutError(f"the test application did not start: {file} has not appeared")
+    told = dut.rpc.guest("reap", pid=pid, signal=KILL)["err"].strip().removeprefix("irqlab-guest: ")
+    raise DutError(f"the test application did not start: {told or f'{file} has not appeared'}")
 
 
 def _offer(dut: Dut, spec: ApplicationTrial, watched: list[int]) -> tuple[dict[str, Any], tuple[tuple[int, int], ...]]:
@@ -232,12 +266,13 @@ class _Reading:
     counters: Any
     snmp: dict[str, dict[str, int]]
     receiver: dict[str, int]
+    polled: int
     wakeups: int
     run_ns: int
 
     @classmethod
     def take(cls, dut: Dut) -> _Reading:
-        files = dut.read("/proc/net/snmp", *(f"/proc/{number}/comm" for number in KERNEL_THREADS))
+        files = dut.read("/proc/net/snmp", "/proc/net/netstat", *(f"/proc/{number}/comm" for number in KERNEL_THREADS))
         found = [n for n in KERNEL_THREADS if (files[f"/proc/{n}/comm"] or "").strip() == "ksoftirqd/0"]
         if not found:
             raise DutError("the DUT has no ksoftirqd/0 among its first processes")
@@ -248,13 +283,14 @@ class _Reading:
             counters=dut.counters(),
             snmp=parse_snmp(files["/proc/net/snmp"] or ""),
             receiver=json.loads(receiver["out"]) if receiver["code"] == 0 else {},
+            polled=parse_snmp(files["/proc/net/netstat"] or "").get("TcpExt", {}).get("BusyPollRxPackets", 0),
             wakeups=voluntary_switches(thread[status] or ""),
             run_ns=int((thread[schedstat] or "0").split()[0]),
         )
 
 
 def parse_snmp(text: str) -> dict[str, dict[str, int]]:
-    """Counters of /proc/net/snmp by protocol; the file has pairs of lines, names and values."""
+    """Counters of /proc/net/snmp or netstat by protocol; the files have pairs of lines, names and values."""
     lines = [line.split() for line in text.splitlines() if line.strip()]
     return {
         names[0].rstrip(":"): {name: int(value) for name, value in zip(names[1:], values[1:], strict=True)}
@@ -289,22 +325,26 @@ def _result(
     received_pps = one["received_in_window"] / window_s
     of_driver = counted.driver.get(INTERFACE, {})
     total_instructions = spec.duration_ns * mips // 1000
+    soaked = watched[0] * SOAKER_UNIT
+    datagrams = watched[1] if received else one["received_in_window"]
     return ApplicationResult(
         spec=spec,
         offered_pps=one["sent"] / window_s,
-        application_pps=watched[1] / window_s if received else received_pps,
+        application_pps=datagrams / window_s,
         returned_pps=received_pps,
         loss_ratio=1 - places.received / places.sent if places.sent else 0.0,
         places=places,
         nic_missed=counted.interfaces[INTERFACE]["rx_missed_errors"],
         latency=one["latency"] if spec.echo or not received else None,
         interrupts_per_s=sum(n for name, n in counted.interrupts.items() if INTERFACE in name) / spec.loaded_s,
-        cpu_available=watched[0] * SOAKER_UNIT / total_instructions,
+        cpu_available=soaked / total_instructions,
         ksoftirqd_wakeups_per_s=(after.wakeups - before.wakeups) / spec.loaded_s,
         ksoftirqd_share=(after.run_ns - before.run_ns) / 1e9 / spec.loaded_s,
         time_squeezes=counted.time_squeezes,
         switches=of_driver.get("rx_switches"),
         rate_estimates_pps=estimates,
+        polled=after.polled - before.polled if spec.tuning.polls else None,
+        instructions_per_datagram=(total_instructions - soaked) / datagrams if datagrams else None,
         instructions=answer["instructions"],
         kernel_log=tuple(kernel_log),
     )

@@ -80,11 +80,11 @@ def of_today(ours: bool, quick: bool) -> dict[str, list[Row]]:
     """What the kernel of today adds, every setting of it by scheme. `ours`: a driver on irqmod, told to use NAPI."""
     base = Schemes(rx="napi", weight=WEIGHT) if ours else Schemes()
 
-    def tuning(**changes: int | bool) -> Tuning:
+    def tuning(**changes: int | str) -> Tuning:
         return Tuning(schemes=base, budget=DEFAULT_BUDGET, **changes)  # type: ignore[arg-type]
 
     found = {
-        THREADED: [Row(THREADED, "", tuning(threaded=True))],
+        THREADED: [Row(THREADED, "", tuning(napi_threads="on"))],
         DEFERRED: [
             Row(DEFERRED, f"{polls} polls, {us} µs", tuning(defer_hard_irqs=polls, gro_flush_timeout_ns=us * 1000))
             for polls, us in (QUICK_DEFERRALS if quick else DEFERRALS)
