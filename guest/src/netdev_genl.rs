@@ -89,7 +89,7 @@ pub fn run(options: &Options) -> Ending {
 
     let mut connection = Connection::open().map_err(|error| format!("netlink: {error}"))?;
     let family = connection.family(FAMILY).map_err(|why| match why.errno {
-        libc::ENOENT => format!("{} has no per-NAPI settings (Linux 6.13 has)", kernel()),
+        libc::ENOENT => format!("{} has no per-NAPI settings{}", kernel(), needs(&changes)),
         _ => format!("netlink family {FAMILY}: {why}"),
     })?;
     let get = Request::dump(family, NAPI_GET).with(IFINDEX, &index.to_ne_bytes());
@@ -142,19 +142,21 @@ fn refused(changes: &[Change], why: &Refusal) -> String {
     if !unknown.contains(&why.errno) {
         return told;
     }
-    let needs: Vec<String> = changes
-        .iter()
-        .map(|one| {
-            let busy = one.attribute.values.get(one.value as usize) == Some(&BUSY_POLL);
-            let since = if busy {
-                BUSY_POLL_SINCE
-            } else {
-                one.attribute.since
-            };
-            format!("{} came with Linux {since}", one.text)
-        })
-        .collect();
-    format!("{} refuses {told}; {}", kernel(), needs.join(", "))
+    format!("{} refuses {told}{}", kernel(), needs(changes))
+}
+
+/// The kernels that the changes came with.
+fn needs(changes: &[Change]) -> String {
+    let one = |change: &Change| {
+        let busy = change.attribute.values.get(change.value as usize) == Some(&BUSY_POLL);
+        let since = if busy {
+            BUSY_POLL_SINCE
+        } else {
+            change.attribute.since
+        };
+        format!("; {} came with Linux {since}", change.text)
+    };
+    changes.iter().map(one).collect()
 }
 
 fn change(text: &str) -> Result<Change, String> {
