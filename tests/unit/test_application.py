@@ -34,8 +34,9 @@ def formula(spec: ApplicationTrial) -> ApplicationResult:
         spec=spec, offered_pps=offered, application_pps=received, returned_pps=0.0, loss_ratio=1 - received / offered,
         places=replace(PLACES, sent=sent), nic_missed=0, latency=None,
         interrupts_per_s=0.0, cpu_available=max(0.0, 1 - offered * PACKET_S),
-        ksoftirqd_wakeups_per_s=0.0, ksoftirqd_share=0.0, time_squeezes=0, switches=None, rate_estimates_pps=(), instructions=0,
-        kernel_log=(),
+        ksoftirqd_wakeups_per_s=0.0, ksoftirqd_share=0.0, time_squeezes=0, switches=None, rate_estimates_pps=(),
+        polled=round(offered / 4) if spec.tuning.polls else None,
+        instructions_per_datagram=5000.0, instructions=0, kernel_log=(),
     )  # fmt: skip
 
 

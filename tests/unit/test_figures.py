@@ -203,7 +203,9 @@ def reading(scale: int, echoed: int = 0) -> application._Reading:
         driver={"eth0": {"rx_switches": 8 * scale}},
     )  # fmt: skip
     receiver = {"datagrams": 500 * scale, "echoed": echoed}
-    return application._Reading(counters, {"Udp": {"RcvbufErrors": 300 * scale}}, receiver, 25 * scale, 50_000_000 * scale)
+    return application._Reading(
+        counters, {"Udp": {"RcvbufErrors": 300 * scale}}, receiver, 11 * scale, 25 * scale, 50_000_000 * scale
+    )
 
 
 ANSWER = {
@@ -230,12 +232,17 @@ def test_an_application_s_figures() -> None:
     assert found.interrupts_per_s == 400.0
     assert (found.ksoftirqd_wakeups_per_s, found.ksoftirqd_share) == (100.0, pytest.approx(0.2))
     assert (found.latency, found.instructions, found.rate_estimates_pps, found.kernel_log) == (None, 77, ((5, 990),), ("log",))
+    assert found.instructions_per_datagram == 37_500_000 / 400
+    assert found.polled is None, "the receiver does not poll"
+    for tuning in (Tuning(busy_poll_us=0), Tuning(prefer_busy_poll=True)):
+        assert measured(ApplicationTrial(Load(4000.0), tuning)).polled == 11
 
 
 def test_what_is_not_sent_back_and_what_has_no_receiver() -> None:
     echo = measured(ApplicationTrial(Load(4000.0), echo=True), echoed=470)
     assert (echo.places.application, echo.latency) == (30, {"count": 3})
     ping = measured(ApplicationTrial(Load(4000.0), kind="ping"))
+    assert ping.instructions_per_datagram == 37_500_000 / 440
     assert (ping.places, ping.application_pps) == (Places(1000, 100, 20, 0, 620, 260, 0), 2200.0)
     through = measured(ApplicationTrial(Load(4000.0), kind="forward"))
     assert through.places == Places(1000, 100, 20, 0, 640, 240, 0)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from irqlab.dut.agent import DutError
 from irqlab.dut.counters import STATISTICS, Counters
 from irqlab.errors import IrqlabError
 from irqlab.qemu.rpc import TesterError
-from irqlab.trials import application, forwarding, peers
+from irqlab.trials import application, cache, forwarding, peers
 from irqlab.trials.application import ApplicationTrial, Tuning
 from irqlab.trials.forwarding import ForwardingTrial
 from irqlab.trials.trial import Conditions
@@ -143,6 +144,8 @@ def host(kind: str = "udp", **answers: Any) -> FakeDut:
             "attempt": readings,
             "counters": [Counters(interfaces=one) for one in interfaces],
             "clock": lambda _: {"now_ns": dut.now_ns},
+            "spawn": lambda told: {"pid": 21 if "soak" in told["argv"] else 20},
+            "reap": {"code": 137, "out": "", "err": ""},
             "trial": {
                 "streams": [{"sent": 800, "received_in_window": 440, "latency": {"count": 3}}],
                 "ports": [{"sent": 1000, "received": 620}, {"sent": 0, "received": 640}],
@@ -197,7 +200,55 @@ def test_a_receiver_may_echo_and_poll() -> None:
     found = spec.measure(dut, CONDITIONS)  # type: ignore[arg-type]
     assert dut.of("spawn")[0]["argv"][-3:] == ["--echo", "--busy-poll", "50"]
     assert dut.of("trial")[0][0]["histogram"]
+    assert found.polled == 0
     assert found.places.application == 200, "half of the datagrams were not echoed"
+
+
+NAPI = "irqlab-guest", "napi", "eth0"
+
+
+def test_interrupts_are_suspended_over_netlink_before_the_receiver_starts() -> None:
+    now = {"id": 8193, "defer-hard-irqs": 100, "gro-flush-timeout": 20_000, "irq-suspend-timeout": 20_000_000}
+    dut = host()
+    dut.answers["attempt"].insert(0, {"out": json.dumps([now]), "code": 0})
+    tuning = Tuning(
+        defer_hard_irqs=100, gro_flush_timeout_ns=20_000, irq_suspend_timeout_ns=20_000_000,
+        epoll=True, busy_poll_us=0, busy_poll_budget=64, prefer_busy_poll=True,
+    )  # fmt: skip
+    ApplicationTrial(Load(4000.0), tuning).measure(dut, CONDITIONS)  # type: ignore[arg-type]
+    changes = ("defer-hard-irqs=100", "gro-flush-timeout=20000", "irq-suspend-timeout=20000000")
+    assert dut.of("attempt")[0] == (*NAPI, *(part for change in changes for part in ("--set", change)))
+    assert not dut.of("write"), "not in sysfs as well"
+    expected = ["--epoll", "--busy-poll", "0", "--busy-poll-budget", "64", "--prefer-busy-poll"]
+    assert dut.of("spawn")[0]["argv"][6:] == expected
+
+
+def test_what_the_kernel_lacks_is_named() -> None:
+    dut = host()
+    dut.answers["attempt"] = {"out": "", "code": 1, "err": "irqlab-guest: Linux 6.1 has no per-NAPI settings; x came with 6.13\n"}
+    with pytest.raises(DutError, match="^d: Linux 6.1 has no per-NAPI settings; x came with 6.13$"):
+        ApplicationTrial(Load(1.0), Tuning(irq_suspend_timeout_ns=1)).measure(dut, CONDITIONS)  # type: ignore[arg-type]
+    dut.answers["attempt"] = {"out": '[{"id": 5, "threaded": "enabled"}]', "code": 0}
+    with pytest.raises(DutError, match="NAPI 5 of eth0 has threaded enabled instead of busy-poll"):
+        ApplicationTrial(Load(1.0), Tuning(napi_threads="busy-poll")).measure(dut, CONDITIONS)  # type: ignore[arg-type]
+
+
+def test_a_receiver_that_cannot_start_says_why() -> None:
+    dut = host(reap={"code": 1, "out": "", "err": "irqlab-guest: the kernel has no EPIOCSPARAMS\n"})
+    del dut.files["/run/udp-receive.9"]
+    with pytest.raises(DutError, match="did not start: the kernel has no EPIOCSPARAMS$"):
+        ApplicationTrial(Load(1.0), Tuning(epoll=True, prefer_busy_poll=True)).measure(dut, CONDITIONS)  # type: ignore[arg-type]
+    assert dut.of("reap") == [{"pid": 20, "signal": 9}]
+
+
+def test_every_setting_is_part_of_a_trials_key() -> None:
+    plain = ApplicationTrial(Load(1.0))
+    changes: list[dict[str, Any]] = [
+        {"napi_threads": "on"}, {"napi_threads": "busy-poll"}, {"irq_suspend_timeout_ns": 5}, {"epoll": True},
+        {"busy_poll_us": 0}, {"busy_poll_budget": 8}, {"prefer_busy_poll": True}, {"schemes": Schemes(napi_threads="on")},
+    ]  # fmt: skip
+    keys = {cache.key_of({}, replace(plain, tuning=Tuning(**change)), None) for change in changes}
+    assert len({*keys, cache.key_of({}, plain, None)}) == len(changes) + 1
 
 
 @pytest.mark.parametrize(
@@ -237,7 +288,7 @@ def test_the_dut_is_tuned_before_the_applications_start(monkeypatch) -> None:
     applied: list[Any] = []
     monkeypatch.setattr(application.schemes, "apply", lambda *told: applied.append(told[1:]))
     schemes = Schemes(rx="napi")
-    tuning = Tuning(schemes, budget=6, threaded=True, defer_hard_irqs=2, gro_flush_timeout_ns=20_000)
+    tuning = Tuning(schemes, budget=6, napi_threads="on", defer_hard_irqs=2, gro_flush_timeout_ns=20_000)
     dut = host()
     ApplicationTrial(Load(1.0), tuning).measure(dut, CONDITIONS)  # type: ignore[arg-type]
     assert dut.asked[1:5] == [
@@ -255,7 +306,7 @@ def test_what_the_kernel_rejects_is_named() -> None:
         raise TesterError("EINVAL")
 
     with pytest.raises(DutError, match="the kernel rejected threaded 1 for d: EINVAL"):
-        ApplicationTrial(Load(1.0), Tuning(threaded=True)).measure(host(write=refuse), CONDITIONS)  # type: ignore[arg-type]
+        ApplicationTrial(Load(1.0), Tuning(napi_threads="on")).measure(host(write=refuse), CONDITIONS)  # type: ignore[arg-type]
 
 
 def test_an_application_is_waited_for() -> None:
@@ -275,10 +326,14 @@ def test_an_application_is_waited_for() -> None:
 def test_a_reading_of_the_kernel_s_counters() -> None:
     dut = host()
     found = application._Reading.take(dut)  # type: ignore[arg-type]
-    assert dut.of("read")[0] == ("/proc/net/snmp", *(f"/proc/{n}/comm" for n in range(2, 48)))
+    assert dut.of("read")[0] == ("/proc/net/snmp", "/proc/net/netstat", *(f"/proc/{n}/comm" for n in range(2, 48)))
     assert found.counters.interfaces["eth0"]["rx_packets"] == 100
     assert found.snmp == {"Udp": {"InDatagrams": 1, "RcvbufErrors": 2}}
-    assert (found.receiver, found.wakeups, found.run_ns) == ({"datagrams": 10, "echoed": 5}, 50, 700)
+    assert (found.receiver, found.polled, found.wakeups, found.run_ns) == ({"datagrams": 10, "echoed": 5}, 0, 50, 700)
+    dut = host()
+    dut.files["/proc/net/netstat"] = "TcpExt: SyncookiesSent BusyPollRxPackets\nTcpExt: 3 44\nIpExt: InOctets\nIpExt: 5\n"
+    assert application._Reading.take(dut).polled == 44  # type: ignore[arg-type]
+    dut = host()
     for file in ("status", "schedstat"):
         dut.files[f"{THREAD}/{file}"] = None
     dut.answers |= {"counters": Counters(), "attempt": {"out": "no such file", "code": 1}}
