@@ -203,9 +203,8 @@ def reading(scale: int, echoed: int = 0) -> application._Reading:
         driver={"eth0": {"rx_switches": 8 * scale}},
     )  # fmt: skip
     receiver = {"datagrams": 500 * scale, "echoed": echoed}
-    return application._Reading(
-        counters, {"Udp": {"RcvbufErrors": 300 * scale}}, receiver, 11 * scale, 25 * scale, 50_000_000 * scale
-    )
+    snmp = {"Udp": {"RcvbufErrors": 300 * scale}}
+    return application._Reading(counters, snmp, receiver, 11 * scale, 25 * scale, 50_000_000 * scale)
 
 
 ANSWER = {

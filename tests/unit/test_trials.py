@@ -226,7 +226,7 @@ def test_interrupts_are_suspended_over_netlink_before_the_receiver_starts() -> N
 def test_what_the_kernel_lacks_is_named() -> None:
     dut = host()
     dut.answers["attempt"] = {"out": "", "code": 1, "err": "irqlab-guest: Linux 6.1 has no per-NAPI settings; x came with 6.13\n"}
-    with pytest.raises(DutError, match="^d: Linux 6.1 has no per-NAPI settings; x came with 6.13$"):
+    with pytest.raises(DutError, match=r"^d: Linux 6.1 has no per-NAPI settings; x came with 6.13$"):
         ApplicationTrial(Load(1.0), Tuning(irq_suspend_timeout_ns=1)).measure(dut, CONDITIONS)  # type: ignore[arg-type]
     dut.answers["attempt"] = {"out": '[{"id": 5, "threaded": "enabled"}]', "code": 0}
     with pytest.raises(DutError, match="NAPI 5 of eth0 has threaded enabled instead of busy-poll"):
@@ -236,7 +236,7 @@ def test_what_the_kernel_lacks_is_named() -> None:
 def test_a_receiver_that_cannot_start_says_why() -> None:
     dut = host(reap={"code": 1, "out": "", "err": "irqlab-guest: the kernel has no EPIOCSPARAMS\n"})
     del dut.files["/run/udp-receive.9"]
-    with pytest.raises(DutError, match="did not start: the kernel has no EPIOCSPARAMS$"):
+    with pytest.raises(DutError, match=r"did not start: the kernel has no EPIOCSPARAMS$"):
         ApplicationTrial(Load(1.0), Tuning(epoll=True, prefer_busy_poll=True)).measure(dut, CONDITIONS)  # type: ignore[arg-type]
     assert dut.of("reap") == [{"pid": 20, "signal": 9}]
 

@@ -30,7 +30,7 @@ from tests.unit.test_application import formula
 def test_names_are_listed_once_in_their_order() -> None:
     assert waits.chosen("suspend, block,suspend") == ["suspend", "block"]
     for bad in ("", "block,", "sleep"):
-        with pytest.raises(IrqlabError, match="--wait .*: allowed are block, busy-read, epoll, epoll-busy, suspend, threaded"):
+        with pytest.raises(IrqlabError, match=r"--wait .*: allowed are block, busy-read, epoll, epoll-busy, suspend, threaded"):
             waits.chosen(bad)
 
 
