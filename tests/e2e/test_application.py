@@ -12,7 +12,8 @@ import pytest
 from irqlab.config.schemes import Schemes
 from irqlab.config.testbed import TestbedConfig
 from irqlab.config.traffic import Load
-from irqlab.methods import catalogue
+from irqlab.dut.agent import DutError
+from irqlab.methods import catalogue, waits
 from irqlab.trials.application import ApplicationTrial, Tuning
 from irqlab.trials.testbed import Testbed
 from tests.e2e.conftest import Cli
@@ -70,6 +71,43 @@ def test_echo_and_ping_come_back_the_same_way_every_time(testbed: Testbed) -> No
     assert echo.places.application == 0
     again = testbed.measure(spec(2000, echo=True))[0]
     assert again == echo
+
+
+def test_an_application_waits_in_epoll_and_polls_the_device(testbed: Testbed) -> None:
+    """Linux 6.1 has neither EPIOCSPARAMS (the sysctl is used instead) nor per-NAPI settings."""
+    waiting = testbed.measure(spec(5000, tuning=waits.tuning_of("epoll", Schemes())))[0]
+    assert waiting.places.received == waiting.places.sent
+    assert waiting.polled is None
+    for wait in ("busy-read", "epoll-busy"):
+        polling = testbed.measure(spec(10_000, tuning=waits.tuning_of(wait, Schemes(), busy_poll_us=200)))[0]
+        assert polling.places.received == polling.places.sent
+        assert polling.polled is not None
+        assert polling.polled > 0.9 * polling.places.sent, "our driver marks its frames with the NAPI's ID"
+        assert polling.cpu_available < 0.05 < waiting.cpu_available
+    with pytest.raises(
+        DutError, match=r"Linux 6\.1.* has no per-NAPI settings.*irq-suspend-timeout=20000000 came with Linux 6\.13"
+    ):
+        testbed.measure(spec(5000, tuning=waits.tuning_of("suspend", Schemes())))
+    with pytest.raises(DutError, match=r"threaded=busy-poll came with Linux 6\.19"):
+        testbed.measure(spec(5000, tuning=waits.tuning_of("threaded-busy", Schemes())))
+    with pytest.raises(DutError, match=r"did not start: .*no EPIOCSPARAMS.*Linux 6\.9"):
+        testbed.measure(spec(5000, tuning=Tuning(epoll=True, prefer_busy_poll=True)))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("driver", ["irqmod_i8255x", "e1000"])
+def test_suspended_interrupts_leave_the_cpu_to_the_application(driver: str) -> None:
+    testbed = Testbed.resolve(TestbedConfig(driver, kernel="7.3"))
+    blocking, suspended, busy = (
+        testbed.measure(spec(60_000, tuning=waits.tuning_of(wait, Schemes())))[0]
+        for wait in ("block", "suspend", "threaded-busy")
+    )
+    assert suspended.polled is not None
+    assert suspended.polled > 0.5 * suspended.places.sent
+    assert suspended.interrupts_per_s < 500
+    assert suspended.application_pps > 1.2 * blocking.application_pps
+    assert busy.interrupts_per_s < 500
+    assert busy.application_pps > 20_000
 
 
 def test_the_command_and_its_json(cli: Cli, tmp_path: Path) -> None:
