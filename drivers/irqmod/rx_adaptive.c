@@ -49,6 +49,7 @@ struct irqmod_adaptive {
 	u32 period_ns;		/* 0: interrupts */
 	u32 allowance;		/* frame limit of a run; ring size: no limit */
 	u32 least;		/* lowest limit: takes 3/8 of the CPU */
+	bool left;		/* the last run left frames on the ring */
 };
 
 int irqmod_adaptive_init(struct irqmod_port *port)
@@ -179,9 +180,13 @@ static void adaptive_work(struct tasklet_struct *tasklet)
 		irqmod_tx_rx_reclaim(port);
 		frames += taken;
 		empty = taken < budget;
-		if (empty)
+		/* The ring may have overflowed. A pass without frames tells
+		 * the driver to see whether its receiver has stopped.
+		 */
+		if (empty && !(a->left && taken))
 			break;
 	}
+	a->left = !empty;
 	if (READ_ONCE(port->rx_stopping))
 		return;
 
