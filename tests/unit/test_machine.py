@@ -29,6 +29,15 @@ def test_the_cause_of_a_machines_end_is_reported(tmp_path: Path, console: str, c
     assert _failure_report(tmp_path, code).splitlines()[0].startswith(said)
 
 
+def test_a_panic_is_seen_before_a_long_call_trace(tmp_path: Path) -> None:
+    console = [f"boot {n}" for n in range(100)] + ["Kernel panic - not syncing: bad"] + [f" trace {n}" for n in range(60)]
+    (tmp_path / "console.log").write_text("\n".join(console))
+    said = _failure_report(tmp_path, 0).splitlines()
+    assert said[0].startswith("the DUT's kernel panicked")
+    assert "  Kernel panic - not syncing: bad" in said and "   trace 0" in said
+    assert len(said) == 41
+
+
 @pytest.mark.parametrize(
     ("configuration", "parameters"),
     [

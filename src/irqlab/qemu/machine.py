@@ -215,19 +215,17 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         _running.discard(process)
 
 
-def _failure_report(directory: Path, code: int | None) -> str:
-    def tail(name: str, lines: int) -> str:
-        try:
-            # After the file was truncated, QEMU continues at its old offset, so the file starts with zeros.
-            text = (directory / name).read_text(errors="replace").replace("\0", "")
-        except OSError:
-            return ""
-        kept = [line.rstrip() for line in text.splitlines() if line.strip()]
-        return "\n".join(f"  {line}" for line in kept[-lines:])
+CONSOLE_LINES, QEMU_LINES = 40, 10
+"""How many lines of the DUT's console and of QEMU's log an error shows."""
 
-    console, log = tail(CONSOLE, 40), tail("qemu.log", 10)
-    if "Kernel panic" in console:
+
+def _failure_report(directory: Path, code: int | None) -> str:
+    console, log = _lines_of(directory / CONSOLE), _lines_of(directory / "qemu.log")[-QEMU_LINES:]
+    # The call trace after the panic can be longer than what is shown.
+    panic = next((number for number, line in enumerate(console) if "Kernel panic" in line), None)
+    if panic is not None:
         said = "the DUT's kernel panicked"
+        console = console[max(panic - CONSOLE_LINES // 2, 0) :][:CONSOLE_LINES]
     elif code is not None and code < 0:
         said = f"QEMU was killed by signal {-code}"
     elif code is None:
@@ -235,10 +233,20 @@ def _failure_report(directory: Path, code: int | None) -> str:
     else:
         said = f"QEMU ended with exit code {code}"
     if console:
-        said += f"; the DUT's console:\n{console}"
+        said += "\n".join(["; the DUT's console:", *(f"  {line}" for line in console[-CONSOLE_LINES:])])
     if log:
-        said += f"\nQEMU's log:\n{log}"
+        said += "\n".join(["\nQEMU's log:", *(f"  {line}" for line in log)])
     return said
+
+
+def _lines_of(path: Path) -> list[str]:
+    """The lines of a log that are not empty; none if it cannot be read."""
+    try:
+        # After the file was truncated, QEMU continues at its old offset, so the file starts with zeros.
+        text = path.read_text(errors="replace").replace("\0", "")
+    except OSError:
+        return []
+    return [line.rstrip() for line in text.splitlines() if line.strip()]
 
 
 def start(config: MachineConfig, snapshot: Path | None = None, profile: bool = False, to_save: bool = False) -> Machine:
