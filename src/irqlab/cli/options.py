@@ -19,10 +19,11 @@ from irqlab.config.testbed import SHIFT_OF_MIPS, DutConfig, TestbedConfig
 from irqlab.config.traffic import FrameSize, parse_size
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
-from irqlab.methods.method import DUT, RUN, SCHEMES
+from irqlab.methods.method import COSTS, DUT, RUN, SCHEMES
 from irqlab.setup.kernel_trees import DEBUG, debug_names
 
 __all__ = [
+    "COSTS",
     "DUT",
     "RUN",
     "SCHEMES",

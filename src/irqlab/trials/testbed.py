@@ -194,7 +194,8 @@ class Testbed:
             return result, dut.rpc.call("profile_result") if addresses is not None else None
 
     def _kept(self, trial: Trial[R], addresses: dict[str, Any] | None) -> tuple[R, dict[str, Any] | None]:
-        parts = self.parts | ({"memory": self.machine.memory} if self.machine.memory else {})
+        memory = self.config.memory
+        parts = self.parts | ({"memory": memory.arguments()} if memory else {})
         key = cache.key_of(parts, trial, addresses) if self.config.cached and trial.cacheable else None
         if key and (kept := cache.get(key)) is not None:
             return trial.restore(kept["result"]), kept["profile"]
