@@ -84,10 +84,8 @@ impl Search {
             let (object, bytes) = cpu_object();
             let found = read_bytes(object, bytes).unwrap_or_default();
             let words = found
-                .as_chunks::<2>()
-                .0
-                .iter()
-                .map(|word| u16::from_ne_bytes(*word));
+                .chunks_exact(2)
+                .map(|word| u16::from_ne_bytes([word[0], word[1]]));
             self.votes.look(words.collect(), instructions);
         }
     }
