@@ -2,6 +2,7 @@
 //! What the tester needs: a clock and ports.
 
 use crate::lan7800::fault_injection::{Damage, FaultPlan};
+use crate::memory_model::Counts;
 use crate::profile::Profile;
 use crate::profile::map::Addresses;
 
@@ -20,6 +21,10 @@ pub trait Backend {
     fn now_ns(&self) -> u64;
     /// Instructions the device under test has executed since power-on.
     fn instructions(&self) -> u64;
+    /// The counters of the memory model; None: there is no model, and the device under test never stalls.
+    fn memory(&self) -> Option<Counts> {
+        None
+    }
     /// A little-endian 64-bit number in the memory of the device under test, at a physical address.
     fn word(&self, _address: u64) -> u64 {
         0

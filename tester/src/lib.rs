@@ -10,6 +10,7 @@ pub mod host;
 pub mod lan7800;
 pub mod loopback;
 pub mod mac;
+pub mod memory_model;
 pub mod profile;
 pub mod qemu;
 pub mod rng;

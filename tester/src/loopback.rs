@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::backend::{Backend, Outcome};
+use crate::memory_model::Counts;
 use crate::tester::Tester;
 use crate::traffic::frame::is_ours;
 
@@ -53,6 +54,8 @@ pub struct Router {
     pub grain_ns: u64,
     /// Instructions executed in 1,000 ns.
     pub instructions_per_us: u64,
+    /// Stalls for memory in 1,000 ns; None: there is no memory model.
+    pub stall_ps_per_us: Option<u64>,
     /// What happens to the n-th stream frame, counted from 0.
     pub faults: BTreeMap<u64, Fault>,
     /// Whether `deliveries` is kept.
@@ -73,6 +76,7 @@ impl Router {
             delay_ns: 10_000,
             grain_ns: 1,
             instructions_per_us: 250,
+            stall_ps_per_us: None,
             faults: BTreeMap::new(),
             log: true,
             deliveries: Vec::new(),
@@ -144,6 +148,13 @@ impl Backend for Router {
 
     fn instructions(&self) -> u64 {
         self.now_ns * self.instructions_per_us / 1_000
+    }
+
+    fn memory(&self) -> Option<Counts> {
+        self.stall_ps_per_us.map(|stall_ps| Counts {
+            stall_ps: self.now_ns * stall_ps / 1_000,
+            caches: Vec::new(),
+        })
     }
 
     fn send(&mut self, port: usize, frame: &[u8]) -> Outcome {

@@ -7,6 +7,7 @@
 mod api;
 mod arguments;
 mod backend;
+mod caches;
 mod clock;
 mod die;
 mod idling;
@@ -21,6 +22,7 @@ pub mod plugin;
 mod port_io;
 mod release;
 mod rewind;
+mod stall;
 mod timer;
 mod translation;
 mod usb;

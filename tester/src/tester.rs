@@ -111,7 +111,7 @@ impl Tester {
                 {
                     if let Some(trial) = &mut self.trial {
                         let watched = trial.watch().iter().map(|at| backend.word(*at)).collect();
-                        trial.mark(backend.instructions(), watched);
+                        trial.mark(backend.instructions(), backend.memory(), watched);
                         backend.window(trial.is_measuring());
                     }
                 }

@@ -15,13 +15,24 @@ from irqlab.qemu.pool import Pool
 from irqlab.qemu.rpc import ConnectionLostError, TesterError
 
 A, B, C = Path("/a/state"), Path("/b/state"), Path("/c/state")
-CONFIG = cast(MachineConfig, None)
+
+
+@dataclass(frozen=True)
+class FakeConfig:
+    """What the pool looks at."""
+
+    memory: str = ""
+
+
+CONFIG = cast(MachineConfig, FakeConfig())
+WITH_MEMORY = cast(MachineConfig, FakeConfig("ram=1"))
 
 
 @dataclass
 class FakeMachine:
     """Notes what is done to it."""
 
+    config: MachineConfig
     snapshot: Path
     done: list[str] = field(default_factory=list)
     fails: Exception | None = None
@@ -51,8 +62,8 @@ class Stand:
     pool: Pool
     started: list[FakeMachine]
 
-    def use(self, snapshot: Path) -> FakeMachine:
-        with self.pool.machine(CONFIG, snapshot) as used:
+    def use(self, snapshot: Path, config: MachineConfig = CONFIG) -> FakeMachine:
+        with self.pool.machine(config, snapshot) as used:
             return cast(FakeMachine, used)
 
 
@@ -60,8 +71,8 @@ class Stand:
 def stand(monkeypatch: pytest.MonkeyPatch) -> Stand:
     started: list[FakeMachine] = []
 
-    def start(_: MachineConfig, snapshot: Path) -> Any:
-        started.append(FakeMachine(snapshot))
+    def start(config: MachineConfig, snapshot: Path) -> Any:
+        started.append(FakeMachine(config, snapshot))
         return started[-1]
 
     monkeypatch.setattr(machine, "start", start)
@@ -76,6 +87,12 @@ def test_a_machine_serves_the_next_trial_from_the_same_snapshot(stand: Stand) ->
     assert stand.use(A) is first
     assert stand.use(B) is not first
     assert first.done == ["rewind", "rewound", "rewind"]
+
+
+def test_a_machine_with_another_memory_is_another_machine(stand: Stand) -> None:
+    plain, slow = stand.use(A), stand.use(A, WITH_MEMORY)
+    assert plain is not slow
+    assert (stand.use(A), stand.use(A, WITH_MEMORY)) == (plain, slow)
 
 
 def test_a_machine_serves_one_trial_at_a_time(stand: Stand) -> None:

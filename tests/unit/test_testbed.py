@@ -12,6 +12,7 @@ from typing import Any, ClassVar, get_args, get_origin, get_type_hints
 
 import pytest
 
+from irqlab.config import hardware
 from irqlab.config.schemes import Schemes
 from irqlab.config.testbed import DutConfig, TestbedConfig
 from irqlab.dut.agent import DutError
@@ -122,6 +123,19 @@ def test_another_testbed_is_another_trial(tmp_path: Path, other: dict[str, Any])
     bed(tmp_path).run(Counted())
     bed(tmp_path, **other).run(Counted())
     assert len(Counted.measured) == 2
+
+
+def test_another_memory_is_another_trial_from_the_same_snapshot(tmp_path: Path) -> None:
+    plain, slow = bed(tmp_path), bed(tmp_path)
+    board = hardware.load("mpc8250-memory").memory
+    assert board is not None
+    slow.config = replace(slow.config, memory=board)
+    slower = bed(tmp_path)
+    slower.config = replace(slow.config, memory=replace(board, latency_ns=200.0))
+    assert plain.parts == slow.parts == slower.parts
+    for one in (plain, slow, slower, plain, slow):
+        one.run(Counted())
+    assert len(Counted.measured) == 3
 
 
 def test_another_trial_is_another_result(tmp_path: Path) -> None:

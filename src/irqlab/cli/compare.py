@@ -97,6 +97,7 @@ def _method(request: opt.Request, measured: tuple[dict[str, Any], ...]) -> Metho
     *("nic", "kernel", "mips", "ring", "lsm", "sysctl"),
     *opt.TRIAL,
     "above_line_rate",
+    *opt.COSTS,
     *opt.RUN,
     driver=["?"],
 )

@@ -36,7 +36,21 @@ Scheduler = Annotated[
 Out = Annotated[Path, typer.Option("--out", help="Output directory for matrix.csv, matrix.json and matrix.html.")]
 
 
-@opt.asks("driver", "nic", "kernel", "mips", "ring", "lsm", "sysctl", "size", "bidirectional", "duration", "warmup", *opt.RUN)
+@opt.asks(
+    "driver",
+    "nic",
+    "kernel",
+    "mips",
+    "ring",
+    "lsm",
+    "sysctl",
+    "size",
+    "bidirectional",
+    "duration",
+    "warmup",
+    *opt.COSTS,
+    *opt.RUN,
+)
 def command(
     *,
     schemes: SchemesOption = None,

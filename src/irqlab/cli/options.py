@@ -19,10 +19,11 @@ from irqlab.config.testbed import SHIFT_OF_MIPS, DutConfig, TestbedConfig
 from irqlab.config.traffic import FrameSize, parse_size
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
-from irqlab.methods.method import DUT, RUN, SCHEMES
+from irqlab.methods.method import COSTS, DUT, RUN, SCHEMES
 from irqlab.setup.kernel_trees import DEBUG, debug_names
 
 __all__ = [
+    "COSTS",
     "DUT",
     "RUN",
     "SCHEMES",
@@ -40,7 +41,7 @@ __all__ = [
 MAX_DURATION_S = 3600.0
 MAX_WARMUP_S = 60.0
 REQUIRED = inspect.Parameter.empty
-_HARDWARE = "Hardware costs (default: none)"
+_HARDWARE = "Hardware: costs, memory (default: none)"
 _TESTING = "Testing (nothing is measured)"
 _SCHEMES = "Schemes (drivers built on irqmod)"
 
@@ -158,7 +159,8 @@ SHARED: dict[str, Shared] = {
     "hardware": _option(
         "--hardware",
         str | None,
-        f"CPU speed and hardware costs of a board: {', '.join(boards.names())}, or a file written by irqlab calibrate.",
+        f"A board's CPU speed, and its costs or memory: {', '.join(boards.names())}, or a file (irqlab calibrate; "
+        "docs/memory-model.md).",
         None,
         _HARDWARE,
     ),
@@ -225,7 +227,7 @@ class Request:
         """Built from options by their names in SHARED; the others take their defaults. Raises IrqlabError."""
         value = {name: option.default for name, option in SHARED.items()} | given
         _check(value)
-        mips, costs = boards.choose(value["hardware"], value["cost"], value["mips"])
+        board = boards.choose(value["hardware"], value["cost"], value["mips"])
         dut = DutConfig(
             ring=value["ring"],
             sysctls=tuple(_sysctl(text) for text in value["sysctl"] or ()),
@@ -240,9 +242,10 @@ class Request:
             debug=debug_names(value["debug"] or ""),
             cpus=value["cpus"],
             functional=value["functional"],
-            mips=mips,
+            mips=board.mips,
             lsm=value["lsm"],
-            cost_model=costs is not None,
+            cost_model=board.costs is not None,
+            memory=board.memory,
             cached=not value["no_cache"],
         )
         return cls(
@@ -259,7 +262,7 @@ class Request:
                 above_line_rate=value["above_line_rate"],
                 seed=value["seed"],
                 loss_tolerance=value["loss_tolerance"],
-                costs=costs,
+                costs=board.costs,
             ),
             sizes=sizes(value["size"]),
             jobs=value["jobs"] or default_jobs(),

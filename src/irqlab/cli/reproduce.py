@@ -49,7 +49,10 @@ def command(
     testbed = replace(request.testbeds[0], driver=driver or chosen.driver)
     out = out or Path("results") / chosen.name
     check_directory(out)
-    session = Session(testbed, quick, request.jobs, boards.load(hardware) if hardware else None)
+    board = boards.load(hardware) if hardware else None
+    if board and board.memory:
+        raise IrqlabError(f"--hardware {hardware}: it has a memory model, and reproduce compares costs that were fitted")
+    session = Session(testbed, quick, request.jobs, board)
     try:
         with terminate_like_ctrl_c(), session:
             found = document.Reproduction.measure(chosen, session, ["irqlab", *sys.argv[1:]])

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Hardware as a speed and costs: `--hardware NAME` (package data, data/hardware/) or a file written by `irqlab calibrate`."""
+"""Hardware as a speed, costs and memory: `--hardware NAME` (package data, data/hardware/) or a file.
+
+`irqlab calibrate` writes files with costs; memory is stated from a data sheet (docs/memory-model.md).
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from typing import Any
 
 from irqlab import files
 from irqlab.config.costs import Costs
+from irqlab.config.memory import Memory
 from irqlab.config.testbed import SHIFT_OF_MIPS
 from irqlab.errors import IrqlabError
 
@@ -20,13 +24,15 @@ _HOME = resources.files("irqlab") / "data" / "hardware"
 
 @dataclass(frozen=True)
 class Hardware:
-    """A board: its CPU speed and hardware costs."""
+    """A board: its CPU speed, hardware costs, and memory."""
 
     name: str
     mips: int
     costs: Costs
     fitted: dict[str, Any] = field(default_factory=dict, hash=False)
     """How the costs were fitted, and how far to trust them (docs/cost-model.md)."""
+    memory: Memory | None = None
+    """None: the processor never waits for memory."""
 
     def to_json(self) -> dict[str, Any]:
         """The file's content."""
@@ -36,6 +42,7 @@ class Hardware:
             "mips": self.mips,
             "costs_ns": self.costs.nonzero(),
             "fitted": self.fitted,
+            **({"memory": self.memory.to_json()} if self.memory else {}),
         }
 
     def write(self, path: Path) -> None:
@@ -81,16 +88,31 @@ def parse(text: str, source: str) -> Hardware:
         raise IrqlabError(f"--hardware {source}: costs_ns is missing")
     try:
         found = Costs.parse(",".join(f"{name}={value}" for name, value in costs.items())) if costs else Costs()
+        name = str(content.get("name", source))
+        memory = Memory.parse(name, content["memory"]) if "memory" in content else None
     except IrqlabError as error:
         raise IrqlabError(f"--hardware {source}: {error}") from None
-    return Hardware(str(content.get("name", source)), int(mips), found, content.get("fitted") or {})
+    return Hardware(name, int(mips), found, content.get("fitted") or {}, memory)
 
 
-def choose(hardware: str | None, cost: str | None, mips: int, default_mips: int = 250) -> tuple[int, Costs | None]:
-    """Speed and costs from `--hardware`, `--cost` and `--mips`; `--cost` replaces the hardware's by name. None: no cost model."""
+@dataclass(frozen=True)
+class Choice:
+    """What `--hardware`, `--cost` and `--mips` ask for."""
+
+    mips: int
+    costs: Costs | None = None
+    """None: no cost model."""
+    memory: Memory | None = None
+    """None: no memory model."""
+
+
+def choose(hardware: str | None, cost: str | None, mips: int, default_mips: int = 250) -> Choice:
+    """Speed, costs and memory from `--hardware`, `--cost` and `--mips`; `--cost` replaces the hardware's by name."""
     if hardware is None:
-        return mips, Costs.parse(cost) if cost is not None else None
+        return Choice(mips, Costs.parse(cost) if cost is not None else None)
     board = load(hardware)
     if mips not in (default_mips, board.mips):
         raise IrqlabError(f"--mips {mips}: --hardware {hardware} implies {board.mips}; give only one of them")
-    return board.mips, Costs.parse(cost, board.costs) if cost is not None else board.costs
+    # Hardware that has memory and no costs needs no cost model, whose probes cost instructions.
+    own = board.costs if board.costs or not board.memory else None
+    return Choice(board.mips, Costs.parse(cost, board.costs) if cost is not None else own, board.memory)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from irqlab.config.memory import Memory
 from irqlab.config.schemes import Schemes
 
 DEFAULT_MIPS = 250
@@ -47,5 +48,7 @@ class TestbedConfig:
     dut: DutConfig = field(default_factory=DutConfig)
     cost_model: bool = False
     """Load the cost model's module, so that trials can charge hardware costs (ForwardingTrial.costs)."""
+    memory: Memory | None = None
+    """The memory behind the processor, in trials; None: it never stalls."""
     cached: bool = True
     """Reuse cached results of earlier trials; False: run every trial."""

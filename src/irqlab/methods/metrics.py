@@ -60,6 +60,9 @@ METRICS = (
     Metric("nic_reads_per_frame", "of these, reads", "", -1, "below"),
     Metric("overload_forwarded_pps", "Forwarded in overload", "kpps", +1, "overload"),
     Metric("overload_instructions_per_frame", "Instructions per frame in overload", "", -1, "overload"),
+    Metric("l1i_fills_per_frame", "L1I fills per frame", "", -1, "below"),
+    Metric("l1d_fills_per_frame", "L1D fills per frame", "", -1, "below"),
+    Metric("l2_fills_per_frame", "L2 fills per frame", "", -1, "below"),
 )
 
 
@@ -70,7 +73,7 @@ class Summary:
     base_pps: Rate
     """Throughput, per direction, that the loads are relative to; the lower one if two are compared."""
     metrics: dict[str, float | None]
-    """Metrics by name, see below; null if not measurable."""
+    """Metrics by name, see below; null if not measurable; fills only with a memory model."""
     profile: profiling.Summary | None
     """null if not profiled."""
 
@@ -120,6 +123,8 @@ def metrics(
     reads, writes = (getattr(profile, name) / profile.frames if profile else None for name in ("nic_reads", "nic_writes"))
     figures["nic_accesses_per_frame"] = None if reads is None or writes is None else reads + writes
     figures["nic_reads_per_frame"] = reads
+    fills = {cache: below.fills_per_frame(cache) for cache in ("L1I", "L1D", "L2")}
+    figures |= {f"{cache.lower()}_fills_per_frame": value for cache, value in fills.items() if value is not None}
     figures["overload_forwarded_pps"] = overload.forwarded_pps
     figures["overload_instructions_per_frame"] = overload.instructions_per_frame
     return figures

@@ -84,6 +84,11 @@ class Line:
         float | None, Col("Interface", "Mbit/s", units.mbps, title="including preamble and inter-frame gap")
     ]
     instructions_per_frame: Annotated[float | None, Col("Instructions", "/frame", units.whole)]
+    l1i_fills_per_frame: Annotated[float | None, Col("L1I fills", "/frame", units.whole, True, "lines of instructions fetched")]
+    l1d_fills_per_frame: Annotated[float | None, Col("L1D fills", "/frame", units.whole, True, "lines of data fetched")]
+    l2_fills_per_frame: Annotated[
+        float | None, Col("L2 fills", "/frame", units.per_frame, True, "lines fetched past the second level")
+    ]
     interrupts_per_frame: Annotated[float | None, Col("Interrupts", "/frame", units.per_frame)]
     rx_interrupts_per_frame: Annotated[
         float | None, Col("RX", "/frame", units.per_frame, True, "receive interrupts, counted by the driver")
@@ -113,6 +118,9 @@ class Line:
                 found.total_throughput_pps,
                 found.per_interface_throughput_mbps,
                 found.instructions_per_frame,
+                found.l1i_fills_per_frame,
+                found.l1d_fills_per_frame,
+                found.l2_fills_per_frame,
                 found.interrupts_per_frame,
                 found.rx_interrupts_per_frame,
                 found.tx_interrupts_per_frame,
@@ -147,12 +155,26 @@ class CostLine:
     """Cost per frame at the throughput."""
 
     instructions_per_frame: Annotated[float | None, Col("Instructions", "/frame", units.whole)]
+    l1i_fills_per_frame: Annotated[float | None, Col("L1I fills", "/frame", units.whole, True, "lines of instructions fetched")]
+    l1d_fills_per_frame: Annotated[float | None, Col("L1D fills", "/frame", units.whole, True, "lines of data fetched")]
+    l2_fills_per_frame: Annotated[
+        float | None, Col("L2 fills", "/frame", units.per_frame, True, "lines fetched past the second level")
+    ]
     interrupts_per_frame: Annotated[float | None, Col("Interrupts", "/frame", units.per_frame)]
 
     @classmethod
     def of(cls, row: Row) -> list[CostLine]:
         """The line of a result row."""
-        return [cls(row.result.instructions_per_frame, row.result.interrupts_per_frame)]
+        found = row.result
+        return [
+            cls(
+                found.instructions_per_frame,
+                found.l1i_fills_per_frame,
+                found.l1d_fills_per_frame,
+                found.l2_fills_per_frame,
+                found.interrupts_per_frame,
+            )
+        ]
 
 
 def passed(trial: ForwardingResult, loss_tolerance: float = 0.0) -> bool:

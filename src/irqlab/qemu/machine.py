@@ -68,6 +68,8 @@ class MachineConfig:
     functional: bool = False
     """No instruction clock: virtual time is the host's. Several processors are possible; nothing can be measured."""
     memory_mib: int = 256
+    memory: str = ""
+    """The tester's arguments for a memory model, in machines restored from a snapshot to be measured; empty: none."""
     lsm: str = ""
     extra_append: str = ""
     guest: Mapping[str, Any] = field(default_factory=dict)
@@ -82,6 +84,8 @@ class MachineConfig:
             raise IrqlabError(f"--cpus {self.cpus}: allowed are 1 to {MAX_CPUS}")
         if self.cpus > 1 and not self.functional:
             raise IrqlabError("--cpus: several processors have no instruction clock and measure nothing: add --functional")
+        if self.memory and self.functional:
+            raise IrqlabError("--hardware: a memory model needs the instruction clock: not with --functional")
 
     @property
     def shift(self) -> int:
@@ -268,6 +272,8 @@ def start(config: MachineConfig, snapshot: Path | None = None, profile: bool = F
     plugin = f"fd={rpc_there.fileno()},ports={PORTS},shift={config.shift}" + (",profile=1" if profile else "")
     plugin += ",functional=1" if config.functional else ""
     plugin += f",lan7800={config.nic.usb_speed}" if config.nic.usb_speed else ""
+    # Snapshots do not depend on it: they are taken without.
+    plugin += f",{config.memory}" if config.memory and snapshot is not None and not to_save else ""
     command = [
         str(config.qemu.path),
         *config.arguments(),

@@ -52,7 +52,7 @@ class Pool:
     @contextmanager
     def machine(self, config: MachineConfig, snapshot: Path) -> Iterator[Machine]:
         """Context manager: a machine restored from `snapshot`. Raises MachineError."""
-        taken = self._take(snapshot) or machine.start(config, snapshot)
+        taken = self._take(config, snapshot) or machine.start(config, snapshot)
         try:
             yield taken
         except BaseException:
@@ -68,11 +68,15 @@ class Pool:
         for _, one in gone:
             one.close()
 
-    def _take(self, snapshot: Path) -> Machine | None:
+    def _take(self, config: MachineConfig, snapshot: Path) -> Machine | None:
         """An idle machine, rewound."""
         while True:
             with self._lock:
-                places = [place for place, (path, _) in enumerate(self._idle) if path == snapshot]
+                places = [
+                    place
+                    for place, (path, one) in enumerate(self._idle)
+                    if (path, one.config.memory) == (snapshot, config.memory)
+                ]
                 if not places:
                     return None
                 _, found = self._idle.pop(places[-1])

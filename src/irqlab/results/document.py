@@ -53,6 +53,10 @@ class MethodResult:
     rx_interrupts_per_frame: float | None = None
     tx_interrupts_per_frame: float | None = None
     """By cause, if the driver distinguishes them."""
+    l1i_fills_per_frame: float | None = None
+    l1d_fills_per_frame: float | None = None
+    l2_fills_per_frame: float | None = None
+    """Line fills of the caches; None, and not in the document, without a memory model."""
     line_rate_limited: bool | None = None
     """Whether line rate limits the throughput."""
     samples: list[Any] = field(default_factory=list)
@@ -67,6 +71,9 @@ class MethodResult:
         self.interrupts_per_frame = trial.interrupts_per_frame()
         self.rx_interrupts_per_frame = trial.caused_per_frame("rx")
         self.tx_interrupts_per_frame = trial.caused_per_frame("tx")
+        self.l1i_fills_per_frame = trial.fills_per_frame("L1I")
+        self.l1d_fills_per_frame = trial.fills_per_frame("L1D")
+        self.l2_fills_per_frame = trial.fills_per_frame("L2")
 
     def copy_throughput(self, found: MethodResult) -> None:
         """Copies the throughput from another row."""
@@ -77,6 +84,7 @@ class MethodResult:
     def to_json(self) -> dict[str, Any]:
         """The row as stored in `measured.results`."""
         row = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "trials"}
+        row = {name: value for name, value in row.items() if value is not None or not name.endswith("_fills_per_frame")}
         return {**msgspec.to_builtins(row), "trials": [trial.to_json() for trial in self.trials]}
 
 

@@ -89,6 +89,32 @@ class Guest(Struct, frozen=True, forbid_unknown_fields=True):
     agent_sha256: Sha256
 
 
+class MemoryCache(Struct, frozen=True, forbid_unknown_fields=True):
+    """A cache of the memory model."""
+
+    name: Literal["L1I", "L1D", "L2", "L3"]
+    bytes: Annotated[int, Meta(gt=0)]
+    ways: Annotated[int, Meta(gt=0)]
+    line_bytes: Annotated[int, Meta(gt=0)]
+    latency_ns: Annotated[float, Meta(ge=0, description="Stall for a line that comes from here.")]
+    source: str
+
+
+class Ram(Struct, frozen=True, forbid_unknown_fields=True):
+    """RAM in the memory model."""
+
+    latency_ns: Annotated[float, Meta(ge=0, description="Stall for a line that comes from here.")]
+    source: str
+
+
+class Memory(Struct, frozen=True, forbid_unknown_fields=True):
+    """The memory behind the processor (docs/memory-model.md)."""
+
+    hardware: str
+    caches: list[MemoryCache]
+    ram: Ram
+
+
 class Dut(Struct, frozen=True, forbid_unknown_fields=True):
     """A device under test: everything that results depend on."""
 
@@ -105,6 +131,7 @@ class Dut(Struct, frozen=True, forbid_unknown_fields=True):
     tester_sha256: Sha256
     dut: Configuration
     guest: Guest | UnsetType = UNSET
+    memory: Annotated[Memory | UnsetType, Meta(description="absent: no memory model.")] = UNSET
 
 
 class Host(Struct, frozen=True):
@@ -213,11 +240,27 @@ class Port(Struct, frozen=True, forbid_unknown_fields=True):
     corrupted: Count
 
 
+class CacheCounts(Struct, frozen=True, forbid_unknown_fields=True):
+    """A cache's counters."""
+
+    name: str
+    accesses: Annotated[int, Meta(ge=0, description="How often a line was used.")]
+    misses: Annotated[int, Meta(ge=0, description="Line fills.")]
+
+
+class MemoryCounts(Struct, frozen=True, forbid_unknown_fields=True):
+    """The memory model's counters in the window (docs/protocol.md)."""
+
+    stall_ps: Annotated[int, Meta(ge=0, description="Time that the processor waited.")]
+    caches: list[CacheCounts]
+
+
 class TrialRecord(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A forwarding trial."""
 
     spec: Spec
     cost_events: Annotated[Counts, Meta(description="Events charged, by cost; absent: no cost model.")] | UnsetType = UNSET
+    memory: MemoryCounts | UnsetType = UNSET
     offered_pps: Rate
     forwarded_pps: Rate
     loss_ratio: Ratio
@@ -261,6 +304,9 @@ class ResultRow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, t
     interrupts_per_frame: Rate | None
     rx_interrupts_per_frame: Rate | None
     tx_interrupts_per_frame: Rate | None
+    l1i_fills_per_frame: Annotated[Rate | None, Meta(description="Line fills; absent: no memory model.")] = None
+    l1d_fills_per_frame: Rate | None = None
+    l2_fills_per_frame: Annotated[Rate | None, Meta(description="absent: no second level.")] = None
     line_rate_limited: bool | None
     samples: list[Any]
     summary: Any

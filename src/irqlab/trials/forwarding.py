@@ -104,6 +104,7 @@ class ForwardingTrial(Trial["ForwardingResult"]):
             link_wait_ns=conditions.link_wait_ns,
             kernel_log=dut.kernel_log.lines,
             cost_events=counted if charged else None,
+            memory=result.get("memory"),
         )
 
 
@@ -124,6 +125,8 @@ class ForwardingResult:
     kernel_log: list[str]
     cost_events: dict[str, int] | None = None
     """Events charged by the cost model over the whole trial, by term (irqlab.config.costs); None without a cost model."""
+    memory: dict[str, Any] | None = None
+    """The memory model's counters in the measurement window (docs/protocol.md, RESULT); None without a memory model."""
 
     def total(self, what: str, load: int | None = None) -> int:
         """The sum of a stream counter over all streams, or over those of one load."""
@@ -161,6 +164,12 @@ class ForwardingResult:
         """Instructions per frame forwarded in the window; None if no frame was."""
         frames = self.total("received_in_window")
         return self.instructions / frames if frames else None
+
+    def fills_per_frame(self, cache: str) -> float | None:
+        """Line fills of a cache (irqlab.config.memory.CACHES) per frame forwarded; None if there is no such cache."""
+        fills = [found["misses"] for found in (self.memory or {"caches": []})["caches"] if found["name"] == cache]
+        frames = self.total("received_in_window")
+        return sum(fills) / frames if fills and frames else None
 
     @property
     def frames_forwarded(self) -> int:
@@ -208,6 +217,7 @@ class ForwardingResult:
         return {
             "spec": spec,
             **charged,
+            **({"memory": self.memory} if self.memory else {}),
             "offered_pps": self.offered_pps,
             "forwarded_pps": self.forwarded_pps,
             "loss_ratio": self.loss_ratio,

@@ -66,6 +66,7 @@ class Testbed:
             cpus=config.cpus,
             functional=config.functional,
             memory_mib=TEST_MEMORY_MIB if config.functional or config.debug else MEMORY_MIB,
+            memory=config.memory.arguments() if config.memory else "",
             lsm=config.lsm,
             extra_append=switched_off(dut_kernel),
         )
@@ -193,7 +194,9 @@ class Testbed:
             return result, dut.rpc.call("profile_result") if addresses is not None else None
 
     def _kept(self, trial: Trial[R], addresses: dict[str, Any] | None) -> tuple[R, dict[str, Any] | None]:
-        key = cache.key_of(self.parts, trial, addresses) if self.config.cached and trial.cacheable else None
+        memory = self.config.memory
+        parts = self.parts | ({"memory": memory.arguments()} if memory else {})
+        key = cache.key_of(parts, trial, addresses) if self.config.cached and trial.cacheable else None
         if key and (kept := cache.get(key)) is not None:
             return trial.restore(kept["result"]), kept["profile"]
         result, profile = self.measure(trial, addresses)
@@ -218,6 +221,7 @@ class Testbed:
         """Describes this testbed in result documents."""
         return {
             **describe(self.machine),
+            **({"memory": {"hardware": memory.hardware, **memory.to_json()}} if (memory := self.config.memory) else {}),
             "modules": [{"name": m.name, "sha256": m.sha256, "vermagic": m.vermagic} for m in self.modules],
             "dut": {
                 **self.prepared.facts["running"],

@@ -80,12 +80,17 @@ class Answer:
         return asdict(self)
 
 
+def _usable(one: Metric) -> bool:
+    """A trial without a profile and without a memory model has it."""
+    return "nic_" not in one.name and "fills" not in one.name
+
+
 def metric(name: str) -> Metric:
     """The metric of that name. Raises IrqlabError."""
     full = SHORT_NAMES.get(name, name)
-    found = next((one for one in METRICS if one.name == full and "nic_" not in one.name), None)
+    found = next((one for one in METRICS if one.name == full and _usable(one)), None)
     if found is None:
-        known = [*SHORT_NAMES, *(one.name for one in METRICS if one.name not in SHORT_NAMES.values() and "nic_" not in one.name)]
+        known = [*SHORT_NAMES, *(one.name for one in METRICS if one.name not in SHORT_NAMES.values() and _usable(one))]
         raise IrqlabError(f"--metric {name}: allowed are {', '.join(known)}")
     return found
 

@@ -169,6 +169,7 @@ symbols! {
         qemu_plugin_register_vcpu_insn_exec_cb: fn(*mut c_void, Executed, c_int, *mut c_void);
         qemu_plugin_register_vcpu_mem_cb: fn(*mut c_void, Accessed, c_int, c_int, *mut c_void);
         qemu_plugin_mem_is_store: fn(u32) -> bool;
+        qemu_plugin_mem_size_shift: fn(u32) -> c_uint;
         qemu_plugin_get_hwaddr: fn(u32, u64) -> *const c_void;
         qemu_plugin_hwaddr_is_io: fn(*const c_void) -> bool;
         qemu_plugin_hwaddr_phys_addr: fn(*const c_void) -> u64;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The plugin's arguments.
 
+use std::collections::BTreeMap;
 use std::os::fd::RawFd;
 
 use crate::lan7800::usb::Speed;
+use crate::memory_model::{Geometry, Parameters};
 
 /// What the lab tells the plugin.
 pub struct Args {
@@ -19,12 +21,15 @@ pub struct Args {
     pub functional: bool,
     /// The NICs are LAN7800s of our own, at this speed.
     pub lan7800: Option<Speed>,
+    /// The memory behind the processor; None: it never stalls.
+    pub memory: Option<Parameters>,
 }
 
 /// Reads `key=value`.
 pub fn parse(args: &[String]) -> Result<Args, String> {
     let (mut fd, mut ports, mut shift, mut profile, mut lan7800) = (None, 2, 0, false, None);
     let (mut selfcheck, mut functional) = (false, false);
+    let mut memory = Memory::default();
     for arg in args {
         let (key, value) = arg.split_once('=').unwrap_or((arg, ""));
         let number = || {
@@ -39,11 +44,13 @@ pub fn parse(args: &[String]) -> Result<Args, String> {
             "profile" => profile = number()? != 0,
             "selfcheck" => selfcheck = number()? != 0,
             "functional" => functional = number()? != 0,
+            "l1i" | "l1d" | "l2" | "l3" | "ram" => memory.set(key, value)?,
             "lan7800" if value == "high" => lan7800 = Some(Speed::High),
             "lan7800" if value == "super" => lan7800 = Some(Speed::Super),
             _ => {
                 return Err(format!(
-                    "unknown argument {arg:?}; there are fd=N, ports=N, shift=N, profile=0|1, functional=0|1, lan7800=high|super, selfcheck=0|1"
+                    "unknown argument {arg:?}; there are fd=N, ports=N, shift=N, profile=0|1, functional=0|1, lan7800=high|super, selfcheck=0|1, \
+                     l1i|l1d=BYTES:WAYS:LINE, l2|l3=BYTES:WAYS:LINE:PS, ram=PS"
                 ));
             }
         }
@@ -58,7 +65,66 @@ pub fn parse(args: &[String]) -> Result<Args, String> {
         profile,
         functional,
         lan7800,
+        memory: memory.parameters(functional)?,
     })
+}
+
+/// The arguments of the memory model.
+#[derive(Default)]
+struct Memory {
+    caches: BTreeMap<String, (Geometry, u64)>,
+    ram_ps: Option<u64>,
+}
+
+impl Memory {
+    fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
+        let refuse = |form: &str| format!("{key}={value}: must be {key}={form}, in numbers");
+        let numbers: Result<Vec<u64>, _> = value.split(':').map(str::parse).collect();
+        let cache = |bytes: u64, ways: u64, line_bytes: u64| Geometry {
+            bytes,
+            ways: ways as usize,
+            line_bytes,
+        };
+        match (key, numbers.as_deref()) {
+            ("ram", Ok([ps])) => self.ram_ps = Some(*ps),
+            ("ram", _) => return Err(refuse("PS")),
+            ("l1i" | "l1d", Ok([bytes, ways, line])) => {
+                self.caches
+                    .insert(key.into(), (cache(*bytes, *ways, *line), 0));
+            }
+            ("l1i" | "l1d", _) => return Err(refuse("BYTES:WAYS:LINE")),
+            (_, Ok([bytes, ways, line, ps])) => {
+                self.caches
+                    .insert(key.into(), (cache(*bytes, *ways, *line), *ps));
+            }
+            _ => return Err(refuse("BYTES:WAYS:LINE:PS")),
+        }
+        Ok(())
+    }
+
+    fn parameters(self, functional: bool) -> Result<Option<Parameters>, String> {
+        if self.caches.is_empty() && self.ram_ps.is_none() {
+            return Ok(None);
+        }
+        if functional {
+            return Err("a memory model needs an instruction clock: not with functional=1".into());
+        }
+        let cache = |name: &str| self.caches.get(name).copied();
+        let (Some((instructions, _)), Some((data, _)), Some(ram_ps)) =
+            (cache("l1i"), cache("l1d"), self.ram_ps)
+        else {
+            return Err("a memory model needs l1i, l1d and ram".into());
+        };
+        if cache("l3").is_some() && cache("l2").is_none() {
+            return Err("l3 without l2".into());
+        }
+        Ok(Some(Parameters {
+            instructions,
+            data,
+            behind: [cache("l2"), cache("l3")].into_iter().flatten().collect(),
+            ram_ps,
+        }))
+    }
 }
 
 #[cfg(test)]
@@ -82,8 +148,38 @@ mod tests {
             ("fd=3,selfcheck=1", "fd=N"),
             ("fd=x", "not a number"),
             ("fd=3,lan7800=low", "lan7800=high|super"),
+            ("fd=3,l1i=1:2", "l1i=BYTES:WAYS:LINE"),
+            ("fd=3,l2=1:2:3", "l2=BYTES:WAYS:LINE:PS"),
+            ("fd=3,ram=x", "ram=PS"),
+            ("fd=3,ram=1,l1i=1:1:1", "needs l1i, l1d and ram"),
+            ("fd=3,ram=1,l1i=1:1:1,l1d=1:1:1,l3=1:1:1:1", "l3 without l2"),
+            (
+                "fd=3,ram=1,l1i=1:1:1,l1d=1:1:1,functional=1",
+                "functional=1",
+            ),
         ] {
             assert!(read(text).is_err_and(|why| why.contains(word)), "{text}");
         }
+    }
+
+    #[test]
+    fn a_memory_model_has_caches_and_ram() {
+        let text = "fd=3,l1i=16384:4:32,l1d=8192:2:32,l2=262144:8:64:20000,ram=136400";
+        let args: Vec<String> = text.split(',').map(String::from).collect();
+        let cache = |bytes, ways, line_bytes| Geometry {
+            bytes,
+            ways,
+            line_bytes,
+        };
+        let expected = Parameters {
+            instructions: cache(16_384, 4, 32),
+            data: cache(8_192, 2, 32),
+            behind: vec![(cache(262_144, 8, 64), 20_000)],
+            ram_ps: 136_400,
+        };
+        assert_eq!(
+            parse(&args).ok().and_then(|args| args.memory),
+            Some(expected)
+        );
     }
 }

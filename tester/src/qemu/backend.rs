@@ -3,9 +3,10 @@
 
 use super::net::NetClient;
 use super::usb::nic;
-use super::{clock, instrument, machine};
+use super::{caches, clock, instrument, machine};
 use crate::backend::{Backend, Outcome};
 use crate::lan7800::fault_injection::{Damage, FaultPlan};
+use crate::memory_model::Counts;
 use crate::profile::Profile;
 use crate::profile::map::Addresses;
 
@@ -22,7 +23,10 @@ impl Backend for QemuBackend {
         clock::now_ns()
     }
     fn instructions(&self) -> u64 {
-        clock::instructions()
+        clock::instructions() - caches::charged()
+    }
+    fn memory(&self) -> Option<Counts> {
+        caches::counts()
     }
     fn word(&self, address: u64) -> u64 {
         machine::word(address)

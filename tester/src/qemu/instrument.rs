@@ -13,9 +13,6 @@ use crate::profile::access::{Access, Space, port};
 use crate::profile::map::Addresses;
 use crate::profile::{Block, Profile, Profiler, ending::ending};
 
-/// The bits that a virtual address and its physical address share.
-const PAGE_MASK: u64 = 0xfff;
-
 struct Instrument {
     /// Blocks by number. A block that is translated again keeps its number.
     blocks: Vec<Block>,
@@ -110,12 +107,6 @@ pub fn translated(translation: &Translation) {
     }
 }
 
-/// Where Linux maps devices: vmalloc's range, which is ioremap's, too, and the fixed mappings, the local APIC among them
-/// (Documentation/x86/x86_64/mm.rst, 4-level page tables). Asking QEMU about every access would be too slow.
-fn may_be_a_device(virtual_address: u64) -> bool {
-    matches!(virtual_address, 0xffff_c900_0000_0000..0xffff_e900_0000_0000 | 0xffff_ffff_ff00_0000..)
-}
-
 fn accessed(access: Access) {
     let mut guard = INSTRUMENT.lock().unwrap_or_else(|e| e.into_inner());
     if let Some(Instrument {
@@ -130,14 +121,7 @@ fn accessed(access: Access) {
 /// Called after a memory access. An access to a device that QEMU postpones, to execute it again on its own, has not happened yet and is not
 /// reported; in the second execution QEMU still instruments memory accesses.
 unsafe extern "C" fn memory_accessed(_processor: c_uint, info: u32, address: u64, _: *mut c_void) {
-    if !may_be_a_device(address) {
-        return;
-    }
-    let Some((physical, write)) = (MemoryAccess { info, address }).device() else {
-        return;
-    };
-    // If QEMU has dropped the mapping meanwhile, 7.2 returns that of the last access to a device.
-    if (physical ^ address) & PAGE_MASK == 0 {
+    if let Some((physical, write)) = (MemoryAccess { info, address }).device() {
         accessed(Access {
             space: Space::Mmio,
             address: physical,

@@ -21,7 +21,7 @@ use super::translation::{self, Translation};
 use super::usb::nic;
 use super::workarounds::ioapic_throttle::Ioapic;
 use super::workarounds::{cmpxchg_flags, halt_race};
-use super::{instrument, machine, main_loop, net, release};
+use super::{caches, instrument, machine, main_loop, net, release};
 use crate::control;
 use crate::tester::{Answer, Tester};
 
@@ -102,6 +102,7 @@ impl Plugin {
     fn next_command(&mut self) -> u32 {
         if !self.greeted {
             self.greeted = true;
+            caches::begin().unwrap_or_else(|why| die(&why));
             self.say(HELLO);
         }
         loop {
@@ -221,6 +222,7 @@ impl Plugin {
     /// Forgets everything since the machine began to run.
     fn begin_again(&mut self) {
         INBOX.lock().unwrap_or_else(|e| e.into_inner()).clear();
+        caches::rewound();
         if let Some(ioapic) = &self.ioapic {
             ioapic.reset_counts();
         }
@@ -374,6 +376,7 @@ fn port_write(offset: u64, value: u32) {
 fn block_translated(translation: &Translation) {
     halt_race::watch(translation);
     cmpxchg_flags::watch(translation);
+    caches::translated(translation);
 }
 
 fn block_translated_and_counted(translation: &Translation) {
@@ -473,6 +476,9 @@ unsafe fn install(args: &Args, id: u64, plugin_api: c_int) -> Result<(), String>
     cmpxchg_flags::install(version[0]);
     if args.profile {
         instrument::install();
+    }
+    if let Some(parameters) = &args.memory {
+        caches::install(parameters, args.ns_per_instruction)?;
     }
     let watch = if args.profile {
         block_translated_and_counted

@@ -231,6 +231,15 @@ impl Translation<'_> {
     }
 }
 
+/// The bits that a virtual address and its physical address share.
+const PAGE_MASK: u64 = 0xfff;
+
+/// Where Linux maps devices: vmalloc's range, which is ioremap's, too, and the fixed mappings, the local APIC among them
+/// (Documentation/x86/x86_64/mm.rst, 4-level page tables). Asking QEMU about every access would be too slow.
+fn may_be_a_device(virtual_address: u64) -> bool {
+    matches!(virtual_address, 0xffff_c900_0000_0000..0xffff_e900_0000_0000 | 0xffff_ffff_ff00_0000..)
+}
+
 /// An access that an instruction has just made; of use in an [Accessed] callback only.
 pub struct MemoryAccess {
     /// What QEMU knows of it (`qemu_plugin_meminfo_t`).
@@ -240,11 +249,20 @@ pub struct MemoryAccess {
 }
 
 impl MemoryAccess {
+    /// How many bytes it read or wrote.
+    pub fn bytes(&self) -> u64 {
+        // SAFETY: QEMU's function, which takes any number.
+        1 << unsafe { (api().qemu_plugin_mem_size_shift)(self.info) }
+    }
+
     /// Its physical address and whether it wrote, if it went to a device.
     pub fn device(&self) -> Option<(u64, bool)> {
+        if !may_be_a_device(self.address) {
+            return None;
+        }
         let api = api();
         // SAFETY: QEMU's functions, in the callback they are meant for; what `hwaddr` returns is valid in it.
-        unsafe {
+        let found = unsafe {
             let place = (api.qemu_plugin_get_hwaddr)(self.info, self.address);
             let to_device = !place.is_null() && (api.qemu_plugin_hwaddr_is_io)(place);
             to_device.then(|| {
@@ -253,7 +271,9 @@ impl MemoryAccess {
                     (api.qemu_plugin_mem_is_store)(self.info),
                 )
             })
-        }
+        };
+        // If QEMU has dropped the mapping meanwhile, 7.2 returns that of the last access to a device.
+        found.filter(|(physical, _)| (physical ^ self.address) & PAGE_MASK == 0)
     }
 }
 

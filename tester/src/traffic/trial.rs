@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::backend::Outcome;
 use crate::mac::Mac;
+use crate::memory_model::Counts;
 use crate::traffic::analysis::{Analysis, StreamResult, Window};
 use crate::traffic::frame::{
     FCS_BYTES, Headers, MAX_FILLER_BYTES, Reading, Template, fill, filler_of, read,
@@ -41,6 +42,8 @@ pub struct TrialResult {
     pub window_ns: u64,
     pub instructions: u64,
     pub idle_ns: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Counts>,
     pub watched: Vec<[u64; 2]>,
     pub streams: Vec<StreamResult>,
     pub ports: Vec<PortCount>,
@@ -71,6 +74,8 @@ pub struct Trial {
     counts: Vec<PortCount>,
     instructions_at_begin: Option<u64>,
     instructions_at_end: Option<u64>,
+    /// The memory model's counters when the window began, and when it ended.
+    memory: [Option<Counts>; 2],
     watch: Vec<u64>,
     /// The watched counters when the window began, and when it ended.
     watched: [Vec<u64>; 2],
@@ -115,6 +120,7 @@ impl Trial {
             counts: vec![PortCount::default(); ports],
             instructions_at_begin: None,
             instructions_at_end: None,
+            memory: [None, None],
             watch: plan.watch.clone(),
             watched: [Vec::new(), Vec::new()],
             ended: false,
@@ -169,14 +175,16 @@ impl Trial {
         &self.watch
     }
 
-    /// The window begins or ends, or the drain ends. The device under test has executed so many instructions, and these are the watched
-    /// counters.
-    pub fn mark(&mut self, instructions: u64, watched: Vec<u64>) {
+    /// The window begins or ends, or the drain ends. The device under test has executed so many instructions; these are the counters of
+    /// the memory model, if there is one, and the watched counters.
+    pub fn mark(&mut self, instructions: u64, memory: Option<Counts>, watched: Vec<u64>) {
         if self.instructions_at_begin.is_none() {
             self.instructions_at_begin = Some(instructions);
+            self.memory[0] = memory;
             self.watched[0] = watched;
         } else if self.instructions_at_end.is_none() {
             self.instructions_at_end = Some(instructions);
+            self.memory[1] = memory;
             self.watched[1] = watched;
         } else {
             self.ended = true;
@@ -250,13 +258,20 @@ impl Trial {
         let instructions = instructions_at(self.instructions_at_end)
             .saturating_sub(instructions_at(self.instructions_at_begin));
         let window_ns = self.window.end_ns - self.window.begin_ns;
+        let [before, after] = self.memory.each_ref().map(Option::as_ref);
+        let memory = before.zip(after).map(|(before, after)| after.since(before));
+        let stall_ns = memory.as_ref().map_or(0, |counts| counts.stall_ps / 1_000);
+        let busy_ns = instructions
+            .saturating_mul(ns_per_instruction)
+            .saturating_add(stall_ns);
         let streams = self.streams.iter().zip(&self.sinks).zip(&self.from);
         TrialResult {
             id: self.id,
             begin_ns: self.window.begin_ns,
             window_ns,
             instructions,
-            idle_ns: window_ns.saturating_sub(instructions.saturating_mul(ns_per_instruction)),
+            idle_ns: window_ns.saturating_sub(busy_ns),
+            memory,
             watched: self.watched[0]
                 .iter()
                 .zip(&self.watched[1])

@@ -18,6 +18,23 @@ fn instructions_and_idle_time_are_those_of_the_window() {
     assert_eq!(result["instructions"], 1_000_000);
     assert_eq!(result["idle_ns"], 6_000_000);
     assert_eq!(result["streams"], json!([]));
+    assert!(result.get("memory").is_none());
+}
+
+#[test]
+fn a_processor_that_waits_for_memory_does_not_idle() {
+    let mut lab = Laboratory::new();
+    lab.router.instructions_per_us = 100;
+    lab.router.stall_ps_per_us = Some(250_000); // 40 % busy, 25 % stalled
+    let result = lab
+        .run(&with(trial(&[]), json!({"warmup_ns": 3_000_000})))
+        .0;
+    assert_eq!(result["instructions"], 1_000_000);
+    assert_eq!(result["idle_ns"], 3_500_000);
+    assert_eq!(
+        result["memory"],
+        json!({"stall_ps": 2_500_000_000_u64, "caches": []})
+    );
 }
 
 #[test]

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A model of the memory behind a processor: caches, and the time that the processor waits when they miss.
+//!
+//! It needs no QEMU: [`Hierarchy::fetch`] is called for each line of instructions that is executed, [`Hierarchy::access`] for each access
+//! to memory. In the plugin, `qemu/caches.rs` does that. docs/memory-model.md says what is modelled and what is not.
+
+pub mod cache;
+pub mod hierarchy;
+
+pub use self::cache::{Cache, Geometry};
+pub use self::hierarchy::{Counts, Hierarchy, Level, Parameters};

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The memory model in a DUT: without stalls it changes nothing; stalls are charged exactly, from cold caches, every time."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from irqlab.config import hardware
+from irqlab.config.memory import Memory
+from irqlab.config.testbed import TestbedConfig
+from irqlab.config.traffic import Load
+from irqlab.trials.forwarding import ForwardingTrial
+from irqlab.trials.testbed import Testbed
+from tests.e2e.conftest import Cli
+
+NS_PER_INSTRUCTION = 4
+TRIAL = ForwardingTrial(loads=(Load(60_000.0),), duration_ns=50_000_000, drain_ns=20_000_000, histogram=True)
+
+
+def _board() -> Memory:
+    found = hardware.load("mpc8250-memory").memory
+    assert found is not None
+    return found
+
+
+def _measured(memory: Memory | None) -> dict[str, Any]:
+    bed = Testbed.resolve(TestbedConfig("irqmod_i8255x", memory=memory, cached=False))
+    return bed.run(TRIAL).to_json()
+
+
+def test_without_stalls_everything_is_as_without_the_model() -> None:
+    plain, idle = _measured(None), _measured(replace(_board(), latency_ns=0.0))
+    counted = idle.pop("memory")
+    assert counted["stall_ps"] == 0
+    assert all(cache["accesses"] > cache["misses"] > 0 for cache in counted["caches"])
+    assert json.dumps(idle) == json.dumps(plain)
+
+
+def test_every_fill_is_charged_and_every_machine_begins_cold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("IRQLAB_FRESH", raising=False)
+    board = _board()
+    first, rewound = _measured(board), _measured(board)
+    monkeypatch.setenv("IRQLAB_FRESH", "1")
+    fresh = _measured(board)
+    assert json.dumps(first) == json.dumps(rewound) == json.dumps(fresh)
+    stall_ns = first["memory"]["stall_ps"] / 1e3
+    fills = sum(cache["misses"] for cache in first["memory"]["caches"])
+    # A fill that falls on the window's edge is charged in part.
+    assert stall_ns == pytest.approx(fills * board.latency_ns, abs=2 * board.latency_ns)
+    busy_ns = first["instructions"] * NS_PER_INSTRUCTION + stall_ns
+    assert first["idle_ratio"] * TRIAL.duration_ns == pytest.approx(TRIAL.duration_ns - busy_ns, abs=1)
+
+
+def test_a_second_level_shortens_stalls() -> None:
+    board = _board()
+    second = replace(board.caches[0], name="L2", bytes=262_144, ways=8, latency_ns=20.0)
+    slow, fast = _measured(board), _measured(replace(board, caches=(*board.caches, second)))
+    assert fast["forwarded_pps"] > slow["forwarded_pps"]
+    names = [cache["name"] for cache in fast["memory"]["caches"]]
+    assert names == ["L1I", "L1D", "L2"]
+    first, data, behind = fast["memory"]["caches"]
+    assert behind["accesses"] == first["misses"] + data["misses"]
+
+
+def test_fills_on_the_command_line(cli: Cli, tmp_path: Path) -> None:
+    options = ["--driver", "irqmod_i8255x", "--duration", "0.02", "--warmup", "0.01", "--hardware", "mpc8250-memory"]
+    done = cli("throughput", *options, "--json", "a.json")
+    assert done.returncode == 0, done.stderr
+    assert "L1I fills" in done.stdout
+    assert "L2 fills" not in done.stdout
+    content = json.loads((tmp_path / "a.json").read_text())
+    assert content["environment"]["duts"][0]["memory"]["hardware"] == "mpc8250-memory"
+    row = content["measured"]["results"][0]
+    assert row["l1i_fills_per_frame"] > 1
+    assert "l2_fills_per_frame" not in row
+    (tmp_path / "bad.json").write_text('{"schema": "irqlab-hardware/1", "mips": 250, "costs_ns": {}, "memory": {}}')
+    wrong = cli("throughput", "--driver", "irqmod_i8255x", "--hardware", "./bad.json")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert "bad.json: memory: caches is missing" in wrong.stderr

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Hardware with a memory model: the file, what is wrong with one, the tester's arguments, fills per frame."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from irqlab.cli.options import Request
+from irqlab.config import hardware
+from irqlab.config.costs import Costs
+from irqlab.config.memory import Cache, Memory
+from irqlab.errors import IrqlabError
+from irqlab.trials.forwarding import ForwardingResult
+
+L1 = {"bytes": 16384, "ways": 4, "line_bytes": 32, "latency_ns": 0}
+L2 = {"name": "L2", "bytes": 262144, "ways": 8, "line_bytes": 64, "latency_ns": 20.5, "source": "manual, page 1"}
+SECTION: dict[str, Any] = {
+    "caches": [{"name": "L1I", **L1}, {"name": "L1D", **L1}, L2],
+    "ram": {"latency_ns": 136.4, "source": "manual, page 2"},
+}
+
+
+def _file(tmp_path: Path, memory: Any, costs: dict[str, float] | None = None) -> str:
+    content = {"schema": hardware.SCHEMA, "name": "board", "mips": 250, "costs_ns": costs or {}, "memory": memory}
+    (tmp_path / "board.json").write_text(json.dumps(content))
+    return str(tmp_path / "board.json")
+
+
+def test_a_memory_is_read_and_written(tmp_path: Path) -> None:
+    board = hardware.load(_file(tmp_path, SECTION))
+    assert board.memory is not None
+    assert board.memory.caches[2] == Cache("L2", 262144, 8, 64, 20.5, "manual, page 1")
+    assert board.memory.arguments() == "l1i=16384:4:32,l1d=16384:4:32,l2=262144:8:64:20500,ram=136400"
+    board.write(tmp_path / "again.json")
+    assert hardware.load(str(tmp_path / "again.json")) == board
+
+
+def test_a_request_for_memory_alone_has_no_cost_model(tmp_path: Path) -> None:
+    asked = Request.of(driver=["e1000"], hardware=_file(tmp_path, SECTION))
+    assert (asked.testbeds[0].cost_model, asked.workload.costs) == (False, None)
+    assert asked.testbeds[0].memory == Memory.parse("board", SECTION)
+    both = Request.of(driver=["e1000"], hardware=_file(tmp_path, SECTION, {"irq": 5}))
+    assert (both.testbeds[0].cost_model, both.workload.costs) == (True, Costs(irq=5))
+    assert Request.of(driver=["e1000"], hardware="mpc8250").testbeds[0].memory is None
+
+
+@pytest.mark.parametrize("name", [name for name in hardware.names() if hardware.load(name).memory])
+def test_every_figure_of_the_included_hardware_has_its_source(name: str) -> None:
+    memory = hardware.load(name).memory
+    assert memory is not None
+    assert memory.hardware == name
+    assert all(len(source) > 20 for source in (memory.source, *(cache.source for cache in memory.caches)))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ([], "caches is missing"),
+        ({"caches": []}, "caches are none; allowed are L1I, L1D"),
+        ({"caches": [SECTION["caches"][0], L2]}, "caches are L1I, L2; allowed are"),
+        ({"ram": {}}, "ram: latency_ns is missing"),
+        ({"ram": {"latency_ns": -1}}, "ram: latency_ns is -1; allowed are 0 to"),
+        ({"caches": [{"name": "L1I", "bytes": 1}]}, r"caches\[0\]: must have name, bytes, ways, line_bytes, latency_ns, source"),
+        ({"caches": [{"name": "L1I", **L1, "ways": "4"}]}, r"caches\[0\]: ways is '4'"),
+        ({"caches": [{"name": "L1I", **L1, "ways": True}]}, r"caches\[0\]: ways is True"),
+        ({"caches": [{"name": "L1I", **L1, "latency_ns": "1"}]}, r"caches\[0\]: latency_ns is '1'"),
+        ({"caches": [{"name": "L1I", **L1, "ways": 3}]}, "L1I: 16384 bytes in 3 ways of 32-byte lines"),
+        ({"caches": [{"name": "L1I", **L1, "ways": 0}]}, "number of sets must be a power of two"),
+        ({"caches": [{"name": "L1I", **L1, "bytes": 3 * 4096}]}, "number of sets must be a power of two"),
+        ({"caches": [{"name": "L1I", **L1, "bytes": 1 << 40}]}, "bytes is 1099511627776; allowed are 1 to"),
+        ({"caches": [{"name": "L1I", **L1, "line_bytes": 48}]}, "line_bytes is 48; allowed are powers of two, 16 to 4096"),
+        ({"caches": [{"name": "L1I", **L1, "line_bytes": 8}]}, "line_bytes is 8"),
+        ({"caches": [{"name": "L1I", **L1, "latency_ns": 2}]}, "L1I: latency_ns is 2; a hit at the first level"),
+    ],
+)
+def test_wrong_sections_are_rejected(tmp_path: Path, change: Any, said: str) -> None:
+    section = {**SECTION, **change} if isinstance(change, dict) else change
+    with pytest.raises(IrqlabError, match=said) as raised:
+        hardware.load(_file(tmp_path, section))
+    assert "board.json: memory" in str(raised.value)
+
+
+def test_fills_are_per_frame_forwarded_in_the_window() -> None:
+    memory = {"stall_ps": 1, "caches": [{"name": "L1I", "accesses": 100, "misses": 30}]}
+    stream = {"received_in_window": 20, "load": 0}
+    result = ForwardingResult(None, [stream], [], 0, 0, None, 0, [], memory=memory)  # type: ignore[arg-type]
+    assert (result.fills_per_frame("L1I"), result.fills_per_frame("L2")) == (1.5, None)
+    assert replace(result, memory=None).fills_per_frame("L1I") is None
+    assert replace(result, streams=[]).fills_per_frame("L1I") is None
