@@ -59,7 +59,7 @@ def overload_of(build: str, driver: str) -> Overload:
         options["kernel"] = other
     elif driver in SILENT:
         pytest.skip(SILENT[driver])
-    return Overload(Testbed.resolve(TestbedConfig(driver, cpus=CPUS, functional=True, **options))) 
+    return Overload(Testbed.resolve(TestbedConfig(driver, cpus=CPUS, functional=True, **options)))
 
 
 def cases() -> list[tuple[str, str, str, Combination | None]]:

@@ -44,6 +44,8 @@ def test_a_panic_is_seen_before_a_long_call_trace(tmp_path: Path) -> None:
         ("CONFIG_DAMON=y\nCONFIG_DAMON_STAT=y\nCONFIG_DAMON_STAT_ENABLED_DEFAULT=y\n", "damon_stat.enabled=0"),
         ("CONFIG_DAMON_STAT=y\n# CONFIG_DAMON_STAT_ENABLED_DEFAULT is not set\n", ""),
         ("# CONFIG_DAMON is not set\n", ""),
+        ("CONFIG_HAVE_ARCH_KASAN=y\n# CONFIG_KASAN is not set\n", ""),
+        ("CONFIG_KASAN=y\n", "acpi=noirq"),
     ],
 )
 def test_what_a_kernel_does_by_itself_is_switched_off(tmp_path: Path, configuration: str, parameters: str) -> None:

@@ -19,7 +19,10 @@ PROBLEM = re.compile(
 """Kernel log lines that make a run fail."""
 EXPECTED = re.compile(r"^random: crng init done")
 """Messages above info that every kernel logs."""
-SLOW_HOST = r"^hrtimer: interrupt took \d+ ns|^clocksource: |^perf: interrupt took too long"
+SLOW_HOST = (
+    r"^hrtimer: interrupt took \d+ ns|^clocksource: |^perf: interrupt took too long|^CE: \w+ increased min_delta_ns to \d+ nsec"
+    r"|^workqueue: \S+ (\[\w+\] )?hogged CPU for >\d+us"
+)
 """Messages above info about time that the host took from a virtual processor; for runs without the instruction clock."""
 SHOWN_BEFORE, SHOWN_AFTER = 5, 40
 """Lines shown around the first problem."""
