@@ -43,9 +43,9 @@ SWITCHED_OFF = (("DAMON_STAT_ENABLED_DEFAULT", "damon_stat.enabled=0"), ("KASAN"
 """(option of the kernel's configuration, parameter): what a kernel does by itself, besides its work, and what switches it off.
 
 - From 6.17 on, DAMON samples memory accesses every 5 ms (mm/damon/stat.c).
-- A PCI driver's probe evaluates ACPI's _PRT to find its interrupt. QEMU's _PRT is a loop that allocates thousands of objects. With
-  KASAN, without the instruction clock and on a busy host it takes longer than ACPI's interpreter allows a loop to run, 30 s, and the
-  device gets no interrupt. Without it, the kernel takes the interrupts from the BIOS's table ($PIR).
+- A PCI driver's probe evaluates ACPI's _PRT to find its interrupt. QEMU's _PRT is a loop that allocates thousands of objects.
+  With KASAN, without the instruction clock and on a busy host it takes longer than the 30 s that ACPI's interpreter allows a
+  loop, and the device gets no interrupt. Without ACPI, the kernel takes the interrupts from the BIOS's table ($PIR).
 
 Kernels without the option keep their command line.
 """
