@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Drivers on four processors, on kernels that watch them: KASAN with lockdep and DMA debugging, KCSAN, PREEMPT_RT.
+"""Drivers on several processors, on kernels that watch them: KASAN with lockdep and DMA debugging, KCSAN, PREEMPT_RT.
 
 Nothing is measured here. Any message of the kernel fails a test. The kernel's own drivers are the comparison.
-`DEBUG_BUILDS`, `DEBUG_DRIVERS`, `DEBUG_SCRIPTS`: comma-separated, to run only some.
+`DEBUG_BUILDS`, `DEBUG_DRIVERS`, `DEBUG_SCRIPTS`: comma-separated, to run only some. `DEBUG_CPUS`: the number of processors.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from irqlab.trials.testbed import Testbed
 
 pytestmark = pytest.mark.debug
 
-CPUS = 4
+CPUS = int(os.environ.get("DEBUG_CPUS") or 4)
 BUILDS: dict[str, dict[str, Any]] = {
     "kasan": {"kernel": "6.12", "debug": ("dma", "faults", "kasan", "lockdep")},
     "kcsan": {"kernel": "6.12", "debug": ("kcsan",)},
