@@ -29,7 +29,7 @@ BUILDS: dict[str, dict[str, Any]] = {
 }
 OURS = ("irqmod_i8255x", "irqmod_rtl8139cp", "irqmod_lan78xx")
 THEIRS = ("e100", "8139cp", "lan78xx")
-OF_OURS = ("backstop", "bad_input", "interface", "load_unload", "no_memory", "rings", "tcp", "tx_timeout", "usb")
+OF_OURS = ("backstop", "bad_input", "interface", "load_unload", "no_memory", "rings", "tcp", "together", "tx_timeout", "usb")
 """Scripts that test what only drivers built on irqmod have."""
 OF_PCI = ("backstop", "bad_input", "interface", "load_unload", "rings", "tcp", "tx_timeout")
 """Scripts for the schemes, rings and settings of our PCI drivers."""
