@@ -38,6 +38,8 @@ STEP_NS = 1_000_000_000
 OVERLOAD = 2.0
 PATIENCE_S, SLOW_HOST_PATIENCE_S = 2, 20
 """Time in which something must happen that the DUT does at once. Without the instruction clock the DUT's time is the host's."""
+KCSAN = "/sys/kernel/debug/kcsan"
+"""What switches the search for data races on and off."""
 CALM_TRIES, SLOW_HOST_CALM_TRIES = 1, 5
 """How often the calm load is offered after the script, until nothing is lost."""
 
@@ -145,6 +147,8 @@ def run(overload: Overload, script: Script, combination: Combination | None = No
     rate_pps = OVERLOAD * overload.capacity_pps(combination) if script.loaded and measured else 0.0
     with testbed.open() as dut:
         dut.kernel_log.news()
+        if races := testbed.machine.kernel.has("KCSAN"):
+            dut.write(KCSAN, "on")
         _install(dut, testbed, script)
         if combination is not None:
             choose(dut, combination)
@@ -169,7 +173,10 @@ def run(overload: Overload, script: Script, combination: Combination | None = No
                     f"afterwards, {calm['lost']} of {calm['sent']} frames were lost at {overload.calm_pps:.0f} frames/s"
                 )
         expected = [script.may_log, kernel_log.SLOW_HOST if functional else ""]
-        said = kernel_log.notable(dut.kernel_log.news(), expected="|".join(filter(None, expected)))
+        if races:
+            dut.write(KCSAN, "off")
+        records = kernel_log.without_races_of_others(dut.kernel_log.news(), [module.name for module in testbed.modules])
+        said = kernel_log.notable(records, expected="|".join(filter(None, expected)))
         report.failures += [f"kernel: {line}" for line in said]
         return report
 
