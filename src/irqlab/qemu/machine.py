@@ -42,7 +42,7 @@ KERNEL_COMMAND_LINE = (
 PARAMETERS_OF = (
     ("DAMON_STAT_ENABLED_DEFAULT", "damon_stat.enabled=0"),
     ("KASAN", "acpi=noirq"),
-    ("KCSAN", "log_buf_len=16M"),
+    ("KCSAN", "log_buf_len=16M kcsan.udelay_task=2000 kcsan.udelay_interrupt=500"),
 )
 """(option of the kernel's configuration, parameter that it needs).
 
@@ -50,7 +50,9 @@ PARAMETERS_OF = (
 - A PCI driver's probe evaluates ACPI's _PRT to find its interrupt. QEMU's _PRT is a loop that allocates thousands of objects.
   With KASAN, without the instruction clock and on a busy host it takes longer than the 30 s that ACPI's interpreter allows a
   loop, and the device gets no interrupt. Without ACPI, the kernel takes the interrupts from the BIOS's table ($PIR).
-- KCSAN's reports on the kernel's own races would overwrite those on the driver.
+- KCSAN stalls an access for 80 us (20 in interrupts) and sees whether another processor makes the same one meanwhile. Virtual
+  processors share the host's: in that time the other one may not run at all. Its reports on the kernel's own races must not
+  overwrite those on the driver in the log.
 
 Kernels without the option keep their command line.
 """
