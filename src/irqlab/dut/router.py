@@ -69,9 +69,8 @@ class Dut(Agent):
             self.kernel_log.check()
             links = self.run("ip", "-s", "link").strip()
             log = "\n".join(self.kernel_log.lines[-10:])
-            raise DutError(
-                f"no frames pass {PROBE_LIMIT_NS * self.slower // 10**9} virtual seconds after the links were set up\n{links}\n{log}"
-            )
+            limit_s = PROBE_LIMIT_NS * self.slower // 10**9
+            raise DutError(f"no frames pass {limit_s} virtual seconds after the links were set up\n{links}\n{log}")
         return waited_ns
 
     def set_attributes(self, config: DutConfig, interface: str) -> None:
