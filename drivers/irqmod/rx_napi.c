@@ -56,9 +56,19 @@ static void rx_napi_start(struct irqmod_port *port)
 	napi_enable(&port->napi);
 }
 
-static void rx_napi_stop(struct irqmod_port *port)
+/* napi_disable() does not wait for what a poll on another CPU does after
+ * napi_complete_done(): it still looks at the ring and unmasks RX. Polls run
+ * with BH disabled, for which RCU waits.
+ */
+void irqmod_napi_stop(struct irqmod_port *port)
 {
 	napi_disable(&port->napi);
+	synchronize_net();
+}
+
+static void rx_napi_stop(struct irqmod_port *port)
+{
+	irqmod_napi_stop(port);
 	port->rx_merges = false;
 }
 

@@ -97,6 +97,7 @@ void irqmod_de_start(struct irqmod_port *port);
 void irqmod_de_stop(struct irqmod_port *port);
 void irqmod_de_schedule(struct irqmod_port *port);
 void irqmod_napi_schedule(struct irqmod_port *port);
+void irqmod_napi_stop(struct irqmod_port *port);
 int irqmod_napi_poll(struct napi_struct *napi, int budget);
 
 /* rx_timer.c */
