@@ -244,6 +244,7 @@ void irqmod_unregister(struct irqmod_port *port);
 
 /* Called in ndo_open once the hardware is ready, and in ndo_stop before it is
  * shut down, both under RTNL. While stopped, the driver may change its rings.
+ * irqmod_stop() disables the transmit queue; the driver wakes it.
  */
 void irqmod_start(struct irqmod_port *port);
 void irqmod_stop(struct irqmod_port *port);

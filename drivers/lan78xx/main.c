@@ -84,7 +84,6 @@ void lan78xx_down(struct lan78xx *np)
 	if (!np->flowing)
 		return;
 	np->flowing = false;
-	netif_tx_disable(np->netdev);
 	irqmod_stop(&np->port);
 	napi_disable(&np->tx.napi);
 	lan78xx_rx_stop(np);
