@@ -233,7 +233,11 @@ impl Chip {
             if mask & mask::SI != 0 {
                 self.causes |= cause::SWI;
             }
-            let specific = if self.has_specific_masks() { mask::SPECIFIC } else { 0 };
+            let specific = if self.has_specific_masks() {
+                mask::SPECIFIC
+            } else {
+                0
+            };
             self.mask = mask & (specific | mask::ALL);
         }
         if let Some(command) = value(self, csr::COMMAND) {
@@ -284,7 +288,10 @@ impl Chip {
             port::SELECTIVE_RESET => self.selective_reset(),
             port::SELF_TEST => {
                 self.software_reset();
-                let bytes = SELF_TEST.iter().flat_map(|word| word.to_le_bytes()).collect();
+                let bytes = SELF_TEST
+                    .iter()
+                    .flat_map(|word| word.to_le_bytes())
+                    .collect();
                 self.post(now_ns, address, bytes, host);
             }
             port::DUMP => {
@@ -352,7 +359,11 @@ impl Chip {
         if self.cu.waits() {
             self.cu_load(at_ns, host);
         }
-        if self.ru.deadline_ns().is_some_and(|done_ns| done_ns <= at_ns) {
+        if self
+            .ru
+            .deadline_ns()
+            .is_some_and(|done_ns| done_ns <= at_ns)
+        {
             self.ru_finish(at_ns, self.byte_ns(), host);
         }
         while let Some(departure) = self.transmitter.depart(at_ns, self.timing()) {
@@ -398,7 +409,10 @@ impl Card for Chip {
         value: u32,
         host: &mut dyn Host,
     ) {
-        let Some(place) = self.registers.get_mut(offset as usize..offset as usize + bytes) else {
+        let Some(place) = self
+            .registers
+            .get_mut(offset as usize..offset as usize + bytes)
+        else {
             return;
         };
         if window == FLASH {

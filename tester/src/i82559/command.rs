@@ -97,7 +97,9 @@ impl CommandUnit {
 
     /// A frame waits for room in the FIFO.
     pub fn waits(&self) -> bool {
-        self.work.as_ref().is_some_and(|work| work.done_ns.is_none())
+        self.work
+            .as_ref()
+            .is_some_and(|work| work.done_ns.is_none())
     }
 
     /// Stops at once.
@@ -178,7 +180,9 @@ impl Chip {
                 let mut list = vec![0; usize::from(count)];
                 host.read(parameters.wrapping_add(2), &mut list);
                 read_bytes = cb::PARAMETERS as usize + 2 + list.len();
-                let table = list.chunks_exact(6).fold(0, |table, a| table | multicast_bit(a));
+                let table = list
+                    .chunks_exact(6)
+                    .fold(0, |table, a| table | multicast_bit(a));
                 work.effect = Effect::Multicasts(table);
             }
             cb::MICROCODE => {
@@ -232,7 +236,11 @@ impl Chip {
             from_ns = host.claim(from_ns, Access::Read, cb::HEADER_BYTES);
             take(host, inside, count);
         }
-        for number in 0..if flexible && array != cb::NO_TBDS { tbds } else { 0 } {
+        for number in 0..if flexible && array != cb::NO_TBDS {
+            tbds
+        } else {
+            0
+        } {
             let place = u32::from(number) * cb::TBD_BYTES as u32;
             let address = if extended && number < cb::TBDS_INSIDE {
                 inside.wrapping_add(place)
@@ -256,7 +264,11 @@ impl Chip {
             spoilt = crc32fast::hash(&bytes).to_le_bytes() != fcs[..];
         } else if self.configuration.pads() && bytes.len() < MIN_BYTES {
             // An 82557 pads with 7e, later chips with 0.
-            let filler = if self.revision == Revision::I82557 { 0x7e } else { 0 };
+            let filler = if self.revision == Revision::I82557 {
+                0x7e
+            } else {
+                0
+            };
             bytes.resize(MIN_BYTES, filler);
         }
         if !self.configuration.keeps_source_address() && bytes.len() >= 12 {
@@ -272,11 +284,18 @@ impl Chip {
 
     /// Moves the frame that waits into the FIFO, if there is room.
     pub fn cu_load(&mut self, at_ns: u64, host: &mut dyn Host) {
-        let frames = if self.configuration.two_frames_in_fifo() { 2 } else { usize::MAX };
-        let Some(work) = &mut self.cu.work else { return };
-        let Some(frame) = work.frame.take_if(|frame| {
-            self.transmitter.has_room(at_ns, frame.bytes.len(), frames)
-        }) else {
+        let frames = if self.configuration.two_frames_in_fifo() {
+            2
+        } else {
+            usize::MAX
+        };
+        let Some(work) = &mut self.cu.work else {
+            return;
+        };
+        let Some(frame) = work
+            .frame
+            .take_if(|frame| self.transmitter.has_room(at_ns, frame.bytes.len(), frames))
+        else {
             return;
         };
         let first = frame.bytes.len().min(frame.threshold);

@@ -159,7 +159,10 @@ mod tests {
         configuration.set(&[8, 0x0f]);
         assert_eq!(configuration.receive_threshold(), 120);
         assert_eq!(configuration.bytes()[21], 0x05);
-        assert_eq!((Configuration::length(0x16), Configuration::length(0)), (22, 1));
+        assert_eq!(
+            (Configuration::length(0x16), Configuration::length(0)),
+            (22, 1)
+        );
     }
 
     #[test]
@@ -177,6 +180,9 @@ mod tests {
     #[test]
     fn the_default_gap_is_that_of_ethernet() {
         let configuration = Configuration::default();
-        assert_eq!((configuration.preamble_bytes(), configuration.gap_bits()), (8, 96));
+        assert_eq!(
+            (configuration.preamble_bytes(), configuration.gap_bits()),
+            (8, 96)
+        );
     }
 }

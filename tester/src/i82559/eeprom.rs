@@ -49,7 +49,9 @@ impl Eeprom {
         words[0x05] = 0x0201; // connector RJ-45, controller 2
         words[0x06] = 0x4701; // the PHY: an 82555 at address 1
         words[0x0a] = 0x4000; // the identification: valid, no wake-up, no modem
-        let sum = words.iter().fold(0, |sum: u16, word| sum.wrapping_add(*word));
+        let sum = words
+            .iter()
+            .fold(0, |sum: u16, word| sum.wrapping_add(*word));
         words[WORDS - 1] = SUM.wrapping_sub(sum);
         Eeprom {
             words,
@@ -152,7 +154,10 @@ mod tests {
     #[test]
     fn words_are_read_bit_by_bit() {
         let mut eeprom = Eeprom::new(MAC);
-        assert_eq!([0, 1, 2].map(|at| word(&mut eeprom, at)), [0x5452, 0, 0x0100]);
+        assert_eq!(
+            [0, 1, 2].map(|at| word(&mut eeprom, at)),
+            [0x5452, 0, 0x0100]
+        );
     }
 
     #[test]

@@ -124,13 +124,7 @@ impl Chip {
     }
 
     /// The last bit of a frame arrives. False: it is lost.
-    pub fn arrive(
-        &mut self,
-        now_ns: u64,
-        frame: &[u8],
-        byte_ns: u64,
-        host: &mut dyn Host,
-    ) -> bool {
+    pub fn arrive(&mut self, now_ns: u64, frame: &[u8], byte_ns: u64, host: &mut dyn Host) -> bool {
         if self.ru.state == State::Idle {
             return false;
         }
@@ -212,7 +206,11 @@ impl Chip {
             self.ru_leave(State::NoResources);
             return;
         }
-        let fcs = if self.configuration.transfers_fcs() { FCS_BYTES } else { 0 };
+        let fcs = if self.configuration.transfers_fcs() {
+            FCS_BYTES
+        } else {
+            0
+        };
         let bytes = (arrived.frame.len() + fcs).min(size);
         let threshold = self.configuration.receive_threshold().max(8);
         let early = bytes.saturating_sub(threshold);
@@ -245,7 +243,11 @@ impl Chip {
         frame.truncate(store.size);
         let descriptor = self.ru.descriptor;
         let count = frame.len() as u16 | rfd::COUNT_EOF_F;
-        let outcome = if fits { rfd::STATUS_OK } else { rfd::STATUS_NO_SPACE };
+        let outcome = if fits {
+            rfd::STATUS_OK
+        } else {
+            rfd::STATUS_NO_SPACE
+        };
         let status = rfd::STATUS_C | outcome | store.arrived.status;
         host.write(descriptor.wrapping_add(rfd::BYTES as u32), &frame);
         host.write(descriptor.wrapping_add(rfd::COUNT), &count.to_le_bytes());

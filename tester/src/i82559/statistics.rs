@@ -71,7 +71,10 @@ mod tests {
             u32::from_le_bytes(dump[4 * at..4 * at + 4].try_into().unwrap_or_default())
         };
         let dump = statistics.dump(16, false);
-        assert_eq!((word(&dump, 9), word(&dump, 16), dump.len()), (1, DUMPED, 68));
+        assert_eq!(
+            (word(&dump, 9), word(&dump, 16), dump.len()),
+            (1, DUMPED, 68)
+        );
         let dump = statistics.dump(20, true);
         assert_eq!((word(&dump, 9), word(&dump, 20)), (1, DUMPED_AND_RESET));
         assert_eq!(statistics.get(Counter::ReceiveGood), 0);

@@ -172,12 +172,17 @@ mod tests {
         transmitter.push(queued(1_514, 0, 0));
         transmitter.push(queued(1_514, 0, 0));
         assert!(!transmitter.has_room(0, 60, 99));
-        let end_ns = transmitter.depart(0, TIMING).map(|departure| departure.end_ns);
+        let end_ns = transmitter
+            .depart(0, TIMING)
+            .map(|departure| departure.end_ns);
         assert_eq!(end_ns, Some((8 + 1_518) * 80));
         assert_eq!(transmitter.next_room_ns(), end_ns);
         assert!(!transmitter.has_room(122_079, 1_514, 99));
         assert!(transmitter.has_room(122_080, 1_514, 99));
-        assert!(!transmitter.has_room(122_080, 60, 1), "no more than one frame");
+        assert!(
+            !transmitter.has_room(122_080, 60, 1),
+            "no more than one frame"
+        );
     }
 
     #[test]

@@ -169,12 +169,16 @@ pub fn plug(port: usize, present: bool) -> Result<(), String> {
     let mut slots = SLOTS.lock().unwrap_or_else(|e| e.into_inner());
     let slot = slots.as_mut().and_then(|slots| slots.slots.get_mut(port));
     let Some(slot) = slot else {
-        return Err(format!("there is no card of the tester's own at port {port}"));
+        return Err(format!(
+            "there is no card of the tester's own at port {port}"
+        ));
     };
     if slot.present != present {
         slot.present = present;
         slot.card = slot.kind.card(now_ns(), slot.mac);
-        slot.device.into_iter().for_each(|device| device.interrupt(false));
+        slot.device
+            .into_iter()
+            .for_each(|device| device.interrupt(false));
         slot.arm();
     }
     Ok(())
@@ -252,7 +256,9 @@ unsafe extern "C" fn get_mac(device: *mut c_void, _error: *mut c_void) -> *mut c
 
 unsafe extern "C" fn set_mac(device: *mut c_void, value: *const c_char, _error: *mut c_void) {
     // SAFETY: QEMU passes a string.
-    let value = unsafe { CStr::from_ptr(value) }.to_string_lossy().into_owned();
+    let value = unsafe { CStr::from_ptr(value) }
+        .to_string_lossy()
+        .into_owned();
     let mut macs = MACS.lock().unwrap_or_else(|e| e.into_inner());
     macs.insert(device as usize, value);
 }
@@ -266,7 +272,9 @@ unsafe fn realize(device: *mut c_void, kind: Kind) {
     };
     let name = kind.name.to_string_lossy();
     let Some(Mac(mac)) = Mac::parse(&text) else {
-        die(&format!("{name}: mac={text} is not an Ethernet address such as 52:54:00:00:00:01"));
+        die(&format!(
+            "{name}: mac={text} is not an Ethernet address such as 52:54:00:00:00:01"
+        ));
     };
     // SAFETY: the caller's promise.
     let Some(device) = (unsafe { Device::realizing(device, kind.identity()) }) else {
@@ -334,7 +342,9 @@ fn place(token: *mut c_void) -> (usize, usize) {
 
 unsafe extern "C" fn window_read(token: *mut c_void, offset: u64, bytes: u32) -> u64 {
     let (port, window) = place(token);
-    let read = with(port, |card, _| card.read(now_ns(), window, offset, bytes as usize));
+    let read = with(port, |card, _| {
+        card.read(now_ns(), window, offset, bytes as usize)
+    });
     // Nobody answers: the bridge gives all ones.
     u64::from(read.unwrap_or(u32::MAX))
 }
@@ -371,7 +381,8 @@ unsafe extern "C" fn run_state(token: *mut c_void, running: bool, _state: c_int)
             present: slot.present,
             card: slot.card.state(),
         };
-        slot.state.save(&serde_json::to_vec(&saved).unwrap_or_default());
+        slot.state
+            .save(&serde_json::to_vec(&saved).unwrap_or_default());
         return;
     }
     if let Some(state) = slot.state.saved() {

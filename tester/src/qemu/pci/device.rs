@@ -129,8 +129,11 @@ pub unsafe fn fill_class(
         return false;
     };
     // The parent, a plain PCI device, has no callbacks and no identity.
-    let empty = read_bytes(place as usize, std::mem::offset_of!(PciCallbacks, subsystem))
-        .is_some_and(|bytes| bytes.iter().all(|byte| *byte == 0));
+    let empty = read_bytes(
+        place as usize,
+        std::mem::offset_of!(PciCallbacks, subsystem),
+    )
+    .is_some_and(|bytes| bytes.iter().all(|byte| *byte == 0));
     if empty {
         // SAFETY: within the class, which has room for it.
         let callbacks = unsafe { &mut *place };
@@ -237,7 +240,9 @@ impl Device {
         unsafe {
             self.configuration.add(INTERRUPT_PIN).write(1);
             self.configuration.add(MIN_GNT).write(identity.latency[0]);
-            self.configuration.add(MIN_GNT + 1).write(identity.latency[1]);
+            self.configuration
+                .add(MIN_GNT + 1)
+                .write(identity.latency[1]);
         }
     }
 
