@@ -386,5 +386,10 @@ def describe(config: MachineConfig) -> dict[str, Any]:
         "cpu": f"qemu64, {config.cpus} core{'s' * (config.cpus > 1)}",
         "memory_mib": config.memory_mib,
         "kernel_command_line": config.append,
-        "nic": {"model": config.nic.model, "properties": list(config.nic.properties), "line_rate_bps": config.nic.line_rate_bps},
+        "nic": {
+            "model": config.nic.model,
+            "properties": list(config.nic.properties),
+            "line_rate_bps": config.nic.line_rate_bps,
+            "timing": config.nic.timing,
+        },
     }

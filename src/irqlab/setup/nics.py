@@ -39,7 +39,7 @@ class Nic:
     usb_speed: str = ""
     """The tester's own LAN7800 (tester/src/qemu/usb/nic.rs), at this speed: "high" or "super"."""
     pci_bus: str = ""
-    """One of the tester's own PCI cards (tester/src/qemu/pci/cards.rs), on a bus of this clock and width: "33:32", in MHz and bits."""
+    """One of the tester's own PCI cards (tester/src/qemu/pci/cards.rs), on a bus of this clock (MHz) and width (bits)."""
     rewinds: bool = False
     """A QEMU with this NIC can be reused: after reset and restore, the model has no old state (tests/e2e/test_rewind.py)."""
     note: str = ""
@@ -55,6 +55,11 @@ class Nic:
     def is_own(self) -> bool:
         """Whether it is the tester's own, and not QEMU's."""
         return bool(self.usb_speed or self.pci_bus)
+
+    @property
+    def timing(self) -> str:
+        """What is known to be wrong with the timing of QEMU's model; empty for the tester's own."""
+        return "" if self.is_own else f"{_AT_ONCE} {_TIMERS.get(self.model, '')}".rstrip()
 
     @property
     def modaliases(self) -> tuple[str, ...]:
@@ -89,6 +94,18 @@ def _own(model: str, note: str) -> Nic:
 XHCI = "qemu-xhci"
 MEASURED_CLASS = "i82557b"
 """The device type of QEMU's that the tester takes the layout of PCI devices from."""
+_AT_ONCE = (
+    "QEMU's model transmits in no time: a frame has left, and its descriptor is free, before the write to the doorbell returns. "
+    "Its bus takes no time, and it has no FIFO."
+)
+_TIMERS = {
+    "e1000": "With mitigation, it never interrupts sooner than 128 us after the last interrupt.",
+    "e1000-82545em": "With mitigation, it never interrupts sooner than 128 us after the last interrupt.",
+    "e1000-82544gc": "With mitigation, it never interrupts sooner than 128 us after the last interrupt.",
+    "e1000e": "Its moderation timers expire spuriously, and are not armed again where they should be.",
+    "igb": "Its moderation intervals (EITR) are 4.1 times too long.",
+}
+"""What moderation timers do in QEMU 10.0, where they exist."""
 _USB_NEEDS = ("xhci_pci", "microchip")
 _E100 = "The in-tree e100 loses frames on it at any load: QEMU emulates only the 82557 well enough for it."
 _GIGABIT = 1_000_000_000

@@ -336,6 +336,7 @@ fn a_frame_is_received_and_its_status_written_last() {
     let mut rig = Rig::new(Revision::I82559);
     rig.listen(4, rfd::EL, 1536);
     assert_eq!(rig.states(), (0, 4), "ready");
+    rig.run(10_000);
     let arrived_ns = rig.board.now_ns;
     assert!(rig.arrive(60));
     rig.run(100_000);
