@@ -36,6 +36,7 @@ class Nic(Struct, frozen=True, forbid_unknown_fields=True):
     model: str
     properties: list[str] | dict[str, str]
     line_rate_bps: Annotated[int, Meta(ge=0, description="0: no ceiling.")]
+    timing: Annotated[str, Meta(description="What the model's timing is known to get wrong; may be empty.")] | UnsetType = UNSET
 
 
 class Module(Struct, frozen=True, forbid_unknown_fields=True):
