@@ -17,7 +17,7 @@ from irqlab.dut.counters import Counters
 from irqlab.dut.router import Dut
 from irqlab.errors import IrqlabError
 from irqlab.qemu import machine, snapshots
-from irqlab.qemu.machine import MachineConfig, MachineError, describe, save, start, switched_off
+from irqlab.qemu.machine import MachineConfig, MachineError, describe, parameters_of, save, start
 from irqlab.qemu.pool import POOL
 from irqlab.qemu.rpc import ConnectionLostError, TesterError
 from irqlab.qemu.snapshots import Snapshot
@@ -68,7 +68,7 @@ class Testbed:
             memory_mib=TEST_MEMORY_MIB if config.functional or config.debug else MEMORY_MIB,
             memory=config.memory.arguments() if config.memory else "",
             lsm=config.lsm,
-            extra_append=switched_off(dut_kernel),
+            extra_append=parameters_of(dut_kernel),
         )
         return cls(config, machine, loaded, nic)
 
