@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Ensembles: the same measurement repeated by members that differ only in what should not matter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+VARIANTS = 4
+"""How many boots and driver loads the members share: each has a snapshot of about 100 MB. Member k has number k % VARIANTS."""
+MAX_MEMBERS = 100
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member: what is perturbed in its trials, and by which random numbers. Member 0 is not perturbed at all."""
+
+    number: int
+    seed: int = 1
+    perturb: tuple[str, ...] = ()
+    """Names of perturbations (irqlab.perturb)."""
+
+    @property
+    def variant(self) -> int:
+        """Which boot and driver load it has; 0: not perturbed."""
+        return self.number % VARIANTS
+
+    def cheap(self, name: str) -> Random:
+        """The random numbers of a perturbation that is made anew for every trial."""
+        return Random(f"{name} {self.seed} {self.number}")
+
+    def shared(self, name: str) -> Random:
+        """The random numbers of a perturbation that is part of a snapshot: the same for every seed."""
+        return Random(f"{name} {self.variant}")
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """How many members there are, and what is perturbed."""
+
+    members: int = 1
+    perturb: tuple[str, ...] = ()
+    seed: int = 1
+
+    @property
+    def single(self) -> bool:
+        """Only member 0: results as without an ensemble."""
+        return self.members == 1
+
+    def of(self, first: int = 0) -> tuple[Member | None, ...]:
+        """The members from number `first` on; None: not perturbed."""
+        if self.single:
+            return (None,)
+        return tuple(Member(number, self.seed, self.perturb) for number in range(first, first + self.members))
