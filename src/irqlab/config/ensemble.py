@@ -39,16 +39,23 @@ class Ensemble:
     """How many members there are, and what is perturbed."""
 
     members: int = 1
+    """1: results as without an ensemble."""
     perturb: tuple[str, ...] = ()
+    """Names of perturbations (irqlab.perturb)."""
     seed: int = 1
+    first: int = 0
+    """Number of the first member."""
+    null: bool = False
+    """Measure as many further members, to learn how much two ensembles of the same DUT differ."""
 
     @property
     def single(self) -> bool:
-        """Only member 0: results as without an ensemble."""
+        """Whether nothing is perturbed."""
         return self.members == 1
 
-    def of(self, first: int = 0) -> tuple[Member | None, ...]:
-        """The members from number `first` on; None: not perturbed."""
+    def cast(self) -> tuple[Member | None, ...]:
+        """The members, then those of the null ensemble; None: not perturbed."""
         if self.single:
             return (None,)
-        return tuple(Member(number, self.seed, self.perturb) for number in range(first, first + self.members))
+        count = self.members * (2 if self.null else 1)
+        return tuple(Member(self.first + place, self.seed, self.perturb) for place in range(count))

@@ -34,8 +34,8 @@ def shifted(data: bytes, by: int) -> bytes:
     number = elf.get_section_index(".text")
     if number is None or not elf.get_section(number)["sh_size"]:
         raise IrqlabError("--perturb align: a module has no code in .text")
-    text, made = elf.get_section(number), bytearray(data)
-    table = elf.get_section_by_name(".symtab")
+    text, table, made = elf.get_section(number), elf.get_section_by_name(".symtab"), bytearray(data)
+    assert table is not None
     for at in range(table["sh_offset"], table["sh_offset"] + table["sh_size"], _SYMBOL):
         # Symbols of sections too: relocations relative to .text then need no change.
         if struct.unpack_from("<H", made, at + _SECTION_AT)[0] == number:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Another boot with other entropy: the kernel's random numbers, and with them hashes, canaries and the order of free slab objects.
+"""A boot with other entropy: other random numbers in the kernel, and with them hashes and the order of free slab objects.
 
 The kernel mixes its command line into the entropy pool (drivers/char/random.c, random_init_early), and the DUT has no other
 source that differs between boots. A word with a dot is taken for a module's parameter and not passed on.

@@ -16,7 +16,7 @@ from irqlab.setup.bootable import Kernel
 from irqlab.setup.modules import Module
 
 FILLER = "nls_cp"
-SHARE = 0.5
+SHARE = 0.25
 """Of them that are loaded, on average."""
 
 
