@@ -34,13 +34,13 @@ enum What {
 }
 
 /// Objects made; those that are not kept are freed, and as many made again.
-const OBJECTS: u64 = 256;
-const ROUNDS: usize = 3;
+const OBJECTS: u64 = 96;
+const ROUNDS: usize = 2;
 /// Shares of a thousand that are freed in a round, at least and at most.
 const FREED: (u64, u64) = (300, 800);
 const MAX_PACKETS: u64 = 6;
 const MAX_PACKET: u64 = 2000;
-const MAX_PAGES: u64 = 48;
+const MAX_PAGES: u64 = 16;
 const PAGE: usize = 4096;
 
 /// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
