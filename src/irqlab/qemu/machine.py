@@ -126,6 +126,10 @@ class MachineConfig:
                 serial = dut_mac(port).replace(":", "")
                 arguments += ["-device", f"usb-lan7800,bus=usb.0,port={port + 1},serial={serial}"]
             return arguments
+        if self.nic.pci_bus:
+            for port in range(PORTS):
+                arguments += ["-device", f"{self.nic.model},mac={dut_mac(port)},romfile=,addr={self.nic.slots[port]}"]
+            return arguments
         for port in range(PORTS):
             properties = ",".join([self.nic.model, f"netdev=n{port}", f"mac={dut_mac(port)}", "romfile=", *self.nic.properties])
             arguments += ["-netdev", f"hubport,id=n{port},hubid={port}", "-device", f"{properties},addr={self.nic.slots[port]}"]
@@ -145,6 +149,7 @@ class MachineConfig:
             "qemu": self.qemu.sha256,
             "tester": sha256_of(self.tester),
             "usb_speed": self.nic.usb_speed,
+            "pci_bus": self.nic.pci_bus,
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
@@ -284,6 +289,7 @@ def start(config: MachineConfig, snapshot: Path | None = None, profile: bool = F
     plugin = f"fd={rpc_there.fileno()},ports={PORTS},shift={config.shift}" + (",profile=1" if profile else "")
     plugin += ",functional=1" if config.functional else ""
     plugin += f",lan7800={config.nic.usb_speed}" if config.nic.usb_speed else ""
+    plugin += f",pci={config.nic.pci_bus}" if config.nic.pci_bus else ""
     # Snapshots do not depend on it: they are taken without.
     plugin += f",{config.memory}" if config.memory and snapshot is not None and not to_save else ""
     command = [
@@ -392,5 +398,10 @@ def describe(config: MachineConfig) -> dict[str, Any]:
         "cpu": f"qemu64, {config.cpus} core{'s' * (config.cpus > 1)}",
         "memory_mib": config.memory_mib,
         "kernel_command_line": config.append,
-        "nic": {"model": config.nic.model, "properties": list(config.nic.properties), "line_rate_bps": config.nic.line_rate_bps},
+        "nic": {
+            "model": config.nic.model,
+            "properties": list(config.nic.properties),
+            "line_rate_bps": config.nic.line_rate_bps,
+            "timing": config.nic.timing,
+        },
     }
