@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Annotated
 
 import typer
@@ -182,8 +183,8 @@ def busy_spans(found: HuntResult, step_ns: int) -> list[tuple[int, int]]:
     They are multiples of `step_ns`, both ends included, with a margin. Spans that overlap are joined.
     """
     period_ns = found.spec.period_ns
-    edges = [0, *(edge for halt in found.halts for edge in halt), SETTLE_NS + found.spec.pairs * period_ns]
-    busy = [(edges[n], edges[n + 1]) for n in range(0, len(edges) - 1, 2) if edges[n] < edges[n + 1]]
+    # A halt is known when it is over. So it is not known when the DUT halts for the last time, and that span is left out.
+    busy = [(woken, halted) for (_, woken), (halted, _) in pairwise(found.halts)]
     spans = []
     for begin, end in busy:
         for number in range(found.spec.pairs):
