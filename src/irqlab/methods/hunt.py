@@ -37,6 +37,8 @@ ALONE_PAIRS = 16
 """First frames that come alone, to learn how long they take and when the DUT executes."""
 MARGIN_NS = 400
 """Instants before and after the DUT executes, so that its waking and its halting are among them."""
+NEAR_STEPS = 64
+"""Misses that are no further apart are one finding: what precedes an instant varies by some instructions from pair to pair."""
 CHUNK_PAIRS = 1_000
 """Pairs in a trial."""
 MAX_BURST = 4_096
@@ -63,9 +65,10 @@ class Options:
     step: Annotated[int, typer.Option("--step", help="Instructions from one instant to the next.")] = 1
     begin: Annotated[float | None, typer.Option("--from", help="First instant, in µs after the first frame.")] = None
     end: Annotated[float | None, typer.Option("--until", help="Last instant, in µs after the first frame.")] = None
-    at: Annotated[
-        int | None, typer.Option("--at", help="Replay one instant, in ns after the first frame, from the trials' initial state.")
-    ] = None
+    at: Annotated[int | None, typer.Option("--at", help="Replay one instant, in ns after the first frame.")] = None
+    lead: Annotated[
+        int, typer.Option("--lead", help="With --at: so many pairs before it, with shorter and shorter distances to it.")
+    ] = 0
     repeat: Annotated[int, typer.Option("--repeat", help="With --at: repetitions, none of them cached.")] = 1
 
     def __post_init__(self) -> None:
@@ -75,6 +78,7 @@ class Options:
         for option, value, least, most in (
             ("--burst", self.burst, 1, MAX_BURST),
             ("--step", self.step, 1, MAX_STEP),
+            ("--lead", self.lead, 0, CHUNK_PAIRS - 1),
             ("--repeat", self.repeat, 1, 10_000),
         ):
             if not least <= value <= most:
@@ -88,8 +92,8 @@ class Options:
                 raise IrqlabError(f"{option}: allowed are instants before the next pair, which comes after {period_us:g} µs")
         if self.begin is not None and self.end is not None and self.begin > self.end:
             raise IrqlabError(f"--from {self.begin:g}: it is after --until {self.end:g}")
-        if self.repeat > 1 and self.at is None:
-            raise IrqlabError("--repeat: it needs --at")
+        if self.at is None and (self.repeat > 1 or self.lead):
+            raise IrqlabError("--repeat, --lead: they need --at")
         if self.at is not None and (self.begin is not None or self.end is not None):
             raise IrqlabError("--at: it cannot be combined with --from and --until")
 
@@ -101,7 +105,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Finding:
-    """Neighbouring instants at which the same went wrong."""
+    """Instants close to each other at which the same went wrong."""
 
     port: Annotated[str, Col("Second arrival")]
     what: Annotated[str, Col("What happened", mark=lambda _: "bad")]
@@ -113,8 +117,8 @@ class Finding:
     worst_ns: Annotated[Count | None, Col("Worst latency", format=units.duration)]
     at_ns: Annotated[Count | None, Col("at", format=lambda ns: f"{ns} ns", title="after the first frame")]
     """The instant with the worst latency."""
-    replays: Annotated[bool | None, Col("One pair suffices", title="from the initial state of trials")]
-    """Whether it also happens if that pair is the trial's only one."""
+    lead: Annotated[Count | None, Col("Lead", "pairs", title="how many pairs must come before, from the initial state of trials")]
+    """How many of the pairs before that one suffice for it to happen again in a trial of its own; null: not known."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +159,8 @@ class Pair:
     """The longest of its frames; None: one never came out."""
     what: str
     """Empty: nothing went wrong."""
+    number: int = 0
+    """Of the pair in its trial."""
 
 
 def pairs_of(found: HuntResult, bound_ns: int) -> Iterator[Pair]:
@@ -165,7 +171,7 @@ def pairs_of(found: HuntResult, bound_ns: int) -> Iterator[Pair]:
         later = found.second.latencies_ns[number * frames : (number + 1) * frames]
         taken = [*first, *later]
         if len(taken) < 1 + frames or None in taken:
-            yield Pair(gap_ns, None, "lost")
+            yield Pair(gap_ns, None, "lost", number)
             continue
         known = [one for one in taken if one is not None]
         if max(known) > bound_ns:
@@ -174,7 +180,7 @@ def pairs_of(found: HuntResult, bound_ns: int) -> Iterator[Pair]:
             what = "overtaken"
         else:
             what = ""
-        yield Pair(gap_ns, max(known), what)
+        yield Pair(gap_ns, max(known), what, number)
 
 
 def busy_spans(found: HuntResult, step_ns: int) -> list[tuple[int, int]]:
@@ -209,11 +215,11 @@ def chosen_spans(spans: Sequence[tuple[int, int]], options: Options, step_ns: in
 
 
 def group(port: str, pairs: Sequence[Pair], step_ns: int) -> list[Finding]:
-    """Neighbouring instants at which the same went wrong, as one finding each."""
+    """Instants at which the same went wrong, with no more than NEAR_STEPS between them, as one finding each."""
     groups: list[list[Pair]] = []
     for pair in sorted((p for p in pairs if p.what), key=lambda p: p.gap_ns):
         last = groups[-1][-1] if groups else None
-        if last and last.what == pair.what and pair.gap_ns - last.gap_ns <= step_ns:
+        if last and last.what == pair.what and pair.gap_ns - last.gap_ns <= NEAR_STEPS * step_ns:
             groups[-1].append(pair)
         else:
             groups.append([pair])
@@ -229,7 +235,7 @@ def group(port: str, pairs: Sequence[Pair], step_ns: int) -> list[Finding]:
                 instants=len(members),
                 worst_ns=worst.latency_ns,
                 at_ns=worst.gap_ns,
-                replays=None,
+                lead=None,
             )
         )
     return found
@@ -252,6 +258,23 @@ def _alone(runner: TrialRunner, one: HuntTrial) -> tuple[HuntResult, int]:
     return alone, max(latencies)
 
 
+def _lead(runner: TrialRunner, one: HuntTrial, finding: Finding, most: int, bound_ns: int) -> int | None:
+    """The shortest trial that ends with the finding: its number of pairs before it, 0 or a power of two or `most`."""
+    assert finding.at_ns is not None
+    for lead in sorted({0, most, *(1 << n for n in range(most.bit_length()))}):
+        found = runner.trial(_led(one, finding.at_ns, lead))
+        if list(pairs_of(found, bound_ns))[-1].what:
+            return lead
+    return None
+
+
+def _led(one: HuntTrial, at_ns: int, lead: int) -> HuntTrial:
+    """A trial whose last pair is that one. Raises IrqlabError if the first would have its frames in the wrong order."""
+    if at_ns < lead * one.step_ns:
+        raise IrqlabError(f"--lead {lead}: before --at {at_ns} there are only {at_ns // one.step_ns} instants")
+    return replace(one, pairs=lead + 1, first_gap_ns=at_ns - lead * one.step_ns)
+
+
 def _disorder(port: str, found: HuntResult) -> Iterator[Finding]:
     """What the counters of whole streams say."""
     for what in ("reordered", "duplicated"):
@@ -270,7 +293,7 @@ def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResu
     alone, alone_ns = _alone(runner, one)
     bound_ns = alone_ns * max(1, options.burst) + round(options.bound * 1e3)
     if options.at is not None:
-        return _replay(runner, options, replace(one, first_gap_ns=options.at), result, (alone_ns, bound_ns))
+        return _replay(runner, options, replace(one, step_ns=step_ns), result, (alone_ns, bound_ns))
     spans = chosen_spans(busy_spans(alone, step_ns), options, step_ns)
     if not spans:
         raise IrqlabError("--from, --until: the DUT halts in the whole of that time, so there is no instant to try")
@@ -279,11 +302,9 @@ def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResu
         tried = runner.trials(trials, lambda found: f"{PORTS[found.spec.other_port]} port")
         judged = [pair for trial in tried for pair in pairs_of(trial, bound_ns)]
         findings = group(port, judged, step_ns)
-        confirmed = []
-        for finding in findings:
-            assert finding.at_ns is not None
-            again = runner.trial(replace(one, first_gap_ns=finding.at_ns, other_port=port == OTHER))
-            confirmed.append(replace(finding, replays=any(pair.what for pair in pairs_of(again, bound_ns))))
+        number_of = {pair.gap_ns: pair.number for pair in judged}
+        other = replace(one, other_port=port == OTHER, step_ns=step_ns)
+        confirmed = [replace(f, lead=_lead(runner, other, f, number_of[f.at_ns or 0], bound_ns)) for f in findings]
         confirmed += [found for trial in tried for found in _disorder(port, trial)]
         result.samples.append(_sample(port, judged, spans, (alone_ns, bound_ns), confirmed))
     result.summary = Summary(sum(s.instants for s in result.samples), sum(s.missed for s in result.samples))
@@ -322,11 +343,11 @@ def _replay(runner: TrialRunner, options: Options, one: HuntTrial, result: Metho
     assert options.at is not None
     seen = 0
     for port in options.chosen:
-        trial = replace(one, other_port=port == OTHER)
+        trial = _led(replace(one, other_port=port == OTHER), options.at, options.lead)
         pairs: list[Pair] = []
         for number in range(options.repeat):
             found, _ = runner.testbed.measure(trial)
-            pairs += pairs_of(found, limits[1])
+            pairs += list(pairs_of(found, limits[1]))[-1:]
             runner.progress(f"{port} port, {number + 1} of {options.repeat}")
         seen += sum(1 for pair in pairs if pair.what)
         result.samples.append(_sample(port, pairs, [(options.at, options.at)], limits, group(port, pairs, 0)))
@@ -360,9 +381,10 @@ _FINDINGS = Lines("Findings", Finding, _findings)
 def _printed(row: Row, _: Options) -> Iterator[Table | str]:
     if _findings(row):
         yield _FINDINGS.table([row])
-        first = next((f for f in _findings(row) if f.at_ns is not None), None)
+        first = next((f for f in _findings(row) if f.lead is not None), None)
         if first is not None:
-            yield f"To replay the first: the same command with --ports {first.port} --at {first.at_ns} --repeat 100"
+            how = f"--ports {first.port} --at {first.at_ns} --lead {first.lead} --repeat 100"
+            yield f"To replay {first.what} at {first.at_ns} ns: the same command with {how}"
     if row.summary.replayed is not None:
         yield f"It went wrong in {row.summary.replayed} of {row.summary.instants} repetitions."
 
@@ -391,5 +413,6 @@ METHOD = Method(
     plots=_plots,
     tables=_printed,
     verdicts=_verdicts,
+    failed=lambda rows: any(row.summary.missed for row in rows if row.data["complete"]),
     details="The line rate does not limit arrivals: the second one may come right after the first.",
 )
