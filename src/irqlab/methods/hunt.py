@@ -126,14 +126,15 @@ class Sample:
     """All instants, with the second arrival at one port."""
 
     port: Annotated[str, Col("Second arrival", title="same: at the first frame's port")]
-    instants: Annotated[Count, Col("Instants", format=units.whole)]
+    instants: Annotated[Count, Col("Instants", format=units.whole, title="how many were tried")]
     spans_ns: tuple[tuple[Count, Count], ...]
     """The instants tried, in ns after the first frame, both ends included."""
     alone_ns: Annotated[Count, Col("Alone", format=units.duration, title="the longest latency of a frame that comes alone")]
-    bound_ns: Annotated[Count, Col("Bound", format=units.duration)]
+    bound_ns: Annotated[Count, Col("Bound", format=units.duration, title="a frame that takes longer is late")]
     worst_ns: Annotated[Count | None, Col("Worst", format=units.duration, title="the longest latency of any frame")]
     worst_at_ns: Annotated[Count | None, Col("at", format=lambda ns: f"{ns} ns", title="after the first frame")]
     missed: Annotated[Count, Col("Missed", "instants", units.whole, mark=lambda n: "bad" if n else "good")]
+    """Instants at which a frame was lost, late, or out of order."""
     findings: tuple[Finding, ...]
     worst_over_time: tuple[tuple[Count, Count], ...]
     """(instant, longest latency) in ns, for the plot; each is the worst of its neighbours."""
