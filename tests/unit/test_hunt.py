@@ -107,6 +107,12 @@ def test_windows_far_apart_are_two_findings() -> None:
     assert [(f.from_ns, f.to_ns, f.instants) for f in hunt.group("same", pairs, 4)] == [(40, 48, 2), (4_000, 4_000, 1)]
 
 
+def test_a_window_across_the_end_of_a_trial_is_one_finding() -> None:
+    pairs = [hunt.Pair(40, 900, "late"), hunt.Pair(44, None, "lost"), hunt.Pair(48, 901, "late"), hunt.Pair(52, 9, "overtaken")]
+    found = hunt.group("same", pairs, 4)
+    assert [(f.what, f.from_ns, f.to_ns, f.at_ns) for f in found] == [("late", 40, 48, 48), ("overtaken", 52, 52, 52)]
+
+
 def test_a_replay_is_repeated_and_not_cached() -> None:
     found, racy = hunted(Options(ports="same", at=9_000, lead=2, repeat=5), window=range(9_000, 9_001))
     assert found.summary == hunt.Summary(5, 5, 5)

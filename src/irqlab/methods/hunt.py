@@ -220,7 +220,9 @@ def group(port: str, pairs: Sequence[Pair], step_ns: int) -> list[Finding]:
     groups: list[list[Pair]] = []
     for pair in sorted((p for p in pairs if p.what), key=lambda p: p.gap_ns):
         last = groups[-1][-1] if groups else None
-        if last and last.what == pair.what and pair.gap_ns - last.gap_ns <= NEAR_STEPS * step_ns:
+        # A frame that waits for the next pair is late; in a trial's last pair it is lost.
+        alike = last is not None and (last.what == pair.what or {last.what, pair.what} == {"late", "lost"})
+        if last and alike and pair.gap_ns - last.gap_ns <= NEAR_STEPS * step_ns:
             groups[-1].append(pair)
         else:
             groups.append([pair])
