@@ -42,18 +42,21 @@ def command(method: Method) -> Callable[..., None]:
             lambda runner, workload: run(runner, workload, options),
             method.name,
             method.name,
+            [request.ensemble] * len(request.testbeds),
         )
         save(outcome, json_file, report_file)
         rows = catalogue.rows([outcome.document()])
         show(method.printed(rows, options))
         method.write([row for row in rows if row.data["complete"]], options)
         leave(outcome)
+        if method.failed(rows):
+            raise typer.Exit(1)
 
     measured.__name__ = method.name
     measured.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [*own_options(method), *(p for p in inspect.signature(measured, eval_str=True).parameters.values() if p.name != "own")]
     )
-    return opt.asks(*method.shared, **method.fixed)(measured)
+    return opt.asks(*method.shared, *opt.ENSEMBLE, **method.fixed)(measured)
 
 
 def own_options(method: Method) -> list[inspect.Parameter]:

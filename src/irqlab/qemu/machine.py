@@ -39,10 +39,22 @@ KERNEL_COMMAND_LINE = (
     "console=ttyS0 quiet panic=-1 oops=panic nokaslr mitigations=off net.ifnames=0 ipv6.disable=1 "
     "random.trust_cpu=off cryptomgr.notests=1"
 )
-SWITCHED_OFF = (("DAMON_STAT_ENABLED_DEFAULT", "damon_stat.enabled=0"),)
-"""(option of the kernel's configuration, parameter): what a kernel does by itself, besides its work, and what switches it off.
+PARAMETERS_OF = (
+    ("DAMON_STAT_ENABLED_DEFAULT", "damon_stat.enabled=0"),
+    ("KASAN", "acpi=noirq"),
+    ("KCSAN", "log_buf_len=16M kcsan.udelay_task=2000 kcsan.udelay_interrupt=500"),
+)
+"""(option of the kernel's configuration, parameter that it needs).
 
-From 6.17 on, DAMON samples memory accesses every 5 ms (mm/damon/stat.c). Kernels without the option keep their command line.
+- From 6.17 on, DAMON samples memory accesses every 5 ms (mm/damon/stat.c): switched off.
+- A PCI driver's probe evaluates ACPI's _PRT to find its interrupt. QEMU's _PRT is a loop that allocates thousands of objects.
+  With KASAN, without the instruction clock and on a busy host it takes longer than the 30 s that ACPI's interpreter allows a
+  loop, and the device gets no interrupt. Without ACPI, the kernel takes the interrupts from the BIOS's table ($PIR).
+- KCSAN stalls an access for 80 us (20 in interrupts) and sees whether another processor makes the same one meanwhile. Virtual
+  processors share the host's: in that time the other one may not run at all. Its reports on the kernel's own races must not
+  overwrite those on the driver in the log.
+
+Kernels without the option keep their command line.
 """
 CONSOLE = "console.log"
 MAX_CPUS = 64
@@ -142,9 +154,9 @@ class MachineConfig:
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def switched_off(kernel: Kernel) -> str:
-    """The parameters of SWITCHED_OFF that a kernel needs; empty if none."""
-    return " ".join(parameter for option, parameter in SWITCHED_OFF if kernel.has(option))
+def parameters_of(kernel: Kernel) -> str:
+    """The parameters of PARAMETERS_OF that a kernel needs; empty if none."""
+    return " ".join(parameter for option, parameter in PARAMETERS_OF if kernel.has(option))
 
 
 def sha256_of(path: Path) -> str:
