@@ -27,7 +27,7 @@ use self::registers::{cause, csr, mask, port, scb};
 use self::statistics::{Counter, Statistics};
 use self::transmit::{Timing, Transmitter};
 use crate::pci::bus::Access;
-use crate::pci::{Card, Host, Identity, Window};
+use crate::pci::{Card, Host, Identity, PowerManagement, Window};
 
 pub use self::phy::NEGOTIATION_NS;
 
@@ -92,6 +92,16 @@ impl Revision {
             },
             subsystem: (INTEL, 0x000c),
             latency: [0x08, 0x38],
+            // Version, DSI, D1, D2, the states that it can wake from (4.1.18).
+            power: match self {
+                Revision::I82557 => None,
+                Revision::I82558 => Some(0x7e21),
+                Revision::I82559 | Revision::I82551 => Some(0xfe22),
+            }
+            .map(|capabilities| PowerManagement {
+                offset: 0xdc,
+                capabilities,
+            }),
         }
     }
 }
@@ -447,6 +457,12 @@ impl Card for Chip {
     fn reset(&mut self, now_ns: u64) {
         self.software_reset();
         self.phy = Phy::new(now_ns);
+        self.asserted = false;
+    }
+
+    /// As a software reset; the PHY keeps its link.
+    fn power_changed(&mut self) {
+        self.software_reset();
         self.asserted = false;
     }
 

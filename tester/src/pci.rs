@@ -35,6 +35,17 @@ pub struct Identity {
     pub subsystem: (u16, u16),
     /// MIN_GNT and MAX_LAT, in units of 250 ns.
     pub latency: [u8; 2],
+    /// The power management capability; None: there is none.
+    pub power: Option<PowerManagement>,
+}
+
+/// The power management capability (PCI Bus Power Management Interface Specification 1.1, 3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PowerManagement {
+    /// Where it lies.
+    pub offset: u8,
+    /// PMC: what the card can do.
+    pub capabilities: u16,
 }
 
 /// A base address register.
@@ -68,6 +79,8 @@ pub trait Card: Send {
     fn advance(&mut self, now_ns: u64, host: &mut dyn Host);
     /// The bus was reset.
     fn reset(&mut self, now_ns: u64);
+    /// The card was put to sleep (D1 to D3), or woken up.
+    fn power_changed(&mut self);
     /// The card's state, to be restored later.
     fn state(&self) -> String;
     /// Takes on a state, or says why it cannot.

@@ -158,6 +158,7 @@ symbols! {
         object_property_add_str: fn(*mut c_void, *const c_char, PropertyGetter, PropertySetter) -> *mut c_void;
         // PCI: include/hw/pci/pci.h, include/exec/memory.h
         pci_register_bar: fn(*mut c_void, c_int, u8, *mut c_void);
+        pci_default_write_config: fn(*mut c_void, c_uint, c_uint, c_int);
         pci_set_irq: fn(*mut c_void, c_int);
         address_space_rw: fn(*mut c_void, u64, u64, *mut u8, u64, bool) -> c_uint;
         // USB: include/hw/usb.h

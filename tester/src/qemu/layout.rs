@@ -260,7 +260,8 @@ pub struct PciCallbacks {
     /// (device)
     pub exit: Option<unsafe extern "C" fn(*mut c_void)>,
     pub config_read: usize,
-    pub config_write: usize,
+    /// (device, address, value, bytes)
+    pub config_write: Option<unsafe extern "C" fn(*mut c_void, c_uint, c_uint, c_int)>,
     pub vendor: u16,
     pub device: u16,
     pub revision: u8,

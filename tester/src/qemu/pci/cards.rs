@@ -193,7 +193,8 @@ pub fn timers() -> Vec<Timer> {
 
 impl Slot {
     fn answers(&self) -> Option<Device> {
-        self.device.filter(|_| self.present)
+        self.device
+            .filter(|device| self.present && device.is_awake())
     }
 
     fn arm(&mut self) {
@@ -209,10 +210,23 @@ impl Slot {
 /// Does `work` on the card at `port`, arms its timer anew, and passes on what it sent. None: there is no such card, or it is at work
 /// already, since its own transfer led to itself.
 fn with<T>(port: usize, work: impl FnOnce(&mut dyn Card, &mut dyn Host) -> T) -> Option<T> {
+    with_slot(port, Slot::answers, work)
+}
+
+/// As [`with`], even if the card does not answer.
+fn with_any<T>(port: usize, work: impl FnOnce(&mut dyn Card, &mut dyn Host) -> T) -> Option<T> {
+    with_slot(port, |slot| slot.device, work)
+}
+
+fn with_slot<T>(
+    port: usize,
+    device: impl FnOnce(&Slot) -> Option<Device>,
+    work: impl FnOnce(&mut dyn Card, &mut dyn Host) -> T,
+) -> Option<T> {
     let mut guard = SLOTS.try_lock().ok()?;
     let Slots { bus, slots } = guard.as_mut()?;
     let slot = slots.get_mut(port)?;
-    let device = slot.answers()?;
+    let device = device(slot)?;
     let mut host = Plugged {
         bus,
         device,
@@ -236,7 +250,7 @@ unsafe fn fill(
     realize: unsafe extern "C" fn(*mut c_void, *mut c_void),
 ) {
     // SAFETY: the caller's promise.
-    if !unsafe { device::fill_class(class, identity, realize, exit) } {
+    if !unsafe { device::fill_class(class, identity, realize, exit, config_write) } {
         die(WRONG_LAYOUT);
     }
 }
@@ -320,8 +334,28 @@ unsafe fn realize(device: *mut c_void, kind: Kind) {
     slots[port].arm();
 }
 
+/// A card that comes back from D3 is as after a reset.
+unsafe extern "C" fn config_write(device: *mut c_void, address: u32, value: u32, bytes: c_int) {
+    let found = {
+        let guard = SLOTS.lock().unwrap_or_else(|e| e.into_inner());
+        let slots = guard.iter().flat_map(|slots| &slots.slots);
+        let mut devices = slots.map(|slot| slot.device).enumerate();
+        devices.find_map(|(port, other)| Some((port, other.filter(|other| other.is(device))?)))
+    };
+    let Some((port, device)) = found else { return };
+    let slept = !device.is_awake();
+    device.write_configuration(address, value, bytes);
+    if device.is_awake() == slept {
+        // The state changed. Asleep, the card has neither interrupts nor timers.
+        with_any(port, |card, host| {
+            card.power_changed();
+            host.interrupt(false);
+        });
+    }
+}
+
 unsafe extern "C" fn reset(token: *mut c_void) {
-    with(token as usize, |card, _| card.reset(now_ns()));
+    with_any(token as usize, |card, _| card.reset(now_ns()));
 }
 
 unsafe extern "C" fn exit(device: *mut c_void) {

@@ -27,9 +27,18 @@ const ETHERNET: u16 = 0x0200;
 
 /// Configuration space.
 const COMMAND: usize = 0x04;
+const STATUS: usize = 0x06;
+const STATUS_CAPABILITIES: u8 = 0x10;
+const CAPABILITIES: usize = 0x34;
 const COMMAND_MASTER: u8 = 0x04;
 const INTERRUPT_PIN: usize = 0x3d;
 const MIN_GNT: usize = 0x3e;
+/// The power management capability: an identifier, a link, PMC, PMCSR.
+const POWER_MANAGEMENT: u8 = 1;
+const PMCSR: usize = 4;
+/// PMCSR: the state, and whether the card may wake the machine.
+const PMCSR_WRITABLE: [u8; 2] = [0x03, 0x01];
+const PMCSR_STATE: u8 = 0x03;
 
 /// The reason for a refusal.
 pub const WRONG_LAYOUT: &str =
@@ -40,6 +49,9 @@ pub const WRONG_LAYOUT: &str =
 pub struct Device {
     device: *mut c_void,
     configuration: *mut u8,
+    /// Which bits of it the machine can write.
+    writable: *mut u8,
+    pmcsr: Option<usize>,
 }
 
 // SAFETY: a handle that is used only while QEMU's global lock is held.
@@ -124,6 +136,7 @@ pub unsafe fn fill_class(
     identity: Identity,
     realize: unsafe extern "C" fn(*mut c_void, *mut c_void),
     exit: unsafe extern "C" fn(*mut c_void),
+    config_write: unsafe extern "C" fn(*mut c_void, u32, u32, c_int),
 ) -> bool {
     let Some(place) = callbacks_of(class) else {
         return false;
@@ -139,6 +152,7 @@ pub unsafe fn fill_class(
         let callbacks = unsafe { &mut *place };
         callbacks.realize = Some(realize);
         callbacks.exit = Some(exit);
+        callbacks.config_write = Some(config_write);
         callbacks.vendor = identity.vendor;
         callbacks.device = identity.device;
         callbacks.revision = identity.revision;
@@ -182,6 +196,10 @@ impl Device {
         Some(Device {
             device,
             configuration: word(found)? as *mut u8,
+            writable: word(found + 2)? as *mut u8,
+            pmcsr: identity
+                .power
+                .map(|power| usize::from(power.offset) + PMCSR),
         })
     }
 
@@ -243,6 +261,18 @@ impl Device {
             self.configuration
                 .add(MIN_GNT + 1)
                 .write(identity.latency[1]);
+            if let Some(power) = identity.power {
+                let offset = usize::from(power.offset);
+                let [low, high] = power.capabilities.to_le_bytes();
+                let bytes = [POWER_MANAGEMENT, 0, low, high];
+                let capability = self.configuration.add(offset);
+                capability.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+                self.configuration.add(CAPABILITIES).write(power.offset);
+                let status = self.configuration.add(STATUS);
+                status.write(status.read() | STATUS_CAPABILITIES);
+                let pmcsr = self.writable.add(offset + PMCSR);
+                pmcsr.copy_from_nonoverlapping(PMCSR_WRITABLE.as_ptr(), PMCSR_WRITABLE.len());
+            }
         }
     }
 
@@ -268,6 +298,20 @@ impl Device {
         let api = api();
         // SAFETY: as registered in `save_in_snapshots`.
         unsafe { (api.vmstate_unregister)(self.device, api.vmstate_pci_device, self.device) };
+    }
+
+    /// Whether the device is in power state D0, where it answers.
+    pub fn is_awake(self) -> bool {
+        // SAFETY: as in `plug`.
+        self.pmcsr.is_none_or(|place| unsafe {
+            self.configuration.add(place).read_volatile() & PMCSR_STATE == 0
+        })
+    }
+
+    /// The machine writes the configuration space.
+    pub fn write_configuration(self, address: u32, value: u32, bytes: c_int) {
+        // SAFETY: QEMU's own way to do it, with what it passed.
+        unsafe { (api().pci_default_write_config)(self.device, address, value, bytes) };
     }
 
     /// Whether the device may use the bus by itself.
