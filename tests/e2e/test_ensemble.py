@@ -32,7 +32,7 @@ from tests.e2e.test_compare import slowed
 DUT = DutConfig(schemes=Schemes(rx="napi", tx="off"))
 MEMBERS = 5
 PLANTED = 0.005
-CALL = 3
+CALL = 5
 """Instructions that the call of the planted function takes."""
 METRIC = "instructions_per_frame"
 LOAD = 0.2
