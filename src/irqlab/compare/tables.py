@@ -85,7 +85,7 @@ def verdicts(after: Row, rows: Sequence[Line], names: tuple[str, str]) -> Table:
 
 
 def noise(line: Line) -> str:
-    """The most by which two members of one side differ, in per cent of the first side's median."""
+    """The most by which two members of the first side differ, in per cent of the first side's median."""
     if line.spread is None or not line.before:
         return units.NONE
     return f"{line.spread.noise / abs(line.before) * 100:.2f}{units.NARROW}%"
@@ -101,9 +101,9 @@ def _with_range(metric: Metric, middle: float | None, span: Range | None) -> Tex
 def _ensemble_note(after: Row) -> str:
     """How to read a table of ensembles."""
     return (
-        f"Medians and ranges of {after['ensemble']['members']} members. Noise: the most by which two members of one side differ; "
-        "for the first side, twice as many members. A difference is called one if the medians differ by more than the noise, "
-        f"by {RELATIVE:.1%} or more, and by the metric's floor or more.".replace("%", " %")
+        f"Medians and ranges of {after['ensemble']['members']} members. Noise: the most by which two members of the first side "
+        "differ, its null ensemble included. A difference is called one if no member of one side is within the range of the "
+        f"other, and the medians differ by {RELATIVE:.1%} or more, and by the metric's floor or more.".replace("%", " %")
     )
 
 
