@@ -3,7 +3,7 @@
 
 use super::net::NetClient;
 use super::usb::nic;
-use super::{caches, clock, instrument, machine};
+use super::{caches, clock, instrument, lines, machine};
 use crate::backend::{Backend, Outcome};
 use crate::lan7800::fault_injection::{Damage, FaultPlan};
 use crate::memory_model::Counts;
@@ -44,6 +44,12 @@ impl Backend for QemuBackend {
     }
     fn profile(&mut self, addresses: &Addresses) -> Result<(), String> {
         instrument::arm(addresses)
+    }
+    fn profile_lines(&mut self, keep: &[(u64, u64)]) -> Result<(), String> {
+        lines::arm(keep)
+    }
+    fn read_memory(&self, ranges: &[(u64, u64)]) -> Result<Vec<Option<String>>, String> {
+        lines::read(ranges)
     }
     fn profile_result(&self) -> Result<Profile, String> {
         instrument::result()
