@@ -223,3 +223,12 @@ def section(elf: bytes, base: Btf | None = None) -> Btf | None:
         return Btf(found.data(), base) if found is not None else None
     except (ELFError, ValueError, struct.error, IndexError):
         return None
+
+
+def end_of_text(elf: bytes) -> int:
+    """Where a kernel's code ends; the highest address if that is not known."""
+    try:
+        text = ELFFile(io.BytesIO(elf)).get_section_by_name(".text")
+    except ELFError:
+        text = None
+    return int(text["sh_addr"] + text["sh_size"]) if text is not None else 1 << 64

@@ -14,12 +14,14 @@ from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from irqlab.profile.btf import ARRAY, POINTER, STRUCT, UNION, Btf
+from irqlab.profile.btf import STRUCT, UNION, Btf
 from irqlab.profile.guest_memory import PAGE, GuestMemory
 
 DIRECT_MAP = (0xFFFF_8880_0000_0000, 0xFFFF_C880_0000_0000)
 VMALLOC = (0xFFFF_C900_0000_0000, 0xFFFF_E900_0000_0000)
 VMEMMAP = (0xFFFF_EA00_0000_0000, 0xFFFF_EB00_0000_0000)
+CPU_ENTRY = (0xFFFF_FE00_0000_0000, 0xFFFF_FE80_0000_0000)
+"""The processor's own tables (cpu_entry_area): IDT, GDT, TSS."""
 IMAGE = (0xFFFF_FFFF_8000_0000, 0xFFFF_FFFF_FF00_0000)
 """The kernel's image and its modules."""
 KERNEL = 0xFFFF_8000_0000_0000
@@ -50,11 +52,24 @@ STATICS = {
     "fq_codel_qdisc_ops": "Qdisc_ops",
 }
 """Variables -> their type: BTF has those per processor only."""
+SELF = "(itself)"
+SIGNATURES = (
+    ("neighbour", ("tbl",), "arp_tbl"),
+    ("rtable", ("dst", "ops"), "ipv4_dst_ops"),
+    ("irq_desc", ("irq_data", "common"), SELF),
+)
+"""Types whose objects are known by a member that points to a variable, or to the object itself: caches of `kmalloc`, and caches that the
+allocator has merged, hold objects of several types."""
+LINKS = {"list_head", "hlist_head", "hlist_node", "rb_node", "rb_root", "llist_node", "callback_head", "module", "device_driver"}
+"""Types that are part of others, or that pointers are not followed through."""
+FRAGMENTS = 8 * PAGE
+"""Bytes that packets' buffers are cut out of (PAGE_FRAG_CACHE_MAX_SIZE, include/linux/mm_types_task.h)."""
 MOST_FOLLOWED = 20_000
 """Pointers followed."""
 DEEPEST = 5
 """How many pointers away from an interface."""
 
+UNTYPED = "private data"
 UNNAMED = "(unnamed)"
 
 
@@ -81,6 +96,8 @@ class Cache:
     size: int
     """Of an object with what separates it from the next one, in bytes."""
     order: int
+    merged: bool = False
+    """Other caches' objects are in it, too."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +123,6 @@ class Known:
     """What is known about a kernel before a trial."""
 
     variables: Sequence[Variable]
-    """Sorted by address."""
     areas: Sequence[Area] = ()
     """/proc/vmallocinfo."""
     types: Btf | None = None
@@ -115,7 +131,13 @@ class Known:
     """The module under test."""
 
     def __post_init__(self) -> None:
-        self._starts = [v.address for v in self.variables]
+        best: dict[int, Variable] = {}
+        for one in self.variables:
+            known = best.get(one.address)
+            if known is None or _rank(one) < _rank(known):
+                best[one.address] = one
+        self._starts = sorted(best)
+        self._sorted = [best[address] for address in self._starts]
         self._by_name = {v.name: v.address for v in reversed(self.variables)}
 
     def address(self, *names: str) -> int | None:
@@ -125,7 +147,7 @@ class Known:
     def variable(self, address: int) -> Variable | None:
         """The variable that begins last at or before an address."""
         at = bisect_right(self._starts, address) - 1
-        return self.variables[at] if at >= 0 else None
+        return self._sorted[at] if at >= 0 else None
 
 
 @dataclass(frozen=True)
@@ -151,6 +173,8 @@ class Objects:
         self._starts: list[int] = []
         self._packets: list[tuple[int, int]] = []
         """Start of each packet's buffer, and of the skb_shared_info in it."""
+        self._blocks: set[int] = set()
+        """Blocks of pages that have such buffers."""
         self._stacks: list[Area] = []
         self._caches: dict[int, Cache] = {}
         self.lacking: list[str] = []
@@ -161,6 +185,8 @@ class Objects:
             )
             return
         self._percpu = self._base_of_cpu()
+        self._signatures = self._find_signatures()
+        self._signed: dict[int, str | None] = {}
         self._page_bytes = self._types.size(self._types.struct("page") or 0) or 64
         memory.fetch(self._descriptor(page) for page in self._touched_pages if _within(page, DIRECT_MAP))
         self._find_caches()
@@ -185,16 +211,41 @@ class Objects:
 
     def _find_caches(self) -> None:
         head = self._known.address("slab_caches")
-        offsets = [self._offset("kmem_cache", name) for name in ("list", "name", "size", "oo")]
+        offsets = [self._offset("kmem_cache", name) for name in ("list", "name", "size", "oo", "refcount")]
         if head is None or None in offsets or self._offset("slab", "slab_cache") is None:
             self.lacking.append("Slab caches are not known: the kernel lacks slab_caches or struct slab.")
             return
-        link, name, size, order = (offset or 0 for offset in offsets)
+        link, name, size, order, users = (offset or 0 for offset in offsets)
         for entry in self._memory.linked(head):
             at = entry - link
-            self._caches[at] = Cache(
-                at, self._memory.text(self._memory.u64(at + name)), self._memory.u32(at + size), self._memory.u32(at + order) >> 16
+            text = self._memory.text(self._memory.u64(at + name))
+            merged = self._memory.u32(at + users) > 1
+            self._caches[at] = Cache(at, text, self._memory.u32(at + size), self._memory.u32(at + order) >> 16, merged)
+
+    def _find_signatures(self) -> list[tuple[str, int, int | None]]:
+        """Of SIGNATURES: the type, the member's offset, and what it points to (None: itself)."""
+        assert self._types is not None
+        found = []
+        for name, path, to in SIGNATURES:
+            number, offset = self._types.struct(name), 0
+            for step in path:
+                member = self._types.member(number, step) if number is not None else None
+                offset, number = (offset + member[0], member[1]) if member else (0, None)
+            address = None if to == SELF else self._known.address(to)
+            if number is not None and (to == SELF or address is not None):
+                found.append((name, offset, address))
+        return found
+
+    def _signature(self, start: int, size: int) -> str | None:
+        """The type of an object by its content."""
+        if start not in self._signed:
+            fits = (
+                name
+                for name, offset, to in self._signatures
+                if offset + 8 <= size and self._memory.u64(start + offset) == (start if to is None else to)
             )
+            self._signed[start] = next(fits, None)
+        return self._signed[start]
 
     def _offset(self, struct: str, *names: str) -> int | None:
         return self._types.offset(struct, *names) if self._types else None
@@ -224,7 +275,11 @@ class Objects:
         return None
 
     def _find_stacks(self) -> None:
-        init, tasks, stack = self._known.address("init_task"), self._offset("task_struct", "tasks"), self._offset("task_struct", "stack")
+        init, tasks, stack = (
+            self._known.address("init_task"),
+            self._offset("task_struct", "tasks"),
+            self._offset("task_struct", "stack"),
+        )
         comm = self._offset("task_struct", "comm")
         if init is None or tasks is None or stack is None or comm is None:
             return
@@ -263,7 +318,11 @@ class Objects:
 
     def _interfaces(self) -> list[tuple[int, str]]:
         types, init_net = self._types, self._known.address("init_net")
-        head, link, name = self._offset("net", "dev_base_head"), self._offset("net_device", "dev_list"), self._offset("net_device", "name")
+        head, link, name = (
+            self._offset("net", "dev_base_head"),
+            self._offset("net_device", "dev_list"),
+            self._offset("net_device", "name"),
+        )
         if types is None or init_net is None or head is None or link is None or name is None:
             return []
         found = [entry - link for entry in self._memory.linked(init_net + head)]
@@ -285,12 +344,17 @@ class Objects:
             types = self._known.module_types.get(module)
             for name, number in types.own_structs().items() if types else ():
                 size = types.size(number) if types else 0
-                if types and 64 <= size <= room and types.kind(number) == STRUCT and self._points_to(types, number, private, device):
+                if (
+                    types
+                    and 64 <= size <= room
+                    and types.kind(number) == STRUCT
+                    and self._points_to(types, number, private, device)
+                ):
                     fitting.append((size, name, number, types))
             if fitting:
                 break
         if not fitting:
-            return _Typed(0, None, "driver's private data", f"private data {interface}")
+            return _Typed(0, None, UNTYPED, f"private data {interface}")
         size, name, number, found_types = max(fitting)
         return _Typed(number, found_types, name, f"{name} {interface}")
 
@@ -311,41 +375,65 @@ class Objects:
         left = MOST_FOLLOWED
         while todo and left:
             address, typed, owner, depth = todo.popleft()
-            if typed.types is None or depth >= DEEPEST:
+            if depth >= DEEPEST:
                 continue
-            for offset, path, target in typed.types.pointers(typed.type, limit=256):
+            room = self._room(address)
+            if typed.types is not None:
+                pointers = typed.types.pointers(typed.type, limit=256)
+            elif typed.kind == UNTYPED:
+                pointers = ((at, f"+{at}", 0) for at in range(0, min(room, 2 * PAGE), 8))
+            else:
+                continue
+            for offset, path, target in pointers:
                 left -= 1
+                if offset >= room:
+                    break
                 value = self._here(self._memory.u64(address + offset))
                 if value is None or value in self._typed:
                     continue
-                kind = typed.types.kind(target)
-                is_struct = kind in (STRUCT, UNION)
+                is_struct = typed.types is not None and typed.types.kind(target) in (STRUCT, UNION)
                 known = self.slab(value) if _within(value, DIRECT_MAP) else None
                 if known is not None and (self._named(known[0]) or known[1] != value):
                     continue
-                if is_struct:
-                    of = typed.types.name(target) or path
+                last = path.rpartition(".")[2].replace("[]", "")
+                of = typed.types.name(target) or path if typed.types is not None and is_struct else path
+                if of in LINKS:
+                    continue
+                if known is None and _within(value, DIRECT_MAP) and not self._is_per_cpu(value):  # a page: a ring
+                    number = target if is_struct else 0
+                    new = _Typed(number, typed.types if is_struct else None, "page of a driver", f"{last} {owner}".strip())
+                elif is_struct:
                     new = _Typed(target, typed.types, of, f"{of} {owner}".strip())
+                elif typed.kind == UNTYPED:
+                    new = _Typed(0, None, UNTYPED, f"private data {owner}: {last}")
                 else:
-                    last = path.rpartition(".")[2].replace("[]", "")
                     new = _Typed(0, None, last, f"{last} {owner}".strip())
                 self._typed[value] = new
-                if is_struct and kind != POINTER:
+                if is_struct or new.kind == UNTYPED:
                     todo.append((value, new, owner, depth + 1))
         self._starts = sorted(self._typed)
+
+    def _room(self, address: int) -> int:
+        """Bytes from an address to the end of its object, so that nothing behind an object is taken for its last array."""
+        found = self.slab(address) if _within(address, DIRECT_MAP) else None
+        return found[1] + found[0].size - address if found else 1 << 20
+
+    def _is_per_cpu(self, address: int) -> bool:
+        _, begin, size = self._percpu
+        return begin <= address < begin + size
 
     def _here(self, pointer: int) -> int | None:
         """Where a pointer leads, if that is memory that needs a name: the direct map, vmalloc, or memory per processor."""
         if _within(pointer, DIRECT_MAP) or _within(pointer, VMALLOC):
             return pointer
-        add, begin, size = self._percpu
-        moved = (pointer + add) & 0xFFFF_FFFF_FFFF_FFFF
-        return moved if pointer and begin <= moved < begin + size else None
+        moved = (pointer + self._percpu[0]) & 0xFFFF_FFFF_FFFF_FFFF
+        statics = self._known.address("__per_cpu_end")
+        return moved if statics is not None and statics <= pointer and self._is_per_cpu(moved) else None
 
     def _named(self, cache: Cache) -> bool:
         """Whether a cache's name says the type of its objects."""
         assert self._types is not None
-        return self._types.struct(CACHES.get(cache.name, cache.name)) is not None
+        return not cache.merged and self._types.struct(CACHES.get(cache.name, cache.name)) is not None
 
     # Packets
 
@@ -366,6 +454,7 @@ class Objects:
                 if _within(buffer, DIRECT_MAP) and 0 < length <= 16 * PAGE:
                     found.add((buffer, buffer + length))
         self._packets = sorted(found)
+        self._blocks = {buffer & -FRAGMENTS for buffer, _ in found}
 
     def _packet(self, address: int) -> Place | None:
         at = bisect_right(self._packets, (address, 1 << 64)) - 1
@@ -389,15 +478,15 @@ class Objects:
             return Place("user space", "user space", "", -1)
         if _within(address, IMAGE):
             return self._variable(address)
+        if _within(address, CPU_ENTRY):
+            return Place("processor's tables", "processor's tables (IDT, TSS)", "", -1)
         if _within(address, VMEMMAP):
             return self._in_struct("page", "struct page", address, self._page_bytes if self._types else 64)
         for area in self._stacks:
             if area.begin <= address < area.end:
                 return Place("stack", area.name, f"{area.end - address + 63 & -64} bytes below the top", area.end - address)
-        if self._types is not None:
-            begin, size = self._percpu[1:]
-            if begin <= address < begin + size:
-                return self._per_cpu(address)
+        if self._types is not None and self._is_per_cpu(address):
+            return self._per_cpu(address)
         if _within(address, DIRECT_MAP) and self._types is not None:
             return self._direct(address)
         if _within(address, VMALLOC):
@@ -411,7 +500,7 @@ class Objects:
 
     def _variable(self, address: int) -> Place:
         found = self._known.variable(address)
-        if found is None:
+        if found is None or found.address < IMAGE[0]:
             return Place("static data", "static data of the kernel", UNNAMED, -1)
         owner = found.module or "the kernel"
         name = found.name
@@ -432,13 +521,12 @@ class Objects:
         assert self._types is not None
         if (typed := self._pointed(address, per_cpu=True)) is not None:
             return typed
-        found = self._known.variable(address - self._percpu[0] & 0xFFFF_FFFF_FFFF_FFFF)
-        if found is None or address - self._percpu[0] - found.address >= self._percpu[2]:
-            return Place("per-CPU data", "per-CPU data", UNNAMED, -1)
-        offset = address - self._percpu[0] - found.address & 0xFFFF_FFFF_FFFF_FFFF
+        static = address - self._percpu[0] & 0xFFFF_FFFF_FFFF_FFFF
+        found, end = self._known.variable(static), self._known.address("__per_cpu_end")
+        if found is None or (end is not None and static >= end):
+            return Place("per-CPU data", "per-CPU data", "(allocated)", -1)
+        offset = static - found.address
         number = self._types.variables.get(found.name)
-        if number is not None and offset >= max(self._types.size(number), 8):
-            return Place("per-CPU data", "per-CPU data, allocated", UNNAMED, -1)
         path = self._types.path(number, offset) if number is not None else ""
         joined = f"{found.name}{'' if path.startswith('[') else '.'}{path}" if path else found.name
         return Place("per-CPU data", "per-CPU data", joined, offset)
@@ -465,8 +553,8 @@ class Objects:
         if (found := self.slab(address)) is not None:
             cache, start = found
             offset = address - start
-            struct = CACHES.get(cache.name, cache.name)
-            if (number := types.struct(struct)) is not None:
+            struct = self._signature(start, cache.size) or (CACHES.get(cache.name, cache.name) if self._named(cache) else "")
+            if struct and (number := types.struct(struct)) is not None:
                 name = struct
                 typed = self._typed.get(start)
                 if typed is not None:
@@ -475,7 +563,9 @@ class Objects:
             return self._kmalloc(cache, start, address)
         if (place := self._pointed_page(address)) is not None:
             return place
-        return Place("page", "page", "", address % PAGE)
+        if address & -FRAGMENTS in self._blocks:
+            return Place("packet data", "packet data", "of an earlier frame", -1)
+        return Place("page", "page", "", -1)
 
     def _kmalloc(self, cache: Cache, start: int, address: int) -> Place:
         """An object without a type of its own: the last named thing in it that begins before the address."""
@@ -506,8 +596,11 @@ class Objects:
         return Place(typed.kind, typed.name, path, address - start)
 
 
+def _rank(variable: Variable) -> tuple[bool, int, str]:
+    """Sort key for the names of an address: no marks of the linker's, no underscores."""
+    name = variable.name
+    return name.startswith("__") or "start" in name or "end" in name, len(name) - len(name.lstrip("_")), name
+
+
 def _within(address: int, area: tuple[int, int]) -> bool:
     return area[0] <= address < area[1]
-
-
-__all__ = ["ARRAY", "Known", "Objects", "Place"]

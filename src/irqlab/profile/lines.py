@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from irqlab.files import write_atomically
-from irqlab.profile.btf import section
-from irqlab.profile.guest_memory import PAGE, GuestMemory
+from irqlab.profile.btf import end_of_text, section
+from irqlab.profile.guest_memory import GuestMemory
 from irqlab.profile.kernel_objects import VMEMMAP, Area, Known, Objects, Place, Variable
 from irqlab.profile.symbols import Symbols
 from irqlab.qemu.rpc import Rpc
@@ -48,7 +48,7 @@ class _Sum:
 
 def asked(testbed: Testbed, symbols: Symbols) -> LineProfile:
     """What `Testbed.profile` needs to profile lines. Reads the DUT's symbols for data, from a separate DUT if they are not known yet."""
-    known = _known(testbed)
+    known = _known(testbed, symbols)
     pages = testbed.machine.memory_mib << 20 >> 12
     levels = [cache.name for cache in testbed.caches.caches]
 
@@ -76,6 +76,7 @@ def examine(answer: Mapping[str, Any], symbols: Symbols, objects: Objects, level
         code_lines.setdefault(keys[user][1] or "", set()).add(address)
     fields: dict[tuple[str, str, int, str], _Sum] = {}
     places: dict[int, Place] = {}
+    window: dict[str, set[int]] = {}
     for user, address, loads, stores, first, misses in answer["data"]:
         functions[keys[user]][1].add(loads, stores, first, misses)
         place = places.get(address) or places.setdefault(address, objects.at(address))
@@ -84,6 +85,7 @@ def examine(answer: Mapping[str, Any], symbols: Symbols, objects: Objects, level
         sums.add(loads, stores, first, misses)
         sums.users[keys[user][0]] += loads + stores
         sums.addresses.add(address // data_bytes)
+        window.setdefault(place.object, set()).add(address // data_bytes)
     empty = [0] * (len(levels) - 1)
     return {
         "levels": list(levels),
@@ -124,12 +126,13 @@ def examine(answer: Mapping[str, Any], symbols: Symbols, objects: Objects, level
                 fields.items(), key=lambda item: (-item[1].lines, -item[1].loads - item[1].stores, item[0])
             )
         ],
+        "objects": {name: len(lines) for name, lines in sorted(window.items())},
         "window_code_lines": {module or "the kernel": len(lines) for module, lines in sorted(code_lines.items())},
         "lacking": objects.lacking,
     }
 
 
-def _known(testbed: Testbed) -> Known:
+def _known(testbed: Testbed, symbols: Symbols) -> Known:
     """What is known about the DUT's kernel before a trial; its symbols are stored beside the snapshot."""
     kept = testbed.prepared.state.parent / "data-symbols.json"
     with paths.locked(f"data-symbols-{kept.parent.name}"):
@@ -141,31 +144,21 @@ def _known(testbed: Testbed) -> Known:
                 dut.sysctl("kernel.kptr_restrict", "1")  # with 0, addresses are hashed
                 areas = dut.read("/proc/vmallocinfo")["/proc/vmallocinfo"] or ""
             write_atomically(kept, json.dumps([text, areas]).encode())
-    kernel = section(testbed.machine.kernel.vmlinux.read_bytes())
+    elf = testbed.machine.kernel.vmlinux.read_bytes()
+    kernel = section(elf)
     modules = {}
     for module in reversed(testbed.modules):
         if kernel is not None and (types := section(module.data, kernel)) is not None:
             modules[module.name] = types
-    return Known(variables(text), allocated(areas), kernel, modules, testbed.driver)
+    # In 7.3 much of the kernel's data has a function's type in /proc/kallsyms.
+    others = [Variable(s.address, s.name, None) for s in symbols.of_kernel(end_of_text(elf))]
+    return Known([*variables(text), *others], allocated(areas), kernel, modules, testbed.driver)
 
 
 def variables(kallsyms: str) -> list[Variable]:
-    """The variables in /proc/kallsyms, by address; of several at one address, the first in the alphabet without underscores before it."""
-    best: dict[int, Variable] = {}
-    for line in kallsyms.splitlines():
-        words = line.split()
-        if len(words) < 3:
-            continue
-        found = Variable(int(words[0], 16), words[2], words[3].strip("[]") if len(words) > 3 else None)
-        known = best.get(found.address)
-        if known is None or _rank(found) < _rank(known):
-            best[found.address] = found
-    return [best[address] for address in sorted(best)]
-
-
-def _rank(variable: Variable) -> tuple[bool, int, str]:
-    name = variable.name
-    return name.startswith("__") or "start" in name or "end" in name, len(name) - len(name.lstrip("_")), name
+    """The variables in /proc/kallsyms."""
+    rows = (line.split() for line in kallsyms.splitlines())
+    return [Variable(int(w[0], 16), w[2], w[3].strip("[]") if len(w) > 3 else None) for w in rows if len(w) >= 3]
 
 
 def allocated(vmallocinfo: str) -> list[Area]:
@@ -178,6 +171,3 @@ def allocated(vmallocinfo: str) -> list[Area]:
             module = next((word for word in words[3:] if word.startswith("[")), "")
             found.append(Area(int(begin, 16), int(end, 16), f"{words[2].partition('+')[0]} {module}".strip()))
     return found
-
-
-__all__ = ["PAGE", "allocated", "asked", "examine", "variables"]

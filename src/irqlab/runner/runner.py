@@ -39,9 +39,7 @@ class TrialRunner:
         self._remember(result)
         return result
 
-    def profile(
-        self, trial: Trial[R], addresses: dict[str, Any], lines: LineProfile | None = None
-    ) -> tuple[R, dict[str, Any]]:
+    def profile(self, trial: Trial[R], addresses: dict[str, Any], lines: LineProfile | None = None) -> tuple[R, dict[str, Any]]:
         """As `trial`, and the profile of its window (docs/protocol.md, `profile`)."""
         with self.slots:
             result, profile = self.testbed.profile(trial, addresses, lines)

@@ -194,9 +194,7 @@ class Testbed:
         """The caches that profiles of lines use: the hardware's, or else common ones that never stall."""
         return self.config.memory or COMMON
 
-    def profile(
-        self, trial: Trial[R], addresses: dict[str, Any], lines: LineProfile | None = None
-    ) -> tuple[R, dict[str, Any]]:
+    def profile(self, trial: Trial[R], addresses: dict[str, Any], lines: LineProfile | None = None) -> tuple[R, dict[str, Any]]:
         """As `run`, and the profile of its window (docs/protocol.md, `profile`). Raises IrqlabError."""
         result, profile = self._kept(trial, addresses, lines)
         assert profile is not None
