@@ -8,6 +8,8 @@ import struct
 from collections.abc import Callable, Iterable, Iterator
 
 PAGE = 4096
+WHOLE = (1 << 64) - 1
+"""Addresses are numbers of 64 bits: sums wrap around."""
 AT_ONCE = 256
 """Pages read by one command."""
 
@@ -24,7 +26,7 @@ class GuestMemory:
 
     def fetch(self, addresses: Iterable[int]) -> None:
         """Reads the pages of these addresses with few commands."""
-        missing = sorted({address & -PAGE for address in addresses} - self._pages.keys())
+        missing = sorted({address & WHOLE & -PAGE for address in addresses} - self._pages.keys())
         for n in range(0, len(missing), AT_ONCE):
             pages = missing[n : n + AT_ONCE]
             for page, found in zip(pages, self._read([(page, PAGE) for page in pages]), strict=True):
@@ -32,7 +34,7 @@ class GuestMemory:
 
     def bytes(self, address: int, count: int) -> bytes | None:
         """Some bytes; None if not all are mapped."""
-        found = b""
+        found, address = b"", address & WHOLE
         while count > 0:
             page = address & -PAGE
             if page not in self._pages:
@@ -42,7 +44,7 @@ class GuestMemory:
                 return None
             part = content[address - page : address - page + count]
             found += part
-            address += len(part)
+            address = (address + len(part)) & WHOLE
             count -= len(part)
         return found
 

@@ -2,8 +2,8 @@
 """What lies at an address of the DUT's kernel: which object, and which of its fields.
 
 The kernel's own structures say it, as they were when the window closed: the slab allocator's, of every page; the list of network
-interfaces; the tasks' stacks. The types come from BTF. What these do not name (an object of `kmalloc`, a page) is named by the pointer
-that leads to it from an interface. Sources: mm/slab.h, mm/slub.c, include/linux/netdevice.h, include/linux/skbuff.h,
+interfaces; the tasks' stacks. The types come from BTF. What these do not name (an object of `kmalloc`, a page) is named by the
+pointer that leads to it from an interface. Sources: mm/slab.h, mm/slub.c, include/linux/netdevice.h, include/linux/skbuff.h,
 Documentation/arch/x86/x86_64/mm.rst, of Linux 6.1 to 7.3.
 """
 
@@ -58,8 +58,8 @@ SIGNATURES = (
     ("rtable", ("dst", "ops"), "ipv4_dst_ops"),
     ("irq_desc", ("irq_data", "common"), SELF),
 )
-"""Types whose objects are known by a member that points to a variable, or to the object itself: caches of `kmalloc`, and caches that the
-allocator has merged, hold objects of several types."""
+"""Types whose objects are known by a member that points to a variable, or to the object itself: caches of `kmalloc`, and caches
+that the allocator has merged, hold objects of several types."""
 LINKS = {"list_head", "hlist_head", "hlist_node", "rb_node", "rb_root", "llist_node", "callback_head", "module", "device_driver"}
 """Types that are part of others, or that pointers are not followed through."""
 FRAGMENTS = 8 * PAGE
@@ -181,7 +181,7 @@ class Objects:
         """What could not be found out, in sentences."""
         if self._types is None:
             self.lacking.append(
-                "This kernel has no BTF (CONFIG_DEBUG_INFO_BTF): objects are not told apart, only kinds of memory and variables are."
+                "This kernel has no BTF (CONFIG_DEBUG_INFO_BTF): only kinds of memory and variables are told apart, not objects."
             )
             return
         self._percpu = self._base_of_cpu()
@@ -335,7 +335,7 @@ class Objects:
         return self._offset("net_device", "priv") or -(-types.size(types.struct("net_device") or 0) // 32) * 32
 
     def _private(self, device: int, private: int, interface: str) -> _Typed:
-        """The driver's part: of the structs of the driver's module (or of those it needs), one that fits and points to the device."""
+        """The driver's part: of the structs of its module (or of those it needs), one that fits and points to the device."""
         names = [self._known.driver, *(name for name in self._known.module_types if name != self._known.driver)]
         found = self.slab(device)
         room = found[1] + found[0].size - private if found else 1 << 16
@@ -443,18 +443,18 @@ class Objects:
         head, end = self._offset("sk_buff", "head"), self._offset("sk_buff", "end")
         if head is None or end is None:
             return
-        slabs = {page: found for page in self._touched_pages if _within(page, DIRECT_MAP) and (found := self.slab(page))}
-        found = set()
-        for page, (cache, first) in slabs.items():
-            if CACHES.get(cache.name) != "sk_buff":
+        buffers: set[tuple[int, int]] = set()
+        for page in self._touched_pages:
+            slab = self.slab(page) if _within(page, DIRECT_MAP) else None
+            if slab is None or CACHES.get(slab[0].name) != "sk_buff":
                 continue
-            objects = range(first if first >= page else first + cache.size, page + PAGE - cache.size + 1, cache.size)
-            for at in objects:
+            size = slab[0].size
+            for at in range(slab[1] if slab[1] >= page else slab[1] + size, page + PAGE - size + 1, size):
                 buffer, length = self._memory.u64(at + head), self._memory.u32(at + end)
                 if _within(buffer, DIRECT_MAP) and 0 < length <= 16 * PAGE:
-                    found.add((buffer, buffer + length))
-        self._packets = sorted(found)
-        self._blocks = {buffer & -FRAGMENTS for buffer, _ in found}
+                    buffers.add((buffer, buffer + length))
+        self._packets = sorted(buffers)
+        self._blocks = {buffer & -FRAGMENTS for buffer, _ in buffers}
 
     def _packet(self, address: int) -> Place | None:
         at = bisect_right(self._packets, (address, 1 << 64)) - 1
@@ -492,9 +492,9 @@ class Objects:
         if _within(address, VMALLOC):
             if (typed := self._pointed(address)) is not None:
                 return typed
-            area = next((a for a in self._known.areas if a.begin <= address < a.end), None)
-            if area is not None:
-                return Place("vmalloc", f"vmalloc: {area.name}", "", address - area.begin)
+            known = next((a for a in self._known.areas if a.begin <= address < a.end), None)
+            if known is not None:
+                return Place("vmalloc", f"vmalloc: {known.name}", "", address - known.begin)
             return Place("vmalloc", "vmalloc", "", -1)
         return Place("other memory", "other memory", "", -1)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Lines of memory used per frame, and misses of the caches: by function, and by object and field.
 
-The tester counts by function and address (docs/protocol.md, LINES); `examine` finds out what is at the addresses while the DUT still
-has its memory, and adds up.
+The tester counts by function and address (docs/protocol.md, LINES); `examine` finds out what is at the addresses while the DUT
+still has its memory, and adds up.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _Sum:
 
 
 def asked(testbed: Testbed, symbols: Symbols) -> LineProfile:
-    """What `Testbed.profile` needs to profile lines. Reads the DUT's symbols for data, from a separate DUT if they are not known yet."""
+    """What `Testbed.profile` needs to profile lines. Reads the DUT's data symbols from a separate DUT if they are not known yet."""
     known = _known(testbed, symbols)
     pages = testbed.machine.memory_mib << 20 >> 12
     levels = [cache.name for cache in testbed.caches.caches]
