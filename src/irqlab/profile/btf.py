@@ -42,9 +42,9 @@ class Btf:
             raise ValueError("not BTF")
         self._base = base
         self._first = base.count if base else 1
-        self._first_string = base._end_of_strings if base else 0
+        self._first_string = base.end_of_strings if base else 0
         self._strings = data[header + strings : header + strings + strings_bytes]
-        self._end_of_strings: int = self._first_string + strings_bytes
+        self.end_of_strings: int = self._first_string + strings_bytes
         self._data = data[header + types : header + types + types_bytes]
         self._places: list[int] = []
         at = 0

@@ -363,9 +363,9 @@ class Objects:
         values = [
             self._memory.u64(at + offset)
             for offset, path, target in types.pointers(number)
-            if "." not in path and "[]" not in path and types.name(target) == "net_device"
+            if "[]" not in path and types.name(target) == "net_device"
         ]
-        return bool(values) and all(value == device for value in values)
+        return device in values and all(value in (device, 0) for value in values)
 
     def _follow(self, roots: Iterable[tuple[int, _Typed, str]]) -> None:
         """Names what the roots' pointers lead to, the nearest first, if it was touched and nothing else names it."""

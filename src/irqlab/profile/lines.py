@@ -14,12 +14,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from irqlab.files import write_atomically
-from irqlab.profile.btf import end_of_text, section
+from irqlab.profile import dwarf
+from irqlab.profile.btf import Btf, end_of_text, section
 from irqlab.profile.guest_memory import GuestMemory
 from irqlab.profile.kernel_objects import VMEMMAP, Area, Known, Objects, Place, Variable
 from irqlab.profile.symbols import Symbols
 from irqlab.qemu.rpc import Rpc
 from irqlab.setup import paths
+from irqlab.setup.drivers import DEBUG
+from irqlab.setup.modules import Module
 from irqlab.trials.fingerprint import code_fingerprint
 from irqlab.trials.testbed import LineProfile, Testbed
 
@@ -47,7 +50,7 @@ class _Sum:
 
 
 def asked(testbed: Testbed, symbols: Symbols) -> LineProfile:
-    """What `Testbed.profile` needs to profile lines. Reads the DUT's data symbols from a separate DUT if they are not known yet."""
+    """What `Testbed.profile` needs to profile lines. The DUT's data symbols are read from a separate DUT, once."""
     known = _known(testbed, symbols)
     pages = testbed.machine.memory_mib << 20 >> 12
     levels = [cache.name for cache in testbed.caches.caches]
@@ -148,11 +151,21 @@ def _known(testbed: Testbed, symbols: Symbols) -> Known:
     kernel = section(elf)
     modules = {}
     for module in reversed(testbed.modules):
-        if kernel is not None and (types := section(module.data, kernel)) is not None:
+        if kernel is not None and (types := _types(module, kernel)) is not None:
             modules[module.name] = types
     # In 7.3 much of the kernel's data has a function's type in /proc/kallsyms.
     others = [Variable(s.address, s.name, None) for s in symbols.of_kernel(end_of_text(elf))]
     return Known([*variables(text), *others], allocated(areas), kernel, modules, testbed.driver)
+
+
+def _types(module: Module, kernel: Btf) -> Btf | None:
+    """A module's types, from its BTF, or from the debugging information that is kept of our own drivers."""
+    if (found := section(module.data, kernel)) is not None:
+        return found
+    try:
+        return dwarf.types(module.path.with_suffix(DEBUG).read_bytes(), kernel)
+    except OSError:
+        return None
 
 
 def variables(kallsyms: str) -> list[Variable]:
