@@ -64,6 +64,8 @@ LINKS = {"list_head", "hlist_head", "hlist_node", "rb_node", "rb_root", "llist_n
 """Types that are part of others, or that pointers are not followed through."""
 FRAGMENTS = 8 * PAGE
 """Bytes that packets' buffers are cut out of (PAGE_FRAG_CACHE_MAX_SIZE, include/linux/mm_types_task.h)."""
+MOST_PAGES = 16
+"""How far a ring may reach beyond its first page."""
 MOST_FOLLOWED = 20_000
 """Pointers followed."""
 DEEPEST = 5
@@ -464,7 +466,7 @@ class Objects:
         begin, end = self._packets[at]
         number = types.struct("skb_shared_info") or 0
         if address < end:
-            return Place("packet data", "packet data", f"+{address - begin & -64}", address - begin)
+            return Place("packet data", "packet data", "", address - begin)
         if address < end + types.size(number):
             path = types.path(number, address - end, deep=False)
             return Place("skb_shared_info", "skb_shared_info", path, address - end)
@@ -484,7 +486,7 @@ class Objects:
             return self._in_struct("page", "struct page", address, self._page_bytes if self._types else 64)
         for area in self._stacks:
             if area.begin <= address < area.end:
-                return Place("stack", area.name, f"{area.end - address + 63 & -64} bytes below the top", area.end - address)
+                return Place("stack", area.name, "", area.end - address - 1)
         if self._types is not None and self._is_per_cpu(address):
             return self._per_cpu(address)
         if _within(address, DIRECT_MAP) and self._types is not None:
@@ -561,9 +563,11 @@ class Objects:
                     name = typed.name
                 return Place(struct, name, types.path(number, offset), offset)
             return self._kmalloc(cache, start, address)
-        if (place := self._pointed_page(address)) is not None:
+        # A ring may be next to pages of packets, which are cut out of larger blocks.
+        packets = address & -FRAGMENTS in self._blocks
+        if (place := self._pointed_page(address, 0 if packets else MOST_PAGES)) is not None:
             return place
-        if address & -FRAGMENTS in self._blocks:
+        if packets:
             return Place("packet data", "packet data", "of an earlier frame", -1)
         return Place("page", "page", "", -1)
 
@@ -581,14 +585,14 @@ class Objects:
             return Place(typed.kind, typed.name, f"behind it, +{offset & -8}", offset)
         return Place(typed.kind, typed.name, typed.types.path(typed.type, offset), offset)
 
-    def _pointed_page(self, address: int) -> Place | None:
-        """A page that a pointer led to, such as a ring: from the pointer on, over pages that no slab has."""
+    def _pointed_page(self, address: int, most: int) -> Place | None:
+        """A page that a pointer led to, such as a ring: from the pointer on, over at most so many more pages, which no slab has."""
         at = bisect_right(self._starts, address) - 1
         if at < 0:
             return None
         start = self._starts[at]
         pages = range(start & -PAGE, address & -PAGE, PAGE)
-        if len(pages) > 16 or any(self.slab(page) for page in pages):
+        if len(pages) > most or any(self.slab(page) for page in pages):
             return None
         typed = self._typed[start]
         size = typed.types.size(typed.type) if typed.types is not None else 0

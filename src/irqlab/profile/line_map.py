@@ -74,7 +74,7 @@ def _legend(y: float) -> str:
         ("by every frame", 1.0, 0.0),
         ("by every frame, and half of the uses miss L1D", 1.0, 0.5),
     ):
-        made.append(_box(Part("", "", "", 0, lines=shade, misses=share * shade), x, y).replace("<title>", "<title>Legend"))
+        made.append(_box(Part("", "", "", 0, lines=shade, misses=share * shade), x, y).replace("<title>", "<title>Legend ", 1))
         made.append(f'<text x="{x + BOX + 6}" y="{y + 16}">{text}</text>')
         x += BOX + 40 + 7.4 * len(text)
     made.append(f'<text x="{x}" y="{y + 16}">The figures are lines per frame.</text>')

@@ -185,8 +185,9 @@ def _compile(scratch: Path, made: headers.Headers, files: dict[str, bytes], flag
 
 
 def _strip(scratch: Path, made: headers.Headers) -> None:
-    """Moves debugging information to a file beside each module: loading a module takes time by its size, and a comment must not move
-    what is measured.
+    """Moves debugging information to a file beside each module.
+
+    Loading a module takes time by its size, and a comment must not move what is measured.
     """
     built = [f"{BUILD}/{path.relative_to(scratch)}" for path in sorted(scratch.rglob("*.ko"))]
     if not built:
