@@ -193,8 +193,8 @@ class Objects:
         memory.fetch(self._descriptor(page) for page in self._touched_pages if _within(page, DIRECT_MAP))
         self._find_caches()
         self._find_stacks()
-        self._follow(self._roots())
         self._find_packets()
+        self._follow(self._roots())
 
     # What the kernel says of itself
 
@@ -401,6 +401,8 @@ class Objects:
                 of = typed.types.name(target) or path if typed.types is not None and is_struct else path
                 if of in LINKS:
                     continue
+                if known is None and not is_struct and value & -FRAGMENTS in self._blocks:
+                    continue  # a driver's next buffer for a packet
                 if known is None and _within(value, DIRECT_MAP) and not self._is_per_cpu(value):  # a page: a ring
                     number = target if is_struct else 0
                     new = _Typed(number, typed.types if is_struct else None, "page of a driver", f"{last} {owner}".strip())
@@ -586,7 +588,7 @@ class Objects:
         return Place(typed.kind, typed.name, typed.types.path(typed.type, offset), offset)
 
     def _pointed_page(self, address: int, most: int) -> Place | None:
-        """A page that a pointer led to, such as a ring: from the pointer on, over at most so many more pages, which no slab has."""
+        """A page that a pointer led to, such as a ring: over at most so many pages that no slab has."""
         at = bisect_right(self._starts, address) - 1
         if at < 0:
             return None
