@@ -159,7 +159,7 @@ class Btf:
         return None
 
     def path(self, number: int, offset: int, deep: bool = True) -> str:
-        """What is at an offset: members' names, `.` between them, `[]` for an array's element. Not `deep`: only the first name."""
+        """What is at an offset: members' names, `.` between them, `[]` for an array's element. Not `deep`: the first only."""
         number = self.plain(number)
         kind = self.kind(number)
         if kind == ARRAY:
