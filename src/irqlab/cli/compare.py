@@ -44,6 +44,12 @@ FailOn = Annotated[
     ),
 ]
 TopOption = Annotated[int, typer.Option("--top", help="How many functions to print.")]
+MemoryOption = Annotated[
+    bool,
+    typer.Option(
+        "--memory", help="Count lines of memory and misses per frame, too: with --hardware's caches, or else common ones."
+    ),
+]
 MET_WITHIN_S = 24 * 3600.0
 
 
@@ -68,7 +74,7 @@ class _Meeting:
         self._barrier.abort()
 
 
-def _method(request: opt.Request, measured: tuple[dict[str, Any], ...]) -> Method:
+def _method(request: opt.Request, measured: tuple[dict[str, Any], ...], memory: bool) -> Method:
     """The method run for each side and frame size: the throughput search, then the same loads on both sides."""
     live = len(request.testbeds)
     meetings = {size: _Meeting() for size in request.sizes}
@@ -85,7 +91,7 @@ def _method(request: opt.Request, measured: tuple[dict[str, Any], ...]) -> Metho
     def run(runner: TrialRunner, workload: Workload) -> list[MethodResult]:
         try:
             known = throughput.run(runner, workload)
-            return [known, costs.run(runner, workload, known, base_pps(workload, known))]
+            return [known, costs.run(runner, workload, known, base_pps(workload, known), memory=memory)]
         except BaseException:
             meetings[workload.size].abort()
             raise
@@ -109,6 +115,7 @@ def command(
     fail_above: FailAbove = None,
     fail_on: FailOn = None,
     top: TopOption = printed.TOP,
+    memory: MemoryOption = False,
     request: opt.Request,
     json_file: opt.JsonFile = None,
     report_file: opt.ReportFile = None,
@@ -123,7 +130,12 @@ def command(
     measured = next((side.rows for side in chosen if side.rows), ())
     outcome = (
         measure(
-            request.testbeds, request.workloads(), request.jobs, _method(request, measured), "compare", throughput.METHOD.name
+            request.testbeds,
+            request.workloads(),
+            request.jobs,
+            _method(request, measured, memory),
+            "compare",
+            throughput.METHOD.name,
         )
         if request.testbeds
         else Outcome()
@@ -155,6 +167,8 @@ def _show(
         tables.show(printed.verdicts(after, lines, names), console)
         if (changed := printed.gained(before, after, names, top)) is not None:
             tables.show(changed, console)
+        if (lines_changed := printed.lines_gained(before, after, names, top)) is not None:
+            tables.show(lines_changed, console)
         failed += [line for line in lines if line.failed]
     if threshold is not None:
         worst = ", ".join(dict.fromkeys(line.metric.text for line in failed))

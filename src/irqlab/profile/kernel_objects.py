@@ -397,7 +397,7 @@ class Objects:
                 known = self.slab(value) if _within(value, DIRECT_MAP) else None
                 if known is not None and (self._named(known[0]) or known[1] != value):
                     continue
-                last = path.rpartition(".")[2].replace("[]", "")
+                last = path.replace("[]", "") if depth == 0 else f"{typed.kind}.{path.replace('[]', '')}"
                 of = typed.types.name(target) or path if typed.types is not None and is_struct else path
                 if of in LINKS:
                     continue

@@ -14,7 +14,7 @@ WIDTH = 1200
 LABEL = 330
 BOX, STEP = 22, 24
 MOST_OBJECTS = 26
-MOST_BOXES = (WIDTH - LABEL) // STEP
+MOST_BOXES = (WIDTH - LABEL - STEP) // STEP
 LETTERS = 30
 """Of a label."""
 FAINT = 0.02
@@ -40,7 +40,7 @@ def svg(row: Row, what: str = "Lines of memory") -> str:
         for place, part in enumerate(ordered[:MOST_BOXES]):
             drawn.append(_box(part, LABEL + place * STEP, y))
         if len(ordered) > MOST_BOXES:
-            drawn.append(f'<text x="{WIDTH - 8}" y="{y + 16}">…</text>')
+            drawn.append(f'<text x="{WIDTH - STEP}" y="{y + 16}">…</text>')
     drawn.append(_legend(len(chosen) * (STEP + 4) + 14))
     return (
         f'<svg class="flame" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(what)}">'
