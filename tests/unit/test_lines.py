@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import subprocess
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from irqlab.errors import IrqlabError
 from irqlab.methods.profile import Options
-from irqlab.profile import btf, line_map, line_tables, lines
+from irqlab.profile import btf, dwarf, line_map, line_tables, lines
 from irqlab.profile.btf import Btf
 from irqlab.profile.guest_memory import PAGE, GuestMemory
 from irqlab.profile.kernel_objects import VMALLOC, Area, Known, Objects, Place, Variable
@@ -277,3 +279,24 @@ def test_the_picture_has_a_box_for_each_line(row: dict[str, Any]) -> None:
 def test_fields_need_memory(tmp_path: Any) -> None:
     with pytest.raises(IrqlabError, match="--memory"):
         Options(fields=tmp_path / "a.csv")
+
+
+def test_types_of_a_module_from_its_debugging_information(tmp_path: Path) -> None:
+    kernel = Types()
+    device = kernel.struct("net_device", 120, [("mtu", U32, 64)])
+    base = kernel.btf()
+    (tmp_path / "a.c").write_text(
+        "struct net_device { int wrong; };\n"
+        "struct mine { struct net_device *device; union { int a; short b; }; const char text[3][4]; unsigned low:4, high:12; };\n"
+        "struct mine one;\n"
+    )
+    done = subprocess.run(["gcc", "-g", "-c", "a.c", "-o", "a.o"], cwd=tmp_path, check=False, capture_output=True)
+    if done.returncode:
+        pytest.skip("no compiler")
+    found = dwarf.types((tmp_path / "a.o").read_bytes(), base)
+    assert found is not None
+    assert list(found.own_structs()) == ["mine"]
+    number = found.own_structs()["mine"]
+    assert [found.path(number, at) for at in (0, 8, 12, 24)] == ["device", "a", "text[]", "low"]
+    assert [(offset, path, target) for offset, path, target in found.pointers(number)] == [(0, "device", device)]
+    assert dwarf.types(b"no ELF file", base) is None

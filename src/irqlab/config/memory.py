@@ -114,13 +114,13 @@ def _check_latency(where: str, latency_ns: float) -> None:
         raise IrqlabError(f"{where}: latency_ns is {latency_ns:g}; allowed are 0 to {MAX_LATENCY_NS:.0f}")
 
 
-_OPTIMIZATION = "Intel 64 and IA-32 Architectures Optimization Reference Manual, Skylake Server"
+_SKYLAKE = "Intel Skylake-SP: I. Cutress, The Intel Skylake-X Review, AnandTech, 2017, page 4"
 COMMON = Memory(
     "common",
     (
-        Cache("L1I", 32 << 10, 8, 64, 0.0, _OPTIMIZATION),
-        Cache("L1D", 32 << 10, 8, 64, 0.0, _OPTIMIZATION),
-        Cache("L2", 1 << 20, 16, 64, 0.0, _OPTIMIZATION),
+        Cache("L1I", 32 << 10, 8, 64, 0.0, _SKYLAKE),
+        Cache("L1D", 32 << 10, 8, 64, 0.0, _SKYLAKE),
+        Cache("L2", 1 << 20, 16, 64, 0.0, _SKYLAKE),
     ),
     0.0,
     "none: nothing stalls",
