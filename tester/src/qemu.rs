@@ -10,6 +10,7 @@ mod backend;
 mod caches;
 mod clock;
 mod die;
+mod halts;
 mod idling;
 mod instrument;
 mod lab;
