@@ -15,6 +15,7 @@ mod idling;
 mod instrument;
 mod lab;
 mod layout;
+mod lines;
 mod machine;
 mod main_loop;
 mod memory;

@@ -112,3 +112,17 @@ def _is_number(value: Any) -> bool:
 def _check_latency(where: str, latency_ns: float) -> None:
     if not 0 <= latency_ns <= MAX_LATENCY_NS:  # and not NaN
         raise IrqlabError(f"{where}: latency_ns is {latency_ns:g}; allowed are 0 to {MAX_LATENCY_NS:.0f}")
+
+
+_SKYLAKE = "Intel Skylake-SP: I. Cutress, The Intel Skylake-X Review, AnandTech, 2017, page 4"
+COMMON = Memory(
+    "common",
+    (
+        Cache("L1I", 32 << 10, 8, 64, 0.0, _SKYLAKE),
+        Cache("L1D", 32 << 10, 8, 64, 0.0, _SKYLAKE),
+        Cache("L2", 1 << 20, 16, 64, 0.0, _SKYLAKE),
+    ),
+    0.0,
+    "none: nothing stalls",
+)
+"""Caches of a common processor that take no time, to count misses where no hardware is asked for."""

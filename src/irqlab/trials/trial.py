@@ -52,6 +52,10 @@ class Trial(ABC, Generic[R]):
     def measure(self, dut: Dut, conditions: Conditions) -> R:
         """Runs the trial on a restored DUT. Raises IrqlabError."""
 
+    def without_memory(self, result: R) -> R:
+        """The result without the memory model's counters, if it has any."""
+        return result
+
     def store(self, result: R) -> dict[str, Any]:
         """The result as JSON data, without the specification."""
         content: dict[str, Any] = msgspec.to_builtins(result)

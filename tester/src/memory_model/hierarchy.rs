@@ -67,7 +67,11 @@ pub struct Hierarchy {
     ram_ps: u64,
     /// Where the line begins that instructions were last fetched from.
     fetched: u64,
+    used: Used,
 }
+
+/// For each line that a fetch or an access used, the number of caches, one behind the other, that it missed; None: it used no line.
+pub type Used = [Option<u8>; 2];
 
 impl Hierarchy {
     /// Empty caches. An error that names the cache if one is impossible.
@@ -87,7 +91,19 @@ impl Hierarchy {
                 .collect::<Result<_, String>>()?,
             ram_ps: parameters.ram_ps,
             fetched: NOWHERE,
+            used: [None; 2],
         })
+    }
+
+    /// The lines that the last fetch or access used, in order.
+    #[inline]
+    pub fn used(&self) -> Used {
+        self.used
+    }
+
+    /// A line of data has 2 to the power of this bytes.
+    pub fn data_shift(&self) -> u32 {
+        self.data.line_shift()
     }
 
     /// A line of instructions has 2 to the power of this bytes.
@@ -99,13 +115,15 @@ impl Hierarchy {
     #[inline]
     pub fn fetch(&mut self, line: u64) -> u64 {
         if line == self.fetched {
+            self.used = [None; 2];
             return 0;
         }
         self.fetched = line;
+        self.used = [Some(0), None];
         if self.instructions.access(line) {
             return 0;
         }
-        self.missed(line)
+        self.missed(line, 0)
     }
 
     /// Some bytes (at least one) are read or written; returns the stall in ps. `in_ram` is asked if they are in no cache of the first
@@ -114,16 +132,18 @@ impl Hierarchy {
     pub fn access(&mut self, address: u64, bytes: u64, in_ram: impl FnOnce() -> bool) -> u64 {
         let last = address + (bytes - 1);
         let one_line = (address ^ last) >> self.data.line_shift() == 0;
+        self.used = [Some(0), None];
         if self.data.hit(address) {
             if one_line {
                 return 0;
             }
         } else {
             if !in_ram() {
+                self.used = [None; 2];
                 return 0;
             }
             self.data.fill(address);
-            let stall_ps = self.missed(address);
+            let stall_ps = self.missed(address, 0);
             if one_line {
                 return stall_ps;
             }
@@ -159,19 +179,24 @@ impl Hierarchy {
     }
 
     fn second_line(&mut self, address: u64) -> u64 {
+        self.used[1] = Some(0);
         if self.data.access(address) {
             return 0;
         }
-        self.missed(address)
+        self.missed(address, 1)
     }
 
-    /// A first-level cache has missed: the stall, in ps.
-    fn missed(&mut self, address: u64) -> u64 {
+    /// A first-level cache has missed the first or second line of an access: the stall, in ps.
+    fn missed(&mut self, address: u64, which: usize) -> u64 {
+        let mut missed = 1;
         for (cache, stall_ps) in &mut self.behind {
             if cache.access(address) {
+                self.used[which] = Some(missed);
                 return *stall_ps;
             }
+            missed += 1;
         }
+        self.used[which] = Some(missed);
         self.ram_ps
     }
 }
@@ -243,6 +268,27 @@ mod tests {
             (caches.levels()[1].accesses, caches.levels()[1].misses),
             (7, 3)
         );
+    }
+
+    #[test]
+    fn each_line_says_how_many_caches_it_missed() {
+        let mut caches = hierarchy(&[(L2, 10)]);
+        let mut fetched = |line| {
+            caches.fetch(line);
+            caches.used()
+        };
+        assert_eq!(
+            [0, 0, 32].map(&mut fetched),
+            [[Some(2), None], [None; 2], [Some(1), None]]
+        );
+        let mut accessed = |address, in_ram| {
+            caches.access(address, 8, || in_ram);
+            caches.used()
+        };
+        assert_eq!(accessed(60, true), [Some(1), Some(2)]);
+        assert_eq!(accessed(28, true), [Some(1), Some(0)]);
+        assert_eq!(accessed(0, true), [Some(0), None]);
+        assert_eq!(accessed(4096, false), [None; 2]);
     }
 
     #[test]

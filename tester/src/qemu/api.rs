@@ -203,6 +203,8 @@ symbols! {
         qemu_mutex_unlock_iothread: fn();
         bql_lock_impl: fn(*const c_char, c_int);
         bql_unlock: fn();
+        // The guest's memory by virtual address: include/exec/cpu-common.h
+        cpu_memory_rw_debug: fn(*mut c_void, u64, *mut c_void, usize, bool) -> c_int;
         // Plugin API version 1.
         qemu_plugin_register_vcpu_insn_exec_inline: fn(*mut c_void, c_int, *mut c_void, u64);
         // From version 2 on.

@@ -7,6 +7,7 @@
 use std::ffi::{c_uint, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use super::lines;
 use super::stall::{Search, StallClock};
 use super::translation::{MemoryAccess, Translation};
 use crate::memory_model::{Counts, Hierarchy, Parameters};
@@ -90,6 +91,15 @@ pub fn counts() -> Option<Counts> {
     })
 }
 
+/// A line of instructions and of data has 2 to the power of this bytes, and how many caches are behind each other; None without a model.
+pub fn shape() -> Option<(u32, u32, usize)> {
+    caches().map(|caches| {
+        let hierarchy = &caches.hierarchy;
+        let levels = hierarchy.levels().len() - 1;
+        (hierarchy.fetch_shift(), hierarchy.data_shift(), levels)
+    })
+}
+
 /// A block as a pointer's 64 bits, so that its callback needs no memory: where its first line begins (the lowest bits, which are 0,
 /// hold the rest: see `Block`).
 ///
@@ -149,6 +159,7 @@ unsafe extern "C" fn executed(_processor: c_uint, packed: *mut c_void) {
             let mut stall_ps = 0;
             for _ in 0..block.lines {
                 stall_ps += caches.hierarchy.fetch(line);
+                lines::fetched(line, caches.hierarchy.used());
                 line += 1 << caches.hierarchy.fetch_shift();
             }
             clock.charge(stall_ps);
@@ -167,6 +178,7 @@ unsafe extern "C" fn accessed(_processor: c_uint, info: u32, address: u64, _: *m
         let stall_ps = caches
             .hierarchy
             .access(address & ADDRESS_MASK, access.bytes(), in_ram);
+        lines::accessed(address, || access.writes(), caches.hierarchy.used());
         if stall_ps != 0 {
             clock.charge(stall_ps);
         }

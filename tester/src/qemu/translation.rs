@@ -255,6 +255,12 @@ impl MemoryAccess {
         1 << unsafe { (api().qemu_plugin_mem_size_shift)(self.info) }
     }
 
+    /// Whether it wrote.
+    pub fn writes(&self) -> bool {
+        // SAFETY: as above.
+        unsafe { (api().qemu_plugin_mem_is_store)(self.info) }
+    }
+
     /// Its physical address and whether it wrote, if it went to a device.
     pub fn device(&self) -> Option<(u64, bool)> {
         if !may_be_a_device(self.address) {
