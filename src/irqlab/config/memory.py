@@ -165,6 +165,10 @@ class Memory:
             **{name: asdict(part) for name, part in parts.items() if part},
         }
 
+    def instruction_ns(self, mips: int) -> float:
+        """How long an instruction takes if no cache misses, on an instruction clock of so many MIPS."""
+        return self.processor.instruction_ns if self.processor else 1e3 / mips
+
     def arguments(self) -> str:
         """The tester's arguments (docs/protocol.md): everything that results depend on."""
         parts = []

@@ -215,6 +215,7 @@ class Testbed:
             link_wait_ns=facts["link_wait_ns"],
             counters=Counters(**facts["counters"]),
             cost_model=self.config.cost_model,
+            instruction_ns=self.config.memory and self.config.memory.instruction_ns(self.machine.mips),
         )
 
     def describe(self) -> dict[str, Any]:
