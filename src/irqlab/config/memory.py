@@ -32,7 +32,7 @@ class Cache:
     source: str = ""
     """Where these figures are stated: manual and page."""
     data_latency_ns: float | None = None
-    """The stall for a line of data, if it differs from that for instructions: a processor may execute other instructions meanwhile."""
+    """The stall for a line of data, if it differs from that for instructions: a processor may go on meanwhile."""
 
     def __post_init__(self) -> None:
         where = f"memory: {self.name}"
@@ -64,11 +64,11 @@ class Processor:
 
     def __post_init__(self) -> None:
         least, most = MIN_INSTRUCTION_NS, MAX_INSTRUCTION_NS
-        right = self.clock_mhz > 0 and least <= self.instruction_ns <= most
+        right = self.clock_mhz > 0 and least <= self.instruction_ns <= most  # short circuit: no division by 0
         if not right:  # also: NaN
             raise IrqlabError(
-                f"processor: {self.clock_mhz:g} MHz, {self.cycles_per_instruction:g} cycles, factor {self.instruction_factor:g}; "
-                f"an instruction may take {least} to {most:g} ns"
+                f"memory: processor: {self.clock_mhz:g} MHz, {self.cycles_per_instruction:g} cycles, "
+                f"factor {self.instruction_factor:g}; an instruction may take {least} to {most:g} ns"
             )
 
     @property
@@ -149,7 +149,7 @@ class Memory:
             float(ram["latency_ns"]),
             str(ram.get("source", "")),
             data,
-            _read("processor", Processor, content["processor"]) if "processor" in content else None,
+            _read("memory: processor", Processor, content["processor"]) if "processor" in content else None,
             _read("memory: register_read", RegisterRead, content["register_read"]) if "register_read" in content else None,
             _read("memory: dma", Dma, content["dma"]) if "dma" in content else None,
         )
@@ -159,9 +159,7 @@ class Memory:
         parts = {"processor": self.processor, "register_read": self.register_read, "dma": self.dma}
         return {
             "caches": [_without_none(asdict(cache)) for cache in self.caches],
-            "ram": _without_none(
-                {"latency_ns": self.latency_ns, "data_latency_ns": self.data_latency_ns, "source": self.source}
-            ),
+            "ram": _without_none({"latency_ns": self.latency_ns, "data_latency_ns": self.data_latency_ns, "source": self.source}),
             **{name: asdict(part) for name, part in parts.items() if part},
         }
 

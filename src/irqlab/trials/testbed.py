@@ -207,7 +207,7 @@ class Testbed:
     @cached_property
     def conditions(self) -> Conditions:
         """The facts about this testbed that trials may use."""
-        facts = self.prepared.facts
+        facts, memory = self.prepared.facts, self.config.memory
         return Conditions(
             driver=self.driver,
             mips=self.machine.mips,
@@ -215,7 +215,7 @@ class Testbed:
             link_wait_ns=facts["link_wait_ns"],
             counters=Counters(**facts["counters"]),
             cost_model=self.config.cost_model,
-            instruction_ns=self.config.memory and self.config.memory.instruction_ns(self.machine.mips),
+            instruction_ns=memory.instruction_ns(self.machine.mips) if memory else None,
         )
 
     def describe(self) -> dict[str, Any]:
