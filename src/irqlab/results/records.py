@@ -98,7 +98,7 @@ class MemoryCache(Struct, frozen=True, forbid_unknown_fields=True):
     line_bytes: Annotated[int, Meta(gt=0)]
     latency_ns: Annotated[float, Meta(ge=0, description="Stall for a line that comes from here.")]
     source: str
-    data_latency_ns: Annotated[float | UnsetType, Meta(ge=0, description="The same for data, if it differs.")] = UNSET
+    data_latency_ns: Annotated[Annotated[float, Meta(ge=0)] | UnsetType, Meta(description="For data, if it differs.")] = UNSET
 
 
 class Ram(Struct, frozen=True, forbid_unknown_fields=True):
@@ -106,7 +106,7 @@ class Ram(Struct, frozen=True, forbid_unknown_fields=True):
 
     latency_ns: Annotated[float, Meta(ge=0, description="Stall for a line that comes from here.")]
     source: str
-    data_latency_ns: Annotated[float | UnsetType, Meta(ge=0, description="The same for data, if it differs.")] = UNSET
+    data_latency_ns: Annotated[Annotated[float, Meta(ge=0)] | UnsetType, Meta(description="For data, if it differs.")] = UNSET
 
 
 class Processor(Struct, frozen=True, forbid_unknown_fields=True):
