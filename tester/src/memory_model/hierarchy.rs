@@ -280,7 +280,10 @@ mod tests {
     }
 
     fn hierarchy(behind: &[(Geometry, u64)]) -> Hierarchy {
-        let behind: Vec<_> = behind.iter().map(|(geometry, ps)| (*geometry, both(*ps))).collect();
+        let behind: Vec<_> = behind
+            .iter()
+            .map(|(geometry, ps)| (*geometry, both(*ps)))
+            .collect();
         made_of(&parameters(&behind))
     }
 
@@ -362,7 +365,11 @@ mod tests {
             caches.fetch(0);
             caches.access(64, 1, || true);
             caches.device_wrote(8);
-            let again = [caches.access(0, 1, || true), caches.fetch(0), caches.access(64, 1, || true)];
+            let again = [
+                caches.access(0, 1, || true),
+                caches.fetch(0),
+                caches.access(64, 1, || true),
+            ];
             assert_eq!(again, stalls, "{device_writes:?}");
         }
     }
@@ -404,7 +411,9 @@ mod tests {
             (L1, L1, vec![(L1, 1), (bad, 1)], "l3: "),
             (L1, L1, vec![(L1, 1); 3], "at most three levels"),
         ] {
-            let behind = behind.into_iter().map(|(geometry, ps)| (geometry, both(ps)));
+            let behind = behind
+                .into_iter()
+                .map(|(geometry, ps)| (geometry, both(ps)));
             let parameters = Parameters {
                 instructions,
                 data,

@@ -98,9 +98,8 @@ impl Memory {
             [fetch_ps, data_ps] => Some((*fetch_ps, *data_ps)),
             _ => None,
         };
-        let stall = |times: &[u64]| {
-            stall(times).map(|(fetch_ps, data_ps)| Stall { fetch_ps, data_ps })
-        };
+        let stall =
+            |times: &[u64]| stall(times).map(|(fetch_ps, data_ps)| Stall { fetch_ps, data_ps });
         match (key, numbers.as_deref()) {
             ("ram", Ok(times)) if stall(times).is_some() => self.ram = stall(times),
             ("ram", _) => return Err(refuse("PS[:PS]")),

@@ -50,7 +50,7 @@ enum Phase {
     Running,
 }
 
-/// A translated block.
+/// A translated block. Blocks of several processes that have the same addresses and the same number of instructions share one.
 struct Block {
     /// Where its first line begins.
     first_line: u64,
@@ -180,14 +180,14 @@ impl Caches {
     /// Charges the difference of so many instructions to the clock's; negative: takes it back.
     #[inline]
     fn charge_instructions(&mut self, instructions: i64) {
+        let ps = instructions * self.extra_ps;
+        self.extra_charged_ps += ps;
         if let Some(clock) = &mut self.clock {
-            let ps = instructions * self.extra_ps;
-            self.extra_charged_ps += ps;
             clock.charge(ps);
         }
     }
 
-    /// A block begins.
+    /// A block begins. If an exception has ended the one before it, that one is charged too many instructions: this is not seen.
     fn begin_block(&mut self, block: *mut Block) {
         // SAFETY: null, or a block, which is never freed; callbacks are not nested.
         let (last, block_now) = unsafe { (self.current.as_ref(), &*block) };
@@ -207,7 +207,11 @@ impl Caches {
         let Some(block) = (unsafe { self.current.as_mut() }) else {
             return;
         };
-        let executed = match block.instructions.iter().position(|other| *other == address) {
+        let executed = match block
+            .instructions
+            .iter()
+            .position(|other| *other == address)
+        {
             Some(index) if !self.left => index + 1,
             _ => return,
         };
@@ -222,8 +226,13 @@ unsafe extern "C" fn executed(_processor: c_uint, block: *mut c_void) {
     let Some(caches) = caches() else { return };
     let block = block.cast::<Block>();
     // SAFETY: `translated` registered it; it is never freed, and callbacks are not nested.
-    let (first_line, lines, count) =
-        unsafe { ((*block).first_line, (*block).lines, (*block).instructions.len()) };
+    let (first_line, lines, count) = unsafe {
+        (
+            (*block).first_line,
+            (*block).lines,
+            (*block).instructions.len(),
+        )
+    };
     match &mut caches.phase {
         Phase::Running => {
             if caches.extra_ps != 0 {
@@ -277,5 +286,95 @@ unsafe extern "C" fn accessed(
     }
     if let (Some(clock), 1..) = (&mut caches.clock, stall_ps) {
         clock.charge(stall_ps as i64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory_model::{Geometry, Stall};
+
+    fn caches(extra_ps: i64) -> Caches {
+        let cache = Geometry {
+            bytes: 1024,
+            ways: 2,
+            line_bytes: 32,
+        };
+        let parameters = Parameters {
+            instructions: cache,
+            data: cache,
+            behind: Vec::new(),
+            ram: Stall::default(),
+            device_writes: DeviceWrites::Unseen,
+            register_ps: 0,
+            instruction_ps: None,
+        };
+        Caches {
+            hierarchy: Hierarchy::new(&parameters).unwrap_or_else(|why| panic!("{why}")),
+            ps_per_instruction: 1_000,
+            extra_ps,
+            extra_charged_ps: 0,
+            device_writes: DeviceWrites::Unseen,
+            phase: Phase::Running,
+            clock: None,
+            blocks: HashMap::new(),
+            current: std::ptr::null_mut(),
+            left: false,
+        }
+    }
+
+    fn block(start: u64, instructions: usize) -> Block {
+        Block {
+            first_line: start,
+            lines: 1,
+            instructions: (0..instructions as u64).map(|n| start + 4 * n).collect(),
+            expected: instructions,
+        }
+    }
+
+    #[test]
+    fn a_block_is_charged_when_it_begins() {
+        let (mut caches, mut one, mut other) = (caches(-10), block(0, 5), block(100, 3));
+        caches.begin_block(&raw mut one);
+        assert_eq!(caches.extra_charged_ps, -50);
+        caches.begin_block(&raw mut other);
+        caches.begin_block(&raw mut one);
+        assert_eq!(caches.extra_charged_ps, -130);
+    }
+
+    #[test]
+    fn a_block_that_a_device_ends_is_charged_up_to_there() {
+        let (mut caches, mut one, mut rest) = (caches(10), block(0, 5), block(8, 3));
+        caches.begin_block(&raw mut one);
+        caches.left_block(4);
+        assert_eq!(caches.extra_charged_ps, 20, "the first time: corrected");
+        caches.begin_block(&raw mut rest);
+        assert_eq!(caches.extra_charged_ps, 50);
+        caches.begin_block(&raw mut one);
+        assert_eq!(caches.extra_charged_ps, 70, "then it is known");
+        caches.left_block(4);
+        caches.begin_block(&raw mut rest);
+        assert_eq!(caches.extra_charged_ps, 100);
+    }
+
+    #[test]
+    fn a_block_that_goes_on_after_all_is_charged_the_rest() {
+        let (mut caches, mut one, mut other) = (caches(10), block(0, 5), block(100, 3));
+        caches.begin_block(&raw mut one);
+        caches.left_block(4);
+        caches.begin_block(&raw mut one);
+        caches.begin_block(&raw mut other);
+        assert_eq!(caches.extra_charged_ps, 20 + 20 + 30 + 30);
+    }
+
+    #[test]
+    fn accesses_of_other_blocks_change_nothing() {
+        let (mut caches, mut one) = (caches(10), block(0, 5));
+        caches.left_block(4);
+        caches.begin_block(&raw mut one);
+        caches.left_block(400);
+        caches.left_block(8);
+        caches.left_block(4);
+        assert_eq!((caches.extra_charged_ps, one.expected), (30, 3));
     }
 }

@@ -276,6 +276,9 @@ mod tests {
         assert_eq!((word, clock.charged(), clock.owed_ps), (103, -3, 0));
         word = u16::MAX - 1;
         clock.charge(-3_000);
-        assert_eq!((word, clock.charged(), clock.owed_ps), (u16::MAX, -4, -2_000));
+        assert_eq!(
+            (word, clock.charged(), clock.owed_ps),
+            (u16::MAX, -4, -2_000)
+        );
     }
 }

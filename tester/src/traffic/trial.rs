@@ -260,7 +260,9 @@ impl Trial {
         let window_ns = self.window.end_ns - self.window.begin_ns;
         let [before, after] = self.memory.each_ref().map(Option::as_ref);
         let memory = before.zip(after).map(|(before, after)| after.since(before));
-        let charged_ns = memory.as_ref().map_or(0, |counts| counts.charged_ps / 1_000);
+        let charged_ns = memory
+            .as_ref()
+            .map_or(0, |counts| counts.charged_ps / 1_000);
         let busy_ns = instructions
             .saturating_mul(ns_per_instruction)
             .saturating_add_signed(charged_ns);
