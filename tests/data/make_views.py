@@ -41,7 +41,7 @@ def text_of(value: Any) -> str:
         said = [
             f"{field.name}={text_of(found)}"
             for field in dataclasses.fields(value)
-            if (found := getattr(value, field.name)) != field.default
+            if field.compare and (found := getattr(value, field.name)) != field.default
         ]
         return f"{type(value).__name__}({', '.join(said)})"
     if isinstance(value, dict):

@@ -28,8 +28,8 @@ static noinline void cp_dawdle(void)
 """A hundred instructions and a few for the call."""
 
 
-def slowed(home: Path) -> Path:
-    """Our driver with a loop of 100 instructions for every frame received."""
+def slowed(home: Path, loops: int = 50) -> Path:
+    """Our driver with a loop of two instructions, so often, for every frame received."""
     shutil.copytree(drivers.home(), home / "drivers")
     file = home / "drivers/rtl8139cp/rx.c"
     text = file.read_text()
@@ -37,7 +37,8 @@ def slowed(home: Path) -> Path:
     assert text.count(call) == 1
     begin = "int cp_rx_take("
     assert text.count(begin) == 1
-    file.write_text(text.replace(call, f"\t\tcp_dawdle();\n{call}").replace(begin, f"{DAWDLE}\n{begin}"))
+    dawdle = DAWDLE.replace("n = 50", f"n = {loops}")
+    file.write_text(text.replace(call, f"\t\tcp_dawdle();\n{call}").replace(begin, f"{dawdle}\n{begin}"))
     source = drivers.find("irqmod_rtl8139cp", home / "drivers")
     assert source is not None
     return drivers.module_file(kernel.resolve(), source, home / "drivers")

@@ -170,6 +170,25 @@ def test_notable_records_are_above_info_and_not_expected() -> None:
     assert kernel_log.notable(records, expected="resumed|^not") == ["bad"]
 
 
+def test_races_of_others_are_not_reported() -> None:
+    rule = "=" * 66
+
+    def race(*functions: str) -> list[str]:
+        return [rule, "BUG: KCSAN: data-race in a / b", "", *(f" {name}" for name in functions), rule]
+
+    def kept(*lines: str) -> list[str]:
+        return [r.text for r in kernel_log.without_races_of_others([Record(3, line) for line in lines], ["mii", "e100"])]
+
+    theirs, ours = race("tick_sched_do_timer+0x1/0x2"), race("e100_poll+0x1/0x2 [e100]", "tick_sched_do_timer+0x1/0x2")
+    kasan = [rule, "BUG: KASAN: use-after-free", rule, "Disabling lock debugging"]
+    assert kept("before", *theirs, "after") == ["before", "after"]
+    assert kept(*ours, "after") == [*ours, "after"]
+    assert kept(*theirs, *theirs, *ours, *theirs) == ours
+    assert kept("x", *kasan) == ["x", *kasan]
+    assert kept(*race("x [virtio_net]")) == []
+    assert kept(*theirs[:3]) == theirs[:3]  # the log ends within a report
+
+
 def test_a_slow_host_s_messages_are_known() -> None:
     records = [Record(4, "hrtimer: interrupt took 17034843 ns"), Record(4, "clocksource: timekeeping watchdog on CPU1")]
     assert len(kernel_log.notable(records)) == 2

@@ -177,7 +177,7 @@ def test_the_trial_below_the_throughput_may_be_profiled(monkeypatch: pytest.Monk
 
 
 def test_figures_are_written_in_their_unit() -> None:
-    kpps, plain = Metric("a", "A", "kpps", 1, "search"), Metric("b", "B", "", -1, "below")
+    kpps, plain = Metric("a", "A", "kpps", 1, "search", 0), Metric("b", "B", "", -1, "below", 0)
     assert metrics.text(kpps, None) == NONE
     assert metrics.text(kpps, 54_321.0).startswith("54.3")
     assert metrics.text(plain, 100.0) == "100"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -14,6 +15,7 @@ from irqlab.cli import options as opt
 from irqlab.cli.output import check_outputs, complain, save
 from irqlab.compare import sides, verdict
 from irqlab.compare import tables as printed
+from irqlab.config.ensemble import Ensemble
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import metrics as costs
@@ -21,6 +23,7 @@ from irqlab.methods import throughput
 from irqlab.present import terminal as tables
 from irqlab.qemu import machine
 from irqlab.results.document import MethodResult
+from irqlab.results.ensemble import collapse
 from irqlab.runner.measure import Method, Outcome, measure
 from irqlab.runner.runner import TrialRunner
 
@@ -48,44 +51,55 @@ MET_WITHIN_S = 24 * 3600.0
 
 
 class _Meeting:
-    """Lets the two sides agree on a load: the lower of their throughputs, per direction."""
+    """Lets the two sides agree on a load: the lower of their throughputs, per direction; of ensembles, of their first members."""
 
-    def __init__(self) -> None:
+    def __init__(self, sides: int) -> None:
+        self._sides = sides
         self._rates: list[float] = []
-        self._barrier = threading.Barrier(2)
+        self._failed = False
+        self._changed = threading.Condition()
 
-    def lower_pps(self, mine_pps: float) -> float:
-        """Waits for the other side's throughput. Raises IrqlabError if the other side failed."""
-        self._rates.append(mine_pps)
-        try:
-            self._barrier.wait(MET_WITHIN_S)
-        except threading.BrokenBarrierError:
-            raise machine.CancelledError("the other side could not be measured") from None
-        return min(self._rates)
+    def tell(self, mine_pps: float) -> None:
+        """A side's throughput."""
+        with self._changed:
+            self._rates.append(mine_pps)
+            self._changed.notify_all()
+
+    def lower_pps(self) -> float:
+        """Waits for the throughputs of all sides. Raises IrqlabError if one could not be measured."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._failed or len(self._rates) == self._sides, MET_WITHIN_S)
+            if self._failed or len(self._rates) < self._sides:
+                raise machine.CancelledError("the other side could not be measured")
+            return min(self._rates)
 
     def abort(self) -> None:
-        """Releases the other side from waiting."""
-        self._barrier.abort()
+        """Releases all who wait."""
+        with self._changed:
+            self._failed = True
+            self._changed.notify_all()
 
 
-def _method(request: opt.Request, measured: tuple[dict[str, Any], ...]) -> Method:
+def _method(request: opt.Request, measured: tuple[dict[str, Any], ...], ensembles: Sequence[Ensemble]) -> Method:
     """The method run for each side and frame size: the throughput search, then the same loads on both sides."""
-    live = len(request.testbeds)
-    meetings = {size: _Meeting() for size in request.sizes}
+    meetings = {size: _Meeting(len(request.testbeds)) for size in request.sizes}
+    first = {cast.first for cast in ensembles}
 
-    def base_pps(workload: Workload, known: MethodResult) -> float:
+    def base_pps(runner: TrialRunner, workload: Workload, known: MethodResult) -> float:
         if measured:
             same = [r for r in measured if (r["frame_bytes"], r["bidirectional"]) == (workload.size, workload.bidirectional)]
             if not same:
                 raise IrqlabError(f"the file has no result for frame size {workload.size} with the same --bidirectional setting")
             return float(same[0]["summary"]["base_pps"])
-        mine = throughput.rate_per_direction(known)
-        return meetings[workload.size].lower_pps(mine) if live == 2 else mine
+        member = runner.testbed.config.member
+        if member is None or member.number in first:
+            meetings[workload.size].tell(throughput.rate_per_direction(known))
+        return meetings[workload.size].lower_pps()
 
     def run(runner: TrialRunner, workload: Workload) -> list[MethodResult]:
         try:
             known = throughput.run(runner, workload)
-            return [known, costs.run(runner, workload, known, base_pps(workload, known))]
+            return [known, costs.run(runner, workload, known, base_pps(runner, workload, known))]
         except BaseException:
             meetings[workload.size].abort()
             raise
@@ -93,11 +107,23 @@ def _method(request: opt.Request, measured: tuple[dict[str, Any], ...]) -> Metho
     return run
 
 
+def _ensembles(request: opt.Request, chosen: Sequence[sides.Side]) -> list[Ensemble]:
+    """The ensembles of the sides that are measured. All members differ: also those of the same driver on both sides."""
+    whole = request.ensemble
+    both = [replace(whole, null=True), replace(whole, first=2 * whole.members)] if not whole.single else [whole] * 2
+    for side in chosen:
+        if side.rows and ("ensemble" in side.rows[0]) == whole.single:
+            need = "was measured without an ensemble" if not whole.single else "has an ensemble: give the same --ensemble"
+            raise IrqlabError(f"{side.name} {need}")
+    return [cast for cast, side in zip(both, chosen, strict=False) if side.testbed is not None]
+
+
 @opt.asks(
     *("nic", "kernel", "mips", "ring", "lsm", "sysctl"),
     *opt.TRIAL,
     "above_line_rate",
     *opt.COSTS,
+    *opt.ENSEMBLE,
     *opt.RUN,
     driver=["?"],
 )
@@ -121,17 +147,18 @@ def command(
     chosen = [sides.parse(text, request.testbeds[0], driver) for text in (a, b) if text is not None]
     request = replace(request, testbeds=tuple(side.testbed for side in chosen if side.testbed is not None))
     measured = next((side.rows for side in chosen if side.rows), ())
+    ensembles = _ensembles(request, chosen)
+    method = _method(request, measured, ensembles)
     outcome = (
-        measure(
-            request.testbeds, request.workloads(), request.jobs, _method(request, measured), "compare", throughput.METHOD.name
-        )
+        measure(request.testbeds, request.workloads(), request.jobs, method, "compare", throughput.METHOD.name, ensembles)
         if request.testbeds
         else Outcome()
     )
     save(outcome, json_file, report_file)
     if outcome.error is not None:
         raise typer.Exit(complain(outcome.error))
-    found = [result.to_json() for result in outcome.results if result.method == "metrics"]
+    content, _ = collapse(outcome.document())
+    found = [row for row in content["measured"]["results"] if row["method"] == "metrics"]
     rows = _by_side(chosen, found, len(request.sizes))
     if _show(rows, chosen, threshold, judged, top):
         raise typer.Exit(1)

@@ -15,6 +15,7 @@ from irqlab.compare import export, verdict
 from irqlab.errors import IrqlabError
 from irqlab.files import write_atomically
 from irqlab.methods import catalogue
+from irqlab.results.ensemble import collapse
 
 Files = Annotated[
     list[Path],
@@ -46,7 +47,7 @@ def command(
     elif format_ not in export.FORMATS:
         raise IrqlabError(f"--format {format_}: allowed are {', '.join(export.FORMATS)}")
     else:
-        rows = [row for content in contents for row in content["measured"]["results"]]
+        rows = [row for content in contents for row in collapse(content)[0]["measured"]["results"]]
         found = list(export.cases(rows, verdict.parse_threshold(fail_above), verdict.parse_judged(fail_on)))
         text = export.FORMATS[format_](found)
     if output is None:

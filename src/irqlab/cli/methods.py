@@ -42,6 +42,7 @@ def command(method: Method) -> Callable[..., None]:
             lambda runner, workload: run(runner, workload, options),
             method.name,
             method.name,
+            [request.ensemble] * len(request.testbeds),
         )
         save(outcome, json_file, report_file)
         rows = catalogue.rows([outcome.document()])
@@ -53,7 +54,7 @@ def command(method: Method) -> Callable[..., None]:
     measured.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [*own_options(method), *(p for p in inspect.signature(measured, eval_str=True).parameters.values() if p.name != "own")]
     )
-    return opt.asks(*method.shared, **method.fixed)(measured)
+    return opt.asks(*method.shared, *opt.ENSEMBLE, **method.fixed)(measured)
 
 
 def own_options(method: Method) -> list[inspect.Parameter]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,17 +14,20 @@ import typer
 
 from irqlab.config import hardware as boards
 from irqlab.config.costs import TERMS
+from irqlab.config.ensemble import MAX_MEMBERS, Ensemble
 from irqlab.config.schemes import SETTINGS, VARIANTS, combine
 from irqlab.config.testbed import SHIFT_OF_MIPS, DutConfig, TestbedConfig
 from irqlab.config.traffic import FrameSize, parse_size
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
-from irqlab.methods.method import COSTS, DUT, RUN, SCHEMES
+from irqlab.methods.method import COSTS, DUT, ENSEMBLE, RUN, SCHEMES
+from irqlab.perturb import catalogue as perturbations
 from irqlab.setup.kernel_trees import DEBUG, debug_names
 
 __all__ = [
     "COSTS",
     "DUT",
+    "ENSEMBLE",
     "RUN",
     "SCHEMES",
     "SHARED",
@@ -42,6 +45,7 @@ MAX_DURATION_S = 3600.0
 MAX_WARMUP_S = 60.0
 REQUIRED = inspect.Parameter.empty
 _HARDWARE = "Hardware: costs, memory (default: none)"
+_ENSEMBLE = "How sure is it?"
 _TESTING = "Testing (nothing is measured)"
 _SCHEMES = "Schemes (drivers built on irqmod)"
 
@@ -136,7 +140,9 @@ SHARED: dict[str, Shared] = {
     "above_line_rate": _option(
         "--above-line-rate", bool, "Allow offered loads above line rate.", _default(Workload, "above_line_rate")
     ),
-    "seed": _option("--seed", int, "Seed of the random numbers for Poisson arrivals and IMIX.", _default(Workload, "seed")),
+    "seed": _option(
+        "--seed", int, "Seed of the random numbers for Poisson arrivals, IMIX and ensembles.", _default(Workload, "seed")
+    ),
     "lsm": _option(
         "--lsm", str, "Linux security modules of the DUT, e.g. apparmor; default: none.", _default(TestbedConfig, "lsm")
     ),
@@ -163,6 +169,20 @@ SHARED: dict[str, Shared] = {
         "docs/memory-model.md).",
         None,
         _HARDWARE,
+    ),
+    "ensemble": _option(
+        "--ensemble",
+        int,
+        "Number of members: measurements that differ in what should not matter. Shows the median and range of every figure.",
+        _default(Ensemble, "members"),
+        _ENSEMBLE,
+    ),
+    "perturb": _option(
+        "--perturb",
+        str | None,
+        f"What the members differ in, comma-separated: {', '.join(perturbations.perturbations())}; default: all.",
+        None,
+        _ENSEMBLE,
     ),
     "jobs": _option("--jobs", int, "Number of parallel trials; 0: the number of cores. Does not affect results.", 0),
     "no_cache": _option("--no-cache", bool, "Run every trial, even if its result is cached. Does not affect results.", False),
@@ -221,6 +241,7 @@ class Request:
     workload: Workload
     sizes: tuple[FrameSize, ...]
     jobs: int
+    ensemble: Ensemble = field(default_factory=Ensemble)
 
     @classmethod
     def of(cls, **given: Any) -> Request:
@@ -266,6 +287,7 @@ class Request:
             ),
             sizes=sizes(value["size"]),
             jobs=value["jobs"] or default_jobs(),
+            ensemble=Ensemble(value["ensemble"], perturbations.parse(value["perturb"]), value["seed"]),
         )
 
     def workloads(self) -> list[Workload]:
@@ -287,6 +309,11 @@ def _check(value: dict[str, Any]) -> None:
         raise IrqlabError(f"--loss-tolerance {value['loss_tolerance']}: allowed are 0 up to, but not including, 1")
     if value["ring"] is not None and not 1 <= value["ring"] <= 65536:
         raise IrqlabError(f"--ring {value['ring']}: allowed are 1 to 65536 (the driver may allow less)")
+    if not 1 <= value["ensemble"] <= MAX_MEMBERS:
+        raise IrqlabError(f"--ensemble {value['ensemble']}: allowed are 1 (no ensemble) to {MAX_MEMBERS}")
+    perturbations.parse(value["perturb"])
+    if value["perturb"] is not None and value["ensemble"] == 1:
+        raise IrqlabError(f"--perturb {value['perturb']}: needs an ensemble of several members, such as --ensemble 5")
     if value["jobs"] < 0:
         raise IrqlabError(f"--jobs {value['jobs']}: allowed are 1 or more")
 

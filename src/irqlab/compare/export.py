@@ -61,7 +61,9 @@ def markdown(found: Sequence[Case]) -> str:
     parts = []
     for name, offered, lines in found:
         parts.append(f"### {_escaped(name)}, {offered}\n")
-        parts += ["| Figure | Before | After | Change | Verdict |", "|---|--:|--:|--:|---|"]
+        ensembles = any(line.spread for line in lines)
+        noise = (" Noise |", "--:|") if ensembles else ("", "")
+        parts += [f"| Figure | Before | After | Change |{noise[0]} Verdict |", f"|---|--:|--:|--:|{noise[1]}---|"]
         for line in lines:
             unit = f" ({line.metric.unit})" if line.metric.unit else ""
             cells = [
@@ -69,6 +71,7 @@ def markdown(found: Sequence[Case]) -> str:
                 tables.value(line.metric, line.before),
                 tables.value(line.metric, line.after),
                 tables.change(line),
+                *([tables.noise(line)] if ensembles else []),
                 f"**{line.verdict}**" if line.failed else line.verdict,
             ]
             parts.append("| " + " | ".join(units.plain(cell) for cell in cells) + " |")
@@ -80,9 +83,14 @@ def comma_separated(found: Sequence[Case]) -> str:
     """CSV: one line per metric (RFC 4180, but line feeds); numbers in the units of the JSON."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["comparison", "offered", "figure", "before", "after", "change", "verdict"])
+    ensembles = any(line.spread for _, _, lines in found for line in lines)
+    ranges = [f"{side}_{end}" for side in ("before", "after", "null") for end in ("min", "max")] if ensembles else []
+    writer.writerow(["comparison", "offered", "figure", "before", "after", "change", "verdict", *ranges])
     for name, offered, lines in found:
-        writer.writerows([name, offered, ln.metric.name, ln.before, ln.after, ln.change, ln.verdict] for ln in lines)
+        for ln in lines:
+            spans = [ln.spread.before, ln.spread.after, ln.spread.null] if ln.spread else []
+            ends = [end for span in spans for end in span] if spans else [""] * len(ranges)
+            writer.writerow([name, offered, ln.metric.name, ln.before, ln.after, ln.change, ln.verdict, *ends])
     return text.getvalue()
 
 

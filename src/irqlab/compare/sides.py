@@ -21,6 +21,7 @@ from irqlab.config.schemes import RX_SCHEMES, SETTINGS, TX_SCHEMES, USB_RX_SCHEM
 from irqlab.config.testbed import DutConfig, TestbedConfig
 from irqlab.errors import IrqlabError
 from irqlab.methods import catalogue
+from irqlab.results.ensemble import collapse
 from irqlab.setup import kernel as kernels
 
 OPTIONS = {
@@ -111,7 +112,7 @@ def _options() -> str:
 
 
 def _of_file(text: str) -> Side:
-    content = catalogue.read(Path(text))
+    content, _ = collapse(catalogue.read(Path(text)))
     rows = tuple(row for row in content["measured"]["results"] if row["method"] == "metrics" and row["complete"])
     if not rows:
         raise IrqlabError(f"{text} has no results to compare with; create it with irqlab compare SIDE --json {text}")

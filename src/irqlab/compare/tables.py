@@ -10,12 +10,13 @@ from rich.table import Table
 from rich.text import Text
 
 from irqlab import units
-from irqlab.compare.verdict import SEARCH_NOTE, Line, Row, functions
+from irqlab.compare.verdict import RELATIVE, SEARCH_NOTE, Line, Range, Row, functions
 from irqlab.methods.metrics import OVERLOAD, SHARE, Metric
 from irqlab.profile.tables import figure
 
 TOP = 20
-STYLES = {"FAILED": "bold red", "worse": "red", "better": "green", "same": "dim"}
+EXACT = f"Exact: the same inputs give the same figures, so no statistics are needed. But {SEARCH_NOTE}."
+STYLES = {"FAILED": "bold red", "worse": "red", "better": "green", "same": "dim", "no difference": "dim"}
 
 
 def value(metric: Metric, number: float | None) -> str:
@@ -57,15 +58,18 @@ def heading(row: Row) -> str:
 
 def verdicts(after: Row, rows: Sequence[Line], names: tuple[str, str]) -> Table:
     """A table of every metric of both sides."""
+    ensembles = any(row.spread for row in rows)
     table = Table(
         title=Text(heading(after)), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0), pad_edge=False, header_style="bold", caption_justify="left",
-        caption=Text(f"Exact: the same inputs give the same figures, so no statistics are needed. But {SEARCH_NOTE}."),
+        caption=Text(_ensemble_note(after) if ensembles else EXACT),
     )  # fmt: skip
     table.add_column("Figure", no_wrap=True)
     for name in names:
         table.add_column(Text(name), justify="right", overflow="fold")
     table.add_column("Change", justify="right", no_wrap=True)
+    if ensembles:
+        table.add_column("Noise", justify="right", no_wrap=True)
     table.add_column("Verdict", no_wrap=True)
     last = rows[0].metric.where if rows else ""
     for row in rows:
@@ -74,8 +78,33 @@ def verdicts(after: Row, rows: Sequence[Line], names: tuple[str, str]) -> Table:
             last = row.metric.where
         text = row.metric.text + (f" ({row.metric.unit})" if row.metric.unit else "")
         verdict = Text(row.verdict, style=STYLES.get(row.verdict, ""))
-        table.add_row(text, value(row.metric, row.before), value(row.metric, row.after), change(row), verdict)
+        spans = (row.spread.before, row.spread.after) if row.spread else (None, None)
+        sides = [_with_range(row.metric, *side) for side in zip((row.before, row.after), spans, strict=True)]
+        table.add_row(text, *sides, change(row), *([noise(row)] if ensembles else []), verdict)
     return table
+
+
+def noise(line: Line) -> str:
+    """The most by which two members of one side differ, in per cent of the first side's median."""
+    if line.spread is None or not line.before:
+        return units.NONE
+    return f"{line.spread.noise / abs(line.before) * 100:.2f}{units.NARROW}%"
+
+
+def _with_range(metric: Metric, middle: float | None, span: Range | None) -> Text:
+    """A value, and below it the range of an ensemble."""
+    made = Text(value(metric, middle))
+    low, high = (value(metric, end) for end in span) if span else ("", "")
+    return made.append(f"\n{low}\u2013{high}", style="dim") if low != high else made
+
+
+def _ensemble_note(after: Row) -> str:
+    """How to read a table of ensembles."""
+    return (
+        f"Medians and ranges of {after['ensemble']['members']} members. Noise: the most by which two members of one side differ; "
+        "for the first side, twice as many members. A difference is called one if the medians differ by more than the noise, "
+        f"by {RELATIVE:.1%} or more, and by the metric's floor or more.".replace("%", " %")
+    )
 
 
 def gained(before: Row, after: Row, names: tuple[str, str], top: int = TOP) -> Table | None:

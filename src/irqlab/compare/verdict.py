@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Compares the metrics of two sides, with a verdict on each. There is no noise, so no statistics are needed."""
+"""Compares the metrics of two sides, with a verdict on each.
+
+Two trials that are the same have no noise. But any change of a driver also moves what should not matter: phases, allocations,
+addresses. Ensembles show by how much. Between ensembles a difference is called one only if the medians differ by more than any
+two members of one side do, by more than a share of the figure, and by more than the metric's floor. The first side has twice as
+many members as shown: the others, its null ensemble, only widen what its members may differ by.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +24,38 @@ Row = Mapping[str, Any]
 SEARCH_NOTE = f"a throughput is searched to {RELATIVE_WIDTH:.1%}: smaller differences are not significant".replace("%", " %")
 
 
+RELATIVE = RELATIVE_WIDTH
+"""Between ensembles, smaller differences, as a share, are not called differences: a throughput is not searched closer."""
+Range = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The ranges of a metric in the ensembles of both sides."""
+
+    before: Range
+    after: Range
+    null: Range
+    """Of the first side's null ensemble."""
+
+    @property
+    def noise(self) -> float:
+        """The most by which two members of one side differ."""
+        low, high = min(self.before[0], self.null[0]), max(self.before[1], self.null[1])
+        return max(high - low, self.after[1] - self.after[0])
+
+
 @dataclass(frozen=True)
 class Line:
-    """One metric of both sides; None if a side does not have it."""
+    """One metric of both sides; None if a side does not have it. Of ensembles `before` and `after` are medians."""
 
     metric: Metric
     before: float | None
     after: float | None
     fail_above: float | None = None
     """Share by which `after` may be worse."""
+    spread: Spread | None = None
+    """None: not an ensemble."""
 
     @property
     def change(self) -> float | None:
@@ -46,15 +75,27 @@ class Line:
     @property
     def failed(self) -> bool:
         """Worse by more than is allowed."""
-        return self.fail_above is not None and self.worse_by > self.fail_above
+        return self.fail_above is not None and self.worse_by > self.fail_above and self.differs
+
+    @property
+    def differs(self) -> bool:
+        """Whether there is a difference: of ensembles, one beyond what they differ by themselves."""
+        if self.before is None or self.after is None or self.before == self.after:
+            return False
+        if self.spread is None:
+            return True
+        change = abs(self.after - self.before)
+        return change > self.spread.noise and change >= RELATIVE * abs(self.before) and change >= self.metric.floor
 
     @property
     def verdict(self) -> str:
-        """same, better, worse, FAILED; empty if a value is missing."""
+        """same, better, worse, FAILED; of ensembles also `no difference`; empty if a value is missing."""
         if self.change is None:
             return ""
         if self.failed:
             return "FAILED"
+        if self.change != 0 and not self.differs:
+            return "no difference"
         return "same" if self.change == 0 else "worse" if self.worse_by > 0 else "better"
 
 
@@ -62,10 +103,24 @@ def lines(before: Row, after: Row, fail_above: float | None = None, judged: Sequ
     """Every metric of two rows; `judged`: names of the metrics that can fail; empty: all."""
     old, new = before["summary"]["metrics"], after["summary"]["metrics"]
     return [
-        Line(m, old.get(m.name), new.get(m.name), fail_above if not judged or m.name in judged else None)
+        Line(
+            m, old.get(m.name), new.get(m.name), fail_above if not judged or m.name in judged else None, _spread(m, before, after)
+        )
         for m in METRICS
         if old.get(m.name) is not None or new.get(m.name) is not None
     ]
+
+
+def _spread(metric: Metric, before: Row, after: Row) -> Spread | None:
+    """The ranges of a metric; None if a side is not an ensemble, or a member does not have the metric."""
+    found = [_range(metric, row, which) for row, which in ((before, "figures"), (after, "figures"), (before, "null"))]
+    one, other, null = found
+    return Spread(one, other, null or one) if one is not None and other is not None else None
+
+
+def _range(metric: Metric, row: Row, which: str) -> Range | None:
+    figures = row.get("ensemble", {}).get(which, {}).get(f"summary.metrics.{metric.name}")
+    return (figures["min"], figures["max"]) if figures else None
 
 
 def functions(before: Row, after: Row) -> list[diff.Change]:
@@ -87,6 +142,12 @@ def pairs(before: Sequence[Row], after: Sequence[Row]) -> list[tuple[Row, Row]]:
             raise IrqlabError(
                 f"the two sides were offered different loads (shares of {same[0]['summary']['base_pps']:.0f} and of "
                 f"{row['summary']['base_pps']:.0f} frames/s): measure one of them again, compared with the other"
+            )
+        members = [one["ensemble"]["members"] if "ensemble" in one else 1 for one in (same[0], row)]
+        if members[0] != members[1]:
+            raise IrqlabError(
+                f"the two sides have ensembles of {members[0]} and {members[1]} members: measure one of them again, with the "
+                "same --ensemble"
             )
         found.append((same[0], row))
     return found

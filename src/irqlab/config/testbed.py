@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from irqlab.config.ensemble import Member
 from irqlab.config.memory import Memory
 from irqlab.config.schemes import Schemes
 
@@ -52,3 +53,5 @@ class TestbedConfig:
     """The memory behind the processor, in trials; None: it never stalls."""
     cached: bool = True
     """Reuse cached results of earlier trials; False: run every trial."""
+    member: Member | None = None
+    """What is perturbed in boot, driver load and trials; None: nothing."""

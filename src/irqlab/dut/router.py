@@ -30,6 +30,8 @@ class Dut(Agent):
         self.notes: list[str] = []
         """Deviations from the requested configuration."""
         self.trial_id = 0
+        self.adjust: Callable[[dict[str, Any]], dict[str, Any]] = lambda trial: trial
+        """Applied to every trial before it starts (irqlab.perturb)."""
 
     def play_hosts(self, line_rate_bps: int) -> None:
         """Sets up the tester's hosts, one per port, with this line rate (0: unlimited)."""
@@ -135,6 +137,7 @@ class Dut(Agent):
             **trial,
             "streams": streams,
         }
+        whole = self.adjust(whole)
         armed = self.rpc.call("start", trial=whole)
         if meanwhile is not None:
             meanwhile(int(armed["origin_ns"]) + int(whole["warmup_ns"]))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from irqlab import methods as package
 from irqlab.methods.method import Method
 from irqlab.present.variants import Row, rows_of
+from irqlab.results import ensemble
 from irqlab.results.document import Documents
 from irqlab.results.records import row_type
 
@@ -42,8 +44,28 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def rows(contents: Sequence[dict[str, Any]]) -> list[Row]:
-    """The typed rows of documents, in order. Raises IrqlabError if one is not a result document."""
-    return rows_of(contents, [documents().convert(content).measured.results for content in contents])
+    """The typed rows of documents, in order, one per ensemble. Raises IrqlabError if one is not a result document."""
+    typed = [documents().convert(content).measured.results for content in contents]
+    collapsed = [ensemble.collapse(content) for content in contents]
+    if not any(any(members) for _, members in collapsed):
+        return rows_of(contents, typed)
+    result_of = {
+        id(data): result
+        for content, results in zip(contents, typed, strict=True)
+        for data, result in zip(content["measured"]["results"], results, strict=True)
+    }
+    shown = [content for content, _ in collapsed]
+    found = rows_of(shown, [documents().convert(content).measured.results for content in shown])
+    members_of = {
+        id(data): members
+        for content, all_members in collapsed
+        for data, members in zip(content["measured"]["results"], all_members, strict=False)
+    }
+
+    def members(row: Row) -> tuple[Row, ...]:
+        return tuple(replace(row, data=data, result=result_of[id(data)]) for data in members_of.get(id(row.data), []))
+
+    return [replace(row, members=members(row)) for row in found]
 
 
 def rows_by_method(found: Sequence[Row], complete: bool = False) -> dict[str, list[Row]]:

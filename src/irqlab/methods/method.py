@@ -11,12 +11,13 @@ import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import median_low
 from typing import Any
 
 from irqlab.config.schemes import SETTINGS
 from irqlab.config.traffic import FrameSize
 from irqlab.config.workload import Workload
-from irqlab.present import tables
+from irqlab.present import ensemble, tables
 from irqlab.present.columns import columns_of
 from irqlab.present.parts import Group, Legend, Numbers, Plot, Section
 from irqlab.present.rows import by_test, place_of
@@ -35,6 +36,8 @@ COSTS = ("cost", "hardware")
 """Options for hardware costs."""
 RUN = ("jobs", "no_cache")
 """Options for how trials are run."""
+ENSEMBLE = ("ensemble", "perturb")
+"""Options for ensembles, which every method has."""
 MEASURED_ON = ("driver", "rx_scheme", "tx_scheme", "variant", "nic", "mips", "frame_bytes", "bidirectional")
 """CSV columns before a method's own: fields of a result row."""
 FORWARDING = (*DUT, *SCHEMES, *TRIAL, *COSTS, *RUN)
@@ -75,19 +78,40 @@ class Lines:
     """Rows have columns for frame size and direction. False: the method's columns identify them."""
 
     def table(self, rows: Sequence[Row]) -> Table:
-        """The table for rows of this method."""
+        """The table for rows of this method; with ranges if they are ensembles."""
+        return ensemble.of_table(rows, self._table)
+
+    def _table(self, rows: Sequence[Row]) -> Table:
         lines = [(row, tuple(self.of(row)) if row.data["complete"] else ()) for row in rows]
         return tables.by_row(self.type, lines, self.caption, self.note, self.folded, self.sized)
 
     def csv(self, rows: Sequence[Row]) -> str:
-        """The lines of rows of this method as CSV, each with its configuration (RFC 4180, but line feeds)."""
+        """The lines of rows of this method as CSV, each with its configuration (RFC 4180, but line feeds).
+
+        With ensembles, numbers are medians, followed by columns for the lowest and the highest value.
+        """
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         columns = columns_of(self.type)
-        writer.writerow([*MEASURED_ON, *(column.name for column in columns)])
+        spread = [column for column in columns if {int, float} & set(column.types)] if ensemble.size(rows) else []
+        ends = [f"{column.name}_{end}" for column in spread for end in ("min", "max")]
+        writer.writerow([*MEASURED_ON, *(column.name for column in columns), *ends])
         for row in rows:
+            if not row.data["complete"]:
+                continue
             who = [row.data[name] for name in MEASURED_ON]
-            writer.writerows([*who, *(column.value(line) for column in columns)] for line in self.of(row) if row.data["complete"])
+            lines = list(self.of(row))
+            of_members = [list(self.of(one)) for one in row.members]
+            alike = bool(of_members) and all(len(many) == len(lines) for many in of_members)
+            for n, line in enumerate(lines):
+                values = {column.name: column.value(line) for column in columns}
+                ranges = []
+                for column in spread:
+                    found = [column.value(many[n]) for many in of_members] if alike else []
+                    whole = bool(found) and all(value is not None for value in found)
+                    values[column.name] = median_low(found) if whole else values[column.name]
+                    ranges += [min(found), max(found)] if whole else [None, None]
+                writer.writerow([*who, *values.values(), *ranges])
         return text.getvalue()
 
 
@@ -147,6 +171,9 @@ class Method:
 
     def pictured(self, rows: Sequence[Row], number: Numbers) -> Picture | None:
         """The plot for the top of the report: `picture`, or the first of `plots`."""
+        return ensemble.drawn(rows, lambda same: self._pictured(same, number))[0]
+
+    def _pictured(self, rows: Sequence[Row], number: Numbers) -> Picture | None:
         if self.picture is not None:
             return self.picture(rows, number)
         if self.plots is None:
@@ -161,7 +188,10 @@ class Method:
         return self.drawn(rows) if self.drawn else [row for row in rows if row.data["method"] == self.name]
 
     def sections(self, rows: Sequence[Row], number: Numbers) -> list[Section]:
-        """The method's sections of the report; `rows` come from `chosen`."""
+        """The method's sections of the report; `rows` come from `chosen`. With bands and ranges if they are ensembles."""
+        return ensemble.of_sections(rows, lambda same: self._sections(same, number))
+
+    def _sections(self, rows: Sequence[Row], number: Numbers) -> list[Section]:
         if self.draws is not None:
             return self.draws(rows, number)
         groups = []
@@ -184,7 +214,7 @@ class Method:
             yield self.lines.table(sorted(rows, key=lambda row: row.document))
         for row in rows:
             if row.data["complete"]:
-                yield from self.tables(row, options)
+                yield from ensemble.of_tables([row], lambda same: list(self.tables(same[0], options)))
 
 
 def ordered(rows: Sequence[Row]) -> list[Row]:

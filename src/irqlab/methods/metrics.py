@@ -38,31 +38,35 @@ DRAWN = ("throughput_pps", "instructions_per_frame", "latency_p99_ns", "overload
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric. `better` is +1 if higher is better, -1 if lower is. `where` it is measured: search, below or overload."""
+    """A metric. `better` is +1 if higher is better, -1 if lower is. `where` it is measured: search, below or overload.
+
+    `floor`: smaller differences, in the unit of the JSON, are not called differences between ensembles (irqlab.compare.verdict).
+    """
 
     name: str
     text: str
     unit: str
     better: int
     where: str
+    floor: float
 
 
 METRICS = (
-    Metric("throughput_pps", "Throughput", "kpps", +1, "search"),
-    Metric("latency_p50_ns", "Latency, p50", "µs", -1, "below"),
-    Metric("latency_p90_ns", "Latency, p90", "µs", -1, "below"),
-    Metric("latency_p99_ns", "Latency, p99", "µs", -1, "below"),
-    Metric("latency_p999_ns", "Latency, p99.9", "µs", -1, "below"),
-    Metric("latency_max_ns", "Latency, max", "µs", -1, "below"),
-    Metric("instructions_per_frame", "Instructions per frame", "", -1, "below"),
-    Metric("interrupts_per_frame", "Interrupts per frame", "", -1, "below"),
-    Metric("nic_accesses_per_frame", "NIC register accesses per frame", "", -1, "below"),
-    Metric("nic_reads_per_frame", "of these, reads", "", -1, "below"),
-    Metric("overload_forwarded_pps", "Forwarded in overload", "kpps", +1, "overload"),
-    Metric("overload_instructions_per_frame", "Instructions per frame in overload", "", -1, "overload"),
-    Metric("l1i_fills_per_frame", "L1I fills per frame", "", -1, "below"),
-    Metric("l1d_fills_per_frame", "L1D fills per frame", "", -1, "below"),
-    Metric("l2_fills_per_frame", "L2 fills per frame", "", -1, "below"),
+    Metric("throughput_pps", "Throughput", "kpps", +1, "search", 100),
+    Metric("latency_p50_ns", "Latency, p50", "µs", -1, "below", 100),
+    Metric("latency_p90_ns", "Latency, p90", "µs", -1, "below", 100),
+    Metric("latency_p99_ns", "Latency, p99", "µs", -1, "below", 100),
+    Metric("latency_p999_ns", "Latency, p99.9", "µs", -1, "below", 100),
+    Metric("latency_max_ns", "Latency, max", "µs", -1, "below", 100),
+    Metric("instructions_per_frame", "Instructions per frame", "", -1, "below", 5),
+    Metric("interrupts_per_frame", "Interrupts per frame", "", -1, "below", 0.005),
+    Metric("nic_accesses_per_frame", "NIC register accesses per frame", "", -1, "below", 0.01),
+    Metric("nic_reads_per_frame", "of these, reads", "", -1, "below", 0.01),
+    Metric("overload_forwarded_pps", "Forwarded in overload", "kpps", +1, "overload", 100),
+    Metric("overload_instructions_per_frame", "Instructions per frame in overload", "", -1, "overload", 5),
+    Metric("l1i_fills_per_frame", "L1I fills per frame", "", -1, "below", 0.5),
+    Metric("l1d_fills_per_frame", "L1D fills per frame", "", -1, "below", 0.5),
+    Metric("l2_fills_per_frame", "L2 fills per frame", "", -1, "below", 0.5),
 )
 
 
@@ -160,7 +164,7 @@ def _heat_map(rows: Sequence[Row], metric: Metric) -> Table:
     lines = []
     for name in names:
         cells = [(values.get((name, size)), shades[size]) for size in sizes]
-        shown = [Cell(text(metric, value), shade=None if value is None else shade(value)) for value, shade in cells]
+        shown = [Cell(text(metric, value), shade=None if value is None else shade(value), value=value) for value, shade in cells]
         lines.append([Cell(name), *shown])
     unit = f", {metric.unit}" if metric.unit else ""
     return Table(f"{metric.text}{unit}", [Column("Driver", number=False), *(Column(size) for size in sizes)], lines)
@@ -185,7 +189,12 @@ def _table(rows: Sequence[Row]) -> Table:
     known = [m for m in METRICS if any(_values(row).get(m.name) is not None for row in rows)]
     columns = [Column("Driver", number=False), Column("Frame", number=False), *(Column(m.text, unit=m.unit) for m in known)]
     lines = [
-        [Cell(row.variant.label), Cell(_size(row)), *(Cell(text(m, _values(row).get(m.name))) for m in known)] for row in rows
+        [
+            Cell(row.variant.label),
+            Cell(_size(row)),
+            *(Cell(text(m, value), value=value) for m in known for value in [_values(row).get(m.name)]),
+        ]
+        for row in rows
     ]
     return Table("All metrics, side by side", columns, lines, folded=len(rows) > 12)
 

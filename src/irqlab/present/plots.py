@@ -12,9 +12,11 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, wraps
+from statistics import median_low
 from types import SimpleNamespace
 from typing import Any, ParamSpec
 
+from irqlab.present import tape
 from irqlab.present.svg import AXIS, GREY, GRID, INK, PAPER, clean, finish
 from irqlab.units import duration, grouped
 
@@ -27,6 +29,8 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 14.0, 34.0, 52.0
 _BAR_STEP, _BAR_HEIGHT, _BAR_LABEL = 50.0, 16.0, 44
 _GROUP_STEP, _THIN_STEP, _THIN_HEIGHT = 27.0, 19.0, 11.0
 
+MAX_STROKES = 24
+"""Maximum points of a line whose ranges are drawn as strokes."""
 COLOURS = 8
 """Number of series colours of the page: --s0, --s1, ..."""
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "h")
@@ -69,10 +73,14 @@ def _mpl() -> SimpleNamespace:
 
 
 def _isolated(draw: Callable[_P, str]) -> Callable[_P, str]:
-    """Decorator: draws with matplotlib's defaults and our settings, ignoring the user's."""
+    """Decorator: draws with matplotlib's defaults and our settings, not the user's; for ensembles see irqlab.present.tape."""
 
     @wraps(draw)
     def drawn(*args: _P.args, **kwargs: _P.kwargs) -> str:
+        if tape.noted(draw.__name__, args):
+            return ""
+        if members := tape.played(draw.__name__, args):
+            args = tuple(_spread(arg, [one[n] for one in members]) for n, arg in enumerate(args))  # type: ignore[assignment]
         with _mpl().rc_context():
             _mpl().rcdefaults()
             _mpl().rcParams.update(_RC)
@@ -126,6 +134,8 @@ class Line:
     """A point marked with a ring."""
     cross: tuple[float, float] | None = None
     """A point marked with a cross."""
+    band: Sequence[tuple[float, float]] = ()
+    """The range of each point in an ensemble; not a number where there is none."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +148,8 @@ class Bar:
     value: float
     text: str
     grey: bool = False
+    span: tuple[float, float] | None = None
+    """The range of an ensemble."""
 
 
 @dataclass(frozen=True)
@@ -146,6 +158,40 @@ class BarGroup:
 
     name: str
     bars: Sequence[Bar]
+
+
+def _spread(arg: Any, members: Sequence[Any]) -> Any:
+    """An argument of a plot: lines, bars, groups of bars, or the bounds of an axis; others are as they are."""
+    if isinstance(arg, tuple) and len(arg) == 2 and all(isinstance(value, float) for value in arg):
+        return min(low for low, _ in members), max(high for _, high in members)
+    if isinstance(arg, (list, tuple)) and arg and isinstance(arg[0], (Line, Bar)):
+        same = [{one.gid: one for one in many} for many in members]
+        return [_one(one, [many[one.gid] for many in same if one.gid in many]) for one in arg]
+    if isinstance(arg, (list, tuple)) and arg and isinstance(arg[0], BarGroup) and all(len(many) == len(arg) for many in members):
+        return [replace(group, bars=_spread(group.bars, [many[n].bars for many in members])) for n, group in enumerate(arg)]
+    return arg
+
+
+def _one(found: Line | Bar, members: Sequence[Any]) -> Line | Bar:
+    """A line or a bar with the medians and ranges of the members'; unchanged if they have other points."""
+    if isinstance(found, Bar):
+        if not members:
+            return found
+        text_of = {one.value: one.text for one in members}
+        middle = median_low([one.value for one in members])
+        span = None if len(text_of) == 1 else (min(text_of), max(text_of))
+        return replace(found, value=middle, text=text_of[middle], span=span)
+    if not members or any(len(one.points) != len(found.points) for one in members):
+        return found
+    points, band = [], []
+    for place, point in enumerate(found.points):
+        values = [one.points[place][1] for one in members]
+        x = median_low([one.points[place][0] for one in members])
+        whole = [value for value in values if value is not None]
+        gap = len(whole) < len(values)
+        points.append((x, point[1] if gap else median_low(whole)))
+        band.append((math.nan, math.nan) if gap else (min(whole), max(whole)))
+    return replace(found, points=points, band=band)
 
 
 @_isolated
@@ -328,7 +374,7 @@ def bars(entries: Sequence[Bar], what: str) -> str:
     axes.set_axis_off()
     axes.set_xlim(0, WIDTH)
     axes.set_ylim(height, 0)
-    full = max((entry.value for entry in entries), default=0.0)
+    full = max((max(entry.value, *entry.span) if entry.span else entry.value for entry in entries), default=0.0)
     room = WIDTH - 4 - FONT * 0.62 * max((len(entry.text) for entry in entries), default=0)
     for number, entry in enumerate(entries):
         top = number * _BAR_STEP
@@ -337,6 +383,7 @@ def bars(entries: Sequence[Bar], what: str) -> str:
         colour = GREY if entry.grey else entry.look.colour
         patch = axes.barh(top + 34, length, height=_BAR_HEIGHT, left=0, color=colour, linewidth=0)[0]
         patch.set_gid(entry.gid)
+        length = max(length, _whisker(axes, entry, top + 34, _BAR_HEIGHT, room / full if full else 0.0))
         axes.text(length + 7, top + 34, clean(entry.text), ha="left", va="center", color=INK)
     titles = {entry.gid: f"{entry.name}: {entry.text}" for entry in entries}
     return finish(figure, what, titles)
@@ -352,7 +399,7 @@ def grouped_bars(groups: Sequence[BarGroup], what: str) -> str:
     axes.set_axis_off()
     axes.set_xlim(0, WIDTH)
     axes.set_ylim(height, 0)
-    full = max((entry.value for entry in entries), default=0.0)
+    full = max((max(entry.value, *entry.span) if entry.span else entry.value for entry in entries), default=0.0)
     room = WIDTH - 12 - FONT * 0.62 * max((len(entry.text) for entry in entries), default=0)
     top = 0.0
     titles: dict[str, str] = {}
@@ -370,6 +417,7 @@ def grouped_bars(groups: Sequence[BarGroup], what: str) -> str:
             gid = f"{entry.gid}-{len(titles)}"
             patch.set_gid(gid)
             titles[gid] = f"{entry.name}: {entry.text}"
+            length = max(length, _whisker(axes, entry, middle, _THIN_HEIGHT, room / full if full else 0.0))
             axes.text(length + 7, middle, clean(entry.text), ha="left", va="center", color=INK)
             top += _THIN_STEP
     return finish(figure, what, titles)
@@ -424,6 +472,18 @@ def log_bounds(values: Iterable[float]) -> tuple[float, float]:
     bottom = max(s for s in steps if s <= low * 0.97)
     top = min(s for s in steps if s >= high * 1.03)
     return bottom, top
+
+
+def _whisker(axes: Any, entry: Bar, y: float, height: float, scale: float) -> float:
+    """Draws the range of a bar in an ensemble; returns where it ends."""
+    if entry.span is None:
+        return 0.0
+    low, high = (value * scale for value in entry.span)
+    for x in (low, high):
+        axes.plot([x, x], [y - height * 0.6, y + height * 0.6], color=INK, linewidth=1.4, zorder=3)
+    (drawn,) = axes.plot([low, high], [y, y], color=INK, linewidth=1.4, zorder=3)
+    drawn.set_gid(f"band-{entry.gid}")
+    return high
 
 
 def _canvas(x_label: str, y_label: str, width: float = WIDTH) -> tuple[Figure, Axes]:
@@ -507,6 +567,8 @@ def _draw(axes: Any, lines: Sequence[Line], markers: int | None = None, drawstyl
         x = [p[0] for p in line.points]
         y = [math.nan if p[1] is None else p[1] for p in line.points]
         every = None if markers is None else max(1, len(x) // markers)
+        if line.band:
+            _band(axes, line, x, drawstyle)
         drawn = _line(axes, x, y, line.look, marker=True, every=every)
         drawn.set_gid(line.gid)
         drawn.set_drawstyle(drawstyle)
@@ -517,6 +579,17 @@ def _draw(axes: Any, lines: Sequence[Line], markers: int | None = None, drawstyl
                     markeredgecolor=line.look.colour, zorder=3, clip_on=False,
                 )  # fmt: skip
                 extra.set_gid(f"{what}-{line.gid}")
+
+
+def _band(axes: Any, line: Line, x: Sequence[float], drawstyle: Any) -> None:
+    """The range of an ensemble around a line: a band, and a stroke at each point, since a band can be thinner than the line."""
+    low, high = [p[0] for p in line.band], [p[1] for p in line.band]
+    step = "pre" if drawstyle == "steps-pre" else None
+    filled = axes.fill_between(x, low, high, color=line.look.colour, alpha=0.25, linewidth=0, zorder=2, step=step)
+    filled.set_gid(f"band-{line.gid}")
+    if len(x) <= MAX_STROKES:
+        strokes = axes.vlines(x, low, high, color=line.look.colour, linewidth=5, alpha=0.45, zorder=2.1)
+        strokes.set_gid(f"band-strokes-{line.gid}")
 
 
 def _line(axes: Any, x: Sequence[float], y: Sequence[float], look: Style, marker: bool, every: int | None = None) -> Any:

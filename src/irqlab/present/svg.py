@@ -62,7 +62,7 @@ def _references(element: ElementTree.Element) -> Iterable[str]:
 _LONG = re.compile(r"-?\d+\.\d{3,}")
 """A coordinate with needless precision."""
 _CLIP = re.compile(r"url\(#(.+)\)")
-_OWN = re.compile(r"(?:series|bar|wire|ring|cross|diagonal|rank)\b")
+_OWN = re.compile(r"(?:series|bar|wire|ring|cross|diagonal|rank|band)\b")
 
 
 def _rewrite(element: ElementTree.Element, used: dict[str, str], titles: dict[str, str]) -> None:

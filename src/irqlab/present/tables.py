@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from irqlab import units
@@ -35,6 +35,16 @@ class Cell:
     code: bool = False
     shade: float | None = None
     """Shade of the cell, from 0 to 1, for heat maps."""
+    value: float | None = field(default=None, compare=False)
+    """The number that `text` shows, if it is one."""
+    low: str = ""
+    high: str = ""
+    """The range of an ensemble's members; empty: it has none, or they show the same."""
+
+    @property
+    def range(self) -> str:
+        """The range as text; empty: none."""
+        return f"{self.low}\u2013{self.high}" if self.low else ""
 
 
 @dataclass(frozen=True)
@@ -55,8 +65,13 @@ def of_lines(line_type: type, lines: Sequence[Any], caption: str, note: str = ""
     """A table with a row for each of `lines`: instances of a dataclass that declares the columns (irqlab.present.columns)."""
     columns = shown(line_type, lines)
     headings = [Column(c.col.heading, c.number, c.col.title, c.col.unit) for c in columns]
-    rows = [[Cell(c.text(line), mark=c.mark(line)) for c in columns] for line in lines]
+    rows = [[Cell(c.text(line), mark=c.mark(line), value=_number(c.value(line))) for c in columns] for line in lines]
     return Table(caption, headings, rows, folded, note)
+
+
+def _number(value: Any) -> float | None:
+    """A value that is a number."""
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
 def by_row(

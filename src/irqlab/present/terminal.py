@@ -57,5 +57,6 @@ def rich_table(table: tables.Table) -> Table:
 
 def _cell(cell: tables.Cell) -> Text:
     """Text of a cell, without markup or control characters, since names come from files."""
-    text = "".join(c if c.isprintable() else "?" for c in units.plain(cell.text))
-    return Text(text, style=_STYLES.get(cell.mark, ""))
+    text, spread = ("".join(c if c.isprintable() else "?" for c in units.plain(part)) for part in (cell.text, cell.range))
+    made = Text(text, style=_STYLES.get(cell.mark, ""))
+    return made.append(f"\n{spread}", style="dim") if spread else made

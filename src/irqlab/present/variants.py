@@ -37,6 +37,8 @@ class Row:
     """The row as in the document."""
     result: Any = None
     """The typed row (irqlab.results.records.ResultRow)."""
+    members: tuple[Row, ...] = ()
+    """The rows of an ensemble's members; this row then has their medians (irqlab.results.ensemble)."""
 
     @property
     def samples(self) -> Sequence[Any]:

@@ -25,6 +25,9 @@ from irqlab.errors import IrqlabError
 from irqlab.results.records import SCHEMA, Environment, ResultRow
 from irqlab.trials.forwarding import ForwardingResult
 
+_ABSENT = ("_fills_per_frame", "ensemble")
+"""Ends of names of fields that are absent, instead of null, if they have no value."""
+
 
 @dataclass
 class MethodResult:
@@ -63,6 +66,8 @@ class MethodResult:
     """The method's samples: instances of its sample type."""
     summary: Any = None
     """The method's summary: an instance of its summary type; None if interrupted."""
+    ensemble: dict[str, Any] | None = None
+    """Which member of an ensemble this is (irqlab.results.records.EnsembleRow); None, and not in the document, without one."""
     trials: list[ForwardingResult] = field(default_factory=list)
 
     def copy_per_frame_metrics(self, trial: ForwardingResult) -> None:
@@ -84,7 +89,7 @@ class MethodResult:
     def to_json(self) -> dict[str, Any]:
         """The row as stored in `measured.results`."""
         row = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "trials"}
-        row = {name: value for name, value in row.items() if value is not None or not name.endswith("_fills_per_frame")}
+        row = {name: value for name, value in row.items() if value is not None or not name.endswith(_ABSENT)}
         return {**msgspec.to_builtins(row), "trials": [trial.to_json() for trial in self.trials]}
 
 

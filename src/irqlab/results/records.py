@@ -36,6 +36,7 @@ class Nic(Struct, frozen=True, forbid_unknown_fields=True):
     model: str
     properties: list[str] | dict[str, str]
     line_rate_bps: Annotated[int, Meta(ge=0, description="0: no ceiling.")]
+    timing: Annotated[str, Meta(description="What the model's timing is known to get wrong; may be empty.")] | UnsetType = UNSET
 
 
 class Module(Struct, frozen=True, forbid_unknown_fields=True):
@@ -314,6 +315,29 @@ class TrialRecord(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     kernel_log: list[str]
 
 
+class Spread(Struct, frozen=True, forbid_unknown_fields=True):
+    """A figure of the members of an ensemble."""
+
+    median: Annotated[float, Meta(description="Of an even number the lower one of the two in the middle.")]
+    min: float
+    max: float
+
+
+class EnsembleRow(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which member of an ensemble a row is; the first also describes the ensemble (docs/measuring.md)."""
+
+    member: Annotated[int, Meta(ge=0, description="0: nothing is perturbed.")]
+    members: Annotated[int | UnsetType, Meta(description="How many there are; those after the first follow it.")] = UNSET
+    seed: int | UnsetType = UNSET
+    perturb: Annotated[list[str] | UnsetType, Meta(description="What members differ in.")] = UNSET
+    figures: Annotated[
+        dict[str, Spread] | UnsetType, Meta(description="Every figure of the row, by its path: samples.0.rate_pps.")
+    ] = UNSET
+    null: Annotated[
+        dict[str, Spread] | UnsetType, Meta(description="compare: the same of as many further members of the first side.")
+    ] = UNSET
+
+
 class ResultRow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="method"):
     """Results of one method for one driver and frame size. `samples` and `summary` are the method's own."""
 
@@ -336,6 +360,7 @@ class ResultRow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, t
     l1d_fills_per_frame: Rate | None = None
     l2_fills_per_frame: Annotated[Rate | None, Meta(description="absent: no second level.")] = None
     line_rate_limited: bool | None
+    ensemble: Annotated[EnsembleRow | UnsetType, Meta(description="absent: no ensemble.")] = UNSET
     samples: list[Any]
     summary: Any
     trials: list[TrialRecord]

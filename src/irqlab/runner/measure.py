@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from irqlab.config.ensemble import Ensemble
 from irqlab.config.testbed import TestbedConfig
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.qemu import machine
-from irqlab.results import document
+from irqlab.results import document, ensemble
 from irqlab.results.document import MethodResult
 from irqlab.runner.jobs import Answers, Job, JobRunner, UserInterruptError, terminate_like_ctrl_c
 from irqlab.runner.runner import TrialRunner
@@ -37,16 +38,24 @@ class Outcome:
 
 
 def measure(
-    testbeds: Sequence[TestbedConfig], workloads: Sequence[Workload], jobs: int, method: Method, name: str, cut_short: str
+    testbeds: Sequence[TestbedConfig],
+    workloads: Sequence[Workload],
+    jobs: int,
+    method: Method,
+    name: str,
+    cut_short: str,
+    ensembles: Sequence[Ensemble] = (),
 ) -> Outcome:
     """Runs `method` on every testbed with every workload, with at most `jobs` concurrent trials.
 
     After an error or Ctrl-C, `Outcome.error` is set, and the results are those so far. The trials of an interrupted method
-    are in a row of method `cut_short`.
+    are in a row of method `cut_short`. `ensembles`: one per testbed; the rows of all members are results, those of a null
+    ensemble are not.
     """
     outcome = Outcome()
-    answers: Answers[tuple[int, int], list[MethodResult]] = Answers()
-    places: dict[tuple[int, int], Workload] = {}
+    answers: Answers[_Place, list[MethodResult]] = Answers()
+    casts = list(ensembles) or [Ensemble()] * len(testbeds)
+    places: list[_Place] = []
     try:
         with terminate_like_ctrl_c(), JobRunner(jobs) as runner:
             found = [Testbed.resolve(config) for config in testbeds]
@@ -55,11 +64,13 @@ def measure(
             outcome.environment += runner.run("preparing", described).values()
             for note in dict.fromkeys(note for dut in outcome.environment for note in dut["dut"]["notes"]):
                 runner.display.say(f"  {note}")
+            beds = {(n, k): testbed for n, cast in enumerate(casts) for k, testbed in enumerate(_members(found[n], cast))}
+            places = [_Place(n, m, k) for n, k in beds for m in range(len(workloads))]
             chosen = {}
-            for n, testbed in enumerate(found):
-                for m, workload in enumerate(workloads):
-                    places[n, m] = workload
-                    chosen[n, m] = Job(f"{testbed.label} {workload.size}", testbed, partial(_at, method, workload))
+            for at in sorted(places, key=lambda at: (at.member, at.testbed, at.workload)):
+                workload, testbed = workloads[at.workload], beds[at.testbed, at.member]
+                named = f"{testbed.label} {workload.size}{f' #{at.member}' if at.member else ''}"
+                chosen[at] = Job(named, testbed, partial(_at, method, workload))
             runner.run(name, chosen, answers)
     except KeyboardInterrupt:
         machine.cancel_all()
@@ -67,12 +78,52 @@ def measure(
         outcome.error = UserInterruptError(f"interrupted; the results so far are kept ({trials} trials)")
     except IrqlabError as error:
         outcome.error = error
-    for place, workload in places.items():
-        if place in answers.done:
-            outcome.results += answers.done[place]
-        elif place in answers.runners and answers.runners[place].done:
-            outcome.results.append(_cut_short(answers.runners[place], cut_short, workload))
+    for n, cast in enumerate(casts):
+        for m, workload in enumerate(workloads):
+            mine = [at for at in places if (at.testbed, at.workload) == (n, m)]
+            outcome.results += _rows({at.member: answers.done[at] for at in mine if at in answers.done}, cast)
+            for at in mine:
+                if at not in answers.done and at in answers.runners and answers.runners[at].done:
+                    short = _cut_short(answers.runners[at], cut_short, workload)
+                    short.ensemble = None if cast.single else {"member": cast.first + at.member}
+                    outcome.results.append(short)
     return outcome
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A job: the numbers of its testbed, of its workload and, in the testbed's ensemble, of its member."""
+
+    testbed: int
+    workload: int
+    member: int
+
+
+def _members(testbed: Testbed, cast: Ensemble) -> list[Testbed]:
+    """A testbed for each member."""
+    if cast.single:
+        return [testbed]
+    return [Testbed.resolve(replace(testbed.config, member=member)) for member in cast.cast()]
+
+
+def _rows(done: dict[int, list[MethodResult]], cast: Ensemble) -> list[MethodResult]:
+    """The rows of an ensemble, from the results of the members that were measured: row by row, all members."""
+    members = [number for number in sorted(done) if number < cast.members]
+    if not members or cast.single:
+        return [row for number in members for row in done[number]]
+    null = [number for number in sorted(done) if number >= cast.members]
+    rows = []
+    for n, first in enumerate(done[members[0]]):
+        same = [done[number][n] for number in members]
+        for number, row in zip(members, same, strict=True):
+            row.ensemble = {"member": cast.first + number}
+        assert first.ensemble is not None
+        first.ensemble |= {"members": len(same), "seed": cast.seed, "perturb": list(cast.perturb)}
+        first.ensemble["figures"] = ensemble.spreads([row.to_json() for row in same])
+        if null:
+            first.ensemble["null"] = ensemble.spreads([done[number][n].to_json() for number in null])
+        rows += same
+    return rows
 
 
 def _introduce(runner: JobRunner, testbeds: Sequence[Testbed]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,8 +16,9 @@ from irqlab.dut.agent import DutError
 from irqlab.dut.counters import Counters
 from irqlab.dut.router import Dut
 from irqlab.errors import IrqlabError
+from irqlab.perturb import catalogue as perturb
 from irqlab.qemu import machine, snapshots
-from irqlab.qemu.machine import MachineConfig, MachineError, describe, save, start, switched_off
+from irqlab.qemu.machine import MachineConfig, MachineError, describe, parameters_of, save, start
 from irqlab.qemu.pool import POOL
 from irqlab.qemu.rpc import ConnectionLostError, TesterError
 from irqlab.qemu.snapshots import Snapshot
@@ -54,6 +55,8 @@ class Testbed:
         needed = modules.load_all(dut_kernel, nic.needs)
         model = modules.load(dut_kernel, costmodel.MODULE) if config.cost_model else []
         loaded = list({module.name: module for module in [*model, *needed, *loaded]}.values())
+        loaded = perturb.modules(config.member, dut_kernel, loaded)
+        words = (parameters_of(dut_kernel), perturb.command_line(config.member))
         image = guestimage.build(dut_kernel.release)
         machine = MachineConfig(
             qemu=found_qemu,
@@ -68,7 +71,7 @@ class Testbed:
             memory_mib=TEST_MEMORY_MIB if config.functional or config.debug else MEMORY_MIB,
             memory=config.memory.arguments() if config.memory else "",
             lsm=config.lsm,
-            extra_append=switched_off(dut_kernel),
+            extra_append=" ".join(word for word in words if word),
         )
         return cls(config, machine, loaded, nic)
 
@@ -107,6 +110,7 @@ class Testbed:
         def take(state: Path) -> dict[str, Any]:
             with start(self.machine, self.booted.state, to_save=True) as booted, self._translating_errors(Dut(booted)) as dut:
                 waited_ns = self._bring_up(dut)
+                perturb.prepare(self.config.member, dut)
                 facts = {"running": dut.describe(self.config.dut), "link_wait_ns": waited_ns, "kernel_log": dut.kernel_log.lines}
                 facts["counters"] = asdict(dut.counters())  # trials need not read the initial values
                 save(booted, state)
@@ -123,7 +127,21 @@ class Testbed:
             "dut": asdict(self.config.dut),
             "line_rate_bps": self.nic.line_rate_bps,
             "code": code_fingerprint(__name__),
+            **({"perturb": found} if (found := self._prepared_with()) else {}),
         }
+
+    def _prepared_with(self) -> dict[str, Any]:
+        """What the member's perturbations add to the initial state. They are found by name, so `code` does not cover them."""
+        found = perturb.prepared_with(self.config.member)
+        return {name: [code_fingerprint(module), more] for name, (module, more) in found.items()}
+
+    def _begins(self) -> dict[str, Any]:
+        """What the member's perturbations do before every trial, for its key."""
+        member, found = self.config.member, perturb.begins(self.config.member)
+        if member is None or not found:
+            return {}
+        code = {name: code_fingerprint(module) for name, module in found.items()}
+        return {"member": {"number": member.number, "seed": member.seed, "perturb": code}}
 
     @cached_property
     def _machine_key(self) -> str:
@@ -188,14 +206,18 @@ class Testbed:
                 "--functional: nothing is measured without an instruction clock (it is for tap, shell, fuzz, cycles)"
             )
         with self.open(profile=addresses is not None, pooled=addresses is None) as dut:
+            conditions = self.conditions
+            if perturb.begins(self.config.member):
+                perturb.begin(self.config.member, dut)
+                conditions = replace(conditions, counters=dut.counters())
             if addresses is not None:
                 dut.rpc.call("profile", addresses=addresses)
-            result = trial.measure(dut, self.conditions)
+            result = trial.measure(dut, conditions)
             return result, dut.rpc.call("profile_result") if addresses is not None else None
 
     def _kept(self, trial: Trial[R], addresses: dict[str, Any] | None) -> tuple[R, dict[str, Any] | None]:
         memory = self.config.memory
-        parts = self.parts | ({"memory": memory.arguments()} if memory else {})
+        parts = self.parts | ({"memory": memory.arguments()} if memory else {}) | self._begins()
         key = cache.key_of(parts, trial, addresses) if self.config.cached and trial.cacheable else None
         if key and (kept := cache.get(key)) is not None:
             return trial.restore(kept["result"]), kept["profile"]

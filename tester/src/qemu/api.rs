@@ -18,6 +18,10 @@ pub type Callback = unsafe extern "C" fn(*mut c_void);
 pub type SourceFunction = unsafe extern "C" fn(*mut c_void) -> c_int;
 /// Work for the virtual processor's thread: (processor, `run_on_cpu_data`, a union of eight bytes).
 pub type CpuWork = unsafe extern "C" fn(*mut c_void, u64);
+/// Returns a property's value, which the caller frees: (object, error).
+pub type PropertyGetter = unsafe extern "C" fn(*mut c_void, *mut c_void) -> *mut c_char;
+/// Sets a property: (object, value, error).
+pub type PropertySetter = unsafe extern "C" fn(*mut c_void, *const c_char, *mut c_void);
 /// Called when the machine stops or begins to run: (what was registered with it, running, state).
 pub type RunState = unsafe extern "C" fn(*mut c_void, bool, c_int);
 /// Called when a block or an instruction is about to be executed: (processor, what was registered with it).
@@ -107,10 +111,11 @@ symbols! {
         qemu_get_cpu: fn(c_int) -> *mut c_void;
         async_run_on_cpu: fn(*mut c_void, CpuWork, u64);
         cpu_reset: fn(*mut c_void);
-        // Reset: include/hw/qdev-core.h, include/hw/sysbus.h
+        // Reset: include/hw/qdev-core.h, include/hw/sysbus.h, include/sysemu/reset.h
         sysbus_get_default: fn() -> *mut c_void;
         bus_cold_reset: fn(*mut c_void);
         device_cold_reset: fn(*mut c_void);
+        qemu_register_reset: fn(Callback, *mut c_void);
         // Loading of state: include/qemu/yank.h, qapi/migration.json, include/qapi/error.h
         yank_register_instance: fn(*const YankInstance, *mut *mut c_void) -> bool;
         qmp_xen_load_devices_state: fn(*const c_char, *mut *mut c_void);
@@ -151,6 +156,12 @@ symbols! {
         object_class_by_name: fn(*const c_char) -> *mut c_void;
         object_property_get_str: fn(*mut c_void, *const c_char, *mut c_void) -> *mut c_char;
         vmstate_register_with_alias_id: fn(*mut c_void, u32, *const c_void, *mut c_void, c_int, c_int, *mut c_void) -> c_int;
+        vmstate_unregister: fn(*mut c_void, *const c_void, *mut c_void);
+        object_property_add_str: fn(*mut c_void, *const c_char, PropertyGetter, PropertySetter) -> *mut c_void;
+        // PCI: include/hw/pci/pci.h, include/exec/memory.h
+        pci_register_bar: fn(*mut c_void, c_int, u8, *mut c_void);
+        pci_set_irq: fn(*mut c_void, c_int);
+        address_space_rw: fn(*mut c_void, u64, u64, *mut u8, u64, bool) -> c_uint;
         // USB: include/hw/usb.h
         usb_ep_get: fn(*mut c_void, c_int, c_int) -> *mut c_void;
         usb_wakeup: fn(*mut c_void, c_uint);
@@ -181,6 +192,7 @@ symbols! {
         main_loop_tlg;
         vmstate_cpu_common;
         vmstate_usb_device;
+        vmstate_pci_device;
         address_space_memory;
         // Functions whose prototype depends on the plugin API's version.
         qemu_plugin_insn_data;

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::os::fd::RawFd;
 
 use crate::lan7800::usb::Speed;
-use crate::memory_model::{DeviceWrites, Geometry, Parameters, Stall};
+use crate::memory_model::{self, DeviceWrites, Geometry, Stall};
+use crate::pci::bus::Parameters;
 
 /// What the lab tells the plugin.
 pub struct Args {
@@ -21,15 +22,17 @@ pub struct Args {
     pub functional: bool,
     /// The NICs are LAN7800s of our own, at this speed.
     pub lan7800: Option<Speed>,
+    /// The NICs are PCI cards of our own, on this bus.
+    pub pci: Option<Parameters>,
     /// The memory behind the processor; None: it never stalls.
-    pub memory: Option<Parameters>,
+    pub memory: Option<memory_model::Parameters>,
 }
 
 /// Reads `key=value`.
 pub fn parse(args: &[String]) -> Result<Args, String> {
     let (mut fd, mut ports, mut shift, mut profile, mut lan7800) = (None, 2, 0, false, None);
     let (mut selfcheck, mut functional) = (false, false);
-    let mut memory = Memory::default();
+    let (mut memory, mut pci) = (Memory::default(), None);
     for arg in args {
         let (key, value) = arg.split_once('=').unwrap_or((arg, ""));
         let number = || {
@@ -50,10 +53,12 @@ pub fn parse(args: &[String]) -> Result<Args, String> {
             "register" => memory.register_ps = number()?.into(),
             "instruction" if number()? > 0 => memory.instruction_ps = Some(number()?.into()),
             "lan7800" if value == "high" => lan7800 = Some(Speed::High),
+            "pci" => pci = Some(bus(value)?),
             "lan7800" if value == "super" => lan7800 = Some(Speed::Super),
             _ => {
                 return Err(format!(
-                    "unknown argument {arg:?}; there are fd=N, ports=N, shift=N, profile=0|1, functional=0|1, lan7800=high|super, selfcheck=0|1, \
+                    "unknown argument {arg:?}; there are fd=N, ports=N, shift=N, profile=0|1, functional=0|1, lan7800=high|super, pci=MHZ:BITS, \
+                     selfcheck=0|1, \
                      l1i|l1d=BYTES:WAYS:LINE, l2|l3=BYTES:WAYS:LINE:PS[:PS], ram=PS[:PS], dma=invalidate|last, register=PS, instruction=PS"
                 ));
             }
@@ -69,7 +74,27 @@ pub fn parse(args: &[String]) -> Result<Args, String> {
         profile,
         functional,
         lan7800,
+        pci,
         memory: memory.parameters(functional)?,
+    })
+}
+
+/// A PCI bus by its clock in MHz and its width in bits.
+fn bus(value: &str) -> Result<Parameters, String> {
+    let parameters = match value {
+        "33:32" => Some((30_000, 4)),
+        "33:64" => Some((30_000, 8)),
+        "66:32" => Some((15_000, 4)),
+        "66:64" => Some((15_000, 8)),
+        _ => None,
+    };
+    let Some((clock_ps, width_bytes)) = parameters else {
+        return Err(format!("pci={value}: must be 33:32, 33:64, 66:32 or 66:64"));
+    };
+    Ok(Parameters {
+        clock_ps,
+        width_bytes,
+        ..Parameters::PCI_33
     })
 }
 
@@ -120,7 +145,7 @@ impl Memory {
         Ok(())
     }
 
-    fn parameters(self, functional: bool) -> Result<Option<Parameters>, String> {
+    fn parameters(self, functional: bool) -> Result<Option<memory_model::Parameters>, String> {
         let nothing = self.device_writes == DeviceWrites::Unseen
             && self.register_ps == 0
             && self.instruction_ps.is_none();
@@ -139,7 +164,7 @@ impl Memory {
         if cache("l3").is_some() && cache("l2").is_none() {
             return Err("l3 without l2".into());
         }
-        Ok(Some(Parameters {
+        Ok(Some(memory_model::Parameters {
             instructions,
             data,
             behind: [cache("l2"), cache("l3")].into_iter().flatten().collect(),
@@ -172,6 +197,7 @@ mod tests {
             ("fd=3,selfcheck=1", "fd=N"),
             ("fd=x", "not a number"),
             ("fd=3,lan7800=low", "lan7800=high|super"),
+            ("fd=3,pci=25:32", "33:32"),
             ("fd=3,l1i=1:2", "l1i=BYTES:WAYS:LINE"),
             ("fd=3,l2=1:2:3", "l2=BYTES:WAYS:LINE:PS[:PS]"),
             ("fd=3,l2=1:2:3:4:5:6", "l2=BYTES:WAYS:LINE:PS[:PS]"),
@@ -201,7 +227,7 @@ mod tests {
             line_bytes,
         };
         let stall = |fetch_ps, data_ps| Stall { fetch_ps, data_ps };
-        let expected = Parameters {
+        let expected = memory_model::Parameters {
             instructions: cache(16_384, 4, 32),
             data: cache(8_192, 2, 32),
             behind: vec![(cache(262_144, 8, 64), stall(20_000, 0))],

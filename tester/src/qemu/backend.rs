@@ -2,6 +2,7 @@
 //! What the tester stands on inside QEMU.
 
 use super::net::NetClient;
+use super::pci::cards;
 use super::usb::nic;
 use super::{caches, clock, instrument, machine};
 use crate::backend::{Backend, Outcome};
@@ -12,8 +13,10 @@ use crate::profile::map::Addresses;
 
 /// QEMU's clock and NICs.
 pub struct QemuBackend {
-    /// One for each port; empty if the NICs are the tester's own LAN7800s.
+    /// One for each port; empty if the NICs are the tester's own.
     pub clients: Vec<NetClient>,
+    /// The tester's own NICs are PCI cards, and not USB devices.
+    pub cards: bool,
     /// Instructions are counted.
     pub profiled: bool,
 }
@@ -34,6 +37,7 @@ impl Backend for QemuBackend {
     fn send(&mut self, port: usize, frame: &[u8]) -> Outcome {
         let taken = match self.clients.get(port) {
             Some(client) => client.send(frame),
+            None if self.cards => cards::receive(port, frame),
             None => nic::receive(port, frame),
         };
         if taken {
@@ -49,7 +53,11 @@ impl Backend for QemuBackend {
         instrument::result()
     }
     fn plug(&mut self, port: usize, plugged: bool) -> Result<(), String> {
-        nic::plug(port, plugged)
+        if self.cards {
+            cards::plug(port, plugged)
+        } else {
+            nic::plug(port, plugged)
+        }
     }
     fn inject_faults(&mut self, port: usize, plan: Option<FaultPlan>) -> Result<Damage, String> {
         nic::inject_faults(port, plan)

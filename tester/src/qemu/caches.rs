@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::stall::{Search, StallClock};
 use super::translation::{MemoryAccess, Translation};
-use crate::memory_model::{Counts, DeviceWrites, Hierarchy, Parameters};
+use crate::memory_model::{Counts, DeviceWrites, Geometry, Hierarchy, Parameters};
 
 const PS_PER_NS: u64 = 1_000;
 /// Where Linux maps devices lies beyond this. Kernel and user addresses differ in the bits that are kept.
@@ -144,10 +144,12 @@ pub fn counts() -> Option<Counts> {
     })
 }
 
-/// A device writes bytes, within a line, to a physical address of the DUT's RAM.
-pub fn device_wrote(address: u64) {
-    if let Some(caches) = caches() {
-        let mapped = DIRECT_MAP.wrapping_add(address) & ADDRESS_MASK;
+/// A device writes so many bytes to a physical address of the DUT's RAM.
+pub fn device_wrote(address: u64, bytes: u64) {
+    let Some(caches) = caches() else { return };
+    let first = address & !(Geometry::MIN_LINE_BYTES - 1);
+    for line in (first..address + bytes).step_by(Geometry::MIN_LINE_BYTES as usize) {
+        let mapped = DIRECT_MAP.wrapping_add(line) & ADDRESS_MASK;
         caches.hierarchy.device_wrote(mapped);
     }
 }
@@ -292,7 +294,7 @@ unsafe extern "C" fn accessed(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory_model::{Geometry, Stall};
+    use crate::memory_model::Stall;
 
     fn caches(extra_ps: i64) -> Caches {
         let cache = Geometry {

@@ -69,7 +69,7 @@ unsafe extern "C" fn read(_opaque: *mut c_void, address: u64, bytes: c_uint) -> 
 }
 
 unsafe extern "C" fn write(_opaque: *mut c_void, address: u64, value: u64, bytes: c_uint) {
-    caches::device_wrote(address);
+    caches::device_wrote(address, bytes.into());
     machine::write(
         address,
         &value.to_le_bytes()[..bytes.min(LARGEST_BYTES) as usize],

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Ensembles: the same measurement repeated by members that differ only in what should not matter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+VARIANTS = 4
+"""How many boots and driver loads the members share: each has a snapshot of about 100 MB. Member k has number k % VARIANTS."""
+MAX_MEMBERS = 100
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member: what is perturbed in its trials, and by which random numbers. Member 0 is not perturbed at all."""
+
+    number: int
+    seed: int = 1
+    perturb: tuple[str, ...] = ()
+    """Names of perturbations (irqlab.perturb)."""
+
+    @property
+    def variant(self) -> int:
+        """Which boot and driver load it has; 0: not perturbed."""
+        return self.number % VARIANTS
+
+    def cheap(self, name: str) -> Random:
+        """The random numbers of a perturbation that is made anew for every trial."""
+        return Random(f"{name} {self.seed} {self.number}")
+
+    def shared(self, name: str) -> Random:
+        """The random numbers of a perturbation that is part of a snapshot: the same for every seed."""
+        return Random(f"{name} {self.variant}")
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """How many members there are, and what is perturbed."""
+
+    members: int = 1
+    """1: results as without an ensemble."""
+    perturb: tuple[str, ...] = ()
+    """Names of perturbations (irqlab.perturb)."""
+    seed: int = 1
+    first: int = 0
+    """Number of the first member."""
+    null: bool = False
+    """Measure as many further members, to learn how much two ensembles of the same DUT differ."""
+
+    @property
+    def single(self) -> bool:
+        """Whether nothing is perturbed."""
+        return self.members == 1
+
+    def cast(self) -> tuple[Member | None, ...]:
+        """The members, then those of the null ensemble; None: not perturbed."""
+        if self.single:
+            return (None,)
+        count = self.members * (2 if self.null else 1)
+        return tuple(Member(self.first + place, self.seed, self.perturb) for place in range(count))
