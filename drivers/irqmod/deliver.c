@@ -33,7 +33,7 @@ void irqmod_deliver_stack(struct irqmod_port *port, struct sk_buff *skb)
  * polling, IRQ suspension). Only for frames of a ring that nothing but the poll
  * takes frames from: a socket may call the poll at any time.
  */
-void irqmod_deliver_napi(struct irqmod_port *port, struct sk_buff *skb)
+static void deliver_napi(struct irqmod_port *port, struct sk_buff *skb)
 {
 	skb_mark_napi_id(skb, &port->napi);
 	list_add_tail(&skb->list, &port->rx_list);
@@ -46,10 +46,10 @@ static void deliver_single(struct irqmod_port *port, struct sk_buff *skb)
 	netif_receive_skb(skb);
 }
 
-/* How napi delivers. */
-irqmod_delivery *irqmod_napi_delivery(void)
+/* From now on frames are delivered as napi does. */
+void irqmod_deliver_as_napi(struct irqmod_port *port)
 {
-	return single_frames ? deliver_single : irqmod_deliver_napi;
+	port->deliver = single_frames ? deliver_single : deliver_napi;
 }
 
 /* End of a pass. Why GRO is not used: "Lists, not GRO" in ../README.md. */
