@@ -47,6 +47,10 @@ pub trait Backend {
     fn inject_faults(&mut self, _port: usize, _plan: Option<FaultPlan>) -> Result<Damage, String> {
         Err("no faults can be injected into these NICs".into())
     }
+    /// From now on, records when the processor halts and goes on, or stops that. Returns what was recorded, in ns.
+    fn halts(&mut self, _record: bool) -> Vec<[u64; 2]> {
+        Vec::new()
+    }
     /// The measured window of a trial opens or closes.
     fn window(&mut self, _open: bool) {}
 }

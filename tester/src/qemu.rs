@@ -11,6 +11,7 @@ mod caches;
 mod clock;
 mod device_writes;
 mod die;
+mod halts;
 mod idling;
 mod instrument;
 mod lab;

@@ -4,7 +4,7 @@
 use super::net::NetClient;
 use super::pci::cards;
 use super::usb::nic;
-use super::{caches, clock, instrument, machine};
+use super::{caches, clock, halts, instrument, machine};
 use crate::backend::{Backend, Outcome};
 use crate::lan7800::fault_injection::{Damage, FaultPlan};
 use crate::memory_model::Counts;
@@ -61,6 +61,9 @@ impl Backend for QemuBackend {
     }
     fn inject_faults(&mut self, port: usize, plan: Option<FaultPlan>) -> Result<Damage, String> {
         nic::inject_faults(port, plan)
+    }
+    fn halts(&mut self, record: bool) -> Vec<[u64; 2]> {
+        halts::record(record)
     }
     fn window(&mut self, open: bool) {
         if self.profiled {
