@@ -48,7 +48,7 @@ int irqmod_napi_poll(struct napi_struct *napi, int budget)
 
 static void rx_napi_start(struct irqmod_port *port)
 {
-	port->deliver = irqmod_deliver_napi;
+	irqmod_deliver_as_napi(port);
 	port->rx_deferred = false;
 	port->rx_in_softirq = true;
 	port->rx_merges = true;

@@ -260,7 +260,7 @@ class Testbed:
     @cached_property
     def conditions(self) -> Conditions:
         """The facts about this testbed that trials may use."""
-        facts = self.prepared.facts
+        facts, memory = self.prepared.facts, self.config.memory
         return Conditions(
             driver=self.driver,
             mips=self.machine.mips,
@@ -268,6 +268,7 @@ class Testbed:
             link_wait_ns=facts["link_wait_ns"],
             counters=Counters(**facts["counters"]),
             cost_model=self.config.cost_model,
+            instruction_ns=memory.instruction_ns(self.machine.mips) if memory else None,
         )
 
     def describe(self) -> dict[str, Any]:

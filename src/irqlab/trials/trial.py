@@ -32,6 +32,8 @@ class Conditions:
     """The kernel's counters in the initial state."""
     cost_model: bool = False
     """Whether hardware costs can be charged."""
+    instruction_ns: float | None = None
+    """With a memory model: how long an instruction takes that does not stall. None: without one, instructions are the time."""
 
 
 class Trial(ABC, Generic[R]):

@@ -26,7 +26,7 @@ impl Backend for QemuBackend {
         clock::now_ns()
     }
     fn instructions(&self) -> u64 {
-        clock::instructions() - caches::charged()
+        clock::instructions().wrapping_sub(caches::charged() as u64)
     }
     fn memory(&self) -> Option<Counts> {
         caches::counts()

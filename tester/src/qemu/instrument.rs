@@ -108,7 +108,7 @@ pub fn translated(translation: &Translation) {
         if let Some(access) = translation.at(index, |_, code| port(code)) {
             translation.before(index, port_accessed, usize::from(access.write));
         } else {
-            translation.on_memory(index, memory_accessed);
+            translation.on_memory(index, memory_accessed, 0);
         }
     }
 }

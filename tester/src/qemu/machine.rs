@@ -33,6 +33,21 @@ pub fn read(address: u64, bytes: usize) -> Option<Vec<u8>> {
     (failed == 0).then_some(found)
 }
 
+/// Writes to the guest's RAM at a physical address, as a device does.
+pub fn write(address: u64, bytes: &[u8]) {
+    let (api, no_attributes) = (api(), 0);
+    // SAFETY: the address space is QEMU's own, and it copies as many bytes as there are. Outside RAM and ROM it writes nothing.
+    unsafe {
+        (api.address_space_write_rom)(
+            api.address_space_memory,
+            address,
+            no_attributes,
+            bytes.as_ptr(),
+            bytes.len() as u64,
+        );
+    }
+}
+
 /// Pauses the machine. Not to be called from a timer: QEMU waits until no timer's callback runs. In the virtual processor's thread this
 /// is a request: the processor stops after the instruction that it executes, then the main loop pauses the machine.
 pub fn stop() {

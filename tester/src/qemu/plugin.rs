@@ -22,7 +22,7 @@ use super::translation::{self, Translation};
 use super::usb::nic;
 use super::workarounds::ioapic_throttle::Ioapic;
 use super::workarounds::{cmpxchg_flags, halt_race};
-use super::{caches, instrument, lines, machine, main_loop, net, release};
+use super::{caches, device_writes, instrument, lines, machine, main_loop, net, release};
 use crate::control;
 use crate::tester::{Answer, Tester};
 
@@ -257,6 +257,9 @@ impl Plugin {
             write: port_write,
         };
         port_io::map(PORT_BASE, PORT_BYTES, handlers)?;
+        if caches::sees_device_writes() && !self.backend.cards {
+            device_writes::watch(self.ports)?; // our own cards tell
+        }
         Ioapic::find()
     }
 }

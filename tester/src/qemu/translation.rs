@@ -215,9 +215,9 @@ impl Translation<'_> {
         }
     }
 
-    /// Has `callback` called whenever an instruction has accessed memory.
-    pub fn on_memory(&self, index: usize, callback: Accessed) {
-        let (instruction, nothing) = (self.instruction(index), std::ptr::null_mut());
+    /// Has `callback` called with `number` whenever an instruction has accessed memory.
+    pub fn on_memory(&self, index: usize, callback: Accessed, number: usize) {
+        let instruction = self.instruction(index);
         // SAFETY: see `instruction`.
         unsafe {
             (self.api.qemu_plugin_register_vcpu_mem_cb)(
@@ -225,7 +225,7 @@ impl Translation<'_> {
                 callback,
                 PLUGIN_NO_REGS,
                 PLUGIN_READ_AND_WRITE,
-                nothing,
+                number as *mut c_void,
             )
         };
     }
