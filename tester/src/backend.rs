@@ -35,6 +35,14 @@ pub trait Backend {
     fn profile(&mut self, _addresses: &Addresses) -> Result<(), String> {
         Err("there is no profiler here".into())
     }
+    /// Profiles the lines of memory, too; `keep`: memory, by virtual address and bytes, to be copied when the window closes.
+    fn profile_lines(&mut self, _keep: &[(u64, u64)]) -> Result<(), String> {
+        Err("there is no profiler here".into())
+    }
+    /// Memory of the device under test, by virtual address and bytes, in base64. Copied memory is that of the window's end.
+    fn read_memory(&self, _ranges: &[(u64, u64)]) -> Result<Vec<Option<String>>, String> {
+        Err("there is no memory here".into())
+    }
     /// The profile of the last window.
     fn profile_result(&self) -> Result<Profile, String> {
         Err("there is no profiler here".into())

@@ -156,6 +156,7 @@ impl Backend for Router {
     fn memory(&self) -> Option<Counts> {
         self.stall_ps_per_us.map(|stall_ps| Counts {
             stall_ps: self.now_ns * stall_ps / 1_000,
+            charged_ps: (self.now_ns * stall_ps / 1_000) as i64,
             caches: Vec::new(),
         })
     }

@@ -81,9 +81,9 @@ class FakeRpc:
         return {}
 
 
-def dut_with(**options: Any) -> tuple[Dut, FakeRpc]:
+def dut_with(functional: bool = False, **options: Any) -> tuple[Dut, FakeRpc]:
     rpc = FakeRpc(**options)
-    return Dut(SimpleNamespace(rpc=rpc)), rpc  # type: ignore[arg-type]
+    return Dut(SimpleNamespace(rpc=rpc, config=SimpleNamespace(functional=functional))), rpc  # type: ignore[arg-type]
 
 
 def record(text: str, level: int = 4) -> dict[str, Any]:
@@ -236,6 +236,12 @@ def test_forwarding_has_a_limit() -> None:
     dut, rpc = dut_with(passes=lambda _: False)
     assert dut.wait_forwarding(200 * MS) is None
     assert 200 * MS < rpc.now_ns < 225 * MS
+
+
+def test_forwarding_may_take_longer_if_the_host_is_the_clock() -> None:
+    dut, rpc = dut_with(functional=True, passes=lambda _: False)
+    assert dut.wait_forwarding(200 * MS) is None
+    assert 2000 * MS < rpc.now_ns < 2250 * MS
 
 
 INTERFACES_THERE = {f"/sys/class/net/{name}/address": "52:54" for name in ("eth0", "eth1")}

@@ -2,9 +2,10 @@
 """Compares the metrics of two sides, with a verdict on each.
 
 Two trials that are the same have no noise. But any change of a driver also moves what should not matter: phases, allocations,
-addresses. Ensembles show by how much. Between ensembles a difference is called one only if the medians differ by more than any
-two members of one side do, by more than a share of the figure, and by more than the metric's floor. The first side has twice as
-many members as shown: the others, its null ensemble, only widen what its members may differ by.
+addresses. Ensembles show by how much. Between ensembles a difference is called one only if every member of the second side is
+beyond every member of the first side and of its null ensemble, which has as many members again, and if the medians differ by more
+than a share of the figure and more than the metric's floor. Of n + 2n members that do not differ in kind, n are beyond the others
+by chance once in (3n)! / (2 n! (2n)!) times: with five members once in 1,500.
 """
 
 from __future__ import annotations
@@ -39,10 +40,19 @@ class Spread:
     """Of the first side's null ensemble."""
 
     @property
+    def first(self) -> Range:
+        """The range of the first side with its null ensemble."""
+        return min(self.before[0], self.null[0]), max(self.before[1], self.null[1])
+
+    @property
     def noise(self) -> float:
-        """The most by which two members of one side differ."""
-        low, high = min(self.before[0], self.null[0]), max(self.before[1], self.null[1])
-        return max(high - low, self.after[1] - self.after[0])
+        """The most by which two members of the first side differ."""
+        return self.first[1] - self.first[0]
+
+    @property
+    def apart(self) -> bool:
+        """Whether all members of the second side are beyond all of the first."""
+        return self.after[0] > self.first[1] or self.after[1] < self.first[0]
 
 
 @dataclass(frozen=True)
@@ -85,7 +95,7 @@ class Line:
         if self.spread is None:
             return True
         change = abs(self.after - self.before)
-        return change > self.spread.noise and change >= RELATIVE * abs(self.before) and change >= self.metric.floor
+        return self.spread.apart and change >= RELATIVE * abs(self.before) and change >= self.metric.floor
 
     @property
     def verdict(self) -> str:

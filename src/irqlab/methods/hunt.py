@@ -252,6 +252,10 @@ def _trials(spans: Iterable[tuple[int, int]], step_ns: int, one: HuntTrial) -> I
             yield replace(one, pairs=pairs, first_gap_ns=begin + first * step_ns, step_ns=step_ns)
 
 
+def _progress(found: HuntResult) -> str:
+    return f"{PORTS[found.spec.other_port]} port, instants from {units.duration(found.spec.first_gap_ns)}"
+
+
 def _alone(runner: TrialRunner, one: HuntTrial) -> tuple[HuntResult, int]:
     alone = runner.trial(replace(one, pairs=ALONE_PAIRS, frames=0))
     latencies = [latency for latency in alone.first.latencies_ns if latency is not None]
@@ -302,7 +306,7 @@ def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResu
         raise IrqlabError("--from, --until: the DUT halts in the whole of that time, so there is no instant to try")
     for port in options.chosen:
         trials = list(_trials(spans, step_ns, replace(one, other_port=port == OTHER)))
-        tried = runner.trials(trials, lambda found: f"{PORTS[found.spec.other_port]} port")
+        tried = runner.trials(trials, _progress)
         judged = [pair for trial in tried for pair in pairs_of(trial, bound_ns)]
         findings = group(port, judged, step_ns)
         number_of = {pair.gap_ns: pair.number for pair in judged}

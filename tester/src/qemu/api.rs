@@ -26,7 +26,7 @@ pub type PropertySetter = unsafe extern "C" fn(*mut c_void, *const c_char, *mut 
 pub type RunState = unsafe extern "C" fn(*mut c_void, bool, c_int);
 /// Called when a block or an instruction is about to be executed: (processor, what was registered with it).
 pub type Executed = unsafe extern "C" fn(c_uint, *mut c_void);
-/// Called when an instruction has accessed memory: (processor, `qemu_plugin_meminfo_t`, virtual address, null).
+/// Called when an instruction has accessed memory: (processor, `qemu_plugin_meminfo_t`, virtual address, what was registered with it).
 pub type Accessed = unsafe extern "C" fn(c_uint, u32, u64, *mut c_void);
 
 macro_rules! symbols {
@@ -102,6 +102,7 @@ symbols! {
         aio_bh_schedule_oneshot_full: fn(*mut c_void, Callback, *mut c_void, *const c_char);
         qemu_add_vm_change_state_handler: fn(RunState, *mut c_void) -> *mut c_void;
         qemu_add_vm_change_state_handler_prio: fn(RunState, *mut c_void, c_int) -> *mut c_void;
+        object_resolve_path: fn(*const c_char, *mut bool) -> *mut c_void;
         object_resolve_path_type: fn(*const c_char, *const c_char, *mut bool) -> *mut c_void;
         // The main loop is GLib's.
         g_idle_add: fn(SourceFunction, *mut c_void) -> c_uint;
@@ -130,6 +131,7 @@ symbols! {
         // Memory and I/O ports: include/exec/memory.h, include/exec/ioport.h
         memory_region_init_io: fn(*mut c_void, *mut c_void, *const MemoryRegionOps, *mut c_void, *const c_char, u64);
         memory_region_add_subregion: fn(*mut c_void, u64, *mut c_void);
+        memory_region_add_subregion_overlap: fn(*mut c_void, u64, *mut c_void, c_int);
         memory_region_init_ram: fn(*mut c_void, *mut c_void, *const c_char, u64, *mut c_void);
         memory_region_get_ram_ptr: fn(*mut c_void) -> *mut u8;
         memory_region_init_alias: fn(*mut c_void, *mut c_void, *const c_char, *mut c_void, u64, u64);
@@ -203,6 +205,8 @@ symbols! {
         qemu_mutex_unlock_iothread: fn();
         bql_lock_impl: fn(*const c_char, c_int);
         bql_unlock: fn();
+        // The guest's memory by virtual address: include/exec/cpu-common.h
+        cpu_memory_rw_debug: fn(*mut c_void, u64, *mut c_void, usize, bool) -> c_int;
         // Plugin API version 1.
         qemu_plugin_register_vcpu_insn_exec_inline: fn(*mut c_void, c_int, *mut c_void, u64);
         // From version 2 on.

@@ -4,7 +4,7 @@
 use super::net::NetClient;
 use super::pci::cards;
 use super::usb::nic;
-use super::{caches, clock, halts, instrument, machine};
+use super::{caches, clock, halts, instrument, lines, machine};
 use crate::backend::{Backend, Outcome};
 use crate::lan7800::fault_injection::{Damage, FaultPlan};
 use crate::memory_model::Counts;
@@ -26,7 +26,7 @@ impl Backend for QemuBackend {
         clock::now_ns()
     }
     fn instructions(&self) -> u64 {
-        clock::instructions() - caches::charged()
+        clock::instructions().wrapping_sub(caches::charged() as u64)
     }
     fn memory(&self) -> Option<Counts> {
         caches::counts()
@@ -48,6 +48,12 @@ impl Backend for QemuBackend {
     }
     fn profile(&mut self, addresses: &Addresses) -> Result<(), String> {
         instrument::arm(addresses)
+    }
+    fn profile_lines(&mut self, keep: &[(u64, u64)]) -> Result<(), String> {
+        lines::arm(keep)
+    }
+    fn read_memory(&self, ranges: &[(u64, u64)]) -> Result<Vec<Option<String>>, String> {
+        lines::read(ranges)
     }
     fn profile_result(&self) -> Result<Profile, String> {
         instrument::result()

@@ -22,7 +22,7 @@ use super::translation::{self, Translation};
 use super::usb::nic;
 use super::workarounds::ioapic_throttle::Ioapic;
 use super::workarounds::{cmpxchg_flags, halt_race};
-use super::{caches, instrument, machine, main_loop, net, release};
+use super::{caches, device_writes, instrument, lines, machine, main_loop, net, release};
 use crate::control;
 use crate::tester::{Answer, Tester};
 
@@ -257,6 +257,9 @@ impl Plugin {
             write: port_write,
         };
         port_io::map(PORT_BASE, PORT_BYTES, handlers)?;
+        if caches::sees_device_writes() && !self.backend.cards {
+            device_writes::watch(self.ports)?; // our own cards tell
+        }
         Ioapic::find()
     }
 }
@@ -333,6 +336,7 @@ unsafe extern "C" fn timer_expired(_opaque: *mut c_void) {
 
 /// A NIC transmitted a frame (without FCS).
 fn frame_sent(port: usize, frame: &[u8]) {
+    lines::frame_sent();
     match PLUGIN.try_lock() {
         Ok(mut guard) => {
             if let Some(plugin) = guard.as_mut() {
@@ -381,9 +385,10 @@ fn block_translated(translation: &Translation) {
     caches::translated(translation);
 }
 
+/// The function is known before its lines are used.
 fn block_translated_and_counted(translation: &Translation) {
-    block_translated(translation);
     instrument::translated(translation);
+    block_translated(translation);
 }
 
 /// What the self-check found out, for its last line.

@@ -287,10 +287,12 @@ impl Trial {
         let window_ns = self.window.end_ns - self.window.begin_ns;
         let [before, after] = self.memory.each_ref().map(Option::as_ref);
         let memory = before.zip(after).map(|(before, after)| after.since(before));
-        let stall_ns = memory.as_ref().map_or(0, |counts| counts.stall_ps / 1_000);
+        let charged_ns = memory
+            .as_ref()
+            .map_or(0, |counts| counts.charged_ps / 1_000);
         let busy_ns = instructions
             .saturating_mul(ns_per_instruction)
-            .saturating_add(stall_ns);
+            .saturating_add_signed(charged_ns);
         let streams = self.streams.iter().zip(&self.sinks).zip(&self.from);
         TrialResult {
             id: self.id,

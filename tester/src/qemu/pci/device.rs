@@ -12,6 +12,7 @@ use std::ffi::{CStr, CString, c_int, c_void};
 
 use crate::pci::{Identity, Window};
 use crate::qemu::api::{Callback, PropertyGetter, PropertySetter, api};
+use crate::qemu::caches;
 use crate::qemu::layout::{
     DEVICE_LITTLE_ENDIAN, INSTANCE_ID_ANY, ImplementedSizes, InterfaceInfo, MemoryRegionOps,
     PCI_BAR_PORTS, PciCallbacks, TypeInfo, ValidSizes,
@@ -340,6 +341,7 @@ pub fn read_memory(address: u32, bytes: &mut [u8]) {
 
 /// Writes the machine's memory.
 pub fn write_memory(address: u32, bytes: &[u8]) {
+    caches::device_wrote(address.into(), bytes.len() as u64);
     transfer(address, bytes.as_ptr().cast_mut(), bytes.len(), true);
 }
 
