@@ -25,44 +25,48 @@
 
 /* The memory of both rings, separate because a resize holds two sets. */
 struct i8255x_rings {
-	struct i8255x_rfd **rfd;
-	dma_addr_t *rfd_dma;
-	unsigned int rx_count;
 	u8 *cbs;			/* slots of CB_BYTES */
 	dma_addr_t cbs_dma;
 	struct sk_buff **tx_skb;
 	unsigned int tx_count;
+	unsigned int rx_count;
+	struct i8255x_rfd **rfd;
+	dma_addr_t *rfd_dma;
 };
 
 struct i8255x {
 	struct irqmod_port port;	/* first: see irqmod.h */
-	void __iomem *regs;
+	/* What each packet needs is in two lines (64 bytes, 64-bit): this one
+	 * is only read,
+	 */
+	void __iomem *regs ____cacheline_aligned;
 	struct pci_dev *pdev;
-	struct net_device *netdev;
 	struct i8255x_rings rings;
 
-	/* Receive. rx_taken and rx_returned are running totals; their
-	 * difference is the number of descriptors to refill.
-	 */
-	struct dma_pool *rfd_pool;
-	unsigned int rx_cur;		/* index: next to take */
-	unsigned int rx_ret;		/* index: next to refill */
-	unsigned int rx_last;		/* index: has the EL bit */
-	u32 rx_taken;
-	u32 rx_returned;
-	bool ru_stopped;		/* descriptor with the EL bit was taken */
-	bool ru_check;			/* RNR: the NIC reported a stop */
-
-	/* Transmit: slots of the command list. */
-	unsigned int tx_head;		/* index: next to fill */
+	/* and this one is written, too. Transmit: slots of the command list. */
+	unsigned int tx_head ____cacheline_aligned; /* index: next to fill */
 	unsigned int tx_tail;		/* index: next to reclaim */
 	u32 tx_filled;			/* running totals */
 	u32 tx_done;
 	unsigned int tx_unkicked;	/* filled since the last doorbell */
 	bool rx_mode_pending;		/* change deferred: no free slots */
 	u8 cu_command;			/* CU_START, then CU_RESUME */
-
+	bool ru_stopped;		/* descriptor with the EL bit was taken */
+	bool ru_check;			/* RNR: the NIC reported a stop */
 	spinlock_t command_lock;	/* SCB_COMMAND */
+	unsigned int lost_doorbells;	/* for tests: doorbells to omit */
+
+	/* Receive. rx_taken and rx_returned are running totals; their
+	 * difference is the number of descriptors to refill.
+	 */
+	unsigned int rx_cur;		/* index: next to take */
+	unsigned int rx_ret;		/* index: next to refill */
+	unsigned int rx_last;		/* index: has the EL bit */
+	u32 rx_taken;
+	u32 rx_returned;
+	struct net_device *netdev;
+
+	struct dma_pool *rfd_pool;
 	spinlock_t mask_lock;
 	u8 mask;			/* shadow of SCB_MASK */
 
@@ -77,7 +81,6 @@ struct i8255x {
 	struct mii_if_info mii;
 	struct delayed_work link_work;
 	struct work_struct reset_work;
-	unsigned int lost_doorbells;
 };
 
 static inline struct i8255x *to_i8255x(struct irqmod_port *port)

@@ -57,7 +57,6 @@ int i8255x_up(struct i8255x *np)
 
 void i8255x_down(struct i8255x *np)
 {
-	netif_tx_disable(np->netdev);
 	irqmod_stop(&np->port);
 	i8255x_counters_stop(np);
 	i8255x_hw_reset(np);

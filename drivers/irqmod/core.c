@@ -152,10 +152,13 @@ void irqmod_stop(struct irqmod_port *port)
 	ASSERT_RTNL();
 	if (!port->up)
 		return;
-	/* First, so that nothing wakes the queue that the driver has disabled. */
 	WRITE_ONCE(port->up, false);
 	rx_stop(port);
 	tx_stop(port);
+	/* Only now: until then a reclaim on another CPU, which had seen up set,
+	 * might wake the queue.
+	 */
+	netif_tx_disable(port->netdev);
 	irqmod_heads_free(&port->heads);
 }
 EXPORT_SYMBOL_GPL(irqmod_stop);

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Delivery of received frames: to the backlog, or directly to the stack. */
+#include <linux/module.h>
 #include <net/busy_poll.h>
 
 #include "scheme.h"
+
+static bool single_frames;
+module_param(single_frames, bool, 0644);
+MODULE_PARM_DESC(single_frames, "For comparison: napi delivers each frame on its own, not as a list at the end of a pass; takes effect when the interface comes up (default N)");
 
 /* Hard IRQ: queue the frame on input_pkt_queue. */
 void irqmod_deliver_backlog(struct irqmod_port *port, struct sk_buff *skb)
@@ -28,10 +33,23 @@ void irqmod_deliver_stack(struct irqmod_port *port, struct sk_buff *skb)
  * polling, IRQ suspension). Only for frames of a ring that nothing but the poll
  * takes frames from: a socket may call the poll at any time.
  */
-void irqmod_deliver_napi(struct irqmod_port *port, struct sk_buff *skb)
+static void deliver_napi(struct irqmod_port *port, struct sk_buff *skb)
 {
 	skb_mark_napi_id(skb, &port->napi);
 	list_add_tail(&skb->list, &port->rx_list);
+}
+
+/* The same, each frame at once. */
+static void deliver_single(struct irqmod_port *port, struct sk_buff *skb)
+{
+	skb_mark_napi_id(skb, &port->napi);
+	netif_receive_skb(skb);
+}
+
+/* From now on frames are delivered as napi does. */
+void irqmod_deliver_as_napi(struct irqmod_port *port)
+{
+	port->deliver = single_frames ? deliver_single : deliver_napi;
 }
 
 /* End of a pass. Why GRO is not used: "Lists, not GRO" in ../README.md. */

@@ -177,20 +177,14 @@ struct irqmod_heads {
  * the settings. All other fields belong to the engine.
  */
 struct irqmod_port {
+	/* Hot: read for every packet. On 64-bit this is a line of 64 bytes, the
+	 * only one of the port that sending needs.
+	 */
 	struct net_device *netdev;
 	const struct irqmod_ops *ops;
-	u32 caps;
-	int irq;			/* for synchronize_irq(); 0: none */
-	unsigned int tx_ring;		/* descriptors; the driver updates both */
-	unsigned int rx_ring;
-	u32 wire_mbps;			/* fastest link */
-
-	/* Hot: read for every packet. */
 	void (*deliver)(struct irqmod_port *port, struct sk_buff *skb);
 	const struct irqmod_rx_scheme *rx;
 	const struct irqmod_tx_scheme *tx;
-	struct irqmod_heads heads;
-	struct list_head rx_list;	/* taken in this pass, not yet delivered */
 	bool rx_deferred;		/* refill later (timer) */
 	bool rx_in_softirq;		/* rx_take runs in softirq: NAPI caches usable */
 	bool rx_stopping;
@@ -203,7 +197,17 @@ struct irqmod_port {
 	unsigned int tx_irq_every;	/* interrupt bit on every n-th packet; 0: never */
 	unsigned int tx_since_irq;
 	u32 rx_frames;			/* total taken; hybrid's rate estimate */
+
+	/* Hot in receive. */
+	struct irqmod_heads heads;
+	struct list_head rx_list;	/* taken in this pass, not yet delivered */
 	struct napi_struct napi;
+
+	u32 caps;
+	int irq;			/* for synchronize_irq(); 0: none */
+	unsigned int tx_ring;		/* descriptors; the driver updates both */
+	unsigned int rx_ring;
+	u32 wire_mbps;			/* fastest link */
 
 	/* Settings (ethtool, sysfs). 0 before irqmod_register(): default. */
 	unsigned int rx_usecs;		/* timer: period; 0: from the ring size */
@@ -244,6 +248,7 @@ void irqmod_unregister(struct irqmod_port *port);
 
 /* Called in ndo_open once the hardware is ready, and in ndo_stop before it is
  * shut down, both under RTNL. While stopped, the driver may change its rings.
+ * irqmod_stop() disables the transmit queue; the driver wakes it.
  */
 void irqmod_start(struct irqmod_port *port);
 void irqmod_stop(struct irqmod_port *port);

@@ -118,7 +118,7 @@ static void rx_hybrid_stop(struct irqmod_port *port)
 	/* The tasklet may schedule the poll and the poll the tasklet. Once
 	 * the poll is disabled, neither can restart the other.
 	 */
-	napi_disable(&port->napi);
+	irqmod_napi_stop(port);
 	irqmod_de_stop(port);
 }
 

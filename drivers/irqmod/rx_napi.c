@@ -48,7 +48,7 @@ int irqmod_napi_poll(struct napi_struct *napi, int budget)
 
 static void rx_napi_start(struct irqmod_port *port)
 {
-	port->deliver = irqmod_deliver_napi;
+	irqmod_deliver_as_napi(port);
 	port->rx_deferred = false;
 	port->rx_in_softirq = true;
 	port->rx_merges = true;
@@ -56,9 +56,19 @@ static void rx_napi_start(struct irqmod_port *port)
 	napi_enable(&port->napi);
 }
 
-static void rx_napi_stop(struct irqmod_port *port)
+/* napi_disable() does not wait for what a poll on another CPU does after
+ * napi_complete_done(): it still looks at the ring and unmasks RX. Polls run
+ * with BH disabled, for which RCU waits.
+ */
+void irqmod_napi_stop(struct irqmod_port *port)
 {
 	napi_disable(&port->napi);
+	synchronize_net();
+}
+
+static void rx_napi_stop(struct irqmod_port *port)
+{
+	irqmod_napi_stop(port);
 	port->rx_merges = false;
 }
 

@@ -81,7 +81,7 @@ int irqmod_rx_pass(struct irqmod_port *port, int budget);
 /* deliver.c: where a scheme delivers its frames */
 void irqmod_deliver_backlog(struct irqmod_port *port, struct sk_buff *skb);
 void irqmod_deliver_stack(struct irqmod_port *port, struct sk_buff *skb);
-void irqmod_deliver_napi(struct irqmod_port *port, struct sk_buff *skb);
+void irqmod_deliver_as_napi(struct irqmod_port *port);
 void irqmod_deliver_flush(struct irqmod_port *port);
 
 /* heads.c */
@@ -97,6 +97,7 @@ void irqmod_de_start(struct irqmod_port *port);
 void irqmod_de_stop(struct irqmod_port *port);
 void irqmod_de_schedule(struct irqmod_port *port);
 void irqmod_napi_schedule(struct irqmod_port *port);
+void irqmod_napi_stop(struct irqmod_port *port);
 int irqmod_napi_poll(struct napi_struct *napi, int budget);
 
 /* rx_timer.c */

@@ -105,6 +105,22 @@ static void tx_timer_reclaim(struct irqmod_port *port)
 		tx_wake(port);
 }
 
+/* ndo_start_xmit puts a packet on the ring and then reads tx_armed, both with the
+ * queue locked. If the lock is taken, there will be a packet.
+ */
+static bool tx_timer_needed(struct irqmod_port *port)
+{
+	struct netdev_queue *txq = netdev_get_tx_queue(port->netdev, 0);
+	bool needed;
+
+	if (!__netif_tx_trylock(txq))
+		return true;
+	needed = port->ops->tx_outstanding(port);
+	port->tx_armed = needed;
+	__netif_tx_unlock(txq);
+	return needed;
+}
+
 /* Runs in softirq: the time limit of coalesce, the backstop of off, and for all
  * schemes the reclaim of packets queued under the previous scheme.
  */
@@ -114,19 +130,16 @@ enum hrtimer_restart irqmod_tx_timer(struct hrtimer *timer)
 						tx_timer);
 
 	tx_timer_reclaim(port);
-	WRITE_ONCE(port->tx_armed, false);
-	/* Pairs with the order in ndo_start_xmit: descriptor, then tx_armed. */
-	smp_mb();
-	if (!port->ops->tx_outstanding(port))
+	if (!tx_timer_needed(port))
 		return HRTIMER_NORESTART;
-	WRITE_ONCE(port->tx_armed, true);
 	hrtimer_forward_now(timer, irqmod_ktime(port->tx_usecs));
 	return HRTIMER_RESTART;
 }
 
+/* Called with the queue locked. */
 void irqmod_tx_arm(struct irqmod_port *port)
 {
-	WRITE_ONCE(port->tx_armed, true);
+	port->tx_armed = true;
 	hrtimer_start(&port->tx_timer, irqmod_ktime(port->tx_usecs),
 		      HRTIMER_MODE_REL_SOFT);
 }
@@ -152,7 +165,7 @@ void irqmod_tx_full(struct irqmod_port *port, struct netdev_queue *txq,
 	smp_mb();
 	if (port->ops->tx_room(port) >= reserve)
 		netif_tx_start_queue(txq);
-	else if (!port->tx_armed && !port->tx_switching)
+	else if (!port->tx_switching && !port->tx_armed)
 		irqmod_tx_arm(port);
 }
 EXPORT_SYMBOL_GPL(irqmod_tx_full);

@@ -84,9 +84,10 @@ void lan78xx_down(struct lan78xx *np)
 	if (!np->flowing)
 		return;
 	np->flowing = false;
-	netif_tx_disable(np->netdev);
 	irqmod_stop(&np->port);
 	napi_disable(&np->tx.napi);
+	/* The poll completes before it submits: wait for the rest of it. */
+	synchronize_net();
 	lan78xx_rx_stop(np);
 	lan78xx_tx_stop(np);
 	lan78xx_events_forget_urbs(np);

@@ -106,16 +106,12 @@ int cp_up(struct cp *cp)
 	return 0;
 }
 
-/* Stops the chip and keeps the rings. The queue is disabled twice, because a
- * reclaim may wake it until the scheme has stopped. Calling it again is a no-op.
- */
+/* Stops the chip and keeps the rings. Calling it again is a no-op. */
 void cp_down(struct cp *cp)
 {
 	if (!cp->running)
 		return;
-	netif_tx_disable(cp->port.netdev);
 	irqmod_stop(&cp->port);
-	netif_tx_disable(cp->port.netdev);
 	cp->running = false;
 	cp_hw_stop(cp);
 	/* Wait for the last handler, for example for LINKCHG. */

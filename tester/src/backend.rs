@@ -35,6 +35,14 @@ pub trait Backend {
     fn profile(&mut self, _addresses: &Addresses) -> Result<(), String> {
         Err("there is no profiler here".into())
     }
+    /// Profiles the lines of memory, too; `keep`: memory, by virtual address and bytes, to be copied when the window closes.
+    fn profile_lines(&mut self, _keep: &[(u64, u64)]) -> Result<(), String> {
+        Err("there is no profiler here".into())
+    }
+    /// Memory of the device under test, by virtual address and bytes, in base64. Copied memory is that of the window's end.
+    fn read_memory(&self, _ranges: &[(u64, u64)]) -> Result<Vec<Option<String>>, String> {
+        Err("there is no memory here".into())
+    }
     /// The profile of the last window.
     fn profile_result(&self) -> Result<Profile, String> {
         Err("there is no profiler here".into())
@@ -46,6 +54,10 @@ pub trait Backend {
     /// Injects faults into the answers of the NIC behind `port`; None: ends that. Returns what was damaged since the last call.
     fn inject_faults(&mut self, _port: usize, _plan: Option<FaultPlan>) -> Result<Damage, String> {
         Err("no faults can be injected into these NICs".into())
+    }
+    /// From now on, records when the processor halts and goes on, or stops that. Returns what was recorded, in ns.
+    fn halts(&mut self, _record: bool) -> Vec<[u64; 2]> {
+        Vec::new()
     }
     /// The measured window of a trial opens or closes.
     fn window(&mut self, _open: bool) {}

@@ -68,6 +68,14 @@ pub enum Command {
     Profile {
         /// The DUT's functions.
         addresses: Box<Addresses>,
+        /// Lines of memory are profiled, too; memory, by virtual address and bytes, is copied when the window closes.
+        #[serde(default)]
+        lines: Option<Vec<(u64, u64)>>,
+    },
+    /// Memory, by virtual address and bytes.
+    ReadMemory {
+        /// What is read.
+        ranges: Vec<(u64, u64)>,
     },
     /// The profile of the last window.
     ProfileResult {},

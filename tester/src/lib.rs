@@ -7,10 +7,12 @@
 pub mod backend;
 pub mod control;
 pub mod host;
+pub mod i82559;
 pub mod lan7800;
 pub mod loopback;
 pub mod mac;
 pub mod memory_model;
+pub mod pci;
 pub mod profile;
 pub mod qemu;
 pub mod rng;

@@ -56,6 +56,8 @@ pub struct Router {
     pub instructions_per_us: u64,
     /// Stalls for memory in 1,000 ns; None: there is no memory model.
     pub stall_ps_per_us: Option<u64>,
+    /// When the processor is said to have halted and gone on, in ns.
+    pub halts: Vec<[u64; 2]>,
     /// What happens to the n-th stream frame, counted from 0.
     pub faults: BTreeMap<u64, Fault>,
     /// Whether `deliveries` is kept.
@@ -77,6 +79,7 @@ impl Router {
             grain_ns: 1,
             instructions_per_us: 250,
             stall_ps_per_us: None,
+            halts: Vec::new(),
             faults: BTreeMap::new(),
             log: true,
             deliveries: Vec::new(),
@@ -153,8 +156,17 @@ impl Backend for Router {
     fn memory(&self) -> Option<Counts> {
         self.stall_ps_per_us.map(|stall_ps| Counts {
             stall_ps: self.now_ns * stall_ps / 1_000,
+            charged_ps: (self.now_ns * stall_ps / 1_000) as i64,
             caches: Vec::new(),
         })
+    }
+
+    fn halts(&mut self, record: bool) -> Vec<[u64; 2]> {
+        if record {
+            Vec::new()
+        } else {
+            std::mem::take(&mut self.halts)
+        }
     }
 
     fn send(&mut self, port: usize, frame: &[u8]) -> Outcome {

@@ -13,7 +13,8 @@ impl Mac {
         self.0[0] & 1 != 0
     }
 
-    fn parse(text: &str) -> Option<Self> {
+    /// Reads one; None: it is none.
+    pub fn parse(text: &str) -> Option<Self> {
         let mut octets = [0; 6];
         let mut parts = text.split(':');
         for octet in &mut octets {

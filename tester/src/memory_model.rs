@@ -8,4 +8,4 @@ pub mod cache;
 pub mod hierarchy;
 
 pub use self::cache::{Cache, Geometry};
-pub use self::hierarchy::{Counts, Hierarchy, Level, Parameters};
+pub use self::hierarchy::{Counts, DeviceWrites, Hierarchy, Level, Parameters, Stall, Used};

@@ -5,6 +5,7 @@
 
 pub mod access;
 pub mod ending;
+pub mod lines;
 pub mod map;
 pub mod stack;
 pub mod tree;
@@ -13,6 +14,7 @@ use serde::Serialize;
 
 use self::access::Access;
 pub use self::ending::Ending;
+use self::lines::User;
 use self::map::{Addresses, Map, Mark};
 use self::stack::{Leaving, Stack};
 use self::tree::{IoRow, Row, Tree};
@@ -53,6 +55,9 @@ pub struct Profile {
     pub nodes: Vec<Row>,
     /// Accesses to devices.
     pub io: Vec<IoRow>,
+    /// Lines of memory, if asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lines: Option<lines::Result>,
 }
 
 /// Counts instructions in contexts.
@@ -127,6 +132,11 @@ impl Profiler {
         self.tree.accessed(self.stack.top(), access);
     }
 
+    /// The function that is being executed.
+    pub fn user(&self) -> User {
+        self.tree.user(self.stack.top())
+    }
+
     /// The profile of the window.
     pub fn result(&self) -> Profile {
         let (nodes, io) = self.tree.rows(&self.map);
@@ -135,6 +145,7 @@ impl Profiler {
             lost: self.lost,
             nodes,
             io,
+            lines: None,
         }
     }
 

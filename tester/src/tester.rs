@@ -113,6 +113,9 @@ impl Tester {
                         let watched = trial.watch().iter().map(|at| backend.word(*at)).collect();
                         trial.mark(backend.instructions(), backend.memory(), watched);
                         backend.window(trial.is_measuring());
+                        if trial.records_halts() {
+                            trial.halted(backend.halts(trial.is_measuring()));
+                        }
                     }
                 }
                 (_, Some((next, port))) if next.at_ns <= now_ns => {

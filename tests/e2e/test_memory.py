@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from irqlab.config import hardware
-from irqlab.config.memory import Memory
+from irqlab.config.memory import Dma, Memory, Processor, RegisterRead
 from irqlab.config.testbed import TestbedConfig
 from irqlab.config.traffic import Load
 from irqlab.trials.forwarding import ForwardingTrial
@@ -39,6 +39,40 @@ def test_without_stalls_everything_is_as_without_the_model() -> None:
     assert counted["stall_ps"] == 0
     assert all(cache["accesses"] > cache["misses"] > 0 for cache in counted["caches"])
     assert json.dumps(idle) == json.dumps(plain)
+
+
+def test_a_processor_of_the_clocks_speed_and_devices_without_stalls_change_nothing() -> None:
+    board = replace(
+        _board(),
+        latency_ns=0.0,
+        processor=Processor(250, 1.0),
+        register_read=RegisterRead(0.0),
+        dma=Dma("invalidate"),
+    )
+    plain, idle = _measured(None), _measured(board)
+    assert idle.pop("memory")["stall_ps"] == 0
+    assert json.dumps(idle) == json.dumps(plain)
+
+
+@pytest.mark.parametrize("cycles", [0.3, 2.5])
+def test_instructions_take_their_own_time(cycles: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("IRQLAB_FRESH", raising=False)
+    board = replace(_board(), latency_ns=0.0, processor=Processor(250, cycles))
+    first, rewound = _measured(board), _measured(board)
+    assert json.dumps(first) == json.dumps(rewound)
+    busy_ns = first["instructions"] * NS_PER_INSTRUCTION * cycles
+    # A block that falls on the window's edge is charged on one side of it.
+    assert first["idle_ratio"] * TRIAL.duration_ns == pytest.approx(max(0, TRIAL.duration_ns - busy_ns), abs=500)
+    assert first["memory"]["stall_ps"] <= 500_000
+
+
+def test_what_a_nic_writes_and_registers_that_are_read_stall() -> None:
+    board = replace(_board(), latency_ns=50.0)
+    stays, goes = _measured(board), _measured(replace(board, dma=Dma("invalidate")))
+    data = [result["memory"]["caches"][1]["misses"] / result["forwarded_pps"] for result in (stays, goes)]
+    assert data[1] > data[0]
+    read = _measured(replace(board, register_read=RegisterRead(1_000.0)))
+    assert read["memory"]["stall_ps"] > stays["memory"]["stall_ps"]
 
 
 def test_every_fill_is_charged_and_every_machine_begins_cold(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,9 +32,9 @@ RATES_PPS = (1_000, 30_000, 60_000, 200_000)
 ROUNDS = 2
 
 
-def resolved(driver: str, rx: str | None, tx: str | None) -> Testbed:
+def resolved(driver: str, rx: str | None, tx: str | None, nic: str | None = None) -> Testbed:
     schemes = Schemes(rx=rx, tx=tx)
-    return Testbed.resolve(TestbedConfig(driver, dut=DutConfig(schemes=schemes), cached=False))
+    return Testbed.resolve(TestbedConfig(driver, nic=nic, dut=DutConfig(schemes=schemes), cached=False))
 
 
 def outcome(bed: Testbed, trial: Trial[Any]) -> str:
@@ -72,26 +72,28 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Machine]]:
 
 
 @pytest.mark.parametrize(
-    ("driver", "rx", "tx"),
+    ("driver", "rx", "tx", "nic"),
     [
-        ("8139cp", None, None),
-        ("lan78xx", None, None),
-        pytest.param("e100", None, None, marks=pytest.mark.long),
-        pytest.param("e1000", None, None, marks=pytest.mark.long),
-        pytest.param("tulip", None, None, marks=pytest.mark.long),
-        pytest.param("pcnet32", None, None, marks=pytest.mark.long),
-        pytest.param("ne2k_pci", None, None, marks=pytest.mark.long),
-        pytest.param("vmxnet3", None, None, marks=pytest.mark.long),
-        pytest.param("irqmod_i8255x", "interrupt", "interrupt", marks=pytest.mark.long),
-        pytest.param("irqmod_i8255x", "timer", "off", marks=pytest.mark.long),
-        pytest.param("irqmod_rtl8139cp", "napi", "off", marks=pytest.mark.long),
-        pytest.param("irqmod_rtl8139cp", "hybrid", "coalesce", marks=pytest.mark.long),
+        ("8139cp", None, None, None),
+        ("lan78xx", None, None, None),
+        pytest.param("e100", None, None, "irqlab-82558", marks=pytest.mark.long),
+        pytest.param("irqmod_i8255x", "napi", "coalesce", "irqlab-82559", marks=pytest.mark.long),
+        pytest.param("e100", None, None, None, marks=pytest.mark.long),
+        pytest.param("e1000", None, None, None, marks=pytest.mark.long),
+        pytest.param("tulip", None, None, None, marks=pytest.mark.long),
+        pytest.param("pcnet32", None, None, None, marks=pytest.mark.long),
+        pytest.param("ne2k_pci", None, None, None, marks=pytest.mark.long),
+        pytest.param("vmxnet3", None, None, None, marks=pytest.mark.long),
+        pytest.param("irqmod_i8255x", "interrupt", "interrupt", None, marks=pytest.mark.long),
+        pytest.param("irqmod_i8255x", "timer", "off", None, marks=pytest.mark.long),
+        pytest.param("irqmod_rtl8139cp", "napi", "off", None, marks=pytest.mark.long),
+        pytest.param("irqmod_rtl8139cp", "hybrid", "coalesce", None, marks=pytest.mark.long),
     ],
 )
 def test_a_rewound_machine_measures_what_a_new_one_does(
-    driver: str, rx: str | None, tx: str | None, started: list[Machine], monkeypatch: pytest.MonkeyPatch
+    driver: str, rx: str | None, tx: str | None, nic: str | None, started: list[Machine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bed = resolved(driver, rx, tx)
+    bed = resolved(driver, rx, tx, nic)
     one_way = [Load(rate) for rate in RATES_PPS]
     both_ways = [Load(rate, "imix", "poisson") for rate in RATES_PPS]
     trials = [

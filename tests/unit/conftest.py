@@ -28,7 +28,10 @@ def _remembered(draw: Callable[..., str], known: dict[str, str]) -> Callable[...
 
 @pytest.fixture(scope="session", autouse=True)
 def drawings() -> Iterator[dict[str, str]]:
-    """Each plot is drawn once: it depends on nothing but the arguments, except within ensembles. A test that clears what is yielded draws anew."""
+    """Each plot is drawn once: it depends on nothing but the arguments, except within ensembles.
+
+    A test that clears what is yielded draws anew.
+    """
     known: dict[str, str] = {}
     with pytest.MonkeyPatch.context() as patch:
         for name, draw in list(vars(plots).items()):

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from irqlab.config.costs import Costs
 from irqlab.config.traffic import Load
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
@@ -51,6 +52,12 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[ApplicationTrial]:
 
     monkeypatch.setattr(FakeTestbed, "run", run)
     return specs
+
+
+def test_hardware_costs_are_refused() -> None:
+    runner = stand_on(FakeTestbed(lambda pps: pps))
+    with pytest.raises(IrqlabError, match="--hardware: this method cannot charge hardware costs"):
+        method._run(runner, Workload(costs=Costs(irq=5)), method.Options(rate="1000"))
 
 
 def test_the_signs_are_found_to_one_percent(made: list[ApplicationTrial]) -> None:

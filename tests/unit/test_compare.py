@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from irqlab.compare import export, matrix, sides, verdict
+from irqlab.compare import export, matrix, sides, tables, verdict
 from irqlab.config.schemes import Schemes
 from irqlab.config.testbed import TestbedConfig
 from irqlab.errors import IrqlabError
@@ -209,3 +209,19 @@ def test_thresholds_and_names_are_read() -> None:
             verdict.parse_threshold(bad)
     assert verdict.parse_judged(None) == ()
     assert verdict.parse_judged("throughput_pps, latency_p50_ns") == ("throughput_pps", "latency_p50_ns")
+
+
+def test_objects_of_which_more_lines_are_used_are_named() -> None:
+    def side(lines: int) -> dict[str, Any]:
+        one = {"kind": "sk_buff", "object": "sk_buff", "line": 0, "field": "len", "loads": 1, "stores": 0, "misses": [0, 0]}
+        memory = {"levels": ["L1I", "L1D", "L2"], "objects": {"sk_buff": 1}, "fields": [{**one, "lines": lines}]}
+        found = row()
+        return {**found, "summary": {**found["summary"], "profile": {"frames": 10, "memory": memory}}}
+
+    table = tables.lines_gained(side(20), side(35), ("a", "b"))
+    assert table is not None
+    assert [next(iter(column.cells)) for column in table.columns][1:3] == ["2.00", "3.50"]
+    same = tables.lines_gained(side(20), side(20), ("a", "b"))
+    assert same is not None
+    assert same.row_count == 1
+    assert tables.lines_gained(row(), side(20), ("a", "b")) is None

@@ -81,9 +81,9 @@ class FakeRpc:
         return {}
 
 
-def dut_with(**options: Any) -> tuple[Dut, FakeRpc]:
+def dut_with(functional: bool = False, **options: Any) -> tuple[Dut, FakeRpc]:
     rpc = FakeRpc(**options)
-    return Dut(SimpleNamespace(rpc=rpc)), rpc  # type: ignore[arg-type]
+    return Dut(SimpleNamespace(rpc=rpc, config=SimpleNamespace(functional=functional))), rpc  # type: ignore[arg-type]
 
 
 def record(text: str, level: int = 4) -> dict[str, Any]:
@@ -170,6 +170,25 @@ def test_notable_records_are_above_info_and_not_expected() -> None:
     assert kernel_log.notable(records, expected="resumed|^not") == ["bad"]
 
 
+def test_races_of_others_are_not_reported() -> None:
+    rule = "=" * 66
+
+    def race(*functions: str) -> list[str]:
+        return [rule, "BUG: KCSAN: data-race in a / b", "", *(f" {name}" for name in functions), rule]
+
+    def kept(*lines: str) -> list[str]:
+        return [r.text for r in kernel_log.without_races_of_others([Record(3, line) for line in lines], ["mii", "e100"])]
+
+    theirs, ours = race("tick_sched_do_timer+0x1/0x2"), race("e100_poll+0x1/0x2 [e100]", "tick_sched_do_timer+0x1/0x2")
+    kasan = [rule, "BUG: KASAN: use-after-free", rule, "Disabling lock debugging"]
+    assert kept("before", *theirs, "after") == ["before", "after"]
+    assert kept(*ours, "after") == [*ours, "after"]
+    assert kept(*theirs, *theirs, *ours, *theirs) == ours
+    assert kept("x", *kasan) == ["x", *kasan]
+    assert kept(*race("x [virtio_net]")) == []
+    assert kept(*theirs[:3]) == theirs[:3]  # the log ends within a report
+
+
 def test_a_slow_host_s_messages_are_known() -> None:
     records = [Record(4, "hrtimer: interrupt took 17034843 ns"), Record(4, "clocksource: timekeeping watchdog on CPU1")]
     assert len(kernel_log.notable(records)) == 2
@@ -217,6 +236,12 @@ def test_forwarding_has_a_limit() -> None:
     dut, rpc = dut_with(passes=lambda _: False)
     assert dut.wait_forwarding(200 * MS) is None
     assert 200 * MS < rpc.now_ns < 225 * MS
+
+
+def test_forwarding_may_take_longer_if_the_host_is_the_clock() -> None:
+    dut, rpc = dut_with(functional=True, passes=lambda _: False)
+    assert dut.wait_forwarding(200 * MS) is None
+    assert 2000 * MS < rpc.now_ns < 2250 * MS
 
 
 INTERFACES_THERE = {f"/sys/class/net/{name}/address": "52:54" for name in ("eth0", "eth1")}

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec import UNSET
 
 from irqlab.config.schemes import Schemes
 from irqlab.config.traffic import Load
@@ -127,7 +128,7 @@ def test_of_two_directions_the_longer_latency_counts() -> None:
     long = with_latency(p50_ns=11, p90_ns=22, p99_ns=33, p999_ns=44, max_ns=55)
     known = MethodResult("throughput", "d", "n", 64, True, 250, total_throughput_pps=4000.0)
     overload = forwarded(stream(received_in_window=400), instructions=8_000_000)
-    seen: Any = SimpleNamespace(frames=200, nic_reads=100, nic_writes=300)
+    seen: Any = SimpleNamespace(frames=200, nic_reads=100, nic_writes=300, memory=UNSET)
     assert metrics.metrics(known, forwarded(short, long), overload, seen) == {
         "throughput_pps": 4000.0, "latency_p50_ns": 11, "latency_p90_ns": 22, "latency_p99_ns": 33, "latency_p999_ns": 45,
         "latency_max_ns": 55, "instructions_per_frame": 1000.0, "interrupts_per_frame": 0.25, "nic_accesses_per_frame": 2.0,
@@ -158,7 +159,7 @@ def test_the_two_loads_are_shares_of_the_throughput() -> None:
 def test_the_trial_below_the_throughput_may_be_profiled(monkeypatch: pytest.MonkeyPatch) -> None:
     testbed = FakeTestbed(lambda offered: min(offered, 50_000.0))
     known = MethodResult("throughput", "d", "n", 64, False, 250, total_throughput_pps=50_000.0)
-    seen: Any = SimpleNamespace(frames=200, nic_reads=100, nic_writes=300)
+    seen: Any = SimpleNamespace(frames=200, nic_reads=100, nic_writes=300, memory=UNSET)
     below, asked, said = forwarded(), [], []
 
     def run(*told: Any, **more: Any) -> MethodResult:
@@ -168,7 +169,7 @@ def test_the_trial_below_the_throughput_may_be_profiled(monkeypatch: pytest.Monk
     monkeypatch.setattr(metrics.profiling, "run", run)
     runner = TrialRunner(testbed, progress=said.append)  # type: ignore[arg-type]
     found = metrics.run(runner, Workload(), known, base_pps=1000.0)
-    assert asked == [((runner, Workload()), {"rate_pps": 900.0})]
+    assert asked == [((runner, Workload()), {"rate_pps": 900.0, "memory": False})]
     assert (found.samples, found.summary.profile, found.trials[0], found.summary.base_pps) == (["a"], seen, below, 1000.0)
     assert found.summary.metrics["nic_reads_per_frame"] == 0.5
     assert said == ["2.0 kpps offered, 2.0 forwarded"]
@@ -177,7 +178,7 @@ def test_the_trial_below_the_throughput_may_be_profiled(monkeypatch: pytest.Monk
 
 
 def test_figures_are_written_in_their_unit() -> None:
-    kpps, plain = Metric("a", "A", "kpps", 1, "search"), Metric("b", "B", "", -1, "below")
+    kpps, plain = Metric("a", "A", "kpps", 1, "search", 0), Metric("b", "B", "", -1, "below", 0)
     assert metrics.text(kpps, None) == NONE
     assert metrics.text(kpps, 54_321.0).startswith("54.3")
     assert metrics.text(plain, 100.0) == "100"
@@ -216,7 +217,9 @@ ANSWER = {
 
 
 def measured(spec: ApplicationTrial, echoed: int = 0) -> application.ApplicationResult:
-    return application._result(250, spec, ANSWER, ((5, 990),), reading(1), reading(2, echoed), ["log"])
+    return application._result(
+        SimpleNamespace(mips=250, instruction_ns=None), spec, ANSWER, ((5, 990),), reading(1), reading(2, echoed), ["log"]
+    )
 
 
 def test_an_application_s_figures() -> None:
@@ -268,7 +271,7 @@ def test_the_residual_is_what_the_instruction_counter_has_more(monkeypatch: pyte
     kept: dict[str, Any] = {}
     testbed = FakeTestbed(lambda offered: offered)
 
-    def counted(spec: ForwardingTrial, _: Any) -> tuple[ForwardingResult, dict[str, Any]]:
+    def counted(spec: ForwardingTrial, *_: Any) -> tuple[ForwardingResult, dict[str, Any]]:
         trial = testbed.run(spec)
         return trial, {"instructions": trial.instructions - 123}
 

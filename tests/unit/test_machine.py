@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from irqlab.qemu.hmp import Hmp
-from irqlab.qemu.machine import _failure_report, switched_off
+from irqlab.qemu.machine import _failure_report, parameters_of
 from irqlab.qemu.qmp import QmpError
 from irqlab.setup.bootable import Kernel
 
@@ -34,7 +34,8 @@ def test_a_panic_is_seen_before_a_long_call_trace(tmp_path: Path) -> None:
     (tmp_path / "console.log").write_text("\n".join(console))
     said = _failure_report(tmp_path, 0).splitlines()
     assert said[0].startswith("the DUT's kernel panicked")
-    assert "  Kernel panic - not syncing: bad" in said and "   trace 0" in said
+    assert "  Kernel panic - not syncing: bad" in said
+    assert "   trace 0" in said
     assert len(said) == 41
 
 
@@ -44,12 +45,14 @@ def test_a_panic_is_seen_before_a_long_call_trace(tmp_path: Path) -> None:
         ("CONFIG_DAMON=y\nCONFIG_DAMON_STAT=y\nCONFIG_DAMON_STAT_ENABLED_DEFAULT=y\n", "damon_stat.enabled=0"),
         ("CONFIG_DAMON_STAT=y\n# CONFIG_DAMON_STAT_ENABLED_DEFAULT is not set\n", ""),
         ("# CONFIG_DAMON is not set\n", ""),
+        ("CONFIG_HAVE_ARCH_KASAN=y\n# CONFIG_KASAN is not set\n", ""),
+        ("CONFIG_KASAN=y\n", "acpi=noirq"),
     ],
 )
-def test_what_a_kernel_does_by_itself_is_switched_off(tmp_path: Path, configuration: str, parameters: str) -> None:
+def test_a_kernel_gets_the_parameters_that_it_needs(tmp_path: Path, configuration: str, parameters: str) -> None:
     (tmp_path / "config").write_text(configuration)
     kernel = Kernel("7.3.4", "linux-image-7.3.4", "7.3.4-1", tmp_path, tmp_path, tmp_path / "config", "")
-    assert switched_off(kernel) == parameters
+    assert parameters_of(kernel) == parameters
 
 
 def _qemu(sock: socket.socket, answers: list[tuple[str, str]]) -> None:

@@ -13,7 +13,7 @@ import pytest
 from irqlab.cli.options import Request
 from irqlab.config import hardware
 from irqlab.config.costs import Costs
-from irqlab.config.memory import Cache, Memory
+from irqlab.config.memory import Cache, Memory, Processor
 from irqlab.errors import IrqlabError
 from irqlab.trials.forwarding import ForwardingResult
 
@@ -40,6 +40,27 @@ def test_a_memory_is_read_and_written(tmp_path: Path) -> None:
     assert hardware.load(str(tmp_path / "again.json")) == board
 
 
+def test_a_processor_and_devices_are_read_and_written(tmp_path: Path) -> None:
+    section = {
+        **SECTION,
+        "caches": [*SECTION["caches"][:2], {**L2, "data_latency_ns": 0}],
+        "ram": {**SECTION["ram"], "data_latency_ns": 100},
+        "processor": {"clock_mhz": 3200, "cycles_per_instruction": 0.5, "instruction_factor": 1.2, "source": "manual, page 3"},
+        "register_read": {"latency_ns": 875, "source": "manual, page 4"},
+        "dma": {"lines": "last level", "source": "manual, page 5"},
+    }
+    board = hardware.load(_file(tmp_path, section))
+    assert board.memory is not None
+    assert board.memory.processor == Processor(3200, 0.5, 1.2, "manual, page 3")
+    assert board.memory.instruction_ns(250) == pytest.approx(0.1875)
+    assert Memory.parse("board", SECTION).instruction_ns(250) == 4
+    assert board.memory.arguments() == (
+        "l1i=16384:4:32,l1d=16384:4:32,l2=262144:8:64:20500:0,ram=136400:100000,instruction=188,register=875000,dma=last"
+    )
+    board.write(tmp_path / "again.json")
+    assert hardware.load(str(tmp_path / "again.json")) == board
+
+
 def test_a_request_for_memory_alone_has_no_cost_model(tmp_path: Path) -> None:
     asked = Request.of(driver=["e1000"], hardware=_file(tmp_path, SECTION))
     assert (asked.testbeds[0].cost_model, asked.workload.costs) == (False, None)
@@ -54,7 +75,8 @@ def test_every_figure_of_the_included_hardware_has_its_source(name: str) -> None
     memory = hardware.load(name).memory
     assert memory is not None
     assert memory.hardware == name
-    assert all(len(source) > 20 for source in (memory.source, *(cache.source for cache in memory.caches)))
+    parts = (memory, *memory.caches, memory.processor, memory.register_read, memory.dma)
+    assert all(len(part.source) > 6 for part in parts if part)
 
 
 @pytest.mark.parametrize(
@@ -76,6 +98,21 @@ def test_every_figure_of_the_included_hardware_has_its_source(name: str) -> None
         ({"caches": [{"name": "L1I", **L1, "line_bytes": 48}]}, "line_bytes is 48; allowed are powers of two, 16 to 4096"),
         ({"caches": [{"name": "L1I", **L1, "line_bytes": 8}]}, "line_bytes is 8"),
         ({"caches": [{"name": "L1I", **L1, "latency_ns": 2}]}, "L1I: latency_ns is 2; a hit at the first level"),
+        ({"caches": [*SECTION["caches"][:2], {**L2, "data_latency_ns": -1}]}, "L2: data_latency_ns is -1; allowed are 0 to"),
+        ({"ram": {**SECTION["ram"], "data_latency_ns": "1"}}, "ram: data_latency_ns is '1'"),
+        ({"tlb": {}}, "unknown: tlb"),
+        ({"processor": {"clock_mhz": 100}}, "processor: must have clock_mhz, cycles_per_instruction, instruction_factor, source"),
+        (
+            {"processor": {"clock_mhz": 0, "cycles_per_instruction": 1}},
+            "processor: 0 MHz, 1 cycles, factor 1; an instruction may",
+        ),
+        ({"processor": {"clock_mhz": 1e6, "cycles_per_instruction": 1}}, "an instruction may take 0.05 to 100 ns"),
+        ({"register_read": {"latency_ns": -5}}, "register_read: latency_ns is -5"),
+        ({"dma": {"lines": "all"}}, "dma: lines is 'all'; allowed are invalidate, last level"),
+        (
+            {"caches": SECTION["caches"][:2], "dma": {"lines": "last level"}},
+            "dma: there is no last level behind the first; allowed is invalidate",
+        ),
     ],
 )
 def test_wrong_sections_are_rejected(tmp_path: Path, change: Any, said: str) -> None:

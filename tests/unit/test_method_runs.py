@@ -122,7 +122,8 @@ def profiled(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     asked: list[Any] = []
     known = Symbols.parse(KALLSYMS, MODULES)
 
-    def answer(runner: TrialRunner, spec: Any, where: Any) -> Any:
+    def answer(runner: TrialRunner, spec: Any, where: Any, lines: Any = None) -> Any:
+        assert lines is None
         asked.append((spec, where))
         nodes = LOADED if not isinstance(spec, ApplicationTrial) or spec.load.rate_pps > 1 else SILENT
         return runner.testbed.run(spec), {**ASKED, "nodes": nodes, "instructions": sum(n[3] for n in nodes), "lost": 3}

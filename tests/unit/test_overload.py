@@ -72,6 +72,13 @@ def test_without_the_instruction_clock_nothing_is_measured(trials: type[Trial]) 
     assert trials.offered == []
 
 
+@pytest.mark.parametrize(("received", "pps"), [(0, 100.0), (40, 100.0), (600, 1200.0), (3900, 4000.0)])
+def test_without_the_instruction_clock_the_load_follows_what_is_forwarded(received: int, pps: float) -> None:
+    assert Overload(bed(functional=True)).next_pps(4000.0, {"received": received}, 1_000_000_000) == pps
+    assert Overload(bed(functional=True)).next_pps(4000.0, {"received": received // 2}, 500_000_000) == pps
+    assert Overload(bed()).next_pps(4000.0, {"received": received}, 1_000_000_000) == 4000.0
+
+
 def test_a_driver_that_collapses_is_measured_by_its_cost(trials: type[Trial], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trials, "under_line_rate_pps", 0.0)
     assert Overload(bed()).capacity_pps(NAPI) == 31_250.0  # 250 MIPS / 10,000, busier by a quarter

@@ -412,7 +412,8 @@ def test_cells_take_the_events_of_the_trial_at_the_throughput() -> None:
         cell: replace(one, trials=[replace(t, cost_events={"irq": 3 * t.frames_forwarded}) for t in one.trials])
         for cell, one in found.wire.items()
     }
-    board = Hardware("b", 250, Costs(irq=1), {"cells": [{"frame_bytes": 64, "variant": "NAPI"}]})
+    measured = [{"frame_bytes": 64, "variant": "NAPI", "fitted": True}, {"frame_bytes": 64, "variant": "TX-OFF", "fitted": False}]
+    board = Hardware("b", 250, Costs(irq=1), {"cells": measured})
     raw = throughput.table1(found)
     charged = Table("c", throughput.ThroughputRow, tuple(replace(r, throughput_mbps=r.throughput_mbps / 2) for r in raw))
     cells = hardware.cells(board, raw, charged, results)

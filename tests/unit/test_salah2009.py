@@ -195,7 +195,7 @@ def test_shares_of_a_profile_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overload, "addresses", lambda _: {})
     monkeypatch.setattr(overload.tree, "section", lambda *_: {"samples": samples})
     stand, testbed = runner()
-    monkeypatch.setattr(testbed, "profile", lambda spec, _: (measured(spec), {}), raising=False)
+    monkeypatch.setattr(testbed, "profile", lambda spec, *_: (measured(spec), {}), raising=False)
     result, shares = overload.profile(stand, rows.de(), 2.0, 25_000.0, PLAN)
     assert result.offered_pps == 50_000
     assert shares == Shares(0.1, 0.5, 0.25, 0.15)

@@ -63,6 +63,21 @@ def test_a_usb_driver_gets_the_tester_s_own_card() -> None:
         nics.choose(driver("e100", pci("8086", "1229")), "lan7800", QEMU)
 
 
+def test_the_tester_s_own_pci_cards_are_chosen_by_name_only() -> None:
+    e100 = driver("e100", pci("8086", "1209"), pci("8086", "1229"))
+    own = nics.choose(e100, "irqlab-82558", QEMU)
+    assert (own.is_own, own.pci_bus, own.timing) == (True, "33:32", "")
+    assert not nics.choose(e100, None, QEMU).is_own
+    with pytest.raises(SetupError, match="8139cp does not support irqlab-82559"):
+        nics.choose(driver("8139cp", pci("10EC", "8139")), "irqlab-82559", QEMU)
+
+
+def test_qemu_s_models_say_what_their_timing_gets_wrong() -> None:
+    assert all("transmits in no time" in nic.timing for nic in nics.TABLE if not nic.is_own)
+    igb = next(nic for nic in nics.TABLE if nic.model == "igb")
+    assert "4.1 times too long" in igb.timing
+
+
 def test_properties_this_qemu_lacks_are_left_out() -> None:
     e1000 = driver("e1000", pci("8086", "100E"), pci("8086", "100F"))
     assert nics.choose(e1000, None, QEMU).properties == ("mitigation=off",)

@@ -97,7 +97,13 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     @contextmanager
     def start(config: Any, state: Path, profile: bool = False, to_save: bool = False) -> Iterator[Any]:
-        one = SimpleNamespace(rpc=Rpc(), profile=profile, state=state, failure_report=lambda: "it died of age")
+        one = SimpleNamespace(
+            rpc=Rpc(),
+            profile=profile,
+            state=state,
+            failure_report=lambda: "it died of age",
+            config=SimpleNamespace(functional=False),
+        )
         machines.append(one)
         yield one
 

@@ -167,6 +167,7 @@ def test_threads_are_part_of_a_snapshots_key() -> None:
             modules=[],
             nic=SimpleNamespace(line_rate_bps=1),
             _machine_key="",
+            _prepared_with=dict,
         )
         return Testbed.parts.func(bed)  # type: ignore[arg-type]
 

@@ -161,7 +161,8 @@ fn pages(random: &mut Random) -> Result<Object, String> {
     let mut file = File::from(file);
     let count = 1 + random.below(MAX_PAGES) as usize;
     for _ in 0..count {
-        file.write_all(&[1; PAGE]).map_err(|error| trouble(&error))?;
+        file.write_all(&[1; PAGE])
+            .map_err(|error| trouble(&error))?;
     }
     Ok(vec![file.into()])
 }
@@ -186,7 +187,10 @@ mod tests {
     fn something_is_kept_and_something_freed() {
         for what in [What::Slab, What::Pages] {
             let kept = churn(what, &mut Random(7)).unwrap().len() as u64;
-            assert!((OBJECTS * 2 / 10..OBJECTS * 7 / 10 + 1).contains(&kept), "{kept}");
+            assert!(
+                (OBJECTS * 2 / 10..OBJECTS * 7 / 10 + 1).contains(&kept),
+                "{kept}"
+            );
         }
     }
 }

@@ -47,6 +47,12 @@ FailOn = Annotated[
     ),
 ]
 TopOption = Annotated[int, typer.Option("--top", help="How many functions to print.")]
+MemoryOption = Annotated[
+    bool,
+    typer.Option(
+        "--memory", help="Count lines of memory and misses per frame, too: with --hardware's caches, or else common ones."
+    ),
+]
 MET_WITHIN_S = 24 * 3600.0
 
 
@@ -80,7 +86,7 @@ class _Meeting:
             self._changed.notify_all()
 
 
-def _method(request: opt.Request, measured: tuple[dict[str, Any], ...], ensembles: Sequence[Ensemble]) -> Method:
+def _method(request: opt.Request, measured: tuple[dict[str, Any], ...], ensembles: Sequence[Ensemble], memory: bool) -> Method:
     """The method run for each side and frame size: the throughput search, then the same loads on both sides."""
     meetings = {size: _Meeting(len(request.testbeds)) for size in request.sizes}
     first = {cast.first for cast in ensembles}
@@ -99,7 +105,7 @@ def _method(request: opt.Request, measured: tuple[dict[str, Any], ...], ensemble
     def run(runner: TrialRunner, workload: Workload) -> list[MethodResult]:
         try:
             known = throughput.run(runner, workload)
-            return [known, costs.run(runner, workload, known, base_pps(runner, workload, known))]
+            return [known, costs.run(runner, workload, known, base_pps(runner, workload, known), memory=memory)]
         except BaseException:
             meetings[workload.size].abort()
             raise
@@ -135,6 +141,7 @@ def command(
     fail_above: FailAbove = None,
     fail_on: FailOn = None,
     top: TopOption = printed.TOP,
+    memory: MemoryOption = False,
     request: opt.Request,
     json_file: opt.JsonFile = None,
     report_file: opt.ReportFile = None,
@@ -148,7 +155,7 @@ def command(
     request = replace(request, testbeds=tuple(side.testbed for side in chosen if side.testbed is not None))
     measured = next((side.rows for side in chosen if side.rows), ())
     ensembles = _ensembles(request, chosen)
-    method = _method(request, measured, ensembles)
+    method = _method(request, measured, ensembles, memory)
     outcome = (
         measure(request.testbeds, request.workloads(), request.jobs, method, "compare", throughput.METHOD.name, ensembles)
         if request.testbeds
@@ -182,6 +189,8 @@ def _show(
         tables.show(printed.verdicts(after, lines, names), console)
         if (changed := printed.gained(before, after, names, top)) is not None:
             tables.show(changed, console)
+        if (lines_changed := printed.lines_gained(before, after, names, top)) is not None:
+            tables.show(lines_changed, console)
         failed += [line for line in lines if line.failed]
     if threshold is not None:
         worst = ", ".join(dict.fromkeys(line.metric.text for line in failed))

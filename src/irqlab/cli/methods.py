@@ -49,6 +49,8 @@ def command(method: Method) -> Callable[..., None]:
         show(method.printed(rows, options))
         method.write([row for row in rows if row.data["complete"]], options)
         leave(outcome)
+        if method.failed(rows):
+            raise typer.Exit(1)
 
     measured.__name__ = method.name
     measured.__signature__ = inspect.Signature(  # type: ignore[attr-defined]

@@ -12,6 +12,8 @@ from rich.text import Text
 from irqlab import units
 from irqlab.compare.verdict import RELATIVE, SEARCH_NOTE, Line, Range, Row, functions
 from irqlab.methods.metrics import OVERLOAD, SHARE, Metric
+from irqlab.profile.diff import Change
+from irqlab.profile.line_tables import NOTABLE, object_lines
 from irqlab.profile.tables import figure
 
 TOP = 20
@@ -126,5 +128,29 @@ def gained(before: Row, after: Row, names: tuple[str, str], top: int = TOP) -> T
         sums = sum(c.before for c in rest), sum(c.after for c in rest)
         table.add_row(Text(f"{len(rest)} more", style="dim"), figure(sums[0]), figure(sums[1]), f"{sums[1] - sums[0]:+.2f}")
     if not changed:
+        table.add_row(Text("none", style="dim"), "", "", "0")
+    return table
+
+
+def lines_gained(before: Row, after: Row, names: tuple[str, str], top: int = TOP) -> Table | None:
+    """The objects of which a frame uses more or fewer lines; None unless lines of both sides were counted."""
+    sides = [row["summary"]["profile"] for row in (before, after)]
+    if not all(side and "memory" in side for side in sides):
+        return None
+    old, new = ({line.object: line.lines_per_frame for line in object_lines({"summary": side})} for side in sides)
+    changes = [Change(name, old.get(name, 0.0), new.get(name, 0.0)) for name in {**old, **new}]
+    changes = sorted((c for c in changes if abs(c.change) >= NOTABLE), key=lambda c: (-abs(c.change), c.name))
+    table = Table(
+        title=Text("Objects of which more or fewer lines are used, lines per frame"), title_justify="left", title_style="bold",
+        box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold",
+    )  # fmt: skip
+    for name, justify in (("Object", "left"), (names[0], "right"), (names[1], "right"), ("Change", "right")):
+        table.add_column(Text(name), justify=justify, overflow="fold")  # type: ignore[arg-type]
+    for one in changes[:top]:
+        style = "green" if one.change < 0 else "red"
+        table.add_row(Text(one.name), f"{one.before:.2f}", f"{one.after:.2f}", Text(f"{one.change:+.2f}", style=style))
+    if len(changes) > top:
+        table.add_row(Text(f"{len(changes) - top} more", style="dim"), "", "", "")
+    if not changes:
         table.add_row(Text("none", style="dim"), "", "", "0")
     return table

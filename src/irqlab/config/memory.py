@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The memory behind the DUT's processor: caches and RAM, from a data sheet (docs/memory-model.md)."""
+"""The DUT's processor and the memory behind it: speed, caches, RAM, devices, from a data sheet (docs/memory-model.md)."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import MISSING, asdict, dataclass
+from typing import Any, TypeVar
 
 from irqlab.errors import IrqlabError
 
@@ -13,6 +13,9 @@ FIRST = CACHES[:2]
 MIN_LINE_BYTES, MAX_LINE_BYTES = 16, 4096
 MAX_BYTES = 1 << 30
 MAX_LATENCY_NS = 100_000.0
+MIN_INSTRUCTION_NS, MAX_INSTRUCTION_NS = 0.05, 100.0
+DMA = {"invalidate": "invalidate", "last level": "last"}
+"""What becomes of the lines that a NIC writes -> the tester's argument."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,8 @@ class Cache:
     """How long the processor stalls for a line that comes from here; 0 at the first level."""
     source: str = ""
     """Where these figures are stated: manual and page."""
+    data_latency_ns: float | None = None
+    """The stall for a line of data, if it differs from that for instructions: a processor may go on meanwhile."""
 
     def __post_init__(self) -> None:
         where = f"memory: {self.name}"
@@ -41,14 +46,64 @@ class Cache:
             raise IrqlabError(
                 f"{where}: {self.bytes} bytes in {self.ways} ways of {line}-byte lines; the number of sets must be a power of two"
             )
-        _check_latency(where, self.latency_ns)
-        if self.name in FIRST and self.latency_ns:
+        _check_latency(where, self.latency_ns, self.data_latency_ns)
+        if self.name in FIRST and (self.latency_ns or self.data_latency_ns):
             raise IrqlabError(f"{where}: latency_ns is {self.latency_ns:g}; a hit at the first level takes no time of its own: 0")
 
 
 @dataclass(frozen=True)
+class Processor:
+    """How long an instruction takes if no cache misses."""
+
+    clock_mhz: float
+    cycles_per_instruction: float
+    """Of the code of its own architecture."""
+    instruction_factor: float = 1.0
+    """How many instructions of its own architecture stand for one of the DUT's."""
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        least, most = MIN_INSTRUCTION_NS, MAX_INSTRUCTION_NS
+        right = self.clock_mhz > 0 and least <= self.instruction_ns <= most  # short circuit: no division by 0
+        if not right:  # also: NaN
+            raise IrqlabError(
+                f"memory: processor: {self.clock_mhz:g} MHz, {self.cycles_per_instruction:g} cycles, "
+                f"factor {self.instruction_factor:g}; an instruction may take {least} to {most:g} ns"
+            )
+
+    @property
+    def instruction_ns(self) -> float:
+        """The time of one of the DUT's instructions."""
+        return 1e3 / self.clock_mhz * self.cycles_per_instruction * self.instruction_factor
+
+
+@dataclass(frozen=True)
+class RegisterRead:
+    """A read of a device's register; a write is posted and takes no time of its own."""
+
+    latency_ns: float
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        _check_latency("memory: register_read", self.latency_ns)
+
+
+@dataclass(frozen=True)
+class Dma:
+    """What becomes of the lines that a NIC writes."""
+
+    lines: str
+    """One of DMA."""
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        if self.lines not in DMA:
+            raise IrqlabError(f"memory: dma: lines is {self.lines!r}; allowed are {', '.join(DMA)}")
+
+
+@dataclass(frozen=True)
 class Memory:
-    """Caches, the nearest first, and RAM."""
+    """A processor; caches, the nearest first, and RAM; devices."""
 
     hardware: str
     """The name of the hardware."""
@@ -56,59 +111,124 @@ class Memory:
     latency_ns: float
     """How long the processor stalls for a line that comes from RAM."""
     source: str = ""
+    data_latency_ns: float | None = None
+    """For a line of data, if that differs."""
+    processor: Processor | None = None
+    """None: an instruction takes 1 / MIPS."""
+    register_read: RegisterRead | None = None
+    """None: a read of a device's register takes no time of its own."""
+    dma: Dma | None = None
+    """None: lines that a NIC writes stay in the caches as they are."""
 
     def __post_init__(self) -> None:
         names = tuple(cache.name for cache in self.caches)
         if names != CACHES[: len(names)] or len(names) < len(FIRST):
             raise IrqlabError(f"memory: caches are {', '.join(names) or 'none'}; allowed are L1I, L1D, then L2, then L3")
-        _check_latency("memory: ram", self.latency_ns)
+        _check_latency("memory: ram", self.latency_ns, self.data_latency_ns)
+        if self.dma and DMA[self.dma.lines] == "last" and len(self.caches) == len(FIRST):
+            raise IrqlabError("memory: dma: there is no last level behind the first; allowed is invalidate")
 
     @classmethod
     def parse(cls, hardware: str, content: Any) -> Memory:
-        """The section `memory` of a hardware file. Raises IrqlabError: what was wrong, and what is allowed."""
+        """The section `memory` of a hardware file, with the section `processor` in it. Raises IrqlabError."""
         if not isinstance(content, dict) or not isinstance(content.get("caches"), list):
             raise IrqlabError("memory: caches is missing")
-        caches = tuple(Cache(**_fields(f"memory: caches[{n}]", Cache, given)) for n, given in enumerate(content["caches"]))
+        unknown = content.keys() - {"caches", "ram", "processor", "register_read", "dma"}
+        if unknown:
+            raise IrqlabError(f"memory: unknown: {', '.join(sorted(unknown))}")
+        caches = tuple(_read(f"memory: caches[{n}]", Cache, given) for n, given in enumerate(content["caches"]))
         ram = content.get("ram")
         if not isinstance(ram, dict) or not _is_number(ram.get("latency_ns")):
             raise IrqlabError("memory: ram: latency_ns is missing")
-        return cls(hardware, caches, float(ram["latency_ns"]), str(ram.get("source", "")))
+        data = ram.get("data_latency_ns")
+        if data is not None and not _is_number(data):
+            raise IrqlabError(f"memory: ram: data_latency_ns is {data!r}")
+        return cls(
+            hardware,
+            caches,
+            float(ram["latency_ns"]),
+            str(ram.get("source", "")),
+            data,
+            _read("memory: processor", Processor, content["processor"]) if "processor" in content else None,
+            _read("memory: register_read", RegisterRead, content["register_read"]) if "register_read" in content else None,
+            _read("memory: dma", Dma, content["dma"]) if "dma" in content else None,
+        )
 
     def to_json(self) -> dict[str, Any]:
-        """The section `memory` of a hardware file."""
+        """The section `memory` of a hardware file, with the section `processor` in it."""
+        parts = {"processor": self.processor, "register_read": self.register_read, "dma": self.dma}
         return {
-            "caches": [asdict(cache) for cache in self.caches],
-            "ram": {"latency_ns": self.latency_ns, "source": self.source},
+            "caches": [_without_none(asdict(cache)) for cache in self.caches],
+            "ram": _without_none({"latency_ns": self.latency_ns, "data_latency_ns": self.data_latency_ns, "source": self.source}),
+            **{name: asdict(part) for name, part in parts.items() if part},
         }
+
+    def instruction_ns(self, mips: int) -> float:
+        """How long an instruction takes if no cache misses, on an instruction clock of so many MIPS."""
+        return self.processor.instruction_ns if self.processor else 1e3 / mips
 
     def arguments(self) -> str:
         """The tester's arguments (docs/protocol.md): everything that results depend on."""
         parts = []
         for cache in self.caches:
             shape = f"{cache.name.lower()}={cache.bytes}:{cache.ways}:{cache.line_bytes}"
-            parts.append(shape if cache.name in FIRST else f"{shape}:{round(cache.latency_ns * 1e3)}")
-        return ",".join([*parts, f"ram={round(self.latency_ns * 1e3)}"])
+            parts.append(shape if cache.name in FIRST else f"{shape}:{_stall(cache.latency_ns, cache.data_latency_ns)}")
+        parts.append(f"ram={_stall(self.latency_ns, self.data_latency_ns)}")
+        if self.processor:
+            parts.append(f"instruction={round(self.processor.instruction_ns * 1e3)}")
+        if self.register_read:
+            parts.append(f"register={round(self.register_read.latency_ns * 1e3)}")
+        if self.dma:
+            parts.append(f"dma={DMA[self.dma.lines]}")
+        return ",".join(parts)
 
 
-_TYPES = {"name": str, "source": str, "bytes": int, "ways": int, "line_bytes": int}
+def _stall(latency_ns: float, data_latency_ns: float | None) -> str:
+    """In ps; the second number is that of data, if it differs."""
+    times = [latency_ns] if data_latency_ns is None else [latency_ns, data_latency_ns]
+    return ":".join(str(round(ns * 1e3)) for ns in times)
 
 
-def _fields(where: str, kind: type, given: Any) -> dict[str, Any]:
-    """The fields of a dataclass from JSON data."""
-    names = list(kind.__dataclass_fields__)  # type: ignore[attr-defined]
-    if not isinstance(given, dict) or not given.keys() <= set(names) or not set(names[:-1]) <= given.keys():
-        raise IrqlabError(f"{where}: must have {', '.join(names)}")
+def _without_none(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+_TYPES = {"name": str, "source": str, "lines": str, "bytes": int, "ways": int, "line_bytes": int}
+T = TypeVar("T")
+
+
+def _read(where: str, kind: type[T], given: Any) -> T:
+    """A dataclass from JSON data."""
+    fields = kind.__dataclass_fields__  # type: ignore[attr-defined]
+    needed = {name for name, field in fields.items() if field.default is MISSING}
+    if not isinstance(given, dict) or not given.keys() <= fields.keys() or not needed <= given.keys():
+        raise IrqlabError(f"{where}: must have {', '.join(fields)}")
     for name, value in given.items():
         right = isinstance(value, _TYPES[name]) and not isinstance(value, bool) if name in _TYPES else _is_number(value)
         if not right:
             raise IrqlabError(f"{where}: {name} is {value!r}")
-    return given
+    return kind(**given)
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _check_latency(where: str, latency_ns: float) -> None:
-    if not 0 <= latency_ns <= MAX_LATENCY_NS:  # and not NaN
-        raise IrqlabError(f"{where}: latency_ns is {latency_ns:g}; allowed are 0 to {MAX_LATENCY_NS:.0f}")
+def _check_latency(where: str, latency_ns: float, data_latency_ns: float | None = None) -> None:
+    for name, value in (("latency_ns", latency_ns), ("data_latency_ns", data_latency_ns)):
+        if value is not None and not 0 <= value <= MAX_LATENCY_NS:  # and not NaN
+            raise IrqlabError(f"{where}: {name} is {value:g}; allowed are 0 to {MAX_LATENCY_NS:.0f}")
+
+
+_SKYLAKE = "Intel Skylake-SP: I. Cutress, The Intel Skylake-X Review, AnandTech, 2017, page 4"
+COMMON = Memory(
+    "common",
+    (
+        Cache("L1I", 32 << 10, 8, 64, 0.0, source=_SKYLAKE),
+        Cache("L1D", 32 << 10, 8, 64, 0.0, source=_SKYLAKE),
+        Cache("L2", 1 << 20, 16, 64, 0.0, source=_SKYLAKE),
+    ),
+    0.0,
+    source="none: nothing stalls",
+)
+"""Caches of a common processor that take no time, to count misses where no hardware is asked for."""

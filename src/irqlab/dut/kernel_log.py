@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from irqlab.errors import IrqlabError
@@ -19,8 +20,13 @@ PROBLEM = re.compile(
 """Kernel log lines that make a run fail."""
 EXPECTED = re.compile(r"^random: crng init done")
 """Messages above info that every kernel logs."""
-SLOW_HOST = r"^hrtimer: interrupt took \d+ ns|^clocksource: |^perf: interrupt took too long"
+SLOW_HOST = (
+    r"^hrtimer: interrupt took \d+ ns|^clocksource: |^perf: interrupt took too long|^CE: \w+ increased min_delta_ns to \d+ nsec"
+    r"|^workqueue: \S+ (\[\w+\] )?hogged CPU for >\d+us"
+)
 """Messages above info about time that the host took from a virtual processor; for runs without the instruction clock."""
+RULE = re.compile("={60,}$")
+"""The first and the last line of a report of KASAN or KCSAN."""
 SHOWN_BEFORE, SHOWN_AFTER = 5, 40
 """Lines shown around the first problem."""
 
@@ -58,6 +64,25 @@ class KernelLog:
         if first is not None:
             shown = self.lines[max(0, first - SHOWN_BEFORE) : first + SHOWN_AFTER]
             raise KernelProblemError("the DUT's kernel logged a problem:\n" + "\n".join(f"  {line}" for line in shown))
+
+
+def without_races_of_others(records: list[Record], modules: Collection[str]) -> list[Record]:
+    """The records without KCSAN's reports on races in which no function of `modules` takes part: the kernel has many."""
+    found: list[Record] = []
+    report: list[Record] = []
+    for record in records:
+        if not report and not RULE.match(record.text):
+            found.append(record)
+            continue
+        report.append(record)
+        if len(report) == 2 and not record.text.startswith("BUG: KCSAN"):
+            found += report
+            report = []
+        elif len(report) > 2 and RULE.match(record.text):
+            if any(f"[{module}]" in line.text for line in report for module in modules):
+                found += report
+            report = []
+    return found + report
 
 
 def notable(records: list[Record], expected: str = "") -> list[str]:

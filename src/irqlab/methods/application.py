@@ -186,6 +186,8 @@ def run(
 
 
 def _run(runner: TrialRunner, workload: Workload, options: Options) -> list[MethodResult]:
+    if workload.costs:
+        raise IrqlabError("--hardware: this method cannot charge hardware costs; use hardware with a memory model, or none")
     rx = runner.testbed.scheme_names()["rx_scheme"]
     asked = options.waits()
     names = waits.possible(asked, rx)
@@ -266,7 +268,7 @@ METHOD = Method(
     run=_run,
     options=Options,
     shared=(
-        *(*receiving.DUT, *receiving.TRIAL, *RUN),
+        *(*receiving.DUT, *receiving.TRIAL, *RUN, "hardware"),
         *("rx", "tx", "weight", "cliff_pps", "epsilon_permille", "rate_window_ms", "rx_usecs"),
         *("defer_hard_irqs", "gro_flush_timeout_ns"),
     ),

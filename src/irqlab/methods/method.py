@@ -164,6 +164,8 @@ class Method:
     """The most important plot, for the top of the report; None: the first of `plots`."""
     verdicts: Callable[[Sequence[Row]], list[str]] = lambda _: []
     """Conclusions from the rows, one sentence each."""
+    failed: Callable[[Sequence[Row]], bool] = lambda _: False
+    """Whether the command ends with exit code 1, since the device under test did not pass."""
     details: str = ""
     """Text for docs/results.md besides the fields, in Markdown."""
     first_table: Callable[[Sequence[Row]], Table | None] = lambda _: None

@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
+import msgspec
+
 from irqlab import units
 from irqlab.config.workload import Workload
 from irqlab.methods import profile as profiling
@@ -64,6 +66,8 @@ METRICS = (
     Metric("nic_reads_per_frame", "of these, reads", "", -1, "below", 0.01),
     Metric("overload_forwarded_pps", "Forwarded in overload", "kpps", +1, "overload", 100),
     Metric("overload_instructions_per_frame", "Instructions per frame in overload", "", -1, "overload", 5),
+    Metric("code_lines_per_frame", "Lines of instructions per frame", "", -1, "below", 0.5),
+    Metric("data_lines_per_frame", "Lines of data per frame", "", -1, "below", 0.5),
     Metric("l1i_fills_per_frame", "L1I fills per frame", "", -1, "below", 0.5),
     Metric("l1d_fills_per_frame", "L1D fills per frame", "", -1, "below", 0.5),
     Metric("l2_fills_per_frame", "L2 fills per frame", "", -1, "below", 0.5),
@@ -77,7 +81,7 @@ class Summary:
     base_pps: Rate
     """Throughput, per direction, that the loads are relative to; the lower one if two are compared."""
     metrics: dict[str, float | None]
-    """Metrics by name, see below; null if not measurable; fills only with a memory model."""
+    """Metrics by name, see below; null if not measurable; lines only with --memory, fills with it or with a memory model."""
     profile: profiling.Summary | None
     """null if not profiled."""
 
@@ -89,19 +93,20 @@ def run(
     base_pps: float | None = None,
     profiled: bool = True,
     share: float = SHARE,
+    memory: bool = False,
 ) -> MethodResult:
     """Measures the metrics. `known`: the throughput result of the same runner and workload.
 
     `base_pps`: throughput per direction that the two loads are relative to; default: `known`'s. Without `profiled`
     the trial below it is not profiled, which is faster, but does not count accesses to the NIC's registers. `share`: load of
-    that trial, as a share of `base_pps`.
+    that trial, as a share of `base_pps`. `memory`: its lines of memory are counted, too.
     """
     base_pps = throughput.rate_per_direction(known) if base_pps is None else base_pps
     result = runner.result("metrics", workload)
     result.copy_throughput(known)
     profile: profiling.Summary | None = None
     if profiled:
-        row = profiling.run(runner, workload, rate_pps=base_pps * share)
+        row = profiling.run(runner, workload, rate_pps=base_pps * share, memory=memory)
         below, result.samples, profile = row.trials[0], row.samples, row.summary
     else:
         below = runner.trial(runner.overload_spec(workload, base_pps * share))
@@ -129,8 +134,25 @@ def metrics(
     figures["nic_reads_per_frame"] = reads
     fills = {cache: below.fills_per_frame(cache) for cache in ("L1I", "L1D", "L2")}
     figures |= {f"{cache.lower()}_fills_per_frame": value for cache, value in fills.items() if value is not None}
+    if profile is not None and profile.memory is not msgspec.UNSET:
+        figures = {**_of_lines(profile.memory, profile.frames), **figures}
     figures["overload_forwarded_pps"] = overload.forwarded_pps
     figures["overload_instructions_per_frame"] = overload.instructions_per_frame
+    return figures
+
+
+def _of_lines(found: profiling.LinesOfMemory, frames: int) -> dict[str, float | None]:
+    """Lines per frame, and misses of the caches they were counted with."""
+    code = [sum(f.code_misses[n] for f in found.functions) / frames for n in range(len(found.levels) - 1)]
+    data = [sum(f.data_misses[n] for f in found.functions) / frames for n in range(len(found.levels) - 1)]
+    figures: dict[str, float | None] = {
+        "code_lines_per_frame": sum(f.new_code_lines for f in found.functions) / frames,
+        "data_lines_per_frame": sum(f.new_data_lines for f in found.functions) / frames,
+        "l1i_fills_per_frame": code[0],
+        "l1d_fills_per_frame": data[0],
+    }
+    if "L2" in found.levels:
+        figures["l2_fills_per_frame"] = code[1] + data[1]
     return figures
 
 

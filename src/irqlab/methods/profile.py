@@ -18,11 +18,12 @@ from irqlab.errors import IrqlabError
 from irqlab.methods import catalogue, iperf, throughput
 from irqlab.methods.method import Lines, Method
 from irqlab.methods.options import MAX_LOAD, MAX_RATE_PPS, either
+from irqlab.present.columns import to_csv
 from irqlab.present.parts import Group, Numbers, Section
 from irqlab.present.rows import by_test
 from irqlab.present.tables import Table
 from irqlab.present.variants import Row
-from irqlab.profile import devices, diff, flamegraph, tree
+from irqlab.profile import devices, diff, flamegraph, line_map, line_tables, lines, tree
 from irqlab.profile import tables as printed
 from irqlab.profile.addresses import addresses
 from irqlab.profile.symbols import Symbols
@@ -68,12 +69,23 @@ class Options:
         None
     )
     top: Annotated[int, typer.Option("--top", help="Number of functions to print.")] = printed.TOP
+    memory: Annotated[
+        bool,
+        typer.Option(
+            "--memory",
+            help="Count the lines of memory that a frame uses, and the caches' misses: by function, by object and by field. The "
+            "caches are those of --hardware, if it has any, else common ones that take no time.",
+        ),
+    ] = False
+    fields: Annotated[Path | None, typer.Option("--fields", help="With --memory: write every field that was used as CSV.")] = None
 
     def __post_init__(self) -> None:
         if self.iperf is not None and (self.load is not None or self.rate is not None):
             raise IrqlabError("--iperf: TCP or line rate determines the load; --load and --rate are for forwarding only")
         if self.iperf is not None and self.iperf not in TESTS:
             raise IrqlabError(f"--iperf {self.iperf}: allowed are {', '.join(TESTS)}")
+        if self.fields is not None and not self.memory:
+            raise IrqlabError("--fields: fields are only known with --memory")
         if self.top < 1:
             raise IrqlabError(f"--top {self.top}: allowed are 1 or more")
         self.share()
@@ -140,6 +152,68 @@ class Access:
     writes: Count
 
 
+@dataclass(frozen=True)
+class LinesOfFunction:
+    """Lines of memory that a function used in a context, and misses; sums over the intervals of the window."""
+
+    function: str
+    module: str | None
+    context: Context
+    code_lines: Count
+    """Distinct lines of instructions in each interval."""
+    data_lines: Count
+    new_code_lines: Count
+    """Those that it was the first to use in the interval; they add up to all distinct lines."""
+    new_data_lines: Count
+    loads: Count
+    stores: Count
+    code_misses: list[Count]
+    """L1I, then the levels behind it."""
+    data_misses: list[Count]
+    """L1D, then the levels behind it."""
+
+
+@dataclass(frozen=True)
+class LinesOfField:
+    """Accesses to a field of an object."""
+
+    kind: str
+    object: str
+    line: int
+    """Of the object, counted from 0; -1: not known."""
+    field: str
+    loads: Count
+    stores: Count
+    lines: Count
+    """How often it was the first to use its line in an interval."""
+    misses: list[Count]
+    """L1D, then the levels behind it."""
+    window_lines: Count
+    """Distinct lines in the whole window."""
+    users: list[str]
+    """The functions that access it most often."""
+
+
+@dataclass(frozen=True)
+class LinesOfMemory:
+    """Lines of memory, and misses of the caches. An interval ends whenever the DUT has sent a frame."""
+
+    hardware: str
+    """Whose caches."""
+    levels: list[str]
+    line_bytes: list[Count]
+    """Of instructions and of data."""
+    intervals: Count
+    functions: list[LinesOfFunction]
+    fields: list[LinesOfField]
+    objects: dict[str, Count]
+    """Object -> distinct lines in the whole window."""
+    window_code_lines: dict[str, Count]
+    """Module -> distinct lines of instructions in the whole window."""
+    lacking: list[str]
+    """What could not be found out."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Offered:
     """The offered load, and the frame count that costs are divided by."""
@@ -182,6 +256,8 @@ class Summary(Offered):
     nic_writes: Count | UnsetType = UNSET
     io: list[Access] | UnsetType = UNSET
     """Device accesses by function and register, most frequent first."""
+    memory: LinesOfMemory | UnsetType = UNSET
+    """With --memory."""
 
 
 def symbols(testbed: Testbed) -> Symbols:
@@ -198,10 +274,12 @@ def symbols(testbed: Testbed) -> Symbols:
     return Symbols.parse(kallsyms, modules)
 
 
-def run(runner: TrialRunner, workload: Workload, load: float | None = None, rate_pps: float | None = None) -> MethodResult:
+def run(
+    runner: TrialRunner, workload: Workload, load: float | None = None, rate_pps: float | None = None, memory: bool = False
+) -> MethodResult:
     """Profiles a trial at `rate_pps` frames/s in each direction, or at `load` times the throughput, which is searched first.
 
-    If nothing was forwarded, costs are per frame offered. Raises IrqlabError.
+    With `memory`, lines of memory are counted, too. If nothing was forwarded, costs are per frame offered. Raises IrqlabError.
     """
     result = runner.result("profile", workload)
     if rate_pps is None:
@@ -211,7 +289,8 @@ def run(runner: TrialRunner, workload: Workload, load: float | None = None, rate
         rate_pps = throughput.rate_per_direction(base) * load
     known = symbols(runner.testbed)
     runner.progress(f"counting instructions at {rate_pps / 1e3:.1f} kpps")
-    trial, answer = runner.profile(runner.overload_spec(workload, rate_pps), addresses(known))
+    asked = lines.asked(runner.testbed, known) if memory else None
+    trial, answer = runner.profile(runner.overload_spec(workload, rate_pps), addresses(known), asked)
     frames, per = trial.total("received_in_window"), FORWARDED
     if not frames:  # livelock is worth profiling too
         frames, per = trial.total("sent"), OFFERED
@@ -224,12 +303,12 @@ def run(runner: TrialRunner, workload: Workload, load: float | None = None, rate
     return result
 
 
-def run_iperf(runner: TrialRunner, workload: Workload, test: IperfTrial) -> MethodResult:
+def run_iperf(runner: TrialRunner, workload: Workload, test: IperfTrial, memory: bool = False) -> MethodResult:
     """Profiles the window of an iperf3 test. Costs are per full-size frame of payload received. Raises IrqlabError."""
     result = runner.result("profile", workload)
     known = symbols(runner.testbed)
     runner.progress(f"counting instructions of {test.name}")
-    found, answer = runner.profile(test, addresses(known))
+    found, answer = runner.profile(test, addresses(known), lines.asked(runner.testbed, known) if memory else None)
     frames = found.full_frames
     if not frames:
         raise IrqlabError(f"{runner.testbed.label}: no payload arrived in the window of {test.name}; choose a higher --mips")
@@ -260,19 +339,28 @@ def _fill(
         nic_reads=devices.total(io, "reads"),
         nic_writes=devices.total(io, "writes"),
         io=msgspec.convert(io, list[Access]),
+        memory=msgspec.convert({**found, "hardware": testbed.caches.hardware}, LinesOfMemory)
+        if (found := answer.get("lines")) is not None
+        else UNSET,
     )
 
 
 def _run(runner: TrialRunner, workload: Workload, options: Options) -> list[MethodResult]:
     if options.iperf is not None:
-        return [run_iperf(runner, workload, TESTS[options.iperf])]
-    return [run(runner, workload, options.share(), options.rate)]
+        return [run_iperf(runner, workload, TESTS[options.iperf], options.memory)]
+    return [run(runner, workload, options.share(), options.rate, options.memory)]
 
 
 def _tables(row: Row, options: Options) -> Iterable[Table | str]:
     yield printed.functions_table(row.data, options.top)
     yield from printed.totals_tables(row.data)
     yield printed.summary(row.data)
+    if "memory" in row.data["summary"]:
+        yield line_tables.caches_table(row.data)
+        yield line_tables.functions_table(row.data, options.top)
+        yield line_tables.objects_table(row.data)
+        yield line_tables.parts_table(row.data, options.top)
+        yield line_tables.summary(row.data)
     if not (before := options.before()):
         return
     old = diff.counterpart(row.data, before)
@@ -286,6 +374,9 @@ def _tables(row: Row, options: Options) -> Iterable[Table | str]:
 def _write(rows: Sequence[Row], options: Options) -> None:
     if options.flamegraph is not None and rows:
         files.write_atomically(options.flamegraph, flamegraph.file(rows[-1].data).encode())
+    if options.fields is not None and rows:
+        found = line_tables.field_lines(rows[-1].data)
+        files.write_atomically(options.fields, to_csv(line_tables.FieldLine, found).encode())
 
 
 def _sections(rows: Sequence[Row], number: Numbers) -> list[Section]:
@@ -300,9 +391,17 @@ def _group(row: Row, heading: str, number: Numbers) -> Group:
     caption = f"The {TOP} most expensive of {count} functions" if count > TOP else "Functions"
     functions = printed.functions_table(row.data, TOP, caption, folded=True)
     note = f"{printed.title(row.data)}. {printed.summary(row.data)}"
-    return Group(
-        f"{row.variant.label}, {heading}", plots=[drawn], note=note, tables=[*printed.totals_tables(row.data), functions]
-    )
+    plots, shown = [drawn], [*printed.totals_tables(row.data), functions]
+    if "memory" in row.data["summary"]:
+        plots.append(number.plot("Lines of data", line_map.svg(row.data, f"Lines of data, {row.variant.label}"), wide=True))
+        shown += [
+            line_tables.caches_table(row.data),
+            line_tables.objects_table(row.data),
+            line_tables.parts_table(row.data, TOP, folded=True),
+            line_tables.functions_table(row.data, TOP, folded=True),
+        ]
+        note += f" {line_tables.summary(row.data)}"
+    return Group(f"{row.variant.label}, {heading}", plots=plots, note=note, tables=shown)
 
 
 METHOD = Method(
@@ -321,7 +420,7 @@ METHOD = Method(
     run=_run,
     options=Options,
     sizes=lambda options: (iperf.FRAME_BYTES,) if options.iperf is not None else None,
-    outputs=lambda options: (options.flamegraph,),
+    outputs=lambda options: (options.flamegraph, options.fields),
     write=_write,
     tables=_tables,
     draws=_sections,

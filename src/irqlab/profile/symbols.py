@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -61,6 +61,10 @@ class Symbols:
             return Symbol(0, USER)
         index = bisect_right(self._starts, address) - 1
         return self._sorted[index] if index >= 0 else Symbol(KERNEL_BASE, NOWHERE)
+
+    def of_kernel(self, begin: int) -> list[Symbol]:
+        """The kernel image's symbols from an address on."""
+        return [s for s in self._sorted[bisect_left(self._starts, begin) :] if s.module is None]
 
     def named(self, pattern: re.Pattern[str]) -> list[int]:
         """The addresses of the kernel image's functions whose whole name matches."""

@@ -39,10 +39,22 @@ KERNEL_COMMAND_LINE = (
     "console=ttyS0 quiet panic=-1 oops=panic nokaslr mitigations=off net.ifnames=0 ipv6.disable=1 "
     "random.trust_cpu=off cryptomgr.notests=1"
 )
-SWITCHED_OFF = (("DAMON_STAT_ENABLED_DEFAULT", "damon_stat.enabled=0"),)
-"""(option of the kernel's configuration, parameter): what a kernel does by itself, besides its work, and what switches it off.
+PARAMETERS_OF = (
+    ("DAMON_STAT_ENABLED_DEFAULT", "damon_stat.enabled=0"),
+    ("KASAN", "acpi=noirq"),
+    ("KCSAN", "log_buf_len=16M kcsan.udelay_task=2000 kcsan.udelay_interrupt=500"),
+)
+"""(option of the kernel's configuration, parameter that it needs).
 
-From 6.17 on, DAMON samples memory accesses every 5 ms (mm/damon/stat.c). Kernels without the option keep their command line.
+- From 6.17 on, DAMON samples memory accesses every 5 ms (mm/damon/stat.c): switched off.
+- A PCI driver's probe evaluates ACPI's _PRT to find its interrupt. QEMU's _PRT is a loop that allocates thousands of objects.
+  With KASAN, without the instruction clock and on a busy host it takes longer than the 30 s that ACPI's interpreter allows a
+  loop, and the device gets no interrupt. Without ACPI, the kernel takes the interrupts from the BIOS's table ($PIR).
+- KCSAN stalls an access for 80 us (20 in interrupts) and sees whether another processor makes the same one meanwhile. Virtual
+  processors share the host's: in that time the other one may not run at all. Its reports on the kernel's own races must not
+  overwrite those on the driver in the log.
+
+Kernels without the option keep their command line.
 """
 CONSOLE = "console.log"
 MAX_CPUS = 64
@@ -114,6 +126,10 @@ class MachineConfig:
                 serial = dut_mac(port).replace(":", "")
                 arguments += ["-device", f"usb-lan7800,bus=usb.0,port={port + 1},serial={serial}"]
             return arguments
+        if self.nic.pci_bus:
+            for port in range(PORTS):
+                arguments += ["-device", f"{self.nic.model},mac={dut_mac(port)},romfile=,addr={self.nic.slots[port]}"]
+            return arguments
         for port in range(PORTS):
             properties = ",".join([self.nic.model, f"netdev=n{port}", f"mac={dut_mac(port)}", "romfile=", *self.nic.properties])
             arguments += ["-netdev", f"hubport,id=n{port},hubid={port}", "-device", f"{properties},addr={self.nic.slots[port]}"]
@@ -133,13 +149,14 @@ class MachineConfig:
             "qemu": self.qemu.sha256,
             "tester": sha256_of(self.tester),
             "usb_speed": self.nic.usb_speed,
+            "pci_bus": self.nic.pci_bus,
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def switched_off(kernel: Kernel) -> str:
-    """The parameters of SWITCHED_OFF that a kernel needs; empty if none."""
-    return " ".join(parameter for option, parameter in SWITCHED_OFF if kernel.has(option))
+def parameters_of(kernel: Kernel) -> str:
+    """The parameters of PARAMETERS_OF that a kernel needs; empty if none."""
+    return " ".join(parameter for option, parameter in PARAMETERS_OF if kernel.has(option))
 
 
 def sha256_of(path: Path) -> str:
@@ -272,6 +289,7 @@ def start(config: MachineConfig, snapshot: Path | None = None, profile: bool = F
     plugin = f"fd={rpc_there.fileno()},ports={PORTS},shift={config.shift}" + (",profile=1" if profile else "")
     plugin += ",functional=1" if config.functional else ""
     plugin += f",lan7800={config.nic.usb_speed}" if config.nic.usb_speed else ""
+    plugin += f",pci={config.nic.pci_bus}" if config.nic.pci_bus else ""
     # Snapshots do not depend on it: they are taken without.
     plugin += f",{config.memory}" if config.memory and snapshot is not None and not to_save else ""
     command = [
@@ -380,5 +398,10 @@ def describe(config: MachineConfig) -> dict[str, Any]:
         "cpu": f"qemu64, {config.cpus} core{'s' * (config.cpus > 1)}",
         "memory_mib": config.memory_mib,
         "kernel_command_line": config.append,
-        "nic": {"model": config.nic.model, "properties": list(config.nic.properties), "line_rate_bps": config.nic.line_rate_bps},
+        "nic": {
+            "model": config.nic.model,
+            "properties": list(config.nic.properties),
+            "line_rate_bps": config.nic.line_rate_bps,
+            "timing": config.nic.timing,
+        },
     }

@@ -193,6 +193,8 @@ def _describe(dut: dict[str, Any]) -> dict[str, Cell]:
         "NIC": Cell(f"{nic['model']}, {wire}"),
         "NIC properties": Cell(_listed(nic["properties"])),
     }
+    if nic.get("timing"):
+        facts["NIC timing"] = Cell(nic["timing"])
     for module in dut["modules"]:
         last = module is dut["modules"][-1]
         known = _hash(module["sha256"])

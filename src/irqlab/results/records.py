@@ -36,6 +36,7 @@ class Nic(Struct, frozen=True, forbid_unknown_fields=True):
     model: str
     properties: list[str] | dict[str, str]
     line_rate_bps: Annotated[int, Meta(ge=0, description="0: no ceiling.")]
+    timing: Annotated[str, Meta(description="What the model's timing is known to get wrong; may be empty.")] | UnsetType = UNSET
 
 
 class Module(Struct, frozen=True, forbid_unknown_fields=True):
@@ -98,12 +99,37 @@ class MemoryCache(Struct, frozen=True, forbid_unknown_fields=True):
     line_bytes: Annotated[int, Meta(gt=0)]
     latency_ns: Annotated[float, Meta(ge=0, description="Stall for a line that comes from here.")]
     source: str
+    data_latency_ns: Annotated[Annotated[float, Meta(ge=0)] | UnsetType, Meta(description="For data, if it differs.")] = UNSET
 
 
 class Ram(Struct, frozen=True, forbid_unknown_fields=True):
     """RAM in the memory model."""
 
     latency_ns: Annotated[float, Meta(ge=0, description="Stall for a line that comes from here.")]
+    source: str
+    data_latency_ns: Annotated[Annotated[float, Meta(ge=0)] | UnsetType, Meta(description="For data, if it differs.")] = UNSET
+
+
+class Processor(Struct, frozen=True, forbid_unknown_fields=True):
+    """How long an instruction takes if no cache misses: the product of the cycles and the factor, over the clock."""
+
+    clock_mhz: Annotated[float, Meta(gt=0)]
+    cycles_per_instruction: Annotated[float, Meta(gt=0)]
+    instruction_factor: Annotated[float, Meta(gt=0, description="Instructions of its architecture for one of the DUT's.")]
+    source: str
+
+
+class RegisterRead(Struct, frozen=True, forbid_unknown_fields=True):
+    """A read of a device's register."""
+
+    latency_ns: Annotated[float, Meta(ge=0)]
+    source: str
+
+
+class Dma(Struct, frozen=True, forbid_unknown_fields=True):
+    """What becomes of the lines that a NIC writes."""
+
+    lines: Literal["invalidate", "last level"]
     source: str
 
 
@@ -113,6 +139,9 @@ class Memory(Struct, frozen=True, forbid_unknown_fields=True):
     hardware: str
     caches: list[MemoryCache]
     ram: Ram
+    processor: Annotated[Processor | UnsetType, Meta(description="absent: an instruction takes 1 / MIPS.")] = UNSET
+    register_read: Annotated[RegisterRead | UnsetType, Meta(description="absent: it takes no time of its own.")] = UNSET
+    dma: Annotated[Dma | UnsetType, Meta(description="absent: lines stay as they are.")] = UNSET
 
 
 class Dut(Struct, frozen=True, forbid_unknown_fields=True):
@@ -251,7 +280,7 @@ class CacheCounts(Struct, frozen=True, forbid_unknown_fields=True):
 class MemoryCounts(Struct, frozen=True, forbid_unknown_fields=True):
     """The memory model's counters in the window (docs/protocol.md)."""
 
-    stall_ps: Annotated[int, Meta(ge=0, description="Time that the processor waited.")]
+    stall_ps: Annotated[int, Meta(ge=0, description="Time that the processor waited for memory and registers.")]
     caches: list[CacheCounts]
 
 

@@ -20,9 +20,12 @@ FRAME_BYTES = 64
 CALM_PPS = 10_000.0
 """A load that every driver takes without loss."""
 UNMEASURED_PPS = 2_000.0
+UNMEASURED_LEAST_PPS = 100.0
 UNMEASURED_CALM_PPS = 50.0
-"""Capacity and calm load of a DUT without the instruction clock, where nothing can be measured: a debug kernel is slow."""
+"""Capacity, least overload and calm load of a DUT without the instruction clock, where nothing can be measured: a debug kernel is
+slow."""
 DRAIN_NS = 100_000_000
+UNMEASURED_DRAIN_NS = 1_000_000_000
 
 
 def choose(dut: Dut, combination: Combination, first: str = INTERFACES[0]) -> None:
@@ -66,6 +69,17 @@ class Overload:
         """A load that the DUT takes without loss."""
         return UNMEASURED_CALM_PPS if self.testbed.config.functional else CALM_PPS
 
+    def next_pps(self, rate_pps: float, last: dict[str, Any], duration_ns: int) -> float:
+        """The load of the next step, after a step of `duration_ns` with the stream's result `last` at `rate_pps`.
+
+        Without the instruction clock a DUT forwards what the host has time for. The load follows: it is twice what was forwarded,
+        within limits, so that there is an overload but the DUT's other processors are not starved for minutes.
+        """
+        if not self.testbed.config.functional:
+            return rate_pps
+        forwarded_pps: float = last["received"] * 1e9 / duration_ns
+        return min(max(2 * forwarded_pps, UNMEASURED_LEAST_PPS), 2 * UNMEASURED_PPS)
+
     def _trial(self, combination: Combination, rate_pps: float) -> ForwardingResult:
         with self.testbed.open() as dut:
             choose(dut, combination)
@@ -75,6 +89,8 @@ class Overload:
     def offer(self, dut: Dut, rate_pps: float, duration_ns: int) -> dict[str, Any]:
         """Offers a load in one direction and waits for its end; returns the stream's result."""
         drain_ns = DRAIN_NS if rate_pps <= GENTLE_PPS else 1000
+        if self.testbed.config.functional and rate_pps <= self.calm_pps:
+            drain_ns = UNMEASURED_DRAIN_NS
         result = dut.run_trial({"warmup_ns": 0, "duration_ns": duration_ns, "drain_ns": drain_ns}, [one_way(rate_pps)])
         found: dict[str, Any] = result["streams"][0]
         return found

@@ -31,7 +31,7 @@ from irqlab.qemu.machine import MachineConfig
 from irqlab.qemu.snapshots import Snapshot
 from irqlab.setup import nics, paths, qemu
 from irqlab.trials import cache as trialcache
-from irqlab.trials.testbed import Testbed
+from irqlab.trials.testbed import LineProfile, Testbed
 from irqlab.trials.trial import Conditions, Trial
 
 KEEP_BYTES = 4 << 30
@@ -181,8 +181,12 @@ class RemoteTestbed(Testbed):
         found.cluster = cluster
         return found
 
-    def measure(self, trial: Trial[R], addresses: dict[str, Any] | None = None) -> tuple[R, dict[str, Any] | None]:
+    def measure(
+        self, trial: Trial[R], addresses: dict[str, Any] | None = None, lines: LineProfile | None = None
+    ) -> tuple[R, dict[str, Any] | None]:
         """Runs one trial on the cluster."""
+        if lines is not None:
+            raise IrqlabError("lines of memory cannot be profiled on a cluster")
         answer = self._order(trial, addresses)
         return trial.restore(answer["result"]), answer["profile"]
 

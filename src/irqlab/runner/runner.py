@@ -13,7 +13,7 @@ from irqlab.config.traffic import Load, mean_frame_bytes, wire_rate_pps
 from irqlab.config.workload import Workload
 from irqlab.results.document import MethodResult
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
-from irqlab.trials.testbed import Testbed
+from irqlab.trials.testbed import LineProfile, Testbed
 from irqlab.trials.trial import Trial
 
 R = TypeVar("R")
@@ -39,10 +39,10 @@ class TrialRunner:
         self._remember(result)
         return result
 
-    def profile(self, trial: Trial[R], addresses: dict[str, Any]) -> tuple[R, dict[str, Any]]:
+    def profile(self, trial: Trial[R], addresses: dict[str, Any], lines: LineProfile | None = None) -> tuple[R, dict[str, Any]]:
         """As `trial`, and the profile of its window (docs/protocol.md, `profile`)."""
         with self.slots:
-            result, profile = self.testbed.profile(trial, addresses)
+            result, profile = self.testbed.profile(trial, addresses, lines)
         self._remember(result)
         return result, profile
 

@@ -26,6 +26,8 @@ BUILD = "/build"
 """Where the sources are, in the build root."""
 ENGINE = "irqmod"
 """The directory that every driver needs."""
+DEBUG = ".debug"
+"""Suffix of the file with a module's debugging information, in place of .ko."""
 KEEP = 24
 """Number of builds kept in the cache."""
 
@@ -183,10 +185,18 @@ def _compile(scratch: Path, made: headers.Headers, files: dict[str, bytes], flag
 
 
 def _strip(scratch: Path, made: headers.Headers) -> None:
-    """Removes debugging information: loading a module takes time by its size, and a comment must not move what is measured."""
+    """Moves debugging information to a file beside each module.
+
+    Loading a module takes time by its size, and a comment must not move what is measured.
+    """
     built = [f"{BUILD}/{path.relative_to(scratch)}" for path in sorted(scratch.rglob("*.ko"))]
     if not built:
         return
+    for path in built:
+        kept = path.removesuffix(".ko") + DEBUG
+        done = made.root.run("objcopy", "--only-keep-debug", path, kept, writable={BUILD: scratch})
+        if done.returncode:
+            raise SetupError(f"objcopy fails: {done.stderr.strip()}")
     done = made.root.run("strip", "--strip-debug", *built, writable={BUILD: scratch})
     if done.returncode:
         raise SetupError(f"strip fails: {done.stderr.strip()}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The NIC models: QEMU's PCI NICs, and the tester's USB NIC.
+"""The NIC models: QEMU's PCI NICs, and the tester's own PCI and USB NICs.
 
 PCI IDs are as reported by ``info pci`` on QEMU 7.2 and 10.0. A driver's aliases, such as
 ``pci:v00008086d0000100Esv*sd*bc*sc*i*``, are shell patterns for the modalias of a device
@@ -38,6 +38,8 @@ class Nic:
     """PCI slots of the two NICs, routed to different interrupt lines of the pc machine."""
     usb_speed: str = ""
     """The tester's own LAN7800 (tester/src/qemu/usb/nic.rs), at this speed: "high" or "super"."""
+    pci_bus: str = ""
+    """One of the tester's own PCI cards (tester/src/qemu/pci/cards.rs), on a bus of this clock (MHz) and width (bits)."""
     rewinds: bool = False
     """A QEMU with this NIC can be reused: after reset and restore, the model has no old state (tests/e2e/test_rewind.py)."""
     note: str = ""
@@ -45,7 +47,19 @@ class Nic:
     @property
     def device_type(self) -> str:
         """The QEMU device type it needs."""
+        if self.pci_bus:
+            return MEASURED_CLASS
         return XHCI if self.usb_speed else self.model
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is the tester's own, and not QEMU's."""
+        return bool(self.usb_speed or self.pci_bus)
+
+    @property
+    def timing(self) -> str:
+        """What is known to be wrong with the timing of QEMU's model; empty for the tester's own."""
+        return "" if self.is_own else f"{_AT_ONCE} {_TIMERS.get(self.model, '')}".rstrip()
 
     @property
     def modaliases(self) -> tuple[str, ...]:
@@ -62,7 +76,7 @@ class Nic:
 
     def on(self, qemu: Qemu) -> "Nic":
         """The NIC with only the properties that this QEMU supports."""
-        if self.usb_speed:
+        if self.is_own:
             return self
         known = qemu.properties(self.model)
         return replace(self, properties=tuple(text for text in self.properties if text.partition("=")[0] in known))
@@ -72,7 +86,26 @@ def _i8255x(model: str, device: int, note: str = "", subsystem: tuple[int, int] 
     return Nic(model, 0x8086, device, 100_000_000, "e100", subsystem, rewinds=True, note=note)
 
 
+def _own(model: str, note: str) -> Nic:
+    text = f"{note} The tester's own model, with time on bus and wire (docs/i82559-model.md)."
+    return Nic(model, 0x8086, 0x1229, 100_000_000, "e100", (0x8086, 0x000C), pci_bus="33:32", rewinds=True, note=text)
+
+
 XHCI = "qemu-xhci"
+MEASURED_CLASS = "i82557b"
+"""The device type of QEMU's that the tester takes the layout of PCI devices from."""
+_AT_ONCE = (
+    "QEMU's model transmits in no time: a frame has left, and its descriptor is free, before the write to the doorbell returns. "
+    "Its bus takes no time, and it has no FIFO."
+)
+_TIMERS = {
+    "e1000": "With mitigation, it never interrupts sooner than 128 us after the last interrupt.",
+    "e1000-82545em": "With mitigation, it never interrupts sooner than 128 us after the last interrupt.",
+    "e1000-82544gc": "With mitigation, it never interrupts sooner than 128 us after the last interrupt.",
+    "e1000e": "Its moderation timers expire spuriously, and are not armed again where they should be.",
+    "igb": "Its moderation intervals (EITR) are 4.1 times too long.",
+}
+"""What moderation timers do in QEMU 10.0, where they exist."""
 _USB_NEEDS = ("xhci_pci", "microchip")
 _E100 = "The in-tree e100 loses frames on it at any load: QEMU emulates only the 82557 well enough for it."
 _GIGABIT = 1_000_000_000
@@ -98,6 +131,10 @@ TABLE: tuple[Nic, ...] = (
     _i8255x("i82559c", 0x1229, _E100, subsystem=(0x8086, 0x0040)),
     _i8255x("i82562", 0x1209, _E100),
     _i8255x("i82801", 0x2449, _E100),
+    _own("irqlab-82557", "82557: no masks of single causes, so irqmod_i8255x refuses it."),
+    _own("irqlab-82558", "82558."),
+    _own("irqlab-82559", "82559. The in-tree e100 wants to load firmware, from Debian's non-free; it works without."),
+    _own("irqlab-82551", "82551 (E)."),
     Nic("e1000", 0x8086, 0x100E, _GIGABIT, "e1000", properties=_NO_FLOOR, rewinds=True, note=f"82540EM. {_FLOOR}"),
     Nic("e1000-82545em", 0x8086, 0x100F, _GIGABIT, "e1000", properties=_NO_FLOOR, rewinds=True, note=_FLOOR),
     Nic("e1000-82544gc", 0x8086, 0x100C, _GIGABIT, "e1000", properties=_NO_FLOOR, rewinds=True, note=_FLOOR),

@@ -36,11 +36,12 @@ class Qemu:
 
         Raises SetupError with the message of the tester or QEMU.
         """
-        plugin = f"{str(tester).replace(',', ',,')},selfcheck=1,shift=2,lan7800=super"
+        plugin = f"{str(tester).replace(',', ',,')},selfcheck=1,shift=2,lan7800=super,pci=33:32"
         command = [
             *(str(self.path), "-M", "pc", "-nodefaults", "-no-user-config", "-vga", "none", "-display", "none"),
             *("-icount", "shift=2,sleep=off", "-plugin", plugin),
             *("-device", "qemu-xhci,id=usb", "-device", "usb-lan7800,bus=usb.0,serial=525400000001"),
+            *("-device", "irqlab-82559,mac=52:54:00:00:00:01,romfile="),
         ]
         try:
             done = subprocess.run(

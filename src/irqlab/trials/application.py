@@ -100,7 +100,7 @@ class ApplicationTrial(Trial["ApplicationResult"]):
             answer, estimates = _offer(dut, self, watched)
             after = _Reading.take(dut)
         dut.kernel_log.check()
-        return _result(conditions.mips, self, answer, estimates, before, after, dut.kernel_log.lines)
+        return _result(conditions, self, answer, estimates, before, after, dut.kernel_log.lines)
 
     @property
     def loaded_s(self) -> float:
@@ -147,7 +147,7 @@ class ApplicationResult:
     interrupts_per_s: float
     """Interrupts of the receiving device (/proc/interrupts), over the duration of the load."""
     cpu_available: float
-    """Share of the window's instructions executed by the soaker."""
+    """Share of the window's time in which the soaker ran."""
     ksoftirqd_wakeups_per_s: float
     ksoftirqd_share: float
     """Run time of ksoftirqd as a share of the duration of the load."""
@@ -308,7 +308,7 @@ def voluntary_switches(status: str) -> int:
 
 
 def _result(
-    mips: int,
+    conditions: Conditions,
     spec: ApplicationTrial,
     answer: dict[str, Any],
     estimates: tuple[tuple[int, int], ...],
@@ -324,8 +324,12 @@ def _result(
     places = _places(spec, answer, counted, before, after)
     received_pps = one["received_in_window"] / window_s
     of_driver = counted.driver.get(INTERFACE, {})
-    total_instructions = spec.duration_ns * mips // 1000
+    executed = spec.duration_ns * conditions.mips // 1000
     soaked = watched[0] * SOAKER_UNIT
+    soaked_ratio = soaked / executed
+    if conditions.instruction_ns is not None:  # the soaker's few instructions stay in the caches
+        executed = answer["instructions"]
+        soaked_ratio = soaked * conditions.instruction_ns / spec.duration_ns
     datagrams = watched[1] if received else one["received_in_window"]
     return ApplicationResult(
         spec=spec,
@@ -337,14 +341,14 @@ def _result(
         nic_missed=counted.interfaces[INTERFACE]["rx_missed_errors"],
         latency=one["latency"] if spec.echo or not received else None,
         interrupts_per_s=sum(n for name, n in counted.interrupts.items() if INTERFACE in name) / spec.loaded_s,
-        cpu_available=soaked / total_instructions,
+        cpu_available=soaked_ratio,
         ksoftirqd_wakeups_per_s=(after.wakeups - before.wakeups) / spec.loaded_s,
         ksoftirqd_share=(after.run_ns - before.run_ns) / 1e9 / spec.loaded_s,
         time_squeezes=counted.time_squeezes,
         switches=of_driver.get("rx_switches"),
         rate_estimates_pps=estimates,
         polled=after.polled - before.polled if spec.tuning.polls else None,
-        instructions_per_datagram=(total_instructions - soaked) / datagrams if datagrams else None,
+        instructions_per_datagram=(executed - soaked) / datagrams if datagrams else None,
         instructions=answer["instructions"],
         kernel_log=tuple(kernel_log),
     )

@@ -6,7 +6,7 @@ Terms are those of RFC 1242, 2285, 2544 and 3393.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -53,6 +53,10 @@ class ForwardingTrial(Trial["ForwardingResult"]):
         fields = super().specification()
         del fields["capture"]
         return fields
+
+    def without_memory(self, result: ForwardingResult) -> ForwardingResult:
+        """The result as without a memory model."""
+        return replace(result, memory=None)
 
     def measure(self, dut: Dut, conditions: Conditions, fresh: bool = True) -> ForwardingResult:
         """Offers the loads and counts the frames that come out. `fresh`: the DUT was just restored, so its counters are known."""

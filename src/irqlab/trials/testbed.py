@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
+from irqlab.config.memory import COMMON, Memory
 from irqlab.config.testbed import TestbedConfig
 from irqlab.dut import costmodel
 from irqlab.dut.agent import DutError
@@ -18,9 +19,9 @@ from irqlab.dut.router import Dut
 from irqlab.errors import IrqlabError
 from irqlab.perturb import catalogue as perturb
 from irqlab.qemu import machine, snapshots
-from irqlab.qemu.machine import MachineConfig, MachineError, describe, save, start, switched_off
+from irqlab.qemu.machine import MachineConfig, MachineError, describe, parameters_of, save, start
 from irqlab.qemu.pool import POOL
-from irqlab.qemu.rpc import ConnectionLostError, TesterError
+from irqlab.qemu.rpc import ConnectionLostError, Rpc, TesterError
 from irqlab.qemu.snapshots import Snapshot
 from irqlab.qemu.watchdog import NoAnswerError
 from irqlab.setup import guestimage, kernel, modules, nics, qemu
@@ -34,6 +35,18 @@ R = TypeVar("R")
 MEMORY_MIB = 256
 TEST_MEMORY_MIB = 1024
 """For debug kernels, and several processors."""
+
+
+@dataclass(frozen=True)
+class LineProfile:
+    """What is to be found out about the lines of memory that a trial uses (docs/protocol.md, `profile`)."""
+
+    keep: list[tuple[int, int]]
+    """Memory that is copied when the window closes: virtual addresses and bytes."""
+    examine: Callable[[dict[str, Any], Rpc], dict[str, Any]]
+    """Makes JSON data of the tester's `lines` while the DUT's memory can still be read."""
+    key: Any
+    """What that depends on besides the trial."""
 
 
 @dataclass
@@ -56,7 +69,7 @@ class Testbed:
         model = modules.load(dut_kernel, costmodel.MODULE) if config.cost_model else []
         loaded = list({module.name: module for module in [*model, *needed, *loaded]}.values())
         loaded = perturb.modules(config.member, dut_kernel, loaded)
-        words = (switched_off(dut_kernel), perturb.command_line(config.member))
+        words = (parameters_of(dut_kernel), perturb.command_line(config.member))
         image = guestimage.build(dut_kernel.release)
         machine = MachineConfig(
             qemu=found_qemu,
@@ -156,18 +169,19 @@ class Testbed:
         return waited_ns
 
     @contextmanager
-    def open(self, profile: bool = False, pooled: bool = False) -> Iterator[Dut]:
+    def open(self, profile: bool = False, pooled: bool = False, lines: bool = False) -> Iterator[Dut]:
         """Context manager: a DUT restored to the initial state of trials. `profile`: its instructions can be counted.
 
-        `pooled`: take the QEMU from the pool, and return it there afterwards.
+        `pooled`: take the QEMU from the pool, and return it there afterwards. `lines`: it has caches (`caches`).
         """
+        config = replace(self.machine, memory=self.caches.arguments()) if lines else self.machine
         if not snapshots.touch(self.prepared):  # another process may have evicted it during a long run
             self.__dict__.pop("prepared", None)
         state = self.prepared.state
         starting = (
             POOL.machine(self.machine, state)
             if pooled and self.nic.rewinds and not self.config.functional
-            else start(self.machine, state, profile)
+            else start(config, state, profile)
         )
         with starting as restored, self._translating_errors(Dut(restored)) as dut:
             yield dut
@@ -193,35 +207,52 @@ class Testbed:
         """A trial's result, from the cache or from a run on a restored DUT. Raises IrqlabError."""
         return self._kept(trial, None)[0]
 
-    def profile(self, trial: Trial[R], addresses: dict[str, Any]) -> tuple[R, dict[str, Any]]:
+    @property
+    def caches(self) -> Memory:
+        """The caches that profiles of lines use: the hardware's, or else common ones that never stall."""
+        return self.config.memory or COMMON
+
+    def profile(self, trial: Trial[R], addresses: dict[str, Any], lines: LineProfile | None = None) -> tuple[R, dict[str, Any]]:
         """As `run`, and the profile of its window (docs/protocol.md, `profile`). Raises IrqlabError."""
-        result, profile = self._kept(trial, addresses)
+        result, profile = self._kept(trial, addresses, lines)
         assert profile is not None
         return result, profile
 
-    def measure(self, trial: Trial[R], addresses: dict[str, Any] | None = None) -> tuple[R, dict[str, Any] | None]:
+    def measure(
+        self, trial: Trial[R], addresses: dict[str, Any] | None = None, lines: LineProfile | None = None
+    ) -> tuple[R, dict[str, Any] | None]:
         """Runs a trial, ignoring the cache. With `addresses` it is profiled; the second value is the tester's profile."""
         if self.config.functional:
             raise IrqlabError(
                 "--functional: nothing is measured without an instruction clock (it is for tap, shell, fuzz, cycles)"
             )
-        with self.open(profile=addresses is not None, pooled=addresses is None) as dut:
+        with self.open(profile=addresses is not None, pooled=addresses is None, lines=lines is not None) as dut:
             conditions = self.conditions
             if perturb.begins(self.config.member):
                 perturb.begin(self.config.member, dut)
                 conditions = replace(conditions, counters=dut.counters())
-            if addresses is not None:
-                dut.rpc.call("profile", addresses=addresses)
+            if addresses is None:
+                return trial.measure(dut, conditions), None
+            dut.rpc.call("profile", addresses=addresses, **({"lines": lines.keep} if lines else {}))
             result = trial.measure(dut, conditions)
-            return result, dut.rpc.call("profile_result") if addresses is not None else None
+            profile = dut.rpc.call("profile_result")
+            if lines is not None:
+                profile["lines"] = lines.examine(profile["lines"], dut.rpc)
+                if self.config.memory is None:
+                    result = trial.without_memory(result)
+            return result, profile
 
-    def _kept(self, trial: Trial[R], addresses: dict[str, Any] | None) -> tuple[R, dict[str, Any] | None]:
+    def _kept(
+        self, trial: Trial[R], addresses: dict[str, Any] | None, lines: LineProfile | None = None
+    ) -> tuple[R, dict[str, Any] | None]:
         memory = self.config.memory
         parts = self.parts | ({"memory": memory.arguments()} if memory else {}) | self._begins()
+        if lines is not None:
+            parts |= {"lines": [lines.keep, lines.key, self.caches.arguments()]}
         key = cache.key_of(parts, trial, addresses) if self.config.cached and trial.cacheable else None
         if key and (kept := cache.get(key)) is not None:
             return trial.restore(kept["result"]), kept["profile"]
-        result, profile = self.measure(trial, addresses)
+        result, profile = self.measure(trial, addresses, lines)
         if key:
             cache.put(key, {"result": trial.store(result), "profile": profile})
         return result, profile
@@ -229,7 +260,7 @@ class Testbed:
     @cached_property
     def conditions(self) -> Conditions:
         """The facts about this testbed that trials may use."""
-        facts = self.prepared.facts
+        facts, memory = self.prepared.facts, self.config.memory
         return Conditions(
             driver=self.driver,
             mips=self.machine.mips,
@@ -237,6 +268,7 @@ class Testbed:
             link_wait_ns=facts["link_wait_ns"],
             counters=Counters(**facts["counters"]),
             cost_model=self.config.cost_model,
+            instruction_ns=memory.instruction_ns(self.machine.mips) if memory else None,
         )
 
     def describe(self) -> dict[str, Any]:

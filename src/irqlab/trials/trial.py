@@ -32,6 +32,8 @@ class Conditions:
     """The kernel's counters in the initial state."""
     cost_model: bool = False
     """Whether hardware costs can be charged."""
+    instruction_ns: float | None = None
+    """With a memory model: how long an instruction takes that does not stall. None: without one, instructions are the time."""
 
 
 class Trial(ABC, Generic[R]):
@@ -51,6 +53,10 @@ class Trial(ABC, Generic[R]):
     @abstractmethod
     def measure(self, dut: Dut, conditions: Conditions) -> R:
         """Runs the trial on a restored DUT. Raises IrqlabError."""
+
+    def without_memory(self, result: R) -> R:
+        """The result without the memory model's counters, if it has any."""
+        return result
 
     def store(self, result: R) -> dict[str, Any]:
         """The result as JSON data, without the specification."""

@@ -110,6 +110,25 @@ impl Cache {
         self.misses += 1;
     }
 
+    /// The line of an address is no longer in the cache.
+    pub fn remove(&mut self, address: u64) {
+        let line = address >> self.line_shift;
+        let set = self.set(line);
+        if let Some(way) = set.iter().position(|present| *present == line) {
+            set[way..].rotate_left(1);
+            set[set.len() - 1] = EMPTY;
+        }
+    }
+
+    /// Puts the line of an address into the cache for somebody else than the processor: that is no use of it, and no miss.
+    pub fn place(&mut self, address: u64) {
+        self.remove(address);
+        let line = address >> self.line_shift;
+        let set = self.set(line);
+        set.rotate_right(1);
+        set[0] = line;
+    }
+
     /// Uses the line of an address, and takes it in if it is not in the cache: then false.
     pub fn access(&mut self, address: u64) -> bool {
         let hit = self.hit(address);
@@ -227,6 +246,35 @@ mod tests {
             cache.access(n * 4096);
         }
         assert!(cache.access(32));
+    }
+
+    #[test]
+    fn a_removed_line_leaves_room_for_another() {
+        let mut cache = cache(16 * 1024, 4, 32);
+        let same_set = |n: u64| n * 4096;
+        for n in 0..4 {
+            cache.access(same_set(n));
+        }
+        cache.remove(same_set(2) + 31);
+        cache.remove(same_set(9));
+        assert!(!cache.access(same_set(4)));
+        assert!([0, 1, 3].iter().all(|n| cache.access(same_set(*n))));
+        assert!(!cache.access(same_set(2)));
+        assert_eq!((cache.accesses(), cache.misses()), (9, 6));
+    }
+
+    #[test]
+    fn a_placed_line_is_the_most_recent_and_not_counted() {
+        let mut cache = cache(16 * 1024, 2, 32);
+        let same_set = |n: u64| n * 8192;
+        for n in [0, 1] {
+            cache.access(same_set(n));
+        }
+        cache.place(same_set(0));
+        cache.place(same_set(2));
+        assert_eq!((cache.accesses(), cache.misses()), (2, 2));
+        assert!(cache.access(same_set(2)) && cache.access(same_set(0)));
+        assert!(!cache.access(same_set(1)));
     }
 
     #[test]

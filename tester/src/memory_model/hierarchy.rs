@@ -8,7 +8,28 @@ use super::cache::{Cache, Geometry};
 /// No line begins here, since lines have more than one byte.
 const NOWHERE: u64 = u64::MAX;
 
-/// What the model is made of. Times are stalls: how much later the processor goes on than if its first-level cache had hit, in ps.
+/// How much later the processor goes on than if its first-level cache had hit, in ps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stall {
+    /// For a line of instructions.
+    pub fetch_ps: u64,
+    /// For a line of data; less if the processor executes other instructions meanwhile.
+    pub data_ps: u64,
+}
+
+/// What becomes of the lines that a device writes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DeviceWrites {
+    /// They stay in the caches as they are.
+    #[default]
+    Unseen,
+    /// No cache has them any longer.
+    Invalidate,
+    /// Only the last level has them.
+    LastLevel,
+}
+
+/// What the model is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameters {
     /// The first-level cache of instructions.
@@ -16,9 +37,15 @@ pub struct Parameters {
     /// The first-level cache of data.
     pub data: Geometry,
     /// Caches of both behind them, the nearest first, and the stall if a line comes from there.
-    pub behind: Vec<(Geometry, u64)>,
+    pub behind: Vec<(Geometry, Stall)>,
     /// The stall if a line comes from RAM.
-    pub ram_ps: u64,
+    pub ram: Stall,
+    /// What a device's write does.
+    pub device_writes: DeviceWrites,
+    /// The stall of a read of a device's register, in ps.
+    pub register_ps: u64,
+    /// The time of an instruction, in ps; None: that of the instruction clock.
+    pub instruction_ps: Option<u64>,
 }
 
 /// The counters of one cache.
@@ -35,8 +62,12 @@ pub struct Level {
 /// All counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// The time that the clock was charged, in ps.
+    /// The time that the clock was charged for stalls, in ps.
     pub stall_ps: u64,
+    /// The time that the clock was charged for stalls and for instructions that take longer than the clock's own (if they are faster:
+    /// negative), in ps.
+    #[serde(skip)]
+    pub charged_ps: i64,
     /// Each cache's.
     pub caches: Vec<Level>,
 }
@@ -47,6 +78,7 @@ impl Counts {
         let caches = self.caches.iter().zip(&before.caches);
         Counts {
             stall_ps: self.stall_ps.saturating_sub(before.stall_ps),
+            charged_ps: self.charged_ps - before.charged_ps,
             caches: caches
                 .map(|(now, then)| Level {
                     name: now.name,
@@ -63,11 +95,17 @@ impl Counts {
 pub struct Hierarchy {
     instructions: Cache,
     data: Cache,
-    behind: Vec<(Cache, u64)>,
-    ram_ps: u64,
+    behind: Vec<(Cache, Stall)>,
+    ram: Stall,
+    device_writes: DeviceWrites,
+    register_ps: u64,
     /// Where the line begins that instructions were last fetched from.
     fetched: u64,
+    used: Used,
 }
+
+/// For each line that a fetch or an access used, the number of caches, one behind the other, that it missed; None: it used no line.
+pub type Used = [Option<u8>; 2];
 
 impl Hierarchy {
     /// Empty caches. An error that names the cache if one is impossible.
@@ -83,11 +121,25 @@ impl Hierarchy {
             instructions: cache("l1i", parameters.instructions)?,
             data: cache("l1d", parameters.data)?,
             behind: behind
-                .map(|((geometry, ps), name)| Ok((cache(name, *geometry)?, *ps)))
+                .map(|((geometry, stall), name)| Ok((cache(name, *geometry)?, *stall)))
                 .collect::<Result<_, String>>()?,
-            ram_ps: parameters.ram_ps,
+            ram: parameters.ram,
+            device_writes: parameters.device_writes,
+            register_ps: parameters.register_ps,
             fetched: NOWHERE,
+            used: [None; 2],
         })
+    }
+
+    /// The lines that the last fetch or access used, in order.
+    #[inline]
+    pub fn used(&self) -> Used {
+        self.used
+    }
+
+    /// A line of data has 2 to the power of this bytes.
+    pub fn data_shift(&self) -> u32 {
+        self.data.line_shift()
     }
 
     /// A line of instructions has 2 to the power of this bytes.
@@ -99,13 +151,40 @@ impl Hierarchy {
     #[inline]
     pub fn fetch(&mut self, line: u64) -> u64 {
         if line == self.fetched {
+            self.used = [None; 2];
             return 0;
         }
         self.fetched = line;
+        self.used = [Some(0), None];
         if self.instructions.access(line) {
             return 0;
         }
-        self.missed(line)
+        self.missed(line, 0).fetch_ps
+    }
+
+    /// A device's register is read; returns the stall in ps.
+    pub fn read_register(&self) -> u64 {
+        self.register_ps
+    }
+
+    /// A device writes to memory, within a line.
+    pub fn device_wrote(&mut self, address: u64) {
+        if self.device_writes == DeviceWrites::Unseen {
+            return;
+        }
+        self.instructions.remove(address);
+        self.data.remove(address);
+        for (cache, _) in &mut self.behind {
+            cache.remove(address);
+        }
+        if self.fetched == address >> self.fetch_shift() << self.fetch_shift() {
+            self.fetched = NOWHERE;
+        }
+        if let (DeviceWrites::LastLevel, Some((last, _))) =
+            (self.device_writes, self.behind.last_mut())
+        {
+            last.place(address);
+        }
     }
 
     /// Some bytes (at least one) are read or written; returns the stall in ps. `in_ram` is asked if they are in no cache of the first
@@ -114,16 +193,18 @@ impl Hierarchy {
     pub fn access(&mut self, address: u64, bytes: u64, in_ram: impl FnOnce() -> bool) -> u64 {
         let last = address + (bytes - 1);
         let one_line = (address ^ last) >> self.data.line_shift() == 0;
+        self.used = [Some(0), None];
         if self.data.hit(address) {
             if one_line {
                 return 0;
             }
         } else {
             if !in_ram() {
+                self.used = [None; 2];
                 return 0;
             }
             self.data.fill(address);
-            let stall_ps = self.missed(address);
+            let stall_ps = self.missed(address, 0).data_ps;
             if one_line {
                 return stall_ps;
             }
@@ -159,20 +240,25 @@ impl Hierarchy {
     }
 
     fn second_line(&mut self, address: u64) -> u64 {
+        self.used[1] = Some(0);
         if self.data.access(address) {
             return 0;
         }
-        self.missed(address)
+        self.missed(address, 1).data_ps
     }
 
-    /// A first-level cache has missed: the stall, in ps.
-    fn missed(&mut self, address: u64) -> u64 {
-        for (cache, stall_ps) in &mut self.behind {
+    /// A first-level cache has missed the first or second line of an access: the stall.
+    fn missed(&mut self, address: u64, which: usize) -> Stall {
+        let mut missed = 1;
+        for (cache, stall) in &mut self.behind {
             if cache.access(address) {
-                return *stall_ps;
+                self.used[which] = Some(missed);
+                return *stall;
             }
+            missed += 1;
         }
-        self.ram_ps
+        self.used[which] = Some(missed);
+        self.ram
     }
 }
 
@@ -195,14 +281,35 @@ mod tests {
         line_bytes: 64,
     };
 
-    fn hierarchy(behind: &[(Geometry, u64)]) -> Hierarchy {
-        let parameters = Parameters {
+    fn both(ps: u64) -> Stall {
+        Stall {
+            fetch_ps: ps,
+            data_ps: ps,
+        }
+    }
+
+    fn parameters(behind: &[(Geometry, Stall)]) -> Parameters {
+        Parameters {
             instructions: L1,
             data: L1,
             behind: behind.to_vec(),
-            ram_ps: 100,
-        };
-        Hierarchy::new(&parameters).unwrap_or_else(|why| panic!("{why}"))
+            ram: both(100),
+            device_writes: DeviceWrites::Unseen,
+            register_ps: 7,
+            instruction_ps: None,
+        }
+    }
+
+    fn made_of(parameters: &Parameters) -> Hierarchy {
+        Hierarchy::new(parameters).unwrap_or_else(|why| panic!("{why}"))
+    }
+
+    fn hierarchy(behind: &[(Geometry, u64)]) -> Hierarchy {
+        let behind: Vec<_> = behind
+            .iter()
+            .map(|(geometry, ps)| (*geometry, both(*ps)))
+            .collect();
+        made_of(&parameters(&behind))
     }
 
     fn misses(hierarchy: &Hierarchy) -> Vec<u64> {
@@ -246,6 +353,27 @@ mod tests {
     }
 
     #[test]
+    fn each_line_says_how_many_caches_it_missed() {
+        let mut caches = hierarchy(&[(L2, 10)]);
+        let mut fetched = |line| {
+            caches.fetch(line);
+            caches.used()
+        };
+        assert_eq!(
+            [0, 0, 32].map(&mut fetched),
+            [[Some(2), None], [None; 2], [Some(1), None]]
+        );
+        let mut accessed = |address, in_ram| {
+            caches.access(address, 8, || in_ram);
+            caches.used()
+        };
+        assert_eq!(accessed(60, true), [Some(1), Some(2)]);
+        assert_eq!(accessed(28, true), [Some(1), Some(0)]);
+        assert_eq!(accessed(0, true), [Some(0), None]);
+        assert_eq!(accessed(4096, false), [None; 2]);
+    }
+
+    #[test]
     fn registers_of_devices_are_not_cached() {
         let mut caches = hierarchy(&[(L2, 10)]);
         for _ in 0..2 {
@@ -254,6 +382,42 @@ mod tests {
         assert!(caches.levels().iter().all(|level| level.accesses == 0));
         assert_eq!(caches.access(0, 4, || true), 100);
         assert_eq!(caches.access(4, 4, || panic!("not asked")), 0);
+    }
+
+    #[test]
+    fn data_may_stall_for_less_than_instructions() {
+        let stall = |fetch_ps, data_ps| Stall { fetch_ps, data_ps };
+        let mut caches = made_of(&Parameters {
+            ram: stall(100, 60),
+            ..parameters(&[(L2, stall(10, 0))])
+        });
+        assert_eq!((caches.fetch(0), caches.access(0, 1, || true)), (100, 0));
+        assert_eq!((caches.access(64, 1, || true), caches.fetch(64)), (60, 10));
+        assert_eq!(caches.read_register(), 7);
+    }
+
+    #[test]
+    fn what_a_device_wrote_comes_from_ram_or_the_last_level() {
+        for (device_writes, stalls) in [
+            (DeviceWrites::Unseen, [0, 0, 0]),
+            (DeviceWrites::Invalidate, [100, 10, 0]),
+            (DeviceWrites::LastLevel, [10, 10, 0]),
+        ] {
+            let mut caches = made_of(&Parameters {
+                device_writes,
+                ..parameters(&[(L2, both(10))])
+            });
+            caches.access(0, 1, || true);
+            caches.fetch(0);
+            caches.access(64, 1, || true);
+            caches.device_wrote(8);
+            let again = [
+                caches.access(0, 1, || true),
+                caches.fetch(0),
+                caches.access(64, 1, || true),
+            ];
+            assert_eq!(again, stalls, "{device_writes:?}");
+        }
     }
 
     #[test]
@@ -272,7 +436,11 @@ mod tests {
             accesses,
             misses,
         };
-        let counts = |stall_ps, caches| Counts { stall_ps, caches };
+        let counts = |stall_ps: u64, caches| Counts {
+            stall_ps,
+            charged_ps: -(stall_ps as i64),
+            caches,
+        };
         let (before, after) = (
             counts(5, vec![level(10, 1)]),
             counts(50, vec![level(30, 4)]),
@@ -289,11 +457,14 @@ mod tests {
             (L1, L1, vec![(L1, 1), (bad, 1)], "l3: "),
             (L1, L1, vec![(L1, 1); 3], "at most three levels"),
         ] {
+            let behind = behind
+                .into_iter()
+                .map(|(geometry, ps)| (geometry, both(ps)));
             let parameters = Parameters {
                 instructions,
                 data,
-                behind,
-                ram_ps: 1,
+                behind: behind.collect(),
+                ..parameters(&[])
             };
             let why = Hierarchy::new(&parameters).err().unwrap_or_default();
             assert!(why.contains(name), "{why}");

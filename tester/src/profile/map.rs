@@ -102,6 +102,14 @@ impl Map {
         self.starts[function as usize]
     }
 
+    /// Where a function begins; 0 if there is no such function.
+    pub fn start_or_zero(&self, function: u32) -> u64 {
+        self.starts
+            .get(function as usize)
+            .copied()
+            .unwrap_or_default()
+    }
+
     /// What entering it means.
     pub fn mark(&self, function: u32) -> Mark {
         self.marks[function as usize]

@@ -4,6 +4,7 @@
 use serde::Serialize;
 
 use super::access::{self, Access, Count, Space};
+use super::lines::User;
 use super::map::{Map, Mark};
 
 /// The context in which code runs.
@@ -103,6 +104,11 @@ impl Tree {
         });
         self.nodes[parent].children.push(child);
         child
+    }
+
+    /// A node's function and context.
+    pub fn user(&self, node: NodeId) -> User {
+        User::new(self.nodes[node].function, self.nodes[node].context)
     }
 
     /// Counts instructions executed in a node.

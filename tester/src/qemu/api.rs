@@ -18,11 +18,15 @@ pub type Callback = unsafe extern "C" fn(*mut c_void);
 pub type SourceFunction = unsafe extern "C" fn(*mut c_void) -> c_int;
 /// Work for the virtual processor's thread: (processor, `run_on_cpu_data`, a union of eight bytes).
 pub type CpuWork = unsafe extern "C" fn(*mut c_void, u64);
+/// Returns a property's value, which the caller frees: (object, error).
+pub type PropertyGetter = unsafe extern "C" fn(*mut c_void, *mut c_void) -> *mut c_char;
+/// Sets a property: (object, value, error).
+pub type PropertySetter = unsafe extern "C" fn(*mut c_void, *const c_char, *mut c_void);
 /// Called when the machine stops or begins to run: (what was registered with it, running, state).
 pub type RunState = unsafe extern "C" fn(*mut c_void, bool, c_int);
 /// Called when a block or an instruction is about to be executed: (processor, what was registered with it).
 pub type Executed = unsafe extern "C" fn(c_uint, *mut c_void);
-/// Called when an instruction has accessed memory: (processor, `qemu_plugin_meminfo_t`, virtual address, null).
+/// Called when an instruction has accessed memory: (processor, `qemu_plugin_meminfo_t`, virtual address, what was registered with it).
 pub type Accessed = unsafe extern "C" fn(c_uint, u32, u64, *mut c_void);
 
 macro_rules! symbols {
@@ -98,6 +102,7 @@ symbols! {
         aio_bh_schedule_oneshot_full: fn(*mut c_void, Callback, *mut c_void, *const c_char);
         qemu_add_vm_change_state_handler: fn(RunState, *mut c_void) -> *mut c_void;
         qemu_add_vm_change_state_handler_prio: fn(RunState, *mut c_void, c_int) -> *mut c_void;
+        object_resolve_path: fn(*const c_char, *mut bool) -> *mut c_void;
         object_resolve_path_type: fn(*const c_char, *const c_char, *mut bool) -> *mut c_void;
         // The main loop is GLib's.
         g_idle_add: fn(SourceFunction, *mut c_void) -> c_uint;
@@ -106,10 +111,11 @@ symbols! {
         qemu_get_cpu: fn(c_int) -> *mut c_void;
         async_run_on_cpu: fn(*mut c_void, CpuWork, u64);
         cpu_reset: fn(*mut c_void);
-        // Reset: include/hw/qdev-core.h, include/hw/sysbus.h
+        // Reset: include/hw/qdev-core.h, include/hw/sysbus.h, include/sysemu/reset.h
         sysbus_get_default: fn() -> *mut c_void;
         bus_cold_reset: fn(*mut c_void);
         device_cold_reset: fn(*mut c_void);
+        qemu_register_reset: fn(Callback, *mut c_void);
         // Loading of state: include/qemu/yank.h, qapi/migration.json, include/qapi/error.h
         yank_register_instance: fn(*const YankInstance, *mut *mut c_void) -> bool;
         qmp_xen_load_devices_state: fn(*const c_char, *mut *mut c_void);
@@ -125,6 +131,7 @@ symbols! {
         // Memory and I/O ports: include/exec/memory.h, include/exec/ioport.h
         memory_region_init_io: fn(*mut c_void, *mut c_void, *const MemoryRegionOps, *mut c_void, *const c_char, u64);
         memory_region_add_subregion: fn(*mut c_void, u64, *mut c_void);
+        memory_region_add_subregion_overlap: fn(*mut c_void, u64, *mut c_void, c_int);
         memory_region_init_ram: fn(*mut c_void, *mut c_void, *const c_char, u64, *mut c_void);
         memory_region_get_ram_ptr: fn(*mut c_void) -> *mut u8;
         memory_region_init_alias: fn(*mut c_void, *mut c_void, *const c_char, *mut c_void, u64, u64);
@@ -149,6 +156,13 @@ symbols! {
         object_class_by_name: fn(*const c_char) -> *mut c_void;
         object_property_get_str: fn(*mut c_void, *const c_char, *mut c_void) -> *mut c_char;
         vmstate_register_with_alias_id: fn(*mut c_void, u32, *const c_void, *mut c_void, c_int, c_int, *mut c_void) -> c_int;
+        vmstate_unregister: fn(*mut c_void, *const c_void, *mut c_void);
+        object_property_add_str: fn(*mut c_void, *const c_char, PropertyGetter, PropertySetter) -> *mut c_void;
+        // PCI: include/hw/pci/pci.h, include/exec/memory.h
+        pci_register_bar: fn(*mut c_void, c_int, u8, *mut c_void);
+        pci_default_write_config: fn(*mut c_void, c_uint, c_uint, c_int);
+        pci_set_irq: fn(*mut c_void, c_int);
+        address_space_rw: fn(*mut c_void, u64, u64, *mut u8, u64, bool) -> c_uint;
         // USB: include/hw/usb.h
         usb_ep_get: fn(*mut c_void, c_int, c_int) -> *mut c_void;
         usb_wakeup: fn(*mut c_void, c_uint);
@@ -179,6 +193,7 @@ symbols! {
         main_loop_tlg;
         vmstate_cpu_common;
         vmstate_usb_device;
+        vmstate_pci_device;
         address_space_memory;
         // Functions whose prototype depends on the plugin API's version.
         qemu_plugin_insn_data;
@@ -190,6 +205,8 @@ symbols! {
         qemu_mutex_unlock_iothread: fn();
         bql_lock_impl: fn(*const c_char, c_int);
         bql_unlock: fn();
+        // The guest's memory by virtual address: include/exec/cpu-common.h
+        cpu_memory_rw_debug: fn(*mut c_void, u64, *mut c_void, usize, bool) -> c_int;
         // Plugin API version 1.
         qemu_plugin_register_vcpu_insn_exec_inline: fn(*mut c_void, c_int, *mut c_void, u64);
         // From version 2 on.

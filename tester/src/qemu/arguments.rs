@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::os::fd::RawFd;
 
 use crate::lan7800::usb::Speed;
-use crate::memory_model::{Geometry, Parameters};
+use crate::memory_model::{self, DeviceWrites, Geometry, Stall};
+use crate::pci::bus::Parameters;
 
 /// What the lab tells the plugin.
 pub struct Args {
@@ -21,15 +22,17 @@ pub struct Args {
     pub functional: bool,
     /// The NICs are LAN7800s of our own, at this speed.
     pub lan7800: Option<Speed>,
+    /// The NICs are PCI cards of our own, on this bus.
+    pub pci: Option<Parameters>,
     /// The memory behind the processor; None: it never stalls.
-    pub memory: Option<Parameters>,
+    pub memory: Option<memory_model::Parameters>,
 }
 
 /// Reads `key=value`.
 pub fn parse(args: &[String]) -> Result<Args, String> {
     let (mut fd, mut ports, mut shift, mut profile, mut lan7800) = (None, 2, 0, false, None);
     let (mut selfcheck, mut functional) = (false, false);
-    let mut memory = Memory::default();
+    let (mut memory, mut pci) = (Memory::default(), None);
     for arg in args {
         let (key, value) = arg.split_once('=').unwrap_or((arg, ""));
         let number = || {
@@ -45,12 +48,18 @@ pub fn parse(args: &[String]) -> Result<Args, String> {
             "selfcheck" => selfcheck = number()? != 0,
             "functional" => functional = number()? != 0,
             "l1i" | "l1d" | "l2" | "l3" | "ram" => memory.set(key, value)?,
+            "dma" if value == "invalidate" => memory.device_writes = DeviceWrites::Invalidate,
+            "dma" if value == "last" => memory.device_writes = DeviceWrites::LastLevel,
+            "register" => memory.register_ps = number()?.into(),
+            "instruction" if number()? > 0 => memory.instruction_ps = Some(number()?.into()),
             "lan7800" if value == "high" => lan7800 = Some(Speed::High),
+            "pci" => pci = Some(bus(value)?),
             "lan7800" if value == "super" => lan7800 = Some(Speed::Super),
             _ => {
                 return Err(format!(
-                    "unknown argument {arg:?}; there are fd=N, ports=N, shift=N, profile=0|1, functional=0|1, lan7800=high|super, selfcheck=0|1, \
-                     l1i|l1d=BYTES:WAYS:LINE, l2|l3=BYTES:WAYS:LINE:PS, ram=PS"
+                    "unknown argument {arg:?}; there are fd=N, ports=N, shift=N, profile=0|1, functional=0|1, lan7800=high|super, pci=MHZ:BITS, \
+                     selfcheck=0|1, \
+                     l1i|l1d=BYTES:WAYS:LINE, l2|l3=BYTES:WAYS:LINE:PS[:PS], ram=PS[:PS], dma=invalidate|last, register=PS, instruction=PS"
                 ));
             }
         }
@@ -65,15 +74,38 @@ pub fn parse(args: &[String]) -> Result<Args, String> {
         profile,
         functional,
         lan7800,
+        pci,
         memory: memory.parameters(functional)?,
+    })
+}
+
+/// A PCI bus by its clock in MHz and its width in bits.
+fn bus(value: &str) -> Result<Parameters, String> {
+    let parameters = match value {
+        "33:32" => Some((30_000, 4)),
+        "33:64" => Some((30_000, 8)),
+        "66:32" => Some((15_000, 4)),
+        "66:64" => Some((15_000, 8)),
+        _ => None,
+    };
+    let Some((clock_ps, width_bytes)) = parameters else {
+        return Err(format!("pci={value}: must be 33:32, 33:64, 66:32 or 66:64"));
+    };
+    Ok(Parameters {
+        clock_ps,
+        width_bytes,
+        ..Parameters::PCI_33
     })
 }
 
 /// The arguments of the memory model.
 #[derive(Default)]
 struct Memory {
-    caches: BTreeMap<String, (Geometry, u64)>,
-    ram_ps: Option<u64>,
+    caches: BTreeMap<String, (Geometry, Stall)>,
+    ram: Option<Stall>,
+    device_writes: DeviceWrites,
+    register_ps: u64,
+    instruction_ps: Option<u64>,
 }
 
 impl Memory {
@@ -85,44 +117,61 @@ impl Memory {
             ways: ways as usize,
             line_bytes,
         };
+        // The second time is that of data, if it differs.
+        let stall = |times: &[u64]| match times {
+            [fetch_ps] => Some((*fetch_ps, *fetch_ps)),
+            [fetch_ps, data_ps] => Some((*fetch_ps, *data_ps)),
+            _ => None,
+        };
+        let stall =
+            |times: &[u64]| stall(times).map(|(fetch_ps, data_ps)| Stall { fetch_ps, data_ps });
         match (key, numbers.as_deref()) {
-            ("ram", Ok([ps])) => self.ram_ps = Some(*ps),
-            ("ram", _) => return Err(refuse("PS")),
+            ("ram", Ok(times)) if stall(times).is_some() => self.ram = stall(times),
+            ("ram", _) => return Err(refuse("PS[:PS]")),
             ("l1i" | "l1d", Ok([bytes, ways, line])) => {
                 self.caches
-                    .insert(key.into(), (cache(*bytes, *ways, *line), 0));
+                    .insert(key.into(), (cache(*bytes, *ways, *line), Stall::default()));
             }
             ("l1i" | "l1d", _) => return Err(refuse("BYTES:WAYS:LINE")),
-            (_, Ok([bytes, ways, line, ps])) => {
+            (_, Ok([bytes, ways, line, times @ ..])) => {
+                let Some(stall) = stall(times) else {
+                    return Err(refuse("BYTES:WAYS:LINE:PS[:PS]"));
+                };
                 self.caches
-                    .insert(key.into(), (cache(*bytes, *ways, *line), *ps));
+                    .insert(key.into(), (cache(*bytes, *ways, *line), stall));
             }
-            _ => return Err(refuse("BYTES:WAYS:LINE:PS")),
+            _ => return Err(refuse("BYTES:WAYS:LINE:PS[:PS]")),
         }
         Ok(())
     }
 
-    fn parameters(self, functional: bool) -> Result<Option<Parameters>, String> {
-        if self.caches.is_empty() && self.ram_ps.is_none() {
+    fn parameters(self, functional: bool) -> Result<Option<memory_model::Parameters>, String> {
+        let nothing = self.device_writes == DeviceWrites::Unseen
+            && self.register_ps == 0
+            && self.instruction_ps.is_none();
+        if self.caches.is_empty() && self.ram.is_none() && nothing {
             return Ok(None);
         }
         if functional {
             return Err("a memory model needs an instruction clock: not with functional=1".into());
         }
         let cache = |name: &str| self.caches.get(name).copied();
-        let (Some((instructions, _)), Some((data, _)), Some(ram_ps)) =
-            (cache("l1i"), cache("l1d"), self.ram_ps)
+        let (Some((instructions, _)), Some((data, _)), Some(ram)) =
+            (cache("l1i"), cache("l1d"), self.ram)
         else {
             return Err("a memory model needs l1i, l1d and ram".into());
         };
         if cache("l3").is_some() && cache("l2").is_none() {
             return Err("l3 without l2".into());
         }
-        Ok(Some(Parameters {
+        Ok(Some(memory_model::Parameters {
             instructions,
             data,
             behind: [cache("l2"), cache("l3")].into_iter().flatten().collect(),
-            ram_ps,
+            ram,
+            device_writes: self.device_writes,
+            register_ps: self.register_ps,
+            instruction_ps: self.instruction_ps,
         }))
     }
 }
@@ -148,9 +197,15 @@ mod tests {
             ("fd=3,selfcheck=1", "fd=N"),
             ("fd=x", "not a number"),
             ("fd=3,lan7800=low", "lan7800=high|super"),
+            ("fd=3,pci=25:32", "33:32"),
             ("fd=3,l1i=1:2", "l1i=BYTES:WAYS:LINE"),
-            ("fd=3,l2=1:2:3", "l2=BYTES:WAYS:LINE:PS"),
-            ("fd=3,ram=x", "ram=PS"),
+            ("fd=3,l2=1:2:3", "l2=BYTES:WAYS:LINE:PS[:PS]"),
+            ("fd=3,l2=1:2:3:4:5:6", "l2=BYTES:WAYS:LINE:PS[:PS]"),
+            ("fd=3,ram=x", "ram=PS[:PS]"),
+            ("fd=3,ram=1:2:3", "ram=PS[:PS]"),
+            ("fd=3,register=1", "needs l1i, l1d and ram"),
+            ("fd=3,dma=all", "dma=invalidate|last"),
+            ("fd=3,instruction=0", "instruction=PS"),
             ("fd=3,ram=1,l1i=1:1:1", "needs l1i, l1d and ram"),
             ("fd=3,ram=1,l1i=1:1:1,l1d=1:1:1,l3=1:1:1:1", "l3 without l2"),
             (
@@ -164,18 +219,22 @@ mod tests {
 
     #[test]
     fn a_memory_model_has_caches_and_ram() {
-        let text = "fd=3,l1i=16384:4:32,l1d=8192:2:32,l2=262144:8:64:20000,ram=136400";
+        let text = "fd=3,l1i=16384:4:32,l1d=8192:2:32,l2=262144:8:64:20000:0,ram=136400,dma=last,register=700000,instruction=312";
         let args: Vec<String> = text.split(',').map(String::from).collect();
         let cache = |bytes, ways, line_bytes| Geometry {
             bytes,
             ways,
             line_bytes,
         };
-        let expected = Parameters {
+        let stall = |fetch_ps, data_ps| Stall { fetch_ps, data_ps };
+        let expected = memory_model::Parameters {
             instructions: cache(16_384, 4, 32),
             data: cache(8_192, 2, 32),
-            behind: vec![(cache(262_144, 8, 64), 20_000)],
-            ram_ps: 136_400,
+            behind: vec![(cache(262_144, 8, 64), stall(20_000, 0))],
+            ram: stall(136_400, 136_400),
+            device_writes: DeviceWrites::LastLevel,
+            register_ps: 700_000,
+            instruction_ps: Some(312),
         };
         assert_eq!(
             parse(&args).ok().and_then(|args| args.memory),

@@ -2,8 +2,9 @@
 //! What the tester stands on inside QEMU.
 
 use super::net::NetClient;
+use super::pci::cards;
 use super::usb::nic;
-use super::{caches, clock, instrument, machine};
+use super::{caches, clock, halts, instrument, lines, machine};
 use crate::backend::{Backend, Outcome};
 use crate::lan7800::fault_injection::{Damage, FaultPlan};
 use crate::memory_model::Counts;
@@ -12,8 +13,10 @@ use crate::profile::map::Addresses;
 
 /// QEMU's clock and NICs.
 pub struct QemuBackend {
-    /// One for each port; empty if the NICs are the tester's own LAN7800s.
+    /// One for each port; empty if the NICs are the tester's own.
     pub clients: Vec<NetClient>,
+    /// The tester's own NICs are PCI cards, and not USB devices.
+    pub cards: bool,
     /// Instructions are counted.
     pub profiled: bool,
 }
@@ -23,7 +26,7 @@ impl Backend for QemuBackend {
         clock::now_ns()
     }
     fn instructions(&self) -> u64 {
-        clock::instructions() - caches::charged()
+        clock::instructions().wrapping_sub(caches::charged() as u64)
     }
     fn memory(&self) -> Option<Counts> {
         caches::counts()
@@ -34,6 +37,7 @@ impl Backend for QemuBackend {
     fn send(&mut self, port: usize, frame: &[u8]) -> Outcome {
         let taken = match self.clients.get(port) {
             Some(client) => client.send(frame),
+            None if self.cards => cards::receive(port, frame),
             None => nic::receive(port, frame),
         };
         if taken {
@@ -45,14 +49,27 @@ impl Backend for QemuBackend {
     fn profile(&mut self, addresses: &Addresses) -> Result<(), String> {
         instrument::arm(addresses)
     }
+    fn profile_lines(&mut self, keep: &[(u64, u64)]) -> Result<(), String> {
+        lines::arm(keep)
+    }
+    fn read_memory(&self, ranges: &[(u64, u64)]) -> Result<Vec<Option<String>>, String> {
+        lines::read(ranges)
+    }
     fn profile_result(&self) -> Result<Profile, String> {
         instrument::result()
     }
     fn plug(&mut self, port: usize, plugged: bool) -> Result<(), String> {
-        nic::plug(port, plugged)
+        if self.cards {
+            cards::plug(port, plugged)
+        } else {
+            nic::plug(port, plugged)
+        }
     }
     fn inject_faults(&mut self, port: usize, plan: Option<FaultPlan>) -> Result<Damage, String> {
         nic::inject_faults(port, plan)
+    }
+    fn halts(&mut self, record: bool) -> Vec<[u64; 2]> {
+        halts::record(record)
     }
     fn window(&mut self, open: bool) {
         if self.profiled {

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::ffi::{c_uint, c_void};
 use std::sync::Mutex;
 
+use super::lines;
 use super::translation::{MemoryAccess, Translation, counter};
 use crate::profile::access::{Access, Space, port};
 use crate::profile::map::Addresses;
@@ -56,6 +57,7 @@ pub fn window(open: bool) {
     let _ = with(|instrument| {
         if let Some(profiler) = &mut instrument.profiler {
             profiler.window(open, counter());
+            lines::window(open);
         }
         Ok(())
     });
@@ -68,7 +70,11 @@ pub fn result() -> Result<Profile, String> {
             .profiler
             .as_ref()
             .ok_or("nothing was profiled: profile first")?;
-        Ok(profiler.result())
+        let lines = lines::result(profiler.map());
+        Ok(Profile {
+            lines,
+            ..profiler.result()
+        })
     })
 }
 
@@ -102,7 +108,7 @@ pub fn translated(translation: &Translation) {
         if let Some(access) = translation.at(index, |_, code| port(code)) {
             translation.before(index, port_accessed, usize::from(access.write));
         } else {
-            translation.on_memory(index, memory_accessed);
+            translation.on_memory(index, memory_accessed, 0);
         }
     }
 }
@@ -147,5 +153,6 @@ unsafe extern "C" fn executed(_processor: c_uint, number: *mut c_void) {
     }) = guard.as_mut()
     {
         profiler.enter(&blocks[number as usize], counter());
+        lines::enters(profiler.user());
     }
 }

@@ -250,6 +250,35 @@ pub struct UsbPacket {
     pub actual_length: c_int,
 }
 
+/// `PCIDeviceClass` of include/hw/pci/pci.h or pci_device.h, less the `DeviceClass` that it begins with, and what follows.
+///
+/// Verified: [`pci::device`](super::pci) compares it with the class of a NIC of QEMU's.
+#[repr(C)]
+pub struct PciCallbacks {
+    /// (device, error)
+    pub realize: Option<unsafe extern "C" fn(*mut c_void, *mut c_void)>,
+    /// (device)
+    pub exit: Option<unsafe extern "C" fn(*mut c_void)>,
+    pub config_read: usize,
+    /// (device, address, value, bytes)
+    pub config_write: Option<unsafe extern "C" fn(*mut c_void, c_uint, c_uint, c_int)>,
+    pub vendor: u16,
+    pub device: u16,
+    pub revision: u8,
+    pub class: u16,
+    pub subsystem_vendor: u16,
+    pub subsystem: u16,
+}
+
+/// `InterfaceInfo` of include/qom/object.h. Verified: without the interface QEMU refuses to create the class.
+#[repr(C)]
+pub struct InterfaceInfo {
+    pub kind: *const c_char,
+}
+
+/// `PCI_BASE_ADDRESS_SPACE_IO` of the kernel's pci_regs.h; otherwise memory.
+pub const PCI_BAR_PORTS: u8 = 1;
+
 /// `VMSTATE_INSTANCE_ID_ANY` of include/migration/vmstate.h.
 pub const INSTANCE_ID_ANY: u32 = u32::MAX;
 

@@ -15,6 +15,39 @@ pub fn word(address: u64) -> u64 {
     }
 }
 
+/// The guest's memory at a virtual address, as the processor sees it now; None if not all of it is mapped.
+pub fn read(address: u64, bytes: usize) -> Option<Vec<u8>> {
+    let api = api();
+    let read = api.cpu_memory_rw_debug?;
+    let mut found = vec![0; bytes];
+    // SAFETY: processor 0 exists, and the buffer has room for the bytes.
+    let failed = unsafe {
+        read(
+            (api.qemu_get_cpu)(0),
+            address,
+            found.as_mut_ptr().cast(),
+            bytes,
+            false,
+        )
+    };
+    (failed == 0).then_some(found)
+}
+
+/// Writes to the guest's RAM at a physical address, as a device does.
+pub fn write(address: u64, bytes: &[u8]) {
+    let (api, no_attributes) = (api(), 0);
+    // SAFETY: the address space is QEMU's own, and it copies as many bytes as there are. Outside RAM and ROM it writes nothing.
+    unsafe {
+        (api.address_space_write_rom)(
+            api.address_space_memory,
+            address,
+            no_attributes,
+            bytes.as_ptr(),
+            bytes.len() as u64,
+        );
+    }
+}
+
 /// Pauses the machine. Not to be called from a timer: QEMU waits until no timer's callback runs. In the virtual processor's thread this
 /// is a request: the processor stops after the instruction that it executes, then the main loop pauses the machine.
 pub fn stop() {

@@ -14,6 +14,7 @@ use super::backend::QemuBackend;
 use super::clock::{self, ClockCheck};
 use super::die::{die, exit};
 use super::lab::Lab;
+use super::pci::cards;
 use super::port_io::{self, Handlers};
 use super::rewind::Rewinder;
 use super::timer::{Timer, defer_timers};
@@ -21,7 +22,7 @@ use super::translation::{self, Translation};
 use super::usb::nic;
 use super::workarounds::ioapic_throttle::Ioapic;
 use super::workarounds::{cmpxchg_flags, halt_race};
-use super::{caches, instrument, machine, main_loop, net, release};
+use super::{caches, device_writes, instrument, lines, machine, main_loop, net, release};
 use crate::control;
 use crate::tester::{Answer, Tester};
 
@@ -62,7 +63,7 @@ struct Plugin {
     backend: QemuBackend,
     ports: usize,
     ns_per_instruction: u64,
-    /// The NICs are the tester's own LAN7800s: there are no net clients.
+    /// The NICs are the tester's own: there are no net clients.
     own_nics: bool,
     /// The machine can be put back to where it began to run.
     can_rewind: bool,
@@ -256,6 +257,9 @@ impl Plugin {
             write: port_write,
         };
         port_io::map(PORT_BASE, PORT_BYTES, handlers)?;
+        if caches::sees_device_writes() && !self.backend.cards {
+            device_writes::watch(self.ports)?; // our own cards tell
+        }
         Ioapic::find()
     }
 }
@@ -295,6 +299,7 @@ unsafe extern "C" fn rewind_machine(_opaque: *mut c_void) {
         return;
     };
     let mut own_timers = nic::timers();
+    own_timers.extend(cards::timers());
     own_timers.push(plugin.timer);
     drop(guard); // the devices may call the plugin
     let rewound = rewinder.rewind(&path, &own_timers);
@@ -331,6 +336,7 @@ unsafe extern "C" fn timer_expired(_opaque: *mut c_void) {
 
 /// A NIC transmitted a frame (without FCS).
 fn frame_sent(port: usize, frame: &[u8]) {
+    lines::frame_sent();
     match PLUGIN.try_lock() {
         Ok(mut guard) => {
             if let Some(plugin) = guard.as_mut() {
@@ -379,9 +385,10 @@ fn block_translated(translation: &Translation) {
     caches::translated(translation);
 }
 
+/// The function is known before its lines are used.
 fn block_translated_and_counted(translation: &Translation) {
-    block_translated(translation);
     instrument::translated(translation);
+    block_translated(translation);
 }
 
 /// What the self-check found out, for its last line.
@@ -425,6 +432,9 @@ unsafe fn install(args: &Args, id: u64, plugin_api: c_int) -> Result<(), String>
     if let Some(speed) = args.lan7800 {
         nic::install(speed, frame_sent)?;
     }
+    if let Some(parameters) = args.pci {
+        cards::install(parameters, frame_sent)?;
+    }
     let lab = match args.fd {
         // SAFETY: the caller's promise.
         Some(fd) => Some(unsafe { Lab::connect(fd) }?),
@@ -434,12 +444,13 @@ unsafe fn install(args: &Args, id: u64, plugin_api: c_int) -> Result<(), String>
     *PLUGIN.lock().unwrap_or_else(|e| e.into_inner()) = Some(Plugin {
         backend: QemuBackend {
             clients: Vec::new(),
+            cards: args.pci.is_some(),
             profiled: args.profile,
         },
         ports: args.ports,
         ns_per_instruction: args.ns_per_instruction,
         // A self-check verifies the net clients, too.
-        own_nics: args.lan7800.is_some() && lab.is_some(),
+        own_nics: (args.lan7800.is_some() || args.pci.is_some()) && lab.is_some(),
         can_rewind: !args.profile && !args.functional,
         ioapic: None,
         timer,

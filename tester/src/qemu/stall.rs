@@ -4,7 +4,8 @@
 //! With -icount, each block of translated code subtracts the number of its instructions from a 16-bit word in the CPU object
 //! (`icount_decr.u16.low` of include/hw/core/cpu.h), and the clock is what was subtracted. When too little is left, QEMU runs the timers
 //! that are due and fills the word up again. So what is subtracted besides passes as time, and no timer is late. What does not fit, since
-//! a timer is due before the stall is over, is owed, and is subtracted afterwards.
+//! a timer is due before the stall is over, is owed, and is subtracted afterwards. A processor whose instructions are faster than the
+//! clock's has some of them added again.
 //!
 //! Where the word lies depends on QEMU's version and build. It is found as the word that falls by each block's instructions, and then
 //! proven: what is subtracted from it must advance the clock by as much.
@@ -96,7 +97,7 @@ impl Search {
             let (object, _) = cpu_object();
             let clock = StallClock {
                 word: (object + 2 * index) as *mut u16,
-                ps_per_instruction,
+                ps_per_instruction: ps_per_instruction as i64,
                 owed_ps: 0,
                 charged: 0,
             };
@@ -129,18 +130,18 @@ fn cpu_object() -> (usize, usize) {
 #[derive(Debug)]
 pub struct StallClock {
     word: *mut u16,
-    ps_per_instruction: u64,
-    owed_ps: u64,
+    ps_per_instruction: i64,
+    owed_ps: i64,
     /// In instructions.
-    charged: u64,
+    charged: i64,
 }
 
 impl StallClock {
-    /// The processor stalls for so long. To be called while it executes.
+    /// The processor takes so much longer. To be called while it executes.
     #[inline]
-    pub fn charge(&mut self, ps: u64) {
+    pub fn charge(&mut self, ps: i64) {
         self.owed_ps += ps;
-        if self.owed_ps >= self.ps_per_instruction {
+        if self.owed_ps.abs() >= self.ps_per_instruction {
             self.pay();
         }
     }
@@ -148,15 +149,16 @@ impl StallClock {
     fn pay(&mut self) {
         // SAFETY: the word was proven to be the countdown, which only the processor's thread changes while it executes.
         let left = unsafe { self.word.read_volatile() };
-        let paid = (self.owed_ps / self.ps_per_instruction).min(left.into());
+        let room = i64::from(left) - i64::from(u16::MAX);
+        let paid = (self.owed_ps / self.ps_per_instruction).clamp(room, left.into());
         // SAFETY: as above.
-        unsafe { self.word.write_volatile(left - paid as u16) };
+        unsafe { self.word.write_volatile((i64::from(left) - paid) as u16) };
         self.owed_ps -= paid * self.ps_per_instruction;
         self.charged += paid;
     }
 
     /// How many instructions' time was charged so far.
-    pub fn charged(&self) -> u64 {
+    pub fn charged(&self) -> i64 {
         self.charged
     }
 
@@ -255,5 +257,28 @@ mod tests {
         assert_eq!((word, clock.charged(), clock.owed_ps), (97, 13, 2_000));
         clock.reset();
         assert_eq!((clock.charged(), clock.owed_ps), (0, 0));
+    }
+
+    #[test]
+    fn what_is_faster_than_the_clock_is_given_back() {
+        let mut word = 100_u16;
+        let mut clock = StallClock {
+            word: &raw mut word,
+            ps_per_instruction: 1_000,
+            owed_ps: 0,
+            charged: 0,
+        };
+        clock.charge(-999);
+        assert_eq!((word, clock.charged()), (100, 0));
+        clock.charge(-4_501);
+        assert_eq!((word, clock.charged(), clock.owed_ps), (105, -5, -500));
+        clock.charge(2_500);
+        assert_eq!((word, clock.charged(), clock.owed_ps), (103, -3, 0));
+        word = u16::MAX - 1;
+        clock.charge(-3_000);
+        assert_eq!(
+            (word, clock.charged(), clock.owed_ps),
+            (u16::MAX, -4, -2_000)
+        );
     }
 }

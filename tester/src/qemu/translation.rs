@@ -215,9 +215,9 @@ impl Translation<'_> {
         }
     }
 
-    /// Has `callback` called whenever an instruction has accessed memory.
-    pub fn on_memory(&self, index: usize, callback: Accessed) {
-        let (instruction, nothing) = (self.instruction(index), std::ptr::null_mut());
+    /// Has `callback` called with `number` whenever an instruction has accessed memory.
+    pub fn on_memory(&self, index: usize, callback: Accessed, number: usize) {
+        let instruction = self.instruction(index);
         // SAFETY: see `instruction`.
         unsafe {
             (self.api.qemu_plugin_register_vcpu_mem_cb)(
@@ -225,7 +225,7 @@ impl Translation<'_> {
                 callback,
                 PLUGIN_NO_REGS,
                 PLUGIN_READ_AND_WRITE,
-                nothing,
+                number as *mut c_void,
             )
         };
     }
@@ -253,6 +253,12 @@ impl MemoryAccess {
     pub fn bytes(&self) -> u64 {
         // SAFETY: QEMU's function, which takes any number.
         1 << unsafe { (api().qemu_plugin_mem_size_shift)(self.info) }
+    }
+
+    /// Whether it wrote.
+    pub fn writes(&self) -> bool {
+        // SAFETY: as above.
+        unsafe { (api().qemu_plugin_mem_is_store)(self.info) }
     }
 
     /// Its physical address and whether it wrote, if it went to a device.

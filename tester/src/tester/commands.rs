@@ -54,14 +54,20 @@ impl Tester {
             Command::AppResults { port } => reply(self.app_results(port, backend)),
             Command::Start { trial } => reply(self.start(&trial, backend)),
             Command::Result {} => reply(self.result(backend)),
-            Command::Profile { addresses } => reply(
+            Command::Profile { addresses, lines } => reply(
                 self.finish_trial("profile", backend)
                     .and_then(|()| backend.profile(&addresses))
+                    .and_then(|()| lines.map_or(Ok(()), |keep| backend.profile_lines(&keep)))
                     .map(|()| json!({})),
             ),
             Command::ProfileResult {} => reply(
                 self.finish_trial("profile_result", backend)
                     .and_then(|()| backend.profile_result()),
+            ),
+            Command::ReadMemory { ranges } => reply(
+                self.finish_trial("read_memory", backend)
+                    .and_then(|()| backend.read_memory(&ranges))
+                    .map(|memory| json!({"memory": memory})),
             ),
             Command::Plug { port, plugged } => reply(
                 self.checked("plug", port)

@@ -55,6 +55,8 @@ pub struct Analysis {
     latency: Latency,
     ipdv: Ipdv,
     series: Vec<[u64; 2]>,
+    /// How old each frame was when it arrived, in the order of departure; None: not recorded.
+    each: Option<Vec<Option<u64>>>,
 }
 
 /// What the lab is told of a stream; docs/protocol.md describes the fields.
@@ -79,6 +81,8 @@ pub struct StreamResult {
     pub latency: LatencyResult,
     pub ipdv: IpdvResult,
     pub series: Option<Vec<[u64; 2]>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latencies_ns: Option<Vec<Option<u64>>>,
 }
 
 impl Analysis {
@@ -102,6 +106,15 @@ impl Analysis {
             latency: Latency::default(),
             ipdv: Ipdv::default(),
             series: vec![[0; 2]; window.buckets() as usize],
+            each: None,
+        }
+    }
+
+    /// The same, and it records each frame's latency if asked to.
+    pub fn recording(self, each: bool) -> Self {
+        Analysis {
+            each: each.then(Vec::new),
+            ..self
         }
     }
 
@@ -113,6 +126,9 @@ impl Analysis {
         self.sent += 1;
         self.refused += u64::from(outcome == Outcome::Refused);
         self.departures.push(now_ns);
+        if let Some(each) = &mut self.each {
+            each.push(None);
+        }
         self.last_departure_ns = now_ns;
         self.late = 0; // all frames so far arrived before this departure, which may be the last
         self.bucket(now_ns, 0);
@@ -130,6 +146,7 @@ impl Analysis {
 
     /// An intact frame of the window arrived at `now_ns`, `age_ns` after it departed. The caller has checked [`Self::has_sent`].
     pub fn arrived(&mut self, sequence: u32, now_ns: u64, age_ns: u64) {
+        let index = sequence as usize;
         let sequence = u64::from(sequence);
         let (word, bit) = ((sequence / 64) as usize, 1 << (sequence % 64));
         if self.seen[word] & bit != 0 {
@@ -146,6 +163,9 @@ impl Analysis {
         }
         self.late += u64::from(now_ns > self.last_departure_ns.saturating_add(self.window.late_ns));
         self.last_arrival_ns = now_ns;
+        if let Some(each) = &mut self.each {
+            each[index] = Some(age_ns);
+        }
         self.latency.record(age_ns);
         self.ipdv.record(age_ns);
         self.bucket(now_ns.saturating_sub(age_ns), 1);
@@ -209,6 +229,7 @@ impl Analysis {
             latency: self.latency.report(histogram),
             ipdv: self.ipdv.report(),
             series: (self.window.bucket_ns != 0).then(|| self.series.clone()),
+            latencies_ns: self.each.clone(),
         }
     }
 }

@@ -37,6 +37,9 @@ pub struct TrialPlan {
     pub late_ns: u64,
     pub bucket_ns: u64,
     pub histogram: bool,
+    /// Whether the result says when the processor was halted.
+    #[serde(default)]
+    pub halts: bool,
     /// Physical addresses of 64-bit counters in the memory of the device under test.
     #[serde(default)]
     pub watch: Vec<u64>,
@@ -72,6 +75,9 @@ pub struct StreamPlan {
     pub count: Option<u64>,
     #[serde(default)]
     pub phase_ns: u64,
+    /// Whether the result has each frame's latency.
+    #[serde(default)]
+    pub each: bool,
 }
 
 fn default_src_port() -> u16 {

@@ -45,6 +45,8 @@ pub struct TrialResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<Counts>,
     pub watched: Vec<[u64; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub halts: Option<Vec<[u64; 2]>>,
     pub streams: Vec<StreamResult>,
     pub ports: Vec<PortCount>,
 }
@@ -79,6 +81,8 @@ pub struct Trial {
     watch: Vec<u64>,
     /// The watched counters when the window began, and when it ended.
     watched: [Vec<u64>; 2],
+    /// When the processor halted in the window and went on, in ns; None: not recorded.
+    halts: Option<Vec<[u64; 2]>>,
     ended: bool,
 }
 
@@ -123,6 +127,7 @@ impl Trial {
             memory: [None, None],
             watch: plan.watch.clone(),
             watched: [Vec::new(), Vec::new()],
+            halts: plan.halts.then(Vec::new),
             ended: false,
         }
     }
@@ -191,6 +196,18 @@ impl Trial {
         }
     }
 
+    /// Whether it wants to be told of halts.
+    pub fn records_halts(&self) -> bool {
+        self.halts.is_some()
+    }
+
+    /// The processor was halted, in ns.
+    pub fn halted(&mut self, halts: Vec<[u64; 2]>) {
+        if let Some(all) = &mut self.halts {
+            all.extend(halts);
+        }
+    }
+
     /// Whether the window is open: it has begun, and not ended.
     pub fn is_measuring(&self) -> bool {
         self.instructions_at_begin.is_some() && self.instructions_at_end.is_none()
@@ -252,6 +269,16 @@ impl Trial {
         }
     }
 
+    /// The parts of halts that lie in the window, in ns from its beginning.
+    fn in_window(&self, halts: &[[u64; 2]]) -> Vec<[u64; 2]> {
+        let Window {
+            begin_ns, end_ns, ..
+        } = self.window;
+        let clamped = |at_ns: &u64| at_ns.clamp(&begin_ns, &end_ns) - begin_ns;
+        let inside = halts.iter().map(|halt| halt.each_ref().map(clamped));
+        inside.filter(|[from_ns, to_ns]| from_ns < to_ns).collect()
+    }
+
     /// The result of the ended trial; an instruction of the device under test takes so many ns.
     pub fn report(&self, ns_per_instruction: u64) -> TrialResult {
         let instructions_at = |mark: Option<u64>| mark.unwrap_or_default();
@@ -260,10 +287,12 @@ impl Trial {
         let window_ns = self.window.end_ns - self.window.begin_ns;
         let [before, after] = self.memory.each_ref().map(Option::as_ref);
         let memory = before.zip(after).map(|(before, after)| after.since(before));
-        let stall_ns = memory.as_ref().map_or(0, |counts| counts.stall_ps / 1_000);
+        let charged_ns = memory
+            .as_ref()
+            .map_or(0, |counts| counts.charged_ps / 1_000);
         let busy_ns = instructions
             .saturating_mul(ns_per_instruction)
-            .saturating_add(stall_ns);
+            .saturating_add_signed(charged_ns);
         let streams = self.streams.iter().zip(&self.sinks).zip(&self.from);
         TrialResult {
             id: self.id,
@@ -277,6 +306,7 @@ impl Trial {
                 .zip(&self.watched[1])
                 .map(|(begin, end)| [*begin, *end])
                 .collect(),
+            halts: self.halts.as_ref().map(|all| self.in_window(all)),
             streams: streams
                 .map(|((stream, sink), from)| {
                     sink.analysis
@@ -351,6 +381,6 @@ fn sink(plan: &TrialPlan, index: usize, stream: &StreamPlan, window: Window) -> 
         to: stream.to,
         filler,
         frame_bytes: stream.size.frame_bytes(),
-        analysis: Analysis::new(window),
+        analysis: Analysis::new(window).recording(stream.each),
     }
 }

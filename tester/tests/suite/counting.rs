@@ -303,3 +303,32 @@ fn trials_follow_each_other() {
         assert_eq!(result.stream(0, "received"), 100);
     }
 }
+
+#[test]
+fn latencies_of_all_frames() {
+    let mut lab = Laboratory::new();
+    let streams = [
+        with(stream(10_000.0), json!({"count": 4, "each": true})),
+        with(stream(10_000.0), json!({"count": 2, "phase_ns": 500})),
+    ];
+    lab.router.faults = [(2, Fault::Drop), (4, Fault::Hold(150_000))].into();
+    let result = lab.run(&trial(&streams)).0;
+    assert_eq!(
+        result["streams"][0]["latencies_ns"],
+        json!([10_000, null, 160_000, 10_000])
+    );
+    assert!(result["streams"][1].get("latencies_ns").is_none());
+}
+
+#[test]
+fn halts_are_those_of_the_window() {
+    let mut lab = Laboratory::new();
+    lab.router.halts = vec![[0, 2_000], [3_000, 5_000], [10_000_500, 10_002_000]];
+    let result = lab.run(&with(trial(&[]), json!({"halts": true}))).0;
+    assert_eq!(
+        result["halts"],
+        json!([[0, 1_000], [2_000, 4_000], [9_999_500, 10_000_000]])
+    );
+    let mut lab = Laboratory::new();
+    assert!(lab.run(&trial(&[])).0.get("halts").is_none());
+}

@@ -52,7 +52,7 @@ class TermRow:
     term: Annotated[str, Col("Term")]
     cost_ns: Annotated[float | None, Col("Cost", "ns")]
     standard_error_ns: Annotated[float | None, Col("±")]
-    left_out_error_percent: Annotated[float | None, Col("Error with a cell left out", "%")]
+    left_out_error_percent: Annotated[float | None, Col("Left-out error", "%")]
     """Of the fit, the other terms fitted again without the one taken away (from the hardware's file)."""
     predicted_error_percent: Annotated[float | None, Col("Error of predicted cells", "%")]
     """The other terms as they are."""
@@ -87,7 +87,7 @@ def _pps_of(mbps: float, frame_bytes: int) -> float:
 
 def cells(hardware: Hardware, raw: Table[ThroughputRow], charged: Table[ThroughputRow], found: Results) -> list[Cell]:
     """Every cell that is not capped in the paper. Raises LookupError if a table lacks one."""
-    fitted = {(int(c["frame_bytes"]), str(c["variant"])) for c in hardware.fitted.get("cells", ())}
+    fitted = {(int(c["frame_bytes"]), str(c["variant"])) for c in hardware.fitted.get("cells", ()) if c.get("fitted", True)}
     made = []
     without = {(row.frame_bytes, row.variant): row.throughput_mbps for row in raw}
     for row in charged.where(lambda r: not r.paper_capped):

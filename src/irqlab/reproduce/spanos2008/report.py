@@ -234,8 +234,8 @@ def _hardware(tables: Tables) -> list[Section]:
     group = Group()
     group.tables = [page.table(tables.hardware_errors), page.table(tables.hardware_terms), page.table(tables.hardware_cells)]
     group.note = (
-        "Errors with a cell left out are those of the fit, with the other terms fitted again. The errors of the predicted cells "
-        "are with the other terms as they are."
+        "Left-out errors are those of the fit: a variant's cells (with fewer than four variants, one cell) are predicted by a "
+        "fit to the others. The errors of the predicted cells are with the other terms as they are."
     )
     intro = "Table 1 once more with the costs of hardware: fitted to some cells, the others predicted."
     return [Section("hardware", "Hardware costs", "Hardware", intro, [group])]

@@ -10,15 +10,15 @@
 //!
 //! The device's state is not described to QEMU. It is kept in RAM of its own, which is part of any snapshot.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
 
 use super::packet;
-use crate::qemu::api::{RunState, api};
+use crate::qemu::api::api;
 use crate::qemu::layout::{
     INSTANCE_ID_ANY, TypeInfo, USB_DESCRIPTION_BYTES, USB_REMOTE_WAKEUP_BEFORE_EP, USB_TOKEN_IN,
     USB_TOKEN_OUT, UsbCallbacks,
 };
-use crate::qemu::memory::{is_string, opaque, read_bytes};
+use crate::qemu::memory::{is_string, read_bytes};
 
 /// How much of a class is searched for the callbacks, in words of eight bytes.
 const CLASS_WORDS: usize = 64;
@@ -48,18 +48,10 @@ pub struct Device {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct EndpointHandle(*mut c_void);
 
-/// RAM that no processor sees but every snapshot has.
-pub struct SnapshotRam {
-    bytes: *mut u8,
-    length: usize,
-}
-
 // SAFETY: handles that are used only while QEMU's global lock is held.
 unsafe impl Send for Device {}
 // SAFETY: as above.
 unsafe impl Send for EndpointHandle {}
-// SAFETY: as above.
-unsafe impl Send for SnapshotRam {}
 
 /// Registers a device type, and verifies that it will work. To be called before QEMU creates devices.
 pub fn register(
@@ -277,33 +269,6 @@ fn find_offsets(bytes: &[u8], control_endpoint: usize, description: &CStr) -> Op
         address,
         remote_wakeup,
     })
-}
-
-/// Has `callback` called with `token` when the machine stops or begins to run.
-pub fn on_run_state(callback: RunState, token: *mut c_void) {
-    // SAFETY: the callback lives as long as the process.
-    unsafe { (api().qemu_add_vm_change_state_handler)(callback, token) };
-}
-
-impl SnapshotRam {
-    /// So many zeroed bytes, under a name of their own.
-    pub fn new(name: &CStr, length: usize) -> SnapshotRam {
-        let (region, api) = (opaque(), api());
-        let name: *const c_char = name.as_ptr();
-        let (no_owner, no_error) = (std::ptr::null_mut(), std::ptr::null_mut());
-        // SAFETY: a MemoryRegion fits into the buffer, which is never freed.
-        let bytes = unsafe {
-            (api.memory_region_init_ram)(region, no_owner, name, length as u64, no_error);
-            (api.memory_region_get_ram_ptr)(region)
-        };
-        SnapshotRam { bytes, length }
-    }
-
-    /// The bytes.
-    pub fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: the RAM is that large and lives as long as QEMU. Only this handle gives access to it.
-        unsafe { std::slice::from_raw_parts_mut(self.bytes, self.length) }
-    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::sync::{Mutex, OnceLock};
 
-use super::device::{self, Device, EndpointHandle, SnapshotRam, WRONG_LAYOUT};
+use super::device::{self, Device, EndpointHandle, WRONG_LAYOUT};
 use super::packet::{Packet, Status};
 use crate::lan7800::fault_injection::{Damage, FaultInjector, FaultPlan};
 use crate::lan7800::usb::{Endpoint, Reply, Setup, Speed};
@@ -16,14 +16,13 @@ use crate::lan7800::{Answer, Board, Lan7800};
 use crate::qemu::clock::now_ns;
 use crate::qemu::die::die;
 use crate::qemu::layout::{USB_SPEED_HIGH, USB_SPEED_SUPER, UsbCallbacks};
+use crate::qemu::saved_state::{SavedState, on_run_state};
 use crate::qemu::timer::{Timer, defer_timers};
 
 const TYPE: &CStr = c"usb-lan7800";
 const DESCRIPTION: &CStr = c"Microchip LAN7800";
 /// Room for a device's state in a snapshot.
 const STATE_BYTES: usize = 512 << 10;
-/// What a state begins with; its length follows.
-const MAGIC: &[u8; 8] = b"lan7800\x01";
 
 /// A standard request: bmRequestType and bRequest.
 const SET_ADDRESS: (u8, u8) = (0x00, 5);
@@ -45,7 +44,7 @@ struct Nic {
     mac: [u8; 6],
     plugged: bool,
     timer: Timer,
-    state: SnapshotRam,
+    state: SavedState,
 }
 
 /// What the chip wants done, which is put off until [`NICS`] is unlocked.
@@ -203,10 +202,10 @@ unsafe extern "C" fn realize(device: *mut c_void, _error: *mut c_void) {
         mac,
         plugged: true,
         timer: Timer::new(expired, token),
-        state: SnapshotRam::new(&name, STATE_BYTES),
+        state: SavedState::new(&name, STATE_BYTES),
     };
     nic.timer.arm(nic.chip.deadline_ns());
-    device::on_run_state(run_state, token);
+    on_run_state(run_state, token);
     nics.push(nic);
 }
 
@@ -327,26 +326,14 @@ fn advance(port: usize) {
 unsafe extern "C" fn run_state(token: *mut c_void, running: bool, _state: c_int) {
     let port = token as usize;
     with_port(port, |nic| {
-        let (magic, rest) = nic.state.bytes().split_at_mut(MAGIC.len());
-        let (length, text) = rest.split_at_mut(size_of::<u32>());
-        if running {
-            if magic != MAGIC {
-                return; // never stopped before
-            }
-            let bytes = u32::from_le_bytes([length[0], length[1], length[2], length[3]]) as usize;
-            let kept = text.get(..bytes).unwrap_or_default();
+        if !running {
+            nic.state
+                .save(&serde_json::to_vec(&nic.chip).unwrap_or_default());
+        } else if let Some(kept) = nic.state.saved() {
             match serde_json::from_slice(kept) {
                 Ok(chip) => nic.chip = chip,
                 Err(why) => die(&format!("usb-lan7800: its state is damaged: {why}")),
             }
-        } else {
-            let kept = serde_json::to_vec(&nic.chip).unwrap_or_default();
-            if kept.len() > text.len() {
-                die("usb-lan7800: its state is too large for a snapshot");
-            }
-            magic.copy_from_slice(MAGIC);
-            length.copy_from_slice(&(kept.len() as u32).to_le_bytes());
-            text[..kept.len()].copy_from_slice(&kept);
         }
     });
 }

@@ -12,7 +12,9 @@
 use std::ffi::{c_uint, c_void};
 
 use crate::qemu::api::api;
+use crate::qemu::clock;
 use crate::qemu::die::die;
+use crate::qemu::halts;
 use crate::qemu::idling;
 use crate::qemu::main_loop;
 use crate::qemu::translation::Translation;
@@ -48,8 +50,13 @@ unsafe extern "C" fn halted(_processor: *mut c_void, token: u64) {
         if main_loop::is_awake() {
             queue();
             main_loop::lend_lock();
-        } else if !idling::skip() {
-            queue();
+        } else {
+            let from_ns = clock::now_ns();
+            let awake = idling::skip();
+            halts::note(from_ns, clock::now_ns());
+            if !awake {
+                queue();
+            }
         }
     }
 }

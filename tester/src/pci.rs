@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! PCI cards of our own, without QEMU: what a card is to its [`Host`], and the [`bus`] that cards share.
+//!
+//! A card has no clock: its owner calls [`Card::advance`] at [`Card::deadline_ns`]. Whatever a card does to the host takes the time that
+//! the bus needs; the card itself keeps track of it.
+
+pub mod bus;
+
+use bus::Access;
+
+/// What a card is plugged into.
+pub trait Host {
+    /// Reads memory, now. The time that it takes is a matter of [`Host::claim`].
+    fn read(&mut self, address: u32, bytes: &mut [u8]);
+    /// Writes memory, now.
+    fn write(&mut self, address: u32, bytes: &[u8]);
+    /// Occupies the bus for a transfer of so many bytes that the card is ready for at `from_ns`, which may be past. When it is over, in ns.
+    fn claim(&mut self, from_ns: u64, access: Access, bytes: usize) -> u64;
+    /// Sets the interrupt line; level-triggered.
+    fn interrupt(&mut self, asserted: bool);
+    /// The transmission of a frame (without FCS) begins.
+    fn transmit(&mut self, frame: &[u8]);
+}
+
+/// A card's identity in its configuration space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The vendor.
+    pub vendor: u16,
+    /// The device.
+    pub device: u16,
+    /// The revision.
+    pub revision: u8,
+    /// The subsystem's vendor and device.
+    pub subsystem: (u16, u16),
+    /// MIN_GNT and MAX_LAT, in units of 250 ns.
+    pub latency: [u8; 2],
+    /// The power management capability; None: there is none.
+    pub power: Option<PowerManagement>,
+}
+
+/// The power management capability (PCI Bus Power Management Interface Specification 1.1, 3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PowerManagement {
+    /// Where it lies.
+    pub offset: u8,
+    /// PMC: what the card can do.
+    pub capabilities: u16,
+}
+
+/// A base address register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// The size, a power of two, in bytes.
+    pub bytes: u64,
+    /// Of I/O ports; otherwise of memory.
+    pub ports: bool,
+}
+
+/// A card.
+pub trait Card: Send {
+    /// The processor reads `bytes` (1, 2 or 4) bytes of a window at an offset.
+    fn read(&mut self, now_ns: u64, window: usize, offset: u64, bytes: usize) -> u32;
+    /// The processor writes.
+    fn write(
+        &mut self,
+        now_ns: u64,
+        window: usize,
+        offset: u64,
+        bytes: usize,
+        value: u32,
+        host: &mut dyn Host,
+    );
+    /// The last bit of a frame (without FCS) arrives from the line. False: it is lost, since the card has no room or does not listen.
+    fn receive(&mut self, now_ns: u64, frame: &[u8], host: &mut dyn Host) -> bool;
+    /// When [`Card::advance`] must be called, in ns; it may have passed already.
+    fn deadline_ns(&self) -> Option<u64>;
+    /// Does everything that is due.
+    fn advance(&mut self, now_ns: u64, host: &mut dyn Host);
+    /// The bus was reset.
+    fn reset(&mut self, now_ns: u64);
+    /// The card was put to sleep (D1 to D3), or woken up.
+    fn power_changed(&mut self);
+    /// The card's state, to be restored later.
+    fn state(&self) -> String;
+    /// Takes on a state, or says why it cannot.
+    fn restore(&mut self, state: &str) -> Result<(), String>;
+}

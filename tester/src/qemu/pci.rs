@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! [Cards of our own](crate::pci) as PCI devices of QEMU's.
+
+pub mod cards;
+mod device;

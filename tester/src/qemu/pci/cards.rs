@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! [Cards](crate::pci::Card) as devices of QEMU: `-device irqlab-82559,mac=52:54:00:00:00:01`, and others by the chip's name.
+//!
+//! The first device is the tester's port 0, the second port 1. All share one bus. What a card does to memory goes through QEMU's; the
+//! time that it takes is the [bus](crate::pci::bus)'s. Nothing depends on host time.
+
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::sync::{Mutex, OnceLock};
+
+use serde::{Deserialize, Serialize};
+
+use super::device::{self, Accesses, Callbacks, Device, WRONG_LAYOUT};
+use crate::i82559::{self, Revision};
+use crate::mac::Mac;
+use crate::pci::bus::{Access, Bus, Parameters};
+use crate::pci::{Card, Host, Identity, Window};
+use crate::qemu::clock::now_ns;
+use crate::qemu::die::die;
+use crate::qemu::saved_state::{SavedState, on_run_state};
+use crate::qemu::timer::{Timer, defer_timers};
+
+/// Room for a card's state in a snapshot.
+const STATE_BYTES: usize = 256 << 10;
+/// A token is a port and a window.
+const WINDOW_BITS: u32 = 4;
+
+/// A kind of card.
+#[derive(Clone, Copy)]
+struct Kind {
+    name: &'static CStr,
+    revision: Revision,
+    class_init: unsafe extern "C" fn(*mut c_void, *mut c_void),
+}
+
+impl Kind {
+    fn identity(self) -> Identity {
+        self.revision.identity()
+    }
+    fn windows(self) -> &'static [Window] {
+        &i82559::WINDOWS
+    }
+    fn card(self, now_ns: u64, mac: [u8; 6]) -> Box<dyn Card> {
+        Box::new(i82559::Chip::new(now_ns, self.revision, mac))
+    }
+}
+
+/// Class initialisers have no argument that says whose they are, so there is one for each kind.
+macro_rules! kinds {
+    ($($init:ident $realize:ident $name:literal $revision:ident;)*) => {
+        const KINDS: &[Kind] = &[$(Kind {
+            name: $name,
+            revision: Revision::$revision,
+            class_init: $init,
+        }),*];
+        $(
+            unsafe extern "C" fn $init(class: *mut c_void, _data: *mut c_void) {
+                // SAFETY: QEMU passes the class of our type.
+                unsafe { fill(class, Revision::$revision.identity(), $realize) };
+            }
+            unsafe extern "C" fn $realize(device: *mut c_void, _error: *mut c_void) {
+                let kind = KINDS.iter().find(|kind| kind.name == $name);
+                // SAFETY: QEMU is realizing a device of our type.
+                kind.into_iter().for_each(|kind| unsafe { realize(device, *kind) });
+            }
+        )*
+    };
+}
+
+kinds! {
+    init_82557 realize_82557 c"irqlab-82557" I82557;
+    init_82558 realize_82558 c"irqlab-82558" I82558;
+    init_82559 realize_82559 c"irqlab-82559" I82559;
+    init_82551 realize_82551 c"irqlab-82551" I82551;
+}
+
+/// The slots of the bus, by port.
+struct Slots {
+    bus: Bus,
+    slots: Vec<Slot>,
+}
+
+struct Slot {
+    /// None: the card was unplugged.
+    device: Option<Device>,
+    kind: Kind,
+    mac: [u8; 6],
+    card: Box<dyn Card>,
+    /// The card answers. It does not after a surprise removal.
+    present: bool,
+    timer: Timer,
+    /// When the timer was last armed for.
+    armed_ns: Option<u64>,
+    state: SavedState,
+}
+
+/// A snapshot's state of a slot.
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    /// The same in all slots.
+    bus: Bus,
+    present: bool,
+    card: String,
+}
+
+static SLOTS: Mutex<Option<Slots>> = Mutex::new(None);
+/// Called with the port and each frame (without FCS) that a card transmits.
+static FRAME_SENT: OnceLock<fn(usize, &[u8])> = OnceLock::new();
+/// The MAC addresses given to devices that are not realized yet.
+static MACS: Mutex<BTreeMap<usize, String>> = Mutex::new(BTreeMap::new());
+
+/// What a card is plugged into; frames are put off until [`SLOTS`] is unlocked.
+struct Plugged<'a> {
+    bus: &'a mut Bus,
+    device: Device,
+    sent: Vec<Vec<u8>>,
+}
+
+impl Host for Plugged<'_> {
+    fn read(&mut self, address: u32, bytes: &mut [u8]) {
+        if self.device.is_master() {
+            device::read_memory(address, bytes);
+        } else {
+            bytes.fill(u8::MAX);
+        }
+    }
+    fn write(&mut self, address: u32, bytes: &[u8]) {
+        if self.device.is_master() {
+            device::write_memory(address, bytes);
+        }
+    }
+    fn claim(&mut self, from_ns: u64, access: Access, bytes: usize) -> u64 {
+        self.bus.claim(from_ns, access, bytes)
+    }
+    fn interrupt(&mut self, asserted: bool) {
+        self.device.interrupt(asserted);
+    }
+    fn transmit(&mut self, frame: &[u8]) {
+        self.sent.push(frame.to_vec());
+    }
+}
+
+/// Registers the device types. To be called before QEMU creates devices. `frame_sent` is called with the port and each frame (without FCS)
+/// that a card transmits.
+pub fn install(parameters: Parameters, frame_sent: fn(usize, &[u8])) -> Result<(), String> {
+    let _ = FRAME_SENT.set(frame_sent);
+    *SLOTS.lock().unwrap_or_else(|e| e.into_inner()) = Some(Slots {
+        bus: Bus::new(parameters),
+        slots: Vec::new(),
+    });
+    KINDS.iter().try_for_each(|kind| {
+        device::register(
+            kind.name,
+            &Callbacks {
+                class_init: kind.class_init,
+                instance_init,
+            },
+        )
+    })
+}
+
+/// Delivers a frame (without FCS) to the card at `port`. False: the card cannot take it, and the frame is lost.
+pub fn receive(port: usize, frame: &[u8]) -> bool {
+    with(port, |card, host| card.receive(now_ns(), frame, host)).unwrap_or(false)
+}
+
+/// Takes the card at `port` out without a word to the machine, or puts a new one in its place.
+pub fn plug(port: usize, present: bool) -> Result<(), String> {
+    let mut slots = SLOTS.lock().unwrap_or_else(|e| e.into_inner());
+    let slot = slots.as_mut().and_then(|slots| slots.slots.get_mut(port));
+    let Some(slot) = slot else {
+        return Err(format!(
+            "there is no card of the tester's own at port {port}"
+        ));
+    };
+    if slot.present != present {
+        slot.present = present;
+        slot.card = slot.kind.card(now_ns(), slot.mac);
+        slot.device
+            .into_iter()
+            .for_each(|device| device.interrupt(false));
+        slot.arm();
+    }
+    Ok(())
+}
+
+/// The timers of all cards.
+pub fn timers() -> Vec<Timer> {
+    let slots = SLOTS.lock().unwrap_or_else(|e| e.into_inner());
+    let slots = slots.iter().flat_map(|slots| &slots.slots);
+    slots.map(|slot| slot.timer).collect()
+}
+
+impl Slot {
+    fn answers(&self) -> Option<Device> {
+        self.device
+            .filter(|device| self.present && device.is_awake())
+    }
+
+    fn arm(&mut self) {
+        let deadline_ns = self.card.deadline_ns().filter(|_| self.answers().is_some());
+        // Arming a timer costs host time even if nothing changes.
+        if self.armed_ns != deadline_ns {
+            self.armed_ns = deadline_ns;
+            self.timer.arm(deadline_ns);
+        }
+    }
+}
+
+/// Does `work` on the card at `port`, arms its timer anew, and passes on what it sent. None: there is no such card, or it is at work
+/// already, since its own transfer led to itself.
+fn with<T>(port: usize, work: impl FnOnce(&mut dyn Card, &mut dyn Host) -> T) -> Option<T> {
+    with_slot(port, Slot::answers, work)
+}
+
+/// As [`with`], even if the card does not answer.
+fn with_any<T>(port: usize, work: impl FnOnce(&mut dyn Card, &mut dyn Host) -> T) -> Option<T> {
+    with_slot(port, |slot| slot.device, work)
+}
+
+fn with_slot<T>(
+    port: usize,
+    device: impl FnOnce(&Slot) -> Option<Device>,
+    work: impl FnOnce(&mut dyn Card, &mut dyn Host) -> T,
+) -> Option<T> {
+    let mut guard = SLOTS.try_lock().ok()?;
+    let Slots { bus, slots } = guard.as_mut()?;
+    let slot = slots.get_mut(port)?;
+    let device = device(slot)?;
+    let mut host = Plugged {
+        bus,
+        device,
+        sent: Vec::new(),
+    };
+    let value = work(slot.card.as_mut(), &mut host);
+    let sent = host.sent;
+    slot.arm();
+    drop(guard);
+    if let Some(frame_sent) = FRAME_SENT.get() {
+        sent.iter().for_each(|frame| frame_sent(port, frame));
+    }
+    Some(value)
+}
+
+/// # Safety
+/// `class` is what QEMU passed to our type's `class_init`.
+unsafe fn fill(
+    class: *mut c_void,
+    identity: Identity,
+    realize: unsafe extern "C" fn(*mut c_void, *mut c_void),
+) {
+    // SAFETY: the caller's promise.
+    if !unsafe { device::fill_class(class, identity, realize, exit, config_write) } {
+        die(WRONG_LAYOUT);
+    }
+}
+
+unsafe extern "C" fn instance_init(device: *mut c_void) {
+    // SAFETY: QEMU is initialising the device.
+    unsafe { device::add_property(device, c"mac", get_mac, set_mac) };
+}
+
+unsafe extern "C" fn get_mac(device: *mut c_void, _error: *mut c_void) -> *mut c_char {
+    let macs = MACS.lock().unwrap_or_else(|e| e.into_inner());
+    let mac = macs.get(&(device as usize)).cloned().unwrap_or_default();
+    let mac = CString::new(mac).unwrap_or_default();
+    // SAFETY: copies the string for QEMU, which frees it.
+    unsafe { libc::strdup(mac.as_ptr()) }
+}
+
+unsafe extern "C" fn set_mac(device: *mut c_void, value: *const c_char, _error: *mut c_void) {
+    // SAFETY: QEMU passes a string.
+    let value = unsafe { CStr::from_ptr(value) }
+        .to_string_lossy()
+        .into_owned();
+    let mut macs = MACS.lock().unwrap_or_else(|e| e.into_inner());
+    macs.insert(device as usize, value);
+}
+
+/// # Safety
+/// QEMU is realizing a device of this kind.
+unsafe fn realize(device: *mut c_void, kind: Kind) {
+    let text = {
+        let mut macs = MACS.lock().unwrap_or_else(|e| e.into_inner());
+        macs.remove(&(device as usize)).unwrap_or_default()
+    };
+    let name = kind.name.to_string_lossy();
+    let Some(Mac(mac)) = Mac::parse(&text) else {
+        die(&format!(
+            "{name}: mac={text} is not an Ethernet address such as 52:54:00:00:00:01"
+        ));
+    };
+    // SAFETY: the caller's promise.
+    let Some(device) = (unsafe { Device::realizing(device, kind.identity()) }) else {
+        die(WRONG_LAYOUT);
+    };
+    let mut guard = SLOTS.lock().unwrap_or_else(|e| e.into_inner());
+    let Some(Slots { slots, .. }) = guard.as_mut() else {
+        return;
+    };
+    let card = kind.card(now_ns(), mac);
+    // A card that is plugged in takes the place of the one that was unplugged.
+    let free = slots.iter().position(|slot| slot.device.is_none());
+    let port = free.unwrap_or(slots.len());
+    if let Some(slot) = slots.get_mut(port) {
+        (slot.device, slot.kind, slot.mac) = (Some(device), kind, mac);
+        (slot.card, slot.present) = (card, true);
+    } else {
+        let token = port as *mut c_void;
+        let name = CString::new(format!("irqlab.card.{port}")).unwrap_or_default();
+        slots.push(Slot {
+            device: Some(device),
+            kind,
+            mac,
+            card,
+            present: true,
+            timer: Timer::new(expired, token),
+            armed_ns: None,
+            state: SavedState::new(&name, STATE_BYTES),
+        });
+        on_run_state(run_state, token);
+        device::on_reset(reset, token);
+    }
+    let accesses = Accesses {
+        read: window_read,
+        write: window_write,
+    };
+    device.plug(kind.identity(), kind.windows(), &accesses, |window| {
+        (port << WINDOW_BITS | window) as *mut c_void
+    });
+    if !device.save_in_snapshots() {
+        die(&format!("{name}: QEMU cannot save it in a snapshot"));
+    }
+    slots[port].arm();
+}
+
+/// A card that comes back from D3 is as after a reset.
+unsafe extern "C" fn config_write(device: *mut c_void, address: u32, value: u32, bytes: c_int) {
+    let found = {
+        let guard = SLOTS.lock().unwrap_or_else(|e| e.into_inner());
+        let slots = guard.iter().flat_map(|slots| &slots.slots);
+        let mut devices = slots.map(|slot| slot.device).enumerate();
+        devices.find_map(|(port, other)| Some((port, other.filter(|other| other.is(device))?)))
+    };
+    let Some((port, device)) = found else { return };
+    let slept = !device.is_awake();
+    device.write_configuration(address, value, bytes);
+    if device.is_awake() == slept {
+        // The state changed. Asleep, the card has neither interrupts nor timers.
+        with_any(port, |card, host| {
+            card.power_changed();
+            host.interrupt(false);
+        });
+    }
+}
+
+unsafe extern "C" fn reset(token: *mut c_void) {
+    with_any(token as usize, |card, _| card.reset(now_ns()));
+}
+
+unsafe extern "C" fn exit(device: *mut c_void) {
+    let mut guard = SLOTS.lock().unwrap_or_else(|e| e.into_inner());
+    let slots = guard.iter_mut().flat_map(|slots| &mut slots.slots);
+    for slot in slots {
+        if let Some(gone) = slot.device.take_if(|other| other.is(device)) {
+            gone.unplug();
+            slot.arm();
+        }
+    }
+}
+
+fn place(token: *mut c_void) -> (usize, usize) {
+    let token = token as usize;
+    (token >> WINDOW_BITS, token & ((1 << WINDOW_BITS) - 1))
+}
+
+unsafe extern "C" fn window_read(token: *mut c_void, offset: u64, bytes: u32) -> u64 {
+    let (port, window) = place(token);
+    let read = with(port, |card, _| {
+        card.read(now_ns(), window, offset, bytes as usize)
+    });
+    // Nobody answers: the bridge gives all ones.
+    u64::from(read.unwrap_or(u32::MAX))
+}
+
+unsafe extern "C" fn window_write(token: *mut c_void, offset: u64, value: u64, bytes: u32) {
+    let (port, window) = place(token);
+    with(port, |card, host| {
+        card.write(now_ns(), window, offset, bytes as usize, value as u32, host);
+    });
+}
+
+unsafe extern "C" fn expired(token: *mut c_void) {
+    let port = token as usize;
+    defer_timers(|| {
+        if let Some(slots) = SLOTS.lock().unwrap_or_else(|e| e.into_inner()).as_mut() {
+            slots.slots[port].armed_ns = None;
+        }
+        with(port, |card, host| card.advance(now_ns(), host));
+    });
+}
+
+/// Writes the card's state down when the machine stops, and takes it on when the machine runs.
+unsafe extern "C" fn run_state(token: *mut c_void, running: bool, _state: c_int) {
+    let mut guard = SLOTS.lock().unwrap_or_else(|e| e.into_inner());
+    let Some(Slots { bus, slots }) = guard.as_mut() else {
+        return;
+    };
+    let Some(slot) = slots.get_mut(token as usize) else {
+        return;
+    };
+    if !running {
+        let saved = Saved {
+            bus: bus.clone(),
+            present: slot.present,
+            card: slot.card.state(),
+        };
+        slot.state
+            .save(&serde_json::to_vec(&saved).unwrap_or_default());
+        return;
+    }
+    if let Some(state) = slot.state.saved() {
+        let restored = serde_json::from_slice(state)
+            .map_err(|why| why.to_string())
+            .and_then(|saved: Saved| {
+                *bus = saved.bus;
+                slot.present = saved.present;
+                slot.card.restore(&saved.card)
+            });
+        if let Err(why) = restored {
+            die(&format!("a card's state is damaged: {why}"));
+        }
+    }
+    // Whatever was armed before is the machine's that ran before.
+    slot.armed_ns = None;
+    slot.timer.arm(None);
+    slot.arm();
+}

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The race hunt, on a DUT that is a formula and misses a window."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from irqlab import report
+from irqlab.config.workload import Workload
+from irqlab.errors import IrqlabError
+from irqlab.methods import catalogue, hunt
+from irqlab.methods.hunt import MARGIN_NS, Options
+from irqlab.results.document import MethodResult
+from irqlab.trials.hunt import SETTLE_NS, HuntResult, HuntTrial, Received
+from tests.data.sample_documents import document, dut
+from tests.unit.fakes import FakeTestbed, stand_on
+
+BUSY_NS = 30_000
+ALONE_NS = 20_000
+PERIOD_NS = HuntTrial.period_ns
+
+
+@dataclass
+class RacyTestbed(FakeTestbed):
+    """Executes for BUSY_NS after a frame. Misses the instants of `window` at the same port, from the trial's third pair on."""
+
+    window: range = range(0)
+    lose: bool = False
+    hunts: list[HuntTrial] = field(default_factory=list)
+
+    def run(self, spec: Any) -> Any:
+        assert isinstance(spec, HuntTrial)
+        self.hunts.append(spec)
+        first = Received((ALONE_NS,) * spec.pairs)
+        if not spec.frames:
+            wakes = [SETTLE_NS + n * PERIOD_NS for n in range(spec.pairs)]
+            halts = [(0, wakes[0]), *((a + BUSY_NS, b) for a, b in pairwise(wakes))]
+            return HuntResult(spec, first, Received(), tuple(halts), [])
+        second: list[int | None] = []
+        for number, gap_ns in enumerate(spec.gaps_ns):
+            missed = gap_ns in self.window and number >= 2 and not spec.other_port
+            late = None if self.lose else PERIOD_NS - gap_ns
+            second += [late if missed else ALONE_NS + 1] * spec.frames
+        return HuntResult(spec, first, Received(tuple(second)), (), [])
+
+    def measure(self, spec: Any) -> Any:
+        return self.run(spec), None
+
+
+def hunted(options: Options, **testbed: Any) -> tuple[MethodResult, RacyTestbed]:
+    racy = RacyTestbed(lambda offered: offered, **testbed)
+    return hunt.run(stand_on(racy), Workload(), options), racy
+
+
+def test_every_instant_at_which_the_dut_executes_is_tried_once() -> None:
+    found, racy = hunted(Options(ports="same"))
+    (sample,) = found.samples
+    assert sample.spans_ns == ((0, BUSY_NS + MARGIN_NS), (PERIOD_NS - MARGIN_NS, PERIOD_NS - 4))
+    tried = [gap for trial in racy.hunts if trial.frames for gap in trial.gaps_ns]
+    assert sorted(tried) == [*range(0, BUSY_NS + MARGIN_NS + 1, 4), *range(PERIOD_NS - MARGIN_NS, PERIOD_NS, 4)]
+    assert (sample.instants, sample.missed, sample.findings) == (len(tried), 0, ())
+    assert (sample.alone_ns, sample.bound_ns, sample.worst_ns) == (ALONE_NS, ALONE_NS + 100_000, ALONE_NS + 1)
+    assert not catalogue.methods()["hunt"].failed(rows_of(found))
+
+
+def test_both_ports_are_tried() -> None:
+    found, racy = hunted(Options(step=100))
+    assert [sample.port for sample in found.samples] == ["same", "other"]
+    assert {trial.other_port for trial in racy.hunts if trial.frames} == {False, True}
+    assert found.summary.instants == 2 * found.samples[0].instants
+
+
+def test_the_range_can_be_limited() -> None:
+    found, _ = hunted(Options(ports="same", begin=1.0, end=1.1))
+    assert found.samples[0].spans_ns == ((1_000, 1_100),)
+    with pytest.raises(IrqlabError, match="halts in the whole of that time"):
+        hunted(Options(begin=1_000.0, end=2_000.0))
+
+
+@pytest.mark.parametrize("lose", [False, True])
+def test_a_missed_window_is_one_finding_with_the_shortest_lead(lose: bool) -> None:
+    window = range(9_000, 9_021, 4)
+    found, _ = hunted(Options(), window=window, lose=lose)
+    same, other = found.samples
+    (finding,) = same.findings
+    assert (finding.what, finding.from_ns, finding.to_ns, finding.instants) == ("lost" if lose else "late", 9_000, 9_020, 6)
+    assert finding.worst_ns == (None if lose else PERIOD_NS - 9_000)
+    assert (finding.at_ns, finding.lead) == (9_000, 2)
+    assert (same.missed, other.missed, found.summary.missed) == (6, 0, 6)
+    rows = rows_of(found)
+    method = catalogue.methods()["hunt"]
+    assert method.failed(rows)
+    printed = [one for one in method.printed(rows, Options()) if isinstance(one, str)]
+    assert any("--ports same --at 9000 --lead 2" in one for one in printed)
+
+
+def rows_of(found: MethodResult) -> Any:
+    return catalogue.rows([document([found], [dut(found.driver, found.nic)])])
+
+
+def test_windows_far_apart_are_two_findings() -> None:
+    pairs = [hunt.Pair(gap, 1, "late" if gap in (40, 48, 4_000) else "") for gap in range(0, 8_000, 4)]
+    assert [(f.from_ns, f.to_ns, f.instants) for f in hunt.group("same", pairs, 4)] == [(40, 48, 2), (4_000, 4_000, 1)]
+
+
+def test_a_window_across_the_end_of_a_trial_is_one_finding() -> None:
+    pairs = [hunt.Pair(40, 900, "late"), hunt.Pair(44, None, "lost"), hunt.Pair(48, 901, "late"), hunt.Pair(52, 9, "overtaken")]
+    found = hunt.group("same", pairs, 4)
+    assert [(f.what, f.from_ns, f.to_ns, f.at_ns) for f in found] == [("late", 40, 48, 48), ("overtaken", 52, 52, 52)]
+
+
+def test_a_replay_is_repeated_and_not_cached() -> None:
+    found, racy = hunted(Options(ports="same", at=9_000, lead=2, repeat=5), window=range(9_000, 9_001))
+    assert found.summary == hunt.Summary(5, 5, 5)
+    assert [(trial.pairs, trial.first_gap_ns) for trial in racy.hunts if trial.frames] == [(3, 8_992)] * 5
+    (said,) = [s for s in catalogue.methods()["hunt"].printed(rows_of(found), Options()) if isinstance(s, str) and "wrong" in s]
+    assert said == "It went wrong in 5 of 5 repetitions."
+    with pytest.raises(IrqlabError, match="before --at 4 there are only 1 instants"):
+        hunted(Options(ports="same", at=4, lead=2))
+
+
+def _pairs(first: list[int | None], second: list[int | None], **spec: Any) -> list[tuple[int | None, str]]:
+    trial = HuntTrial(len(first), 100, 4, **spec)
+    found = HuntResult(trial, Received(tuple(first)), Received(tuple(second)), (), [])
+    return [(pair.latency_ns, pair.what) for pair in hunt.pairs_of(found, 1_000)]
+
+
+def test_pairs_are_judged() -> None:
+    assert _pairs([500, 500, None, 500], [600, None, 600, 1_001]) == [(600, ""), (None, "lost"), (None, "lost"), (1_001, "late")]
+    assert _pairs([500], [399]) == [(500, "overtaken")]
+    assert _pairs([500], [400]) == [(500, "")]
+    assert _pairs([500], [399], other_port=True) == [(500, "")]
+    assert _pairs([500, 500], [600, 601, 602, None], frames=2) == [(601, ""), (None, "lost")]
+
+
+def test_counters_of_whole_trials_are_findings() -> None:
+    one = HuntResult(HuntTrial(2, 8, 4), Received((1, 1), duplicated=2), Received((1, 1), reordered=1), (), [])
+    assert [(f.what, f.instants, f.from_ns, f.to_ns) for f in hunt._disorder("same", one)] == [
+        ("reordered", 1, 8, 12),
+        ("duplicated", 2, 8, 12),
+    ]
+
+
+def test_a_lost_frame_that_came_alone_is_an_error() -> None:
+    class Deaf(RacyTestbed):
+        def run(self, spec: Any) -> Any:
+            found = super().run(spec)
+            return replace(found, first=Received((None, *found.first.latencies_ns[1:])))
+
+    with pytest.raises(IrqlabError, match="1 of 16 frames that came alone"):
+        hunt.run(stand_on(Deaf(lambda offered: offered)), Workload(), Options())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"ports": "third"}, "allowed are same, other"),
+        ({"ports": ","}, "allowed are same, other"),
+        ({"burst": 0}, "--burst 0: allowed are 1 to"),
+        ({"step": 0}, "--step 0"),
+        ({"bound": -1.0}, "--bound -1"),
+        ({"begin": 8_000.0}, "--from: allowed are instants before the next pair"),
+        ({"begin": 2.0, "end": 1.0}, "it is after --until"),
+        ({"repeat": 2}, "they need --at"),
+        ({"lead": 2}, "they need --at"),
+        ({"at": 5, "begin": 1.0}, "cannot be combined"),
+        ({"at": -1}, "--at: allowed are instants"),
+    ],
+)
+def test_bad_options(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(IrqlabError, match=message):
+        Options(**options)
+
+
+def test_a_result_survives_the_cache() -> None:
+    trial = HuntTrial(2, 8, 4)
+    result = HuntResult(trial, Received((1, None), 1, 2, 3), Received((None, 4)), ((0, 5), (6, 7)), ["a"])
+    assert trial.restore(trial.store(result)) == result
+
+
+def test_it_has_a_page(tmp_path: Any) -> None:
+    found, _ = hunted(Options(), window=range(9_000, 9_021, 4))
+    page = tmp_path / "page.html"
+    report.write_html([document([found], [dut(found.driver, found.nic)])], page)
+    text = page.read_text()
+    assert "Second arrival at the other port" in text
+    assert "late" in text
