@@ -38,3 +38,10 @@ def drawings() -> Iterator[dict[str, str]]:
             if inspect.isfunction(draw) and hasattr(draw, "__wrapped__") and not name.startswith("_"):
                 patch.setattr(plots, name, _remembered(draw, known))
         yield known
+
+
+@pytest.fixture(autouse=True)
+def not_cancelled() -> Iterator[None]:
+    """A test of Ctrl-C cancels no later test."""
+    yield
+    machine._cancelled.clear()
