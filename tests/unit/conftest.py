@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from irqlab.present import plots, tape
+from irqlab.qemu import machine
 
 
 def _remembered(draw: Callable[..., str], known: dict[str, str]) -> Callable[..., str]:
