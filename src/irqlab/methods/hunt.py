@@ -407,7 +407,7 @@ METHOD = Method(
     name="hunt",
     place=57,
     title="Race hunt",
-    help="Let a frame arrive after every single instruction that the frame before it causes, and look for those missed.",
+    help="Let a frame arrive after every single instruction that the frame before it causes. Exit code 1: one was missed.",
     intro="A frame finds the device under test idle; a second one arrives a little later, at another instant each time. All "
     "instants at which the device executes are tried. Each frame has to come out in order, once, and hardly later than one "
     "that comes alone.",
