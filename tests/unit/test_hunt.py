@@ -145,6 +145,17 @@ def test_counters_of_whole_trials_are_findings() -> None:
     ]
 
 
+def test_a_duplicated_frame_fails_the_hunt_though_no_instant_is_missed() -> None:
+    class Twice(RacyTestbed):
+        def run(self, spec: Any) -> Any:
+            found = super().run(spec)
+            return replace(found, second=replace(found.second, duplicated=1 if spec.frames else 0))
+
+    found = hunt.run(stand_on(Twice(lambda offered: offered)), Workload(), Options(ports="same", step=5_000))
+    assert found.summary.missed == 0
+    assert catalogue.methods()["hunt"].failed(rows_of(found))
+
+
 def test_a_lost_frame_that_came_alone_is_an_error() -> None:
     class Deaf(RacyTestbed):
         def run(self, spec: Any) -> Any:

@@ -407,7 +407,7 @@ METHOD = Method(
     name="hunt",
     place=57,
     title="Race hunt",
-    help="Let a frame arrive after every single instruction that the frame before it causes. Exit code 1: one was missed.",
+    help="Let a frame arrive after every single instruction that the frame before it causes. Exit code 1: something was found.",
     intro="A frame finds the device under test idle; a second one arrives a little later, at another instant each time. All "
     "instants at which the device executes are tried. Each frame has to come out in order, once, and hardly later than one "
     "that comes alone.",
@@ -420,6 +420,6 @@ METHOD = Method(
     plots=_plots,
     tables=_printed,
     verdicts=_verdicts,
-    failed=lambda rows: any(row.summary.missed for row in rows if row.data["complete"]),
+    failed=lambda rows: any(_findings(row) for row in rows if row.data["complete"]),
     details="The line rate does not limit arrivals: the second one may come right after the first.",
 )
