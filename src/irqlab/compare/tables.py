@@ -109,17 +109,23 @@ def _ensemble_note(after: Row) -> str:
     )
 
 
+def _of_changes(title: str, what: str, names: tuple[str, str]) -> Table:
+    """An empty table of what has a figure on each side."""
+    table = Table(
+        title=Text(title), title_justify="left", title_style="bold",
+        box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold",
+    )  # fmt: skip
+    for name, justify in ((what, "left"), (names[0], "right"), (names[1], "right"), ("Change", "right")):
+        table.add_column(Text(name), justify=justify, overflow="fold")  # type: ignore[arg-type]
+    return table
+
+
 def gained(before: Row, after: Row, names: tuple[str, str], top: int = TOP) -> Table | None:
     """The functions that gained or lost instructions; None without profiles of both sides."""
     if not before["summary"]["profile"] or not after["summary"]["profile"]:
         return None
     changed = functions(before, after)
-    table = Table(
-        title=Text("Functions that gained or lost instructions, per frame"), title_justify="left", title_style="bold",
-        box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold",
-    )  # fmt: skip
-    for name, justify in (("Function", "left"), (names[0], "right"), (names[1], "right"), ("Change", "right")):
-        table.add_column(Text(name), justify=justify, overflow="fold")  # type: ignore[arg-type]
+    table = _of_changes("Functions that gained or lost instructions, per frame", "Function", names)
     for one in changed[:top]:
         style = "green" if one.change < 0 else "red"
         table.add_row(Text(one.name), figure(one.before), figure(one.after), Text(f"{one.change:+.2f}", style=style))
@@ -140,12 +146,7 @@ def lines_gained(before: Row, after: Row, names: tuple[str, str], top: int = TOP
     old, new = ({line.object: line.lines_per_frame for line in object_lines({"summary": side})} for side in sides)
     changes = [Change(name, old.get(name, 0.0), new.get(name, 0.0)) for name in {**old, **new}]
     changes = sorted((c for c in changes if abs(c.change) >= NOTABLE), key=lambda c: (-abs(c.change), c.name))
-    table = Table(
-        title=Text("Objects of which more or fewer lines are used, lines per frame"), title_justify="left", title_style="bold",
-        box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold",
-    )  # fmt: skip
-    for name, justify in (("Object", "left"), (names[0], "right"), (names[1], "right"), ("Change", "right")):
-        table.add_column(Text(name), justify=justify, overflow="fold")  # type: ignore[arg-type]
+    table = _of_changes("Objects of which more or fewer lines are used, lines per frame", "Object", names)
     for one in changes[:top]:
         style = "green" if one.change < 0 else "red"
         table.add_row(Text(one.name), f"{one.before:.2f}", f"{one.after:.2f}", Text(f"{one.change:+.2f}", style=style))
