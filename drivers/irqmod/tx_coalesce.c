@@ -19,6 +19,12 @@ static void tx_coalesce_start(struct irqmod_port *port)
 	}
 }
 
+static void tx_coalesce_changed(struct irqmod_port *port)
+{
+	if (port->tx_irq_every)
+		port->tx_irq_every = port->tx_frames;
+}
+
 static void tx_coalesce_irq(struct irqmod_port *port)
 {
 	if (port->tx_counted)
@@ -26,10 +32,11 @@ static void tx_coalesce_irq(struct irqmod_port *port)
 	irqmod_tx_irq_reclaim(port);
 }
 
-const struct irqmod_tx_scheme irqmod_tx_coalesce = {
+IRQMOD_TX_SCHEME(coalesce) = {
 	.name = "coalesce",
 	.needs = IRQMOD_CAP_MASK,
 	.in_irq = true,
 	.start = tx_coalesce_start,
+	.changed = tx_coalesce_changed,
 	.irq = tx_coalesce_irq,
 };

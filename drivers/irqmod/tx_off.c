@@ -10,6 +10,7 @@ static void tx_off_start(struct irqmod_port *port)
 {
 	port->tx_early = true;
 	port->tx_timed = true;
+	port->tx_in_softirq = true;
 }
 
 static void tx_off_irq(struct irqmod_port *port)
@@ -18,10 +19,10 @@ static void tx_off_irq(struct irqmod_port *port)
 	port->ops->mask(port, IRQMOD_TX);
 }
 
-const struct irqmod_tx_scheme irqmod_tx_off = {
+IRQMOD_TX_SCHEME(off) = {
 	.name = "off",
 	.needs = IRQMOD_CAP_MASK,
-	.in_irq = false,
+	.preference = 1,
 	.start = tx_off_start,
 	.irq = tx_off_irq,
 };

@@ -9,19 +9,17 @@ freed()
 }
 
 reaches "$PEER0"
-for rx in $RX_SCHEMES; do
-	for tx in $TX_SCHEMES; do
-		schemes "$IF0" "$rx" "$tx"
-		usleep 20000
-		before_sent=$(counter "$IF0" tx_packets) before_freed=$(freed "$IF0")
-		ping -c 1 -W 1 "$PEER0" >/dev/null
-		usleep 20000
-		sent=$(($(counter "$IF0" tx_packets) - before_sent)) freed=$(($(freed "$IF0") - before_freed))
-		if [ "$sent" -ge 1 ] && [ "$freed" = "$sent" ]; then
-			ok "$rx/$tx: $sent sent, $freed reclaimed"
-		else
-			not_ok "$rx/$tx: $sent sent, $freed reclaimed"
-		fi
-	done
+for one in $COMBINATIONS; do
+	schemes "$IF0" "${one%/*}" "${one#*/}"
+	usleep 20000
+	before_sent=$(counter "$IF0" tx_packets) before_freed=$(freed "$IF0")
+	ping -c 1 -W 1 "$PEER0" >/dev/null
+	usleep 20000
+	sent=$(($(counter "$IF0" tx_packets) - before_sent)) freed=$(($(freed "$IF0") - before_freed))
+	if [ "$sent" -ge 1 ] && [ "$freed" = "$sent" ]; then
+		ok "$one: $sent sent, $freed reclaimed"
+	else
+		not_ok "$one: $sent sent, $freed reclaimed"
+	fi
 done
 done_testing

@@ -50,21 +50,36 @@ void irqmod_tx_reclaim_early(struct irqmod_port *port)
 }
 EXPORT_SYMBOL_GPL(irqmod_tx_reclaim_early);
 
-/* off: reclaims in the receive path, unless the queue is locked. */
-void irqmod_tx_rx_reclaim(struct irqmod_port *port)
+static unsigned int tx_reclaim_with_rx(struct irqmod_port *port)
 {
-	struct netdev_queue *txq;
-	unsigned int packets;
+	unsigned int packets = port->ops->tx_reclaim(port);
 
-	if (!port->tx_early || !port->ops->tx_outstanding(port))
-		return;
-	txq = netdev_get_tx_queue(port->netdev, 0);
-	if (!__netif_tx_trylock(txq))
-		return;
-	packets = port->ops->tx_reclaim(port);
 	if (packets)
 		tx_count(port, &port->tx_stats.reclaims_rx, packets);
-	__netif_tx_unlock(txq);
+	return packets;
+}
+
+/* Called in each pass over the receive ring, in softirq. poll: passes never
+ * overlap, and nothing else reclaims. off: reclaims unless the queue is locked.
+ */
+void irqmod_tx_rx_reclaim(struct irqmod_port *port)
+{
+	unsigned int packets = 0;
+	struct netdev_queue *txq;
+
+	if (!port->tx_in_softirq || !port->ops->tx_outstanding(port))
+		return;
+	if (READ_ONCE(port->tx_with_rx)) {
+		packets = tx_reclaim_with_rx(port);
+	} else {
+		txq = netdev_get_tx_queue(port->netdev, 0);
+		if (!__netif_tx_trylock(txq))
+			return;
+		/* The scheme may have changed before the queue was locked. */
+		if (port->tx_early)
+			packets = tx_reclaim_with_rx(port);
+		__netif_tx_unlock(txq);
+	}
 	if (packets)
 		tx_wake(port);
 }
@@ -83,13 +98,26 @@ void irqmod_tx_irq_reclaim(struct irqmod_port *port)
 	tx_wake(port);
 }
 
+/* poll: starts a pass over the receive ring, which reclaims. */
+static void tx_start_pass(struct irqmod_port *port)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	if (!READ_ONCE(port->rx_stopping))
+		port->rx->irq(port);
+	local_irq_restore(flags);
+}
+
 static void tx_timer_reclaim(struct irqmod_port *port)
 {
 	struct netdev_queue *txq = netdev_get_tx_queue(port->netdev, 0);
 	unsigned int packets = 0;
 	unsigned long flags;
 
-	if (port->tx->in_irq) {
+	if (port->tx_with_rx) {
+		tx_start_pass(port);
+	} else if (port->tx->in_irq) {
 		spin_lock_irqsave(&port->tx_lock, flags);
 		packets = port->ops->tx_reclaim(port);
 		if (packets)
