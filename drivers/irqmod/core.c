@@ -138,6 +138,7 @@ static void tx_stop(struct irqmod_port *port)
 	if (with_rx)
 		synchronize_net();
 	hrtimer_cancel(&port->tx_timer);
+	tasklet_kill(&port->tx_tasklet);
 	port->tx_armed = false;
 	port->ops->mask(port, IRQMOD_TX);
 	irqmod_synchronize(port);
@@ -256,6 +257,7 @@ int irqmod_register(struct irqmod_port *port)
 	u64_stats_init(&port->irq_stats.syncp);
 	u64_stats_init(&port->rx_stats.syncp);
 	u64_stats_init(&port->tx_stats.syncp);
+	tasklet_setup(&port->tx_tasklet, irqmod_tx_full_work);
 	hrtimer_setup(&port->tx_timer, irqmod_tx_timer, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_SOFT);
 

@@ -212,6 +212,7 @@ struct irqmod_port {
 	bool up;
 	void **rx_states;		/* of all schemes, in the order of the table */
 	struct hrtimer tx_timer;
+	struct tasklet_struct tx_tasklet;	/* off: reclaims after a full ring */
 	spinlock_t tx_lock;		/* reclaim by IRQ and by timer */
 
 	struct irqmod_irq_stats irq_stats;

@@ -81,6 +81,11 @@ struct irqmod_tx_scheme {
 	void (*changed)(struct irqmod_port *port);
 	/** @irq: called in hard IRQ for a TX cause. */
 	void (*irq)(struct irqmod_port *port);
+	/**
+	 * @full: the queue has been stopped, because the ring is full: unmasks
+	 * TX, unless it is unmasked anyway. The queue is locked. Optional.
+	 */
+	void (*full)(struct irqmod_port *port);
 };
 
 /* How a file defines its scheme. */
@@ -148,6 +153,9 @@ void irqmod_heads_free(struct irqmod_heads *heads);
 
 /* reclaim.c */
 void irqmod_tx_irq_reclaim(struct irqmod_port *port);
+void irqmod_tx_full_irq(struct irqmod_port *port);
+void irqmod_tx_full_work(struct tasklet_struct *tasklet);
+void irqmod_tx_mask_unless_full(struct irqmod_port *port);
 void irqmod_tx_rx_reclaim(struct irqmod_port *port);
 enum hrtimer_restart irqmod_tx_timer(struct hrtimer *timer);
 

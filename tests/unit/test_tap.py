@@ -65,7 +65,7 @@ def test_scripts_are_found_and_are_shell() -> None:
 
 def test_the_walk_makes_every_switch_once() -> None:
     steps = list(pairwise(walk(COMBINATIONS)))
-    assert len(steps) == 306
+    assert len(steps) == len(COMBINATIONS) * (len(COMBINATIONS) - 1)
     assert sorted(steps, key=str) == sorted(permutations(COMBINATIONS, 2), key=str)
 
 
