@@ -25,7 +25,8 @@ First = Annotated[int, typer.Option("--first", help="Start with this round, in a
 NoTrailingFragments = Annotated[
     bool,
     typer.Option(
-        "--no-trailing-fragments", help="lan7800: never end a transfer with the start of another frame; that hangs the in-tree driver."
+        "--no-trailing-fragments",
+        help="lan7800: never end a transfer with the start of another frame; that hangs the in-tree driver.",
     ),
 ]
 Kind = Annotated[list[str] | None, typer.Option("--kind", help=f"{', '.join(hotplug.KINDS)}; repeatable; default: all.")]

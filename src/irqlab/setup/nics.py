@@ -93,7 +93,11 @@ def _own(model: str, note: str) -> Nic:
 
 def _own_rtl8139() -> Nic:
     text = "RTL8139C+. The tester's own model, with time on bus and wire (docs/rtl8139-model.md)."
-    return Nic("irqlab-8139cp", 0x10EC, 0x8139, 100_000_000, "8139cp", (0x10EC, 0x8139), pci_bus="33:32", rewinds=True, note=text)
+    return Nic(
+        "irqlab-8139cp", 0x10EC, 0x8139, 100_000_000, "8139cp", (0x10EC, 0x8139),
+        refuses={"8139too": "it leaves the RTL8139C+ (revision 0x20) to 8139cp"},
+        pci_bus="33:32", rewinds=True, note=text,
+    )  # fmt: skip
 
 
 XHCI = "qemu-xhci"
