@@ -55,6 +55,11 @@ pub trait Backend {
     fn inject_faults(&mut self, _port: usize, _plan: Option<FaultPlan>) -> Result<Damage, String> {
         Err("no faults can be injected into these NICs".into())
     }
+    /// From now on, records how many transmit descriptors the NICs hold, or stops that. Returns what was recorded, by port: pairs of a time
+    /// in ns and the number from then on.
+    fn rings(&mut self, _record: bool) -> Result<Vec<Vec<[u64; 2]>>, String> {
+        Err("the transmit rings of these NICs are not seen".into())
+    }
     /// From now on, records when the processor halts and goes on, or stops that. Returns what was recorded, in ns.
     fn halts(&mut self, _record: bool) -> Vec<[u64; 2]> {
         Vec::new()

@@ -40,7 +40,7 @@ def _testbed(request: opt.Request) -> Testbed:
     return Testbed.resolve(request.testbeds[0])
 
 
-@opt.asks("driver", "nic", "kernel", "mips", "rx", "jobs")
+@opt.asks("driver", "nic", "bus", "kernel", "mips", "rx", "jobs")
 def fuzz_command(
     *,
     request: opt.Request,

@@ -2,9 +2,10 @@
 """Fault injection: tests a driver with a NIC that misbehaves (docs/lan78xx.md, docs/rtl8139-model.md).
 
 A case is one fault. Of a USB NIC: a corrupted bulk IN transfer, control reply or interrupt status, or a refused bulk OUT. Of a
-PCI card: a register that reads wrong, a descriptor that is written wrong or not at all, or an interrupt without a cause. Cases are
-grouped into rounds, each determined by a seed and its number, and rounds into runs, each in a fresh DUT whose kernel checks its
-heap (slub_debug). Faults are injected at port 0; the NIC at port 1 works correctly.
+PCI card: a register that reads wrong, a descriptor that is written wrong or not at all, or an interrupt without a cause.
+
+Cases are grouped into rounds, each determined by a seed and its number, and rounds into runs, each in a fresh DUT whose kernel
+checks its heap (slub_debug). Faults are injected at port 0; the NIC at port 1 works correctly.
 """
 
 from __future__ import annotations

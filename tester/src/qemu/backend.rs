@@ -72,6 +72,13 @@ impl Backend for QemuBackend {
             nic::inject_faults(port, plan)
         }
     }
+    fn rings(&mut self, record: bool) -> Result<Vec<Vec<[u64; 2]>>, String> {
+        if self.cards {
+            Ok(cards::rings(record))
+        } else {
+            Err("only of the tester's own PCI cards the transmit rings are seen".into())
+        }
+    }
     fn halts(&mut self, record: bool) -> Vec<[u64; 2]> {
         halts::record(record)
     }

@@ -89,6 +89,9 @@ impl Tester {
                 });
                 reply(self.inject_faults(port, permille, plan, backend))
             }
+            Command::Rings { record } => {
+                reply(backend.rings(record).map(|rings| json!({ "rings": rings })))
+            }
             Command::StopAt { after_ns } => Answer::StopAt { after_ns },
             Command::Guest { command, limit_ns } => Answer::Guest {
                 command: command.0,

@@ -16,7 +16,7 @@ use crate::i82559::{self, Revision};
 use crate::mac::Mac;
 use crate::pci::bus::{Access, Bus, Parameters};
 use crate::pci::fault_injection::FaultInjector;
-use crate::pci::{Card, Host, Identity, Window};
+use crate::pci::{Card, Errata, Host, Identity, Window};
 use crate::qemu::clock::now_ns;
 use crate::qemu::die::die;
 use crate::qemu::saved_state::{SavedState, on_run_state};
@@ -25,6 +25,8 @@ use crate::rtl8139;
 
 /// Room for a card's state in a snapshot.
 const STATE_BYTES: usize = 256 << 10;
+/// How many changes of a ring's fill are recorded at most.
+const MOST_FILLS: usize = 1 << 20;
 /// A token is a port and a window.
 const WINDOW_BITS: u32 = 4;
 
@@ -48,10 +50,10 @@ impl Model {
             Model::Rtl8139 => &rtl8139::WINDOWS,
         }
     }
-    fn card(self, now_ns: u64, mac: [u8; 6]) -> Box<dyn Card> {
+    fn card(self, now_ns: u64, mac: [u8; 6], errata: Errata) -> Box<dyn Card> {
         match self {
-            Model::I82559(revision) => Box::new(i82559::Chip::new(now_ns, revision, mac)),
-            Model::Rtl8139 => Box::new(rtl8139::Chip::new(now_ns, mac, rtl8139::Errata::default())),
+            Model::I82559(revision) => Box::new(i82559::Chip::new(now_ns, revision, mac, errata)),
+            Model::Rtl8139 => Box::new(rtl8139::Chip::new(now_ns, mac, errata)),
         }
     }
 }
@@ -97,6 +99,7 @@ kinds! {
 /// The slots of the bus, by port.
 struct Slots {
     bus: Bus,
+    errata: Errata,
     slots: Vec<Slot>,
 }
 
@@ -112,6 +115,8 @@ struct Slot {
     asserted: bool,
     faults: Option<FaultInjector>,
     timer: Timer,
+    /// When the number of transmit descriptors that the card holds changed, in ns, and to what; None: not recorded.
+    fills: Option<Vec<[u64; 2]>>,
     /// When the timer was last armed for.
     armed_ns: Option<u64>,
     state: SavedState,
@@ -193,10 +198,15 @@ impl Host for Plugged<'_> {
 
 /// Registers the device types. To be called before QEMU creates devices. `frame_sent` is called with the port and each frame (without FCS)
 /// that a card transmits.
-pub fn install(parameters: Parameters, frame_sent: fn(usize, &[u8])) -> Result<(), String> {
+pub fn install(
+    parameters: Parameters,
+    errata: Errata,
+    frame_sent: fn(usize, &[u8]),
+) -> Result<(), String> {
     let _ = FRAME_SENT.set(frame_sent);
     *SLOTS.lock().unwrap_or_else(|e| e.into_inner()) = Some(Slots {
         bus: Bus::new(parameters),
+        errata,
         slots: Vec::new(),
     });
     KINDS.iter().try_for_each(|kind| {
@@ -218,13 +228,14 @@ pub fn receive(port: usize, frame: &[u8]) -> bool {
 /// Takes the card at `port` out without a word to the machine, or puts a new one in its place.
 pub fn plug(port: usize, present: bool) -> Result<(), String> {
     let mut slots = SLOTS.lock().unwrap_or_else(|e| e.into_inner());
+    let errata = slots.as_ref().map(|slots| slots.errata).unwrap_or_default();
     let slot = slots.as_mut().and_then(|slots| slots.slots.get_mut(port));
     let Some(slot) = slot else {
         return Err(no_card(port));
     };
     if slot.present != present {
         (slot.present, slot.asserted) = (present, false);
-        slot.card = slot.kind.model.card(now_ns(), slot.mac);
+        slot.card = slot.kind.model.card(now_ns(), slot.mac, errata);
         slot.device
             .into_iter()
             .for_each(|device| device.interrupt(false));
@@ -250,6 +261,15 @@ pub fn inject_faults(port: usize, plan: Option<FaultPlan>) -> Result<Damage, Str
     }
     slot.arm();
     Ok(before.map_or_else(Damage::default, |before| before.damage()))
+}
+
+/// From now on, records how many transmit descriptors the cards hold, or stops that; returns what was recorded, by port.
+pub fn rings(record: bool) -> Vec<Vec<[u64; 2]>> {
+    let mut slots = SLOTS.lock().unwrap_or_else(|e| e.into_inner());
+    let slots = slots.iter_mut().flat_map(|slots| &mut slots.slots);
+    let recorded = slots
+        .map(|slot| std::mem::replace(&mut slot.fills, record.then(Vec::new)).unwrap_or_default());
+    recorded.collect()
 }
 
 fn no_card(port: usize) -> String {
@@ -298,7 +318,7 @@ fn with_slot<T>(
     work: impl FnOnce(&mut dyn Card, &mut Plugged) -> T,
 ) -> Option<T> {
     let mut guard = SLOTS.try_lock().ok()?;
-    let Slots { bus, slots } = guard.as_mut()?;
+    let Slots { bus, slots, .. } = guard.as_mut()?;
     let slot = slots.get_mut(port)?;
     let device = device(slot)?;
     let mut host = Plugged {
@@ -309,6 +329,12 @@ fn with_slot<T>(
         sent: Vec::new(),
     };
     let value = work(slot.card.as_mut(), &mut host);
+    if let Some(fills) = &mut slot.fills {
+        let fill = slot.card.transmit_fill(&mut host).into();
+        if fills.len() < MOST_FILLS && fills.last().is_none_or(|last| last[1] != fill) {
+            fills.push([now_ns(), fill]);
+        }
+    }
     let sent = host.sent;
     slot.arm();
     drop(guard);
@@ -371,10 +397,10 @@ unsafe fn realize(device: *mut c_void, kind: Kind) {
         die(WRONG_LAYOUT);
     };
     let mut guard = SLOTS.lock().unwrap_or_else(|e| e.into_inner());
-    let Some(Slots { slots, .. }) = guard.as_mut() else {
+    let Some(Slots { slots, errata, .. }) = guard.as_mut() else {
         return;
     };
-    let card = kind.model.card(now_ns(), mac);
+    let card = kind.model.card(now_ns(), mac, *errata);
     // A card that is plugged in takes the place of the one that was unplugged.
     let free = slots.iter().position(|slot| slot.device.is_none());
     let port = free.unwrap_or(slots.len());
@@ -392,6 +418,7 @@ unsafe fn realize(device: *mut c_void, kind: Kind) {
             present: true,
             asserted: false,
             faults: None,
+            fills: None,
             timer: Timer::new(expired, token),
             armed_ns: None,
             state: SavedState::new(&name, STATE_BYTES),
@@ -488,7 +515,7 @@ unsafe extern "C" fn expired(token: *mut c_void) {
 /// Writes the card's state down when the machine stops, and takes it on when the machine runs.
 unsafe extern "C" fn run_state(token: *mut c_void, running: bool, _state: c_int) {
     let mut guard = SLOTS.lock().unwrap_or_else(|e| e.into_inner());
-    let Some(Slots { bus, slots }) = guard.as_mut() else {
+    let Some(Slots { bus, slots, .. }) = guard.as_mut() else {
         return;
     };
     let Some(slot) = slots.get_mut(token as usize) else {
