@@ -9,6 +9,7 @@ mod arguments;
 mod backend;
 mod caches;
 mod clock;
+mod device_type;
 mod device_writes;
 mod die;
 mod halts;
