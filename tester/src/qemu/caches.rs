@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! QEMU's side of the [memory model](crate::memory_model): every block reports the lines of its instructions, every access its address.
+//! QEMU's side of the [memory model](crate::memory_model): every block reports the lines of its instructions, every access its address,
+//! and every block that an interrupt begins with that it is one.
 //!
 //! The model begins when the restored (or rewound) DUT first asks for a command, with cold caches: an instant that depends on the DUT
 //! only. Until then the word that stalls are charged to is [looked for](super::stall).
@@ -8,13 +9,13 @@
 //! right where the block ends. An access to a device ends the block: QEMU takes back what follows, and executes the access alone. The
 //! block is remembered as one that ends there, and from then on is charged up to there only.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{c_uint, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use super::lines;
 use super::stall::{Search, StallClock};
-use super::translation::{MemoryAccess, Translation};
+use super::translation::{Kinds, MemoryAccess, Translation};
+use super::{interrupts, lines};
 use crate::memory_model::{Counts, DeviceWrites, Geometry, Hierarchy, Parameters};
 
 const PS_PER_NS: u64 = 1_000;
@@ -25,22 +26,33 @@ const ADDRESS_MASK: u64 = (1 << ADDRESS_BITS) - 1;
 const DIRECT_MAP: u64 = 0xffff_8880_0000_0000;
 
 struct Caches {
+    /// The model runs: `phase` is `Running`.
+    running: bool,
     hierarchy: Hierarchy,
-    ps_per_instruction: u64,
-    /// What an instruction takes longer than `ps_per_instruction`.
+    shift: u32,
+    /// How long an instruction takes.
+    instruction_ps: u64,
+    /// What that is more than the clock's instruction.
     extra_ps: i64,
     /// What was charged of that so far.
     extra_charged_ps: i64,
     device_writes: DeviceWrites,
+    /// Entering an interrupt takes time.
+    interrupts: bool,
     phase: Phase,
     /// Known from the first beginning on.
     clock: Option<StallClock>,
     /// Each block's place, by its first address, the one after it, and its number of instructions. They are never freed.
     blocks: HashMap<(u64, u64, usize), *mut Block>,
+    /// Where interrupts are entered. Known from each beginning on, if they take time.
+    entries: HashSet<u64>,
     /// The block that is being executed; null: none.
     current: *mut Block,
     /// It has ended at an access to a device.
     left: bool,
+    /// Instructions of it that were not charged, since it was expected to end before them.
+    uncharged: i64,
+    kinds: Kinds,
 }
 
 enum Phase {
@@ -56,10 +68,14 @@ struct Block {
     /// Where its first line begins.
     first_line: u64,
     lines: u64,
-    /// Its instructions' addresses.
-    instructions: Vec<u64>,
+    /// How many instructions it has.
+    count: usize,
     /// How many of them are expected to be executed.
     expected: usize,
+    /// An interrupt begins here.
+    entry: bool,
+    /// The instructions' addresses.
+    instructions: Vec<u64>,
 }
 
 /// Never freed. Only the processor's thread changes it while the processor executes; others look while the processor stands still.
@@ -72,20 +88,7 @@ fn caches() -> Option<&'static mut Caches> {
 
 /// Has the model run in everything that will be translated.
 pub fn install(parameters: &Parameters, ns_per_instruction: u64) -> Result<(), String> {
-    let ps_per_instruction = ns_per_instruction * PS_PER_NS;
-    let instruction_ps = parameters.instruction_ps.unwrap_or(ps_per_instruction);
-    let caches = Caches {
-        hierarchy: Hierarchy::new(parameters)?,
-        ps_per_instruction,
-        extra_ps: instruction_ps as i64 - ps_per_instruction as i64,
-        extra_charged_ps: 0,
-        device_writes: parameters.device_writes,
-        phase: Phase::Searching(Search::default()),
-        clock: None,
-        blocks: HashMap::new(),
-        current: std::ptr::null_mut(),
-        left: false,
-    };
+    let caches = Caches::new(parameters, ns_per_instruction)?;
     CACHES.store(Box::into_raw(Box::new(caches)), Ordering::Relaxed);
     Ok(())
 }
@@ -101,21 +104,27 @@ pub fn begin() -> Result<(), String> {
         return Ok(());
     };
     if let Phase::Searching(search) = &caches.phase {
-        caches.clock = Some(search.found(caches.ps_per_instruction)?);
+        caches.clock = Some(search.found(caches.shift)?);
     }
     if let Some(clock) = &mut caches.clock {
         clock.reset();
     }
-    for block in caches.blocks.values() {
+    if caches.interrupts {
+        caches.entries = interrupts::entries()?;
+    }
+    for ((start, _, _), block) in &caches.blocks {
         // SAFETY: blocks are never freed, and only used in callbacks, which are not nested.
         let block = unsafe { &mut **block };
-        block.expected = block.instructions.len();
+        block.expected = block.count;
+        block.entry = caches.entries.contains(start);
     }
     caches.extra_charged_ps = 0;
     caches.current = std::ptr::null_mut();
     caches.left = false;
+    caches.uncharged = 0;
     caches.hierarchy.clear();
     caches.phase = Phase::Running;
+    caches.running = true;
     Ok(())
 }
 
@@ -123,6 +132,7 @@ pub fn begin() -> Result<(), String> {
 pub fn rewound() {
     if let Some(caches) = caches() {
         caches.phase = Phase::Waiting;
+        caches.running = false;
     }
 }
 
@@ -136,11 +146,13 @@ pub fn charged() -> i64 {
 /// All counters; None without a model.
 pub fn counts() -> Option<Counts> {
     caches().map(|caches| {
-        let charged_ps = charged() * caches.ps_per_instruction as i64;
+        let charged_ps = charged() * caches.ps_per_instruction() as i64;
         Counts {
             stall_ps: (charged_ps - caches.extra_charged_ps).max(0) as u64,
             charged_ps,
+            stalls_ps: caches.hierarchy.stalls(),
             caches: caches.hierarchy.levels(),
+            tlbs: caches.hierarchy.tlb_counts(),
         }
     })
 }
@@ -177,92 +189,150 @@ pub fn translated(translation: &Translation) {
         Box::into_raw(Box::new(Block {
             first_line: (start & ADDRESS_MASK) >> shift << shift,
             lines: ((after - 1) >> shift).wrapping_sub(start >> shift) + 1,
-            instructions: instructions.collect(),
+            count,
             expected: count,
+            entry: caches.entries.contains(&start),
+            instructions: instructions.collect(),
         }))
     });
     translation.on_execution(executed, block as usize);
     for index in 0..count {
-        let address = translation.at(index, |address, _| address);
+        let (address, switches) =
+            translation.at(index, |address, code| (address, loads_page_tables(code)));
         translation.on_memory(index, accessed, address as usize);
+        if switches {
+            translation.before(index, switched, 0);
+        }
     }
 }
 
 impl Caches {
-    /// Charges the difference of so many instructions to the clock's; negative: takes it back.
+    fn new(parameters: &Parameters, ns_per_instruction: u64) -> Result<Self, String> {
+        let ps_per_instruction = ns_per_instruction * PS_PER_NS;
+        let instruction_ps = parameters.instruction_ps.unwrap_or(ps_per_instruction);
+        Ok(Caches {
+            running: false,
+            hierarchy: Hierarchy::new(parameters)?,
+            shift: ns_per_instruction.trailing_zeros(),
+            instruction_ps,
+            extra_ps: instruction_ps as i64 - ps_per_instruction as i64,
+            extra_charged_ps: 0,
+            device_writes: parameters.device_writes,
+            interrupts: parameters.interrupt_ps != 0,
+            phase: Phase::Searching(Search::default()),
+            clock: None,
+            blocks: HashMap::new(),
+            entries: HashSet::new(),
+            current: std::ptr::null_mut(),
+            left: false,
+            uncharged: 0,
+            kinds: Kinds::default(),
+        })
+    }
+
+    fn ps_per_instruction(&self) -> u64 {
+        PS_PER_NS << self.shift
+    }
+
+    /// So many instructions are executed: what they differ from the clock's, in ps. Negative: they were expected and are not.
     #[inline]
-    fn charge_instructions(&mut self, instructions: i64) {
+    fn extra(&mut self, instructions: i64) -> i64 {
         let ps = instructions * self.extra_ps;
         self.extra_charged_ps += ps;
+        ps
+    }
+
+    /// A block begins: what is to be charged for its instructions. If an exception has ended the one before it, that one is charged too many
+    /// instructions: this is not seen.
+    #[inline]
+    fn begin_block(&mut self, block: *mut Block) -> i64 {
+        // The last one did not end where it was expected to, but went on.
+        let more = if self.left { 0 } else { self.uncharged };
+        // SAFETY: a block, which is never freed; callbacks are not nested.
+        let (count, expected) = unsafe { ((*block).count as i64, (*block).expected as i64) };
+        self.uncharged = count - expected;
+        self.current = block;
+        self.left = false;
+        self.extra(more + expected)
+    }
+
+    /// The instruction at an address has accessed a device: the block ends there. Returns what is to be charged.
+    fn left_block(&mut self, address: u64) -> i64 {
+        // SAFETY: as above.
+        let Some(block) = (unsafe { self.current.as_mut() }) else {
+            return 0;
+        };
+        let mut addresses = block.instructions.iter();
+        let executed = match addresses.position(|other| *other == address) {
+            Some(index) if !self.left => index + 1,
+            _ => return 0,
+        };
+        self.left = true;
+        let charged = block.expected;
+        block.expected = executed;
+        self.extra(executed as i64 - charged as i64)
+    }
+
+    #[inline]
+    fn charge(&mut self, ps: i64) {
         if let Some(clock) = &mut self.clock {
             clock.charge(ps);
         }
     }
 
-    /// A block begins. If an exception has ended the one before it, that one is charged too many instructions: this is not seen.
-    fn begin_block(&mut self, block: *mut Block) {
-        // SAFETY: null, or a block, which is never freed; callbacks are not nested.
-        let (last, block_now) = unsafe { (self.current.as_ref(), &*block) };
-        // The last one did not end where it was expected to, but went on.
-        let more = match last {
-            Some(last) if !self.left => last.instructions.len() - last.expected,
-            _ => 0,
+    /// A block is about to be executed.
+    #[inline]
+    fn execute(&mut self, block: *mut Block) {
+        // SAFETY: `translated` registered it; it is never freed, and callbacks are not nested.
+        let (first_line, lines, count, entry) = unsafe {
+            let block = &*block;
+            (block.first_line, block.lines, block.count, block.entry)
         };
-        self.charge_instructions((more + block_now.expected) as i64);
-        self.current = block;
-        self.left = false;
-    }
-
-    /// The instruction at an address has accessed a device: the block ends there.
-    fn left_block(&mut self, address: u64) {
-        // SAFETY: as above.
-        let Some(block) = (unsafe { self.current.as_mut() }) else {
-            return;
-        };
-        let executed = match block
-            .instructions
-            .iter()
-            .position(|other| *other == address)
-        {
-            Some(index) if !self.left => index + 1,
-            _ => return,
-        };
-        self.left = true;
-        let charged = block.expected;
-        block.expected = executed;
-        self.charge_instructions(executed as i64 - charged as i64);
+        let mut ps = 0;
+        if self.extra_ps != 0 {
+            ps = self.begin_block(block);
+        }
+        if entry {
+            ps += self.hierarchy.interrupt() as i64;
+        }
+        let counting = lines::counting();
+        let mut line = first_line;
+        for _ in 0..lines {
+            ps += self.hierarchy.fetch(line) as i64;
+            if counting {
+                lines::fetched(line, self.hierarchy.used());
+            }
+            line += 1 << self.hierarchy.fetch_shift();
+        }
+        self.hierarchy.execute(count as u64 * self.instruction_ps);
+        self.charge(ps);
     }
 }
 
 unsafe extern "C" fn executed(_processor: c_uint, block: *mut c_void) {
     let Some(caches) = caches() else { return };
     let block = block.cast::<Block>();
-    // SAFETY: `translated` registered it; it is never freed, and callbacks are not nested.
-    let (first_line, lines, count) = unsafe {
-        (
-            (*block).first_line,
-            (*block).lines,
-            (*block).instructions.len(),
-        )
+    if caches.running {
+        caches.execute(block);
+    } else if let Phase::Searching(search) = &mut caches.phase {
+        // SAFETY: as above.
+        search.look(unsafe { (*block).count } as u16);
+    }
+}
+
+/// Whether an instruction is a move to CR3 (Intel SDM, volume 2: MOV to control registers): another process's page tables.
+fn loads_page_tables(code: &[u8]) -> bool {
+    let code = match code {
+        [0x40..=0x43 | 0x48..=0x4b, rest @ ..] => rest, // REX without R, which would be CR11
+        _ => code,
     };
-    match &mut caches.phase {
-        Phase::Running => {
-            if caches.extra_ps != 0 {
-                caches.begin_block(block);
-            }
-            let mut line = first_line;
-            let mut stall_ps = 0;
-            for _ in 0..lines {
-                stall_ps += caches.hierarchy.fetch(line);
-                lines::fetched(line, caches.hierarchy.used());
-                line += 1 << caches.hierarchy.fetch_shift();
-            }
-            if let Some(clock) = &mut caches.clock {
-                clock.charge(stall_ps as i64);
-            }
-        }
-        Phase::Searching(search) => search.look(count as u16),
-        Phase::Waiting => {}
+    matches!(code, [0x0f, 0x22, register] if register >> 3 & 7 == 3)
+}
+
+/// The page tables are about to be switched.
+unsafe extern "C" fn switched(_processor: c_uint, _: *mut c_void) {
+    if let Some(caches) = caches().filter(|caches| caches.running) {
+        caches.hierarchy.switch();
     }
 }
 
@@ -276,30 +346,33 @@ unsafe extern "C" fn accessed(
     address: u64,
     instruction: *mut c_void,
 ) {
-    let Some(caches) = caches() else { return };
-    if !matches!(caches.phase, Phase::Running) {
+    let Some(caches) = caches().filter(|caches| caches.running) else {
         return;
-    }
-    let access = MemoryAccess { info, address };
+    };
+    let kind = caches.kinds.of(info);
     let mut device = None;
     let in_ram = || {
-        device = access.device();
+        device = MemoryAccess { info, address }.device();
         device.is_none()
     };
-    let mut stall_ps = caches
+    let masked = address & ADDRESS_MASK;
+    let stall_ps = caches
         .hierarchy
-        .access(address & ADDRESS_MASK, access.bytes(), in_ram);
-    lines::accessed(address, || access.writes(), caches.hierarchy.used());
+        .access(masked, kind.bytes, kind.writes, in_ram);
+    if lines::counting() {
+        lines::accessed(address, kind.writes, caches.hierarchy.used());
+    }
+    let mut ps = stall_ps as i64;
     if let Some((register, write)) = device {
         if !write && !LOCAL_APIC.contains(&register) {
-            stall_ps += caches.hierarchy.read_register();
+            ps += caches.hierarchy.read_register() as i64;
         }
         if caches.extra_ps != 0 {
-            caches.left_block(instruction as u64);
+            ps += caches.left_block(instruction as u64);
         }
     }
-    if let (Some(clock), 1..) = (&mut caches.clock, stall_ps) {
-        clock.charge(stall_ps as i64);
+    if ps != 0 {
+        caches.charge(ps);
     }
 }
 
@@ -321,28 +394,22 @@ mod tests {
             ram: Stall::default(),
             device_writes: DeviceWrites::Unseen,
             register_ps: 0,
-            instruction_ps: None,
+            tlbs: None,
+            store_buffer: None,
+            interrupt_ps: 9,
+            instruction_ps: Some((1_000 + extra_ps) as u64),
         };
-        Caches {
-            hierarchy: Hierarchy::new(&parameters).unwrap_or_else(|why| panic!("{why}")),
-            ps_per_instruction: 1_000,
-            extra_ps,
-            extra_charged_ps: 0,
-            device_writes: DeviceWrites::Unseen,
-            phase: Phase::Running,
-            clock: None,
-            blocks: HashMap::new(),
-            current: std::ptr::null_mut(),
-            left: false,
-        }
+        Caches::new(&parameters, 1).unwrap_or_else(|why| panic!("{why}"))
     }
 
     fn block(start: u64, instructions: usize) -> Block {
         Block {
             first_line: start,
             lines: 1,
-            instructions: (0..instructions as u64).map(|n| start + 4 * n).collect(),
+            count: instructions,
             expected: instructions,
+            entry: false,
+            instructions: (0..instructions as u64).map(|n| start + 4 * n).collect(),
         }
     }
 
@@ -379,6 +446,30 @@ mod tests {
         caches.begin_block(&raw mut one);
         caches.begin_block(&raw mut other);
         assert_eq!(caches.extra_charged_ps, 20 + 20 + 30 + 30);
+    }
+
+    #[test]
+    fn a_block_that_an_interrupt_begins_with_takes_longer() {
+        let (mut caches, mut one, mut entry) = (caches(0), block(0, 5), block(100, 3));
+        entry.entry = true;
+        caches.execute(&raw mut one);
+        assert_eq!(caches.hierarchy.stalls().interrupt, 0);
+        caches.execute(&raw mut entry);
+        assert_eq!(caches.hierarchy.stalls().interrupt, 9);
+    }
+
+    #[test]
+    fn a_move_to_cr3_loads_page_tables() {
+        assert!(
+            loads_page_tables(&[0x0f, 0x22, 0xd8]) && loads_page_tables(&[0x41, 0x0f, 0x22, 0xdb])
+        );
+        let others: [&[u8]; 4] = [
+            &[0x0f, 0x20, 0xd8],
+            &[0x0f, 0x22, 0xe0],
+            &[0x44, 0x0f, 0x22, 0xd8],
+            &[0x90],
+        ];
+        assert!(!others.into_iter().any(loads_page_tables));
     }
 
     #[test]
