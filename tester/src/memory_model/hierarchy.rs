@@ -278,53 +278,50 @@ impl Hierarchy {
         }
     }
 
-    /// Some bytes (at least one) are read, or written (`store`); returns the stall in ps. `in_ram` is asked if they are in no cache of the
-    /// first level: whether they are memory, and not registers of a device.
+    /// Some bytes (at least one) are read, or written (`store`), if that is quickly said: they are in the line that was used last, and nothing
+    /// stalls. False if not: then it is a matter of [`Self::access_another`].
     #[inline]
-    pub fn access(
+    pub fn access_again(&mut self, address: u64, bytes: u64, store: bool) -> bool {
+        let (line, last) = (
+            self.data_line(address),
+            self.data_line(address + (bytes - 1)),
+        );
+        if line != self.recent || line != last || store && self.stores_wait() {
+            return false;
+        }
+        self.data.hit_again();
+        self.used = [Some(0), None];
+        true
+    }
+
+    /// Some bytes are read or written; returns the stall in ps. `in_ram` is asked if they are in no cache of the first level: whether they
+    /// are memory, and not registers of a device.
+    pub fn access_another(
         &mut self,
         address: u64,
         bytes: u64,
         store: bool,
         in_ram: impl FnOnce() -> bool,
     ) -> u64 {
-        let shift = self.data.line_shift();
-        let (line, last) = (address >> shift, address + (bytes - 1));
-        if line == self.recent && line == last >> shift && !(store && self.stores_wait()) {
-            self.data.hit_again();
-            self.used = [Some(0), None];
-            return 0;
-        }
-        self.access_another(address, last, store, in_ram)
-    }
-
-    /// Not one line that is the same as the last time, or a store behind others.
-    fn access_another(
-        &mut self,
-        address: u64,
-        last: u64,
-        store: bool,
-        in_ram: impl FnOnce() -> bool,
-    ) -> u64 {
-        let shift = self.data.line_shift();
+        let last = address + (bytes - 1);
         let hit = self.data.hit(address);
         if !hit && !in_ram() {
             self.used = [None; 2];
             return 0;
         }
-        self.recent = address >> shift;
+        self.recent = self.data_line(address);
         let mut stall_ps = self.translate(Side::Data, address);
         self.used = [Some(0), None];
         if !hit {
             self.data.fill(address);
-            self.recent = address >> shift;
+            self.recent = self.data_line(address);
         }
         stall_ps += self.wait_for_line(hit, address, 0, store);
-        if address >> shift != last >> shift {
+        if self.data_line(address) != self.data_line(last) {
             stall_ps += self.translate(Side::Data, last);
             self.used[1] = Some(0);
             let hit = self.data.access(last);
-            self.recent = last >> shift;
+            self.recent = self.data_line(last);
             stall_ps += self.wait_for_line(hit, last, 1, store);
         }
         stall_ps
@@ -354,6 +351,11 @@ impl Hierarchy {
     }
 
     #[inline]
+    fn data_line(&self, address: u64) -> u64 {
+        address >> self.data.line_shift()
+    }
+
+    #[inline]
     fn stores_wait(&self) -> bool {
         let buffer = self.store_buffer.as_ref();
         buffer.is_some_and(|buffer| !buffer.is_empty(self.now_ps))
@@ -371,6 +373,7 @@ impl Hierarchy {
     }
 
     /// The first level of TLBs had no entry; no level had it if it is to be read at an address.
+    #[inline(never)]
     fn translated_late(&mut self, side: Side, stall: Stall, entry: Option<u64>) -> u64 {
         let mut ps = match side {
             Side::Fetch => stall.fetch_ps,
@@ -443,6 +446,7 @@ impl Hierarchy {
     }
 
     /// A first-level cache has missed the first or second line of an access: the stall.
+    #[inline(never)]
     fn missed(&mut self, address: u64, which: usize) -> Stall {
         let mut missed = 1;
         for (cache, stall) in &mut self.behind {
@@ -508,6 +512,21 @@ mod tests {
             .map(|(geometry, ps)| (*geometry, both(*ps)))
             .collect();
         made_of(&parameters(&behind))
+    }
+
+    impl Hierarchy {
+        fn access(
+            &mut self,
+            address: u64,
+            bytes: u64,
+            store: bool,
+            in_ram: impl FnOnce() -> bool,
+        ) -> u64 {
+            if self.access_again(address, bytes, store) {
+                return 0;
+            }
+            self.access_another(address, bytes, store, in_ram)
+        }
     }
 
     fn misses(hierarchy: &Hierarchy) -> Vec<u64> {

@@ -14,7 +14,7 @@ use std::ffi::{c_uint, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::stall::{Search, StallClock};
-use super::translation::{Kinds, MemoryAccess, Translation};
+use super::translation::{Kind, Kinds, MemoryAccess, Translation};
 use super::{interrupts, lines};
 use crate::memory_model::{Counts, DeviceWrites, Geometry, Hierarchy, Parameters};
 
@@ -42,12 +42,16 @@ struct Caches {
     phase: Phase,
     /// Known from the first beginning on.
     clock: Option<StallClock>,
-    /// Each block's place, by its first address, the one after it, and its number of instructions. They are never freed.
-    blocks: HashMap<(u64, u64, usize), *mut Block>,
+    /// All blocks that were translated. They are small and side by side, since looking at them takes much of the model's time.
+    blocks: Vec<Block>,
+    /// The addresses of each block's instructions.
+    instructions: Vec<Box<[u64]>>,
+    /// Each block's number, by its first address, the one after it, and its number of instructions.
+    numbers: HashMap<(u64, u64, usize), usize>,
     /// Where interrupts are entered. Known from each beginning on, if they take time.
     entries: HashSet<u64>,
-    /// The block that is being executed; null: none.
-    current: *mut Block,
+    /// The block that is being executed.
+    current: Option<usize>,
     /// It has ended at an access to a device.
     left: bool,
     /// Instructions of it that were not charged, since it was expected to end before them.
@@ -64,18 +68,17 @@ enum Phase {
 }
 
 /// A translated block. Blocks of several processes that have the same addresses and the same number of instructions share one.
+#[derive(Clone, Copy)]
 struct Block {
     /// Where its first line begins.
     first_line: u64,
-    lines: u64,
+    lines: u16,
     /// How many instructions it has.
-    count: usize,
+    count: u16,
     /// How many of them are expected to be executed.
-    expected: usize,
+    expected: u16,
     /// An interrupt begins here.
     entry: bool,
-    /// The instructions' addresses.
-    instructions: Vec<u64>,
 }
 
 /// Never freed. Only the processor's thread changes it while the processor executes; others look while the processor stands still.
@@ -112,14 +115,13 @@ pub fn begin() -> Result<(), String> {
     if caches.interrupts {
         caches.entries = interrupts::entries()?;
     }
-    for ((start, _, _), block) in &caches.blocks {
-        // SAFETY: blocks are never freed, and only used in callbacks, which are not nested.
-        let block = unsafe { &mut **block };
+    for ((start, _, _), number) in &caches.numbers {
+        let block = &mut caches.blocks[*number];
         block.expected = block.count;
         block.entry = caches.entries.contains(start);
     }
     caches.extra_charged_ps = 0;
-    caches.current = std::ptr::null_mut();
+    caches.current = None;
     caches.left = false;
     caches.uncharged = 0;
     caches.hierarchy.clear();
@@ -184,18 +186,20 @@ pub fn translated(translation: &Translation) {
     let start = translation.start();
     let count = translation.instructions();
     let key = (start, after, count);
-    let block = *caches.blocks.entry(key).or_insert_with(|| {
-        let instructions = (0..count).map(|index| translation.at(index, |address, _| address));
-        Box::into_raw(Box::new(Block {
+    let next = caches.blocks.len();
+    let number = *caches.numbers.entry(key).or_insert(next);
+    if number == next {
+        let addresses = (0..count).map(|index| translation.at(index, |address, _| address));
+        caches.instructions.push(addresses.collect());
+        caches.blocks.push(Block {
             first_line: (start & ADDRESS_MASK) >> shift << shift,
-            lines: ((after - 1) >> shift).wrapping_sub(start >> shift) + 1,
-            count,
-            expected: count,
+            lines: (((after - 1) >> shift).wrapping_sub(start >> shift) + 1) as u16,
+            count: count as u16,
+            expected: count as u16,
             entry: caches.entries.contains(&start),
-            instructions: instructions.collect(),
-        }))
-    });
-    translation.on_execution(executed, block as usize);
+        });
+    }
+    translation.on_execution(executed, number);
     for index in 0..count {
         let (address, switches) =
             translation.at(index, |address, code| (address, loads_page_tables(code)));
@@ -221,9 +225,11 @@ impl Caches {
             interrupts: parameters.interrupt_ps != 0,
             phase: Phase::Searching(Search::default()),
             clock: None,
-            blocks: HashMap::new(),
+            blocks: Vec::new(),
+            instructions: Vec::new(),
+            numbers: HashMap::new(),
             entries: HashSet::new(),
-            current: std::ptr::null_mut(),
+            current: None,
             left: false,
             uncharged: 0,
             kinds: Kinds::default(),
@@ -245,32 +251,29 @@ impl Caches {
     /// A block begins: what is to be charged for its instructions. If an exception has ended the one before it, that one is charged too many
     /// instructions: this is not seen.
     #[inline]
-    fn begin_block(&mut self, block: *mut Block) -> i64 {
+    fn begin_block(&mut self, number: usize, block: Block) -> i64 {
         // The last one did not end where it was expected to, but went on.
         let more = if self.left { 0 } else { self.uncharged };
-        // SAFETY: a block, which is never freed; callbacks are not nested.
-        let (count, expected) = unsafe { ((*block).count as i64, (*block).expected as i64) };
-        self.uncharged = count - expected;
-        self.current = block;
+        self.uncharged = i64::from(block.count) - i64::from(block.expected);
+        self.current = Some(number);
         self.left = false;
-        self.extra(more + expected)
+        self.extra(more + i64::from(block.expected))
     }
 
     /// The instruction at an address has accessed a device: the block ends there. Returns what is to be charged.
     fn left_block(&mut self, address: u64) -> i64 {
-        // SAFETY: as above.
-        let Some(block) = (unsafe { self.current.as_mut() }) else {
+        let Some(number) = self.current else {
             return 0;
         };
-        let mut addresses = block.instructions.iter();
+        let mut addresses = self.instructions[number].iter();
         let executed = match addresses.position(|other| *other == address) {
             Some(index) if !self.left => index + 1,
             _ => return 0,
         };
         self.left = true;
-        let charged = block.expected;
-        block.expected = executed;
-        self.extra(executed as i64 - charged as i64)
+        let expected = &mut self.blocks[number].expected;
+        let charged = std::mem::replace(expected, executed as u16);
+        self.extra(executed as i64 - i64::from(charged))
     }
 
     #[inline]
@@ -280,43 +283,70 @@ impl Caches {
         }
     }
 
-    /// A block is about to be executed.
-    #[inline]
-    fn execute(&mut self, block: *mut Block) {
-        // SAFETY: `translated` registered it; it is never freed, and callbacks are not nested.
-        let (first_line, lines, count, entry) = unsafe {
-            let block = &*block;
-            (block.first_line, block.lines, block.count, block.entry)
+    /// Memory was accessed, or a device. `known`: the hierarchy knows already.
+    #[inline(never)]
+    fn accessed(&mut self, info: u32, address: u64, kind: Kind, known: bool, instruction: u64) {
+        let mut device = None;
+        let in_ram = || {
+            device = MemoryAccess { info, address }.device();
+            device.is_none()
         };
         let mut ps = 0;
-        if self.extra_ps != 0 {
-            ps = self.begin_block(block);
+        if !known {
+            let masked = address & ADDRESS_MASK;
+            let (bytes, writes) = (kind.bytes, kind.writes);
+            ps = self.hierarchy.access_another(masked, bytes, writes, in_ram) as i64;
         }
-        if entry {
+        if lines::counting() {
+            lines::accessed(address, kind.writes, self.hierarchy.used());
+        }
+        if let Some((register, write)) = device {
+            if !write && !LOCAL_APIC.contains(&register) {
+                ps += self.hierarchy.read_register() as i64;
+            }
+            if self.extra_ps != 0 {
+                ps += self.left_block(instruction);
+            }
+        }
+        if ps != 0 {
+            self.charge(ps);
+        }
+    }
+
+    /// A block is about to be executed.
+    #[inline]
+    fn execute(&mut self, number: usize) {
+        let block = self.blocks[number];
+        let mut ps = 0;
+        if self.extra_ps != 0 {
+            ps = self.begin_block(number, block);
+        }
+        if block.entry {
             ps += self.hierarchy.interrupt() as i64;
         }
         let counting = lines::counting();
-        let mut line = first_line;
-        for _ in 0..lines {
+        let mut line = block.first_line;
+        for _ in 0..block.lines {
             ps += self.hierarchy.fetch(line) as i64;
             if counting {
                 lines::fetched(line, self.hierarchy.used());
             }
             line += 1 << self.hierarchy.fetch_shift();
         }
-        self.hierarchy.execute(count as u64 * self.instruction_ps);
-        self.charge(ps);
+        self.hierarchy
+            .execute(u64::from(block.count) * self.instruction_ps);
+        if ps != 0 {
+            self.charge(ps);
+        }
     }
 }
 
-unsafe extern "C" fn executed(_processor: c_uint, block: *mut c_void) {
+unsafe extern "C" fn executed(_processor: c_uint, number: *mut c_void) {
     let Some(caches) = caches() else { return };
-    let block = block.cast::<Block>();
     if caches.running {
-        caches.execute(block);
+        caches.execute(number as usize);
     } else if let Phase::Searching(search) = &mut caches.phase {
-        // SAFETY: as above.
-        search.look(unsafe { (*block).count } as u16);
+        search.look(caches.blocks[number as usize].count);
     }
 }
 
@@ -350,29 +380,11 @@ unsafe extern "C" fn accessed(
         return;
     };
     let kind = caches.kinds.of(info);
-    let mut device = None;
-    let in_ram = || {
-        device = MemoryAccess { info, address }.device();
-        device.is_none()
-    };
-    let masked = address & ADDRESS_MASK;
-    let stall_ps = caches
+    let known = caches
         .hierarchy
-        .access(masked, kind.bytes, kind.writes, in_ram);
-    if lines::counting() {
-        lines::accessed(address, kind.writes, caches.hierarchy.used());
-    }
-    let mut ps = stall_ps as i64;
-    if let Some((register, write)) = device {
-        if !write && !LOCAL_APIC.contains(&register) {
-            ps += caches.hierarchy.read_register() as i64;
-        }
-        if caches.extra_ps != 0 {
-            ps += caches.left_block(instruction as u64);
-        }
-    }
-    if ps != 0 {
-        caches.charge(ps);
+        .access_again(address & ADDRESS_MASK, kind.bytes, kind.writes);
+    if !known || lines::counting() {
+        caches.accessed(info, address, kind, known, instruction as u64);
     }
 }
 
@@ -402,59 +414,74 @@ mod tests {
         Caches::new(&parameters, 1).unwrap_or_else(|why| panic!("{why}"))
     }
 
-    fn block(start: u64, instructions: usize) -> Block {
-        Block {
+    /// Adds a block; its number.
+    fn block(caches: &mut Caches, start: u64, instructions: u16) -> usize {
+        let addresses = (0..u64::from(instructions)).map(|n| start + 4 * n);
+        caches.instructions.push(addresses.collect());
+        caches.blocks.push(Block {
             first_line: start,
             lines: 1,
             count: instructions,
             expected: instructions,
             entry: false,
-            instructions: (0..instructions as u64).map(|n| start + 4 * n).collect(),
-        }
+        });
+        caches.blocks.len() - 1
+    }
+
+    fn begin(caches: &mut Caches, number: usize) {
+        caches.begin_block(number, caches.blocks[number]);
     }
 
     #[test]
     fn a_block_is_charged_when_it_begins() {
-        let (mut caches, mut one, mut other) = (caches(-10), block(0, 5), block(100, 3));
-        caches.begin_block(&raw mut one);
+        let mut caches = caches(-10);
+        let one = block(&mut caches, 0, 5);
+        let other = block(&mut caches, 100, 3);
+        begin(&mut caches, one);
         assert_eq!(caches.extra_charged_ps, -50);
-        caches.begin_block(&raw mut other);
-        caches.begin_block(&raw mut one);
+        begin(&mut caches, other);
+        begin(&mut caches, one);
         assert_eq!(caches.extra_charged_ps, -130);
     }
 
     #[test]
     fn a_block_that_a_device_ends_is_charged_up_to_there() {
-        let (mut caches, mut one, mut rest) = (caches(10), block(0, 5), block(8, 3));
-        caches.begin_block(&raw mut one);
+        let mut caches = caches(10);
+        let one = block(&mut caches, 0, 5);
+        let rest = block(&mut caches, 8, 3);
+        begin(&mut caches, one);
         caches.left_block(4);
         assert_eq!(caches.extra_charged_ps, 20, "the first time: corrected");
-        caches.begin_block(&raw mut rest);
+        begin(&mut caches, rest);
         assert_eq!(caches.extra_charged_ps, 50);
-        caches.begin_block(&raw mut one);
+        begin(&mut caches, one);
         assert_eq!(caches.extra_charged_ps, 70, "then it is known");
         caches.left_block(4);
-        caches.begin_block(&raw mut rest);
+        begin(&mut caches, rest);
         assert_eq!(caches.extra_charged_ps, 100);
     }
 
     #[test]
     fn a_block_that_goes_on_after_all_is_charged_the_rest() {
-        let (mut caches, mut one, mut other) = (caches(10), block(0, 5), block(100, 3));
-        caches.begin_block(&raw mut one);
+        let mut caches = caches(10);
+        let one = block(&mut caches, 0, 5);
+        let other = block(&mut caches, 100, 3);
+        begin(&mut caches, one);
         caches.left_block(4);
-        caches.begin_block(&raw mut one);
-        caches.begin_block(&raw mut other);
+        begin(&mut caches, one);
+        begin(&mut caches, other);
         assert_eq!(caches.extra_charged_ps, 20 + 20 + 30 + 30);
     }
 
     #[test]
     fn a_block_that_an_interrupt_begins_with_takes_longer() {
-        let (mut caches, mut one, mut entry) = (caches(0), block(0, 5), block(100, 3));
-        entry.entry = true;
-        caches.execute(&raw mut one);
+        let mut caches = caches(0);
+        let one = block(&mut caches, 0, 5);
+        let entry = block(&mut caches, 100, 3);
+        caches.blocks[entry].entry = true;
+        caches.execute(one);
         assert_eq!(caches.hierarchy.stalls().interrupt, 0);
-        caches.execute(&raw mut entry);
+        caches.execute(entry);
         assert_eq!(caches.hierarchy.stalls().interrupt, 9);
     }
 
@@ -474,12 +501,16 @@ mod tests {
 
     #[test]
     fn accesses_of_other_blocks_change_nothing() {
-        let (mut caches, mut one) = (caches(10), block(0, 5));
+        let mut caches = caches(10);
+        let one = block(&mut caches, 0, 5);
         caches.left_block(4);
-        caches.begin_block(&raw mut one);
+        begin(&mut caches, one);
         caches.left_block(400);
         caches.left_block(8);
         caches.left_block(4);
-        assert_eq!((caches.extra_charged_ps, one.expected), (30, 3));
+        assert_eq!(
+            (caches.extra_charged_ps, caches.blocks[one].expected),
+            (30, 3)
+        );
     }
 }
