@@ -99,7 +99,12 @@ impl Cache {
         self.line_shift
     }
 
-    /// The line that was used last, of all the cache, is used again.
+    /// Whether two lines are in the same set.
+    pub fn same_set(&self, one: u64, other: u64) -> bool {
+        (one ^ other) & self.set_mask == 0
+    }
+
+    /// The line that was used last, of its set, is used again.
     #[inline]
     pub fn hit_again(&mut self) {
         self.hits += 1;

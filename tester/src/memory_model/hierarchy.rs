@@ -328,6 +328,7 @@ impl Hierarchy {
     }
 
     /// The stall for the first or second line of an access, which has hit in the first level, or not.
+    #[inline]
     fn wait_for_line(&mut self, hit: bool, address: u64, which: usize, store: bool) -> u64 {
         let mut ps = 0;
         if !hit {
