@@ -34,9 +34,9 @@ def _median(values: list[Any]) -> Any:
             return first
         places = [list(place) for place in zip(*values, strict=True)]
         return type(first)(map(_median, places)) if all(map(_alike, places)) else first
-    if is_dataclass(first) and all(type(one) is type(first) for one in values):
+    if is_dataclass(first) and not isinstance(first, type) and all(type(one) is type(first) for one in values):
         names = [field.name for field in fields(first) if field.init]
-        return replace(first, **{name: _median([getattr(one, name) for one in values]) for name in names})  # type: ignore[type-var]
+        return replace(first, **{name: _median([getattr(one, name) for one in values]) for name in names})
     return first
 
 
