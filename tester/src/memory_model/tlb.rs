@@ -189,43 +189,57 @@ impl Tlbs {
         })
     }
 
-    /// Uses the entry for an address of 48 bits.
     #[inline]
-    pub fn translate(&mut self, side: Side, address: u64) -> Translated {
-        let page = if is_large(address) {
+    fn page(&self, address: u64) -> u64 {
+        if is_large(address) {
             LARGE_TABLE | address >> self.large_shift
         } else {
             SMALL_TABLE | address >> SMALL_SHIFT
-        };
+        }
+    }
+
+    fn first(&mut self, side: Side) -> &mut Tlb {
+        match side {
+            Side::Fetch => &mut self.instructions,
+            Side::Data => &mut self.data,
+        }
+    }
+
+    /// Uses the entry for an address of 48 bits if it is one of the two that were used last; false if not.
+    #[inline]
+    pub fn translate_again(&mut self, side: Side, address: u64) -> bool {
+        let page = self.page(address);
         let recent = &mut self.recent[side as usize];
         if recent.last == page {
+            return true;
+        }
+        if recent.before != page || !recent.apart {
+            return false;
+        }
+        recent.before = std::mem::replace(&mut recent.last, page);
+        self.first(side).of(page).hit_again();
+        true
+    }
+
+    /// Uses the entry for an address of 48 bits.
+    pub fn translate(&mut self, side: Side, address: u64) -> Translated {
+        if self.translate_again(side, address) {
             return Translated::First;
         }
-        if recent.before == page && recent.apart {
-            recent.before = std::mem::replace(&mut recent.last, page);
-            let first = match side {
-                Side::Fetch => &mut self.instructions,
-                Side::Data => &mut self.data,
-            };
-            first.of(page).hit_again();
-            return Translated::First;
-        }
-        self.other(side, page)
+        self.other(side, self.page(address))
     }
 
     /// Neither of the last two pages, or they compete.
-    #[inline(never)]
     fn other(&mut self, side: Side, page: u64) -> Translated {
-        let first = match side {
-            Side::Fetch => &mut self.instructions,
-            Side::Data => &mut self.data,
-        };
-        let recent = &mut self.recent[side as usize];
-        *recent = Recent {
+        let before = self.recent[side as usize].last;
+        let first = self.first(side);
+        let apart = before != 0 && first.apart(page, before);
+        self.recent[side as usize] = Recent {
             last: page,
-            before: recent.last,
-            apart: recent.last != 0 && first.apart(page, recent.last),
+            before,
+            apart,
         };
+        let first = self.first(side);
         if first.of(page).access(page) {
             return Translated::First;
         }
