@@ -162,6 +162,11 @@ impl Hierarchy {
         self.missed(line, 0).fetch_ps
     }
 
+    /// Whether register reads take time.
+    pub fn charges_registers(&self) -> bool {
+        self.register_ps > 0
+    }
+
     /// A device's register is read; returns the stall in ps.
     pub fn read_register(&self) -> u64 {
         self.register_ps
