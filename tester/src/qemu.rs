@@ -15,6 +15,7 @@ mod die;
 mod halts;
 mod idling;
 mod instrument;
+mod interrupts;
 mod lab;
 mod layout;
 mod lines;
