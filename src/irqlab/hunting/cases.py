@@ -18,6 +18,7 @@ from irqlab.hunting.options import (
     FAILURES_UP,
     INTERRUPTS,
     OTHER,
+    OVERRUNS,
     PORTS,
     SAME,
     TRANSMIT,
@@ -29,6 +30,8 @@ from irqlab.trials.testbed import Testbed
 ALONE_PAIRS = 16
 """First frames that come alone, to learn how long they take and when the DUT executes."""
 ALONE_CHANGES = 6
+USUAL_RING = 256
+"""Of drivers that do not say how large theirs is."""
 NEVER = 1 << 40
 """No call fails."""
 ARMED_BEFORE_NS = 1_000
@@ -54,6 +57,10 @@ def cases(testbed: Testbed, one: HuntTrial, options: Options) -> Iterator[Case]:
     for kind in options.kinds:
         if kind in (ARRIVALS, TRANSMIT):
             yield from _arrivals(testbed, kind, one, options)
+        elif kind == OVERRUNS:
+            burst = max(options.burst, 2 * (testbed.prepared.facts["running"]["ring_rx"] or USUAL_RING))
+            trial = replace(one, frames=burst, check=True, tolerates="lost")
+            yield _case(kind, SAME, replace(one, frames=0), trial, options)
         elif kind == INTERRUPTS:
             for port in options.chosen:
                 yield _case(

@@ -14,9 +14,9 @@ from irqlab.hunting.instants import CHUNK_PAIRS
 SAME, OTHER = "same", "other"
 PORTS = (SAME, OTHER)
 ARRIVALS, TRANSMIT, INTERRUPTS, CHANGES = "arrivals", "transmit", "interrupts", "changes"
-FAILURES, FAILURES_UP = "failures", "failures-up"
+OVERRUNS, FAILURES, FAILURES_UP = "overruns", "failures", "failures-up"
 CHANGE_KINDS = ("rx-scheme", "tx-scheme", "down-up", "ring", "mtu", "promisc", "negotiate", "suspend", "unbind")
-KINDS = (ARRIVALS, TRANSMIT, INTERRUPTS, FAILURES, FAILURES_UP, *CHANGE_KINDS)
+KINDS = (ARRIVALS, TRANSMIT, OVERRUNS, INTERRUPTS, FAILURES, FAILURES_UP, *CHANGE_KINDS)
 MAX_BURST = 4_096
 MAX_STEP = 1_000_000
 MAX_PERIOD_NS = 10_000_000_000
