@@ -9,14 +9,15 @@ repeated. `irqlab.hunting` has the search.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from irqlab import units
 from irqlab.config.workload import Workload
+from irqlab.hunting import processors
 from irqlab.hunting.cases import Case, cases
 from irqlab.hunting.findings import Finding, group
-from irqlab.hunting.options import KINDS, Options
+from irqlab.hunting.options import KINDS, OTHER, PROCESSORS, Options
 from irqlab.hunting.pairs import Limits, Pair
 from irqlab.hunting.search import Hunted, hunt, replay, step_of
 from irqlab.methods.method import DUT, RUN, SCHEMES, Lines, Method
@@ -91,6 +92,16 @@ def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResu
         limits, pairs = replay(runner, case, options)
         seen += sum(1 for pair in pairs if pair.what)
         result.samples.append(_replayed(case, limits, pairs, step_of(runner, options), options.at))
+    if PROCESSORS in options.kinds:
+        several = replace(runner, testbed=processors.two(runner.testbed))
+        for name, trial in processors.trials(several.testbed, one):
+            case = Case(f"{PROCESSORS} {name}", OTHER, trial, trial)
+            if options.at is None:
+                result.samples.append(_sample(case, processors.hunt(several, name, trial, options)))
+                continue
+            limits, pairs = processors.replay(several, trial, options)
+            seen += sum(1 for pair in pairs if pair.what)
+            result.samples.append(_replayed(case, limits, pairs, 1, options.at))
     missed = sum(sample.missed for sample in result.samples)
     replayed = None if options.at is None else seen
     result.summary = Summary(sum(sample.instants for sample in result.samples), missed, replayed)

@@ -73,6 +73,8 @@ class HuntTrial(Trial["HuntResult"]):
     step_ns: int
     frames: int = 1
     """Of the second arrival; 0: the first frames come alone."""
+    frames_every_ns: int = BURST_GAP_NS
+    """Between its frames."""
     other_port: bool = False
     """The second arrival comes to the other port, and leaves through the first."""
     period_ns: int = 8_000_000
@@ -95,6 +97,10 @@ class HuntTrial(Trial["HuntResult"]):
     failing: Failing | None = None
     probes: tuple[int, ...] = ()
     """Addresses of functions of the DUT whose entries are recorded."""
+    preempt: tuple[tuple[int, int], ...] = ()
+    """Code of the DUT in which a processor may have to give way: addresses of begin and end."""
+    points: tuple[int, ...] = ()
+    """After which blocks of that code it does, in the order of their execution."""
     transmits: bool = False
     """The first probe frees packets, the others hand packets to drivers."""
 
@@ -118,6 +124,7 @@ class HuntTrial(Trial["HuntResult"]):
             "probes": list(self.probes),
             "events": list(self._events()),
             "interrupt_delay_ns": self.interrupt_delay_ns,
+            "preempt": {"ranges": [list(one) for one in self.preempt], "points": list(self.points)},
         }
         result = dut.run_trial(
             trial, list(streams.values()), (lambda begin_ns: self._do_steps(dut, begin_ns)) if self.steps else None
@@ -132,6 +139,7 @@ class HuntTrial(Trial["HuntResult"]):
             halts=tuple((int(a), int(b)) for a, b in result.get("halts") or ()),
             transmitted=_transmitted(result.get("probes") or []) if self.transmits else (),
             calls=_calls(self, result.get("probes") or []),
+            passed=result.get("passed") or 0,
             kernel_log=list(dut.kernel_log.lines),
         )
 
@@ -147,7 +155,9 @@ class HuntTrial(Trial["HuntResult"]):
             streams["first"] = self._stream(0, 1, self.first_frames, self.first_every_ns, self.period_ns, SETTLE_NS)
         if self.frames and not self.interrupt:
             every_ns = self.period_ns + self.step_ns
-            streams["second"] = self._stream(source, sink, self.frames, BURST_GAP_NS, every_ns, SETTLE_NS + self.first_gap_ns)
+            streams["second"] = self._stream(
+                source, sink, self.frames, self.frames_every_ns, every_ns, SETTLE_NS + self.first_gap_ns
+            )
         if self.check:
             at_ns = SETTLE_NS + self.period_ns - CHECK_ROOM_NS
             streams["check"] = self._stream(0, 1, CHECKS, CHECK_EVERY_NS, self.period_ns, at_ns)
@@ -254,6 +264,8 @@ class HuntResult:
     """In the order in which they were given to a driver."""
     calls: tuple[int, ...] = ()
     """With `failing`: how often the function was called in each pair."""
+    passed: int = 0
+    """With `preempt`: how many blocks of that code were executed in the window."""
 
 
 HuntTrial.result_type = HuntResult
