@@ -59,7 +59,9 @@ pub fn watch(ns_per_instruction: u64) {
         biases: all(),
         witnesses: 0,
     });
-    search.counts.retain(|at| read::<u64>(*at) == Some(executed));
+    search
+        .counts
+        .retain(|at| read::<u64>(*at) == Some(executed));
     search.biases.retain(|at| read::<u64>(*at) == Some(bias));
     search.witnesses += 1;
     if let (true, [count], [idle]) = (
@@ -79,7 +81,10 @@ pub fn in_block(processor: c_uint, block: u64, ns_per_instruction: u64) -> Optio
     // SAFETY: `watch` has found the words, and this is the processor's own thread. QEMU counts a block's instructions when it begins.
     let (executed, idle) = unsafe {
         update((api().qemu_get_cpu)(processor as i32));
-        ((count as *const u64).read_volatile(), (bias as *const u64).read_volatile())
+        (
+            (count as *const u64).read_volatile(),
+            (bias as *const u64).read_volatile(),
+        )
     };
     let begun = executed.wrapping_sub(block);
     Some(begun.wrapping_mul(ns_per_instruction).wrapping_add(idle))

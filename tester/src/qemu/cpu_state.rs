@@ -88,7 +88,11 @@ impl Search {
         }
         self.blocks += 1;
         let first = std::mem::offset_of!(CpuState, eip);
-        let all = || (0..(OBJECT_BYTES - first) / 8).map(|word| word * 8).collect();
+        let all = || {
+            (0..(OBJECT_BYTES - first) / 8)
+                .map(|word| word * 8)
+                .collect()
+        };
         let known = self.candidates.take().unwrap_or_else(all);
         let processor = self.processor;
         let fit = |at: &usize| {

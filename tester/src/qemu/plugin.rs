@@ -23,8 +23,8 @@ use super::usb::nic;
 use super::workarounds::ioapic_throttle::Ioapic;
 use super::workarounds::{cmpxchg_flags, halt_race};
 use super::{
-    caches, cpu_state, device_writes, instrument, lines, machine, main_loop, net, preemption, probes,
-    release,
+    caches, cpu_state, device_writes, instrument, lines, machine, main_loop, net, preemption,
+    probes, release,
 };
 use crate::backend::Backend;
 use crate::control;

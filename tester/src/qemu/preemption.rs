@@ -63,7 +63,10 @@ pub fn watch(translation: &Translation) {
     }
     let start = translation.start();
     let ranges = RANGES.lock().unwrap_or_else(|e| e.into_inner());
-    if ranges.iter().any(|(begin, end)| (*begin..*end).contains(&start)) {
+    if ranges
+        .iter()
+        .any(|(begin, end)| (*begin..*end).contains(&start))
+    {
         translation.on_execution(executed, 0);
     }
 }
@@ -73,7 +76,10 @@ unsafe extern "C" fn executed(processor: c_uint, _: *mut c_void) {
         return;
     }
     let number = PASSED.fetch_add(1, Ordering::Relaxed);
-    let chosen = POINTS.lock().unwrap_or_else(|e| e.into_inner()).contains(&number);
+    let chosen = POINTS
+        .lock()
+        .unwrap_or_else(|e| e.into_inner())
+        .contains(&number);
     if let Some(exit) = api().cpu_exit.filter(|_| chosen) {
         // SAFETY: the processor that is executing.
         unsafe { exit((api().qemu_get_cpu)(processor as i32)) };

@@ -64,7 +64,9 @@ pub fn arm(functions: &[u64], ns_per_instruction: u64) -> Result<(), String> {
     if functions.is_empty() {
         return Ok(());
     }
-    let here = cpu_state::of(0).and(api().icount_update).and(api().timers_state);
+    let here = cpu_state::of(0)
+        .and(api().icount_update)
+        .and(api().timers_state);
     let flush = api().tb_flush.and_then(|flush| here.map(|_| flush));
     let flush = flush.ok_or("this QEMU does not let the tester see where the processor is")?;
     if anew {
@@ -130,8 +132,12 @@ fn note(processor: c_uint, number: usize) -> Option<u64> {
     let argument = unsafe { (*state).regs[RDI] };
     with(|probes| {
         let (function, block) = *probes.blocks.get(number)?;
-        let at_ns = clock::in_block(processor, block, probes.ns_per_instruction).unwrap_or_default();
-        let waiting = probes.failure.as_mut().filter(|failure| failure.function == function);
+        let at_ns =
+            clock::in_block(processor, block, probes.ns_per_instruction).unwrap_or_default();
+        let waiting = probes
+            .failure
+            .as_mut()
+            .filter(|failure| failure.function == function);
         let due = waiting.is_some_and(|failure| {
             failure.after = failure.after.wrapping_sub(1);
             failure.after == u64::MAX

@@ -43,9 +43,9 @@ impl EventPlan {
             Action::Interrupt { port } if port >= ports => {
                 Err(format!("port is {port}: there are {ports}"))
             }
-            Action::Fail { function, .. } if function >= functions => {
-                Err(format!("function is {function}: there are {functions} probes"))
-            }
+            Action::Fail { function, .. } if function >= functions => Err(format!(
+                "function is {function}: there are {functions} probes"
+            )),
             _ => Ok(()),
         }
     }
@@ -91,13 +91,15 @@ impl Events {
     }
 
     fn due(&self, now_ns: u64) -> Option<usize> {
-        self.plans.iter().position(|(plan, done)| {
-            *done < plan.count && self.at_ns(plan, *done) <= now_ns
-        })
+        self.plans
+            .iter()
+            .position(|(plan, done)| *done < plan.count && self.at_ns(plan, *done) <= now_ns)
     }
 
     fn at_ns(&self, plan: &EventPlan, number: u64) -> u64 {
-        let offset = plan.first_ns.saturating_add(number.saturating_mul(plan.every_ns));
+        let offset = plan
+            .first_ns
+            .saturating_add(number.saturating_mul(plan.every_ns));
         self.begin_ns.saturating_add(offset)
     }
 }
@@ -151,13 +153,19 @@ mod tests {
             assert_eq!(log.0.len(), done);
         }
         assert_eq!(events.next_ns(), None);
-        assert_eq!(log.0, ["interrupt 1", "fail 0 3 7", "interrupt 1", "fail 0 4 7"]);
+        assert_eq!(
+            log.0,
+            ["interrupt 1", "fail 0 3 7", "interrupt 1", "fail 0 4 7"]
+        );
     }
 
     #[test]
     fn what_is_not_there_is_refused() {
-        let read = |text: &str| serde_json::from_str::<EventPlan>(text).map_err(|why| why.to_string());
-        let plan = read(r#"{"do":{"kind":"fail","function":1,"after":0,"value":0},"first_ns":0,"every_ns":1,"count":1}"#);
+        let read =
+            |text: &str| serde_json::from_str::<EventPlan>(text).map_err(|why| why.to_string());
+        let plan = read(
+            r#"{"do":{"kind":"fail","function":1,"after":0,"value":0},"first_ns":0,"every_ns":1,"count":1}"#,
+        );
         let checked = |functions| plan.clone().and_then(|plan| plan.check(2, functions));
         assert_eq!(checked(2), Ok(()));
         assert!(checked(1).is_err_and(|why| why.contains("there are 1 probes")));

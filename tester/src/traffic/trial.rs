@@ -362,7 +362,10 @@ impl Trial {
                 .collect(),
             halts: self.halts.as_ref().map(|all| self.in_window(all)),
             passed: self.passed,
-            probes: self.entries.as_ref().map(|all| self.entries_from_window_on(all)),
+            probes: self
+                .entries
+                .as_ref()
+                .map(|all| self.entries_from_window_on(all)),
             streams: streams
                 .map(|((stream, sink), from)| {
                     sink.analysis
