@@ -53,11 +53,21 @@ LONG = pytest.mark.long
             "tx_timer_not_armed", (*CARD, "--rx", "napi", "--tx", "off", "--until", "30"), "transmit", "kept", marks=LONG
         ),
         pytest.param(
-            "tx_timer_gives_up", (*CARD, "--rx", "napi", "--tx", "off", "--from", "900"), "transmit", "kept", marks=LONG
+            "tx_timer_gives_up",
+            (*CARD, "--rx", "napi", "--tx", "off", "--size", "1518", "--from", "1000"),
+            "transmit",
+            "kept",
+            marks=LONG,
         ),
         pytest.param("no_look_after_start", ("--rx", "napi", "--tx", "off"), "rx-scheme", "stuck", marks=LONG),
         pytest.param("receiver_not_restarted", ("--rx", "napi", "--tx", "off", "--ring", "16"), "overruns", "stuck", marks=LONG),
-        pytest.param("no_buffer_no_poll", ("--rx", "napi", "--tx", "off"), "failures", "stuck", marks=LONG),
+        pytest.param(
+            "no_buffer_no_refill",
+            ("--rx", "napi", "--tx", "off", "--ring", "16", "--first", "8"),
+            "failures",
+            "stuck",
+            marks=LONG,
+        ),
     ],
 )
 def test_a_planted_fault_is_found_and_replayed(
@@ -73,7 +83,7 @@ def test_a_planted_fault_is_found_and_replayed(
     replay = re.search(r"the same command with (--.*?) --repeat 100", printed)
     assert replay is not None, printed
     repeat = "3" if fault == FAST else "100"
-    begin = [word for word in hunt if word not in ("--from", "--until", "900", "30")]
+    begin = [word for word in hunt if word not in ("--from", "--until", "1000", "30")]
     again = cli(*begin, *replay[1].split(), "--repeat", repeat)
     assert again.returncode == 1, again.stderr
     row = next(line for line in again.stdout.splitlines() if line.startswith("It went wrong in"))

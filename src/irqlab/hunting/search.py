@@ -96,7 +96,7 @@ def replay(runner: TrialRunner, case: Case, options: Options) -> tuple[Limits, l
     limits, _ = alone_of(runner, case, options)
     one = replace(case.trial, step_ns=step_of(runner, options))
     if case.trial.failing is not None:
-        trial = replace(case.trial, pairs=1, failing=replace(case.trial.failing, first=options.at))
+        trial = _failing(case.trial, options.at, min(options.lead, options.at))
     else:
         trial = led(one, options.at, options.lead)
     pairs: list[Pair] = []
@@ -169,15 +169,38 @@ def _fail_calls(runner: TrialRunner, case: Case, limits: Limits, alone: HuntResu
     if isinstance(found, IrqlabError):
         return Hunted(limits, ((0, calls - 1),), 1, (), list(_broken_calls(runner, case, calls)))
     judged = [replace(pair, gap_ns=pair.number) for pair in pairs_of(found, limits)]
-    findings = [replace(one, lead=0) for one in group(case.kind, case.port, judged, 1)]
+    findings = []
+    for one in group(case.kind, case.port, judged, 1):
+        first = one.from_ns or 0
+        findings.append(replace(one, at_ns=first, lead=_failing_lead(runner, case, first, limits)))
     return Hunted(limits, ((0, calls - 1),), 1, judged, findings)
 
 
+def _failing(one: HuntTrial, number: int, lead: int) -> HuntTrial:
+    """A trial whose last pair has the call of that number fail."""
+    assert one.failing is not None
+    return replace(one, pairs=lead + 1, failing=replace(one.failing, first=number - lead))
+
+
+def _failing_lead(runner: TrialRunner, case: Case, number: int, limits: Limits) -> int | None:
+    """As `_lead`, for calls."""
+    for lead in sorted({0, number, *(n for n in (1, 2, 4, 8, 16, 32, 64, 128, 256) if n < number)}):
+        found = runner.attempt(_failing(case.trial, number, lead))
+        if isinstance(found, IrqlabError) or list(pairs_of(found, limits))[-1].what:
+            return lead
+    return None
+
+
 def _broken_calls(runner: TrialRunner, case: Case, calls: int) -> Iterator[Finding]:
-    """The DUT failed: each call alone."""
-    assert case.trial.failing is not None
+    """The DUT failed: each call alone, or all of them."""
+    found_any = False
     for number in range(calls):
-        found = runner.attempt(replace(case.trial, pairs=1, failing=replace(case.trial.failing, first=number)))
+        found = runner.attempt(_failing(case.trial, number, 0))
         if isinstance(found, IrqlabError):
+            found_any = True
             said = "\n".join(str(found).splitlines()[:SAID_LINES])
             yield Finding(case.kind, case.port, "message", number, number, 1, None, number, 0, said)
+    if not found_any:
+        found = runner.attempt(_failing(case.trial, calls - 1, calls - 1))
+        said = "\n".join(str(found).splitlines()[:SAID_LINES]) if isinstance(found, IrqlabError) else ""
+        yield Finding(case.kind, case.port, "message", 0, calls - 1, calls, None, calls - 1, calls - 1, said)

@@ -238,13 +238,13 @@ def _transmitted(entries: list[list[Any]]) -> tuple[Transmitted, ...]:
 
 
 def _calls(trial: HuntTrial, entries: list[list[Any]]) -> tuple[int, ...]:
-    """How often probed functions were called in each pair, from `failing.at_ns` on."""
+    """How often the function that fails was called in each pair, from `failing.at_ns` on, and before the frames at its end."""
     if trial.failing is None:
         return ()
-    calls = [0] * trial.pairs
+    calls, end_ns = [0] * trial.pairs, trial.period_ns - (CHECK_ROOM_NS if trial.check else 0)
     for function, at_ns, _, _ in entries:
         number, into_ns = divmod(at_ns - SETTLE_NS, trial.period_ns)
-        if function == trial.failing.probe and 0 <= number < trial.pairs and into_ns >= trial.failing.at_ns:
+        if function == trial.failing.probe and 0 <= number < trial.pairs and trial.failing.at_ns <= into_ns < end_ns:
             calls[number] += 1
     return tuple(calls)
 
