@@ -20,7 +20,18 @@ from irqlab.hunting.options import CHANGE_KINDS, Options
 from irqlab.hunting.pairs import Limits, Pair, pairs_of
 from irqlab.methods import catalogue, hunt
 from irqlab.results.document import MethodResult
-from irqlab.trials.hunt import SETTLE_NS, Failing, HuntResult, HuntTrial, Received, Step, Transmitted, _calls, _transmitted
+from irqlab.trials.hunt import (
+    CHECK_ROOM_NS,
+    SETTLE_NS,
+    Failing,
+    HuntResult,
+    HuntTrial,
+    Received,
+    Step,
+    Transmitted,
+    _calls,
+    _transmitted,
+)
 from tests.data.sample_documents import document, dut
 from tests.unit.fakes import FakeTestbed, stand_on
 
@@ -64,9 +75,9 @@ def hunted(options: Options, **testbed: Any) -> tuple[MethodResult, RacyTestbed]
 def test_every_instant_at_which_the_dut_executes_is_tried_once() -> None:
     found, racy = hunted(Options(ports="same"))
     (sample,) = found.samples
-    assert sample.spans_ns == ((0, BUSY_NS + MARGIN_NS), (PERIOD_NS - MARGIN_NS, PERIOD_NS - 4))
+    assert sample.spans_ns == ((0, BUSY_NS + MARGIN_NS), (PERIOD_NS - MARGIN_NS - ALONE_NS, PERIOD_NS - 4))
     tried = [gap for trial in racy.hunts if trial.frames for gap in trial.gaps_ns]
-    assert sorted(tried) == [*range(0, BUSY_NS + MARGIN_NS + 1, 4), *range(PERIOD_NS - MARGIN_NS, PERIOD_NS, 4)]
+    assert sorted(tried) == [*range(0, BUSY_NS + MARGIN_NS + 1, 4), *range(PERIOD_NS - MARGIN_NS - ALONE_NS, PERIOD_NS, 4)]
     assert (sample.instants, sample.missed, sample.findings) == (len(tried), 0, ())
     assert (sample.alone_ns, sample.bound_ns, sample.worst_ns) == (ALONE_NS, ALONE_NS + 100_000, ALONE_NS + 1)
     assert not catalogue.methods()["hunt"].failed(rows_of(found))
@@ -213,7 +224,8 @@ def test_it_has_a_page(tmp_path: Any) -> None:
 
 
 def test_what_may_be_tolerated() -> None:
-    assert _pairs([500, 500], [2_000, None], tolerates="late") == [(2_000, ""), (None, "lost")]
+    woken = PERIOD_NS - CHECK_ROOM_NS
+    assert _pairs([500] * 3, [2_000, None, woken], tolerates="late") == [(2_000, ""), (None, "lost"), (woken, "late")]
     assert _pairs([500, 500], [2_000, None], tolerates="lost") == [(2_000, ""), (500, "")]
 
 

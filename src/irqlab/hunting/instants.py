@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The instants that are tried: those at which the DUT executes instructions. While it halts, all are alike."""
+"""The instants that are tried: those at which the DUT executes instructions, and those shortly before.
+
+Of other halts all instants are alike.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,12 @@ MOST_TRIAL_NS = 3_000_000_000_000
 """A trial is no longer: with long periods it has fewer pairs."""
 
 
-def busy_spans(found: HuntResult, step_ns: int) -> list[tuple[int, int]]:
+def busy_spans(found: HuntResult, step_ns: int, before_ns: int = 0) -> list[tuple[int, int]]:
     """When the DUT executes without a second event: spans in ns after the first, of all pairs together.
 
-    They are multiples of `step_ns`, both ends included, with a margin. Spans that overlap are joined.
+    They are multiples of `step_ns`, both ends included, with a margin. Spans that overlap are joined. `before_ns`: so long the
+    DUT works on a second event. One that comes so long before a span, while the DUT halts, meets what the span begins with: a
+    timer.
     """
     period_ns = found.spec.period_ns
     # A halt is known when it is over. So it is not known when the DUT halts for the last time, and that span is left out.
@@ -29,7 +34,7 @@ def busy_spans(found: HuntResult, step_ns: int) -> list[tuple[int, int]]:
     for begin, end in busy:
         for number in range(found.spec.pairs):
             origin = SETTLE_NS + number * period_ns
-            a, b = max(begin - MARGIN_NS - origin, 0), min(end + MARGIN_NS - origin, period_ns - step_ns)
+            a, b = max(begin - MARGIN_NS - before_ns - origin, 0), min(end + MARGIN_NS - origin, period_ns - step_ns)
             if a <= b and end >= origin:
                 spans.append((a // step_ns * step_ns, b // step_ns * step_ns))
     joined: list[tuple[int, int]] = []

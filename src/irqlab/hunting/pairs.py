@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from irqlab.trials.hunt import CHECKS, SETTLE_NS, HuntResult
+from irqlab.trials.hunt import CHECK_ROOM_NS, CHECKS, SETTLE_NS, HuntResult
 
 FAILED = ("lost", "late", "stuck", "kept", "overtaken")
 """What can happen to a pair."""
@@ -70,7 +70,9 @@ def _of_frames(found: HuntResult, number: int, bound_ns: int) -> Pair:
         return Pair(gap_ns, longest_ns, "")
     if len(known) < spec.first_frames + frames:
         return Pair(gap_ns, None, "lost")
-    what = "late" if longest_ns > bound_ns and spec.tolerates != "late" else ""
+    # What comes out with the frames at the end was woken up by them.
+    latest_ns = spec.period_ns - CHECK_ROOM_NS - gap_ns if spec.tolerates == "late" else bound_ns
+    what = "late" if longest_ns > latest_ns else ""
     if not what and first and later and not spec.other_port and spec.first_frames == 1 and gap_ns + min(known[1:]) < known[0]:
         what = "overtaken"
     return Pair(gap_ns, longest_ns, what)

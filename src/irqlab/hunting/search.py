@@ -39,10 +39,10 @@ def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
     if case.trial.failing is not None:
         return _fail_calls(runner, case, limits, alone)
     step_ns = step_of(runner, options)
-    spans = _spans(alone, options, step_ns)
+    spans = _spans(alone, options, step_ns, limits)
     if case.instants is not None and _count(spans, step_ns) > case.instants:
         step_ns *= -(-_count(spans, step_ns) // case.instants)
-        spans = _spans(alone, options, step_ns)
+        spans = _spans(alone, options, step_ns, limits)
     if not spans:
         raise IrqlabError("--from, --until: the DUT halts in the whole of that time, so there is no instant to try")
     asked = list(trials(spans, step_ns, case.trial))
@@ -117,8 +117,8 @@ def led(one: HuntTrial, at_ns: int, lead: int) -> HuntTrial:
     return replace(one, pairs=lead + 1, first_gap_ns=at_ns - lead * one.step_ns)
 
 
-def _spans(alone: HuntResult, options: Options, step_ns: int) -> list[tuple[int, int]]:
-    return chosen_spans(busy_spans(alone, step_ns), options.begin, options.end, alone.spec.period_ns, step_ns)
+def _spans(alone: HuntResult, options: Options, step_ns: int, limits: Limits) -> list[tuple[int, int]]:
+    return chosen_spans(busy_spans(alone, step_ns, limits.alone_ns), options.begin, options.end, alone.spec.period_ns, step_ns)
 
 
 def _count(spans: Sequence[tuple[int, int]], step_ns: int) -> int:
