@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What the tester needs: a clock and ports.
 
-use crate::lan7800::fault_injection::{Damage, FaultPlan};
+use crate::faults::{Damage, FaultPlan};
 use crate::memory_model::Counts;
 use crate::profile::Profile;
 use crate::profile::map::Addresses;
@@ -67,6 +67,11 @@ pub trait Backend {
     /// Injects faults into the answers of the NIC behind `port`; None: ends that. Returns what was damaged since the last call.
     fn inject_faults(&mut self, _port: usize, _plan: Option<FaultPlan>) -> Result<Damage, String> {
         Err("no faults can be injected into these NICs".into())
+    }
+    /// From now on, records how many transmit descriptors the NICs hold, or stops that. Returns what was recorded, by port: pairs of a time
+    /// in ns and the number from then on.
+    fn rings(&mut self, _record: bool) -> Result<Vec<Vec<[u64; 2]>>, String> {
+        Err("the transmit rings of these NICs are not seen".into())
     }
     /// From now on, records when the processor halts and goes on, or stops that. Returns what was recorded, in ns.
     fn halts(&mut self, _record: bool) -> Vec<[u64; 2]> {

@@ -10,6 +10,7 @@ mod backend;
 mod caches;
 mod clock;
 mod cpu_state;
+mod device_type;
 mod device_writes;
 mod die;
 mod halts;

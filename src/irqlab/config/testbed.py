@@ -37,6 +37,8 @@ class TestbedConfig:
     driver: str
     nic: str | None = None
     kernel: str | None = None
+    bus: str | None = None
+    """The bus of the tester's own PCI cards: its clock in MHz and its width in bits, as in 33:32."""
     kconfig: tuple[str, ...] = ()
     """Files with ``CONFIG_`` lines, for a kernel that is built (``tree:``, ``source:``)."""
     debug: tuple[str, ...] = ()

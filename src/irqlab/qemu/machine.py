@@ -130,7 +130,7 @@ class MachineConfig:
             return arguments
         if self.nic.pci_bus:
             for port in range(PORTS):
-                arguments += ["-device", f"{self.nic.model},mac={dut_mac(port)},romfile=,addr={self.nic.slots[port]}"]
+                arguments += ["-device", f"{self.nic.card},mac={dut_mac(port)},romfile=,addr={self.nic.slots[port]}"]
             return arguments
         for port in range(PORTS):
             properties = ",".join([self.nic.model, f"netdev=n{port}", f"mac={dut_mac(port)}", "romfile=", *self.nic.properties])
@@ -153,6 +153,7 @@ class MachineConfig:
             "tester": sha256_of(self.tester),
             "usb_speed": self.nic.usb_speed,
             "pci_bus": self.nic.pci_bus,
+            "errata": self.nic.errata,
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
@@ -293,6 +294,7 @@ def start(config: MachineConfig, snapshot: Path | None = None, profile: bool = F
     plugin += ",functional=1" if config.functional else ""
     plugin += f",lan7800={config.nic.usb_speed}" if config.nic.usb_speed else ""
     plugin += f",pci={config.nic.pci_bus}" if config.nic.pci_bus else ""
+    plugin += f",errata={':'.join(config.nic.errata)}" if config.nic.errata else ""
     # Snapshots do not depend on it: they are taken without.
     plugin += f",{config.memory}" if config.memory and snapshot is not None and not to_save else ""
     command = [
@@ -406,5 +408,6 @@ def describe(config: MachineConfig) -> dict[str, Any]:
             "properties": list(config.nic.properties),
             "line_rate_bps": config.nic.line_rate_bps,
             "timing": config.nic.timing,
+            **({"bus": config.nic.pci_bus, "errata": list(config.nic.errata)} if config.nic.pci_bus else {}),
         },
     }

@@ -64,7 +64,7 @@ class Testbed:
         found_qemu = qemu.find()
         dut_kernel = kernel.resolve(config.kernel, Options(config.kconfig, config.debug))
         loaded = modules.load(dut_kernel, config.driver)
-        nic = nics.choose(loaded[-1], config.nic, found_qemu)
+        nic = nics.choose(loaded[-1], config.nic, found_qemu, config.bus)
         needed = modules.load_all(dut_kernel, nic.needs)
         model = modules.load(dut_kernel, costmodel.MODULE) if config.cost_model else []
         loaded = list({module.name: module for module in [*model, *needed, *loaded]}.values())

@@ -6,7 +6,7 @@ use super::pci::cards;
 use super::usb::nic;
 use super::{caches, clock, halts, instrument, lines, machine, preemption, probes};
 use crate::backend::{Backend, Entry, Outcome};
-use crate::lan7800::fault_injection::{Damage, FaultPlan};
+use crate::faults::{Damage, FaultPlan};
 use crate::memory_model::Counts;
 use crate::profile::Profile;
 use crate::profile::map::Addresses;
@@ -68,7 +68,18 @@ impl Backend for QemuBackend {
         }
     }
     fn inject_faults(&mut self, port: usize, plan: Option<FaultPlan>) -> Result<Damage, String> {
-        nic::inject_faults(port, plan)
+        if self.cards {
+            cards::inject_faults(port, plan)
+        } else {
+            nic::inject_faults(port, plan)
+        }
+    }
+    fn rings(&mut self, record: bool) -> Result<Vec<Vec<[u64; 2]>>, String> {
+        if self.cards {
+            Ok(cards::rings(record))
+        } else {
+            Err("only of the tester's own PCI cards the transmit rings are seen".into())
+        }
     }
     fn halts(&mut self, record: bool) -> Vec<[u64; 2]> {
         halts::record(record)

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use super::{Answer, Tester};
 use crate::backend::Backend;
 use crate::control::{self, Command, PortPlan};
+use crate::faults::FaultPlan;
 use crate::host::Host;
 use crate::host::plan::{self, AppPlan};
-use crate::lan7800::fault_injection::FaultPlan;
 use crate::mac::Mac;
 use crate::traffic::capture::Capture;
 use crate::traffic::egress::Egress;
@@ -89,6 +89,9 @@ impl Tester {
                     trailing_fragments,
                 });
                 reply(self.inject_faults(port, permille, plan, backend))
+            }
+            Command::Rings { record } => {
+                reply(backend.rings(record).map(|rings| json!({ "rings": rings })))
             }
             Command::StopAt { after_ns } => Answer::StopAt { after_ns },
             Command::Guest { command, limit_ns } => Answer::Guest {
