@@ -37,6 +37,10 @@ class Nic(Struct, frozen=True, forbid_unknown_fields=True):
     properties: list[str] | dict[str, str]
     line_rate_bps: Annotated[int, Meta(ge=0, description="0: no ceiling.")]
     timing: Annotated[str, Meta(description="What the model's timing is known to get wrong; may be empty.")] | UnsetType = UNSET
+    bus: Annotated[str, Meta(description="Of the tester's own PCI cards: the clock in MHz, the width in bits.")] | UnsetType = (
+        UNSET
+    )
+    errata: Annotated[list[str], Meta(description="Defects of the chip that these cards have.")] | UnsetType = UNSET
 
 
 class Module(Struct, frozen=True, forbid_unknown_fields=True):

@@ -244,6 +244,11 @@ impl Hierarchy {
         stall_ps + fetch_ps
     }
 
+    /// Whether register reads take time.
+    pub fn charges_registers(&self) -> bool {
+        self.register_ps > 0
+    }
+
     /// A device's register is read; returns the stall in ps.
     pub fn read_register(&mut self) -> u64 {
         self.stalls_ps.register += self.register_ps;

@@ -6,6 +6,7 @@ use std::os::fd::RawFd;
 
 use crate::lan7800::usb::Speed;
 use crate::memory_model::{self, DeviceWrites, Geometry, Stall, store_buffer, tlb};
+use crate::pci::Errata;
 use crate::pci::bus::Parameters;
 
 /// What the lab tells the plugin.
@@ -24,6 +25,8 @@ pub struct Args {
     pub lan7800: Option<Speed>,
     /// The NICs are PCI cards of our own, on this bus.
     pub pci: Option<Parameters>,
+    /// Defects of these cards.
+    pub errata: Errata,
     /// The memory behind the processor; None: it never stalls.
     pub memory: Option<memory_model::Parameters>,
 }
@@ -32,7 +35,7 @@ pub struct Args {
 pub fn parse(args: &[String]) -> Result<Args, String> {
     let (mut fd, mut ports, mut shift, mut profile, mut lan7800) = (None, 2, 0, false, None);
     let (mut selfcheck, mut functional) = (false, false);
-    let (mut memory, mut pci) = (Memory::default(), None);
+    let (mut memory, mut pci, mut errata) = (Memory::default(), None, Errata::default());
     for arg in args {
         let (key, value) = arg.split_once('=').unwrap_or((arg, ""));
         let number = || {
@@ -58,10 +61,11 @@ pub fn parse(args: &[String]) -> Result<Args, String> {
             "instruction" if number()? > 0 => memory.instruction_ps = Some(number()?.into()),
             "lan7800" if value == "high" => lan7800 = Some(Speed::High),
             "pci" => pci = Some(bus(value)?),
+            "errata" => errata = errata_of(value)?,
             "lan7800" if value == "super" => lan7800 = Some(Speed::Super),
             _ => {
                 return Err(format!(
-                    "unknown argument {arg:?}; there are fd=N, ports=N, shift=N, profile=0|1, functional=0|1, lan7800=high|super, pci=MHZ:BITS, \
+                    "unknown argument {arg:?}; there are fd=N, ports=N, shift=N, profile=0|1, functional=0|1, lan7800=high|super, pci=MHZ:BITS, errata=NAME:..., \
                      selfcheck=0|1, \
                      l1i|l1d=BYTES:WAYS:LINE, l2|l3=BYTES:WAYS:LINE:PS[:PS], ram=PS[:PS], dma=invalidate|last, register=PS, instruction=PS, \
                      itlb|dtlb=ENTRIES:WAYS:LARGE:WAYS, tlb2=ENTRIES:WAYS:LARGE:WAYS:PS:PS, walk=PS:PS, large=BYTES, tagged=0|1, \
@@ -81,6 +85,7 @@ pub fn parse(args: &[String]) -> Result<Args, String> {
         functional,
         lan7800,
         pci,
+        errata,
         memory: memory.parameters(functional)?,
     })
 }
@@ -102,6 +107,20 @@ fn bus(value: &str) -> Result<Parameters, String> {
         width_bytes,
         ..Parameters::PCI_33
     })
+}
+
+/// Errata by their names.
+fn errata_of(value: &str) -> Result<Errata, String> {
+    let unknown = |name: &str| {
+        format!(
+            "errata={name}: must be lost-poll, resume-hang or lost-rnr, or several with : between"
+        )
+    };
+    value
+        .split(':')
+        .try_fold(Errata::default(), |errata, name| {
+            errata.with(name).ok_or_else(|| unknown(name))
+        })
 }
 
 /// The arguments of the memory model.
@@ -271,6 +290,7 @@ mod tests {
             ("fd=x", "not a number"),
             ("fd=3,lan7800=low", "lan7800=high|super"),
             ("fd=3,pci=25:32", "33:32"),
+            ("fd=3,errata=lost-poll:none", "resume-hang"),
             ("fd=3,l1i=1:2", "l1i=BYTES:WAYS:LINE"),
             ("fd=3,l2=1:2:3", "l2=BYTES:WAYS:LINE:PS[:PS]"),
             ("fd=3,l2=1:2:3:4:5:6", "l2=BYTES:WAYS:LINE:PS[:PS]"),

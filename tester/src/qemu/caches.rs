@@ -168,6 +168,16 @@ pub fn shape() -> Option<(u32, u32, usize)> {
     })
 }
 
+/// The processor waits besides for the bus of a device that it reads: so many ps. Does nothing without a model that charges for register
+/// reads.
+pub fn waited_for_bus(ps: u64) {
+    let Some(caches) = caches() else { return };
+    let charges = matches!(caches.phase, Phase::Running) && caches.hierarchy.charges_registers();
+    if let (true, Some(clock)) = (charges, &mut caches.clock) {
+        clock.charge(ps as i64);
+    }
+}
+
 /// A device writes so many bytes to a physical address of the DUT's RAM.
 pub fn device_wrote(address: u64, bytes: u64) {
     let Some(caches) = caches() else { return };
