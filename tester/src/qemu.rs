@@ -16,6 +16,7 @@ mod die;
 mod halts;
 mod idling;
 mod instrument;
+mod interrupts;
 mod lab;
 mod layout;
 mod lines;

@@ -18,6 +18,7 @@ use crate::mac::Mac;
 use crate::pci::bus::{Access, Bus, Parameters};
 use crate::pci::fault_injection::FaultInjector;
 use crate::pci::{Card, Errata, Host, Identity, Window};
+use crate::qemu::caches;
 use crate::qemu::clock::now_ns;
 use crate::qemu::die::die;
 use crate::qemu::saved_state::{SavedState, on_run_state};
@@ -498,8 +499,10 @@ fn place(token: *mut c_void) -> (usize, usize) {
 unsafe extern "C" fn window_read(token: *mut c_void, offset: u64, bytes: u32) -> u64 {
     let (port, window) = place(token);
     let read = with(port, |card, host| {
-        let value = card.read(now_ns(), window, offset, bytes as usize);
-        host.answered(now_ns(), value, bytes as usize)
+        let now_ns = now_ns();
+        caches::waited_for_bus(host.bus.wait_ps(now_ns));
+        let value = card.read(now_ns, window, offset, bytes as usize);
+        host.answered(now_ns, value, bytes as usize)
     });
     // Nobody answers: the bridge gives all ones.
     u64::from(read.unwrap_or(u32::MAX))
