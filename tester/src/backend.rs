@@ -59,6 +59,10 @@ pub trait Backend {
     fn halts(&mut self, _record: bool) -> Vec<[u64; 2]> {
         Vec::new()
     }
+    /// The address of the instruction that the processor executes next; 0: not known.
+    fn pc(&self) -> u64 {
+        0
+    }
     /// The measured window of a trial opens or closes.
     fn window(&mut self, _open: bool) {}
 }

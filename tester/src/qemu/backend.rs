@@ -71,6 +71,9 @@ impl Backend for QemuBackend {
     fn halts(&mut self, record: bool) -> Vec<[u64; 2]> {
         halts::record(record)
     }
+    fn pc(&self) -> u64 {
+        machine::pc()
+    }
     fn window(&mut self, open: bool) {
         if self.profiled {
             instrument::window(open);

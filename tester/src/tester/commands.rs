@@ -90,6 +90,8 @@ impl Tester {
                 reply(self.inject_faults(port, permille, plan, backend))
             }
             Command::StopAt { after_ns } => Answer::StopAt { after_ns },
+            Command::Pause {} => Answer::Pause,
+            Command::Halt { at_ns } => Answer::Halt { at_ns },
             Command::Guest { command, limit_ns } => Answer::Guest {
                 command: command.0,
                 limit_ns,
