@@ -117,8 +117,6 @@ class Debuggee:
         """The start of the window, in ns of virtual time."""
         self.stub: Gdb
         """QEMU's; may be used while the DUT stands still. It is another one after a `Goto` back on a NIC that cannot be rewound."""
-        self.attached: Callable[[], None] = lambda: None
-        """Called with a new stub."""
         self._resumed = False
         self._has_stub = False
 
@@ -166,7 +164,6 @@ class Debuggee:
             self.stub = self._stack.enter_context(gdb.attached(self._machine.monitor, self._machine.directory))
             self.stub.ask(SINGLE_STEPS)
             self._has_stub = True
-            self.attached()
         if not self._resumed:
             self.stub.ask(b"qC")  # QEMU 7.2 notifies even if nobody asked: that comes before the answer
         reply = self.stub.stop_reply() if self._resumed else b""

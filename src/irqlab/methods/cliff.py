@@ -18,7 +18,7 @@ from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import receiving
 from irqlab.methods.method import RUN, Lines, Method
-from irqlab.methods.profile import symbols
+from irqlab.profile.kallsyms import symbols
 from irqlab.methods.receiving import Sample
 from irqlab.present import plots
 from irqlab.present.columns import Col

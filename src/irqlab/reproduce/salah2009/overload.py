@@ -9,7 +9,7 @@ from typing import Annotated
 
 from irqlab.config.workload import Workload
 from irqlab.methods import receiving
-from irqlab.methods.profile import symbols
+from irqlab.profile.kallsyms import symbols
 from irqlab.present.columns import Col
 from irqlab.profile import tree
 from irqlab.profile.addresses import addresses
