@@ -119,6 +119,8 @@ class Debuggee:
         """QEMU's; may be used while the DUT stands still. It is another one after a `Goto` back on a NIC that cannot be rewound."""
         self._resumed = False
         self._has_stub = False
+        self._halt_ns = 0
+        """The instant that the tester was asked for last."""
 
     def run(self, script: Script[T]) -> T:
         """Runs the trial under a script, which must begin with a `Goto`. Raises IrqlabError."""
@@ -155,7 +157,8 @@ class Debuggee:
                 f"--at {self._target_ns}: the trial ends {self.end_ns} ns after the start of its window, "
                 f"and begins {-self.first_ns} ns before it"
             )
-        self._machine.rpc.call("halt", at_ns=begin_ns + max(self._target_ns, self.first_ns))
+        self._halt_ns = max(self._target_ns, self.first_ns)
+        self._machine.rpc.call("halt", at_ns=begin_ns + self._halt_ns)
         self._resumed = False
 
     def paused(self, place: dict[str, Any]) -> None:
@@ -184,7 +187,9 @@ class Debuggee:
                 raise _BackError
             motion = Run(motion.at_ns)
         until_ns = self.end_ns if motion.until_ns is None else min(motion.until_ns, self.end_ns)
-        self._machine.rpc.call("halt", at_ns=self.begin_ns + max(until_ns, pause.now_ns))
+        if pause.halted or until_ns != self._halt_ns:
+            self._halt_ns = max(until_ns, pause.now_ns)
+            self._machine.rpc.call("halt", at_ns=self.begin_ns + self._halt_ns)
         self._resumed = True
         self.stub.send(motion.request)
 

@@ -74,9 +74,11 @@ class Server:
     def script(self, pause: Pause) -> Script[None]:
         """Serves GDB from a pause on, until it detaches."""
         while (packet := self.client.receive()) is not None:
-            if packet in (b"k", b"D") or packet.startswith((b"vKill", b"D;")):
-                self.client.reply(b"OK")
+            if packet == b"k":
                 return
+            if packet == b"D" or packet.startswith((b"vKill", b"D;")):
+                self.client.reply(b"OK")  # then it closes the connection
+                continue
             if packet == b"bs":
                 pause, reply = yield from self._step_back(pause)
             elif packet == b"bc":
