@@ -11,9 +11,11 @@ import pytest
 
 from irqlab import report
 from irqlab.config.workload import Workload
+from irqlab.debug.trace import Step
 from irqlab.errors import IrqlabError
 from irqlab.methods import catalogue, hunt
 from irqlab.methods.hunt import MARGIN_NS, Options
+from irqlab.profile.coverage import Function
 from irqlab.results.document import MethodResult
 from irqlab.trials.hunt import SETTLE_NS, HuntResult, HuntTrial, Received
 from tests.data.sample_documents import document, dut
@@ -49,6 +51,14 @@ class RacyTestbed(FakeTestbed):
 
     def measure(self, spec: Any) -> Any:
         return self.run(spec), None
+
+
+@pytest.fixture(autouse=True)
+def without_a_dut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A formula executes no instructions: tests/unit/test_debug.py has what is said about those."""
+    monkeypatch.setattr(hunt, "coverage_of", lambda *_: (Function("poll", 40, 10),))
+    monkeypatch.setattr(hunt, "trace_of", lambda *_: (Step(24_000, "event", "the second frame arrives", 0, "rx.c:1", (), ""),))
+    monkeypatch.setattr(hunt, "config_of", lambda _: {"driver": "racy"})
 
 
 def hunted(options: Options, **testbed: Any) -> tuple[MethodResult, RacyTestbed]:

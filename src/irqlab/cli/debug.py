@@ -10,8 +10,8 @@ import msgspec
 import typer
 
 from irqlab.cli import options as opt
-from irqlab.config.testbed import TestbedConfig
 from irqlab.debug import session, symbols
+from irqlab.debug.evidence import testbed_of
 from irqlab.debug.session import Batch
 from irqlab.errors import IrqlabError
 from irqlab.methods import catalogue
@@ -28,7 +28,7 @@ DEFAULT_RATE_PPS = 1_000.0
 At = Annotated[
     str,
     typer.Option(
-        "--at", help="ns after the start of the trial's window (negative: in the warm-up); or a file that irqlab hunt --json wrote."
+        "--at", help="In ns after the start of the trial's window (negative: in the warm-up); or a file of irqlab hunt --json."
     ),
 ]
 Number = Annotated[int, typer.Option("--finding", help="Which of the file's findings, counted from 1.")]
@@ -37,9 +37,7 @@ BatchFiles = Annotated[
     list[Path] | None,
     typer.Option("--batch", "-x", help="Execute GDB's commands from this file, and end; repeatable."),
 ]
-Commands = Annotated[
-    list[str] | None, typer.Option("--eval-command", help="Execute this command of GDB's, and end; repeatable.")
-]
+Commands = Annotated[list[str] | None, typer.Option("--eval-command", help="Execute this command of GDB's, and end; repeatable.")]
 Names = Annotated[
     bool,
     typer.Option("--names-only", help="Do not download the kernel's debugging information; its functions have names only."),
@@ -111,7 +109,7 @@ def _found(file: Path, number: int, request: opt.Request) -> tuple[Testbed, Tria
     if not 1 <= number <= len(replays):
         raise IrqlabError(f"--finding {number}: {file} has {len(replays)}")
     config, replay = replays[number - 1]
-    testbed = Testbed.resolve(msgspec.convert(config, TestbedConfig))
+    testbed = testbed_of(config)
     known = {(one["name"], one["sha256"]) for dut in document["environment"]["duts"] for one in dut["modules"]}
     if changed := [module.name for module in testbed.modules if (module.name, module.sha256) not in known]:
         raise IrqlabError(f"{', '.join(changed)}: another build than the one that {file} was measured with")

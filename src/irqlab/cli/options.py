@@ -204,8 +204,7 @@ def asks(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Decorates a command: replaces its parameter `request` by the named options, and passes it the Request they form.
 
-    `optional`: options that need not be given, and what is taken instead. `fixed`: the values of options that the command does not
-    have.
+    `optional`: options that need not be given, and what is taken instead. `fixed`: the values of options that it does not have.
     """
     instead = optional or {}
 

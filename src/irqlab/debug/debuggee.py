@@ -25,7 +25,7 @@ from irqlab.trials.trial import Trial
 
 T = TypeVar("T")
 SINGLE_STEPS = b"Qqemu.sstep=1"
-"""Interrupts and timers go on while single instructions are executed (QEMU's docs/system/gdb.rst); otherwise time would not pass."""
+"""Interrupts and timers go on while single instructions are executed (QEMU's docs/system/gdb.rst), as they do without GDB."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Debuggee:
 
     def __init__(self, testbed: Testbed, trial: Trial[Any], client: socket.socket | None = None) -> None:
         if testbed.config.memory is not None:
-            raise IrqlabError("--hardware: with a memory model instructions take no fixed time, and no instant can be gone back to")
+            raise IrqlabError("--hardware: with a memory model instructions take no fixed time: no instant can be gone back to")
         if testbed.config.functional:
             raise IrqlabError("--functional: without an instruction clock no instant can be reached again")
         self._testbed, self._trial = testbed, trial
@@ -116,7 +116,7 @@ class Debuggee:
         self.begin_ns = 0
         """The start of the window, in ns of virtual time."""
         self.stub: Gdb
-        """QEMU's; may be used while the DUT stands still. It is another one after a `Goto` back on a NIC that cannot be rewound."""
+        """QEMU's; may be used while the DUT stands still. After a `Goto` back it may be another one."""
         self._resumed = False
         self._has_stub = False
         self._halt_ns = 0

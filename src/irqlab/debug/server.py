@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """GDB's side: a server of the remote protocol between GDB and QEMU's stub, that can also go backwards.
 
-Most packets are passed on. `bs` and `bc` (GDB's manual, appendix E, "Packets") are done here, with what a `Debuggee` can do. QEMU's
-stub knows no reverse execution with -icount alone.
+Most packets are passed on. `bs` and `bc` (GDB's manual, appendix E, "Packets") are done here, with what a `Debuggee` can do.
+QEMU's stub knows no reverse execution with -icount alone.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
 import socket
 from collections.abc import Generator
@@ -56,10 +57,8 @@ class Client:
         self._send(framed(packet))
 
     def _send(self, text: bytes) -> None:
-        try:
+        with contextlib.suppress(OSError):  # the next `receive` says that GDB is gone
             self.sock.sendall(text)
-        except OSError:
-            pass  # the next `receive` says that GDB is gone
 
 
 @dataclass
@@ -150,7 +149,7 @@ class Server:
             window_ns *= WIDER
 
     def _last_hit(self, pause: Pause, here: Pause) -> Generator[Motion, Pause, tuple[Pause, bytes] | None]:
-        """The last hit from a pause up to `here`, where a breakpoint does not count, but an access that has just been made does."""
+        """The last hit from a pause up to `here`. A breakpoint there does not count; an access that was just made does."""
         hit = None
         while True:
             self._insert(True)
@@ -174,7 +173,7 @@ class Server:
                 return hit
 
     def _insert(self, wanted: bool, kinds: tuple[bytes, ...] = (*BREAK, *WATCHES)) -> None:
-        """Has the stub insert the points, or remove them. It is asked about each: it refuses what is there, or is not, already."""
+        """Has the stub insert the points, or remove them; it may have done so already."""
         for kind, place in self._points:
             if kind in kinds:
                 if wanted:

@@ -23,7 +23,7 @@ from irqlab.trials.testbed import Testbed
 from irqlab.trials.trial import Trial
 
 GDB = "gdb"
-COMMANDS = Path(__file__).with_name("gdb_commands.py")
+COMMANDS = Path(__file__).with_name("commands.gdb")
 ALWAYS = (
     "set pagination off",
     "set confirm off",
@@ -71,9 +71,7 @@ def run(testbed: Testbed, trial: Trial[Any], at_ns: int, known: Files, batch: Ba
                 script.close()
 
 
-def _session(
-    debuggee: Debuggee, at_ns: int, known: Files, batch: Batch, path: Path, listening: socket.socket
-) -> Script[None]:
+def _session(debuggee: Debuggee, at_ns: int, known: Files, batch: Batch, path: Path, listening: socket.socket) -> Script[None]:
     """Starts GDB once the instant is reached."""
     pause = yield Goto(at_ns)
     with _gdb(known, batch, path) as process:

@@ -26,15 +26,18 @@ MOST_BYTES = 16 << 10
 """Of one object."""
 SAFE: Mapping[str, tuple[tuple[str, int, int], ...]] = {
     "i825": (("cause", 0x01, 1), ("mask", 0x03, 1)),
-    "rtl8139": (("cause", 0x3E, 2), ("mask", 0x3C, 2)),
+    "rtl8139": (("cause", 0x3E, 2), ("enabled", 0x3C, 2)),
     "e1000": (("cause", 0xC8, 4), ("enabled", 0xD0, 4)),
     "tulip": (("cause", 0x28, 4), ("enabled", 0x38, 4)),
 }
 """Beginning of a NIC model's name -> registers that can be read without effect: name, offset and bytes.
 
-Sources: hw/net/eepro100.c, rtl8139.c, e1000.c (ICS reads as ICR, which clears itself), e1000e_core.c, tulip.c of QEMU 7.2 and 10. `mask`:
-a bit masks (i825), or enables (rtl8139); `enabled`: bits enable.
+Sources: hw/net/eepro100.c, rtl8139.c, e1000.c (ICS reads as ICR, which clears itself), e1000e_core.c, tulip.c of QEMU 7.2 and 10.
+`mask`: bits that are set disable interrupts; `enabled`: they enable them.
 """
+_LOCK = re.compile(r"\braw_lock\b|\bwait_lock\b")
+_TAIL = re.compile(r"(\.v)?(\.a)*\.counter$")
+"""What u64_stats_t and atomic_t add to a field's name."""
 _MAPPED = re.compile(r"^0x([0-9a-f]+)-0x([0-9a-f]+) .*phys=0x([0-9a-f]+) ioremap", re.MULTILINE)
 
 
@@ -80,7 +83,9 @@ class State:
             before = self._seen.get(area.name)
             self._seen[area.name] = now
             if before is not None and before != now:
-                found += [f"{area.name}{name} {old} → {new}" for name, old, new in _changed(area, before, now)]
+                for name, old, new in _changed(area, before, now):
+                    if not _LOCK.search(name):
+                        found.append(f"{area.name}{_TAIL.sub('', name)} {old} → {new}")
         return found
 
     def registers(self, read: Read) -> str:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a driver executes in a part of a trial, function by function: its calls, its accesses to the NIC, and how its state changes.
+"""What a driver executes in a part of a trial: its functions, its accesses to the NIC, and how its state changes.
 
-The driver's code is executed one instruction at a time; the kernel's runs up to the driver's next instruction. Neither takes virtual
-time, so the trial is the one that is traced.
+The driver's code is executed one instruction at a time; the kernel's runs up to the driver's next instruction. Pauses take no
+virtual time, so the trial goes as without them.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ _LOW = {"al": "rax", "bl": "rbx", "cl": "rcx", "dl": "rdx", "sil": "rsi", "dil":
 _MEMORY = re.compile(r"(?<![\w:])(-?0x[0-9a-f]+)?\(((?:%\w+)?(?:,%\w+(?:,\d)?)?)\)")
 _PORT = re.compile(r"^(in|out)[bwl]? ")
 _IO = re.compile(r"^io(read|write)(8|16|32)(be)?$")
+_LOCKS = re.compile(r"_raw_(spin|read|write)_|__local_bh_|preempt_")
 _ONLY_READS = ("cmp", "test", "bt ")
 
 
@@ -138,11 +139,12 @@ class Tracer:
         """Adds the events up to a pause."""
         for event in [event for event in self.events if event.at_ns <= pause.now_ns]:
             self.events.remove(event)
-            idle = ", while the processor idles" if pause.idle_since_ns < pause.now_ns else f", before {self._name(registers['rip'])}"
-            self._add(event.at_ns, "event", event.text + idle, self._line(registers["rip"]))
+            idles = pause.idle_since_ns < pause.now_ns
+            where = "while the processor idles" if idles else f"before {self._name(registers['rip'])}"
+            self._add(event.at_ns, "event", f"{event.text}, {where}", self._line(registers["rip"]))
 
     def _came(self, pause: Pause, registers: dict[str, int], entries: dict[int, str]) -> None:
-        """The kernel has run: to an event, to the driver's code where it was left, or to the beginning of one of its functions."""
+        """The kernel has run: to an event, to where the driver was left, or to the beginning of a function of the driver."""
         address = registers["rip"]
         if self._waits and address == self._waits[-1].back:
             wait = self._waits.pop()
@@ -209,16 +211,18 @@ class Tracer:
             if self.code.at(back) is not None:
                 self._waits.append(_Wait(back, place if reads else ""))
             return
-        self._add(pause.now_ns, "call", name, self._line(back))
+        if not _LOCKS.match(name):
+            self._add(pause.now_ns, "call", name, self._line(back))
         if self.code.at(back) is not None:
             self._waits.append(_Wait(back))
 
     def _accessed(self, pause: Pause, here: Instruction, before: dict[str, int], now: dict[str, int]) -> None:
         """Adds an access to the NIC, if that was one."""
         if match := _PORT.match(here.text):
-            port = before["rdx"] & 0xFFFF
-            value = (now if match[1] == "in" else before)["rax"]
-            self._add(pause.now_ns, "read" if match[1] == "in" else "write", f"port {port:#x} = {value & 0xFFFFFFFF:#x}", here.line)
+            reads = match[1] == "in"
+            value = (now if reads else before)["rax"] & 0xFFFFFFFF
+            text = f"port {before['rdx'] & 0xFFFF:#x} = {value:#x}"
+            self._add(pause.now_ns, "read" if reads else "write", text, here.line)
             return
         operand = _MEMORY.search(here.text)
         if operand is None or here.text.startswith(("lea", "nop", "call", "jmp", "prefetch")):
@@ -230,8 +234,8 @@ class Tracer:
         source, _, target = here.text.partition(" ")[2].strip().rpartition(",")
         writes = target.endswith(")") and not here.text.startswith(_ONLY_READS)
         other = source if target.endswith(")") else target
-        value = _value(other, before if writes else now)
-        shown = f" = {value:#x}" if value is not None else ""
+        content = _value(other, before if writes else now)
+        shown = f" = {content:#x}" if content is not None else ""
         self._add(pause.now_ns, "write" if writes else "read", place + shown, here.line)
 
     # Helpers
@@ -342,7 +346,7 @@ def shown(steps: Sequence[Step], around: str, before: int, after: int) -> list[s
         text = f"{step.at_ns:>9} ns  {'  ' * step.depth}{step.what} {step.text}".rstrip()
         lines.append(units.plain(text + (f"  [{step.line}]" if step.line else "")))
         lines += [f"{'':14}{'  ' * step.depth}{change}" for change in step.changed]
-        if step.registers != nic:
+        if step.registers and step.registers != nic:
             nic = step.registers
             lines.append(f"{'':14}{'  ' * step.depth}{nic}")
     rest = len(steps) - len(chosen)

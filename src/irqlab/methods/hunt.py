@@ -11,13 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from irqlab import units
 from irqlab.config.testbed import SHIFT_OF_MIPS
 from irqlab.config.workload import Workload
+from irqlab.debug.evidence import SECOND, Replay, config_of, coverage_of, replay_of, trace_of
+from irqlab.debug.trace import Step, shown
 from irqlab.errors import IrqlabError
 from irqlab.methods.method import DUT, RUN, SCHEMES, Lines, Method
 from irqlab.present import plots
@@ -26,6 +28,8 @@ from irqlab.present.parts import Group, Numbers
 from irqlab.present.rows import legend_of, line_of
 from irqlab.present.tables import Table
 from irqlab.present.variants import Row
+from irqlab.profile import coverage
+from irqlab.profile.coverage import Function
 from irqlab.results.document import MethodResult
 from irqlab.results.records import Count
 from irqlab.runner.runner import TrialRunner
@@ -43,6 +47,9 @@ CHUNK_PAIRS = 1_000
 """Pairs in a trial."""
 MAX_BURST = 4_096
 MAX_STEP = 1_000_000
+MAX_TRACES = 100
+STEPS_BEFORE, STEPS_AFTER = 6, 16
+"""Of a trace, printed around the second arrival."""
 POINTS = 300
 """Of the plot: each is the worst of its instants."""
 
@@ -70,6 +77,7 @@ class Options:
         int, typer.Option("--lead", help="With --at: so many pairs before it, with shorter and shorter distances to it.")
     ] = 0
     repeat: Annotated[int, typer.Option("--repeat", help="With --at: repetitions, none of them cached.")] = 1
+    traces: Annotated[int, typer.Option("--traces", help="Of so many findings, show what the driver executed.")] = 1
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.chosen if name not in PORTS]
@@ -80,6 +88,7 @@ class Options:
             ("--step", self.step, 1, MAX_STEP),
             ("--lead", self.lead, 0, CHUNK_PAIRS - 1),
             ("--repeat", self.repeat, 1, 10_000),
+            ("--traces", self.traces, 0, MAX_TRACES),
         ):
             if not least <= value <= most:
                 raise IrqlabError(f"{option} {value}: allowed are {least} to {most}")
@@ -119,6 +128,10 @@ class Finding:
     """The instant with the worst latency."""
     lead: Annotated[Count | None, Col("Lead", "pairs", title="how many pairs must come before, from the initial state of trials")]
     """How many of the pairs before that one suffice for it to happen again in a trial of its own; null: not known."""
+    replay: Replay | None = None
+    """For `irqlab debug`; null: not known."""
+    trace: tuple[Step, ...] = ()
+    """What the driver executed; empty: not traced."""
 
 
 @dataclass(frozen=True)
@@ -149,6 +162,14 @@ class Summary:
     """Instants at which a frame was lost, late, or out of order."""
     replayed: Count | None = None
     """With --at and --repeat: in how many of the repetitions it happened; null: not repeated."""
+    testbed: dict[str, Any] | None = None
+    """How the DUT was set up, for `irqlab debug`; null: there is no finding."""
+    driver_instructions: Count | None = None
+    """Of the driver's code; null: not looked at."""
+    tried_instructions: Count | None = None
+    """Those of them that were the next ones when a second frame arrived."""
+    coverage: tuple[Function, ...] = ()
+    """The same by function."""
 
 
 @dataclass(frozen=True)
@@ -304,18 +325,42 @@ def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResu
     spans = chosen_spans(busy_spans(alone, step_ns), options, step_ns)
     if not spans:
         raise IrqlabError("--from, --until: the DUT halts in the whole of that time, so there is no instant to try")
+    traces, all_tried = options.traces, []
     for port in options.chosen:
         trials = list(_trials(spans, step_ns, replace(one, other_port=port == OTHER)))
         tried = runner.trials(trials, _progress)
+        all_tried += tried
         judged = [pair for trial in tried for pair in pairs_of(trial, bound_ns)]
         findings = group(port, judged, step_ns)
         number_of = {pair.gap_ns: pair.number for pair in judged}
         other = replace(one, other_port=port == OTHER, step_ns=step_ns)
-        confirmed = [replace(f, lead=_lead(runner, other, f, number_of[f.at_ns or 0], bound_ns)) for f in findings]
+        confirmed = [_confirmed(runner, other, f, number_of[f.at_ns or 0], bound_ns) for f in findings]
+        for number, finding in enumerate(confirmed[:traces]):
+            if finding.replay is not None:
+                runner.progress(f"tracing what the driver executes at {finding.at_ns} ns")
+                confirmed[number] = replace(finding, trace=trace_of(runner.testbed, finding.replay, alone_ns))
+                traces -= 1
         confirmed += [found for trial in tried for found in _disorder(port, trial)]
         result.samples.append(_sample(port, judged, spans, (alone_ns, bound_ns), confirmed))
-    result.summary = Summary(sum(s.instants for s in result.samples), sum(s.missed for s in result.samples))
+    covered = coverage_of(runner.testbed, all_tried)
+    instructions, tried_instructions = coverage.totals(covered)
+    result.summary = Summary(
+        instants=sum(s.instants for s in result.samples),
+        missed=sum(s.missed for s in result.samples),
+        testbed=config_of(runner.testbed) if any(s.findings for s in result.samples) else None,
+        driver_instructions=instructions,
+        tried_instructions=tried_instructions,
+        coverage=covered,
+    )
     return result
+
+
+def _confirmed(runner: TrialRunner, one: HuntTrial, finding: Finding, most: int, bound_ns: int) -> Finding:
+    """The finding with the shortest trial that shows it again."""
+    lead = _lead(runner, one, finding, most, bound_ns)
+    if lead is None or finding.at_ns is None:
+        return finding
+    return replace(finding, lead=lead, replay=replay_of(_led(one, finding.at_ns, lead)))
 
 
 def _sample(
@@ -375,7 +420,32 @@ def _plots(rows: Sequence[Row], number: Numbers) -> Group:
         if curves:
             title = f"Second arrival at the {port} port"
             drawn.append(number.plot(title, plots.over_time(curves, "µs after the first frame", "longest latency, µs", title)))
-    return Group(legend=legend_of(rows), plots=drawn, tables=[_FINDINGS.table(rows)])
+    tables = [_FINDINGS.table(rows), *(table for row in rows for table in (*_traces(row), *_coverage(row)))]
+    return Group(legend=legend_of(rows), plots=drawn, tables=tables)
+
+
+def _traces(row: Row) -> Iterator[Table]:
+    """What the driver executed, whole."""
+    for number, finding in enumerate(_findings(row), 1):
+        if finding.trace:
+            caption = f"Trace of finding {number}: {finding.what} at {finding.at_ns} ns, {finding.port} port"
+            yield _folded(caption, Step, finding.trace, row)
+
+
+def _folded(caption: str, kind: type, lines: Sequence[Any], row: Row, note: str = "") -> Table:
+    return Lines(caption, kind, lambda _: lines, note, folded=True, sized=False).table([row])
+
+
+def _coverage(row: Row) -> Iterator[Table]:
+    """The share of each function, and the listing of those with an instruction that was tried."""
+    hit = [one for one in row.summary.coverage if one.tried]
+    if not hit:
+        return
+    note = "Tried: the instructions that were the next ones when a second frame arrived. Functions without any are not listed"
+    yield _folded("Coverage", Function, hit, row, note)
+    for one in hit:
+        caption = f"{one.function}: {one.tried} of {one.instructions} instructions tried"
+        yield _folded(caption, coverage.Line, one.listing, row)
 
 
 def _findings(row: Row) -> list[Finding]:
@@ -392,6 +462,16 @@ def _printed(row: Row, _: Options) -> Iterator[Table | str]:
         if first is not None:
             how = f"--ports {first.port} --at {first.at_ns} --lead {first.lead} --repeat 100"
             yield f"To replay {first.what} at {first.at_ns} ns: the same command with {how}"
+    for number, finding in enumerate(_findings(row), 1):
+        if finding.trace:
+            yield f"\nWhat the driver executed in finding {number}, in ns after the first frame:"
+            yield from shown(finding.trace, SECOND, STEPS_BEFORE, STEPS_AFTER)
+    if row.summary.driver_instructions:
+        tried, whole = row.summary.tried_instructions, row.summary.driver_instructions
+        yield (
+            f"Coverage: a frame arrived at {units.whole(tried)} of the driver's {units.whole(whole)} instructions "
+            f"({units.percent(tried / whole)})"
+        )
     if row.summary.replayed is not None:
         yield f"It went wrong in {row.summary.replayed} of {row.summary.instants} repetitions."
 

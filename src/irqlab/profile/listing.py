@@ -19,6 +19,7 @@ MOST_BYTES = 15
 _FUNCTION = re.compile(r"^([0-9a-f]+) <(.+)>:$")
 _INSTRUCTION = re.compile(r"^\s*([0-9a-f]+):\t(.*)$")
 _SECTION = re.compile(r"^Disassembly of section (\S+):$")
+_TREE = re.compile(r"^(/usr/src/linux-headers-[^/]+/|/source/|/objects/|\./)|^.*/(?=drivers/(net|usb)/)")
 _PADDING = re.compile(r"^(data16 |cs )*(nop[wl]?\b|xchg   %ax,%ax)|^int3")
 
 
@@ -93,12 +94,11 @@ def of_module(code: bytes, sections: Mapping[str, int], debug: Path | None) -> l
             found.append((section, int(match[1], 16), match[2].split("#")[0].strip(), function))
     lines = _lines(debug, [(name, offset) for name, offset, *_ in found]) if debug is not None else [""] * len(found)
     placed = [
-        (sections[name] + offset, text, function, line)
-        for (name, offset, text, function), line in zip(found, lines, strict=True)
+        (sections[name] + offset, text, function, line) for (name, offset, text, function), line in zip(found, lines, strict=True)
     ]
     placed.sort()
     after = [*(address for address, *_ in placed[1:]), 0]
-    return [Instruction(address, text, function, line, end) for (address, text, function, line), end in zip(placed, after, strict=True)]
+    return [Instruction(*one, end) for one, end in zip(placed, after, strict=True)]
 
 
 def _lines(debug: Path, places: Sequence[tuple[str, int]]) -> list[str]:
@@ -106,11 +106,17 @@ def _lines(debug: Path, places: Sequence[tuple[str, int]]) -> list[str]:
     found: dict[tuple[str, int], str] = {}
     for section in dict.fromkeys(name for name, _ in places):
         offsets = [offset for name, offset in places if name == section]
-        said = _run(["addr2line", "-e", str(debug), "-j", section], "\n".join(f"{offset:#x}" for offset in offsets)).splitlines()
-        for offset, line in zip(offsets, said, strict=False):
-            known = line.partition(" ")[0]
-            found[section, offset] = "" if "?" in known else known.removeprefix("./")
+        said = _run(["addr2line", "-a", "-i", "-e", str(debug), "-j", section], "\n".join(map(hex, offsets)))
+        for offset, places_ in zip(offsets, re.split(r"^0x[0-9a-f]+\n", said, flags=re.MULTILINE)[1:], strict=False):
+            found[section, offset] = _source(places_.splitlines())
     return [found.get(place, "") for place in places]
+
+
+def _source(inlined: Sequence[str]) -> str:
+    """The driver's line, of those that an instruction belongs to: the innermost that is in no header of the kernel."""
+    known = [line.partition(" ")[0] for line in inlined if "?" not in line]
+    own = [line for line in known if "/include/" not in line]
+    return _TREE.sub("", (own or known or [""])[0])
 
 
 def _run(command: list[str], text: str | None = None) -> str:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Debugging information of kernels and modules, for GDB.
 
-Debian's kernels have a package -dbg of nearly a gigabyte. Only the kernel's own file and those of its Ethernet drivers are kept of it.
+Debian's kernels have a package -dbg of nearly a gigabyte. Only the kernel's own file and those of its Ethernet drivers are kept.
 A kernel that was built from source has its vmlinux where it was built.
 """
 
@@ -67,7 +67,8 @@ def _package(kernel: Kernel, fetch: bool) -> Path | None:
 
 
 def _extract(deb: Path, into: Path) -> None:
-    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(deb)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as unpacking:
+    unpack = ["dpkg-deb", "--fsys-tarfile", str(deb)]
+    with subprocess.Popen(unpack, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as unpacking:
         command = ["tar", "-x", "-C", str(into), "--wildcards", "--no-same-owner", *KEPT]
         # tar fails if a pattern fits nothing, as the last ones may.
         subprocess.run(command, stdin=unpacking.stdout, stderr=subprocess.DEVNULL, check=False)

@@ -79,10 +79,12 @@ class Received:
     """Frames for which the NIC had no room."""
     reordered: int = 0
     duplicated: int = 0
+    pcs: tuple[int, ...] = ()
+    """Where the processor was when each frame departed: the address of its next instruction; 0: not known."""
 
 
 def _received(found: dict[str, Any]) -> Received:
-    return Received(tuple(found["latencies_ns"]), found["refused"], found["reordered"], found["duplicated"])
+    return Received(tuple(found["latencies_ns"]), found["refused"], found["reordered"], found["duplicated"], tuple(found["pcs"]))
 
 
 @dataclass(frozen=True)

@@ -58,5 +58,8 @@ mod tests {
         assert_eq!(record(false), [[10, 30], [40, 50]]);
         note(60, 70);
         assert!(record(false).is_empty());
+        // Recorded or not, the last one is known.
+        note(70, 90);
+        assert_eq!((idle_since(90), idle_since(91)), (60, 91));
     }
 }

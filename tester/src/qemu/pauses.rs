@@ -82,3 +82,38 @@ impl Pauses {
         self.last = None;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paused(pauses: &mut Pauses, now_ns: u64, instructions: u64) -> (u64, bool) {
+        let place = pauses.paused(now_ns, instructions).paused;
+        (place.idle_since_ns, place.halted)
+    }
+
+    #[test]
+    fn a_processor_that_executes_nothing_idles_since_the_pause_before() {
+        let mut pauses = Pauses::new(Timer::none());
+        // Instants that no other test uses: what is known about idling is QEMU's, and there is one QEMU.
+        assert_eq!(paused(&mut pauses, 1_000_100, 7), (1_000_100, false));
+        assert_eq!(paused(&mut pauses, 1_000_500, 7), (1_000_100, false));
+        assert_eq!(paused(&mut pauses, 1_000_900, 8), (1_000_900, false));
+    }
+
+    #[test]
+    fn an_instant_is_reached_once() {
+        let mut pauses = Pauses::new(Timer::none());
+        pauses.reached = true;
+        assert!(paused(&mut pauses, 2_000_000, 1).1);
+        assert!(!paused(&mut pauses, 2_000_004, 2).1);
+    }
+
+    #[test]
+    fn an_instant_that_is_over_is_refused() {
+        let mut pauses = Pauses::new(Timer::none());
+        let why = pauses.halt_at(9, 10).unwrap_err();
+        assert_eq!(why, "halt: 9 ns are over, it is 10 ns");
+        assert!(!pauses.debugged);
+    }
+}
