@@ -31,7 +31,7 @@ def planted(fault: str, where: Path) -> Path:
     )
     assert done.returncode == 0, done.stderr
     built = drivers.build(kernel.resolve(), "irqmod_i8255x", root=root)
-    for module in built.glob("*/*.ko"):
+    for module in (*built.glob("*/*.ko"), *built.glob("*/*.debug")):
         shutil.copy(module, where)
     return where / "irqmod_i8255x.ko"
 
@@ -56,6 +56,17 @@ def test_a_planted_fault_is_found_and_replayed(cli: Cli, tmp_path: Path, fault: 
     assert finding["what"] in ("late", "lost")
     replay = ["--at", str(finding["at_ns"]), "--lead", str(finding["lead"])]
     assert " ".join(replay) in " ".join(done.stdout.split())
+    steps = finding["trace"]
+    arrival = next(n for n, step in enumerate(steps) if step["text"].startswith("the second frame arrives"))
+    assert steps[arrival]["at_ns"] == finding["at_ns"]
+    assert {"enter", "write"} <= {step["what"] for step in steps[:arrival]}
+    assert "What the driver executed" in done.stdout
+    assert 0 < row["summary"]["tried_instructions"] < row["summary"]["driver_instructions"]
+    if fault == FAST:
+        shown = cli("debug", "--at", "found.json", "--names-only", "--eval-command", "when", "--eval-command", "bt 1")
+        assert shown.returncode == 0, shown.stderr
+        assert f"{finding['replay']['second_ns']} ns after" in shown.stderr
+        assert "irqmod_napi_poll" in shown.stdout, "the frame arrives in the poll"
     repeat = "3" if fault == FAST else "100"
     again = cli("hunt", "--driver", str(driver), *schemes, *replay, "--repeat", repeat)
     assert again.returncode == 1, again.stderr

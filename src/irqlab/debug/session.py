@@ -91,7 +91,7 @@ def _gdb(known: Files, batch: Batch, path: Path) -> Iterator[subprocess.Popen[by
     """GDB, from the terminal or in batch mode. It has ended afterwards."""
     command = [GDB, "-q", "-nx", *(["-batch"] if batch.wanted else [])]
     for line in (*ALWAYS, *known.commands):
-        command += ["-iex", line]
+        command += ["-iex", f"python gdb.execute({line!r}, to_string=True)"]  # without what it says about each file
     command += ["-ex", f"source {COMMANDS}", "-ex", f"target remote {path}", *batch.arguments]
     if batch.wanted:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
