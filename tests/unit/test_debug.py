@@ -16,7 +16,7 @@ from irqlab.debug.debuggee import Debuggee, Goto, Motion, Pause, Script
 from irqlab.debug.evidence import replay_of
 from irqlab.debug.server import Client, Server
 from irqlab.errors import IrqlabError
-from irqlab.methods import hunt
+from irqlab.hunting.options import Options
 from irqlab.profile import coverage
 from irqlab.profile.listing import Instruction, Listing
 from irqlab.profile.symbols import Symbol, Symbols
@@ -272,7 +272,7 @@ def test_the_replay_of_a_finding_is_the_last_pair() -> None:
 def test_a_trace_is_shown_around_an_event() -> None:
     steps = [trace.Step(n, "enter", f"f{n}", 0, "", (), "") for n in range(10)]
     steps[5] = trace.Step(5, "event", "the second frame arrives, while", 1, "rx.c:3", ("a 1 → 2",), "eth0: cause 0x40")
-    lines = trace.shown(steps, "the second", 1, 1)
+    lines = trace.shown(steps, 1, 1)
     assert [line.split("ns")[-1].strip() for line in lines] == [
         "enter f4",
         "event the second frame arrives, while  [rx.c:3]",
@@ -285,11 +285,11 @@ def test_a_trace_is_shown_around_an_event() -> None:
 
 @pytest.mark.parametrize("what", ["memory", "functional"])
 def test_without_exact_instants_there_is_no_debugging(what: str) -> None:
-    config = SimpleNamespace(memory=object() if what == "memory" else None, functional=what == "functional")
+    config = SimpleNamespace(cpus=1, memory=object() if what == "memory" else None, functional=what == "functional")
     with pytest.raises(IrqlabError, match="no instant"):
         Debuggee(cast(Any, SimpleNamespace(config=config)), cast(Any, None))
 
 
 def test_too_many_traces_are_refused() -> None:
     with pytest.raises(IrqlabError, match="--traces"):
-        hunt.Options(traces=-1)
+        Options(traces=-1)

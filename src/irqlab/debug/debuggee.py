@@ -106,6 +106,8 @@ class Debuggee:
     def __init__(self, testbed: Testbed, trial: Trial[Any], client: socket.socket | None = None) -> None:
         if testbed.config.memory is not None:
             raise IrqlabError("--hardware: with a memory model instructions take no fixed time: no instant can be gone back to")
+        if testbed.config.cpus > 1:
+            raise IrqlabError("--cpus: only a DUT with one processor can be taken back to an instant")
         if testbed.config.functional:
             raise IrqlabError("--functional: without an instruction clock no instant can be reached again")
         self._testbed, self._trial = testbed, trial

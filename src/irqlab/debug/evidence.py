@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,12 +13,11 @@ from irqlab.config.testbed import TestbedConfig
 from irqlab.debug.trace import Event, Step, listing, trace
 from irqlab.profile import coverage
 from irqlab.results.records import Count
-from irqlab.trials.hunt import SETTLE_NS, HuntResult, HuntTrial
+from irqlab.trials.hunt import SETTLE_NS, HuntTrial
 from irqlab.trials.testbed import Testbed
 
 AFTER_NS = 50_000
 """How long a trace goes on after the second event, besides what a frame takes that comes alone."""
-SECOND = "the second frame arrives"
 
 
 @dataclass(frozen=True)
@@ -36,19 +35,26 @@ def replay_of(trial: HuntTrial) -> Replay:
     return Replay(msgspec.to_builtins(trial), first_ns, first_ns + trial.gaps_ns[-1])
 
 
+def traceable(replay: Replay) -> bool:
+    """Whether a trace shows what happens: from one frame to another, or an interrupt. A change may execute too much."""
+    trial = msgspec.convert(replay.trial, HuntTrial)
+    return not trial.steps and trial.failing is None
+
+
 def trace_of(testbed: Testbed, replay: Replay, alone_ns: int) -> tuple[Step, ...]:
     """What the driver executes, from the first event to the miss. `alone_ns`: how long a frame takes that comes alone.
 
     Raises IrqlabError.
     """
     trial = msgspec.convert(replay.trial, HuntTrial)
-    events = [Event(replay.first_ns, "the first frame arrives"), Event(replay.second_ns, SECOND)]
+    second = "an interrupt without cause comes" if trial.interrupt else "the second frame arrives"
+    events = [Event(replay.first_ns, "the first frame arrives"), Event(replay.second_ns, second)]
     return tuple(trace(testbed, trial, events, replay.second_ns + alone_ns + AFTER_NS))
 
 
-def coverage_of(testbed: Testbed, tried: Iterable[HuntResult]) -> tuple[coverage.Function, ...]:
-    """The instructions of the driver at which a second arrival was tried. Raises IrqlabError."""
-    return tuple(coverage.coverage(listing(testbed), {pc for one in tried for pc in one.second.pcs[:: one.spec.frames or 1]}))
+def coverage_of(testbed: Testbed, tried: Collection[int]) -> tuple[coverage.Function, ...]:
+    """The functions of the driver, and which instructions were tried; `tried`: addresses. Raises IrqlabError."""
+    return tuple(coverage.coverage(listing(testbed), tried))
 
 
 def config_of(testbed: Testbed) -> dict[str, Any]:

@@ -337,9 +337,9 @@ def trace(testbed: Testbed, trial: Trial[Any], events: Sequence[Event], end_ns: 
     return debuggee.run(tracer.script())
 
 
-def shown(steps: Sequence[Step], around: str, before: int, after: int) -> list[str]:
-    """Lines of text: the steps around the last event whose text begins with `around`."""
-    middle = max((n for n, step in enumerate(steps) if step.what == "event" and step.text.startswith(around)), default=0)
+def shown(steps: Sequence[Step], before: int, after: int) -> list[str]:
+    """Lines of text: the steps around the last event."""
+    middle = max((n for n, step in enumerate(steps) if step.what == "event"), default=0)
     chosen = steps[max(middle - before, 0) : middle + after + 1]
     lines, nic = [], ""
     for step in chosen:
