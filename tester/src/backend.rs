@@ -77,6 +77,10 @@ pub trait Backend {
     fn halts(&mut self, _record: bool) -> Vec<[u64; 2]> {
         Vec::new()
     }
+    /// The address of the instruction that the processor executes next; 0: not known.
+    fn pc(&self) -> u64 {
+        0
+    }
     /// Records from now on when these functions are entered, given by their addresses; none: ends that.
     fn probe(&mut self, functions: &[u64]) -> Result<(), String> {
         if functions.is_empty() {

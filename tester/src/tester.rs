@@ -36,6 +36,13 @@ pub enum Answer {
         /// So many ns from now.
         after_ns: u64,
     },
+    /// Pause QEMU for a debugger.
+    Halt {
+        /// At this instant, in ns.
+        at_ns: u64,
+    },
+    /// Pause QEMU now.
+    Pause,
     /// Put the machine back to where it was restored.
     Rewind {
         /// The snapshot file.
@@ -190,7 +197,7 @@ impl Tester {
                     let departing = trial.stream_mut(index).stamp(pending, now_ns);
                     let warmup = departing.warmup;
                     outcome = send(&mut self.capture, departing.frame);
-                    trial.departed(index, warmup, now_ns, outcome);
+                    trial.departed(index, warmup, now_ns, outcome, || backend.pc());
                 }
             }
         }

@@ -270,10 +270,17 @@ impl Trial {
         &mut self.streams[index]
     }
 
-    /// Notes that a frame of the stream departed at `now_ns`, and prepares the next one.
-    pub fn departed(&mut self, index: usize, warmup: bool, now_ns: u64, outcome: Outcome) {
+    /// Notes that a frame of the stream departed at `now_ns`, and prepares the next one. `pc`: what the processor executes next.
+    pub fn departed(
+        &mut self,
+        index: usize,
+        warmup: bool,
+        now_ns: u64,
+        outcome: Outcome,
+        pc: impl FnOnce() -> u64,
+    ) {
         if !warmup {
-            self.sinks[index].analysis.departed(now_ns, outcome);
+            self.sinks[index].analysis.departed(now_ns, outcome, pc);
         }
         self.streams[index].advance();
     }
