@@ -241,6 +241,8 @@ impl Chip {
             // None, or not all of a packet: the ring has to be polled again.
             self.sender.rings[number].polled = false;
             self.sender.drained = true;
+            // The other ring may have packets.
+            self.tx_fetch(fetched_ns, host);
             return;
         }
         self.sender.rings[number].index = index;
