@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use serde::{Deserialize, Serialize};
@@ -120,6 +121,8 @@ struct Slot {
     fills: Option<Vec<[u64; 2]>>,
     /// When the timer was last armed for.
     armed_ns: Option<u64>,
+    /// When the card's interrupt is raised, if it is delayed, in ns.
+    raise_ns: Option<u64>,
     state: SavedState,
 }
 
@@ -136,6 +139,8 @@ struct Saved {
 static SLOTS: Mutex<Option<Slots>> = Mutex::new(None);
 /// Called with the port and each frame (without FCS) that a card transmits.
 static FRAME_SENT: OnceLock<fn(usize, &[u8])> = OnceLock::new();
+/// How much later interrupts are raised than the cards want it, in ns.
+static INTERRUPT_DELAY_NS: AtomicU64 = AtomicU64::new(0);
 /// The MAC addresses given to devices that are not realized yet.
 static MACS: Mutex<BTreeMap<usize, String>> = Mutex::new(BTreeMap::new());
 
@@ -144,6 +149,7 @@ struct Plugged<'a> {
     bus: &'a mut Bus,
     device: Device,
     asserted: &'a mut bool,
+    raise_ns: &'a mut Option<u64>,
     faults: Option<&'a mut FaultInjector>,
     sent: Vec<Vec<u8>>,
 }
@@ -192,8 +198,12 @@ impl Host for Plugged<'_> {
         self.bus.takes_ns(access, bytes)
     }
     fn interrupt(&mut self, asserted: bool) {
+        let delay_ns = INTERRUPT_DELAY_NS.load(Ordering::Relaxed);
         *self.asserted = asserted;
-        self.device.interrupt(asserted);
+        *self.raise_ns = (asserted && delay_ns > 0).then(|| now_ns() + delay_ns);
+        if self.raise_ns.is_none() {
+            self.device.interrupt(asserted);
+        }
     }
     fn transmit(&mut self, frame: &[u8]) {
         self.sent.push(frame.to_vec());
@@ -295,7 +305,8 @@ impl Slot {
 
     fn arm(&mut self) {
         let faults = self.faults.as_ref().and_then(FaultInjector::deadline_ns);
-        let deadline_ns = self.card.deadline_ns().into_iter().chain(faults).min();
+        let deadlines = [self.card.deadline_ns(), faults, self.raise_ns];
+        let deadline_ns = deadlines.into_iter().flatten().min();
         let deadline_ns = deadline_ns.filter(|_| self.answers().is_some());
         // Arming a timer costs host time even if nothing changes.
         if self.armed_ns != deadline_ns {
@@ -329,6 +340,7 @@ fn with_slot<T>(
         bus,
         device,
         asserted: &mut slot.asserted,
+        raise_ns: &mut slot.raise_ns,
         faults: slot.faults.as_mut(),
         sent: Vec::new(),
     };
@@ -425,6 +437,7 @@ unsafe fn realize(device: *mut c_void, kind: Kind) {
             fills: None,
             timer: Timer::new(expired, token),
             armed_ns: None,
+            raise_ns: None,
             state: SavedState::new(&name, STATE_BYTES),
         });
         on_run_state(run_state, token);
@@ -511,11 +524,41 @@ unsafe extern "C" fn expired(token: *mut c_void) {
         if let Some(slots) = SLOTS.lock().unwrap_or_else(|e| e.into_inner()).as_mut() {
             slots.slots[port].armed_ns = None;
         }
+        raise_delayed(port);
         with(port, |card, host| {
             card.advance(now_ns(), host);
             host.advance_faults(now_ns());
         });
     });
+}
+
+/// Raises an interrupt whose delay is over.
+fn raise_delayed(port: usize) {
+    let mut guard = SLOTS.lock().unwrap_or_else(|e| e.into_inner());
+    let slot = guard.as_mut().and_then(|slots| slots.slots.get_mut(port));
+    let due = slot.and_then(|slot| {
+        slot.raise_ns.take_if(|at_ns| *at_ns <= now_ns())?;
+        slot.device
+    });
+    due.into_iter().for_each(|device| device.interrupt(true));
+}
+
+/// Raises interrupts so many ns late from now on.
+pub fn delay_interrupts(by_ns: u64) {
+    INTERRUPT_DELAY_NS.store(by_ns, Ordering::Relaxed);
+}
+
+/// Raises the interrupt line of the card at `port` for a moment, as another device on the same line would.
+pub fn interrupt(port: usize) {
+    let guard = SLOTS.lock().unwrap_or_else(|e| e.into_inner());
+    let slot = guard.as_ref().and_then(|slots| slots.slots.get(port));
+    if let Some((device, line)) = slot.and_then(|slot| {
+        let line = slot.asserted && slot.raise_ns.is_none();
+        Some((slot.device?, line))
+    }) {
+        device.interrupt(true);
+        device.interrupt(line);
+    }
 }
 
 /// Writes the card's state down when the machine stops, and takes it on when the machine runs.
@@ -550,7 +593,8 @@ unsafe extern "C" fn run_state(token: *mut c_void, running: bool, _state: c_int)
             die(&format!("a card's state is damaged: {why}"));
         }
     }
-    // Whatever was armed before is the machine's that ran before.
+    // Whatever was armed before is the machine's that ran before. No interrupt is delayed while a snapshot is taken.
+    slot.raise_ns = None;
     slot.armed_ns = None;
     slot.timer.arm(None);
     slot.arm();
