@@ -50,9 +50,7 @@ void irqmod_tx_reclaim_early(struct irqmod_port *port)
 }
 EXPORT_SYMBOL_GPL(irqmod_tx_reclaim_early);
 
-/* off: reclaims in the receive path, unless the queue is locked. tx_early only
- * changes with the queue locked, and once it is false a handler may reclaim.
- */
+/* off: reclaims in the receive path, unless the queue is locked. */
 void irqmod_tx_rx_reclaim(struct irqmod_port *port)
 {
 	struct netdev_queue *txq;
@@ -63,7 +61,10 @@ void irqmod_tx_rx_reclaim(struct irqmod_port *port)
 	txq = netdev_get_tx_queue(port->netdev, 0);
 	if (!__netif_tx_trylock(txq))
 		return;
-	packets = likely(port->tx_early) ? port->ops->tx_reclaim(port) : 0;
+	/* Again, with the lock: once the scheme has been changed, the handler
+	 * may be reclaiming on another CPU.
+	 */
+	packets = port->tx_early ? port->ops->tx_reclaim(port) : 0;
 	if (packets)
 		tx_count(port, &port->tx_stats.reclaims_rx, packets);
 	__netif_tx_unlock(txq);
