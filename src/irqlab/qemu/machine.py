@@ -56,6 +56,9 @@ PARAMETERS_OF = (
 
 Kernels without the option keep their command line.
 """
+FUNCTIONAL_PARAMETERS = "no_timer_check rcupdate.rcu_cpu_stall_timeout=120"
+"""Parameters of a DUT without the instruction clock. Its time is the host's: on a busy one the boot's check of the timer fails
+("IO-APIC + timer doesn't work"), and RCU reports stalls."""
 CONSOLE = "console.log"
 MAX_CPUS = 64
 SNAPSHOT_SLEEP_NS = 20_000_000
@@ -109,7 +112,9 @@ class MachineConfig:
     @property
     def append(self) -> str:
         """The DUT kernel's command line."""
-        return f"{KERNEL_COMMAND_LINE} lsm={self.lsm} {self.extra_append}".strip()
+        functional = FUNCTIONAL_PARAMETERS if self.functional else ""
+        words = (KERNEL_COMMAND_LINE, f"lsm={self.lsm}", functional, self.extra_append)
+        return " ".join(word for word in words if word)
 
     def arguments(self) -> list[str]:
         """QEMU's arguments, without the plugin, the monitor and the console."""
