@@ -310,3 +310,6 @@ impl SizePlan {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
