@@ -108,6 +108,16 @@ impl Stream {
         self.draw();
     }
 
+    /// Leaves out the frames that should have departed before `now_ns`. They were intended, but are not sent.
+    pub fn skip(&mut self, now_ns: u64) {
+        while self
+            .pending
+            .is_some_and(|pending| pending.intended_ns < now_ns)
+        {
+            self.draw();
+        }
+    }
+
     /// Discards the pending frame and the rest of its phase: the line cannot send them in time.
     pub fn cut(&mut self) {
         if !self.phase.warmup {
