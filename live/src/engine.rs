@@ -149,6 +149,7 @@ impl Receive {
         if let Some(cpu) = cpu {
             health::pin(cpu)?;
         }
+        health::prefer();
         while !self.shared.ended.load(Ordering::Acquire) {
             if self.shared.busy.load(Ordering::Acquire) {
                 self.trial(cpu);
@@ -347,6 +348,7 @@ impl Transmit {
         if let Some(cpu) = self.cpu() {
             health::pin(cpu)?;
         }
+        health::prefer();
         loop {
             let event = match (self.trial_end_ns, self.shared.threads.sleep) {
                 (None, _) => self.wait(now_ns() + IDLE.as_nanos() as u64),

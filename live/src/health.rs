@@ -111,6 +111,15 @@ pub fn pin(cpu: usize) -> Result<(), String> {
     Ok(())
 }
 
+/// Asks the scheduler to prefer the present thread, if it may (CAP_SYS_NICE); returns the niceness it has.
+pub fn prefer() -> i32 {
+    // SAFETY: plain system calls about the calling thread.
+    unsafe {
+        libc::setpriority(libc::PRIO_PROCESS, 0, -20);
+        libc::getpriority(libc::PRIO_PROCESS, 0)
+    }
+}
+
 /// The processors that this process may use.
 pub fn allowed() -> Vec<usize> {
     // SAFETY: the kernel fills the set.

@@ -181,7 +181,7 @@ def _labels(keys: Sequence[_Key], duts: dict[_Key, Json | None]) -> dict[_Key, s
 
     details: tuple[Callable[[_Key], str], ...] = (
         lambda key: key.nic,
-        lambda key: f"{key.mips:g}{NARROW}MIPS",
+        lambda key: f"{key.mips:g}{NARROW}MIPS" if key.mips else "live",
         of_dut(lambda dut: str(dut["kernel"]["release"])),
         setting("ring_rx", "ring "),
         of_dut(_scheme_settings),

@@ -84,6 +84,10 @@ class TrialRunner:
         """Line rate in one direction, in frames/s."""
         return wire_rate_pps(mean_frame_bytes(workload.size), self.testbed.nic.line_rate_bps)
 
+    def ceiling_pps(self, workload: Workload) -> float:
+        """The highest rate of one direction that the tester can offer, in frames/s; infinite in the lab."""
+        return self.testbed.ceiling_pps(workload.size, workload.bidirectional)
+
     def result(self, method: str, workload: Workload) -> MethodResult:
         """An empty result row of a method on this runner's testbed."""
         names = self.testbed.scheme_names()
@@ -93,7 +97,7 @@ class TrialRunner:
             nic=self.testbed.nic.model,
             frame_bytes=workload.size,
             bidirectional=workload.bidirectional,
-            mips=self.testbed.machine.mips,
+            mips=self.testbed.mips,
             rx_scheme=names["rx_scheme"],
             tx_scheme=names["tx_scheme"],
             variant=names["variant"],
