@@ -24,6 +24,8 @@ use crate::port::{Receiving, Sending};
 
 /// A stream's frame that is so late is not sent: after a stall there is no burst.
 pub const PATIENCE_NS: u64 = 250_000;
+/// The same for a thread that sleeps, which the host may wake late.
+pub const SLEEPER_PATIENCE_NS: u64 = 20_000_000;
 /// The receiving thread passes on so many frames before it lets the sending thread have the tester.
 const AT_ONCE: usize = 16;
 /// Between trials the threads look around at least this often.
@@ -249,6 +251,7 @@ struct Outlet {
     lateness: Latency,
     /// How long it takes to hand a batch to the kernel, in ns.
     handover: Latency,
+    patience_ns: u64,
     /// Frames are left in a batch.
     pending: bool,
     fault: Option<String>,
@@ -283,7 +286,7 @@ impl Backend for Outlet {
         self.ports[port].has_room()
     }
     fn patience_ns(&self) -> u64 {
-        PATIENCE_NS
+        self.patience_ns
     }
     fn departed(&mut self, planned_ns: u64, now_ns: u64) {
         self.lateness.record(now_ns.saturating_sub(planned_ns));
@@ -319,6 +322,11 @@ impl Transmit {
         events: Receiver<Event>,
         answer: Box<dyn FnMut(&str)>,
     ) -> Self {
+        let patience_ns = if shared.threads.sleep {
+            SLEEPER_PATIENCE_NS
+        } else {
+            PATIENCE_NS
+        };
         Transmit {
             shared,
             interfaces,
@@ -326,6 +334,7 @@ impl Transmit {
                 ports,
                 lateness: Latency::default(),
                 handover: Latency::default(),
+                patience_ns,
                 pending: false,
                 fault: None,
             },

@@ -15,6 +15,9 @@ pub struct Interface {
     pub index: u32,
 }
 
+const CARRIER_TRIES: u32 = 50;
+const CARRIER_STEP: std::time::Duration = std::time::Duration::from_millis(100);
+
 /// Counters of an interface, in the kernel's 32 bits: only differences mean anything.
 pub type Counters = [(&'static str, u32); 10];
 
@@ -92,6 +95,17 @@ impl Interface {
             ));
         }
         Ok(())
+    }
+
+    /// As [`Interface::check`], but waits for the carrier, which comes some seconds after an interface was set up or a driver was reset.
+    pub fn wait(&self) -> Result<(), String> {
+        for _ in 0..CARRIER_TRIES {
+            if self.check().is_ok() {
+                return Ok(());
+            }
+            std::thread::sleep(CARRIER_STEP);
+        }
+        self.check()
     }
 
     /// The longest packet, in bytes.

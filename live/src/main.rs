@@ -92,7 +92,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     }
     let (mut sending, mut receiving, mut described) = (Vec::new(), Vec::new(), Vec::new());
     for interface in &interfaces {
-        interface.check()?;
+        interface.wait()?;
         let port = match arguments.kind {
             Kind::AfPacket => packet::open(interface)?,
             Kind::AfXdp => xdp::open(interface)?,
@@ -102,6 +102,9 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         described.push(about);
         sending.push(port.sending);
         receiving.push(port.receiving);
+    }
+    for interface in &interfaces {
+        interface.wait()?;
     }
     // SAFETY: changes only how exactly this process's sleeps end.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };

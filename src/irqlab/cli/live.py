@@ -54,6 +54,10 @@ Warmup = Annotated[float, typer.Option("--warmup", help="Warm-up under load befo
 Repeat = Annotated[
     int, typer.Option("--repeat", help="How often the whole measurement is repeated: medians and ranges are shown.")
 ]
+Width = Annotated[
+    float,
+    typer.Option("--width", help="Relative distance of the highest passing and the lowest failing load that ends a search."),
+]
 LineRate = Annotated[
     str | None, typer.Option("--line-rate", help="Highest load, in bit/s: 100M, 1G; default: what the ports say.")
 ]
@@ -122,7 +126,9 @@ def _config(
     )
 
 
-def _workload(duration: float, warmup: float, repeat: int) -> Workload:
+def _workload(duration: float, warmup: float, repeat: int, width: float) -> Workload:
+    if not 0.001 <= width <= 0.5:
+        raise IrqlabError(f"--width {width}: allowed are 0.001 to 0.5")
     if not 0.01 <= duration <= 3600:
         raise IrqlabError(f"--duration {duration}: allowed are 0.01 to 3600 seconds")
     if not 0 <= warmup <= 60:
@@ -132,7 +138,7 @@ def _workload(duration: float, warmup: float, repeat: int) -> Workload:
     return Workload(
         duration_ns=round(duration * 1e9),
         warmup_ns=round(warmup * 1e9),
-        relative_width=RELATIVE_WIDTH,
+        relative_width=width,
         trials_per_load=TRIALS_PER_LOAD,
     )
 
@@ -161,6 +167,7 @@ def _add(method: Method) -> None:
         duration: Duration = 1.0,
         warmup: Warmup = 0.2,
         repeat: Repeat = 3,
+        width: Width = RELATIVE_WIDTH,
         arrivals: Annotated[str, typer.Option("--arrivals", help="Arrival process: constant, poisson or bursts.")] = "constant",
         loss_tolerance: Annotated[
             float, typer.Option("--loss-tolerance", help="Share of frames that may be lost at the throughput.")
@@ -190,7 +197,7 @@ def _add(method: Method) -> None:
         if not 0 <= loss_tolerance < 1:
             raise IrqlabError(f"--loss-tolerance {loss_tolerance}: allowed are 0 up to, but not including, 1")
         base = replace(
-            _workload(duration, warmup, repeat),
+            _workload(duration, warmup, repeat, width),
             bidirectional=bidirectional,
             arrivals=_arrivals(arrivals),
             loss_tolerance=loss_tolerance,
@@ -250,6 +257,7 @@ def calibrate(
     bidirectional: Bidirectional = False,
     duration: Duration = 1.0,
     warmup: Warmup = 0.2,
+    width: Width = RELATIVE_WIDTH,
     line_rate: LineRate = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The file; default: a place where the methods look for it.")
@@ -257,7 +265,7 @@ def calibrate(
 ) -> None:
     """Measure the tester itself: a cable leads from one port to the other. Do this before anything else."""
     config = _config(ports, kind, cpus, sleep, True, None, None)
-    workload = replace(_workload(duration, warmup, 1), bidirectional=bidirectional)
+    workload = replace(_workload(duration, warmup, 1, width), bidirectional=bidirectional)
     workloads = [replace(workload, size=one) for one in sizes(size)]
     if any(one.size == "imix" for one in workloads):
         raise IrqlabError("--size imix: the tester's limits are measured with frames of one size")

@@ -65,6 +65,8 @@ def doubts(streams: Sequence[Json], live: Json) -> list[str]:
         return [f"{lost} frames were lost, and the tester's own ports may have lost {own}"]
     if live["stuck"]:
         return ["the port did not take all frames"]
+    if unreached(streams) and stalls(live):
+        return [f"{unreached(streams)}, and the host stopped it ({'; '.join(stalls(live))})"]
     if late and not lost and stalls(live):
         return [f"{late} frames came late, and the tester stood still ({'; '.join(stalls(live))})"]
     return []

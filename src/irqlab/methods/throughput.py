@@ -286,7 +286,7 @@ def run(runner: TrialRunner, workload: Workload) -> MethodResult:
         initial_trial_duration=seconds,
         final_trial_duration=seconds,
         duration_sum=seconds * workload.trials_per_load,
-        preceding_targets=0,
+        preceding_targets=0 if workload.trials_per_load == 1 else 1,
         fail_fast=False,
     )
     config = Config()
