@@ -15,6 +15,7 @@ pub struct Interface {
     pub index: u32,
 }
 
+const NO_CARRIER: &str = "has no carrier";
 const CARRIER_TRIES: u32 = 50;
 const CARRIER_STEP: std::time::Duration = std::time::Duration::from_millis(100);
 
@@ -85,7 +86,7 @@ impl Interface {
         }
         if flags & libc::IFF_RUNNING == 0 {
             return Err(format!(
-                "port {name} has no carrier: check the cable, and whether the other end is up"
+                "port {name} {NO_CARRIER}: check the cable, and whether the other end is up"
             ));
         }
         let mtu = self.mtu();
@@ -100,8 +101,9 @@ impl Interface {
     /// As [`Interface::check`], but waits for the carrier, which comes some seconds after an interface was set up or a driver was reset.
     pub fn wait(&self) -> Result<(), String> {
         for _ in 0..CARRIER_TRIES {
-            if self.check().is_ok() {
-                return Ok(());
+            match self.check() {
+                Err(why) if why.contains(NO_CARRIER) => {}
+                other => return other,
             }
             std::thread::sleep(CARRIER_STEP);
         }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -132,7 +133,7 @@ class Bench:
         assert len(lines) == len(trials) + 1, err
         return lines[1:]
 
-    def commands(self, *commands: list[str] | dict[str, str], env: dict[str, str] | None = None) -> list[tuple[int, str, str]]:
+    def commands(self, *commands: list[str] | dict[str, Any], env: dict[str, str] | None = None) -> list[tuple[int, str, str]]:
         """Runs `irqlab live` commands in one process: exit code, output, errors of each."""
         out, err = self.popen(sys.executable, "-m", "tests.live.commands", json.dumps(commands), env=env).communicate()
         lines = [json.loads(line) for line in out.splitlines()]
@@ -153,6 +154,8 @@ class Bench:
         settings += [f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6" for name in names] + ["/proc/sys/net/ipv4/ip_forward"]
         said = [self.run(namespace, "ip", "-o", "-4", "address"), self.run(namespace, "ip", "neigh", "show", "nud", "permanent")]
         links = self.run(namespace, "ip", "-o", "link")
-        said.append("\n".join(sorted(line.split(" state ")[0] for line in links.splitlines())))
+        said += [
+            f"{name} {'UP' in flags.split(',')}" for name, flags in re.findall(r"^\d+: (\w+).*?<([^>]*)>", links, re.MULTILINE)
+        ]
         said += [self.run(namespace, "ethtool", "-k", name) for name in names]
         return "\n".join([*said, self.run(namespace, "cat", *settings)])

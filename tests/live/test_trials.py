@@ -25,7 +25,8 @@ def test_a_router_forwards_everything_both_ways(router: Bench, kind: str) -> Non
     (found,) = router.trials([{**SECOND, "bidirectional": True, "size": 300}], kind=kind, bridge=False)
     for stream in found["streams"]:
         assert stream["intended"] == 500
-        assert stream["received"] == stream["sent"] >= 490
+        assert stream["received"] == stream["sent"]
+        assert stream["sent"] == 500 or found["live"]["stalls"]  # the host may stop the tester, but then it says so
         assert stream["corrupted"] == stream["duplicated"] == stream["reordered"] == 0
         assert 0 < stream["latency"]["min_ns"] < 100 * MS
     assert found["live"]["time_stamps"] == ["kernel"]
