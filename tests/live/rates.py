@@ -31,8 +31,8 @@ def ours(bench: Bench, kind: str, size: int, seconds: float) -> tuple[float, flo
     return stream["sent"] / seconds, stream["received_in_window"] / seconds
 
 
-def theirs(bench: Bench, command: list[str], seconds: float) -> tuple[float, float]:
-    """Frames a second sent by a program, by the counters of both interfaces, while it runs."""
+def theirs(bench: Bench, command: list[str], seconds: float) -> tuple[float, float] | None:
+    """Frames a second sent by a program, by the counters of both interfaces, while it runs; None: it does not run here."""
 
     def counted() -> tuple[int, int]:
         files = ("/sys/class/net/p0/statistics/tx_packets", "/sys/class/net/p1/statistics/rx_packets")
@@ -47,7 +47,7 @@ def theirs(bench: Bench, command: list[str], seconds: float) -> tuple[float, flo
     time.sleep(seconds)
     after, ended = counted(), time.monotonic()
     if process.poll() is not None:
-        raise SystemExit(f"{' '.join(command)} ended with exit code {process.returncode}")
+        return None
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     sent, received = ((new - old) / (ended - began) for old, new in zip(before, after, strict=True))
@@ -65,7 +65,10 @@ def main(seconds: float, rounds: int) -> None:
             bench.run(bench.tester, "ethtool", "-K", "p1", "gro", "on")  # or p1 takes no frames of XDP
             cpu = str(max(os.sched_getaffinity(0)))
 
-            def show(name: str, size: int, rates: tuple[float, float]) -> None:
+            def show(name: str, size: int, rates: tuple[float, float] | None) -> None:
+                if rates is None:
+                    print(f"{name:16} {size:5} does not run here")
+                    return
                 load = Path("/proc/loadavg").read_text().split()[0]
                 print(f"{name:16} {size:5} {rates[0] / 1e3:10.0f} {rates[1] / 1e3:10.0f}   {load}", flush=True)
 

@@ -12,19 +12,23 @@ from typing import Any
 from irqlab import units
 from irqlab.errors import IrqlabError
 from irqlab.present.tables import Cell, Column, Table
+from irqlab.units import driver_of
 
 Json = Mapping[str, Any]
 _TIMES = (("p50_ns", "p50"), ("p90_ns", "p90"), ("p99_ns", "p99"), ("max_ns", "max"))
 
 
 def tables(first: Json, second: Json, names: tuple[str, str]) -> list[Table]:
-    """A table for each method and frame size that both have. Raises IrqlabError if there is none."""
+    """A table for each method and frame size that both have. Raises IrqlabError if there is none.
+
+    If a file has several configurations, those with the same driver and schemes are put side by side.
+    """
     found = []
-    others = {_key(row): row for row in _rows(second)}
     for row in _rows(first):
-        if (other := others.get(_key(row))) is not None:
+        if (other := _counterpart(row, first, second, names)) is not None:
             lines = _joined(dict(_figures(row)), dict(_figures(other)))
             heading = f"{row['method'].capitalize()}, {row['frame_bytes']}-byte frames, {units.direction(row['bidirectional'])}"
+            heading += f": {driver_of(row)}" if len(_same(row, first)) > 1 else ""
             columns = (Column("", number=False), Column(names[0]), Column(names[1]), Column("Ratio", title="second / first"))
             found.append(Table(heading, columns, lines))
     if not found:
@@ -32,8 +36,24 @@ def tables(first: Json, second: Json, names: tuple[str, str]) -> list[Table]:
     return found
 
 
-def _rows(document: Json) -> list[Json]:
+def _rows(document: Json) -> list[dict[str, Any]]:
     return [row for row in document["measured"]["results"] if row["complete"]]
+
+
+def _same(row: Json, document: Json) -> list[dict[str, Any]]:
+    """The rows of a document with the same method, frame size and direction."""
+    return [other for other in _rows(document) if _key(other) == _key(row)]
+
+
+def _counterpart(row: Json, first: Json, second: Json, names: tuple[str, str]) -> dict[str, Any] | None:
+    """The row of the second document to put beside one of the first."""
+    candidates = _same(row, second)
+    if len(candidates) <= 1 and len(_same(row, first)) == 1:
+        return candidates[0] if candidates else None
+    alike = [other for other in candidates if driver_of(other) == driver_of(row)]
+    if len(alike) > 1:
+        raise IrqlabError(f"{names[1]} has several configurations of {driver_of(row)}; give a file with only one")
+    return alike[0] if alike else None
 
 
 def _key(row: Json) -> tuple[str, str, bool]:

@@ -21,6 +21,7 @@ from irqlab.live.config import LiveConfig
 from irqlab.live.dut import LiveDut
 from irqlab.live.ports import LiveError, Ports, binary
 from irqlab.live.remote import Remote
+from irqlab.qemu.machine import cancelling
 from irqlab.setup.nics import Nic
 from irqlab.trials.forwarding import ForwardingTrial
 from irqlab.trials.testbed import Testbed
@@ -50,6 +51,13 @@ class Settings:
     """None: not known."""
 
 
+@dataclass(frozen=True)
+class NoMachine:
+    """In place of QEMU's configuration."""
+
+    mips: int = 0
+
+
 class LiveTestbed(Testbed):
     """Two ports and the device under test between them. A context manager: leaving it closes them."""
 
@@ -61,6 +69,7 @@ class LiveTestbed(Testbed):
         self._lock = threading.Lock()
         self.config = TestbedConfig(driver=settings.name or "dut", cached=False, dut=DutConfig(schemes=config.schemes))
         self.modules = []
+        self.machine = NoMachine()  # type: ignore[assignment]
         self._remote: Remote | None = None
         self.ports = Ports(config)
         try:
@@ -76,9 +85,12 @@ class LiveTestbed(Testbed):
             raise
 
     def __enter__(self) -> LiveTestbed:
+        self._cancelling = cancelling(self.cancel)
+        self._cancelling.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._cancelling.__exit__(None, None, None)
         self.close()
 
     def close(self) -> None:
@@ -105,11 +117,6 @@ class LiveTestbed(Testbed):
     def driver(self) -> str:
         """What the device under test is called."""
         return self._driver
-
-    @property
-    def mips(self) -> int:
-        """0: it is a real machine."""
-        return 0
 
     @property
     def label(self) -> str:

@@ -217,6 +217,7 @@ class CancelledError(IrqlabError):
 _running: set[subprocess.Popen[bytes]] = set()
 _running_lock = threading.Lock()
 _cancelled = threading.Event()
+_others: list[Callable[[], None]] = []
 
 
 def cancel_all() -> None:
@@ -224,8 +225,23 @@ def cancel_all() -> None:
     _cancelled.set()
     with _running_lock:
         processes = list(_running)
+        others = list(_others)
     for process in processes:
         _end(process)
+    for cancel in others:
+        cancel()
+
+
+@contextmanager
+def cancelling(cancel: Callable[[], None]) -> Iterator[None]:
+    """Context manager: `cancel_all` calls `cancel`, too, which ends what is not a QEMU."""
+    with _running_lock:
+        _others.append(cancel)
+    try:
+        yield
+    finally:
+        with _running_lock:
+            _others.remove(cancel)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -97,8 +97,6 @@ class JobRunner:
                 future.result()
         except BaseException:
             machine.cancel_all()
-            for job in jobs.values():
-                job.testbed.cancel()
             raise
         finally:
             pool.shutdown(wait=True, cancel_futures=True)

@@ -97,7 +97,7 @@ class TrialRunner:
             nic=self.testbed.nic.model,
             frame_bytes=workload.size,
             bidirectional=workload.bidirectional,
-            mips=self.testbed.mips,
+            mips=self.testbed.machine.mips,
             rx_scheme=names["rx_scheme"],
             tx_scheme=names["tx_scheme"],
             variant=names["variant"],

@@ -97,11 +97,6 @@ class Testbed:
         return self.modules[-1].name
 
     @property
-    def mips(self) -> int:
-        """The DUT's speed, in million instructions per second."""
-        return self.machine.mips
-
-    @property
     def where(self) -> str:
         """What it is measured on, for the user."""
         return f"{self.nic.model}, Linux {self.machine.kernel.release}, {self.machine.mips} MIPS"
@@ -212,9 +207,6 @@ class Testbed:
         """Ends idle machines of the pool; further trials are still possible."""
         if "prepared" in self.__dict__:
             POOL.close(self.prepared.state)
-
-    def cancel(self) -> None:
-        """On Ctrl-C or an error: ends what a trial waits for. QEMUs are ended by irqlab.qemu.machine."""
 
     @contextmanager
     def _translating_errors(self, dut: Dut) -> Iterator[Dut]:
