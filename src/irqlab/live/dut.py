@@ -105,6 +105,8 @@ class LiveDut(Dut):
         idle = _idle(before, self._ticks())
         result: dict[str, Any] = self.rpc.call("result")
         report = self.rpc.call("live")
+        for port, interface in zip(report["ports"], self.ports.interfaces, strict=True):
+            port["driver"] = interface["driver"]
         return {
             **result,
             "idle_ns": None if idle is None else round(idle * int(whole["duration_ns"])),

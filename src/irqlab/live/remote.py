@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import socket
 import subprocess
 import threading
@@ -22,15 +23,16 @@ from irqlab.setup.paths import built, guest_binary
 
 _MACHINES = {"x86_64": "x86_64", "aarch64": "aarch64", "armv7l": "armv7"}
 _CONNECT_S = 15
-_ANSWER_S = 60.0
+ANSWER_S = 60.0
 
 
 class Remote:
     """A connection to an agent. It has `guest`, like irqlab.qemu.rpc.Rpc."""
 
-    def __init__(self, target: str) -> None:
-        """Connects to `user@board`, or to `unix:PATH`. Raises LiveError."""
+    def __init__(self, target: str, answer_s: float = ANSWER_S) -> None:
+        """Connects to `user@board`, or to `unix:PATH`; there an answer may take so many seconds. Raises LiveError."""
         self.target = target
+        self._answer_s = answer_s
         self._cancelled = False
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -39,7 +41,7 @@ class Remote:
             self._open_socket(Path(target.removeprefix("unix:")))
         else:
             self._open_ssh(target)
-        self.guest("read", paths=["/proc/version"])  # is it there?
+        self._greet()
 
     def guest(self, command: str, limit_ns: int | None = None, watched: bool = True, **arguments: Any) -> Any:
         """Has the agent execute a command; returns its answer. Raises TesterError if it refuses, LiveError if it is gone."""
@@ -57,6 +59,19 @@ class Remote:
         if "error" in answer:
             raise TesterError(str(answer["error"]))
         return answer["ok"]
+
+    def _greet(self) -> None:
+        """Makes sure that the agent is there. What it still had to say to others is skipped. Raises LiveError."""
+        mark = f"/irqlab-{secrets.token_hex(8)}"
+        try:
+            self._out.write(json.dumps({"read": {"paths": [mark]}}).encode() + b"\n")
+            self._out.flush()
+            while (line := self._in.readline()) and f'"{mark}":'.encode() not in line:
+                pass
+        except (OSError, ValueError) as error:
+            raise self._gone() from error
+        if not line:
+            raise self._gone()
 
     def cancel(self) -> None:
         """Ends the connection at once; who waits for an answer gets CancelledError."""
@@ -85,7 +100,7 @@ class Remote:
 
     def _open_socket(self, path: Path) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.settimeout(_ANSWER_S)
+        self._socket.settimeout(self._answer_s)
         try:
             self._socket.connect(str(path))
         except OSError as error:
