@@ -111,13 +111,12 @@ pub fn pin(cpu: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// Asks the scheduler to prefer the present thread, if it may (CAP_SYS_NICE); returns the niceness it has.
-pub fn prefer() -> i32 {
-    // SAFETY: plain system calls about the calling thread.
-    unsafe {
-        libc::setpriority(libc::PRIO_PROCESS, 0, -20);
-        libc::getpriority(libc::PRIO_PROCESS, 0)
-    }
+/// Asks the scheduler to prefer the present thread, if it may (CAP_SYS_NICE).
+pub fn prefer() {
+    // SAFETY: a plain system call about the calling thread.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
+    // Kernels that group tasks by session weigh the groups first (sched(7)); others do not have the file.
+    let _ = std::fs::write("/proc/self/autogroup", "-20");
 }
 
 /// The processors that this process may use.

@@ -96,6 +96,9 @@ class Remote:
             if self._process.stderr is not None:
                 self._process.stderr.close()
         if self._socket is not None:
+            for file in (self._in, self._out):
+                with suppress(OSError, ValueError):
+                    file.close()
             self._socket.close()
 
     def _open_socket(self, path: Path) -> None:

@@ -156,8 +156,6 @@ class LiveTestbed(Testbed):
                 if not doubts:
                     return found  # type: ignore[return-value]
                 self._say(f"  repeated: {doubts}")
-        if found.live and not found.total("lost"):
-            return found  # type: ignore[return-value]
         raise NoVerdictError(
             f"no verdict at {trial.loads[0].rate_pps:.0f} frames/s: {doubts}, in each of {TRIES} trials: give the tester idle "
             "processors (--cpus), try --kind af_xdp, or offer less"

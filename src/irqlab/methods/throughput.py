@@ -299,6 +299,10 @@ def run(runner: TrialRunner, workload: Workload) -> MethodResult:
     found = MultipleLossRatioSearch(config=config).search(measurer=measurer, debug=lambda _: None)[goal]
     if found.relevant_lower_bound is None:
         worst = min(measurer.trials, key=lambda t: t.offered_pps)
+        if not worst.offered_all and worst.live is not None:
+            raise IrqlabError(
+                f"the tester itself is too slow, even at {worst.spec.loads[0].rate_pps:.0f} frames/s: {worst.live['unreached']}"
+            )
         raise IrqlabError(
             f"{runner.testbed.driver} on {runner.testbed.nic.model} loses frames even at {worst.offered_pps:.0f} frames/s "
             f"({worst.total('lost')} of {worst.total('sent')} lost, {worst.total('late')} late)"
