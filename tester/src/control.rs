@@ -8,8 +8,8 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::faults::Kind;
 use crate::host::plan::AppPlan;
-use crate::lan7800::fault_injection::Kind;
 use crate::mac::Mac;
 use crate::profile::map::Addresses;
 use crate::traffic::plan::TrialPlan;
@@ -100,6 +100,11 @@ pub enum Command {
         /// Transfers may end in a fragment of one more frame.
         #[serde(default = "yes", rename = "stubs")]
         trailing_fragments: bool,
+    },
+    /// Records how many transmit descriptors the PCI cards of the tester's own hold, or ends that.
+    Rings {
+        /// From now on, or no more.
+        record: bool,
     },
     /// Pauses QEMU.
     StopAt {

@@ -1,19 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! PCI cards of our own, without QEMU: what a card is to its [`Host`], and the [`bus`] that cards share.
+//! PCI cards of our own, without QEMU: what a card is to its [`Host`], the [`bus`] that cards share, and parts that several
+//! cards have: an EEPROM behind [`microwire`], a [`phy`], a FIFO and the wire behind it ([`transmit`]).
 //!
 //! A card has no clock: its owner calls [`Card::advance`] at [`Card::deadline_ns`]. Whatever a card does to the host takes the time that
 //! the bus needs; the card itself keeps track of it.
 
+#[cfg(test)]
+pub mod board;
 pub mod bus;
+pub mod fault_injection;
+pub mod microwire;
+pub mod phy;
+pub mod transmit;
+
+use serde::{Deserialize, Serialize};
 
 use bus::Access;
 
 /// What a card is plugged into.
 pub trait Host {
     /// Reads memory, now. The time that it takes is a matter of [`Host::claim`].
-    fn read(&mut self, address: u32, bytes: &mut [u8]);
+    fn read(&mut self, address: u64, bytes: &mut [u8]);
     /// Writes memory, now.
-    fn write(&mut self, address: u32, bytes: &[u8]);
+    fn write(&mut self, address: u64, bytes: &[u8]);
     /// Occupies the bus for a transfer of so many bytes that the card is ready for at `from_ns`, which may be past. When it is over, in ns.
     fn claim(&mut self, from_ns: u64, access: Access, bytes: usize) -> u64;
     /// Sets the interrupt line; level-triggered.
@@ -48,6 +57,31 @@ pub struct PowerManagement {
     pub capabilities: u16,
 }
 
+/// Known defects of chips, which can be switched on. A card has those of its chip; it ignores the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Errata {
+    /// RTL8139C+: a TPPoll that comes while the chip transmits is lost.
+    pub lost_poll: bool,
+    /// 8255x: at 10 Mbit/s, the command unit hangs at a resume that no NOP command precedes.
+    pub resume_hang: bool,
+    /// 8255x: the receive unit runs out of resources without a cause RNR.
+    pub lost_rnr: bool,
+}
+
+impl Errata {
+    /// Switches one on by its name; None: there is no such erratum.
+    pub fn with(mut self, name: &str) -> Option<Self> {
+        let erratum = match name {
+            "lost-poll" => &mut self.lost_poll,
+            "resume-hang" => &mut self.resume_hang,
+            "lost-rnr" => &mut self.lost_rnr,
+            _ => return None,
+        };
+        *erratum = true;
+        Some(self)
+    }
+}
+
 /// A base address register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
@@ -77,6 +111,10 @@ pub trait Card: Send {
     fn deadline_ns(&self) -> Option<u64>;
     /// Does everything that is due.
     fn advance(&mut self, now_ns: u64, host: &mut dyn Host);
+    /// How many transmit descriptors the card holds: handed over by the driver, and not given back. 0: unknown.
+    fn transmit_fill(&self, _host: &mut dyn Host) -> u32 {
+        0
+    }
     /// The bus was reset.
     fn reset(&mut self, now_ns: u64);
     /// The card was put to sleep (D1 to D3), or woken up.
