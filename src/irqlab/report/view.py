@@ -38,9 +38,10 @@ def build(documents: Sequence[Json]) -> Page:
     number = Numbers()
     chosen = [(method, mine) for method in catalogue.methods().values() if (mine := method.chosen(complete))]
     drivers = list(dict.fromkeys(row.data["driver"] for row in rows))
+    live = ["live" in dut for document in documents for dut in document["environment"]["duts"]] or [False]
     return Page(
         title=f"irqlab: {_names(drivers) or 'no results'}",
-        lead=_lead(drivers),
+        lead=_live_lead(drivers) if all(live) else _lead(drivers),
         symbols=_symbols(list(dict.fromkeys(row.variant for row in rows))),
         verdicts=[text for method, mine in chosen for text in method.verdicts(mine)],
         notices=_incomplete(documents, rows),
@@ -49,6 +50,8 @@ def build(documents: Sequence[Json]) -> Page:
         origins=[origin(document) for document in documents],
         duts=duts(documents),
         picture=_picture(chosen, number),
+        lab=not all(live),
+        live=any(live),
     )
 
 
@@ -66,6 +69,11 @@ def _lead(drivers: Sequence[str]) -> str:
     one = "the Linux network driver forwards, loses and costs"
     what = one if len(drivers) == 1 else f"{len(drivers) or 'no'} Linux network drivers forward, lose and cost"
     return f"What {what} in a router with one CPU, measured by irqlab in virtual time with the methods of RFC 2544."
+
+
+def _live_lead(drivers: Sequence[str]) -> str:
+    what = "a device" if len(drivers) == 1 else f"{len(drivers) or 'no'} devices"
+    return f"What was forwarded and lost by {what} between two real ports, measured by irqlab with the methods of RFC 2544."
 
 
 def _names(drivers: Sequence[str]) -> str:
