@@ -171,12 +171,12 @@ impl Receive {
         let mut gaps = Gaps::begin(now_ns());
         shared.attentive.store(true, Ordering::Release);
         while shared.busy.load(Ordering::Acquire) {
-            let now_ns_ = now_ns();
-            gaps.look(now_ns_);
+            let looked_ns = now_ns();
+            gaps.look(looked_ns);
             if self.round() > 0 {
                 continue;
             }
-            shared.emptied_ns.store(now_ns_, Ordering::Release);
+            shared.emptied_ns.store(looked_ns, Ordering::Release);
             if shared.threads.sleep {
                 self.sleep(1);
                 gaps.slept(now_ns());

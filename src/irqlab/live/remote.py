@@ -37,11 +37,17 @@ class Remote:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
-        if target.startswith("unix:"):
-            self._open_socket(Path(target.removeprefix("unix:")))
-        else:
-            self._open_ssh(target)
-        self._greet()
+        self._in: Any = None
+        self._out: Any = None
+        try:
+            if target.startswith("unix:"):
+                self._open_socket(Path(target.removeprefix("unix:")))
+            else:
+                self._open_ssh(target)
+            self._greet()
+        except BaseException:
+            self.close()
+            raise
 
     def guest(self, command: str, limit_ns: int | None = None, watched: bool = True, **arguments: Any) -> Any:
         """Has the agent execute a command; returns its answer. Raises TesterError if it refuses, LiveError if it is gone."""
@@ -98,7 +104,8 @@ class Remote:
         if self._socket is not None:
             for file in (self._in, self._out):
                 with suppress(OSError, ValueError):
-                    file.close()
+                    if file is not None:
+                        file.close()
             self._socket.close()
 
     def _open_socket(self, path: Path) -> None:
@@ -128,7 +135,7 @@ class Remote:
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._in, self._out = self._process.stdout, self._process.stdin  # type: ignore[assignment]
+        self._in, self._out = self._process.stdout, self._process.stdin
 
     def _once(self, command: str, stdin: bytes = b"") -> bytes:
         """Runs a command on the DUT. Raises LiveError."""
