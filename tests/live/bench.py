@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from irqlab.setup.paths import live_binary
+
 ROOT = Path(__file__).resolve().parents[2]
 IRQLAB = Path(sys.executable).with_name("irqlab")
 _numbers = itertools.count()
@@ -100,6 +102,13 @@ class Bench:
     def env(self) -> dict[str, str]:
         """The environment of commands: calibrations and journals are the test's own."""
         return {**os.environ, "IRQLAB_CACHE": str(self.home / "cache"), "COLUMNS": "200"}
+
+    def refusal(self, *options: str) -> str:
+        """Why irqlab-live does not open the ports; empty: it does."""
+        ports = ("--port=p0", "--port=p1", "--sleep")
+        command = ["ip", "netns", "exec", self.tester, str(live_binary()), *ports, *options]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        return str(json.loads(done.stdout)["error"]) if done.returncode else ""
 
     def popen(self, *argv: str, env: dict[str, str] | None = None) -> subprocess.Popen[str]:
         """Starts a command in the tester's namespace."""

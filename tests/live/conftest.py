@@ -22,6 +22,15 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
         yield made
 
 
+@pytest.fixture(params=["af_packet", "af_xdp"])
+def kind(request: pytest.FixtureRequest, bench: Bench) -> str:
+    """Both kinds of ports; AF_XDP only if the kernel lets us."""
+    wanted = str(request.param)
+    if wanted == "af_xdp" and (why := bench.refusal("--kind=af-xdp")):
+        pytest.skip(why)
+    return wanted
+
+
 @pytest.fixture
 def router(bench: Bench) -> Bench:
     """A tester and a router."""

@@ -11,8 +11,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from irqlab.methods import catalogue
 from irqlab.report import html
 from tests.live.bench import IRQLAB, Bench
@@ -118,7 +116,6 @@ def test_without_permission_the_message_names_setcap(router: Bench) -> None:
         assert "setcap cap_net_raw,cap_net_admin,cap_bpf+ep" in error
 
 
-@pytest.mark.parametrize("kind", ["af_packet", pytest.param("af_xdp", marks=pytest.mark.long)])
 def test_throughput_of_a_device_that_forwards_so_many_frames(bench: Bench, kind: str) -> None:
     """A thousand frames a second, whatever the host does: found, with a range, in the lab's schema, and in a report."""
     result = bench.home / "result.json"
@@ -228,7 +225,6 @@ def test_an_agent_that_dies_is_named(router: Bench) -> None:
     _one_message(code, errors, "the agent is gone", "rebooted")
 
 
-@pytest.mark.parametrize("kind", ["af_packet", "af_xdp"])
 def test_ctrl_c_keeps_results_and_leaves_nothing(router: Bench, kind: str) -> None:
     result = router.home / "result.json"
     options = [one if one != "0.2" else "0.5" for one in OPEN]

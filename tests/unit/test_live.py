@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,16 @@ from irqlab import units
 from irqlab.calibrate.cells import Cell, read_live
 from irqlab.cli.live import rate
 from irqlab.compare import beside
+from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.live import calibration, judge, prepare
 from irqlab.live.calibration import Calibration
 from irqlab.live.config import LiveConfig
-from irqlab.methods import catalogue
+from irqlab.methods import burst, catalogue, loss, throughput
 from irqlab.present.tables import Table
+from irqlab.runner.runner import TrialRunner
+from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
+from tests.unit.fakes import FakeTestbed
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 PORTS = ("p0", "p1")
@@ -61,6 +66,60 @@ def test_losses_of_the_device_are_believed() -> None:
 def test_losses_that_may_be_the_testers_own_are_not(report: dict[str, Any]) -> None:
     assert "10 frames were lost, and the tester's own ports may have lost" in judge.doubts([_stream(lost=10)], report)[0]
     assert judge.doubts([_stream()], report) == []
+
+
+def test_what_a_virtual_port_drops_on_the_way_out_is_the_devices_loss() -> None:
+    report = _report(interface={"tx_dropped": 10})
+    report["ports"][1]["driver"] = "veth"
+    assert judge.own_loss(report) == 0
+    report["ports"][1]["driver"] = "igb"
+    assert judge.own_loss(report) == 10
+
+
+@dataclass
+class LiveFake(FakeTestbed):
+    """A device behind a tester that sends no more than `sends_pps`, and loses a frame in every third trial."""
+
+    sends_pps: float = float("inf")
+    unlucky: bool = False
+
+    def run(self, spec: ForwardingTrial) -> ForwardingResult:
+        found = super().run(spec)
+        slow = spec.loads[0].rate_pps > self.sends_pps
+        if self.unlucky and len(self.specs) % 3 == 0:
+            found = replace(found, streams=[{**s, "lost": s["lost"] + 1, "received": s["received"] - 1} for s in found.streams])
+        return replace(found, live={"unreached": "too slow" if slow else ""})
+
+
+def test_a_search_says_whether_the_tester_is_the_limit() -> None:
+    workload = Workload()
+    free = throughput.run(TrialRunner(LiveFake(lambda pps: min(pps, 30_000.0))), workload)  # type: ignore[arg-type]
+    assert free.tester_limited is False
+    slow = throughput.run(TrialRunner(LiveFake(lambda pps: pps, sends_pps=20_000.0)), workload)  # type: ignore[arg-type]
+    assert slow.tester_limited is True
+    assert slow.total_throughput_pps == pytest.approx(20_000, rel=0.01)
+    known = LiveFake(lambda pps: pps, ceiling=20_000.0)
+    capped = throughput.run(TrialRunner(known), workload)  # type: ignore[arg-type]
+    assert capped.tester_limited is True
+    assert max(spec.loads[0].rate_pps for spec in known.specs) == 20_000
+    with pytest.raises(IrqlabError, match="the tester itself is too slow"):
+        throughput.run(TrialRunner(LiveFake(lambda pps: pps, sends_pps=1.0)), workload)  # type: ignore[arg-type]
+
+
+def test_with_noise_most_trials_decide() -> None:
+    testbed = LiveFake(lambda pps: min(pps, 30_000.0), unlucky=True)
+    found = throughput.run(TrialRunner(testbed), Workload(trials_per_load=3))  # type: ignore[arg-type]
+    assert found.total_throughput_pps == pytest.approx(30_000, rel=0.01)
+    loads = [spec.loads[0].rate_pps for spec in testbed.specs]
+    assert loads.count(found.summary.rate_pps_per_direction) >= 2
+
+
+def test_loads_beyond_the_tester_are_left_out() -> None:
+    known = LiveFake(lambda pps: min(pps, 10_000.0), ceiling=16_000.0)
+    found = loss.run(TrialRunner(known), Workload())  # type: ignore[arg-type]
+    assert [sample.load for sample in found.samples] == [0.25, 0.5, 0.75, 1.0, 1.1, 1.25, 1.5]
+    with pytest.raises(IrqlabError, match="at line rate"):
+        burst.run(TrialRunner(known), Workload())  # type: ignore[arg-type]
 
 
 def test_what_was_not_sent_is_unreached_not_lost() -> None:
