@@ -53,7 +53,7 @@ pub fn open(interface: &Interface) -> Result<Port, String> {
         ),
         Some(libc::ENOBUFS | libc::ENOMEM) => format!(
             "port {name}: AF_XDP may not lock {} MiB of memory: raise `ulimit -l`, or use --kind af_packet",
-            2 * CHUNKS * CHUNK >> 20
+            (2 * CHUNKS * CHUNK) >> 20
         ),
         Some(libc::EBUSY | libc::EEXIST) => format!(
             "port {name}: another XDP program or socket uses it: `ip link set {name} xdp off`, or use --kind af_packet"

@@ -6,7 +6,6 @@ The tester's ports are the tap devices. The agent takes its commands from the gu
 
 from __future__ import annotations
 
-import base64
 import subprocess
 import time
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from pathlib import Path
 from irqlab.config.addresses import dut_mac
 from irqlab.live.remote import Remote
 from irqlab.qemu.machine import KERNEL_COMMAND_LINE
-from irqlab.setup import guestimage, kernel, modules, qemu
+from irqlab.setup import cpio, guestimage, kernel, modules, qemu
 from tests.live.bench import Bench
 
 BOOT_S = 180
@@ -40,7 +39,11 @@ def running(bench: Bench, driver: str, nic: str) -> Iterator[str]:
     socket = bench.home / "agent"
     command = ["ip", "netns", "exec", bench.tester, str(qemu.find().path), "-M", "pc", "-nodefaults", "-no-user-config"]
     command += ["-vga", "none", "-display", "none", "-no-reboot", "-accel", "tcg", "-m", "256"]
-    command += ["-kernel", str(dut_kernel.vmlinux), "-initrd", str(image.path)]
+    loaded = modules.load(dut_kernel, driver)
+    initrd = bench.home / "initrd"  # the kernel unpacks both archives; a serial port is too slow for modules
+    archive = cpio.pack({f"{module.name}.ko": cpio.file(module.data) for module in loaded})
+    initrd.write_bytes(image.path.read_bytes() + archive)
+    command += ["-kernel", str(dut_kernel.vmlinux), "-initrd", str(initrd)]
     command += ["-append", f"{KERNEL_COMMAND_LINE} irqlab.agent=/dev/ttyS1"]
     command += ["-serial", f"file:{bench.home / 'console'}", "-serial", f"unix:{socket},server=on,wait=off"]
     for n in range(2):
@@ -50,8 +53,9 @@ def running(bench: Bench, driver: str, nic: str) -> Iterator[str]:
     try:
         _wait(socket, process)
         remote = Remote(f"unix:{socket}")
-        for module in modules.load(dut_kernel, driver):
-            remote.guest("insmod", name=module.name, base64=base64.b64encode(module.data).decode(), params="")
+        for module in loaded:
+            done = remote.guest("exec", argv=["insmod", f"/{module.name}.ko"], stdin=None)
+            assert done["code"] == 0, done
         remote.close()
         yield f"unix:{socket}"
     finally:

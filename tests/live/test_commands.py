@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -229,9 +228,15 @@ def test_ctrl_c_keeps_results_and_leaves_nothing(router: Bench, kind: str) -> No
     result = router.home / "result.json"
     options = [one if one != "0.2" else "0.5" for one in OPEN]
     process = router.popen(str(IRQLAB), "live", "throughput", "p0", "p1", *options, f"--kind={kind}", "--json", str(result))
-    time.sleep(6)
+    assert process.stderr is not None
+    assert process.stdout is not None
+    for line in process.stderr:
+        if line.startswith("throughput"):  # a trial is over
+            break
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    errors = process.stderr.read()
+    process.stdout.read()
+    process.wait()
     if process.returncode == 0:
         return  # it was ready before
     assert process.returncode == 130, errors

@@ -49,8 +49,8 @@ def test_a_delay_is_found_as_configured(bench: Bench, kind: str) -> None:
         (found,) = bench.trials([SECOND], kind=kind)
     latency = found["streams"][0]["latency"]
     assert found["streams"][0]["lost"] == 0
-    assert latency["min_ns"] >= 20 * MS
-    assert latency["p50_ns"] < 25 * MS  # the bridge is a program on the same host
+    assert 20 * MS <= latency["min_ns"] < 25 * MS
+    assert latency["p50_ns"] < 25 * MS or found["live"]["stalls"]  # the bridge is a program on the same host
 
 
 def test_what_was_not_sent_is_not_lost(router: Bench) -> None:
