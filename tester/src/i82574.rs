@@ -202,7 +202,7 @@ impl Chip {
         self.addresses = vec![None; filter::ADDRESSES];
         self.vlan_mode = false;
         self.set_address(0, self.nvm.address());
-        self.interrupts = Interrupts::default();
+        self.interrupts.reset();
         self.receiver = Receiver::new();
         self.sender = Sender::new();
         self.transmitter = Transmitter::new(transmit::fifo_bytes(self.register(csr::PBA)));
@@ -390,7 +390,7 @@ impl Chip {
                 let receive = (value & 0x3f).min(BUFFER_KB);
                 self.set_register(offset, (BUFFER_KB - receive) << 16 | receive);
                 self.transmitter
-                    .set_fifo_bytes(transmit::fifo_bytes(self.register(csr::PBA)));
+                    .resize(transmit::fifo_bytes(self.register(csr::PBA)));
             }
             csr::RDTR | csr::TIDV => {
                 self.set_register(offset, value & 0xffff);
@@ -564,14 +564,7 @@ fn aligned(offset: u64) -> (u64, u32) {
 }
 
 impl Card for Chip {
-    fn read(
-        &mut self,
-        now_ns: u64,
-        window: usize,
-        offset: u64,
-        _bytes: usize,
-        host: &mut dyn Host,
-    ) -> u32 {
+    fn read(&mut self, now_ns: u64, window: usize, offset: u64, _bytes: usize) -> u32 {
         let (register, shift) = match (window, offset) {
             (FLASH, _) => return u32::MAX, // erased
             (TABLES, _) => return 0,
@@ -579,9 +572,11 @@ impl Card for Chip {
             (PORTS, _) => (u64::from(self.port_address) & !3, 0),
             _ => aligned(offset),
         };
-        let value = self.read_register(now_ns, register);
+        self.read_register(now_ns, register) >> shift
+    }
+
+    fn settle(&mut self, now_ns: u64, host: &mut dyn Host) {
         self.update_interrupts(now_ns, host);
-        value >> shift
     }
 
     /// Registers are written as words; what is smaller is ignored (10.1: registers are 32 bits wide).
@@ -635,11 +630,13 @@ impl Card for Chip {
     fn reset(&mut self, now_ns: u64) {
         self.phy = Phy::new(now_ns);
         self.software_reset();
+        self.interrupts.release();
     }
 
     /// As a software reset; the PHY keeps its link.
     fn power_changed(&mut self) {
         self.software_reset();
+        self.interrupts.release();
     }
 
     fn state(&self) -> String {

@@ -249,8 +249,17 @@ impl Interrupts {
         host.message(vector);
     }
 
-    /// The line is released, without a word to the host: it has been told.
-    pub fn released(&mut self) {
+    /// A software reset. The line falls when [`Interrupts::update`] is called.
+    pub fn reset(&mut self) {
+        *self = Interrupts {
+            line: self.line,
+            signalling: self.signalling,
+            ..Interrupts::default()
+        };
+    }
+
+    /// The line is low, since the host has reset it.
+    pub fn release(&mut self) {
         self.line = false;
     }
 }

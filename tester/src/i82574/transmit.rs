@@ -9,9 +9,9 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::receive::Used;
-use super::registers::{cause, csr, ctrl, dctl, tctl, txd};
+use super::registers::{cause, csr, ctrl, tctl, txd};
 use super::ring::{Ring, Timers};
-use super::statistics::{Counter, FCS_BYTES};
+use super::statistics::Counter;
 use super::{Chip, QUEUES};
 use crate::offload;
 use crate::pci::Host;
@@ -327,11 +327,15 @@ impl Chip {
 
     /// Does what is due.
     pub fn send_advance(&mut self, now_ns: u64, host: &mut dyn Host) {
-        while let Some(fetch) = self
+        while self
             .sender
             .fetches
-            .pop_front_if(|fetch| fetch.ready_ns <= now_ns)
+            .front()
+            .is_some_and(|fetch| fetch.ready_ns <= now_ns)
         {
+            let Some(fetch) = self.sender.fetches.pop_front() else {
+                return;
+            };
             self.fetched(now_ns, fetch, host);
             self.send(now_ns, host);
         }
@@ -362,7 +366,7 @@ impl Chip {
                 queue.header = data.drain(..at).collect();
             }
             let mut frame = [queue.header.as_slice(), &data].concat();
-            segment(&mut frame, &context, &fetch, data.len());
+            segment(&mut frame, &context, &fetch);
             frame
         } else {
             data
@@ -543,7 +547,7 @@ impl Queue {
 }
 
 /// Fits the headers to a segment (7.3.4 to 7.3.6): lengths, identification, sequence number, flags, and the length in the pseudo header.
-fn segment(frame: &mut [u8], context: &Context, fetch: &Fetch, payload: usize) {
+fn segment(frame: &mut [u8], context: &Context, fetch: &Fetch) {
     let (ip, tcp) = (context.ip_start, context.start);
     let number = fetch.at.checked_div(context.mss).unwrap_or(0);
     let bytes = frame.len();
@@ -572,7 +576,6 @@ fn segment(frame: &mut [u8], context: &Context, fetch: &Fetch, payload: usize) {
     } else {
         offload::set_word(frame, tcp + 4, (bytes.saturating_sub(tcp)) as u16);
     }
-    let _ = payload;
     // The driver's sum of the pseudo header is without the length.
     let seed = offload::word(frame, context.offset);
     let length = bytes.saturating_sub(tcp) as u32;
@@ -583,7 +586,3 @@ fn segment(frame: &mut [u8], context: &Context, fetch: &Fetch, payload: usize) {
 pub fn fifo_bytes(pba: u32) -> usize {
     (pba >> 16 & 0x3f) as usize * 1_024
 }
-
-/// Of TXDCTL: nothing but thresholds has an effect.
-pub const THRESHOLDS: u32 = dctl::PREFETCH;
-const _: () = assert!(FCS_BYTES == 4);
