@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What the tester needs: a clock and ports.
 
-use crate::lan7800::fault_injection::{Damage, FaultPlan};
+use crate::faults::{Damage, FaultPlan};
 use crate::memory_model::Counts;
 use crate::profile::Profile;
 use crate::profile::map::Addresses;

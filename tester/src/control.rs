@@ -8,8 +8,8 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::faults::Kind;
 use crate::host::plan::AppPlan;
-use crate::lan7800::fault_injection::Kind;
 use crate::mac::Mac;
 use crate::profile::map::Addresses;
 use crate::traffic::plan::TrialPlan;

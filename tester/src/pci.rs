@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! PCI cards of our own, without QEMU: what a card is to its [`Host`], and the [`bus`] that cards share.
+//! PCI cards of our own, without QEMU: what a card is to its [`Host`], the [`bus`] that cards share, and parts that several
+//! cards have: an EEPROM behind [`microwire`], a [`phy`], a FIFO and the wire behind it ([`transmit`]).
 //!
 //! A card has no clock: its owner calls [`Card::advance`] at [`Card::deadline_ns`]. Whatever a card does to the host takes the time that
 //! the bus needs; the card itself keeps track of it.
 
+#[cfg(test)]
+pub mod board;
 pub mod bus;
+pub mod fault_injection;
+pub mod microwire;
+pub mod phy;
+pub mod transmit;
 
 use bus::Access;
 
 /// What a card is plugged into.
 pub trait Host {
     /// Reads memory, now. The time that it takes is a matter of [`Host::claim`].
-    fn read(&mut self, address: u32, bytes: &mut [u8]);
+    fn read(&mut self, address: u64, bytes: &mut [u8]);
     /// Writes memory, now.
-    fn write(&mut self, address: u32, bytes: &[u8]);
+    fn write(&mut self, address: u64, bytes: &[u8]);
     /// Occupies the bus for a transfer of so many bytes that the card is ready for at `from_ns`, which may be past. When it is over, in ns.
     fn claim(&mut self, from_ns: u64, access: Access, bytes: usize) -> u64;
     /// Sets the interrupt line; level-triggered.

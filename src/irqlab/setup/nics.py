@@ -91,6 +91,11 @@ def _own(model: str, note: str) -> Nic:
     return Nic(model, 0x8086, 0x1229, 100_000_000, "e100", (0x8086, 0x000C), pci_bus="33:32", rewinds=True, note=text)
 
 
+def _own_rtl8139() -> Nic:
+    text = "RTL8139C+. The tester's own model, with time on bus and wire (docs/rtl8139-model.md)."
+    return Nic("irqlab-8139cp", 0x10EC, 0x8139, 100_000_000, "8139cp", (0x10EC, 0x8139), pci_bus="33:32", rewinds=True, note=text)
+
+
 XHCI = "qemu-xhci"
 MEASURED_CLASS = "i82557b"
 """The device type of QEMU's that the tester takes the layout of PCI devices from."""
@@ -135,6 +140,7 @@ TABLE: tuple[Nic, ...] = (
     _own("irqlab-82558", "82558."),
     _own("irqlab-82559", "82559. The in-tree e100 wants to load firmware, from Debian's non-free; it works without."),
     _own("irqlab-82551", "82551 (E)."),
+    _own_rtl8139(),
     Nic("e1000", 0x8086, 0x100E, _GIGABIT, "e1000", properties=_NO_FLOOR, rewinds=True, note=f"82540EM. {_FLOOR}"),
     Nic("e1000-82545em", 0x8086, 0x100F, _GIGABIT, "e1000", properties=_NO_FLOOR, rewinds=True, note=_FLOOR),
     Nic("e1000-82544gc", 0x8086, 0x100C, _GIGABIT, "e1000", properties=_NO_FLOOR, rewinds=True, note=_FLOOR),

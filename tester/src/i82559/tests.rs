@@ -5,11 +5,11 @@ use super::registers::{cb, rfd};
 use super::*;
 use rand_core::RngCore;
 
-use crate::pci::bus::{Bus, Parameters};
+use crate::pci::board::Board;
+use crate::pci::phy::NEGOTIATION_NS;
 use crate::rng::{Purpose, below, seeded};
 
 const MAC: [u8; 6] = [0x52, 0x54, 0, 0, 0, 1];
-const MEMORY_BYTES: usize = 1 << 20;
 /// Where the lists lie.
 const BLOCKS: u32 = 0x1000;
 const BLOCK_BYTES: u32 = 64;
@@ -19,42 +19,6 @@ const FRAMES: u32 = 0x4_0000;
 const DUMP: u32 = 0xf_0000;
 /// On the wire with preamble and gap: a frame of 64 bytes.
 const SLOT_NS: u64 = 6_720;
-
-struct Board {
-    now_ns: u64,
-    memory: Vec<u8>,
-    bus: Bus,
-    line: bool,
-    /// When the interrupt line rose.
-    interrupts: Vec<u64>,
-    sent: Vec<(u64, Vec<u8>)>,
-}
-
-impl Host for Board {
-    fn read(&mut self, address: u32, bytes: &mut [u8]) {
-        let at = address as usize % MEMORY_BYTES;
-        let end = (at + bytes.len()).min(MEMORY_BYTES);
-        bytes[..end - at].copy_from_slice(&self.memory[at..end]);
-    }
-    fn write(&mut self, address: u32, bytes: &[u8]) {
-        let at = address as usize % MEMORY_BYTES;
-        let end = (at + bytes.len()).min(MEMORY_BYTES);
-        self.memory[at..end].copy_from_slice(&bytes[..end - at]);
-    }
-    fn claim(&mut self, from_ns: u64, access: Access, bytes: usize) -> u64 {
-        self.bus.claim(from_ns, access, bytes)
-    }
-    fn interrupt(&mut self, asserted: bool) {
-        assert_ne!(asserted, self.line, "only changes");
-        self.line = asserted;
-        if asserted {
-            self.interrupts.push(self.now_ns);
-        }
-    }
-    fn transmit(&mut self, frame: &[u8]) {
-        self.sent.push((self.now_ns, frame.to_vec()));
-    }
-}
 
 struct Rig {
     chip: Chip,
@@ -66,14 +30,7 @@ impl Rig {
     fn new(revision: Revision) -> Self {
         let mut rig = Rig {
             chip: Chip::new(0, revision, MAC),
-            board: Board {
-                now_ns: 0,
-                memory: vec![0; MEMORY_BYTES],
-                bus: Bus::new(Parameters::PCI_33),
-                line: false,
-                interrupts: Vec::new(),
-                sent: Vec::new(),
-            },
+            board: Board::new(),
         };
         rig.run(NEGOTIATION_NS);
         rig
@@ -97,28 +54,19 @@ impl Rig {
 
     /// Time passes, and the chip is called whenever it asks for it.
     fn run(&mut self, ns: u64) {
-        let end_ns = self.board.now_ns + ns;
-        while let Some(at_ns) = self.chip.deadline_ns().filter(|at_ns| *at_ns <= end_ns) {
-            self.board.now_ns = self.board.now_ns.max(at_ns);
-            self.chip.advance(self.board.now_ns, &mut self.board);
-        }
-        self.board.now_ns = end_ns;
+        self.board.run(&mut self.chip, ns);
     }
 
     fn put(&mut self, address: u32, bytes: &[u8]) {
-        self.board.write(address, bytes);
+        self.board.write(address.into(), bytes);
     }
 
     fn u16(&mut self, address: u32) -> u16 {
-        let mut bytes = [0; 2];
-        self.board.read(address, &mut bytes);
-        u16::from_le_bytes(bytes)
+        self.board.u16(address)
     }
 
     fn u32(&mut self, address: u32) -> u32 {
-        let mut bytes = [0; 4];
-        self.board.read(address, &mut bytes);
-        u32::from_le_bytes(bytes)
+        self.board.u32(address)
     }
 
     fn block(number: u32) -> u32 {

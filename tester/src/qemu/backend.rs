@@ -6,7 +6,7 @@ use super::pci::cards;
 use super::usb::nic;
 use super::{caches, clock, halts, instrument, lines, machine};
 use crate::backend::{Backend, Outcome};
-use crate::lan7800::fault_injection::{Damage, FaultPlan};
+use crate::faults::{Damage, FaultPlan};
 use crate::memory_model::Counts;
 use crate::profile::Profile;
 use crate::profile::map::Addresses;
@@ -66,7 +66,11 @@ impl Backend for QemuBackend {
         }
     }
     fn inject_faults(&mut self, port: usize, plan: Option<FaultPlan>) -> Result<Damage, String> {
-        nic::inject_faults(port, plan)
+        if self.cards {
+            cards::inject_faults(port, plan)
+        } else {
+            nic::inject_faults(port, plan)
+        }
     }
     fn halts(&mut self, record: bool) -> Vec<[u64; 2]> {
         halts::record(record)

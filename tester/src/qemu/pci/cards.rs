@@ -11,52 +11,71 @@ use std::sync::{Mutex, OnceLock};
 use serde::{Deserialize, Serialize};
 
 use super::device::{self, Accesses, Callbacks, Device, WRONG_LAYOUT};
+use crate::faults::{Damage, FaultPlan};
 use crate::i82559::{self, Revision};
 use crate::mac::Mac;
 use crate::pci::bus::{Access, Bus, Parameters};
+use crate::pci::fault_injection::FaultInjector;
 use crate::pci::{Card, Host, Identity, Window};
 use crate::qemu::clock::now_ns;
 use crate::qemu::die::die;
 use crate::qemu::saved_state::{SavedState, on_run_state};
 use crate::qemu::timer::{Timer, defer_timers};
+use crate::rtl8139;
 
 /// Room for a card's state in a snapshot.
 const STATE_BYTES: usize = 256 << 10;
 /// A token is a port and a window.
 const WINDOW_BITS: u32 = 4;
 
+/// A chip.
+#[derive(Clone, Copy)]
+enum Model {
+    I82559(Revision),
+    Rtl8139,
+}
+
+impl Model {
+    fn identity(self) -> Identity {
+        match self {
+            Model::I82559(revision) => revision.identity(),
+            Model::Rtl8139 => rtl8139::IDENTITY,
+        }
+    }
+    fn windows(self) -> &'static [Window] {
+        match self {
+            Model::I82559(_) => &i82559::WINDOWS,
+            Model::Rtl8139 => &rtl8139::WINDOWS,
+        }
+    }
+    fn card(self, now_ns: u64, mac: [u8; 6]) -> Box<dyn Card> {
+        match self {
+            Model::I82559(revision) => Box::new(i82559::Chip::new(now_ns, revision, mac)),
+            Model::Rtl8139 => Box::new(rtl8139::Chip::new(now_ns, mac, rtl8139::Errata::default())),
+        }
+    }
+}
+
 /// A kind of card.
 #[derive(Clone, Copy)]
 struct Kind {
     name: &'static CStr,
-    revision: Revision,
+    model: Model,
     class_init: unsafe extern "C" fn(*mut c_void, *mut c_void),
-}
-
-impl Kind {
-    fn identity(self) -> Identity {
-        self.revision.identity()
-    }
-    fn windows(self) -> &'static [Window] {
-        &i82559::WINDOWS
-    }
-    fn card(self, now_ns: u64, mac: [u8; 6]) -> Box<dyn Card> {
-        Box::new(i82559::Chip::new(now_ns, self.revision, mac))
-    }
 }
 
 /// Class initialisers have no argument that says whose they are, so there is one for each kind.
 macro_rules! kinds {
-    ($($init:ident $realize:ident $name:literal $revision:ident;)*) => {
+    ($($init:ident $realize:ident $name:literal $model:expr;)*) => {
         const KINDS: &[Kind] = &[$(Kind {
             name: $name,
-            revision: Revision::$revision,
+            model: $model,
             class_init: $init,
         }),*];
         $(
             unsafe extern "C" fn $init(class: *mut c_void, _data: *mut c_void) {
                 // SAFETY: QEMU passes the class of our type.
-                unsafe { fill(class, Revision::$revision.identity(), $realize) };
+                unsafe { fill(class, $model.identity(), $realize) };
             }
             unsafe extern "C" fn $realize(device: *mut c_void, _error: *mut c_void) {
                 let kind = KINDS.iter().find(|kind| kind.name == $name);
@@ -68,10 +87,11 @@ macro_rules! kinds {
 }
 
 kinds! {
-    init_82557 realize_82557 c"irqlab-82557" I82557;
-    init_82558 realize_82558 c"irqlab-82558" I82558;
-    init_82559 realize_82559 c"irqlab-82559" I82559;
-    init_82551 realize_82551 c"irqlab-82551" I82551;
+    init_82557 realize_82557 c"irqlab-82557" Model::I82559(Revision::I82557);
+    init_82558 realize_82558 c"irqlab-82558" Model::I82559(Revision::I82558);
+    init_82559 realize_82559 c"irqlab-82559" Model::I82559(Revision::I82559);
+    init_82551 realize_82551 c"irqlab-82551" Model::I82559(Revision::I82551);
+    init_8139 realize_8139 c"irqlab-8139cp" Model::Rtl8139;
 }
 
 /// The slots of the bus, by port.
@@ -88,6 +108,9 @@ struct Slot {
     card: Box<dyn Card>,
     /// The card answers. It does not after a surprise removal.
     present: bool,
+    /// What the card asked for, of the interrupt line.
+    asserted: bool,
+    faults: Option<FaultInjector>,
     timer: Timer,
     /// When the timer was last armed for.
     armed_ns: Option<u64>,
@@ -100,6 +123,7 @@ struct Saved {
     /// The same in all slots.
     bus: Bus,
     present: bool,
+    asserted: bool,
     card: String,
 }
 
@@ -113,26 +137,53 @@ static MACS: Mutex<BTreeMap<usize, String>> = Mutex::new(BTreeMap::new());
 struct Plugged<'a> {
     bus: &'a mut Bus,
     device: Device,
+    asserted: &'a mut bool,
+    faults: Option<&'a mut FaultInjector>,
     sent: Vec<Vec<u8>>,
 }
 
+impl Plugged<'_> {
+    /// What the processor gets of a register.
+    fn answered(&mut self, now_ns: u64, value: u32, bytes: usize) -> u32 {
+        match &mut self.faults {
+            None => value,
+            Some(faults) => faults.register(now_ns, value, bytes),
+        }
+    }
+
+    fn advance_faults(&mut self, now_ns: u64) {
+        if let Some(faults) = &mut self.faults {
+            let spurious = faults.advance(now_ns);
+            self.device.interrupt(spurious || *self.asserted);
+        }
+    }
+}
+
 impl Host for Plugged<'_> {
-    fn read(&mut self, address: u32, bytes: &mut [u8]) {
+    fn read(&mut self, address: u64, bytes: &mut [u8]) {
         if self.device.is_master() {
             device::read_memory(address, bytes);
         } else {
             bytes.fill(u8::MAX);
         }
     }
-    fn write(&mut self, address: u32, bytes: &[u8]) {
-        if self.device.is_master() {
-            device::write_memory(address, bytes);
+    fn write(&mut self, address: u64, bytes: &[u8]) {
+        if !self.device.is_master() {
+            return;
+        }
+        match &mut self.faults {
+            None => device::write_memory(address, bytes),
+            Some(faults) => faults
+                .written(bytes)
+                .iter()
+                .for_each(|bytes| device::write_memory(address, bytes)),
         }
     }
     fn claim(&mut self, from_ns: u64, access: Access, bytes: usize) -> u64 {
         self.bus.claim(from_ns, access, bytes)
     }
     fn interrupt(&mut self, asserted: bool) {
+        *self.asserted = asserted;
         self.device.interrupt(asserted);
     }
     fn transmit(&mut self, frame: &[u8]) {
@@ -169,19 +220,40 @@ pub fn plug(port: usize, present: bool) -> Result<(), String> {
     let mut slots = SLOTS.lock().unwrap_or_else(|e| e.into_inner());
     let slot = slots.as_mut().and_then(|slots| slots.slots.get_mut(port));
     let Some(slot) = slot else {
-        return Err(format!(
-            "there is no card of the tester's own at port {port}"
-        ));
+        return Err(no_card(port));
     };
     if slot.present != present {
-        slot.present = present;
-        slot.card = slot.kind.card(now_ns(), slot.mac);
+        (slot.present, slot.asserted) = (present, false);
+        slot.card = slot.kind.model.card(now_ns(), slot.mac);
         slot.device
             .into_iter()
             .for_each(|device| device.interrupt(false));
         slot.arm();
     }
     Ok(())
+}
+
+/// Starts fault injection into the card at `port`, or ends it; returns what was damaged before.
+pub fn inject_faults(port: usize, plan: Option<FaultPlan>) -> Result<Damage, String> {
+    let mut slots = SLOTS.lock().unwrap_or_else(|e| e.into_inner());
+    let slot = slots.as_mut().and_then(|slots| slots.slots.get_mut(port));
+    let Some(slot) = slot else {
+        return Err(no_card(port));
+    };
+    let faults = plan.map(|plan| FaultInjector::new(plan, port, now_ns()));
+    let before = std::mem::replace(&mut slot.faults, faults);
+    // A spurious interrupt that was under way ends.
+    if before.is_some() {
+        slot.device
+            .into_iter()
+            .for_each(|device| device.interrupt(slot.asserted));
+    }
+    slot.arm();
+    Ok(before.map_or_else(Damage::default, |before| before.damage()))
+}
+
+fn no_card(port: usize) -> String {
+    format!("there is no card of the tester's own at port {port}")
 }
 
 /// The timers of all cards.
@@ -198,7 +270,9 @@ impl Slot {
     }
 
     fn arm(&mut self) {
-        let deadline_ns = self.card.deadline_ns().filter(|_| self.answers().is_some());
+        let faults = self.faults.as_ref().and_then(FaultInjector::deadline_ns);
+        let deadline_ns = self.card.deadline_ns().into_iter().chain(faults).min();
+        let deadline_ns = deadline_ns.filter(|_| self.answers().is_some());
         // Arming a timer costs host time even if nothing changes.
         if self.armed_ns != deadline_ns {
             self.armed_ns = deadline_ns;
@@ -209,19 +283,19 @@ impl Slot {
 
 /// Does `work` on the card at `port`, arms its timer anew, and passes on what it sent. None: there is no such card, or it is at work
 /// already, since its own transfer led to itself.
-fn with<T>(port: usize, work: impl FnOnce(&mut dyn Card, &mut dyn Host) -> T) -> Option<T> {
+fn with<T>(port: usize, work: impl FnOnce(&mut dyn Card, &mut Plugged) -> T) -> Option<T> {
     with_slot(port, Slot::answers, work)
 }
 
 /// As [`with`], even if the card does not answer.
-fn with_any<T>(port: usize, work: impl FnOnce(&mut dyn Card, &mut dyn Host) -> T) -> Option<T> {
+fn with_any<T>(port: usize, work: impl FnOnce(&mut dyn Card, &mut Plugged) -> T) -> Option<T> {
     with_slot(port, |slot| slot.device, work)
 }
 
 fn with_slot<T>(
     port: usize,
     device: impl FnOnce(&Slot) -> Option<Device>,
-    work: impl FnOnce(&mut dyn Card, &mut dyn Host) -> T,
+    work: impl FnOnce(&mut dyn Card, &mut Plugged) -> T,
 ) -> Option<T> {
     let mut guard = SLOTS.try_lock().ok()?;
     let Slots { bus, slots } = guard.as_mut()?;
@@ -230,6 +304,8 @@ fn with_slot<T>(
     let mut host = Plugged {
         bus,
         device,
+        asserted: &mut slot.asserted,
+        faults: slot.faults.as_mut(),
         sent: Vec::new(),
     };
     let value = work(slot.card.as_mut(), &mut host);
@@ -291,20 +367,20 @@ unsafe fn realize(device: *mut c_void, kind: Kind) {
         ));
     };
     // SAFETY: the caller's promise.
-    let Some(device) = (unsafe { Device::realizing(device, kind.identity()) }) else {
+    let Some(device) = (unsafe { Device::realizing(device, kind.model.identity()) }) else {
         die(WRONG_LAYOUT);
     };
     let mut guard = SLOTS.lock().unwrap_or_else(|e| e.into_inner());
     let Some(Slots { slots, .. }) = guard.as_mut() else {
         return;
     };
-    let card = kind.card(now_ns(), mac);
+    let card = kind.model.card(now_ns(), mac);
     // A card that is plugged in takes the place of the one that was unplugged.
     let free = slots.iter().position(|slot| slot.device.is_none());
     let port = free.unwrap_or(slots.len());
     if let Some(slot) = slots.get_mut(port) {
         (slot.device, slot.kind, slot.mac) = (Some(device), kind, mac);
-        (slot.card, slot.present) = (card, true);
+        (slot.card, slot.present, slot.asserted) = (card, true, false);
     } else {
         let token = port as *mut c_void;
         let name = CString::new(format!("irqlab.card.{port}")).unwrap_or_default();
@@ -314,6 +390,8 @@ unsafe fn realize(device: *mut c_void, kind: Kind) {
             mac,
             card,
             present: true,
+            asserted: false,
+            faults: None,
             timer: Timer::new(expired, token),
             armed_ns: None,
             state: SavedState::new(&name, STATE_BYTES),
@@ -325,9 +403,12 @@ unsafe fn realize(device: *mut c_void, kind: Kind) {
         read: window_read,
         write: window_write,
     };
-    device.plug(kind.identity(), kind.windows(), &accesses, |window| {
-        (port << WINDOW_BITS | window) as *mut c_void
-    });
+    device.plug(
+        kind.model.identity(),
+        kind.model.windows(),
+        &accesses,
+        |window| (port << WINDOW_BITS | window) as *mut c_void,
+    );
     if !device.save_in_snapshots() {
         die(&format!("{name}: QEMU cannot save it in a snapshot"));
     }
@@ -376,8 +457,9 @@ fn place(token: *mut c_void) -> (usize, usize) {
 
 unsafe extern "C" fn window_read(token: *mut c_void, offset: u64, bytes: u32) -> u64 {
     let (port, window) = place(token);
-    let read = with(port, |card, _| {
-        card.read(now_ns(), window, offset, bytes as usize)
+    let read = with(port, |card, host| {
+        let value = card.read(now_ns(), window, offset, bytes as usize);
+        host.answered(now_ns(), value, bytes as usize)
     });
     // Nobody answers: the bridge gives all ones.
     u64::from(read.unwrap_or(u32::MAX))
@@ -396,7 +478,10 @@ unsafe extern "C" fn expired(token: *mut c_void) {
         if let Some(slots) = SLOTS.lock().unwrap_or_else(|e| e.into_inner()).as_mut() {
             slots.slots[port].armed_ns = None;
         }
-        with(port, |card, host| card.advance(now_ns(), host));
+        with(port, |card, host| {
+            card.advance(now_ns(), host);
+            host.advance_faults(now_ns());
+        });
     });
 }
 
@@ -413,6 +498,7 @@ unsafe extern "C" fn run_state(token: *mut c_void, running: bool, _state: c_int)
         let saved = Saved {
             bus: bus.clone(),
             present: slot.present,
+            asserted: slot.asserted,
             card: slot.card.state(),
         };
         slot.state
@@ -424,7 +510,7 @@ unsafe extern "C" fn run_state(token: *mut c_void, running: bool, _state: c_int)
             .map_err(|why| why.to_string())
             .and_then(|saved: Saved| {
                 *bus = saved.bus;
-                slot.present = saved.present;
+                (slot.present, slot.asserted) = (saved.present, saved.asserted);
                 slot.card.restore(&saved.card)
             });
         if let Err(why) = restored {

@@ -335,23 +335,23 @@ pub fn on_reset(callback: Callback, token: *mut c_void) {
 }
 
 /// Reads the machine's memory.
-pub fn read_memory(address: u32, bytes: &mut [u8]) {
+pub fn read_memory(address: u64, bytes: &mut [u8]) {
     transfer(address, bytes.as_mut_ptr(), bytes.len(), false);
 }
 
 /// Writes the machine's memory.
-pub fn write_memory(address: u32, bytes: &[u8]) {
-    caches::device_wrote(address.into(), bytes.len() as u64);
+pub fn write_memory(address: u64, bytes: &[u8]) {
+    caches::device_wrote(address, bytes.len() as u64);
     transfer(address, bytes.as_ptr().cast_mut(), bytes.len(), true);
 }
 
-fn transfer(address: u32, bytes: *mut u8, count: usize, write: bool) {
+fn transfer(address: u64, bytes: *mut u8, count: usize, write: bool) {
     let (api, no_attributes) = (api(), 0);
     // SAFETY: the address space is QEMU's own; QEMU only reads what it is to write, and there are that many bytes.
     unsafe {
         (api.address_space_rw)(
             api.address_space_memory,
-            u64::from(address),
+            address,
             no_attributes,
             bytes,
             count as u64,
