@@ -195,7 +195,10 @@ impl Chip {
             (csr::EEC, eeprom::EEC_PRESENT | eeprom::EEC_AUTO_READ),
             (csr::EEMNGCTL, eeprom::CONFIGURED),
             (csr::PBA, (BUFFER_KB - RECEIVE_KB) << 16 | RECEIVE_KB),
-            (csr::RXCSUM, registers::offload::IPOFL | registers::offload::TUOFL),
+            (
+                csr::RXCSUM,
+                registers::offload::IPOFL | registers::offload::TUOFL,
+            ),
             (csr::VET, 0x8100),
             (csr::TIPG, 0x0060_2008),
         ]);
@@ -529,6 +532,7 @@ impl Chip {
             }
             self.interrupts.raise(posted.causes);
         }
+        self.transmitter.settle(at_ns);
         self.receive_advance(at_ns, host);
         self.send_advance(at_ns, host);
         if self.is_linked() {

@@ -15,7 +15,8 @@ const RETA_ENTRIES: u32 = 128;
 
 /// The hash of RSS (7.1.12): the key's windows of 32 bits at which the input has ones.
 pub fn toeplitz(key: &[u8], input: &[u8]) -> u32 {
-    let bit = |bytes: &[u8], at: usize| bytes.get(at / 8).map_or(0, |byte| byte >> (7 - at % 8) & 1);
+    let bit =
+        |bytes: &[u8], at: usize| bytes.get(at / 8).map_or(0, |byte| byte >> (7 - at % 8) & 1);
     let mut window = (0..32).fold(0_u32, |window, at| window << 1 | u32::from(bit(key, at)));
     let mut hash = 0;
     for at in 0..8 * input.len() {
@@ -48,7 +49,12 @@ impl Chip {
         if control & rctl::VFE != 0 && !self.takes_vlan(frame) {
             return false;
         }
-        if self.addresses.iter().flatten().any(|one| one == destination) {
+        if self
+            .addresses
+            .iter()
+            .flatten()
+            .any(|one| one == destination)
+        {
             return true;
         }
         if destination == BROADCAST && control & rctl::BAM != 0 {
@@ -106,7 +112,9 @@ impl Chip {
             ((1, mrqc::TCP_IPV4), (2, mrqc::IPV4))
         };
         let (kind, input) = match ports {
-            Some(ports) if control & with_ports.1 != 0 => (with_ports.0, [addresses, ports].concat()),
+            Some(ports) if control & with_ports.1 != 0 => {
+                (with_ports.0, [addresses, ports].concat())
+            }
             _ if control & without.1 != 0 => (without.0, addresses.to_vec()),
             _ => return Spread::default(),
         };
@@ -136,9 +144,7 @@ mod tests {
             0x8f, 0xb0, 0xd0, 0xca, 0x2b, 0xcb, 0xae, 0x7b, 0x30, 0xb4, 0x77, 0xcb, 0x2d, 0xa3,
             0x80, 0x30, 0xf2, 0x0c, 0x6a, 0x42, 0xb7, 0x3b, 0xbe, 0xac, 0x01, 0xfa,
         ];
-        let input = [
-            66, 9, 149, 187, 161, 142, 100, 80, 0x0a, 0xea, 0x06, 0xe6,
-        ];
+        let input = [66, 9, 149, 187, 161, 142, 100, 80, 0x0a, 0xea, 0x06, 0xe6];
         assert_eq!(toeplitz(&key, &input[..8]), 0x323e_8fc2);
         assert_eq!(toeplitz(&key, &input), 0x51cc_c178);
     }

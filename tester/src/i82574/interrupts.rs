@@ -55,9 +55,12 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// Sets causes.
+    /// Sets causes. With MSI-X, those without a vector of their own set the one for others.
     pub fn raise(&mut self, causes: u32) {
         self.causes |= causes & !cause::ASSERTED;
+        if self.signalling == Signalling::Vectors && causes & cause::OTHERS != 0 {
+            self.causes |= cause::OTHER;
+        }
     }
 
     /// CTRL_EXT was written.
@@ -206,9 +209,6 @@ impl Interrupts {
 
     /// Interrupts if there is a reason and it may be.
     pub fn update(&mut self, now_ns: u64, host: &mut dyn Host) {
-        if self.signalling == Signalling::Vectors && self.causes & cause::OTHERS != 0 {
-            self.causes |= cause::OTHER;
-        }
         if self.line && (self.pending() == 0 || self.signalling != Signalling::Pin) {
             self.line = false;
             host.interrupt(false);

@@ -136,10 +136,7 @@ impl Phy {
                 self.plain(ANAR) & ANAR_100 != 0,
             )
         } else {
-            (
-                control & BMCR_SPEED1000 != 0,
-                control & BMCR_SPEED100 != 0,
-            )
+            (control & BMCR_SPEED1000 != 0, control & BMCR_SPEED100 != 0)
         };
         match (gigabit, fast) {
             (true, _) => 1_000_000_000,
@@ -215,9 +212,7 @@ impl Phy {
             BMSR => {
                 let link = self.link && !self.dropped;
                 self.dropped = !self.link;
-                BMSR_ABILITIES
-                    | if_negotiated(BMSR_COMPLETE)
-                    | if link { BMSR_LINK } else { 0 }
+                BMSR_ABILITIES | if_negotiated(BMSR_COMPLETE) | if link { BMSR_LINK } else { 0 }
             }
             2 => ID[0],
             3 => ID[1],

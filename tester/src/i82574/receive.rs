@@ -325,11 +325,7 @@ impl Chip {
 
     /// Does what is due.
     pub fn receive_advance(&mut self, now_ns: u64, host: &mut dyn Host) {
-        if let Some(store) = self
-            .receiver
-            .store
-            .take_if(|store| store.done_ns <= now_ns)
-        {
+        if let Some(store) = self.receiver.store.take_if(|store| store.done_ns <= now_ns) {
             self.stored(now_ns, store, host);
             self.receive_next(now_ns, host);
             self.control_flow(now_ns);
@@ -354,7 +350,10 @@ impl Chip {
         let header = ip.as_ref().and_then(|ip| header_bytes(&arrived.frame, ip));
         let (identification, sum) = self.fragment_sum(&arrived.frame, ip.as_ref());
         let exact = arrived.frame.get(..6).is_some_and(|destination| {
-            self.addresses.iter().flatten().any(|one| one == destination)
+            self.addresses
+                .iter()
+                .flatten()
+                .any(|one| one == destination)
         });
         if !exact && arrived.frame[0] & 1 != 0 && arrived.frame[..6] != [0xff; 6] {
             status |= rxd::PIF;
@@ -399,9 +398,7 @@ impl Chip {
         if self.register(csr::RFCTL) & csum::ACK_DISABLE == 0 {
             let acknowledges = offload::find_ip(frame).is_some_and(|ip| {
                 let data = header_bytes(frame, &ip);
-                ip.protocol == TCP
-                    && data == Some(ip.end)
-                    && frame[ip.payload + 13] & TCP_ACK != 0
+                ip.protocol == TCP && data == Some(ip.end) && frame[ip.payload + 13] & TCP_ACK != 0
             });
             if acknowledges {
                 self.interrupts.raise(cause::ACK);

@@ -12,13 +12,11 @@ pub mod csr {
     pub const EERD: u64 = 0x0014;
     pub const CTRL_EXT: u64 = 0x0018;
     pub const MDIC: u64 = 0x0020;
-    pub const FCAL: u64 = 0x0028;
     pub const FCAH: u64 = 0x002c;
     pub const FCT: u64 = 0x0030;
     pub const VET: u64 = 0x0038;
     pub const FCTTV: u64 = 0x0170;
     pub const TXCW: u64 = 0x0178;
-    pub const EXTCNF_CTRL: u64 = 0x0f00;
     pub const PBA: u64 = 0x1000;
     pub const EEMNGCTL: u64 = 0x1010;
     pub const EEWR: u64 = 0x102c;
@@ -95,7 +93,6 @@ pub mod ctrl {
 pub mod status {
     pub const FD: u32 = 1 << 0;
     pub const LU: u32 = 1 << 1;
-    pub const TXOFF: u32 = 1 << 4;
     pub const SPEED_SHIFT: u32 = 6;
     pub const INIT_DONE: u32 = 1 << 9;
     pub const PHYRA: u32 = 1 << 10;

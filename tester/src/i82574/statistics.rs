@@ -13,7 +13,6 @@ pub const FCS_BYTES: usize = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counter {
     Missed = 0x4010,
-    LengthErrors = 0x4040,
     XonReceived = 0x4048,
     XonSent = 0x404c,
     XoffReceived = 0x4050,
@@ -182,7 +181,10 @@ mod tests {
         statistics.sent(&[2; 60]);
         statistics.counters[place(0x4090)] = u32::MAX;
         statistics.sent(&[2; 60]);
-        assert_eq!([0x4090, 0x4090, 0x4094].map(|at| statistics.read(at)), [63, 63, 1]);
+        assert_eq!(
+            [0x4090, 0x4090, 0x4094].map(|at| statistics.read(at)),
+            [63, 63, 1]
+        );
         assert_eq!([0x4090, 0x4094].map(|at| statistics.read(at)), [0, 0]);
     }
 

@@ -60,7 +60,8 @@ struct Context {
 
 impl Context {
     fn new(descriptor: &[u8; txd::BYTES]) -> Self {
-        let word = |at: usize| usize::from(u16::from_le_bytes([descriptor[at], descriptor[at + 1]]));
+        let word =
+            |at: usize| usize::from(u16::from_le_bytes([descriptor[at], descriptor[at + 1]]));
         let command = double(descriptor, 8);
         Context {
             ip_start: descriptor[0].into(),
@@ -299,11 +300,9 @@ impl Chip {
         if first && header > 0 {
             self.statistics.count(Counter::SegmentationContexts);
         }
-        let ready_ns = pieces
-            .iter()
-            .fold(from_ns, |at_ns, (_, bytes)| {
-                host.claim(from_ns, Access::Read, *bytes).max(at_ns)
-            });
+        let ready_ns = pieces.iter().fold(from_ns, |at_ns, (_, bytes)| {
+            host.claim(from_ns, Access::Read, *bytes).max(at_ns)
+        });
         let ahead = queue.ring.prefetch();
         host.claim(from_ns, Access::Read, ahead);
         self.sender.fetches.push_back(Fetch {
@@ -372,11 +371,23 @@ impl Chip {
             data
         };
         if fetch.wanted.ip_sum {
-            insert_sum(&mut frame, context.ip_start, context.ip_end, context.ip_offset, false);
+            insert_sum(
+                &mut frame,
+                context.ip_start,
+                context.ip_end,
+                context.ip_offset,
+                false,
+            );
         }
         if fetch.wanted.sum {
             // What the field holds belongs to the sum: the pseudo header's.
-            insert_sum(&mut frame, context.start, context.end, context.offset, !context.tcp);
+            insert_sum(
+                &mut frame,
+                context.start,
+                context.end,
+                context.offset,
+                !context.tcp,
+            );
         }
         if let Some((start, offset)) = fetch.wanted.legacy {
             insert_sum(&mut frame, start, 0, offset, false);
@@ -579,7 +590,11 @@ fn segment(frame: &mut [u8], context: &Context, fetch: &Fetch) {
     // The driver's sum of the pseudo header is without the length.
     let seed = offload::word(frame, context.offset);
     let length = bytes.saturating_sub(tcp) as u32;
-    offload::set_word(frame, context.offset, offload::fold(u32::from(seed) + length));
+    offload::set_word(
+        frame,
+        context.offset,
+        offload::fold(u32::from(seed) + length),
+    );
 }
 
 /// The room for frames that are to be sent (10.2.2, PBA), in bytes.

@@ -87,7 +87,7 @@ impl Transmitter {
     }
 
     /// Frees what has left by `at_ns`.
-    fn settle(&mut self, at_ns: u64) {
+    pub fn settle(&mut self, at_ns: u64) {
         while let Some((_, bytes)) = self.leaving.front().filter(|(end_ns, _)| *end_ns <= at_ns) {
             self.used -= bytes;
             self.leaving.pop_front();

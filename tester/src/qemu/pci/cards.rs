@@ -448,7 +448,9 @@ unsafe fn realize(device: *mut c_void, kind: Kind) {
         |window| (port << WINDOW_BITS | window) as *mut c_void,
     );
     if !device.add_capabilities(kind.model.capabilities(), &regions) {
-        die(&format!("{name}: QEMU cannot give it message-signalled interrupts"));
+        die(&format!(
+            "{name}: QEMU cannot give it message-signalled interrupts"
+        ));
     }
     if !device.save_in_snapshots() {
         die(&format!("{name}: QEMU cannot save it in a snapshot"));

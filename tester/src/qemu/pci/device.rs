@@ -429,7 +429,9 @@ impl Device {
     fn descriptions(self) -> Vec<*mut c_void> {
         let api = api();
         let tables = self.tables.map(|_| api.vmstate_msix);
-        std::iter::once(api.vmstate_pci_device).chain(tables).collect()
+        std::iter::once(api.vmstate_pci_device)
+            .chain(tables)
+            .collect()
     }
 
     /// The device goes.
