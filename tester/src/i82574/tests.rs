@@ -642,7 +642,7 @@ fn each_vector_has_an_interval_of_its_own() {
     let begin_ns = rig.board.now_ns;
     for number in 0..2_000 {
         rig.arrive(&frame(60, number as u8));
-        rig.run(500);
+        rig.run(700);
         rig.write(csr::IMS, cause::RXQ0);
         let head = rig.read(RX0 + csr::HEAD);
         rig.write(
