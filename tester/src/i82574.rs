@@ -38,7 +38,7 @@ pub use self::phy::NEGOTIATION_NS;
 const INTEL: u16 = 0x8086;
 const DEVICE: u16 = 0x10d3;
 const QUEUES: usize = 2;
-/// Registers, the flash memory, ports, the tables of MSI-X (9.1.4).
+/// Registers, the flash memory, ports, the tables of MSI-X (chapter 9).
 pub const WINDOWS: [Window; 4] = [
     Window {
         bytes: csr::BYTES,
@@ -60,10 +60,10 @@ pub const WINDOWS: [Window; 4] = [
 const FLASH: usize = 1;
 const PORTS: usize = 2;
 const TABLES: usize = 3;
-/// The ports: an offset, and what is there (10.1.1.1).
+/// The ports: an offset, and what is there (10.1).
 const IOADDR: u64 = 0;
 const IODATA: u64 = 4;
-/// The packet buffer (10.2.2.14): 40 KB, half of them for what is received after a reset.
+/// The packet buffer (PBA): 40 KB, half of them for what is received after a reset.
 const BUFFER_KB: u32 = 40;
 const RECEIVE_KB: u32 = 20;
 /// The rate at which the chip runs without a link, in bit/s.
@@ -74,21 +74,21 @@ const GAP_BITS: u64 = 96;
 /// SYSTIM counts in steps of a clock of 25 MHz (by Linux's e1000e).
 const CLOCK_NS: u64 = 40;
 
-/// The configuration space (9.1).
+/// The configuration space (chapter 9).
 pub const IDENTITY: Identity = Identity {
     vendor: INTEL,
     device: DEVICE,
     revision: 0,
     subsystem: (INTEL, 0),
     latency: [0, 0],
-    // Version 2, DSI, PME from D0 and D3 (9.1.5).
+    // Version 2, DSI, PME from D0 and D3.
     power: Some(PowerManagement {
         offset: 0xc8,
         capabilities: 0xc822,
     }),
 };
 
-/// Its further capabilities (9.1.6 to 9.1.8).
+/// Its further capabilities (chapter 9).
 pub const CAPABILITIES: Capabilities = Capabilities {
     express: Some(0xe0),
     msi: Some(0xd0),
@@ -106,12 +106,10 @@ pub const CAPABILITIES: Capabilities = Capabilities {
 struct Posted {
     at_ns: u64,
     used: Vec<Used>,
-    /// Of the transmitter, and which queue.
-    queue: (bool, usize),
     causes: u32,
 }
 
-/// The time that SYSTIM shows (10.2.9).
+/// The time that SYSTIM shows.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct SystemTime {
     value: u64,
@@ -185,7 +183,7 @@ impl Chip {
         chip
     }
 
-    /// CTRL.RST (4.3.1? 10.2.2.1): everything but NVM and PHY.
+    /// CTRL.RST (10.2.2.1): everything but NVM and PHY.
     fn software_reset(&mut self) {
         self.registers = BTreeMap::from([
             (
@@ -345,7 +343,7 @@ impl Chip {
         if let Some((number, at)) = Chip::queue_register(offset, csr::RX_QUEUES) {
             if self.receiver.queues[number].ring.write(at, value) {
                 if at == csr::TAIL {
-                    self.receive_tail_written(now_ns, host);
+                    self.receive_next(now_ns, host);
                 }
                 return;
             }
@@ -421,7 +419,7 @@ impl Chip {
                 if enabled != 0 && value & rctl::EN == 0 {
                     self.receiver.clear();
                 }
-                self.receive_tail_written(now_ns, host);
+                self.receive_next(now_ns, host);
             }
             csr::RAL..=csr::RAH_LAST => {
                 let high = offset & 4 != 0;
@@ -467,11 +465,10 @@ impl Chip {
     }
 
     /// Writes back descriptors when the link has carried them, and sets causes then.
-    fn write_back(&mut self, at_ns: u64, used: Vec<Used>, queue: (bool, usize), causes: u32) {
+    fn write_back(&mut self, at_ns: u64, used: Vec<Used>, causes: u32) {
         self.posted.push(Posted {
             at_ns,
             used,
-            queue,
             causes,
         });
     }
@@ -522,13 +519,6 @@ impl Chip {
             let posted = self.posted.remove(place);
             for used in &posted.used {
                 host.write(used.address, &used.bytes);
-            }
-            let units = posted.used.iter().map(|used| used.units).sum();
-            let (sent, number) = posted.queue;
-            if sent {
-                self.sender.queues[number].ring.give_back(units);
-            } else {
-                self.receiver.queues[number].ring.give_back(units);
             }
             self.interrupts.raise(posted.causes);
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Which frames the chip takes (data sheet, section 7.1.1), and into which queue (7.1.12).
+//! Which frames the chip takes (data sheet, sections 10.2.5.1 and 10.2.5.21 to 10.2.5.23), and into which queue (MRQC, RETA, RSSRK).
 
 use super::Chip;
 use super::registers::{csr, mrqc, rctl};
@@ -13,7 +13,7 @@ const OFFSETS: [u32; 4] = [4, 3, 2, 0];
 const KEY_BYTES: u64 = 40;
 const RETA_ENTRIES: u32 = 128;
 
-/// The hash of RSS (7.1.12): the key's windows of 32 bits at which the input has ones.
+/// The hash of RSS: the key's windows of 32 bits at which the input has ones.
 pub fn toeplitz(key: &[u8], input: &[u8]) -> u32 {
     let bit =
         |bytes: &[u8], at: usize| bytes.get(at / 8).map_or(0, |byte| byte >> (7 - at % 8) & 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The NVM (data sheet, chapter 6): 64 words behind EERD and EEWR (10.2.2.4, 10.2.2.16).
+//! The NVM (data sheet, chapter 6): 64 words behind EERD and EEWR (10.2.2.4, 10.2.2).
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The receiver (data sheet, section 7.1): FIFO, descriptors in their three forms, write-back, delays, and flow control (7.7? see docs).
+//! The receiver (data sheet, section 7.1): FIFO, descriptors in their three forms, write-back, delays, and flow control.
 
 use std::collections::VecDeque;
 
@@ -18,16 +18,18 @@ use crate::pci::bus::Access;
 const MIN_BYTES: usize = 60;
 /// Without FCS and VLAN tag.
 const MAX_BYTES: usize = 1_514;
-/// The longest frame with RCTL.LPE, without FCS (1.3: "9 KB jumbo frame support"; 10.2.5.1: 16,384 bytes with FCS).
+/// The longest frame with RCTL.LPE, without FCS (10.2.5.1: 16,384 bytes with FCS).
 const MAX_LONG_BYTES: usize = 16_380;
-/// Without RCTL.SECRC, what follows a frame.
+/// A legacy or extended descriptor.
 const UNIT_BYTES: usize = 16;
-/// RXDCTL after a reset (10.2.5.13): write back each.
+/// RXDCTL after a reset (10.2.5.11): write back each.
 pub const RXDCTL: u32 = 1 << dctl::WRITE_BACK_SHIFT;
 /// A header of a packet that is split is at most this long.
 const MAX_HEADER_BYTES: usize = 1_023;
 /// Parts that a packet is split into.
 const PARTS: usize = 4;
+/// Frames whose data is on its way at a time: an assumption. The link carries them one after the other.
+const WRITES: usize = 4;
 const TCP_ACK: u8 = 0x10;
 
 /// A frame in the FIFO.
@@ -55,8 +57,6 @@ struct Store {
 pub struct Used {
     pub address: u64,
     pub bytes: Vec<u8>,
-    /// In units of 16 bytes.
-    pub units: u32,
 }
 
 /// A queue.
@@ -73,7 +73,7 @@ pub struct Receiver {
     fifo: VecDeque<Arrived>,
     /// Bytes in the FIFO.
     used: usize,
-    store: Option<Store>,
+    stores: VecDeque<Store>,
     /// Those of RDTR and RADV.
     pub timers: Timers,
     /// The partner was told to pause.
@@ -91,7 +91,7 @@ impl Receiver {
             queues: vec![queue; QUEUES],
             fifo: VecDeque::new(),
             used: 0,
-            store: None,
+            stores: VecDeque::new(),
             timers: Timers::default(),
             paused: false,
         }
@@ -99,7 +99,7 @@ impl Receiver {
 
     /// When something is due, in ns.
     pub fn deadline_ns(&self) -> Option<u64> {
-        let store = self.store.as_ref().map(|store| store.done_ns);
+        let store = self.stores.front().map(|store| store.done_ns);
         store.into_iter().chain(self.timers.deadline_ns()).min()
     }
 
@@ -107,7 +107,7 @@ impl Receiver {
     pub fn clear(&mut self) {
         self.fifo.clear();
         self.used = 0;
-        self.store = None;
+        self.stores.clear();
         self.timers.stop();
         self.paused = false;
     }
@@ -138,7 +138,7 @@ fn split_bytes(control: u32) -> [usize; PARTS] {
     ]
 }
 
-/// What the checksum engine says of a frame (7.1.11): bits of status and errors.
+/// What the checksum engine says of a frame (7.1.10): bits of status and errors.
 fn checked(frame: &[u8], ip: Option<&Ip>, control: u32) -> u32 {
     let Some(ip) = ip else {
         return rxd::IXSM;
@@ -217,9 +217,7 @@ impl Chip {
             kind,
             stuck: false,
         });
-        if self.receiver.store.is_none() {
-            self.receive_next(now_ns, host);
-        }
+        self.receive_next(now_ns, host);
         self.control_flow(now_ns);
         true
     }
@@ -271,10 +269,15 @@ impl Chip {
         self.register(csr::CTRL) & ctrl::VME != 0
     }
 
-    /// Begins to move the oldest frame in the FIFO into memory, if its queue has descriptors.
+    /// Begins to move frames from the FIFO into memory, as long as their queues have descriptors.
     pub fn receive_next(&mut self, from_ns: u64, host: &mut dyn Host) {
+        while self.receiver.stores.len() < WRITES && self.receive_one(from_ns, host) {}
+    }
+
+    /// Begins to move the oldest frame. False: there is none, or no descriptor.
+    fn receive_one(&mut self, from_ns: u64, host: &mut dyn Host) -> bool {
         let Some(first) = self.receiver.fifo.front() else {
-            return;
+            return false;
         };
         let (units, room) = self.descriptor();
         let mut bytes = first.frame.len();
@@ -286,7 +289,7 @@ impl Chip {
         let queue = &mut self.receiver.queues[first.queue];
         if room == 0 || queue.ring.available() < count {
             self.lacks_descriptors();
-            return;
+            return false;
         }
         let fetched_ns = match queue.ring.fetch(count) {
             0 => from_ns,
@@ -297,14 +300,14 @@ impl Chip {
         let done_ns = host.claim(fetched_ns, Access::Write, bytes);
         let ahead = queue.ring.prefetch();
         host.claim(from_ns, Access::Read, ahead);
-        let Some(arrived) = self.receiver.fifo.pop_front() else {
-            return;
-        };
-        self.receiver.store = Some(Store {
-            arrived,
-            descriptors,
-            done_ns,
-        });
+        if let Some(arrived) = self.receiver.fifo.pop_front() {
+            self.receiver.stores.push_back(Store {
+                arrived,
+                descriptors,
+                done_ns,
+            });
+        }
+        true
     }
 
     /// The oldest frame must wait. It counts once.
@@ -316,16 +319,17 @@ impl Chip {
         }
     }
 
-    /// The tail of a ring was written.
-    pub fn receive_tail_written(&mut self, now_ns: u64, host: &mut dyn Host) {
-        if self.receiver.store.is_none() {
-            self.receive_next(now_ns, host);
-        }
-    }
-
     /// Does what is due.
     pub fn receive_advance(&mut self, now_ns: u64, host: &mut dyn Host) {
-        if let Some(store) = self.receiver.store.take_if(|store| store.done_ns <= now_ns) {
+        while self
+            .receiver
+            .stores
+            .front()
+            .is_some_and(|store| store.done_ns <= now_ns)
+        {
+            let Some(store) = self.receiver.stores.pop_front() else {
+                return;
+            };
             self.stored(now_ns, store, host);
             self.receive_next(now_ns, host);
             self.control_flow(now_ns);
@@ -382,6 +386,9 @@ impl Chip {
             },
             sum,
         };
+        let (units, _) = self.descriptor();
+        let ring = &mut self.receiver.queues[arrived.queue].ring;
+        ring.give_back(units * store.descriptors.len() as u32);
         let used = if self.is_split() {
             self.store_split(&arrived.frame, &store.descriptors, header, form, host)
         } else {
@@ -390,7 +397,7 @@ impl Chip {
         self.used(now_ns, arrived.queue, used, host);
     }
 
-    /// Causes that depend on a frame's contents (10.2.5.12, 7.1.9).
+    /// Causes that depend on a frame's contents (RSRPD, RFCTL).
     fn detect(&mut self, frame: &[u8]) {
         if frame.len() + FCS_BYTES <= (self.register(csr::RSRPD) & 0xfff) as usize {
             self.interrupts.raise(cause::SRPD);
@@ -406,7 +413,7 @@ impl Chip {
         }
     }
 
-    /// The IP identification and the packet checksum (7.1.11), if they are asked for.
+    /// The IP identification and the packet checksum (7.1.10), if they are asked for.
     fn fragment_sum(&self, frame: &[u8], ip: Option<&Ip>) -> (u16, u16) {
         let control = self.register(csr::RXCSUM);
         if control & csum::PCSD != 0 {
@@ -419,7 +426,7 @@ impl Chip {
         (identification, offload::fold(offload::sum(&frame[from..])))
     }
 
-    /// Writes a frame into buffers one after the other, and makes legacy or extended descriptors (7.1.4, 7.1.5).
+    /// Writes a frame into buffers one after the other, and makes legacy or extended descriptors (7.1.3, 7.1.4).
     fn store_plain(
         &self,
         frame: &[u8],
@@ -444,16 +451,12 @@ impl Chip {
             } else {
                 form.legacy(buffer, part.len(), last)
             };
-            used.push(Used {
-                address,
-                bytes,
-                units: 1,
-            });
+            used.push(Used { address, bytes });
         }
         used
     }
 
-    /// Writes a frame into the four buffers of each descriptor, the header into the first (7.1.6). What is not split fills one buffer
+    /// Writes a frame into the four buffers of each descriptor, the header into the first (7.1.5). What is not split fills one buffer
     /// after the other.
     fn store_split(
         &self,
@@ -490,13 +493,12 @@ impl Chip {
             used.push(Used {
                 address,
                 bytes: form.split(lengths, split, last),
-                units: 2,
             });
         }
         used
     }
 
-    /// Descriptors were used: writes them back when the thresholds say so (7.1.7, 10.2.5.13), and starts the timers (7.1.9).
+    /// Descriptors were used: writes them back when the thresholds say so (7.1.7, 10.2.5.11), and starts the timers (10.2.5.10, 10.2.5.12).
     fn used(&mut self, now_ns: u64, number: usize, used: Vec<Used>, host: &mut dyn Host) {
         let delay = self.register(csr::RDTR);
         let queue = &mut self.receiver.queues[number];
@@ -509,7 +511,7 @@ impl Chip {
         let mut causes = 0;
         if units != 0 && left < limit {
             self.statistics.count(Counter::DescriptorsLow);
-            causes |= cause::RXDMT0;
+            causes |= cause::RXDMT0 | [cause::RXQ0, cause::RXQ1][number];
         }
         if delay & 0xffff == 0 {
             self.write_back_received(now_ns, number, causes | cause::RXT0, host);
@@ -546,7 +548,7 @@ impl Chip {
         let bytes = used.iter().map(|one| one.bytes.len()).sum();
         let at_ns = host.claim(now_ns, Access::Write, bytes);
         let vector = [cause::RXQ0, cause::RXQ1][number];
-        self.write_back(at_ns, used, (false, number), causes | vector);
+        self.write_back(at_ns, used, causes | vector);
     }
 }
 

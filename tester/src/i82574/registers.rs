@@ -67,7 +67,7 @@ pub mod csr {
     // Statistics (10.2.7).
     pub const STATISTICS: u64 = 0x4000;
     pub const STATISTICS_LAST: u64 = 0x4124;
-    // Time (10.2.9).
+    // Time (10.2).
     pub const SYSTIML: u64 = 0xb600;
     pub const SYSTIMH: u64 = 0xb604;
     pub const TIMINCA: u64 = 0xb608;
@@ -99,7 +99,7 @@ pub mod status {
     pub const MASTER: u32 = 1 << 19;
 }
 
-/// EEC (10.2.2.3), EERD (10.2.2.4) and EEWR (10.2.2.16).
+/// EEC (10.2.2.3), EERD (10.2.2.4) and EEWR (10.2.2).
 pub mod nvm {
     pub const EEC_REQUEST: u32 = 1 << 6;
     pub const EEC_GRANT: u32 = 1 << 7;
@@ -175,7 +175,7 @@ pub mod rctl {
     pub const FLXBUF_SHIFT: u32 = 27;
 }
 
-/// Thresholds in RXDCTL (10.2.5.13) and TXDCTL (10.2.6.10).
+/// Thresholds in RXDCTL (10.2.5.11) and TXDCTL (10.2.6.10).
 pub mod dctl {
     pub const PREFETCH: u32 = 0x3f;
     pub const HOST_SHIFT: u32 = 8;
@@ -184,10 +184,10 @@ pub mod dctl {
     pub const GRANULARITY: u32 = 1 << 24;
 }
 
-/// RDTR (10.2.5.11) and TIDV (10.2.6.8): what is written flushes descriptors.
+/// RDTR (10.2.5.10) and TIDV (10.2.6.9): what is written flushes descriptors.
 pub const FLUSH: u32 = 1 << 31;
 
-/// RXCSUM (10.2.5.15) and RFCTL (10.2.5.16).
+/// RXCSUM and RFCTL (10.2.5).
 pub mod offload {
     pub const PCSS: u32 = 0xff;
     pub const IPOFL: u32 = 1 << 8;
@@ -197,10 +197,10 @@ pub mod offload {
     pub const EXTENDED: u32 = 1 << 15;
 }
 
-/// RAH (10.2.5.19).
+/// RAH (10.2.5.23).
 pub const RAH_VALID: u32 = 1 << 31;
 
-/// MRQC (10.2.5.24).
+/// MRQC (10.2.5).
 pub mod mrqc {
     pub const ENABLE: u32 = 3;
     pub const TWO_QUEUES: u32 = 1;
@@ -210,7 +210,7 @@ pub mod mrqc {
     pub const TCP_IPV6: u32 = 1 << 21;
 }
 
-/// Status and errors of a receive descriptor (7.1.4, 7.1.5).
+/// Status and errors of a receive descriptor (7.1.3, 7.1.4).
 pub mod rxd {
     pub const DD: u32 = 1 << 0;
     pub const EOP: u32 = 1 << 1;
@@ -225,7 +225,7 @@ pub mod rxd {
     pub const IPE: u32 = 1 << 30;
     /// Errors are in bits 31:24 of an extended descriptor's status, and in a byte of their own otherwise.
     pub const ERRORS_SHIFT: u32 = 24;
-    /// Of the header's status in a packet split descriptor (7.1.6).
+    /// Of the header's status in a packet split descriptor (7.1.5).
     pub const HDRSP: u16 = 1 << 15;
 }
 
@@ -235,7 +235,7 @@ pub mod tctl {
     pub const PSP: u32 = 1 << 3;
 }
 
-/// Transmit descriptors (7.2.10, 7.2.11): bits of the second quadword's lower half.
+/// Transmit descriptors (7.2.10.1, 7.2.11): bits of the second quadword's lower half.
 pub mod txd {
     pub const BYTES: usize = 16;
     pub const LENGTH: u32 = 0x000f_ffff;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Descriptor rings (data sheet, sections 7.1.8 and 7.2.12): their registers, the chip's own copies of descriptors, and when used ones are
+//! Descriptor rings (data sheet, sections 7.1.8 and 7.2.4): their registers, the chip's own copies of descriptors, and when used ones are
 //! written back.
 
 use serde::{Deserialize, Serialize};
 
 use super::registers::{csr, dctl};
 
-/// Descriptors that the chip holds for a ring (7.1.7, 7.2.12).
+/// Descriptors that the chip holds for a ring (7.1.6).
 const ON_CHIP: u32 = 64;
 /// The unit of a ring's length.
 const UNIT: u32 = 16;
@@ -22,7 +22,7 @@ pub struct Ring {
     base_low: u32,
     base_high: u32,
     length: u32,
-    /// Up to where used descriptors were written back.
+    /// Up to where descriptors were used, written back or not (7.1.8).
     head: u32,
     tail: u32,
     control: u32,
@@ -122,7 +122,7 @@ impl Ring {
         addresses
     }
 
-    /// `count` units were given back.
+    /// `count` units are done with.
     pub fn give_back(&mut self, count: u32) {
         self.head = (self.head + count) % self.units().max(1);
     }
@@ -147,14 +147,14 @@ impl Ring {
     }
 }
 
-/// The two timers that a used descriptor starts (7.1.9, 7.2.13): one from the last, one from the first.
+/// The two timers that a used descriptor starts (10.2.5.10, 10.2.5.12, 10.2.6.9, 10.2.6.11): one from the last, one from the first.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Timers {
     packet_ns: Option<u64>,
     absolute_ns: Option<u64>,
 }
 
-/// The unit of RDTR, RADV, TIDV and TADV, in ns (10.2.5.11, 10.2.5.14, 10.2.6.8, 10.2.6.11).
+/// The unit of RDTR, RADV, TIDV and TADV, in ns (10.2.5.10, 10.2.5.12, 10.2.6.9, 10.2.6.11).
 pub const DELAY_NS: u64 = 1_024;
 const DELAY: u32 = 0xffff;
 

@@ -23,10 +23,12 @@ const REQUESTS: usize = 4;
 /// TXDCTL after a reset (10.2.6.10).
 pub const TXDCTL: u32 = 1 << 22;
 const TXDCTL_LEGACY_THRESHOLD: usize = 1;
-/// The longest packet without segmentation (7.2.3): what exceeds it is cut off.
+/// The longest packet without segmentation (10.2.5.1): what exceeds it is cut off.
 const MAX_BYTES: usize = 16_288;
-/// The longest packet to be segmented (1.3: "up to 64 KB TCP segmentation"), with its headers.
+/// The longest packet to be segmented (the features name 64 KB), with room for several descriptors.
 const MAX_SEGMENTED_BYTES: usize = 256 << 10;
+/// A ring's (10.2.6.6).
+const MAX_DESCRIPTORS: usize = 4_096;
 /// Pause frames (IEEE 802.3, annex 31B).
 const PAUSE_ADDRESS: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 1];
 const PAUSE_TYPE: u16 = 0x8808;
@@ -97,7 +99,6 @@ struct Packet {
     pieces: Vec<(u64, usize)>,
     bytes: usize,
     tag: Option<u16>,
-    /// Units of the ring since the last write-back, and whose status is wanted.
     done: Vec<Done>,
     /// All descriptors are there.
     complete: bool,
@@ -411,22 +412,15 @@ impl Chip {
         }
     }
 
-    /// Descriptors were used (7.2.12, 7.2.13).
+    /// Descriptors were used: writes them back (7.2.4.2), and starts the timers (10.2.6.9, 10.2.6.11).
     fn finished(&mut self, now_ns: u64, number: usize, done: &[Done], host: &mut dyn Host) {
         let queue = &mut self.sender.queues[number];
-        let mut units = 0;
-        for one in done {
-            units += 1;
-            if one.reports {
-                queue.used.push(Used {
-                    address: one.address + txd::STATUS_AT,
-                    bytes: vec![txd::DD],
-                    units: std::mem::take(&mut units),
-                });
-            }
-        }
-        // What does not report is given back with what does, or at once.
-        queue.ring.give_back(units);
+        queue.ring.give_back(done.len() as u32);
+        let reports = done.iter().filter(|one| one.reports);
+        queue.used.extend(reports.map(|one| Used {
+            address: one.address + txd::STATUS_AT,
+            bytes: vec![txd::DD],
+        }));
         if !queue.used.is_empty() {
             let delay = self.register(csr::TIDV);
             let delays = done.iter().any(|one| one.delays) && delay & 0xffff != 0;
@@ -462,7 +456,7 @@ impl Chip {
         }
         let at_ns = host.claim(now_ns, Access::Write, txd::BYTES * used.len());
         let vector = [cause::TXQ0, cause::TXQ1][number];
-        self.write_back(at_ns, used, (true, number), causes | vector);
+        self.write_back(at_ns, used, causes | vector);
     }
 
     /// Sends a pause frame ahead of all others.
@@ -487,7 +481,7 @@ impl Chip {
             && offload::word(frame, offload::ADDRESSES_BYTES) == PAUSE_TYPE
     }
 
-    /// A pause frame was received (7.6? see docs): nothing begins to leave for so long.
+    /// A pause frame was received: nothing begins to leave for so long.
     pub fn pause(&mut self, now_ns: u64, frame: &[u8]) {
         let opcode = offload::word(frame, offload::ADDRESSES_BYTES + 2);
         let listens = self.register(csr::CTRL) & ctrl::RFCE != 0;
@@ -543,7 +537,8 @@ impl Queue {
             bytes,
         ));
         packet.bytes += bytes;
-        if command & txd::EOP != 0 {
+        // No packet needs more descriptors than a ring can have.
+        if command & txd::EOP != 0 || packet.done.len() >= MAX_DESCRIPTORS {
             let tagged = tags && command & txd::VLE != 0;
             packet.tag = tagged.then_some((upper >> 16) as u16);
             packet.complete = true;
