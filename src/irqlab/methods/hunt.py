@@ -87,9 +87,13 @@ def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResu
     seen = 0
     for case in cases(runner.testbed, one, options):
         if options.at is None:
-            result.samples.append(_sample(case, hunt(runner, case, options)))
+            hunted = hunt(runner, case, options)
+            if hunted.pairs or hunted.findings:
+                result.samples.append(_sample(case, hunted))
             continue
         limits, pairs = replay(runner, case, options)
+        if not pairs:
+            continue
         seen += sum(1 for pair in pairs if pair.what)
         result.samples.append(_replayed(case, limits, pairs, step_of(runner, options), options.at))
     if PROCESSORS in options.kinds:
