@@ -91,7 +91,7 @@ def _freed_bound(runner: TrialRunner, freed: Sequence[int], options: Options) ->
 
 
 def replay(runner: TrialRunner, case: Case, options: Options) -> tuple[Limits, list[Pair]]:
-    """One instant, as often as asked for; each time on a restored DUT."""
+    """One instant, as often as asked for; each time on a restored DUT. Of calls that fail: none if there is no such call."""
     assert options.at is not None
     limits, alone = alone_of(runner, case, options)
     one = replace(case.trial, step_ns=step_of(runner, options))
