@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,7 +33,7 @@ def planted(fault: str, where: Path) -> Path:
     )
     assert done.returncode == 0, done.stderr
     built = drivers.build(kernel.resolve(), "irqmod_i8255x", root=root)
-    for module in built.glob("*/*.ko"):
+    for module in (*built.glob("*/*.ko"), *built.glob("*/*.debug")):
         shutil.copy(module, where)
     return where / "irqmod_i8255x.ko"
 
@@ -116,11 +117,30 @@ def test_a_planted_fault_is_found_and_replayed(
     printed = " ".join(done.stdout.split())
     replay = re.search(r"the same command with (--.*?) --repeat 100", printed)
     assert replay is not None, printed
+    if fault == FAST:
+        traced_and_debugged(cli, row, done.stdout)
     repeat = "3" if fault == FAST else "100"
     again = cli(*_without(hunt, "--from", "--until", "--ports", "--instants"), *replay[1].split(), "--repeat", repeat)
     assert again.returncode == 1, again.stderr
     row = next(line for line in again.stdout.splitlines() if line.startswith("It went wrong in"))
     assert row.startswith(f"It went wrong in {repeat} of "), finding
+
+
+def traced_and_debugged(cli: Cli, row: dict[str, Any], printed: str) -> None:
+    """The finding has a trace, and GDB begins where the second frame arrives."""
+    traced = next(one for sample in row["samples"] for one in sample["findings"] if one["trace"])
+    steps = traced["trace"]
+    arrival = next(n for n, step in enumerate(steps) if step["text"].startswith("the second frame arrives"))
+    assert steps[arrival]["at_ns"] == traced["at_ns"]
+    assert {"enter", "write"} <= {step["what"] for step in steps[:arrival]}
+    acknowledged = [step for step in steps[arrival:] if step["what"] == "write" and step["text"] == "eth0+0x1 = 0x40"]
+    assert acknowledged, "the cause of the second frame is taken"
+    assert "What the driver executed" in printed
+    assert 0 < row["summary"]["tried_instructions"] < row["summary"]["driver_instructions"]
+    shown = cli("debug", "--at", "found.json", "--names-only", "--eval-command", "when", "--eval-command", "bt 1")
+    assert shown.returncode == 0, shown.stderr
+    assert f"{traced['replay']['second_ns']} ns after" in shown.stderr
+    assert "irqmod_napi_poll" in shown.stdout, "the frame arrives in the poll"
 
 
 @pytest.mark.parametrize("rx", ["napi", pytest.param("de", marks=pytest.mark.long)])

@@ -11,6 +11,7 @@ import pytest
 
 from irqlab import report
 from irqlab.config.workload import Workload
+from irqlab.debug import trace
 from irqlab.dut.kernel_log import KernelProblemError
 from irqlab.errors import IrqlabError
 from irqlab.hunting.cases import ALONE_PAIRS
@@ -19,6 +20,7 @@ from irqlab.hunting.instants import MARGIN_NS
 from irqlab.hunting.options import CHANGE_KINDS, Options
 from irqlab.hunting.pairs import Limits, Pair, pairs_of
 from irqlab.methods import catalogue, hunt
+from irqlab.profile.coverage import Function
 from irqlab.results.document import MethodResult
 from irqlab.trials.hunt import (
     CHECK_ROOM_NS,
@@ -65,6 +67,15 @@ class RacyTestbed(FakeTestbed):
 
     def measure(self, spec: Any) -> Any:
         return self.run(spec), None
+
+
+@pytest.fixture(autouse=True)
+def without_a_dut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A formula executes no instructions: tests/unit/test_debug.py has what is said about those."""
+    step = trace.Step(24_000, "event", "the second frame arrives", 0, "rx.c:1", (), "")
+    monkeypatch.setattr(hunt, "coverage_of", lambda *_: (Function("poll", 40, 10),))
+    monkeypatch.setattr(hunt, "trace_of", lambda *_: (step,))
+    monkeypatch.setattr(hunt, "config_of", lambda _: {"driver": "racy"})
 
 
 def hunted(options: Options, **testbed: Any) -> tuple[MethodResult, RacyTestbed]:

@@ -205,12 +205,15 @@ class Received:
     """Frames for which the NIC had no room."""
     reordered: int = 0
     duplicated: int = 0
+    pcs: tuple[int, ...] = ()
+    """Where the processor was when each frame departed: the address of its next instruction; 0: not known."""
 
 
 def _received(found: dict[str, Any] | None) -> Received:
     if found is None:
         return Received()
-    return Received(tuple(found["latencies_ns"]), found["refused"], found["reordered"], found["duplicated"])
+    refused, reordered, duplicated = (found[name] for name in ("refused", "reordered", "duplicated"))
+    return Received(tuple(found["latencies_ns"]), refused, reordered, duplicated, tuple(found["pcs"]))
 
 
 @dataclass(frozen=True)
