@@ -266,8 +266,9 @@ def test_packets_have_to_be_freed() -> None:
 
 
 def test_packets_are_followed_by_their_address() -> None:
-    entries = [[1, 10, 7, False], [0, 11, 99, False], [2, 20, 8, False], [0, 30, 7, False], [1, 40, 7, False]]
-    assert _transmitted(entries) == (Transmitted(10, 20), Transmitted(20, None), Transmitted(40, None))
+    trial = HuntTrial(1, 0, 0, transmits=True, failing=Failing(3, 0))
+    entries = [[3, 9, 7, True], [1, 10, 7, False], [0, 11, 99, False], [2, 20, 8, False], [0, 30, 7, False], [1, 40, 7, False]]
+    assert _transmitted(trial, entries) == (Transmitted(10, 20), Transmitted(20, None), Transmitted(40, None))
 
 
 def test_calls_are_counted_by_pair() -> None:

@@ -16,7 +16,7 @@ from irqlab.hunting.instants import busy_spans, chosen_spans, trials
 from irqlab.hunting.options import Options
 from irqlab.hunting.pairs import Limits, Pair, pairs_of
 from irqlab.runner.runner import TrialRunner
-from irqlab.trials.hunt import HuntResult, HuntTrial
+from irqlab.trials.hunt import CHECK_ROOM_NS, HuntResult, HuntTrial
 from irqlab.trials.trial import Trial
 
 SAID_LINES = 12
@@ -131,7 +131,10 @@ def led(one: HuntTrial, at_ns: int, lead: int) -> HuntTrial:
 
 
 def _spans(alone: HuntResult, options: Options, step_ns: int, limits: Limits) -> list[tuple[int, int]]:
-    return chosen_spans(busy_spans(alone, step_ns, limits.alone_ns), options.begin, options.end, alone.spec.period_ns, step_ns)
+    spec = alone.spec
+    # What comes with the frames at the end of a pair, or after them, proves nothing.
+    end_ns = spec.period_ns - (CHECK_ROOM_NS + limits.bound_ns if spec.check else 0)
+    return chosen_spans(busy_spans(alone, step_ns, limits.alone_ns), options.begin, options.end, end_ns, step_ns)
 
 
 def _count(spans: Sequence[tuple[int, int]], step_ns: int) -> int:

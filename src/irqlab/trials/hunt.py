@@ -102,7 +102,7 @@ class HuntTrial(Trial["HuntResult"]):
     points: tuple[int, ...] = ()
     """After which blocks of that code it does, in the order of their execution."""
     transmits: bool = False
-    """The first probe frees packets, the others hand packets to drivers."""
+    """The first probe frees packets, the others hand packets to drivers; but for the one of `failing`."""
 
     @property
     def gaps_ns(self) -> tuple[int, ...]:
@@ -137,7 +137,7 @@ class HuntTrial(Trial["HuntResult"]):
             second=_received(found.get("second")),
             check=_received(found.get("check")),
             halts=tuple((int(a), int(b)) for a, b in result.get("halts") or ()),
-            transmitted=_transmitted(result.get("probes") or []) if self.transmits else (),
+            transmitted=_transmitted(self, result.get("probes") or []) if self.transmits else (),
             calls=_calls(self, result.get("probes") or []),
             passed=result.get("passed") or 0,
             kernel_log=list(dut.kernel_log.lines),
@@ -226,11 +226,13 @@ class Transmitted:
     """How much later it was freed; None: it was not."""
 
 
-def _transmitted(entries: list[list[Any]]) -> tuple[Transmitted, ...]:
+def _transmitted(trial: HuntTrial, entries: list[list[Any]]) -> tuple[Transmitted, ...]:
     """Packets from when they are given to a driver until they are freed, found by their address."""
     held: dict[int, int] = {}
     found: list[Transmitted] = []
     for function, at_ns, packet, _ in entries:
+        if trial.failing is not None and function == trial.failing.probe:
+            continue
         if function:
             held[packet] = len(found)
             found.append(Transmitted(at_ns, None))

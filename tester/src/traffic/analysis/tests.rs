@@ -177,3 +177,12 @@ impl StreamResult {
             .map(String::from)
     }
 }
+
+#[test]
+fn only_what_has_departed_has_been_sent() {
+    let analysis = sender(WINDOW, 100);
+    assert_eq!(
+        [99, 100, 101].map(|k| analysis.has_sent(k)),
+        [true, false, false]
+    );
+}
