@@ -27,6 +27,9 @@ SHORT = [
 ]
 
 
+TRIES = 5
+
+
 @pytest.mark.long
 def test_two_schemes_of_a_guest(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with guest.running(bench, "irqmod_i8255x", "i82557b") as target:
@@ -40,7 +43,12 @@ def test_two_schemes_of_a_guest(bench: Bench, tmp_path: Path, monkeypatch: pytes
             for method in ("throughput", "loss"):
                 file = tmp_path / f"{rx}-{method}.json"
                 options = [*agent, "--rx", rx, "--tx", tx, "--json", str(file)]
-                code, out, errors = bench.irqlab(method, "p0", "p1", *SHORT, *options, env=env)
+                for _ in range(TRIES):
+                    code, out, errors = bench.irqlab(method, "p0", "p1", *SHORT, *options, env=env)
+                    if "no verdict" not in errors:
+                        break
+                else:
+                    pytest.skip(f"the host is too busy: {errors.splitlines()[-1]}")
                 assert code == 0, errors
                 document = catalogue.read(file)
                 row = document["measured"]["results"][0]
