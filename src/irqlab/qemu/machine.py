@@ -16,7 +16,8 @@ import socket
 import subprocess
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -227,6 +228,7 @@ class CancelledError(IrqlabError):
 _running: set[subprocess.Popen[bytes]] = set()
 _running_lock = threading.Lock()
 _cancelled = threading.Event()
+_others: list[Callable[[], None]] = []
 
 
 def cancel_all() -> None:
@@ -234,8 +236,23 @@ def cancel_all() -> None:
     _cancelled.set()
     with _running_lock:
         processes = list(_running)
+        others = list(_others)
     for process in processes:
         _end(process)
+    for cancel in others:
+        cancel()
+
+
+@contextmanager
+def cancelling(cancel: Callable[[], None]) -> Iterator[None]:
+    """Context manager: `cancel_all` calls `cancel`, too, which ends what is not a QEMU."""
+    with _running_lock:
+        _others.append(cancel)
+    try:
+        yield
+    finally:
+        with _running_lock:
+            _others.remove(cancel)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -194,6 +194,9 @@ impl Host for Plugged<'_> {
     fn claim(&mut self, from_ns: u64, access: Access, bytes: usize) -> u64 {
         self.bus.claim(from_ns, access, bytes)
     }
+    fn takes_ns(&self, access: Access, bytes: usize) -> u64 {
+        self.bus.takes_ns(access, bytes)
+    }
     fn interrupt(&mut self, asserted: bool) {
         let delay_ns = INTERRUPT_DELAY_NS.load(Ordering::Relaxed);
         *self.asserted = asserted;
