@@ -106,9 +106,12 @@ def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResu
             hunted = hunt(runner, case, options)
             pcs |= hunted.pcs
             traced = sum(1 for sample in result.samples for finding in sample.findings if finding.trace)
-            result.samples.append(_sample(case, _traced(runner, hunted, options.traces - traced)))
+            if hunted.pairs or hunted.findings:
+                result.samples.append(_sample(case, _traced(runner, hunted, options.traces - traced)))
             continue
         limits, pairs = replay(runner, case, options)
+        if not pairs:
+            continue
         seen += sum(1 for pair in pairs if pair.what)
         result.samples.append(_replayed(case, limits, pairs, step_of(runner, options), options.at))
     if PROCESSORS in options.kinds:
