@@ -8,8 +8,8 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::faults::Kind;
 use crate::host::plan::AppPlan;
-use crate::lan7800::fault_injection::Kind;
 use crate::mac::Mac;
 use crate::profile::map::Addresses;
 use crate::traffic::plan::TrialPlan;
@@ -101,11 +101,23 @@ pub enum Command {
         #[serde(default = "yes", rename = "stubs")]
         trailing_fragments: bool,
     },
+    /// Records how many transmit descriptors the PCI cards of the tester's own hold, or ends that.
+    Rings {
+        /// From now on, or no more.
+        record: bool,
+    },
     /// Pauses QEMU.
     StopAt {
         /// So many ns from now.
         after_ns: u64,
     },
+    /// Pauses QEMU at an instant, whatever the DUT does, for a debugger.
+    Halt {
+        /// In ns of virtual time.
+        at_ns: u64,
+    },
+    /// Pauses the DUT that a debugger attends to, now. It has no answer but that of every pause.
+    Pause {},
     /// Has the agent execute a command.
     Guest {
         /// The agent's command, exactly as the lab wrote it.

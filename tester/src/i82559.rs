@@ -7,11 +7,10 @@
 mod command;
 mod configuration;
 mod eeprom;
-mod phy;
+mod mdi;
 mod receive;
 mod registers;
 mod statistics;
-mod transmit;
 
 #[cfg(test)]
 mod tests;
@@ -20,16 +19,14 @@ use serde::{Deserialize, Serialize};
 
 use self::command::CommandUnit;
 use self::configuration::{Configuration, Loopback};
-use self::eeprom::Eeprom;
-use self::phy::Phy;
+use self::mdi::Mdi;
 use self::receive::ReceiveUnit;
 use self::registers::{cause, csr, mask, port, scb};
 use self::statistics::{Counter, Statistics};
-use self::transmit::{Timing, Transmitter};
 use crate::pci::bus::Access;
-use crate::pci::{Card, Host, Identity, PowerManagement, Window};
-
-pub use self::phy::NEGOTIATION_NS;
+use crate::pci::microwire::Microwire;
+use crate::pci::transmit::{Timing, Transmitter};
+use crate::pci::{Card, Errata, Host, Identity, PowerManagement, Window};
 
 const INTEL: u16 = 0x8086;
 const PRO_100: u16 = 0x1229;
@@ -49,6 +46,8 @@ pub const WINDOWS: [Window; 3] = [
     },
 ];
 const FLASH: usize = 2;
+/// The transmit FIFO (82559 data sheet), in bytes. Byte 7 of the configuration limits it to two frames.
+const FIFO_BYTES: usize = 3 << 10;
 /// What a self-test writes: a signature other than 0, and no failure (6.3.3.2).
 const SELF_TEST: [u32; 2] = [0x0000_a5a5, 0];
 /// The rate at which the chip runs without a link, in bit/s.
@@ -118,8 +117,9 @@ struct Posted {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Chip {
     revision: Revision,
-    eeprom: Eeprom,
-    phy: Phy,
+    errata: Errata,
+    eeprom: Microwire,
+    mdi: Mdi,
     configuration: Configuration,
     statistics: Statistics,
     /// The individual address.
@@ -133,6 +133,8 @@ pub struct Chip {
     /// The interrupt line, as the host knows it.
     asserted: bool,
     dump_address: u32,
+    /// The last command was a NOP.
+    after_nop: bool,
     cu: CommandUnit,
     ru: ReceiveUnit,
     transmitter: Transmitter,
@@ -143,11 +145,12 @@ pub struct Chip {
 
 impl Chip {
     /// A chip that was powered up at `now_ns`, with this address in its EEPROM.
-    pub fn new(now_ns: u64, revision: Revision, mac: [u8; 6]) -> Self {
+    pub fn new(now_ns: u64, revision: Revision, mac: [u8; 6], errata: Errata) -> Self {
         Chip {
             revision,
-            eeprom: Eeprom::new(mac),
-            phy: Phy::new(now_ns),
+            errata,
+            eeprom: eeprom::new(mac),
+            mdi: Mdi::new(now_ns),
             configuration: Configuration::default(),
             statistics: Statistics::default(),
             address: mac,
@@ -157,9 +160,10 @@ impl Chip {
             mask: 0,
             asserted: false,
             dump_address: 0,
+            after_nop: false,
             cu: CommandUnit::default(),
             ru: ReceiveUnit::default(),
-            transmitter: Transmitter::default(),
+            transmitter: Transmitter::new(FIFO_BYTES),
             posted: Vec::new(),
             looped: Vec::new(),
         }
@@ -210,10 +214,10 @@ impl Chip {
             csr::ACK => self.causes,
             csr::COMMAND => 0, // commands are accepted at once
             csr::MASK => self.mask,
-            csr::EEPROM => self.eeprom.read(),
-            csr::MDI..0x14 => byte_of(self.phy.control(), csr::MDI),
+            csr::EEPROM => eeprom::read(&self.eeprom),
+            csr::MDI..0x14 => byte_of(self.mdi.control(), csr::MDI),
             csr::GENERAL_STATUS if self.revision != Revision::I82557 => {
-                match self.phy.link_bps() {
+                match self.mdi.link_bps() {
                     Some(NO_LINK_BPS) => 0b111, // full duplex, 100 Mbit/s, link
                     Some(_) => 0b101,
                     None => 0,
@@ -257,19 +261,20 @@ impl Chip {
             self.port(now_ns, self.u32_register(csr::PORT), host);
         }
         if let Some(pins) = value(self, csr::EEPROM) {
-            self.eeprom.write(pins);
+            eeprom::write(&mut self.eeprom, pins);
         }
         if value(self, csr::MDI + 3).is_some() {
-            self.phy.set_control(now_ns, self.u32_register(csr::MDI));
+            self.mdi.set_control(now_ns, self.u32_register(csr::MDI));
         }
     }
 
     /// A command of SCB (6.3.2.2). Both units' commands may come together.
     fn command(&mut self, now_ns: u64, command: u8, host: &mut dyn Host) {
+        let after_nop = std::mem::replace(&mut self.after_nop, command == 0);
         let pointer = self.u32_register(csr::POINTER);
         match command >> scb::CU_SHIFT {
             scb::CU_START => self.cu_start(now_ns, pointer, host),
-            scb::CU_RESUME | scb::CU_STATIC_RESUME => self.cu_resume(now_ns, host),
+            scb::CU_RESUME | scb::CU_STATIC_RESUME => self.cu_resume(now_ns, after_nop, host),
             scb::CU_LOAD_DUMP_ADDRESS => self.dump_address = pointer,
             scb::CU_LOAD_BASE => self.cu.base = pointer,
             kind @ (scb::CU_DUMP | scb::CU_DUMP_AND_RESET) => {
@@ -324,7 +329,7 @@ impl Chip {
 
     fn timing(&self) -> Timing {
         Timing {
-            bps: self.phy.link_bps().unwrap_or(NO_LINK_BPS),
+            bps: self.mdi.link_bps().unwrap_or(NO_LINK_BPS),
             preamble_bytes: self.configuration.preamble_bytes(),
             gap_bits: self.configuration.gap_bits(),
         }
@@ -332,11 +337,11 @@ impl Chip {
 
     /// How long a byte takes on the wire, in ns.
     fn byte_ns(&self) -> u64 {
-        8_000_000_000 / self.phy.link_bps().unwrap_or(NO_LINK_BPS)
+        8_000_000_000 / self.mdi.link_bps().unwrap_or(NO_LINK_BPS)
     }
 
     fn loops(&self) -> bool {
-        self.configuration.loopback() != Loopback::None || self.phy.loops()
+        self.configuration.loopback() != Loopback::None || self.mdi.loops()
     }
 
     /// The next instant at which anything is due, in ns.
@@ -346,7 +351,7 @@ impl Chip {
             self.cu.deadline_ns(),
             self.ru.deadline_ns(),
             self.transmitter.deadline_ns(),
-            self.phy.deadline_ns(),
+            self.mdi.deadline_ns(),
             room,
         ]
         .into_iter()
@@ -358,12 +363,12 @@ impl Chip {
 
     /// Does what is due at an instant.
     fn step(&mut self, at_ns: u64, host: &mut dyn Host) {
-        if self.phy.advance(at_ns) {
+        if self.mdi.advance(at_ns) {
             self.causes |= cause::MDI;
         }
         while let Some(place) = self.posted.iter().position(|posted| posted.at_ns <= at_ns) {
             let posted = self.posted.remove(place);
-            host.write(posted.address, &posted.bytes);
+            host.write(posted.address.into(), &posted.bytes);
         }
         self.cu_advance(at_ns, host);
         if self.cu.waits() {
@@ -385,7 +390,7 @@ impl Chip {
             if self.loops() {
                 self.statistics.count(Counter::TransmitGood);
                 self.looped.push((departure.end_ns, queued.frame));
-            } else if self.phy.link_bps().is_none() {
+            } else if self.mdi.link_bps().is_none() {
                 self.statistics.count(Counter::TransmitLostCarrier);
             } else {
                 self.statistics.count(Counter::TransmitGood);
@@ -434,7 +439,7 @@ impl Card for Chip {
     }
 
     fn receive(&mut self, now_ns: u64, frame: &[u8], host: &mut dyn Host) -> bool {
-        if self.phy.link_bps().is_none() || self.loops() {
+        if self.mdi.link_bps().is_none() || self.loops() {
             return false;
         }
         let taken = self.arrive(now_ns, frame, self.byte_ns(), host);
@@ -454,9 +459,13 @@ impl Card for Chip {
         self.update_interrupt(host);
     }
 
+    fn transmit_fill(&self, host: &mut dyn Host) -> u32 {
+        self.cu.fill(host)
+    }
+
     fn reset(&mut self, now_ns: u64) {
         self.software_reset();
-        self.phy = Phy::new(now_ns);
+        self.mdi = Mdi::new(now_ns);
         self.asserted = false;
     }
 

@@ -9,7 +9,6 @@ mod bulk_in;
 mod bulk_out;
 mod control;
 pub mod fault_injection;
-mod headers;
 mod phy;
 mod receive;
 mod registers;
@@ -24,11 +23,12 @@ use serde::{Deserialize, Serialize};
 
 use self::bulk_in::{BulkIn, Rules};
 use self::bulk_out::{BulkOut, Offer, SLACK_NS};
-use self::fault_injection::{Damage, FaultInjector};
+use self::fault_injection::FaultInjector;
 use self::phy::Phy;
 use self::registers::*;
 use self::statistics::{Counter, Statistics};
 use self::usb::{Endpoint, Function, Reply, Setup, Speed};
+use crate::faults::Damage;
 
 pub use self::phy::NEGOTIATION_NS;
 

@@ -6,15 +6,19 @@
 
 pub mod backend;
 pub mod control;
+pub mod faults;
 pub mod host;
 pub mod i82559;
+pub mod i82574;
 pub mod lan7800;
 pub mod loopback;
 pub mod mac;
 pub mod memory_model;
+pub mod offload;
 pub mod pci;
 pub mod profile;
 pub mod qemu;
 pub mod rng;
+pub mod rtl8139;
 pub mod tester;
 pub mod traffic;

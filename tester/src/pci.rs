@@ -1,25 +1,55 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! PCI cards of our own, without QEMU: what a card is to its [`Host`], and the [`bus`] that cards share.
+//! PCI cards of our own, without QEMU: what a card is to its [`Host`], the [`bus`] that cards share, and parts that several
+//! cards have: an EEPROM behind [`microwire`], a [`phy`], a FIFO and the wire behind it ([`transmit`]).
 //!
 //! A card has no clock: its owner calls [`Card::advance`] at [`Card::deadline_ns`]. Whatever a card does to the host takes the time that
 //! the bus needs; the card itself keeps track of it.
 
+#[cfg(test)]
+pub mod board;
 pub mod bus;
+pub mod fault_injection;
+pub mod link;
+pub mod microwire;
+pub mod phy;
+pub mod transmit;
+
+use serde::{Deserialize, Serialize};
 
 use bus::Access;
 
 /// What a card is plugged into.
 pub trait Host {
     /// Reads memory, now. The time that it takes is a matter of [`Host::claim`].
-    fn read(&mut self, address: u32, bytes: &mut [u8]);
+    fn read(&mut self, address: u64, bytes: &mut [u8]);
     /// Writes memory, now.
-    fn write(&mut self, address: u32, bytes: &[u8]);
+    fn write(&mut self, address: u64, bytes: &[u8]);
     /// Occupies the bus for a transfer of so many bytes that the card is ready for at `from_ns`, which may be past. When it is over, in ns.
     fn claim(&mut self, from_ns: u64, access: Access, bytes: usize) -> u64;
+    /// How long such a transfer takes on an idle bus, in ns.
+    fn takes_ns(&self, access: Access, bytes: usize) -> u64;
     /// Sets the interrupt line; level-triggered.
     fn interrupt(&mut self, asserted: bool);
+    /// How the machine wants to be interrupted. Cards without [`Capabilities`] for messages need not ask.
+    fn signalling(&self) -> Signalling {
+        Signalling::Pin
+    }
+    /// Sends the message of a vector; 0 with MSI.
+    fn message(&mut self, _vector: usize) {}
     /// The transmission of a frame (without FCS) begins.
     fn transmit(&mut self, frame: &[u8]);
+}
+
+/// How a card interrupts, as the machine has set it up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Signalling {
+    /// By the interrupt line.
+    #[default]
+    Pin,
+    /// By one message (MSI).
+    Message,
+    /// By a message for each vector (MSI-X).
+    Vectors,
 }
 
 /// A card's identity in its configuration space.
@@ -48,6 +78,66 @@ pub struct PowerManagement {
     pub capabilities: u16,
 }
 
+/// Known defects of chips, which can be switched on. A card has those of its chip; it ignores the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Errata {
+    /// RTL8139C+: a TPPoll that comes while the chip transmits is lost.
+    pub lost_poll: bool,
+    /// 8255x: at 10 Mbit/s, the command unit hangs at a resume that no NOP command precedes.
+    pub resume_hang: bool,
+    /// 8255x: the receive unit runs out of resources without a cause RNR.
+    pub lost_rnr: bool,
+}
+
+impl Errata {
+    /// Switches one on by its name; None: there is no such erratum.
+    pub fn with(mut self, name: &str) -> Option<Self> {
+        let erratum = match name {
+            "lost-poll" => &mut self.lost_poll,
+            "resume-hang" => &mut self.resume_hang,
+            "lost-rnr" => &mut self.lost_rnr,
+            _ => return None,
+        };
+        *erratum = true;
+        Some(self)
+    }
+}
+
+/// MSI-X (PCI Local Bus Specification 3.0, 6.8.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MsiX {
+    /// Where the capability lies.
+    pub offset: u8,
+    /// How many messages there are.
+    pub vectors: usize,
+    /// The window that the tables lie in.
+    pub window: usize,
+    /// Where the table of messages is in it.
+    pub table: u32,
+    /// Where the pending bits are in it.
+    pub pending: u32,
+}
+
+/// Capabilities that only some cards have, by where they lie in the configuration space.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Capabilities {
+    /// PCI Express; the card is an endpoint at a [`link`] of its own.
+    pub express: Option<u8>,
+    /// MSI: one message, with 64 bits of address.
+    pub msi: Option<u8>,
+    /// MSI-X.
+    pub msix: Option<MsiX>,
+}
+
+impl Capabilities {
+    /// A conventional card.
+    pub const NONE: Capabilities = Capabilities {
+        express: None,
+        msi: None,
+        msix: None,
+    };
+}
+
 /// A base address register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
@@ -61,6 +151,9 @@ pub struct Window {
 pub trait Card: Send {
     /// The processor reads `bytes` (1, 2 or 4) bytes of a window at an offset.
     fn read(&mut self, now_ns: u64, window: usize, offset: u64, bytes: usize) -> u32;
+    /// Called after each [`Card::read`], and when the machine has changed how it wants to be interrupted: brings the interrupt line up to
+    /// date.
+    fn settle(&mut self, _now_ns: u64, _host: &mut dyn Host) {}
     /// The processor writes.
     fn write(
         &mut self,
@@ -77,6 +170,10 @@ pub trait Card: Send {
     fn deadline_ns(&self) -> Option<u64>;
     /// Does everything that is due.
     fn advance(&mut self, now_ns: u64, host: &mut dyn Host);
+    /// How many transmit descriptors the card holds: handed over by the driver, and not given back. 0: unknown.
+    fn transmit_fill(&self, _host: &mut dyn Host) -> u32 {
+        0
+    }
     /// The bus was reset.
     fn reset(&mut self, now_ns: u64);
     /// The card was put to sleep (D1 to D3), or woken up.

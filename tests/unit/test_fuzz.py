@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 
 from irqlab.robustness import fuzz
-from irqlab.robustness.usbport import KINDS
+from irqlab.robustness.nicport import PCI_KINDS, USB_KINDS
 
 
 def test_a_round_is_decided_by_seed_and_number() -> None:
@@ -14,7 +14,10 @@ def test_a_round_is_decided_by_seed_and_number() -> None:
     assert fuzz.Round.of(1, 5) != fuzz.Round.of(2, 5)
     rounds = [fuzz.Round.of(1, number) for number in range(200)]
     assert {r.what for r in rounds} == {"traffic", "requests", "plug"}
-    assert {r.faults.only for r in rounds} == {None, *KINDS}
+    assert {r.faults.only for r in rounds} == {None, *USB_KINDS}
+    rounds = [fuzz.Round.of(1, number, pci=True) for number in range(200)]
+    assert {r.what for r in rounds} == {"traffic", "requests", "plug"}
+    assert {r.faults.only for r in rounds} == {None, *PCI_KINDS}
 
 
 def test_complaints_are_named_and_false_checksums_told_apart() -> None:
@@ -43,7 +46,7 @@ def test_objects_that_are_not_freed_are_told_by_who_allocated_them() -> None:
 
 
 def test_a_summary_counts_rounds_and_cases() -> None:
-    outcomes = [fuzz.Outcome(fuzz.Round.of(1, n), dict.fromkeys(KINDS, 2)) for n in range(3)]
+    outcomes = [fuzz.Outcome(fuzz.Round.of(1, n), dict.fromkeys(USB_KINDS, 2)) for n in range(3)]
     outcomes[1].causes = [fuzz.HUNG]
     outcomes[2].causes, outcomes[2].recovery = ["eth0: hw csum failure"], "plugged in again"
     found = fuzz.summary("x", 1, [fuzz.FuzzRun(0, outcomes, {"a b": 40})])

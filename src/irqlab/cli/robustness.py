@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`irqlab fuzz` and `irqlab cycles`: test a driver with a USB NIC that malfunctions, or is repeatedly unplugged or suspended."""
+"""`irqlab fuzz` and `irqlab cycles`: test a driver with a NIC that malfunctions, or is repeatedly unplugged or suspended."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from irqlab.cli import options as opt
 from irqlab.cli.output import check_outputs
 from irqlab.errors import IrqlabError
 from irqlab.qemu import machine
-from irqlab.robustness import fuzz, hotplug, usbport
+from irqlab.robustness import fuzz, hotplug, nicport
 from irqlab.runner.jobs import UserInterruptError, terminate_like_ctrl_c
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.testbed import Testbed
@@ -25,7 +25,8 @@ First = Annotated[int, typer.Option("--first", help="Start with this round, in a
 NoTrailingFragments = Annotated[
     bool,
     typer.Option(
-        "--no-trailing-fragments", help="Never end a transfer with the start of another frame; that hangs the in-tree driver."
+        "--no-trailing-fragments",
+        help="lan7800: never end a transfer with the start of another frame; that hangs the in-tree driver.",
     ),
 ]
 Kind = Annotated[list[str] | None, typer.Option("--kind", help=f"{', '.join(hotplug.KINDS)}; repeatable; default: all.")]
@@ -36,12 +37,10 @@ SCHEMA = "irqlab-fuzz/1"
 def _testbed(request: opt.Request) -> Testbed:
     if len(request.testbeds) > 1:
         raise IrqlabError("--driver, --rx: give one driver with one scheme")
-    testbed = Testbed.resolve(request.testbeds[0])
-    usbport.require_hotplug(testbed)
-    return testbed
+    return Testbed.resolve(request.testbeds[0])
 
 
-@opt.asks("driver", "nic", "kernel", "mips", "rx", "jobs")
+@opt.asks("driver", "nic", "bus", "kernel", "mips", "rx", "jobs")
 def fuzz_command(
     *,
     request: opt.Request,
@@ -57,6 +56,7 @@ def fuzz_command(
         if not 1 <= value <= 10**9:
             raise IrqlabError(f"{name}: allowed are {0 if name == '--first' else 1} to {10**9}")
     testbed = _testbed(request)
+    nicport.require_faults(testbed)
     runner = TrialRunner(testbed, progress=lambda text: print(text, file=sys.stderr, flush=True))
     runs: list[fuzz.FuzzRun] = []
     stopped = False
@@ -103,6 +103,7 @@ def cycles_command(
     if not 1 <= count <= 100_000:
         raise IrqlabError(f"--count {count}: allowed are 1 to 100000")
     testbed = _testbed(request)
+    nicport.require_hotplug(testbed)
     good = True
     for name in kind or hotplug.KINDS:
         report = hotplug.run(TrialRunner(testbed, progress=lambda text: print(text, file=sys.stderr, flush=True)), name, count)

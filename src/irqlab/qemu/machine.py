@@ -16,7 +16,8 @@ import socket
 import subprocess
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -56,6 +57,10 @@ PARAMETERS_OF = (
 
 Kernels without the option keep their command line.
 """
+FUNCTIONAL_PARAMETERS = "no_timer_check rcupdate.rcu_cpu_stall_timeout=120 watchdog_thresh=60"
+"""Parameters of a DUT without the instruction clock. Its time is the host's: on a busy one the boot's check of the timer fails
+("IO-APIC + timer doesn't work"), and RCU stalls and soft lockups are reported of processors that only had no time; not before
+120 s with these."""
 CONSOLE = "console.log"
 MAX_CPUS = 64
 SNAPSHOT_SLEEP_NS = 20_000_000
@@ -79,6 +84,8 @@ class MachineConfig:
     cpus: int = 1
     functional: bool = False
     """No instruction clock: virtual time is the host's. Several processors are possible; nothing can be measured."""
+    in_turn: bool = False
+    """Several processors with an instruction clock: QEMU runs them in turn, and what they do repeats. Nothing can be measured."""
     memory_mib: int = 256
     memory: str = ""
     """The tester's arguments for a memory model, in machines restored from a snapshot to be measured; empty: none."""
@@ -94,7 +101,7 @@ class MachineConfig:
             raise IrqlabError(f"--mips {self.mips}: the DUT runs at 125, 250, 500 or 1000 million instructions a second")
         if not 1 <= self.cpus <= MAX_CPUS:
             raise IrqlabError(f"--cpus {self.cpus}: allowed are 1 to {MAX_CPUS}")
-        if self.cpus > 1 and not self.functional:
+        if self.cpus > 1 and not self.functional and not self.in_turn:
             raise IrqlabError("--cpus: several processors have no instruction clock and measure nothing: add --functional")
         if self.memory and self.functional:
             raise IrqlabError("--hardware: a memory model needs the instruction clock: not with --functional")
@@ -107,7 +114,9 @@ class MachineConfig:
     @property
     def append(self) -> str:
         """The DUT kernel's command line."""
-        return f"{KERNEL_COMMAND_LINE} lsm={self.lsm} {self.extra_append}".strip()
+        functional = FUNCTIONAL_PARAMETERS if self.functional else ""
+        words = (KERNEL_COMMAND_LINE, f"lsm={self.lsm}", functional, self.extra_append)
+        return " ".join(word for word in words if word)
 
     def arguments(self) -> list[str]:
         """QEMU's arguments, without the plugin, the monitor and the console."""
@@ -128,7 +137,7 @@ class MachineConfig:
             return arguments
         if self.nic.pci_bus:
             for port in range(PORTS):
-                arguments += ["-device", f"{self.nic.model},mac={dut_mac(port)},romfile=,addr={self.nic.slots[port]}"]
+                arguments += ["-device", f"{self.nic.card},mac={dut_mac(port)},romfile=,addr={self.nic.slots[port]}"]
             return arguments
         for port in range(PORTS):
             properties = ",".join([self.nic.model, f"netdev=n{port}", f"mac={dut_mac(port)}", "romfile=", *self.nic.properties])
@@ -138,7 +147,8 @@ class MachineConfig:
     def _time(self) -> list[str]:
         if self.functional:
             return ["-accel", "tcg,thread=multi", "-smp", str(self.cpus)]
-        return ["-icount", f"shift={self.shift},sleep=off"]
+        several = ["-smp", str(self.cpus)] if self.cpus > 1 else []
+        return ["-icount", f"shift={self.shift},sleep=off", *several]
 
     def key(self) -> str:
         """The snapshot's key: a hash of everything that the booted state depends on."""
@@ -150,6 +160,7 @@ class MachineConfig:
             "tester": sha256_of(self.tester),
             "usb_speed": self.nic.usb_speed,
             "pci_bus": self.nic.pci_bus,
+            "errata": self.nic.errata,
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
@@ -217,6 +228,7 @@ class CancelledError(IrqlabError):
 _running: set[subprocess.Popen[bytes]] = set()
 _running_lock = threading.Lock()
 _cancelled = threading.Event()
+_others: list[Callable[[], None]] = []
 
 
 def cancel_all() -> None:
@@ -224,8 +236,23 @@ def cancel_all() -> None:
     _cancelled.set()
     with _running_lock:
         processes = list(_running)
+        others = list(_others)
     for process in processes:
         _end(process)
+    for cancel in others:
+        cancel()
+
+
+@contextmanager
+def cancelling(cancel: Callable[[], None]) -> Iterator[None]:
+    """Context manager: `cancel_all` calls `cancel`, too, which ends what is not a QEMU."""
+    with _running_lock:
+        _others.append(cancel)
+    try:
+        yield
+    finally:
+        with _running_lock:
+            _others.remove(cancel)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -290,6 +317,7 @@ def start(config: MachineConfig, snapshot: Path | None = None, profile: bool = F
     plugin += ",functional=1" if config.functional else ""
     plugin += f",lan7800={config.nic.usb_speed}" if config.nic.usb_speed else ""
     plugin += f",pci={config.nic.pci_bus}" if config.nic.pci_bus else ""
+    plugin += f",errata={':'.join(config.nic.errata)}" if config.nic.errata else ""
     # Snapshots do not depend on it: they are taken without.
     plugin += f",{config.memory}" if config.memory and snapshot is not None and not to_save else ""
     command = [
@@ -403,5 +431,6 @@ def describe(config: MachineConfig) -> dict[str, Any]:
             "properties": list(config.nic.properties),
             "line_rate_bps": config.nic.line_rate_bps,
             "timing": config.nic.timing,
+            **({"bus": config.nic.pci_bus, "errata": list(config.nic.errata)} if config.nic.pci_bus else {}),
         },
     }

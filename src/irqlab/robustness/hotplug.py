@@ -14,7 +14,7 @@ from random import Random
 from irqlab.config.addresses import stream
 from irqlab.dut import kernel_log
 from irqlab.dut.router import Dut
-from irqlab.robustness import usbport
+from irqlab.robustness import nicport
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.testbed import Testbed
 
@@ -50,7 +50,7 @@ class Report:
 def run(runner: TrialRunner, kind: str, cycles: int, port: int = 0) -> Report:
     """Runs cycles in one DUT. Raises IrqlabError if the NIC cannot be unplugged, or the DUT dies."""
     testbed = runner.testbed
-    usbport.require_hotplug(testbed)
+    nicport.require_hotplug(testbed)
     report = Report(kind)
     with runner.slots, testbed.open() as dut:
         dut.play_hosts(testbed.nic.line_rate_bps)
@@ -79,15 +79,15 @@ def _plug(dut: Dut, testbed: Testbed, port: int, number: int) -> Sequence[str]:
 
     def pull() -> None:
         dut.sleep(after_ns)
-        usbport.plug(dut, port, plugged=False)
+        nicport.plug(dut, port, plugged=False)
 
     _under_traffic(dut, pull)
     dut.sleep(200_000_000)
-    if usbport.is_there(dut, port):
-        return [f"{usbport.interface(port)} is still there"]
-    usbport.plug(dut, port, plugged=True)
-    if not usbport.configure(dut, port, testbed):
-        return [f"{usbport.interface(port)} does not come back"]
+    if nicport.is_there(dut, port):
+        return [f"{nicport.interface(port)} is still there"]
+    nicport.plug(dut, port, plugged=True)
+    if not nicport.configure(dut, port, testbed):
+        return [f"{nicport.interface(port)} does not come back"]
     return _forwards(dut)
 
 
@@ -107,7 +107,7 @@ def _suspend(dut: Dut, _testbed: Testbed, _port: int, number: int) -> Sequence[s
 
 
 def _autosuspend(dut: Dut, _testbed: Testbed, port: int, number: int) -> Sequence[str]:
-    name = usbport.interface(port)
+    name = nicport.interface(port)
     power = f"$(readlink -f /sys/class/net/{name}/device/..)/power"
     if number == 0:
         dut.run("sh", "-c", f"echo 0 >{power}/autosuspend_delay_ms; echo auto >{power}/control")

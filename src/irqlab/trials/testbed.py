@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -10,8 +11,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
+from irqlab.config.ensemble import Member
 from irqlab.config.memory import COMMON, Memory
 from irqlab.config.testbed import TestbedConfig
+from irqlab.config.traffic import FrameSize
 from irqlab.dut import costmodel
 from irqlab.dut.agent import DutError
 from irqlab.dut.counters import Counters
@@ -64,12 +67,12 @@ class Testbed:
         found_qemu = qemu.find()
         dut_kernel = kernel.resolve(config.kernel, Options(config.kconfig, config.debug))
         loaded = modules.load(dut_kernel, config.driver)
-        nic = nics.choose(loaded[-1], config.nic, found_qemu)
+        nic = nics.choose(loaded[-1], config.nic, found_qemu, config.bus)
         needed = modules.load_all(dut_kernel, nic.needs)
         model = modules.load(dut_kernel, costmodel.MODULE) if config.cost_model else []
         loaded = list({module.name: module for module in [*model, *needed, *loaded]}.values())
         loaded = perturb.modules(config.member, dut_kernel, loaded)
-        words = (parameters_of(dut_kernel), perturb.command_line(config.member))
+        words = (parameters_of(dut_kernel), perturb.command_line(config.member), config.append)
         image = guestimage.build(dut_kernel.release)
         machine = MachineConfig(
             qemu=found_qemu,
@@ -81,6 +84,7 @@ class Testbed:
             mips=config.mips,
             cpus=config.cpus,
             functional=config.functional,
+            in_turn=config.in_turn,
             memory_mib=TEST_MEMORY_MIB if config.functional or config.debug else MEMORY_MIB,
             memory=config.memory.arguments() if config.memory else "",
             lsm=config.lsm,
@@ -92,6 +96,20 @@ class Testbed:
     def driver(self) -> str:
         """The name of the driver under test."""
         return self.modules[-1].name
+
+    @property
+    def where(self) -> str:
+        """What it is measured on, for the user."""
+        return f"{self.nic.model}, Linux {self.machine.kernel.release}, {self.machine.mips} MIPS"
+
+    def with_member(self, member: Member | None) -> Testbed:
+        """The same testbed for a member of an ensemble."""
+        return Testbed.resolve(replace(self.config, member=member))
+
+    def ceiling_pps(self, size: FrameSize, bidirectional: bool) -> float:
+        """The highest rate of one direction that the tester can offer; in virtual time there is none."""
+        del size, bidirectional
+        return math.inf
 
     @property
     def label(self) -> str:
@@ -180,7 +198,7 @@ class Testbed:
         state = self.prepared.state
         starting = (
             POOL.machine(self.machine, state)
-            if pooled and self.nic.rewinds and not self.config.functional
+            if pooled and self.nic.rewinds and not self.config.functional and self.config.cpus == 1
             else start(config, state, profile)
         )
         with starting as restored, self._translating_errors(Dut(restored)) as dut:

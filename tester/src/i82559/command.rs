@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use super::receive::multicast_bit;
 use super::registers::{cause, cb};
-use super::transmit::{FCS_BYTES, MIN_BYTES, Queued};
 use super::{Chip, Configuration, Revision};
 use crate::pci::Host;
 use crate::pci::bus::Access;
+use crate::pci::transmit::{FCS_BYTES, MIN_BYTES, Queued};
 
 /// The unit of the CNA interrupt delay, in ns.
 const CNA_DELAY_NS: u64 = 8_000;
@@ -27,6 +27,8 @@ const DUMP_ADDRESS_AT: usize = 39;
 const MICROCODE_BYTES: [usize; 2] = [256, 536];
 /// More buffer descriptors than a frame can have.
 const MAX_TBDS: u8 = 64;
+/// More blocks than a ring has.
+const MAX_BLOCKS: u32 = 4_096;
 /// More bytes than a frame can have; what goes beyond is not sent.
 const MAX_FRAME_BYTES: usize = 2_600;
 
@@ -80,6 +82,8 @@ pub struct CommandUnit {
     block: u32,
     link: u32,
     work: Option<Work>,
+    /// An erratum has struck: only a reset or a start helps.
+    hung: bool,
     /// A resume was given while the unit was active.
     resumed: bool,
     /// When CNA is due, in ns.
@@ -102,10 +106,30 @@ impl CommandUnit {
             .is_some_and(|work| work.done_ns.is_none())
     }
 
+    /// How many blocks, from the one in execution on, are not complete.
+    pub fn fill(&self, host: &mut dyn Host) -> u32 {
+        if self.work.is_none() {
+            return 0;
+        }
+        let (mut block, mut count) = (self.block, 1);
+        while count < MAX_BLOCKS {
+            let mut header = [0; 8];
+            host.read(block.into(), &mut header);
+            let command = u16::from_le_bytes([header[2], header[3]]);
+            if command & (cb::S | cb::EL) != 0 {
+                break;
+            }
+            block = self.base.wrapping_add(u32_at(&header, 4));
+            count += 1;
+        }
+        count
+    }
+
     /// Stops at once.
     pub fn clear(&mut self) {
         self.state = State::Idle;
         self.work = None;
+        self.hung = false;
         self.resumed = false;
         self.cna_at_ns = None;
     }
@@ -121,8 +145,14 @@ impl Chip {
     }
 
     /// CU resume.
-    pub fn cu_resume(&mut self, at_ns: u64, host: &mut dyn Host) {
+    pub fn cu_resume(&mut self, at_ns: u64, after_nop: bool, host: &mut dyn Host) {
+        // Drivers know it as that of 10 Mbit/s; e100's remedy is a NOP, and fxp's.
+        let slow = self.mdi.link_bps() == Some(10_000_000);
+        if self.errata.resume_hang && slow && !after_nop && self.cu.state == State::Suspended {
+            self.cu.hung = true;
+        }
         match self.cu.state {
+            _ if self.cu.hung => {}
             State::Idle => {}
             State::Active => self.cu.resumed = true,
             State::Suspended => {
@@ -136,7 +166,7 @@ impl Chip {
     /// Whether the last block's S bit is set in memory.
     fn still_suspended(&self, host: &mut dyn Host) -> bool {
         let mut command = [0; 2];
-        host.read(self.cu.block.wrapping_add(2), &mut command);
+        host.read(self.cu.block.wrapping_add(2).into(), &mut command);
         u16::from_le_bytes(command) & cb::S != 0
     }
 
@@ -147,10 +177,11 @@ impl Chip {
 
     fn cu_begin(&mut self, at_ns: u64, host: &mut dyn Host) {
         self.cu.state = State::Active;
+        self.cu.hung = false;
         self.cu.cna_at_ns = None;
         self.cu.resumed = false;
         let mut header = [0; cb::HEADER_BYTES];
-        host.read(self.cu.block, &mut header);
+        host.read(self.cu.block.into(), &mut header);
         let command = u16::from_le_bytes([header[2], header[3]]);
         let link = u32_at(&header, 4);
         self.cu.link = link;
@@ -171,14 +202,14 @@ impl Chip {
             }
             cb::CONFIGURE => {
                 let mut bytes = vec![0; Configuration::length(header[8])];
-                host.read(parameters, &mut bytes);
+                host.read(parameters.into(), &mut bytes);
                 read_bytes = cb::PARAMETERS as usize + bytes.len();
                 work.effect = Effect::Configure(bytes);
             }
             cb::MULTICAST => {
                 let count = u16::from_le_bytes([header[8], header[9]]) & cb::COUNT_MASK;
                 let mut list = vec![0; usize::from(count)];
-                host.read(parameters.wrapping_add(2), &mut list);
+                host.read(parameters.wrapping_add(2).into(), &mut list);
                 read_bytes = cb::PARAMETERS as usize + 2 + list.len();
                 let table = list
                     .chunks_exact(6)
@@ -223,7 +254,7 @@ impl Chip {
             let count = count.min(MAX_FRAME_BYTES - bytes.len());
             let at = bytes.len();
             bytes.resize(at + count, 0);
-            host.read(address, &mut bytes[at..]);
+            host.read(address.into(), &mut bytes[at..]);
         };
         let flexible = command & cb::SF != 0;
         let extended = flexible && self.configuration.extended_blocks(self.revision);
@@ -251,7 +282,7 @@ impl Chip {
                 array.wrapping_add(place - u32::from(skipped) * cb::TBD_BYTES as u32)
             };
             let mut tbd = [0; cb::TBD_BYTES];
-            host.read(address, &mut tbd);
+            host.read(address.into(), &mut tbd);
             let size = u16::from_le_bytes([tbd[4], tbd[5]]) & cb::COUNT_MASK;
             take(host, u32_at(&tbd, 0), usize::from(size));
             if tbd[6] & 1 != 0 {
@@ -329,13 +360,13 @@ impl Chip {
             Effect::Address(address) => self.address = address,
             Effect::Configure(bytes) => self.configuration.set(&bytes),
             Effect::Multicasts(table) => self.multicasts = table,
-            Effect::Dump(address) => host.write(address, &self.dump()),
+            Effect::Dump(address) => host.write(address.into(), &self.dump()),
         }
         if work.command & cb::COMMAND_MASK == cb::TRANSMIT && std::mem::take(&mut self.cu.underrun)
         {
             status |= cb::STATUS_U;
         }
-        host.write(self.cu.block, &status.to_le_bytes());
+        host.write(self.cu.block.into(), &status.to_le_bytes());
         if work.command & cb::I != 0 {
             self.causes |= cause::CX;
         }

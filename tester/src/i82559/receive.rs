@@ -5,11 +5,12 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use super::Chip;
 use super::registers::{cause, rfd};
 use super::statistics::Counter;
-use super::{Chip, transmit::FCS_BYTES};
 use crate::pci::Host;
 use crate::pci::bus::Access;
+use crate::pci::transmit::FCS_BYTES;
 
 /// The FIFO, in bytes (82559 data sheet).
 const FIFO_BYTES: usize = 3 << 10;
@@ -193,7 +194,7 @@ impl Chip {
             return;
         };
         let mut header = [0; rfd::BYTES];
-        host.read(self.ru.descriptor, &mut header);
+        host.read(self.ru.descriptor.into(), &mut header);
         let word = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
         let command = word(2);
         let link = u32::from_le_bytes([header[4], header[5], header[6], header[7]]);
@@ -249,9 +250,12 @@ impl Chip {
             rfd::STATUS_NO_SPACE
         };
         let status = rfd::STATUS_C | outcome | store.arrived.status;
-        host.write(descriptor.wrapping_add(rfd::BYTES as u32), &frame);
-        host.write(descriptor.wrapping_add(rfd::COUNT), &count.to_le_bytes());
-        host.write(descriptor, &status.to_le_bytes());
+        host.write(u64::from(descriptor) + rfd::BYTES as u64, &frame);
+        host.write(
+            descriptor.wrapping_add(rfd::COUNT).into(),
+            &count.to_le_bytes(),
+        );
+        host.write(descriptor.into(), &status.to_le_bytes());
         if fits {
             self.statistics.count(Counter::ReceiveGood);
         }
@@ -274,7 +278,9 @@ impl Chip {
         }
         self.ru.clear();
         self.ru.state = state;
-        self.causes |= cause::RNR;
+        if !self.errata.lost_rnr {
+            self.causes |= cause::RNR;
+        }
     }
 }
 

@@ -5,11 +5,11 @@ use super::registers::{cb, rfd};
 use super::*;
 use rand_core::RngCore;
 
-use crate::pci::bus::{Bus, Parameters};
+use crate::pci::board::Board;
+use crate::pci::phy::NEGOTIATION_NS;
 use crate::rng::{Purpose, below, seeded};
 
 const MAC: [u8; 6] = [0x52, 0x54, 0, 0, 0, 1];
-const MEMORY_BYTES: usize = 1 << 20;
 /// Where the lists lie.
 const BLOCKS: u32 = 0x1000;
 const BLOCK_BYTES: u32 = 64;
@@ -20,42 +20,6 @@ const DUMP: u32 = 0xf_0000;
 /// On the wire with preamble and gap: a frame of 64 bytes.
 const SLOT_NS: u64 = 6_720;
 
-struct Board {
-    now_ns: u64,
-    memory: Vec<u8>,
-    bus: Bus,
-    line: bool,
-    /// When the interrupt line rose.
-    interrupts: Vec<u64>,
-    sent: Vec<(u64, Vec<u8>)>,
-}
-
-impl Host for Board {
-    fn read(&mut self, address: u32, bytes: &mut [u8]) {
-        let at = address as usize % MEMORY_BYTES;
-        let end = (at + bytes.len()).min(MEMORY_BYTES);
-        bytes[..end - at].copy_from_slice(&self.memory[at..end]);
-    }
-    fn write(&mut self, address: u32, bytes: &[u8]) {
-        let at = address as usize % MEMORY_BYTES;
-        let end = (at + bytes.len()).min(MEMORY_BYTES);
-        self.memory[at..end].copy_from_slice(&bytes[..end - at]);
-    }
-    fn claim(&mut self, from_ns: u64, access: Access, bytes: usize) -> u64 {
-        self.bus.claim(from_ns, access, bytes)
-    }
-    fn interrupt(&mut self, asserted: bool) {
-        assert_ne!(asserted, self.line, "only changes");
-        self.line = asserted;
-        if asserted {
-            self.interrupts.push(self.now_ns);
-        }
-    }
-    fn transmit(&mut self, frame: &[u8]) {
-        self.sent.push((self.now_ns, frame.to_vec()));
-    }
-}
-
 struct Rig {
     chip: Chip,
     board: Board,
@@ -64,16 +28,13 @@ struct Rig {
 impl Rig {
     /// Reset, address set up, link up, all causes acknowledged, none masked.
     fn new(revision: Revision) -> Self {
+        Rig::with(revision, Errata::default())
+    }
+
+    fn with(revision: Revision, errata: Errata) -> Self {
         let mut rig = Rig {
-            chip: Chip::new(0, revision, MAC),
-            board: Board {
-                now_ns: 0,
-                memory: vec![0; MEMORY_BYTES],
-                bus: Bus::new(Parameters::PCI_33),
-                line: false,
-                interrupts: Vec::new(),
-                sent: Vec::new(),
-            },
+            chip: Chip::new(0, revision, MAC, errata),
+            board: Board::default(),
         };
         rig.run(NEGOTIATION_NS);
         rig
@@ -97,28 +58,19 @@ impl Rig {
 
     /// Time passes, and the chip is called whenever it asks for it.
     fn run(&mut self, ns: u64) {
-        let end_ns = self.board.now_ns + ns;
-        while let Some(at_ns) = self.chip.deadline_ns().filter(|at_ns| *at_ns <= end_ns) {
-            self.board.now_ns = self.board.now_ns.max(at_ns);
-            self.chip.advance(self.board.now_ns, &mut self.board);
-        }
-        self.board.now_ns = end_ns;
+        self.board.run(&mut self.chip, ns);
     }
 
     fn put(&mut self, address: u32, bytes: &[u8]) {
-        self.board.write(address, bytes);
+        self.board.write(address.into(), bytes);
     }
 
     fn u16(&mut self, address: u32) -> u16 {
-        let mut bytes = [0; 2];
-        self.board.read(address, &mut bytes);
-        u16::from_le_bytes(bytes)
+        self.board.u16(address)
     }
 
     fn u32(&mut self, address: u32) -> u32 {
-        let mut bytes = [0; 4];
-        self.board.read(address, &mut bytes);
-        u32::from_le_bytes(bytes)
+        self.board.u32(address)
     }
 
     fn block(number: u32) -> u32 {
@@ -223,6 +175,7 @@ fn the_fifo_holds_3_kb_and_then_the_ring_waits_for_the_wire() {
     }
     rig.command(CU_START, BLOCKS);
     rig.run(200_000);
+    assert_eq!(rig.chip.transmit_fill(&mut rig.board), 100 - 80);
     let complete = (0..count).filter(|number| rig.complete(*number)).count();
     // 29 have left, and 51 frames of 60 bytes fit.
     assert_eq!((rig.board.sent.len(), complete), (30, 29 + 51));
@@ -361,6 +314,51 @@ fn most_of_a_long_frame_is_in_memory_before_its_end() {
     rig.run(100_000);
     // What the FIFO's threshold of 64 bytes holds back, count, status.
     assert_eq!(rig.board.interrupts, [arrived_ns + (6 + 16 + 7 + 7) * 30]);
+}
+
+#[test]
+fn the_command_unit_hangs_at_10_mbits_unless_a_nop_precedes_the_resume() {
+    for (resume_hang, nop, expected) in [
+        (false, false, true),
+        (true, false, false),
+        (true, true, true),
+    ] {
+        let errata = Errata {
+            resume_hang,
+            ..Errata::default()
+        };
+        let mut rig = Rig::with(Revision::I82559, errata);
+        rig.write(csr::MDI, 4, 1 << 26 | 1 << 21 | 0x0100); // forced, 10 Mbit/s
+        rig.run(1_000_000_000);
+        rig.transmit(0, cb::S, 60);
+        rig.command(CU_START, BLOCKS);
+        rig.run(1_000_000);
+        rig.transmit(0, 0, 60);
+        rig.transmit(1, cb::S, 60);
+        if nop {
+            rig.command(0, 0);
+        }
+        rig.command(CU_RESUME, 0);
+        rig.run(1_000_000);
+        assert_eq!(rig.complete(1), expected);
+        rig.command(CU_START, Rig::block(1));
+        rig.run(1_000_000);
+        assert!(rig.complete(1), "a start helps");
+    }
+}
+
+#[test]
+fn without_the_cause_the_state_tells_that_resources_ran_out() {
+    let errata = Errata {
+        lost_rnr: true,
+        ..Errata::default()
+    };
+    let mut rig = Rig::with(Revision::I82559, errata);
+    rig.listen(1, rfd::EL, 1536);
+    rig.arrive(60);
+    rig.run(SLOT_NS);
+    assert_eq!(rig.states(), (0, 2), "no resources");
+    assert_eq!(rig.read(csr::ACK, 1), u32::from(cause::FR));
 }
 
 #[test]
@@ -573,7 +571,7 @@ fn a_chip_that_was_saved_continues_identically() {
             rig.run(SLOT_NS / 2 + 13);
             if saved {
                 let state = rig.chip.state();
-                rig.chip = Chip::new(0, Revision::I82557, [0; 6]);
+                rig.chip = Chip::new(0, Revision::I82557, [0; 6], Errata::default());
                 assert_eq!(rig.chip.restore(&state), Ok(()));
             }
             rig.write(csr::ACK, 1, 0xff);

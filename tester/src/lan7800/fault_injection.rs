@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Fault injection: some of the chip's answers to the host are damaged, to test the host's driver. The same seed gives the same faults.
 
-use rand_core::RngCore;
-use rand_pcg::Pcg64;
-use serde::{Deserialize, Serialize};
-
 use super::usb::{Endpoint, Reply};
 use super::{Answer, receive};
+use crate::faults::{Damage, FaultPlan, Kind};
 use crate::rng::{Purpose, below, seeded};
+use rand_core::RngCore;
+use rand_pcg::Pcg64;
 
 /// The least time from one spurious interrupt status to the next, in ns.
 const SPURIOUS_NS: u64 = 1_000_000;
@@ -15,53 +14,6 @@ const SPURIOUS_NS: u64 = 1_000_000;
 const RX_LENGTH: u32 = 0x3fff;
 /// Frame lengths that a driver may handle wrongly: shorter than the FCS or the command words, or longer than any transfer.
 const FRAGMENT_LENGTHS: [u32; 7] = [0, 1, 3, 4, 13, 18, RX_LENGTH];
-
-/// Kinds of answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// Bulk IN.
-    Transfers,
-    /// To control requests.
-    Replies,
-    /// Of the interrupt endpoint.
-    Statuses,
-    /// Bulk OUT.
-    Refusals,
-}
-
-/// The faults that the lab asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FaultPlan {
-    /// Decides which answers are damaged, and how.
-    pub seed: u64,
-    /// How many of a thousand answers are damaged.
-    pub permille: u32,
-    /// Only answers of this kind; None: all.
-    pub only: Option<Kind>,
-    /// Transfers may end in the beginning of one more frame.
-    pub trailing_fragments: bool,
-}
-
-/// Damaged answers, by kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Damage {
-    /// Bulk IN.
-    pub transfers: u64,
-    /// To control requests.
-    pub replies: u64,
-    /// Of the interrupt endpoint.
-    pub statuses: u64,
-    /// Bulk OUT transfers that were refused.
-    pub refusals: u64,
-}
-
-impl Damage {
-    /// All of them.
-    pub fn total(&self) -> u64 {
-        self.transfers + self.replies + self.statuses + self.refusals
-    }
-}
 
 /// Damages a chip's answers.
 #[derive(Clone, Debug)]

@@ -2,8 +2,8 @@
 //! The receive filtering engine: which frames the chip accepts, and what it reports of them to the host in the receive command
 //! words A, B and C.
 
-use super::headers::{self, ADDRESSES_BYTES, TCP, UDP, find_ip, fold, sum, word};
 use super::registers::*;
+use crate::offload::{ADDRESSES_BYTES, TCP, UDP, find_ip, fold, sum, word};
 
 /// The VLAN table: a bit for each of 4096 tags.
 pub const VLAN_WORDS: usize = 128;
@@ -145,16 +145,14 @@ fn is_magic(registers: &Registers, frame: &[u8]) -> bool {
     let mut address = registers.get(RX_ADDRL).to_le_bytes().to_vec();
     address.extend(&registers.get(RX_ADDRH).to_le_bytes()[..2]);
     let pattern = [vec![0xff; 6], address.repeat(16)].concat();
-    let body = frame
-        .get(headers::ADDRESSES_BYTES + 2..)
-        .unwrap_or_default();
+    let body = frame.get(ADDRESSES_BYTES + 2..).unwrap_or_default();
     body.windows(pattern.len()).any(|window| window == pattern)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::headers::tests::ipv4;
     use super::*;
+    use crate::offload::tests::ipv4;
 
     const MAC: [u8; 6] = [0x52, 0x54, 0, 0, 0, 1];
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The chip with a host that sets it up as Linux's driver does, and a wire.
 
-use super::headers::UDP;
-use super::headers::tests::ipv4;
 use super::*;
+use crate::offload::UDP;
+use crate::offload::tests::ipv4;
 
 const MAC: [u8; 6] = [0x52, 0x54, 0, 0, 0, 1];
 const REQUEST_BYTES: usize = 16384;

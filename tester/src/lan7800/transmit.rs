@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Frames from the host: transmit command words A and B, and the offloads that they request: checksums, VLAN tags, TCP segmentation.
 
-use super::headers::{ADDRESSES_BYTES, TCP, VLAN, find_ip, set_word, word};
+use crate::offload::{ADDRESSES_BYTES, VLAN, find_ip, insert_tag, segment, word};
 
 /// Words A and B.
 pub const COMMAND_BYTES: usize = 8;
@@ -16,9 +16,6 @@ const TX_TPE: u32 = 1 << 25;
 const TX_IVTG: u32 = 1 << 24;
 const TX_RVTG: u32 = 1 << 23;
 const TX_LENGTH: u32 = 0xf_ffff;
-const TCP_FIN: u8 = 0x01;
-const TCP_PSH: u8 = 0x08;
-const TCP_CWR: u8 = 0x80;
 
 /// A frame's command words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,11 +67,7 @@ impl Command {
         if self.a & TX_RVTG != 0 && word(frame, ADDRESSES_BYTES) == VLAN && frame.len() >= 16 {
             frame[ADDRESSES_BYTES + 2..ADDRESSES_BYTES + 4].copy_from_slice(&tag);
         } else {
-            let [high, low] = VLAN.to_be_bytes();
-            frame.splice(
-                ADDRESSES_BYTES..ADDRESSES_BYTES,
-                [high, low, tag[0], tag[1]],
-            );
+            insert_tag(frame, tag);
         }
     }
 
@@ -91,56 +84,11 @@ impl Command {
     }
 }
 
-/// Cuts a TCP packet into segments of at most `mss` bytes of data, each with headers and checksums of its own; None if it is no
-/// such packet.
-fn segment(frame: &[u8], mss: usize) -> Option<Vec<Vec<u8>>> {
-    let ip = find_ip(frame).filter(|ip| ip.protocol == TCP && ip.checksum_at().is_some())?;
-    let data = ip.payload + usize::from(frame[ip.payload + 12] >> 4) * 4;
-    if data < ip.payload + 20 || data >= ip.end {
-        return None;
-    }
-    let (headers, data) = (&frame[..data], &frame[data..ip.end]);
-    let count = data.chunks(mss).len();
-    let sequence_at = ip.payload + 4;
-    let sequence = u32::from_be_bytes(headers[sequence_at..sequence_at + 4].try_into().ok()?);
-    let segments = data.chunks(mss).enumerate().map(|(n, part)| {
-        let mut whole = [headers, part].concat();
-        let bytes = whole.len() - ip.at;
-        if ip.v6 {
-            set_word(&mut whole, ip.at + 4, (bytes - 40) as u16);
-        } else {
-            set_word(&mut whole, ip.at + 2, bytes as u16);
-            set_word(
-                &mut whole,
-                ip.at + 4,
-                word(headers, ip.at + 4).wrapping_add(n as u16),
-            );
-        }
-        let sequence = sequence.wrapping_add((n * mss) as u32);
-        whole[sequence_at..sequence_at + 4].copy_from_slice(&sequence.to_be_bytes());
-        let flags = &mut whole[ip.payload + 13];
-        if n + 1 < count {
-            *flags &= !(TCP_FIN | TCP_PSH);
-        }
-        if n > 0 {
-            *flags &= !TCP_CWR;
-        }
-        let ip = super::headers::Ip {
-            end: whole.len(),
-            ..ip
-        };
-        ip.fill_header(&mut whole);
-        ip.fill_payload(&mut whole);
-        whole
-    });
-    Some(segments.collect())
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::headers::UDP;
-    use super::super::headers::tests::{ipv4, ipv6};
     use super::*;
+    use crate::offload::tests::{ipv4, ipv6};
+    use crate::offload::{TCP, TCP_CWR, TCP_FIN, TCP_PSH, UDP};
 
     fn command(flags: u32, b: u32, frame: &[u8]) -> Command {
         Command {

@@ -10,7 +10,8 @@ use std::sync::{Mutex, OnceLock};
 
 use super::device::{self, Device, EndpointHandle, WRONG_LAYOUT};
 use super::packet::{Packet, Status};
-use crate::lan7800::fault_injection::{Damage, FaultInjector, FaultPlan};
+use crate::faults::{Damage, FaultPlan};
+use crate::lan7800::fault_injection::FaultInjector;
 use crate::lan7800::usb::{Endpoint, Reply, Setup, Speed};
 use crate::lan7800::{Answer, Board, Lan7800};
 use crate::qemu::clock::now_ns;

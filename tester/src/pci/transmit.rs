@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The transmit FIFO and the wire behind it.
+//! A card's transmit FIFO and the wire behind it.
 //!
-//! The FIFO of 3 KB holds as many frames as fit (82559 data sheet; byte 7 of the configuration limits it to two). A frame begins to leave
-//! when as much of it is in the FIFO as its block's threshold asks for (6.4.2.5), and the wire is free; it takes up its room until its
-//! last bit has left.
+//! A frame begins to leave when as much of it is in the FIFO as the card's threshold asks for, and the wire is free; it takes up its room
+//! until its last bit has left.
 
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-/// The FIFO, in bytes.
-pub const FIFO_BYTES: usize = 3 << 10;
 /// Of the FCS, which the chip appends.
 pub const FCS_BYTES: usize = 4;
 /// Without the FCS.
@@ -63,19 +60,34 @@ pub struct Departure {
 }
 
 /// The FIFO and the wire.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Transmitter {
+    fifo_bytes: usize,
     waiting: VecDeque<Queued>,
     /// Frames on the wire: when the last bit leaves, in ns, and how much room it takes up.
     leaving: VecDeque<(u64, usize)>,
     used: usize,
     /// When the next frame may begin, in ns.
     wire_free_ns: u64,
+    /// Until when the partner wants none, in ns.
+    paused_until_ns: u64,
 }
 
 impl Transmitter {
+    /// An empty FIFO of so many bytes.
+    pub fn new(fifo_bytes: usize) -> Self {
+        Transmitter {
+            fifo_bytes,
+            waiting: VecDeque::new(),
+            leaving: VecDeque::new(),
+            used: 0,
+            wire_free_ns: 0,
+            paused_until_ns: 0,
+        }
+    }
+
     /// Frees what has left by `at_ns`.
-    fn settle(&mut self, at_ns: u64) {
+    pub fn settle(&mut self, at_ns: u64) {
         while let Some((_, bytes)) = self.leaving.front().filter(|(end_ns, _)| *end_ns <= at_ns) {
             self.used -= bytes;
             self.leaving.pop_front();
@@ -86,7 +98,7 @@ impl Transmitter {
     pub fn has_room(&mut self, at_ns: u64, bytes: usize, frames: usize) -> bool {
         self.settle(at_ns);
         let held = self.waiting.len() + self.leaving.len();
-        held == 0 || (self.used + bytes <= FIFO_BYTES && held < frames)
+        held == 0 || (self.used + bytes <= self.fifo_bytes && held < frames)
     }
 
     /// When the next frame that is on the wire has left it, in ns.
@@ -100,10 +112,32 @@ impl Transmitter {
         self.waiting.push_back(queued);
     }
 
+    /// Takes a frame in that leaves before all others, whether there is room or not.
+    pub fn push_ahead(&mut self, queued: Queued) {
+        self.used += queued.frame.len();
+        self.waiting.push_front(queued);
+    }
+
+    /// Whether all frames have left.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.leaving.is_empty()
+    }
+
+    /// The FIFO's size changes, in bytes.
+    pub fn resize(&mut self, fifo_bytes: usize) {
+        self.fifo_bytes = fifo_bytes;
+    }
+
+    /// No frame begins to leave before `until_ns`.
+    pub fn pause(&mut self, until_ns: u64) {
+        self.paused_until_ns = until_ns;
+    }
+
     /// When the next frame begins to leave, in ns.
     pub fn deadline_ns(&self) -> Option<u64> {
         let next = self.waiting.front()?;
-        Some(next.ready_ns.max(self.wire_free_ns))
+        let wire_ns = self.wire_free_ns.max(self.paused_until_ns);
+        Some(next.ready_ns.max(wire_ns))
     }
 
     /// The frame that begins to leave by `now_ns`, if there is one.
@@ -153,7 +187,7 @@ mod tests {
 
     #[test]
     fn frames_leave_at_the_wires_rate() {
-        let mut transmitter = Transmitter::default();
+        let mut transmitter = Transmitter::new(3 << 10);
         for _ in 0..3 {
             transmitter.push(queued(60, 1_000, 1_000));
         }
@@ -168,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_frame_takes_up_its_room_until_it_has_left() {
-        let mut transmitter = Transmitter::default();
+        let mut transmitter = Transmitter::new(3 << 10);
         transmitter.push(queued(1_514, 0, 0));
         transmitter.push(queued(1_514, 0, 0));
         assert!(!transmitter.has_room(0, 60, 99));
@@ -187,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_frame_that_the_bus_delays_is_sent_again() {
-        let mut transmitter = Transmitter::default();
+        let mut transmitter = Transmitter::new(3 << 10);
         transmitter.push(queued(1_514, 0, 122_081));
         let departure = transmitter.depart(0, TIMING);
         let found = departure.map(|departure| (departure.underrun, departure.end_ns));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Frames as the chip's offload engines see them: VLAN tags, IPv4 and IPv6, TCP and UDP, and their checksums.
+//! Frames as the chips' offload engines see them: VLAN tags, IPv4 and IPv6, TCP and UDP, their checksums, and segments of TCP.
 
 /// Destination and source address.
 pub const ADDRESSES_BYTES: usize = 12;
@@ -11,6 +11,12 @@ const IPV6: u16 = 0x86dd;
 pub const TCP: u8 = 6;
 /// UDP's protocol number.
 pub const UDP: u8 = 17;
+/// Flags of TCP.
+pub const TCP_FIN: u8 = 0x01;
+/// As above.
+pub const TCP_PSH: u8 = 0x08;
+/// As above.
+pub const TCP_CWR: u8 = 0x80;
 
 /// Two bytes, big-endian; 0 beyond the end.
 pub fn word(bytes: &[u8], at: usize) -> u16 {
@@ -151,8 +157,64 @@ impl Ip {
     }
 }
 
+/// Inserts an 802.1Q tag with this control information behind the addresses of a frame that has some.
+pub fn insert_tag(frame: &mut Vec<u8>, control: [u8; 2]) {
+    if frame.len() >= ADDRESSES_BYTES {
+        let [high, low] = VLAN.to_be_bytes();
+        frame.splice(
+            ADDRESSES_BYTES..ADDRESSES_BYTES,
+            [high, low, control[0], control[1]],
+        );
+    }
+}
+
+/// Cuts a TCP packet into segments of at most `mss` bytes of data, each with headers and checksums of its own; None if it is no
+/// such packet.
+pub fn segment(frame: &[u8], mss: usize) -> Option<Vec<Vec<u8>>> {
+    let ip = find_ip(frame).filter(|ip| ip.protocol == TCP && ip.checksum_at().is_some())?;
+    let data = ip.payload + usize::from(frame[ip.payload + 12] >> 4) * 4;
+    if data < ip.payload + 20 || data >= ip.end {
+        return None;
+    }
+    let (headers, data) = (&frame[..data], &frame[data..ip.end]);
+    let count = data.chunks(mss).len();
+    let sequence_at = ip.payload + 4;
+    let sequence = u32::from_be_bytes(headers[sequence_at..sequence_at + 4].try_into().ok()?);
+    let segments = data.chunks(mss).enumerate().map(|(n, part)| {
+        let mut whole = [headers, part].concat();
+        let bytes = whole.len() - ip.at;
+        if ip.v6 {
+            set_word(&mut whole, ip.at + 4, (bytes - 40) as u16);
+        } else {
+            set_word(&mut whole, ip.at + 2, bytes as u16);
+            set_word(
+                &mut whole,
+                ip.at + 4,
+                word(headers, ip.at + 4).wrapping_add(n as u16),
+            );
+        }
+        let sequence = sequence.wrapping_add((n * mss) as u32);
+        whole[sequence_at..sequence_at + 4].copy_from_slice(&sequence.to_be_bytes());
+        let flags = &mut whole[ip.payload + 13];
+        if n + 1 < count {
+            *flags &= !(TCP_FIN | TCP_PSH);
+        }
+        if n > 0 {
+            *flags &= !TCP_CWR;
+        }
+        let ip = Ip {
+            end: whole.len(),
+            ..ip
+        };
+        ip.fill_header(&mut whole);
+        ip.fill_payload(&mut whole);
+        whole
+    });
+    Some(segments.collect())
+}
+
 #[cfg(test)]
-pub mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// An IPv4 packet in a frame, checksums zero.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Controls a USB NIC of the tester: hotplug, fault injection, and reconfiguration of the DUT after a replug."""
+"""Controls a NIC of the tester's own: removal, fault injection, and reconfiguration of the DUT afterwards."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from irqlab.trials.testbed import Testbed
 STEP_NS = 50_000_000
 APPEARS_NS = 5_000_000_000
 SETTLES_NS = 500_000_000
-KINDS = ("transfers", "replies", "statuses", "refusals")
+USB_KINDS = ("transfers", "replies", "statuses", "refusals")
 """Kinds of faults: in bulk IN transfers, replies to control requests, and interrupt statuses; refused bulk OUT."""
+PCI_KINDS = ("registers", "descriptors", "interrupts")
+"""Kinds of faults: in reads of registers, and in what the card writes into descriptors; interrupts without a cause."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +31,14 @@ class FaultPlan:
     permille: int
     """Share of responses that are corrupted, in 1/1000."""
     only: str | None = None
-    """One of KINDS; None: all kinds."""
+    """One of USB_KINDS or PCI_KINDS; None: all kinds of the NIC."""
     trailing_fragments: bool = True
-    """Transfers may end with the start of another frame."""
+    """USB: transfers may end with the start of another frame."""
+
+
+def kinds(testbed: Testbed) -> tuple[str, ...]:
+    """The kinds of faults that the testbed's NICs can have."""
+    return PCI_KINDS if testbed.nic.pci_bus else USB_KINDS
 
 
 def inject_faults(dut: Dut, port: int, plan: FaultPlan | None) -> dict[str, int]:
@@ -40,11 +47,11 @@ def inject_faults(dut: Dut, port: int, plan: FaultPlan | None) -> dict[str, int]
     if plan is not None:
         wanted = {"seed": plan.seed, "permille": plan.permille, "only": plan.only, "stubs": plan.trailing_fragments}
     found = dut.rpc.call("hostile", port=port, **wanted)
-    return {kind: int(found["kinds"][kind]) for kind in KINDS}
+    return {kind: int(count) for kind, count in found["kinds"].items()}
 
 
 def plug(dut: Dut, port: int, plugged: bool) -> None:
-    """Plugs the NIC in, or unplugs it."""
+    """Plugs the NIC in, or unplugs it. The DUT is not told about a PCI card: its driver has to find out."""
     dut.rpc.call("plug", port=port, plugged=plugged)
 
 
@@ -77,11 +84,41 @@ def configure(dut: Dut, port: int, testbed: Testbed) -> bool:
     return bool(dut.attempt("ip", "link", "set", name, "up")["code"] == 0)
 
 
+def take_from_driver(dut: Dut, port: int, testbed: Testbed) -> None:
+    """Unplugs a USB NIC; unbinds the driver from a PCI card."""
+    if testbed.nic.pci_bus:
+        address = _pci_address(port, testbed)
+        dut.attempt("sh", "-c", f"echo {address} >/sys/bus/pci/devices/{address}/driver/unbind")
+    else:
+        plug(dut, port, plugged=False)
+
+
+def give_to_driver(dut: Dut, port: int, testbed: Testbed) -> None:
+    """Plugs a USB NIC in; binds the driver to a PCI card."""
+    if testbed.nic.pci_bus:
+        dut.attempt("sh", "-c", f"echo {_pci_address(port, testbed)} >/sys/bus/pci/drivers_probe")
+    else:
+        plug(dut, port, plugged=True)
+
+
+def _pci_address(port: int, testbed: Testbed) -> str:
+    return f"0000:00:{testbed.nic.slots[port]:02x}.0"
+
+
+def put_back(dut: Dut, port: int, testbed: Testbed) -> None:
+    """Plugs in a NIC that was unplugged. A driver that still holds a PCI card is unbound and bound again."""
+    plug(dut, port, plugged=True)
+    if testbed.nic.pci_bus:
+        take_from_driver(dut, port, testbed)
+        give_to_driver(dut, port, testbed)
+
+
 def replug(dut: Dut, port: int, testbed: Testbed) -> bool:
     """Replugs and configures the NIC; returns whether frames pass afterwards."""
-    for plugged in (False, True):
-        plug(dut, port, plugged)
-        dut.sleep(SETTLES_NS)
+    plug(dut, port, plugged=False)
+    dut.sleep(SETTLES_NS)
+    put_back(dut, port, testbed)
+    dut.sleep(SETTLES_NS)
     return configure(dut, port, testbed) and dut.wait_forwarding() is not None
 
 
@@ -89,5 +126,11 @@ def require_hotplug(testbed: Testbed) -> None:
     """Raises IrqlabError if the testbed's NICs cannot be unplugged."""
     if not testbed.nic.usb_speed:
         raise IrqlabError(
-            f"{testbed.nic.model}: only the tester's own USB NICs (lan7800) can be unplugged, or have faults injected"
+            f"{testbed.nic.model}: only the tester's own USB NICs (lan7800) can be unplugged again and again, or suspended alone"
         )
+
+
+def require_faults(testbed: Testbed) -> None:
+    """Raises IrqlabError if no faults can be injected into the testbed's NICs."""
+    if not testbed.nic.is_own:
+        raise IrqlabError(f"{testbed.nic.model}: faults can be injected only into the tester's own NICs (lan7800, irqlab-...)")
