@@ -165,6 +165,17 @@ symbols! {
         pci_register_bar: fn(*mut c_void, c_int, u8, *mut c_void);
         pci_default_write_config: fn(*mut c_void, c_uint, c_uint, c_int);
         pci_set_irq: fn(*mut c_void, c_int);
+        pci_add_capability: fn(*mut c_void, u8, u8, u8, *mut *mut c_void) -> c_int;
+        // Messages: include/hw/pci/msi.h, include/hw/pci/msix.h
+        msi_init: fn(*mut c_void, u8, c_uint, bool, bool, *mut *mut c_void) -> c_int;
+        msi_uninit: fn(*mut c_void);
+        msi_enabled: fn(*const c_void) -> bool;
+        msi_notify: fn(*mut c_void, c_uint);
+        msix_init: fn(*mut c_void, u16, *mut c_void, u8, c_uint, *mut c_void, u8, c_uint, u8, *mut *mut c_void) -> c_int;
+        msix_uninit: fn(*mut c_void, *mut c_void, *mut c_void);
+        msix_enabled: fn(*mut c_void) -> c_int;
+        msix_notify: fn(*mut c_void, c_uint);
+        msix_vector_use: fn(*mut c_void, c_uint);
         address_space_rw: fn(*mut c_void, u64, u64, *mut u8, u64, bool) -> c_uint;
         // USB: include/hw/usb.h
         usb_ep_get: fn(*mut c_void, c_int, c_int) -> *mut c_void;
@@ -197,6 +208,7 @@ symbols! {
         vmstate_cpu_common;
         vmstate_usb_device;
         vmstate_pci_device;
+        vmstate_msix;
         address_space_memory;
         // Functions whose prototype depends on the plugin API's version.
         qemu_plugin_insn_data;
