@@ -51,6 +51,9 @@ impl Host for Board {
     fn claim(&mut self, from_ns: u64, access: Access, bytes: usize) -> u64 {
         self.link.claim(from_ns, access, bytes)
     }
+    fn takes_ns(&self, access: Access, bytes: usize) -> u64 {
+        self.link.takes_ns(access, bytes)
+    }
     fn interrupt(&mut self, asserted: bool) {
         assert_ne!(asserted, self.line, "only changes");
         self.line = asserted;
@@ -416,7 +419,7 @@ fn two_queues_share_the_frames() {
     rig.run(10_000);
     let hash = rig.u32(RX_RING + 4);
     assert_eq!((rig.u32(RX_RING) & 0xf, hash != 0), (2, true));
-    let entry = csr::RETA + u64::from(hash % 128 & !3);
+    let entry = csr::RETA + u64::from((hash % 128) & !3);
     rig.write(entry, 0x80 << (8 * (hash & 3)));
     rig.arrive(&packet);
     rig.run(10_000);

@@ -275,10 +275,11 @@ impl Chip {
         let tag_bytes = if packet.tag.is_some() { 4 } else { 0 };
         let bytes = (header + share + tag_bytes).max(MIN_BYTES);
         let reserved: usize = self.sender.fetches.iter().map(|fetch| fetch.bytes).sum();
-        if !self
-            .transmitter
-            .has_room(now_ns, bytes + reserved, usize::MAX)
-            && !(reserved == 0 && self.transmitter.is_empty())
+        let alone = reserved == 0 && self.transmitter.is_empty();
+        if !alone
+            && !self
+                .transmitter
+                .has_room(now_ns, bytes + reserved, usize::MAX)
         {
             return false;
         }
