@@ -61,7 +61,10 @@ void irqmod_tx_rx_reclaim(struct irqmod_port *port)
 	txq = netdev_get_tx_queue(port->netdev, 0);
 	if (!__netif_tx_trylock(txq))
 		return;
-	packets = port->ops->tx_reclaim(port);
+	/* Again, with the lock: once the scheme has been changed, the handler
+	 * may be reclaiming on another CPU.
+	 */
+	packets = port->tx_early ? port->ops->tx_reclaim(port) : 0;
 	if (packets)
 		tx_count(port, &port->tx_stats.reclaims_rx, packets);
 	__netif_tx_unlock(txq);

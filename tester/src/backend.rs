@@ -15,6 +15,19 @@ pub enum Outcome {
     Refused,
 }
 
+/// The device under test entered a probed function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its index among the probed ones.
+    pub function: usize,
+    /// When, in ns.
+    pub at_ns: u64,
+    /// Its first argument.
+    pub argument: u64,
+    /// The call was made to fail.
+    pub failed: bool,
+}
+
 /// A clock and ports. In QEMU these are the virtual clock and the NICs, in tests a [loopback](crate::loopback).
 pub trait Backend {
     /// Virtual time, in nanoseconds.
@@ -55,9 +68,51 @@ pub trait Backend {
     fn inject_faults(&mut self, _port: usize, _plan: Option<FaultPlan>) -> Result<Damage, String> {
         Err("no faults can be injected into these NICs".into())
     }
+    /// From now on, records how many transmit descriptors the NICs hold, or stops that. Returns what was recorded, by port: pairs of a time
+    /// in ns and the number from then on.
+    fn rings(&mut self, _record: bool) -> Result<Vec<Vec<[u64; 2]>>, String> {
+        Err("the transmit rings of these NICs are not seen".into())
+    }
     /// From now on, records when the processor halts and goes on, or stops that. Returns what was recorded, in ns.
     fn halts(&mut self, _record: bool) -> Vec<[u64; 2]> {
         Vec::new()
+    }
+    /// Records from now on when these functions are entered, given by their addresses; none: ends that.
+    fn probe(&mut self, functions: &[u64]) -> Result<(), String> {
+        if functions.is_empty() {
+            return Ok(());
+        }
+        Err("there are no probes here".into())
+    }
+    /// The entries since the last [`Backend::probe`].
+    fn entries(&mut self) -> Vec<Entry> {
+        Vec::new()
+    }
+    /// A call of a probed function returns at once with a value, after so many further calls.
+    fn fail(&mut self, _function: usize, _after: u64, _value: u64) {}
+    /// Processors give way to the next one after these blocks of the code in `ranges` (begin and end), counted from 0 in the window.
+    fn preempt(&mut self, ranges: &[(u64, u64)], _points: &[u64]) -> Result<(), String> {
+        if ranges.is_empty() {
+            return Ok(());
+        }
+        Err("there are no processors here".into())
+    }
+    /// How many blocks of that code were executed.
+    fn passed(&self) -> u64 {
+        0
+    }
+    /// Interrupts of the NICs are raised so many ns late from now on.
+    fn delay_interrupts(&mut self, by_ns: u64) -> Result<(), String> {
+        if by_ns == 0 {
+            return Ok(());
+        }
+        Err("interrupts of these NICs cannot be delayed".into())
+    }
+    /// Raises the interrupt of the NIC behind `port` for a moment.
+    fn interrupt(&mut self, _port: usize) {}
+    /// Whether [`Backend::interrupt`] works.
+    fn can_interrupt(&self) -> bool {
+        false
     }
     /// The measured window of a trial opens or closes.
     fn window(&mut self, _open: bool) {}

@@ -101,6 +101,11 @@ pub enum Command {
         #[serde(default = "yes", rename = "stubs")]
         trailing_fragments: bool,
     },
+    /// Records how many transmit descriptors the PCI cards of the tester's own hold, or ends that.
+    Rings {
+        /// From now on, or no more.
+        record: bool,
+    },
     /// Pauses QEMU.
     StopAt {
         /// So many ns from now.

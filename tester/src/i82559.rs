@@ -26,7 +26,7 @@ use self::statistics::{Counter, Statistics};
 use crate::pci::bus::Access;
 use crate::pci::microwire::Microwire;
 use crate::pci::transmit::{Timing, Transmitter};
-use crate::pci::{Card, Host, Identity, PowerManagement, Window};
+use crate::pci::{Card, Errata, Host, Identity, PowerManagement, Window};
 
 const INTEL: u16 = 0x8086;
 const PRO_100: u16 = 0x1229;
@@ -117,6 +117,7 @@ struct Posted {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Chip {
     revision: Revision,
+    errata: Errata,
     eeprom: Microwire,
     mdi: Mdi,
     configuration: Configuration,
@@ -132,6 +133,8 @@ pub struct Chip {
     /// The interrupt line, as the host knows it.
     asserted: bool,
     dump_address: u32,
+    /// The last command was a NOP.
+    after_nop: bool,
     cu: CommandUnit,
     ru: ReceiveUnit,
     transmitter: Transmitter,
@@ -142,9 +145,10 @@ pub struct Chip {
 
 impl Chip {
     /// A chip that was powered up at `now_ns`, with this address in its EEPROM.
-    pub fn new(now_ns: u64, revision: Revision, mac: [u8; 6]) -> Self {
+    pub fn new(now_ns: u64, revision: Revision, mac: [u8; 6], errata: Errata) -> Self {
         Chip {
             revision,
+            errata,
             eeprom: eeprom::new(mac),
             mdi: Mdi::new(now_ns),
             configuration: Configuration::default(),
@@ -156,6 +160,7 @@ impl Chip {
             mask: 0,
             asserted: false,
             dump_address: 0,
+            after_nop: false,
             cu: CommandUnit::default(),
             ru: ReceiveUnit::default(),
             transmitter: Transmitter::new(FIFO_BYTES),
@@ -265,10 +270,11 @@ impl Chip {
 
     /// A command of SCB (6.3.2.2). Both units' commands may come together.
     fn command(&mut self, now_ns: u64, command: u8, host: &mut dyn Host) {
+        let after_nop = std::mem::replace(&mut self.after_nop, command == 0);
         let pointer = self.u32_register(csr::POINTER);
         match command >> scb::CU_SHIFT {
             scb::CU_START => self.cu_start(now_ns, pointer, host),
-            scb::CU_RESUME | scb::CU_STATIC_RESUME => self.cu_resume(now_ns, host),
+            scb::CU_RESUME | scb::CU_STATIC_RESUME => self.cu_resume(now_ns, after_nop, host),
             scb::CU_LOAD_DUMP_ADDRESS => self.dump_address = pointer,
             scb::CU_LOAD_BASE => self.cu.base = pointer,
             kind @ (scb::CU_DUMP | scb::CU_DUMP_AND_RESET) => {
@@ -451,6 +457,10 @@ impl Card for Chip {
             self.step(at_ns, host);
         }
         self.update_interrupt(host);
+    }
+
+    fn transmit_fill(&self, host: &mut dyn Host) -> u32 {
+        self.cu.fill(host)
     }
 
     fn reset(&mut self, now_ns: u64) {

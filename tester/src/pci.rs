@@ -111,6 +111,31 @@ impl Capabilities {
     };
 }
 
+/// Known defects of chips, which can be switched on. A card has those of its chip; it ignores the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Errata {
+    /// RTL8139C+: a TPPoll that comes while the chip transmits is lost.
+    pub lost_poll: bool,
+    /// 8255x: at 10 Mbit/s, the command unit hangs at a resume that no NOP command precedes.
+    pub resume_hang: bool,
+    /// 8255x: the receive unit runs out of resources without a cause RNR.
+    pub lost_rnr: bool,
+}
+
+impl Errata {
+    /// Switches one on by its name; None: there is no such erratum.
+    pub fn with(mut self, name: &str) -> Option<Self> {
+        let erratum = match name {
+            "lost-poll" => &mut self.lost_poll,
+            "resume-hang" => &mut self.resume_hang,
+            "lost-rnr" => &mut self.lost_rnr,
+            _ => return None,
+        };
+        *erratum = true;
+        Some(self)
+    }
+}
+
 /// A base address register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
@@ -143,6 +168,10 @@ pub trait Card: Send {
     fn deadline_ns(&self) -> Option<u64>;
     /// Does everything that is due.
     fn advance(&mut self, now_ns: u64, host: &mut dyn Host);
+    /// How many transmit descriptors the card holds: handed over by the driver, and not given back. 0: unknown.
+    fn transmit_fill(&self, _host: &mut dyn Host) -> u32 {
+        0
+    }
     /// The bus was reset.
     fn reset(&mut self, now_ns: u64);
     /// The card was put to sleep (D1 to D3), or woken up.

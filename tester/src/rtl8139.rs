@@ -22,7 +22,7 @@ use self::transmit::{HIGH, NORMAL, Sender};
 use crate::pci::bus::Access;
 use crate::pci::microwire::Microwire;
 use crate::pci::phy::{ANAR, ANER, ANLPAR, BMCR, BMSR, Phy};
-use crate::pci::{Card, Host, Identity, PowerManagement, Window};
+use crate::pci::{Card, Errata, Host, Identity, PowerManagement, Window};
 
 /// Ports and memory.
 pub const WINDOWS: [Window; 2] = [
@@ -64,13 +64,6 @@ const CONFIG1_WRITABLE: u8 = 0xf3;
 const CONFIG3_WRITABLE: u8 = 0x70;
 const CONFIG4_WRITABLE: u8 = 0xf5;
 const CONFIG5_WRITABLE: u8 = 0x7f;
-
-/// Known defects that can be switched on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Errata {
-    /// A TPPoll that comes while the chip transmits is lost.
-    pub lost_poll: bool,
-}
 
 /// A dump of the tally counters on its way into memory.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -552,6 +545,10 @@ impl Card for Chip {
             self.step(at_ns, host);
         }
         self.update_interrupt(host);
+    }
+
+    fn transmit_fill(&self, host: &mut dyn Host) -> u32 {
+        self.sender.fill(host)
     }
 
     fn reset(&mut self, now_ns: u64) {

@@ -81,8 +81,11 @@ impl Tester {
 
     /// The next instant at which [`Tester::advance`] must be called, in ns; it may have passed already.
     pub fn deadline_ns(&self) -> Option<u64> {
-        let mark = self.trial.as_ref().and_then(Trial::next_mark_ns);
-        self.ports.iter().fold(mark, |earliest, port| {
+        let trial = self.trial.as_ref();
+        let mark = trial.and_then(Trial::next_mark_ns);
+        let event = trial.and_then(Trial::next_event_ns);
+        let first = [mark, event].into_iter().flatten().min();
+        self.ports.iter().fold(first, |earliest, port| {
             let host = port.host.as_ref().and_then(Host::next_ns);
             let next = port.egress.next.map(|next| next.at_ns);
             [host, next].into_iter().flatten().chain(earliest).min()
@@ -92,6 +95,9 @@ impl Tester {
     /// Does everything that is due.
     pub fn advance(&mut self, backend: &mut dyn Backend) {
         let now_ns = backend.now_ns();
+        if let Some(trial) = &mut self.trial {
+            trial.happen(now_ns, backend);
+        }
         for port in 0..self.ports.len() {
             self.poll_host(port, now_ns);
             self.poll_peer(port, now_ns, false);
@@ -113,8 +119,12 @@ impl Tester {
                         let watched = trial.watch().iter().map(|at| backend.word(*at)).collect();
                         trial.mark(backend.instructions(), backend.memory(), watched);
                         backend.window(trial.is_measuring());
+                        trial.passed(backend.passed());
                         if trial.records_halts() {
                             trial.halted(backend.halts(trial.is_measuring()));
+                        }
+                        if trial.records_entries() && trial.has_ended() {
+                            trial.entered(backend.entries());
                         }
                     }
                 }

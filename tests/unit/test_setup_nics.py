@@ -72,6 +72,21 @@ def test_the_tester_s_own_pci_cards_are_chosen_by_name_only() -> None:
         nics.choose(driver("8139cp", pci("10EC", "8139")), "irqlab-82559", QEMU)
 
 
+def test_errata_and_the_bus_are_chosen_for_the_tester_s_own_cards_only() -> None:
+    cp = driver("8139cp", pci("10EC", "8139"))
+    nic = nics.choose(cp, "irqlab-8139cp+lost-poll", QEMU, "66:64")
+    assert (nic.model, nic.card, nic.errata, nic.pci_bus) == ("irqlab-8139cp+lost-poll", "irqlab-8139cp", ("lost-poll",), "66:64")
+    assert nics.choose(cp, "irqlab-8139cp", QEMU).errata == ()
+    for requested, bus, complaint in (
+        ("irqlab-8139cp+lost-rnr", None, "allowed errata are lost-poll"),
+        ("rtl8139+lost-poll", None, "allowed errata are none"),
+        ("irqlab-8139cp", "25:32", "--bus 25:32: allowed are 33:32, 33:64"),
+        (None, "33:32", "rtl8139 has no bus with time"),
+    ):
+        with pytest.raises(SetupError, match=complaint):
+            nics.choose(cp, requested, QEMU, bus)
+
+
 def test_qemu_s_models_say_what_their_timing_gets_wrong() -> None:
     assert all("transmits in no time" in nic.timing for nic in nics.TABLE if not nic.is_own)
     igb = next(nic for nic in nics.TABLE if nic.model == "igb")

@@ -73,7 +73,12 @@ SHARED: dict[str, Shared] = {
     "driver": _option(
         "--driver", list[str], "Kernel module: a name (ours or in-tree) or the path of a .ko; repeatable.", REQUIRED
     ),
-    "nic": _option("--nic", str | None, "QEMU NIC model; default: the first that the driver supports."),
+    "nic": _option(
+        "--nic",
+        str | None,
+        "NIC model; irqlab-MODEL+ERRATUM: with a defect of the chip; default: the first that the driver supports.",
+    ),
+    "bus": _option("--bus", str | None, "The bus of the tester's own PCI cards, MHz:bits: 33:32 (default), 33:64, 66:32, 66:64."),
     "kernel": _option(
         "--kernel",
         str | None,
@@ -258,6 +263,7 @@ class Request:
         testbed = TestbedConfig(
             driver="",
             nic=value["nic"],
+            bus=value["bus"],
             kernel=value["kernel"],
             kconfig=tuple(value["kconfig"] or ()),
             debug=debug_names(value["debug"] or ""),

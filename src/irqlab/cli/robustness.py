@@ -25,7 +25,8 @@ First = Annotated[int, typer.Option("--first", help="Start with this round, in a
 NoTrailingFragments = Annotated[
     bool,
     typer.Option(
-        "--no-trailing-fragments", help="lan7800: never end a transfer with the start of another frame; that hangs the in-tree driver."
+        "--no-trailing-fragments",
+        help="lan7800: never end a transfer with the start of another frame; that hangs the in-tree driver.",
     ),
 ]
 Kind = Annotated[list[str] | None, typer.Option("--kind", help=f"{', '.join(hotplug.KINDS)}; repeatable; default: all.")]
@@ -39,7 +40,7 @@ def _testbed(request: opt.Request) -> Testbed:
     return Testbed.resolve(request.testbeds[0])
 
 
-@opt.asks("driver", "nic", "kernel", "mips", "rx", "jobs")
+@opt.asks("driver", "nic", "bus", "kernel", "mips", "rx", "jobs")
 def fuzz_command(
     *,
     request: opt.Request,

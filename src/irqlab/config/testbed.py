@@ -37,6 +37,8 @@ class TestbedConfig:
     driver: str
     nic: str | None = None
     kernel: str | None = None
+    bus: str | None = None
+    """The bus of the tester's own PCI cards: its clock in MHz and its width in bits, as in 33:32."""
     kconfig: tuple[str, ...] = ()
     """Files with ``CONFIG_`` lines, for a kernel that is built (``tree:``, ``source:``)."""
     debug: tuple[str, ...] = ()
@@ -44,6 +46,10 @@ class TestbedConfig:
     cpus: int = 1
     functional: bool = False
     """Without the instruction clock, for tests: nothing can be measured."""
+    in_turn: bool = False
+    """Several processors that run in turn on the instruction clock, for hunts."""
+    append: str = ""
+    """Further parameters of the kernel."""
     mips: int = DEFAULT_MIPS
     lsm: str = ""
     dut: DutConfig = field(default_factory=DutConfig)

@@ -15,7 +15,7 @@ from irqlab.results.records import Count, Latency, Rate
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import ApplicationResult, ApplicationTrial, Places, Tuning
 
-DUT = ("driver", "nic", "kernel", "mips", "ring", "sysctl")
+DUT = ("driver", "nic", "bus", "kernel", "mips", "ring", "sysctl")
 BLOCK = "block"
 """The receiver blocks in its receive call."""
 TRIAL = ("size", "duration", "warmup", "arrivals", "seed")

@@ -79,6 +79,8 @@ class MachineConfig:
     cpus: int = 1
     functional: bool = False
     """No instruction clock: virtual time is the host's. Several processors are possible; nothing can be measured."""
+    in_turn: bool = False
+    """Several processors with an instruction clock: QEMU runs them in turn, and what they do repeats. Nothing can be measured."""
     memory_mib: int = 256
     memory: str = ""
     """The tester's arguments for a memory model, in machines restored from a snapshot to be measured; empty: none."""
@@ -94,7 +96,7 @@ class MachineConfig:
             raise IrqlabError(f"--mips {self.mips}: the DUT runs at 125, 250, 500 or 1000 million instructions a second")
         if not 1 <= self.cpus <= MAX_CPUS:
             raise IrqlabError(f"--cpus {self.cpus}: allowed are 1 to {MAX_CPUS}")
-        if self.cpus > 1 and not self.functional:
+        if self.cpus > 1 and not self.functional and not self.in_turn:
             raise IrqlabError("--cpus: several processors have no instruction clock and measure nothing: add --functional")
         if self.memory and self.functional:
             raise IrqlabError("--hardware: a memory model needs the instruction clock: not with --functional")
@@ -128,7 +130,7 @@ class MachineConfig:
             return arguments
         if self.nic.pci_bus:
             for port in range(PORTS):
-                arguments += ["-device", f"{self.nic.model},mac={dut_mac(port)},romfile=,addr={self.nic.slots[port]}"]
+                arguments += ["-device", f"{self.nic.card},mac={dut_mac(port)},romfile=,addr={self.nic.slots[port]}"]
             return arguments
         for port in range(PORTS):
             properties = ",".join([self.nic.model, f"netdev=n{port}", f"mac={dut_mac(port)}", "romfile=", *self.nic.properties])
@@ -138,7 +140,8 @@ class MachineConfig:
     def _time(self) -> list[str]:
         if self.functional:
             return ["-accel", "tcg,thread=multi", "-smp", str(self.cpus)]
-        return ["-icount", f"shift={self.shift},sleep=off"]
+        several = ["-smp", str(self.cpus)] if self.cpus > 1 else []
+        return ["-icount", f"shift={self.shift},sleep=off", *several]
 
     def key(self) -> str:
         """The snapshot's key: a hash of everything that the booted state depends on."""
@@ -150,6 +153,7 @@ class MachineConfig:
             "tester": sha256_of(self.tester),
             "usb_speed": self.nic.usb_speed,
             "pci_bus": self.nic.pci_bus,
+            "errata": self.nic.errata,
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
@@ -290,6 +294,7 @@ def start(config: MachineConfig, snapshot: Path | None = None, profile: bool = F
     plugin += ",functional=1" if config.functional else ""
     plugin += f",lan7800={config.nic.usb_speed}" if config.nic.usb_speed else ""
     plugin += f",pci={config.nic.pci_bus}" if config.nic.pci_bus else ""
+    plugin += f",errata={':'.join(config.nic.errata)}" if config.nic.errata else ""
     # Snapshots do not depend on it: they are taken without.
     plugin += f",{config.memory}" if config.memory and snapshot is not None and not to_save else ""
     command = [
@@ -403,5 +408,6 @@ def describe(config: MachineConfig) -> dict[str, Any]:
             "properties": list(config.nic.properties),
             "line_rate_bps": config.nic.line_rate_bps,
             "timing": config.nic.timing,
+            **({"bus": config.nic.pci_bus, "errata": list(config.nic.errata)} if config.nic.pci_bus else {}),
         },
     }

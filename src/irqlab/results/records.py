@@ -37,6 +37,10 @@ class Nic(Struct, frozen=True, forbid_unknown_fields=True):
     properties: list[str] | dict[str, str]
     line_rate_bps: Annotated[int, Meta(ge=0, description="0: no ceiling.")]
     timing: Annotated[str, Meta(description="What the model's timing is known to get wrong; may be empty.")] | UnsetType = UNSET
+    bus: Annotated[str, Meta(description="Of the tester's own PCI cards: the clock in MHz, the width in bits.")] | UnsetType = (
+        UNSET
+    )
+    errata: Annotated[list[str], Meta(description="Defects of the chip that these cards have.")] | UnsetType = UNSET
 
 
 class Module(Struct, frozen=True, forbid_unknown_fields=True):
@@ -133,6 +137,44 @@ class Dma(Struct, frozen=True, forbid_unknown_fields=True):
     source: str
 
 
+class Tlb(Struct, frozen=True, forbid_unknown_fields=True):
+    """A translation lookaside buffer."""
+
+    name: Literal["ITLB", "DTLB", "TLB2"]
+    entries: Annotated[int, Meta(gt=0)]
+    ways: Annotated[int, Meta(gt=0)]
+    large_entries: Annotated[int, Meta(ge=0, description="Of large pages; 0: they share the others.")]
+    large_ways: Annotated[int, Meta(ge=0)]
+    latency_ns: Annotated[float, Meta(ge=0, description="Stall for an entry that comes from here.")]
+    source: str
+    data_latency_ns: Annotated[Annotated[float, Meta(ge=0)] | UnsetType, Meta(description="For data, if it differs.")] = UNSET
+
+
+class Translation(Struct, frozen=True, forbid_unknown_fields=True):
+    """How addresses are translated."""
+
+    tlbs: list[Tlb]
+    large_page_bytes: Annotated[int, Meta(gt=0, description="The pages that the kernel maps itself with.")]
+    walk_latency_ns: Annotated[float, Meta(ge=0, description="Stall if no TLB has an entry, besides reading the page table.")]
+    tagged: Annotated[bool, Meta(description="Entries survive a switch to another process.")]
+    source: str
+
+
+class StoreBuffer(Struct, frozen=True, forbid_unknown_fields=True):
+    """Stores wait for their lines while the processor goes on."""
+
+    entries: Annotated[int, Meta(gt=0, description="Stores that can wait.")]
+    fills: Annotated[int, Meta(gt=0, description="Lines that can be under way for them at a time.")]
+    source: str
+
+
+class Interrupt(Struct, frozen=True, forbid_unknown_fields=True):
+    """What entering an interrupt and returning from it take beyond their instructions."""
+
+    latency_ns: Annotated[float, Meta(ge=0)]
+    source: str
+
+
 class Memory(Struct, frozen=True, forbid_unknown_fields=True):
     """The memory behind the processor (docs/memory-model.md)."""
 
@@ -142,6 +184,9 @@ class Memory(Struct, frozen=True, forbid_unknown_fields=True):
     processor: Annotated[Processor | UnsetType, Meta(description="absent: an instruction takes 1 / MIPS.")] = UNSET
     register_read: Annotated[RegisterRead | UnsetType, Meta(description="absent: it takes no time of its own.")] = UNSET
     dma: Annotated[Dma | UnsetType, Meta(description="absent: lines stay as they are.")] = UNSET
+    translation: Annotated[Translation | UnsetType, Meta(description="absent: it takes no time.")] = UNSET
+    store_buffer: Annotated[StoreBuffer | UnsetType, Meta(description="absent: stores stall as loads do.")] = UNSET
+    interrupt: Annotated[Interrupt | UnsetType, Meta(description="absent: an interrupt takes its instructions.")] = UNSET
 
 
 class Dut(Struct, frozen=True, forbid_unknown_fields=True):
@@ -277,11 +322,32 @@ class CacheCounts(Struct, frozen=True, forbid_unknown_fields=True):
     misses: Annotated[int, Meta(ge=0, description="Line fills.")]
 
 
+class Stalls(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the processor waited for, in ps."""
+
+    fetch: Annotated[int, Meta(ge=0, description="Lines of instructions.")]
+    load: Annotated[int, Meta(ge=0, description="Lines of data that were read.")]
+    store: Annotated[int, Meta(ge=0, description="Lines that were written; with a store buffer: that it was full.")]
+    translation: Annotated[int, Meta(ge=0, description="Translating addresses.")]
+    register: Annotated[int, Meta(ge=0, description="Reads of devices' registers.")]
+    interrupt: Annotated[int, Meta(ge=0, description="Entering interrupts and returning.")]
+
+
+class TlbCounts(Struct, frozen=True, forbid_unknown_fields=True):
+    """A TLB's counters."""
+
+    name: str
+    accesses: Annotated[int, Meta(ge=0, description="How often an entry was used that is not the last one used.")]
+    misses: Annotated[int, Meta(ge=0)]
+
+
 class MemoryCounts(Struct, frozen=True, forbid_unknown_fields=True):
     """The memory model's counters in the window (docs/protocol.md)."""
 
-    stall_ps: Annotated[int, Meta(ge=0, description="Time that the processor waited for memory and registers.")]
+    stall_ps: Annotated[int, Meta(ge=0, description="Time that the processor waited for memory, registers and interrupts.")]
+    stalls_ps: Stalls
     caches: list[CacheCounts]
+    tlbs: Annotated[list[TlbCounts] | UnsetType, Meta(description="absent: no TLBs.")] = UNSET
 
 
 class TrialRecord(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

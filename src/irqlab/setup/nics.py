@@ -41,6 +41,10 @@ class Nic:
     pci_bus: str = ""
     """One of the tester's own PCI cards (tester/src/qemu/pci/cards.rs), on a bus of this clock (MHz) and width (bits).
     A PCI Express card has a link of its own instead (tester/src/pci/link.rs)."""
+    possible_errata: tuple[str, ...] = ()
+    """Defects of the chip that the tester's own card can have (`--nic MODEL+ERRATUM`)."""
+    errata: tuple[str, ...] = ()
+    """Those that it has."""
     rewinds: bool = False
     """A QEMU with this NIC can be reused: after reset and restore, the model has no old state (tests/e2e/test_rewind.py)."""
     note: str = ""
@@ -51,6 +55,11 @@ class Nic:
         if self.pci_bus:
             return MEASURED_CLASS
         return XHCI if self.usb_speed else self.model
+
+    @property
+    def card(self) -> str:
+        """The tester's own PCI card, without its errata."""
+        return self.model.partition("+")[0]
 
     @property
     def is_own(self) -> bool:
@@ -89,14 +98,31 @@ def _i8255x(model: str, device: int, note: str = "", subsystem: tuple[int, int] 
 
 def _own(model: str, note: str) -> Nic:
     text = f"{note} The tester's own model, with time on bus and wire (docs/i82559-model.md)."
-    return Nic(model, 0x8086, 0x1229, 100_000_000, "e100", (0x8086, 0x000C), pci_bus="33:32", rewinds=True, note=text)
+    return Nic(
+        model,
+        0x8086,
+        0x1229,
+        100_000_000,
+        "e100",
+        (0x8086, 0x000C),
+        pci_bus="33:32",
+        possible_errata=("resume-hang", "lost-rnr"),
+        rewinds=True,
+        note=text,
+    )
 
 
 def _own_rtl8139() -> Nic:
     text = "RTL8139C+. The tester's own model, with time on bus and wire (docs/rtl8139-model.md)."
-    return Nic("irqlab-8139cp", 0x10EC, 0x8139, 100_000_000, "8139cp", (0x10EC, 0x8139), pci_bus="33:32", rewinds=True, note=text)
+    return Nic(
+        "irqlab-8139cp", 0x10EC, 0x8139, 100_000_000, "8139cp", (0x10EC, 0x8139),
+        refuses={"8139too": "it leaves the RTL8139C+ (revision 0x20) to 8139cp"},
+        pci_bus="33:32", possible_errata=("lost-poll",), rewinds=True, note=text,
+    )  # fmt: skip
 
 
+BUSES = ("33:32", "33:64", "66:32", "66:64")
+"""Buses of the tester's own PCI cards: the clock in MHz and the width in bits."""
 XHCI = "qemu-xhci"
 MEASURED_CLASS = "i82557b"
 """The device type of QEMU's that the tester takes the layout of PCI devices from."""
@@ -181,10 +207,19 @@ def supported(qemu: Qemu) -> list[Nic]:
     return [nic for nic in TABLE if nic.device_type in qemu.devices()]
 
 
-def choose(module: Module, requested: str | None, qemu: Qemu) -> Nic:
-    """The NIC for a driver: the requested one, else the first in the table that the driver matches."""
-    if requested is not None:
-        return _requested(module, requested, qemu)
+def choose(module: Module, requested: str | None, qemu: Qemu, bus: str | None = None) -> Nic:
+    """The NIC for a driver: the requested one, else the first in the table that the driver matches. `bus`: as `Nic.pci_bus`."""
+    chosen = _requested(module, requested, qemu) if requested is not None else _first(module, qemu)
+    if bus is None:
+        return chosen
+    if bus not in BUSES:
+        raise SetupError(f"--bus {bus}: allowed are {', '.join(BUSES)} (clock in MHz, width in bits)")
+    if not chosen.pci_bus:
+        raise SetupError(f"--bus: {chosen.model} has no bus with time; only the tester's own PCI cards (irqlab-...) have")
+    return replace(chosen, pci_bus=bus)
+
+
+def _first(module: Module, qemu: Qemu) -> Nic:
     claimed = [nic for nic in TABLE if nic.claimed_by(module)]
     if not claimed:
         raise SetupError(f"{module.name} supports none of QEMU's NIC models; allowed are:\n{_list(TABLE)}")
@@ -200,6 +235,7 @@ def choose(module: Module, requested: str | None, qemu: Qemu) -> Nic:
 
 
 def _requested(module: Module, requested: str, qemu: Qemu) -> Nic:
+    requested, plus, names = requested.partition("+")
     nic = next((nic for nic in TABLE if nic.model == requested), None)
     if nic is None or nic.device_type not in qemu.devices():
         why = "irqlab has no NIC model" if nic is None else f"{qemu.version_text} has no"
@@ -207,7 +243,14 @@ def _requested(module: Module, requested: str, qemu: Qemu) -> Nic:
     if any(alias.startswith(("pci:", "virtio:", "usb:")) for alias in module.aliases) and not nic.claimed_by(module):
         fits = ", ".join(other.model for other in TABLE if other.claimed_by(module)) or "none of QEMU's"
         raise SetupError(f"{module.name} does not support {requested} ({nic.modaliases[0][:22]}); it supports {fits}")
-    return nic.on(qemu)
+    return _with_errata(nic, names.split("+") if plus else [], qemu)
+
+
+def _with_errata(nic: Nic, names: list[str], qemu: Qemu) -> Nic:
+    for name in names:
+        if name not in nic.possible_errata:
+            raise SetupError(f"--nic {nic.model}+{name}: allowed errata are {', '.join(nic.possible_errata) or 'none'}")
+    return replace(nic.on(qemu), model="+".join([nic.model, *names]), errata=tuple(names))
 
 
 def _list(nics: list[Nic] | tuple[Nic, ...]) -> str:

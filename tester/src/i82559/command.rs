@@ -27,6 +27,8 @@ const DUMP_ADDRESS_AT: usize = 39;
 const MICROCODE_BYTES: [usize; 2] = [256, 536];
 /// More buffer descriptors than a frame can have.
 const MAX_TBDS: u8 = 64;
+/// More blocks than a ring has.
+const MAX_BLOCKS: u32 = 4_096;
 /// More bytes than a frame can have; what goes beyond is not sent.
 const MAX_FRAME_BYTES: usize = 2_600;
 
@@ -80,6 +82,8 @@ pub struct CommandUnit {
     block: u32,
     link: u32,
     work: Option<Work>,
+    /// An erratum has struck: only a reset or a start helps.
+    hung: bool,
     /// A resume was given while the unit was active.
     resumed: bool,
     /// When CNA is due, in ns.
@@ -102,10 +106,30 @@ impl CommandUnit {
             .is_some_and(|work| work.done_ns.is_none())
     }
 
+    /// How many blocks, from the one in execution on, are not complete.
+    pub fn fill(&self, host: &mut dyn Host) -> u32 {
+        if self.work.is_none() {
+            return 0;
+        }
+        let (mut block, mut count) = (self.block, 1);
+        while count < MAX_BLOCKS {
+            let mut header = [0; 8];
+            host.read(block.into(), &mut header);
+            let command = u16::from_le_bytes([header[2], header[3]]);
+            if command & (cb::S | cb::EL) != 0 {
+                break;
+            }
+            block = self.base.wrapping_add(u32_at(&header, 4));
+            count += 1;
+        }
+        count
+    }
+
     /// Stops at once.
     pub fn clear(&mut self) {
         self.state = State::Idle;
         self.work = None;
+        self.hung = false;
         self.resumed = false;
         self.cna_at_ns = None;
     }
@@ -121,8 +145,14 @@ impl Chip {
     }
 
     /// CU resume.
-    pub fn cu_resume(&mut self, at_ns: u64, host: &mut dyn Host) {
+    pub fn cu_resume(&mut self, at_ns: u64, after_nop: bool, host: &mut dyn Host) {
+        // Drivers know it as that of 10 Mbit/s; e100's remedy is a NOP, and fxp's.
+        let slow = self.mdi.link_bps() == Some(10_000_000);
+        if self.errata.resume_hang && slow && !after_nop && self.cu.state == State::Suspended {
+            self.cu.hung = true;
+        }
         match self.cu.state {
+            _ if self.cu.hung => {}
             State::Idle => {}
             State::Active => self.cu.resumed = true,
             State::Suspended => {
@@ -147,6 +177,7 @@ impl Chip {
 
     fn cu_begin(&mut self, at_ns: u64, host: &mut dyn Host) {
         self.cu.state = State::Active;
+        self.cu.hung = false;
         self.cu.cna_at_ns = None;
         self.cu.resumed = false;
         let mut header = [0; cb::HEADER_BYTES];

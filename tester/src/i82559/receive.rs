@@ -278,7 +278,9 @@ impl Chip {
         }
         self.ru.clear();
         self.ru.state = state;
-        self.causes |= cause::RNR;
+        if !self.errata.lost_rnr {
+            self.causes |= cause::RNR;
+        }
     }
 }
 

@@ -28,8 +28,12 @@ struct Rig {
 impl Rig {
     /// Reset, address set up, link up, all causes acknowledged, none masked.
     fn new(revision: Revision) -> Self {
+        Rig::with(revision, Errata::default())
+    }
+
+    fn with(revision: Revision, errata: Errata) -> Self {
         let mut rig = Rig {
-            chip: Chip::new(0, revision, MAC),
+            chip: Chip::new(0, revision, MAC, errata),
             board: Board::new(),
         };
         rig.run(NEGOTIATION_NS);
@@ -171,6 +175,7 @@ fn the_fifo_holds_3_kb_and_then_the_ring_waits_for_the_wire() {
     }
     rig.command(CU_START, BLOCKS);
     rig.run(200_000);
+    assert_eq!(rig.chip.transmit_fill(&mut rig.board), 100 - 80);
     let complete = (0..count).filter(|number| rig.complete(*number)).count();
     // 29 have left, and 51 frames of 60 bytes fit.
     assert_eq!((rig.board.sent.len(), complete), (30, 29 + 51));
@@ -309,6 +314,51 @@ fn most_of_a_long_frame_is_in_memory_before_its_end() {
     rig.run(100_000);
     // What the FIFO's threshold of 64 bytes holds back, count, status.
     assert_eq!(rig.board.interrupts, [arrived_ns + (6 + 16 + 7 + 7) * 30]);
+}
+
+#[test]
+fn the_command_unit_hangs_at_10_mbits_unless_a_nop_precedes_the_resume() {
+    for (resume_hang, nop, expected) in [
+        (false, false, true),
+        (true, false, false),
+        (true, true, true),
+    ] {
+        let errata = Errata {
+            resume_hang,
+            ..Errata::default()
+        };
+        let mut rig = Rig::with(Revision::I82559, errata);
+        rig.write(csr::MDI, 4, 1 << 26 | 1 << 21 | 0x0100); // forced, 10 Mbit/s
+        rig.run(1_000_000_000);
+        rig.transmit(0, cb::S, 60);
+        rig.command(CU_START, BLOCKS);
+        rig.run(1_000_000);
+        rig.transmit(0, 0, 60);
+        rig.transmit(1, cb::S, 60);
+        if nop {
+            rig.command(0, 0);
+        }
+        rig.command(CU_RESUME, 0);
+        rig.run(1_000_000);
+        assert_eq!(rig.complete(1), expected);
+        rig.command(CU_START, Rig::block(1));
+        rig.run(1_000_000);
+        assert!(rig.complete(1), "a start helps");
+    }
+}
+
+#[test]
+fn without_the_cause_the_state_tells_that_resources_ran_out() {
+    let errata = Errata {
+        lost_rnr: true,
+        ..Errata::default()
+    };
+    let mut rig = Rig::with(Revision::I82559, errata);
+    rig.listen(1, rfd::EL, 1536);
+    rig.arrive(60);
+    rig.run(SLOT_NS);
+    assert_eq!(rig.states(), (0, 2), "no resources");
+    assert_eq!(rig.read(csr::ACK, 1), u32::from(cause::FR));
 }
 
 #[test]
@@ -521,7 +571,7 @@ fn a_chip_that_was_saved_continues_identically() {
             rig.run(SLOT_NS / 2 + 13);
             if saved {
                 let state = rig.chip.state();
-                rig.chip = Chip::new(0, Revision::I82557, [0; 6]);
+                rig.chip = Chip::new(0, Revision::I82557, [0; 6], Errata::default());
                 assert_eq!(rig.chip.restore(&state), Ok(()));
             }
             rig.write(csr::ACK, 1, 0xff);

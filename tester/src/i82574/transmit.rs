@@ -187,6 +187,12 @@ impl Sender {
                 .any(|queue| queue.packet.complete || !queue.ring.is_empty())
     }
 
+    /// How many descriptors the driver has not got back.
+    pub fn fill(&self) -> u32 {
+        let of_queue = |queue: &Queue| queue.ring.owned() + queue.used.len() as u32;
+        self.queues.iter().map(of_queue).sum()
+    }
+
     /// Whether a read is under way.
     pub fn is_busy(&self) -> bool {
         !self.fetches.is_empty()

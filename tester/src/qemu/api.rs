@@ -217,6 +217,12 @@ symbols! {
         qemu_mutex_unlock_iothread: fn();
         bql_lock_impl: fn(*const c_char, c_int);
         bql_unlock: fn();
+        // What probes need: include/exec/exec-all.h, include/sysemu/cpu-timers.h; `timers_state` is a variable.
+        tb_flush: fn(*mut c_void);
+        cpu_loop_exit: fn(*mut c_void);
+        cpu_exit: fn(*mut c_void);
+        icount_update: fn(*mut c_void);
+        timers_state: fn();
         // The guest's memory by virtual address: include/exec/cpu-common.h
         cpu_memory_rw_debug: fn(*mut c_void, u64, *mut c_void, usize, bool) -> c_int;
         // Plugin API version 1.

@@ -124,12 +124,14 @@ pub const IOAPIC_PINS: usize = 24;
 /// `SUCCESSIVE_IRQ_MAX_COUNT` of hw/intc/ioapic.c.
 pub const IOAPIC_THROTTLED_AT: c_int = 10_000;
 
-/// A part of `CPUX86State` of target/i386/cpu.h, QEMU 7.2.
+/// The beginning of `CPUX86State` of target/i386/cpu.h.
 ///
-/// Verified: [`cmpxchg_flags`](super::workarounds::cmpxchg_flags) looks for it, and accepts it if it is right at 16 instructions.
+/// Verified: [`cpu_state`](super::cpu_state) looks for it, and accepts it if it is right at 16 instructions.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct CpuState {
+    /// RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8 to R15.
+    pub regs: [u64; 16],
     pub eip: u64,
     pub eflags: u64,
     pub cc_dst: u64,

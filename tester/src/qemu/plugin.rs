@@ -22,7 +22,11 @@ use super::translation::{self, Translation};
 use super::usb::nic;
 use super::workarounds::ioapic_throttle::Ioapic;
 use super::workarounds::{cmpxchg_flags, halt_race};
-use super::{caches, device_writes, instrument, lines, machine, main_loop, net, release};
+use super::{
+    caches, cpu_state, device_writes, instrument, lines, machine, main_loop, net, preemption,
+    probes, release,
+};
+use crate::backend::Backend;
 use crate::control;
 use crate::tester::{Answer, Tester};
 
@@ -228,6 +232,9 @@ impl Plugin {
             ioapic.reset_counts();
         }
         self.tester = Tester::new(self.ports, self.ns_per_instruction);
+        let _ = self.backend.probe(&[]);
+        let _ = self.backend.preempt(&[], &[]);
+        let _ = self.backend.delay_interrupts(0);
         self.greeted = false;
         self.agent_request = None;
         self.pause_request = None;
@@ -330,6 +337,7 @@ unsafe extern "C" fn timer_expired(_opaque: *mut c_void) {
         if let Some(ioapic) = &plugin.ioapic {
             ioapic.reset_counts();
         }
+        clock::watch(plugin.ns_per_instruction);
         plugin.on_timer();
     });
 }
@@ -380,8 +388,11 @@ fn port_write(offset: u64, value: u32) {
 }
 
 fn block_translated(translation: &Translation) {
+    cpu_state::watch(translation);
     halt_race::watch(translation);
     cmpxchg_flags::watch(translation);
+    probes::watch(translation);
+    preemption::watch(translation);
     caches::translated(translation);
 }
 
@@ -433,7 +444,7 @@ unsafe fn install(args: &Args, id: u64, plugin_api: c_int) -> Result<(), String>
         nic::install(speed, frame_sent)?;
     }
     if let Some(parameters) = args.pci {
-        cards::install(parameters, frame_sent)?;
+        cards::install(parameters, args.errata, frame_sent)?;
     }
     let lab = match args.fd {
         // SAFETY: the caller's promise.
@@ -446,6 +457,7 @@ unsafe fn install(args: &Args, id: u64, plugin_api: c_int) -> Result<(), String>
             clients: Vec::new(),
             cards: args.pci.is_some(),
             profiled: args.profile,
+            ns_per_instruction: args.ns_per_instruction,
         },
         ports: args.ports,
         ns_per_instruction: args.ns_per_instruction,

@@ -132,6 +132,33 @@ impl Sender {
         (self.rings[ring].base, self.rings[ring].index) = (base, 0);
     }
 
+    /// How many descriptors of the ring of normal priority the chip owns.
+    pub fn fill(&self, host: &mut dyn Host) -> u32 {
+        let ring = self.rings[NORMAL];
+        let leaving = self.leaving.iter().map(|leaving| &leaving.descriptors);
+        let written = self.written.iter().map(|(_, leaving)| &leaving.descriptors);
+        let packet = self.packet.iter().map(|packet| &packet.descriptors);
+        let fetched = self
+            .queued
+            .iter()
+            .chain(leaving)
+            .chain(written)
+            .chain(packet);
+        let fetched = fetched.map(Vec::len).sum::<usize>() as u32;
+        let mut index = ring.index;
+        let mut waiting = 0;
+        while fetched + waiting < descriptor::MOST {
+            let at = ring.base + u64::from(index) * descriptor::BYTES as u64;
+            let (opts1, _, _) = read_descriptor(host, at);
+            if opts1 & descriptor::OWN == 0 || self.holds(at) {
+                break;
+            }
+            index = following(index, opts1);
+            waiting += 1;
+        }
+        fetched + waiting
+    }
+
     /// Frames in the FIFO, on the wire, or not reported yet.
     fn is_transmitting(&self) -> bool {
         !(self.queued.is_empty() && self.leaving.is_empty() && self.written.is_empty())

@@ -3,10 +3,11 @@
 
 use serde::Serialize;
 
-use crate::backend::Outcome;
+use crate::backend::{Backend, Entry, Outcome};
 use crate::mac::Mac;
 use crate::memory_model::Counts;
 use crate::traffic::analysis::{Analysis, StreamResult, Window};
+use crate::traffic::events::Events;
 use crate::traffic::frame::{
     FCS_BYTES, Headers, MAX_FILLER_BYTES, Reading, Template, fill, filler_of, read,
 };
@@ -47,6 +48,10 @@ pub struct TrialResult {
     pub watched: Vec<[u64; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub halts: Option<Vec<[u64; 2]>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probes: Option<Vec<(usize, u64, u64, bool)>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passed: Option<u64>,
     pub streams: Vec<StreamResult>,
     pub ports: Vec<PortCount>,
 }
@@ -83,6 +88,11 @@ pub struct Trial {
     watched: [Vec<u64>; 2],
     /// When the processor halted in the window and went on, in ns; None: not recorded.
     halts: Option<Vec<[u64; 2]>>,
+    /// When probed functions were entered; None: nothing was probed.
+    entries: Option<Vec<Entry>>,
+    /// Blocks of code executed in which processors may give way; None: they may not.
+    passed: Option<u64>,
+    events: Events,
     ended: bool,
 }
 
@@ -128,6 +138,9 @@ impl Trial {
             watch: plan.watch.clone(),
             watched: [Vec::new(), Vec::new()],
             halts: plan.halts.then(Vec::new),
+            entries: (!plan.probes.is_empty()).then(Vec::new),
+            passed: (!plan.preempt.ranges.is_empty()).then_some(0),
+            events: Events::new(&plan.events, begin_ns),
             ended: false,
         }
     }
@@ -208,6 +221,35 @@ impl Trial {
         }
     }
 
+    /// When something happens besides traffic, in ns.
+    pub fn next_event_ns(&self) -> Option<u64> {
+        self.events.next_ns().filter(|_| !self.ended)
+    }
+
+    /// Does what is due besides traffic.
+    pub fn happen(&mut self, now_ns: u64, backend: &mut dyn Backend) {
+        self.events.advance(now_ns, backend);
+    }
+
+    /// Whether it wants to be told of probed functions.
+    pub fn records_entries(&self) -> bool {
+        self.entries.is_some()
+    }
+
+    /// Probed functions were entered.
+    pub fn entered(&mut self, entries: Vec<Entry>) {
+        if let Some(all) = &mut self.entries {
+            all.extend(entries);
+        }
+    }
+
+    /// So many blocks were executed in which processors may give way.
+    pub fn passed(&mut self, blocks: u64) {
+        if let Some(passed) = &mut self.passed {
+            *passed = blocks;
+        }
+    }
+
     /// Whether the window is open: it has begun, and not ended.
     pub fn is_measuring(&self) -> bool {
         self.instructions_at_begin.is_some() && self.instructions_at_end.is_none()
@@ -279,6 +321,18 @@ impl Trial {
         inside.filter(|[from_ns, to_ns]| from_ns < to_ns).collect()
     }
 
+    /// Entries from the beginning of the window on: function, ns from there, argument, whether it was made to fail.
+    fn entries_from_window_on(&self, entries: &[Entry]) -> Vec<(usize, u64, u64, bool)> {
+        let begin_ns = self.window.begin_ns;
+        let later = entries.iter().filter(|entry| entry.at_ns >= begin_ns);
+        later
+            .map(|entry| {
+                let at_ns = entry.at_ns - begin_ns;
+                (entry.function, at_ns, entry.argument, entry.failed)
+            })
+            .collect()
+    }
+
     /// The result of the ended trial; an instruction of the device under test takes so many ns.
     pub fn report(&self, ns_per_instruction: u64) -> TrialResult {
         let instructions_at = |mark: Option<u64>| mark.unwrap_or_default();
@@ -307,6 +361,11 @@ impl Trial {
                 .map(|(begin, end)| [*begin, *end])
                 .collect(),
             halts: self.halts.as_ref().map(|all| self.in_window(all)),
+            passed: self.passed,
+            probes: self
+                .entries
+                .as_ref()
+                .map(|all| self.entries_from_window_on(all)),
             streams: streams
                 .map(|((stream, sink), from)| {
                     sink.analysis

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use serde::{Deserialize, Serialize};
@@ -18,7 +19,8 @@ use crate::mac::Mac;
 use crate::pci::bus::{Access, Bus, Parameters};
 use crate::pci::fault_injection::FaultInjector;
 use crate::pci::link::{self, Link};
-use crate::pci::{Capabilities, Card, Host, Identity, Signalling, Window};
+use crate::pci::{Capabilities, Card, Errata, Host, Identity, Signalling, Window};
+use crate::qemu::caches;
 use crate::qemu::clock::now_ns;
 use crate::qemu::die::die;
 use crate::qemu::saved_state::{SavedState, on_run_state};
@@ -27,6 +29,8 @@ use crate::rtl8139;
 
 /// Room for a card's state in a snapshot.
 const STATE_BYTES: usize = 256 << 10;
+/// How many changes of a ring's fill are recorded at most.
+const MOST_FILLS: usize = 1 << 20;
 /// A token is a port and a window.
 const WINDOW_BITS: u32 = 4;
 
@@ -59,11 +63,11 @@ impl Model {
             _ => Capabilities::NONE,
         }
     }
-    fn card(self, now_ns: u64, mac: [u8; 6]) -> Box<dyn Card> {
+    fn card(self, now_ns: u64, mac: [u8; 6], errata: Errata) -> Box<dyn Card> {
         match self {
-            Model::I82559(revision) => Box::new(i82559::Chip::new(now_ns, revision, mac)),
+            Model::I82559(revision) => Box::new(i82559::Chip::new(now_ns, revision, mac, errata)),
             Model::I82574 => Box::new(i82574::Chip::new(now_ns, mac)),
-            Model::Rtl8139 => Box::new(rtl8139::Chip::new(now_ns, mac, rtl8139::Errata::default())),
+            Model::Rtl8139 => Box::new(rtl8139::Chip::new(now_ns, mac, errata)),
         }
     }
 }
@@ -110,6 +114,7 @@ kinds! {
 /// The slots of the bus, by port.
 struct Slots {
     bus: Bus,
+    errata: Errata,
     slots: Vec<Slot>,
 }
 
@@ -127,8 +132,12 @@ struct Slot {
     asserted: bool,
     faults: Option<FaultInjector>,
     timer: Timer,
+    /// When the number of transmit descriptors that the card holds changed, in ns, and to what; None: not recorded.
+    fills: Option<Vec<[u64; 2]>>,
     /// When the timer was last armed for.
     armed_ns: Option<u64>,
+    /// When the card's interrupt is raised, if it is delayed, in ns.
+    raise_ns: Option<u64>,
     state: SavedState,
 }
 
@@ -146,6 +155,8 @@ struct Saved {
 static SLOTS: Mutex<Option<Slots>> = Mutex::new(None);
 /// Called with the port and each frame (without FCS) that a card transmits.
 static FRAME_SENT: OnceLock<fn(usize, &[u8])> = OnceLock::new();
+/// How much later interrupts are raised than the cards want it, in ns.
+static INTERRUPT_DELAY_NS: AtomicU64 = AtomicU64::new(0);
 /// The MAC addresses given to devices that are not realized yet.
 static MACS: Mutex<BTreeMap<usize, String>> = Mutex::new(BTreeMap::new());
 
@@ -156,6 +167,7 @@ struct Plugged<'a> {
     link: Option<&'a mut Link>,
     device: Device,
     asserted: &'a mut bool,
+    raise_ns: &'a mut Option<u64>,
     faults: Option<&'a mut FaultInjector>,
     sent: Vec<Vec<u8>>,
 }
@@ -217,8 +229,12 @@ impl Host for Plugged<'_> {
         self.device.message(self.device.signalling(), vector);
     }
     fn interrupt(&mut self, asserted: bool) {
+        let delay_ns = INTERRUPT_DELAY_NS.load(Ordering::Relaxed);
         *self.asserted = asserted;
-        self.device.interrupt(asserted);
+        *self.raise_ns = (asserted && delay_ns > 0).then(|| now_ns() + delay_ns);
+        if self.raise_ns.is_none() {
+            self.device.interrupt(asserted);
+        }
     }
     fn transmit(&mut self, frame: &[u8]) {
         self.sent.push(frame.to_vec());
@@ -227,10 +243,15 @@ impl Host for Plugged<'_> {
 
 /// Registers the device types. To be called before QEMU creates devices. `frame_sent` is called with the port and each frame (without FCS)
 /// that a card transmits.
-pub fn install(parameters: Parameters, frame_sent: fn(usize, &[u8])) -> Result<(), String> {
+pub fn install(
+    parameters: Parameters,
+    errata: Errata,
+    frame_sent: fn(usize, &[u8]),
+) -> Result<(), String> {
     let _ = FRAME_SENT.set(frame_sent);
     *SLOTS.lock().unwrap_or_else(|e| e.into_inner()) = Some(Slots {
         bus: Bus::new(parameters),
+        errata,
         slots: Vec::new(),
     });
     KINDS.iter().try_for_each(|kind| {
@@ -252,13 +273,14 @@ pub fn receive(port: usize, frame: &[u8]) -> bool {
 /// Takes the card at `port` out without a word to the machine, or puts a new one in its place.
 pub fn plug(port: usize, present: bool) -> Result<(), String> {
     let mut slots = SLOTS.lock().unwrap_or_else(|e| e.into_inner());
+    let errata = slots.as_ref().map(|slots| slots.errata).unwrap_or_default();
     let slot = slots.as_mut().and_then(|slots| slots.slots.get_mut(port));
     let Some(slot) = slot else {
         return Err(no_card(port));
     };
     if slot.present != present {
         (slot.present, slot.asserted) = (present, false);
-        slot.card = slot.kind.model.card(now_ns(), slot.mac);
+        slot.card = slot.kind.model.card(now_ns(), slot.mac, errata);
         slot.device
             .into_iter()
             .for_each(|device| device.interrupt(false));
@@ -286,6 +308,15 @@ pub fn inject_faults(port: usize, plan: Option<FaultPlan>) -> Result<Damage, Str
     Ok(before.map_or_else(Damage::default, |before| before.damage()))
 }
 
+/// From now on, records how many transmit descriptors the cards hold, or stops that; returns what was recorded, by port.
+pub fn rings(record: bool) -> Vec<Vec<[u64; 2]>> {
+    let mut slots = SLOTS.lock().unwrap_or_else(|e| e.into_inner());
+    let slots = slots.iter_mut().flat_map(|slots| &mut slots.slots);
+    let recorded = slots
+        .map(|slot| std::mem::replace(&mut slot.fills, record.then(Vec::new)).unwrap_or_default());
+    recorded.collect()
+}
+
 fn no_card(port: usize) -> String {
     format!("there is no card of the tester's own at port {port}")
 }
@@ -305,7 +336,8 @@ impl Slot {
 
     fn arm(&mut self) {
         let faults = self.faults.as_ref().and_then(FaultInjector::deadline_ns);
-        let deadline_ns = self.card.deadline_ns().into_iter().chain(faults).min();
+        let deadlines = [self.card.deadline_ns(), faults, self.raise_ns];
+        let deadline_ns = deadlines.into_iter().flatten().min();
         let deadline_ns = deadline_ns.filter(|_| self.answers().is_some());
         // Arming a timer costs host time even if nothing changes.
         if self.armed_ns != deadline_ns {
@@ -332,7 +364,7 @@ fn with_slot<T>(
     work: impl FnOnce(&mut dyn Card, &mut Plugged) -> T,
 ) -> Option<T> {
     let mut guard = SLOTS.try_lock().ok()?;
-    let Slots { bus, slots } = guard.as_mut()?;
+    let Slots { bus, slots, .. } = guard.as_mut()?;
     let slot = slots.get_mut(port)?;
     let device = device(slot)?;
     let express = slot.kind.model.capabilities().express.is_some();
@@ -341,10 +373,17 @@ fn with_slot<T>(
         link: express.then_some(&mut slot.link),
         device,
         asserted: &mut slot.asserted,
+        raise_ns: &mut slot.raise_ns,
         faults: slot.faults.as_mut(),
         sent: Vec::new(),
     };
     let value = work(slot.card.as_mut(), &mut host);
+    if let Some(fills) = &mut slot.fills {
+        let fill = slot.card.transmit_fill(&mut host).into();
+        if fills.len() < MOST_FILLS && fills.last().is_none_or(|last| last[1] != fill) {
+            fills.push([now_ns(), fill]);
+        }
+    }
     let sent = host.sent;
     slot.arm();
     drop(guard);
@@ -407,10 +446,10 @@ unsafe fn realize(device: *mut c_void, kind: Kind) {
         die(WRONG_LAYOUT);
     };
     let mut guard = SLOTS.lock().unwrap_or_else(|e| e.into_inner());
-    let Some(Slots { slots, .. }) = guard.as_mut() else {
+    let Some(Slots { slots, errata, .. }) = guard.as_mut() else {
         return;
     };
-    let card = kind.model.card(now_ns(), mac);
+    let card = kind.model.card(now_ns(), mac, *errata);
     // A card that is plugged in takes the place of the one that was unplugged.
     let free = slots.iter().position(|slot| slot.device.is_none());
     let port = free.unwrap_or(slots.len());
@@ -430,8 +469,10 @@ unsafe fn realize(device: *mut c_void, kind: Kind) {
             present: true,
             asserted: false,
             faults: None,
+            fills: None,
             timer: Timer::new(expired, token),
             armed_ns: None,
+            raise_ns: None,
             state: SavedState::new(&name, STATE_BYTES),
         });
         on_run_state(run_state, token);
@@ -504,9 +545,13 @@ fn place(token: *mut c_void) -> (usize, usize) {
 unsafe extern "C" fn window_read(token: *mut c_void, offset: u64, bytes: u32) -> u64 {
     let (port, window) = place(token);
     let read = with(port, |card, host| {
-        let value = card.read(now_ns(), window, offset, bytes as usize);
-        card.settle(now_ns(), host);
-        host.answered(now_ns(), value, bytes as usize)
+        let now_ns = now_ns();
+        if host.link.is_none() {
+            caches::waited_for_bus(host.bus.wait_ps(now_ns));
+        }
+        let value = card.read(now_ns, window, offset, bytes as usize);
+        card.settle(now_ns, host);
+        host.answered(now_ns, value, bytes as usize)
     });
     // Nobody answers: the bridge gives all ones.
     u64::from(read.unwrap_or(u32::MAX))
@@ -525,6 +570,7 @@ unsafe extern "C" fn expired(token: *mut c_void) {
         if let Some(slots) = SLOTS.lock().unwrap_or_else(|e| e.into_inner()).as_mut() {
             slots.slots[port].armed_ns = None;
         }
+        raise_delayed(port);
         with(port, |card, host| {
             card.advance(now_ns(), host);
             host.advance_faults(now_ns());
@@ -532,10 +578,39 @@ unsafe extern "C" fn expired(token: *mut c_void) {
     });
 }
 
+/// Raises an interrupt whose delay is over.
+fn raise_delayed(port: usize) {
+    let mut guard = SLOTS.lock().unwrap_or_else(|e| e.into_inner());
+    let slot = guard.as_mut().and_then(|slots| slots.slots.get_mut(port));
+    let due = slot.and_then(|slot| {
+        slot.raise_ns.take_if(|at_ns| *at_ns <= now_ns())?;
+        slot.device
+    });
+    due.into_iter().for_each(|device| device.interrupt(true));
+}
+
+/// Raises interrupts so many ns late from now on.
+pub fn delay_interrupts(by_ns: u64) {
+    INTERRUPT_DELAY_NS.store(by_ns, Ordering::Relaxed);
+}
+
+/// Raises the interrupt line of the card at `port` for a moment, as another device on the same line would.
+pub fn interrupt(port: usize) {
+    let guard = SLOTS.lock().unwrap_or_else(|e| e.into_inner());
+    let slot = guard.as_ref().and_then(|slots| slots.slots.get(port));
+    if let Some((device, line)) = slot.and_then(|slot| {
+        let line = slot.asserted && slot.raise_ns.is_none();
+        Some((slot.device?, line))
+    }) {
+        device.interrupt(true);
+        device.interrupt(line);
+    }
+}
+
 /// Writes the card's state down when the machine stops, and takes it on when the machine runs.
 unsafe extern "C" fn run_state(token: *mut c_void, running: bool, _state: c_int) {
     let mut guard = SLOTS.lock().unwrap_or_else(|e| e.into_inner());
-    let Some(Slots { bus, slots }) = guard.as_mut() else {
+    let Some(Slots { bus, slots, .. }) = guard.as_mut() else {
         return;
     };
     let Some(slot) = slots.get_mut(token as usize) else {
@@ -566,7 +641,8 @@ unsafe extern "C" fn run_state(token: *mut c_void, running: bool, _state: c_int)
             die(&format!("a card's state is damaged: {why}"));
         }
     }
-    // Whatever was armed before is the machine's that ran before.
+    // Whatever was armed before is the machine's that ran before. No interrupt is delayed while a snapshot is taken.
+    slot.raise_ns = None;
     slot.armed_ns = None;
     slot.timer.arm(None);
     slot.arm();

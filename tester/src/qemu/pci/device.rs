@@ -13,16 +13,15 @@ use std::ffi::{CStr, CString, c_int, c_uint, c_void};
 use crate::pci::{Capabilities, Identity, MsiX, Signalling, Window};
 use crate::qemu::api::{Callback, PropertyGetter, PropertySetter, api};
 use crate::qemu::caches;
+use crate::qemu::device_type::{self, DeviceType};
 use crate::qemu::layout::{
-    DEVICE_LITTLE_ENDIAN, INSTANCE_ID_ANY, ImplementedSizes, InterfaceInfo, MemoryRegionOps,
-    PCI_BAR_PORTS, PciCallbacks, TypeInfo, ValidSizes,
+    DEVICE_LITTLE_ENDIAN, INSTANCE_ID_ANY, ImplementedSizes, MemoryRegionOps, PCI_BAR_PORTS,
+    PciCallbacks, ValidSizes,
 };
-use crate::qemu::memory::{is_string, opaque, read, read_bytes};
+use crate::qemu::memory::{opaque, read, read_bytes};
 
 /// Messages that any card has: spurious ones are sent modulo this.
 const VECTORS: usize = 5;
-/// How much of a class is searched for the callbacks, in words of eight bytes.
-const CLASS_WORDS: usize = 64;
 /// How much of a device is searched for its configuration space, in words of eight bytes.
 const DEVICE_WORDS: usize = 128;
 /// Network controller, Ethernet.
@@ -94,9 +93,7 @@ pub struct Accesses {
 
 /// Registers a device type, and verifies that it will work. To be called before QEMU creates devices.
 pub fn register(name: &'static CStr, callbacks: &Callbacks) -> Result<(), String> {
-    let api = api();
-    // SAFETY: the name is NUL-terminated.
-    let known = unsafe { (api.object_class_by_name)(c"i82557b".as_ptr()) };
+    let known = device_type::class_named(c"i82557b");
     let right = callbacks_of(known).is_some_and(|callbacks| {
         // SAFETY: lies in the class that was just read.
         let callbacks = unsafe { &*callbacks };
@@ -108,42 +105,19 @@ pub fn register(name: &'static CStr, callbacks: &Callbacks) -> Result<(), String
     if !right {
         return Err(WRONG_LAYOUT.into());
     }
-    let interfaces: &'static [InterfaceInfo; 2] = Box::leak(Box::new([
-        InterfaceInfo {
-            kind: c"conventional-pci-device".as_ptr(),
-        },
-        InterfaceInfo {
-            kind: std::ptr::null(),
-        },
-    ]));
-    let info: &'static TypeInfo = Box::leak(Box::new(TypeInfo {
-        name: name.as_ptr(),
-        parent: c"pci-device".as_ptr(),
-        instance_size: 0, // the parent's
-        instance_align: 0,
-        instance_init: callbacks.instance_init as *const c_void,
-        instance_post_init: std::ptr::null(),
-        instance_finalize: std::ptr::null(),
-        is_abstract: false,
-        class_size: 0, // the parent's
+    device_type::register(&DeviceType {
+        name,
+        parent: c"pci-device",
         class_init: callbacks.class_init,
-        class_base_init: std::ptr::null(),
-        class_data: std::ptr::null_mut(),
-        interfaces: interfaces.as_ptr().cast(),
-    }));
-    // SAFETY: `info` is never freed.
-    unsafe { (api.type_register_static)(info) };
+        instance_init: Some(callbacks.instance_init),
+        interface: Some(c"conventional-pci-device"),
+    });
     Ok(())
 }
 
-/// Where the callbacks of a class are: behind the pointer to "PCI".
+/// Where the callbacks of a class are.
 fn callbacks_of(class: *mut c_void) -> Option<*mut PciCallbacks> {
-    let words = read_bytes(class as usize, CLASS_WORDS * size_of::<usize>())?;
-    let at = words.chunks_exact(size_of::<usize>()).position(|word| {
-        let word = usize::from_ne_bytes(word.try_into().unwrap_or_default());
-        word != 0 && is_string(word, c"PCI")
-    })?;
-    Some(class.cast::<usize>().wrapping_add(at + 1).cast())
+    device_type::callbacks_of(class, c"PCI")
 }
 
 /// Fills in a class. False: it is not laid out as expected.

@@ -14,14 +14,13 @@ use std::ffi::{CStr, c_int, c_void};
 
 use super::packet;
 use crate::qemu::api::api;
+use crate::qemu::device_type::{self, DeviceType};
 use crate::qemu::layout::{
-    INSTANCE_ID_ANY, TypeInfo, USB_DESCRIPTION_BYTES, USB_REMOTE_WAKEUP_BEFORE_EP, USB_TOKEN_IN,
+    INSTANCE_ID_ANY, USB_DESCRIPTION_BYTES, USB_REMOTE_WAKEUP_BEFORE_EP, USB_TOKEN_IN,
     USB_TOKEN_OUT, UsbCallbacks,
 };
 use crate::qemu::memory::{is_string, read_bytes};
 
-/// How much of a class is searched for the callbacks, in words of eight bytes.
-const CLASS_WORDS: usize = 64;
 /// How much of a device is searched for its description, in bytes.
 const DEVICE_BYTES: usize = 1024;
 
@@ -59,9 +58,7 @@ pub fn register(
     class_init: unsafe extern "C" fn(*mut c_void, *mut c_void),
 ) -> Result<(), String> {
     packet::verify()?;
-    let api = api();
-    // SAFETY: the name is NUL-terminated.
-    let keyboard = unsafe { (api.object_class_by_name)(c"usb-kbd".as_ptr()) };
+    let keyboard = device_type::class_named(c"usb-kbd");
     let right = callbacks_of(keyboard).is_some_and(|callbacks| {
         // SAFETY: lies in the class that was just read.
         let callbacks = unsafe { &*callbacks };
@@ -72,34 +69,19 @@ pub fn register(
     if !right {
         return Err(WRONG_LAYOUT.into());
     }
-    let info: &'static TypeInfo = Box::leak(Box::new(TypeInfo {
-        name: name.as_ptr(),
-        parent: c"usb-device".as_ptr(),
-        instance_size: 0, // the parent's
-        instance_align: 0,
-        instance_init: std::ptr::null(),
-        instance_post_init: std::ptr::null(),
-        instance_finalize: std::ptr::null(),
-        is_abstract: false,
-        class_size: 0, // the parent's
+    device_type::register(&DeviceType {
+        name,
+        parent: c"usb-device",
         class_init,
-        class_base_init: std::ptr::null(),
-        class_data: std::ptr::null_mut(),
-        interfaces: std::ptr::null(),
-    }));
-    // SAFETY: `info` is never freed.
-    unsafe { (api.type_register_static)(info) };
+        instance_init: None,
+        interface: None,
+    });
     Ok(())
 }
 
-/// Where the callbacks of a class are: behind the pointer to "usb-bus".
+/// Where the callbacks of a class are.
 fn callbacks_of(class: *mut c_void) -> Option<*mut UsbCallbacks> {
-    let words = read_bytes(class as usize, CLASS_WORDS * size_of::<usize>())?;
-    let at = words.chunks_exact(size_of::<usize>()).position(|word| {
-        let word = usize::from_ne_bytes(word.try_into().unwrap_or_default());
-        word != 0 && is_string(word, c"usb-bus")
-    })?;
-    Some(class.cast::<usize>().wrapping_add(at + 1).cast())
+    device_type::callbacks_of(class, c"usb-bus")
 }
 
 /// Fills in a class. False: it is not laid out as expected.

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The tester's own RTL8139C+ with the kernel's 8139cp, which was written for the silicon, and with ours."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from irqlab import Lab
+from irqlab.dut import kernel_log
+
+NIC = "irqlab-8139cp"
+LIFE = """
+set -e
+device=$(basename "$(readlink -f /sys/class/net/eth0/device)")
+driver=$(readlink -f /sys/class/net/eth0/device/driver)
+ethtool -d eth0 >/dev/null
+ethtool -S eth0 | grep -q tx_ok
+ethtool -K eth0 rx on tx on sg on tso on
+SPECIAL
+ethtool -s eth0 speed 10 duplex full autoneg off
+sleep 3
+ethtool -s eth0 autoneg on
+sleep 4
+ip link set eth0 promisc on
+ip link set eth0 promisc off
+ip link set eth0 mtu 1400
+ip link set eth0 mtu 1500
+ip link set eth0 down
+ip link set eth0 up
+echo devices >/sys/power/pm_test
+echo 0 >/sys/module/suspend/parameters/pm_test_delay
+echo mem >/sys/power/state
+echo "$device" >"$driver/unbind"
+echo "$device" >"$driver/bind"
+ip addr add 198.18.0.1/24 dev eth0
+ip link set eth0 up
+sleep 3
+ping -c 20 -i 0.01 -W 1 198.18.0.2
+"""
+"""What an interface goes through."""
+SPECIAL = {"8139cp": "ethtool -e eth0 >/dev/null", "irqmod_rtl8139cp": "ethtool -G eth0 rx 16 tx 8\nethtool -G eth0 rx 64 tx 64"}
+EXPECTED = r"crng reseeded|^done\.$"
+"""The suspend's."""
+
+
+@pytest.fixture(scope="module")
+def lab() -> Lab:
+    return Lab("8139cp", nic=NIC, cached=False)
+
+
+def test_8139cp_forwards_and_repeats(lab: Lab) -> None:
+    for rate_pps, size in ((40_000, 64), (8_000, 1518)):
+        one = lab.trial(rate_pps, size=size, duration_ns=50_000_000)
+        assert one.total("lost") == one.total("corrupted") == one.total("reordered") == 0
+        assert json.dumps(one.to_json()) == json.dumps(lab.trial(rate_pps, size=size, duration_ns=50_000_000).to_json())
+
+
+def _survives(lab: Lab) -> None:
+    with lab.testbed.open() as dut:
+        dut.play_hosts(lab.testbed.nic.line_rate_bps)
+        dut.kernel_log.news()
+        assert " 0% packet loss" in dut.run("sh", "-c", LIFE.replace("SPECIAL", SPECIAL[lab.testbed.driver]))
+        assert kernel_log.notable(dut.kernel_log.news(), EXPECTED) == []
+
+
+def test_8139cp_survives_what_an_interface_goes_through(lab: Lab) -> None:
+    _survives(lab)
+
+
+@pytest.mark.long
+def test_ours_survives_what_an_interface_goes_through() -> None:
+    _survives(Lab("irqmod_rtl8139cp", nic=NIC, cached=False))
+
+
+@pytest.mark.long
+def test_a_card_that_vanishes_does_no_harm(lab: Lab) -> None:
+    with lab.testbed.open() as dut:
+        dut.play_hosts(lab.testbed.nic.line_rate_bps)
+        dut.rpc.call("plug", port=0, plugged=False)
+        dut.attempt("ping", "-c", "5", "-i", "0.1", "-W", "1", "198.18.0.2")
+        dut.attempt("ip", "link", "set", "eth0", "down")
+        dut.kernel_log.check()
