@@ -281,10 +281,12 @@ impl Chip {
         let tag_bytes = if packet.tag.is_some() { 4 } else { 0 };
         let bytes = (header + share + tag_bytes).max(MIN_BYTES);
         let reserved: usize = self.sender.fetches.iter().map(|fetch| fetch.bytes).sum();
-        if !self
-            .transmitter
-            .has_room(now_ns, bytes + reserved, usize::MAX)
-            && !(reserved == 0 && self.transmitter.is_empty())
+        // A frame that is larger than the FIFO is taken alone.
+        let fits = reserved == 0 || bytes + reserved <= fifo_bytes(self.register(csr::PBA));
+        if !fits
+            || !self
+                .transmitter
+                .has_room(now_ns, bytes + reserved, usize::MAX)
         {
             return false;
         }
