@@ -15,20 +15,26 @@ import os
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
-import time
 from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from random import Random
+from threading import Timer
+from typing import Any
 
 from mutants_listed import main as print_score
 
 PACKAGE = "irqlab-tester"
 OUT = Path("build/mutants-rust")
 TREE = OUT / "tree"
+VERDICTS = OUT / "verdicts"
+FAST_S = 0.05
+"""Of tests that run first."""
 SWITCH = """// SPDX-License-Identifier: GPL-2.0-or-later
 //! Which mutant is active.
 use std::io::Write;
@@ -73,6 +79,11 @@ class Mutant:
     text: str
     function: tuple[int, int] | None  # where the function begins and ends, if the change is in one
 
+    @property
+    def place(self) -> str:
+        """Which function it is in."""
+        return f"{self.file}:{self.function[0]}" if self.function else self.file
+
 
 @dataclass
 class Test:
@@ -91,14 +102,12 @@ def offsets(source: str, span: dict[str, dict[str, int]]) -> tuple[int, int]:
     return starts[first["line"] - 1] + first["column"] - 1, starts[last["line"] - 1] + last["column"] - 1
 
 
-def list_mutants(parts: Sequence[str]) -> list[Mutant]:
-    """What cargo-mutants would mutate, if its name has one of `parts` in it (all, if there are none)."""
+def list_mutants() -> list[Mutant]:
+    """What cargo-mutants would mutate."""
     command = ["scripts/cargo", "mutants", "--list", "--json", "--package", PACKAGE]
     listed = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     mutants = []
     for number, entry in enumerate(listed, start=1):
-        if parts and not any(part in entry["name"] for part in parts):
-            continue
         source = Path(entry["file"]).read_text()
         function = entry["function"]
         switchable = function and "impl " not in (function["return_type"] or "")
@@ -126,7 +135,7 @@ def changed(source: str, mutant: Mutant, start: int, end: int) -> str:
     return source[start : mutant.start] + mutant.text + source[mutant.end : end]
 
 
-def switched(source: str, mutants: Sequence[Mutant], numbers: dict[tuple[str, int], int]) -> tuple[str, dict[int, Mutant]]:
+def switched(source: str, mutants: Sequence[Mutant], numbers: dict[str, int]) -> tuple[str, dict[int, Mutant]]:
     """A source file with all these mutants in it, and which mutant each of its lines belongs to."""
     by_function = defaultdict(list)
     for mutant in mutants:
@@ -135,7 +144,7 @@ def switched(source: str, mutants: Sequence[Mutant], numbers: dict[tuple[str, in
     out, at, lines = "", 0, {}
     for function, inside in sorted(by_function.items()):
         start, end = body(source, function)
-        number = numbers.setdefault((inside[0].file, function[0]), len(numbers))
+        number = numbers.setdefault(inside[0].place, len(numbers))
         out += source[at:start] + f"match crate::mutants::active({number}) {{"
         for mutant in inside:
             first = out.count("\n") + 2
@@ -186,8 +195,12 @@ def copy_tree() -> None:
         lib.write("#[doc(hidden)]\npub mod mutants;\n")
 
 
-def build_all(mutants: Sequence[Mutant], numbers: dict[tuple[str, int], int]) -> tuple[list[Path], set[Mutant]]:
-    """One build with all mutants that compile. Returns its tests, and those that do not compile."""
+def build_all(mutants: Sequence[Mutant]) -> dict[str, Any]:
+    """Makes one build with all mutants that compile.
+
+    Returns the numbers of the functions, the numbers of the mutants that do not compile, and what survey() found of the tests.
+    """
+    numbers: dict[str, int] = {}
     unviable: set[Mutant] = set()
     while True:
         owners = {}
@@ -197,39 +210,57 @@ def build_all(mutants: Sequence[Mutant], numbers: dict[tuple[str, int], int]) ->
             (TREE / file).write_text(text)
         binaries, errors = build()
         if not errors:
-            return binaries, unviable
+            break
         bad = {owners[file][line] for file, lines in errors for line in lines if line in owners.get(file, {})}
         if not bad:
             raise SystemExit(f"irqlab: errors outside of the mutants: {errors}")
         unviable |= bad
         print(f"{len(unviable)} mutants do not compile", flush=True)
+    kept = [Path(shutil.copy2(binary, OUT.absolute() / stem(binary))) for binary in binaries]  # later builds overwrite them
+    tests = [(str(test.binary), test.name, test.seconds, sorted(test.functions)) for test in survey(kept, len(numbers))]
+    return {"functions": numbers, "unviable": sorted(mutant.number for mutant in unviable), "tests": tests}
 
 
-def run(binary: Path, tests: Sequence[str], cpu_s: float, **environment: str) -> subprocess.CompletedProcess[str] | None:
-    """Runs tests; None if they need more than `cpu_s` seconds of CPU time, or wait for ever."""
+def passed(binary: Path, tests: Sequence[str], cpu_s: float, **environment: str) -> bool | None:
+    """Runs tests until one fails; None if they need more than `cpu_s` seconds of CPU time, or wait for ever."""
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_s) + 1, int(cpu_s) + 2))
         resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
 
-    try:
-        done = subprocess.run(
-            [binary, "--exact", "--test-threads=1", *tests],
-            cwd=TREE / "tester",
-            env={**os.environ, "PROPTEST_FAILURE_PERSISTENCE": "off", **environment},
-            preexec_fn=limit,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=60 + 10 * cpu_s,
-        )
-    except subprocess.TimeoutExpired:
-        return None
-    return None if done.returncode in (-24, -9) else done  # SIGXCPU, SIGKILL
+    variables = {"PROPTEST_FAILURE_PERSISTENCE": "off", "PROPTEST_MAX_SHRINK_ITERS": "0", **environment}
+    with subprocess.Popen(
+        [binary, "--exact", "--test-threads=1", *tests],
+        cwd=TREE / "tester",
+        env={**os.environ, **variables},
+        preexec_fn=limit,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        errors="replace",
+    ) as process:
+        waited = Timer(60 + 10 * cpu_s, process.kill)
+        waited.start()
+        try:
+            assert process.stdout
+            for line in process.stdout:
+                if line.endswith("... FAILED\n"):
+                    process.kill()
+                    return False
+            process.wait()
+        finally:
+            waited.cancel()
+    return None if process.returncode in (-signal.SIGXCPU, -signal.SIGKILL) else process.returncode == 0
+
+
+def cpu_s() -> float:
+    """CPU time of all processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def survey(binaries: Sequence[Path], functions: int) -> list[Test]:
-    """All tests: how long each takes, and which functions it calls."""
+    """All tests: how much CPU time each takes, and which functions it calls."""
     tests = []
     for binary in binaries:
         names = subprocess.run([binary, "--list", "--format=terse"], check=True, capture_output=True, text=True).stdout
@@ -237,72 +268,81 @@ def survey(binaries: Sequence[Path], functions: int) -> list[Test]:
     calls = OUT.absolute() / "calls"
     for test in tests:
         calls.write_text("")
-        began = time.monotonic()
-        done = run(test.binary, [test.name], 60, MUTANTS_CALLS=str(calls), MUTANTS_FUNCTIONS=str(functions))
-        if done is None or done.returncode:
-            raise SystemExit(f"irqlab: {test.name} fails without a mutation:\n{done.stdout if done else 'timeout'}")
-        test.seconds = time.monotonic() - began
+        began = cpu_s()
+        if not passed(test.binary, [test.name], 60, MUTANTS_CALLS=str(calls), MUTANTS_FUNCTIONS=str(functions)):
+            raise SystemExit(f"irqlab: {test.name} fails without a mutation")
+        test.seconds = cpu_s() - began
         test.functions = {int(line) for line in calls.read_text().split()}
     return tests
 
 
 def verdict(tests: Sequence[Test], number: int) -> str:
     """Runs the tests, fast ones first, until one notices."""
-    tests = sorted(tests, key=lambda test: test.seconds)
-    for binary in dict.fromkeys(test.binary for test in tests):
-        chosen = [test for test in tests if test.binary == binary]
-        done = run(binary, [test.name for test in chosen], 5 + 5 * sum(test.seconds for test in chosen), MUTANT=str(number))
-        if done is None:
-            return "timeout"
-        if done.returncode:
-            return "caught"
+    fast = [test for test in tests if test.seconds < FAST_S]
+    for group in (fast, [test for test in tests if test not in fast]):
+        for binary in dict.fromkeys(test.binary for test in group):
+            chosen = [test for test in group if test.binary == binary]
+            limit_s = 5 + 5 * sum(test.seconds for test in chosen)
+            well = passed(binary, [test.name for test in chosen], limit_s, MUTANT=str(number))
+            if not well:
+                return "timeout" if well is None else "caught"
     return "missed"
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Tests the mutants that the arguments select; returns the exit code."""
+def main(parts: Sequence[str]) -> int:
+    """Tests the mutants whose names have one of `parts` in them; returns the exit code."""
     OUT.mkdir(parents=True, exist_ok=True)
     jobs = int(os.environ.get("MUTANTS_JOBS") or os.cpu_count() or 1)
-    mutants = list_mutants(arguments)
+    everything = list_mutants()
+    together = [mutant for mutant in everything if mutant.function]
+    mutants = [mutant for mutant in everything if not parts or any(part in mutant.name for part in parts)]
     print(f"{len(mutants)} mutants", flush=True)
-    copy_tree()
-    together = [mutant for mutant in mutants if mutant.function]
-    numbers: dict[tuple[str, int], int] = {}
-    binaries, unviable = build_all(together, numbers)
-    tests = survey(binaries, len(numbers))
+    built = OUT / "built.json"
+    if os.environ.get("MUTANTS_RESUME") == "1" and built.is_file():
+        known = json.loads(built.read_text())
+    else:
+        copy_tree()
+        VERDICTS.write_text("")
+        known = build_all(together)
+        built.write_text(json.dumps(known))
+    tests = [Test(Path(binary), name, seconds, set(called)) for binary, name, seconds, called in known["tests"]]
     print(f"{len(tests)} tests; {sum(test.seconds for test in tests):.0f} s", flush=True)
-    found = dict.fromkeys(unviable, "unviable")
+    found = {mutant.name: "unviable" for mutant in mutants if mutant.number in known["unviable"]}
+    for line in VERDICTS.read_text().splitlines():
+        result, _, name = line.partition(" ")
+        found[name] = result
+
+    def judged(mutant: Mutant, result: str) -> None:
+        found[mutant.name] = result
+        with VERDICTS.open("a") as file:
+            file.write(f"{result} {mutant.name}\n")
+        print(f"{len(found)}/{len(mutants)} {result}: {mutant.name}", flush=True)
 
     def judge(mutant: Mutant) -> None:
-        assert mutant.function
-        function = numbers[mutant.file, mutant.function[0]]
-        found[mutant] = verdict([test for test in tests if function in test.functions], mutant.number)
-        print(f"{len(found)}/{len(mutants)} {found[mutant]}: {mutant.name}", flush=True)
+        number = known["functions"][mutant.place]
+        judged(mutant, verdict([test for test in tests if number in test.functions], mutant.number))
 
+    left = [mutant for mutant in mutants if mutant.name not in found]
+    Random(1).shuffle(left)  # so that what an interrupted run has tested is a sample
     with ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(judge, [mutant for mutant in together if mutant not in unviable]))
+        list(pool.map(judge, [mutant for mutant in left if mutant.function]))
 
-    for file in {mutant.file for mutant in mutants}:
-        shutil.copy2(file, TREE / file)
-        (TREE / file).touch()
-    for mutant in [mutant for mutant in mutants if not mutant.function]:
+    for file in {mutant.file for mutant in everything}:
+        shutil.copy(file, TREE / file)
+    for mutant in [mutant for mutant in left if not mutant.function]:
         source = Path(mutant.file).read_text()
         (TREE / mutant.file).write_text(changed(source, mutant, 0, len(source)))
         binaries, errors = build()
-        everything = [
-            Test(binary, test.name, test.seconds) for binary in binaries for test in tests if stem(binary) == stem(test.binary)
-        ]
-        found[mutant] = "unviable" if errors else verdict(everything, 0)
-        print(f"{len(found)}/{len(mutants)} {found[mutant]}: {mutant.name}", flush=True)
+        again = {stem(binary): binary for binary in binaries}
+        moved = [] if errors else [replace(test, binary=again[test.binary.name]) for test in tests]
+        judged(mutant, "unviable" if errors else verdict(moved, 0))
         (TREE / mutant.file).write_text(source)
 
-    for name in ("caught", "timeout", "missed", "unviable"):
-        chosen = sorted(mutant.name for mutant in found if found[mutant] == name)
-        (OUT / f"{name}.txt").write_text("".join(f"{line}\n" for line in chosen))
+    chosen = {mutant.name: found[mutant.name] for mutant in mutants}
     survivors = OUT / "survivors"
-    missed = (OUT / "missed.txt").read_text()
-    survivors.write_text(re.sub(r"^([^:]+):\d+:\d+:", r"\1:", missed, flags=re.MULTILINE))  # without line and column
-    killed = sum(result in ("caught", "timeout") for result in found.values())
+    missed = sorted(name for name, result in chosen.items() if result == "missed")
+    survivors.write_text("".join(re.sub(r"^([^:]+):\d+:\d+:", r"\1:", name) + "\n" for name in missed))  # without line and column
+    killed = sum(result in ("caught", "timeout") for result in chosen.values())
     return print_score("Rust", killed, survivors, Path("tests/mutants/rust.txt"))
 
 

@@ -23,7 +23,11 @@ struct irqmod_rx_scheme {
 	 * work is in progress.
 	 */
 	void (*stop)(struct irqmod_port *port);
-	/* Called in hard IRQ for an RX cause. */
+	/* Called in hard IRQ for an RX cause; by the engine, after start(),
+	 * with only BH disabled. Under PREEMPT_RT interrupts are never
+	 * disabled. RX is masked, or this is its handler: it does not run
+	 * twice at a time.
+	 */
 	void (*irq)(struct irqmod_port *port);
 };
 

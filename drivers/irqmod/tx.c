@@ -56,7 +56,7 @@ void irqmod_tx_rx_reclaim(struct irqmod_port *port)
 	struct netdev_queue *txq;
 	unsigned int packets;
 
-	if (!port->tx_early || !port->ops->tx_outstanding(port))
+	if (!READ_ONCE(port->tx_early) || !port->ops->tx_outstanding(port))
 		return;
 	txq = netdev_get_tx_queue(port->netdev, 0);
 	if (!__netif_tx_trylock(txq))

@@ -8,7 +8,7 @@
 
 static void tx_off_start(struct irqmod_port *port)
 {
-	port->tx_early = true;
+	WRITE_ONCE(port->tx_early, true);
 	port->tx_timed = true;
 }
 

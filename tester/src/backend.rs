@@ -28,7 +28,8 @@ pub struct Entry {
     pub failed: bool,
 }
 
-/// A clock and ports. In QEMU these are the virtual clock and the NICs, in tests a [loopback](crate::loopback).
+/// A clock and ports. In QEMU these are the virtual clock and the NICs, on real ports the host's clock and
+/// sockets, in tests a [loopback](crate::loopback).
 pub trait Backend {
     /// Virtual time, in nanoseconds.
     fn now_ns(&self) -> u64;
@@ -42,6 +43,16 @@ pub trait Backend {
     fn word(&self, _address: u64) -> u64 {
         0
     }
+    /// Whether `port` takes a frame now. If not, the frame departs later.
+    fn has_room(&self, _port: usize) -> bool {
+        true
+    }
+    /// A frame of a stream that is overdue by more than so many ns is not sent at all. Virtual time is never late.
+    fn patience_ns(&self) -> u64 {
+        u64::MAX
+    }
+    /// A frame of a stream that was planned for `planned_ns` leaves at `now_ns`.
+    fn departed(&mut self, _planned_ns: u64, _now_ns: u64) {}
     /// Delivers a frame (without FCS) to the NIC behind `port`, now.
     fn send(&mut self, port: usize, frame: &[u8]) -> Outcome;
     /// Profiles every measured window from now on.
@@ -76,6 +87,10 @@ pub trait Backend {
     /// From now on, records when the processor halts and goes on, or stops that. Returns what was recorded, in ns.
     fn halts(&mut self, _record: bool) -> Vec<[u64; 2]> {
         Vec::new()
+    }
+    /// The address of the instruction that the processor executes next; 0: not known.
+    fn pc(&self) -> u64 {
+        0
     }
     /// Records from now on when these functions are entered, given by their addresses; none: ends that.
     fn probe(&mut self, functions: &[u64]) -> Result<(), String> {

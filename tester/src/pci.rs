@@ -26,6 +26,8 @@ pub trait Host {
     fn write(&mut self, address: u64, bytes: &[u8]);
     /// Occupies the bus for a transfer of so many bytes that the card is ready for at `from_ns`, which may be past. When it is over, in ns.
     fn claim(&mut self, from_ns: u64, access: Access, bytes: usize) -> u64;
+    /// How long such a transfer takes on an idle bus, in ns.
+    fn takes_ns(&self, access: Access, bytes: usize) -> u64;
     /// Sets the interrupt line; level-triggered.
     fn interrupt(&mut self, asserted: bool);
     /// How the machine wants to be interrupted. Cards without [`Capabilities`] for messages need not ask.

@@ -24,6 +24,7 @@ mod machine;
 mod main_loop;
 mod memory;
 mod net;
+mod pauses;
 mod pci;
 pub mod plugin;
 mod port_io;

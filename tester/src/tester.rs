@@ -36,6 +36,13 @@ pub enum Answer {
         /// So many ns from now.
         after_ns: u64,
     },
+    /// Pause QEMU for a debugger.
+    Halt {
+        /// At this instant, in ns.
+        at_ns: u64,
+    },
+    /// Pause QEMU now.
+    Pause,
     /// Put the machine back to where it was restored.
     Rewind {
         /// The snapshot file.
@@ -77,6 +84,11 @@ impl Tester {
             wire: None,
         }));
         tester
+    }
+
+    /// Whether a trial is armed or runs: its drain has not ended.
+    pub fn is_measuring(&self) -> bool {
+        self.trial.as_ref().is_some_and(|trial| !trial.has_ended())
     }
 
     /// The next instant at which [`Tester::advance`] must be called, in ns; it may have passed already.
@@ -129,6 +141,12 @@ impl Tester {
                     }
                 }
                 (_, Some((next, port))) if next.at_ns <= now_ns => {
+                    if self.skipped(port, next, now_ns, backend.patience_ns()) {
+                        continue;
+                    }
+                    if !backend.has_room(port) {
+                        return;
+                    }
                     self.depart(port, next, now_ns, backend);
                     self.poll_peer(port, now_ns, true);
                 }
@@ -170,9 +188,23 @@ impl Tester {
         }
     }
 
+    /// Leaves out the frames of a stream that are overdue by more than `patience_ns`; false: there is none. Sent at once, they would be a
+    /// burst that nobody asked for.
+    fn skipped(&mut self, port: usize, next: Next, now_ns: u64, patience_ns: u64) -> bool {
+        let (Sender::Stream(index, _), Some(trial)) = (next.sender, &mut self.trial) else {
+            return false;
+        };
+        if now_ns.saturating_sub(next.at_ns) <= patience_ns {
+            return false;
+        }
+        trial.stream_mut(index).skip(now_ns);
+        self.schedule(port);
+        true
+    }
+
     /// A frame departs from `port`; the clock says `now_ns`, which may be a little later than planned.
     fn depart(&mut self, port: usize, next: Next, now_ns: u64, backend: &mut dyn Backend) {
-        let mut send = |capture: &mut Option<Capture>, frame: &[u8]| {
+        let send = |backend: &mut dyn Backend, capture: &mut Option<Capture>, frame: &[u8]| {
             if let Some(capture) = capture {
                 capture.frame(port, now_ns, Direction::Outbound, frame);
             }
@@ -182,15 +214,16 @@ impl Tester {
         match next.sender {
             Sender::Queue => {
                 if let Some(queued) = self.ports[port].egress.pop() {
-                    outcome = send(&mut self.capture, &queued.frame);
+                    outcome = send(backend, &mut self.capture, &queued.frame);
                 }
             }
             Sender::Stream(index, pending) => {
                 if let Some(trial) = &mut self.trial {
+                    backend.departed(next.at_ns, now_ns);
                     let departing = trial.stream_mut(index).stamp(pending, now_ns);
                     let warmup = departing.warmup;
-                    outcome = send(&mut self.capture, departing.frame);
-                    trial.departed(index, warmup, now_ns, outcome);
+                    outcome = send(backend, &mut self.capture, departing.frame);
+                    trial.departed(index, warmup, now_ns, outcome, || backend.pc());
                 }
             }
         }

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,9 +33,19 @@ def planted(fault: str, where: Path) -> Path:
     )
     assert done.returncode == 0, done.stderr
     built = drivers.build(kernel.resolve(), "irqmod_i8255x", root=root)
-    for module in built.glob("*/*.ko"):
+    for module in (*built.glob("*/*.ko"), *built.glob("*/*.debug")):
         shutil.copy(module, where)
     return where / "irqmod_i8255x.ko"
+
+
+def _without(arguments: tuple[str, ...], *options: str) -> list[str]:
+    """The arguments without these options and their values."""
+    words = list(arguments)
+    for option in options:
+        if option in words:
+            at = words.index(option)
+            del words[at : at + 2]
+    return words
 
 
 CARD = ("--nic", "irqlab-82559")
@@ -54,26 +65,50 @@ LONG = pytest.mark.long
         ),
         pytest.param(
             "tx_timer_gives_up",
-            (*CARD, "--rx", "napi", "--tx", "off", "--size", "1518", "--from", "1000"),
+            (*CARD, "--rx", "napi", "--tx", "off", "--size", "1518", "--from", "960", "--until", "1025"),
             "transmit",
             "kept",
             marks=LONG,
         ),
-        pytest.param("no_look_after_start", ("--rx", "napi", "--tx", "off"), "rx-scheme", "stuck", marks=LONG),
-        pytest.param("receiver_not_restarted", ("--rx", "napi", "--tx", "off", "--ring", "16"), "overruns", "stuck", marks=LONG),
         pytest.param(
-            "no_buffer_no_refill",
-            ("--rx", "napi", "--tx", "off", "--ring", "16", "--first", "8"),
-            "failures",
+            "one_cause_of_two",
+            (
+                *CARD,
+                "--rx",
+                "napi",
+                "--tx",
+                "interrupt",
+                "--irq-delay",
+                "5000",
+                "--from",
+                "5",
+                "--until",
+                "40",
+                "--ports",
+                "other",
+            ),
+            "transmit",
+            "kept",
+            marks=LONG,
+        ),
+        pytest.param(
+            "no_look_after_start", ("--rx", "napi", "--tx", "off", "--instants", "200"), "rx-scheme", "late", marks=LONG
+        ),
+        pytest.param(
+            "receiver_not_restarted",
+            ("--rx", "napi", "--tx", "off", "--ring", "16", "--instants", "300"),
+            "overruns",
             "stuck",
             marks=LONG,
         ),
+        pytest.param("mapping_error_leaks", (*CARD, "--rx", "napi", "--tx", "off"), "failures", "kept", marks=LONG),
     ],
 )
 def test_a_planted_fault_is_found_and_replayed(
     cli: Cli, tmp_path: Path, fault: str, options: tuple[str, ...], kind: str, what: str
 ) -> None:
-    hunt = ("hunt", "--driver", str(planted(fault, tmp_path)), *options, "--ports", "same")
+    ports = () if "--ports" in options else ("--ports", "same")
+    hunt = ("hunt", "--driver", str(planted(fault, tmp_path)), *options, *ports)
     done = cli(*hunt, "--what", kind, "--json", "found.json")
     assert done.returncode == 1, done.stderr
     (row,) = json.loads((tmp_path / "found.json").read_text())["measured"]["results"]
@@ -82,12 +117,30 @@ def test_a_planted_fault_is_found_and_replayed(
     printed = " ".join(done.stdout.split())
     replay = re.search(r"the same command with (--.*?) --repeat 100", printed)
     assert replay is not None, printed
+    if fault == FAST:
+        traced_and_debugged(cli, row, done.stdout)
     repeat = "3" if fault == FAST else "100"
-    begin = [word for word in hunt if word not in ("--from", "--until", "1000", "30")]
-    again = cli(*begin, *replay[1].split(), "--repeat", repeat)
+    again = cli(*_without(hunt, "--from", "--until", "--ports", "--instants"), *replay[1].split(), "--repeat", repeat)
     assert again.returncode == 1, again.stderr
     row = next(line for line in again.stdout.splitlines() if line.startswith("It went wrong in"))
     assert row.startswith(f"It went wrong in {repeat} of "), finding
+
+
+def traced_and_debugged(cli: Cli, row: dict[str, Any], printed: str) -> None:
+    """The finding has a trace, and GDB begins where the second frame arrives."""
+    traced = next(one for sample in row["samples"] for one in sample["findings"] if one["trace"])
+    steps = traced["trace"]
+    arrival = next(n for n, step in enumerate(steps) if step["text"].startswith("the second frame arrives"))
+    assert steps[arrival]["at_ns"] == traced["at_ns"]
+    assert {"enter", "write"} <= {step["what"] for step in steps[:arrival]}
+    acknowledged = [step for step in steps[arrival:] if step["what"] == "write" and step["text"] == "eth0+0x1 = 0x40"]
+    assert acknowledged, "the cause of the second frame is taken"
+    assert "What the driver executed" in printed
+    assert 0 < row["summary"]["tried_instructions"] < row["summary"]["driver_instructions"]
+    shown = cli("debug", "--at", "found.json", "--names-only", "--eval-command", "when", "--eval-command", "bt 1")
+    assert shown.returncode == 0, shown.stderr
+    assert f"{traced['replay']['second_ns']} ns after" in shown.stderr
+    assert "irqmod_napi_poll" in shown.stdout, "the frame arrives in the poll"
 
 
 @pytest.mark.parametrize("rx", ["napi", pytest.param("de", marks=pytest.mark.long)])

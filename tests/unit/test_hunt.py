@@ -11,6 +11,7 @@ import pytest
 
 from irqlab import report
 from irqlab.config.workload import Workload
+from irqlab.debug import trace
 from irqlab.dut.kernel_log import KernelProblemError
 from irqlab.errors import IrqlabError
 from irqlab.hunting.cases import ALONE_PAIRS
@@ -19,6 +20,7 @@ from irqlab.hunting.instants import MARGIN_NS
 from irqlab.hunting.options import CHANGE_KINDS, Options
 from irqlab.hunting.pairs import Limits, Pair, pairs_of
 from irqlab.methods import catalogue, hunt
+from irqlab.profile.coverage import Function
 from irqlab.results.document import MethodResult
 from irqlab.trials.hunt import (
     CHECK_ROOM_NS,
@@ -65,6 +67,15 @@ class RacyTestbed(FakeTestbed):
 
     def measure(self, spec: Any) -> Any:
         return self.run(spec), None
+
+
+@pytest.fixture(autouse=True)
+def without_a_dut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A formula executes no instructions: tests/unit/test_debug.py has what is said about those."""
+    step = trace.Step(24_000, "event", "the second frame arrives", 0, "rx.c:1", (), "")
+    monkeypatch.setattr(hunt, "coverage_of", lambda *_: (Function("poll", 40, 10),))
+    monkeypatch.setattr(hunt, "trace_of", lambda *_: (step,))
+    monkeypatch.setattr(hunt, "config_of", lambda _: {"driver": "racy"})
 
 
 def hunted(options: Options, **testbed: Any) -> tuple[MethodResult, RacyTestbed]:
@@ -255,8 +266,9 @@ def test_packets_have_to_be_freed() -> None:
 
 
 def test_packets_are_followed_by_their_address() -> None:
-    entries = [[1, 10, 7, False], [0, 11, 99, False], [2, 20, 8, False], [0, 30, 7, False], [1, 40, 7, False]]
-    assert _transmitted(entries) == (Transmitted(10, 20), Transmitted(20, None), Transmitted(40, None))
+    trial = HuntTrial(1, 0, 0, transmits=True, failing=Failing(3, 0))
+    entries = [[3, 9, 7, True], [1, 10, 7, False], [0, 11, 99, False], [2, 20, 8, False], [0, 30, 7, False], [1, 40, 7, False]]
+    assert _transmitted(trial, entries) == (Transmitted(10, 20), Transmitted(20, None), Transmitted(40, None))
 
 
 def test_calls_are_counted_by_pair() -> None:

@@ -121,8 +121,10 @@ def _up(one: HuntTrial, interface: str) -> HuntTrial:
 
 def _failures(testbed: Testbed, kind: str, port: str, one: HuntTrial) -> Iterator[Case]:
     at_ns = 10 * MS - ARMED_BEFORE_NS if kind == FAILURES_UP else 0
-    for name, address in used(testbed, functions(testbed)).items():
-        failing = Failing(0, ALLOCATORS[name], at_ns)
-        trial = replace(one, probes=(address,), failing=failing)
+    known = functions(testbed)
+    packets = (known.address(FREED), *known.transmit)
+    for name, address in used(testbed, known).items():
+        failing = Failing(len(packets), ALLOCATORS[name], at_ns)
+        trial = replace(one, probes=(*packets, address), transmits=kind == FAILURES, failing=failing)
         alone = replace(trial, pairs=3, failing=replace(failing, first=NEVER))
         yield Case(f"{kind} {name}", port, alone, trial)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from irqlab import units
+from irqlab.debug.evidence import Replay
+from irqlab.debug.trace import Step
 from irqlab.hunting.pairs import Pair
 from irqlab.present.columns import Col
 from irqlab.results.records import Count
@@ -39,6 +41,10 @@ class Finding:
     """How many of the pairs before that one suffice for it to happen again in a trial of its own; null: not known."""
     said: str | None = None
     """What the kernel logged."""
+    replay: Replay | None = None
+    """For `irqlab debug`; null: not known."""
+    trace: tuple[Step, ...] = ()
+    """What the driver executed; empty: not traced."""
 
 
 def group(kind: str, port: str, pairs: Sequence[Pair], step_ns: int) -> list[Finding]:

@@ -19,6 +19,7 @@ CHANGE_KINDS = ("rx-scheme", "tx-scheme", "down-up", "ring", "mtu", "promisc", "
 KINDS = (ARRIVALS, TRANSMIT, OVERRUNS, INTERRUPTS, FAILURES, FAILURES_UP, PROCESSORS, *CHANGE_KINDS)
 MAX_BURST = 4_096
 MAX_STEP = 1_000_000
+MAX_TRACES = 100
 MAX_PERIOD_NS = 10_000_000_000
 CHANGE_INSTANTS = 1_000
 
@@ -66,6 +67,7 @@ class Options:
         int, typer.Option("--lead", help="With --at: so many pairs before it, with shorter and shorter distances to it.")
     ] = 0
     repeat: Annotated[int, typer.Option("--repeat", help="With --at: repetitions, none of them cached.")] = 1
+    traces: Annotated[int, typer.Option("--traces", help="Of so many findings, show what the driver executed.")] = 1
 
     def __post_init__(self) -> None:
         for option, text, chosen, allowed in (
@@ -83,6 +85,7 @@ class Options:
             ("--instants", 1 if self.instants is None else self.instants, 1, 10**7),
             ("--lead", self.lead, 0, CHUNK_PAIRS - 1),
             ("--repeat", self.repeat, 1, 10_000),
+            ("--traces", self.traces, 0, MAX_TRACES),
         ):
             if not least <= value <= most:
                 raise IrqlabError(f"{option} {value}: allowed are {least} to {most}")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from irqlab import units
 from irqlab.config.testbed import SHIFT_OF_MIPS
+from irqlab.debug.evidence import replay_of
 from irqlab.errors import IrqlabError
 from irqlab.hunting.cases import Case
 from irqlab.hunting.findings import Finding, disorder, group
@@ -15,7 +16,7 @@ from irqlab.hunting.instants import busy_spans, chosen_spans, trials
 from irqlab.hunting.options import Options
 from irqlab.hunting.pairs import Limits, Pair, pairs_of
 from irqlab.runner.runner import TrialRunner
-from irqlab.trials.hunt import HuntResult, HuntTrial
+from irqlab.trials.hunt import CHECK_ROOM_NS, HuntResult, HuntTrial
 from irqlab.trials.trial import Trial
 
 SAID_LINES = 12
@@ -31,6 +32,8 @@ class Hunted:
     step_ns: int
     pairs: Sequence[Pair]
     findings: Sequence[Finding]
+    pcs: frozenset[int] = frozenset()
+    """Where the processor was when a second frame arrived."""
 
 
 def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
@@ -48,17 +51,27 @@ def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
     asked = list(trials(spans, step_ns, case.trial))
     tried = runner.attempts(asked, lambda trial: _progress(case, trial))
     judged, findings = [], []
+    pcs: set[int] = set()
     for trial, found in zip(asked, tried, strict=True):
         if isinstance(found, IrqlabError):
             findings.append(_broken(runner, case, trial, found))
         else:
             judged += list(pairs_of(found, limits))
             findings += list(disorder(case.kind, case.port, found))
+            pcs.update(found.second.pcs[:: trial.frames or 1])
     number_of = {pair.gap_ns: pair.number for pair in judged}
     one = replace(case.trial, step_ns=step_ns)
     grouped = group(case.kind, case.port, judged, step_ns)
-    confirmed = [replace(f, lead=_lead(runner, one, f, number_of[f.at_ns or 0], limits)) for f in grouped]
-    return Hunted(limits, spans, step_ns, judged, [*confirmed, *findings])
+    confirmed = [_confirmed(runner, one, f, number_of[f.at_ns or 0], limits) for f in grouped]
+    return Hunted(limits, spans, step_ns, judged, [*confirmed, *findings], frozenset(pcs))
+
+
+def _confirmed(runner: TrialRunner, one: HuntTrial, finding: Finding, most: int, limits: Limits) -> Finding:
+    """The finding with the shortest trial that shows it again."""
+    lead = _lead(runner, one, finding, most, limits)
+    if lead is None or finding.at_ns is None:
+        return finding
+    return replace(finding, lead=lead, replay=replay_of(led(one, finding.at_ns, lead)))
 
 
 def step_of(runner: TrialRunner, options: Options) -> int:
@@ -118,7 +131,10 @@ def led(one: HuntTrial, at_ns: int, lead: int) -> HuntTrial:
 
 
 def _spans(alone: HuntResult, options: Options, step_ns: int, limits: Limits) -> list[tuple[int, int]]:
-    return chosen_spans(busy_spans(alone, step_ns, limits.alone_ns), options.begin, options.end, alone.spec.period_ns, step_ns)
+    spec = alone.spec
+    # What comes with the frames at the end of a pair, or after them, proves nothing.
+    end_ns = spec.period_ns - (CHECK_ROOM_NS + limits.bound_ns if spec.check else 0)
+    return chosen_spans(busy_spans(alone, step_ns, limits.alone_ns), options.begin, options.end, end_ns, step_ns)
 
 
 def _count(spans: Sequence[tuple[int, int]], step_ns: int) -> int:

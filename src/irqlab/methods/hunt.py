@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Any
 
 from irqlab import units
 from irqlab.config.workload import Workload
+from irqlab.debug.evidence import config_of, coverage_of, trace_of, traceable
+from irqlab.debug.trace import Step, shown
 from irqlab.hunting import processors
 from irqlab.hunting.cases import Case, cases
 from irqlab.hunting.findings import Finding, group
@@ -27,11 +29,15 @@ from irqlab.present.parts import Group, Numbers
 from irqlab.present.rows import legend_of, line_of
 from irqlab.present.tables import Table
 from irqlab.present.variants import Row
+from irqlab.profile import coverage
+from irqlab.profile.coverage import Function
 from irqlab.results.document import MethodResult
 from irqlab.results.records import Count
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.hunt import HuntTrial
 
+STEPS_BEFORE, STEPS_AFTER = 6, 16
+"""Of a trace, printed around the second event."""
 POINTS = 300
 """Of the plot: each is the worst of its instants."""
 
@@ -68,6 +74,14 @@ class Summary:
     """Instants at which something went wrong."""
     replayed: Count | None = None
     """With --at and --repeat: in how many of the repetitions it happened; null: not repeated."""
+    testbed: dict[str, Any] | None = None
+    """How the DUT was set up, for `irqlab debug`; null: no finding can be replayed."""
+    driver_instructions: Count | None = None
+    """Of the driver's code; null: not looked at."""
+    tried_instructions: Count | None = None
+    """Those of them that were the next ones when a second frame arrived."""
+    coverage: tuple[Function, ...] = ()
+    """The same by function."""
 
 
 def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResult:
@@ -85,9 +99,13 @@ def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResu
         interrupt_delay_ns=options.irq_delay,
     )
     seen = 0
+    pcs: set[int] = set()
     for case in cases(runner.testbed, one, options):
         if options.at is None:
-            result.samples.append(_sample(case, hunt(runner, case, options)))
+            hunted = hunt(runner, case, options)
+            pcs |= hunted.pcs
+            traced = sum(1 for sample in result.samples for finding in sample.findings if finding.trace)
+            result.samples.append(_sample(case, _traced(runner, hunted, options.traces - traced)))
             continue
         limits, pairs = replay(runner, case, options)
         seen += sum(1 for pair in pairs if pair.what)
@@ -104,8 +122,29 @@ def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResu
             result.samples.append(_replayed(case, limits, pairs, 1, options.at))
     missed = sum(sample.missed for sample in result.samples)
     replayed = None if options.at is None else seen
-    result.summary = Summary(sum(sample.instants for sample in result.samples), missed, replayed)
+    covered = coverage_of(runner.testbed, pcs) if pcs else ()
+    instructions, tried = coverage.totals(covered)
+    result.summary = Summary(
+        instants=sum(sample.instants for sample in result.samples),
+        missed=missed,
+        replayed=replayed,
+        testbed=config_of(runner.testbed) if any(f.replay for sample in result.samples for f in sample.findings) else None,
+        driver_instructions=instructions if covered else None,
+        tried_instructions=tried if covered else None,
+        coverage=covered,
+    )
     return result
+
+
+def _traced(runner: TrialRunner, hunted: Hunted, most: int) -> Hunted:
+    """With traces of the first findings."""
+    findings = list(hunted.findings)
+    for number, finding in enumerate(findings):
+        if most > 0 and finding.replay is not None and traceable(finding.replay):
+            runner.progress(f"tracing what the driver executes at {finding.at_ns} ns")
+            findings[number] = replace(finding, trace=trace_of(runner.testbed, finding.replay, hunted.limits.alone_ns))
+            most -= 1
+    return replace(hunted, findings=findings)
 
 
 def _replayed(case: Case, limits: Limits, pairs: Sequence[Pair], step_ns: int, at_ns: int) -> Sample:
@@ -154,7 +193,32 @@ def _plots(rows: Sequence[Row], number: Numbers) -> Group:
         if curves:
             title = f"{kind.capitalize()}, {port} port"
             drawn.append(number.plot(title, plots.over_time(curves, "µs after the first event", "longest latency, µs", title)))
-    return Group(legend=legend_of(rows), plots=drawn, tables=[_FINDINGS.table(rows)])
+    tables = [_FINDINGS.table(rows), *(table for row in rows for table in (*_traces(row), *_coverage(row)))]
+    return Group(legend=legend_of(rows), plots=drawn, tables=tables)
+
+
+def _traces(row: Row) -> Iterator[Table]:
+    """What the driver executed, whole."""
+    for number, finding in enumerate(_findings(row), 1):
+        if finding.trace:
+            caption = f"Trace of finding {number}: {finding.what} at {finding.at_ns} ns, {finding.port} port"
+            yield _folded(caption, Step, finding.trace, row)
+
+
+def _folded(caption: str, kind: type, lines: Sequence[Any], row: Row, note: str = "") -> Table:
+    return Lines(caption, kind, lambda _: lines, note, folded=True, sized=False).table([row])
+
+
+def _coverage(row: Row) -> Iterator[Table]:
+    """The share of each function, and the listing of those with an instruction that was tried."""
+    hit = [one for one in row.summary.coverage if one.tried]
+    if not hit:
+        return
+    note = "Tried: the instructions that were the next ones when a second frame arrived. Functions without any are not listed"
+    yield _folded("Coverage", Function, hit, row, note)
+    for one in hit:
+        caption = f"{one.function}: {one.tried} of {one.instructions} instructions tried"
+        yield _folded(caption, coverage.Line, one.listing, row)
 
 
 def _findings(row: Row) -> list[Finding]:
@@ -171,6 +235,16 @@ def _printed(row: Row, _: Options) -> Iterator[Table | str]:
         if first is not None:
             yield f"To replay {first.what} at {first.at_ns} ns: the same command with {_how(row, first)}"
         yield from (f"{one.kind}, {one.port} port:\n{one.said}" for one in _findings(row) if one.said)
+    for number, finding in enumerate(_findings(row), 1):
+        if finding.trace:
+            yield f"\nWhat the driver executed in finding {number}, in ns after the first event:"
+            yield from shown(finding.trace, STEPS_BEFORE, STEPS_AFTER)
+    if row.summary.driver_instructions:
+        tried, whole = row.summary.tried_instructions, row.summary.driver_instructions
+        yield (
+            f"Coverage: a frame arrived at {units.whole(tried)} of the driver's {units.whole(whole)} instructions "
+            f"({units.percent(tried / whole)})"
+        )
     if row.summary.replayed is not None:
         yield f"It went wrong in {row.summary.replayed} of {row.summary.instants} repetitions."
 

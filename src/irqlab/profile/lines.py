@@ -55,7 +55,7 @@ class _Sum:
 
 def asked(testbed: Testbed, symbols: Symbols) -> LineProfile:
     """What `Testbed.profile` needs to profile lines. The DUT's data symbols are read from a separate DUT, once."""
-    known = _known(testbed, symbols)
+    known = known_of(testbed, symbols)
     pages = testbed.machine.memory_mib << 20 >> 12
     levels = [cache.name for cache in testbed.caches.caches]
 
@@ -139,7 +139,7 @@ def examine(answer: Mapping[str, Any], symbols: Symbols, objects: Objects, level
     }
 
 
-def _known(testbed: Testbed, symbols: Symbols) -> Known:
+def known_of(testbed: Testbed, symbols: Symbols) -> Known:
     """What is known about the DUT's kernel before a trial; its symbols are stored beside the snapshot."""
     kept = testbed.prepared.state.parent / "data-symbols.json"
     with paths.locked(f"data-symbols-{kept.parent.name}"):

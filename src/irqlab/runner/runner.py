@@ -108,6 +108,10 @@ class TrialRunner:
         """Line rate in one direction, in frames/s."""
         return wire_rate_pps(mean_frame_bytes(workload.size), self.testbed.nic.line_rate_bps)
 
+    def ceiling_pps(self, workload: Workload) -> float:
+        """The highest rate of one direction that the tester can offer, in frames/s; infinite in the lab."""
+        return self.testbed.ceiling_pps(workload.size, workload.bidirectional)
+
     def result(self, method: str, workload: Workload) -> MethodResult:
         """An empty result row of a method on this runner's testbed."""
         names = self.testbed.scheme_names()

@@ -102,7 +102,7 @@ class HuntTrial(Trial["HuntResult"]):
     points: tuple[int, ...] = ()
     """After which blocks of that code it does, in the order of their execution."""
     transmits: bool = False
-    """The first probe frees packets, the others hand packets to drivers."""
+    """The first probe frees packets, the others hand packets to drivers; but for the one of `failing`."""
 
     @property
     def gaps_ns(self) -> tuple[int, ...]:
@@ -137,7 +137,7 @@ class HuntTrial(Trial["HuntResult"]):
             second=_received(found.get("second")),
             check=_received(found.get("check")),
             halts=tuple((int(a), int(b)) for a, b in result.get("halts") or ()),
-            transmitted=_transmitted(result.get("probes") or []) if self.transmits else (),
+            transmitted=_transmitted(self, result.get("probes") or []) if self.transmits else (),
             calls=_calls(self, result.get("probes") or []),
             passed=result.get("passed") or 0,
             kernel_log=list(dut.kernel_log.lines),
@@ -205,12 +205,15 @@ class Received:
     """Frames for which the NIC had no room."""
     reordered: int = 0
     duplicated: int = 0
+    pcs: tuple[int, ...] = ()
+    """Where the processor was when each frame departed: the address of its next instruction; 0: not known."""
 
 
 def _received(found: dict[str, Any] | None) -> Received:
     if found is None:
         return Received()
-    return Received(tuple(found["latencies_ns"]), found["refused"], found["reordered"], found["duplicated"])
+    refused, reordered, duplicated = (found[name] for name in ("refused", "reordered", "duplicated"))
+    return Received(tuple(found["latencies_ns"]), refused, reordered, duplicated, tuple(found["pcs"]))
 
 
 @dataclass(frozen=True)
@@ -223,11 +226,13 @@ class Transmitted:
     """How much later it was freed; None: it was not."""
 
 
-def _transmitted(entries: list[list[Any]]) -> tuple[Transmitted, ...]:
+def _transmitted(trial: HuntTrial, entries: list[list[Any]]) -> tuple[Transmitted, ...]:
     """Packets from when they are given to a driver until they are freed, found by their address."""
     held: dict[int, int] = {}
     found: list[Transmitted] = []
     for function, at_ns, packet, _ in entries:
+        if trial.failing is not None and function == trial.failing.probe:
+            continue
         if function:
             held[packet] = len(found)
             found.append(Transmitted(at_ns, None))

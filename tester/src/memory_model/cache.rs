@@ -99,7 +99,19 @@ impl Cache {
         self.line_shift
     }
 
-    /// The line that was used last, of all the cache, is used again.
+    /// Whether two lines are in the same set.
+    pub fn same_set(&self, one: u64, other: u64) -> bool {
+        (one ^ other) & self.set_mask == 0
+    }
+
+    /// Whether the line of an address is the one of its set that was used last: that it is used again changes nothing.
+    #[inline]
+    pub fn used_last(&self, address: u64) -> bool {
+        let line = address >> self.line_shift;
+        self.lines[(line & self.set_mask) as usize * self.ways] == line
+    }
+
+    /// A line that was [used last](Self::used_last) is used again.
     #[inline]
     pub fn hit_again(&mut self) {
         self.hits += 1;

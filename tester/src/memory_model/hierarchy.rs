@@ -157,8 +157,6 @@ pub struct Hierarchy {
     stalls_ps: Stalls,
     /// Where the line begins that instructions were last fetched from.
     fetched: u64,
-    /// The number of the line of data that was used last, which the first level has.
-    recent: u64,
     used: Used,
 }
 
@@ -190,7 +188,6 @@ impl Hierarchy {
             now_ps: 0,
             stalls_ps: Stalls::default(),
             fetched: NOWHERE,
-            recent: NOWHERE,
             used: [None; 2],
         })
     }
@@ -225,6 +222,17 @@ impl Hierarchy {
             return 0;
         }
         self.fetched = line;
+        if self.instructions.used_last(line) && self.translated_again(Side::Fetch, line) {
+            self.instructions.hit_again();
+            self.used = [Some(0), None];
+            return 0;
+        }
+        self.fetch_another(line)
+    }
+
+    /// Not a line of its set that was used last, or of another page.
+    #[inline(never)]
+    fn fetch_another(&mut self, line: u64) -> u64 {
         let stall_ps = self.translate(Side::Fetch, line);
         self.used = [Some(0), None];
         if self.instructions.access(line) {
@@ -275,7 +283,6 @@ impl Hierarchy {
         if self.fetched == address >> self.fetch_shift() << self.fetch_shift() {
             self.fetched = NOWHERE;
         }
-        self.recent = NOWHERE;
         if let (DeviceWrites::LastLevel, Some((last, _))) =
             (self.device_writes, self.behind.last_mut())
         {
@@ -283,15 +290,13 @@ impl Hierarchy {
         }
     }
 
-    /// Some bytes (at least one) are read, or written (`store`), if that is quickly said: they are in the line that was used last, and nothing
-    /// stalls. False if not: then it is a matter of [`Self::access_another`].
+    /// Some bytes (at least one) are read, or written (`store`), if that is quickly said: they are in the line of its set that was used last,
+    /// and nothing stalls. False if not: then it is a matter of [`Self::access_another`].
     #[inline]
     pub fn access_again(&mut self, address: u64, bytes: u64, store: bool) -> bool {
-        let (line, last) = (
-            self.data_line(address),
-            self.data_line(address + (bytes - 1)),
-        );
-        if line != self.recent || line != last || store && self.stores_wait() {
+        let one_line = self.data_line(address) == self.data_line(address + (bytes - 1));
+        let quick = one_line && self.data.used_last(address) && !(store && self.stores_wait());
+        if !quick || !self.translated_again(Side::Data, address) {
             return false;
         }
         self.data.hit_again();
@@ -314,25 +319,23 @@ impl Hierarchy {
             self.used = [None; 2];
             return 0;
         }
-        self.recent = self.data_line(address);
         let mut stall_ps = self.translate(Side::Data, address);
         self.used = [Some(0), None];
         if !hit {
             self.data.fill(address);
-            self.recent = self.data_line(address);
         }
         stall_ps += self.wait_for_line(hit, address, 0, store);
         if self.data_line(address) != self.data_line(last) {
             stall_ps += self.translate(Side::Data, last);
             self.used[1] = Some(0);
             let hit = self.data.access(last);
-            self.recent = self.data_line(last);
             stall_ps += self.wait_for_line(hit, last, 1, store);
         }
         stall_ps
     }
 
     /// The stall for the first or second line of an access, which has hit in the first level, or not.
+    #[inline]
     fn wait_for_line(&mut self, hit: bool, address: u64, which: usize, store: bool) -> u64 {
         let mut ps = 0;
         if !hit {
@@ -366,6 +369,15 @@ impl Hierarchy {
         buffer.is_some_and(|buffer| !buffer.is_empty(self.now_ps))
     }
 
+    /// Translates an address if it is in one of the pages that were used last, or if that takes no time; false if not.
+    #[inline]
+    fn translated_again(&mut self, side: Side, address: u64) -> bool {
+        match &mut self.tlbs {
+            Some(tlbs) => tlbs.translate_again(side, address),
+            None => true,
+        }
+    }
+
     /// Translates an address: the stall. It uses lines of data if it has to read a page table.
     #[inline]
     fn translate(&mut self, side: Side, address: u64) -> u64 {
@@ -385,7 +397,6 @@ impl Hierarchy {
             Side::Data => stall.data_ps,
         };
         if let Some(entry) = entry {
-            self.recent = NOWHERE;
             if !self.data.access(entry) {
                 let stall = self.missed(entry, 0);
                 ps += match side {
@@ -414,7 +425,6 @@ impl Hierarchy {
         }
         self.now_ps = 0;
         self.fetched = NOWHERE;
-        self.recent = NOWHERE;
     }
 
     /// What the processor stalled for since the beginning.

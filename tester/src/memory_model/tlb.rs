@@ -19,9 +19,14 @@ const LARGE_TABLE: u64 = 1 << 61;
 const USER_END: u64 = 1 << 47;
 
 /// Where Linux uses large pages (Documentation/x86/x86_64/mm.rst, 4-level page tables; addresses of 48 bits): all physical memory; the
-/// kernel's array of `struct page`; the kernel's own code and data, up to where modules are.
+/// kernel's array of `struct page`; the kernel's own code and data, up to where modules are. Only the first byte is looked at elsewhere:
+/// what differs is not used.
+#[inline]
 fn is_large(address: u64) -> bool {
-    matches!(address, 0x8880_0000_0000..0xc880_0000_0000 | 0xea00_0000_0000..0xeb00_0000_0000 | 0xffff_8000_0000..0xffff_a000_0000)
+    match address >> 40 {
+        0xff => (0xffff_8000_0000..0xffff_a000_0000).contains(&address),
+        first => (0x88..0xc9).contains(&first) || first == 0xea,
+    }
 }
 
 /// A TLB's size.
@@ -105,12 +110,22 @@ impl Tlb {
         })
     }
 
-    fn access(&mut self, page: u64) -> bool {
-        let large = page & LARGE_TABLE != 0;
+    #[inline]
+    fn of(&mut self, page: u64) -> &mut Cache {
         match &mut self.large {
-            Some(entries) if large => entries.access(page),
-            _ => self.small.access(page),
+            Some(entries) if page & LARGE_TABLE != 0 => entries,
+            _ => &mut self.small,
         }
+    }
+
+    /// Whether the uses of two pages are independent of each other: they never compete for an entry.
+    fn apart(&self, one: u64, other: u64) -> bool {
+        let kinds_differ = (one ^ other) & LARGE_TABLE != 0;
+        if kinds_differ && self.large.is_some() {
+            return true;
+        }
+        let entries = self.large.as_ref().filter(|_| one & LARGE_TABLE != 0);
+        !entries.unwrap_or(&self.small).same_set(one, other)
     }
 
     fn caches(&mut self) -> impl Iterator<Item = &mut Cache> {
@@ -138,8 +153,17 @@ pub struct Tlbs {
     walk: Stall,
     large_shift: u32,
     tagged: bool,
-    /// The pages that were used last, of instructions and of data.
-    recent: [u64; 2],
+    /// What was used last, of instructions and of data.
+    recent: [Recent; 2],
+}
+
+/// The two pages that were used last. No page has the number 0.
+#[derive(Clone, Copy, Debug, Default)]
+struct Recent {
+    last: u64,
+    before: u64,
+    /// They never compete for an entry: that they are used in turn changes nothing.
+    apart: bool,
 }
 
 impl Tlbs {
@@ -161,37 +185,66 @@ impl Tlbs {
             walk: parameters.walk,
             large_shift: parameters.large_shift,
             tagged: parameters.tagged,
-            recent: [0; 2],
+            recent: [Recent::default(); 2],
         })
     }
 
-    /// Uses the entry for an address of 48 bits.
     #[inline]
-    pub fn translate(&mut self, side: Side, address: u64) -> Translated {
-        let page = if is_large(address) {
+    fn page(&self, address: u64) -> u64 {
+        if is_large(address) {
             LARGE_TABLE | address >> self.large_shift
         } else {
             SMALL_TABLE | address >> SMALL_SHIFT
-        };
-        let recent = &mut self.recent[side as usize];
-        if *recent == page {
-            return Translated::First;
         }
-        *recent = page;
-        self.other(side, page)
     }
 
-    /// Another page than the last one.
-    fn other(&mut self, side: Side, page: u64) -> Translated {
-        let first = match side {
+    fn first(&mut self, side: Side) -> &mut Tlb {
+        match side {
             Side::Fetch => &mut self.instructions,
             Side::Data => &mut self.data,
+        }
+    }
+
+    /// Uses the entry for an address of 48 bits if it is one of the two that were used last; false if not.
+    #[inline]
+    pub fn translate_again(&mut self, side: Side, address: u64) -> bool {
+        let page = self.page(address);
+        let recent = &mut self.recent[side as usize];
+        if recent.last == page {
+            return true;
+        }
+        if recent.before != page || !recent.apart {
+            return false;
+        }
+        recent.before = std::mem::replace(&mut recent.last, page);
+        self.first(side).of(page).hit_again();
+        true
+    }
+
+    /// Uses the entry for an address of 48 bits.
+    pub fn translate(&mut self, side: Side, address: u64) -> Translated {
+        if self.translate_again(side, address) {
+            return Translated::First;
+        }
+        self.other(side, self.page(address))
+    }
+
+    /// Neither of the last two pages, or they compete.
+    fn other(&mut self, side: Side, page: u64) -> Translated {
+        let before = self.recent[side as usize].last;
+        let first = self.first(side);
+        let apart = before != 0 && first.apart(page, before);
+        self.recent[side as usize] = Recent {
+            last: page,
+            before,
+            apart,
         };
-        if first.access(page) {
+        let first = self.first(side);
+        if first.of(page).access(page) {
             return Translated::First;
         }
         if let Some((second, stall)) = &mut self.second {
-            if second.access(page) {
+            if second.of(page).access(page) {
                 return Translated::Second(*stall);
             }
         }
@@ -215,7 +268,7 @@ impl Tlbs {
                 cache.remove_all(of_user);
             }
         }
-        self.recent = [0; 2];
+        self.recent = [Recent::default(); 2];
     }
 
     /// All TLBs are empty from now on; the counters go on.
@@ -227,7 +280,7 @@ impl Tlbs {
         {
             tlb.caches().for_each(Cache::clear);
         }
-        self.recent = [0; 2];
+        self.recent = [Recent::default(); 2];
     }
 
     /// Each TLB's name, how often an entry was used, and how often it was missing. An entry that is used several times running counts
@@ -318,6 +371,23 @@ mod tests {
             assert!(miss(page << 12));
         }
         assert!(miss(0xffff_8000_0000));
+    }
+
+    #[test]
+    fn pages_that_are_used_in_turn_are_counted_and_replaced_as_all_others() {
+        // The same pages with and without the memory of the last two.
+        let pages = [1, 2, 1, 2, 3, 1, 3, 5, 3, 5, 1, 7, 5, 7, 1, 2, 1, 3, 1, 3];
+        let mut tlbs = made_of(&parameters());
+        let mut slow = Cache::of(4, 2).unwrap_or_else(|| panic!("4 of 2"));
+        for (number, page) in pages.into_iter().enumerate() {
+            let hit = slow.access(SMALL_TABLE | page);
+            assert_eq!(
+                walked(tlbs.translate(Side::Data, page << 12)),
+                !hit,
+                "{number}: {page}"
+            );
+        }
+        assert_eq!(tlbs.counts()[1], ("DTLB", slow.accesses(), slow.misses()));
     }
 
     #[test]

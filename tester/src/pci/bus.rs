@@ -78,6 +78,11 @@ impl Bus {
         clocks * of.clock_ps
     }
 
+    /// How long a transfer takes on an idle bus, in ns.
+    pub fn takes_ns(&self, access: Access, bytes: usize) -> u64 {
+        self.duration_ps(access, bytes).div_ceil(PS_PER_NS)
+    }
+
     /// How long the processor, which reads a register of a card at `now_ns`, waits until the bus is its own, in ps: at most for the burst
     /// under way.
     pub fn wait_ps(&self, now_ns: u64) -> u64 {

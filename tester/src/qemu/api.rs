@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use super::die::die;
 use super::layout::{
-    MemoryRegionOps, NetClientInfo, PluginCounter, TypeInfo, VersionInfo, YankInstance,
+    ByteArray, MemoryRegionOps, NetClientInfo, PluginCounter, TypeInfo, VersionInfo, YankInstance,
 };
 
 /// Called by QEMU with the pointer that was registered with it.
@@ -96,6 +96,7 @@ symbols! {
         // The machine: qapi/control.json, qapi/misc.json, include/block/aio.h, include/sysemu/runstate.h, include/qom/object.h
         qmp_query_version: fn(*mut *mut c_void) -> *const VersionInfo;
         qmp_stop: fn(*mut *mut c_void);
+        vm_stop: fn(c_int) -> c_int;
         runstate_is_running: fn() -> bool;
         vm_start: fn();
         qemu_get_aio_context: fn() -> *mut c_void;
@@ -108,7 +109,9 @@ symbols! {
         g_idle_add: fn(SourceFunction, *mut c_void) -> c_uint;
         // The virtual processor: include/hw/core/cpu.h, include/sysemu/cpus.h
         all_cpu_threads_idle: fn() -> bool;
+        cpu_is_stopped: fn(*mut c_void) -> bool;
         qemu_get_cpu: fn(c_int) -> *mut c_void;
+        qemu_in_vcpu_thread: fn() -> bool;
         async_run_on_cpu: fn(*mut c_void, CpuWork, u64);
         cpu_reset: fn(*mut c_void);
         // Reset: include/hw/qdev-core.h, include/hw/sysbus.h, include/sysemu/reset.h
@@ -225,6 +228,10 @@ symbols! {
         timers_state: fn();
         // The guest's memory by virtual address: include/exec/cpu-common.h
         cpu_memory_rw_debug: fn(*mut c_void, u64, *mut c_void, usize, bool) -> c_int;
+        // The processor's registers, as for a debugger: target/i386/cpu.h. The buffer is GLib's GByteArray.
+        x86_cpu_gdb_read_register: fn(*mut c_void, *mut ByteArray, c_int) -> c_int;
+        g_byte_array_new: fn() -> *mut ByteArray;
+        g_byte_array_unref: fn(*mut ByteArray);
         // Plugin API version 1.
         qemu_plugin_register_vcpu_insn_exec_inline: fn(*mut c_void, c_int, *mut c_void, u64);
         // From version 2 on.

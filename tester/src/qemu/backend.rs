@@ -84,6 +84,9 @@ impl Backend for QemuBackend {
     fn halts(&mut self, record: bool) -> Vec<[u64; 2]> {
         halts::record(record)
     }
+    fn pc(&self) -> u64 {
+        machine::pc()
+    }
     fn probe(&mut self, functions: &[u64]) -> Result<(), String> {
         probes::arm(functions, self.ns_per_instruction)
     }

@@ -61,6 +61,21 @@ pub struct ImplementedSizes {
     pub unaligned: bool,
 }
 
+/// The beginning of `GByteArray` of glib/garray.h.
+///
+/// Verified: [`machine::pc`](super::machine::pc) accepts it only with as many bytes as QEMU says it appended.
+#[repr(C)]
+pub struct ByteArray {
+    pub data: *const u8,
+    pub bytes: c_uint,
+}
+
+/// `RUN_STATE_DEBUG` of qapi/run-state.json. Verified: QEMU's GDB stub reports a trap only then.
+pub const RUN_STATE_DEBUG: c_int = 0;
+
+/// The number of RIP for a debugger: `IDX_IP_REG` of target/i386/gdbstub.c, gdb-xml/i386-64bit.xml.
+pub const REGISTER_RIP: c_int = 16;
+
 /// `VersionInfo` of qapi/control.json.
 ///
 /// Verified: a wrong layout gives a version that no release has, and is refused.

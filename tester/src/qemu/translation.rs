@@ -271,16 +271,22 @@ impl Kinds {
     /// The kind of an access, by `qemu_plugin_meminfo_t`.
     #[inline]
     pub fn of(&mut self, info: u32) -> Kind {
-        let kind = &mut self.0[(info >> 4 ^ info >> 16 ^ info << 4) as usize % Self::PLACES];
-        if kind.info != info {
-            let access = MemoryAccess { info, address: 0 };
-            *kind = Kind {
-                info,
-                bytes: access.bytes(),
-                writes: access.writes(),
-            };
+        let place = (info >> 4 ^ info >> 16 ^ info << 4) as usize % Self::PLACES;
+        if self.0[place].info != info {
+            self.ask(place, info);
         }
-        *kind
+        self.0[place]
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn ask(&mut self, place: usize, info: u32) {
+        let access = MemoryAccess { info, address: 0 };
+        self.0[place] = Kind {
+            info,
+            bytes: access.bytes(),
+            writes: access.writes(),
+        };
     }
 }
 

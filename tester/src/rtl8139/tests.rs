@@ -39,7 +39,7 @@ impl Rig {
     fn with(errata: Errata) -> Self {
         let mut rig = Rig {
             chip: Chip::new(0, MAC, errata),
-            board: Board::new(),
+            board: Board::default(),
         };
         rig.run(NEGOTIATION_NS);
         rig.set_up();

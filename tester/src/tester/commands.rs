@@ -94,6 +94,8 @@ impl Tester {
                 reply(backend.rings(record).map(|rings| json!({ "rings": rings })))
             }
             Command::StopAt { after_ns } => Answer::StopAt { after_ns },
+            Command::Pause {} => Answer::Pause,
+            Command::Halt { at_ns } => Answer::Halt { at_ns },
             Command::Guest { command, limit_ns } => Answer::Guest {
                 command: command.0,
                 limit_ns,

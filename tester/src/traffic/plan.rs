@@ -337,3 +337,6 @@ impl SizePlan {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

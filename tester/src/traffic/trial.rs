@@ -270,10 +270,17 @@ impl Trial {
         &mut self.streams[index]
     }
 
-    /// Notes that a frame of the stream departed at `now_ns`, and prepares the next one.
-    pub fn departed(&mut self, index: usize, warmup: bool, now_ns: u64, outcome: Outcome) {
+    /// Notes that a frame of the stream departed at `now_ns`, and prepares the next one. `pc`: what the processor executes next.
+    pub fn departed(
+        &mut self,
+        index: usize,
+        warmup: bool,
+        now_ns: u64,
+        outcome: Outcome,
+        pc: impl FnOnce() -> u64,
+    ) {
         if !warmup {
-            self.sinks[index].analysis.departed(now_ns, outcome);
+            self.sinks[index].analysis.departed(now_ns, outcome, pc);
         }
         self.streams[index].advance();
     }
@@ -441,5 +448,46 @@ fn sink(plan: &TrialPlan, index: usize, stream: &StreamPlan, window: Window) -> 
         filler,
         frame_bytes: stream.size.frame_bytes(),
         analysis: Analysis::new(window).recording(stream.each),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trial() -> Trial {
+        let plan = serde_json::json!({"id": 1, "seed": 1, "warmup_ns": 10, "duration_ns": 100, "drain_ns": 20, "late_ns": 0,
+            "bucket_ns": 0, "histogram": false, "halts": true, "watch": [16, 24], "streams": []});
+        let plan: TrialPlan = serde_json::from_value(plan).unwrap_or_else(|why| panic!("{why}"));
+        Trial::new(&plan, &[], 0, 1_000)
+    }
+
+    #[test]
+    fn it_measures_from_the_first_mark_to_the_second() {
+        let mut trial = trial();
+        assert_eq!(trial.watch(), [16, 24]);
+        let measuring = [0, 1, 2].map(|mark| {
+            let before = trial.is_measuring();
+            trial.mark(mark, None, Vec::new());
+            before
+        });
+        assert_eq!(measuring, [false, true, false]);
+        assert!(!trial.is_measuring());
+    }
+
+    #[test]
+    fn halts_count_as_far_as_they_lie_in_the_window() {
+        let trial = trial();
+        let (begin, end) = (trial.window.begin_ns, trial.window.end_ns);
+        assert_eq!(end - begin, 100);
+        let halts = [
+            [begin - 9, begin],
+            [begin - 5, begin + 3],
+            [begin + 7, begin + 7],
+            [begin + 8, begin + 9],
+            [end - 1, end + 5],
+            [end, end + 9],
+        ];
+        assert_eq!(trial.in_window(&halts), [[0, 3], [8, 9], [99, 100]]);
     }
 }

@@ -228,6 +228,9 @@ impl Host for Plugged<'_> {
     fn message(&mut self, vector: usize) {
         self.device.message(self.device.signalling(), vector);
     }
+    fn takes_ns(&self, access: Access, bytes: usize) -> u64 {
+        self.bus.takes_ns(access, bytes)
+    }
     fn interrupt(&mut self, asserted: bool) {
         let delay_ns = INTERRUPT_DELAY_NS.load(Ordering::Relaxed);
         *self.asserted = asserted;
