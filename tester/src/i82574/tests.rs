@@ -51,6 +51,9 @@ impl Host for Board {
     fn claim(&mut self, from_ns: u64, access: Access, bytes: usize) -> u64 {
         self.link.claim(from_ns, access, bytes)
     }
+    fn takes_ns(&self, access: Access, bytes: usize) -> u64 {
+        self.link.takes_ns(access, bytes)
+    }
     fn interrupt(&mut self, asserted: bool) {
         assert_ne!(asserted, self.line, "only changes");
         self.line = asserted;

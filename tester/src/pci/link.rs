@@ -65,6 +65,11 @@ impl Link {
         }
     }
 
+    /// How long a transfer takes on an idle link, in ns.
+    pub fn takes_ns(&self, access: Access, bytes: usize) -> u64 {
+        Link::new(self.parameters).claim(0, access, bytes)
+    }
+
     /// Carries a transfer that can begin at `from_ns`, after all others in its direction. When it is over, in ns: a write is in memory, or
     /// the last byte that was read has reached the card.
     pub fn claim(&mut self, from_ns: u64, access: Access, bytes: usize) -> u64 {

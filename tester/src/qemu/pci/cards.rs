@@ -229,7 +229,10 @@ impl Host for Plugged<'_> {
         self.device.message(self.device.signalling(), vector);
     }
     fn takes_ns(&self, access: Access, bytes: usize) -> u64 {
-        self.bus.takes_ns(access, bytes)
+        match &self.link {
+            Some(link) => link.takes_ns(access, bytes),
+            None => self.bus.takes_ns(access, bytes),
+        }
     }
     fn interrupt(&mut self, asserted: bool) {
         let delay_ns = INTERRUPT_DELAY_NS.load(Ordering::Relaxed);
