@@ -102,8 +102,7 @@ def test_a_rewound_machine_measures_what_a_new_one_does(
     one_way = [Load(rate) for rate in RATES_PPS]
     both_ways = [Load(rate, "imix", "poisson") for rate in RATES_PPS]
     trials = [
-        ForwardingTrial(loads=(load,), bidirectional=load in both_ways, histogram=True, **SHORT)
-        for load in one_way + both_ways
+        ForwardingTrial(loads=(load,), bidirectional=load in both_ways, histogram=True, **SHORT) for load in one_way + both_ways
     ]
     monkeypatch.setenv("IRQLAB_FRESH", "1")
     fresh = {trial: outcome(bed, trial) for trial in trials}
