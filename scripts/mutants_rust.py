@@ -293,17 +293,14 @@ def main(parts: Sequence[str]) -> int:
     """Tests the mutants whose names have one of `parts` in them; returns the exit code."""
     OUT.mkdir(parents=True, exist_ok=True)
     jobs = int(os.environ.get("MUTANTS_JOBS") or os.cpu_count() or 1)
-    everything = list_mutants()
-    together = [mutant for mutant in everything if mutant.function]
-    mutants = [mutant for mutant in everything if not parts or any(part in mutant.name for part in parts)]
+    mutants = [mutant for mutant in list_mutants() if not parts or any(part in mutant.name for part in parts)]
     print(f"{len(mutants)} mutants", flush=True)
     built = OUT / "built.json"
-    if os.environ.get("MUTANTS_RESUME") == "1" and built.is_file():
-        known = json.loads(built.read_text())
-    else:
+    known = json.loads(built.read_text()) if os.environ.get("MUTANTS_RESUME") == "1" and built.is_file() else {}
+    if known.get("parts") != list(parts):
         copy_tree()
         VERDICTS.write_text("")
-        known = build_all(together)
+        known = {"parts": list(parts), **build_all([mutant for mutant in mutants if mutant.function])}
         built.write_text(json.dumps(known))
     tests = [Test(Path(binary), name, seconds, set(called)) for binary, name, seconds, called in known["tests"]]
     print(f"{len(tests)} tests; {sum(test.seconds for test in tests):.0f} s", flush=True)
@@ -327,7 +324,7 @@ def main(parts: Sequence[str]) -> int:
     with ThreadPoolExecutor(jobs) as pool:
         list(pool.map(judge, [mutant for mutant in left if mutant.function]))
 
-    for file in {mutant.file for mutant in everything}:
+    for file in {mutant.file for mutant in mutants}:
         shutil.copy(file, TREE / file)
     for mutant in [mutant for mutant in left if not mutant.function]:
         source = Path(mutant.file).read_text()

@@ -78,6 +78,31 @@ pub struct PowerManagement {
     pub capabilities: u16,
 }
 
+/// Known defects of chips, which can be switched on. A card has those of its chip; it ignores the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Errata {
+    /// RTL8139C+: a TPPoll that comes while the chip transmits is lost.
+    pub lost_poll: bool,
+    /// 8255x: at 10 Mbit/s, the command unit hangs at a resume that no NOP command precedes.
+    pub resume_hang: bool,
+    /// 8255x: the receive unit runs out of resources without a cause RNR.
+    pub lost_rnr: bool,
+}
+
+impl Errata {
+    /// Switches one on by its name; None: there is no such erratum.
+    pub fn with(mut self, name: &str) -> Option<Self> {
+        let erratum = match name {
+            "lost-poll" => &mut self.lost_poll,
+            "resume-hang" => &mut self.resume_hang,
+            "lost-rnr" => &mut self.lost_rnr,
+            _ => return None,
+        };
+        *erratum = true;
+        Some(self)
+    }
+}
+
 /// MSI-X (PCI Local Bus Specification 3.0, 6.8.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MsiX {
@@ -111,31 +136,6 @@ impl Capabilities {
         msi: None,
         msix: None,
     };
-}
-
-/// Known defects of chips, which can be switched on. A card has those of its chip; it ignores the others.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Errata {
-    /// RTL8139C+: a TPPoll that comes while the chip transmits is lost.
-    pub lost_poll: bool,
-    /// 8255x: at 10 Mbit/s, the command unit hangs at a resume that no NOP command precedes.
-    pub resume_hang: bool,
-    /// 8255x: the receive unit runs out of resources without a cause RNR.
-    pub lost_rnr: bool,
-}
-
-impl Errata {
-    /// Switches one on by its name; None: there is no such erratum.
-    pub fn with(mut self, name: &str) -> Option<Self> {
-        let erratum = match name {
-            "lost-poll" => &mut self.lost_poll,
-            "resume-hang" => &mut self.resume_hang,
-            "lost-rnr" => &mut self.lost_rnr,
-            _ => return None,
-        };
-        *erratum = true;
-        Some(self)
-    }
 }
 
 /// A base address register.

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from irqlab.live.remote import Remote
 from irqlab.methods import catalogue
 from tests.live import guest
 from tests.live.bench import IRQLAB, Bench
@@ -27,6 +28,20 @@ SHORT = [
 ]
 
 
+TRIES = 5
+
+
+def _schemes(target: str) -> object:
+    """The schemes in force."""
+    remote = Remote(target)
+    try:
+        return remote.guest(
+            "read", paths=[f"/sys/class/net/eth{n}/irqmod/{way}_scheme" for n in range(2) for way in ("rx", "tx")]
+        )
+    finally:
+        remote.close()
+
+
 @pytest.mark.long
 def test_two_schemes_of_a_guest(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with guest.running(bench, "irqmod_i8255x", "i82557b") as target:
@@ -35,12 +50,18 @@ def test_two_schemes_of_a_guest(bench: Bench, tmp_path: Path, monkeypatch: pytes
         code, out, errors = bench.irqlab("prepare", "p0", "p1", *agent, "--no-governor", env=env)
         assert code == 0, errors
         assert "device: eth1: up" in out
+        before = _schemes(target)
         files = []
         for rx, tx in (("interrupt", "interrupt"), ("napi", "off")):
             for method in ("throughput", "loss"):
                 file = tmp_path / f"{rx}-{method}.json"
                 options = [*agent, "--rx", rx, "--tx", tx, "--json", str(file)]
-                code, out, errors = bench.irqlab(method, "p0", "p1", *SHORT, *options, env=env)
+                for _ in range(TRIES):
+                    code, out, errors = bench.irqlab(method, "p0", "p1", *SHORT, *options, env=env)
+                    if "no verdict" not in errors:
+                        break
+                else:
+                    pytest.skip(f"the host is too busy: {errors.splitlines()[-1]}")
                 assert code == 0, errors
                 document = catalogue.read(file)
                 row = document["measured"]["results"][0]
@@ -49,6 +70,7 @@ def test_two_schemes_of_a_guest(bench: Bench, tmp_path: Path, monkeypatch: pytes
                 assert row["interrupts_per_frame"] is not None
                 assert document["environment"]["duts"][0]["dut"]["schemes"]["rx"] == rx
                 files.append(file)
+        assert _schemes(target) == before
         code, out, errors = bench.irqlab("restore", "p0", "p1", env=env)
         assert code == 0, errors
     both = bench.popen(str(IRQLAB), "compare", str(files[0]), str(files[2]))

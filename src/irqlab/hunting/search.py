@@ -104,11 +104,13 @@ def _freed_bound(runner: TrialRunner, freed: Sequence[int], options: Options) ->
 
 
 def replay(runner: TrialRunner, case: Case, options: Options) -> tuple[Limits, list[Pair]]:
-    """One instant, as often as asked for; each time on a restored DUT."""
+    """One instant, as often as asked for; each time on a restored DUT. Of calls that fail: none if there is no such call."""
     assert options.at is not None
-    limits, _ = alone_of(runner, case, options)
+    limits, alone = alone_of(runner, case, options)
     one = replace(case.trial, step_ns=step_of(runner, options))
     if case.trial.failing is not None:
+        if options.at >= max(alone.calls, default=0):
+            return limits, []  # there is no such call
         trial = _failing(case.trial, options.at, min(options.lead, options.at))
     else:
         trial = led(one, options.at, options.lead)

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from irqlab.config.addresses import PORTS, dut_ip, tester_ip
+from irqlab.config.schemes import Schemes
 from irqlab.config.testbed import DutConfig
 from irqlab.dut import counters, napi, schemes
 from irqlab.dut.agent import PATIENCE_NS, DutError
 from irqlab.dut.counters import Counters
 from irqlab.dut.kernel_log import KernelLog, Record
 from irqlab.dut.router import Dut
+from irqlab.errors import IrqlabError
 from irqlab.live import judge
 from irqlab.live.config import LiveConfig
 from irqlab.live.ports import LiveError, Ports
@@ -55,6 +58,7 @@ class LiveDut(Dut):
         self.adjust: Callable[[dict[str, Any]], dict[str, Any]] = self._addressed
         self._macs = [str(interface["mac"]) for interface in ports.interfaces]
         self._next_hops: list[str] = []
+        self._before: dict[str, dict[str, Any]] = {}
 
     @property
     def interfaces(self) -> tuple[str, ...]:
@@ -141,8 +145,17 @@ class LiveDut(Dut):
         if self.remote is None or not self.interfaces:
             raise LiveError("--rx, --tx and their settings need an agent: --dut user@board and --dut-ports eth0,eth1")
         driver = self.driver() or "the driver"
+        self._before = {interface: schemes.read(self, interface) or {} for interface in self.interfaces}
         self.notes += schemes.apply(self, wanted, self.interfaces, driver)
         napi.apply(self, wanted, self.interfaces, driver)
+
+    def restore_schemes(self) -> None:
+        """Sets the schemes as they were before `set_schemes`, as far as the device still answers."""
+        for interface, found in self._before.items():
+            if found:
+                with suppress(IrqlabError):
+                    schemes.apply(self, Schemes(rx=found["rx"], tx=found["tx"]), (interface,), "the driver")
+        self._before = {}
 
     def driver(self) -> str | None:
         """The driver of the DUT's first interface."""

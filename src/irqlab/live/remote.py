@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from irqlab.live.ports import LiveError
-from irqlab.qemu.machine import CancelledError
 from irqlab.qemu.rpc import TesterError
 from irqlab.setup.paths import built, guest_binary
 
@@ -33,7 +32,6 @@ class Remote:
         """Connects to `user@board`, or to `unix:PATH`; there an answer may take so many seconds. Raises LiveError."""
         self.target = target
         self._answer_s = answer_s
-        self._cancelled = False
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
@@ -78,14 +76,6 @@ class Remote:
             raise self._gone() from error
         if not line:
             raise self._gone()
-
-    def cancel(self) -> None:
-        """Ends the connection at once; who waits for an answer gets CancelledError."""
-        self._cancelled = True
-        if self._process is not None:
-            self._process.kill()
-        if self._socket is not None:
-            self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Ends the agent, which removes itself."""
@@ -151,9 +141,7 @@ class Remote:
             )
         return done.stdout
 
-    def _gone(self) -> Exception:
-        if self._cancelled:
-            return CancelledError("cancelled")
+    def _gone(self) -> LiveError:
         return LiveError(f"--dut {self.target}: the agent is gone: the connection broke, or the device under test rebooted")
 
 
@@ -168,4 +156,7 @@ def agent_for(machine: str) -> Path:
 def _ssh(target: str) -> list[str]:
     """The command that runs another one on the DUT: `$IRQLAB_SSH` stands in for ssh."""
     own = os.environ.get("IRQLAB_SSH")
-    return [own, target] if own else ["ssh", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={_CONNECT_S}", target]
+    if own:
+        return [own, target]
+    options = ("BatchMode=yes", f"ConnectTimeout={_CONNECT_S}", "ServerAliveInterval=5", "ServerAliveCountMax=3")
+    return ["ssh", *(word for option in options for word in ("-o", option)), target]

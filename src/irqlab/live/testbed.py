@@ -73,8 +73,9 @@ class LiveTestbed(Testbed):
         self._remote: Remote | None = None
         self.ports = Ports(config)
         try:
-            self._remote = Remote(config.dut) if config.dut else None
-            self.dut = LiveDut(config, self.ports, self._remote)
+            remote = Remote(config.dut) if config.dut else None
+            self.dut = LiveDut(config, self.ports, remote)
+            self._remote = remote
             rate = settings.line_rate_bps if settings.line_rate_bps is not None else self._line_rate_bps()
             self.nic = Nic(model="real ports", vendor=0, device=0, line_rate_bps=rate, driver="")
             self.dut.set_schemes()
@@ -94,17 +95,15 @@ class LiveTestbed(Testbed):
         self.close()
 
     def close(self) -> None:
-        """Closes the ports, and ends the agent."""
+        """Closes the ports, puts the device's schemes back, and ends the agent."""
         self.ports.close()
         if self._remote is not None:
+            self.dut.restore_schemes()
             self._remote.close()
 
     def cancel(self) -> None:
-        """On Ctrl-C: ends everything at once."""
+        """On Ctrl-C: ends what a trial waits for. The agent never takes long, and is needed to put things back."""
         self.ports.cancel()
-        if self._remote is not None:
-            with suppress(OSError):
-                self._remote.cancel()
 
     def _line_rate_bps(self) -> int:
         rates = [int(interface["line_rate_bps"]) for interface in self.ports.interfaces]

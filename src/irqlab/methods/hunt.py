@@ -16,6 +16,7 @@ from irqlab import units
 from irqlab.config.workload import Workload
 from irqlab.debug.evidence import config_of, coverage_of, trace_of, traceable
 from irqlab.debug.trace import Step, shown
+from irqlab.errors import IrqlabError
 from irqlab.hunting import processors
 from irqlab.hunting.cases import Case, cases
 from irqlab.hunting.findings import Finding, group
@@ -105,9 +106,12 @@ def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResu
             hunted = hunt(runner, case, options)
             pcs |= hunted.pcs
             traced = sum(1 for sample in result.samples for finding in sample.findings if finding.trace)
-            result.samples.append(_sample(case, _traced(runner, hunted, options.traces - traced)))
+            if hunted.pairs or hunted.findings:
+                result.samples.append(_sample(case, _traced(runner, hunted, options.traces - traced)))
             continue
         limits, pairs = replay(runner, case, options)
+        if not pairs:
+            continue
         seen += sum(1 for pair in pairs if pair.what)
         result.samples.append(_replayed(case, limits, pairs, step_of(runner, options), options.at))
     if PROCESSORS in options.kinds:
@@ -122,7 +126,7 @@ def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResu
             result.samples.append(_replayed(case, limits, pairs, 1, options.at))
     missed = sum(sample.missed for sample in result.samples)
     replayed = None if options.at is None else seen
-    covered = coverage_of(runner.testbed, pcs) if pcs else ()
+    covered = _covered(runner, pcs) if pcs else ()
     instructions, tried = coverage.totals(covered)
     result.summary = Summary(
         instants=sum(sample.instants for sample in result.samples),
@@ -136,14 +140,27 @@ def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResu
     return result
 
 
+def _covered(runner: TrialRunner, pcs: set[int]) -> tuple[Function, ...]:
+    try:
+        return coverage_of(runner.testbed, pcs)
+    except IrqlabError as error:
+        runner.progress(f"no coverage: {error}")
+        return ()
+
+
 def _traced(runner: TrialRunner, hunted: Hunted, most: int) -> Hunted:
     """With traces of the first findings."""
     findings = list(hunted.findings)
     for number, finding in enumerate(findings):
         if most > 0 and finding.replay is not None and traceable(finding.replay):
             runner.progress(f"tracing what the driver executes at {finding.at_ns} ns")
-            findings[number] = replace(finding, trace=trace_of(runner.testbed, finding.replay, hunted.limits.alone_ns))
             most -= 1
+            try:
+                trace = trace_of(runner.testbed, finding.replay, hunted.limits.alone_ns)
+            except IrqlabError as error:
+                runner.progress(f"no trace: {error}")
+            else:
+                findings[number] = replace(finding, trace=trace)
     return replace(hunted, findings=findings)
 
 

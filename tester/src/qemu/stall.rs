@@ -149,7 +149,7 @@ impl StallClock {
     pub fn charge(&mut self, ps: i64) {
         self.owed_ps += ps;
         // In two steps, since a division by an unknown number is slow, and this is done for each block.
-        let owed = (self.owed_ps.unsigned_abs() / PS_PER_NS >> self.shift) as i64;
+        let owed = ((self.owed_ps.unsigned_abs() / PS_PER_NS) >> self.shift) as i64;
         if owed != 0 {
             self.pay(if self.owed_ps < 0 { -owed } else { owed });
         }

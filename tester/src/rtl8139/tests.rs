@@ -165,6 +165,14 @@ fn a_descriptor_is_given_back_when_its_frame_is_out() {
 }
 
 #[test]
+fn a_poll_of_an_empty_ring_ends_at_once() {
+    let mut rig = Rig::new();
+    rig.poll();
+    assert_eq!(rig.causes(), cause::TDU);
+    assert_eq!(rig.read(reg::TPPOLL, 1), 0);
+}
+
+#[test]
 fn the_fifo_holds_2_kb_and_the_ring_waits_for_the_wire() {
     let mut rig = Rig::new();
     for index in 0..64 {

@@ -198,6 +198,7 @@ impl Chip {
         self.sender.rings[ring].polled = true;
         if self.sender.is_idle() {
             self.tx_fetch(now_ns, host);
+            self.tx_end_poll();
         }
     }
 
@@ -349,6 +350,11 @@ impl Chip {
                 status,
             });
         }
+        self.tx_end_poll();
+    }
+
+    /// A poll ends when nothing is left to fetch, and the last packet was reported.
+    fn tx_end_poll(&mut self) {
         if self.sender.drained && self.sender.is_idle() && !self.sender.is_transmitting() {
             self.sender.drained = false;
             self.causes |= cause::TDU;

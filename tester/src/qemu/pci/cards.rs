@@ -552,6 +552,7 @@ unsafe extern "C" fn window_read(token: *mut c_void, offset: u64, bytes: u32) ->
     let (port, window) = place(token);
     let read = with(port, |card, host| {
         let now_ns = now_ns();
+        // On a link, reads overlap with other transfers.
         if host.link.is_none() {
             caches::waited_for_bus(host.bus.wait_ps(now_ns));
         }
