@@ -621,6 +621,10 @@ impl Card for Chip {
         }
     }
 
+    fn transmit_fill(&self, _host: &mut dyn Host) -> u32 {
+        self.sender.fill()
+    }
+
     fn reset(&mut self, now_ns: u64) {
         self.phy = Phy::new(now_ns);
         self.software_reset();

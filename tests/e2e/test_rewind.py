@@ -81,6 +81,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Machine]]:
         pytest.param("e100", None, None, "irqlab-82558", marks=pytest.mark.long),
         pytest.param("irqmod_i8255x", "napi", "coalesce", "irqlab-82559", marks=pytest.mark.long),
         pytest.param("8139cp", None, None, "irqlab-8139cp", marks=pytest.mark.long),
+        pytest.param("e1000e", None, None, "irqlab-82574", marks=pytest.mark.long),
         pytest.param("irqmod_rtl8139cp", "napi", "off", "irqlab-8139cp", marks=pytest.mark.long),
         pytest.param("e100", None, None, None, marks=pytest.mark.long),
         pytest.param("e1000", None, None, None, marks=pytest.mark.long),

@@ -85,6 +85,15 @@ impl Ring {
         (self.tail + units - self.next) % units
     }
 
+    /// How many units are the chip's, used or not.
+    pub fn owned(&self) -> u32 {
+        let units = self.units();
+        if units == 0 || self.head >= units || self.tail > units {
+            return 0;
+        }
+        (self.tail + units - self.head) % units
+    }
+
     /// How many bytes have to be read before `count` units can be used: 0 if the chip has them. It takes all that it has room for, up to
     /// the end of the ring.
     pub fn fetch(&mut self, count: u32) -> usize {
@@ -213,9 +222,9 @@ mod tests {
         assert_eq!(ring.fetch(1), 64 * 16);
         assert_eq!(ring.fetch(64), 0);
         assert_eq!(ring.take(2), [0x2_0001_0000, 0x2_0001_0010]);
-        assert_eq!((ring.available(), ring.read(csr::HEAD)), (98, Some(0)));
+        assert_eq!((ring.available(), ring.owned()), (98, 100));
         ring.give_back(2);
-        assert_eq!(ring.read(csr::HEAD), Some(2));
+        assert_eq!((ring.owned(), ring.read(csr::HEAD)), (98, Some(2)));
         ring.take(62);
         assert_eq!(ring.fetch(1), 36 * 16);
     }

@@ -187,6 +187,12 @@ impl Sender {
                 .any(|queue| queue.packet.complete || !queue.ring.is_empty())
     }
 
+    /// How many descriptors the driver has not got back.
+    pub fn fill(&self) -> u32 {
+        let of_queue = |queue: &Queue| queue.ring.owned() + queue.used.len() as u32;
+        self.queues.iter().map(of_queue).sum()
+    }
+
     /// Whether a read is under way.
     pub fn is_busy(&self) -> bool {
         !self.fetches.is_empty()
@@ -275,9 +281,10 @@ impl Chip {
         let tag_bytes = if packet.tag.is_some() { 4 } else { 0 };
         let bytes = (header + share + tag_bytes).max(MIN_BYTES);
         let reserved: usize = self.sender.fetches.iter().map(|fetch| fetch.bytes).sum();
-        let alone = reserved == 0 && self.transmitter.is_empty();
-        if !alone
-            && !self
+        // A frame that is larger than the FIFO is taken alone.
+        let fits = reserved == 0 || bytes + reserved <= fifo_bytes(self.register(csr::PBA));
+        if !fits
+            || !self
                 .transmitter
                 .has_room(now_ns, bytes + reserved, usize::MAX)
         {
