@@ -39,7 +39,11 @@ impl Interface {
         })
     }
 
-    fn ask(&self, request: u64, fill: impl FnOnce(&mut libc::ifreq)) -> io::Result<libc::ifreq> {
+    fn ask(
+        &self,
+        request: libc::c_ulong,
+        fill: impl FnOnce(&mut libc::ifreq),
+    ) -> io::Result<libc::ifreq> {
         // SAFETY: an ifreq of zeros is valid.
         let mut asked: libc::ifreq = unsafe { std::mem::zeroed() };
         for (to, from) in asked.ifr_name.iter_mut().zip(self.name.bytes()) {
@@ -70,7 +74,7 @@ impl Interface {
     pub fn check(&self) -> Result<(), String> {
         let name = &self.name;
         let flags = self
-            .ask(libc::SIOCGIFFLAGS as u64, |_| {})
+            .ask(libc::SIOCGIFFLAGS, |_| {})
             .map_err(|error| format!("port {name}: {error}"))?;
         // SAFETY: SIOCGIFFLAGS fills this field.
         let flags = i32::from(unsafe { flags.ifr_ifru.ifru_flags });
@@ -112,7 +116,7 @@ impl Interface {
 
     /// The longest packet, in bytes.
     pub fn mtu(&self) -> i32 {
-        self.ask(libc::SIOCGIFMTU as u64, |_| {})
+        self.ask(libc::SIOCGIFMTU, |_| {})
             // SAFETY: SIOCGIFMTU fills this field.
             .map_or(0, |found| unsafe { found.ifr_ifru.ifru_mtu })
     }
@@ -120,7 +124,7 @@ impl Interface {
     /// The Ethernet address, written `52:54:00:00:00:01`.
     pub fn mac(&self) -> Result<String, String> {
         let found = self
-            .ask(libc::SIOCGIFHWADDR as u64, |_| {})
+            .ask(libc::SIOCGIFHWADDR, |_| {})
             .map_err(|error| format!("port {}: {error}", self.name))?;
         // SAFETY: SIOCGIFHWADDR fills this field.
         let address = unsafe { found.ifr_ifru.ifru_hwaddr };
@@ -227,7 +231,7 @@ const PLACES: [(&str, usize); 10] = [
     ("tx_fifo_errors", 18),
 ];
 
-const SIOCETHTOOL: u64 = 0x8946;
+const SIOCETHTOOL: libc::c_ulong = 0x8946;
 const ETHTOOL_GSET: u32 = 1;
 const ETHTOOL_GDRVINFO: u32 = 3;
 const ETHTOOL_GCHANNELS: u32 = 0x3c;

@@ -46,10 +46,6 @@ class TestbedConfig:
     cpus: int = 1
     functional: bool = False
     """Without the instruction clock, for tests: nothing can be measured."""
-    in_turn: bool = False
-    """Several processors that run in turn on the instruction clock, for hunts."""
-    append: str = ""
-    """Further parameters of the kernel."""
     mips: int = DEFAULT_MIPS
     lsm: str = ""
     dut: DutConfig = field(default_factory=DutConfig)

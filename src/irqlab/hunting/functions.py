@@ -29,10 +29,6 @@ class Functions:
     by_name: dict[str, int]
     transmit: tuple[int, ...]
     """ndo_start_xmit of the interfaces' drivers; each once."""
-    modules: dict[str, tuple[int, int]]
-    """Where the code of each module begins and ends."""
-    interrupts: dict[str, int]
-    """The number of each interface's interrupt."""
 
     def address(self, name: str) -> int:
         """A function's address. Raises IrqlabError."""
@@ -46,15 +42,14 @@ def functions(testbed: Testbed) -> Functions:
     kept = testbed.prepared.state.parent / f"functions-{code_fingerprint(__name__)[:16]}.json"
     with paths.locked(f"functions-{kept.parent.name}"):
         try:
-            text, transmit, interrupts = json.loads(kept.read_text())
+            text, transmit = json.loads(kept.read_text())
         except (OSError, json.JSONDecodeError):
             with testbed.open() as dut:
                 text = dut.run(*SYMBOLS)
                 memory = GuestMemory(lambda ranges: dut.rpc.call("read_memory", ranges=ranges)["memory"])
                 transmit = _transmit(testbed, _parsed(text), memory)
-                interrupts = _interrupts(dut.read("/proc/interrupts")["/proc/interrupts"] or "")
-            write_atomically(kept, json.dumps([text, transmit, interrupts]).encode())
-    return Functions(_parsed(text), tuple(transmit), _modules(text), interrupts)
+            write_atomically(kept, json.dumps([text, transmit]).encode())
+    return Functions(_parsed(text), tuple(transmit))
 
 
 def _parsed(kallsyms: str) -> dict[str, int]:
@@ -63,22 +58,6 @@ def _parsed(kallsyms: str) -> dict[str, int]:
         words = line.split()
         found.setdefault(words[2], int(words[0], 16))
     return found
-
-
-def _modules(kallsyms: str) -> dict[str, tuple[int, int]]:
-    """The code of modules: from the first function to the end of the page of the last one."""
-    found: dict[str, list[int]] = {}
-    for line in kallsyms.splitlines():
-        words = line.split()
-        if len(words) > 3:
-            found.setdefault(words[3].strip("[]"), []).append(int(words[0], 16))
-    return {name: (min(all_), (max(all_) | 0xFFF) + 1) for name, all_ in found.items()}
-
-
-def _interrupts(text: str) -> dict[str, int]:
-    """From /proc/interrupts."""
-    rows = (line.replace(",", " ").split() for line in text.splitlines())
-    return {name: int(row[0].rstrip(":")) for row in rows for name in INTERFACES if name in row and row[0].rstrip(":").isdigit()}
 
 
 def _transmit(testbed: Testbed, symbols: dict[str, int], memory: GuestMemory) -> list[int]:

@@ -14,9 +14,9 @@ from irqlab.hunting.instants import CHUNK_PAIRS
 SAME, OTHER = "same", "other"
 PORTS = (SAME, OTHER)
 ARRIVALS, TRANSMIT, INTERRUPTS, CHANGES = "arrivals", "transmit", "interrupts", "changes"
-OVERRUNS, FAILURES, FAILURES_UP, PROCESSORS = "overruns", "failures", "failures-up", "processors"
+OVERRUNS, FAILURES, FAILURES_UP = "overruns", "failures", "failures-up"
 CHANGE_KINDS = ("rx-scheme", "tx-scheme", "down-up", "ring", "mtu", "promisc", "negotiate", "suspend", "unbind")
-KINDS = (ARRIVALS, TRANSMIT, OVERRUNS, INTERRUPTS, FAILURES, FAILURES_UP, PROCESSORS, *CHANGE_KINDS)
+KINDS = (ARRIVALS, TRANSMIT, OVERRUNS, INTERRUPTS, FAILURES, FAILURES_UP, *CHANGE_KINDS)
 MAX_BURST = 4_096
 MAX_STEP = 1_000_000
 MAX_TRACES = 100
@@ -59,7 +59,6 @@ class Options:
             "--instants", help=f"At most so many: the step grows if need be. Default: all; {CHANGE_INSTANTS} of each change."
         ),
     ] = None
-    seeds: Annotated[int, typer.Option("--seeds", help="processors: how many orders of execution are tried.")] = 500
     begin: Annotated[float | None, typer.Option("--from", help="First instant, in µs after the first event.")] = None
     end: Annotated[float | None, typer.Option("--until", help="Last instant, in µs after the first event.")] = None
     at: Annotated[int | None, typer.Option("--at", help="Replay one instant, in ns after the first event.")] = None
@@ -81,7 +80,6 @@ class Options:
             ("--burst", self.burst, 1, MAX_BURST),
             ("--irq-delay", self.irq_delay, 0, 1_000_000),
             ("--step", self.step, 1, MAX_STEP),
-            ("--seeds", self.seeds, 1, 10**6),
             ("--instants", 1 if self.instants is None else self.instants, 1, 10**7),
             ("--lead", self.lead, 0, CHUNK_PAIRS - 1),
             ("--repeat", self.repeat, 1, 10_000),

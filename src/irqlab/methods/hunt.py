@@ -17,10 +17,9 @@ from irqlab.config.workload import Workload
 from irqlab.debug.evidence import config_of, coverage_of, trace_of, traceable
 from irqlab.debug.trace import Step, shown
 from irqlab.errors import IrqlabError
-from irqlab.hunting import processors
 from irqlab.hunting.cases import Case, cases
 from irqlab.hunting.findings import Finding, group
-from irqlab.hunting.options import KINDS, OTHER, PROCESSORS, Options
+from irqlab.hunting.options import KINDS, Options
 from irqlab.hunting.pairs import Limits, Pair
 from irqlab.hunting.search import Hunted, hunt, replay, step_of
 from irqlab.methods.method import DUT, RUN, SCHEMES, Lines, Method
@@ -114,16 +113,6 @@ def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResu
             continue
         seen += sum(1 for pair in pairs if pair.what)
         result.samples.append(_replayed(case, limits, pairs, step_of(runner, options), options.at))
-    if PROCESSORS in options.kinds:
-        several = replace(runner, testbed=processors.two(runner.testbed))
-        for name, trial in processors.trials(several.testbed, one):
-            case = Case(f"{PROCESSORS} {name}", OTHER, trial, trial)
-            if options.at is None:
-                result.samples.append(_sample(case, processors.hunt(several, name, trial, options)))
-                continue
-            limits, pairs = processors.replay(several, trial, options)
-            seen += sum(1 for pair in pairs if pair.what)
-            result.samples.append(_replayed(case, limits, pairs, 1, options.at))
     missed = sum(sample.missed for sample in result.samples)
     replayed = None if options.at is None else seen
     covered = _covered(runner, pcs) if pcs else ()

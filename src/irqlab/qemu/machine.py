@@ -84,8 +84,6 @@ class MachineConfig:
     cpus: int = 1
     functional: bool = False
     """No instruction clock: virtual time is the host's. Several processors are possible; nothing can be measured."""
-    in_turn: bool = False
-    """Several processors with an instruction clock: QEMU runs them in turn, and what they do repeats. Nothing can be measured."""
     memory_mib: int = 256
     memory: str = ""
     """The tester's arguments for a memory model, in machines restored from a snapshot to be measured; empty: none."""
@@ -101,7 +99,7 @@ class MachineConfig:
             raise IrqlabError(f"--mips {self.mips}: the DUT runs at 125, 250, 500 or 1000 million instructions a second")
         if not 1 <= self.cpus <= MAX_CPUS:
             raise IrqlabError(f"--cpus {self.cpus}: allowed are 1 to {MAX_CPUS}")
-        if self.cpus > 1 and not self.functional and not self.in_turn:
+        if self.cpus > 1 and not self.functional:
             raise IrqlabError("--cpus: several processors have no instruction clock and measure nothing: add --functional")
         if self.memory and self.functional:
             raise IrqlabError("--hardware: a memory model needs the instruction clock: not with --functional")
@@ -147,8 +145,7 @@ class MachineConfig:
     def _time(self) -> list[str]:
         if self.functional:
             return ["-accel", "tcg,thread=multi", "-smp", str(self.cpus)]
-        several = ["-smp", str(self.cpus)] if self.cpus > 1 else []
-        return ["-icount", f"shift={self.shift},sleep=off", *several]
+        return ["-icount", f"shift={self.shift},sleep=off"]
 
     def key(self) -> str:
         """The snapshot's key: a hash of everything that the booted state depends on."""

@@ -97,10 +97,6 @@ class HuntTrial(Trial["HuntResult"]):
     failing: Failing | None = None
     probes: tuple[int, ...] = ()
     """Addresses of functions of the DUT whose entries are recorded."""
-    preempt: tuple[tuple[int, int], ...] = ()
-    """Code of the DUT in which a processor may have to give way: addresses of begin and end."""
-    points: tuple[int, ...] = ()
-    """After which blocks of that code it does, in the order of their execution."""
     transmits: bool = False
     """The first probe frees packets, the others hand packets to drivers; but for the one of `failing`."""
 
@@ -124,7 +120,6 @@ class HuntTrial(Trial["HuntResult"]):
             "probes": list(self.probes),
             "events": list(self._events()),
             "interrupt_delay_ns": self.interrupt_delay_ns,
-            "preempt": {"ranges": [list(one) for one in self.preempt], "points": list(self.points)},
         }
         result = dut.run_trial(
             trial, list(streams.values()), (lambda begin_ns: self._do_steps(dut, begin_ns)) if self.steps else None
@@ -139,7 +134,6 @@ class HuntTrial(Trial["HuntResult"]):
             halts=tuple((int(a), int(b)) for a, b in result.get("halts") or ()),
             transmitted=_transmitted(self, result.get("probes") or []) if self.transmits else (),
             calls=_calls(self, result.get("probes") or []),
-            passed=result.get("passed") or 0,
             kernel_log=list(dut.kernel_log.lines),
         )
 
@@ -269,8 +263,6 @@ class HuntResult:
     """In the order in which they were given to a driver."""
     calls: tuple[int, ...] = ()
     """With `failing`: how often the function was called in each pair."""
-    passed: int = 0
-    """With `preempt`: how many blocks of that code were executed in the window."""
 
 
 HuntTrial.result_type = HuntResult

@@ -72,7 +72,7 @@ class Testbed:
         model = modules.load(dut_kernel, costmodel.MODULE) if config.cost_model else []
         loaded = list({module.name: module for module in [*model, *needed, *loaded]}.values())
         loaded = perturb.modules(config.member, dut_kernel, loaded)
-        words = (parameters_of(dut_kernel), perturb.command_line(config.member), config.append)
+        words = (parameters_of(dut_kernel), perturb.command_line(config.member))
         image = guestimage.build(dut_kernel.release)
         machine = MachineConfig(
             qemu=found_qemu,
@@ -84,7 +84,6 @@ class Testbed:
             mips=config.mips,
             cpus=config.cpus,
             functional=config.functional,
-            in_turn=config.in_turn,
             memory_mib=TEST_MEMORY_MIB if config.functional or config.debug else MEMORY_MIB,
             memory=config.memory.arguments() if config.memory else "",
             lsm=config.lsm,
@@ -198,7 +197,7 @@ class Testbed:
         state = self.prepared.state
         starting = (
             POOL.machine(self.machine, state)
-            if pooled and self.nic.rewinds and not self.config.functional and self.config.cpus == 1
+            if pooled and self.nic.rewinds and not self.config.functional
             else start(config, state, profile)
         )
         with starting as restored, self._translating_errors(Dut(restored)) as dut:

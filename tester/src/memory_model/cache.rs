@@ -99,11 +99,6 @@ impl Cache {
         self.line_shift
     }
 
-    /// Whether two lines are in the same set.
-    pub fn same_set(&self, one: u64, other: u64) -> bool {
-        (one ^ other) & self.set_mask == 0
-    }
-
     /// Whether the line of an address is the one of its set that was used last: that it is used again changes nothing.
     #[inline]
     pub fn used_last(&self, address: u64) -> bool {

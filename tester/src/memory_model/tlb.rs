@@ -118,16 +118,6 @@ impl Tlb {
         }
     }
 
-    /// Whether the uses of two pages are independent of each other: they never compete for an entry.
-    fn apart(&self, one: u64, other: u64) -> bool {
-        let kinds_differ = (one ^ other) & LARGE_TABLE != 0;
-        if kinds_differ && self.large.is_some() {
-            return true;
-        }
-        let entries = self.large.as_ref().filter(|_| one & LARGE_TABLE != 0);
-        !entries.unwrap_or(&self.small).same_set(one, other)
-    }
-
     fn caches(&mut self) -> impl Iterator<Item = &mut Cache> {
         std::iter::once(&mut self.small).chain(&mut self.large)
     }
@@ -153,17 +143,8 @@ pub struct Tlbs {
     walk: Stall,
     large_shift: u32,
     tagged: bool,
-    /// What was used last, of instructions and of data.
-    recent: [Recent; 2],
-}
-
-/// The two pages that were used last. No page has the number 0.
-#[derive(Clone, Copy, Debug, Default)]
-struct Recent {
-    last: u64,
-    before: u64,
-    /// They never compete for an entry: that they are used in turn changes nothing.
-    apart: bool,
+    /// The pages that were used last, of instructions and of data.
+    last: [u64; 2],
 }
 
 impl Tlbs {
@@ -185,7 +166,7 @@ impl Tlbs {
             walk: parameters.walk,
             large_shift: parameters.large_shift,
             tagged: parameters.tagged,
-            recent: [Recent::default(); 2],
+            last: [0; 2],
         })
     }
 
@@ -205,19 +186,19 @@ impl Tlbs {
         }
     }
 
-    /// Uses the entry for an address of 48 bits if it is one of the two that were used last; false if not.
+    /// Uses the entry for an address of 48 bits if it is the one of its set that was used last; false if not.
     #[inline]
     pub fn translate_again(&mut self, side: Side, address: u64) -> bool {
         let page = self.page(address);
-        let recent = &mut self.recent[side as usize];
-        if recent.last == page {
+        if self.last[side as usize] == page {
             return true;
         }
-        if recent.before != page || !recent.apart {
+        let entries = self.first(side).of(page);
+        if !entries.used_last(page) {
             return false;
         }
-        recent.before = std::mem::replace(&mut recent.last, page);
-        self.first(side).of(page).hit_again();
+        entries.hit_again();
+        self.last[side as usize] = page;
         true
     }
 
@@ -229,16 +210,9 @@ impl Tlbs {
         self.other(side, self.page(address))
     }
 
-    /// Neither of the last two pages, or they compete.
+    /// Not a page of its set that was used last.
     fn other(&mut self, side: Side, page: u64) -> Translated {
-        let before = self.recent[side as usize].last;
-        let first = self.first(side);
-        let apart = before != 0 && first.apart(page, before);
-        self.recent[side as usize] = Recent {
-            last: page,
-            before,
-            apart,
-        };
+        self.last[side as usize] = page;
         let first = self.first(side);
         if first.of(page).access(page) {
             return Translated::First;
@@ -268,7 +242,7 @@ impl Tlbs {
                 cache.remove_all(of_user);
             }
         }
-        self.recent = [Recent::default(); 2];
+        self.last = [0; 2];
     }
 
     /// All TLBs are empty from now on; the counters go on.
@@ -280,7 +254,7 @@ impl Tlbs {
         {
             tlb.caches().for_each(Cache::clear);
         }
-        self.recent = [Recent::default(); 2];
+        self.last = [0; 2];
     }
 
     /// Each TLB's name, how often an entry was used, and how often it was missing. An entry that is used several times running counts
