@@ -5,6 +5,8 @@ SHELL := /bin/bash
 CACHE = $(or $(IRQLAB_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/irqlab)
 BIN := .venv/bin
 CARGO := scripts/cargo
+# Two tests at a time, which two cores are busy with. Whoever has more can say PYTEST_ARGS="-n 8".
+SIDE_BY_SIDE := -n 2 --dist worksteal
 # The kernels that our drivers support.
 KERNELS := 6.1 6.12 7.3
 
@@ -24,14 +26,14 @@ demo: setup ## measure the first paper's six variants and two kernel drivers (mi
 
 test: setup ## run the tests (minutes)
 	$(CARGO) test --quiet --locked --workspace
-	$(BIN)/pytest -m "not long and not debug" $(PYTEST_ARGS)
+	$(BIN)/pytest $(SIDE_BY_SIDE) -m "not long and not debug" $(PYTEST_ARGS)
 
 test-drivers: setup ## run all tests of our drivers in the DUT (an hour); KERNEL=7.3: on another kernel
 	$(BIN)/pytest tests/drivers $(if $(KERNEL),--kernel $(KERNEL)) $(PYTEST_ARGS)
 
 test-long: setup ## run all tests but those on debug kernels, including the long ones
 	$(CARGO) test --quiet --locked --workspace
-	$(BIN)/pytest -m "not debug" $(PYTEST_ARGS)
+	$(BIN)/pytest $(SIDE_BY_SIDE) -m "not debug" $(PYTEST_ARGS)
 
 test-debug: setup ## run drivers on 4 processors under KASAN, lockdep, DMA debugging, KCSAN and PREEMPT_RT (hours)
 	$(BIN)/pytest tests/debug $(PYTEST_ARGS)

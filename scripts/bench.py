@@ -8,15 +8,27 @@ where it is the same.
 from __future__ import annotations
 
 import argparse
+import math
+import os
 import resource
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 from irqlab import Lab
+from irqlab.config import hardware
+from irqlab.config.memory import Memory, Processor
+from irqlab.config.testbed import TestbedConfig
+from irqlab.config.traffic import Load
 from irqlab.errors import IrqlabError
+from irqlab.trials.forwarding import ForwardingTrial
+from irqlab.trials.testbed import Testbed
 
 DRIVER = "8139cp"
 MIPS = 250
@@ -69,11 +81,75 @@ def raw_mips() -> float:
     return virtual_s * MIPS / real_s
 
 
+def without_stalls(memory: Memory) -> Memory:
+    """The same parts, all of which take no time: so the same is executed."""
+    caches = tuple(replace(cache, latency_ns=0.0, data_latency_ns=None) for cache in memory.caches)
+    parts: dict[str, Any] = {
+        "caches": caches,
+        "latency_ns": 0.0,
+        "data_latency_ns": None,
+        "register_read": None,
+        "processor": None,
+    }
+    if memory.translation:
+        tlbs = tuple(replace(tlb, latency_ns=0.0, data_latency_ns=None) for tlb in memory.translation.tlbs)
+        parts["translation"] = replace(memory.translation, tlbs=tlbs, walk_latency_ns=0.0)
+    return replace(memory, **parts)
+
+
+def children_cpu_s() -> float:
+    """The CPU time of this process's children that live: the QEMUs that are kept for further trials."""
+    ticks = 0
+    for found in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = found.read_text().rpartition(")")[2].split()
+            ticks += (int(fields[1]) == os.getpid()) * (int(fields[11]) + int(fields[12]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def memory_model(repeat: int = 4) -> None:
+    """Prints how much more CPU time a trial takes with memory models: e1000 at 250 kpps and 1000 MIPS, the best of some."""
+    full = hardware.load("skylake-sp-ddio").memory
+    assert full is not None
+    full = without_stalls(full)
+    caches = replace(full, translation=None, store_buffer=None)
+    speed = Processor(1001, 1.0)  # nearly the clock's, so that the same is executed
+    settings = {
+        "without a memory model": None,
+        "first-level caches": replace(caches, caches=caches.caches[:2], dma=None),
+        "three levels, DMA": caches,
+        "and instructions of another speed": replace(caches, processor=speed),
+        "and TLBs and a store buffer": replace(full, processor=speed),
+    }
+    beds = {
+        name: Testbed.resolve(TestbedConfig("e1000", mips=1000, memory=memory, cached=False)) for name, memory in settings.items()
+    }
+    trial = ForwardingTrial(loads=(Load(250_000.0),), duration_ns=50_000_000, drain_ns=10_000_000)
+    best = dict.fromkeys(settings, math.inf)
+    for number in range(repeat + 1):
+        for name, bed in beds.items():
+            before = children_cpu_s()
+            bed.run(trial)
+            if number:  # the first one starts QEMU
+                best[name] = min(best[name], children_cpu_s() - before)
+    plain = best["without a memory model"]
+    print(f"{'e1000, 250 kpps, 50 ms at 1000 MIPS':44}{'CPU s':>9}{'times':>9}")
+    for name, cpu_s in best.items():
+        print(f"{name:44}{cpu_s:9.2f}{cpu_s / plain:9.2f}", flush=True)
+    for bed in beds.values():
+        bed.close()
+
+
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description="how much real time the lab's virtual time costs on this host")
     parser.add_argument("--all", action="store_true", help="the demo and the quick reproductions, too (many minutes)")
-    everything = parser.parse_args().all
+    parser.add_argument("--memory", action="store_true", help="what memory models cost, and nothing else (minutes)")
+    asked = parser.parse_args()
+    if asked.memory:
+        memory_model()
+        return
+    everything = asked.all
     lab = Lab(DRIVER, mips=MIPS, cached=False)
     lab.trial(1_000, duration_ns=SHORT_NS)  # takes the snapshot, if there is none
     print(f"raw: {raw_mips():.0f} million instructions a second\n")

@@ -197,19 +197,24 @@ int i8255x_hw_probe(struct i8255x *np, u8 *mac)
 	return 0;
 }
 
+/* The link work and ethtool use the PHY at the same time. */
 static int mdio(struct i8255x *np, u32 command)
 {
-	u32 value = 0;
-	int i;
+	int i, err = -ETIMEDOUT;
+	u32 value;
 
+	mutex_lock(&np->mdio_lock);
 	writel(command, np->regs + MDI);
 	for (i = 0; i < 100; i++) {
 		value = readl(np->regs + MDI);
-		if (value & MDI_READY)
-			return value & 0xffff;
+		if (value & MDI_READY) {
+			err = value & 0xffff;
+			break;
+		}
 		udelay(20);
 	}
-	return -ETIMEDOUT;
+	mutex_unlock(&np->mdio_lock);
+	return err;
 }
 
 int i8255x_mdio_read(struct net_device *netdev, int phy, int reg)

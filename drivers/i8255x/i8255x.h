@@ -4,6 +4,7 @@
 
 #include <linux/dmapool.h>
 #include <linux/mii.h>
+#include <linux/mutex.h>
 #include <linux/netdevice.h>
 #include <linux/pci.h>
 #include <linux/workqueue.h>
@@ -49,6 +50,7 @@ struct i8255x {
 	u32 tx_filled;			/* running totals */
 	u32 tx_done;
 	unsigned int tx_unkicked;	/* filled since the last doorbell */
+	bool tx_usable;			/* commands may be queued */
 	bool rx_mode_pending;		/* change deferred: no free slots */
 	u8 cu_command;			/* CU_START, then CU_RESUME */
 	bool ru_stopped;		/* descriptor with the EL bit was taken */
@@ -79,6 +81,7 @@ struct i8255x {
 	u64 rx_missed;			/* sum of all dumps */
 
 	struct mii_if_info mii;
+	struct mutex mdio_lock;		/* MDI */
 	struct delayed_work link_work;
 	struct work_struct reset_work;
 };
@@ -124,6 +127,7 @@ void i8255x_rx_refill(struct irqmod_port *port);
 int i8255x_tx_alloc(struct i8255x *np, struct i8255x_rings *rings);
 void i8255x_tx_free(struct i8255x *np, struct i8255x_rings *rings);
 void i8255x_tx_reset(struct i8255x *np);
+void i8255x_tx_enable(struct i8255x *np, bool enable);
 void i8255x_tx_drop(struct i8255x *np);
 netdev_tx_t i8255x_xmit(struct sk_buff *skb, struct net_device *netdev);
 unsigned int i8255x_tx_reclaim(struct irqmod_port *port);

@@ -42,13 +42,16 @@ int i8255x_up(struct i8255x *np)
 	err = i8255x_counters_start(np);
 	if (err)
 		return err;
+	i8255x_tx_enable(np, true);
 	i8255x_set_address(np);
 	netif_addr_lock_bh(np->netdev);
 	i8255x_set_rx_mode(np->netdev);
 	netif_addr_unlock_bh(np->netdev);
 	err = i8255x_rx_start(np);
-	if (err)
+	if (err) {
+		i8255x_tx_enable(np, false);
 		return err;
+	}
 	np->port.tx_ring = np->rings.tx_count;
 	np->port.rx_ring = np->rings.rx_count;
 	irqmod_start(&np->port);
@@ -58,6 +61,7 @@ int i8255x_up(struct i8255x *np)
 void i8255x_down(struct i8255x *np)
 {
 	irqmod_stop(&np->port);
+	i8255x_tx_enable(np, false);
 	i8255x_counters_stop(np);
 	i8255x_hw_reset(np);
 	i8255x_tx_drop(np);
@@ -115,7 +119,7 @@ static void i8255x_link(struct work_struct *work)
 
 	mii_check_media(&np->mii, true, false);
 	i8255x_rx_count(&np->port);	/* before the counters saturate */
-	if (np->rx_mode_pending) {
+	if (READ_ONCE(np->rx_mode_pending)) {
 		netif_addr_lock_bh(np->netdev);
 		i8255x_set_rx_mode(np->netdev);
 		netif_addr_unlock_bh(np->netdev);
@@ -224,6 +228,7 @@ static int i8255x_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	spin_lock_init(&np->command_lock);
 	spin_lock_init(&np->mask_lock);
 	spin_lock_init(&np->counters_lock);
+	mutex_init(&np->mdio_lock);
 	INIT_DELAYED_WORK(&np->link_work, i8255x_link);
 	INIT_WORK(&np->reset_work, i8255x_reset);
 

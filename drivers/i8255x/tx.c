@@ -51,7 +51,17 @@ void i8255x_tx_reset(struct i8255x *np)
 	np->tx_done = 0;
 	np->tx_unkicked = 0;
 	np->cu_command = CU_START;
-	np->rx_mode_pending = false;
+}
+
+/* Allows or forbids commands other than packets. While they are forbidden the
+ * list may be replaced and the chip reset: the receive mode can be changed at
+ * any time, also without RTNL.
+ */
+void i8255x_tx_enable(struct i8255x *np, bool enable)
+{
+	netif_tx_lock_bh(np->netdev);
+	np->tx_usable = enable;
+	netif_tx_unlock_bh(np->netdev);
 }
 
 unsigned int i8255x_tx_outstanding(struct irqmod_port *port)
@@ -229,18 +239,19 @@ static void tx_setup(struct i8255x *np)
 	tx_commit(np, cb, CB_MULTICAST);
 }
 
-/* ndo_set_rx_mode: under the address lock, BH off. */
+/* ndo_set_rx_mode: under the address lock, BH off. i8255x_up() calls it, too. */
 void i8255x_set_rx_mode(struct net_device *netdev)
 {
 	struct i8255x *np = netdev_priv(netdev);
 
 	netif_tx_lock(netdev);
-	if (np->rings.cbs && i8255x_tx_room(&np->port) >= 2) {
-		np->rx_mode_pending = false;
+	if (np->tx_usable && i8255x_tx_room(&np->port) >= 2) {
+		WRITE_ONCE(np->rx_mode_pending, false);
 		tx_setup(np);
 		tx_kick(np);
 	} else {
-		np->rx_mode_pending = true;	/* the link work retries */
+		/* The link work retries. */
+		WRITE_ONCE(np->rx_mode_pending, true);
 	}
 	netif_tx_unlock(netdev);
 }

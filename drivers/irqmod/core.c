@@ -85,14 +85,13 @@ static void rx_start(struct irqmod_port *port)
 	WRITE_ONCE(port->rx_stopping, false);
 	/* Act as if a frame had arrived: the previous scheme may have consumed
 	 * the interrupt of frames still on the ring. RX is masked, so the
-	 * handler does not run concurrently.
+	 * handler does not run concurrently. Interrupts stay enabled: under
+	 * PREEMPT_RT the locks of mask() and unmask() sleep.
 	 */
 	local_bh_disable();
-	local_irq_disable();
 	port->rx->irq(port);
 	if (open)
 		port->ops->unmask(port, IRQMOD_RX);
-	local_irq_enable();
 	local_bh_enable();
 }
 
@@ -128,7 +127,7 @@ static void tx_stop(struct irqmod_port *port)
 	netif_tx_lock_bh(port->netdev);
 	port->tx_switching = true;	/* a full ring must not arm the timer */
 	port->tx_irq_every = 0;
-	port->tx_early = false;
+	WRITE_ONCE(port->tx_early, false);
 	port->tx_timed = false;
 	port->tx_counted = false;
 	port->tx_in_softirq = false;

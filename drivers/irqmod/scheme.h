@@ -54,7 +54,11 @@ struct irqmod_rx_scheme {
 	 * of the scheme runs any more.
 	 */
 	void (*stop)(struct irqmod_port *port);
-	/** @irq: called in hard IRQ for an RX cause. */
+	/**
+	 * @irq: called in hard IRQ for an RX cause; by the engine, after @start,
+	 * with only BH disabled. Under PREEMPT_RT interrupts are never disabled.
+	 * RX is masked, or this is its handler: it does not run twice at a time.
+	 */
 	void (*irq)(struct irqmod_port *port);
 	/** @poll: the port's NAPI polls, with a budget of at least 1. */
 	int (*poll)(struct irqmod_port *port, int budget);

@@ -12,7 +12,7 @@
 
 static void tx_off_start(struct irqmod_port *port)
 {
-	port->tx_early = true;
+	WRITE_ONCE(port->tx_early, true);
 	port->tx_timed = true;
 	port->tx_in_softirq = true;
 	if (port->caps & IRQMOD_CAP_TX_IRQ_BIT)

@@ -58,6 +58,15 @@ pub fn run(agent: impl FnOnce() -> Ending) -> ! {
     power_off()
 }
 
+/// Where the agent takes its commands, by `irqlab.agent=/dev/...` on the kernel's command line; None: from the tester's command port.
+pub fn agent_terminal() -> Option<String> {
+    let words = std::fs::read_to_string("/proc/cmdline").ok()?;
+    let word = words
+        .split_whitespace()
+        .find_map(|word| word.strip_prefix("irqlab.agent="));
+    word.map(Into::into)
+}
+
 fn set_up() {
     nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o022));
     for &(kind, place, options, needed) in MOUNTS {

@@ -58,7 +58,10 @@ enum Role {
 fn main() -> ExitCode {
     // The kernel passes unknown words of its command line to process 1: ignore them.
     if std::process::id() == 1 {
-        init::run(|| run_agent(false));
+        init::run(|| match init::agent_terminal() {
+            Some(terminal) => run_agent_at(&terminal),
+            None => run_agent(false),
+        });
     }
     let ending = match Arguments::parse().role {
         Role::Agent { stdio } => run_agent(stdio),
@@ -79,6 +82,24 @@ fn main() -> ExitCode {
 
 /// The result of a role; the text is printed on standard error.
 type Ending = Result<(), String>;
+
+/// The agent of a machine that is not the lab's: commands and answers are lines on a terminal, such as a serial port.
+fn run_agent_at(terminal: &str) -> Ending {
+    let failed = |error| format!("{terminal}: {error}");
+    let file = std::fs::File::options()
+        .read(true)
+        .write(true)
+        .open(terminal)
+        .map_err(failed)?;
+    let mut settings =
+        nix::sys::termios::tcgetattr(&file).map_err(|error| format!("{terminal}: {error}"))?;
+    nix::sys::termios::cfmakeraw(&mut settings);
+    nix::sys::termios::tcsetattr(&file, nix::sys::termios::SetArg::TCSANOW, &settings)
+        .map_err(|error| format!("{terminal}: {error}"))?;
+    let output = file.try_clone().map_err(failed)?;
+    let mut lines = port::Lines::new(std::io::BufReader::new(file), output);
+    agent::Agent::new(agent::Places::default()).serve(&mut lines)
+}
 
 fn run_agent(stdio: bool) -> Ending {
     let mut agent = agent::Agent::new(agent::Places::default());

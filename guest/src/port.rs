@@ -6,8 +6,10 @@ use std::io::{self, BufRead, Write};
 /// The first of the command port's eight I/O ports: command lengths are read, answer lengths written here.
 pub const BASE: u16 = 0xe80;
 /// The data register, four bytes at a time.
+#[cfg(target_arch = "x86_64")]
 const DATA: u16 = BASE + 4;
 /// The number of I/O ports.
+#[cfg(target_arch = "x86_64")]
 const PORTS: libc::c_ulong = 8;
 /// The value read from a port without a device.
 const NOBODY: u32 = u32::MAX;
@@ -50,6 +52,16 @@ pub struct CommandPort<R> {
     registers: R,
 }
 
+/// Without I/O ports there is no command port: such a machine is never the lab's.
+#[cfg(not(target_arch = "x86_64"))]
+impl CommandPort<IoPorts> {
+    /// Always an error.
+    pub fn open() -> Result<Self, String> {
+        Err("there is no command port on this processor: use `agent --stdio`".into())
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
 impl CommandPort<IoPorts> {
     /// Enables access to the I/O ports, for this process only.
     pub fn open() -> Result<Self, String> {
@@ -107,6 +119,17 @@ impl<R: Registers> Port for CommandPort<R> {
 /// The real registers. Exists only where [`CommandPort::open`] has made sure of the access.
 pub struct IoPorts(());
 
+#[cfg(not(target_arch = "x86_64"))]
+impl Registers for IoPorts {
+    fn read_length(&mut self) -> u32 {
+        NOBODY
+    }
+    fn read_data(&mut self, _bytes: &mut [u8]) {}
+    fn write_data(&mut self, _bytes: &[u8]) {}
+    fn write_length(&mut self, _length: u32) {}
+}
+
+#[cfg(target_arch = "x86_64")]
 impl Registers for IoPorts {
     fn read_length(&mut self) -> u32 {
         let length;
@@ -145,8 +168,11 @@ impl Registers for IoPorts {
 /// Drops the access in a child of the agent. Only the agent uses the port, and an I/O permission bitmap makes every switch
 /// to a task more expensive. May be called between fork and exec.
 pub fn renounce() {
+    #[cfg(target_arch = "x86_64")]
     // SAFETY: ioperm only changes the permissions of this process; dropping them needs no privilege.
-    unsafe { libc::ioperm(BASE.into(), PORTS, 0) };
+    unsafe {
+        libc::ioperm(BASE.into(), PORTS, 0)
+    };
 }
 
 /// Commands and answers as lines of text, for manual use and without a tester.

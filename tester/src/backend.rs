@@ -15,7 +15,21 @@ pub enum Outcome {
     Refused,
 }
 
-/// A clock and ports. In QEMU these are the virtual clock and the NICs, in tests a [loopback](crate::loopback).
+/// The device under test entered a probed function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its index among the probed ones.
+    pub function: usize,
+    /// When, in ns.
+    pub at_ns: u64,
+    /// Its first argument.
+    pub argument: u64,
+    /// The call was made to fail.
+    pub failed: bool,
+}
+
+/// A clock and ports. In QEMU these are the virtual clock and the NICs, on real ports the host's clock and
+/// sockets, in tests a [loopback](crate::loopback).
 pub trait Backend {
     /// Virtual time, in nanoseconds.
     fn now_ns(&self) -> u64;
@@ -29,6 +43,16 @@ pub trait Backend {
     fn word(&self, _address: u64) -> u64 {
         0
     }
+    /// Whether `port` takes a frame now. If not, the frame departs later.
+    fn has_room(&self, _port: usize) -> bool {
+        true
+    }
+    /// A frame of a stream that is overdue by more than so many ns is not sent at all. Virtual time is never late.
+    fn patience_ns(&self) -> u64 {
+        u64::MAX
+    }
+    /// A frame of a stream that was planned for `planned_ns` leaves at `now_ns`.
+    fn departed(&mut self, _planned_ns: u64, _now_ns: u64) {}
     /// Delivers a frame (without FCS) to the NIC behind `port`, now.
     fn send(&mut self, port: usize, frame: &[u8]) -> Outcome;
     /// Profiles every measured window from now on.
@@ -63,6 +87,47 @@ pub trait Backend {
     /// From now on, records when the processor halts and goes on, or stops that. Returns what was recorded, in ns.
     fn halts(&mut self, _record: bool) -> Vec<[u64; 2]> {
         Vec::new()
+    }
+    /// The address of the instruction that the processor executes next; 0: not known.
+    fn pc(&self) -> u64 {
+        0
+    }
+    /// Records from now on when these functions are entered, given by their addresses; none: ends that.
+    fn probe(&mut self, functions: &[u64]) -> Result<(), String> {
+        if functions.is_empty() {
+            return Ok(());
+        }
+        Err("there are no probes here".into())
+    }
+    /// The entries since the last [`Backend::probe`].
+    fn entries(&mut self) -> Vec<Entry> {
+        Vec::new()
+    }
+    /// A call of a probed function returns at once with a value, after so many further calls.
+    fn fail(&mut self, _function: usize, _after: u64, _value: u64) {}
+    /// Processors give way to the next one after these blocks of the code in `ranges` (begin and end), counted from 0 in the window.
+    fn preempt(&mut self, ranges: &[(u64, u64)], _points: &[u64]) -> Result<(), String> {
+        if ranges.is_empty() {
+            return Ok(());
+        }
+        Err("there are no processors here".into())
+    }
+    /// How many blocks of that code were executed.
+    fn passed(&self) -> u64 {
+        0
+    }
+    /// Interrupts of the NICs are raised so many ns late from now on.
+    fn delay_interrupts(&mut self, by_ns: u64) -> Result<(), String> {
+        if by_ns == 0 {
+            return Ok(());
+        }
+        Err("interrupts of these NICs cannot be delayed".into())
+    }
+    /// Raises the interrupt of the NIC behind `port` for a moment.
+    fn interrupt(&mut self, _port: usize) {}
+    /// Whether [`Backend::interrupt`] works.
+    fn can_interrupt(&self) -> bool {
+        false
     }
     /// The measured window of a trial opens or closes.
     fn window(&mut self, _open: bool) {}

@@ -111,6 +111,13 @@ pub enum Command {
         /// So many ns from now.
         after_ns: u64,
     },
+    /// Pauses QEMU at an instant, whatever the DUT does, for a debugger.
+    Halt {
+        /// In ns of virtual time.
+        at_ns: u64,
+    },
+    /// Pauses the DUT that a debugger attends to, now. It has no answer but that of every pause.
+    Pause {},
     /// Has the agent execute a command.
     Guest {
         /// The agent's command, exactly as the lab wrote it.

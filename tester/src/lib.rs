@@ -9,6 +9,7 @@ pub mod control;
 pub mod faults;
 pub mod host;
 pub mod i82559;
+pub mod i82574;
 pub mod lan7800;
 pub mod loopback;
 pub mod mac;

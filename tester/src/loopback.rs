@@ -157,7 +157,7 @@ impl Backend for Router {
         self.stall_ps_per_us.map(|stall_ps| Counts {
             stall_ps: self.now_ns * stall_ps / 1_000,
             charged_ps: (self.now_ns * stall_ps / 1_000) as i64,
-            caches: Vec::new(),
+            ..Counts::default()
         })
     }
 

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A model of the memory behind a processor: caches, and the time that the processor waits when they miss.
+//! A model of the memory behind a processor: caches, TLBs, a store buffer, and the time that the processor waits for them.
 //!
 //! It needs no QEMU: [`Hierarchy::fetch`] is called for each line of instructions that is executed, [`Hierarchy::access`] for each access
 //! to memory. In the plugin, `qemu/caches.rs` does that. docs/memory-model.md says what is modelled and what is not.
 
 pub mod cache;
 pub mod hierarchy;
+pub mod store_buffer;
+pub mod tlb;
 
 pub use self::cache::{Cache, Geometry};
-pub use self::hierarchy::{Counts, DeviceWrites, Hierarchy, Level, Parameters, Stall, Used};
+pub use self::hierarchy::{
+    Counts, DeviceWrites, Hierarchy, Level, Parameters, Stall, Stalls, Used,
+};

@@ -9,6 +9,7 @@
 pub mod board;
 pub mod bus;
 pub mod fault_injection;
+pub mod link;
 pub mod microwire;
 pub mod phy;
 pub mod transmit;
@@ -25,10 +26,30 @@ pub trait Host {
     fn write(&mut self, address: u64, bytes: &[u8]);
     /// Occupies the bus for a transfer of so many bytes that the card is ready for at `from_ns`, which may be past. When it is over, in ns.
     fn claim(&mut self, from_ns: u64, access: Access, bytes: usize) -> u64;
+    /// How long such a transfer takes on an idle bus, in ns.
+    fn takes_ns(&self, access: Access, bytes: usize) -> u64;
     /// Sets the interrupt line; level-triggered.
     fn interrupt(&mut self, asserted: bool);
+    /// How the machine wants to be interrupted. Cards without [`Capabilities`] for messages need not ask.
+    fn signalling(&self) -> Signalling {
+        Signalling::Pin
+    }
+    /// Sends the message of a vector; 0 with MSI.
+    fn message(&mut self, _vector: usize) {}
     /// The transmission of a frame (without FCS) begins.
     fn transmit(&mut self, frame: &[u8]);
+}
+
+/// How a card interrupts, as the machine has set it up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Signalling {
+    /// By the interrupt line.
+    #[default]
+    Pin,
+    /// By one message (MSI).
+    Message,
+    /// By a message for each vector (MSI-X).
+    Vectors,
 }
 
 /// A card's identity in its configuration space.
@@ -82,6 +103,41 @@ impl Errata {
     }
 }
 
+/// MSI-X (PCI Local Bus Specification 3.0, 6.8.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MsiX {
+    /// Where the capability lies.
+    pub offset: u8,
+    /// How many messages there are.
+    pub vectors: usize,
+    /// The window that the tables lie in.
+    pub window: usize,
+    /// Where the table of messages is in it.
+    pub table: u32,
+    /// Where the pending bits are in it.
+    pub pending: u32,
+}
+
+/// Capabilities that only some cards have, by where they lie in the configuration space.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Capabilities {
+    /// PCI Express; the card is an endpoint at a [`link`] of its own.
+    pub express: Option<u8>,
+    /// MSI: one message, with 64 bits of address.
+    pub msi: Option<u8>,
+    /// MSI-X.
+    pub msix: Option<MsiX>,
+}
+
+impl Capabilities {
+    /// A conventional card.
+    pub const NONE: Capabilities = Capabilities {
+        express: None,
+        msi: None,
+        msix: None,
+    };
+}
+
 /// A base address register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
@@ -95,6 +151,9 @@ pub struct Window {
 pub trait Card: Send {
     /// The processor reads `bytes` (1, 2 or 4) bytes of a window at an offset.
     fn read(&mut self, now_ns: u64, window: usize, offset: u64, bytes: usize) -> u32;
+    /// Called after each [`Card::read`], and when the machine has changed how it wants to be interrupted: brings the interrupt line up to
+    /// date.
+    fn settle(&mut self, _now_ns: u64, _host: &mut dyn Host) {}
     /// The processor writes.
     fn write(
         &mut self,

@@ -36,6 +36,13 @@ pub enum Answer {
         /// So many ns from now.
         after_ns: u64,
     },
+    /// Pause QEMU for a debugger.
+    Halt {
+        /// At this instant, in ns.
+        at_ns: u64,
+    },
+    /// Pause QEMU now.
+    Pause,
     /// Put the machine back to where it was restored.
     Rewind {
         /// The snapshot file.
@@ -79,10 +86,18 @@ impl Tester {
         tester
     }
 
+    /// Whether a trial is armed or runs: its drain has not ended.
+    pub fn is_measuring(&self) -> bool {
+        self.trial.as_ref().is_some_and(|trial| !trial.has_ended())
+    }
+
     /// The next instant at which [`Tester::advance`] must be called, in ns; it may have passed already.
     pub fn deadline_ns(&self) -> Option<u64> {
-        let mark = self.trial.as_ref().and_then(Trial::next_mark_ns);
-        self.ports.iter().fold(mark, |earliest, port| {
+        let trial = self.trial.as_ref();
+        let mark = trial.and_then(Trial::next_mark_ns);
+        let event = trial.and_then(Trial::next_event_ns);
+        let first = [mark, event].into_iter().flatten().min();
+        self.ports.iter().fold(first, |earliest, port| {
             let host = port.host.as_ref().and_then(Host::next_ns);
             let next = port.egress.next.map(|next| next.at_ns);
             [host, next].into_iter().flatten().chain(earliest).min()
@@ -92,6 +107,9 @@ impl Tester {
     /// Does everything that is due.
     pub fn advance(&mut self, backend: &mut dyn Backend) {
         let now_ns = backend.now_ns();
+        if let Some(trial) = &mut self.trial {
+            trial.happen(now_ns, backend);
+        }
         for port in 0..self.ports.len() {
             self.poll_host(port, now_ns);
             self.poll_peer(port, now_ns, false);
@@ -113,12 +131,22 @@ impl Tester {
                         let watched = trial.watch().iter().map(|at| backend.word(*at)).collect();
                         trial.mark(backend.instructions(), backend.memory(), watched);
                         backend.window(trial.is_measuring());
+                        trial.passed(backend.passed());
                         if trial.records_halts() {
                             trial.halted(backend.halts(trial.is_measuring()));
+                        }
+                        if trial.records_entries() && trial.has_ended() {
+                            trial.entered(backend.entries());
                         }
                     }
                 }
                 (_, Some((next, port))) if next.at_ns <= now_ns => {
+                    if self.skipped(port, next, now_ns, backend.patience_ns()) {
+                        continue;
+                    }
+                    if !backend.has_room(port) {
+                        return;
+                    }
                     self.depart(port, next, now_ns, backend);
                     self.poll_peer(port, now_ns, true);
                 }
@@ -160,9 +188,23 @@ impl Tester {
         }
     }
 
+    /// Leaves out the frames of a stream that are overdue by more than `patience_ns`; false: there is none. Sent at once, they would be a
+    /// burst that nobody asked for.
+    fn skipped(&mut self, port: usize, next: Next, now_ns: u64, patience_ns: u64) -> bool {
+        let (Sender::Stream(index, _), Some(trial)) = (next.sender, &mut self.trial) else {
+            return false;
+        };
+        if now_ns.saturating_sub(next.at_ns) <= patience_ns {
+            return false;
+        }
+        trial.stream_mut(index).skip(now_ns);
+        self.schedule(port);
+        true
+    }
+
     /// A frame departs from `port`; the clock says `now_ns`, which may be a little later than planned.
     fn depart(&mut self, port: usize, next: Next, now_ns: u64, backend: &mut dyn Backend) {
-        let mut send = |capture: &mut Option<Capture>, frame: &[u8]| {
+        let send = |backend: &mut dyn Backend, capture: &mut Option<Capture>, frame: &[u8]| {
             if let Some(capture) = capture {
                 capture.frame(port, now_ns, Direction::Outbound, frame);
             }
@@ -172,15 +214,16 @@ impl Tester {
         match next.sender {
             Sender::Queue => {
                 if let Some(queued) = self.ports[port].egress.pop() {
-                    outcome = send(&mut self.capture, &queued.frame);
+                    outcome = send(backend, &mut self.capture, &queued.frame);
                 }
             }
             Sender::Stream(index, pending) => {
                 if let Some(trial) = &mut self.trial {
+                    backend.departed(next.at_ns, now_ns);
                     let departing = trial.stream_mut(index).stamp(pending, now_ns);
                     let warmup = departing.warmup;
-                    outcome = send(&mut self.capture, departing.frame);
-                    trial.departed(index, warmup, now_ns, outcome);
+                    outcome = send(backend, &mut self.capture, departing.frame);
+                    trial.departed(index, warmup, now_ns, outcome, || backend.pc());
                 }
             }
         }

@@ -6,6 +6,7 @@ pub mod arrivals;
 pub mod capture;
 pub mod departures;
 pub mod egress;
+pub mod events;
 pub mod frame;
 pub mod latency;
 pub mod line;

@@ -3,11 +3,18 @@
 
 Nothing is measured here. Any message of the kernel fails a test. The kernel's own drivers are the comparison.
 `DEBUG_BUILDS`, `DEBUG_DRIVERS`, `DEBUG_SCRIPTS`: comma-separated, to run only some. `DEBUG_CPUS`: the number of processors.
+
+Each test is one DUT, in which several scripts run in turn. What each build repeats is chosen by what it can find: stopping and
+starting (`unbind`) with every receive scheme, under load; the other ways to stop and start with a third of them, so that the
+three builds together run each of them with all. The transmit schemes change from build to build, so that the three run `unbind`
+with every combination. `together` changes everything at once in each build. Scripts without load, which test settings and the
+loading of modules, run where they can find something: under KASAN, and those that switch or reset also under PREEMPT_RT.
 """
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -29,10 +36,20 @@ BUILDS: dict[str, dict[str, Any]] = {
 }
 OURS = ("irqmod_i8255x", "irqmod_rtl8139cp", "irqmod_lan78xx")
 THEIRS = ("e100", "8139cp", "lan78xx")
-OF_OURS = ("backstop", "bad_input", "interface", "load_unload", "no_memory", "rings", "tcp", "together", "tx_timeout", "usb")
-"""Scripts that test what only drivers built on irqmod have."""
-OF_PCI = ("backstop", "bad_input", "interface", "load_unload", "rings", "tcp", "tx_timeout")
+ALWAYS = "unbind"
+"""Runs with each receive scheme in each build."""
+IN_TURN = ("updown", "rings", "suspend", "no_memory")
+"""Run with a third of the receive schemes in each build."""
+ONCE = {
+    "kasan": (("together",), ("interface", "backstop", "bad_input"), ("load_unload",), ("tx_timeout",), ("usb",)),
+    "kcsan": (("together",),),
+    "rt": (("together",), ("interface",), ("tx_timeout",), ("usb",)),
+}
+"""Scripts that choose their schemes themselves, by build; those in one group share a DUT."""
+OF_THEIRS = ("updown", "suspend", "unbind")
+OF_PCI = ("backstop", "bad_input", "interface", "load_unload", "rings", "tx_timeout")
 """Scripts for the schemes, rings and settings of our PCI drivers."""
+OF_USB = ("usb",)
 OF_THE_CLOCK = ("tcp",)
 """Scripts that compare rates, which means nothing without the instruction clock."""
 SILENT = {"lan78xx": "lan78xx of Linux 6.12.y receives nothing: docs/findings.md"}
@@ -40,16 +57,65 @@ SILENT = {"lan78xx": "lan78xx of Linux 6.12.y receives nothing: docs/findings.md
 OTHER_KERNELS = {("rt", "lan78xx"): "7.3-rt"}
 
 
+@dataclass(frozen=True)
+class Case:
+    """A DUT, and the scripts that run in it."""
+
+    build: str
+    driver: str
+    scripts: tuple[str, ...]
+    combination: Combination | None = None
+
+    def __str__(self) -> str:
+        return "-".join([self.build, self.driver, *([str(self.combination)] if self.combination else []), "+".join(self.scripts)])
+
+
 def _chosen(name: str, known: tuple[str, ...]) -> tuple[str, ...]:
     asked = [word for word in os.environ.get(name, "").split(",") if word]
     return tuple(word for word in known if not asked or word in asked)
 
 
-def covering(usb: bool) -> tuple[Combination, ...]:
-    """As many combinations as there are receive schemes, with each transmit scheme in some of them."""
+def covering(build: str, usb: bool) -> tuple[Combination, ...]:
+    """As many combinations as there are receive schemes; the three builds together cover all of them."""
     every = USB_COMBINATIONS if usb else COMBINATIONS
     receive, transmit = (tuple(dict.fromkeys(names)) for names in zip(*((c.rx, c.tx) for c in every), strict=True))
-    return tuple(Combination(rx, transmit[n % len(transmit)]) for n, rx in enumerate(receive))
+    shift = tuple(BUILDS).index(build)
+    return tuple(Combination(rx, transmit[(n + shift) % len(transmit)]) for n, rx in enumerate(receive))
+
+
+def _with_schemes(build: str, usb: bool) -> list[tuple[tuple[str, ...], Combination]]:
+    shift = tuple(BUILDS).index(build)
+    found = []
+    for n, combination in enumerate(covering(build, usb)):
+        turn = [name for m, name in enumerate(IN_TURN) if (n + m + shift) % len(BUILDS) == 0 and not (usb and name in OF_PCI)]
+        found.append(((*turn, ALWAYS), combination))
+    return found
+
+
+def cases(build: str, driver: str) -> list[Case]:
+    """The DUTs of a build and a driver, before the user's choice of scripts."""
+    if driver in THEIRS:
+        return [Case(build, driver, OF_THEIRS)]
+    usb = "lan78xx" in driver
+    other = OF_PCI if usb else OF_USB
+    groups = [tuple(name for name in group if name not in other) for group in ONCE[build]]
+    return [
+        *(Case(build, driver, scripts, combination) for scripts, combination in _with_schemes(build, usb)),
+        *(Case(build, driver, scripts) for scripts in groups if scripts),
+    ]
+
+
+def chosen() -> list[Case]:
+    """What runs."""
+    scripts = _chosen("DEBUG_SCRIPTS", tuple(script.name for script in tap.scripts()))
+    every = [
+        case
+        for build in _chosen("DEBUG_BUILDS", tuple(BUILDS))
+        for driver in _chosen("DEBUG_DRIVERS", (*OURS, *THEIRS))
+        for case in cases(build, driver)
+    ]
+    picked = [Case(c.build, c.driver, tuple(name for name in c.scripts if name in scripts), c.combination) for c in every]
+    return [case for case in picked if case.scripts]
 
 
 @cache
@@ -62,31 +128,24 @@ def overload_of(build: str, driver: str) -> Overload:
     return Overload(Testbed.resolve(TestbedConfig(driver, cpus=CPUS, functional=True, **options)))
 
 
-def cases() -> list[tuple[str, str, str, Combination | None]]:
-    """Build, driver, script, combination."""
-    found = []
-    scripts = {script.name: script for script in tap.scripts()}
-    for build in _chosen("DEBUG_BUILDS", tuple(BUILDS)):
-        for driver in _chosen("DEBUG_DRIVERS", (*OURS, *THEIRS)):
-            for name in _chosen("DEBUG_SCRIPTS", tuple(scripts)):
-                ours = driver in OURS
-                usb = "lan78xx" in driver
-                if name in OF_THE_CLOCK or name in (OF_PCI if usb else ("usb",)) or (name in OF_OURS and not ours):
-                    continue
-                several = covering(usb) if ours and scripts[name].every_combination else (None,)
-                found += [(build, driver, name, combination) for combination in several]
-    return found
+@pytest.mark.parametrize("driver", OURS)
+def test_the_selection_covers_each_combination_and_each_script(driver: str) -> None:
+    usb = "lan78xx" in driver
+    every = USB_COMBINATIONS if usb else COMBINATIONS
+    planned = [case for build in BUILDS for case in cases(build, driver)]
+    assert {case.combination for case in planned if ALWAYS in case.scripts} == set(every)
+    assert {name for case in planned for name in case.scripts} == {script.name for script in tap.scripts()} - {
+        *OF_THE_CLOCK,
+        *(OF_PCI if usb else OF_USB),
+    }
+    for name in IN_TURN:
+        if not (usb and name in OF_PCI):
+            assert {c.combination.rx for c in planned if name in c.scripts and c.combination} == {c.rx for c in every}
 
 
-def test_the_selection_covers_each_scheme() -> None:
-    for usb, every in ((False, COMBINATIONS), (True, USB_COMBINATIONS)):
-        assert {c.rx for c in covering(usb)} == {c.rx for c in every}
-        assert {c.tx for c in covering(usb)} == {c.tx for c in every}
-
-
-@pytest.mark.parametrize(("build", "driver", "name", "combination"), cases(), ids=lambda value: str(value) if value else "any")
-def test_a_watched_kernel_says_nothing(build: str, driver: str, name: str, combination: Combination | None) -> None:
-    (script,) = tap.find([name])
-    report = tap.run(overload_of(build, driver), script, combination)
-    print(report.text)
-    assert report.failures == []
+@pytest.mark.parametrize("case", chosen(), ids=str)
+def test_a_watched_kernel_says_nothing(case: Case) -> None:
+    reports = tap.run_in_turn(overload_of(case.build, case.driver), tap.find(list(case.scripts)), case.combination)
+    for name, report in reports.items():
+        print(f"# {name}\n{report.text}")
+    assert {name: report.failures for name, report in reports.items() if report.failures} == {}

@@ -41,7 +41,8 @@ class Switch:
     took_ns: int
     """From the moment it was commanded until it was done, in the DUT's time; the command itself waits for the CPU."""
     flowing_after_ns: int | None
-    """From then until the DUT transmitted a frame; None: none in the whole rest."""
+    """From then until the DUT transmitted a frame; None: none in the whole rest. From the command on if the process that gave
+    it got no CPU until the load ended: since Linux 6.5, softirqs behind interrupts leave it none in an overload."""
     longest_gap_ns: int
     """After it, the longest time without one."""
     forwarded_pps: float
@@ -69,10 +70,11 @@ def switch(overload: Overload, dut: Dut, before: Combination, after: Combination
     end_ns = int(armed["origin_ns"]) + window_ns
     dut.sleep(max(0, int(armed["end_ns"]) - done_ns) + 100_000)
     dut.rpc.call("capture", path=None)
-    out = [ns for ns in pcapng.departures(capture, port=1) if done_ns <= ns <= end_ns]
+    since_ns = done_ns if done_ns < end_ns else began_ns
+    out = [ns for ns in pcapng.departures(capture, port=1) if since_ns <= ns <= end_ns]
     capture.unlink()
-    flowing, gap = flow(out, done_ns, end_ns)
-    rest_s = max(0, end_ns - done_ns) / 1e9
+    flowing, gap = flow(out, since_ns, end_ns)
+    rest_s = max(0, end_ns - since_ns) / 1e9
     pps = len(out) / rest_s if rest_s else 0.0
     log = tuple(kernel_log.notable(dut.kernel_log.news()))
     return Switch(before, after, rate_pps, done_ns - began_ns, flowing, gap, pps, log)

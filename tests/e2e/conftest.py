@@ -13,11 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from irqlab.cli.app import app
 from irqlab.setup import headers, kernel
 
 COMMAND = [sys.executable, "-m", "irqlab"]
 Cli = Callable[..., subprocess.CompletedProcess[str]]
+Refused = Callable[..., str]
 
 
 def heed_interrupts() -> None:
@@ -39,6 +42,23 @@ def cli(tmp_path: Path) -> Cli:
             timeout=timeout_s,
             check=False,
         )
+
+    return run
+
+
+@pytest.fixture
+def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Refused:
+    """Runs a command that must fail with one message; returns the message, on one line.
+
+    It runs in this process: to start another one for each bad input takes longer than all that it does.
+    """
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> str:
+        done = CliRunner(env={"COLUMNS": "120"}).invoke(app, arguments)
+        assert done.exception is None or isinstance(done.exception, SystemExit), repr(done.exception)
+        assert (done.exit_code, done.stdout) == (2, ""), done.output
+        return " ".join(done.stderr.split())
 
     return run
 

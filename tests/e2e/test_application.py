@@ -16,7 +16,7 @@ from irqlab.dut.agent import DutError
 from irqlab.methods import catalogue, waits
 from irqlab.trials.application import ApplicationTrial, Tuning
 from irqlab.trials.testbed import Testbed
-from tests.e2e.conftest import Cli
+from tests.e2e.conftest import Cli, Refused
 
 WINDOW_NS = 100_000_000
 
@@ -110,7 +110,7 @@ def test_suspended_interrupts_leave_the_cpu_to_the_application(driver: str) -> N
     assert busy.application_pps > 20_000
 
 
-def test_the_command_and_its_json(cli: Cli, tmp_path: Path) -> None:
+def test_the_command_and_its_json(cli: Cli, refused: Refused, tmp_path: Path) -> None:
     done = cli("application", "--driver", "8139cp", "--rate", "2000", "--duration", "0.05", "--json", "a.json")
     assert done.returncode == 0, done.stderr
     document = json.loads((tmp_path / "a.json").read_text())
@@ -118,6 +118,4 @@ def test_the_command_and_its_json(cli: Cli, tmp_path: Path) -> None:
     [row] = document["measured"]["results"]
     assert row["method"] == "application"
     assert row["samples"][0]["application_pps"] == pytest.approx(2000, rel=0.02)
-    bad = cli("budget", "--driver", "8139cp", "--goal", "fun")
-    assert bad.returncode == 2
-    assert "application, latency, forwarding" in bad.stderr
+    assert "application, latency, forwarding" in refused("budget", "--driver", "8139cp", "--goal", "fun")

@@ -52,7 +52,7 @@ def measure(lab: Lab, jobs: int) -> list[str]:
         return list(pool.map(lambda rate: json.dumps(lab.trial(rate, duration_ns=50_000_000).to_json()), RATES_PPS))
 
 
-@pytest.mark.parametrize("driver", ["8139cp", "lan78xx"])
+@pytest.mark.parametrize("driver", ["8139cp", pytest.param("lan78xx", marks=pytest.mark.long)])
 def test_the_host_changes_nothing(driver: str) -> None:
     lab = Lab(driver, jobs=len(RATES_PPS), cached=False)
     alone = measure(lab, jobs=1)

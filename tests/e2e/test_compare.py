@@ -14,7 +14,7 @@ from irqlab.compare import revision
 from irqlab.methods import catalogue
 from irqlab.profile.devices import OF_NICS
 from irqlab.setup import drivers, kernel
-from tests.e2e.conftest import Cli
+from tests.e2e.conftest import Cli, Refused
 
 SHORT = ("--duration", "0.02", "--warmup", "0.01")
 DAWDLE = """
@@ -106,7 +106,7 @@ def test_a_revision_is_built_from_git() -> None:
     assert (module.parent.parent / "irqmod" / "irqmod.ko").is_file()
 
 
-def test_invalid_sides_are_rejected_at_once(cli: Cli) -> None:
+def test_invalid_sides_are_rejected_at_once(refused: Refused) -> None:
     for arguments, said in (
         (("8139cp", "8139cp+fractal"), "options are"),
         (("8139cp", "no_such_driver"), "no module no_such_driver"),
@@ -114,7 +114,4 @@ def test_invalid_sides_are_rejected_at_once(cli: Cli) -> None:
         (("8139cp", "git:HEAD:no_such"), "has no driver no_such"),
         (("linux-image-6.1.0", "8139cp"), "--driver"),
     ):
-        done = cli("compare", *arguments)
-        assert done.returncode == 2, done.stderr
-        assert said in done.stderr
-        assert "Traceback" not in done.stderr
+        assert said in refused("compare", *arguments)

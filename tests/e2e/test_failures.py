@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import COMMAND, BadModules, Cli, heed_interrupts, qemus_of
+from tests.e2e.conftest import COMMAND, BadModules, Cli, Refused, heed_interrupts, qemus_of
 
 
 def _said(done: subprocess.CompletedProcess[str]) -> str:
@@ -51,19 +51,19 @@ def _said(done: subprocess.CompletedProcess[str]) -> str:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_bad_input(cli: Cli, arguments: list[str], expected: str) -> None:
-    assert expected in _said(cli("throughput", *arguments))
+def test_bad_input(refused: Refused, arguments: list[str], expected: str) -> None:
+    assert expected in refused("throughput", *arguments)
 
 
-def test_bad_result_file(cli: Cli, tmp_path: Path) -> None:
+def test_bad_result_file(refused: Refused, tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("{}")
-    assert "not a result file of irqlab" in _said(cli("report", "x.json"))
-    assert "cannot read" in _said(cli("report", "y.json"))
+    assert "not a result file of irqlab" in refused("report", "x.json")
+    assert "cannot read" in refused("report", "y.json")
 
 
-def test_a_file_that_is_not_a_module(cli: Cli, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_module(refused: Refused, tmp_path: Path) -> None:
     (tmp_path / "text.ko").write_text("not a module")
-    assert "text.ko" in _said(cli("throughput", "--driver", "./text.ko"))
+    assert "text.ko" in refused("throughput", "--driver", "./text.ko")
 
 
 @pytest.mark.parametrize(

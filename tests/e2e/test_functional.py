@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import Cli
+from tests.e2e.conftest import Refused
 
 IRQLAB = [sys.executable, "-m", "irqlab"]
 
@@ -39,8 +39,5 @@ def test_the_dut_has_several_processors_and_forwards(tmp_path: Path) -> None:
         (("tap", "--functional", "--cpus", "1000"), "--cpus 1000: allowed are 1 to 64"),
     ],
 )
-def test_what_measures_refuses(cli: Cli, arguments: tuple[str, ...], complaint: str) -> None:
-    done = cli(*arguments, "--driver", "e100")
-    assert done.returncode == 2
-    assert complaint in done.stderr
-    assert "Traceback" not in done.stderr
+def test_what_measures_refuses(refused: Refused, arguments: tuple[str, ...], complaint: str) -> None:
+    assert complaint in refused(*arguments, "--driver", "e100")

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,35 +33,114 @@ def planted(fault: str, where: Path) -> Path:
     )
     assert done.returncode == 0, done.stderr
     built = drivers.build(kernel.resolve(), "irqmod_i8255x", root=root)
-    for module in built.glob("*/*.ko"):
+    for module in (*built.glob("*/*.ko"), *built.glob("*/*.debug")):
         shutil.copy(module, where)
     return where / "irqmod_i8255x.ko"
 
 
+def _without(arguments: tuple[str, ...], *options: str) -> list[str]:
+    """The arguments without these options and their values."""
+    words = list(arguments)
+    for option in options:
+        if option in words:
+            at = words.index(option)
+            del words[at : at + 2]
+    return words
+
+
+CARD = ("--nic", "irqlab-82559")
+"""A card whose completions take time."""
+LONG = pytest.mark.long
+
+
 @pytest.mark.parametrize(
-    ("fault", "rx"),
+    ("fault", "options", "kind", "what"),
     [
-        (FAST, "napi"),
-        pytest.param("napi_no_second_look", "napi", marks=pytest.mark.long),
-        pytest.param("napi_stays_masked", "napi", marks=pytest.mark.long),
-        pytest.param("de_no_second_look", "de", marks=pytest.mark.long),
+        (FAST, ("--rx", "napi", "--tx", "interrupt"), "arrivals", "late"),
+        pytest.param("napi_no_second_look", ("--rx", "napi", "--tx", "interrupt"), "arrivals", "late", marks=LONG),
+        pytest.param("napi_stays_masked", ("--rx", "napi", "--tx", "interrupt"), "arrivals", "late", marks=LONG),
+        pytest.param("de_no_second_look", ("--rx", "de", "--tx", "interrupt"), "arrivals", "late", marks=LONG),
+        pytest.param(
+            "tx_timer_not_armed", (*CARD, "--rx", "napi", "--tx", "off", "--until", "30"), "transmit", "kept", marks=LONG
+        ),
+        pytest.param(
+            "tx_timer_gives_up",
+            (*CARD, "--rx", "napi", "--tx", "off", "--size", "1518", "--from", "960", "--until", "1025"),
+            "transmit",
+            "kept",
+            marks=LONG,
+        ),
+        pytest.param(
+            "one_cause_of_two",
+            (
+                *CARD,
+                "--rx",
+                "napi",
+                "--tx",
+                "interrupt",
+                "--irq-delay",
+                "5000",
+                "--from",
+                "5",
+                "--until",
+                "40",
+                "--ports",
+                "other",
+            ),
+            "transmit",
+            "kept",
+            marks=LONG,
+        ),
+        pytest.param(
+            "no_look_after_start", ("--rx", "napi", "--tx", "off", "--instants", "200"), "rx-scheme", "late", marks=LONG
+        ),
+        pytest.param(
+            "receiver_not_restarted",
+            ("--rx", "napi", "--tx", "off", "--ring", "16", "--instants", "300"),
+            "overruns",
+            "stuck",
+            marks=LONG,
+        ),
+        pytest.param("mapping_error_leaks", (*CARD, "--rx", "napi", "--tx", "off"), "failures", "kept", marks=LONG),
     ],
 )
-def test_a_planted_fault_is_found_and_replayed(cli: Cli, tmp_path: Path, fault: str, rx: str) -> None:
-    driver = planted(fault, tmp_path)
-    schemes = ("--rx", rx, "--tx", "interrupt", "--ports", "same")
-    done = cli("hunt", "--driver", str(driver), *schemes, "--json", "found.json")
+def test_a_planted_fault_is_found_and_replayed(
+    cli: Cli, tmp_path: Path, fault: str, options: tuple[str, ...], kind: str, what: str
+) -> None:
+    ports = () if "--ports" in options else ("--ports", "same")
+    hunt = ("hunt", "--driver", str(planted(fault, tmp_path)), *options, *ports)
+    done = cli(*hunt, "--what", kind, "--json", "found.json")
     assert done.returncode == 1, done.stderr
     (row,) = json.loads((tmp_path / "found.json").read_text())["measured"]["results"]
     assert row["summary"]["missed"] > 0
-    finding = row["samples"][0]["findings"][0]
-    assert finding["what"] in ("late", "lost")
-    replay = ["--at", str(finding["at_ns"]), "--lead", str(finding["lead"])]
-    assert " ".join(replay) in " ".join(done.stdout.split())
+    finding = next(one for sample in row["samples"] for one in sample["findings"] if one["what"] in (what, "lost"))
+    printed = " ".join(done.stdout.split())
+    replay = re.search(r"the same command with (--.*?) --repeat 100", printed)
+    assert replay is not None, printed
+    if fault == FAST:
+        traced_and_debugged(cli, row, done.stdout)
     repeat = "3" if fault == FAST else "100"
-    again = cli("hunt", "--driver", str(driver), *schemes, *replay, "--repeat", repeat)
+    again = cli(*_without(hunt, "--from", "--until", "--ports", "--instants"), *replay[1].split(), "--repeat", repeat)
     assert again.returncode == 1, again.stderr
-    assert f"It went wrong in {repeat} of {repeat} repetitions." in again.stdout
+    row = next(line for line in again.stdout.splitlines() if line.startswith("It went wrong in"))
+    assert row.startswith(f"It went wrong in {repeat} of "), finding
+
+
+def traced_and_debugged(cli: Cli, row: dict[str, Any], printed: str) -> None:
+    """The finding has a trace, and GDB begins where the second frame arrives."""
+    traced = next(one for sample in row["samples"] for one in sample["findings"] if one["trace"])
+    steps = traced["trace"]
+    arrival = next(n for n, step in enumerate(steps) if step["text"].startswith("the second frame arrives"))
+    assert steps[arrival]["at_ns"] == traced["at_ns"]
+    assert {"enter", "write"} <= {step["what"] for step in steps[:arrival]}
+    acknowledged = [step for step in steps[arrival:] if step["what"] == "write" and step["text"] == "eth0+0x1 = 0x40"]
+    assert acknowledged, "the cause of the second frame is taken"
+    assert "What the driver executed" in printed
+    assert 0 < row["summary"]["tried_instructions"] < row["summary"]["driver_instructions"]
+    shown = cli("debug", "--at", "found.json", "--names-only", "--eval-command", "when", "--eval-command", "bt 1")
+    assert shown.returncode == 0, shown.stderr
+    assert f"{traced['replay']['second_ns']} ns after" in shown.stderr
+    assert "irqmod_napi_poll" in shown.stdout, "the frame arrives in the poll"
 
 
 @pytest.mark.parametrize("rx", ["napi", pytest.param("de", marks=pytest.mark.long)])

@@ -11,21 +11,23 @@ from typing import Any
 import pytest
 
 from irqlab.config import hardware
-from irqlab.config.memory import Dma, Memory, Processor, RegisterRead
+from irqlab.config.memory import Dma, Interrupt, Memory, Processor, RegisterRead, StoreBuffer, Tlb, Translation
 from irqlab.config.testbed import TestbedConfig
 from irqlab.config.traffic import Load
 from irqlab.trials.forwarding import ForwardingTrial
 from irqlab.trials.testbed import Testbed
-from tests.e2e.conftest import Cli
+from tests.e2e.conftest import Cli, Refused
 
 NS_PER_INSTRUCTION = 4
+TLBS = Translation((Tlb("ITLB", 32, 4, 2, 2), Tlb("DTLB", 64, 4, 8, 4), Tlb("TLB2", 128, 4)), 2 << 20)
 TRIAL = ForwardingTrial(loads=(Load(60_000.0),), duration_ns=50_000_000, drain_ns=20_000_000, histogram=True)
 
 
 def _board() -> Memory:
+    """Caches and RAM alone."""
     found = hardware.load("mpc8250-memory").memory
     assert found is not None
-    return found
+    return replace(found, processor=None, translation=None)
 
 
 def _measured(memory: Memory | None) -> dict[str, Any]:
@@ -48,10 +50,29 @@ def test_a_processor_of_the_clocks_speed_and_devices_without_stalls_change_nothi
         processor=Processor(250, 1.0),
         register_read=RegisterRead(0.0),
         dma=Dma("invalidate"),
+        translation=TLBS,
+        store_buffer=StoreBuffer(4, 1),
+        interrupt=Interrupt(0.0),
     )
     plain, idle = _measured(None), _measured(board)
-    assert idle.pop("memory")["stall_ps"] == 0
+    counted = idle.pop("memory")
+    assert counted["stall_ps"] == 0 == sum(counted["stalls_ps"].values())
+    assert all(tlb["accesses"] > tlb["misses"] > 0 for tlb in counted["tlbs"])
     assert json.dumps(idle) == json.dumps(plain)
+
+
+def test_translation_stores_and_interrupts_stall_and_every_machine_begins_cold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("IRQLAB_FRESH", raising=False)
+    buffered = replace(_board(), store_buffer=StoreBuffer(4, 1))
+    board = replace(buffered, translation=replace(TLBS, walk_latency_ns=50.0), interrupt=Interrupt(1_000.0))
+    first, rewound = _measured(board), _measured(board)
+    assert json.dumps(first) == json.dumps(rewound)
+    stalls = first["memory"]["stalls_ps"]
+    assert all(stalls[kind] > 0 for kind in ("fetch", "load", "store", "translation", "interrupt"))
+    entered, rest = divmod(stalls["interrupt"], 1_000_000)
+    assert rest == 0
+    assert 0 <= entered - sum(first["interrupts"].values()) <= 100, "those of the timer, and some at the window's edges"
+    assert _measured(buffered)["memory"]["stalls_ps"]["store"] < _measured(_board())["memory"]["stalls_ps"]["store"]
 
 
 @pytest.mark.parametrize("cycles", [0.3, 2.5])
@@ -105,7 +126,7 @@ def test_a_second_level_shortens_stalls() -> None:
     assert behind["accesses"] == first["misses"] + data["misses"]
 
 
-def test_fills_on_the_command_line(cli: Cli, tmp_path: Path) -> None:
+def test_fills_on_the_command_line(cli: Cli, refused: Refused, tmp_path: Path) -> None:
     options = ["--driver", "irqmod_i8255x", "--duration", "0.02", "--warmup", "0.01", "--hardware", "mpc8250-memory"]
     done = cli("throughput", *options, "--json", "a.json")
     assert done.returncode == 0, done.stderr
@@ -117,6 +138,5 @@ def test_fills_on_the_command_line(cli: Cli, tmp_path: Path) -> None:
     assert row["l1i_fills_per_frame"] > 1
     assert "l2_fills_per_frame" not in row
     (tmp_path / "bad.json").write_text('{"schema": "irqlab-hardware/1", "mips": 250, "costs_ns": {}, "memory": {}}')
-    wrong = cli("throughput", "--driver", "irqmod_i8255x", "--hardware", "./bad.json")
-    assert (wrong.returncode, wrong.stdout) == (2, "")
-    assert "bad.json: memory: caches is missing" in wrong.stderr
+    wrong = refused("throughput", "--driver", "irqmod_i8255x", "--hardware", "./bad.json")
+    assert "bad.json: memory: caches is missing" in wrong

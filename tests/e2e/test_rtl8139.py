@@ -8,9 +8,12 @@ import json
 import pytest
 
 from irqlab import Lab
+from irqlab.config.addresses import stream
 from irqlab.dut import kernel_log
+from irqlab.trials.ring import RingTrial
 
 NIC = "irqlab-8139cp"
+SMALL = {"kind": "fixed", "frame_bytes": 64}
 LIFE = """
 set -e
 device=$(basename "$(readlink -f /sys/class/net/eth0/device)")
@@ -72,6 +75,30 @@ def test_8139cp_survives_what_an_interface_goes_through(lab: Lab) -> None:
 @pytest.mark.long
 def test_ours_survives_what_an_interface_goes_through() -> None:
     _survives(Lab("irqmod_rtl8139cp", nic=NIC, cached=False))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("driver", "nic"),
+    [("8139cp", "lost-poll"), ("irqmod_rtl8139cp", "lost-poll"), ("e100", "lost-rnr"), ("irqmod_i8255x", "lost-rnr")],
+)
+def test_drivers_survive_errata(driver: str, nic: str) -> None:
+    lab = Lab(driver, nic=f"{NIC if 'poll' in nic else 'irqlab-82559'}+{nic}", cached=False)
+    with lab.testbed.open() as dut:
+        dut.play_hosts(lab.testbed.nic.line_rate_bps)
+        one = {"kind": "constant", "rate_pps": 120_000.0}
+        dut.run_trial({"warmup_ns": 0, "duration_ns": 100_000_000, "drain_ns": 1_000_000}, [stream(0, 1, one, SMALL)])
+        assert dut.wait_forwarding(20_000_000_000) is not None
+        dut.kernel_log.check()
+
+
+@pytest.mark.long
+def test_a_tcp_sender_fills_the_ring_of_a_card_whose_wire_takes_time() -> None:
+    lab = Lab("irqmod_rtl8139cp", rx="napi", tx="coalesce", nic=NIC, cached=False)
+    with lab.testbed.open() as dut:
+        found = RingTrial(None).measure(dut, lab.testbed.conditions)
+    assert max(int(fill) for fill in found.at_fill_ns) > 50
+    assert sum(found.at_fill_ns.values()) == found.window_ns
 
 
 @pytest.mark.long

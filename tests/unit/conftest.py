@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from irqlab.present import plots, tape
-from irqlab.qemu import machine
 
 
 def _remembered(draw: Callable[..., str], known: dict[str, str]) -> Callable[..., str]:
@@ -39,10 +38,3 @@ def drawings() -> Iterator[dict[str, str]]:
             if inspect.isfunction(draw) and hasattr(draw, "__wrapped__") and not name.startswith("_"):
                 patch.setattr(plots, name, _remembered(draw, known))
         yield known
-
-
-@pytest.fixture(autouse=True)
-def not_cancelled() -> Iterator[None]:
-    """A test of Ctrl-C cancels no later test."""
-    yield
-    machine._cancelled.clear()

@@ -56,10 +56,13 @@ class Types:
     def union(self, name: str, size: int, members: Sequence[Member]) -> int:
         return self.struct(name, size, members, UNION)
 
-    def btf(self) -> Btf:
+    def data(self) -> bytes:
         types = b"".join(self._types)
         head = struct.pack("<HBBIIIII", MAGIC, 1, 0, 24, 0, len(types), len(types), len(self._strings))
-        return Btf(head + types + self._strings, self._base)
+        return head + types + self._strings
+
+    def btf(self) -> Btf:
+        return Btf(self.data(), self._base)
 
 
 class Ram:

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+from irqlab.config.ensemble import Ensemble
 from irqlab.results.document import MethodResult
 from irqlab.runner.runner import TrialRunner
 
@@ -31,6 +32,12 @@ class FakeSession:
     jobs: list[tuple[str, Any, Any, Any]] = field(default_factory=list)
     """What was measured: its name, the key of each job, the job, and the schemes and changes of its testbed."""
     _asked_for: dict[int, Any] = field(default_factory=dict)
+
+    ensemble: Ensemble = field(default_factory=Ensemble)
+
+    def members(self) -> Iterator[None]:
+        for _ in self.ensemble.cast():
+            yield
 
     def testbed(self, schemes: Any = None, **changes: Any) -> Any:
         self.made.append((schemes, changes))

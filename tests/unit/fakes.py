@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
 from irqlab.dut.counters import Counters
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
+from irqlab.trials.testbed import Testbed
 
 LATENCY = {
     "count": 1,
@@ -40,6 +41,15 @@ class FakeTestbed:
     driver: str = "formula"
     nic: Any = field(default_factory=lambda: SimpleNamespace(model="paper", line_rate_bps=100_000_000))
     machine: Any = field(default_factory=lambda: SimpleNamespace(mips=250))
+
+    where: str = "paper"
+    ceiling: float = float("inf")
+
+    def ceiling_pps(self, size: Any, bidirectional: bool) -> float:
+        return self.ceiling
+
+    def with_member(self, member: Any) -> Any:
+        return Testbed.resolve(replace(self.config, member=member))
 
     def scheme_names(self) -> dict[str, str | None]:
         return {"rx_scheme": "napi", "tx_scheme": "off", "variant": "NAPI-TX-OFF"}

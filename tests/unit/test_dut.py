@@ -170,6 +170,18 @@ def test_notable_records_are_above_info_and_not_expected() -> None:
     assert kernel_log.notable(records, expected="resumed|^not") == ["bad"]
 
 
+def test_the_warning_of_two_small_buffers_in_one_cache_line_is_left_out() -> None:
+    cut, end = "------------[ cut here ]------------", "---[ end trace 0000000000000000 ]---"
+    overlap = "DMA-API: xhci_hcd 0000:00:04.0: cacheline tracking EEXIST, overlapping mappings aren't supported"
+
+    def left(*lines: str) -> list[str]:
+        return [record.text for record in kernel_log.without_harmless([Record(4, line) for line in lines])]
+
+    assert left("before", cut, overlap, "WARNING: CPU: 0", "Call Trace:", end, "after") == ["before", "after"]
+    assert left(cut, "WARNING: CPU: 0", end) == [cut, "WARNING: CPU: 0", end]
+    assert left(cut, "DMA-API: device driver frees DMA memory with wrong function", end)[1].startswith("DMA-API")
+
+
 def test_races_of_others_are_not_reported() -> None:
     rule = "=" * 66
 

@@ -11,11 +11,29 @@ import pytest
 
 from irqlab import report
 from irqlab.config.workload import Workload
+from irqlab.debug import trace
+from irqlab.dut.kernel_log import KernelProblemError
 from irqlab.errors import IrqlabError
+from irqlab.hunting.cases import ALONE_PAIRS
+from irqlab.hunting.findings import disorder, group
+from irqlab.hunting.instants import MARGIN_NS
+from irqlab.hunting.options import CHANGE_KINDS, Options
+from irqlab.hunting.pairs import Limits, Pair, pairs_of
 from irqlab.methods import catalogue, hunt
-from irqlab.methods.hunt import MARGIN_NS, Options
+from irqlab.profile.coverage import Function
 from irqlab.results.document import MethodResult
-from irqlab.trials.hunt import SETTLE_NS, HuntResult, HuntTrial, Received
+from irqlab.trials.hunt import (
+    CHECK_ROOM_NS,
+    SETTLE_NS,
+    Failing,
+    HuntResult,
+    HuntTrial,
+    Received,
+    Step,
+    Transmitted,
+    _calls,
+    _transmitted,
+)
 from tests.data.sample_documents import document, dut
 from tests.unit.fakes import FakeTestbed, stand_on
 
@@ -51,6 +69,15 @@ class RacyTestbed(FakeTestbed):
         return self.run(spec), None
 
 
+@pytest.fixture(autouse=True)
+def without_a_dut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A formula executes no instructions: tests/unit/test_debug.py has what is said about those."""
+    step = trace.Step(24_000, "event", "the second frame arrives", 0, "rx.c:1", (), "")
+    monkeypatch.setattr(hunt, "coverage_of", lambda *_: (Function("poll", 40, 10),))
+    monkeypatch.setattr(hunt, "trace_of", lambda *_: (step,))
+    monkeypatch.setattr(hunt, "config_of", lambda _: {"driver": "racy"})
+
+
 def hunted(options: Options, **testbed: Any) -> tuple[MethodResult, RacyTestbed]:
     racy = RacyTestbed(lambda offered: offered, **testbed)
     return hunt.run(stand_on(racy), Workload(), options), racy
@@ -59,9 +86,9 @@ def hunted(options: Options, **testbed: Any) -> tuple[MethodResult, RacyTestbed]
 def test_every_instant_at_which_the_dut_executes_is_tried_once() -> None:
     found, racy = hunted(Options(ports="same"))
     (sample,) = found.samples
-    assert sample.spans_ns == ((0, BUSY_NS + MARGIN_NS), (PERIOD_NS - MARGIN_NS, PERIOD_NS - 4))
+    assert sample.spans_ns == ((0, BUSY_NS + MARGIN_NS), (PERIOD_NS - MARGIN_NS - ALONE_NS, PERIOD_NS - 4))
     tried = [gap for trial in racy.hunts if trial.frames for gap in trial.gaps_ns]
-    assert sorted(tried) == [*range(0, BUSY_NS + MARGIN_NS + 1, 4), *range(PERIOD_NS - MARGIN_NS, PERIOD_NS, 4)]
+    assert sorted(tried) == [*range(0, BUSY_NS + MARGIN_NS + 1, 4), *range(PERIOD_NS - MARGIN_NS - ALONE_NS, PERIOD_NS, 4)]
     assert (sample.instants, sample.missed, sample.findings) == (len(tried), 0, ())
     assert (sample.alone_ns, sample.bound_ns, sample.worst_ns) == (ALONE_NS, ALONE_NS + 100_000, ALONE_NS + 1)
     assert not catalogue.methods()["hunt"].failed(rows_of(found))
@@ -103,13 +130,13 @@ def rows_of(found: MethodResult) -> Any:
 
 
 def test_windows_far_apart_are_two_findings() -> None:
-    pairs = [hunt.Pair(gap, 1, "late" if gap in (40, 48, 4_000) else "") for gap in range(0, 8_000, 4)]
-    assert [(f.from_ns, f.to_ns, f.instants) for f in hunt.group("same", pairs, 4)] == [(40, 48, 2), (4_000, 4_000, 1)]
+    pairs = [Pair(gap, 1, "late" if gap in (40, 48, 4_000) else "") for gap in range(0, 8_000, 4)]
+    assert [(f.from_ns, f.to_ns, f.instants) for f in group("arrivals", "same", pairs, 4)] == [(40, 48, 2), (4_000, 4_000, 1)]
 
 
 def test_a_window_across_the_end_of_a_trial_is_one_finding() -> None:
-    pairs = [hunt.Pair(40, 900, "late"), hunt.Pair(44, None, "lost"), hunt.Pair(48, 901, "late"), hunt.Pair(52, 9, "overtaken")]
-    found = hunt.group("same", pairs, 4)
+    pairs = [Pair(40, 900, "late"), Pair(44, None, "lost"), Pair(48, 901, "late"), Pair(52, 9, "overtaken")]
+    found = group("arrivals", "same", pairs, 4)
     assert [(f.what, f.from_ns, f.to_ns, f.at_ns) for f in found] == [("late", 40, 48, 48), ("overtaken", 52, 52, 52)]
 
 
@@ -126,7 +153,7 @@ def test_a_replay_is_repeated_and_not_cached() -> None:
 def _pairs(first: list[int | None], second: list[int | None], **spec: Any) -> list[tuple[int | None, str]]:
     trial = HuntTrial(len(first), 100, 4, **spec)
     found = HuntResult(trial, Received(tuple(first)), Received(tuple(second)), (), [])
-    return [(pair.latency_ns, pair.what) for pair in hunt.pairs_of(found, 1_000)]
+    return [(pair.latency_ns, pair.what) for pair in pairs_of(found, Limits(500, 1_000))]
 
 
 def test_pairs_are_judged() -> None:
@@ -139,7 +166,7 @@ def test_pairs_are_judged() -> None:
 
 def test_counters_of_whole_trials_are_findings() -> None:
     one = HuntResult(HuntTrial(2, 8, 4), Received((1, 1), duplicated=2), Received((1, 1), reordered=1), (), [])
-    assert [(f.what, f.instants, f.from_ns, f.to_ns) for f in hunt._disorder("same", one)] == [
+    assert [(f.what, f.instants, f.from_ns, f.to_ns) for f in disorder("arrivals", "same", one)] == [
         ("reordered", 1, 8, 12),
         ("duplicated", 2, 8, 12),
     ]
@@ -174,7 +201,12 @@ def test_a_lost_frame_that_came_alone_is_an_error() -> None:
         ({"burst": 0}, "--burst 0: allowed are 1 to"),
         ({"step": 0}, "--step 0"),
         ({"bound": -1.0}, "--bound -1"),
-        ({"begin": 8_000.0}, "--from: allowed are instants before the next pair"),
+        ({"begin": 1e8}, "--from: allowed are instants before the next pair"),
+        ({"what": "third"}, "allowed are arrivals, transmit"),
+        ({"first": 0}, "--first 0: allowed are 1 to"),
+        ({"first": 100, "first_gap": 100.0}, "--first-gap 100"),
+        ({"instants": 0}, "--instants 0"),
+        ({"irq_delay": -1}, "--irq-delay -1"),
         ({"begin": 2.0, "end": 1.0}, "it is after --until"),
         ({"repeat": 2}, "they need --at"),
         ({"lead": 2}, "they need --at"),
@@ -198,5 +230,105 @@ def test_it_has_a_page(tmp_path: Any) -> None:
     page = tmp_path / "page.html"
     report.write_html([document([found], [dut(found.driver, found.nic)])], page)
     text = page.read_text()
-    assert "Second arrival at the other port" in text
+    assert "Arrivals, other port" in text
     assert "late" in text
+
+
+def test_what_may_be_tolerated() -> None:
+    woken = PERIOD_NS - CHECK_ROOM_NS
+    assert _pairs([500] * 3, [2_000, None, woken], tolerates="late") == [(2_000, ""), (None, "lost"), (woken, "late")]
+    assert _pairs([500, 500], [2_000, None], tolerates="lost") == [(2_000, ""), (500, "")]
+
+
+def test_the_last_frame_at_the_end_of_a_pair_has_to_arrive() -> None:
+    trial = HuntTrial(3, 8, 4, frames=0, check=True, tolerates="lost")
+    check = Received((None, 900, 500, None, 500, 1_001))
+    found = HuntResult(trial, Received((1, None, 1)), Received(), (), [], check)
+    assert [pair.what for pair in pairs_of(found, Limits(500, 1_000))] == ["", "stuck", "stuck"]
+
+
+def test_packets_have_to_be_freed() -> None:
+    trial = HuntTrial(3, 8, 4, transmits=True)
+    at = [SETTLE_NS + n * trial.period_ns + 10 for n in range(3)]
+    sent = (
+        Transmitted(5, None),
+        Transmitted(at[0], 900),
+        Transmitted(at[0] + 5, 800),
+        Transmitted(at[1], 1_001),
+        Transmitted(at[2], None),
+    )
+    frames = Received((1, 1, 1))
+    found = HuntResult(trial, frames, frames, (), [], transmitted=sent)
+    judged = list(pairs_of(found, Limits(1, 10, 900, 1_000)))
+    assert [(pair.freed_ns, pair.what) for pair in judged] == [(900, ""), (1_001, "kept"), (None, "kept")]
+    (kept,) = group("transmit", "same", judged, 4)
+    assert (kept.what, kept.instants, kept.worst_ns) == ("kept", 2, 1_001)
+
+
+def test_packets_are_followed_by_their_address() -> None:
+    trial = HuntTrial(1, 0, 0, transmits=True, failing=Failing(3, 0))
+    entries = [[3, 9, 7, True], [1, 10, 7, False], [0, 11, 99, False], [2, 20, 8, False], [0, 30, 7, False], [1, 40, 7, False]]
+    assert _transmitted(trial, entries) == (Transmitted(10, 20), Transmitted(20, None), Transmitted(40, None))
+
+
+def test_calls_are_counted_by_pair() -> None:
+    trial = HuntTrial(2, 0, 0, period_ns=100, failing=Failing(1, 0, at_ns=10))
+    at = [SETTLE_NS + ns for ns in (9, 10, 99, 109, 150, 260)]
+    assert _calls(trial, [[1, ns, 0, False] for ns in at] + [[0, at[1], 0, False]]) == (2, 1)
+
+
+def test_every_call_fails_once() -> None:
+    class Short(RacyTestbed):
+        """Calls 2 and 3 of 5 are fatal to the interface."""
+
+        def run(self, spec: Any) -> Any:
+            frames = Received((ALONE_NS,) * spec.pairs)
+            numbers = range(spec.failing.first, spec.failing.first + spec.pairs)
+            check = [one for n in numbers for one in (1, None if n in (2, 3) else 1)]
+            return HuntResult(spec, frames, Received(), (), [], Received(tuple(check)), calls=(4, 5, 4))
+
+    testbed = Short(lambda offered: offered)
+    one = HuntTrial(1, 0, 0, frames=0, check=True, tolerates="lost", probes=(1,), failing=Failing(0, 0))
+    assert one.failing is not None
+    case = hunt.Case("failures f", "same", replace(one, pairs=3, failing=replace(one.failing, first=99)), one)
+    found = hunt.hunt(stand_on(testbed), case, Options())
+    assert len(found.pairs) == 5
+    (finding,) = found.findings
+    assert (finding.what, finding.from_ns, finding.to_ns, finding.lead) == ("stuck", 2, 3, 0)
+
+
+def test_a_message_is_a_finding_with_few_pairs() -> None:
+    class Warns(RacyTestbed):
+        """Warns if the second frame comes after 9,004 ns."""
+
+        def run(self, spec: Any) -> Any:
+            if spec.frames and 9_004 in spec.gaps_ns and not spec.other_port:
+                raise KernelProblemError("WARNING: CPU: 0")
+            return super().run(spec)
+
+    found = hunt.run(stand_on(Warns(lambda offered: offered)), Workload(), Options(ports="same"))
+    (finding,) = found.samples[0].findings
+    assert (finding.what, finding.at_ns, finding.lead, finding.said) == ("message", 9_004, 0, "WARNING: CPU: 0")
+    assert catalogue.methods()["hunt"].failed(rows_of(found))
+
+
+def test_the_step_grows_with_the_limit_of_instants() -> None:
+    found, _ = hunted(Options(ports="same", instants=100))
+    (sample,) = found.samples
+    assert 50 < sample.instants <= 101
+    assert sample.step_ns > 4
+
+
+def test_changes_is_all_changes() -> None:
+    assert Options(what="changes,arrivals").kinds == (*CHANGE_KINDS, "arrivals")
+
+
+def test_streams_events_and_steps() -> None:
+    trial = HuntTrial(2, 8, 4, frames=0, interrupt=True, check=True, failing=Failing(0, 3, 5, 7), steps=(Step(1, "/a", "b"),))
+    assert list(trial._streams()) == ["first", "check"]
+    spurious, failing = trial._events()
+    assert spurious == {"do": {"kind": "interrupt", "port": 0}, "first_ns": SETTLE_NS + 8, "every_ns": PERIOD_NS + 4, "count": 2}
+    assert failing["do"] == {"kind": "fail", "function": 0, "after": 7, "value": 3}
+    assert (failing["first_ns"], failing["every_ns"]) == (SETTLE_NS + 5, PERIOD_NS)
+    assert not trial.is_alone
+    assert ALONE_PAIRS > 1

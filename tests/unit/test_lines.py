@@ -6,6 +6,7 @@ from __future__ import annotations
 import subprocess
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from irqlab.profile.btf import Btf
 from irqlab.profile.guest_memory import PAGE, GuestMemory
 from irqlab.profile.kernel_objects import VMALLOC, Area, Known, Objects, Place, Variable
 from irqlab.profile.symbols import Symbols
+from irqlab.setup.drivers import DEBUG
 from tests.unit.fake_kernel import U32, U64, Ram, Types, descriptor, page, static
 
 INIT_NET, ARP_TBL, CACHES, INIT_TASK, COUNTER = (static(n) for n in (0x1000, 0x2000, 0x3000, 0x4000, 0x5000))
@@ -293,10 +295,39 @@ def test_types_of_a_module_from_its_debugging_information(tmp_path: Path) -> Non
     done = subprocess.run(["gcc", "-g", "-c", "a.c", "-o", "a.o"], cwd=tmp_path, check=False, capture_output=True)
     if done.returncode:
         pytest.skip("no compiler")
-    found = dwarf.types((tmp_path / "a.o").read_bytes(), base)
-    assert found is not None
+    data = dwarf.types((tmp_path / "a.o").read_bytes(), base)
+    assert data is not None
+    found = btf.Btf(data, base)
     assert list(found.own_structs()) == ["mine"]
     number = found.own_structs()["mine"]
     assert [found.path(number, at) for at in (0, 8, 12, 24)] == ["device", "a", "text[]", "low"]
     assert [(offset, path, target) for offset, path, target in found.pointers(number)] == [(0, "device", device)]
     assert dwarf.types(b"no ELF file", base) is None
+
+
+def test_a_modules_debugging_information_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = Types()
+    kernel.struct("net_device", 120, [("mtu", U32, 64)])
+    base = kernel.btf()
+    own = Types(base)
+    own.struct("mine", 8, [("a", U32, 0)])
+    read: list[bytes] = []
+
+    def types(elf: bytes, _base: btf.Btf) -> bytes | None:
+        read.append(elf)
+        return own.data() if elf != b"none" else None
+
+    monkeypatch.setattr(lines.dwarf, "types", types)
+    module: Any = SimpleNamespace(data=b"no ELF file", path=tmp_path / "mine.ko")
+    assert lines.types_of(module, base) is None, "nothing is kept of it"
+    debug = module.path.with_suffix(DEBUG)
+    for content in (b"one", b"one", b"two", b"none", b"none"):
+        debug.write_bytes(content)
+        found = lines.types_of(module, base)
+        assert (found is None) == (content == b"none")
+    assert read == [b"one", b"two", b"none", b"none"]
+    for kept in tmp_path.glob("*.btf"):
+        kept.write_bytes(b"broken")
+    debug.write_bytes(b"one")
+    assert lines.types_of(module, base) is not None
+    assert read[-1] == b"one"

@@ -23,12 +23,27 @@ SECTION: dict[str, Any] = {
     "caches": [{"name": "L1I", **L1}, {"name": "L1D", **L1}, L2],
     "ram": {"latency_ns": 136.4, "source": "manual, page 2"},
 }
+TRANSLATION: dict[str, Any] = {
+    "tlbs": [
+        {"name": "ITLB", "entries": 32, "ways": 4, "large_entries": 2, "large_ways": 2},
+        {"name": "DTLB", "entries": 64, "ways": 64},
+        {"name": "TLB2", "entries": 512, "ways": 4, "latency_ns": 2.3, "data_latency_ns": 0, "source": "manual, page 8"},
+    ],
+    "large_page_bytes": 4 << 20,
+    "walk_latency_ns": 5,
+    "tagged": True,
+    "source": "manual, page 9",
+}
 
 
 def _file(tmp_path: Path, memory: Any, costs: dict[str, float] | None = None) -> str:
     content = {"schema": hardware.SCHEMA, "name": "board", "mips": 250, "costs_ns": costs or {}, "memory": memory}
     (tmp_path / "board.json").write_text(json.dumps(content))
     return str(tmp_path / "board.json")
+
+
+def _with_tlb(**fields: Any) -> dict[str, Any]:
+    return {"translation": {**TRANSLATION, "tlbs": [{"name": "ITLB", **fields}, *TRANSLATION["tlbs"][1:]]}}
 
 
 def test_a_memory_is_read_and_written(tmp_path: Path) -> None:
@@ -48,6 +63,9 @@ def test_a_processor_and_devices_are_read_and_written(tmp_path: Path) -> None:
         "processor": {"clock_mhz": 3200, "cycles_per_instruction": 0.5, "instruction_factor": 1.2, "source": "manual, page 3"},
         "register_read": {"latency_ns": 875, "source": "manual, page 4"},
         "dma": {"lines": "last level", "source": "manual, page 5"},
+        "translation": TRANSLATION,
+        "store_buffer": {"entries": 12, "fills": 4, "source": "manual, page 6"},
+        "interrupt": {"latency_ns": 0.9, "source": "manual, page 7"},
     }
     board = hardware.load(_file(tmp_path, section))
     assert board.memory is not None
@@ -55,8 +73,11 @@ def test_a_processor_and_devices_are_read_and_written(tmp_path: Path) -> None:
     assert board.memory.instruction_ns(250) == pytest.approx(0.1875)
     assert Memory.parse("board", SECTION).instruction_ns(250) == 4
     assert board.memory.arguments() == (
-        "l1i=16384:4:32,l1d=16384:4:32,l2=262144:8:64:20500:0,ram=136400:100000,instruction=188,register=875000,dma=last"
+        "l1i=16384:4:32,l1d=16384:4:32,l2=262144:8:64:20500:0,ram=136400:100000,instruction=188,register=875000,dma=last,"
+        "itlb=32:4:2:2,dtlb=64:64:0:0,tlb2=512:4:0:0:2300:0,walk=5000:5000,large=4194304,tagged=1,stores=12:4,interrupt=900"
     )
+    assert board.memory.translation is not None
+    assert [tlb.name for tlb in board.memory.translation.tlbs] == ["ITLB", "DTLB", "TLB2"]
     board.write(tmp_path / "again.json")
     assert hardware.load(str(tmp_path / "again.json")) == board
 
@@ -75,7 +96,8 @@ def test_every_figure_of_the_included_hardware_has_its_source(name: str) -> None
     memory = hardware.load(name).memory
     assert memory is not None
     assert memory.hardware == name
-    parts = (memory, *memory.caches, memory.processor, memory.register_read, memory.dma)
+    parts = (memory, *memory.caches, memory.processor, memory.register_read, memory.dma, memory.store_buffer, memory.interrupt)
+    parts += (memory.translation, *(memory.translation.tlbs if memory.translation else ()))
     assert all(len(part.source) > 6 for part in parts if part)
 
 
@@ -101,6 +123,21 @@ def test_every_figure_of_the_included_hardware_has_its_source(name: str) -> None
         ({"caches": [*SECTION["caches"][:2], {**L2, "data_latency_ns": -1}]}, "L2: data_latency_ns is -1; allowed are 0 to"),
         ({"ram": {**SECTION["ram"], "data_latency_ns": "1"}}, "ram: data_latency_ns is '1'"),
         ({"tlb": {}}, "unknown: tlb"),
+        ({"translation": []}, "translation: tlbs is missing"),
+        ({"translation": {**TRANSLATION, "tlbs": TRANSLATION["tlbs"][1:]}}, "tlbs are DTLB, TLB2; allowed are ITLB, DTLB, then"),
+        ({"translation": {**TRANSLATION, "large_page_bytes": 3000}}, "large_page_bytes is 3000; allowed are powers of two, 4096"),
+        ({"translation": {**TRANSLATION, "tagged": 1}}, "translation: tagged is 1"),
+        ({"translation": {**TRANSLATION, "walk_latency_ns": -1}}, "translation: latency_ns is -1"),
+        ({"translation": {"tlbs": TRANSLATION["tlbs"]}}, "translation: must have tlbs, large_page_bytes"),
+        (_with_tlb(entries=48, ways=5), "ITLB: 48 entries in 5 ways; the number of sets must be a power of two"),
+        (_with_tlb(entries=0, ways=0), "ITLB: 0 entries in 0 ways"),
+        (_with_tlb(entries=32, ways=4, large_entries=3, large_ways=1), "ITLB: 3 entries in 1 ways"),
+        (_with_tlb(entries=1 << 20, ways=4), "at most 65536 entries"),
+        (_with_tlb(entries=32, ways=4, latency_ns=1), "ITLB: latency_ns is 1; a hit at the first level"),
+        (_with_tlb(entries=32.0, ways=4), r"tlbs\[0\]: entries is 32.0"),
+        ({"store_buffer": {"entries": 0, "fills": 1}}, "store_buffer: entries is 0; allowed are 1 to 1024"),
+        ({"store_buffer": {"entries": 4, "fills": 5000}}, "store_buffer: fills is 5000"),
+        ({"interrupt": {"latency_ns": -5}}, "interrupt: latency_ns is -5"),
         ({"processor": {"clock_mhz": 100}}, "processor: must have clock_mhz, cycles_per_instruction, instruction_factor, source"),
         (
             {"processor": {"clock_mhz": 0, "cycles_per_instruction": 1}},

@@ -87,6 +87,13 @@ def test_errata_and_the_bus_are_chosen_for_the_tester_s_own_cards_only() -> None
             nics.choose(cp, requested, QEMU, bus)
 
 
+def test_qemu_s_e1000e_stays_the_default() -> None:
+    e1000e = driver("e1000e", pci("8086", "10D3"))
+    own = nics.choose(e1000e, "irqlab-82574", QEMU)
+    assert (own.is_own, own.line_rate_bps, own.timing) == (True, 1_000_000_000, "")
+    assert nics.choose(e1000e, None, QEMU).model == "e1000e"
+
+
 def test_qemu_s_models_say_what_their_timing_gets_wrong() -> None:
     assert all("transmits in no time" in nic.timing for nic in nics.TABLE if not nic.is_own)
     igb = next(nic for nic in nics.TABLE if nic.model == "igb")

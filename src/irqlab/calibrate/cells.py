@@ -17,7 +17,8 @@ from irqlab.config.testbed import TestbedConfig
 from irqlab.config.traffic import MAX_FRAME_BYTES, MIN_FRAME_BYTES, WIRE_OVERHEAD_BYTES, wire_rate_pps
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
-from irqlab.methods import throughput
+from irqlab.methods import catalogue, throughput
+from irqlab.results.ensemble import collapse
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult
 from irqlab.trials.testbed import Testbed
@@ -93,6 +94,31 @@ def read(path: Path, bidirectional: bool, line_rate_bps: float) -> dict[Cell, fl
             found[cell] = pps
     if not found:
         raise IrqlabError(f"{path} has no throughput below line rate, so costs cannot be fitted")
+    return found
+
+
+def read_live(path: Path, bidirectional: bool) -> dict[Cell, float]:
+    """A board's throughputs in frames/s, all directions together, from a file of `irqlab live throughput --json`.
+
+    Repetitions count by their median. Cells at line rate, or limited by the tester, are left out. Raises IrqlabError.
+    """
+    content, _ = collapse(catalogue.read(path))
+    found: dict[Cell, float] = {}
+    for row in content["measured"]["results"]:
+        if row["method"] != throughput.METHOD.name or not row["complete"] or row["bidirectional"] != bidirectional:
+            continue
+        if row["frame_bytes"] == "imix" or row["line_rate_limited"] or row.get("tester_limited"):
+            continue
+        schemes = f"{row['rx_scheme']}/{row['tx_scheme']}" if row["rx_scheme"] and row["tx_scheme"] else ""
+        cell = Cell(row["variant"] or schemes, int(row["frame_bytes"]))
+        if cell in found:
+            raise IrqlabError(f"{path}: two throughputs of {str(cell) or 'the same cell'}: give a file of one device")
+        found[cell] = float(row["total_throughput_pps"])
+    if not found:
+        way = "both directions" if bidirectional else "one direction"
+        raise IrqlabError(
+            f"{path} has no throughput in {way} that the device limits, so costs cannot be fitted: irqlab live throughput --json"
+        )
     return found
 
 

@@ -26,9 +26,10 @@ TRUST_ERROR = 0.1
 _ALL = ",".join(TERMS)
 
 TableFile = Annotated[
-    Path,
+    Path | None,
     typer.Argument(help="CSV with the columns variant (may be missing), frame_bytes, throughput_pps or throughput_mbps."),
 ]
+LiveFile = Annotated[Path | None, typer.Option("--live", help="A file of irqlab live throughput --json, in place of the table.")]
 Output = Annotated[Path, typer.Option("--output", "-o", help="The hardware file, for --hardware.")]
 Fit = Annotated[
     str | None,
@@ -41,7 +42,8 @@ Rounds = Annotated[int, typer.Option("--rounds", help="Rounds of fitting; each m
 @opt.asks(*opt.DUT, *("bidirectional", "duration", "warmup"), *opt.RUN)
 def command(
     *,
-    table: TableFile,
+    table: TableFile = None,
+    live: LiveFile = None,
     output: Output = Path("hardware.json"),
     fit_sizes: Fit = None,
     terms: Terms = _ALL,
@@ -56,7 +58,12 @@ def command(
     if not 1 <= rounds <= 10:
         raise IrqlabError(f"--rounds {rounds}: allowed are 1 to 10")
     testbed, bidirectional = request.testbeds[0], request.workload.bidirectional
-    board_pps = cells.read(table, bidirectional, Testbed.resolve(testbed).nic.line_rate_bps)
+    if live is not None and table is None:
+        source, board_pps = live, cells.read_live(live, bidirectional)
+    elif table is not None and live is None:
+        source, board_pps = table, cells.read(table, bidirectional, Testbed.resolve(testbed).nic.line_rate_bps)
+    else:
+        raise IrqlabError("give either a table (CSV) or --live FILE")
     fit_to = list(board_pps)
     if fit_sizes is not None:
         sizes = _sizes(fit_sizes, {cell.frame_bytes for cell in board_pps})
@@ -64,7 +71,7 @@ def command(
     said = Console(stderr=True, highlight=False, soft_wrap=True)
     board = cells.Board(testbed, request.workload, threading.Semaphore(request.jobs), said.print)
     found = method.run(board, board_pps, fit_to, allowed, rounds)
-    content = found.to_json() | {"source": table.name, "driver": testbed.driver, "bidirectional": bidirectional}
+    content = found.to_json() | {"source": source.name, "driver": testbed.driver, "bidirectional": bidirectional}
     hardware.Hardware(output.stem, testbed.mips, found.fit.costs, content).write(output)
     show(found)
     print(f"hardware: {output}")

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from irqlab.cli import options as opt
 from irqlab.cli.output import check_outputs, complain, save
-from irqlab.compare import sides, verdict
+from irqlab.compare import beside, sides, verdict
 from irqlab.compare import tables as printed
 from irqlab.config.ensemble import Ensemble
 from irqlab.config.workload import Workload
@@ -32,7 +32,8 @@ SideA = Annotated[
     typer.Argument(
         metavar="A",
         help="DRIVER[+OPTIONS], such as irqmod_i8255x+napi+off or ./my.ko+ring=128; git:REVISION:DRIVER[+OPTIONS]; "
-        "linux-image-... (with --driver); or a file written by compare --json.",
+        "linux-image-... (with --driver); or a file written by compare --json. Two files of other methods, such as one of irqlab "
+        "live and one of the lab, are put side by side.",
     ),
 ]
 SideB = Annotated[str | None, typer.Argument(metavar="B", help="Likewise; without B, only A is measured (for --json).")]
@@ -152,6 +153,11 @@ def command(
     if top < 1:
         raise IrqlabError(f"--top {top}: allowed are 1 and more")
     chosen = [sides.parse(text, request.testbeds[0], driver) for text in (a, b) if text is not None]
+    if (found_beside := _files_beside(chosen)) is not None:
+        console = Console(highlight=False)
+        for table in beside.tables(*found_beside, (a, b or "")):
+            tables.show(tables.rich_table(table), console)
+        return
     request = replace(request, testbeds=tuple(side.testbed for side in chosen if side.testbed is not None))
     measured = next((side.rows for side in chosen if side.rows), ())
     ensembles = _ensembles(request, chosen)
@@ -169,6 +175,19 @@ def command(
     rows = _by_side(chosen, found, len(request.sizes))
     if _show(rows, chosen, threshold, judged, top):
         raise typer.Exit(1)
+
+
+def _files_beside(chosen: Sequence[sides.Side]) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """Two files of measurements without metrics, such as a live one and the lab's; None: there are none. Raises IrqlabError."""
+    bare = [side for side in chosen if side.document is not None and not side.rows]
+    if not bare:
+        return None
+    documents = [side.document for side in chosen if side.document is not None]
+    if len(documents) != 2:
+        raise IrqlabError(
+            f"{bare[0].name} has no results of irqlab compare: give two files of the same methods to put them side by side"
+        )
+    return documents[0], documents[1]
 
 
 def _by_side(chosen: list[sides.Side], found: list[dict[str, Any]], sizes: int) -> list[list[dict[str, Any]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -204,16 +204,24 @@ JsonFile = Annotated[Path | None, typer.Option("--json", help="Write all results
 ReportFile = Annotated[Path | None, typer.Option("--report", help="Write a self-contained HTML report to this file.")]
 
 
-def asks(*names: str, **fixed: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def asks(
+    *names: str, optional: Mapping[str, Any] | None = None, **fixed: Any
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Decorates a command: replaces its parameter `request` by the named options, and passes it the Request they form.
 
-    `fixed`: the values of options that the command does not have.
+    `optional`: options that need not be given, and what is taken instead. `fixed`: the values of options that it does not have.
     """
+    instead = optional or {}
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         wanted = [name for name in SHARED if name in names or _WITH.get(name) in names]
         shared = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=SHARED[name].default, annotation=SHARED[name].hint)
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=None if name in instead else SHARED[name].default,
+                annotation=SHARED[name].hint,
+            )
             for name in wanted
         ]
         parameters: list[inspect.Parameter] = []
@@ -221,7 +229,8 @@ def asks(*names: str, **fixed: Any) -> Callable[[Callable[..., None]], Callable[
             parameters += shared if own.name == "request" else [own.replace(kind=inspect.Parameter.KEYWORD_ONLY)]
 
         def run(**given: Any) -> None:
-            asked = {name: given.pop(name) for name in wanted}
+            asked = {name: given.pop(name) or instead.get(name) for name in wanted if name in instead}
+            asked |= {name: given.pop(name) for name in wanted if name not in instead}
             command(request=Request.of(**fixed, **asked), **given)
 
         run.__name__ = command.__name__  # typer derives the command's name from it

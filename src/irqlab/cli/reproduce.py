@@ -32,7 +32,7 @@ HardwareOption = Annotated[
 DriverOption = Annotated[str | None, typer.Option("--driver", help="Kernel module, ours or in-tree; default: the paper's.")]
 
 
-@opt.asks("nic", "kernel", "mips", *opt.RUN, driver=["?"])
+@opt.asks("nic", "kernel", "mips", "ensemble", "perturb", *opt.RUN, driver=["?"])
 def command(
     *,
     paper: PaperName,
@@ -52,7 +52,7 @@ def command(
     board = boards.load(hardware) if hardware else None
     if board and board.memory:
         raise IrqlabError(f"--hardware {hardware}: it has a memory model, and reproduce compares costs that were fitted")
-    session = Session(testbed, quick, request.jobs, board)
+    session = Session(testbed, quick, request.jobs, board, ensemble=request.ensemble)
     try:
         with terminate_like_ctrl_c(), session:
             found = document.Reproduction.measure(chosen, session, ["irqlab", *sys.argv[1:]])

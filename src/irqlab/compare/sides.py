@@ -114,6 +114,8 @@ def _options() -> str:
 def _of_file(text: str) -> Side:
     content, _ = collapse(catalogue.read(Path(text)))
     rows = tuple(row for row in content["measured"]["results"] if row["method"] == "metrics" and row["complete"])
+    if not rows and any(row["complete"] for row in content["measured"]["results"]):
+        return Side(text, None, (), content)
     if not rows:
         raise IrqlabError(f"{text} has no results to compare with; create it with irqlab compare SIDE --json {text}")
     several = {(row["frame_bytes"], row["bidirectional"]) for row in rows}

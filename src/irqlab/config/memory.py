@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The DUT's processor and the memory behind it: speed, caches, RAM, devices, from a data sheet (docs/memory-model.md)."""
+"""The DUT's processor and the memory behind it: speed, caches, TLBs, RAM, devices, from a data sheet (docs/memory-model.md)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,10 @@ FIRST = CACHES[:2]
 MIN_LINE_BYTES, MAX_LINE_BYTES = 16, 4096
 MAX_BYTES = 1 << 30
 MAX_LATENCY_NS = 100_000.0
+TLBS = ("ITLB", "DTLB", "TLB2")
+MAX_TLB_ENTRIES = 65_536
+MAX_STORES = 1024
+SMALL_PAGE_BYTES, MAX_PAGE_BYTES = 4096, 1 << 40
 MIN_INSTRUCTION_NS, MAX_INSTRUCTION_NS = 0.05, 100.0
 DMA = {"invalidate": "invalidate", "last level": "last"}
 """What becomes of the lines that a NIC writes -> the tester's argument."""
@@ -102,6 +106,114 @@ class Dma:
 
 
 @dataclass(frozen=True)
+class Tlb:
+    """A translation lookaside buffer that replaces the least recently used entry."""
+
+    name: str
+    """One of TLBS."""
+    entries: int
+    """Of pages of 4 KiB; of large pages as well if these have no entries of their own."""
+    ways: int
+    large_entries: int = 0
+    """Of large pages."""
+    large_ways: int = 0
+    latency_ns: float = 0.0
+    """How long the processor stalls for an entry that comes from here; 0 at the first level."""
+    data_latency_ns: float | None = None
+    """For an address of data, if that differs."""
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        where = f"memory: translation: {self.name}"
+        large = ((self.large_entries, self.large_ways),) if self.large_entries or self.large_ways else ()
+        for entries, ways in ((self.entries, self.ways), *large):
+            sets, rest = divmod(entries, ways) if ways > 0 else (0, 0)
+            if rest or sets < 1 or sets & (sets - 1) or entries > MAX_TLB_ENTRIES:
+                raise IrqlabError(
+                    f"{where}: {entries} entries in {ways} ways; the number of sets must be a power of two, "
+                    f"and there are at most {MAX_TLB_ENTRIES} entries"
+                )
+        _check_latency(where, self.latency_ns, self.data_latency_ns)
+        if self.name != TLBS[-1] and (self.latency_ns or self.data_latency_ns):
+            raise IrqlabError(f"{where}: latency_ns is {self.latency_ns:g}; a hit at the first level takes no time of its own: 0")
+
+
+@dataclass(frozen=True)
+class Translation:
+    """TLBs, and what it takes to read the page tables. The entry of the last table is read through the caches."""
+
+    tlbs: tuple[Tlb, ...]
+    large_page_bytes: int
+    """The pages that the kernel maps itself with."""
+    walk_latency_ns: float = 0.0
+    """The stall if no TLB has an entry, besides reading the page table."""
+    tagged: bool = False
+    """Entries survive a switch to another process."""
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        where = "memory: translation"
+        names = tuple(tlb.name for tlb in self.tlbs)
+        if names not in (TLBS, TLBS[:-1]):
+            raise IrqlabError(f"{where}: tlbs are {', '.join(names) or 'none'}; allowed are ITLB, DTLB, then TLB2")
+        size = self.large_page_bytes
+        if size & (size - 1) or not SMALL_PAGE_BYTES <= size <= MAX_PAGE_BYTES:
+            raise IrqlabError(
+                f"{where}: large_page_bytes is {size}; allowed are powers of two, {SMALL_PAGE_BYTES} to {MAX_PAGE_BYTES}"
+            )
+        _check_latency(where, self.walk_latency_ns)
+
+    @classmethod
+    def parse(cls, given: Any) -> Translation:
+        """From JSON data. Raises IrqlabError."""
+        where = "memory: translation"
+        if not isinstance(given, dict) or not isinstance(given.get("tlbs"), list):
+            raise IrqlabError(f"{where}: tlbs is missing")
+        tlbs = tuple(_read(f"{where}: tlbs[{n}]", Tlb, tlb) for n, tlb in enumerate(given["tlbs"]))
+        return _read(where, cls, {**given, "tlbs": tlbs})
+
+    def to_json(self) -> dict[str, Any]:
+        """As in a hardware file."""
+        return {**asdict(self), "tlbs": [_without_none(asdict(tlb)) for tlb in self.tlbs]}
+
+    def arguments(self) -> list[str]:
+        """The tester's arguments."""
+        parts = []
+        for tlb in self.tlbs:
+            shape = f"{tlb.name.lower()}={tlb.entries}:{tlb.ways}:{tlb.large_entries}:{tlb.large_ways}"
+            parts.append(shape if tlb.name != TLBS[-1] else f"{shape}:{_both(tlb.latency_ns, tlb.data_latency_ns)}")
+        walk = _both(self.walk_latency_ns, None)
+        return [*parts, f"walk={walk}", f"large={self.large_page_bytes}", *(["tagged=1"] if self.tagged else [])]
+
+
+@dataclass(frozen=True)
+class StoreBuffer:
+    """Stores wait for their lines while the processor goes on; it stalls when the buffer is full."""
+
+    entries: int
+    """Stores that can wait."""
+    fills: int
+    """Lines that can be under way for them at a time."""
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("entries", "fills"):
+            if not 1 <= (value := getattr(self, name)) <= MAX_STORES:
+                raise IrqlabError(f"memory: store_buffer: {name} is {value}; allowed are 1 to {MAX_STORES}")
+
+
+@dataclass(frozen=True)
+class Interrupt:
+    """What entering an interrupt and returning from it take beyond their instructions."""
+
+    latency_ns: float
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        _check_latency("memory: interrupt", self.latency_ns)
+
+
+@dataclass(frozen=True)
 class Memory:
     """A processor; caches, the nearest first, and RAM; devices."""
 
@@ -119,6 +231,12 @@ class Memory:
     """None: a read of a device's register takes no time of its own."""
     dma: Dma | None = None
     """None: lines that a NIC writes stay in the caches as they are."""
+    translation: Translation | None = None
+    """None: translating an address takes no time."""
+    store_buffer: StoreBuffer | None = None
+    """None: a store that misses stalls as a load does."""
+    interrupt: Interrupt | None = None
+    """None: an interrupt takes its instructions."""
 
     def __post_init__(self) -> None:
         names = tuple(cache.name for cache in self.caches)
@@ -133,7 +251,8 @@ class Memory:
         """The section `memory` of a hardware file, with the section `processor` in it. Raises IrqlabError."""
         if not isinstance(content, dict) or not isinstance(content.get("caches"), list):
             raise IrqlabError("memory: caches is missing")
-        unknown = content.keys() - {"caches", "ram", "processor", "register_read", "dma"}
+        known = {"caches", "ram", "processor", "register_read", "dma", "translation", "store_buffer", "interrupt"}
+        unknown = content.keys() - known
         if unknown:
             raise IrqlabError(f"memory: unknown: {', '.join(sorted(unknown))}")
         caches = tuple(_read(f"memory: caches[{n}]", Cache, given) for n, given in enumerate(content["caches"]))
@@ -152,15 +271,25 @@ class Memory:
             _read("memory: processor", Processor, content["processor"]) if "processor" in content else None,
             _read("memory: register_read", RegisterRead, content["register_read"]) if "register_read" in content else None,
             _read("memory: dma", Dma, content["dma"]) if "dma" in content else None,
+            Translation.parse(content["translation"]) if "translation" in content else None,
+            _read("memory: store_buffer", StoreBuffer, content["store_buffer"]) if "store_buffer" in content else None,
+            _read("memory: interrupt", Interrupt, content["interrupt"]) if "interrupt" in content else None,
         )
 
     def to_json(self) -> dict[str, Any]:
         """The section `memory` of a hardware file, with the section `processor` in it."""
-        parts = {"processor": self.processor, "register_read": self.register_read, "dma": self.dma}
+        parts = {
+            "processor": self.processor,
+            "register_read": self.register_read,
+            "dma": self.dma,
+            "store_buffer": self.store_buffer,
+            "interrupt": self.interrupt,
+        }
         return {
             "caches": [_without_none(asdict(cache)) for cache in self.caches],
             "ram": _without_none({"latency_ns": self.latency_ns, "data_latency_ns": self.data_latency_ns, "source": self.source}),
             **{name: asdict(part) for name, part in parts.items() if part},
+            **({"translation": self.translation.to_json()} if self.translation else {}),
         }
 
     def instruction_ns(self, mips: int) -> float:
@@ -180,6 +309,12 @@ class Memory:
             parts.append(f"register={round(self.register_read.latency_ns * 1e3)}")
         if self.dma:
             parts.append(f"dma={DMA[self.dma.lines]}")
+        if self.translation:
+            parts += self.translation.arguments()
+        if self.store_buffer:
+            parts.append(f"stores={self.store_buffer.entries}:{self.store_buffer.fills}")
+        if self.interrupt:
+            parts.append(f"interrupt={round(self.interrupt.latency_ns * 1e3)}")
         return ",".join(parts)
 
 
@@ -189,11 +324,18 @@ def _stall(latency_ns: float, data_latency_ns: float | None) -> str:
     return ":".join(str(round(ns * 1e3)) for ns in times)
 
 
+def _both(latency_ns: float, data_latency_ns: float | None) -> str:
+    """In ps: that of instructions, that of data."""
+    return _stall(latency_ns, latency_ns if data_latency_ns is None else data_latency_ns)
+
+
 def _without_none(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-_TYPES = {"name": str, "source": str, "lines": str, "bytes": int, "ways": int, "line_bytes": int}
+_TEXTS = ("name", "source", "lines")
+_COUNTS = ("bytes", "ways", "line_bytes", "entries", "large_entries", "large_ways", "large_page_bytes", "fills")
+_TYPES: dict[str, type] = {**dict.fromkeys(_TEXTS, str), **dict.fromkeys(_COUNTS, int), "tagged": bool, "tlbs": tuple}
 T = TypeVar("T")
 
 
@@ -204,7 +346,7 @@ def _read(where: str, kind: type[T], given: Any) -> T:
     if not isinstance(given, dict) or not given.keys() <= fields.keys() or not needed <= given.keys():
         raise IrqlabError(f"{where}: must have {', '.join(fields)}")
     for name, value in given.items():
-        right = isinstance(value, _TYPES[name]) and not isinstance(value, bool) if name in _TYPES else _is_number(value)
+        right = type(value) is _TYPES[name] if name in _TYPES else _is_number(value)
         if not right:
             raise IrqlabError(f"{where}: {name} is {value!r}")
     return kind(**given)

@@ -31,5 +31,7 @@ class Workload:
     """Hardware costs charged in every trial; the testbed must have the cost model."""
     relative_width: float = RELATIVE_WIDTH
     """Relative distance of the highest passing and the lowest failing rate at which a search ends."""
+    trials_per_load: int = 1
+    """With noise, on real ports: a load passes if more than half of so many trials do. 1: the first one decides."""
     expected_pps: float | None = None
     """Expected throughput per direction. A good guess saves trials of the search; a bad one costs some."""

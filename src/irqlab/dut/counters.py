@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from irqlab.config.addresses import INTERFACES
@@ -21,13 +22,20 @@ STATISTICS = (
     "rx_over_errors",
     "tx_fifo_errors",
 )
-PATHS = (
-    "/proc/interrupts",
-    "/proc/softirqs",
-    "/proc/stat",
-    "/proc/net/softnet_stat",
-    *(f"/sys/class/net/{interface}/statistics/{name}" for interface in INTERFACES for name in STATISTICS),
-)
+
+
+def paths(interfaces: Sequence[str] = INTERFACES) -> tuple[str, ...]:
+    """The files to read for `parse`."""
+    return (
+        "/proc/interrupts",
+        "/proc/softirqs",
+        "/proc/stat",
+        "/proc/net/softnet_stat",
+        *(f"/sys/class/net/{interface}/statistics/{name}" for interface in interfaces for name in STATISTICS),
+    )
+
+
+PATHS = paths()
 CPU_STATES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq")
 
 
@@ -48,15 +56,17 @@ class Counters:
     """The driver's own counters, by interface (ethtool -S)."""
 
 
-def parse(files: dict[str, str | None], qdisc: str, of_driver: dict[str, str] | None = None) -> Counters:
-    """Counters from the files of PATHS and the output of `tc -s qdisc` and `ethtool -S`. Missing counters are 0."""
+def parse(
+    files: dict[str, str | None], qdisc: str, of_driver: dict[str, str] | None = None, interfaces: Sequence[str] = INTERFACES
+) -> Counters:
+    """Counters from the files of `paths` and the output of `tc -s qdisc` and `ethtool -S`. Missing counters are 0."""
     return Counters(
-        interrupts=parse_interrupts(files.get("/proc/interrupts") or ""),
+        interrupts=parse_interrupts(files.get("/proc/interrupts") or "", interfaces),
         softirqs=parse_softirqs(files.get("/proc/softirqs") or ""),
         cpu_ticks=parse_stat(files.get("/proc/stat") or ""),
         interfaces={
             interface: {name: int(files.get(f"/sys/class/net/{interface}/statistics/{name}") or 0) for name in STATISTICS}
-            for interface in INTERFACES
+            for interface in interfaces
         },
         backlog_drops=_softnet(files.get("/proc/net/softnet_stat") or "", 1),
         time_squeezes=_softnet(files.get("/proc/net/softnet_stat") or "", 2),
@@ -65,14 +75,14 @@ def parse(files: dict[str, str | None], qdisc: str, of_driver: dict[str, str] | 
     )
 
 
-def parse_interrupts(text: str) -> dict[str, int]:
+def parse_interrupts(text: str, interfaces: Sequence[str] = INTERFACES) -> dict[str, int]:
     """Interrupts by interface, from /proc/interrupts; a shared interrupt is "eth0+eth1". For USB NICs: the controller's."""
     found: dict[str, int] = {}
     for line in text.splitlines():
         label, _, rest = line.partition(":")
         if not label.strip().isdigit():
             continue
-        owners = [i for i in (*INTERFACES, USB_CONTROLLER) if re.search(rf"\b{i}\b", rest)]
+        owners = [i for i in (*interfaces, USB_CONTROLLER) if re.search(rf"\b{re.escape(i)}\b", rest)]
         if owners:
             columns = rest.split()
             count = 0

@@ -27,6 +27,11 @@ SLOW_HOST = (
 """Messages above info about time that the host took from a virtual processor; for runs without the instruction clock."""
 RULE = re.compile("={60,}$")
 """The first and the last line of a report of KASAN or KCSAN."""
+CUT, END = "[ cut here ]", "[ end trace "
+"""In the first and the last line of a warning's report."""
+HARMLESS_WARNING = "cacheline tracking EEXIST, overlapping mappings aren't supported"
+"""DMA debugging's warning, once, when two small buffers in one cache line are mapped at the same time. The USB core allocates
+such buffers for control transfers: two devices suffice. On x86 caches are coherent, and nothing is wrong."""
 SHOWN_BEFORE, SHOWN_AFTER = 5, 40
 """Lines shown around the first problem."""
 
@@ -53,7 +58,7 @@ class KernelLog:
 
     def news(self) -> list[Record]:
         """Reads the records logged since the last call."""
-        records = [Record(int(r["level"]), str(r["text"])) for r in self._rpc.guest("kmsg")["records"]]
+        records = without_harmless([Record(int(r["level"]), str(r["text"])) for r in self._rpc.guest("kmsg")["records"]])
         self.lines += [record.text for record in records]
         return records
 
@@ -64,6 +69,20 @@ class KernelLog:
         if first is not None:
             shown = self.lines[max(0, first - SHOWN_BEFORE) : first + SHOWN_AFTER]
             raise KernelProblemError("the DUT's kernel logged a problem:\n" + "\n".join(f"  {line}" for line in shown))
+
+
+def without_harmless(records: list[Record]) -> list[Record]:
+    """The records without the reports of HARMLESS_WARNING."""
+    found: list[Record] = []
+    inside = False
+    for record in records:
+        if HARMLESS_WARNING in record.text and found and CUT in found[-1].text:
+            found.pop()
+            inside = True
+        if not inside:
+            found.append(record)
+        inside = inside and END not in record.text
+    return found
 
 
 def without_races_of_others(records: list[Record], modules: Collection[str]) -> list[Record]:

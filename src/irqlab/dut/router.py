@@ -157,6 +157,10 @@ class Dut(Agent):
 
     def describe(self, config: DutConfig) -> dict[str, Any]:
         """The configuration that affects results, as reported by the running kernel."""
+        return self.describe_interface(config, INTERFACES[0])
+
+    def describe_interface(self, config: DutConfig, interface: str) -> dict[str, Any]:
+        """The same, with what is an interface's own."""
         files = self.read(
             "/sys/kernel/security/lsm",
             "/proc/sys/net/core/default_qdisc",
@@ -166,9 +170,9 @@ class Dut(Agent):
             "/sys/devices/system/cpu/vulnerabilities/spectre_v2",
             "/sys/devices/system/clocksource/clocksource0/current_clocksource",
         )
-        qdisc = self.run("tc", "qdisc", "show", "dev", "eth0").split()
-        ring, found = schemes.rings(self, "eth0"), schemes.read(self, "eth0")
-        offloads = self.attempt("ethtool", "-k", "eth0")["out"]
+        qdisc = self.run("tc", "qdisc", "show", "dev", interface).split()
+        ring, found = schemes.rings(self, interface), schemes.read(self, interface)
+        offloads = self.attempt("ethtool", "-k", interface)["out"]
         return {
             "lsm": (files["/sys/kernel/security/lsm"] or "none").strip(),
             "qdisc": qdisc[1] if len(qdisc) > 1 else None,

@@ -13,6 +13,7 @@ from typing import Annotated
 from irqlab import units
 from irqlab.config.traffic import Load
 from irqlab.config.workload import Workload
+from irqlab.errors import IrqlabError
 from irqlab.methods.method import Lines, Method
 from irqlab.present import plots
 from irqlab.present.columns import Col
@@ -81,7 +82,15 @@ def _spec(runner: TrialRunner, workload: Workload, frames: int) -> ForwardingTri
 
 
 def run(runner: TrialRunner, workload: Workload) -> MethodResult:
-    """Doubles the burst until frames are lost, then bisects to the frame."""
+    """Doubles the burst until frames are lost, then bisects to the frame.
+
+    Raises IrqlabError if the tester is slower than the line.
+    """
+    if runner.ceiling_pps(workload) < runner.wire_pps(workload):
+        raise IrqlabError(
+            f"bursts are sent at line rate, {runner.wire_pps(workload):.0f} frames/s, and the tester's own limit is "
+            f"{runner.ceiling_pps(workload):.0f} frames/s: use a faster host or longer frames"
+        )
     result = runner.result("burst", workload)
     limit = int(LIMIT_S * runner.wire_pps(workload))
     trials: list[ForwardingResult] = []

@@ -18,7 +18,6 @@ from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import receiving
 from irqlab.methods.method import RUN, Lines, Method
-from irqlab.methods.profile import symbols
 from irqlab.methods.receiving import Sample
 from irqlab.present import plots
 from irqlab.present.columns import Col
@@ -27,6 +26,7 @@ from irqlab.present.rows import bar_of, kpps_text, legend_of, line_of
 from irqlab.present.variants import Row
 from irqlab.profile import tree
 from irqlab.profile.addresses import addresses
+from irqlab.profile.kallsyms import symbols
 from irqlab.results.document import MethodResult
 from irqlab.results.records import Rate
 from irqlab.runner.runner import TrialRunner

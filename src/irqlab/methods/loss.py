@@ -62,7 +62,7 @@ class Sample:
     interrupts_per_frame: Annotated[Rate | None, Col("Interrupts", "/frame", units.per_frame)]
     rx_interrupts_per_frame: Annotated[Rate | None, Col("RX", "/frame", units.per_frame, True, "receive interrupts")]
     tx_interrupts_per_frame: Annotated[Rate | None, Col("TX", "/frame", units.per_frame, True, "transmit interrupts")]
-    idle_ratio: Annotated[Ratio, Col("CPU idle", format=units.percent)]
+    idle_ratio: Annotated[Ratio | None, Col("CPU idle", format=units.percent)]
     cpu_ticks: Counts
     """The kernel's timer ticks, by CPU state."""
     drops: Counts
@@ -82,7 +82,7 @@ class Sample:
             interrupts_per_frame=trial.interrupts_per_frame(),
             rx_interrupts_per_frame=trial.caused_per_frame("rx"),
             tx_interrupts_per_frame=trial.caused_per_frame("tx"),
-            idle_ratio=trial.idle_ns / trial.spec.duration_ns,
+            idle_ratio=trial.idle_ratio,
             cpu_ticks=trial.counters.cpu_ticks,
             drops=trial.drops(),
         )
@@ -120,6 +120,7 @@ def run(
     """Measures the curve. `known`: a throughput result of the same runner and workload; searched for if not given."""
     base = known or throughput.run(runner, workload)
     rate_pps = throughput.rate_per_direction(base)
+    shares = tuple(share for share in shares if share <= 1 or rate_pps * share <= runner.ceiling_pps(workload))
     specs = [runner.overload_spec(workload, rate_pps * share) for share in shares]
     trials = runner.trials(specs, lambda t: f"{t.offered_pps / 1e3:.0f} kpps offered, {t.forwarded_pps / 1e3:.1f} forwarded")
     result = runner.result("loss", workload)

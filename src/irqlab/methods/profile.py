@@ -26,15 +26,14 @@ from irqlab.present.variants import Row
 from irqlab.profile import devices, diff, flamegraph, line_map, line_tables, lines, tree
 from irqlab.profile import tables as printed
 from irqlab.profile.addresses import addresses
+from irqlab.profile.kallsyms import symbols
 from irqlab.profile.symbols import Symbols
 from irqlab.results.document import MethodResult
 from irqlab.results.records import Count, Rate
 from irqlab.runner.runner import TrialRunner
-from irqlab.setup import paths
 from irqlab.trials.iperf import FOUR, IperfMeasured, IperfTrial
 from irqlab.trials.testbed import Testbed
 
-KALLSYMS = ("grep", "-i", " [tw] ", "/proc/kallsyms")
 DEFAULT_LOAD = 2.0
 """Relative to the throughput: no idle time, and the driver at its limit."""
 TESTS = {test.name.lower().replace(" ", "-"): replace(test, seconds=1) for test in FOUR}
@@ -258,20 +257,6 @@ class Summary(Offered):
     """Device accesses by function and register, most frequent first."""
     memory: LinesOfMemory | UnsetType = UNSET
     """With --memory."""
-
-
-def symbols(testbed: Testbed) -> Symbols:
-    """The symbols of the DUT, including the driver's. Read from a separate DUT, and stored beside the snapshot."""
-    kept = testbed.prepared.state.parent / "kallsyms"
-    with paths.locked(f"symbols-{kept.parent.name}"):
-        try:
-            text = kept.read_text()
-        except OSError:
-            with testbed.open() as dut:
-                text = dut.run(*KALLSYMS) + "\0" + (dut.read("/proc/modules")["/proc/modules"] or "")
-            files.write_atomically(kept, text.encode())
-    kallsyms, _, modules = text.partition("\0")
-    return Symbols.parse(kallsyms, modules)
 
 
 def run(

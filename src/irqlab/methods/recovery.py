@@ -14,6 +14,7 @@ from typing import Annotated
 from irqlab import units
 from irqlab.config.traffic import Load
 from irqlab.config.workload import Workload
+from irqlab.errors import IrqlabError
 from irqlab.methods import throughput
 from irqlab.methods.method import Lines, Method, NoSummary
 from irqlab.present import plots
@@ -64,7 +65,13 @@ def run(runner: TrialRunner, workload: Workload, known: MethodResult | None = No
     """Measures the recovery time after both overloads. `known`: a throughput result of the same runner and workload."""
     base = known or throughput.run(runner, workload)
     rate_pps = throughput.rate_per_direction(base)
-    specs = [_spec(runner, workload, rate_pps * over, rate_pps * REDUCED) for over in OVERLOADS]
+    overloads = [over for over in OVERLOADS if rate_pps * over <= runner.ceiling_pps(workload)]
+    if not overloads:
+        raise IrqlabError(
+            f"recovery needs {OVERLOADS[0]:g} times the throughput of {rate_pps:.0f} frames/s, and the tester's own limit is "
+            f"{runner.ceiling_pps(workload):.0f} frames/s"
+        )
+    specs = [_spec(runner, workload, rate_pps * over, rate_pps * REDUCED) for over in overloads]
     trials = runner.trials(specs, lambda t: f"after {t.spec.loads[0].rate_pps / 1e3:.0f} kpps: {t.total('lost', 1)} more lost")
     result = runner.result("recovery", workload)
     result.copy_throughput(base)
@@ -76,7 +83,7 @@ def run(runner: TrialRunner, workload: Workload, known: MethodResult | None = No
             recovery_ns=_recovery_ns(trial, workload.duration_ns),
             lost_after_reduction=trial.total("lost", 1),
         )
-        for over, trial in zip(OVERLOADS, trials, strict=True)
+        for over, trial in zip(overloads, trials, strict=True)
     ]
     result.summary = NoSummary()
     result.trials = trials

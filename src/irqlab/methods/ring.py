@@ -81,17 +81,22 @@ def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResu
     return result
 
 
+def curve(row: Row, sample: Sample, title: str) -> str:
+    """A plot of the fill over time."""
+    points: list[tuple[float, float | None]] = []
+    for at_ns, fill in sample.shown:
+        points += [(at_ns / 1e6, points[-1][1]), (at_ns / 1e6, fill)] if points else [(at_ns / 1e6, fill)]
+    return plots.over_time([line_of(row, points)], "Time, ms", "descriptors", title)
+
+
 def _plots(rows: Sequence[Row], number: Numbers) -> Group:
     """The fill over time, a plot for each test and scheme."""
     group = Group(legend=legend_of(rows))
     for name in dict.fromkeys(sample.name for row in rows for sample in row.samples):
         for row in rows:
             for sample in (sample for sample in row.samples if sample.name == name):
-                points: list[tuple[float, float | None]] = []
-                for at_ns, fill in sample.shown:
-                    points += [(at_ns / 1e6, points[-1][1]), (at_ns / 1e6, fill)] if points else [(at_ns / 1e6, fill)]
                 title = f"{name}: {row.variant.label}"
-                group.plots.append(number.plot(title, plots.over_time([line_of(row, points)], "Time, ms", "descriptors", title)))
+                group.plots.append(number.plot(title, curve(row, sample, title)))
     return group
 
 

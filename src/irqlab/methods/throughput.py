@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Any
 
 from MLRsearch import AbstractMeasurer, Config, MeasurementResult, MultipleLossRatioSearch, SearchGoal
 
@@ -37,6 +37,7 @@ COLLAPSED = 0.1
 UNLIMITED_PPS = 1e6
 """Where the search starts if the line-rate limit is lifted."""
 WIRE = "the wire"
+TESTER = "the tester"
 MAX_SUMMARY = 16
 """Maximum rows of a report's first table; if there are more, it shows only the smallest frame size."""
 EXPECTED_WITHIN = 0.005
@@ -124,9 +125,16 @@ class Line:
                 found.interrupts_per_frame,
                 found.rx_interrupts_per_frame,
                 found.tx_interrupts_per_frame,
-                None if found.line_rate_limited is None else WIRE if found.line_rate_limited else "the device",
+                _limit(found),
             )
         ]
+
+
+def _limit(found: Any) -> str | None:
+    """What limits the throughput of a result row."""
+    if found.line_rate_limited is None:
+        return None
+    return WIRE if found.line_rate_limited else TESTER if found.tester_limited else "the device"
 
 
 @dataclass(frozen=True)
@@ -178,8 +186,8 @@ class CostLine:
 
 
 def passed(trial: ForwardingResult, loss_tolerance: float = 0.0) -> bool:
-    """Whether the DUT sustained the trial's load."""
-    return trial.loss_ratio <= loss_tolerance and (trial.kept_up or loss_tolerance > 0)
+    """Whether the DUT sustained the trial's load, and the tester offered it."""
+    return trial.loss_ratio <= loss_tolerance and (trial.kept_up or loss_tolerance > 0) and trial.offered_all
 
 
 @dataclass
@@ -237,20 +245,29 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]
     def _trial(self, load: float) -> ForwardingResult:
         """The trial at a load; repeated loads are not measured again."""
         if load not in self.made:
-            self.made[load] = self.runner.trial(self.runner.spec(self.workload, load))
-            self.trials.append(self.made[load])
-            if passed(self.made[load], self.workload.loss_tolerance):
-                self.low_pps = max(self.low_pps, load)
-            else:
-                self.high_pps = min(self.high_pps, load)
-            self.runner.progress(f"{self.low_pps / 1e3:.1f} .. {self.high_pps / 1e3:.1f} kpps")
+            self.made[load] = self._new_trial(load)
         return self.made[load]
 
+    def _new_trial(self, load: float) -> ForwardingResult:
+        trial = self.runner.trial(self.runner.spec(self.workload, load))
+        self.trials.append(trial)
+        if passed(trial, self.workload.loss_tolerance):
+            self.low_pps = max(self.low_pps, load)
+        else:
+            self.high_pps = min(self.high_pps, load)
+        self.runner.progress(f"{self.low_pps / 1e3:.1f} .. {self.high_pps / 1e3:.1f} kpps")
+        return trial
+
     def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:
-        trial = self._trial(intended_load)
+        if self.workload.trials_per_load > 1:  # the bracket's trial counts once
+            trial = self.made.pop(intended_load, None) or self._new_trial(intended_load)
+        else:
+            trial = self._trial(intended_load)
         sent = trial.total("sent")
         # A late frame means overload hidden by a queue, so it counts as lost.
         failed = trial.total("lost") + (0 if trial.kept_up or self.workload.loss_tolerance else max(1, trial.total("late")))
+        if not trial.offered_all:
+            failed = max(failed, sent)
         return MeasurementResult(
             intended_duration=intended_duration,
             intended_load=intended_load,
@@ -264,12 +281,12 @@ def run(runner: TrialRunner, workload: Workload) -> MethodResult:
     seconds = workload.duration_ns / 1e9
     goal = SearchGoal(
         loss_ratio=workload.loss_tolerance,
-        exceed_ratio=0.0,
+        exceed_ratio=0.0 if workload.trials_per_load == 1 else 0.5,
         relative_width=workload.relative_width,
         initial_trial_duration=seconds,
         final_trial_duration=seconds,
-        duration_sum=seconds,
-        preceding_targets=0,
+        duration_sum=seconds * workload.trials_per_load,
+        preceding_targets=0 if workload.trials_per_load == 1 else 1,
         fail_fast=False,
     )
     config = Config()
@@ -277,19 +294,23 @@ def run(runner: TrialRunner, workload: Workload) -> MethodResult:
     config.warmup_duration = None
     config.search_duration_max = 1e9  # the result must not depend on the host's clock
     measurer = _Measurer(runner, workload)
-    config.min_load, config.max_load = measurer.bracket(UNLIMITED_PPS if workload.above_line_rate else runner.wire_pps(workload))
+    highest_pps = min(UNLIMITED_PPS if workload.above_line_rate else runner.wire_pps(workload), runner.ceiling_pps(workload))
+    config.min_load, config.max_load = measurer.bracket(highest_pps)
     found = MultipleLossRatioSearch(config=config).search(measurer=measurer, debug=lambda _: None)[goal]
     if found.relevant_lower_bound is None:
         worst = min(measurer.trials, key=lambda t: t.offered_pps)
+        if not worst.offered_all and worst.live is not None:
+            raise IrqlabError(
+                f"the tester itself is too slow, even at {worst.spec.loads[0].rate_pps:.0f} frames/s: {worst.live['unreached']}"
+            )
         raise IrqlabError(
             f"{runner.testbed.driver} on {runner.testbed.nic.model} loses frames even at {worst.offered_pps:.0f} frames/s "
             f"({worst.total('lost')} of {worst.total('sent')} lost, {worst.total('late')} late)"
         )
-    best = max((t for t in measurer.trials if passed(t, workload.loss_tolerance)), key=lambda t: t.spec.loads[0].rate_pps)
     bound_pps = float(found.relevant_lower_bound)
-    if best.spec.loads[0].rate_pps != bound_pps:
-        # Loss need not rise with load: the throughput is the load below which no trial failed.
-        best = next(t for t in measurer.trials if t.spec.loads[0].rate_pps == bound_pps)
+    # Loss need not rise with load: the throughput is the load below which none failed.
+    at_bound = [t for t in measurer.trials if t.spec.loads[0].rate_pps == bound_pps]
+    best = next((t for t in at_bound if passed(t, workload.loss_tolerance)), at_bound[0])
     result = runner.result("throughput", workload)
     directions = 2 if workload.bidirectional else 1
     per_direction_pps = best.offered_pps / directions
@@ -299,6 +320,10 @@ def run(runner: TrialRunner, workload: Workload) -> MethodResult:
     result.line_rate_limited = not workload.above_line_rate and bound_pps >= wire_rate_pps(
         wire_bytes - 20, runner.testbed.nic.line_rate_bps
     )
+    if best.live is not None:
+        result.tester_limited = not result.line_rate_limited and _is_tester_limited(
+            measurer, bound_pps, runner.ceiling_pps(workload)
+        )
     result.copy_per_frame_metrics(best)
     result.samples = [
         Sample(t.spec.loads[0].rate_pps, passed(t, workload.loss_tolerance), t.loss_ratio, t.kept_up) for t in measurer.trials
@@ -306,6 +331,17 @@ def run(runner: TrialRunner, workload: Workload) -> MethodResult:
     result.summary = Summary(bound_pps, workload.relative_width, workload.loss_tolerance)
     result.trials = measurer.trials
     return result
+
+
+def _is_tester_limited(measurer: _Measurer, bound_pps: float, ceiling_pps: float) -> bool:
+    """Whether it is the tester that cannot do more: the lowest load that failed was not offered, or there is none higher."""
+    failed = [
+        t for t in measurer.trials if t.spec.loads[0].rate_pps > bound_pps and not passed(t, measurer.workload.loss_tolerance)
+    ]
+    if not failed:
+        return bound_pps >= ceiling_pps
+    lowest = min(t.spec.loads[0].rate_pps for t in failed)
+    return all(not t.offered_all for t in failed if t.spec.loads[0].rate_pps == lowest)
 
 
 def rate_per_direction(result: MethodResult) -> float:

@@ -18,7 +18,7 @@ import inspect
 import io
 import types
 import typing
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, partial
 from typing import Any
@@ -152,13 +152,20 @@ def shown(row_type: type, rows: Sequence[Any]) -> tuple[Column, ...]:
     return tuple(c for c in columns_of(row_type) if not c.col.optional or any(c.value(row) is not None for row in rows))
 
 
-def to_csv(row_type: type, rows: Iterable[Any]) -> str:
-    """CSV: a header line, then the rows; None is an empty cell (RFC 4180, but line feeds)."""
+def to_csv(row_type: type, rows: Iterable[Any], ranges: Mapping[str, Sequence[Sequence[Any]]] | None = None) -> str:
+    """CSV: a header line, then the rows; None is an empty cell (RFC 4180, but line feeds).
+
+    `ranges`: for some columns the lowest and the highest value of an ensemble's members in each row, which are columns behind
+    the others.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     columns = columns_of(row_type)
-    writer.writerow(column.name for column in columns)
-    writer.writerows([column.value(row) for column in columns] for row in rows)
+    ranges = ranges or {}
+    ends = [f"{name}_{end}" for name in ranges for end in ("min", "max")]
+    writer.writerow([*(column.name for column in columns), *ends])
+    for number, row in enumerate(rows):
+        writer.writerow([*(column.value(row) for column in columns), *(v for found in ranges.values() for v in found[number])])
     return text.getvalue()
 
 

@@ -17,6 +17,7 @@ from irqlab.present.parts import Group, Section
 from irqlab.present.tables import Cell, Table
 from irqlab.present.variants import Row
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 NOTE = "Medians; below them the range of the members of the ensemble, if it shows"
@@ -53,22 +54,37 @@ def _one(number: int, found: Table | str, others: Sequence[Sequence[Table | str]
 
 def of_sections(rows: Sequence[Row], make: Callable[[Sequence[Row]], list[Section]]) -> list[Section]:
     """Sections of a report made from rows."""
-    found, others = drawn(rows, make)
-    return [_section(section, number, others) for number, section in enumerate(found)]
+    return laid_over(rows, [member(rows, number) for number in range(size(rows))], make)
 
 
 def drawn(rows: Sequence[Row], make: Callable[[Sequence[Row]], T]) -> tuple[T, list[T]]:
     """What is made from the rows, with bands in its plots, and what is made from the rows of each member."""
+    return _drawn(rows, [member(rows, number) for number in range(size(rows))], make)
+
+
+def laid_over(whole: S, members: Sequence[S], make: Callable[[S], Sequence[Section]]) -> list[Section]:
+    """Sections of a report made from the medians of some members, with ranges in tables and bands in plots."""
+    found, others = _drawn(whole, members, make)
+    return [_section(section, number, others) for number, section in enumerate(found)]
+
+
+def group_over(whole: S, members: Sequence[S], make: Callable[[S], Group]) -> Group:
+    """The same for a group of plots and tables."""
+    found, others = _drawn(whole, members, make)
+    return _group(found, others)
+
+
+def _drawn(whole: S, members: Sequence[S], make: Callable[[S], T]) -> tuple[T, list[T]]:
     others, tapes = [], []
-    for number in range(size(rows)):
+    for one in members:
         with tape.recording() as noted:
-            others.append(make(member(rows, number)))
+            others.append(make(one))
         tapes.append(noted)
     with tape.over(tapes):
-        return make(rows), others
+        return make(whole), others
 
 
-def _section(section: Section, number: int, others: Sequence[list[Section]]) -> Section:
+def _section(section: Section, number: int, others: Sequence[Sequence[Section]]) -> Section:
     same = [of[number] for of in others if number < len(of)]
     if not same or any(len(one.groups) != len(section.groups) for one in same):
         return section

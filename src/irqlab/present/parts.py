@@ -90,6 +90,10 @@ class Page:
     duts: list[Table]
     picture: Group | None = None
     """Plots and legend at the top of the page."""
+    lab: bool = True
+    """Something was measured in the lab."""
+    live: bool = False
+    """Something was measured on real ports."""
 
 
 class Numbers:

@@ -181,7 +181,7 @@ def _labels(keys: Sequence[_Key], duts: dict[_Key, Json | None]) -> dict[_Key, s
 
     details: tuple[Callable[[_Key], str], ...] = (
         lambda key: key.nic,
-        lambda key: f"{key.mips:g}{NARROW}MIPS",
+        lambda key: f"{key.mips:g}{NARROW}MIPS" if key.mips else "live",
         of_dut(lambda dut: str(dut["kernel"]["release"])),
         setting("ring_rx", "ring "),
         of_dut(_scheme_settings),
@@ -189,7 +189,7 @@ def _labels(keys: Sequence[_Key], duts: dict[_Key, Json | None]) -> dict[_Key, s
         setting("sysctls", ""),
         setting("settings", ""),
         setting("lsm", "LSM "),
-        of_dut(lambda dut: f"module {dut['modules'][-1]['sha256'][:7]}" if dut["modules"] else ""),
+        of_dut(lambda dut: f"module {(dut['modules'][-1]['sha256'] or '?')[:7]}" if dut["modules"] else ""),
         of_dut(lambda dut: str(dut["qemu"])),
         lambda key: "" if key.document is None else f"file {key.document + 1}",
     )

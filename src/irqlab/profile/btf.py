@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import struct
 from collections.abc import Iterator
@@ -55,6 +56,11 @@ class Btf:
             at += 12 + (_ITEMS[kind] * items if kind in _ITEMS else _EXTRA.get(kind, 0))
         self.count: int = self._first + len(self._places)
         self._members: dict[int, list[Member]] = {}
+
+    @cached_property
+    def digest(self) -> bytes:
+        """A hash of the types, without the base's."""
+        return hashlib.sha256(self._data + self._strings).digest()
 
     @cached_property
     def _structs(self) -> dict[str, int]:

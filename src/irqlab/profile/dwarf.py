@@ -64,11 +64,11 @@ class _Writer:
         self._types[place] = content
         return number
 
-    def done(self) -> Btf:
-        """The types so far."""
+    def done(self) -> bytes:
+        """The types so far, as BTF."""
         types = b"".join(self._types)
         head = struct.pack("<HBBIIIII", MAGIC, _VERSION, 0, _HEADER_BYTES, 0, len(types), len(types), len(self._strings))
-        return Btf(head + types + self._strings, self._base)
+        return head + types + self._strings
 
     def _string(self, text: str) -> int:
         if not text:
@@ -98,8 +98,8 @@ def _bits(member: DIE) -> int:
     return _value(member, "DW_AT_data_member_location") * 8
 
 
-def types(elf: bytes, base: Btf) -> Btf | None:
-    """The structs of a module's file with debugging information that the kernel does not have; None if there are none."""
+def types(elf: bytes, base: Btf) -> bytes | None:
+    """BTF of the structs of a module's file with debugging information that the kernel does not have; None: there is no DWARF."""
     try:
         file = ELFFile(io.BytesIO(elf))
         if not file.has_dwarf_info():

@@ -330,6 +330,14 @@ class Objects:
         found = [entry - link for entry in self._memory.linked(init_net + head)]
         return [(address, self._memory.text(address + name, 16)) for address in found]
 
+    def private(self) -> Iterable[tuple[str, int, int, Btf, int]]:
+        """The driver's own structs, one for each interface: interface, address, bytes, and the type; those that are known."""
+        for device, interface in self._interfaces() if self._types is not None else ():
+            address = device + self._private_offset()
+            typed = self._private(device, address, interface)
+            if typed.types is not None:
+                yield interface, address, typed.types.size(typed.type), typed.types, typed.type
+
     def _private_offset(self) -> int:
         """Where netdev_priv() begins: a member from 6.10 on, before that the next multiple of 32."""
         types = self._types

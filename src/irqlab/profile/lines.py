@@ -7,12 +7,16 @@ still has its memory, and adds up.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import struct
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from irqlab.errors import IrqlabError
 from irqlab.files import write_atomically
 from irqlab.profile import dwarf
 from irqlab.profile.btf import Btf, end_of_text, section
@@ -51,7 +55,7 @@ class _Sum:
 
 def asked(testbed: Testbed, symbols: Symbols) -> LineProfile:
     """What `Testbed.profile` needs to profile lines. The DUT's data symbols are read from a separate DUT, once."""
-    known = _known(testbed, symbols)
+    known = known_of(testbed, symbols)
     pages = testbed.machine.memory_mib << 20 >> 12
     levels = [cache.name for cache in testbed.caches.caches]
 
@@ -135,7 +139,7 @@ def examine(answer: Mapping[str, Any], symbols: Symbols, objects: Objects, level
     }
 
 
-def _known(testbed: Testbed, symbols: Symbols) -> Known:
+def known_of(testbed: Testbed, symbols: Symbols) -> Known:
     """What is known about the DUT's kernel before a trial; its symbols are stored beside the snapshot."""
     kept = testbed.prepared.state.parent / "data-symbols.json"
     with paths.locked(f"data-symbols-{kept.parent.name}"):
@@ -151,21 +155,35 @@ def _known(testbed: Testbed, symbols: Symbols) -> Known:
     kernel = section(elf)
     modules = {}
     for module in reversed(testbed.modules):
-        if kernel is not None and (types := _types(module, kernel)) is not None:
+        if kernel is not None and (types := types_of(module, kernel)) is not None:
             modules[module.name] = types
     # In 7.3 much of the kernel's data has a function's type in /proc/kallsyms.
     others = [Variable(s.address, s.name, None) for s in symbols.of_kernel(end_of_text(elf))]
     return Known([*variables(text), *others], allocated(areas), kernel, modules, testbed.driver)
 
 
-def _types(module: Module, kernel: Btf) -> Btf | None:
-    """A module's types, from its BTF, or from the debugging information that is kept of our own drivers."""
+def types_of(module: Module, kernel: Btf) -> Btf | None:
+    """A module's types, from its BTF, or from the debugging information that is kept of our own drivers.
+
+    To read that takes seconds, so what was found is kept beside it.
+    """
     if (found := section(module.data, kernel)) is not None:
         return found
     try:
-        return dwarf.types(module.path.with_suffix(DEBUG).read_bytes(), kernel)
+        elf = module.path.with_suffix(DEBUG).read_bytes()
     except OSError:
         return None
+    key = hashlib.sha256(b"".join((elf, kernel.digest, code_fingerprint(dwarf.__name__).encode()))).hexdigest()
+    kept = module.path.with_suffix(f".{key[:16]}.btf")
+    try:
+        return Btf(kept.read_bytes(), kernel)
+    except (OSError, ValueError, struct.error):
+        data = dwarf.types(elf, kernel)
+    if data is None:
+        return None
+    with suppress(IrqlabError):  # no room: read again the next time
+        write_atomically(kept, data)
+    return Btf(data, kernel)
 
 
 def variables(kallsyms: str) -> list[Variable]:

@@ -16,7 +16,8 @@ import socket
 import subprocess
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -56,6 +57,10 @@ PARAMETERS_OF = (
 
 Kernels without the option keep their command line.
 """
+FUNCTIONAL_PARAMETERS = "no_timer_check rcupdate.rcu_cpu_stall_timeout=120 watchdog_thresh=60"
+"""Parameters of a DUT without the instruction clock. Its time is the host's: on a busy one the boot's check of the timer fails
+("IO-APIC + timer doesn't work"), and RCU stalls and soft lockups are reported of processors that only had no time; not before
+120 s with these."""
 CONSOLE = "console.log"
 MAX_CPUS = 64
 SNAPSHOT_SLEEP_NS = 20_000_000
@@ -107,7 +112,9 @@ class MachineConfig:
     @property
     def append(self) -> str:
         """The DUT kernel's command line."""
-        return f"{KERNEL_COMMAND_LINE} lsm={self.lsm} {self.extra_append}".strip()
+        functional = FUNCTIONAL_PARAMETERS if self.functional else ""
+        words = (KERNEL_COMMAND_LINE, f"lsm={self.lsm}", functional, self.extra_append)
+        return " ".join(word for word in words if word)
 
     def arguments(self) -> list[str]:
         """QEMU's arguments, without the plugin, the monitor and the console."""
@@ -218,6 +225,7 @@ class CancelledError(IrqlabError):
 _running: set[subprocess.Popen[bytes]] = set()
 _running_lock = threading.Lock()
 _cancelled = threading.Event()
+_others: list[Callable[[], None]] = []
 
 
 def cancel_all() -> None:
@@ -225,8 +233,23 @@ def cancel_all() -> None:
     _cancelled.set()
     with _running_lock:
         processes = list(_running)
+        others = list(_others)
     for process in processes:
         _end(process)
+    for cancel in others:
+        cancel()
+
+
+@contextmanager
+def cancelling(cancel: Callable[[], None]) -> Iterator[None]:
+    """Context manager: `cancel_all` calls `cancel`, too, which ends what is not a QEMU."""
+    with _running_lock:
+        _others.append(cancel)
+    try:
+        yield
+    finally:
+        with _running_lock:
+            _others.remove(cancel)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

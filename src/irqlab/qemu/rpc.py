@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import select
 import socket
-from typing import Any
+from typing import Any, Protocol
 
 from irqlab.errors import IrqlabError
 from irqlab.qemu.watchdog import NoAnswerError, Watchdog
@@ -22,6 +22,16 @@ AGENT_LIMIT_NS = 60_000_000_000
 
 _SILENT = "the DUT's agent gave no answer within"
 """Start of the tester's error message after that time."""
+
+
+class Attendant(Protocol):
+    """What a debugger does about the DUT while its agent executes a command."""
+
+    def paused(self, place: dict[str, Any]) -> None:
+        """The machine was paused (docs/protocol.md, `halt`). Returns when it runs again."""
+
+    def wait(self, tester: socket.socket) -> None:
+        """Returns when the tester has sent something."""
 
 
 class TesterError(IrqlabError):
@@ -45,6 +55,11 @@ class Rpc:
         """Set once the agent has hung. No further call is possible: the tester accepts commands only while the agent waits."""
         self._lines = sock.makefile("rb")
         self.agent_limit_ns = AGENT_LIMIT_NS
+        self._attendant: Attendant | None = None
+
+    def attend(self, attendant: Attendant) -> None:
+        """From now on, a debugger attends to the DUT while its agent does not answer; there is no watchdog any more."""
+        self._attendant, self._watchdog = attendant, None
 
     def greet(self) -> None:
         """Waits for the agent's first request. Raises TesterError if the protocol version differs."""
@@ -103,14 +118,22 @@ class Rpc:
         self._sock.close()
 
     def _answer(self) -> Any:
+        answer = self._line()
+        while self._attendant is not None and "paused" in (answer.get("ok") or ()):
+            self._attendant.paused(answer["ok"]["paused"])
+            self._attendant.wait(self._sock)
+            answer = self._line()
+        if "error" in answer:
+            text = str(answer["error"])
+            raise NoAnswerError(text) if text.startswith(_SILENT) else TesterError(text)
+        return answer["ok"]
+
+    def _line(self) -> dict[str, Any]:
         try:
             line = self._lines.readline()
         except OSError as error:
             raise ConnectionLostError("QEMU closed the connection") from error
         if not line:
             raise ConnectionLostError("QEMU closed the connection")
-        answer = json.loads(line)
-        if "error" in answer:
-            text = str(answer["error"])
-            raise NoAnswerError(text) if text.startswith(_SILENT) else TesterError(text)
-        return answer["ok"]
+        answer: dict[str, Any] = json.loads(line)
+        return answer

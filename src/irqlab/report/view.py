@@ -38,9 +38,10 @@ def build(documents: Sequence[Json]) -> Page:
     number = Numbers()
     chosen = [(method, mine) for method in catalogue.methods().values() if (mine := method.chosen(complete))]
     drivers = list(dict.fromkeys(row.data["driver"] for row in rows))
+    live = ["live" in dut for document in documents for dut in document["environment"]["duts"]] or [False]
     return Page(
         title=f"irqlab: {_names(drivers) or 'no results'}",
-        lead=_lead(drivers),
+        lead=_live_lead(drivers) if all(live) else _lead(drivers),
         symbols=_symbols(list(dict.fromkeys(row.variant for row in rows))),
         verdicts=[text for method, mine in chosen for text in method.verdicts(mine)],
         notices=_incomplete(documents, rows),
@@ -49,6 +50,8 @@ def build(documents: Sequence[Json]) -> Page:
         origins=[origin(document) for document in documents],
         duts=duts(documents),
         picture=_picture(chosen, number),
+        lab=not all(live),
+        live=any(live),
     )
 
 
@@ -66,6 +69,11 @@ def _lead(drivers: Sequence[str]) -> str:
     one = "the Linux network driver forwards, loses and costs"
     what = one if len(drivers) == 1 else f"{len(drivers) or 'no'} Linux network drivers forward, lose and cost"
     return f"What {what} in a router with one CPU, measured by irqlab in virtual time with the methods of RFC 2544."
+
+
+def _live_lead(drivers: Sequence[str]) -> str:
+    what = "a device" if len(drivers) == 1 else f"{len(drivers) or 'no'} devices"
+    return f"What was forwarded and lost by {what} between two real ports, measured by irqlab with the methods of RFC 2544."
 
 
 def _names(drivers: Sequence[str]) -> str:
@@ -138,6 +146,11 @@ def _trials(document: Json) -> list[tuple[str, str]]:
     facts = [(f"Trials ({', '.join(methods)})" if len(same) > 1 else "Trials", text) for text, methods in same.items()]
     if arrivals:
         facts.append(("Arrivals", ", ".join(arrivals)))
+    if told := [trial["live"] for row in document["measured"]["results"] for trial in row["trials"] if "live" in trial]:
+        stalled = sum(bool(one["stalls"]) for one in told)
+        facts.append(("Tester stopped by its host", f"in {stalled} of {len(told)} trials"))
+        facts.append(("Pacing error, p99", f"at most {units.duration(max(one['lateness_p99_ns'] for one in told))}"))
+        facts.append(("Times of arrival", ", ".join(sorted({stamp for one in told for stamp in one["time_stamps"]}))))
     if tolerances:
         facts.append(("Loss tolerated", ", ".join(units.percent(t) for t in sorted(tolerances))))
     return facts
@@ -179,7 +192,34 @@ def _dut_tables(named: Sequence[tuple[str, dict[str, Any]]]) -> list[Table]:
     return tables
 
 
+def _describe_live(dut: dict[str, Any]) -> dict[str, Cell]:
+    """A real machine between real ports."""
+    live = dut["live"]
+    facts = {
+        "Ports": Cell(", ".join(f"{port['name']} ({port['driver']}, {_listed(port['opened'])})" for port in live["ports"])),
+        "Line rate": Cell(units.bit_rate(dut["nic"]["line_rate_bps"]) if dut["nic"]["line_rate_bps"] else units.NONE),
+        "Tester's processors": Cell("not its own" if live["sleep"] else _listed(live["cpus"])),
+        "Tester": _hash(dut["tester_sha256"]),
+        "Tester's own limits": Cell("not measured"),
+        "Device": Cell("a bridge" if live["bridge"] else "a router"),
+        "Agent": Cell("yes" if live["agent"] else "no: only what the ports see is known"),
+    }
+    if known := live["calibration"]:
+        limits = (f"{size} bytes {units.kpps(one['rate_pps'])}{units.NARROW}kpps" for size, one in known["sizes"].items())
+        facts["Tester's own limits"] = Cell(", ".join(limits))
+    if live["agent"]:
+        facts["Kernel"] = Cell(str(dut["kernel"]["release"]))
+        facts["CPU"] = Cell(str(dut["cpu"]))
+        facts["Memory"] = Cell(f"{dut['memory_mib']}{units.NARROW}MiB")
+        facts["Driver"] = Cell(str(dut["modules"][-1]["name"]))
+        facts |= {_DUT_SETTINGS.get(key, key): Cell(_listed(value)) for key, value in dut["dut"].items()}
+        facts["Kernel command line"] = Cell(str(dut["kernel_command_line"]), code=True)
+    return facts
+
+
 def _describe(dut: dict[str, Any]) -> dict[str, Cell]:
+    if "live" in dut:
+        return _describe_live(dut)
     kernel, nic = dut["kernel"], dut["nic"]
     package = " ".join(str(kernel[k]) for k in ("package", "version") if kernel.get(k))
     wire = f"wire of {units.bit_rate(nic['line_rate_bps'])}" if nic["line_rate_bps"] else "no line-rate limit"

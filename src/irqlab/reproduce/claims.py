@@ -19,6 +19,8 @@ E = TypeVar("E")
 AIM = "Aim of this project"
 EXPECTED = "Expected here"
 """Stand in place of the paper's section, for claims that are not the paper's."""
+UNDECIDED = "undecided"
+"""The verdict on what the members of an ensemble differ on."""
 _VERDICTS = {AIM: ("met", "missed"), EXPECTED: ("confirmed", "refuted")}
 
 
@@ -32,12 +34,29 @@ class Finding:
     agrees: bool
     found: str
     """What was measured, in words."""
+    members: tuple[int, int] | None = None
+    """Of an ensemble: with how many members it agrees, and of how many; None: there is no ensemble."""
+
+    @property
+    def undecided(self) -> bool:
+        """Whether the members of an ensemble differ on it."""
+        return self.members is not None and 0 < self.members[0] < self.members[1]
+
+    @property
+    def holds(self) -> bool:
+        """Whether it agrees, with every member if there are several."""
+        return self.agrees and not self.undecided
 
     @property
     def verdict(self) -> str:
         """In a word."""
         yes, no = _VERDICTS.get(self.source, ("agrees", "differs"))
-        return yes if self.agrees else no
+        return UNDECIDED if self.undecided else yes if self.agrees else no
+
+    @property
+    def votes(self) -> str:
+        """How many members agree, as text; empty: all do, or none."""
+        return f" ({self.members[0]} of {self.members[1]} members agree)" if self.undecided and self.members else ""
 
     @property
     def of_paper(self) -> bool:
@@ -47,11 +66,12 @@ class Finding:
     @property
     def line(self) -> str:
         """The finding as one line of text."""
-        return f"{self.verdict}: {self.source}: {self.claim} Measured: {self.found}"
+        return f"{self.verdict}: {self.source}: {self.claim} Measured: {self.found}{self.votes}"
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in `measured.findings` (docs/results.md)."""
-        return {**asdict(self), "verdict": self.verdict}
+        fields = {name: value for name, value in asdict(self).items() if value is not None}
+        return {**fields, "verdict": self.verdict}
 
 
 @dataclass(frozen=True)

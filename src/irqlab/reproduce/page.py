@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from markupsafe import Markup
 
-from irqlab.present import columns, plots, tables
+from irqlab.present import columns, ensemble, plots, tables
 from irqlab.present import svg as svgs
 from irqlab.present.parts import Group, Legend, Numbers, Page, Plot, Section
 from irqlab.present.tables import Cell
@@ -19,6 +19,7 @@ from irqlab.reproduce.paper import Paper
 from irqlab.reproduce.table import Table
 
 R = TypeVar("R")
+T = TypeVar("T")
 Json = dict[str, Any]
 
 _MARKS = ("grey", "wire", "ring", "cross", "published", "hollow")
@@ -37,7 +38,7 @@ def legend(names: Sequence[str], *marks: tuple[str, str]) -> list[Legend]:
 def table(data: Table[R], *names: str, folded: bool = False, caption: str = "") -> tables.Table:
     """Rows as a table of the report. `names`: of the columns, in their order; all if none is given."""
     chosen = _columns(data, names)
-    rows = [[Cell(column.text(row)) for column in chosen] for row in data]
+    rows = [[_cell(column, row) for column in chosen] for row in data]
     return tables.Table(caption or data.title, [_heading(column) for column in chosen], rows, folded)
 
 
@@ -55,9 +56,9 @@ def grid(
     found = {(row_of.value(row), column_of.value(row)): row for row in data}
     rows = []
     for key in dict.fromkeys(key for key, _ in found):
-        cells = [column.text(found.get((key, name))) for name in names for column in shown]
+        cells = [_cell(column, found.get((key, name))) for name in names for column in shown]
         first_row = next(row for (one, _), row in found.items() if one == key)
-        rows.append([Cell(row_of.text(first_row)), *map(Cell, cells)])
+        rows.append([_cell(row_of, first_row), *cells])
     return tables.Table(caption or data.title, headings, rows, folded)
 
 
@@ -65,8 +66,14 @@ def transposed(data: Table[R], by: str, names: Sequence[str], caption: str) -> t
     """A column for each row, headed by its value of `by`, and a row for each of the columns `names`."""
     head, *shown = _columns(data, (by, *names))
     headings = [tables.Column("", number=False), *(tables.Column(head.text(row)) for row in data)]
-    rows = [[Cell(_heading(column).text), *(Cell(column.text(row)) for row in data)] for column in shown]
+    rows = [[Cell(_heading(column).text), *(_cell(column, row) for row in data)] for column in shown]
     return tables.Table(caption, headings, rows)
+
+
+def _cell(column: columns.Column, row: Any) -> Cell:
+    value = column.value(row)
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return Cell(column.text(row), value=value if number else None)
 
 
 def _columns(data: Table[R], names: Sequence[str]) -> list[columns.Column]:
@@ -80,23 +87,26 @@ def _heading(column: columns.Column) -> tables.Column:
     return tables.Column(text, column.number, column.col.title)
 
 
-def html(paper: Paper[Any], measured: Any, findings: Sequence[Finding], document: Json) -> str:
-    """The page. The same for the same tables. `document`: the JSON document, which says what it was measured on."""
+def html(paper: Paper[T], measured: T, findings: Sequence[Finding], document: Json, members: Sequence[T] = ()) -> str:
+    """The page. The same for the same tables. `document`: the JSON document, which says what it was measured on.
+
+    `members`: the tables of an ensemble's members, if `measured` has their medians: tables then have ranges, plots bands.
+    """
     keys = {str(n): plots.swatch(plots.measured_style(n)) for n in range(len(paper.series))}
     keys |= {kind: plots.mark(kind) for kind in _MARKS}
     numbers = Numbers()
     return render(
         Page(
             title=f"irqlab: {paper.name}",
-            lead=" ".join((paper.lead, paper.source, _score(findings))),
+            lead=" ".join((paper.lead, paper.source, _score(findings), *([_cast(members)] if members else []))),
             symbols=Markup("\n".join(svgs.symbol(svg, f"key-{key}") for key, svg in keys.items())),
             verdicts=[verdict(finding) for finding in findings],
             notices=[],
             summary=None,
-            sections=[_numbered(section, numbers) for section in paper.sections(measured)],
+            sections=[_numbered(section, numbers) for section in ensemble.laid_over(measured, members, paper.sections)],
             origins=[view.origin(document)],
             duts=view.duts([document]),
-            picture=_numbered_group(paper.picture(measured), numbers),
+            picture=_numbered_group(ensemble.group_over(measured, members, paper.picture), numbers),
         )
     )
 
@@ -104,14 +114,20 @@ def html(paper: Paper[Any], measured: Any, findings: Sequence[Finding], document
 def _score(findings: Sequence[Finding]) -> str:
     """How many claims hold."""
     claims = [finding for finding in findings if finding.of_paper]
-    return f"What was measured agrees with {sum(finding.agrees for finding in claims)} of its {len(claims)} claims tested."
+    text = f"What was measured agrees with {sum(finding.holds for finding in claims)} of its {len(claims)} claims tested."
+    undecided = sum(finding.undecided for finding in claims)
+    return f"{text} Undecided, since members of the ensemble differ on it: {undecided}." if undecided else text
+
+
+def _cast(members: Sequence[Any]) -> str:
+    return f"Figures are medians of {len(members)} members of an ensemble, which differ only in what should not matter."
 
 
 def verdict(finding: Finding) -> Markup:
     """A finding as it stands in the list."""
-    kind = "good" if finding.agrees else "warn"
+    kind = "good" if finding.holds else "warn"
     line = '<strong class="{}">{}</strong> {}: {}<br>Measured: {}'
-    return Markup(line).format(kind, finding.verdict, finding.source, finding.claim, finding.found)
+    return Markup(line).format(kind, finding.verdict, finding.source, finding.claim, finding.found + finding.votes)
 
 
 def _numbered(section: Section, numbers: Numbers) -> Section:

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, TypeVar
 
+from irqlab.config.ensemble import Ensemble, Member
 from irqlab.config.hardware import Hardware
 from irqlab.config.schemes import Schemes
 from irqlab.config.testbed import TestbedConfig
@@ -32,10 +33,13 @@ class Session:
     """Measure with the costs of this hardware, too."""
     results: list[MethodResult] = field(default_factory=list)
     """Every method's result, in the order in which jobs were given."""
+    ensemble: Ensemble = field(default_factory=Ensemble)
+    """Measure once for each member."""
 
     def __post_init__(self) -> None:
         self._runner = JobRunner(self.jobs)
         self._testbeds: dict[TestbedConfig, Testbed] = {}
+        self._member: Member | None = None
 
     def __enter__(self) -> Session:
         self._runner.__enter__()
@@ -44,9 +48,19 @@ class Session:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._runner.__exit__(kind, error, trace)
 
+    def members(self) -> Iterator[None]:
+        """Iterates over the members: what is measured meanwhile is measured by one of them."""
+        for member in self.ensemble.cast():
+            self._member, before = member, len(self.results)
+            yield
+            if member is not None:
+                for result in self.results[before:]:
+                    result.ensemble = {"member": member.number}
+        self._member = None
+
     def testbed(self, schemes: Schemes | None = None, **changes: Any) -> Testbed:
         """The testbed with these schemes; `changes` replace fields of the TestbedConfig. The same one for the same question."""
-        config = replace(self.config, **changes)
+        config = replace(self.config, member=self._member, **changes)
         if schemes is not None:
             config = replace(config, dut=replace(config.dut, schemes=schemes))
         if config not in self._testbeds:
@@ -55,7 +69,8 @@ class Session:
 
     def all(self, what: str, jobs: Mapping[K, Job[T]]) -> dict[K, T]:
         """Does independent jobs side by side; answers by their keys. The first error, or Ctrl-C, ends them all."""
-        answers = self._runner.run(what, jobs)
+        number = self._member.number if self._member else 0
+        answers = self._runner.run(f"{what} #{number}" if number else what, jobs)
         self.results += [answer for answer in answers.values() if isinstance(answer, MethodResult)]
         return answers
 

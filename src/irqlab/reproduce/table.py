@@ -7,7 +7,7 @@ tables adds its own name behind theirs: table `a` in field `b` is `a_b`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Generic, TypeVar
 
@@ -59,9 +59,13 @@ class Table(Generic[R]):
         of_rows = columns.schema(self.row)
         return {**of_rows, "required": ["title", *of_rows["required"]]}
 
-    def to_csv(self) -> str:
-        """One line of headings, then the rows; an empty cell is a None (RFC 4180, line feeds)."""
-        return columns.to_csv(self.row, self.rows)
+    def to_csv(self, ranges: Mapping[str, Sequence[Sequence[float | None]]] | None = None) -> str:
+        """One line of headings, then the rows; an empty cell is a None (RFC 4180, line feeds).
+
+        `ranges`: for some columns, by name, the lowest and the highest value of an ensemble's members in each row. They are
+        further columns, NAME_min and NAME_max, behind the others.
+        """
+        return columns.to_csv(self.row, self.rows, ranges or {})
 
 
 def tables_of(found: object) -> dict[str, Table[Any]]:

@@ -25,7 +25,7 @@ from irqlab.errors import IrqlabError
 from irqlab.results.records import SCHEMA, Environment, ResultRow
 from irqlab.trials.forwarding import ForwardingResult
 
-_ABSENT = ("_fills_per_frame", "ensemble")
+_ABSENT = ("_fills_per_frame", "ensemble", "tester_limited")
 """Ends of names of fields that are absent, instead of null, if they have no value."""
 
 
@@ -62,6 +62,8 @@ class MethodResult:
     """Line fills of the caches; None, and not in the document, without a memory model."""
     line_rate_limited: bool | None = None
     """Whether line rate limits the throughput."""
+    tester_limited: bool | None = None
+    """Whether the tester limits it, on real ports; None, and not in the document, in the lab."""
     samples: list[Any] = field(default_factory=list)
     """The method's samples: instances of its sample type."""
     summary: Any = None
@@ -85,6 +87,7 @@ class MethodResult:
         self.total_throughput_pps = found.total_throughput_pps
         self.per_interface_throughput_mbps = found.per_interface_throughput_mbps
         self.line_rate_limited = found.line_rate_limited
+        self.tester_limited = found.tester_limited
 
     def to_json(self) -> dict[str, Any]:
         """The row as stored in `measured.results`."""

@@ -27,7 +27,7 @@ class Kernel(Struct, frozen=True, forbid_unknown_fields=True):
     release: str
     package: str | None
     version: str | None
-    sha256: Sha256
+    sha256: Annotated[Sha256 | None, Meta(description="null: a real machine's.")]
 
 
 class Nic(Struct, frozen=True, forbid_unknown_fields=True):
@@ -37,13 +37,17 @@ class Nic(Struct, frozen=True, forbid_unknown_fields=True):
     properties: list[str] | dict[str, str]
     line_rate_bps: Annotated[int, Meta(ge=0, description="0: no ceiling.")]
     timing: Annotated[str, Meta(description="What the model's timing is known to get wrong; may be empty.")] | UnsetType = UNSET
+    bus: Annotated[str, Meta(description="Of the tester's own PCI cards: the clock in MHz, the width in bits.")] | UnsetType = (
+        UNSET
+    )
+    errata: Annotated[list[str], Meta(description="Defects of the chip that these cards have.")] | UnsetType = UNSET
 
 
 class Module(Struct, frozen=True, forbid_unknown_fields=True):
     """A kernel module that was loaded."""
 
     name: str
-    sha256: Sha256
+    sha256: Annotated[Sha256 | None, Meta(description="null: a real machine's.")]
     vermagic: str
 
 
@@ -68,9 +72,9 @@ class Configuration(Struct, frozen=True):
 
     lsm: str
     qdisc: str | None
-    netdev_max_backlog: Count
-    netdev_budget: Count
-    dev_weight: Count
+    netdev_max_backlog: Count | None
+    netdev_budget: Count | None
+    dev_weight: Count | None
     spectre_v2: str
     clocksource: str
     ring_rx: Count | None
@@ -133,6 +137,44 @@ class Dma(Struct, frozen=True, forbid_unknown_fields=True):
     source: str
 
 
+class Tlb(Struct, frozen=True, forbid_unknown_fields=True):
+    """A translation lookaside buffer."""
+
+    name: Literal["ITLB", "DTLB", "TLB2"]
+    entries: Annotated[int, Meta(gt=0)]
+    ways: Annotated[int, Meta(gt=0)]
+    large_entries: Annotated[int, Meta(ge=0, description="Of large pages; 0: they share the others.")]
+    large_ways: Annotated[int, Meta(ge=0)]
+    latency_ns: Annotated[float, Meta(ge=0, description="Stall for an entry that comes from here.")]
+    source: str
+    data_latency_ns: Annotated[Annotated[float, Meta(ge=0)] | UnsetType, Meta(description="For data, if it differs.")] = UNSET
+
+
+class Translation(Struct, frozen=True, forbid_unknown_fields=True):
+    """How addresses are translated."""
+
+    tlbs: list[Tlb]
+    large_page_bytes: Annotated[int, Meta(gt=0, description="The pages that the kernel maps itself with.")]
+    walk_latency_ns: Annotated[float, Meta(ge=0, description="Stall if no TLB has an entry, besides reading the page table.")]
+    tagged: Annotated[bool, Meta(description="Entries survive a switch to another process.")]
+    source: str
+
+
+class StoreBuffer(Struct, frozen=True, forbid_unknown_fields=True):
+    """Stores wait for their lines while the processor goes on."""
+
+    entries: Annotated[int, Meta(gt=0, description="Stores that can wait.")]
+    fills: Annotated[int, Meta(gt=0, description="Lines that can be under way for them at a time.")]
+    source: str
+
+
+class Interrupt(Struct, frozen=True, forbid_unknown_fields=True):
+    """What entering an interrupt and returning from it take beyond their instructions."""
+
+    latency_ns: Annotated[float, Meta(ge=0)]
+    source: str
+
+
 class Memory(Struct, frozen=True, forbid_unknown_fields=True):
     """The memory behind the processor (docs/memory-model.md)."""
 
@@ -142,23 +184,47 @@ class Memory(Struct, frozen=True, forbid_unknown_fields=True):
     processor: Annotated[Processor | UnsetType, Meta(description="absent: an instruction takes 1 / MIPS.")] = UNSET
     register_read: Annotated[RegisterRead | UnsetType, Meta(description="absent: it takes no time of its own.")] = UNSET
     dma: Annotated[Dma | UnsetType, Meta(description="absent: lines stay as they are.")] = UNSET
+    translation: Annotated[Translation | UnsetType, Meta(description="absent: it takes no time.")] = UNSET
+    store_buffer: Annotated[StoreBuffer | UnsetType, Meta(description="absent: stores stall as loads do.")] = UNSET
+    interrupt: Annotated[Interrupt | UnsetType, Meta(description="absent: an interrupt takes its instructions.")] = UNSET
+
+
+class LivePort(Struct, frozen=True, forbid_unknown_fields=True):
+    """A port of the tester on this host."""
+
+    name: str
+    driver: str
+    line_rate_bps: Annotated[int, Meta(ge=0, description="0: unknown.")]
+    opened: Annotated[dict[str, Any], Meta(description="Kind of socket; of AF_XDP mode and zero copy.")]
+
+
+class Live(Struct, frozen=True, forbid_unknown_fields=True):
+    """The tester on real ports (docs/live.md)."""
+
+    ports: list[LivePort]
+    cpus: Annotated[list[int] | None, Meta(description="For sending and receiving; null: not pinned.")]
+    sleep: Annotated[bool, Meta(description="The tester's threads slept when there was nothing to do.")]
+    bridge: Annotated[bool, Meta(description="Frames were addressed to the other port, not to a router.")]
+    agent: Annotated[bool, Meta(description="Whether there was an agent on the device under test.")]
+    calibration: Annotated[dict[str, Any] | None, Meta(description="The tester's own limits; null: not measured.")]
 
 
 class Dut(Struct, frozen=True, forbid_unknown_fields=True):
     """A device under test: everything that results depend on."""
 
     kernel: Kernel
-    qemu: str
-    qemu_sha256: Sha256
-    mips: Annotated[float, Meta(gt=0)]
+    qemu: Annotated[str, Meta(description="Empty: a real machine.")]
+    qemu_sha256: Sha256 | None
+    mips: Annotated[float, Meta(ge=0, description="0: a real machine.")]
     cpu: str
-    memory_mib: Annotated[int, Meta(ge=1)]
+    memory_mib: Annotated[int, Meta(ge=0, description="0: unknown.")]
     kernel_command_line: str
     nic: Nic
     modules: Annotated[list[Module], Meta(min_length=1, description="In load order; the last is the driver under test.")]
-    guest_image_sha256: Sha256
+    guest_image_sha256: Sha256 | None
     tester_sha256: Sha256
     dut: Configuration
+    live: Annotated[Live | UnsetType, Meta(description="absent: in the lab.")] = UNSET
     guest: Guest | UnsetType = UNSET
     memory: Annotated[Memory | UnsetType, Meta(description="absent: no memory model.")] = UNSET
 
@@ -277,11 +343,60 @@ class CacheCounts(Struct, frozen=True, forbid_unknown_fields=True):
     misses: Annotated[int, Meta(ge=0, description="Line fills.")]
 
 
+class Stalls(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the processor waited for, in ps."""
+
+    fetch: Annotated[int, Meta(ge=0, description="Lines of instructions.")]
+    load: Annotated[int, Meta(ge=0, description="Lines of data that were read.")]
+    store: Annotated[int, Meta(ge=0, description="Lines that were written; with a store buffer: that it was full.")]
+    translation: Annotated[int, Meta(ge=0, description="Translating addresses.")]
+    register: Annotated[int, Meta(ge=0, description="Reads of devices' registers.")]
+    interrupt: Annotated[int, Meta(ge=0, description="Entering interrupts and returning.")]
+
+
+class TlbCounts(Struct, frozen=True, forbid_unknown_fields=True):
+    """A TLB's counters."""
+
+    name: str
+    accesses: Annotated[int, Meta(ge=0, description="How often an entry was used that is not the last one used.")]
+    misses: Annotated[int, Meta(ge=0)]
+
+
 class MemoryCounts(Struct, frozen=True, forbid_unknown_fields=True):
     """The memory model's counters in the window (docs/protocol.md)."""
 
-    stall_ps: Annotated[int, Meta(ge=0, description="Time that the processor waited for memory and registers.")]
+    stall_ps: Annotated[int, Meta(ge=0, description="Time that the processor waited for memory, registers and interrupts.")]
+    stalls_ps: Stalls
     caches: list[CacheCounts]
+    tlbs: Annotated[list[TlbCounts] | UnsetType, Meta(description="absent: no TLBs.")] = UNSET
+
+
+class LiveThread(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the host did to a thread of the tester in a trial."""
+
+    involuntary_switches: Count
+    waited_for_cpu_ns: Annotated[int, Meta(ge=0, description="Ready to run, but without its processor.")]
+    steal_ticks: Annotated[int, Meta(ge=0, description="Of 10 ms, that other machines had of its processor.")]
+    longest_gap_ns: Annotated[int, Meta(ge=0, description="Between two looks at the clock.")]
+    stalls: Annotated[int, Meta(ge=0, description="Gaps of more than 1 ms.")]
+    stalled_ns: Count
+
+
+class LiveTrial(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the tester says about itself in a trial on real ports."""
+
+    unreached: Annotated[str, Meta(description="How much of the load was not offered; empty: it was.")]
+    doubts: Annotated[list[str], Meta(description="Why losses say nothing about the device under test; empty: they do.")]
+    stalls: Annotated[list[str], Meta(description="What the host did to the tester; empty: nothing.")]
+    own_loss: Annotated[int, Meta(ge=0, description="Frames that the tester's own ports may have lost.")]
+    time_stamps: Annotated[list[str], Meta(description="Where times of arrival come from: kernel, program.")]
+    lateness_p50_ns: Annotated[int, Meta(ge=0, description="How late frames left the tester's schedule.")]
+    lateness_p99_ns: Count
+    lateness_max_ns: Count
+    handover_p99_ns: Annotated[int, Meta(ge=0, description="From a frame's time stamp until the kernel had it and its batch.")]
+    handover_max_ns: Count
+    sending: LiveThread
+    receiving: LiveThread
 
 
 class TrialRecord(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -290,13 +405,14 @@ class TrialRecord(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     spec: Spec
     cost_events: Annotated[Counts, Meta(description="Events charged, by cost; absent: no cost model.")] | UnsetType = UNSET
     memory: MemoryCounts | UnsetType = UNSET
+    live: Annotated[LiveTrial | UnsetType, Meta(description="absent: in the lab.")] = UNSET
     offered_pps: Rate
     forwarded_pps: Rate
     loss_ratio: Ratio
     kept_up: bool
     instructions: Count
     instructions_per_frame: Rate | None
-    idle_ratio: Ratio
+    idle_ratio: Annotated[Ratio | None, Meta(description="null: unknown, of a real machine without an agent.")]
     interrupts: Counts
     interrupts_per_frame: Rate | None
     rx_interrupts_per_frame: Rate | None
@@ -345,7 +461,7 @@ class ResultRow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, t
     nic: str
     frame_bytes: FrameBytes
     bidirectional: Annotated[bool, Meta(description="Both directions at once.")]
-    mips: Annotated[float, Meta(gt=0)]
+    mips: Annotated[float, Meta(ge=0, description="0: a real machine.")]
     complete: Annotated[bool, Meta(description="false: interrupted; `trials` holds the finished ones.")]
     rx_scheme: str | None
     tx_scheme: str | None
@@ -360,6 +476,7 @@ class ResultRow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, t
     l1d_fills_per_frame: Rate | None = None
     l2_fills_per_frame: Annotated[Rate | None, Meta(description="absent: no second level.")] = None
     line_rate_limited: bool | None
+    tester_limited: Annotated[bool | None, Meta(description="The tester limits the throughput; absent: in the lab.")] = None
     ensemble: Annotated[EnsembleRow | UnsetType, Meta(description="absent: no ensemble.")] = UNSET
     samples: list[Any]
     summary: Any

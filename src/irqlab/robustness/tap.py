@@ -39,6 +39,8 @@ STEP_NS = 1_000_000_000
 OVERLOAD = 2.0
 PATIENCE_S, SLOW_HOST_PATIENCE_S = 2, 20
 """Time in which something must happen that the DUT does at once. Without the instruction clock the DUT's time is the host's."""
+CYCLES = 100
+"""How often a driver is loaded and unloaded. Without the instruction clock, where all is slow: once for each combination."""
 KCSAN = "/sys/kernel/debug/kcsan"
 """What switches the search for data races on and off."""
 CALM_TRIES, SLOW_HOST_CALM_TRIES = 1, 5
@@ -144,44 +146,63 @@ def run(overload: Overload, script: Script, combination: Combination | None = No
 
     `overload`: the testbed, with the capacities measured so far.
     """
+    with overload.testbed.open() as dut:
+        dut.kernel_log.news()
+        return _run_in(dut, overload, script, combination)
+
+
+def run_in_turn(overload: Overload, scripts: Sequence[Script], combination: Combination | None = None) -> dict[str, Report]:
+    """Runs scripts one after the other in one DUT, until one fails: the DUT is then in a state that no script expects.
+
+    Returns the reports of those that ran, by name. Raises IrqlabError as `run` does.
+    """
+    reports: dict[str, Report] = {}
+    with overload.testbed.open() as dut:
+        dut.kernel_log.news()
+        for script in scripts:
+            reports[script.name] = _run_in(dut, overload, script, combination)
+            if not reports[script.name].passed:
+                break
+    return reports
+
+
+def _run_in(dut: Dut, overload: Overload, script: Script, combination: Combination | None) -> Report:
     testbed = overload.testbed
     functional = testbed.config.functional
     measured = combination is not None or functional  # functional: the load depends on no capacity
     rate_pps = OVERLOAD * overload.capacity_pps(combination) if script.loaded and measured else 0.0
-    with testbed.open() as dut:
-        dut.kernel_log.news()
-        if races := testbed.machine.kernel.has("KCSAN"):
-            dut.write(KCSAN, "on")
-        _install(dut, testbed, script)
-        if combination is not None:
-            choose(dut, combination)
-        dut.play_hosts(0 if rate_pps else testbed.nic.line_rate_bps)
-        if script.wire:
-            dut.rpc.call("wire", a=0, b=1, delay_ns=0, loss_ppm=0, seed=1)
-        pid = dut.rpc.guest("spawn", argv=_command(testbed, script, combination))["pid"]
-        while rate_pps and _runs(dut, pid):
-            rate_pps = overload.next_pps(rate_pps, overload.offer(dut, rate_pps, STEP_NS), STEP_NS)
-        done = dut.rpc.guest("reap", limit_ns=LIMIT_NS, pid=pid, signal=None)
-        report = parse(done["out"])
-        if done["code"]:
-            report.failures.append(f"the script ended with {done['code']}: {done['err'].strip()}")
-        if rate_pps:
-            for _ in range(SLOW_HOST_CALM_TRIES if functional else CALM_TRIES):
-                dut.sleep(STEP_NS)
-                calm = overload.offer(dut, overload.calm_pps, STEP_NS)
-                if not calm["lost"]:
-                    break
-            if calm["lost"]:
-                report.failures.append(
-                    f"afterwards, {calm['lost']} of {calm['sent']} frames were lost at {overload.calm_pps:.0f} frames/s"
-                )
-        expected = [script.may_log, kernel_log.SLOW_HOST if functional else ""]
-        if races:
-            report.failures += _watched(dut)
-        records = kernel_log.without_races_of_others(dut.kernel_log.news(), [module.name for module in testbed.modules])
-        said = kernel_log.notable(records, expected="|".join(filter(None, expected)))
-        report.failures += [f"kernel: {line}" for line in said]
-        return report
+    if races := testbed.machine.kernel.has("KCSAN"):
+        dut.write(KCSAN, "on")
+    _install(dut, testbed, script)
+    if combination is not None:
+        choose(dut, combination)
+    dut.play_hosts(0 if rate_pps else testbed.nic.line_rate_bps)
+    if script.wire:
+        dut.rpc.call("wire", a=0, b=1, delay_ns=0, loss_ppm=0, seed=1)
+    pid = dut.rpc.guest("spawn", argv=_command(testbed, script, combination))["pid"]
+    while rate_pps and _runs(dut, pid):
+        rate_pps = overload.next_pps(rate_pps, overload.offer(dut, rate_pps, STEP_NS), STEP_NS)
+    done = dut.rpc.guest("reap", limit_ns=LIMIT_NS, pid=pid, signal=None)
+    report = parse(done["out"])
+    if done["code"]:
+        report.failures.append(f"the script ended with {done['code']}: {done['err'].strip()}")
+    if rate_pps:
+        for _ in range(SLOW_HOST_CALM_TRIES if functional else CALM_TRIES):
+            dut.sleep(STEP_NS)
+            calm = overload.offer(dut, overload.calm_pps, STEP_NS)
+            if not calm["lost"]:
+                break
+        if calm["lost"]:
+            report.failures.append(
+                f"afterwards, {calm['lost']} of {calm['sent']} frames were lost at {overload.calm_pps:.0f} frames/s"
+            )
+    expected = [script.may_log, kernel_log.SLOW_HOST if functional else ""]
+    if races:
+        report.failures += _watched(dut)
+    records = kernel_log.without_races_of_others(dut.kernel_log.news(), [module.name for module in testbed.modules])
+    said = kernel_log.notable(records, expected="|".join(filter(None, expected)))
+    report.failures += [f"kernel: {line}" for line in said]
+    return report
 
 
 def _watched(dut: Dut) -> list[str]:
@@ -213,6 +234,7 @@ def _command(testbed: Testbed, script: Script, combination: Combination | None) 
         "IF0": "eth0", "IF1": "eth1", "PEER0": tester_ip(0), "PEER1": tester_ip(1), "MAC0": tester_mac(0),
         "TIMED": str(int(testbed.nic.is_own)),
         "PATIENCE": str(SLOW_HOST_PATIENCE_S if testbed.config.functional else PATIENCE_S),
+        "CYCLES": str(len(COMBINATIONS) if testbed.config.functional else CYCLES),
     }  # fmt: skip
     variables |= {"RX": combination.rx, "TX": combination.tx} if combination else {"RX": "own", "TX": "own"}
     settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())

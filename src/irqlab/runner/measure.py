@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -38,7 +38,7 @@ class Outcome:
 
 
 def measure(
-    testbeds: Sequence[TestbedConfig],
+    testbeds: Sequence[TestbedConfig | Testbed],
     workloads: Sequence[Workload],
     jobs: int,
     method: Method,
@@ -58,7 +58,7 @@ def measure(
     places: list[_Place] = []
     try:
         with terminate_like_ctrl_c(), JobRunner(jobs) as runner:
-            found = [Testbed.resolve(config) for config in testbeds]
+            found = [one if isinstance(one, Testbed) else Testbed.resolve(one) for one in testbeds]
             _introduce(runner, found)
             described = {n: Job(testbed.label, testbed, _describe) for n, testbed in enumerate(found)}
             outcome.environment += runner.run("preparing", described).values()
@@ -103,7 +103,7 @@ def _members(testbed: Testbed, cast: Ensemble) -> list[Testbed]:
     """A testbed for each member."""
     if cast.single:
         return [testbed]
-    return [Testbed.resolve(replace(testbed.config, member=member)) for member in cast.cast()]
+    return [testbed.with_member(member) for member in cast.cast()]
 
 
 def _rows(done: dict[int, list[MethodResult]], cast: Ensemble) -> list[MethodResult]:
@@ -130,8 +130,7 @@ def _introduce(runner: JobRunner, testbeds: Sequence[Testbed]) -> None:
     """Prints what is measured, and notes on the NIC models."""
     said: set[str] = set()
     for testbed in testbeds:
-        where = f"{testbed.nic.model}, Linux {testbed.machine.kernel.release}, {testbed.machine.mips} MIPS"
-        runner.display.say(f"{testbed.label} on {where}")
+        runner.display.say(f"{testbed.label} on {testbed.where}")
         if testbed.nic.note and testbed.nic.model not in said:
             runner.display.say(f"  {testbed.nic.note}")
         said.add(testbed.nic.model)

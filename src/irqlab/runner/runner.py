@@ -11,6 +11,10 @@ from typing import Any, TypeVar
 
 from irqlab.config.traffic import Load, mean_frame_bytes, wire_rate_pps
 from irqlab.config.workload import Workload
+from irqlab.dut.agent import DutError
+from irqlab.dut.kernel_log import KernelProblemError
+from irqlab.errors import IrqlabError
+from irqlab.qemu.machine import CancelledError, MachineError
 from irqlab.results.document import MethodResult
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 from irqlab.trials.testbed import LineProfile, Testbed
@@ -57,6 +61,26 @@ class TrialRunner:
         with ThreadPoolExecutor(max_workers=max(1, len(trials))) as pool:
             return list(pool.map(one, trials))
 
+    def attempts(self, trials: Sequence[Trial[R]], say: Callable[[Trial[R]], str]) -> list[R | IrqlabError]:
+        """As `trials`, but a trial in which the DUT fails has its error as its result."""
+
+        def one(trial: Trial[R]) -> R | IrqlabError:
+            result = self.attempt(trial)
+            self.progress(say(trial))
+            return result
+
+        with ThreadPoolExecutor(max_workers=max(1, len(trials))) as pool:
+            return list(pool.map(one, trials))
+
+    def attempt(self, trial: Trial[R], cached: bool = True) -> R | IrqlabError:
+        """As `trial`; if the DUT fails in it: the error. Not `cached`: it runs even if its result is known."""
+        try:
+            return self.trial(trial) if cached else self.testbed.measure(trial)[0]
+        except (KernelProblemError, MachineError, DutError) as error:
+            if isinstance(error, CancelledError):
+                raise
+            return error
+
     def _remember(self, result: object) -> None:
         if isinstance(result, ForwardingResult):
             self.done.append(result)
@@ -83,6 +107,10 @@ class TrialRunner:
     def wire_pps(self, workload: Workload) -> float:
         """Line rate in one direction, in frames/s."""
         return wire_rate_pps(mean_frame_bytes(workload.size), self.testbed.nic.line_rate_bps)
+
+    def ceiling_pps(self, workload: Workload) -> float:
+        """The highest rate of one direction that the tester can offer, in frames/s; infinite in the lab."""
+        return self.testbed.ceiling_pps(workload.size, workload.bidirectional)
 
     def result(self, method: str, workload: Workload) -> MethodResult:
         """An empty result row of a method on this runner's testbed."""

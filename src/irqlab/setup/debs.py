@@ -65,6 +65,13 @@ def unpack_together(packages: Sequence[str], archive: Archive, home: Path) -> Pa
             return home / first.stem
 
 
+def download(package: str, archive: Archive, home: Path) -> Path:
+    """Downloads a package, or one version of it (``NAME=VERSION``), into `home`. Raises SetupError."""
+    with _downloads(home) as scratch:
+        (deb,) = _download([package], archive, Path(scratch))
+        return deb.rename(home / deb.name)
+
+
 def download_closure(packages: Sequence[str], archive: Archive, into: Path) -> list[Path]:
     """Downloads packages and everything they depend on, as for an empty system; returns the .deb files."""
     (into / "partial").mkdir(parents=True)

@@ -139,6 +139,7 @@ CHECKS: tuple[tuple[str, Callable[[], str], str], ...] = (
     ("tester", lambda: _fresh(paths.tester_so()), SETUP),
     ("tester in QEMU", _tester_in_qemu, _OTHER_QEMU),
     ("guest", lambda: _fresh(paths.guest_binary()), SETUP),
+    ("tester on real ports", lambda: _fresh(paths.live_binary()), SETUP),
     ("disk", _disk, "free some space, or set IRQLAB_CACHE to a larger file system"),
     ("memory", _memory, "close other programs"),
     ("cores", _cores, ""),

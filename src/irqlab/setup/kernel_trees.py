@@ -39,6 +39,18 @@ DEBUG = {
     "rt": "PREEMPT_RT",
 }
 """What ``--debug`` allows, and the option without which it means nothing."""
+MAKE_VARIABLES = {
+    "kcsan": (
+        "CFLAGS_KCSAN=$(if $(filter drivers/net%,$(obj)),-fsanitize=thread -fno-optimize-sibling-calls"
+        " --param tsan-distinguish-volatile=1 --param tsan-instrument-func-entry-exit=0 -Wno-tsan)"
+    ),
+}
+"""What ``--debug`` adds to make's command line.
+
+- KCSAN watches one access in some hundreds or thousands, wherever it is. In a kernel that is instrumented as a whole, few of
+  those are the driver's. So only the NIC drivers are: those of the tree here, ours when they are built. The flags are those of
+  scripts/Makefile.kcsan for gcc.
+"""
 EXCLUSIVE = (("kasan", "kcsan"),)
 KEEP = 16
 """Number of built kernels kept in the cache."""
@@ -80,6 +92,11 @@ class Options:
         ours = [FRAGMENTS / f"{name}.config" for name in (BASE, *self.debug)]
         return [*ours, *(Path(path) for path in self.kconfig)]
 
+    @property
+    def make_variables(self) -> list[str]:
+        """What they add to make's command line."""
+        return [MAKE_VARIABLES[name] for name in self.debug if name in MAKE_VARIABLES]
+
     def label(self, spec: str) -> str:
         """A specification with these options, for result documents."""
         return " ".join([spec, *(f"--debug {name}" for name in self.debug), *(f"--kconfig {path}" for path in self.kconfig)])
@@ -100,11 +117,12 @@ def resolve(spec: str, options: Options) -> Kernel:
     with kernel_sources.held(spec) as source:
         root = buildroot.get(archive.tools_release(source.series))
         text = "".join(path.read_text() for path in options.fragments)
-        key = hashlib.sha256("\0".join((source.identity, text, root.compiler_version)).encode()).hexdigest()[:16]
+        parts = (source.identity, text, root.compiler_version, *options.make_variables)
+        key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
         objects = cache_dir() / "kernels/objects" / key
         objects.mkdir(parents=True, exist_ok=True)
         with locked(f"objects-{key}"):
-            built = _Build(root, source, objects)
+            built = _Build(root, source, objects, tuple(options.make_variables))
             built.configure(text, options)
             final = built.make()
     where = Built(root, "/objects", {"/objects": objects, "/source": source.path})
@@ -119,6 +137,7 @@ class _Build:
     root: BuildRoot
     source: Source
     objects: Path
+    variables: tuple[str, ...] = ()
 
     def configure(self, text: str, options: Options) -> None:
         """Makes .config from the fragments' text. Raises SetupError if the kernel does not have what was asked for."""
@@ -162,6 +181,7 @@ class _Build:
                 f"CC=ccache {self.root.compiler}",
                 "LOCALVERSION=",
                 buildroot.jobs(),
+                *self.variables,
                 *targets,
             ),
             writable={"/objects": self.objects, "/ccache": ccache, **(more or {})},

@@ -39,7 +39,8 @@ class Nic:
     usb_speed: str = ""
     """The tester's own LAN7800 (tester/src/qemu/usb/nic.rs), at this speed: "high" or "super"."""
     pci_bus: str = ""
-    """One of the tester's own PCI cards (tester/src/qemu/pci/cards.rs), on a bus of this clock (MHz) and width (bits)."""
+    """One of the tester's own PCI cards (tester/src/qemu/pci/cards.rs), on a bus of this clock (MHz) and width (bits).
+    A PCI Express card has a link of its own instead (tester/src/pci/link.rs)."""
     possible_errata: tuple[str, ...] = ()
     """Defects of the chip that the tester's own card can have (`--nic MODEL+ERRATUM`)."""
     errata: tuple[str, ...] = ()
@@ -171,6 +172,10 @@ TABLE: tuple[Nic, ...] = (
     Nic("e1000-82545em", 0x8086, 0x100F, _GIGABIT, "e1000", properties=_NO_FLOOR, rewinds=True, note=_FLOOR),
     Nic("e1000-82544gc", 0x8086, 0x100C, _GIGABIT, "e1000", properties=_NO_FLOOR, rewinds=True, note=_FLOOR),
     Nic("e1000e", 0x8086, 0x10D3, _GIGABIT, "e1000e", (0x8086, 0x0000), note="82574L."),
+    Nic(
+        "irqlab-82574", 0x8086, 0x10D3, _GIGABIT, "e1000e", (0x8086, 0x0000), pci_bus="33:32", rewinds=True,
+        note="82574L. The tester's own model, with time on PCI Express and wire (docs/i82574-model.md).",
+    ),
     Nic(
         "igb", 0x8086, 0x10C9, _GIGABIT, "igb",
         slots=(4, 6),  # its virtual functions lie 16 to 18 slots above it, and must not meet the other one's

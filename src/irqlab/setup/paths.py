@@ -40,6 +40,11 @@ def guest_binary() -> Path:
     return project_dir() / "target" / GUEST_TARGET / "release/irqlab-guest"
 
 
+def live_binary() -> Path:
+    """The traffic tester for real ports, statically linked."""
+    return project_dir() / "target" / GUEST_TARGET / "release/irqlab-live"
+
+
 def built(path: Path) -> Path:
     """Returns ``path`` if it exists; raises SetupError if not."""
     if not path.is_file():

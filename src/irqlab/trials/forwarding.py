@@ -109,6 +109,7 @@ class ForwardingTrial(Trial["ForwardingResult"]):
             kernel_log=dut.kernel_log.lines,
             cost_events=counted if charged else None,
             memory=result.get("memory"),
+            live=result.get("live"),
         )
 
 
@@ -122,7 +123,8 @@ class ForwardingResult:
     ports: list[dict[str, Any]]
     instructions: int
     """Instructions executed by the DUT in the measurement window."""
-    idle_ns: int
+    idle_ns: int | None
+    """None: unknown, of a real machine without an agent."""
     counters: Counters
     link_wait_ns: int
     """Virtual time from setting the link up until frames passed."""
@@ -131,6 +133,18 @@ class ForwardingResult:
     """Events charged by the cost model over the whole trial, by term (irqlab.config.costs); None without a cost model."""
     memory: dict[str, Any] | None = None
     """The memory model's counters in the measurement window (docs/protocol.md, RESULT); None without a memory model."""
+    live: dict[str, Any] | None = None
+    """What the tester says about itself, on real ports (irqlab.live.judge); None in the lab, where it has no limits."""
+
+    @property
+    def offered_all(self) -> bool:
+        """Whether the load was offered as asked for: on real ports the tester can be too slow."""
+        return self.live is None or not self.live["unreached"]
+
+    @property
+    def idle_ratio(self) -> float | None:
+        """Share of the window in which the DUT's processor had nothing to do; None: unknown."""
+        return None if self.idle_ns is None else self.idle_ns / self.spec.duration_ns
 
     def total(self, what: str, load: int | None = None) -> int:
         """The sum of a stream counter over all streams, or over those of one load."""
@@ -165,9 +179,9 @@ class ForwardingResult:
 
     @property
     def instructions_per_frame(self) -> float | None:
-        """Instructions per frame forwarded in the window; None if no frame was."""
+        """Instructions per frame forwarded in the window; None if no frame was, or on real ports."""
         frames = self.total("received_in_window")
-        return self.instructions / frames if frames else None
+        return self.instructions / frames if frames and self.live is None else None
 
     def fills_per_frame(self, cache: str) -> float | None:
         """Line fills of a cache (irqlab.config.memory.CACHES) per frame forwarded; None if there is no such cache."""
@@ -181,9 +195,10 @@ class ForwardingResult:
         return sum(int(port["received"]) for port in self.ports)
 
     def interrupts_per_frame(self) -> float | None:
-        """Device interrupts per frame forwarded, over the whole trial; None if no frame was."""
+        """Device interrupts per frame forwarded, over the whole trial; None if no frame was, or if they are not known."""
         frames = self.frames_forwarded
-        return sum(self.counters.interrupts.values()) / frames if frames else None
+        known = self.live is None or self.counters.interrupts
+        return sum(self.counters.interrupts.values()) / frames if frames and known else None
 
     def caused_per_frame(self, cause: Literal["rx", "tx"]) -> float | None:
         """Interrupts with a receive or transmit cause per frame forwarded; None if the driver does not distinguish them.
@@ -222,13 +237,14 @@ class ForwardingResult:
             "spec": spec,
             **charged,
             **({"memory": self.memory} if self.memory else {}),
+            **({"live": self.live} if self.live else {}),
             "offered_pps": self.offered_pps,
             "forwarded_pps": self.forwarded_pps,
             "loss_ratio": self.loss_ratio,
             "kept_up": self.kept_up,
             "instructions": self.instructions,
             "instructions_per_frame": self.instructions_per_frame,
-            "idle_ratio": self.idle_ns / self.spec.duration_ns,
+            "idle_ratio": self.idle_ratio,
             "interrupts": self.counters.interrupts,
             "interrupts_per_frame": self.interrupts_per_frame(),
             "rx_interrupts_per_frame": self.caused_per_frame("rx"),

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Pairs of arrivals: a frame that finds the DUT idle, and a second arrival a little later, at another instant in each pair."""
+"""Pairs of events: something that finds the DUT idle, and an arrival a little later, at another instant in each pair."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from irqlab.config.addresses import stream
+from irqlab.dut.agent import DutError
 from irqlab.dut.router import Dut
+from irqlab.errors import IrqlabError
+from irqlab.qemu.rpc import TesterError
 from irqlab.trials.trial import Conditions, Trial
 
 WARMUP_PAIRS = 4
@@ -16,6 +19,49 @@ SETTLE_NS = 1_000_000
 DRAIN_NS = 20_000_000
 BURST_GAP_NS = 10
 """Between the frames of a second arrival that has several; the line's limit is lifted."""
+CHECKS = 2
+"""Frames at the end of a pair, CHECK_EVERY_NS apart. The last one has to arrive: the one before may wait for ARP."""
+CHECK_EVERY_NS = 1_000_000
+CHECK_ROOM_NS = 4_000_000
+"""From the first of them to the next pair."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something that the DUT's agent does in every pair: it writes a file, or runs a command."""
+
+    at_ns: int
+    """From the pair's beginning."""
+    path: str = ""
+    text: str = ""
+    argv: tuple[str, ...] = ()
+    may_fail: bool = False
+
+    def do(self, dut: Dut) -> None:
+        """Does it. Raises DutError if it fails, and may not."""
+        if self.argv:
+            done = dut.attempt(*self.argv)
+            if done["code"] and not self.may_fail:
+                raise DutError(f"{' '.join(self.argv)}: {(done['err'] or done['out']).strip()}")
+            return
+        try:
+            dut.write(self.path, self.text)
+        except TesterError as error:
+            if not self.may_fail:
+                raise DutError(f"{self.path}: {self.text}: {error}") from error
+
+
+@dataclass(frozen=True)
+class Failing:
+    """A function whose calls fail: in pair n the n-th call after `at_ns`."""
+
+    probe: int
+    """Its index among the trial's probes."""
+    value: int
+    """What it returns then."""
+    at_ns: int = 0
+    first: int = 0
+    """How many calls succeed in the first pair."""
 
 
 @dataclass(frozen=True)
@@ -27,10 +73,32 @@ class HuntTrial(Trial["HuntResult"]):
     step_ns: int
     frames: int = 1
     """Of the second arrival; 0: the first frames come alone."""
+    frames_every_ns: int = BURST_GAP_NS
+    """Between its frames."""
     other_port: bool = False
     """The second arrival comes to the other port, and leaves through the first."""
     period_ns: int = 8_000_000
     frame_bytes: int = 64
+    first_frames: int = 1
+    """Of the first arrival; 0: there is none."""
+    first_every_ns: int = BURST_GAP_NS
+    """Between its frames."""
+    interrupt: bool = False
+    """The second event is an interrupt without a cause, and no arrival."""
+    interrupt_delay_ns: int = 0
+    """How much later than usual the NICs interrupt."""
+    check: bool = False
+    """Frames are sent at the end of each pair: the last of them has to arrive."""
+    tolerates: str = ""
+    """What may happen to frames of the two arrivals, since something else happens: "late", or "lost" (and late)."""
+    before: tuple[Step, ...] = ()
+    """Done once, before the trial."""
+    steps: tuple[Step, ...] = ()
+    failing: Failing | None = None
+    probes: tuple[int, ...] = ()
+    """Addresses of functions of the DUT whose entries are recorded."""
+    transmits: bool = False
+    """The first probe frees packets, the others hand packets to drivers; but for the one of `failing`."""
 
     @property
     def gaps_ns(self) -> tuple[int, ...]:
@@ -40,33 +108,85 @@ class HuntTrial(Trial["HuntResult"]):
     def measure(self, dut: Dut, _: Conditions) -> HuntResult:
         """Runs the pairs. Raises IrqlabError."""
         dut.play_hosts(0)  # arrivals at any instant: no line rate
-        streams = [self._stream(0, 1, 1, self.period_ns, SETTLE_NS)]
-        if self.frames:
-            source, sink = (1, 0) if self.other_port else (0, 1)
-            phase_ns = SETTLE_NS + self.first_gap_ns
-            streams.append(self._stream(source, sink, self.frames, self.period_ns + self.step_ns, phase_ns))
+        for step in self.before:
+            step.do(dut)
+        streams = self._streams()
         last_ns = SETTLE_NS + self.first_gap_ns + self.pairs * (self.period_ns + self.step_ns)
         trial = {
-            "warmup_ns": WARMUP_PAIRS * self.period_ns,
+            "warmup_ns": 0 if self.steps else WARMUP_PAIRS * self.period_ns,
             "duration_ns": last_ns,
             "drain_ns": DRAIN_NS,
-            "halts": not self.frames,
+            "halts": self.is_alone,
+            "probes": list(self.probes),
+            "events": list(self._events()),
+            "interrupt_delay_ns": self.interrupt_delay_ns,
         }
-        result = dut.run_trial(trial, streams)
+        result = dut.run_trial(
+            trial, list(streams.values()), (lambda begin_ns: self._do_steps(dut, begin_ns)) if self.steps else None
+        )
         dut.kernel_log.check()
+        found = dict(zip(streams, result["streams"], strict=True))
         return HuntResult(
             spec=self,
-            first=_received(result["streams"][0]),
-            second=_received(result["streams"][1]) if self.frames else Received(),
+            first=_received(found.get("first")),
+            second=_received(found.get("second")),
+            check=_received(found.get("check")),
             halts=tuple((int(a), int(b)) for a, b in result.get("halts") or ()),
+            transmitted=_transmitted(self, result.get("probes") or []) if self.transmits else (),
+            calls=_calls(self, result.get("probes") or []),
             kernel_log=list(dut.kernel_log.lines),
         )
 
-    def _stream(self, source: int, sink: int, frames: int, every_ns: int, phase_ns: int) -> dict[str, Any]:
-        on_ns = frames * BURST_GAP_NS
-        arrivals = {"kind": "bursts", "rate_pps": 1e9 / BURST_GAP_NS, "on_ns": on_ns, "off_ns": every_ns - on_ns}
+    @property
+    def is_alone(self) -> bool:
+        """Whether there is no second event."""
+        return not self.frames and not self.interrupt
+
+    def _streams(self) -> dict[str, dict[str, Any]]:
+        streams = {}
+        source, sink = (1, 0) if self.other_port else (0, 1)
+        if self.first_frames:
+            streams["first"] = self._stream(0, 1, self.first_frames, self.first_every_ns, self.period_ns, SETTLE_NS)
+        if self.frames and not self.interrupt:
+            every_ns = self.period_ns + self.step_ns
+            streams["second"] = self._stream(
+                source, sink, self.frames, self.frames_every_ns, every_ns, SETTLE_NS + self.first_gap_ns
+            )
+        if self.check:
+            at_ns = SETTLE_NS + self.period_ns - CHECK_ROOM_NS
+            streams["check"] = self._stream(0, 1, CHECKS, CHECK_EVERY_NS, self.period_ns, at_ns)
+        return streams
+
+    def _stream(self, source: int, sink: int, frames: int, gap_ns: int, every_ns: int, phase_ns: int) -> dict[str, Any]:
+        on_ns = frames * gap_ns
+        arrivals = {"kind": "bursts", "rate_pps": 1e9 / gap_ns, "on_ns": on_ns, "off_ns": every_ns - on_ns}
         one = stream(source, sink, arrivals, {"kind": "fixed", "frame_bytes": self.frame_bytes})
         return one | {"phase_ns": phase_ns, "count": self.pairs * frames, "each": True}
+
+    def _events(self) -> list[dict[str, Any]]:
+        every_ns, events = self.period_ns + self.step_ns, []
+        if self.interrupt:
+            what: dict[str, Any] = {"kind": "interrupt", "port": int(self.other_port)}
+            first_ns = SETTLE_NS + self.first_gap_ns
+            events.append({"do": what, "first_ns": first_ns, "every_ns": every_ns, "count": self.pairs})
+        if self.failing is not None:
+            one = self.failing
+            what = {"kind": "fail", "function": one.probe, "after": one.first, "value": one.value}
+            first_ns = SETTLE_NS + one.at_ns
+            events.append({"do": what, "first_ns": first_ns, "every_ns": self.period_ns, "count": self.pairs})
+        return events
+
+    def _do_steps(self, dut: Dut, begin_ns: int) -> None:
+        for number in range(self.pairs):
+            for step in self.steps:
+                at_ns = begin_ns + SETTLE_NS + number * self.period_ns + step.at_ns
+                now_ns = int(dut.rpc.call("clock")["now_ns"])
+                if at_ns > now_ns:
+                    dut.sleep(at_ns - now_ns)
+                try:
+                    step.do(dut)
+                except IrqlabError as error:
+                    raise DutError(f"pair {number}: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -79,10 +199,53 @@ class Received:
     """Frames for which the NIC had no room."""
     reordered: int = 0
     duplicated: int = 0
+    pcs: tuple[int, ...] = ()
+    """Where the processor was when each frame departed: the address of its next instruction; 0: not known."""
 
 
-def _received(found: dict[str, Any]) -> Received:
-    return Received(tuple(found["latencies_ns"]), found["refused"], found["reordered"], found["duplicated"])
+def _received(found: dict[str, Any] | None) -> Received:
+    if found is None:
+        return Received()
+    refused, reordered, duplicated = (found[name] for name in ("refused", "reordered", "duplicated"))
+    return Received(tuple(found["latencies_ns"]), refused, reordered, duplicated, tuple(found["pcs"]))
+
+
+@dataclass(frozen=True)
+class Transmitted:
+    """A packet that the DUT's kernel gave to a driver."""
+
+    at_ns: int
+    """From the start of the window."""
+    freed_ns: int | None
+    """How much later it was freed; None: it was not."""
+
+
+def _transmitted(trial: HuntTrial, entries: list[list[Any]]) -> tuple[Transmitted, ...]:
+    """Packets from when they are given to a driver until they are freed, found by their address."""
+    held: dict[int, int] = {}
+    found: list[Transmitted] = []
+    for function, at_ns, packet, _ in entries:
+        if trial.failing is not None and function == trial.failing.probe:
+            continue
+        if function:
+            held[packet] = len(found)
+            found.append(Transmitted(at_ns, None))
+        elif packet in held:
+            number = held.pop(packet)
+            found[number] = replace(found[number], freed_ns=at_ns - found[number].at_ns)
+    return tuple(found)
+
+
+def _calls(trial: HuntTrial, entries: list[list[Any]]) -> tuple[int, ...]:
+    """How often the function that fails was called in each pair, from `failing.at_ns` on, and before the frames at its end."""
+    if trial.failing is None:
+        return ()
+    calls, end_ns = [0] * trial.pairs, trial.period_ns - (CHECK_ROOM_NS if trial.check else 0)
+    for function, at_ns, _, _ in entries:
+        number, into_ns = divmod(at_ns - SETTLE_NS, trial.period_ns)
+        if function == trial.failing.probe and 0 <= number < trial.pairs and trial.failing.at_ns <= into_ns < end_ns:
+            calls[number] += 1
+    return tuple(calls)
 
 
 @dataclass(frozen=True)
@@ -95,6 +258,11 @@ class HuntResult:
     halts: tuple[tuple[int, int], ...]
     """When the processor halted and went on, in ns from the start of the window; recorded if the first frames come alone."""
     kernel_log: list[str]
+    check: Received = field(default_factory=Received)
+    transmitted: tuple[Transmitted, ...] = ()
+    """In the order in which they were given to a driver."""
+    calls: tuple[int, ...] = ()
+    """With `failing`: how often the function was called in each pair."""
 
 
 HuntTrial.result_type = HuntResult

@@ -100,7 +100,7 @@ def _full(ring: int) -> int:
 
 
 def _ring_size(dut: Dut) -> int:
-    text = str(dut.attempt("ethtool", "-g", INTERFACES[0])["stdout"])
+    text = str(dut.attempt("ethtool", "-g", INTERFACES[0])["out"])
     found = re.findall(r"^TX:\s+(\d+)", text, re.MULTILINE)
     return int(found[-1]) if found else USUAL_RING
 

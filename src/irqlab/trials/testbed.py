@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -10,8 +11,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
+from irqlab.config.ensemble import Member
 from irqlab.config.memory import COMMON, Memory
 from irqlab.config.testbed import TestbedConfig
+from irqlab.config.traffic import FrameSize
 from irqlab.dut import costmodel
 from irqlab.dut.agent import DutError
 from irqlab.dut.counters import Counters
@@ -92,6 +95,20 @@ class Testbed:
     def driver(self) -> str:
         """The name of the driver under test."""
         return self.modules[-1].name
+
+    @property
+    def where(self) -> str:
+        """What it is measured on, for the user."""
+        return f"{self.nic.model}, Linux {self.machine.kernel.release}, {self.machine.mips} MIPS"
+
+    def with_member(self, member: Member | None) -> Testbed:
+        """The same testbed for a member of an ensemble."""
+        return Testbed.resolve(replace(self.config, member=member))
+
+    def ceiling_pps(self, size: FrameSize, bidirectional: bool) -> float:
+        """The highest rate of one direction that the tester can offer; in virtual time there is none."""
+        del size, bidirectional
+        return math.inf
 
     @property
     def label(self) -> str:

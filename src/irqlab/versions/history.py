@@ -20,6 +20,7 @@ from irqlab.config.traffic import FrameSize
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import profile, throughput
+from irqlab.profile.kallsyms import symbols
 from irqlab.profile.owners import bare_name
 from irqlab.qemu.machine import CancelledError
 from irqlab.results.document import MethodResult
@@ -238,7 +239,7 @@ def _search(on: TrialRunner, workload: Workload) -> tuple[MethodResult, dict[str
 
 def _count(on: TrialRunner, workload: Workload, rate_pps: float) -> MethodResult:
     with on.slots:
-        profile.symbols(on.testbed)
+        symbols(on.testbed)
     return profile.run(on, workload, rate_pps=rate_pps)
 
 

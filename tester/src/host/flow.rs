@@ -321,3 +321,6 @@ impl Flow {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -115,3 +115,50 @@ pub fn results(flows: &[Flow], sends_tcp: bool, net: &Net) -> Value {
         "streams": streams,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn control(bytes: &[u8]) -> Control {
+        Control {
+            handle: 0,
+            inbox: bytes.to_vec(),
+        }
+    }
+
+    #[test]
+    fn a_document_is_taken_when_it_is_whole() {
+        let mut whole = control(b"\0\0\0\x02{}\x09");
+        assert_eq!(whole.json(), Some(Ok(json!({}))));
+        assert_eq!(whole.state(), Some(state::PARAM_EXCHANGE));
+        assert_eq!((whole.state(), whole.json()), (None, None));
+        assert_eq!(control(b"\0\0\0\x02{").json(), None);
+        assert_eq!(control(b"\0\0\0").json(), None);
+        assert!(
+            control(b"\0\0\0\x01{")
+                .json()
+                .is_some_and(|read| read.is_err())
+        );
+    }
+
+    #[test]
+    fn a_document_may_have_a_mebibyte() {
+        let of = |length: usize| {
+            let mut control = control(&(length as u32).to_be_bytes());
+            control.json()
+        };
+        assert_eq!(of(1 << 20), None, "the rest has not come");
+        for length in [(1 << 20) + 1, (1 << 20) + 2, usize::MAX] {
+            assert!(of(length).is_some_and(|read| read.is_err()));
+        }
+    }
+
+    #[test]
+    fn so_many_bytes_are_taken_or_none() {
+        let mut three = control(b"abc");
+        assert_eq!(three.bytes(4), None);
+        assert_eq!(three.bytes(2), Some(b"ab".to_vec()));
+        assert_eq!(three.bytes(1), Some(b"c".to_vec()));
+    }
+}

@@ -384,3 +384,68 @@ fn ip_frame(
     emit(&mut frame[ETHERNET_BYTES + IPV4_BYTES..]);
     Some(frame)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IP: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
+    const THERE: (Ipv4Addr, u16) = (Ipv4Addr::new(198, 18, 0, 1), 80);
+
+    #[test]
+    fn the_earliest_timer_of_all_connections_counts() {
+        let mut net = Net::new(Mac([2; 6]), IP, false);
+        net.introduce(THERE.0, Mac([4; 6]));
+        assert_eq!((net.timer_ns(), net.is_bounded()), (None, false));
+        for (local, now_ns) in [(1_000, 500), (1_001, 70)] {
+            net.connect(local, THERE, 1 << 16, now_ns);
+            while net.transmit(now_ns).is_some() {}
+        }
+        let each: Vec<u64> = net.timers_ns().collect();
+        assert_eq!(each.len(), 2);
+        assert!(each[1] < each[0], "{each:?}");
+        assert_eq!(net.timer_ns(), Some(each[1]));
+        assert!(Net::new(Mac([2; 6]), IP, true).is_bounded());
+    }
+
+    #[test]
+    fn only_whole_packets_to_the_host_concern_it() {
+        let mut sender = Net::new(Mac([4; 6]), THERE.0, false);
+        sender.introduce(IP, Mac([2; 6]));
+        let host = Net::new(Mac([2; 6]), IP, false);
+        let Some(good) = sender.datagram(7, (IP, 9), &[1; 20]) else {
+            panic!("the address is known")
+        };
+        assert!(host.concerns(&good));
+        let changed = |change: &dyn Fn(&mut Vec<u8>, usize)| {
+            let mut frame = good.clone();
+            change(&mut frame, ETHERNET_BYTES);
+            Ipv4Packet::new_unchecked(&mut frame[ETHERNET_BYTES..]).fill_checksum();
+            host.concerns(&frame)
+        };
+        assert!(changed(&|_, _| {}));
+        assert!(!changed(&|frame, _| frame[5] = 9), "to another station");
+        assert!(!changed(&|frame, _| frame[13] = 6), "no IPv4");
+        assert!(
+            !changed(&|frame, ip| frame[ip + 19] = 9),
+            "to another address"
+        );
+        assert!(
+            !changed(&|frame, ip| frame[ip + 6] = 0x20),
+            "more fragments follow"
+        );
+        assert!(!changed(&|frame, ip| frame[ip + 7] = 1), "a later fragment");
+        assert!(!changed(&|frame, ip| frame[ip + 9] = 2), "IGMP");
+        assert!(changed(&|frame, ip| frame[ip + 9] = 6), "TCP");
+        let echo = |kind: u8| {
+            changed(&move |frame, ip| {
+                frame[ip + 9] = 1;
+                frame[ip + 20] = kind;
+            })
+        };
+        assert!(echo(0) && !echo(8), "a reply, no request");
+        let mut damaged = good.clone();
+        damaged[ETHERNET_BYTES + 10] ^= 1;
+        assert!(!host.concerns(&damaged), "the header's checksum");
+    }
+}

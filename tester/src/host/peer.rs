@@ -177,3 +177,30 @@ fn start(plan: &AppPlan, place: u16, net: &mut Net, now_ns: u64) -> Box<dyn App>
         AppPlan::Probe(plan) => Box::new(Probe::new(plan, place, net, now_ns)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_too_far_behind_drops_frames() {
+        let ip = Ipv4Addr::new(198, 18, 0, 2);
+        let mut peer = Peer::new(Mac([2; 6]), ip, Line::new(1_000_000, 0), &[], 0);
+        assert!(peer.net.is_bounded());
+        for _ in 0..20 {
+            peer.receive(0, &[0; 1514]);
+        }
+        // A frame takes 12.304 ms. Before the ninth, 98.4 ms wait, before the tenth more than 100.
+        let waited: Vec<u64> = peer
+            .arriving
+            .iter()
+            .map(|arrival| arrival.waited_ns)
+            .collect();
+        let expected: Vec<u64> = (0..9).map(|number| number * 12_304_000).collect();
+        assert_eq!(waited, expected);
+        assert_eq!(peer.report(0)["dropped_on_wire"], 11);
+        assert_eq!(peer.due_ns(), Some(0), "it has not been polled");
+        peer.poll(0, 1);
+        assert_eq!(peer.due_ns(), Some(12_304_000));
+    }
+}

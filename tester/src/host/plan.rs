@@ -179,3 +179,74 @@ impl AppPlan {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn allowed(mut app: Value, name: &str, value: Value) -> bool {
+        app[name] = value;
+        let plan: AppPlan = serde_json::from_value(app).unwrap_or_else(|why| panic!("{why}"));
+        check(&[plan], 0).is_ok()
+    }
+
+    /// `least` and `most` are allowed, and nothing beyond them.
+    fn limits(app: &Value, name: &str, least: u64, most: u64) {
+        let inside = [least, most].map(|value| allowed(app.clone(), name, json!(value)));
+        let outside = [least - 1, most + 1].map(|value| allowed(app.clone(), name, json!(value)));
+        assert_eq!((inside, outside), ([true; 2], [false; 2]), "{name}");
+    }
+
+    #[test]
+    fn every_limit_is_allowed_and_nothing_beyond_it() {
+        let there = json!({"to": "198.18.0.1", "to_mac": "52:54:00:00:00:00"});
+        let of = |kind: &str, fields: Value| {
+            let mut app = there.clone();
+            for (name, value) in fields.as_object().into_iter().flatten() {
+                app[name] = value.clone();
+            }
+            app["kind"] = kind.into();
+            app
+        };
+        let server = json!({"kind": "iperf3_server"});
+        let client = of("iperf3_client", json!({"duration_ns": 1}));
+        let probe = of(
+            "probe",
+            json!({"duration_ns": 1, "interval_ns": MAX_TRIAL_NS}),
+        );
+        for app in [&server, &client] {
+            limits(app, "window_bytes", 2_920, 1 << 24);
+            limits(app, "bucket_ns", 1_000_000, MAX_TRIAL_NS);
+            assert!(allowed(app.clone(), "bucket_ns", json!(0)), "no series");
+        }
+        limits(&client, "duration_ns", 1, MAX_TRIAL_NS);
+        limits(&client, "parallel", 1, 128);
+        limits(&client, "datagram_bytes", 16, 1_472);
+        limits(&probe, "duration_ns", 1, MAX_TRIAL_NS);
+        limits(&probe, "interval_ns", 1_000, MAX_TRIAL_NS);
+        limits(&probe, "payload_bytes", 4, 1_472);
+        let many = of("probe", json!({"interval_ns": 1_000, "duration_ns": 0}));
+        limits(&many, "duration_ns", 1, MAX_POINTS * 1_000 + 999);
+    }
+
+    #[test]
+    fn udp_needs_a_rate_of_its_own_or_of_the_line() {
+        let client = |udp: bool, rate_bps: u64| {
+            let app = json!({"kind": "iperf3_client", "to": "198.18.0.1", "to_mac": "52:54:00:00:00:00",
+                "duration_ns": 1, "udp": udp, "rate_bps": rate_bps});
+            serde_json::from_value::<AppPlan>(app).unwrap_or_else(|why| panic!("{why}"))
+        };
+        for (udp, rate_bps, wire_bps, well) in [
+            (true, 0, 0, false),
+            (true, 1, 0, true),
+            (true, 0, 1, true),
+            (false, 0, 0, true),
+        ] {
+            assert_eq!(check(&[client(udp, rate_bps)], wire_bps).is_ok(), well);
+        }
+        assert!(check(&vec![client(false, 0); MAX_APPS], 0).is_ok());
+        assert!(check(&vec![client(false, 0); MAX_APPS + 1], 0).is_err());
+    }
+}

@@ -115,3 +115,81 @@ impl App for Probe {
         json!({"kind": "probe", "probes": probes, "duplicates": self.duplicates})
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mac::Mac;
+
+    const THERE: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
+    const ELSEWHERE: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 9);
+    const PLACE: u16 = 3;
+
+    /// A probe that has sent its ten packets, at 0, 1, ... ms.
+    fn probe(udp_port: Option<u16>) -> (Probe, Net) {
+        let plan = ProbePlan {
+            to: THERE,
+            to_mac: Mac([4; 6]),
+            udp_port,
+            interval_ns: 1_000_000,
+            duration_ns: 10_000_000,
+            payload_bytes: 56,
+        };
+        let mut net = Net::new(Mac([2; 6]), Ipv4Addr::new(198, 18, 0, 2), true);
+        let mut probe = Probe::new(&plan, PLACE, &mut net, 0);
+        for number in 0..10 {
+            assert_eq!(probe.next_ns(), Some(number * 1_000_000));
+            probe.step(number * 1_000_000, &mut net);
+        }
+        assert_eq!(probe.next_ns(), None);
+        (probe, net)
+    }
+
+    fn datagram(from: Ipv4Addr, to: u16, number: u32) -> Message {
+        Message::Datagram {
+            from: (from, 7),
+            to,
+            payload: number.to_be_bytes().to_vec(),
+        }
+    }
+
+    fn reply(from: Ipv4Addr, ident: u16, sequence: u16) -> Message {
+        Message::EchoReply {
+            from,
+            ident,
+            sequence,
+        }
+    }
+
+    #[test]
+    fn an_answer_is_the_probes_own_or_nobodys() {
+        let (mut udp, mut net) = probe(Some(7));
+        let (mut icmp, _) = probe(None);
+        let ours = LOCAL_PORT + PLACE;
+        let mut takes =
+            |probe: &mut Probe, message: &Message| probe.take(9_500_000, 100, message, &mut net);
+        assert!(!takes(&mut udp, &datagram(THERE, ours + 1, 9)));
+        assert!(!takes(&mut udp, &datagram(ELSEWHERE, ours, 9)));
+        assert!(
+            !takes(&mut udp, &reply(THERE, ours, 9)),
+            "it sends no pings"
+        );
+        assert!(!takes(&mut icmp, &reply(THERE, ours + 1, 9)));
+        assert!(!takes(&mut icmp, &reply(ELSEWHERE, ours, 9)));
+        for probe in [&udp, &icmp] {
+            let answered = probe.sent.iter().filter(|(_, answer)| answer.is_some());
+            assert_eq!(answered.count(), 0);
+        }
+        assert!(takes(&mut udp, &datagram(THERE, ours, 9)));
+        assert!(takes(&mut icmp, &reply(THERE, ours, 9)));
+        assert!(takes(&mut icmp, &reply(THERE, ours, 8)));
+        assert!(takes(&mut icmp, &reply(THERE, ours, 8)), "once more");
+        assert!(takes(&mut icmp, &reply(THERE, ours, 10)), "not sent yet");
+        let probes = |probe: &Probe, net: &Net| probe.report(0, net)["probes"].clone();
+        assert_eq!(probes(&udp, &net)[9], json!([9_000_000, 500_000, 100]));
+        assert_eq!(probes(&icmp, &net)[9], json!([9_000_000, 500_000, 100]));
+        assert_eq!(probes(&icmp, &net)[8], json!([8_000_000, 1_500_000, 100]));
+        assert_eq!(probes(&icmp, &net)[7], json!([7_000_000, null, null]));
+        assert_eq!((icmp.duplicates, udp.duplicates), (1, 0));
+    }
+}

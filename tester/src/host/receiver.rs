@@ -172,6 +172,24 @@ mod tests {
     }
 
     #[test]
+    fn what_comes_before_a_hole_is_acknowledged_at_once() {
+        let mut receiver = Receiver::new(10_000);
+        receiver.on_segment(5, 301, &[7; 100], false);
+        receiver.acknowledged();
+        receiver.on_segment(9, 1, &[8; 100], false);
+        assert_eq!(receiver.acknowledge_at_ns(), Some(9));
+        assert_eq!((receiver.available(), receiver.read(30).len()), (100, 30));
+        assert_eq!((receiver.available(), receiver.discard(1_000)), (70, 70));
+    }
+
+    #[test]
+    fn what_begins_at_the_windows_end_is_not_kept() {
+        let mut receiver = Receiver::new(100);
+        receiver.on_segment(0, 101, &[7; 10], false);
+        assert_eq!((receiver.next(), receiver.blocks()), (1, vec![]));
+    }
+
+    #[test]
     fn holes_are_named_and_filled() {
         let mut receiver = Receiver::new(10_000);
         receiver.on_segment(0, 101, &[2; 100], false);

@@ -367,3 +367,6 @@ impl App for Server {
         json!({"kind": "iperf3_server", "tests": tests})
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -34,7 +34,7 @@ impl Rig {
     fn with(revision: Revision, errata: Errata) -> Self {
         let mut rig = Rig {
             chip: Chip::new(0, revision, MAC, errata),
-            board: Board::new(),
+            board: Board::default(),
         };
         rig.run(NEGOTIATION_NS);
         rig

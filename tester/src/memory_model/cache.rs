@@ -81,9 +81,35 @@ impl Cache {
         })
     }
 
+    /// An empty cache of entries that are found by number: lines of one byte. None if the number of sets is no power of two.
+    pub fn of(entries: usize, ways: usize) -> Option<Self> {
+        let sets = entries.checked_div(ways)?;
+        (sets * ways == entries && sets.is_power_of_two()).then(|| Cache {
+            ways,
+            line_shift: 0,
+            set_mask: sets as u64 - 1,
+            lines: vec![EMPTY; entries],
+            hits: 0,
+            misses: 0,
+        })
+    }
+
     /// A line has 2 to the power of this bytes.
     pub fn line_shift(&self) -> u32 {
         self.line_shift
+    }
+
+    /// Whether the line of an address is the one of its set that was used last: that it is used again changes nothing.
+    #[inline]
+    pub fn used_last(&self, address: u64) -> bool {
+        let line = address >> self.line_shift;
+        self.lines[(line & self.set_mask) as usize * self.ways] == line
+    }
+
+    /// A line that was [used last](Self::used_last) is used again.
+    #[inline]
+    pub fn hit_again(&mut self) {
+        self.hits += 1;
     }
 
     /// Uses the line of an address if it is in the cache; false if not.
@@ -92,10 +118,10 @@ impl Cache {
         let line = address >> self.line_shift;
         let set = self.set(line);
         if set[0] != line {
-            match set.iter().position(|present| *present == line) {
-                Some(way) => set[..=way].rotate_right(1),
-                None => return false,
-            }
+            let Some(way) = set.iter().position(|present| *present == line) else {
+                return false;
+            };
+            to_front(&mut set[..=way], line);
         }
         self.hits += 1;
         true
@@ -104,9 +130,7 @@ impl Cache {
     /// Takes the line of an address in, which is not in the cache, in place of the least recently used one of its set.
     pub fn fill(&mut self, address: u64) {
         let line = address >> self.line_shift;
-        let set = self.set(line);
-        set.rotate_right(1);
-        set[0] = line;
+        to_front(self.set(line), line);
         self.misses += 1;
     }
 
@@ -124,12 +148,11 @@ impl Cache {
     pub fn place(&mut self, address: u64) {
         self.remove(address);
         let line = address >> self.line_shift;
-        let set = self.set(line);
-        set.rotate_right(1);
-        set[0] = line;
+        to_front(self.set(line), line);
     }
 
     /// Uses the line of an address, and takes it in if it is not in the cache: then false.
+    #[inline]
     pub fn access(&mut self, address: u64) -> bool {
         let hit = self.hit(address);
         if !hit {
@@ -148,6 +171,16 @@ impl Cache {
         self.misses
     }
 
+    /// Forgets the lines with such numbers.
+    pub fn remove_all(&mut self, such: impl Fn(u64) -> bool) {
+        for set in self.lines.chunks_exact_mut(self.ways) {
+            set.iter_mut()
+                .filter(|line| such(**line))
+                .for_each(|line| *line = EMPTY);
+            set.sort_by_key(|line| *line == EMPTY); // keeps the others' order
+        }
+    }
+
     /// Forgets all lines; the counters go on.
     pub fn clear(&mut self) {
         self.lines.fill(EMPTY);
@@ -157,6 +190,15 @@ impl Cache {
     fn set(&mut self, line: u64) -> &mut [u64] {
         let first = (line & self.set_mask) as usize * self.ways;
         &mut self.lines[first..first + self.ways]
+    }
+}
+
+/// Moves each line one place back and puts this one in front. The last one is lost. (A loop: sets are short.)
+#[inline]
+fn to_front(set: &mut [u64], line: u64) {
+    let mut moved = line;
+    for place in set {
+        moved = std::mem::replace(place, moved);
     }
 }
 
@@ -284,6 +326,26 @@ mod tests {
         cache.clear();
         assert!(!cache.access(0));
         assert_eq!((cache.accesses(), cache.misses()), (2, 2));
+    }
+
+    #[test]
+    fn several_lines_are_removed_and_the_others_keep_their_order() {
+        let mut cache = Cache::of(4, 4).unwrap_or_else(|| panic!("4 of 4"));
+        for line in [1, 10, 2, 20] {
+            cache.access(line);
+        }
+        cache.remove_all(|line| line >= 10);
+        assert!(!cache.access(3) && !cache.access(4));
+        assert!(!cache.access(5), "takes the place of 1");
+        assert!(cache.access(2) && !cache.access(1));
+    }
+
+    #[test]
+    fn entries_are_in_sets() {
+        assert!(Cache::of(8, 4).is_some_and(|cache| cache.set_mask == 1));
+        for (entries, ways) in [(8, 0), (0, 4), (6, 4), (12, 4), (3, 1)] {
+            assert!(Cache::of(entries, ways).is_none(), "{entries} in {ways}");
+        }
     }
 
     #[test]

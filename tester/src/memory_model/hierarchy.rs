@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The caches of a processor, one behind the other, and RAM behind the last.
+//! The caches of a processor, one behind the other, and RAM behind the last; before them TLBs and a store buffer.
 
 use serde::Serialize;
 
 use super::cache::{Cache, Geometry};
+use super::store_buffer::{self, StoreBuffer};
+use super::tlb::{self, Side, Tlbs, Translated};
 
 /// No line begins here, since lines have more than one byte.
 const NOWHERE: u64 = u64::MAX;
@@ -44,6 +46,12 @@ pub struct Parameters {
     pub device_writes: DeviceWrites,
     /// The stall of a read of a device's register, in ps.
     pub register_ps: u64,
+    /// TLBs; None: translating an address takes no time.
+    pub tlbs: Option<tlb::Parameters>,
+    /// The store buffer; None: a store that misses stalls as a load does.
+    pub store_buffer: Option<store_buffer::Shape>,
+    /// What entering an interrupt and returning from it take beyond their instructions, in ps.
+    pub interrupt_ps: u64,
     /// The time of an instruction, in ps; None: that of the instruction clock.
     pub instruction_ps: Option<u64>,
 }
@@ -59,6 +67,48 @@ pub struct Level {
     pub misses: u64,
 }
 
+/// How long the processor stalled for what, in ps. A part of it may not be charged to the clock yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Stalls {
+    /// Lines of instructions.
+    pub fetch: u64,
+    /// Lines of data that were read.
+    pub load: u64,
+    /// Lines of data that were written; with a store buffer: that it was full.
+    pub store: u64,
+    /// Translating addresses.
+    pub translation: u64,
+    /// Reading devices' registers.
+    pub register: u64,
+    /// Entering interrupts and returning from them.
+    pub interrupt: u64,
+}
+
+impl Stalls {
+    /// What was added since `before`.
+    fn since(self, before: Stalls) -> Stalls {
+        Stalls {
+            fetch: self.fetch.saturating_sub(before.fetch),
+            load: self.load.saturating_sub(before.load),
+            store: self.store.saturating_sub(before.store),
+            translation: self.translation.saturating_sub(before.translation),
+            register: self.register.saturating_sub(before.register),
+            interrupt: self.interrupt.saturating_sub(before.interrupt),
+        }
+    }
+}
+
+fn levels_since(now: &[Level], then: &[Level]) -> Vec<Level> {
+    let pairs = now.iter().zip(then);
+    pairs
+        .map(|(now, then)| Level {
+            name: now.name,
+            accesses: now.accesses.saturating_sub(then.accesses),
+            misses: now.misses.saturating_sub(then.misses),
+        })
+        .collect()
+}
+
 /// All counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
@@ -68,24 +118,24 @@ pub struct Counts {
     /// negative), in ps.
     #[serde(skip)]
     pub charged_ps: i64,
+    /// What the processor stalled for.
+    pub stalls_ps: Stalls,
     /// Each cache's.
     pub caches: Vec<Level>,
+    /// Each TLB's: uses of entries, and misses.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tlbs: Vec<Level>,
 }
 
 impl Counts {
     /// What was counted since `before`.
     pub fn since(&self, before: &Counts) -> Counts {
-        let caches = self.caches.iter().zip(&before.caches);
         Counts {
             stall_ps: self.stall_ps.saturating_sub(before.stall_ps),
             charged_ps: self.charged_ps - before.charged_ps,
-            caches: caches
-                .map(|(now, then)| Level {
-                    name: now.name,
-                    accesses: now.accesses.saturating_sub(then.accesses),
-                    misses: now.misses.saturating_sub(then.misses),
-                })
-                .collect(),
+            stalls_ps: self.stalls_ps.since(before.stalls_ps),
+            caches: levels_since(&self.caches, &before.caches),
+            tlbs: levels_since(&self.tlbs, &before.tlbs),
         }
     }
 }
@@ -99,6 +149,12 @@ pub struct Hierarchy {
     ram: Stall,
     device_writes: DeviceWrites,
     register_ps: u64,
+    interrupt_ps: u64,
+    tlbs: Option<Tlbs>,
+    store_buffer: Option<StoreBuffer>,
+    /// The processor's time: executing and stalling, not idling.
+    now_ps: u64,
+    stalls_ps: Stalls,
     /// Where the line begins that instructions were last fetched from.
     fetched: u64,
     used: Used,
@@ -126,6 +182,11 @@ impl Hierarchy {
             ram: parameters.ram,
             device_writes: parameters.device_writes,
             register_ps: parameters.register_ps,
+            interrupt_ps: parameters.interrupt_ps,
+            tlbs: parameters.tlbs.as_ref().map(Tlbs::new).transpose()?,
+            store_buffer: parameters.store_buffer.map(StoreBuffer::new).transpose()?,
+            now_ps: 0,
+            stalls_ps: Stalls::default(),
             fetched: NOWHERE,
             used: [None; 2],
         })
@@ -147,6 +208,12 @@ impl Hierarchy {
         self.instructions.line_shift()
     }
 
+    /// The processor executes for so long.
+    #[inline]
+    pub fn execute(&mut self, ps: u64) {
+        self.now_ps += ps;
+    }
+
     /// Instructions of the line that begins at an address are executed; returns the stall in ps.
     #[inline]
     pub fn fetch(&mut self, line: u64) -> u64 {
@@ -155,16 +222,52 @@ impl Hierarchy {
             return 0;
         }
         self.fetched = line;
-        self.used = [Some(0), None];
-        if self.instructions.access(line) {
+        if self.instructions.used_last(line) && self.translated_again(Side::Fetch, line) {
+            self.instructions.hit_again();
+            self.used = [Some(0), None];
             return 0;
         }
-        self.missed(line, 0).fetch_ps
+        self.fetch_another(line)
+    }
+
+    /// Not a line of its set that was used last, or of another page.
+    #[inline(never)]
+    fn fetch_another(&mut self, line: u64) -> u64 {
+        let stall_ps = self.translate(Side::Fetch, line);
+        self.used = [Some(0), None];
+        if self.instructions.access(line) {
+            return stall_ps;
+        }
+        let fetch_ps = self.missed(line, 0).fetch_ps;
+        self.stalls_ps.fetch += fetch_ps;
+        self.now_ps += fetch_ps;
+        stall_ps + fetch_ps
+    }
+
+    /// Whether register reads take time.
+    pub fn charges_registers(&self) -> bool {
+        self.register_ps > 0
     }
 
     /// A device's register is read; returns the stall in ps.
-    pub fn read_register(&self) -> u64 {
+    pub fn read_register(&mut self) -> u64 {
+        self.stalls_ps.register += self.register_ps;
+        self.now_ps += self.register_ps;
         self.register_ps
+    }
+
+    /// An interrupt is entered; returns the stall in ps, which is that of the return from it, too.
+    pub fn interrupt(&mut self) -> u64 {
+        self.stalls_ps.interrupt += self.interrupt_ps;
+        self.now_ps += self.interrupt_ps;
+        self.interrupt_ps
+    }
+
+    /// Another process's page tables are used from now on.
+    pub fn switch(&mut self) {
+        if let Some(tlbs) = &mut self.tlbs {
+            tlbs.switch();
+        }
     }
 
     /// A device writes to memory, within a line.
@@ -187,40 +290,158 @@ impl Hierarchy {
         }
     }
 
-    /// Some bytes (at least one) are read or written; returns the stall in ps. `in_ram` is asked if they are in no cache of the first
-    /// level: whether they are memory, and not registers of a device.
+    /// Some bytes (at least one) are read, or written (`store`), if that is quickly said: they are in the line of its set that was used last,
+    /// and nothing stalls. False if not: then it is a matter of [`Self::access_another`].
     #[inline]
-    pub fn access(&mut self, address: u64, bytes: u64, in_ram: impl FnOnce() -> bool) -> u64 {
-        let last = address + (bytes - 1);
-        let one_line = (address ^ last) >> self.data.line_shift() == 0;
-        self.used = [Some(0), None];
-        if self.data.hit(address) {
-            if one_line {
-                return 0;
-            }
-        } else {
-            if !in_ram() {
-                self.used = [None; 2];
-                return 0;
-            }
-            self.data.fill(address);
-            let stall_ps = self.missed(address, 0).data_ps;
-            if one_line {
-                return stall_ps;
-            }
-            return stall_ps + self.second_line(last);
+    pub fn access_again(&mut self, address: u64, bytes: u64, store: bool) -> bool {
+        let one_line = self.data_line(address) == self.data_line(address + (bytes - 1));
+        let quick = one_line && self.data.used_last(address) && !(store && self.stores_wait());
+        if !quick || !self.translated_again(Side::Data, address) {
+            return false;
         }
-        self.second_line(last)
+        self.data.hit_again();
+        self.used = [Some(0), None];
+        true
     }
 
-    /// All caches are empty from now on; the counters go on.
+    /// Some bytes are read or written; returns the stall in ps. `in_ram` is asked if they are in no cache of the first level: whether they
+    /// are memory, and not registers of a device.
+    pub fn access_another(
+        &mut self,
+        address: u64,
+        bytes: u64,
+        store: bool,
+        in_ram: impl FnOnce() -> bool,
+    ) -> u64 {
+        let last = address + (bytes - 1);
+        let hit = self.data.hit(address);
+        if !hit && !in_ram() {
+            self.used = [None; 2];
+            return 0;
+        }
+        let mut stall_ps = self.translate(Side::Data, address);
+        self.used = [Some(0), None];
+        if !hit {
+            self.data.fill(address);
+        }
+        stall_ps += self.wait_for_line(hit, address, 0, store);
+        if self.data_line(address) != self.data_line(last) {
+            stall_ps += self.translate(Side::Data, last);
+            self.used[1] = Some(0);
+            let hit = self.data.access(last);
+            stall_ps += self.wait_for_line(hit, last, 1, store);
+        }
+        stall_ps
+    }
+
+    /// The stall for the first or second line of an access, which has hit in the first level, or not.
+    #[inline]
+    fn wait_for_line(&mut self, hit: bool, address: u64, which: usize, store: bool) -> u64 {
+        let mut ps = 0;
+        if !hit {
+            ps = self.missed(address, which).data_ps;
+        }
+        if let (true, Some(buffer)) = (store, &mut self.store_buffer) {
+            if ps != 0 || !buffer.is_empty(self.now_ps) {
+                ps = buffer.store(self.now_ps, ps);
+            }
+        }
+        if ps != 0 {
+            let kind = if store {
+                &mut self.stalls_ps.store
+            } else {
+                &mut self.stalls_ps.load
+            };
+            *kind += ps;
+            self.now_ps += ps;
+        }
+        ps
+    }
+
+    #[inline]
+    fn data_line(&self, address: u64) -> u64 {
+        address >> self.data.line_shift()
+    }
+
+    #[inline]
+    fn stores_wait(&self) -> bool {
+        let buffer = self.store_buffer.as_ref();
+        buffer.is_some_and(|buffer| !buffer.is_empty(self.now_ps))
+    }
+
+    /// Translates an address if it is in one of the pages that were used last, or if that takes no time; false if not.
+    #[inline]
+    fn translated_again(&mut self, side: Side, address: u64) -> bool {
+        match &mut self.tlbs {
+            Some(tlbs) => tlbs.translate_again(side, address),
+            None => true,
+        }
+    }
+
+    /// Translates an address: the stall. It uses lines of data if it has to read a page table.
+    #[inline]
+    fn translate(&mut self, side: Side, address: u64) -> u64 {
+        let Some(tlbs) = &mut self.tlbs else { return 0 };
+        match tlbs.translate(side, address) {
+            Translated::First => 0,
+            Translated::Second(stall) => self.translated_late(side, stall, None),
+            Translated::Walk(stall, entry) => self.translated_late(side, stall, Some(entry)),
+        }
+    }
+
+    /// The first level of TLBs had no entry; no level had it if it is to be read at an address.
+    #[inline(never)]
+    fn translated_late(&mut self, side: Side, stall: Stall, entry: Option<u64>) -> u64 {
+        let mut ps = match side {
+            Side::Fetch => stall.fetch_ps,
+            Side::Data => stall.data_ps,
+        };
+        if let Some(entry) = entry {
+            if !self.data.access(entry) {
+                let stall = self.missed(entry, 0);
+                ps += match side {
+                    Side::Fetch => stall.fetch_ps,
+                    Side::Data => stall.data_ps,
+                };
+            }
+        }
+        self.stalls_ps.translation += ps;
+        self.now_ps += ps;
+        ps
+    }
+
+    /// Caches, TLBs and store buffer are empty from now on; the counters go on.
     pub fn clear(&mut self) {
         self.instructions.clear();
         self.data.clear();
         for (cache, _) in &mut self.behind {
             cache.clear();
         }
+        if let Some(tlbs) = &mut self.tlbs {
+            tlbs.clear();
+        }
+        if let Some(buffer) = &mut self.store_buffer {
+            buffer.clear();
+        }
+        self.now_ps = 0;
         self.fetched = NOWHERE;
+    }
+
+    /// What the processor stalled for since the beginning.
+    pub fn stalls(&self) -> Stalls {
+        self.stalls_ps
+    }
+
+    /// Each TLB's counters since the beginning.
+    pub fn tlb_counts(&self) -> Vec<Level> {
+        let counts = self.tlbs.iter().flat_map(Tlbs::counts);
+        counts
+            .map(|(name, accesses, misses)| Level {
+                name,
+                accesses,
+                misses,
+            })
+            .collect()
     }
 
     /// Each cache's counters since the beginning.
@@ -239,15 +460,8 @@ impl Hierarchy {
             .collect()
     }
 
-    fn second_line(&mut self, address: u64) -> u64 {
-        self.used[1] = Some(0);
-        if self.data.access(address) {
-            return 0;
-        }
-        self.missed(address, 1).data_ps
-    }
-
     /// A first-level cache has missed the first or second line of an access: the stall.
+    #[inline(never)]
     fn missed(&mut self, address: u64, which: usize) -> Stall {
         let mut missed = 1;
         for (cache, stall) in &mut self.behind {
@@ -296,6 +510,9 @@ mod tests {
             ram: both(100),
             device_writes: DeviceWrites::Unseen,
             register_ps: 7,
+            tlbs: None,
+            store_buffer: None,
+            interrupt_ps: 9,
             instruction_ps: None,
         }
     }
@@ -312,6 +529,21 @@ mod tests {
         made_of(&parameters(&behind))
     }
 
+    impl Hierarchy {
+        fn access(
+            &mut self,
+            address: u64,
+            bytes: u64,
+            store: bool,
+            in_ram: impl FnOnce() -> bool,
+        ) -> u64 {
+            if self.access_again(address, bytes, store) {
+                return 0;
+            }
+            self.access_another(address, bytes, store, in_ram)
+        }
+    }
+
     fn misses(hierarchy: &Hierarchy) -> Vec<u64> {
         let levels = hierarchy.levels();
         levels.iter().map(|level| level.misses).collect()
@@ -321,14 +553,22 @@ mod tests {
     fn a_line_stalls_for_the_level_that_it_comes_from() {
         let mut two = hierarchy(&[(L2, 10)]);
         assert_eq!(two.fetch(0), 100);
-        assert_eq!(two.access(0, 1, || true), 10, "the second level has it");
-        assert_eq!(two.access(32, 1, || true), 10, "its lines are longer");
-        assert_eq!(two.access(63, 1, || true), 0);
+        assert_eq!(
+            two.access(0, 1, false, || true),
+            10,
+            "the second level has it"
+        );
+        assert_eq!(
+            two.access(32, 1, false, || true),
+            10,
+            "its lines are longer"
+        );
+        assert_eq!(two.access(63, 1, false, || true), 0);
         assert_eq!(misses(&two), [1, 2, 1]);
         let names: Vec<&str> = two.levels().iter().map(|level| level.name).collect();
         assert_eq!(names, ["L1I", "L1D", "L2"]);
         let mut one = hierarchy(&[]);
-        assert_eq!((one.fetch(0), one.access(0, 8, || true)), (100, 100));
+        assert_eq!((one.fetch(0), one.access(0, 8, false, || true)), (100, 100));
     }
 
     #[test]
@@ -342,10 +582,10 @@ mod tests {
     #[test]
     fn an_access_may_touch_two_lines() {
         let mut caches = hierarchy(&[]);
-        assert_eq!(caches.access(28, 8, || true), 200);
-        assert_eq!(caches.access(28, 8, || true), 0);
-        assert_eq!(caches.access(60, 8, || true), 100);
-        assert_eq!(caches.access(28, 4, || true), 0);
+        assert_eq!(caches.access(28, 8, false, || true), 200);
+        assert_eq!(caches.access(28, 8, false, || true), 0);
+        assert_eq!(caches.access(60, 8, false, || true), 100);
+        assert_eq!(caches.access(28, 4, false, || true), 0);
         assert_eq!(
             (caches.levels()[1].accesses, caches.levels()[1].misses),
             (7, 3)
@@ -364,7 +604,7 @@ mod tests {
             [[Some(2), None], [None; 2], [Some(1), None]]
         );
         let mut accessed = |address, in_ram| {
-            caches.access(address, 8, || in_ram);
+            caches.access(address, 8, false, || in_ram);
             caches.used()
         };
         assert_eq!(accessed(60, true), [Some(1), Some(2)]);
@@ -377,11 +617,11 @@ mod tests {
     fn registers_of_devices_are_not_cached() {
         let mut caches = hierarchy(&[(L2, 10)]);
         for _ in 0..2 {
-            assert_eq!(caches.access(0, 4, || false), 0);
+            assert_eq!(caches.access(0, 4, false, || false), 0);
         }
         assert!(caches.levels().iter().all(|level| level.accesses == 0));
-        assert_eq!(caches.access(0, 4, || true), 100);
-        assert_eq!(caches.access(4, 4, || panic!("not asked")), 0);
+        assert_eq!(caches.access(0, 4, false, || true), 100);
+        assert_eq!(caches.access(4, 4, false, || panic!("not asked")), 0);
     }
 
     #[test]
@@ -391,9 +631,117 @@ mod tests {
             ram: stall(100, 60),
             ..parameters(&[(L2, stall(10, 0))])
         });
-        assert_eq!((caches.fetch(0), caches.access(0, 1, || true)), (100, 0));
-        assert_eq!((caches.access(64, 1, || true), caches.fetch(64)), (60, 10));
+        assert_eq!(
+            (caches.fetch(0), caches.access(0, 1, false, || true)),
+            (100, 0)
+        );
+        assert_eq!(
+            (caches.access(64, 1, false, || true), caches.fetch(64)),
+            (60, 10)
+        );
         assert_eq!(caches.read_register(), 7);
+        assert_eq!(caches.interrupt(), 9);
+    }
+
+    #[test]
+    fn stores_wait_in_the_buffer_and_loads_do_not() {
+        let buffer = store_buffer::Shape {
+            entries: 2,
+            fills: 1,
+        };
+        let mut caches = made_of(&Parameters {
+            store_buffer: Some(buffer),
+            ..parameters(&[])
+        });
+        let mut store = |line: u64| caches.access(line * 32, 8, true, || true);
+        assert_eq!([0, 1, 2].map(&mut store), [0, 0, 100]);
+        assert_eq!(caches.access(512, 8, false, || true), 100);
+        caches.execute(50);
+        assert_eq!(caches.access(0, 8, true, || true), 0, "one has left");
+        let stalls = caches.stalls();
+        assert_eq!((stalls.load, stalls.store), (100, 100));
+    }
+
+    #[test]
+    fn a_store_to_the_last_line_waits_for_those_before_it() {
+        let buffer = store_buffer::Shape {
+            entries: 1,
+            fills: 1,
+        };
+        let mut caches = made_of(&Parameters {
+            store_buffer: Some(buffer),
+            ..parameters(&[])
+        });
+        let mut store = || caches.access(0, 8, true, || true);
+        assert_eq!([store(), store(), store()], [0, 100, 0]);
+    }
+
+    #[test]
+    fn translations_stall_and_read_page_tables_through_the_caches() {
+        let shape = tlb::Shape {
+            entries: 2,
+            ways: 2,
+            large: None,
+        };
+        let walk = Stall {
+            fetch_ps: 3,
+            data_ps: 2,
+        };
+        let mut caches = made_of(&Parameters {
+            tlbs: Some(tlb::Parameters {
+                instructions: shape,
+                data: shape,
+                second: None,
+                walk,
+                large_shift: 21,
+                tagged: false,
+            }),
+            ..parameters(&[(L2, both(10))])
+        });
+        assert_eq!(caches.access(0x1000, 8, false, || true), 2 + 100 + 100);
+        assert_eq!(
+            caches.access(0x1040, 8, false, || true),
+            100,
+            "the same page"
+        );
+        // Its entry is in the same line as the other's, which the second level still has.
+        assert_eq!(caches.access(0x2000, 8, false, || true), 2 + 10 + 100);
+        assert_eq!(caches.fetch(0x1000), 3 + 10, "the second level has both");
+        let last = caches.access(0x2ffc, 8, false, || true);
+        assert_eq!(last, 100 + 2 + 100, "an access to two pages");
+        assert_eq!(
+            caches.access(0x9000, 4, false, || false),
+            0,
+            "of a device: not translated"
+        );
+        let names: Vec<_> = caches
+            .tlb_counts()
+            .iter()
+            .map(|tlb| (tlb.name, tlb.misses))
+            .collect();
+        assert_eq!(names, [("ITLB", 1), ("DTLB", 3)]);
+        assert_eq!(caches.stalls().translation, 102 + 12 + 3 + 2);
+        caches.switch();
+        assert!(
+            caches.access(0x1000, 8, false, || true) > 0,
+            "of user space"
+        );
+    }
+
+    #[test]
+    fn a_line_that_was_used_last_may_have_gone() {
+        for gone in [
+            |caches: &mut Hierarchy| caches.device_wrote(0),
+            |caches: &mut Hierarchy| caches.clear(),
+        ] {
+            let mut caches = made_of(&Parameters {
+                device_writes: DeviceWrites::Invalidate,
+                ..parameters(&[])
+            });
+            caches.access(0, 8, false, || true);
+            gone(&mut caches);
+            assert_eq!(caches.access(0, 8, false, || true), 100);
+        }
     }
 
     #[test]
@@ -407,14 +755,14 @@ mod tests {
                 device_writes,
                 ..parameters(&[(L2, both(10))])
             });
-            caches.access(0, 1, || true);
+            caches.access(0, 1, false, || true);
             caches.fetch(0);
-            caches.access(64, 1, || true);
+            caches.access(64, 1, false, || true);
             caches.device_wrote(8);
             let again = [
-                caches.access(0, 1, || true),
+                caches.access(0, 1, false, || true),
                 caches.fetch(0),
-                caches.access(64, 1, || true),
+                caches.access(64, 1, false, || true),
             ];
             assert_eq!(again, stalls, "{device_writes:?}");
         }
@@ -424,9 +772,12 @@ mod tests {
     fn cleared_caches_are_cold() {
         let mut caches = hierarchy(&[(L2, 10)]);
         caches.fetch(0);
-        caches.access(0, 1, || true);
+        caches.access(0, 1, false, || true);
         caches.clear();
-        assert_eq!((caches.fetch(0), caches.access(64, 1, || true)), (100, 100));
+        assert_eq!(
+            (caches.fetch(0), caches.access(64, 1, false, || true)),
+            (100, 100)
+        );
     }
 
     #[test]
@@ -436,9 +787,15 @@ mod tests {
             accesses,
             misses,
         };
-        let counts = |stall_ps: u64, caches| Counts {
+        let counts = |stall_ps: u64, caches: Vec<Level>| Counts {
             stall_ps,
             charged_ps: -(stall_ps as i64),
+            stalls_ps: Stalls {
+                load: stall_ps,
+                interrupt: 2 * stall_ps,
+                ..Stalls::default()
+            },
+            tlbs: caches.clone(),
             caches,
         };
         let (before, after) = (

@@ -23,9 +23,9 @@ pub struct Board {
     pub sent: Vec<(u64, Vec<u8>)>,
 }
 
-impl Board {
+impl Default for Board {
     /// At time 0, with empty memory.
-    pub fn new() -> Self {
+    fn default() -> Self {
         Board {
             now_ns: 0,
             memory: vec![0; MEMORY_BYTES],
@@ -35,7 +35,9 @@ impl Board {
             sent: Vec::new(),
         }
     }
+}
 
+impl Board {
     /// Time passes, and the card is called whenever it asks for it.
     pub fn run(&mut self, card: &mut dyn Card, ns: u64) {
         let end_ns = self.now_ns + ns;
@@ -74,6 +76,9 @@ impl Host for Board {
     }
     fn claim(&mut self, from_ns: u64, access: Access, bytes: usize) -> u64 {
         self.bus.claim(from_ns, access, bytes)
+    }
+    fn takes_ns(&self, access: Access, bytes: usize) -> u64 {
+        self.bus.takes_ns(access, bytes)
     }
     fn interrupt(&mut self, asserted: bool) {
         assert_ne!(asserted, self.line, "only changes");

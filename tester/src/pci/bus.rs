@@ -78,6 +78,20 @@ impl Bus {
         clocks * of.clock_ps
     }
 
+    /// How long a transfer takes on an idle bus, in ns.
+    pub fn takes_ns(&self, access: Access, bytes: usize) -> u64 {
+        self.duration_ps(access, bytes).div_ceil(PS_PER_NS)
+    }
+
+    /// How long the processor, which reads a register of a card at `now_ns`, waits until the bus is its own, in ps: at most for the burst
+    /// under way.
+    pub fn wait_ps(&self, now_ns: u64) -> u64 {
+        let until_free = self
+            .free_ps
+            .saturating_sub(now_ns.saturating_mul(PS_PER_NS));
+        until_free.min(self.duration_ps(Access::Read, self.parameters.burst_bytes as usize))
+    }
+
     /// Occupies the bus for a transfer that can begin at `from_ns`, after all others. When it is over, in ns.
     pub fn claim(&mut self, from_ns: u64, access: Access, bytes: usize) -> u64 {
         let begin_ps = self.free_ps.max(from_ns.saturating_mul(PS_PER_NS));
@@ -97,6 +111,16 @@ mod tests {
         assert_eq!(bus.claim(1_000, Access::Read, 16), 1_000 + 16 * 30);
         // Behind the read, although wanted earlier: 2 + 1 + 2 + 1 + 1 clocks.
         assert_eq!(bus.claim(0, Access::Write, 3), 1_480 + 7 * 30);
+    }
+
+    #[test]
+    fn the_processor_waits_for_one_burst_at_most() {
+        let mut bus = Bus::new(Parameters::PCI_33);
+        assert_eq!(bus.wait_ps(0), 0);
+        bus.claim(0, Access::Read, 16);
+        assert_eq!((bus.wait_ps(100), bus.wait_ps(480)), (380_000, 0));
+        bus.claim(0, Access::Read, 1 << 16);
+        assert_eq!(bus.wait_ps(480), (12 + 64) * 30_000);
     }
 
     #[test]

@@ -68,11 +68,13 @@ impl FaultInjector {
     /// What the processor reads of a register of so many bytes.
     pub fn register(&mut self, now_ns: u64, correct: u32, bytes: usize) -> u32 {
         let ones = u32::MAX >> (32 - 8 * bytes.clamp(1, 4));
-        let value = if now_ns < self.gone_until_ns {
-            ones
-        } else if self.strikes(Kind::Registers) {
+        if now_ns < self.gone_until_ns {
+            return ones; // counted when it went
+        }
+        let value = if self.strikes(Kind::Registers) {
             match self.pick(8) {
                 0 => {
+                    // A driver may read often meanwhile.
                     self.gone_until_ns = now_ns + self.pick(GONE_NS);
                     ones
                 }

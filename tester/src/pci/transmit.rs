@@ -69,6 +69,8 @@ pub struct Transmitter {
     used: usize,
     /// When the next frame may begin, in ns.
     wire_free_ns: u64,
+    /// Until when the partner wants none, in ns.
+    paused_until_ns: u64,
 }
 
 impl Transmitter {
@@ -80,11 +82,12 @@ impl Transmitter {
             leaving: VecDeque::new(),
             used: 0,
             wire_free_ns: 0,
+            paused_until_ns: 0,
         }
     }
 
     /// Frees what has left by `at_ns`.
-    fn settle(&mut self, at_ns: u64) {
+    pub fn settle(&mut self, at_ns: u64) {
         while let Some((_, bytes)) = self.leaving.front().filter(|(end_ns, _)| *end_ns <= at_ns) {
             self.used -= bytes;
             self.leaving.pop_front();
@@ -109,10 +112,32 @@ impl Transmitter {
         self.waiting.push_back(queued);
     }
 
+    /// Takes a frame in that leaves before all others, whether there is room or not.
+    pub fn push_ahead(&mut self, queued: Queued) {
+        self.used += queued.frame.len();
+        self.waiting.push_front(queued);
+    }
+
+    /// Whether all frames have left.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.leaving.is_empty()
+    }
+
+    /// The FIFO's size changes, in bytes.
+    pub fn resize(&mut self, fifo_bytes: usize) {
+        self.fifo_bytes = fifo_bytes;
+    }
+
+    /// No frame begins to leave before `until_ns`.
+    pub fn pause(&mut self, until_ns: u64) {
+        self.paused_until_ns = until_ns;
+    }
+
     /// When the next frame begins to leave, in ns.
     pub fn deadline_ns(&self) -> Option<u64> {
         let next = self.waiting.front()?;
-        Some(next.ready_ns.max(self.wire_free_ns))
+        let wire_ns = self.wire_free_ns.max(self.paused_until_ns);
+        Some(next.ready_ns.max(wire_ns))
     }
 
     /// The frame that begins to leave by `now_ns`, if there is one.

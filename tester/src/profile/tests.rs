@@ -153,6 +153,17 @@ fn a_jump_takes_the_callers_place_and_returns_where_it_would_have() {
 }
 
 #[test]
+fn a_loop_back_to_a_functions_first_block_does_not_enter_it_again() {
+    let mut machine = Machine::new();
+    machine
+        .run("poll", 0, Call)
+        .run("rx", 0, Other)
+        .run("rx", 0, Return)
+        .run("poll", 0x10, Other);
+    machine.expect(&[("poll", Process, 20, 1), ("poll rx", Process, 20, 1)]);
+}
+
+#[test]
 fn an_interrupt_is_a_stack_of_its_own_and_leaves_none_behind() {
     let mut machine = Machine::new();
     machine

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use super::die::die;
 use super::layout::{
-    MemoryRegionOps, NetClientInfo, PluginCounter, TypeInfo, VersionInfo, YankInstance,
+    ByteArray, MemoryRegionOps, NetClientInfo, PluginCounter, TypeInfo, VersionInfo, YankInstance,
 };
 
 /// Called by QEMU with the pointer that was registered with it.
@@ -96,6 +96,7 @@ symbols! {
         // The machine: qapi/control.json, qapi/misc.json, include/block/aio.h, include/sysemu/runstate.h, include/qom/object.h
         qmp_query_version: fn(*mut *mut c_void) -> *const VersionInfo;
         qmp_stop: fn(*mut *mut c_void);
+        vm_stop: fn(c_int) -> c_int;
         runstate_is_running: fn() -> bool;
         vm_start: fn();
         qemu_get_aio_context: fn() -> *mut c_void;
@@ -108,7 +109,9 @@ symbols! {
         g_idle_add: fn(SourceFunction, *mut c_void) -> c_uint;
         // The virtual processor: include/hw/core/cpu.h, include/sysemu/cpus.h
         all_cpu_threads_idle: fn() -> bool;
+        cpu_is_stopped: fn(*mut c_void) -> bool;
         qemu_get_cpu: fn(c_int) -> *mut c_void;
+        qemu_in_vcpu_thread: fn() -> bool;
         async_run_on_cpu: fn(*mut c_void, CpuWork, u64);
         cpu_reset: fn(*mut c_void);
         // Reset: include/hw/qdev-core.h, include/hw/sysbus.h, include/sysemu/reset.h
@@ -162,6 +165,17 @@ symbols! {
         pci_register_bar: fn(*mut c_void, c_int, u8, *mut c_void);
         pci_default_write_config: fn(*mut c_void, c_uint, c_uint, c_int);
         pci_set_irq: fn(*mut c_void, c_int);
+        pci_add_capability: fn(*mut c_void, u8, u8, u8, *mut *mut c_void) -> c_int;
+        // Messages: include/hw/pci/msi.h, include/hw/pci/msix.h
+        msi_init: fn(*mut c_void, u8, c_uint, bool, bool, *mut *mut c_void) -> c_int;
+        msi_uninit: fn(*mut c_void);
+        msi_enabled: fn(*const c_void) -> bool;
+        msi_notify: fn(*mut c_void, c_uint);
+        msix_init: fn(*mut c_void, u16, *mut c_void, u8, c_uint, *mut c_void, u8, c_uint, u8, *mut *mut c_void) -> c_int;
+        msix_uninit: fn(*mut c_void, *mut c_void, *mut c_void);
+        msix_enabled: fn(*mut c_void) -> c_int;
+        msix_notify: fn(*mut c_void, c_uint);
+        msix_vector_use: fn(*mut c_void, c_uint);
         address_space_rw: fn(*mut c_void, u64, u64, *mut u8, u64, bool) -> c_uint;
         // USB: include/hw/usb.h
         usb_ep_get: fn(*mut c_void, c_int, c_int) -> *mut c_void;
@@ -194,6 +208,7 @@ symbols! {
         vmstate_cpu_common;
         vmstate_usb_device;
         vmstate_pci_device;
+        vmstate_msix;
         address_space_memory;
         // Functions whose prototype depends on the plugin API's version.
         qemu_plugin_insn_data;
@@ -205,8 +220,18 @@ symbols! {
         qemu_mutex_unlock_iothread: fn();
         bql_lock_impl: fn(*const c_char, c_int);
         bql_unlock: fn();
+        // What probes need: include/exec/exec-all.h, include/sysemu/cpu-timers.h; `timers_state` is a variable.
+        tb_flush: fn(*mut c_void);
+        cpu_loop_exit: fn(*mut c_void);
+        cpu_exit: fn(*mut c_void);
+        icount_update: fn(*mut c_void);
+        timers_state: fn();
         // The guest's memory by virtual address: include/exec/cpu-common.h
         cpu_memory_rw_debug: fn(*mut c_void, u64, *mut c_void, usize, bool) -> c_int;
+        // The processor's registers, as for a debugger: target/i386/cpu.h. The buffer is GLib's GByteArray.
+        x86_cpu_gdb_read_register: fn(*mut c_void, *mut ByteArray, c_int) -> c_int;
+        g_byte_array_new: fn() -> *mut ByteArray;
+        g_byte_array_unref: fn(*mut ByteArray);
         // Plugin API version 1.
         qemu_plugin_register_vcpu_insn_exec_inline: fn(*mut c_void, c_int, *mut c_void, u64);
         // From version 2 on.

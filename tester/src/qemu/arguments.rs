@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::os::fd::RawFd;
 
 use crate::lan7800::usb::Speed;
-use crate::memory_model::{self, DeviceWrites, Geometry, Stall};
+use crate::memory_model::{self, DeviceWrites, Geometry, Stall, store_buffer, tlb};
 use crate::pci::Errata;
 use crate::pci::bus::Parameters;
 
@@ -51,6 +51,10 @@ pub fn parse(args: &[String]) -> Result<Args, String> {
             "selfcheck" => selfcheck = number()? != 0,
             "functional" => functional = number()? != 0,
             "l1i" | "l1d" | "l2" | "l3" | "ram" => memory.set(key, value)?,
+            "itlb" | "dtlb" | "tlb2" | "walk" | "large" | "tagged" | "stores" => {
+                memory.set_more(key, value)?;
+            }
+            "interrupt" => memory.interrupt_ps = number()?.into(),
             "dma" if value == "invalidate" => memory.device_writes = DeviceWrites::Invalidate,
             "dma" if value == "last" => memory.device_writes = DeviceWrites::LastLevel,
             "register" => memory.register_ps = number()?.into(),
@@ -63,7 +67,9 @@ pub fn parse(args: &[String]) -> Result<Args, String> {
                 return Err(format!(
                     "unknown argument {arg:?}; there are fd=N, ports=N, shift=N, profile=0|1, functional=0|1, lan7800=high|super, pci=MHZ:BITS, errata=NAME:..., \
                      selfcheck=0|1, \
-                     l1i|l1d=BYTES:WAYS:LINE, l2|l3=BYTES:WAYS:LINE:PS[:PS], ram=PS[:PS], dma=invalidate|last, register=PS, instruction=PS"
+                     l1i|l1d=BYTES:WAYS:LINE, l2|l3=BYTES:WAYS:LINE:PS[:PS], ram=PS[:PS], dma=invalidate|last, register=PS, instruction=PS, \
+                     itlb|dtlb=ENTRIES:WAYS:LARGE:WAYS, tlb2=ENTRIES:WAYS:LARGE:WAYS:PS:PS, walk=PS:PS, large=BYTES, tagged=0|1, \
+                     stores=ENTRIES:FILLS, interrupt=PS"
                 ));
             }
         }
@@ -124,7 +130,11 @@ struct Memory {
     ram: Option<Stall>,
     device_writes: DeviceWrites,
     register_ps: u64,
+    interrupt_ps: u64,
     instruction_ps: Option<u64>,
+    store_buffer: Option<store_buffer::Shape>,
+    /// The TLBs' arguments, as numbers.
+    tlbs: BTreeMap<String, Vec<u64>>,
 }
 
 impl Memory {
@@ -164,9 +174,69 @@ impl Memory {
         Ok(())
     }
 
+    /// TLBs, and the store buffer.
+    fn set_more(&mut self, key: &str, value: &str) -> Result<(), String> {
+        let form = match key {
+            "tlb2" => "ENTRIES:WAYS:LARGE:WAYS:PS:PS",
+            "itlb" | "dtlb" => "ENTRIES:WAYS:LARGE:WAYS",
+            "walk" => "PS:PS",
+            "stores" => "ENTRIES:FILLS",
+            _ => "N",
+        };
+        let numbers: Option<Vec<u64>> = value.split(':').map(|word| word.parse().ok()).collect();
+        let count = form.split(':').count();
+        let Some(numbers) = numbers.filter(|numbers| numbers.len() == count) else {
+            return Err(format!("{key}={value}: must be {key}={form}, in numbers"));
+        };
+        if key == "stores" {
+            self.store_buffer = Some(store_buffer::Shape {
+                entries: numbers[0] as usize,
+                fills: numbers[1] as usize,
+            });
+        } else {
+            self.tlbs.insert(key.into(), numbers);
+        }
+        Ok(())
+    }
+
+    fn tlbs(&self) -> Result<Option<tlb::Parameters>, String> {
+        if self.tlbs.is_empty() {
+            return Ok(None);
+        }
+        let shape = |numbers: &Vec<u64>| tlb::Shape {
+            entries: numbers[0] as usize,
+            ways: numbers[1] as usize,
+            large: (numbers[2] != 0).then_some((numbers[2] as usize, numbers[3] as usize)),
+        };
+        let stall = |numbers: &[u64]| Stall {
+            fetch_ps: numbers[0],
+            data_ps: numbers[1],
+        };
+        let of = |name: &str| self.tlbs.get(name);
+        let (Some(instructions), Some(data), Some(walk), Some(large)) =
+            (of("itlb"), of("dtlb"), of("walk"), of("large"))
+        else {
+            return Err("TLBs need itlb, dtlb, walk and large".into());
+        };
+        if !large[0].is_power_of_two() {
+            return Err(format!("large={}: must be a power of two", large[0]));
+        }
+        Ok(Some(tlb::Parameters {
+            instructions: shape(instructions),
+            data: shape(data),
+            second: of("tlb2").map(|numbers| (shape(numbers), stall(&numbers[4..]))),
+            walk: stall(walk),
+            large_shift: large[0].trailing_zeros(),
+            tagged: of("tagged").is_some_and(|numbers| numbers[0] != 0),
+        }))
+    }
+
     fn parameters(self, functional: bool) -> Result<Option<memory_model::Parameters>, String> {
         let nothing = self.device_writes == DeviceWrites::Unseen
             && self.register_ps == 0
+            && self.interrupt_ps == 0
+            && self.store_buffer.is_none()
+            && self.tlbs.is_empty()
             && self.instruction_ps.is_none();
         if self.caches.is_empty() && self.ram.is_none() && nothing {
             return Ok(None);
@@ -190,6 +260,9 @@ impl Memory {
             ram,
             device_writes: self.device_writes,
             register_ps: self.register_ps,
+            tlbs: self.tlbs()?,
+            store_buffer: self.store_buffer,
+            interrupt_ps: self.interrupt_ps,
             instruction_ps: self.instruction_ps,
         }))
     }
@@ -225,6 +298,17 @@ mod tests {
             ("fd=3,ram=1:2:3", "ram=PS[:PS]"),
             ("fd=3,register=1", "needs l1i, l1d and ram"),
             ("fd=3,dma=all", "dma=invalidate|last"),
+            ("fd=3,interrupt=5", "needs l1i, l1d and ram"),
+            ("fd=3,stores=4", "stores=ENTRIES:FILLS, in numbers"),
+            ("fd=3,stores=4:2", "needs l1i, l1d and ram"),
+            ("fd=3,itlb=1:2:3:x", "itlb=ENTRIES:WAYS:LARGE:WAYS"),
+            ("fd=3,tlb2=1:2:3:4:5", "tlb2=ENTRIES:WAYS:LARGE:WAYS:PS:PS"),
+            ("fd=3,walk=1", "walk=PS:PS"),
+            ("fd=3,ram=1,l1i=1:1:1,l1d=1:1:1,tagged=1", "TLBs need itlb"),
+            (
+                "fd=3,ram=1,l1i=1:1:1,l1d=1:1:1,itlb=1:1:0:0,dtlb=1:1:0:0,walk=0:0,large=3",
+                "large=3: must be a power of two",
+            ),
             ("fd=3,instruction=0", "instruction=PS"),
             ("fd=3,ram=1,l1i=1:1:1", "needs l1i, l1d and ram"),
             ("fd=3,ram=1,l1i=1:1:1,l1d=1:1:1,l3=1:1:1:1", "l3 without l2"),
@@ -239,7 +323,8 @@ mod tests {
 
     #[test]
     fn a_memory_model_has_caches_and_ram() {
-        let text = "fd=3,l1i=16384:4:32,l1d=8192:2:32,l2=262144:8:64:20000:0,ram=136400,dma=last,register=700000,instruction=312";
+        let text = "fd=3,l1i=16384:4:32,l1d=8192:2:32,l2=262144:8:64:20000:0,ram=136400,dma=last,register=700000,instruction=312,\
+                    itlb=32:4:2:2,dtlb=64:4:0:0,tlb2=512:4:0:0:7:5,walk=30:20,large=2097152,tagged=1,stores=12:4,interrupt=900000";
         let args: Vec<String> = text.split(',').map(String::from).collect();
         let cache = |bytes, ways, line_bytes| Geometry {
             bytes,
@@ -247,6 +332,11 @@ mod tests {
             line_bytes,
         };
         let stall = |fetch_ps, data_ps| Stall { fetch_ps, data_ps };
+        let tlb = |entries, ways, large| tlb::Shape {
+            entries,
+            ways,
+            large,
+        };
         let expected = memory_model::Parameters {
             instructions: cache(16_384, 4, 32),
             data: cache(8_192, 2, 32),
@@ -254,6 +344,19 @@ mod tests {
             ram: stall(136_400, 136_400),
             device_writes: DeviceWrites::LastLevel,
             register_ps: 700_000,
+            tlbs: Some(tlb::Parameters {
+                instructions: tlb(32, 4, Some((2, 2))),
+                data: tlb(64, 4, None),
+                second: Some((tlb(512, 4, None), stall(7, 5))),
+                walk: stall(30, 20),
+                large_shift: 21,
+                tagged: true,
+            }),
+            store_buffer: Some(store_buffer::Shape {
+                entries: 12,
+                fills: 4,
+            }),
+            interrupt_ps: 900_000,
             instruction_ps: Some(312),
         };
         assert_eq!(

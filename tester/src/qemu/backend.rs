@@ -4,8 +4,8 @@
 use super::net::NetClient;
 use super::pci::cards;
 use super::usb::nic;
-use super::{caches, clock, halts, instrument, lines, machine};
-use crate::backend::{Backend, Outcome};
+use super::{caches, clock, halts, instrument, lines, machine, preemption, probes};
+use crate::backend::{Backend, Entry, Outcome};
 use crate::faults::{Damage, FaultPlan};
 use crate::memory_model::Counts;
 use crate::profile::Profile;
@@ -19,6 +19,8 @@ pub struct QemuBackend {
     pub cards: bool,
     /// Instructions are counted.
     pub profiled: bool,
+    /// How long an instruction takes.
+    pub ns_per_instruction: u64,
 }
 
 impl Backend for QemuBackend {
@@ -82,7 +84,43 @@ impl Backend for QemuBackend {
     fn halts(&mut self, record: bool) -> Vec<[u64; 2]> {
         halts::record(record)
     }
+    fn pc(&self) -> u64 {
+        machine::pc()
+    }
+    fn probe(&mut self, functions: &[u64]) -> Result<(), String> {
+        probes::arm(functions, self.ns_per_instruction)
+    }
+    fn entries(&mut self) -> Vec<Entry> {
+        probes::entries()
+    }
+    fn fail(&mut self, function: usize, after: u64, value: u64) {
+        probes::fail(function, after, value);
+    }
+    fn preempt(&mut self, ranges: &[(u64, u64)], points: &[u64]) -> Result<(), String> {
+        preemption::arm(ranges, points)
+    }
+    fn passed(&self) -> u64 {
+        preemption::passed()
+    }
+    fn delay_interrupts(&mut self, by_ns: u64) -> Result<(), String> {
+        if self.cards {
+            cards::delay_interrupts(by_ns);
+        }
+        if self.cards || by_ns == 0 {
+            return Ok(());
+        }
+        Err("only interrupts of the tester's own cards can be delayed".into())
+    }
+    fn interrupt(&mut self, port: usize) {
+        if self.cards {
+            cards::interrupt(port);
+        }
+    }
+    fn can_interrupt(&self) -> bool {
+        self.cards
+    }
     fn window(&mut self, open: bool) {
+        preemption::window(open);
         if self.profiled {
             instrument::window(open);
         }

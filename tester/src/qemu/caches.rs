@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! QEMU's side of the [memory model](crate::memory_model): every block reports the lines of its instructions, every access its address.
+//! QEMU's side of the [memory model](crate::memory_model): every block reports the lines of its instructions, every access its address,
+//! and every block that an interrupt begins with that it is one.
 //!
 //! The model begins when the restored (or rewound) DUT first asks for a command, with cold caches: an instant that depends on the DUT
 //! only. Until then the word that stalls are charged to is [looked for](super::stall).
@@ -8,13 +9,13 @@
 //! right where the block ends. An access to a device ends the block: QEMU takes back what follows, and executes the access alone. The
 //! block is remembered as one that ends there, and from then on is charged up to there only.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{c_uint, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use super::lines;
 use super::stall::{Search, StallClock};
-use super::translation::{MemoryAccess, Translation};
+use super::translation::{Kind, Kinds, MemoryAccess, Translation};
+use super::{interrupts, lines};
 use crate::memory_model::{Counts, DeviceWrites, Geometry, Hierarchy, Parameters};
 
 const PS_PER_NS: u64 = 1_000;
@@ -25,22 +26,37 @@ const ADDRESS_MASK: u64 = (1 << ADDRESS_BITS) - 1;
 const DIRECT_MAP: u64 = 0xffff_8880_0000_0000;
 
 struct Caches {
+    /// The model runs: `phase` is `Running`.
+    running: bool,
     hierarchy: Hierarchy,
-    ps_per_instruction: u64,
-    /// What an instruction takes longer than `ps_per_instruction`.
+    shift: u32,
+    /// How long an instruction takes.
+    instruction_ps: u64,
+    /// What that is more than the clock's instruction.
     extra_ps: i64,
     /// What was charged of that so far.
     extra_charged_ps: i64,
     device_writes: DeviceWrites,
+    /// Entering an interrupt takes time.
+    interrupts: bool,
     phase: Phase,
     /// Known from the first beginning on.
     clock: Option<StallClock>,
-    /// Each block's place, by its first address, the one after it, and its number of instructions. They are never freed.
-    blocks: HashMap<(u64, u64, usize), *mut Block>,
-    /// The block that is being executed; null: none.
-    current: *mut Block,
+    /// All blocks that were translated. They are small and side by side, since looking at them takes much of the model's time.
+    blocks: Vec<Block>,
+    /// The addresses of each block's instructions.
+    instructions: Vec<Box<[u64]>>,
+    /// Each block's number, by its first address, the one after it, and its number of instructions.
+    numbers: HashMap<(u64, u64, usize), usize>,
+    /// Where interrupts are entered. Known from each beginning on, if they take time.
+    entries: HashSet<u64>,
+    /// The block that is being executed.
+    current: Option<usize>,
     /// It has ended at an access to a device.
     left: bool,
+    /// Instructions of it that were not charged, since it was expected to end before them.
+    uncharged: i64,
+    kinds: Kinds,
 }
 
 enum Phase {
@@ -52,14 +68,17 @@ enum Phase {
 }
 
 /// A translated block. Blocks of several processes that have the same addresses and the same number of instructions share one.
+#[derive(Clone, Copy)]
 struct Block {
     /// Where its first line begins.
     first_line: u64,
-    lines: u64,
-    /// Its instructions' addresses.
-    instructions: Vec<u64>,
+    lines: u16,
+    /// How many instructions it has.
+    count: u16,
     /// How many of them are expected to be executed.
-    expected: usize,
+    expected: u16,
+    /// An interrupt begins here.
+    entry: bool,
 }
 
 /// Never freed. Only the processor's thread changes it while the processor executes; others look while the processor stands still.
@@ -72,20 +91,7 @@ fn caches() -> Option<&'static mut Caches> {
 
 /// Has the model run in everything that will be translated.
 pub fn install(parameters: &Parameters, ns_per_instruction: u64) -> Result<(), String> {
-    let ps_per_instruction = ns_per_instruction * PS_PER_NS;
-    let instruction_ps = parameters.instruction_ps.unwrap_or(ps_per_instruction);
-    let caches = Caches {
-        hierarchy: Hierarchy::new(parameters)?,
-        ps_per_instruction,
-        extra_ps: instruction_ps as i64 - ps_per_instruction as i64,
-        extra_charged_ps: 0,
-        device_writes: parameters.device_writes,
-        phase: Phase::Searching(Search::default()),
-        clock: None,
-        blocks: HashMap::new(),
-        current: std::ptr::null_mut(),
-        left: false,
-    };
+    let caches = Caches::new(parameters, ns_per_instruction)?;
     CACHES.store(Box::into_raw(Box::new(caches)), Ordering::Relaxed);
     Ok(())
 }
@@ -101,21 +107,26 @@ pub fn begin() -> Result<(), String> {
         return Ok(());
     };
     if let Phase::Searching(search) = &caches.phase {
-        caches.clock = Some(search.found(caches.ps_per_instruction)?);
+        caches.clock = Some(search.found(caches.shift)?);
     }
     if let Some(clock) = &mut caches.clock {
         clock.reset();
     }
-    for block in caches.blocks.values() {
-        // SAFETY: blocks are never freed, and only used in callbacks, which are not nested.
-        let block = unsafe { &mut **block };
-        block.expected = block.instructions.len();
+    if caches.interrupts {
+        caches.entries = interrupts::entries()?;
+    }
+    for ((start, _, _), number) in &caches.numbers {
+        let block = &mut caches.blocks[*number];
+        block.expected = block.count;
+        block.entry = caches.entries.contains(start);
     }
     caches.extra_charged_ps = 0;
-    caches.current = std::ptr::null_mut();
+    caches.current = None;
     caches.left = false;
+    caches.uncharged = 0;
     caches.hierarchy.clear();
     caches.phase = Phase::Running;
+    caches.running = true;
     Ok(())
 }
 
@@ -123,6 +134,7 @@ pub fn begin() -> Result<(), String> {
 pub fn rewound() {
     if let Some(caches) = caches() {
         caches.phase = Phase::Waiting;
+        caches.running = false;
     }
 }
 
@@ -136,11 +148,13 @@ pub fn charged() -> i64 {
 /// All counters; None without a model.
 pub fn counts() -> Option<Counts> {
     caches().map(|caches| {
-        let charged_ps = charged() * caches.ps_per_instruction as i64;
+        let charged_ps = charged() * caches.ps_per_instruction() as i64;
         Counts {
             stall_ps: (charged_ps - caches.extra_charged_ps).max(0) as u64,
             charged_ps,
+            stalls_ps: caches.hierarchy.stalls(),
             caches: caches.hierarchy.levels(),
+            tlbs: caches.hierarchy.tlb_counts(),
         }
     })
 }
@@ -152,6 +166,16 @@ pub fn shape() -> Option<(u32, u32, usize)> {
         let levels = hierarchy.levels().len() - 1;
         (hierarchy.fetch_shift(), hierarchy.data_shift(), levels)
     })
+}
+
+/// The processor waits besides for the bus of a device that it reads: so many ps. Does nothing without a model that charges for register
+/// reads.
+pub fn waited_for_bus(ps: u64) {
+    let Some(caches) = caches() else { return };
+    let charges = matches!(caches.phase, Phase::Running) && caches.hierarchy.charges_registers();
+    if let (true, Some(clock)) = (charges, &mut caches.clock) {
+        clock.charge(ps as i64);
+    }
 }
 
 /// A device writes so many bytes to a physical address of the DUT's RAM.
@@ -172,97 +196,183 @@ pub fn translated(translation: &Translation) {
     let start = translation.start();
     let count = translation.instructions();
     let key = (start, after, count);
-    let block = *caches.blocks.entry(key).or_insert_with(|| {
-        let instructions = (0..count).map(|index| translation.at(index, |address, _| address));
-        Box::into_raw(Box::new(Block {
+    let next = caches.blocks.len();
+    let number = *caches.numbers.entry(key).or_insert(next);
+    if number == next {
+        let addresses = (0..count).map(|index| translation.at(index, |address, _| address));
+        caches.instructions.push(addresses.collect());
+        caches.blocks.push(Block {
             first_line: (start & ADDRESS_MASK) >> shift << shift,
-            lines: ((after - 1) >> shift).wrapping_sub(start >> shift) + 1,
-            instructions: instructions.collect(),
-            expected: count,
-        }))
-    });
-    translation.on_execution(executed, block as usize);
+            lines: (((after - 1) >> shift).wrapping_sub(start >> shift) + 1) as u16,
+            count: count as u16,
+            expected: count as u16,
+            entry: caches.entries.contains(&start),
+        });
+    }
+    translation.on_execution(executed, number);
     for index in 0..count {
-        let address = translation.at(index, |address, _| address);
+        let (address, switches) =
+            translation.at(index, |address, code| (address, loads_page_tables(code)));
         translation.on_memory(index, accessed, address as usize);
+        if switches {
+            translation.before(index, switched, 0);
+        }
     }
 }
 
 impl Caches {
-    /// Charges the difference of so many instructions to the clock's; negative: takes it back.
+    fn new(parameters: &Parameters, ns_per_instruction: u64) -> Result<Self, String> {
+        let ps_per_instruction = ns_per_instruction * PS_PER_NS;
+        let instruction_ps = parameters.instruction_ps.unwrap_or(ps_per_instruction);
+        Ok(Caches {
+            running: false,
+            hierarchy: Hierarchy::new(parameters)?,
+            shift: ns_per_instruction.trailing_zeros(),
+            instruction_ps,
+            extra_ps: instruction_ps as i64 - ps_per_instruction as i64,
+            extra_charged_ps: 0,
+            device_writes: parameters.device_writes,
+            interrupts: parameters.interrupt_ps != 0,
+            phase: Phase::Searching(Search::default()),
+            clock: None,
+            blocks: Vec::new(),
+            instructions: Vec::new(),
+            numbers: HashMap::new(),
+            entries: HashSet::new(),
+            current: None,
+            left: false,
+            uncharged: 0,
+            kinds: Kinds::default(),
+        })
+    }
+
+    fn ps_per_instruction(&self) -> u64 {
+        PS_PER_NS << self.shift
+    }
+
+    /// So many instructions are executed: what they differ from the clock's, in ps. Negative: they were expected and are not.
     #[inline]
-    fn charge_instructions(&mut self, instructions: i64) {
+    fn extra(&mut self, instructions: i64) -> i64 {
         let ps = instructions * self.extra_ps;
         self.extra_charged_ps += ps;
+        ps
+    }
+
+    /// A block begins: what is to be charged for its instructions. If an exception has ended the one before it, that one is charged too many
+    /// instructions: this is not seen.
+    #[inline]
+    fn begin_block(&mut self, number: usize, block: Block) -> i64 {
+        // The last one did not end where it was expected to, but went on.
+        let more = if self.left { 0 } else { self.uncharged };
+        self.uncharged = i64::from(block.count) - i64::from(block.expected);
+        self.current = Some(number);
+        self.left = false;
+        self.extra(more + i64::from(block.expected))
+    }
+
+    /// The instruction at an address has accessed a device: the block ends there. Returns what is to be charged.
+    fn left_block(&mut self, address: u64) -> i64 {
+        let Some(number) = self.current else {
+            return 0;
+        };
+        let mut addresses = self.instructions[number].iter();
+        let executed = match addresses.position(|other| *other == address) {
+            Some(index) if !self.left => index + 1,
+            _ => return 0,
+        };
+        self.left = true;
+        let expected = &mut self.blocks[number].expected;
+        let charged = std::mem::replace(expected, executed as u16);
+        self.extra(executed as i64 - i64::from(charged))
+    }
+
+    #[inline]
+    fn charge(&mut self, ps: i64) {
         if let Some(clock) = &mut self.clock {
             clock.charge(ps);
         }
     }
 
-    /// A block begins. If an exception has ended the one before it, that one is charged too many instructions: this is not seen.
-    fn begin_block(&mut self, block: *mut Block) {
-        // SAFETY: null, or a block, which is never freed; callbacks are not nested.
-        let (last, block_now) = unsafe { (self.current.as_ref(), &*block) };
-        // The last one did not end where it was expected to, but went on.
-        let more = match last {
-            Some(last) if !self.left => last.instructions.len() - last.expected,
-            _ => 0,
+    /// Memory was accessed, or a device. `known`: the hierarchy knows already.
+    #[inline(never)]
+    fn accessed(&mut self, info: u32, address: u64, kind: Kind, known: bool, instruction: u64) {
+        let mut device = None;
+        let in_ram = || {
+            device = MemoryAccess { info, address }.device();
+            device.is_none()
         };
-        self.charge_instructions((more + block_now.expected) as i64);
-        self.current = block;
-        self.left = false;
+        let mut ps = 0;
+        if !known {
+            let masked = address & ADDRESS_MASK;
+            let (bytes, writes) = (kind.bytes, kind.writes);
+            ps = self.hierarchy.access_another(masked, bytes, writes, in_ram) as i64;
+        }
+        if lines::counting() {
+            lines::accessed(address, kind.writes, self.hierarchy.used());
+        }
+        if let Some((register, write)) = device {
+            if !write && !LOCAL_APIC.contains(&register) {
+                ps += self.hierarchy.read_register() as i64;
+            }
+            if self.extra_ps != 0 {
+                ps += self.left_block(instruction);
+            }
+        }
+        if ps != 0 {
+            self.charge(ps);
+        }
     }
 
-    /// The instruction at an address has accessed a device: the block ends there.
-    fn left_block(&mut self, address: u64) {
-        // SAFETY: as above.
-        let Some(block) = (unsafe { self.current.as_mut() }) else {
-            return;
-        };
-        let executed = match block
-            .instructions
-            .iter()
-            .position(|other| *other == address)
-        {
-            Some(index) if !self.left => index + 1,
-            _ => return,
-        };
-        self.left = true;
-        let charged = block.expected;
-        block.expected = executed;
-        self.charge_instructions(executed as i64 - charged as i64);
+    /// A block is about to be executed.
+    #[inline]
+    fn execute(&mut self, number: usize) {
+        let block = self.blocks[number];
+        let mut ps = 0;
+        if self.extra_ps != 0 {
+            ps = self.begin_block(number, block);
+        }
+        if block.entry {
+            ps += self.hierarchy.interrupt() as i64;
+        }
+        let counting = lines::counting();
+        let mut line = block.first_line;
+        for _ in 0..block.lines {
+            ps += self.hierarchy.fetch(line) as i64;
+            if counting {
+                lines::fetched(line, self.hierarchy.used());
+            }
+            line += 1 << self.hierarchy.fetch_shift();
+        }
+        self.hierarchy
+            .execute(u64::from(block.count) * self.instruction_ps);
+        if ps != 0 {
+            self.charge(ps);
+        }
     }
 }
 
-unsafe extern "C" fn executed(_processor: c_uint, block: *mut c_void) {
+unsafe extern "C" fn executed(_processor: c_uint, number: *mut c_void) {
     let Some(caches) = caches() else { return };
-    let block = block.cast::<Block>();
-    // SAFETY: `translated` registered it; it is never freed, and callbacks are not nested.
-    let (first_line, lines, count) = unsafe {
-        (
-            (*block).first_line,
-            (*block).lines,
-            (*block).instructions.len(),
-        )
+    if caches.running {
+        caches.execute(number as usize);
+    } else if let Phase::Searching(search) = &mut caches.phase {
+        search.look(caches.blocks[number as usize].count);
+    }
+}
+
+/// Whether an instruction is a move to CR3 (Intel SDM, volume 2: MOV to control registers): another process's page tables.
+fn loads_page_tables(code: &[u8]) -> bool {
+    let code = match code {
+        [0x40..=0x43 | 0x48..=0x4b, rest @ ..] => rest, // REX without R, which would be CR11
+        _ => code,
     };
-    match &mut caches.phase {
-        Phase::Running => {
-            if caches.extra_ps != 0 {
-                caches.begin_block(block);
-            }
-            let mut line = first_line;
-            let mut stall_ps = 0;
-            for _ in 0..lines {
-                stall_ps += caches.hierarchy.fetch(line);
-                lines::fetched(line, caches.hierarchy.used());
-                line += 1 << caches.hierarchy.fetch_shift();
-            }
-            if let Some(clock) = &mut caches.clock {
-                clock.charge(stall_ps as i64);
-            }
-        }
-        Phase::Searching(search) => search.look(count as u16),
-        Phase::Waiting => {}
+    matches!(code, [0x0f, 0x22, register] if register >> 3 & 7 == 3)
+}
+
+/// The page tables are about to be switched.
+unsafe extern "C" fn switched(_processor: c_uint, _: *mut c_void) {
+    if let Some(caches) = caches().filter(|caches| caches.running) {
+        caches.hierarchy.switch();
     }
 }
 
@@ -276,30 +386,15 @@ unsafe extern "C" fn accessed(
     address: u64,
     instruction: *mut c_void,
 ) {
-    let Some(caches) = caches() else { return };
-    if !matches!(caches.phase, Phase::Running) {
+    let Some(caches) = caches().filter(|caches| caches.running) else {
         return;
-    }
-    let access = MemoryAccess { info, address };
-    let mut device = None;
-    let in_ram = || {
-        device = access.device();
-        device.is_none()
     };
-    let mut stall_ps = caches
+    let kind = caches.kinds.of(info);
+    let known = caches
         .hierarchy
-        .access(address & ADDRESS_MASK, access.bytes(), in_ram);
-    lines::accessed(address, || access.writes(), caches.hierarchy.used());
-    if let Some((register, write)) = device {
-        if !write && !LOCAL_APIC.contains(&register) {
-            stall_ps += caches.hierarchy.read_register();
-        }
-        if caches.extra_ps != 0 {
-            caches.left_block(instruction as u64);
-        }
-    }
-    if let (Some(clock), 1..) = (&mut caches.clock, stall_ps) {
-        clock.charge(stall_ps as i64);
+        .access_again(address & ADDRESS_MASK, kind.bytes, kind.writes);
+    if !known || lines::counting() {
+        caches.accessed(info, address, kind, known, instruction as u64);
     }
 }
 
@@ -321,74 +416,111 @@ mod tests {
             ram: Stall::default(),
             device_writes: DeviceWrites::Unseen,
             register_ps: 0,
-            instruction_ps: None,
+            tlbs: None,
+            store_buffer: None,
+            interrupt_ps: 9,
+            instruction_ps: Some((1_000 + extra_ps) as u64),
         };
-        Caches {
-            hierarchy: Hierarchy::new(&parameters).unwrap_or_else(|why| panic!("{why}")),
-            ps_per_instruction: 1_000,
-            extra_ps,
-            extra_charged_ps: 0,
-            device_writes: DeviceWrites::Unseen,
-            phase: Phase::Running,
-            clock: None,
-            blocks: HashMap::new(),
-            current: std::ptr::null_mut(),
-            left: false,
-        }
+        Caches::new(&parameters, 1).unwrap_or_else(|why| panic!("{why}"))
     }
 
-    fn block(start: u64, instructions: usize) -> Block {
-        Block {
+    /// Adds a block; its number.
+    fn block(caches: &mut Caches, start: u64, instructions: u16) -> usize {
+        let addresses = (0..u64::from(instructions)).map(|n| start + 4 * n);
+        caches.instructions.push(addresses.collect());
+        caches.blocks.push(Block {
             first_line: start,
             lines: 1,
-            instructions: (0..instructions as u64).map(|n| start + 4 * n).collect(),
+            count: instructions,
             expected: instructions,
-        }
+            entry: false,
+        });
+        caches.blocks.len() - 1
+    }
+
+    fn begin(caches: &mut Caches, number: usize) {
+        caches.begin_block(number, caches.blocks[number]);
     }
 
     #[test]
     fn a_block_is_charged_when_it_begins() {
-        let (mut caches, mut one, mut other) = (caches(-10), block(0, 5), block(100, 3));
-        caches.begin_block(&raw mut one);
+        let mut caches = caches(-10);
+        let one = block(&mut caches, 0, 5);
+        let other = block(&mut caches, 100, 3);
+        begin(&mut caches, one);
         assert_eq!(caches.extra_charged_ps, -50);
-        caches.begin_block(&raw mut other);
-        caches.begin_block(&raw mut one);
+        begin(&mut caches, other);
+        begin(&mut caches, one);
         assert_eq!(caches.extra_charged_ps, -130);
     }
 
     #[test]
     fn a_block_that_a_device_ends_is_charged_up_to_there() {
-        let (mut caches, mut one, mut rest) = (caches(10), block(0, 5), block(8, 3));
-        caches.begin_block(&raw mut one);
+        let mut caches = caches(10);
+        let one = block(&mut caches, 0, 5);
+        let rest = block(&mut caches, 8, 3);
+        begin(&mut caches, one);
         caches.left_block(4);
         assert_eq!(caches.extra_charged_ps, 20, "the first time: corrected");
-        caches.begin_block(&raw mut rest);
+        begin(&mut caches, rest);
         assert_eq!(caches.extra_charged_ps, 50);
-        caches.begin_block(&raw mut one);
+        begin(&mut caches, one);
         assert_eq!(caches.extra_charged_ps, 70, "then it is known");
         caches.left_block(4);
-        caches.begin_block(&raw mut rest);
+        begin(&mut caches, rest);
         assert_eq!(caches.extra_charged_ps, 100);
     }
 
     #[test]
     fn a_block_that_goes_on_after_all_is_charged_the_rest() {
-        let (mut caches, mut one, mut other) = (caches(10), block(0, 5), block(100, 3));
-        caches.begin_block(&raw mut one);
+        let mut caches = caches(10);
+        let one = block(&mut caches, 0, 5);
+        let other = block(&mut caches, 100, 3);
+        begin(&mut caches, one);
         caches.left_block(4);
-        caches.begin_block(&raw mut one);
-        caches.begin_block(&raw mut other);
+        begin(&mut caches, one);
+        begin(&mut caches, other);
         assert_eq!(caches.extra_charged_ps, 20 + 20 + 30 + 30);
     }
 
     #[test]
+    fn a_block_that_an_interrupt_begins_with_takes_longer() {
+        let mut caches = caches(0);
+        let one = block(&mut caches, 0, 5);
+        let entry = block(&mut caches, 100, 3);
+        caches.blocks[entry].entry = true;
+        caches.execute(one);
+        assert_eq!(caches.hierarchy.stalls().interrupt, 0);
+        caches.execute(entry);
+        assert_eq!(caches.hierarchy.stalls().interrupt, 9);
+    }
+
+    #[test]
+    fn a_move_to_cr3_loads_page_tables() {
+        assert!(
+            loads_page_tables(&[0x0f, 0x22, 0xd8]) && loads_page_tables(&[0x41, 0x0f, 0x22, 0xdb])
+        );
+        let others: [&[u8]; 4] = [
+            &[0x0f, 0x20, 0xd8],
+            &[0x0f, 0x22, 0xe0],
+            &[0x44, 0x0f, 0x22, 0xd8],
+            &[0x90],
+        ];
+        assert!(!others.into_iter().any(loads_page_tables));
+    }
+
+    #[test]
     fn accesses_of_other_blocks_change_nothing() {
-        let (mut caches, mut one) = (caches(10), block(0, 5));
+        let mut caches = caches(10);
+        let one = block(&mut caches, 0, 5);
         caches.left_block(4);
-        caches.begin_block(&raw mut one);
+        begin(&mut caches, one);
         caches.left_block(400);
         caches.left_block(8);
         caches.left_block(4);
-        assert_eq!((caches.extra_charged_ps, one.expected), (30, 3));
+        assert_eq!(
+            (caches.extra_charged_ps, caches.blocks[one].expected),
+            (30, 3)
+        );
     }
 }

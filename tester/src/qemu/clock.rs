@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Virtual time, and the instructions that it is made of.
 
+use std::ffi::c_uint;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use super::api::api;
 use super::layout::CLOCK_VIRTUAL;
+use super::memory::read;
 
 /// Virtual time, in ns. Exact in a timer's or a device's callback.
 pub fn now_ns() -> u64 {
@@ -14,6 +19,75 @@ pub fn now_ns() -> u64 {
 pub fn instructions() -> u64 {
     // SAFETY: as above.
     unsafe { (api().icount_get_raw)() as u64 }
+}
+
+/// How many words of `timers_state` are searched.
+const TIMERS_STATE_WORDS: usize = 16;
+/// How often two words must have been right.
+const WITNESSES: u32 = 8;
+
+/// Where QEMU keeps the count of instructions (`qemu_icount`) and the time spent idle (`qemu_icount_bias`): offsets in `timers_state`
+/// (softmmu/timers-state.h) that have been right so far.
+struct Search {
+    counts: Vec<usize>,
+    biases: Vec<usize>,
+    witnesses: u32,
+}
+
+static SEARCH: Mutex<Option<Search>> = Mutex::new(None);
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+static BIAS: AtomicUsize = AtomicUsize::new(0);
+
+/// Looks for what [`in_block`] needs. Only where the clock is exact.
+pub fn watch(ns_per_instruction: u64) {
+    let Some(state) = api().timers_state else {
+        return;
+    };
+    if COUNT.load(Ordering::Relaxed) != 0 {
+        return;
+    }
+    let (now_ns, executed) = (now_ns(), instructions());
+    let bias = now_ns.wrapping_sub(executed.wrapping_mul(ns_per_instruction));
+    let mut guard = SEARCH.lock().unwrap_or_else(|e| e.into_inner());
+    let all = || {
+        (0..TIMERS_STATE_WORDS)
+            .map(|word| state as usize + word * 8)
+            .collect()
+    };
+    let search = guard.get_or_insert_with(|| Search {
+        counts: all(),
+        biases: all(),
+        witnesses: 0,
+    });
+    search
+        .counts
+        .retain(|at| read::<u64>(*at) == Some(executed));
+    search.biases.retain(|at| read::<u64>(*at) == Some(bias));
+    search.witnesses += 1;
+    if let (true, [count], [idle]) = (
+        search.witnesses >= WITNESSES,
+        &search.counts[..],
+        &search.biases[..],
+    ) {
+        BIAS.store(*idle, Ordering::Relaxed);
+        COUNT.store(*count, Ordering::Relaxed);
+    }
+}
+
+/// Virtual time when a processor begins to execute a block of so many instructions, in ns. None: it cannot be known in this QEMU.
+pub fn in_block(processor: c_uint, block: u64, ns_per_instruction: u64) -> Option<u64> {
+    let (count, bias) = (COUNT.load(Ordering::Relaxed), BIAS.load(Ordering::Relaxed));
+    let update = api().icount_update.filter(|_| count != 0)?;
+    // SAFETY: `watch` has found the words, and this is the processor's own thread. QEMU counts a block's instructions when it begins.
+    let (executed, idle) = unsafe {
+        update((api().qemu_get_cpu)(processor as i32));
+        (
+            (count as *const u64).read_volatile(),
+            (bias as *const u64).read_volatile(),
+        )
+    };
+    let begun = executed.wrapping_sub(block);
+    Some(begun.wrapping_mul(ns_per_instruction).wrapping_add(idle))
 }
 
 /// Verifies what the two functions mean: each instruction takes a fixed time, and idle time comes on top.

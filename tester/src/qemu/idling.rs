@@ -12,7 +12,7 @@ use super::layout::CLOCK_VIRTUAL;
 use super::main_loop;
 
 /// All but `QEMU_TIMER_ATTR_EXTERNAL` of include/qemu/timer.h, as in `icount_start_warp_timer`.
-const NOT_EXTERNAL: c_int = !1;
+pub const NOT_EXTERNAL: c_int = !1;
 /// Timers that are run before others may have QEMU's global lock.
 const TIMERS_AT_ONCE: u32 = 1_000;
 

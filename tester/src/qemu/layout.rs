@@ -61,6 +61,21 @@ pub struct ImplementedSizes {
     pub unaligned: bool,
 }
 
+/// The beginning of `GByteArray` of glib/garray.h.
+///
+/// Verified: [`machine::pc`](super::machine::pc) accepts it only with as many bytes as QEMU says it appended.
+#[repr(C)]
+pub struct ByteArray {
+    pub data: *const u8,
+    pub bytes: c_uint,
+}
+
+/// `RUN_STATE_DEBUG` of qapi/run-state.json. Verified: QEMU's GDB stub reports a trap only then.
+pub const RUN_STATE_DEBUG: c_int = 0;
+
+/// The number of RIP for a debugger: `IDX_IP_REG` of target/i386/gdbstub.c, gdb-xml/i386-64bit.xml.
+pub const REGISTER_RIP: c_int = 16;
+
 /// `VersionInfo` of qapi/control.json.
 ///
 /// Verified: a wrong layout gives a version that no release has, and is refused.
@@ -124,12 +139,14 @@ pub const IOAPIC_PINS: usize = 24;
 /// `SUCCESSIVE_IRQ_MAX_COUNT` of hw/intc/ioapic.c.
 pub const IOAPIC_THROTTLED_AT: c_int = 10_000;
 
-/// A part of `CPUX86State` of target/i386/cpu.h, QEMU 7.2.
+/// The beginning of `CPUX86State` of target/i386/cpu.h.
 ///
-/// Verified: [`cmpxchg_flags`](super::workarounds::cmpxchg_flags) looks for it, and accepts it if it is right at 16 instructions.
+/// Verified: [`cpu_state`](super::cpu_state) looks for it, and accepts it if it is right at 16 instructions.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct CpuState {
+    /// RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8 to R15.
+    pub regs: [u64; 16],
     pub eip: u64,
     pub eflags: u64,
     pub cc_dst: u64,

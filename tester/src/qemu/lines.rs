@@ -75,11 +75,14 @@ pub fn window(open: bool) {
     });
 }
 
-/// Instructions of a line are executed.
+/// Whether lines are counted at present.
+#[inline]
+pub fn counting() -> bool {
+    COUNTING.load(Ordering::Relaxed)
+}
+
+/// Instructions of a line are executed, while lines are [counted](counting).
 pub fn fetched(line: u64, used: Used) {
-    if !COUNTING.load(Ordering::Relaxed) {
-        return;
-    }
     let user = User(USER.load(Ordering::Relaxed));
     let interval = INTERVAL.load(Ordering::Relaxed);
     with(|state| {
@@ -89,12 +92,8 @@ pub fn fetched(line: u64, used: Used) {
     });
 }
 
-/// Bytes at a virtual address were read or written.
-pub fn accessed(address: u64, write: impl FnOnce() -> bool, used: Used) {
-    if !COUNTING.load(Ordering::Relaxed) {
-        return;
-    }
-    let write = write();
+/// Bytes at a virtual address were read or written, while lines are [counted](counting).
+pub fn accessed(address: u64, write: bool, used: Used) {
     let user = User(USER.load(Ordering::Relaxed));
     let interval = INTERVAL.load(Ordering::Relaxed);
     with(|state| state.lines.accessed(user, address, write, used, interval));

@@ -21,6 +21,8 @@ use super::api::{Api, Callback, api};
 
 /// The longest that the monitor or a signal waits, in host time.
 const SLEEP: Duration = Duration::from_millis(10);
+/// How often it is seen whether the processor has stopped for a debugger, in host time.
+const LOOK: Duration = Duration::from_micros(50);
 /// The longest that the virtual processor waits for a main loop that is awake, in host time.
 const PATIENCE: Duration = Duration::from_millis(5);
 
@@ -137,6 +139,31 @@ pub fn call_soon(callback: Callback) {
         );
     }
     wake();
+}
+
+/// Keeps the main loop here, mostly without the global lock, until `look` says that it may go on. Only from a [call](call_soon).
+///
+/// For a debugger. At a breakpoint or after a step, QEMU's processor has stopped but the machine runs until the main loop has paused it.
+/// On the way there the main loop takes the stopped processor for an idle one, skips time to the next timer, and runs that.
+pub fn stay(mut look: impl FnMut() -> bool) {
+    let before = std::mem::replace(&mut state().phase, Phase::Asleep);
+    loop {
+        // SAFETY: this is the main loop, with the global lock held once.
+        unsafe { run_calls(null_mut()) };
+        if look() {
+            break;
+        }
+        // SAFETY: as above; QEMU's own calls let go of the lock, too.
+        unsafe {
+            unlocked(|| {
+                let (mut state, _) = WAKE
+                    .wait_timeout_while(state(), LOOK, |state| !state.wanted)
+                    .unwrap_or_else(PoisonError::into_inner);
+                state.wanted = false;
+            });
+        }
+    }
+    state().phase = before;
 }
 
 /// Whether there are calls that the main loop has not made yet.

@@ -14,6 +14,8 @@ use super::backend::QemuBackend;
 use super::clock::{self, ClockCheck};
 use super::die::{die, exit};
 use super::lab::Lab;
+use super::machine::Processor;
+use super::pauses::Pauses;
 use super::pci::cards;
 use super::port_io::{self, Handlers};
 use super::rewind::Rewinder;
@@ -22,7 +24,11 @@ use super::translation::{self, Translation};
 use super::usb::nic;
 use super::workarounds::ioapic_throttle::Ioapic;
 use super::workarounds::{cmpxchg_flags, halt_race};
-use super::{caches, device_writes, instrument, lines, machine, main_loop, net, release};
+use super::{
+    caches, cpu_state, device_writes, instrument, lines, machine, main_loop, net, preemption,
+    probes, release,
+};
+use crate::backend::Backend;
 use crate::control;
 use crate::tester::{Answer, Tester};
 
@@ -86,6 +92,8 @@ struct Plugin {
     rewinder: Result<Rewinder, String>,
     /// The snapshot file whose state the machine is to be put back to, once it is paused.
     rewinding: Option<String>,
+    /// For a debugger.
+    pauses: Pauses,
 }
 
 static PLUGIN: Mutex<Option<Plugin>> = Mutex::new(None);
@@ -130,21 +138,102 @@ impl Plugin {
                     });
                     self.say(&format!(r#"{{"ok":{{"at_ns":{at_ns}}}}}"#));
                 }
-                Answer::Rewind { path } => match &self.rewinder {
-                    Ok(_) => {
-                        self.rewinding = Some(path);
+                Answer::Halt { at_ns } => {
+                    self.halt_at(at_ns);
+                    main_loop::call_soon(attend);
+                }
+                Answer::Pause => self.say(r#"{"error":"pause: the DUT waits for a command"}"#),
+                Answer::Rewind { path } => {
+                    if self.can_rewind_to(path) {
                         return 0;
                     }
-                    Err(why) => {
-                        let refusal = control::answer::<()>(&Err(format!("rewind: {why}")));
-                        self.say(&refusal);
-                    }
-                },
+                }
                 Answer::Quit => {
                     self.say(r#"{"ok":{}}"#);
                     exit(0)
                 }
             }
+        }
+    }
+
+    /// Whether the machine will be put back to a snapshot; if not, the lab is told why.
+    fn can_rewind_to(&mut self, path: String) -> bool {
+        if let Err(why) = &self.rewinder {
+            let refusal = control::answer::<()>(&Err(format!("rewind: {why}")));
+            self.say(&refusal);
+            return false;
+        }
+        self.rewinding = Some(path);
+        true
+    }
+
+    fn halt_at(&mut self, at_ns: u64) {
+        let halting = self.pauses.halt_at(at_ns, clock::now_ns());
+        self.say(&control::answer(&halting));
+    }
+
+    /// Executes a command that the lab has sent while the machine is paused; true: the machine is to be put back.
+    fn command_while_paused(&mut self) -> bool {
+        let Some(lab) = &mut self.lab else {
+            return false;
+        };
+        if !self.pauses.debugged || machine::is_running() || !lab.has_line() {
+            return false; // the agent asks for it
+        }
+        let line = lab.next_line();
+        match self.tester.command(line.trim_end(), &mut self.backend) {
+            Answer::Reply(reply) => self.say(&reply),
+            Answer::Halt { at_ns } => self.halt_at(at_ns),
+            Answer::Rewind { path } => {
+                if self.can_rewind_to(path) {
+                    return true;
+                }
+            }
+            Answer::Quit => {
+                self.say(r#"{"ok":{}}"#);
+                exit(0)
+            }
+            Answer::Guest { .. } | Answer::StopAt { .. } | Answer::Pause => {
+                self.say(r#"{"error":"the machine is paused"}"#);
+            }
+        }
+        self.listen();
+        false
+    }
+
+    /// What is to be done about the machine that runs under a debugger. The lab may ask for a pause while the agent is at work.
+    fn look(&mut self) -> Look {
+        if !machine::is_running() {
+            return Look::Leave;
+        }
+        let asked = match &mut self.lab {
+            Some(lab) if self.agent_request.is_some() && lab.has_line() => {
+                let line = lab.next_line();
+                self.tester.command(line.trim_end(), &mut self.backend) == Answer::Pause
+            }
+            _ => false,
+        };
+        if asked {
+            return Look::Pause;
+        }
+        match machine::processor() {
+            Processor::Stopped if self.pauses.reached => Look::Pause,
+            Processor::Stopped => Look::Debug,
+            Processor::Idles => Look::Skip,
+            Processor::Runs => Look::Wait,
+        }
+    }
+
+    /// The machine was paused: tells the lab where, and listens to it meanwhile.
+    fn paused(&mut self) {
+        let paused = self.pauses.paused(clock::now_ns(), clock::instructions());
+        self.say(&control::answer(&Ok(paused)));
+        self.listen();
+    }
+
+    fn listen(&self) {
+        if let Some(lab) = &self.lab {
+            lab.when_readable(lab_has_spoken);
         }
     }
 
@@ -228,12 +317,16 @@ impl Plugin {
             ioapic.reset_counts();
         }
         self.tester = Tester::new(self.ports, self.ns_per_instruction);
+        let _ = self.backend.probe(&[]);
+        let _ = self.backend.preempt(&[], &[]);
+        let _ = self.backend.delay_interrupts(0);
         self.greeted = false;
         self.agent_request = None;
         self.pause_request = None;
         self.command = Vec::new();
         self.command_at = 0;
         self.answer = Vec::new();
+        self.pauses.begin_again();
     }
 
     /// Takes in what NICs sent while the tester was at work.
@@ -287,7 +380,58 @@ unsafe extern "C" fn run_state_changed(_opaque: *mut c_void, running: bool, _sta
         plugin.rewinder = Rewinder::new(plugin.timer);
     } else if !running && plugin.rewinding.is_some() {
         main_loop::call_soon(rewind_machine);
+    } else if !running && plugin.pauses.debugged {
+        plugin.paused();
+    } else if running && plugin.pauses.debugged {
+        main_loop::call_soon(attend);
     }
+}
+
+/// What the main loop does while the DUT runs under a debugger.
+enum Look {
+    /// Nothing: the machine is paused.
+    Leave,
+    Pause,
+    Debug,
+    Skip,
+    Wait,
+}
+
+/// Attends to the running machine until it is paused.
+unsafe extern "C" fn attend(_opaque: *mut c_void) {
+    main_loop::stay(|| {
+        // Idle time is skipped at once, with what happens in it, up to a call: a pause.
+        loop {
+            let looked = {
+                let mut guard = PLUGIN.lock().unwrap_or_else(|e| e.into_inner());
+                guard.as_mut().map_or(Look::Leave, Plugin::look)
+            };
+            match looked {
+                Look::Leave => return true,
+                Look::Pause => machine::stop(),
+                Look::Debug => machine::stop_for_debugger(),
+                Look::Skip if !main_loop::has_calls() && machine::skip_idle_time() => {}
+                Look::Skip | Look::Wait => return false,
+            }
+        }
+    });
+}
+
+unsafe extern "C" fn lab_has_spoken(_opaque: *mut c_void) {
+    let mut guard = PLUGIN.lock().unwrap_or_else(|e| e.into_inner());
+    let rewinding = guard.as_mut().is_some_and(Plugin::command_while_paused);
+    drop(guard);
+    if rewinding {
+        main_loop::call_soon(rewind_machine);
+    }
+}
+
+/// The instant of a `halt`.
+unsafe extern "C" fn halt_expired(_opaque: *mut c_void) {
+    if let Some(plugin) = PLUGIN.lock().unwrap_or_else(|e| e.into_inner()).as_mut() {
+        plugin.pauses.reached = true;
+    }
+    machine::stop_now();
 }
 
 /// Puts the paused machine back to where it began to run, the tester included, and lets it run.
@@ -330,6 +474,7 @@ unsafe extern "C" fn timer_expired(_opaque: *mut c_void) {
         if let Some(ioapic) = &plugin.ioapic {
             ioapic.reset_counts();
         }
+        clock::watch(plugin.ns_per_instruction);
         plugin.on_timer();
     });
 }
@@ -380,8 +525,11 @@ fn port_write(offset: u64, value: u32) {
 }
 
 fn block_translated(translation: &Translation) {
+    cpu_state::watch(translation);
     halt_race::watch(translation);
     cmpxchg_flags::watch(translation);
+    probes::watch(translation);
+    preemption::watch(translation);
     caches::translated(translation);
 }
 
@@ -446,6 +594,7 @@ unsafe fn install(args: &Args, id: u64, plugin_api: c_int) -> Result<(), String>
             clients: Vec::new(),
             cards: args.pci.is_some(),
             profiled: args.profile,
+            ns_per_instruction: args.ns_per_instruction,
         },
         ports: args.ports,
         ns_per_instruction: args.ns_per_instruction,
@@ -468,6 +617,7 @@ unsafe fn install(args: &Args, id: u64, plugin_api: c_int) -> Result<(), String>
                 .into(),
         ),
         rewinding: None,
+        pauses: Pauses::new(Timer::new(halt_expired, std::ptr::null_mut())),
     });
     timer.arm(Some(0));
     machine::on_run_state(run_state_changed);

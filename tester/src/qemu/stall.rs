@@ -23,6 +23,7 @@ const FEWEST_BLOCKS: u32 = 100;
 const AGREEING: u32 = 85;
 /// How often, of a hundred blocks, any other word may have done so.
 const OTHERS: u32 = 50;
+const PS_PER_NS: u64 = 1_000;
 /// What is looked at of a CPU object, in bytes.
 const SEARCHED: std::ops::RangeInclusive<usize> = 4096..=4 << 20;
 
@@ -91,16 +92,12 @@ impl Search {
         }
     }
 
-    /// The clock, once enough blocks were executed. Only where the clock is exact: in a device's callback.
-    pub fn found(&self, ps_per_instruction: u64) -> Result<StallClock, String> {
+    /// The clock, once enough blocks were executed. An instruction takes 2 to the power of `shift` ns. Only where the clock is exact: in a
+    /// device's callback.
+    pub fn found(&self, shift: u32) -> Result<StallClock, String> {
         let found = self.votes.winner().and_then(|index| {
             let (object, _) = cpu_object();
-            let clock = StallClock {
-                word: (object + 2 * index) as *mut u16,
-                ps_per_instruction: ps_per_instruction as i64,
-                owed_ps: 0,
-                charged: 0,
-            };
+            let clock = StallClock::new((object + 2 * index) as *mut u16, shift);
             clock.prove().map(|()| clock)
         });
         found.map_err(|why| {
@@ -130,30 +127,43 @@ fn cpu_object() -> (usize, usize) {
 #[derive(Debug)]
 pub struct StallClock {
     word: *mut u16,
-    ps_per_instruction: i64,
+    /// An instruction takes 2 to the power of this ns.
+    shift: u32,
     owed_ps: i64,
     /// In instructions.
     charged: i64,
 }
 
 impl StallClock {
+    fn new(word: *mut u16, shift: u32) -> Self {
+        StallClock {
+            word,
+            shift,
+            owed_ps: 0,
+            charged: 0,
+        }
+    }
+
     /// The processor takes so much longer. To be called while it executes.
     #[inline]
     pub fn charge(&mut self, ps: i64) {
         self.owed_ps += ps;
-        if self.owed_ps.abs() >= self.ps_per_instruction {
-            self.pay();
+        // In two steps, since a division by an unknown number is slow, and this is done for each block.
+        let owed = ((self.owed_ps.unsigned_abs() / PS_PER_NS) >> self.shift) as i64;
+        if owed != 0 {
+            self.pay(if self.owed_ps < 0 { -owed } else { owed });
         }
     }
 
-    fn pay(&mut self) {
+    #[inline]
+    fn pay(&mut self, owed: i64) {
         // SAFETY: the word was proven to be the countdown, which only the processor's thread changes while it executes.
         let left = unsafe { self.word.read_volatile() };
         let room = i64::from(left) - i64::from(u16::MAX);
-        let paid = (self.owed_ps / self.ps_per_instruction).clamp(room, left.into());
+        let paid = owed.clamp(room, left.into());
         // SAFETY: as above.
         unsafe { self.word.write_volatile((i64::from(left) - paid) as u16) };
-        self.owed_ps -= paid * self.ps_per_instruction;
+        self.owed_ps -= (paid << self.shift) * PS_PER_NS as i64;
         self.charged += paid;
     }
 
@@ -240,12 +250,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_owed() {
         let mut word = 10_u16;
-        let mut clock = StallClock {
-            word: &raw mut word,
-            ps_per_instruction: 4_000,
-            owed_ps: 0,
-            charged: 0,
-        };
+        let mut clock = StallClock::new(&raw mut word, 2);
         clock.charge(3_999);
         assert_eq!((word, clock.charged()), (10, 0));
         clock.charge(1);
@@ -262,12 +267,7 @@ mod tests {
     #[test]
     fn what_is_faster_than_the_clock_is_given_back() {
         let mut word = 100_u16;
-        let mut clock = StallClock {
-            word: &raw mut word,
-            ps_per_instruction: 1_000,
-            owed_ps: 0,
-            charged: 0,
-        };
+        let mut clock = StallClock::new(&raw mut word, 0);
         clock.charge(-999);
         assert_eq!((word, clock.charged()), (100, 0));
         clock.charge(-4_501);

@@ -45,6 +45,12 @@ impl Timer {
         Timer(timer)
     }
 
+    /// A timer for tests, which is not to be armed.
+    #[cfg(test)]
+    pub fn none() -> Timer {
+        Timer(std::ptr::null_mut())
+    }
+
     /// Where its `QEMUTimer` is.
     pub fn address(self) -> usize {
         self.0 as usize

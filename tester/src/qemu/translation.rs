@@ -240,6 +240,56 @@ fn may_be_a_device(virtual_address: u64) -> bool {
     matches!(virtual_address, 0xffff_c900_0000_0000..0xffff_e900_0000_0000 | 0xffff_ffff_ff00_0000..)
 }
 
+/// What QEMU's number for a kind of access means. A few numbers occur, so what QEMU has said of them is kept.
+#[derive(Debug)]
+pub struct Kinds([Kind; Kinds::PLACES]);
+
+/// A kind of access.
+#[derive(Clone, Copy, Debug)]
+pub struct Kind {
+    info: u32,
+    /// How many bytes are read or written.
+    pub bytes: u64,
+    /// They are written.
+    pub writes: bool,
+}
+
+impl Default for Kinds {
+    fn default() -> Self {
+        let none = Kind {
+            info: u32::MAX,
+            bytes: 1,
+            writes: false,
+        };
+        Kinds([none; Kinds::PLACES])
+    }
+}
+
+impl Kinds {
+    const PLACES: usize = 64;
+
+    /// The kind of an access, by `qemu_plugin_meminfo_t`.
+    #[inline]
+    pub fn of(&mut self, info: u32) -> Kind {
+        let place = (info >> 4 ^ info >> 16 ^ info << 4) as usize % Self::PLACES;
+        if self.0[place].info != info {
+            self.ask(place, info);
+        }
+        self.0[place]
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn ask(&mut self, place: usize, info: u32) {
+        let access = MemoryAccess { info, address: 0 };
+        self.0[place] = Kind {
+            info,
+            bytes: access.bytes(),
+            writes: access.writes(),
+        };
+    }
+}
+
 /// An access that an instruction has just made; of use in an [Accessed] callback only.
 pub struct MemoryAccess {
     /// What QEMU knows of it (`qemu_plugin_meminfo_t`).
@@ -250,13 +300,13 @@ pub struct MemoryAccess {
 
 impl MemoryAccess {
     /// How many bytes it read or wrote.
-    pub fn bytes(&self) -> u64 {
+    fn bytes(&self) -> u64 {
         // SAFETY: QEMU's function, which takes any number.
         1 << unsafe { (api().qemu_plugin_mem_size_shift)(self.info) }
     }
 
     /// Whether it wrote.
-    pub fn writes(&self) -> bool {
+    fn writes(&self) -> bool {
         // SAFETY: as above.
         unsafe { (api().qemu_plugin_mem_is_store)(self.info) }
     }

@@ -39,7 +39,7 @@ impl Rig {
     fn with(errata: Errata) -> Self {
         let mut rig = Rig {
             chip: Chip::new(0, MAC, errata),
-            board: Board::new(),
+            board: Board::default(),
         };
         rig.run(NEGOTIATION_NS);
         rig.set_up();
@@ -161,6 +161,14 @@ fn a_descriptor_is_given_back_when_its_frame_is_out() {
     assert!(rig.done(0));
     assert_eq!(rig.board.interrupts, [start_ns + end_ns + 7 * 30]);
     assert_eq!(rig.causes(), cause::TOK | cause::TDU);
+    assert_eq!(rig.read(reg::TPPOLL, 1), 0);
+}
+
+#[test]
+fn a_poll_of_an_empty_ring_ends_at_once() {
+    let mut rig = Rig::new();
+    rig.poll();
+    assert_eq!(rig.causes(), cause::TDU);
     assert_eq!(rig.read(reg::TPPOLL, 1), 0);
 }
 

@@ -24,6 +24,8 @@ const THRESHOLD_UNIT: usize = 32;
 const LEAST_THRESHOLD: usize = 8;
 /// More bytes than a packet can have.
 const MAX_BYTES: usize = 0x1_0000;
+/// What is written of a descriptor.
+const STATUS_BYTES: usize = 4;
 /// Gaps by TCR's field, in bit times.
 const GAPS: [u64; 4] = [84, 88, 92, 96];
 const PREAMBLE_BYTES: u64 = 8;
@@ -59,6 +61,8 @@ struct Packet {
 struct Leaving {
     /// When its last bit leaves, in ns.
     end_ns: u64,
+    /// When its status can be in memory, in ns: on an idle bus.
+    earliest_ns: u64,
     /// What is given back then: the packet's descriptors, with its last frame.
     descriptors: Descriptors,
     /// Bits of the status.
@@ -109,7 +113,7 @@ impl Sender {
         [
             self.busy_until_ns,
             self.fifo.deadline_ns(),
-            self.leaving.front().map(|leaving| leaving.end_ns),
+            self.leaving.front().map(|leaving| leaving.earliest_ns),
             self.written.front().map(|(done_ns, _)| *done_ns),
             room,
         ]
@@ -194,6 +198,7 @@ impl Chip {
         self.sender.rings[ring].polled = true;
         if self.sender.is_idle() {
             self.tx_fetch(now_ns, host);
+            self.tx_end_poll();
         }
     }
 
@@ -233,11 +238,12 @@ impl Chip {
             index = following(index, opts1);
             whole = opts1 & descriptor::LS != 0;
         }
-        self.sender.busy_until_ns = Some(fetched_ns);
         if !whole {
             // None, or not all of a packet: the ring has to be polled again.
             self.sender.rings[number].polled = false;
             self.sender.drained = true;
+            // The other ring may have packets.
+            self.tx_fetch(fetched_ns, host);
             return;
         }
         self.sender.rings[number].index = index;
@@ -245,6 +251,7 @@ impl Chip {
             descriptors,
             frames: frames(bytes, first, tag).into(),
         });
+        self.tx_load(fetched_ns, host);
     }
 
     /// The bus is free again: goes on with the packet, or with the next one.
@@ -300,22 +307,23 @@ impl Chip {
         let is_written = |(done_ns, _): &&(u64, Leaving)| *done_ns <= at_ns;
         while self.sender.written.front().filter(is_written).is_some() {
             if let Some((_, leaving)) = self.sender.written.pop_front() {
-                self.tx_report(&leaving, host);
-                if std::mem::take(&mut self.sender.wrapped) {
-                    self.tx_fetch(at_ns, host);
-                }
+                self.tx_reported(at_ns, &leaving, host);
             }
         }
-        let has_left = |leaving: &&Leaving| leaving.end_ns <= at_ns;
+        let has_left = |leaving: &&Leaving| leaving.earliest_ns <= at_ns;
         while self.sender.leaving.front().filter(has_left).is_some() {
             let Some(leaving) = self.sender.leaving.pop_front() else {
                 break;
             };
-            let mut done_ns = at_ns;
+            let mut done_ns = leaving.end_ns;
             for _ in &leaving.descriptors {
-                done_ns = host.claim(done_ns, Access::Write, 4);
+                done_ns = host.claim(done_ns, Access::Write, STATUS_BYTES);
             }
-            self.sender.written.push_back((done_ns, leaving));
+            if done_ns > at_ns || !self.sender.written.is_empty() {
+                self.sender.written.push_back((done_ns, leaving));
+            } else {
+                self.tx_reported(at_ns, &leaving, host);
+            }
         }
         if self.sender.busy_until_ns.take_if(is_due).is_some() || self.sender.waits {
             self.tx_go_on(at_ns, host);
@@ -334,15 +342,30 @@ impl Chip {
             } else {
                 host.transmit(&departure.queued.frame);
             }
+            let status_ns = host.takes_ns(Access::Write, STATUS_BYTES) * descriptors.len() as u64;
             self.sender.leaving.push_back(Leaving {
                 end_ns: departure.end_ns,
+                earliest_ns: departure.end_ns + status_ns,
                 descriptors,
                 status,
             });
         }
+        self.tx_end_poll();
+    }
+
+    /// A poll ends when nothing is left to fetch, and the last packet was reported.
+    fn tx_end_poll(&mut self) {
         if self.sender.drained && self.sender.is_idle() && !self.sender.is_transmitting() {
             self.sender.drained = false;
             self.causes |= cause::TDU;
+        }
+    }
+
+    /// A packet's status is in memory.
+    fn tx_reported(&mut self, at_ns: u64, leaving: &Leaving, host: &mut dyn Host) {
+        self.tx_report(leaving, host);
+        if std::mem::take(&mut self.sender.wrapped) {
+            self.tx_fetch(at_ns, host);
         }
     }
 

@@ -13,6 +13,7 @@ use crate::host::plan::{self, AppPlan};
 use crate::mac::Mac;
 use crate::traffic::capture::Capture;
 use crate::traffic::egress::Egress;
+use crate::traffic::events::{Action, EventPlan};
 use crate::traffic::plan::{MAX_TRIAL_NS, TrialPlan, check_port};
 use crate::traffic::trial::{Trial, TrialResult};
 use crate::traffic::wire::{Wire, WirePlan};
@@ -93,6 +94,8 @@ impl Tester {
                 reply(backend.rings(record).map(|rings| json!({ "rings": rings })))
             }
             Command::StopAt { after_ns } => Answer::StopAt { after_ns },
+            Command::Pause {} => Answer::Pause,
+            Command::Halt { at_ns } => Answer::Halt { at_ns },
             Command::Guest { command, limit_ns } => Answer::Guest {
                 command: command.0,
                 limit_ns,
@@ -271,6 +274,16 @@ impl Tester {
                 )
             })?);
         }
+        let interrupts = |event: &EventPlan| matches!(event.action, Action::Interrupt { .. });
+        if plan.events.iter().any(interrupts) && !backend.can_interrupt() {
+            return Err("start: only the tester's own cards can be made to interrupt".into());
+        }
+        let probed = backend.probe(&plan.probes);
+        probed.map_err(|why| format!("start: probes: {why}"))?;
+        let preempted = backend.preempt(&plan.preempt.ranges, &plan.preempt.points);
+        preempted.map_err(|why| format!("start: preempt: {why}"))?;
+        let delayed = backend.delay_interrupts(plan.interrupt_delay_ns);
+        delayed.map_err(|why| format!("start: interrupt_delay_ns: {why}"))?;
         let trial = Trial::new(plan, &src_macs, self.ports.len(), backend.now_ns());
         let answer = json!({"origin_ns": trial.origin_ns(), "end_ns": trial.end_ns()});
         self.trial = Some(trial);

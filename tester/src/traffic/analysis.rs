@@ -57,6 +57,8 @@ pub struct Analysis {
     series: Vec<[u64; 2]>,
     /// How old each frame was when it arrived, in the order of departure; None: not recorded.
     each: Option<Vec<Option<u64>>>,
+    /// The address that the processor was about to execute when each of them departed.
+    pcs: Vec<u64>,
 }
 
 /// What the lab is told of a stream; docs/protocol.md describes the fields.
@@ -83,6 +85,8 @@ pub struct StreamResult {
     pub series: Option<Vec<[u64; 2]>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latencies_ns: Option<Vec<Option<u64>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pcs: Option<Vec<u64>>,
 }
 
 impl Analysis {
@@ -107,6 +111,7 @@ impl Analysis {
             ipdv: Ipdv::default(),
             series: vec![[0; 2]; window.buckets() as usize],
             each: None,
+            pcs: Vec::new(),
         }
     }
 
@@ -118,8 +123,8 @@ impl Analysis {
         }
     }
 
-    /// The next window frame departed at `now_ns`.
-    pub fn departed(&mut self, now_ns: u64, outcome: Outcome) {
+    /// The next window frame departed at `now_ns`. `pc` is asked for if each frame is recorded.
+    pub fn departed(&mut self, now_ns: u64, outcome: Outcome, pc: impl FnOnce() -> u64) {
         if self.sent % 64 == 0 {
             self.seen.push(0);
         }
@@ -128,6 +133,7 @@ impl Analysis {
         self.departures.push(now_ns);
         if let Some(each) = &mut self.each {
             each.push(None);
+            self.pcs.push(pc());
         }
         self.last_departure_ns = now_ns;
         self.late = 0; // all frames so far arrived before this departure, which may be the last
@@ -230,6 +236,7 @@ impl Analysis {
             ipdv: self.ipdv.report(),
             series: (self.window.bucket_ns != 0).then(|| self.series.clone()),
             latencies_ns: self.each.clone(),
+            pcs: self.each.as_ref().map(|_| self.pcs.clone()),
         }
     }
 }

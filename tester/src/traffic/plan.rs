@@ -8,6 +8,7 @@ use serde::Deserialize;
 use crate::mac::Mac;
 use crate::rng::{Purpose, seeded};
 use crate::traffic::arrivals::Arrivals;
+use crate::traffic::events::EventPlan;
 use crate::traffic::frame::{MAX_FRAME_BYTES, MIN_FRAME_BYTES, Protocol};
 use crate::traffic::sizes::Sizes;
 
@@ -43,7 +44,28 @@ pub struct TrialPlan {
     /// Physical addresses of 64-bit counters in the memory of the device under test.
     #[serde(default)]
     pub watch: Vec<u64>,
+    /// Addresses of functions: the result says when they were entered.
+    #[serde(default)]
+    pub probes: Vec<u64>,
+    #[serde(default)]
+    pub events: Vec<EventPlan>,
+    /// Where processors give way.
+    #[serde(default)]
+    pub preempt: Preemptions,
+    /// How much later than usual the NICs interrupt.
+    #[serde(default)]
+    pub interrupt_delay_ns: u64,
     pub streams: Vec<StreamPlan>,
+}
+
+/// Where processors give way to the next one.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Preemptions {
+    /// Virtual addresses of code: begin, end.
+    pub ranges: Vec<(u64, u64)>,
+    /// Numbers of blocks of that code, in the order of their execution in the window.
+    pub points: Vec<u64>,
 }
 
 /// One of TRIAL's streams.
@@ -130,6 +152,11 @@ impl TrialPlan {
             return Err(format!(
                 "warmup_ns + duration_ns + drain_ns is {total}: at most {MAX_TRIAL_NS}, a day"
             ));
+        }
+        for (index, event) in self.events.iter().enumerate() {
+            event
+                .check(ports, self.probes.len())
+                .map_err(|why| format!("events[{index}]: {why}"))?;
         }
         if self.bucket_ns != 0 && self.duration_ns.div_ceil(self.bucket_ns) > MAX_BUCKETS {
             let least_ns = self.duration_ns.div_ceil(MAX_BUCKETS);
@@ -310,3 +337,6 @@ impl SizePlan {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -108,6 +108,16 @@ impl Stream {
         self.draw();
     }
 
+    /// Leaves out the frames that should have departed before `now_ns`. They were intended, but are not sent.
+    pub fn skip(&mut self, now_ns: u64) {
+        while self
+            .pending
+            .is_some_and(|pending| pending.intended_ns < now_ns)
+        {
+            self.draw();
+        }
+    }
+
     /// Discards the pending frame and the rest of its phase: the line cannot send them in time.
     pub fn cut(&mut self) {
         if !self.phase.warmup {
@@ -284,5 +294,23 @@ mod tests {
                 10
             )
         );
+    }
+
+    #[test]
+    fn what_is_skipped_was_intended_but_has_no_number() {
+        let mut stream = Stream::new(
+            templates(),
+            Some(phase(true, 0, 10_000, 99)),
+            phase(false, 10_000, 20_000, u64::MAX),
+        );
+        stream.skip(12_500); // the rest of the warm-up, and 10,000, 11,000, 12,000
+        let pending = stream.pending().unwrap();
+        assert_eq!(pending.intended_ns, 13_000);
+        assert_eq!(stream.stamp(pending, 13_000).sequence, 0);
+        stream.skip(13_000);
+        assert_eq!(stream.pending().unwrap().intended_ns, 13_000);
+        stream.skip(u64::MAX);
+        assert!(stream.pending().is_none());
+        assert_eq!(stream.intended(), 10);
     }
 }

@@ -3,10 +3,11 @@
 
 use serde::Serialize;
 
-use crate::backend::Outcome;
+use crate::backend::{Backend, Entry, Outcome};
 use crate::mac::Mac;
 use crate::memory_model::Counts;
 use crate::traffic::analysis::{Analysis, StreamResult, Window};
+use crate::traffic::events::Events;
 use crate::traffic::frame::{
     FCS_BYTES, Headers, MAX_FILLER_BYTES, Reading, Template, fill, filler_of, read,
 };
@@ -47,6 +48,10 @@ pub struct TrialResult {
     pub watched: Vec<[u64; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub halts: Option<Vec<[u64; 2]>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probes: Option<Vec<(usize, u64, u64, bool)>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passed: Option<u64>,
     pub streams: Vec<StreamResult>,
     pub ports: Vec<PortCount>,
 }
@@ -83,6 +88,11 @@ pub struct Trial {
     watched: [Vec<u64>; 2],
     /// When the processor halted in the window and went on, in ns; None: not recorded.
     halts: Option<Vec<[u64; 2]>>,
+    /// When probed functions were entered; None: nothing was probed.
+    entries: Option<Vec<Entry>>,
+    /// Blocks of code executed in which processors may give way; None: they may not.
+    passed: Option<u64>,
+    events: Events,
     ended: bool,
 }
 
@@ -128,6 +138,9 @@ impl Trial {
             watch: plan.watch.clone(),
             watched: [Vec::new(), Vec::new()],
             halts: plan.halts.then(Vec::new),
+            entries: (!plan.probes.is_empty()).then(Vec::new),
+            passed: (!plan.preempt.ranges.is_empty()).then_some(0),
+            events: Events::new(&plan.events, begin_ns),
             ended: false,
         }
     }
@@ -208,6 +221,35 @@ impl Trial {
         }
     }
 
+    /// When something happens besides traffic, in ns.
+    pub fn next_event_ns(&self) -> Option<u64> {
+        self.events.next_ns().filter(|_| !self.ended)
+    }
+
+    /// Does what is due besides traffic.
+    pub fn happen(&mut self, now_ns: u64, backend: &mut dyn Backend) {
+        self.events.advance(now_ns, backend);
+    }
+
+    /// Whether it wants to be told of probed functions.
+    pub fn records_entries(&self) -> bool {
+        self.entries.is_some()
+    }
+
+    /// Probed functions were entered.
+    pub fn entered(&mut self, entries: Vec<Entry>) {
+        if let Some(all) = &mut self.entries {
+            all.extend(entries);
+        }
+    }
+
+    /// So many blocks were executed in which processors may give way.
+    pub fn passed(&mut self, blocks: u64) {
+        if let Some(passed) = &mut self.passed {
+            *passed = blocks;
+        }
+    }
+
     /// Whether the window is open: it has begun, and not ended.
     pub fn is_measuring(&self) -> bool {
         self.instructions_at_begin.is_some() && self.instructions_at_end.is_none()
@@ -228,10 +270,17 @@ impl Trial {
         &mut self.streams[index]
     }
 
-    /// Notes that a frame of the stream departed at `now_ns`, and prepares the next one.
-    pub fn departed(&mut self, index: usize, warmup: bool, now_ns: u64, outcome: Outcome) {
+    /// Notes that a frame of the stream departed at `now_ns`, and prepares the next one. `pc`: what the processor executes next.
+    pub fn departed(
+        &mut self,
+        index: usize,
+        warmup: bool,
+        now_ns: u64,
+        outcome: Outcome,
+        pc: impl FnOnce() -> u64,
+    ) {
         if !warmup {
-            self.sinks[index].analysis.departed(now_ns, outcome);
+            self.sinks[index].analysis.departed(now_ns, outcome, pc);
         }
         self.streams[index].advance();
     }
@@ -279,6 +328,18 @@ impl Trial {
         inside.filter(|[from_ns, to_ns]| from_ns < to_ns).collect()
     }
 
+    /// Entries from the beginning of the window on: function, ns from there, argument, whether it was made to fail.
+    fn entries_from_window_on(&self, entries: &[Entry]) -> Vec<(usize, u64, u64, bool)> {
+        let begin_ns = self.window.begin_ns;
+        let later = entries.iter().filter(|entry| entry.at_ns >= begin_ns);
+        later
+            .map(|entry| {
+                let at_ns = entry.at_ns - begin_ns;
+                (entry.function, at_ns, entry.argument, entry.failed)
+            })
+            .collect()
+    }
+
     /// The result of the ended trial; an instruction of the device under test takes so many ns.
     pub fn report(&self, ns_per_instruction: u64) -> TrialResult {
         let instructions_at = |mark: Option<u64>| mark.unwrap_or_default();
@@ -307,6 +368,11 @@ impl Trial {
                 .map(|(begin, end)| [*begin, *end])
                 .collect(),
             halts: self.halts.as_ref().map(|all| self.in_window(all)),
+            passed: self.passed,
+            probes: self
+                .entries
+                .as_ref()
+                .map(|all| self.entries_from_window_on(all)),
             streams: streams
                 .map(|((stream, sink), from)| {
                     sink.analysis
@@ -382,5 +448,46 @@ fn sink(plan: &TrialPlan, index: usize, stream: &StreamPlan, window: Window) -> 
         filler,
         frame_bytes: stream.size.frame_bytes(),
         analysis: Analysis::new(window).recording(stream.each),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trial() -> Trial {
+        let plan = serde_json::json!({"id": 1, "seed": 1, "warmup_ns": 10, "duration_ns": 100, "drain_ns": 20, "late_ns": 0,
+            "bucket_ns": 0, "histogram": false, "halts": true, "watch": [16, 24], "streams": []});
+        let plan: TrialPlan = serde_json::from_value(plan).unwrap_or_else(|why| panic!("{why}"));
+        Trial::new(&plan, &[], 0, 1_000)
+    }
+
+    #[test]
+    fn it_measures_from_the_first_mark_to_the_second() {
+        let mut trial = trial();
+        assert_eq!(trial.watch(), [16, 24]);
+        let measuring = [0, 1, 2].map(|mark| {
+            let before = trial.is_measuring();
+            trial.mark(mark, None, Vec::new());
+            before
+        });
+        assert_eq!(measuring, [false, true, false]);
+        assert!(!trial.is_measuring());
+    }
+
+    #[test]
+    fn halts_count_as_far_as_they_lie_in_the_window() {
+        let trial = trial();
+        let (begin, end) = (trial.window.begin_ns, trial.window.end_ns);
+        assert_eq!(end - begin, 100);
+        let halts = [
+            [begin - 9, begin],
+            [begin - 5, begin + 3],
+            [begin + 7, begin + 7],
+            [begin + 8, begin + 9],
+            [end - 1, end + 5],
+            [end, end + 9],
+        ];
+        assert_eq!(trial.in_window(&halts), [[0, 3], [8, 9], [99, 100]]);
     }
 }

@@ -317,7 +317,9 @@ fn latencies_of_all_frames() {
         result["streams"][0]["latencies_ns"],
         json!([10_000, null, 160_000, 10_000])
     );
+    assert_eq!(result["streams"][0]["pcs"], json!([0, 0, 0, 0]));
     assert!(result["streams"][1].get("latencies_ns").is_none());
+    assert!(result["streams"][1].get("pcs").is_none());
 }
 
 #[test]

@@ -9,10 +9,10 @@ from typing import Annotated
 
 from irqlab.config.workload import Workload
 from irqlab.methods import receiving
-from irqlab.methods.profile import symbols
 from irqlab.present.columns import Col
 from irqlab.profile import tree
 from irqlab.profile.addresses import addresses
+from irqlab.profile.kallsyms import symbols
 from irqlab.reproduce.salah2009.rows import Row
 from irqlab.reproduce.table import Table
 from irqlab.runner.runner import TrialRunner

@@ -169,7 +169,7 @@ def measure(run: Run, throughputs: Results) -> dict[tuple[int, str], Curve]:
 def figure5(found: Mapping[tuple[int, str], Curve]) -> Table[LoadRow]:
     """The curves."""
     rows = [
-        LoadRow(size, variant, t.offered_pps, t.forwarded_pps, t.loss_ratio, t.idle_ns / t.spec.duration_ns)
+        LoadRow(size, variant, t.offered_pps, t.forwarded_pps, t.loss_ratio, t.idle_ratio or 0.0)
         for (size, variant), curve in found.items()
         for t in curve.result.trials
     ]

@@ -192,7 +192,7 @@ def table5(found: Mapping[tuple[int, str], MethodResult], throughputs: Results) 
             sum_us=round(total_us, 4),
             per_frame_us=round(at_rate_us, 4),
             sum_error_percent=round(100 * (total_us / at_rate_us - 1), 3),
-            idle_us=round(trial.idle_ns / frames / 1e3, 4),
+            idle_us=round((trial.idle_ns or 0) / frames / 1e3, 4),
             enabled_share=round(1 - in_interrupts / result.summary.instructions, 4),
             paper_enabled_share=round(sum(us[p] for p in formula.enabled) / total_us, 4),
             interrupts_per_frame=round(interrupts, 5),

@@ -343,3 +343,29 @@ fn the_peers_segment_size_counts() {
         );
     }
 }
+
+#[test]
+fn a_full_window_does_not_grow_in_recovery() {
+    let mut sender = settled();
+    send(&mut sender, 10 * MS, 10);
+    sender.on_ack(20 * MS, BASE, OPEN, &[segments(1, 5)]);
+    assert_eq!(sender.phase, Phase::Recovery(BASE + 10 * MSS));
+    assert_eq!(
+        (sender.congestion_window(), sender.in_flight()),
+        (5 * MSS, 5 * MSS)
+    );
+    sender.on_ack(30 * MS, BASE + 5 * MSS, OPEN, &[]);
+    assert_eq!(sender.congestion_window(), 5 * MSS);
+}
+
+#[test]
+fn a_loss_leaves_a_window_of_two_segments_at_least() {
+    let mut sender = settled();
+    send(&mut sender, 10 * MS, 1);
+    send(&mut sender, 20 * MS, 1);
+    sender.on_ack(30 * MS, BASE, OPEN, &[segments(1, 2)]);
+    assert_eq!(
+        (sender.congestion_window(), sender.threshold),
+        (2 * MSS, 2 * MSS)
+    );
+}

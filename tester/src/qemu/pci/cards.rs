@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! [Cards](crate::pci::Card) as devices of QEMU: `-device irqlab-82559,mac=52:54:00:00:00:01`, and others by the chip's name.
 //!
-//! The first device is the tester's port 0, the second port 1. All share one bus. What a card does to memory goes through QEMU's; the
+//! The first device is the tester's port 0, the second port 1. All share one bus, except PCI Express cards: each has a link of its own. What a card does to memory goes through QEMU's; the
 //! time that it takes is the [bus](crate::pci::bus)'s. Nothing depends on host time.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use serde::{Deserialize, Serialize};
@@ -13,10 +14,13 @@ use serde::{Deserialize, Serialize};
 use super::device::{self, Accesses, Callbacks, Device, WRONG_LAYOUT};
 use crate::faults::{Damage, FaultPlan};
 use crate::i82559::{self, Revision};
+use crate::i82574;
 use crate::mac::Mac;
 use crate::pci::bus::{Access, Bus, Parameters};
 use crate::pci::fault_injection::FaultInjector;
-use crate::pci::{Card, Errata, Host, Identity, Window};
+use crate::pci::link::{self, Link};
+use crate::pci::{Capabilities, Card, Errata, Host, Identity, Signalling, Window};
+use crate::qemu::caches;
 use crate::qemu::clock::now_ns;
 use crate::qemu::die::die;
 use crate::qemu::saved_state::{SavedState, on_run_state};
@@ -34,6 +38,7 @@ const WINDOW_BITS: u32 = 4;
 #[derive(Clone, Copy)]
 enum Model {
     I82559(Revision),
+    I82574,
     Rtl8139,
 }
 
@@ -41,18 +46,27 @@ impl Model {
     fn identity(self) -> Identity {
         match self {
             Model::I82559(revision) => revision.identity(),
+            Model::I82574 => i82574::IDENTITY,
             Model::Rtl8139 => rtl8139::IDENTITY,
         }
     }
     fn windows(self) -> &'static [Window] {
         match self {
             Model::I82559(_) => &i82559::WINDOWS,
+            Model::I82574 => &i82574::WINDOWS,
             Model::Rtl8139 => &rtl8139::WINDOWS,
+        }
+    }
+    fn capabilities(self) -> Capabilities {
+        match self {
+            Model::I82574 => i82574::CAPABILITIES,
+            _ => Capabilities::NONE,
         }
     }
     fn card(self, now_ns: u64, mac: [u8; 6], errata: Errata) -> Box<dyn Card> {
         match self {
             Model::I82559(revision) => Box::new(i82559::Chip::new(now_ns, revision, mac, errata)),
+            Model::I82574 => Box::new(i82574::Chip::new(now_ns, mac)),
             Model::Rtl8139 => Box::new(rtl8139::Chip::new(now_ns, mac, errata)),
         }
     }
@@ -93,6 +107,7 @@ kinds! {
     init_82558 realize_82558 c"irqlab-82558" Model::I82559(Revision::I82558);
     init_82559 realize_82559 c"irqlab-82559" Model::I82559(Revision::I82559);
     init_82551 realize_82551 c"irqlab-82551" Model::I82559(Revision::I82551);
+    init_82574 realize_82574 c"irqlab-82574" Model::I82574;
     init_8139 realize_8139 c"irqlab-8139cp" Model::Rtl8139;
 }
 
@@ -109,6 +124,8 @@ struct Slot {
     kind: Kind,
     mac: [u8; 6],
     card: Box<dyn Card>,
+    /// What it is plugged into if it is a PCI Express card.
+    link: Link,
     /// The card answers. It does not after a surprise removal.
     present: bool,
     /// What the card asked for, of the interrupt line.
@@ -119,6 +136,8 @@ struct Slot {
     fills: Option<Vec<[u64; 2]>>,
     /// When the timer was last armed for.
     armed_ns: Option<u64>,
+    /// When the card's interrupt is raised, if it is delayed, in ns.
+    raise_ns: Option<u64>,
     state: SavedState,
 }
 
@@ -127,6 +146,7 @@ struct Slot {
 struct Saved {
     /// The same in all slots.
     bus: Bus,
+    link: Link,
     present: bool,
     asserted: bool,
     card: String,
@@ -135,14 +155,19 @@ struct Saved {
 static SLOTS: Mutex<Option<Slots>> = Mutex::new(None);
 /// Called with the port and each frame (without FCS) that a card transmits.
 static FRAME_SENT: OnceLock<fn(usize, &[u8])> = OnceLock::new();
+/// How much later interrupts are raised than the cards want it, in ns.
+static INTERRUPT_DELAY_NS: AtomicU64 = AtomicU64::new(0);
 /// The MAC addresses given to devices that are not realized yet.
 static MACS: Mutex<BTreeMap<usize, String>> = Mutex::new(BTreeMap::new());
 
 /// What a card is plugged into; frames are put off until [`SLOTS`] is unlocked.
 struct Plugged<'a> {
     bus: &'a mut Bus,
+    /// Instead of the bus.
+    link: Option<&'a mut Link>,
     device: Device,
     asserted: &'a mut bool,
+    raise_ns: &'a mut Option<u64>,
     faults: Option<&'a mut FaultInjector>,
     sent: Vec<Vec<u8>>,
 }
@@ -158,8 +183,15 @@ impl Plugged<'_> {
 
     fn advance_faults(&mut self, now_ns: u64) {
         if let Some(faults) = &mut self.faults {
+            let before = faults.damage().interrupts;
             let spurious = faults.advance(now_ns);
-            self.device.interrupt(spurious || *self.asserted);
+            let begins = faults.damage().interrupts != before;
+            match self.device.signalling() {
+                Signalling::Pin => self.device.interrupt(spurious || *self.asserted),
+                // Each vector in turn.
+                signalling if begins => self.device.message(signalling, before as usize),
+                _ => {}
+            }
         }
     }
 }
@@ -185,11 +217,30 @@ impl Host for Plugged<'_> {
         }
     }
     fn claim(&mut self, from_ns: u64, access: Access, bytes: usize) -> u64 {
-        self.bus.claim(from_ns, access, bytes)
+        match &mut self.link {
+            Some(link) => link.claim(from_ns, access, bytes),
+            None => self.bus.claim(from_ns, access, bytes),
+        }
+    }
+    fn signalling(&self) -> Signalling {
+        self.device.signalling()
+    }
+    fn message(&mut self, vector: usize) {
+        self.device.message(self.device.signalling(), vector);
+    }
+    fn takes_ns(&self, access: Access, bytes: usize) -> u64 {
+        match &self.link {
+            Some(link) => link.takes_ns(access, bytes),
+            None => self.bus.takes_ns(access, bytes),
+        }
     }
     fn interrupt(&mut self, asserted: bool) {
+        let delay_ns = INTERRUPT_DELAY_NS.load(Ordering::Relaxed);
         *self.asserted = asserted;
-        self.device.interrupt(asserted);
+        *self.raise_ns = (asserted && delay_ns > 0).then(|| now_ns() + delay_ns);
+        if self.raise_ns.is_none() {
+            self.device.interrupt(asserted);
+        }
     }
     fn transmit(&mut self, frame: &[u8]) {
         self.sent.push(frame.to_vec());
@@ -291,7 +342,8 @@ impl Slot {
 
     fn arm(&mut self) {
         let faults = self.faults.as_ref().and_then(FaultInjector::deadline_ns);
-        let deadline_ns = self.card.deadline_ns().into_iter().chain(faults).min();
+        let deadlines = [self.card.deadline_ns(), faults, self.raise_ns];
+        let deadline_ns = deadlines.into_iter().flatten().min();
         let deadline_ns = deadline_ns.filter(|_| self.answers().is_some());
         // Arming a timer costs host time even if nothing changes.
         if self.armed_ns != deadline_ns {
@@ -321,10 +373,13 @@ fn with_slot<T>(
     let Slots { bus, slots, .. } = guard.as_mut()?;
     let slot = slots.get_mut(port)?;
     let device = device(slot)?;
+    let express = slot.kind.model.capabilities().express.is_some();
     let mut host = Plugged {
         bus,
+        link: express.then_some(&mut slot.link),
         device,
         asserted: &mut slot.asserted,
+        raise_ns: &mut slot.raise_ns,
         faults: slot.faults.as_mut(),
         sent: Vec::new(),
     };
@@ -393,7 +448,7 @@ unsafe fn realize(device: *mut c_void, kind: Kind) {
         ));
     };
     // SAFETY: the caller's promise.
-    let Some(device) = (unsafe { Device::realizing(device, kind.model.identity()) }) else {
+    let Some(mut device) = (unsafe { Device::realizing(device, kind.model.identity()) }) else {
         die(WRONG_LAYOUT);
     };
     let mut guard = SLOTS.lock().unwrap_or_else(|e| e.into_inner());
@@ -407,6 +462,7 @@ unsafe fn realize(device: *mut c_void, kind: Kind) {
     if let Some(slot) = slots.get_mut(port) {
         (slot.device, slot.kind, slot.mac) = (Some(device), kind, mac);
         (slot.card, slot.present, slot.asserted) = (card, true, false);
+        slot.link = Link::new(link::Parameters::GEN1_X1);
     } else {
         let token = port as *mut c_void;
         let name = CString::new(format!("irqlab.card.{port}")).unwrap_or_default();
@@ -415,12 +471,14 @@ unsafe fn realize(device: *mut c_void, kind: Kind) {
             kind,
             mac,
             card,
+            link: Link::new(link::Parameters::GEN1_X1),
             present: true,
             asserted: false,
             faults: None,
             fills: None,
             timer: Timer::new(expired, token),
             armed_ns: None,
+            raise_ns: None,
             state: SavedState::new(&name, STATE_BYTES),
         });
         on_run_state(run_state, token);
@@ -430,15 +488,21 @@ unsafe fn realize(device: *mut c_void, kind: Kind) {
         read: window_read,
         write: window_write,
     };
-    device.plug(
+    let regions = device.plug(
         kind.model.identity(),
         kind.model.windows(),
         &accesses,
         |window| (port << WINDOW_BITS | window) as *mut c_void,
     );
+    if !device.add_capabilities(kind.model.capabilities(), &regions) {
+        die(&format!(
+            "{name}: QEMU cannot give it message-signalled interrupts"
+        ));
+    }
     if !device.save_in_snapshots() {
         die(&format!("{name}: QEMU cannot save it in a snapshot"));
     }
+    slots[port].device = Some(device);
     slots[port].arm();
 }
 
@@ -460,6 +524,8 @@ unsafe extern "C" fn config_write(device: *mut c_void, address: u32, value: u32,
             host.interrupt(false);
         });
     }
+    // It may have changed how it wants to be interrupted.
+    with(port, |card, host| card.settle(now_ns(), host));
 }
 
 unsafe extern "C" fn reset(token: *mut c_void) {
@@ -485,8 +551,14 @@ fn place(token: *mut c_void) -> (usize, usize) {
 unsafe extern "C" fn window_read(token: *mut c_void, offset: u64, bytes: u32) -> u64 {
     let (port, window) = place(token);
     let read = with(port, |card, host| {
-        let value = card.read(now_ns(), window, offset, bytes as usize);
-        host.answered(now_ns(), value, bytes as usize)
+        let now_ns = now_ns();
+        // On a link, reads overlap with other transfers.
+        if host.link.is_none() {
+            caches::waited_for_bus(host.bus.wait_ps(now_ns));
+        }
+        let value = card.read(now_ns, window, offset, bytes as usize);
+        card.settle(now_ns, host);
+        host.answered(now_ns, value, bytes as usize)
     });
     // Nobody answers: the bridge gives all ones.
     u64::from(read.unwrap_or(u32::MAX))
@@ -505,11 +577,41 @@ unsafe extern "C" fn expired(token: *mut c_void) {
         if let Some(slots) = SLOTS.lock().unwrap_or_else(|e| e.into_inner()).as_mut() {
             slots.slots[port].armed_ns = None;
         }
+        raise_delayed(port);
         with(port, |card, host| {
             card.advance(now_ns(), host);
             host.advance_faults(now_ns());
         });
     });
+}
+
+/// Raises an interrupt whose delay is over.
+fn raise_delayed(port: usize) {
+    let mut guard = SLOTS.lock().unwrap_or_else(|e| e.into_inner());
+    let slot = guard.as_mut().and_then(|slots| slots.slots.get_mut(port));
+    let due = slot.and_then(|slot| {
+        slot.raise_ns.take_if(|at_ns| *at_ns <= now_ns())?;
+        slot.device
+    });
+    due.into_iter().for_each(|device| device.interrupt(true));
+}
+
+/// Raises interrupts so many ns late from now on.
+pub fn delay_interrupts(by_ns: u64) {
+    INTERRUPT_DELAY_NS.store(by_ns, Ordering::Relaxed);
+}
+
+/// Raises the interrupt line of the card at `port` for a moment, as another device on the same line would.
+pub fn interrupt(port: usize) {
+    let guard = SLOTS.lock().unwrap_or_else(|e| e.into_inner());
+    let slot = guard.as_ref().and_then(|slots| slots.slots.get(port));
+    if let Some((device, line)) = slot.and_then(|slot| {
+        let line = slot.asserted && slot.raise_ns.is_none();
+        Some((slot.device?, line))
+    }) {
+        device.interrupt(true);
+        device.interrupt(line);
+    }
 }
 
 /// Writes the card's state down when the machine stops, and takes it on when the machine runs.
@@ -524,6 +626,7 @@ unsafe extern "C" fn run_state(token: *mut c_void, running: bool, _state: c_int)
     if !running {
         let saved = Saved {
             bus: bus.clone(),
+            link: slot.link.clone(),
             present: slot.present,
             asserted: slot.asserted,
             card: slot.card.state(),
@@ -537,6 +640,7 @@ unsafe extern "C" fn run_state(token: *mut c_void, running: bool, _state: c_int)
             .map_err(|why| why.to_string())
             .and_then(|saved: Saved| {
                 *bus = saved.bus;
+                slot.link = saved.link;
                 (slot.present, slot.asserted) = (saved.present, saved.asserted);
                 slot.card.restore(&saved.card)
             });
@@ -544,7 +648,8 @@ unsafe extern "C" fn run_state(token: *mut c_void, running: bool, _state: c_int)
             die(&format!("a card's state is damaged: {why}"));
         }
     }
-    // Whatever was armed before is the machine's that ran before.
+    // Whatever was armed before is the machine's that ran before. No interrupt is delayed while a snapshot is taken.
+    slot.raise_ns = None;
     slot.armed_ns = None;
     slot.timer.arm(None);
     slot.arm();

@@ -8,9 +8,9 @@
 //! - In a `PCIDevice`, the pointer to the configuration space is the one behind which the device's identity lies; pointers to masks of the
 //!   same size follow it.
 
-use std::ffi::{CStr, CString, c_int, c_void};
+use std::ffi::{CStr, CString, c_int, c_uint, c_void};
 
-use crate::pci::{Identity, Window};
+use crate::pci::{Capabilities, Identity, MsiX, Signalling, Window};
 use crate::qemu::api::{Callback, PropertyGetter, PropertySetter, api};
 use crate::qemu::caches;
 use crate::qemu::device_type::{self, DeviceType};
@@ -20,6 +20,8 @@ use crate::qemu::layout::{
 };
 use crate::qemu::memory::{opaque, read, read_bytes};
 
+/// Messages that any card has: spurious ones are sent modulo this.
+const VECTORS: usize = 5;
 /// How much of a device is searched for its configuration space, in words of eight bytes.
 const DEVICE_WORDS: usize = 128;
 /// Network controller, Ethernet.
@@ -40,6 +42,19 @@ const PMCSR: usize = 4;
 const PMCSR_WRITABLE: [u8; 2] = [0x03, 0x01];
 const PMCSR_STATE: u8 = 0x03;
 
+/// The capability of PCI Express 1.1 (PCI Express Base Specification 1.1, 7.8): an endpoint, one lane, 2.5 GT/s.
+const EXPRESS: u8 = 0x10;
+const EXPRESS_BYTES: usize = 20;
+const EXPRESS_REGISTERS: [(usize, u32); 5] = [
+    (0x00, 0x0001_0000), // version 1, endpoint; identifier and link stay
+    (0x04, 0x0000_8cc0), // payloads of 128 bytes, latencies, role-based errors
+    (0x08, 0x0000_2810), // requests of 512 bytes, relaxed ordering, no snoop
+    (0x0c, 0x0003_1c11), // 2.5 GT/s, one lane, L0s and L1
+    (0x10, 0x1011_0000), // the same as negotiated, common clock
+];
+/// The bits of its control registers that can be written: of the device, of the link.
+const EXPRESS_WRITABLE: [(usize, u16); 2] = [(0x08, 0x7fff), (0x10, 0x01fb)];
+
 /// The reason for a refusal.
 pub const WRONG_LAYOUT: &str =
     "this QEMU's PCI devices are not laid out as those of the tested releases";
@@ -52,6 +67,9 @@ pub struct Device {
     /// Which bits of it the machine can write.
     writable: *mut u8,
     pmcsr: Option<usize>,
+    msi: bool,
+    /// The region of the window with MSI-X's tables.
+    tables: Option<*mut c_void>,
 }
 
 // SAFETY: a handle that is used only while QEMU's global lock is held.
@@ -175,6 +193,8 @@ impl Device {
             pmcsr: identity
                 .power
                 .map(|power| usize::from(power.offset) + PMCSR),
+            msi: false,
+            tables: None,
         })
     }
 
@@ -183,16 +203,18 @@ impl Device {
         self.device == device
     }
 
-    /// Sets up the rest of the configuration space and the windows; `token` gives what the accesses to a window are passed.
+    /// Sets up the rest of the configuration space and the windows; `token` gives what the accesses to a window are passed. Returns the
+    /// windows' regions.
     pub fn plug(
         self,
         identity: Identity,
         windows: &[Window],
         accesses: &Accesses,
         token: impl Fn(usize) -> *mut c_void,
-    ) {
+    ) -> Vec<*mut c_void> {
         let api = api();
         let sizes = (1, 4);
+        let mut regions = Vec::new();
         for (number, window) in windows.iter().enumerate() {
             let ops: &'static MemoryRegionOps = Box::leak(Box::new(MemoryRegionOps {
                 read: accesses.read,
@@ -214,6 +236,7 @@ impl Device {
                 rest: [0; 8],
             }));
             let region = opaque();
+            regions.push(region);
             let name = CString::new(format!("irqlab.window{number}")).unwrap_or_default();
             let kind = if window.ports { PCI_BAR_PORTS } else { 0 };
             // SAFETY: a MemoryRegion fits into the buffer, which is never freed, as is `ops`; QEMU copies the name.
@@ -249,30 +272,158 @@ impl Device {
                 pmcsr.copy_from_nonoverlapping(PMCSR_WRITABLE.as_ptr(), PMCSR_WRITABLE.len());
             }
         }
+        regions
+    }
+
+    /// Adds capabilities. False if QEMU refuses.
+    pub fn add_capabilities(&mut self, wanted: Capabilities, regions: &[*mut c_void]) -> bool {
+        let (api, no_error) = (api(), std::ptr::null_mut());
+        if let Some(offset) = wanted.express {
+            // SAFETY: the device is being realized.
+            let at = unsafe {
+                (api.pci_add_capability)(
+                    self.device,
+                    EXPRESS,
+                    offset,
+                    EXPRESS_BYTES as u8,
+                    no_error,
+                )
+            };
+            if at < 0 {
+                return false;
+            }
+            for (register, value) in EXPRESS_REGISTERS {
+                let bytes = value.to_le_bytes();
+                let skipped = if register == 0 { 2 } else { 0 };
+                // SAFETY: within the configuration space, where the capability was just put.
+                unsafe {
+                    let place = self.configuration.add(usize::from(offset) + register);
+                    place
+                        .add(skipped)
+                        .copy_from_nonoverlapping(bytes[skipped..].as_ptr(), 4 - skipped);
+                }
+            }
+            for (register, mask) in EXPRESS_WRITABLE {
+                let bytes = mask.to_le_bytes();
+                // SAFETY: as above; the masks are as large as the configuration space.
+                unsafe {
+                    let place = self.writable.add(usize::from(offset) + register);
+                    place.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+                }
+            }
+        }
+        if let Some(offset) = wanted.msi {
+            // SAFETY: the device is being realized. One message, 64 bits of address, no masks.
+            let outcome = unsafe { (api.msi_init)(self.device, offset, 1, true, false, no_error) };
+            self.msi = outcome == 0;
+            if !self.msi {
+                return false;
+            }
+        }
+        wanted
+            .msix
+            .is_none_or(|msix| self.add_vectors(msix, regions))
+    }
+
+    fn add_vectors(&mut self, msix: MsiX, regions: &[*mut c_void]) -> bool {
+        let (api, window) = (api(), msix.window as u8);
+        let Some(&region) = regions.get(msix.window) else {
+            return false;
+        };
+        // SAFETY: the device is being realized, and the region is that of its window.
+        unsafe {
+            let outcome = (api.msix_init)(
+                self.device,
+                msix.vectors as u16,
+                region,
+                window,
+                msix.table,
+                region,
+                window,
+                msix.pending,
+                msix.offset,
+                std::ptr::null_mut(),
+            );
+            if outcome == 0 {
+                (0..msix.vectors as c_uint).for_each(|vector| {
+                    (api.msix_vector_use)(self.device, vector);
+                });
+                self.tables = Some(region);
+            }
+            outcome == 0
+        }
+    }
+
+    /// How the machine wants the device to interrupt.
+    pub fn signalling(self) -> Signalling {
+        let api = api();
+        // SAFETY: the device is realized, and has the capability that is asked for.
+        unsafe {
+            if self.tables.is_some() && (api.msix_enabled)(self.device) != 0 {
+                Signalling::Vectors
+            } else if self.msi && (api.msi_enabled)(self.device) {
+                Signalling::Message
+            } else {
+                Signalling::Pin
+            }
+        }
+    }
+
+    /// Sends a message.
+    pub fn message(self, signalling: Signalling, vector: usize) {
+        let api = api();
+        // SAFETY: the device is realized, and the machine has enabled these messages.
+        unsafe {
+            match signalling {
+                Signalling::Vectors => (api.msix_notify)(self.device, (vector % VECTORS) as c_uint),
+                Signalling::Message => (api.msi_notify)(self.device, 0),
+                Signalling::Pin => {}
+            }
+        }
     }
 
     /// Has QEMU save its own part of the device in snapshots. False if it cannot.
     pub fn save_in_snapshots(self) -> bool {
         let api = api();
-        // SAFETY: the description is that of a PCIDevice.
-        unsafe {
+        // SAFETY: the descriptions are of a PCIDevice, and of its tables of MSI-X.
+        self.descriptions().into_iter().all(|description| unsafe {
             (api.vmstate_register_with_alias_id)(
                 self.device,
                 INSTANCE_ID_ANY,
-                api.vmstate_pci_device,
+                description,
                 self.device,
                 -1,
                 0,
                 std::ptr::null_mut(),
             ) == 0
-        }
+        })
+    }
+
+    /// What QEMU's part of the device's state consists of.
+    fn descriptions(self) -> Vec<*mut c_void> {
+        let api = api();
+        let tables = self.tables.map(|_| api.vmstate_msix);
+        std::iter::once(api.vmstate_pci_device)
+            .chain(tables)
+            .collect()
     }
 
     /// The device goes.
     pub fn unplug(self) {
         let api = api();
-        // SAFETY: as registered in `save_in_snapshots`.
-        unsafe { (api.vmstate_unregister)(self.device, api.vmstate_pci_device, self.device) };
+        for description in self.descriptions() {
+            // SAFETY: as registered in `save_in_snapshots`.
+            unsafe { (api.vmstate_unregister)(self.device, description, self.device) };
+        }
+        // SAFETY: as set up in `add_capabilities`.
+        unsafe {
+            if let Some(region) = self.tables {
+                (api.msix_uninit)(self.device, region, region);
+            }
+            if self.msi {
+                (api.msi_uninit)(self.device);
+            }
+        }
     }
 
     /// Whether the device is in power state D0, where it answers.

@@ -12,7 +12,7 @@ const WINDOW: Window = Window {
 fn sender(window: Window, sent: u64) -> Analysis {
     let mut analysis = Analysis::new(window);
     for k in 0..sent {
-        analysis.departed(window.begin_ns + k * 1_000, Outcome::Sent);
+        analysis.departed(window.begin_ns + k * 1_000, Outcome::Sent, || 0);
     }
     analysis
 }
@@ -114,7 +114,7 @@ fn a_duplicate_is_neither_received_nor_reordered() {
 fn late_counts_from_the_last_departure() {
     let mut analysis = sender(WINDOW, 3); // the last one departs at 2,000
     analysis.arrived(0, WINDOW.begin_ns + 2_600, 2_600);
-    analysis.departed(WINDOW.begin_ns + 3_000, Outcome::Sent);
+    analysis.departed(WINDOW.begin_ns + 3_000, Outcome::Sent, || 0);
     analysis.arrived(1, WINDOW.begin_ns + 3_500, 2_500);
     analysis.arrived(2, WINDOW.begin_ns + 3_501, 1_501);
     let report = analysis.report(0, 1, 4, false);
@@ -154,7 +154,7 @@ fn a_departure_a_little_after_the_end_is_in_the_last_bucket() {
         bucket_ns: 500_000,
         ..WINDOW
     });
-    analysis.departed(WINDOW.end_ns + 3, Outcome::Refused);
+    analysis.departed(WINDOW.end_ns + 3, Outcome::Refused, || 0);
     let report = analysis.report(0, 1, 1, false);
     assert_eq!(report.series.unwrap(), [[0, 0], [1, 0]]);
     assert_eq!((report.refused, report.lost), (1, 1));
@@ -176,4 +176,13 @@ impl StreamResult {
             .as_str()
             .map(String::from)
     }
+}
+
+#[test]
+fn only_what_has_departed_has_been_sent() {
+    let analysis = sender(WINDOW, 100);
+    assert_eq!(
+        [99, 100, 101].map(|k| analysis.has_sent(k)),
+        [true, false, false]
+    );
 }

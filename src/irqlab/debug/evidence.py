@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a race hunt says about its findings: how to see one again, what the driver executed; and which instants were tried."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import msgspec
+
+from irqlab.config.testbed import TestbedConfig
+from irqlab.debug.trace import Event, Step, listing, trace
+from irqlab.profile import coverage
+from irqlab.results.records import Count
+from irqlab.trials.hunt import SETTLE_NS, HuntTrial
+from irqlab.trials.testbed import Testbed
+
+AFTER_NS = 50_000
+"""How long a trace goes on after the second event, besides what a frame takes that comes alone."""
+
+
+@dataclass(frozen=True)
+class Replay:
+    """The trial in which a finding is seen again, in its last pair. Times are in ns from the start of its window."""
+
+    trial: dict[str, Any]
+    first_ns: Count
+    second_ns: Count
+
+
+def replay_of(trial: HuntTrial) -> Replay:
+    """How the last pair of a trial is seen again."""
+    first_ns = SETTLE_NS + (trial.pairs - 1) * trial.period_ns
+    return Replay(msgspec.to_builtins(trial), first_ns, first_ns + trial.gaps_ns[-1])
+
+
+def traceable(replay: Replay) -> bool:
+    """Whether a trace shows what happens: from one frame to another, or an interrupt. A change may execute too much."""
+    trial = msgspec.convert(replay.trial, HuntTrial)
+    return not trial.steps and trial.failing is None
+
+
+def trace_of(testbed: Testbed, replay: Replay, alone_ns: int) -> tuple[Step, ...]:
+    """What the driver executes, from the first event to the miss. `alone_ns`: how long a frame takes that comes alone.
+
+    Raises IrqlabError.
+    """
+    trial = msgspec.convert(replay.trial, HuntTrial)
+    second = "an interrupt without cause comes" if trial.interrupt else "the second frame arrives"
+    events = [Event(replay.first_ns, "the first frame arrives"), Event(replay.second_ns, second)]
+    return tuple(trace(testbed, trial, events, replay.second_ns + alone_ns + AFTER_NS))
+
+
+def coverage_of(testbed: Testbed, tried: Collection[int]) -> tuple[coverage.Function, ...]:
+    """The functions of the driver, and which instructions were tried; `tried`: addresses. Raises IrqlabError."""
+    return tuple(coverage.coverage(listing(testbed), tried))
+
+
+def config_of(testbed: Testbed) -> dict[str, Any]:
+    """How the DUT was set up, for `TestbedConfig`."""
+    found: dict[str, Any] = msgspec.to_builtins(asdict(testbed.config))
+    return found
+
+
+def testbed_of(config: dict[str, Any]) -> Testbed:
+    """The testbed that `config_of` described. Raises IrqlabError."""
+    return Testbed.resolve(msgspec.convert(config, TestbedConfig))

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is tried: for each kind of event, port and change a trial without a second event, and one with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from irqlab.config.addresses import INTERFACES
+from irqlab.errors import IrqlabError
+from irqlab.hunting.changes import DOWN, LINK_NS, MS, UP, changes
+from irqlab.hunting.functions import ALLOCATORS, FREED, functions, used
+from irqlab.hunting.options import (
+    ARRIVALS,
+    CHANGE_INSTANTS,
+    CHANGE_KINDS,
+    FAILURES,
+    FAILURES_UP,
+    INTERRUPTS,
+    OTHER,
+    OVERRUNS,
+    PORTS,
+    SAME,
+    TRANSMIT,
+    Options,
+)
+from irqlab.trials.hunt import Failing, HuntTrial, Step
+from irqlab.trials.testbed import Testbed
+
+ALONE_PAIRS = 16
+"""First frames that come alone, to learn how long they take and when the DUT executes."""
+ALONE_CHANGES = 6
+USUAL_RING = 256
+"""Of drivers that do not say how large theirs is."""
+NEVER = 1 << 40
+"""No call fails."""
+ARMED_BEFORE_NS = 1_000
+"""Calls fail from that long before the interface is set up on."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One kind of event at one port."""
+
+    kind: str
+    port: str
+    alone: HuntTrial
+    """Without a second event."""
+    trial: HuntTrial
+    """With it; for one pair."""
+    instants: int | None = None
+    """At most so many are tried; None: all."""
+
+
+def cases(testbed: Testbed, one: HuntTrial, options: Options) -> Iterator[Case]:
+    """The cases that the options ask for, made of `one`. Raises IrqlabError."""
+    for kind in options.kinds:
+        if kind in (ARRIVALS, TRANSMIT):
+            yield from _arrivals(testbed, kind, one, options)
+        elif kind == OVERRUNS:
+            burst = max(options.burst, 2 * (testbed.prepared.facts["running"]["ring_rx"] or USUAL_RING))
+            trial = replace(one, frames=burst, check=True, tolerates="lost")
+            yield _case(kind, SAME, replace(one, frames=0), trial, options)
+        elif kind == INTERRUPTS:
+            for port in options.chosen:
+                yield _case(
+                    kind, port, replace(one, frames=0), replace(one, frames=0, interrupt=True, other_port=port == OTHER), options
+                )
+        elif kind == FAILURES:
+            yield from _failures(testbed, kind, SAME, replace(one, frames=0, check=True, tolerates="lost"))
+        elif kind == FAILURES_UP:
+            for port in options.chosen:
+                yield from _failures(testbed, kind, port, _up(one, INTERFACES[PORTS.index(port)]))
+        elif kind in CHANGE_KINDS:
+            yield from _changes(testbed, kind, one, options)
+
+
+def _case(kind: str, port: str, alone: HuntTrial, trial: HuntTrial, options: Options) -> Case:
+    return Case(kind, port, replace(alone, pairs=ALONE_PAIRS), trial, options.instants)
+
+
+def _arrivals(testbed: Testbed, kind: str, one: HuntTrial, options: Options) -> Iterator[Case]:
+    if kind == TRANSMIT:
+        known = functions(testbed)
+        one = replace(one, probes=(known.address(FREED), *known.transmit), transmits=True)
+    for port in options.chosen:
+        yield _case(kind, port, replace(one, frames=0), replace(one, other_port=port == OTHER), options)
+
+
+def _changes(testbed: Testbed, kind: str, one: HuntTrial, options: Options) -> Iterator[Case]:
+    none = True
+    for port in options.chosen:
+        for change in changes(testbed, kind, INTERFACES[PORTS.index(port)]):
+            none = False
+            trial = replace(
+                one,
+                first_frames=0,
+                period_ns=change.period_ns,
+                check=True,
+                tolerates=change.tolerates,
+                before=change.before,
+                steps=change.steps,
+            )
+            alone = replace(trial, pairs=ALONE_CHANGES, frames=0)
+            yield Case(change.name, port, alone, trial, options.instants or CHANGE_INSTANTS)
+    if none and options.kinds == (kind,):
+        raise IrqlabError(f"--what {kind}: the driver {testbed.driver} has none")
+
+
+def _up(one: HuntTrial, interface: str) -> HuntTrial:
+    """Sets an interface down and up, and once more: the first time a call fails."""
+    flags = f"/sys/class/net/{interface}/flags"
+    steps = (
+        Step(0, flags, DOWN),
+        Step(10 * MS, flags, UP, may_fail=True),
+        Step(60 * MS, flags, DOWN),
+        Step(80 * MS, flags, UP),
+    )
+    return replace(one, first_frames=0, frames=0, period_ns=LINK_NS, check=True, tolerates="lost", steps=steps)
+
+
+def _failures(testbed: Testbed, kind: str, port: str, one: HuntTrial) -> Iterator[Case]:
+    at_ns = 10 * MS - ARMED_BEFORE_NS if kind == FAILURES_UP else 0
+    known = functions(testbed)
+    packets = (known.address(FREED), *known.transmit)
+    for name, address in used(testbed, known).items():
+        failing = Failing(len(packets), ALLOCATORS[name], at_ns)
+        trial = replace(one, probes=(*packets, address), transmits=kind == FAILURES, failing=failing)
+        alone = replace(trial, pairs=3, failing=replace(failing, first=NEVER))
+        yield Case(f"{kind} {name}", port, alone, trial)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Changes of an interface while frames arrive: what the DUT's agent does in every pair, and how long a pair takes.
+
+A change is undone in the same pair. The sysfs file `flags` sets an interface up and down without a new process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from irqlab.config.addresses import INTERFACES, dut_ip
+from irqlab.config.schemes import RX_SCHEMES, TX_SCHEMES, USB_RX_SCHEMES
+from irqlab.trials.hunt import Step
+from irqlab.trials.testbed import Testbed
+
+UP, DOWN, PROMISCUOUS = "0x1003", "0x1002", "0x1103"
+"""IFF_UP, IFF_BROADCAST, IFF_PROMISC, IFF_MULTICAST (include/uapi/linux/if.h)."""
+MS = 1_000_000
+LINK_NS = 3_500 * MS
+"""Long enough for a link to come up: models negotiate for up to 1.6 s, and the kernel looks at the link once a second."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change, and the way back."""
+
+    name: str
+    steps: tuple[Step, ...]
+    period_ns: int
+    tolerates: str
+    """What may happen to frames meanwhile (HuntTrial.tolerates)."""
+    before: tuple[Step, ...] = ()
+
+
+def changes(testbed: Testbed, kind: str, interface: str) -> Iterator[Change]:
+    """The changes of a kind that this interface may know."""
+    running: dict[str, Any] = testbed.prepared.facts["running"]
+    home = f"/sys/class/net/{interface}"
+    flags = f"{home}/flags"
+    if kind in ("rx-scheme", "tx-scheme"):
+        yield from _schemes(testbed, running["schemes"], kind, home)
+    elif kind == "down-up":
+        yield Change(kind, (Step(0, flags, DOWN), Step(20 * MS, flags, UP)), LINK_NS, "lost")
+    elif kind == "ring" and running["ring_rx"]:
+        now = str(running["ring_rx"]), str(running["ring_tx"])
+        other = str(running["ring_rx"] // 2), str(running["ring_tx"] // 2)
+        steps = tuple(
+            Step(at_ns, argv=("ethtool", "-G", interface, "rx", rx, "tx", tx))
+            for at_ns, (rx, tx) in ((0, other), (LINK_NS // 2, now))
+        )
+        yield Change(kind, steps, LINK_NS, "lost")
+    elif kind == "mtu":
+        yield Change(kind, (Step(0, f"{home}/mtu", "1400"), Step(LINK_NS // 2, f"{home}/mtu", "1500")), LINK_NS, "lost")
+    elif kind == "promisc":
+        yield Change(kind, (Step(0, flags, PROMISCUOUS), Step(40 * MS, flags, UP)), 100 * MS, "late")
+    elif kind == "negotiate":
+        yield Change(kind, (Step(0, argv=("ethtool", "-r", interface)),), LINK_NS, "lost")
+    elif kind == "suspend":
+        before = (Step(0, "/sys/power/pm_test", "devices"), Step(0, "/sys/module/suspend/parameters/pm_test_delay", "0"))
+        yield Change(kind, (Step(0, "/sys/power/state", "mem"),), LINK_NS, "lost", before)
+    elif kind == "unbind" and testbed.nic.usb_speed == "":
+        yield _unbind(testbed, interface)
+
+
+def _schemes(testbed: Testbed, schemes: dict[str, Any] | None, kind: str, home: str) -> Iterator[Change]:
+    """From the scheme in force to each other one, and back."""
+    if schemes is None:
+        return
+    side = kind.removesuffix("-scheme")
+    known = TX_SCHEMES if side == "tx" else USB_RX_SCHEMES if testbed.nic.usb_speed else RX_SCHEMES
+    now, path = str(schemes[side]), f"{home}/irqmod/{side}_scheme"
+    for other in known:
+        if other != now:
+            yield Change(f"{kind} {other}", (Step(0, path, other), Step(50 * MS, path, now)), 120 * MS, "late")
+
+
+def _unbind(testbed: Testbed, interface: str) -> Change:
+    port = INTERFACES.index(interface)
+    # The slots of the pc machine's only bus (irqlab.setup.nics).
+    device, driver = f"0000:00:{testbed.nic.slots[port]:02x}.0", f"/sys/bus/pci/drivers/{testbed.driver}"
+    again = 100 * MS
+    steps = (
+        Step(0, f"{driver}/unbind", device),
+        Step(20 * MS, f"{driver}/bind", device),
+        Step(again, argv=("ip", "addr", "add", f"{dut_ip(port)}/24", "dev", interface)),
+        Step(again, argv=("ip", "link", "set", interface, "up")),
+    )
+    return Change("unbind", steps, LINK_NS + again, "lost")

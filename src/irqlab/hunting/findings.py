@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Findings: instants close to each other at which the same went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from irqlab import units
+from irqlab.debug.evidence import Replay
+from irqlab.debug.trace import Step
+from irqlab.hunting.pairs import Pair
+from irqlab.present.columns import Col
+from irqlab.results.records import Count
+from irqlab.trials.hunt import HuntResult
+
+NEAR_STEPS = 64
+"""Misses that are no further apart are one finding: what precedes an instant varies by some instructions from pair to pair."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Instants close to each other at which the same went wrong."""
+
+    kind: Annotated[str, Col("Kind")]
+    port: Annotated[str, Col("Port")]
+    """Of the second event."""
+    what: Annotated[str, Col("What happened", mark=lambda _: "bad")]
+    """lost: a frame never came out. late: later than the bound. overtaken: the second frame came out before the first. kept: a
+    packet was not freed in time. stuck: the frame at the end of the pair did not come out in time. message: the kernel logged a
+    problem, or died. reordered, duplicated: within a trial; the instant is not known."""
+    from_ns: Annotated[Count | None, Col("From", format=units.duration, title="after the first event")]
+    to_ns: Annotated[Count | None, Col("to", format=units.duration)]
+    instants: Annotated[Count, Col("Instants", format=units.whole)]
+    worst_ns: Annotated[Count | None, Col("Worst latency", format=units.duration)]
+    """If a packet was kept: the longest time until one was freed."""
+    at_ns: Annotated[Count | None, Col("at", format=lambda ns: f"{ns} ns", title="after the first event")]
+    """The instant with the worst latency."""
+    lead: Annotated[Count | None, Col("Lead", "pairs", title="how many pairs must come before, from the initial state of trials")]
+    """How many of the pairs before that one suffice for it to happen again in a trial of its own; null: not known."""
+    said: str | None = None
+    """What the kernel logged."""
+    replay: Replay | None = None
+    """For `irqlab debug`; null: not known."""
+    trace: tuple[Step, ...] = ()
+    """What the driver executed; empty: not traced."""
+
+
+def group(kind: str, port: str, pairs: Sequence[Pair], step_ns: int) -> list[Finding]:
+    """Instants at which the same went wrong, with no more than NEAR_STEPS between them, as one finding each."""
+    groups: list[list[Pair]] = []
+    for pair in sorted((p for p in pairs if p.what), key=lambda p: p.gap_ns):
+        last = groups[-1][-1] if groups else None
+        # A frame that waits for the next pair is late; in a trial's last pair it is lost.
+        alike = last is not None and (last.what == pair.what or {last.what, pair.what} == {"late", "lost"})
+        if last and alike and pair.gap_ns - last.gap_ns <= NEAR_STEPS * step_ns:
+            groups[-1].append(pair)
+        else:
+            groups.append([pair])
+    found = []
+    for members in groups:
+        worst = max(members, key=_badness)
+        found.append(
+            Finding(
+                kind=kind,
+                port=port,
+                what=worst.what,
+                from_ns=members[0].gap_ns,
+                to_ns=members[-1].gap_ns,
+                instants=len(members),
+                worst_ns=worst.freed_ns if worst.what == "kept" else worst.latency_ns,
+                at_ns=worst.gap_ns,
+                lead=None,
+            )
+        )
+    return found
+
+
+def _badness(pair: Pair) -> int:
+    return (pair.freed_ns if pair.what == "kept" else pair.latency_ns) or 0
+
+
+def disorder(kind: str, port: str, found: HuntResult) -> Iterator[Finding]:
+    """What the counters of whole streams say."""
+    for what in ("reordered", "duplicated"):
+        frames = getattr(found.first, what) + getattr(found.second, what)
+        if frames:
+            gaps = found.spec.gaps_ns
+            yield Finding(kind, port, what, gaps[0], gaps[-1], frames, None, None, None)

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The options of a hunt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from irqlab.errors import IrqlabError
+from irqlab.hunting.instants import CHUNK_PAIRS
+
+SAME, OTHER = "same", "other"
+PORTS = (SAME, OTHER)
+ARRIVALS, TRANSMIT, INTERRUPTS, CHANGES = "arrivals", "transmit", "interrupts", "changes"
+OVERRUNS, FAILURES, FAILURES_UP = "overruns", "failures", "failures-up"
+CHANGE_KINDS = ("rx-scheme", "tx-scheme", "down-up", "ring", "mtu", "promisc", "negotiate", "suspend", "unbind")
+KINDS = (ARRIVALS, TRANSMIT, OVERRUNS, INTERRUPTS, FAILURES, FAILURES_UP, *CHANGE_KINDS)
+MAX_BURST = 4_096
+MAX_STEP = 1_000_000
+MAX_TRACES = 100
+MAX_PERIOD_NS = 10_000_000_000
+CHANGE_INSTANTS = 1_000
+
+
+@dataclass(frozen=True)
+class Options:
+    """Which instants are tried, and what counts as a miss."""
+
+    what: Annotated[
+        str,
+        typer.Option(
+            "--what",
+            help=f"What happens at every instant, separated by commas: {', '.join(KINDS)}; or {CHANGES}: all from rx-scheme on.",
+        ),
+    ] = ARRIVALS
+    ports: Annotated[
+        str,
+        typer.Option(
+            "--ports",
+            help="Where it happens: same (the NIC of the first frame), other (the NIC that transmits it), or both, with a comma.",
+        ),
+    ] = ",".join(PORTS)
+    first: Annotated[int, typer.Option("--first", help="Frames of the first arrival.")] = 1
+    first_gap: Annotated[float, typer.Option("--first-gap", help="µs between them.")] = 0.01
+    burst: Annotated[int, typer.Option("--burst", help="Frames of the second arrival.")] = 1
+    irq_delay: Annotated[
+        int, typer.Option("--irq-delay", help="Interrupts come so many ns late (the tester's own PCI cards only).")
+    ] = 0
+    bound: Annotated[
+        float,
+        typer.Option("--bound", help="A frame is late if it takes so many µs longer than one that comes alone."),
+    ] = 100.0
+    step: Annotated[int, typer.Option("--step", help="Instructions from one instant to the next.")] = 1
+    instants: Annotated[
+        int | None,
+        typer.Option(
+            "--instants", help=f"At most so many: the step grows if need be. Default: all; {CHANGE_INSTANTS} of each change."
+        ),
+    ] = None
+    begin: Annotated[float | None, typer.Option("--from", help="First instant, in µs after the first event.")] = None
+    end: Annotated[float | None, typer.Option("--until", help="Last instant, in µs after the first event.")] = None
+    at: Annotated[int | None, typer.Option("--at", help="Replay one instant, in ns after the first event.")] = None
+    lead: Annotated[
+        int, typer.Option("--lead", help="With --at: so many pairs before it, with shorter and shorter distances to it.")
+    ] = 0
+    repeat: Annotated[int, typer.Option("--repeat", help="With --at: repetitions, none of them cached.")] = 1
+    traces: Annotated[int, typer.Option("--traces", help="Of so many findings, show what the driver executed.")] = 1
+
+    def __post_init__(self) -> None:
+        for option, text, chosen, allowed in (
+            ("--ports", self.ports, self.chosen, PORTS),
+            ("--what", self.what, self.kinds, KINDS),
+        ):
+            if not chosen or any(name not in allowed for name in chosen):
+                raise IrqlabError(f"{option} {text}: allowed are {', '.join(allowed)}")
+        for option, value, least, most in (
+            ("--first", self.first, 1, MAX_BURST),
+            ("--burst", self.burst, 1, MAX_BURST),
+            ("--irq-delay", self.irq_delay, 0, 1_000_000),
+            ("--step", self.step, 1, MAX_STEP),
+            ("--instants", 1 if self.instants is None else self.instants, 1, 10**7),
+            ("--lead", self.lead, 0, CHUNK_PAIRS - 1),
+            ("--repeat", self.repeat, 1, 10_000),
+            ("--traces", self.traces, 0, MAX_TRACES),
+        ):
+            if not least <= value <= most:
+                raise IrqlabError(f"{option} {value}: allowed are {least} to {most}")
+        if not 0 <= self.bound <= 1e6:
+            raise IrqlabError(f"--bound {self.bound:g}: allowed are 0 to 1000000 µs")
+        if not 0.01 <= self.first_gap * self.first < 7_000 or self.first_gap < 0.01:
+            raise IrqlabError(f"--first-gap {self.first_gap:g}: at least 0.01 µs, and all frames of --first within 7000 µs")
+        replayed_us = None if self.at is None else self.at / 1e3
+        for option, at_us in (("--from", self.begin), ("--until", self.end), ("--at", replayed_us)):
+            if at_us is not None and not 0 <= at_us < MAX_PERIOD_NS / 1e3:
+                raise IrqlabError(f"{option}: allowed are instants before the next pair, at most {MAX_PERIOD_NS / 1e3:g} µs")
+        if self.begin is not None and self.end is not None and self.begin > self.end:
+            raise IrqlabError(f"--from {self.begin:g}: it is after --until {self.end:g}")
+        if self.at is None and (self.repeat > 1 or self.lead):
+            raise IrqlabError("--repeat, --lead: they need --at")
+        if self.at is not None and (self.begin is not None or self.end is not None):
+            raise IrqlabError("--at: it cannot be combined with --from and --until")
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The ports."""
+        return _listed(self.ports)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What is tried."""
+        every = [CHANGE_KINDS if name == CHANGES else (name,) for name in _listed(self.what)]
+        return tuple(dict.fromkeys(name for names in every for name in names))
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Tries all instants of a case, judges them, and makes what was found small."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from irqlab import units
+from irqlab.config.testbed import SHIFT_OF_MIPS
+from irqlab.debug.evidence import replay_of
+from irqlab.errors import IrqlabError
+from irqlab.hunting.cases import Case
+from irqlab.hunting.findings import Finding, disorder, group
+from irqlab.hunting.instants import busy_spans, chosen_spans, trials
+from irqlab.hunting.options import Options
+from irqlab.hunting.pairs import Limits, Pair, pairs_of
+from irqlab.runner.runner import TrialRunner
+from irqlab.trials.hunt import CHECK_ROOM_NS, HuntResult, HuntTrial
+from irqlab.trials.trial import Trial
+
+SAID_LINES = 12
+"""Lines of an error that a finding keeps."""
+
+
+@dataclass(frozen=True)
+class Hunted:
+    """A case that was tried."""
+
+    limits: Limits
+    spans: Sequence[tuple[int, int]]
+    step_ns: int
+    pairs: Sequence[Pair]
+    findings: Sequence[Finding]
+    pcs: frozenset[int] = frozenset()
+    """Where the processor was when a second frame arrived."""
+
+
+def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
+    """Tries the instants. Raises IrqlabError if frames that come alone are lost."""
+    limits, alone = alone_of(runner, case, options)
+    if case.trial.failing is not None:
+        return _fail_calls(runner, case, limits, alone)
+    step_ns = step_of(runner, options)
+    spans = _spans(alone, options, step_ns, limits)
+    if case.instants is not None and _count(spans, step_ns) > case.instants:
+        step_ns *= -(-_count(spans, step_ns) // case.instants)
+        spans = _spans(alone, options, step_ns, limits)
+    if not spans:
+        raise IrqlabError("--from, --until: the DUT halts in the whole of that time, so there is no instant to try")
+    asked = list(trials(spans, step_ns, case.trial))
+    tried = runner.attempts(asked, lambda trial: _progress(case, trial))
+    judged, findings = [], []
+    pcs: set[int] = set()
+    for trial, found in zip(asked, tried, strict=True):
+        if isinstance(found, IrqlabError):
+            findings.append(_broken(runner, case, trial, found))
+        else:
+            judged += list(pairs_of(found, limits))
+            findings += list(disorder(case.kind, case.port, found))
+            pcs.update(found.second.pcs[:: trial.frames or 1])
+    number_of = {pair.gap_ns: pair.number for pair in judged}
+    one = replace(case.trial, step_ns=step_ns)
+    grouped = group(case.kind, case.port, judged, step_ns)
+    confirmed = [_confirmed(runner, one, f, number_of[f.at_ns or 0], limits) for f in grouped]
+    return Hunted(limits, spans, step_ns, judged, [*confirmed, *findings], frozenset(pcs))
+
+
+def _confirmed(runner: TrialRunner, one: HuntTrial, finding: Finding, most: int, limits: Limits) -> Finding:
+    """The finding with the shortest trial that shows it again."""
+    lead = _lead(runner, one, finding, most, limits)
+    if lead is None or finding.at_ns is None:
+        return finding
+    return replace(finding, lead=lead, replay=replay_of(led(one, finding.at_ns, lead)))
+
+
+def step_of(runner: TrialRunner, options: Options) -> int:
+    """The step that was asked for, in ns."""
+    return options.step << SHIFT_OF_MIPS[runner.testbed.machine.mips]
+
+
+def alone_of(runner: TrialRunner, case: Case, options: Options) -> tuple[Limits, HuntResult]:
+    """The trial without a second event, and what takes longer than in it. Raises IrqlabError if a frame is lost in it."""
+    alone = runner.trial(case.alone)
+    found = [*alone.first.latencies_ns, *alone.check.latencies_ns[1::2]]
+    latencies = [latency for latency in found if latency is not None]
+    if len(latencies) < len(found) or not found:
+        period_ms = case.alone.period_ns / 1e6
+        raise IrqlabError(
+            f"{len(found) - len(latencies)} of {len(found)} frames that came alone, {period_ms:g} ms apart, never came out"
+        )
+    bound_ns = max(latencies) * max(1, options.burst) + round(options.bound * 1e3)
+    if not case.trial.transmits:
+        return Limits(max(latencies), bound_ns), alone
+    freed = [one.freed_ns for one in alone.transmitted if one.freed_ns is not None]
+    return Limits(max(latencies), bound_ns, max(freed, default=0), _freed_bound(runner, freed, options)), alone
+
+
+def _freed_bound(runner: TrialRunner, freed: Sequence[int], options: Options) -> int:
+    """Until when a packet has to be freed: tx-usecs, if the driver knows that; otherwise what it takes alone; and the bound."""
+    schemes = runner.testbed.prepared.facts["running"]["schemes"]
+    usual_ns = round(schemes["tx_usecs"] * 1e3) if schemes and schemes["tx_usecs"] else max(freed, default=0)
+    return usual_ns + round(options.bound * 1e3)
+
+
+def replay(runner: TrialRunner, case: Case, options: Options) -> tuple[Limits, list[Pair]]:
+    """One instant, as often as asked for; each time on a restored DUT. Of calls that fail: none if there is no such call."""
+    assert options.at is not None
+    limits, alone = alone_of(runner, case, options)
+    one = replace(case.trial, step_ns=step_of(runner, options))
+    if case.trial.failing is not None:
+        if options.at >= max(alone.calls, default=0):
+            return limits, []  # there is no such call
+        trial = _failing(case.trial, options.at, min(options.lead, options.at))
+    else:
+        trial = led(one, options.at, options.lead)
+    pairs: list[Pair] = []
+    for number in range(options.repeat):
+        found = runner.attempt(trial, cached=False)
+        if isinstance(found, IrqlabError):
+            pairs.append(Pair(options.at, None, "message"))
+        else:
+            pairs += [replace(pair, gap_ns=options.at) for pair in list(pairs_of(found, limits))[-1:]]
+        runner.progress(f"{case.kind}, {case.port} port, {number + 1} of {options.repeat}")
+    return limits, pairs
+
+
+def led(one: HuntTrial, at_ns: int, lead: int) -> HuntTrial:
+    """A trial whose last pair is that one. Raises IrqlabError if the first would have its frames in the wrong order."""
+    if at_ns < lead * one.step_ns:
+        raise IrqlabError(f"--lead {lead}: before --at {at_ns} there are only {at_ns // one.step_ns} instants")
+    return replace(one, pairs=lead + 1, first_gap_ns=at_ns - lead * one.step_ns)
+
+
+def _spans(alone: HuntResult, options: Options, step_ns: int, limits: Limits) -> list[tuple[int, int]]:
+    spec = alone.spec
+    # What comes with the frames at the end of a pair, or after them, proves nothing.
+    end_ns = spec.period_ns - (CHECK_ROOM_NS + limits.bound_ns if spec.check else 0)
+    return chosen_spans(busy_spans(alone, step_ns, limits.alone_ns), options.begin, options.end, end_ns, step_ns)
+
+
+def _count(spans: Sequence[tuple[int, int]], step_ns: int) -> int:
+    return sum((end - begin) // step_ns + 1 for begin, end in spans)
+
+
+def _progress(case: Case, trial: Trial[HuntResult]) -> str:
+    assert isinstance(trial, HuntTrial)
+    return f"{case.kind}, {case.port} port, instants from {units.duration(trial.first_gap_ns)}"
+
+
+def _lead(runner: TrialRunner, one: HuntTrial, finding: Finding, most: int, limits: Limits) -> int | None:
+    """The shortest trial that ends with the finding: its number of pairs before it, 0 or a power of two or `most`."""
+    assert finding.at_ns is not None
+    for lead in sorted({0, most, *(1 << n for n in range(most.bit_length()))}):
+        found = runner.attempt(led(one, finding.at_ns, lead))
+        if isinstance(found, IrqlabError) or list(pairs_of(found, limits))[-1].what:
+            return lead
+    return None
+
+
+def _broken(runner: TrialRunner, case: Case, trial: HuntTrial, error: IrqlabError) -> Finding:
+    """The DUT failed in a trial: looks for a shorter one in which it fails."""
+    while trial.pairs > 1:
+        half = trial.pairs // 2
+        first = replace(trial, pairs=half)
+        second = replace(trial, pairs=trial.pairs - half, first_gap_ns=trial.first_gap_ns + half * trial.step_ns)
+        for part in (first, second):
+            found = runner.attempt(part)
+            if isinstance(found, IrqlabError):
+                trial, error = part, found
+                break
+        else:
+            break
+    gaps = trial.gaps_ns
+    said = "\n".join(str(error).splitlines()[:SAID_LINES])
+    return Finding(case.kind, case.port, "message", gaps[0], gaps[-1], trial.pairs, None, gaps[-1], trial.pairs - 1, said)
+
+
+def _fail_calls(runner: TrialRunner, case: Case, limits: Limits, alone: HuntResult) -> Hunted:
+    """In pair n the n-th call fails. `gap_ns` of a pair is the call's number then."""
+    assert case.trial.failing is not None
+    calls = max(alone.calls, default=0)
+    if not calls:
+        return Hunted(limits, (), 1, (), ())
+    trial = replace(case.trial, pairs=calls)
+    found = runner.attempt(trial)
+    if isinstance(found, IrqlabError):
+        return Hunted(limits, ((0, calls - 1),), 1, (), list(_broken_calls(runner, case, calls)))
+    judged = [replace(pair, gap_ns=pair.number) for pair in pairs_of(found, limits)]
+    findings = []
+    for one in group(case.kind, case.port, judged, 1):
+        first = one.from_ns or 0
+        findings.append(replace(one, at_ns=first, lead=_failing_lead(runner, case, first, limits)))
+    return Hunted(limits, ((0, calls - 1),), 1, judged, findings)
+
+
+def _failing(one: HuntTrial, number: int, lead: int) -> HuntTrial:
+    """A trial whose last pair has the call of that number fail."""
+    assert one.failing is not None
+    return replace(one, pairs=lead + 1, failing=replace(one.failing, first=number - lead))
+
+
+def _failing_lead(runner: TrialRunner, case: Case, number: int, limits: Limits) -> int | None:
+    """As `_lead`, for calls."""
+    for lead in sorted({0, number, *(n for n in (1, 2, 4, 8, 16, 32, 64, 128, 256) if n < number)}):
+        found = runner.attempt(_failing(case.trial, number, lead))
+        if isinstance(found, IrqlabError) or list(pairs_of(found, limits))[-1].what:
+            return lead
+    return None
+
+
+def _broken_calls(runner: TrialRunner, case: Case, calls: int) -> Iterator[Finding]:
+    """The DUT failed: each call alone, or all of them."""
+    found_any = False
+    for number in range(calls):
+        found = runner.attempt(_failing(case.trial, number, 0))
+        if isinstance(found, IrqlabError):
+            found_any = True
+            said = "\n".join(str(found).splitlines()[:SAID_LINES])
+            yield Finding(case.kind, case.port, "message", number, number, 1, None, number, 0, said)
+    if not found_any:
+        found = runner.attempt(_failing(case.trial, calls - 1, calls - 1))
+        said = "\n".join(str(found).splitlines()[:SAID_LINES]) if isinstance(found, IrqlabError) else ""
+        yield Finding(case.kind, case.port, "message", 0, calls - 1, calls, None, calls - 1, calls - 1, said)

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A device under test between two real ports.
+
+With an agent it has counters, schemes and a kernel log. Without one, nothing is known but what the ports see.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from irqlab.config.addresses import PORTS, dut_ip, tester_ip
+from irqlab.config.schemes import Schemes
+from irqlab.config.testbed import DutConfig
+from irqlab.dut import counters, napi, schemes
+from irqlab.dut.agent import PATIENCE_NS, DutError
+from irqlab.dut.counters import Counters
+from irqlab.dut.kernel_log import KernelLog, Record
+from irqlab.dut.router import Dut
+from irqlab.errors import IrqlabError
+from irqlab.live import judge
+from irqlab.live.config import LiveConfig
+from irqlab.live.ports import LiveError, Ports
+from irqlab.live.remote import Remote
+from irqlab.qemu.rpc import TesterError
+
+
+class LogFromNow(KernelLog):
+    """The log of a real machine: what was logged before the measurement is not its fault."""
+
+    def __init__(self, remote: Remote | None) -> None:
+        super().__init__(remote)  # type: ignore[arg-type]
+        self._remote = remote
+        if remote is not None:
+            super().news()
+            self.lines.clear()
+
+    def news(self) -> list[Record]:
+        """The records since the last call; none without an agent."""
+        return super().news() if self._remote is not None else []
+
+
+class LiveDut(Dut):
+    """The device under test. `rpc` is the tester on the ports; commands for the agent go to `remote`."""
+
+    def __init__(self, config: LiveConfig, ports: Ports, remote: Remote | None) -> None:
+        self.config = config
+        self.ports = ports
+        self.remote = remote
+        self.rpc = _Calls(ports, remote)  # type: ignore[assignment]
+        self.kernel_log = LogFromNow(remote)
+        self.patience_ns = PATIENCE_NS
+        self.notes: list[str] = []
+        self.trial_id = 0
+        self.slower = 1
+        self.adjust: Callable[[dict[str, Any]], dict[str, Any]] = self._addressed
+        self._macs = [str(interface["mac"]) for interface in ports.interfaces]
+        self._next_hops: list[str] = []
+        self._before: dict[str, dict[str, Any]] = {}
+
+    @property
+    def interfaces(self) -> tuple[str, ...]:
+        """The DUT's interfaces, if the agent can be asked about them."""
+        return self.config.dut_ports or () if self.remote is not None else ()
+
+    def play_hosts(self, line_rate_bps: int) -> None:
+        """Sets up the tester's hosts. A real line keeps its rate by itself."""
+        del line_rate_bps
+        hosts = [{"mac": self._macs[p], "ip": tester_ip(p), "prefix": 24, "wire_bps": 0} for p in range(PORTS)]
+        self.rpc.call("ports", ports=hosts)
+
+    def find(self) -> None:
+        """Finds the DUT's Ethernet addresses with ARP, or notes that it is a bridge. Raises LiveError."""
+        self.play_hosts(0)
+        if self.config.bridge:
+            self._next_hops = list(reversed(self._macs))
+            return
+        found = []
+        for port in range(PORTS):
+            answer = self.rpc.call("resolve", port=port, mac=self._macs[port], ip=tester_ip(port), to=dut_ip(port))
+            if answer["mac"] is None:
+                raise LiveError(
+                    f"nobody answers for {dut_ip(port)} on port {self.config.ports[port]}: the device under test needs this "
+                    "address there (`irqlab live prepare --dut` sets it; docs/live.md says how by hand); a bridge or a cable "
+                    "needs --bridge"
+                )
+            found.append(str(answer["mac"]))
+        self._next_hops = found
+
+    def _addressed(self, trial: dict[str, Any]) -> dict[str, Any]:
+        """The trial with the DUT's own addresses."""
+        streams = [{**stream, "dst_mac": self._next_hops[int(stream["from"])]} for stream in trial["streams"]]
+        return {**trial, "streams": streams}
+
+    def run_trial(
+        self, trial: dict[str, Any], streams: list[dict[str, Any]], meanwhile: Callable[[int], None] | None = None
+    ) -> dict[str, Any]:
+        """Runs a trial to the end of its drain; returns RESULT with what the tester says about itself as `live`."""
+        self.trial_id = (self.trial_id + 1) % 65536
+        whole = {"id": self.trial_id, "seed": 1, "late_ns": 2_000_000, "bucket_ns": 0, "histogram": False, **trial}
+        whole = self.adjust({**whole, "streams": streams})
+        before = self._ticks()
+        armed = self.rpc.call("start", trial=whole)
+        if meanwhile is not None:
+            meanwhile(int(armed["origin_ns"]) + int(whole["warmup_ns"]))
+        self.rpc.call("wait")
+        idle = _idle(before, self._ticks())
+        result: dict[str, Any] = self.rpc.call("result")
+        report = self.rpc.call("live")
+        for port, interface in zip(report["ports"], self.ports.interfaces, strict=True):
+            port["driver"] = interface["driver"]
+        return {
+            **result,
+            "idle_ns": None if idle is None else round(idle * int(whole["duration_ns"])),
+            "live": judge.judged(result["streams"], report),
+        }
+
+    def counters(self) -> Counters:
+        """The DUT's counters; empty without an agent."""
+        if self.remote is None:
+            return Counters()
+        read = self.read(*counters.paths(self.interfaces))
+        of_driver = {interface: self._said("ethtool", "-S", interface) for interface in self.interfaces}
+        return counters.parse(read, self._said("tc", "-s", "qdisc", "show"), of_driver, self.interfaces)
+
+    def _ticks(self) -> dict[str, int]:
+        if self.remote is None:
+            return {}
+        return counters.parse_stat(self.read("/proc/stat")["/proc/stat"] or "")
+
+    def _said(self, *argv: str) -> str:
+        """What a command of the DUT printed; empty if it does not have it."""
+        try:
+            return str(self.attempt(*argv)["out"])
+        except TesterError:
+            return ""
+
+    def set_schemes(self) -> None:
+        """Sets the schemes asked for. Raises LiveError without an agent, SchemeError if the driver refuses them."""
+        wanted = self.config.schemes
+        if not wanted.asked:
+            return
+        if self.remote is None or not self.interfaces:
+            raise LiveError("--rx, --tx and their settings need an agent: --dut user@board and --dut-ports eth0,eth1")
+        driver = self.driver() or "the driver"
+        self._before = {interface: schemes.read(self, interface) or {} for interface in self.interfaces}
+        self.notes += schemes.apply(self, wanted, self.interfaces, driver)
+        napi.apply(self, wanted, self.interfaces, driver)
+
+    def restore_schemes(self) -> None:
+        """Sets the schemes as they were before `set_schemes`, as far as the device still answers."""
+        for interface, found in self._before.items():
+            if found:
+                with suppress(IrqlabError):
+                    schemes.apply(self, Schemes(rx=found["rx"], tx=found["tx"]), (interface,), "the driver")
+        self._before = {}
+
+    def driver(self) -> str | None:
+        """The driver of the DUT's first interface."""
+        if not self.interfaces:
+            return None
+        found = re.search(r"^driver:\s*(\S+)", self._said("ethtool", "-i", self.interfaces[0]), re.MULTILINE)
+        return found[1] if found else None
+
+    def describe(self, config: DutConfig) -> dict[str, Any]:
+        """The configuration that affects results, as the DUT's kernel says it. Raises DutError without an agent."""
+        if self.remote is None or not self.interfaces:
+            raise DutError("nothing is known about the device under test without an agent")
+        return self.describe_interface(config, self.interfaces[0])
+
+
+class _Calls:
+    """The tester's commands and the agent's in one object, as in the lab."""
+
+    def __init__(self, ports: Ports, remote: Remote | None) -> None:
+        self._ports = ports
+        self._remote = remote
+
+    def call(self, op: str, **arguments: Any) -> Any:
+        """A command for the tester."""
+        return self._ports.call(op, **arguments)
+
+    def guest(self, command: str, limit_ns: int | None = None, watched: bool = True, **arguments: Any) -> Any:
+        """A command for the agent. Raises LiveError if there is none."""
+        if self._remote is None:
+            raise LiveError("this needs an agent on the device under test: --dut user@board")
+        return self._remote.guest(command, limit_ns, watched, **arguments)
+
+
+def _idle(before: dict[str, int], after: dict[str, int]) -> float | None:
+    """The share of the DUT's ticks that were idle; None: not known, or too few."""
+    ticks = {name: after[name] - before.get(name, 0) for name in after}
+    total = sum(ticks.values())
+    return (ticks["idle"] + ticks.get("iowait", 0)) / total if total > 0 and "idle" in ticks else None

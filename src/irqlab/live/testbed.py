@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A testbed on real ports: runs the same trials as the lab's, one at a time, and never from the cache."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from irqlab.config.ensemble import Member
+from irqlab.config.testbed import DutConfig, TestbedConfig
+from irqlab.config.traffic import FrameSize
+from irqlab.dut.counters import Counters
+from irqlab.errors import IrqlabError
+from irqlab.live.calibration import Calibration
+from irqlab.live.config import LiveConfig
+from irqlab.live.dut import LiveDut
+from irqlab.live.ports import LiveError, Ports, binary
+from irqlab.live.remote import Remote
+from irqlab.qemu.machine import cancelling
+from irqlab.setup.nics import Nic
+from irqlab.trials.forwarding import ForwardingTrial
+from irqlab.trials.testbed import Testbed
+from irqlab.trials.trial import Conditions, Trial
+from irqlab.units import driver_of
+
+R = TypeVar("R")
+
+TRIES = 5
+"""A trial whose losses can be the tester's own is repeated; after so many there is no verdict."""
+UNKNOWN = "unknown"
+
+
+class NoVerdictError(LiveError):
+    """The tester's own limits could explain what was measured."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How results are labelled, and what the tester's limits are."""
+
+    name: str
+    """What the device under test is called; empty: the driver's name, if an agent knows it."""
+    line_rate_bps: int | None
+    """None: what the interfaces say."""
+    calibration: Calibration | None
+    """None: not known."""
+
+
+@dataclass(frozen=True)
+class NoMachine:
+    """In place of QEMU's configuration."""
+
+    mips: int = 0
+
+
+class LiveTestbed(Testbed):
+    """Two ports and the device under test between them. A context manager: leaving it closes them."""
+
+    def __init__(self, config: LiveConfig, settings: Settings, say: Callable[[str], None] = lambda _: None) -> None:
+        """Opens the ports, connects to the agent, and finds the device under test. Raises IrqlabError."""
+        self.live = config
+        self.settings = settings
+        self._say = say
+        self._lock = threading.Lock()
+        self.config = TestbedConfig(driver=settings.name or "dut", cached=False, dut=DutConfig(schemes=config.schemes))
+        self.modules = []
+        self.machine = NoMachine()  # type: ignore[assignment]
+        self._remote: Remote | None = None
+        self.ports = Ports(config)
+        try:
+            remote = Remote(config.dut) if config.dut else None
+            self.dut = LiveDut(config, self.ports, remote)
+            self._remote = remote
+            rate = settings.line_rate_bps if settings.line_rate_bps is not None else self._line_rate_bps()
+            self.nic = Nic(model="real ports", vendor=0, device=0, line_rate_bps=rate, driver="")
+            self.dut.set_schemes()
+            self._driver = settings.name or self.dut.driver() or "dut"
+            self.dut.find()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> LiveTestbed:
+        self._cancelling = cancelling(self.cancel)
+        self._cancelling.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._cancelling.__exit__(None, None, None)
+        self.close()
+
+    def close(self) -> None:
+        """Closes the ports, puts the device's schemes back, and ends the agent."""
+        self.ports.close()
+        if self._remote is not None:
+            self.dut.restore_schemes()
+            self._remote.close()
+
+    def cancel(self) -> None:
+        """On Ctrl-C: ends what a trial waits for. The agent never takes long, and is needed to put things back."""
+        self.ports.cancel()
+
+    def _line_rate_bps(self) -> int:
+        rates = [int(interface["line_rate_bps"]) for interface in self.ports.interfaces]
+        if 0 in rates:
+            name = self.live.ports[rates.index(0)]
+            raise LiveError(f"port {name} does not say how fast its line is: --line-rate 1G")
+        return min(rates)
+
+    @property
+    def driver(self) -> str:
+        """What the device under test is called."""
+        return self._driver
+
+    @property
+    def label(self) -> str:
+        """The device under test with its schemes."""
+        return driver_of({"driver": self.driver, **self.scheme_names()})
+
+    @property
+    def where(self) -> str:
+        """The ports."""
+        ports = self.ports.interfaces
+        return f"{ports[0]['name']} and {ports[1]['name']} ({self.live.kind})"
+
+    def scheme_names(self) -> dict[str, str | None]:
+        """The schemes that were asked for."""
+        asked = self.live.schemes
+        return {"rx_scheme": asked.rx, "tx_scheme": asked.tx, "variant": asked.variant}
+
+    def with_member(self, member: Member | None) -> Testbed:
+        """The same: repetitions differ by what nobody controls."""
+        del member
+        return self
+
+    def ceiling_pps(self, size: FrameSize, bidirectional: bool) -> float:
+        """The tester's own limit, by its calibration; infinite if it is not known."""
+        known = self.settings.calibration
+        return known.rate_pps(size, bidirectional) if known else super().ceiling_pps(size, bidirectional)
+
+    def run(self, trial: Trial[R]) -> R:
+        """Runs a trial. Raises NoVerdictError if its losses can be the tester's own again and again."""
+        if not isinstance(trial, ForwardingTrial):
+            raise LiveError(f"{type(trial).__name__} is not possible on real ports")
+        doubts = ""
+        with self._lock:
+            for _ in range(TRIES):
+                found = trial.measure(self.dut, self.conditions, fresh=False)
+                doubts = "; ".join(found.live["doubts"]) if found.live else ""
+                if not doubts:
+                    return found  # type: ignore[return-value]
+                self._say(f"  repeated: {doubts}")
+        raise NoVerdictError(
+            f"no verdict at {trial.loads[0].rate_pps:.0f} frames/s: {doubts}, in each of {TRIES} trials: give the tester idle "
+            "processors (--cpus), try --kind af_xdp, or offer less"
+        )
+
+    @property
+    def conditions(self) -> Conditions:
+        """The facts about this testbed that trials may use."""
+        return Conditions(
+            driver=self.driver,
+            mips=0,
+            line_rate_bps=self.nic.line_rate_bps,
+            link_wait_ns=0,
+            counters=Counters(),  # of no restored DUT: `measure` reads them before every trial
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """Describes this testbed in result documents. Addresses and names of machines are left out."""
+        known = self.settings.calibration
+        return {
+            "kernel": {"release": UNKNOWN, "package": None, "version": None, "sha256": None},
+            "qemu": "",
+            "qemu_sha256": None,
+            "mips": 0,
+            "cpu": UNKNOWN,
+            "memory_mib": 0,
+            "kernel_command_line": "",
+            "nic": {"model": self.nic.model, "properties": [], "line_rate_bps": self.nic.line_rate_bps},
+            "modules": [{"name": self.driver, "sha256": None, "vermagic": ""}],
+            "guest_image_sha256": None,
+            "tester_sha256": hashlib.sha256(binary().read_bytes()).hexdigest(),
+            "dut": self._configuration(),
+            **self._machine(),
+            "live": {
+                "ports": [
+                    {name: port[name] for name in ("name", "driver", "line_rate_bps", "opened")} for port in self.ports.interfaces
+                ],
+                "cpus": self.ports.hello["cpus"],
+                "sleep": self.live.sleep,
+                "bridge": self.live.bridge,
+                "agent": self._remote is not None,
+                "calibration": known.to_json() if known else None,
+            },
+        }
+
+    def _configuration(self) -> dict[str, Any]:
+        base: dict[str, Any] = {
+            "lsm": UNKNOWN,
+            "qdisc": None,
+            "netdev_max_backlog": None,
+            "netdev_budget": None,
+            "dev_weight": None,
+            "spectre_v2": UNKNOWN,
+            "clocksource": UNKNOWN,
+            "ring_rx": None,
+            "ring_tx": None,
+            "offloads": [],
+            "schemes": None,
+            "notes": [],
+        }
+        if self._remote is not None and self.dut.interfaces:
+            with suppress(IrqlabError):
+                base = self.dut.describe(self.config.dut)
+        others = self.live.schemes.others
+        return {**base, "sysctls": {}, "module_parameters": "", **({"settings": others} if others else {})}
+
+    def _machine(self) -> dict[str, Any]:
+        """What the agent says about its machine."""
+        if self._remote is None:
+            return {}
+        read = self.dut.read("/proc/sys/kernel/osrelease", "/proc/cpuinfo", "/proc/cmdline", "/proc/meminfo")
+        release = (read["/proc/sys/kernel/osrelease"] or UNKNOWN).strip()
+        model = re.search(r"^(?:model name|Model|Hardware)\s*:\s*(.+)$", read["/proc/cpuinfo"] or "", re.MULTILINE)
+        memory = re.search(r"^MemTotal:\s*(\d+)", read["/proc/meminfo"] or "", re.MULTILINE)
+        return {
+            "kernel": {"release": release, "package": None, "version": None, "sha256": None},
+            "cpu": model[1].strip() if model else UNKNOWN,
+            "memory_mib": int(memory[1]) // 1024 if memory else 0,
+            "kernel_command_line": (read["/proc/cmdline"] or "").strip(),
+        }

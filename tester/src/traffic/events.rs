@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What a trial does besides traffic, at regular instants.
+
+use serde::Deserialize;
+
+use crate::backend::Backend;
+
+/// One of TRIAL's events.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct EventPlan {
+    #[serde(rename = "do")]
+    pub action: Action,
+    /// From the start of the window to the first one.
+    pub first_ns: u64,
+    pub every_ns: u64,
+    pub count: u64,
+}
+
+/// What is done.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+#[allow(missing_docs)]
+pub enum Action {
+    /// The NIC's interrupt line is raised for a moment.
+    Interrupt { port: usize },
+    /// A call of a probed function returns a value at once: the n-th event lets `after + n` calls succeed before it.
+    Fail {
+        function: usize,
+        after: u64,
+        value: u64,
+    },
+}
+
+impl EventPlan {
+    /// Refuses what is not possible with so many ports and probed functions.
+    pub fn check(&self, ports: usize, functions: usize) -> Result<(), String> {
+        if self.every_ns == 0 {
+            return Err("every_ns is 0".into());
+        }
+        match self.action {
+            Action::Interrupt { port } if port >= ports => {
+                Err(format!("port is {port}: there are {ports}"))
+            }
+            Action::Fail { function, .. } if function >= functions => Err(format!(
+                "function is {function}: there are {functions} probes"
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The events of a trial.
+#[derive(Debug)]
+pub struct Events {
+    begin_ns: u64,
+    /// With how many have happened.
+    plans: Vec<(EventPlan, u64)>,
+}
+
+impl Events {
+    /// Events of a window that begins at an instant.
+    pub fn new(plans: &[EventPlan], begin_ns: u64) -> Self {
+        Events {
+            begin_ns,
+            plans: plans.iter().map(|plan| (plan.clone(), 0)).collect(),
+        }
+    }
+
+    /// When the next one happens, in ns.
+    pub fn next_ns(&self) -> Option<u64> {
+        let due = self.plans.iter().filter(|(plan, done)| *done < plan.count);
+        due.map(|(plan, done)| self.at_ns(plan, *done)).min()
+    }
+
+    /// Does all that are due.
+    pub fn advance(&mut self, now_ns: u64, backend: &mut dyn Backend) {
+        while let Some(index) = self.due(now_ns) {
+            let (plan, done) = &mut self.plans[index];
+            match plan.action {
+                Action::Interrupt { port } => backend.interrupt(port),
+                Action::Fail {
+                    function,
+                    after,
+                    value,
+                } => backend.fail(function, after + *done, value),
+            }
+            *done += 1;
+        }
+    }
+
+    fn due(&self, now_ns: u64) -> Option<usize> {
+        self.plans
+            .iter()
+            .position(|(plan, done)| *done < plan.count && self.at_ns(plan, *done) <= now_ns)
+    }
+
+    fn at_ns(&self, plan: &EventPlan, number: u64) -> u64 {
+        let offset = plan
+            .first_ns
+            .saturating_add(number.saturating_mul(plan.every_ns));
+        self.begin_ns.saturating_add(offset)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::Outcome;
+
+    #[derive(Default)]
+    struct Log(Vec<String>);
+
+    impl Backend for Log {
+        fn now_ns(&self) -> u64 {
+            0
+        }
+        fn instructions(&self) -> u64 {
+            0
+        }
+        fn send(&mut self, _: usize, _: &[u8]) -> Outcome {
+            Outcome::Sent
+        }
+        fn fail(&mut self, function: usize, after: u64, value: u64) {
+            self.0.push(format!("fail {function} {after} {value}"));
+        }
+        fn interrupt(&mut self, port: usize) {
+            self.0.push(format!("interrupt {port}"));
+        }
+    }
+
+    #[test]
+    fn events_happen_at_their_instants() {
+        let plan = |action, first_ns| EventPlan {
+            action,
+            first_ns,
+            every_ns: 100,
+            count: 2,
+        };
+        let fail = Action::Fail {
+            function: 0,
+            after: 3,
+            value: 7,
+        };
+        let plans = [plan(Action::Interrupt { port: 1 }, 10), plan(fail, 20)];
+        let (mut events, mut log) = (Events::new(&plans, 1_000), Log::default());
+        for (at_ns, done) in [(1_010, 1), (1_020, 2), (1_110, 3), (1_120, 4)] {
+            assert_eq!(events.next_ns(), Some(at_ns));
+            events.advance(at_ns - 1, &mut log);
+            assert_eq!(log.0.len(), done - 1);
+            events.advance(at_ns, &mut log);
+            assert_eq!(log.0.len(), done);
+        }
+        assert_eq!(events.next_ns(), None);
+        assert_eq!(
+            log.0,
+            ["interrupt 1", "fail 0 3 7", "interrupt 1", "fail 0 4 7"]
+        );
+    }
+
+    #[test]
+    fn what_is_not_there_is_refused() {
+        let read =
+            |text: &str| serde_json::from_str::<EventPlan>(text).map_err(|why| why.to_string());
+        let plan = read(
+            r#"{"do":{"kind":"fail","function":1,"after":0,"value":0},"first_ns":0,"every_ns":1,"count":1}"#,
+        );
+        let checked = |functions| plan.clone().and_then(|plan| plan.check(2, functions));
+        assert_eq!(checked(2), Ok(()));
+        assert!(checked(1).is_err_and(|why| why.contains("there are 1 probes")));
+    }
+}

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The commands of `irqlab live`: results, bad input, prepare and restore, Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from irqlab.methods import catalogue
+from irqlab.report import html
+from tests.live.bench import IRQLAB, Bench
+
+SHORT = ["--sleep", "--duration", "0.2", "--warmup", "0.02", "--repeat", "1", "--line-rate", "1M"]
+OPEN = [*SHORT, "--uncalibrated"]
+
+
+def _one_message(code: int, errors: str, *parts: str) -> None:
+    assert code == 2, errors
+    lines = [line for line in errors.splitlines() if line.startswith("irqlab: ")]
+    assert len(lines) == 1, errors
+    assert "Traceback" not in errors
+    for part in parts:
+        assert part in errors, errors
+
+
+def test_bad_input_gives_one_message_with_the_mend(bench: Bench) -> None:
+    measured = ["throughput", "p0", "p1", *OPEN]
+    bad_ssh = bench.home / "bad-ssh"
+    bad_ssh.write_text("#!/bin/sh\necho 'ssh: connect to host board port 22: Connection refused' >&2\nexit 255\n")
+    bad_ssh.chmod(0o755)
+    nmcli = bench.home / "bin/nmcli"
+    nmcli.parent.mkdir()
+    nmcli.write_text("#!/bin/sh\necho '100 (connected)'\n")
+    nmcli.chmod(0o755)
+    cases: list[tuple[list[str] | dict[str, Any], tuple[str, ...]]] = [
+        (["throughput", "p0", "p0", *OPEN], ("both are p0",)),
+        (["throughput", "p0", "nope0", *OPEN], ("nope0", "no such interface", "ip link")),
+        (["throughput", "p0", "p1", *SHORT], ("not known", "irqlab live calibrate p0 p1")),
+        ([*measured, "--kind", "af_unix"], ("--kind af_unix", "af_packet, af_xdp")),
+        ([*measured, "--cpus", "1000,1001"], ("processor 1000", "allowed")),
+        ([*measured, "--line-rate", "fast"], ("--line-rate fast", "1G")),
+        ([*measured, "--duration", "0"], ("--duration 0", "0.01 to 3600")),
+        ([*measured, "--dut-ports", "d0,d1"], ("--dut user@board",)),
+        ([*measured, "--rx", "napi"], ("--rx", "need an agent")),
+        (measured, ("nobody answers for 198.18.0.1 on port p0", "irqlab live prepare", "--bridge")),
+        ({"IRQLAB_SSH": str(bad_ssh)}, ()),
+        ([*measured, "--dut", "user@board"], ("ssh failed", "Connection refused", "ssh-copy-id user@board")),
+        ([*measured, "--dut", "unix:/nowhere"], ("cannot connect to /nowhere",)),
+        ({"PATH": f"{nmcli.parent}:{os.environ['PATH']}"}, ()),
+        (measured, ("port p0 belongs to NetworkManager", "irqlab live prepare p0 p1")),
+    ]
+    found = bench.commands(*(command for command, _ in cases))
+    for (code, _, errors), parts in zip(found, (p for c, p in cases if isinstance(c, list)), strict=True):
+        _one_message(code, errors, *parts)
+
+
+def test_a_port_that_cannot_be_used_says_why(router: Bench) -> None:
+    measured = ["throughput", "p0", "p1", *OPEN]
+
+    def does(*command: str) -> dict[str, Any]:
+        return {"run": ["ip", *command]}
+
+    forward = ["sh", "-c", "echo 1 > /proc/sys/net/ipv4/conf/p1/forwarding"]
+    steps: list[tuple[dict[str, Any], tuple[str, ...]]] = [
+        (does("link", "set", "p0", "down"), ("port p0 is down", "ip link set p0 up")),
+        (does("link", "set", "p0", "up", "mtu", "1400"), ("MTU is 1400", "ip link set p0 mtu 1500")),
+        (does("link", "set", "p0", "mtu", "1500"), ()),
+        (does("-n", router.device, "link", "set", "d0", "down"), ("port p0 has no carrier", "cable")),
+        (does("-n", router.device, "link", "set", "d0", "up"), ()),
+        (
+            does("address", "add", "10.9.8.7/24", "dev", "p1"),
+            ("port p1 has the address 10.9.8.7/24", "irqlab live prepare p0 p1"),
+        ),
+        (does("address", "del", "10.9.8.7/24", "dev", "p1"), ()),
+        ({"run": forward}, ("port p1: this host forwards ipv4", "irqlab live prepare p0 p1")),
+    ]
+    commands: list[list[str] | dict[str, Any]] = []
+    for step, parts in steps:
+        commands += [step, measured] if parts else [step]
+    found = router.commands(*commands)
+    for (code, _, errors), parts in zip(found, (parts for _, parts in steps if parts), strict=True):
+        _one_message(code, errors, *parts)
+
+
+def test_without_permission_the_message_names_setcap(router: Bench) -> None:
+    dropped = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", "--reuid=65534", "--clear-groups"]
+    for kind, name in (("af-packet", "raw frames"), ("af-xdp", "AF_XDP")):
+        binary = "target/x86_64-unknown-linux-gnu/release/irqlab-live"
+        copy = Path("/tmp") / f"irqlab-live-{os.getpid()}"
+        copy.write_bytes((Path(IRQLAB).parents[2] / binary).read_bytes())
+        copy.chmod(0o755)
+        try:
+            command = [
+                "ip",
+                "netns",
+                "exec",
+                router.tester,
+                *dropped,
+                str(copy),
+                "--port=p0",
+                "--port=p1",
+                f"--kind={kind}",
+                "--sleep",
+            ]
+            done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+        finally:
+            copy.unlink()
+        assert done.returncode == 2
+        error = json.loads(done.stdout)["error"]
+        assert name in error
+        assert "setcap cap_net_raw,cap_net_admin,cap_bpf+ep" in error
+
+
+def test_throughput_of_a_device_that_forwards_so_many_frames(bench: Bench, kind: str) -> None:
+    """A thousand frames a second, whatever the host does: found, with a range, in the lab's schema, and in a report."""
+    result = bench.home / "result.json"
+    options = ["--sleep", "--duration", "0.2", "--warmup", "0.05", "--repeat", "2", "--line-rate", "2M", "--width", "0.05"]
+    with bench.impaired(rate_pps=1000, queue=8):
+        code, out, errors = bench.irqlab(
+            "throughput",
+            "p0",
+            "p1",
+            "--bridge",
+            "--uncalibrated",
+            f"--kind={kind}",
+            *options,
+            "--name",
+            "bucket",
+            "--json",
+            str(result),
+        )
+    if code == 2 and "no verdict" in errors:
+        return  # the host was too busy, and the tester says so
+    assert code == 0, errors
+    document = catalogue.read(result)
+    rows = document["measured"]["results"]
+    assert [row["ensemble"]["member"] for row in rows] == [0, 1]
+    for row in rows:
+        assert 0.9 * 1000 <= row["total_throughput_pps"] <= 1.06 * 1000
+        assert row["driver"] == "bucket"
+        assert row["mips"] == 0
+        assert not row["line_rate_limited"]
+    assert "bucket" in out
+    assert "the host stopped the tester in" in out
+    live = document["environment"]["duts"][0]["live"]
+    assert [port["driver"] for port in live["ports"]] == ["veth", "veth"]
+    assert live["ports"][0]["opened"]["kind"] == kind
+    assert live["agent"] is False
+    assert "bucket" in html([document])
+
+
+def test_calibrate_then_measure(tmp_path: Path, bench: Bench) -> None:
+    """From the first command to a verdict: a loop, its calibration, then the device."""
+    short = ["--sleep", "--duration", "0.1", "--warmup", "0.02", "--line-rate", "1M"]
+    with Bench(tmp_path, loop=True) as loop:
+        code, out, errors = loop.irqlab("calibrate", "p0", "p1", *short, "--size", "64")
+        assert code == 0, errors
+    (kept,) = (tmp_path / "cache/live").glob("p0-p1-af_packet.json")
+    rate = json.loads(kept.read_text())["sizes"]["64"]["rate_pps"]
+    assert f"calibration: {kept}" in out
+    assert 0 < rate <= 1e6 / (84 * 8) * 1.001
+    bench.route()
+    code, out, errors = bench.irqlab("throughput", "p0", "p1", *short, "--repeat", "1", "--calibration", str(kept))
+    assert code == 0, errors
+    assert "kpps" in out
+
+
+def test_prepare_with_an_agent_and_restore(bench: Bench) -> None:
+    for n in range(2):
+        bench.run(bench.tester, "sh", "-c", f"echo 1 > /proc/sys/net/ipv4/conf/p{n}/forwarding")
+    bench.run(bench.tester, "ip", "address", "add", "10.9.8.7/24", "dev", "p1")
+    bench.run(bench.device, "ip", "link", "set", "d1", "down")
+    bench.run(bench.device, "sh", "-c", "echo 0 > /proc/sys/net/ipv4/ip_forward")
+    before = [bench.state(name) for name in (bench.tester, bench.device)]
+    agent = ["--dut", "user@board", "--dut-ports", "d0,d1"]
+    result = bench.home / "result.json"
+    found = bench.commands(
+        ["prepare", "p0", "p1", *agent, "--no-governor"],
+        ["prepare", "p0", "p1"],
+        ["throughput", "p0", "p1", *OPEN, *agent, "--json", str(result)],
+        ["restore", "p0", "p1"],
+        ["restore", "p0", "p1"],
+        env=bench.ssh(),
+    )
+    (code, out, errors), again, measured, restored, nothing = found
+    assert code == 0, errors
+    for change in (
+        "p1: without the address 10.9.8.7/24",
+        "conf/p0/forwarding: 1 -> 0",
+        "device: d1: up",
+        "device: d0: 198.18.0.1/24",
+    ):
+        assert change in out
+    _one_message(again[0], again[2], "prepared already", "irqlab live restore p0 p1")
+    assert measured[0] == 0, measured[2]
+    dut = catalogue.read(result)["environment"]["duts"][0]
+    assert dut["live"]["agent"] is True
+    assert dut["kernel"]["release"] == os.uname().release
+    assert dut["modules"][-1]["name"] == "veth"
+    trial = catalogue.read(result)["measured"]["results"][0]["trials"][0]
+    assert trial["interfaces"]["d0"]["rx_packets"] >= trial["streams"][0]["sent"]
+    assert restored[0] == 0, restored[2]
+    for name, old in zip((bench.tester, bench.device), before, strict=True):
+        assert bench.state(name).splitlines() == old.splitlines()
+    assert "nothing to restore" in nothing[1]
+    assert not list(Path("/tmp").glob("irqlab.??????/irqlab-guest"))
+
+
+def test_an_agent_that_dies_is_named(router: Bench) -> None:
+    program = router.home / "ssh"
+    program.write_text(
+        "#!/bin/sh\nshift\n"
+        f'case "$1" in *"agent --stdio"*) ip netns exec {router.device} sh -c "$1" & sleep 2; pkill -P $! ; exit 1;; esac\n'
+        f'exec ip netns exec {router.device} sh -c "$1"\n'
+    )
+    program.chmod(0o755)
+    long = [one if one != "0.2" else "5" for one in OPEN]
+    agent = ["--dut", "user@board", "--dut-ports", "d0,d1"]
+    ((code, _, errors),) = router.commands(["throughput", "p0", "p1", *long, *agent], env={"IRQLAB_SSH": str(program)})
+    _one_message(code, errors, "the agent is gone", "rebooted")
+
+
+def test_ctrl_c_keeps_results_and_leaves_nothing(router: Bench, kind: str) -> None:
+    result = router.home / "result.json"
+    options = [one if one != "0.2" else "0.5" for one in OPEN]
+    process = router.popen(str(IRQLAB), "live", "throughput", "p0", "p1", *options, f"--kind={kind}", "--json", str(result))
+    assert process.stderr is not None
+    assert process.stdout is not None
+    for line in process.stderr:
+        if line.startswith("throughput"):  # a trial is over
+            break
+    process.send_signal(signal.SIGINT)
+    errors = process.stderr.read()
+    process.stdout.read()
+    process.wait()
+    if process.returncode == 0:
+        return  # it was ready before
+    assert process.returncode == 130, errors
+    assert "interrupted" in errors
+    assert "Traceback" not in errors
+    inside = router.run(router.tester, "ip", "-d", "link", "show", "p0")
+    assert "xdp" not in inside
+    pids = subprocess.run(["ip", "netns", "pids", router.tester], capture_output=True, text=True, check=True).stdout
+    assert pids.split() == []

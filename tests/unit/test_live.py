@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Live measurements without ports: verdicts on trials, calibrations, the journal, files side by side."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from irqlab import units
+from irqlab.calibrate.cells import Cell, read_live
+from irqlab.cli.live import rate
+from irqlab.compare import beside
+from irqlab.config.workload import Workload
+from irqlab.errors import IrqlabError
+from irqlab.live import calibration, judge, prepare
+from irqlab.live.calibration import Calibration
+from irqlab.live.config import LiveConfig
+from irqlab.methods import burst, catalogue, loss, throughput
+from irqlab.present.tables import Table
+from irqlab.runner.runner import TrialRunner
+from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
+from tests.unit.fakes import FakeTestbed
+
+DATA = Path(__file__).resolve().parents[1] / "data"
+PORTS = ("p0", "p1")
+
+
+def _stream(**changes: int) -> dict[str, Any]:
+    return {"intended": 1000, "sent": 1000, "lost": 0, "late": 0, **changes}
+
+
+def _thread(**changes: int) -> dict[str, Any]:
+    zero = ("involuntary_switches", "waited_for_cpu_ns", "steal_ticks", "longest_gap_ns", "stalls", "stalled_ns")
+    return {**dict.fromkeys(zero, 0), **changes}
+
+
+def _report(dropped: int = 0, interface: dict[str, int] | None = None, **changes: Any) -> dict[str, Any]:
+    port = {"dropped": dropped, "interface": interface or {}, "time_stamps": "kernel"}
+    empty = {"dropped": 0, "interface": {}, "time_stamps": "kernel"}
+    times = {"p50_ns": 1, "p99_ns": 2, "max_ns": 3}
+    base = {"ports": [empty, port], "sending": _thread(), "receiving": _thread(), "lateness": times, "handover": times}
+    return {**base, "stuck": False, **changes}
+
+
+def test_losses_of_the_device_are_believed() -> None:
+    found = judge.judged([_stream(lost=10)], _report())
+    assert found["doubts"] == found["stalls"] == []
+    assert found["own_loss"] == 0
+    assert found["time_stamps"] == ["kernel"]
+    assert judge.judged([_stream(lost=10)], _report(dropped=9))["doubts"] == []
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        _report(dropped=10),
+        _report(interface={"rx_missed_errors": 10}),
+        _report(interface={"tx_dropped": 10}),
+        _report(dropped=4, interface={"rx_dropped": 4, "tx_errors": 6}),
+    ],
+)
+def test_losses_that_may_be_the_testers_own_are_not(report: dict[str, Any]) -> None:
+    assert "10 frames were lost, and the tester's own ports may have lost" in judge.doubts([_stream(lost=10)], report)[0]
+    assert judge.doubts([_stream()], report) == []
+
+
+def test_what_a_virtual_port_drops_on_the_way_out_is_the_devices_loss() -> None:
+    report = _report(interface={"tx_dropped": 10})
+    report["ports"][1]["driver"] = "veth"
+    assert judge.own_loss(report) == 0
+    report["ports"][1]["driver"] = "igb"
+    assert judge.own_loss(report) == 10
+
+
+@dataclass
+class LiveFake(FakeTestbed):
+    """A device behind a tester that sends no more than `sends_pps`, and loses a frame in every third trial."""
+
+    sends_pps: float = float("inf")
+    unlucky: bool = False
+
+    def run(self, spec: ForwardingTrial) -> ForwardingResult:
+        found = super().run(spec)
+        slow = spec.loads[0].rate_pps > self.sends_pps
+        if self.unlucky and len(self.specs) % 3 == 0:
+            found = replace(found, streams=[{**s, "lost": s["lost"] + 1, "received": s["received"] - 1} for s in found.streams])
+        return replace(found, live={"unreached": "too slow" if slow else ""})
+
+
+def test_a_search_says_whether_the_tester_is_the_limit() -> None:
+    workload = Workload()
+    free = throughput.run(TrialRunner(LiveFake(lambda pps: min(pps, 30_000.0))), workload)  # type: ignore[arg-type]
+    assert free.tester_limited is False
+    slow = throughput.run(TrialRunner(LiveFake(lambda pps: pps, sends_pps=20_000.0)), workload)  # type: ignore[arg-type]
+    assert slow.tester_limited is True
+    assert slow.total_throughput_pps == pytest.approx(20_000, rel=0.01)
+    known = LiveFake(lambda pps: pps, ceiling=20_000.0)
+    capped = throughput.run(TrialRunner(known), workload)  # type: ignore[arg-type]
+    assert capped.tester_limited is True
+    assert max(spec.loads[0].rate_pps for spec in known.specs) == 20_000
+    with pytest.raises(IrqlabError, match="the tester itself is too slow"):
+        throughput.run(TrialRunner(LiveFake(lambda pps: pps, sends_pps=1.0)), workload)  # type: ignore[arg-type]
+
+
+def test_with_noise_most_trials_decide() -> None:
+    testbed = LiveFake(lambda pps: min(pps, 30_000.0), unlucky=True)
+    found = throughput.run(TrialRunner(testbed), Workload(trials_per_load=3))  # type: ignore[arg-type]
+    assert found.total_throughput_pps == pytest.approx(30_000, rel=0.01)
+    loads = [spec.loads[0].rate_pps for spec in testbed.specs]
+    assert loads.count(found.summary.rate_pps_per_direction) >= 2
+
+
+def test_loads_beyond_the_tester_are_left_out() -> None:
+    known = LiveFake(lambda pps: min(pps, 10_000.0), ceiling=16_000.0)
+    found = loss.run(TrialRunner(known), Workload())  # type: ignore[arg-type]
+    assert [sample.load for sample in found.samples] == [0.25, 0.5, 0.75, 1.0, 1.1, 1.25, 1.5]
+    with pytest.raises(IrqlabError, match="at line rate"):
+        burst.run(TrialRunner(known), Workload())  # type: ignore[arg-type]
+
+
+def test_what_was_not_sent_is_unreached_not_lost() -> None:
+    assert judge.unreached([_stream(sent=995)]) == ""
+    assert judge.unreached([_stream(sent=994)]) == "the tester sent 994 of 1000 frames"
+    assert judge.doubts([_stream(sent=500)], _report()) == []
+    stalled = _report(sending=_thread(stalls=1, longest_gap_ns=20_000_000, stalled_ns=20_000_000))
+    assert "the host stopped it" in judge.doubts([_stream(sent=500)], stalled)[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"stalls": 2, "longest_gap_ns": 5_000_000}, "2 stalls, the longest of 5.0 ms"),
+        ({"waited_for_cpu_ns": 1_500_000, "involuntary_switches": 3}, "1.5 ms without its processor, 3 involuntary switches"),
+        ({"steal_ticks": 4}, "4 ticks stolen"),
+    ],
+)
+def test_stalls_are_named(changes: dict[str, int], said: str) -> None:
+    report = _report(receiving=_thread(**changes))
+    (found,) = judge.stalls(report)
+    assert found.startswith("receiving: ")
+    assert said in found
+    late = [_stream(late=1)]
+    assert "came late" in judge.doubts(late, report)[0]
+    assert judge.doubts(late, _report()) == []
+
+
+def _calibration(**changes: Any) -> Calibration:
+    base: dict[str, Any] = {"ports": PORTS, "kind": "af_xdp", "drivers": ("veth", "veth"), "rates_pps": {64: 1e6, 1518: 5e5}}
+    return Calibration(**{**base, "latency_p50_ns": {64: 2000.0}, "latency_p99_ns": {64: 9000.0}, **changes})
+
+
+def test_between_two_sizes_the_time_per_frame_is_linear() -> None:
+    known = _calibration()
+    assert known.rate_pps(64, False) == pytest.approx(1e6)
+    assert known.rate_pps(1518, False) == pytest.approx(5e5)
+    assert known.rate_pps(791, False) == pytest.approx(1e9 / 1500)
+    assert known.rate_pps(64, True) == pytest.approx(5e5)  # only one direction was measured
+    assert _calibration(bidirectional=True).rate_pps(64, True) == pytest.approx(1e6)
+    assert _calibration(rates_pps={512: 7e5}).rate_pps(64, False) == pytest.approx(7e5)
+    assert 5e5 < known.rate_pps("imix", False) < 1e6
+
+
+def test_a_calibration_is_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IRQLAB_CACHE", str(tmp_path))
+    config = LiveConfig(PORTS, kind="af_xdp")
+    with pytest.raises(IrqlabError, match="irqlab live calibrate p0 p1 --kind af_xdp"):
+        calibration.read(config)
+    calibration.keep(_calibration(), calibration.place(config))
+    assert calibration.read(config) == _calibration(made_s=calibration.read(config).made_s)
+    with pytest.raises(IrqlabError, match="is about p0 and p1 through af_xdp"):
+        calibration.read(LiveConfig(PORTS), calibration.place(config))
+    calibration.place(config).write_text("{}")
+    with pytest.raises(IrqlabError, match="not a calibration"):
+        calibration.read(config)
+
+
+def test_the_journal_survives_a_crash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IRQLAB_CACHE", str(tmp_path))
+    setting = tmp_path / "setting"
+    setting.write_text("old")
+    journal = prepare.Journal(PORTS)
+    assert not journal.load()
+    journal.note(prepare.Undo("here", "the setting", (), str(setting), "old"))
+    setting.write_text("new")  # and the crash
+    said: list[str] = []
+    prepare.restore(PORTS, said.append)
+    assert setting.read_text() == "old"
+    assert said == ["  undone: the setting"]
+    assert not journal.path.exists()
+    journal.note(prepare.Undo("here", "what cannot be", ("false",)))
+    with pytest.raises(IrqlabError, match="what cannot be"):
+        prepare.restore(PORTS, said.append)
+    assert journal.load()
+
+
+@pytest.mark.parametrize(("text", "bps"), [("100M", 10**8), ("2.5G", 2.5e9), ("10k", 10**4), ("1000000", 10**6)])
+def test_line_rates(text: str, bps: float) -> None:
+    assert rate(text) == bps
+
+
+def test_two_files_side_by_side() -> None:
+    one = catalogue.read(DATA / "sample_full.json")
+    found = beside.tables(one, one, ("board", "lab"))
+    assert len(found) == sum(row["complete"] for row in one["measured"]["results"])
+    for table in found:
+        assert isinstance(table, Table)
+        assert [column.text for column in table.columns] == ["", "board", "lab", "Ratio"]
+        assert all(row[3].text in ("1", units.NONE) for row in table.rows)
+    with pytest.raises(IrqlabError, match="no method"):
+        beside.tables(one, {"measured": {"results": []}}, ("board", "lab"))
+
+
+def test_a_boards_cells_come_from_a_live_file(tmp_path: Path) -> None:
+    document = json.loads((DATA / "sample_throughput.json").read_text())
+    rows = [row for row in document["measured"]["results"] if row["method"] == "throughput"]
+    document["measured"]["results"] = rows[:1]
+    bidirectional = rows[0]["bidirectional"]
+    file = tmp_path / "live.json"
+    rows[0]["line_rate_limited"] = False
+    file.write_text(json.dumps(document))
+    (cell, pps), *_ = read_live(file, bidirectional).items()
+    assert isinstance(cell, Cell)
+    assert pps == rows[0]["total_throughput_pps"]
+    with pytest.raises(IrqlabError, match="no throughput in"):
+        read_live(file, not bidirectional)
+    rows[0]["tester_limited"] = True
+    file.write_text(json.dumps(document))
+    with pytest.raises(IrqlabError, match="cannot be fitted"):
+        read_live(file, bidirectional)
