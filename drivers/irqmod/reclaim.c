@@ -98,17 +98,6 @@ void irqmod_tx_irq_reclaim(struct irqmod_port *port)
 	tx_wake(port);
 }
 
-/* poll: starts a pass over the receive ring, which reclaims. */
-static void tx_start_pass(struct irqmod_port *port)
-{
-	unsigned long flags;
-
-	local_irq_save(flags);
-	if (!READ_ONCE(port->rx_stopping))
-		port->rx->irq(port);
-	local_irq_restore(flags);
-}
-
 static void tx_timer_reclaim(struct irqmod_port *port)
 {
 	struct netdev_queue *txq = netdev_get_tx_queue(port->netdev, 0);
@@ -116,7 +105,9 @@ static void tx_timer_reclaim(struct irqmod_port *port)
 	unsigned long flags;
 
 	if (port->tx_with_rx) {
-		tx_start_pass(port);
+		/* A pass over the receive ring reclaims. */
+		if (!READ_ONCE(port->rx_stopping))
+			port->rx->irq(port);
 	} else if (port->tx->in_irq) {
 		spin_lock_irqsave(&port->tx_lock, flags);
 		packets = port->ops->tx_reclaim(port);
