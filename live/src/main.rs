@@ -13,6 +13,7 @@ mod interface;
 mod packet;
 mod port;
 mod program;
+mod sockopt;
 mod xdp;
 
 use std::io::{BufRead, Write};

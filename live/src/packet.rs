@@ -11,6 +11,7 @@ use serde_json::json;
 use crate::clock::Conversion;
 use crate::interface::Interface;
 use crate::port::{Port, Receiving, Sending};
+use crate::sockopt;
 
 /// Frames in a batch.
 const BATCH: usize = 64;
@@ -71,21 +72,7 @@ fn socket(
 }
 
 fn set<T>(socket: &OwnedFd, option: libc::c_int, value: &T) -> io::Result<()> {
-    // SAFETY: the kernel reads `value`.
-    let done = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_PACKET,
-            option,
-            std::ptr::from_ref(value).cast(),
-            size_of::<T>() as u32,
-        )
-    };
-    if done == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    sockopt::set(socket, libc::SOL_PACKET, option, value)
 }
 
 /// The sending half. The frames' vectors point into `frames`, so these are allocated once.

@@ -15,6 +15,7 @@ use crate::interface::Interface;
 use crate::packet::{broken, busy};
 use crate::port::{Port, Receiving, Sending};
 use crate::program::{self, Attached, MAGIC, Mode, STAMP_BYTES};
+use crate::sockopt;
 
 /// A frame's place, in bytes.
 const CHUNK: usize = 2048;
@@ -216,21 +217,7 @@ struct Region {
 }
 
 fn set<T>(socket: &OwnedFd, option: libc::c_int, value: &T) -> io::Result<()> {
-    // SAFETY: the kernel reads `value`.
-    let done = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_XDP,
-            option,
-            std::ptr::from_ref(value).cast(),
-            size_of::<T>() as u32,
-        )
-    };
-    if done == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    sockopt::set(socket, libc::SOL_XDP, option, value)
 }
 
 fn get<T>(socket: &OwnedFd, option: libc::c_int) -> io::Result<T> {

@@ -37,6 +37,7 @@ class FakeMachine:
     done: list[str] = field(default_factory=list)
     fails: Exception | None = None
     """What waiting for the rewound machine raises."""
+    ended: bool = False
 
     @property
     def rpc(self) -> FakeMachine:
@@ -121,6 +122,12 @@ def test_a_machine_that_has_died_is_replaced(stand: Stand) -> None:
     assert stand.use(A) is stand.started[1]
     assert stand.started[0].done == ["rewind", "close"]
     assert stand.use(A) is stand.started[1], "the next one is kept again"
+
+
+def test_a_machine_that_was_killed_after_it_had_answered_is_replaced(stand: Stand) -> None:
+    stand.use(A).ended = True
+    assert stand.use(A) is stand.started[1]
+    assert stand.started[0].done == ["rewind", "rewound", "close"]
 
 
 def test_where_machines_cannot_be_rewound_none_is_kept(stand: Stand) -> None:

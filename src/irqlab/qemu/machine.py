@@ -192,6 +192,11 @@ class Machine:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
+    @property
+    def ended(self) -> bool:
+        """Whether QEMU has ended, or was killed."""
+        return self.process.poll() is not None
+
     def close(self) -> None:
         """Ends QEMU and removes its files."""
         if self._closed:

@@ -92,7 +92,9 @@ class Pool:
                 found.close()
                 raise
             else:
-                return found
+                if not found.ended:  # killed after it had answered
+                    return found
+                found.close()
 
     def _keep(self, snapshot: Path, used: Machine) -> None:
         if not wanted() or snapshot in self._refused:

@@ -102,7 +102,7 @@ def default_kernels(offers: Iterable[kernel_packages.Offer]) -> list[str]:
 
 
 def default_drivers(qemu: Qemu) -> list[str]:
-    """The in-tree drivers that this QEMU has a NIC model for, and that can be measured."""
+    """The in-tree drivers that this QEMU or the tester has a NIC model for, and that can be measured."""
     return list(dict.fromkeys(nic.driver for nic in nics.supported(qemu) if nic.driver not in nic.refuses))
 
 

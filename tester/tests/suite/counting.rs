@@ -31,10 +31,8 @@ fn a_processor_that_waits_for_memory_does_not_idle() {
         .0;
     assert_eq!(result["instructions"], 1_000_000);
     assert_eq!(result["idle_ns"], 3_500_000);
-    assert_eq!(
-        result["memory"],
-        json!({"stall_ps": 2_500_000_000_u64, "caches": []})
-    );
+    assert_eq!(result["memory"]["stall_ps"], 2_500_000_000_u64);
+    assert_eq!(result["memory"]["caches"], json!([]));
 }
 
 #[test]
