@@ -64,7 +64,7 @@ static enum hrtimer_restart hybrid_window(struct hrtimer *timer)
 }
 
 /* DE's run; passes the ring on to NAPI. */
-static void hybrid_work(struct tasklet_struct *tasklet)
+static void rx_hybrid_work(struct tasklet_struct *tasklet)
 {
 	struct irqmod_de *de = from_tasklet(de, tasklet, tasklet);
 	struct irqmod_hybrid *h = container_of(de, struct irqmod_hybrid, de);
@@ -81,7 +81,7 @@ static void hybrid_work(struct tasklet_struct *tasklet)
 }
 
 /* NAPI's poll; passes the ring on to DE. */
-static int hybrid_poll(struct irqmod_port *port, int budget)
+static int rx_hybrid_poll(struct irqmod_port *port, int budget)
 {
 	struct irqmod_hybrid *h = port->rx_state;
 	int done = irqmod_rx_pass(port, budget);
@@ -95,7 +95,7 @@ static int hybrid_poll(struct irqmod_port *port, int budget)
 }
 
 /* A setting changed. Takes effect with the next window. */
-static void hybrid_changed(struct irqmod_port *port, void *state)
+static void rx_hybrid_changed(struct irqmod_port *port, void *state)
 {
 	struct irqmod_hybrid *h = state;
 
@@ -104,20 +104,20 @@ static void hybrid_changed(struct irqmod_port *port, void *state)
 	h->window = ms_to_ktime(h->rx_rate_window_ms);
 }
 
-static void hybrid_init(struct irqmod_port *port, void *state)
+static void rx_hybrid_init(struct irqmod_port *port, void *state)
 {
 	struct irqmod_hybrid *h = state;
 
-	irqmod_de_init(&h->de, port, hybrid_work);
+	irqmod_de_init(&h->de, port, rx_hybrid_work);
 	hrtimer_setup(&h->timer, hybrid_window, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL);
 	h->rx_cliff_pps = DEFAULT_CLIFF_PPS;
 	h->rx_epsilon_permille = DEFAULT_EPSILON;
 	h->rx_rate_window_ms = DEFAULT_WINDOW_MS;
-	hybrid_changed(port, h);
+	rx_hybrid_changed(port, h);
 }
 
-static bool hybrid_start(struct irqmod_port *port)
+static bool rx_hybrid_start(struct irqmod_port *port)
 {
 	struct irqmod_hybrid *h = port->rx_state;
 
@@ -132,7 +132,7 @@ static bool hybrid_start(struct irqmod_port *port)
 	return false;
 }
 
-static void hybrid_stop(struct irqmod_port *port)
+static void rx_hybrid_stop(struct irqmod_port *port)
 {
 	struct irqmod_hybrid *h = port->rx_state;
 
@@ -144,7 +144,7 @@ static void hybrid_stop(struct irqmod_port *port)
 	irqmod_de_stop(&h->de);
 }
 
-static void hybrid_irq(struct irqmod_port *port)
+static void rx_hybrid_irq(struct irqmod_port *port)
 {
 	struct irqmod_hybrid *h = port->rx_state;
 
@@ -191,10 +191,10 @@ IRQMOD_RX_SCHEME(hybrid) = {
 	.masks = true,
 	.state_size = sizeof(struct irqmod_hybrid),
 	.settings = hybrid_settings,
-	.init = hybrid_init,
-	.changed = hybrid_changed,
-	.start = hybrid_start,
-	.stop = hybrid_stop,
-	.irq = hybrid_irq,
-	.poll = hybrid_poll,
+	.init = rx_hybrid_init,
+	.changed = rx_hybrid_changed,
+	.start = rx_hybrid_start,
+	.stop = rx_hybrid_stop,
+	.irq = rx_hybrid_irq,
+	.poll = rx_hybrid_poll,
 };

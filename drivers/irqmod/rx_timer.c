@@ -47,14 +47,14 @@ static int backlog_room(void)
 	       (int)skb_queue_len_lockless(&sd->input_pkt_queue);
 }
 
-static void timer_pass(struct irqmod_timer *t, int budget)
+static void rx_timer_pass(struct irqmod_timer *t, int budget)
 {
 	irqmod_rx_pass(t->port, budget);
 	if (t->port->rx_deferred)
 		tasklet_schedule(&t->tasklet);
 }
 
-static enum hrtimer_restart timer_poll(struct hrtimer *timer)
+static enum hrtimer_restart rx_timer_poll(struct hrtimer *timer)
 {
 	struct irqmod_timer *t = container_of(timer, struct irqmod_timer, timer);
 	int room = t->port->rx_ring;
@@ -62,12 +62,12 @@ static enum hrtimer_restart timer_poll(struct hrtimer *timer)
 	if (t->rx_timer_without != WITHOUT_BACKLOG)
 		room = min(room, backlog_room());
 	if (room > 0)
-		timer_pass(t, room);
+		rx_timer_pass(t, room);
 	hrtimer_forward_now(timer, READ_ONCE(t->period));
 	return HRTIMER_RESTART;
 }
 
-static void timer_refill(struct tasklet_struct *tasklet)
+static void rx_timer_refill(struct tasklet_struct *tasklet)
 {
 	struct irqmod_timer *t = from_tasklet(t, tasklet, tasklet);
 
@@ -86,7 +86,7 @@ static void rx_timer_init(struct irqmod_port *port, void *state)
 	struct irqmod_timer *t = state;
 
 	t->port = port;
-	tasklet_setup(&t->tasklet, timer_refill);
+	tasklet_setup(&t->tasklet, rx_timer_refill);
 }
 
 static bool rx_timer_start(struct irqmod_port *port)
@@ -103,7 +103,7 @@ static bool rx_timer_start(struct irqmod_port *port)
 	port->deliver = direct ? irqmod_deliver_stack : irqmod_deliver_backlog;
 	port->rx_deferred = t->rx_timer_without != WITHOUT_REFILL;
 	port->rx_in_softirq = direct;
-	hrtimer_setup(&t->timer, timer_poll, CLOCK_MONOTONIC, mode);
+	hrtimer_setup(&t->timer, rx_timer_poll, CLOCK_MONOTONIC, mode);
 	if (t->rx_timer_without == WITHOUT_IRQ_OFF)
 		return true;
 	hrtimer_start(&t->timer, t->period, mode);
@@ -127,7 +127,7 @@ static void rx_timer_irq(struct irqmod_port *port)
 	 * poll.
 	 */
 	if (unlikely(t->rx_timer_without == WITHOUT_IRQ_OFF))
-		timer_pass(t, port->rx_ring);
+		rx_timer_pass(t, port->rx_ring);
 }
 
 static IRQMOD_CHOICE(struct irqmod_timer, rx_timer_without, timer_measures);
