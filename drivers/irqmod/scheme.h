@@ -93,12 +93,14 @@ struct irqmod_tx_scheme {
 };
 
 /* How a file defines its scheme. */
-#define IRQMOD_RX_SCHEME(scheme)					\
-	extern const struct irqmod_rx_scheme irqmod_rx_##scheme;	\
-	const struct irqmod_rx_scheme irqmod_rx_##scheme
-#define IRQMOD_TX_SCHEME(scheme)					\
-	extern const struct irqmod_tx_scheme irqmod_tx_##scheme;	\
-	const struct irqmod_tx_scheme irqmod_tx_##scheme
+#define IRQMOD_RX_SCHEME(scheme)	const struct irqmod_rx_scheme irqmod_rx_##scheme
+#define IRQMOD_TX_SCHEME(scheme)	const struct irqmod_tx_scheme irqmod_tx_##scheme
+
+/* All schemes. Kbuild defines the names, irqmod_rx_de, irqmod_rx_napi, and so on,
+ * and their addresses, for the tables in schemes.c.
+ */
+extern const struct irqmod_rx_scheme IRQMOD_RX_NAMES;
+extern const struct irqmod_tx_scheme IRQMOD_TX_NAMES;
 
 /* schemes.c */
 extern const struct irqmod_rx_scheme * const irqmod_rx_schemes[];

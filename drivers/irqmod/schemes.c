@@ -1,30 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The tables of schemes, whose names come from Kbuild, and what every port has
- * of each receive scheme: its private state.
+ * The tables of schemes, and what every port has of each receive scheme: its
+ * private state.
  */
 #include <linux/slab.h>
 
 #include "scheme.h"
 
-#define DECLARE(scheme)	extern const struct irqmod_rx_scheme irqmod_rx_##scheme;
-IRQMOD_RX_SCHEMES(DECLARE)
-#undef DECLARE
-#define DECLARE(scheme)	extern const struct irqmod_tx_scheme irqmod_tx_##scheme;
-IRQMOD_TX_SCHEMES(DECLARE)
-#undef DECLARE
-
-#define ENTRY(scheme)	&irqmod_rx_##scheme,
 const struct irqmod_rx_scheme * const irqmod_rx_schemes[] = {
-	IRQMOD_RX_SCHEMES(ENTRY) NULL
+	IRQMOD_RX_ADDRESSES, NULL
 };
-#undef ENTRY
 
-#define ENTRY(scheme)	&irqmod_tx_##scheme,
 const struct irqmod_tx_scheme * const irqmod_tx_schemes[] = {
-	IRQMOD_TX_SCHEMES(ENTRY) NULL
+	IRQMOD_TX_ADDRESSES, NULL
 };
-#undef ENTRY
 
 #define RX_SCHEMES	(ARRAY_SIZE(irqmod_rx_schemes) - 1)
 
