@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
+# needs: engine
 # loads: pktgen
 # A sender that keeps the transmit ring full keeps the wire busy, too: with every transmit scheme, a ring of 64 packets, and a
 # driver that frees none of them elsewhere, since nothing is received. 60 bytes take 6.72 us at 100 Mbit/s. QEMU's own NICs are
