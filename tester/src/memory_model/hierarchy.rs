@@ -728,8 +728,7 @@ mod tests {
         assert_eq!([store(), store(), store()], [0, 100, 0]);
     }
 
-    #[test]
-    fn translations_stall_and_read_page_tables_through_the_caches() {
+    fn with_tlbs() -> Hierarchy {
         let shape = tlb::Shape {
             entries: 2,
             ways: 2,
@@ -739,7 +738,7 @@ mod tests {
             fetch_ps: 3,
             data_ps: 2,
         };
-        let mut caches = made_of(&Parameters {
+        made_of(&Parameters {
             tlbs: Some(tlb::Parameters {
                 instructions: shape,
                 data: shape,
@@ -749,7 +748,12 @@ mod tests {
                 tagged: false,
             }),
             ..parameters(&[(L2, both(10))])
-        });
+        })
+    }
+
+    #[test]
+    fn translations_stall_and_read_page_tables_through_the_caches() {
+        let mut caches = with_tlbs();
         assert_eq!(caches.access(0x1000, 8, false, || true), 2 + 100 + 100);
         assert_eq!(
             caches.access(0x1040, 8, false, || true),
@@ -778,6 +782,15 @@ mod tests {
             caches.access(0x1000, 8, false, || true) > 0,
             "of user space"
         );
+    }
+
+    #[test]
+    fn a_line_that_was_used_last_may_be_in_a_page_that_was_not() {
+        let mut caches = with_tlbs();
+        let mut fetch = |line| caches.fetch(line);
+        let stalls = [0x1000, 0x2020, 0x3020, 0x1000, 0x1000].map(&mut fetch);
+        let walk = 3;
+        assert_eq!(stalls, [walk + 200, walk + 100, walk + 100, walk, 0]);
     }
 
     #[test]
