@@ -24,6 +24,18 @@ int irqmod_rx_pass(struct irqmod_port *port, int budget)
 	return taken;
 }
 
+/**
+ * irqmod_interrupt() - an interrupt of the port
+ * @port: the port
+ * @groups: IRQMOD_RX, IRQMOD_TX or both: which groups of causes have been raised
+ *
+ * Called by the hard interrupt handler after it has acknowledged the causes, or by
+ * the completion of a transfer, in the bus driver's context. Starts what the
+ * schemes do then. While the port is stopped it masks @groups.
+ *
+ * Context: hard IRQ, or softirq with IRQMOD_CAP_TRANSFERS. Not for one port on two
+ * CPUs at a time.
+ */
 void irqmod_interrupt(struct irqmod_port *port, u32 groups)
 {
 	if (unlikely(!READ_ONCE(port->up))) {
@@ -45,7 +57,14 @@ void irqmod_interrupt(struct irqmod_port *port, u32 groups)
 }
 EXPORT_SYMBOL_GPL(irqmod_interrupt);
 
-/* For unmask() of drivers whose hardware does not raise the cause again. */
+/**
+ * irqmod_rx_again() - frames have arrived while RX was masked
+ * @port: the port
+ *
+ * For unmask() of drivers whose hardware does not raise the cause again.
+ *
+ * Context: any in which RX is unmasked, with BH disabled.
+ */
 void irqmod_rx_again(struct irqmod_port *port)
 {
 	if (READ_ONCE(port->up) && !READ_ONCE(port->rx_stopping))
@@ -143,6 +162,14 @@ static void tx_stop(struct irqmod_port *port)
 	irqmod_synchronize(port);
 }
 
+/**
+ * irqmod_start() - starts the schemes
+ * @port: the port, with its hardware ready and its rings filled
+ *
+ * Called in ndo_open, and after a change of the rings. The driver wakes the queue.
+ *
+ * Context: process, under RTNL.
+ */
 void irqmod_start(struct irqmod_port *port)
 {
 	ASSERT_RTNL();
@@ -156,6 +183,16 @@ void irqmod_start(struct irqmod_port *port)
 }
 EXPORT_SYMBOL_GPL(irqmod_start);
 
+/**
+ * irqmod_stop() - stops the schemes
+ * @port: the port, its hardware still running; stopped before: nothing is done
+ *
+ * Called in ndo_stop before the hardware is shut down. When it returns, RX and TX
+ * are masked, the transmit queue is stopped, and neither schemes nor timers access
+ * the rings until irqmod_start(): the driver may change them.
+ *
+ * Context: process, under RTNL. Sleeps.
+ */
 void irqmod_stop(struct irqmod_port *port)
 {
 	ASSERT_RTNL();
@@ -233,6 +270,17 @@ int irqmod_set_tx_scheme(struct irqmod_port *port,
 	return 0;
 }
 
+/**
+ * irqmod_register() - makes a port of the engine
+ * @port: the first member of netdev_priv(); the driver has set the fields up to
+ *        wire_mbps
+ *
+ * To be called before register_netdev(). Chooses the default schemes, adds the NAPI
+ * and the files in sysfs.
+ *
+ * Context: process.
+ * Return: 0, -EINVAL if @port is not where it belongs or has no speed, -ENOMEM.
+ */
 int irqmod_register(struct irqmod_port *port)
 {
 	int err;
@@ -270,6 +318,14 @@ int irqmod_register(struct irqmod_port *port)
 }
 EXPORT_SYMBOL_GPL(irqmod_register);
 
+/**
+ * irqmod_unregister() - the opposite of irqmod_register()
+ * @port: the port
+ *
+ * To be called after unregister_netdev().
+ *
+ * Context: process. Sleeps.
+ */
 void irqmod_unregister(struct irqmod_port *port)
 {
 	netif_napi_del(&port->napi);

@@ -16,6 +16,15 @@ unsigned int irqmod_rx_usecs(const struct irqmod_port *port)
 		     (unsigned int)IRQMOD_USECS_MAX);
 }
 
+/**
+ * irqmod_get_coalesce() - get_coalesce of ethtool_ops
+ * @netdev: a netdev with a port
+ * @ec: gets rx-usecs, tx-usecs and tx-frames
+ * @kec: unused
+ * @extack: unused
+ *
+ * Return: 0.
+ */
 int irqmod_get_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 			struct kernel_ethtool_coalesce *kec,
 			struct netlink_ext_ack *extack)
@@ -29,6 +38,16 @@ int irqmod_get_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 }
 EXPORT_SYMBOL_GPL(irqmod_get_coalesce);
 
+/**
+ * irqmod_set_coalesce() - set_coalesce of ethtool_ops
+ * @netdev: a netdev with a port
+ * @ec: rx-usecs, tx-usecs and tx-frames
+ * @kec: unused
+ * @extack: says which values are allowed
+ *
+ * Context: process, under RTNL.
+ * Return: 0, or -EINVAL; then nothing has changed.
+ */
 int irqmod_set_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 			struct kernel_ethtool_coalesce *kec,
 			struct netlink_ext_ack *extack)
@@ -69,12 +88,25 @@ static const char irqmod_stats[][ETH_GSTRING_LEN] = {
 	"tx_reclaims_rx", "tx_reclaims_timer", "tx_reclaims_irq",
 };
 
+/**
+ * irqmod_get_sset_count() - get_sset_count of ethtool_ops
+ * @netdev: a netdev with a port
+ * @sset: ETH_SS_STATS
+ *
+ * Return: how many statistics there are, or -EOPNOTSUPP.
+ */
 int irqmod_get_sset_count(struct net_device *netdev, int sset)
 {
 	return sset == ETH_SS_STATS ? ARRAY_SIZE(irqmod_stats) : -EOPNOTSUPP;
 }
 EXPORT_SYMBOL_GPL(irqmod_get_sset_count);
 
+/**
+ * irqmod_get_strings() - get_strings of ethtool_ops
+ * @netdev: a netdev with a port
+ * @sset: ETH_SS_STATS
+ * @data: gets the names of the statistics
+ */
 void irqmod_get_strings(struct net_device *netdev, u32 sset, u8 *data)
 {
 	if (sset == ETH_SS_STATS)
@@ -82,6 +114,12 @@ void irqmod_get_strings(struct net_device *netdev, u32 sset, u8 *data)
 }
 EXPORT_SYMBOL_GPL(irqmod_get_strings);
 
+/**
+ * irqmod_get_ethtool_stats() - get_ethtool_stats of ethtool_ops
+ * @netdev: a netdev with a port
+ * @stats: unused
+ * @data: gets the statistics
+ */
 void irqmod_get_ethtool_stats(struct net_device *netdev,
 			      struct ethtool_stats *stats, u64 *data)
 {
@@ -120,6 +158,11 @@ void irqmod_get_ethtool_stats(struct net_device *netdev,
 }
 EXPORT_SYMBOL_GPL(irqmod_get_ethtool_stats);
 
+/**
+ * irqmod_get_stats64() - ndo_get_stats64
+ * @netdev: a netdev with a port
+ * @stats: gets packets, bytes and errors, to which the driver may add its own
+ */
 void irqmod_get_stats64(struct net_device *netdev,
 			struct rtnl_link_stats64 *stats)
 {

@@ -46,7 +46,15 @@ static void heads_drop(struct irqmod_chunk *chunk)
 	chunk->page = NULL;
 }
 
-/* Advances to the next chunk. False: no memory. */
+/**
+ * irqmod_heads_next() - advances to the next chunk
+ * @heads: the chunks of a port
+ *
+ * Called by irqmod_head_alloc().
+ *
+ * Context: the one that takes frames.
+ * Return: false if there is no memory.
+ */
 bool irqmod_heads_next(struct irqmod_heads *heads)
 {
 	unsigned int fail = READ_ONCE(fail_heads);

@@ -34,9 +34,14 @@ static void tx_count(struct irqmod_port *port, u64_stats_t *place,
 	u64_stats_update_end(&port->tx_stats.syncp);
 }
 
-/* off: reclaims before a transmit, with the queue's lock held, in batches. The
- * paper reclaims one packet before each transmit, which has the overhead of a
- * reclaim for each packet.
+/**
+ * irqmod_tx_reclaim_early() - reclaims before a transmit (off)
+ * @port: the port
+ *
+ * In batches: the paper reclaims one packet before each transmit, which has the
+ * overhead of a reclaim for each packet. Called by irqmod_tx_begin().
+ *
+ * Context: ndo_start_xmit.
  */
 void irqmod_tx_reclaim_early(struct irqmod_port *port)
 {
@@ -155,7 +160,14 @@ enum hrtimer_restart irqmod_tx_timer(struct hrtimer *timer)
 	return HRTIMER_RESTART;
 }
 
-/* Called with the queue locked. */
+/**
+ * irqmod_tx_arm() - arms the transmit timer
+ * @port: the port
+ *
+ * Called by irqmod_tx_queued().
+ *
+ * Context: the queue is locked.
+ */
 void irqmod_tx_arm(struct irqmod_port *port)
 {
 	port->tx_armed = true;
@@ -164,8 +176,14 @@ void irqmod_tx_arm(struct irqmod_port *port)
 }
 EXPORT_SYMBOL_GPL(irqmod_tx_arm);
 
-/* coalesce without an interrupt bit: unmasks TX after every N packets. If the
- * cause has been raised by then, it interrupts at once.
+/**
+ * irqmod_tx_counted() - counts a packet (coalesce without an interrupt bit)
+ * @port: the port
+ *
+ * Unmasks TX after every N packets. If the cause has been raised by then, it
+ * interrupts at once. Called by irqmod_tx_queued().
+ *
+ * Context: the queue is locked.
  */
 void irqmod_tx_counted(struct irqmod_port *port)
 {
@@ -176,8 +194,17 @@ void irqmod_tx_counted(struct irqmod_port *port)
 }
 EXPORT_SYMBOL_GPL(irqmod_tx_counted);
 
-/* Stops the queue. The next completion then interrupts with every scheme: the
- * wire must not wait for a timer.
+/**
+ * irqmod_tx_full() - stops the queue because the ring is full
+ * @port: the port
+ * @txq: its queue
+ * @reserve: the descriptors that a packet may need; if there are as many after all,
+ *           the queue is started again
+ *
+ * The next completion then interrupts with every scheme: the wire must not wait for
+ * a timer. Called by irqmod_tx_queued().
+ *
+ * Context: the queue is locked.
  */
 void irqmod_tx_full(struct irqmod_port *port, struct netdev_queue *txq,
 		    unsigned int reserve)
