@@ -72,15 +72,16 @@ void irqmod_rx_again(struct irqmod_port *port)
 }
 EXPORT_SYMBOL_GPL(irqmod_rx_again);
 
-/* Waits for running handlers. With a bus driver, completions run in hard IRQ or
- * softirq, and RCU waits for both.
+/* Waits for handlers, and for softirqs on other CPUs, for which RCU waits: the
+ * transmit timer (poll) and the completions of a bus driver start the receive
+ * scheme, too. One that had seen rx_stopping clear might otherwise do so after
+ * the scheme has stopped.
  */
 static void irqmod_synchronize(struct irqmod_port *port)
 {
 	if (port->irq)
 		synchronize_irq(port->irq);
-	else
-		synchronize_net();
+	synchronize_net();
 }
 
 /* The poll of the port's NAPI. */
@@ -139,8 +140,6 @@ static void tx_start(struct irqmod_port *port)
 
 static void tx_stop(struct irqmod_port *port)
 {
-	bool with_rx = port->tx_with_rx;
-
 	port->ops->mask(port, IRQMOD_TX);
 	irqmod_synchronize(port);
 	netif_tx_lock_bh(port->netdev);
@@ -152,9 +151,8 @@ static void tx_stop(struct irqmod_port *port)
 	port->tx_in_softirq = false;
 	WRITE_ONCE(port->tx_with_rx, 0);
 	netif_tx_unlock_bh(port->netdev);
-	/* A pass over the ring may be reclaiming, without a lock. */
-	if (with_rx)
-		synchronize_net();
+	/* poll: a pass over the receive ring may be reclaiming, without a lock. */
+	synchronize_net();
 	hrtimer_cancel(&port->tx_timer);
 	tasklet_kill(&port->tx_tasklet);
 	port->tx_armed = false;
