@@ -8,11 +8,47 @@
 #define DEFAULT_TX_USECS	1000
 #define DEFAULT_TX_FRAMES	128	/* Spanos et al. 2008 */
 
+#ifdef IRQMOD_DEBUG
+/* The ring is held for the time of a pass. One that begins within another, on
+ * any CPU, means that a scheme has passed the ring on without giving it up; one
+ * after the stop, that the scheme's stop() did not wait for its contexts.
+ */
+static void rx_hold(struct irqmod_port *port)
+{
+	const char *before = xchg(&port->rx_holder, port->rx->name);
+
+	WARN_ONCE(before, "%s: %s takes the ring that %s holds\n",
+		  port->netdev->name, port->rx->name, before);
+	WARN_ONCE(READ_ONCE(port->rx_quiet), "%s: %s takes the ring after its stop\n",
+		  port->netdev->name, port->rx->name);
+}
+
+static void rx_release(struct irqmod_port *port)
+{
+	/* What the pass wrote is seen by whoever holds the ring next. */
+	smp_store_release(&port->rx_holder, NULL);
+}
+
+static void rx_quiet(struct irqmod_port *port, bool quiet)
+{
+	WARN_ONCE(quiet && READ_ONCE(port->rx_holder),
+		  "%s: stopped, and %s still holds the ring\n",
+		  port->netdev->name, port->rx_holder);
+	WRITE_ONCE(port->rx_quiet, quiet);
+}
+#else
+static inline void rx_hold(struct irqmod_port *port) { }
+static inline void rx_release(struct irqmod_port *port) { }
+static inline void rx_quiet(struct irqmod_port *port, bool quiet) { }
+#endif
+
 /* One pass over the ring; delivers the frames taken. */
 int irqmod_rx_pass(struct irqmod_port *port, int budget)
 {
-	int taken = port->ops->rx_take(port, budget);
+	int taken;
 
+	rx_hold(port);
+	taken = port->ops->rx_take(port, budget);
 	port->rx_frames += taken;
 	u64_stats_update_begin(&port->rx_stats.syncp);
 	u64_stats_inc(&port->rx_stats.polls);
@@ -21,6 +57,7 @@ int irqmod_rx_pass(struct irqmod_port *port, int budget)
 	u64_stats_update_end(&port->rx_stats.syncp);
 	if (port->rx_in_softirq)
 		irqmod_deliver_flush(port);
+	rx_release(port);
 	return taken;
 }
 
@@ -100,6 +137,7 @@ static void rx_start(struct irqmod_port *port)
 {
 	bool open;
 
+	rx_quiet(port, false);
 	port->rx_state = irqmod_rx_state(port, port->rx);
 	open = port->rx->start(port);
 	WRITE_ONCE(port->rx_stopping, false);
@@ -124,6 +162,7 @@ static void rx_stop(struct irqmod_port *port)
 	/* The last poll may have unmasked RX. */
 	irqmod_rx_mask(port);
 	irqmod_synchronize(port);
+	rx_quiet(port, true);
 }
 
 static void tx_start(struct irqmod_port *port)

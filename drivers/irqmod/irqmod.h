@@ -28,6 +28,11 @@
 #include <linux/skbuff.h>
 #include <linux/u64_stats_sync.h>
 
+/* Debug builds check who takes frames from a ring (core.c). */
+#ifdef CONFIG_PROVE_LOCKING
+#define IRQMOD_DEBUG
+#endif
+
 struct irqmod_port;
 struct irqmod_rx_scheme;
 struct irqmod_tx_scheme;
@@ -210,6 +215,10 @@ struct irqmod_port {
 	unsigned int rx_weight;		/* budget of a NAPI poll */
 
 	bool up;
+#ifdef IRQMOD_DEBUG
+	const char *rx_holder;		/* scheme whose pass is under way */
+	bool rx_quiet;			/* stopped: no pass until the next start */
+#endif
 	void **rx_states;		/* of all schemes, in the order of the table */
 	struct hrtimer tx_timer;
 	struct tasklet_struct tx_tasklet;	/* off: reclaims after a full ring */
