@@ -61,6 +61,8 @@ FUNCTIONAL_PARAMETERS = "no_timer_check rcupdate.rcu_cpu_stall_timeout=120 watch
 """Parameters of a DUT without the instruction clock. Its time is the host's: on a busy one the boot's check of the timer fails
 ("IO-APIC + timer doesn't work"), and RCU stalls and soft lockups are reported of processors that only had no time; not before
 120 s with these."""
+SEVERAL_PARAMETERS = "tsc=reliable"
+"""Parameters of a DUT with several processors on the instruction clock: their time-stamp counters are one clock."""
 CONSOLE = "console.log"
 MAX_CPUS = 64
 SNAPSHOT_SLEEP_NS = 20_000_000
@@ -99,8 +101,6 @@ class MachineConfig:
             raise IrqlabError(f"--mips {self.mips}: the DUT runs at 125, 250, 500 or 1000 million instructions a second")
         if not 1 <= self.cpus <= MAX_CPUS:
             raise IrqlabError(f"--cpus {self.cpus}: allowed are 1 to {MAX_CPUS}")
-        if self.cpus > 1 and not self.functional:
-            raise IrqlabError("--cpus: several processors have no instruction clock and measure nothing: add --functional")
         if self.memory and self.functional:
             raise IrqlabError("--hardware: a memory model needs the instruction clock: not with --functional")
 
@@ -110,10 +110,16 @@ class MachineConfig:
         return SHIFT_OF_MIPS[self.mips]
 
     @property
+    def in_turn(self) -> bool:
+        """Several processors on one instruction clock: they run one after the other."""
+        return self.cpus > 1 and not self.functional
+
+    @property
     def append(self) -> str:
         """The DUT kernel's command line."""
         functional = FUNCTIONAL_PARAMETERS if self.functional else ""
-        words = (KERNEL_COMMAND_LINE, f"lsm={self.lsm}", functional, self.extra_append)
+        in_turn = SEVERAL_PARAMETERS if self.in_turn else ""
+        words = (KERNEL_COMMAND_LINE, f"lsm={self.lsm}", functional, in_turn, self.extra_append)
         return " ".join(word for word in words if word)
 
     def arguments(self) -> list[str]:
@@ -145,7 +151,8 @@ class MachineConfig:
     def _time(self) -> list[str]:
         if self.functional:
             return ["-accel", "tcg,thread=multi", "-smp", str(self.cpus)]
-        return ["-icount", f"shift={self.shift},sleep=off"]
+        several = ["-smp", str(self.cpus)] if self.in_turn else []
+        return ["-icount", f"shift={self.shift},sleep=off", *several]
 
     def key(self) -> str:
         """The snapshot's key: a hash of everything that the booted state depends on."""
@@ -317,6 +324,7 @@ def start(config: MachineConfig, snapshot: Path | None = None, profile: bool = F
     qmp_here, qmp_there = socket.socketpair() if to_save else (None, None)
     plugin = f"fd={rpc_there.fileno()},ports={PORTS},shift={config.shift}" + (",profile=1" if profile else "")
     plugin += ",functional=1" if config.functional else ""
+    plugin += f",processors={config.cpus}" if config.in_turn else ""
     plugin += f",lan7800={config.nic.usb_speed}" if config.nic.usb_speed else ""
     plugin += f",pci={config.nic.pci_bus}" if config.nic.pci_bus else ""
     plugin += f",errata={':'.join(config.nic.errata)}" if config.nic.errata else ""

@@ -1,45 +1,122 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Chooses where one virtual processor gives way to the next.
+//! Chooses which of several virtual processors runs, and for how many instructions.
 //!
 //! With -icount, QEMU runs its processors in turn, in one thread (`rr_cpu_thread_fn` of accel/tcg/tcg-accel-ops-rr.c). One runs until
-//! it halts, pauses (PAUSE, in a spin lock), until the next timer is due, or until it is asked to leave (`cpu_exit`), which it does
-//! before its next block. So what the DUT does is the same in every run, and asking at a chosen block of the driver moves the switch there.
-//! Switches inside a block are not possible.
+//! it halts, pauses (PAUSE, in a spin lock), until the next timer is due, or until it is asked to leave. Up to QEMU 8.0 the first
+//! processor may use all the time up to the next timer, and then again: if it waits for another one without PAUSE, that one never
+//! runs, and the machine hangs. Linux does so when it starts its second processor.
+//!
+//! How many instructions a processor may still execute stands in its object, and QEMU stops it there to the instruction. So a turn is
+//! ended by lowering that number, at the beginning of a block. All that is decided depends on executed instructions only: what the DUT
+//! does is the same in every run.
 
-use std::collections::BTreeSet;
+use std::collections::VecDeque;
 use std::ffi::{c_uint, c_void};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::api::api;
+use super::clock;
+use super::budget::{self, Budget};
 use super::translation::Translation;
+use crate::backend::Switches;
 
-/// Virtual addresses of the code in which switches are wanted: begin, end.
-static RANGES: Mutex<Vec<(u64, u64)>> = Mutex::new(Vec::new());
-/// Numbers of the blocks of that code after which the processor gives way.
-static POINTS: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
-/// How many blocks of that code were executed.
-static PASSED: AtomicU64 = AtomicU64::new(0);
-static ACTIVE: AtomicBool = AtomicBool::new(false);
-/// The window is open.
-static COUNTING: AtomicBool = AtomicBool::new(false);
+/// The longest turn, in instructions: longer than what a frame costs, so that a processor that was chosen gets far.
+const TURN: i64 = 50_000;
+/// The callback's number says how many instructions the block has, and whether it is code in which switches are wanted.
+const IN_RANGE: usize = 1;
 
-/// Has processors give way after these blocks of the code in `ranges`, counted from 0 in the order of their execution in the window. No
-/// ranges: ends that.
-pub fn arm(ranges: &[(u64, u64)], points: &[u64]) -> Result<(), String> {
-    let mut known = RANGES.lock().unwrap_or_else(|e| e.into_inner());
-    let anew = !ranges.is_empty() && *known != ranges;
-    if !ranges.is_empty() {
-        *known = ranges.to_vec();
+/// There are several processors.
+static SEVERAL: AtomicBool = AtomicBool::new(false);
+/// The processor whose turn it is.
+static RUNNING: AtomicUsize = AtomicUsize::new(0);
+static TURNS: Mutex<Turns> = Mutex::new(Turns::new());
+
+struct Turns {
+    /// Instructions that are left of the turn.
+    left: i64,
+    switches: Switches,
+    /// Since when rounds are counted, in ns; None: the window is not open.
+    begin_ns: Option<u64>,
+    ns_per_instruction: u64,
+    /// The round, and the instructions of the code executed in it.
+    round: usize,
+    executed: u64,
+    /// Where processors still give way in this round.
+    points: VecDeque<u64>,
+    /// Instructions of the code executed in each round.
+    passed: Vec<u64>,
+}
+
+impl Turns {
+    const fn new() -> Self {
+        Turns {
+            left: 0,
+            switches: Switches::NONE,
+            begin_ns: None,
+            ns_per_instruction: 1,
+            round: usize::MAX,
+            executed: 0,
+            points: VecDeque::new(),
+            passed: Vec::new(),
+        }
     }
-    *POINTS.lock().unwrap_or_else(|e| e.into_inner()) = points.iter().copied().collect();
-    PASSED.store(0, Ordering::Relaxed);
-    COUNTING.store(false, Ordering::Relaxed);
-    ACTIVE.store(!ranges.is_empty(), Ordering::Relaxed);
+
+    /// A block of the code begins, of so many instructions. Some: the processor is to give way after that many of them.
+    fn enters(&mut self, now_ns: u64, instructions: u64) -> Option<u64> {
+        let into_ns = now_ns.checked_sub(self.begin_ns? + self.switches.first_ns)?;
+        let round = (into_ns / self.switches.every_ns.max(1)) as usize;
+        if round != self.round {
+            self.round = round;
+            self.executed = 0;
+            let points = self.switches.points.get(round);
+            self.points = points.into_iter().flatten().copied().collect();
+        }
+        let passed = self.passed.get_mut(round)?;
+        if let Some(point) = self.points.front().copied() {
+            if point < self.executed + instructions {
+                self.points.pop_front();
+                return Some(point.saturating_sub(self.executed));
+            }
+        }
+        self.executed += instructions;
+        *passed = self.executed;
+        None
+    }
+}
+
+fn turns() -> MutexGuard<'static, Turns> {
+    TURNS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The machine has several processors, which execute an instruction in so many ns.
+pub fn install(ns_per_instruction: u64) {
+    turns().ns_per_instruction = ns_per_instruction;
+    SEVERAL.store(true, Ordering::Relaxed);
+}
+
+/// Has processors give way in the next window. No ranges: ends that.
+pub fn arm(switches: &Switches) -> Result<(), String> {
+    let mut turns = turns();
+    turns.begin_ns = None;
+    if switches.ranges.is_empty() {
+        turns.switches = Switches::NONE;
+        return Ok(());
+    }
+    if !SEVERAL.load(Ordering::Relaxed) {
+        return Err("the machine has one processor".into());
+    }
+    let anew = turns.switches.ranges != switches.ranges;
+    turns.switches = switches.clone();
+    turns.passed = vec![0; switches.points.len()];
+    turns.round = usize::MAX;
+    drop(turns);
+    let flush = api()
+        .tb_flush
+        .filter(|_| api().cpu_loop_exit.is_some() && clock::knows_instants() && budget::is_known());
+    let flush = flush.ok_or("this QEMU does not let the tester choose who runs")?;
     if anew {
-        let flush = api().tb_flush.filter(|_| api().cpu_exit.is_some());
-        let flush = flush.ok_or("this QEMU does not let the tester choose who runs")?;
-        // What was translated does not count.
+        // What was translated does not know the code.
         // SAFETY: processor 0 exists; QEMU does this when its thread leaves its block.
         unsafe { flush((api().qemu_get_cpu)(0)) };
     }
@@ -48,40 +125,59 @@ pub fn arm(ranges: &[(u64, u64)], points: &[u64]) -> Result<(), String> {
 
 /// The window opens or closes.
 pub fn window(open: bool) {
-    COUNTING.store(open && ACTIVE.load(Ordering::Relaxed), Ordering::Relaxed);
+    let mut turns = turns();
+    turns.begin_ns = (open && !turns.switches.ranges.is_empty()).then(clock::now_ns);
 }
 
-/// How many blocks of the code were executed in the window.
-pub fn passed() -> u64 {
-    PASSED.load(Ordering::Relaxed)
+/// How many instructions of the code were executed in each round.
+pub fn passed() -> Vec<u64> {
+    turns().passed.clone()
 }
 
 /// Looks at a block that was translated.
 pub fn watch(translation: &Translation) {
-    if !ACTIVE.load(Ordering::Relaxed) {
+    if !SEVERAL.load(Ordering::Relaxed) {
         return;
     }
     let start = translation.start();
-    let ranges = RANGES.lock().unwrap_or_else(|e| e.into_inner());
-    if ranges
-        .iter()
-        .any(|(begin, end)| (*begin..*end).contains(&start))
-    {
-        translation.on_execution(executed, 0);
-    }
+    let mut ranges = turns().switches.ranges.clone().into_iter();
+    let in_range = ranges.any(|(begin, end)| (begin..end).contains(&start));
+    let number = translation.instructions() << 1 | usize::from(in_range) * IN_RANGE;
+    translation.on_execution(executed, number);
 }
 
-unsafe extern "C" fn executed(processor: c_uint, _: *mut c_void) {
-    if !COUNTING.load(Ordering::Relaxed) {
+unsafe extern "C" fn executed(processor: c_uint, number: *mut c_void) {
+    let number = number as usize;
+    let instructions = (number >> 1) as i64;
+    // SAFETY: this is the beginning of a block, in the processor's own thread.
+    let Some(mut budget) = (unsafe { Budget::of(processor) }) else {
         return;
+    };
+    let mut turns = turns();
+    if RUNNING.swap(processor as usize, Ordering::Relaxed) != processor as usize || turns.left <= 0
+    {
+        turns.left = TURN;
     }
-    let number = PASSED.fetch_add(1, Ordering::Relaxed);
-    let chosen = POINTS
-        .lock()
-        .unwrap_or_else(|e| e.into_inner())
-        .contains(&number);
-    if let Some(exit) = api().cpu_exit.filter(|_| chosen) {
-        // SAFETY: the processor that is executing.
-        unsafe { exit((api().qemu_get_cpu)(processor as i32)) };
+    if number & IN_RANGE != 0 && turns.begin_ns.is_some() {
+        let ns = turns.ns_per_instruction;
+        let now_ns = clock::in_block(processor, instructions as u64, ns);
+        let after = now_ns.and_then(|now_ns| turns.enters(now_ns, instructions as u64));
+        if let (Some(after), Some(leave)) = (after, api().cpu_loop_exit) {
+            turns.left = 0;
+            drop(turns);
+            // The block has been booked as executed, and is not: it begins again, and ends after so many instructions.
+            // SAFETY: the processor's state is complete at the beginning of a block. QEMU goes on there; no destructor is skipped.
+            unsafe {
+                budget.set(after as i64, instructions);
+                leave((api().qemu_get_cpu)(processor as i32));
+            }
+            return;
+        }
+    }
+    turns.left -= instructions;
+    let left = turns.left.max(0);
+    drop(turns);
+    if budget.left() > left {
+        budget.set(left, 0);
     }
 }

@@ -51,7 +51,7 @@ pub struct TrialResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probes: Option<Vec<(usize, u64, u64, bool)>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub passed: Option<u64>,
+    pub passed: Option<Vec<u64>>,
     pub streams: Vec<StreamResult>,
     pub ports: Vec<PortCount>,
 }
@@ -90,8 +90,8 @@ pub struct Trial {
     halts: Option<Vec<[u64; 2]>>,
     /// When probed functions were entered; None: nothing was probed.
     entries: Option<Vec<Entry>>,
-    /// Blocks of code executed in which processors may give way; None: they may not.
-    passed: Option<u64>,
+    /// Instructions executed, by round, of the code in which processors may give way; None: they may not.
+    passed: Option<Vec<u64>>,
     events: Events,
     ended: bool,
 }
@@ -139,7 +139,7 @@ impl Trial {
             watched: [Vec::new(), Vec::new()],
             halts: plan.halts.then(Vec::new),
             entries: (!plan.probes.is_empty()).then(Vec::new),
-            passed: (!plan.preempt.ranges.is_empty()).then_some(0),
+            passed: (!plan.preempt.ranges.is_empty()).then(Vec::new),
             events: Events::new(&plan.events, begin_ns),
             ended: false,
         }
@@ -243,10 +243,10 @@ impl Trial {
         }
     }
 
-    /// So many blocks were executed in which processors may give way.
-    pub fn passed(&mut self, blocks: u64) {
+    /// So many instructions were executed in each round of the code in which processors may give way.
+    pub fn passed(&mut self, instructions: Vec<u64>) {
         if let Some(passed) = &mut self.passed {
-            *passed = blocks;
+            *passed = instructions;
         }
     }
 
@@ -368,7 +368,7 @@ impl Trial {
                 .map(|(begin, end)| [*begin, *end])
                 .collect(),
             halts: self.halts.as_ref().map(|all| self.in_window(all)),
-            passed: self.passed,
+            passed: self.passed.clone(),
             probes: self
                 .entries
                 .as_ref()
