@@ -15,6 +15,7 @@ from irqlab.hunting.findings import Finding, disorder, group
 from irqlab.hunting.instants import busy_spans, chosen_spans, trials
 from irqlab.hunting.options import Options
 from irqlab.hunting.pairs import Limits, Pair, pairs_of
+from irqlab.hunting.processors import hunt_processors, replayed
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.hunt import CHECK_ROOM_NS, HuntResult, HuntTrial
 from irqlab.trials.trial import Trial
@@ -41,6 +42,9 @@ def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
     limits, alone = alone_of(runner, case, options)
     if case.trial.failing is not None:
         return _fail_calls(runner, case, limits, alone)
+    if case.trial.switches is not None:
+        judged, findings = hunt_processors(runner, case, limits, alone, options)
+        return Hunted(limits, (), 1, judged, findings)
     step_ns = step_of(runner, options)
     spans = _spans(alone, options, step_ns, limits)
     if case.instants is not None and _count(spans, step_ns) > case.instants:
@@ -82,7 +86,7 @@ def step_of(runner: TrialRunner, options: Options) -> int:
 def alone_of(runner: TrialRunner, case: Case, options: Options) -> tuple[Limits, HuntResult]:
     """The trial without a second event, and what takes longer than in it. Raises IrqlabError if a frame is lost in it."""
     alone = runner.trial(case.alone)
-    found = [*alone.first.latencies_ns, *alone.check.latencies_ns[1::2]]
+    found = [*alone.first.latencies_ns, *alone.second.latencies_ns, *alone.check.latencies_ns[1::2]]
     latencies = [latency for latency in found if latency is not None]
     if len(latencies) < len(found) or not found:
         period_ms = case.alone.period_ns / 1e6
@@ -112,6 +116,11 @@ def replay(runner: TrialRunner, case: Case, options: Options) -> tuple[Limits, l
         if options.at >= max(alone.calls, default=0):
             return limits, []  # there is no such call
         trial = _failing(case.trial, options.at, min(options.lead, options.at))
+    elif case.trial.switches is not None:
+        scheduled = replayed(case, alone, options)
+        if scheduled is None:
+            return limits, []
+        trial = scheduled
     else:
         trial = led(one, options.at, options.lead)
     pairs: list[Pair] = []

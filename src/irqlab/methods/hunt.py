@@ -19,7 +19,7 @@ from irqlab.debug.trace import Step, shown
 from irqlab.errors import IrqlabError
 from irqlab.hunting.cases import Case, cases
 from irqlab.hunting.findings import Finding, group
-from irqlab.hunting.options import KINDS, Options
+from irqlab.hunting.options import KINDS, PROCESSORS, Options
 from irqlab.hunting.pairs import Limits, Pair
 from irqlab.hunting.search import Hunted, hunt, replay, step_of
 from irqlab.methods.method import DUT, RUN, SCHEMES, Lines, Method
@@ -35,9 +35,12 @@ from irqlab.results.document import MethodResult
 from irqlab.results.records import Count
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.hunt import HuntTrial
+from irqlab.trials.testbed import Testbed
 
 STEPS_BEFORE, STEPS_AFTER = 6, 16
 """Of a trace, printed around the second event."""
+CPUS = 2
+"""Processors of a hunt for races between processors."""
 POINTS = 300
 """Of the plot: each is the worst of its instants."""
 
@@ -86,6 +89,8 @@ class Summary:
 
 def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResult:
     """Tries the instants. Raises IrqlabError if frames that come alone are lost."""
+    if PROCESSORS in options.kinds:
+        runner = _in_turn(runner, options)
     result = runner.result("hunt", workload)
     assert isinstance(workload.size, int)
     one = HuntTrial(
@@ -129,6 +134,16 @@ def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResu
     return result
 
 
+def _in_turn(runner: TrialRunner, options: Options) -> TrialRunner:
+    """The same with two processors. Raises IrqlabError."""
+    if options.kinds != (PROCESSORS,):
+        raise IrqlabError(f"--what {PROCESSORS}: it needs a DUT of its own, so nothing else can be hunted with it")
+    config = runner.testbed.config
+    if config.functional or config.cpus > 1 or config.memory:
+        raise IrqlabError(f"--what {PROCESSORS}: it chooses the processors itself: not with --functional, --cpus, --hardware")
+    return replace(runner, testbed=Testbed.resolve(replace(config, cpus=CPUS, in_turn=True)))
+
+
 def _covered(runner: TrialRunner, pcs: set[int]) -> tuple[Function, ...]:
     try:
         return coverage_of(runner.testbed, pcs)
@@ -170,7 +185,7 @@ def _sample(case: Case, hunted: Hunted) -> Sample:
         alone_ns=hunted.limits.alone_ns,
         bound_ns=hunted.limits.bound_ns,
         worst_ns=worst.latency_ns if worst else None,
-        worst_at_ns=worst.gap_ns if worst else None,
+        worst_at_ns=worst.gap_ns if worst and case.trial.switches is None else None,
         freed_ns=max((pair.freed_ns for pair in hunted.pairs if pair.freed_ns is not None), default=None),
         missed=sum(1 for pair in hunted.pairs if pair.what) + broken,
         findings=tuple(hunted.findings),

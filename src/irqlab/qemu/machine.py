@@ -86,6 +86,8 @@ class MachineConfig:
     cpus: int = 1
     functional: bool = False
     """No instruction clock: virtual time is the host's. Several processors are possible; nothing can be measured."""
+    in_turn: bool = False
+    """Several processors on one instruction clock, which run one after the other."""
     memory_mib: int = 256
     memory: str = ""
     """The tester's arguments for a memory model, in machines restored from a snapshot to be measured; empty: none."""
@@ -101,6 +103,8 @@ class MachineConfig:
             raise IrqlabError(f"--mips {self.mips}: the DUT runs at 125, 250, 500 or 1000 million instructions a second")
         if not 1 <= self.cpus <= MAX_CPUS:
             raise IrqlabError(f"--cpus {self.cpus}: allowed are 1 to {MAX_CPUS}")
+        if self.cpus > 1 and not self.functional and not self.in_turn:
+            raise IrqlabError("--cpus: several processors have no instruction clock and measure nothing: add --functional")
         if self.memory and self.functional:
             raise IrqlabError("--hardware: a memory model needs the instruction clock: not with --functional")
 
@@ -108,11 +112,6 @@ class MachineConfig:
     def shift(self) -> int:
         """The -icount shift: one instruction takes 2^shift ns."""
         return SHIFT_OF_MIPS[self.mips]
-
-    @property
-    def in_turn(self) -> bool:
-        """Several processors on one instruction clock: they run one after the other."""
-        return self.cpus > 1 and not self.functional
 
     @property
     def append(self) -> str:

@@ -65,6 +65,16 @@ class Failing:
 
 
 @dataclass(frozen=True)
+class Switches:
+    """Where processors give way to each other."""
+
+    code: tuple[tuple[int, int], ...]
+    """The driver's: addresses, begin and end."""
+    points: tuple[tuple[int, ...], ...] = ()
+    """For each pair, before which instructions of the code, counted in the order of their execution."""
+
+
+@dataclass(frozen=True)
 class HuntTrial(Trial["HuntResult"]):
     """Pairs, `period_ns` apart. In pair n the second arrival comes first_gap_ns + n step_ns after the first."""
 
@@ -100,6 +110,9 @@ class HuntTrial(Trial["HuntResult"]):
     transmits: bool = False
     """The first probe frees packets, the others hand packets to drivers; but for the one of `failing`."""
 
+    switches: Switches | None = None
+    """With several processors; the second arrival comes together with the first."""
+
     @property
     def gaps_ns(self) -> tuple[int, ...]:
         """From each pair's first frame to its second arrival."""
@@ -120,6 +133,7 @@ class HuntTrial(Trial["HuntResult"]):
             "probes": list(self.probes),
             "events": list(self._events()),
             "interrupt_delay_ns": self.interrupt_delay_ns,
+            **({"preempt": self._preempt(self.switches)} if self.switches else {}),
         }
         result = dut.run_trial(
             trial, list(streams.values()), (lambda begin_ns: self._do_steps(dut, begin_ns)) if self.steps else None
@@ -134,6 +148,7 @@ class HuntTrial(Trial["HuntResult"]):
             halts=tuple((int(a), int(b)) for a, b in result.get("halts") or ()),
             transmitted=_transmitted(self, result.get("probes") or []) if self.transmits else (),
             calls=_calls(self, result.get("probes") or []),
+            passed=tuple(result.get("passed") or ()),
             kernel_log=list(dut.kernel_log.lines),
         )
 
@@ -162,6 +177,10 @@ class HuntTrial(Trial["HuntResult"]):
         arrivals = {"kind": "bursts", "rate_pps": 1e9 / gap_ns, "on_ns": on_ns, "off_ns": every_ns - on_ns}
         one = stream(source, sink, arrivals, {"kind": "fixed", "frame_bytes": self.frame_bytes})
         return one | {"phase_ns": phase_ns, "count": self.pairs * frames, "each": True}
+
+    def _preempt(self, switches: Switches) -> dict[str, Any]:
+        points = switches.points or ((),) * self.pairs
+        return {"ranges": switches.code, "first_ns": SETTLE_NS, "every_ns": self.period_ns, "points": points}
 
     def _events(self) -> list[dict[str, Any]]:
         every_ns, events = self.period_ns + self.step_ns, []
@@ -263,6 +282,8 @@ class HuntResult:
     """In the order in which they were given to a driver."""
     calls: tuple[int, ...] = ()
     """With `failing`: how often the function was called in each pair."""
+    passed: tuple[int, ...] = ()
+    """With `switches`: how many instructions of the code were executed in each pair."""
 
 
 HuntTrial.result_type = HuntResult

@@ -38,11 +38,6 @@ struct Search {
 
 static SEARCH: Mutex<Option<Search>> = Mutex::new(None);
 
-/// Whether budgets are known.
-pub fn is_known() -> bool {
-    LOW.load(Ordering::Relaxed) != UNKNOWN
-}
-
 /// A processor's budget.
 pub struct Budget {
     budget: *mut i64,
@@ -171,7 +166,7 @@ mod tests {
     fn a_budget_is_found_by_what_is_left_of_it() {
         let mut search = Search::default();
         for n in 0..=WITNESSES {
-            assert!(!is_known());
+            assert_eq!(LOW.load(Ordering::Relaxed), UNKNOWN);
             let bytes = object(100 + n as u16, 900_000 - i64::from(n));
             search.look(bytes.as_ptr() as usize);
         }

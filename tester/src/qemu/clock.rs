@@ -74,11 +74,6 @@ pub fn watch(ns_per_instruction: u64) {
     }
 }
 
-/// Whether [`in_block`] knows.
-pub fn knows_instants() -> bool {
-    COUNT.load(Ordering::Relaxed) != 0 && api().icount_update.is_some()
-}
-
 /// Virtual time when a processor begins to execute a block of so many instructions, in ns. None: it cannot be known in this QEMU.
 pub fn in_block(processor: c_uint, block: u64, ns_per_instruction: u64) -> Option<u64> {
     let (count, bias) = (COUNT.load(Ordering::Relaxed), BIAS.load(Ordering::Relaxed));

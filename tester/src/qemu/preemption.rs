@@ -16,8 +16,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::api::api;
+use super::budget::Budget;
 use super::clock;
-use super::budget::{self, Budget};
 use super::translation::Translation;
 use crate::backend::Switches;
 
@@ -111,9 +111,10 @@ pub fn arm(switches: &Switches) -> Result<(), String> {
     turns.passed = vec![0; switches.points.len()];
     turns.round = usize::MAX;
     drop(turns);
+    let needed = (api().cpu_loop_exit, api().icount_update, api().timers_state);
     let flush = api()
         .tb_flush
-        .filter(|_| api().cpu_loop_exit.is_some() && clock::knows_instants() && budget::is_known());
+        .filter(|_| matches!(needed, (Some(_), Some(_), Some(_))));
     let flush = flush.ok_or("this QEMU does not let the tester choose who runs")?;
     if anew {
         // What was translated does not know the code.
