@@ -14,6 +14,8 @@ from irqlab.qemu.rpc import TesterError
 from irqlab.trials.trial import Conditions, Trial
 
 WARMUP_PAIRS = 4
+SWITCHING_WARMUP_PAIRS = 16
+"""In them the tester finds out where QEMU keeps what it needs to choose between processors."""
 SETTLE_NS = 1_000_000
 """From the start of the window to the first pair."""
 DRAIN_NS = 20_000_000
@@ -126,7 +128,7 @@ class HuntTrial(Trial["HuntResult"]):
         streams = self._streams()
         last_ns = SETTLE_NS + self.first_gap_ns + self.pairs * (self.period_ns + self.step_ns)
         trial = {
-            "warmup_ns": 0 if self.steps else WARMUP_PAIRS * self.period_ns,
+            "warmup_ns": self._warmup_pairs() * self.period_ns,
             "duration_ns": last_ns,
             "drain_ns": DRAIN_NS,
             "halts": self.is_alone,
@@ -177,6 +179,11 @@ class HuntTrial(Trial["HuntResult"]):
         arrivals = {"kind": "bursts", "rate_pps": 1e9 / gap_ns, "on_ns": on_ns, "off_ns": every_ns - on_ns}
         one = stream(source, sink, arrivals, {"kind": "fixed", "frame_bytes": self.frame_bytes})
         return one | {"phase_ns": phase_ns, "count": self.pairs * frames, "each": True}
+
+    def _warmup_pairs(self) -> int:
+        if self.steps:
+            return 0
+        return SWITCHING_WARMUP_PAIRS if self.switches else WARMUP_PAIRS
 
     def _preempt(self, switches: Switches) -> dict[str, Any]:
         points = switches.points or ((),) * self.pairs

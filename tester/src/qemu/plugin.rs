@@ -528,8 +528,9 @@ fn block_translated(translation: &Translation) {
     cpu_state::watch(translation);
     halt_race::watch(translation);
     cmpxchg_flags::watch(translation);
-    probes::watch(translation);
+    // A block that is begun again is probed once.
     preemption::watch(translation);
+    probes::watch(translation);
     caches::translated(translation);
 }
 
