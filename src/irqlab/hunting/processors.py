@@ -15,7 +15,6 @@ from dataclasses import replace
 from irqlab.errors import IrqlabError
 from irqlab.hunting.cases import Case
 from irqlab.hunting.findings import Finding, disorder, group
-from irqlab.hunting.instants import CHUNK_PAIRS
 from irqlab.hunting.options import Options
 from irqlab.hunting.pairs import Limits, Pair, pairs_of
 from irqlab.runner.runner import TrialRunner
@@ -23,6 +22,10 @@ from irqlab.trials.hunt import HuntResult, HuntTrial, Switches
 
 SEEDED = 2_000
 """Pairs with switches that a seed chooses, unless --instants says how many."""
+TRIAL_PAIRS = 250
+"""Pairs in a trial. A fault may leave the DUT in a bad state for the rest of it."""
+CONFIRMED = 4
+"""Of so many findings the shortest trial is looked for that shows them."""
 SAID_LINES = 12
 """Lines of an error that a finding keeps."""
 Points = tuple[int, ...]
@@ -52,7 +55,7 @@ def hunt_processors(
     asked = _asked(alone, options)
     judged: list[Pair] = []
     findings: list[Finding] = []
-    chunks = [(first, asked[first : first + CHUNK_PAIRS]) for first in range(0, len(asked), CHUNK_PAIRS)]
+    chunks = [(first, asked[first : first + TRIAL_PAIRS]) for first in range(0, len(asked), TRIAL_PAIRS)]
     trials = [_with(case.trial, points) for _, points in chunks]
     tried = runner.attempts(trials, lambda _: f"processors, {len(asked)} schedules")
     for (first, points), found in zip(chunks, tried, strict=True):
@@ -61,10 +64,10 @@ def hunt_processors(
         else:
             judged += [replace(pair, gap_ns=first + pair.number) for pair in pairs_of(found, limits)]
             findings += list(disorder(case.kind, case.port, found))
-    for one in group(case.kind, case.port, judged, 1):
-        at = one.at_ns or 0
-        finding = replace(one, from_ns=None, to_ns=None, switches=_said(asked[at]))
-        findings.append(replace(finding, lead=_lead(runner, case.trial, asked, at, limits)))
+    for number, one in enumerate(group(case.kind, case.port, judged, 1)):
+        at = one.from_ns or 0  # those after the first may go wrong because of it
+        lead = _lead(runner, case.trial, asked, at, limits) if number < CONFIRMED else None
+        findings.append(replace(one, from_ns=None, to_ns=None, at_ns=at, lead=lead, switches=_said(asked[at])))
     return judged, findings
 
 
@@ -101,7 +104,7 @@ def _said(points: Points) -> str:
 
 def _lead(runner: TrialRunner, one: HuntTrial, asked: Sequence[Points], at: int, limits: Limits) -> int | None:
     """The shortest trial that ends with the finding: its number of pairs before it, 0 or a power of two."""
-    most = at % CHUNK_PAIRS
+    most = at % TRIAL_PAIRS
     for lead in sorted({0, most, *(1 << n for n in range(most.bit_length()))}):
         found = runner.attempt(_led(one, asked, at, min(lead, most)))
         if isinstance(found, IrqlabError) or list(pairs_of(found, limits))[-1].what:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from irqlab import units
 from irqlab.config.testbed import SHIFT_OF_MIPS
 from irqlab.debug.evidence import replay_of
+from irqlab.dut.kernel_log import KernelProblemError
 from irqlab.errors import IrqlabError
 from irqlab.hunting.cases import Case
 from irqlab.hunting.findings import Finding, disorder, group
@@ -16,6 +17,7 @@ from irqlab.hunting.instants import busy_spans, chosen_spans, trials
 from irqlab.hunting.options import Options
 from irqlab.hunting.pairs import Limits, Pair, pairs_of
 from irqlab.hunting.processors import hunt_processors, replayed
+from irqlab.qemu.machine import CancelledError, MachineError
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.hunt import CHECK_ROOM_NS, HuntResult, HuntTrial
 from irqlab.trials.trial import Trial
@@ -38,8 +40,15 @@ class Hunted:
 
 
 def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
-    """Tries the instants. Raises IrqlabError if frames that come alone are lost."""
-    limits, alone = alone_of(runner, case, options)
+    """Tries the instants. Raises IrqlabError if frames that come alone are lost; NotSupportedError: the driver lacks the change."""
+    try:
+        limits, alone = alone_of(runner, case, options)
+    except (KernelProblemError, MachineError) as error:
+        if isinstance(error, CancelledError) or not case.trial.steps:
+            raise
+        # The change goes wrong by itself, without a frame meanwhile.
+        finding = Finding(case.kind, case.port, "message", None, None, 1, None, None, None, _said(error))
+        return Hunted(Limits(0, 0), (), step_of(runner, options), (), [finding])
     if case.trial.failing is not None:
         return _fail_calls(runner, case, limits, alone)
     if case.trial.switches is not None:
@@ -68,6 +77,10 @@ def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
     grouped = group(case.kind, case.port, judged, step_ns)
     confirmed = [_confirmed(runner, one, f, number_of[f.at_ns or 0], limits) for f in grouped]
     return Hunted(limits, spans, step_ns, judged, [*confirmed, *findings], frozenset(pcs))
+
+
+def _said(error: IrqlabError) -> str:
+    return "\n".join(str(error).splitlines()[:SAID_LINES])
 
 
 def _confirmed(runner: TrialRunner, one: HuntTrial, finding: Finding, most: int, limits: Limits) -> Finding:
@@ -181,8 +194,8 @@ def _broken(runner: TrialRunner, case: Case, trial: HuntTrial, error: IrqlabErro
         else:
             break
     gaps = trial.gaps_ns
-    said = "\n".join(str(error).splitlines()[:SAID_LINES])
-    return Finding(case.kind, case.port, "message", gaps[0], gaps[-1], trial.pairs, None, gaps[-1], trial.pairs - 1, said)
+    last = gaps[-1]
+    return Finding(case.kind, case.port, "message", gaps[0], last, trial.pairs, None, last, trial.pairs - 1, _said(error))
 
 
 def _fail_calls(runner: TrialRunner, case: Case, limits: Limits, alone: HuntResult) -> Hunted:
@@ -225,9 +238,8 @@ def _broken_calls(runner: TrialRunner, case: Case, calls: int) -> Iterator[Findi
         found = runner.attempt(_failing(case.trial, number, 0))
         if isinstance(found, IrqlabError):
             found_any = True
-            said = "\n".join(str(found).splitlines()[:SAID_LINES])
-            yield Finding(case.kind, case.port, "message", number, number, 1, None, number, 0, said)
+            yield Finding(case.kind, case.port, "message", number, number, 1, None, number, 0, _said(found))
     if not found_any:
         found = runner.attempt(_failing(case.trial, calls - 1, calls - 1))
-        said = "\n".join(str(found).splitlines()[:SAID_LINES]) if isinstance(found, IrqlabError) else ""
+        said = _said(found) if isinstance(found, IrqlabError) else ""
         yield Finding(case.kind, case.port, "message", 0, calls - 1, calls, None, calls - 1, calls - 1, said)

@@ -34,7 +34,7 @@ from irqlab.profile.coverage import Function
 from irqlab.results.document import MethodResult
 from irqlab.results.records import Count
 from irqlab.runner.runner import TrialRunner
-from irqlab.trials.hunt import HuntTrial
+from irqlab.trials.hunt import HuntTrial, NotSupportedError
 from irqlab.trials.testbed import Testbed
 
 STEPS_BEFORE, STEPS_AFTER = 6, 16
@@ -107,7 +107,13 @@ def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResu
     pcs: set[int] = set()
     for case in cases(runner.testbed, one, options):
         if options.at is None:
-            hunted = hunt(runner, case, options)
+            try:
+                hunted = hunt(runner, case, options)
+            except NotSupportedError as error:
+                if len(options.kinds) == 1:
+                    raise
+                runner.progress(f"{case.kind} is left out: {error}")
+                continue
             pcs |= hunted.pcs
             traced = sum(1 for sample in result.samples for finding in sample.findings if finding.trace)
             if hunted.pairs or hunted.findings:

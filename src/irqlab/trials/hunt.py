@@ -28,6 +28,10 @@ CHECK_ROOM_NS = 4_000_000
 """From the first of them to the next pair."""
 
 
+class NotSupportedError(DutError):
+    """The driver, or the NIC, does not know a change."""
+
+
 @dataclass(frozen=True)
 class Step:
     """Something that the DUT's agent does in every pair: it writes a file, or runs a command."""
@@ -44,13 +48,18 @@ class Step:
         if self.argv:
             done = dut.attempt(*self.argv)
             if done["code"] and not self.may_fail:
-                raise DutError(f"{' '.join(self.argv)}: {(done['err'] or done['out']).strip()}")
+                raise _error(f"{' '.join(self.argv)}: {(done['err'] or done['out']).strip()}")
             return
         try:
             dut.write(self.path, self.text)
         except TesterError as error:
             if not self.may_fail:
-                raise DutError(f"{self.path}: {self.text}: {error}") from error
+                raise _error(f"{self.path}: {self.text}: {error}") from error
+
+
+def _error(text: str) -> DutError:
+    """What strerror says of EOPNOTSUPP, in the words of ethtool, ip and the agent."""
+    return NotSupportedError(text) if "not supported" in text else DutError(text)
 
 
 @dataclass(frozen=True)
@@ -212,7 +221,8 @@ class HuntTrial(Trial["HuntResult"]):
                 try:
                     step.do(dut)
                 except IrqlabError as error:
-                    raise DutError(f"pair {number}: {error}") from error
+                    kind = NotSupportedError if isinstance(error, NotSupportedError) else DutError
+                    raise kind(f"pair {number}: {error}") from error
 
 
 @dataclass(frozen=True)
