@@ -26,6 +26,10 @@ SAID_LINES = 12
 """Lines of an error that a finding keeps."""
 
 
+class NotAloneError(IrqlabError):
+    """Frames that come alone are lost: nothing can be said about a second event."""
+
+
 @dataclass(frozen=True)
 class Hunted:
     """A case that was tried."""
@@ -40,7 +44,7 @@ class Hunted:
 
 
 def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
-    """Tries the instants. Raises IrqlabError if frames that come alone are lost; NotSupportedError: the driver lacks the change."""
+    """Tries the instants. Raises NotAloneError if frames that come alone are lost, NotSupportedError if the driver lacks a change."""
     try:
         limits, alone = alone_of(runner, case, options)
     except (KernelProblemError, MachineError) as error:
@@ -97,13 +101,13 @@ def step_of(runner: TrialRunner, options: Options) -> int:
 
 
 def alone_of(runner: TrialRunner, case: Case, options: Options) -> tuple[Limits, HuntResult]:
-    """The trial without a second event, and what takes longer than in it. Raises IrqlabError if a frame is lost in it."""
+    """The trial without a second event, and what takes longer than in it. Raises NotAloneError if a frame is lost in it."""
     alone = runner.trial(case.alone)
     found = [*alone.first.latencies_ns, *alone.second.latencies_ns, *alone.check.latencies_ns[1::2]]
     latencies = [latency for latency in found if latency is not None]
     if len(latencies) < len(found) or not found:
         period_ms = case.alone.period_ns / 1e6
-        raise IrqlabError(
+        raise NotAloneError(
             f"{len(found) - len(latencies)} of {len(found)} frames that came alone, {period_ms:g} ms apart, never came out"
         )
     bound_ns = max(latencies) * max(1, options.burst) + round(options.bound * 1e3)

@@ -21,7 +21,7 @@ from irqlab.hunting.cases import Case, cases
 from irqlab.hunting.findings import Finding, group
 from irqlab.hunting.options import KINDS, PROCESSORS, Options
 from irqlab.hunting.pairs import Limits, Pair
-from irqlab.hunting.search import Hunted, hunt, replay, step_of
+from irqlab.hunting.search import Hunted, NotAloneError, hunt, replay, step_of
 from irqlab.methods.method import DUT, RUN, SCHEMES, Lines, Method
 from irqlab.present import plots
 from irqlab.present.columns import Col
@@ -109,7 +109,7 @@ def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResu
         if options.at is None:
             try:
                 hunted = hunt(runner, case, options)
-            except NotSupportedError as error:
+            except (NotSupportedError, NotAloneError) as error:
                 if len(options.kinds) == 1:
                     raise
                 runner.progress(f"{case.kind} is left out: {error}")
