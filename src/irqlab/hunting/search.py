@@ -44,7 +44,7 @@ class Hunted:
 
 
 def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
-    """Tries the instants. Raises NotAloneError if frames that come alone are lost, NotSupportedError if the driver lacks a change."""
+    """Tries the instants. Raises NotAloneError if frames that come alone are lost, NotSupportedError without the change."""
     try:
         limits, alone = alone_of(runner, case, options)
     except (KernelProblemError, MachineError) as error:

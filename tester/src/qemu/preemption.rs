@@ -182,3 +182,72 @@ unsafe extern "C" fn executed(processor: c_uint, number: *mut c_void) {
         budget.set(left, 0);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turns(points: &[&[u64]]) -> Turns {
+        Turns {
+            switches: Switches {
+                ranges: vec![(0, 1)],
+                first_ns: 100,
+                every_ns: 1_000,
+                points: points.iter().map(|points| points.to_vec()).collect(),
+            },
+            begin_ns: Some(0),
+            passed: vec![0; points.len()],
+            ..Turns::new()
+        }
+    }
+
+    #[test]
+    fn a_processor_gives_way_inside_a_block_once() {
+        let mut turns = turns(&[&[0, 12]]);
+        assert_eq!(
+            turns.enters(100, 10),
+            Some(0),
+            "before the first instruction"
+        );
+        assert_eq!(turns.enters(100, 10), None, "the block begins again");
+        assert_eq!(turns.enters(140, 10), Some(2));
+        // The block is cut after two instructions, and goes on in another one.
+        assert_eq!(turns.enters(140, 2), None);
+        assert_eq!(turns.enters(148, 8), None);
+        assert_eq!(turns.passed, [20]);
+    }
+
+    #[test]
+    fn each_round_is_counted_anew() {
+        let mut turns = turns(&[&[], &[3], &[]]);
+        assert_eq!(turns.enters(99, 10), None, "before the first round");
+        for now_ns in [100, 200, 1_099] {
+            assert_eq!(turns.enters(now_ns, 10), None);
+        }
+        assert_eq!(turns.enters(1_100, 10), Some(3));
+        assert_eq!(turns.enters(1_100, 3), None);
+        assert_eq!(turns.enters(3_100, 10), None, "after the last round");
+        assert_eq!(turns.passed, [30, 3, 0]);
+    }
+
+    #[test]
+    fn outside_the_window_nobody_gives_way() {
+        let mut turns = Turns {
+            begin_ns: None,
+            ..turns(&[&[0]])
+        };
+        assert_eq!(turns.enters(100, 10), None);
+        assert_eq!(turns.passed, [0]);
+    }
+
+    #[test]
+    fn two_points_in_one_block_are_two_switches() {
+        let mut turns = turns(&[&[4, 6]]);
+        assert_eq!(turns.enters(100, 10), Some(4));
+        assert_eq!(turns.enters(100, 4), None);
+        assert_eq!(turns.enters(116, 6), Some(2));
+        assert_eq!(turns.enters(116, 2), None);
+        assert_eq!(turns.enters(124, 4), None);
+        assert_eq!(turns.passed, [10]);
+    }
+}
