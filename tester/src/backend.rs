@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What the tester needs: a clock and ports.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::faults::{Damage, FaultPlan};
 use crate::memory_model::Counts;
@@ -53,6 +53,17 @@ impl Switches {
         every_ns: 0,
         points: Vec::new(),
     };
+}
+
+/// A processor gave way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Switched {
+    /// In which round.
+    pub round: usize,
+    /// Which processor.
+    pub processor: usize,
+    /// The virtual address of the instruction that it executes next.
+    pub address: u64,
 }
 
 /// A clock and ports. In QEMU these are the virtual clock and the NICs, on real ports the host's clock and
@@ -141,6 +152,10 @@ pub trait Backend {
     }
     /// How many instructions of that code were executed in each round.
     fn passed(&self) -> Vec<u64> {
+        Vec::new()
+    }
+    /// Where processors gave way.
+    fn switched(&self) -> Vec<Switched> {
         Vec::new()
     }
     /// Interrupts of the NICs are raised so many ns late from now on.

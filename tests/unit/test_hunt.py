@@ -22,6 +22,7 @@ from irqlab.hunting.pairs import Limits, Pair, pairs_of
 from irqlab.hunting.processors import hunt_processors, replayed, schedules
 from irqlab.methods import catalogue, hunt
 from irqlab.profile.coverage import Function
+from irqlab.profile.listing import Instruction, Listing
 from irqlab.results.document import MethodResult
 from irqlab.trials.hunt import (
     CHECK_ROOM_NS,
@@ -363,7 +364,9 @@ class TwoProcessors(FakeTestbed):
             raise KernelProblemError("the DUT's kernel logged a problem:\n  BUG: double free", [])
         lost = [any(point in self.window for point in one) for one in points]
         second = Received(tuple(None if one else ALONE_NS for one in lost))
-        return HuntResult(spec, Received((ALONE_NS,) * spec.pairs), second, (), [], passed=(self.executes,) * spec.pairs)
+        switched = tuple((pair, number % 2, 8 * point) for pair, one in enumerate(points) for number, point in enumerate(one))
+        first = Received((ALONE_NS,) * spec.pairs)
+        return HuntResult(spec, first, second, (), [], passed=(self.executes,) * spec.pairs, switched=switched)
 
     def measure(self, spec: Any) -> Any:
         return self.run(spec), None
@@ -374,7 +377,8 @@ def processors(options: Options, **testbed: Any) -> tuple[list[Pair], list[Any],
     case = Case("processors", "other", replace(one, pairs=2), one)
     runner = stand_on(TwoProcessors(lambda offered: offered, **testbed))
     alone = runner.trial(case.alone)
-    judged, found = hunt_processors(runner, case, Limits(ALONE_NS, 2 * ALONE_NS), alone, options)
+    code = Listing([Instruction(8 * n, "mov", "reclaim", "tx.c:1", 8 * n + 8) for n in range(600)])
+    judged, found = hunt_processors(runner, case, Limits(ALONE_NS, 2 * ALONE_NS), alone, options, lambda: code)
     return judged, found, replayed(case, alone, options) if options.at is not None else None
 
 
@@ -383,6 +387,7 @@ def test_a_race_of_two_processors_is_a_schedule_that_can_be_replayed() -> None:
     assert (len(judged), sum(1 for pair in judged if pair.what)) == (1_199, 8)
     assert (first.what, first.instants, first.at_ns, first.switches, first.lead) == ("lost", 4, 300, "300", 0)
     assert (second.at_ns, second.switches) == (600 + 299, "0, 300")
+    assert [(one.processor, one.address, one.line) for one in second.places] == [(0, 0, "tx.c:1"), (1, 2_400, "tx.c:1")]
     _, _, trial = processors(Options(what="processors", at=second.at_ns, lead=1), window=range(300, 304))
     assert trial is not None
     assert trial.switches is not None

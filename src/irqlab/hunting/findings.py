@@ -20,6 +20,20 @@ NEAR_STEPS = 64
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where a processor gave way to the other one."""
+
+    processor: Annotated[Count, Col("Processor")]
+    function: Annotated[str, Col("in")]
+    instruction: Annotated[str, Col("before")]
+    """In AT&T's syntax, before the module was relocated; empty: not known."""
+    line: Annotated[str, Col("Line")]
+    """Empty: not known."""
+    address: Count
+    """In the DUT."""
+
+
+@dataclass(frozen=True)
 class Finding:
     """Instants close to each other at which the same went wrong."""
 
@@ -47,6 +61,8 @@ class Finding:
     """What the driver executed; empty: not traced."""
     switches: Annotated[str | None, Col("Gave way before", title="numbers of the driver's instructions", optional=True)] = None
     """Of processors: numbers of instructions of the driver, counted in the pair in the order of their execution."""
+    places: tuple[Place, ...] = ()
+    """Of processors: where they gave way."""
 
 
 def group(kind: str, port: str, pairs: Sequence[Pair], step_ns: int) -> list[Finding]:

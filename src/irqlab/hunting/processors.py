@@ -9,14 +9,15 @@ et al. 2010, "A randomized scheduler with probabilistic guarantees of finding bu
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from irqlab.errors import IrqlabError
 from irqlab.hunting.cases import Case
-from irqlab.hunting.findings import Finding, disorder, group
+from irqlab.hunting.findings import Finding, Place, disorder, group
 from irqlab.hunting.options import Options
 from irqlab.hunting.pairs import Limits, Pair, pairs_of
+from irqlab.profile.listing import Listing
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.hunt import HuntResult, HuntTrial, Switches
 
@@ -49,9 +50,12 @@ def schedules(instructions: int, options: Options) -> list[Points]:
 
 
 def hunt_processors(
-    runner: TrialRunner, case: Case, limits: Limits, alone: HuntResult, options: Options
+    runner: TrialRunner, case: Case, limits: Limits, alone: HuntResult, options: Options, code: Callable[[], Listing]
 ) -> tuple[list[Pair], list[Finding]]:
-    """Tries all schedules; pairs have the schedule's number as `gap_ns`, as findings have as `at_ns`. Raises IrqlabError."""
+    """Tries all schedules; pairs have the schedule's number as `gap_ns`, as findings have as `at_ns`. `code`: the driver's.
+
+    Raises IrqlabError.
+    """
     asked = _asked(alone, options)
     judged: list[Pair] = []
     findings: list[Finding] = []
@@ -67,7 +71,11 @@ def hunt_processors(
     for number, one in enumerate(group(case.kind, case.port, judged, 1)):
         at = one.from_ns or 0  # those after the first may go wrong because of it
         lead = _lead(runner, case.trial, asked, at, limits) if number < CONFIRMED else None
-        findings.append(replace(one, from_ns=None, to_ns=None, at_ns=at, lead=lead, switches=_said(asked[at])))
+        findings.append(
+            replace(
+                one, from_ns=None, to_ns=None, at_ns=at, lead=lead, switches=_said(asked[at]), places=_places(tried, at, code())
+            )
+        )
     return judged, findings
 
 
@@ -100,6 +108,19 @@ def _led(one: HuntTrial, asked: Sequence[Points], at: int, lead: int) -> HuntTri
 
 def _said(points: Points) -> str:
     return ", ".join(str(point) for point in points)
+
+
+def _places(tried: Sequence[HuntResult | IrqlabError], at: int, code: Listing) -> tuple[Place, ...]:
+    """Where the processors gave way in a schedule."""
+    found = tried[at // TRIAL_PAIRS]
+    assert isinstance(found, HuntResult)
+    here = [(processor, address) for pair, processor, address in found.switched if pair == at % TRIAL_PAIRS]
+    places = []
+    for processor, address in here:
+        known = code.at(address)
+        text, function, line = (known.text, known.function, known.line) if known else ("", "", "")
+        places.append(Place(processor, function, text, line, address))
+    return tuple(places)
 
 
 def _lead(runner: TrialRunner, one: HuntTrial, asked: Sequence[Points], at: int, limits: Limits) -> int | None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from irqlab import units
 from irqlab.config.testbed import SHIFT_OF_MIPS
 from irqlab.debug.evidence import replay_of
+from irqlab.debug.trace import listing
 from irqlab.dut.kernel_log import KernelProblemError
 from irqlab.errors import IrqlabError
 from irqlab.hunting.cases import Case
@@ -56,7 +58,7 @@ def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
     if case.trial.failing is not None:
         return _fail_calls(runner, case, limits, alone)
     if case.trial.switches is not None:
-        judged, findings = hunt_processors(runner, case, limits, alone, options)
+        judged, findings = hunt_processors(runner, case, limits, alone, options, partial(listing, runner.testbed))
         return Hunted(limits, (), 1, judged, findings)
     step_ns = step_of(runner, options)
     spans = _spans(alone, options, step_ns, limits)

@@ -18,7 +18,7 @@ from irqlab.debug.evidence import config_of, coverage_of, trace_of, traceable
 from irqlab.debug.trace import Step, shown
 from irqlab.errors import IrqlabError
 from irqlab.hunting.cases import Case, cases
-from irqlab.hunting.findings import Finding, group
+from irqlab.hunting.findings import Finding, Place, group
 from irqlab.hunting.options import KINDS, PROCESSORS, Options
 from irqlab.hunting.pairs import Limits, Pair
 from irqlab.hunting.search import Hunted, NotAloneError, hunt, replay, step_of
@@ -266,6 +266,10 @@ def _printed(row: Row, _: Options) -> Iterator[Table | str]:
         if finding.trace:
             yield f"\nWhat the driver executed in finding {number}, in ns after the first event:"
             yield from shown(finding.trace, STEPS_BEFORE, STEPS_AFTER)
+    for number, finding in enumerate(_findings(row), 1):
+        if finding.places:
+            yield f"\nWhere processors gave way in finding {number}:"
+            yield from (_where(place) for place in finding.places)
     if row.summary.driver_instructions:
         tried, whole = row.summary.tried_instructions, row.summary.driver_instructions
         yield (
@@ -274,6 +278,11 @@ def _printed(row: Row, _: Options) -> Iterator[Table | str]:
         )
     if row.summary.replayed is not None:
         yield f"It went wrong in {row.summary.replayed} of {row.summary.instants} repetitions."
+
+
+def _where(place: Place) -> str:
+    where = f" [{place.line}]" if place.line else ""
+    return f"  processor {place.processor}, in {place.function}, before {place.instruction or hex(place.address)}{where}"
 
 
 def _how(row: Row, finding: Finding) -> str:

@@ -160,6 +160,7 @@ class HuntTrial(Trial["HuntResult"]):
             transmitted=_transmitted(self, result.get("probes") or []) if self.transmits else (),
             calls=_calls(self, result.get("probes") or []),
             passed=tuple(result.get("passed") or ()),
+            switched=tuple((one["round"], one["processor"], one["address"]) for one in result.get("switched") or ()),
             kernel_log=list(dut.kernel_log.lines),
         )
 
@@ -301,6 +302,8 @@ class HuntResult:
     """With `failing`: how often the function was called in each pair."""
     passed: tuple[int, ...] = ()
     """With `switches`: how many instructions of the code were executed in each pair."""
+    switched: tuple[tuple[int, int, int], ...] = ()
+    """Where processors gave way: the pair, the processor, and the address of the instruction that it was about to execute."""
 
 
 HuntTrial.result_type = HuntResult

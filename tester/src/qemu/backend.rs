@@ -5,7 +5,7 @@ use super::net::NetClient;
 use super::pci::cards;
 use super::usb::nic;
 use super::{caches, clock, halts, instrument, lines, machine, preemption, probes};
-use crate::backend::{Backend, Entry, Outcome, Switches};
+use crate::backend::{Backend, Entry, Outcome, Switched, Switches};
 use crate::faults::{Damage, FaultPlan};
 use crate::memory_model::Counts;
 use crate::profile::Profile;
@@ -101,6 +101,9 @@ impl Backend for QemuBackend {
     }
     fn passed(&self) -> Vec<u64> {
         preemption::passed()
+    }
+    fn switched(&self) -> Vec<Switched> {
+        preemption::switched()
     }
     fn delay_interrupts(&mut self, by_ns: u64) -> Result<(), String> {
         if self.cards {

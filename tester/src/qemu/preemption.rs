@@ -19,11 +19,12 @@ use super::api::api;
 use super::budget::Budget;
 use super::clock;
 use super::translation::Translation;
-use crate::backend::Switches;
+use crate::backend::{Switched, Switches};
 
 /// The longest turn, in instructions: longer than what a frame costs, so that a processor that was chosen gets far.
 const TURN: i64 = 50_000;
-/// The callback's number says how many instructions the block has, and whether it is code in which switches are wanted.
+/// A bit of the callback's number: the block is code in which switches are wanted, and the rest is its number. Otherwise the rest is how
+/// many instructions it has.
 const IN_RANGE: usize = 1;
 
 /// There are several processors.
@@ -36,6 +37,8 @@ struct Turns {
     /// Instructions that are left of the turn.
     left: i64,
     switches: Switches,
+    /// Blocks in which switches are wanted: their instructions' addresses.
+    blocks: Vec<Vec<u64>>,
     /// Since when rounds are counted, in ns; None: the window is not open.
     begin_ns: Option<u64>,
     ns_per_instruction: u64,
@@ -46,6 +49,7 @@ struct Turns {
     points: VecDeque<u64>,
     /// Instructions of the code executed in each round.
     passed: Vec<u64>,
+    switched: Vec<Switched>,
 }
 
 impl Turns {
@@ -53,12 +57,14 @@ impl Turns {
         Turns {
             left: 0,
             switches: Switches::NONE,
+            blocks: Vec::new(),
             begin_ns: None,
             ns_per_instruction: 1,
             round: usize::MAX,
             executed: 0,
             points: VecDeque::new(),
             passed: Vec::new(),
+            switched: Vec::new(),
         }
     }
 
@@ -107,8 +113,12 @@ pub fn arm(switches: &Switches) -> Result<(), String> {
         return Err("the machine has one processor".into());
     }
     let anew = turns.switches.ranges != switches.ranges;
+    if anew {
+        turns.blocks = Vec::new();
+    }
     turns.switches = switches.clone();
     turns.passed = vec![0; switches.points.len()];
+    turns.switched = Vec::new();
     turns.round = usize::MAX;
     drop(turns);
     let needed = (api().cpu_loop_exit, api().icount_update, api().timers_state);
@@ -135,36 +145,58 @@ pub fn passed() -> Vec<u64> {
     turns().passed.clone()
 }
 
+/// Where processors gave way.
+pub fn switched() -> Vec<Switched> {
+    turns().switched.clone()
+}
+
 /// Looks at a block that was translated.
 pub fn watch(translation: &Translation) {
     if !SEVERAL.load(Ordering::Relaxed) {
         return;
     }
     let start = translation.start();
-    let mut ranges = turns().switches.ranges.clone().into_iter();
-    let in_range = ranges.any(|(begin, end)| (begin..end).contains(&start));
-    let number = translation.instructions() << 1 | usize::from(in_range) * IN_RANGE;
+    let mut turns = turns();
+    let mut ranges = turns.switches.ranges.iter();
+    let number = if ranges.any(|(begin, end)| (*begin..*end).contains(&start)) {
+        let all = 0..translation.instructions();
+        let addresses = all.map(|index| translation.at(index, |address, _| address));
+        turns.blocks.push(addresses.collect());
+        (turns.blocks.len() - 1) << 1 | IN_RANGE
+    } else {
+        translation.instructions() << 1
+    };
     translation.on_execution(executed, number);
 }
 
 unsafe extern "C" fn executed(processor: c_uint, number: *mut c_void) {
     let number = number as usize;
-    let instructions = (number >> 1) as i64;
     // SAFETY: this is the beginning of a block, in the processor's own thread.
     let Some(mut budget) = (unsafe { Budget::of(processor) }) else {
         return;
     };
     let mut turns = turns();
+    let block = (number & IN_RANGE != 0).then_some(number >> 1);
+    let instructions = match block {
+        Some(block) => turns.blocks.get(block).map_or(0, Vec::len) as i64,
+        None => (number >> 1) as i64,
+    };
     if RUNNING.swap(processor as usize, Ordering::Relaxed) != processor as usize || turns.left <= 0
     {
         turns.left = TURN;
     }
-    if number & IN_RANGE != 0 && turns.begin_ns.is_some() {
+    if let Some(block) = block.filter(|_| turns.begin_ns.is_some()) {
         let ns = turns.ns_per_instruction;
         let now_ns = clock::in_block(processor, instructions as u64, ns);
         let after = now_ns.and_then(|now_ns| turns.enters(now_ns, instructions as u64));
         if let (Some(after), Some(leave)) = (after, api().cpu_loop_exit) {
             turns.left = 0;
+            let switched = Switched {
+                round: turns.round,
+                processor: processor as usize,
+                address: turns.blocks[block][after as usize],
+            };
+            turns.switched.push(switched);
             drop(turns);
             // The block has been booked as executed, and is not: it begins again, and ends after so many instructions.
             // SAFETY: the processor's state is complete at the beginning of a block. QEMU goes on there; no destructor is skipped.

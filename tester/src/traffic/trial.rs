@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::backend::{Backend, Entry, Outcome};
+use crate::backend::{Backend, Entry, Outcome, Switched};
 use crate::mac::Mac;
 use crate::memory_model::Counts;
 use crate::traffic::analysis::{Analysis, StreamResult, Window};
@@ -52,6 +52,8 @@ pub struct TrialResult {
     pub probes: Option<Vec<(usize, u64, u64, bool)>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub passed: Option<Vec<u64>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub switched: Vec<Switched>,
     pub streams: Vec<StreamResult>,
     pub ports: Vec<PortCount>,
 }
@@ -92,6 +94,8 @@ pub struct Trial {
     entries: Option<Vec<Entry>>,
     /// Instructions executed, by round, of the code in which processors may give way; None: they may not.
     passed: Option<Vec<u64>>,
+    /// Where they did.
+    switched: Vec<Switched>,
     events: Events,
     ended: bool,
 }
@@ -140,6 +144,7 @@ impl Trial {
             halts: plan.halts.then(Vec::new),
             entries: (!plan.probes.is_empty()).then(Vec::new),
             passed: (!plan.preempt.ranges.is_empty()).then(Vec::new),
+            switched: Vec::new(),
             events: Events::new(&plan.events, begin_ns),
             ended: false,
         }
@@ -243,10 +248,10 @@ impl Trial {
         }
     }
 
-    /// So many instructions were executed in each round of the code in which processors may give way.
-    pub fn passed(&mut self, instructions: Vec<u64>) {
+    /// So many instructions were executed in each round of the code in which processors may give way, which they did there.
+    pub fn passed(&mut self, instructions: Vec<u64>, switched: Vec<Switched>) {
         if let Some(passed) = &mut self.passed {
-            *passed = instructions;
+            (*passed, self.switched) = (instructions, switched);
         }
     }
 
@@ -369,6 +374,7 @@ impl Trial {
                 .collect(),
             halts: self.halts.as_ref().map(|all| self.in_window(all)),
             passed: self.passed.clone(),
+            switched: self.switched.clone(),
             probes: self
                 .entries
                 .as_ref()
