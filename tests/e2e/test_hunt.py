@@ -168,9 +168,7 @@ def test_two_processors_take_turns(cli: Cli, tmp_path: Path) -> None:
     for name in ("one", "again"):
         done = cli(*hunt, "--instants", "300", "--json", f"{name}.json", "--no-cache")
         assert done.returncode == 0, done.stderr
-    (one,), (again,) = (
-        json.loads((tmp_path / f"{name}.json").read_text())["measured"]["results"] for name in ("one", "again")
-    )
+    (one,), (again,) = (json.loads((tmp_path / f"{name}.json").read_text())["measured"]["results"] for name in ("one", "again"))
     assert one["samples"] == again["samples"], "two runs are the same to the ns"
     (sample,) = one["samples"]
     assert (sample["missed"], sample["findings"]) == (0, [])
