@@ -39,6 +39,8 @@ from irqlab.trials.testbed import Testbed
 
 STEPS_BEFORE, STEPS_AFTER = 6, 16
 """Of a trace, printed around the second event."""
+QEMU = 7
+"""The major version in which the tester can end a processor's turn. QEMU 10 aborts (docs/hunting.md)."""
 CPUS = 2
 """Processors of a hunt for races between processors."""
 POINTS = 300
@@ -147,6 +149,8 @@ def _in_turn(runner: TrialRunner, options: Options) -> TrialRunner:
     config = runner.testbed.config
     if config.functional or config.cpus > 1 or config.memory:
         raise IrqlabError(f"--what {PROCESSORS}: it chooses the processors itself: not with --functional, --cpus, --hardware")
+    if runner.testbed.machine.qemu.version[0] != QEMU:
+        raise IrqlabError(f"--what {PROCESSORS}: only with QEMU {QEMU}, and this is {runner.testbed.machine.qemu.version_text}")
     return replace(runner, testbed=Testbed.resolve(replace(config, cpus=CPUS, in_turn=True)))
 
 
