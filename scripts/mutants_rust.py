@@ -18,6 +18,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tomllib
 from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -181,8 +182,9 @@ def build() -> tuple[list[Path], list[tuple[str, list[int]]]]:
 def copy_tree() -> None:
     """The workspace, without what git does not know."""
     shutil.rmtree(TREE, ignore_errors=True)
+    members = tomllib.loads(Path("Cargo.toml").read_text())["workspace"]["members"]
     files = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "Cargo.*", "docs/protocol.md", "tester", "guest"],
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "Cargo.*", "docs/protocol.md", *members],
         check=True,
         capture_output=True,
         text=True,
