@@ -528,15 +528,25 @@ mod tests {
     fn a_trial_records_only_what_it_was_asked_for() {
         let mut trial = trial();
         assert!(trial.records_halts() && !trial.records_entries());
-        trial.passed(5);
+        trial.passed(vec![5], Vec::new());
         assert_eq!(
             (trial.report(4).probes, trial.report(4).passed),
             (None, None)
         );
-        let mut trial =
-            trial_with(serde_json::json!({"preempt": {"ranges": [[16, 24]], "points": []}}));
-        trial.passed(5);
-        assert_eq!(trial.report(4).passed, Some(5));
+        let mut trial = trial_with(
+            serde_json::json!({"preempt": {"ranges": [[16, 24]], "first_ns": 0, "every_ns": 1, "points": []}}),
+        );
+        let switched = Switched {
+            round: 0,
+            processor: 1,
+            address: 20,
+        };
+        trial.passed(vec![5], vec![switched]);
+        let report = trial.report(4);
+        assert_eq!(
+            (report.passed, report.switched),
+            (Some(vec![5]), vec![switched])
+        );
     }
 
     #[test]
