@@ -16,7 +16,7 @@ def test_a_round_is_decided_by_seed_and_number() -> None:
     assert {r.what for r in rounds} == {"traffic", "requests", "plug"}
     assert {r.faults.only for r in rounds} == {None, *USB_KINDS}
     rounds = [fuzz.Round.of(1, number, pci=True) for number in range(200)]
-    assert {r.what for r in rounds} == {"traffic", "requests", "plug"}
+    assert {r.what for r in rounds} == {"traffic", "bursts", "requests", "plug"}
     assert {r.faults.only for r in rounds} == {None, *PCI_KINDS}
 
 
