@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
+# needs: engine
 # A single packet does not stay on the ring: with any combination of schemes, the driver soon reclaims all packets sent.
 . "${0%/*}/tap.sh"
 

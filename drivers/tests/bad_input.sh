@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
+# needs: engine
 # An invalid setting is rejected with a message that lists the valid ones, and the old setting is kept.
 . "${0%/*}/tap.sh"
 

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
+# needs: engine
 # Every driver built on irqmod has these files and counters, and every scheme can be selected while the interface is up or down.
 . "${0%/*}/tap.sh"
 

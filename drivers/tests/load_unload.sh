@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
+# needs: engine
 # needs: modules
 # may log: loading out-of-tree module taints kernel|module verification failed
 # long

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # load: 2x
 # for: every combination
-# may log: random: crng reseeded on system resumption
+# may log: random: crng reseeded on system resumption|^done\.$
 # long
 # The machine suspends at twice the capacity of the combination. With pm_test only the drivers suspend and resume, so no
 # wake-up source is needed.

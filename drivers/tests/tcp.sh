@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
+# needs: engine
 # needs: wire
 # long
 # TCP between two namespaces, over the wire that connects the interfaces, in every combination. No transmit scheme may slow a

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
+# needs: engine
 # load: 2x
 # long
 # Several processes at once, under load, read counters and change schemes, rings, the receive mode, and the state of both

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
+# needs: engine
 # needs: wire
 # may log: random: crng reseeded on system resumption|xHC error in resume|root hub lost power or was reset
 # long

@@ -46,7 +46,7 @@ ONCE = {
     "rt": (("together",), ("interface",), ("tx_timeout",), ("usb",)),
 }
 """Scripts that choose their schemes themselves, by build; those in one group share a DUT."""
-OF_THEIRS = ("updown", "suspend", "unbind")
+OF_THEIRS = tuple(script.name for script in tap.scripts() if not script.engine)
 OF_PCI = ("backstop", "bad_input", "interface", "load_unload", "rings", "tx_timeout")
 """Scripts for the schemes, rings and settings of our PCI drivers."""
 OF_USB = ("usb",)

@@ -114,9 +114,10 @@ def test_a_rewound_machine_measures_what_a_new_one_does(
     with busy_host():
         for number, trial in enumerate(chosen):
             assert outcome(bed, trial) == fresh[trial], f"trial {number} of the machine: {trial.loads}"
-    # QEMU 10's USB controller may arm timers for its endpoints when it is restored. The tester then refuses to rewind it.
+    # QEMU 10's USB controller may arm timers for its endpoints when it is restored. The tester then refuses to rewind it, and a
+    # new machine makes the trial.
     may_refuse = bed.nic.usb_speed and bed.machine.qemu.version >= (10, 0)
-    assert len(started) in ({1, len(chosen)} if may_refuse else {1}), "one machine made them all"
+    assert 1 <= len(started) <= (len(chosen) if may_refuse else 1), "one machine makes all that it does not refuse"
 
 
 @pytest.mark.long

@@ -46,10 +46,11 @@ def trials(monkeypatch: pytest.MonkeyPatch) -> type[Trial]:
     return Trial
 
 
-def bed(usb_speed: str = "", functional: bool = False) -> Any:
+def bed(usb_speed: str = "", functional: bool = False, has_schemes: bool = True) -> Any:
     return SimpleNamespace(
         config=SimpleNamespace(functional=functional),
-        driver="irqmod_x",
+        driver="irqmod_x" if has_schemes else "e100",
+        has_schemes=has_schemes,
         nic=SimpleNamespace(line_rate_bps=LINE_BPS, usb_speed=usb_speed),
         machine=SimpleNamespace(mips=250),
         conditions=None,
@@ -129,3 +130,24 @@ def test_tap_runs_a_usb_driver_with_what_it_has(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(tap, "run", run)
     assert command.run_tap(TestbedConfig("irqmod_x"), ["updown", "tcp"], [Schemes(rx="napi")], long=False)
     assert ran == [("updown", Combination("napi", "interrupt")), ("tcp", None)]
+
+
+def test_tap_runs_a_driver_without_schemes_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    ran: list[tuple[str, Combination | None]] = []
+
+    def run(loaded: Overload, script: tap.Script, combination: Combination | None) -> tap.Report:
+        ran.append((script.name, combination))
+        return tap.Report("1..1\nok 1\n")
+
+    monkeypatch.setattr(command.Testbed, "resolve", lambda config: bed(has_schemes=False))
+    monkeypatch.setattr(tap, "run", run)
+    assert command.run_tap(TestbedConfig("e100"), ["unbind", "interface"], [Schemes()], long=False)
+    assert ran == [("unbind", None)]
+    assert "# interface: skipped: e100 is not built on irqmod" in capsys.readouterr().out
+    with pytest.raises(IrqlabError, match="e100 has no schemes"):
+        tap.combinations(bed(has_schemes=False), [Schemes(rx="napi")])
+
+
+def test_a_driver_without_schemes_has_a_capacity(trials: type[Trial]) -> None:
+    assert Overload(bed(has_schemes=False)).capacity_pps(None) == 50_000.0
+    assert len(trials.offered) == 2

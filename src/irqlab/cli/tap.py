@@ -22,6 +22,9 @@ def run_tap(config: TestbedConfig, names: list[str], asked: Sequence[Schemes], l
         if script.long and not (long or names):
             print(f"# {script.name}: skipped: takes minutes (--long runs it)")
             continue
+        if script.engine and not testbed.has_schemes:
+            print(f"# {script.name}: skipped: {testbed.driver} is not built on irqmod")
+            continue
         for combination in combinations if script.every_combination else (None,):
             print(f"# {script.name}: {testbed.driver}{f' {combination}' if combination else ''}", flush=True)
             report = tap.run(overload, script, combination)

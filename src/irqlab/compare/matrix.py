@@ -20,7 +20,6 @@ from irqlab.results.document import MethodResult
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.testbed import Testbed
 
-ENGINE = "irqmod"
 """Drivers that depend on this module have selectable schemes."""
 NAMES = ("driver", "rx_scheme", "tx_scheme", "variant", "nic", "mips", "frame_bytes", "bidirectional")
 """CSV columns before the metrics: fields of a result row."""
@@ -67,8 +66,7 @@ def testbeds(drivers: Iterable[str], chosen: Sequence[str], common: TestbedConfi
     found: dict[TestbedConfig, Testbed] = {}
     for driver in drivers:
         plain = Testbed.resolve(_config(driver, common))
-        choosable = any(module.name == ENGINE for module in plain.modules)
-        names = expand(chosen, bool(plain.nic.usb_speed)) if choosable else []
+        names = expand(chosen, bool(plain.nic.usb_speed)) if plain.has_schemes else []
         for text in [f"{driver}+{name}" for name in names] or [driver]:
             config = _config(text, common)
             # The module is resolved once, so that all cells use the same file even if it changes meanwhile.

@@ -44,16 +44,16 @@ class Overload:
 
     def __init__(self, testbed: Testbed) -> None:
         self.testbed = testbed
-        self._known: dict[Combination, float] = {}
+        self._known: dict[Combination | None, float] = {}
         self._lock = threading.Lock()
 
     def capacity_pps(self, combination: Combination | None) -> float:
         """The maximum forwarding rate of a combination: measured at line rate, or estimated from its cost per frame at low load.
 
         The first applies to schemes that do not collapse, the second to those that do: their cost hardly falls with the load.
-        Without the instruction clock, or without schemes: UNMEASURED_PPS.
+        None stands for a driver without schemes. Without the instruction clock: UNMEASURED_PPS.
         """
-        if combination is None or self.testbed.config.functional:
+        if self.testbed.config.functional:
             return UNMEASURED_PPS
         with self._lock:
             if combination not in self._known:
@@ -80,9 +80,10 @@ class Overload:
         forwarded_pps: float = last["received"] * 1e9 / duration_ns
         return min(max(2 * forwarded_pps, UNMEASURED_LEAST_PPS), 2 * UNMEASURED_PPS)
 
-    def _trial(self, combination: Combination, rate_pps: float) -> ForwardingResult:
+    def _trial(self, combination: Combination | None, rate_pps: float) -> ForwardingResult:
         with self.testbed.open() as dut:
-            choose(dut, combination)
+            if combination is not None:
+                choose(dut, combination)
             trial = ForwardingTrial(loads=(Load(rate_pps=rate_pps, size=FRAME_BYTES),))
             return trial.measure(dut, self.testbed.conditions, fresh=False)
 

@@ -6,6 +6,7 @@ A script declares its requirements in comments at the top:
     # for: every combination     run once for each pair of schemes; they are already set, and are in $RX and $TX
                                  (otherwise both are "own")
     # load: 2x                   twice the pair's capacity is offered while it runs
+    # needs: engine              skipped with drivers that are not built on irqmod
     # needs: modules             the module files are in $MODULES
     # needs: wire                the tester connects the two interfaces, at line rate, instead of simulating hosts
     # may log: REGEX             kernel messages above info that are expected
@@ -53,6 +54,7 @@ class Script:
     path: Path
     every_combination: bool
     loaded: bool
+    engine: bool
     modules: bool
     wire: bool
     may_log: str
@@ -73,6 +75,7 @@ class Script:
             path=path,
             every_combination="for: every combination" in lines,
             loaded="load: 2x" in lines,
+            engine="needs: engine" in lines,
             modules="needs: modules" in lines,
             wire="needs: wire" in lines,
             may_log="|".join(logs),
@@ -127,8 +130,15 @@ def parse(text: str) -> Report:
     return report
 
 
-def combinations(testbed: Testbed, asked: Sequence[Schemes] = ()) -> tuple[Combination, ...]:
-    """The requested combinations that the testbed's driver supports. Raises IrqlabError if there is none."""
+def combinations(testbed: Testbed, asked: Sequence[Schemes] = ()) -> tuple[Combination | None, ...]:
+    """The requested combinations that the testbed's driver supports; None is a driver without schemes.
+
+    Raises IrqlabError if it supports none of those that are asked for.
+    """
+    if not testbed.has_schemes:
+        if any(schemes != Schemes() for schemes in asked):
+            raise IrqlabError(f"--rx, --tx: {testbed.driver} has no schemes")
+        return (None,)
     have = USB_COMBINATIONS if testbed.nic.usb_speed else COMBINATIONS
     chosen = tuple(c for c in have if not asked or any(s.rx in (None, c.rx) and s.tx in (None, c.tx) for s in asked))
     if not chosen:
@@ -166,7 +176,8 @@ def run_in_turn(overload: Overload, scripts: Sequence[Script], combination: Comb
 def _run_in(dut: Dut, overload: Overload, script: Script, combination: Combination | None) -> Report:
     testbed = overload.testbed
     functional = testbed.config.functional
-    measured = combination is not None or functional  # functional: the load depends on no capacity
+    # The capacity depends on the schemes, which a script may choose itself.
+    measured = functional or combination is not None or not testbed.has_schemes
     rate_pps = OVERLOAD * overload.capacity_pps(combination) if script.loaded and measured else 0.0
     if races := testbed.machine.kernel.has("KCSAN"):
         dut.write(KCSAN, "on")

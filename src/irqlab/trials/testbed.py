@@ -27,7 +27,7 @@ from irqlab.qemu.pool import POOL
 from irqlab.qemu.rpc import ConnectionLostError, Rpc, TesterError
 from irqlab.qemu.snapshots import Snapshot
 from irqlab.qemu.watchdog import NoAnswerError
-from irqlab.setup import guestimage, kernel, modules, nics, qemu
+from irqlab.setup import drivers, guestimage, kernel, modules, nics, qemu
 from irqlab.setup.kernel_trees import Options
 from irqlab.trials import cache
 from irqlab.trials.fingerprint import code_fingerprint
@@ -95,6 +95,11 @@ class Testbed:
     def driver(self) -> str:
         """The name of the driver under test."""
         return self.modules[-1].name
+
+    @property
+    def has_schemes(self) -> bool:
+        """Whether the driver is built on irqmod, and so has schemes to choose from."""
+        return any(module.name == drivers.ENGINE for module in self.modules)
 
     @property
     def where(self) -> str:

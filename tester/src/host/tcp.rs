@@ -290,3 +290,160 @@ impl Tcp {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+    const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+
+    /// Next segment of `from`, received by `to` unless it gets lost; what it was.
+    fn pass(now_ns: u64, from: &mut Tcp, to: Option<&mut Tcp>) -> Option<(TcpControl, usize)> {
+        from.transmit(now_ns, |segment, _| {
+            if let Some(to) = to {
+                to.on_segment(now_ns, segment);
+            }
+            (segment.control, segment.payload.len())
+        })
+    }
+
+    /// An open connection: client and server.
+    fn opened(window: usize) -> (Tcp, Tcp) {
+        let mut client = Tcp::connect(5, (SERVER, 80), 100, window, 0);
+        let mut server = client
+            .transmit(0, |syn, _| Tcp::accept(CLIENT, syn, 900, window, 0))
+            .unwrap_or_else(|| panic!("no SYN"));
+        assert_eq!(
+            pass(0, &mut server, Some(&mut client)),
+            Some((TcpControl::Syn, 0))
+        );
+        assert_eq!(
+            pass(0, &mut client, Some(&mut server)),
+            Some((TcpControl::None, 0))
+        );
+        assert_eq!((client.state(), server.state()), (State::Open, State::Open));
+        (client, server)
+    }
+
+    #[test]
+    fn a_syn_is_repeated_after_ever_longer_times_and_given_up() {
+        let mut client = Tcp::connect(5, (SERVER, 80), 100, 1000, 0);
+        let mut at_ns = Vec::new();
+        while let Some(now_ns) = client.timer_ns() {
+            assert!(now_ns == 0 || pass(now_ns - 1, &mut client, None).is_none());
+            if pass(now_ns, &mut client, None).is_some() {
+                at_ns.push(now_ns / SYN_RETRY_NS);
+            }
+        }
+        assert_eq!(at_ns, [0, 1, 3, 7, 15, 31]);
+        assert_eq!(client.state(), State::Broken);
+        assert!(client.is_over());
+    }
+
+    #[test]
+    fn a_repeated_syn_is_answered_at_once() {
+        let mut client = Tcp::connect(5, (SERVER, 80), 100, 1000, 0);
+        let mut server = client
+            .transmit(0, |syn, _| Tcp::accept(CLIENT, syn, 900, 1000, 0))
+            .unwrap_or_else(|| panic!("no SYN"));
+        assert_eq!(
+            pass(0, &mut server, None),
+            Some((TcpControl::Syn, 0)),
+            "gets lost"
+        );
+        let again_ns = SYN_RETRY_NS / 2;
+        assert_eq!(pass(again_ns, &mut server, None), None);
+        client.syn_at_ns = again_ns;
+        pass(again_ns, &mut client, Some(&mut server));
+        assert_eq!(
+            pass(again_ns, &mut server, Some(&mut client)),
+            Some((TcpControl::Syn, 0))
+        );
+        assert_eq!(client.state(), State::Open);
+    }
+
+    #[test]
+    fn only_the_right_acknowledgement_opens() {
+        for (ack, state) in [(101, State::Open), (102, State::Opening)] {
+            let mut client = Tcp::connect(5, (SERVER, 80), 100, 1000, 0);
+            let mut server = client
+                .transmit(0, |syn, _| Tcp::accept(CLIENT, syn, 900, 1000, 0))
+                .unwrap_or_else(|| panic!("no SYN"));
+            server.transmit(0, |segment, _| {
+                let mut segment = *segment;
+                segment.ack_number = Some(TcpSeqNumber(ack));
+                client.on_segment(0, &segment);
+            });
+            assert_eq!(client.state(), state, "{ack}");
+        }
+    }
+
+    #[test]
+    fn a_connection_is_over_when_both_halves_have_ended() {
+        let (mut client, mut server) = opened(1000);
+        client.sender.finish();
+        assert_eq!(
+            pass(1, &mut client, Some(&mut server)),
+            Some((TcpControl::Fin, 0))
+        );
+        assert!(server.receiver.is_done() && !server.is_over());
+        server.sender.finish();
+        assert_eq!(
+            pass(2, &mut server, Some(&mut client)),
+            Some((TcpControl::Fin, 0))
+        );
+        assert!(client.is_over() && !server.is_over());
+        pass(3, &mut client, Some(&mut server));
+        assert!(server.is_over());
+    }
+
+    #[test]
+    fn an_aborted_connection_resets_its_peer_if_it_was_open() {
+        let (mut client, mut server) = opened(1000);
+        client.abort();
+        assert!(client.is_over());
+        assert_eq!(
+            pass(1, &mut client, Some(&mut server)),
+            Some((TcpControl::Rst, 0))
+        );
+        assert_eq!(server.state(), State::Broken);
+        assert_eq!(pass(1, &mut client, None), None, "once");
+        let mut opening = Tcp::connect(5, (SERVER, 80), 100, 1000, 0);
+        opening.abort();
+        assert_eq!(pass(0, &mut opening, None), None);
+    }
+
+    #[test]
+    fn what_got_lost_is_sent_again() {
+        let (mut client, mut server) = opened(1000);
+        client.sender.write([7; 10]);
+        assert_eq!(pass(1, &mut client, None), Some((TcpControl::Psh, 10)));
+        let again_ns = client.timer_ns().unwrap_or_else(|| panic!("no timer"));
+        assert_eq!(pass(again_ns, &mut client, None), None);
+        client.on_time(again_ns);
+        assert_eq!(
+            pass(again_ns, &mut client, Some(&mut server)),
+            Some((TcpControl::Psh, 10))
+        );
+        assert_eq!(server.receiver.read(20), [7; 10]);
+    }
+
+    #[test]
+    fn windows_are_scaled_and_holes_are_told() {
+        let window = 1 << 20;
+        let (mut client, mut server) = opened(window);
+        client.sender.write([7; 3000]);
+        pass(1, &mut client, None);
+        assert_eq!(
+            pass(1, &mut client, Some(&mut server)),
+            Some((TcpControl::None, MSS as usize))
+        );
+        let (field, blocks) = server
+            .transmit(1, |segment, _| (segment.window_len, segment.sack_ranges))
+            .unwrap_or_else(|| panic!("no acknowledgement"));
+        assert_eq!(u64::from(field), window as u64 >> 5);
+        let begin = 101 + MSS as u32;
+        assert_eq!(blocks, [Some((begin, begin + MSS as u32)), None, None]);
+    }
+}

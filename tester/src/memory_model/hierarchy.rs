@@ -639,8 +639,27 @@ mod tests {
             (caches.access(64, 1, false, || true), caches.fetch(64)),
             (60, 10)
         );
-        assert_eq!(caches.read_register(), 7);
-        assert_eq!(caches.interrupt(), 9);
+        assert!(caches.charges_registers());
+        for times in [1, 2] {
+            assert_eq!((caches.read_register(), caches.interrupt()), (7, 9));
+            let stalls = caches.stalls();
+            assert_eq!((stalls.register, stalls.interrupt), (7 * times, 9 * times));
+        }
+        assert_eq!(caches.stalls().fetch, 110);
+        let free = made_of(&Parameters {
+            register_ps: 0,
+            ..parameters(&[])
+        });
+        assert!(!free.charges_registers());
+    }
+
+    #[test]
+    fn lines_of_instructions_and_of_data_have_their_own_sizes() {
+        let caches = made_of(&Parameters {
+            data: L2,
+            ..parameters(&[])
+        });
+        assert_eq!((caches.fetch_shift(), caches.data_shift()), (5, 6));
     }
 
     #[test]
@@ -663,6 +682,39 @@ mod tests {
     }
 
     #[test]
+    fn the_store_buffer_empties_while_the_processor_executes_or_stalls() {
+        let buffer = store_buffer::Shape {
+            entries: 1,
+            fills: 1,
+        };
+        type Other = fn(&mut Hierarchy) -> u64;
+        let others: [(Other, u64); 4] = [
+            (
+                |caches| {
+                    caches.execute(30);
+                    30
+                },
+                0,
+            ),
+            (|caches| caches.fetch(0x1000), 100),
+            (Hierarchy::read_register, 7),
+            (Hierarchy::interrupt, 9),
+        ];
+        for (other, stall_ps) in others {
+            let mut caches = made_of(&Parameters {
+                store_buffer: Some(buffer),
+                ..parameters(&[])
+            });
+            caches.execute(1);
+            assert_eq!(caches.access(0, 8, true, || true), 0);
+            let passed_ps = other(&mut caches);
+            assert_eq!(caches.access(32, 8, true, || true), 100 - passed_ps);
+            let stalls = caches.stalls();
+            assert_eq!(stalls.fetch + stalls.register + stalls.interrupt, stall_ps);
+        }
+    }
+
+    #[test]
     fn a_store_to_the_last_line_waits_for_those_before_it() {
         let buffer = store_buffer::Shape {
             entries: 1,
@@ -676,8 +728,7 @@ mod tests {
         assert_eq!([store(), store(), store()], [0, 100, 0]);
     }
 
-    #[test]
-    fn translations_stall_and_read_page_tables_through_the_caches() {
+    fn with_tlbs() -> Hierarchy {
         let shape = tlb::Shape {
             entries: 2,
             ways: 2,
@@ -687,7 +738,7 @@ mod tests {
             fetch_ps: 3,
             data_ps: 2,
         };
-        let mut caches = made_of(&Parameters {
+        made_of(&Parameters {
             tlbs: Some(tlb::Parameters {
                 instructions: shape,
                 data: shape,
@@ -697,7 +748,12 @@ mod tests {
                 tagged: false,
             }),
             ..parameters(&[(L2, both(10))])
-        });
+        })
+    }
+
+    #[test]
+    fn translations_stall_and_read_page_tables_through_the_caches() {
+        let mut caches = with_tlbs();
         assert_eq!(caches.access(0x1000, 8, false, || true), 2 + 100 + 100);
         assert_eq!(
             caches.access(0x1040, 8, false, || true),
@@ -729,6 +785,15 @@ mod tests {
     }
 
     #[test]
+    fn a_line_that_was_used_last_may_be_in_a_page_that_was_not() {
+        let mut caches = with_tlbs();
+        let mut fetch = |line| caches.fetch(line);
+        let stalls = [0x1000, 0x2020, 0x3020, 0x1000, 0x1000].map(&mut fetch);
+        let walk = 3;
+        assert_eq!(stalls, [walk + 200, walk + 100, walk + 100, walk, 0]);
+    }
+
+    #[test]
     fn a_line_that_was_used_last_may_have_gone() {
         for gone in [
             |caches: &mut Hierarchy| caches.device_wrote(0),
@@ -742,6 +807,13 @@ mod tests {
             gone(&mut caches);
             assert_eq!(caches.access(0, 8, false, || true), 100);
         }
+        let mut caches = made_of(&Parameters {
+            device_writes: DeviceWrites::Invalidate,
+            ..parameters(&[])
+        });
+        caches.fetch(32);
+        caches.device_wrote(40);
+        assert_eq!(caches.fetch(32), 100, "the line that was fetched last, too");
     }
 
     #[test]

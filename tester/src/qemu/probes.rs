@@ -117,9 +117,13 @@ unsafe extern "C" fn entered(processor: c_uint, number: *mut c_void) {
     if !ACTIVE.load(Ordering::Relaxed) {
         return;
     }
-    if let (Some(value), Some(leave)) = (note(processor, number as usize), api().cpu_loop_exit)
-        && force_return(processor, value)
-    {
+    let Some(value) = note(processor, number as usize) else {
+        return;
+    };
+    let Some(leave) = api().cpu_loop_exit else {
+        return;
+    };
+    if force_return(processor, value) {
         // SAFETY: the processor's state is complete at the beginning of a block. QEMU goes on there; no destructor is skipped.
         unsafe { leave((api().qemu_get_cpu)(processor as i32)) };
     }

@@ -169,5 +169,10 @@ mod tests {
         let checked = |functions| plan.clone().and_then(|plan| plan.check(2, functions));
         assert_eq!(checked(2), Ok(()));
         assert!(checked(1).is_err_and(|why| why.contains("there are 1 probes")));
+        let plan =
+            read(r#"{"do":{"kind":"interrupt","port":1},"first_ns":0,"every_ns":1,"count":1}"#);
+        let checked = |ports| plan.clone().and_then(|plan| plan.check(ports, 0));
+        assert_eq!(checked(2), Ok(()));
+        assert_eq!(checked(1), Err("port is 1: there are 1".into()));
     }
 }

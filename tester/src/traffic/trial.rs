@@ -455,11 +455,19 @@ fn sink(plan: &TrialPlan, index: usize, stream: &StreamPlan, window: Window) -> 
 mod tests {
     use super::*;
 
-    fn trial() -> Trial {
-        let plan = serde_json::json!({"id": 1, "seed": 1, "warmup_ns": 10, "duration_ns": 100, "drain_ns": 20, "late_ns": 0,
-            "bucket_ns": 0, "histogram": false, "halts": true, "watch": [16, 24], "streams": []});
+    /// A trial whose window begins at 2,010 ns and ends at 2,110 ns, with more in its plan.
+    fn trial_with(more: serde_json::Value) -> Trial {
+        let mut plan = serde_json::json!({"id": 1, "seed": 1, "warmup_ns": 10, "duration_ns": 100, "drain_ns": 20, "late_ns": 0,
+            "bucket_ns": 0, "histogram": false, "streams": []});
+        if let (Some(plan), serde_json::Value::Object(more)) = (plan.as_object_mut(), more) {
+            plan.extend(more);
+        }
         let plan: TrialPlan = serde_json::from_value(plan).unwrap_or_else(|why| panic!("{why}"));
         Trial::new(&plan, &[], 0, 1_000)
+    }
+
+    fn trial() -> Trial {
+        trial_with(serde_json::json!({"halts": true, "watch": [16, 24]}))
     }
 
     #[test]
@@ -489,5 +497,68 @@ mod tests {
             [end, end + 9],
         ];
         assert_eq!(trial.in_window(&halts), [[0, 3], [8, 9], [99, 100]]);
+    }
+    #[test]
+    fn entries_of_probed_functions_count_from_the_window_on() {
+        let mut trial = trial_with(serde_json::json!({"probes": [16, 24]}));
+        assert!(trial.records_entries() && !trial.records_halts());
+        let entry = |at_ns, failed| Entry {
+            function: 1,
+            at_ns,
+            argument: 7,
+            failed,
+        };
+        trial.entered(vec![entry(2_009, false), entry(2_010, true)]);
+        trial.entered(vec![entry(2_030, false)]);
+        let report = trial.report(4);
+        assert_eq!(
+            report.probes,
+            Some(vec![(1, 0, 7, true), (1, 20, 7, false)])
+        );
+        assert_eq!((report.halts, report.passed), (None, None));
+    }
+
+    #[test]
+    fn a_trial_records_only_what_it_was_asked_for() {
+        let mut trial = trial();
+        assert!(trial.records_halts() && !trial.records_entries());
+        trial.passed(5);
+        assert_eq!(
+            (trial.report(4).probes, trial.report(4).passed),
+            (None, None)
+        );
+        let mut trial =
+            trial_with(serde_json::json!({"preempt": {"ranges": [[16, 24]], "points": []}}));
+        trial.passed(5);
+        assert_eq!(trial.report(4).passed, Some(5));
+    }
+
+    #[test]
+    fn events_happen_until_the_drain_is_over() {
+        struct Interrupts(usize);
+        impl Backend for Interrupts {
+            fn now_ns(&self) -> u64 {
+                0
+            }
+            fn instructions(&self) -> u64 {
+                0
+            }
+            fn send(&mut self, _: usize, _: &[u8]) -> Outcome {
+                Outcome::Sent
+            }
+            fn interrupt(&mut self, _: usize) {
+                self.0 += 1;
+            }
+        }
+        let event = serde_json::json!({"do": {"kind": "interrupt", "port": 0}, "first_ns": 5, "every_ns": 10, "count": 3});
+        let mut trial = trial_with(serde_json::json!({"events": [event]}));
+        let mut interrupts = Interrupts(0);
+        assert_eq!(trial.next_event_ns(), Some(2_015));
+        trial.happen(2_015, &mut interrupts);
+        assert_eq!((interrupts.0, trial.next_event_ns()), (1, Some(2_025)));
+        for mark in 0..3 {
+            trial.mark(mark, None, Vec::new());
+        }
+        assert_eq!(trial.next_event_ns(), None);
     }
 }
