@@ -8,8 +8,8 @@ use super::statistics::Counter;
 use super::*;
 use crate::mii::NEGOTIATION_NS;
 use crate::offload as headers;
-use crate::pci::{Signalling, State};
 use crate::pci::board::{Board, MEMORY_BYTES};
+use crate::pci::{Signalling, State};
 use crate::rng::{Purpose, below, seeded};
 
 const MAC: [u8; 6] = [0x52, 0x54, 0, 0, 0, 1];
