@@ -7,7 +7,7 @@
 mod command;
 mod configuration;
 mod eeprom;
-mod phy;
+mod mdi;
 mod receive;
 mod registers;
 mod statistics;
@@ -19,12 +19,11 @@ use serde::{Deserialize, Serialize};
 
 use self::command::CommandUnit;
 use self::configuration::{Configuration, Loopback};
-use self::phy::Phy;
+use self::mdi::Mdi;
 use self::receive::ReceiveUnit;
 use self::registers::{cause, csr, mask, port, scb};
 use self::statistics::{Counter, Statistics};
 use crate::pci::bus::Access;
-use crate::pci::mdi::Mdi;
 use crate::pci::microwire::Microwire;
 use crate::pci::transmit::{Timing, Transmitter};
 use crate::pci::{Card, Errata, Host, Identity, PowerManagement, Window};
@@ -120,7 +119,7 @@ pub struct Chip {
     revision: Revision,
     errata: Errata,
     eeprom: Microwire,
-    mdi: Mdi<Phy>,
+    mdi: Mdi,
     configuration: Configuration,
     statistics: Statistics,
     /// The individual address.
@@ -151,7 +150,7 @@ impl Chip {
             revision,
             errata,
             eeprom: eeprom::new(mac),
-            mdi: Mdi::new(Phy::new(now_ns), 0),
+            mdi: Mdi::new(now_ns),
             configuration: Configuration::default(),
             statistics: Statistics::default(),
             address: mac,
@@ -218,7 +217,7 @@ impl Chip {
             csr::EEPROM => eeprom::read(&self.eeprom),
             csr::MDI..0x14 => byte_of(self.mdi.control(), csr::MDI),
             csr::GENERAL_STATUS if self.revision != Revision::I82557 => {
-                match self.mdi.phy.link_bps() {
+                match self.mdi.link_bps() {
                     Some(NO_LINK_BPS) => 0b111, // full duplex, 100 Mbit/s, link
                     Some(_) => 0b101,
                     None => 0,
@@ -330,7 +329,7 @@ impl Chip {
 
     fn timing(&self) -> Timing {
         Timing {
-            bps: self.mdi.phy.link_bps().unwrap_or(NO_LINK_BPS),
+            bps: self.mdi.link_bps().unwrap_or(NO_LINK_BPS),
             preamble_bytes: self.configuration.preamble_bytes(),
             gap_bits: self.configuration.gap_bits(),
         }
@@ -338,11 +337,72 @@ impl Chip {
 
     /// How long a byte takes on the wire, in ns.
     fn byte_ns(&self) -> u64 {
-        8_000_000_000 / self.mdi.phy.link_bps().unwrap_or(NO_LINK_BPS)
+        8_000_000_000 / self.mdi.link_bps().unwrap_or(NO_LINK_BPS)
     }
 
     fn loops(&self) -> bool {
-        self.configuration.loopback() != Loopback::None || self.mdi.phy.loops()
+        self.configuration.loopback() != Loopback::None || self.mdi.loops()
+    }
+
+    /// The next instant at which anything is due, in ns.
+    fn next_ns(&self) -> Option<u64> {
+        let room = self.transmitter.next_room_ns().filter(|_| self.cu.waits());
+        [
+            self.cu.deadline_ns(),
+            self.ru.deadline_ns(),
+            self.transmitter.deadline_ns(),
+            self.mdi.deadline_ns(),
+            room,
+        ]
+        .into_iter()
+        .flatten()
+        .chain(self.posted.iter().map(|posted| posted.at_ns))
+        .chain(self.looped.iter().map(|(at_ns, _)| *at_ns))
+        .min()
+    }
+
+    /// Does what is due at an instant.
+    fn step(&mut self, at_ns: u64, host: &mut dyn Host) {
+        if self.mdi.advance(at_ns) {
+            self.causes |= cause::MDI;
+        }
+        while let Some(place) = self.posted.iter().position(|posted| posted.at_ns <= at_ns) {
+            let posted = self.posted.remove(place);
+            host.write(posted.address.into(), &posted.bytes);
+        }
+        self.cu_advance(at_ns, host);
+        if self.cu.waits() {
+            self.cu_load(at_ns, host);
+        }
+        if self
+            .ru
+            .deadline_ns()
+            .is_some_and(|done_ns| done_ns <= at_ns)
+        {
+            self.ru_finish(at_ns, self.byte_ns(), host);
+        }
+        while let Some(departure) = self.transmitter.depart(at_ns, self.timing()) {
+            if departure.underrun {
+                self.statistics.count(Counter::TransmitUnderruns);
+                self.cu.underrun = true;
+            }
+            let queued = departure.queued;
+            if self.loops() {
+                self.statistics.count(Counter::TransmitGood);
+                self.looped.push((departure.end_ns, queued.frame));
+            } else if self.mdi.link_bps().is_none() {
+                self.statistics.count(Counter::TransmitLostCarrier);
+            } else {
+                self.statistics.count(Counter::TransmitGood);
+                if !queued.spoilt {
+                    host.transmit(&queued.frame);
+                }
+            }
+        }
+        while let Some(place) = self.looped.iter().position(|(end_ns, _)| *end_ns <= at_ns) {
+            let (_, frame) = self.looped.remove(place);
+            self.arrive(at_ns, &frame, self.byte_ns(), host);
+        }
     }
 }
 
@@ -378,75 +438,25 @@ impl Card for Chip {
         self.update_interrupt(host);
     }
 
-    fn settle(&mut self, _now_ns: u64, host: &mut dyn Host) {
+    fn receive(&mut self, now_ns: u64, frame: &[u8], host: &mut dyn Host) -> bool {
+        if self.mdi.link_bps().is_none() || self.loops() {
+            return false;
+        }
+        let taken = self.arrive(now_ns, frame, self.byte_ns(), host);
         self.update_interrupt(host);
-    }
-
-    fn listens(&self) -> bool {
-        self.mdi.phy.link_bps().is_some() && !self.loops()
-    }
-
-    fn take_in(&mut self, now_ns: u64, frame: &[u8], host: &mut dyn Host) -> bool {
-        self.arrive(now_ns, frame, self.byte_ns(), host)
+        taken
     }
 
     fn deadline_ns(&self) -> Option<u64> {
-        let room = self.transmitter.next_room_ns().filter(|_| self.cu.waits());
-        [
-            self.cu.deadline_ns(),
-            self.ru.deadline_ns(),
-            self.transmitter.deadline_ns(),
-            self.mdi.deadline_ns(),
-            room,
-        ]
-        .into_iter()
-        .flatten()
-        .chain(self.posted.iter().map(|posted| posted.at_ns))
-        .chain(self.looped.iter().map(|(at_ns, _)| *at_ns))
-        .min()
+        self.next_ns()
     }
 
-    fn step(&mut self, at_ns: u64, host: &mut dyn Host) {
-        if self.mdi.advance(at_ns) {
-            self.causes |= cause::MDI;
+    fn advance(&mut self, now_ns: u64, host: &mut dyn Host) {
+        // An instant at a time, each with the time at which it is due: a clock with coarse steps delays nothing that follows.
+        while let Some(at_ns) = self.next_ns().filter(|at_ns| *at_ns <= now_ns) {
+            self.step(at_ns, host);
         }
-        while let Some(place) = self.posted.iter().position(|posted| posted.at_ns <= at_ns) {
-            let posted = self.posted.remove(place);
-            host.write(posted.address.into(), &posted.bytes);
-        }
-        self.cu_advance(at_ns, host);
-        if self.cu.waits() {
-            self.cu_load(at_ns, host);
-        }
-        if self
-            .ru
-            .deadline_ns()
-            .is_some_and(|done_ns| done_ns <= at_ns)
-        {
-            self.ru_finish(at_ns, self.byte_ns(), host);
-        }
-        while let Some(departure) = self.transmitter.depart(at_ns, self.timing()) {
-            if departure.underrun {
-                self.statistics.count(Counter::TransmitUnderruns);
-                self.cu.underrun = true;
-            }
-            let queued = departure.queued;
-            if self.loops() {
-                self.statistics.count(Counter::TransmitGood);
-                self.looped.push((departure.end_ns, queued.frame));
-            } else if self.mdi.phy.link_bps().is_none() {
-                self.statistics.count(Counter::TransmitLostCarrier);
-            } else {
-                self.statistics.count(Counter::TransmitGood);
-                if !queued.spoilt {
-                    host.transmit(&queued.frame);
-                }
-            }
-        }
-        while let Some(place) = self.looped.iter().position(|(end_ns, _)| *end_ns <= at_ns) {
-            let (_, frame) = self.looped.remove(place);
-            self.arrive(at_ns, &frame, self.byte_ns(), host);
-        }
+        self.update_interrupt(host);
     }
 
     fn transmit_fill(&self, host: &mut dyn Host) -> u32 {
@@ -455,7 +465,7 @@ impl Card for Chip {
 
     fn reset(&mut self, now_ns: u64) {
         self.software_reset();
-        self.mdi = Mdi::new(Phy::new(now_ns), 0);
+        self.mdi = Mdi::new(now_ns);
         self.asserted = false;
     }
 
@@ -463,5 +473,14 @@ impl Card for Chip {
     fn power_changed(&mut self) {
         self.software_reset();
         self.asserted = false;
+    }
+
+    fn state(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    fn restore(&mut self, state: &str) -> Result<(), String> {
+        *self = serde_json::from_str(state).map_err(|why| why.to_string())?;
+        Ok(())
     }
 }

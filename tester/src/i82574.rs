@@ -30,9 +30,10 @@ use self::registers::{
 };
 use self::statistics::{Counter, Statistics};
 use self::transmit::Sender;
-use crate::pci::mdi::{self, Mdi};
 use crate::pci::transmit::{Timing, Transmitter};
 use crate::pci::{Capabilities, Card, Host, Identity, MsiX, PowerManagement, Window};
+
+pub use self::phy::NEGOTIATION_NS;
 
 const INTEL: u16 = 0x8086;
 const DEVICE: u16 = 0x10d3;
@@ -134,7 +135,7 @@ impl SystemTime {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Chip {
     nvm: Nvm,
-    mdi: Mdi<Phy>,
+    phy: Phy,
     /// Registers that are nothing but memory, other than 0, by their offset.
     registers: BTreeMap<u64, u32>,
     /// The addresses in RAL and RAH.
@@ -162,7 +163,7 @@ impl Chip {
     pub fn new(now_ns: u64, mac: [u8; 6]) -> Self {
         let mut chip = Chip {
             nvm: Nvm::new(mac),
-            mdi: Mdi::new(Phy::new(now_ns), mdi::ERROR),
+            phy: Phy::new(now_ns),
             registers: BTreeMap::new(),
             addresses: Vec::new(),
             vlan_mode: false,
@@ -210,7 +211,7 @@ impl Chip {
         self.time = SystemTime::default();
         self.posted.clear();
         self.looped.clear();
-        self.link = self.mdi.phy.link_bps().is_some();
+        self.link = self.phy.link_bps().is_some();
     }
 
     fn set_address(&mut self, number: usize, address: [u8; 6]) {
@@ -244,7 +245,7 @@ impl Chip {
     }
 
     fn bps(&self) -> u64 {
-        self.mdi.phy.link_bps().unwrap_or(NO_LINK_BPS)
+        self.phy.link_bps().unwrap_or(NO_LINK_BPS)
     }
 
     fn timing(&self) -> Timing {
@@ -256,7 +257,7 @@ impl Chip {
     }
 
     fn loops(&self) -> bool {
-        self.mdi.phy.loops() || self.register(csr::RCTL) & rctl::LOOPBACK != 0
+        self.phy.loops() || self.register(csr::RCTL) & rctl::LOOPBACK != 0
     }
 
     /// Whether frames can leave.
@@ -266,7 +267,7 @@ impl Chip {
 
     fn status(&self) -> u32 {
         let control = self.register(csr::CTRL);
-        let speed = match self.mdi.phy.link_bps() {
+        let speed = match self.phy.link_bps() {
             Some(10_000_000) => 0,
             Some(100_000_000) => 1,
             _ => 2,
@@ -283,7 +284,7 @@ impl Chip {
 
     /// The link may have changed.
     fn update_link(&mut self) {
-        let link = self.mdi.phy.link_bps().is_some() && self.register(csr::CTRL) & ctrl::SLU != 0;
+        let link = self.phy.link_bps().is_some() && self.register(csr::CTRL) & ctrl::SLU != 0;
         if link != self.link {
             self.link = link;
             self.interrupts.raise(cause::LSC);
@@ -313,7 +314,7 @@ impl Chip {
             csr::STATUS => self.status(),
             csr::EERD => self.nvm.read_register(),
             csr::EEWR => self.nvm.write_register(),
-            csr::MDIC => self.mdi.control(),
+            csr::MDIC => self.phy.control(),
             csr::ICR => self.interrupts.read_causes(),
             csr::ICS => self.interrupts.peek_causes(),
             csr::ITR => self.interrupts.throttle(),
@@ -372,7 +373,7 @@ impl Chip {
                 self.set_register(offset, value & !(ctrl_ext::EE_RST | ctrl_ext::PBA_CLEAR));
                 self.interrupts.set_control(value);
             }
-            csr::MDIC => self.mdi.set_control(now_ns, value),
+            csr::MDIC => self.phy.set_control(now_ns, value),
             csr::EEMNGCTL => {}
             csr::ICR => self.interrupts.write_causes(value),
             csr::ICS => self.interrupts.raise(value),
@@ -449,7 +450,7 @@ impl Chip {
             return;
         }
         if value & ctrl::PHY_RST != 0 {
-            self.mdi.phy.reset(now_ns);
+            self.phy.reset(now_ns);
             self.phy_was_reset = true;
         }
         self.set_register(csr::CTRL, value & !ctrl::PHY_RST);
@@ -477,6 +478,64 @@ impl Chip {
         self.interrupts.update(now_ns, host);
         let count = self.interrupts.take_count();
         self.statistics.add(Counter::Interrupts, count);
+    }
+
+    /// The next instant at which anything is due, in ns.
+    fn next_ns(&self) -> Option<u64> {
+        let linked = self.is_linked();
+        let departure = self.transmitter.deadline_ns().filter(|_| linked);
+        let room = self
+            .transmitter
+            .next_room_ns()
+            .filter(|_| linked && self.sender.waits());
+        [
+            departure,
+            room,
+            self.receiver.deadline_ns(),
+            self.sender.deadline_ns(),
+            self.phy.deadline_ns(),
+            self.nvm.deadline_ns(),
+            self.interrupts.deadline_ns(),
+        ]
+        .into_iter()
+        .flatten()
+        .chain(self.posted.iter().map(|posted| posted.at_ns))
+        .chain(self.looped.iter().map(|(at_ns, _)| *at_ns))
+        .min()
+    }
+
+    /// Does what is due at an instant.
+    fn step(&mut self, at_ns: u64, host: &mut dyn Host) {
+        if self.phy.advance(at_ns) {
+            self.interrupts.raise(cause::MDAC);
+        }
+        self.nvm.advance(at_ns);
+        let was_linked = self.link;
+        self.update_link();
+        if self.link && !was_linked {
+            self.send_if_linked(at_ns, host);
+        }
+        while let Some(place) = self.posted.iter().position(|posted| posted.at_ns <= at_ns) {
+            let posted = self.posted.remove(place);
+            for used in &posted.used {
+                host.write(used.address, &used.bytes);
+            }
+            self.interrupts.raise(posted.causes);
+        }
+        self.transmitter.settle(at_ns);
+        self.receive_advance(at_ns, host);
+        self.send_advance(at_ns, host);
+        if self.is_linked() {
+            self.depart(at_ns, host);
+            if self.sender.waits() {
+                self.send(at_ns, host);
+            }
+        }
+        while let Some(place) = self.looped.iter().position(|(end_ns, _)| *end_ns <= at_ns) {
+            let (_, frame) = self.looped.remove(place);
+            self.arrive(at_ns, &frame, host);
+        }
+        self.update_interrupts(at_ns, host);
     }
 
     fn depart(&mut self, at_ns: u64, host: &mut dyn Host) {
@@ -542,68 +601,24 @@ impl Card for Chip {
         }
     }
 
-    fn listens(&self) -> bool {
-        self.link && !self.loops()
-    }
-
-    fn take_in(&mut self, now_ns: u64, frame: &[u8], host: &mut dyn Host) -> bool {
-        self.arrive(now_ns, frame, host)
+    fn receive(&mut self, now_ns: u64, frame: &[u8], host: &mut dyn Host) -> bool {
+        if !self.link || self.loops() {
+            return false;
+        }
+        let taken = self.arrive(now_ns, frame, host);
+        self.update_interrupts(now_ns, host);
+        taken
     }
 
     fn deadline_ns(&self) -> Option<u64> {
-        let linked = self.is_linked();
-        let departure = self.transmitter.deadline_ns().filter(|_| linked);
-        let room = self
-            .transmitter
-            .next_room_ns()
-            .filter(|_| linked && self.sender.waits());
-        [
-            departure,
-            room,
-            self.receiver.deadline_ns(),
-            self.sender.deadline_ns(),
-            self.mdi.deadline_ns(),
-            self.nvm.deadline_ns(),
-            self.interrupts.deadline_ns(),
-        ]
-        .into_iter()
-        .flatten()
-        .chain(self.posted.iter().map(|posted| posted.at_ns))
-        .chain(self.looped.iter().map(|(at_ns, _)| *at_ns))
-        .min()
+        self.next_ns()
     }
 
-    fn step(&mut self, at_ns: u64, host: &mut dyn Host) {
-        if self.mdi.advance(at_ns) {
-            self.interrupts.raise(cause::MDAC);
+    fn advance(&mut self, now_ns: u64, host: &mut dyn Host) {
+        // An instant at a time, each with the time at which it is due: a clock with coarse steps delays nothing that follows.
+        while let Some(at_ns) = self.next_ns().filter(|at_ns| *at_ns <= now_ns) {
+            self.step(at_ns, host);
         }
-        self.nvm.advance(at_ns);
-        let was_linked = self.link;
-        self.update_link();
-        if self.link && !was_linked {
-            self.send_if_linked(at_ns, host);
-        }
-        while let Some(place) = self.posted.iter().position(|posted| posted.at_ns <= at_ns) {
-            let posted = self.posted.remove(place);
-            for used in &posted.used {
-                host.write(used.address, &used.bytes);
-            }
-            self.interrupts.raise(posted.causes);
-        }
-        self.transmitter.settle(at_ns);
-        self.receive_advance(at_ns, host);
-        self.send_advance(at_ns, host);
-        if self.is_linked() {
-            self.depart(at_ns, host);
-            if self.sender.waits() {
-                self.send(at_ns, host);
-            }
-        }
-        while let Some(place) = self.looped.iter().position(|(end_ns, _)| *end_ns <= at_ns) {
-            let (_, frame) = self.looped.remove(place);
-            self.arrive(at_ns, &frame, host);
-        }
-        self.update_interrupts(at_ns, host);
     }
 
     fn transmit_fill(&self, _host: &mut dyn Host) -> u32 {
@@ -611,7 +626,7 @@ impl Card for Chip {
     }
 
     fn reset(&mut self, now_ns: u64) {
-        self.mdi = Mdi::new(Phy::new(now_ns), mdi::ERROR);
+        self.phy = Phy::new(now_ns);
         self.software_reset();
         self.interrupts.release();
     }
@@ -620,5 +635,14 @@ impl Card for Chip {
     fn power_changed(&mut self) {
         self.software_reset();
         self.interrupts.release();
+    }
+
+    fn state(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    fn restore(&mut self, state: &str) -> Result<(), String> {
+        *self = serde_json::from_str(state).map_err(|why| why.to_string())?;
+        Ok(())
     }
 }

@@ -30,6 +30,8 @@ use self::statistics::{Counter, Statistics};
 use self::usb::{Endpoint, Function, Reply, Setup, Speed};
 use crate::faults::Damage;
 
+pub use self::phy::NEGOTIATION_NS;
+
 /// What the chip is soldered to.
 pub trait Board {
     /// An endpoint that answered [`Answer::Nak`] has an answer now: the host must ask again.

@@ -14,7 +14,6 @@ pub mod lan7800;
 pub mod loopback;
 pub mod mac;
 pub mod memory_model;
-pub mod mii;
 pub mod offload;
 pub mod pci;
 pub mod profile;

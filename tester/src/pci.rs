@@ -10,12 +10,10 @@ pub mod board;
 pub mod bus;
 pub mod fault_injection;
 pub mod link;
-pub mod mdi;
 pub mod microwire;
 pub mod phy;
 pub mod transmit;
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use bus::Access;
@@ -149,31 +147,13 @@ pub struct Window {
     pub ports: bool,
 }
 
-/// What can be written down, and taken on again later.
-pub trait State {
-    /// The state.
-    fn state(&self) -> String;
-    /// Takes on a state, or says why it cannot.
-    fn restore(&mut self, state: &str) -> Result<(), String>;
-}
-
-impl<T: Serialize + DeserializeOwned> State for T {
-    fn state(&self) -> String {
-        serde_json::to_string(self).unwrap_or_default()
-    }
-    fn restore(&mut self, state: &str) -> Result<(), String> {
-        *self = serde_json::from_str(state).map_err(|why| why.to_string())?;
-        Ok(())
-    }
-}
-
 /// A card.
-pub trait Card: Send + State {
+pub trait Card: Send {
     /// The processor reads `bytes` (1, 2 or 4) bytes of a window at an offset.
     fn read(&mut self, now_ns: u64, window: usize, offset: u64, bytes: usize) -> u32;
-    /// Brings the interrupt line up to date. Called after each [`Card::read`], and when the machine has changed how it wants to be
-    /// interrupted.
-    fn settle(&mut self, now_ns: u64, host: &mut dyn Host);
+    /// Called after each [`Card::read`], and when the machine has changed how it wants to be interrupted: brings the interrupt line up to
+    /// date.
+    fn settle(&mut self, _now_ns: u64, _host: &mut dyn Host) {}
     /// The processor writes.
     fn write(
         &mut self,
@@ -184,35 +164,22 @@ pub trait Card: Send + State {
         value: u32,
         host: &mut dyn Host,
     );
-    /// Whether the card takes frames from the line.
-    fn listens(&self) -> bool;
-    /// Takes a frame in whose last bit arrives; the card listens. False: it has no room.
-    fn take_in(&mut self, now_ns: u64, frame: &[u8], host: &mut dyn Host) -> bool;
     /// The last bit of a frame (without FCS) arrives from the line. False: it is lost, since the card has no room or does not listen.
-    fn receive(&mut self, now_ns: u64, frame: &[u8], host: &mut dyn Host) -> bool {
-        if !self.listens() {
-            return false;
-        }
-        let taken = self.take_in(now_ns, frame, host);
-        self.settle(now_ns, host);
-        taken
-    }
+    fn receive(&mut self, now_ns: u64, frame: &[u8], host: &mut dyn Host) -> bool;
     /// When [`Card::advance`] must be called, in ns; it may have passed already.
     fn deadline_ns(&self) -> Option<u64>;
-    /// Does what is due at an instant.
-    fn step(&mut self, at_ns: u64, host: &mut dyn Host);
-    /// Does everything that is due: an instant at a time, each with the time at which it is due. So a clock with coarse steps delays nothing
-    /// that follows.
-    fn advance(&mut self, now_ns: u64, host: &mut dyn Host) {
-        while let Some(at_ns) = self.deadline_ns().filter(|at_ns| *at_ns <= now_ns) {
-            self.step(at_ns, host);
-        }
-        self.settle(now_ns, host);
+    /// Does everything that is due.
+    fn advance(&mut self, now_ns: u64, host: &mut dyn Host);
+    /// How many transmit descriptors the card holds: handed over by the driver, and not given back. 0: unknown.
+    fn transmit_fill(&self, _host: &mut dyn Host) -> u32 {
+        0
     }
-    /// How many transmit descriptors the card holds: handed over by the driver, and not given back.
-    fn transmit_fill(&self, host: &mut dyn Host) -> u32;
     /// The bus was reset.
     fn reset(&mut self, now_ns: u64);
     /// The card was put to sleep (D1 to D3), or woken up.
     fn power_changed(&mut self);
+    /// The card's state, to be restored later.
+    fn state(&self) -> String;
+    /// Takes on a state, or says why it cannot.
+    fn restore(&mut self, state: &str) -> Result<(), String>;
 }

@@ -19,11 +19,9 @@ use self::receive::Receiver;
 use self::registers::{cause, cpcr, cr, cr9346, dtccr, msr, rcr, reg, tcr, tppoll};
 use self::statistics::{DUMP_BYTES, Tally};
 use self::transmit::{HIGH, NORMAL, Sender};
-use crate::mii::{ANAR, ANER, ANLPAR, BMCR, BMSR};
 use crate::pci::bus::Access;
-use crate::pci::mdi::Phy as _;
 use crate::pci::microwire::Microwire;
-use crate::pci::phy::Phy;
+use crate::pci::phy::{ANAR, ANER, ANLPAR, BMCR, BMSR, Phy};
 use crate::pci::{Card, Errata, Host, Identity, PowerManagement, Window};
 
 /// Ports and memory.
@@ -205,7 +203,7 @@ impl Chip {
     }
 
     /// A PHY register by its place among the chip's.
-    fn phy_register(offset: u64) -> Option<u8> {
+    fn phy_register(offset: u64) -> Option<usize> {
         match offset {
             reg::BMCR => Some(BMCR),
             reg::BMSR => Some(BMSR),
@@ -452,6 +450,47 @@ impl Chip {
             self.registers[reg::DTCCR as usize] &= !(dtccr::COMMAND as u8);
         }
     }
+
+    /// The next instant at which anything is due, in ns.
+    fn next_ns(&self) -> Option<u64> {
+        [
+            self.sender.deadline_ns(),
+            self.receiver.deadline_ns(),
+            self.phy.deadline_ns(),
+            self.timer_due_ns,
+            self.dump.as_ref().map(|dump| dump.at_ns),
+            self.looped.first().map(|(at_ns, _)| *at_ns),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    /// Does what is due at an instant.
+    fn step(&mut self, at_ns: u64, host: &mut dyn Host) {
+        if self.phy.advance(at_ns) {
+            self.causes |= cause::LINK_CHANGE;
+        }
+        if self
+            .timer_due_ns
+            .take_if(|due_ns| *due_ns <= at_ns)
+            .is_some()
+        {
+            self.causes |= cause::TIMEOUT;
+            // Again when the counter has wrapped.
+            self.timer_due_ns = Some(at_ns + (1 << 32) * CLOCK_NS);
+        }
+        self.finish_dump(at_ns, host);
+        self.rx_advance(at_ns, host);
+        self.tx_advance(at_ns, host);
+        while let Some((end_ns, _)) = self.looped.first() {
+            if *end_ns > at_ns {
+                break;
+            }
+            let (_, frame) = self.looped.remove(0);
+            self.arrive(at_ns, &frame, host);
+        }
+    }
 }
 
 impl Card for Chip {
@@ -487,55 +526,25 @@ impl Card for Chip {
         self.update_interrupt(host);
     }
 
-    fn settle(&mut self, _now_ns: u64, host: &mut dyn Host) {
+    fn receive(&mut self, now_ns: u64, frame: &[u8], host: &mut dyn Host) -> bool {
+        if self.phy.link_bps().is_none() || self.loops() {
+            return false;
+        }
+        let taken = self.arrive(now_ns, frame, host);
         self.update_interrupt(host);
-    }
-
-    fn listens(&self) -> bool {
-        self.phy.link_bps().is_some() && !self.loops()
-    }
-
-    fn take_in(&mut self, now_ns: u64, frame: &[u8], host: &mut dyn Host) -> bool {
-        self.arrive(now_ns, frame, host)
+        taken
     }
 
     fn deadline_ns(&self) -> Option<u64> {
-        [
-            self.sender.deadline_ns(),
-            self.receiver.deadline_ns(),
-            self.phy.deadline_ns(),
-            self.timer_due_ns,
-            self.dump.as_ref().map(|dump| dump.at_ns),
-            self.looped.first().map(|(at_ns, _)| *at_ns),
-        ]
-        .into_iter()
-        .flatten()
-        .min()
+        self.next_ns()
     }
 
-    fn step(&mut self, at_ns: u64, host: &mut dyn Host) {
-        if self.phy.advance(at_ns) {
-            self.causes |= cause::LINK_CHANGE;
+    fn advance(&mut self, now_ns: u64, host: &mut dyn Host) {
+        // An instant at a time, each with the time at which it is due: a clock with coarse steps delays nothing that follows.
+        while let Some(at_ns) = self.next_ns().filter(|at_ns| *at_ns <= now_ns) {
+            self.step(at_ns, host);
         }
-        if self
-            .timer_due_ns
-            .take_if(|due_ns| *due_ns <= at_ns)
-            .is_some()
-        {
-            self.causes |= cause::TIMEOUT;
-            // Again when the counter has wrapped.
-            self.timer_due_ns = Some(at_ns + (1 << 32) * CLOCK_NS);
-        }
-        self.finish_dump(at_ns, host);
-        self.rx_advance(at_ns, host);
-        self.tx_advance(at_ns, host);
-        while let Some((end_ns, _)) = self.looped.first() {
-            if *end_ns > at_ns {
-                break;
-            }
-            let (_, frame) = self.looped.remove(0);
-            self.arrive(at_ns, &frame, host);
-        }
+        self.update_interrupt(host);
     }
 
     fn transmit_fill(&self, host: &mut dyn Host) -> u32 {
@@ -556,5 +565,14 @@ impl Card for Chip {
         self.software_reset();
         self.registers = vec![0; reg::BYTES];
         self.asserted = false;
+    }
+
+    fn state(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    fn restore(&mut self, state: &str) -> Result<(), String> {
+        *self = serde_json::from_str(state).map_err(|why| why.to_string())?;
+        Ok(())
     }
 }

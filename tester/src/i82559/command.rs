@@ -147,7 +147,7 @@ impl Chip {
     /// CU resume.
     pub fn cu_resume(&mut self, at_ns: u64, after_nop: bool, host: &mut dyn Host) {
         // Drivers know it as that of 10 Mbit/s; e100's remedy is a NOP, and fxp's.
-        let slow = self.mdi.phy.link_bps() == Some(10_000_000);
+        let slow = self.mdi.link_bps() == Some(10_000_000);
         if self.errata.resume_hang && slow && !after_nop && self.cu.state == State::Suspended {
             self.cu.hung = true;
         }

@@ -1,43 +1,89 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The PHY behind MDIC, by its registers ([`mii`]; data sheet, section 10.2.8).
+//! MDIC (data sheet, section 10.2.2.7) and the PHY behind it, by its registers (10.2.8, IEEE 802.3 clauses 22, 28 and 40). Its link
+//! partner is the tester's line: 10, 100 and 1000 Mbit/s, full duplex, no pause frames.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::mii::{
-    self, ANAR, ANER, ANLPAR, BMCR, BMSR, CTRL1000, ESTATUS, FORCED_NS, ID1, ID2, NEGOTIATION_NS,
-    STAT1000, bmcr,
-};
-use crate::pci::mdi;
+/// Where the PHY answers.
+const ADDRESS: u32 = 1;
+/// A frame on the MDI takes 64 cycles of a clock of at most 2.5 MHz (IEEE 802.3, 22.2.2.11 and 22.2.4.5), in ns.
+pub const CYCLE_NS: u64 = 64 * 400;
+/// How long negotiation takes until the link is up, and how long a forced speed takes, in ns; as for the LAN7800.
+pub const NEGOTIATION_NS: u64 = 1_500_000_000;
+const FORCED_NS: u64 = 100_000_000;
 
+/// MDIC.
+pub const INTERRUPT: u32 = 1 << 29;
+pub const READY: u32 = 1 << 28;
+const ERROR: u32 = 1 << 30;
+const OPCODE_SHIFT: u32 = 26;
+pub const WRITE: u32 = 1;
+pub const READ: u32 = 2;
+pub const PHY_SHIFT: u32 = 21;
+pub const REGISTER_SHIFT: u32 = 16;
+const FIVE_BITS: u32 = 0x1f;
+const DATA: u32 = 0xffff;
+
+const BMCR: u32 = 0;
+const BMCR_RESET: u16 = 0x8000;
+const BMCR_LOOPBACK: u16 = 0x4000;
+const BMCR_SPEED100: u16 = 0x2000;
+const BMCR_ANENABLE: u16 = 0x1000;
+const BMCR_PDOWN: u16 = 0x0800;
+const BMCR_ISOLATE: u16 = 0x0400;
+const BMCR_ANRESTART: u16 = 0x0200;
+const BMCR_FULL_DUPLEX: u16 = 0x0100;
+const BMCR_SPEED1000: u16 = 0x0040;
+const BMSR: u32 = 1;
+/// 10 and 100 Mbit/s in both duplexes, extended status, negotiates, extended registers.
+const BMSR_ABILITIES: u16 = 0x7949;
+const BMSR_COMPLETE: u16 = 0x0020;
+const BMSR_LINK: u16 = 0x0004;
 /// Linux calls this one BME1000, revision 2.
 const ID: [u16; 2] = [0x0141, 0x0cb1];
+const ANAR: u32 = 4;
+const ANAR_100: u16 = 0x0180;
 const ALL_SPEEDS: u16 = 0x0de1;
-/// ANER: both can negotiate, and a page was received.
+const ANLPAR: u32 = 5;
+/// The partner acknowledges and offers 10 and 100 Mbit/s.
+const PARTNER: u16 = 0x41e1;
+const EXPANSION: u32 = 6;
+/// Both can negotiate, and a page was received.
 const NEGOTIATED: u16 = 0x0003;
+const CONTROL1000: u32 = 9;
+const CONTROL1000_FULL: u16 = 0x0200;
+const STATUS1000: u32 = 10;
+/// The partner: 1000 Mbit/s full duplex, both receivers in order.
+const PARTNER_1000: u16 = 0x3800;
+const EXTENDED_STATUS: u32 = 15;
+/// 1000BASE-T full duplex.
+const ABLE_1000: u16 = 0x2000;
 /// Copper specific status 1: speed, full duplex, resolved, link (real time).
-const COPPER_STATUS: u8 = 17;
+const COPPER_STATUS: u32 = 17;
 const COPPER_SPEED_SHIFT: u32 = 14;
 const COPPER_FULL_DUPLEX: u16 = 0x2000;
 const COPPER_RESOLVED: u16 = 0x0800;
 const COPPER_LINK: u16 = 0x0400;
 /// The page of registers 16 to 21 and 23 to 30.
-const PAGE: u8 = 22;
+const PAGE: u32 = 22;
 /// Registers 0 to 15 are the same on all pages.
-const ANY_PAGE: u8 = 16;
+const ANY_PAGE: u32 = 16;
 
-/// The PHY.
+/// The PHY, and the interface to it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Phy {
     /// What was written, by page and number.
     registers: BTreeMap<u32, u16>,
-    link: mii::Link,
-}
-
-/// A register's place in [`Phy::registers`].
-fn key(page: u16, number: u8) -> u32 {
-    u32::from(page) << 5 | u32::from(number)
+    /// When the link comes up, in ns; None: never. It is up once this has passed.
+    link_at_ns: Option<u64>,
+    link: bool,
+    /// The link was down since the status was read.
+    dropped: bool,
+    control: u32,
+    /// When the access under way is over, in ns.
+    busy_until_ns: Option<u64>,
 }
 
 impl Phy {
@@ -45,7 +91,11 @@ impl Phy {
     pub fn new(now_ns: u64) -> Self {
         let mut phy = Phy {
             registers: BTreeMap::new(),
-            link: mii::Link::until(None),
+            link_at_ns: None,
+            link: false,
+            dropped: true,
+            control: READY,
+            busy_until_ns: None,
         };
         phy.reset(now_ns);
         phy
@@ -53,132 +103,183 @@ impl Phy {
 
     /// A hardware reset: back to the defaults, and negotiates.
     pub fn reset(&mut self, now_ns: u64) {
-        self.registers.clear();
-        for (number, value) in [
-            (BMCR, bmcr::ANENABLE | bmcr::SPEED1000 | bmcr::FULL_DUPLEX),
+        self.registers = BTreeMap::from([
+            (BMCR, BMCR_ANENABLE | BMCR_SPEED1000 | BMCR_FULL_DUPLEX),
             (ANAR, ALL_SPEEDS),
-            (CTRL1000, mii::CTRL1000_FULL),
-        ] {
-            self.set(0, number, value);
-        }
-        self.link.down(Some(now_ns + NEGOTIATION_NS));
+            (CONTROL1000, CONTROL1000_FULL),
+        ]);
+        self.link_down(Some(now_ns + NEGOTIATION_NS));
     }
 
-    fn get(&self, page: u16, number: u8) -> u16 {
-        let value = self.registers.get(&key(page, number));
-        value.copied().unwrap_or(0)
+    fn link_down(&mut self, until_ns: Option<u64>) {
+        (self.link, self.dropped, self.link_at_ns) = (false, true, until_ns);
     }
 
-    fn set(&mut self, page: u16, number: u8, value: u16) {
-        self.registers.insert(key(page, number), value);
+    fn plain(&self, number: u32) -> u16 {
+        self.registers.get(&number).copied().unwrap_or(0)
     }
 
-    /// The page that a register is on now.
-    fn page_of(&self, number: u8) -> u16 {
+    fn place(&self, number: u32) -> u32 {
         if number < ANY_PAGE || number == PAGE {
-            0
+            number
         } else {
-            self.get(0, PAGE)
+            u32::from(self.plain(PAGE)) << 5 | number
         }
     }
 
-    fn negotiates(&self) -> bool {
-        self.get(0, BMCR) & bmcr::ANENABLE != 0
+    /// The speed that the registers lead to, in bit/s.
+    fn resolved(&self) -> u64 {
+        let control = self.plain(BMCR);
+        let (gigabit, fast) = if control & BMCR_ANENABLE != 0 {
+            (
+                self.plain(CONTROL1000) & CONTROL1000_FULL != 0,
+                self.plain(ANAR) & ANAR_100 != 0,
+            )
+        } else {
+            (control & BMCR_SPEED1000 != 0, control & BMCR_SPEED100 != 0)
+        };
+        match (gigabit, fast) {
+            (true, _) => 1_000_000_000,
+            (false, true) => 100_000_000,
+            (false, false) => 10_000_000,
+        }
     }
 
     /// The speed of the link, in bit/s; None: there is none.
     pub fn link_bps(&self) -> Option<u64> {
-        let (gigabit, fast) = if self.negotiates() {
-            (
-                self.get(0, CTRL1000) & mii::CTRL1000_FULL != 0,
-                self.get(0, ANAR) & mii::ANAR_100 != 0,
-            )
-        } else {
-            let control = self.get(0, BMCR);
-            (
-                control & bmcr::SPEED1000 != 0,
-                control & bmcr::SPEED100 != 0,
-            )
-        };
-        let bps = match (gigabit, fast) {
-            (true, _) => 1_000_000_000,
-            (false, true) => 100_000_000,
-            (false, false) => 10_000_000,
-        };
-        self.link.is_up().then_some(bps)
+        self.link.then(|| self.resolved())
     }
 
     /// Whether frames come back from the PHY, in loopback.
     pub fn loops(&self) -> bool {
-        self.get(0, BMCR) & bmcr::LOOPBACK != 0
+        self.plain(BMCR) & BMCR_LOOPBACK != 0
     }
 
-    fn set_control(&mut self, now_ns: u64, value: u16) {
-        let before = self.get(0, BMCR);
-        let now = value & !(bmcr::RESET | bmcr::ANRESTART);
-        self.set(0, BMCR, now);
-        if now & bmcr::LOOPBACK != 0 {
-            // The PHY reports a link in loopback.
-            self.link.up();
-        } else if now & (bmcr::PDOWN | bmcr::ISOLATE) != 0 {
-            self.link.down(None);
-        } else if value & (bmcr::RESET | bmcr::ANRESTART) != 0 || now != before {
-            let takes_ns = if now & bmcr::ANENABLE != 0 {
-                NEGOTIATION_NS
-            } else {
-                FORCED_NS
-            };
-            self.link.down(Some(now_ns + takes_ns));
+    /// The next instant at which something changes, in ns.
+    pub fn deadline_ns(&self) -> Option<u64> {
+        let link = self.link_at_ns.filter(|_| !self.link);
+        link.into_iter().chain(self.busy_until_ns).min()
+    }
+
+    /// Does what is due. True: an access is over that was to interrupt.
+    pub fn advance(&mut self, now_ns: u64) -> bool {
+        if self.link_at_ns.is_some_and(|at_ns| at_ns <= now_ns) && !self.link {
+            self.link = true;
+        }
+        if self.busy_until_ns.is_some_and(|at_ns| at_ns <= now_ns) {
+            self.busy_until_ns = None;
+            self.finish(now_ns);
+            return self.control & INTERRUPT != 0;
+        }
+        false
+    }
+
+    /// MDIC.
+    pub fn control(&self) -> u32 {
+        self.control
+    }
+
+    /// The processor writes MDIC.
+    pub fn set_control(&mut self, now_ns: u64, value: u32) {
+        let opcode = value >> OPCODE_SHIFT & 3;
+        if self.busy_until_ns.is_some() {
+            return;
+        }
+        self.control = value & !(READY | ERROR);
+        if opcode == READ || opcode == WRITE {
+            self.busy_until_ns = Some(now_ns + CYCLE_NS);
+        } else {
+            self.control |= READY;
         }
     }
-}
 
-impl mdi::Phy for Phy {
-    fn deadline_ns(&self) -> Option<u64> {
-        self.link.deadline_ns()
+    fn finish(&mut self, now_ns: u64) {
+        let number = self.control >> REGISTER_SHIFT & FIVE_BITS;
+        let answers = self.control >> PHY_SHIFT & FIVE_BITS == ADDRESS;
+        if self.control >> OPCODE_SHIFT & 3 == READ {
+            let value = if answers { self.read(number) } else { u16::MAX };
+            self.control = self.control & !DATA | u32::from(value);
+        } else if answers {
+            self.write(now_ns, number, self.control as u16);
+        }
+        self.control |= READY | if answers { 0 } else { ERROR };
     }
 
-    fn advance(&mut self, now_ns: u64) -> bool {
-        self.link.advance(now_ns)
-    }
-
-    fn read(&mut self, number: u8) -> u16 {
-        let negotiated = self.link.is_up() && self.negotiates();
+    fn read(&mut self, number: u32) -> u16 {
+        let negotiated = self.link && self.plain(BMCR) & BMCR_ANENABLE != 0;
         let if_negotiated = |value| if negotiated { value } else { 0 };
-        match (self.page_of(number), number) {
-            (0, BMSR) => self.link.status(mii::ABILITIES_1000, negotiated),
-            (0, ID1) => ID[0],
-            (0, ID2) => ID[1],
-            (0, ANLPAR) => if_negotiated(mii::PARTNER),
-            (0, ANER) => if_negotiated(NEGOTIATED),
-            (0, STAT1000) => if_negotiated(mii::PARTNER_1000),
-            (0, ESTATUS) => mii::ABLE_1000,
-            (0, COPPER_STATUS) => {
+        match self.place(number) {
+            BMSR => {
+                let link = self.link && !self.dropped;
+                self.dropped = !self.link;
+                BMSR_ABILITIES | if_negotiated(BMSR_COMPLETE) | if link { BMSR_LINK } else { 0 }
+            }
+            2 => ID[0],
+            3 => ID[1],
+            ANLPAR => if_negotiated(PARTNER),
+            EXPANSION => if_negotiated(NEGOTIATED),
+            STATUS1000 => if_negotiated(PARTNER_1000),
+            EXTENDED_STATUS => ABLE_1000,
+            COPPER_STATUS => {
                 let speed = match self.link_bps() {
                     Some(1_000_000_000) => 2,
                     Some(100_000_000) => 1,
                     _ => 0,
                 };
                 let up = COPPER_FULL_DUPLEX | COPPER_RESOLVED | COPPER_LINK;
-                speed << COPPER_SPEED_SHIFT | if self.link.is_up() { up } else { 0 }
+                speed << COPPER_SPEED_SHIFT | if self.link { up } else { 0 }
             }
-            (page, number) => self.get(page, number),
+            place => self.plain(place),
         }
     }
 
-    fn write(&mut self, now_ns: u64, number: u8, value: u16) {
-        match (self.page_of(number), number) {
-            (0, BMCR) => self.set_control(now_ns, value),
-            (0, BMSR | ID1 | ID2 | ANLPAR | ANER | STAT1000 | ESTATUS | COPPER_STATUS) => {}
-            (page, number) => self.set(page, number, value),
+    fn write(&mut self, now_ns: u64, number: u32, value: u16) {
+        match self.place(number) {
+            BMCR => self.set_bmcr(now_ns, value),
+            BMSR | 2 | 3 | ANLPAR | EXPANSION | STATUS1000 | EXTENDED_STATUS | COPPER_STATUS => {}
+            place => {
+                self.registers.insert(place, value);
+            }
+        }
+    }
+
+    fn set_bmcr(&mut self, now_ns: u64, value: u16) {
+        let before = self.plain(BMCR);
+        let now = value & !(BMCR_RESET | BMCR_ANRESTART);
+        self.registers.insert(BMCR, now);
+        if now & BMCR_LOOPBACK != 0 {
+            // The PHY reports a link in loopback.
+            (self.link, self.link_at_ns) = (true, Some(now_ns));
+        } else if now & (BMCR_PDOWN | BMCR_ISOLATE) != 0 {
+            self.link_down(None);
+        } else if value & (BMCR_RESET | BMCR_ANRESTART) != 0 || now != before {
+            let takes_ns = if now & BMCR_ANENABLE != 0 {
+                NEGOTIATION_NS
+            } else {
+                FORCED_NS
+            };
+            self.link_down(Some(now_ns + takes_ns));
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::mdi::Phy as _;
     use super::*;
+
+    fn access(phy: &mut Phy, now_ns: u64, opcode: u32, number: u32, data: u16) -> u16 {
+        phy.set_control(
+            now_ns,
+            opcode << OPCODE_SHIFT
+                | ADDRESS << PHY_SHIFT
+                | number << REGISTER_SHIFT
+                | u32::from(data),
+        );
+        assert_eq!(phy.control() & READY, 0);
+        phy.advance(now_ns + CYCLE_NS);
+        assert_eq!(phy.control() & (READY | ERROR), READY);
+        phy.control() as u16
+    }
 
     #[test]
     fn the_link_comes_up_after_the_negotiation() {
@@ -187,9 +288,10 @@ mod tests {
         assert_eq!(phy.link_bps(), None);
         phy.advance(NEGOTIATION_NS);
         assert_eq!(phy.link_bps(), Some(1_000_000_000));
-        let status = [0, 1].map(|_| phy.read(BMSR) & 0x24);
+        let at_ns = NEGOTIATION_NS;
+        let status = [0, 1].map(|_| access(&mut phy, at_ns, READ, BMSR, 0) & 0x24);
         assert_eq!(status, [0x20, 0x24], "the link's loss is latched");
-        assert_eq!(phy.read(COPPER_STATUS), 0xac00);
+        assert_eq!(access(&mut phy, at_ns, READ, 17, 0), 0xac00);
     }
 
     #[test]
@@ -200,9 +302,9 @@ mod tests {
             (0, 0x0061, 10_000_000),
         ] {
             let mut phy = Phy::new(0);
-            phy.write(0, CTRL1000, control);
-            phy.write(0, ANAR, advertised);
-            phy.write(0, BMCR, bmcr::ANENABLE | bmcr::ANRESTART);
+            access(&mut phy, 0, WRITE, CONTROL1000, control);
+            access(&mut phy, 0, WRITE, ANAR, advertised);
+            access(&mut phy, 0, WRITE, BMCR, BMCR_ANENABLE | BMCR_ANRESTART);
             phy.advance(2 * NEGOTIATION_NS);
             assert_eq!(phy.link_bps(), Some(bps));
         }
@@ -212,22 +314,20 @@ mod tests {
     fn higher_registers_have_pages() {
         let mut phy = Phy::new(0);
         for (page, value) in [(0, 0x1111), (2, 0x2222)] {
-            phy.write(0, PAGE, page);
-            phy.write(0, 21, value);
+            access(&mut phy, 0, WRITE, PAGE, page);
+            access(&mut phy, 0, WRITE, 21, value);
         }
-        assert_eq!(phy.read(21), 0x2222);
-        assert_eq!(phy.read(ID1), 0x0141);
-        phy.write(0, PAGE, 0);
-        assert_eq!(phy.read(21), 0x1111);
+        assert_eq!(access(&mut phy, 0, READ, 21, 0), 0x2222);
+        assert_eq!(access(&mut phy, 0, READ, 2, 0), 0x0141);
+        access(&mut phy, 0, WRITE, PAGE, 0);
+        assert_eq!(access(&mut phy, 0, READ, 21, 0), 0x1111);
     }
 
     #[test]
-    fn loopback_has_a_link_at_once() {
+    fn only_one_phy_answers() {
         let mut phy = Phy::new(0);
-        phy.write(0, BMCR, bmcr::LOOPBACK | bmcr::SPEED100);
-        assert!(phy.loops());
-        assert_eq!(phy.link_bps(), Some(100_000_000));
-        phy.write(0, BMCR, bmcr::PDOWN);
-        assert_eq!((phy.link_bps(), phy.deadline_ns()), (None, None));
+        phy.set_control(0, READ << OPCODE_SHIFT | 2 << PHY_SHIFT);
+        phy.advance(CYCLE_NS);
+        assert_eq!(phy.control() & (READY | ERROR | DATA), READY | ERROR | DATA);
     }
 }

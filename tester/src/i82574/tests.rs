@@ -6,13 +6,14 @@ use rand_core::RngCore;
 use super::registers::{mrqc, rxd, tctl, txd};
 use super::statistics::Counter;
 use super::*;
-use crate::mii::NEGOTIATION_NS;
 use crate::offload as headers;
-use crate::pci::board::{Board, MEMORY_BYTES};
-use crate::pci::{Signalling, State};
+use crate::pci::Signalling;
+use crate::pci::bus::Access;
+use crate::pci::link::{Link, Parameters};
 use crate::rng::{Purpose, below, seeded};
 
 const MAC: [u8; 6] = [0x52, 0x54, 0, 0, 0, 1];
+const MEMORY_BYTES: usize = 1 << 21;
 const RX_RING: u32 = 0x1000;
 const TX_RING: u32 = 0x3000;
 const RING_DESCRIPTORS: u32 = 64;
@@ -25,6 +26,52 @@ const RX0: u64 = csr::RX_QUEUES;
 const TX0: u64 = csr::TX_QUEUES;
 const RX1: u64 = csr::RX_QUEUES + csr::QUEUE_BYTES;
 
+struct Board {
+    now_ns: u64,
+    memory: Vec<u8>,
+    link: Link,
+    line: bool,
+    signalling: Signalling,
+    /// When the interrupt line rose or a message came, and its vector.
+    interrupts: Vec<(u64, usize)>,
+    sent: Vec<(u64, Vec<u8>)>,
+}
+
+impl Host for Board {
+    fn read(&mut self, address: u64, bytes: &mut [u8]) {
+        let at = address as usize % MEMORY_BYTES;
+        let end = (at + bytes.len()).min(MEMORY_BYTES);
+        bytes[..end - at].copy_from_slice(&self.memory[at..end]);
+    }
+    fn write(&mut self, address: u64, bytes: &[u8]) {
+        let at = address as usize % MEMORY_BYTES;
+        let end = (at + bytes.len()).min(MEMORY_BYTES);
+        self.memory[at..end].copy_from_slice(&bytes[..end - at]);
+    }
+    fn claim(&mut self, from_ns: u64, access: Access, bytes: usize) -> u64 {
+        self.link.claim(from_ns, access, bytes)
+    }
+    fn takes_ns(&self, access: Access, bytes: usize) -> u64 {
+        self.link.takes_ns(access, bytes)
+    }
+    fn interrupt(&mut self, asserted: bool) {
+        assert_ne!(asserted, self.line, "only changes");
+        self.line = asserted;
+        if asserted {
+            self.interrupts.push((self.now_ns, 0));
+        }
+    }
+    fn signalling(&self) -> Signalling {
+        self.signalling
+    }
+    fn message(&mut self, vector: usize) {
+        self.interrupts.push((self.now_ns, vector));
+    }
+    fn transmit(&mut self, frame: &[u8]) {
+        self.sent.push((self.now_ns, frame.to_vec()));
+    }
+}
+
 struct Rig {
     chip: Chip,
     board: Board,
@@ -35,7 +82,15 @@ impl Rig {
     fn new(signalling: Signalling) -> Self {
         let mut rig = Rig {
             chip: Chip::new(0, MAC),
-            board: Board::express(signalling),
+            board: Board {
+                now_ns: 0,
+                memory: vec![0; MEMORY_BYTES],
+                link: Link::new(Parameters::GEN1_X1),
+                line: false,
+                signalling,
+                interrupts: Vec::new(),
+                sent: Vec::new(),
+            },
         };
         rig.run(NEGOTIATION_NS);
         rig.read(csr::ICR);
@@ -70,16 +125,24 @@ impl Rig {
         value
     }
 
+    /// Time passes, and the chip is called whenever it asks for it.
     fn run(&mut self, ns: u64) {
-        self.board.run(&mut self.chip, ns);
+        let end_ns = self.board.now_ns + ns;
+        while let Some(at_ns) = self.chip.deadline_ns().filter(|at_ns| *at_ns <= end_ns) {
+            self.board.now_ns = self.board.now_ns.max(at_ns);
+            self.chip.advance(self.board.now_ns, &mut self.board);
+        }
+        self.board.now_ns = end_ns;
     }
 
     fn bytes(&mut self, address: u32, count: usize) -> Vec<u8> {
-        self.board.bytes(address, count)
+        let mut bytes = vec![0; count];
+        self.board.read(address.into(), &mut bytes);
+        bytes
     }
 
     fn u32(&mut self, address: u32) -> u32 {
-        self.board.u32(address)
+        u32::from_le_bytes(self.bytes(address, 4).try_into().unwrap_or_default())
     }
 
     /// Puts a descriptor into the transmit ring.
@@ -741,7 +804,7 @@ fn a_restored_chip_goes_on_like_the_other() {
     let mut other = Rig::new(Signalling::Vectors);
     other.chip.restore(&rig.chip.state()).unwrap();
     other.board.memory.clone_from(&rig.board.memory);
-    other.board.slot = rig.board.slot.clone();
+    other.board.link = rig.board.link.clone();
     other.board.now_ns = rig.board.now_ns;
     let (before, sent) = (rig.board.interrupts.len(), rig.board.sent.len());
     other.board.interrupts.clear();

@@ -1,17 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The PHY inside the chip, modelled by its registers ([`mii`], and Linux's include/linux/microchipphy.h).
+//! The PHY inside the chip, modelled by its registers (IEEE 802.3 clause 22, and Linux's include/linux/microchipphy.h), and
+//! its link partner: the tester's line, which offers 10, 100 and 1000 Mbit/s, full duplex, without pause frames.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::mii::{
-    self, ANAR, ANLPAR, BMCR, BMSR, CTRL1000, ESTATUS, FORCED_NS, ID1, ID2, NEGOTIATION_NS,
-    STAT1000, bmcr,
-};
-
 /// Where it answers on the MII bus.
 pub const ADDRESS: u8 = 1;
+/// How long negotiation takes until the link is up, in ns.
+pub const NEGOTIATION_NS: u64 = 1_500_000_000;
+/// How long the link takes to come up at a forced speed, in ns.
+const FORCED_NS: u64 = 100_000_000;
+
+const BMCR: u8 = 0;
+const BMCR_RESET: u16 = 0x8000;
+const BMCR_ANENABLE: u16 = 0x1000;
+const BMCR_PDOWN: u16 = 0x0800;
+const BMCR_ISOLATE: u16 = 0x0400;
+const BMCR_ANRESTART: u16 = 0x0200;
+const BMCR_SPEED100: u16 = 0x2000;
+const BMCR_SPEED1000: u16 = 0x0040;
+const BMCR_FULLDPLX: u16 = 0x0100;
+const BMCR_LOOPBACK: u16 = 0x4000;
+const BMSR: u8 = 1;
+/// 10 and 100 Mbit/s both duplexes, extended status, negotiates, extended registers.
+const BMSR_ABILITIES: u16 = 0x7949;
+const BMSR_ANEGCOMPLETE: u16 = 0x0020;
+const BMSR_LSTATUS: u16 = 0x0004;
+const ANAR: u8 = 4;
+const ANLPAR: u8 = 5;
+/// The partner: acknowledges, 10 and 100 Mbit/s.
+const PARTNER: u16 = 0x41e1;
+const CTRL1000: u8 = 9;
+const CTRL1000_FULL: u16 = 0x0200;
+const STAT1000: u8 = 10;
+/// The partner: 1000 Mbit/s full duplex, both receivers in order.
+const PARTNER_1000: u16 = 0x3800;
 const MMD_CTRL: u8 = 13;
 const MMD_DATA: u8 = 14;
 const TR_CR: u8 = 16;
@@ -34,19 +59,23 @@ pub struct Phy {
     mmd_address: u16,
     page: u16,
     interrupts: u16,
-    link: mii::Link,
+    link: bool,
+    /// The link was down since the status was last read.
+    was_down: bool,
+    /// When the link comes up.
+    up_at_ns: Option<u64>,
 }
 
 impl Phy {
     /// A PHY that was powered on at `now_ns` and begins to negotiate.
     pub fn new(now_ns: u64) -> Self {
         let mut basic = vec![0; 16];
-        basic[BMCR as usize] = bmcr::ANENABLE | bmcr::SPEED1000 | bmcr::FULL_DUPLEX;
-        basic[ID1 as usize] = 0x0007;
-        basic[ID2 as usize] = 0xc132;
+        basic[BMCR as usize] = BMCR_ANENABLE | BMCR_SPEED1000 | BMCR_FULLDPLX;
+        basic[2] = 0x0007;
+        basic[3] = 0xc132;
         basic[ANAR as usize] = 0x01e1;
-        basic[CTRL1000 as usize] = mii::CTRL1000_FULL;
-        basic[ESTATUS as usize] = mii::ABLE_1000;
+        basic[CTRL1000 as usize] = CTRL1000_FULL;
+        basic[15] = 0x2000;
         Phy {
             basic,
             paged: BTreeMap::new(),
@@ -54,18 +83,20 @@ impl Phy {
             mmd_address: 0,
             page: 0,
             interrupts: 0,
-            link: mii::Link::until(Some(now_ns.saturating_add(NEGOTIATION_NS))),
+            link: false,
+            was_down: true,
+            up_at_ns: Some(now_ns.saturating_add(NEGOTIATION_NS)),
         }
     }
 
     /// The link's speed in bit/s; None without a link.
     pub fn link_bps(&self) -> Option<u64> {
-        self.link.is_up().then(|| self.resolved()).flatten()
+        self.link.then(|| self.resolved()).flatten()
     }
 
     /// When the link changes by itself.
     pub fn deadline_ns(&self) -> Option<u64> {
-        self.link.deadline_ns()
+        self.up_at_ns
     }
 
     /// It wants the MAC's attention.
@@ -76,9 +107,11 @@ impl Phy {
 
     /// Brings the link up if that is due.
     pub fn advance(&mut self, now_ns: u64) {
-        if self.link.advance(now_ns) {
+        if self.up_at_ns.is_some_and(|at_ns| at_ns <= now_ns) {
+            self.up_at_ns = None;
+            self.link = true;
             self.interrupts |= INT_LINK_CHANGE;
-            if self.negotiates() {
+            if self.basic[BMCR as usize] & BMCR_ANENABLE != 0 {
                 self.interrupts |= INT_AUTONEG_DONE;
             }
         }
@@ -86,12 +119,27 @@ impl Phy {
 
     /// Reads a register.
     pub fn read(&mut self, register: u8) -> u16 {
-        let negotiated = self.link.is_up() && self.negotiates();
-        let if_negotiated = |value| if negotiated { value } else { 0 };
+        let complete = self.link && self.basic[BMCR as usize] & BMCR_ANENABLE != 0;
         match register {
-            BMSR => self.link.status(mii::ABILITIES_1000, negotiated),
-            ANLPAR => if_negotiated(mii::PARTNER),
-            STAT1000 => if_negotiated(mii::PARTNER_1000),
+            BMSR => {
+                let up = self.link && !std::mem::replace(&mut self.was_down, !self.link);
+                let status = if complete { BMSR_ANEGCOMPLETE } else { 0 };
+                BMSR_ABILITIES | status | if up { BMSR_LSTATUS } else { 0 }
+            }
+            ANLPAR => {
+                if complete {
+                    PARTNER
+                } else {
+                    0
+                }
+            }
+            STAT1000 => {
+                if complete {
+                    PARTNER_1000
+                } else {
+                    0
+                }
+            }
             MMD_DATA => {
                 let control = self.basic[MMD_CTRL as usize];
                 if control >> 14 == 0 {
@@ -115,7 +163,7 @@ impl Phy {
     pub fn write(&mut self, register: u8, value: u16, now_ns: u64) {
         match register {
             BMCR => self.control(value, now_ns),
-            BMSR | ID1 | ID2 | ANLPAR | STAT1000 | ESTATUS => {}
+            BMSR | 2 | 3 | ANLPAR | STAT1000 | 15 => {}
             MMD_DATA if self.basic[MMD_CTRL as usize] >> 14 == 0 => self.mmd_address = value,
             MMD_DATA => {
                 self.mmd.insert(self.mmd_key(), value);
@@ -129,58 +177,55 @@ impl Phy {
         }
     }
 
-    fn negotiates(&self) -> bool {
-        self.basic[BMCR as usize] & bmcr::ANENABLE != 0
-    }
-
     fn control(&mut self, value: u16, now_ns: u64) {
-        if value & bmcr::RESET != 0 {
+        if value & BMCR_RESET != 0 {
             *self = Phy::new(now_ns);
             return;
         }
-        let silent = bmcr::PDOWN | bmcr::ISOLATE | bmcr::LOOPBACK;
-        let before = std::mem::replace(&mut self.basic[BMCR as usize], value & !bmcr::ANRESTART);
-        if value & silent != 0 {
-            self.fall(None);
-        } else if value & bmcr::ANENABLE == 0 {
+        let before = std::mem::replace(&mut self.basic[BMCR as usize], value & !BMCR_ANRESTART);
+        if value & (BMCR_PDOWN | BMCR_ISOLATE | BMCR_LOOPBACK) != 0 {
+            self.fall();
+            self.up_at_ns = None;
+        } else if value & BMCR_ANENABLE == 0 {
             if before != value {
-                self.fall(Some(now_ns.saturating_add(FORCED_NS)));
+                self.fall();
+                self.up_at_ns = Some(now_ns.saturating_add(FORCED_NS));
             }
-        } else if value & bmcr::ANRESTART != 0
-            || before & bmcr::ANENABLE == 0
-            || before & silent != 0
+        } else if value & BMCR_ANRESTART != 0
+            || before & BMCR_ANENABLE == 0
+            || before & (BMCR_PDOWN | BMCR_ISOLATE | BMCR_LOOPBACK) != 0
         {
-            self.fall(Some(now_ns.saturating_add(NEGOTIATION_NS)));
+            self.fall();
+            self.up_at_ns = Some(now_ns.saturating_add(NEGOTIATION_NS));
         }
-        if self.deadline_ns().is_some() && self.resolved().is_none() {
-            self.link.down(None);
+        if self.up_at_ns.is_some() && self.resolved().is_none() {
+            self.up_at_ns = None;
         }
     }
 
-    /// The link is lost; when it comes back, in ns.
-    fn fall(&mut self, up_at_ns: Option<u64>) {
-        if self.link.is_up() {
+    fn fall(&mut self) {
+        if std::mem::take(&mut self.link) {
             self.interrupts |= INT_LINK_CHANGE;
         }
-        self.link.down(up_at_ns);
+        self.was_down = true;
     }
 
-    /// The highest speed that both ends support, if any, in bit/s.
+    /// The highest speed that both ends support, if any.
     fn resolved(&self) -> Option<u64> {
         let control = self.basic[BMCR as usize];
-        if !self.negotiates() {
-            return Some(match control & (bmcr::SPEED100 | bmcr::SPEED1000) {
+        if control & BMCR_ANENABLE == 0 {
+            return Some(match control & (BMCR_SPEED100 | BMCR_SPEED1000) {
                 0 => 10_000_000,
-                bmcr::SPEED100 => 100_000_000,
+                BMCR_SPEED100 => 100_000_000,
                 _ => 1_000_000_000,
             });
         }
-        let common = self.basic[ANAR as usize] & mii::PARTNER;
-        if self.basic[CTRL1000 as usize] & mii::CTRL1000_FULL != 0 {
+        let common = self.basic[ANAR as usize] & PARTNER;
+        if self.basic[CTRL1000 as usize] & CTRL1000_FULL != 0 {
             Some(1_000_000_000)
-        } else if common & mii::ANAR_100 != 0 {
+        } else if common & 0x0180 != 0 {
             Some(100_000_000)
-        } else if common & mii::ANAR_10 != 0 {
+        } else if common & 0x0060 != 0 {
             Some(10_000_000)
         } else {
             None
@@ -218,7 +263,7 @@ mod tests {
         let mut phy = Phy::new(0);
         assert_eq!((phy.read(2), phy.read(3)), (0x0007, 0xc132));
         phy.write(INT_MASK, INT_ACTIVE | INT_LINK_CHANGE, 0);
-        assert_eq!(phy.read(BMSR), 0x7949);
+        assert_eq!(phy.read(BMSR) & BMSR_LSTATUS, 0);
         phy.advance(NEGOTIATION_NS - 1);
         assert_eq!(phy.link_bps(), None);
         assert!(!phy.interrupts());
@@ -229,33 +274,33 @@ mod tests {
         assert!(!phy.interrupts(), "read and gone");
         assert_eq!(phy.read(INT_STS), 0);
         phy.read(BMSR);
-        assert_eq!(phy.read(BMSR), 0x796d);
-        assert_eq!(phy.read(ANLPAR), mii::PARTNER);
+        assert_ne!(phy.read(BMSR) & BMSR_LSTATUS, 0);
+        assert_eq!(phy.read(ANLPAR), PARTNER);
     }
 
     #[test]
-    fn a_restarted_negotiation_drops_the_link() {
+    fn link_status_latches_low() {
         let mut phy = Phy::new(0);
         phy.advance(NEGOTIATION_NS);
         phy.read(BMSR);
-        assert_eq!(phy.read(BMSR), 0x796d);
-        phy.write(BMCR, bmcr::ANENABLE | bmcr::ANRESTART, NEGOTIATION_NS);
+        assert_ne!(phy.read(BMSR) & BMSR_LSTATUS, 0);
+        phy.write(BMCR, BMCR_ANENABLE | BMCR_ANRESTART, NEGOTIATION_NS);
         phy.advance(2 * NEGOTIATION_NS);
-        assert_eq!(phy.read(BMSR), 0x7969, "it was down");
-        assert_eq!(phy.read(BMSR), 0x796d);
+        assert_eq!(phy.read(BMSR) & BMSR_LSTATUS, 0, "it was down");
+        assert_ne!(phy.read(BMSR) & BMSR_LSTATUS, 0);
     }
 
     #[test]
     fn power_down_and_forced_speeds() {
         let mut phy = Phy::new(0);
-        phy.write(BMCR, bmcr::PDOWN | bmcr::ANENABLE, 5);
+        phy.write(BMCR, BMCR_PDOWN | BMCR_ANENABLE, 5);
         assert_eq!(phy.deadline_ns(), None);
-        phy.write(BMCR, bmcr::SPEED100 | bmcr::FULL_DUPLEX, 10);
+        phy.write(BMCR, BMCR_SPEED100 | BMCR_FULLDPLX, 10);
         phy.advance(10 + FORCED_NS);
         assert_eq!(phy.link_bps(), Some(100_000_000));
         phy.write(CTRL1000, 0, 0);
         phy.write(ANAR, 0x0061, 0);
-        phy.write(BMCR, bmcr::ANENABLE | bmcr::ANRESTART, 0);
+        phy.write(BMCR, BMCR_ANENABLE | BMCR_ANRESTART, 0);
         phy.advance(NEGOTIATION_NS);
         assert_eq!(phy.link_bps(), Some(10_000_000));
     }

@@ -2,7 +2,6 @@
 //! The chip with a host that sets it up as Linux's driver does, and a wire.
 
 use super::*;
-use crate::mii::NEGOTIATION_NS;
 use crate::offload::UDP;
 use crate::offload::tests::ipv4;
 

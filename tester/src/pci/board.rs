@@ -1,21 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A host for register scripts: a memory, a bus or a link, and a wire, without QEMU.
+//! A host for register scripts: a memory, a bus and a wire, without QEMU.
 
 use super::bus::{Access, Bus, Parameters};
-use super::link::{self, Link};
-use super::{Card, Host, Signalling};
+use super::{Card, Host};
 
 /// The memory, in bytes; addresses wrap.
-pub const MEMORY_BYTES: usize = 1 << 21;
-
-/// What the card is plugged into.
-#[derive(Clone)]
-pub enum Slot {
-    /// Conventional PCI.
-    Bus(Bus),
-    /// PCI Express.
-    Link(Link),
-}
+pub const MEMORY_BYTES: usize = 1 << 20;
 
 /// The host.
 pub struct Board {
@@ -23,26 +13,23 @@ pub struct Board {
     pub now_ns: u64,
     /// The memory.
     pub memory: Vec<u8>,
-    /// What the card is plugged into.
-    pub slot: Slot,
-    /// How the card is to interrupt.
-    pub signalling: Signalling,
+    /// The bus.
+    pub bus: Bus,
     /// The interrupt line.
     pub line: bool,
-    /// When the interrupt line rose or a message came, and its vector.
-    pub interrupts: Vec<(u64, usize)>,
+    /// When the interrupt line rose.
+    pub interrupts: Vec<u64>,
     /// When frames left, and the frames.
     pub sent: Vec<(u64, Vec<u8>)>,
 }
 
 impl Default for Board {
-    /// At time 0, with empty memory, a bus of 33 MHz and an interrupt line.
+    /// At time 0, with empty memory.
     fn default() -> Self {
         Board {
             now_ns: 0,
             memory: vec![0; MEMORY_BYTES],
-            slot: Slot::Bus(Bus::new(Parameters::PCI_33)),
-            signalling: Signalling::Pin,
+            bus: Bus::new(Parameters::PCI_33),
             line: false,
             interrupts: Vec::new(),
             sent: Vec::new(),
@@ -51,15 +38,6 @@ impl Default for Board {
 }
 
 impl Board {
-    /// The same with a PCI Express link.
-    pub fn express(signalling: Signalling) -> Self {
-        Board {
-            slot: Slot::Link(Link::new(link::Parameters::GEN1_X1)),
-            signalling,
-            ..Board::default()
-        }
-    }
-
     /// Time passes, and the card is called whenever it asks for it.
     pub fn run(&mut self, card: &mut dyn Card, ns: u64) {
         let end_ns = self.now_ns + ns;
@@ -68,13 +46,6 @@ impl Board {
             card.advance(self.now_ns, self);
         }
         self.now_ns = end_ns;
-    }
-
-    /// So many bytes of memory.
-    pub fn bytes(&mut self, address: u32, count: usize) -> Vec<u8> {
-        let mut bytes = vec![0; count];
-        self.read(address.into(), &mut bytes);
-        bytes
     }
 
     /// Two bytes of memory, little-endian.
@@ -104,29 +75,17 @@ impl Host for Board {
         self.memory[at..end].copy_from_slice(&bytes[..end - at]);
     }
     fn claim(&mut self, from_ns: u64, access: Access, bytes: usize) -> u64 {
-        match &mut self.slot {
-            Slot::Bus(bus) => bus.claim(from_ns, access, bytes),
-            Slot::Link(link) => link.claim(from_ns, access, bytes),
-        }
+        self.bus.claim(from_ns, access, bytes)
     }
     fn takes_ns(&self, access: Access, bytes: usize) -> u64 {
-        match &self.slot {
-            Slot::Bus(bus) => bus.takes_ns(access, bytes),
-            Slot::Link(link) => link.takes_ns(access, bytes),
-        }
+        self.bus.takes_ns(access, bytes)
     }
     fn interrupt(&mut self, asserted: bool) {
         assert_ne!(asserted, self.line, "only changes");
         self.line = asserted;
         if asserted {
-            self.interrupts.push((self.now_ns, 0));
+            self.interrupts.push(self.now_ns);
         }
-    }
-    fn signalling(&self) -> Signalling {
-        self.signalling
-    }
-    fn message(&mut self, vector: usize) {
-        self.interrupts.push((self.now_ns, vector));
     }
     fn transmit(&mut self, frame: &[u8]) {
         self.sent.push((self.now_ns, frame.to_vec()));

@@ -1,20 +1,52 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A Fast Ethernet PHY by its registers ([`mii`]).
+//! A Fast Ethernet PHY by its registers (IEEE 802.3, clause 22). Its link partner is the tester's line: 10 and 100 Mbit/s, full duplex, no
+//! pause frames.
 
 use serde::{Deserialize, Serialize};
 
-use super::mdi;
-use crate::mii::{self, ANAR, ANER, ANLPAR, BMCR, BMSR, FORCED_NS, ID1, ID2, NEGOTIATION_NS, bmcr};
+/// How long negotiation takes until the link is up, and how long a forced speed takes, in ns; as for the LAN7800.
+pub const NEGOTIATION_NS: u64 = 1_500_000_000;
+const FORCED_NS: u64 = 100_000_000;
 
+/// Register numbers.
+pub const BMCR: usize = 0;
+/// As above.
+pub const BMSR: usize = 1;
+/// As above.
+pub const ANAR: usize = 4;
+/// As above.
+pub const ANLPAR: usize = 5;
+/// As above.
+pub const ANER: usize = 6;
 const REGISTERS: usize = 32;
+
+const BMCR_RESET: u16 = 0x8000;
+const BMCR_LOOPBACK: u16 = 0x4000;
+const BMCR_SPEED100: u16 = 0x2000;
+const BMCR_ANENABLE: u16 = 0x1000;
+const BMCR_PDOWN: u16 = 0x0800;
+const BMCR_ISOLATE: u16 = 0x0400;
+const BMCR_ANRESTART: u16 = 0x0200;
+const BMCR_FULL_DUPLEX: u16 = 0x0100;
+/// 10 and 100 Mbit/s in both duplexes, negotiates, extended registers.
+const BMSR_ABILITIES: u16 = 0x7809;
+const BMSR_COMPLETE: u16 = 0x0020;
+const BMSR_LINK: u16 = 0x0004;
 const ALL_SPEEDS: u16 = 0x01e1;
+const ANY_100: u16 = 0x0180;
+/// The partner acknowledges and offers all speeds.
+const PARTNER: u16 = 0x41e1;
 
 /// The PHY.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Phy {
     id: [u16; 2],
     registers: Vec<u16>,
-    link: mii::Link,
+    /// When the link comes up, in ns; None: never. It is up once this has passed.
+    link_at_ns: Option<u64>,
+    link: bool,
+    /// The link was down since BMSR was read.
+    dropped: bool,
 }
 
 impl Phy {
@@ -22,8 +54,10 @@ impl Phy {
     pub fn new(now_ns: u64, id: [u16; 2]) -> Self {
         let mut phy = Phy {
             id,
-            registers: Vec::new(),
-            link: mii::Link::until(None),
+            registers: vec![0; REGISTERS],
+            link_at_ns: None,
+            link: false,
+            dropped: true,
         };
         phy.restart(now_ns);
         phy
@@ -32,88 +66,87 @@ impl Phy {
     /// Back to the strapped values.
     fn restart(&mut self, now_ns: u64) {
         self.registers = vec![0; REGISTERS];
-        self.set(BMCR, bmcr::ANENABLE | bmcr::SPEED100);
-        self.set(ANAR, ALL_SPEEDS);
-        self.link.down(Some(now_ns + NEGOTIATION_NS));
+        self.registers[BMCR] = BMCR_ANENABLE | BMCR_SPEED100;
+        self.registers[ANAR] = ALL_SPEEDS;
+        self.link_down(Some(now_ns + NEGOTIATION_NS));
     }
 
-    fn get(&self, number: u8) -> u16 {
-        self.registers
-            .get(usize::from(number))
-            .copied()
-            .unwrap_or(0)
-    }
-
-    fn set(&mut self, number: u8, value: u16) {
-        if let Some(register) = self.registers.get_mut(usize::from(number)) {
-            *register = value;
-        }
+    fn link_down(&mut self, until_ns: Option<u64>) {
+        (self.link, self.dropped, self.link_at_ns) = (false, true, until_ns);
     }
 
     /// The speed of the link, in bit/s; None: there is none.
     pub fn link_bps(&self) -> Option<u64> {
         let fast = if self.negotiates() {
-            self.get(ANAR) & mii::ANAR_100 != 0
+            self.registers[ANAR] & ANY_100 != 0
         } else {
-            self.get(BMCR) & bmcr::SPEED100 != 0
+            self.registers[BMCR] & BMCR_SPEED100 != 0
         };
         let bps = if fast { 100_000_000 } else { 10_000_000 };
-        self.link.is_up().then_some(bps)
+        self.link.then_some(bps)
     }
 
     /// Whether frames come back from the PHY, in loopback.
     pub fn loops(&self) -> bool {
-        self.get(BMCR) & bmcr::LOOPBACK != 0
+        self.registers[BMCR] & BMCR_LOOPBACK != 0
     }
 
     fn negotiates(&self) -> bool {
-        self.get(BMCR) & bmcr::ANENABLE != 0
-    }
-}
-
-impl mdi::Phy for Phy {
-    fn deadline_ns(&self) -> Option<u64> {
-        self.link.deadline_ns()
+        self.registers[BMCR] & BMCR_ANENABLE != 0
     }
 
-    fn advance(&mut self, now_ns: u64) -> bool {
-        self.link.advance(now_ns)
+    /// When the link comes up, in ns.
+    pub fn deadline_ns(&self) -> Option<u64> {
+        self.link_at_ns.filter(|_| !self.link)
     }
 
-    fn read(&mut self, number: u8) -> u16 {
-        let negotiated = self.link.is_up() && self.negotiates();
+    /// Does what is due. True: the link came up.
+    pub fn advance(&mut self, now_ns: u64) -> bool {
+        let comes = self.deadline_ns().is_some_and(|at_ns| at_ns <= now_ns);
+        self.link |= comes;
+        comes
+    }
+
+    /// Reads a register.
+    pub fn read(&mut self, number: usize) -> u16 {
         match number {
-            BMSR => self.link.status(mii::ABILITIES, negotiated),
-            ID1 => self.id[0],
-            ID2 => self.id[1],
-            ANLPAR if negotiated => mii::PARTNER,
+            BMSR => {
+                let up = self.link && !std::mem::replace(&mut self.dropped, !self.link);
+                let complete = self.link && self.negotiates();
+                BMSR_ABILITIES
+                    | if up { BMSR_LINK } else { 0 }
+                    | if complete { BMSR_COMPLETE } else { 0 }
+            }
+            2 | 3 => self.id[number - 2],
+            ANLPAR if self.link && self.negotiates() => PARTNER,
             ANLPAR => 0,
-            ANER => u16::from(negotiated), // the partner negotiates
-            _ => self.get(number),
+            ANER => u16::from(self.link && self.negotiates()), // the partner negotiates
+            _ => self.registers[number],
         }
     }
 
-    fn write(&mut self, now_ns: u64, number: u8, value: u16) {
+    /// Writes a register.
+    pub fn write(&mut self, now_ns: u64, number: usize, value: u16) {
         match number {
-            BMCR if value & bmcr::RESET != 0 => self.restart(now_ns),
+            BMCR if value & BMCR_RESET != 0 => self.restart(now_ns),
             BMCR => {
-                let before = self.get(BMCR);
-                self.set(BMCR, value & !bmcr::ANRESTART);
-                let silent = bmcr::PDOWN | bmcr::ISOLATE | bmcr::LOOPBACK;
-                let decides = bmcr::ANENABLE | bmcr::SPEED100 | bmcr::FULL_DUPLEX | silent;
-                if value & bmcr::ANENABLE != 0 {
-                    let anew = value & bmcr::ANRESTART != 0
-                        || (before ^ value) & (bmcr::ANENABLE | silent) != 0;
+                let before = self.registers[BMCR];
+                self.registers[BMCR] = value & !BMCR_ANRESTART;
+                let silent = BMCR_PDOWN | BMCR_ISOLATE | BMCR_LOOPBACK;
+                let decides = BMCR_ANENABLE | BMCR_SPEED100 | BMCR_FULL_DUPLEX | silent;
+                if value & BMCR_ANENABLE != 0 {
+                    let anew = value & BMCR_ANRESTART != 0
+                        || (before ^ value) & (BMCR_ANENABLE | silent) != 0;
                     if anew {
                         let alone = value & silent != 0;
-                        self.link.down((!alone).then_some(now_ns + NEGOTIATION_NS));
+                        self.link_down((!alone).then_some(now_ns + NEGOTIATION_NS));
                     }
                 } else if (before ^ value) & decides != 0 {
                     let alone = value & silent != 0;
-                    self.link.down((!alone).then_some(now_ns + FORCED_NS));
+                    self.link_down((!alone).then_some(now_ns + FORCED_NS));
                 }
             }
-            ANAR | 8..=31 => self.set(number, value),
+            ANAR | 8..=31 => self.registers[number] = value,
             _ => {}
         }
     }
@@ -121,7 +154,6 @@ impl mdi::Phy for Phy {
 
 #[cfg(test)]
 mod tests {
-    use super::mdi::Phy as _;
     use super::*;
 
     #[test]
@@ -132,8 +164,8 @@ mod tests {
         assert!(phy.advance(NEGOTIATION_NS));
         assert!(!phy.advance(NEGOTIATION_NS), "once");
         assert_eq!(phy.link_bps(), Some(100_000_000));
-        assert_eq!(phy.read(BMSR), 0x7829, "latched low since power-up");
-        assert_eq!(phy.read(BMSR), 0x782d);
+        assert_eq!(phy.read(BMSR) & BMSR_LINK, 0, "latched low since power-up");
+        assert_ne!(phy.read(BMSR) & BMSR_LINK, 0);
         phy.write(NEGOTIATION_NS, BMCR, 0x2000); // forced, 100 Mbit/s
         assert_eq!(phy.link_bps(), None);
         phy.advance(NEGOTIATION_NS + FORCED_NS);
