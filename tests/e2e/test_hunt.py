@@ -158,7 +158,7 @@ def traced_and_debugged(cli: Cli, row: dict[str, Any], printed: str) -> None:
     shown = cli("debug", "--at", "found.json", "--names-only", "--eval-command", "when", "--eval-command", "bt 8")
     assert shown.returncode == 0, shown.stderr
     assert f"{traced['replay']['second_ns']} ns after" in shown.stderr
-    assert "irqmod_napi_poll" in shown.stdout, "the frame arrives in the poll, or in what it calls"
+    assert "irqmod_napi_end" in shown.stdout, "the frame arrives in the end of the poll"
 
 
 @pytest.mark.parametrize("rx", ["napi", pytest.param("de", marks=pytest.mark.long)])

@@ -39,7 +39,7 @@ def test_some_rounds_of_fault_injection() -> None:
     """A round of traffic with about every second response corrupted; two runs are equal."""
     testbed = fuzz.checking(runner(OURS).testbed)
     number = next(n for n in range(1000) if (r := fuzz.Round.of(1, n)).faults.only == "transfers" and r.rate_pps == 1000.0)
-    found = [fuzz.run_rounds(testbed, 1, number, rounds=1) for _ in range(2)]
+    found = [fuzz.run_rounds(testbed, 1, fuzz.FuzzRun(number), rounds=1) for _ in range(2)]
     assert found[0].cases > 100
     assert found[0].outcomes == found[1].outcomes
     summary = fuzz.summary(OURS, 1, found[:1])
@@ -62,5 +62,5 @@ def test_fault_injection_does_no_harm() -> None:
 @pytest.mark.long
 def test_the_in_tree_driver_hangs_on_a_trailing_fragment() -> None:
     """The known bugs are found again. If one is not, the kernel has been fixed: update the documentation."""
-    runs = [fuzz.run_rounds(fuzz.checking(runner(IN_TREE).testbed), 1, 2, rounds=1)]
+    runs = [fuzz.run_rounds(fuzz.checking(runner(IN_TREE).testbed), 1, fuzz.FuzzRun(2), rounds=1)]
     assert fuzz.HUNG in fuzz.causes(runs)

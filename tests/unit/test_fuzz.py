@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
 
 from irqlab.robustness import fuzz
 from irqlab.robustness.nicport import PCI_KINDS, USB_KINDS
@@ -16,7 +20,7 @@ def test_a_round_is_decided_by_seed_and_number() -> None:
     assert {r.what for r in rounds} == {"traffic", "requests", "plug"}
     assert {r.faults.only for r in rounds} == {None, *USB_KINDS}
     rounds = [fuzz.Round.of(1, number, pci=True) for number in range(200)]
-    assert {r.what for r in rounds} == {"traffic", "requests", "plug"}
+    assert {r.what for r in rounds} == {"traffic", "bursts", "requests", "plug"}
     assert {r.faults.only for r in rounds} == {None, *PCI_KINDS}
 
 
@@ -55,3 +59,25 @@ def test_a_summary_counts_rounds_and_cases() -> None:
     assert len(found["false_checksum_ok"]) == 1
     assert found["recovery"] == {"by itself": 1, "plugged in again": 1}
     assert found["growth"] == {"a b": 40}
+
+
+def test_rounds_end_with_the_cases_and_are_kept_after_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    testbed = SimpleNamespace(prepared=None, nic=SimpleNamespace(pci_bus="33:32"))
+    monkeypatch.setattr(fuzz, "checking", lambda _: testbed)
+    monkeypatch.setattr(fuzz.machine, "cancel_all", lambda: None)
+    runner: Any = SimpleNamespace(testbed=testbed, progress=lambda _: None)
+    asked: list[tuple[int, int, int]] = []
+
+    def rounds(_testbed: Any, _seed: int, whole: fuzz.FuzzRun, count: int, cases: int, _trailing: bool) -> None:
+        asked.append((whole.first, count, cases))
+        whole.outcomes += [fuzz.Outcome(fuzz.Round.of(1, whole.first + n, pci=True), {"registers": 30}) for n in range(3)]
+        if whole.first == 128:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(fuzz, "run_rounds", rounds)
+    assert sum(one.cases for one in fuzz.run(runner, 100)) == 180
+    assert asked == [(0, fuzz.PCI_ROUNDS_OF_RUN, 100), (64, fuzz.PCI_ROUNDS_OF_RUN, 10)]
+    found: list[fuzz.FuzzRun] = []
+    with pytest.raises(KeyboardInterrupt):
+        deque(map(found.append, fuzz.run(runner, 10_000)))
+    assert [len(one.outcomes) for one in found] == [3, 3, 2], "the round under way is not counted"
