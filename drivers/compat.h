@@ -33,18 +33,25 @@ do {								\
 } while (0)
 #endif
 
+/* 6.13: net_dim() takes a pointer to the sample. Goes with 6.12. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+#define irqmod_net_dim(dim, sample)	net_dim(dim, &(sample))
+#else
+#define irqmod_net_dim(dim, sample)	net_dim(dim, sample)
+#endif
+
 /* 6.13: napi_enable() gives a NAPI a new ID. Before, it keeps the one under which
  * sockets may know it. Goes with 6.12.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
-#define irqmod_napi_renew(port, poll)				\
+#define irqmod_napi_renew(port)					\
 do {								\
 	netif_napi_del(&(port)->napi);				\
-	netif_napi_add_weight((port)->netdev, &(port)->napi, poll,	\
-			      (port)->rx_weight);		\
+	netif_napi_add_weight((port)->netdev, &(port)->napi,	\
+			      irqmod_poll, (port)->rx_weight);	\
 } while (0)
 #else
-#define irqmod_napi_renew(port, poll)
+#define irqmod_napi_renew(port)
 #endif
 
 /* 6.16: DECLARE_TRACE() adds _tp to the name, DECLARE_TRACE_EVENT() does not.

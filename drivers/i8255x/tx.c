@@ -123,9 +123,7 @@ netdev_tx_t i8255x_xmit(struct sk_buff *skb, struct net_device *netdev)
 			     DMA_TO_DEVICE);
 	if (unlikely(dma_mapping_error(&np->pdev->dev, dma))) {
 		dev_kfree_skb_any(skb);
-		u64_stats_update_begin(&np->port.tx_stats.syncp);
-		u64_stats_inc(&np->port.tx_stats.errors);
-		u64_stats_update_end(&np->port.tx_stats.syncp);
+		dev_core_stats_tx_dropped_inc(netdev);
 		goto kick;
 	}
 

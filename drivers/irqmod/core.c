@@ -7,20 +7,6 @@
 
 #define DEFAULT_TX_USECS	1000
 #define DEFAULT_TX_FRAMES	128	/* Spanos et al. 2008 */
-#define DEFAULT_CLIFF_PPS	60000
-#define DEFAULT_EPSILON		150	/* Salah & Qahtan: fewest switches */
-#define DEFAULT_WINDOW_MS	8
-
-/* In the order shown by sysfs. */
-const struct irqmod_rx_scheme * const irqmod_rx_schemes[] = {
-	&irqmod_rx_standard, &irqmod_rx_interrupt, &irqmod_rx_de,
-	&irqmod_rx_napi, &irqmod_rx_hybrid, &irqmod_rx_timer,
-	&irqmod_rx_adaptive, NULL
-};
-
-const struct irqmod_tx_scheme * const irqmod_tx_schemes[] = {
-	&irqmod_tx_interrupt, &irqmod_tx_coalesce, &irqmod_tx_off, NULL
-};
 
 /* One pass over the ring; delivers the frames taken. */
 int irqmod_rx_pass(struct irqmod_port *port, int budget)
@@ -51,9 +37,10 @@ void irqmod_interrupt(struct irqmod_port *port, u32 groups)
 		u64_stats_inc(&port->irq_stats.tx);
 	u64_stats_update_end(&port->irq_stats.syncp);
 
-	if ((groups & IRQMOD_RX) && !READ_ONCE(port->rx_stopping))
+	if ((groups & (IRQMOD_RX | port->tx_with_rx)) &&
+	    !READ_ONCE(port->rx_stopping))
 		port->rx->irq(port);
-	if (groups & IRQMOD_TX)
+	if (groups & IRQMOD_TX & ~port->tx_with_rx)
 		port->tx->irq(port);
 }
 EXPORT_SYMBOL_GPL(irqmod_interrupt);
@@ -77,9 +64,24 @@ static void irqmod_synchronize(struct irqmod_port *port)
 		synchronize_net();
 }
 
+/* The poll of the port's NAPI. */
+int irqmod_poll(struct napi_struct *napi, int budget)
+{
+	struct irqmod_port *port = container_of(napi, struct irqmod_port, napi);
+
+	irqmod_tx_rx_reclaim(port);
+	/* netpoll polls with a budget of 0: transmit only. */
+	if (unlikely(!budget))
+		return 0;
+	return port->rx->poll(port, budget);
+}
+
 static void rx_start(struct irqmod_port *port)
 {
-	port->rx->start(port);
+	bool open;
+
+	port->rx_state = irqmod_rx_state(port, port->rx);
+	open = port->rx->start(port);
 	WRITE_ONCE(port->rx_stopping, false);
 	/* Act as if a frame had arrived: the previous scheme may have consumed
 	 * the interrupt of frames still on the ring. RX is masked, so the
@@ -88,7 +90,7 @@ static void rx_start(struct irqmod_port *port)
 	 */
 	local_bh_disable();
 	port->rx->irq(port);
-	if (port->rx->never_masks)
+	if (open)
 		port->ops->unmask(port, IRQMOD_RX);
 	local_bh_enable();
 }
@@ -96,11 +98,11 @@ static void rx_start(struct irqmod_port *port)
 static void rx_stop(struct irqmod_port *port)
 {
 	WRITE_ONCE(port->rx_stopping, true);
-	port->ops->mask(port, IRQMOD_RX);
+	irqmod_rx_mask(port);
 	irqmod_synchronize(port);
 	port->rx->stop(port);
 	/* The last poll may have unmasked RX. */
-	port->ops->mask(port, IRQMOD_RX);
+	irqmod_rx_mask(port);
 	irqmod_synchronize(port);
 }
 
@@ -118,6 +120,8 @@ static void tx_start(struct irqmod_port *port)
 
 static void tx_stop(struct irqmod_port *port)
 {
+	bool with_rx = port->tx_with_rx;
+
 	port->ops->mask(port, IRQMOD_TX);
 	irqmod_synchronize(port);
 	netif_tx_lock_bh(port->netdev);
@@ -126,8 +130,14 @@ static void tx_stop(struct irqmod_port *port)
 	WRITE_ONCE(port->tx_early, false);
 	port->tx_timed = false;
 	port->tx_counted = false;
+	port->tx_in_softirq = false;
+	WRITE_ONCE(port->tx_with_rx, 0);
 	netif_tx_unlock_bh(port->netdev);
+	/* A pass over the ring may be reclaiming, without a lock. */
+	if (with_rx)
+		synchronize_net();
 	hrtimer_cancel(&port->tx_timer);
+	tasklet_kill(&port->tx_tasklet);
 	port->tx_armed = false;
 	port->ops->mask(port, IRQMOD_TX);
 	irqmod_synchronize(port);
@@ -139,7 +149,7 @@ void irqmod_start(struct irqmod_port *port)
 	port->ops->mask(port, IRQMOD_RX | IRQMOD_TX);
 	/* The ring may have shrunk. */
 	port->tx_frames = clamp(port->tx_frames, 1u, port->tx_ring / 2);
-	irqmod_timer_configure(port);
+	irqmod_rx_changed(port);
 	WRITE_ONCE(port->up, true);
 	tx_start(port);
 	rx_start(port);
@@ -162,33 +172,46 @@ void irqmod_stop(struct irqmod_port *port)
 }
 EXPORT_SYMBOL_GPL(irqmod_stop);
 
+/* rx-usecs, the weight or the ring changed. */
+void irqmod_rx_changed(struct irqmod_port *port)
+{
+	int i;
+
+	ASSERT_RTNL();
+	port->napi.weight = port->rx_weight;
+	for (i = 0; irqmod_rx_schemes[i]; i++)
+		if (irqmod_rx_schemes[i]->changed &&
+		    irqmod_can(port, irqmod_rx_schemes[i]->needs))
+			irqmod_rx_schemes[i]->changed(port, port->rx_states[i]);
+}
+
+/* Stops the receive scheme while the port is up, and starts it again. */
+void irqmod_rx_pause(struct irqmod_port *port)
+{
+	ASSERT_RTNL();
+	if (port->up)
+		rx_stop(port);
+}
+
+void irqmod_rx_resume(struct irqmod_port *port)
+{
+	if (port->up)
+		rx_start(port);
+}
+
 int irqmod_set_rx_scheme(struct irqmod_port *port,
 			 const struct irqmod_rx_scheme *scheme)
 {
 	ASSERT_RTNL();
 	if (port->rx == scheme)
 		return 0;
-	if (!irqmod_can(port, scheme->needs))
+	if (!irqmod_can(port, scheme->needs) ||
+	    (port->tx->needs_masks && !scheme->masks))
 		return -EOPNOTSUPP;
-	if (port->up)
-		rx_stop(port);
+	irqmod_rx_pause(port);
 	port->rx = scheme;
-	if (port->up)
-		rx_start(port);
+	irqmod_rx_resume(port);
 	return 0;
-}
-
-void irqmod_set_timer_without(struct irqmod_port *port,
-			      enum irqmod_timer_without without)
-{
-	bool running = port->up && port->rx == &irqmod_rx_timer;
-
-	ASSERT_RTNL();
-	if (running)
-		rx_stop(port);
-	port->rx_without = without;
-	if (running)
-		rx_start(port);
 }
 
 int irqmod_set_tx_scheme(struct irqmod_port *port,
@@ -197,7 +220,8 @@ int irqmod_set_tx_scheme(struct irqmod_port *port,
 	ASSERT_RTNL();
 	if (port->tx == scheme)
 		return 0;
-	if (!irqmod_can(port, scheme->needs))
+	if (!irqmod_can(port, scheme->needs) ||
+	    (scheme->needs_masks && !port->rx->masks))
 		return -EOPNOTSUPP;
 	if (port->up)
 		tx_stop(port);
@@ -216,17 +240,14 @@ int irqmod_register(struct irqmod_port *port)
 	if (WARN_ON(netdev_priv(port->netdev) != port || !port->wire_mbps))
 		return -EINVAL;
 
-	port->rx = &irqmod_rx_napi;
-	port->tx = irqmod_can(port, irqmod_tx_off.needs) ? &irqmod_tx_off
-							 : &irqmod_tx_interrupt;
+	port->rx_stopping = true;	/* until rx_start() */
+	port->rx = irqmod_rx_default(port);
+	port->tx = irqmod_tx_default(port);
 	port->tx_usecs = port->tx_usecs ?: DEFAULT_TX_USECS;
 	port->tx_frames = port->tx_frames ?: DEFAULT_TX_FRAMES;
 	port->rx_weight = port->rx_weight ?: NAPI_POLL_WEIGHT;
 	port->heads.chunks = port->wire_mbps > 100 ? IRQMOD_CHUNKS
 						   : IRQMOD_CHUNKS_FAST;
-	port->rx_cliff_pps = port->rx_cliff_pps ?: DEFAULT_CLIFF_PPS;
-	port->rx_epsilon_permille = port->rx_epsilon_permille ?: DEFAULT_EPSILON;
-	port->rx_rate_window_ms = port->rx_rate_window_ms ?: DEFAULT_WINDOW_MS;
 	if (port->tx_frames > port->tx_ring / 2)
 		port->tx_frames = port->tx_ring / 2;
 
@@ -235,18 +256,14 @@ int irqmod_register(struct irqmod_port *port)
 	u64_stats_init(&port->irq_stats.syncp);
 	u64_stats_init(&port->rx_stats.syncp);
 	u64_stats_init(&port->tx_stats.syncp);
+	tasklet_setup(&port->tx_tasklet, irqmod_tx_full_work);
 	hrtimer_setup(&port->tx_timer, irqmod_tx_timer, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_SOFT);
 
-	err = irqmod_hybrid_init(port);
+	err = irqmod_rx_states_alloc(port);
 	if (err)
 		return err;
-	err = irqmod_adaptive_init(port);
-	if (err) {
-		irqmod_hybrid_free(port);
-		return err;
-	}
-	netif_napi_add_weight(port->netdev, &port->napi, irqmod_napi_poll,
+	netif_napi_add_weight(port->netdev, &port->napi, irqmod_poll,
 			      port->rx_weight);
 	port->netdev->sysfs_groups[0] = &irqmod_group;
 	return 0;
@@ -256,8 +273,7 @@ EXPORT_SYMBOL_GPL(irqmod_register);
 void irqmod_unregister(struct irqmod_port *port)
 {
 	netif_napi_del(&port->napi);
-	irqmod_adaptive_free(port);
-	irqmod_hybrid_free(port);
+	irqmod_rx_states_free(port);
 }
 EXPORT_SYMBOL_GPL(irqmod_unregister);
 

@@ -2,6 +2,20 @@
 /* ethtool -C and -S, and ndo_get_stats64, common to all drivers. */
 #include "scheme.h"
 
+#define WIRE_FRAME_BITS	672	/* the shortest, with preamble and gap */
+
+/* How long a received frame may wait: the user's setting, or the time in which
+ * frames at line rate fill half the ring. The other half holds the frames that
+ * arrive while the softirq runs or when a timer is late.
+ */
+unsigned int irqmod_rx_usecs(const struct irqmod_port *port)
+{
+	return port->rx_usecs ?:
+	       clamp(port->rx_ring / 2 * WIRE_FRAME_BITS / port->wire_mbps,
+		     (unsigned int)IRQMOD_USECS_MIN,
+		     (unsigned int)IRQMOD_USECS_MAX);
+}
+
 int irqmod_get_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 			struct kernel_ethtool_coalesce *kec,
 			struct netlink_ext_ack *extack)
@@ -36,12 +50,12 @@ int irqmod_set_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 	/* An unchanged value keeps following the ring size if it did so before. */
 	if (ec->rx_coalesce_usecs != irqmod_rx_usecs(port))
 		port->rx_usecs = ec->rx_coalesce_usecs;
-	irqmod_timer_configure(port);
+	irqmod_rx_changed(port);
 	port->tx_usecs = ec->tx_coalesce_usecs;
 	netif_tx_lock_bh(netdev);
 	port->tx_frames = ec->tx_max_coalesced_frames;
-	if (port->tx == &irqmod_tx_coalesce && port->tx_irq_every)
-		port->tx_irq_every = port->tx_frames;
+	if (port->up && port->tx->changed)
+		port->tx->changed(port);
 	netif_tx_unlock_bh(netdev);
 	return 0;
 }
@@ -81,8 +95,8 @@ void irqmod_get_ethtool_stats(struct net_device *netdev,
 		start = u64_stats_fetch_begin(&irq->syncp);
 		data[0] = u64_stats_read(&irq->rx);
 		data[1] = u64_stats_read(&irq->tx);
-		data[2] = u64_stats_read(&irq->switches);
 	} while (u64_stats_fetch_retry(&irq->syncp, start));
+	data[2] = READ_ONCE(port->rx_switches);
 	do {
 		start = u64_stats_fetch_begin(&rx->syncp);
 		data[3] = u64_stats_read(&rx->packets);

@@ -109,7 +109,6 @@ struct irqmod_ops {
 struct irqmod_irq_stats {
 	u64_stats_t rx;			/* RX causes seen by the handler */
 	u64_stats_t tx;			/* TX causes */
-	u64_stats_t switches;		/* hybrid: DE <-> NAPI */
 	struct u64_stats_sync syncp;
 };
 
@@ -139,15 +138,6 @@ struct irqmod_tx_stats {
 	u64_stats_t reclaims_timer;	/* ... by the backstop */
 	u64_stats_t reclaims_irq;	/* ... by a TX interrupt */
 	struct u64_stats_sync syncp;
-};
-
-/* The part of the timer scheme to disable, to measure its benefit. */
-enum irqmod_timer_without {
-	IRQMOD_WITHOUT_NOTHING,
-	IRQMOD_WITHOUT_IRQ_OFF,
-	IRQMOD_WITHOUT_TOP_HALF,
-	IRQMOD_WITHOUT_BACKLOG,
-	IRQMOD_WITHOUT_REFILL,
 };
 
 /* Memory for the heads of received sk_buffs (heads.c). There are enough chunks
@@ -193,14 +183,18 @@ struct irqmod_port {
 	bool tx_timed;			/* off, coalesce: tx_timer bounds the wait */
 	bool tx_armed;			/* tx_timer is armed */
 	bool tx_counted;		/* coalesce without interrupt bit */
+	bool tx_in_softirq;		/* reclaimed in softirq: NAPI caches usable */
 	bool tx_switching;		/* scheme change in progress */
+	u8 tx_with_rx;			/* poll: IRQMOD_TX; else 0 */
 	unsigned int tx_irq_every;	/* interrupt bit on every n-th packet; 0: never */
 	unsigned int tx_since_irq;
-	u32 rx_frames;			/* total taken; hybrid's rate estimate */
 
 	/* Hot in receive. */
 	struct irqmod_heads heads;
 	struct list_head rx_list;	/* taken in this pass, not yet delivered */
+	void *rx_state;			/* private to the active scheme */
+	u32 rx_frames;			/* running total of the frames taken */
+	u32 rx_switches;		/* hybrid: DE <-> NAPI; written by its timer */
 	struct napi_struct napi;
 
 	u32 caps;
@@ -213,24 +207,13 @@ struct irqmod_port {
 	unsigned int rx_usecs;		/* timer: period; 0: from the ring size */
 	unsigned int tx_usecs;		/* coalesce: latest; off: backstop */
 	unsigned int tx_frames;		/* coalesce: N */
-	unsigned int rx_weight;		/* napi: budget of a poll */
-	u32 rx_cliff_pps;
-	u32 rx_epsilon_permille;
-	u32 rx_rate_window_ms;
-	enum irqmod_timer_without rx_without;
+	unsigned int rx_weight;		/* budget of a NAPI poll */
 
-	/* Scheme state. */
 	bool up;
-	ktime_t rx_period;		/* timer: rx_usecs */
-	bool rx_open;			/* timer without irq_off: RX unmasked */
-	struct hrtimer rx_timer;	/* timer: poll; hybrid: window */
-	struct hrtimer rest_timer;	/* de: end of a pause */
+	void **rx_states;		/* of all schemes, in the order of the table */
 	struct hrtimer tx_timer;
-	struct tasklet_struct rx_tasklet;
+	struct tasklet_struct tx_tasklet;	/* off: reclaims after a full ring */
 	spinlock_t tx_lock;		/* reclaim by IRQ and by timer */
-	unsigned long rx_rest_at;	/* de: next long pause, in jiffies */
-	struct irqmod_hybrid *hybrid;
-	struct irqmod_adaptive *adaptive;
 
 	struct irqmod_irq_stats irq_stats;
 	struct irqmod_rx_stats rx_stats;
@@ -359,10 +342,10 @@ static inline struct sk_buff *irqmod_rx_alloc(struct irqmod_port *port,
 	return skb;
 }
 
-/* For tx_reclaim(). Schemes that reclaim in hard IRQ do not set tx_early. */
+/* For tx_reclaim(). */
 static inline void irqmod_tx_free(struct irqmod_port *port, struct sk_buff *skb)
 {
-	if (port->tx_early)
+	if (port->tx_in_softirq)
 		napi_consume_skb(skb, !irqs_disabled());
 	else
 		dev_consume_skb_irq(skb);

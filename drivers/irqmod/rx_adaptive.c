@@ -25,7 +25,6 @@
 #include <linux/sched.h>
 #include <linux/sched/clock.h>
 #include <linux/sched/stat.h>
-#include <linux/slab.h>
 
 #include "scheme.h"
 
@@ -36,9 +35,14 @@
 #define ADAPTIVE_BREATH_NS	1000
 #define ADAPTIVE_WORK_JIFFIES	HZ	/* then pause for a tick, as in rx_de.c */
 #define ADAPTIVE_REST_NS	((u64)TICK_NSEC)
+#define ADAPTIVE_WINDOW_NS	(8 * NSEC_PER_MSEC)
 #define ADAPTIVE_OLD_WINDOWS	8	/* older state is discarded */
 
 struct irqmod_adaptive {
+	struct irqmod_port *port;
+	struct tasklet_struct tasklet;
+	struct hrtimer timer;	/* the next run, or the end of a pause */
+	unsigned long rest_at;	/* next long pause, in jiffies */
 	u64 irq_at_ns;		/* interrupt that started this run; 0: timer */
 	u64 window_at_ns;	/* start of this window */
 	u64 busy_ns;		/* time spent receiving in this window */
@@ -51,18 +55,6 @@ struct irqmod_adaptive {
 	u32 least;		/* lowest limit: takes 3/8 of the CPU */
 	bool left;		/* the last run left frames on the ring */
 };
-
-int irqmod_adaptive_init(struct irqmod_port *port)
-{
-	port->adaptive = kzalloc(sizeof(*port->adaptive), GFP_KERNEL);
-	return port->adaptive ? 0 : -ENOMEM;
-}
-
-void irqmod_adaptive_free(struct irqmod_port *port)
-{
-	kfree(port->adaptive);
-	port->adaptive = NULL;
-}
 
 /* Whether this run interrupts a process that has work to do. A run in ksoftirqd
  * interrupts nothing; then it is whether another task is runnable.
@@ -101,8 +93,7 @@ static void adapt(struct irqmod_port *port, struct irqmod_adaptive *a, u64 now)
 	bool wanted = a->wanted * 2 > a->runs;
 	u32 longest = longest_period(port, a, elapsed_ns);
 
-	if (elapsed_ns > (u64)ADAPTIVE_OLD_WINDOWS * port->rx_rate_window_ms *
-			 NSEC_PER_MSEC) {
+	if (elapsed_ns > ADAPTIVE_OLD_WINDOWS * ADAPTIVE_WINDOW_NS) {
 		a->period_ns = 0;
 		a->allowance = port->rx_ring;
 	} else if (a->allowance < port->rx_ring) {
@@ -142,28 +133,28 @@ static u32 allowance(const struct irqmod_port *port, struct irqmod_adaptive *a,
 	return a->allowance;
 }
 
-static void later(struct irqmod_port *port, u64 ns)
+static void later(struct irqmod_adaptive *a, u64 ns)
 {
-	if (time_after(jiffies, port->rx_rest_at)) {
+	if (time_after(jiffies, a->rest_at)) {
 		ns = max(ns, ADAPTIVE_REST_NS);
-		port->rx_rest_at = jiffies + ADAPTIVE_WORK_JIFFIES;
+		a->rest_at = jiffies + ADAPTIVE_WORK_JIFFIES;
 	}
-	hrtimer_start(&port->rest_timer, ns_to_ktime(ns), HRTIMER_MODE_REL);
+	hrtimer_start(&a->timer, ns_to_ktime(ns), HRTIMER_MODE_REL);
 }
 
 static enum hrtimer_restart adaptive_timer(struct hrtimer *timer)
 {
-	struct irqmod_port *port = container_of(timer, struct irqmod_port,
-						rest_timer);
+	struct irqmod_adaptive *a = container_of(timer, struct irqmod_adaptive,
+						 timer);
 
-	tasklet_hi_schedule(&port->rx_tasklet);
+	tasklet_hi_schedule(&a->tasklet);
 	return HRTIMER_NORESTART;
 }
 
 static void adaptive_work(struct tasklet_struct *tasklet)
 {
-	struct irqmod_port *port = from_tasklet(port, tasklet, rx_tasklet);
-	struct irqmod_adaptive *a = port->adaptive;
+	struct irqmod_adaptive *a = from_tasklet(a, tasklet, tasklet);
+	struct irqmod_port *port = a->port;
 	u64 now, began = a->irq_at_ns ?: local_clock();
 	unsigned int frames = 0, most;
 	bool wanted = cpu_wanted();
@@ -194,49 +185,82 @@ static void adaptive_work(struct tasklet_struct *tasklet)
 	a->busy_ns += now - began;
 	a->frames += frames;
 	a->bounded += !empty;
-	if (now - a->window_at_ns >= (u64)port->rx_rate_window_ms * NSEC_PER_MSEC)
+	if (now - a->window_at_ns >= ADAPTIVE_WINDOW_NS)
 		adapt(port, a, now);
 
 	if (a->period_ns && frames) {
-		later(port, a->period_ns);
+		later(a, a->period_ns);
 	} else if (!empty) {
-		later(port, ADAPTIVE_BREATH_NS);
+		later(a, ADAPTIVE_BREATH_NS);
 	} else {
 		port->ops->rx_ack(port);
 		if (port->ops->rx_pending(port))
-			tasklet_hi_schedule(&port->rx_tasklet);
+			tasklet_hi_schedule(&a->tasklet);
 		else
-			port->ops->unmask(port, IRQMOD_RX);
+			irqmod_rx_unmask(port);
 	}
 }
 
 static void rx_adaptive_irq(struct irqmod_port *port)
 {
-	port->ops->mask(port, IRQMOD_RX);
-	port->adaptive->irq_at_ns = local_clock();
-	port->rx_rest_at = jiffies + ADAPTIVE_WORK_JIFFIES;
-	tasklet_hi_schedule(&port->rx_tasklet);
+	struct irqmod_adaptive *a = port->rx_state;
+
+	irqmod_rx_mask(port);
+	a->irq_at_ns = local_clock();
+	a->rest_at = jiffies + ADAPTIVE_WORK_JIFFIES;
+	tasklet_hi_schedule(&a->tasklet);
 }
 
-static void rx_adaptive_start(struct irqmod_port *port)
+static void rx_adaptive_init(struct irqmod_port *port, void *state)
 {
-	struct irqmod_adaptive *a = port->adaptive;
+	struct irqmod_adaptive *a = state;
 
-	memset(a, 0, sizeof(*a));
+	a->port = port;
+	tasklet_setup(&a->tasklet, adaptive_work);
+	hrtimer_setup(&a->timer, adaptive_timer, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL);
+}
+
+static bool rx_adaptive_start(struct irqmod_port *port)
+{
+	struct irqmod_adaptive *a = port->rx_state;
+
+	a->irq_at_ns = 0;
+	a->busy_ns = 0;
+	a->frames = 0;
+	a->runs = 0;
+	a->wanted = 0;
+	a->bounded = 0;
+	a->period_ns = 0;
+	a->least = 0;
+	a->left = false;
 	a->window_at_ns = local_clock();
 	a->allowance = port->rx_ring;
 	port->deliver = irqmod_deliver_stack;
 	port->rx_deferred = false;
 	port->rx_in_softirq = true;
-	hrtimer_setup(&port->rest_timer, adaptive_timer, CLOCK_MONOTONIC,
-		      HRTIMER_MODE_REL);
-	tasklet_setup(&port->rx_tasklet, adaptive_work);
+	return false;
 }
 
-const struct irqmod_rx_scheme irqmod_rx_adaptive = {
+static void rx_adaptive_stop(struct irqmod_port *port)
+{
+	struct irqmod_adaptive *a = port->rx_state;
+
+	/* The tasklet starts the timer and the timer the tasklet; with
+	 * rx_stopping set the tasklet does neither.
+	 */
+	tasklet_kill(&a->tasklet);
+	hrtimer_cancel(&a->timer);
+	tasklet_kill(&a->tasklet);
+}
+
+IRQMOD_RX_SCHEME(adaptive) = {
 	.name = "adaptive",
 	.needs = IRQMOD_CAP_MASK,
+	.masks = true,
+	.state_size = sizeof(struct irqmod_adaptive),
+	.init = rx_adaptive_init,
 	.start = rx_adaptive_start,
-	.stop = irqmod_de_stop,
+	.stop = rx_adaptive_stop,
 	.irq = rx_adaptive_irq,
 };

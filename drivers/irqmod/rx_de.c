@@ -19,93 +19,128 @@
  */
 #include <linux/jiffies.h>
 
-#include "scheme.h"
+#include "de.h"
 
 #define DE_WORK_JIFFIES	(HZ / 4)
 #define DE_REST_NS	((u64)TICK_NSEC)
 #define DE_BREATH_NS	1000
 #define DE_PASS		64
 
-void irqmod_de_schedule(struct irqmod_port *port)
+void irqmod_de_schedule(struct irqmod_de *de)
 {
-	port->ops->mask(port, IRQMOD_RX);
-	port->rx_rest_at = jiffies + DE_WORK_JIFFIES;
-	tasklet_hi_schedule(&port->rx_tasklet);
+	irqmod_rx_mask(de->port);
+	de->rest_at = jiffies + DE_WORK_JIFFIES;
+	tasklet_hi_schedule(&de->tasklet);
 }
 
 static enum hrtimer_restart de_rested(struct hrtimer *timer)
 {
-	struct irqmod_port *port = container_of(timer, struct irqmod_port,
-						rest_timer);
+	struct irqmod_de *de = container_of(timer, struct irqmod_de, rest_timer);
 
-	tasklet_hi_schedule(&port->rx_tasklet);
+	tasklet_hi_schedule(&de->tasklet);
 	return HRTIMER_NORESTART;
 }
 
-static void de_pause(struct irqmod_port *port)
+static void de_pause(struct irqmod_de *de)
 {
 	u64 pause_ns = DE_BREATH_NS;
 
-	if (time_after(jiffies, port->rx_rest_at)) {
+	if (time_after(jiffies, de->rest_at)) {
 		pause_ns = DE_REST_NS;
-		port->rx_rest_at = jiffies + DE_WORK_JIFFIES;
+		de->rest_at = jiffies + DE_WORK_JIFFIES;
 	}
-	hrtimer_start(&port->rest_timer, ns_to_ktime(pause_ns),
+	hrtimer_start(&de->rest_timer, ns_to_ktime(pause_ns), HRTIMER_MODE_REL);
+}
+
+/* One pass of a run; de->frames is 0 before the first one. True: the run goes
+ * on. False: it has ended, in a pause or with RX unmasked.
+ */
+bool irqmod_de_pass(struct irqmod_de *de)
+{
+	struct irqmod_port *port = de->port;
+	int taken = irqmod_rx_pass(port, DE_PASS);
+
+	irqmod_tx_rx_reclaim(port);
+	if (taken) {
+		de->frames += taken;
+		if (de->frames < port->rx_ring)
+			return true;
+		de_pause(de);
+		return false;
+	}
+	port->ops->rx_ack(port);
+	if (port->ops->rx_pending(port))
+		return true;
+	irqmod_rx_unmask(port);
+	return false;
+}
+
+/* Before the first start; @work is the tasklet's function. */
+void irqmod_de_init(struct irqmod_de *de, struct irqmod_port *port,
+		    void (*work)(struct tasklet_struct *tasklet))
+{
+	de->port = port;
+	tasklet_setup(&de->tasklet, work);
+	hrtimer_setup(&de->rest_timer, de_rested, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL);
 }
 
-static void de_work(struct tasklet_struct *tasklet)
+void irqmod_de_start(struct irqmod_de *de)
 {
-	struct irqmod_port *port = from_tasklet(port, tasklet, rx_tasklet);
-	unsigned int frames = 0;
+	struct irqmod_port *port = de->port;
 
-	while (!READ_ONCE(port->rx_stopping)) {
-		int taken = irqmod_rx_pass(port, DE_PASS);
-
-		irqmod_tx_rx_reclaim(port);
-		if (irqmod_hybrid_wants_napi(port)) {
-			irqmod_napi_schedule(port);
-			return;
-		}
-		if (taken) {
-			frames += taken;
-			if (frames < port->rx_ring)
-				continue;
-			de_pause(port);
-			return;
-		}
-		port->ops->rx_ack(port);
-		if (port->ops->rx_pending(port))
-			continue;
-		port->ops->unmask(port, IRQMOD_RX);
-		return;
-	}
-}
-
-void irqmod_de_start(struct irqmod_port *port)
-{
 	port->deliver = irqmod_deliver_stack;
 	port->rx_deferred = false;
 	port->rx_in_softirq = true;
-	hrtimer_setup(&port->rest_timer, de_rested, CLOCK_MONOTONIC,
-		      HRTIMER_MODE_REL);
-	tasklet_setup(&port->rx_tasklet, de_work);
 }
 
-void irqmod_de_stop(struct irqmod_port *port)
+void irqmod_de_stop(struct irqmod_de *de)
 {
 	/* The tasklet starts the timer and the timer the tasklet; with
 	 * rx_stopping set the tasklet does neither.
 	 */
-	tasklet_kill(&port->rx_tasklet);
-	hrtimer_cancel(&port->rest_timer);
-	tasklet_kill(&port->rx_tasklet);
+	tasklet_kill(&de->tasklet);
+	hrtimer_cancel(&de->rest_timer);
+	tasklet_kill(&de->tasklet);
 }
 
-const struct irqmod_rx_scheme irqmod_rx_de = {
+static void rx_de_work(struct tasklet_struct *tasklet)
+{
+	struct irqmod_de *de = from_tasklet(de, tasklet, tasklet);
+
+	de->frames = 0;
+	while (!READ_ONCE(de->port->rx_stopping) && irqmod_de_pass(de))
+		;
+}
+
+static void rx_de_init(struct irqmod_port *port, void *state)
+{
+	irqmod_de_init(state, port, rx_de_work);
+}
+
+static bool rx_de_start(struct irqmod_port *port)
+{
+	irqmod_de_start(port->rx_state);
+	return false;
+}
+
+static void rx_de_stop(struct irqmod_port *port)
+{
+	irqmod_de_stop(port->rx_state);
+}
+
+static void rx_de_irq(struct irqmod_port *port)
+{
+	irqmod_de_schedule(port->rx_state);
+}
+
+IRQMOD_RX_SCHEME(de) = {
 	.name = "de",
 	.needs = IRQMOD_CAP_MASK,
-	.start = irqmod_de_start,
-	.stop = irqmod_de_stop,
-	.irq = irqmod_de_schedule,
+	.masks = true,
+	.state_size = sizeof(struct irqmod_de),
+	.init = rx_de_init,
+	.start = rx_de_start,
+	.stop = rx_de_stop,
+	.irq = rx_de_irq,
 };

@@ -8,38 +8,38 @@
  * the ring. When it finds that the scheme has changed, it schedules the other.
  * Frames carry no NAPI ID, so that no process polls the ring while DE owns it.
  */
-#include <linux/slab.h>
-
-#include "scheme.h"
+#include "de.h"
 #include "estimator.h"
+#include "napi.h"
+
+#define DEFAULT_CLIFF_PPS	60000
+#define DEFAULT_EPSILON		150	/* Salah & Qahtan: fewest switches */
+#define DEFAULT_WINDOW_MS	8
 
 struct irqmod_hybrid {
+	struct irqmod_de de;
 	struct estimator estimator;
+	struct hrtimer timer;	/* end of a window */
 	ktime_t window;
 	bool asked;		/* rx_count() called, result pending */
 	bool counting;		/* first count received: a window has begun */
+
+	/* Settings. */
+	u32 rx_cliff_pps;
+	u32 rx_epsilon_permille;
+	u32 rx_rate_window_ms;
 };
 
-static bool hybrid(const struct irqmod_port *port)
+static bool above_cliff(const struct irqmod_hybrid *h)
 {
-	return port->rx == &irqmod_rx_hybrid;
-}
-
-bool irqmod_hybrid_wants_napi(struct irqmod_port *port)
-{
-	return hybrid(port) && READ_ONCE(port->hybrid->estimator.above);
-}
-
-bool irqmod_hybrid_wants_de(struct irqmod_port *port)
-{
-	return hybrid(port) && !READ_ONCE(port->hybrid->estimator.above);
+	return READ_ONCE(h->estimator.above);
 }
 
 static enum hrtimer_restart hybrid_window(struct hrtimer *timer)
 {
-	struct irqmod_port *port = container_of(timer, struct irqmod_port,
-						rx_timer);
-	struct irqmod_hybrid *h = port->hybrid;
+	struct irqmod_hybrid *h = container_of(timer, struct irqmod_hybrid,
+					       timer);
+	struct irqmod_port *port = h->de.port;
 	const struct irqmod_ops *ops = port->ops;
 	u32 arrived;
 
@@ -55,9 +55,7 @@ static enum hrtimer_restart hybrid_window(struct hrtimer *timer)
 		estimator_start(&h->estimator, arrived);
 		h->counting = true;
 	} else if (estimator_window(&h->estimator, arrived)) {
-		u64_stats_update_begin(&port->irq_stats.syncp);
-		u64_stats_inc(&port->irq_stats.switches);
-		u64_stats_update_end(&port->irq_stats.syncp);
+		WRITE_ONCE(port->rx_switches, port->rx_switches + 1);
 	}
 	hrtimer_forward_now(timer, h->asked ? ktime_sub_ns(h->window, IRQMOD_COUNT_NS)
 					    : h->window);
@@ -65,74 +63,138 @@ static enum hrtimer_restart hybrid_window(struct hrtimer *timer)
 	return HRTIMER_RESTART;
 }
 
-u32 irqmod_hybrid_rate_pps(struct irqmod_port *port)
+/* DE's run; passes the ring on to NAPI. */
+static void rx_hybrid_work(struct tasklet_struct *tasklet)
 {
-	return estimator_rate_pps(&port->hybrid->estimator,
-				  port->rx_rate_window_ms);
+	struct irqmod_de *de = from_tasklet(de, tasklet, tasklet);
+	struct irqmod_hybrid *h = container_of(de, struct irqmod_hybrid, de);
+
+	de->frames = 0;
+	while (!READ_ONCE(de->port->rx_stopping)) {
+		if (above_cliff(h)) {
+			irqmod_napi_schedule(de->port);
+			return;
+		}
+		if (!irqmod_de_pass(de))
+			return;
+	}
 }
 
-/* A setting changed; under RTNL. Takes effect with the next window. */
-void irqmod_hybrid_configure(struct irqmod_port *port)
+/* NAPI's poll; passes the ring on to DE. */
+static int rx_hybrid_poll(struct irqmod_port *port, int budget)
 {
-	struct irqmod_hybrid *h = port->hybrid;
+	struct irqmod_hybrid *h = port->rx_state;
+	int done = irqmod_rx_pass(port, budget);
 
-	estimator_configure(&h->estimator, port->rx_cliff_pps,
-			    port->rx_epsilon_permille, port->rx_rate_window_ms);
-	h->window = ms_to_ktime(port->rx_rate_window_ms);
+	if (above_cliff(h))
+		return irqmod_napi_end(port, done, budget);
+	done = min(done, budget - 1);
+	if (napi_complete_done(&port->napi, done))
+		irqmod_de_schedule(&h->de);
+	return done;
 }
 
-int irqmod_hybrid_init(struct irqmod_port *port)
+/* A setting changed. Takes effect with the next window. */
+static void rx_hybrid_changed(struct irqmod_port *port, void *state)
 {
-	port->hybrid = kzalloc(sizeof(*port->hybrid), GFP_KERNEL);
-	if (!port->hybrid)
-		return -ENOMEM;
-	irqmod_hybrid_configure(port);
-	return 0;
+	struct irqmod_hybrid *h = state;
+
+	estimator_configure(&h->estimator, h->rx_cliff_pps,
+			    h->rx_epsilon_permille, h->rx_rate_window_ms);
+	h->window = ms_to_ktime(h->rx_rate_window_ms);
 }
 
-void irqmod_hybrid_free(struct irqmod_port *port)
+static void rx_hybrid_init(struct irqmod_port *port, void *state)
 {
-	kfree(port->hybrid);
-	port->hybrid = NULL;
+	struct irqmod_hybrid *h = state;
+
+	irqmod_de_init(&h->de, port, rx_hybrid_work);
+	hrtimer_setup(&h->timer, hybrid_window, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL);
+	h->rx_cliff_pps = DEFAULT_CLIFF_PPS;
+	h->rx_epsilon_permille = DEFAULT_EPSILON;
+	h->rx_rate_window_ms = DEFAULT_WINDOW_MS;
+	rx_hybrid_changed(port, h);
 }
 
-static void rx_hybrid_start(struct irqmod_port *port)
+static bool rx_hybrid_start(struct irqmod_port *port)
 {
-	struct irqmod_hybrid *h = port->hybrid;
+	struct irqmod_hybrid *h = port->rx_state;
 
 	estimator_start(&h->estimator, 0);
 	h->asked = false;
 	h->counting = false;
-	irqmod_napi_renew(port, irqmod_napi_poll);
+	irqmod_napi_renew(port);
 	port->napi.weight = port->rx_weight;
 	napi_enable(&port->napi);
-	irqmod_de_start(port);
-	hrtimer_setup(&port->rx_timer, hybrid_window, CLOCK_MONOTONIC,
-		      HRTIMER_MODE_REL);
-	hrtimer_start(&port->rx_timer, h->window, HRTIMER_MODE_REL);
+	irqmod_de_start(&h->de);
+	hrtimer_start(&h->timer, h->window, HRTIMER_MODE_REL);
+	return false;
 }
 
 static void rx_hybrid_stop(struct irqmod_port *port)
 {
-	hrtimer_cancel(&port->rx_timer);
+	struct irqmod_hybrid *h = port->rx_state;
+
+	hrtimer_cancel(&h->timer);
 	/* The tasklet may schedule the poll and the poll the tasklet. Once
 	 * the poll is disabled, neither can restart the other.
 	 */
 	irqmod_napi_stop(port);
-	irqmod_de_stop(port);
+	irqmod_de_stop(&h->de);
 }
 
 static void rx_hybrid_irq(struct irqmod_port *port)
 {
-	if (READ_ONCE(port->hybrid->estimator.above))
+	struct irqmod_hybrid *h = port->rx_state;
+
+	if (above_cliff(h))
 		irqmod_napi_schedule(port);
 	else
-		irqmod_de_schedule(port);
+		irqmod_de_schedule(&h->de);
 }
 
-const struct irqmod_rx_scheme irqmod_rx_hybrid = {
+static IRQMOD_SETTING(struct irqmod_hybrid, rx_cliff_pps, 1, 100000000);
+static IRQMOD_SETTING(struct irqmod_hybrid, rx_epsilon_permille, 0, 999);
+static IRQMOD_SETTING(struct irqmod_hybrid, rx_rate_window_ms, 1, 1000);
+
+static ssize_t rx_rate_pps_show(struct device *dev,
+				struct device_attribute *attr, char *buf)
+{
+	const struct irqmod_hybrid *h = irqmod_setting_state(dev, attr);
+	u64 rate_pps = estimator_rate_pps(&h->estimator, h->rx_rate_window_ms);
+
+	return sysfs_emit(buf, "%llu\n", rate_pps);
+}
+static DEVICE_ATTR_RO(rx_rate_pps);
+
+static ssize_t rx_switches_show(struct device *dev,
+				struct device_attribute *attr, char *buf)
+{
+	const struct irqmod_port *port = irqmod_port(to_net_dev(dev));
+
+	return sysfs_emit(buf, "%u\n", READ_ONCE(port->rx_switches));
+}
+static DEVICE_ATTR_RO(rx_switches);
+
+static const struct attribute * const hybrid_settings[] = {
+	&irqmod_setting_rx_cliff_pps.attr.attr,
+	&irqmod_setting_rx_epsilon_permille.attr.attr,
+	&irqmod_setting_rx_rate_window_ms.attr.attr,
+	&dev_attr_rx_rate_pps.attr,
+	&dev_attr_rx_switches.attr,
+	NULL
+};
+
+IRQMOD_RX_SCHEME(hybrid) = {
 	.name = "hybrid",
+	.masks = true,
+	.state_size = sizeof(struct irqmod_hybrid),
+	.settings = hybrid_settings,
+	.init = rx_hybrid_init,
+	.changed = rx_hybrid_changed,
 	.start = rx_hybrid_start,
 	.stop = rx_hybrid_stop,
 	.irq = rx_hybrid_irq,
+	.poll = rx_hybrid_poll,
 };

@@ -7,11 +7,12 @@
  */
 #include "scheme.h"
 
-static void rx_interrupt_start(struct irqmod_port *port)
+static bool rx_interrupt_start(struct irqmod_port *port)
 {
 	port->deliver = irqmod_deliver_backlog;
 	port->rx_deferred = false;
 	port->rx_in_softirq = false;
+	return true;
 }
 
 static void rx_interrupt_stop(struct irqmod_port *port)
@@ -35,10 +36,9 @@ static void rx_interrupt_irq(struct irqmod_port *port)
 	} while (taken == INTERRUPT_PASS && total < port->rx_ring);
 }
 
-const struct irqmod_rx_scheme irqmod_rx_interrupt = {
+IRQMOD_RX_SCHEME(interrupt) = {
 	.name = "interrupt",
 	.needs = IRQMOD_CAP_MASK,
-	.never_masks = true,
 	.start = rx_interrupt_start,
 	.stop = rx_interrupt_stop,
 	.irq = rx_interrupt_irq,

@@ -4,7 +4,7 @@
  * masked, and net_rx_action() polls the ring, rx_weight frames at a time, until
  * it is empty. In an overload the NIC drops the excess at no cost.
  */
-#include "scheme.h"
+#include "napi.h"
 
 /* Masks RX even if the poll is already running in a process (busy polling): it
  * takes the frames, so their interrupts are of no use. Its last poll unmasks RX.
@@ -12,41 +12,33 @@
  */
 void irqmod_napi_schedule(struct irqmod_port *port)
 {
-	port->ops->mask(port, IRQMOD_RX);
+	irqmod_rx_mask(port);
 	if (napi_schedule_prep(&port->napi))
 		__napi_schedule(&port->napi);
 }
 
-int irqmod_napi_poll(struct napi_struct *napi, int budget)
+/* The end of a poll that took @done frames; returns what the poll returns. */
+int irqmod_napi_end(struct irqmod_port *port, int done, int budget)
 {
-	struct irqmod_port *port = container_of(napi, struct irqmod_port, napi);
-	int done;
-
-	irqmod_tx_rx_reclaim(port);
-	/* netpoll polls with a budget of 0: transmit only. */
-	if (unlikely(!budget))
-		return 0;
-
-	done = irqmod_rx_pass(port, budget);
-	if (irqmod_hybrid_wants_de(port)) {
-		if (napi_complete_done(napi, min(done, budget - 1)))
-			irqmod_de_schedule(port);
-		return min(done, budget - 1);
-	}
 	if (done == budget)
 		return budget;		/* more to do: stay on the poll list */
 
-	if (napi_complete_done(napi, done)) {
+	if (napi_complete_done(&port->napi, done)) {
 		port->ops->rx_ack(port);
 		if (port->ops->rx_pending(port))
-			napi_schedule(napi);	/* RX is still masked */
+			napi_schedule(&port->napi);	/* RX is still masked */
 		else
-			port->ops->unmask(port, IRQMOD_RX);
+			irqmod_rx_unmask(port);
 	}
 	return done;
 }
 
-static void rx_napi_start(struct irqmod_port *port)
+static int rx_napi_poll(struct irqmod_port *port, int budget)
+{
+	return irqmod_napi_end(port, irqmod_rx_pass(port, budget), budget);
+}
+
+void irqmod_napi_start(struct irqmod_port *port)
 {
 	irqmod_deliver_as_napi(port);
 	port->rx_deferred = false;
@@ -64,17 +56,21 @@ void irqmod_napi_stop(struct irqmod_port *port)
 {
 	napi_disable(&port->napi);
 	synchronize_net();
-}
-
-static void rx_napi_stop(struct irqmod_port *port)
-{
-	irqmod_napi_stop(port);
 	port->rx_merges = false;
 }
 
-const struct irqmod_rx_scheme irqmod_rx_napi = {
+static bool rx_napi_start(struct irqmod_port *port)
+{
+	irqmod_napi_start(port);
+	return false;
+}
+
+IRQMOD_RX_SCHEME(napi) = {
 	.name = "napi",
+	.masks = true,
+	.preference = 1,
 	.start = rx_napi_start,
-	.stop = rx_napi_stop,
+	.stop = irqmod_napi_stop,
 	.irq = irqmod_napi_schedule,
+	.poll = rx_napi_poll,
 };

@@ -14,33 +14,29 @@
  */
 #include "scheme.h"
 
-#define WIRE_FRAME_BITS	672	/* the shortest, with preamble and gap */
+enum timer_without {
+	WITHOUT_NOTHING,
+	WITHOUT_IRQ_OFF,
+	WITHOUT_TOP_HALF,
+	WITHOUT_BACKLOG,
+	WITHOUT_REFILL,
+};
 
-/* The user's setting, or the time in which frames at line rate fill half the
- * ring. The other half holds the frames that arrive while the softirq runs or
- * when the timer is late.
- */
-unsigned int irqmod_rx_usecs(const struct irqmod_port *port)
-{
-	return port->rx_usecs ?:
-	       clamp(port->rx_ring / 2 * WIRE_FRAME_BITS / port->wire_mbps,
-		     (unsigned int)IRQMOD_USECS_MIN,
-		     (unsigned int)IRQMOD_USECS_MAX);
-}
-
-/* The setting or the ring changed; under RTNL. */
-void irqmod_timer_configure(struct irqmod_port *port)
-{
-	WRITE_ONCE(port->rx_period, irqmod_ktime(irqmod_rx_usecs(port)));
-}
-
-const char * const irqmod_timer_measures[] = {
-	[IRQMOD_WITHOUT_NOTHING] = "nothing",
-	[IRQMOD_WITHOUT_IRQ_OFF] = "irq_off",
-	[IRQMOD_WITHOUT_TOP_HALF] = "top_half",
-	[IRQMOD_WITHOUT_BACKLOG] = "backlog",
-	[IRQMOD_WITHOUT_REFILL] = "refill",
+static const char * const timer_measures[] = {
+	[WITHOUT_NOTHING] = "nothing",
+	[WITHOUT_IRQ_OFF] = "irq_off",
+	[WITHOUT_TOP_HALF] = "top_half",
+	[WITHOUT_BACKLOG] = "backlog",
+	[WITHOUT_REFILL] = "refill",
 	NULL
+};
+
+struct irqmod_timer {
+	struct irqmod_port *port;
+	struct hrtimer timer;
+	struct tasklet_struct tasklet;	/* refills */
+	ktime_t period;
+	u32 rx_timer_without;		/* enum timer_without */
 };
 
 static int backlog_room(void)
@@ -51,38 +47,53 @@ static int backlog_room(void)
 	       (int)skb_queue_len_lockless(&sd->input_pkt_queue);
 }
 
-static void rx_timer_pass(struct irqmod_port *port, int budget)
+static void rx_timer_pass(struct irqmod_timer *t, int budget)
 {
-	irqmod_rx_pass(port, budget);
-	if (port->rx_deferred)
-		tasklet_schedule(&port->rx_tasklet);
+	irqmod_rx_pass(t->port, budget);
+	if (t->port->rx_deferred)
+		tasklet_schedule(&t->tasklet);
 }
 
 static enum hrtimer_restart rx_timer_poll(struct hrtimer *timer)
 {
-	struct irqmod_port *port = container_of(timer, struct irqmod_port,
-						rx_timer);
-	int room = port->rx_ring;
+	struct irqmod_timer *t = container_of(timer, struct irqmod_timer, timer);
+	int room = t->port->rx_ring;
 
-	if (port->rx_without != IRQMOD_WITHOUT_BACKLOG)
+	if (t->rx_timer_without != WITHOUT_BACKLOG)
 		room = min(room, backlog_room());
 	if (room > 0)
-		rx_timer_pass(port, room);
-	hrtimer_forward_now(timer, READ_ONCE(port->rx_period));
+		rx_timer_pass(t, room);
+	hrtimer_forward_now(timer, READ_ONCE(t->period));
 	return HRTIMER_RESTART;
 }
 
 static void rx_timer_refill(struct tasklet_struct *tasklet)
 {
-	struct irqmod_port *port = from_tasklet(port, tasklet, rx_tasklet);
+	struct irqmod_timer *t = from_tasklet(t, tasklet, tasklet);
 
-	port->ops->rx_refill(port);
+	t->port->ops->rx_refill(t->port);
 }
 
-static void rx_timer_start(struct irqmod_port *port)
+static void rx_timer_changed(struct irqmod_port *port, void *state)
 {
-	bool direct = port->rx_without == IRQMOD_WITHOUT_BACKLOG;
-	bool soft = direct || port->rx_without == IRQMOD_WITHOUT_TOP_HALF;
+	struct irqmod_timer *t = state;
+
+	WRITE_ONCE(t->period, irqmod_ktime(irqmod_rx_usecs(port)));
+}
+
+static void rx_timer_init(struct irqmod_port *port, void *state)
+{
+	struct irqmod_timer *t = state;
+
+	t->port = port;
+	tasklet_setup(&t->tasklet, rx_timer_refill);
+}
+
+static bool rx_timer_start(struct irqmod_port *port)
+{
+	struct irqmod_timer *t = port->rx_state;
+	bool direct = t->rx_timer_without == WITHOUT_BACKLOG;
+	bool soft = direct || t->rx_timer_without == WITHOUT_TOP_HALF;
 	/* Not REL_HARD: the stack must not be entered in hard IRQ under
 	 * PREEMPT_RT, which runs timers of mode REL in softirq.
 	 */
@@ -90,36 +101,48 @@ static void rx_timer_start(struct irqmod_port *port)
 				      : HRTIMER_MODE_REL;
 
 	port->deliver = direct ? irqmod_deliver_stack : irqmod_deliver_backlog;
-	port->rx_deferred = port->rx_without != IRQMOD_WITHOUT_REFILL;
+	port->rx_deferred = t->rx_timer_without != WITHOUT_REFILL;
 	port->rx_in_softirq = direct;
-	port->rx_open = false;
-	tasklet_setup(&port->rx_tasklet, rx_timer_refill);
-	hrtimer_setup(&port->rx_timer, rx_timer_poll, CLOCK_MONOTONIC, mode);
-	if (port->rx_without != IRQMOD_WITHOUT_IRQ_OFF)
-		hrtimer_start(&port->rx_timer, port->rx_period, mode);
+	hrtimer_setup(&t->timer, rx_timer_poll, CLOCK_MONOTONIC, mode);
+	if (t->rx_timer_without == WITHOUT_IRQ_OFF)
+		return true;
+	hrtimer_start(&t->timer, t->period, mode);
+	return false;
 }
 
 static void rx_timer_stop(struct irqmod_port *port)
 {
-	hrtimer_cancel(&port->rx_timer);
-	tasklet_kill(&port->rx_tasklet);
+	struct irqmod_timer *t = port->rx_state;
+
+	hrtimer_cancel(&t->timer);
+	tasklet_kill(&t->tasklet);
 	port->ops->rx_refill(port);
 }
 
 static void rx_timer_irq(struct irqmod_port *port)
 {
-	/* The cause was latched before RX was masked; the timer will poll. */
-	if (likely(port->rx_without != IRQMOD_WITHOUT_IRQ_OFF))
-		return;
-	rx_timer_pass(port, port->rx_ring);
-	if (!port->rx_open) {
-		port->rx_open = true;
-		port->ops->unmask(port, IRQMOD_RX);
-	}
+	struct irqmod_timer *t = port->rx_state;
+
+	/* Otherwise the cause was latched before RX was masked; the timer will
+	 * poll.
+	 */
+	if (unlikely(t->rx_timer_without == WITHOUT_IRQ_OFF))
+		rx_timer_pass(t, port->rx_ring);
 }
 
-const struct irqmod_rx_scheme irqmod_rx_timer = {
+static IRQMOD_CHOICE(struct irqmod_timer, rx_timer_without, timer_measures);
+
+static const struct attribute * const timer_settings[] = {
+	&irqmod_setting_rx_timer_without.attr.attr,
+	NULL
+};
+
+IRQMOD_RX_SCHEME(timer) = {
 	.name = "timer",
+	.state_size = sizeof(struct irqmod_timer),
+	.settings = timer_settings,
+	.init = rx_timer_init,
+	.changed = rx_timer_changed,
 	.start = rx_timer_start,
 	.stop = rx_timer_stop,
 	.irq = rx_timer_irq,

@@ -1,63 +1,116 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The interface between the engine and a scheme. A scheme is one file and one
- * table entry.
+/*
+ * The interface between the engine and a scheme. A scheme is one file, rx_NAME.c
+ * with an IRQMOD_RX_SCHEME(NAME), or tx_NAME.c with an IRQMOD_TX_SCHEME(NAME).
+ * Kbuild finds it by the name of the file.
  */
 #ifndef IRQMOD_SCHEME_H
 #define IRQMOD_SCHEME_H
 
+#include <linux/device.h>
+
 #include "irqmod.h"
 #include "../compat.h"
 
+/**
+ * struct irqmod_rx_scheme - a receive scheme
+ * @name: its name in sysfs
+ * @needs: IRQMOD_CAP_ that the hardware must have; else EOPNOTSUPP
+ * @masks: the scheme masks RX (irqmod_rx_mask()) while it takes frames, so that
+ *	transmit completions can be taken with them
+ * @preference: the supported scheme with the highest is the default
+ * @state_size: bytes of private state per port, zeroed when the port is
+ *	registered; while the scheme is active, @state of the port points to it
+ * @settings: files in sysfs (IRQMOD_SETTING() and others), NULL-terminated
+ *
+ * The context that runs while RX is masked owns the ring. A scheme masks RX, and
+ * passes the ring from one context to another, so that there is never more than
+ * one.
+ */
 struct irqmod_rx_scheme {
 	const char *name;
-	u32 needs;		/* required IRQMOD_CAP_; else EOPNOTSUPP */
+	u32 needs;
+	bool masks;
+	int preference;
+	size_t state_size;
+	const struct attribute * const *settings;
 
-	/* Called under RTNL with RX masked and no receive work in progress.
-	 * After start() the engine calls irq() once, as if a frame had
-	 * arrived: the scheme takes what is on the ring and unmasks RX as
-	 * usual. If the scheme never masks RX, the engine unmasks it.
+	/** @init: sets the private state's defaults, timers and tasklets. */
+	void (*init)(struct irqmod_port *port, void *state);
+	/**
+	 * @changed: a setting changed, or rx-usecs or the ring did. Under RTNL,
+	 * active or not. Optional.
 	 */
-	void (*start)(struct irqmod_port *port);
-	bool never_masks;
-	/* Called with rx_stopping set and RX masked; returns when no receive
-	 * work is in progress.
+	void (*changed)(struct irqmod_port *port, void *state);
+	/**
+	 * @start: called under RTNL, with RX masked and no receive work in
+	 * progress. The engine then calls @irq once, as if a frame had arrived:
+	 * the scheme takes what is on the ring and unmasks RX as usual. True: it
+	 * never masks RX in its present settings, and the engine unmasks it.
+	 */
+	bool (*start)(struct irqmod_port *port);
+	/**
+	 * @stop: called with rx_stopping set and RX masked. Returns when nothing
+	 * of the scheme runs any more.
 	 */
 	void (*stop)(struct irqmod_port *port);
-	/* Called in hard IRQ for an RX cause; by the engine, after start(),
-	 * with only BH disabled. Under PREEMPT_RT interrupts are never
-	 * disabled. RX is masked, or this is its handler: it does not run
-	 * twice at a time.
+	/**
+	 * @irq: called in hard IRQ for an RX cause; by the engine, after @start,
+	 * with only BH disabled. Under PREEMPT_RT interrupts are never disabled.
+	 * RX is masked, or this is its handler: it does not run twice at a time.
 	 */
 	void (*irq)(struct irqmod_port *port);
+	/** @poll: the port's NAPI polls, with a budget of at least 1. */
+	int (*poll)(struct irqmod_port *port, int budget);
 };
 
+/**
+ * struct irqmod_tx_scheme - a transmit scheme
+ * @name: its name in sysfs
+ * @needs: IRQMOD_CAP_ that the hardware must have; else EOPNOTSUPP
+ * @needs_masks: needs a receive scheme that masks RX
+ * @preference: the supported scheme with the highest is the default
+ * @in_irq: reclaims in hard IRQ under tx_lock; otherwise under the queue's lock
+ */
 struct irqmod_tx_scheme {
 	const char *name;
 	u32 needs;
-
-	/* Sets the port's tx_ flags. Called with the transmit queue locked. */
-	void (*start)(struct irqmod_port *port);
-	/* True: reclaims in hard IRQ under tx_lock. False: reclaims under the
-	 * queue's lock.
-	 */
+	bool needs_masks;
+	int preference;
 	bool in_irq;
-	/* Called in hard IRQ for a TX cause. */
+
+	/** @start: sets the port's tx_ fields. The queue is locked. */
+	void (*start)(struct irqmod_port *port);
+	/** @changed: tx-usecs or tx-frames changed. The queue is locked. Optional. */
+	void (*changed)(struct irqmod_port *port);
+	/** @irq: called in hard IRQ for a TX cause. */
 	void (*irq)(struct irqmod_port *port);
+	/**
+	 * @full: the queue has been stopped, because the ring is full: unmasks
+	 * TX, unless it is unmasked anyway. The queue is locked. Optional.
+	 */
+	void (*full)(struct irqmod_port *port);
 };
 
-extern const struct irqmod_rx_scheme irqmod_rx_interrupt;
-extern const struct irqmod_rx_scheme irqmod_rx_de;
-extern const struct irqmod_rx_scheme irqmod_rx_napi;
-extern const struct irqmod_rx_scheme irqmod_rx_hybrid;
-extern const struct irqmod_rx_scheme irqmod_rx_timer;
-extern const struct irqmod_rx_scheme irqmod_rx_adaptive;
-extern const struct irqmod_rx_scheme irqmod_rx_standard;
-extern const struct irqmod_rx_scheme * const irqmod_rx_schemes[];
+/* How a file defines its scheme. */
+#define IRQMOD_RX_SCHEME(scheme)	const struct irqmod_rx_scheme irqmod_rx_##scheme
+#define IRQMOD_TX_SCHEME(scheme)	const struct irqmod_tx_scheme irqmod_tx_##scheme
 
-extern const struct irqmod_tx_scheme irqmod_tx_interrupt;
-extern const struct irqmod_tx_scheme irqmod_tx_coalesce;
-extern const struct irqmod_tx_scheme irqmod_tx_off;
+/* All schemes. Kbuild defines the names, irqmod_rx_de, irqmod_rx_napi, and so on,
+ * and their addresses, for the tables in schemes.c.
+ */
+extern const struct irqmod_rx_scheme IRQMOD_RX_NAMES;
+extern const struct irqmod_tx_scheme IRQMOD_TX_NAMES;
+
+/* schemes.c */
+extern const struct irqmod_rx_scheme * const irqmod_rx_schemes[];
 extern const struct irqmod_tx_scheme * const irqmod_tx_schemes[];
+const struct irqmod_rx_scheme *irqmod_rx_default(const struct irqmod_port *port);
+const struct irqmod_tx_scheme *irqmod_tx_default(const struct irqmod_port *port);
+void *irqmod_rx_state(const struct irqmod_port *port,
+		      const struct irqmod_rx_scheme *scheme);
+int irqmod_rx_states_alloc(struct irqmod_port *port);
+void irqmod_rx_states_free(struct irqmod_port *port);
 
 /* Limits of rx-usecs and tx-usecs. */
 #define IRQMOD_USECS_MIN	10
@@ -73,13 +126,26 @@ static inline bool irqmod_can(const struct irqmod_port *port, u32 needs)
 	return (port->caps & needs) == needs;
 }
 
+/* Masks RX, and TX as well if completions are taken with the frames. */
+static inline void irqmod_rx_mask(struct irqmod_port *port)
+{
+	port->ops->mask(port, IRQMOD_RX | port->tx_with_rx);
+}
+
+static inline void irqmod_rx_unmask(struct irqmod_port *port)
+{
+	port->ops->unmask(port, IRQMOD_RX | port->tx_with_rx);
+}
+
 /* core.c */
 int irqmod_set_rx_scheme(struct irqmod_port *port,
 			 const struct irqmod_rx_scheme *scheme);
 int irqmod_set_tx_scheme(struct irqmod_port *port,
 			 const struct irqmod_tx_scheme *scheme);
-void irqmod_set_timer_without(struct irqmod_port *port,
-			      enum irqmod_timer_without without);
+void irqmod_rx_changed(struct irqmod_port *port);
+void irqmod_rx_pause(struct irqmod_port *port);
+void irqmod_rx_resume(struct irqmod_port *port);
+int irqmod_poll(struct napi_struct *napi, int budget);
 int irqmod_rx_pass(struct irqmod_port *port, int budget);
 
 /* deliver.c: where a scheme delivers its frames */
@@ -91,40 +157,63 @@ void irqmod_deliver_flush(struct irqmod_port *port);
 /* heads.c */
 void irqmod_heads_free(struct irqmod_heads *heads);
 
-/* tx.c */
+/* reclaim.c */
 void irqmod_tx_irq_reclaim(struct irqmod_port *port);
+void irqmod_tx_full_irq(struct irqmod_port *port);
+void irqmod_tx_full_work(struct tasklet_struct *tasklet);
+void irqmod_tx_mask_unless_full(struct irqmod_port *port);
 void irqmod_tx_rx_reclaim(struct irqmod_port *port);
 enum hrtimer_restart irqmod_tx_timer(struct hrtimer *timer);
 
-/* rx_de.c, rx_napi.c: shared with hybrid */
-void irqmod_de_start(struct irqmod_port *port);
-void irqmod_de_stop(struct irqmod_port *port);
-void irqmod_de_schedule(struct irqmod_port *port);
-void irqmod_napi_schedule(struct irqmod_port *port);
-void irqmod_napi_stop(struct irqmod_port *port);
-int irqmod_napi_poll(struct napi_struct *napi, int budget);
-
-/* rx_timer.c */
-extern const char * const irqmod_timer_measures[];
+/* ethtool.c */
 unsigned int irqmod_rx_usecs(const struct irqmod_port *port);
-void irqmod_timer_configure(struct irqmod_port *port);
 
-/* rx_hybrid.c */
-int irqmod_hybrid_init(struct irqmod_port *port);
-void irqmod_hybrid_free(struct irqmod_port *port);
-void irqmod_hybrid_configure(struct irqmod_port *port);
-u32 irqmod_hybrid_rate_pps(struct irqmod_port *port);
-bool irqmod_hybrid_wants_napi(struct irqmod_port *port);
-bool irqmod_hybrid_wants_de(struct irqmod_port *port);
+/* sysfs.c: the files of the schemes' settings */
+extern struct attribute_group irqmod_group;
 
-/* rx_adaptive.c */
-int irqmod_adaptive_init(struct irqmod_port *port);
-void irqmod_adaptive_free(struct irqmod_port *port);
+/**
+ * struct irqmod_setting - a setting of a receive scheme, a file in sysfs
+ * @attr: the file
+ * @offset: of the value, an u32, in the scheme's private state
+ * @low: the least value
+ * @high: the greatest value
+ * @names: the names of the values 0, 1, ..., NULL-terminated; or NULL: numbers
+ * @restart: stop the scheme for the change, and start it again
+ */
+struct irqmod_setting {
+	struct device_attribute attr;
+	size_t offset;
+	u32 low;
+	u32 high;
+	const char * const *names;
+	bool restart;
+};
 
-/* sysfs.c, ethtool.c */
-extern const struct attribute_group irqmod_group;
-int irqmod_check_coalesce(struct irqmod_port *port,
-			  const struct ethtool_coalesce *ec,
-			  struct netlink_ext_ack *extack);
+void *irqmod_setting_state(struct device *dev,
+			   const struct device_attribute *attr);
+ssize_t irqmod_setting_show(struct device *dev, struct device_attribute *attr,
+			    char *buf);
+ssize_t irqmod_setting_store(struct device *dev, struct device_attribute *attr,
+			     const char *buf, size_t count);
+
+/* A number @low to @high in the member @file of the scheme's private state. */
+#define IRQMOD_SETTING(state, file, least, greatest)		\
+	struct irqmod_setting irqmod_setting_##file = {			\
+		.attr = __ATTR(file, 0644, irqmod_setting_show,		\
+			       irqmod_setting_store),			\
+		.offset = offsetof(state, file),			\
+		.low = least,						\
+		.high = greatest,					\
+	}
+
+/* One of @list; the scheme is restarted. */
+#define IRQMOD_CHOICE(state, file, list)				\
+	struct irqmod_setting irqmod_setting_##file = {			\
+		.attr = __ATTR(file, 0644, irqmod_setting_show,		\
+			       irqmod_setting_store),			\
+		.offset = offsetof(state, file),			\
+		.names = list,						\
+		.restart = true,					\
+	}
 
 #endif /* IRQMOD_SCHEME_H */

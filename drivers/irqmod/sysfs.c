@@ -5,14 +5,13 @@
  * EINVAL and a kernel message that lists the valid ones; the old value is kept.
  */
 #include <linux/device.h>
+#include <linux/module.h>
 #include <linux/rtnetlink.h>
+#include <linux/slab.h>
 
 #include "scheme.h"
 
 #define WEIGHT_MAX	NAPI_POLL_WEIGHT
-#define CLIFF_MAX	100000000u
-#define EPSILON_MAX	999
-#define WINDOW_MAX	1000
 
 static struct irqmod_port *to_port(struct device *dev)
 {
@@ -103,109 +102,189 @@ static ssize_t tx_scheme_store(struct device *dev,
 }
 static DEVICE_ATTR_RW(tx_scheme);
 
-/* Stores a number from 1 (or @low) to @high into *@setting. */
-static ssize_t store_number(struct device *dev, struct device_attribute *attr,
-			    const char *buf, size_t count, u32 *setting,
-			    u32 low, u32 high)
+/* Logs the values that are allowed. */
+static void refuse_value(struct irqmod_port *port,
+			 const struct irqmod_setting *setting)
+{
+	const char *file = setting->attr.attr.name;
+	char names[80] = "";
+	int i;
+
+	if (!setting->names) {
+		netdev_info(port->netdev, "%s: %u to %u\n", file, setting->low,
+			    setting->high);
+		return;
+	}
+	for (i = 0; setting->names[i]; i++) {
+		strlcat(names, " ", sizeof(names));
+		strlcat(names, setting->names[i], sizeof(names));
+	}
+	netdev_info(port->netdev, "%s:%s\n", file, names);
+}
+
+/* The receive scheme that has the setting; NULL: none. */
+static const struct irqmod_rx_scheme *owner(const struct attribute *attr)
+{
+	const struct attribute * const *owned;
+	int i;
+
+	for (i = 0; irqmod_rx_schemes[i]; i++)
+		for (owned = irqmod_rx_schemes[i]->settings; owned && *owned;
+		     owned++)
+			if (*owned == attr)
+				return irqmod_rx_schemes[i];
+	return NULL;
+}
+
+/* The private state of the scheme that has the setting @attr. */
+void *irqmod_setting_state(struct device *dev,
+			   const struct device_attribute *attr)
+{
+	return irqmod_rx_state(to_port(dev), owner(&attr->attr));
+}
+
+static u32 *value_of(struct device *dev, const struct irqmod_setting *setting)
+{
+	return irqmod_setting_state(dev, &setting->attr) + setting->offset;
+}
+
+ssize_t irqmod_setting_show(struct device *dev, struct device_attribute *attr,
+			    char *buf)
+{
+	const struct irqmod_setting *setting =
+		container_of(attr, struct irqmod_setting, attr);
+	u32 value = *value_of(dev, setting);
+	ssize_t at = 0;
+	int i;
+
+	if (!setting->names)
+		return sysfs_emit(buf, "%u\n", value);
+	for (i = 0; setting->names[i]; i++)
+		at += sysfs_emit_at(buf, at, i == value ? "%s[%s]" : "%s%s",
+				    i ? " " : "", setting->names[i]);
+	return at + sysfs_emit_at(buf, at, "\n");
+}
+
+static bool parse_value(const struct irqmod_setting *setting, const char *buf,
+			u32 *value)
+{
+	int i;
+
+	if (!setting->names)
+		return !kstrtou32(buf, 0, value) && *value >= setting->low &&
+		       *value <= setting->high;
+	i = __sysfs_match_string(setting->names, -1, buf);
+	*value = i;
+	return i >= 0;
+}
+
+ssize_t irqmod_setting_store(struct device *dev, struct device_attribute *attr,
+			     const char *buf, size_t count)
+{
+	const struct irqmod_setting *setting =
+		container_of(attr, struct irqmod_setting, attr);
+	struct irqmod_port *port = to_port(dev);
+	bool restart;
+	u32 value;
+
+	if (!parse_value(setting, buf, &value)) {
+		refuse_value(port, setting);
+		return -EINVAL;
+	}
+	if (!rtnl_trylock())
+		return restart_syscall();
+	restart = setting->restart && port->rx == owner(&attr->attr);
+	if (restart)
+		irqmod_rx_pause(port);
+	*value_of(dev, setting) = value;
+	irqmod_rx_changed(port);
+	if (restart)
+		irqmod_rx_resume(port);
+	rtnl_unlock();
+	return count;
+}
+
+static ssize_t rx_weight_show(struct device *dev, struct device_attribute *attr,
+			      char *buf)
+{
+	return sysfs_emit(buf, "%u\n", to_port(dev)->rx_weight);
+}
+
+static ssize_t rx_weight_store(struct device *dev,
+			       struct device_attribute *attr,
+			       const char *buf, size_t count)
 {
 	struct irqmod_port *port = to_port(dev);
 	u32 value;
 
-	if (kstrtou32(buf, 0, &value) || value < low || value > high) {
-		netdev_info(port->netdev, "%s: %u to %u\n", attr->attr.name,
-			    low, high);
+	if (kstrtou32(buf, 0, &value) || !value || value > WEIGHT_MAX) {
+		netdev_info(port->netdev, "rx_weight: 1 to %u\n", WEIGHT_MAX);
 		return -EINVAL;
 	}
 	if (!rtnl_trylock())
 		return restart_syscall();
-	*setting = value;
-	port->napi.weight = port->rx_weight;
-	irqmod_hybrid_configure(port);
+	port->rx_weight = value;
+	irqmod_rx_changed(port);
 	rtnl_unlock();
 	return count;
 }
+static DEVICE_ATTR_RW(rx_weight);
 
-#define NUMBER(setting, low, high)					\
-static ssize_t setting##_show(struct device *dev,			\
-			      struct device_attribute *attr, char *buf)	\
-{									\
-	return sysfs_emit(buf, "%u\n", to_port(dev)->setting);		\
-}									\
-static ssize_t setting##_store(struct device *dev,			\
-			       struct device_attribute *attr,		\
-			       const char *buf, size_t count)		\
-{									\
-	return store_number(dev, attr, buf, count,			\
-			    &to_port(dev)->setting, low, high);		\
-}									\
-static DEVICE_ATTR_RW(setting)
-
-NUMBER(rx_weight, 1, WEIGHT_MAX);
-NUMBER(rx_cliff_pps, 1, CLIFF_MAX);
-NUMBER(rx_epsilon_permille, 0, EPSILON_MAX);
-NUMBER(rx_rate_window_ms, 1, WINDOW_MAX);
-
-static ssize_t rx_timer_without_show(struct device *dev,
-				     struct device_attribute *attr, char *buf)
-{
-	ssize_t at = 0;
-	int i;
-
-	for (i = 0; irqmod_timer_measures[i]; i++)
-		at += sysfs_emit_at(buf, at, i == to_port(dev)->rx_without ?
-				    "%s[%s]" : "%s%s", i ? " " : "",
-				    irqmod_timer_measures[i]);
-	return at + sysfs_emit_at(buf, at, "\n");
-}
-
-static ssize_t rx_timer_without_store(struct device *dev,
-				      struct device_attribute *attr,
-				      const char *buf, size_t count)
-{
-	int i = __sysfs_match_string(irqmod_timer_measures, -1, buf);
-
-	if (i < 0) {
-		netdev_info(to_port(dev)->netdev,
-			    "rx_timer_without: nothing, irq_off, top_half, backlog or refill\n");
-		return -EINVAL;
-	}
-	if (!rtnl_trylock())
-		return restart_syscall();
-	irqmod_set_timer_without(to_port(dev), i);
-	rtnl_unlock();
-	return count;
-}
-static DEVICE_ATTR_RW(rx_timer_without);
-
-static ssize_t rx_rate_pps_show(struct device *dev,
-				struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%u\n", irqmod_hybrid_rate_pps(to_port(dev)));
-}
-static DEVICE_ATTR_RO(rx_rate_pps);
-
-static ssize_t rx_switches_show(struct device *dev,
-				struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%llu\n",
-			  u64_stats_read(&to_port(dev)->irq_stats.switches));
-}
-static DEVICE_ATTR_RO(rx_switches);
-
-static struct attribute *irqmod_attributes[] = {
+static const struct attribute * const common[] = {
 	&dev_attr_rx_scheme.attr,
 	&dev_attr_tx_scheme.attr,
 	&dev_attr_rx_weight.attr,
-	&dev_attr_rx_cliff_pps.attr,
-	&dev_attr_rx_epsilon_permille.attr,
-	&dev_attr_rx_rate_window_ms.attr,
-	&dev_attr_rx_timer_without.attr,
-	&dev_attr_rx_rate_pps.attr,
-	&dev_attr_rx_switches.attr,
 	NULL
 };
 
-const struct attribute_group irqmod_group = {
+static int add(struct attribute **attrs, int at,
+	       const struct attribute * const *more)
+{
+	for (; more && *more; more++, at++)
+		if (attrs)
+			attrs[at] = (struct attribute *)*more;
+	return at;
+}
+
+/* The files of all schemes; NULL: only counts them. */
+static int add_all(struct attribute **attrs)
+{
+	int i, at = add(attrs, 0, common);
+
+	for (i = 0; irqmod_rx_schemes[i]; i++)
+		at = add(attrs, at, irqmod_rx_schemes[i]->settings);
+	return at;
+}
+
+/* Hides the settings of schemes that the hardware does not support. */
+static umode_t irqmod_is_visible(struct kobject *kobj, struct attribute *attr,
+				 int unused)
+{
+	const struct irqmod_port *port = to_port(kobj_to_dev(kobj));
+	const struct irqmod_rx_scheme *scheme = owner(attr);
+
+	return !scheme || irqmod_can(port, scheme->needs) ? attr->mode : 0;
+}
+
+struct attribute_group irqmod_group = {
 	.name = "irqmod",
-	.attrs = irqmod_attributes,
+	.is_visible = irqmod_is_visible,
 };
+
+static int __init irqmod_init(void)
+{
+	irqmod_group.attrs = kcalloc(add_all(NULL) + 1,
+				     sizeof(*irqmod_group.attrs), GFP_KERNEL);
+	if (!irqmod_group.attrs)
+		return -ENOMEM;
+	add_all(irqmod_group.attrs);
+	return 0;
+}
+
+static void __exit irqmod_exit(void)
+{
+	kfree(irqmod_group.attrs);
+}
+
+module_init(irqmod_init);
+module_exit(irqmod_exit);

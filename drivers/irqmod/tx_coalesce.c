@@ -3,8 +3,8 @@
  * One TX interrupt per N packets (Spanos et al. 2008, section 3.2: N = 128).
  * At the end of a burst, a timer reclaims tx-usecs after the first packet. If
  * the hardware has an interrupt bit per descriptor, it is set for every N-th
- * packet. Otherwise packets are counted, and the cause is unmasked when N are on
- * the ring.
+ * packet. Otherwise packets are counted, and the cause is unmasked after every
+ * N-th.
  */
 #include "scheme.h"
 
@@ -19,17 +19,31 @@ static void tx_coalesce_start(struct irqmod_port *port)
 	}
 }
 
-static void tx_coalesce_irq(struct irqmod_port *port)
+static void tx_coalesce_changed(struct irqmod_port *port)
 {
-	if (port->tx_counted)
-		port->ops->mask(port, IRQMOD_TX);
-	irqmod_tx_irq_reclaim(port);
+	if (port->tx_irq_every)
+		port->tx_irq_every = port->tx_frames;
 }
 
-const struct irqmod_tx_scheme irqmod_tx_coalesce = {
+static void tx_coalesce_irq(struct irqmod_port *port)
+{
+	irqmod_tx_irq_reclaim(port);
+	if (port->tx_counted)
+		irqmod_tx_mask_unless_full(port);
+}
+
+static void tx_coalesce_full(struct irqmod_port *port)
+{
+	if (port->tx_counted)
+		port->ops->unmask(port, IRQMOD_TX);
+}
+
+IRQMOD_TX_SCHEME(coalesce) = {
 	.name = "coalesce",
 	.needs = IRQMOD_CAP_MASK,
 	.in_irq = true,
 	.start = tx_coalesce_start,
+	.changed = tx_coalesce_changed,
 	.irq = tx_coalesce_irq,
+	.full = tx_coalesce_full,
 };

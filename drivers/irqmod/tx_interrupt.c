@@ -11,7 +11,7 @@ static void tx_interrupt_start(struct irqmod_port *port)
 	port->ops->unmask(port, IRQMOD_TX);
 }
 
-const struct irqmod_tx_scheme irqmod_tx_interrupt = {
+IRQMOD_TX_SCHEME(interrupt) = {
 	.name = "interrupt",
 	.in_irq = true,
 	.start = tx_interrupt_start,

@@ -241,9 +241,7 @@ netdev_tx_t lan78xx_xmit(struct sk_buff *skb, struct net_device *netdev)
 						: tx_single(np, skb);
 	if (unlikely(!taken)) {
 		dev_kfree_skb_any(skb);
-		u64_stats_update_begin(&np->port.tx_stats.syncp);
-		u64_stats_inc(&np->port.tx_stats.errors);
-		u64_stats_update_end(&np->port.tx_stats.syncp);
+		dev_core_stats_tx_dropped_inc(netdev);
 	}
 	if (irqmod_tx_queued(&np->port, txq, READ_ONCE(np->tx.room), 1))
 		tx_doorbell(np, netif_xmit_stopped(txq));

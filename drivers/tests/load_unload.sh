@@ -13,9 +13,8 @@ load() { insmod "$MODULES/$ENGINE.ko" && insmod "$MODULES/$DRIVER.ko"; }
 free_kb() { sync; echo 3 >/proc/sys/vm/drop_caches; sed -n 's/^MemFree: *\([0-9]*\) kB/\1/p' /proc/meminfo; }
 
 check "unload what the lab loaded" unload
-combinations=$(for rx in $RX_SCHEMES; do for tx in $TX_SCHEMES; do echo "$rx/$tx"; done; done)
 # shellcheck disable=SC2086
-set -- $combinations
+set -- $COMBINATIONS
 cycle=0
 first=
 while [ $cycle -lt "$CYCLES" ]; do

@@ -2,10 +2,16 @@
 # TAP for a busybox shell. A test sources this file, calls check, fails, ..., and ends with done_testing.
 #
 # The lab sets DRIVER and ENGINE (module names), IF0 and IF1 (interfaces), PEER0 and PEER1 (hosts that answer there), MAC0,
-# MODULES (directory of the module files), PATIENCE (below) and, if the test runs for every combination of schemes, RX and TX.
+# MODULES (directory of the module files), TIMED (1: the NIC takes time to transmit), PATIENCE (below) and, if the test runs for
+# every combination of schemes, RX and TX.
 
-RX_SCHEMES="interrupt de napi hybrid timer adaptive"
-TX_SCHEMES="interrupt coalesce off"
+# The schemes of the driver, if it is ours.
+RX_SCHEMES=$(tr -d '[]' 2>/dev/null <"/sys/class/net/$IF0/irqmod/rx_scheme")
+TX_SCHEMES=$(tr -d '[]' 2>/dev/null <"/sys/class/net/$IF0/irqmod/tx_scheme")
+# Those that can be combined, as RX/TX: completions are taken with the frames (poll) only where RX is masked meanwhile.
+COMBINATIONS=$(for rx in $RX_SCHEMES; do for tx in $TX_SCHEMES; do
+	case $rx/$tx in interrupt/poll | timer/poll) ;; *) echo "$rx/$tx" ;; esac
+done; done)
 SAID=/tmp/tap.said # output of the last command
 # Seconds in which something must happen that the DUT does at once. With the instruction clock 2 are enough. Without it the
 # DUT's time is the host's, and a debug kernel on a busy host needs many.
@@ -74,8 +80,14 @@ frames_arrive()
 	{ ip -s link show "$IF0"; grep -E "CPU|$IF0|xhci" /proc/interrupts; } | sed 's/^/# /'
 }
 
-# schemes INTERFACE RX TX; "own": a driver that has no schemes to choose from
-schemes() { [ "$2/$3" = own/own ] || { put "$1" rx_scheme "$2" && put "$1" tx_scheme "$3"; }; }
+# schemes INTERFACE RX TX; "own": a driver that has no schemes to choose from. The first write fails if the present TX scheme
+# cannot be combined with RX; the last one repeats it.
+schemes()
+{
+	[ "$2/$3" = own/own ] && return
+	put "$1" rx_scheme "$2" 2>/dev/null
+	put "$1" tx_scheme "$3" && put "$1" rx_scheme "$2"
+}
 
 # reaches HOST: the host answers within some seconds (links must come up and neighbours be resolved).
 reaches()

@@ -28,9 +28,11 @@ bandwidth() { iperf3 -c 192.0.2.2 -t $SECONDS_EACH -f m 2>&1 | tee $SAID | sed -
 for rx in $RX_SCHEMES; do
 	measured=
 	best=0
-	for tx in $TX_SCHEMES; do
+	for one in $COMBINATIONS; do
+		tx=${one#*/}
+		[ "${one%/*}" = "$rx" ] || continue
 		schemes "$IF0" "$rx" "$tx"
-		there sh -c "echo $rx >$(file "$IF1" rx_scheme); echo $tx >$(file "$IF1" tx_scheme)"
+		there sh -c "echo off >$(file "$IF1" tx_scheme); echo $rx >$(file "$IF1" rx_scheme); echo $tx >$(file "$IF1" tx_scheme)"
 		mbps=$(bandwidth)
 		if [ -n "$mbps" ]; then
 			ok "$rx/$tx: $mbps Mbit/s"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What the tester needs: a clock and ports.
 
+use serde::{Deserialize, Serialize};
+
 use crate::faults::{Damage, FaultPlan};
 use crate::memory_model::Counts;
 use crate::profile::Profile;
@@ -26,6 +28,42 @@ pub struct Entry {
     pub argument: u64,
     /// The call was made to fail.
     pub failed: bool,
+}
+
+/// Where processors give way to the next one. In the measured window rounds are counted, and in each round the instructions executed of
+/// some code: before the instructions with these numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Switches {
+    /// Virtual addresses of the code: begin, end.
+    pub ranges: Vec<(u64, u64)>,
+    /// When the first round begins, after the start of the window.
+    pub first_ns: u64,
+    /// How long a round lasts.
+    pub every_ns: u64,
+    /// For each round, numbers of instructions, ascending.
+    pub points: Vec<Vec<u64>>,
+}
+
+impl Switches {
+    /// No processor is made to give way.
+    pub const NONE: Switches = Switches {
+        ranges: Vec::new(),
+        first_ns: 0,
+        every_ns: 0,
+        points: Vec::new(),
+    };
+}
+
+/// A processor gave way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Switched {
+    /// In which round.
+    pub round: usize,
+    /// Which processor.
+    pub processor: usize,
+    /// The virtual address of the instruction that it executes next.
+    pub address: u64,
 }
 
 /// A clock and ports. In QEMU these are the virtual clock and the NICs, on real ports the host's clock and
@@ -105,16 +143,20 @@ pub trait Backend {
     }
     /// A call of a probed function returns at once with a value, after so many further calls.
     fn fail(&mut self, _function: usize, _after: u64, _value: u64) {}
-    /// Processors give way to the next one after these blocks of the code in `ranges` (begin and end), counted from 0 in the window.
-    fn preempt(&mut self, ranges: &[(u64, u64)], _points: &[u64]) -> Result<(), String> {
-        if ranges.is_empty() {
+    /// Processors give way to the next one there, in the next window. Without code: nowhere.
+    fn preempt(&mut self, switches: &Switches) -> Result<(), String> {
+        if switches.ranges.is_empty() {
             return Ok(());
         }
         Err("there are no processors here".into())
     }
-    /// How many blocks of that code were executed.
-    fn passed(&self) -> u64 {
-        0
+    /// How many instructions of that code were executed in each round.
+    fn passed(&self) -> Vec<u64> {
+        Vec::new()
+    }
+    /// Where processors gave way.
+    fn switched(&self) -> Vec<Switched> {
+        Vec::new()
     }
     /// Interrupts of the NICs are raised so many ns late from now on.
     fn delay_interrupts(&mut self, by_ns: u64) -> Result<(), String> {

@@ -131,7 +131,7 @@ impl Tester {
                         let watched = trial.watch().iter().map(|at| backend.word(*at)).collect();
                         trial.mark(backend.instructions(), backend.memory(), watched);
                         backend.window(trial.is_measuring());
-                        trial.passed(backend.passed());
+                        trial.passed(backend.passed(), backend.switched());
                         if trial.records_halts() {
                             trial.halted(backend.halts(trial.is_measuring()));
                         }

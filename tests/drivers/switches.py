@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -29,6 +30,18 @@ def walk(nodes: Sequence[Combination]) -> list[Combination]:
         else:
             circuit.append(path.pop())
     return circuit[::-1]
+
+
+def tour(nodes: Sequence[Combination]) -> list[Combination]:
+    """A short walk, back to its first receive scheme, in which each scheme of a direction is entered and left at least once."""
+    used: Counter[str] = Counter()
+    stops: list[Combination] = []
+    names = list(dict.fromkeys(node.rx for node in nodes))
+    for name in [*names, names[0]]:
+        before = stops[-1].tx if stops else None
+        stops.append(min((node for node in nodes if node.rx == name and node.tx != before), key=lambda node: used[node.tx]))
+        used[stops[-1].tx] += 1
+    return stops
 
 
 @dataclass(frozen=True)

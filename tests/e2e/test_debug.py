@@ -73,9 +73,9 @@ def test_gdb_goes_forwards_and_backwards(cli: Cli) -> None:
         "debug",
         *OURS,
         *("--at", "1000000"),
-        *batch("break irqmod_napi_poll", "continue", "when", "bt 1", "stepi 5", "when", "reverse-stepi", "when"),
+        *batch("break irqmod_poll", "continue", "when", "bt 1", "stepi 5", "when", "reverse-stepi", "when"),
         *batch("delete", "watch -location *(long *)($sp - 8)", "reverse-continue", "when", "delete", "goto 3000000"),
-        *batch("break irqmod_napi_poll", "reverse-continue", "reverse-continue", "when"),
+        *batch("break irqmod_poll", "reverse-continue", "reverse-continue", "when"),
     )
     assert done.returncode == 0, done.stderr
     at = [int(count) for count in re.findall(r"window, (\d+) instructions", done.stderr)]  # where GDB shows what a target says
@@ -83,7 +83,7 @@ def test_gdb_goes_forwards_and_backwards(cli: Cli) -> None:
     assert at[3] < at[2], "what was written last"
     assert at[4] > at[2], "goto"
     assert at[5] == at[0], "the first of the two breakpoints before 3 ms"
-    assert "irqmod_napi_poll (napi=0x" in done.stdout, "the driver's own symbols"
+    assert "irqmod_poll (napi=0x" in done.stdout, "the driver's own symbols"
 
 
 @pytest.mark.parametrize(

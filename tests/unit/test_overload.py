@@ -100,14 +100,14 @@ def test_no_testbed_has_another_s_capacity(trials: type[Trial], monkeypatch: pyt
 
 def test_the_bus_decides_which_combinations_there_are() -> None:
     assert tap.combinations(bed()) == COMBINATIONS
-    assert len(COMBINATIONS) == 18
+    assert {str(c) for c in COMBINATIONS} >= {"napi/poll", "dim/off"}
     assert tap.combinations(bed("high")) == USB_COMBINATIONS
     assert {c.tx for c in USB_COMBINATIONS} == {"interrupt"}
 
 
 def test_what_is_asked_for_is_run_as_far_as_the_bus_has_it() -> None:
     assert tap.combinations(bed("high"), [Schemes(rx="napi")]) == (Combination("napi", "interrupt"),)
-    assert len(tap.combinations(bed(), [Schemes(rx="napi")])) == 3
+    assert {c.tx for c in tap.combinations(bed(), [Schemes(rx="napi")])} == {c.tx for c in COMBINATIONS}
     assert tap.combinations(bed(), [Schemes(rx="de", tx="off"), Schemes(rx="napi", tx="off")]) == (
         Combination("de", "off"), Combination("napi", "off"),
     )  # fmt: skip
@@ -115,7 +115,7 @@ def test_what_is_asked_for_is_run_as_far_as_the_bus_has_it() -> None:
 
 @pytest.mark.parametrize("asked", [Schemes(rx="de"), Schemes(rx="napi", tx="coalesce")])
 def test_what_the_bus_has_not_is_an_error(asked: Schemes) -> None:
-    with pytest.raises(IrqlabError, match="USB driver, which has --rx standard, napi, hybrid, timer; --tx interrupt"):
+    with pytest.raises(IrqlabError, match="USB driver, which has --rx hybrid, napi, standard, timer; --tx interrupt"):
         tap.combinations(bed("high"), [asked])
 
 

@@ -47,7 +47,7 @@ def test_the_articles_tables_are_there() -> None:
 
 def test_every_measure_that_is_left_out_is_one_the_driver_knows() -> None:
     text = (drivers.home() / "irqmod/rx_timer.c").read_text()
-    known = re.findall(r'\[IRQMOD_WITHOUT_\w+\] = "(\w+)"', text)
+    known = re.findall(r'\[WITHOUT_\w+\] = "(\w+)"', text)
     assert known[0] == "nothing"
     assert set(MEASURES) - {"all", "period"} == set(known[1:])
 
@@ -111,7 +111,7 @@ def _counted(monkeypatch: pytest.MonkeyPatch, result: MethodResult, rate_pps: fl
 
 def test_polls_of_our_driver_are_counted_in_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
     counters = Counters(driver={"eth0": {"rx_polls": 100, "rx_polls_done": 40, "rx_interrupts": 50}, "eth1": {"rx_polls": 9}})
-    result = _profile(replace(_trial(), counters=counters), irqmod_napi_poll=80, rx_timer_poll=60, cp_rx_poll=1)
+    result = _profile(replace(_trial(), counters=counters), irqmod_poll=80, rx_timer_poll=60, cp_rx_poll=1)
     found, rate = _counted(monkeypatch, result)
     assert found.wire_pps == rate == pytest.approx(148_809.5, abs=0.1)
     assert (found.sent, found.received, found.pps) == (1000, 500, 5000.0)

@@ -14,7 +14,7 @@ from irqlab.config.schemes import COMBINATIONS
 from irqlab.errors import IrqlabError
 from irqlab.robustness import tap
 from tests.drivers import pcapng
-from tests.drivers.switches import flow, walk
+from tests.drivers.switches import flow, tour, walk
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,20 @@ def test_scripts_are_found_and_are_shell() -> None:
         tap.find(["nonsense"])
 
 
+def test_the_tour_enters_and_leaves_each_scheme() -> None:
+    stops = tour(COMBINATIONS)
+    steps = list(pairwise(stops))
+    assert len(steps) == len({node.rx for node in COMBINATIONS})
+    for direction in ("rx", "tx"):
+        changes = [(getattr(a, direction), getattr(b, direction)) for a, b in steps]
+        every = {getattr(node, direction) for node in COMBINATIONS}
+        assert all(a != b for a, b in changes)
+        assert {a for a, _ in changes} == {b for _, b in changes} == every
+
+
 def test_the_walk_makes_every_switch_once() -> None:
     steps = list(pairwise(walk(COMBINATIONS)))
-    assert len(steps) == 306
+    assert len(steps) == len(COMBINATIONS) * (len(COMBINATIONS) - 1)
     assert sorted(steps, key=str) == sorted(permutations(COMBINATIONS, 2), key=str)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
+from irqlab.config import engine
 from irqlab.errors import IrqlabError
 
 VARIANTS = {
@@ -24,17 +25,17 @@ VARIANT_RING = 256
 VARIANT_TX_FRAMES = 128
 
 
-RX_SCHEMES = ("interrupt", "de", "napi", "hybrid", "timer", "adaptive")
+RX_SCHEMES = tuple(scheme.name for scheme in engine.schemes("rx", engine.MASK))
 """Receive schemes of PCI drivers."""
-USB_RX_SCHEMES = ("standard", "napi", "hybrid", "timer")
+USB_RX_SCHEMES = tuple(scheme.name for scheme in engine.schemes("rx", engine.TRANSFERS))
 """Receive schemes of USB drivers."""
-TX_SCHEMES = ("interrupt", "coalesce", "off")
+TX_SCHEMES = tuple(scheme.name for scheme in engine.schemes("tx", engine.MASK))
 """Transmit schemes of PCI drivers."""
-USB_TX_SCHEMES = ("interrupt",)
+USB_TX_SCHEMES = tuple(scheme.name for scheme in engine.schemes("tx", engine.TRANSFERS))
 """Transmit schemes of USB drivers; there is only one."""
 NAPI_THREADS = ("off", "on", "busy-poll")
 """Where NAPI polls: in the softirq, in a kernel thread, or continuously in a kernel thread."""
-NAPI_RX_SCHEMES = ("napi", "hybrid")
+NAPI_RX_SCHEMES = tuple(scheme.name for scheme in engine.schemes("rx", engine.MASK) if scheme.polls)
 """Receive schemes that use NAPI."""
 _SEVERAL = "comma-separated: all combinations"
 
@@ -50,13 +51,14 @@ class Combination:
         return f"{self.rx}/{self.tx}"
 
 
-def _product(receive: tuple[str, ...], transmit: tuple[str, ...]) -> tuple[Combination, ...]:
-    return tuple(Combination(rx, tx) for rx, tx in itertools.product(receive, transmit))
+def _combinations(has: str) -> tuple[Combination, ...]:
+    pairs = itertools.product(engine.schemes("rx", has), engine.schemes("tx", has))
+    return tuple(Combination(rx.name, tx.name) for rx, tx in pairs if rx.masks or not tx.needs_masks)
 
 
-COMBINATIONS = _product(RX_SCHEMES, TX_SCHEMES)
+COMBINATIONS = _combinations(engine.MASK)
 """All combinations of a PCI driver."""
-USB_COMBINATIONS = _product(USB_RX_SCHEMES, USB_TX_SCHEMES)
+USB_COMBINATIONS = _combinations(engine.TRANSFERS)
 """All combinations of a USB driver."""
 
 

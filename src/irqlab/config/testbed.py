@@ -46,6 +46,8 @@ class TestbedConfig:
     cpus: int = 1
     functional: bool = False
     """Without the instruction clock, for tests: nothing can be measured."""
+    in_turn: bool = False
+    """The processors share the instruction clock, and run one after the other: for race hunts."""
     mips: int = DEFAULT_MIPS
     lsm: str = ""
     dut: DutConfig = field(default_factory=DutConfig)

@@ -75,6 +75,24 @@ class Dut(Agent):
             raise DutError(f"no frames pass {limit_s} virtual seconds after the links were set up\n{links}\n{log}")
         return waited_ns
 
+    def spread_interrupts(self, cpus: int) -> None:
+        """Has each interface's interrupts go to a processor of its own, as far as there are enough. Raises DutError."""
+        for port, interface in enumerate(INTERFACES):
+            device = f"/sys/class/net/{interface}/device"
+            messages = [path.rpartition("/")[2] for path, text in self.read(f"{device}/msi_irqs/*").items() if text is not None]
+            line = self.read(f"{device}/irq")[f"{device}/irq"]
+            numbers = [number for number in messages if number.isdigit()] or ([line.strip()] if line else [])
+            if not numbers:
+                raise DutError(f"{interface} has no interrupt of its own: only those of PCI devices can go to a chosen processor")
+            for number in numbers:
+                try:
+                    self.write(f"/proc/irq/{number}/smp_affinity_list", str(port % cpus))
+                except TesterError as error:
+                    raise DutError(f"{interface}: interrupt {number}: {error}") from error
+        # An interrupt moves when it comes the next time.
+        if self.wait_forwarding() is None:
+            raise DutError("no frames pass after interrupts were moved to other processors")
+
     def set_attributes(self, config: DutConfig, interface: str) -> None:
         """Writes `config.attributes`. Raises DutError if a file does not exist or rejects its value."""
         for name, value in config.attributes:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from irqlab.config.addresses import INTERFACES
 from irqlab.errors import IrqlabError
 from irqlab.hunting.changes import DOWN, LINK_NS, MS, UP, changes
+from irqlab.hunting.code import code_of
 from irqlab.hunting.functions import ALLOCATORS, FREED, functions, used
 from irqlab.hunting.options import (
     ARRIVALS,
@@ -20,11 +21,12 @@ from irqlab.hunting.options import (
     OTHER,
     OVERRUNS,
     PORTS,
+    PROCESSORS,
     SAME,
     TRANSMIT,
     Options,
 )
-from irqlab.trials.hunt import Failing, HuntTrial, Step
+from irqlab.trials.hunt import Failing, HuntTrial, Step, Switches
 from irqlab.trials.testbed import Testbed
 
 ALONE_PAIRS = 16
@@ -61,6 +63,8 @@ def cases(testbed: Testbed, one: HuntTrial, options: Options) -> Iterator[Case]:
             burst = max(options.burst, 2 * (testbed.prepared.facts["running"]["ring_rx"] or USUAL_RING))
             trial = replace(one, frames=burst, check=True, tolerates="lost")
             yield _case(kind, SAME, replace(one, frames=0), trial, options)
+        elif kind == PROCESSORS:
+            yield _processors(testbed, one, options)
         elif kind == INTERRUPTS:
             for port in options.chosen:
                 yield _case(
@@ -85,6 +89,14 @@ def _arrivals(testbed: Testbed, kind: str, one: HuntTrial, options: Options) -> 
         one = replace(one, probes=(known.address(FREED), *known.transmit), transmits=True)
     for port in options.chosen:
         yield _case(kind, port, replace(one, frames=0), replace(one, other_port=port == OTHER), options)
+
+
+def _processors(testbed: Testbed, one: HuntTrial, options: Options) -> Case:
+    """Both processors have work: each NIC, whose interrupt goes to one of them, receives frames that leave through the other."""
+    known = functions(testbed)
+    probes = (known.address(FREED), *known.transmit)
+    trial = replace(one, other_port=True, probes=probes, transmits=True, switches=Switches(code_of(testbed)))
+    return Case(PROCESSORS, OTHER, replace(trial, pairs=ALONE_PAIRS), trial, options.instants)
 
 
 def _changes(testbed: Testbed, kind: str, one: HuntTrial, options: Options) -> Iterator[Case]:

@@ -20,6 +20,20 @@ NEAR_STEPS = 64
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where a processor gave way to the other one."""
+
+    processor: Annotated[Count, Col("Processor")]
+    function: Annotated[str, Col("in")]
+    instruction: Annotated[str, Col("before")]
+    """In AT&T's syntax, before the module was relocated; empty: not known."""
+    line: Annotated[str, Col("Line")]
+    """Empty: not known."""
+    address: Count
+    """In the DUT."""
+
+
+@dataclass(frozen=True)
 class Finding:
     """Instants close to each other at which the same went wrong."""
 
@@ -30,13 +44,13 @@ class Finding:
     """lost: a frame never came out. late: later than the bound. overtaken: the second frame came out before the first. kept: a
     packet was not freed in time. stuck: the frame at the end of the pair did not come out in time. message: the kernel logged a
     problem, or died. reordered, duplicated: within a trial; the instant is not known."""
-    from_ns: Annotated[Count | None, Col("From", format=units.duration, title="after the first event")]
-    to_ns: Annotated[Count | None, Col("to", format=units.duration)]
+    from_ns: Annotated[Count | None, Col("From", format=units.duration, title="after the first event", optional=True)]
+    to_ns: Annotated[Count | None, Col("to", format=units.duration, optional=True)]
     instants: Annotated[Count, Col("Instants", format=units.whole)]
     worst_ns: Annotated[Count | None, Col("Worst latency", format=units.duration)]
     """If a packet was kept: the longest time until one was freed."""
     at_ns: Annotated[Count | None, Col("at", format=lambda ns: f"{ns} ns", title="after the first event")]
-    """The instant with the worst latency."""
+    """The instant with the worst latency. Of failures the call's number, of processors that of the schedule, for --at."""
     lead: Annotated[Count | None, Col("Lead", "pairs", title="how many pairs must come before, from the initial state of trials")]
     """How many of the pairs before that one suffice for it to happen again in a trial of its own; null: not known."""
     said: str | None = None
@@ -45,6 +59,10 @@ class Finding:
     """For `irqlab debug`; null: not known."""
     trace: tuple[Step, ...] = ()
     """What the driver executed; empty: not traced."""
+    switches: Annotated[str | None, Col("Gave way before", title="numbers of the driver's instructions", optional=True)] = None
+    """Of processors: numbers of instructions of the driver, counted in the pair in the order of their execution."""
+    places: tuple[Place, ...] = ()
+    """Of processors: where they gave way."""
 
 
 def group(kind: str, port: str, pairs: Sequence[Pair], step_ns: int) -> list[Finding]:

@@ -15,11 +15,13 @@ SAME, OTHER = "same", "other"
 PORTS = (SAME, OTHER)
 ARRIVALS, TRANSMIT, INTERRUPTS, CHANGES = "arrivals", "transmit", "interrupts", "changes"
 OVERRUNS, FAILURES, FAILURES_UP = "overruns", "failures", "failures-up"
+PROCESSORS = "processors"
 CHANGE_KINDS = ("rx-scheme", "tx-scheme", "down-up", "ring", "mtu", "promisc", "negotiate", "suspend", "unbind")
-KINDS = (ARRIVALS, TRANSMIT, OVERRUNS, INTERRUPTS, FAILURES, FAILURES_UP, *CHANGE_KINDS)
+KINDS = (ARRIVALS, TRANSMIT, OVERRUNS, INTERRUPTS, FAILURES, FAILURES_UP, PROCESSORS, *CHANGE_KINDS)
 MAX_BURST = 4_096
 MAX_STEP = 1_000_000
 MAX_TRACES = 100
+MAX_SWITCHES = 16
 MAX_PERIOD_NS = 10_000_000_000
 CHANGE_INSTANTS = 1_000
 
@@ -59,6 +61,11 @@ class Options:
             "--instants", help=f"At most so many: the step grows if need be. Default: all; {CHANGE_INSTANTS} of each change."
         ),
     ] = None
+    switches: Annotated[
+        int,
+        typer.Option("--switches", help="Of processors: how often one gives way in a pair. 1: once, before every instruction."),
+    ] = 1
+    hunt_seed: Annotated[int, typer.Option("--hunt-seed", help="Of processors with several switches: chooses them.")] = 1
     begin: Annotated[float | None, typer.Option("--from", help="First instant, in µs after the first event.")] = None
     end: Annotated[float | None, typer.Option("--until", help="Last instant, in µs after the first event.")] = None
     at: Annotated[int | None, typer.Option("--at", help="Replay one instant, in ns after the first event.")] = None
@@ -84,6 +91,8 @@ class Options:
             ("--lead", self.lead, 0, CHUNK_PAIRS - 1),
             ("--repeat", self.repeat, 1, 10_000),
             ("--traces", self.traces, 0, MAX_TRACES),
+            ("--switches", self.switches, 1, MAX_SWITCHES),
+            ("--hunt-seed", self.hunt_seed, 0, (1 << 32) - 1),
         ):
             if not least <= value <= most:
                 raise IrqlabError(f"{option} {value}: allowed are {least} to {most}")

@@ -5,22 +5,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from irqlab import units
 from irqlab.config.testbed import SHIFT_OF_MIPS
 from irqlab.debug.evidence import replay_of
+from irqlab.debug.trace import listing
+from irqlab.dut.kernel_log import KernelProblemError
 from irqlab.errors import IrqlabError
 from irqlab.hunting.cases import Case
 from irqlab.hunting.findings import Finding, disorder, group
 from irqlab.hunting.instants import busy_spans, chosen_spans, trials
 from irqlab.hunting.options import Options
 from irqlab.hunting.pairs import Limits, Pair, pairs_of
+from irqlab.hunting.processors import hunt_processors, replayed
+from irqlab.qemu.machine import CancelledError, MachineError
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.hunt import CHECK_ROOM_NS, HuntResult, HuntTrial
 from irqlab.trials.trial import Trial
 
 SAID_LINES = 12
 """Lines of an error that a finding keeps."""
+
+
+class NotAloneError(IrqlabError):
+    """Frames that come alone are lost: nothing can be said about a second event."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +46,20 @@ class Hunted:
 
 
 def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
-    """Tries the instants. Raises IrqlabError if frames that come alone are lost."""
-    limits, alone = alone_of(runner, case, options)
+    """Tries the instants. Raises NotAloneError if frames that come alone are lost, NotSupportedError without the change."""
+    try:
+        limits, alone = alone_of(runner, case, options)
+    except (KernelProblemError, MachineError) as error:
+        if isinstance(error, CancelledError) or not case.trial.steps:
+            raise
+        # The change goes wrong by itself, without a frame meanwhile.
+        finding = Finding(case.kind, case.port, "message", None, None, 1, None, None, None, _said(error))
+        return Hunted(Limits(0, 0), (), step_of(runner, options), (), [finding])
     if case.trial.failing is not None:
         return _fail_calls(runner, case, limits, alone)
+    if case.trial.switches is not None:
+        judged, findings = hunt_processors(runner, case, limits, alone, options, partial(listing, runner.testbed))
+        return Hunted(limits, (), 1, judged, findings)
     step_ns = step_of(runner, options)
     spans = _spans(alone, options, step_ns, limits)
     if case.instants is not None and _count(spans, step_ns) > case.instants:
@@ -66,6 +85,10 @@ def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
     return Hunted(limits, spans, step_ns, judged, [*confirmed, *findings], frozenset(pcs))
 
 
+def _said(error: IrqlabError) -> str:
+    return "\n".join(str(error).splitlines()[:SAID_LINES])
+
+
 def _confirmed(runner: TrialRunner, one: HuntTrial, finding: Finding, most: int, limits: Limits) -> Finding:
     """The finding with the shortest trial that shows it again."""
     lead = _lead(runner, one, finding, most, limits)
@@ -80,13 +103,13 @@ def step_of(runner: TrialRunner, options: Options) -> int:
 
 
 def alone_of(runner: TrialRunner, case: Case, options: Options) -> tuple[Limits, HuntResult]:
-    """The trial without a second event, and what takes longer than in it. Raises IrqlabError if a frame is lost in it."""
+    """The trial without a second event, and what takes longer than in it. Raises NotAloneError if a frame is lost in it."""
     alone = runner.trial(case.alone)
-    found = [*alone.first.latencies_ns, *alone.check.latencies_ns[1::2]]
+    found = [*alone.first.latencies_ns, *alone.second.latencies_ns, *alone.check.latencies_ns[1::2]]
     latencies = [latency for latency in found if latency is not None]
     if len(latencies) < len(found) or not found:
         period_ms = case.alone.period_ns / 1e6
-        raise IrqlabError(
+        raise NotAloneError(
             f"{len(found) - len(latencies)} of {len(found)} frames that came alone, {period_ms:g} ms apart, never came out"
         )
     bound_ns = max(latencies) * max(1, options.burst) + round(options.bound * 1e3)
@@ -112,6 +135,11 @@ def replay(runner: TrialRunner, case: Case, options: Options) -> tuple[Limits, l
         if options.at >= max(alone.calls, default=0):
             return limits, []  # there is no such call
         trial = _failing(case.trial, options.at, min(options.lead, options.at))
+    elif case.trial.switches is not None:
+        scheduled = replayed(case, alone, options)
+        if scheduled is None:
+            return limits, []
+        trial = scheduled
     else:
         trial = led(one, options.at, options.lead)
     pairs: list[Pair] = []
@@ -172,8 +200,8 @@ def _broken(runner: TrialRunner, case: Case, trial: HuntTrial, error: IrqlabErro
         else:
             break
     gaps = trial.gaps_ns
-    said = "\n".join(str(error).splitlines()[:SAID_LINES])
-    return Finding(case.kind, case.port, "message", gaps[0], gaps[-1], trial.pairs, None, gaps[-1], trial.pairs - 1, said)
+    last = gaps[-1]
+    return Finding(case.kind, case.port, "message", gaps[0], last, trial.pairs, None, last, trial.pairs - 1, _said(error))
 
 
 def _fail_calls(runner: TrialRunner, case: Case, limits: Limits, alone: HuntResult) -> Hunted:
@@ -216,9 +244,8 @@ def _broken_calls(runner: TrialRunner, case: Case, calls: int) -> Iterator[Findi
         found = runner.attempt(_failing(case.trial, number, 0))
         if isinstance(found, IrqlabError):
             found_any = True
-            said = "\n".join(str(found).splitlines()[:SAID_LINES])
-            yield Finding(case.kind, case.port, "message", number, number, 1, None, number, 0, said)
+            yield Finding(case.kind, case.port, "message", number, number, 1, None, number, 0, _said(found))
     if not found_any:
         found = runner.attempt(_failing(case.trial, calls - 1, calls - 1))
-        said = "\n".join(str(found).splitlines()[:SAID_LINES]) if isinstance(found, IrqlabError) else ""
+        said = _said(found) if isinstance(found, IrqlabError) else ""
         yield Finding(case.kind, case.port, "message", 0, calls - 1, calls, None, calls - 1, calls - 1, said)

@@ -18,10 +18,10 @@ from irqlab.debug.evidence import config_of, coverage_of, trace_of, traceable
 from irqlab.debug.trace import Step, shown
 from irqlab.errors import IrqlabError
 from irqlab.hunting.cases import Case, cases
-from irqlab.hunting.findings import Finding, group
-from irqlab.hunting.options import KINDS, Options
+from irqlab.hunting.findings import Finding, Place, group
+from irqlab.hunting.options import KINDS, PROCESSORS, Options
 from irqlab.hunting.pairs import Limits, Pair
-from irqlab.hunting.search import Hunted, hunt, replay, step_of
+from irqlab.hunting.search import Hunted, NotAloneError, hunt, replay, step_of
 from irqlab.methods.method import DUT, RUN, SCHEMES, Lines, Method
 from irqlab.present import plots
 from irqlab.present.columns import Col
@@ -34,10 +34,15 @@ from irqlab.profile.coverage import Function
 from irqlab.results.document import MethodResult
 from irqlab.results.records import Count
 from irqlab.runner.runner import TrialRunner
-from irqlab.trials.hunt import HuntTrial
+from irqlab.trials.hunt import HuntTrial, NotSupportedError
+from irqlab.trials.testbed import Testbed
 
 STEPS_BEFORE, STEPS_AFTER = 6, 16
 """Of a trace, printed around the second event."""
+QEMU = 7
+"""The major version in which the tester can end a processor's turn. QEMU 10 aborts (docs/hunting.md)."""
+CPUS = 2
+"""Processors of a hunt for races between processors."""
 POINTS = 300
 """Of the plot: each is the worst of its instants."""
 
@@ -86,6 +91,8 @@ class Summary:
 
 def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResult:
     """Tries the instants. Raises IrqlabError if frames that come alone are lost."""
+    if PROCESSORS in options.kinds:
+        runner = _in_turn(runner, options)
     result = runner.result("hunt", workload)
     assert isinstance(workload.size, int)
     one = HuntTrial(
@@ -102,7 +109,13 @@ def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResu
     pcs: set[int] = set()
     for case in cases(runner.testbed, one, options):
         if options.at is None:
-            hunted = hunt(runner, case, options)
+            try:
+                hunted = hunt(runner, case, options)
+            except (NotSupportedError, NotAloneError) as error:
+                if len(options.kinds) == 1:
+                    raise
+                runner.progress(f"{case.kind} is left out: {error}")
+                continue
             pcs |= hunted.pcs
             traced = sum(1 for sample in result.samples for finding in sample.findings if finding.trace)
             if hunted.pairs or hunted.findings:
@@ -127,6 +140,18 @@ def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResu
         coverage=covered,
     )
     return result
+
+
+def _in_turn(runner: TrialRunner, options: Options) -> TrialRunner:
+    """The same with two processors. Raises IrqlabError."""
+    if options.kinds != (PROCESSORS,):
+        raise IrqlabError(f"--what {PROCESSORS}: it needs a DUT of its own, so nothing else can be hunted with it")
+    config = runner.testbed.config
+    if config.functional or config.cpus > 1 or config.memory:
+        raise IrqlabError(f"--what {PROCESSORS}: it chooses the processors itself: not with --functional, --cpus, --hardware")
+    if runner.testbed.machine.qemu.version[0] != QEMU:
+        raise IrqlabError(f"--what {PROCESSORS}: only with QEMU {QEMU}, and this is {runner.testbed.machine.qemu.version_text}")
+    return replace(runner, testbed=Testbed.resolve(replace(config, cpus=CPUS, in_turn=True)))
 
 
 def _covered(runner: TrialRunner, pcs: set[int]) -> tuple[Function, ...]:
@@ -170,7 +195,7 @@ def _sample(case: Case, hunted: Hunted) -> Sample:
         alone_ns=hunted.limits.alone_ns,
         bound_ns=hunted.limits.bound_ns,
         worst_ns=worst.latency_ns if worst else None,
-        worst_at_ns=worst.gap_ns if worst else None,
+        worst_at_ns=worst.gap_ns if worst and case.trial.switches is None else None,
         freed_ns=max((pair.freed_ns for pair in hunted.pairs if pair.freed_ns is not None), default=None),
         missed=sum(1 for pair in hunted.pairs if pair.what) + broken,
         findings=tuple(hunted.findings),
@@ -245,6 +270,10 @@ def _printed(row: Row, _: Options) -> Iterator[Table | str]:
         if finding.trace:
             yield f"\nWhat the driver executed in finding {number}, in ns after the first event:"
             yield from shown(finding.trace, STEPS_BEFORE, STEPS_AFTER)
+    for number, finding in enumerate(_findings(row), 1):
+        if finding.places:
+            yield f"\nWhere processors gave way in finding {number}:"
+            yield from (_where(place) for place in finding.places)
     if row.summary.driver_instructions:
         tried, whole = row.summary.tried_instructions, row.summary.driver_instructions
         yield (
@@ -253,6 +282,11 @@ def _printed(row: Row, _: Options) -> Iterator[Table | str]:
         )
     if row.summary.replayed is not None:
         yield f"It went wrong in {row.summary.replayed} of {row.summary.instants} repetitions."
+
+
+def _where(place: Place) -> str:
+    where = f" [{place.line}]" if place.line else ""
+    return f"  processor {place.processor}, in {place.function}, before {place.instruction or hex(place.address)}{where}"
 
 
 def _how(row: Row, finding: Finding) -> str:

@@ -61,6 +61,8 @@ FUNCTIONAL_PARAMETERS = "no_timer_check rcupdate.rcu_cpu_stall_timeout=120 watch
 """Parameters of a DUT without the instruction clock. Its time is the host's: on a busy one the boot's check of the timer fails
 ("IO-APIC + timer doesn't work"), and RCU stalls and soft lockups are reported of processors that only had no time; not before
 120 s with these."""
+SEVERAL_PARAMETERS = "tsc=reliable"
+"""Parameters of a DUT with several processors on the instruction clock: their time-stamp counters are one clock."""
 CONSOLE = "console.log"
 MAX_CPUS = 64
 SNAPSHOT_SLEEP_NS = 20_000_000
@@ -84,6 +86,8 @@ class MachineConfig:
     cpus: int = 1
     functional: bool = False
     """No instruction clock: virtual time is the host's. Several processors are possible; nothing can be measured."""
+    in_turn: bool = False
+    """Several processors on one instruction clock, which run one after the other."""
     memory_mib: int = 256
     memory: str = ""
     """The tester's arguments for a memory model, in machines restored from a snapshot to be measured; empty: none."""
@@ -99,7 +103,7 @@ class MachineConfig:
             raise IrqlabError(f"--mips {self.mips}: the DUT runs at 125, 250, 500 or 1000 million instructions a second")
         if not 1 <= self.cpus <= MAX_CPUS:
             raise IrqlabError(f"--cpus {self.cpus}: allowed are 1 to {MAX_CPUS}")
-        if self.cpus > 1 and not self.functional:
+        if self.cpus > 1 and not self.functional and not self.in_turn:
             raise IrqlabError("--cpus: several processors have no instruction clock and measure nothing: add --functional")
         if self.memory and self.functional:
             raise IrqlabError("--hardware: a memory model needs the instruction clock: not with --functional")
@@ -113,7 +117,8 @@ class MachineConfig:
     def append(self) -> str:
         """The DUT kernel's command line."""
         functional = FUNCTIONAL_PARAMETERS if self.functional else ""
-        words = (KERNEL_COMMAND_LINE, f"lsm={self.lsm}", functional, self.extra_append)
+        in_turn = SEVERAL_PARAMETERS if self.in_turn else ""
+        words = (KERNEL_COMMAND_LINE, f"lsm={self.lsm}", functional, in_turn, self.extra_append)
         return " ".join(word for word in words if word)
 
     def arguments(self) -> list[str]:
@@ -145,7 +150,8 @@ class MachineConfig:
     def _time(self) -> list[str]:
         if self.functional:
             return ["-accel", "tcg,thread=multi", "-smp", str(self.cpus)]
-        return ["-icount", f"shift={self.shift},sleep=off"]
+        several = ["-smp", str(self.cpus)] if self.in_turn else []
+        return ["-icount", f"shift={self.shift},sleep=off", *several]
 
     def key(self) -> str:
         """The snapshot's key: a hash of everything that the booted state depends on."""
@@ -317,6 +323,7 @@ def start(config: MachineConfig, snapshot: Path | None = None, profile: bool = F
     qmp_here, qmp_there = socket.socketpair() if to_save else (None, None)
     plugin = f"fd={rpc_there.fileno()},ports={PORTS},shift={config.shift}" + (",profile=1" if profile else "")
     plugin += ",functional=1" if config.functional else ""
+    plugin += f",processors={config.cpus}" if config.in_turn else ""
     plugin += f",lan7800={config.nic.usb_speed}" if config.nic.usb_speed else ""
     plugin += f",pci={config.nic.pci_bus}" if config.nic.pci_bus else ""
     plugin += f",errata={':'.join(config.nic.errata)}" if config.nic.errata else ""

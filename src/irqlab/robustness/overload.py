@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from irqlab.config import engine
 from irqlab.config.addresses import INTERFACES, stream
 from irqlab.config.schemes import Combination
 from irqlab.config.traffic import Load, wire_rate_pps
@@ -29,13 +30,17 @@ UNMEASURED_DRAIN_NS = 1_000_000_000
 
 
 def choose(dut: Dut, combination: Combination, first: str = INTERFACES[0]) -> None:
-    """Sets the schemes of both interfaces, starting with the receive scheme of `first`."""
+    """Sets the schemes of both interfaces, starting with the receive scheme of `first`.
+
+    A receive scheme that does not mask RX comes after the transmit scheme: the present one may not go with it.
+    """
+    before = "rx" if any(scheme.name == combination.rx and scheme.masks for scheme in engine.all_schemes("rx")) else "tx"
     settings = [
         (interface, direction, name)
         for interface in INTERFACES
         for direction, name in (("rx", combination.rx), ("tx", combination.tx))
     ]
-    for interface, direction, name in sorted(settings, key=lambda s: s[:2] != (first, "rx")):
+    for interface, direction, name in sorted(settings, key=lambda s: (s[0] != first, s[1] != before)):
         dut.write(f"/sys/class/net/{interface}/irqmod/{direction}_scheme", name)
 
 

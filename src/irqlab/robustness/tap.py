@@ -8,6 +8,7 @@ A script declares its requirements in comments at the top:
     # load: 2x                   twice the pair's capacity is offered while it runs
     # needs: engine              skipped with drivers that are not built on irqmod
     # needs: modules             the module files are in $MODULES
+    # loads: MODULE              a module of the kernel, which is loaded with what it depends on
     # needs: wire                the tester connects the two interfaces, at line rate, instead of simulating hosts
     # may log: REGEX             kernel messages above info that are expected
     # long                       takes minutes
@@ -28,7 +29,7 @@ from irqlab.dut import kernel_log
 from irqlab.dut.router import Dut
 from irqlab.errors import IrqlabError
 from irqlab.robustness.overload import Overload, choose
-from irqlab.setup import drivers
+from irqlab.setup import drivers, modules
 from irqlab.trials.testbed import Testbed
 
 HOME = "/tmp/tests"
@@ -56,6 +57,7 @@ class Script:
     loaded: bool
     engine: bool
     modules: bool
+    loads: tuple[str, ...]
     wire: bool
     may_log: str
     long: bool
@@ -77,6 +79,7 @@ class Script:
             loaded="load: 2x" in lines,
             engine="needs: engine" in lines,
             modules="needs: modules" in lines,
+            loads=tuple(line.removeprefix("loads:").strip() for line in lines if line.startswith("loads:")),
             wire="needs: wire" in lines,
             may_log="|".join(logs),
             long="long" in lines,
@@ -226,13 +229,21 @@ def _install(dut: Dut, testbed: Testbed, script: Script) -> None:
     for path in (script.path.parent / "tap.sh", script.path):
         dut.rpc.guest("write", path=f"{HOME}/{path.name}", text=path.read_text(), mode=0o755)
     for module in testbed.modules if script.modules else ():
-        dut.rpc.guest("write", path=f"{MODULES}/{module.name}.ko", base64=base64.b64encode(module.data).decode())
+        _write(dut, module)
+    for module in modules.load_all(testbed.machine.kernel, script.loads):
+        _write(dut, module)
+        dut.run("insmod", f"{MODULES}/{module.name}.ko")
+
+
+def _write(dut: Dut, module: modules.Module) -> None:
+    dut.rpc.guest("write", path=f"{MODULES}/{module.name}.ko", base64=base64.b64encode(module.data).decode())
 
 
 def _command(testbed: Testbed, script: Script, combination: Combination | None) -> list[str]:
     variables = {
         "DRIVER": testbed.driver, "ENGINE": drivers.ENGINE, "MODULES": MODULES,
         "IF0": "eth0", "IF1": "eth1", "PEER0": tester_ip(0), "PEER1": tester_ip(1), "MAC0": tester_mac(0),
+        "TIMED": str(int(testbed.nic.is_own)),
         "PATIENCE": str(SLOW_HOST_PATIENCE_S if testbed.config.functional else PATIENCE_S),
         "CYCLES": str(len(COMBINATIONS) if testbed.config.functional else CYCLES),
     }  # fmt: skip

@@ -14,6 +14,8 @@ from irqlab.qemu.rpc import TesterError
 from irqlab.trials.trial import Conditions, Trial
 
 WARMUP_PAIRS = 4
+SWITCHING_WARMUP_PAIRS = 16
+"""In them the tester finds out where QEMU keeps what it needs to choose between processors."""
 SETTLE_NS = 1_000_000
 """From the start of the window to the first pair."""
 DRAIN_NS = 20_000_000
@@ -24,6 +26,10 @@ CHECKS = 2
 CHECK_EVERY_NS = 1_000_000
 CHECK_ROOM_NS = 4_000_000
 """From the first of them to the next pair."""
+
+
+class NotSupportedError(DutError):
+    """The driver, or the NIC, does not know a change."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +48,18 @@ class Step:
         if self.argv:
             done = dut.attempt(*self.argv)
             if done["code"] and not self.may_fail:
-                raise DutError(f"{' '.join(self.argv)}: {(done['err'] or done['out']).strip()}")
+                raise _error(f"{' '.join(self.argv)}: {(done['err'] or done['out']).strip()}")
             return
         try:
             dut.write(self.path, self.text)
         except TesterError as error:
             if not self.may_fail:
-                raise DutError(f"{self.path}: {self.text}: {error}") from error
+                raise _error(f"{self.path}: {self.text}: {error}") from error
+
+
+def _error(text: str) -> DutError:
+    """What strerror says of EOPNOTSUPP, in the words of ethtool, ip and the agent."""
+    return NotSupportedError(text) if "not supported" in text else DutError(text)
 
 
 @dataclass(frozen=True)
@@ -62,6 +73,16 @@ class Failing:
     at_ns: int = 0
     first: int = 0
     """How many calls succeed in the first pair."""
+
+
+@dataclass(frozen=True)
+class Switches:
+    """Where processors give way to each other."""
+
+    code: tuple[tuple[int, int], ...]
+    """The driver's: addresses, begin and end."""
+    points: tuple[tuple[int, ...], ...] = ()
+    """For each pair, before which instructions of the code, counted in the order of their execution."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +121,9 @@ class HuntTrial(Trial["HuntResult"]):
     transmits: bool = False
     """The first probe frees packets, the others hand packets to drivers; but for the one of `failing`."""
 
+    switches: Switches | None = None
+    """With several processors; the second arrival comes together with the first."""
+
     @property
     def gaps_ns(self) -> tuple[int, ...]:
         """From each pair's first frame to its second arrival."""
@@ -113,13 +137,14 @@ class HuntTrial(Trial["HuntResult"]):
         streams = self._streams()
         last_ns = SETTLE_NS + self.first_gap_ns + self.pairs * (self.period_ns + self.step_ns)
         trial = {
-            "warmup_ns": 0 if self.steps else WARMUP_PAIRS * self.period_ns,
+            "warmup_ns": self._warmup_pairs() * self.period_ns,
             "duration_ns": last_ns,
             "drain_ns": DRAIN_NS,
             "halts": self.is_alone,
             "probes": list(self.probes),
             "events": list(self._events()),
             "interrupt_delay_ns": self.interrupt_delay_ns,
+            **({"preempt": self._preempt(self.switches)} if self.switches else {}),
         }
         result = dut.run_trial(
             trial, list(streams.values()), (lambda begin_ns: self._do_steps(dut, begin_ns)) if self.steps else None
@@ -134,6 +159,8 @@ class HuntTrial(Trial["HuntResult"]):
             halts=tuple((int(a), int(b)) for a, b in result.get("halts") or ()),
             transmitted=_transmitted(self, result.get("probes") or []) if self.transmits else (),
             calls=_calls(self, result.get("probes") or []),
+            passed=tuple(result.get("passed") or ()),
+            switched=tuple((one["round"], one["processor"], one["address"]) for one in result.get("switched") or ()),
             kernel_log=list(dut.kernel_log.lines),
         )
 
@@ -163,6 +190,15 @@ class HuntTrial(Trial["HuntResult"]):
         one = stream(source, sink, arrivals, {"kind": "fixed", "frame_bytes": self.frame_bytes})
         return one | {"phase_ns": phase_ns, "count": self.pairs * frames, "each": True}
 
+    def _warmup_pairs(self) -> int:
+        if self.steps:
+            return 0
+        return SWITCHING_WARMUP_PAIRS if self.switches else WARMUP_PAIRS
+
+    def _preempt(self, switches: Switches) -> dict[str, Any]:
+        points = switches.points or ((),) * self.pairs
+        return {"ranges": switches.code, "first_ns": SETTLE_NS, "every_ns": self.period_ns, "points": points}
+
     def _events(self) -> list[dict[str, Any]]:
         every_ns, events = self.period_ns + self.step_ns, []
         if self.interrupt:
@@ -186,7 +222,8 @@ class HuntTrial(Trial["HuntResult"]):
                 try:
                     step.do(dut)
                 except IrqlabError as error:
-                    raise DutError(f"pair {number}: {error}") from error
+                    kind = NotSupportedError if isinstance(error, NotSupportedError) else DutError
+                    raise kind(f"pair {number}: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -263,6 +300,10 @@ class HuntResult:
     """In the order in which they were given to a driver."""
     calls: tuple[int, ...] = ()
     """With `failing`: how often the function was called in each pair."""
+    passed: tuple[int, ...] = ()
+    """With `switches`: how many instructions of the code were executed in each pair."""
+    switched: tuple[tuple[int, int, int], ...] = ()
+    """Where processors gave way: the pair, the processor, and the address of the instruction that it was about to execute."""
 
 
 HuntTrial.result_type = HuntResult

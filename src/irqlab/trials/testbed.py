@@ -84,6 +84,7 @@ class Testbed:
             mips=config.mips,
             cpus=config.cpus,
             functional=config.functional,
+            in_turn=config.in_turn,
             memory_mib=TEST_MEMORY_MIB if config.functional or config.debug else MEMORY_MIB,
             memory=config.memory.arguments() if config.memory else "",
             lsm=config.lsm,
@@ -187,6 +188,8 @@ class Testbed:
         dut.load(self.modules, self.config.dut.module_parameters)
         dut.play_hosts(self.nic.line_rate_bps)
         waited_ns = dut.configure(self.config.dut, self.driver, self.nic.model)
+        if self.config.in_turn:
+            dut.spread_interrupts(self.config.cpus)
         dut.kernel_log.check()
         return waited_ns
 
@@ -202,7 +205,7 @@ class Testbed:
         state = self.prepared.state
         starting = (
             POOL.machine(self.machine, state)
-            if pooled and self.nic.rewinds and not self.config.functional
+            if pooled and self.nic.rewinds and not self.config.functional and not self.config.in_turn
             else start(config, state, profile)
         )
         with starting as restored, self._translating_errors(Dut(restored)) as dut:

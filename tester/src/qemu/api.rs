@@ -223,7 +223,6 @@ symbols! {
         // What probes need: include/exec/exec-all.h, include/sysemu/cpu-timers.h; `timers_state` is a variable.
         tb_flush: fn(*mut c_void);
         cpu_loop_exit: fn(*mut c_void);
-        cpu_exit: fn(*mut c_void);
         icount_update: fn(*mut c_void);
         timers_state: fn();
         // The guest's memory by virtual address: include/exec/cpu-common.h

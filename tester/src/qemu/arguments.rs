@@ -21,6 +21,8 @@ pub struct Args {
     pub profile: bool,
     /// The machine has no instruction clock (`-icount`), and may have several processors: nothing is measured.
     pub functional: bool,
+    /// How many virtual processors there are.
+    pub processors: u32,
     /// The NICs are LAN7800s of our own, at this speed.
     pub lan7800: Option<Speed>,
     /// The NICs are PCI cards of our own, on this bus.
@@ -34,7 +36,7 @@ pub struct Args {
 /// Reads `key=value`.
 pub fn parse(args: &[String]) -> Result<Args, String> {
     let (mut fd, mut ports, mut shift, mut profile, mut lan7800) = (None, 2, 0, false, None);
-    let (mut selfcheck, mut functional) = (false, false);
+    let (mut selfcheck, mut functional, mut processors) = (false, false, 1);
     let (mut memory, mut pci, mut errata) = (Memory::default(), None, Errata::default());
     for arg in args {
         let (key, value) = arg.split_once('=').unwrap_or((arg, ""));
@@ -50,6 +52,7 @@ pub fn parse(args: &[String]) -> Result<Args, String> {
             "profile" => profile = number()? != 0,
             "selfcheck" => selfcheck = number()? != 0,
             "functional" => functional = number()? != 0,
+            "processors" => processors = number()?,
             "l1i" | "l1d" | "l2" | "l3" | "ram" => memory.set(key, value)?,
             "itlb" | "dtlb" | "tlb2" | "walk" | "large" | "tagged" | "stores" => {
                 memory.set_more(key, value)?;
@@ -65,7 +68,7 @@ pub fn parse(args: &[String]) -> Result<Args, String> {
             "lan7800" if value == "super" => lan7800 = Some(Speed::Super),
             _ => {
                 return Err(format!(
-                    "unknown argument {arg:?}; there are fd=N, ports=N, shift=N, profile=0|1, functional=0|1, lan7800=high|super, pci=MHZ:BITS, errata=NAME:..., \
+                    "unknown argument {arg:?}; there are fd=N, ports=N, shift=N, profile=0|1, functional=0|1, processors=N, lan7800=high|super, pci=MHZ:BITS, errata=NAME:..., \
                      selfcheck=0|1, \
                      l1i|l1d=BYTES:WAYS:LINE, l2|l3=BYTES:WAYS:LINE:PS[:PS], ram=PS[:PS], dma=invalidate|last, register=PS, instruction=PS, \
                      itlb|dtlb=ENTRIES:WAYS:LARGE:WAYS, tlb2=ENTRIES:WAYS:LARGE:WAYS:PS:PS, walk=PS:PS, large=BYTES, tagged=0|1, \
@@ -83,6 +86,7 @@ pub fn parse(args: &[String]) -> Result<Args, String> {
         ns_per_instruction: 1 << shift,
         profile,
         functional,
+        processors,
         lan7800,
         pci,
         errata,

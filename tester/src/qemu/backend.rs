@@ -5,7 +5,7 @@ use super::net::NetClient;
 use super::pci::cards;
 use super::usb::nic;
 use super::{caches, clock, halts, instrument, lines, machine, preemption, probes};
-use crate::backend::{Backend, Entry, Outcome};
+use crate::backend::{Backend, Entry, Outcome, Switched, Switches};
 use crate::faults::{Damage, FaultPlan};
 use crate::memory_model::Counts;
 use crate::profile::Profile;
@@ -96,11 +96,14 @@ impl Backend for QemuBackend {
     fn fail(&mut self, function: usize, after: u64, value: u64) {
         probes::fail(function, after, value);
     }
-    fn preempt(&mut self, ranges: &[(u64, u64)], points: &[u64]) -> Result<(), String> {
-        preemption::arm(ranges, points)
+    fn preempt(&mut self, switches: &Switches) -> Result<(), String> {
+        preemption::arm(switches)
     }
-    fn passed(&self) -> u64 {
+    fn passed(&self) -> Vec<u64> {
         preemption::passed()
+    }
+    fn switched(&self) -> Vec<Switched> {
+        preemption::switched()
     }
     fn delay_interrupts(&mut self, by_ns: u64) -> Result<(), String> {
         if self.cards {

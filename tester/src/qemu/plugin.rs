@@ -28,7 +28,7 @@ use super::{
     caches, cpu_state, device_writes, instrument, lines, machine, main_loop, net, preemption,
     probes, release,
 };
-use crate::backend::Backend;
+use crate::backend::{Backend, Switches};
 use crate::control;
 use crate::tester::{Answer, Tester};
 
@@ -318,7 +318,7 @@ impl Plugin {
         }
         self.tester = Tester::new(self.ports, self.ns_per_instruction);
         let _ = self.backend.probe(&[]);
-        let _ = self.backend.preempt(&[], &[]);
+        let _ = self.backend.preempt(&Switches::NONE);
         let _ = self.backend.delay_interrupts(0);
         self.greeted = false;
         self.agent_request = None;
@@ -528,8 +528,9 @@ fn block_translated(translation: &Translation) {
     cpu_state::watch(translation);
     halt_race::watch(translation);
     cmpxchg_flags::watch(translation);
-    probes::watch(translation);
+    // A block that is begun again is probed once.
     preemption::watch(translation);
+    probes::watch(translation);
     caches::translated(translation);
 }
 
@@ -600,7 +601,7 @@ unsafe fn install(args: &Args, id: u64, plugin_api: c_int) -> Result<(), String>
         ns_per_instruction: args.ns_per_instruction,
         // A self-check verifies the net clients, too.
         own_nics: (args.lan7800.is_some() || args.pci.is_some()) && lab.is_some(),
-        can_rewind: !args.profile && !args.functional,
+        can_rewind: !args.profile && !args.functional && args.processors == 1,
         ioapic: None,
         timer,
         tester: Tester::new(args.ports, args.ns_per_instruction),
@@ -613,7 +614,7 @@ unsafe fn install(args: &Args, id: u64, plugin_api: c_int) -> Result<(), String>
         clock_check: (!args.functional).then(|| ClockCheck::new(args.ns_per_instruction)),
         answer: Vec::new(),
         rewinder: Err(
-            "instructions are counted, the machine has no instruction clock, or has not run yet"
+            "instructions are counted, the machine has no instruction clock or several processors, or has not run yet"
                 .into(),
         ),
         rewinding: None,
@@ -635,6 +636,9 @@ unsafe fn install(args: &Args, id: u64, plugin_api: c_int) -> Result<(), String>
         return Ok(()); // what follows makes instructions and time exact
     }
     cmpxchg_flags::install(version[0]);
+    if args.processors > 1 {
+        preemption::install(args.ns_per_instruction);
+    }
     if args.profile {
         instrument::install();
     }

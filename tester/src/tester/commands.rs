@@ -280,7 +280,7 @@ impl Tester {
         }
         let probed = backend.probe(&plan.probes);
         probed.map_err(|why| format!("start: probes: {why}"))?;
-        let preempted = backend.preempt(&plan.preempt.ranges, &plan.preempt.points);
+        let preempted = backend.preempt(&plan.preempt);
         preempted.map_err(|why| format!("start: preempt: {why}"))?;
         let delayed = backend.delay_interrupts(plan.interrupt_delay_ns);
         delayed.map_err(|why| format!("start: interrupt_delay_ns: {why}"))?;

@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 
 use serde::Deserialize;
 
+use crate::backend::Switches;
 use crate::mac::Mac;
 use crate::rng::{Purpose, seeded};
 use crate::traffic::arrivals::Arrivals;
@@ -51,21 +52,11 @@ pub struct TrialPlan {
     pub events: Vec<EventPlan>,
     /// Where processors give way.
     #[serde(default)]
-    pub preempt: Preemptions,
+    pub preempt: Switches,
     /// How much later than usual the NICs interrupt.
     #[serde(default)]
     pub interrupt_delay_ns: u64,
     pub streams: Vec<StreamPlan>,
-}
-
-/// Where processors give way to the next one.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Preemptions {
-    /// Virtual addresses of code: begin, end.
-    pub ranges: Vec<(u64, u64)>,
-    /// Numbers of blocks of that code, in the order of their execution in the window.
-    pub points: Vec<u64>,
 }
 
 /// One of TRIAL's streams.

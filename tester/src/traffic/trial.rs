@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::backend::{Backend, Entry, Outcome};
+use crate::backend::{Backend, Entry, Outcome, Switched};
 use crate::mac::Mac;
 use crate::memory_model::Counts;
 use crate::traffic::analysis::{Analysis, StreamResult, Window};
@@ -51,7 +51,9 @@ pub struct TrialResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probes: Option<Vec<(usize, u64, u64, bool)>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub passed: Option<u64>,
+    pub passed: Option<Vec<u64>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub switched: Vec<Switched>,
     pub streams: Vec<StreamResult>,
     pub ports: Vec<PortCount>,
 }
@@ -90,8 +92,10 @@ pub struct Trial {
     halts: Option<Vec<[u64; 2]>>,
     /// When probed functions were entered; None: nothing was probed.
     entries: Option<Vec<Entry>>,
-    /// Blocks of code executed in which processors may give way; None: they may not.
-    passed: Option<u64>,
+    /// Instructions executed, by round, of the code in which processors may give way; None: they may not.
+    passed: Option<Vec<u64>>,
+    /// Where they did.
+    switched: Vec<Switched>,
     events: Events,
     ended: bool,
 }
@@ -139,7 +143,8 @@ impl Trial {
             watched: [Vec::new(), Vec::new()],
             halts: plan.halts.then(Vec::new),
             entries: (!plan.probes.is_empty()).then(Vec::new),
-            passed: (!plan.preempt.ranges.is_empty()).then_some(0),
+            passed: (!plan.preempt.ranges.is_empty()).then(Vec::new),
+            switched: Vec::new(),
             events: Events::new(&plan.events, begin_ns),
             ended: false,
         }
@@ -243,10 +248,10 @@ impl Trial {
         }
     }
 
-    /// So many blocks were executed in which processors may give way.
-    pub fn passed(&mut self, blocks: u64) {
+    /// So many instructions were executed in each round of the code in which processors may give way, which they did there.
+    pub fn passed(&mut self, instructions: Vec<u64>, switched: Vec<Switched>) {
         if let Some(passed) = &mut self.passed {
-            *passed = blocks;
+            (*passed, self.switched) = (instructions, switched);
         }
     }
 
@@ -368,7 +373,8 @@ impl Trial {
                 .map(|(begin, end)| [*begin, *end])
                 .collect(),
             halts: self.halts.as_ref().map(|all| self.in_window(all)),
-            passed: self.passed,
+            passed: self.passed.clone(),
+            switched: self.switched.clone(),
             probes: self
                 .entries
                 .as_ref()
@@ -522,15 +528,25 @@ mod tests {
     fn a_trial_records_only_what_it_was_asked_for() {
         let mut trial = trial();
         assert!(trial.records_halts() && !trial.records_entries());
-        trial.passed(5);
+        trial.passed(vec![5], Vec::new());
         assert_eq!(
             (trial.report(4).probes, trial.report(4).passed),
             (None, None)
         );
-        let mut trial =
-            trial_with(serde_json::json!({"preempt": {"ranges": [[16, 24]], "points": []}}));
-        trial.passed(5);
-        assert_eq!(trial.report(4).passed, Some(5));
+        let mut trial = trial_with(
+            serde_json::json!({"preempt": {"ranges": [[16, 24]], "first_ns": 0, "every_ns": 1, "points": []}}),
+        );
+        let switched = Switched {
+            round: 0,
+            processor: 1,
+            address: 20,
+        };
+        trial.passed(vec![5], vec![switched]);
+        let report = trial.report(4);
+        assert_eq!(
+            (report.passed, report.switched),
+            (Some(vec![5]), vec![switched])
+        );
     }
 
     #[test]

@@ -31,7 +31,7 @@ PERIODS_US = (100, 400, 1000, 2000, 4000)
 QUICK_PERIODS_US = (100, 1000, 4000)
 GENTLE_PPS = 5_000.0
 """Carried by every period but the longest: a ring of 64 in 10 ms holds 6,400 frames/s."""
-POLLS = ("cp_rx_poll", "irqmod_napi_poll")
+POLLS = ("cp_rx_poll", "irqmod_poll")
 TIMER_POLL = "rx_timer_poll"
 """Functions that are one poll each: of the kernel's driver, of ours."""
 RATES = {"low": 1_000.0, "high": 40_000.0}

@@ -40,7 +40,7 @@ FUNCTIONS = {
     ),
     # From the ring to the IP stack: descriptors, a new skb, backlog or poll (drivers/irqmod/rx_*.c, net/core/dev.c).
     RX: (
-        r"rx_\w+_irq|irqmod_rx_\w+|\w+_rx_take|\w+_rx_refill|irqmod_napi_poll|irqmod_deliver_\w+|net_rx_action|__napi_poll"
+        r"rx_\w+_irq|irqmod_rx_\w+|\w+_rx_take|\w+_rx_refill|irqmod_poll|irqmod_deliver_\w+|net_rx_action|__napi_poll"
         r"|process_backlog|netif_rx|netif_receive_skb\w*|__netif_receive_skb\w*|eth_type_trans|napi_complete_done"
     ),
     # The frame's bytes, out of the ring (lib/memcpy_64.S).
@@ -51,8 +51,8 @@ FUNCTIONS = {
     TX: r"__dev_queue_xmit|__qdisc_run|sch_direct_xmit|dev_hard_start_xmit|\w+_xmit|tx_commit|irqmod_tx_(full|arm|counted)",
     # Sent buffers given back: reclaiming the ring, dev_kfree_skb_irq and the softirq it asks for, timers that reclaim.
     SKB: (
-        r"irqmod_tx_(irq_reclaim|rx_reclaim|reclaim_early|timer)|\w+_tx_reclaim|tx_wake|net_tx_action|napi_consume_skb"
-        r"|__kfree_skb_defer|consume_skb|kfree_skb\w*|__dev_kfree_skb_irq"
+        r"irqmod_tx_(irq_reclaim|rx_reclaim|reclaim_early|timer|full_irq|full_work)|\w+_tx_reclaim|tx_wake|net_tx_action"
+        r"|napi_consume_skb|__kfree_skb_defer|consume_skb|kfree_skb\w*|__dev_kfree_skb_irq"
     ),
     # Nobody's: dispatch of softirqs, the clock, the scheduler, user space.
     REST: (

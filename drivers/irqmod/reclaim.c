@@ -50,24 +50,36 @@ void irqmod_tx_reclaim_early(struct irqmod_port *port)
 }
 EXPORT_SYMBOL_GPL(irqmod_tx_reclaim_early);
 
-/* off: reclaims in the receive path, unless the queue is locked. */
-void irqmod_tx_rx_reclaim(struct irqmod_port *port)
+static unsigned int tx_reclaim_with_rx(struct irqmod_port *port)
 {
-	struct netdev_queue *txq;
-	unsigned int packets;
+	unsigned int packets = port->ops->tx_reclaim(port);
 
-	if (!READ_ONCE(port->tx_early) || !port->ops->tx_outstanding(port))
-		return;
-	txq = netdev_get_tx_queue(port->netdev, 0);
-	if (!__netif_tx_trylock(txq))
-		return;
-	/* Again, with the lock: once the scheme has been changed, the handler
-	 * may be reclaiming on another CPU.
-	 */
-	packets = port->tx_early ? port->ops->tx_reclaim(port) : 0;
 	if (packets)
 		tx_count(port, &port->tx_stats.reclaims_rx, packets);
-	__netif_tx_unlock(txq);
+	return packets;
+}
+
+/* Called in each pass over the receive ring, in softirq. poll: passes never
+ * overlap, and nothing else reclaims. off: reclaims unless the queue is locked.
+ */
+void irqmod_tx_rx_reclaim(struct irqmod_port *port)
+{
+	unsigned int packets = 0;
+	struct netdev_queue *txq;
+
+	if (!port->tx_in_softirq || !port->ops->tx_outstanding(port))
+		return;
+	if (READ_ONCE(port->tx_with_rx)) {
+		packets = tx_reclaim_with_rx(port);
+	} else {
+		txq = netdev_get_tx_queue(port->netdev, 0);
+		if (!__netif_tx_trylock(txq))
+			return;
+		/* The scheme may have changed before the queue was locked. */
+		if (port->tx_early)
+			packets = tx_reclaim_with_rx(port);
+		__netif_tx_unlock(txq);
+	}
 	if (packets)
 		tx_wake(port);
 }
@@ -92,7 +104,11 @@ static void tx_timer_reclaim(struct irqmod_port *port)
 	unsigned int packets = 0;
 	unsigned long flags;
 
-	if (port->tx->in_irq) {
+	if (port->tx_with_rx) {
+		/* A pass over the receive ring reclaims. */
+		if (!READ_ONCE(port->rx_stopping))
+			port->rx->irq(port);
+	} else if (port->tx->in_irq) {
 		spin_lock_irqsave(&port->tx_lock, flags);
 		packets = port->ops->tx_reclaim(port);
 		if (packets)
@@ -148,16 +164,21 @@ void irqmod_tx_arm(struct irqmod_port *port)
 }
 EXPORT_SYMBOL_GPL(irqmod_tx_arm);
 
-/* coalesce without an interrupt bit: unmask the TX cause once N packets are on
- * the ring. If it has been raised by then, it interrupts at once.
+/* coalesce without an interrupt bit: unmasks TX after every N packets. If the
+ * cause has been raised by then, it interrupts at once.
  */
 void irqmod_tx_counted(struct irqmod_port *port)
 {
-	if (port->ops->tx_outstanding(port) >= port->tx_frames)
-		port->ops->unmask(port, IRQMOD_TX);
+	if (++port->tx_since_irq < port->tx_frames)
+		return;
+	port->tx_since_irq = 0;
+	port->ops->unmask(port, IRQMOD_TX);
 }
 EXPORT_SYMBOL_GPL(irqmod_tx_counted);
 
+/* Stops the queue. The next completion then interrupts with every scheme: the
+ * wire must not wait for a timer.
+ */
 void irqmod_tx_full(struct irqmod_port *port, struct netdev_queue *txq,
 		    unsigned int reserve)
 {
@@ -168,7 +189,52 @@ void irqmod_tx_full(struct irqmod_port *port, struct netdev_queue *txq,
 	smp_mb();
 	if (port->ops->tx_room(port) >= reserve)
 		netif_tx_start_queue(txq);
-	else if (!port->tx_switching && !port->tx_armed)
-		irqmod_tx_arm(port);
+	else if (port->tx->full && !port->tx_switching)
+		port->tx->full(port);
 }
 EXPORT_SYMBOL_GPL(irqmod_tx_full);
+
+/* Masks TX, which was unmasked because the ring was full, unless it still is.
+ * Hard IRQ.
+ */
+void irqmod_tx_mask_unless_full(struct irqmod_port *port)
+{
+	struct netdev_queue *txq = netdev_get_tx_queue(port->netdev, 0);
+
+	port->ops->mask(port, IRQMOD_TX);
+	/* Masks are written under a lock. If irqmod_tx_full() unmasked TX before
+	 * that, it had stopped the queue, which we see.
+	 */
+	if (netif_tx_queue_stopped(txq))
+		port->ops->unmask(port, IRQMOD_TX);
+}
+
+/* off: the ring was full, and a packet has left. Reclaims in softirq, where the
+ * queue is locked only if another CPU sends.
+ */
+void irqmod_tx_full_irq(struct irqmod_port *port)
+{
+	port->ops->mask(port, IRQMOD_TX);
+	tasklet_schedule(&port->tx_tasklet);
+}
+
+void irqmod_tx_full_work(struct tasklet_struct *tasklet)
+{
+	struct irqmod_port *port = from_tasklet(port, tasklet, tx_tasklet);
+	struct netdev_queue *txq = netdev_get_tx_queue(port->netdev, 0);
+	unsigned int packets;
+
+	if (!__netif_tx_trylock(txq)) {
+		tasklet_schedule(tasklet);
+		return;
+	}
+	packets = port->ops->tx_reclaim(port);
+	if (packets)
+		tx_count(port, &port->tx_stats.reclaims_irq, packets);
+	/* Not enough for tx_wake(). */
+	if (netif_tx_queue_stopped(txq) &&
+	    port->ops->tx_room(port) < port->tx_ring / 4 && !port->tx_switching)
+		port->ops->unmask(port, IRQMOD_TX);
+	__netif_tx_unlock(txq);
+	tx_wake(port);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Disable-enable as a part: the scheme of that name and hybrid are made of it. */
+#ifndef IRQMOD_DE_H
+#define IRQMOD_DE_H
+
+#include "scheme.h"
+
+struct irqmod_de {
+	struct irqmod_port *port;
+	struct tasklet_struct tasklet;
+	struct hrtimer rest_timer;	/* end of a pause */
+	unsigned long rest_at;		/* next long pause, in jiffies */
+	unsigned int frames;		/* taken in this run */
+};
+
+void irqmod_de_init(struct irqmod_de *de, struct irqmod_port *port,
+		    void (*work)(struct tasklet_struct *tasklet));
+void irqmod_de_start(struct irqmod_de *de);
+void irqmod_de_stop(struct irqmod_de *de);
+void irqmod_de_schedule(struct irqmod_de *de);
+bool irqmod_de_pass(struct irqmod_de *de);
+
+#endif /* IRQMOD_DE_H */

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* NAPI as a part: the scheme of that name, hybrid and dim are made of it. */
+#ifndef IRQMOD_NAPI_H
+#define IRQMOD_NAPI_H
+
+#include "scheme.h"
+
+void irqmod_napi_start(struct irqmod_port *port);
+void irqmod_napi_stop(struct irqmod_port *port);
+void irqmod_napi_schedule(struct irqmod_port *port);
+int irqmod_napi_end(struct irqmod_port *port, int done, int budget);
+
+#endif /* IRQMOD_NAPI_H */

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * NAPI with interrupts moderated by the kernel's library for that (lib/dim). The
+ * chips have no moderation of their own, so it is done here: when the ring is
+ * empty, RX stays masked for a period, after which NAPI polls again; a poll that
+ * finds nothing unmasks RX. net_dim() watches frames, bytes and periods, and
+ * chooses the period and the number of frames after which it ends early. (A poll
+ * that takes that many is followed by the next one at once.)
+ */
+#include <linux/dim.h>
+
+#include "napi.h"
+
+struct irqmod_dim {
+	struct irqmod_port *port;
+	struct hrtimer timer;		/* end of a period */
+	struct dim dim;
+	ktime_t period;			/* 0: no moderation */
+	u32 frames;			/* ... or after so many */
+	u16 events;			/* polls that emptied the ring */
+};
+
+static enum hrtimer_restart dim_over(struct hrtimer *timer)
+{
+	struct irqmod_dim *d = container_of(timer, struct irqmod_dim, timer);
+
+	napi_schedule(&d->port->napi);
+	return HRTIMER_NORESTART;
+}
+
+/* Applies the profile that net_dim() has chosen; in a work queue. */
+static void dim_apply(struct work_struct *work)
+{
+	struct irqmod_dim *d = container_of(work, struct irqmod_dim, dim.work);
+	struct dim_cq_moder profile;
+
+	profile = net_dim_get_rx_moderation(d->dim.mode, d->dim.profile_ix);
+	WRITE_ONCE(d->period, irqmod_ktime(profile.usec));
+	WRITE_ONCE(d->frames, profile.pkts);
+	d->dim.state = DIM_START_MEASURE;
+}
+
+static void dim_sample(struct irqmod_dim *d)
+{
+	struct irqmod_rx_stats *stats = &d->port->rx_stats;
+	struct dim_sample sample = {};
+
+	/* Written in this context only. */
+	dim_update_sample(++d->events, u64_stats_read(&stats->packets),
+			  u64_stats_read(&stats->bytes), &sample);
+	irqmod_net_dim(&d->dim, sample);
+}
+
+static int rx_dim_poll(struct irqmod_port *port, int budget)
+{
+	struct irqmod_dim *d = port->rx_state;
+	int done = irqmod_rx_pass(port, budget);
+	ktime_t period = READ_ONCE(d->period);
+
+	if (done == budget)
+		return budget;
+	if (done)
+		dim_sample(d);
+	if (!done || !period || READ_ONCE(port->rx_stopping))
+		return irqmod_napi_end(port, done, budget);
+	if (!napi_complete_done(&port->napi, done))
+		return done;
+	if (done >= READ_ONCE(d->frames))
+		napi_schedule(&port->napi);
+	else
+		hrtimer_start(&d->timer, period, HRTIMER_MODE_REL);
+	return done;
+}
+
+static void rx_dim_init(struct irqmod_port *port, void *state)
+{
+	struct irqmod_dim *d = state;
+
+	d->port = port;
+	hrtimer_setup(&d->timer, dim_over, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+	INIT_WORK(&d->dim.work, dim_apply);
+	d->dim.mode = DIM_CQ_PERIOD_MODE_START_FROM_EQE;
+}
+
+static bool rx_dim_start(struct irqmod_port *port)
+{
+	struct irqmod_dim *d = port->rx_state;
+
+	d->dim.state = DIM_START_MEASURE;
+	d->dim.tune_state = DIM_GOING_RIGHT;
+	d->dim.profile_ix = 0;
+	d->period = 0;
+	d->frames = 0;
+	irqmod_napi_start(port);
+	return false;
+}
+
+static void rx_dim_stop(struct irqmod_port *port)
+{
+	struct irqmod_dim *d = port->rx_state;
+
+	/* With rx_stopping set a poll does not start the timer; one on another
+	 * CPU may have seen it clear. napi_disable() waits for the poll that the
+	 * timer schedules, and synchronize_net() for the end of all.
+	 */
+	irqmod_napi_stop(port);
+	hrtimer_cancel(&d->timer);
+	cancel_work_sync(&d->dim.work);
+}
+
+IRQMOD_RX_SCHEME(dim) = {
+	.name = "dim",
+	.needs = IRQMOD_CAP_MASK,
+	.masks = true,
+	.state_size = sizeof(struct irqmod_dim),
+	.init = rx_dim_init,
+	.start = rx_dim_start,
+	.stop = rx_dim_stop,
+	.irq = irqmod_napi_schedule,
+	.poll = rx_dim_poll,
+};

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Completions are taken with the received frames, as most drivers of today do in
+ * their NAPI poll: a TX cause starts the receive scheme as an RX cause does, RX
+ * and TX are masked together, each pass over the receive ring reclaims first,
+ * and both are unmasked when the ring is empty. Needs a receive scheme that masks
+ * RX.
+ */
+#include "scheme.h"
+
+static void tx_poll_start(struct irqmod_port *port)
+{
+	port->tx_in_softirq = true;
+	port->tx_irq_every = 1;
+	WRITE_ONCE(port->tx_with_rx, IRQMOD_TX);
+	/* If receiving has been stopped, its start unmasks TX. */
+	if (!READ_ONCE(port->rx_stopping))
+		port->ops->unmask(port, IRQMOD_TX);
+}
+
+static void tx_poll_irq(struct irqmod_port *port)
+{
+	/* Not called while the scheme is active: irqmod_interrupt(). */
+}
+
+IRQMOD_TX_SCHEME(poll) = {
+	.name = "poll",
+	.needs = IRQMOD_CAP_MASK,
+	.needs_masks = true,
+	.start = tx_poll_start,
+	.irq = tx_poll_irq,
+};

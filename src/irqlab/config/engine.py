@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The schemes of our drivers, as the sources of the engine declare them.
+
+A scheme is one file of drivers/irqmod (scheme.h). What the lab must know of it before a DUT runs is in its declaration.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from irqlab.errors import IrqlabError
+
+SOURCES = Path(__file__).resolve().parents[3] / "drivers" / "irqmod"
+"""The engine's sources in the checkout that this package was installed from (``pip install -e``)."""
+MASK, TRANSFERS = "IRQMOD_CAP_MASK", "IRQMOD_CAP_TRANSFERS"
+"""What hardware may have (irqmod.h): PCI drivers the first, USB drivers the second."""
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """A receive or transmit scheme."""
+
+    name: str
+    needs: frozenset[str] = frozenset()
+    """What the hardware must have."""
+    masks: bool = False
+    """Receive: RX is masked while frames are taken."""
+    needs_masks: bool = False
+    """Transmit: only with a receive scheme that masks."""
+    polls: bool = False
+    """Receive: in NAPI."""
+
+
+def declared(text: str, direction: str) -> Scheme:
+    """The scheme that the source file `text` declares; `direction`: rx or tx. Raises IrqlabError if there is none."""
+    found = re.search(rf"^IRQMOD_{direction.upper()}_SCHEME\((\w+)\) = {{\n(.*?)^}};", text, re.MULTILINE | re.DOTALL)
+    if not found:
+        raise IrqlabError(f"no IRQMOD_{direction.upper()}_SCHEME() in a file of drivers/irqmod named {direction}_*.c")
+    members = dict(re.findall(r"^\t\.(\w+) = (.*),$", found[2], re.MULTILINE))
+    return Scheme(
+        found[1],
+        frozenset(members.get("needs", "").split(" | ")) - {""},
+        masks=members.get("masks") == "true",
+        needs_masks=members.get("needs_masks") == "true",
+        polls="poll" in members,
+    )
+
+
+@cache
+def all_schemes(direction: str) -> tuple[Scheme, ...]:
+    """The schemes of a direction (rx, tx), by name."""
+    return tuple(declared(path.read_text(), direction) for path in sorted(SOURCES.glob(f"{direction}_*.c")))
+
+
+def schemes(direction: str, has: str) -> tuple[Scheme, ...]:
+    """The schemes of a direction (rx, tx) for hardware that `has` MASK or TRANSFERS, by name."""
+    return tuple(scheme for scheme in all_schemes(direction) if scheme.needs <= {has})

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""TAP scripts on NICs that take time to transmit: the tester's own models."""
+
+from __future__ import annotations
+
+import pytest
+
+from irqlab.config.testbed import TestbedConfig
+from irqlab.robustness import tap
+from irqlab.robustness.overload import Overload
+from irqlab.trials.testbed import Testbed
+
+MIPS = 1000
+"""Fast enough that the wire is the limit, not the CPU, with every scheme."""
+
+
+@pytest.mark.parametrize(("driver", "nic"), [("irqmod_i8255x", "irqlab-82559")])
+def test_a_full_ring_keeps_the_wire_busy(driver: str, nic: str) -> None:
+    (script,) = tap.find(["busy_wire"])
+    report = tap.run(Overload(Testbed.resolve(TestbedConfig(driver, nic=nic, mips=MIPS))), script)
+    print(report.text)
+    assert report.failures == []
+    assert not report.skipped

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The schemes that the engine's sources declare."""
+
+from __future__ import annotations
+
+import pytest
+
+from irqlab.config import engine
+from irqlab.config.engine import MASK, TRANSFERS, Scheme
+from irqlab.config.schemes import COMBINATIONS, Combination
+from irqlab.errors import IrqlabError
+
+SOURCE = """static int rx_third_poll(void);
+
+IRQMOD_RX_SCHEME(third) = {
+\t.name = "third",
+\t.needs = IRQMOD_CAP_MASK | IRQMOD_CAP_TX_IRQ_BIT,
+\t.masks = true,
+\t.irq = rx_third_irq,
+\t.poll = rx_third_poll,
+};
+"""
+
+
+def test_a_declaration_is_read() -> None:
+    assert engine.declared(SOURCE, "rx") == Scheme(
+        "third", frozenset({"IRQMOD_CAP_MASK", "IRQMOD_CAP_TX_IRQ_BIT"}), masks=True, polls=True
+    )
+    plain = engine.declared('IRQMOD_TX_SCHEME(late) = {\n\t.name = "late",\n\t.needs_masks = true,\n};\n', "tx")
+    assert plain == Scheme("late", needs_masks=True)
+
+
+def test_a_file_without_a_scheme_is_an_error() -> None:
+    with pytest.raises(IrqlabError, match=r"no IRQMOD_TX_SCHEME\(\) in a file of drivers/irqmod named tx_\*\.c"):
+        engine.declared(SOURCE, "tx")
+
+
+def test_hardware_decides_on_the_schemes() -> None:
+    pci, usb = ({scheme.name for scheme in engine.schemes("rx", has)} for has in (MASK, TRANSFERS))
+    assert "standard" in usb - pci
+    assert "interrupt" in pci - usb
+    assert "napi" in pci & usb
+
+
+def test_completions_are_polled_only_where_receiving_masks() -> None:
+    assert Combination("napi", "poll") in COMBINATIONS
+    assert not {Combination("interrupt", "poll"), Combination("timer", "poll")} & set(COMBINATIONS)
