@@ -16,6 +16,7 @@ from irqlab.config.traffic import wire_rate_pps
 from irqlab.errors import IrqlabError
 from irqlab.robustness import overload, tap
 from irqlab.robustness.overload import FRAME_BYTES, GENTLE_PPS, Overload
+from irqlab.trials.testbed import Testbed
 
 LINE_BPS = 100_000_000
 NAPI = Combination("napi", "off")
@@ -151,3 +152,12 @@ def test_tap_runs_a_driver_without_schemes_once(monkeypatch: pytest.MonkeyPatch,
 def test_a_driver_without_schemes_has_a_capacity(trials: type[Trial]) -> None:
     assert Overload(bed(has_schemes=False)).capacity_pps(None) == 50_000.0
     assert len(trials.offered) == 2
+
+
+def test_a_driver_has_schemes_if_the_engine_is_loaded_with_it() -> None:
+    def built_on(*names: str) -> Testbed:
+        loaded: Any = [SimpleNamespace(name=name) for name in names]
+        return Testbed(TestbedConfig(names[-1]), machine=Any, modules=loaded, nic=Any)  # type: ignore[arg-type]
+
+    assert built_on("mii", "irqmod", "irqmod_x").has_schemes
+    assert not built_on("mii", "e100").has_schemes
