@@ -20,7 +20,6 @@ from irqlab.results.document import MethodResult
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.testbed import Testbed
 
-"""Drivers that depend on this module have selectable schemes."""
 NAMES = ("driver", "rx_scheme", "tx_scheme", "variant", "nic", "mips", "frame_bytes", "bidirectional")
 """CSV columns before the metrics: fields of a result row."""
 
