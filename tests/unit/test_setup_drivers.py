@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
+import os
+import select
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -124,3 +128,18 @@ def test_lint_finds_what_an_ordinary_build_tolerates(tree: Path, dut_kernel: ker
     assert any("unused" in line for line in complaints)
     assert not any("engine.c" in line for line in complaints), "it has nothing to complain about"
     assert modules.load(dut_kernel, "irqmod_nic")
+
+
+def test_a_build_ends_with_the_lab(tmp_path: Path) -> None:
+    """A process in the build tree holds one end of a pipe: when all are gone, the other end is closed."""
+    (tmp_path / "out").mkdir()
+    os.mkfifo(tmp_path / "out" / "alive")
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom irqlab.setup import buildroot\n"
+        "buildroot.get('bookworm').run('sh', '-c', 'sleep 600 >/out/alive; true', writable={'/out': Path(sys.argv[1])})"
+    )
+    with subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "out")]) as lab:
+        with (tmp_path / "out" / "alive").open("rb") as alive:  # opened when the process in the tree has opened it
+            lab.kill()
+            ready, _, _ = select.select([alive], [], [], 20)
+            assert ready and alive.read() == b""

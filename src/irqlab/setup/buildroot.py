@@ -76,7 +76,9 @@ class BuildRoot:
         """The command line that `run` runs. Raises SetupError without bubblewrap."""
         if not shutil.which("bwrap"):
             raise SetupError("bwrap not found: drivers and kernels are built with it (Debian's package bubblewrap; make setup)")
-        said = ["bwrap", "--die-with-parent", "--clearenv"]
+        # With a PID namespace of their own, all processes of a build end with irqlab. --die-with-parent alone ends only bwrap,
+        # which as root is replaced by the command: the kernel forgets the request when capabilities change.
+        said = ["bwrap", "--unshare-pid", "--die-with-parent", "--clearenv"]
         for name, value in {"PATH": "/usr/sbin:/usr/bin", "HOME": "/tmp", "LC_ALL": "C", **(environment or {})}.items():
             said += ["--setenv", name, value]
         said += ["--ro-bind", f"{self.directory}/usr", "/usr", "--ro-bind", f"{self.directory}/etc", "/etc"]
