@@ -138,8 +138,10 @@ def test_a_build_ends_with_the_lab(tmp_path: Path) -> None:
         "import sys\nfrom pathlib import Path\nfrom irqlab.setup import buildroot\n"
         "buildroot.get('bookworm').run('sh', '-c', 'sleep 600 >/out/alive; true', writable={'/out': Path(sys.argv[1])})"
     )
-    with subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "out")]) as lab:
-        with (tmp_path / "out" / "alive").open("rb") as alive:  # opened when the process in the tree has opened it
-            lab.kill()
-            ready, _, _ = select.select([alive], [], [], 20)
-            assert ready and alive.read() == b""
+    lab = [sys.executable, "-c", code, str(tmp_path / "out")]
+    # The pipe opens when a process in the tree has opened its end.
+    with subprocess.Popen(lab) as started, (tmp_path / "out" / "alive").open("rb") as alive:
+        started.kill()
+        ready, _, _ = select.select([alive], [], [], 20)
+        assert ready, "a process is still there"
+        assert alive.read() == b""

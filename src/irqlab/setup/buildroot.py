@@ -76,8 +76,8 @@ class BuildRoot:
         """The command line that `run` runs. Raises SetupError without bubblewrap."""
         if not shutil.which("bwrap"):
             raise SetupError("bwrap not found: drivers and kernels are built with it (Debian's package bubblewrap; make setup)")
-        # With a PID namespace of their own, all processes of a build end with irqlab. --die-with-parent alone ends only bwrap,
-        # which as root is replaced by the command: the kernel forgets the request when capabilities change.
+        # In a PID namespace of its own, so that all processes of a build end with irqlab. As root, with --die-with-parent alone,
+        # they do not.
         said = ["bwrap", "--unshare-pid", "--die-with-parent", "--clearenv"]
         for name, value in {"PATH": "/usr/sbin:/usr/bin", "HOME": "/tmp", "LC_ALL": "C", **(environment or {})}.items():
             said += ["--setenv", name, value]
