@@ -41,7 +41,7 @@ class Options:
         str,
         typer.Option(
             "--ports",
-            help="Where it happens: same (the NIC that receives the first frame), other (the one that transmits it), or same,other.",
+            help="The NIC where it happens: same (receives the first frame), other (transmits it), or same,other.",
         ),
     ] = ",".join(PORTS)
     first: Annotated[int, typer.Option("--first", help="Frames of the first arrival.")] = 1

@@ -312,9 +312,9 @@ METHOD = Method(
     title="Race hunt",
     help="Trigger an event after every single instruction that a frame causes: another frame, a change, an interrupt without "
     "cause, a failed allocation. Exit code 1: something was found.",
-    intro="A frame finds the device under test idle; something else happens a little later, at another instant each time. All "
-    "instants at which the device executes are tried. Each frame has to come out in order, once, and hardly later than one "
-    "that comes alone; packets have to be freed, and after a change frames have to pass.",
+    intro="A frame finds the device under test idle; an event happens a little later, at another instant each time. All instants "
+    "at which the device executes are tried. Each frame has to come out once, in order, and within the bound of the latency "
+    "of a frame that comes alone; packets have to be freed, and after a change frames have to pass.",
     sample=Sample,
     summary=Summary,
     lines=Lines("Race hunt", Sample, note="Missed: instants at which something went wrong"),

@@ -107,8 +107,8 @@ METHOD = Method(
     place=65,
     title="Transmit ring",
     help="Record how many transmit descriptors the NIC holds over time, forwarding and sending TCP (docs/transmit-ring.md).",
-    intro="How full the transmit ring is, as the NIC sees it: descriptors that the driver handed over and it has not given back. "
-    "Only of the tester's own PCI cards, whose wire takes time.",
+    intro="How full the transmit ring is: the descriptors that the driver has handed over and the NIC has not given back. "
+    "Only with the tester's own PCI cards, whose wire takes time.",
     sample=Sample,
     summary=NoSummary,
     lines=Lines("Transmit ring", Sample, note="fill: descriptors that the NIC holds; full: nine tenths of the ring", sized=False),
