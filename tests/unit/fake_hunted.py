@@ -17,7 +17,7 @@ from tests.unit.fake_kernel import U64, Ram, Types, static
 FREED_AT, LOW_XMIT, HIGH_XMIT, LOOPBACK_XMIT = (static(0x100 * n) for n in range(1, 5))
 """Addresses of functions."""
 INIT_NET = static(0x8000)
-NAME, OPERATIONS, LISTED, DEVICES, XMIT = 0, 0x18, 0x50, 0x90, 0x20
+NAME, OPERATIONS, LISTED, DEVICES, XMIT = 0x8, 0x18, 0x50, 0x90, 0x20
 """Offsets of members, as `types` has them."""
 ALLOCATED, EXECUTED = 2, 6
 """Flags of sections: SHF_ALLOC; and SHF_EXECINSTR (elf(5))."""

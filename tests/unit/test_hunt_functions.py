@@ -43,7 +43,7 @@ def test_of_several_functions_with_one_name_the_first_counts(testbed):
 
 
 def test_a_function_that_the_kernel_does_not_have_is_refused(testbed):
-    with pytest.raises(IrqlabError, match="^the DUT's kernel has no function vanished$"):
+    with pytest.raises(IrqlabError, match=r"^the DUT's kernel has no function vanished$"):
         functions(testbed).address("vanished")
 
 
@@ -83,7 +83,7 @@ def test_a_damaged_file_beside_the_snapshot_is_made_again(testbed, tmp_path):
 
 def test_a_kernel_without_types_is_refused(testbed):
     testbed.vmlinux.write_bytes(elf((".text", EXECUTED, b"\x90")))
-    with pytest.raises(IrqlabError, match="^--what transmit: the DUT's kernel has no BTF"):
+    with pytest.raises(IrqlabError, match=r"^--what transmit: the DUT's kernel has no BTF"):
         functions(testbed)
 
 
