@@ -1,18 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A testbed to be hunted on, without QEMU: a driver's modules, and a DUT with a made-up kernel in its memory."""
+"""Testbeds to be hunted on, without QEMU.
+
+Before the first trial a hunt needs a driver's modules, and a DUT with a kernel in its memory; then trials, which are a formula.
+"""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from irqlab.runner.runner import TrialRunner
 from irqlab.setup.modules import Module
+from irqlab.trials.hunt import HuntResult, HuntTrial
 from tests.unit.fake_dut import FakeDut
 from tests.unit.fake_kernel import U64, Ram, Types, static
+from tests.unit.fakes import FakeTestbed
 
 FREED_AT, LOW_XMIT, HIGH_XMIT, LOOPBACK_XMIT = (static(0x100 * n) for n in range(1, 5))
 """Addresses of functions."""
@@ -101,3 +108,33 @@ class HuntedTestbed:
             ram.words(device, {OPERATIONS: device + 0x1000})
             ram.words(device + 0x1000, {XMIT: self.devices[name]})
         return {"memory": ram.read(told["ranges"])}
+
+
+@dataclass
+class Formula(FakeTestbed):
+    """A DUT that answers each trial of a hunt from a formula, or fails: that raises an error."""
+
+    answer: Callable[[HuntTrial], HuntResult] = field(kw_only=True)
+    running: dict[str, Any] = field(default_factory=lambda: {"schemes": None})
+    anew: list[HuntTrial] = field(default_factory=list)
+    """Trials that must not come from the cache."""
+
+    def __post_init__(self) -> None:
+        self.prepared = SimpleNamespace(facts={"running": self.running})
+
+    def run(self, spec: Any) -> Any:
+        self.specs.append(spec)
+        return self.answer(spec)
+
+    def measure(self, spec: Any) -> Any:
+        self.anew.append(spec)
+        return self.answer(spec), None
+
+
+def runner_of(
+    answer: Callable[[HuntTrial], HuntResult], said: list[str] | None = None, **running: Any
+) -> tuple[TrialRunner, Formula]:
+    """A runner on a DUT that answers with a formula; `said` gets what is said about progress."""
+    testbed = Formula(lambda offered: offered, answer=answer, running={"schemes": None} | running)
+    progress = (lambda _: None) if said is None else said.append
+    return TrialRunner(testbed, progress=progress), testbed  # type: ignore[arg-type]
