@@ -191,7 +191,7 @@ def _fail_calls(runner: TrialRunner, case: Case, limits: Limits, alone: HuntResu
     trial = replace(case.trial, pairs=calls)
     found = runner.attempt(trial)
     if isinstance(found, IrqlabError):
-        return Hunted(limits, ((0, calls - 1),), 1, (), list(_broken_calls(runner, case, calls)))
+        return Hunted(limits, ((0, calls - 1),), 1, (), list(_broken_calls(runner, case, calls, found)))
     judged = [replace(pair, gap_ns=pair.number) for pair in pairs_of(found, limits)]
     findings = []
     for one in group(case.kind, case.port, judged, 1):
@@ -207,8 +207,8 @@ def _failing(one: HuntTrial, number: int, lead: int) -> HuntTrial:
     return replace(one, pairs=lead + 1, failing=replace(one.failing, first=number - lead))
 
 
-def _broken_calls(runner: TrialRunner, case: Case, calls: int) -> Iterator[Finding]:
-    """The DUT failed: each call alone, or all of them."""
+def _broken_calls(runner: TrialRunner, case: Case, calls: int, error: IrqlabError) -> Iterator[Finding]:
+    """The DUT failed: with a call alone, or only if they fail one after the other."""
     found_any = False
     for number in range(calls):
         found = runner.attempt(_failing(case.trial, number, 0))
@@ -216,6 +216,5 @@ def _broken_calls(runner: TrialRunner, case: Case, calls: int) -> Iterator[Findi
             found_any = True
             yield Finding(case.kind, case.port, "message", number, number, 1, None, number, 0, said(found))
     if not found_any:
-        found = runner.attempt(_failing(case.trial, calls - 1, calls - 1))
-        text = said(found) if isinstance(found, IrqlabError) else ""
-        yield Finding(case.kind, case.port, "message", 0, calls - 1, calls, None, calls - 1, calls - 1, text)
+        last = calls - 1
+        yield Finding(case.kind, case.port, "message", 0, last, calls, None, last, last, said(error))
