@@ -14,15 +14,13 @@ from irqlab.config.workload import Workload
 from irqlab.debug import trace
 from irqlab.dut.kernel_log import KernelProblemError
 from irqlab.errors import IrqlabError
-from irqlab.hunting.cases import ALONE_PAIRS, Case
+from irqlab.hunting.cases import ALONE_PAIRS
 from irqlab.hunting.findings import disorder, group
 from irqlab.hunting.instants import MARGIN_NS
 from irqlab.hunting.options import CHANGE_KINDS, Options
 from irqlab.hunting.pairs import Limits, Pair, pairs_of
-from irqlab.hunting.processors import hunt_processors, replayed, schedules
 from irqlab.methods import catalogue, hunt
 from irqlab.profile.coverage import Function
-from irqlab.profile.listing import Instruction, Listing
 from irqlab.results.document import MethodResult
 from irqlab.trials.hunt import (
     CHECK_ROOM_NS,
@@ -32,7 +30,6 @@ from irqlab.trials.hunt import (
     HuntTrial,
     Received,
     Step,
-    Switches,
     Transmitted,
     _calls,
     _transmitted,
@@ -335,77 +332,6 @@ def test_streams_events_and_steps() -> None:
     assert (failing["first_ns"], failing["every_ns"]) == (SETTLE_NS + 5, PERIOD_NS)
     assert not trial.is_alone
     assert ALONE_PAIRS > 1
-
-
-def test_one_switch_is_tried_before_every_instruction_with_either_processor_first() -> None:
-    assert schedules(3, Options(what="processors")) == [(0,), (1,), (2,), (0, 1), (0, 2)]
-    assert schedules(3, Options(what="processors", step=2)) == [(0,), (2,), (0, 2)]
-    assert len(schedules(1_000, Options(what="processors", instants=100))) <= 100
-
-
-def test_several_switches_are_chosen_by_the_seed() -> None:
-    one, again, other = (schedules(1_000, Options(what="processors", switches=3, hunt_seed=seed)) for seed in (1, 1, 2))
-    assert one == again != other
-    assert len(one) == 2_000
-    assert all(len(set(points)) == 3 and points == tuple(sorted(points)) and points[-1] < 1_000 for points in one)
-
-
-@dataclass
-class TwoProcessors(FakeTestbed):
-    """Loses a frame if a processor gives way before the instructions of `window`; hangs before the instruction `hangs`."""
-
-    window: range = range(0)
-    hangs: int = -1
-    executes: int = 600
-
-    def run(self, spec: Any) -> Any:
-        points = spec.switches.points or ((),) * spec.pairs
-        if any(self.hangs in one for one in points):
-            raise KernelProblemError("the DUT's kernel logged a problem:\n  BUG: double free", [])
-        lost = [any(point in self.window for point in one) for one in points]
-        second = Received(tuple(None if one else ALONE_NS for one in lost))
-        switched = tuple((pair, number % 2, 8 * point) for pair, one in enumerate(points) for number, point in enumerate(one))
-        first = Received((ALONE_NS,) * spec.pairs)
-        return HuntResult(spec, first, second, (), [], passed=(self.executes,) * spec.pairs, switched=switched)
-
-    def measure(self, spec: Any) -> Any:
-        return self.run(spec), None
-
-
-def processors(options: Options, **testbed: Any) -> tuple[list[Pair], list[Any], HuntTrial | None]:
-    one = HuntTrial(1, 0, 0, other_port=True, switches=Switches(((0, 4),)))
-    case = Case("processors", "other", replace(one, pairs=2), one)
-    runner = stand_on(TwoProcessors(lambda offered: offered, **testbed))
-    alone = runner.trial(case.alone)
-    code = Listing([Instruction(8 * n, "mov", "reclaim", "tx.c:1", 8 * n + 8) for n in range(600)])
-    judged, found = hunt_processors(runner, case, Limits(ALONE_NS, 2 * ALONE_NS), alone, options, lambda: code)
-    return judged, found, replayed(case, alone, options) if options.at is not None else None
-
-
-def test_a_race_of_two_processors_is_a_schedule_that_can_be_replayed() -> None:
-    judged, (first, second), _ = processors(Options(what="processors"), window=range(300, 304))
-    assert (len(judged), sum(1 for pair in judged if pair.what)) == (1_199, 8)
-    assert (first.what, first.instants, first.at_ns, first.switches, first.lead) == ("lost", 4, 300, "300", 0)
-    assert (second.at_ns, second.switches) == (600 + 299, "0, 300")
-    assert [(one.processor, one.address, one.line) for one in second.places] == [(0, 0, "tx.c:1"), (1, 2_400, "tx.c:1")]
-    _, _, trial = processors(Options(what="processors", at=second.at_ns, lead=1), window=range(300, 304))
-    assert trial is not None
-    assert trial.switches is not None
-    assert (trial.pairs, trial.switches.points) == (2, ((0, 299), (0, 300)))
-
-
-def test_a_schedule_with_which_the_dut_fails_is_found() -> None:
-    _, (one, other), _ = processors(Options(what="processors"), hangs=77)
-    assert (one.what, one.at_ns, one.lead, one.switches) == ("message", 77, 0, "77")
-    assert "double free" in one.said
-    assert other.switches == "0, 77"
-
-
-def test_there_must_be_enough_instructions_for_the_switches() -> None:
-    with pytest.raises(IrqlabError, match="executes 10 instructions"):
-        processors(Options(what="processors", switches=16), executes=10)
-    with pytest.raises(IrqlabError, match="--lead 5: before --at 3"):
-        processors(Options(what="processors", at=3, lead=5))
 
 
 def test_a_hunt_with_two_processors_has_a_dut_of_its_own() -> None:
