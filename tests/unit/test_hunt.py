@@ -17,7 +17,7 @@ from irqlab.errors import IrqlabError
 from irqlab.hunting.cases import ALONE_PAIRS
 from irqlab.hunting.findings import disorder, group
 from irqlab.hunting.instants import MARGIN_NS
-from irqlab.hunting.options import CHANGE_KINDS, Options
+from irqlab.hunting.options import Options
 from irqlab.hunting.pairs import Limits, Pair, pairs_of
 from irqlab.methods import catalogue, hunt
 from irqlab.profile.coverage import Function
@@ -193,32 +193,6 @@ def test_a_lost_frame_that_came_alone_is_an_error() -> None:
         hunt.run(stand_on(Deaf(lambda offered: offered)), Workload(), Options())
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"ports": "third"}, "allowed are same, other"),
-        ({"ports": ","}, "allowed are same, other"),
-        ({"burst": 0}, "--burst 0: allowed are 1 to"),
-        ({"step": 0}, "--step 0"),
-        ({"bound": -1.0}, "--bound -1"),
-        ({"begin": 1e8}, "--from: allowed are instants before the next pair"),
-        ({"what": "third"}, "allowed are arrivals, transmit"),
-        ({"first": 0}, "--first 0: allowed are 1 to"),
-        ({"first": 100, "first_gap": 100.0}, "--first-gap 100"),
-        ({"instants": 0}, "--instants 0"),
-        ({"irq_delay": -1}, "--irq-delay -1"),
-        ({"begin": 2.0, "end": 1.0}, "it is after --until"),
-        ({"repeat": 2}, "they need --at"),
-        ({"lead": 2}, "they need --at"),
-        ({"at": 5, "begin": 1.0}, "cannot be combined"),
-        ({"at": -1}, "--at: allowed are instants"),
-    ],
-)
-def test_bad_options(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(IrqlabError, match=message):
-        Options(**options)
-
-
 def test_a_result_survives_the_cache() -> None:
     trial = HuntTrial(2, 8, 4)
     result = HuntResult(trial, Received((1, None), 1, 2, 3), Received((None, 4)), ((0, 5), (6, 7)), ["a"])
@@ -317,10 +291,6 @@ def test_the_step_grows_with_the_limit_of_instants() -> None:
     (sample,) = found.samples
     assert 50 < sample.instants <= 101
     assert sample.step_ns > 4
-
-
-def test_changes_is_all_changes() -> None:
-    assert Options(what="changes,arrivals").kinds == (*CHANGE_KINDS, "arrivals")
 
 
 def test_streams_events_and_steps() -> None:
