@@ -47,8 +47,20 @@ def test_a_driver_has_each_other_transmit_scheme(found):
 
 
 def test_usb_drivers_have_receive_schemes_of_their_own(found):
-    every = found("rx-scheme", usb_speed="high", schemes=schemes(rx="standard"))
+    every = found("rx-scheme", usb_speed="high", schemes=schemes(rx="standard", tx="interrupt"))
     assert [one.name for one in every] == ["rx-scheme hybrid", "rx-scheme napi", "rx-scheme timer"]
+
+
+def test_usb_drivers_have_no_other_transmit_scheme(found):
+    assert found("tx-scheme", usb_speed="high", schemes=schemes(rx="napi", tx="interrupt")) == []
+
+
+def test_a_scheme_that_does_not_go_with_the_other_directions_is_left_out(found):
+    """The driver refuses it, and a hunt for such changes alone would end there."""
+    every = found("rx-scheme", schemes=schemes(rx="napi", tx="poll"))
+    assert [one.name for one in every] == [f"rx-scheme {name}" for name in ("adaptive", "de", "dim", "hybrid")]
+    every = found("tx-scheme", schemes=schemes(rx="interrupt", tx="off"))
+    assert [one.name for one in every] == ["tx-scheme coalesce", "tx-scheme interrupt"]
 
 
 @pytest.mark.parametrize("kind", ["rx-scheme", "tx-scheme"])

@@ -103,7 +103,7 @@ class Options:
         replayed_us = None if self.at is None else self.at / 1e3
         for option, at_us in (("--from", self.begin), ("--until", self.end), ("--at", replayed_us)):
             if at_us is not None and not 0 <= at_us < MAX_PERIOD_NS / 1e3:
-                raise IrqlabError(f"{option}: allowed are instants before the next pair, at most {MAX_PERIOD_NS / 1e3:.10g} µs")
+                raise IrqlabError(f"{option}: allowed are instants before the next pair, less than {MAX_PERIOD_NS / 1e3:.10g} µs")
         if self.begin is not None and self.end is not None and self.begin > self.end:
             raise IrqlabError(f"--from {self.begin:.10g}: it is after --until {self.end:.10g}")
         if self.at is None and (self.repeat > 1 or self.lead):
