@@ -42,6 +42,7 @@ def test_a_second_event_that_takes_long_may_come_as_much_earlier():
 
 def test_no_instant_is_before_the_first_event_or_in_the_next_pair():
     assert spans((100, 200), (PERIOD_NS - 200, PERIOD_NS - 100)) == [(0, 600), (PERIOD_NS - 600, LAST_NS)]
+    assert spans((100, 200), step_ns=1) == [(0, 600)]
 
 
 def test_what_executes_before_the_first_event_is_left_out():
