@@ -29,14 +29,15 @@ def numbers(spec: HuntTrial) -> range:
 
 
 def driver(calls: tuple[int, ...], stuck: Callable[[range, int], bool], fatal: Callable[[range], bool] = lambda _: False) -> Any:
-    """Of a trial's calls, after which of them no frame passes; and whether the kernel dies."""
+    """Of a trial's calls, after which of them no frame passes; and whether the kernel dies. Frames take longer each time."""
 
     def answer(spec: HuntTrial) -> HuntResult:
         tried = numbers(spec)
         if tried.start != NEVER and fatal(tried):
             raise KernelProblemError(f"BUG: in one of {len(tried)}")
         check = [one for n in tried for one in (1, None if tried.start != NEVER and stuck(tried, n) else 100)]
-        return HuntResult(spec, Received(), Received(), (), [], Received(tuple(check)), calls=calls)
+        first = () if tried.start == NEVER else tuple(10 * n for n in tried)
+        return HuntResult(spec, Received(first), Received(), (), [], Received(tuple(check)), calls=calls)
 
     return answer
 
@@ -49,7 +50,7 @@ def hunted(calls: tuple[int, ...], stuck: Any = lambda *_: False, fatal: Any = l
 def test_as_many_calls_fail_as_a_pair_has_at_most():
     found, testbed = hunted((4, 6, 5))
     assert testbed.specs == [CASE.alone, replace(ONE, pairs=6)]
-    assert found == Hunted(Limits(100, 1_100), ((0, 5),), 1, [Pair(n, 0, "", n) for n in range(6)], [])
+    assert found == Hunted(Limits(100, 1_100), ((0, 5),), 1, [Pair(n, 10 * n, "", n) for n in range(6)], [])
 
 
 @pytest.mark.parametrize("calls", [(), (0, 0, 0)])
@@ -64,6 +65,7 @@ def test_calls_next_to_each_other_are_one_finding_and_the_first_is_the_one_to_re
     (finding,) = found.findings
     assert (finding.kind, finding.port, finding.what) == ("failures build_skb", "same", "stuck")
     assert (finding.from_ns, finding.to_ns, finding.instants, finding.at_ns, finding.lead) == (0, 5, 3, 0, 0)
+    assert finding.worst_ns == 50
     assert [pair.gap_ns for pair in found.pairs if pair.what] == [0, 1, 5]
 
 
@@ -87,7 +89,7 @@ def test_a_kernel_that_dies_of_some_calls_is_a_finding_each():
         (1, 1, 1, 1, 0, None),
         (3, 3, 3, 1, 0, None),
     ]
-    assert (found.pairs, found.spans, found.step_ns) == ((), ((0, 4),), 1)
+    assert (found.limits, found.pairs, found.spans, found.step_ns) == (Limits(100, 1_100), (), ((0, 4),), 1)
     assert [list(numbers(spec)) for spec in testbed.specs[2:]] == [[n] for n in range(5)]
 
 

@@ -65,6 +65,7 @@ def dut(
     lost: Callable[[Points, int], bool] = lambda *_: False,
     hangs: Callable[[tuple[Points, ...]], bool] = lambda _: False,
     passed: tuple[int, ...] = (300, 299),
+    latency_ns: Callable[[Points], int] = lambda _: ALONE_NS + 1,
     **more: int,
 ) -> Any:
     """Of a schedule and its number in the trial, whether a frame is lost; of a trial's schedules, whether the DUT hangs."""
@@ -79,7 +80,7 @@ def dut(
         assert len(points) == spec.pairs
         if hangs(points):
             raise KernelProblemError("\n".join(["BUG: double free", *map(str, range(20))]))
-        second = tuple(None if lost(one, number) else ALONE_NS + 1 for number, one in enumerate(points))
+        second = tuple(None if lost(one, number) else latency_ns(one) for number, one in enumerate(points))
         switched = tuple((pair, n % 2, BASE + 8 * point) for pair, one in enumerate(points) for n, point in enumerate(one))
         return HuntResult(spec, first, Received(second, **more), (), [], passed=passed, switched=switched)
 
@@ -123,6 +124,13 @@ def test_schedules_next_to_each_other_that_go_wrong_are_a_finding_with_the_numbe
     assert (finding.from_ns, finding.to_ns) == (None, None)
     assert finding.places == (Place(0, "reclaim", "mov 7", "tx.c:7", BASE + 56),)
     assert [pair.gap_ns for pair in judged if pair.what] == [7, 8, 9]
+
+
+def test_the_first_schedule_is_the_one_to_replay_though_a_later_one_is_worse():
+    """Those after it may go wrong because of it."""
+    late = {(7,): 50_000, (8,): 90_000}
+    _, (finding,), _ = hunted(dut(latency_ns=lambda points: late.get(points, ALONE_NS)))
+    assert (finding.what, finding.at_ns, finding.switches, finding.worst_ns) == ("late", 7, "7", 90_000)
 
 
 def test_the_first_schedule_of_all_may_go_wrong():
@@ -177,6 +185,12 @@ def test_a_dut_that_hangs_only_after_some_schedules_has_them_in_its_finding():
     _, (finding,), _ = hunted(dut(hangs=lambda points: {(260,), (285,)} <= set(points)))
     # 250 to 499, 250 to 374, 250 to 311; neither 250 to 280 nor 281 to 311
     assert (finding.at_ns, finding.instants, finding.lead, finding.switches) == (311, 62, 61, "0, 12")
+
+
+def test_a_dut_that_hangs_in_neither_half_of_a_trial_has_the_whole_trial_in_its_finding():
+    _, (finding,), _ = hunted(dut(hangs=lambda points: {(124,), (125,)} <= set(points)))
+    assert (finding.at_ns, finding.instants, finding.lead, finding.switches) == (249, 250, 249, "249")
+    assert finding.said.startswith("BUG: double free")
 
 
 def test_findings_and_hangs_are_both_reported():

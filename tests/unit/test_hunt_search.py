@@ -150,6 +150,13 @@ def test_the_dut_fails_only_after_several_instants():
     assert (finding.from_ns, finding.to_ns, finding.at_ns, finding.instants, finding.lead) == (6_400, 9_200, 9_200, 8, 7)
 
 
+def test_a_dut_that_fails_in_neither_half_of_a_trial_has_the_whole_trial_in_its_finding():
+    found, _ = hunted(answers(fails=lambda gaps: {6_000, 6_400} <= set(gaps)), step=100)
+    (finding,) = found.findings
+    assert (finding.at_ns, finding.instants, finding.lead) == (12_400, 32, 31)
+    assert finding.said.startswith("line 0\nline 1")
+
+
 def test_an_odd_number_of_instants_is_halved():
     found, asked = hunted(answers(fails=lambda gaps: 12_000 in gaps), step=100, begin=10.8)
     assert [(trial.pairs, trial.first_gap_ns) for trial in asked] == [
