@@ -18,7 +18,7 @@ from irqlab.methods import catalogue
 from irqlab.methods.method import Method
 from irqlab.present import plots
 from irqlab.present.parts import Group, Numbers, Section
-from irqlab.present.plots import Line, Style
+from irqlab.present.series import Line, Style
 from irqlab.present.tables import Table
 from irqlab.present.variants import Row
 from irqlab.profile import flamegraph

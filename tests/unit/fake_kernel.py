@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from irqlab.profile.btf import ARRAY, INT, MAGIC, POINTER, STRUCT, TYPEDEF, UNION, VARIABLE, Btf
 from irqlab.profile.guest_memory import PAGE, GuestMemory
-from irqlab.profile.kernel_objects import DIRECT_MAP, IMAGE, VMEMMAP
+from irqlab.profile.kernel_layout import DIRECT_MAP, IMAGE, VMEMMAP
 
 U64, U32 = 1, 2
 """Types that every kernel has."""

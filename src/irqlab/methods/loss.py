@@ -18,8 +18,8 @@ from irqlab.methods.method import Lines, Method, Picture
 from irqlab.present import plots
 from irqlab.present.columns import Col, Nested
 from irqlab.present.parts import Group, Legend, Notice, Numbers, Plot
-from irqlab.present.plots import Line as PlotLine
 from irqlab.present.rows import by_test, kpps_text, legend_of, line_of, listed, wire_pps_of
+from irqlab.present.series import Line as PlotLine
 from irqlab.present.tables import Cell, Column, Table
 from irqlab.present.variants import Row
 from irqlab.results.document import MethodResult
