@@ -46,7 +46,7 @@ def changes(testbed: Testbed, kind: str, interface: str) -> Iterator[Change]:
     elif kind == "ring" and running["ring_rx"]:
         now = str(running["ring_rx"]), str(running["ring_tx"])
         # Drivers built on irqmod want room for twice tx-frames.
-        least = 2 * (running["schemes"] or {}).get("tx_frames", 0)
+        least = 2 * ((running["schemes"] or {}).get("tx_frames") or 0)
         other = str(running["ring_rx"] // 2), str(max(running["ring_tx"] // 2, least))
         steps = tuple(
             Step(at_ns, argv=("ethtool", "-G", interface, "rx", rx, "tx", tx))
