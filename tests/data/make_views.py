@@ -99,7 +99,14 @@ def section_lines(section: Section) -> Iterator[str]:
 
 
 def view_lines(method: Method, rows: list[Row]) -> Iterator[str]:
-    """All that is shown of a method's rows."""
+    """All that is shown of a method's rows, and their CSV."""
+    yield from shown_lines(method, rows)
+    yield "csv"
+    yield method.lines.csv([row for row in method.chosen(rows) if row.data["method"] == method.name])
+
+
+def shown_lines(method: Method, rows: list[Row]) -> Iterator[str]:
+    """All that reports and tables show of a method's rows."""
     mine = method.chosen(rows)
     with drawn_as_text():
         yield from (f"verdict {text!r}" for text in method.verdicts(mine))
@@ -113,8 +120,6 @@ def view_lines(method: Method, rows: list[Row]) -> Iterator[str]:
             yield from section_lines(section)
         for shown in method.printed([row for row in mine if row.data["method"] == method.name], method.options()):
             yield from table_lines(shown) if isinstance(shown, Table) else [f"printed {shown!r}"]
-    yield "csv"
-    yield method.lines.csv([row for row in mine if row.data["method"] == method.name])
 
 
 def sample_rows() -> list[Row]:

@@ -215,13 +215,12 @@ def _collapse(row: Row) -> tuple[float, float] | None:
 def _drops(rows: Sequence[Row]) -> list[Table]:
     """Frames lost by location at each driver's highest load; no table if there was no loss."""
     last = [(row, row.samples[-1]) for row in rows]
-    places = list(dict.fromkeys([*PLACES, *(place for _, sample in last for place in sample.drops)]))
-    places = [place for place in places if any(sample.drops.get(place) for _, sample in last)]
+    places = [place for place in PLACES if any(sample.drops.get(place) for _, sample in last)]
     if not places:
         return []
     columns = (
         *(Column("Driver", number=False), Column("Load"), Column("Offered", unit="kpps")),
-        *(Column(PLACES.get(place, (place, ""))[0], title=PLACES.get(place, ("", ""))[1]) for place in places),
+        *(Column(heading, title=title) for heading, title in map(PLACES.__getitem__, places)),
     )
     lines = [
         [

@@ -54,12 +54,12 @@ class Sample:
     def of(cls, found: RingResult) -> Sample:
         """Makes a sample of a trial's result."""
         spent = {int(fill): ns for fill, ns in found.at_fill_ns.items()}
-        total = sum(spent.values()) or 1
+        total = sum(spent.values())
         return cls(
             name=found.spec.name,
             ring=found.ring,
             mean=sum(fill * ns for fill, ns in spent.items()) / total,
-            most=max(spent, default=0),
+            most=max(spent),
             empty_ratio=spent.get(0, 0) / total,
             full_ratio=sum(ns for fill, ns in spent.items() if fill >= found.ring * 9 // 10) / total,
             fillings_per_s=found.fillings * 1e9 / found.window_ns,

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Writes cases/METHOD.txt: methods run on DUTs that are formulas. What they ask for and say, their rows, and what is shown.
+
+`python -m tests.data.make_cases` writes the files anew; read the difference before you commit it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from irqlab.config.workload import Workload
+from irqlab.methods import burst, catalogue, latency, loss, metrics, recovery, ring, throughput
+from irqlab.results.document import MethodResult
+from irqlab.runner.runner import TrialRunner
+from irqlab.trials.ring import RingResult, RingTrial
+from tests.data.formulas import Formula, falling, plateau, rows_of
+from tests.data.make_views import shown_lines, text_of
+from tests.unit.fakes import stand_on
+
+HERE = Path(__file__).parent
+CASES = HERE / "cases"
+TRIAL = {"duration_ns": 100_000_000, "warmup_ns": 1_000_000, "seed": 5}
+SMALL = Workload(**TRIAL)
+BOTH = Workload(bidirectional=True, arrivals="poisson", **TRIAL)
+LONG = Workload(size=1518, **TRIAL)
+MIXED = Workload(size="imix", **TRIAL)
+SIZES = (SMALL, LONG, MIXED, BOTH)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A method on some DUTs, with some workloads."""
+
+    name: str
+    beds: Callable[[], list[Formula]]
+    measure: Callable[[TrialRunner, Workload], MethodResult]
+    workloads: tuple[Workload, ...] = (SMALL,)
+
+
+def ringing(spec: RingTrial) -> RingResult:
+    """A ring of 97 descriptors: 87 are nine tenths. With TCP, nothing is held."""
+    held = {"0": 50_000, "1": 100_000, "86": 20_000, "87": 10_000, "97": 20_000} if spec.rate_pps else {"0": 200_000}
+    shown = [(0, 0), (1_000_000, 90), (4_000_000, 7)] if spec.rate_pps else [(0, 0)]
+    return RingResult(spec, 97, 200_000, held, 3, shown, 1234.5, [])
+
+
+def slow() -> Formula:
+    return Formula(plateau(30_000.0))
+
+
+def napi() -> Formula:
+    return Formula(plateau(60_000.0), driver="sample8255x", rx="napi")
+
+
+def livelock(least: float = 0.0) -> Formula:
+    return Formula(falling(50_000.0, 0.6, least), driver="interrupt", rx="interrupt")
+
+
+CASES_OF = {
+    "throughput": [
+        Case("two drivers, three sizes, both ways", lambda: [slow(), napi()], throughput.run, SIZES),
+        Case("one driver without schemes", lambda: [slow()], throughput.run),
+        Case("livelock", lambda: [livelock()], throughput.run, (BOTH,)),
+        Case("at line rate", lambda: [Formula(plateau(1e9), driver=name) for name in ("one", "other")], throughput.run, (LONG,)),
+        Case("on real ports", lambda: [Formula(plateau(1e9), live=True, reaches=20_000.0), Formula(plateau(1e4), driver="b",
+             live=True)], throughput.run),
+    ],
+    "loss": [
+        Case("three drivers", lambda: [slow(), napi(), livelock()], lambda runner, workload: loss.run(runner, workload,
+             (0.5, 1.0, 2.0, 3.0))),
+        Case("two in livelock", lambda: [livelock(500.0), livelock()], lambda runner, workload: loss.run(runner, workload,
+             (1.0, 2.0, 4.0)), (BOTH,)),
+        Case("less and less", lambda: [Formula(falling(50_000.0, 0.1))], lambda runner, workload: loss.run(runner, workload,
+             (1.0, 4.0))),
+        Case("a slow tester", lambda: [Formula(plateau(30_000.0), ceiling=60_000.0)], loss.run),
+    ],
+    "latency": [Case("two drivers", lambda: [slow(), napi()], latency.run, (SMALL, BOTH))],
+    "burst": [
+        Case("with and without a limit", lambda: [Formula(plateau(1e9), burst_frames=101), Formula(plateau(1e9), driver="b",
+             burst_frames=10**9)], lambda runner, workload: burst.run(runner, workload)),
+        Case("no limit", lambda: [Formula(plateau(1e9), burst_frames=10**9)], burst.run, (LONG,)),
+        Case("none", lambda: [Formula(plateau(1e9), burst_frames=0)], burst.run),
+    ],
+    "recovery": [
+        Case("two drivers", lambda: [napi(), livelock()], recovery.run, (BOTH,)),
+        Case("a slow tester", lambda: [Formula(plateau(30_000.0), ceiling=60_000.0)], recovery.run),
+        Case("frames are lost at low loads, too", lambda: [Formula(lambda pps: 0.7 * pps)], lambda runner, workload:
+             recovery.run(runner, workload, throughput.run(stand_on(slow()), workload))),
+    ],
+    "metrics": [
+        Case("two drivers", lambda: [slow(), napi()], lambda runner, workload: metrics.run(runner, workload,
+             throughput.run(runner, workload), profiled=False), (SMALL, BOTH)),
+    ],
+    "ring": [
+        Case("two drivers", lambda: [Formula(plateau(1.0), driver=name, others={RingTrial: ringing}) for name in ("a", "b")],
+             lambda runner, workload: ring.run(runner, workload, ring.Options(rate=5000.0))),
+    ],
+}  # fmt: skip
+"""By method."""
+
+
+def row_lines(result: MethodResult) -> Iterator[str]:
+    """A result row; of its trials only what was forwarded."""
+    for one in fields(result):
+        found: Any = getattr(result, one.name)
+        if one.name == "trials":
+            yield f"  forwarded {text_of([trial.forwarded_pps for trial in found])}"
+        elif one.name == "samples":
+            yield from (f"  {text_of(sample)}" for sample in found)
+        elif found is not None:
+            yield f"  {one.name} {text_of(found)}"
+
+
+def case_lines(method: str, case: Case) -> Iterator[str]:
+    """What a case asks of each DUT, in any order, since trials run side by side; then its rows; then what is shown of all."""
+    found = []
+    yield f"case {case.name}"
+    for bed in case.beds():
+        for workload in case.workloads:
+            bed.specs.clear()
+            said: list[str] = []
+            result = case.measure(TrialRunner(bed, progress=said.append), workload)  # type: ignore[arg-type]
+            found.append((bed, result))
+            yield f"{bed.driver}, {workload.size}, {'both ways' if workload.bidirectional else 'one way'}"
+            yield from (f"  asked {text}" for text in sorted(map(text_of, bed.specs)))
+            yield from (f"  said {text!r}" for text in sorted(said))
+            yield from row_lines(result)
+    yield from shown_lines(catalogue.methods()[method], rows_of(found))
+
+
+def text(method: str) -> str:
+    """The record of a method."""
+    return "\n".join(line for case in CASES_OF[method] for line in case_lines(method, case))
+
+
+def main() -> int:
+    """Writes the files."""
+    CASES.mkdir(exist_ok=True)
+    for method in CASES_OF:
+        (CASES / f"{method}.txt").write_text(text(method))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
