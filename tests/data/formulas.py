@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
+from irqlab.config.schemes import Schemes
+from irqlab.config.testbed import DutConfig, TestbedConfig
 from irqlab.dut.counters import Counters
 from irqlab.methods import catalogue
 from irqlab.present.variants import Row
@@ -36,6 +38,10 @@ class Formula(FakeTestbed):
     """On real ports."""
     others: dict[type, Callable[[Any], Any]] = field(default_factory=dict)
     """Results of trials that forward nothing, by the trial's type."""
+
+    @property
+    def config(self) -> TestbedConfig:
+        return TestbedConfig(self.driver, dut=DutConfig(schemes=Schemes(rx=self.rx)))
 
     def scheme_names(self) -> dict[str, str | None]:
         return {"rx_scheme": self.rx, "tx_scheme": "off" if self.rx else None, "variant": None}

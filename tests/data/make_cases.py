@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from irqlab.config.workload import Workload
-from irqlab.methods import burst, catalogue, latency, loss, metrics, recovery, ring, throughput
+from irqlab.methods import application, burst, catalogue, latency, loss, metrics, recovery, ring, soak, throughput
 from irqlab.results.document import MethodResult
 from irqlab.runner.runner import TrialRunner
+from irqlab.trials.application import ApplicationResult, ApplicationTrial
 from irqlab.trials.ring import RingResult, RingTrial
+from irqlab.trials.soak import Memory, Slice, SoakResult, SoakTrial
 from tests.data.formulas import Formula, falling, plateau, rows_of
-from tests.data.make_views import shown_lines, text_of
-from tests.unit.fakes import stand_on
+from tests.data.make_views import report_lines, text_of
+from tests.unit.fakes import LATENCY, stand_on
+from tests.unit.test_application import formula
 
 HERE = Path(__file__).parent
 CASES = HERE / "cases"
@@ -48,6 +51,33 @@ def ringing(spec: RingTrial) -> RingResult:
     return RingResult(spec, 97, 200_000, held, 3, shown, 1234.5, [])
 
 
+def soaking(spec: SoakTrial) -> SoakResult:
+    """Nothing comes out in the first slice; memory is lost, and the slab grows."""
+    parts = [
+        Slice(10**9 * (n + 1), 1000 + n, 3 * n, 10 * n or None, 20 * n or None, 50 * n or None,
+              Memory(2**27 - n * 2**20, 2**23 + n * 2**18, 2**14 + n * 2**12))
+        for n in range(spec.count)
+    ]  # fmt: skip
+    return SoakResult(spec, tuple(parts), [])
+
+
+def applied(spec: ApplicationTrial) -> ApplicationResult:
+    """An application; of the lowest load nothing comes back."""
+    offered = round(spec.load.rate_pps)
+    timed = {**LATENCY, "count": offered - 1000, "p50_ns": 2 * offered, "p99_ns": 9 * offered}
+    places = {"nic": offered // 3, "backlog": offered // 5, "socket": offered // 7}
+    found = formula(spec)
+    return replace(
+        found, places=replace(found.places, **places), latency=timed if spec.echo else None, offered_pps=offered + 2.0 * spec.echo,
+        returned_pps=offered / 2, interrupts_per_s=offered / 9, ksoftirqd_wakeups_per_s=offered / 11, ksoftirqd_share=0.125,
+        time_squeezes=4,
+    )  # fmt: skip
+
+
+def waiting(name: str, rx: str | None) -> Formula:
+    return Formula(plateau(1.0), driver=name, rx=rx, others={ApplicationTrial: applied})
+
+
 def slow() -> Formula:
     return Formula(plateau(30_000.0))
 
@@ -60,6 +90,16 @@ def livelock(least: float = 0.0) -> Formula:
     return Formula(falling(50_000.0, 0.6, least), driver="interrupt", rx="interrupt")
 
 
+def apply(**options: Any) -> Callable[[TrialRunner, Workload], MethodResult]:
+    """The application with these options."""
+
+    def measure(runner: TrialRunner, workload: Workload) -> MethodResult:
+        (found,) = application.METHOD.run(runner, workload, application.Options(**options))  # type: ignore[misc]
+        return found
+
+    return measure
+
+
 CASES_OF = {
     "throughput": [
         Case("two drivers, three sizes, both ways", lambda: [slow(), napi()], throughput.run, SIZES),
@@ -67,7 +107,7 @@ CASES_OF = {
         Case("livelock", lambda: [livelock()], throughput.run, (BOTH,)),
         Case("at line rate", lambda: [Formula(plateau(1e9), driver=name) for name in ("one", "other")], throughput.run, (LONG,)),
         Case("on real ports", lambda: [Formula(plateau(1e9), live=True, reaches=20_000.0), Formula(plateau(1e4), driver="b",
-             live=True)], throughput.run),
+             live=True), Formula(plateau(1e9), driver="c", live=True, ceiling=50_000.0)], throughput.run),
     ],
     "loss": [
         Case("three drivers", lambda: [slow(), napi(), livelock()], lambda runner, workload: loss.run(runner, workload,
@@ -94,6 +134,16 @@ CASES_OF = {
     "metrics": [
         Case("two drivers", lambda: [slow(), napi()], lambda runner, workload: metrics.run(runner, workload,
              throughput.run(runner, workload), profiled=False), (SMALL, BOTH)),
+    ],
+    "soak": [
+        Case("two drivers", lambda: [Formula(plateau(1e4), driver=name, others={SoakTrial: soaking}) for name in ("a", "b")],
+             lambda runner, workload: soak.run(runner, workload, soak.Options(duration=4.0, interval=1.0))),
+    ],
+    "application": [
+        Case("one way to wait", lambda: [waiting("a", None), waiting("b", None)], apply(rate="1000,3000,60000")),
+        Case("three ways", lambda: [waiting("a", "interrupt"), waiting("b", "napi")],
+             apply(rate="1000,2000", wait="epoll,busy-read,block")),
+        Case("without echo", lambda: [waiting("a", None)], apply(rate="1000", no_echo=True)),
     ],
     "ring": [
         Case("two drivers", lambda: [Formula(plateau(1.0), driver=name, others={RingTrial: ringing}) for name in ("a", "b")],
@@ -129,7 +179,10 @@ def case_lines(method: str, case: Case) -> Iterator[str]:
             yield from (f"  asked {text}" for text in sorted(map(text_of, bed.specs)))
             yield from (f"  said {text!r}" for text in sorted(said))
             yield from row_lines(result)
-    yield from shown_lines(catalogue.methods()[method], rows_of(found))
+    rows = rows_of(found)
+    yield from report_lines(catalogue.methods()[method], rows)
+    for row in rows:
+        yield from (f"printed {shown!r}" for shown in catalogue.methods()[method].tables(row, None))
 
 
 def text(method: str) -> str:

@@ -140,6 +140,27 @@ def test_of_two_directions_the_longer_latency_counts() -> None:
     assert metrics.metrics(known, forwarded(empty, short), overload, None)["latency_max_ns"] == 50
 
 
+@pytest.mark.parametrize(("levels", "l2"), [(["L1I", "L1D"], None), (["L1I", "L1D", "L2", "L3"], 1.1)])
+def test_lines_of_memory_are_per_frame(levels, l2) -> None:
+    known = MethodResult("throughput", "d", "n", 64, True, 250, total_throughput_pps=4000.0)
+
+    def function(n: int) -> Any:
+        return SimpleNamespace(
+            new_code_lines=300 * n, new_data_lines=200 * n, code_misses=[60, 50 * n, 1][: len(levels) - 1],
+            data_misses=[40, 5 * n, 2][: len(levels) - 1],
+        )  # fmt: skip
+
+    memory = SimpleNamespace(levels=levels, functions=[function(1), function(3)])
+    seen: Any = SimpleNamespace(frames=200, nic_reads=100, nic_writes=300, memory=memory)
+    counted = {"caches": [{"name": "L1D", "misses": 1600}]}
+    found = metrics.metrics(known, forwarded(memory=counted), forwarded(), seen)
+    assert (found["code_lines_per_frame"], found["data_lines_per_frame"]) == (6.0, 4.0)
+    # A model that takes time counts the fills itself.
+    assert (found["l1i_fills_per_frame"], found["l1d_fills_per_frame"], found.get("l2_fills_per_frame")) == (0.6, 2.0, l2)
+    found = metrics.metrics(known, forwarded(), forwarded(), seen)
+    assert found["l1d_fills_per_frame"] == 0.4
+
+
 def test_the_two_loads_are_shares_of_the_throughput() -> None:
     testbed = FakeTestbed(lambda offered: min(offered, 50_000.0))
     known = MethodResult(
