@@ -68,9 +68,9 @@ def applied(spec: ApplicationTrial) -> ApplicationResult:
     places = {"nic": offered // 3, "backlog": offered // 5, "socket": offered // 7}
     found = formula(spec)
     return replace(
-        found, places=replace(found.places, **places), latency=timed if spec.echo else None, offered_pps=offered + 2.0 * spec.echo,
-        returned_pps=offered / 2, interrupts_per_s=offered / 9, ksoftirqd_wakeups_per_s=offered / 11, ksoftirqd_share=0.125,
-        time_squeezes=4,
+        found, places=replace(found.places, **places), latency=timed if spec.echo else None,
+        offered_pps=offered + 2.0 * spec.echo, returned_pps=offered / 2, interrupts_per_s=offered / 9,
+        ksoftirqd_wakeups_per_s=offered / 11, ksoftirqd_share=0.125, time_squeezes=4,
     )  # fmt: skip
 
 

@@ -85,7 +85,8 @@ def curve(row: Row, sample: Sample, title: str) -> str:
     """A plot of the fill over time."""
     points: list[tuple[float, float | None]] = []
     for at_ns, fill in sample.shown:
-        points += [(at_ns / 1e6, points[-1][1]), (at_ns / 1e6, fill)] if points else [(at_ns / 1e6, fill)]
+        points += [(at_ns / 1e6, before) for _, before in points[-1:]]
+        points.append((at_ns / 1e6, fill))
     return plots.over_time([line_of(row, points)], "Time, ms", "descriptors", title)
 
 
