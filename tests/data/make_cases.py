@@ -86,8 +86,8 @@ def napi() -> Formula:
     return Formula(plateau(60_000.0), driver="sample8255x", rx="napi")
 
 
-def livelock(least: float = 0.0) -> Formula:
-    return Formula(falling(50_000.0, 0.6, least), driver="interrupt", rx="interrupt")
+def livelock(driver: str = "sample8255x", least: float = 0.0) -> Formula:
+    return Formula(falling(50_000.0, 0.6, least), driver=driver, rx="interrupt")
 
 
 def apply(**options: Any) -> Callable[[TrialRunner, Workload], MethodResult]:
@@ -112,10 +112,10 @@ CASES_OF = {
     "loss": [
         Case("three drivers", lambda: [slow(), napi(), livelock()], lambda runner, workload: loss.run(runner, workload,
              (0.5, 1.0, 2.0, 3.0))),
-        Case("two in livelock", lambda: [livelock(500.0), livelock()], lambda runner, workload: loss.run(runner, workload,
+        Case("two in livelock", lambda: [livelock("a", 500.0), livelock("b")], lambda runner, workload: loss.run(runner, workload,
              (1.0, 2.0, 4.0)), (BOTH,)),
         Case("less and less", lambda: [Formula(falling(50_000.0, 0.1))], lambda runner, workload: loss.run(runner, workload,
-             (1.0, 4.0))),
+             (0.5, 1.0, 4.0))),
         Case("a slow tester", lambda: [Formula(plateau(30_000.0), ceiling=60_000.0)], loss.run),
     ],
     "latency": [Case("two drivers", lambda: [slow(), napi()], latency.run, (SMALL, BOTH))],
@@ -126,7 +126,7 @@ CASES_OF = {
         Case("none", lambda: [Formula(plateau(1e9), burst_frames=0)], burst.run),
     ],
     "recovery": [
-        Case("two drivers", lambda: [napi(), livelock()], recovery.run, (BOTH,)),
+        Case("two drivers", lambda: [napi(), livelock()], recovery.run, (BOTH, LONG)),
         Case("a slow tester", lambda: [Formula(plateau(30_000.0), ceiling=60_000.0)], recovery.run),
         Case("frames are lost at low loads, too", lambda: [Formula(lambda pps: 0.7 * pps)], lambda runner, workload:
              recovery.run(runner, workload, throughput.run(stand_on(slow()), workload))),

@@ -126,11 +126,11 @@ def run(
     result = runner.result("loss", workload)
     result.copy_throughput(base)
     result.samples = [Sample.of(share, trial) for share, trial in zip(shares, trials, strict=True)]
-    highest = max(t.forwarded_pps for t in trials)
-    collapsed = [share for share, t in zip(shares, trials, strict=True) if share > 1 and t.forwarded_pps < COLLAPSED * highest]
+    highest = max(sample.forwarded_pps for sample in result.samples)
+    collapsed = [s.load for s in result.samples if s.load > 1 and s.forwarded_pps < COLLAPSED * highest]
     result.summary = Summary(
         max_forwarded_pps=highest,
-        plateau_ratio=trials[-1].forwarded_pps / highest if highest else 0.0,
+        plateau_ratio=result.samples[-1].forwarded_pps / highest if highest else 0.0,
         collapse_load=min(collapsed) if collapsed else None,
     )
     result.copy_per_frame_metrics(trials[-1])
