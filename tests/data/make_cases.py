@@ -90,6 +90,11 @@ def livelock(driver: str = "sample8255x", least: float = 0.0) -> Formula:
     return Formula(falling(50_000.0, 0.6, least), driver=driver, rx="interrupt")
 
 
+def timed(runner: TrialRunner, workload: Workload) -> MethodResult:
+    """Latency at shares of a throughput that was found with another driver."""
+    return latency.run(runner, workload, (0.1, 0.5), throughput.run(stand_on(slow()), workload))
+
+
 def apply(**options: Any) -> Callable[[TrialRunner, Workload], MethodResult]:
     """The application with these options."""
 
@@ -118,7 +123,13 @@ CASES_OF = {
              (0.5, 1.0, 4.0))),
         Case("a slow tester", lambda: [Formula(plateau(30_000.0), ceiling=60_000.0)], loss.run),
     ],
-    "latency": [Case("two drivers", lambda: [slow(), napi()], latency.run, (SMALL, BOTH))],
+    "latency": [
+        Case("two drivers", lambda: [slow(), napi()], latency.run, (SMALL, BOTH)),
+        Case("one load", lambda: [slow(), napi()], lambda runner, workload: latency.run(runner, workload, (0.5,)), (SMALL, BOTH)),
+        Case("nothing comes out at low loads", lambda: [Formula(lambda pps: pps if pps > 5_000.0 else 0.0)], timed),
+        Case("nothing comes out of one of two", lambda: [Formula(plateau(0.0)), napi()], timed),
+        Case("nothing comes out", lambda: [Formula(plateau(0.0))], timed),
+    ],
     "burst": [
         Case("with and without a limit", lambda: [Formula(plateau(1e9), burst_frames=101), Formula(plateau(1e9), driver="b",
              burst_frames=10**9)], lambda runner, workload: burst.run(runner, workload)),
@@ -140,7 +151,8 @@ CASES_OF = {
              lambda runner, workload: soak.run(runner, workload, soak.Options(duration=4.0, interval=1.0))),
     ],
     "application": [
-        Case("one way to wait", lambda: [waiting("a", None), waiting("b", None)], apply(rate="1000,3000,60000")),
+        Case("one way to wait", lambda: [waiting("a", None), waiting("b", None)], apply(rate="1000,3000,60000"),
+             (replace(SMALL, size=1518, arrivals="poisson"),)),
         Case("three ways", lambda: [waiting("a", "interrupt"), waiting("b", "napi")],
              apply(rate="1000,2000", wait="epoll,busy-read,block")),
         Case("without echo", lambda: [waiting("a", None)], apply(rate="1000", no_echo=True)),

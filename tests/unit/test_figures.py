@@ -14,14 +14,17 @@ from irqlab.config.schemes import Schemes
 from irqlab.config.traffic import Load
 from irqlab.config.workload import Workload
 from irqlab.dut.counters import Counters
-from irqlab.methods import cliff, metrics, profile
+from irqlab.methods import cliff, metrics, profile, throughput
 from irqlab.methods.metrics import Metric
+from irqlab.methods.receiving import Sample, spec_of
+from irqlab.present.parts import Numbers
 from irqlab.results.document import MethodResult
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials import application
 from irqlab.trials.application import ApplicationTrial, Places, Tuning
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 from irqlab.units import NONE
+from tests.data.formulas import Formula, plateau, rows_of
 from tests.unit.fakes import LATENCY, FakeTestbed, stand_on
 from tests.unit.test_application import CAPACITY_PPS, formula
 
@@ -215,7 +218,34 @@ def test_shades_go_from_the_worst_to_the_best() -> None:
     assert metrics._shades([], +1)(5.0) == 0.3
 
 
+def test_cells_hold_the_values_that_ensembles_are_ranked_by() -> None:
+    rows = rows_of(
+        [
+            (bed, metrics.run(stand_on(bed), Workload(), throughput.run(stand_on(bed), Workload()), profiled=False))
+            for bed in (Formula(plateau(20_000.0)), Formula(plateau(30_000.0), driver="sample8255x"))
+        ]
+    )
+    (section,) = metrics.METHOD.sections(rows, Numbers())
+    tables = section.groups[0].tables
+    assert len(tables) == len(metrics.DRAWN) + 1
+    assert [cell.value for cell in tables[0].rows[1]] == [None, rows[1].summary.metrics["throughput_pps"]]
+    assert [cell.shade for cell in (line[1] for line in tables[0].rows)] == pytest.approx([0.08, 0.6])
+    assert tables[-1].rows[0][2].value == rows[0].summary.metrics["throughput_pps"]
+    (alone,) = metrics.METHOD.sections(rows[:1], Numbers())
+    assert [table.caption for table in alone.groups[0].tables] == ["All metrics, side by side"]
+    assert metrics.METHOD.sections([], Numbers()) == []
+
+
 # A receiving application.
+
+
+@pytest.mark.parametrize(("sent", "polled", "ratio"), [(0, 0, 0.0), (1, 1, 1.0), (8, 2, 0.25), (8, None, None)])
+def test_polled_frames_are_a_share_of_those_sent(sent, polled, ratio) -> None:
+    made = formula(spec_of(Workload(), 1000.0, Tuning(), echo=True))
+    made = replace(made, polled=polled, places=replace(made.places, sent=sent))
+    assert Sample.of(made, None).polled_ratio == ratio
+    assert made.spec.histogram is True
+    assert spec_of(Workload(), 1000.0, Tuning()).histogram is False
 
 
 def reading(scale: int, echoed: int = 0) -> application._Reading:
