@@ -97,3 +97,15 @@ def test_a_row_keeps_the_costs_of_the_search_that_it_is_relative_to() -> None:
     found = latency.run(stand_on(Formula(plateau(30_000.0), rx="napi")), Workload(), (0.5,), known)
     for name in ("instructions", "interrupts", "rx_interrupts", "tx_interrupts"):
         assert getattr(found, f"{name}_per_frame") == getattr(known, f"{name}_per_frame") is not None
+
+
+def test_a_search_says_what_is_too_slow() -> None:
+    tester = Formula(plateau(1e9), live=True, reaches=0.0)
+    with pytest.raises(IrqlabError, match=r"^the tester itself is too slow, even at 100 frames/s: too slow$"):
+        throughput.run(stand_on(tester), Workload())
+    for live in (False, True):
+        device = Formula(plateau(0.0), live=live)
+        with pytest.raises(
+            IrqlabError, match=r"^sample8139 on rtl8139 loses frames even at 100 frames/s \(20 of 20 lost, 0 late\)$"
+        ):
+            throughput.run(stand_on(device), Workload())
