@@ -297,8 +297,12 @@ def test_lines_of_memory_are_asked_for_and_kept(profiled, monkeypatch) -> None:
 
     def answer(runner: TrialRunner, spec: Any, where: Any, lines: Any = None) -> Any:
         assert lines == "lines, please"
-        return runner.testbed.run(spec), {**ASKED, "nodes": LOADED, "instructions": 14_500_000, "lost": 3, "lines": found}
+        nodes = [*LOADED, (-1, 0xFFFFFFFFC0000000, "softirq", 4_000, 1)]
+        io = [(4, "mmio", 0x1008, 3, 5), (4, "port", 0, 7, 11), (2, "port", 0, 13, 17)]
+        return runner.testbed.run(spec), {"nodes": nodes, "io": io, "instructions": 14_504_000, "lost": 3, "lines": found}
 
+    regions = devices.Devices([devices.Region(0x1000, 0x1FFF, "eth0")])
+    monkeypatch.setattr(devices.Devices, "of", lambda testbed: regions if testbed is bed else None)
     monkeypatch.setattr(TrialRunner, "profile", answer)
     (forwarding,) = profile.METHOD.run(stand_on(bed), WORKLOAD, profile.Options(rate=5_000.0, memory=True))  # type: ignore[misc]
     monkeypatch.setattr(Bed, "run", lambda _, spec: iperf_result(spec))
@@ -306,6 +310,10 @@ def test_lines_of_memory_are_asked_for_and_kept(profiled, monkeypatch) -> None:
     assert asked == [(bed, known)] * 2
     for row in (forwarding, receiving):
         assert row.summary.memory == profile.LinesOfMemory(hardware="a board", **found)
+        # Of the NIC's registers and of ports that the driver accesses.
+        assert (row.summary.nic_reads, row.summary.nic_writes) == (3 + 7, 5 + 11)
+        assert row.summary.by_owner["driver"] == 4_000
+        assert [one.register for one in row.summary.io if one.device == "eth0"] == [8]
 
 
 def test_symbols_are_read_once(tmp_path, monkeypatch) -> None:
