@@ -102,15 +102,15 @@ class Options:
             if not least <= value <= most:
                 raise IrqlabError(f"{option} {value}: allowed are {least} to {most}")
         if not 0 <= self.bound <= 1e6:
-            raise IrqlabError(f"--bound {self.bound:g}: allowed are 0 to 1000000 µs")
+            raise IrqlabError(f"--bound {self.bound:.10g}: allowed are 0 to 1000000 µs")
         if not 0.01 <= self.first_gap * self.first < 7_000 or self.first_gap < 0.01:
-            raise IrqlabError(f"--first-gap {self.first_gap:g}: at least 0.01 µs, and all frames of --first within 7000 µs")
+            raise IrqlabError(f"--first-gap {self.first_gap:.10g}: at least 0.01 µs, and all frames of --first within 7000 µs")
         replayed_us = None if self.at is None else self.at / 1e3
         for option, at_us in (("--from", self.begin), ("--until", self.end), ("--at", replayed_us)):
             if at_us is not None and not 0 <= at_us < MAX_PERIOD_NS / 1e3:
-                raise IrqlabError(f"{option}: allowed are instants before the next pair, at most {MAX_PERIOD_NS / 1e3:g} µs")
+                raise IrqlabError(f"{option}: allowed are instants before the next pair, less than {MAX_PERIOD_NS / 1e3:.10g} µs")
         if self.begin is not None and self.end is not None and self.begin > self.end:
-            raise IrqlabError(f"--from {self.begin:g}: it is after --until {self.end:g}")
+            raise IrqlabError(f"--from {self.begin:.10g}: it is after --until {self.end:.10g}")
         if self.at is None and (self.repeat > 1 or self.lead):
             raise IrqlabError("--repeat, --lead: they need --at")
         if self.at is not None and (self.begin is not None or self.end is not None):

@@ -208,10 +208,11 @@ def _distributions(rows: Sequence[Row], slower: dict[int, dict[float, Latency]],
 
 def _percentiles(found: Histogram) -> list[tuple[float, float]]:
     """(1 / (1 - quantile), µs): thinned out to points that can be told apart in the plot."""
+    total = found.total
     points, seen = [], 0
     for value, count in found.counts:
         seen += count
-        points.append((found.total / (found.total - seen + 0.5), value / 1e3))
+        points.append((total / (total - seen + 0.5), value / 1e3))
     first = (1.0, points[0][1])
     step = (points[-1][0] / first[0]) ** (1 / MAX_POINTS)
     kept = [first]

@@ -54,12 +54,12 @@ class Sample:
     def of(cls, found: RingResult) -> Sample:
         """Makes a sample of a trial's result."""
         spent = {int(fill): ns for fill, ns in found.at_fill_ns.items()}
-        total = sum(spent.values()) or 1
+        total = sum(spent.values())
         return cls(
             name=found.spec.name,
             ring=found.ring,
             mean=sum(fill * ns for fill, ns in spent.items()) / total,
-            most=max(spent, default=0),
+            most=max(spent),
             empty_ratio=spent.get(0, 0) / total,
             full_ratio=sum(ns for fill, ns in spent.items() if fill >= found.ring * 9 // 10) / total,
             fillings_per_s=found.fillings * 1e9 / found.window_ns,
@@ -87,7 +87,8 @@ def curve(row: Row, sample: Sample, title: str) -> str:
     """A plot of the fill over time."""
     points: list[tuple[float, float | None]] = []
     for at_ns, fill in sample.shown:
-        points += [(at_ns / 1e6, points[-1][1]), (at_ns / 1e6, fill)] if points else [(at_ns / 1e6, fill)]
+        points += [(at_ns / 1e6, before) for _, before in points[-1:]]
+        points.append((at_ns / 1e6, fill))
     return plots.over_time([line_of(row, points)], "Time, ms", "descriptors", title)
 
 

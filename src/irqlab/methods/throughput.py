@@ -436,7 +436,7 @@ def _picture(rows: Sequence[Row], number: Numbers) -> Picture:
         plot = _by_size(first, number)
         return Picture(replace(plot, title=f"Throughput, {units.direction(first[0].bidirectional)}"), _legend(first))
     heading, same = next(by_test(first))
-    return Picture(_bars(f"Throughput, {heading}", same, number))
+    return Picture(replace(_bars(heading, same, number), title=f"Throughput, {heading}"))
 
 
 def _cost(rows: Sequence[Row], number: Numbers) -> list[Section]:
