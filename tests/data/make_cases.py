@@ -210,6 +210,7 @@ CASES_OF = {
             lambda: [waiting("a", "interrupt"), waiting("b", "napi")],
             apply(rate="1000,2000", wait="epoll,busy-read,block"),
         ),
+        Case("two ways", lambda: [waiting("a", None)], apply(rate="1000", wait="epoll,block")),
         Case("without echo", lambda: [waiting("a", None)], apply(rate="1000", no_echo=True)),
     ],
     "ring": [
