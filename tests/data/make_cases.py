@@ -206,11 +206,12 @@ CASES_OF = {
             (replace(SMALL, size=1518, arrivals="poisson"),),
         ),
         Case(
-            "three ways",
+            "four ways",
             lambda: [waiting("a", "interrupt"), waiting("b", "napi")],
-            apply(rate="1000,2000", wait="epoll,busy-read,block"),
+            apply(rate="1000,2000", wait="epoll,busy-read,epoll-busy,block"),
         ),
         Case("two ways", lambda: [waiting("a", None)], apply(rate="1000", wait="epoll,block")),
+        Case("a longer poll", lambda: [waiting("a", "napi")], apply(rate="1000", wait="busy-read", busy_poll_us=70), shown=False),
         Case("without echo", lambda: [waiting("a", None)], apply(rate="1000", no_echo=True)),
     ],
     "ring": [
