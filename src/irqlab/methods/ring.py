@@ -45,10 +45,10 @@ class Sample:
     most: Annotated[int, Col("Most", format=units.whole)]
     empty_ratio: Annotated[float, Col("Empty", format=units.percent, title="share of the time")]
     full_ratio: Annotated[float, Col("Full", format=units.percent, title="share of the time at nine tenths of the ring or more")]
-    fillings_per_s: Annotated[float, Col("Fillings", "/s", units.whole, title="how often it came to be full")]
+    fillings_per_s: Annotated[float, Col("Fillings", "/s", units.whole, title="how often the ring became full")]
     interrupts_per_s: Annotated[float, Col("Interrupts", "/s", units.whole, title="of both NICs, over the whole test")]
     shown: list[tuple[int, int]]
-    """At the window's beginning: ns since then, and how many descriptors the NIC holds from then on."""
+    """The beginning of the window: ns since its start, and how many descriptors the NIC holds from then on."""
 
     @classmethod
     def of(cls, found: RingResult) -> Sample:
@@ -71,7 +71,9 @@ class Sample:
 def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResult:
     """Forwards both ways, then sends by TCP. Raises IrqlabError if the NIC is not one of the tester's PCI cards."""
     if not runner.testbed.nic.pci_bus:
-        raise IrqlabError(f"{runner.testbed.nic.model}: only of the tester's own PCI cards (--nic irqlab-...) the ring is seen")
+        raise IrqlabError(
+            f"{runner.testbed.nic.model}: the ring can be recorded only with the tester's own PCI cards (--nic irqlab-...)"
+        )
     result = runner.result("ring", workload)
     for trial in (RingTrial(options.rate), RingTrial(None)):
         sample = Sample.of(runner.trial(trial))
@@ -105,9 +107,9 @@ METHOD = Method(
     name="ring",
     place=65,
     title="Transmit ring",
-    help="Record how many transmit descriptors the NIC holds over time, forwarding and sending TCP (docs/rtl8139-model.md).",
-    intro="How full the transmit ring is, as the NIC sees it: descriptors that the driver handed over and it has not given back. "
-    "Only of the tester's own PCI cards, whose wire takes time.",
+    help="Record how many transmit descriptors the NIC holds over time, forwarding and sending TCP (docs/transmit-ring.md).",
+    intro="How full the transmit ring is: the descriptors that the driver has handed over and the NIC has not given back. "
+    "Only with the tester's own PCI cards, whose wire takes time.",
     sample=Sample,
     summary=NoSummary,
     lines=Lines("Transmit ring", Sample, note="fill: descriptors that the NIC holds; full: nine tenths of the ring", sized=False),
