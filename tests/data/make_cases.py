@@ -73,7 +73,7 @@ def applied(spec: ApplicationTrial) -> ApplicationResult:
     return replace(
         found, places=replace(found.places, **places), latency=timed if spec.echo else None,
         offered_pps=offered + 2.0 * spec.echo, returned_pps=offered / 2, interrupts_per_s=offered / 9,
-        ksoftirqd_wakeups_per_s=offered / 11, ksoftirqd_share=0.125, time_squeezes=4,
+        ksoftirqd_wakeups_per_s=offered / 11, ksoftirqd_share=0.125, time_squeezes=4, switches=6,
     )  # fmt: skip
 
 
