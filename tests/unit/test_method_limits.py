@@ -63,7 +63,7 @@ def test_what_is_beyond_is_refused(kind: type, given: dict[str, Any], why: str) 
 
 def test_a_ring_is_seen_only_of_the_testers_own_cards() -> None:
     other = Formula(plateau(1.0), nic=SimpleNamespace(model="e1000", pci_bus=False))
-    with pytest.raises(IrqlabError, match=r"^e1000: only of the tester's own PCI cards"):
+    with pytest.raises(IrqlabError, match=r"^e1000: the ring can be recorded only with the tester's own PCI cards"):
         ring.run(stand_on(other), Workload(), ring.Options())
 
 
