@@ -14,14 +14,19 @@ from pathlib import Path
 from typing import Any
 
 from irqlab.config.workload import Workload
-from irqlab.methods import application, burst, catalogue, latency, loss, metrics, recovery, ring, soak, throughput
+from irqlab.debug.evidence import Replay
+from irqlab.debug.trace import Step
+from irqlab.hunting.findings import Finding, Place
+from irqlab.methods import application, burst, catalogue, hunt, latency, loss, metrics, recovery, ring, soak, throughput
+from irqlab.present.tables import Table
+from irqlab.profile import coverage
 from irqlab.results.document import MethodResult
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import ApplicationResult, ApplicationTrial
 from irqlab.trials.ring import RingResult, RingTrial
 from irqlab.trials.soak import Memory, Slice, SoakResult, SoakTrial
 from tests.data.formulas import Formula, falling, plateau, rows_of
-from tests.data.make_views import report_lines, text_of
+from tests.data.make_views import report_lines, table_lines, text_of
 from tests.unit.fakes import LATENCY, stand_on
 from tests.unit.test_application import formula
 
@@ -129,6 +134,49 @@ def recovering(runner: TrialRunner, workload: Workload) -> MethodResult:
     return recovery.run(runner, workload, throughput.run(stand_on(slow()), workload))
 
 
+def sampled(kind: str, port: str, *findings: Finding, step_ns: int = 4) -> hunt.Sample:
+    """A kind of event at a port, with a plot of two instants."""
+    seen = sum(finding.instants for finding in findings)
+    over_time = ((1_000, 30_000), (2_500, 45_000 + 1_000 * seen))
+    return hunt.Sample(kind, port, 900, step_ns, ((8, 4_000),), 25_000, 50_000, 46_000, 2_500, 70_000, seen, findings, over_time)
+
+
+def hunted(runner: TrialRunner, workload: Workload) -> MethodResult:
+    """What a hunt may find: arrivals, calls that fail, processors that take turns; traces, places, coverage."""
+    result = runner.result("hunt", workload)
+    if runner.testbed.driver == "idle":
+        result.samples = [sampled("arrivals", "same")]
+        result.summary = hunt.Summary(50, 0, replayed=0)
+        return result
+    steps = tuple(
+        Step(100 * n, "event" if n == 8 else "read", f"step {n}", n % 3, "rx.c:1" if n % 2 else "", ("a: 1 -> 2",) * (n % 2), "")
+        for n in range(27)
+    )
+    replay = Replay({}, 5, 9)
+    late = Finding("arrivals", "other", "late", 2_000, 2_500, 3, 52_000, 2_500, 2, replay=replay, trace=steps)
+    kept = Finding("changes ring", "same", "kept", 3_000, 3_000, 1, 90_000, 3_000, 0, said="WARNING: CPU: 0")
+    places = (
+        Place(0, "poll", "mov %eax,%ebx", "rx.c:7", 0xFFFF_FFFF_C000_0010),
+        Place(1, "start", "", "", 0xFFFF_FFFF_C000_0020),
+    )
+    turns = Finding("processors", "same", "message", None, None, 1, None, 5, 1, said="BUG: 1", switches="3, 8", places=places)
+    failed = Finding("failures alloc", "same", "lost", 7, 7, 2, None, 7, None)
+    if runner.testbed.driver == "slow":
+        result.samples = [sampled("failures alloc", "same", failed), sampled("changes ring", "same", kept, step_ns=12)]
+        result.summary = hunt.Summary(3, 3)
+        return result
+    result.samples = [
+        sampled("arrivals", "other", late, step_ns=12),
+        sampled("changes ring", "same", kept, step_ns=12),
+        sampled("processors", "same", turns, step_ns=12),
+        sampled("failures alloc", "same", failed),
+    ]
+    listing = (coverage.Line(0, True, "push %rbp", "rx.c:1"), coverage.Line(1, False, "ret", ""))
+    functions = (coverage.Function("poll", 40, 10, listing), coverage.Function("never", 8, 0))
+    result.summary = hunt.Summary(3_600, 7, None, {"driver": "racy"}, 48, 10, functions)
+    return result
+
+
 def wire(**changed: Any) -> Formula:
     """A DUT as fast as the wire."""
     return Formula(plateau(1e9), **changed)
@@ -191,6 +239,10 @@ CASES_OF = {
         Case("frames are lost at low loads, too", lambda: [Formula(lambda pps: 0.7 * pps)], recovering),
     ],
     "metrics": [Case("two drivers", lambda: [slow(), napi()], all_metrics, (SMALL, BOTH))],
+    "hunt": [
+        Case("three drivers", lambda: [Formula(plateau(1.0), driver=name) for name in ("racy", "slow", "idle")], hunted),
+        Case("nothing found", lambda: [Formula(plateau(1.0), driver="idle")], hunted),
+    ],
     "soak": [
         Case(
             "two drivers",
@@ -255,7 +307,8 @@ def case_lines(method: str, case: Case) -> Iterator[str]:
     if rows:
         yield from report_lines(catalogue.methods()[method], rows)
     for row in rows:
-        yield from (f"printed {shown!r}" for shown in catalogue.methods()[method].tables(row, None))
+        for shown in catalogue.methods()[method].tables(row, None):
+            yield from table_lines(shown) if isinstance(shown, Table) else [f"printed {shown!r}"]
 
 
 def text(method: str) -> str:
