@@ -6,11 +6,14 @@ from __future__ import annotations
 import socket
 import threading
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from irqlab.qemu import machine
 from irqlab.qemu.hmp import Hmp
-from irqlab.qemu.machine import _failure_report, parameters_of
+from irqlab.qemu.machine import BOOTS, PANICKED, MachineError, _failure_report, parameters_of
 from irqlab.qemu.qmp import QmpError
 from irqlab.setup.bootable import Kernel
 
@@ -78,3 +81,41 @@ def test_the_monitor_is_asked_until_the_machine_is_paused() -> None:
     thread.join()
     with pytest.raises(QmpError, match="closed its monitor"):
         monitor.ask("info status")
+
+
+@pytest.mark.parametrize(
+    ("functional", "cpus", "why", "boots"),
+    [
+        (True, 4, PANICKED, BOOTS),
+        (True, 1, PANICKED, 1),
+        (False, 1, PANICKED, 1),
+        (True, 4, "QEMU was killed by signal 11", 1),
+    ],
+)
+def test_only_several_processors_that_panic_while_they_boot_are_booted_again(
+    monkeypatch: pytest.MonkeyPatch, functional: bool, cpus: int, why: str, boots: int
+) -> None:
+    booted: list[Any] = []
+
+    def fail(*told: Any) -> Any:
+        booted.append(told)
+        raise MachineError(f"the DUT did not start: {why}; the console")
+
+    monkeypatch.setattr(machine, "_start", fail)
+    config: Any = SimpleNamespace(functional=functional, cpus=cpus)
+    with pytest.raises(MachineError, match=why):
+        machine.start(config, profile=True)
+    assert booted == [(config, None, True, False)] * boots
+
+
+def test_the_second_boot_may_succeed(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends: list[Any] = [MachineError(f"the DUT did not start: {PANICKED}"), "a machine"]
+
+    def start(*_: Any) -> Any:
+        end = ends.pop(0)
+        if isinstance(end, Exception):
+            raise end
+        return end
+
+    monkeypatch.setattr(machine, "_start", start)
+    assert machine.start(SimpleNamespace(functional=True, cpus=2)) == "a machine"  # type: ignore[arg-type, comparison-overlap]

@@ -65,6 +65,8 @@ SEVERAL_PARAMETERS = "tsc=reliable"
 """Parameters of a DUT with several processors on the instruction clock: their time-stamp counters are one clock."""
 CONSOLE = "console.log"
 MAX_CPUS = 64
+BOOTS = 3
+"""How often a kernel on several processors is booted until it does not panic."""
 SNAPSHOT_SLEEP_NS = 20_000_000
 SNAPSHOT_AFTER_NS = 5_000_000
 
@@ -271,6 +273,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         _running.discard(process)
 
 
+PANICKED = "the DUT's kernel panicked"
 CONSOLE_LINES, QEMU_LINES = 40, 10
 """How many lines of the DUT's console and of QEMU's log an error shows."""
 
@@ -280,7 +283,7 @@ def _failure_report(directory: Path, code: int | None) -> str:
     # The call trace after the panic can be longer than what is shown.
     panic = next((number for number, line in enumerate(console) if "Kernel panic" in line), None)
     if panic is not None:
-        said = "the DUT's kernel panicked"
+        said = PANICKED
         console = console[max(panic - CONSOLE_LINES // 2, 0) :][:CONSOLE_LINES]
     elif code is not None and code < 0:
         said = f"QEMU was killed by signal {-code}"
@@ -309,8 +312,19 @@ def start(config: MachineConfig, snapshot: Path | None = None, profile: bool = F
     """Starts QEMU, from power-on or from a snapshot file; returns when the agent asks for work. Raises MachineError.
 
     `profile`: the tester can count instructions by function. This takes host time, but no virtual time.
-    `to_save`: `save` will be called.
+    `to_save`: `save` will be called. A kernel on several processors that panics while it boots is started again: QEMU runs a
+    breakpoint that the kernel has already removed from its code (docs/findings.md).
     """
+    for _ in range(BOOTS - 1 if config.functional and config.cpus > 1 else 0):
+        try:
+            return _start(config, snapshot, profile, to_save)
+        except MachineError as error:
+            if PANICKED not in str(error):
+                raise
+    return _start(config, snapshot, profile, to_save)
+
+
+def _start(config: MachineConfig, snapshot: Path | None, profile: bool, to_save: bool) -> Machine:
     if _cancelled.is_set():
         raise CancelledError("cancelled")
     tester = config.tester
