@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The DUT of a hunt with two processors, and coverage that cannot be found out."""
+"""The DUT of a hunt with two processors, coverage that cannot be found out, traces, and what a sample holds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ import pytest
 
 from irqlab.config.testbed import TestbedConfig
 from irqlab.errors import IrqlabError
+from irqlab.hunting.findings import Finding
 from irqlab.hunting.options import Options
+from irqlab.hunting.pairs import Limits
+from irqlab.hunting.search import Hunted
 from irqlab.methods import hunt
 from irqlab.runner.runner import TrialRunner
 from tests.unit.fakes import FakeTestbed, stand_on
@@ -34,7 +37,7 @@ def test_processors_take_turns_in_a_dut_of_its_own(monkeypatch: pytest.MonkeyPat
     assert (found.slots, found.progress) == (given.slots, given.progress)
 
 
-@pytest.mark.parametrize("changed", [{"functional": True}, {"functional": True, "cpus": 2}, {"memory": "a board"}])
+@pytest.mark.parametrize("changed", [{"functional": True}, {"functional": True, "cpus": 2}, {"cpus": 2}, {"memory": "a board"}])
 def test_processors_are_not_chosen_otherwise(changed: dict[str, Any]) -> None:
     with pytest.raises(IrqlabError, match=r"^--what processors: it chooses the processors itself: not with --functional, --cpus"):
         hunt._in_turn(runner(**changed), TURNS)
@@ -59,3 +62,56 @@ def test_coverage_is_of_the_driver_or_said_to_be_unknown(monkeypatch: pytest.Mon
     monkeypatch.setattr(hunt, "coverage_of", unknown)
     assert hunt._covered(given, {7}) == ()
     assert said == ["no coverage: no symbols"]
+
+
+def finding(at_ns: int, replay: Any, what: str = "late", instants: int = 1, said: str | None = None) -> Finding:
+    return Finding("arrivals", "same", what, at_ns, at_ns, instants, None, at_ns, 0, said=said, replay=replay)
+
+
+def test_the_first_findings_that_can_be_are_traced(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    given = replace(runner(), progress=said.append)
+    asked: list[Any] = []
+
+    def trace_of(*told: Any) -> Any:
+        asked.append(told)
+        if told[1] == "fails":
+            raise IrqlabError("no symbols")
+        return ("steps of", told[1])
+
+    monkeypatch.setattr(hunt, "traceable", lambda replay: replay != "a change")
+    monkeypatch.setattr(hunt, "trace_of", trace_of)
+    replays = [None, "a change", "one", "fails", "two", "three"]
+    whole = Hunted(Limits(7, 9), [], 4, [], [finding(n, replay) for n, replay in enumerate(replays)])
+    assert [one.trace for one in hunt._traced(given, whole, 3).findings] == [
+        (), (), ("steps of", "one"), (), ("steps of", "two"), (),
+    ]  # fmt: skip
+    assert asked == [(given.testbed, replay, 7) for replay in ("one", "fails", "two")]
+    assert said == [
+        "tracing what the driver executes at 2 ns", "tracing what the driver executes at 3 ns", "no trace: no symbols",
+        "tracing what the driver executes at 4 ns",
+    ]  # fmt: skip
+    assert not any(one.trace for one in hunt._traced(given, whole, 0).findings)
+
+
+def pair(gap_ns: int, latency_ns: int | None, what: str | None = None, freed_ns: int | None = None) -> Any:
+    return SimpleNamespace(gap_ns=gap_ns, latency_ns=latency_ns, what=what, freed_ns=freed_ns)
+
+
+def test_a_sample_has_the_worst_of_its_pairs_and_all_that_was_missed() -> None:
+    pairs = [pair(1, 50), pair(2, 90, "late", 300), pair(3, None, "lost", 700), pair(4, 60)]
+    findings = [finding(9, None, "message", 2, "BUG"), finding(2, None, "late", 4), finding(8, None, "message", 8)]
+    whole = Hunted(Limits(7, 9), [(1, 4)], 4, pairs, findings)
+    for switches, at_ns in ((None, 2), ((3,), None)):
+        case: Any = SimpleNamespace(kind="arrivals", port="same", trial=SimpleNamespace(switches=switches))
+        sample = hunt._sample(case, whole)
+        assert (sample.worst_ns, sample.worst_at_ns, sample.freed_ns) == (90, at_ns, 700)
+        assert (sample.instants, sample.missed) == (4 + 2, 2 + 2)
+        assert sample.worst_over_time == ((1, 50), (2, 90), (4, 60))
+
+
+def test_a_plot_has_the_worst_of_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hunt, "POINTS", 3)
+    pairs = [pair(n, latency) for n, latency in enumerate((5, 9, 1, 2, 7, 8, 3))]
+    assert list(hunt._thinned(pairs)) == [(1, 9), (5, 8), (6, 3)]
+    assert list(hunt._thinned([])) == []

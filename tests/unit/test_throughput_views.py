@@ -64,6 +64,7 @@ def test_costs_that_are_not_known_are_not_drawn(rows) -> None:
     assert costs(uncounted) == [both[:1]] * 2
     neither = [with_result(row, instructions_per_frame=None) for row in silent]
     assert costs(neither) == []
+    assert [section.id for section in throughput.METHOD.sections(neither, Numbers())] == ["throughput"]
     assert costs([row for row in rows if row.bidirectional]) == [both]
     assert costs([neither[0], *(row for row in rows if row.bidirectional)]) == [both]
 
@@ -81,3 +82,12 @@ def test_fills_of_caches_are_costs_too(rows) -> None:
     (line,), (cost,) = throughput.Line.of(row), throughput.CostLine.of(row)
     for shown in (line, cost):
         assert (shown.l1i_fills_per_frame, shown.l1d_fills_per_frame, shown.l2_fills_per_frame) == (1.0, 2.0, 3.0)
+
+
+def test_the_legend_is_of_the_lines_over_frame_size(rows) -> None:
+    bed = Formula(plateau(20_000.0), driver="c")
+    mixed = rows_of([(bed, throughput.run(stand_on(bed), Workload(size="imix")))])[0]
+    mixed = replace(mixed, variant=replace(mixed.variant, number=7, label="c"))
+    one_way = [row for row in rows if not row.bidirectional]
+    assert [one.text for one in throughput._legend([*one_way, mixed])] == ["a", "b", "line rate at 100\u202fMbit/s"]
+    assert throughput._legend([row for row in one_way if row.frame_bytes == 64]) == []

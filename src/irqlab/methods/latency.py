@@ -214,7 +214,7 @@ def _percentiles(found: Histogram) -> list[tuple[float, float]]:
         seen += count
         points.append((total / (total - seen + 0.5), value / 1e3))
     first = (1.0, points[0][1])
-    step = (points[-1][0] / first[0]) ** (1 / MAX_POINTS)
+    step = points[-1][0] ** (1 / MAX_POINTS)
     kept = [first]
     for point, after in zip(points, [*points[1:], None], strict=True):
         if after is None or point[0] >= kept[-1][0] * step or after[1] > point[1] * 1.1:

@@ -281,7 +281,7 @@ def run(runner: TrialRunner, workload: Workload) -> MethodResult:
     seconds = workload.duration_ns / 1e9
     goal = SearchGoal(
         loss_ratio=workload.loss_tolerance,
-        exceed_ratio=0.0 if workload.trials_per_load == 1 else 0.5,
+        exceed_ratio=0.5,
         relative_width=workload.relative_width,
         initial_trial_duration=seconds,
         final_trial_duration=seconds,
