@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Debug builds of our drivers say who takes frames from a ring that another context holds or owns, or after the scheme has stopped."""
+"""Debug builds of our drivers say who takes frames from a ring that another context holds or owns, or after the stop."""
 
 from __future__ import annotations
 
