@@ -46,6 +46,7 @@ struct irqmod_timer {
 	struct tasklet_struct tasklet;	/* refills */
 	ktime_t period;
 	bool apart;			/* ... in an interrupt of its own */
+	spinlock_t irq_lock;		/* irq_off: passes of two CPUs (@irq) */
 	u32 rx_timer_without;		/* enum timer_without */
 };
 
@@ -112,6 +113,7 @@ static void rx_timer_init(struct irqmod_port *port, void *state)
 	struct irqmod_timer *t = state;
 
 	t->port = port;
+	spin_lock_init(&t->irq_lock);
 	init_irq_work(&t->work, rx_timer_poll);
 	tasklet_setup(&t->tasklet, rx_timer_refill);
 }
@@ -160,12 +162,16 @@ static void rx_timer_stop(struct irqmod_port *port)
 static void rx_timer_irq(struct irqmod_port *port)
 {
 	struct irqmod_timer *t = port->rx_state;
+	unsigned long flags;
 
 	/* Otherwise the cause was latched before RX was masked; the timer will
 	 * poll.
 	 */
-	if (unlikely(t->rx_timer_without == WITHOUT_IRQ_OFF))
-		rx_timer_pass(t, port->rx_ring);
+	if (likely(t->rx_timer_without != WITHOUT_IRQ_OFF))
+		return;
+	spin_lock_irqsave(&t->irq_lock, flags);
+	rx_timer_pass(t, port->rx_ring);
+	spin_unlock_irqrestore(&t->irq_lock, flags);
 }
 
 static IRQMOD_CHOICE(struct irqmod_timer, rx_timer_without, timer_measures);

@@ -62,9 +62,9 @@ struct irqmod_rx_scheme {
 	 * With @masks it may be called at any time between @start and @stop,
 	 * also while the ring has an owner, and on two CPUs at a time: under
 	 * poll the transmit timer calls it, and a TX cause does, which is
-	 * unmasked when poll is chosen; so do the transfers of a bus driver. It
-	 * then only schedules. Without @masks, RX is masked or this is its
-	 * handler.
+	 * unmasked when poll is chosen. It then only schedules. Without @masks,
+	 * RX is masked or this is its handler. But a bus driver may call it on
+	 * two CPUs at a time: from a transfer's completion and from unmask().
 	 */
 	void (*irq)(struct irqmod_port *port);
 	/**
