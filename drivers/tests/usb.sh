@@ -14,7 +14,7 @@ if [ ! -d "/sys/class/net/$IF0/irqmod_usb" ]; then
 	exit
 fi
 
-RX="standard napi hybrid timer"
+RX="hybrid napi standard timer"
 MEASURES="urb_pools tx_packing poll_resubmit overflow_queue adaptive_burst"
 BOUND=/sys/bus/usb/drivers/$DRIVER
 there() { ip netns exec peer "$@"; }
@@ -58,7 +58,7 @@ address()
 	ip link set "$IF0" up
 }
 
-check "the receive schemes of USB" same "$(get "$IF0" rx_scheme)" "standard [napi] hybrid timer"
+check "the receive schemes of USB" same "$(get "$IF0" rx_scheme)" "hybrid [napi] standard timer"
 check "the transmit schemes of USB" same "$(get "$IF0" tx_scheme)" "[interrupt]"
 for name in interrupt de adaptive; do refused "$(file "$IF0" rx_scheme)" $name "not supported"; done
 for name in coalesce off; do refused "$(file "$IF0" tx_scheme)" $name "not supported"; done

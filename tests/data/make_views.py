@@ -18,7 +18,7 @@ from irqlab.methods import catalogue
 from irqlab.methods.method import Method
 from irqlab.present import plots
 from irqlab.present.parts import Group, Numbers, Section
-from irqlab.present.plots import Line, Style
+from irqlab.present.series import Line, Style
 from irqlab.present.tables import Table
 from irqlab.present.variants import Row
 from irqlab.profile import flamegraph
@@ -99,7 +99,17 @@ def section_lines(section: Section) -> Iterator[str]:
 
 
 def view_lines(method: Method, rows: list[Row]) -> Iterator[str]:
-    """All that is shown of a method's rows."""
+    """All that is shown of a method's rows: in reports, on the terminal, as CSV."""
+    yield from report_lines(method, rows)
+    mine = [row for row in method.chosen(rows) if row.data["method"] == method.name]
+    for shown in method.printed(mine, method.options()):
+        yield from table_lines(shown) if isinstance(shown, Table) else [f"printed {shown!r}"]
+    yield "csv"
+    yield method.lines.csv(mine)
+
+
+def report_lines(method: Method, rows: list[Row]) -> Iterator[str]:
+    """All that reports show of a method's rows."""
     mine = method.chosen(rows)
     with drawn_as_text():
         yield from (f"verdict {text!r}" for text in method.verdicts(mine))
@@ -111,10 +121,6 @@ def view_lines(method: Method, rows: list[Row]) -> Iterator[str]:
             yield from (text_of(one) for one in picture.legend)
         for section in method.sections(mine, Numbers()):
             yield from section_lines(section)
-        for shown in method.printed([row for row in mine if row.data["method"] == method.name], method.options()):
-            yield from table_lines(shown) if isinstance(shown, Table) else [f"printed {shown!r}"]
-    yield "csv"
-    yield method.lines.csv([row for row in mine if row.data["method"] == method.name])
 
 
 def sample_rows() -> list[Row]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from irqlab.profile.btf import ARRAY, INT, MAGIC, POINTER, STRUCT, TYPEDEF, UNION, VARIABLE, Btf
 from irqlab.profile.guest_memory import PAGE, GuestMemory
-from irqlab.profile.kernel_objects import DIRECT_MAP, IMAGE, VMEMMAP
+from irqlab.profile.kernel_layout import DIRECT_MAP, IMAGE, VMEMMAP
 
 U64, U32 = 1, 2
 """Types that every kernel has."""
@@ -82,12 +82,13 @@ class Ram:
         for offset, value in values.items():
             self.write(address + offset, struct.pack("<Q", value))
 
-    def memory(self) -> GuestMemory:
-        def read(ranges: list[tuple[int, int]]) -> list[str | None]:
-            self.commands += 1
-            return [base64.b64encode(self.pages[at]).decode() if at in self.pages else None for at, _ in ranges]
+    def read(self, ranges: Sequence[tuple[int, int]]) -> list[str | None]:
+        """Pages, as the tester's `read_memory` answers."""
+        self.commands += 1
+        return [base64.b64encode(self.pages[at]).decode() if at in self.pages else None for at, _ in ranges]
 
-        return GuestMemory(read)
+    def memory(self) -> GuestMemory:
+        return GuestMemory(self.read)
 
 
 def page(number: int) -> int:

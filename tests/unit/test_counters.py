@@ -122,3 +122,33 @@ def test_softirqs_and_statistics_are_read_from_their_files() -> None:
     assert found.softirqs == {"NET_RX": 12}
     assert (found.interfaces["eth1"]["rx_dropped"], found.interfaces["eth0"]["rx_dropped"]) == (3, 0)
     assert (found.interrupts, found.cpu_ticks) == ({}, {})
+
+
+def test_every_counter_comes_from_its_place() -> None:
+    files = {
+        "/proc/interrupts": "  CPU0 CPU1\n 5: 3 4 x eth9\n 6: 1 1 x eth0\n",
+        "/proc/softirqs": (
+            "  CPU0 CPU1\n HI: 1 2\n TIMER: 3 4\n NET_TX: 5 6\n NET_RX: 7 8\n"
+            " BLOCK: 1 1\n TASKLET: 9 10\n HRTIMER: 11 12\n RCU: 1 1\n"
+        ),
+        "/proc/stat": "\ncpu 1 2 3 4 5 6 7 8\ncpu0 9 9 9 9 9 9 9\n",
+    } | {f"/sys/class/net/eth9/statistics/{name}": f"{n}\n" for n, name in enumerate(counters.STATISTICS)}
+    found = counters.parse(files, "", {"eth9": "NIC statistics:\n     polls: 5\n"}, ["eth9"])  # type: ignore[arg-type]
+    assert found.interrupts == {"eth9": 7}
+    assert found.softirqs == {"HI": 3, "TIMER": 7, "NET_TX": 11, "NET_RX": 15, "TASKLET": 19, "HRTIMER": 23}
+    assert found.cpu_ticks == {"user": 1, "nice": 2, "system": 3, "idle": 4, "iowait": 5, "irq": 6, "softirq": 7}
+    assert found.interfaces == {"eth9": {name: n for n, name in enumerate(counters.STATISTICS)}}
+    assert found.driver == {"eth9": {"polls": 5}}
+
+
+def test_the_files_that_are_read() -> None:
+    assert counters.paths(["eth9"]) == (
+        "/proc/interrupts", "/proc/softirqs", "/proc/stat", "/proc/net/softnet_stat",
+        *(f"/sys/class/net/eth9/statistics/{name}" for name in counters.STATISTICS),
+    )  # fmt: skip
+    assert counters.paths(("eth0", "eth1")) == counters.PATHS
+
+
+def test_a_file_without_the_line_that_counts() -> None:
+    assert counters.parse_stat("intr 5\n\ncpu0 1 2\n") == {}
+    assert counters.parse_softirqs("") == {}

@@ -286,7 +286,7 @@ def test_a_trace_is_shown_around_an_event() -> None:
 @pytest.mark.parametrize("what", ["memory", "functional"])
 def test_without_exact_instants_there_is_no_debugging(what: str) -> None:
     config = SimpleNamespace(cpus=1, memory=object() if what == "memory" else None, functional=what == "functional")
-    with pytest.raises(IrqlabError, match="no instant"):
+    with pytest.raises(IrqlabError, match=r"no instant|cannot go back to an instant"):
         Debuggee(cast(Any, SimpleNamespace(config=config)), cast(Any, None))
 
 

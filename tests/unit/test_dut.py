@@ -207,6 +207,15 @@ def test_a_slow_host_s_messages_are_known() -> None:
     assert kernel_log.notable([*records, Record(3, "bad clocksource")], expected=kernel_log.SLOW_HOST) == ["bad clocksource"]
 
 
+def test_the_messages_about_transfers_that_qemu_loses_are_known() -> None:
+    lost = "xhci_hcd 0000:00:04.0: ERROR Transfer event TRB DMA ptr not part of current TD ep_index 2 comp_code 13"
+    where = "xhci_hcd 0000:00:04.0: Looking for event-dma 000000003ec74a40 trb-start 000000003ec74a30"
+    other = "xhci_hcd 0000:00:04.0: WARN Event TRB for slot 1 ep 2 with no TDs queued?"
+    records = [Record(3, line) for line in (lost, where, other)]
+    assert kernel_log.notable(records) == [lost, where, other]
+    assert kernel_log.notable(records, expected=kernel_log.QEMU_USB) == [other]
+
+
 def test_hosts_are_played_at_each_port() -> None:
     dut, rpc = dut_with()
     dut.play_hosts(100)

@@ -26,8 +26,8 @@ from irqlab.methods import catalogue
 from irqlab.methods.metrics import METRICS
 from irqlab.perturb import align, churn, rate
 from irqlab.perturb import catalogue as perturb
-from irqlab.present import plots, tape, terminal
-from irqlab.present.plots import Bar, Line, style
+from irqlab.present import plots, series, tape, terminal
+from irqlab.present.series import Bar, Line, style
 from irqlab.report import view
 from irqlab.results.ensemble import collapse, spreads
 from irqlab.runner.measure import measure
@@ -263,7 +263,7 @@ def test_lines_and_bars_are_laid_over_each_other() -> None:
         tapes.append(noted)
     with tape.over(tapes):
         given = tape.played("forwarding", tapes[0][0][1])
-        (merged,) = plots._spread(tapes[0][0][1][0], [arguments[0] for arguments in given])
+        (merged,) = series.spread(tapes[0][0][1][0], [arguments[0] for arguments in given])
         bars = plots.bars([Bar("bar-0", "a", style(0), 1.0, "1")], "what")
     assert [y for _, y in merged.points] == [2.0, 1.0]
     assert merged.band[0] == (1.0, 3.0)

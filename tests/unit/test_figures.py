@@ -14,14 +14,17 @@ from irqlab.config.schemes import Schemes
 from irqlab.config.traffic import Load
 from irqlab.config.workload import Workload
 from irqlab.dut.counters import Counters
-from irqlab.methods import cliff, metrics, profile
+from irqlab.methods import cliff, metrics, profile, throughput
 from irqlab.methods.metrics import Metric
+from irqlab.methods.receiving import Sample, spec_of
+from irqlab.present.parts import Numbers
 from irqlab.results.document import MethodResult
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials import application
 from irqlab.trials.application import ApplicationTrial, Places, Tuning
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 from irqlab.units import NONE
+from tests.data.formulas import Formula, plateau, rows_of
 from tests.unit.fakes import LATENCY, FakeTestbed, stand_on
 from tests.unit.test_application import CAPACITY_PPS, formula
 
@@ -140,6 +143,27 @@ def test_of_two_directions_the_longer_latency_counts() -> None:
     assert metrics.metrics(known, forwarded(empty, short), overload, None)["latency_max_ns"] == 50
 
 
+@pytest.mark.parametrize(("levels", "l2"), [(["L1I", "L1D"], None), (["L1I", "L1D", "L2", "L3"], 1.1)])
+def test_lines_of_memory_are_per_frame(levels, l2) -> None:
+    known = MethodResult("throughput", "d", "n", 64, True, 250, total_throughput_pps=4000.0)
+
+    def function(n: int) -> Any:
+        return SimpleNamespace(
+            new_code_lines=300 * n, new_data_lines=200 * n, code_misses=[60, 50 * n, 1][: len(levels) - 1],
+            data_misses=[40, 5 * n, 2][: len(levels) - 1],
+        )  # fmt: skip
+
+    memory = SimpleNamespace(levels=levels, functions=[function(1), function(3)])
+    seen: Any = SimpleNamespace(frames=200, nic_reads=100, nic_writes=300, memory=memory)
+    counted = {"caches": [{"name": "L1D", "misses": 1600}]}
+    found = metrics.metrics(known, forwarded(memory=counted), forwarded(), seen)
+    assert (found["code_lines_per_frame"], found["data_lines_per_frame"]) == (6.0, 4.0)
+    # A model that takes time counts the fills itself.
+    assert (found["l1i_fills_per_frame"], found["l1d_fills_per_frame"], found.get("l2_fills_per_frame")) == (0.6, 2.0, l2)
+    found = metrics.metrics(known, forwarded(), forwarded(), seen)
+    assert found["l1d_fills_per_frame"] == 0.4
+
+
 def test_the_two_loads_are_shares_of_the_throughput() -> None:
     testbed = FakeTestbed(lambda offered: min(offered, 50_000.0))
     known = MethodResult(
@@ -194,7 +218,34 @@ def test_shades_go_from_the_worst_to_the_best() -> None:
     assert metrics._shades([], +1)(5.0) == 0.3
 
 
+def test_cells_hold_the_values_that_ensembles_are_ranked_by() -> None:
+    rows = rows_of(
+        [
+            (bed, metrics.run(stand_on(bed), Workload(), throughput.run(stand_on(bed), Workload()), profiled=False))
+            for bed in (Formula(plateau(20_000.0)), Formula(plateau(30_000.0), driver="sample8255x"))
+        ]
+    )
+    (section,) = metrics.METHOD.sections(rows, Numbers())
+    tables = section.groups[0].tables
+    assert len(tables) == len(metrics.DRAWN) + 1
+    assert [cell.value for cell in tables[0].rows[1]] == [None, rows[1].summary.metrics["throughput_pps"]]
+    assert [cell.shade for cell in (line[1] for line in tables[0].rows)] == pytest.approx([0.08, 0.6])
+    assert tables[-1].rows[0][2].value == rows[0].summary.metrics["throughput_pps"]
+    (alone,) = metrics.METHOD.sections(rows[:1], Numbers())
+    assert [table.caption for table in alone.groups[0].tables] == ["All metrics, side by side"]
+    assert metrics.METHOD.sections([], Numbers()) == []
+
+
 # A receiving application.
+
+
+@pytest.mark.parametrize(("sent", "polled", "ratio"), [(0, 0, 0.0), (1, 1, 1.0), (8, 2, 0.25), (8, None, None)])
+def test_polled_frames_are_a_share_of_those_sent(sent, polled, ratio) -> None:
+    made = formula(spec_of(Workload(), 1000.0, Tuning(), echo=True))
+    made = replace(made, polled=polled, places=replace(made.places, sent=sent))
+    assert Sample.of(made, None).polled_ratio == ratio
+    assert made.spec.histogram is True
+    assert spec_of(Workload(), 1000.0, Tuning()).histogram is False
 
 
 def reading(scale: int, echoed: int = 0) -> application._Reading:

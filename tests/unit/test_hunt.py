@@ -14,25 +14,19 @@ from irqlab.config.workload import Workload
 from irqlab.debug import trace
 from irqlab.dut.kernel_log import KernelProblemError
 from irqlab.errors import IrqlabError
-from irqlab.hunting.cases import ALONE_PAIRS, Case
-from irqlab.hunting.findings import disorder, group
+from irqlab.hunting.cases import ALONE_PAIRS
 from irqlab.hunting.instants import MARGIN_NS
-from irqlab.hunting.options import CHANGE_KINDS, Options
-from irqlab.hunting.pairs import Limits, Pair, pairs_of
-from irqlab.hunting.processors import hunt_processors, replayed, schedules
+from irqlab.hunting.options import Options
 from irqlab.methods import catalogue, hunt
 from irqlab.profile.coverage import Function
-from irqlab.profile.listing import Instruction, Listing
 from irqlab.results.document import MethodResult
 from irqlab.trials.hunt import (
-    CHECK_ROOM_NS,
     SETTLE_NS,
     Failing,
     HuntResult,
     HuntTrial,
     Received,
     Step,
-    Switches,
     Transmitted,
     _calls,
     _transmitted,
@@ -114,7 +108,7 @@ def test_the_range_can_be_limited() -> None:
 @pytest.mark.parametrize("lose", [False, True])
 def test_a_missed_window_is_one_finding_with_the_shortest_lead(lose: bool) -> None:
     window = range(9_000, 9_021, 4)
-    found, _ = hunted(Options(), window=window, lose=lose)
+    found, _ = hunted(Options(begin=8.0, end=10.0), window=window, lose=lose)
     same, other = found.samples
     (finding,) = same.findings
     assert (finding.what, finding.from_ns, finding.to_ns, finding.instants) == ("lost" if lose else "late", 9_000, 9_020, 6)
@@ -132,17 +126,6 @@ def rows_of(found: MethodResult) -> Any:
     return catalogue.rows([document([found], [dut(found.driver, found.nic)])])
 
 
-def test_windows_far_apart_are_two_findings() -> None:
-    pairs = [Pair(gap, 1, "late" if gap in (40, 48, 4_000) else "") for gap in range(0, 8_000, 4)]
-    assert [(f.from_ns, f.to_ns, f.instants) for f in group("arrivals", "same", pairs, 4)] == [(40, 48, 2), (4_000, 4_000, 1)]
-
-
-def test_a_window_across_the_end_of_a_trial_is_one_finding() -> None:
-    pairs = [Pair(40, 900, "late"), Pair(44, None, "lost"), Pair(48, 901, "late"), Pair(52, 9, "overtaken")]
-    found = group("arrivals", "same", pairs, 4)
-    assert [(f.what, f.from_ns, f.to_ns, f.at_ns) for f in found] == [("late", 40, 48, 48), ("overtaken", 52, 52, 52)]
-
-
 def test_a_replay_is_repeated_and_not_cached() -> None:
     found, racy = hunted(Options(ports="same", at=9_000, lead=2, repeat=5), window=range(9_000, 9_001))
     assert found.summary == hunt.Summary(5, 5, 5)
@@ -151,28 +134,6 @@ def test_a_replay_is_repeated_and_not_cached() -> None:
     assert said == "It went wrong in 5 of 5 repetitions."
     with pytest.raises(IrqlabError, match="before --at 4 there are only 1 instants"):
         hunted(Options(ports="same", at=4, lead=2))
-
-
-def _pairs(first: list[int | None], second: list[int | None], **spec: Any) -> list[tuple[int | None, str]]:
-    trial = HuntTrial(len(first), 100, 4, **spec)
-    found = HuntResult(trial, Received(tuple(first)), Received(tuple(second)), (), [])
-    return [(pair.latency_ns, pair.what) for pair in pairs_of(found, Limits(500, 1_000))]
-
-
-def test_pairs_are_judged() -> None:
-    assert _pairs([500, 500, None, 500], [600, None, 600, 1_001]) == [(600, ""), (None, "lost"), (None, "lost"), (1_001, "late")]
-    assert _pairs([500], [399]) == [(500, "overtaken")]
-    assert _pairs([500], [400]) == [(500, "")]
-    assert _pairs([500], [399], other_port=True) == [(500, "")]
-    assert _pairs([500, 500], [600, 601, 602, None], frames=2) == [(601, ""), (None, "lost")]
-
-
-def test_counters_of_whole_trials_are_findings() -> None:
-    one = HuntResult(HuntTrial(2, 8, 4), Received((1, 1), duplicated=2), Received((1, 1), reordered=1), (), [])
-    assert [(f.what, f.instants, f.from_ns, f.to_ns) for f in disorder("arrivals", "same", one)] == [
-        ("reordered", 1, 8, 12),
-        ("duplicated", 2, 8, 12),
-    ]
 
 
 def test_a_duplicated_frame_fails_the_hunt_though_no_instant_is_missed() -> None:
@@ -196,32 +157,6 @@ def test_a_lost_frame_that_came_alone_is_an_error() -> None:
         hunt.run(stand_on(Deaf(lambda offered: offered)), Workload(), Options())
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"ports": "third"}, "allowed are same, other"),
-        ({"ports": ","}, "allowed are same, other"),
-        ({"burst": 0}, "--burst 0: allowed are 1 to"),
-        ({"step": 0}, "--step 0"),
-        ({"bound": -1.0}, "--bound -1"),
-        ({"begin": 1e8}, "--from: allowed are instants before the next pair"),
-        ({"what": "third"}, "allowed are arrivals, transmit"),
-        ({"first": 0}, "--first 0: allowed are 1 to"),
-        ({"first": 100, "first_gap": 100.0}, "--first-gap 100"),
-        ({"instants": 0}, "--instants 0"),
-        ({"irq_delay": -1}, "--irq-delay -1"),
-        ({"begin": 2.0, "end": 1.0}, "it is after --until"),
-        ({"repeat": 2}, "they need --at"),
-        ({"lead": 2}, "they need --at"),
-        ({"at": 5, "begin": 1.0}, "cannot be combined"),
-        ({"at": -1}, "--at: allowed are instants"),
-    ],
-)
-def test_bad_options(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(IrqlabError, match=message):
-        Options(**options)
-
-
 def test_a_result_survives_the_cache() -> None:
     trial = HuntTrial(2, 8, 4)
     result = HuntResult(trial, Received((1, None), 1, 2, 3), Received((None, 4)), ((0, 5), (6, 7)), ["a"])
@@ -237,37 +172,6 @@ def test_it_has_a_page(tmp_path: Any) -> None:
     assert "late" in text
 
 
-def test_what_may_be_tolerated() -> None:
-    woken = PERIOD_NS - CHECK_ROOM_NS
-    assert _pairs([500] * 3, [2_000, None, woken], tolerates="late") == [(2_000, ""), (None, "lost"), (woken, "late")]
-    assert _pairs([500, 500], [2_000, None], tolerates="lost") == [(2_000, ""), (500, "")]
-
-
-def test_the_last_frame_at_the_end_of_a_pair_has_to_arrive() -> None:
-    trial = HuntTrial(3, 8, 4, frames=0, check=True, tolerates="lost")
-    check = Received((None, 900, 500, None, 500, 1_001))
-    found = HuntResult(trial, Received((1, None, 1)), Received(), (), [], check)
-    assert [pair.what for pair in pairs_of(found, Limits(500, 1_000))] == ["", "stuck", "stuck"]
-
-
-def test_packets_have_to_be_freed() -> None:
-    trial = HuntTrial(3, 8, 4, transmits=True)
-    at = [SETTLE_NS + n * trial.period_ns + 10 for n in range(3)]
-    sent = (
-        Transmitted(5, None),
-        Transmitted(at[0], 900),
-        Transmitted(at[0] + 5, 800),
-        Transmitted(at[1], 1_001),
-        Transmitted(at[2], None),
-    )
-    frames = Received((1, 1, 1))
-    found = HuntResult(trial, frames, frames, (), [], transmitted=sent)
-    judged = list(pairs_of(found, Limits(1, 10, 900, 1_000)))
-    assert [(pair.freed_ns, pair.what) for pair in judged] == [(900, ""), (1_001, "kept"), (None, "kept")]
-    (kept,) = group("transmit", "same", judged, 4)
-    assert (kept.what, kept.instants, kept.worst_ns) == ("kept", 2, 1_001)
-
-
 def test_packets_are_followed_by_their_address() -> None:
     trial = HuntTrial(1, 0, 0, transmits=True, failing=Failing(3, 0))
     entries = [[3, 9, 7, True], [1, 10, 7, False], [0, 11, 99, False], [2, 20, 8, False], [0, 30, 7, False], [1, 40, 7, False]]
@@ -280,26 +184,6 @@ def test_calls_are_counted_by_pair() -> None:
     assert _calls(trial, [[1, ns, 0, False] for ns in at] + [[0, at[1], 0, False]]) == (2, 1)
 
 
-def test_every_call_fails_once() -> None:
-    class Short(RacyTestbed):
-        """Calls 2 and 3 of 5 are fatal to the interface."""
-
-        def run(self, spec: Any) -> Any:
-            frames = Received((ALONE_NS,) * spec.pairs)
-            numbers = range(spec.failing.first, spec.failing.first + spec.pairs)
-            check = [one for n in numbers for one in (1, None if n in (2, 3) else 1)]
-            return HuntResult(spec, frames, Received(), (), [], Received(tuple(check)), calls=(4, 5, 4))
-
-    testbed = Short(lambda offered: offered)
-    one = HuntTrial(1, 0, 0, frames=0, check=True, tolerates="lost", probes=(1,), failing=Failing(0, 0))
-    assert one.failing is not None
-    case = hunt.Case("failures f", "same", replace(one, pairs=3, failing=replace(one.failing, first=99)), one)
-    found = hunt.hunt(stand_on(testbed), case, Options())
-    assert len(found.pairs) == 5
-    (finding,) = found.findings
-    assert (finding.what, finding.from_ns, finding.to_ns, finding.lead) == ("stuck", 2, 3, 0)
-
-
 def test_a_message_is_a_finding_with_few_pairs() -> None:
     class Warns(RacyTestbed):
         """Warns if the second frame comes after 9,004 ns."""
@@ -309,7 +193,7 @@ def test_a_message_is_a_finding_with_few_pairs() -> None:
                 raise KernelProblemError("WARNING: CPU: 0")
             return super().run(spec)
 
-    found = hunt.run(stand_on(Warns(lambda offered: offered)), Workload(), Options(ports="same"))
+    found = hunt.run(stand_on(Warns(lambda offered: offered)), Workload(), Options(ports="same", begin=8.0, end=10.0))
     (finding,) = found.samples[0].findings
     assert (finding.what, finding.at_ns, finding.lead, finding.said) == ("message", 9_004, 0, "WARNING: CPU: 0")
     assert catalogue.methods()["hunt"].failed(rows_of(found))
@@ -322,10 +206,6 @@ def test_the_step_grows_with_the_limit_of_instants() -> None:
     assert sample.step_ns > 4
 
 
-def test_changes_is_all_changes() -> None:
-    assert Options(what="changes,arrivals").kinds == (*CHANGE_KINDS, "arrivals")
-
-
 def test_streams_events_and_steps() -> None:
     trial = HuntTrial(2, 8, 4, frames=0, interrupt=True, check=True, failing=Failing(0, 3, 5, 7), steps=(Step(1, "/a", "b"),))
     assert list(trial._streams()) == ["first", "check"]
@@ -335,77 +215,6 @@ def test_streams_events_and_steps() -> None:
     assert (failing["first_ns"], failing["every_ns"]) == (SETTLE_NS + 5, PERIOD_NS)
     assert not trial.is_alone
     assert ALONE_PAIRS > 1
-
-
-def test_one_switch_is_tried_before_every_instruction_with_either_processor_first() -> None:
-    assert schedules(3, Options(what="processors")) == [(0,), (1,), (2,), (0, 1), (0, 2)]
-    assert schedules(3, Options(what="processors", step=2)) == [(0,), (2,), (0, 2)]
-    assert len(schedules(1_000, Options(what="processors", instants=100))) <= 100
-
-
-def test_several_switches_are_chosen_by_the_seed() -> None:
-    one, again, other = (schedules(1_000, Options(what="processors", switches=3, hunt_seed=seed)) for seed in (1, 1, 2))
-    assert one == again != other
-    assert len(one) == 2_000
-    assert all(len(set(points)) == 3 and points == tuple(sorted(points)) and points[-1] < 1_000 for points in one)
-
-
-@dataclass
-class TwoProcessors(FakeTestbed):
-    """Loses a frame if a processor gives way before the instructions of `window`; hangs before the instruction `hangs`."""
-
-    window: range = range(0)
-    hangs: int = -1
-    executes: int = 600
-
-    def run(self, spec: Any) -> Any:
-        points = spec.switches.points or ((),) * spec.pairs
-        if any(self.hangs in one for one in points):
-            raise KernelProblemError("the DUT's kernel logged a problem:\n  BUG: double free", [])
-        lost = [any(point in self.window for point in one) for one in points]
-        second = Received(tuple(None if one else ALONE_NS for one in lost))
-        switched = tuple((pair, number % 2, 8 * point) for pair, one in enumerate(points) for number, point in enumerate(one))
-        first = Received((ALONE_NS,) * spec.pairs)
-        return HuntResult(spec, first, second, (), [], passed=(self.executes,) * spec.pairs, switched=switched)
-
-    def measure(self, spec: Any) -> Any:
-        return self.run(spec), None
-
-
-def processors(options: Options, **testbed: Any) -> tuple[list[Pair], list[Any], HuntTrial | None]:
-    one = HuntTrial(1, 0, 0, other_port=True, switches=Switches(((0, 4),)))
-    case = Case("processors", "other", replace(one, pairs=2), one)
-    runner = stand_on(TwoProcessors(lambda offered: offered, **testbed))
-    alone = runner.trial(case.alone)
-    code = Listing([Instruction(8 * n, "mov", "reclaim", "tx.c:1", 8 * n + 8) for n in range(600)])
-    judged, found = hunt_processors(runner, case, Limits(ALONE_NS, 2 * ALONE_NS), alone, options, lambda: code)
-    return judged, found, replayed(case, alone, options) if options.at is not None else None
-
-
-def test_a_race_of_two_processors_is_a_schedule_that_can_be_replayed() -> None:
-    judged, (first, second), _ = processors(Options(what="processors"), window=range(300, 304))
-    assert (len(judged), sum(1 for pair in judged if pair.what)) == (1_199, 8)
-    assert (first.what, first.instants, first.at_ns, first.switches, first.lead) == ("lost", 4, 300, "300", 0)
-    assert (second.at_ns, second.switches) == (600 + 299, "0, 300")
-    assert [(one.processor, one.address, one.line) for one in second.places] == [(0, 0, "tx.c:1"), (1, 2_400, "tx.c:1")]
-    _, _, trial = processors(Options(what="processors", at=second.at_ns, lead=1), window=range(300, 304))
-    assert trial is not None
-    assert trial.switches is not None
-    assert (trial.pairs, trial.switches.points) == (2, ((0, 299), (0, 300)))
-
-
-def test_a_schedule_with_which_the_dut_fails_is_found() -> None:
-    _, (one, other), _ = processors(Options(what="processors"), hangs=77)
-    assert (one.what, one.at_ns, one.lead, one.switches) == ("message", 77, 0, "77")
-    assert "double free" in one.said
-    assert other.switches == "0, 77"
-
-
-def test_there_must_be_enough_instructions_for_the_switches() -> None:
-    with pytest.raises(IrqlabError, match="executes 10 instructions"):
-        processors(Options(what="processors", switches=16), executes=10)
-    with pytest.raises(IrqlabError, match="--lead 5: before --at 3"):
-        processors(Options(what="processors", at=3, lead=5))
 
 
 def test_a_hunt_with_two_processors_has_a_dut_of_its_own() -> None:

@@ -16,7 +16,8 @@ from irqlab.methods.profile import Options
 from irqlab.profile import btf, dwarf, line_map, line_tables, lines
 from irqlab.profile.btf import Btf
 from irqlab.profile.guest_memory import PAGE, GuestMemory
-from irqlab.profile.kernel_objects import VMALLOC, Area, Known, Objects, Place, Variable
+from irqlab.profile.kernel_layout import VMALLOC, Area, Known, Variable
+from irqlab.profile.kernel_objects import Objects, Place
 from irqlab.profile.symbols import Symbols
 from irqlab.setup.drivers import DEBUG
 from tests.unit.fake_kernel import U32, U64, Ram, Types, descriptor, page, static

@@ -22,7 +22,7 @@ from irqlab.config.testbed import DutConfig, TestbedConfig
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import application, budget, cliff, iperf, profile, receiving, rrul
-from irqlab.profile import devices
+from irqlab.profile import devices, line_tables
 from irqlab.profile.symbols import Symbols
 from irqlab.reproduce.salah2009 import overload, rows
 from irqlab.runner.runner import TrialRunner
@@ -282,6 +282,38 @@ def test_an_iperf3_test_is_profiled_per_full_frame(profiled, monkeypatch) -> Non
     monkeypatch.setattr(Bed, "run", lambda _, spec: iperf_result(spec, None))
     with pytest.raises(IrqlabError, match=r"the driver: no payload arrived in the window of TCP Rx; choose a higher --mips"):
         profile.METHOD.run(stand_on(Bed()), WORKLOAD, profile.Options(iperf="tcp-rx"))  # type: ignore[misc]
+
+
+def test_lines_of_memory_are_asked_for_and_kept(profiled, monkeypatch) -> None:
+    bed, asked = Bed(), []
+    known = Symbols.parse(KALLSYMS, MODULES)
+    bed.caches = SimpleNamespace(hardware="a board")
+    monkeypatch.setattr(profile, "symbols", lambda testbed: known if testbed is bed else None)
+    monkeypatch.setattr(profile.lines, "asked", lambda *told: asked.append(told) or "lines, please")
+    found = {
+        "levels": ["L1I", "L1D"], "line_bytes": [64, 64], "intervals": 7, "functions": [], "fields": [], "objects": {"o": 3},
+        "window_code_lines": {"m": 4}, "lacking": ["nothing"],
+    }  # fmt: skip
+
+    def answer(runner: TrialRunner, spec: Any, where: Any, lines: Any = None) -> Any:
+        assert lines == "lines, please"
+        nodes = [*LOADED, (-1, 0xFFFFFFFFC0000000, "softirq", 4_000, 1)]
+        io = [(4, "mmio", 0x1008, 3, 5), (4, "port", 0, 7, 11), (2, "port", 0, 13, 17)]
+        return runner.testbed.run(spec), {"nodes": nodes, "io": io, "instructions": 14_504_000, "lost": 3, "lines": found}
+
+    regions = devices.Devices([devices.Region(0x1000, 0x1FFF, "eth0")])
+    monkeypatch.setattr(devices.Devices, "of", lambda testbed: regions if testbed is bed else None)
+    monkeypatch.setattr(TrialRunner, "profile", answer)
+    (forwarding,) = profile.METHOD.run(stand_on(bed), WORKLOAD, profile.Options(rate=5_000.0, memory=True))  # type: ignore[misc]
+    monkeypatch.setattr(Bed, "run", lambda _, spec: iperf_result(spec))
+    (receiving,) = profile.METHOD.run(stand_on(bed), WORKLOAD, profile.Options(iperf="tcp-rx", memory=True))  # type: ignore[misc]
+    assert asked == [(bed, known)] * 2
+    for row in (forwarding, receiving):
+        assert row.summary.memory == profile.LinesOfMemory(hardware="a board", **found)
+        # Of the NIC's registers and of ports that the driver accesses.
+        assert (row.summary.nic_reads, row.summary.nic_writes) == (3 + 7, 5 + 11)
+        assert row.summary.by_owner["driver"] == 4_000
+        assert [one.register for one in row.summary.io if one.device == "eth0"] == [8]
 
 
 def test_symbols_are_read_once(tmp_path, monkeypatch) -> None:
@@ -578,11 +610,12 @@ def test_files_are_of_the_last_row(monkeypatch, tmp_path) -> None:
     drawn, written = [], []
     monkeypatch.setattr(profile.flamegraph, "file", lambda data: drawn.append(data) or "<svg/>")
     found: Any = [
-        SimpleNamespace(data={"driver": name, "rx_scheme": None, "tx_scheme": None, "variant": None, "mips": 9}) for name in "ab"
+        SimpleNamespace(data={"driver": name, "rx_scheme": None, "tx_scheme": None, "variant": None, "mips": mips})
+        for name, mips in (("a", 7), ("b", 8), ("c", 9))
     ]
     options = profile.Options(flamegraph=tmp_path / "a.svg")
     profile.METHOD.write(found, options)
-    assert (drawn, (tmp_path / "a.svg").read_text()) == ([found[1].data], "<svg/>")
+    assert (drawn, (tmp_path / "a.svg").read_text()) == ([found[2].data], "<svg/>")
     profile.METHOD.write([], options)
     profile.METHOD.write(found, profile.Options())
     assert len(drawn) == 1
@@ -591,4 +624,12 @@ def test_files_are_of_the_last_row(monkeypatch, tmp_path) -> None:
     rrul.METHOD.write(found, rrul.Options(flent=into))
     rrul.METHOD.write([], rrul.Options(flent=into))
     rrul.METHOD.write(found, rrul.Options())
-    assert written == [(found[1].data, "b 9 MIPS", into)]
+    assert written == [(found[2].data, "c 9 MIPS", into)]
+    asked = []
+    line = line_tables.FieldLine("skb", 1, "len", 0.5, 2.0, 3.0, 0.25, None, None, "f g")
+    monkeypatch.setattr(line_tables, "field_lines", lambda data: asked.append(data) or [line])
+    options = profile.Options(memory=True, fields=tmp_path / "a.csv")
+    profile.METHOD.write(found, options)
+    profile.METHOD.write([], options)
+    assert asked == [found[2].data]
+    assert (tmp_path / "a.csv").read_text().splitlines()[1:] == ["skb,1,len,0.5,2.0,3.0,0.25,,,f g"]

@@ -9,6 +9,8 @@ import pytest
 
 from irqlab import units
 from irqlab.cli.options import Request
+from irqlab.config import engine
+from irqlab.config import schemes as choices
 from irqlab.config.schemes import SETTINGS, Schemes, combine
 from irqlab.dut import schemes
 from irqlab.dut.kernel_log import Record
@@ -90,6 +92,33 @@ def test_every_combination() -> None:
         ("napi", "off", 16), ("napi", "coalesce", 16), ("de", "off", 16), ("de", "coalesce", 16),
     ]  # fmt: skip
     assert combine(tx="off") == (Schemes(tx="off"),)
+
+
+def test_which_schemes_go_together() -> None:
+    """The transmit scheme poll needs a receive scheme that masks interrupts."""
+    found = choices._combinations(engine.MASK)
+    assert found == choices.COMBINATIONS
+    every = {(scheme.rx, scheme.tx) for scheme in found}
+    assert every == {(rx, tx) for rx in choices.RX_SCHEMES for tx in choices.TX_SCHEMES} - {
+        ("interrupt", "poll"),
+        ("timer", "poll"),
+    }
+    assert [str(one) for one in found[:2]] == ["adaptive/coalesce", "adaptive/interrupt"]
+    usb = choices._combinations(engine.TRANSFERS)
+    assert usb == choices.USB_COMBINATIONS
+    assert [(one.rx, one.tx) for one in usb] == [(rx, tx) for rx in choices.USB_RX_SCHEMES for tx in choices.USB_TX_SCHEMES]
+
+
+def test_every_field_with_a_place_is_a_setting() -> None:
+    found = choices._settings()
+    assert found == SETTINGS
+    assert {one.field: one.type for one in found if one.type is str} == dict.fromkeys(
+        ("timer_without", "napi_threads", "rx", "tx"), str
+    )
+    assert {one.type for one in found} == {int, str}
+    assert [one.field for one in found][-2:] == ["rx", "tx"], "schemes start with their settings"
+    assert {one.field: one.place.option for one in found}["weight"] == "--weight"
+    assert "variant" not in {one.field for one in found}
 
 
 def test_the_papers_six() -> None:

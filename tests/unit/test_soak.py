@@ -12,6 +12,7 @@ from irqlab import report
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import catalogue, soak
+from irqlab.methods.options import MAX_RATE_PPS
 from irqlab.methods.soak import HOUR_NS, Options
 from irqlab.results.document import MethodResult
 from irqlab.trials.soak import Memory, Slice, SoakResult, SoakTrial
@@ -100,13 +101,53 @@ def test_a_result_survives_the_cache() -> None:
     [
         ({"load": 1.1}, "--load 1.1"),
         ({"load": 0.0}, "--load 0"),
-        ({"load": 0.5, "rate": 5.0}, "give only one of them"),
-        ({"rate": 0.0}, "--rate 0"),
+        ({"load": 0.5, "rate": 5.0}, "--load and --rate.*give only one of them"),
+        ({"rate": 0.9}, "--rate 0.9"),
+        ({"rate": MAX_RATE_PPS + 1}, "--rate 1"),
         ({"duration": 0.0}, "--duration 0"),
         ({"duration": 1e6}, "--duration 1e\\+06"),
+        ({"duration": 0.019}, "--duration 0.019"),
         ({"interval": 31.0}, "--interval 31"),
+        ({"interval": 0.009}, "--interval 0.009"),
     ],
 )
 def test_nonsense_is_refused(options: dict[str, float], why: str) -> None:
     with pytest.raises(IrqlabError, match=why):
         Options(**options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"load": 1.0},
+        {"rate": 1.0},
+        {"rate": MAX_RATE_PPS},
+        {"duration": 0.02},
+        {"duration": 24 * 3600.0},
+        {"interval": 30.0},
+        {"interval": 0.01},
+    ],
+)
+def test_the_limits_themselves_are_allowed(options: dict[str, float]) -> None:
+    for name, value in options.items():
+        assert getattr(Options(**options), name) == value
+
+
+def test_a_sample_is_a_slice_with_its_memory() -> None:
+    found = soak.Sample.of(Slice(1, 2, 3, 4, 5, 6, Memory(7, 8, 9)))
+    assert [getattr(found, name) for name in Slice.__dataclass_fields__ if name != "memory"] == [1, 2, 3, 4, 5, 6]
+    assert (found.memory_available_bytes, found.slab_bytes, found.skb_bytes) == (7, 8, 9)
+
+
+def test_a_soak_says_what_it_offered() -> None:
+    found, trial = soaked(Options(rate=1000.0, duration=10.0, interval=1.0))
+    assert found.method == "soak"
+    assert trial.slice.drain_ns == soak.DRAIN_NS
+    assert found.summary.sent == sum(sample.sent for sample in found.samples) == 10 * found.samples[0].sent > 0
+
+
+def test_without_frames_there_is_no_worst_latency(monkeypatch: pytest.MonkeyPatch) -> None:
+    silent = SoakResult(None, tuple(Slice(n, 0, 0, None, None, None, Memory(1, 1, None)) for n in range(2)), [])  # type: ignore[arg-type]
+    runner = stand_on(FakeTestbed(lambda pps: pps))
+    monkeypatch.setattr(runner, "trial", lambda _: silent)
+    assert soak.run(runner, Workload(), Options(rate=1.0)).summary.worst_p99_ns is None

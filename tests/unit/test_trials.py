@@ -79,6 +79,19 @@ def test_a_forwarding_trial_asks_for_one_stream_and_returns_what_was_counted() -
     assert found.counters.interrupts == {"eth0": 10}
 
 
+def test_what_only_some_testers_say_is_kept() -> None:
+    told = {"streams": [{"sent": 0}], "ports": [], "instructions": 1, "idle_ns": 2, "memory": {"loads": 3}, "live": {"late": 4}}
+    found = ForwardingTrial((Load(1000.0),)).measure(router(trial=told), CONDITIONS)  # type: ignore[arg-type]
+    assert (found.memory, found.live) == ({"loads": 3}, {"late": 4})
+    plain = ForwardingTrial((Load(1000.0),)).measure(router(), CONDITIONS)  # type: ignore[arg-type]
+    assert (plain.memory, plain.live) == (None, None)
+
+
+def test_a_stream_without_an_answer_is_an_error() -> None:
+    with pytest.raises(ValueError, match="longer"):
+        ForwardingTrial((Load(1000.0),), bidirectional=True).measure(router(1), CONDITIONS)  # type: ignore[arg-type]
+
+
 def test_a_used_dut_s_counters_are_read_before_the_trial() -> None:
     dut = router(counters=[Counters(interrupts={"eth0": 4}), Counters(interrupts={"eth0": 6})])
     found = ForwardingTrial((Load(1000.0),)).measure(dut, CONDITIONS, fresh=False)  # type: ignore[arg-type]
@@ -118,10 +131,12 @@ def test_costs_are_charged_and_their_events_counted(monkeypatch, costs, count) -
     charged = []
     events = iter([{"irq": 10, "byte": 3}, {"irq": 17, "byte": 33}])
     monkeypatch.setattr(forwarding.costmodel, "charge", lambda *told: charged.append(told))
-    monkeypatch.setattr(forwarding.costmodel, "events", lambda _: next(events))
+    asked = []
+    monkeypatch.setattr(forwarding.costmodel, "events", lambda of: asked.append(of) or next(events))
     dut, spec = router(), ForwardingTrial((Load(1000.0),), costs=costs, count_events=count)
     assert spec.measure(dut, CONDITIONS).cost_events == {"irq": 7, "byte": 30}  # type: ignore[arg-type]
     assert charged == [(dut, costs or Costs(), count)]
+    assert asked == [dut, dut]
     bare = Conditions("d", 250, 1, 1, Counters())
     with pytest.raises(IrqlabError, match="need a testbed with a cost model"):
         spec.measure(dut, bare)  # type: ignore[arg-type]

@@ -36,17 +36,19 @@ def command(
     tree: Annotated[
         Path, typer.Option("--tree", help="A git repository: a kernel's source, or drivers as in this project.")
     ] = Path("."),
-    good: Annotated[str, typer.Option("--good", help="The revision before.")],
-    bad: Annotated[str, typer.Option("--bad", help="The revision that is worse.")] = "HEAD",
+    good: Annotated[str, typer.Option("--good", help="A revision from before the change.")],
+    bad: Annotated[str, typer.Option("--bad", help="A revision that is worse.")] = "HEAD",
     driver: Annotated[str, typer.Option("--driver", help="DRIVER[+OPTIONS], as for irqlab compare.")],
     metric: Annotated[
         str, typer.Option("--metric", help=f"One of {', '.join([*bisect.SHORT_NAMES, 'instructions_per_frame', '...'])}.")
     ] = "instructions_per_frame",
-    above: Annotated[str, typer.Option("--above", help="Worse means: by more than this.")] = "1%",
+    above: Annotated[
+        str, typer.Option("--above", help="A commit is bad if it is worse than the good revision by more than this.")
+    ] = "1%",
     request: opt.Request,
     out: Annotated[Path, typer.Option("--out", help="Directory for bisect.json and bisect.html.")] = Path("results/bisect"),
 ) -> None:
-    """Find the commit that made a driver worse; show the functions that gained. Run it again to resume."""
+    """Find the commit that made a driver worse; show the functions that gained instructions. Run it again to resume."""
     share = verdict.parse_threshold(above, "--above")
     side = sides.parse(driver, request.testbeds[0])
     if share is None or side.testbed is None:

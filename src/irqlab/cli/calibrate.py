@@ -36,7 +36,7 @@ Fit = Annotated[
     typer.Option("--fit-sizes", help="Fit only to these frame sizes, comma-separated, and predict the others; default: all."),
 ]
 Terms = Annotated[str, typer.Option("--terms", help=f"Costs the fit may use: {', '.join(TERMS)}.")]
-Rounds = Annotated[int, typer.Option("--rounds", help="Rounds of fitting; each measures with the costs of the one before.")]
+Rounds = Annotated[int, typer.Option("--rounds", help="Rounds of fitting; each measures with the costs of the previous one.")]
 
 
 @opt.asks(*opt.DUT, *("bidirectional", "duration", "warmup"), *opt.RUN)

@@ -51,7 +51,7 @@ TopOption = Annotated[int, typer.Option("--top", help="How many functions to pri
 MemoryOption = Annotated[
     bool,
     typer.Option(
-        "--memory", help="Count lines of memory and misses per frame, too: with --hardware's caches, or else common ones."
+        "--memory", help="Also count lines of memory and misses per frame, with the caches of --hardware or else common ones."
     ),
 ]
 MET_WITHIN_S = 24 * 3600.0

@@ -28,21 +28,22 @@ DEFAULT_RATE_PPS = 1_000.0
 At = Annotated[
     str,
     typer.Option(
-        "--at", help="In ns after the start of the trial's window (negative: in the warm-up); or a file of irqlab hunt --json."
+        "--at",
+        help="The instant: ns after the start of the trial's window (negative: in the warm-up), or a file of irqlab hunt --json.",
     ),
 ]
 Number = Annotated[int, typer.Option("--finding", help="Which of the file's findings, counted from 1.")]
 Rate = Annotated[float, typer.Option("--rate", help="Offered load of the trial in frames/s per direction.")]
 BatchFiles = Annotated[
     list[Path] | None,
-    typer.Option("--batch", "-x", help="Execute GDB's commands from this file, and end; repeatable."),
+    typer.Option("--batch", "-x", help="Execute the GDB commands in this file, and end; repeatable."),
 ]
-Commands = Annotated[list[str] | None, typer.Option("--eval-command", help="Execute this command of GDB's, and end; repeatable.")]
+Commands = Annotated[list[str] | None, typer.Option("--eval-command", help="Execute this GDB command, and end; repeatable.")]
 Names = Annotated[
     bool,
     typer.Option("--names-only", help="Do not download the kernel's debugging information; its functions have names only."),
 ]
-Sources = Annotated[list[Path] | None, typer.Option("--source", help="Look for sources in this directory, too; repeatable.")]
+Sources = Annotated[list[Path] | None, typer.Option("--source", help="Also look for sources in this directory; repeatable.")]
 
 
 UNKNOWN = "?"

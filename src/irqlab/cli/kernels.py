@@ -48,7 +48,7 @@ def build(
     kconfig: Annotated[list[str] | None, typer.Option("--kconfig", help="A file with CONFIG_ lines; repeatable.")] = None,
     debug: Annotated[str | None, typer.Option("--debug", help=f"Comma-separated: {', '.join(DEBUG)}.")] = None,
 ) -> None:
-    """Build a kernel; trials do it by themselves. Prints what to pass to --kernel."""
+    """Build a kernel, and print what to pass to --kernel. Commands that measure build it by themselves."""
     if (source is None) == (tree is None):
         raise IrqlabError("kernel build: give either --source SERIES or --tree PATH")
     spec = f"source:{source}" if source is not None else f"tree:{tree}"

@@ -59,7 +59,7 @@ Width = Annotated[
     typer.Option("--width", help="Relative distance of the highest passing and the lowest failing load that ends a search."),
 ]
 LineRate = Annotated[
-    str | None, typer.Option("--line-rate", help="Highest load, in bit/s: 100M, 1G; default: what the ports say.")
+    str | None, typer.Option("--line-rate", help="Highest load, in bit/s: 100M, 1G; default: the speed that the ports report.")
 ]
 Bidirectional = Annotated[bool, typer.Option("--bidirectional", help="Offer the load in both directions simultaneously.")]
 Bridge = Annotated[
@@ -178,13 +178,13 @@ def _add(method: Method) -> None:
         dut_ports: DutPorts = None,
         rx: Annotated[str | None, typer.Option("--rx", help="Receive scheme of the device's driver, if it is ours.")] = None,
         tx: Annotated[str | None, typer.Option("--tx", help="Transmit scheme of the device's driver, if it is ours.")] = None,
-        name: Annotated[str, typer.Option("--name", help="What the device is called in tables; default: its driver.")] = "",
+        name: Annotated[str, typer.Option("--name", help="The device's name in tables; default: its driver.")] = "",
         calibration_file: Annotated[
             Path | None,
             typer.Option("--calibration", help="A file of irqlab live calibrate; default: the one kept for the ports."),
         ] = None,
         uncalibrated: Annotated[
-            bool, typer.Option("--uncalibrated", help="Go on without knowing the tester's own limits.")
+            bool, typer.Option("--uncalibrated", help="Measure without knowing the tester's own limits.")
         ] = False,
         json_file: JsonFile = None,
         report_file: ReportFile = None,
@@ -260,10 +260,10 @@ def calibrate(
     width: Width = RELATIVE_WIDTH,
     line_rate: LineRate = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The file; default: a place where the methods look for it.")
+        Path | None, typer.Option("--output", "-o", help="The file; default: the place where the methods look for it.")
     ] = None,
 ) -> None:
-    """Measure the tester itself: a cable leads from one port to the other. Do this before anything else."""
+    """Measure the tester itself, with a cable from one port to the other. Do this before anything else."""
     config = _config(ports, kind, cpus, sleep, True, None, None)
     workload = replace(_workload(duration, warmup, 1, width), bidirectional=bidirectional)
     workloads = [replace(workload, size=one) for one in sizes(size)]
@@ -314,7 +314,7 @@ def prepare_command(
     dut_ports: DutPorts = None,
     governor: Annotated[bool, typer.Option("--governor/--no-governor", help="Keep the processors at full speed.")] = True,
 ) -> None:
-    """Set up ports and device: links, offloads, addresses, routes, ARP. Says what it changes; restore puts it back."""
+    """Set up ports and device: links, offloads, addresses, routes, ARP. Prints what it changes; restore undoes it."""
     pair = _pair(ports, "ports")
     theirs = _pair(dut_ports.split(","), "--dut-ports") if dut_ports else None
     if bool(dut) != bool(theirs):

@@ -76,14 +76,14 @@ SHARED: dict[str, Shared] = {
     "nic": _option(
         "--nic",
         str | None,
-        "NIC model; irqlab-MODEL+ERRATUM: with a defect of the chip; default: the first that the driver supports.",
+        "NIC model; irqlab-MODEL+ERRATUM: with a defect of the chip; default: the first one that the driver supports.",
     ),
     "bus": _option("--bus", str | None, "The bus of the tester's own PCI cards, MHz:bits: 33:32 (default), 33:64, 66:32, 66:64."),
     "kernel": _option(
         "--kernel",
         str | None,
         "Debian's kernel (6.1, 7.3, 6.12.95, 6.1-rt; irqlab kernels), a source tree (tree:PATH, tree:PATH@REVISION, source:6.12) "
-        "or a build of yours (build:PATH); default: the 6.1 that make setup fetched.",
+        "or your own build (build:PATH); default: the 6.1 that make setup fetched.",
     ),
     "kconfig": _option("--kconfig", list[str] | None, "A file with CONFIG_ lines for a kernel that is built; repeatable."),
     "debug": _option("--debug", str | None, f"Debugging options of a kernel that is built, comma-separated: {', '.join(DEBUG)}."),
@@ -93,7 +93,7 @@ SHARED: dict[str, Shared] = {
     "functional": _option(
         "--functional",
         bool,
-        "Run without the instruction clock. For tests (tap, shell, fuzz, cycles): commands that measure refuse.",
+        "Run without the instruction clock. For tests (tap, shell, fuzz, cycles); commands that measure reject it.",
         _default(TestbedConfig, "functional"),
         _TESTING,
     ),
@@ -178,7 +178,7 @@ SHARED: dict[str, Shared] = {
     "ensemble": _option(
         "--ensemble",
         int,
-        "Number of members: measurements that differ in what should not matter. Shows the median and range of every figure.",
+        "Number of members: measurements that differ only in what should not matter. Shows median and range of every figure.",
         _default(Ensemble, "members"),
         _ENSEMBLE,
     ),

@@ -105,7 +105,9 @@ class Debuggee:
 
     def __init__(self, testbed: Testbed, trial: Trial[Any], client: socket.socket | None = None) -> None:
         if testbed.config.memory is not None:
-            raise IrqlabError("--hardware: with a memory model instructions take no fixed time: no instant can be gone back to")
+            raise IrqlabError(
+                "--hardware: with a memory model an instruction takes no fixed time, so debug cannot go back to an instant"
+            )
         if testbed.config.cpus > 1:
             raise IrqlabError("--cpus: only a DUT with one processor can be taken back to an instant")
         if testbed.config.functional:

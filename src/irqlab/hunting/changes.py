@@ -7,11 +7,11 @@ A change is undone in the same pair. The sysfs file `flags` sets an interface up
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from irqlab.config.addresses import INTERFACES, dut_ip
-from irqlab.config.schemes import RX_SCHEMES, TX_SCHEMES, USB_RX_SCHEMES
+from irqlab.config.schemes import COMBINATIONS, USB_COMBINATIONS, Combination
 from irqlab.trials.hunt import Step
 from irqlab.trials.testbed import Testbed
 
@@ -46,7 +46,7 @@ def changes(testbed: Testbed, kind: str, interface: str) -> Iterator[Change]:
     elif kind == "ring" and running["ring_rx"]:
         now = str(running["ring_rx"]), str(running["ring_tx"])
         # Drivers built on irqmod want room for twice tx-frames.
-        least = 2 * (running["schemes"] or {}).get("tx_frames", 0)
+        least = 2 * ((running["schemes"] or {}).get("tx_frames") or 0)
         other = str(running["ring_rx"] // 2), str(max(running["ring_tx"] // 2, least))
         steps = tuple(
             Step(at_ns, argv=("ethtool", "-G", interface, "rx", rx, "tx", tx))
@@ -67,15 +67,16 @@ def changes(testbed: Testbed, kind: str, interface: str) -> Iterator[Change]:
 
 
 def _schemes(testbed: Testbed, schemes: dict[str, Any] | None, kind: str, home: str) -> Iterator[Change]:
-    """From the scheme in force to each other one, and back."""
+    """From the scheme in force to each other one that goes with the other direction's, and back."""
     if schemes is None:
         return
     side = kind.removesuffix("-scheme")
-    known = TX_SCHEMES if side == "tx" else USB_RX_SCHEMES if testbed.nic.usb_speed else RX_SCHEMES
-    now, path = str(schemes[side]), f"{home}/irqmod/{side}_scheme"
-    for other in known:
-        if other != now:
-            yield Change(f"{kind} {other}", (Step(0, path, other), Step(50 * MS, path, now)), 120 * MS, "late")
+    now, path = Combination(schemes["rx"], schemes["tx"]), f"{home}/irqmod/{side}_scheme"
+    for known in USB_COMBINATIONS if testbed.nic.usb_speed else COMBINATIONS:
+        other = getattr(known, side)
+        if known != now and known == replace(now, **{side: other}):
+            steps = (Step(0, path, other), Step(50 * MS, path, getattr(now, side)))
+            yield Change(f"{kind} {other}", steps, 120 * MS, "late")
 
 
 def _unbind(testbed: Testbed, interface: str) -> Change:

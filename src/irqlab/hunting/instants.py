@@ -20,7 +20,7 @@ MOST_TRIAL_NS = 3_000_000_000_000
 """A trial is no longer: with long periods it has fewer pairs."""
 
 
-def busy_spans(found: HuntResult, step_ns: int, before_ns: int = 0) -> list[tuple[int, int]]:
+def busy_spans(found: HuntResult, step_ns: int, before_ns: int) -> list[tuple[int, int]]:
     """When the DUT executes without a second event: spans in ns after the first, of all pairs together.
 
     They are multiples of `step_ns`, both ends included, with a margin. Spans that overlap are joined. `before_ns`: so long the

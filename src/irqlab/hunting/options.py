@@ -41,39 +41,44 @@ class Options:
         str,
         typer.Option(
             "--ports",
-            help="Where it happens: same (the NIC of the first frame), other (the NIC that transmits it), or both, with a comma.",
+            help="The NIC where it happens: same (receives the first frame), other (transmits it), or same,other.",
         ),
     ] = ",".join(PORTS)
     first: Annotated[int, typer.Option("--first", help="Frames of the first arrival.")] = 1
-    first_gap: Annotated[float, typer.Option("--first-gap", help="µs between them.")] = 0.01
+    first_gap: Annotated[float, typer.Option("--first-gap", help="µs between the frames of the first arrival.")] = 0.01
     burst: Annotated[int, typer.Option("--burst", help="Frames of the second arrival.")] = 1
     irq_delay: Annotated[
-        int, typer.Option("--irq-delay", help="Interrupts come so many ns late (the tester's own PCI cards only).")
+        int, typer.Option("--irq-delay", help="Raise interrupts this many ns late (the tester's own PCI cards only).")
     ] = 0
     bound: Annotated[
         float,
-        typer.Option("--bound", help="A frame is late if it takes so many µs longer than one that comes alone."),
+        typer.Option("--bound", help="A frame is late if it takes this many µs longer than a frame that arrives alone."),
     ] = 100.0
     step: Annotated[int, typer.Option("--step", help="Instructions from one instant to the next.")] = 1
     instants: Annotated[
         int | None,
         typer.Option(
-            "--instants", help=f"At most so many: the step grows if need be. Default: all; {CHANGE_INSTANTS} of each change."
+            "--instants",
+            help=f"Maximum number of instants; the step grows if necessary. Default: all; {CHANGE_INSTANTS} of each change.",
         ),
     ] = None
     switches: Annotated[
         int,
-        typer.Option("--switches", help="Of processors: how often one gives way in a pair. 1: once, before every instruction."),
+        typer.Option(
+            "--switches", help="processors: how often one gives way to the other in a pair. 1: once, before every instruction."
+        ),
     ] = 1
-    hunt_seed: Annotated[int, typer.Option("--hunt-seed", help="Of processors with several switches: chooses them.")] = 1
+    hunt_seed: Annotated[
+        int, typer.Option("--hunt-seed", help="processors, with several switches: the seed that chooses them.")
+    ] = 1
     begin: Annotated[float | None, typer.Option("--from", help="First instant, in µs after the first event.")] = None
     end: Annotated[float | None, typer.Option("--until", help="Last instant, in µs after the first event.")] = None
     at: Annotated[int | None, typer.Option("--at", help="Replay one instant, in ns after the first event.")] = None
     lead: Annotated[
-        int, typer.Option("--lead", help="With --at: so many pairs before it, with shorter and shorter distances to it.")
+        int, typer.Option("--lead", help="With --at: number of pairs before it, with shorter and shorter distances to it.")
     ] = 0
-    repeat: Annotated[int, typer.Option("--repeat", help="With --at: repetitions, none of them cached.")] = 1
-    traces: Annotated[int, typer.Option("--traces", help="Of so many findings, show what the driver executed.")] = 1
+    repeat: Annotated[int, typer.Option("--repeat", help="With --at: number of repetitions; none is cached.")] = 1
+    traces: Annotated[int, typer.Option("--traces", help="Number of findings for which to show what the driver executed.")] = 1
 
     def __post_init__(self) -> None:
         for option, text, chosen, allowed in (
@@ -97,15 +102,15 @@ class Options:
             if not least <= value <= most:
                 raise IrqlabError(f"{option} {value}: allowed are {least} to {most}")
         if not 0 <= self.bound <= 1e6:
-            raise IrqlabError(f"--bound {self.bound:g}: allowed are 0 to 1000000 µs")
+            raise IrqlabError(f"--bound {self.bound:.10g}: allowed are 0 to 1000000 µs")
         if not 0.01 <= self.first_gap * self.first < 7_000 or self.first_gap < 0.01:
-            raise IrqlabError(f"--first-gap {self.first_gap:g}: at least 0.01 µs, and all frames of --first within 7000 µs")
+            raise IrqlabError(f"--first-gap {self.first_gap:.10g}: at least 0.01 µs, and all frames of --first within 7000 µs")
         replayed_us = None if self.at is None else self.at / 1e3
         for option, at_us in (("--from", self.begin), ("--until", self.end), ("--at", replayed_us)):
             if at_us is not None and not 0 <= at_us < MAX_PERIOD_NS / 1e3:
-                raise IrqlabError(f"{option}: allowed are instants before the next pair, at most {MAX_PERIOD_NS / 1e3:g} µs")
+                raise IrqlabError(f"{option}: allowed are instants before the next pair, less than {MAX_PERIOD_NS / 1e3:.10g} µs")
         if self.begin is not None and self.end is not None and self.begin > self.end:
-            raise IrqlabError(f"--from {self.begin:g}: it is after --until {self.end:g}")
+            raise IrqlabError(f"--from {self.begin:.10g}: it is after --until {self.end:.10g}")
         if self.at is None and (self.repeat > 1 or self.lead):
             raise IrqlabError("--repeat, --lead: they need --at")
         if self.at is not None and (self.begin is not None or self.end is not None):

@@ -11,12 +11,14 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from irqlab.errors import IrqlabError
 from irqlab.hunting.cases import Case
 from irqlab.hunting.findings import Finding, Place, disorder, group
 from irqlab.hunting.options import Options
 from irqlab.hunting.pairs import Limits, Pair, pairs_of
+from irqlab.hunting.smaller import said, shortest_failing, shortest_lead
 from irqlab.profile.listing import Listing
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.hunt import HuntResult, HuntTrial, Switches
@@ -27,8 +29,6 @@ TRIAL_PAIRS = 250
 """Pairs in a trial. A fault may leave the DUT in a bad state for the rest of it."""
 CONFIRMED = 4
 """Of so many findings the shortest trial is looked for that shows them."""
-SAID_LINES = 12
-"""Lines of an error that a finding keeps."""
 Points = tuple[int, ...]
 """Numbers of instructions of the driver, in the order of their execution in a pair. A processor gives way before each."""
 
@@ -70,12 +70,10 @@ def hunt_processors(
             findings += list(disorder(case.kind, case.port, found))
     for number, one in enumerate(group(case.kind, case.port, judged, 1)):
         at = one.from_ns or 0  # those after the first may go wrong because of it
-        lead = _lead(runner, case.trial, asked, at, limits) if number < CONFIRMED else None
-        findings.append(
-            replace(
-                one, from_ns=None, to_ns=None, at_ns=at, lead=lead, switches=_said(asked[at]), places=_places(tried, at, code())
-            )
-        )
+        led = partial(_led, case.trial, asked, at)
+        lead = shortest_lead(runner, led, at % TRIAL_PAIRS, limits) if number < CONFIRMED else None
+        places = _places(tried, at, code())
+        findings.append(replace(one, from_ns=None, to_ns=None, at_ns=at, lead=lead, switches=_listed(asked[at]), places=places))
     return judged, findings
 
 
@@ -106,7 +104,7 @@ def _led(one: HuntTrial, asked: Sequence[Points], at: int, lead: int) -> HuntTri
     return _with(one, asked[at - lead : at + 1])
 
 
-def _said(points: Points) -> str:
+def _listed(points: Points) -> str:
     return ", ".join(str(point) for point in points)
 
 
@@ -123,28 +121,11 @@ def _places(tried: Sequence[HuntResult | IrqlabError], at: int, code: Listing) -
     return tuple(places)
 
 
-def _lead(runner: TrialRunner, one: HuntTrial, asked: Sequence[Points], at: int, limits: Limits) -> int | None:
-    """The shortest trial that ends with the finding: its number of pairs before it, 0 or a power of two."""
-    most = at % TRIAL_PAIRS
-    for lead in sorted({0, most, *(1 << n for n in range(most.bit_length()))}):
-        found = runner.attempt(_led(one, asked, at, min(lead, most)))
-        if isinstance(found, IrqlabError) or list(pairs_of(found, limits))[-1].what:
-            return min(lead, most)
-    return None
-
-
 def _broken(runner: TrialRunner, case: Case, first: int, points: Sequence[Points], error: IrqlabError) -> Finding:
-    """The DUT failed in a trial: looks for a shorter one in which it fails."""
-    while len(points) > 1:
-        half = len(points) // 2
-        for begin, part in ((0, points[:half]), (half, points[half:])):
-            found = runner.attempt(_with(case.trial, part))
-            if isinstance(found, IrqlabError):
-                first, points, error = first + begin, part, found
-                break
-        else:
-            break
-    said = "\n".join(str(error).splitlines()[:SAID_LINES])
-    last = first + len(points) - 1
-    finding = Finding(case.kind, case.port, "message", None, None, len(points), None, last, len(points) - 1, said)
-    return replace(finding, switches=_said(points[-1]))
+    """The DUT failed in a trial; with the shortest one in which it fails. `first`: the number of its first schedule."""
+    begin, pairs, error = shortest_failing(
+        runner, lambda begin, pairs: _with(case.trial, points[begin : begin + pairs]), len(points), error
+    )
+    last = begin + pairs - 1
+    finding = Finding(case.kind, case.port, "message", None, None, pairs, None, first + last, pairs - 1, said(error))
+    return replace(finding, switches=_listed(points[last]))

@@ -19,13 +19,11 @@ from irqlab.hunting.instants import busy_spans, chosen_spans, trials
 from irqlab.hunting.options import Options
 from irqlab.hunting.pairs import Limits, Pair, pairs_of
 from irqlab.hunting.processors import hunt_processors, replayed
+from irqlab.hunting.smaller import said, shortest_failing, shortest_lead
 from irqlab.qemu.machine import CancelledError, MachineError
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.hunt import CHECK_ROOM_NS, HuntResult, HuntTrial
 from irqlab.trials.trial import Trial
-
-SAID_LINES = 12
-"""Lines of an error that a finding keeps."""
 
 
 class NotAloneError(IrqlabError):
@@ -53,7 +51,7 @@ def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
         if isinstance(error, CancelledError) or not case.trial.steps:
             raise
         # The change goes wrong by itself, without a frame meanwhile.
-        finding = Finding(case.kind, case.port, "message", None, None, 1, None, None, None, _said(error))
+        finding = Finding(case.kind, case.port, "message", None, None, 1, None, None, None, said(error))
         return Hunted(Limits(0, 0), (), step_of(runner, options), (), [finding])
     if case.trial.failing is not None:
         return _fail_calls(runner, case, limits, alone)
@@ -78,21 +76,18 @@ def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
             judged += list(pairs_of(found, limits))
             findings += list(disorder(case.kind, case.port, found))
             pcs.update(found.second.pcs[:: trial.frames or 1])
-    number_of = {pair.gap_ns: pair.number for pair in judged}
+    number_of: dict[int | None, int] = {pair.gap_ns: pair.number for pair in judged}
     one = replace(case.trial, step_ns=step_ns)
     grouped = group(case.kind, case.port, judged, step_ns)
-    confirmed = [_confirmed(runner, one, f, number_of[f.at_ns or 0], limits) for f in grouped]
+    confirmed = [_confirmed(runner, one, f, number_of[f.at_ns], limits) for f in grouped]
     return Hunted(limits, spans, step_ns, judged, [*confirmed, *findings], frozenset(pcs))
-
-
-def _said(error: IrqlabError) -> str:
-    return "\n".join(str(error).splitlines()[:SAID_LINES])
 
 
 def _confirmed(runner: TrialRunner, one: HuntTrial, finding: Finding, most: int, limits: Limits) -> Finding:
     """The finding with the shortest trial that shows it again."""
-    lead = _lead(runner, one, finding, most, limits)
-    if lead is None or finding.at_ns is None:
+    assert finding.at_ns is not None
+    lead = shortest_lead(runner, partial(led, one, finding.at_ns), most, limits)
+    if lead is None:
         return finding
     return replace(finding, lead=lead, replay=replay_of(led(one, finding.at_ns, lead)))
 
@@ -112,7 +107,7 @@ def alone_of(runner: TrialRunner, case: Case, options: Options) -> tuple[Limits,
         raise NotAloneError(
             f"{len(found) - len(latencies)} of {len(found)} frames that came alone, {period_ms:g} ms apart, never came out"
         )
-    bound_ns = max(latencies) * max(1, options.burst) + round(options.bound * 1e3)
+    bound_ns = max(latencies) * options.burst + round(options.bound * 1e3)
     if not case.trial.transmits:
         return Limits(max(latencies), bound_ns), alone
     freed = [one.freed_ns for one in alone.transmitted if one.freed_ns is not None]
@@ -176,32 +171,15 @@ def _progress(case: Case, trial: Trial[HuntResult]) -> str:
     return f"{case.kind}, {case.port} port, instants from {units.duration(trial.first_gap_ns)}"
 
 
-def _lead(runner: TrialRunner, one: HuntTrial, finding: Finding, most: int, limits: Limits) -> int | None:
-    """The shortest trial that ends with the finding: its number of pairs before it, 0 or a power of two or `most`."""
-    assert finding.at_ns is not None
-    for lead in sorted({0, most, *(1 << n for n in range(most.bit_length()))}):
-        found = runner.attempt(led(one, finding.at_ns, lead))
-        if isinstance(found, IrqlabError) or list(pairs_of(found, limits))[-1].what:
-            return lead
-    return None
-
-
 def _broken(runner: TrialRunner, case: Case, trial: HuntTrial, error: IrqlabError) -> Finding:
-    """The DUT failed in a trial: looks for a shorter one in which it fails."""
-    while trial.pairs > 1:
-        half = trial.pairs // 2
-        first = replace(trial, pairs=half)
-        second = replace(trial, pairs=trial.pairs - half, first_gap_ns=trial.first_gap_ns + half * trial.step_ns)
-        for part in (first, second):
-            found = runner.attempt(part)
-            if isinstance(found, IrqlabError):
-                trial, error = part, found
-                break
-        else:
-            break
-    gaps = trial.gaps_ns
-    last = gaps[-1]
-    return Finding(case.kind, case.port, "message", gaps[0], last, trial.pairs, None, last, trial.pairs - 1, _said(error))
+    """The DUT failed in a trial; with the shortest one in which it fails."""
+
+    def part(begin: int, pairs: int) -> HuntTrial:
+        return replace(trial, pairs=pairs, first_gap_ns=trial.gaps_ns[begin])
+
+    begin, pairs, error = shortest_failing(runner, part, trial.pairs, error)
+    gaps = part(begin, pairs).gaps_ns
+    return Finding(case.kind, case.port, "message", gaps[0], gaps[-1], pairs, None, gaps[-1], pairs - 1, said(error))
 
 
 def _fail_calls(runner: TrialRunner, case: Case, limits: Limits, alone: HuntResult) -> Hunted:
@@ -213,12 +191,13 @@ def _fail_calls(runner: TrialRunner, case: Case, limits: Limits, alone: HuntResu
     trial = replace(case.trial, pairs=calls)
     found = runner.attempt(trial)
     if isinstance(found, IrqlabError):
-        return Hunted(limits, ((0, calls - 1),), 1, (), list(_broken_calls(runner, case, calls)))
+        return Hunted(limits, ((0, calls - 1),), 1, (), list(_broken_calls(runner, case, calls, found)))
     judged = [replace(pair, gap_ns=pair.number) for pair in pairs_of(found, limits)]
     findings = []
     for one in group(case.kind, case.port, judged, 1):
         first = one.from_ns or 0
-        findings.append(replace(one, at_ns=first, lead=_failing_lead(runner, case, first, limits)))
+        lead = shortest_lead(runner, partial(_failing, case.trial, first), first, limits)
+        findings.append(replace(one, at_ns=first, lead=lead))
     return Hunted(limits, ((0, calls - 1),), 1, judged, findings)
 
 
@@ -228,24 +207,14 @@ def _failing(one: HuntTrial, number: int, lead: int) -> HuntTrial:
     return replace(one, pairs=lead + 1, failing=replace(one.failing, first=number - lead))
 
 
-def _failing_lead(runner: TrialRunner, case: Case, number: int, limits: Limits) -> int | None:
-    """As `_lead`, for calls."""
-    for lead in sorted({0, number, *(n for n in (1, 2, 4, 8, 16, 32, 64, 128, 256) if n < number)}):
-        found = runner.attempt(_failing(case.trial, number, lead))
-        if isinstance(found, IrqlabError) or list(pairs_of(found, limits))[-1].what:
-            return lead
-    return None
-
-
-def _broken_calls(runner: TrialRunner, case: Case, calls: int) -> Iterator[Finding]:
-    """The DUT failed: each call alone, or all of them."""
+def _broken_calls(runner: TrialRunner, case: Case, calls: int, error: IrqlabError) -> Iterator[Finding]:
+    """The DUT failed: with a call alone, or only if they fail one after the other."""
     found_any = False
     for number in range(calls):
         found = runner.attempt(_failing(case.trial, number, 0))
         if isinstance(found, IrqlabError):
             found_any = True
-            yield Finding(case.kind, case.port, "message", number, number, 1, None, number, 0, _said(found))
+            yield Finding(case.kind, case.port, "message", number, number, 1, None, number, 0, said(found))
     if not found_any:
-        found = runner.attempt(_failing(case.trial, calls - 1, calls - 1))
-        said = _said(found) if isinstance(found, IrqlabError) else ""
-        yield Finding(case.kind, case.port, "message", 0, calls - 1, calls, None, calls - 1, calls - 1, said)
+        last = calls - 1
+        yield Finding(case.kind, case.port, "message", 0, last, calls, None, last, last, said(error))

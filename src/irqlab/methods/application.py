@@ -21,7 +21,7 @@ from irqlab.methods import cliff, receiving, waits
 from irqlab.methods.method import RUN, Lines, Method
 from irqlab.methods.options import MAX_LOAD, MAX_RATE_PPS, either, numbers
 from irqlab.methods.receiving import BLOCK, Sample
-from irqlab.present import plots
+from irqlab.present import plots, series
 from irqlab.present.columns import Col
 from irqlab.present.parts import Group, Numbers
 from irqlab.present.rows import legend_of, line_of
@@ -231,7 +231,7 @@ def _plots(rows: Sequence[Row], number: Numbers) -> Group:
     """Plots of received rate, CPU time left, and round trip."""
     rows = _by_wait(rows)
 
-    def curves(value: str, scale: float) -> list[plots.Line]:
+    def curves(value: str, scale: float) -> list[series.Line]:
         return [line_of(row, [(s.offered_pps / 1e3, getattr(s, value) * scale) for s in row.samples]) for row in rows]
 
     group = Group(legend=legend_of(rows, ("grey", "no loss")))

@@ -62,7 +62,7 @@ class Sample:
     worst_ns: Annotated[Count | None, Col("Worst", format=units.duration, title="the longest latency of any frame")]
     worst_at_ns: Annotated[Count | None, Col("at", format=lambda ns: f"{ns} ns", title="after the first event")]
     freed_ns: Annotated[Count | None, Col("Freed", format=units.duration, title="the longest time until a packet was freed")]
-    """null: not looked at."""
+    """The longest time until a packet was freed; null: not measured."""
     missed: Annotated[Count, Col("Missed", "instants", units.whole, mark=lambda n: "bad" if n else "good")]
     """Instants at which something went wrong."""
     findings: tuple[Finding, ...]
@@ -78,13 +78,13 @@ class Summary:
     missed: Count
     """Instants at which something went wrong."""
     replayed: Count | None = None
-    """With --at and --repeat: in how many of the repetitions it happened; null: not repeated."""
+    """With --at and --repeat: the number of repetitions in which it happened; null: not repeated."""
     testbed: dict[str, Any] | None = None
     """How the DUT was set up, for `irqlab debug`; null: no finding can be replayed."""
     driver_instructions: Count | None = None
-    """Of the driver's code; null: not looked at."""
+    """Number of instructions of the driver's code; null: not counted."""
     tried_instructions: Count | None = None
-    """Those of them that were the next ones when a second frame arrived."""
+    """Those of them before which a second frame arrived."""
     coverage: tuple[Function, ...] = ()
     """The same by function."""
 
@@ -310,11 +310,11 @@ METHOD = Method(
     name="hunt",
     place=57,
     title="Race hunt",
-    help="Let something happen after every single instruction that a frame causes: another frame, a change, an interrupt without "
+    help="Trigger an event after every single instruction that a frame causes: another frame, a change, an interrupt without "
     "cause, a failed allocation. Exit code 1: something was found.",
-    intro="A frame finds the device under test idle; something else happens a little later, at another instant each time. All "
-    "instants at which the device executes are tried. Each frame has to come out in order, once, and hardly later than one "
-    "that comes alone; packets have to be freed, and after a change frames have to pass.",
+    intro="A frame finds the device under test idle; an event happens a little later, at another instant each time. All instants "
+    "at which the device executes are tried. Each frame has to come out once, in order, and within the bound of the latency "
+    "of a frame that comes alone; packets have to be freed, and after a change frames have to pass.",
     sample=Sample,
     summary=Summary,
     lines=Lines("Race hunt", Sample, note="Missed: instants at which something went wrong"),

@@ -16,11 +16,11 @@ from irqlab import units
 from irqlab.config.workload import Workload
 from irqlab.methods import throughput
 from irqlab.methods.method import Lines, Method, NoSummary
-from irqlab.present import plots
+from irqlab.present import plots, series
 from irqlab.present.columns import Col
 from irqlab.present.parts import Group, Legend, Numbers, Plot, Section
-from irqlab.present.plots import Line as PlotLine
 from irqlab.present.rows import by_test, legend_of, line_of
+from irqlab.present.series import Line as PlotLine
 from irqlab.present.variants import Row
 from irqlab.results import histogram
 from irqlab.results.document import MethodResult
@@ -154,10 +154,10 @@ def _groups(heading: str, rows: Sequence[Row], number: Numbers) -> list[Group]:
     if any(len(by_load) > 1 for by_load in slower.values()):
         for row in rows:
             by_load = slower[row.variant.number].items()
-            colour = plots.style(row.variant.number).colour
+            colour = series.style(row.variant.number).colour
             lines = [
                 PlotLine(
-                    f"rank-{n}", name, plots.rank_style(n, colour), [(100 * load, _us(getattr(r, key))) for load, r in by_load]
+                    f"rank-{n}", name, series.rank_style(n, colour), [(100 * load, _us(getattr(r, key))) for load, r in by_load]
                 )
                 for n, (key, name) in enumerate(PERCENTILES)
             ]
@@ -208,10 +208,11 @@ def _distributions(rows: Sequence[Row], slower: dict[int, dict[float, Latency]],
 
 def _percentiles(found: Histogram) -> list[tuple[float, float]]:
     """(1 / (1 - quantile), µs): thinned out to points that can be told apart in the plot."""
+    total = found.total
     points, seen = [], 0
     for value, count in found.counts:
         seen += count
-        points.append((found.total / (found.total - seen + 0.5), value / 1e3))
+        points.append((total / (total - seen + 0.5), value / 1e3))
     first = (1.0, points[0][1])
     step = (points[-1][0] / first[0]) ** (1 / MAX_POINTS)
     kept = [first]

@@ -18,8 +18,8 @@ from irqlab.methods.method import Lines, Method, Picture
 from irqlab.present import plots
 from irqlab.present.columns import Col, Nested
 from irqlab.present.parts import Group, Legend, Notice, Numbers, Plot
-from irqlab.present.plots import Line as PlotLine
 from irqlab.present.rows import by_test, kpps_text, legend_of, line_of, listed, wire_pps_of
+from irqlab.present.series import Line as PlotLine
 from irqlab.present.tables import Cell, Column, Table
 from irqlab.present.variants import Row
 from irqlab.results.document import MethodResult
@@ -126,11 +126,11 @@ def run(
     result = runner.result("loss", workload)
     result.copy_throughput(base)
     result.samples = [Sample.of(share, trial) for share, trial in zip(shares, trials, strict=True)]
-    highest = max(t.forwarded_pps for t in trials)
-    collapsed = [share for share, t in zip(shares, trials, strict=True) if share > 1 and t.forwarded_pps < COLLAPSED * highest]
+    highest = max(sample.forwarded_pps for sample in result.samples)
+    collapsed = [s.load for s in result.samples if s.load > 1 and s.forwarded_pps < COLLAPSED * highest]
     result.summary = Summary(
         max_forwarded_pps=highest,
-        plateau_ratio=trials[-1].forwarded_pps / highest if highest else 0.0,
+        plateau_ratio=result.samples[-1].forwarded_pps / highest if highest else 0.0,
         collapse_load=min(collapsed) if collapsed else None,
     )
     result.copy_per_frame_metrics(trials[-1])
@@ -215,13 +215,12 @@ def _collapse(row: Row) -> tuple[float, float] | None:
 def _drops(rows: Sequence[Row]) -> list[Table]:
     """Frames lost by location at each driver's highest load; no table if there was no loss."""
     last = [(row, row.samples[-1]) for row in rows]
-    places = list(dict.fromkeys([*PLACES, *(place for _, sample in last for place in sample.drops)]))
-    places = [place for place in places if any(sample.drops.get(place) for _, sample in last)]
+    places = [place for place in PLACES if any(sample.drops.get(place) for _, sample in last)]
     if not places:
         return []
     columns = (
         *(Column("Driver", number=False), Column("Load"), Column("Offered", unit="kpps")),
-        *(Column(PLACES.get(place, (place, ""))[0], title=PLACES.get(place, ("", ""))[1]) for place in places),
+        *(Column(heading, title=title) for heading, title in map(PLACES.__getitem__, places)),
     )
     lines = [
         [

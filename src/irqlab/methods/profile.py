@@ -72,7 +72,7 @@ class Options:
         bool,
         typer.Option(
             "--memory",
-            help="Count the lines of memory that a frame uses, and the caches' misses: by function, by object and by field. The "
+            help="Count the lines of memory that a frame uses, and cache misses, by function, object and field. The "
             "caches are those of --hardware, if it has any, else common ones that take no time.",
         ),
     ] = False

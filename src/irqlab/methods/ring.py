@@ -45,21 +45,21 @@ class Sample:
     most: Annotated[int, Col("Most", format=units.whole)]
     empty_ratio: Annotated[float, Col("Empty", format=units.percent, title="share of the time")]
     full_ratio: Annotated[float, Col("Full", format=units.percent, title="share of the time at nine tenths of the ring or more")]
-    fillings_per_s: Annotated[float, Col("Fillings", "/s", units.whole, title="how often it came to be full")]
+    fillings_per_s: Annotated[float, Col("Fillings", "/s", units.whole, title="how often the ring became full")]
     interrupts_per_s: Annotated[float, Col("Interrupts", "/s", units.whole, title="of both NICs, over the whole test")]
     shown: list[tuple[int, int]]
-    """At the window's beginning: ns since then, and how many descriptors the NIC holds from then on."""
+    """The beginning of the window: ns since its start, and how many descriptors the NIC holds from then on."""
 
     @classmethod
     def of(cls, found: RingResult) -> Sample:
         """Makes a sample of a trial's result."""
         spent = {int(fill): ns for fill, ns in found.at_fill_ns.items()}
-        total = sum(spent.values()) or 1
+        total = sum(spent.values())
         return cls(
             name=found.spec.name,
             ring=found.ring,
             mean=sum(fill * ns for fill, ns in spent.items()) / total,
-            most=max(spent, default=0),
+            most=max(spent),
             empty_ratio=spent.get(0, 0) / total,
             full_ratio=sum(ns for fill, ns in spent.items() if fill >= found.ring * 9 // 10) / total,
             fillings_per_s=found.fillings * 1e9 / found.window_ns,
@@ -71,7 +71,9 @@ class Sample:
 def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResult:
     """Forwards both ways, then sends by TCP. Raises IrqlabError if the NIC is not one of the tester's PCI cards."""
     if not runner.testbed.nic.pci_bus:
-        raise IrqlabError(f"{runner.testbed.nic.model}: only of the tester's own PCI cards (--nic irqlab-...) the ring is seen")
+        raise IrqlabError(
+            f"{runner.testbed.nic.model}: the ring can be recorded only with the tester's own PCI cards (--nic irqlab-...)"
+        )
     result = runner.result("ring", workload)
     for trial in (RingTrial(options.rate), RingTrial(None)):
         sample = Sample.of(runner.trial(trial))
@@ -85,7 +87,8 @@ def curve(row: Row, sample: Sample, title: str) -> str:
     """A plot of the fill over time."""
     points: list[tuple[float, float | None]] = []
     for at_ns, fill in sample.shown:
-        points += [(at_ns / 1e6, points[-1][1]), (at_ns / 1e6, fill)] if points else [(at_ns / 1e6, fill)]
+        points += [(at_ns / 1e6, before) for _, before in points[-1:]]
+        points.append((at_ns / 1e6, fill))
     return plots.over_time([line_of(row, points)], "Time, ms", "descriptors", title)
 
 
@@ -104,9 +107,9 @@ METHOD = Method(
     name="ring",
     place=65,
     title="Transmit ring",
-    help="Record how many transmit descriptors the NIC holds over time, forwarding and sending TCP (docs/rtl8139-model.md).",
-    intro="How full the transmit ring is, as the NIC sees it: descriptors that the driver handed over and it has not given back. "
-    "Only of the tester's own PCI cards, whose wire takes time.",
+    help="Record how many transmit descriptors the NIC holds over time, forwarding and sending TCP (docs/transmit-ring.md).",
+    intro="How full the transmit ring is: the descriptors that the driver has handed over and the NIC has not given back. "
+    "Only with the tester's own PCI cards, whose wire takes time.",
     sample=Sample,
     summary=NoSummary,
     lines=Lines("Transmit ring", Sample, note="fill: descriptors that the NIC holds; full: nine tenths of the ring", sized=False),

@@ -16,7 +16,7 @@ from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods.iperf import FRAME_BYTES
 from irqlab.methods.method import DUT, RUN, Lines, Method
-from irqlab.present import plots
+from irqlab.present import plots, series
 from irqlab.present.columns import Col, Nested
 from irqlab.present.parts import Group, Numbers
 from irqlab.present.rows import legend_of, line_of
@@ -176,7 +176,7 @@ def _plots(rows: Sequence[Row], number: Numbers) -> Group:
     return group
 
 
-def _curve(row: Row, kind: str) -> list[plots.Point]:
+def _curve(row: Row, kind: str) -> list[series.Point]:
     (sample,) = (s for s in row.samples if s.probe == kind)
     steps: dict[int, list[int]] = {}
     for at_ns, rtt_ns, _ in sample.rtts:

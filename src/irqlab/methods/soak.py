@@ -19,7 +19,7 @@ from irqlab.errors import IrqlabError
 from irqlab.methods import throughput
 from irqlab.methods.method import FORWARDING, Lines, Method
 from irqlab.methods.options import MAX_RATE_PPS, either
-from irqlab.present import plots
+from irqlab.present import plots, series
 from irqlab.present.columns import Col
 from irqlab.present.parts import Group, Numbers
 from irqlab.present.rows import legend_of, line_of
@@ -172,7 +172,7 @@ def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResu
 def _plots(rows: Sequence[Row], number: Numbers) -> Group:
     """Loss, latency and memory over time."""
 
-    def curves(field: str, scale: float) -> list[plots.Line]:
+    def curves(field: str, scale: float) -> list[series.Line]:
         values = [(row, [(s.end_ns / 1e9, getattr(s, field)) for s in row.samples]) for row in rows]
         return [line_of(row, [(x, None if y is None else y * scale) for x, y in points]) for row, points in values]
 

@@ -19,11 +19,11 @@ from irqlab.config.traffic import MAX_FRAME_BYTES, MIN_FRAME_BYTES, mean_frame_b
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods.method import Lines, Method, Picture, ordered
-from irqlab.present import plots
+from irqlab.present import plots, series
 from irqlab.present.columns import Col
 from irqlab.present.parts import Group, Legend, Numbers, Plot, Section
-from irqlab.present.plots import Bar
 from irqlab.present.rows import bar_of, by_test, kpps_text, legend_of, line_of, listed, place_of, wire_pps_of
+from irqlab.present.series import Bar
 from irqlab.present.tables import Table
 from irqlab.present.variants import Row, Variant
 from irqlab.results.document import MethodResult
@@ -422,7 +422,7 @@ def _bars(heading: str, rows: Sequence[Row], number: Numbers) -> Plot:
     entries = [bar_of(row, row.result.total_throughput_pps, kpps_text(row.result.total_throughput_pps)) for row in rows]
     wires = {(row.variant.line_rate_bps, pps) for row in rows if row.variant.line_rate_bps and (pps := wire_pps_of(row))}
     entries += [
-        Bar(f"wire-{n}", f"line rate at {units.bit_rate(bps)}", plots.rank_style(0), pps, kpps_text(pps), grey=True)
+        Bar(f"wire-{n}", f"line rate at {units.bit_rate(bps)}", series.rank_style(0), pps, kpps_text(pps), grey=True)
         for n, (bps, pps) in enumerate(sorted(wires))
         if pps <= 4 * top
     ]
@@ -436,7 +436,7 @@ def _picture(rows: Sequence[Row], number: Numbers) -> Picture:
         plot = _by_size(first, number)
         return Picture(replace(plot, title=f"Throughput, {units.direction(first[0].bidirectional)}"), _legend(first))
     heading, same = next(by_test(first))
-    return Picture(_bars(f"Throughput, {heading}", same, number))
+    return Picture(replace(_bars(heading, same, number), title=f"Throughput, {heading}"))
 
 
 def _cost(rows: Sequence[Row], number: Numbers) -> list[Section]:

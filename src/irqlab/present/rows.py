@@ -8,9 +8,9 @@ from typing import Any
 
 from irqlab import units
 from irqlab.config.traffic import mean_frame_bytes, wire_rate_pps
-from irqlab.present import plots
+from irqlab.present import series
 from irqlab.present.parts import Legend
-from irqlab.present.plots import Bar, Line
+from irqlab.present.series import Bar, Line
 from irqlab.present.variants import Row
 
 
@@ -39,14 +39,14 @@ def series_of(row: Row) -> str:
     return f"series-{row.variant.number}"
 
 
-def line_of(row: Row, points: Sequence[plots.Point], **marks: Any) -> Line:
+def line_of(row: Row, points: Sequence[series.Point], **marks: Any) -> Line:
     """A row's line; its colour and marker are the variant's."""
-    return Line(series_of(row), row.variant.label, plots.style(row.variant.number), points, **marks)
+    return Line(series_of(row), row.variant.label, series.style(row.variant.number), points, **marks)
 
 
 def bar_of(row: Row, value: float, text: str) -> Bar:
     """A row's bar, labelled with `text`."""
-    return Bar(f"bar-{row.variant.number}", row.variant.label, plots.style(row.variant.number), value, text)
+    return Bar(f"bar-{row.variant.number}", row.variant.label, series.style(row.variant.number), value, text)
 
 
 def legend_of(rows: Sequence[Row], *marks: tuple[str, str]) -> list[Legend]:

@@ -3,29 +3,20 @@
 
 The kernel's own structures say it, as they were when the window closed: the slab allocator's, of every page; the list of network
 interfaces; the tasks' stacks. The types come from BTF. What these do not name (an object of `kmalloc`, a page) is named by the
-pointer that leads to it from an interface. Sources: mm/slab.h, mm/slub.c, include/linux/netdevice.h, include/linux/skbuff.h,
-Documentation/arch/x86/x86_64/mm.rst, of Linux 6.1 to 7.3.
+pointer that leads to it from an interface. Sources: include/linux/netdevice.h, include/linux/skbuff.h, of Linux 6.1 to 7.3.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 
 from irqlab.profile.btf import STRUCT, UNION, Btf
 from irqlab.profile.guest_memory import PAGE, GuestMemory
-
-DIRECT_MAP = (0xFFFF_8880_0000_0000, 0xFFFF_C880_0000_0000)
-VMALLOC = (0xFFFF_C900_0000_0000, 0xFFFF_E900_0000_0000)
-VMEMMAP = (0xFFFF_EA00_0000_0000, 0xFFFF_EB00_0000_0000)
-CPU_ENTRY = (0xFFFF_FE00_0000_0000, 0xFFFF_FE80_0000_0000)
-"""The processor's own tables (cpu_entry_area): IDT, GDT, TSS."""
-IMAGE = (0xFFFF_FFFF_8000_0000, 0xFFFF_FFFF_FF00_0000)
-"""The kernel's image and its modules."""
-KERNEL = 0xFFFF_8000_0000_0000
-"""Where user space ends."""
+from irqlab.profile.kernel_layout import CPU_ENTRY, DIRECT_MAP, IMAGE, KERNEL, VMALLOC, VMEMMAP, Area, Known, within
+from irqlab.profile.slabs import Cache, Slabs
 
 CACHES = {
     "skbuff_head_cache": "sk_buff",
@@ -90,69 +81,6 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Cache:
-    """A slab cache."""
-
-    address: int
-    name: str
-    size: int
-    """Of an object with what separates it from the next one, in bytes."""
-    order: int
-    merged: bool = False
-    """Other caches' objects are in it, too."""
-
-
-@dataclass(frozen=True)
-class Variable:
-    """A symbol for data."""
-
-    address: int
-    name: str
-    module: str | None
-
-
-@dataclass(frozen=True)
-class Area:
-    """A range of addresses that was allocated at once."""
-
-    begin: int
-    end: int
-    name: str
-
-
-@dataclass
-class Known:
-    """What is known about a kernel before a trial."""
-
-    variables: Sequence[Variable]
-    areas: Sequence[Area] = ()
-    """/proc/vmallocinfo."""
-    types: Btf | None = None
-    module_types: Mapping[str, Btf] = field(default_factory=dict)
-    driver: str = ""
-    """The module under test."""
-
-    def __post_init__(self) -> None:
-        best: dict[int, Variable] = {}
-        for one in self.variables:
-            known = best.get(one.address)
-            if known is None or _rank(one) < _rank(known):
-                best[one.address] = one
-        self._starts = sorted(best)
-        self._sorted = [best[address] for address in self._starts]
-        self._by_name = {v.name: v.address for v in reversed(self.variables)}
-
-    def address(self, *names: str) -> int | None:
-        """The address of the first of these variables that there is."""
-        return next((self._by_name[name] for name in names if name in self._by_name), None)
-
-    def variable(self, address: int) -> Variable | None:
-        """The variable that begins last at or before an address."""
-        at = bisect_right(self._starts, address) - 1
-        return self._sorted[at] if at >= 0 else None
-
-
-@dataclass(frozen=True)
 class _Typed:
     """An object that a pointer led to."""
 
@@ -169,7 +97,6 @@ class Objects:
     def __init__(self, known: Known, memory: GuestMemory, touched: Collection[int]) -> None:
         self._known, self._memory, self._types = known, memory, known.types
         self._touched_pages = {address & -PAGE for address in touched}
-        self._slabs: dict[int, tuple[Cache, int] | None] = {}
         self._typed: dict[int, _Typed] = {}
         """By address: objects of kmalloc, pages, memory per processor."""
         self._starts: list[int] = []
@@ -178,7 +105,6 @@ class Objects:
         self._blocks: set[int] = set()
         """Blocks of pages that have such buffers."""
         self._stacks: list[Area] = []
-        self._caches: dict[int, Cache] = {}
         self.lacking: list[str] = []
         """What could not be found out, in sentences."""
         if self._types is None:
@@ -190,8 +116,9 @@ class Objects:
         self._signatures = self._find_signatures()
         self._signed: dict[int, str | None] = {}
         self._page_bytes = self._types.size(self._types.struct("page") or 0) or 64
-        memory.fetch(self._descriptor(page) for page in self._touched_pages if _within(page, DIRECT_MAP))
-        self._find_caches()
+        self._slabs = Slabs(known, self._types, memory, self._page_bytes)
+        memory.fetch(self._slabs.descriptor(page) for page in self._touched_pages if within(page, DIRECT_MAP))
+        self.lacking += self._slabs.lacking
         self._find_stacks()
         self._find_packets()
         self._follow(self._roots())
@@ -206,23 +133,6 @@ class Objects:
             self.lacking.append("Memory per processor is not told apart: the kernel's symbols lack __per_cpu_offset.")
             return 0, 0, 0
         return self._memory.u64(offsets), self._memory.u64(begin), self._memory.u32(size)
-
-    def _descriptor(self, address: int) -> int:
-        """The struct page of an address in the direct map."""
-        return VMEMMAP[0] + (address - DIRECT_MAP[0]) // PAGE * self._page_bytes
-
-    def _find_caches(self) -> None:
-        head = self._known.address("slab_caches")
-        offsets = [self._offset("kmem_cache", name) for name in ("list", "name", "size", "oo", "refcount")]
-        if head is None or None in offsets or self._offset("slab", "slab_cache") is None:
-            self.lacking.append("Slab caches are not known: the kernel lacks slab_caches or struct slab.")
-            return
-        link, name, size, order, users = (offset or 0 for offset in offsets)
-        for entry in self._memory.linked(head):
-            at = entry - link
-            text = self._memory.text(self._memory.u64(at + name))
-            merged = self._memory.u32(at + users) > 1
-            self._caches[at] = Cache(at, text, self._memory.u32(at + size), self._memory.u32(at + order) >> 16, merged)
 
     def _find_signatures(self) -> list[tuple[str, int, int | None]]:
         """Of SIGNATURES: the type, the member's offset, and what it points to (None: itself)."""
@@ -251,30 +161,6 @@ class Objects:
 
     def _offset(self, struct: str, *names: str) -> int | None:
         return self._types.offset(struct, *names) if self._types else None
-
-    def slab(self, address: int) -> tuple[Cache, int] | None:
-        """The cache of an object in the direct map, and the object's start; None if no slab has this page."""
-        page = address & -PAGE
-        if page not in self._slabs:
-            self._slabs[page] = self._slab_of(page)
-        found = self._slabs[page]
-        if found is None or not found[0].size:
-            return None
-        cache, start = found
-        return cache, start + (address - start) // cache.size * cache.size
-
-    def _slab_of(self, page: int) -> tuple[Cache, int] | None:
-        """A slab of order n begins at a multiple of 2^n pages; its first page's descriptor names the cache."""
-        offset = self._offset("slab", "slab_cache")
-        if offset is None:
-            return None
-        for order in range(6):
-            number = (page - DIRECT_MAP[0]) // PAGE >> order << order
-            first = DIRECT_MAP[0] + number * PAGE
-            cache = self._caches.get(self._memory.u64(self._descriptor(first) + offset))
-            if cache is not None and cache.order >= order:
-                return cache, first
-        return None
 
     def _find_stacks(self) -> None:
         init, tasks, stack = (
@@ -314,7 +200,7 @@ class Objects:
             private = address + self._private_offset()
             typed = self._private(address, private, interface)
             yield private, typed, interface
-        for cache in self._caches.values():
+        for cache in self._slabs.caches.values():
             number = types.struct("kmem_cache") or 0
             yield cache.address, _Typed(number, types, "kmem_cache", f"kmem_cache {cache.name}"), f"cache {cache.name}"
 
@@ -347,7 +233,7 @@ class Objects:
     def _private(self, device: int, private: int, interface: str) -> _Typed:
         """The driver's part: of the structs of its module (or of those it needs), one that fits and points to the device."""
         names = [self._known.driver, *(name for name in self._known.module_types if name != self._known.driver)]
-        found = self.slab(device)
+        found = self._slabs.at(device)
         room = found[1] + found[0].size - private if found else 1 << 16
         fitting: list[tuple[int, str, int, Btf]] = []
         for module in names:
@@ -402,7 +288,7 @@ class Objects:
                 if value is None or value in self._typed:
                     continue
                 is_struct = typed.types is not None and typed.types.kind(target) in (STRUCT, UNION)
-                known = self.slab(value) if _within(value, DIRECT_MAP) else None
+                known = self._slabs.at(value) if within(value, DIRECT_MAP) else None
                 if known is not None and (self._named(known[0]) or known[1] != value):
                     continue
                 last = path.replace("[]", "") if depth == 0 else f"{typed.kind}.{path.replace('[]', '')}"
@@ -411,7 +297,7 @@ class Objects:
                     continue
                 if known is None and not is_struct and value & -FRAGMENTS in self._blocks:
                     continue  # a driver's next buffer for a packet
-                if known is None and _within(value, DIRECT_MAP) and not self._is_per_cpu(value):  # a page: a ring
+                if known is None and within(value, DIRECT_MAP) and not self._is_per_cpu(value):  # a page: a ring
                     number = target if is_struct else 0
                     new = _Typed(number, typed.types if is_struct else None, "page of a driver", f"{last} {owner}".strip())
                 elif is_struct:
@@ -427,7 +313,7 @@ class Objects:
 
     def _room(self, address: int) -> int:
         """Bytes from an address to the end of its object, so that nothing behind an object is taken for its last array."""
-        found = self.slab(address) if _within(address, DIRECT_MAP) else None
+        found = self._slabs.at(address) if within(address, DIRECT_MAP) else None
         return found[1] + found[0].size - address if found else 1 << 20
 
     def _is_per_cpu(self, address: int) -> bool:
@@ -436,7 +322,7 @@ class Objects:
 
     def _here(self, pointer: int) -> int | None:
         """Where a pointer leads, if that is memory that needs a name: the direct map, vmalloc, or memory per processor."""
-        if _within(pointer, DIRECT_MAP) or _within(pointer, VMALLOC):
+        if within(pointer, DIRECT_MAP) or within(pointer, VMALLOC):
             return pointer
         moved = (pointer + self._percpu[0]) & 0xFFFF_FFFF_FFFF_FFFF
         statics = self._known.address("__per_cpu_end")
@@ -457,13 +343,13 @@ class Objects:
             return
         buffers: set[tuple[int, int]] = set()
         for page in self._touched_pages:
-            slab = self.slab(page) if _within(page, DIRECT_MAP) else None
+            slab = self._slabs.at(page) if within(page, DIRECT_MAP) else None
             if slab is None or CACHES.get(slab[0].name) != "sk_buff":
                 continue
             size = slab[0].size
             for at in range(slab[1] if slab[1] >= page else slab[1] + size, page + PAGE - size + 1, size):
                 buffer, length = self._memory.u64(at + head), self._memory.u32(at + end)
-                if _within(buffer, DIRECT_MAP) and 0 < length <= 16 * PAGE:
+                if within(buffer, DIRECT_MAP) and 0 < length <= 16 * PAGE:
                     buffers.add((buffer, buffer + length))
         self._packets = sorted(buffers)
         self._blocks = {buffer & -FRAGMENTS for buffer, _ in buffers}
@@ -488,20 +374,20 @@ class Objects:
         """What is at an address."""
         if address < KERNEL:
             return Place("user space", "user space", "", -1)
-        if _within(address, IMAGE):
+        if within(address, IMAGE):
             return self._variable(address)
-        if _within(address, CPU_ENTRY):
+        if within(address, CPU_ENTRY):
             return Place("processor's tables", "processor's tables (IDT, TSS)", "", -1)
-        if _within(address, VMEMMAP):
+        if within(address, VMEMMAP):
             return self._in_struct("page", "struct page", address, self._page_bytes if self._types else 64)
         for area in self._stacks:
             if area.begin <= address < area.end:
                 return Place("stack", area.name, "", area.end - address - 1)
         if self._types is not None and self._is_per_cpu(address):
             return self._per_cpu(address)
-        if _within(address, DIRECT_MAP) and self._types is not None:
+        if within(address, DIRECT_MAP) and self._types is not None:
             return self._direct(address)
-        if _within(address, VMALLOC):
+        if within(address, VMALLOC):
             if (typed := self._pointed(address)) is not None:
                 return typed
             known = next((a for a in self._known.areas if a.begin <= address < a.end), None)
@@ -562,7 +448,7 @@ class Objects:
             return packet
         types = self._types
         assert types is not None
-        if (found := self.slab(address)) is not None:
+        if (found := self._slabs.at(address)) is not None:
             cache, start = found
             offset = address - start
             struct = self._signature(start, cache.size) or (CACHES.get(cache.name, cache.name) if self._named(cache) else "")
@@ -602,19 +488,9 @@ class Objects:
             return None
         start = self._starts[at]
         pages = range(start & -PAGE, address & -PAGE, PAGE)
-        if len(pages) > most or any(self.slab(page) for page in pages):
+        if len(pages) > most or any(self._slabs.at(page) for page in pages):
             return None
         typed = self._typed[start]
         size = typed.types.size(typed.type) if typed.types is not None else 0
         path = typed.types.path(typed.type, (address - start) % size) if typed.types is not None and size else ""
         return Place(typed.kind, typed.name, path, address - start)
-
-
-def _rank(variable: Variable) -> tuple[bool, int, str]:
-    """Sort key for the names of an address: no marks of the linker's, no underscores."""
-    name = variable.name
-    return name.startswith("__") or "start" in name or "end" in name, len(name) - len(name.lstrip("_")), name
-
-
-def _within(address: int, area: tuple[int, int]) -> bool:
-    return area[0] <= address < area[1]

@@ -21,7 +21,8 @@ from irqlab.files import write_atomically
 from irqlab.profile import dwarf
 from irqlab.profile.btf import Btf, end_of_text, section
 from irqlab.profile.guest_memory import GuestMemory
-from irqlab.profile.kernel_objects import VMEMMAP, Area, Known, Objects, Place, Variable
+from irqlab.profile.kernel_layout import VMEMMAP, Area, Known, Variable
+from irqlab.profile.kernel_objects import Objects, Place
 from irqlab.profile.symbols import Symbols
 from irqlab.qemu.rpc import Rpc
 from irqlab.setup import paths

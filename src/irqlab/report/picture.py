@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 
 from irqlab import files
-from irqlab.present import plots, svg
+from irqlab.present import series, svg, swatches
 
 PLOT_WIDTH, GAP, MARGIN, TITLE = 400, 40, 14, 30
 LEGEND_TOP, LEGEND_STEP, LEGEND_LEFT, SWATCH_WIDTH = 18, 24, 64, 44
@@ -19,7 +19,7 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif"
 
 @dataclass(frozen=True)
 class Panel:
-    """A plot with its title, and below it a legend: number of the style (plots.style), and text."""
+    """A plot with its title, and below it a legend: number of the style (series.style), and text."""
 
     title: str
     plot: str
@@ -49,7 +49,7 @@ def picture(panels: Sequence[Panel], dark: bool) -> str:
             y += LEGEND_TOP
         for style, text in panel.legend:
             number += 1
-            swatch, _ = _placed(svg.numbered(plots.swatch(plots.style(style)), number), x + LEGEND_LEFT, y, SWATCH_WIDTH)
+            swatch, _ = _placed(svg.numbered(swatches.swatch(series.style(style)), number), x + LEGEND_LEFT, y, SWATCH_WIDTH)
             drawn += [swatch, f'<text x="{x + LEGEND_LEFT + SWATCH_WIDTH + 10}" y="{y + 13}">{svg.clean(text)}</text>']
             y += LEGEND_STEP
         bottom = max(bottom, y)

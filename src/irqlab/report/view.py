@@ -13,7 +13,7 @@ from markupsafe import Markup
 from irqlab import units
 from irqlab.methods import catalogue
 from irqlab.methods.method import Method
-from irqlab.present import plots
+from irqlab.present import series, swatches
 from irqlab.present import svg as svgs
 from irqlab.present.parts import Group, Notice, Numbers, Origin, Page
 from irqlab.present.rows import heading_of
@@ -82,9 +82,9 @@ def _names(drivers: Sequence[str]) -> str:
 
 
 def _symbols(variants: Sequence[Variant]) -> Markup:
-    keys = {str(v.number): plots.swatch(plots.style(v.number)) for v in variants}
-    keys |= {f"rank-{n}": plots.swatch(plots.rank_style(n)) for n in range(RANKS)}
-    keys |= {kind: plots.mark(kind) for kind in ("grey", "wire", "ring", "cross")}
+    keys = {str(v.number): swatches.swatch(series.style(v.number)) for v in variants}
+    keys |= {f"rank-{n}": swatches.swatch(series.rank_style(n)) for n in range(RANKS)}
+    keys |= {kind: swatches.mark(kind) for kind in ("grey", "wire", "ring", "cross")}
     return Markup("\n".join(svgs.symbol(svg, f"key-{key}") for key, svg in keys.items()))
 
 

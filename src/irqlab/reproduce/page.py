@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from markupsafe import Markup
 
-from irqlab.present import columns, ensemble, plots, tables
+from irqlab.present import columns, ensemble, series, swatches, tables
 from irqlab.present import svg as svgs
 from irqlab.present.parts import Group, Legend, Numbers, Page, Plot, Section
 from irqlab.present.tables import Cell
@@ -31,7 +31,7 @@ def plot(title: str, svg: str, note: str = "", wide: bool = False) -> Plot:
 
 
 def legend(names: Sequence[str], *marks: tuple[str, str]) -> list[Legend]:
-    """A legend of the first series, by number, and of marks (see plots.mark)."""
+    """A legend of the first series, by number, and of marks (see swatches.mark)."""
     return [Legend(str(n), name) for n, name in enumerate(names)] + [Legend(key, text) for key, text in marks]
 
 
@@ -92,8 +92,8 @@ def html(paper: Paper[T], measured: T, findings: Sequence[Finding], document: Js
 
     `members`: the tables of an ensemble's members, if `measured` has their medians: tables then have ranges, plots bands.
     """
-    keys = {str(n): plots.swatch(plots.measured_style(n)) for n in range(len(paper.series))}
-    keys |= {kind: plots.mark(kind) for kind in _MARKS}
+    keys = {str(n): swatches.swatch(series.measured_style(n)) for n in range(len(paper.series))}
+    keys |= {kind: swatches.mark(kind) for kind in _MARKS}
     numbers = Numbers()
     return render(
         Page(

@@ -210,7 +210,7 @@ class ForwardingResult:
         return sum(counted) / frames if counted and frames else None
 
     def drops(self) -> dict[str, int]:
-        """Frames lost over the whole trial, by location; `elsewhere` is the loss that no counter accounts for."""
+        """Frames lost over the whole trial, by location."""
         return {
             "nic": sum(int(port["refused"]) for port in self.ports),
             "nic_counted": sum(

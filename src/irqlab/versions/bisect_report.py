@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from irqlab import files, units
 from irqlab.methods import metrics as costs
-from irqlab.present import plots, tables
+from irqlab.present import plots, series, swatches, tables
 from irqlab.present import svg as svgs
 from irqlab.present.columns import Col
 from irqlab.present.parts import Group, Numbers, Page, Section
@@ -129,10 +129,10 @@ class Report:
         places = self._places()
         scale = 1e3 if metric.unit else 1.0
         points = sorted((place, value / scale) for place, value in places if value is not None)
-        line = plots.Line("tried", metric.text, plots.style(0), points, ring=self._first_bad_point(points))
+        line = series.Line("tried", metric.text, series.style(0), points, ring=self._first_bad_point(points))
         y_label = ", ".join(part for part in (metric.text, metric.unit) if part)
         picture = plots.over_time([line], "Commit, oldest first", y_label, f"{metric.text} over commits", from_zero=False)
-        symbols = Markup(svgs.symbol(plots.swatch(plots.style(0)), "key-0"))
+        symbols = Markup(svgs.symbol(swatches.swatch(series.style(0)), "key-0"))
         shown = self.tables()
         commits = Section("commits", "The commits that were tried", "Commits", "", [Group(tables=shown[:1])])
         functions = Section("functions", "What the commit changed", "Functions", "", [Group(tables=shown[1:])])

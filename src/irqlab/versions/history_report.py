@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from irqlab import files, units
 from irqlab.errors import IrqlabError
-from irqlab.present import plots
+from irqlab.present import plots, series, swatches
 from irqlab.present import svg as svgs
 from irqlab.present.parts import Group, Legend, Notice, Numbers, Page, Plot, Section
 from irqlab.present.tables import Cell, Column, Table
@@ -203,7 +203,7 @@ def picture(lines: Sequence[Sequence[Entry]], names: Sequence[str], value: Value
     for number, line in enumerate(lines):
         base = next((found for entry in line if (found := value(entry)) is not None), None)
         points = [(n, None if (found := value(e)) is None or not base else 100 * found / base) for n, e in enumerate(line)]
-        drawn.append(plots.Line(f"series-{number}", _name(line[0], lines), plots.style(number), points))
+        drawn.append(series.Line(f"series-{number}", _name(line[0], lines), series.style(number), points))
     return plots.over_names(drawn, names, "Linux", f"% of {names[0]}", what, from_zero=False)
 
 
@@ -211,8 +211,8 @@ def owners_plot(line: Sequence[Entry], names: Sequence[str]) -> str:
     """Instructions per frame over kernels, a line per owner."""
     shown = owners(line)
     drawn = [
-        plots.Line(
-            f"series-{number}", owner, plots.style(number),
+        series.Line(
+            f"series-{number}", owner, series.style(number),
             [(n, condensed(entry, shown)[owner] if entry.functions else None) for n, entry in enumerate(line)],
         )
         for number, owner in enumerate(shown)
@@ -226,8 +226,8 @@ def page(content: Mapping[str, Any]) -> Page:
     lines, names = lines_of(content), _kernels(content)
     grids = tables(content)
     groups = [_group(line, names, number, lines) for line in lines if any(entry.functions for entry in line)]
-    swatches = max([len(lines), MAX_OWNERS + 1])
-    symbols = Markup("\n".join(svgs.symbol(plots.swatch(plots.style(n)), f"key-{n}") for n in range(swatches)))
+    styles = max([len(lines), MAX_OWNERS + 1])
+    symbols = Markup("\n".join(svgs.symbol(swatches.swatch(series.style(n)), f"key-{n}") for n in range(styles)))
     legend = [Legend(f"{n}", _name(line[0], lines)) for n, line in enumerate(lines)]
     pictures = [
         number.plot("Throughput over kernels", picture(lines, names, throughput, "Throughput over kernels")),

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from irqlab.present import plots
+from irqlab.present import plots, series
 from irqlab.present.parts import Group, Plot, Section
-from irqlab.present.plots import Bar, BarGroup
+from irqlab.present.series import Bar, BarGroup
 from irqlab.reproduce import page
 from irqlab.reproduce.lan78xx.configurations import DRIVERS, MEASURES, SPEEDS
 from irqlab.reproduce.lan78xx.measure import TESTS, Tables
@@ -61,7 +61,7 @@ def _gains(title: str, tables: Tables, gain: Gain) -> Plot:
 
 def _bar(name: str, value: float, text: str, driver: str, published: bool) -> Bar:
     number = NUMBERS[driver]
-    look = plots.published_style(number) if published else plots.measured_style(number)
+    look = series.published_style(number) if published else series.measured_style(number)
     return Bar(f"bar-{number}", name, look, value, text)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irqlab.present import plots
+from irqlab.present import plots, series
 from irqlab.present.parts import Group, Plot, Section
-from irqlab.present.plots import Line, Point
+from irqlab.present.series import Line, Point
 from irqlab.reproduce import page
 from irqlab.reproduce.rtl8139cp.configurations import NAMES
 from irqlab.reproduce.rtl8139cp.measure import GENTLE_PPS, RUN_FRAMES, CapabilityRow, ReceiveRow, Tables
@@ -47,8 +47,8 @@ def _lines(receive: Table[ReceiveRow], relative: bool) -> list[Line]:
     for number, (name, title) in enumerate(NAMES.items()):
         measured, published = _by_size(by.get(name, ()), base)
         if published:
-            lines.append(Line(f"series-{number}-paper", f"{title}, the article", plots.published_style(number), published))
-        lines.append(Line(f"series-{number}", title, plots.measured_style(number), measured))
+            lines.append(Line(f"series-{number}-paper", f"{title}, the article", series.published_style(number), published))
+        lines.append(Line(f"series-{number}", title, series.measured_style(number), measured))
     return lines
 
 
@@ -73,7 +73,7 @@ def sections(tables: Tables) -> list[Section]:
 def _receive(tables: Tables) -> Section:
     capability = tables.capability
     lines = [
-        Line(f"series-{number}", title, plots.measured_style(number), [(r.frame_bytes, _pps(r, name) / 1e3) for r in capability])
+        Line(f"series-{number}", title, series.measured_style(number), [(r.frame_bytes, _pps(r, name) / 1e3) for r in capability])
         for number, (name, title) in enumerate(NAMES.items())
     ]
     group = Group(legend=page.legend(tuple(NAMES.values())))
@@ -94,7 +94,7 @@ def _period(tables: Tables) -> Section:
     data = tables.period
     us = [r for r in data if r.period_us is not None]
     latency = [
-        Line(f"series-{number}", name, plots.measured_style(number), [((r.period_us or 0) / 1e3, value) for r, value in points])
+        Line(f"series-{number}", name, series.measured_style(number), [((r.period_us or 0) / 1e3, value) for r, value in points])
         for number, (name, points) in enumerate(
             (("p50", [(r, r.latency_p50_us) for r in us]), ("p99", [(r, r.latency_p99_us) for r in us]))
         )

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Annotated, TypeVar
 
 from irqlab import units
-from irqlab.present import plots
+from irqlab.present import plots, series
 from irqlab.present.columns import Col
 from irqlab.present.parts import Group, Plot, Section
-from irqlab.present.plots import Line, Point
+from irqlab.present.series import Line, Point
 from irqlab.reproduce import page
 from irqlab.reproduce.salah2009 import rows
 from irqlab.reproduce.salah2009.cliffs import RECEIVES, SweepRow
@@ -84,7 +84,7 @@ def _lines(
         Line(
             f"series-{NUMBERS[scheme]}",
             scheme,
-            plots.measured_style(NUMBERS[scheme]),
+            series.measured_style(NUMBERS[scheme]),
             sorted(points[scheme], key=lambda point: point[0]),
             cross=(crosses or {}).get(scheme),
         )
@@ -142,7 +142,7 @@ def _cliff(tables: Tables) -> Section:
     sweep = tables.cliff_sweep.where(lambda r: r.application == RECEIVES)
 
     def line(number: int, what: str, y: Callable[[SweepRow], float]) -> Line:
-        return Line(f"series-{number}", what, plots.measured_style(number), [(r.offered_pps / 1e3, y(r)) for r in sweep])
+        return Line(f"series-{number}", what, series.measured_style(number), [(r.offered_pps / 1e3, y(r)) for r in sweep])
 
     group = Group(
         plots=[
@@ -165,7 +165,7 @@ def _budget(tables: Tables) -> Section:
     times = echoing.by(lambda r: r.scheme)
     awake = (of_cliff("ksoftirqd_awakened_at_budget_300"), 0.0)
     for number, (scheme, every) in enumerate(receiving.by(lambda r: r.scheme).items()):
-        style = plots.measured_style(number)
+        style = series.measured_style(number)
         points: list[Point] = [(r.load_of_cliff, r.application_pps / base) for r in every]
         cross = awake if scheme == rows.NAPI else None
         received.append(Line(f"series-{number}", scheme, style, points, cross=cross))

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 from irqlab.config.schemes import VARIANTS
 from irqlab.config.traffic import wire_rate_pps
-from irqlab.present import plots
+from irqlab.present import plots, series
 from irqlab.present.parts import Group, Plot, Section
-from irqlab.present.plots import Line, Point
+from irqlab.present.series import Line, Point
 from irqlab.reproduce import page
 from irqlab.reproduce.spanos2008 import curves, phases, throughput
 from irqlab.reproduce.spanos2008.model import WIRE_BPS, ModelSizeRow
@@ -49,8 +49,8 @@ def _by_variant(first: Table[ThroughputRow], measured: Value, published: Value) 
     for number, variant in enumerate(VARIANTS):
         rows = by.get(variant, ())
         for kind, value, style in (
-            ("-paper", published, plots.published_style(number)),
-            ("", measured, plots.measured_style(number)),
+            ("-paper", published, series.published_style(number)),
+            ("", measured, series.measured_style(number)),
         ):
             points: list[Point] = [(r.frame_bytes, value(r)) for r in rows]
             if any(y is not None for _, y in points):
@@ -147,7 +147,7 @@ def _curves(tables: RunTables, size: int) -> list[Plot]:
     curve = tables.figure5_curves.by(lambda r: (r.frame_bytes, r.variant))
     for end in tables.figure5_collapse.where(lambda r: r.frame_bytes == size):
         variant, number = end.variant, list(VARIANTS).index(end.variant)
-        rows, look = curve[size, variant], plots.measured_style(number)
+        rows, look = curve[size, variant], series.measured_style(number)
         at = (end.paper_collapse_pps / 1e3, 0.0) if end.paper_collapse_pps else None
         points: list[Point] = [(r.offered_pps / 1e3, r.forwarded_pps / 1e3) for r in rows]
         absolute.append(Line(f"series-{number}", variant, look, points, cross=at))
@@ -191,9 +191,9 @@ def _model_plot(title: str, figure: Table[ModelSizeRow], capped: bool) -> Plot:
         model: list[Point] = [(r.frame_bytes, r.model_capped_mbps if capped else r.model_mbps) for r in rows]
         measured: list[Point] = [(r.frame_bytes, r.throughput_mbps) for r in rows if r.throughput_mbps is not None]
         if model:
-            lines.append(Line(f"series-{number}-model", f"{variant}, model", plots.published_style(number), model))
+            lines.append(Line(f"series-{number}-model", f"{variant}, model", series.published_style(number), model))
         if capped and measured:
-            lines.append(Line(f"series-{number}", variant, plots.measured_style(number), measured))
+            lines.append(Line(f"series-{number}", variant, series.measured_style(number), measured))
     return page.plot(title, plots.throughput_by_size(lines, (), MBPS, 105 if capped else None))
 
 

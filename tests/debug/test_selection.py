@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What `make test-debug` runs, together, is everything that can run on debug kernels."""
+
+from __future__ import annotations
+
+import pytest
+
+from irqlab.config.schemes import COMBINATIONS, USB_COMBINATIONS
+from irqlab.robustness import tap
+
+from .test_debug import ALWAYS, BUILDS, IN_TURN, OF_PCI, OF_THE_CLOCK, OF_USB, OURS, cases
+
+
+@pytest.mark.parametrize("driver", OURS)
+def test_the_selection_covers_each_combination_and_each_script(driver: str) -> None:
+    usb = "lan78xx" in driver
+    every = USB_COMBINATIONS if usb else COMBINATIONS
+    planned = [case for build in BUILDS for case in cases(build, driver)]
+    assert {case.combination for case in planned if ALWAYS in case.scripts} == set(every)
+    assert {name for case in planned for name in case.scripts} == {script.name for script in tap.scripts()} - {
+        *OF_THE_CLOCK,
+        *(OF_PCI if usb else OF_USB),
+    }
+    for name in IN_TURN:
+        if not (usb and name in OF_PCI):
+            assert {c.combination.rx for c in planned if name in c.scripts and c.combination} == {c.rx for c in every}
