@@ -192,8 +192,9 @@ netdev_tx_t cp_start_xmit(struct sk_buff *skb, struct net_device *netdev)
 
 	irqmod_tx_begin(&cp->port);
 
-	/* The chip does not pad short frames. Padding linearizes a packet, so
-	 * do it before counting the segments.
+	/* The chip pads short frames, too, but some chips of the family get
+	 * their checksums wrong then (FreeBSD's if_re.c). Padding linearizes a
+	 * packet, so do it before counting the segments.
 	 */
 	if (unlikely(eth_skb_pad(skb)))
 		goto freed;

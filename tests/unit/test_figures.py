@@ -14,6 +14,7 @@ from irqlab.config.schemes import Schemes
 from irqlab.config.traffic import Load
 from irqlab.config.workload import Workload
 from irqlab.dut.counters import Counters
+from irqlab.methods import application as receiving
 from irqlab.methods import cliff, metrics, profile, throughput
 from irqlab.methods.metrics import Metric
 from irqlab.methods.receiving import Sample, spec_of
@@ -214,6 +215,8 @@ def test_shades_go_from_the_worst_to_the_best() -> None:
     more, less = metrics._shades([1.0, 10.0, 100.0], +1), metrics._shades([1.0, 10.0, 100.0], -1)
     assert [more(v) for v in (1.0, 10.0, 100.0)] == pytest.approx([0.08, 0.34, 0.6])
     assert [less(v) for v in (1.0, 10.0, 100.0)] == pytest.approx([0.6, 0.34, 0.08])
+    small = metrics._shades([0.01, 0.1, 0.001], +1)
+    assert [small(v) for v in (0.001, 0.01, 0.1)] == pytest.approx([0.08, 0.34, 0.6])
     assert metrics._shades([5.0, 5.0], +1)(5.0) == 0.3
     assert metrics._shades([], +1)(5.0) == 0.3
 
@@ -234,6 +237,12 @@ def test_cells_hold_the_values_that_ensembles_are_ranked_by() -> None:
     (alone,) = metrics.METHOD.sections(rows[:1], Numbers())
     assert [table.caption for table in alone.groups[0].tables] == ["All metrics, side by side"]
     assert metrics.METHOD.sections([], Numbers()) == []
+    other = replace(rows[1], data={**rows[1].data, "frame_bytes": 512})
+    (section,) = metrics.METHOD.sections([rows[0], other], Numbers())
+    assert [[cell.text == NONE for cell in line[1:]] for line in section.groups[0].tables[0].rows] == [
+        [False, True],
+        [True, False],
+    ]
 
 
 # A receiving application.
@@ -243,7 +252,10 @@ def test_cells_hold_the_values_that_ensembles_are_ranked_by() -> None:
 def test_polled_frames_are_a_share_of_those_sent(sent, polled, ratio) -> None:
     made = formula(spec_of(Workload(), 1000.0, Tuning(), echo=True))
     made = replace(made, polled=polled, places=replace(made.places, sent=sent))
+    made = replace(made, places=replace(made.places, nic=sent))
     assert Sample.of(made, None).polled_ratio == ratio
+    (line,) = receiving.Line.of(SimpleNamespace(samples=[Sample.of(made, None)]))  # type: ignore[arg-type]
+    assert line.lost_nic == min(1, sent)
     assert made.spec.histogram is True
     assert spec_of(Workload(), 1000.0, Tuning()).histogram is False
 

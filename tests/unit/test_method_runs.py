@@ -309,6 +309,7 @@ def test_lines_of_memory_are_asked_for_and_kept(profiled, monkeypatch) -> None:
     (receiving,) = profile.METHOD.run(stand_on(bed), WORKLOAD, profile.Options(iperf="tcp-rx", memory=True))  # type: ignore[misc]
     assert asked == [(bed, known)] * 2
     for row in (forwarding, receiving):
+        assert row.method == "profile"
         assert row.summary.memory == profile.LinesOfMemory(hardware="a board", **found)
         # Of the NIC's registers and of ports that the driver accesses.
         assert (row.summary.nic_reads, row.summary.nic_writes) == (3 + 7, 5 + 11)

@@ -201,7 +201,7 @@ def _legend(rows: Sequence[Row]) -> list[Legend]:
 def _top(values: Sequence[float], usual: Sequence[float]) -> float | None:
     """Where to cut off an axis if the values in livelock would dwarf all others; None: do not cut."""
     top = 2 * max(usual, default=0.0)
-    return top if 0 < top < max(values, default=0.0) / 1.5 else None
+    return top if 0 < top < max(values) / 1.5 else None
 
 
 def _collapse(row: Row) -> tuple[float, float] | None:

@@ -162,7 +162,7 @@ def text(metric: Metric, value: float | None) -> str:
         return units.NONE
     if metric.unit:
         return units.figures(value / 1e3)
-    return units.whole(value) if value >= 100 else units.per_frame(value)
+    return units.per_frame(value)
 
 
 def _size(row: Row) -> str:

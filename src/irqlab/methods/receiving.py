@@ -93,7 +93,7 @@ def spec_of(workload: Workload, rate_pps: float, tuning: Tuning, echo: bool = Fa
 
 
 def sweep(
-    runner: TrialRunner, workload: Workload, rates_pps: Sequence[float], tuning: Tuning, echo: bool = True, wait: str = BLOCK
+    runner: TrialRunner, workload: Workload, rates_pps: Sequence[float], tuning: Tuning, echo: bool, wait: str
 ) -> list[Sample]:
     """Measures the application at each rate. `wait`: the name of how it waits."""
     receiving = [spec_of(workload, rate, tuning) for rate in rates_pps]
