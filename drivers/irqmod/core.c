@@ -9,24 +9,31 @@
 #define DEFAULT_TX_FRAMES	128	/* Spanos et al. 2008 */
 
 #ifdef IRQMOD_DEBUG
-/* The ring is held for the time of a pass. One that begins within another, on
- * any CPU, means that a scheme has passed the ring on without giving it up; one
- * after the stop, that the scheme's stop() did not wait for its contexts.
+/* The ring is held for the time of a pass, by the function that calls it. A pass
+ * that begins within another, on any CPU, means that a scheme has passed the ring
+ * on without giving it up; one after the stop, that the scheme's stop() did not
+ * wait for its contexts. Between its passes the function owns the ring, until RX
+ * is unmasked or the scheme gives the ring away: a pass of another function means
+ * that two contexts share it, even if their passes never meet.
  */
-static void rx_hold(struct irqmod_port *port)
+int irqmod_rx_pass_checked(struct irqmod_port *port, int budget,
+			   const char *owner)
 {
-	const char *before = xchg(&port->rx_holder, port->rx->name);
+	const char *holder = xchg(&port->rx_holder, owner);
+	const char *before = xchg(&port->rx_owner, owner);
+	const char *name = port->netdev->name;
+	int taken;
 
-	WARN_ONCE(before, "%s: %s takes the ring that %s holds\n",
-		  port->netdev->name, port->rx->name, before);
+	WARN_ONCE(holder, "%s: %s takes the ring that %s holds\n",
+		  name, owner, holder);
+	WARN_ONCE(!holder && before && before != owner,
+		  "%s: %s takes the ring that %s owns\n", name, owner, before);
 	WARN_ONCE(READ_ONCE(port->rx_quiet), "%s: %s takes the ring after its stop\n",
-		  port->netdev->name, port->rx->name);
-}
-
-static void rx_release(struct irqmod_port *port)
-{
+		  name, owner);
+	taken = (irqmod_rx_pass)(port, budget);
 	/* What the pass wrote is seen by whoever holds the ring next. */
 	smp_store_release(&port->rx_holder, NULL);
+	return taken;
 }
 
 static void rx_quiet(struct irqmod_port *port, bool quiet)
@@ -34,20 +41,18 @@ static void rx_quiet(struct irqmod_port *port, bool quiet)
 	WARN_ONCE(quiet && READ_ONCE(port->rx_holder),
 		  "%s: stopped, and %s still holds the ring\n",
 		  port->netdev->name, port->rx_holder);
+	irqmod_rx_give(port);
 	WRITE_ONCE(port->rx_quiet, quiet);
 }
 #else
-static inline void rx_hold(struct irqmod_port *port) { }
-static inline void rx_release(struct irqmod_port *port) { }
 static inline void rx_quiet(struct irqmod_port *port, bool quiet) { }
 #endif
 
 /* One pass over the ring; delivers the frames taken. */
-int irqmod_rx_pass(struct irqmod_port *port, int budget)
+int (irqmod_rx_pass)(struct irqmod_port *port, int budget)
 {
 	int taken;
 
-	rx_hold(port);
 	taken = port->ops->rx_take(port, budget);
 	port->rx_frames += taken;
 	u64_stats_update_begin(&port->rx_stats.syncp);
@@ -57,7 +62,6 @@ int irqmod_rx_pass(struct irqmod_port *port, int budget)
 	u64_stats_update_end(&port->rx_stats.syncp);
 	if (port->rx_in_softirq)
 		irqmod_deliver_flush(port);
-	rx_release(port);
 	return taken;
 }
 
@@ -126,10 +130,6 @@ int irqmod_poll(struct napi_struct *napi, int budget)
 {
 	struct irqmod_port *port = container_of(napi, struct irqmod_port, napi);
 
-	irqmod_tx_rx_reclaim(port);
-	/* netpoll polls with a budget of 0: transmit only. */
-	if (unlikely(!budget))
-		return 0;
 	return port->rx->poll(port, budget);
 }
 

@@ -9,7 +9,7 @@ struct irqmod_de {
 	struct irqmod_port *port;
 	struct tasklet_struct tasklet;
 	struct hrtimer rest_timer;	/* end of a pause */
-	unsigned long rest_at;		/* next long pause, in jiffies */
+	unsigned long rest_at;		/* next long pause, in jiffies; no lock */
 	unsigned int frames;		/* taken in this run */
 };
 

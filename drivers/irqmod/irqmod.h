@@ -216,7 +216,8 @@ struct irqmod_port {
 
 	bool up;
 #ifdef IRQMOD_DEBUG
-	const char *rx_holder;		/* scheme whose pass is under way */
+	const char *rx_holder;		/* function whose pass is under way */
+	const char *rx_owner;		/* ... whose pass was the last; NULL: given */
 	bool rx_quiet;			/* stopped: no pass until the next start */
 #endif
 	void **rx_states;		/* of all schemes, in the order of the table */

@@ -110,7 +110,9 @@ static void tx_timer_reclaim(struct irqmod_port *port)
 	unsigned long flags;
 
 	if (port->tx_with_rx) {
-		/* A pass over the receive ring reclaims. */
+		/* A pass over the receive ring reclaims. Another CPU may be at
+		 * it: schemes allow this (@irq in scheme.h).
+		 */
 		if (!READ_ONCE(port->rx_stopping))
 			port->rx->irq(port);
 	} else if (port->tx->in_irq) {

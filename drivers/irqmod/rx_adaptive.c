@@ -42,6 +42,9 @@ struct irqmod_adaptive {
 	struct irqmod_port *port;
 	struct tasklet_struct tasklet;
 	struct hrtimer timer;	/* the next run, or the end of a pause */
+	/* Written by @irq without a lock, also during a run: at worst one
+	 * window is measured wrong (on 32-bit, a torn time), or a pause late.
+	 */
 	unsigned long rest_at;	/* next long pause, in jiffies */
 	u64 irq_at_ns;		/* interrupt that started this run; 0: timer */
 	u64 window_at_ns;	/* start of this window */
@@ -135,9 +138,9 @@ static u32 allowance(const struct irqmod_port *port, struct irqmod_adaptive *a,
 
 static void later(struct irqmod_adaptive *a, u64 ns)
 {
-	if (time_after(jiffies, a->rest_at)) {
+	if (time_after(jiffies, READ_ONCE(a->rest_at))) {
 		ns = max(ns, ADAPTIVE_REST_NS);
-		a->rest_at = jiffies + ADAPTIVE_WORK_JIFFIES;
+		WRITE_ONCE(a->rest_at, jiffies + ADAPTIVE_WORK_JIFFIES);
 	}
 	hrtimer_start(&a->timer, ns_to_ktime(ns), HRTIMER_MODE_REL);
 }
@@ -155,12 +158,12 @@ static void adaptive_work(struct tasklet_struct *tasklet)
 {
 	struct irqmod_adaptive *a = from_tasklet(a, tasklet, tasklet);
 	struct irqmod_port *port = a->port;
-	u64 now, began = a->irq_at_ns ?: local_clock();
+	u64 now, began = READ_ONCE(a->irq_at_ns) ?: local_clock();
 	unsigned int frames = 0, most;
 	bool wanted = cpu_wanted();
 	bool empty = false;
 
-	a->irq_at_ns = 0;
+	WRITE_ONCE(a->irq_at_ns, 0);
 	a->runs++;
 	a->wanted += wanted;
 	most = allowance(port, a, wanted);
@@ -206,8 +209,8 @@ static void rx_adaptive_irq(struct irqmod_port *port)
 	struct irqmod_adaptive *a = port->rx_state;
 
 	irqmod_rx_mask(port);
-	a->irq_at_ns = local_clock();
-	a->rest_at = jiffies + ADAPTIVE_WORK_JIFFIES;
+	WRITE_ONCE(a->irq_at_ns, local_clock());
+	WRITE_ONCE(a->rest_at, jiffies + ADAPTIVE_WORK_JIFFIES);
 	tasklet_hi_schedule(&a->tasklet);
 }
 

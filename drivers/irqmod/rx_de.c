@@ -29,7 +29,7 @@
 void irqmod_de_schedule(struct irqmod_de *de)
 {
 	irqmod_rx_mask(de->port);
-	de->rest_at = jiffies + DE_WORK_JIFFIES;
+	WRITE_ONCE(de->rest_at, jiffies + DE_WORK_JIFFIES);
 	tasklet_hi_schedule(&de->tasklet);
 }
 
@@ -45,9 +45,9 @@ static void de_pause(struct irqmod_de *de)
 {
 	u64 pause_ns = DE_BREATH_NS;
 
-	if (time_after(jiffies, de->rest_at)) {
+	if (time_after(jiffies, READ_ONCE(de->rest_at))) {
 		pause_ns = DE_REST_NS;
-		de->rest_at = jiffies + DE_WORK_JIFFIES;
+		WRITE_ONCE(de->rest_at, jiffies + DE_WORK_JIFFIES);
 	}
 	hrtimer_start(&de->rest_timer, ns_to_ktime(pause_ns), HRTIMER_MODE_REL);
 }

@@ -54,7 +54,7 @@ static void dim_sample(struct irqmod_dim *d)
 static int rx_dim_poll(struct irqmod_port *port, int budget)
 {
 	struct irqmod_dim *d = port->rx_state;
-	int done = irqmod_rx_pass(port, budget);
+	int done = irqmod_napi_pass(port, budget);
 	ktime_t period = READ_ONCE(d->period);
 
 	if (done == budget)

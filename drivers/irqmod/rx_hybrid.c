@@ -4,9 +4,12 @@
  * packet rate is estimated every rx_rate_window_ms. Two thresholds around the
  * cliff avoid constant switching at a load that fluctuates around it.
  *
- * The context that runs while RX is masked, DE's tasklet or NAPI's poll, owns
- * the ring. When it finds that the scheme has changed, it schedules the other.
- * Frames carry no NAPI ID, so that no process polls the ring while DE owns it.
+ * The ring belongs to DE's tasklet or to NAPI's poll (@polls). Only its owner
+ * passes it on, when it finds that the load has crossed the cliff. The other may
+ * be scheduled meanwhile (@irq in scheme.h): it then takes no frames, reclaims
+ * nothing, and schedules the owner. Neither runs on two CPUs at a time, so there
+ * is one owner, whenever the timer says that the load has crossed the cliff.
+ * Frames carry no NAPI ID: while DE owns the ring a process would poll in vain.
  */
 #include "de.h"
 #include "estimator.h"
@@ -21,6 +24,7 @@ struct irqmod_hybrid {
 	struct estimator estimator;
 	struct hrtimer timer;	/* end of a window */
 	ktime_t window;
+	bool polls;		/* the ring is the poll's, not the tasklet's */
 	bool asked;		/* rx_count() called, result pending */
 	bool counting;		/* first count received: a window has begun */
 
@@ -33,6 +37,21 @@ struct irqmod_hybrid {
 static bool above_cliff(const struct irqmod_hybrid *h)
 {
 	return READ_ONCE(h->estimator.above);
+}
+
+/* Whether the ring is the poll's. Acquire: its new owner sees what the passes of
+ * the last one wrote; pairs with hybrid_pass_on().
+ */
+static bool hybrid_polls(const struct irqmod_hybrid *h)
+{
+	return smp_load_acquire(&h->polls);
+}
+
+/* By the owner. Release: pairs with hybrid_polls(). */
+static void hybrid_pass_on(struct irqmod_hybrid *h, bool polls)
+{
+	irqmod_rx_give(h->de.port);
+	smp_store_release(&h->polls, polls);
 }
 
 static enum hrtimer_restart hybrid_window(struct hrtimer *timer)
@@ -63,7 +82,7 @@ static enum hrtimer_restart hybrid_window(struct hrtimer *timer)
 	return HRTIMER_RESTART;
 }
 
-/* DE's run; passes the ring on to NAPI. */
+/* DE's run; passes the ring on to NAPI, or finds that NAPI has it. */
 static void rx_hybrid_work(struct tasklet_struct *tasklet)
 {
 	struct irqmod_de *de = from_tasklet(de, tasklet, tasklet);
@@ -71,7 +90,9 @@ static void rx_hybrid_work(struct tasklet_struct *tasklet)
 
 	de->frames = 0;
 	while (!READ_ONCE(de->port->rx_stopping)) {
-		if (above_cliff(h)) {
+		if (above_cliff(h) && !hybrid_polls(h))
+			hybrid_pass_on(h, true);
+		if (hybrid_polls(h)) {
 			irqmod_napi_schedule(de->port);
 			return;
 		}
@@ -80,15 +101,19 @@ static void rx_hybrid_work(struct tasklet_struct *tasklet)
 	}
 }
 
-/* NAPI's poll; passes the ring on to DE. */
+/* NAPI's poll; passes the ring on to DE, or finds that DE has it. */
 static int rx_hybrid_poll(struct irqmod_port *port, int budget)
 {
 	struct irqmod_hybrid *h = port->rx_state;
-	int done = irqmod_rx_pass(port, budget);
+	int done = 0;
 
-	if (above_cliff(h))
-		return irqmod_napi_end(port, done, budget);
-	done = min(done, budget - 1);
+	if (hybrid_polls(h)) {
+		done = irqmod_napi_pass(port, budget);
+		if (above_cliff(h) || !budget)
+			return irqmod_napi_end(port, done, budget);
+		hybrid_pass_on(h, false);
+		done = min(done, budget - 1);
+	}
 	if (napi_complete_done(&port->napi, done))
 		irqmod_de_schedule(&h->de);
 	return done;
@@ -122,6 +147,7 @@ static bool rx_hybrid_start(struct irqmod_port *port)
 	struct irqmod_hybrid *h = port->rx_state;
 
 	estimator_start(&h->estimator, 0);
+	h->polls = false;
 	h->asked = false;
 	h->counting = false;
 	irqmod_napi_renew(port);
@@ -148,7 +174,7 @@ static void rx_hybrid_irq(struct irqmod_port *port)
 {
 	struct irqmod_hybrid *h = port->rx_state;
 
-	if (above_cliff(h))
+	if (hybrid_polls(h))
 		irqmod_napi_schedule(port);
 	else
 		irqmod_de_schedule(&h->de);

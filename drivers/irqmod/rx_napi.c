@@ -17,6 +17,15 @@ void irqmod_napi_schedule(struct irqmod_port *port)
 		__napi_schedule(&port->napi);
 }
 
+/* A pass of the poll: returns the frames taken. netpoll polls with a budget of 0:
+ * transmit only.
+ */
+int irqmod_napi_pass(struct irqmod_port *port, int budget)
+{
+	irqmod_tx_rx_reclaim(port);
+	return likely(budget) ? irqmod_rx_pass(port, budget) : 0;
+}
+
 /* The end of a poll that took @done frames; returns what the poll returns. */
 int irqmod_napi_end(struct irqmod_port *port, int done, int budget)
 {
@@ -35,7 +44,7 @@ int irqmod_napi_end(struct irqmod_port *port, int done, int budget)
 
 static int rx_napi_poll(struct irqmod_port *port, int budget)
 {
-	return irqmod_napi_end(port, irqmod_rx_pass(port, budget), budget);
+	return irqmod_napi_end(port, irqmod_napi_pass(port, budget), budget);
 }
 
 void irqmod_napi_start(struct irqmod_port *port)

@@ -4,6 +4,12 @@
  * in hard IRQ and queues the frames on the backlog. A tasklet, which runs after
  * the receive softirq, refills the ring later.
  *
+ * A poll takes 2.3 us for each short frame at 250 MIPS. In the timer's interrupt
+ * all other timers would have to wait for it. If one is late in turn after the
+ * other, the kernel holds all of them up, and says so ("hrtimer: interrupt took
+ * ... ns"). If there are frames to take, the timer therefore only raises another
+ * interrupt (irq_work), which follows at once, before softirqs and processes.
+ *
  * A pass takes no more frames than the backlog has room for. The others stay on
  * the ring, and the NIC drops the excess at no cost.
  *
@@ -12,6 +18,8 @@
  * in softirq. backlog: frames go directly to the stack, also in softirq.
  * refill: the ring is refilled at once.
  */
+#include <linux/irq_work.h>
+
 #include "scheme.h"
 
 enum timer_without {
@@ -34,17 +42,24 @@ static const char * const timer_measures[] = {
 struct irqmod_timer {
 	struct irqmod_port *port;
 	struct hrtimer timer;
+	struct irq_work work;		/* polls */
 	struct tasklet_struct tasklet;	/* refills */
 	ktime_t period;
+	bool apart;			/* ... in an interrupt of its own */
+	spinlock_t irq_lock;		/* irq_off: passes of two CPUs (@irq) */
 	u32 rx_timer_without;		/* enum timer_without */
 };
 
-static int backlog_room(void)
+/* How many frames a poll may take. */
+static int rx_timer_room(const struct irqmod_timer *t)
 {
 	const struct softnet_data *sd = this_cpu_ptr(&softnet_data);
+	int ring = t->port->rx_ring;
 
-	return irqmod_max_backlog() -
-	       (int)skb_queue_len_lockless(&sd->input_pkt_queue);
+	if (t->rx_timer_without == WITHOUT_BACKLOG)
+		return ring;
+	return min(ring, (int)irqmod_max_backlog() -
+			 (int)skb_queue_len_lockless(&sd->input_pkt_queue));
 }
 
 static void rx_timer_pass(struct irqmod_timer *t, int budget)
@@ -54,15 +69,27 @@ static void rx_timer_pass(struct irqmod_timer *t, int budget)
 		tasklet_schedule(&t->tasklet);
 }
 
-static enum hrtimer_restart rx_timer_poll(struct hrtimer *timer)
+/* noinline: profiles count it. */
+static noinline void rx_timer_poll(struct irq_work *work)
 {
-	struct irqmod_timer *t = container_of(timer, struct irqmod_timer, timer);
-	int room = t->port->rx_ring;
+	struct irqmod_timer *t = container_of(work, struct irqmod_timer, work);
+	int room = rx_timer_room(t);
 
-	if (t->rx_timer_without != WITHOUT_BACKLOG)
-		room = min(room, backlog_room());
 	if (room > 0)
 		rx_timer_pass(t, room);
+}
+
+/* Never while a poll is under way: the irq_work runs on the timer's CPU, with
+ * interrupts disabled.
+ */
+static enum hrtimer_restart rx_timer_over(struct hrtimer *timer)
+{
+	struct irqmod_timer *t = container_of(timer, struct irqmod_timer, timer);
+
+	if (!t->apart || !t->port->ops->rx_pending(t->port))
+		rx_timer_poll(&t->work);
+	else if (rx_timer_room(t) > 0)
+		irq_work_queue(&t->work);
 	hrtimer_forward_now(timer, READ_ONCE(t->period));
 	return HRTIMER_RESTART;
 }
@@ -86,7 +113,18 @@ static void rx_timer_init(struct irqmod_port *port, void *state)
 	struct irqmod_timer *t = state;
 
 	t->port = port;
+	spin_lock_init(&t->irq_lock);
+	init_irq_work(&t->work, rx_timer_poll);
 	tasklet_setup(&t->tasklet, rx_timer_refill);
+}
+
+/* Whether an irq_work runs at once, in hard IRQ: not at the next tick, and not in
+ * a thread (PREEMPT_RT). Modules cannot ask on 32-bit ARM.
+ */
+static bool rx_timer_has_interrupt(void)
+{
+	return !IS_ENABLED(CONFIG_ARM) && !IS_ENABLED(CONFIG_PREEMPT_RT) &&
+	       arch_irq_work_has_interrupt();
 }
 
 static bool rx_timer_start(struct irqmod_port *port)
@@ -103,7 +141,8 @@ static bool rx_timer_start(struct irqmod_port *port)
 	port->deliver = direct ? irqmod_deliver_stack : irqmod_deliver_backlog;
 	port->rx_deferred = t->rx_timer_without != WITHOUT_REFILL;
 	port->rx_in_softirq = direct;
-	hrtimer_setup(&t->timer, rx_timer_poll, CLOCK_MONOTONIC, mode);
+	t->apart = !soft && rx_timer_has_interrupt();
+	hrtimer_setup(&t->timer, rx_timer_over, CLOCK_MONOTONIC, mode);
 	if (t->rx_timer_without == WITHOUT_IRQ_OFF)
 		return true;
 	hrtimer_start(&t->timer, t->period, mode);
@@ -115,6 +154,7 @@ static void rx_timer_stop(struct irqmod_port *port)
 	struct irqmod_timer *t = port->rx_state;
 
 	hrtimer_cancel(&t->timer);
+	irq_work_sync(&t->work);
 	tasklet_kill(&t->tasklet);
 	port->ops->rx_refill(port);
 }
@@ -122,12 +162,16 @@ static void rx_timer_stop(struct irqmod_port *port)
 static void rx_timer_irq(struct irqmod_port *port)
 {
 	struct irqmod_timer *t = port->rx_state;
+	unsigned long flags;
 
 	/* Otherwise the cause was latched before RX was masked; the timer will
 	 * poll.
 	 */
-	if (unlikely(t->rx_timer_without == WITHOUT_IRQ_OFF))
-		rx_timer_pass(t, port->rx_ring);
+	if (likely(t->rx_timer_without != WITHOUT_IRQ_OFF))
+		return;
+	spin_lock_irqsave(&t->irq_lock, flags);
+	rx_timer_pass(t, port->rx_ring);
+	spin_unlock_irqrestore(&t->irq_lock, flags);
 }
 
 static IRQMOD_CHOICE(struct irqmod_timer, rx_timer_without, timer_measures);

@@ -25,7 +25,8 @@
  *
  * The context that runs while RX is masked owns the ring. A scheme masks RX, and
  * passes the ring from one context to another, so that there is never more than
- * one.
+ * one. Debug builds check it: the function that calls irqmod_rx_pass() owns the
+ * ring from then on, until irqmod_rx_unmask() or irqmod_rx_give().
  */
 struct irqmod_rx_scheme {
 	const char *name;
@@ -57,10 +58,19 @@ struct irqmod_rx_scheme {
 	/**
 	 * @irq: called in hard IRQ for an RX cause; by the engine, after @start,
 	 * with only BH disabled. Under PREEMPT_RT interrupts are never disabled.
-	 * RX is masked, or this is its handler: it does not run twice at a time.
+	 *
+	 * With @masks it may be called at any time between @start and @stop,
+	 * also while the ring has an owner, and on two CPUs at a time: under
+	 * poll the transmit timer calls it, and a TX cause does, which is
+	 * unmasked when poll is chosen. It then only schedules. Without @masks,
+	 * RX is masked or this is its handler. But a bus driver may call it on
+	 * two CPUs at a time: from a transfer's completion and from unmask().
 	 */
 	void (*irq)(struct irqmod_port *port);
-	/** @poll: the port's NAPI polls, with a budget of at least 1. */
+	/**
+	 * @poll: the port's NAPI polls; irqmod_napi_pass() is its pass. netpoll
+	 * polls with a budget of 0.
+	 */
 	int (*poll)(struct irqmod_port *port, int budget);
 };
 
@@ -132,8 +142,17 @@ static inline void irqmod_rx_mask(struct irqmod_port *port)
 	port->ops->mask(port, IRQMOD_RX | port->tx_with_rx);
 }
 
+/* The owner of the ring leaves it to another context without unmasking RX. */
+static inline void irqmod_rx_give(struct irqmod_port *port)
+{
+#ifdef IRQMOD_DEBUG
+	WRITE_ONCE(port->rx_owner, NULL);
+#endif
+}
+
 static inline void irqmod_rx_unmask(struct irqmod_port *port)
 {
+	irqmod_rx_give(port);
 	port->ops->unmask(port, IRQMOD_RX | port->tx_with_rx);
 }
 
@@ -146,7 +165,13 @@ void irqmod_rx_changed(struct irqmod_port *port);
 void irqmod_rx_pause(struct irqmod_port *port);
 void irqmod_rx_resume(struct irqmod_port *port);
 int irqmod_poll(struct napi_struct *napi, int budget);
-int irqmod_rx_pass(struct irqmod_port *port, int budget);
+int (irqmod_rx_pass)(struct irqmod_port *port, int budget);
+#ifdef IRQMOD_DEBUG
+int irqmod_rx_pass_checked(struct irqmod_port *port, int budget,
+			   const char *owner);
+#define irqmod_rx_pass(port, budget)				\
+	irqmod_rx_pass_checked(port, budget, __func__)
+#endif
 
 /* deliver.c: where a scheme delivers its frames */
 void irqmod_deliver_backlog(struct irqmod_port *port, struct sk_buff *skb);

@@ -7,6 +7,7 @@
 
 #define CP_RESET_US	100000
 #define CP_TALLY_US	10000
+#define CP_LOAD_US	20000	/* data sheet: about 2 ms */
 
 /* CR.RST. A removed chip reads as all ones, and the poll times out. */
 int cp_hw_reset(struct cp *cp)
@@ -33,6 +34,18 @@ static void cp_hw_write64(struct cp *cp, enum cp_reg reg, u64 value)
 {
 	writel(lower_32_bits(value), cp->regs + reg);
 	writel(upper_32_bits(value), cp->regs + reg + 4);
+}
+
+/* As at power-on: our address and the CONFIG registers are the EEPROM's, and all
+ * other registers are reset.
+ */
+int cp_hw_load_eeprom(struct cp *cp)
+{
+	u8 mode;
+
+	writeb(CP_9346CR_LOAD, cp->regs + CP_9346CR);
+	return readb_poll_timeout(cp->regs + CP_9346CR, mode,
+				  !(mode & CP_9346CR_LOAD), 100, CP_LOAD_US);
 }
 
 void cp_hw_read_mac(struct cp *cp, u8 *addr)

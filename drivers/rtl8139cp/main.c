@@ -265,13 +265,22 @@ static const struct net_device_ops cp_netdev_ops = {
 #endif
 };
 
-/* Uses the EEPROM's address, which the chip loaded at power-on. */
+/* Uses the EEPROM's address. The chip loads it at power-on, and keeps what has
+ * been written since: maybe one that an earlier probe misread, or another
+ * driver's. So it is loaded again. Without an EEPROM, firmware wrote the address.
+ */
 static void cp_init_mac(struct cp *cp)
 {
 	struct net_device *netdev = cp->port.netdev;
-	u8 addr[ETH_ALEN];
+	u8 written[ETH_ALEN] __aligned(2);
+	u8 addr[ETH_ALEN] __aligned(2);
 
+	cp_hw_read_mac(cp, written);
+	if (cp_hw_load_eeprom(cp))
+		dev_warn(cp->dev, "the chip does not load its EEPROM\n");
 	cp_hw_read_mac(cp, addr);
+	if (!is_valid_ether_addr(addr))
+		ether_addr_copy(addr, written);
 	if (is_valid_ether_addr(addr)) {
 		eth_hw_addr_set(netdev, addr);
 		return;

@@ -91,6 +91,7 @@ enum cp_rcr {
 
 enum cp_9346cr {
 	CP_9346CR_LOCK		= 0x00,
+	CP_9346CR_LOAD		= 0x40,	/* load the EEPROM; clears itself */
 	CP_9346CR_UNLOCK	= 0xc0,	/* EEM: CONFIG registers, IDR and BMCR */
 };
 

@@ -151,6 +151,7 @@ void cp_down(struct cp *cp);
 int cp_hw_reset(struct cp *cp);
 int cp_hw_start(struct cp *cp);
 void cp_hw_stop(struct cp *cp);
+int cp_hw_load_eeprom(struct cp *cp);
 void cp_hw_read_mac(struct cp *cp, u8 *addr);
 void cp_hw_write_mac(struct cp *cp, const u8 *addr);
 void cp_hw_rx_mode(struct net_device *netdev);

@@ -6,7 +6,8 @@ from __future__ import annotations
 import pytest
 
 from irqlab import Lab
-from irqlab.config.addresses import stream
+from irqlab.config.addresses import dut_mac, stream
+from irqlab.robustness import nicport
 from irqlab.trials.ring import RingTrial
 
 from .pci_cards import forwards_and_repeats, survives
@@ -82,3 +83,21 @@ def test_a_card_that_vanishes_does_no_harm(lab: Lab) -> None:
         dut.attempt("ping", "-c", "5", "-i", "0.1", "-W", "1", "198.18.0.2")
         dut.attempt("ip", "link", "set", "eth0", "down")
         dut.kernel_log.check()
+
+
+@pytest.mark.long
+def test_an_address_that_was_misread_is_right_after_the_next_probe() -> None:
+    testbed = Lab("irqmod_rtl8139cp", nic=NIC, cached=False).testbed
+    with testbed.open() as dut:
+        dut.play_hosts(testbed.nic.line_rate_bps)
+        for seed in range(1, 40):
+            nicport.take_from_driver(dut, 0, testbed)
+            nicport.inject_faults(dut, 0, nicport.FaultPlan(seed, 150, "registers"))
+            nicport.give_to_driver(dut, 0, testbed)
+            nicport.inject_faults(dut, 0, None)
+            if nicport.address(dut, 0) not in {None, dut_mac(0)}:
+                break
+        else:
+            pytest.fail("no address was misread")
+        assert nicport.replug(dut, 0, testbed), "frames pass"
+        assert nicport.address(dut, 0) == dut_mac(0)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from irqlab.robustness import fuzz
+from irqlab.robustness import fuzz, nicport
 from irqlab.robustness.nicport import PCI_KINDS, USB_KINDS
 
 
@@ -59,6 +59,26 @@ def test_a_summary_counts_rounds_and_cases() -> None:
     assert len(found["false_checksum_ok"]) == 1
     assert found["recovery"] == {"by itself": 1, "plugged in again": 1}
     assert found["growth"] == {"a b": 40}
+    assert found["stuck"] == []
+
+
+def test_a_round_after_which_no_frames_pass_tells_the_interfaces_state() -> None:
+    files = {"/sys/class/net/eth0/address": "00:11:22:33:44:55\n", "/sys/class/net/eth0/operstate": "up\n"}
+    dut: Any = SimpleNamespace(
+        read=lambda *paths: {path: files.get(path) for path in paths},
+        attempt=lambda *_: {"code": 0, "out": " 11: 4711 IO-APIC eth0\n", "err": ""},
+    )
+    state = nicport.state(dut, 0)
+    assert state.splitlines() == [
+        "eth0: address 00:11:22:33:44:55, frames are sent to 52:54:00:00:00:01, operstate up, flags not readable,"
+        " carrier not readable",
+        " 11: 4711 IO-APIC eth0",
+    ]
+    outcome = fuzz.Outcome(fuzz.Round.of(1, 7), recovery="never", state=state)
+    found = fuzz.summary("x", 1, [fuzz.FuzzRun(7, [outcome])])
+    assert found["stuck"] == [{"round": 7, "recovery": "never", "state": state}]
+    files.clear()
+    assert nicport.state(dut, 0) == "eth0: there is no such interface"
 
 
 def test_rounds_end_with_the_cases_and_are_kept_after_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -117,6 +117,8 @@ def test_a_kernel_without_the_functions_is_refused():
         ("handle_softirqs", None, "interrupts"),
         ("ioapic_ack_level", None, "interrupts"),
         ("asm_sysvec_apic_timer_interrupt", None, "scheduler, timers"),
+        ("asm_sysvec_irq_work", None, "interrupts"),
+        ("__default_send_IPI_dest_field", None, "interrupts"),
         ("task_tick_fair", None, "scheduler, timers"),
         ("hrtimer_interrupt", None, "scheduler, timers"),
         ("_raw_spin_lock_irqsave", None, "primitives"),

@@ -82,6 +82,9 @@ def _print(found: dict[str, Any]) -> None:
     print(f"{found['driver']}: {found['cases']:,} cases ({kinds}) in {found['rounds']} rounds, seed {found['seed']}")
     for recovery, rounds in found["recovery"].items():
         print(f"recovery: {recovery}, {rounds} rounds")
+    for entry in found["stuck"]:
+        if entry["recovery"] == "never":
+            print(f"round {entry['round']}: frames never passed again; {entry['state'].splitlines()[0]}")
     for entry in (*found["complaints"], *found["false_checksum_ok"]):
         print(f"{entry['what']}: {entry['rounds']} rounds, first {entry['first']}")
     for entry in found["complaints"]:

@@ -55,7 +55,7 @@ OF_FUNCTIONS = (
         r"|_*(note_interrupt|add_interrupt_randomness|fast_mix|mix_interrupt|try_one_irq|synchronize_\w*irq|enable_irq|disable_irq)\w*"
         r"|_*(do_softirq|handle_softirqs|raise_softirq|local_bh|tasklet|run_ksoftirqd|ksoftirqd|invoke_softirq|rcu_softirq_qs)\w*"
         r"|_*(ct_(nmi|irq|kernel|idle|user)|exit_to_user_mode|syscall|do_syscall|entry_SYSCALL|native_tss_update)\w*"
-        r"|_*(mask|unmask)_(irq|ioapic\w*|lapic\w*)|ack_\w+|eoi_\w+",
+        r"|_*(mask|unmask)_(irq|ioapic\w*|lapic\w*)|ack_\w+|eoi_\w+|(asm_|_*)sysvec_irq_work|arch_irq_work\w*|_*default_send_IPI\w*",
     ),
     (
         "scheduler, timers",  # kernel/sched, kernel/time, arch/x86/kernel/apic and tsc.c

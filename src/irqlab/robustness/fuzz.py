@@ -120,6 +120,8 @@ class Outcome:
     """Problems, one line each: warnings, heap corruption, a dead kernel or a hung DUT."""
     recovery: str = "by itself"
     """How traffic recovers once faults stop: by itself; plugged in again; never."""
+    state: str = ""
+    """What the DUT showed of the interface when frames did not pass: `nicport.state`; if never, after it was plugged in again."""
     log: list[str] = field(default_factory=list)
     """Kernel messages above info."""
     evidence: str = ""
@@ -234,7 +236,10 @@ def _play(dut: Dut, testbed: Testbed, outcome: Outcome) -> None:
             found = nicport.inject_faults(dut, PORT, None)
         outcome.cases = {kind: found[kind] for kind in nicport.kinds(testbed)}
         if dut.wait_forwarding(RECOVERY_NS) is None:
-            outcome.recovery = "plugged in again" if nicport.replug(dut, PORT, testbed) else "never"
+            outcome.state = nicport.state(dut, PORT)
+            outcome.recovery = "plugged in again"
+            if not nicport.replug(dut, PORT, testbed):
+                outcome.recovery, outcome.state = "never", nicport.state(dut, PORT)
         _read_log(dut, outcome, pci=bool(testbed.nic.pci_bus))
     except NoAnswerError as error:
         outcome.causes.append(HUNG)  # the tester accepts no more commands, so the round's cases cannot be counted
@@ -384,7 +389,11 @@ def messages(runs: Sequence[FuzzRun]) -> list[tuple[str, int]]:
 
 
 def summary(driver: str, seed: int, runs: Sequence[FuzzRun]) -> dict[str, Any]:
-    """Summary as JSON. `false_checksum_ok`: reports about the NIC, not a fault of the driver."""
+    """Summary as JSON.
+
+    `false_checksum_ok`: reports about the NIC, not a fault of the driver. `stuck`: rounds after which no frames passed by
+    themselves, with what the DUT showed of the interface then.
+    """
     outcomes = [outcome for one in runs for outcome in one.outcomes]
     entries = [
         {"what": cause, "rounds": len(shown), "first": shown[0].round.number, "evidence": shown[0].evidence}
@@ -403,6 +412,11 @@ def summary(driver: str, seed: int, runs: Sequence[FuzzRun]) -> dict[str, Any]:
         "recovery": recoveries(runs),
         "complaints": [entry for entry in entries if not FALSE_CHECKSUM_OK.search(str(entry["what"]))],
         "false_checksum_ok": [entry for entry in entries if FALSE_CHECKSUM_OK.search(str(entry["what"]))],
+        "stuck": [
+            {"round": outcome.round.number, "recovery": outcome.recovery, "state": outcome.state}
+            for outcome in outcomes
+            if outcome.state and not outcome.gone
+        ],
         "growth": dict(sorted(growth.items())),
         "messages": [{"text": text, "count": count} for text, count in messages(runs)[:40]],
     }

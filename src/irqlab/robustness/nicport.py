@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from irqlab.config.addresses import INTERFACES, dut_ip
+from irqlab.config.addresses import INTERFACES, dut_ip, dut_mac
 from irqlab.dut import schemes
 from irqlab.dut.agent import DutError
 from irqlab.dut.router import Dut
@@ -60,10 +60,39 @@ def interface(port: int) -> str:
     return INTERFACES[port]
 
 
+def address(dut: Dut, port: int) -> str | None:
+    """The interface's MAC address; None: there is no interface."""
+    path = f"/sys/class/net/{interface(port)}/address"
+    found = dut.read(path)[path]
+    return None if found is None else found.strip()
+
+
 def is_there(dut: Dut, port: int) -> bool:
     """Whether the DUT has the interface."""
-    path = f"/sys/class/net/{interface(port)}/address"
-    return dut.read(path)[path] is not None
+    return address(dut, port) is not None
+
+
+def state(dut: Dut, port: int) -> str:
+    """What the DUT shows of a port at which no frames pass: a line of summary, then counters and registers."""
+    name = interface(port)
+    found = address(dut, port)
+    if found is None:
+        return f"{name}: there is no such interface"
+    summary = [f"{name}: address {found}"]
+    if found != dut_mac(port):
+        summary.append(f"frames are sent to {dut_mac(port)}")
+    paths = {what: f"/sys/class/net/{name}/{what}" for what in ("operstate", "flags", "carrier")}
+    read = dut.read(*paths.values())
+    summary += [f"{what} {(read[path] or 'not readable').strip()}" for what, path in paths.items()]
+    said = dut.attempt("sh", "-c", _STATE.format(name=name))
+    return ", ".join(summary) + "\n" + str(said["out"]).rstrip()
+
+
+_STATE = (
+    "grep -w {name} /proc/interrupts; ip -s link show dev {name}; ethtool -S {name} 2>/dev/null | grep -v ': 0$';"
+    " ethtool -d {name} 2>/dev/null"
+)
+"""Works for every driver; registers where it shows them."""
 
 
 def configure(dut: Dut, port: int, testbed: Testbed) -> bool:
