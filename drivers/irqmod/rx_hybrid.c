@@ -39,18 +39,20 @@ static bool above_cliff(const struct irqmod_hybrid *h)
 	return READ_ONCE(h->estimator.above);
 }
 
-/* Whether the ring is the poll's. Acquire: its new owner sees what the passes of
- * the last one wrote; pairs with hybrid_pass_on().
- */
+/* Whether the ring is the poll's. */
 static bool hybrid_polls(const struct irqmod_hybrid *h)
 {
+	/* The new owner sees what the last one's passes wrote: pairs with the
+	 * release in hybrid_pass_on().
+	 */
 	return smp_load_acquire(&h->polls);
 }
 
-/* By the owner. Release: pairs with hybrid_polls(). */
+/* Called by the owner. */
 static void hybrid_pass_on(struct irqmod_hybrid *h, bool polls)
 {
 	irqmod_rx_give(h->de.port);
+	/* Pairs with the acquire in hybrid_polls(). */
 	smp_store_release(&h->polls, polls);
 }
 
