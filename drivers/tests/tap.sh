@@ -77,7 +77,12 @@ frames_arrive()
 		fi
 	done
 	not_ok "$1"
-	{ ip -s link show "$IF0"; grep -E "CPU|$IF0|xhci" /proc/interrupts; } | sed 's/^/# /'
+	{
+		ip -s link show "$IF0"
+		grep -E "CPU|$IF0|xhci" /proc/interrupts
+		ethtool -S "$IF0"
+		ethtool -d "$IF0" raw on | hexdump -C
+	} 2>&1 | sed 's/^/# /'
 }
 
 # schemes INTERFACE RX TX; "own": a driver that has no schemes to choose from. The first write fails if the present TX scheme
