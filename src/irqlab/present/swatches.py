@@ -6,20 +6,26 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from irqlab.present.drawing import draw_line, isolated, mpl
+from irqlab.present.drawing import Axes, Figure, draw_line, isolated, mpl
 from irqlab.present.series import Style, published_style
 from irqlab.present.svg import GREY, INK, finish
+
+
+def _empty() -> tuple[Figure, Axes]:
+    """A swatch of 44 by 16 without anything in it."""
+    figure = mpl().Figure(figsize=(44 / 72, 16 / 72), dpi=72, facecolor="none")
+    axes = figure.add_axes((0, 0, 1, 1), facecolor="none")
+    axes.set_axis_off()
+    axes.set_xlim(0, 44)
+    axes.set_ylim(0, 16)
+    return figure, axes
 
 
 @cache
 @isolated
 def swatch(look: Style) -> str:
     """A line's swatch in a legend; 44 by 16."""
-    figure = mpl().Figure(figsize=(44 / 72, 16 / 72), dpi=72, facecolor="none")
-    axes = figure.add_axes((0, 0, 1, 1), facecolor="none")
-    axes.set_axis_off()
-    axes.set_xlim(0, 44)
-    axes.set_ylim(0, 16)
+    figure, axes = _empty()
     draw_line(axes, [1, 43], [8, 8], look, marker=False)
     draw_line(axes, [22], [8], look, marker=True)
     return finish(figure, "", {}, decorative=True)
@@ -29,11 +35,7 @@ def swatch(look: Style) -> str:
 @isolated
 def mark(kind: str) -> str:
     """A legend's swatch for marks other than series: grey, wire, ring, cross, published, hollow (a bar)."""
-    figure = mpl().Figure(figsize=(44 / 72, 16 / 72), dpi=72, facecolor="none")
-    axes = figure.add_axes((0, 0, 1, 1), facecolor="none")
-    axes.set_axis_off()
-    axes.set_xlim(0, 44)
-    axes.set_ylim(0, 16)
+    figure, axes = _empty()
     if kind == "grey":
         axes.plot([1, 43], [8, 8], color=GREY, linewidth=2.5)
     elif kind == "wire":
