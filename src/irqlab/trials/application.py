@@ -15,11 +15,13 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from irqlab.config.addresses import INTERFACES, dut_ip, stream, tester_ip
+from irqlab.config.costs import Costs
 from irqlab.config.schemes import Schemes
 from irqlab.config.traffic import Load
-from irqlab.dut import counters, napi, schemes
+from irqlab.dut import costmodel, counters, napi, schemes
 from irqlab.dut.agent import DutError
 from irqlab.dut.router import Dut
+from irqlab.errors import IrqlabError
 from irqlab.qemu.rpc import TesterError
 from irqlab.trials.trial import Conditions, Trial
 
@@ -47,6 +49,8 @@ class Tuning:
     """Schemes of a driver built on irqmod."""
     budget: int | None = None
     """net.core.netdev_budget: maximum frames per run of the receive softirq."""
+    ksoftirqd_nice: int | None = None
+    """Priority of the kernel thread for softirqs; 19 up to Linux 2.6.22, 0 since."""
     napi_threads: str | None = None
     """Poll in a kernel thread of normal priority: one of NAPI_THREADS."""
     defer_hard_irqs: int | None = None
@@ -90,11 +94,17 @@ class ApplicationTrial(Trial["ApplicationResult"]):
     histogram: bool = False
     rate_after_ns: tuple[int, ...] = ()
     """Offsets into the window at which the driver's estimate of the rate is read (rx_rate_pps of hybrid)."""
+    costs: Costs | None = None
+    """Hardware costs to charge; None: leave the cost model alone."""
 
     def measure(self, dut: Dut, conditions: Conditions) -> ApplicationResult:
         """Starts the applications, offers the load, and accounts for every frame."""
         dut.play_hosts(0 if self.above_line_rate else conditions.line_rate_bps)
         _tune(conditions.driver, dut, self)
+        if self.costs is not None:
+            if not conditions.cost_model:
+                raise IrqlabError("hardware costs need a testbed with a cost model (TestbedConfig.cost_model)")
+            costmodel.charge(dut, self.costs)
         with _applications(dut, self) as watched:
             before = _Reading.take(dut)
             answer, estimates = _offer(dut, self, watched)
@@ -177,6 +187,8 @@ def _tune(driver: str, dut: Dut, spec: ApplicationTrial) -> None:
     tuning, interfaces = spec.tuning, INTERFACES if spec.kind == "forward" else (INTERFACE,)
     if tuning.budget is not None:
         dut.sysctl("net.core.netdev_budget", str(tuning.budget))
+    if tuning.ksoftirqd_nice is not None:
+        dut.run("renice", str(tuning.ksoftirqd_nice), "-p", str(_ksoftirqd(dut)))
     schemes.apply(dut, tuning.schemes, interfaces, driver)
     napi.apply(dut, tuning.schemes, interfaces, driver)
     if tuning.napi_threads is not None:
@@ -198,6 +210,15 @@ def _tune(driver: str, dut: Dut, spec: ApplicationTrial) -> None:
                 dut.write(f"/sys/class/net/{INTERFACE}/{name}", str(value))
             except TesterError as error:
                 raise DutError(f"the kernel rejected {name} {value} for {driver}: {error}") from error
+
+
+def _ksoftirqd(dut: Dut) -> int:
+    """The process ID of the kernel thread for softirqs."""
+    files = dut.read(*(f"/proc/{number}/comm" for number in KERNEL_THREADS))
+    found = [n for n in KERNEL_THREADS if (files[f"/proc/{n}/comm"] or "").strip() == "ksoftirqd/0"]
+    if not found:
+        raise DutError("the DUT has no ksoftirqd/0 among its first processes")
+    return found[0]
 
 
 @contextmanager
@@ -272,11 +293,9 @@ class _Reading:
 
     @classmethod
     def take(cls, dut: Dut) -> _Reading:
-        files = dut.read("/proc/net/snmp", "/proc/net/netstat", *(f"/proc/{number}/comm" for number in KERNEL_THREADS))
-        found = [n for n in KERNEL_THREADS if (files[f"/proc/{n}/comm"] or "").strip() == "ksoftirqd/0"]
-        if not found:
-            raise DutError("the DUT has no ksoftirqd/0 among its first processes")
-        status, schedstat = f"/proc/{found[0]}/status", f"/proc/{found[0]}/schedstat"
+        files = dut.read("/proc/net/snmp", "/proc/net/netstat")
+        number = _ksoftirqd(dut)
+        status, schedstat = f"/proc/{number}/status", f"/proc/{number}/schedstat"
         thread = dut.read(status, schedstat)
         receiver = dut.attempt("irqlab-guest", "counters", RECEIVER_FILE)
         return cls(
