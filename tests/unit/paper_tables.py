@@ -377,7 +377,7 @@ def hybrid(agrees: bool) -> of_hybrid.Tables:
         of_hybrid.LatencyRow("6.1", scheme, 0.5, 8e3, 50_000 if (scheme == hybrids.NAPI) != agrees else 60_000, 70_000)
         for scheme in hybrids.SERIES
     ]
-    gains = {hybrids.NAPI: 0.5, hybrids.HYBRID: 2.0} if agrees else {hybrids.NAPI: 1.5, hybrids.HYBRID: 0.25}
+    gains = {hybrids.NAPI: 0.25, hybrids.HYBRID: 2.0} if agrees else {hybrids.NAPI: 1.5, hybrids.HYBRID: 0.25}
     of_nice = {hybrids.NAPI: 3.0} if agrees else {hybrids.NAPI: 1.2}
     conditions = [
         of_hybrid.ConditionRow(
@@ -386,7 +386,7 @@ def hybrid(agrees: bool) -> of_hybrid.Tables:
                            of_nice.get(scheme, 1.0) if one is hybrid_conditions.NICE else gains.get(scheme, 1.0)),
             pps[scheme], 1e3, 0.5,
         )
-        for one in hybrid_conditions.CONDITIONS
+        for one in dict.fromkeys((*hybrid_conditions.CONDITIONS, *hybrid_conditions.PATCHED))
         for scheme in pps
         for load in (2.0, 3.0, 4.0)
     ]  # fmt: skip

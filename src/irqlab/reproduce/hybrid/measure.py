@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from irqlab.config.workload import Workload
@@ -43,8 +44,9 @@ def measure(session: Session) -> Tables:
     plan = QUICK_PLAN if session.quick else PLAN
     asked = session.config.kernel
     kernels = (asked,) if asked else QUICK_KERNELS if session.quick else KERNELS
-    chosen = [one for one in conditions.CONDITIONS if not asked or one.kernel == asked]
-    testbeds = {kernel: session.testbed(kernel=kernel) for kernel in dict.fromkeys((*kernels, *(c.kernel for c in chosen)))}
+    chosen = conditions.conditions(asked)
+    needed = dict.fromkeys((*kernels, *(str(one.kernel) for one in chosen)))
+    testbeds = {kernel: session.testbed(kernel=kernel) for kernel in needed}
     for testbed in testbeds.values():
         if testbed.scheme_names()["rx_scheme"] is None:
             raise IrqlabError(f"{testbed.driver} has no receive scheme that can be set: try irqmod_rtl8139cp")
@@ -102,13 +104,16 @@ def _conditions(
 ) -> dict[str, Found]:
     jobs = {}
     for condition in chosen:
-        testbed = testbeds[condition.kernel]
+        kernel = str(condition.kernel)
+        testbed = testbeds[kernel]
         if condition.costs:
-            testbed = session.testbed(kernel=condition.kernel, cost_model=True)
+            testbed = session.testbed(kernel=kernel, cost_model=True)
+        if condition.sysctls:
+            testbed = session.testbed(kernel=kernel, dut=replace(session.config.dut, sysctls=condition.sysctls))
         work = partial(
             conditions.measure,
             condition=condition,
-            cliff_pps=found[condition.kernel][0].by(condition.sign),
+            cliff_pps=found[kernel][0].by(condition.sign),
             loads=conditions.QUICK_LOADS if session.quick else conditions.LOADS,
             workload=plan,
         )
