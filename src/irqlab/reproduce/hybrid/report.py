@@ -96,7 +96,7 @@ def _conditions(tables: Tables) -> Section:
         groups.append(Group(heading=heading, legend=page.legend(schemes.SERIES), plots=[plot], tables=[shown]))
     groups.append(Group(tables=[page.table(tables.conditions, folded=True)]))
     intro = (
-        f"Linux {conditions.OLD}, or the kernel asked for, unless the options say otherwise: they are those of irqlab application. "
+        f"Linux {conditions.OLD}, or the kernel asked for, unless the options, those of irqlab application, say otherwise. "
         "Loads are multiples of "
         "the cliff that each kernel has without the condition. Bursts: 1 ms on at twice the mean, 1 ms off."
     )
