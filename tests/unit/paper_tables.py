@@ -24,7 +24,7 @@ from irqlab.reproduce.salah2009.cliffs import CliffRow, CostRow, SweepRow
 from irqlab.reproduce.salah2009.loads import EchoingRow, ReceivingRow
 from irqlab.reproduce.salah2009.overload import OverloadRow, StarvationRow
 from irqlab.reproduce.salah2009.ping import PingRow
-from irqlab.reproduce.salah2009.switching import EstimateRow, SettlingRow, SwitchRow
+from irqlab.reproduce.salah2009.switching import EstimateRow, OverTimeRow, SettlingRow, SwitchRow
 from irqlab.reproduce.salah2009.tables import Tables as SalahTables
 from irqlab.reproduce.spanos2008 import curves, hardware, interrupts, model, phases, throughput
 from irqlab.reproduce.spanos2008.curves import CollapseRow, LoadRow
@@ -353,6 +353,16 @@ def salah(agrees: bool) -> SalahTables:
             tuple(
                 EstimateRow(x, x * CLIFF_PPS, x * CLIFF_PPS / 2, x * CLIFF_PPS / 2, round(x * CLIFF_PPS), error, True)
                 for x, error in ((0.5, -0.001), (4.0, 0.01 if agrees else -0.6))
+            ),
+        ),
+        over_time=Table(
+            "m",
+            OverTimeRow,
+            tuple(
+                OverTimeRow(
+                    "step down", at, pps, round(pps * (1.02 if agrees or at < 8 else 1.9)), 0.02 if agrees or at < 8 else 0.9
+                )
+                for at, pps in ((1.0, 5e4), (121.0, 1e4), (145.0, 1e4), (153.0, 1e4))
             ),
         ),
         settling=Table("t", SettlingRow, (SettlingRow(2.0, 2 if agrees else 4), SettlingRow(4.0, 1 if agrees else None))),

@@ -96,6 +96,8 @@ class ApplicationTrial(Trial["ApplicationResult"]):
     """Offsets into the window at which the driver's estimate of the rate is read (rx_rate_pps of hybrid)."""
     costs: Costs | None = None
     """Hardware costs to charge; None: leave the cost model alone."""
+    more: tuple[Load, ...] = ()
+    """Further phases of the load. Rates are those of all; the latency is that of the first."""
 
     def measure(self, dut: Dut, conditions: Conditions) -> ApplicationResult:
         """Starts the applications, offers the load, and accounts for every frame."""
@@ -253,12 +255,14 @@ def _wait_for(dut: Dut, file: str, pid: int) -> None:
 
 def _offer(dut: Dut, spec: ApplicationTrial, watched: list[int]) -> tuple[dict[str, Any], tuple[tuple[int, int], ...]]:
     """Offers the load; returns RESULT (docs/protocol.md) and the driver's estimates of the rate."""
-    load = spec.load
     here = spec.kind != "forward"
-    one = stream(0, 0 if here else 1, load.arrivals_json(), load.size_json())
-    one |= {"src_ip": tester_ip(0), "dst_ip": dut_ip(0) if here else tester_ip(1), "dst_port": UDP_PORT}
-    one |= {"begin_ns": load.begin_ns, "end_ns": load.end_ns, "count": load.count}
-    one |= {"protocol": "icmp" if spec.kind == "ping" else "udp"}
+    streams = []
+    for load in (spec.load, *spec.more):
+        one = stream(0, 0 if here else 1, load.arrivals_json(), load.size_json())
+        one |= {"src_ip": tester_ip(0), "dst_ip": dut_ip(0) if here else tester_ip(1), "dst_port": UDP_PORT}
+        one |= {"begin_ns": load.begin_ns, "end_ns": load.end_ns, "count": load.count}
+        one |= {"protocol": "icmp" if spec.kind == "ping" else "udp"}
+        streams.append(one)
     trial = {
         "seed": spec.seed,
         "warmup_ns": spec.warmup_ns,
@@ -276,7 +280,7 @@ def _offer(dut: Dut, spec: ApplicationTrial, watched: list[int]) -> tuple[dict[s
             at_ns = int(dut.rpc.call("clock")["now_ns"]) - begin_ns
             estimates.append((at_ns, int(dut.read(path)[path] or 0)))
 
-    answer = dut.run_trial(trial, [one], meanwhile if spec.rate_after_ns else None)
+    answer = dut.run_trial(trial, streams, meanwhile if spec.rate_after_ns else None)
     return answer, tuple(estimates)
 
 
@@ -341,7 +345,7 @@ def _result(
     received = spec.kind == "udp"
     watched = [end - begin for begin, end in answer["watched"]]
     places = _places(spec, answer, counted, before, after)
-    received_pps = one["received_in_window"] / window_s
+    came_back = sum(phase["received_in_window"] for phase in answer["streams"])
     of_driver = counted.driver.get(INTERFACE, {})
     executed = spec.duration_ns * conditions.mips // 1000
     soaked = watched[0] * SOAKER_UNIT
@@ -349,12 +353,12 @@ def _result(
     if conditions.instruction_ns is not None:  # the soaker's few instructions stay in the caches
         executed = answer["instructions"]
         soaked_ratio = soaked * conditions.instruction_ns / spec.duration_ns
-    datagrams = watched[1] if received else one["received_in_window"]
+    datagrams = watched[1] if received else came_back
     return ApplicationResult(
         spec=spec,
-        offered_pps=one["sent"] / window_s,
+        offered_pps=sum(phase["sent"] for phase in answer["streams"]) / window_s,
         application_pps=datagrams / window_s,
-        returned_pps=received_pps,
+        returned_pps=came_back / window_s,
         loss_ratio=1 - places.received / places.sent if places.sent else 0.0,
         places=places,
         nic_missed=counted.interfaces[INTERFACE]["rx_missed_errors"],
