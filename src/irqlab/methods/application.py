@@ -80,7 +80,7 @@ class Options:
         int | None,
         typer.Option(
             "--ksoftirqd-nice",
-            help="Priority of the kernel thread for softirqs: 19 up to Linux 2.6.22, 0 since; default: unchanged.",
+            help="Priority of the kernel thread for softirqs: 19 in Linux 2.6.15, 0 today; default: unchanged.",
             min=-20,
             max=19,
         ),

@@ -50,7 +50,7 @@ class Tuning:
     budget: int | None = None
     """net.core.netdev_budget: maximum frames per run of the receive softirq."""
     ksoftirqd_nice: int | None = None
-    """Priority of the kernel thread for softirqs; 19 up to Linux 2.6.22, 0 since."""
+    """Priority of the kernel thread for softirqs; 19 in Linux 2.6.15, 0 today."""
     napi_threads: str | None = None
     """Poll in a kernel thread of normal priority: one of NAPI_THREADS."""
     defer_hard_irqs: int | None = None
