@@ -101,6 +101,26 @@ class Schemes:
     rate_window_ms: Annotated[
         int | None, Place("--rate-window", "hybrid: period of the rate estimate, in ms.", file="irqmod/rx_rate_window_ms")
     ] = None
+    quota: Annotated[
+        int | None,
+        Place("--quota", "polling: maximum frames per poll; 0: as many as there are.", file="irqmod/rx_quota"),
+    ] = None
+    queue_high: Annotated[
+        int | None,
+        Place(
+            "--queue-high",
+            "polling: frames behind the driver, in any queue, from which on it takes no more; 0: no limit.",
+            file="irqmod/rx_queue_high",
+        ),
+    ] = None
+    queue_low: Annotated[
+        int | None,
+        Place("--queue-low", "polling: frames behind the driver at which it goes on.", file="irqmod/rx_queue_low"),
+    ] = None
+    cpu_percent: Annotated[
+        int | None,
+        Place("--cpu-percent", "polling: maximum share of the CPU; 100: no limit.", file="irqmod/rx_cpu_percent"),
+    ] = None
     timer_without: Annotated[
         str | None,
         Place(

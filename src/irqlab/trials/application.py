@@ -26,6 +26,7 @@ from irqlab.trials.trial import Conditions, Trial
 INTERFACE = INTERFACES[0]
 UDP_PORT = 9
 RECEIVER_FILE = f"/run/udp-receive.{UDP_PORT}"
+SCREEN_FILE = "/run/screen"
 SOAKER_FILE = "/run/soak"
 SOAKER_UNIT = 1000
 """Instructions per count of the soaker."""
@@ -36,7 +37,13 @@ KILL = 9
 KERNEL_THREADS = range(2, 48)
 """Range of process IDs searched for ksoftirqd."""
 
-Kind = Literal["udp", "ping", "forward"]
+SCREEN = "screen0"
+"""The tun device of the process on the forwarding path."""
+SCREEN_MODULE = "tun"
+SCREEN_TABLE = "100"
+"""The routing table for what arrives on port 0: everything goes to that device."""
+
+Kind = Literal["udp", "ping", "forward", "screen"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,8 @@ class Tuning:
     """Schemes of a driver built on irqmod."""
     budget: int | None = None
     """net.core.netdev_budget: maximum frames per run of the receive softirq."""
+    ksoftirqd_nice: int | None = None
+    """Priority of the kernel thread for softirqs; 19 up to Linux 2.6.22, 0 since."""
     napi_threads: str | None = None
     """Poll in a kernel thread of normal priority: one of NAPI_THREADS."""
     defer_hard_irqs: int | None = None
@@ -64,6 +73,9 @@ class Tuning:
     """EPIOCSPARAMS: frames per poll by epoll_wait(); None: the kernel's 8."""
     prefer_busy_poll: bool = False
     """EPIOCSPARAMS: leave interrupts masked between polls by epoll_wait()."""
+    screen_queue: int = 31
+    """Packets that wait for the process on the forwarding path. Not 32: from there on tun frees its places 16 at a time
+    (include/linux/ptr_ring.h), so that between 17 and 32 may wait."""
 
     @property
     def polls(self) -> bool:
@@ -78,9 +90,12 @@ class ApplicationTrial(Trial["ApplicationResult"]):
     load: Load
     tuning: Tuning = field(default_factory=Tuning)
     kind: Kind = "udp"
-    """`ping`: ICMP echo requests, answered by the kernel; `forward`: frames to the host on port 1. Neither uses the receiver."""
+    """`ping`: ICMP echo requests, answered by the kernel; `forward`: frames to the host on port 1; `screen`: the same, through a
+    process (it needs a testbed with SCREEN_MODULE). None of these uses the receiver."""
     echo: bool = False
     """The receiver echoes every datagram."""
+    soaker_competes: bool = False
+    """The soaker is a process of normal priority, not of idle priority."""
     duration_ns: int = 200_000_000
     warmup_ns: int = 50_000_000
     drain_ns: int = 50_000_000
@@ -103,6 +118,11 @@ class ApplicationTrial(Trial["ApplicationResult"]):
         return _result(conditions, self, answer, estimates, before, after, dut.kernel_log.lines)
 
     @property
+    def forwards(self) -> bool:
+        """Whether frames leave on the other port."""
+        return self.kind in ("forward", "screen")
+
+    @property
     def loaded_s(self) -> float:
         """Duration of the load in seconds: warm-up and window."""
         return (self.warmup_ns + self.duration_ns) / 1e9
@@ -118,7 +138,7 @@ class Places:
     backlog: int
     """Dropped from the backlog (netif_rx)."""
     socket: int
-    """Dropped because the socket's receive buffer was full."""
+    """Dropped because the socket's receive buffer was full (screen: the queue to the process)."""
     received: int
     """Received by the application (ping, forward: sent by the DUT)."""
     elsewhere: int
@@ -174,9 +194,11 @@ ApplicationTrial.result_type = ApplicationResult
 
 
 def _tune(driver: str, dut: Dut, spec: ApplicationTrial) -> None:
-    tuning, interfaces = spec.tuning, INTERFACES if spec.kind == "forward" else (INTERFACE,)
+    tuning, interfaces = spec.tuning, INTERFACES if spec.forwards else (INTERFACE,)
     if tuning.budget is not None:
         dut.sysctl("net.core.netdev_budget", str(tuning.budget))
+    if tuning.ksoftirqd_nice is not None:
+        dut.run("renice", str(tuning.ksoftirqd_nice), "-p", str(_ksoftirqd(dut)))
     schemes.apply(dut, tuning.schemes, interfaces, driver)
     napi.apply(dut, tuning.schemes, interfaces, driver)
     if tuning.napi_threads is not None:
@@ -200,6 +222,15 @@ def _tune(driver: str, dut: Dut, spec: ApplicationTrial) -> None:
                 raise DutError(f"the kernel rejected {name} {value} for {driver}: {error}") from error
 
 
+def _ksoftirqd(dut: Dut) -> int:
+    """The process ID of the kernel thread for softirqs."""
+    files = dut.read(*(f"/proc/{number}/comm" for number in KERNEL_THREADS))
+    found = [n for n in KERNEL_THREADS if (files[f"/proc/{n}/comm"] or "").strip() == "ksoftirqd/0"]
+    if not found:
+        raise DutError("the DUT has no ksoftirqd/0 among its first processes")
+    return found[0]
+
+
 @contextmanager
 def _applications(dut: Dut, spec: ApplicationTrial) -> Iterator[list[int]]:
     """Starts the applications; yields the physical addresses of the receiver's and the soaker's counters."""
@@ -212,13 +243,26 @@ def _applications(dut: Dut, spec: ApplicationTrial) -> Iterator[list[int]]:
         receiver += ["--busy-poll-budget", str(spec.tuning.busy_poll_budget)] if spec.tuning.busy_poll_budget is not None else []
         receiver += ["--prefer-busy-poll"] if spec.tuning.prefer_busy_poll else []
         started[RECEIVER_FILE] = dut.rpc.guest("spawn", argv=receiver)["pid"]
-    started[SOAKER_FILE] = dut.rpc.guest("spawn", argv=["irqlab-guest", "soak", "--file", SOAKER_FILE])["pid"]
+    if spec.kind == "screen":
+        screen = ["irqlab-guest", "screen", "--interface", SCREEN, "--file", SCREEN_FILE]
+        started[SCREEN_FILE] = dut.rpc.guest("spawn", argv=screen)["pid"]
+    soaker_argv = ["irqlab-guest", "soak", "--file", SOAKER_FILE, *(["--normal"] if spec.soaker_competes else [])]
+    started[SOAKER_FILE] = dut.rpc.guest("spawn", argv=soaker_argv)["pid"]
     files = [SOAKER_FILE, *(file for file in started if file != SOAKER_FILE)]
     for file in files:
         _wait_for(dut, file, started[file])
+    if spec.kind == "screen":
+        _route_to_screen(dut, spec.tuning.screen_queue)
     watched = [json.loads(dut.run("irqlab-guest", "counters", "--where", file)) for file in files]
     soaker = watched[0]["kilo_instructions"]
     yield [soaker, watched[1]["datagrams"]] if spec.kind == "udp" else [soaker]
+
+
+def _route_to_screen(dut: Dut, queue: int) -> None:
+    """What arrives on port 0 goes to the process; what it writes back is routed as usual."""
+    dut.run("ip", "link", "set", SCREEN, "txqueuelen", str(queue), "up")
+    dut.run("ip", "route", "add", "default", "dev", SCREEN, "table", SCREEN_TABLE)
+    dut.run("ip", "rule", "add", "iif", INTERFACE, "to", f"{tester_ip(1)}/32", "lookup", SCREEN_TABLE)
 
 
 def _wait_for(dut: Dut, file: str, pid: int) -> None:
@@ -233,7 +277,7 @@ def _wait_for(dut: Dut, file: str, pid: int) -> None:
 def _offer(dut: Dut, spec: ApplicationTrial, watched: list[int]) -> tuple[dict[str, Any], tuple[tuple[int, int], ...]]:
     """Offers the load; returns RESULT (docs/protocol.md) and the driver's estimates of the rate."""
     load = spec.load
-    here = spec.kind != "forward"
+    here = not spec.forwards
     one = stream(0, 0 if here else 1, load.arrivals_json(), load.size_json())
     one |= {"src_ip": tester_ip(0), "dst_ip": dut_ip(0) if here else tester_ip(1), "dst_port": UDP_PORT}
     one |= {"begin_ns": load.begin_ns, "end_ns": load.end_ns, "count": load.count}
@@ -259,6 +303,9 @@ def _offer(dut: Dut, spec: ApplicationTrial, watched: list[int]) -> tuple[dict[s
     return answer, tuple(estimates)
 
 
+_SCREEN_DROPS = f"/sys/class/net/{SCREEN}/statistics/tx_dropped"
+
+
 @dataclass(frozen=True)
 class _Reading:
     """A reading of the kernel's counters."""
@@ -266,23 +313,23 @@ class _Reading:
     counters: Any
     snmp: dict[str, dict[str, int]]
     receiver: dict[str, int]
+    screen_drops: int
     polled: int
     wakeups: int
     run_ns: int
 
     @classmethod
     def take(cls, dut: Dut) -> _Reading:
-        files = dut.read("/proc/net/snmp", "/proc/net/netstat", *(f"/proc/{number}/comm" for number in KERNEL_THREADS))
-        found = [n for n in KERNEL_THREADS if (files[f"/proc/{n}/comm"] or "").strip() == "ksoftirqd/0"]
-        if not found:
-            raise DutError("the DUT has no ksoftirqd/0 among its first processes")
-        status, schedstat = f"/proc/{found[0]}/status", f"/proc/{found[0]}/schedstat"
-        thread = dut.read(status, schedstat)
+        files = dut.read("/proc/net/snmp", "/proc/net/netstat")
+        number = _ksoftirqd(dut)
+        status, schedstat = f"/proc/{number}/status", f"/proc/{number}/schedstat"
+        thread = dut.read(status, schedstat, _SCREEN_DROPS)
         receiver = dut.attempt("irqlab-guest", "counters", RECEIVER_FILE)
         return cls(
             counters=dut.counters(),
             snmp=parse_snmp(files["/proc/net/snmp"] or ""),
             receiver=json.loads(receiver["out"]) if receiver["code"] == 0 else {},
+            screen_drops=int(thread[_SCREEN_DROPS] or 0),
             polled=parse_snmp(files["/proc/net/netstat"] or "").get("TcpExt", {}).get("BusyPollRxPackets", 0),
             wakeups=voluntary_switches(thread[status] or ""),
             run_ns=int((thread[schedstat] or "0").split()[0]),
@@ -363,7 +410,8 @@ def _places(spec: ApplicationTrial, answer: dict[str, Any], counted: Any, before
     backlog = counted.backlog_drops
     if spec.kind != "udp":
         out = int(answer["ports"][0 if spec.kind == "ping" else 1]["received"])
-        return Places(sent, sent - taken, backlog, 0, out, taken - backlog - out, 0)
+        queue = after.screen_drops - before.screen_drops
+        return Places(sent, sent - taken, backlog, queue, out, taken - backlog - queue - out, 0)
     received = after.receiver["datagrams"] - before.receiver["datagrams"]
     socket = snmp("Udp", "RcvbufErrors")
     unsent = received - (after.receiver["echoed"] - before.receiver["echoed"]) if spec.echo else 0
