@@ -31,9 +31,10 @@
 #define POLLING_DEFAULT_QUOTA	10	/* the paper: 10 to 20 is near the best */
 #define POLLING_DEFAULT_LOW	8	/* ... a quarter of its queue of 32 */
 #define POLLING_PERIOD_NS	(10 * NSEC_PER_MSEC)
-#define POLLING_TICK_NS		NSEC_PER_MSEC
+#define POLLING_TICK_NS		((u64)TICK_NSEC)
 /* A process that takes 80,000 frames/s has not taken the 8 of the low mark. */
 #define POLLING_LOOK_NS		(100 * NSEC_PER_USEC)
+#define POLLING_CPU_LOOK_NS	NSEC_PER_MSEC
 /* A poll without a quota goes on while frames arrive. Not for longer than this:
  * the watchdog and RCU wait.
  */
@@ -78,24 +79,25 @@ static unsigned int polling_room(struct irqmod_polling *p)
 {
 	unsigned int high = READ_ONCE(p->rx_queue_high);
 	unsigned int behind, low;
+	u64 now;
 
 	if (!high)
 		return UINT_MAX;
 	behind = polling_behind(p->port);
-	low = min(READ_ONCE(p->rx_queue_low), high - 1);
-	if (p->full && behind > low &&
-	    local_clock() - p->full_at_ns < POLLING_TICK_NS)
-		return 0;
-	/* After a tick a full queue is given one frame: those of others pass. */
-	if (p->full && behind >= high) {
-		p->full = false;
-		return 1;
-	}
-	p->full = behind >= high;
-	if (!p->full)
+	if (!p->full && behind < high)
 		return high - behind;
-	p->full_at_ns = local_clock();
-	return 0;
+	now = local_clock();
+	if (!p->full) {
+		p->full = true;
+		p->full_at_ns = now;
+		return 0;
+	}
+	low = min(READ_ONCE(p->rx_queue_low), high - 1);
+	if (behind > low && now - p->full_at_ns < POLLING_TICK_NS)
+		return 0;
+	p->full = false;
+	/* After a tick one frame, even if there is no room: it may be another's. */
+	return behind < high ? high - behind : 1;
 }
 
 /* Whether the CPU time of this period has been used up. */
@@ -155,7 +157,7 @@ static int rx_polling_poll(struct irqmod_port *port, int budget)
 	if (READ_ONCE(port->rx_stopping))
 		return irqmod_napi_end(port, 0, budget);
 	if (limited && polling_spent(p, began))
-		return polling_inhibit(p, 0, POLLING_TICK_NS);
+		return polling_inhibit(p, 0, POLLING_CPU_LOOK_NS);
 	done = polling_input(p, &empty);
 	if (limited)
 		p->used_ns += local_clock() - began;

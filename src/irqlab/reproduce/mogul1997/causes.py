@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Experiments on why the lab's curves differ from the paper's: each turns one cause on and off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Annotated
+
+from irqlab.config.schemes import Schemes
+from irqlab.present.columns import Col
+from irqlab.reproduce.mogul1997.configurations import (
+    FEEDBACK_QUOTA,
+    HIGH,
+    LINUX,
+    NAPI,
+    NO_FEEDBACK,
+    NO_QUOTA,
+    QUOTAS,
+    UNMODIFIED,
+    polling,
+    quota_name,
+    unmodified,
+)
+from irqlab.reproduce.mogul1997.trials import spec_of, trials
+from irqlab.reproduce.session import Session
+from irqlab.reproduce.table import Table
+from irqlab.runner.jobs import Job
+from irqlab.trials.application import SCREEN_MODULE, Tuning
+from irqlab.trials.testbed import Testbed
+
+OVERLOAD = 2.1
+"""Times the unmodified kernel's loss-free rate."""
+RINGS = (16, 64)
+"""Descriptors, for receiving and for sending. 64 are the C+'s most."""
+STOPPING = "irqmod_i8255x"
+"""A chip whose receiver stops when its ring is full, until the driver starts it again."""
+PRIORITY, CHIP, RING, FEEDBACK, WEIGHT = "priority", "chip", "ring", "feedback", "weight"
+
+
+@dataclass(frozen=True)
+class CauseRow:
+    """A trial of an experiment."""
+
+    cause: Annotated[str, Col("Cause")]
+    setting: Annotated[str, Col("Setting")]
+    screend: Annotated[bool, Col("screend")]
+    configuration: Annotated[str, Col("Configuration")]
+    offered_to_peak: Annotated[float, Col("Offered", "of the peak")]
+    output_to_peak: Annotated[float, Col("Output", "of the peak")]
+    lost_output_queue: Annotated[float, Col("Lost: output queue")]
+    cpu_left: Annotated[float, Col("CPU left", "share")]
+
+
+@dataclass(frozen=True)
+class _Trial:
+    cause: str
+    setting: str
+    screend: bool
+    configuration: str
+    tuning: Tuning
+    testbed: Testbed
+
+
+def _plans(session: Session, testbed: Testbed) -> Iterator[_Trial]:
+    for nice in (-20, LINUX):
+        setting = f"ksoftirqd at nice {nice}"
+        yield _Trial(PRIORITY, setting, True, UNMODIFIED, unmodified(nice), testbed)
+        yield _Trial(PRIORITY, setting, True, NO_FEEDBACK, polling(FEEDBACK_QUOTA, nice=nice), testbed)
+    stopping = session.testbed(driver=STOPPING, nic=None, modules=(SCREEN_MODULE,))
+    for bed in (testbed, stopping):
+        yield _Trial(CHIP, bed.driver, False, NO_QUOTA, polling(0), bed)
+    for ring in RINGS:
+        small = session.testbed(modules=(SCREEN_MODULE,), dut=replace(session.config.dut, ring=ring))
+        for quota in QUOTAS:
+            yield _Trial(RING, f"rings of {ring}", False, quota_name(quota), polling(quota), small)
+    for setting, high in (("feedback", HIGH), ("none", 0)):
+        yield _Trial(FEEDBACK, setting, False, NO_QUOTA, polling(0, high), testbed)
+    schemes = Schemes(rx="napi", tx="poll", weight=FEEDBACK_QUOTA)
+    weighted = replace(polling(FEEDBACK_QUOTA), schemes=schemes)
+    yield _Trial(WEIGHT, f"{NAPI}, weight {FEEDBACK_QUOTA}", False, NAPI, weighted, testbed)
+    yield _Trial(WEIGHT, "polling", False, quota_name(FEEDBACK_QUOTA), polling(FEEDBACK_QUOTA), testbed)
+
+
+def measure(session: Session, testbed: Testbed, unit_pps: float, peak_pps: float) -> Table[CauseRow]:
+    """Every experiment, at OVERLOAD."""
+    plans = list(_plans(session, testbed))
+    jobs = {
+        n: Job(
+            f"{one.cause}: {one.setting}",
+            one.testbed,
+            partial(trials, specs=[spec_of(OVERLOAD * unit_pps, one.tuning, one.screend, session.quick)]),
+        )
+        for n, one in enumerate(plans)
+    }
+    found = session.all("causes", jobs)
+    rows = []
+    for n, one in enumerate(plans):
+        (r,) = found[n]
+        row = CauseRow(
+            cause=one.cause,
+            setting=one.setting,
+            screend=one.screend,
+            configuration=one.configuration,
+            offered_to_peak=r.offered_pps / peak_pps,
+            output_to_peak=r.returned_pps / peak_pps,
+            lost_output_queue=r.places.elsewhere / max(1, r.places.sent),
+            cpu_left=r.cpu_available,
+        )
+        rows.append(row)
+    return Table("What makes curves differ: one cause on and off", CauseRow, tuple(rows))
