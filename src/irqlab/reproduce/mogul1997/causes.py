@@ -9,6 +9,7 @@ from functools import partial
 from typing import Annotated
 
 from irqlab.config.schemes import Schemes
+from irqlab.config.traffic import Arrivals
 from irqlab.present.columns import Col
 from irqlab.reproduce.mogul1997.configurations import (
     FEEDBACK_QUOTA,
@@ -36,7 +37,15 @@ RINGS = (16, 64)
 """Descriptors, for receiving and for sending. 64 are the C+'s most."""
 STOPPING = "irqmod_i8255x"
 """A chip whose receiver stops when its ring is full, until the driver starts it again."""
-PRIORITY, CHIP, RING, FEEDBACK, WEIGHT = "priority", "chip", "ring", "feedback", "weight"
+PRIORITY, CHIP, RING, FEEDBACK, WEIGHT, ARRIVALS = "priority", "chip", "ring", "feedback", "weight", "arrivals"
+ARRIVED: tuple[Arrivals, ...] = ("constant", "poisson")
+NEAR_PEAK = (0.28, 0.33, 0.38)
+"""Where a router with screend has its peak, as OVERLOAD."""
+
+
+def ring_setting(ring: int) -> str:
+    """The setting of a trial with rings of so many descriptors."""
+    return f"rings of {ring}"
 
 
 @dataclass(frozen=True)
@@ -61,6 +70,8 @@ class _Trial:
     configuration: str
     tuning: Tuning
     testbed: Testbed
+    load: float = OVERLOAD
+    arrivals: Arrivals = "constant"
 
 
 def _plans(session: Session, testbed: Testbed) -> Iterator[_Trial]:
@@ -74,23 +85,28 @@ def _plans(session: Session, testbed: Testbed) -> Iterator[_Trial]:
     for ring in RINGS:
         small = session.testbed(modules=(SCREEN_MODULE,), dut=replace(session.config.dut, ring=ring))
         for quota in QUOTAS:
-            yield _Trial(RING, f"rings of {ring}", False, quota_name(quota), polling(quota), small)
+            yield _Trial(RING, ring_setting(ring), False, quota_name(quota), polling(quota), small)
     for setting, high in (("feedback", HIGH), ("none", 0)):
         yield _Trial(FEEDBACK, setting, False, NO_QUOTA, polling(0, high), testbed)
     schemes = Schemes(rx="napi", tx="poll", weight=FEEDBACK_QUOTA)
     weighted = replace(polling(FEEDBACK_QUOTA), schemes=schemes)
-    yield _Trial(WEIGHT, f"{NAPI}, weight {FEEDBACK_QUOTA}", False, NAPI, weighted, testbed)
+    yield _Trial(WEIGHT, f"{NAPI} with weight {FEEDBACK_QUOTA}", False, NAPI, weighted, testbed)
+    for arrivals in ARRIVED:
+        for load in NEAR_PEAK:
+            yield _Trial(ARRIVALS, arrivals, True, UNMODIFIED, unmodified(), testbed, load, arrivals)
+            fed = polling(FEEDBACK_QUOTA, HIGH)
+            yield _Trial(ARRIVALS, arrivals, True, quota_name(FEEDBACK_QUOTA), fed, testbed, load, arrivals)
     yield _Trial(WEIGHT, "polling", False, quota_name(FEEDBACK_QUOTA), polling(FEEDBACK_QUOTA), testbed)
 
 
 def measure(session: Session, testbed: Testbed, unit_pps: float, peak_pps: float) -> Table[CauseRow]:
-    """Every experiment, at OVERLOAD."""
+    """Every experiment."""
     plans = list(_plans(session, testbed))
     jobs = {
         n: Job(
             f"{one.cause}: {one.setting}",
             one.testbed,
-            partial(trials, specs=[spec_of(OVERLOAD * unit_pps, one.tuning, one.screend, session.quick)]),
+            partial(trials, specs=[spec_of(one.load * unit_pps, one.tuning, one.screend, session.quick, arrivals=one.arrivals)]),
         )
         for n, one in enumerate(plans)
     }

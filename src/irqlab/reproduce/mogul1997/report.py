@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from irqlab.present import plots, series
-from irqlab.present.parts import Group, Plot, Section
+from irqlab.present.parts import Group, Legend, Plot, Section
 from irqlab.present.series import Line, Point
 from irqlab.reproduce import page
 from irqlab.reproduce.mogul1997 import published
@@ -53,7 +53,7 @@ def sections(tables: Tables) -> list[Section]:
     return [_unmodified(tables), _polling(tables), _screend(tables), _cpu(tables), _causes(tables)]
 
 
-def _legend(names: Iterable[str]) -> list[page.Legend]:
+def _legend(names: Iterable[str]) -> list[Legend]:
     """Of these names, with the styles of their places in SERIES."""
     return [one for one in page.legend(SERIES) if one.text in set(names)]
 
@@ -141,8 +141,8 @@ def _screend(tables: Tables) -> Section:
     rows = tables.forwarding.only(lambda row: row.screend)
     group.tables = [page.table(rows, folded=True)]
     group.note = (
-        f'{NOTE} All quotas have feedback from the queue to screend, except "{NO_FEEDBACK}" (quota {FEEDBACK_QUOTA}). Here screend '
-        "is a process that reads every packet from a tun device and writes it back."
+        f'{NOTE} All quotas have feedback from the queue to screend, except "{NO_FEEDBACK}" (quota {FEEDBACK_QUOTA}). Here '
+        "screend is a process that reads every packet from a tun device and writes it back."
     )
     intro = "Figures 6-4 and 6-6: a user process that decides on every packet, and feedback from its queue."
     return Section("screend", "A process on the path", "screend", intro, [group])

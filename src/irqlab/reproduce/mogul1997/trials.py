@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irqlab.config.traffic import Load
+from irqlab.config.traffic import Arrivals, Load
 from irqlab.config.workload import Workload
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import ApplicationResult, ApplicationTrial, Tuning
@@ -19,11 +19,13 @@ def plan_of(quick: bool) -> Workload:
     return QUICK_PLAN if quick else PLAN
 
 
-def spec_of(rate_pps: float, tuning: Tuning, screend: bool, quick: bool, competes: bool = False) -> ApplicationTrial:
+def spec_of(
+    rate_pps: float, tuning: Tuning, screend: bool, quick: bool, competes: bool = False, arrivals: Arrivals = "constant"
+) -> ApplicationTrial:
     """A trial of the router."""
     plan = plan_of(quick)
     return ApplicationTrial(
-        Load(rate_pps=round(rate_pps, 1), size=plan.size),
+        Load(rate_pps=round(rate_pps, 1), size=plan.size, arrivals=arrivals),
         tuning,
         kind="screen" if screend else "forward",
         soaker_competes=competes,
