@@ -54,7 +54,13 @@ def test_a_picture_comes_before_the_findings_and_has_what_was_published(rendered
     assert picture < findings < sections
     shown = text[picture:findings]
     assert shown.count("<figure") >= 2
-    published = {"spanos2008": "-paper", "rtl8139cp": "-paper", "salah2009": "cross-series", "lan78xx": "letter"}[name]
+    published = {
+        "spanos2008": "-paper",
+        "rtl8139cp": "-paper",
+        "salah2009": "cross-series",
+        "lan78xx": "letter",
+        "mogul1997": "-paper",
+    }[name]
     assert published in shown
 
 
@@ -141,5 +147,6 @@ def test_the_sections_are_the_papers_in_their_order(rendered: tuple[str, str]) -
         "salah2009": ["cliff", "budget", "figure7", "ping", "switching", "today", "why"],
         "rtl8139cp": ["receive", "period", "ablation", "costs"],
         "lan78xx": ["tcp-rx", "tcp-tx", "udp-rx", "udp-tx", "ratios", "ablation", "forwarding", "rrul"],
+        "mogul1997": ["unmodified", "polling", "screend", "cpu", "causes"],
     }[rendered[0]]
     assert re.findall(r'<section id="([^"]*)"', rendered[1]) == [*sections, "measured-on", "reproduce"]
