@@ -34,7 +34,7 @@
 #define POLLING_TICK_NS		((u64)TICK_NSEC)
 /* A process that takes 80,000 frames/s has not taken the 8 of the low mark. */
 #define POLLING_LOOK_NS		(100 * NSEC_PER_USEC)
-#define POLLING_CPU_LOOK_NS	NSEC_PER_MSEC
+#define POLLING_IDLE_LOOK_NS	NSEC_PER_MSEC
 /* A poll without a quota goes on while frames arrive. Not for longer than this:
  * the watchdog and RCU wait.
  */
@@ -81,8 +81,10 @@ static unsigned int polling_room(struct irqmod_polling *p)
 	unsigned int behind, low;
 	u64 now;
 
-	if (!high)
+	if (!high) {
+		p->full = false;
 		return UINT_MAX;
+	}
 	behind = polling_behind(p->port);
 	if (!p->full && behind < high)
 		return high - behind;
@@ -111,6 +113,12 @@ static bool polling_spent(struct irqmod_polling *p, u64 now)
 		p->used_ns = 0;
 	}
 	return p->used_ns >= percent * (POLLING_PERIOD_NS / 100);
+}
+
+/* The rest of this period. */
+static u64 polling_left(const struct irqmod_polling *p, u64 now)
+{
+	return p->period_at_ns + POLLING_PERIOD_NS - now;
 }
 
 /* Takes frames until the quota is used up or the ring is empty, or until there is
@@ -157,7 +165,8 @@ static int rx_polling_poll(struct irqmod_port *port, int budget)
 	if (READ_ONCE(port->rx_stopping))
 		return irqmod_napi_end(port, 0, budget);
 	if (limited && polling_spent(p, began))
-		return polling_inhibit(p, 0, POLLING_CPU_LOOK_NS);
+		return polling_inhibit(p, 0, min_t(u64, POLLING_IDLE_LOOK_NS,
+						   polling_left(p, began)));
 	done = polling_input(p, &empty);
 	if (limited)
 		p->used_ns += local_clock() - began;

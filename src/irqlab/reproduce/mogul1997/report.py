@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from irqlab.present import plots, series
 from irqlab.present.parts import Group, Legend, Plot, Section
@@ -28,8 +29,6 @@ PUBLISHED = ("published", "the paper")
 X, Y = "Offered, times the peak", "output, times the peak"
 NUMBERS = {name: number for number, name in enumerate(SERIES)}
 ALL_QUOTAS = tuple(map(quota_name, (*QUOTAS, 0)))
-RIGHT = 3.4
-"""Of the plots, in peaks: measured and published alike."""
 NOTE = (
     "Rates are multiples of the peak of the unmodified kernel without screend: measured of the lab's, published "
     f"of the paper's, {published.peak_pps():,.0f} packets/s."
@@ -88,11 +87,25 @@ def _top(lines: Iterable[Line]) -> float:
     return 1.1 * max((y for line in lines for _, y in line.points if y is not None), default=1.0)
 
 
+def _right(lines: Sequence[Line]) -> float:
+    return max((x for line in lines for x, _ in line.points), default=1.0)
+
+
+def _to(lines: Sequence[Line], right: float) -> list[Line]:
+    """The lines in a plot that goes that far."""
+    return [replace(line, points=[*line.points, (right, None)]) for line in lines]
+
+
+def _twice(title: str, measured: Sequence[Line], paper: Sequence[Line]) -> list[Plot]:
+    """Two plots with the same scales."""
+    top, right = _top([*measured, *paper]), _right([*measured, *paper])
+    return [_plot(f"{title}: measured", _to(measured, right), top), _plot(f"{title}: the paper", _to(paper, right), top)]
+
+
 def _pair(title: str, tables: Tables, screend: bool, names: Sequence[str]) -> list[Plot]:
     """A figure twice, with the same scale: measured and published."""
     measured, paper = _measured(tables.forwarding, screend, names), _published(screend, names)
-    top = _top([*measured, *paper])
-    return [_plot(f"{title}: measured", measured, top), _plot(f"{title}: the paper", paper, top)]
+    return _twice(title, measured, paper)
 
 
 def _unmodified(tables: Tables) -> Section:
@@ -105,8 +118,7 @@ def _unmodified(tables: Tables) -> Section:
         for n, (name, screend) in enumerate((("without screend", False), ("with screend", True)))
     ]
     group = Group(legend=page.legend(("without screend", "with screend"), PUBLISHED))
-    top = _top([*lines, *paper])
-    group.plots = [_plot("Figure 6-1: measured", lines, top), _plot("Figure 6-1: the paper", paper, top)]
+    group.plots = _twice("Figure 6-1", lines, paper)
     group.tables = [page.table(tables.curves)]
     group.note = (
         f"{NOTE} Loss-free up to: the highest load of the sweep up to which {100 * published.LOSSLESS:g} % of every load come "
@@ -169,7 +181,8 @@ def _cpu(tables: Tables) -> Section:
         title, plots.over_load(drawn, "% of the CPU left", title, None, 104, X)
     )
     group = Group(legend=page.legend((*names, normal), PUBLISHED))
-    group.plots = [draw(lines, "Figure 7-1: measured"), draw(paper, "Figure 7-1: the paper")]
+    right = _right([*lines, *paper])
+    group.plots = [draw(_to(lines, right), "Figure 7-1: measured"), draw(_to(paper, right), "Figure 7-1: the paper")]
     group.tables = [page.table(tables.cpu, folded=True)]
     group.note = f"{NOTE} The process goes behind ksoftirqd, as the paper's behind the polling thread, unless it says otherwise."
     intro = "Figure 7-1: what a limit on the CPU time of polling leaves for a process that always computes."
