@@ -405,10 +405,10 @@ def mogul(agrees: bool) -> mogul1997.Tables:
     flat, gone = keeps
     quotas = [quota_name(quota) for quota in (*QUOTAS, 0)]
     # Without screend and with it: peak, and the share of it that is kept.
-    without = {UNMODIFIED: (1.0, 0.02 if agrees else 0.7), "NAPI": (1.4, flat)}
+    without = {UNMODIFIED: (1.0, 0.02 if agrees else 0.7), "NAPI": (1.4, flat), "ifpoll": (0.9, flat)}
     without |= {name: (1.5 if agrees else 0.9, 0.99 - 0.01 * n if agrees else 0.3 + 0.1 * n) for n, name in enumerate(quotas)}
     without[NO_QUOTA] = (1.5, 0.01 if agrees else 0.9)
-    with_it = {UNMODIFIED: (0.3, gone), NO_FEEDBACK: (0.3, gone), "NAPI": (0.3, flat)}
+    with_it = {UNMODIFIED: (0.3, gone), NO_FEEDBACK: (0.3, gone), "NAPI": (0.3, flat), "ifpoll": (0.3, flat)}
     with_it |= {name: ((0.4 if n else 0.39) if agrees else 0.2, flat + 0.1 * n * (not agrees)) for n, name in enumerate(quotas)}
     curves = [curve_row(screend, name, *of) for screend, both in ((False, without), (True, with_it)) for name, of in both.items()]
     marks = [

@@ -121,6 +121,10 @@ class Schemes:
         int | None,
         Place("--cpu-percent", "polling: maximum share of the CPU; 100: no limit.", file="irqmod/rx_cpu_percent"),
     ] = None
+    user_percent: Annotated[
+        int | None,
+        Place("--user-percent", "ifpoll: share of the CPU that is left to processes.", file="irqmod/rx_user_percent"),
+    ] = None
     timer_without: Annotated[
         str | None,
         Place(
@@ -145,7 +149,7 @@ class Schemes:
             napi="threaded",
         ),
     ] = None
-    rx_usecs: Annotated[int | None, Place("--rx-usecs", "timer: polling period in µs.", ethtool="rx-usecs")] = None
+    rx_usecs: Annotated[int | None, Place("--rx-usecs", "timer, ifpoll: polling period in µs.", ethtool="rx-usecs")] = None
     tx_usecs: Annotated[
         int | None,
         Place("--tx-usecs", "coalesce, off: maximum time in µs until sent packets are freed.", ethtool="tx-usecs"),

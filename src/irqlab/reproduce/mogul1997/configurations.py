@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is compared: the unmodified kernel, the paper's polling with its quotas, feedback and CPU limits, and today's Linux."""
+"""What is compared: the unmodified kernel, the paper's polling with its quotas, feedback and CPU limits, and what came later."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ LIMITS = (25, 50, 75, 100)
 """Of figure 7-1, in per cent."""
 
 UNMODIFIED, NO_QUOTA, NO_FEEDBACK = "unmodified", "no quota", "no feedback"
-NAPI = "NAPI"
-SERIES = (UNMODIFIED, *(f"quota {quota}" for quota in QUOTAS), NO_QUOTA, NO_FEEDBACK, NAPI)
+NAPI, IFPOLL = "NAPI", "ifpoll"
+SERIES = (UNMODIFIED, *(f"quota {quota}" for quota in QUOTAS), NO_QUOTA, NO_FEEDBACK, NAPI, IFPOLL)
 """Lines of the plots, in the order of their styles. With screend those of a quota, and of none, have feedback."""
 
 
@@ -54,6 +54,11 @@ def napi() -> Tuning:
     return Tuning(schemes=Schemes(rx="napi", tx="off"))
 
 
+def ifpoll() -> Tuning:
+    """DragonFly BSD's polling from a clock, with its half of the CPU for processes."""
+    return Tuning(schemes=Schemes(rx="ifpoll", tx="poll"), ksoftirqd_nice=FIRST)
+
+
 def quota_name(quota: int) -> str:
     """A name of SERIES. `quota`: 0: none."""
     return f"quota {quota}" if quota else NO_QUOTA
@@ -66,8 +71,10 @@ def all_configurations() -> list[Configuration]:
         Configuration(UNMODIFIED, False, unmodified()),
         *(Configuration(quota_name(quota), False, polling(quota)) for quota in quotas),
         Configuration(NAPI, False, napi()),
+        Configuration(IFPOLL, False, ifpoll()),
         Configuration(UNMODIFIED, True, unmodified()),
         Configuration(NO_FEEDBACK, True, polling(FEEDBACK_QUOTA)),
         *(Configuration(quota_name(quota), True, polling(quota, HIGH)) for quota in quotas),
         Configuration(NAPI, True, napi()),
+        Configuration(IFPOLL, True, ifpoll()),
     ]

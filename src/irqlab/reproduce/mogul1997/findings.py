@@ -14,6 +14,7 @@ from irqlab.reproduce.mogul1997.causes import CauseRow
 from irqlab.reproduce.mogul1997.configurations import (
     CPU_QUOTA,
     FEEDBACK_QUOTA,
+    IFPOLL,
     LIMITS,
     NAPI,
     NO_FEEDBACK,
@@ -564,6 +565,10 @@ def _expected(text: str, evidence: Callable[[Tables], Pair | None], holds: Calla
 _BEYOND: tuple[Claim[Tables, Any], ...] = (
     _keeps(EXPECTED, "Linux's NAPI avoids livelock without screend.", False, NAPI, lambda row: row.overload_to_peak >= STABLE),
     _keeps(EXPECTED, "With screend Linux's NAPI avoids livelock, too.", True, NAPI, lambda row: row.overload_to_peak >= STABLE),
+    _keeps(
+        EXPECTED, "DragonFly's ifpoll avoids livelock without screend.", False, IFPOLL, lambda row: row.overload_to_peak >= STABLE
+    ),
+    _keeps(EXPECTED, "With screend ifpoll avoids livelock, too.", True, IFPOLL, lambda row: row.overload_to_peak >= STABLE),
     _expected(
         "With screend and no feedback it is ksoftirqd's priority that decides whether screend gets the CPU.",
         _cause(causes.PRIORITY, NO_FEEDBACK),

@@ -13,6 +13,7 @@ from irqlab.reproduce import page
 from irqlab.reproduce.mogul1997 import published
 from irqlab.reproduce.mogul1997.configurations import (
     FEEDBACK_QUOTA,
+    IFPOLL,
     LIMITS,
     NAPI,
     NO_FEEDBACK,
@@ -133,21 +134,22 @@ def _of(tables: Tables, screend: bool) -> tuple[ForwardRow, ...]:
 
 
 def _polling(tables: Tables) -> Section:
-    first, second = (UNMODIFIED, quota_name(5), NO_QUOTA, NAPI), (*ALL_QUOTAS,)
+    first, second = (UNMODIFIED, quota_name(5), NO_QUOTA, NAPI, IFPOLL), ALL_QUOTAS
     group = Group(legend=_legend((*first, *second)) + page.legend((), PUBLISHED))
     group.plots = [*_pair("Figure 6-3", tables, False, first), *_pair("Figure 6-5", tables, False, second)]
     rows = tables.forwarding.only(lambda row: not row.screend)
     group.tables = [page.table(rows, folded=True)]
     group.note = (
         f'{NOTE} The paper\'s "no polling" is its modified kernel told to act as the unmodified one. Here both are one driver, '
-        f"whose schemes are exchanged at run time. {NAPI}: our driver as it is used on Linux."
+        f"whose schemes are exchanged at run time. {NAPI}: our driver as it is used on Linux. "
+        f"{IFPOLL}: polling from a clock as DragonFly BSD does, with half of the CPU for processes."
     )
     intro = "Figures 6-3 and 6-5: polling, with and without a quota of frames for each poll."
     return Section("polling", "Polling and quotas, without screend", "Quotas", intro, [group])
 
 
 def _screend(tables: Tables) -> Section:
-    first = (UNMODIFIED, NO_FEEDBACK, quota_name(FEEDBACK_QUOTA), NAPI)
+    first = (UNMODIFIED, NO_FEEDBACK, quota_name(FEEDBACK_QUOTA), NAPI, IFPOLL)
     group = Group(legend=_legend((*first, *ALL_QUOTAS)) + page.legend((), PUBLISHED))
     group.plots = [*_pair("Figure 6-4", tables, True, first), *_pair("Figure 6-6", tables, True, ALL_QUOTAS)]
     rows = tables.forwarding.only(lambda row: row.screend)
