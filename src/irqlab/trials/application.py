@@ -111,9 +111,9 @@ class ApplicationTrial(Trial["ApplicationResult"]):
         dut.play_hosts(0 if self.above_line_rate else conditions.line_rate_bps)
         _tune(conditions.driver, dut, self)
         with _applications(dut, self) as watched:
-            before = _Reading.take(dut)
+            before = _Reading.take(dut, self.kind == "screen")
             answer, estimates = _offer(dut, self, watched)
-            after = _Reading.take(dut)
+            after = _Reading.take(dut, self.kind == "screen")
         dut.kernel_log.check()
         return _result(conditions, self, answer, estimates, before, after, dut.kernel_log.lines)
 
@@ -319,17 +319,18 @@ class _Reading:
     run_ns: int
 
     @classmethod
-    def take(cls, dut: Dut) -> _Reading:
+    def take(cls, dut: Dut, screen: bool = False) -> _Reading:
+        """`screen`: there is a process on the forwarding path."""
         files = dut.read("/proc/net/snmp", "/proc/net/netstat")
         number = _ksoftirqd(dut)
         status, schedstat = f"/proc/{number}/status", f"/proc/{number}/schedstat"
-        thread = dut.read(status, schedstat, _SCREEN_DROPS)
+        thread = dut.read(status, schedstat)
         receiver = dut.attempt("irqlab-guest", "counters", RECEIVER_FILE)
         return cls(
             counters=dut.counters(),
             snmp=parse_snmp(files["/proc/net/snmp"] or ""),
             receiver=json.loads(receiver["out"]) if receiver["code"] == 0 else {},
-            screen_drops=int(thread[_SCREEN_DROPS] or 0),
+            screen_drops=int(dut.read(_SCREEN_DROPS)[_SCREEN_DROPS] or 0) if screen else 0,
             polled=parse_snmp(files["/proc/net/netstat"] or "").get("TcpExt", {}).get("BusyPollRxPackets", 0),
             wakeups=voluntary_switches(thread[status] or ""),
             run_ns=int((thread[schedstat] or "0").split()[0]),
@@ -410,7 +411,7 @@ def _places(spec: ApplicationTrial, answer: dict[str, Any], counted: Any, before
     backlog = counted.backlog_drops
     if spec.kind != "udp":
         out = int(answer["ports"][0 if spec.kind == "ping" else 1]["received"])
-        queue = after.screen_drops - before.screen_drops
+        queue = after.screen_drops - before.screen_drops if spec.kind == "screen" else 0
         return Places(sent, sent - taken, backlog, queue, out, taken - backlog - queue - out, 0)
     received = after.receiver["datagrams"] - before.receiver["datagrams"]
     socket = snmp("Udp", "RcvbufErrors")
