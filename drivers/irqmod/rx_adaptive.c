@@ -22,9 +22,7 @@
  */
 #include <linux/jiffies.h>
 #include <linux/math64.h>
-#include <linux/sched.h>
 #include <linux/sched/clock.h>
-#include <linux/sched/stat.h>
 
 #include "scheme.h"
 
@@ -58,18 +56,6 @@ struct irqmod_adaptive {
 	u32 least;		/* lowest limit: takes 3/8 of the CPU */
 	bool left;		/* the last run left frames on the ring */
 };
-
-/* Whether this run interrupts a process that has work to do. A run in ksoftirqd
- * interrupts nothing; then it is whether another task is runnable.
- */
-static bool cpu_wanted(void)
-{
-	if (is_idle_task(current))
-		return false;
-	if (current->flags & PF_KTHREAD)
-		return !single_task_running();
-	return current->policy != SCHED_IDLE;
-}
 
 /* The time in which half the ring fills at the rate of this window. */
 static u32 longest_period(const struct irqmod_port *port,
@@ -160,7 +146,7 @@ static void adaptive_work(struct tasklet_struct *tasklet)
 	struct irqmod_port *port = a->port;
 	u64 now, began = READ_ONCE(a->irq_at_ns) ?: local_clock();
 	unsigned int frames = 0, most;
-	bool wanted = cpu_wanted();
+	bool wanted = irqmod_cpu_wanted();
 	bool empty = false;
 
 	WRITE_ONCE(a->irq_at_ns, 0);

@@ -10,7 +10,19 @@
  * nothing, and schedules the owner. Neither runs on two CPUs at a time, so there
  * is one owner, whenever the timer says that the load has crossed the cliff.
  * Frames carry no NAPI ID: while DE owns the ring a process would poll in vain.
+ *
+ * rx_above chooses what NAPI does above the cliff. napi, the paper's form: it
+ * polls until the ring is empty, and unmasks RX. paced: RX stays masked, and a
+ * timer starts each poll, rx-usecs after the last one. Frames are then taken
+ * together, which costs less than one by one, and no interrupt comes between. A
+ * poll of paced takes one budget of frames at most, and the next one follows
+ * when other tasks have had the CPU for as long as this one took, or when
+ * nothing else wants the CPU. So receiving never keeps a process from more than
+ * half of the CPU, and the NIC drops the excess at no cost. On a router no
+ * process wants the CPU, and polls follow each other.
  */
+#include <linux/sched/clock.h>
+
 #include "de.h"
 #include "estimator.h"
 #include "napi.h"
@@ -18,6 +30,18 @@
 #define DEFAULT_CLIFF_PPS	60000
 #define DEFAULT_EPSILON		150	/* Salah & Qahtan: fewest switches */
 #define DEFAULT_WINDOW_MS	8
+#define PACED_LOOK_SHIFT	2	/* paced: looks at the CPU in a rest, 2^2 */
+
+enum hybrid_above {
+	ABOVE_NAPI,
+	ABOVE_PACED,
+};
+
+static const char * const hybrid_aboves[] = {
+	[ABOVE_NAPI] = "napi",
+	[ABOVE_PACED] = "paced",
+	NULL
+};
 
 struct irqmod_hybrid {
 	struct irqmod_de de;
@@ -28,7 +52,16 @@ struct irqmod_hybrid {
 	bool asked;		/* rx_count() called, result pending */
 	bool counting;		/* first count received: a window has begun */
 
+	/* paced. Written by the poll, and read by the timer without a lock: if
+	 * @irq has started a poll meanwhile, a rest is measured wrong.
+	 */
+	struct hrtimer pacer;	/* the next poll */
+	u64 rested_ns;		/* end of the rest, in local_clock() */
+	u64 look_ns;		/* between two looks at the CPU */
+	u64 period_ns;		/* rx-usecs */
+
 	/* Settings. */
+	u32 rx_above;		/* enum hybrid_above */
 	u32 rx_cliff_pps;
 	u32 rx_epsilon_permille;
 	u32 rx_rate_window_ms;
@@ -103,16 +136,64 @@ static void rx_hybrid_work(struct tasklet_struct *tasklet)
 	}
 }
 
+/* The rest after a poll is over when it has taken as long as the poll, or when
+ * nothing else wants the CPU.
+ */
+static enum hrtimer_restart hybrid_rested(struct hrtimer *timer)
+{
+	struct irqmod_hybrid *h = container_of(timer, struct irqmod_hybrid,
+					       pacer);
+
+	/* Not hrtimer_forward(): a poll on another CPU may have started the
+	 * timer meanwhile.
+	 */
+	if (local_clock() < READ_ONCE(h->rested_ns) && irqmod_cpu_wanted())
+		hrtimer_start(timer, ns_to_ktime(READ_ONCE(h->look_ns)),
+			      HRTIMER_MODE_REL);
+	else
+		napi_schedule(&h->de.port->napi);	/* RX is still masked */
+	return HRTIMER_NORESTART;
+}
+
+/* The end of a paced poll that began at @began and took @done frames; returns
+ * what the poll returns.
+ */
+static int hybrid_pace(struct irqmod_hybrid *h, u64 began, int done, int budget)
+{
+	u64 now = local_clock(), ran_ns = now - began;
+	u64 look_ns = max_t(u64, ran_ns >> PACED_LOOK_SHIFT, NSEC_PER_USEC);
+	u64 wait_ns = look_ns;
+
+	if (done == budget) {
+		/* More to do. Nobody to give way to? Stay on the poll list. */
+		if (!need_resched() && !irqmod_cpu_wanted())
+			return budget;
+		done = budget - 1;
+	} else if (ran_ns + look_ns < h->period_ns) {
+		wait_ns = h->period_ns - ran_ns;
+	}
+	WRITE_ONCE(h->rested_ns, now + ran_ns);
+	WRITE_ONCE(h->look_ns, look_ns);
+	if (napi_complete_done(&h->de.port->napi, done))
+		hrtimer_start(&h->pacer, ns_to_ktime(wait_ns), HRTIMER_MODE_REL);
+	return done;
+}
+
 /* NAPI's poll; passes the ring on to DE, or finds that DE has it. */
 static int rx_hybrid_poll(struct irqmod_port *port, int budget)
 {
 	struct irqmod_hybrid *h = port->rx_state;
+	u64 began = local_clock();
 	int done = 0;
 
 	if (hybrid_polls(h)) {
 		done = irqmod_napi_pass(port, budget);
-		if (above_cliff(h) || !budget)
-			return irqmod_napi_end(port, done, budget);
+		if (!budget)
+			return 0;
+		if (above_cliff(h))
+			return h->rx_above == ABOVE_PACED ?
+			       hybrid_pace(h, began, done, budget) :
+			       irqmod_napi_end(port, done, budget);
 		hybrid_pass_on(h, false);
 		done = min(done, budget - 1);
 	}
@@ -129,6 +210,7 @@ static void rx_hybrid_changed(struct irqmod_port *port, void *state)
 	estimator_configure(&h->estimator, h->rx_cliff_pps,
 			    h->rx_epsilon_permille, h->rx_rate_window_ms);
 	h->window = ms_to_ktime(h->rx_rate_window_ms);
+	h->period_ns = ktime_to_ns(irqmod_ktime(irqmod_rx_usecs(port)));
 }
 
 static void rx_hybrid_init(struct irqmod_port *port, void *state)
@@ -137,6 +219,8 @@ static void rx_hybrid_init(struct irqmod_port *port, void *state)
 
 	irqmod_de_init(&h->de, port, rx_hybrid_work);
 	hrtimer_setup(&h->timer, hybrid_window, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL);
+	hrtimer_setup(&h->pacer, hybrid_rested, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL);
 	h->rx_cliff_pps = DEFAULT_CLIFF_PPS;
 	h->rx_epsilon_permille = DEFAULT_EPSILON;
@@ -169,6 +253,7 @@ static void rx_hybrid_stop(struct irqmod_port *port)
 	 * the poll is disabled, neither can restart the other.
 	 */
 	irqmod_napi_stop(port);
+	hrtimer_cancel(&h->pacer);	/* started by the poll alone */
 	irqmod_de_stop(&h->de);
 }
 
@@ -185,6 +270,7 @@ static void rx_hybrid_irq(struct irqmod_port *port)
 static IRQMOD_SETTING(struct irqmod_hybrid, rx_cliff_pps, 1, 100000000);
 static IRQMOD_SETTING(struct irqmod_hybrid, rx_epsilon_permille, 0, 999);
 static IRQMOD_SETTING(struct irqmod_hybrid, rx_rate_window_ms, 1, 1000);
+static IRQMOD_CHOICE(struct irqmod_hybrid, rx_above, hybrid_aboves);
 
 static ssize_t rx_rate_pps_show(struct device *dev,
 				struct device_attribute *attr, char *buf)
@@ -209,6 +295,7 @@ static const struct attribute * const hybrid_settings[] = {
 	&irqmod_setting_rx_cliff_pps.attr.attr,
 	&irqmod_setting_rx_epsilon_permille.attr.attr,
 	&irqmod_setting_rx_rate_window_ms.attr.attr,
+	&irqmod_setting_rx_above.attr.attr,
 	&dev_attr_rx_rate_pps.attr,
 	&dev_attr_rx_switches.attr,
 	NULL

@@ -8,6 +8,8 @@
 #define IRQMOD_SCHEME_H
 
 #include <linux/device.h>
+#include <linux/sched.h>
+#include <linux/sched/stat.h>
 
 #include "irqmod.h"
 #include "../compat.h"
@@ -154,6 +156,19 @@ static inline void irqmod_rx_unmask(struct irqmod_port *port)
 {
 	irqmod_rx_give(port);
 	port->ops->unmask(port, IRQMOD_RX | port->tx_with_rx);
+}
+
+/* Whether the CPU is wanted by a task: a softirq or an interrupt asks whether it
+ * interrupts a process that has work to do. In ksoftirqd it interrupts nothing;
+ * then it is whether another task is runnable.
+ */
+static inline bool irqmod_cpu_wanted(void)
+{
+	if (is_idle_task(current))
+		return false;
+	if (current->flags & PF_KTHREAD)
+		return !single_task_running();
+	return current->policy != SCHED_IDLE;
 }
 
 /* core.c */

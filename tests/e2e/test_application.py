@@ -52,6 +52,26 @@ def test_disable_enable_starves_the_application(testbed: Testbed) -> None:
 
 
 @pytest.mark.parametrize("driver", ["irqmod_i8255x", "irqmod_rtl8139cp"])
+def test_paced_hybrid_masks_rx_and_lets_the_application_run(driver: str) -> None:
+    """Up to where every frame interrupts it is disable-enable. Above, no frame does, and no process starves."""
+    hybrid = Schemes(rx="hybrid", cliff_pps=25_000, above="paced")
+    testbed = Testbed.resolve(TestbedConfig(driver))
+    gentle, busy = (testbed.measure(spec(rate, tuning=Tuning(schemes=hybrid)))[0] for rate in (15_000, 100_000))
+    assert gentle.interrupts_per_s == pytest.approx(gentle.offered_pps, rel=0.02)
+    assert gentle.application_pps == pytest.approx(gentle.offered_pps, rel=0.01)
+    assert busy.interrupts_per_s < 0.05 * busy.offered_pps
+    assert busy.application_pps > 1.5 * gentle.application_pps
+
+
+def test_ksoftirqd_has_the_priority_that_it_is_given(testbed: Testbed) -> None:
+    """At twice what is left to it, the application gets far more if the softirqs' thread stands behind it (Linux 6.1)."""
+    equal, behind = (
+        testbed.measure(spec(51_000, tuning=Tuning(schemes=Schemes(rx="napi"), ksoftirqd_nice=nice)))[0] for nice in (0, 19)
+    )
+    assert behind.application_pps > 2 * equal.application_pps
+
+
+@pytest.mark.parametrize("driver", ["irqmod_i8255x", "irqmod_rtl8139cp"])
 def test_hybrid_knows_the_load_though_the_nic_refuses_most_of_it(driver: str) -> None:
     tuning = Tuning(schemes=Schemes(rx="hybrid", weight=2, cliff_pps=25_000), budget=2)
     overload = Testbed.resolve(TestbedConfig(driver)).measure(spec(100_000, tuning=tuning, rate_after_ns=(60_000_000,)))[0]

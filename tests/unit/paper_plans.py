@@ -22,6 +22,7 @@ from irqlab.config.traffic import Load
 from irqlab.methods import cliff
 from irqlab.methods.cliff import Internal
 from irqlab.methods.receiving import spec_of
+from irqlab.reproduce.hybrid import measure as hybrid
 from irqlab.reproduce.lan78xx import measure as lan78xx
 from irqlab.reproduce.lan78xx.trials import Probe, Responsiveness, RoundTrip, Throughput
 from irqlab.reproduce.mogul1997 import measure as mogul1997
@@ -212,6 +213,11 @@ def salah2009_plan(quick: bool) -> str:
         return plan(salah2009.measure, FakeSession(salah_testbeds(), quick=quick, config=config))
 
 
+def hybrid_plan(quick: bool) -> str:
+    """Improved hybrid's."""
+    return plan(hybrid.measure, FakeSession(lambda *_, **__: Salah(None).of, quick=quick, config=SimpleNamespace(kernel=None)))
+
+
 def spanos2008_plan(quick: bool) -> str:
     """Spanos et al.'s, with the costs of a board and without."""
     cells = [{"frame_bytes": 64, "variant": "NAPI"}]
@@ -233,6 +239,7 @@ PAPERS = {
     "rtl8139cp": rtl8139cp_plan,
     "lan78xx": lan78xx_plan,
     "salah2009": salah2009_plan,
+    "hybrid": hybrid_plan,
     "spanos2008": spanos2008_plan,
 }
 NAMES = tuple((paper, quick) for paper in PAPERS for quick in ((True,) if paper == "spanos2008" else (True, False)))

@@ -11,6 +11,9 @@ from irqlab.config.costs import Costs
 from irqlab.config.hardware import Hardware
 from irqlab.config.schemes import VARIANTS
 from irqlab.reproduce import reference
+from irqlab.reproduce.hybrid import conditions as hybrid_conditions
+from irqlab.reproduce.hybrid import schemes as hybrids
+from irqlab.reproduce.hybrid import tables as of_hybrid
 from irqlab.reproduce.lan78xx import measure as lan
 from irqlab.reproduce.lan78xx.configurations import DRIVERS, MEASURES, SPEEDS
 from irqlab.reproduce.lan78xx.trials import Probe, RoundTrip
@@ -24,7 +27,7 @@ from irqlab.reproduce.salah2009.cliffs import CliffRow, CostRow, SweepRow
 from irqlab.reproduce.salah2009.loads import EchoingRow, ReceivingRow
 from irqlab.reproduce.salah2009.overload import OverloadRow, StarvationRow
 from irqlab.reproduce.salah2009.ping import PingRow
-from irqlab.reproduce.salah2009.switching import EstimateRow, SettlingRow, SwitchRow
+from irqlab.reproduce.salah2009.switching import EstimateRow, OverTimeRow, SettlingRow, SwitchRow
 from irqlab.reproduce.salah2009.tables import Tables as SalahTables
 from irqlab.reproduce.spanos2008 import curves, hardware, interrupts, model, phases, throughput
 from irqlab.reproduce.spanos2008.curves import CollapseRow, LoadRow
@@ -355,6 +358,16 @@ def salah(agrees: bool) -> SalahTables:
                 for x, error in ((0.5, -0.001), (4.0, 0.01 if agrees else -0.6))
             ),
         ),
+        over_time=Table(
+            "m",
+            OverTimeRow,
+            tuple(
+                OverTimeRow(
+                    "step down", at, pps, round(pps * (1.02 if agrees or at < 8 else 1.9)), 0.02 if agrees or at < 8 else 0.9
+                )
+                for at, pps in ((1.0, 5e4), (121.0, 1e4), (145.0, 1e4), (153.0, 1e4))
+            ),
+        ),
         settling=Table("t", SettlingRow, (SettlingRow(2.0, 2 if agrees else 4), SettlingRow(4.0, 1 if agrees else None))),
         overload=Table("o", OverloadRow, tuple(profiles)),
         starvation=Table("v", StarvationRow, tuple(starvation)),
@@ -456,8 +469,46 @@ def mogul(agrees: bool) -> mogul1997.Tables:
     )
 
 
+# hybrid
+
+
+def hybrid(agrees: bool) -> of_hybrid.Tables:
+    """Paced hybrid is level and shorter, and each condition does what is expected; or nothing of it."""
+    pps = {hybrids.DE: 1e4, hybrids.NAPI: 2e4, hybrids.NAPI_2: 2e4, hybrids.HYBRID: 1.5e4, hybrids.PACED: 3e4 if agrees else 1e4}
+    throughput = [
+        of_hybrid.ThroughputRow(kernel, scheme, load, load * CLIFF_PPS, pps[scheme], pps[scheme] / 2e4, 0.1, 0.2, 9e3, 0.0, 0.5)
+        for kernel in ("6.1", "7.3")
+        for scheme in hybrids.SERIES
+        for load in (0.5, 2.0, 4.0)
+    ]
+    latency = [
+        of_hybrid.LatencyRow("6.1", scheme, 0.5, 8e3, 50_000 if (scheme == hybrids.NAPI) != agrees else 60_000, 70_000)
+        for scheme in hybrids.SERIES
+    ]
+    gains = {hybrids.NAPI: 0.25, hybrids.HYBRID: 2.0} if agrees else {hybrids.NAPI: 1.5, hybrids.HYBRID: 0.25}
+    of_nice = {hybrids.NAPI: 3.0} if agrees else {hybrids.NAPI: 1.2}
+    conditions = [
+        of_hybrid.ConditionRow(
+            one.name, one.options, scheme, load, load * CLIFF_PPS,
+            pps[scheme] * (1 if one is hybrid_conditions.BASE else
+                           of_nice.get(scheme, 1.0) if one is hybrid_conditions.NICE else gains.get(scheme, 1.0)),
+            pps[scheme], 1e3, 0.5,
+        )
+        for one in dict.fromkeys((*hybrid_conditions.CONDITIONS, *hybrid_conditions.PATCHED))
+        for scheme in pps
+        for load in (2.0, 3.0, 4.0)
+    ]  # fmt: skip
+    cliff = [of_hybrid.CliffRow("6.1", "receives", sign, CLIFF_PPS, sign == "cpu") for sign in ("cpu", "loss")]
+    return of_hybrid.Tables(
+        cliff=Table("c", of_hybrid.CliffRow, tuple(cliff)),
+        throughput=Table("t", of_hybrid.ThroughputRow, tuple(throughput)),
+        latency=Table("l", of_hybrid.LatencyRow, tuple(latency)),
+        conditions=Table("o", of_hybrid.ConditionRow, tuple(conditions)),
+    )
+
+
 MADE_UP: dict[str, Any] = {
-    "spanos2008": cache(spanos), "salah2009": cache(salah), "rtl8139cp": cache(rtl8139cp), "lan78xx": cache(lan78xx),
-    "mogul1997": cache(mogul),
+    "spanos2008": cache(spanos), "salah2009": cache(salah), "hybrid": cache(hybrid), "rtl8139cp": cache(rtl8139cp),
+    "lan78xx": cache(lan78xx), "mogul1997": cache(mogul),
 }  # fmt: skip
 """By paper: tables in which its claims hold (True), or do not (False)."""

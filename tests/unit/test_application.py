@@ -54,10 +54,21 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[ApplicationTrial]:
     return specs
 
 
-def test_hardware_costs_are_refused() -> None:
-    runner = stand_on(FakeTestbed(lambda pps: pps))
-    with pytest.raises(IrqlabError, match="--hardware: this method cannot charge hardware costs"):
-        method._run(runner, Workload(costs=Costs(irq=5)), method.Options(rate="1000"))
+def test_hardware_costs_are_charged(made: list[ApplicationTrial]) -> None:
+    method.run(stand_on(FakeTestbed(lambda pps: pps)), Workload(costs=Costs(irq=5)), [1000.0])
+    assert [spec.costs for spec in made] == [Costs(irq=5)] * 2
+
+
+def test_the_sign_of_the_cliff_is_a_known_one() -> None:
+    with pytest.raises(IrqlabError, match="--cliff-sign latency: allowed are cpu, throughput, loss"):
+        method.Options(cliff_sign="latency")
+
+
+def test_a_cliff_without_its_sign() -> None:
+    none = cliff.External({"cpu": 1.0, "throughput": 2.0, "loss": None}, ())
+    assert (none.cliff_pps, none.by("throughput")) == (1.0, 2.0)
+    with pytest.raises(IrqlabError, match="no cliff found: no offered load is lost in part"):
+        none.by("loss")
 
 
 def test_the_signs_are_found_to_one_percent(made: list[ApplicationTrial]) -> None:

@@ -179,6 +179,10 @@ def test_the_warning_of_two_small_buffers_in_one_cache_line_is_left_out() -> Non
 
     assert left("before", cut, overlap, "WARNING: CPU: 0", "Call Trace:", end, "after") == ["before", "after"]
     assert left(cut, "WARNING: CPU: 0", end) == [cut, "WARNING: CPU: 0", end]
+    where = ["DMA-API: Mapped at:", " debug_dma_map_page+0x5a/0x530", " dma_map_page_attrs+0x348/0xee0"]
+    assert left(cut, overlap, end, *where, "after", " indented") == ["after", " indented"]
+    assert left(cut, overlap, end, where[1], "after") == [where[1], "after"]
+    assert left(cut, "WARNING: CPU: 0", end, *where) == [cut, "WARNING: CPU: 0", end, *where]
     assert left(cut, "DMA-API: device driver frees DMA memory with wrong function", end)[1].startswith("DMA-API")
 
 

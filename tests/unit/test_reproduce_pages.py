@@ -60,6 +60,7 @@ def test_a_picture_comes_before_the_findings_and_has_what_was_published(rendered
         "salah2009": "cross-series",
         "lan78xx": "letter",
         "mogul1997": "-paper",
+        "hybrid": "series-3",
     }[name]
     assert published in shown
 
@@ -145,6 +146,7 @@ def test_the_sections_are_the_papers_in_their_order(rendered: tuple[str, str]) -
     sections = {
         "spanos2008": ["throughput", "interrupts", "livelock", "model", "phases", "hardware"],
         "salah2009": ["cliff", "budget", "figure7", "ping", "switching", "today", "why"],
+        "hybrid": ["kernels", "latency", "conditions", "cliff"],
         "rtl8139cp": ["receive", "period", "ablation", "costs"],
         "lan78xx": ["tcp-rx", "tcp-tx", "udp-rx", "udp-tx", "ratios", "ablation", "forwarding", "rrul"],
         "mogul1997": ["unmodified", "polling", "screend", "cpu", "causes"],

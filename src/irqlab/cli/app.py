@@ -91,10 +91,10 @@ def doctor() -> None:
 def demo(
     *,
     request: opt.Request,
-    directory: Annotated[Path, typer.Option("--directory", help="Directory for the report and the JSON.")] = Path("results/demo"),
+    out: Annotated[Path, typer.Option("--out", help="Directory for the report and the JSON.")] = Path("results/demo"),
 ) -> None:
     """Compare the first paper's six variants, on irqmod_i8255x, with in-tree drivers; includes livelock curves."""
-    run_demo(request, directory)
+    run_demo(request, out)
 
 
 @app.command("cache")

@@ -90,7 +90,9 @@ def show(found: method.Calibration) -> None:
         error = found.fit.standard_errors_ns.get(name, float("nan"))
         of_costs.add_row(name, f"{value:g}", f"{error:.3g}", f"{found.worth[name]:.1%}")
     tables.show(of_costs, console)
-    of_skill = Table("Prediction", "Numbers fitted", "Fitted cells", "Other sizes", "Variant left out", title="Mean error")
+    of_skill = Table(
+        "Prediction", "Numbers fitted", "Fitted cells", "Other sizes", "Variant left out, all cells", title="Mean error"
+    )
     for one in found.skills:
         errors = ("-" if error is None else f"{error:.1%}" for error in (one.fitted, one.sizes, one.variants))
         of_skill.add_row(one.name, str(one.numbers), *errors)
@@ -104,7 +106,7 @@ def verdict(found: method.Calibration) -> str:
     fitted = sum(row.fitted for row in found.charged.rows)
     text = (
         f"{fitted} cells fitted, {len(found.fit.terms)} costs. Mean error {found.charged.fitted_error or 0.0:.1%} "
-        f"(without costs {bare:.1%}); left-out error {error:.1%}.\n"
+        f"(without costs {bare:.1%}); left-out error of these cells {error:.1%}.\n"
     )
     if not found.fit.terms:
         return text + "No cost improves the fit: the board is at least as fast as the simulated CPU; choose a higher --mips."

@@ -101,6 +101,14 @@ class Schemes:
     rate_window_ms: Annotated[
         int | None, Place("--rate-window", "hybrid: period of the rate estimate, in ms.", file="irqmod/rx_rate_window_ms")
     ] = None
+    above: Annotated[
+        str | None,
+        Place(
+            "--above",
+            "hybrid: what NAPI does above the cliff: napi (as in the paper), paced (RX stays masked, a timer starts each poll).",
+            file="irqmod/rx_above",
+        ),
+    ] = None
     quota: Annotated[
         int | None,
         Place("--quota", "polling: maximum frames per poll; 0: as many as there are.", file="irqmod/rx_quota"),

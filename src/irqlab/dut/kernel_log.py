@@ -34,6 +34,8 @@ CUT, END = "[ cut here ]", "[ end trace "
 HARMLESS_WARNING = "cacheline tracking EEXIST, overlapping mappings aren't supported"
 """DMA debugging's warning, once, when two small buffers in one cache line are mapped at the same time. The USB core allocates
 such buffers for control transfers: two devices suffice. On x86 caches are coherent, and nothing is wrong."""
+MAPPED_AT = "DMA-API: Mapped at:"
+"""Followed by functions, each behind a space."""
 SHOWN_BEFORE, SHOWN_AFTER = 5, 40
 """Lines shown around the first problem."""
 
@@ -74,16 +76,20 @@ class KernelLog:
 
 
 def without_harmless(records: list[Record]) -> list[Record]:
-    """The records without the reports of HARMLESS_WARNING."""
+    """The records without the reports of HARMLESS_WARNING. Behind a report, DMA debugging may say where the buffer was mapped."""
     found: list[Record] = []
-    inside = False
+    inside = ended = mapped = False
     for record in records:
+        mapped = (ended and record.text == MAPPED_AT) or (mapped and record.text.startswith(" "))
+        ended = inside and END in record.text
+        if mapped:
+            continue
         if HARMLESS_WARNING in record.text and found and CUT in found[-1].text:
             found.pop()
             inside = True
         if not inside:
             found.append(record)
-        inside = inside and END not in record.text
+        inside = inside and not ended
     return found
 
 

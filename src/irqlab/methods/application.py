@@ -18,7 +18,7 @@ from irqlab import units
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import cliff, receiving, waits
-from irqlab.methods.method import RUN, Lines, Method
+from irqlab.methods.method import COSTS, RUN, Lines, Method
 from irqlab.methods.options import MAX_LOAD, MAX_RATE_PPS, either, numbers
 from irqlab.methods.receiving import BLOCK, Sample
 from irqlab.present import plots, series
@@ -76,10 +76,24 @@ class Options:
             min=1,
         ),
     ] = None
+    ksoftirqd_nice: Annotated[
+        int | None,
+        typer.Option(
+            "--ksoftirqd-nice",
+            help="Priority of the kernel thread for softirqs: 19 in Linux 2.6.15, 0 today; default: unchanged.",
+            min=-20,
+            max=19,
+        ),
+    ] = None
+    cliff_sign: Annotated[
+        str, typer.Option("--cliff-sign", help=f"The sign of the cliff that --load means: {', '.join(cliff.SIGNS)}.")
+    ] = cliff.CHOSEN
     no_echo: Annotated[bool, typer.Option("--no-echo", help="Do not measure the round trip.")] = False
 
     def __post_init__(self) -> None:
         either("--load", self.load, "--rate", self.rate)
+        if self.cliff_sign not in cliff.SIGNS:
+            raise IrqlabError(f"--cliff-sign {self.cliff_sign}: allowed are {', '.join(cliff.SIGNS)}")
         self.shares()
         self.rates()
         for field in waits.without_effect(self.waits(), **self.changes()):
@@ -186,8 +200,6 @@ def run(
 
 
 def _run(runner: TrialRunner, workload: Workload, options: Options) -> list[MethodResult]:
-    if workload.costs:
-        raise IrqlabError("--hardware: this method cannot charge hardware costs; use hardware with a memory model, or none")
     rx = runner.testbed.scheme_names()["rx_scheme"]
     asked = options.waits()
     names = waits.possible(asked, rx)
@@ -195,10 +207,12 @@ def _run(runner: TrialRunner, workload: Workload, options: Options) -> list[Meth
         raise IrqlabError(f"--wait {options.wait} needs NAPI, which --rx {rx} does not use: --rx napi does")
     rates = options.rates()
     if rates is None:
-        cliff_pps = cliff.external(runner, workload, Tuning()).cliff_pps
+        cliff_pps = cliff.external(runner, workload, Tuning(ksoftirqd_nice=options.ksoftirqd_nice)).by(options.cliff_sign)
         rates = [share * cliff_pps for share in options.shares()]
     given = runner.testbed.config.dut.schemes
-    tunings = {name: waits.tuning_of(name, given, **options.changes()) for name in names}
+    tunings = {
+        name: replace(waits.tuning_of(name, given, **options.changes()), ksoftirqd_nice=options.ksoftirqd_nice) for name in names
+    }
     result = run(runner, workload, rates, tunings, echo=not options.no_echo)
     result.summary = replace(result.summary, impossible=[name for name in asked if name not in names])
     return [result]
@@ -268,8 +282,8 @@ METHOD = Method(
     run=_run,
     options=Options,
     shared=(
-        *(*receiving.DUT, *receiving.TRIAL, *RUN, "hardware"),
-        *("rx", "tx", "weight", "cliff_pps", "epsilon_permille", "rate_window_ms", "rx_usecs"),
+        *(*receiving.DUT, *receiving.TRIAL, *RUN, *COSTS),
+        *("rx", "tx", "weight", "cliff_pps", "epsilon_permille", "rate_window_ms", "above", "rx_usecs"),
         *("defer_hard_irqs", "gro_flush_timeout_ns"),
     ),
     tables=_told,

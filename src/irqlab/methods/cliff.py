@@ -54,6 +54,11 @@ SIGNS: dict[str, Sign] = {
 }
 """Whether a trial shows each sign."""
 CHOSEN = "cpu"
+_SHOWS = {
+    "cpu": "uses all CPU time",
+    "throughput": "is more than the application receives",
+    "loss": "is lost in part",
+}
 
 
 @dataclass(frozen=True)
@@ -67,9 +72,13 @@ class External:
     @property
     def cliff_pps(self) -> float:
         """The cliff by the chosen sign. Raises IrqlabError if no load shows it."""
-        found = self.signs_pps[CHOSEN]
+        return self.by(CHOSEN)
+
+    def by(self, sign: str) -> float:
+        """The cliff by a sign. Raises IrqlabError if no load shows it."""
+        found = self.signs_pps[sign]
         if found is None:
-            raise IrqlabError("no cliff found: no offered load uses all CPU time")
+            raise IrqlabError(f"no cliff found: no offered load {_SHOWS[sign]}")
         return found
 
 

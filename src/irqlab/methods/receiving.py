@@ -89,6 +89,7 @@ def spec_of(workload: Workload, rate_pps: float, tuning: Tuning, echo: bool = Fa
         warmup_ns=workload.warmup_ns,
         seed=workload.seed,
         histogram=echo,
+        costs=workload.costs,
     )
 
 

@@ -65,6 +65,7 @@ class SchemesInForce(Struct, frozen=True, forbid_unknown_fields=True):
     tx_usecs: int | None = None
     tx_frames: int | None = None
     timer_without: str | None = None
+    above: str | None = None
 
 
 class Configuration(Struct, frozen=True):

@@ -15,11 +15,13 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from irqlab.config.addresses import INTERFACES, dut_ip, stream, tester_ip
+from irqlab.config.costs import Costs
 from irqlab.config.schemes import Schemes
 from irqlab.config.traffic import Load
-from irqlab.dut import counters, napi, schemes
+from irqlab.dut import costmodel, counters, napi, schemes
 from irqlab.dut.agent import DutError
 from irqlab.dut.router import Dut
+from irqlab.errors import IrqlabError
 from irqlab.qemu.rpc import TesterError
 from irqlab.trials.trial import Conditions, Trial
 
@@ -55,7 +57,7 @@ class Tuning:
     budget: int | None = None
     """net.core.netdev_budget: maximum frames per run of the receive softirq."""
     ksoftirqd_nice: int | None = None
-    """Priority of the kernel thread for softirqs; 19 up to Linux 2.6.22, 0 since."""
+    """Priority of the kernel thread for softirqs; 19 in Linux 2.6.15, 0 today."""
     napi_threads: str | None = None
     """Poll in a kernel thread of normal priority: one of NAPI_THREADS."""
     defer_hard_irqs: int | None = None
@@ -105,11 +107,19 @@ class ApplicationTrial(Trial["ApplicationResult"]):
     histogram: bool = False
     rate_after_ns: tuple[int, ...] = ()
     """Offsets into the window at which the driver's estimate of the rate is read (rx_rate_pps of hybrid)."""
+    costs: Costs | None = None
+    """Hardware costs to charge; None: leave the cost model alone."""
+    more: tuple[Load, ...] = ()
+    """Further phases of the load. Rates are those of all; the latency is that of the first."""
 
     def measure(self, dut: Dut, conditions: Conditions) -> ApplicationResult:
         """Starts the applications, offers the load, and accounts for every frame."""
         dut.play_hosts(0 if self.above_line_rate else conditions.line_rate_bps)
         _tune(conditions.driver, dut, self)
+        if self.costs is not None:
+            if not conditions.cost_model:
+                raise IrqlabError("hardware costs need a testbed with a cost model (TestbedConfig.cost_model)")
+            costmodel.charge(dut, self.costs)
         with _applications(dut, self) as watched:
             before = _Reading.take(dut, self.kind == "screen")
             answer, estimates = _offer(dut, self, watched)
@@ -276,12 +286,14 @@ def _wait_for(dut: Dut, file: str, pid: int) -> None:
 
 def _offer(dut: Dut, spec: ApplicationTrial, watched: list[int]) -> tuple[dict[str, Any], tuple[tuple[int, int], ...]]:
     """Offers the load; returns RESULT (docs/protocol.md) and the driver's estimates of the rate."""
-    load = spec.load
     here = not spec.forwards
-    one = stream(0, 0 if here else 1, load.arrivals_json(), load.size_json())
-    one |= {"src_ip": tester_ip(0), "dst_ip": dut_ip(0) if here else tester_ip(1), "dst_port": UDP_PORT}
-    one |= {"begin_ns": load.begin_ns, "end_ns": load.end_ns, "count": load.count}
-    one |= {"protocol": "icmp" if spec.kind == "ping" else "udp"}
+    streams = []
+    for load in (spec.load, *spec.more):
+        one = stream(0, 0 if here else 1, load.arrivals_json(), load.size_json())
+        one |= {"src_ip": tester_ip(0), "dst_ip": dut_ip(0) if here else tester_ip(1), "dst_port": UDP_PORT}
+        one |= {"begin_ns": load.begin_ns, "end_ns": load.end_ns, "count": load.count}
+        one |= {"protocol": "icmp" if spec.kind == "ping" else "udp"}
+        streams.append(one)
     trial = {
         "seed": spec.seed,
         "warmup_ns": spec.warmup_ns,
@@ -299,7 +311,7 @@ def _offer(dut: Dut, spec: ApplicationTrial, watched: list[int]) -> tuple[dict[s
             at_ns = int(dut.rpc.call("clock")["now_ns"]) - begin_ns
             estimates.append((at_ns, int(dut.read(path)[path] or 0)))
 
-    answer = dut.run_trial(trial, [one], meanwhile if spec.rate_after_ns else None)
+    answer = dut.run_trial(trial, streams, meanwhile if spec.rate_after_ns else None)
     return answer, tuple(estimates)
 
 
@@ -370,7 +382,7 @@ def _result(
     received = spec.kind == "udp"
     watched = [end - begin for begin, end in answer["watched"]]
     places = _places(spec, answer, counted, before, after)
-    received_pps = one["received_in_window"] / window_s
+    came_back = sum(phase["received_in_window"] for phase in answer["streams"])
     of_driver = counted.driver.get(INTERFACE, {})
     executed = spec.duration_ns * conditions.mips // 1000
     soaked = watched[0] * SOAKER_UNIT
@@ -378,12 +390,12 @@ def _result(
     if conditions.instruction_ns is not None:  # the soaker's few instructions stay in the caches
         executed = answer["instructions"]
         soaked_ratio = soaked * conditions.instruction_ns / spec.duration_ns
-    datagrams = watched[1] if received else one["received_in_window"]
+    datagrams = watched[1] if received else came_back
     return ApplicationResult(
         spec=spec,
-        offered_pps=one["sent"] / window_s,
+        offered_pps=sum(phase["sent"] for phase in answer["streams"]) / window_s,
         application_pps=datagrams / window_s,
-        returned_pps=received_pps,
+        returned_pps=came_back / window_s,
         loss_ratio=1 - places.received / places.sent if places.sent else 0.0,
         places=places,
         nic_missed=counted.interfaces[INTERFACE]["rx_missed_errors"],

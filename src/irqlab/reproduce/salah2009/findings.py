@@ -14,7 +14,7 @@ from irqlab.reproduce.salah2009 import overload, rows, switching
 from irqlab.reproduce.salah2009.cliffs import INTERNAL, RECEIVES, CostRow
 from irqlab.reproduce.salah2009.loads import EchoingRow, ReceivingRow
 from irqlab.reproduce.salah2009.overload import OverloadRow, StarvationRow
-from irqlab.reproduce.salah2009.switching import EstimateRow, SettlingRow, SwitchRow
+from irqlab.reproduce.salah2009.switching import EstimateRow, OverTimeRow, SettlingRow, SwitchRow
 from irqlab.reproduce.salah2009.tables import Tables
 from irqlab.units import duration, kpps, percent
 
@@ -29,6 +29,8 @@ STARVED = 0.05
 """An application that receives less than this share of what NAPI gives it starves."""
 ESTIMATE_GOOD = 0.03
 SETTLED_WINDOWS = 2
+SETTLED_STEP_WINDOWS = 3
+"""One in which the load changes, and two that differ from the average (drivers/irqmod/estimator.h)."""
 NO_INTERRUPTS = 0.01
 """Interrupts a frame that count as none."""
 NO_CPU = 0.01
@@ -582,6 +584,20 @@ def _misestimated(found: Estimates) -> str:
     return f"off at {', '.join(f'{row.load_of_cliff:.2g} times the cliff ({100 * row.error:+.0f} %)' for row in off)}."
 
 
+OverTime = tuple[OverTimeRow, ...]
+"""Of a step down, from SETTLED_STEP_WINDOWS windows after it on."""
+
+
+def _after_step(tables: Tables) -> OverTime | None:
+    from_ms = (switching.STEP_NS + SETTLED_STEP_WINDOWS * switching.WINDOW_NS) / 1e6
+    return tables.over_time.where(lambda r: r.pattern == switching.STEP_DOWN and r.at_ms >= from_ms) or None
+
+
+def _told_step(found: OverTime) -> str:
+    worst = max(found, key=lambda row: abs(row.error))
+    return f"at worst {100 * worst.error:+.1f} %, {worst.at_ms - switching.STEP_NS / 1e6:.0f} ms after the step."
+
+
 _SWITCHING: tuple[Claim[Tables, Any], ...] = (
     *(_switching(arrivals) for arrivals in switching.ARRIVALS),
     Claim(
@@ -599,6 +615,15 @@ _SWITCHING: tuple[Claim[Tables, Any], ...] = (
         holds=lambda found: all(abs(row.error) <= ESTIMATE_GOOD for row in found),
         yes=_estimated,
         no=_misestimated,
+    ),
+    Claim(
+        EXPECTED,
+        f"From {SETTLED_STEP_WINDOWS} windows after a step of the load from {switching.HIGH:g} times the cliff down to "
+        f"{switching.LOW:g}, the estimate is within {percent(ESTIMATE_GOOD)}.",
+        _after_step,
+        holds=lambda found: all(abs(row.error) <= ESTIMATE_GOOD for row in found),
+        yes=_told_step,
+        no=_told_step,
     ),
 )
 

@@ -14,7 +14,7 @@ from irqlab.reproduce.salah2009.loads import Cliffs, Curve, Offer
 from irqlab.reproduce.salah2009.overload import OverloadRow, StarvationRow
 from irqlab.reproduce.salah2009.ping import PingRow
 from irqlab.reproduce.salah2009.rows import Row
-from irqlab.reproduce.salah2009.switching import EstimateRow, SettlingRow, SwitchRow
+from irqlab.reproduce.salah2009.switching import EstimateRow, OverTimeRow, SettlingRow, SwitchRow
 from irqlab.reproduce.salah2009.tables import Tables
 from irqlab.reproduce.session import Session
 from irqlab.reproduce.table import Table
@@ -42,7 +42,7 @@ def measure(session: Session) -> Tables:
         (testbed.driver, curve) for curve in _curves(session, testbed, _budgets(session.quick), at, Offer.brief(session.quick))
     ]
     pings = _pings(session, testbed, at)
-    switches, estimator, settling = _switching(session, testbed, at)
+    switches, estimator, over_time, settling = _switching(session, testbed, at)
     profiles, starvation = _why(session, testbed, at)
     return Tables(
         cliff=cliffs.table(found),
@@ -57,6 +57,7 @@ def measure(session: Session) -> Tables:
         ping=pings,
         switches=switches,
         estimator=estimator,
+        over_time=over_time,
         settling=settling,
         overload=profiles,
         starvation=starvation,
@@ -104,7 +105,7 @@ def _pings(session: Session, testbed: Testbed, at: Cliffs) -> Table[PingRow]:
     return ping.table([(row, found[n]) for n, row in enumerate(chosen)])
 
 
-Switching = tuple[Table[SwitchRow], Table[EstimateRow], Table[SettlingRow]]
+Switching = tuple[Table[SwitchRow], Table[EstimateRow], Table[OverTimeRow], Table[SettlingRow]]
 
 
 def _switching(session: Session, testbed: Testbed, at: Cliffs) -> Switching:
@@ -112,11 +113,12 @@ def _switching(session: Session, testbed: Testbed, at: Cliffs) -> Switching:
     works: dict[str, Callable[..., Any]] = {
         "switches": switching.at_the_cliff,
         "estimator": switching.estimates,
+        "estimator over time": switching.over_time,
         "settling": switching.settling,
     }
     jobs = {name: Job(name, testbed, partial(work, **given)) for name, work in works.items()}
-    switches, estimator, settling = session.all("hybrid's switching", jobs).values()
-    return switches, estimator, settling
+    switches, estimator, over_time, settling = session.all("hybrid's switching", jobs).values()
+    return switches, estimator, over_time, settling
 
 
 def _why(session: Session, testbed: Testbed, at: Cliffs) -> tuple[Table[OverloadRow], Table[StarvationRow]]:

@@ -248,8 +248,23 @@ def _ping(tables: Tables) -> Section:
 
 
 def _switching(tables: Tables) -> Section:
+    drawn = []
+    for pattern, every in tables.over_time.by(lambda r: r.pattern).items():
+        lines = [
+            Line("series-0", "offered", series.measured_style(0), [(r.at_ms, r.offered_pps / 1e3) for r in every]),
+            Line("series-1", "estimate", series.measured_style(1), [(r.at_ms, r.estimate_pps / 1e3) for r in every]),
+        ]
+        title = f"The estimate: {pattern}"
+        drawn.append(page.plot(title, plots.over_load(lines, "kpps", title, None, None, "ms")))
     group = Group(
-        tables=[page.table(tables.switches), page.table(tables.settling), page.table(tables.estimator)],
+        legend=page.legend(("offered", "estimate")),
+        plots=drawn,
+        tables=[
+            page.table(tables.switches),
+            page.table(tables.settling),
+            page.table(tables.estimator),
+            page.table(tables.over_time, folded=True),
+        ],
         note="Bursts: 10 ms on at twice the mean, 10 ms off. A burst after a step: the shortest after which hybrid had switched. "
         "Taken: off the ring; missed: what the NIC had no room for. The driver counts both.",
     )

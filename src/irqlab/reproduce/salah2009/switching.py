@@ -28,6 +28,15 @@ QUICK_ESTIMATED = (0.9, 4.0)
 LOWEST_PPS = 1000.0
 READ_AFTER_NS = 150_000_000
 
+READ_EVERY_NS = 8_000_000
+READ_FROM_NS = 1_000_000
+OVER_TIME_NS = 240_000_000
+RAMP_STEPS = 20
+LOW, HIGH = 0.5, 2.0
+"""Of the cliff: between which the load changes."""
+STEP_NS = OVER_TIME_NS // 2
+STEP_DOWN = "step down"
+
 STEPS = (1.5, 2.0, 3.0, 4.0)
 QUICK_STEPS = (4.0,)
 WINDOWS = (1, 2, 3, 4)
@@ -56,6 +65,20 @@ class EstimateRow:
     estimate_pps: Annotated[int, Col("Estimate", "frames/s")]
     error: Annotated[float, Col("Error", "share")]
     read_in_window: Annotated[bool, Col("Read in the window")]
+
+
+@dataclass(frozen=True)
+class OverTimeRow:
+    """The driver's estimate at an instant of a load that changes, or that is random.
+
+    Offered: the rate at that instant, or the mean.
+    """
+
+    pattern: Annotated[str, Col("Load")]
+    at_ms: Annotated[float, Col("At", "ms")]
+    offered_pps: Annotated[float, Col("Offered", "frames/s")]
+    estimate_pps: Annotated[int, Col("Estimate", "frames/s")]
+    error: Annotated[float, Col("Error", "share")]
 
 
 @dataclass(frozen=True)
@@ -116,6 +139,58 @@ def estimates(runner: TrialRunner, cliff_pps: float, quick: bool) -> Table[Estim
         )
         table.append(row)
     return Table("Hybrid's estimate of the rate", EstimateRow, tuple(table))
+
+
+Phases = tuple[Load, ...]
+"""A load, phase by phase."""
+
+
+def patterns(cliff_pps: float) -> dict[str, Phases]:
+    """Loads around the cliff: steps, a ramp, Poisson arrivals, bursts."""
+    low, high, half, part = LOW * cliff_pps, HIGH * cliff_pps, STEP_NS, OVER_TIME_NS // RAMP_STEPS
+    ramp = [
+        Load(low + (high - low) * (n + 0.5) / RAMP_STEPS, begin_ns=n * part, end_ns=(n + 1) * part) for n in range(RAMP_STEPS)
+    ]
+    return {
+        "step up": (Load(low, end_ns=half), Load(high, begin_ns=half)),
+        STEP_DOWN: (Load(high, end_ns=half), Load(low, begin_ns=half)),
+        "ramp": tuple(ramp),
+        "poisson": (_load("poisson", cliff_pps),),
+        "bursts": (_load("bursts", cliff_pps),),
+    }
+
+
+def _mean_at(phases: Phases, at_ns: int) -> float:
+    """The rate that is offered at an instant; of bursts, the mean."""
+    for load in phases:
+        if load.begin_ns <= at_ns < (load.end_ns or OVER_TIME_NS):
+            return load.rate_pps / 2 if load.arrivals == "bursts" else load.rate_pps
+    return 0.0
+
+
+def over_time(runner: TrialRunner, cliff_pps: float, quick: bool) -> Table[OverTimeRow]:
+    """The estimate in each of its windows, under loads that change.
+
+    With RX masked above the cliff (rx_above), so that the process that reads it has the CPU.
+    """
+    every = patterns(cliff_pps)
+    chosen = {name: every[name] for name in (STEP_DOWN,)} if quick else every
+    row = rows.hybrid(cliff_pps)
+    tuning = replace(row.tuning, schemes=replace(row.tuning.schemes, above="paced", weight=None), budget=rows.DEFAULT_BUDGET)
+    reads = tuple(range(READ_FROM_NS, OVER_TIME_NS - READ_EVERY_NS, READ_EVERY_NS))
+    specs = [
+        ApplicationTrial(first, tuning, duration_ns=OVER_TIME_NS, warmup_ns=0, rate_after_ns=reads, more=more)
+        for first, *rest in chosen.values()
+        for more in (tuple(rest),)
+    ]
+    found = receiving.trials(runner, specs)
+    table = []
+    for (name, phases), r in zip(chosen.items(), found, strict=True):
+        for at_ns, estimate in r.rate_estimates_pps:
+            offered = _mean_at(phases, at_ns)
+            if offered:
+                table.append(OverTimeRow(name, at_ns / 1e6, offered, estimate, estimate / offered - 1))
+    return Table("Hybrid's estimate under a load that changes", OverTimeRow, tuple(table))
 
 
 def settling(runner: TrialRunner, cliff_pps: float, quick: bool) -> Table[SettlingRow]:

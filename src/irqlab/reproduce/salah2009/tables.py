@@ -9,7 +9,7 @@ from irqlab.reproduce.salah2009.cliffs import CliffRow, CostRow, SweepRow
 from irqlab.reproduce.salah2009.loads import EchoingRow, ReceivingRow
 from irqlab.reproduce.salah2009.overload import OverloadRow, StarvationRow
 from irqlab.reproduce.salah2009.ping import PingRow
-from irqlab.reproduce.salah2009.switching import EstimateRow, SettlingRow, SwitchRow
+from irqlab.reproduce.salah2009.switching import EstimateRow, OverTimeRow, SettlingRow, SwitchRow
 from irqlab.reproduce.table import Table
 
 
@@ -32,6 +32,8 @@ class Tables:
     ping: Table[PingRow]
     switches: Table[SwitchRow]
     estimator: Table[EstimateRow]
+    over_time: Table[OverTimeRow]
+    """The estimate under loads that change."""
     settling: Table[SettlingRow]
     overload: Table[OverloadRow]
     starvation: Table[StarvationRow]

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Hybrid, improved: against disable-enable and NAPI on three kernels; and which condition makes hybrid win as in the paper."""
+
+from __future__ import annotations
+
+from irqlab.reproduce.hybrid import findings, measure, report, schemes
+from irqlab.reproduce.paper import Paper
+
+PAPER = Paper(
+    name="hybrid",
+    source="K. Salah, A. Qahtan: Implementation and experimental performance evaluation of a hybrid interrupt-handling scheme. "
+    "Computer Communications 32 (2009).",
+    driver="irqmod_i8255x",
+    measure=measure.measure,
+    findings=findings.findings,
+    picture=report.picture,
+    sections=report.sections,
+    lead="Hybrid as in the paper and improved, on three kernels, and the paper's environment, one condition at a time.",
+    series=schemes.SERIES,
+)

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Each kernel's cliff first; then every scheme at every load, and the conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from irqlab.config.workload import Workload
+from irqlab.errors import IrqlabError
+from irqlab.methods import cliff, receiving
+from irqlab.methods.cliff import External
+from irqlab.reproduce.hybrid import conditions, schemes
+from irqlab.reproduce.hybrid.conditions import Condition, Found
+from irqlab.reproduce.hybrid.tables import CliffRow, ConditionRow, LatencyRow, Tables, ThroughputRow
+from irqlab.reproduce.salah2009 import rows
+from irqlab.reproduce.salah2009.cliffs import ECHOES, RECEIVES
+from irqlab.reproduce.salah2009.loads import PLAN, QUICK_PLAN, Cliffs
+from irqlab.reproduce.session import Session
+from irqlab.reproduce.table import Table
+from irqlab.runner.jobs import Job
+from irqlab.runner.runner import TrialRunner
+from irqlab.trials.application import ApplicationResult
+from irqlab.trials.testbed import Testbed
+
+KERNELS = ("6.1", "6.12", "7.3")
+QUICK_KERNELS = ("6.1", "6.12")
+LOADS = (0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
+"""Of the cliff."""
+QUICK_LOADS = (0.5, 1.0, 2.0, 4.0)
+ECHOING = (0.1, 0.25, 0.5, 0.75, 0.9)
+"""Of the echo's cliff: below it."""
+QUICK_ECHOING = (0.5, 0.9)
+
+Both = tuple[External, External]
+"""Receiving, echoing."""
+Compared = dict[tuple[str, float, bool], ApplicationResult]
+"""By scheme, load, and whether the application echoes."""
+
+
+def measure(session: Session) -> Tables:
+    """Every table. With --kernel, that kernel alone. Raises IrqlabError for a driver without receive schemes."""
+    plan = QUICK_PLAN if session.quick else PLAN
+    asked = session.config.kernel
+    kernels = (asked,) if asked else QUICK_KERNELS if session.quick else KERNELS
+    chosen = conditions.conditions(asked)
+    needed = dict.fromkeys((*kernels, *(str(one.kernel) for one in chosen)))
+    testbeds = {kernel: session.testbed(kernel=kernel) for kernel in needed}
+    for testbed in testbeds.values():
+        if testbed.scheme_names()["rx_scheme"] is None:
+            raise IrqlabError(f"{testbed.driver} has no receive scheme that can be set: try irqmod_rtl8139cp")
+    found = _cliffs(session, testbeds, plan)
+    compared = _compared(session, {kernel: testbeds[kernel] for kernel in kernels}, found, plan)
+    under = _conditions(session, testbeds, found, chosen, plan)
+    return Tables(
+        cliff=_cliff_table(found),
+        throughput=_throughput(compared),
+        latency=_latency(compared),
+        conditions=_condition_table(chosen, under),
+    )
+
+
+def _cliffs(session: Session, testbeds: dict[str, Testbed], plan: Workload) -> dict[str, Both]:
+    jobs = {
+        (kernel, echo): Job(
+            f"Linux {kernel}{' echo' if echo else ''}",
+            testbed,
+            partial(cliff.external, workload=plan, tuning=rows.de().tuning, echo=echo),
+        )
+        for kernel, testbed in testbeds.items()
+        for echo in (False, True)
+    }
+    found = session.all("the cliff", jobs)
+    return {kernel: (found[kernel, False], found[kernel, True]) for kernel in testbeds}
+
+
+def _compared(session: Session, testbeds: dict[str, Testbed], found: dict[str, Both], plan: Workload) -> dict[str, Compared]:
+    jobs = {
+        kernel: Job(
+            f"Linux {kernel}",
+            testbed,
+            partial(compare, at=Cliffs(*(one.cliff_pps for one in found[kernel])), quick=session.quick, workload=plan),
+        )
+        for kernel, testbed in testbeds.items()
+    }
+    return session.all("schemes", jobs)
+
+
+def compare(runner: TrialRunner, at: Cliffs, quick: bool, workload: Workload) -> Compared:
+    """Every scheme at every load, receiving and echoing."""
+    receives, echoes = at.receiving_pps, at.echoing_pps
+    keys = [
+        *((row, load, False) for row in schemes.compared(receives) for load in (QUICK_LOADS if quick else LOADS)),
+        *((row, load, True) for row in schemes.compared(receives) for load in (QUICK_ECHOING if quick else ECHOING)),
+    ]
+    specs = [receiving.spec_of(workload, load * (echoes if echo else receives), row.tuning, echo) for row, load, echo in keys]
+    found = receiving.trials(runner, specs)
+    return {(row.name, load, echo): result for (row, load, echo), result in zip(keys, found, strict=True)}
+
+
+def _conditions(
+    session: Session, testbeds: dict[str, Testbed], found: dict[str, Both], chosen: Sequence[Condition], plan: Workload
+) -> dict[str, Found]:
+    jobs = {}
+    for condition in chosen:
+        kernel = str(condition.kernel)
+        testbed = testbeds[kernel]
+        if condition.costs:
+            testbed = session.testbed(kernel=kernel, cost_model=True)
+        if condition.sysctls:
+            testbed = session.testbed(kernel=kernel, dut=replace(session.config.dut, sysctls=condition.sysctls))
+        work = partial(
+            conditions.measure,
+            condition=condition,
+            cliff_pps=found[kernel][0].by(condition.sign),
+            loads=conditions.QUICK_LOADS if session.quick else conditions.LOADS,
+            workload=plan,
+        )
+        jobs[condition.name] = Job(condition.name, testbed, work)
+    return session.all("conditions", jobs)
+
+
+def _cliff_table(found: dict[str, Both]) -> Table[CliffRow]:
+    table = [
+        CliffRow(kernel, name, sign, pps, sign == cliff.CHOSEN)
+        for kernel, both in found.items()
+        for name, one in zip((RECEIVES, ECHOES), both, strict=True)
+        for sign, pps in one.signs_pps.items()
+    ]
+    return Table("The cliff of each kernel, by every sign", CliffRow, tuple(table))
+
+
+def _throughput(compared: dict[str, Compared]) -> Table[ThroughputRow]:
+    table = []
+    for kernel, every in compared.items():
+        for (scheme, load, echo), r in every.items():
+            if echo:
+                continue
+            others = [every[name, load, False].application_pps for name in (schemes.DE, schemes.NAPI)]
+            sent = max(1, r.places.sent)
+            row = ThroughputRow(
+                kernel=kernel,
+                scheme=scheme,
+                load_of_cliff=load,
+                offered_pps=r.offered_pps,
+                application_pps=r.application_pps,
+                # In its window an application may receive frames of the warm-up, too.
+                to_best=r.application_pps / min(r.offered_pps, max(others)),
+                lost_nic=r.places.nic / sent,
+                lost_socket=r.places.socket / sent,
+                interrupts_per_s=r.interrupts_per_s,
+                cpu_available=r.cpu_available,
+                ksoftirqd_share=r.ksoftirqd_share,
+            )
+            table.append(row)
+    return Table("The receiving application on each kernel", ThroughputRow, tuple(table))
+
+
+def _latency(compared: dict[str, Compared]) -> Table[LatencyRow]:
+    table = []
+    for kernel, every in compared.items():
+        for (scheme, load, echo), r in every.items():
+            if echo:
+                latency = r.latency if r.latency and r.latency["count"] else {}
+                table.append(LatencyRow(kernel, scheme, load, r.offered_pps, latency.get("p50_ns"), latency.get("p99_ns")))
+    return Table("The round trip below the cliff on each kernel", LatencyRow, tuple(table))
+
+
+def _condition_table(chosen: Sequence[Condition], under: dict[str, Found]) -> Table[ConditionRow]:
+    table = []
+    for condition in chosen:
+        for (scheme, load), r in under[condition.name].items():
+            off = under.get(conditions.BASE.name, under[condition.name])[scheme, load]
+            row = ConditionRow(
+                condition=condition.name,
+                options=condition.options,
+                scheme=scheme,
+                load_of_cliff=load,
+                offered_pps=r.offered_pps,
+                application_pps=r.application_pps,
+                off_pps=off.application_pps,
+                interrupts_per_s=r.interrupts_per_s,
+                ksoftirqd_share=r.ksoftirqd_share,
+            )
+            table.append(row)
+    return Table("One condition at a time", ConditionRow, tuple(table))

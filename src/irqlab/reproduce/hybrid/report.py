@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The report: each kernel's throughput and round trip, then the conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from irqlab.present import plots, series
+from irqlab.present.parts import Group, Plot, Section
+from irqlab.present.series import Line, Point
+from irqlab.reproduce import page
+from irqlab.reproduce.hybrid import conditions, schemes
+from irqlab.reproduce.hybrid.tables import ConditionRow, LatencyRow, Tables, ThroughputRow
+
+R = TypeVar("R", ThroughputRow, LatencyRow, ConditionRow)
+OF_CLIFF = "Load, times the cliff"
+OF_ECHO = "Load, times the echo's cliff"
+
+
+def picture(tables: Tables) -> Group:
+    """What the application receives, a plot for each kernel."""
+    return Group(
+        legend=page.legend(schemes.SERIES),
+        plots=[_received(tables, kernel) for kernel in tables.kernels],
+        note="What a receiving application gets over the load offered, in multiples of each kernel's cliff.",
+    )
+
+
+def sections(tables: Tables) -> list[Section]:
+    """Tables and plots."""
+    return [_kernels(tables), _round_trip(tables), _conditions(tables), _cliff(tables)]
+
+
+def _lines(data: Sequence[R], x: Callable[[R], float], y: Callable[[R], float | None]) -> list[Line]:
+    """A line for each scheme."""
+    points: dict[str, list[Point]] = {}
+    for row in data:
+        if row.scheme in schemes.SERIES:
+            points.setdefault(row.scheme, []).append((x(row), y(row)))
+    found = []
+    for number, scheme in enumerate(schemes.SERIES):
+        if scheme in points:
+            drawn = sorted(points[scheme], key=lambda point: point[0])
+            found.append(Line(f"series-{number}", scheme, series.measured_style(number), drawn))
+    return found
+
+
+def _received(tables: Tables, kernel: str) -> Plot:
+    data = tables.throughput.where(lambda r: r.kernel == kernel)
+    lines = _lines(data, lambda r: r.load_of_cliff, lambda r: r.application_pps / 1e3)
+    title = f"Linux {kernel}: received"
+    return page.plot(title, plots.over_load(lines, "kpps", title, None, None, OF_CLIFF))
+
+
+def _kernels(tables: Tables) -> Section:
+    groups = []
+    for kernel in tables.kernels:
+        data = tables.throughput.only(lambda r, kernel=kernel: r.kernel == kernel)  # type: ignore[misc]
+        shown = page.grid(
+            data, "load_of_cliff", "scheme", ("application_pps",), schemes.SERIES, caption=f"Linux {kernel}: received"
+        )
+        groups.append(Group(heading=f"Linux {kernel}", tables=[shown]))
+    groups.append(Group(tables=[page.table(tables.throughput, folded=True)]))
+    intro = (
+        "Frames per second that the application receives. Paced: above the cliff RX stays masked, and a timer starts each poll; "
+        "below it hybrid is disable-enable in both forms."
+    )
+    return Section("kernels", "Improved hybrid", "Kernels", intro, groups)
+
+
+def _round_trip(tables: Tables) -> Section:
+    drawn = []
+    for kernel in tables.kernels:
+        data = tables.latency.where(lambda r, kernel=kernel: r.kernel == kernel)  # type: ignore[misc]
+        lines = _lines(data, lambda r: r.load_of_echo_cliff, lambda r: None if r.p50_ns is None else r.p50_ns / 1e3)
+        title = f"Linux {kernel}: median round trip"
+        drawn.append(page.plot(title, plots.over_load(lines, "µs", title, None, None, OF_ECHO)))
+    group = Group(legend=page.legend(schemes.SERIES), plots=drawn, tables=[page.table(tables.latency, folded=True)])
+    return Section("latency", "The round trip", "Round trip", "Below the cliff of an application that echoes.", [group])
+
+
+def _conditions(tables: Tables) -> Section:
+    groups = []
+    for name, data in tables.conditions.by(lambda r: r.condition).items():
+        lines = _lines(data, lambda r: r.load_of_cliff, lambda r: r.application_pps / 1e3)
+        title = f"{name}: received"
+        heading = f"{name} ({data[0].options})" if data[0].options else name
+        shown = page.grid(
+            tables.conditions.only(lambda r, name=name: r.condition == name),  # type: ignore[misc]
+            *("load_of_cliff", "scheme", ("application_pps",)),
+            tuple(dict.fromkeys(row.scheme for row in data)),
+            caption=title,
+        )
+        plot = page.plot(title, plots.over_load(lines, "kpps", title, None, None, OF_CLIFF))
+        groups.append(Group(heading=heading, legend=page.legend(schemes.SERIES), plots=[plot], tables=[shown]))
+    groups.append(Group(tables=[page.table(tables.conditions, folded=True)]))
+    intro = (
+        f"Linux {conditions.OLD}, or the kernel asked for, unless the options, those of irqlab application, say otherwise. "
+        "Loads are multiples of "
+        "the cliff that each kernel has without the condition. Bursts: 1 ms on at twice the mean, 1 ms off."
+    )
+    return Section("conditions", "The paper's environment", "Conditions", intro, groups)
+
+
+def _cliff(tables: Tables) -> Section:
+    return Section("cliff", "The cliffs", "The cliffs", "With disable-enable.", [Group(tables=[page.table(tables.cliff)])])

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is kept of a full run of a paper (docs/papers), what moved since, and the claims as a page (docs/papers.md).
+
+Of the document that `irqlab reproduce` writes, the findings and where they come from are kept, and the CSV files.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+SAME = 0.01
+"""A figure has moved if it differs by more, relatively."""
+BEGIN, END = "<!-- claims -->", "<!-- end of claims -->"
+_VERBS = {"agrees": "agree", "differs": "differ"}
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What is kept of a run."""
+
+    paper: str
+    content: dict[str, Any]
+    """As in docs/papers/PAPER/PAPER.json."""
+    tables: Mapping[str, str]
+    """CSV, by the name of the table."""
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any], tables: Mapping[str, str], commit: str) -> Kept:
+        """Of a document of `irqlab reproduce` (docs/results.md), and the commit of irqlab that wrote it."""
+        duts = document["environment"]["duts"]
+        content = {
+            "paper": document["paper"],
+            "command": document["command"],
+            "commit": commit,
+            "kernels": sorted({dut["kernel"]["release"] for dut in duts}),
+            "qemu": sorted({dut["qemu"] for dut in duts}),
+            "findings": document["measured"]["findings"],
+        }
+        return cls(document["paper"]["name"], content, dict(tables))
+
+    @property
+    def findings(self) -> list[dict[str, Any]]:
+        """In the order of the paper's claims."""
+        found: list[dict[str, Any]] = self.content["findings"]
+        return found
+
+
+def moved(before: Kept, after: Kept) -> Iterator[str]:
+    """What differs between two runs, a line each: verdicts, claims, and of each table how many cells, and the largest change."""
+    old, new = ({(one["source"], one["claim"]): one for one in kept.findings} for kept in (before, after))
+    for key in old.keys() - new.keys():
+        yield f"{key[0]}: no longer tested: {key[1]}"
+    for key, one in new.items():
+        if key not in old:
+            yield f"{key[0]}: new ({one['verdict']}): {key[1]}"
+        elif old[key]["verdict"] != one["verdict"]:
+            yield f"{key[0]}: {old[key]['verdict']} -> {one['verdict']}: {key[1]}"
+    for name in sorted(before.tables.keys() | after.tables.keys()):
+        if name not in before.tables or name not in after.tables:
+            yield f"{name}.csv: {'new' if name in after.tables else 'gone'}"
+        else:
+            yield from (f"{name}.csv: {what}" for what in _cells(before.tables[name], after.tables[name]))
+
+
+def _cells(before: str, after: str) -> Iterator[str]:
+    """What differs between two CSV files."""
+    old, new = (list(csv.reader(io.StringIO(text))) for text in (before, after))
+    if old[:1] != new[:1] or len(old) != len(new):
+        yield f"other columns or rows: {len(old)} lines -> {len(new)}"
+        return
+    changed = [
+        (_change(a, b), f"{head}: {a or 'nothing'} -> {b or 'nothing'}")
+        for row, other in zip(old[1:], new[1:], strict=True)
+        for head, a, b in zip_longest(old[0], row, other, fillvalue="")
+        if _change(a, b) > SAME
+    ]
+    if changed:
+        figures = sum(len(row) for row in old[1:])
+        yield f"{len(changed)} of {figures} cells; the most: {max(changed)[1]}"
+
+
+def _change(before: str, after: str) -> float:
+    """The relative difference of two cells; of texts 0 or infinity."""
+    if before == after:
+        return 0.0
+    try:
+        a, b = float(before), float(after)
+    except ValueError:
+        return float("inf")
+    return abs(b - a) / (max(abs(a), abs(b)) or 1)
+
+
+def claims(papers: Sequence[Kept]) -> str:
+    """All claims of the papers and their verdicts, in Markdown: a table of the papers, then one of claims for each."""
+    lines = ["| paper | claims | agree | differ | measured with |", "|---|---:|---:|---:|---|"]
+    for kept in papers:
+        of_paper = [one for one in kept.findings if one["verdict"] in _VERBS or one["verdict"] == "undecided"]
+        agree = sum(one["verdict"] == "agrees" for one in of_paper)
+        differ = sum(one["verdict"] == "differs" for one in of_paper)
+        kernels = ", ".join(kept.content["kernels"])
+        lines.append(f"| [{kept.paper}](#{kept.paper}) | {len(of_paper)} | {agree} | {differ} | {kernels} |")
+    for kept in papers:
+        command = " ".join(kept.content["command"])
+        lines += ["", f"### {kept.paper}", "", f"`{command}` at {kept.content['commit']}.", ""]
+        lines += ["| source | claim | verdict | measured |", "|---|---|---|---|"]
+        for one in kept.findings:
+            cells = (one["source"], one["claim"], one["verdict"], one["found"])
+            lines.append("| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def with_claims(page: str, papers: Sequence[Kept]) -> str:
+    """A page with its claims replaced, between the two marks. Raises ValueError if it lacks a mark."""
+    head, begin, rest = page.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"the page lacks {BEGIN} or {END}")
+    return f"{head}{BEGIN}\n{claims(papers)}{END}{tail}"

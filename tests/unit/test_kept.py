@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is kept of a paper's run, and what moved since."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from irqlab.reproduce.kept import BEGIN, END, Kept, claims, moved, with_claims
+
+
+def finding(claim: str, verdict: str, source: str = "section 5") -> dict[str, Any]:
+    return {"source": source, "claim": claim, "agrees": verdict == "agrees", "found": "1 | 2", "verdict": verdict}
+
+
+def document(*findings: dict[str, Any]) -> dict[str, Any]:
+    duts = [{"kernel": {"release": release}, "qemu": "QEMU 7.2"} for release in ("6.12", "6.1", "6.1")]
+    return {
+        "paper": {"name": "some1999", "source": "Some"},
+        "command": ["irqlab", "reproduce", "some1999"],
+        "environment": {"duts": duts, "host": "not kept"},
+        "measured": {"findings": list(findings), "results": ["not kept"]},
+    }
+
+
+def kept(*findings: dict[str, Any], **tables: str) -> Kept:
+    return Kept.of(document(*findings), tables, "abc")
+
+
+def test_the_findings_and_their_circumstances_are_kept() -> None:
+    content = kept(finding("a", "agrees")).content
+    assert content["kernels"] == ["6.1", "6.12"]
+    assert content["qemu"] == ["QEMU 7.2"]
+    assert content["commit"] == "abc"
+    assert content["findings"][0]["claim"] == "a"
+    assert "not kept" not in str(content)
+
+
+def test_the_same_run_has_not_moved() -> None:
+    one = kept(finding("a", "agrees"), t="x,y\n1,text\n,3\n")
+    assert list(moved(one, one)) == []
+
+
+def test_verdicts_and_claims_that_moved_are_told() -> None:
+    before = kept(finding("a", "agrees"), finding("b", "agrees"), finding("c", "differs"))
+    after = kept(finding("a", "differs"), finding("c", "differs"), finding("d", "agrees"))
+    assert list(moved(before, after)) == [
+        "section 5: no longer tested: b",
+        "section 5: agrees -> differs: a",
+        "section 5: new (agrees): d",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "line"),
+    [
+        ("x,y\n1,100\n1,100\n", "x,y\n1,102\n1,150\n", "t.csv: 2 of 4 cells; the most: y: 100 -> 150"),
+        ("x,y\n1,100\n", "x,y\n1,100.9\n", None),
+        ("x,y\n1,0\n", "x,y\n1,0.0\n", None),
+        ("x,y\n1,\n", "x,y\n1,5\n", "t.csv: 1 of 2 cells; the most: y: nothing -> 5"),
+        ("x,y\n1,napi\n", "x,y\n1,de\n", "t.csv: 1 of 2 cells; the most: y: napi -> de"),
+        ("x,y\n1,2\n", "x,y\n1,2\n3,4\n", "t.csv: other columns or rows: 2 lines -> 3"),
+        ("x,y\n1,2\n", "x,z\n1,2\n", "t.csv: other columns or rows: 2 lines -> 2"),
+    ],
+)
+def test_figures_that_moved_are_told(before: str, after: str, line: str | None) -> None:
+    assert list(moved(kept(t=before), kept(t=after))) == ([line] if line else [])
+
+
+def test_tables_that_come_and_go_are_told() -> None:
+    assert list(moved(kept(old="x\n"), kept(new="x\n"))) == ["new.csv: new", "old.csv: gone"]
+
+
+def test_the_page_counts_the_papers_own_claims() -> None:
+    page = claims([kept(finding("a", "agrees"), finding("b", "differs"), finding("c", "met", "Aim of this project"))])
+    assert "| [some1999](#some1999) | 2 | 1 | 1 | 6.1, 6.12 |" in page
+    assert "| Aim of this project | c | met | 1 \\| 2 |" in page
+    assert "`irqlab reproduce some1999` at abc." in page
+
+
+def test_an_undecided_claim_is_neither() -> None:
+    page = claims([kept(finding("a", "undecided"))])
+    assert "| [some1999](#some1999) | 1 | 0 | 0 |" in page
+
+
+def test_the_claims_are_written_between_their_marks() -> None:
+    one = kept(finding("a", "agrees"))
+    page = with_claims(f"before\n{BEGIN}\nold\n{END}\nafter\n", [one])
+    assert page.startswith(f"before\n{BEGIN}\n| paper |")
+    assert page.endswith(f"|\n{END}\nafter\n")
+    assert "old" not in page
+    again = with_claims(page, [replace(one, content={**one.content, "commit": "def"})])
+    assert again == page.replace("abc", "def")
+
+
+@pytest.mark.parametrize("page", ["", BEGIN, END, END + BEGIN])
+def test_a_page_without_marks_is_refused(page: str) -> None:
+    with pytest.raises(ValueError, match="lacks"):
+        with_claims(page, [])
