@@ -141,4 +141,4 @@ def test_words_name_the_cause_that_was_examined() -> None:
     assert "With rings of 16: quota 5 0.50, quota 10 0.60" in quotas
     assert "more frames than the transmit ring holds" in quotas
     peaks = next(text for claim, text in found.items() if "the peak is much improved" in claim)
-    assert "With poisson arrivals 0.30 and 0.20" in peaks
+    assert "Arrivals, poisson: 0.30 and 0.20" in peaks

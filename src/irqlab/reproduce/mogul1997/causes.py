@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated
 
+from irqlab.config.costs import Costs
 from irqlab.config.schemes import Schemes
 from irqlab.config.traffic import Arrivals
 from irqlab.present.columns import Col
@@ -28,7 +29,7 @@ from irqlab.reproduce.mogul1997.trials import spec_of, trials
 from irqlab.reproduce.session import Session
 from irqlab.reproduce.table import Table
 from irqlab.runner.jobs import Job
-from irqlab.trials.application import SCREEN_MODULE, Tuning
+from irqlab.trials.application import SCREEN_MODULE, ApplicationTrial, Tuning
 from irqlab.trials.testbed import Testbed
 
 OVERLOAD = 2.1
@@ -37,9 +38,13 @@ RINGS = (16, 64)
 """Descriptors, for receiving and for sending. 64 are the C+'s most."""
 STOPPING = "irqmod_i8255x"
 """A chip whose receiver stops when its ring is full, until the driver starts it again."""
-PRIORITY, CHIP, RING, FEEDBACK, WEIGHT, ARRIVALS = "priority", "chip", "ring", "feedback", "weight", "arrivals"
+PRIORITY, CHIP, RING, FEEDBACK, WEIGHT = "priority", "chip", "ring", "feedback", "weight"
+ARRIVALS, COST = "arrivals", "cost of an interrupt"
+IRQ_NS = 5000.0
+"""About what this DUT takes for an interrupt, once more."""
 ARRIVED: tuple[Arrivals, ...] = ("constant", "poisson")
-NEAR_PEAK = (0.28, 0.33, 0.38)
+COSTS = {"none": None, f"{IRQ_NS / 1000:g} µs more": Costs(irq=IRQ_NS)}
+NEAR_PEAK = (0.23, 0.28, 0.33, 0.38)
 """Where a router with screend has its peak, as OVERLOAD."""
 
 
@@ -72,6 +77,7 @@ class _Trial:
     testbed: Testbed
     load: float = OVERLOAD
     arrivals: Arrivals = "constant"
+    costs: Costs | None = None
 
 
 def _plans(session: Session, testbed: Testbed) -> Iterator[_Trial]:
@@ -91,22 +97,38 @@ def _plans(session: Session, testbed: Testbed) -> Iterator[_Trial]:
     schemes = Schemes(rx="napi", tx="poll", weight=FEEDBACK_QUOTA)
     weighted = replace(polling(FEEDBACK_QUOTA), schemes=schemes)
     yield _Trial(WEIGHT, f"{NAPI} with weight {FEEDBACK_QUOTA}", False, NAPI, weighted, testbed)
-    for arrivals in ARRIVED:
-        for load in NEAR_PEAK:
-            yield _Trial(ARRIVALS, arrivals, True, UNMODIFIED, unmodified(), testbed, load, arrivals)
-            fed = polling(FEEDBACK_QUOTA, HIGH)
-            yield _Trial(ARRIVALS, arrivals, True, quota_name(FEEDBACK_QUOTA), fed, testbed, load, arrivals)
     yield _Trial(WEIGHT, "polling", False, quota_name(FEEDBACK_QUOTA), polling(FEEDBACK_QUOTA), testbed)
+
+
+def _near_peak(session: Session, testbed: Testbed) -> Iterator[_Trial]:
+    """With screend: the unmodified kernel and the one with feedback, near their peaks."""
+    charged = session.testbed(modules=(SCREEN_MODULE,), cost_model=True)
+    fed = quota_name(FEEDBACK_QUOTA)
+    for load in NEAR_PEAK:
+        for name, tuning in ((UNMODIFIED, unmodified()), (fed, polling(FEEDBACK_QUOTA, HIGH))):
+            for arrivals in ARRIVED:
+                yield _Trial(ARRIVALS, arrivals, True, name, tuning, testbed, load, arrivals)
+            for setting, costs in COSTS.items():
+                yield _Trial(COST, setting, True, name, tuning, charged, load, costs=costs)
+
+
+def _spec(one: _Trial, unit_pps: float, quick: bool) -> ApplicationTrial:
+    return spec_of(one.load * unit_pps, one.tuning, one.screend, quick, arrivals=one.arrivals, costs=one.costs)
 
 
 def measure(session: Session, testbed: Testbed, unit_pps: float, peak_pps: float) -> Table[CauseRow]:
     """Every experiment."""
-    plans = list(_plans(session, testbed))
+    plans = [*_plans(session, testbed), *_near_peak(session, testbed)]
     jobs = {
         n: Job(
             f"{one.cause}: {one.setting}",
             one.testbed,
-            partial(trials, specs=[spec_of(one.load * unit_pps, one.tuning, one.screend, session.quick, arrivals=one.arrivals)]),
+            partial(
+                trials,
+                specs=[
+                    spec_of(one.load * unit_pps, one.tuning, one.screend, session.quick, arrivals=one.arrivals, costs=one.costs)
+                ],
+            ),
         )
         for n, one in enumerate(plans)
     }

@@ -329,18 +329,18 @@ class _Peaks:
 
     @property
     def told(self) -> str:
-        text = f"{_peaks(self.curves)} That is {percent(self.gain - 1)} more with feedback."
-        for setting in dict.fromkeys(row.setting for row in self.rows):
+        text = f"{_peaks(self.curves)} Feedback changes it by {100 * (self.gain - 1):+.1f} %."
+        for cause, setting in dict.fromkeys((row.cause, row.setting) for row in self.rows):
             before, after = self._with(setting, UNMODIFIED), self._with(setting, _WITH_FEEDBACK)
-            text += (
-                f" With {setting} arrivals {_times(before)} and {_times(after)}: {percent(after / before - 1)}." if before else ""
-            )
+            if before:
+                gain = 100 * (after / before - 1)
+                text += f" {cause.capitalize()}, {setting}: {_times(before)} and {_times(after)}, {gain:+.1f} %."
         return text
 
 
 def _improved(tables: Tables) -> _Peaks | None:
     curves = _curves(True, UNMODIFIED, _WITH_FEEDBACK)(tables)
-    return _Peaks(curves, tables.causes.where(lambda row: row.cause == causes.ARRIVALS)) if curves else None
+    return _Peaks(curves, tables.causes.where(lambda row: row.cause in (causes.ARRIVALS, causes.COST))) if curves else None
 
 
 _FEEDBACK: tuple[Claim[Tables, Any], ...] = (

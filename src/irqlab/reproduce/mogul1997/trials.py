@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from irqlab.config.costs import Costs
 from irqlab.config.traffic import Arrivals, Load
 from irqlab.config.workload import Workload
 from irqlab.runner.runner import TrialRunner
@@ -20,7 +21,13 @@ def plan_of(quick: bool) -> Workload:
 
 
 def spec_of(
-    rate_pps: float, tuning: Tuning, screend: bool, quick: bool, competes: bool = False, arrivals: Arrivals = "constant"
+    rate_pps: float,
+    tuning: Tuning,
+    screend: bool,
+    quick: bool,
+    competes: bool = False,
+    arrivals: Arrivals = "constant",
+    costs: Costs | None = None,
 ) -> ApplicationTrial:
     """A trial of the router."""
     plan = plan_of(quick)
@@ -31,6 +38,7 @@ def spec_of(
         soaker_competes=competes,
         duration_ns=plan.duration_ns,
         warmup_ns=plan.warmup_ns,
+        costs=costs,
     )
 
 
