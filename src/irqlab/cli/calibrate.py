@@ -90,9 +90,8 @@ def show(found: method.Calibration) -> None:
         error = found.fit.standard_errors_ns.get(name, float("nan"))
         of_costs.add_row(name, f"{value:g}", f"{error:.3g}", f"{found.worth[name]:.1%}")
     tables.show(of_costs, console)
-    of_skill = Table(
-        "Prediction", "Numbers fitted", "Fitted cells", "Other sizes", "Variant left out, all cells", title="Mean error"
-    )
+    heads = ("Prediction", "Numbers fitted", "Fitted cells", "Other sizes", "Variant left out, all cells")
+    of_skill = Table(*heads, title="Mean error")
     for one in found.skills:
         errors = ("-" if error is None else f"{error:.1%}" for error in (one.fitted, one.sizes, one.variants))
         of_skill.add_row(one.name, str(one.numbers), *errors)
