@@ -409,7 +409,7 @@ def cpu_rows(limit: int, left: dict[float, float], process: str = mogul1997.LOWE
 
 def cause_row(cause: str, setting: str, name: str, output: float, screend: bool = False) -> causes.CauseRow:
     """A trial of an experiment."""
-    return causes.CauseRow(cause, setting, screend, name, 2.1, output, 0.0, 0.0)
+    return causes.CauseRow(cause, setting, screend, name, 2.1, output, 0.0, 0.0, 0.0)
 
 
 def mogul(agrees: bool) -> mogul1997.Tables:

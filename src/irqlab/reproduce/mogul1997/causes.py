@@ -39,11 +39,13 @@ RINGS = (16, 64)
 STOPPING = "irqmod_i8255x"
 """A chip whose receiver stops when its ring is full, until the driver starts it again."""
 PRIORITY, CHIP, RING, FEEDBACK, WEIGHT = "priority", "chip", "ring", "feedback", "weight"
-ARRIVALS, COST = "arrivals", "cost of an interrupt"
+ARRIVALS, COST, QUEUE = "arrivals", "cost of an interrupt", "queue"
 IRQ_NS = 5000.0
 """About what this DUT takes for an interrupt, once more."""
 ARRIVED: tuple[Arrivals, ...] = ("constant", "poisson")
 COSTS = {"none": None, f"{IRQ_NS / 1000:g} µs more": Costs(irq=IRQ_NS)}
+QUEUES = (31, 32)
+"""Packets that may wait for screend. From 32 on tun frees its places 16 at a time."""
 NEAR_PEAK = (0.23, 0.28, 0.33, 0.38)
 """Where a router with screend has its peak, as OVERLOAD."""
 
@@ -63,7 +65,8 @@ class CauseRow:
     configuration: Annotated[str, Col("Configuration")]
     offered_to_peak: Annotated[float, Col("Offered", "of the peak")]
     output_to_peak: Annotated[float, Col("Output", "of the peak")]
-    lost_output_queue: Annotated[float, Col("Lost: output queue")]
+    lost_screen_queue: Annotated[float, Col("Lost: queue to screend")]
+    lost_output_queue: Annotated[float, Col("output queue")]
     cpu_left: Annotated[float, Col("CPU left", "share")]
 
 
@@ -104,6 +107,9 @@ def _near_peak(session: Session, testbed: Testbed) -> Iterator[_Trial]:
     """With screend: the unmodified kernel and the one with feedback, near their peaks."""
     charged = session.testbed(modules=(SCREEN_MODULE,), cost_model=True)
     fed = quota_name(FEEDBACK_QUOTA)
+    for queue in QUEUES:
+        tuning = replace(polling(FEEDBACK_QUOTA, HIGH), screen_queue=queue)
+        yield _Trial(QUEUE, f"a queue of {queue}", True, fed, tuning, testbed, max(NEAR_PEAK))
     for load in NEAR_PEAK:
         for name, tuning in ((UNMODIFIED, unmodified()), (fed, polling(FEEDBACK_QUOTA, HIGH))):
             for arrivals in ARRIVED:
@@ -143,6 +149,7 @@ def measure(session: Session, testbed: Testbed, unit_pps: float, peak_pps: float
             configuration=one.configuration,
             offered_to_peak=r.offered_pps / peak_pps,
             output_to_peak=r.returned_pps / peak_pps,
+            lost_screen_queue=r.places.socket / max(1, r.places.sent),
             lost_output_queue=r.places.elsewhere / max(1, r.places.sent),
             cpu_left=r.cpu_available,
         )
