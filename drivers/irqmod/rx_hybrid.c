@@ -52,13 +52,14 @@ struct irqmod_hybrid {
 	bool asked;		/* rx_count() called, result pending */
 	bool counting;		/* first count received: a window has begun */
 
-	/* paced. Written by the poll, and read by the timer without a lock: if
-	 * @irq has started a poll meanwhile, a rest is measured wrong.
+	/* paced. rested_ns and look_ns are written by the poll, and read by the
+	 * timer without a lock: if @irq has started a poll meanwhile, a rest is
+	 * measured wrong.
 	 */
 	struct hrtimer pacer;	/* the next poll */
 	u64 rested_ns;		/* end of the rest, in local_clock() */
 	u64 look_ns;		/* between two looks at the CPU */
-	u64 period_ns;		/* rx-usecs */
+	u32 period_ns;		/* rx-usecs; written under RTNL */
 
 	/* Settings. */
 	u32 rx_above;		/* enum hybrid_above */
@@ -162,6 +163,7 @@ static int hybrid_pace(struct irqmod_hybrid *h, u64 began, int done, int budget)
 {
 	u64 now = local_clock(), ran_ns = now - began;
 	u64 look_ns = max_t(u64, ran_ns >> PACED_LOOK_SHIFT, NSEC_PER_USEC);
+	u32 period_ns = READ_ONCE(h->period_ns);
 	u64 wait_ns = look_ns;
 
 	if (done == budget) {
@@ -169,8 +171,8 @@ static int hybrid_pace(struct irqmod_hybrid *h, u64 began, int done, int budget)
 		if (!need_resched() && !irqmod_cpu_wanted())
 			return budget;
 		done = budget - 1;
-	} else if (ran_ns + look_ns < h->period_ns) {
-		wait_ns = h->period_ns - ran_ns;
+	} else if (ran_ns + look_ns < period_ns) {
+		wait_ns = period_ns - ran_ns;
 	}
 	WRITE_ONCE(h->rested_ns, now + ran_ns);
 	WRITE_ONCE(h->look_ns, look_ns);
@@ -183,10 +185,12 @@ static int hybrid_pace(struct irqmod_hybrid *h, u64 began, int done, int budget)
 static int rx_hybrid_poll(struct irqmod_port *port, int budget)
 {
 	struct irqmod_hybrid *h = port->rx_state;
-	u64 began = local_clock();
+	u64 began = 0;
 	int done = 0;
 
 	if (hybrid_polls(h)) {
+		if (h->rx_above == ABOVE_PACED)
+			began = local_clock();
 		done = irqmod_napi_pass(port, budget);
 		if (!budget)
 			return 0;
@@ -210,7 +214,7 @@ static void rx_hybrid_changed(struct irqmod_port *port, void *state)
 	estimator_configure(&h->estimator, h->rx_cliff_pps,
 			    h->rx_epsilon_permille, h->rx_rate_window_ms);
 	h->window = ms_to_ktime(h->rx_rate_window_ms);
-	h->period_ns = ktime_to_ns(irqmod_ktime(irqmod_rx_usecs(port)));
+	WRITE_ONCE(h->period_ns, irqmod_rx_usecs(port) * NSEC_PER_USEC);
 }
 
 static void rx_hybrid_init(struct irqmod_port *port, void *state)
