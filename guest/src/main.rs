@@ -15,6 +15,7 @@ mod modules;
 mod netdev_genl;
 mod netlink;
 mod port;
+mod screen;
 mod soak;
 mod udp;
 mod wait;
@@ -41,13 +42,15 @@ enum Role {
     },
     /// Receive UDP datagrams and count them, until SIGTERM or SIGINT; then print the counters as one JSON line
     UdpReceive(udp::Options),
+    /// Read the packets that are routed to a tun device, and write them back
+    Screen(screen::Options),
     /// Use all the CPU time that nobody else wants (SCHED_IDLE), and count it
     Soak(soak::Options),
     /// Print the settings of an interface's NAPIs as one JSON line, or change them first
     Napi(netdev_genl::Options),
-    /// Print the counters of a running `udp-receive` or `soak` as one JSON line
+    /// Print the counters of a running `udp-receive`, `screen` or `soak` as one JSON line
     Counters {
-        /// The file it keeps them in: /run/udp-receive.PORT, /run/soak
+        /// The file it keeps them in: /run/udp-receive.PORT, /run/screen, /run/soak
         file: PathBuf,
         /// Print where they are in physical memory instead (for root): for those who can read that without our help
         #[arg(long = "where")]
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
     let ending = match Arguments::parse().role {
         Role::Agent { stdio } => run_agent(stdio),
         Role::UdpReceive(options) => udp::run(&options),
+        Role::Screen(options) => screen::run(&options),
         Role::Soak(options) => soak::run(&options),
         Role::Napi(options) => netdev_genl::run(&options),
         Role::Counters { file, place: true } => counters::print_places(&file),

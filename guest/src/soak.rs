@@ -13,6 +13,9 @@ pub struct Options {
     /// The file to count in; "irqlab-guest counters" prints it
     #[arg(long, default_value = "/run/soak")]
     file: PathBuf,
+    /// Compete with other processes, as one of normal priority
+    #[arg(long)]
+    normal: bool,
 }
 
 /// Its only counter: executed instructions, in thousands.
@@ -22,7 +25,8 @@ const NAMES: &[&str] = &["kilo_instructions"];
 pub fn run(options: &Options) -> Ending {
     let parameters = libc::sched_param { sched_priority: 0 };
     // SAFETY: `parameters` is valid; 0 is this process.
-    if unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &parameters) } != 0 {
+    if !options.normal && unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &parameters) } != 0
+    {
         return Err(format!(
             "cannot become SCHED_IDLE: {}",
             io::Error::last_os_error()

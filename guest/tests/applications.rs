@@ -187,7 +187,15 @@ fn help_lists_the_subcommands() {
     let output = guest(&["help"]).output().unwrap();
     assert!(output.status.success());
     let text = String::from_utf8(output.stdout).unwrap();
-    for name in ["agent", "udp-receive", "soak", "napi", "counters", "help"] {
+    for name in [
+        "agent",
+        "udp-receive",
+        "screen",
+        "soak",
+        "napi",
+        "counters",
+        "help",
+    ] {
         assert!(text.contains(&format!("\n  {name} ")), "{text}");
     }
 }

@@ -14,7 +14,7 @@ from irqlab.config.testbed import TestbedConfig
 from irqlab.config.traffic import Load
 from irqlab.dut.agent import DutError
 from irqlab.methods import catalogue, waits
-from irqlab.trials.application import ApplicationTrial, Tuning
+from irqlab.trials.application import SCREEN_MODULE, ApplicationTrial, Tuning
 from irqlab.trials.testbed import Testbed
 from tests.e2e.conftest import Cli, Refused
 
@@ -91,6 +91,32 @@ def test_echo_and_ping_come_back_the_same_way_every_time(testbed: Testbed) -> No
     assert echo.places.application == 0
     again = testbed.measure(spec(2000, echo=True))[0]
     assert again == echo
+
+
+def test_feedback_keeps_a_process_on_the_path_from_starving() -> None:
+    """The driver counts the frames that wait for the process, in a queue that it does not see."""
+    router = Testbed.resolve(TestbedConfig("irqmod_rtl8139cp", modules=(SCREEN_MODULE,)))
+    starved, fed = (
+        router.measure(spec(40_000, kind="screen", tuning=Tuning(schemes=Schemes(rx="polling", tx="poll", queue_high=high))))[0]
+        for high in (0, 24)
+    )
+    for one in (starved, fed):
+        places = one.places
+        assert places.nic + places.backlog + places.socket + places.received + places.elsewhere == places.sent
+        assert abs(places.elsewhere) < 100, "packets in the process's hands"
+    assert starved.places.socket > starved.places.sent / 3
+    assert fed.places.socket == 0
+    assert fed.returned_pps > 1.3 * starved.returned_pps
+
+
+def test_a_limit_on_polling_leaves_the_rest_of_the_cpu(testbed: Testbed) -> None:
+    left = []
+    for percent in (25, 100):
+        tuning = Tuning(schemes=Schemes(rx="polling", tx="poll", quota=5, cpu_percent=percent))
+        left.append(testbed.measure(spec(80_000, kind="forward", tuning=tuning))[0].cpu_available)
+    limited, whole = left
+    assert 0.5 < limited < 0.75
+    assert whole < 0.05
 
 
 def test_an_application_waits_in_epoll_and_polls_the_device(testbed: Testbed) -> None:

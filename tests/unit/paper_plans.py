@@ -25,6 +25,7 @@ from irqlab.methods.receiving import spec_of
 from irqlab.reproduce.hybrid import measure as hybrid
 from irqlab.reproduce.lan78xx import measure as lan78xx
 from irqlab.reproduce.lan78xx.trials import Probe, Responsiveness, RoundTrip, Throughput
+from irqlab.reproduce.mogul1997 import measure as mogul1997
 from irqlab.reproduce.rtl8139cp import measure as rtl8139cp
 from irqlab.reproduce.salah2009 import measure as salah2009
 from irqlab.reproduce.salah2009 import overload
@@ -226,7 +227,15 @@ def spanos2008_plan(quick: bool) -> str:
         return plan(spanos2008.measure, FakeSession(spanos_testbed, quick=quick, hardware=board))
 
 
+def mogul1997_plan(quick: bool) -> str:
+    """Mogul & Ramakrishnan's."""
+    from tests.unit.test_mogul1997 import session
+
+    return plan(mogul1997.measure, session(quick))
+
+
 PAPERS = {
+    "mogul1997": mogul1997_plan,
     "rtl8139cp": rtl8139cp_plan,
     "lan78xx": lan78xx_plan,
     "salah2009": salah2009_plan,

@@ -17,6 +17,9 @@ from irqlab.reproduce.hybrid import tables as of_hybrid
 from irqlab.reproduce.lan78xx import measure as lan
 from irqlab.reproduce.lan78xx.configurations import DRIVERS, MEASURES, SPEEDS
 from irqlab.reproduce.lan78xx.trials import Probe, RoundTrip
+from irqlab.reproduce.mogul1997 import causes, published
+from irqlab.reproduce.mogul1997 import measure as mogul1997
+from irqlab.reproduce.mogul1997.configurations import LIMITS, NO_FEEDBACK, NO_QUOTA, QUOTAS, UNMODIFIED, quota_name
 from irqlab.reproduce.rtl8139cp import configurations as timer
 from irqlab.reproduce.rtl8139cp import measure as rtl
 from irqlab.reproduce.salah2009 import overload, rows, switching
@@ -371,6 +374,101 @@ def salah(agrees: bool) -> SalahTables:
     )
 
 
+# mogul1997
+
+PEAK_PPS = 50_000.0
+MOGUL_LOADS = (0.3, 0.5, 1.0, 1.4, 2.1, 3.3)
+
+
+def _livelocking(load: float, peak: float, kept: float) -> float:
+    """What comes out of a router that keeps this share of its peak, in peaks of the unmodified kernel."""
+    return load if load <= peak else peak * (1 if load < 1.2 * peak else kept)
+
+
+def forward_row(screend: bool, name: str, load: float, output: float, lost_output: float = 0.0) -> mogul1997.ForwardRow:
+    """A mark; the NIC refuses half."""
+    return mogul1997.ForwardRow(
+        screend, name, load, output, load * PEAK_PPS, output * PEAK_PPS, 0.5, 0.1, 0.2, lost_output, 100.0, 15_000, 0.5
+    )
+
+
+def curve_row(screend: bool, name: str, peak: float, kept: float) -> mogul1997.CurveRow:
+    """A curve without loss up to its peak."""
+    paper = published.curve(screend, name)
+    of_paper = published.peak(paper)
+    return mogul1997.CurveRow(
+        screend, name, peak, published.lossless(paper), peak, of_paper, kept * peak, published.overload(paper), kept,
+        0.5 if of_paper else None, peak * PEAK_PPS,
+    )  # fmt: skip
+
+
+def cpu_rows(limit: int, left: dict[float, float], process: str = mogul1997.LOWEST) -> list[mogul1997.CpuRow]:
+    """CPU left in per cent, by load."""
+    return [mogul1997.CpuRow(limit, process, x, x * PEAK_PPS, min(x, 1.5) * PEAK_PPS, y) for x, y in left.items()]
+
+
+def cause_row(cause: str, setting: str, name: str, output: float, screend: bool = False) -> causes.CauseRow:
+    """A trial of an experiment."""
+    return causes.CauseRow(cause, setting, screend, name, 2.1, output, 0.0, 0.0, 0.0)
+
+
+def mogul(agrees: bool) -> mogul1997.Tables:
+    """The paper's claims hold, or none of them."""
+    keeps = (1.0, 0.02) if agrees else (0.5, 0.8)
+    flat, gone = keeps
+    quotas = [quota_name(quota) for quota in (*QUOTAS, 0)]
+    # Without screend and with it: peak, and the share of it that is kept.
+    without = {UNMODIFIED: (1.0, 0.02 if agrees else 0.7), "NAPI": (1.4, flat), "ifpoll": (0.9, flat)}
+    without |= {name: (1.5 if agrees else 0.9, 0.99 - 0.01 * n if agrees else 0.3 + 0.1 * n) for n, name in enumerate(quotas)}
+    without[NO_QUOTA] = (1.5, 0.01 if agrees else 0.9)
+    with_it = {UNMODIFIED: (0.3, gone), NO_FEEDBACK: (0.3, gone), "NAPI": (0.3, flat), "ifpoll": (0.3, flat)}
+    with_it |= {name: ((0.4 if n else 0.39) if agrees else 0.2, flat + 0.1 * n * (not agrees)) for n, name in enumerate(quotas)}
+    curves = [curve_row(screend, name, *of) for screend, both in ((False, without), (True, with_it)) for name, of in both.items()]
+    marks = [
+        forward_row(
+            row.screend, row.configuration, load, _livelocking(load, row.peak, row.overload_to_peak), 0.4 if agrees else 0.01
+        )
+        for row in curves
+        for load in MOGUL_LOADS
+    ]
+    if not agrees:
+        marks = [replace(mark, output_pps=max(mark.output_pps, 0.29 * PEAK_PPS)) for mark in marks]
+    silent = 94.0 if agrees else 99.0
+    cpu = []
+    for limit in LIMITS:
+        level = (95.0 - limit if limit < 100 else 0.0) if agrees else 101.0 - limit + 20 * (limit == 100)
+        dip = level - 10.0 if agrees and limit < 100 else level
+        cpu += cpu_rows(limit, {0.0: silent, 0.5: max(0.0, dip), 1.0: level if agrees else level + 9.0, 1.6: level})
+    cpu += cpu_rows(100, {1.6: 50.0}, mogul1997.NORMAL)
+    rings = [
+        cause_row(causes.RING, causes.ring_setting(ring), name, 1.0 if agrees else 0.5 + n / 10)
+        for ring in causes.RINGS
+        for n, name in enumerate(quotas[:-1])
+    ]
+    found = [
+        *rings,
+        *(
+            cause_row(causes.PRIORITY, "ksoftirqd at nice -20", name, 0.01 if agrees else 0.3, True)
+            for name in (UNMODIFIED, NO_FEEDBACK)
+        ),
+        *(cause_row(causes.PRIORITY, "ksoftirqd at nice 0", name, 0.2, True) for name in (UNMODIFIED, NO_FEEDBACK)),
+        cause_row(causes.CHIP, "c+", NO_QUOTA, 0.0 if agrees else 1.5),
+        cause_row(causes.CHIP, "8255x", NO_QUOTA, 1.4),
+        cause_row(causes.FEEDBACK, "feedback", NO_QUOTA, 1.4 if agrees else 0.1),
+        cause_row(causes.FEEDBACK, "none", NO_QUOTA, 0.01),
+        cause_row(causes.WEIGHT, "weight", "NAPI", 1.5),
+        cause_row(causes.WEIGHT, "polling", "quota 10", 1.5 if agrees else 1.0),
+        *(cause_row(causes.ARRIVALS, arrivals, UNMODIFIED, 0.3, True) for arrivals in causes.ARRIVED),
+        *(cause_row(causes.ARRIVALS, arrivals, "quota 10", 0.4 if agrees else 0.2, True) for arrivals in causes.ARRIVED),
+    ]
+    return mogul1997.Tables(
+        forwarding=Table("f", mogul1997.ForwardRow, tuple(marks)),
+        curves=Table("c", mogul1997.CurveRow, tuple(curves)),
+        cpu=Table("p", mogul1997.CpuRow, tuple(cpu)),
+        causes=Table("w", causes.CauseRow, tuple(found)),
+    )
+
+
 # hybrid
 
 
@@ -411,6 +509,6 @@ def hybrid(agrees: bool) -> of_hybrid.Tables:
 
 MADE_UP: dict[str, Any] = {
     "spanos2008": cache(spanos), "salah2009": cache(salah), "hybrid": cache(hybrid), "rtl8139cp": cache(rtl8139cp),
-    "lan78xx": cache(lan78xx),
+    "lan78xx": cache(lan78xx), "mogul1997": cache(mogul),
 }  # fmt: skip
 """By paper: tables in which its claims hold (True), or do not (False)."""

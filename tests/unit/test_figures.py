@@ -268,7 +268,7 @@ def reading(scale: int, echoed: int = 0) -> application._Reading:
     )  # fmt: skip
     receiver = {"datagrams": 500 * scale, "echoed": echoed}
     snmp = {"Udp": {"RcvbufErrors": 300 * scale}}
-    return application._Reading(counters, snmp, receiver, 11 * scale, 25 * scale, 50_000_000 * scale)
+    return application._Reading(counters, snmp, receiver, 12 * scale, 11 * scale, 25 * scale, 50_000_000 * scale)
 
 
 ANSWER = {
@@ -312,6 +312,8 @@ def test_what_is_not_sent_back_and_what_has_no_receiver() -> None:
     through = measured(ApplicationTrial(Load(4000.0), kind="forward"))
     assert through.places == Places(1000, 100, 20, 0, 640, 240, 0)
     assert through.latency == {"count": 3}
+    screened = measured(ApplicationTrial(Load(4000.0), kind="screen"))
+    assert screened.places == Places(1000, 100, 20, 12, 640, 228, 0)
 
 
 # The cliff.

@@ -36,7 +36,7 @@ def test_a_driver_has_each_other_receive_scheme(found):
     path = "/sys/class/net/eth1/irqmod/rx_scheme"
     hybrid, *others = (one for one in found("rx-scheme", schemes=schemes(rx="napi")) if one.name >= "rx-scheme h")
     assert hybrid == Change("rx-scheme hybrid", (Step(0, path, "hybrid"), Step(50 * MS, path, "napi")), 120 * MS, "late")
-    assert [one.name for one in others] == ["rx-scheme interrupt", "rx-scheme timer"]
+    assert [one.name for one in others] == [f"rx-scheme {name}" for name in ("ifpoll", "interrupt", "polling", "timer")]
 
 
 def test_a_driver_has_each_other_transmit_scheme(found):
@@ -58,7 +58,9 @@ def test_usb_drivers_have_no_other_transmit_scheme(found):
 def test_a_scheme_that_does_not_go_with_the_other_directions_is_left_out(found):
     """The driver refuses it, and a hunt for such changes alone would end there."""
     every = found("rx-scheme", schemes=schemes(rx="napi", tx="poll"))
-    assert [one.name for one in every] == [f"rx-scheme {name}" for name in ("adaptive", "de", "dim", "hybrid")]
+    assert [one.name for one in every] == [
+        f"rx-scheme {name}" for name in ("adaptive", "de", "dim", "hybrid", "ifpoll", "polling")
+    ]
     every = found("tx-scheme", schemes=schemes(rx="interrupt", tx="off"))
     assert [one.name for one in every] == ["tx-scheme coalesce", "tx-scheme interrupt"]
 

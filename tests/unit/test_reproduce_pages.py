@@ -59,6 +59,7 @@ def test_a_picture_comes_before_the_findings_and_has_what_was_published(rendered
         "rtl8139cp": "-paper",
         "salah2009": "cross-series",
         "lan78xx": "letter",
+        "mogul1997": "-paper",
         "hybrid": "series-3",
     }[name]
     assert published in shown
@@ -148,5 +149,6 @@ def test_the_sections_are_the_papers_in_their_order(rendered: tuple[str, str]) -
         "hybrid": ["kernels", "latency", "conditions", "cliff"],
         "rtl8139cp": ["receive", "period", "ablation", "costs"],
         "lan78xx": ["tcp-rx", "tcp-tx", "udp-rx", "udp-tx", "ratios", "ablation", "forwarding", "rrul"],
+        "mogul1997": ["unmodified", "polling", "screend", "cpu", "causes"],
     }[rendered[0]]
     assert re.findall(r'<section id="([^"]*)"', rendered[1]) == [*sections, "measured-on", "reproduce"]

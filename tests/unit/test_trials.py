@@ -316,6 +316,29 @@ def test_the_dut_is_tuned_before_the_applications_start(monkeypatch) -> None:
     assert applied == [(schemes, ("eth0",), "d"), (schemes, ("eth0", "eth1"), "d")]
 
 
+def test_a_process_on_the_path_has_a_queue_and_what_arrives_is_routed_to_it() -> None:
+    dut = host("screen")
+    dut.files |= {"/run/screen": "x", "/sys/class/net/screen0/statistics/tx_dropped": "30\n"}
+    watched = {"kilo_instructions": 4096}
+    dut.answers |= {"run": lambda *words: json.dumps(watched) if "counters" in words else "", "attempt": {"out": "", "code": 1}}
+    spec = ApplicationTrial(Load(1.0), Tuning(ksoftirqd_nice=-20, screen_queue=7), kind="screen", soaker_competes=True)
+    dut.answers["trial"] |= {"watched": [[0, 12_500]]}
+    found = spec.measure(dut, CONDITIONS)  # type: ignore[arg-type]
+    assert [told["argv"][1:] for told in dut.of("spawn")] == [
+        ["screen", "--interface", "screen0", "--file", "/run/screen"],
+        ["soak", "--file", "/run/soak", "--normal"],
+    ]
+    done = [" ".join(words) for words in dut.of("run") if words[0] != "irqlab-guest"]
+    assert done == [
+        "renice -20 -p 14",
+        "ip link set screen0 txqueuelen 7 up",
+        "ip route add default dev screen0 table 100",
+        "ip rule add iif eth0 to 198.19.0.2/32 lookup 100",
+    ]
+    assert found.places.received == 640
+    assert found.places.socket == 0, "as many before as after"
+
+
 def test_what_the_kernel_rejects_is_named() -> None:
     def refuse(*_: str) -> None:
         raise TesterError("EINVAL")
@@ -341,7 +364,7 @@ def test_an_application_is_waited_for() -> None:
 def test_a_reading_of_the_kernel_s_counters() -> None:
     dut = host()
     found = application._Reading.take(dut)  # type: ignore[arg-type]
-    assert dut.of("read")[0] == ("/proc/net/snmp", "/proc/net/netstat", *(f"/proc/{n}/comm" for n in range(2, 48)))
+    assert dut.of("read")[:2] == [("/proc/net/snmp", "/proc/net/netstat"), tuple(f"/proc/{n}/comm" for n in range(2, 48))]
     assert found.counters.interfaces["eth0"]["rx_packets"] == 100
     assert found.snmp == {"Udp": {"InDatagrams": 1, "RcvbufErrors": 2}}
     assert (found.receiver, found.polled, found.wakeups, found.run_ns) == ({"datagrams": 10, "echoed": 5}, 0, 50, 700)

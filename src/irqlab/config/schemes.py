@@ -109,6 +109,30 @@ class Schemes:
             file="irqmod/rx_above",
         ),
     ] = None
+    quota: Annotated[
+        int | None,
+        Place("--quota", "polling: maximum frames per poll; 0: as many as there are.", file="irqmod/rx_quota"),
+    ] = None
+    queue_high: Annotated[
+        int | None,
+        Place(
+            "--queue-high",
+            "polling: frames behind the driver, in any queue, from which on it takes no more; 0: no limit.",
+            file="irqmod/rx_queue_high",
+        ),
+    ] = None
+    queue_low: Annotated[
+        int | None,
+        Place("--queue-low", "polling: frames behind the driver at which it goes on.", file="irqmod/rx_queue_low"),
+    ] = None
+    cpu_percent: Annotated[
+        int | None,
+        Place("--cpu-percent", "polling: maximum share of the CPU; 100: no limit.", file="irqmod/rx_cpu_percent"),
+    ] = None
+    user_percent: Annotated[
+        int | None,
+        Place("--user-percent", "ifpoll: share of the CPU that is left to processes.", file="irqmod/rx_user_percent"),
+    ] = None
     timer_without: Annotated[
         str | None,
         Place(
@@ -133,7 +157,7 @@ class Schemes:
             napi="threaded",
         ),
     ] = None
-    rx_usecs: Annotated[int | None, Place("--rx-usecs", "timer: polling period in µs.", ethtool="rx-usecs")] = None
+    rx_usecs: Annotated[int | None, Place("--rx-usecs", "timer, ifpoll: polling period in µs.", ethtool="rx-usecs")] = None
     tx_usecs: Annotated[
         int | None,
         Place("--tx-usecs", "coalesce, off: maximum time in µs until sent packets are freed.", ethtool="tx-usecs"),

@@ -51,6 +51,8 @@ class TestbedConfig:
     mips: int = DEFAULT_MIPS
     lsm: str = ""
     dut: DutConfig = field(default_factory=DutConfig)
+    modules: tuple[str, ...] = ()
+    """Further in-tree modules to load, for what trials start in the DUT."""
     cost_model: bool = False
     """Load the cost model's module, so that trials can charge hardware costs (ForwardingTrial.costs)."""
     memory: Memory | None = None

@@ -13,7 +13,7 @@ from typing import Any
 from irqlab.errors import IrqlabError
 from irqlab.reproduce.paper import Paper
 
-PAPERS = ("spanos2008", "salah2009", "hybrid", "rtl8139cp", "lan78xx")
+PAPERS = ("spanos2008", "salah2009", "hybrid", "rtl8139cp", "lan78xx", "mogul1997")
 """Packages of irqlab.reproduce."""
 
 

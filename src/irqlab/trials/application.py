@@ -28,6 +28,7 @@ from irqlab.trials.trial import Conditions, Trial
 INTERFACE = INTERFACES[0]
 UDP_PORT = 9
 RECEIVER_FILE = f"/run/udp-receive.{UDP_PORT}"
+SCREEN_FILE = "/run/screen"
 SOAKER_FILE = "/run/soak"
 SOAKER_UNIT = 1000
 """Instructions per count of the soaker."""
@@ -38,7 +39,13 @@ KILL = 9
 KERNEL_THREADS = range(2, 48)
 """Range of process IDs searched for ksoftirqd."""
 
-Kind = Literal["udp", "ping", "forward"]
+SCREEN = "screen0"
+"""The tun device of the process on the forwarding path."""
+SCREEN_MODULE = "tun"
+SCREEN_TABLE = "100"
+"""The routing table for what arrives on port 0: everything goes to that device."""
+
+Kind = Literal["udp", "ping", "forward", "screen"]
 
 
 @dataclass(frozen=True)
@@ -68,6 +75,9 @@ class Tuning:
     """EPIOCSPARAMS: frames per poll by epoll_wait(); None: the kernel's 8."""
     prefer_busy_poll: bool = False
     """EPIOCSPARAMS: leave interrupts masked between polls by epoll_wait()."""
+    screen_queue: int = 31
+    """Packets that wait for the process on the forwarding path. Not 32: from there on tun frees its places 16 at a time
+    (include/linux/ptr_ring.h), so that between 17 and 32 may wait."""
 
     @property
     def polls(self) -> bool:
@@ -82,9 +92,12 @@ class ApplicationTrial(Trial["ApplicationResult"]):
     load: Load
     tuning: Tuning = field(default_factory=Tuning)
     kind: Kind = "udp"
-    """`ping`: ICMP echo requests, answered by the kernel; `forward`: frames to the host on port 1. Neither uses the receiver."""
+    """`ping`: ICMP echo requests, answered by the kernel; `forward`: frames to the host on port 1; `screen`: the same, through a
+    process (it needs a testbed with SCREEN_MODULE). None of these uses the receiver."""
     echo: bool = False
     """The receiver echoes every datagram."""
+    soaker_competes: bool = False
+    """The soaker is a process of normal priority, not of idle priority."""
     duration_ns: int = 200_000_000
     warmup_ns: int = 50_000_000
     drain_ns: int = 50_000_000
@@ -108,11 +121,16 @@ class ApplicationTrial(Trial["ApplicationResult"]):
                 raise IrqlabError("hardware costs need a testbed with a cost model (TestbedConfig.cost_model)")
             costmodel.charge(dut, self.costs)
         with _applications(dut, self) as watched:
-            before = _Reading.take(dut)
+            before = _Reading.take(dut, self.kind == "screen")
             answer, estimates = _offer(dut, self, watched)
-            after = _Reading.take(dut)
+            after = _Reading.take(dut, self.kind == "screen")
         dut.kernel_log.check()
         return _result(conditions, self, answer, estimates, before, after, dut.kernel_log.lines)
+
+    @property
+    def forwards(self) -> bool:
+        """Whether frames leave on the other port."""
+        return self.kind in ("forward", "screen")
 
     @property
     def loaded_s(self) -> float:
@@ -130,7 +148,7 @@ class Places:
     backlog: int
     """Dropped from the backlog (netif_rx)."""
     socket: int
-    """Dropped because the socket's receive buffer was full."""
+    """Dropped because the socket's receive buffer was full (screen: the queue to the process)."""
     received: int
     """Received by the application (ping, forward: sent by the DUT)."""
     elsewhere: int
@@ -186,7 +204,7 @@ ApplicationTrial.result_type = ApplicationResult
 
 
 def _tune(driver: str, dut: Dut, spec: ApplicationTrial) -> None:
-    tuning, interfaces = spec.tuning, INTERFACES if spec.kind == "forward" else (INTERFACE,)
+    tuning, interfaces = spec.tuning, INTERFACES if spec.forwards else (INTERFACE,)
     if tuning.budget is not None:
         dut.sysctl("net.core.netdev_budget", str(tuning.budget))
     if tuning.ksoftirqd_nice is not None:
@@ -235,13 +253,26 @@ def _applications(dut: Dut, spec: ApplicationTrial) -> Iterator[list[int]]:
         receiver += ["--busy-poll-budget", str(spec.tuning.busy_poll_budget)] if spec.tuning.busy_poll_budget is not None else []
         receiver += ["--prefer-busy-poll"] if spec.tuning.prefer_busy_poll else []
         started[RECEIVER_FILE] = dut.rpc.guest("spawn", argv=receiver)["pid"]
-    started[SOAKER_FILE] = dut.rpc.guest("spawn", argv=["irqlab-guest", "soak", "--file", SOAKER_FILE])["pid"]
+    if spec.kind == "screen":
+        screen = ["irqlab-guest", "screen", "--interface", SCREEN, "--file", SCREEN_FILE]
+        started[SCREEN_FILE] = dut.rpc.guest("spawn", argv=screen)["pid"]
+    soaker_argv = ["irqlab-guest", "soak", "--file", SOAKER_FILE, *(["--normal"] if spec.soaker_competes else [])]
+    started[SOAKER_FILE] = dut.rpc.guest("spawn", argv=soaker_argv)["pid"]
     files = [SOAKER_FILE, *(file for file in started if file != SOAKER_FILE)]
     for file in files:
         _wait_for(dut, file, started[file])
+    if spec.kind == "screen":
+        _route_to_screen(dut, spec.tuning.screen_queue)
     watched = [json.loads(dut.run("irqlab-guest", "counters", "--where", file)) for file in files]
     soaker = watched[0]["kilo_instructions"]
     yield [soaker, watched[1]["datagrams"]] if spec.kind == "udp" else [soaker]
+
+
+def _route_to_screen(dut: Dut, queue: int) -> None:
+    """What arrives on port 0 goes to the process; what it writes back is routed as usual."""
+    dut.run("ip", "link", "set", SCREEN, "txqueuelen", str(queue), "up")
+    dut.run("ip", "route", "add", "default", "dev", SCREEN, "table", SCREEN_TABLE)
+    dut.run("ip", "rule", "add", "iif", INTERFACE, "to", f"{tester_ip(1)}/32", "lookup", SCREEN_TABLE)
 
 
 def _wait_for(dut: Dut, file: str, pid: int) -> None:
@@ -255,7 +286,7 @@ def _wait_for(dut: Dut, file: str, pid: int) -> None:
 
 def _offer(dut: Dut, spec: ApplicationTrial, watched: list[int]) -> tuple[dict[str, Any], tuple[tuple[int, int], ...]]:
     """Offers the load; returns RESULT (docs/protocol.md) and the driver's estimates of the rate."""
-    here = spec.kind != "forward"
+    here = not spec.forwards
     streams = []
     for load in (spec.load, *spec.more):
         one = stream(0, 0 if here else 1, load.arrivals_json(), load.size_json())
@@ -284,6 +315,9 @@ def _offer(dut: Dut, spec: ApplicationTrial, watched: list[int]) -> tuple[dict[s
     return answer, tuple(estimates)
 
 
+_SCREEN_DROPS = f"/sys/class/net/{SCREEN}/statistics/tx_dropped"
+
+
 @dataclass(frozen=True)
 class _Reading:
     """A reading of the kernel's counters."""
@@ -291,12 +325,14 @@ class _Reading:
     counters: Any
     snmp: dict[str, dict[str, int]]
     receiver: dict[str, int]
+    screen_drops: int
     polled: int
     wakeups: int
     run_ns: int
 
     @classmethod
-    def take(cls, dut: Dut) -> _Reading:
+    def take(cls, dut: Dut, screen: bool = False) -> _Reading:
+        """`screen`: there is a process on the forwarding path."""
         files = dut.read("/proc/net/snmp", "/proc/net/netstat")
         number = _ksoftirqd(dut)
         status, schedstat = f"/proc/{number}/status", f"/proc/{number}/schedstat"
@@ -306,6 +342,7 @@ class _Reading:
             counters=dut.counters(),
             snmp=parse_snmp(files["/proc/net/snmp"] or ""),
             receiver=json.loads(receiver["out"]) if receiver["code"] == 0 else {},
+            screen_drops=int(dut.read(_SCREEN_DROPS)[_SCREEN_DROPS] or 0) if screen else 0,
             polled=parse_snmp(files["/proc/net/netstat"] or "").get("TcpExt", {}).get("BusyPollRxPackets", 0),
             wakeups=voluntary_switches(thread[status] or ""),
             run_ns=int((thread[schedstat] or "0").split()[0]),
@@ -386,7 +423,8 @@ def _places(spec: ApplicationTrial, answer: dict[str, Any], counted: Any, before
     backlog = counted.backlog_drops
     if spec.kind != "udp":
         out = int(answer["ports"][0 if spec.kind == "ping" else 1]["received"])
-        return Places(sent, sent - taken, backlog, 0, out, taken - backlog - out, 0)
+        queue = after.screen_drops - before.screen_drops if spec.kind == "screen" else 0
+        return Places(sent, sent - taken, backlog, queue, out, taken - backlog - queue - out, 0)
     received = after.receiver["datagrams"] - before.receiver["datagrams"]
     socket = snmp("Udp", "RcvbufErrors")
     unsent = received - (after.receiver["echoed"] - before.receiver["echoed"]) if spec.echo else 0

@@ -68,7 +68,7 @@ class Testbed:
         dut_kernel = kernel.resolve(config.kernel, Options(config.kconfig, config.debug))
         loaded = modules.load(dut_kernel, config.driver)
         nic = nics.choose(loaded[-1], config.nic, found_qemu, config.bus)
-        needed = modules.load_all(dut_kernel, nic.needs)
+        needed = modules.load_all(dut_kernel, (*nic.needs, *config.modules))
         model = modules.load(dut_kernel, costmodel.MODULE) if config.cost_model else []
         loaded = list({module.name: module for module in [*model, *needed, *loaded]}.values())
         loaded = perturb.modules(config.member, dut_kernel, loaded)

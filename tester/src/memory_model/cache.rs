@@ -63,6 +63,8 @@ pub struct Cache {
     set_mask: u64,
     /// Set by set, each set's lines in order of their last use, the most recent first.
     lines: Vec<u64>,
+    /// The first line of each set once more, side by side: most uses are of these.
+    recent: Vec<u64>,
     hits: u64,
     misses: u64,
 }
@@ -76,6 +78,7 @@ impl Cache {
             line_shift: geometry.line_bytes.trailing_zeros(),
             set_mask: sets - 1,
             lines: vec![EMPTY; sets as usize * geometry.ways],
+            recent: vec![EMPTY; sets as usize],
             hits: 0,
             misses: 0,
         })
@@ -89,6 +92,7 @@ impl Cache {
             line_shift: 0,
             set_mask: sets as u64 - 1,
             lines: vec![EMPTY; entries],
+            recent: vec![EMPTY; sets],
             hits: 0,
             misses: 0,
         })
@@ -103,7 +107,7 @@ impl Cache {
     #[inline]
     pub fn used_last(&self, address: u64) -> bool {
         let line = address >> self.line_shift;
-        self.lines[(line & self.set_mask) as usize * self.ways] == line
+        self.recent[(line & self.set_mask) as usize] == line
     }
 
     /// A line that was [used last](Self::used_last) is used again.
@@ -116,12 +120,13 @@ impl Cache {
     #[inline]
     pub fn hit(&mut self, address: u64) -> bool {
         let line = address >> self.line_shift;
-        let set = self.set(line);
-        if set[0] != line {
+        if !self.used_last(address) {
+            let set = self.set(line);
             let Some(way) = set.iter().position(|present| *present == line) else {
                 return false;
             };
             to_front(&mut set[..=way], line);
+            self.now_recent(line, line);
         }
         self.hits += 1;
         true
@@ -131,6 +136,7 @@ impl Cache {
     pub fn fill(&mut self, address: u64) {
         let line = address >> self.line_shift;
         to_front(self.set(line), line);
+        self.now_recent(line, line);
         self.misses += 1;
     }
 
@@ -141,6 +147,8 @@ impl Cache {
         if let Some(way) = set.iter().position(|present| *present == line) {
             set[way..].rotate_left(1);
             set[set.len() - 1] = EMPTY;
+            let first = set[0];
+            self.now_recent(line, first);
         }
     }
 
@@ -149,6 +157,7 @@ impl Cache {
         self.remove(address);
         let line = address >> self.line_shift;
         to_front(self.set(line), line);
+        self.now_recent(line, line);
     }
 
     /// Uses the line of an address, and takes it in if it is not in the cache: then false.
@@ -179,11 +188,25 @@ impl Cache {
                 .for_each(|line| *line = EMPTY);
             set.sort_by_key(|line| *line == EMPTY); // keeps the others' order
         }
+        for (recent, set) in self
+            .recent
+            .iter_mut()
+            .zip(self.lines.chunks_exact(self.ways))
+        {
+            *recent = set[0];
+        }
     }
 
     /// Forgets all lines; the counters go on.
     pub fn clear(&mut self) {
         self.lines.fill(EMPTY);
+        self.recent.fill(EMPTY);
+    }
+
+    /// The first line of the set that a line belongs to is another one.
+    #[inline]
+    fn now_recent(&mut self, line: u64, first: u64) {
+        self.recent[(line & self.set_mask) as usize] = first;
     }
 
     #[inline]

@@ -7,8 +7,14 @@ use super::cache::{Cache, Geometry};
 use super::store_buffer::{self, StoreBuffer};
 use super::tlb::{self, Side, Tlbs, Translated};
 
-/// No line begins here, since lines have more than one byte.
+/// No line and no page begins here, since they have more than one byte.
 const NOWHERE: u64 = u64::MAX;
+/// No access has more bytes.
+const WIDEST_ACCESS: u64 = 16;
+/// Bytes of the smallest page, as a power of 2.
+const PAGE_SHIFT: u32 = 12;
+/// Bytes of a page that has all addresses (they have 48 bits), as a power of 2.
+const ALL_SHIFT: u32 = 63;
 
 /// How much later the processor goes on than if its first-level cache had hit, in ps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -148,15 +154,27 @@ pub struct Hierarchy {
     behind: Vec<(Cache, Stall)>,
     ram: Stall,
     device_writes: DeviceWrites,
+    /// The line that a device has written to last, in the shortest lines of all caches; NOWHERE if a cache has taken a line in since.
+    device_wrote: u64,
+    /// These lines have 2 to the power of this bytes.
+    shortest_shift: u32,
     register_ps: u64,
     interrupt_ps: u64,
     tlbs: Option<Tlbs>,
     store_buffer: Option<StoreBuffer>,
+    /// When the last store leaves the store buffer.
+    stores_until_ps: u64,
+    /// Bytes of a line of data, less one.
+    data_mask: u64,
     /// The processor's time: executing and stalling, not idling.
     now_ps: u64,
     stalls_ps: Stalls,
     /// Where the line begins that instructions were last fetched from.
     fetched: u64,
+    /// The pages of 4 KB that were used last, of instructions and of data: that they are used again changes no TLB.
+    pages: [u64; 2],
+    /// An address without its last so many bits is a page.
+    page_shift: u32,
     used: Used,
 }
 
@@ -173,6 +191,9 @@ impl Hierarchy {
             return Err("there are at most three levels of caches".into());
         }
         let behind = parameters.behind.iter().zip(BEHIND);
+        let geometries = [parameters.instructions, parameters.data].into_iter();
+        let geometries = geometries.chain(parameters.behind.iter().map(|(geometry, _)| *geometry));
+        let shifts = geometries.map(|geometry| geometry.line_bytes.trailing_zeros());
         Ok(Hierarchy {
             instructions: cache("l1i", parameters.instructions)?,
             data: cache("l1d", parameters.data)?,
@@ -181,13 +202,19 @@ impl Hierarchy {
                 .collect::<Result<_, String>>()?,
             ram: parameters.ram,
             device_writes: parameters.device_writes,
+            device_wrote: NOWHERE,
+            shortest_shift: shifts.min().unwrap_or(0),
             register_ps: parameters.register_ps,
             interrupt_ps: parameters.interrupt_ps,
             tlbs: parameters.tlbs.as_ref().map(Tlbs::new).transpose()?,
             store_buffer: parameters.store_buffer.map(StoreBuffer::new).transpose()?,
+            stores_until_ps: 0,
+            data_mask: parameters.data.line_bytes - 1,
             now_ps: 0,
             stalls_ps: Stalls::default(),
             fetched: NOWHERE,
+            pages: [NOWHERE; 2],
+            page_shift: parameters.tlbs.as_ref().map_or(ALL_SHIFT, |_| PAGE_SHIFT),
             used: [None; 2],
         })
     }
@@ -222,7 +249,8 @@ impl Hierarchy {
             return 0;
         }
         self.fetched = line;
-        if self.instructions.used_last(line) && self.translated_again(Side::Fetch, line) {
+        let page = line >> self.page_shift;
+        if self.instructions.used_last(line) && self.pages[Side::Fetch as usize] == page {
             self.instructions.hit_again();
             self.used = [Some(0), None];
             return 0;
@@ -230,7 +258,7 @@ impl Hierarchy {
         self.fetch_another(line)
     }
 
-    /// Not a line of its set that was used last, or of another page.
+    /// Not the line of its set that was used last, or of another page.
     #[inline(never)]
     fn fetch_another(&mut self, line: u64) -> u64 {
         let stall_ps = self.translate(Side::Fetch, line);
@@ -268,6 +296,7 @@ impl Hierarchy {
         if let Some(tlbs) = &mut self.tlbs {
             tlbs.switch();
         }
+        self.pages = [NOWHERE; 2];
     }
 
     /// A device writes to memory, within a line.
@@ -275,6 +304,12 @@ impl Hierarchy {
         if self.device_writes == DeviceWrites::Unseen {
             return;
         }
+        // Devices write a few bytes at a time. A line that has just been treated would be treated in vain.
+        let shortest = address >> self.shortest_shift;
+        if shortest == self.device_wrote {
+            return;
+        }
+        self.device_wrote = shortest;
         self.instructions.remove(address);
         self.data.remove(address);
         for (cache, _) in &mut self.behind {
@@ -290,12 +325,30 @@ impl Hierarchy {
         }
     }
 
-    /// Some bytes (at least one) are read, or written (`store`), if that is quickly said: they are in the line of its set that was used last,
-    /// and nothing stalls. False if not: then it is a matter of [`Self::access_another`].
+    /// Some bytes (at least one, at most 16) are read or written, if the simplest that can be holds: they are in one line, which is the one
+    /// of its set that was used last, and in the page that was used last, and no store waits. False if not, or if it takes longer to say:
+    /// then it is a matter of [`Self::access_again`].
+    #[inline]
+    pub fn access_simply(&mut self, address: u64) -> bool {
+        let simple = self.data.used_last(address)
+            && address & self.data_mask <= self.data_mask - (WIDEST_ACCESS - 1)
+            && self.pages[Side::Data as usize] == address >> self.page_shift
+            && self.stores_until_ps <= self.now_ps;
+        if simple {
+            self.data.hit_again();
+            self.used = [Some(0), None];
+        }
+        simple
+    }
+
+    /// Some bytes are read, or written (`store`), if nothing stalls and only what was used last is used. False if not: then it is a matter of
+    /// [`Self::access_another`].
     #[inline]
     pub fn access_again(&mut self, address: u64, bytes: u64, store: bool) -> bool {
-        let one_line = self.data_line(address) == self.data_line(address + (bytes - 1));
-        let quick = one_line && self.data.used_last(address) && !(store && self.stores_wait());
+        let one_line = (address & self.data_mask) + (bytes - 1) <= self.data_mask;
+        let quick = one_line
+            && self.data.used_last(address)
+            && !(store && self.stores_until_ps > self.now_ps);
         if !quick || !self.translated_again(Side::Data, address) {
             return false;
         }
@@ -314,6 +367,7 @@ impl Hierarchy {
         in_ram: impl FnOnce() -> bool,
     ) -> u64 {
         let last = address + (bytes - 1);
+        let one_line = (address & self.data_mask) + (bytes - 1) <= self.data_mask;
         let hit = self.data.hit(address);
         if !hit && !in_ram() {
             self.used = [None; 2];
@@ -325,7 +379,7 @@ impl Hierarchy {
             self.data.fill(address);
         }
         stall_ps += self.wait_for_line(hit, address, 0, store);
-        if self.data_line(address) != self.data_line(last) {
+        if !one_line {
             stall_ps += self.translate(Side::Data, last);
             self.used[1] = Some(0);
             let hit = self.data.access(last);
@@ -342,8 +396,9 @@ impl Hierarchy {
             ps = self.missed(address, which).data_ps;
         }
         if let (true, Some(buffer)) = (store, &mut self.store_buffer) {
-            if ps != 0 || !buffer.is_empty(self.now_ps) {
+            if ps != 0 || self.stores_until_ps > self.now_ps {
                 ps = buffer.store(self.now_ps, ps);
+                self.stores_until_ps = buffer.empty_at();
             }
         }
         if ps != 0 {
@@ -358,31 +413,38 @@ impl Hierarchy {
         ps
     }
 
-    #[inline]
-    fn data_line(&self, address: u64) -> u64 {
-        address >> self.data.line_shift()
-    }
-
-    #[inline]
-    fn stores_wait(&self) -> bool {
-        let buffer = self.store_buffer.as_ref();
-        buffer.is_some_and(|buffer| !buffer.is_empty(self.now_ps))
-    }
-
     /// Translates an address if it is in one of the pages that were used last, or if that takes no time; false if not.
     #[inline]
     fn translated_again(&mut self, side: Side, address: u64) -> bool {
-        match &mut self.tlbs {
+        let page = address >> self.page_shift;
+        if self.pages[side as usize] == page {
+            return true;
+        }
+        let again = match &mut self.tlbs {
             Some(tlbs) => tlbs.translate_again(side, address),
             None => true,
+        };
+        if again {
+            self.pages[side as usize] = page;
         }
+        again
     }
 
     /// Translates an address: the stall. It uses lines of data if it has to read a page table.
     #[inline]
     fn translate(&mut self, side: Side, address: u64) -> u64 {
+        if self.translated_again(side, address) {
+            return 0;
+        }
+        self.translate_another(side, address)
+    }
+
+    /// Not a page that was used last.
+    #[inline(never)]
+    fn translate_another(&mut self, side: Side, address: u64) -> u64 {
         let Some(tlbs) = &mut self.tlbs else { return 0 };
-        match tlbs.translate(side, address) {
+        self.pages[side as usize] = address >> self.page_shift;
+        match tlbs.translate_another(side, address) {
             Translated::First => 0,
             Translated::Second(stall) => self.translated_late(side, stall, None),
             Translated::Walk(stall, entry) => self.translated_late(side, stall, Some(entry)),
@@ -423,8 +485,11 @@ impl Hierarchy {
         if let Some(buffer) = &mut self.store_buffer {
             buffer.clear();
         }
+        self.stores_until_ps = 0;
         self.now_ps = 0;
         self.fetched = NOWHERE;
+        self.pages = [NOWHERE; 2];
+        self.device_wrote = NOWHERE;
     }
 
     /// What the processor stalled for since the beginning.
@@ -463,6 +528,7 @@ impl Hierarchy {
     /// A first-level cache has missed the first or second line of an access: the stall.
     #[inline(never)]
     fn missed(&mut self, address: u64, which: usize) -> Stall {
+        self.device_wrote = NOWHERE;
         let mut missed = 1;
         for (cache, stall) in &mut self.behind {
             if cache.access(address) {
@@ -482,6 +548,8 @@ const BEHIND_COUNTED: [&str; 2] = ["L2", "L3"];
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const L1: Geometry = Geometry {
@@ -537,7 +605,9 @@ mod tests {
             store: bool,
             in_ram: impl FnOnce() -> bool,
         ) -> u64 {
-            if self.access_again(address, bytes, store) {
+            if bytes <= WIDEST_ACCESS && self.access_simply(address)
+                || self.access_again(address, bytes, store)
+            {
                 return 0;
             }
             self.access_another(address, bytes, store, in_ram)
@@ -897,6 +967,87 @@ mod tests {
             };
             let why = Hierarchy::new(&parameters).err().unwrap_or_default();
             assert!(why.contains(name), "{why}");
+        }
+    }
+
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Fetch(u64),
+        Access(u64, u64, bool),
+        DeviceWrote(u64),
+        Switch,
+        Execute(u64),
+    }
+
+    /// A few lines of a few pages: of user space, and of physical memory, which has large pages.
+    fn address() -> impl Strategy<Value = u64> {
+        let page = prop_oneof![0x1000..0x1003_u64, 0x8_8800_0000..0x8_8800_0003_u64];
+        (page, 0..256_u64).prop_map(|(page, offset)| page << 12 | offset)
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            4 => address().prop_map(|address| Step::Fetch(address & !31)),
+            8 => (address(), 0..5_u32, any::<bool>())
+                .prop_map(|(address, bytes, store)| Step::Access(address, 1 << bytes, store)),
+            2 => address().prop_map(Step::DeviceWrote),
+            1 => Just(Step::Switch),
+            2 => (0..300_u64).prop_map(Step::Execute),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_quickly_said_is_what_is_slowly_said(
+            steps in prop::collection::vec(step(), 1..300), buffered: bool, translated: bool, last_level: bool
+        ) {
+            let shape = |entries, large| tlb::Shape { entries, ways: 2, large };
+            let tlbs = tlb::Parameters {
+                instructions: shape(2, None),
+                data: shape(2, Some((2, 1))),
+                second: Some((shape(4, None), both(7))),
+                walk: both(30),
+                large_shift: 13,
+                tagged: false,
+            };
+            let parameters = Parameters {
+                tlbs: translated.then_some(tlbs),
+                store_buffer: buffered.then_some(store_buffer::Shape { entries: 2, fills: 1 }),
+                device_writes: if last_level { DeviceWrites::LastLevel } else { DeviceWrites::Invalidate },
+                ..parameters(&[(L2, both(10))])
+            };
+            let (mut quick, mut slow) = (made_of(&parameters), made_of(&parameters));
+            for step in steps {
+                // Nothing is remembered, and no access is said to be simple.
+                (slow.pages, slow.device_wrote) = ([NOWHERE; 2], NOWHERE);
+                let stalls = match step {
+                    Step::Fetch(line) => (quick.fetch(line), slow.fetch(line)),
+                    Step::Access(address, bytes, store) => (
+                        quick.access(address, bytes, store, || true),
+                        slow.access_another(address, bytes, store, || true),
+                    ),
+                    Step::DeviceWrote(address) => {
+                        quick.device_wrote(address);
+                        slow.device_wrote(address);
+                        (0, 0)
+                    }
+                    Step::Switch => {
+                        quick.switch();
+                        slow.switch();
+                        (0, 0)
+                    }
+                    Step::Execute(ps) => {
+                        quick.execute(ps);
+                        slow.execute(ps);
+                        (0, 0)
+                    }
+                };
+                prop_assert_eq!(stalls.0, stalls.1, "{:?}", step);
+                prop_assert_eq!(quick.used(), slow.used());
+            }
+            prop_assert_eq!(quick.levels(), slow.levels());
+            prop_assert_eq!(quick.tlb_counts(), slow.tlb_counts());
+            prop_assert_eq!(quick.stalls(), slow.stalls());
         }
     }
 }

@@ -52,10 +52,10 @@ impl StoreBuffer {
         })
     }
 
-    /// No store waits at this time.
+    /// From when on no store waits.
     #[inline]
-    pub fn is_empty(&self, now_ps: u64) -> bool {
-        self.last <= now_ps
+    pub fn empty_at(&self) -> u64 {
+        self.last
     }
 
     /// A store, whose line arrives so long after it was asked for (0: it is there already); returns for how long the processor stalls
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(buffer.store(0, 100), 100, "until the first one leaves");
         assert_eq!(buffer.store(150, 100), 50, "the second one leaves at 200");
         assert_eq!(buffer.store(400, 100), 0);
-        assert!(!buffer.is_empty(499) && buffer.is_empty(500));
+        assert_eq!(buffer.empty_at(), 500);
     }
 
     #[test]
@@ -125,10 +125,10 @@ mod tests {
     fn a_store_that_hits_waits_for_those_before_it() {
         let mut buffer = buffer(2, 2);
         assert_eq!(buffer.store(0, 0), 0);
-        assert!(buffer.is_empty(0), "there is nothing to wait for");
+        assert_eq!(buffer.empty_at(), 0, "there is nothing to wait for");
         buffer.store(0, 100);
         assert_eq!([buffer.store(10, 0), buffer.store(20, 0)], [0, 80]);
-        assert!(buffer.is_empty(100));
+        assert_eq!(buffer.empty_at(), 100);
     }
 
     #[test]
@@ -144,7 +144,7 @@ mod tests {
         let mut buffer = buffer(1, 1);
         buffer.store(1_000, 100);
         buffer.clear();
-        assert!(buffer.is_empty(0));
+        assert_eq!(buffer.empty_at(), 0);
         assert_eq!(buffer.store(0, 100), 0);
     }
 

@@ -202,16 +202,9 @@ impl Tlbs {
         true
     }
 
-    /// Uses the entry for an address of 48 bits.
-    pub fn translate(&mut self, side: Side, address: u64) -> Translated {
-        if self.translate_again(side, address) {
-            return Translated::First;
-        }
-        self.other(side, self.page(address))
-    }
-
-    /// Not a page of its set that was used last.
-    fn other(&mut self, side: Side, page: u64) -> Translated {
+    /// Uses the entry for an address of 48 bits, which [`Self::translate_again`] did not.
+    pub fn translate_another(&mut self, side: Side, address: u64) -> Translated {
+        let page = self.page(address);
         self.last[side as usize] = page;
         let first = self.first(side);
         if first.of(page).access(page) {
@@ -307,6 +300,13 @@ mod tests {
         Tlbs::new(parameters).unwrap_or_else(|why| panic!("{why}"))
     }
 
+    fn translate(tlbs: &mut Tlbs, side: Side, address: u64) -> Translated {
+        if tlbs.translate_again(side, address) {
+            return Translated::First;
+        }
+        tlbs.translate_another(side, address)
+    }
+
     fn walked(found: Translated) -> bool {
         matches!(found, Translated::Walk(..))
     }
@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn an_entry_is_remembered_until_others_take_its_place() {
         let mut tlbs = made_of(&parameters());
-        let mut miss = |page: u64| walked(tlbs.translate(Side::Data, page << 12 | 0x123));
+        let mut miss = |page: u64| walked(translate(&mut tlbs, Side::Data, page << 12 | 0x123));
         // Two sets of two.
         assert_eq!(
             [0, 0, 2, 0, 4, 2].map(&mut miss),
@@ -327,7 +327,7 @@ mod tests {
     #[test]
     fn large_pages_have_entries_of_their_own() {
         let mut tlbs = made_of(&parameters());
-        let mut miss = |address: u64| walked(tlbs.translate(Side::Data, address));
+        let mut miss = |address: u64| walked(translate(&mut tlbs, Side::Data, address));
         assert!(miss(DIRECT_MAP) && !miss(DIRECT_MAP + (1 << 21) - 1));
         assert!(miss(0x1000) && miss(0x2000) && miss(0x3000) && !miss(DIRECT_MAP));
         assert!(
@@ -339,7 +339,7 @@ mod tests {
     #[test]
     fn large_pages_without_entries_of_their_own_share() {
         let mut tlbs = made_of(&parameters());
-        let mut miss = |address: u64| walked(tlbs.translate(Side::Fetch, address));
+        let mut miss = |address: u64| walked(translate(&mut tlbs, Side::Fetch, address));
         assert!(miss(0xffff_8000_0000) && !miss(0xffff_8010_0000));
         for page in 1..5 {
             assert!(miss(page << 12));
@@ -356,7 +356,7 @@ mod tests {
         for (number, page) in pages.into_iter().enumerate() {
             let hit = slow.access(SMALL_TABLE | page);
             assert_eq!(
-                walked(tlbs.translate(Side::Data, page << 12)),
+                walked(translate(&mut tlbs, Side::Data, page << 12)),
                 !hit,
                 "{number}: {page}"
             );
@@ -370,7 +370,7 @@ mod tests {
             second: Some((shape(8, 8, None), SECOND)),
             ..parameters()
         });
-        let mut found = |side, page: u64| tlbs.translate(side, page << 12);
+        let mut found = |side, page: u64| translate(&mut tlbs, side, page << 12);
         assert!(walked(found(Side::Data, 8)));
         assert_eq!(found(Side::Fetch, 8), Translated::Second(SECOND));
         assert_eq!(found(Side::Fetch, 8), Translated::First);
@@ -379,7 +379,7 @@ mod tests {
     #[test]
     fn a_walk_reads_the_entry_of_the_page() {
         let mut tlbs = made_of(&parameters());
-        let mut entry = |address: u64| match tlbs.translate(Side::Data, address) {
+        let mut entry = |address: u64| match translate(&mut tlbs, Side::Data, address) {
             Translated::Walk(stall, entry) => (stall, entry),
             other => panic!("{other:?}"),
         };
@@ -399,11 +399,11 @@ mod tests {
                 ..parameters()
             });
             for address in [0x1000, 0xc900_0000_2000, DIRECT_MAP] {
-                tlbs.translate(Side::Data, address);
+                translate(&mut tlbs, Side::Data, address);
             }
             tlbs.switch();
             let missed = [0x1000, 0xc900_0000_2000, DIRECT_MAP]
-                .map(|address| walked(tlbs.translate(Side::Data, address)));
+                .map(|address| walked(translate(&mut tlbs, Side::Data, address)));
             assert_eq!(missed, [!tagged, false, false]);
         }
     }
@@ -411,9 +411,9 @@ mod tests {
     #[test]
     fn cleared_tlbs_are_cold_and_still_count() {
         let mut tlbs = made_of(&parameters());
-        tlbs.translate(Side::Fetch, 0x1000);
+        translate(&mut tlbs, Side::Fetch, 0x1000);
         tlbs.clear();
-        assert!(walked(tlbs.translate(Side::Fetch, 0x1000)));
+        assert!(walked(translate(&mut tlbs, Side::Fetch, 0x1000)));
         assert_eq!(tlbs.counts()[0], ("ITLB", 2, 2));
     }
 

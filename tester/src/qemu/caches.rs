@@ -14,7 +14,7 @@ use std::ffi::{c_uint, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::stall::{Search, StallClock};
-use super::translation::{Kind, Kinds, MemoryAccess, Translation};
+use super::translation::{Kinds, MemoryAccess, Translation};
 use super::{interrupts, lines};
 use crate::memory_model::{Counts, DeviceWrites, Geometry, Hierarchy, Parameters};
 
@@ -26,8 +26,6 @@ const ADDRESS_MASK: u64 = (1 << ADDRESS_BITS) - 1;
 const DIRECT_MAP: u64 = 0xffff_8880_0000_0000;
 
 struct Caches {
-    /// The model runs: `phase` is `Running`.
-    running: bool,
     hierarchy: Hierarchy,
     shift: u32,
     /// How long an instruction takes.
@@ -50,14 +48,15 @@ struct Caches {
     numbers: HashMap<(u64, u64, usize), usize>,
     /// Where interrupts are entered. Known from each beginning on, if they take time.
     entries: HashSet<u64>,
-    /// The block that is being executed.
-    current: Option<usize>,
-    /// It has ended at an access to a device.
-    left: bool,
+    /// The block that is being executed; NONE: none, or it has ended at an access to a device.
+    current: usize,
     /// Instructions of it that were not charged, since it was expected to end before them.
     uncharged: i64,
     kinds: Kinds,
 }
+
+/// No block has this number.
+const NONE: usize = usize::MAX;
 
 enum Phase {
     /// Before the first beginning.
@@ -83,10 +82,18 @@ struct Block {
 
 /// Never freed. Only the processor's thread changes it while the processor executes; others look while the processor stands still.
 static CACHES: AtomicPtr<Caches> = AtomicPtr::new(std::ptr::null_mut());
+/// The same while the model runs (`phase` is `Running`); null if not.
+static RUNNING: AtomicPtr<Caches> = AtomicPtr::new(std::ptr::null_mut());
 
 fn caches() -> Option<&'static mut Caches> {
     // SAFETY: null, or what `install` leaked. There is one virtual processor, callbacks are not nested, and see above.
     unsafe { CACHES.load(Ordering::Relaxed).as_mut() }
+}
+
+#[inline]
+fn running() -> Option<&'static mut Caches> {
+    // SAFETY: as above.
+    unsafe { RUNNING.load(Ordering::Relaxed).as_mut() }
 }
 
 /// Has the model run in everything that will be translated.
@@ -121,12 +128,11 @@ pub fn begin() -> Result<(), String> {
         block.entry = caches.entries.contains(start);
     }
     caches.extra_charged_ps = 0;
-    caches.current = None;
-    caches.left = false;
+    caches.current = NONE;
     caches.uncharged = 0;
     caches.hierarchy.clear();
     caches.phase = Phase::Running;
-    caches.running = true;
+    RUNNING.store(caches, Ordering::Relaxed);
     Ok(())
 }
 
@@ -134,7 +140,7 @@ pub fn begin() -> Result<(), String> {
 pub fn rewound() {
     if let Some(caches) = caches() {
         caches.phase = Phase::Waiting;
-        caches.running = false;
+        RUNNING.store(std::ptr::null_mut(), Ordering::Relaxed);
     }
 }
 
@@ -225,7 +231,6 @@ impl Caches {
         let ps_per_instruction = ns_per_instruction * PS_PER_NS;
         let instruction_ps = parameters.instruction_ps.unwrap_or(ps_per_instruction);
         Ok(Caches {
-            running: false,
             hierarchy: Hierarchy::new(parameters)?,
             shift: ns_per_instruction.trailing_zeros(),
             instruction_ps,
@@ -239,8 +244,7 @@ impl Caches {
             instructions: Vec::new(),
             numbers: HashMap::new(),
             entries: HashSet::new(),
-            current: None,
-            left: false,
+            current: NONE,
             uncharged: 0,
             kinds: Kinds::default(),
         })
@@ -262,27 +266,26 @@ impl Caches {
     /// instructions: this is not seen.
     #[inline]
     fn begin_block(&mut self, number: usize, block: Block) -> i64 {
-        // The last one did not end where it was expected to, but went on.
-        let more = if self.left { 0 } else { self.uncharged };
+        // If the last one did not end where it was expected to, but went on, its rest is charged now.
+        let more = self.uncharged;
         self.uncharged = i64::from(block.count) - i64::from(block.expected);
-        self.current = Some(number);
-        self.left = false;
+        self.current = number;
         self.extra(more + i64::from(block.expected))
     }
 
     /// The instruction at an address has accessed a device: the block ends there. Returns what is to be charged.
     fn left_block(&mut self, address: u64) -> i64 {
-        let Some(number) = self.current else {
+        let Some(addresses) = self.instructions.get(self.current) else {
             return 0;
         };
-        let mut addresses = self.instructions[number].iter();
-        let executed = match addresses.position(|other| *other == address) {
-            Some(index) if !self.left => index + 1,
-            _ => return 0,
+        let Some(index) = addresses.iter().position(|other| *other == address) else {
+            return 0;
         };
-        self.left = true;
-        let expected = &mut self.blocks[number].expected;
+        let executed = index + 1;
+        let expected = &mut self.blocks[self.current].expected;
         let charged = std::mem::replace(expected, executed as u16);
+        self.current = NONE;
+        self.uncharged = 0;
         self.extra(executed as i64 - i64::from(charged))
     }
 
@@ -293,22 +296,22 @@ impl Caches {
         }
     }
 
-    /// Memory was accessed, or a device. `known`: the hierarchy knows already.
+    /// Memory was accessed, or a device.
     #[inline(never)]
-    fn accessed(&mut self, info: u32, address: u64, kind: Kind, known: bool, instruction: u64) {
+    fn accessed(&mut self, info: u32, address: u64, instruction: u64) {
+        let (bytes, writes) = self.kinds.of(info);
+        let masked = address & ADDRESS_MASK;
         let mut device = None;
-        let in_ram = || {
-            device = MemoryAccess { info, address }.device();
-            device.is_none()
-        };
         let mut ps = 0;
-        if !known {
-            let masked = address & ADDRESS_MASK;
-            let (bytes, writes) = (kind.bytes, kind.writes);
+        if !self.hierarchy.access_again(masked, bytes, writes) {
+            let in_ram = || {
+                device = MemoryAccess { info, address }.device();
+                device.is_none()
+            };
             ps = self.hierarchy.access_another(masked, bytes, writes, in_ram) as i64;
         }
         if lines::counting() {
-            lines::accessed(address, kind.writes, self.hierarchy.used());
+            lines::accessed(address, writes, self.hierarchy.used());
         }
         if let Some((register, write)) = device {
             if !write && !LOCAL_APIC.contains(&register) {
@@ -323,6 +326,13 @@ impl Caches {
         }
     }
 
+    /// Memory was accessed, and the hierarchy knows: it is to be counted as well.
+    #[cold]
+    fn count(&mut self, info: u32, address: u64) {
+        let (_, writes) = self.kinds.of(info);
+        lines::accessed(address, writes, self.hierarchy.used());
+    }
+
     /// A block is about to be executed.
     #[inline]
     fn execute(&mut self, number: usize) {
@@ -335,13 +345,14 @@ impl Caches {
             ps += self.hierarchy.interrupt() as i64;
         }
         let counting = lines::counting();
+        let line_bytes = 1 << self.hierarchy.fetch_shift();
         let mut line = block.first_line;
         for _ in 0..block.lines {
             ps += self.hierarchy.fetch(line) as i64;
             if counting {
                 lines::fetched(line, self.hierarchy.used());
             }
-            line += 1 << self.hierarchy.fetch_shift();
+            line += line_bytes;
         }
         self.hierarchy
             .execute(u64::from(block.count) * self.instruction_ps);
@@ -352,11 +363,19 @@ impl Caches {
 }
 
 unsafe extern "C" fn executed(_processor: c_uint, number: *mut c_void) {
-    let Some(caches) = caches() else { return };
-    if caches.running {
+    if let Some(caches) = running() {
         caches.execute(number as usize);
-    } else if let Phase::Searching(search) = &mut caches.phase {
-        search.look(caches.blocks[number as usize].count);
+    } else {
+        look(number as usize);
+    }
+}
+
+/// A block is about to be executed, but the model does not run.
+#[cold]
+fn look(number: usize) {
+    let Some(caches) = caches() else { return };
+    if let Phase::Searching(search) = &mut caches.phase {
+        search.look(caches.blocks[number].count);
     }
 }
 
@@ -371,7 +390,7 @@ fn loads_page_tables(code: &[u8]) -> bool {
 
 /// The page tables are about to be switched.
 unsafe extern "C" fn switched(_processor: c_uint, _: *mut c_void) {
-    if let Some(caches) = caches().filter(|caches| caches.running) {
+    if let Some(caches) = running() {
         caches.hierarchy.switch();
     }
 }
@@ -386,15 +405,11 @@ unsafe extern "C" fn accessed(
     address: u64,
     instruction: *mut c_void,
 ) {
-    let Some(caches) = caches().filter(|caches| caches.running) else {
-        return;
-    };
-    let kind = caches.kinds.of(info);
-    let known = caches
-        .hierarchy
-        .access_again(address & ADDRESS_MASK, kind.bytes, kind.writes);
-    if !known || lines::counting() {
-        caches.accessed(info, address, kind, known, instruction as u64);
+    let Some(caches) = running() else { return };
+    if !caches.hierarchy.access_simply(address & ADDRESS_MASK) {
+        caches.accessed(info, address, instruction as u64);
+    } else if lines::counting() {
+        caches.count(info, address);
     }
 }
 

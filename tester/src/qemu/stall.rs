@@ -148,15 +148,16 @@ impl StallClock {
     #[inline]
     pub fn charge(&mut self, ps: i64) {
         self.owed_ps += ps;
-        // In two steps, since a division by an unknown number is slow, and this is done for each block.
-        let owed = ((self.owed_ps.unsigned_abs() / PS_PER_NS) >> self.shift) as i64;
-        if owed != 0 {
-            self.pay(if self.owed_ps < 0 { -owed } else { owed });
+        // This is done for each block, and most owe less than an instruction.
+        if self.owed_ps.unsigned_abs() >= PS_PER_NS << self.shift {
+            self.pay();
         }
     }
 
-    #[inline]
-    fn pay(&mut self, owed: i64) {
+    /// Takes from the countdown what is owed.
+    #[inline(never)]
+    fn pay(&mut self) {
+        let owed = self.owed_ps / (PS_PER_NS << self.shift) as i64;
         // SAFETY: the word was proven to be the countdown, which only the processor's thread changes while it executes.
         let left = unsafe { self.word.read_volatile() };
         let room = i64::from(left) - i64::from(u16::MAX);

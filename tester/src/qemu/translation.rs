@@ -244,14 +244,11 @@ fn may_be_a_device(virtual_address: u64) -> bool {
 #[derive(Debug)]
 pub struct Kinds([Kind; Kinds::PLACES]);
 
-/// A kind of access.
 #[derive(Clone, Copy, Debug)]
-pub struct Kind {
+struct Kind {
     info: u32,
-    /// How many bytes are read or written.
-    pub bytes: u64,
-    /// They are written.
-    pub writes: bool,
+    bytes: u8,
+    writes: bool,
 }
 
 impl Default for Kinds {
@@ -268,14 +265,15 @@ impl Default for Kinds {
 impl Kinds {
     const PLACES: usize = 64;
 
-    /// The kind of an access, by `qemu_plugin_meminfo_t`.
+    /// How many bytes an access reads or writes, and whether it writes, by `qemu_plugin_meminfo_t`.
     #[inline]
-    pub fn of(&mut self, info: u32) -> Kind {
+    pub fn of(&mut self, info: u32) -> (u64, bool) {
         let place = (info >> 4 ^ info >> 16 ^ info << 4) as usize % Self::PLACES;
         if self.0[place].info != info {
             self.ask(place, info);
         }
-        self.0[place]
+        let kind = &self.0[place];
+        (kind.bytes.into(), kind.writes)
     }
 
     #[cold]
@@ -300,8 +298,8 @@ pub struct MemoryAccess {
 
 impl MemoryAccess {
     /// How many bytes it read or wrote.
-    fn bytes(&self) -> u64 {
-        // SAFETY: QEMU's function, which takes any number.
+    fn bytes(&self) -> u8 {
+        // SAFETY: QEMU's function, which takes any number. It returns at most 7.
         1 << unsafe { (api().qemu_plugin_mem_size_shift)(self.info) }
     }
 

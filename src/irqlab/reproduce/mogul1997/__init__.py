@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Mogul, Ramakrishnan: Eliminating Receive Livelock in an Interrupt-Driven Kernel (1996, 1997), measured again."""
+
+from __future__ import annotations
+
+from irqlab.reproduce.mogul1997 import findings, measure, report
+from irqlab.reproduce.mogul1997.configurations import SERIES
+from irqlab.reproduce.paper import Paper
+
+PAPER = Paper(
+    name="mogul1997",
+    source="J. C. Mogul, K. K. Ramakrishnan: Eliminating Receive Livelock in an Interrupt-Driven Kernel. "
+    "USENIX Annual Technical Conference (1996); ACM Transactions on Computer Systems 15(3) (1997).",
+    driver="irqmod_rtl8139cp",
+    measure=measure.measure,
+    findings=findings.findings,
+    picture=report.picture,
+    sections=report.sections,
+    lead="Figures 6-1 to 7-1 of the paper: a router with and without a process on its forwarding path, and what is left for "
+    "other processes.",
+    series=SERIES,
+)

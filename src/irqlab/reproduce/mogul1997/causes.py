@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Experiments on why the lab's curves differ from the paper's: each turns one cause on and off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Annotated
+
+from irqlab.config.costs import Costs
+from irqlab.config.schemes import Schemes
+from irqlab.config.traffic import Arrivals
+from irqlab.present.columns import Col
+from irqlab.reproduce.mogul1997.configurations import (
+    FEEDBACK_QUOTA,
+    HIGH,
+    LINUX,
+    NAPI,
+    NO_FEEDBACK,
+    NO_QUOTA,
+    QUOTAS,
+    UNMODIFIED,
+    polling,
+    quota_name,
+    unmodified,
+)
+from irqlab.reproduce.mogul1997.trials import spec_of, trials
+from irqlab.reproduce.session import Session
+from irqlab.reproduce.table import Table
+from irqlab.runner.jobs import Job
+from irqlab.trials.application import SCREEN_MODULE, ApplicationTrial, Tuning
+from irqlab.trials.testbed import Testbed
+
+OVERLOAD = 2.1
+"""Times the unmodified kernel's loss-free rate."""
+RINGS = (16, 64)
+"""Descriptors, for receiving and for sending. 64 are the C+'s most."""
+STOPPING = "irqmod_i8255x"
+"""A chip whose receiver stops when its ring is full, until the driver starts it again."""
+PRIORITY, CHIP, RING, FEEDBACK, WEIGHT = "priority", "chip", "ring", "feedback", "weight"
+ARRIVALS, COST, QUEUE = "arrivals", "cost of an interrupt", "queue"
+IRQ_NS = 5000.0
+"""About what this DUT takes for an interrupt, once more."""
+ARRIVED: tuple[Arrivals, ...] = ("constant", "poisson")
+COSTS = {"none": None, f"{IRQ_NS / 1000:g} µs more": Costs(irq=IRQ_NS)}
+QUEUES = (31, 32)
+"""Packets that may wait for screend. From 32 on tun frees its places 16 at a time."""
+NEAR_PEAK = (0.23, 0.28, 0.33, 0.38)
+"""Where a router with screend has its peak, as OVERLOAD."""
+
+
+def ring_setting(ring: int) -> str:
+    """The setting of a trial with rings of so many descriptors."""
+    return f"rings of {ring}"
+
+
+@dataclass(frozen=True)
+class CauseRow:
+    """A trial of an experiment."""
+
+    cause: Annotated[str, Col("Cause")]
+    setting: Annotated[str, Col("Setting")]
+    screend: Annotated[bool, Col("screend")]
+    configuration: Annotated[str, Col("Configuration")]
+    offered_to_peak: Annotated[float, Col("Offered", "of the peak")]
+    output_to_peak: Annotated[float, Col("Output", "of the peak")]
+    lost_screen_queue: Annotated[float, Col("Lost: queue to screend")]
+    lost_output_queue: Annotated[float, Col("output queue")]
+    cpu_left: Annotated[float, Col("CPU left", "share")]
+
+
+@dataclass(frozen=True)
+class _Trial:
+    cause: str
+    setting: str
+    screend: bool
+    configuration: str
+    tuning: Tuning
+    testbed: Testbed
+    load: float = OVERLOAD
+    arrivals: Arrivals = "constant"
+    costs: Costs | None = None
+
+
+def _plans(session: Session, testbed: Testbed) -> Iterator[_Trial]:
+    for nice in (-20, LINUX):
+        setting = f"ksoftirqd at nice {nice}"
+        yield _Trial(PRIORITY, setting, True, UNMODIFIED, unmodified(nice), testbed)
+        yield _Trial(PRIORITY, setting, True, NO_FEEDBACK, polling(FEEDBACK_QUOTA, nice=nice), testbed)
+    stopping = session.testbed(driver=STOPPING, nic=None, modules=(SCREEN_MODULE,))
+    for bed in (testbed, stopping):
+        yield _Trial(CHIP, bed.driver, False, NO_QUOTA, polling(0), bed)
+    for ring in RINGS:
+        small = session.testbed(modules=(SCREEN_MODULE,), dut=replace(session.config.dut, ring=ring))
+        for quota in QUOTAS:
+            yield _Trial(RING, ring_setting(ring), False, quota_name(quota), polling(quota), small)
+    for setting, high in (("feedback", HIGH), ("none", 0)):
+        yield _Trial(FEEDBACK, setting, False, NO_QUOTA, polling(0, high), testbed)
+    schemes = Schemes(rx="napi", tx="poll", weight=FEEDBACK_QUOTA)
+    weighted = replace(polling(FEEDBACK_QUOTA), schemes=schemes)
+    yield _Trial(WEIGHT, f"{NAPI} with weight {FEEDBACK_QUOTA}", False, NAPI, weighted, testbed)
+    yield _Trial(WEIGHT, "polling", False, quota_name(FEEDBACK_QUOTA), polling(FEEDBACK_QUOTA), testbed)
+
+
+def _near_peak(session: Session, testbed: Testbed) -> Iterator[_Trial]:
+    """With screend: the unmodified kernel and the one with feedback, near their peaks."""
+    charged = session.testbed(modules=(SCREEN_MODULE,), cost_model=True)
+    fed = quota_name(FEEDBACK_QUOTA)
+    for queue in QUEUES:
+        tuning = replace(polling(FEEDBACK_QUOTA, HIGH), screen_queue=queue)
+        yield _Trial(QUEUE, f"a queue of {queue}", True, fed, tuning, testbed, max(NEAR_PEAK))
+    for load in NEAR_PEAK:
+        for name, tuning in ((UNMODIFIED, unmodified()), (fed, polling(FEEDBACK_QUOTA, HIGH))):
+            for arrivals in ARRIVED:
+                yield _Trial(ARRIVALS, arrivals, True, name, tuning, testbed, load, arrivals)
+            for setting, costs in COSTS.items():
+                yield _Trial(COST, setting, True, name, tuning, charged, load, costs=costs)
+
+
+def _spec(one: _Trial, unit_pps: float, quick: bool) -> ApplicationTrial:
+    return spec_of(one.load * unit_pps, one.tuning, one.screend, quick, arrivals=one.arrivals, costs=one.costs)
+
+
+def measure(session: Session, testbed: Testbed, unit_pps: float, peak_pps: float) -> Table[CauseRow]:
+    """Every experiment."""
+    plans = [*_plans(session, testbed), *_near_peak(session, testbed)]
+    jobs = {
+        n: Job(
+            f"{one.cause}: {one.setting}",
+            one.testbed,
+            partial(
+                trials,
+                specs=[
+                    spec_of(one.load * unit_pps, one.tuning, one.screend, session.quick, arrivals=one.arrivals, costs=one.costs)
+                ],
+            ),
+        )
+        for n, one in enumerate(plans)
+    }
+    found = session.all("causes", jobs)
+    rows = []
+    for n, one in enumerate(plans):
+        (r,) = found[n]
+        row = CauseRow(
+            cause=one.cause,
+            setting=one.setting,
+            screend=one.screend,
+            configuration=one.configuration,
+            offered_to_peak=r.offered_pps / peak_pps,
+            output_to_peak=r.returned_pps / peak_pps,
+            lost_screen_queue=r.places.socket / max(1, r.places.sent),
+            lost_output_queue=r.places.elsewhere / max(1, r.places.sent),
+            cpu_left=r.cpu_available,
+        )
+        rows.append(row)
+    return Table("What makes curves differ: one cause on and off", CauseRow, tuple(rows))

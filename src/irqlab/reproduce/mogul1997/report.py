@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The report: the paper's figures beside the lab's, in the paper's order, in shares of the unmodified kernel's peak."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from irqlab.present import plots, series
+from irqlab.present.parts import Group, Legend, Plot, Section
+from irqlab.present.series import Line, Point
+from irqlab.reproduce import page
+from irqlab.reproduce.mogul1997 import published
+from irqlab.reproduce.mogul1997.configurations import (
+    FEEDBACK_QUOTA,
+    IFPOLL,
+    LIMITS,
+    NAPI,
+    NO_FEEDBACK,
+    NO_QUOTA,
+    QUOTAS,
+    SERIES,
+    UNMODIFIED,
+    quota_name,
+)
+from irqlab.reproduce.mogul1997.measure import LOWEST, CpuRow, ForwardRow, Tables
+from irqlab.reproduce.table import Table
+
+PUBLISHED = ("published", "the paper")
+X, Y = "Offered, times the peak", "output, times the peak"
+NUMBERS = {name: number for number, name in enumerate(SERIES)}
+ALL_QUOTAS = tuple(map(quota_name, (*QUOTAS, 0)))
+NOTE = (
+    "Rates are multiples of the peak of the unmodified kernel without screend: measured of the lab's, published "
+    f"of the paper's, {published.peak_pps():,.0f} packets/s."
+)
+NORMAL_NUMBER = len(LIMITS)
+"""The style of the process of normal priority in figure 7-1."""
+
+
+def picture(tables: Tables) -> Group:
+    """Figures 6-3 and 6-4, measured and published."""
+    first, second = (UNMODIFIED, quota_name(5), NO_QUOTA), (UNMODIFIED, quota_name(FEEDBACK_QUOTA), NO_FEEDBACK)
+    return Group(
+        legend=_legend((*first, second[1], NO_FEEDBACK)) + page.legend((), PUBLISHED),
+        plots=[*_pair("Figure 6-3", tables, False, first), *_pair("Figure 6-4, with screend", tables, True, second)],
+        note=f"Forwarding over the load offered. {NOTE} With screend, quota {FEEDBACK_QUOTA} has feedback from the queue.",
+    )
+
+
+def sections(tables: Tables) -> list[Section]:
+    """Tables and plots."""
+    return [_unmodified(tables), _polling(tables), _screend(tables), _cpu(tables), _causes(tables)]
+
+
+def _legend(names: Iterable[str]) -> list[Legend]:
+    """Of these names, with the styles of their places in SERIES."""
+    return [one for one in page.legend(SERIES) if one.text in set(names)]
+
+
+def _points(rows: Iterable[ForwardRow]) -> list[Point]:
+    return sorted((row.offered_to_peak, row.output_to_peak) for row in rows)
+
+
+def _measured(data: Table[ForwardRow], screend: bool, names: Sequence[str]) -> list[Line]:
+    by = data.only(lambda row: row.screend == screend).by(lambda row: row.configuration)
+    return [
+        Line(f"series-{NUMBERS[name]}", name, series.measured_style(NUMBERS[name]), _points(by[name]))
+        for name in names
+        if name in by
+    ]
+
+
+def _published(screend: bool, names: Sequence[str]) -> list[Line]:
+    found = ((name, published.curve(screend, name)) for name in names)
+    return [
+        Line(f"series-{NUMBERS[name]}-paper", f"{name}, the paper", series.published_style(NUMBERS[name]), list(points))
+        for name, points in found
+        if points
+    ]
+
+
+def _plot(title: str, lines: Sequence[Line], top: float) -> Plot:
+    return page.plot(title, plots.over_load(lines, Y, title, None, top, X))
+
+
+def _top(lines: Iterable[Line]) -> float:
+    return 1.1 * max((y for line in lines for _, y in line.points if y is not None), default=1.0)
+
+
+def _right(lines: Sequence[Line]) -> float:
+    return max((x for line in lines for x, _ in line.points), default=1.0)
+
+
+def _to(lines: Sequence[Line], right: float) -> list[Line]:
+    """The lines in a plot that goes that far."""
+    return [replace(line, points=[*line.points, (right, None)]) for line in lines]
+
+
+def _twice(title: str, measured: Sequence[Line], paper: Sequence[Line]) -> list[Plot]:
+    """Two plots with the same scales."""
+    top, right = _top([*measured, *paper]), _right([*measured, *paper])
+    return [_plot(f"{title}: measured", _to(measured, right), top), _plot(f"{title}: the paper", _to(paper, right), top)]
+
+
+def _pair(title: str, tables: Tables, screend: bool, names: Sequence[str]) -> list[Plot]:
+    """A figure twice, with the same scale: measured and published."""
+    measured, paper = _measured(tables.forwarding, screend, names), _published(screend, names)
+    return _twice(title, measured, paper)
+
+
+def _unmodified(tables: Tables) -> Section:
+    lines = [
+        Line(f"series-{n}", name, series.measured_style(n), _points(_of(tables, screend)))
+        for n, (name, screend) in enumerate((("without screend", False), ("with screend", True)))
+    ]
+    paper = [
+        Line(f"series-{n}-paper", f"{name}, the paper", series.published_style(n), list(published.curve(screend, UNMODIFIED)))
+        for n, (name, screend) in enumerate((("without screend", False), ("with screend", True)))
+    ]
+    group = Group(legend=page.legend(("without screend", "with screend"), PUBLISHED))
+    group.plots = _twice("Figure 6-1", lines, paper)
+    group.tables = [page.table(tables.curves)]
+    group.note = (
+        f"{NOTE} Loss-free up to: the highest load of the sweep up to which {100 * published.LOSSLESS:g} % of every load come "
+        f"out. The mean from {published.OVERLOAD:g} on is that of all loads from {published.OVERLOAD:g} times the peak."
+    )
+    intro = "Figure 6-1: receive livelock in an unmodified kernel, and each curve of figures 6-1 to 6-6 in three figures."
+    return Section("unmodified", "The unmodified kernel", "Unmodified", intro, [group])
+
+
+def _of(tables: Tables, screend: bool) -> tuple[ForwardRow, ...]:
+    return tables.forwarding.where(lambda row: row.screend == screend and row.configuration == UNMODIFIED)
+
+
+def _polling(tables: Tables) -> Section:
+    first, second = (UNMODIFIED, quota_name(5), NO_QUOTA, NAPI, IFPOLL), ALL_QUOTAS
+    group = Group(legend=_legend((*first, *second)) + page.legend((), PUBLISHED))
+    group.plots = [*_pair("Figure 6-3", tables, False, first), *_pair("Figure 6-5", tables, False, second)]
+    rows = tables.forwarding.only(lambda row: not row.screend)
+    group.tables = [page.table(rows, folded=True)]
+    group.note = (
+        f'{NOTE} The paper\'s "no polling" is its modified kernel told to act as the unmodified one. Here both are one driver, '
+        f"whose schemes are exchanged at run time. {NAPI}: our driver as it is used on Linux. "
+        f"{IFPOLL}: polling from a clock as DragonFly BSD does, with half of the CPU for processes."
+    )
+    intro = "Figures 6-3 and 6-5: polling, with and without a quota of frames for each poll."
+    return Section("polling", "Polling and quotas, without screend", "Quotas", intro, [group])
+
+
+def _screend(tables: Tables) -> Section:
+    first = (UNMODIFIED, NO_FEEDBACK, quota_name(FEEDBACK_QUOTA), NAPI, IFPOLL)
+    group = Group(legend=_legend((*first, *ALL_QUOTAS)) + page.legend((), PUBLISHED))
+    group.plots = [*_pair("Figure 6-4", tables, True, first), *_pair("Figure 6-6", tables, True, ALL_QUOTAS)]
+    rows = tables.forwarding.only(lambda row: row.screend)
+    group.tables = [page.table(rows, folded=True)]
+    group.note = (
+        f'{NOTE} All quotas have feedback from the queue to screend, except "{NO_FEEDBACK}" (quota {FEEDBACK_QUOTA}). Here '
+        "screend is a process that reads every packet from a tun device and writes it back."
+    )
+    intro = "Figures 6-4 and 6-6: a user process that decides on every packet, and feedback from its queue."
+    return Section("screend", "A process on the path", "screend", intro, [group])
+
+
+def _cpu_line(rows: Iterable[CpuRow], number: int, name: str) -> Line:
+    points = sorted((row.offered_to_peak, row.cpu_percent) for row in rows)
+    return Line(f"series-{number}", name, series.measured_style(number), points)
+
+
+def _cpu(tables: Tables) -> Section:
+    names = [f"threshold {percent} %" for percent in LIMITS]
+    by = tables.cpu.by(lambda row: (row.threshold_percent, row.process))
+    lines = []
+    for (percent, process), rows in by.items():
+        number = LIMITS.index(percent) if process == LOWEST else NORMAL_NUMBER
+        lines.append(_cpu_line(rows, number, names[LIMITS.index(percent)]))
+    paper = [
+        Line(f"series-{n}-paper", f"{names[n]}, the paper", series.published_style(n), list(published.cpu_curve(percent)))
+        for n, percent in enumerate(LIMITS)
+    ]
+    normal = f"threshold {LIMITS[-1]} %, process of normal priority"
+    draw: Callable[[Sequence[Line], str], Plot] = lambda drawn, title: page.plot(  # noqa: E731
+        title, plots.over_load(drawn, "% of the CPU left", title, None, 104, X)
+    )
+    group = Group(legend=page.legend((*names, normal), PUBLISHED))
+    right = _right([*lines, *paper])
+    group.plots = [draw(_to(lines, right), "Figure 7-1: measured"), draw(_to(paper, right), "Figure 7-1: the paper")]
+    group.tables = [page.table(tables.cpu, folded=True)]
+    group.note = f"{NOTE} The process goes behind ksoftirqd, as the paper's behind the polling thread, unless it says otherwise."
+    intro = "Figure 7-1: what a limit on the CPU time of polling leaves for a process that always computes."
+    return Section("cpu", "Progress of user processes", "Processes", intro, [group])
+
+
+def _causes(tables: Tables) -> Section:
+    group = Group(tables=[page.table(tables.causes)])
+    intro = "Where curves differ from the paper's: experiments that turn one cause on and off."
+    return Section("causes", "Why curves differ", "Causes", intro, [group])
