@@ -496,7 +496,7 @@ def hybrid(agrees: bool) -> of_hybrid.Tables:
         )
         for one in dict.fromkeys((*hybrid_conditions.CONDITIONS, *hybrid_conditions.PATCHED))
         for scheme in pps
-        for load in (2.0, 3.0, 4.0)
+        for load in (2.0, 2.35, 3.0, 4.0)
     ]  # fmt: skip
     cliff = [of_hybrid.CliffRow("6.1", "receives", sign, CLIFF_PPS, sign == "cpu") for sign in ("cpu", "loss")]
     return of_hybrid.Tables(

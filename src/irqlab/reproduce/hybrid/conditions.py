@@ -15,8 +15,10 @@ from irqlab.reproduce.salah2009.rows import Row
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import ApplicationResult, ApplicationTrial
 
-LOADS = (1.5, 2.0, 2.35, 3.0, 4.0)
-"""Of the cliff: the paper's end at 2.35; its ksoftirqd would be woken at 3."""
+PAPER_END = 2.35
+"""Of the cliff: where the paper's loads end."""
+LOADS = (1.5, 2.0, PAPER_END, 3.0, 4.0)
+"""Of the cliff: the paper's ksoftirqd would be woken at 3."""
 QUICK_LOADS = (2.0, 4.0)
 IRQ_NS = 5000.0
 """About what this DUT takes for an interrupt, once more (`cliff_costs` of salah2009)."""

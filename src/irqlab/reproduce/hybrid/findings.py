@@ -180,8 +180,8 @@ CLAIMS: tuple[Claim[Tables, Any], ...] = (
     Claim(
         "Figure 7(a)",
         f"With the softirqs of Linux 2.6.15, hybrid receives more than {schemes.DE}, and {schemes.DE} more than {schemes.NAPI}, "
-        f"at {FAR:g} times the cliff.",
-        _under(conditions.OLD_SOFTIRQS, FAR),
+        f"at {conditions.PAPER_END:g} times the cliff, where the paper's loads end.",
+        _under(conditions.OLD_SOFTIRQS, conditions.PAPER_END),
         holds=_as_published,
         yes=_both,
         no=_both,
