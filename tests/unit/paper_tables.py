@@ -489,7 +489,7 @@ def hybrid(agrees: bool) -> of_hybrid.Tables:
     of_nice = {hybrids.NAPI: 3.0} if agrees else {hybrids.NAPI: 1.2}
     conditions = [
         of_hybrid.ConditionRow(
-            one.name, one.options, scheme, load, load * CLIFF_PPS,
+            one.name, one.options, one.kernel or "6.1", scheme, load, load * CLIFF_PPS,
             pps[scheme] * (1 if one is hybrid_conditions.BASE else
                            of_nice.get(scheme, 1.0) if one is hybrid_conditions.NICE else gains.get(scheme, 1.0)),
             pps[scheme], 1e3, 0.5,

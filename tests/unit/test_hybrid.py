@@ -12,7 +12,7 @@ from irqlab.config.costs import Costs
 from irqlab.config.testbed import DutConfig
 from irqlab.config.traffic import Load
 from irqlab.errors import IrqlabError
-from irqlab.reproduce.hybrid import conditions, measure, schemes
+from irqlab.reproduce.hybrid import conditions, findings, measure, schemes
 from irqlab.reproduce.hybrid.conditions import PATCHED, Condition
 from irqlab.reproduce.hybrid.tables import Tables
 from irqlab.reproduce.salah2009 import rows
@@ -42,6 +42,13 @@ def test_what_is_received_is_held_against_the_better_of_the_others_but_not_again
     beyond = tables.throughput.where(lambda r: r.load_of_cliff == 4.0)
     assert beyond
     assert all(row.application_pps < row.offered_pps for row in beyond)
+
+
+def test_what_only_the_old_rule_can_tell_is_not_claimed_of_another_kernel() -> None:
+    words = "nice 19 alone"
+    told = {kernel: measure.measure(session(kernel)) for kernel in (None, "7.3")}  # type: ignore[arg-type]
+    assert any(words in one.claim for one in findings.findings(told[None]))
+    assert not any(words in one.claim for one in findings.findings(told["7.3"]))
 
 
 def test_a_condition_is_the_difference_to_the_first_row() -> None:

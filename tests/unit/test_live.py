@@ -19,6 +19,7 @@ from irqlab.errors import IrqlabError
 from irqlab.live import calibration, judge, prepare
 from irqlab.live.calibration import Calibration
 from irqlab.live.config import LiveConfig
+from irqlab.live.testbed import what_helps
 from irqlab.methods import burst, catalogue, loss, throughput
 from irqlab.present.tables import Table
 from irqlab.runner.runner import TrialRunner
@@ -178,6 +179,15 @@ def test_a_calibration_is_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         calibration.read(config)
 
 
+def test_what_helps_a_tester_without_a_verdict() -> None:
+    every = what_helps(LiveConfig(PORTS))
+    for option in ("--cpus", "--sleep", "--kind af_xdp", "--line-rate"):
+        assert option in every
+    chosen = what_helps(LiveConfig(PORTS, kind="af_xdp", sleep=True))
+    assert "--sleep" not in chosen
+    assert "af_xdp" not in chosen
+
+
 def test_the_journal_survives_a_crash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IRQLAB_CACHE", str(tmp_path))
     setting = tmp_path / "setting"
@@ -194,6 +204,52 @@ def test_the_journal_survives_a_crash(tmp_path: Path, monkeypatch: pytest.Monkey
     journal.note(prepare.Undo("here", "what cannot be", ("false",)))
     with pytest.raises(IrqlabError, match="what cannot be"):
         prepare.restore(PORTS, said.append)
+    assert journal.load()
+
+
+def test_a_change_that_was_not_made_is_not_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IRQLAB_CACHE", str(tmp_path))
+    journal = prepare.Journal(PORTS)
+    said: list[str] = []
+    here = prepare.Changes(prepare.Here(), journal, said.append)
+    with pytest.raises(IrqlabError, match="`false` failed"):
+        here.command("what cannot be", ("false",), ("true",))
+    (tmp_path / "setting").mkdir()  # as if it could be read, but not written
+    monkeypatch.setattr(here.machine, "read", lambda path: "old")
+    with pytest.raises(IrqlabError, match="cannot write new"):
+        here.file(str(tmp_path / "setting"), "new")
+    assert said == []
+    assert not journal.undo
+    assert not journal.path.exists()
+
+
+def test_no_change_without_a_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cache").write_text("not a directory")
+    monkeypatch.setenv("IRQLAB_CACHE", str(tmp_path / "cache"))
+    journal = prepare.Journal(PORTS)
+    made = tmp_path / "made"
+    with pytest.raises(IrqlabError, match="cannot write"):
+        prepare.Changes(prepare.Here(), journal, print).command("a file", ("touch", str(made)), ("rm", str(made)))
+    assert not made.exists()
+    assert not journal.undo
+
+
+def test_the_order_of_the_ports_does_not_matter_to_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IRQLAB_CACHE", str(tmp_path))
+    prepare.Journal(("p1", "p0")).note(prepare.Undo("here", "nothing", ("true",)))
+    said: list[str] = []
+    prepare.restore(("p0", "p1"), said.append)
+    assert said == ["  undone: nothing"]
+
+
+def test_restore_without_the_ports_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IRQLAB_CACHE", str(tmp_path))
+    ports = ("gone-port-0", "gone-port-1")
+    journal = prepare.Journal(ports)
+    journal.note(prepare.Undo("here", "gone-port-0: gso off", ("false",)))
+    with pytest.raises(IrqlabError, match=r"no interface gone-port-0 and gone-port-1 here.*network namespace.*delete") as raised:
+        prepare.restore(ports, lambda _: None)
+    assert str(journal.path) in str(raised.value)
     assert journal.load()
 
 

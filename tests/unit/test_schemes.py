@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from irqlab import units
@@ -16,6 +17,7 @@ from irqlab.dut import schemes
 from irqlab.dut.kernel_log import Record
 from irqlab.errors import IrqlabError
 from irqlab.qemu import rpc
+from irqlab.results.records import SchemesInForce
 
 RX = ("interrupt", "de", "napi", "hybrid", "timer", "adaptive")
 TX = ("interrupt", "coalesce", "off")
@@ -241,3 +243,9 @@ def test_settings_of_any_driver_need_no_irqmod() -> None:
         apply(dut, Schemes(gro_flush_timeout_ns=30_000))
     with pytest.raises(IrqlabError, match="built on irqmod"):
         apply(dut, Schemes(weight=3))
+
+
+def test_a_result_can_state_every_setting() -> None:
+    """What a driver states is checked when a result is written: a setting that is missing there fails every command."""
+    stated = {entry.name for entry in msgspec.structs.fields(SchemesInForce)}
+    assert stated == {"variant", *(setting.field for setting in SETTINGS if setting.place.of_engine)}

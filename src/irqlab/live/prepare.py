@@ -21,6 +21,7 @@ from irqlab.config.addresses import dut_ip, tester_ip
 from irqlab.errors import IrqlabError
 from irqlab.live.ports import LiveError
 from irqlab.live.remote import Remote
+from irqlab.qemu.rpc import TesterError
 from irqlab.setup.paths import cache_dir
 
 Say = Callable[[str], None]
@@ -47,11 +48,15 @@ class Undo:
     text: str = ""
 
 
+class NotMadeError(LiveError):
+    """A change was refused, so there is nothing to undo."""
+
+
 class Journal:
     """What `restore` has to do, in a file."""
 
     def __init__(self, ports: tuple[str, str]) -> None:
-        self.path = cache_dir() / "live" / f"prepared-{ports[0]}-{ports[1]}.json"
+        self.path = cache_dir() / "live" / f"prepared-{'-'.join(sorted(ports))}.json"
         self.dut: str | None = None
         self.undo: list[Undo] = []
 
@@ -70,8 +75,17 @@ class Journal:
         return True
 
     def note(self, undo: Undo) -> None:
-        """Adds an entry, before the change is made."""
+        """Adds an entry, before the change is made. Raises IrqlabError if it cannot be kept."""
         self.undo.append(undo)
+        try:
+            self.save()
+        except IrqlabError:
+            self.undo.pop()
+            raise
+
+    def forget(self) -> None:
+        """Removes the last entry: its change was not made."""
+        self.undo.pop()
         self.save()
 
     def save(self) -> None:
@@ -83,21 +97,21 @@ class Journal:
             self.path.unlink(missing_ok=True)
 
 
-class _Here:
+class Here:
     """This host."""
 
     where: Literal["here", "dut"] = "here"
 
     def run(self, *argv: str) -> str:
-        """Runs a command. Raises LiveError."""
+        """Runs a command. Raises NotMadeError."""
         try:
             done = subprocess.run(argv, capture_output=True, text=True, check=False)
         except OSError as error:
-            raise LiveError(f"cannot run {argv[0]}: {error.strerror}: run `make setup`") from error
+            raise NotMadeError(f"cannot run {argv[0]}: {error.strerror}: run `make setup`") from error
         if done.returncode != 0:
             why = (done.stderr or done.stdout).strip()
             mend = "; this needs root: sudo" if os.geteuid() != 0 else ""
-            raise LiveError(f"`{' '.join(argv)}` failed: {why}{mend}")
+            raise NotMadeError(f"`{' '.join(argv)}` failed: {why}{mend}")
         return done.stdout
 
     def read(self, path: str) -> str | None:
@@ -108,15 +122,15 @@ class _Here:
             return None
 
     def write(self, path: str, text: str) -> None:
-        """Writes a file of the kernel's. Raises LiveError."""
+        """Writes a file of the kernel's. Raises NotMadeError."""
         try:
             Path(path).write_text(text)
         except OSError as error:
             mend = "; this needs root: sudo" if os.geteuid() != 0 else ""
-            raise LiveError(f"cannot write {text} to {path}: {error.strerror}{mend}") from error
+            raise NotMadeError(f"cannot write {text} to {path}: {error.strerror}{mend}") from error
 
 
-class _There:
+class There:
     """The device under test."""
 
     where: Literal["here", "dut"] = "dut"
@@ -125,10 +139,10 @@ class _There:
         self._remote = remote
 
     def run(self, *argv: str) -> str:
-        """Runs a command. Raises LiveError."""
+        """Runs a command. Raises NotMadeError, or LiveError if the agent is gone."""
         done = self._remote.guest("exec", argv=list(argv), stdin=None)
         if done["code"] != 0:
-            raise LiveError(f"on the device, `{' '.join(argv)}` failed: {(done['err'] or done['out']).strip()}")
+            raise NotMadeError(f"on the device, `{' '.join(argv)}` failed: {(done['err'] or done['out']).strip()}")
         return str(done["out"])
 
     def read(self, path: str) -> str | None:
@@ -137,23 +151,34 @@ class _There:
         return found
 
     def write(self, path: str, text: str) -> None:
-        """Writes a file of the kernel's."""
-        self._remote.guest("write", path=path, text=text)
+        """Writes a file of the kernel's. Raises NotMadeError, or LiveError if the agent is gone."""
+        try:
+            self._remote.guest("write", path=path, text=text)
+        except TesterError as error:
+            raise NotMadeError(f"on the device, cannot write {text} to {path}: {error}") from error
 
 
-class _Changes:
+class Changes:
     """Makes changes on a machine, each noted in the journal first and said."""
 
-    def __init__(self, machine: _Here | _There, journal: Journal, say: Say) -> None:
+    def __init__(self, machine: Here | There, journal: Journal, say: Say) -> None:
         self.machine = machine
         self._journal = journal
         self._say = say
 
     def command(self, what: str, argv: Sequence[str], back: Sequence[str]) -> None:
         """Runs a command that `back` undoes."""
-        self._journal.note(Undo(self.machine.where, what, tuple(back)))
-        self.machine.run(*argv)
-        self._say(f"  {'device: ' if self.machine.where == 'dut' else ''}{what}")
+        self._make(Undo(self.machine.where, what, tuple(back)), lambda: self.machine.run(*argv))
+
+    def _make(self, undo: Undo, change: Callable[[], object]) -> None:
+        """Notes how to undo a change, makes it, and says it."""
+        self._journal.note(undo)
+        try:
+            change()
+        except NotMadeError:
+            self._journal.forget()
+            raise
+        self._say(f"  {'device: ' if undo.where == 'dut' else ''}{undo.what}")
 
     def file(self, path: str, text: str) -> None:
         """Writes a file of the kernel's, if it is there and says something else."""
@@ -161,9 +186,7 @@ class _Changes:
         if old is None or old.strip() == text:
             return
         what = f"{path}: {old.strip()} -> {text}"
-        self._journal.note(Undo(self.machine.where, what, (), path, old.strip()))
-        self.machine.write(path, text)
-        self._say(f"  {'device: ' if self.machine.where == 'dut' else ''}{what}")
+        self._make(Undo(self.machine.where, what, (), path, old.strip()), lambda: self.machine.write(path, text))
 
     def addresses(self, interface: str) -> list[str]:
         """The addresses of an interface, with prefix lengths."""
@@ -180,7 +203,7 @@ class _Changes:
 
 def check(ports: Sequence[str]) -> None:
     """Whether the host leaves the ports to the tester. Raises LiveError that says what to do. Says nothing of missing ports."""
-    here = _Here()
+    here = Here()
     prepare_it = f"`sudo irqlab live prepare {' '.join(ports)}` takes care of it"
     for port in ports:
         if here.read(f"/proc/sys/net/ipv4/conf/{port}/forwarding") is None:
@@ -200,7 +223,7 @@ def check(ports: Sequence[str]) -> None:
             raise LiveError(f"port {port} has the address {owned[0]}, so this host's own network stack uses it; {prepare_it}")
 
 
-def _v6_off(here: _Here, port: str, family: str) -> bool:
+def _v6_off(here: Here, port: str, family: str) -> bool:
     return family == "ipv6" and (here.read(f"/proc/sys/net/ipv6/conf/{port}/disable_ipv6") or "").strip() == "1"
 
 
@@ -216,7 +239,7 @@ def _managed(port: str) -> str:
 def prepare(ports: tuple[str, str], target: str | None, theirs: tuple[str, str] | None, governor: bool, say: Say) -> None:
     """Prepares the ports and, with an agent, the device. After an error everything is put back. Raises IrqlabError."""
     for port in ports:
-        if not Path(f"/proc/sys/net/ipv4/conf/{port}").exists():
+        if not _exists(port):
             raise LiveError(f"port {port}: there is no such interface; `ip link` lists those there are")
     journal = Journal(ports)
     if journal.load():
@@ -225,19 +248,20 @@ def prepare(ports: tuple[str, str], target: str | None, theirs: tuple[str, str] 
     try:
         for port in ports:
             say(f"{port}:")
-            _prepare_port(_Changes(_Here(), journal, say), port)
+            _prepare_port(Changes(Here(), journal, say), port)
         if governor:
-            _full_speed(_Changes(_Here(), journal, say))
+            _full_speed(Changes(Here(), journal, say))
         if target is not None and theirs is not None:
             _prepare_dut(journal, target, ports, theirs, say)
     except BaseException:
-        say("not possible; putting everything back")
-        _undo(journal, say)
+        if journal.undo:
+            say("not possible; putting everything back")
+            _undo(journal, say)
         raise
-    say(f"`irqlab live restore {' '.join(ports)}` puts it back")
+    say(f"`irqlab live restore {' '.join(ports)}` puts it back" if journal.undo else "nothing to change")
 
 
-def _prepare_port(change: _Changes, port: str) -> None:
+def _prepare_port(change: Changes, port: str) -> None:
     if _managed(port):
         change.command(
             f"{port}: not managed by NetworkManager",
@@ -267,14 +291,14 @@ def _prepare_port(change: _Changes, port: str) -> None:
     _move_interrupts(change, port)
 
 
-def _channels(change: _Changes, port: str) -> str:
+def _channels(change: Changes, port: str) -> str:
     try:
         return change.machine.run("ethtool", "-l", port)
     except LiveError:
         return ""  # its driver has no such setting
 
 
-def _move_interrupts(change: _Changes, port: str) -> None:
+def _move_interrupts(change: Changes, port: str) -> None:
     """Leaves the last two processors to the tester's threads."""
     cpus = sorted(os.sched_getaffinity(0))
     numbers = Path(f"/sys/class/net/{port}/device/msi_irqs")
@@ -284,7 +308,7 @@ def _move_interrupts(change: _Changes, port: str) -> None:
         change.file(f"/proc/irq/{number.name}/smp_affinity_list", str(cpus[0]))
 
 
-def _full_speed(change: _Changes) -> None:
+def _full_speed(change: Changes) -> None:
     for path in sorted(Path("/sys/devices/system/cpu").glob("cpu*/cpufreq/scaling_governor")):
         change.file(str(path), "performance")
 
@@ -292,7 +316,7 @@ def _full_speed(change: _Changes) -> None:
 def _prepare_dut(journal: Journal, target: str, ports: tuple[str, str], theirs: tuple[str, str], say: Say) -> None:
     remote = Remote(target)
     try:
-        change = _Changes(_There(remote), journal, say)
+        change = Changes(There(remote), journal, say)
         say("device:")
         change.file("/proc/sys/net/ipv4/ip_forward", "1")
         for port, interface in enumerate(theirs):
@@ -317,7 +341,7 @@ def _prepare_dut(journal: Journal, target: str, ports: tuple[str, str], theirs: 
 
 
 def _mac(port: str) -> str:
-    found = re.search(r"link/ether (\S+)", _Here().run("ip", "-o", "link", "show", "dev", port))
+    found = re.search(r"link/ether (\S+)", Here().run("ip", "-o", "link", "show", "dev", port))
     if not found:
         raise LiveError(f"port {port}: not an Ethernet interface")
     return found[1]
@@ -332,7 +356,22 @@ def restore(ports: tuple[str, str], say: Say) -> None:
     _undo(journal, say)
     if journal.undo:
         left = "\n".join(f"  {one.what}" for one in journal.undo)
-        raise LiveError(f"these changes could not be undone; run it again when it is possible:\n{left}")
+        raise LiveError(f"these changes could not be undone; {_mend(ports, journal)}:\n{left}")
+
+
+def _mend(ports: tuple[str, str], journal: Journal) -> str:
+    """What to do so that everything can be undone."""
+    gone = [port for port in ports if not _exists(port)]
+    if not gone:
+        return "run it again when it is possible"
+    return (
+        f"there is no interface {' and '.join(gone)} here: run it again in its network namespace or when it is back; "
+        f"if it is gone for good, delete {journal.path}"
+    )
+
+
+def _exists(port: str) -> bool:
+    return Path(f"/proc/sys/net/ipv4/conf/{port}").exists()
 
 
 def _undo(journal: Journal, say: Say) -> None:
@@ -352,7 +391,7 @@ def _undo(journal: Journal, say: Say) -> None:
                     lost = error
                     say(f"  {error}")
                     raise
-            machine: Any = _There(remote) if one.where == "dut" and remote is not None else _Here()
+            machine: Any = There(remote) if one.where == "dut" and remote is not None else Here()
             if one.argv:
                 machine.run(*one.argv)
             else:

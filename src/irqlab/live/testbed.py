@@ -51,6 +51,16 @@ class Settings:
     """None: not known."""
 
 
+def what_helps(config: LiveConfig) -> str:
+    """What to try if the losses can always be the tester's own."""
+    help_it = "give the tester idle processors (--cpus)"
+    if not config.sleep:
+        help_it += ", or, if there are none, let it sleep (--sleep)"
+    if config.kind != "af_xdp":
+        help_it += ", try --kind af_xdp"
+    return help_it + ", or offer less (--line-rate)"
+
+
 @dataclass(frozen=True)
 class NoMachine:
     """In place of QEMU's configuration."""
@@ -156,8 +166,7 @@ class LiveTestbed(Testbed):
                     return found  # type: ignore[return-value]
                 self._say(f"  repeated: {doubts}")
         raise NoVerdictError(
-            f"no verdict at {trial.loads[0].rate_pps:.0f} frames/s: {doubts}, in each of {TRIES} trials: give the tester idle "
-            "processors (--cpus), try --kind af_xdp, or offer less"
+            f"no verdict at {trial.loads[0].rate_pps:.0f} frames/s: {doubts}, in each of {TRIES} trials: {what_helps(self.live)}"
         )
 
     @property

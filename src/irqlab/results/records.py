@@ -66,6 +66,11 @@ class SchemesInForce(Struct, frozen=True, forbid_unknown_fields=True):
     tx_frames: int | None = None
     timer_without: str | None = None
     above: str | None = None
+    quota: int | None = None
+    queue_high: int | None = None
+    queue_low: int | None = None
+    cpu_percent: int | None = None
+    user_percent: int | None = None
 
 
 class Configuration(Struct, frozen=True):

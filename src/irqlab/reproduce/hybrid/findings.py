@@ -104,9 +104,13 @@ class _Under:
         return "; ".join(each)
 
 
-def _under(condition: Condition, *loads: float) -> Callable[[Tables], _Under | None]:
+def _under(condition: Condition, *loads: float, kernel: str | None = None) -> Callable[[Tables], _Under | None]:
+    """`kernel`: the only one that can tell; None: any."""
+
     def evidence(tables: Tables) -> _Under | None:
-        rows = tables.conditions.where(lambda r: r.condition in (condition.name, conditions.BASE.name))
+        rows = tables.conditions.where(
+            lambda r: r.condition in (condition.name, conditions.BASE.name) and kernel in (None, r.kernel)
+        )
         cells = {(row.condition, row.scheme, row.load_of_cliff): row.application_pps for row in rows}
         there = tuple(load for load in loads if (condition.name, schemes.HYBRID, load) in cells)
         both = {row.condition for row in rows} == {condition.name, conditions.BASE.name}
@@ -195,7 +199,7 @@ CLAIMS: tuple[Claim[Tables, Any], ...] = (
         EXPECTED,
         f"Where ksoftirqd does hold them back (Linux {conditions.OLD}), nice 19 alone keeps the application alive under "
         f"{schemes.NAPI} at {TWICE:g} times the cliff: it receives more than twice as much.",
-        _under(conditions.NICE, TWICE),
+        _under(conditions.NICE, TWICE, kernel=conditions.OLD),
         holds=_rescues,
         yes=_both,
         no=_both,

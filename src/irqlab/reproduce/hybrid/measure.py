@@ -175,6 +175,7 @@ def _condition_table(chosen: Sequence[Condition], under: dict[str, Found]) -> Ta
             row = ConditionRow(
                 condition=condition.name,
                 options=condition.options,
+                kernel=str(condition.kernel),
                 scheme=scheme,
                 load_of_cliff=load,
                 offered_pps=r.offered_pps,

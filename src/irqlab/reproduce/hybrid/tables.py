@@ -57,6 +57,7 @@ class ConditionRow:
 
     condition: Annotated[str, Col("Condition")]
     options: Annotated[str, Col("Options")]
+    kernel: Annotated[str, Col("Linux")]
     scheme: Annotated[str, Col("Scheme")]
     load_of_cliff: Annotated[float, Col("Load", "of the cliff")]
     offered_pps: Annotated[float, Col("Offered", "frames/s")]
