@@ -110,8 +110,8 @@ def test_every_fill_is_charged_and_every_machine_begins_cold(monkeypatch: pytest
     assert json.dumps(first) == json.dumps(rewound) == json.dumps(fresh)
     stall_ns = first["memory"]["stall_ps"] / 1e3
     fills = sum(cache["misses"] for cache in first["memory"]["caches"])
-    # A fill that falls on the window's edge is charged in part.
-    assert stall_ns == pytest.approx(fills * board.latency_ns, abs=2 * board.latency_ns)
+    # The fills of the block at the window's edge may be charged in part, or by the blocks after it.
+    assert stall_ns == pytest.approx(fills * board.latency_ns, abs=8 * board.latency_ns)
     busy_ns = first["instructions"] * NS_PER_INSTRUCTION + stall_ns
     assert first["idle_ratio"] * TRIAL.duration_ns == pytest.approx(TRIAL.duration_ns - busy_ns, abs=1)
 

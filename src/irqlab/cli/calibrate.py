@@ -111,7 +111,11 @@ def verdict(found: method.Calibration) -> str:
         return text + "No cost improves the fit: the board is at least as fast as the simulated CPU; choose a higher --mips."
     if error > TRUST_ERROR:
         text += "Do not trust predictions made with these costs: the model does not capture what limits this board.\n"
-    return text + "\n".join(skill.claims(found.skills) or ["Nothing was left to predict: --fit-sizes keeps some cells back."])
+    if claims := skill.claims(found.skills):
+        return text + "\n".join(claims)
+    if found.charged.predicted_error is None:
+        return text + "Nothing was left to predict: --fit-sizes keeps some cells back."
+    return text + "Nothing that needs no lab can be predicted from one frame size, so the lab's predictions cannot be judged."
 
 
 def _terms(text: str) -> list[str]:
