@@ -12,6 +12,7 @@ import pytest
 from irqlab.config.testbed import DutConfig
 from irqlab.errors import IrqlabError
 from irqlab.methods import throughput
+from irqlab.present import series
 from irqlab.reproduce.mogul1997 import causes, configurations, findings, measure, published, report
 from irqlab.reproduce.mogul1997.configurations import NO_FEEDBACK, NO_QUOTA, UNMODIFIED, quota_name
 from irqlab.reproduce.mogul1997.trials import PLAN, QUICK_PLAN, spec_of
@@ -133,6 +134,11 @@ def test_a_figure_is_drawn_twice_with_the_same_scale() -> None:
     group = report.picture(mogul(True))
     titles = ("Figure 6-3", "Figure 6-4, with screend")
     assert [plot.title for plot in group.plots] == [f"{title}: {what}" for title in titles for what in ("measured", "the paper")]
+
+
+def test_every_line_has_a_look_of_its_own() -> None:
+    looks = [series.measured_style(number) for number in range(len(configurations.SERIES))]
+    assert len(set(looks)) == len(looks)
 
 
 def test_words_name_the_cause_that_was_examined() -> None:

@@ -40,8 +40,8 @@ def rank_style(rank: int, colour: str = INK) -> Style:
 
 
 def measured_style(number: int) -> Style:
-    """The style of the n-th measured series in plots with published data: solid."""
-    return replace(style(number), dash="solid")
+    """The style of the n-th measured series in plots with published data: solid; beyond the colours with hollow markers."""
+    return replace(style(number), dash="solid", filled=number < COLOURS)
 
 
 def published_style(number: int) -> Style:
