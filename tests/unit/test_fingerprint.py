@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import ast
 import shutil
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -92,3 +96,24 @@ def test_the_public_api_is_not_part_of_it() -> None:
 def test_an_unknown_module_is_an_error() -> None:
     with pytest.raises(ModuleNotFoundError, match=r"irqlab\.nowhere"):
         fingerprint.code_fingerprint("irqlab.nowhere")
+
+
+def test_threads_parse_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trials run side by side, and Python 3.11.2 cannot parse in several threads."""
+    parsing: list[int] = []
+    most: list[int] = []
+
+    def parse(text: str) -> ast.Module:
+        parsing.append(1)
+        time.sleep(0.01)
+        most.append(len(parsing))
+        parsing.pop()
+        return ast.parse(text)
+
+    monkeypatch.setattr(
+        fingerprint, "ast", SimpleNamespace(parse=parse, walk=ast.walk, Import=ast.Import, ImportFrom=ast.ImportFrom)
+    )
+    names = ["irqlab.units", "irqlab.files", "irqlab.errors", "irqlab.lab"]
+    with ThreadPoolExecutor(len(names)) as threads:
+        list(threads.map(fingerprint.imports, names))
+    assert most == [1] * len(names)

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import threading
 from functools import cache
 from pathlib import Path
 
 PACKAGE = "irqlab"
 ROOT = Path(__file__).parents[1]
+_PARSES = threading.Lock()
+"""ast.parse() of Python 3.11.2 (Debian 12) fails now and then in several threads: github.com/python/cpython/issues/106905."""
 
 
 @cache
@@ -47,7 +50,9 @@ def imports(module: str) -> frozenset[str]:
     if module == PACKAGE:
         return frozenset()
     found = set()
-    for node in ast.walk(ast.parse(_file(module).read_text())):
+    with _PARSES:
+        tree = ast.parse(_file(module).read_text())
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names if alias.name.startswith(f"{PACKAGE}.")}
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module and _ours(node.module):
