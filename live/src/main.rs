@@ -11,6 +11,7 @@ mod engine;
 mod health;
 mod interface;
 mod packet;
+mod permission;
 mod port;
 mod program;
 mod sockopt;

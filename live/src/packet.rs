@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::clock::Conversion;
 use crate::interface::Interface;
+use crate::permission;
 use crate::port::{Port, Receiving, Sending};
 use crate::sockopt;
 
@@ -42,8 +43,9 @@ fn socket(
 ) -> Result<OwnedFd, String> {
     let explained = |error: io::Error| match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => format!(
-            "port {}: no permission for raw frames: run `sudo setcap cap_net_raw,cap_net_admin,cap_bpf+ep` on irqlab-live, or run as root",
-            interface.name
+            "port {}: no permission for raw frames: {}",
+            interface.name,
+            permission::mend()
         ),
         Some(libc::ENETDOWN) => format!(
             "port {0} is down: `ip link set {0} up`, or `irqlab live prepare`",

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,10 @@ from irqlab.cli.live import rate
 from irqlab.compare import beside
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
-from irqlab.live import calibration, judge, prepare
+from irqlab.live import calibration, dut, judge, prepare
 from irqlab.live.calibration import Calibration
 from irqlab.live.config import LiveConfig
+from irqlab.live.ports import LiveError
 from irqlab.live.testbed import what_helps
 from irqlab.methods import burst, catalogue, loss, throughput
 from irqlab.present.tables import Table
@@ -251,6 +253,62 @@ def test_restore_without_the_ports_says_what_to_do(tmp_path: Path, monkeypatch: 
         prepare.restore(ports, lambda _: None)
     assert str(journal.path) in str(raised.value)
     assert journal.load()
+
+
+def test_the_journal_of_another_user_is_left_to_that_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IRQLAB_CACHE", str(tmp_path))
+    prepare.Journal(PORTS).note(prepare.Undo("here", "nothing", ("true",)))
+    monkeypatch.setattr("os.access", lambda *_: False)
+    said: list[str] = []
+    with pytest.raises(IrqlabError, match=r"belongs to the user .*: run this command as that user"):
+        prepare.restore(PORTS, said.append)
+    assert said == []
+
+
+class Board:
+    """In place of a connection to an agent: files of irqmod, and a shell."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.broken: IrqlabError | None = None
+
+    def guest(self, command: str, limit_ns: int | None = None, watched: bool = True, **arguments: Any) -> Any:
+        if command == "exec":
+            script = arguments["argv"][-1].replace("/sys/class/net", str(self.home))
+            done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
+            return {"code": done.returncode, "out": done.stdout, "err": done.stderr}
+        raise AssertionError(command)
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_schemes_are_put_back_even_if_the_agent_has_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: bool) -> None:
+    monkeypatch.setenv("IRQLAB_CACHE", str(tmp_path / "cache"))
+    irqmod = tmp_path / "eth0/irqmod"
+    irqmod.mkdir(parents=True)
+    journal = prepare.Journal(PORTS)
+    journal.dut = "user@board"
+    journal.note(prepare.Undo("dut", "the address", ("true",)))
+    journal.note(dut._scheme_undo("eth0", "napi", "poll"))
+    board = Board(tmp_path)
+    monkeypatch.setattr(prepare, "Remote", lambda target: board)
+    one = dut.LiveDut.__new__(dut.LiveDut)
+    one.config, one._journal, one._prepared = LiveConfig(PORTS, dut="user@board"), journal, 1
+    one.remote = Board(tmp_path) if gone else board  # type: ignore[assignment]
+    if gone:
+        assert one.remote is not None
+        one.remote.broken = LiveError("gone")
+    assert one.restore_schemes() == ""
+    assert [(irqmod / f"{way}_scheme").read_text() for way in ("rx", "tx")] == ["napi\n", "poll\n"]
+    assert [entry.what for entry in journal.undo] == ["the address"]
+    (irqmod / "rx_scheme").unlink()
+    (irqmod / "tx_scheme").unlink()
+    irqmod.rmdir()
+    journal.note(dut._scheme_undo("eth0", "napi", "poll"))
+    assert "not put back on the device: eth0: napi/poll; `irqlab live restore p0 p1` does it" in one.restore_schemes()
+    assert prepare.Journal(PORTS).load()
 
 
 @pytest.mark.parametrize(("text", "bps"), [("100M", 10**8), ("2.5G", 2.5e9), ("10k", 10**4), ("1000000", 10**6)])

@@ -25,6 +25,7 @@ from irqlab.live.testbed import LiveTestbed, Settings
 from irqlab.methods import catalogue, latency, throughput
 from irqlab.methods.method import Method
 from irqlab.results.document import MethodResult
+from irqlab.runner.jobs import UserInterruptError
 from irqlab.runner.measure import Outcome, measure
 from irqlab.runner.runner import TrialRunner
 
@@ -212,10 +213,17 @@ def _add(method: Method) -> None:
         rows = catalogue.rows([outcome.document()])
         show(method.printed(rows, options))
         tell(outcome)
-        leave(outcome)
+        _leave(outcome, json_file is not None or report_file is not None, ": --json FILE keeps the results so far")
 
     command.__name__ = method.name
     app.command(method.name, help=method.help)(guarded(command))
+
+
+def _leave(outcome: Outcome, kept: bool, mend: str = "") -> None:
+    """As `leave`. `kept`: there is a file with the results so far; unlike in the lab there is no cache of trials."""
+    if isinstance(outcome.error, UserInterruptError) and not kept:
+        outcome.error = UserInterruptError(f"interrupted; nothing was kept{mend}")
+    leave(outcome)
 
 
 def _arrivals(text: str) -> Arrivals:
@@ -288,7 +296,7 @@ def calibrate(
             method.printed([row for row in catalogue.rows([outcome.document()]) if row.data["method"] == name], method.options())
         )
     tell(outcome)
-    leave(outcome)
+    _leave(outcome, kept=False)
     rates = {r.frame_bytes: throughput.rate_per_direction(r) for r in outcome.results if r.method == "throughput"}
     timed = {r.frame_bytes: r.samples[0].latency for r in outcome.results if r.method == "latency"}
     calibration.keep(

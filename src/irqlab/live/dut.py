@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from irqlab.config.addresses import PORTS, dut_ip, tester_ip
-from irqlab.config.schemes import Schemes
 from irqlab.config.testbed import DutConfig
 from irqlab.dut import counters, napi, schemes
 from irqlab.dut.agent import PATIENCE_NS, DutError
 from irqlab.dut.counters import Counters
 from irqlab.dut.kernel_log import KernelLog, Record
 from irqlab.dut.router import Dut
-from irqlab.errors import IrqlabError
-from irqlab.live import judge
+from irqlab.live import judge, prepare
 from irqlab.live.config import LiveConfig
 from irqlab.live.ports import LiveError, Ports
+from irqlab.live.prepare import Undo
 from irqlab.live.remote import Remote
 from irqlab.qemu.rpc import TesterError
 
@@ -58,7 +57,9 @@ class LiveDut(Dut):
         self.adjust: Callable[[dict[str, Any]], dict[str, Any]] = self._addressed
         self._macs = [str(interface["mac"]) for interface in ports.interfaces]
         self._next_hops: list[str] = []
-        self._before: dict[str, dict[str, Any]] = {}
+        self._journal = prepare.Journal(config.ports)
+        self._prepared = 0
+        """Entries of the journal that are not ours."""
 
     @property
     def interfaces(self) -> tuple[str, ...]:
@@ -101,11 +102,17 @@ class LiveDut(Dut):
         self.trial_id = (self.trial_id + 1) % 65536
         whole = {"id": self.trial_id, "seed": 1, "late_ns": 2_000_000, "bucket_ns": 0, "histogram": False, **trial}
         whole = self.adjust({**whole, "streams": streams})
-        before = self._ticks()
+        before, carrier = self._ticks(), self._carrier_changes()
         armed = self.rpc.call("start", trial=whole)
         if meanwhile is not None:
             meanwhile(int(armed["origin_ns"]) + int(whole["warmup_ns"]))
         self.rpc.call("wait")
+        for name, old, new in zip(self.config.ports, carrier, self._carrier_changes(), strict=True):
+            if old != new:
+                raise LiveError(
+                    f"port {name} lost its carrier during a trial: the device under test rebooted or reset its link, or a cable "
+                    "is loose; run it again when both links are up"
+                )
         idle = _idle(before, self._ticks())
         result: dict[str, Any] = self.rpc.call("result")
         report = self.rpc.call("live")
@@ -116,6 +123,11 @@ class LiveDut(Dut):
             "idle_ns": None if idle is None else round(idle * int(whole["duration_ns"])),
             "live": judge.judged(result["streams"], report),
         }
+
+    def _carrier_changes(self) -> list[str]:
+        """How often each port's carrier came or went; empty if the kernel does not say."""
+        files = (Path(f"/sys/class/net/{name}/carrier_changes") for name in self.config.ports)
+        return [file.read_text() if file.exists() else "" for file in files]
 
     def counters(self) -> Counters:
         """The DUT's counters; empty without an agent."""
@@ -145,17 +157,34 @@ class LiveDut(Dut):
         if self.remote is None or not self.interfaces:
             raise LiveError("--rx, --tx and their settings need an agent: --dut user@board and --dut-ports eth0,eth1")
         driver = self.driver() or "the driver"
-        self._before = {interface: schemes.read(self, interface) or {} for interface in self.interfaces}
+        journal = self._journal
+        if journal.load() and journal.dut not in (None, self.config.dut):
+            raise LiveError(
+                f"--dut {self.config.dut}: the ports are prepared for --dut {journal.dut}; "
+                f"`irqlab live restore {' '.join(self.config.ports)}` first"
+            )
+        journal.dut = self.config.dut
+        self._prepared = len(journal.undo)
+        for interface in self.interfaces:
+            if found := schemes.read(self, interface):
+                journal.note(_scheme_undo(interface, found["rx"], found["tx"]))
         self.notes += schemes.apply(self, wanted, self.interfaces, driver)
         napi.apply(self, wanted, self.interfaces, driver)
 
-    def restore_schemes(self) -> None:
-        """Sets the schemes as they were before `set_schemes`, as far as the device still answers."""
-        for interface, found in self._before.items():
-            if found:
-                with suppress(IrqlabError):
-                    schemes.apply(self, Schemes(rx=found["rx"], tx=found["tx"]), (interface,), "the driver")
-        self._before = {}
+    def restore_schemes(self) -> str:
+        """Sets the schemes as they were before `set_schemes`. Returns what could not be done, and how to do it; empty: nothing.
+
+        If the agent is gone or hangs, another one is tried. After a crash `irqlab live restore` does it.
+        """
+        if len(self._journal.undo) <= self._prepared:
+            return ""
+        agent = self.remote if self.remote is not None and self.remote.broken is None else None
+        prepare.undo(self._journal, lambda _: None, self._prepared, agent)
+        left = self._journal.undo[self._prepared :]
+        if not left:
+            return ""
+        ports = " ".join(self.config.ports)
+        return f"not put back on the device: {', '.join(one.what for one in left)}; `irqlab live restore {ports}` does it"
 
     def driver(self) -> str | None:
         """The driver of the DUT's first interface."""
@@ -187,6 +216,13 @@ class _Calls:
         if self._remote is None:
             raise LiveError("this needs an agent on the device under test: --dut user@board")
         return self._remote.guest(command, limit_ns, watched, **arguments)
+
+
+def _scheme_undo(interface: str, rx: str, tx: str) -> Undo:
+    """Sets the schemes of an interface, in the order that is possible: `poll` needs a receive scheme that masks RX."""
+    home = f"/sys/class/net/{interface}/irqmod"
+    first, then = f"echo {rx} > {home}/rx_scheme", f"echo {tx} > {home}/tx_scheme"
+    return Undo("dut", f"{interface}: {rx}/{tx}", ("sh", "-c", f"{first} && {then} || {{ {then} && {first}; }}"))
 
 
 def _idle(before: dict[str, int], after: dict[str, int]) -> float | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import re
 import shutil
 import subprocess
@@ -87,6 +88,12 @@ class Journal:
         """Removes the last entry: its change was not made."""
         self.undo.pop()
         self.save()
+
+    def check(self) -> None:
+        """Whether the file can be changed. Raises LiveError."""
+        if not os.access(self.path.parent, os.W_OK):
+            owner = self.path.stat().st_uid
+            raise LiveError(f"{self.path} belongs to the user {_user(owner)}: run this command as that user")
 
     def save(self) -> None:
         """Writes the file; removes it if there is nothing to undo."""
@@ -256,7 +263,7 @@ def prepare(ports: tuple[str, str], target: str | None, theirs: tuple[str, str] 
     except BaseException:
         if journal.undo:
             say("not possible; putting everything back")
-            _undo(journal, say)
+            undo(journal, say)
         raise
     say(f"`irqlab live restore {' '.join(ports)}` puts it back" if journal.undo else "nothing to change")
 
@@ -353,7 +360,8 @@ def restore(ports: tuple[str, str], say: Say) -> None:
     if not journal.load():
         say("nothing to restore")
         return
-    _undo(journal, say)
+    journal.check()
+    undo(journal, say)
     if journal.undo:
         left = "\n".join(f"  {one.what}" for one in journal.undo)
         raise LiveError(f"these changes could not be undone; {_mend(ports, journal)}:\n{left}")
@@ -370,16 +378,26 @@ def _mend(ports: tuple[str, str], journal: Journal) -> str:
     )
 
 
+def _user(number: int) -> str:
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)
+
+
 def _exists(port: str) -> bool:
     return Path(f"/proc/sys/net/ipv4/conf/{port}").exists()
 
 
-def _undo(journal: Journal, say: Say) -> None:
-    """Undoes in reverse order; what fails stays in the journal."""
-    remote: Remote | None = None
+def undo(journal: Journal, say: Say, keep: int = 0, agent: Remote | None = None) -> None:
+    """Undoes all but the first `keep` changes, in reverse order; what fails stays in the journal.
+
+    `agent`: a connection to the device; None: it is made if it is needed.
+    """
+    remote = agent
     failed: list[Undo] = []
     lost: IrqlabError | None = None
-    while journal.undo:
+    while len(journal.undo) > keep:
         one = journal.undo.pop()
         try:
             if one.where == "dut" and remote is None:
@@ -403,6 +421,6 @@ def _undo(journal: Journal, say: Say) -> None:
         remaining = Journal(("", ""))
         remaining.path, remaining.dut, remaining.undo = journal.path, journal.dut, [*journal.undo, *failed]
         remaining.save()
-    journal.undo = failed
-    if remote is not None:
+    journal.undo += failed
+    if remote is not None and remote is not agent:
         remote.close()

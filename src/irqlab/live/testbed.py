@@ -81,11 +81,11 @@ class LiveTestbed(Testbed):
         self.modules = []
         self.machine = NoMachine()  # type: ignore[assignment]
         self._remote: Remote | None = None
+        self._found: LiveDut | None = None
         self.ports = Ports(config)
         try:
-            remote = Remote(config.dut) if config.dut else None
-            self.dut = LiveDut(config, self.ports, remote)
-            self._remote = remote
+            self._remote = Remote(config.dut) if config.dut else None
+            self.dut = self._found = LiveDut(config, self.ports, self._remote)
             rate = settings.line_rate_bps if settings.line_rate_bps is not None else self._line_rate_bps()
             self.nic = Nic(model="real ports", vendor=0, device=0, line_rate_bps=rate, driver="")
             self.dut.set_schemes()
@@ -108,12 +108,15 @@ class LiveTestbed(Testbed):
         """Closes the ports, puts the device's schemes back, and ends the agent."""
         self.ports.close()
         if self._remote is not None:
-            self.dut.restore_schemes()
+            if self._found is not None and (left := self._found.restore_schemes()):
+                self._say(f"  {left}")
             self._remote.close()
 
     def cancel(self) -> None:
-        """On Ctrl-C: ends what a trial waits for. The agent never takes long, and is needed to put things back."""
+        """On Ctrl-C: ends what a trial waits for. The agent is needed to put things back."""
         self.ports.cancel()
+        if self._remote is not None:
+            self._remote.hurry()
 
     def _line_rate_bps(self) -> int:
         rates = [int(interface["line_rate_bps"]) for interface in self.ports.interfaces]
