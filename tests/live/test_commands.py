@@ -245,7 +245,7 @@ def test_prepare_with_an_agent_and_restore(bench: Bench) -> None:
     for name, old in zip((bench.tester, bench.device), before, strict=True):
         assert bench.state(name).splitlines() == old.splitlines()
     assert "nothing to restore" in nothing[1]
-    assert not list(Path("/tmp").glob("irqlab.??????/irqlab-guest"))
+    assert not list(Path("/tmp").glob("irqlab.??????/irqlab-board"))
 
 
 COMMANDS_BEFORE = 35

@@ -99,3 +99,14 @@ def test_a_socket_without_an_agent(tmp_path: Path) -> None:
         listening.listen()
         with pytest.raises(IrqlabError, match=r"no answer within 0.5 s"):
             Remote(f"unix:{tmp_path}/agent", HANGS_S)
+
+
+def test_the_agent_for_a_board_is_that_of_its_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "board_binary", lambda machine: tmp_path / machine)
+    for machine in ("aarch64", "armv7l"):
+        with pytest.raises(IrqlabError, match=f"run `scripts/agents {machine}` in"):
+            remote.agent_for(machine)
+        (tmp_path / machine).touch()
+        assert remote.agent_for(machine) == tmp_path / machine
+    with pytest.raises(IrqlabError, match="no agent for mips; there is one for x86_64, aarch64, armv7l"):
+        remote.agent_for("mips")

@@ -20,9 +20,8 @@ from typing import Any
 
 from irqlab.live.ports import LiveError
 from irqlab.qemu.rpc import TesterError
-from irqlab.setup.paths import built, guest_binary
+from irqlab.setup.paths import BOARD_TARGETS, board_binary, built, project_dir
 
-_MACHINES = {"x86_64": "x86_64", "aarch64": "aarch64", "armv7l": "armv7"}
 _CONNECT_S = 15
 _HURRY_S = 5.0
 _STEP_S = 0.2
@@ -129,12 +128,10 @@ class Remote:
 
     def _open_ssh(self, target: str) -> None:
         machine = self._once("uname -m").decode().strip()
-        if machine not in _MACHINES:
-            raise LiveError(f"--dut {target}: there is no agent for {machine}; there is one for {', '.join(_MACHINES)}")
         agent = agent_for(machine).read_bytes()
         place = self._once("mktemp -d /tmp/irqlab.XXXXXX").decode().strip()
-        self._once(f"cat > {place}/irqlab-guest && chmod 700 {place}/irqlab-guest", agent)
-        run = f"{place}/irqlab-guest agent --stdio; rm -rf {place}"
+        self._once(f"cat > {place}/irqlab-board && chmod 700 {place}/irqlab-board", agent)
+        run = f"{place}/irqlab-board agent --stdio; rm -rf {place}"
         ours, agents = socket.socketpair()  # unlike pipes, sockets have a time limit
         self._socket = ours
         with agents:
@@ -186,11 +183,13 @@ def _how(target: str) -> str:
 
 
 def agent_for(machine: str) -> Path:
-    """The agent for a machine, as `uname -m` names it. Raises SetupError if it was not built."""
-    if machine == "x86_64":
-        return built(guest_binary())
-    target = f"{_MACHINES[machine]}-unknown-linux-{'musleabihf' if machine == 'armv7l' else 'musl'}"
-    return built(guest_binary().parents[2] / target / "release/irqlab-guest")
+    """The agent for a machine, as `uname -m` names it. Raises LiveError if there is none, SetupError if it was not built."""
+    if machine not in BOARD_TARGETS:
+        raise LiveError(f"there is no agent for {machine}; there is one for {', '.join(BOARD_TARGETS)}")
+    program = board_binary(machine)
+    if machine != "x86_64" and not program.is_file():
+        raise LiveError(f"the agent for {machine} has not been built: run `scripts/agents {machine}` in {project_dir()}")
+    return built(program)
 
 
 def _ssh(target: str) -> list[str]:
