@@ -248,6 +248,43 @@ def test_prepare_with_an_agent_and_restore(bench: Bench) -> None:
     assert not list(Path("/tmp").glob("irqlab.??????/irqlab-board"))
 
 
+def test_an_application_on_the_device(router: Bench) -> None:
+    result = router.home / "result.json"
+    agent = ["--dut", "user@board", "--dut-ports", "d0,d1"]
+    options = [*OPEN, *agent, "--rate", "200,500", "--wait", "block,epoll"]
+    _, (code, out, errors), _, alone, suspended = router.commands(
+        ["prepare", "p0", "p1", *agent, "--no-governor"],
+        ["application", "p0", "p1", *options, "--json", str(result)],
+        ["restore", "p0", "p1"],
+        ["application", "p0", "p1", *OPEN, "--rate", "200"],
+        ["application", "p0", "p1", *OPEN, "--wait", "suspend"],
+        env=router.ssh(),
+    )
+    assert code == 0, errors
+    assert "kpps" in out
+    (row,) = catalogue.read(result)["measured"]["results"]
+    assert [(sample["wait"], round(sample["offered_pps"], -1)) for sample in row["samples"]] == [
+        ("block", 200),
+        ("block", 500),
+        ("epoll", 200),
+        ("epoll", 500),
+    ]
+    for sample in row["samples"]:
+        assert sample["application_pps"] == pytest.approx(sample["offered_pps"], rel=0.2)  # the window is read by the agent
+        places = sample["places"]
+        assert places["received"] == places["sent"] - places["nic"] - places["backlog"] - places["socket"] - places["elsewhere"]
+        assert places["received"] > 0
+        assert 0 <= sample["cpu_available"] <= 1
+        assert sample["instructions_per_datagram"] is None
+        assert sample["latency"]["p50_ns"] > 0
+        assert sample["echo_returned_pps"] == pytest.approx(sample["echo_offered_pps"], rel=0.1)
+    assert not list(Path("/run").glob("udp-receive.9"))
+    pids = subprocess.run(["ip", "netns", "pids", router.device], capture_output=True, text=True, check=True).stdout
+    assert pids.split() == []
+    _one_message(alone[0], alone[2], "needs an agent: --dut user@board --dut-ports eth0,eth1")
+    _one_message(suspended[0], suspended[2], "--wait suspend", "block and epoll")
+
+
 COMMANDS_BEFORE = 35
 """So many commands are obeyed: in the first trial of the second frame size, if no trial of the first is repeated."""
 

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from irqlab.cli.methods import own_options
 from irqlab.cli.options import JsonFile, ReportFile, sizes
 from irqlab.cli.output import check_outputs, guarded, leave, save, show
 from irqlab.config.ensemble import MAX_MEMBERS, Ensemble
@@ -29,7 +31,11 @@ from irqlab.runner.jobs import UserInterruptError
 from irqlab.runner.measure import Outcome, measure
 from irqlab.runner.runner import TrialRunner
 
-METHODS = ("throughput", "loss", "latency", "burst", "recovery")
+METHODS = ("throughput", "loss", "latency", "burst", "recovery", "application", "cliff")
+_ONLY_LAB = ("busy_poll_us", "irq_suspend_timeout_ns", "ksoftirqd_nice")
+"""Options of methods that change the device in ways that are not put back."""
+WAITS = ("block", "epoll")
+"""How an application on a real device may wait for frames: no settings of the device belong to these."""
 RELATIVE_WIDTH = 0.005
 TRIALS_PER_LOAD = 3
 CALIBRATED_AT = 0.5
@@ -63,6 +69,7 @@ LineRate = Annotated[
     str | None, typer.Option("--line-rate", help="Highest load, in bit/s: 100M, 1G; default: the speed that the ports report.")
 ]
 Bidirectional = Annotated[bool, typer.Option("--bidirectional", help="Offer the load in both directions simultaneously.")]
+Wait = Annotated[str, typer.Option("--wait", help=f"How the application waits for frames: {', '.join(WAITS)}.")]
 Bridge = Annotated[
     bool, typer.Option("--bridge", help="The device under test is a bridge: frames are addressed to the other port.")
 ]
@@ -189,8 +196,12 @@ def _add(method: Method) -> None:
         ] = False,
         json_file: JsonFile = None,
         report_file: ReportFile = None,
+        **own: Any,
     ) -> None:
+        options = method.options(**own)
         check_outputs(json_file, report_file)
+        if (wait := own.get("wait")) is not None and not set(wait.split(",")) <= set(WAITS):
+            raise IrqlabError(f"--wait {wait}: on real ports allowed are {' and '.join(WAITS)}")
         config = _config(ports, kind, cpus, sleep, bridge, dut, dut_ports)
         config = replace(config, schemes=_schemes(rx, tx))
         if arrivals not in ("constant", "poisson", "bursts"):
@@ -207,7 +218,6 @@ def _add(method: Method) -> None:
         known = None if uncalibrated else calibration.read(config, calibration_file)
         prepare.check(config.ports)
         common = Common(config, Settings(name, rate(line_rate), known), workloads, Ensemble(repeat))
-        options = method.options()
         outcome = run(common, method.name, lambda runner, workload: run_method(runner, workload, options))
         save(outcome, json_file, report_file)
         rows = catalogue.rows([outcome.document()])
@@ -216,6 +226,10 @@ def _add(method: Method) -> None:
         _leave(outcome, json_file is not None or report_file is not None, ": --json FILE keeps the results so far")
 
     command.__name__ = method.name
+    common = [one for one in inspect.signature(command, eval_str=True).parameters.values() if one.name != "own"]
+    own_ones = [one for one in own_options(method) if one.name not in _ONLY_LAB]
+    chosen = [one.replace(annotation=Wait) if one.name == "wait" else one for one in own_ones]
+    command.__signature__ = inspect.Signature([*common, *chosen])  # type: ignore[attr-defined]
     app.command(method.name, help=method.help)(guarded(command))
 
 

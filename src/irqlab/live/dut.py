@@ -6,8 +6,12 @@ With an agent it has counters, schemes and a kernel log. Without one, nothing is
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +28,26 @@ from irqlab.live.ports import LiveError, Ports
 from irqlab.live.prepare import Undo
 from irqlab.live.remote import Remote
 from irqlab.qemu.rpc import TesterError
+
+REFERENCE_NS = 200_000_000
+"""For so long the soakers run without load."""
+KERNEL_THREADS = range(2, 1000)
+"""Range of process IDs searched for ksoftirqd."""
+KILL = 9
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Counters of running applications."""
+
+    at_ns: int
+    """By the device's own clock."""
+    files: dict[str, dict[str, int]]
+
+    def rates(self, later: Reading, file: str) -> dict[str, float]:
+        """What each counter of a file gained a second until a later reading."""
+        seconds = (later.at_ns - self.at_ns) / 1e9
+        return {name: (count - self.files[file][name]) / seconds for name, count in later.files[file].items()}
 
 
 class LogFromNow(KernelLog):
@@ -57,6 +81,11 @@ class LiveDut(Dut):
         self.adjust: Callable[[dict[str, Any]], dict[str, Any]] = self._addressed
         self._macs = [str(interface["mac"]) for interface in ports.interfaces]
         self._next_hops: list[str] = []
+        self._ksoftirqds: list[int] = []
+        self._watched: list[str] = []
+        """Files of counters: the soaker's first."""
+        self._unloaded: dict[str, float] = {}
+        """Turns a second of the soaker of each processor without load."""
         self._journal = prepare.Journal(config.ports)
         self._prepared = 0
         """Entries of the journal that are not ours."""
@@ -65,6 +94,36 @@ class LiveDut(Dut):
     def interfaces(self) -> tuple[str, ...]:
         """The DUT's interfaces, if the agent can be asked about them."""
         return self.config.dut_ports or () if self.remote is not None else ()
+
+    def ksoftirqds(self) -> list[int]:
+        """The process IDs of all kernel threads for softirqs. Raises DutError if none is found."""
+        if not self._ksoftirqds:
+            files = self.read(*(f"/proc/{number}/comm" for number in KERNEL_THREADS))
+            names = {number: files[f"/proc/{number}/comm"] or "" for number in KERNEL_THREADS}
+            self._ksoftirqds = [number for number, name in names.items() if name.startswith("ksoftirqd/")]
+        if not self._ksoftirqds:
+            raise DutError(f"the device has no ksoftirqd among its first {KERNEL_THREADS.stop} processes")
+        return self._ksoftirqds
+
+    def watch(self, files: Sequence[str]) -> list[dict[str, int]]:
+        """The agent reads the files at the start and at the end of the window. Measures how far soakers get without load."""
+        self._watched = list(files)
+        first = self._reading()
+        self.sleep(REFERENCE_NS)
+        self._unloaded = first.rates(self._reading(), files[0])
+        return [dict.fromkeys(("kilo_instructions", "datagrams"), 0)] * len(files)
+
+    def _reading(self) -> Reading:
+        found = json.loads(self.run("irqlab-guest", "watch", *self._watched))
+        return Reading(found.pop("at_ns"), found)
+
+    def end(self, started: Mapping[str, int]) -> None:
+        """Ends applications and removes their files of counters, as far as the device still answers."""
+        self._watched = []
+        with suppress(LiveError, TesterError):
+            for file, pid in started.items():
+                self.rpc.guest("reap", pid=pid, signal=KILL)
+                self.attempt("rm", "-f", file)
 
     def play_hosts(self, line_rate_bps: int) -> None:
         """Sets up the tester's hosts. A real line keeps its rate by itself."""
@@ -101,11 +160,17 @@ class LiveDut(Dut):
         """Runs a trial to the end of its drain; returns RESULT with what the tester says about itself as `live`."""
         self.trial_id = (self.trial_id + 1) % 65536
         whole = {"id": self.trial_id, "seed": 1, "late_ns": 2_000_000, "bucket_ns": 0, "histogram": False, **trial}
+        watches = bool(whole.pop("watch", []))
         whole = self.adjust({**whole, "streams": streams})
         before, carrier = self._ticks(), self._carrier_changes()
         armed = self.rpc.call("start", trial=whole)
+        begin_ns = int(armed["origin_ns"]) + int(whole["warmup_ns"])
+        readings = []
+        for at_ns in (begin_ns, begin_ns + int(whole["duration_ns"])) if watches else ():
+            time.sleep(max(0, at_ns - time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)) / 1e9)
+            readings.append(self._reading())
         if meanwhile is not None:
-            meanwhile(int(armed["origin_ns"]) + int(whole["warmup_ns"]))
+            meanwhile(begin_ns)
         self.rpc.call("wait")
         for name, old, new in zip(self.config.ports, carrier, self._carrier_changes(), strict=True):
             if old != new:
@@ -122,7 +187,17 @@ class LiveDut(Dut):
             **result,
             "idle_ns": None if idle is None else round(idle * int(whole["duration_ns"])),
             "live": judge.judged(result["streams"], report),
+            **(self._read(readings[0], readings[1], int(whole["duration_ns"])) if readings else {}),
         }
+
+    def _read(self, first: Reading, second: Reading, window_ns: int) -> dict[str, Any]:
+        """What a trial with `watch` adds to RESULT: the receiver's counter, and what was left of the processor with the least."""
+        soaker, *others = self._watched
+        loaded = first.rates(second, soaker)
+        counted = [round(first.rates(second, file)["datagrams"] * window_ns / 1e9) for file in others]
+        # A processor that others keep busy without load says nothing.
+        left = min((loaded[cpu] / idle for cpu, idle in self._unloaded.items() if idle), default=0.0)
+        return {"watched": [[0, number] for number in (0, *counted)], "soaked_ratio": min(1.0, left)}
 
     def _carrier_changes(self) -> list[str]:
         """How often each port's carrier came or went; empty if the kernel does not say."""
@@ -215,6 +290,8 @@ class _Calls:
         """A command for the agent. Raises LiveError if there is none."""
         if self._remote is None:
             raise LiveError("this needs an agent on the device under test: --dut user@board")
+        if argv := arguments.get("argv"):  # the agent's own program is in no directory of PATH
+            arguments["argv"] = ["/proc/self/exe" if argv[0] == "irqlab-guest" else argv[0], *argv[1:]]
         return self._remote.guest(command, limit_ns, watched, **arguments)
 
 

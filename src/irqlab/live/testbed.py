@@ -8,12 +8,12 @@ import re
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from irqlab.config.ensemble import Member
 from irqlab.config.testbed import DutConfig, TestbedConfig
-from irqlab.config.traffic import FrameSize
+from irqlab.config.traffic import FrameSize, mean_frame_bytes, wire_rate_pps
 from irqlab.dut.counters import Counters
 from irqlab.errors import IrqlabError
 from irqlab.live.calibration import Calibration
@@ -23,7 +23,8 @@ from irqlab.live.ports import LiveError, Ports, binary
 from irqlab.live.remote import Remote
 from irqlab.qemu.machine import cancelling
 from irqlab.setup.nics import Nic
-from irqlab.trials.forwarding import ForwardingTrial
+from irqlab.trials.application import ApplicationResult, ApplicationTrial, Tuning
+from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 from irqlab.trials.testbed import Testbed
 from irqlab.trials.trial import Conditions, Trial
 from irqlab.units import driver_of
@@ -151,6 +152,16 @@ class LiveTestbed(Testbed):
         del member
         return self
 
+    @property
+    def counts_instructions(self) -> bool:
+        """A real machine does not."""
+        return False
+
+    def most_pps(self, size: FrameSize) -> float:
+        """The highest rate of one direction that is worth a trial: line rate, or the tester's own limit."""
+        wire_pps = wire_rate_pps(mean_frame_bytes(size), self.nic.line_rate_bps)
+        return min(wire_pps, self.ceiling_pps(size, bidirectional=False))
+
     def ceiling_pps(self, size: FrameSize, bidirectional: bool) -> float:
         """The tester's own limit, by its calibration; infinite if it is not known."""
         known = self.settings.calibration
@@ -158,19 +169,40 @@ class LiveTestbed(Testbed):
 
     def run(self, trial: Trial[R]) -> R:
         """Runs a trial. Raises NoVerdictError if its losses can be the tester's own again and again."""
-        if not isinstance(trial, ForwardingTrial):
+        if isinstance(trial, ApplicationTrial):
+            self._check(trial)
+            rate_pps = trial.load.rate_pps
+        elif isinstance(trial, ForwardingTrial):
+            rate_pps = trial.loads[0].rate_pps
+        else:
             raise LiveError(f"{type(trial).__name__} is not possible on real ports")
         doubts = ""
         with self._lock:
             for _ in range(TRIES):
-                found = trial.measure(self.dut, self.conditions, fresh=False)
+                found = self._measure(trial)
                 doubts = "; ".join(found.live["doubts"]) if found.live else ""
                 if not doubts:
                     return found  # type: ignore[return-value]
                 self._say(f"  repeated: {doubts}")
         raise NoVerdictError(
-            f"no verdict at {trial.loads[0].rate_pps:.0f} frames/s: {doubts}, in each of {TRIES} trials: {what_helps(self.live)}"
+            f"no verdict at {rate_pps:.0f} frames/s: {doubts}, in each of {TRIES} trials: {what_helps(self.live)}"
         )
+
+    def _measure(self, trial: ForwardingTrial | ApplicationTrial) -> ForwardingResult | ApplicationResult:
+        if isinstance(trial, ForwardingTrial):
+            return trial.measure(self.dut, self.conditions, fresh=False)
+        return trial.measure(self.dut, self.conditions)
+
+    def _check(self, trial: ApplicationTrial) -> None:
+        """Whether a trial with an application is possible: it may not leave the device changed. Raises LiveError."""
+        if self._remote is None or not self.dut.interfaces:
+            raise LiveError(
+                "the application runs on the device under test, so it needs an agent: --dut user@board --dut-ports eth0,eth1"
+            )
+        if self.live.bridge:
+            raise LiveError("--bridge: the application needs a device with an address, as a router has")
+        if trial.kind != "udp" or replace(trial.tuning, epoll=False) != Tuning():
+            raise LiveError("on real ports the application waits in `block` or `epoll`, and nothing else of the device is set")
 
     @property
     def conditions(self) -> Conditions:
