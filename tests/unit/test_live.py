@@ -13,16 +13,19 @@ import pytest
 
 from irqlab import units
 from irqlab.calibrate.cells import Cell, read_live
-from irqlab.cli.live import rate
+from irqlab.cli import live_schemes
+from irqlab.cli.live import Common, rate
 from irqlab.compare import beside
+from irqlab.config.ensemble import Ensemble
+from irqlab.config.schemes import COMBINATIONS, Schemes
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.live import calibration, dut, judge, prepare
 from irqlab.live.calibration import Calibration
 from irqlab.live.config import LiveConfig
 from irqlab.live.ports import LiveError
-from irqlab.live.testbed import what_helps
-from irqlab.methods import burst, catalogue, loss, throughput
+from irqlab.live.testbed import Settings, what_helps
+from irqlab.methods import burst, catalogue, loss, metrics, throughput
 from irqlab.present.tables import Table
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
@@ -309,6 +312,58 @@ def test_schemes_are_put_back_even_if_the_agent_has_gone(tmp_path: Path, monkeyp
     journal.note(dut._scheme_undo("eth0", "napi", "poll"))
     assert "not put back on the device: eth0: napi/poll; `irqlab live restore p0 p1` does it" in one.restore_schemes()
     assert prepare.Journal(PORTS).load()
+
+
+def test_schemes_are_set_when_they_change_and_noted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IRQLAB_CACHE", str(tmp_path))
+    made: list[Schemes] = []
+    monkeypatch.setattr(dut.schemes, "apply", lambda _dut, wanted, *_: made.append(wanted) or [])
+    monkeypatch.setattr(dut.schemes, "read", lambda *_: {"rx": "napi", "tx": "poll"})
+    monkeypatch.setattr(dut.napi, "apply", lambda *_: None)
+    one = dut.LiveDut.__new__(dut.LiveDut)
+    one.config = LiveConfig(PORTS, dut="user@board", dut_ports=("eth0", "eth1"))
+    one.remote = Board(tmp_path)  # type: ignore[assignment]
+    one._journal, one._schemes, one._prepared = prepare.Journal(PORTS), None, 0
+    monkeypatch.setattr(one, "driver", lambda: "irqmod_i8255x")
+    first, second = Schemes(rx="interrupt", tx="off"), Schemes(rx="napi", tx="poll")
+    for wanted in (Schemes(), first, first, second, first):
+        one.set_schemes(wanted)
+    without_masks = Schemes(tx="off")  # before `interrupt`, with which the `poll` of before is not possible
+    assert made == [without_masks, first, second, without_masks, first]
+    assert [entry.what for entry in one._journal.undo] == ["eth0: napi/poll", "eth1: napi/poll"]
+    other = prepare.Journal(PORTS)
+    other.dut = "user@other"
+    other.note(prepare.Undo("dut", "the address", ("true",)))
+    one._journal, one._schemes = prepare.Journal(PORTS), None
+    with pytest.raises(IrqlabError, match="the ports are prepared for --dut user@other"):
+        one.set_schemes(first)
+
+
+def test_several_schemes_are_chosen_by_name() -> None:
+    common = Common(LiveConfig(PORTS, dut="user@board", dut_ports=("eth0", "eth1")), Settings("", None, None), [], Ensemble())
+    found = live_schemes.chosen("napi+off, interrupt+interrupt,napi+off", common)
+    assert found == {"napi+off": Schemes(rx="napi", tx="off"), "interrupt+interrupt": Schemes(rx="interrupt", tx="interrupt")}
+    assert len(live_schemes.chosen("all", common)) == len(COMBINATIONS)
+    for text, said in (
+        (None, "--schemes is missing"),
+        ("NAPI", "--schemes NAPI: allowed are"),
+        ("interrupt+poll", "allowed are"),
+    ):
+        with pytest.raises(IrqlabError, match=said):
+            live_schemes.chosen(text, common)
+    with pytest.raises(IrqlabError, match="--schemes needs an agent"):
+        live_schemes.chosen("napi+off", replace(common, config=LiveConfig(PORTS)))
+    with pytest.raises(IrqlabError, match="this command takes --schemes"):
+        live_schemes.chosen("napi+off", replace(common, config=replace(common.config, schemes=Schemes(rx="napi"))))
+
+
+def test_what_the_tester_cannot_offer_is_not_a_metric() -> None:
+    for ceiling, measured in ((float("inf"), True), (35_000.0, False)):
+        runner = TrialRunner(LiveFake(lambda pps: min(pps, 30_000.0), ceiling=ceiling))  # type: ignore[arg-type]
+        known = throughput.run(runner, Workload())
+        found = metrics.run(runner, Workload(), known, profiled=False)
+        assert (found.summary.metrics["overload_forwarded_pps"] is not None) is measured
+        assert len(found.trials) == 1 + measured
 
 
 @pytest.mark.parametrize(("text", "bps"), [("100M", 10**8), ("2.5G", 2.5e9), ("10k", 10**4), ("1000000", 10**6)])

@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from irqlab.config import engine
 from irqlab.config.addresses import PORTS, dut_ip, tester_ip
+from irqlab.config.schemes import Schemes
 from irqlab.config.testbed import DutConfig
 from irqlab.dut import counters, napi, schemes
 from irqlab.dut.agent import PATIENCE_NS, DutError
@@ -31,6 +33,7 @@ from irqlab.qemu.rpc import TesterError
 
 REFERENCE_NS = 200_000_000
 """For so long the soakers run without load."""
+_TX_THAT_NEED_MASKS = tuple(scheme.name for scheme in engine.schemes("tx", engine.MASK) if scheme.needs_masks)
 KERNEL_THREADS = range(2, 1000)
 """Range of process IDs searched for ksoftirqd."""
 KILL = 9
@@ -87,6 +90,8 @@ class LiveDut(Dut):
         self._unloaded: dict[str, float] = {}
         """Turns a second of the soaker of each processor without load."""
         self._journal = prepare.Journal(config.ports)
+        self._schemes: Schemes | None = None
+        """Those that were set last; None: none, or not for certain."""
         self._prepared = 0
         """Entries of the journal that are not ours."""
 
@@ -224,15 +229,27 @@ class LiveDut(Dut):
         except TesterError:
             return ""
 
-    def set_schemes(self) -> None:
-        """Sets the schemes asked for. Raises LiveError without an agent, SchemeError if the driver refuses them."""
-        wanted = self.config.schemes
-        if not wanted.asked:
+    def set_schemes(self, wanted: Schemes) -> None:
+        """Sets schemes, unless they are in force. Raises LiveError without an agent, SchemeError if the driver refuses them."""
+        if not wanted.asked or wanted == self._schemes:
             return
         if self.remote is None or not self.interfaces:
             raise LiveError("--rx, --tx and their settings need an agent: --dut user@board and --dut-ports eth0,eth1")
         driver = self.driver() or "the driver"
+        if self._schemes is None:
+            self._note_schemes()
+        self._schemes = None
+        if wanted.tx not in (None, *_TX_THAT_NEED_MASKS):  # else the old one may not go with the new receive scheme
+            schemes.apply(self, Schemes(tx=wanted.tx), self.interfaces, driver)
+        self.notes = schemes.apply(self, wanted, self.interfaces, driver)
+        napi.apply(self, wanted, self.interfaces, driver)
+        self._schemes = wanted
+
+    def _note_schemes(self) -> None:
+        """Notes the schemes in force in the journal, once."""
         journal = self._journal
+        if journal.undo:
+            return
         if journal.load() and journal.dut not in (None, self.config.dut):
             raise LiveError(
                 f"--dut {self.config.dut}: the ports are prepared for --dut {journal.dut}; "
@@ -243,8 +260,6 @@ class LiveDut(Dut):
         for interface in self.interfaces:
             if found := schemes.read(self, interface):
                 journal.note(_scheme_undo(interface, found["rx"], found["tx"]))
-        self.notes += schemes.apply(self, wanted, self.interfaces, driver)
-        napi.apply(self, wanted, self.interfaces, driver)
 
     def restore_schemes(self) -> str:
         """Sets the schemes as they were before `set_schemes`. Returns what could not be done, and how to do it; empty: nothing.

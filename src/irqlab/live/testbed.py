@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import re
 import threading
@@ -12,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from irqlab.config.ensemble import Member
+from irqlab.config.schemes import Schemes
 from irqlab.config.testbed import DutConfig, TestbedConfig
 from irqlab.config.traffic import FrameSize, mean_frame_bytes, wire_rate_pps
 from irqlab.dut.counters import Counters
@@ -89,7 +91,7 @@ class LiveTestbed(Testbed):
             self.dut = self._found = LiveDut(config, self.ports, self._remote)
             rate = settings.line_rate_bps if settings.line_rate_bps is not None else self._line_rate_bps()
             self.nic = Nic(model="real ports", vendor=0, device=0, line_rate_bps=rate, driver="")
-            self.dut.set_schemes()
+            self.dut.set_schemes(config.schemes)
             self._driver = settings.name or self.dut.driver() or "dut"
             self.dut.find()
         except BaseException:
@@ -149,8 +151,16 @@ class LiveTestbed(Testbed):
 
     def with_member(self, member: Member | None) -> Testbed:
         """The same: repetitions differ by what nobody controls."""
-        del member
-        return self
+        same = copy.copy(self)
+        same.config = replace(self.config, member=member)
+        return same
+
+    def with_schemes(self, schemes: Schemes) -> LiveTestbed:
+        """The same device with other schemes, which are set before each of its trials. This one closes it."""
+        same = copy.copy(self)
+        same.live = replace(self.live, schemes=schemes)
+        same.config = replace(self.config, dut=DutConfig(schemes=schemes))
+        return same
 
     @property
     def counts_instructions(self) -> bool:
@@ -178,6 +188,7 @@ class LiveTestbed(Testbed):
             raise LiveError(f"{type(trial).__name__} is not possible on real ports")
         doubts = ""
         with self._lock:
+            self.dut.set_schemes(self.live.schemes)
             for _ in range(TRIES):
                 found = self._measure(trial)
                 doubts = "; ".join(found.live["doubts"]) if found.live else ""
@@ -260,7 +271,8 @@ class LiveTestbed(Testbed):
             "notes": [],
         }
         if self._remote is not None and self.dut.interfaces:
-            with suppress(IrqlabError):
+            with self._lock, suppress(IrqlabError):
+                self.dut.set_schemes(self.live.schemes)
                 base = self.dut.describe(self.config.dut)
         others = self.live.schemes.others
         return {**base, "sysctls": {}, "module_parameters": "", **({"settings": others} if others else {})}
