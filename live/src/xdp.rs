@@ -464,7 +464,7 @@ impl Receiving for XdpReceiving {
         now - std::mem::replace(&mut self.dropped, now)
     }
 
-    fn time_stamps(&self) -> &'static str {
+    fn time_stamps(&mut self) -> &'static str {
         if self.stamped { "kernel" } else { "program" }
     }
 }

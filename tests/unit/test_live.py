@@ -228,6 +228,48 @@ def test_a_change_that_was_not_made_is_not_undone(tmp_path: Path, monkeypatch: p
     assert not journal.path.exists()
 
 
+@pytest.mark.parametrize(
+    ("clock", "set_", "on", "made"),
+    [
+        ("/dev/ptp0", "0,0", False, [["--set", "0,1"]]),
+        ("/dev/ptp0", "1,0", False, [["--set", "1,1"]]),
+        ("/dev/ptp0", "0,1", True, []),
+        (None, None, False, []),
+    ],
+)
+def test_a_nic_that_can_stamp_frames_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: str | None, set_: str | None, on: bool, made: list[list[str]]
+) -> None:
+    monkeypatch.setenv("IRQLAB_CACHE", str(tmp_path))
+    asked: list[list[str]] = []
+
+    class Here(prepare.Here):
+        def run(self, *argv: str) -> str:
+            asked.append(list(argv[3:]))
+            return json.dumps({"clock": clock, "set": set_, "on": on})
+
+    said: list[str] = []
+    journal = prepare.Journal(PORTS)
+    prepare._stamp(prepare.Changes(Here(), journal, said.append), "p0")
+    assert asked == [[], *made]
+    assert said == ([f"  p0: time stamps of {clock}"] if made else [])
+    assert [list(one.argv[3:]) for one in journal.undo] == ([["--set", set_]] if made else [])
+
+
+def test_a_nic_that_refuses_to_stamp_frames_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IRQLAB_CACHE", str(tmp_path))
+
+    class Here(prepare.Here):
+        def run(self, *argv: str) -> str:
+            if "--set" in argv:
+                raise prepare.NotMadeError("refused")
+            return json.dumps({"clock": "/dev/ptp0", "set": "0,0", "on": False})
+
+    journal = prepare.Journal(PORTS)
+    prepare._stamp(prepare.Changes(Here(), journal, print), "p0")
+    assert not journal.undo
+
+
 def test_no_change_without_a_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "cache").write_text("not a directory")
     monkeypatch.setenv("IRQLAB_CACHE", str(tmp_path / "cache"))

@@ -20,7 +20,7 @@ from typing import Any, Literal
 from irqlab import files
 from irqlab.config.addresses import dut_ip, tester_ip
 from irqlab.errors import IrqlabError
-from irqlab.live.ports import LiveError
+from irqlab.live.ports import LiveError, binary
 from irqlab.live.remote import Remote
 from irqlab.qemu.rpc import TesterError
 from irqlab.setup.paths import cache_dir
@@ -295,7 +295,22 @@ def _prepare_port(change: Changes, port: str) -> None:
             ("ethtool", "-L", port, "combined", queues[1]),
         )
     change.link_up(port)
+    _stamp(change, port)
     _move_interrupts(change, port)
+
+
+def _stamp(change: Changes, port: str) -> None:
+    """Has the NIC stamp the frames that arrive, if it can. If it refuses, the times are the kernel's."""
+    tester = str(binary())
+    try:
+        found = json.loads(change.machine.run(tester, "stamps", port))
+        if found["clock"] is None or found["set"] is None or found["on"]:
+            return
+        sent, _, _ = str(found["set"]).partition(",")
+        setting = (tester, "stamps", port, "--set")
+        change.command(f"{port}: time stamps of {found['clock']}", (*setting, f"{sent},1"), (*setting, str(found["set"])))
+    except NotMadeError:
+        return
 
 
 def _channels(change: Changes, port: str) -> str:

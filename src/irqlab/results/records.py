@@ -395,7 +395,7 @@ class LiveTrial(Struct, frozen=True, forbid_unknown_fields=True):
     doubts: Annotated[list[str], Meta(description="Why losses say nothing about the device under test; empty: they do.")]
     stalls: Annotated[list[str], Meta(description="What the host did to the tester; empty: nothing.")]
     own_loss: Annotated[int, Meta(ge=0, description="Frames that the tester's own ports may have lost.")]
-    time_stamps: Annotated[list[str], Meta(description="Where times of arrival come from: kernel, program.")]
+    time_stamps: Annotated[list[str], Meta(description="Where times of arrival come from: hardware (the NIC), kernel, program.")]
     lateness_p50_ns: Annotated[int, Meta(ge=0, description="How late frames left the tester's schedule.")]
     lateness_p99_ns: Count
     lateness_max_ns: Count
