@@ -425,6 +425,25 @@ def test_two_files_side_by_side() -> None:
         beside.tables(one, {"measured": {"results": []}}, ("board", "lab"))
 
 
+def test_applications_and_cliffs_side_by_side() -> None:
+    same = {"frame_bytes": 64, "bidirectional": False, "complete": True, "total_throughput_pps": None, "samples": []}
+    same |= {"interrupts_per_frame": None, "driver": "d", "rx_scheme": None, "tx_scheme": None, "variant": None}
+
+    def document(best: float, cliff: float | None) -> dict[str, Any]:
+        rows = [
+            {**same, "method": "application", "summary": {"best_application_pps": best}},
+            {**same, "method": "cliff", "summary": {"signs_pps": {"cpu": cliff, "loss": None}}},
+        ]
+        return {"measured": {"results": rows}}
+
+    found = beside.tables(document(1000.0, 2000.0), document(1500.0, 2000.0), ("board", "lab"))
+    rows = [[cell.text for cell in row] for table in found if isinstance(table, Table) for row in table.rows]
+    assert rows == [
+        ["Most that the application received, kpps", "1.00", "1.50", "1.5"],
+        ["Cliff by cpu, kpps", "2.00", "2.00", "1"],
+    ]
+
+
 def test_a_boards_cells_come_from_a_live_file(tmp_path: Path) -> None:
     document = json.loads((DATA / "sample_throughput.json").read_text())
     rows = [row for row in document["measured"]["results"] if row["method"] == "throughput"]
