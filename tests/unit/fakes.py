@@ -48,7 +48,7 @@ class FakeTestbed:
     def ceiling_pps(self, size: Any, bidirectional: bool) -> float:
         return self.ceiling
 
-    def most_pps(self, size: Any) -> float:
+    def most_pps(self, size: Any, bidirectional: bool) -> float:
         return self.ceiling
 
     @property

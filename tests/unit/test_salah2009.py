@@ -55,7 +55,7 @@ class Testbed:
 
     counts_instructions = True
 
-    def most_pps(self, size: Any) -> float:
+    def most_pps(self, size: Any, bidirectional: bool) -> float:
         return float("inf")
 
     def scheme_names(self) -> dict[str, str | None]:

@@ -167,10 +167,10 @@ class LiveTestbed(Testbed):
         """A real machine does not."""
         return False
 
-    def most_pps(self, size: FrameSize) -> float:
+    def most_pps(self, size: FrameSize, bidirectional: bool) -> float:
         """The highest rate of one direction that is worth a trial: line rate, or the tester's own limit."""
         wire_pps = wire_rate_pps(mean_frame_bytes(size), self.nic.line_rate_bps)
-        return min(wire_pps, self.ceiling_pps(size, bidirectional=False))
+        return min(wire_pps, self.ceiling_pps(size, bidirectional))
 
     def ceiling_pps(self, size: FrameSize, bidirectional: bool) -> float:
         """The tester's own limit, by its calibration; infinite if it is not known."""

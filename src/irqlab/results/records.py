@@ -201,7 +201,10 @@ class LivePort(Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     driver: str
     line_rate_bps: Annotated[int, Meta(ge=0, description="0: unknown.")]
-    opened: Annotated[dict[str, Any], Meta(description="Kind of socket; of AF_XDP mode and zero copy.")]
+    opened: Annotated[
+        dict[str, Any],
+        Meta(description="Kind of socket; of AF_XDP mode and zero copy; of AF_PACKET the clock, and why it is not the NIC's."),
+    ]
 
 
 class Live(Struct, frozen=True, forbid_unknown_fields=True):

@@ -121,9 +121,9 @@ class Testbed:
         """Whether the DUT's instructions can be counted and profiled."""
         return True
 
-    def most_pps(self, size: FrameSize) -> float:
+    def most_pps(self, size: FrameSize, bidirectional: bool) -> float:
         """The highest rate of one direction that is worth a trial: in the lab, loads above line rate are, too."""
-        return self.ceiling_pps(size, bidirectional=False)
+        return self.ceiling_pps(size, bidirectional)
 
     @property
     def label(self) -> str:
