@@ -31,6 +31,8 @@ from irqlab.live.prepare import Undo
 from irqlab.live.remote import Remote
 from irqlab.qemu.rpc import TesterError
 
+EARLY_NS = 50_000_000
+"""So long before the end of the window at most its last reading is asked for: what comes after the load would lower the rate."""
 REFERENCE_NS = 200_000_000
 """For so long the soakers run without load."""
 _TX_THAT_NEED_MASKS = tuple(scheme.name for scheme in engine.schemes("tx", engine.MASK) if scheme.needs_masks)
@@ -171,7 +173,8 @@ class LiveDut(Dut):
         armed = self.rpc.call("start", trial=whole)
         begin_ns = int(armed["origin_ns"]) + int(whole["warmup_ns"])
         readings = []
-        for at_ns in (begin_ns, begin_ns + int(whole["duration_ns"])) if watches else ():
+        window_ns = int(whole["duration_ns"])
+        for at_ns in (begin_ns, begin_ns + window_ns - min(EARLY_NS, window_ns // 10)) if watches else ():
             time.sleep(max(0, at_ns - time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)) / 1e9)
             readings.append(self._reading())
         if meanwhile is not None:

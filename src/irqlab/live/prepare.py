@@ -244,26 +244,32 @@ def _managed(port: str) -> str:
 
 
 def prepare(ports: tuple[str, str], target: str | None, theirs: tuple[str, str] | None, governor: bool, say: Say) -> None:
-    """Prepares the ports and, with an agent, the device. After an error everything is put back. Raises IrqlabError."""
+    """Prepares the ports and, with an agent, the device. After an error everything is put back. Raises IrqlabError.
+
+    If the ports were prepared before without an agent, as for `irqlab live calibrate`, only the device is left to do.
+    """
     for port in ports:
         if not _exists(port):
             raise LiveError(f"port {port}: there is no such interface; `ip link` lists those there are")
     journal = Journal(ports)
-    if journal.load():
+    before = journal.load()
+    if before and (target is None or any(one.where == "dut" for one in journal.undo)):
         raise LiveError(f"these ports are prepared already: `irqlab live restore {' '.join(ports)}` first")
+    keep = len(journal.undo)
     journal.dut = target
     try:
-        for port in ports:
-            say(f"{port}:")
-            _prepare_port(Changes(Here(), journal, say), port)
-        if governor:
-            _full_speed(Changes(Here(), journal, say))
+        if not before:
+            for port in ports:
+                say(f"{port}:")
+                _prepare_port(Changes(Here(), journal, say), port)
+            if governor:
+                _full_speed(Changes(Here(), journal, say))
         if target is not None and theirs is not None:
             _prepare_dut(journal, target, ports, theirs, say)
     except BaseException:
-        if journal.undo:
+        if len(journal.undo) > keep:
             say("not possible; putting everything back")
-            undo(journal, say)
+            undo(journal, say, keep)
         raise
     say(f"`irqlab live restore {' '.join(ports)}` puts it back" if journal.undo else "nothing to change")
 
