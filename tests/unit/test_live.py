@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
 from irqlab import units
 from irqlab.calibrate.cells import Cell, read_live
 from irqlab.cli import live_schemes
-from irqlab.cli.live import Common, rate
+from irqlab.cli.live import Common, Files, rate
 from irqlab.compare import beside
 from irqlab.config.ensemble import Ensemble
 from irqlab.config.schemes import COMBINATIONS, Schemes
@@ -27,6 +28,8 @@ from irqlab.live.ports import LiveError
 from irqlab.live.testbed import Settings, what_helps
 from irqlab.methods import burst, catalogue, loss, metrics, throughput
 from irqlab.present.tables import Table
+from irqlab.runner.jobs import UserInterruptError
+from irqlab.runner.measure import Outcome
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 from tests.unit.fakes import FakeTestbed
@@ -397,6 +400,23 @@ def test_several_schemes_are_chosen_by_name() -> None:
         live_schemes.chosen("napi+off", replace(common, config=LiveConfig(PORTS)))
     with pytest.raises(IrqlabError, match="this command takes --schemes"):
         live_schemes.chosen("napi+off", replace(common, config=replace(common.config, schemes=Schemes(rx="napi"))))
+
+
+@pytest.mark.parametrize(
+    ("files", "kept", "said"),
+    [
+        (Files(), False, "interrupted; nothing was kept: --json FILE keeps the results so far"),
+        (Files(), True, "interrupted; the results so far are kept (3 trials)"),
+        (Files(json_file=Path("r.json")), False, "interrupted; the results so far are kept (3 trials)"),
+    ],
+)
+def test_what_is_kept_after_ctrl_c_is_said(capsys: pytest.CaptureFixture[str], files: Files, kept: bool, said: str) -> None:
+    outcome = Outcome(error=UserInterruptError("interrupted; the results so far are kept (3 trials)"))
+    with pytest.raises(typer.Exit) as raised:
+        files.leave(outcome, kept)
+    assert raised.value.exit_code == 130
+    assert capsys.readouterr().err == f"irqlab: {said}\n"
+    files.leave(Outcome(), kept)
 
 
 def test_what_the_tester_cannot_offer_is_not_a_metric() -> None:
