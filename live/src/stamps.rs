@@ -34,9 +34,7 @@ impl Offer {
     fn new(info: &[u32; 11]) -> Self {
         let wanted = SOF_RX_HARDWARE | SOF_RAW_HARDWARE;
         Offer {
-            clock: i32::try_from(info[2] as i32)
-                .ok()
-                .and_then(|n| u32::try_from(n).ok()),
+            clock: u32::try_from(info[2] as i32).ok(),
             every_frame: info[1] & wanted == wanted && info[7] & (1 << FILTER_ALL) != 0,
         }
     }
