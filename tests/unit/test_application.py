@@ -105,6 +105,10 @@ def test_on_a_real_device_the_cliff_is_found_below_the_line_rate(made: list[Appl
     assert max(trial.load.rate_pps for trial in made) <= 3 * CAPACITY_PPS
     assert len(cliff.Line.of(SimpleNamespace(summary=found.summary))) == len(cliff.SIGNS)  # type: ignore[arg-type]
     assert cliff.costs(found.summary) == ""
+    busy = FakeTestbed(lambda pps: pps, ceiling=200 * CAPACITY_PPS, machine=SimpleNamespace(mips=0))
+    busy.config = TestbedConfig("d")  # type: ignore[attr-defined]
+    with pytest.raises(IrqlabError, match=r"no CPU time is left even at 80000 frames/s"):
+        cliff.METHOD.run(stand_on(busy), Workload(), None)  # type: ignore[misc]
     slow = FakeTestbed(lambda pps: pps, ceiling=CAPACITY_PPS / 2, machine=SimpleNamespace(mips=0))
     slow.config = TestbedConfig("d")  # type: ignore[attr-defined]
     with pytest.raises(IrqlabError, match="no cliff found: no offered load uses all CPU time"):
