@@ -133,8 +133,8 @@ def external(runner: TrialRunner, workload: Workload, tuning: Tuning, echo: bool
         at(*(float(round(share * most_pps)) for share in REAL_GRID))
         if SIGNS[CHOSEN](known[lowest := min(known)]):
             raise IrqlabError(
-                f"{runner.testbed.driver}: no CPU time is left even at {lowest:.0f} frames/s: the device has something else to do; "
-                "end that, or offer less (--line-rate)"
+                f"{runner.testbed.driver}: no CPU time is left even at {lowest:.0f} frames/s: the device has something else to "
+                "do; end that, or offer less (--line-rate)"
             )
     beyond = max(known)
     while not all(sign(known[beyond]) for sign in SIGNS.values()) and beyond < most_pps:
