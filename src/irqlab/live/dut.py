@@ -127,9 +127,10 @@ class LiveDut(Dut):
     def end(self, started: Mapping[str, int]) -> None:
         """Ends applications and removes their files of counters, as far as the device still answers."""
         self._watched = []
-        with suppress(LiveError, TesterError):
-            for file, pid in started.items():
+        for file, pid in started.items():
+            with suppress(LiveError, TesterError):
                 self.rpc.guest("reap", pid=pid, signal=KILL)
+            with suppress(LiveError, TesterError):
                 self.attempt("rm", "-f", file)
 
     def play_hosts(self, line_rate_bps: int) -> None:
