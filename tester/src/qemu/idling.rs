@@ -13,6 +13,7 @@ use super::main_loop;
 
 /// All but `QEMU_TIMER_ATTR_EXTERNAL` of include/qemu/timer.h, as in `icount_start_warp_timer`.
 pub const NOT_EXTERNAL: c_int = !1;
+
 /// Skips idle time up to the next timer and runs that, unless the processor has something to do, or the main loop has.
 ///
 /// `stay_busy` queues more work for the processor. It is called before the timer runs, because a processor with queued work is not
