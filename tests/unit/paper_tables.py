@@ -143,7 +143,10 @@ def _caused_throughputs(agrees: bool) -> Table[ThroughputCauseRow]:
         for variant in ("TX-OFF", "NAPI-TX-OFF")
     ]
     for size in of.LIST_SIZES:
-        for setting, variant, pps in ((of.NONE, "TX-OFF", 35e3), (of.NONE, "NAPI", 40e3), (of.SINGLE, "NAPI", single)):
+        for setting, variant, pps in (
+            (of.NONE, "TX-OFF", 35e3), (of.NONE, "NAPI", 40e3), (of.SINGLE, "NAPI", single),
+            (of.CHARGED, "TX-OFF", 35e3), (of.CHARGED, "NAPI", single),
+        ):  # fmt: skip
             rows.append(ThroughputCauseRow(of.LISTS, setting, size, variant, pps, 4000.0, 15.0))
     for cause, setting, pps in (
         (of.BASE_CAUSE, of.NONE, 40_000.0), (of.PREEMPTION, of.NO_PREEMPTION, changed), (of.CHIP, of.TIMED, changed),

@@ -29,7 +29,7 @@ from irqlab.trials.forwarding import ForwardingResult
 from irqlab.trials.testbed import Testbed
 
 BYTES = 64
-FREEING, LISTS, PREEMPTION, CHIP = "freeing of sent packets", "lists", "preemption", "chip"
+FREEING, LISTS, PREEMPTION, CHIP = "freeing of sent packets", "NAPI against TX-OFF", "preemption", "chip"
 BASE_CAUSE = "none"
 """Throughputs that those of PREEMPTION and CHIP are compared with."""
 AS_PAPER = "as in the paper"
@@ -101,12 +101,14 @@ class Condition:
 
 def conditions(quick: bool) -> tuple[Condition, ...]:
     """Those of the overload, without any first."""
+    board = hardware.load(BOARD)
+    charged = {"cost_model": True, "mips": board.mips}
     every = (
         Condition(NONE),
         Condition(NO_PREEMPTION, {"kernel_arguments": NO_PREEMPTION}),
         Condition(TIMED, {"nic": TIMED}),
-        Condition(CHARGED, {"cost_model": True}, hardware.load(BOARD).costs),
-        Condition(HANDLER, {"cost_model": True}, WITH_HANDLER),
+        Condition(CHARGED, charged, board.costs),
+        Condition(HANDLER, charged, WITH_HANDLER),
     )
     return tuple(one for one in every if not quick or one.name in (NONE, CHARGED))
 
@@ -118,10 +120,11 @@ class _Plan:
     size: int
     variant: str
     testbed: Testbed
+    costs: Costs | None = None
 
 
 def _plans(run: Run) -> Iterator[_Plan]:
-    session, quick = run.session, run.quick
+    session, quick, board = run.session, run.quick, hardware.load(BOARD)
 
     def bed(variant: str, **changes: Any) -> Testbed:
         return session.testbed(combine(variant)[0], **changes)
@@ -132,8 +135,10 @@ def _plans(run: Run) -> Iterator[_Plan]:
                 schemes = replace(combine(variant)[0], off_without=without)
                 yield _Plan(FREEING, setting, BYTES, variant, session.testbed(schemes))
     for size in LIST_SIZES[1:2] if quick else LIST_SIZES:
-        yield _Plan(LISTS, NONE, size, "TX-OFF", bed("TX-OFF"))
-        yield _Plan(LISTS, NONE, size, "NAPI", bed("NAPI"))
+        for variant in ("TX-OFF", "NAPI"):
+            yield _Plan(LISTS, NONE, size, variant, bed(variant))
+            charged = bed(variant, cost_model=True, mips=board.mips)
+            yield _Plan(LISTS, CHARGED, size, variant, charged, board.costs)
         yield _Plan(LISTS, SINGLE, size, "NAPI", bed("NAPI", dut=DutConfig(attributes=ONE_BY_ONE)))
     if quick:
         return
@@ -156,7 +161,7 @@ def throughputs(run: Run) -> Table[ThroughputCauseRow]:
     plans = list(_plans(run))
 
     def workload(plan: _Plan) -> Workload:
-        return replace(run.workload(plan.size), above_line_rate=plan.size != BYTES)
+        return replace(run.workload(plan.size), above_line_rate=plan.size != BYTES, costs=plan.costs)
 
     jobs = {
         n: Job(f"{plan.variant}, {plan.setting}", plan.testbed, partial(_search, workload=workload(plan)))

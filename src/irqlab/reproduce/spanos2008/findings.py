@@ -246,7 +246,7 @@ def _livelock(tables: RunTables, variant: str) -> _Livelock | None:
 def _no_collapse_of(variant: str) -> Claim[RunTables, _Livelock]:
     return Claim(
         "Section 4.2.2, figure 5",
-        f"With {LIVELOCK_BYTES}-byte frames {variant} does not collapse.",
+        f"With {LIVELOCK_BYTES}-byte frames {variant} keeps its rate under overload.",
         lambda tables: _livelock(tables, variant),
         holds=lambda found: found.row.collapse_pps is None and found.row.plateau_ratio > 1 - FLAT,
         yes=lambda found: f"at the wire's rate it forwards {100 * found.row.plateau_ratio:.1f} % of its maximum.",
