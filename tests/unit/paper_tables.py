@@ -22,6 +22,7 @@ from irqlab.reproduce.mogul1997 import measure as mogul1997
 from irqlab.reproduce.mogul1997.configurations import LIMITS, NO_FEEDBACK, NO_QUOTA, QUOTAS, UNMODIFIED, quota_name
 from irqlab.reproduce.rtl8139cp import configurations as timer
 from irqlab.reproduce.rtl8139cp import measure as rtl
+from irqlab.reproduce.rtl8139cp import periods as ranges
 from irqlab.reproduce.salah2009 import overload, rows, switching
 from irqlab.reproduce.salah2009.cliffs import CliffRow, CostRow, SweepRow
 from irqlab.reproduce.salah2009.loads import EchoingRow, ReceivingRow
@@ -291,6 +292,21 @@ def profile_rows(owners: dict[str, float]) -> tuple[rtl.ProfileRow, ...]:
     return tuple(found)
 
 
+def chip_rows(gain: float, own: float, periods: tuple[int, ...] = ranges.PERIODS_US) -> tuple[ranges.ChipRow, ...]:
+    """The timer on both chips: the shorter the period the better, up to a gain."""
+    return tuple(
+        ranges.ChipRow(chip, ranges.TIMER, us, refill, 5e4, gain - number, own - number)
+        for chip in ranges.CHIPS
+        for refill in (ranges.DEFERRED, ranges.AT_ONCE)
+        for number, us in enumerate(periods)
+    )
+
+
+def provenance_row(size: int, agrees: bool) -> rtl.ProvenanceRow:
+    """A row of the article's first table, which is the HOWTO's or not."""
+    return rtl.ProvenanceRow(size, 100.0, 99.0 if agrees else 100.0, 1.0, 2.0, 3.0, 4.0, 4.0, 5.0, 5.0)
+
+
 def rtl8139cp(agrees: bool) -> rtl.Tables:
     """The article's claims hold, or none of them."""
     wire = 1e6 if agrees else 1e4
@@ -315,6 +331,12 @@ def rtl8139cp(agrees: bool) -> rtl.Tables:
     ablation = [ablation_row("all", None)]
     ablation += [ablation_row(name, 30.0 if agrees else -20.0) for name in timer.MEASURES if name != "all"]
     owners = {"before": 4000.0, "after": 2500.0 if agrees else 4500.0, "napi": 3000.0}
+    gain, own = (20.0, 2.0) if agrees else (8.0, -30.0)
+    rules = [
+        ranges.RuleRow(refill, 400, 5e4, 0.0 if refill == ranges.DEFERRED else own, 4e4, 200.0)
+        for refill in (*ranges.RULES, ranges.AT_ONCE)
+    ]
+    board = ranges.HardwareRow("b", ranges.TIMER, 400, ranges.DEFERRED, 5e4, 4000.0, own, -7.0)
     return rtl.Tables(
         receive=Table("r", rtl.ReceiveRow, tuple(receive)),
         capability=Table("c", rtl.CapabilityRow, tuple(capability_row(size, 20.0 if agrees else -10.0) for size in rtl.SIZES)),
@@ -322,6 +344,10 @@ def rtl8139cp(agrees: bool) -> rtl.Tables:
         period=Table("t", rtl.PeriodRow, tuple(period)),
         ablation=Table("a", rtl.AblationRow, tuple(ablation)),
         profile=Table("o", rtl.ProfileRow, profile_rows(owners)),
+        chips=Table("h", ranges.ChipRow, chip_rows(gain, own)),
+        rules=Table("u", ranges.RuleRow, tuple(rules)),
+        provenance=Table("v", rtl.ProvenanceRow, tuple(provenance_row(size, agrees) for size in rtl.SIZES)),
+        hardware=Table("w", ranges.HardwareRow, (board,)),
     )
 
 

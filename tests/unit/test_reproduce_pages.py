@@ -147,7 +147,7 @@ def test_the_sections_are_the_papers_in_their_order(rendered: tuple[str, str]) -
         "spanos2008": ["throughput", "interrupts", "livelock", "model", "phases", "hardware", "causes"],
         "salah2009": ["cliff", "budget", "figure7", "ping", "switching", "today", "why"],
         "hybrid": ["kernels", "latency", "conditions", "cliff"],
-        "rtl8139cp": ["receive", "period", "ablation", "costs"],
+        "rtl8139cp": ["receive", "period", "range", "ablation", "costs", "provenance"],
         "lan78xx": ["tcp-rx", "tcp-tx", "udp-rx", "udp-tx", "ratios", "ablation", "forwarding", "rrul"],
         "mogul1997": ["unmodified", "polling", "screend", "cpu", "causes"],
     }[rendered[0]]

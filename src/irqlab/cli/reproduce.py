@@ -60,8 +60,8 @@ def command(
     out = out or Path("results") / chosen.name
     check_directory(out)
     board = boards.load(hardware) if hardware else None
-    if board and board.memory:
-        raise IrqlabError(f"--hardware {hardware}: it has a memory model, and reproduce compares costs that were fitted")
+    if board and board.memory and not chosen.with_memory:
+        raise IrqlabError(f"--hardware {hardware}: it has a memory model, and {chosen.name} compares costs that were fitted")
     session = Session(testbed, quick, request.jobs, board, long=long, ensemble=request.ensemble)
     try:
         with terminate_like_ctrl_c(), session:

@@ -35,6 +35,8 @@ class Paper(Generic[T]):
     """The report's first sentence."""
     with_hardware: bool = False
     """Whether it is measured with the costs of hardware, too, if asked (--hardware)."""
+    with_memory: bool = False
+    """Whether that hardware may have memory in place of costs that were fitted."""
     with_long: bool = False
     """Whether it has trials that take minutes, which are made only if asked (--long)."""
     kept_with: Sequence[str] = ()
