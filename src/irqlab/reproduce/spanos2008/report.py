@@ -186,7 +186,11 @@ def _model(runs: Runs) -> Section:
 
 
 def _model_plot(title: str, figure: Table[ModelSizeRow], capped: bool) -> Plot:
-    """`capped`: up to the wire's rate, beside what was measured; else the model alone, without the wire."""
+    return page.plot(title, model_drawing(figure, capped))
+
+
+def model_drawing(figure: Table[ModelSizeRow], capped: bool) -> str:
+    """Figure 6 (`capped`: up to the wire's rate, beside what was measured) or 7 (the model alone, without the wire), as SVG."""
     lines, by = [], figure.by(lambda r: r.variant)
     for number, variant in enumerate(VARIANTS):
         rows = by.get(variant, ())
@@ -196,7 +200,7 @@ def _model_plot(title: str, figure: Table[ModelSizeRow], capped: bool) -> Plot:
             lines.append(Line(f"series-{number}-model", f"{variant}, model", series.published_style(number), model))
         if capped and measured:
             lines.append(Line(f"series-{number}", variant, series.measured_style(number), measured))
-    return page.plot(title, plots.throughput_by_size(lines, (), MBPS, 105 if capped else None))
+    return plots.throughput_by_size(lines, (), MBPS, 105 if capped else None)
 
 
 def _phases(runs: Runs) -> Section:
