@@ -142,6 +142,7 @@ def test_the_log_is_read_once() -> None:
     assert log.news() == [Record(4, "three")]
     assert log.news() == []
     assert log.lines == ["one", "two", "three"]
+    assert log.messages == ["one", "three"]
     log.check()
 
 
