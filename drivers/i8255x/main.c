@@ -21,7 +21,7 @@ MODULE_PARM_DESC(eeprom_bad_csum_allow, "Accept an EEPROM with a wrong checksum 
 
 static int debug = -1;
 module_param(debug, int, 0444);
-MODULE_PARM_DESC(debug, "Messages: the number of low bits of msglvl (default -1: those of ethtool's drv, probe and link)");
+MODULE_PARM_DESC(debug, "Messages: the number of low bits of msglvl (default -1: those of ethtool's drv, probe, link and ifup)");
 #define DEBUG_DEFAULT	(NETIF_MSG_DRV | NETIF_MSG_PROBE | NETIF_MSG_LINK | \
 			 NETIF_MSG_IFUP)
 
@@ -446,6 +446,7 @@ static int i8255x_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	np->port.irq = pdev->irq;
 	np->port.tx_ring = np->rings.tx_count;
 	np->port.rx_ring = np->rings.rx_count;
+	np->port.tx_reserve = TX_RESERVE;
 	np->port.wire_mbps = SPEED_100;
 	netdev->netdev_ops = &i8255x_netdev_ops;
 	netdev->ethtool_ops = &i8255x_ethtool_ops;

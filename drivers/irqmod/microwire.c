@@ -100,8 +100,10 @@ u16 irqmod_microwire_read(struct irqmod_microwire *mw, unsigned int address)
 }
 EXPORT_SYMBOL_GPL(irqmod_microwire_read);
 
-/* Selects the EEPROM again: its output is low until the word is written. */
-static int mw_finish(struct irqmod_microwire *mw)
+/* Selects the EEPROM again: its output is low until the word is written. Some do
+ * not tell; reading the word will.
+ */
+static void mw_finish(struct irqmod_microwire *mw)
 {
 	int tries = MW_WRITE_TRIES;
 	bool ready;
@@ -113,38 +115,26 @@ static int mw_finish(struct irqmod_microwire *mw)
 		ready = mw->get(mw);
 		mw_end(mw);
 	} while (!ready && --tries);
-	return ready ? 0 : -ETIMEDOUT;
 }
 
-static int mw_write(struct irqmod_microwire *mw, unsigned int address,
-		    u16 value)
+static bool mw_write(struct irqmod_microwire *mw, unsigned int address,
+		     u16 value)
 {
 	mw_begin(mw, MW_WRITE, address);
 	mw_out(mw, value, 16);
-	return mw_finish(mw);
-}
-
-static int mw_erase(struct irqmod_microwire *mw, unsigned int address)
-{
-	mw_begin(mw, MW_ERASE, address);
-	return mw_finish(mw);
+	mw_finish(mw);
+	return irqmod_microwire_read(mw, address) == value;
 }
 
 /* Most EEPROMs erase a word when it is written; for the others it is erased. */
 static int mw_replace(struct irqmod_microwire *mw, unsigned int address,
 		      u16 value)
 {
-	int err;
-
-	err = mw_write(mw, address, value);
-	if (err || irqmod_microwire_read(mw, address) == value)
-		return err;
-	err = mw_erase(mw, address);
-	if (!err)
-		err = mw_write(mw, address, value);
-	if (!err && irqmod_microwire_read(mw, address) != value)
-		err = -EIO;
-	return err;
+	if (mw_write(mw, address, value))
+		return 0;
+	mw_begin(mw, MW_ERASE, address);
+	mw_finish(mw);
+	return mw_write(mw, address, value) ? 0 : -EIO;
 }
 
 /**
@@ -182,7 +172,7 @@ EXPORT_SYMBOL_GPL(irqmod_microwire_get);
  * Words that have their value already are not written.
  *
  * Context: process. Sleeps.
- * Return: 0, -ETIMEDOUT or -EIO if a word was not written.
+ * Return: 0, or -EIO if a word is not what was written.
  */
 int irqmod_microwire_put(struct irqmod_microwire *mw, unsigned int offset,
 			 unsigned int len, const u8 *bytes)

@@ -6,7 +6,7 @@ only_for irqmod_i8255x irqmod_rtl8139cp
 
 case $DRIVER in
 irqmod_i8255x) magic=0x1234 mac=0 ;;
-*) magic=0x20081223 mac=14 ;;
+*) magic=0x8139 mac=14 ;;
 esac
 size=$(ethtool -e "$IF0" raw on | wc -c)
 at() { bytes "$1" "$2" ethtool -e "$IF0" raw on; }

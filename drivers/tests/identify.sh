@@ -9,7 +9,7 @@ leds() { register "$IF0" 8 2; }
 check "the PHY drives its LEDs" same "$(leds)" 0000
 ethtool -p "$IF0" 3 &
 states=
-for i in 1 2 3 4 5 6 7 8; do
+for _ in 1 2 3 4 5 6 7 8; do
 	usleep 250000
 	states="$states $(leds)"
 done

@@ -31,7 +31,7 @@ if [ "$DRIVER/$TIMED" != irqmod_i8255x/0 ]; then
 	check "... and no longer" same "$(promiscuous "$IF0")" 0
 fi
 ping -c 2000 -i 0.001 -s 1000 "$PEER0" >/tmp/ping 2>&1 &
-for i in 1 2 3 4 5 6 7 8 9 10; do length "$IF0" >/dev/null; done
+for _ in 1 2 3 4 5 6 7 8 9 10; do length "$IF0" >/dev/null; done
 wait
 check "no frame is lost meanwhile" grep -q "2000 packets received" /tmp/ping
 ip link set "$IF0" down

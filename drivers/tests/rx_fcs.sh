@@ -10,10 +10,10 @@ features="rx-fcs rx-all"
 # QEMU's model drops all frames then.
 if [ "$TIMED" = 0 ]; then
 	skip "rx-fcs" "QEMU's model cannot"
-	features=rx-all
+	features="rx-all"
 fi
 for feature in $features; do
-	check "$feature" ethtool -K "$IF0" $feature on
+	check "$feature" ethtool -K "$IF0" "$feature" on
 	# QEMU's model does not dump.
 	if [ "$TIMED" = 1 ]; then
 		case $feature in
@@ -29,7 +29,7 @@ for feature in $features; do
 	ip link set "$IF0" down
 	ip link set "$IF0" up
 	check "... a host answers after the interface was down" reaches "$PEER0"
-	check "without $feature" ethtool -K "$IF0" $feature off
+	check "without $feature" ethtool -K "$IF0" "$feature" off
 	check "... a host answers" reaches "$PEER0"
 done
 if [ "$TIMED" = 1 ]; then
