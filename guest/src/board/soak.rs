@@ -45,8 +45,7 @@ pub fn run(options: &Options) -> Ending {
             .collect();
         soakers
             .into_iter()
-            .map(|soaker| soaker.join().unwrap_or(Ok(())))
-            .collect()
+            .try_for_each(|soaker| soaker.join().unwrap_or(Ok(())))
     })
 }
 

@@ -65,6 +65,8 @@ class SchemesInForce(Struct, frozen=True, forbid_unknown_fields=True):
     tx_usecs: int | None = None
     tx_frames: int | None = None
     timer_without: str | None = None
+    timer_refill: str | None = None
+    off_without: str | None = None
     above: str | None = None
     quota: int | None = None
     queue_high: int | None = None

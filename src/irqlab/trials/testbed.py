@@ -72,7 +72,7 @@ class Testbed:
         model = modules.load(dut_kernel, costmodel.MODULE) if config.cost_model else []
         loaded = list({module.name: module for module in [*model, *needed, *loaded]}.values())
         loaded = perturb.modules(config.member, dut_kernel, loaded)
-        words = (parameters_of(dut_kernel), perturb.command_line(config.member))
+        words = (parameters_of(dut_kernel), perturb.command_line(config.member), config.kernel_arguments)
         image = guestimage.build(dut_kernel.release)
         machine = MachineConfig(
             qemu=found_qemu,
