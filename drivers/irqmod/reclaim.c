@@ -12,8 +12,6 @@
  */
 #include "scheme.h"
 
-#define TX_EARLY_BATCH	8
-
 /* Whether to wake the queue: not for every packet. */
 static bool tx_enough(struct irqmod_port *port)
 {
@@ -44,8 +42,8 @@ static void tx_count(struct irqmod_port *port, u64_stats_t *place,
  * irqmod_tx_reclaim_early() - reclaims before a transmit (off)
  * @port: the port
  *
- * In batches: the paper reclaims one packet before each transmit, which has the
- * overhead of a reclaim for each packet. Called by irqmod_tx_begin().
+ * In batches of tx_early: a reclaim for each packet has the overhead of a reclaim
+ * for each packet. Called by irqmod_tx_begin().
  *
  * Context: ndo_start_xmit.
  */
@@ -53,7 +51,7 @@ void irqmod_tx_reclaim_early(struct irqmod_port *port)
 {
 	unsigned int packets;
 
-	if (port->ops->tx_outstanding(port) < TX_EARLY_BATCH)
+	if (port->ops->tx_outstanding(port) < port->tx_early)
 		return;
 	packets = port->ops->tx_reclaim(port);
 	if (packets)
@@ -78,7 +76,7 @@ void irqmod_tx_rx_reclaim(struct irqmod_port *port)
 	unsigned int packets = 0;
 	struct netdev_queue *txq;
 
-	if (!port->tx_in_softirq || !port->ops->tx_outstanding(port))
+	if (!port->tx_in_rx || !port->ops->tx_outstanding(port))
 		return;
 	if (READ_ONCE(port->tx_with_rx)) {
 		packets = tx_reclaim_with_rx(port);
@@ -87,7 +85,7 @@ void irqmod_tx_rx_reclaim(struct irqmod_port *port)
 		if (!__netif_tx_trylock(txq))
 			return;
 		/* The scheme may have changed before the queue was locked. */
-		if (port->tx_early)
+		if (port->tx_in_rx)
 			packets = tx_reclaim_with_rx(port);
 		__netif_tx_unlock(txq);
 	}

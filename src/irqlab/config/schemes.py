@@ -141,6 +141,18 @@ class Schemes:
             file="irqmod/rx_timer_without",
         ),
     ] = None
+    timer_refill: Annotated[
+        str | None,
+        Place("--timer-refill", "timer: when the ring is refilled: softirq, poll or half.", file="irqmod/rx_timer_refill"),
+    ] = None
+    off_without: Annotated[
+        str | None,
+        Place(
+            "--off-without",
+            "off: the part to disable: nothing, batch, receive, timer; all: as in Spanos et al. (2008).",
+            file="irqmod/tx_off_without",
+        ),
+    ] = None
     defer_hard_irqs: Annotated[
         int | None,
         Place("--defer-hard-irqs", "NAPI of any driver: empty polls until the unmask.", file="napi_defer_hard_irqs"),
