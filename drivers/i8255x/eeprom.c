@@ -27,7 +27,8 @@ int i8255x_eeprom_init(struct i8255x *np)
 	np->eeprom.set = eeprom_set;
 	np->eeprom.get = eeprom_get;
 	irqmod_microwire_size(&np->eeprom);
-	return np->eeprom.address_bits < 6 ? -ENODEV : 0;
+	return np->eeprom.address_bits == 6 || np->eeprom.address_bits == 8 ?
+	       0 : -ENODEV;
 }
 
 /* The sum of all words but the last: that one makes it EEPROM_SUM. */

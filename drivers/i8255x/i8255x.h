@@ -111,6 +111,12 @@ static inline struct i8255x *to_i8255x(struct irqmod_port *port)
 	return container_of(port, struct i8255x, port);
 }
 
+/* QEMU's models have the revisions of chips, but not their defects. */
+static inline bool i8255x_is_qemu(const struct i8255x *np)
+{
+	return np->pdev->subsystem_vendor == PCI_SUBVENDOR_ID_REDHAT_QUMRANET;
+}
+
 static inline struct i8255x_cb *i8255x_slot(struct i8255x *np, unsigned int i)
 {
 	return (struct i8255x_cb *)(np->rings.cbs + i * CB_BYTES);

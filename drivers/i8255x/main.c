@@ -322,17 +322,14 @@ static void i8255x_init_phy(struct i8255x *np, int phy)
 		i8255x_mdio_write(netdev, phy, MDIX_REGISTER, MDIX_AUTO);
 }
 
-/* The 82557 has one mask for all causes. It is told by its revision; QEMU's model
- * of it, told by the subsystem, has all masks.
- */
+/* The 82557 has one mask for all causes; QEMU's model of it has all masks. */
 static int i8255x_identify(struct i8255x *np, bool ich)
 {
 	struct pci_dev *pdev = np->pdev;
 
 	np->ich = ich;
 	np->chip = ich ? I82559 : pdev->revision;
-	if ((np->chip < I82558 &&
-	     pdev->subsystem_vendor != PCI_SUBVENDOR_ID_REDHAT_QUMRANET) ||
+	if ((np->chip < I82558 && !i8255x_is_qemu(np)) ||
 	    !i8255x_has_masks(np)) {
 		dev_err(&pdev->dev,
 			"an 82557 cannot mask individual causes; use e100\n");

@@ -2,7 +2,8 @@
 /*
  * Microcode (6.4.2.6), from the files that the kernel's e100 uses: 134 words and
  * the places of three constants in them. It bundles receive interrupts (CPUSaver),
- * and repairs the receiver of the 82551-F and 82551-10, which do not run without.
+ * and repairs the receiver of the 82551-F and 82551-10; e100 does not run them
+ * without, nor do we.
  */
 #include <linux/firmware.h>
 #include <linux/module.h>
@@ -45,7 +46,7 @@ static const char *firmware_name(const struct i8255x *np)
 		return cpusaver ? FIRMWARE_82559_S : NULL;
 	case I82551_F:
 	case I82551_10:
-		return FIRMWARE_82551;
+		return cpusaver || !i8255x_is_qemu(np) ? FIRMWARE_82551 : NULL;
 	}
 	return NULL;
 }
@@ -64,7 +65,7 @@ static bool firmware_valid(const struct firmware *firmware)
 int i8255x_microcode_request(struct i8255x *np)
 {
 	const char *name = firmware_name(np);
-	bool optional = np->chip < I82551_F;
+	bool optional = np->chip < I82551_F || i8255x_is_qemu(np);
 	int err;
 
 	i8255x_microcode_release(np);

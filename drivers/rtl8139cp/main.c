@@ -278,14 +278,14 @@ static int cp_set_features(struct net_device *netdev, netdev_features_t features
 	return 0;
 }
 
-/* Buffers of the new size first; without memory the MTU stays. */
+/* Buffers of the new size first, if it is another; without memory the MTU stays. */
 static int cp_change_mtu(struct net_device *netdev, int mtu)
 {
 	struct cp *cp = cp_of(netdev);
 	int err = 0, old = netdev->mtu;
 
 	WRITE_ONCE(netdev->mtu, mtu);
-	if (netif_running(netdev))
+	if (netif_running(netdev) && cp_rx_size(mtu) != cp_rx_size(old))
 		err = cp_resize(cp, cp->port.rx_ring, cp->port.tx_ring);
 	if (err)
 		WRITE_ONCE(netdev->mtu, old);

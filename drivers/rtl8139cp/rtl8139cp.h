@@ -196,6 +196,7 @@ void cp_get_wol(struct net_device *netdev, struct ethtool_wolinfo *wol);
 int cp_set_wol(struct net_device *netdev, struct ethtool_wolinfo *wol);
 
 /* rx.c */
+unsigned int cp_rx_size(unsigned int mtu);
 int cp_rx_alloc(struct cp *cp, struct cp_rx_ring *ring, unsigned int count);
 void cp_rx_free(struct cp *cp, struct cp_rx_ring *ring);
 void cp_rx_reset(struct cp *cp);

@@ -272,13 +272,18 @@ int cp_rx_take(struct irqmod_port *port, int budget)
 	return taken;
 }
 
+/* The size of a buffer. The chip's unit is 8 bytes. */
+unsigned int cp_rx_size(unsigned int mtu)
+{
+	unsigned int size = mtu + ETH_HLEN + ETH_FCS_LEN + 2 * VLAN_HLEN;
+
+	return max_t(unsigned int, ALIGN(size, 8), CP_RX_BUF_SIZE);
+}
+
 int cp_rx_alloc(struct cp *cp, struct cp_rx_ring *ring, unsigned int count)
 {
-	unsigned int i, size = cp->port.netdev->mtu + ETH_HLEN + ETH_FCS_LEN +
-			       2 * VLAN_HLEN;
+	unsigned int i, size = cp_rx_size(cp->port.netdev->mtu);
 
-	/* The chip's unit is 8 bytes. */
-	size = max_t(unsigned int, ALIGN(size, 8), CP_RX_BUF_SIZE);
 	*ring = (struct cp_rx_ring){ .count = count,
 				     .max_data = size - ETH_HLEN };
 	ring->slot = kcalloc(count, sizeof(*ring->slot), GFP_KERNEL);
