@@ -56,15 +56,15 @@ int i8255x_eeprom_put(struct i8255x *np, unsigned int offset,
 {
 	unsigned int last = (1 << np->eeprom.address_bits) - 1;
 	u8 checksum[2];
+	int err, failed;
 	u16 word;
-	int err;
 
-	err = irqmod_microwire_put(&np->eeprom, offset, len, bytes);
-	if (err)
-		return err;
+	failed = irqmod_microwire_put(&np->eeprom, offset, len, bytes);
+	/* Some words may have been written: without it, no probe succeeds. */
 	word = EEPROM_SUM - eeprom_sum(np, last);
 	checksum[0] = word & 0xff;
 	checksum[1] = word >> 8;
-	return irqmod_microwire_put(&np->eeprom, 2 * last, sizeof(checksum),
-				    checksum);
+	err = irqmod_microwire_put(&np->eeprom, 2 * last, sizeof(checksum),
+				   checksum);
+	return failed ?: err;
 }

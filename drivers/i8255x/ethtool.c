@@ -11,7 +11,7 @@ static void i8255x_get_drvinfo(struct net_device *netdev,
 
 	strscpy(info->driver, KBUILD_MODNAME, sizeof(info->driver));
 	strscpy(info->bus_info, pci_name(np->pdev), sizeof(info->bus_info));
-	if (np->microcode)
+	if (np->microcode && np->cpusaver)
 		strscpy(info->fw_version, "CPUSaver", sizeof(info->fw_version));
 }
 

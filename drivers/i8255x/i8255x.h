@@ -96,6 +96,7 @@ struct i8255x {
 	bool ich;			/* part of a chipset */
 	bool slow_link;			/* a resume needs a NOP before it */
 	bool wake;			/* by magic packet, while suspended */
+	bool cpusaver;			/* the microcode bundles interrupts */
 	u32 msg_enable;
 	struct irqmod_microwire eeprom;	/* under RTNL */
 	const struct firmware *microcode;	/* under RTNL */

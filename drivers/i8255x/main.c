@@ -78,6 +78,8 @@ int i8255x_up(struct i8255x *np)
 
 void i8255x_down(struct i8255x *np)
 {
+	/* The watchdog looks at a stopped queue's last packet. */
+	netif_trans_update(np->netdev);
 	irqmod_stop(&np->port);
 	i8255x_tx_enable(np, false);
 	i8255x_counters_stop(np);
@@ -490,6 +492,8 @@ static int i8255x_attach(struct i8255x *np)
 	int err;
 
 	rtnl_lock();
+	/* It may have lost power. */
+	i8255x_init_phy(np, np->mii.phy_id);
 	err = i8255x_restart(np);
 	if (!err)
 		netif_device_attach(np->netdev);
@@ -531,14 +535,15 @@ static pci_ers_result_t i8255x_error_detected(struct pci_dev *pdev,
 	i8255x_detach(netdev_priv(pci_get_drvdata(pdev)));
 	if (state == pci_channel_io_perm_failure)
 		return PCI_ERS_RESULT_DISCONNECT;
-	pci_disable_device(pdev);
 	return PCI_ERS_RESULT_NEED_RESET;
 }
 
 static pci_ers_result_t i8255x_slot_reset(struct pci_dev *pdev)
 {
-	if (pci_enable_device(pdev))
-		return PCI_ERS_RESULT_DISCONNECT;
+	/* The device was not disabled: its interrupt is still requested. Up to
+	 * Linux 6.11 the state counts as used after a suspend.
+	 */
+	pdev->state_saved = true;
 	pci_restore_state(pdev);
 	pci_save_state(pdev);
 	pci_set_master(pdev);

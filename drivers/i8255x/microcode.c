@@ -69,6 +69,7 @@ int i8255x_microcode_request(struct i8255x *np)
 	int err;
 
 	i8255x_microcode_release(np);
+	np->cpusaver = cpusaver;
 	if (!name)
 		return 0;
 	err = firmware_request_nowarn(&np->microcode, name, &np->pdev->dev);
@@ -92,7 +93,7 @@ int i8255x_microcode_request(struct i8255x *np)
 int i8255x_microcode_load(struct i8255x *np)
 {
 	__le32 *words = np->shared->block.microcode.words;
-	const u16 *values = cpusaver ? saving : neutral;
+	const u16 *values = np->cpusaver ? saving : neutral;
 	const u8 *places;
 	int i, err;
 

@@ -167,15 +167,19 @@ static void rx_stop(struct irqmod_port *port)
 
 static void tx_start(struct irqmod_port *port)
 {
+	struct netdev_queue *txq;
+
 	netif_tx_lock_bh(port->netdev);
 	port->tx_switching = false;
 	port->tx_since_irq = 0;
 	port->tx->start(port);
 	/* Packets queued under the previous scheme may never interrupt. Without
-	 * its timer, off reclaims them before the next transmit.
+	 * its timer, off reclaims them before the next transmit; there is none
+	 * while the queue is stopped.
 	 */
+	txq = netdev_get_tx_queue(port->netdev, 0);
 	if (port->ops->tx_outstanding(port) &&
-	    (port->tx_timed || !port->tx_early))
+	    (port->tx_timed || !port->tx_early || netif_tx_queue_stopped(txq)))
 		irqmod_tx_arm(port);
 	netif_tx_unlock_bh(port->netdev);
 }

@@ -3,6 +3,7 @@
  * A driver for the RTL8139C+ (10ec:8139, revision 0x20 and up). irqmod provides
  * the interrupt-handling schemes; this module only handles the chip.
  */
+#include <linux/if_vlan.h>
 #include <linux/module.h>
 #include <linux/rtnetlink.h>
 
@@ -118,6 +119,8 @@ void cp_down(struct cp *cp)
 {
 	if (!cp->running)
 		return;
+	/* The watchdog looks at a stopped queue's last packet. */
+	netif_trans_update(cp->port.netdev);
 	irqmod_stop(&cp->port);
 	cp->running = false;
 	cp_hw_stop(cp);
@@ -252,6 +255,22 @@ static netdev_features_t cp_fix_features(struct net_device *netdev,
 	return features;
 }
 
+/* Packets whose segments the chip cannot make: it does not look behind a VLAN tag
+ * in the data, and others' packets may have segments of any size.
+ */
+static netdev_features_t cp_features_check(struct sk_buff *skb,
+					   struct net_device *netdev,
+					   netdev_features_t features)
+{
+	if (skb_is_gso(skb) &&
+	    (skb_shinfo(skb)->gso_size > CP_TX_MSS_MAX ||
+	     eth_type_vlan(skb->protocol) ||
+	     (skb_vlan_tag_present(skb) &&
+	      !(netdev->features & NETIF_F_HW_VLAN_CTAG_TX))))
+		features &= ~NETIF_F_TSO;
+	return vlan_features_check(skb, features);
+}
+
 /* With TSO the queue stops earlier. Called before the first such packet. */
 static void cp_set_segs(struct cp *cp, netdev_features_t features)
 {
@@ -337,6 +356,7 @@ static const struct net_device_ops cp_netdev_ops = {
 	.ndo_validate_addr	= eth_validate_addr,
 	.ndo_fix_features	= cp_fix_features,
 	.ndo_set_features	= cp_set_features,
+	.ndo_features_check	= cp_features_check,
 	.ndo_change_mtu		= cp_change_mtu,
 	.ndo_get_stats64	= cp_get_stats64,
 	.ndo_eth_ioctl		= cp_ioctl,
@@ -471,10 +491,10 @@ static int cp_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	err = irqmod_register(&cp->port);
 	if (err)
 		goto free_tally;
+	device_set_wakeup_enable(&pdev->dev, false);
 	err = register_netdev(netdev);
 	if (err)
 		goto unregister;
-	device_set_wakeup_enable(&pdev->dev, false);
 	/* For the reset of an error recovery. */
 	pci_save_state(pdev);
 	netif_info(cp, probe, netdev, "RTL8139C+ revision %02x, %pM, IRQ %d\n",
@@ -573,14 +593,15 @@ static pci_ers_result_t cp_error_detected(struct pci_dev *pdev,
 	cp_detach(cp_of(pci_get_drvdata(pdev)));
 	if (state == pci_channel_io_perm_failure)
 		return PCI_ERS_RESULT_DISCONNECT;
-	pci_disable_device(pdev);
 	return PCI_ERS_RESULT_NEED_RESET;
 }
 
 static pci_ers_result_t cp_slot_reset(struct pci_dev *pdev)
 {
-	if (pci_enable_device(pdev))
-		return PCI_ERS_RESULT_DISCONNECT;
+	/* The device was not disabled: its interrupt is still requested. Up to
+	 * Linux 6.11 the state counts as used after a suspend.
+	 */
+	pdev->state_saved = true;
 	pci_restore_state(pdev);
 	pci_save_state(pdev);
 	return PCI_ERS_RESULT_RECOVERED;
