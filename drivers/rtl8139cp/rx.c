@@ -56,17 +56,22 @@ static void cp_rx_buffer_unmap(struct cp *cp, const struct cp_rx_ring *ring,
 			 DMA_FROM_DEVICE);
 }
 
-/* Recycled heads are too small for a large MTU. Not inlined: short frames, which
- * are copied, are taken without saving registers for this.
+/* Recycled heads are too small for a large MTU. Not inlined: it keeps registers
+ * free where frames are taken.
  */
 static noinline struct sk_buff *
-cp_rx_buffer_new(struct cp *cp, const struct cp_rx_ring *ring)
+cp_rx_buffer_large(struct cp *cp, const struct cp_rx_ring *ring)
 {
-	unsigned int size = cp_rx_buffer_size(ring);
+	return netdev_alloc_skb_ip_align(cp->port.netdev,
+					 cp_rx_buffer_size(ring));
+}
 
-	if (unlikely(size > IRQMOD_RX_MAX))
-		return netdev_alloc_skb_ip_align(cp->port.netdev, size);
-	return irqmod_rx_alloc(&cp->port, size);
+static struct sk_buff *cp_rx_buffer_new(struct cp *cp,
+					const struct cp_rx_ring *ring)
+{
+	if (unlikely(ring->max_data > CP_RX_BUF_SIZE - ETH_HLEN))
+		return cp_rx_buffer_large(cp, ring);
+	return irqmod_rx_alloc(&cp->port, CP_RX_BUF_SIZE);
 }
 
 static void cp_rx_buffer_free(struct cp *cp, const struct cp_rx_ring *ring,
