@@ -56,9 +56,11 @@ static void cp_rx_buffer_unmap(struct cp *cp, const struct cp_rx_ring *ring,
 			 DMA_FROM_DEVICE);
 }
 
-/* Recycled heads are too small for a large MTU. */
-static struct sk_buff *cp_rx_buffer_new(struct cp *cp,
-					const struct cp_rx_ring *ring)
+/* Recycled heads are too small for a large MTU. Not inlined: short frames, which
+ * are copied, are taken without saving registers for this.
+ */
+static noinline struct sk_buff *
+cp_rx_buffer_new(struct cp *cp, const struct cp_rx_ring *ring)
 {
 	unsigned int size = cp_rx_buffer_size(ring);
 
@@ -92,6 +94,9 @@ static struct sk_buff *cp_rx_buffer_take(struct cp *cp, struct cp_rx_slot *slot,
 	dma_addr_t dma = slot->dma;
 
 	if (len <= READ_ONCE(cp->rx_copybreak)) {
+		/* It is limited so, and the compiler inlines a short copy. */
+		if (len > CP_RX_BUF_SIZE)
+			__builtin_unreachable();
 		skb = irqmod_rx_alloc(&cp->port, len);
 		if (unlikely(!skb))
 			return NULL;

@@ -22,7 +22,7 @@ fails "more than that" ip link set "$IF0" mtu $((largest + 1))
 sizes="2000 4078"
 [ "$DRIVER/$TIMED" != irqmod_rtl8139cp/1 ] || sizes=2000
 for size in $sizes; do
-	check "MTU $size" mtu $size
+	check "MTU $size" mtu "$size"
 	check "... large frames pass" ping -q -c 20 -i 0.01 -s $((size - 28)) 192.0.2.2
 	check "... and small ones" ping -q -c 20 -i 0.01 -s 20 192.0.2.2
 	if [ "$DRIVER" = irqmod_rtl8139cp ]; then
