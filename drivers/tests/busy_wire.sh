@@ -32,4 +32,18 @@ for tx in $TX_SCHEMES; do
 	pps=$((PACKETS * 1000000 / took_us))
 	if [ "$pps" -ge $LEAST_PPS ]; then ok "$tx: $pps packets/s"; else not_ok "$tx: $pps packets/s, at least $LEAST_PPS expected"; fi
 done
+
+# A part of off is disabled while the ring is full: a queue that is stopped then must not wait for the next transmit.
+schemes "$IF0" napi off
+pg "$IF0" "count $((4 * PACKETS))"
+pg pgctrl start &
+for _ in 1 2 3 4 5 6 7 8; do
+	usleep 10000
+	put "$IF0" tx_off_without all
+	usleep 5000
+	put "$IF0" tx_off_without nothing
+done
+wait
+took_us=$(sed -n 's/^Result: OK: \([0-9]*\)(.*/\1/p' "/proc/net/pktgen/$IF0")
+check "off: the wire is not idle when a part is disabled ($took_us us)" [ "$took_us" -lt 400000 ]
 done_testing

@@ -54,6 +54,9 @@ there ip addr add 198.51.100.2/24 dev v1
 ip link set v0 up
 there ip link set v1 up
 flows "TSO over a VLAN" 198.51.100.2
+check "tags in the data" ethtool -K "$IF0" txvlan off
+flows "TSO over a VLAN, the tag in the data" 198.51.100.2
+check "tags by the chip" ethtool -K "$IF0" txvlan on
 for tx in $TX_SCHEMES; do
 	put "$IF0" tx_scheme "$tx" 2>/dev/null || continue
 	flows "TSO with $tx" 192.0.2.2
