@@ -167,12 +167,19 @@ static void rx_stop(struct irqmod_port *port)
 
 static void tx_start(struct irqmod_port *port)
 {
+	struct netdev_queue *txq;
+
 	netif_tx_lock_bh(port->netdev);
 	port->tx_switching = false;
 	port->tx_since_irq = 0;
 	port->tx->start(port);
-	/* Packets queued under the previous scheme may never interrupt. */
-	if (port->ops->tx_outstanding(port))
+	/* Packets queued under the previous scheme may never interrupt. Without
+	 * its timer, off reclaims them before the next transmit; there is none
+	 * while the queue is stopped.
+	 */
+	txq = netdev_get_tx_queue(port->netdev, 0);
+	if (port->ops->tx_outstanding(port) &&
+	    (port->tx_timed || !port->tx_early || netif_tx_queue_stopped(txq)))
 		irqmod_tx_arm(port);
 	netif_tx_unlock_bh(port->netdev);
 }
@@ -184,10 +191,11 @@ static void tx_stop(struct irqmod_port *port)
 	netif_tx_lock_bh(port->netdev);
 	port->tx_switching = true;	/* a full ring must not arm the timer */
 	port->tx_irq_every = 0;
-	WRITE_ONCE(port->tx_early, false);
+	WRITE_ONCE(port->tx_early, 0);
 	port->tx_timed = false;
 	port->tx_counted = false;
 	port->tx_in_softirq = false;
+	port->tx_in_rx = false;
 	WRITE_ONCE(port->tx_with_rx, 0);
 	netif_tx_unlock_bh(port->netdev);
 	/* poll: a pass over the receive ring may be reclaiming, without a lock. */
@@ -273,6 +281,20 @@ void irqmod_rx_resume(struct irqmod_port *port)
 		rx_start(port);
 }
 
+/* The same for the transmit scheme. */
+void irqmod_tx_pause(struct irqmod_port *port)
+{
+	ASSERT_RTNL();
+	if (port->up)
+		tx_stop(port);
+}
+
+void irqmod_tx_resume(struct irqmod_port *port)
+{
+	if (port->up)
+		tx_start(port);
+}
+
 int irqmod_set_rx_scheme(struct irqmod_port *port,
 			 const struct irqmod_rx_scheme *scheme)
 {
@@ -297,13 +319,11 @@ int irqmod_set_tx_scheme(struct irqmod_port *port,
 	if (!irqmod_can(port, scheme->needs) ||
 	    (scheme->needs_masks && !port->rx->masks))
 		return -EOPNOTSUPP;
-	if (port->up)
-		tx_stop(port);
+	irqmod_tx_pause(port);
 	netif_tx_lock_bh(port->netdev);
 	port->tx = scheme;
 	netif_tx_unlock_bh(port->netdev);
-	if (port->up)
-		tx_start(port);
+	irqmod_tx_resume(port);
 	return 0;
 }
 

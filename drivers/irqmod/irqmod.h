@@ -184,11 +184,14 @@ struct irqmod_port {
 	bool rx_in_softirq;		/* rx_take runs in softirq: NAPI caches usable */
 	bool rx_stopping;
 	bool rx_merges;			/* napi: GRO allowed */
-	bool tx_early;			/* off: reclaim before each transmit */
+	u8 tx_early;			/* off: reclaim before a transmit if so many are
+					 * on the ring; 0: other schemes
+					 */
 	bool tx_timed;			/* off, coalesce: tx_timer bounds the wait */
 	bool tx_armed;			/* tx_timer is armed */
 	bool tx_counted;		/* coalesce without interrupt bit */
 	bool tx_in_softirq;		/* reclaimed in softirq: NAPI caches usable */
+	bool tx_in_rx;			/* off, poll: reclaim in the receive path */
 	bool tx_switching;		/* scheme change in progress */
 	u8 tx_with_rx;			/* poll: IRQMOD_TX; else 0 */
 	unsigned int tx_irq_every;	/* interrupt bit on every n-th packet; 0: never */
@@ -206,6 +209,7 @@ struct irqmod_port {
 	int irq;			/* for synchronize_irq(); 0: none */
 	unsigned int tx_ring;		/* descriptors; the driver updates both */
 	unsigned int rx_ring;
+	unsigned int tx_reserve;	/* descriptors that a packet may need */
 	u32 wire_mbps;			/* fastest link */
 
 	/* Settings (ethtool, sysfs). 0 before irqmod_register(): default. */
@@ -213,6 +217,7 @@ struct irqmod_port {
 	unsigned int tx_usecs;		/* coalesce: latest; off: backstop */
 	unsigned int tx_frames;		/* coalesce: N */
 	unsigned int rx_weight;		/* budget of a NAPI poll */
+	u32 tx_off_without;		/* off: a part that is disabled */
 
 	bool up;
 #ifdef IRQMOD_DEBUG

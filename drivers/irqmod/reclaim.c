@@ -12,9 +12,13 @@
  */
 #include "scheme.h"
 
-#define TX_EARLY_BATCH	8
+/* Whether to wake the queue: not for every packet. */
+static bool tx_enough(struct irqmod_port *port)
+{
+	return port->ops->tx_room(port) >=
+	       max(port->tx_ring / 4, READ_ONCE(port->tx_reserve));
+}
 
-/* Wakes the queue when a quarter of the ring is free, not for every packet. */
 static void tx_wake(struct irqmod_port *port)
 {
 	struct netdev_queue *txq = netdev_get_tx_queue(port->netdev, 0);
@@ -22,7 +26,7 @@ static void tx_wake(struct irqmod_port *port)
 	/* Pairs with the barrier in irqmod_tx_full(). */
 	smp_mb();
 	if (unlikely(netif_tx_queue_stopped(txq)) && READ_ONCE(port->up) &&
-	    port->ops->tx_room(port) >= port->tx_ring / 4)
+	    tx_enough(port))
 		netif_tx_wake_queue(txq);
 }
 
@@ -38,8 +42,8 @@ static void tx_count(struct irqmod_port *port, u64_stats_t *place,
  * irqmod_tx_reclaim_early() - reclaims before a transmit (off)
  * @port: the port
  *
- * In batches: the paper reclaims one packet before each transmit, which has the
- * overhead of a reclaim for each packet. Called by irqmod_tx_begin().
+ * In batches of tx_early: a reclaim for each packet has the overhead of a reclaim
+ * for each packet. Called by irqmod_tx_begin().
  *
  * Context: ndo_start_xmit.
  */
@@ -47,7 +51,7 @@ void irqmod_tx_reclaim_early(struct irqmod_port *port)
 {
 	unsigned int packets;
 
-	if (port->ops->tx_outstanding(port) < TX_EARLY_BATCH)
+	if (port->ops->tx_outstanding(port) < port->tx_early)
 		return;
 	packets = port->ops->tx_reclaim(port);
 	if (packets)
@@ -72,7 +76,7 @@ void irqmod_tx_rx_reclaim(struct irqmod_port *port)
 	unsigned int packets = 0;
 	struct netdev_queue *txq;
 
-	if (!port->tx_in_softirq || !port->ops->tx_outstanding(port))
+	if (!port->tx_in_rx || !port->ops->tx_outstanding(port))
 		return;
 	if (READ_ONCE(port->tx_with_rx)) {
 		packets = tx_reclaim_with_rx(port);
@@ -81,7 +85,7 @@ void irqmod_tx_rx_reclaim(struct irqmod_port *port)
 		if (!__netif_tx_trylock(txq))
 			return;
 		/* The scheme may have changed before the queue was locked. */
-		if (port->tx_early)
+		if (port->tx_in_rx)
 			packets = tx_reclaim_with_rx(port);
 		__netif_tx_unlock(txq);
 	}
@@ -261,8 +265,8 @@ void irqmod_tx_full_work(struct tasklet_struct *tasklet)
 	if (packets)
 		tx_count(port, &port->tx_stats.reclaims_irq, packets);
 	/* Not enough for tx_wake(). */
-	if (netif_tx_queue_stopped(txq) &&
-	    port->ops->tx_room(port) < port->tx_ring / 4 && !port->tx_switching)
+	if (netif_tx_queue_stopped(txq) && !tx_enough(port) &&
+	    !port->tx_switching)
 		port->ops->unmask(port, IRQMOD_TX);
 	__netif_tx_unlock(txq);
 	tx_wake(port);

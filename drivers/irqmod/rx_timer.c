@@ -17,6 +17,10 @@
  * the receive interrupt does the work of the timer. top_half: the timer polls
  * in softirq. backlog: frames go directly to the stack, also in softirq.
  * refill: the ring is refilled at once.
+ *
+ * rx_timer_refill says when the ring is refilled. softirq: by the tasklet. poll: at
+ * the end of each pass, not behind the receive softirq. half: then, but only once
+ * more than half of the ring is empty, or if the pass found no frame.
  */
 #include <linux/irq_work.h>
 
@@ -39,6 +43,19 @@ static const char * const timer_measures[] = {
 	NULL
 };
 
+enum timer_refill {
+	REFILL_SOFTIRQ,
+	REFILL_POLL,
+	REFILL_HALF,
+};
+
+static const char * const timer_refills[] = {
+	[REFILL_SOFTIRQ] = "softirq",
+	[REFILL_POLL] = "poll",
+	[REFILL_HALF] = "half",
+	NULL
+};
+
 struct irqmod_timer {
 	struct irqmod_port *port;
 	struct hrtimer timer;
@@ -48,6 +65,8 @@ struct irqmod_timer {
 	bool apart;			/* ... in an interrupt of its own */
 	spinlock_t irq_lock;		/* irq_off: passes of two CPUs (@irq) */
 	u32 rx_timer_without;		/* enum timer_without */
+	u32 rx_timer_refill;		/* enum timer_refill */
+	unsigned int emptied;		/* half: descriptors, since the last refill */
 };
 
 /* How many frames a poll may take. */
@@ -64,9 +83,22 @@ static int rx_timer_room(const struct irqmod_timer *t)
 
 static void rx_timer_pass(struct irqmod_timer *t, int budget)
 {
-	irqmod_rx_pass(t->port, budget);
-	if (t->port->rx_deferred)
+	struct irqmod_port *port = t->port;
+	int taken = irqmod_rx_pass(port, budget);
+
+	if (!port->rx_deferred)
+		return;
+	if (likely(t->rx_timer_refill == REFILL_SOFTIRQ)) {
 		tasklet_schedule(&t->tasklet);
+		return;
+	}
+	t->emptied += taken;
+	/* Without frames: the last refill may have run out of memory. */
+	if (t->rx_timer_refill == REFILL_HALF && taken &&
+	    t->emptied <= port->rx_ring / 2)
+		return;
+	t->emptied = 0;
+	port->ops->rx_refill(port);
 }
 
 /* noinline: profiles count it. */
@@ -142,6 +174,7 @@ static bool rx_timer_start(struct irqmod_port *port)
 	port->rx_deferred = t->rx_timer_without != WITHOUT_REFILL;
 	port->rx_in_softirq = direct;
 	t->apart = !soft && rx_timer_has_interrupt();
+	t->emptied = 0;
 	hrtimer_setup(&t->timer, rx_timer_over, CLOCK_MONOTONIC, mode);
 	if (t->rx_timer_without == WITHOUT_IRQ_OFF)
 		return true;
@@ -176,8 +209,11 @@ static void rx_timer_irq(struct irqmod_port *port)
 
 static IRQMOD_CHOICE(struct irqmod_timer, rx_timer_without, timer_measures);
 
+static IRQMOD_CHOICE(struct irqmod_timer, rx_timer_refill, timer_refills);
+
 static const struct attribute * const timer_settings[] = {
 	&irqmod_setting_rx_timer_without.attr.attr,
+	&irqmod_setting_rx_timer_refill.attr.attr,
 	NULL
 };
 

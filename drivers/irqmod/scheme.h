@@ -83,6 +83,8 @@ struct irqmod_rx_scheme {
  * @needs_masks: needs a receive scheme that masks RX
  * @preference: the supported scheme with the highest is the default
  * @in_irq: reclaims in hard IRQ under tx_lock; otherwise under the queue's lock
+ * @settings: files in sysfs (IRQMOD_CHOICE() and others), NULL-terminated; members
+ *	of the port, read by @start
  */
 struct irqmod_tx_scheme {
 	const char *name;
@@ -90,6 +92,7 @@ struct irqmod_tx_scheme {
 	bool needs_masks;
 	int preference;
 	bool in_irq;
+	const struct attribute * const *settings;
 
 	/** @start: sets the port's tx_ fields. The queue is locked. */
 	void (*start)(struct irqmod_port *port);
@@ -179,6 +182,8 @@ int irqmod_set_tx_scheme(struct irqmod_port *port,
 void irqmod_rx_changed(struct irqmod_port *port);
 void irqmod_rx_pause(struct irqmod_port *port);
 void irqmod_rx_resume(struct irqmod_port *port);
+void irqmod_tx_pause(struct irqmod_port *port);
+void irqmod_tx_resume(struct irqmod_port *port);
 int irqmod_poll(struct napi_struct *napi, int budget);
 int (irqmod_rx_pass)(struct irqmod_port *port, int budget);
 #ifdef IRQMOD_DEBUG
@@ -212,9 +217,10 @@ unsigned int irqmod_rx_usecs(const struct irqmod_port *port);
 extern struct attribute_group irqmod_group;
 
 /**
- * struct irqmod_setting - a setting of a receive scheme, a file in sysfs
+ * struct irqmod_setting - a setting of a scheme, a file in sysfs
  * @attr: the file
- * @offset: of the value, an u32, in the scheme's private state
+ * @offset: of the value, an u32, in the receive scheme's private state, or in the
+ *	port if it is a transmit scheme's
  * @low: the least value
  * @high: the greatest value
  * @names: the names of the values 0, 1, ..., NULL-terminated; or NULL: numbers

@@ -122,25 +122,47 @@ static void refuse_value(struct irqmod_port *port,
 	netdev_info(port->netdev, "%s:%s\n", file, names);
 }
 
-/* The receive scheme that has the setting; NULL: none. */
-static const struct irqmod_rx_scheme *owner(const struct attribute *attr)
+static bool has_setting(const struct attribute * const *settings,
+			const struct attribute *attr)
 {
-	const struct attribute * const *owned;
+	for (; settings && *settings; settings++)
+		if (*settings == attr)
+			return true;
+	return false;
+}
+
+/* The receive scheme that has the setting; NULL: none. */
+static const struct irqmod_rx_scheme *rx_owner(const struct attribute *attr)
+{
 	int i;
 
 	for (i = 0; irqmod_rx_schemes[i]; i++)
-		for (owned = irqmod_rx_schemes[i]->settings; owned && *owned;
-		     owned++)
-			if (*owned == attr)
-				return irqmod_rx_schemes[i];
+		if (has_setting(irqmod_rx_schemes[i]->settings, attr))
+			return irqmod_rx_schemes[i];
 	return NULL;
 }
 
-/* The private state of the scheme that has the setting @attr. */
+/* The transmit scheme that has it; NULL: none. */
+static const struct irqmod_tx_scheme *tx_owner(const struct attribute *attr)
+{
+	int i;
+
+	for (i = 0; irqmod_tx_schemes[i]; i++)
+		if (has_setting(irqmod_tx_schemes[i]->settings, attr))
+			return irqmod_tx_schemes[i];
+	return NULL;
+}
+
+/* What the setting @attr is a member of: the private state of a receive scheme, or
+ * the port.
+ */
 void *irqmod_setting_state(struct device *dev,
 			   const struct device_attribute *attr)
 {
-	return irqmod_rx_state(to_port(dev), owner(&attr->attr));
+	const struct irqmod_rx_scheme *scheme = rx_owner(&attr->attr);
+	struct irqmod_port *port = to_port(dev);
+
+	return scheme ? irqmod_rx_state(port, scheme) : port;
 }
 
 static u32 *value_of(struct device *dev, const struct irqmod_setting *setting)
@@ -184,7 +206,7 @@ ssize_t irqmod_setting_store(struct device *dev, struct device_attribute *attr,
 	const struct irqmod_setting *setting =
 		container_of(attr, struct irqmod_setting, attr);
 	struct irqmod_port *port = to_port(dev);
-	bool restart;
+	bool restart_rx, restart_tx;
 	u32 value;
 
 	if (!parse_value(setting, buf, &value)) {
@@ -193,12 +215,17 @@ ssize_t irqmod_setting_store(struct device *dev, struct device_attribute *attr,
 	}
 	if (!rtnl_trylock())
 		return restart_syscall();
-	restart = setting->restart && port->rx == owner(&attr->attr);
-	if (restart)
+	restart_rx = setting->restart && port->rx == rx_owner(&attr->attr);
+	restart_tx = setting->restart && port->tx == tx_owner(&attr->attr);
+	if (restart_rx)
 		irqmod_rx_pause(port);
+	if (restart_tx)
+		irqmod_tx_pause(port);
 	*value_of(dev, setting) = value;
 	irqmod_rx_changed(port);
-	if (restart)
+	if (restart_tx)
+		irqmod_tx_resume(port);
+	if (restart_rx)
 		irqmod_rx_resume(port);
 	rtnl_unlock();
 	return count;
@@ -253,6 +280,8 @@ static int add_all(struct attribute **attrs)
 
 	for (i = 0; irqmod_rx_schemes[i]; i++)
 		at = add(attrs, at, irqmod_rx_schemes[i]->settings);
+	for (i = 0; irqmod_tx_schemes[i]; i++)
+		at = add(attrs, at, irqmod_tx_schemes[i]->settings);
 	return at;
 }
 
@@ -261,9 +290,11 @@ static umode_t irqmod_is_visible(struct kobject *kobj, struct attribute *attr,
 				 int unused)
 {
 	const struct irqmod_port *port = to_port(kobj_to_dev(kobj));
-	const struct irqmod_rx_scheme *scheme = owner(attr);
+	const struct irqmod_rx_scheme *rx = rx_owner(attr);
+	const struct irqmod_tx_scheme *tx = tx_owner(attr);
+	u32 needs = (rx ? rx->needs : 0) | (tx ? tx->needs : 0);
 
-	return !scheme || irqmod_can(port, scheme->needs) ? attr->mode : 0;
+	return irqmod_can(port, needs) ? attr->mode : 0;
 }
 
 struct attribute_group irqmod_group = {

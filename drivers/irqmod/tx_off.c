@@ -3,17 +3,50 @@
  * No TX interrupts (Spanos et al. 2008, section 3.2): the driver reclaims
  * completed descriptors before the next transmit, outside interrupt context and
  * in batches; in the receive path; and, after tx-usecs at the latest, by a timer.
+ * The paper's driver only reclaims before each transmit.
  *
  * A full ring is the exception. A sender that waits for the timer would leave the
  * wire idle, so TX is unmasked until there is room again. Where the hardware has
  * an interrupt bit per descriptor, four packets on the ring have it.
+ *
+ * tx_off_without disables one part of this, to measure its benefit. batch: before
+ * each transmit what has been sent is reclaimed, however little it is. receive:
+ * nothing is reclaimed in the receive path. timer: there is no timer, so the last
+ * packets before a pause are not freed until the next one. all: as in the paper.
  */
 #include "scheme.h"
 
+#define TX_EARLY_BATCH	8
+
+enum off_without {
+	WITHOUT_NOTHING,
+	WITHOUT_BATCH,
+	WITHOUT_RECEIVE,
+	WITHOUT_TIMER,
+	WITHOUT_ALL,
+};
+
+static const char * const off_measures[] = {
+	[WITHOUT_NOTHING] = "nothing",
+	[WITHOUT_BATCH] = "batch",
+	[WITHOUT_RECEIVE] = "receive",
+	[WITHOUT_TIMER] = "timer",
+	[WITHOUT_ALL] = "all",
+	NULL
+};
+
+static bool tx_off_has(const struct irqmod_port *port, enum off_without part)
+{
+	return port->tx_off_without != part &&
+	       port->tx_off_without != WITHOUT_ALL;
+}
+
 static void tx_off_start(struct irqmod_port *port)
 {
-	WRITE_ONCE(port->tx_early, true);
-	port->tx_timed = true;
+	WRITE_ONCE(port->tx_early,
+		   tx_off_has(port, WITHOUT_BATCH) ? TX_EARLY_BATCH : 1);
+	port->tx_timed = tx_off_has(port, WITHOUT_TIMER);
+	port->tx_in_rx = tx_off_has(port, WITHOUT_RECEIVE);
 	port->tx_in_softirq = true;
 	if (port->caps & IRQMOD_CAP_TX_IRQ_BIT)
 		port->tx_irq_every = port->tx_ring / 4;
@@ -24,10 +57,18 @@ static void tx_off_full(struct irqmod_port *port)
 	port->ops->unmask(port, IRQMOD_TX);
 }
 
+static IRQMOD_CHOICE(struct irqmod_port, tx_off_without, off_measures);
+
+static const struct attribute * const off_settings[] = {
+	&irqmod_setting_tx_off_without.attr.attr,
+	NULL
+};
+
 IRQMOD_TX_SCHEME(off) = {
 	.name = "off",
 	.needs = IRQMOD_CAP_MASK,
 	.preference = 1,
+	.settings = off_settings,
 	.start = tx_off_start,
 	.irq = irqmod_tx_full_irq,
 	.full = tx_off_full,

@@ -11,6 +11,7 @@
 static void tx_poll_start(struct irqmod_port *port)
 {
 	port->tx_in_softirq = true;
+	port->tx_in_rx = true;
 	port->tx_irq_every = 1;
 	WRITE_ONCE(port->tx_with_rx, IRQMOD_TX);
 	/* If receiving has been stopped, its start unmasks TX. */

@@ -44,6 +44,8 @@ for value in -1 x 256; do refused rx_queue_low $value; done
 for value in 0 101 x; do refused rx_cpu_percent $value; done
 for value in -1 100 x; do refused rx_user_percent $value; done
 for value in nonsense 1 NOTHING; do refused rx_timer_without $value; done
+for value in nonsense 1 napi; do refused rx_timer_refill $value; done
+for value in nonsense 1 refill; do refused tx_off_without $value; done
 
 for which in rx tx; do
 	ethtool_refuses -g -G "$IF0" $which 3

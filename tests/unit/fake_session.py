@@ -22,6 +22,7 @@ class FakeSession:
     answer: Callable[[str, Any], Any] | None = None
     """Of what is measured and a job's key: the job's answer. None: jobs are done."""
     quick: bool = False
+    long: bool = True
     hardware: Any = None
     config: Any = field(default_factory=lambda: SimpleNamespace(nic=None))
     results: list[MethodResult] = field(default_factory=list)

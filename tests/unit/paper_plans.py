@@ -78,9 +78,13 @@ def found(*of: Any) -> MethodResult:
 
 
 def of_rtl8139cp(what: str, key: Any) -> Any:
-    if what in ("throughput", "each measure alone: throughput"):
-        return found(what, key)
-    if what in ("the timer's period", "each measure alone: latency and overload"):
+    if what.startswith("throughput") or what in (
+        "each measure alone: throughput",
+        "the whole range of periods",
+        "refill rules: throughput",
+    ):
+        return found(what, text_of(key))
+    if what in ("the timer's period", "each measure alone: latency and overload", "refill rules: latency and overload"):
         return forwarded(what, key)
     number = partial(some, 100, 1000, what, key)
     shares = {"driver": number("driver"), "IP stack": number("ip")}
@@ -195,7 +199,8 @@ def rtl8139cp_plan(quick: bool) -> str:
     def testbeds(*_: Any, **__: Any) -> Any:
         return SimpleNamespace(describe=lambda: {"dut": {"ring_rx": 64}})
 
-    return plan(rtl8139cp.measure, FakeSession(testbeds, answer=of_rtl8139cp, quick=quick))
+    board = Hardware("board", 500, Costs(irq=1000))
+    return plan(rtl8139cp.measure, FakeSession(testbeds, answer=of_rtl8139cp, quick=quick, hardware=board))
 
 
 def lan78xx_plan(quick: bool) -> str:

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Annotated, Any
 
 import numpy as np
@@ -19,10 +21,22 @@ from irqlab.errors import IrqlabError
 from irqlab.methods import profile
 from irqlab.present.columns import Col, Nested
 from irqlab.reproduce import find, reference
-from irqlab.reproduce.spanos2008 import curves, findings, hardware, interrupts, model, phases, throughput
+from irqlab.reproduce.spanos2008 import (
+    because,
+    causes,
+    curves,
+    durations,
+    findings,
+    hardware,
+    interrupts,
+    model,
+    phases,
+    throughput,
+)
 from irqlab.reproduce.spanos2008.run import Run
 from irqlab.reproduce.table import Table, tables_of
 from irqlab.results.document import MethodResult
+from irqlab.setup import drivers
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 from tests.unit.fake_session import FakeSession
 from tests.unit.fakes import FakeTestbed
@@ -95,6 +109,51 @@ def test_table_2_is_the_papers_but_for_the_swapped_columns() -> None:
             cell, said = (int(row["frame_bytes"]), variant), float(row[printed_as.get(variant, variant)])
             if cell != misprint:
                 assert computed[cell] == pytest.approx(said, abs=0.5), cell
+
+
+def test_the_paper_s_misprints_in_table_2_are_told() -> None:
+    gains = throughput.table2(throughput_table(PAPER_US))
+    found = because.CLAIMS[0].test(replace(spanos(True, False), table2_improvement=gains))
+    assert found is not None
+    assert not found.agrees
+    assert found.found == (
+        "11 of 25 cells are not. The columns NAPI and TX-OFF are swapped in 5 rows. Besides, NAPI-TX-128 at 128 bytes is "
+        "+34.26 %, not +32.46 % and NAPI at 896 bytes is +10.80 %, not +10.41 %."
+    )
+
+
+# Why figures differ.
+
+
+def test_conditions_are_options_of_the_testbed() -> None:
+    by = {one.name: one for one in causes.conditions(quick=False)}
+    assert by[causes.NONE].changes == {}
+    assert by[causes.NO_PREEMPTION].changes == {"kernel_arguments": "preempt=none"}
+    assert by[causes.TIMED].changes == {"nic": "irqlab-82559"}
+    assert by[causes.CHARGED].costs
+    assert by[causes.CHARGED].costs != by[causes.HANDLER].costs
+    assert by[causes.HANDLER].costs.netif_rx > 0  # type: ignore[union-attr]
+    assert set(causes.conditions(quick=True)) < set(by.values())
+
+
+def test_what_the_paper_s_tx_off_lacks_is_what_the_driver_can_leave_out() -> None:
+    text = (drivers.home() / "irqmod/tx_off.c").read_text()
+    known = re.findall(r'\[WITHOUT_\w+\] = "(\w+)"', text)
+    assert list(causes.FREED.values()) == known
+    assert "bool single_frames;" in (drivers.home() / "irqmod/deliver.c").read_text()
+
+
+def test_long_trials_are_at_the_throughput_of_short_ones() -> None:
+    testbed = FakeTestbed(lambda pps: min(pps, 20_000.0))
+    session: Any = FakeSession(lambda *_, **__: testbed)
+    summary = SimpleNamespace(rate_pps_per_direction=20_040.0)
+    found = MethodResult("throughput", "d", "n", 64, True, 250, total_throughput_pps=40_080.0, summary=summary)
+    table = durations.measure(Run(session), {(64, variant): found for variant in durations.VARIANTS})
+    assert [(row.variant, row.offered_pps, row.lost_frames) for row in table] == [
+        ("ORIGINAL", 40_080.0, 4_800), ("NAPI-TX-OFF", 40_080.0, 4_800),
+    ]  # fmt: skip
+    assert {row.seconds for row in table} == {60.0}
+    assert {spec.duration_ns for spec in testbed.specs} == {60_000_000_000}
 
 
 def _differs(first: Table[throughput.ThroughputRow]) -> list[tuple[int, str, str]]:

@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
+from irqlab.config import hardware as boards
 from irqlab.config.traffic import Load
 from irqlab.config.workload import Workload
 from irqlab.dut.counters import Counters
 from irqlab.methods import profile
 from irqlab.reproduce import find, reference
 from irqlab.reproduce.claims import Finding
-from irqlab.reproduce.rtl8139cp import configurations, findings, measure
+from irqlab.reproduce.rtl8139cp import configurations, findings, measure, periods
 from irqlab.reproduce.rtl8139cp.configurations import MEASURES, NAMES
 from irqlab.reproduce.rtl8139cp.measure import (
     PAPER_NAMES,
@@ -35,7 +36,7 @@ from irqlab.setup import drivers
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 from tests.unit.fake_session import FakeSession
 from tests.unit.fakes import LATENCY, FakeTestbed, stand_on
-from tests.unit.paper_tables import ablation_row, capability_row, profile_rows, receive_row, rtl8139cp
+from tests.unit.paper_tables import ablation_row, capability_row, chip_rows, profile_rows, receive_row, rtl8139cp
 
 
 def test_the_articles_tables_are_there() -> None:
@@ -220,7 +221,84 @@ def test_instructions_are_told_by_owner_and_by_context() -> None:
     assert len(table.rows) == 2 * len(NAMES)
 
 
+# The whole range of periods.
+
+
+def _throughputs(pps: dict[str, float]) -> Any:
+    """Answers with the throughput of a configuration, by its name and refill."""
+
+    def answer(_: str, key: Any) -> MethodResult:
+        one = key[1] if isinstance(key, tuple) else key
+        found = pps[f"{one.name} {one.refill}".strip()]
+        return MethodResult("throughput", "d", "n", 64, False, 250, total_throughput_pps=found, instructions_per_frame=4000.04)
+
+    return answer
+
+
+RANGED = {
+    "kernel's driver": 50_000.0, "our NAPI": 80_000.0, "timer behind the softirq": 40_000.0, "timer at once": 60_000.0,
+}  # fmt: skip
+
+
+def test_every_period_is_compared_with_the_same_chips_other_drivers() -> None:
+    session = FakeSession(answer=_throughputs(RANGED))
+    table = periods.chips(session)  # type: ignore[arg-type]
+    assert {(row.configuration, row.refill, row.gain_percent, row.gain_over_own_napi_percent) for row in table} == {
+        ("kernel's driver", "", 0.0, -37.5), ("our NAPI", "", 60.0, 0.0),
+        ("timer", "behind the softirq", -20.0, -50.0), ("timer", "at once", 20.0, -25.0),
+    }  # fmt: skip
+    assert len(table.rows) == 2 * (2 + 2 * len(periods.PERIODS_US))
+    drivers_of = [changes["driver"] for _, changes in session.made]
+    assert (drivers_of[0], drivers_of.count("e100"), drivers_of.count("8139cp")) == ("8139cp", 1, 1)
+
+
+def test_refill_rules_are_the_drivers() -> None:
+    text = (drivers.home() / "irqmod/rx_timer.c").read_text()
+    assert set(periods.RULES.values()) == set(re.findall(r'\[REFILL_\w+\] = "(\w+)"', text))
+    soon = periods.timer_schemes(400, periods.AT_ONCE)
+    assert (soon.timer_without, soon.timer_refill, soon.rx_usecs) == ("refill", None, 400)
+    assert periods.timer_schemes(400, periods.HALF).timer_refill == "half"
+
+
+def test_a_refill_rule_gains_on_the_deferred_one() -> None:
+    def answer(what: str, key: Any) -> Any:
+        if what.endswith("throughput"):
+            pps = 50_000.0 if key[1] == periods.DEFERRED else 55_000.0
+            return MethodResult("throughput", "d", "n", 64, False, 250, total_throughput_pps=pps)
+        return _trial(received=500 if key[2] else 800)
+
+    table = periods.rules(FakeSession(answer=answer))  # type: ignore[arg-type]
+    assert [(row.period_us, row.gain_percent) for row in table][:4] == [(400, 0.0), (400, 10.0), (400, 10.0), (400, 10.0)]
+    assert {(row.full_rate_forwarded_pps, row.latency_p50_us) for row in table} == {(8000.0, 1.5)}
+
+
+def test_stated_hardware_has_its_speed_and_its_memory() -> None:
+    session = FakeSession(answer=_throughputs(RANGED))
+    board = boards.load("pentium3")
+    table = periods.hardware(session, board)  # type: ignore[arg-type]
+    assert {(row.hardware, row.instructions_per_frame) for row in table} == {("pentium3", 4000.0)}
+    assert all(changes["memory"] is board.memory and changes["mips"] == 1000 for _, changes in session.made)
+    assert [row.gain_percent for row in table][:3] == [0.0, 60.0, -20.0]
+
+
 # Claims.
+
+
+def test_the_best_period_is_held_against_the_articles_words() -> None:
+    for gain, agrees in ((20.0, True), (14.0, False), (26.0, False)):
+        found = _finding("With a suitable period", chips=Table("", periods.ChipRow, chip_rows(gain, -10.0, (100, 400))))
+        assert found.agrees == agrees
+        assert found.found.startswith(f"most with 0.1 ms, refilled behind the softirq: {gain:+.1f} %")
+        assert f"refilled at once: 0.1 ms {gain:+.1f} %, 0.4 ms {gain - 1:+.1f} %." in found.found
+
+
+def test_the_first_table_has_the_rates_of_a_gigabit_nic() -> None:
+    table = measure.provenance()
+    assert [row.frame_bytes for row in table if row.article_ipps == row.howto_ipps] == [1024]
+    found = _finding("It was measured with", provenance=table)
+    assert not found.agrees
+    assert "and its 119,061 packets/s of 1024 bytes" in found.found
+    assert "and 3 counts of interrupts and polls" in found.found
 
 
 def _findings(**tables: Any) -> list[Finding]:
@@ -287,9 +365,9 @@ def test_a_trial_of_short_frames_is_at_the_wires_rate_unless_told() -> None:
     testbed = FakeTestbed(lambda pps: min(pps, 40_000.0))
     said: list[str] = []
     stand = TrialRunner(testbed, progress=said.append)  # type: ignore[arg-type]
-    found = measure._loaded(stand, None)
+    found = measure.loaded(stand, None)
     assert found.spec.loads[0].rate_pps == pytest.approx(148_809.5, abs=0.1)
-    assert measure._loaded(stand, 1000.0).spec.loads == (Load(1000.0, 64),)
+    assert measure.loaded(stand, 1000.0).spec.loads == (Load(1000.0, 64),)
     assert said == ["39.8 kpps forwarded", "1.0 kpps forwarded"]
 
 

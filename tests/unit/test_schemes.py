@@ -96,6 +96,16 @@ def test_every_combination() -> None:
     assert combine(tx="off") == (Schemes(tx="off"),)
 
 
+def test_of_several_those_that_do_not_go_together_are_left_out() -> None:
+    assert combine(rx="interrupt,napi", tx="poll,off") == tuple(
+        Schemes(rx=rx, tx=tx) for rx, tx in (("interrupt", "off"), ("napi", "poll"), ("napi", "off"))
+    )
+
+
+def test_one_that_does_not_go_together_is_left_to_the_driver_to_refuse() -> None:
+    assert combine(rx="interrupt", tx="poll") == (Schemes(rx="interrupt", tx="poll"),)
+
+
 def test_which_schemes_go_together() -> None:
     """The transmit scheme poll needs a receive scheme that masks interrupts."""
     found = choices._combinations(engine.MASK)
@@ -115,7 +125,7 @@ def test_every_field_with_a_place_is_a_setting() -> None:
     found = choices._settings()
     assert found == SETTINGS
     assert {one.field: one.type for one in found if one.type is str} == dict.fromkeys(
-        ("above", "timer_without", "napi_threads", "rx", "tx"), str
+        ("above", "timer_without", "timer_refill", "off_without", "napi_threads", "rx", "tx"), str
     )
     assert {one.type for one in found} == {int, str}
     assert [one.field for one in found][-2:] == ["rx", "tx"], "schemes start with their settings"
@@ -165,7 +175,7 @@ def test_settings_come_before_schemes_on_both_interfaces() -> None:
     assert schemes.read(dut, "eth0") == {  # type: ignore[arg-type]
         "rx": "hybrid", "tx": "off", "weight": 32, "cliff_pps": 30_000, "epsilon_permille": 150, "rate_window_ms": 8,
         "quota": None, "queue_high": None, "queue_low": None, "cpu_percent": None, "user_percent": None,
-        "above": None, "timer_without": None,
+        "above": None, "timer_without": None, "timer_refill": None, "off_without": None,
         "rx_usecs": 200, "tx_usecs": 500, "tx_frames": 64,
     }  # fmt: skip
     assert set(schemes.read(dut, "eth0") or {}) == {s.field for s in SETTINGS if s.place.of_engine}  # type: ignore[arg-type]

@@ -151,6 +151,12 @@ SHARED: dict[str, Shared] = {
     "lsm": _option(
         "--lsm", str, "Linux security modules of the DUT, e.g. apparmor; default: none.", _default(TestbedConfig, "lsm")
     ),
+    "kernel_arguments": _option(
+        "--kernel-arguments",
+        str,
+        "Further arguments of the DUT's kernel, e.g. preempt=none (kernel-parameters.txt).",
+        _default(TestbedConfig, "kernel_arguments"),
+    ),
     "sysctl": _option("--sysctl", list[str] | None, "Set a sysctl in the DUT, NAME=VALUE; repeatable."),
     "attribute": _option(
         "--attribute",
@@ -280,6 +286,7 @@ class Request:
             functional=value["functional"],
             mips=board.mips,
             lsm=value["lsm"],
+            kernel_arguments=value["kernel_arguments"],
             cost_model=board.costs is not None,
             memory=board.memory,
             cached=not value["no_cache"],

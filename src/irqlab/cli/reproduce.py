@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,11 +17,15 @@ from irqlab.config import hardware as boards
 from irqlab.errors import IrqlabError
 from irqlab.qemu import machine
 from irqlab.reproduce import PAPERS, document, find
+from irqlab.reproduce.paper import Paper
 from irqlab.reproduce.session import Session
 from irqlab.runner.jobs import UserInterruptError, terminate_like_ctrl_c
 
 PaperName = Annotated[str, typer.Argument(metavar="PAPER", help=f"One of: {', '.join(PAPERS)}.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Measure fewer points, for a first look; the tables say what was left out.")]
+Long = Annotated[
+    bool, typer.Option("--long", help="Also make trials as long as the paper's (spanos2008: 60 s); takes some minutes more.")
+]
 Out = Annotated[Path | None, typer.Option("--out", help="Output directory for the report, JSON and CSV; default: results/PAPER.")]
 HardwareOption = Annotated[
     str | None,
@@ -40,19 +45,24 @@ def command(
     request: opt.Request,
     hardware: HardwareOption = None,
     quick: Quick = False,
+    long: Long = False,
     out: Out = None,
 ) -> None:
     """Repeats a paper's measurements; prints findings and writes files. Raises IrqlabError."""
     chosen = find(paper)
     if hardware and not chosen.with_hardware:
-        raise IrqlabError(f"{chosen.name} does not use hardware costs; --hardware is only for {_with_hardware()}")
+        raise IrqlabError(
+            f"{chosen.name} does not use hardware costs; --hardware is only for {_named(lambda paper: paper.with_hardware)}"
+        )
+    if long and not chosen.with_long:
+        raise IrqlabError(f"{chosen.name} has no long trials; --long is only for {_named(lambda paper: paper.with_long)}")
     testbed = replace(request.testbeds[0], driver=driver or chosen.driver)
     out = out or Path("results") / chosen.name
     check_directory(out)
     board = boards.load(hardware) if hardware else None
-    if board and board.memory:
-        raise IrqlabError(f"--hardware {hardware}: it has a memory model, and reproduce compares costs that were fitted")
-    session = Session(testbed, quick, request.jobs, board, ensemble=request.ensemble)
+    if board and board.memory and not chosen.with_memory:
+        raise IrqlabError(f"--hardware {hardware}: it has a memory model, and {chosen.name} compares costs that were fitted")
+    session = Session(testbed, quick, request.jobs, board, long=long, ensemble=request.ensemble)
     try:
         with terminate_like_ctrl_c(), session:
             found = document.Reproduction.measure(chosen, session, ["irqlab", *sys.argv[1:]])
@@ -72,5 +82,5 @@ def command(
     print(f"{out}/*.csv")
 
 
-def _with_hardware() -> str:
-    return ", ".join(name for name in PAPERS if find(name).with_hardware)
+def _named(which: Callable[[Paper[Any]], bool]) -> str:
+    return ", ".join(name for name in PAPERS if which(find(name)))

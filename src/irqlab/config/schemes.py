@@ -37,7 +37,7 @@ NAPI_THREADS = ("off", "on", "busy-poll")
 """Where NAPI polls: in the softirq, in a kernel thread, or continuously in a kernel thread."""
 NAPI_RX_SCHEMES = tuple(scheme.name for scheme in engine.schemes("rx", engine.MASK) if scheme.polls)
 """Receive schemes that use NAPI."""
-_SEVERAL = "comma-separated: all combinations"
+_SEVERAL = "comma-separated: all combinations that the engine has"
 
 
 @dataclass(frozen=True)
@@ -141,6 +141,18 @@ class Schemes:
             file="irqmod/rx_timer_without",
         ),
     ] = None
+    timer_refill: Annotated[
+        str | None,
+        Place("--timer-refill", "timer: when the ring is refilled: softirq, poll or half.", file="irqmod/rx_timer_refill"),
+    ] = None
+    off_without: Annotated[
+        str | None,
+        Place(
+            "--off-without",
+            "off: the part to disable: nothing, batch, receive, timer; all: as in Spanos et al. (2008).",
+            file="irqmod/tx_off_without",
+        ),
+    ] = None
     defer_hard_irqs: Annotated[
         int | None,
         Place("--defer-hard-irqs", "NAPI of any driver: empty polls until the unmask.", file="napi_defer_hard_irqs"),
@@ -233,7 +245,10 @@ def combine(
     if not variants:
         receive: list[str | None] = [*_names([rx] if rx is not None else [], "--rx")] or [None]
         transmit: list[str | None] = [*_names([tx] if tx is not None else [], "--tx")] or [None]
-        return tuple(replace(Schemes(rx=r, tx=t), **given) for r, t in itertools.product(receive, transmit))
+        pairs = list(itertools.product(receive, transmit))
+        # Of a single one, the driver says why it refuses it.
+        pairs = [pair for pair in pairs if not _apart(*pair)] or pairs
+        return tuple(replace(Schemes(rx=r, tx=t), **given) for r, t in pairs)
     if rx is not None or tx is not None:
         raise IrqlabError("--variant implies the schemes: it cannot be combined with --rx and --tx")
     found: dict[str, Schemes] = {}
@@ -243,6 +258,11 @@ def combine(
                 raise IrqlabError(f"--variant {text}: allowed are {', '.join(VARIANTS)}, and all")
             found[name] = replace(_variant(name), **given)
     return tuple(found.values())
+
+
+def _apart(rx: str | None, tx: str | None) -> bool:
+    """Whether both are schemes of PCI drivers, but do not go together."""
+    return rx in RX_SCHEMES and tx in TX_SCHEMES and Combination(str(rx), str(tx)) not in COMBINATIONS
 
 
 def _variant(name: str) -> Schemes:

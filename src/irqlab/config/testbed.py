@@ -50,6 +50,8 @@ class TestbedConfig:
     """The processors share the instruction clock, and run one after the other: for race hunts."""
     mips: int = DEFAULT_MIPS
     lsm: str = ""
+    kernel_arguments: str = ""
+    """Further words of the kernel's command line."""
     dut: DutConfig = field(default_factory=DutConfig)
     modules: tuple[str, ...] = ()
     """Further in-tree modules to load, for what trials start in the DUT."""

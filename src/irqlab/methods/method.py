@@ -26,7 +26,7 @@ from irqlab.present.variants import Row
 from irqlab.results.document import MethodResult
 from irqlab.runner.runner import TrialRunner
 
-DUT = ("driver", "nic", "bus", "kernel", "mips", "ring", "lsm", "sysctl", "attribute", "module_parameters")
+DUT = ("driver", "nic", "bus", "kernel", "kernel_arguments", "mips", "ring", "lsm", "sysctl", "attribute", "module_parameters")
 """Names of shared options (irqlab.cli.options) that select the DUT."""
 SCHEMES = ("variant", *(setting.field for setting in SETTINGS))
 """Options that select interrupt-handling schemes."""

@@ -35,5 +35,11 @@ class Paper(Generic[T]):
     """The report's first sentence."""
     with_hardware: bool = False
     """Whether it is measured with the costs of hardware, too, if asked (--hardware)."""
+    with_memory: bool = False
+    """Whether that hardware may have memory in place of costs that were fitted."""
+    with_long: bool = False
+    """Whether it has trials that take minutes, which are made only if asked (--long)."""
+    kept_with: Sequence[str] = ()
+    """Further options of `irqlab reproduce` for the run that is kept (scripts/papers)."""
     series: Sequence[str] = ()
     """Names of the plots' lines, in the order of their styles: the report's legend."""

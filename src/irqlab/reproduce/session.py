@@ -31,6 +31,8 @@ class Session:
     jobs: int = 1
     hardware: Hardware | None = None
     """Measure with the costs of this hardware, too."""
+    long: bool = False
+    """Also make trials as long as the paper's, if it has some."""
     results: list[MethodResult] = field(default_factory=list)
     """Every method's result, in the order in which jobs were given."""
     ensemble: Ensemble = field(default_factory=Ensemble)

@@ -72,7 +72,7 @@ class Testbed:
         model = modules.load(dut_kernel, costmodel.MODULE) if config.cost_model else []
         loaded = list({module.name: module for module in [*model, *needed, *loaded]}.values())
         loaded = perturb.modules(config.member, dut_kernel, loaded)
-        words = (parameters_of(dut_kernel), perturb.command_line(config.member))
+        words = (parameters_of(dut_kernel), perturb.command_line(config.member), config.kernel_arguments)
         image = guestimage.build(dut_kernel.release)
         machine = MachineConfig(
             qemu=found_qemu,
@@ -115,6 +115,15 @@ class Testbed:
         """The highest rate of one direction that the tester can offer; in virtual time there is none."""
         del size, bidirectional
         return math.inf
+
+    @property
+    def counts_instructions(self) -> bool:
+        """Whether the DUT's instructions can be counted and profiled."""
+        return True
+
+    def most_pps(self, size: FrameSize, bidirectional: bool) -> float:
+        """The highest rate of one direction that is worth a trial: in the lab, loads above line rate are, too."""
+        return self.ceiling_pps(size, bidirectional)
 
     @property
     def label(self) -> str:

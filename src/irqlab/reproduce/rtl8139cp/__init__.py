@@ -16,6 +16,9 @@ PAPER = Paper(
     findings=findings.findings,
     picture=report.picture,
     sections=report.sections,
+    with_hardware=True,
+    with_memory=True,
+    kept_with=("--hardware", "pentium3"),
     lead="The article's two tables, and what it claims in words, beside what the lab measured.",
     series=tuple(NAMES.values()),
 )

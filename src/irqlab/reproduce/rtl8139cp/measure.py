@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
@@ -13,13 +13,16 @@ from irqlab.methods import profile as profiling
 from irqlab.methods import throughput
 from irqlab.present.columns import Col
 from irqlab.reproduce import reference
-from irqlab.reproduce.rtl8139cp.configurations import MEASURES, NAMES, SLOW_PERIOD_US, ablated, testbed, timer
+from irqlab.reproduce.rtl8139cp import periods
+from irqlab.reproduce.rtl8139cp.configurations import MEASURES, NAMES, ablated, testbed, timer
+from irqlab.reproduce.rtl8139cp.periods import ChipRow, HardwareRow, RuleRow
+from irqlab.reproduce.rtl8139cp.trials import GENTLE_PPS, Held, Patient, loaded
 from irqlab.reproduce.session import Session
 from irqlab.reproduce.table import Table
 from irqlab.results.document import MethodResult
 from irqlab.runner.jobs import Job
 from irqlab.runner.runner import TrialRunner
-from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
+from irqlab.trials.forwarding import ForwardingResult
 
 FCS_BYTES = 4
 SIZES = (60, 128, 256, 512, 1024, 1440)
@@ -29,12 +32,11 @@ RUN_FRAMES = 1_000_000
 """The article's run is of more than this many; what is counted in a shorter one is scaled to it."""
 PERIODS_US = (100, 400, 1000, 2000, 4000)
 QUICK_PERIODS_US = (100, 1000, 4000)
-GENTLE_PPS = 5_000.0
-"""Carried by every period but the longest: a ring of 64 in 10 ms holds 6,400 frames/s."""
 POLLS = ("cp_rx_poll", "irqmod_poll")
 TIMER_POLL = "rx_timer_poll"
 """Functions that are one poll each: of the kernel's driver, of ours."""
 RATES = {"low": 1_000.0, "high": 40_000.0}
+HOWTO = "napi_howto_e1000"
 PAPER_NAMES = {"before": "rtl8139cp_napi_before", "after": "rtl8139cp_napi_after"}
 
 
@@ -133,6 +135,22 @@ class ProfileRow:
 
 
 @dataclass(frozen=True)
+class ProvenanceRow:
+    """A row of the article's first table beside that of a gigabit NIC in the kernel's NAPI_HOWTO.txt."""
+
+    frame_bytes: Annotated[int, Col("Frame", "bytes")]
+    article_ipps: Annotated[float, Col("article: Ipps")]
+    howto_ipps: Annotated[float, Col("HOWTO, e1000")]
+    article_tput: Annotated[float, Col("article: Tput")]
+    howto_tput: Annotated[float, Col("HOWTO, e1000")]
+    article_rxint: Annotated[float, Col("article: Rxint")]
+    howto_rxint: Annotated[float, Col("HOWTO, e1000")]
+    second_rxint: Annotated[float, Col("article's second table: Rxint")]
+    howto_done: Annotated[float, Col("HOWTO: Done")]
+    second_done: Annotated[float, Col("article's second table: Done")]
+
+
+@dataclass(frozen=True)
 class Tables:
     """The tables of the reproduction; their fields' names are those of the CSV files."""
 
@@ -142,19 +160,28 @@ class Tables:
     period: Table[PeriodRow]
     ablation: Table[AblationRow]
     profile: Table[ProfileRow]
+    chips: Table[ChipRow]
+    rules: Table[RuleRow]
+    provenance: Table[ProvenanceRow]
+    hardware: Table[HardwareRow] | None = None
+    """None: not asked for (`--hardware`)."""
 
 
 def measure(session: Session) -> Tables:
     """All tables."""
     sizes = QUICK_SIZES if session.quick else SIZES
-    periods = QUICK_PERIODS_US if session.quick else PERIODS_US
+    chosen = QUICK_PERIODS_US if session.quick else PERIODS_US
     return Tables(
         receive=receive(session, sizes),
         capability=capability(session, sizes),
         polls=polls(session),
-        period=period(session, periods),
+        period=period(session, chosen),
         ablation=ablation(session),
         profile=profile(session),
+        chips=periods.chips(session),
+        rules=periods.rules(session),
+        provenance=provenance(),
+        hardware=periods.hardware(session, session.hardware) if session.hardware else None,
     )
 
 
@@ -245,6 +272,24 @@ def _ratio(a: float, b: float) -> float | None:
     return round(a / b, 3) if b else None
 
 
+def provenance() -> Table[ProvenanceRow]:
+    """The article's first table beside the one that its text is from."""
+    before, after, howto = (reference.by(name, "frame_bytes") for name in (*PAPER_NAMES.values(), HOWTO))
+    rows = [
+        ProvenanceRow(
+            int(size),
+            float(row["ipps"]), float(howto[size]["ipps"]),
+            float(row["tput"]), float(howto[size]["tput"]),
+            float(row["rxint"]), float(howto[size]["rxint"]),
+            float(after[size]["rxint"]),
+            float(howto[size]["done"]),
+            float(after[size]["done"]),
+        )
+        for size, row in before.items()
+    ]  # fmt: skip
+    return Table("The article's first table beside NAPI_HOWTO.txt's, of a gigabit NIC", ProvenanceRow, tuple(rows))
+
+
 def capability(session: Session, sizes: tuple[int, ...]) -> Table[CapabilityRow]:
     """Receive capability against NAPI: throughput without loss."""
     jobs = {
@@ -307,40 +352,12 @@ def polls(session: Session) -> Table[PollRow]:
     return Table("Frames per poll and receive interrupts per frame, 60 bytes", PollRow, tuple(rows))
 
 
-def _loaded(runner: TrialRunner, rate_pps: float | None) -> ForwardingResult:
-    """A trial of short frames at a rate; None: the wire's."""
-    workload = Workload(size=64)
-    trial = runner.trial(runner.spec(workload, runner.wire_pps(workload) if rate_pps is None else rate_pps))
-    runner.progress(f"{trial.forwarded_pps / 1e3:.1f} kpps forwarded")
-    return trial
-
-
-@dataclass(frozen=True)
-class Held:
-    """Latency in µs, and the mean number of frames in the DUT; None: no frame came out."""
-
-    p50_us: float | None = None
-    p99_us: float | None = None
-    max_us: float | None = None
-    frames: float | None = None
-
-    @classmethod
-    def of(cls, trial: ForwardingResult) -> Held:
-        """Of a trial with one stream. Frames in the DUT: arrivals times the time in it (Little's law)."""
-        latency = trial.streams[0]["latency"]
-        if not latency["count"]:
-            return cls()
-        received_pps = trial.total("received") / trial.window_s
-        p50, p99, most = (latency[f"{name}_ns"] / 1e3 for name in ("p50", "p99", "max"))
-        return cls(p50, p99, most, round(received_pps * latency["mean_ns"] / 1e9, 3))
-
-
 def period(session: Session, periods: tuple[int, ...]) -> Table[PeriodRow]:
     """What the timer's period costs and allows."""
     testbeds = {("before", 0): testbed(session, "before"), ("napi", 0): testbed(session, "napi")}
     testbeds |= {("after", us): timer(session, us) for us in periods}
     jobs = {
-        (*key, rate): Job(f"{NAMES[key[0]]} {key[1]} µs" if key[1] else NAMES[key[0]], of, partial(_loaded, rate_pps=rate))
+        (*key, rate): Job(f"{NAMES[key[0]]} {key[1]} µs" if key[1] else NAMES[key[0]], of, partial(loaded, rate_pps=rate))
         for key, of in testbeds.items()
         for rate in (GENTLE_PPS, None)
     }
@@ -366,20 +383,12 @@ def period(session: Session, periods: tuple[int, ...]) -> Table[PeriodRow]:
     return Table(title, PeriodRow, tuple(rows))
 
 
-class _Patient(TrialRunner):
-    """Frames may come out later than usual by the longest period: with a timer of 10 ms none comes out within 2 ms."""
-
-    def spec(self, workload: Workload, rate_pps: float) -> ForwardingTrial:
-        usual = super().spec(workload, rate_pps)
-        return replace(usual, late_ns=usual.late_ns + SLOW_PERIOD_US * 1000)
-
-
 def _search(runner: TrialRunner) -> MethodResult:
     return throughput.run(runner, Workload(size=64))
 
 
 def _search_slow(runner: TrialRunner) -> MethodResult:
-    return _search(_Patient(runner.testbed, runner.slots, runner.progress))
+    return _search(Patient(runner.testbed, runner.slots, runner.progress))
 
 
 def ablation(session: Session) -> Table[AblationRow]:
@@ -390,7 +399,7 @@ def ablation(session: Session) -> Table[AblationRow]:
         {name: Job(MEASURES[name], of, _search_slow if name == "period" else _search) for name, of in testbeds.items()},
     )
     jobs = {
-        (name, rate): Job(MEASURES[name], of, partial(_loaded, rate_pps=rate))
+        (name, rate): Job(MEASURES[name], of, partial(loaded, rate_pps=rate))
         for name, of in testbeds.items()
         for rate in (GENTLE_PPS, None)
     }

@@ -10,7 +10,9 @@ from irqlab.present.parts import Group, Plot, Section
 from irqlab.present.series import Line, Point
 from irqlab.reproduce import page
 from irqlab.reproduce.rtl8139cp.configurations import NAMES
-from irqlab.reproduce.rtl8139cp.measure import GENTLE_PPS, RUN_FRAMES, CapabilityRow, ReceiveRow, Tables
+from irqlab.reproduce.rtl8139cp.measure import RUN_FRAMES, CapabilityRow, ReceiveRow, Tables
+from irqlab.reproduce.rtl8139cp.periods import AT_ONCE, CHIPS, DEFERRED, TIMER
+from irqlab.reproduce.rtl8139cp.trials import GENTLE_PPS
 from irqlab.reproduce.table import Table
 
 PUBLISHED = ("published", "the article")
@@ -67,7 +69,7 @@ def _absolute(receive: Table[ReceiveRow]) -> Plot:
 
 def sections(tables: Tables) -> list[Section]:
     """Tables and plots."""
-    return [_receive(tables), _period(tables), _ablation(tables), _costs(tables)]
+    return [_receive(tables), _period(tables), _range(tables), _ablation(tables), _costs(tables), _provenance(tables)]
 
 
 def _receive(tables: Tables) -> Section:
@@ -108,6 +110,37 @@ def _period(tables: Tables) -> Section:
         "timer needs besides the ring. The ring's limit: descriptors per period."
     )
     return Section("period", "The timer's period", "Period", "What a longer period costs.", [group])
+
+
+def _range(tables: Tables) -> Section:
+    data = tables.chips
+    group = Group(legend=page.legend(("over the kernel's driver", "over our NAPI")), tables=[page.table(data)])
+    for chip in CHIPS:
+        for refill in (DEFERRED, AT_ONCE):
+            rows = [r for r in data if (r.chip, r.configuration, r.refill) == (chip, TIMER, refill)]
+            lines = [
+                Line(f"series-{number}", name, series.measured_style(number), points)
+                for number, (name, points) in enumerate(
+                    (
+                        ("over the kernel's driver", [((r.period_us or 0) / 1e3, r.gain_percent) for r in rows]),
+                        ("over our NAPI", [((r.period_us or 0) / 1e3, r.gain_over_own_napi_percent) for r in rows]),
+                    )
+                )
+            ]
+            if rows:
+                drawn = plots.over_load(lines, "%", "What the timer gains over the period", None, x_label="Period, ms")
+                group.plots.append(page.plot(f"{chip}, refill {refill}", drawn))
+    groups = [group, Group("Refill rules", tables=[page.table(tables.rules)])]
+    if tables.hardware:
+        groups.append(Group("On stated hardware", tables=[page.table(tables.hardware)]))
+    intro = "Throughput without loss with every period, on two chips: where the timer wins, and where it loses."
+    return Section("range", "Where the timer wins", "Where it wins", intro, groups)
+
+
+def _provenance(tables: Tables) -> Section:
+    group = Group(tables=[page.table(tables.provenance)])
+    intro = "The article quotes the kernel's NAPI_HOWTO.txt, which has a table of a gigabit NIC (e1000)."
+    return Section("provenance", "Where the article's table is from", "Provenance", intro, [group])
 
 
 def _ablation(tables: Tables) -> Section:

@@ -115,7 +115,7 @@ class Summary(loss.Summary):
     """The highest load below that at which it has not."""
 
 
-def _curve(runner: TrialRunner, workload: Workload, points: int, precision: float, known: MethodResult) -> Curve:
+def curve(runner: TrialRunner, workload: Workload, points: int, precision: float, known: MethodResult) -> Curve:
     """A variant's curve with its collapse; loads are what both directions offer together."""
     wire_pps = 2 * runner.wire_pps(workload)
     made = {}
@@ -158,7 +158,7 @@ def measure(run: Run, throughputs: Results) -> dict[tuple[int, str], Curve]:
     for size in SIZES[:1] if run.quick else SIZES:
         for variant in VARIANTS:
             work = partial(
-                _curve, workload=run.workload(size), points=points, precision=precision, known=throughputs[size, variant]
+                curve, workload=run.workload(size), points=points, precision=precision, known=throughputs[size, variant]
             )
             jobs[size, variant] = Job(f"{variant} {size} bytes", run.testbed(variant), work)
     found = run.session.all(f"load curves{run.label}", jobs)

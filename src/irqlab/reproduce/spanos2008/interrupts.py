@@ -63,7 +63,7 @@ class InterruptRow:
         return self.paper.transmitted_frames / self.paper.offered_frames
 
 
-def _arrivals(runner: TrialRunner, workload: Workload, frames: int) -> ForwardingResult:
+def arrivals(runner: TrialRunner, workload: Workload, frames: int) -> ForwardingResult:
     """All frames, from the first to the last, at the wire's rate; nothing is offered before or after them."""
     rate_pps = runner.wire_pps(workload)
     spec = ForwardingTrial(
@@ -80,7 +80,7 @@ def _arrivals(runner: TrialRunner, workload: Workload, frames: int) -> Forwardin
 
 def measure(run: Run) -> dict[str, ForwardingResult]:
     """One trial per variant. The whole count is offered: a livelock's shares need not be those of a shorter one."""
-    work = partial(_arrivals, workload=run.workload(FRAME_BYTES), frames=QUICK_FRAMES if run.quick else FRAMES)
+    work = partial(arrivals, workload=run.workload(FRAME_BYTES), frames=QUICK_FRAMES if run.quick else FRAMES)
     return run.session.all(f"interrupts{run.label}", {v: Job(v, run.testbed(v), work) for v in VARIANTS})
 
 

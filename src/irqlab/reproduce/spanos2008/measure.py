@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import fields
 
 from irqlab.reproduce.session import Session
-from irqlab.reproduce.spanos2008 import curves, hardware, interrupts, model, phases, throughput
+from irqlab.reproduce.spanos2008 import causes, curves, durations, hardware, interrupts, model, phases, throughput
 from irqlab.reproduce.spanos2008.run import Run
 from irqlab.reproduce.spanos2008.tables import RunTables, Tables
 from irqlab.reproduce.spanos2008.throughput import Results
@@ -14,8 +14,14 @@ from irqlab.reproduce.spanos2008.throughput import Results
 
 def measure(session: Session) -> Tables:
     """All tables; those with the costs of hardware if the session has a board."""
-    plain, _ = _run(Run(session))
-    measured = {field.name: getattr(plain, field.name) for field in fields(plain)}
+    run = Run(session)
+    plain, searched = _run(run)
+    measured = {field.name: getattr(plain, field.name) for field in fields(plain)} | {
+        "causes_throughput": causes.throughputs(run),
+        "causes_collapse": causes.collapses(run),
+        "causes_interrupts": causes.table3(run),
+        "long_trials": durations.measure(run, searched) if session.long else None,
+    }
     board = session.hardware
     if board is None:
         return Tables(**measured)

@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from irqlab.reproduce.spanos2008.causes import CollapseCauseRow, InterruptCauseRow, ThroughputCauseRow
 from irqlab.reproduce.spanos2008.curves import CollapseRow, LoadRow
+from irqlab.reproduce.spanos2008.durations import LongRow
 from irqlab.reproduce.spanos2008.hardware import CellRow, ErrorRow, TermRow
 from irqlab.reproduce.spanos2008.interrupts import InterruptRow
 from irqlab.reproduce.spanos2008.model import ModelRow, ModelSizeRow
@@ -33,6 +35,11 @@ class RunTables:
 class Tables(RunTables):
     """Measured on the instruction clock alone, and once more with the costs of hardware if that was asked for."""
 
+    causes_throughput: Table[ThroughputCauseRow] | None = None
+    causes_collapse: Table[CollapseCauseRow] | None = None
+    causes_interrupts: Table[InterruptCauseRow] | None = None
+    long_trials: Table[LongRow] | None = None
+    """None: not asked for (`--long`)."""
     hardware: RunTables | None = None
     hardware_cells: Table[CellRow] | None = None
     hardware_errors: Table[ErrorRow] | None = None

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Experiments on why the lab's figures differ from the paper's: each turns one thing on and off.
+
+They are made on the instruction clock, without the costs of a board, except for the condition that charges them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Annotated, Any
+
+from irqlab.config import hardware
+from irqlab.config.costs import Costs
+from irqlab.config.schemes import combine
+from irqlab.config.testbed import DutConfig
+from irqlab.config.workload import Workload
+from irqlab.methods import throughput as search
+from irqlab.present.columns import Col, figures
+from irqlab.reproduce.spanos2008 import curves, interrupts
+from irqlab.reproduce.spanos2008.run import Run
+from irqlab.reproduce.spanos2008.throughput import BASE, paper_mbps
+from irqlab.reproduce.table import Table
+from irqlab.results.document import MethodResult
+from irqlab.runner.jobs import Job
+from irqlab.runner.runner import TrialRunner
+from irqlab.trials.forwarding import ForwardingResult
+from irqlab.trials.testbed import Testbed
+
+BYTES = 64
+FREEING, LISTS, PREEMPTION, CHIP = "freeing of sent packets", "NAPI against TX-OFF", "preemption", "chip"
+BASE_CAUSE = "none"
+"""Throughputs that those of PREEMPTION and CHIP are compared with."""
+AS_PAPER = "as in the paper"
+FREED = {
+    "ours": "nothing", "one by one": "batch", "not when receiving": "receive", "no timer": "timer", AS_PAPER: "all",
+}  # fmt: skip
+"""Settings of FREEING, and what of `off` is disabled (drivers/irqmod/tx_off.c)."""
+ONE_BY_ONE = (("../../../../../module/irqmod/parameters/single_frames", "Y"),)
+"""NAPI passes frames to the stack one by one, not as lists (drivers/irqmod/deliver.c)."""
+NONE, SINGLE, NO_PREEMPTION, TIMED = "none", "one by one", "preempt=none", "irqlab-82559"
+LIST_SIZES = (64, 256, 896)
+"""At the last two NAPI is slower than TX-OFF in the paper."""
+BOARD = "mpc8250"
+CHARGED, HANDLER = f"costs of {BOARD}", "costs with one in the handler"
+WITH_HANDLER = Costs(byte=10.875, free_irq=5203, netif_rx=2236)
+"""An earlier fit to table 1, with a cost for each frame that is put on the backlog, which the handler does."""
+FEW_FRAMES, QUICK_FEW_FRAMES = 20_000, 4_000
+"""Per interface, for table 3 under a condition."""
+_DIGITS = figures(4)
+
+
+@dataclass(frozen=True)
+class ThroughputCauseRow:
+    """A throughput without loss, both directions together, the wire's limit lifted."""
+
+    cause: Annotated[str, Col("Cause")]
+    setting: Annotated[str, Col("Setting")]
+    frame_bytes: Annotated[int, Col("Frame", "bytes")]
+    variant: Annotated[str, Col("Variant")]
+    throughput_pps: Annotated[float, Col("Throughput", "frames/s")]
+    instructions_per_frame: Annotated[float | None, Col("Instructions a frame")]
+    paper_mbps: Annotated[float, Col("The paper", "Mbit/s per interface")]
+
+
+@dataclass(frozen=True)
+class CollapseCauseRow:
+    """Where ORIGINAL collapses with 64-byte frames."""
+
+    setting: Annotated[str, Col("Setting")]
+    variant: Annotated[str, Col("Variant")]
+    loss_free_pps: Annotated[float, Col("Loss-free", "frames/s", _DIGITS)]
+    collapse_pps: Annotated[float | None, Col("Collapse at", "frames/s", _DIGITS)]
+    collapse_ratio: Annotated[float | None, Col("Collapse / loss-free", "", _DIGITS)]
+    paper_collapse_ratio: Annotated[float | None, Col("paper", "", _DIGITS)]
+
+
+@dataclass(frozen=True)
+class InterruptCauseRow:
+    """Table 3's load under a condition, as shares: of the frames offered; interrupts of the frames received or sent."""
+
+    setting: Annotated[str, Col("Setting")]
+    variant: Annotated[str, Col("Variant")]
+    forwarded_share: Annotated[float, Col("Forwarded", "share", _DIGITS)]
+    paper_forwarded_share: Annotated[float, Col("paper", "", _DIGITS)]
+    rx_interrupts_per_frame: Annotated[float, Col("RX interrupts a frame", "", _DIGITS)]
+    paper_rx_interrupts_per_frame: Annotated[float, Col("paper", "", _DIGITS)]
+    tx_interrupts_per_frame: Annotated[float, Col("TX interrupts a frame", "", _DIGITS)]
+    paper_tx_interrupts_per_frame: Annotated[float, Col("paper", "", _DIGITS)]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What differs from the first run: of the testbed, and of the trials."""
+
+    name: str
+    changes: dict[str, Any] = field(default_factory=dict, hash=False)
+    costs: Costs | None = None
+
+
+def conditions(quick: bool) -> tuple[Condition, ...]:
+    """Those of the overload, without any first."""
+    board = hardware.load(BOARD)
+    charged = {"cost_model": True, "mips": board.mips}
+    every = (
+        Condition(NONE),
+        Condition(NO_PREEMPTION, {"kernel_arguments": NO_PREEMPTION}),
+        Condition(TIMED, {"nic": TIMED}),
+        Condition(CHARGED, charged, board.costs),
+        Condition(HANDLER, charged, WITH_HANDLER),
+    )
+    return tuple(one for one in every if not quick or one.name in (NONE, CHARGED))
+
+
+@dataclass(frozen=True)
+class _Plan:
+    cause: str
+    setting: str
+    size: int
+    variant: str
+    testbed: Testbed
+    costs: Costs | None = None
+
+
+def _plans(run: Run) -> Iterator[_Plan]:
+    session, quick, board = run.session, run.quick, hardware.load(BOARD)
+
+    def bed(variant: str, **changes: Any) -> Testbed:
+        return session.testbed(combine(variant)[0], **changes)
+
+    for setting, without in FREED.items():
+        for variant in ("NAPI-TX-OFF",) if quick else ("TX-OFF", "NAPI-TX-OFF"):
+            if not quick or setting in ("ours", AS_PAPER):
+                schemes = replace(combine(variant)[0], off_without=without)
+                yield _Plan(FREEING, setting, BYTES, variant, session.testbed(schemes))
+    for size in LIST_SIZES[1:2] if quick else LIST_SIZES:
+        for variant in ("TX-OFF", "NAPI"):
+            yield _Plan(LISTS, NONE, size, variant, bed(variant))
+            charged = bed(variant, cost_model=True, mips=board.mips)
+            yield _Plan(LISTS, CHARGED, size, variant, charged, board.costs)
+        yield _Plan(LISTS, SINGLE, size, "NAPI", bed("NAPI", dut=DutConfig(attributes=ONE_BY_ONE)))
+    if quick:
+        return
+    for setting, changes in (
+        (NONE, {}),
+        (NO_PREEMPTION, {"kernel_arguments": NO_PREEMPTION}),
+        (TIMED, {"nic": TIMED}),
+    ):
+        for variant in (BASE, "NAPI", "NAPI-TX-OFF"):
+            cause = PREEMPTION if setting == NO_PREEMPTION else CHIP if setting == TIMED else BASE_CAUSE
+            yield _Plan(cause, setting, BYTES, variant, bed(variant, **changes))
+
+
+def _search(runner: TrialRunner, workload: Workload) -> MethodResult:
+    return search.run(runner, workload)
+
+
+def throughputs(run: Run) -> Table[ThroughputCauseRow]:
+    """Experiments on table 1."""
+    plans = list(_plans(run))
+
+    def workload(plan: _Plan) -> Workload:
+        return replace(run.workload(plan.size), above_line_rate=plan.size != BYTES, costs=plan.costs)
+
+    jobs = {
+        n: Job(f"{plan.variant}, {plan.setting}", plan.testbed, partial(_search, workload=workload(plan)))
+        for n, plan in enumerate(plans)
+    }
+    found = run.session.all("causes: throughput", jobs)
+    paper = paper_mbps()
+    rows = [
+        ThroughputCauseRow(
+            cause=plan.cause,
+            setting=plan.setting,
+            frame_bytes=plan.size,
+            variant=plan.variant,
+            throughput_pps=round(found[n].total_throughput_pps or 0.0, 1),
+            instructions_per_frame=found[n].instructions_per_frame and round(found[n].instructions_per_frame or 0.0, 1),
+            paper_mbps=paper[plan.size, plan.variant],
+        )
+        for n, plan in enumerate(plans)
+    ]
+    return Table("Throughput: one cause on and off", ThroughputCauseRow, tuple(rows))
+
+
+def collapses(run: Run) -> Table[CollapseCauseRow]:
+    """Figure 5's collapse of ORIGINAL under each condition."""
+    chosen = conditions(run.quick)
+    jobs = {
+        one.name: Job(one.name, _bed(run, one, BASE), partial(_collapse, workload=replace(run.workload(BYTES), costs=one.costs)))
+        for one in chosen
+    }
+    found = run.session.all("causes: collapse", jobs)
+    said = curves.paper_collapse(BASE)
+    rows = []
+    for one in chosen:
+        curve = found[one.name]
+        at, free = curve.collapse.at_pps, curve.result.total_throughput_pps or 0.0
+        ratio = round(at / free, 4) if at and free else None
+        rows.append(CollapseCauseRow(one.name, BASE, free, at, ratio, said.ratio))
+    return Table(f"Figure 5: where {BASE} collapses, under conditions", CollapseCauseRow, tuple(rows))
+
+
+def _collapse(runner: TrialRunner, workload: Workload) -> curves.Curve:
+    known = search.run(runner, workload)
+    return curves.curve(runner, workload, curves.QUICK_POINTS, curves.PRECISION, known)
+
+
+def _bed(run: Run, condition: Condition, variant: str) -> Testbed:
+    return run.session.testbed(combine(variant)[0], **condition.changes)
+
+
+def table3(run: Run) -> Table[InterruptCauseRow]:
+    """Table 3's load under each condition, for a shorter time."""
+    chosen = conditions(run.quick)
+    frames = QUICK_FEW_FRAMES if run.quick else FEW_FRAMES
+    jobs = {
+        (one.name, variant): Job(
+            f"{variant}, {one.name}",
+            _bed(run, one, variant),
+            partial(
+                interrupts.arrivals,
+                workload=Workload(size=interrupts.FRAME_BYTES, bidirectional=True, costs=one.costs),
+                frames=frames,
+            ),
+        )
+        for one in chosen
+        for variant in interrupts.VARIANTS
+    }
+    found = run.session.all("causes: interrupts", jobs)
+    rows = [_shares(setting, row) for setting, row in _rows(chosen, found)]
+    return Table(f"Table 3's load, {frames:,} frames per interface, under conditions", InterruptCauseRow, tuple(rows))
+
+
+def _rows(
+    chosen: Sequence[Condition], found: dict[tuple[str, str], ForwardingResult]
+) -> Iterator[tuple[str, interrupts.InterruptRow]]:
+    for one in chosen:
+        rows = interrupts.table3({variant: found[one.name, variant] for variant in interrupts.VARIANTS})
+        yield from ((one.name, row) for row in rows)
+
+
+def _shares(setting: str, row: interrupts.InterruptRow) -> InterruptCauseRow:
+    def share(count: int | None, of: int) -> float:
+        return round((count or 0) / max(1, of), 5)
+
+    return InterruptCauseRow(
+        setting=setting,
+        variant=row.variant,
+        forwarded_share=round(row.forwarded_share, 5),
+        paper_forwarded_share=round(row.paper_forwarded_share, 5),
+        rx_interrupts_per_frame=share(row.rx_interrupts, row.received_frames),
+        paper_rx_interrupts_per_frame=share(row.paper.rx_interrupts, row.paper.received_frames),
+        tx_interrupts_per_frame=share(row.tx_interrupts, row.transmitted_frames),
+        paper_tx_interrupts_per_frame=share(row.paper.tx_interrupts, row.paper.transmitted_frames),
+    )
