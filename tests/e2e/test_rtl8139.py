@@ -54,7 +54,7 @@ def test_ours_survives_what_an_interface_goes_through() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("driver", "nic"),
-    [("8139cp", "lost-poll"), ("irqmod_rtl8139cp", "lost-poll"), ("e100", "lost-rnr"), ("irqmod_i8255x", "lost-rnr")],
+    [("8139cp", "lost-poll"), ("irqmod_rtl8139cp", "lost-poll"), ("irqmod_i8255x", "lost-rnr")],
 )
 def test_drivers_survive_errata(driver: str, nic: str) -> None:
     lab = Lab(driver, nic=f"{NIC if 'poll' in nic else 'irqlab-82559'}+{nic}", cached=False)
