@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The NIC's own counters: frames received, and frames dropped. On command the
- * NIC writes its counters to memory, resets them to 0, and, some microseconds
- * later, writes a completion mark after them.
+ * The NIC's own counters. On command the NIC writes them to memory, resets them to
+ * 0, and, some microseconds later, writes a completion mark after them. They are
+ * added up here, before each reset of the chip, too.
  */
 #include <linux/delay.h>
 #include <linux/io.h>
@@ -14,8 +14,9 @@
 /* Adds the requested dump if it is complete; true: none is in progress. */
 static bool counters_collect(struct i8255x *np)
 {
-	struct i8255x_counters *c = np->counters;
-	u32 missed;
+	const struct i8255x_counters *c = &np->shared->counters;
+	u32 arrived = np->rx_arrived;
+	int i;
 
 	if (!np->counters_asked)
 		return true;
@@ -23,10 +24,12 @@ static bool counters_collect(struct i8255x *np)
 		return false;
 	/* Read the mark before the counters. */
 	dma_rmb();
-	missed = le32_to_cpu(c->rx_resource) + le32_to_cpu(c->rx_overrun);
-	np->rx_missed += missed;
-	WRITE_ONCE(np->rx_arrived,
-		   np->rx_arrived + missed + le32_to_cpu(c->rx_good));
+	for (i = 0; i < COUNTERS; i++)
+		np->counters[i] += le32_to_cpu(c->count[i]);
+	arrived += le32_to_cpu(c->count[COUNT_RX_GOOD]) +
+		   le32_to_cpu(c->count[COUNT_RX_RESOURCE]) +
+		   le32_to_cpu(c->count[COUNT_RX_OVERRUN]);
+	WRITE_ONCE(np->rx_arrived, arrived);
 	np->counters_asked = false;
 	return true;
 }
@@ -35,7 +38,7 @@ static void counters_ask(struct i8255x *np)
 {
 	if (np->counters_asked)
 		return;
-	np->counters->done = 0;
+	np->shared->counters.done = 0;
 	/* Clear the mark before the NIC may write it. */
 	dma_wmb();
 	np->counters_asked = i8255x_try_command(np, CU_DUMP_RESET);
@@ -59,7 +62,8 @@ int i8255x_counters_start(struct i8255x *np)
 	unsigned long flags;
 	int err;
 
-	err = i8255x_command(np, CU_LOAD_DUMP, np->counters_dma);
+	err = i8255x_command(np, CU_LOAD_DUMP,
+			     i8255x_shared_dma(np, counters));
 	if (err)
 		return err;
 	spin_lock_irqsave(&np->counters_lock, flags);
@@ -107,15 +111,37 @@ u32 i8255x_rx_arrived(struct irqmod_port *port)
 	return READ_ONCE(np->rx_arrived);
 }
 
+/* All counters, up to now. */
+void i8255x_get_counters(struct i8255x *np, u64 *data)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&np->counters_lock, flags);
+	counters_now(np);
+	memcpy(data, np->counters, sizeof(np->counters));
+	spin_unlock_irqrestore(&np->counters_lock, flags);
+}
+
 void i8255x_get_stats64(struct net_device *netdev,
 			struct rtnl_link_stats64 *stats)
 {
-	struct i8255x *np = netdev_priv(netdev);
-	unsigned long flags;
+	u64 c[COUNTERS];
 
 	irqmod_get_stats64(netdev, stats);
-	spin_lock_irqsave(&np->counters_lock, flags);
-	counters_now(np);
-	stats->rx_missed_errors = np->rx_missed;
-	spin_unlock_irqrestore(&np->counters_lock, flags);
+	i8255x_get_counters(netdev_priv(netdev), c);
+	stats->rx_missed_errors = c[COUNT_RX_RESOURCE] + c[COUNT_RX_OVERRUN];
+	stats->rx_fifo_errors = c[COUNT_RX_OVERRUN];
+	stats->rx_crc_errors = c[COUNT_RX_CRC];
+	stats->rx_frame_errors = c[COUNT_RX_ALIGNMENT];
+	stats->rx_length_errors = c[COUNT_RX_SHORT];
+	stats->rx_errors += c[COUNT_RX_CRC] + c[COUNT_RX_ALIGNMENT] +
+			    c[COUNT_RX_CDT] + c[COUNT_RX_SHORT];
+	stats->collisions = c[COUNT_TX_TOTAL_COLLISIONS];
+	stats->tx_aborted_errors = c[COUNT_TX_MAX_COLLISIONS];
+	stats->tx_window_errors = c[COUNT_TX_LATE_COLLISIONS];
+	stats->tx_carrier_errors = c[COUNT_TX_LOST_CARRIER];
+	stats->tx_fifo_errors = c[COUNT_TX_UNDERRUNS];
+	stats->tx_errors += c[COUNT_TX_MAX_COLLISIONS] +
+			    c[COUNT_TX_LATE_COLLISIONS] +
+			    c[COUNT_TX_LOST_CARRIER];
 }

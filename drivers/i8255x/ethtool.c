@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <linux/io.h>
 #include <linux/rtnetlink.h>
 
 #include "i8255x.h"
@@ -10,6 +11,162 @@ static void i8255x_get_drvinfo(struct net_device *netdev,
 
 	strscpy(info->driver, KBUILD_MODNAME, sizeof(info->driver));
 	strscpy(info->bus_info, pci_name(np->pdev), sizeof(info->bus_info));
+	if (np->microcode)
+		strscpy(info->fw_version, "CPUSaver", sizeof(info->fw_version));
+}
+
+/* The layout of e100: the SCB, the PHY's registers from the last to the first, and
+ * what the chip dumps.
+ */
+#define REGS_PHY	0x1d
+#define REGS_BYTES	((1 + REGS_PHY) * sizeof(u32) + DUMP_BYTES)
+
+static int i8255x_get_regs_len(struct net_device *netdev)
+{
+	return REGS_BYTES;
+}
+
+static void i8255x_get_regs(struct net_device *netdev,
+			    struct ethtool_regs *regs, void *data)
+{
+	struct i8255x *np = netdev_priv(netdev);
+	u32 *words = data;
+	int i, err;
+
+	regs->version = 1 << 24 | np->pdev->revision;
+	words[0] = readl(np->regs + SCB_STATUS);
+	for (i = 0; i < REGS_PHY; i++)
+		words[1 + i] = i8255x_mdio_read(netdev, np->mii.phy_id,
+						REGS_PHY - 1 - i);
+	memset(np->shared->dump, 0, DUMP_BYTES);
+	if (netif_running(netdev)) {
+		err = i8255x_tx_dump(np);
+	} else {
+		np->shared->block.dump.buffer =
+			cpu_to_le32(i8255x_shared_dma(np, dump));
+		err = i8255x_execute(np, CB_DUMP);
+	}
+	if (err)
+		netif_dbg(np, hw, netdev, "no dump of registers: %pe\n",
+			  ERR_PTR(err));
+	memcpy(words + 1 + REGS_PHY, np->shared->dump, DUMP_BYTES);
+}
+
+static u32 i8255x_get_msglevel(struct net_device *netdev)
+{
+	return ((struct i8255x *)netdev_priv(netdev))->msg_enable;
+}
+
+static void i8255x_set_msglevel(struct net_device *netdev, u32 value)
+{
+	((struct i8255x *)netdev_priv(netdev))->msg_enable = value;
+}
+
+#define EEPROM_MAGIC	0x1234	/* that of e100 */
+
+static int i8255x_get_eeprom_len(struct net_device *netdev)
+{
+	struct i8255x *np = netdev_priv(netdev);
+
+	return irqmod_microwire_bytes(&np->eeprom);
+}
+
+static int i8255x_get_eeprom(struct net_device *netdev,
+			     struct ethtool_eeprom *eeprom, u8 *bytes)
+{
+	struct i8255x *np = netdev_priv(netdev);
+
+	eeprom->magic = EEPROM_MAGIC;
+	irqmod_microwire_get(&np->eeprom, eeprom->offset, eeprom->len, bytes);
+	return 0;
+}
+
+static int i8255x_set_eeprom(struct net_device *netdev,
+			     struct ethtool_eeprom *eeprom, u8 *bytes)
+{
+	if (eeprom->magic != EEPROM_MAGIC)
+		return -EINVAL;
+	return i8255x_eeprom_put(netdev_priv(netdev), eeprom->offset,
+				 eeprom->len, bytes);
+}
+
+#define LED_REGISTER	0x1b	/* of the PHY */
+
+/* Both LEDs of the PHY, by software. */
+static int i8255x_set_phys_id(struct net_device *netdev,
+			      enum ethtool_phys_id_state state)
+{
+	struct i8255x *np = netdev_priv(netdev);
+	u16 leds = 0;			/* by the PHY */
+
+	switch (state) {
+	case ETHTOOL_ID_ACTIVE:
+		return 2;		/* blinks a second */
+	case ETHTOOL_ID_ON:
+		leds = np->chip >= I82559 ? 0x05 : 0x07;
+		break;
+	case ETHTOOL_ID_OFF:
+		leds = 0x04;
+		break;
+	case ETHTOOL_ID_INACTIVE:
+		break;
+	}
+	i8255x_mdio_write(netdev, np->mii.phy_id, LED_REGISTER, leds);
+	return 0;
+}
+
+/* The NIC's counters; they follow irqmod's. */
+static const char i8255x_counter_names[COUNTERS][ETH_GSTRING_LEN] = {
+	[COUNT_TX_GOOD]			= "hw_tx_good",
+	[COUNT_TX_MAX_COLLISIONS]	= "hw_tx_max_collisions",
+	[COUNT_TX_LATE_COLLISIONS]	= "hw_tx_late_collisions",
+	[COUNT_TX_UNDERRUNS]		= "hw_tx_underruns",
+	[COUNT_TX_LOST_CARRIER]		= "hw_tx_lost_carrier",
+	[COUNT_TX_DEFERRED]		= "hw_tx_deferred",
+	[COUNT_TX_SINGLE_COLLISIONS]	= "hw_tx_single_collisions",
+	[COUNT_TX_MULTIPLE_COLLISIONS]	= "hw_tx_multiple_collisions",
+	[COUNT_TX_TOTAL_COLLISIONS]	= "hw_tx_total_collisions",
+	[COUNT_RX_GOOD]			= "hw_rx_good",
+	[COUNT_RX_CRC]			= "hw_rx_crc_errors",
+	[COUNT_RX_ALIGNMENT]		= "hw_rx_alignment_errors",
+	[COUNT_RX_RESOURCE]		= "hw_rx_resource_errors",
+	[COUNT_RX_OVERRUN]		= "hw_rx_overrun_errors",
+	[COUNT_RX_CDT]			= "hw_rx_collision_errors",
+	[COUNT_RX_SHORT]		= "hw_rx_short_frames",
+};
+
+static int i8255x_get_sset_count(struct net_device *netdev, int sset)
+{
+	switch (sset) {
+	case ETH_SS_STATS:
+		return irqmod_get_sset_count(netdev, sset) + COUNTERS;
+	case ETH_SS_TEST:
+		return I8255X_TESTS;
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+static void i8255x_get_strings(struct net_device *netdev, u32 sset, u8 *data)
+{
+	switch (sset) {
+	case ETH_SS_STATS:
+		irqmod_get_strings(netdev, sset, data);
+		data += irqmod_get_sset_count(netdev, sset) * ETH_GSTRING_LEN;
+		memcpy(data, i8255x_counter_names, sizeof(i8255x_counter_names));
+		break;
+	case ETH_SS_TEST:
+		memcpy(data, i8255x_test_names, I8255X_TESTS * ETH_GSTRING_LEN);
+		break;
+	}
+}
+
+static void i8255x_get_ethtool_stats(struct net_device *netdev,
+				     struct ethtool_stats *stats, u64 *data)
+{
+	irqmod_get_ethtool_stats(netdev, stats, data);
+	i8255x_get_counters(netdev_priv(netdev),
+			    data + irqmod_get_sset_count(netdev, ETH_SS_STATS));
 }
 
 static void i8255x_get_ringparam(struct net_device *netdev,
@@ -46,7 +203,8 @@ static int i8255x_resize(struct i8255x *np, unsigned int rx, unsigned int tx)
 	i8255x_rx_free(np, &old);
 	i8255x_tx_free(np, &old);
 	err = i8255x_up(np);
-	netif_wake_queue(np->netdev);
+	if (!err)
+		netif_wake_queue(np->netdev);
 	return err;
 }
 
@@ -88,8 +246,17 @@ static int i8255x_set_link_ksettings(struct net_device *netdev,
 				     const struct ethtool_link_ksettings *settings)
 {
 	struct i8255x *np = netdev_priv(netdev);
+	int err;
 
-	return mii_ethtool_set_link_ksettings(&np->mii, settings);
+	err = mii_ethtool_set_link_ksettings(&np->mii, settings);
+	if (err)
+		return err;
+	/* The link work looks at it anew: it may be slow now. */
+	WRITE_ONCE(np->slow_link, true);
+	netif_carrier_off(netdev);
+	/* A forced duplex is part of the configuration. */
+	i8255x_apply(np);
+	return 0;
 }
 
 static int i8255x_nway_reset(struct net_device *netdev)
@@ -110,8 +277,19 @@ const struct ethtool_ops i8255x_ethtool_ops = {
 	.set_ringparam = i8255x_set_ringparam,
 	.get_coalesce = irqmod_get_coalesce,
 	.set_coalesce = irqmod_set_coalesce,
-	.get_sset_count = irqmod_get_sset_count,
-	.get_strings = irqmod_get_strings,
-	.get_ethtool_stats = irqmod_get_ethtool_stats,
+	.get_sset_count = i8255x_get_sset_count,
+	.get_strings = i8255x_get_strings,
+	.get_ethtool_stats = i8255x_get_ethtool_stats,
+	.get_regs_len = i8255x_get_regs_len,
+	.get_regs = i8255x_get_regs,
+	.get_eeprom_len = i8255x_get_eeprom_len,
+	.get_eeprom = i8255x_get_eeprom,
+	.set_eeprom = i8255x_set_eeprom,
+	.get_msglevel = i8255x_get_msglevel,
+	.set_msglevel = i8255x_set_msglevel,
+	.get_wol = i8255x_get_wol,
+	.set_wol = i8255x_set_wol,
+	.self_test = i8255x_self_test,
+	.set_phys_id = i8255x_set_phys_id,
 	.get_ts_info = ethtool_op_get_ts_info,
 };

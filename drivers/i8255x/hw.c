@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Everything but the rings: reset, commands, interrupt causes, EEPROM, PHY. */
+/* Everything but the rings: reset, commands, interrupt causes, PHY. */
 #include <linux/delay.h>
 #include <linux/io.h>
+#include <linux/iopoll.h>
 
 #include "i8255x.h"
 
 #define COMMAND_SPINS	100	/* then with a delay: at most 100 us in all */
 #define COMMAND_WAITS	100
+#define EXECUTE_US	(100 * USEC_PER_MSEC)
+#define MDI_US		2000
 
 /* Waits until the previous command is accepted: SCB_COMMAND is 0 (6.3.2.2). */
 int i8255x_command(struct i8255x *np, u8 command, u32 pointer)
@@ -23,11 +26,43 @@ int i8255x_command(struct i8255x *np, u8 command, u32 pointer)
 		if (i > COMMAND_SPINS)
 			udelay(1);
 	}
-	if (command != CU_RESUME)
+	if (command != CU_RESUME) {
 		writel(pointer, np->regs + SCB_POINTER);
+	} else if (unlikely(np->slow_link)) {
+		/* At 10 Mbit/s some chips hang at a resume without this. */
+		writeb(CU_NOP, np->regs + SCB_COMMAND);
+		udelay(1);
+	}
 	writeb(command, np->regs + SCB_COMMAND);
 out:
 	spin_unlock_irqrestore(&np->command_lock, flags);
+	return err;
+}
+
+/* Executes the command block of the shared area, while the command unit is idle
+ * and all causes are masked. Process context.
+ */
+int i8255x_execute(struct i8255x *np, u16 command)
+{
+	dma_addr_t dma = i8255x_shared_dma(np, block);
+	struct i8255x_cb *cb = &np->shared->block.cb;
+	__le16 status;
+	int err;
+
+	cb->status = 0;
+	cb->command = cpu_to_le16(command | CB_EL);
+	cb->link = cpu_to_le32(dma);
+	/* Complete the block before the chip reads it. */
+	dma_wmb();
+	err = i8255x_command(np, CU_START, dma);
+	if (err)
+		return err;
+	err = read_poll_timeout(READ_ONCE, status, status & cpu_to_le16(CB_C),
+				100, EXECUTE_US, false, cb->status);
+	/* Read the status before what the chip has written. */
+	dma_rmb();
+	if (!err && !(status & cpu_to_le16(CB_OK)))
+		err = -EIO;
 	return err;
 }
 
@@ -55,10 +90,10 @@ int i8255x_hw_reset(struct i8255x *np)
 
 	writel(PORT_SELECTIVE_RESET, np->regs + PORT);
 	readb(np->regs + SCB_STATUS);
-	udelay(20);
+	usleep_range(20, 40);
 	writel(PORT_RESET, np->regs + PORT);
 	readb(np->regs + SCB_STATUS);
-	udelay(20);
+	usleep_range(20, 40);
 
 	np->mask = MASK_INITIAL;
 	writeb(np->mask, np->regs + SCB_MASK);
@@ -66,6 +101,14 @@ int i8255x_hw_reset(struct i8255x *np)
 	if (err)
 		return err;
 	return i8255x_command(np, RU_LOAD_BASE, 0);
+}
+
+/* Whether causes can be masked one by one. Masks everything. */
+bool i8255x_has_masks(struct i8255x *np)
+{
+	writeb(MASK_INITIAL | MASK_ALL, np->regs + SCB_MASK);
+	return (readb(np->regs + SCB_MASK) & CAUSES_MASKABLE) ==
+	       CAUSES_MASKABLE;
 }
 
 static u8 causes_of(u32 groups)
@@ -135,84 +178,18 @@ irqreturn_t i8255x_isr(int irq, void *data)
 	return IRQ_RETVAL(ours);
 }
 
-/* One clock of the EEPROM, 93C46 or 93C66 (6.3.4) */
-static u16 eeprom_clock(struct i8255x *np, u16 bits)
-{
-	writew(EE_CS | bits, np->regs + EEPROM);
-	readw(np->regs + EEPROM);
-	udelay(4);
-	writew(EE_CS | EE_SK | bits, np->regs + EEPROM);
-	readw(np->regs + EEPROM);
-	udelay(4);
-	return readw(np->regs + EEPROM) & EE_DO;
-}
-
-/* Reads a word. *address_bits is 8 for the first read. The device answers the
- * last address bit with a 0 on its data line; this gives the number of bits.
- */
-static u16 eeprom_word(struct i8255x *np, int *address_bits, u16 address)
-{
-	u32 command = (EE_READ << *address_bits) | address;
-	int bit, bits = *address_bits;
-	u16 value = 0;
-
-	writew(EE_CS | EE_SK, np->regs + EEPROM);
-	readw(np->regs + EEPROM);
-	udelay(4);
-	for (bit = bits + 2; bit >= 0; bit--) {
-		u16 out = eeprom_clock(np, command & BIT(bit) ? EE_DI : 0);
-
-		if (!out && bit < bits) {
-			*address_bits -= bit;
-			break;
-		}
-	}
-	for (bit = 0; bit < 16; bit++)
-		value = value << 1 | (eeprom_clock(np, 0) ? 1 : 0);
-	writew(0, np->regs + EEPROM);
-	readw(np->regs + EEPROM);
-	udelay(4);
-	return value;
-}
-
-/* Reads the MAC address, and checks that causes can be masked individually. */
-int i8255x_hw_probe(struct i8255x *np, u8 *mac)
-{
-	int bits = 8, i;
-
-	writeb(MASK_INITIAL | MASK_ALL, np->regs + SCB_MASK);
-	if ((readb(np->regs + SCB_MASK) & CAUSES_MASKABLE) != CAUSES_MASKABLE) {
-		dev_err(&np->pdev->dev,
-			"an 82557 cannot mask individual causes; use e100\n");
-		return -ENODEV;
-	}
-
-	eeprom_word(np, &bits, 0);
-	for (i = 0; i < ETH_ALEN / 2; i++) {
-		u16 word = eeprom_word(np, &bits, i);
-
-		mac[2 * i] = word & 0xff;
-		mac[2 * i + 1] = word >> 8;
-	}
-	return 0;
-}
-
 /* The link work and ethtool use the PHY at the same time. */
 static int mdio(struct i8255x *np, u32 command)
 {
-	int i, err = -ETIMEDOUT;
 	u32 value;
+	int err;
 
 	mutex_lock(&np->mdio_lock);
 	writel(command, np->regs + MDI);
-	for (i = 0; i < 100; i++) {
-		value = readl(np->regs + MDI);
-		if (value & MDI_READY) {
-			err = value & 0xffff;
-			break;
-		}
-		udelay(20);
-	}
+	err = readl_poll_timeout(np->regs + MDI, value, value & MDI_READY, 20,
+				 MDI_US);
+	if (!err)
+		err = value & 0xffff;
 	mutex_unlock(&np->mdio_lock);
 	return err;
 }
@@ -232,9 +209,9 @@ void i8255x_mdio_write(struct net_device *netdev, int phy, int reg, int value)
 }
 
 /* The bytes of a configure command (6.4.2.3); those without a comment are the
- * values recommended by the manual.
+ * values recommended by the manual. The chip is up: it does not wake the host.
  */
-void i8255x_config(const struct net_device *netdev, u8 *c)
+void i8255x_config(const struct i8255x *np, u8 *c)
 {
 	static const u8 recommended[CONFIG_BYTES] = {
 		CONFIG_BYTES, 0x08, 0, 0, 0, 0,
@@ -251,11 +228,20 @@ void i8255x_config(const struct net_device *netdev, u8 *c)
 		0x3f,
 		0x05,	/* 21 */
 	};
+	const struct net_device *netdev = np->netdev;
 
 	memcpy(c, recommended, CONFIG_BYTES);
 	if (netdev->flags & IFF_PROMISC)
-		c[15] |= 0x01;
+		c[15] |= CONFIG15_PROMISC;
 	if (netdev->flags & IFF_ALLMULTI ||
 	    netdev_mc_count(netdev) > CB_MULTICAST_MAX)
-		c[21] |= 0x08;
+		c[21] |= CONFIG21_ALLMULTI;
+	if (netdev->features & NETIF_F_RXFCS)
+		c[18] |= CONFIG18_KEEP_FCS;
+	if (netdev->features & NETIF_F_RXALL) {
+		c[6] |= CONFIG6_KEEP_BAD | CONFIG6_KEEP_OVERRUNS;
+		c[7] &= ~CONFIG7_DROP_SHORT;
+	}
+	if (np->mii.force_media && np->mii.full_duplex)
+		c[19] |= CONFIG19_FULL_DUPLEX;
 }

@@ -10,14 +10,16 @@
 #include <linux/workqueue.h>
 
 #include "irqmod.h"
+#include "microwire.h"
 #include "regs.h"
 
 #define RING_MIN	16
 #define RING_MAX	1024
 #define RING_DEFAULT	256	/* Spanos et al. 2008 */
 
-/* A packet takes one slot; a change of the receive mode takes two more. */
-#define TX_RESERVE	3
+/* A packet takes one slot; a change of address and receive mode takes more. */
+#define TX_MODE_SLOTS	3
+#define TX_RESERVE	(1 + TX_MODE_SLOTS)
 
 /* Commands per doorbell: QEMU's model executes at most 16 for one doorbell, and
  * the wire should not wait for a long batch.
@@ -33,6 +35,16 @@ struct i8255x_rings {
 	unsigned int rx_count;
 	struct i8255x_rfd **rfd;
 	dma_addr_t *rfd_dma;
+};
+
+/* Chips by their PCI revision, which grows with what they can do. */
+enum i8255x_chip {
+	I82558		= 0x04,	/* wakes by magic packet */
+	I82559		= 0x08,
+	I82559_S	= 0x09,
+	I82550		= 0x0c,
+	I82551_F	= 0x0f,
+	I82551_10	= 0x10,
 };
 
 struct i8255x {
@@ -69,16 +81,24 @@ struct i8255x {
 	struct net_device *netdev;
 
 	struct dma_pool *rfd_pool;
-	spinlock_t mask_lock;
+	spinlock_t mask_lock;		/* @mask and SCB_MASK */
 	u8 mask;			/* shadow of SCB_MASK */
 
-	struct i8255x_counters *counters;	/* the NIC dumps them here */
-	dma_addr_t counters_dma;
-	spinlock_t counters_lock;	/* the next four and *counters */
+	struct i8255x_shared *shared;
+	dma_addr_t shared_dma;
+	spinlock_t counters_lock;	/* the next four and shared->counters */
 	bool counters_on;		/* the NIC has the address */
 	bool counters_asked;		/* a dump is in progress */
 	u32 rx_arrived;			/* sum of all dumps, modulo 2^32 */
-	u64 rx_missed;			/* sum of all dumps */
+	u64 counters[COUNTERS];		/* sums of all dumps */
+
+	u8 chip;			/* enum i8255x_chip or between */
+	bool ich;			/* part of a chipset */
+	bool slow_link;			/* a resume needs a NOP before it */
+	bool wake;			/* by magic packet, while suspended */
+	u32 msg_enable;
+	struct irqmod_microwire eeprom;	/* under RTNL */
+	const struct firmware *microcode;	/* under RTNL */
 
 	struct mii_if_info mii;
 	struct mutex mdio_lock;		/* MDI */
@@ -101,14 +121,19 @@ static inline dma_addr_t i8255x_slot_dma(struct i8255x *np, unsigned int i)
 	return np->rings.cbs_dma + i * CB_BYTES;
 }
 
+/* The bus address of a member of the shared area. */
+#define i8255x_shared_dma(np, member) \
+	((np)->shared_dma + offsetof(struct i8255x_shared, member))
+
 /* hw.c */
 int i8255x_hw_reset(struct i8255x *np);
-int i8255x_hw_probe(struct i8255x *np, u8 *mac);
+bool i8255x_has_masks(struct i8255x *np);
+int i8255x_execute(struct i8255x *np, u16 command);
 int i8255x_command(struct i8255x *np, u8 command, u32 pointer);
 bool i8255x_try_command(struct i8255x *np, u8 command);
 int i8255x_mdio_read(struct net_device *netdev, int phy, int reg);
 void i8255x_mdio_write(struct net_device *netdev, int phy, int reg, int value);
-void i8255x_config(const struct net_device *netdev, u8 *config);
+void i8255x_config(const struct i8255x *np, u8 *config);
 void i8255x_mask(struct irqmod_port *port, u32 groups);
 void i8255x_unmask(struct irqmod_port *port, u32 groups);
 void i8255x_rx_ack(struct irqmod_port *port);
@@ -134,7 +159,7 @@ unsigned int i8255x_tx_reclaim(struct irqmod_port *port);
 unsigned int i8255x_tx_outstanding(struct irqmod_port *port);
 unsigned int i8255x_tx_room(struct irqmod_port *port);
 void i8255x_set_rx_mode(struct net_device *netdev);
-void i8255x_set_address(struct i8255x *np);
+int i8255x_tx_dump(struct i8255x *np);
 
 /* counters.c */
 int i8255x_counters_start(struct i8255x *np);
@@ -144,9 +169,37 @@ u32 i8255x_rx_arrived(struct irqmod_port *port);
 void i8255x_get_stats64(struct net_device *netdev,
 			struct rtnl_link_stats64 *stats);
 
-/* main.c */
+void i8255x_get_counters(struct i8255x *np, u64 *data);
+
+/* eeprom.c */
+int i8255x_eeprom_init(struct i8255x *np);
+u16 i8255x_eeprom_sum(struct i8255x *np);
+int i8255x_eeprom_put(struct i8255x *np, unsigned int offset,
+		      unsigned int len, const u8 *bytes);
+
+/* selftest.c */
+#define I8255X_TESTS	6
+extern const char i8255x_test_names[I8255X_TESTS][ETH_GSTRING_LEN];
+void i8255x_self_test(struct net_device *netdev, struct ethtool_test *test,
+		      u64 *data);
+
+/* microcode.c */
+int i8255x_microcode_request(struct i8255x *np);
+int i8255x_microcode_load(struct i8255x *np);
+void i8255x_microcode_release(struct i8255x *np);
+
+/* wake.c */
+void i8255x_wake_init(struct i8255x *np);
+void i8255x_wake_arm(struct i8255x *np);
+void i8255x_get_wol(struct net_device *netdev, struct ethtool_wolinfo *wol);
+int i8255x_set_wol(struct net_device *netdev, struct ethtool_wolinfo *wol);
+
+/* main.c: under RTNL */
 int i8255x_up(struct i8255x *np);
 void i8255x_down(struct i8255x *np);
+void i8255x_apply(struct i8255x *np);
+int i8255x_restart(struct i8255x *np);
+void i8255x_pause(struct i8255x *np);
 
 extern const struct ethtool_ops i8255x_ethtool_ops;
 

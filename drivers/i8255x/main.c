@@ -15,6 +15,16 @@ static unsigned int lost_doorbells;
 module_param(lost_doorbells, uint, 0444);
 MODULE_PARM_DESC(lost_doorbells, "For tests: omit this many transmit doorbells, to cause a tx_timeout (default 0)");
 
+static bool eeprom_bad_csum_allow;
+module_param(eeprom_bad_csum_allow, bool, 0444);
+MODULE_PARM_DESC(eeprom_bad_csum_allow, "Accept an EEPROM with a wrong checksum (default N)");
+
+static int debug = -1;
+module_param(debug, int, 0444);
+MODULE_PARM_DESC(debug, "Messages: the number of low bits of msglvl (default -1: those of ethtool's drv, probe, link and ifup)");
+#define DEBUG_DEFAULT	(NETIF_MSG_DRV | NETIF_MSG_PROBE | NETIF_MSG_LINK | \
+			 NETIF_MSG_IFUP)
+
 static const struct irqmod_ops i8255x_irqmod_ops = {
 	.mask = i8255x_mask,
 	.unmask = i8255x_unmask,
@@ -29,6 +39,14 @@ static const struct irqmod_ops i8255x_irqmod_ops = {
 	.rx_arrived = i8255x_rx_arrived,
 };
 
+/* Sets our address, the configuration and the multicast filter, now or soon. */
+void i8255x_apply(struct i8255x *np)
+{
+	netif_addr_lock_bh(np->netdev);
+	i8255x_set_rx_mode(np->netdev);
+	netif_addr_unlock_bh(np->netdev);
+}
+
 /* Starts the chip and the schemes on allocated rings. RTNL. */
 int i8255x_up(struct i8255x *np)
 {
@@ -39,14 +57,14 @@ int i8255x_up(struct i8255x *np)
 	err = i8255x_hw_reset(np);
 	if (err)
 		return err;
+	err = i8255x_microcode_load(np);
+	if (err)
+		return err;
 	err = i8255x_counters_start(np);
 	if (err)
 		return err;
 	i8255x_tx_enable(np, true);
-	i8255x_set_address(np);
-	netif_addr_lock_bh(np->netdev);
-	i8255x_set_rx_mode(np->netdev);
-	netif_addr_unlock_bh(np->netdev);
+	i8255x_apply(np);
 	err = i8255x_rx_start(np);
 	if (err) {
 		i8255x_tx_enable(np, false);
@@ -67,11 +85,37 @@ void i8255x_down(struct i8255x *np)
 	i8255x_tx_drop(np);
 }
 
+/* Stops the interface, if it is up, for as long as something else uses the chip. */
+void i8255x_pause(struct i8255x *np)
+{
+	if (!netif_running(np->netdev))
+		return;
+	cancel_delayed_work_sync(&np->link_work);
+	i8255x_down(np);
+}
+
+int i8255x_restart(struct i8255x *np)
+{
+	int err;
+
+	if (!netif_running(np->netdev))
+		return 0;
+	err = i8255x_up(np);
+	if (err)
+		return err;
+	netif_wake_queue(np->netdev);
+	schedule_delayed_work(&np->link_work, 0);
+	return 0;
+}
+
 static int i8255x_open(struct net_device *netdev)
 {
 	struct i8255x *np = netdev_priv(netdev);
 	int err;
 
+	err = i8255x_microcode_request(np);
+	if (err)
+		return err;
 	err = i8255x_rx_alloc(np, &np->rings);
 	if (err)
 		return err;
@@ -83,6 +127,7 @@ static int i8255x_open(struct net_device *netdev)
 	if (err)
 		goto free_tx;
 	netif_carrier_off(netdev);
+	np->slow_link = true;
 	netif_start_queue(netdev);
 	err = i8255x_up(np);
 	if (err)
@@ -113,17 +158,28 @@ static int i8255x_stop(struct net_device *netdev)
 	return 0;
 }
 
+/* Before the carrier is on: commands to the chip may hang it on a slow link. */
+static void link_speed(struct i8255x *np)
+{
+	struct ethtool_link_ksettings link = { };
+
+	if (!np->slow_link || !mii_link_ok(&np->mii))
+		return;
+	mii_ethtool_get_link_ksettings(&np->mii, &link);
+	WRITE_ONCE(np->slow_link, link.base.speed != SPEED_100);
+}
+
 static void i8255x_link(struct work_struct *work)
 {
 	struct i8255x *np = container_of(work, struct i8255x, link_work.work);
 
-	mii_check_media(&np->mii, true, false);
+	if (!netif_carrier_ok(np->netdev))
+		WRITE_ONCE(np->slow_link, true);
+	link_speed(np);
+	mii_check_media(&np->mii, netif_msg_link(np), false);
 	i8255x_rx_count(&np->port);	/* before the counters saturate */
-	if (READ_ONCE(np->rx_mode_pending)) {
-		netif_addr_lock_bh(np->netdev);
-		i8255x_set_rx_mode(np->netdev);
-		netif_addr_unlock_bh(np->netdev);
-	}
+	if (READ_ONCE(np->rx_mode_pending))
+		i8255x_apply(np);
 	schedule_delayed_work(&np->link_work, LINK_PERIOD);
 }
 
@@ -157,9 +213,35 @@ static int i8255x_set_mac(struct net_device *netdev, void *address)
 	int err = eth_mac_addr(netdev, address);
 
 	if (!err && netif_running(netdev))
-		i8255x_set_address(np);
+		i8255x_apply(np);
 	return err;
 }
+
+/* The configuration follows netdev->features; 1: they are set. */
+static int i8255x_set_features(struct net_device *netdev,
+			       netdev_features_t features)
+{
+	netdev_features_t changed = features ^ netdev->features;
+
+	if (!(changed & (NETIF_F_RXFCS | NETIF_F_RXALL)))
+		return 0;
+	netdev->features = features;
+	if (netif_running(netdev))
+		i8255x_apply(netdev_priv(netdev));
+	return 1;
+}
+
+#ifdef CONFIG_NET_POLL_CONTROLLER
+/* For netconsole: runs the handler in a context without interrupts. */
+static void i8255x_poll_controller(struct net_device *netdev)
+{
+	struct i8255x *np = netdev_priv(netdev);
+
+	if (disable_hardirq(np->pdev->irq))
+		i8255x_isr(np->pdev->irq, np);
+	enable_irq(np->pdev->irq);
+}
+#endif
 
 static int i8255x_ioctl(struct net_device *netdev, struct ifreq *ifr, int cmd)
 {
@@ -180,6 +262,10 @@ static const struct net_device_ops i8255x_netdev_ops = {
 	.ndo_eth_ioctl = i8255x_ioctl,
 	.ndo_tx_timeout = i8255x_tx_timeout,
 	.ndo_get_stats64 = i8255x_get_stats64,
+	.ndo_set_features = i8255x_set_features,
+#ifdef CONFIG_NET_POLL_CONTROLLER
+	.ndo_poll_controller = i8255x_poll_controller,
+#endif
 };
 
 /* The PHY is usually at address 1 (EEPROM word 6); otherwise search for it. */
@@ -195,6 +281,87 @@ static int i8255x_find_phy(struct i8255x *np)
 			return phy;
 	}
 	return -ENODEV;
+}
+
+#define PHY_NSC		0x20005c00	/* National's DP83840 */
+#define PHY_NSC_MASK	0xfffffff0
+#define NSC_CONGESTION	0x17		/* its register of congestion control */
+#define NSC_ENABLE	BIT(8)
+#define NSC_TXREADY	BIT(10)
+#define MDIX_REGISTER	0x1c
+#define MDIX_AUTO	BIT(7)
+#define MDIX_PRESENT	BIT(15)		/* of MII_TPISTATUS */
+
+/* Only one PHY drives the MII. What some of them need besides, as in e100. */
+static void i8255x_init_phy(struct i8255x *np, int phy)
+{
+	struct net_device *netdev = np->netdev;
+	int bmcr, other;
+	u16 value;
+	u32 id;
+
+	id = i8255x_mdio_read(netdev, phy, MII_PHYSID1) << 16 |
+	     i8255x_mdio_read(netdev, phy, MII_PHYSID2);
+	bmcr = i8255x_mdio_read(netdev, phy, MII_BMCR);
+	for (other = 0; other < 32; other++)
+		if (other != phy)
+			i8255x_mdio_write(netdev, other, MII_BMCR, BMCR_ISOLATE);
+	if (bmcr & BMCR_ISOLATE)
+		i8255x_mdio_write(netdev, phy, MII_BMCR, bmcr & ~BMCR_ISOLATE);
+
+	if ((id & PHY_NSC_MASK) == PHY_NSC) {
+		value = i8255x_mdio_read(netdev, phy, NSC_CONGESTION);
+		i8255x_mdio_write(netdev, phy, NSC_CONGESTION,
+				  (value | NSC_TXREADY) & ~NSC_ENABLE);
+	}
+	if (np->chip >= I82550 ||
+	    (np->ich &&
+	     i8255x_mdio_read(netdev, phy, MII_TPISTATUS) & MDIX_PRESENT &&
+	     irqmod_microwire_read(&np->eeprom, EEPROM_COMPAT) &
+		     EEPROM_COMPAT_MDIX))
+		i8255x_mdio_write(netdev, phy, MDIX_REGISTER, MDIX_AUTO);
+}
+
+/* The 82557 has one mask for all causes. It is told by its revision; QEMU's model
+ * of it, told by the subsystem, has all masks.
+ */
+static int i8255x_identify(struct i8255x *np, bool ich)
+{
+	struct pci_dev *pdev = np->pdev;
+
+	np->ich = ich;
+	np->chip = ich ? I82559 : pdev->revision;
+	if ((np->chip < I82558 &&
+	     pdev->subsystem_vendor != PCI_SUBVENDOR_ID_REDHAT_QUMRANET) ||
+	    !i8255x_has_masks(np)) {
+		dev_err(&pdev->dev,
+			"an 82557 cannot mask individual causes; use e100\n");
+		return -ENODEV;
+	}
+	return 0;
+}
+
+static int i8255x_read_eeprom(struct i8255x *np, u8 *mac)
+{
+	struct device *dev = &np->pdev->dev;
+	int err;
+
+	err = i8255x_eeprom_init(np);
+	if (err) {
+		dev_err(dev, "no EEPROM answers\n");
+		return err;
+	}
+	if (i8255x_eeprom_sum(np) != EEPROM_SUM) {
+		dev_err(dev, "the EEPROM has a wrong checksum\n");
+		if (!eeprom_bad_csum_allow)
+			return -EAGAIN;
+	}
+	irqmod_microwire_get(&np->eeprom, 2 * EEPROM_MAC, ETH_ALEN, mac);
+	if (!is_valid_ether_addr(mac)) {
+		dev_err(dev, "no valid MAC address in the EEPROM\n");
+		return -EAGAIN;
+	}
+	return 0;
 }
 
 static int i8255x_probe(struct pci_dev *pdev, const struct pci_device_id *id)
@@ -225,6 +392,8 @@ static int i8255x_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	np->rings.rx_count = RING_DEFAULT;
 	np->rings.tx_count = RING_DEFAULT;
 	np->lost_doorbells = lost_doorbells;
+	np->slow_link = true;
+	np->msg_enable = netif_msg_init(debug, DEBUG_DEFAULT);
 	spin_lock_init(&np->command_lock);
 	spin_lock_init(&np->mask_lock);
 	spin_lock_init(&np->counters_lock);
@@ -236,13 +405,12 @@ static int i8255x_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	err = i8255x_hw_reset(np);
 	if (err)
 		return err;
-	err = i8255x_hw_probe(np, mac);
+	err = i8255x_identify(np, id->driver_data);
 	if (err)
 		return err;
-	if (!is_valid_ether_addr(mac)) {
-		dev_err(&pdev->dev, "no valid MAC address in the EEPROM\n");
-		return -EAGAIN;
-	}
+	err = i8255x_read_eeprom(np, mac);
+	if (err)
+		return err;
 	eth_hw_addr_set(netdev, mac);
 
 	phy = i8255x_find_phy(np);
@@ -259,15 +427,18 @@ static int i8255x_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		.mdio_write = i8255x_mdio_write,
 	};
 
+	i8255x_init_phy(np, phy);
+
 	np->rfd_pool = dmam_pool_create(KBUILD_MODNAME, &pdev->dev, RFD_BYTES,
 					RFD_BYTES, 0);
 	if (!np->rfd_pool)
 		return -ENOMEM;
 
-	np->counters = dmam_alloc_coherent(&pdev->dev, sizeof(*np->counters),
-					   &np->counters_dma, GFP_KERNEL);
-	if (!np->counters)
+	np->shared = dmam_alloc_coherent(&pdev->dev, sizeof(*np->shared),
+					 &np->shared_dma, GFP_KERNEL);
+	if (!np->shared)
 		return -ENOMEM;
+	i8255x_wake_init(np);
 
 	np->port.netdev = netdev;
 	np->port.ops = &i8255x_irqmod_ops;
@@ -275,11 +446,14 @@ static int i8255x_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	np->port.irq = pdev->irq;
 	np->port.tx_ring = np->rings.tx_count;
 	np->port.rx_ring = np->rings.rx_count;
+	np->port.tx_reserve = TX_RESERVE;
 	np->port.wire_mbps = SPEED_100;
 	netdev->netdev_ops = &i8255x_netdev_ops;
 	netdev->ethtool_ops = &i8255x_ethtool_ops;
 	netdev->watchdog_timeo = WATCHDOG;
 	netdev->max_mtu = ETH_DATA_LEN;
+	netdev->priv_flags |= IFF_LIVE_ADDR_CHANGE;
+	netdev->hw_features = NETIF_F_RXFCS | NETIF_F_RXALL;
 	err = irqmod_register(&np->port);
 	if (err)
 		return err;
@@ -288,8 +462,10 @@ static int i8255x_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		irqmod_unregister(&np->port);
 		return err;
 	}
-	netdev_info(netdev, "Intel 8255x revision %u, %pM, IRQ %d\n",
-		    pdev->revision, netdev->dev_addr, pdev->irq);
+	/* For the reset of an error recovery. */
+	pci_save_state(pdev);
+	netif_info(np, probe, netdev, "Intel 8255x revision %u, %pM, IRQ %d\n",
+		   pdev->revision, netdev->dev_addr, pdev->irq);
 	return 0;
 }
 
@@ -301,51 +477,126 @@ static void i8255x_remove(struct pci_dev *pdev)
 	unregister_netdev(netdev);
 	cancel_work_sync(&np->reset_work);
 	irqmod_unregister(&np->port);
+	i8255x_microcode_release(np);
+}
+
+static void i8255x_detach(struct i8255x *np)
+{
+	rtnl_lock();
+	netif_device_detach(np->netdev);
+	i8255x_pause(np);
+	rtnl_unlock();
+}
+
+static int i8255x_attach(struct i8255x *np)
+{
+	int err;
+
+	rtnl_lock();
+	err = i8255x_restart(np);
+	if (!err)
+		netif_device_attach(np->netdev);
+	rtnl_unlock();
+	return err;
 }
 
 static int i8255x_suspend(struct device *dev)
 {
-	struct net_device *netdev = dev_get_drvdata(dev);
-	struct i8255x *np = netdev_priv(netdev);
+	struct i8255x *np = netdev_priv(dev_get_drvdata(dev));
 
-	rtnl_lock();
-	netif_device_detach(netdev);
-	if (netif_running(netdev)) {
-		cancel_delayed_work_sync(&np->link_work);
-		i8255x_down(np);
-	}
-	rtnl_unlock();
+	i8255x_detach(np);
+	i8255x_wake_arm(np);
 	return 0;
 }
 
 static int i8255x_resume(struct device *dev)
 {
-	struct net_device *netdev = dev_get_drvdata(dev);
-	struct i8255x *np = netdev_priv(netdev);
-	int err = 0;
-
-	rtnl_lock();
-	if (netif_running(netdev)) {
-		err = i8255x_up(np);
-		if (!err)
-			schedule_delayed_work(&np->link_work, 0);
-	}
-	if (!err)
-		netif_device_attach(netdev);
-	rtnl_unlock();
-	return err;
+	return i8255x_attach(netdev_priv(dev_get_drvdata(dev)));
 }
 
 static DEFINE_SIMPLE_DEV_PM_OPS(i8255x_pm_ops, i8255x_suspend, i8255x_resume);
 
 static void i8255x_shutdown(struct pci_dev *pdev)
 {
+	struct i8255x *np = netdev_priv(pci_get_drvdata(pdev));
+
 	i8255x_suspend(&pdev->dev);
+	if (system_state == SYSTEM_POWER_OFF) {
+		pci_wake_from_d3(pdev, np->wake);
+		pci_set_power_state(pdev, PCI_D3hot);
+	}
 }
 
+/* PCI error recovery (Documentation/PCI/pci-error-recovery.rst) */
+static pci_ers_result_t i8255x_error_detected(struct pci_dev *pdev,
+					      pci_channel_state_t state)
+{
+	i8255x_detach(netdev_priv(pci_get_drvdata(pdev)));
+	if (state == pci_channel_io_perm_failure)
+		return PCI_ERS_RESULT_DISCONNECT;
+	pci_disable_device(pdev);
+	return PCI_ERS_RESULT_NEED_RESET;
+}
+
+static pci_ers_result_t i8255x_slot_reset(struct pci_dev *pdev)
+{
+	if (pci_enable_device(pdev))
+		return PCI_ERS_RESULT_DISCONNECT;
+	pci_restore_state(pdev);
+	pci_save_state(pdev);
+	pci_set_master(pdev);
+	return PCI_ERS_RESULT_RECOVERED;
+}
+
+static void i8255x_error_resume(struct pci_dev *pdev)
+{
+	struct i8255x *np = netdev_priv(pci_get_drvdata(pdev));
+
+	if (i8255x_attach(np))
+		netdev_err(np->netdev, "the NIC does not restart after a PCI error\n");
+}
+
+/* A reset that somebody asks for in sysfs; the PCI core keeps the configuration. */
+static void i8255x_reset_prepare(struct pci_dev *pdev)
+{
+	i8255x_detach(netdev_priv(pci_get_drvdata(pdev)));
+}
+
+static void i8255x_reset_done(struct pci_dev *pdev)
+{
+	struct i8255x *np = netdev_priv(pci_get_drvdata(pdev));
+
+	if (i8255x_attach(np))
+		netdev_err(np->netdev, "the NIC does not restart after a reset\n");
+}
+
+static const struct pci_error_handlers i8255x_error_handlers = {
+	.error_detected = i8255x_error_detected,
+	.slot_reset = i8255x_slot_reset,
+	.resume = i8255x_error_resume,
+	.reset_prepare = i8255x_reset_prepare,
+	.reset_done = i8255x_reset_done,
+};
+
+/* driver_data: the NIC is part of a chipset (ICH). */
+#define I8255X(device, ich)	{ PCI_VDEVICE(INTEL, device), .driver_data = ich }
+
 static const struct pci_device_id i8255x_ids[] = {
-	{ PCI_DEVICE(PCI_VENDOR_ID_INTEL, 0x1229) },	/* 82558, 82559, 8255[01] */
-	{ PCI_DEVICE(PCI_VENDOR_ID_INTEL, 0x1209) },	/* 82559ER, 82551ER/IT */
+	I8255X(0x1029, 0),
+	I8255X(0x1030, 0),
+	I8255X(0x1031, 1), I8255X(0x1032, 1), I8255X(0x1033, 1), I8255X(0x1034, 1),
+	I8255X(0x1038, 1), I8255X(0x1039, 1), I8255X(0x103a, 1), I8255X(0x103b, 1),
+	I8255X(0x103c, 1), I8255X(0x103d, 1), I8255X(0x103e, 1),
+	I8255X(0x1050, 1), I8255X(0x1051, 1), I8255X(0x1052, 1), I8255X(0x1053, 1),
+	I8255X(0x1054, 1), I8255X(0x1055, 1), I8255X(0x1056, 1), I8255X(0x1057, 1),
+	I8255X(0x1059, 0),				/* 82551QM */
+	I8255X(0x1064, 1), I8255X(0x1065, 1), I8255X(0x1066, 1), I8255X(0x1067, 1),
+	I8255X(0x1068, 1), I8255X(0x1069, 1), I8255X(0x106a, 1), I8255X(0x106b, 1),
+	I8255X(0x1091, 1), I8255X(0x1092, 1), I8255X(0x1093, 1), I8255X(0x1094, 1),
+	I8255X(0x1095, 1), I8255X(0x10fe, 1),
+	I8255X(0x1209, 0),				/* 82559ER, 82551ER/IT */
+	I8255X(0x1229, 0),				/* 82558, 82559, 8255[01] */
+	I8255X(0x2449, 1), I8255X(0x2459, 1), I8255X(0x245d, 1), I8255X(0x27dc, 1),
 	{ }
 };
 MODULE_DEVICE_TABLE(pci, i8255x_ids);
@@ -356,6 +607,7 @@ static struct pci_driver i8255x_driver = {
 	.probe = i8255x_probe,
 	.remove = i8255x_remove,
 	.shutdown = i8255x_shutdown,
+	.err_handler = &i8255x_error_handlers,
 	.driver.pm = pm_sleep_ptr(&i8255x_pm_ops),
 };
 module_pci_driver(i8255x_driver);

@@ -9,6 +9,7 @@
 #define I8255X_REGS_H
 
 #include <linux/bits.h>
+#include <linux/if_ether.h>
 #include <linux/types.h>
 
 /* Control/status registers, offsets into BAR 0 (6.3) */
@@ -56,6 +57,7 @@ enum {
 
 /* SCB_COMMAND (6.3.2.2) */
 enum {
+	CU_NOP		= 0x00,
 	CU_START	= 0x10,
 	CU_RESUME	= 0x20,
 	CU_LOAD_DUMP	= 0x40,	/* address of struct i8255x_counters */
@@ -69,16 +71,27 @@ enum {
 /* PORT (6.3.3) */
 enum {
 	PORT_RESET		= 0,
+	PORT_SELF_TEST		= 1,	/* with the address of its results */
 	PORT_SELECTIVE_RESET	= 2,
 };
 
-/* EEPROM (6.3.4): chip select, clock, data in and out */
+/* EEPROM (6.3.4): clock, chip select, data in and out */
 enum {
 	EE_SK	= BIT(0),
 	EE_CS	= BIT(1),
 	EE_DI	= BIT(2),
 	EE_DO	= BIT(3),
-	EE_READ	= 6,	/* opcode */
+};
+
+/* Words of the EEPROM (5); the last one makes their sum EEPROM_SUM. */
+enum {
+	EEPROM_MAC	= 0,
+	EEPROM_COMPAT	= 3,
+	EEPROM_ID	= 10,
+
+	EEPROM_COMPAT_MDIX	= BIT(7),
+	EEPROM_ID_WAKE		= BIT(5),	/* wakes by magic packet */
+	EEPROM_SUM		= 0xbaba,
 };
 
 /* MDI (6.3.5) */
@@ -102,9 +115,28 @@ enum {
 	CB_CONFIGURE	= 2,
 	CB_MULTICAST	= 3,
 	CB_TRANSMIT	= 4,
+	CB_MICROCODE	= 5,
+	CB_DUMP		= 6,
 };
 
 #define CONFIG_BYTES		22
+
+/* Bits of the bytes of a configure command (6.4.2.3) */
+enum {
+	CONFIG6_KEEP_OVERRUNS	= BIT(6),
+	CONFIG6_KEEP_BAD	= BIT(7),	/* frames with errors */
+	CONFIG7_DROP_SHORT	= BIT(0),
+	CONFIG10_LOOP_MAC	= 1 << 6,
+	CONFIG10_LOOP_PHY	= 3 << 6,
+	CONFIG15_PROMISC	= BIT(0),
+	CONFIG18_KEEP_FCS	= BIT(2),
+	CONFIG19_NO_MAGIC	= BIT(1),	/* no wake-up by magic packet */
+	CONFIG19_FULL_DUPLEX	= BIT(6),	/* forced */
+	CONFIG21_ALLMULTI	= BIT(3),
+};
+
+#define DUMP_BYTES		596		/* of CB_DUMP */
+#define MICROCODE_WORDS		134
 #define CB_MULTICAST_MAX	9	/* limited by the size of a slot */
 #define TX_THRESHOLD		0xe0	/* in units of 8 bytes: the whole frame */
 
@@ -127,6 +159,7 @@ struct i8255x_cb {
 		} tx;
 		u8 address[6];
 		u8 config[CONFIG_BYTES];
+		__le32 dump;		/* address */
 		struct {
 			__le16 bytes;
 			u8 list[CB_MULTICAST_MAX * 6];
@@ -155,15 +188,28 @@ enum {
 };
 
 /* Statistical counters in standard format, written by CU_DUMP_RESET (6.3.2.2.1) */
+enum i8255x_counter {
+	COUNT_TX_GOOD,
+	COUNT_TX_MAX_COLLISIONS,	/* dropped after 16 collisions */
+	COUNT_TX_LATE_COLLISIONS,	/* dropped */
+	COUNT_TX_UNDERRUNS,
+	COUNT_TX_LOST_CARRIER,
+	COUNT_TX_DEFERRED,
+	COUNT_TX_SINGLE_COLLISIONS,
+	COUNT_TX_MULTIPLE_COLLISIONS,
+	COUNT_TX_TOTAL_COLLISIONS,
+	COUNT_RX_GOOD,
+	COUNT_RX_CRC,
+	COUNT_RX_ALIGNMENT,
+	COUNT_RX_RESOURCE,		/* dropped: no descriptor */
+	COUNT_RX_OVERRUN,		/* dropped: bus too slow */
+	COUNT_RX_CDT,			/* collision detected during reception */
+	COUNT_RX_SHORT,
+	COUNTERS,
+};
+
 struct i8255x_counters {
-	__le32 tx[9];
-	__le32 rx_good;
-	__le32 rx_crc;
-	__le32 rx_alignment;
-	__le32 rx_resource;	/* dropped: no descriptor */
-	__le32 rx_overrun;	/* dropped: bus too slow */
-	__le32 rx_cdt;
-	__le32 rx_short;
+	__le32 count[COUNTERS];
 	__le32 done;		/* written last */
 };
 
@@ -171,5 +217,39 @@ struct i8255x_counters {
 
 #define RX_DATA_BYTES	1536		/* a VLAN frame with FCS, and spare */
 #define RFD_BYTES	2048
+
+#define LOOP_BYTES	ETH_FRAME_LEN	/* of the frame of a self-test */
+
+/* Memory for what is not on a ring. The chip writes results there, and takes
+ * commands from @block while the interface is down.
+ */
+struct i8255x_shared {
+	struct i8255x_counters counters __aligned(16);
+	struct {
+		__le32 signature;	/* not 0: done */
+		__le32 failed;		/* bits: what has failed */
+	} self_test __aligned(16);
+	u8 dump[DUMP_BYTES] __aligned(16);
+	union {
+		struct i8255x_cb cb;
+		struct {
+			__le16 status;
+			__le16 command;
+			__le32 link;
+			__le32 words[MICROCODE_WORDS];
+		} microcode;
+		struct {
+			__le16 status;
+			__le16 command;
+			__le32 link;
+			__le32 buffer;
+		} dump;
+	} block __aligned(CB_BYTES);
+	u8 loop_frame[LOOP_BYTES] __aligned(16);
+	struct {
+		struct i8255x_rfd head;
+		u8 data[RX_DATA_BYTES];
+	} loop_rfd __aligned(16);
+};
 
 #endif /* I8255X_REGS_H */

@@ -131,6 +131,13 @@ static void rx_check(struct i8255x *np)
 		i8255x_rx_start(np);
 }
 
+/* RXALL: frames with errors are passed on, too. */
+static bool rx_keeps(const struct i8255x *np, unsigned int len)
+{
+	return np->netdev->features & NETIF_F_RXALL && len >= ETH_HLEN &&
+	       len <= RX_DATA_BYTES;
+}
+
 int i8255x_rx_take(struct irqmod_port *port, int budget)
 {
 	struct i8255x *np = to_i8255x(port);
@@ -154,7 +161,8 @@ int i8255x_rx_take(struct irqmod_port *port, int budget)
 
 		len = le16_to_cpu(rfd->count) & RFD_COUNT_MASK;
 		if (unlikely(!(status & RFD_OK) || len < ETH_HLEN ||
-			     len > RX_DATA_BYTES)) {
+			     len > RX_DATA_BYTES) &&
+		    !rx_keeps(np, len)) {
 			errors++;
 			continue;
 		}

@@ -5,6 +5,7 @@
  * command unit suspends. A new slot takes over the bit, and the unit is resumed.
  */
 #include <linux/io.h>
+#include <linux/iopoll.h>
 #include <linux/slab.h>
 
 #include "i8255x.h"
@@ -162,6 +163,7 @@ kick:
 unsigned int i8255x_tx_reclaim(struct irqmod_port *port)
 {
 	struct i8255x *np = to_i8255x(port);
+	/* Acquire: pairs with tx_commit(). */
 	u32 left = smp_load_acquire(&np->tx_filled) - np->tx_done;
 	u32 slots = 0, packets = 0, bytes = 0;
 	unsigned int tail = np->tx_tail;
@@ -225,7 +227,11 @@ static void tx_setup(struct i8255x *np)
 	unsigned int n = 0;
 
 	cb = tx_slot(np);
-	i8255x_config(netdev, cb->config);
+	memcpy(cb->address, netdev->dev_addr, ETH_ALEN);
+	tx_commit(np, cb, CB_IA_SETUP);
+
+	cb = tx_slot(np);
+	i8255x_config(np, cb->config);
 	tx_commit(np, cb, CB_CONFIGURE);
 
 	cb = tx_slot(np);
@@ -239,13 +245,15 @@ static void tx_setup(struct i8255x *np)
 	tx_commit(np, cb, CB_MULTICAST);
 }
 
-/* ndo_set_rx_mode: under the address lock, BH off. i8255x_up() calls it, too. */
+/* Sets our address, the configuration and the multicast filter. ndo_set_rx_mode:
+ * under the address lock, BH off; the others lock it as well.
+ */
 void i8255x_set_rx_mode(struct net_device *netdev)
 {
 	struct i8255x *np = netdev_priv(netdev);
 
 	netif_tx_lock(netdev);
-	if (np->tx_usable && i8255x_tx_room(&np->port) >= 2) {
+	if (np->tx_usable && i8255x_tx_room(&np->port) >= TX_RESERVE) {
 		WRITE_ONCE(np->rx_mode_pending, false);
 		tx_setup(np);
 		tx_kick(np);
@@ -256,17 +264,39 @@ void i8255x_set_rx_mode(struct net_device *netdev)
 	netif_tx_unlock(netdev);
 }
 
-/* Sets the MAC address; RTNL, the interface is up. */
-void i8255x_set_address(struct i8255x *np)
+/* Once it was reclaimed, the slot may be in use again. */
+static bool tx_is_done(const struct i8255x *np, const struct i8255x_cb *cb,
+		       u32 before)
+{
+	return READ_ONCE(cb->status) & cpu_to_le16(CB_C) ||
+	       (s32)(READ_ONCE(np->tx_done) - before) > 0;
+}
+
+/* Has the chip dump its registers to the shared area. RTNL, the interface is up.
+ * Frames on the list come first: at 10 Mbit/s these take up to a second.
+ */
+int i8255x_tx_dump(struct i8255x *np)
 {
 	struct i8255x_cb *cb;
+	bool done;
+	u32 before;
+	int err;
 
 	netif_tx_lock_bh(np->netdev);
-	if (i8255x_tx_room(&np->port)) {
-		cb = tx_slot(np);
-		memcpy(cb->address, np->netdev->dev_addr, ETH_ALEN);
-		tx_commit(np, cb, CB_IA_SETUP);
-		tx_kick(np);
+	/* Leave one for a packet. */
+	if (!np->tx_usable || i8255x_tx_room(&np->port) < 2) {
+		netif_tx_unlock_bh(np->netdev);
+		return -EBUSY;
 	}
+	cb = tx_slot(np);
+	cb->dump = cpu_to_le32(i8255x_shared_dma(np, dump));
+	before = np->tx_filled;
+	tx_commit(np, cb, CB_DUMP);
+	tx_kick(np);
 	netif_tx_unlock_bh(np->netdev);
+	err = read_poll_timeout(tx_is_done, done, done, 100, USEC_PER_SEC,
+				false, np, cb, before);
+	/* Read the mark before the dump. */
+	dma_rmb();
+	return err;
 }

@@ -171,8 +171,11 @@ static void tx_start(struct irqmod_port *port)
 	port->tx_switching = false;
 	port->tx_since_irq = 0;
 	port->tx->start(port);
-	/* Packets queued under the previous scheme may never interrupt. */
-	if (port->ops->tx_outstanding(port))
+	/* Packets queued under the previous scheme may never interrupt. Without
+	 * its timer, off reclaims them before the next transmit.
+	 */
+	if (port->ops->tx_outstanding(port) &&
+	    (port->tx_timed || !port->tx_early))
 		irqmod_tx_arm(port);
 	netif_tx_unlock_bh(port->netdev);
 }

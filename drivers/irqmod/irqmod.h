@@ -209,6 +209,7 @@ struct irqmod_port {
 	int irq;			/* for synchronize_irq(); 0: none */
 	unsigned int tx_ring;		/* descriptors; the driver updates both */
 	unsigned int rx_ring;
+	unsigned int tx_reserve;	/* descriptors that a packet may need */
 	u32 wire_mbps;			/* fastest link */
 
 	/* Settings (ethtool, sysfs). 0 before irqmod_register(): default. */

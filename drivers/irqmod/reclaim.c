@@ -12,7 +12,13 @@
  */
 #include "scheme.h"
 
-/* Wakes the queue when a quarter of the ring is free, not for every packet. */
+/* Whether to wake the queue: not for every packet. */
+static bool tx_enough(struct irqmod_port *port)
+{
+	return port->ops->tx_room(port) >=
+	       max(port->tx_ring / 4, READ_ONCE(port->tx_reserve));
+}
+
 static void tx_wake(struct irqmod_port *port)
 {
 	struct netdev_queue *txq = netdev_get_tx_queue(port->netdev, 0);
@@ -20,7 +26,7 @@ static void tx_wake(struct irqmod_port *port)
 	/* Pairs with the barrier in irqmod_tx_full(). */
 	smp_mb();
 	if (unlikely(netif_tx_queue_stopped(txq)) && READ_ONCE(port->up) &&
-	    port->ops->tx_room(port) >= port->tx_ring / 4)
+	    tx_enough(port))
 		netif_tx_wake_queue(txq);
 }
 
@@ -259,8 +265,8 @@ void irqmod_tx_full_work(struct tasklet_struct *tasklet)
 	if (packets)
 		tx_count(port, &port->tx_stats.reclaims_irq, packets);
 	/* Not enough for tx_wake(). */
-	if (netif_tx_queue_stopped(txq) &&
-	    port->ops->tx_room(port) < port->tx_ring / 4 && !port->tx_switching)
+	if (netif_tx_queue_stopped(txq) && !tx_enough(port) &&
+	    !port->tx_switching)
 		port->ops->unmask(port, IRQMOD_TX);
 	__netif_tx_unlock(txq);
 	tx_wake(port);

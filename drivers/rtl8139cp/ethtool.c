@@ -37,35 +37,6 @@ static void cp_get_ringparam(struct net_device *netdev,
 	ring->tx_pending = port->tx_ring;
 }
 
-/* Allocates the new rings first; without memory the old ones stay in use. */
-static int cp_resize(struct cp *cp, unsigned int rx_count, unsigned int tx_count)
-{
-	struct cp_rx_ring rx;
-	struct cp_tx_ring tx;
-	int err;
-
-	err = cp_rx_alloc(cp, &rx, rx_count);
-	if (err)
-		return err;
-	err = cp_tx_alloc(cp, &tx, tx_count);
-	if (err) {
-		cp_rx_free(cp, &rx);
-		return err;
-	}
-
-	cp_down(cp);
-	swap(cp->rx, rx);
-	swap(cp->tx, tx);
-	cp->port.rx_ring = rx_count;
-	cp->port.tx_ring = tx_count;
-	err = cp_up(cp);
-	if (err)
-		netif_device_detach(cp->port.netdev);
-	cp_rx_free(cp, &rx);
-	cp_tx_free(cp, &tx);
-	return err;
-}
-
 static int cp_set_ringparam(struct net_device *netdev,
 			    struct ethtool_ringparam *ring,
 			    struct kernel_ethtool_ringparam *kernel_ring,
@@ -78,11 +49,50 @@ static int cp_set_ringparam(struct net_device *netdev,
 		NL_SET_ERR_MSG_MOD(extack, "rx and tx: 8 to 64 descriptors");
 		return -EINVAL;
 	}
+	if (ring->tx_pending < CP_TSO_RING_MIN &&
+	    netdev->features & NETIF_F_TSO) {
+		NL_SET_ERR_MSG_MOD(extack, "tx: too few for TSO (ethtool -K)");
+		return -EINVAL;
+	}
 	if (netif_running(netdev))
 		return cp_resize(cp, ring->rx_pending, ring->tx_pending);
 	cp->port.rx_ring = ring->rx_pending;
 	cp->port.tx_ring = ring->tx_pending;
 	return 0;
+}
+
+static u32 cp_get_msglevel(struct net_device *netdev)
+{
+	return cp_of(netdev)->msg_enable;
+}
+
+static void cp_set_msglevel(struct net_device *netdev, u32 value)
+{
+	cp_of(netdev)->msg_enable = value;
+}
+
+/* That of 8139cp. */
+#define CP_EEPROM_MAGIC	PCI_DEVICE_ID_REALTEK_8139
+
+static int cp_get_eeprom_len(struct net_device *netdev)
+{
+	return irqmod_microwire_bytes(&cp_of(netdev)->eeprom);
+}
+
+static int cp_get_eeprom(struct net_device *netdev,
+			 struct ethtool_eeprom *eeprom, u8 *bytes)
+{
+	eeprom->magic = CP_EEPROM_MAGIC;
+	cp_eeprom_get(cp_of(netdev), eeprom->offset, eeprom->len, bytes);
+	return 0;
+}
+
+static int cp_set_eeprom(struct net_device *netdev,
+			 struct ethtool_eeprom *eeprom, u8 *bytes)
+{
+	if (eeprom->magic != CP_EEPROM_MAGIC)
+		return -EINVAL;
+	return cp_eeprom_put(cp_of(netdev), eeprom->offset, eeprom->len, bytes);
 }
 
 static int cp_get_tunable(struct net_device *netdev,
@@ -215,5 +225,12 @@ const struct ethtool_ops cp_ethtool_ops = {
 	.get_sset_count		= cp_get_sset_count,
 	.get_strings		= cp_get_strings,
 	.get_ethtool_stats	= cp_get_ethtool_stats,
+	.get_msglevel		= cp_get_msglevel,
+	.set_msglevel		= cp_set_msglevel,
+	.get_eeprom_len		= cp_get_eeprom_len,
+	.get_eeprom		= cp_get_eeprom,
+	.set_eeprom		= cp_set_eeprom,
+	.get_wol		= cp_get_wol,
+	.set_wol		= cp_set_wol,
 	.get_ts_info		= ethtool_op_get_ts_info,
 };

@@ -19,12 +19,12 @@ int cp_hw_reset(struct cp *cp)
 				  CP_RESET_US);
 }
 
-static void cp_hw_unlock(struct cp *cp)
+void cp_hw_unlock(struct cp *cp)
 {
 	writeb(CP_9346CR_UNLOCK, cp->regs + CP_9346CR);
 }
 
-static void cp_hw_lock(struct cp *cp)
+void cp_hw_lock(struct cp *cp)
 {
 	writeb(CP_9346CR_LOCK, cp->regs + CP_9346CR);
 	readb(cp->regs + CP_9346CR);
@@ -85,11 +85,18 @@ void cp_hw_rx_mode(struct net_device *netdev)
 	writel(rcr, cp->regs + CP_RCR);
 }
 
+/* For wake-up: the chip looks at frames to us, broadcasts and multicasts. */
+void cp_hw_accept(struct cp *cp)
+{
+	cp_hw_write_mac(cp, cp->port.netdev->dev_addr);
+	cp_hw_write64(cp, CP_MAR0, ~0ULL);
+	writel(CP_RCR_AB | CP_RCR_AM | CP_RCR_APM, cp->regs + CP_RCR);
+}
+
 /* Called with the rings ready. Afterwards frames arrive, without interrupts. */
 int cp_hw_start(struct cp *cp)
 {
 	struct net_device *netdev = cp->port.netdev;
-	u8 wol;
 	int err;
 
 	pci_set_master(cp->pdev);
@@ -116,13 +123,10 @@ int cp_hw_start(struct cp *cp)
 	writew(0, cp->regs + CP_MULINT);
 
 	cp_hw_unlock(cp);
-	writeb(readb(cp->regs + CP_CONFIG1) | CP_CONFIG1_DVRLOAD,
-	       cp->regs + CP_CONFIG1);
-	wol = CP_CONFIG3_MAGIC | CP_CONFIG3_LINKUP;
-	writeb(readb(cp->regs + CP_CONFIG3) & ~wol, cp->regs + CP_CONFIG3);
-	wol = CP_CONFIG5_BWF | CP_CONFIG5_MWF | CP_CONFIG5_UWF;
-	writeb(readb(cp->regs + CP_CONFIG5) & ~wol, cp->regs + CP_CONFIG5);
+	writeb(readb(cp->regs + CP_CONFIG1) | CP_CONFIG1_DVRLOAD |
+	       CP_CONFIG1_PMEN, cp->regs + CP_CONFIG1);
 	cp_hw_lock(cp);
+	cp_wake_write(cp);
 
 	netif_addr_lock_bh(netdev);
 	cp_hw_rx_mode(netdev);
@@ -279,6 +283,6 @@ void cp_mii_check(struct cp *cp)
 	unsigned long flags;
 
 	spin_lock_irqsave(&cp->mii_lock, flags);
-	mii_check_media(&cp->mii, true, false);
+	mii_check_media(&cp->mii, netif_msg_link(cp), false);
 	spin_unlock_irqrestore(&cp->mii_lock, flags);
 }

@@ -21,6 +21,13 @@ module_param(lost_doorbells, uint, 0444);
 MODULE_PARM_DESC(lost_doorbells,
 		 "For tests: omit this many transmit doorbells, to cause a tx_timeout (default 0)");
 
+static int debug = -1;
+module_param(debug, int, 0444);
+MODULE_PARM_DESC(debug,
+		 "Messages: the number of low bits of msglvl (default -1: those of ethtool's drv, probe, link and ifup)");
+#define CP_DEBUG_DEFAULT	(NETIF_MSG_DRV | NETIF_MSG_PROBE | \
+				 NETIF_MSG_LINK | NETIF_MSG_IFUP)
+
 static const struct irqmod_ops cp_irqmod_ops = {
 	.mask		= cp_mask,
 	.unmask		= cp_unmask,
@@ -118,6 +125,35 @@ void cp_down(struct cp *cp)
 	synchronize_irq(cp->port.irq);
 }
 
+/* Allocates the new rings first; without memory the old ones stay in use. */
+int cp_resize(struct cp *cp, unsigned int rx_count, unsigned int tx_count)
+{
+	struct cp_rx_ring rx;
+	struct cp_tx_ring tx;
+	int err;
+
+	err = cp_rx_alloc(cp, &rx, rx_count);
+	if (err)
+		return err;
+	err = cp_tx_alloc(cp, &tx, tx_count);
+	if (err) {
+		cp_rx_free(cp, &rx);
+		return err;
+	}
+
+	cp_down(cp);
+	swap(cp->rx, rx);
+	swap(cp->tx, tx);
+	cp->port.rx_ring = rx_count;
+	cp->port.tx_ring = tx_count;
+	err = cp_up(cp);
+	if (err)
+		netif_device_detach(cp->port.netdev);
+	cp_rx_free(cp, &rx);
+	cp_tx_free(cp, &tx);
+	return err;
+}
+
 static int cp_open(struct net_device *netdev)
 {
 	struct cp *cp = cp_of(netdev);
@@ -206,14 +242,56 @@ static void cp_set_cpcr(struct cp *cp, netdev_features_t features)
 		cp->cpcr |= CP_CPCR_RXVLAN;
 }
 
+/* An MSS that the chip has no bits for, or a ring that does not hold two packets */
+static netdev_features_t cp_fix_features(struct net_device *netdev,
+					 netdev_features_t features)
+{
+	if (netdev->mtu > CP_TX_MSS_MAX ||
+	    cp_of(netdev)->port.tx_ring < CP_TSO_RING_MIN)
+		features &= ~NETIF_F_TSO;
+	return features;
+}
+
+/* With TSO the queue stops earlier. Called before the first such packet. */
+static void cp_set_segs(struct cp *cp, netdev_features_t features)
+{
+	struct net_device *netdev = cp->port.netdev;
+
+	netif_tx_lock_bh(netdev);
+	cp->tx_segs = features & NETIF_F_TSO ? CP_TSO_SEGS : CP_TX_SEGS;
+	WRITE_ONCE(cp->port.tx_reserve, cp->tx_segs);
+	if (cp->running && cp_tx_room(&cp->port) < cp->tx_segs)
+		irqmod_tx_full(&cp->port, netdev_get_tx_queue(netdev, 0),
+			       cp->tx_segs);
+	netif_tx_unlock_bh(netdev);
+}
+
 static int cp_set_features(struct net_device *netdev, netdev_features_t features)
 {
 	struct cp *cp = cp_of(netdev);
 
+	if ((features ^ netdev->features) & NETIF_F_TSO)
+		cp_set_segs(cp, features);
 	cp_set_cpcr(cp, features);
 	if (cp->running)
 		writew(cp->cpcr, cp->regs + CP_CPCR);
 	return 0;
+}
+
+/* Buffers of the new size first; without memory the MTU stays. */
+static int cp_change_mtu(struct net_device *netdev, int mtu)
+{
+	struct cp *cp = cp_of(netdev);
+	int err = 0, old = netdev->mtu;
+
+	WRITE_ONCE(netdev->mtu, mtu);
+	if (netif_running(netdev))
+		err = cp_resize(cp, cp->port.rx_ring, cp->port.tx_ring);
+	if (err)
+		WRITE_ONCE(netdev->mtu, old);
+	else
+		netdev_update_features(netdev);
+	return err;
 }
 
 static void cp_get_stats64(struct net_device *netdev,
@@ -257,7 +335,9 @@ static const struct net_device_ops cp_netdev_ops = {
 	.ndo_set_rx_mode	= cp_hw_rx_mode,
 	.ndo_set_mac_address	= cp_set_mac_address,
 	.ndo_validate_addr	= eth_validate_addr,
+	.ndo_fix_features	= cp_fix_features,
 	.ndo_set_features	= cp_set_features,
+	.ndo_change_mtu		= cp_change_mtu,
 	.ndo_get_stats64	= cp_get_stats64,
 	.ndo_eth_ioctl		= cp_ioctl,
 #ifdef CONFIG_NET_POLL_CONTROLLER
@@ -300,7 +380,10 @@ static void cp_init_netdev(struct cp *cp, bool dac)
 	netdev->hw_features = NETIF_F_SG | NETIF_F_IP_CSUM | NETIF_F_RXCSUM |
 			      NETIF_F_HW_VLAN_CTAG_TX | NETIF_F_HW_VLAN_CTAG_RX;
 	netdev->features = netdev->hw_features;
-	netdev->vlan_features = NETIF_F_SG | NETIF_F_IP_CSUM;
+	/* Off by default: it takes up a quarter of the ring. */
+	netdev->hw_features |= NETIF_F_TSO;
+	netdev->vlan_features = NETIF_F_SG | NETIF_F_IP_CSUM | NETIF_F_TSO;
+	netdev->max_mtu = CP_MTU_MAX;
 	cp->cpcr = CP_CPCR_MULRW | CP_CPCR_RXE | CP_CPCR_TXE;
 	if (dac) {
 		netdev->features |= NETIF_F_HIGHDMA;
@@ -333,6 +416,9 @@ static int cp_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	cp->pdev = pdev;
 	cp->dev = &pdev->dev;
 	cp->lost_doorbells = lost_doorbells;
+	cp->tx_segs = CP_TX_SEGS;
+	cp->port.tx_reserve = CP_TX_SEGS;
+	cp->msg_enable = netif_msg_init(debug, CP_DEBUG_DEFAULT);
 	cp->rx_copybreak = clamp(rx_copybreak, 0, CP_RX_BUF_SIZE);
 	cp->port.netdev = netdev;
 	cp->port.ops = &cp_irqmod_ops;
@@ -378,6 +464,7 @@ static int cp_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		goto free_tally;
 	}
 	cp_init_mac(cp);
+	cp_eeprom_init(cp);
 	cp_mii_init(cp);
 	cp_init_netdev(cp, dac);
 
@@ -387,8 +474,11 @@ static int cp_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	err = register_netdev(netdev);
 	if (err)
 		goto unregister;
-	netdev_info(netdev, "RTL8139C+ revision %02x, %pM, IRQ %d\n",
-		    pdev->revision, netdev->dev_addr, pdev->irq);
+	device_set_wakeup_enable(&pdev->dev, false);
+	/* For the reset of an error recovery. */
+	pci_save_state(pdev);
+	netif_info(cp, probe, netdev, "RTL8139C+ revision %02x, %pM, IRQ %d\n",
+		   pdev->revision, netdev->dev_addr, pdev->irq);
 	return 0;
 
 unregister:
@@ -428,41 +518,93 @@ static void cp_remove(struct pci_dev *pdev)
 	free_netdev(netdev);
 }
 
-/* kexec: the chip must not write to the next kernel's memory. */
-static void cp_shutdown(struct pci_dev *pdev)
+static void cp_detach(struct cp *cp)
 {
-	struct net_device *netdev = pci_get_drvdata(pdev);
-
 	rtnl_lock();
-	netif_device_detach(netdev);
-	cp_down(cp_of(netdev));
+	netif_device_detach(cp->port.netdev);
+	cp_down(cp);
 	rtnl_unlock();
 }
 
-static int cp_suspend(struct device *dev)
+static int cp_attach(struct cp *cp)
 {
-	struct net_device *netdev = dev_get_drvdata(dev);
-
-	rtnl_lock();
-	netif_device_detach(netdev);
-	cp_down(cp_of(netdev));
-	rtnl_unlock();
-	return 0;
-}
-
-static int cp_resume(struct device *dev)
-{
-	struct net_device *netdev = dev_get_drvdata(dev);
+	struct net_device *netdev = cp->port.netdev;
 	int err = 0;
 
 	rtnl_lock();
 	if (netif_running(netdev))
-		err = cp_up(cp_of(netdev));
+		err = cp_up(cp);
 	if (!err)
 		netif_device_attach(netdev);
 	rtnl_unlock();
 	return err;
 }
+
+static int cp_suspend(struct device *dev)
+{
+	struct cp *cp = cp_of(dev_get_drvdata(dev));
+
+	cp_detach(cp);
+	cp_wake_arm(cp);
+	return 0;
+}
+
+static int cp_resume(struct device *dev)
+{
+	return cp_attach(cp_of(dev_get_drvdata(dev)));
+}
+
+/* kexec: the chip must not write to the next kernel's memory. */
+static void cp_shutdown(struct pci_dev *pdev)
+{
+	struct cp *cp = cp_of(pci_get_drvdata(pdev));
+
+	cp_suspend(&pdev->dev);
+	if (system_state == SYSTEM_POWER_OFF) {
+		pci_wake_from_d3(pdev, cp->wol);
+		pci_set_power_state(pdev, PCI_D3hot);
+	}
+}
+
+/* PCI error recovery (Documentation/PCI/pci-error-recovery.rst) */
+static pci_ers_result_t cp_error_detected(struct pci_dev *pdev,
+					  pci_channel_state_t state)
+{
+	cp_detach(cp_of(pci_get_drvdata(pdev)));
+	if (state == pci_channel_io_perm_failure)
+		return PCI_ERS_RESULT_DISCONNECT;
+	pci_disable_device(pdev);
+	return PCI_ERS_RESULT_NEED_RESET;
+}
+
+static pci_ers_result_t cp_slot_reset(struct pci_dev *pdev)
+{
+	if (pci_enable_device(pdev))
+		return PCI_ERS_RESULT_DISCONNECT;
+	pci_restore_state(pdev);
+	pci_save_state(pdev);
+	return PCI_ERS_RESULT_RECOVERED;
+}
+
+static void cp_error_resume(struct pci_dev *pdev)
+{
+	/* cp_up() says what fails. */
+	cp_attach(cp_of(pci_get_drvdata(pdev)));
+}
+
+/* A reset that somebody asks for in sysfs; the PCI core keeps the configuration. */
+static void cp_reset_prepare(struct pci_dev *pdev)
+{
+	cp_detach(cp_of(pci_get_drvdata(pdev)));
+}
+
+static const struct pci_error_handlers cp_error_handlers = {
+	.error_detected	= cp_error_detected,
+	.slot_reset	= cp_slot_reset,
+	.resume		= cp_error_resume,
+	.reset_prepare	= cp_reset_prepare,
+	.reset_done	= cp_error_resume,
+};
 
 static DEFINE_SIMPLE_DEV_PM_OPS(cp_pm_ops, cp_suspend, cp_resume);
 
@@ -478,6 +620,7 @@ static struct pci_driver cp_driver = {
 	.probe		= cp_probe,
 	.remove		= cp_remove,
 	.shutdown	= cp_shutdown,
+	.err_handler	= &cp_error_handlers,
 	.driver.pm	= pm_sleep_ptr(&cp_pm_ops),
 };
 module_pci_driver(cp_driver);

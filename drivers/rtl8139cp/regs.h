@@ -92,11 +92,17 @@ enum cp_rcr {
 enum cp_9346cr {
 	CP_9346CR_LOCK		= 0x00,
 	CP_9346CR_LOAD		= 0x40,	/* load the EEPROM; clears itself */
+	CP_9346CR_PROGRAM	= 0x80,	/* the pins below drive the EEPROM */
 	CP_9346CR_UNLOCK	= 0xc0,	/* EEM: CONFIG registers, IDR and BMCR */
+	CP_9346CR_EECS		= BIT(3),
+	CP_9346CR_EESK		= BIT(2),
+	CP_9346CR_EEDI		= BIT(1),
+	CP_9346CR_EEDO		= BIT(0),
 };
 
 enum cp_config1 {
 	CP_CONFIG1_DVRLOAD	= BIT(5),	/* driver is loaded */
+	CP_CONFIG1_PMEN		= BIT(0),	/* power management */
 };
 
 enum cp_config3 {
@@ -144,6 +150,9 @@ enum cp_desc_opts1 {
 
 /* opts1, transmit command: bits 15 to 0 are the segment's length. */
 enum cp_tx_command {
+	CP_TX_LGSEN	= BIT(27),	/* large send; the checksums, too */
+	CP_TX_MSS_SHIFT	= 16,		/* of a large send, in place of the next */
+	CP_TX_MSS_MAX	= 0x7ff,
 	CP_TX_IPCS	= BIT(18),	/* insert the IPv4 header checksum */
 	CP_TX_UDPCS	= BIT(17),
 	CP_TX_TCPCS	= BIT(16),

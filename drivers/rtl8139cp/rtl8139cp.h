@@ -11,6 +11,7 @@
 #include <linux/workqueue.h>
 
 #include "irqmod.h"
+#include "microwire.h"
 #include "regs.h"
 
 #define CP_NAME		"irqmod_rtl8139cp"
@@ -19,14 +20,19 @@
 #define CP_RING_MIN	8
 #define CP_RING_MAX	64
 
-/* A frame of 1522 bytes with a VLAN tag and its FCS, or 1526 with two tags. */
+/* A frame of 1522 bytes with a VLAN tag and its FCS, or 1526 with two tags; with
+ * a larger MTU more.
+ */
 #define CP_RX_BUF_SIZE	1536
+#define CP_MTU_MAX	4096
 #define CP_RX_COPYBREAK	256
 
 /* Packets with more segments are linearized. Without TSO they are rare, and a
- * short ring has no room for MAX_SKB_FRAGS.
+ * short ring has no room for MAX_SKB_FRAGS. TSO needs a ring for two packets.
  */
 #define CP_TX_SEGS	4
+#define CP_TSO_SEGS	(MAX_SKB_FRAGS + 1)
+#define CP_TSO_RING_MIN	(2 * CP_TSO_SEGS)
 
 struct cp_rx_slot {
 	struct sk_buff *skb;	/* NULL: delivered and not replaced yet */
@@ -48,6 +54,7 @@ struct cp_rx_ring {
 	 */
 	u32 taken;
 	u32 given;
+	unsigned int max_data;	/* that a buffer holds after the Ethernet header */
 	dma_addr_t dma;
 };
 
@@ -99,6 +106,7 @@ struct cp {
 	u16 cpcr;
 	bool running;			/* the chip is started; under RTNL */
 	unsigned int lost_doorbells;	/* for tests: doorbells to omit */
+	unsigned int tx_segs;		/* of a packet; written with the queue locked */
 
 	struct cp_rx_ring rx;
 	struct cp_tx_ring tx;
@@ -113,6 +121,9 @@ struct cp {
 	struct cp_tx_errors tx_errors;
 	spinlock_t missed_lock;		/* @rx_missed and CP_MPC */
 	u64 rx_missed;			/* sum of all CP_MPC readings */
+	u32 msg_enable;
+	u32 wol;			/* WAKE_*; under RTNL */
+	struct irqmod_microwire eeprom;	/* and CP_9346CR: under RTNL */
 	struct cp_tally *tally;
 	dma_addr_t tally_dma;
 };
@@ -143,7 +154,8 @@ static inline void cp_desc_free(struct cp *cp, unsigned int count,
 		dma_free_coherent(cp->dev, count * sizeof(*desc), desc, dma);
 }
 
-/* main.c: both under RTNL */
+/* main.c: all under RTNL */
+int cp_resize(struct cp *cp, unsigned int rx_count, unsigned int tx_count);
 int cp_up(struct cp *cp);
 void cp_down(struct cp *cp);
 
@@ -165,6 +177,23 @@ void cp_rx_ack(struct irqmod_port *port);
 u16 cp_causes(u32 groups);
 void cp_mii_init(struct cp *cp);
 void cp_mii_check(struct cp *cp);
+
+void cp_hw_unlock(struct cp *cp);
+void cp_hw_lock(struct cp *cp);
+void cp_hw_accept(struct cp *cp);
+
+/* eeprom.c */
+void cp_eeprom_init(struct cp *cp);
+void cp_eeprom_get(struct cp *cp, unsigned int offset, unsigned int len,
+		   u8 *bytes);
+int cp_eeprom_put(struct cp *cp, unsigned int offset, unsigned int len,
+		  const u8 *bytes);
+
+/* wake.c */
+void cp_wake_write(struct cp *cp);
+void cp_wake_arm(struct cp *cp);
+void cp_get_wol(struct net_device *netdev, struct ethtool_wolinfo *wol);
+int cp_set_wol(struct net_device *netdev, struct ethtool_wolinfo *wol);
 
 /* rx.c */
 int cp_rx_alloc(struct cp *cp, struct cp_rx_ring *ring, unsigned int count);

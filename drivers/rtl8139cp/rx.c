@@ -15,11 +15,17 @@
  * Receive buffers. Only the functions of this section depend on their type.
  */
 
-/* Maps @skb as the slot's buffer. On failure frees @skb and returns false. */
-static bool cp_rx_buffer_set(struct cp *cp, struct cp_rx_slot *slot,
-			     struct sk_buff *skb)
+static unsigned int cp_rx_buffer_size(const struct cp_rx_ring *ring)
 {
-	dma_addr_t dma = dma_map_single(cp->dev, skb->data, CP_RX_BUF_SIZE,
+	return ring->max_data + ETH_HLEN;
+}
+
+/* Maps @skb as the slot's buffer. On failure frees @skb and returns false. */
+static bool cp_rx_buffer_set(struct cp *cp, const struct cp_rx_ring *ring,
+			     struct cp_rx_slot *slot, struct sk_buff *skb)
+{
+	dma_addr_t dma = dma_map_single(cp->dev, skb->data,
+					cp_rx_buffer_size(ring),
 					DMA_FROM_DEVICE);
 
 	if (unlikely(dma_mapping_error(cp->dev, dma))) {
@@ -33,24 +39,42 @@ static bool cp_rx_buffer_set(struct cp *cp, struct cp_rx_slot *slot,
 	return true;
 }
 
-static bool cp_rx_buffer_fill(struct cp *cp, struct cp_rx_slot *slot, gfp_t gfp)
+static bool cp_rx_buffer_fill(struct cp *cp, const struct cp_rx_ring *ring,
+			      struct cp_rx_slot *slot, gfp_t gfp)
 {
 	struct sk_buff *skb;
 
-	skb = __netdev_alloc_skb_ip_align(cp->port.netdev, CP_RX_BUF_SIZE, gfp);
-	return skb && cp_rx_buffer_set(cp, slot, skb);
+	skb = __netdev_alloc_skb_ip_align(cp->port.netdev,
+					  cp_rx_buffer_size(ring), gfp);
+	return skb && cp_rx_buffer_set(cp, ring, slot, skb);
 }
 
-static void cp_rx_buffer_unmap(struct cp *cp, dma_addr_t dma)
+static void cp_rx_buffer_unmap(struct cp *cp, const struct cp_rx_ring *ring,
+			       dma_addr_t dma)
 {
-	dma_unmap_single(cp->dev, dma, CP_RX_BUF_SIZE, DMA_FROM_DEVICE);
+	dma_unmap_single(cp->dev, dma, cp_rx_buffer_size(ring),
+			 DMA_FROM_DEVICE);
 }
 
-static void cp_rx_buffer_free(struct cp *cp, struct cp_rx_slot *slot)
+/* Recycled heads are too small for a large MTU. Not inlined: short frames, which
+ * are copied, are taken without saving registers for this.
+ */
+static noinline struct sk_buff *
+cp_rx_buffer_new(struct cp *cp, const struct cp_rx_ring *ring)
+{
+	unsigned int size = cp_rx_buffer_size(ring);
+
+	if (unlikely(size > IRQMOD_RX_MAX))
+		return netdev_alloc_skb_ip_align(cp->port.netdev, size);
+	return irqmod_rx_alloc(&cp->port, size);
+}
+
+static void cp_rx_buffer_free(struct cp *cp, const struct cp_rx_ring *ring,
+			      struct cp_rx_slot *slot)
 {
 	if (!slot->skb)
 		return;
-	cp_rx_buffer_unmap(cp, slot->dma);
+	cp_rx_buffer_unmap(cp, ring, slot->dma);
 	dev_kfree_skb_any(slot->skb);
 	slot->skb = NULL;
 }
@@ -65,10 +89,14 @@ static struct sk_buff *cp_rx_buffer_take(struct cp *cp, struct cp_rx_slot *slot,
 					 struct cp_desc *desc, unsigned int len,
 					 bool later)
 {
+	const struct cp_rx_ring *ring = &cp->rx;
 	struct sk_buff *fresh, *skb = slot->skb;
 	dma_addr_t dma = slot->dma;
 
 	if (len <= READ_ONCE(cp->rx_copybreak)) {
+		/* It is limited so, and the compiler inlines a short copy. */
+		if (len > CP_RX_BUF_SIZE)
+			__builtin_unreachable();
 		skb = irqmod_rx_alloc(&cp->port, len);
 		if (unlikely(!skb))
 			return NULL;
@@ -82,12 +110,12 @@ static struct sk_buff *cp_rx_buffer_take(struct cp *cp, struct cp_rx_slot *slot,
 	if (later) {
 		slot->skb = NULL;
 	} else {
-		fresh = irqmod_rx_alloc(&cp->port, CP_RX_BUF_SIZE);
-		if (unlikely(!fresh || !cp_rx_buffer_set(cp, slot, fresh)))
+		fresh = cp_rx_buffer_new(cp, ring);
+		if (unlikely(!fresh || !cp_rx_buffer_set(cp, ring, slot, fresh)))
 			return NULL;
 		desc->addr = cpu_to_le64(slot->dma);
 	}
-	cp_rx_buffer_unmap(cp, dma);
+	cp_rx_buffer_unmap(cp, ring, dma);
 	__skb_put(skb, len);
 	return skb;
 }
@@ -117,7 +145,7 @@ void cp_rx_refill(struct irqmod_port *port)
 		struct cp_rx_slot *slot = &ring->slot[ring->dirty];
 		struct cp_desc *desc = &ring->desc[ring->dirty];
 
-		if (!slot->skb && !cp_rx_buffer_fill(cp, slot, GFP_ATOMIC))
+		if (!slot->skb && !cp_rx_buffer_fill(cp, ring, slot, GFP_ATOMIC))
 			return;
 		desc->addr = cpu_to_le64(slot->dma);
 		cp_rx_give(desc, slot);
@@ -202,7 +230,7 @@ int cp_rx_take(struct irqmod_port *port, int budget)
 			next = 0;
 
 		if (unlikely((status & CP_RX_JUDGE) != CP_RX_WHOLE ||
-			     len - ETH_HLEN > CP_RX_BUF_SIZE - ETH_HLEN)) {
+			     len - ETH_HLEN > ring->max_data)) {
 			cp_rx_error(cp, status);
 			errors++;
 		} else {
@@ -246,9 +274,13 @@ int cp_rx_take(struct irqmod_port *port, int budget)
 
 int cp_rx_alloc(struct cp *cp, struct cp_rx_ring *ring, unsigned int count)
 {
-	unsigned int i;
+	unsigned int i, size = cp->port.netdev->mtu + ETH_HLEN + ETH_FCS_LEN +
+			       2 * VLAN_HLEN;
 
-	*ring = (struct cp_rx_ring){ .count = count };
+	/* The chip's unit is 8 bytes. */
+	size = max_t(unsigned int, ALIGN(size, 8), CP_RX_BUF_SIZE);
+	*ring = (struct cp_rx_ring){ .count = count,
+				     .max_data = size - ETH_HLEN };
 	ring->slot = kcalloc(count, sizeof(*ring->slot), GFP_KERNEL);
 	ring->desc = cp_desc_alloc(cp, count, &ring->dma);
 	if (!ring->slot || !ring->desc)
@@ -257,9 +289,9 @@ int cp_rx_alloc(struct cp *cp, struct cp_rx_ring *ring, unsigned int count)
 	for (i = 0; i < count; i++) {
 		struct cp_rx_slot *slot = &ring->slot[i];
 
-		slot->give = cpu_to_le32(CP_OWN | CP_RX_BUF_SIZE |
+		slot->give = cpu_to_le32(CP_OWN | size |
 					 (i == count - 1 ? CP_EOR : 0));
-		if (!cp_rx_buffer_fill(cp, slot, GFP_KERNEL))
+		if (!cp_rx_buffer_fill(cp, ring, slot, GFP_KERNEL))
 			goto failed;
 	}
 	return 0;
@@ -275,7 +307,7 @@ void cp_rx_free(struct cp *cp, struct cp_rx_ring *ring)
 	unsigned int i;
 
 	for (i = 0; ring->slot && i < ring->count; i++)
-		cp_rx_buffer_free(cp, &ring->slot[i]);
+		cp_rx_buffer_free(cp, ring, &ring->slot[i]);
 	kfree(ring->slot);
 	cp_desc_free(cp, ring->count, ring->desc, ring->dma);
 	ring->slot = NULL;

@@ -112,9 +112,17 @@ static u32 cp_tx_eor(const struct cp_tx_ring *ring, unsigned int i)
 	return i + 1 == ring->count ? CP_EOR : 0;
 }
 
-/* Requests the checksum from the chip or computes it. False: failed. */
+/* Requests checksum or segments from the chip, or computes the checksum. False:
+ * failed.
+ */
 static bool cp_tx_checksum(struct sk_buff *skb, u32 *opts1)
 {
+	unsigned int mss = skb_shinfo(skb)->gso_size;
+
+	if (mss) {
+		*opts1 |= CP_TX_LGSEN | mss << CP_TX_MSS_SHIFT;
+		return mss <= CP_TX_MSS_MAX;
+	}
 	if (skb->protocol == htons(ETH_P_IP)) {
 		switch (ip_hdr(skb)->protocol) {
 		case IPPROTO_TCP:
@@ -199,7 +207,7 @@ netdev_tx_t cp_start_xmit(struct sk_buff *skb, struct net_device *netdev)
 	if (unlikely(eth_skb_pad(skb)))
 		goto freed;
 	segs = skb_shinfo(skb)->nr_frags + 1;
-	if (unlikely(segs > CP_TX_SEGS)) {
+	if (unlikely(segs > cp->tx_segs)) {
 		if (skb_linearize(skb))
 			goto drop;
 		segs = 1;
@@ -253,7 +261,7 @@ netdev_tx_t cp_start_xmit(struct sk_buff *skb, struct net_device *netdev)
 	/* Release: the slots may be reclaimed. */
 	smp_store_release(&ring->queued, ring->queued + segs);
 
-	if (irqmod_tx_queued(&cp->port, txq, room - segs, CP_TX_SEGS))
+	if (irqmod_tx_queued(&cp->port, txq, room - segs, cp->tx_segs))
 		cp_tx_kick(cp);
 	return NETDEV_TX_OK;
 

@@ -4,8 +4,6 @@
 # Every driver built on irqmod has these files and counters, and every scheme can be selected while the interface is up or down.
 . "${0%/*}/tap.sh"
 
-same() { [ "$1" = "$2" ] || { echo "$1, not $2"; return 1; }; }
-
 for i in $IF0 $IF1; do
 	check "$i: a receive scheme is chosen" test -n "$(chosen "$i" rx_scheme)"
 	check "$i: a transmit scheme is chosen" test -n "$(chosen "$i" tx_scheme)"

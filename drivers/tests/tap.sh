@@ -52,6 +52,26 @@ fails()
 	fi
 }
 
+# only_for DRIVER...: ends the test if the driver is none of these.
+only_for()
+{
+	for name in "$@"; do [ "$DRIVER" != "$name" ] || return 0; done
+	skip "${0##*/}" "for $*"
+	done_testing
+	exit
+}
+
+same() { [ "$1" = "$2" ] || { echo "$1, not $2"; return 1; }; }
+
+# bytes OFFSET COUNT COMMAND...: bytes of the command's output, in hexadecimal digits.
+bytes()
+{
+	from=$1 count=$2
+	shift 2
+	"$@" | tail -c +$((from + 1)) | head -c "$count" | hexdump -v -e '1/1 "%02x"'
+}
+register() { bytes "$2" "$3" ethtool -d "$1" raw on; }
+
 file() { echo "/sys/class/net/$1/irqmod/$2"; }
 get() { cat "$(file "$1" "$2")"; }
 put() { echo "$3" >"$(file "$1" "$2")"; }

@@ -20,7 +20,6 @@ BOUND=/sys/bus/usb/drivers/$DRIVER
 there() { ip netns exec peer "$@"; }
 measure() { echo "/sys/class/net/$1/irqmod_usb/$2"; }
 set_measure() { echo "$3" >"$(measure "$1" "$2")"; }
-same() { [ "$1" = "$2" ] || { echo "$1, not $2"; return 1; }; }
 device() { basename "$(readlink -f "/sys/class/net/$1/device")"; }
 gone() { [ ! -e "/sys/class/net/$1" ]; }
 received() { cat "/sys/class/net/$IF0/statistics/rx_bytes"; }

@@ -120,7 +120,7 @@ fn names(bytes: &[u8]) -> Option<Vec<&str>> {
 }
 
 /// The counters in a counter file.
-fn read(path: &Path) -> Result<Map<String, Value>, String> {
+pub fn read(path: &Path) -> Result<Map<String, Value>, String> {
     let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let parse = || -> Option<Map<String, Value>> {
         let names = names(&bytes)?;

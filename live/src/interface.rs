@@ -39,7 +39,8 @@ impl Interface {
         })
     }
 
-    fn ask(
+    /// An ioctl on the interface; `fill` sets its argument.
+    pub fn ask(
         &self,
         request: libc::c_ulong,
         fill: impl FnOnce(&mut libc::ifreq),
@@ -63,7 +64,8 @@ impl Interface {
         }
     }
 
-    fn ethtool<T: Copy>(&self, mut asked: T) -> Option<T> {
+    /// An ethtool command (linux/ethtool.h), whose answer has the same form; None: the driver does not have it.
+    pub fn ethtool<T: Copy>(&self, mut asked: T) -> Option<T> {
         let data = (&raw mut asked).cast::<libc::c_char>();
         self.ask(SIOCETHTOOL, |request| request.ifr_ifru.ifru_data = data)
             .ok()?;

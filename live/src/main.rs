@@ -11,16 +11,18 @@ mod engine;
 mod health;
 mod interface;
 mod packet;
+mod permission;
 mod port;
 mod program;
 mod sockopt;
+mod stamps;
 mod xdp;
 
 use std::io::{BufRead, Write};
 use std::process::ExitCode;
 use std::sync::{Arc, mpsc};
 
-use clap::{Parser, ValueEnum};
+use clap::{Parser, Subcommand, ValueEnum};
 use serde_json::json;
 
 use crate::engine::{Event, Receive, Shared, Threads, Transmit};
@@ -32,7 +34,10 @@ const PROTOCOL: u32 = 1;
 /// irqlab's traffic tester on two real ports. Commands come on standard input.
 #[derive(Parser)]
 #[command(name = "irqlab-live", version, arg_required_else_help = true)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 struct Arguments {
+    #[command(subcommand)]
+    other: Option<Other>,
     /// An interface; give two, port 0 and port 1
     #[arg(long = "port", required = true)]
     ports: Vec<String>,
@@ -45,6 +50,18 @@ struct Arguments {
     /// Let the threads sleep when there is nothing to do, instead of using two processors; pacing is worse
     #[arg(long)]
     sleep: bool,
+}
+
+#[derive(Subcommand)]
+enum Other {
+    /// Print as JSON whether an interface can stamp the frames that arrive, or change that first
+    Stamps {
+        /// The interface
+        interface: String,
+        /// What is stamped: sent frames (0: none) and received ones (0: none, 1: all)
+        #[arg(long)]
+        set: Option<String>,
+    },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -149,7 +166,13 @@ fn run(arguments: &Arguments) -> Result<(), String> {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    match run(&arguments) {
+    let ending = match &arguments.other {
+        Some(Other::Stamps { interface, set }) => {
+            stamps::run(interface, set.as_deref()).map(|found| println!("{found}"))
+        }
+        None => run(&arguments),
+    };
+    match ending {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             println!("{}", json!({ "error": why }));

@@ -10,8 +10,10 @@ use serde_json::json;
 
 use crate::clock::Conversion;
 use crate::interface::Interface;
+use crate::permission;
 use crate::port::{Port, Receiving, Sending};
 use crate::sockopt;
+use crate::stamps::{self, Clock};
 
 /// Frames in a batch.
 const BATCH: usize = 64;
@@ -26,11 +28,16 @@ const MAX_FRAME: usize = 1514;
 /// Opens the interface.
 pub fn open(interface: &Interface) -> Result<Port, String> {
     let sending = PacketSending::open(interface)?;
-    let receiving = PacketReceiving::open(interface)?;
+    let clock = Clock::open(interface);
+    let details = match &clock {
+        Ok(clock) => json!({"kind": "af_packet", "clock": clock.path()}),
+        Err(why) => json!({"kind": "af_packet", "clock": "kernel", "no_hardware_time_stamps": why}),
+    };
+    let receiving = PacketReceiving::open(interface, clock.ok())?;
     Ok(Port {
         sending: Box::new(sending),
         receiving: Box::new(receiving),
-        details: json!({"kind": "af_packet"}),
+        details,
     })
 }
 
@@ -42,8 +49,9 @@ fn socket(
 ) -> Result<OwnedFd, String> {
     let explained = |error: io::Error| match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => format!(
-            "port {}: no permission for raw frames: run `sudo setcap cap_net_raw,cap_net_admin,cap_bpf+ep` on irqlab-live, or run as root",
-            interface.name
+            "port {}: no permission for raw frames: {}",
+            interface.name,
+            permission::mend()
         ),
         Some(libc::ENETDOWN) => format!(
             "port {0} is down: `ip link set {0} up`, or `irqlab live prepare`",
@@ -175,14 +183,25 @@ struct PacketReceiving {
     left: u32,
     at: usize,
     conversion: Conversion,
+    /// The NIC's clock, if it stamps frames, and the conversion of its times.
+    clock: Option<(Clock, Conversion)>,
+    /// Frames stamped by the kernel and by the NIC since the last report.
+    stamped: [u64; 2],
 }
 
 // SAFETY: the ring belongs to this half alone, wherever it is.
 unsafe impl Send for PacketReceiving {}
 
 impl PacketReceiving {
-    fn open(interface: &Interface) -> Result<Self, String> {
+    fn open(interface: &Interface, clock: Option<Clock>) -> Result<Self, String> {
         let socket = socket(interface, libc::ETH_P_ALL as u16, |socket| {
+            if clock.is_some() {
+                set(
+                    socket,
+                    libc::PACKET_TIMESTAMP,
+                    &(stamps::SOF_RAW_HARDWARE as i32),
+                )?;
+            }
             set(
                 socket,
                 libc::PACKET_VERSION,
@@ -222,6 +241,11 @@ impl PacketReceiving {
             left: 0,
             at: 0,
             conversion: Conversion::from(libc::CLOCK_REALTIME),
+            clock: clock.map(|clock| {
+                let conversion = Conversion::from(clock.id());
+                (clock, conversion)
+            }),
+            stamped: [0; 2],
         })
     }
 
@@ -246,6 +270,9 @@ impl PacketReceiving {
         self.left = header.num_pkts;
         self.at = self.block * BLOCK + header.offset_to_first_pkt as usize;
         self.conversion = Conversion::from(libc::CLOCK_REALTIME);
+        if let Some((clock, conversion)) = &mut self.clock {
+            *conversion = Conversion::from(clock.id());
+        }
         true
     }
 
@@ -276,7 +303,13 @@ impl Receiving for PacketReceiving {
                 let frame = self.ring.add(self.at + usize::from(header.tp_mac));
                 let frame = std::slice::from_raw_parts(frame, header.tp_snaplen as usize);
                 let at_ns = u64::from(header.tp_sec) * 1_000_000_000 + u64::from(header.tp_nsec);
-                take(self.conversion.ours_ns(at_ns), frame);
+                let hardware = header.tp_status & libc::TP_STATUS_TS_RAW_HARDWARE != 0;
+                let conversion = match &self.clock {
+                    Some((_, conversion)) if hardware => *conversion,
+                    _ => self.conversion,
+                };
+                self.stamped[usize::from(hardware)] += 1;
+                take(conversion.ours_ns(at_ns), frame);
                 self.at += header.tp_next_offset as usize;
             }
         }
@@ -311,8 +344,12 @@ impl Receiving for PacketReceiving {
         u64::from(found.tp_drops)
     }
 
-    fn time_stamps(&self) -> &'static str {
-        "kernel"
+    fn time_stamps(&mut self) -> &'static str {
+        match std::mem::take(&mut self.stamped) {
+            [_, 0] => "kernel",
+            [0, _] => "hardware",
+            _ => "hardware and kernel",
+        }
     }
 }
 

@@ -22,8 +22,9 @@ pub trait Receiving: Send {
     fn descriptor(&self) -> libc::c_int;
     /// Frames that came to the port, but not to us, since the last call.
     fn dropped(&mut self) -> u64;
-    /// Where the time of arrival comes from: `kernel`, or `program` if ours has read the clock.
-    fn time_stamps(&self) -> &'static str;
+    /// Where the times of arrival since the last call come from: `hardware` (the NIC), `kernel`, or `program` if ours has read the
+    /// clock.
+    fn time_stamps(&mut self) -> &'static str;
 }
 
 /// An open port.

@@ -13,6 +13,7 @@ use serde_json::json;
 use crate::clock::{Conversion, now_ns};
 use crate::interface::Interface;
 use crate::packet::{broken, busy};
+use crate::permission;
 use crate::port::{Port, Receiving, Sending};
 use crate::program::{self, Attached, MAGIC, Mode, STAMP_BYTES};
 use crate::sockopt;
@@ -49,8 +50,8 @@ pub fn open(interface: &Interface) -> Result<Port, String> {
     let error = refused.unwrap_or_else(|| io::Error::from_raw_os_error(libc::EOPNOTSUPP));
     Err(match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => format!(
-            "port {name}: no permission for AF_XDP: run `sudo setcap cap_net_raw,cap_net_admin,cap_bpf+ep` on irqlab-live, or run as \
-             root, or use --kind af_packet"
+            "port {name}: no permission for AF_XDP: {}, or use --kind af_packet",
+            permission::mend()
         ),
         Some(libc::ENOBUFS | libc::ENOMEM) => format!(
             "port {name}: AF_XDP may not lock {} MiB of memory: raise `ulimit -l`, or use --kind af_packet",
@@ -463,7 +464,7 @@ impl Receiving for XdpReceiving {
         now - std::mem::replace(&mut self.dropped, now)
     }
 
-    fn time_stamps(&self) -> &'static str {
+    fn time_stamps(&mut self) -> &'static str {
         if self.stamped { "kernel" } else { "program" }
     }
 }

@@ -30,6 +30,7 @@ use self::registers::{
 };
 use self::statistics::{Counter, Statistics};
 use self::transmit::Sender;
+use crate::pci::link::Parameters;
 use crate::pci::transmit::{Timing, Transmitter};
 use crate::pci::{Capabilities, Card, Host, Identity, MsiX, PowerManagement, Window};
 
@@ -99,6 +100,12 @@ pub const CAPABILITIES: Capabilities = Capabilities {
         table: 0,
         pending: 0x2000,
     }),
+};
+
+/// A descriptor is in memory no sooner than so many ns after it is ready to be written back.
+const WRITE_BACK_NS: u64 = {
+    let link = Parameters::GEN1_X1;
+    (16 + link.overhead_bytes) * link.byte_ps / 1_000 + link.write_latency_ns
 };
 
 /// Descriptors that are written back later.
@@ -482,6 +489,16 @@ impl Chip {
 
     /// The next instant at which anything is due, in ns.
     fn next_ns(&self) -> Option<u64> {
+        let times = [
+            self.prompt_ns(),
+            self.receiver.deadline_ns(),
+            self.sender.timers.deadline_ns(),
+        ];
+        times.into_iter().flatten().min()
+    }
+
+    /// The next instant at which anything is due that shows at once, in ns.
+    fn prompt_ns(&self) -> Option<u64> {
         let linked = self.is_linked();
         let departure = self.transmitter.deadline_ns().filter(|_| linked);
         let room = self
@@ -491,8 +508,7 @@ impl Chip {
         [
             departure,
             room,
-            self.receiver.deadline_ns(),
-            self.sender.deadline_ns(),
+            self.sender.next_fetched_ns(),
             self.phy.deadline_ns(),
             self.nvm.deadline_ns(),
             self.interrupts.deadline_ns(),
@@ -617,6 +633,27 @@ impl Card for Chip {
     fn advance(&mut self, now_ns: u64, host: &mut dyn Host) {
         // An instant at a time, each with the time at which it is due: a clock with coarse steps delays nothing that follows.
         while let Some(at_ns) = self.next_ns().filter(|at_ns| *at_ns <= now_ns) {
+            self.step(at_ns, host);
+        }
+    }
+
+    fn shows_ns(&self) -> Option<u64> {
+        let times = [
+            self.prompt_ns(),
+            self.receive_shows_ns(),
+            self.send_timers_show_ns(),
+        ];
+        times.into_iter().flatten().min()
+    }
+
+    fn catch_up(&mut self, now_ns: u64, host: &mut dyn Host) {
+        if self.receiver.deadline_ns().is_none() && self.sender.timers.deadline_ns().is_none() {
+            return; // only these could wait
+        }
+        while let Some(at_ns) = self.next_ns().filter(|at_ns| *at_ns < now_ns) {
+            if self.shows_ns().is_some_and(|shows_ns| shows_ns <= at_ns) {
+                return;
+            }
             self.step(at_ns, host);
         }
     }

@@ -170,6 +170,13 @@ pub trait Card: Send {
     fn deadline_ns(&self) -> Option<u64>;
     /// Does everything that is due.
     fn advance(&mut self, now_ns: u64, host: &mut dyn Host);
+    /// When [`Card::advance`] must be called at the latest, in ns, if only the driver sees what the card does: what is due before then
+    /// shows neither in descriptors nor by interrupts nor on the line, and [`Card::catch_up`] comes before every other call.
+    fn shows_ns(&self) -> Option<u64> {
+        self.deadline_ns()
+    }
+    /// Does what was due before and could wait (see [`Card::shows_ns`]), as if in time.
+    fn catch_up(&mut self, _now_ns: u64, _host: &mut dyn Host) {}
     /// How many transmit descriptors the card holds: handed over by the driver, and not given back. 0: unknown.
     fn transmit_fill(&self, _host: &mut dyn Host) -> u32 {
         0

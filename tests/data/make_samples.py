@@ -544,11 +544,12 @@ def soak(made: Made) -> MethodResult:
                 "p50_ns": None if silent else 20_000 + n, "p99_ns": None if silent else 40_000 + 500 * n,
                 "max_ns": None if silent else 90_000 + n, "memory_available_bytes": 200 * 2**20 - n * leak,
                 "slab_bytes": 12 * 2**20 + n * leak // 2, "skb_bytes": None if made.rx is None else 30_720 + n * 512,
+                "kernel_messages": ["eth0: link down", "eth0: link up"] if n == 3 else [],
             }
         )  # fmt: skip
     result.summary = {
         "rate_pps": rate_pps, "duration_ns": 5 * 10**9, "sent": 5 * round(rate_pps), "lost": 1, "worst_p99_ns": 41_500,
-        "memory_drift_bytes_per_hour": 3600.0 * leak, "slab_drift_bytes_per_hour": 1800.0 * leak,
+        "memory_drift_bytes_per_hour": 3600.0 * leak, "slab_drift_bytes_per_hour": 1800.0 * leak, "kernel_messages": 2,
     }  # fmt: skip
     return result
 

@@ -115,11 +115,11 @@ class Bench:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         return str(json.loads(done.stdout)["error"]) if done.returncode else ""
 
-    def popen(self, *argv: str, env: dict[str, str] | None = None) -> subprocess.Popen[str]:
+    def popen(self, *argv: str, env: dict[str, str] | None = None, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
         """Starts a command in the tester's namespace."""
         return subprocess.Popen(
             ["ip", "netns", "exec", self.tester, *argv],
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -2,7 +2,8 @@
 """Runs several `irqlab live` commands in one process, in the namespace it is started in.
 
 ``python -m tests.live.commands '[["restore", "p0", "p1"], {"IRQLAB_SSH": "/tmp/ssh"}, ["prepare", "p0", "p1"]]'`` prints exit
-codes and output as JSON lines. An object sets the environment of the commands that follow, or names a program to ``run`` first.
+codes and output as JSON lines. An object sets the environment of the commands that follow, names a program to ``run`` first, or
+says after how many seconds an agent hangs (``answer_s``).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 from typer.testing import CliRunner
 
 from irqlab.cli.app import app
+from irqlab.live import remote
 
 
 def main(commands: list[list[str] | dict[str, Any]]) -> None:
@@ -24,6 +26,8 @@ def main(commands: list[list[str] | dict[str, Any]]) -> None:
         if isinstance(one, dict):
             if "run" in one:
                 subprocess.run(one["run"], check=True)
+            elif "answer_s" in one:
+                remote.ANSWER_S = one["answer_s"]
             else:
                 os.environ.update(one)
             continue

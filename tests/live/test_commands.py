@@ -7,12 +7,17 @@ import json
 import os
 import signal
 import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from irqlab.methods import catalogue
 from irqlab.report import html
-from tests.live.bench import IRQLAB, Bench
+from irqlab.setup.paths import live_binary
+from tests.live.bench import IRQLAB, ROOT, Bench
 
 SHORT = ["--sleep", "--duration", "0.2", "--warmup", "0.02", "--repeat", "1", "--line-rate", "1M"]
 OPEN = [*SHORT, "--uncalibrated"]
@@ -112,7 +117,40 @@ def test_without_permission_the_message_names_setcap(router: Bench) -> None:
         assert done.returncode == 2
         error = json.loads(done.stdout)["error"]
         assert name in error
-        assert "setcap cap_net_raw,cap_net_admin,cap_bpf+ep" in error
+        assert f"setcap cap_net_raw,cap_net_admin,cap_bpf+ep {copy}" in error
+
+
+def test_without_af_xdp_the_message_names_the_other_kind(router: Bench) -> None:
+    program = router.home / "without-xdp"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} {ROOT}/tests/live/without_xdp.py {live_binary()} "$@"\n')
+    program.chmod(0o755)
+    code, _, errors = router.irqlab("throughput", "p0", "p1", *OPEN, "--kind", "af_xdp", env={"IRQLAB_LIVE": str(program)})
+    _one_message(code, errors, "port p0: no AF_XDP here", "CONFIG_XDP_SOCKETS", "--kind af_packet")
+
+
+def test_a_port_that_another_tester_uses_is_named(router: Bench) -> None:
+    first = router.popen(str(live_binary()), "--port=p0", "--port=p1", "--kind=af-xdp", "--sleep", stdin=subprocess.PIPE)
+    try:
+        assert first.stdout is not None
+        if "error" in (hello := first.stdout.readline()):
+            pytest.skip(hello)
+        assert "another XDP program or socket uses it" in (why := router.refusal("--kind=af-xdp"))
+        assert "ip link set p0 xdp off" in why
+    finally:
+        first.communicate()
+
+
+def test_prepare_takes_the_ports_from_network_manager(bench: Bench) -> None:
+    nmcli, said = bench.home / "bin/nmcli", bench.home / "said"
+    nmcli.parent.mkdir()
+    nmcli.write_text(f'#!/bin/sh\n[ "$1" = -g ] && echo "100 (connected)" || echo "$*" >>{said}\n')
+    nmcli.chmod(0o755)
+    path = {"PATH": f"{nmcli.parent}:{os.environ['PATH']}"}
+    found = bench.commands(["prepare", "p0", "p1", "--no-governor"], ["restore", "p0", "p1"], env=path)
+    assert [code for code, _, _ in found] == [0, 0], found
+    assert "p0: not managed by NetworkManager" in found[0][1]
+    lines = [f"device set p{n} managed {what}" for what, order in (("no", (0, 1)), ("yes", (1, 0))) for n in order]
+    assert said.read_text().splitlines() == lines
 
 
 def test_throughput_of_a_device_that_forwards_so_many_frames(bench: Bench, kind: str) -> None:
@@ -148,7 +186,10 @@ def test_throughput_of_a_device_that_forwards_so_many_frames(bench: Bench, kind:
     assert "the host stopped the tester in" in out
     live = document["environment"]["duts"][0]["live"]
     assert [port["driver"] for port in live["ports"]] == ["veth", "veth"]
-    assert live["ports"][0]["opened"]["kind"] == kind
+    opened = live["ports"][0]["opened"]
+    assert opened["kind"] == kind
+    if kind == "af_packet":  # the NIC's clock, if it had one
+        assert (opened["clock"], opened["no_hardware_time_stamps"]) == ("kernel", "the NIC does not stamp frames")
     assert live["agent"] is False
     assert "bucket" in html([document])
 
@@ -179,15 +220,19 @@ def test_prepare_with_an_agent_and_restore(bench: Bench) -> None:
     agent = ["--dut", "user@board", "--dut-ports", "d0,d1"]
     result = bench.home / "result.json"
     found = bench.commands(
+        ["prepare", "p0", "p1", "--no-governor"],  # for the calibration
         ["prepare", "p0", "p1", *agent, "--no-governor"],
-        ["prepare", "p0", "p1"],
+        ["prepare", "p0", "p1", *agent],
         ["throughput", "p0", "p1", *OPEN, *agent, "--json", str(result)],
         ["restore", "p0", "p1"],
         ["restore", "p0", "p1"],
         env=bench.ssh(),
     )
-    (code, out, errors), again, measured, restored, nothing = found
+    first, (code, out, errors), again, measured, restored, nothing = found
+    assert first[0] == 0, first[2]
+    assert "p0: gso" not in out  # once is enough
     assert code == 0, errors
+    out = first[1] + out
     for change in (
         "p1: without the address 10.9.8.7/24",
         "conf/p0/forwarding: 1 -> 0",
@@ -207,21 +252,90 @@ def test_prepare_with_an_agent_and_restore(bench: Bench) -> None:
     for name, old in zip((bench.tester, bench.device), before, strict=True):
         assert bench.state(name).splitlines() == old.splitlines()
     assert "nothing to restore" in nothing[1]
-    assert not list(Path("/tmp").glob("irqlab.??????/irqlab-guest"))
+    assert not list(Path("/tmp").glob("irqlab.??????/irqlab-board"))
 
 
-def test_an_agent_that_dies_is_named(router: Bench) -> None:
+def test_an_application_on_the_device(router: Bench) -> None:
+    result = router.home / "result.json"
+    agent = ["--dut", "user@board", "--dut-ports", "d0,d1"]
+    options = [*OPEN, *agent, "--rate", "200,500", "--wait", "block,epoll"]
+    _, (code, out, errors), _, alone, suspended = router.commands(
+        ["prepare", "p0", "p1", *agent, "--no-governor"],
+        ["application", "p0", "p1", *options, "--json", str(result)],
+        ["restore", "p0", "p1"],
+        ["application", "p0", "p1", *OPEN, "--rate", "200"],
+        ["application", "p0", "p1", *OPEN, "--wait", "suspend"],
+        env=router.ssh(),
+    )
+    assert code == 0, errors
+    assert "kpps" in out
+    (row,) = catalogue.read(result)["measured"]["results"]
+    assert [(sample["wait"], round(sample["offered_pps"], -1)) for sample in row["samples"]] == [
+        ("block", 200),
+        ("block", 500),
+        ("epoll", 200),
+        ("epoll", 500),
+    ]
+    for sample in row["samples"]:
+        assert sample["application_pps"] == pytest.approx(sample["offered_pps"], rel=0.2)  # the window is read by the agent
+        places = sample["places"]
+        assert places["received"] == places["sent"] - places["nic"] - places["backlog"] - places["socket"] - places["elsewhere"]
+        assert places["received"] > 0
+        assert 0 <= sample["cpu_available"] <= 1
+        assert sample["instructions_per_datagram"] is None
+        assert sample["latency"]["p50_ns"] > 0
+        assert sample["echo_returned_pps"] == pytest.approx(sample["echo_offered_pps"], rel=0.1)
+    assert not list(Path("/run").glob("udp-receive.9"))
+    pids = subprocess.run(["ip", "netns", "pids", router.device], capture_output=True, text=True, check=True).stdout
+    assert pids.split() == []
+    _one_message(alone[0], alone[2], "needs an agent: --dut user@board --dut-ports eth0,eth1")
+    _one_message(suspended[0], suspended[2], "--wait suspend", "block and epoll")
+
+
+COMMANDS_BEFORE = 35
+"""So many commands are obeyed: in the first trial of the second frame size, if no trial of the first is repeated."""
+
+
+@pytest.mark.parametrize(
+    ("ending", "said"), [("exit", ("the agent is gone", "rebooted")), ("sleep 1000", ("no answer", "hangs"))]
+)
+def test_an_agent_that_dies_or_hangs_is_named(router: Bench, ending: str, said: tuple[str, str]) -> None:
     program = router.home / "ssh"
+    inside = f'setsid ip netns exec {router.device} sh -c "$1"'
+    some = f'n=0; while [ $n -lt {COMMANDS_BEFORE} ] && IFS= read -r line; do echo "$line"; n=$((n + 1)); done; {ending}'
     program.write_text(
-        "#!/bin/sh\nshift\n"
-        f'case "$1" in *"agent --stdio"*) ip netns exec {router.device} sh -c "$1" & sleep 2; pkill -P $! ; exit 1;; esac\n'
-        f'exec ip netns exec {router.device} sh -c "$1"\n'
+        f'#!/bin/sh\nshift\ncase "$1" in *"agent --stdio"*) {{ {some}; }} | {inside}; exit;; esac\nexec {inside}\n'
     )
     program.chmod(0o755)
-    long = [one if one != "0.2" else "5" for one in OPEN]
-    agent = ["--dut", "user@board", "--dut-ports", "d0,d1"]
-    ((code, _, errors),) = router.commands(["throughput", "p0", "p1", *long, *agent], env={"IRQLAB_SSH": str(program)})
-    _one_message(code, errors, "the agent is gone", "rebooted")
+    result = router.home / "result.json"
+    options = [*OPEN, "--dut", "user@board", "--dut-ports", "d0,d1", "--size", "64,128", "--json", str(result)]
+    began_s = time.monotonic()
+    ((code, _, errors),) = router.commands(
+        {"answer_s": 2}, ["throughput", "p0", "p1", *options], env={"IRQLAB_SSH": str(program)}
+    )
+    _one_message(code, errors, *said, "run it again when `ssh user@board true` answers")
+    assert time.monotonic() - began_s < 30
+    document = catalogue.read(result)
+    assert document["complete"] is False
+    kept = [row["frame_bytes"] for row in document["measured"]["results"] if row["complete"]]
+    assert kept == [64] or "repeated" in errors  # a busy host
+    while subprocess.run(["ip", "netns", "pids", router.device], capture_output=True, text=True, check=True).stdout.split():
+        assert time.monotonic() - began_s < 30, "the agent is still there"
+        time.sleep(0.05)
+
+
+def test_a_device_that_reboots_is_named(router: Bench) -> None:
+    result = router.home / "result.json"
+    options = ["--sleep", "--duration", "3", "--warmup", "0", "--repeat", "1", "--line-rate", "1M", "--uncalibrated"]
+    process = router.popen(str(IRQLAB), "live", "throughput", "p0", "p1", *options, "--json", str(result))
+    sent = "/sys/class/net/p0/statistics/tx_packets"
+    while int(router.run(router.tester, "cat", sent)) < 500:
+        time.sleep(0.05)
+    for state in ("down", "up"):
+        subprocess.run(["ip", "-n", router.device, "link", "set", "d0", state], check=True)
+    _, errors = process.communicate()
+    _one_message(process.returncode, errors, "port p0 lost its carrier during a trial", "rebooted", "run it again")
+    assert catalogue.read(result)["complete"] is False
 
 
 def test_ctrl_c_keeps_results_and_leaves_nothing(router: Bench, kind: str) -> None:

@@ -42,6 +42,15 @@ def _schemes(target: str) -> object:
         remote.close()
 
 
+def _until_verdict(bench: Bench, method: str, *options: str, env: dict[str, str]) -> tuple[int, str, str]:
+    """Runs a command until there is a verdict; skips the test if there is none."""
+    for _ in range(TRIES):
+        code, out, errors = bench.irqlab(method, "p0", "p1", *options, env=env)
+        if "no verdict" not in errors:
+            return code, out, errors
+    pytest.skip(f"the host is too busy: {errors.splitlines()[-1]}")
+
+
 @pytest.mark.long
 def test_two_schemes_of_a_guest(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with guest.running(bench, "irqmod_i8255x", "i82557b") as target:
@@ -56,12 +65,7 @@ def test_two_schemes_of_a_guest(bench: Bench, tmp_path: Path, monkeypatch: pytes
             for method in ("throughput", "loss"):
                 file = tmp_path / f"{rx}-{method}.json"
                 options = [*agent, "--rx", rx, "--tx", tx, "--json", str(file)]
-                for _ in range(TRIES):
-                    code, out, errors = bench.irqlab(method, "p0", "p1", *SHORT, *options, env=env)
-                    if "no verdict" not in errors:
-                        break
-                else:
-                    pytest.skip(f"the host is too busy: {errors.splitlines()[-1]}")
+                code, out, errors = _until_verdict(bench, method, *SHORT, *options, env=env)
                 assert code == 0, errors
                 document = catalogue.read(file)
                 row = document["measured"]["results"][0]
@@ -70,6 +74,18 @@ def test_two_schemes_of_a_guest(bench: Bench, tmp_path: Path, monkeypatch: pytes
                 assert row["interrupts_per_frame"] is not None
                 assert document["environment"]["duts"][0]["dut"]["schemes"]["rx"] == rx
                 files.append(file)
+        out_dir = tmp_path / "matrix"
+        both_schemes = [*agent, "--schemes", "interrupt+interrupt,napi+off"]
+        for command in (["compare", "--json", str(tmp_path / "both.json")], ["matrix", "--out", str(out_dir)]):
+            code, out, errors = _until_verdict(bench, command[0], *SHORT, *both_schemes, *command[1:], env=env)
+            assert code == 0, errors
+            assert "interrupt" in out
+        rows = catalogue.read(tmp_path / "both.json")["measured"]["results"]
+        assert [(row["method"], row["rx_scheme"]) for row in rows if row["method"] == "metrics"] == [
+            ("metrics", "interrupt"),
+            ("metrics", "napi"),
+        ]
+        assert len((out_dir / "matrix.csv").read_text().splitlines()) == 3
         assert _schemes(target) == before
         code, out, errors = bench.irqlab("restore", "p0", "p1", env=env)
         assert code == 0, errors

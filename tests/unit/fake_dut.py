@@ -7,6 +7,9 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+from irqlab.config.addresses import INTERFACES
+from irqlab.dut.router import Dut
+
 
 class FakeDut:
     """Has the interface of irqlab.dut.router.Dut as far as trials use it.
@@ -30,6 +33,11 @@ class FakeDut:
         if isinstance(answer, list):
             answer = answer.pop(0)
         return answer(*told) if callable(answer) else answer
+
+    ksoftirqds = Dut.ksoftirqds
+    watch = Dut.watch
+    end = Dut.end
+    interfaces = INTERFACES
 
     def of(self, op: str) -> list[Any]:
         """What an operation was asked with."""

@@ -48,6 +48,13 @@ class FakeTestbed:
     def ceiling_pps(self, size: Any, bidirectional: bool) -> float:
         return self.ceiling
 
+    def most_pps(self, size: Any, bidirectional: bool) -> float:
+        return self.ceiling
+
+    @property
+    def counts_instructions(self) -> bool:
+        return bool(self.machine.mips)
+
     def with_member(self, member: Any) -> Any:
         return Testbed.resolve(replace(self.config, member=member))
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from irqlab.config.costs import Costs
+from irqlab.config.testbed import TestbedConfig
 from irqlab.config.traffic import Load
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
@@ -91,6 +93,34 @@ def test_a_dut_without_a_cliff_is_an_error(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(FakeTestbed, "run", lambda _, spec: replace(formula(spec), cpu_available=1.0))
     with pytest.raises(IrqlabError, match="no measurable CPU time"):
         cliff.external(stand_on(FakeTestbed(lambda pps: pps)), Workload(), Tuning())
+
+
+def test_on_a_real_device_the_cliff_is_found_below_the_line_rate(made: list[ApplicationTrial]) -> None:
+    """It counts no instructions, so nothing is profiled, and the first sweep covers all loads that can be offered."""
+    real = FakeTestbed(lambda pps: pps, ceiling=3 * CAPACITY_PPS, machine=SimpleNamespace(mips=0))
+    real.config = TestbedConfig("d")  # type: ignore[attr-defined]
+    (found,) = cliff.METHOD.run(stand_on(real), Workload(), None)  # type: ignore[misc]
+    assert found.summary.cliff_pps == pytest.approx(cliff.SYSTEM_CPU_FULL * CAPACITY_PPS, rel=cliff.PRECISION)
+    assert found.summary.internal_pps is None
+    assert max(trial.load.rate_pps for trial in made) <= 3 * CAPACITY_PPS
+    assert len(cliff.Line.of(SimpleNamespace(summary=found.summary))) == len(cliff.SIGNS)  # type: ignore[arg-type]
+    assert cliff.costs(found.summary) == ""
+    busy = FakeTestbed(lambda pps: pps, ceiling=200 * CAPACITY_PPS, machine=SimpleNamespace(mips=0))
+    busy.config = TestbedConfig("d")  # type: ignore[attr-defined]
+    with pytest.raises(IrqlabError, match=r"no CPU time is left even at 80000 frames/s"):
+        cliff.METHOD.run(stand_on(busy), Workload(), None)  # type: ignore[misc]
+    slow = FakeTestbed(lambda pps: pps, ceiling=CAPACITY_PPS / 2, machine=SimpleNamespace(mips=0))
+    slow.config = TestbedConfig("d")  # type: ignore[attr-defined]
+    with pytest.raises(IrqlabError, match="no cliff found: no offered load uses all CPU time"):
+        cliff.METHOD.run(stand_on(slow), Workload(), None)  # type: ignore[misc]
+
+
+def test_on_a_real_device_no_load_is_above_the_line_rate(made: list[ApplicationTrial]) -> None:
+    real = FakeTestbed(lambda pps: pps, ceiling=1.6 * CAPACITY_PPS, machine=SimpleNamespace(mips=0))
+    real.config = TestbedConfig("d")  # type: ignore[attr-defined]
+    assert method.METHOD.run is not None
+    (found,) = method.METHOD.run(stand_on(real), Workload(), method.Options(load="0.5,1.5,3", no_echo=True))
+    assert [round(sample.offered_pps / CAPACITY_PPS, 1) for sample in found.samples] == [0.5, 1.5]
 
 
 def test_the_closed_form() -> None:

@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from irqlab.calibrate import cells
-from irqlab.calibrate.cells import Cell, read, read_live
+from irqlab.calibrate import cells, method
+from irqlab.calibrate.cells import Board, Cell, Measured, read, read_live
+from irqlab.config.costs import Costs
 from irqlab.errors import IrqlabError
 
 DATA = Path(__file__).parents[1] / "data"
@@ -161,3 +163,48 @@ def test_a_file_of_irqlab_live_is_read(tmp_path: Path) -> None:
     file.write_text(json.dumps(document))
     ((cell, pps),) = read_live(file, row["bidirectional"]).items()
     assert (cell.frame_bytes, pps) == (int(row["frame_bytes"]), row["total_throughput_pps"])
+
+
+def test_what_the_board_was_not_measured_with_is_predicted() -> None:
+    known = [Cell("napi/off", 64), Cell("napi/off", 512)]
+    assert cells.others(known, None) == []
+    assert cells.others(known, "64") == []
+    assert cells.others(known, "128") == [Cell("napi/off", 128)]
+    assert cells.others(known, "ORIGINAL") == [Cell("ORIGINAL", 64), Cell("ORIGINAL", 512)]
+    assert cells.others(known, "128, ORIGINAL") == [
+        Cell("ORIGINAL", 64), Cell("ORIGINAL", 128), Cell("ORIGINAL", 512), Cell("napi/off", 128),
+    ]  # fmt: skip
+    for text in ("63", "1519", "64,,128", ""):
+        with pytest.raises(IrqlabError, match=r"--predict .*: allowed are sizes of 64 to 1518 bytes, and schemes"):
+            cells.others(known, text)
+
+
+class Formula(Board):
+    """A DUT whose frames take 10 µs, 5 ns a byte, and what `irq` costs."""
+
+    def __init__(self) -> None:
+        self.measured: list[tuple[Cell, Costs]] = []
+
+    def check(self, cells: Iterable[Cell]) -> None:
+        self.checked = list(cells)
+
+    def measure(self, cells: Sequence[Cell], costs: Costs, guesses_pps: dict[Cell, float] | None = None) -> list[Measured]:
+        self.measured += [(cell, costs) for cell in cells]
+        return [
+            Measured(cell, costs, 1e9 / (10_000 + 5 * cell.frame_bytes + costs.irq * interrupts), {"irq": interrupts})
+            for cell in cells
+            for interrupts in [1.0 if cell.variant == "A" else 0.25]
+        ]
+
+
+def test_predictions_are_measured_with_the_fitted_costs() -> None:
+    board = Formula()
+    known = {Cell(variant, size): 1e9 / (10_000 + 5 * size + 3_000 * (1.0 if variant == "A" else 0.25))
+             for variant in ("A", "B") for size in (64, 512)}  # fmt: skip
+    found = method.run(board, known, list(known), ["irq"], unknown=[Cell("A", 1518)])
+    assert Cell("A", 1518) in board.checked
+    assert found.fit.costs.irq == pytest.approx(3_000, rel=0.01)
+    assert found.predictions == {Cell("A", 1518): pytest.approx(1e9 / (10_000 + 5 * 1518 + 3_000), rel=0.01)}
+    (kept,) = found.to_json()["predicted"]
+    assert (kept["variant"], kept["frame_bytes"]) == ("A", 1518)
+    assert method.run(Formula(), known, list(known), ["irq"]).predictions == {}

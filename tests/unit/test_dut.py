@@ -37,6 +37,8 @@ class FakeRpc:
     refused: tuple[str, ...] = ()
     """Paths that cannot be written, modules that do not load."""
     now_ns: int = 0
+    fast_ppm: int = 0
+    """How much too fast the DUT's clock is."""
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     done: list[str] = field(default_factory=list)
     trials: list[dict[str, Any]] = field(default_factory=list)
@@ -58,7 +60,7 @@ class FakeRpc:
     def guest(self, command: str, limit_ns: int | None = None, **arguments: Any) -> Any:
         self.calls.append((command, {"limit_ns": limit_ns, **arguments}))
         if command == "sleep":
-            self.now_ns += arguments["ns"]
+            self.now_ns += arguments["ns"] * (10**6 - self.fast_ppm) // 10**6
         if command == "kmsg":
             records, self.log = self.log, []
             return {"records": records}
@@ -134,6 +136,14 @@ def test_modules_load_in_order_and_the_last_has_the_parameters() -> None:
         dut.load([module("8139cp")])
 
 
+@pytest.mark.parametrize(("fast_ppm", "sleeps"), [(0, 1), (1, 2), (-1, 1)])
+def test_a_trial_is_over_when_its_result_is_asked_for_even_if_the_dut_wakes_up_early(fast_ppm: int, sleeps: int) -> None:
+    dut, rpc = dut_with(fast_ppm=fast_ppm)
+    dut.run_trial({"warmup_ns": 0, "duration_ns": 600_000 * MS, "drain_ns": 20 * MS}, [])
+    assert rpc.now_ns > 600_020 * MS
+    assert [op for op, _ in rpc.calls].count("sleep") == sleeps
+
+
 def test_the_log_is_read_once() -> None:
     rpc = FakeRpc(log=[record("one"), record("two", 6)])
     log = KernelLog(rpc)  # type: ignore[arg-type]
@@ -142,6 +152,7 @@ def test_the_log_is_read_once() -> None:
     assert log.news() == [Record(4, "three")]
     assert log.news() == []
     assert log.lines == ["one", "two", "three"]
+    assert log.messages == ["one", "three"]
     log.check()
 
 

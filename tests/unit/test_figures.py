@@ -281,7 +281,7 @@ ANSWER = {
 
 def measured(spec: ApplicationTrial, echoed: int = 0) -> application.ApplicationResult:
     return application._result(
-        SimpleNamespace(mips=250, instruction_ns=None), spec, ANSWER, ((5, 990),), reading(1), reading(2, echoed), ["log"]
+        SimpleNamespace(mips=250, instruction_ns=None), spec, "eth0", ANSWER, ((5, 990),), reading(1), reading(2, echoed), ["log"]
     )
 
 

@@ -184,6 +184,12 @@ def test_calls_are_counted_by_pair() -> None:
     assert _calls(trial, [[1, ns, 0, False] for ns in at] + [[0, at[1], 0, False]]) == (2, 1)
 
 
+def test_calls_are_counted_until_failures_end() -> None:
+    trial = HuntTrial(2, 0, 0, period_ns=100, failing=Failing(1, 0, at_ns=10, until_ns=50))
+    at = [SETTLE_NS + ns for ns in (9, 10, 49, 50, 99, 149, 150)]
+    assert _calls(trial, [[1, ns, 0, False] for ns in at]) == (2, 1)
+
+
 def test_a_message_is_a_finding_with_few_pairs() -> None:
     class Warns(RacyTestbed):
         """Warns if the second frame comes after 9,004 ns."""

@@ -177,9 +177,9 @@ def test_allocators_fail_from_shortly_before_the_interface_is_set_up(allocating)
             Step(80 * MS, flags, "0x1003"),
         ),
         "probes": (*SENT, 0x200),
-        "failing": Failing(3, 0, 10 * MS - 1_000),
+        "failing": Failing(3, 0, 10 * MS - 1_000, until_ns=60 * MS),
     }  # fmt: skip
-    assert told(case.alone) == told(case.trial) | {"pairs": 3, "failing": Failing(3, 0, 10 * MS - 1_000, NEVER)}
+    assert told(case.alone) == told(case.trial) | {"pairs": 3, "failing": Failing(3, 0, 10 * MS - 1_000, NEVER, 60 * MS)}
 
 
 def test_allocators_fail_at_the_interfaces_of_the_chosen_ports(allocating):

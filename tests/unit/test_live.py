@@ -4,24 +4,32 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
 from irqlab import units
 from irqlab.calibrate.cells import Cell, read_live
-from irqlab.cli.live import rate
+from irqlab.cli import live_schemes
+from irqlab.cli.live import Common, Files, rate
 from irqlab.compare import beside
+from irqlab.config.ensemble import Ensemble
+from irqlab.config.schemes import COMBINATIONS, Schemes
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
-from irqlab.live import calibration, judge, prepare
+from irqlab.live import calibration, dut, judge, prepare
 from irqlab.live.calibration import Calibration
 from irqlab.live.config import LiveConfig
-from irqlab.live.testbed import what_helps
-from irqlab.methods import burst, catalogue, loss, throughput
+from irqlab.live.ports import LiveError
+from irqlab.live.testbed import Settings, what_helps
+from irqlab.methods import burst, catalogue, loss, metrics, throughput
 from irqlab.present.tables import Table
+from irqlab.runner.jobs import UserInterruptError
+from irqlab.runner.measure import Outcome
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 from tests.unit.fakes import FakeTestbed
@@ -223,6 +231,48 @@ def test_a_change_that_was_not_made_is_not_undone(tmp_path: Path, monkeypatch: p
     assert not journal.path.exists()
 
 
+@pytest.mark.parametrize(
+    ("clock", "set_", "on", "made"),
+    [
+        ("/dev/ptp0", "0,0", False, [["--set", "0,1"]]),
+        ("/dev/ptp0", "1,0", False, [["--set", "1,1"]]),
+        ("/dev/ptp0", "0,1", True, []),
+        (None, None, False, []),
+    ],
+)
+def test_a_nic_that_can_stamp_frames_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: str | None, set_: str | None, on: bool, made: list[list[str]]
+) -> None:
+    monkeypatch.setenv("IRQLAB_CACHE", str(tmp_path))
+    asked: list[list[str]] = []
+
+    class Here(prepare.Here):
+        def run(self, *argv: str) -> str:
+            asked.append(list(argv[3:]))
+            return json.dumps({"clock": clock, "set": set_, "on": on})
+
+    said: list[str] = []
+    journal = prepare.Journal(PORTS)
+    prepare._stamp(prepare.Changes(Here(), journal, said.append), "p0")
+    assert asked == [[], *made]
+    assert said == ([f"  p0: time stamps of {clock}"] if made else [])
+    assert [list(one.argv[3:]) for one in journal.undo] == ([["--set", set_]] if made else [])
+
+
+def test_a_nic_that_refuses_to_stamp_frames_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IRQLAB_CACHE", str(tmp_path))
+
+    class Here(prepare.Here):
+        def run(self, *argv: str) -> str:
+            if "--set" in argv:
+                raise prepare.NotMadeError("refused")
+            return json.dumps({"clock": "/dev/ptp0", "set": "0,0", "on": False})
+
+    journal = prepare.Journal(PORTS)
+    prepare._stamp(prepare.Changes(Here(), journal, print), "p0")
+    assert not journal.undo
+
+
 def test_no_change_without_a_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "cache").write_text("not a directory")
     monkeypatch.setenv("IRQLAB_CACHE", str(tmp_path / "cache"))
@@ -253,6 +303,131 @@ def test_restore_without_the_ports_says_what_to_do(tmp_path: Path, monkeypatch: 
     assert journal.load()
 
 
+def test_the_journal_of_another_user_is_left_to_that_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IRQLAB_CACHE", str(tmp_path))
+    prepare.Journal(PORTS).note(prepare.Undo("here", "nothing", ("true",)))
+    monkeypatch.setattr("os.access", lambda *_: False)
+    said: list[str] = []
+    with pytest.raises(IrqlabError, match=r"belongs to the user .*: run this command as that user"):
+        prepare.restore(PORTS, said.append)
+    assert said == []
+
+
+class Board:
+    """In place of a connection to an agent: files of irqmod, and a shell."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.broken: IrqlabError | None = None
+
+    def guest(self, command: str, limit_ns: int | None = None, watched: bool = True, **arguments: Any) -> Any:
+        if command == "exec":
+            script = arguments["argv"][-1].replace("/sys/class/net", str(self.home))
+            done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
+            return {"code": done.returncode, "out": done.stdout, "err": done.stderr}
+        raise AssertionError(command)
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_schemes_are_put_back_even_if_the_agent_has_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: bool) -> None:
+    monkeypatch.setenv("IRQLAB_CACHE", str(tmp_path / "cache"))
+    irqmod = tmp_path / "eth0/irqmod"
+    irqmod.mkdir(parents=True)
+    journal = prepare.Journal(PORTS)
+    journal.dut = "user@board"
+    journal.note(prepare.Undo("dut", "the address", ("true",)))
+    journal.note(dut._scheme_undo("eth0", "napi", "poll"))
+    board = Board(tmp_path)
+    monkeypatch.setattr(prepare, "Remote", lambda target: board)
+    one = dut.LiveDut.__new__(dut.LiveDut)
+    one.config, one._journal, one._prepared = LiveConfig(PORTS, dut="user@board"), journal, 1
+    one.remote = Board(tmp_path) if gone else board  # type: ignore[assignment]
+    if gone:
+        assert one.remote is not None
+        one.remote.broken = LiveError("gone")
+    assert one.restore_schemes() == ""
+    assert [(irqmod / f"{way}_scheme").read_text() for way in ("rx", "tx")] == ["napi\n", "poll\n"]
+    assert [entry.what for entry in journal.undo] == ["the address"]
+    (irqmod / "rx_scheme").unlink()
+    (irqmod / "tx_scheme").unlink()
+    irqmod.rmdir()
+    journal.note(dut._scheme_undo("eth0", "napi", "poll"))
+    assert "not put back on the device: eth0: napi/poll; `irqlab live restore p0 p1` does it" in one.restore_schemes()
+    assert prepare.Journal(PORTS).load()
+
+
+def test_schemes_are_set_when_they_change_and_noted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IRQLAB_CACHE", str(tmp_path))
+    made: list[Schemes] = []
+    monkeypatch.setattr(dut.schemes, "apply", lambda _dut, wanted, *_: made.append(wanted) or [])
+    monkeypatch.setattr(dut.schemes, "read", lambda *_: {"rx": "napi", "tx": "poll"})
+    monkeypatch.setattr(dut.napi, "apply", lambda *_: None)
+    one = dut.LiveDut.__new__(dut.LiveDut)
+    one.config = LiveConfig(PORTS, dut="user@board", dut_ports=("eth0", "eth1"))
+    one.remote = Board(tmp_path)  # type: ignore[assignment]
+    one._journal, one._schemes, one._prepared = prepare.Journal(PORTS), None, 0
+    monkeypatch.setattr(one, "driver", lambda: "irqmod_i8255x")
+    first, second = Schemes(rx="interrupt", tx="off"), Schemes(rx="napi", tx="poll")
+    for wanted in (Schemes(), first, first, second, first):
+        one.set_schemes(wanted)
+    without_masks = Schemes(tx="off")  # before `interrupt`, with which the `poll` of before is not possible
+    assert made == [without_masks, first, second, without_masks, first]
+    assert [entry.what for entry in one._journal.undo] == ["eth0: napi/poll", "eth1: napi/poll"]
+    other = prepare.Journal(PORTS)
+    other.dut = "user@other"
+    other.note(prepare.Undo("dut", "the address", ("true",)))
+    one._journal, one._schemes = prepare.Journal(PORTS), None
+    with pytest.raises(IrqlabError, match="the ports are prepared for --dut user@other"):
+        one.set_schemes(first)
+
+
+def test_several_schemes_are_chosen_by_name() -> None:
+    common = Common(LiveConfig(PORTS, dut="user@board", dut_ports=("eth0", "eth1")), Settings("", None, None), [], Ensemble())
+    found = live_schemes.chosen("napi+off, interrupt+interrupt,napi+off", common)
+    assert found == {"napi+off": Schemes(rx="napi", tx="off"), "interrupt+interrupt": Schemes(rx="interrupt", tx="interrupt")}
+    assert len(live_schemes.chosen("all", common)) == len(COMBINATIONS)
+    for text, said in (
+        (None, "--schemes is missing"),
+        ("NAPI", "--schemes NAPI: allowed are"),
+        ("interrupt+poll", "allowed are"),
+    ):
+        with pytest.raises(IrqlabError, match=said):
+            live_schemes.chosen(text, common)
+    with pytest.raises(IrqlabError, match="--schemes needs an agent"):
+        live_schemes.chosen("napi+off", replace(common, config=LiveConfig(PORTS)))
+    with pytest.raises(IrqlabError, match="this command takes --schemes"):
+        live_schemes.chosen("napi+off", replace(common, config=replace(common.config, schemes=Schemes(rx="napi"))))
+
+
+@pytest.mark.parametrize(
+    ("files", "kept", "said"),
+    [
+        (Files(), False, "interrupted; nothing was kept: --json FILE keeps the results so far"),
+        (Files(), True, "interrupted; the results so far are kept (3 trials)"),
+        (Files(json_file=Path("r.json")), False, "interrupted; the results so far are kept (3 trials)"),
+    ],
+)
+def test_what_is_kept_after_ctrl_c_is_said(capsys: pytest.CaptureFixture[str], files: Files, kept: bool, said: str) -> None:
+    outcome = Outcome(error=UserInterruptError("interrupted; the results so far are kept (3 trials)"))
+    with pytest.raises(typer.Exit) as raised:
+        files.leave(outcome, kept)
+    assert raised.value.exit_code == 130
+    assert capsys.readouterr().err == f"irqlab: {said}\n"
+    files.leave(Outcome(), kept)
+
+
+def test_what_the_tester_cannot_offer_is_not_a_metric() -> None:
+    for ceiling, measured in ((float("inf"), True), (35_000.0, False)):
+        runner = TrialRunner(LiveFake(lambda pps: min(pps, 30_000.0), ceiling=ceiling))  # type: ignore[arg-type]
+        known = throughput.run(runner, Workload())
+        found = metrics.run(runner, Workload(), known, profiled=False)
+        assert (found.summary.metrics["overload_forwarded_pps"] is not None) is measured
+        assert len(found.trials) == 1 + measured
+
+
 @pytest.mark.parametrize(("text", "bps"), [("100M", 10**8), ("2.5G", 2.5e9), ("10k", 10**4), ("1000000", 10**6)])
 def test_line_rates(text: str, bps: float) -> None:
     assert rate(text) == bps
@@ -268,6 +443,25 @@ def test_two_files_side_by_side() -> None:
         assert all(row[3].text in ("1", units.NONE) for row in table.rows)
     with pytest.raises(IrqlabError, match="no method"):
         beside.tables(one, {"measured": {"results": []}}, ("board", "lab"))
+
+
+def test_applications_and_cliffs_side_by_side() -> None:
+    same = {"frame_bytes": 64, "bidirectional": False, "complete": True, "total_throughput_pps": None, "samples": []}
+    same |= {"interrupts_per_frame": None, "driver": "d", "rx_scheme": None, "tx_scheme": None, "variant": None}
+
+    def document(best: float, cliff: float | None) -> dict[str, Any]:
+        rows = [
+            {**same, "method": "application", "summary": {"best_application_pps": best}},
+            {**same, "method": "cliff", "summary": {"signs_pps": {"cpu": cliff, "loss": None}}},
+        ]
+        return {"measured": {"results": rows}}
+
+    found = beside.tables(document(1000.0, 2000.0), document(1500.0, 2000.0), ("board", "lab"))
+    rows = [[cell.text for cell in row] for table in found if isinstance(table, Table) for row in table.rows]
+    assert rows == [
+        ["Most that the application received, kpps", "1.00", "1.50", "1.5"],
+        ["Cliff by cpu, kpps", "2.00", "2.00", "1"],
+    ]
 
 
 def test_a_boards_cells_come_from_a_live_file(tmp_path: Path) -> None:

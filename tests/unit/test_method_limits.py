@@ -88,7 +88,7 @@ def test_loads_beyond_the_testers_limit_are_left_out() -> None:
     assert [sample.load for sample in loss.run(runner(2 * rate_pps), Workload(), known=known).samples][-1] == 2.0
     assert [sample.overload for sample in recovery.run(runner(4 * rate_pps), Workload(), known).samples] == [1.1, 4.0]
     assert [sample.overload for sample in recovery.run(runner(1.1 * rate_pps), Workload(), known).samples] == [1.1]
-    with pytest.raises(IrqlabError, match=r"recovery needs 1.1 times the throughput of 29\d\d\d frames/s, and the tester's own"):
+    with pytest.raises(IrqlabError, match=r"recovery needs 1.1 times the throughput of 29\d\d\d frames/s, and the line's or"):
         recovery.run(runner(rate_pps), Workload(), known)
 
 

@@ -143,14 +143,14 @@ def test_what_the_paper_s_tx_off_lacks_is_what_the_driver_can_leave_out() -> Non
     assert "bool single_frames;" in (drivers.home() / "irqmod/deliver.c").read_text()
 
 
-def test_long_trials_go_down_until_nothing_is_lost() -> None:
+def test_long_trials_are_at_the_throughput_of_short_ones() -> None:
     testbed = FakeTestbed(lambda pps: min(pps, 20_000.0))
     session: Any = FakeSession(lambda *_, **__: testbed)
     summary = SimpleNamespace(rate_pps_per_direction=20_040.0)
     found = MethodResult("throughput", "d", "n", 64, True, 250, total_throughput_pps=40_080.0, summary=summary)
     table = durations.measure(Run(session), {(64, variant): found for variant in durations.VARIANTS})
-    assert [(row.variant, row.offered_pps, row.lost_frames > 0) for row in table][:3] == [
-        ("ORIGINAL", 40_080.0, True), ("ORIGINAL", 40_039.93, True), ("ORIGINAL", 39_879.6, False),
+    assert [(row.variant, row.offered_pps, row.lost_frames) for row in table] == [
+        ("ORIGINAL", 40_080.0, 4_800), ("NAPI-TX-OFF", 40_080.0, 4_800),
     ]  # fmt: skip
     assert {row.seconds for row in table} == {60.0}
     assert {spec.duration_ns for spec in testbed.specs} == {60_000_000_000}

@@ -53,6 +53,11 @@ class Testbed:
     specs: list[ApplicationTrial] = field(default_factory=list)
     modules: tuple[Any, ...] = ()
 
+    counts_instructions = True
+
+    def most_pps(self, size: Any, bidirectional: bool) -> float:
+        return float("inf")
+
     def scheme_names(self) -> dict[str, str | None]:
         return {"rx_scheme": self.scheme}
 

@@ -96,6 +96,16 @@ def test_every_combination() -> None:
     assert combine(tx="off") == (Schemes(tx="off"),)
 
 
+def test_of_several_those_that_do_not_go_together_are_left_out() -> None:
+    assert combine(rx="interrupt,napi", tx="poll,off") == tuple(
+        Schemes(rx=rx, tx=tx) for rx, tx in (("interrupt", "off"), ("napi", "poll"), ("napi", "off"))
+    )
+
+
+def test_one_that_does_not_go_together_is_left_to_the_driver_to_refuse() -> None:
+    assert combine(rx="interrupt", tx="poll") == (Schemes(rx="interrupt", tx="poll"),)
+
+
 def test_which_schemes_go_together() -> None:
     """The transmit scheme poll needs a receive scheme that masks interrupts."""
     found = choices._combinations(engine.MASK)

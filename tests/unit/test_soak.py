@@ -46,7 +46,8 @@ class LeakyTestbed(FakeTestbed):
         for n in range(spec.count):
             memory = Memory(200 * 2**20 - n * LEAK_BYTES, 12 * 2**20 + n * LEAK_BYTES, None)
             made = Slice.of(one, memory, (n + 1) * spec.slice.duration_ns)
-            parts.append(Slice(**{**vars(made), "lost": int(n == 2), "p99_ns": 1000 + n}))
+            said = ("eth0: odd",) * (n == 1)
+            parts.append(Slice(**{**vars(made), "lost": int(n == 2), "p99_ns": 1000 + n, "kernel_messages": said}))
         return SoakResult(spec, tuple(parts), [])
 
 
@@ -65,6 +66,8 @@ def test_loss_latency_and_leak_are_found() -> None:
     assert found.summary.memory_drift_bytes_per_hour == pytest.approx(LEAK_BYTES * HOUR_NS / 10**9)
     assert found.summary.slab_drift_bytes_per_hour == pytest.approx(LEAK_BYTES * HOUR_NS / 10**9)
     assert [sample.lost for sample in found.samples] == [0, 0, 1, *[0] * 7]
+    assert [sample.kernel_messages for sample in found.samples] == [[], ["eth0: odd"], *[[]] * 8]
+    assert found.summary.kernel_messages == 1
 
 
 def test_a_given_rate_needs_no_search() -> None:
@@ -72,6 +75,14 @@ def test_a_given_rate_needs_no_search() -> None:
     assert trial.slice.loads[0].rate_pps == found.summary.rate_pps == 1234.0
     assert (trial.count, found.summary.duration_ns) == (soak.SAMPLES, 60 * 10**9)
     assert found.total_throughput_pps is None
+
+
+def test_a_burst_at_line_rate_comes_in_the_middle_of_each_interval() -> None:
+    _, trial = soaked(Options(rate=10.0, duration=10.0, interval=2.0, burst=32))
+    steady, burst = trial.slice.loads
+    assert (steady.rate_pps, steady.count) == (10.0, None)
+    assert (burst.begin_ns, burst.count, burst.size) == (10**9, 32, 64)
+    assert burst.rate_pps == pytest.approx(10**8 / (84 * 8))
 
 
 def test_its_document_is_valid_and_has_a_page() -> None:
@@ -109,6 +120,8 @@ def test_a_result_survives_the_cache() -> None:
         ({"duration": 0.019}, "--duration 0.019"),
         ({"interval": 31.0}, "--interval 31"),
         ({"interval": 0.009}, "--interval 0.009"),
+        ({"burst": -1}, "--burst -1"),
+        ({"burst": soak.MAX_BURST_FRAMES + 1}, "--burst 10001: allowed are 0 to 10000"),
     ],
 )
 def test_nonsense_is_refused(options: dict[str, float], why: str) -> None:
@@ -126,6 +139,8 @@ def test_nonsense_is_refused(options: dict[str, float], why: str) -> None:
         {"duration": 24 * 3600.0},
         {"interval": 30.0},
         {"interval": 0.01},
+        {"burst": 0},
+        {"burst": soak.MAX_BURST_FRAMES},
     ],
 )
 def test_the_limits_themselves_are_allowed(options: dict[str, float]) -> None:
@@ -134,9 +149,11 @@ def test_the_limits_themselves_are_allowed(options: dict[str, float]) -> None:
 
 
 def test_a_sample_is_a_slice_with_its_memory() -> None:
-    found = soak.Sample.of(Slice(1, 2, 3, 4, 5, 6, Memory(7, 8, 9)))
-    assert [getattr(found, name) for name in Slice.__dataclass_fields__ if name != "memory"] == [1, 2, 3, 4, 5, 6]
+    found = soak.Sample.of(Slice(1, 2, 3, 4, 5, 6, Memory(7, 8, 9), ("a", "b")))
+    names = [name for name in Slice.__dataclass_fields__ if name not in ("memory", "kernel_messages")]
+    assert [getattr(found, name) for name in names] == [1, 2, 3, 4, 5, 6]
     assert (found.memory_available_bytes, found.slab_bytes, found.skb_bytes) == (7, 8, 9)
+    assert found.kernel_messages == ["a", "b"]
 
 
 def test_a_soak_says_what_it_offered() -> None:

@@ -68,7 +68,11 @@ impl Receive {
             }
         }
         let health = Account::now(cpu).report(&before, &gaps);
-        let stamps: Vec<&str> = self.ports.iter().map(|port| port.time_stamps()).collect();
+        let stamps: Vec<&str> = self
+            .ports
+            .iter_mut()
+            .map(|port| port.time_stamps())
+            .collect();
         let dropped = self.dropped();
         *locked(&shared.received) =
             json!({"health": health, "dropped": dropped, "time_stamps": stamps});

@@ -122,6 +122,26 @@ def read_live(path: Path, bidirectional: bool) -> dict[Cell, float]:
     return found
 
 
+def others(known: Iterable[Cell], text: str | None) -> list[Cell]:
+    """The cells of `--predict`: its frame sizes and schemes, also combined with those that are known. Raises IrqlabError."""
+    if text is None:
+        return []
+    there = set(known)
+    words = [word.strip() for word in text.split(",")]
+    sizes = {int(word) for word in words if word.isdecimal()}
+    schemes = {word for word in words if not word.isdecimal()}
+    if "" in schemes or not all(MIN_FRAME_BYTES <= size <= MAX_FRAME_BYTES for size in sizes):
+        raise IrqlabError(
+            f"--predict {text}: allowed are sizes of {MIN_FRAME_BYTES} to {MAX_FRAME_BYTES} bytes, and schemes such as napi/off"
+        )
+    every = {
+        Cell(variant, size)
+        for variant in schemes | {cell.variant for cell in there}
+        for size in sizes | {cell.frame_bytes for cell in there}
+    }
+    return sorted(every - there)
+
+
 def _long(rows: list[dict[str, str]]) -> list[dict[str, str]]:
     """Converts a table with a column per variant to a row per cell."""
     if not rows or any(name in rows[0] for name in ("variant", "throughput_pps", "throughput_mbps")):

@@ -60,6 +60,8 @@ class Calibration:
     rounds: int
     skills: list[Skill]
     """The lab's errors beside those of predictions that need no lab."""
+    predictions: dict[Cell, float]
+    """Cells that the board was not measured in: what the lab measures with the costs, in frames/s, all directions together."""
 
     def to_json(self) -> dict[str, Any]:
         """The `fitted` section of a hardware file."""
@@ -83,6 +85,10 @@ class Calibration:
                 }
                 for row in self.charged.rows
             ],
+            "predicted": [
+                {"variant": cell.variant, "frame_bytes": cell.frame_bytes, "lab_pps": round(pps, 1)}
+                for cell, pps in self.predictions.items()
+            ],
         }
 
 
@@ -102,14 +108,19 @@ def samples(board_pps: Mapping[Cell, float], measured: Sequence[Measured]) -> li
 
 
 def run(
-    board: Board, board_pps: Mapping[Cell, float], fit_to: Sequence[Cell], allowed: Sequence[str] = TERMS, rounds: int = ROUNDS
+    board: Board,
+    board_pps: Mapping[Cell, float],
+    fit_to: Sequence[Cell],
+    allowed: Sequence[str] = TERMS,
+    rounds: int = ROUNDS,
+    unknown: Sequence[Cell] = (),
 ) -> Calibration:
-    """Fits costs to the cells `fit_to` of a board's throughputs, and predicts the others. Raises IrqlabError with too few cells.
+    """Fits costs to the cells `fit_to` of a board's throughputs, and predicts the others, and `unknown` ones.
 
-    The set of costs is chosen once, from the events without costs.
+    The set of costs is chosen once, from the events without costs. Raises IrqlabError with too few cells.
     """
     cells, others = sorted(fit_to), sorted(set(board_pps) - set(fit_to))
-    board.check([*cells, *others])
+    board.check([*cells, *others, *unknown])
     measured = board.measure([*cells, *others], Costs())
     bare = judge(board_pps, {m.cell: m.throughput_pps for m in measured}, cells)
     unseen = samples(board_pps, measured[len(cells) :])
@@ -130,7 +141,8 @@ def run(
     judged = judge(board_pps, {m.cell: m.throughput_pps for m in measured}, cells)
     every = dict(zip((m.cell for m in measured), samples(board_pps, measured), strict=True))
     skills = skill.judge(board_pps, cells, every, final.terms)
-    return Calibration(final, fitting.worth(known, final), bare, judged, done, skills)
+    predictions = {m.cell: m.throughput_pps for m in board.measure(unknown, charged.costs)} if unknown else {}
+    return Calibration(final, fitting.worth(known, final), bare, judged, done, skills, predictions)
 
 
 def _guesses(cells: Sequence[Cell], known: Sequence[Sample], costs: Costs) -> dict[Cell, float]:

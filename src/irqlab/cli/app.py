@@ -17,7 +17,7 @@ from irqlab.cli import compare as comparing
 from irqlab.cli import debug as debugging
 from irqlab.cli import export as exporting
 from irqlab.cli import history as histories
-from irqlab.cli import kernels, live, methods, robustness
+from irqlab.cli import kernels, live_schemes, methods, robustness
 from irqlab.cli import matrix as gridding
 from irqlab.cli import options as opt
 from irqlab.cli import reproduce as reproducing
@@ -67,7 +67,7 @@ app.command("history")(guarded(histories.command))
 app.command("kernels")(guarded(kernels.kernels_command))
 app.add_typer(kernels.app, name="kernel")
 app.command("debug")(guarded(debugging.command))
-app.add_typer(live.app, name="live")
+app.add_typer(live_schemes.app, name="live")
 app.command("fuzz")(guarded(robustness.fuzz_command))
 app.command("cycles")(guarded(robustness.cycles_command))
 

@@ -35,6 +35,13 @@ Fit = Annotated[
     str | None,
     typer.Option("--fit-sizes", help="Fit only to these frame sizes, comma-separated, and predict the others; default: all."),
 ]
+Predict = Annotated[
+    str | None,
+    typer.Option(
+        "--predict",
+        help="Also predict these frame sizes and schemes (RX/TX, or a variant), which the board was not measured with.",
+    ),
+]
 Terms = Annotated[str, typer.Option("--terms", help=f"Costs the fit may use: {', '.join(TERMS)}.")]
 Rounds = Annotated[int, typer.Option("--rounds", help="Rounds of fitting; each measures with the costs of the previous one.")]
 
@@ -46,6 +53,7 @@ def command(
     live: LiveFile = None,
     output: Output = Path("hardware.json"),
     fit_sizes: Fit = None,
+    predict: Predict = None,
     terms: Terms = _ALL,
     rounds: Rounds = method.ROUNDS,
     request: opt.Request,
@@ -70,7 +78,7 @@ def command(
         fit_to = [cell for cell in board_pps if cell.frame_bytes in sizes]
     said = Console(stderr=True, highlight=False, soft_wrap=True)
     board = cells.Board(testbed, request.workload, threading.Semaphore(request.jobs), said.print)
-    found = method.run(board, board_pps, fit_to, allowed, rounds)
+    found = method.run(board, board_pps, fit_to, allowed, rounds, cells.others(board_pps, predict))
     content = found.to_json() | {"source": source.name, "driver": testbed.driver, "bidirectional": bidirectional}
     hardware.Hardware(output.stem, testbed.mips, found.fit.costs, content).write(output)
     show(found)
@@ -96,6 +104,11 @@ def show(found: method.Calibration) -> None:
         errors = ("-" if error is None else f"{error:.1%}" for error in (one.fitted, one.sizes, one.variants))
         of_skill.add_row(one.name, str(one.numbers), *errors)
     tables.show(of_skill, console)
+    if found.predictions:
+        of_others = Table("Cell", "Lab kpps", title="Predictions")
+        for cell, pps in found.predictions.items():
+            of_others.add_row(str(cell), f"{pps / 1e3:.1f}")
+        tables.show(of_others, console)
     print(verdict(found))
 
 

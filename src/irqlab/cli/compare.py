@@ -16,6 +16,7 @@ from irqlab.cli.output import check_outputs, complain, save
 from irqlab.compare import beside, sides, verdict
 from irqlab.compare import tables as printed
 from irqlab.config.ensemble import Ensemble
+from irqlab.config.traffic import FrameSize
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import metrics as costs
@@ -87,9 +88,19 @@ class _Meeting:
             self._changed.notify_all()
 
 
-def _method(request: opt.Request, measured: tuple[dict[str, Any], ...], ensembles: Sequence[Ensemble], memory: bool) -> Method:
-    """The method run for each side and frame size: the throughput search, then the same loads on both sides."""
-    meetings = {size: _Meeting(len(request.testbeds)) for size in request.sizes}
+def method(
+    sides: int,
+    sizes: Sequence[FrameSize],
+    ensembles: Sequence[Ensemble],
+    measured: tuple[dict[str, Any], ...] = (),
+    memory: bool = False,
+    profiled: bool = True,
+) -> Method:
+    """The method run for each side and frame size: the throughput search, then the same loads on both sides.
+
+    `measured`: rows of a side that is known already. `profiled`, `memory`: as in irqlab.methods.metrics.
+    """
+    meetings = {size: _Meeting(sides) for size in sizes}
     first = {cast.first for cast in ensembles}
 
     def base_pps(runner: TrialRunner, workload: Workload, known: MethodResult) -> float:
@@ -106,7 +117,7 @@ def _method(request: opt.Request, measured: tuple[dict[str, Any], ...], ensemble
     def run(runner: TrialRunner, workload: Workload) -> list[MethodResult]:
         try:
             known = throughput.run(runner, workload)
-            return [known, costs.run(runner, workload, known, base_pps(runner, workload, known), memory=memory)]
+            return [known, costs.run(runner, workload, known, base_pps(runner, workload, known), profiled, memory=memory)]
         except BaseException:
             meetings[workload.size].abort()
             raise
@@ -114,15 +125,19 @@ def _method(request: opt.Request, measured: tuple[dict[str, Any], ...], ensemble
     return run
 
 
+def casts(whole: Ensemble) -> list[Ensemble]:
+    """The members of both sides, all of them different; the first side has as many again, its null ensemble."""
+    return [whole] * 2 if whole.single else [replace(whole, null=True), replace(whole, first=2 * whole.members)]
+
+
 def _ensembles(request: opt.Request, chosen: Sequence[sides.Side]) -> list[Ensemble]:
     """The ensembles of the sides that are measured. All members differ: also those of the same driver on both sides."""
     whole = request.ensemble
-    both = [replace(whole, null=True), replace(whole, first=2 * whole.members)] if not whole.single else [whole] * 2
     for side in chosen:
         if side.rows and ("ensemble" in side.rows[0]) == whole.single:
             need = "was measured without an ensemble" if not whole.single else "has an ensemble: give the same --ensemble"
             raise IrqlabError(f"{side.name} {need}")
-    return [cast for cast, side in zip(both, chosen, strict=False) if side.testbed is not None]
+    return [cast for cast, side in zip(casts(whole), chosen, strict=False) if side.testbed is not None]
 
 
 @opt.asks(
@@ -161,19 +176,30 @@ def command(
     request = replace(request, testbeds=tuple(side.testbed for side in chosen if side.testbed is not None))
     measured = next((side.rows for side in chosen if side.rows), ())
     ensembles = _ensembles(request, chosen)
-    method = _method(request, measured, ensembles, memory)
+    found_by = method(len(request.testbeds), request.sizes, ensembles, measured, memory)
     outcome = (
-        measure(request.testbeds, request.workloads(), request.jobs, method, "compare", throughput.METHOD.name, ensembles)
+        measure(request.testbeds, request.workloads(), request.jobs, found_by, "compare", throughput.METHOD.name, ensembles)
         if request.testbeds
         else Outcome()
     )
     save(outcome, json_file, report_file)
     if outcome.error is not None:
         raise typer.Exit(complain(outcome.error))
-    content, _ = collapse(outcome.document())
+    judge(outcome.document(), chosen, len(request.sizes), threshold, judged, top)
+
+
+def judge(
+    document: dict[str, Any],
+    chosen: list[sides.Side],
+    sizes: int,
+    threshold: float | None,
+    judged: tuple[str, ...] = (),
+    top: int = printed.TOP,
+) -> None:
+    """Prints the tables of a comparison. Exit code 1 if a metric is worse than allowed."""
+    content, _ = collapse(document)
     found = [row for row in content["measured"]["results"] if row["method"] == "metrics"]
-    rows = _by_side(chosen, found, len(request.sizes))
-    if _show(rows, chosen, threshold, judged, top):
+    if _show(_by_side(chosen, found, sizes), chosen, threshold, judged, top):
         raise typer.Exit(1)
 
 

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from irqlab.cli.methods import own_options
 from irqlab.cli.options import JsonFile, ReportFile, sizes
 from irqlab.cli.output import check_outputs, guarded, leave, save, show
 from irqlab.config.ensemble import MAX_MEMBERS, Ensemble
@@ -25,10 +27,17 @@ from irqlab.live.testbed import LiveTestbed, Settings
 from irqlab.methods import catalogue, latency, throughput
 from irqlab.methods.method import Method
 from irqlab.results.document import MethodResult
+from irqlab.runner.jobs import UserInterruptError
+from irqlab.runner.measure import Method as Work
 from irqlab.runner.measure import Outcome, measure
 from irqlab.runner.runner import TrialRunner
+from irqlab.trials.testbed import Testbed
 
-METHODS = ("throughput", "loss", "latency", "burst", "recovery")
+METHODS = ("throughput", "loss", "latency", "burst", "recovery", "application", "cliff")
+_ONLY_LAB = ("busy_poll_us", "irq_suspend_timeout_ns", "ksoftirqd_nice")
+"""Options of methods that change the device in ways that are not put back."""
+WAITS = ("block", "epoll")
+"""How an application on a real device may wait for frames: no settings of the device belong to these."""
 RELATIVE_WIDTH = 0.005
 TRIALS_PER_LOAD = 3
 CALIBRATED_AT = 0.5
@@ -62,6 +71,7 @@ LineRate = Annotated[
     str | None, typer.Option("--line-rate", help="Highest load, in bit/s: 100M, 1G; default: the speed that the ports report.")
 ]
 Bidirectional = Annotated[bool, typer.Option("--bidirectional", help="Offer the load in both directions simultaneously.")]
+Wait = Annotated[str, typer.Option("--wait", help=f"How the application waits for frames: {', '.join(WAITS)}.")]
 Bridge = Annotated[
     bool, typer.Option("--bridge", help="The device under test is a bridge: frames are addressed to the other port.")
 ]
@@ -84,6 +94,24 @@ class Common:
     settings: Settings
     workloads: list[Workload]
     ensemble: Ensemble
+
+
+@dataclass(frozen=True)
+class Files:
+    """The files that a command writes."""
+
+    json_file: Path | None = None
+    report_file: Path | None = None
+
+    def save(self, outcome: Outcome) -> None:
+        """Writes them, with the results so far."""
+        save(outcome, self.json_file, self.report_file)
+
+    def leave(self, outcome: Outcome, kept: bool = False) -> None:
+        """Ends the command if there was an error. `kept`: other files have the results so far; there is no cache of trials."""
+        if isinstance(outcome.error, UserInterruptError) and not (kept or self.json_file or self.report_file):
+            outcome.error = UserInterruptError("interrupted; nothing was kept: --json FILE keeps the results so far")
+        leave(outcome)
 
 
 def _pair(names: list[str] | None, what: str) -> tuple[str, str]:
@@ -143,19 +171,20 @@ def _workload(duration: float, warmup: float, repeat: int, width: float) -> Work
     )
 
 
-def run(common: Common, method: str, work: Callable[[TrialRunner, Workload], list[MethodResult]]) -> Outcome:
-    """Opens the ports, runs the method, and closes them, whatever happens."""
-    with _testbed(common) as testbed:
-        return measure([testbed], common.workloads, 1, work, method, method, [common.ensemble])
+def measured(common: Common, testbeds: Sequence[Testbed], work: Work, name: str, ensembles: Sequence[Ensemble] = ()) -> Outcome:
+    """Runs a method on views of the one device. `ensembles`: the repetitions of each; default: those asked for."""
+    casts = ensembles or [common.ensemble] * len(testbeds)
+    cut_short = name if name in METHODS else throughput.METHOD.name
+    return measure(testbeds, common.workloads, 1, work, name, cut_short, casts)
 
 
-def _testbed(common: Common) -> LiveTestbed:
+def open_testbed(common: Common) -> LiveTestbed:
+    """Opens the ports; leaving the context closes them, whatever happens. Raises IrqlabError."""
     return LiveTestbed(common.config, common.settings, lambda text: print(text, file=sys.stderr, flush=True))
 
 
-def _add(method: Method) -> None:
-    run_method = method.run
-    assert run_method is not None
+def add(name: str, text: str, own: Sequence[inspect.Parameter], go: Callable[[Common, Files, dict[str, Any]], None]) -> None:
+    """Adds a command that measures: with the options that all of them take, and its own, which `go` gets by name."""
 
     def command(
         ports: Ports,
@@ -188,10 +217,11 @@ def _add(method: Method) -> None:
         ] = False,
         json_file: JsonFile = None,
         report_file: ReportFile = None,
+        **own: Any,
     ) -> None:
         check_outputs(json_file, report_file)
         config = _config(ports, kind, cpus, sleep, bridge, dut, dut_ports)
-        config = replace(config, schemes=_schemes(rx, tx))
+        config = replace(config, schemes=Schemes(rx=rx, tx=tx))
         if arrivals not in ("constant", "poisson", "bursts"):
             raise IrqlabError(f"--arrivals {arrivals}: allowed are constant, poisson and bursts")
         if not 0 <= loss_tolerance < 1:
@@ -205,25 +235,41 @@ def _add(method: Method) -> None:
         workloads = [replace(base, size=one) for one in sizes(size)]
         known = None if uncalibrated else calibration.read(config, calibration_file)
         prepare.check(config.ports)
-        common = Common(config, Settings(name, rate(line_rate), known), workloads, Ensemble(repeat))
-        options = method.options()
-        outcome = run(common, method.name, lambda runner, workload: run_method(runner, workload, options))
-        save(outcome, json_file, report_file)
+        go(
+            Common(config, Settings(name, rate(line_rate), known), workloads, Ensemble(repeat)),
+            Files(json_file, report_file),
+            own,
+        )
+
+    command.__name__ = name
+    shared = [one for one in inspect.signature(command, eval_str=True).parameters.values() if one.name != "own"]
+    command.__signature__ = inspect.Signature([*shared, *own])  # type: ignore[attr-defined]
+    app.command(name, help=text)(guarded(command))
+
+
+def _add(method: Method) -> None:
+    run_method = method.run
+    assert run_method is not None
+
+    def go(common: Common, files: Files, own: dict[str, Any]) -> None:
+        options = method.options(**own)
+        if (wait := own.get("wait")) is not None and not set(wait.split(",")) <= set(WAITS):
+            raise IrqlabError(f"--wait {wait}: on real ports allowed are {' and '.join(WAITS)}")
+        with open_testbed(common) as testbed:
+            outcome = measured(common, [testbed], lambda runner, workload: run_method(runner, workload, options), method.name)
+        files.save(outcome)
         rows = catalogue.rows([outcome.document()])
         show(method.printed(rows, options))
         tell(outcome)
-        leave(outcome)
+        files.leave(outcome)
 
-    command.__name__ = method.name
-    app.command(method.name, help=method.help)(guarded(command))
+    own = [one for one in own_options(method) if one.name not in _ONLY_LAB]
+    chosen = [one.replace(annotation=Wait) if one.name == "wait" else one for one in own]
+    add(method.name, method.help, chosen, go)
 
 
 def _arrivals(text: str) -> Arrivals:
     return "constant" if text == "constant" else "poisson" if text == "poisson" else "bursts"
-
-
-def _schemes(rx: str | None, tx: str | None) -> Schemes:
-    return Schemes(rx=rx, tx=tx)
 
 
 def tell(outcome: Outcome) -> None:
@@ -279,7 +325,7 @@ def calibrate(
         return [first, latency.run(runner, workload, (CALIBRATED_AT,), first)]
 
     common = Common(config, Settings("loop", rate(line_rate), None), workloads, Ensemble())
-    with _testbed(common) as testbed:
+    with open_testbed(common) as testbed:
         outcome = measure([testbed], workloads, 1, work, "calibrate", "throughput", [Ensemble()])
         drivers = tuple(str(port["driver"]) for port in testbed.ports.interfaces)
     for name in ("throughput", "latency"):
@@ -288,6 +334,8 @@ def calibrate(
             method.printed([row for row in catalogue.rows([outcome.document()]) if row.data["method"] == name], method.options())
         )
     tell(outcome)
+    if isinstance(outcome.error, UserInterruptError):
+        outcome.error = UserInterruptError("interrupted; nothing was kept")
     leave(outcome)
     rates = {r.frame_bytes: throughput.rate_per_direction(r) for r in outcome.results if r.method == "throughput"}
     timed = {r.frame_bytes: r.samples[0].latency for r in outcome.results if r.method == "latency"}

@@ -75,6 +75,11 @@ def _figures(row: Json) -> Iterator[tuple[str, tuple[float | None, str]]]:
             yield f"Recovery after {units.share_of(sample['overload'])}", (sample["recovery_ns"], "time")
     if row["method"] == "burst":
         yield "Longest burst, frames", (row["summary"]["longest_burst_frames"], "")
+    elif row["method"] == "application":
+        yield "Most that the application received", (row["summary"]["best_application_pps"], "kpps")
+    elif row["method"] == "cliff":
+        for sign, pps in row["summary"]["signs_pps"].items():
+            yield f"Cliff by {sign}", (pps, "kpps")
 
 
 def _joined(first: Mapping[str, tuple[float | None, str]], second: Mapping[str, tuple[float | None, str]]) -> list[list[Cell]]:

@@ -37,7 +37,7 @@ NAPI_THREADS = ("off", "on", "busy-poll")
 """Where NAPI polls: in the softirq, in a kernel thread, or continuously in a kernel thread."""
 NAPI_RX_SCHEMES = tuple(scheme.name for scheme in engine.schemes("rx", engine.MASK) if scheme.polls)
 """Receive schemes that use NAPI."""
-_SEVERAL = "comma-separated: all combinations"
+_SEVERAL = "comma-separated: all combinations that the engine has"
 
 
 @dataclass(frozen=True)
@@ -245,7 +245,10 @@ def combine(
     if not variants:
         receive: list[str | None] = [*_names([rx] if rx is not None else [], "--rx")] or [None]
         transmit: list[str | None] = [*_names([tx] if tx is not None else [], "--tx")] or [None]
-        return tuple(replace(Schemes(rx=r, tx=t), **given) for r, t in itertools.product(receive, transmit))
+        pairs = list(itertools.product(receive, transmit))
+        # Of a single one, the driver says why it refuses it.
+        pairs = [pair for pair in pairs if not _apart(*pair)] or pairs
+        return tuple(replace(Schemes(rx=r, tx=t), **given) for r, t in pairs)
     if rx is not None or tx is not None:
         raise IrqlabError("--variant implies the schemes: it cannot be combined with --rx and --tx")
     found: dict[str, Schemes] = {}
@@ -255,6 +258,11 @@ def combine(
                 raise IrqlabError(f"--variant {text}: allowed are {', '.join(VARIANTS)}, and all")
             found[name] = replace(_variant(name), **given)
     return tuple(found.values())
+
+
+def _apart(rx: str | None, tx: str | None) -> bool:
+    """Whether both are schemes of PCI drivers, but do not go together."""
+    return rx in RX_SCHEMES and tx in TX_SCHEMES and Combination(str(rx), str(tx)) not in COMBINATIONS
 
 
 def _variant(name: str) -> Schemes:

@@ -59,11 +59,14 @@ class KernelLog:
         self._rpc = rpc
         self.lines: list[str] = []
         """All lines read so far."""
+        self.messages: list[str] = []
+        """Those above info, except those that every kernel logs."""
 
     def news(self) -> list[Record]:
         """Reads the records logged since the last call."""
         records = without_harmless([Record(int(r["level"]), str(r["text"])) for r in self._rpc.guest("kmsg")["records"]])
         self.lines += [record.text for record in records]
+        self.messages += notable(records)
         return records
 
     def check(self) -> None:

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from irqlab.config.addresses import INTERFACES, PORTS, dut_ip, stream, tester_ip, tester_mac
@@ -15,11 +16,15 @@ from irqlab.dut.counters import Counters
 from irqlab.qemu.machine import Machine
 from irqlab.qemu.rpc import TesterError
 
+KERNEL_THREADS = range(2, 48)
+"""Range of process IDs searched for ksoftirqd."""
 PROBE_STEP_NS = 20_000_000
 PROBE_LIMIT_NS = 15_000_000_000
 PROBES_IN_A_ROW = 3
 INTERFACE_STEP_NS = 50_000_000
 INTERFACE_LIMIT_NS = 5_000_000_000
+MARGIN_NS = 100_000
+"""How much longer than a trial the DUT sleeps."""
 SLOW_HOST = 10
 """Factor by which the DUT may be slower without the instruction clock, when its time is the host's."""
 
@@ -35,6 +40,29 @@ class Dut(Agent):
         self.slower = SLOW_HOST if machine.config.functional else 1
         self.adjust: Callable[[dict[str, Any]], dict[str, Any]] = lambda trial: trial
         """Applied to every trial before it starts (irqlab.perturb)."""
+
+    @property
+    def interfaces(self) -> tuple[str, ...]:
+        """The DUT's interfaces, in the order of the tester's ports."""
+        return INTERFACES
+
+    def ksoftirqds(self) -> list[int]:
+        """The process IDs of the kernel threads for softirqs. Raises DutError if none is found."""
+        files = self.read(*(f"/proc/{number}/comm" for number in KERNEL_THREADS))
+        found = [n for n in KERNEL_THREADS if (files[f"/proc/{n}/comm"] or "").strip() == "ksoftirqd/0"]
+        if not found:
+            raise DutError("the DUT has no ksoftirqd/0 among its first processes")
+        return found
+
+    def watch(self, files: Sequence[str]) -> list[dict[str, int]]:
+        """For each file of counters (guest/src/counters.rs) what a trial's `watch` needs, by the counter's name.
+
+        In the lab these are physical addresses, which the tester reads at the start and at the end of the window.
+        """
+        return [json.loads(self.run("irqlab-guest", "counters", "--where", file)) for file in files]
+
+    def end(self, started: Mapping[str, int]) -> None:
+        """Ends applications: the process IDs by their files of counters. In the lab the DUT ends with the trial."""
 
     def play_hosts(self, line_rate_bps: int) -> None:
         """Sets up the tester's hosts, one per port, with this line rate (0: unlimited)."""
@@ -162,10 +190,15 @@ class Dut(Agent):
         armed = self.rpc.call("start", trial=whole)
         if meanwhile is not None:
             meanwhile(int(armed["origin_ns"]) + int(whole["warmup_ns"]))
-        now_ns = self.rpc.call("clock")["now_ns"]
-        self.sleep(max(0, armed["end_ns"] - now_ns) + 100_000)
+        self.sleep(max(0, self._until_ns(armed["end_ns"])) + MARGIN_NS)
+        # The DUT's clock may run fast by a millionth, which is more than the margin if the trial takes minutes.
+        while (left_ns := self._until_ns(armed["end_ns"])) >= 0:
+            self.sleep(left_ns + MARGIN_NS)
         result: dict[str, Any] = self.rpc.call("result")
         return result
+
+    def _until_ns(self, at_ns: int) -> int:
+        return at_ns - int(self.rpc.call("clock")["now_ns"])
 
     def counters(self) -> Counters:
         """Reads the kernel's counters."""

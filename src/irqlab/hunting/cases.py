@@ -38,6 +38,8 @@ NEVER = 1 << 40
 """No call fails."""
 ARMED_BEFORE_NS = 1_000
 """Calls fail from that long before the interface is set up on."""
+UP_NS, DOWN_AGAIN_NS = 10 * MS, 60 * MS
+"""When the interface is set up while calls fail, and when it is set down after that."""
 
 
 @dataclass(frozen=True)
@@ -124,19 +126,19 @@ def _up(one: HuntTrial, interface: str) -> HuntTrial:
     flags = f"/sys/class/net/{interface}/flags"
     steps = (
         Step(0, flags, DOWN),
-        Step(10 * MS, flags, UP, may_fail=True),
-        Step(60 * MS, flags, DOWN),
+        Step(UP_NS, flags, UP, may_fail=True),
+        Step(DOWN_AGAIN_NS, flags, DOWN),
         Step(80 * MS, flags, UP),
     )
     return replace(one, first_frames=0, frames=0, period_ns=LINK_NS, check=True, tolerates="lost", steps=steps)
 
 
 def _failures(testbed: Testbed, kind: str, port: str, one: HuntTrial) -> Iterator[Case]:
-    at_ns = 10 * MS - ARMED_BEFORE_NS if kind == FAILURES_UP else 0
+    at_ns, until_ns = (UP_NS - ARMED_BEFORE_NS, DOWN_AGAIN_NS) if kind == FAILURES_UP else (0, None)
     known = functions(testbed)
     packets = (known.address(FREED), *known.transmit)
     for name, address in used(testbed, known).items():
-        failing = Failing(len(packets), ALLOCATORS[name], at_ns)
+        failing = Failing(len(packets), ALLOCATORS[name], at_ns, until_ns=until_ns)
         trial = replace(one, probes=(*packets, address), transmits=kind == FAILURES, failing=failing)
         alone = replace(trial, pairs=3, failing=replace(failing, first=NEVER))
         yield Case(f"{kind} {name}", port, alone, trial)

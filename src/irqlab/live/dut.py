@@ -6,11 +6,16 @@ With an agent it has counters, schemes and a kernel log. Without one, nothing is
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from irqlab.config import engine
 from irqlab.config.addresses import PORTS, dut_ip, tester_ip
 from irqlab.config.schemes import Schemes
 from irqlab.config.testbed import DutConfig
@@ -19,12 +24,35 @@ from irqlab.dut.agent import PATIENCE_NS, DutError
 from irqlab.dut.counters import Counters
 from irqlab.dut.kernel_log import KernelLog, Record
 from irqlab.dut.router import Dut
-from irqlab.errors import IrqlabError
-from irqlab.live import judge
+from irqlab.live import judge, prepare
 from irqlab.live.config import LiveConfig
 from irqlab.live.ports import LiveError, Ports
+from irqlab.live.prepare import Undo
 from irqlab.live.remote import Remote
 from irqlab.qemu.rpc import TesterError
+
+EARLY_NS = 50_000_000
+"""So long before the end of the window at most its last reading is asked for: what comes after the load would lower the rate."""
+REFERENCE_NS = 200_000_000
+"""For so long the soakers run without load."""
+_TX_THAT_NEED_MASKS = tuple(scheme.name for scheme in engine.schemes("tx", engine.MASK) if scheme.needs_masks)
+KERNEL_THREADS = range(2, 1000)
+"""Range of process IDs searched for ksoftirqd."""
+KILL = 9
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Counters of running applications."""
+
+    at_ns: int
+    """By the device's own clock."""
+    files: dict[str, dict[str, int]]
+
+    def rates(self, later: Reading, file: str) -> dict[str, float]:
+        """What each counter of a file gained a second until a later reading."""
+        seconds = (later.at_ns - self.at_ns) / 1e9
+        return {name: (count - self.files[file][name]) / seconds for name, count in later.files[file].items()}
 
 
 class LogFromNow(KernelLog):
@@ -58,12 +86,52 @@ class LiveDut(Dut):
         self.adjust: Callable[[dict[str, Any]], dict[str, Any]] = self._addressed
         self._macs = [str(interface["mac"]) for interface in ports.interfaces]
         self._next_hops: list[str] = []
-        self._before: dict[str, dict[str, Any]] = {}
+        self._ksoftirqds: list[int] = []
+        self._watched: list[str] = []
+        """Files of counters: the soaker's first."""
+        self._unloaded: dict[str, float] = {}
+        """Turns a second of the soaker of each processor without load."""
+        self._journal = prepare.Journal(config.ports)
+        self._schemes: Schemes | None = None
+        """Those that were set last; None: none, or not for certain."""
+        self._prepared = 0
+        """Entries of the journal that are not ours."""
 
     @property
     def interfaces(self) -> tuple[str, ...]:
         """The DUT's interfaces, if the agent can be asked about them."""
         return self.config.dut_ports or () if self.remote is not None else ()
+
+    def ksoftirqds(self) -> list[int]:
+        """The process IDs of all kernel threads for softirqs. Raises DutError if none is found."""
+        if not self._ksoftirqds:
+            files = self.read(*(f"/proc/{number}/comm" for number in KERNEL_THREADS))
+            names = {number: files[f"/proc/{number}/comm"] or "" for number in KERNEL_THREADS}
+            self._ksoftirqds = [number for number, name in names.items() if name.startswith("ksoftirqd/")]
+        if not self._ksoftirqds:
+            raise DutError(f"the device has no ksoftirqd among its first {KERNEL_THREADS.stop} processes")
+        return self._ksoftirqds
+
+    def watch(self, files: Sequence[str]) -> list[dict[str, int]]:
+        """The agent reads the files at the start and at the end of the window. Measures how far soakers get without load."""
+        self._watched = list(files)
+        first = self._reading()
+        self.sleep(REFERENCE_NS)
+        self._unloaded = first.rates(self._reading(), files[0])
+        return [dict.fromkeys(("kilo_instructions", "datagrams"), 0)] * len(files)
+
+    def _reading(self) -> Reading:
+        found = json.loads(self.run("irqlab-guest", "watch", *self._watched))
+        return Reading(found.pop("at_ns"), found)
+
+    def end(self, started: Mapping[str, int]) -> None:
+        """Ends applications and removes their files of counters, as far as the device still answers."""
+        self._watched = []
+        for file, pid in started.items():
+            with suppress(LiveError, TesterError):
+                self.rpc.guest("reap", pid=pid, signal=KILL)
+            with suppress(LiveError, TesterError):
+                self.attempt("rm", "-f", file)
 
     def play_hosts(self, line_rate_bps: int) -> None:
         """Sets up the tester's hosts. A real line keeps its rate by itself."""
@@ -100,12 +168,25 @@ class LiveDut(Dut):
         """Runs a trial to the end of its drain; returns RESULT with what the tester says about itself as `live`."""
         self.trial_id = (self.trial_id + 1) % 65536
         whole = {"id": self.trial_id, "seed": 1, "late_ns": 2_000_000, "bucket_ns": 0, "histogram": False, **trial}
+        watches = bool(whole.pop("watch", []))
         whole = self.adjust({**whole, "streams": streams})
-        before = self._ticks()
+        before, carrier = self._ticks(), self._carrier_changes()
         armed = self.rpc.call("start", trial=whole)
+        begin_ns = int(armed["origin_ns"]) + int(whole["warmup_ns"])
+        readings = []
+        window_ns = int(whole["duration_ns"])
+        for at_ns in (begin_ns, begin_ns + window_ns - min(EARLY_NS, window_ns // 10)) if watches else ():
+            time.sleep(max(0, at_ns - time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)) / 1e9)
+            readings.append(self._reading())
         if meanwhile is not None:
-            meanwhile(int(armed["origin_ns"]) + int(whole["warmup_ns"]))
+            meanwhile(begin_ns)
         self.rpc.call("wait")
+        for name, old, new in zip(self.config.ports, carrier, self._carrier_changes(), strict=True):
+            if old != new:
+                raise LiveError(
+                    f"port {name} lost its carrier during a trial: the device under test rebooted or reset its link, or a cable "
+                    "is loose; run it again when both links are up"
+                )
         idle = _idle(before, self._ticks())
         result: dict[str, Any] = self.rpc.call("result")
         report = self.rpc.call("live")
@@ -115,7 +196,22 @@ class LiveDut(Dut):
             **result,
             "idle_ns": None if idle is None else round(idle * int(whole["duration_ns"])),
             "live": judge.judged(result["streams"], report),
+            **(self._read(readings[0], readings[1], int(whole["duration_ns"])) if readings else {}),
         }
+
+    def _read(self, first: Reading, second: Reading, window_ns: int) -> dict[str, Any]:
+        """What a trial with `watch` adds to RESULT: the receiver's counter, and what was left of the processor with the least."""
+        soaker, *others = self._watched
+        loaded = first.rates(second, soaker)
+        counted = [round(first.rates(second, file)["datagrams"] * window_ns / 1e9) for file in others]
+        # A processor that others keep busy without load says nothing.
+        left = min((loaded[cpu] / idle for cpu, idle in self._unloaded.items() if idle), default=0.0)
+        return {"watched": [[0, number] for number in (0, *counted)], "soaked_ratio": min(1.0, left)}
+
+    def _carrier_changes(self) -> list[str]:
+        """How often each port's carrier came or went; empty if the kernel does not say."""
+        files = (Path(f"/sys/class/net/{name}/carrier_changes") for name in self.config.ports)
+        return [file.read_text() if file.exists() else "" for file in files]
 
     def counters(self) -> Counters:
         """The DUT's counters; empty without an agent."""
@@ -137,25 +233,52 @@ class LiveDut(Dut):
         except TesterError:
             return ""
 
-    def set_schemes(self) -> None:
-        """Sets the schemes asked for. Raises LiveError without an agent, SchemeError if the driver refuses them."""
-        wanted = self.config.schemes
-        if not wanted.asked:
+    def set_schemes(self, wanted: Schemes) -> None:
+        """Sets schemes, unless they are in force. Raises LiveError without an agent, SchemeError if the driver refuses them."""
+        if not wanted.asked or wanted == self._schemes:
             return
         if self.remote is None or not self.interfaces:
             raise LiveError("--rx, --tx and their settings need an agent: --dut user@board and --dut-ports eth0,eth1")
         driver = self.driver() or "the driver"
-        self._before = {interface: schemes.read(self, interface) or {} for interface in self.interfaces}
-        self.notes += schemes.apply(self, wanted, self.interfaces, driver)
+        if self._schemes is None:
+            self._note_schemes()
+        self._schemes = None
+        if wanted.tx not in (None, *_TX_THAT_NEED_MASKS):  # else the old one may not go with the new receive scheme
+            schemes.apply(self, Schemes(tx=wanted.tx), self.interfaces, driver)
+        self.notes = schemes.apply(self, wanted, self.interfaces, driver)
         napi.apply(self, wanted, self.interfaces, driver)
+        self._schemes = wanted
 
-    def restore_schemes(self) -> None:
-        """Sets the schemes as they were before `set_schemes`, as far as the device still answers."""
-        for interface, found in self._before.items():
-            if found:
-                with suppress(IrqlabError):
-                    schemes.apply(self, Schemes(rx=found["rx"], tx=found["tx"]), (interface,), "the driver")
-        self._before = {}
+    def _note_schemes(self) -> None:
+        """Notes the schemes in force in the journal, once."""
+        journal = self._journal
+        if journal.undo:
+            return
+        if journal.load() and journal.dut not in (None, self.config.dut):
+            raise LiveError(
+                f"--dut {self.config.dut}: the ports are prepared for --dut {journal.dut}; "
+                f"`irqlab live restore {' '.join(self.config.ports)}` first"
+            )
+        journal.dut = self.config.dut
+        self._prepared = len(journal.undo)
+        for interface in self.interfaces:
+            if found := schemes.read(self, interface):
+                journal.note(_scheme_undo(interface, found["rx"], found["tx"]))
+
+    def restore_schemes(self) -> str:
+        """Sets the schemes as they were before `set_schemes`. Returns what could not be done, and how to do it; empty: nothing.
+
+        If the agent is gone or hangs, another one is tried. After a crash `irqlab live restore` does it.
+        """
+        if len(self._journal.undo) <= self._prepared:
+            return ""
+        agent = self.remote if self.remote is not None and self.remote.broken is None else None
+        prepare.undo(self._journal, lambda _: None, self._prepared, agent)
+        left = self._journal.undo[self._prepared :]
+        if not left:
+            return ""
+        ports = " ".join(self.config.ports)
+        return f"not put back on the device: {', '.join(one.what for one in left)}; `irqlab live restore {ports}` does it"
 
     def driver(self) -> str | None:
         """The driver of the DUT's first interface."""
@@ -186,7 +309,16 @@ class _Calls:
         """A command for the agent. Raises LiveError if there is none."""
         if self._remote is None:
             raise LiveError("this needs an agent on the device under test: --dut user@board")
+        if argv := arguments.get("argv"):  # the agent's own program is in no directory of PATH
+            arguments["argv"] = ["/proc/self/exe" if argv[0] == "irqlab-guest" else argv[0], *argv[1:]]
         return self._remote.guest(command, limit_ns, watched, **arguments)
+
+
+def _scheme_undo(interface: str, rx: str, tx: str) -> Undo:
+    """Sets the schemes of an interface, in the order that is possible: `poll` needs a receive scheme that masks RX."""
+    home = f"/sys/class/net/{interface}/irqmod"
+    first, then = f"echo {rx} > {home}/rx_scheme", f"echo {tx} > {home}/tx_scheme"
+    return Undo("dut", f"{interface}: {rx}/{tx}", ("sh", "-c", f"{first} && {then} || {{ {then} && {first}; }}"))
 
 
 def _idle(before: dict[str, int], after: dict[str, int]) -> float | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import re
 import shutil
 import subprocess
@@ -19,7 +20,7 @@ from typing import Any, Literal
 from irqlab import files
 from irqlab.config.addresses import dut_ip, tester_ip
 from irqlab.errors import IrqlabError
-from irqlab.live.ports import LiveError
+from irqlab.live.ports import LiveError, binary
 from irqlab.live.remote import Remote
 from irqlab.qemu.rpc import TesterError
 from irqlab.setup.paths import cache_dir
@@ -87,6 +88,12 @@ class Journal:
         """Removes the last entry: its change was not made."""
         self.undo.pop()
         self.save()
+
+    def check(self) -> None:
+        """Whether the file can be changed. Raises LiveError."""
+        if not os.access(self.path.parent, os.W_OK):
+            owner = self.path.stat().st_uid
+            raise LiveError(f"{self.path} belongs to the user {_user(owner)}: run this command as that user")
 
     def save(self) -> None:
         """Writes the file; removes it if there is nothing to undo."""
@@ -237,26 +244,32 @@ def _managed(port: str) -> str:
 
 
 def prepare(ports: tuple[str, str], target: str | None, theirs: tuple[str, str] | None, governor: bool, say: Say) -> None:
-    """Prepares the ports and, with an agent, the device. After an error everything is put back. Raises IrqlabError."""
+    """Prepares the ports and, with an agent, the device. After an error everything is put back. Raises IrqlabError.
+
+    If the ports were prepared before without an agent, as for `irqlab live calibrate`, only the device is left to do.
+    """
     for port in ports:
         if not _exists(port):
             raise LiveError(f"port {port}: there is no such interface; `ip link` lists those there are")
     journal = Journal(ports)
-    if journal.load():
+    before = journal.load()
+    if before and (target is None or any(one.where == "dut" for one in journal.undo)):
         raise LiveError(f"these ports are prepared already: `irqlab live restore {' '.join(ports)}` first")
+    keep = len(journal.undo)
     journal.dut = target
     try:
-        for port in ports:
-            say(f"{port}:")
-            _prepare_port(Changes(Here(), journal, say), port)
-        if governor:
-            _full_speed(Changes(Here(), journal, say))
+        if not before:
+            for port in ports:
+                say(f"{port}:")
+                _prepare_port(Changes(Here(), journal, say), port)
+            if governor:
+                _full_speed(Changes(Here(), journal, say))
         if target is not None and theirs is not None:
             _prepare_dut(journal, target, ports, theirs, say)
     except BaseException:
-        if journal.undo:
+        if len(journal.undo) > keep:
             say("not possible; putting everything back")
-            _undo(journal, say)
+            undo(journal, say, keep)
         raise
     say(f"`irqlab live restore {' '.join(ports)}` puts it back" if journal.undo else "nothing to change")
 
@@ -288,7 +301,22 @@ def _prepare_port(change: Changes, port: str) -> None:
             ("ethtool", "-L", port, "combined", queues[1]),
         )
     change.link_up(port)
+    _stamp(change, port)
     _move_interrupts(change, port)
+
+
+def _stamp(change: Changes, port: str) -> None:
+    """Has the NIC stamp the frames that arrive, if it can. If it refuses, the times are the kernel's."""
+    tester = str(binary())
+    try:
+        found = json.loads(change.machine.run(tester, "stamps", port))
+        if found["clock"] is None or found["set"] is None or found["on"]:
+            return
+        sent, _, _ = str(found["set"]).partition(",")
+        setting = (tester, "stamps", port, "--set")
+        change.command(f"{port}: time stamps of {found['clock']}", (*setting, f"{sent},1"), (*setting, str(found["set"])))
+    except NotMadeError:
+        return
 
 
 def _channels(change: Changes, port: str) -> str:
@@ -323,6 +351,13 @@ def _prepare_dut(journal: Journal, target: str, ports: tuple[str, str], theirs: 
             if change.machine.read(f"/sys/class/net/{interface}/address") is None:
                 raise LiveError(f"--dut-ports: the device has no interface {interface}")
             change.link_up(interface)
+            if re.search(r"^driver: veth$", change.machine.run("ethtool", "-i", interface), re.MULTILINE):
+                # No hardware adds checksums to what the device itself sends, such as echoes of its application.
+                change.command(
+                    f"{interface}: tx checksums off",
+                    ("ethtool", "-K", interface, "tx", "off"),
+                    ("ethtool", "-K", interface, "tx", "on"),
+                )
             address = f"{dut_ip(port)}/24"
             if address not in change.addresses(interface):
                 change.command(
@@ -353,7 +388,8 @@ def restore(ports: tuple[str, str], say: Say) -> None:
     if not journal.load():
         say("nothing to restore")
         return
-    _undo(journal, say)
+    journal.check()
+    undo(journal, say)
     if journal.undo:
         left = "\n".join(f"  {one.what}" for one in journal.undo)
         raise LiveError(f"these changes could not be undone; {_mend(ports, journal)}:\n{left}")
@@ -370,16 +406,26 @@ def _mend(ports: tuple[str, str], journal: Journal) -> str:
     )
 
 
+def _user(number: int) -> str:
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)
+
+
 def _exists(port: str) -> bool:
     return Path(f"/proc/sys/net/ipv4/conf/{port}").exists()
 
 
-def _undo(journal: Journal, say: Say) -> None:
-    """Undoes in reverse order; what fails stays in the journal."""
-    remote: Remote | None = None
+def undo(journal: Journal, say: Say, keep: int = 0, agent: Remote | None = None) -> None:
+    """Undoes all but the first `keep` changes, in reverse order; what fails stays in the journal.
+
+    `agent`: a connection to the device; None: it is made if it is needed.
+    """
+    remote = agent
     failed: list[Undo] = []
     lost: IrqlabError | None = None
-    while journal.undo:
+    while len(journal.undo) > keep:
         one = journal.undo.pop()
         try:
             if one.where == "dut" and remote is None:
@@ -403,6 +449,6 @@ def _undo(journal: Journal, say: Say) -> None:
         remaining = Journal(("", ""))
         remaining.path, remaining.dut, remaining.undo = journal.path, journal.dut, [*journal.undo, *failed]
         remaining.save()
-    journal.undo = failed
-    if remote is not None:
+    journal.undo += failed
+    if remote is not None and remote is not agent:
         remote.close()

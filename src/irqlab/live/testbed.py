@@ -3,17 +3,19 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import re
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from irqlab.config.ensemble import Member
+from irqlab.config.schemes import Schemes
 from irqlab.config.testbed import DutConfig, TestbedConfig
-from irqlab.config.traffic import FrameSize
+from irqlab.config.traffic import FrameSize, mean_frame_bytes, wire_rate_pps
 from irqlab.dut.counters import Counters
 from irqlab.errors import IrqlabError
 from irqlab.live.calibration import Calibration
@@ -23,7 +25,8 @@ from irqlab.live.ports import LiveError, Ports, binary
 from irqlab.live.remote import Remote
 from irqlab.qemu.machine import cancelling
 from irqlab.setup.nics import Nic
-from irqlab.trials.forwarding import ForwardingTrial
+from irqlab.trials.application import ApplicationResult, ApplicationTrial, Tuning
+from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 from irqlab.trials.testbed import Testbed
 from irqlab.trials.trial import Conditions, Trial
 from irqlab.units import driver_of
@@ -81,14 +84,14 @@ class LiveTestbed(Testbed):
         self.modules = []
         self.machine = NoMachine()  # type: ignore[assignment]
         self._remote: Remote | None = None
+        self._found: LiveDut | None = None
         self.ports = Ports(config)
         try:
-            remote = Remote(config.dut) if config.dut else None
-            self.dut = LiveDut(config, self.ports, remote)
-            self._remote = remote
+            self._remote = Remote(config.dut) if config.dut else None
+            self.dut = self._found = LiveDut(config, self.ports, self._remote)
             rate = settings.line_rate_bps if settings.line_rate_bps is not None else self._line_rate_bps()
             self.nic = Nic(model="real ports", vendor=0, device=0, line_rate_bps=rate, driver="")
-            self.dut.set_schemes()
+            self.dut.set_schemes(config.schemes)
             self._driver = settings.name or self.dut.driver() or "dut"
             self.dut.find()
         except BaseException:
@@ -108,12 +111,15 @@ class LiveTestbed(Testbed):
         """Closes the ports, puts the device's schemes back, and ends the agent."""
         self.ports.close()
         if self._remote is not None:
-            self.dut.restore_schemes()
+            if self._found is not None and (left := self._found.restore_schemes()):
+                self._say(f"  {left}")
             self._remote.close()
 
     def cancel(self) -> None:
-        """On Ctrl-C: ends what a trial waits for. The agent never takes long, and is needed to put things back."""
+        """On Ctrl-C: ends what a trial waits for. The agent is needed to put things back."""
         self.ports.cancel()
+        if self._remote is not None:
+            self._remote.hurry()
 
     def _line_rate_bps(self) -> int:
         rates = [int(interface["line_rate_bps"]) for interface in self.ports.interfaces]
@@ -145,8 +151,26 @@ class LiveTestbed(Testbed):
 
     def with_member(self, member: Member | None) -> Testbed:
         """The same: repetitions differ by what nobody controls."""
-        del member
-        return self
+        same = copy.copy(self)
+        same.config = replace(self.config, member=member)
+        return same
+
+    def with_schemes(self, schemes: Schemes) -> LiveTestbed:
+        """The same device with other schemes, which are set before each of its trials. This one closes it."""
+        same = copy.copy(self)
+        same.live = replace(self.live, schemes=schemes)
+        same.config = replace(self.config, dut=DutConfig(schemes=schemes))
+        return same
+
+    @property
+    def counts_instructions(self) -> bool:
+        """A real machine does not."""
+        return False
+
+    def most_pps(self, size: FrameSize, bidirectional: bool) -> float:
+        """The highest rate of one direction that is worth a trial: line rate, or the tester's own limit."""
+        wire_pps = wire_rate_pps(mean_frame_bytes(size), self.nic.line_rate_bps)
+        return min(wire_pps, self.ceiling_pps(size, bidirectional))
 
     def ceiling_pps(self, size: FrameSize, bidirectional: bool) -> float:
         """The tester's own limit, by its calibration; infinite if it is not known."""
@@ -155,19 +179,41 @@ class LiveTestbed(Testbed):
 
     def run(self, trial: Trial[R]) -> R:
         """Runs a trial. Raises NoVerdictError if its losses can be the tester's own again and again."""
-        if not isinstance(trial, ForwardingTrial):
+        if isinstance(trial, ApplicationTrial):
+            self._check(trial)
+            rate_pps = trial.load.rate_pps
+        elif isinstance(trial, ForwardingTrial):
+            rate_pps = trial.loads[0].rate_pps
+        else:
             raise LiveError(f"{type(trial).__name__} is not possible on real ports")
         doubts = ""
         with self._lock:
+            self.dut.set_schemes(self.live.schemes)
             for _ in range(TRIES):
-                found = trial.measure(self.dut, self.conditions, fresh=False)
+                found = self._measure(trial)
                 doubts = "; ".join(found.live["doubts"]) if found.live else ""
                 if not doubts:
                     return found  # type: ignore[return-value]
                 self._say(f"  repeated: {doubts}")
         raise NoVerdictError(
-            f"no verdict at {trial.loads[0].rate_pps:.0f} frames/s: {doubts}, in each of {TRIES} trials: {what_helps(self.live)}"
+            f"no verdict at {rate_pps:.0f} frames/s: {doubts}, in each of {TRIES} trials: {what_helps(self.live)}"
         )
+
+    def _measure(self, trial: ForwardingTrial | ApplicationTrial) -> ForwardingResult | ApplicationResult:
+        if isinstance(trial, ForwardingTrial):
+            return trial.measure(self.dut, self.conditions, fresh=False)
+        return trial.measure(self.dut, self.conditions)
+
+    def _check(self, trial: ApplicationTrial) -> None:
+        """Whether a trial with an application is possible: it may not leave the device changed. Raises LiveError."""
+        if self._remote is None or not self.dut.interfaces:
+            raise LiveError(
+                "the application runs on the device under test, so it needs an agent: --dut user@board --dut-ports eth0,eth1"
+            )
+        if self.live.bridge:
+            raise LiveError("--bridge: the application needs a device with an address, as a router has")
+        if trial.kind != "udp" or replace(trial.tuning, epoll=False) != Tuning():
+            raise LiveError("on real ports the application waits in `block` or `epoll`, and nothing else of the device is set")
 
     @property
     def conditions(self) -> Conditions:
@@ -225,7 +271,8 @@ class LiveTestbed(Testbed):
             "notes": [],
         }
         if self._remote is not None and self.dut.interfaces:
-            with suppress(IrqlabError):
+            with self._lock, suppress(IrqlabError):
+                self.dut.set_schemes(self.live.schemes)
                 base = self.dut.describe(self.config.dut)
         others = self.live.schemes.others
         return {**base, "sysctls": {}, "module_parameters": "", **({"settings": others} if others else {})}

@@ -208,7 +208,8 @@ def _run(runner: TrialRunner, workload: Workload, options: Options) -> list[Meth
     rates = options.rates()
     if rates is None:
         cliff_pps = cliff.external(runner, workload, Tuning(ksoftirqd_nice=options.ksoftirqd_nice)).by(options.cliff_sign)
-        rates = [share * cliff_pps for share in options.shares()]
+        most_pps = runner.most_pps(workload)
+        rates = [rate for share in options.shares() if (rate := share * cliff_pps) <= most_pps or share <= 1]
     given = runner.testbed.config.dut.schemes
     tunings = {
         name: replace(waits.tuning_of(name, given, **options.changes()), ksoftirqd_nice=options.ksoftirqd_nice) for name in names

@@ -42,6 +42,9 @@ PARTS = 4
 """Each round splits the interval into this many parts; its trials are independent and run in parallel."""
 GRID = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.35, 1.5)
 """Loads of the first sweep, as shares of the rate that would use all CPU time at the per-packet cost measured at PROBE_PPS."""
+REAL_GRID = (0.01, 0.03, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
+"""Loads of the first sweep on a real device, as shares of the highest load that is worth a trial: a cost measured at PROBE_PPS is
+mostly noise there."""
 PROFILED_LOAD = 0.5
 """Profiled load as a share of the external cliff: there, each packet still causes about one interrupt."""
 SETTLED_BY_PPS = 1e7
@@ -122,21 +125,35 @@ def external(runner: TrialRunner, workload: Workload, tuning: Tuning, echo: bool
         found = receiving.trials(runner, [receiving.spec_of(workload, rate, tuning, echo) for rate in new])
         known.update(zip(new, found, strict=True))
 
-    base = runner.trial(_silent(workload, tuning))
-    probe = runner.trial(receiving.spec_of(workload, PROBE_PPS, tuning, echo))
-    cost = (base.cpu_available - probe.cpu_available) / probe.offered_pps
-    if cost <= 0:
-        raise IrqlabError(f"{runner.testbed.driver}: {PROBE_PPS:.0f} frames/s use no measurable CPU time")
-    guess_pps = base.cpu_available / cost
-    at(*(float(round(share * guess_pps)) for share in GRID))
+    most_pps = float(round(min(SETTLED_BY_PPS, runner.most_pps(workload))))
+    if runner.testbed.counts_instructions:
+        guess_pps = _guess_pps(runner, workload, tuning, echo)
+        at(*(float(round(share * guess_pps)) for share in GRID))
+    else:
+        at(*(float(round(share * most_pps)) for share in REAL_GRID))
+        if SIGNS[CHOSEN](known[lowest := min(known)]):
+            raise IrqlabError(
+                f"{runner.testbed.driver}: no CPU time is left even at {lowest:.0f} frames/s: the device has something else to "
+                "do; end that, or offer less (--line-rate)"
+            )
     beyond = max(known)
-    while not all(sign(known[beyond]) for sign in SIGNS.values()) and beyond < SETTLED_BY_PPS:
+    while not all(sign(known[beyond]) for sign in SIGNS.values()) and beyond < most_pps:
         beyond = float(round(beyond * 1.25))
         at(beyond)
     while wanted := sorted({rate for sign in SIGNS.values() for rate in _narrower(sign, known)}):
         at(*wanted)
     signs = {name: _lowest(sign, known) for name, sign in SIGNS.items()}
     return External(signs, tuple(known[rate] for rate in sorted(known)))
+
+
+def _guess_pps(runner: TrialRunner, workload: Workload, tuning: Tuning, echo: bool) -> float:
+    """The rate that would use all CPU time at the per-packet cost measured at PROBE_PPS."""
+    base = runner.trial(_silent(workload, tuning))
+    probe = runner.trial(receiving.spec_of(workload, PROBE_PPS, tuning, echo))
+    cost = (base.cpu_available - probe.cpu_available) / probe.offered_pps
+    if cost <= 0:
+        raise IrqlabError(f"{runner.testbed.driver}: {PROBE_PPS:.0f} frames/s use no measurable CPU time")
+    return base.cpu_available / cost
 
 
 def _silent(workload: Workload, tuning: Tuning) -> ApplicationTrial:
@@ -200,7 +217,7 @@ def command(cliff_pps: float) -> str:
 
 @dataclass(frozen=True)
 class Summary:
-    """The cliff, determined both ways."""
+    """The cliff, determined both ways. A real device counts no instructions, so it has no internal cliff: null."""
 
     chosen: str
     """The sign that defines the cliff."""
@@ -208,17 +225,17 @@ class Summary:
     """The lowest load that shows each sign; null if no load does."""
     cliff_pps: Rate
     """The cliff by the chosen sign."""
-    internal_pps: Rate
+    internal_pps: Rate | None
     """The cliff by the closed form."""
-    profiled_pps: Rate
+    profiled_pps: Rate | None
     """The load at which the costs were profiled."""
-    interrupt_ns: float
+    interrupt_ns: float | None
     """1/r."""
-    packet_ns: float
+    packet_ns: float | None
     """1/mu."""
-    application_ns: float
+    application_ns: float | None
     """The application's part of `packet_ns`."""
-    interrupts_per_packet: float
+    interrupts_per_packet: float | None
     command: str
     """The shell command that sets the cliff of an irqmod driver."""
 
@@ -239,6 +256,8 @@ class Line:
             cls(f"{sign}{' (chosen)' if sign == found.chosen else ''}", pps, pps and pps / found.cliff_pps)
             for sign, pps in found.signs_pps.items()
         ]
+        if found.internal_pps is None:
+            return signs
         inside = cls("internal: r/2 (sqrt(1 + 4 mu/r) - 1)", found.internal_pps, found.internal_pps / found.cliff_pps)
         return [*signs, inside]
 
@@ -246,27 +265,30 @@ class Line:
 def run(runner: TrialRunner, workload: Workload, tuning: Tuning) -> MethodResult:
     """Determines the cliff both ways; the samples are the sweep."""
     outside = external(runner, workload, tuning)
-    inside = internal(runner, workload, tuning, PROFILED_LOAD * outside.cliff_pps)
+    cliff_pps = outside.cliff_pps
+    inside = internal(runner, workload, tuning, PROFILED_LOAD * cliff_pps) if runner.testbed.counts_instructions else None
     result = runner.result("cliff", workload)
     result.rx_scheme = tuning.schemes.rx or result.rx_scheme
     result.samples = [Sample.of(trial, None) for trial in outside.curve]
     result.summary = Summary(
         chosen=CHOSEN,
         signs_pps=outside.signs_pps,
-        cliff_pps=outside.cliff_pps,
-        internal_pps=inside.cliff_pps,
-        profiled_pps=inside.rate_pps,
-        interrupt_ns=inside.interrupt_ns,
-        packet_ns=inside.packet_ns,
-        application_ns=inside.application_ns,
-        interrupts_per_packet=inside.interrupts_per_packet,
-        command=command(outside.cliff_pps),
+        cliff_pps=cliff_pps,
+        internal_pps=inside.cliff_pps if inside else None,
+        profiled_pps=inside.rate_pps if inside else None,
+        interrupt_ns=inside.interrupt_ns if inside else None,
+        packet_ns=inside.packet_ns if inside else None,
+        application_ns=inside.application_ns if inside else None,
+        interrupts_per_packet=inside.interrupts_per_packet if inside else None,
+        command=command(cliff_pps),
     )
     return result
 
 
 def costs(found: Summary) -> str:
-    """The inputs of the closed form, as text."""
+    """The inputs of the closed form, as text; empty on a real device."""
+    if found.interrupt_ns is None or found.packet_ns is None or found.application_ns is None or found.profiled_pps is None:
+        return ""
     return (
         f"1/r = {found.interrupt_ns:.0f} ns per interrupt, 1/mu = {found.packet_ns:.0f} ns per packet "
         f"({found.application_ns:.0f} ns of it in the application), profiled at {found.profiled_pps / 1e3:.1f} kpps "
@@ -275,7 +297,8 @@ def costs(found: Summary) -> str:
 
 
 def _told(row: Row, _: Any) -> Iterable[str]:
-    yield costs(row.summary)
+    if text := costs(row.summary):
+        yield text
     if row.data["rx_scheme"] is not None:
         yield f"For a hybrid scheme, on the machine with the driver:\n  {row.summary.command}"
 
@@ -299,7 +322,7 @@ def _plots(rows: Sequence[Row], number: Numbers) -> Group:
             number.plot("CPU left", plots.over_load(left, "% left", "CPU time left", None, 104)),
             *([number.plot("The cliff", plots.bars(bars, "The cliff"))] if len(rows) > 1 else []),
         ],
-        note=" ".join(f"{row.variant.label}: {costs(row.summary)}." for row in rows),
+        note=" ".join(f"{row.variant.label}: {text}." for row in rows if (text := costs(row.summary))),
     )
 
 

@@ -120,7 +120,7 @@ def run(
     """Measures the curve. `known`: a throughput result of the same runner and workload; searched for if not given."""
     base = known or throughput.run(runner, workload)
     rate_pps = throughput.rate_per_direction(base)
-    shares = tuple(share for share in shares if share <= 1 or rate_pps * share <= runner.ceiling_pps(workload))
+    shares = tuple(share for share in shares if share <= 1 or rate_pps * share <= runner.most_pps(workload))
     specs = [runner.overload_spec(workload, rate_pps * share) for share in shares]
     trials = runner.trials(specs, lambda t: f"{t.offered_pps / 1e3:.0f} kpps offered, {t.forwarded_pps / 1e3:.1f} forwarded")
     result = runner.result("loss", workload)

@@ -111,16 +111,18 @@ def run(
     else:
         below = runner.trial(runner.overload_spec(workload, base_pps * share))
         runner.progress(f"{below.forwarded_pps / 1e3:.1f} kpps forwarded")
-    overload = runner.trial(runner.overload_spec(workload, base_pps * OVERLOAD))
-    runner.progress(f"{overload.offered_pps / 1e3:.1f} kpps offered, {overload.forwarded_pps / 1e3:.1f} forwarded")
+    overload: ForwardingResult | None = None
+    if base_pps * OVERLOAD <= runner.most_pps(workload):
+        overload = runner.trial(runner.overload_spec(workload, base_pps * OVERLOAD))
+        runner.progress(f"{overload.offered_pps / 1e3:.1f} kpps offered, {overload.forwarded_pps / 1e3:.1f} forwarded")
     result.copy_per_frame_metrics(below)
     result.summary = Summary(base_pps, metrics(known, below, overload, profile), profile)
-    result.trials = [below, overload]
+    result.trials = [below, overload] if overload else [below]
     return result
 
 
 def metrics(
-    known: MethodResult, below: ForwardingResult, overload: ForwardingResult, profile: profiling.Summary | None
+    known: MethodResult, below: ForwardingResult, overload: ForwardingResult | None, profile: profiling.Summary | None
 ) -> dict[str, float | None]:
     """Metrics by the names of METRICS; None if not measurable. Of two directions' latencies, the higher one."""
     figures: dict[str, float | None] = {"throughput_pps": known.total_throughput_pps}
@@ -136,8 +138,8 @@ def metrics(
     figures |= {f"{cache.lower()}_fills_per_frame": value for cache, value in fills.items() if value is not None}
     if profile is not None and profile.memory is not msgspec.UNSET:
         figures = {**_of_lines(profile.memory, profile.frames), **figures}
-    figures["overload_forwarded_pps"] = overload.forwarded_pps
-    figures["overload_instructions_per_frame"] = overload.instructions_per_frame
+    figures["overload_forwarded_pps"] = overload.forwarded_pps if overload else None
+    figures["overload_instructions_per_frame"] = overload.instructions_per_frame if overload else None
     return figures
 
 

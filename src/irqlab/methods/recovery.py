@@ -65,11 +65,11 @@ def run(runner: TrialRunner, workload: Workload, known: MethodResult | None = No
     """Measures the recovery time after both overloads. `known`: a throughput result of the same runner and workload."""
     base = known or throughput.run(runner, workload)
     rate_pps = throughput.rate_per_direction(base)
-    overloads = [over for over in OVERLOADS if rate_pps * over <= runner.ceiling_pps(workload)]
+    overloads = [over for over in OVERLOADS if rate_pps * over <= runner.most_pps(workload)]
     if not overloads:
         raise IrqlabError(
-            f"recovery needs {OVERLOADS[0]:g} times the throughput of {rate_pps:.0f} frames/s, and the tester's own limit is "
-            f"{runner.ceiling_pps(workload):.0f} frames/s"
+            f"recovery needs {OVERLOADS[0]:g} times the throughput of {rate_pps:.0f} frames/s, and the line's or the tester's "
+            f"own limit is {runner.most_pps(workload):.0f} frames/s"
         )
     specs = [_spec(runner, workload, rate_pps * over, rate_pps * REDUCED) for over in overloads]
     trials = runner.trials(specs, lambda t: f"after {t.spec.loads[0].rate_pps / 1e3:.0f} kpps: {t.total('lost', 1)} more lost")

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A soak test: a sustainable load for minutes or hours of virtual time. Measures loss, latency and memory over time.
 
+Idle time costs nothing, so a day at a low rate takes minutes.
+
 It shows what short trials cannot: memory leaks, slowly growing queues, and timers that fire once a minute.
 """
 
@@ -14,6 +16,7 @@ from typing import Annotated
 import typer
 
 from irqlab import units
+from irqlab.config.traffic import Load
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import throughput
@@ -31,6 +34,7 @@ from irqlab.trials.soak import Slice, SoakTrial
 
 MAX_DURATION_S = 24 * 3600.0
 MIN_INTERVAL_S = 0.01
+MAX_BURST_FRAMES = 10_000
 SAMPLES = 60
 DRAIN_NS = 20_000_000
 """Pause after each slice, so that frames in flight do not count as lost."""
@@ -62,8 +66,15 @@ class Options:
         typer.Option("--interval", help=f"Interval between samples, in virtual seconds; default: 1/{SAMPLES} of the duration."),
     ] = None
 
+    burst: Annotated[
+        int,
+        typer.Option("--burst", help="Frames sent at line rate, besides the load, in the middle of each interval and direction."),
+    ] = 0
+
     def __post_init__(self) -> None:
         either("--load", self.load, "--rate", self.rate)
+        if not 0 <= self.burst <= MAX_BURST_FRAMES:
+            raise IrqlabError(f"--burst {self.burst}: allowed are 0 to {MAX_BURST_FRAMES} frames")
         if not 0 < self.share <= 1:
             raise IrqlabError(f"--load {self.load:g}: allowed are shares of the throughput up to 1")
         if self.rate is not None and not 1 <= self.rate <= MAX_RATE_PPS:
@@ -104,6 +115,8 @@ class Sample:
     slab_bytes: Annotated[Count, Col("Slab", "MiB", _mib)]
     skb_bytes: Annotated[Count | None, Col("Socket buffers", "KiB", _kib, optional=True)]
     """Objects in use in their slab caches; null if the kernel does not report them."""
+    kernel_messages: list[str] | None = None
+    """The kernel's messages above info; a warning or an oops ends the soak. Null in documents of older versions."""
 
     @classmethod
     def of(cls, found: Slice) -> Sample:
@@ -119,6 +132,7 @@ class Sample:
             memory.available,
             memory.slab,
             memory.skbs,
+            list(found.kernel_messages),
         )
 
 
@@ -137,6 +151,9 @@ class Summary:
     slab_drift_bytes_per_hour: Annotated[
         float, Col("Slab", "KiB/hour", _kib, title="rate at which it grows; linear fit through all samples")
     ]
+    kernel_messages: Annotated[
+        Count | None, Col("Kernel", "messages", title="above info", mark=lambda said: "bad" if said else "good", optional=True)
+    ] = None
 
 
 def drift_per_hour(samples: Sequence[tuple[int, int]]) -> float:
@@ -153,7 +170,10 @@ def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResu
         result.copy_throughput(base)
         rate_pps = throughput.rate_per_direction(base) * options.share
     one = replace(runner.spec(workload, rate_pps), duration_ns=round(options.interval_s * 1e9), drain_ns=DRAIN_NS)
-    runner.progress(f"{options.duration:g} s at {rate_pps / 1e3:.1f} kpps")
+    if options.burst:
+        burst = Load(runner.wire_pps(workload), workload.size, begin_ns=one.duration_ns // 2, count=options.burst)
+        one = replace(one, loads=(*one.loads, burst))
+    runner.progress(f"{options.duration:g} s at {units.kpps(rate_pps)} kpps")
     found = runner.trial(SoakTrial(one, options.count))
     samples = [Sample.of(part) for part in found.slices]
     result.samples = samples
@@ -165,6 +185,7 @@ def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResu
         worst_p99_ns=max((sample.p99_ns for sample in samples if sample.p99_ns is not None), default=None),
         memory_drift_bytes_per_hour=-drift_per_hour([(s.end_ns, s.memory_available_bytes) for s in samples]),
         slab_drift_bytes_per_hour=drift_per_hour([(s.end_ns, s.slab_bytes) for s in samples]),
+        kernel_messages=sum(len(part.kernel_messages) for part in found.slices),
     )
     return result
 

@@ -192,11 +192,18 @@ def _dut_tables(named: Sequence[tuple[str, dict[str, Any]]]) -> list[Table]:
     return tables
 
 
+def _port(port: dict[str, Any]) -> str:
+    """A port: its driver, how it was opened, and whose clock times arrivals."""
+    opened = {key: value for key, value in port["opened"].items() if key not in ("kind", "no_hardware_time_stamps")}
+    words = [port["driver"], port["opened"]["kind"], *(f"{key} {value}" for key, value in sorted(opened.items()))]
+    return f"{port['name']} ({', '.join(words)})"
+
+
 def _describe_live(dut: dict[str, Any]) -> dict[str, Cell]:
     """A real machine between real ports."""
     live = dut["live"]
     facts = {
-        "Ports": Cell(", ".join(f"{port['name']} ({port['driver']}, {_listed(port['opened'])})" for port in live["ports"])),
+        "Ports": Cell(", ".join(map(_port, live["ports"]))),
         "Line rate": Cell(units.bit_rate(dut["nic"]["line_rate_bps"]) if dut["nic"]["line_rate_bps"] else units.NONE),
         "Tester's processors": Cell("not its own" if live["sleep"] else _listed(live["cpus"])),
         "Tester": _hash(dut["tester_sha256"]),

@@ -203,7 +203,10 @@ class LivePort(Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     driver: str
     line_rate_bps: Annotated[int, Meta(ge=0, description="0: unknown.")]
-    opened: Annotated[dict[str, Any], Meta(description="Kind of socket; of AF_XDP mode and zero copy.")]
+    opened: Annotated[
+        dict[str, Any],
+        Meta(description="Kind of socket; of AF_XDP mode and zero copy; of AF_PACKET the clock, and why it is not the NIC's."),
+    ]
 
 
 class Live(Struct, frozen=True, forbid_unknown_fields=True):
@@ -397,7 +400,7 @@ class LiveTrial(Struct, frozen=True, forbid_unknown_fields=True):
     doubts: Annotated[list[str], Meta(description="Why losses say nothing about the device under test; empty: they do.")]
     stalls: Annotated[list[str], Meta(description="What the host did to the tester; empty: nothing.")]
     own_loss: Annotated[int, Meta(ge=0, description="Frames that the tester's own ports may have lost.")]
-    time_stamps: Annotated[list[str], Meta(description="Where times of arrival come from: kernel, program.")]
+    time_stamps: Annotated[list[str], Meta(description="Where times of arrival come from: hardware (the NIC), kernel, program.")]
     lateness_p50_ns: Annotated[int, Meta(ge=0, description="How late frames left the tester's schedule.")]
     lateness_p99_ns: Count
     lateness_max_ns: Count

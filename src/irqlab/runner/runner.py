@@ -112,6 +112,10 @@ class TrialRunner:
         """The highest rate of one direction that the tester can offer, in frames/s; infinite in the lab."""
         return self.testbed.ceiling_pps(workload.size, workload.bidirectional)
 
+    def most_pps(self, workload: Workload) -> float:
+        """The highest rate of one direction that is worth a trial, in frames/s; infinite in the lab."""
+        return self.testbed.most_pps(workload.size, workload.bidirectional)
+
     def result(self, method: str, workload: Workload) -> MethodResult:
         """An empty result row of a method on this runner's testbed."""
         names = self.testbed.scheme_names()

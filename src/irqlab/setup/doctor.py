@@ -140,6 +140,7 @@ CHECKS: tuple[tuple[str, Callable[[], str], str], ...] = (
     ("tester in QEMU", _tester_in_qemu, _OTHER_QEMU),
     ("guest", lambda: _fresh(paths.guest_binary()), SETUP),
     ("tester on real ports", lambda: _fresh(paths.live_binary()), SETUP),
+    ("agent for real devices", lambda: _fresh(paths.board_binary("x86_64")), SETUP),
     ("disk", _disk, "free some space, or set IRQLAB_CACHE to a larger file system"),
     ("memory", _memory, "close other programs"),
     ("cores", _cores, ""),

@@ -40,6 +40,19 @@ def guest_binary() -> Path:
     return project_dir() / "target" / GUEST_TARGET / "release/irqlab-guest"
 
 
+BOARD_TARGETS = {
+    "x86_64": GUEST_TARGET,
+    "aarch64": "aarch64-unknown-linux-musl",
+    "armv7l": "armv7-unknown-linux-musleabihf",
+}
+"""Machines that a real device under test may be, as `uname -m` names them, and Rust's targets for them."""
+
+
+def board_binary(machine: str) -> Path:
+    """The agent on a real device under test, statically linked."""
+    return project_dir() / "target" / BOARD_TARGETS[machine] / "release/irqlab-board"
+
+
 def live_binary() -> Path:
     """The traffic tester for real ports, statically linked."""
     return project_dir() / "target" / GUEST_TARGET / "release/irqlab-live"

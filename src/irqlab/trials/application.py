@@ -36,9 +36,6 @@ WAIT_STEP_NS = 2_000_000
 WAIT_STEPS = 500
 KILL = 9
 """SIGKILL."""
-KERNEL_THREADS = range(2, 48)
-"""Range of process IDs searched for ksoftirqd."""
-
 SCREEN = "screen0"
 """The tun device of the process on the forwarding path."""
 SCREEN_MODULE = "tun"
@@ -115,6 +112,8 @@ class ApplicationTrial(Trial["ApplicationResult"]):
     def measure(self, dut: Dut, conditions: Conditions) -> ApplicationResult:
         """Starts the applications, offers the load, and accounts for every frame."""
         dut.play_hosts(0 if self.above_line_rate else conditions.line_rate_bps)
+        if not dut.interfaces:
+            raise IrqlabError("a trial with an application needs an agent that knows the interfaces: --dut and --dut-ports")
         _tune(conditions.driver, dut, self)
         if self.costs is not None:
             if not conditions.cost_model:
@@ -125,7 +124,7 @@ class ApplicationTrial(Trial["ApplicationResult"]):
             answer, estimates = _offer(dut, self, watched)
             after = _Reading.take(dut, self.kind == "screen")
         dut.kernel_log.check()
-        return _result(conditions, self, answer, estimates, before, after, dut.kernel_log.lines)
+        return _result(conditions, self, dut.interfaces[0], answer, estimates, before, after, dut.kernel_log.lines)
 
     @property
     def forwards(self) -> bool:
@@ -193,6 +192,8 @@ class ApplicationResult:
     """Instructions of the window that the soaker did not get, by received datagram; None if none was received."""
     instructions: int
     kernel_log: tuple[str, ...]
+    live: dict[str, Any] | None = None
+    """What the tester says about itself, on real ports (irqlab.live.judge); None in the lab."""
 
     @property
     def cpu_used(self) -> float:
@@ -204,11 +205,12 @@ ApplicationTrial.result_type = ApplicationResult
 
 
 def _tune(driver: str, dut: Dut, spec: ApplicationTrial) -> None:
-    tuning, interfaces = spec.tuning, INTERFACES if spec.forwards else (INTERFACE,)
+    tuning, interfaces = spec.tuning, dut.interfaces if spec.forwards else dut.interfaces[:1]
     if tuning.budget is not None:
         dut.sysctl("net.core.netdev_budget", str(tuning.budget))
     if tuning.ksoftirqd_nice is not None:
-        dut.run("renice", str(tuning.ksoftirqd_nice), "-p", str(_ksoftirqd(dut)))
+        for number in dut.ksoftirqds():
+            dut.run("renice", str(tuning.ksoftirqd_nice), "-p", str(number))
     schemes.apply(dut, tuning.schemes, interfaces, driver)
     napi.apply(dut, tuning.schemes, interfaces, driver)
     if tuning.napi_threads is not None:
@@ -232,18 +234,9 @@ def _tune(driver: str, dut: Dut, spec: ApplicationTrial) -> None:
                 raise DutError(f"the kernel rejected {name} {value} for {driver}: {error}") from error
 
 
-def _ksoftirqd(dut: Dut) -> int:
-    """The process ID of the kernel thread for softirqs."""
-    files = dut.read(*(f"/proc/{number}/comm" for number in KERNEL_THREADS))
-    found = [n for n in KERNEL_THREADS if (files[f"/proc/{n}/comm"] or "").strip() == "ksoftirqd/0"]
-    if not found:
-        raise DutError("the DUT has no ksoftirqd/0 among its first processes")
-    return found[0]
-
-
 @contextmanager
 def _applications(dut: Dut, spec: ApplicationTrial) -> Iterator[list[int]]:
-    """Starts the applications; yields the physical addresses of the receiver's and the soaker's counters."""
+    """Starts the applications; yields how the tester finds the soaker's and the receiver's counters (Dut.watch)."""
     started: dict[str, int] = {}
     if spec.kind == "udp":
         receiver = ["irqlab-guest", "udp-receive", "--bind", dut_ip(0), "--port", str(UDP_PORT)]
@@ -259,13 +252,16 @@ def _applications(dut: Dut, spec: ApplicationTrial) -> Iterator[list[int]]:
     soaker_argv = ["irqlab-guest", "soak", "--file", SOAKER_FILE, *(["--normal"] if spec.soaker_competes else [])]
     started[SOAKER_FILE] = dut.rpc.guest("spawn", argv=soaker_argv)["pid"]
     files = [SOAKER_FILE, *(file for file in started if file != SOAKER_FILE)]
-    for file in files:
-        _wait_for(dut, file, started[file])
-    if spec.kind == "screen":
-        _route_to_screen(dut, spec.tuning.screen_queue)
-    watched = [json.loads(dut.run("irqlab-guest", "counters", "--where", file)) for file in files]
-    soaker = watched[0]["kilo_instructions"]
-    yield [soaker, watched[1]["datagrams"]] if spec.kind == "udp" else [soaker]
+    try:
+        for file in files:
+            _wait_for(dut, file, started[file])
+        if spec.kind == "screen":
+            _route_to_screen(dut, spec.tuning.screen_queue)
+        watched = dut.watch(files)
+        soaker = watched[0]["kilo_instructions"]
+        yield [soaker, watched[1]["datagrams"]] if spec.kind == "udp" else [soaker]
+    finally:
+        dut.end(started)
 
 
 def _route_to_screen(dut: Dut, queue: int) -> None:
@@ -305,7 +301,7 @@ def _offer(dut: Dut, spec: ApplicationTrial, watched: list[int]) -> tuple[dict[s
     estimates: list[tuple[int, int]] = []
 
     def meanwhile(begin_ns: int) -> None:
-        path = f"/sys/class/net/{INTERFACE}/irqmod/rx_rate_pps"
+        path = f"/sys/class/net/{dut.interfaces[0]}/irqmod/rx_rate_pps"
         for after_ns in spec.rate_after_ns:
             dut.sleep(max(0, begin_ns + after_ns - int(dut.rpc.call("clock")["now_ns"])))
             at_ns = int(dut.rpc.call("clock")["now_ns"]) - begin_ns
@@ -334,9 +330,8 @@ class _Reading:
     def take(cls, dut: Dut, screen: bool = False) -> _Reading:
         """`screen`: there is a process on the forwarding path."""
         files = dut.read("/proc/net/snmp", "/proc/net/netstat")
-        number = _ksoftirqd(dut)
-        status, schedstat = f"/proc/{number}/status", f"/proc/{number}/schedstat"
-        thread = dut.read(status, schedstat)
+        threads = [(f"/proc/{number}/status", f"/proc/{number}/schedstat") for number in dut.ksoftirqds()]
+        found = dut.read(*(file for pair in threads for file in pair))
         receiver = dut.attempt("irqlab-guest", "counters", RECEIVER_FILE)
         return cls(
             counters=dut.counters(),
@@ -344,8 +339,8 @@ class _Reading:
             receiver=json.loads(receiver["out"]) if receiver["code"] == 0 else {},
             screen_drops=int(dut.read(_SCREEN_DROPS)[_SCREEN_DROPS] or 0) if screen else 0,
             polled=parse_snmp(files["/proc/net/netstat"] or "").get("TcpExt", {}).get("BusyPollRxPackets", 0),
-            wakeups=voluntary_switches(thread[status] or ""),
-            run_ns=int((thread[schedstat] or "0").split()[0]),
+            wakeups=sum(voluntary_switches(found[status] or "") for status, _ in threads),
+            run_ns=sum(int((found[schedstat] or "0").split()[0]) for _, schedstat in threads),
         )
 
 
@@ -370,6 +365,7 @@ def voluntary_switches(status: str) -> int:
 def _result(
     conditions: Conditions,
     spec: ApplicationTrial,
+    interface: str,
     answer: dict[str, Any],
     estimates: tuple[tuple[int, int], ...],
     before: _Reading,
@@ -381,16 +377,11 @@ def _result(
     window_s = spec.duration_ns / 1e9
     received = spec.kind == "udp"
     watched = [end - begin for begin, end in answer["watched"]]
-    places = _places(spec, answer, counted, before, after)
+    places = _places(spec, interface, answer, counted, before, after)
     came_back = sum(phase["received_in_window"] for phase in answer["streams"])
-    of_driver = counted.driver.get(INTERFACE, {})
-    executed = spec.duration_ns * conditions.mips // 1000
-    soaked = watched[0] * SOAKER_UNIT
-    soaked_ratio = soaked / executed
-    if conditions.instruction_ns is not None:  # the soaker's few instructions stay in the caches
-        executed = answer["instructions"]
-        soaked_ratio = soaked * conditions.instruction_ns / spec.duration_ns
+    of_driver = counted.driver.get(interface, {})
     datagrams = watched[1] if received else came_back
+    soaked_ratio, executed = _soaked(conditions, spec, answer, watched[0])
     return ApplicationResult(
         spec=spec,
         offered_pps=sum(phase["sent"] for phase in answer["streams"]) / window_s,
@@ -398,9 +389,9 @@ def _result(
         returned_pps=came_back / window_s,
         loss_ratio=1 - places.received / places.sent if places.sent else 0.0,
         places=places,
-        nic_missed=counted.interfaces[INTERFACE]["rx_missed_errors"],
+        nic_missed=counted.interfaces[interface]["rx_missed_errors"],
         latency=one["latency"] if spec.echo or not received else None,
-        interrupts_per_s=sum(n for name, n in counted.interrupts.items() if INTERFACE in name) / spec.loaded_s,
+        interrupts_per_s=sum(n for name, n in counted.interrupts.items() if interface in name) / spec.loaded_s,
         cpu_available=soaked_ratio,
         ksoftirqd_wakeups_per_s=(after.wakeups - before.wakeups) / spec.loaded_s,
         ksoftirqd_share=(after.run_ns - before.run_ns) / 1e9 / spec.loaded_s,
@@ -408,18 +399,32 @@ def _result(
         switches=of_driver.get("rx_switches"),
         rate_estimates_pps=estimates,
         polled=after.polled - before.polled if spec.tuning.polls else None,
-        instructions_per_datagram=(executed - soaked) / datagrams if datagrams else None,
+        instructions_per_datagram=executed / datagrams if datagrams and executed is not None else None,
         instructions=answer["instructions"],
         kernel_log=tuple(kernel_log),
+        live=answer.get("live"),
     )
 
 
-def _places(spec: ApplicationTrial, answer: dict[str, Any], counted: Any, before: _Reading, after: _Reading) -> Places:
+def _soaked(conditions: Conditions, spec: ApplicationTrial, answer: dict[str, Any], count: int) -> tuple[float, int | None]:
+    """The soaker's share of the window's time, and the instructions of all others; None: not known, on a real machine."""
+    if (share := answer.get("soaked_ratio")) is not None:
+        return share, None
+    soaked = count * SOAKER_UNIT
+    if conditions.instruction_ns is not None:  # the soaker's few instructions stay in the caches
+        return soaked * conditions.instruction_ns / spec.duration_ns, answer["instructions"] - soaked
+    executed = spec.duration_ns * conditions.mips // 1000
+    return soaked / executed, executed - soaked
+
+
+def _places(
+    spec: ApplicationTrial, interface: str, answer: dict[str, Any], counted: Any, before: _Reading, after: _Reading
+) -> Places:
     def snmp(group: str, name: str) -> int:
         return after.snmp[group].get(name, 0) - before.snmp[group].get(name, 0)
 
     sent = int(answer["ports"][0]["sent"])
-    taken = counted.interfaces[INTERFACE]["rx_packets"]
+    taken = counted.interfaces[interface]["rx_packets"]
     backlog = counted.backlog_drops
     if spec.kind != "udp":
         out = int(answer["ports"][0 if spec.kind == "ping" else 1]["received"])

@@ -73,6 +73,8 @@ class Failing:
     at_ns: int = 0
     first: int = 0
     """How many calls succeed in the first pair."""
+    until_ns: int | None = None
+    """Calls from then on are not made to fail; None: those before the frames at the pair's end are."""
 
 
 @dataclass(frozen=True)
@@ -274,10 +276,12 @@ def _transmitted(trial: HuntTrial, entries: list[list[Any]]) -> tuple[Transmitte
 
 
 def _calls(trial: HuntTrial, entries: list[list[Any]]) -> tuple[int, ...]:
-    """How often the function that fails was called in each pair, from `failing.at_ns` on, and before the frames at its end."""
+    """How often the function that fails was called in each pair, while calls may fail."""
     if trial.failing is None:
         return ()
-    calls, end_ns = [0] * trial.pairs, trial.period_ns - (CHECK_ROOM_NS if trial.check else 0)
+    calls, end_ns = [0] * trial.pairs, trial.failing.until_ns
+    if end_ns is None:
+        end_ns = trial.period_ns - (CHECK_ROOM_NS if trial.check else 0)
     for function, at_ns, _, _ in entries:
         number, into_ns = divmod(at_ns - SETTLE_NS, trial.period_ns)
         if function == trial.failing.probe and 0 <= number < trial.pairs and trial.failing.at_ns <= into_ns < end_ns:

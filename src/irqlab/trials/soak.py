@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from irqlab.dut.router import Dut
@@ -25,10 +26,11 @@ class SoakTrial(Trial["SoakResult"]):
     def measure(self, dut: Dut, conditions: Conditions) -> SoakResult:
         """Runs the slices. Raises IrqlabError."""
         begin_ns = _now_ns(dut)
-        slices = []
+        slices: list[Slice] = []
         for _ in range(self.count):
             found = self.slice.measure(dut, conditions, fresh=False)
-            slices.append(Slice.of(found, Memory.of(dut), _now_ns(dut) - begin_ns))
+            messages = dut.kernel_log.messages[sum(len(one.kernel_messages) for one in slices) :]
+            slices.append(Slice.of(found, Memory.of(dut), _now_ns(dut) - begin_ns, messages))
         return SoakResult(self, tuple(slices), list(dut.kernel_log.lines))
 
 
@@ -72,13 +74,15 @@ class Slice:
     max_ns: int | None
     memory: Memory
     """Memory use after the slice."""
+    kernel_messages: tuple[str, ...] = ()
+    """The kernel's messages above info."""
 
     @classmethod
-    def of(cls, found: ForwardingResult, memory: Memory, end_ns: int) -> Slice:
+    def of(cls, found: ForwardingResult, memory: Memory, end_ns: int, messages: Sequence[str] = ()) -> Slice:
         """Makes a slice from its trial."""
         timed = [stream["latency"] for stream in found.streams if stream["latency"]["count"]]
         p50, p99, longest = (max((one[key] for one in timed), default=None) for key in ("p50_ns", "p99_ns", "max_ns"))
-        return cls(end_ns, found.total("sent"), found.total("lost"), p50, p99, longest, memory)
+        return cls(end_ns, found.total("sent"), found.total("lost"), p50, p99, longest, memory, tuple(messages))
 
 
 @dataclass(frozen=True)

@@ -117,6 +117,15 @@ class Testbed:
         return math.inf
 
     @property
+    def counts_instructions(self) -> bool:
+        """Whether the DUT's instructions can be counted and profiled."""
+        return True
+
+    def most_pps(self, size: FrameSize, bidirectional: bool) -> float:
+        """The highest rate of one direction that is worth a trial: in the lab, loads above line rate are, too."""
+        return self.ceiling_pps(size, bidirectional)
+
+    @property
     def label(self) -> str:
         """The driver with the requested schemes."""
         asked = self.config.dut.schemes

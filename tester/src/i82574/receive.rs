@@ -9,7 +9,7 @@ use super::filter::Spread;
 use super::registers::{cause, csr, ctrl, dctl, offload as csum, rctl, rxd};
 use super::ring::{Ring, Timers};
 use super::statistics::{Counter, FCS_BYTES};
-use super::{Chip, QUEUES};
+use super::{Chip, QUEUES, WRITE_BACK_NS};
 use crate::offload::{self, Ip, TCP, UDP};
 use crate::pci::Host;
 use crate::pci::bus::Access;
@@ -342,6 +342,48 @@ impl Chip {
             });
             self.receive_flush(now_ns, cause::RXT0, host);
         }
+    }
+
+    /// When it shows that frames are stored and delay timers expire, in ns. While descriptors gather, a frame in memory shows only to
+    /// one that looks for it.
+    pub fn receive_shows_ns(&self) -> Option<u64> {
+        let exact_ns = self.receiver.deadline_ns()?;
+        if !self.receiver.stores.is_empty() && !self.stores_quietly() {
+            return Some(exact_ns);
+        }
+        let (delay, absolute) = (self.register(csr::RDTR), self.register(csr::RADV));
+        let mut timers = self.receiver.timers;
+        let mut used = [0, 1].map(|number| self.receiver.queues[number].used.len());
+        for store in &self.receiver.stores {
+            if timers
+                .deadline_ns()
+                .is_some_and(|at_ns| at_ns < store.done_ns)
+            {
+                break;
+            }
+            let queue = &self.receiver.queues[store.arrived.queue];
+            let gathered = &mut used[store.arrived.queue];
+            *gathered += store.descriptors.len();
+            if *gathered >= queue.ring.write_back_threshold() {
+                return Some(store.done_ns);
+            }
+            timers.start(store.done_ns, delay, absolute);
+        }
+        let write_ns = if used[0] > 0 { WRITE_BACK_NS } else { 0 };
+        timers.deadline_ns().map(|at_ns| at_ns + write_ns)
+    }
+
+    /// Whether storing frames raises no causes and moves no others.
+    fn stores_quietly(&self) -> bool {
+        let control = self.register(csr::RCTL) >> rctl::RDMTS_SHIFT & 3;
+        let has_enough =
+            |queue: &Queue| queue.ring.available() >= queue.ring.units() >> (control + 1);
+        self.register(csr::RDTR) & 0xffff != 0
+            && self.register(csr::RSRPD) & 0xfff == 0
+            && self.register(csr::RFCTL) & csum::ACK_DISABLE != 0
+            && self.register(csr::CTRL) & ctrl::TFCE == 0
+            && self.receiver.fifo.is_empty()
+            && self.receiver.queues.iter().all(has_enough)
     }
 
     /// A frame is in memory.

@@ -75,6 +75,10 @@ impl Host for Board {
 struct Rig {
     chip: Chip,
     board: Board,
+    /// The chip is called when something shows, not when it is due.
+    late: bool,
+    /// How often it was called.
+    calls: usize,
 }
 
 impl Rig {
@@ -91,6 +95,8 @@ impl Rig {
                 interrupts: Vec::new(),
                 sent: Vec::new(),
             },
+            late: false,
+            calls: 0,
         };
         rig.run(NEGOTIATION_NS);
         rig.read(csr::ICR);
@@ -113,13 +119,22 @@ impl Rig {
         rig
     }
 
+    /// Before the processor or the line does something to the chip.
+    fn catch_up(&mut self) {
+        if self.late {
+            self.chip.catch_up(self.board.now_ns, &mut self.board);
+        }
+    }
+
     fn write(&mut self, offset: u64, value: u32) {
+        self.catch_up();
         let now_ns = self.board.now_ns;
         self.chip
             .write(now_ns, 0, offset, 4, value, &mut self.board);
     }
 
     fn read(&mut self, offset: u64) -> u32 {
+        self.catch_up();
         let value = self.chip.read(self.board.now_ns, 0, offset, 4);
         self.chip.settle(self.board.now_ns, &mut self.board);
         value
@@ -128,9 +143,18 @@ impl Rig {
     /// Time passes, and the chip is called whenever it asks for it.
     fn run(&mut self, ns: u64) {
         let end_ns = self.board.now_ns + ns;
-        while let Some(at_ns) = self.chip.deadline_ns().filter(|at_ns| *at_ns <= end_ns) {
+        loop {
+            let due_ns = if self.late {
+                self.chip.shows_ns()
+            } else {
+                self.chip.deadline_ns()
+            };
+            let Some(at_ns) = due_ns.filter(|at_ns| *at_ns <= end_ns) else {
+                break;
+            };
             self.board.now_ns = self.board.now_ns.max(at_ns);
             self.chip.advance(self.board.now_ns, &mut self.board);
+            self.calls += 1;
         }
         self.board.now_ns = end_ns;
     }
@@ -177,6 +201,7 @@ impl Rig {
     }
 
     fn arrive(&mut self, frame: &[u8]) -> bool {
+        self.catch_up();
         let now_ns = self.board.now_ns;
         self.chip.receive(now_ns, frame, &mut self.board)
     }
@@ -785,7 +810,7 @@ fn a_reset_leaves_phy_and_address() {
 #[test]
 fn registers_can_be_reached_through_ports() {
     let mut rig = Rig::new(Signalling::Pin);
-    let Rig { chip, board } = &mut rig;
+    let Rig { chip, board, .. } = &mut rig;
     chip.write(board.now_ns, PORTS, IOADDR, 4, csr::VET as u32, board);
     assert_eq!(chip.read(board.now_ns, PORTS, IODATA, 4), 0x8100);
     chip.write(board.now_ns, PORTS, IODATA, 4, 0x9100, board);
@@ -814,6 +839,72 @@ fn a_restored_chip_goes_on_like_the_other() {
     assert_eq!(rig.board.interrupts[before..], other.board.interrupts);
     assert_eq!(rig.board.sent[sent..], other.board.sent);
     assert_eq!(rig.chip.state(), other.chip.state());
+}
+
+/// What waits until it shows comes out as if it had been done in time: values of registers, interrupts, frames, memory.
+#[test]
+fn what_does_not_show_can_wait() {
+    let outcomes = [false, true].map(|late| {
+        let mut rig = with_vectors();
+        rig.late = late;
+        rig.write(RX0 + csr::DESCRIPTOR_CONTROL, 1 << 24 | 4 << 16);
+        rig.write(TX0 + csr::DESCRIPTOR_CONTROL, 1 << 24 | 5 << 16);
+        rig.write(csr::RADV, 32);
+        rig.write(csr::TADV, 32);
+        let mut rng = seeded(1, Purpose::Damage, 0, 0);
+        let (mut queued, mut seen) = (0, Vec::new());
+        for step in 0..4_000 {
+            let mut pick = |count| below(rng.next_u64(), count);
+            match pick(8) {
+                0..4 => drop(rig.arrive(&frame(60 + pick(1_400) as usize, step as u8))),
+                4 => {
+                    let count = pick(4) as u32;
+                    rig.send(queued, count, 60 + pick(1_400) as u32, txd::RS | txd::IDE);
+                    queued = (queued + count) % RING_DESCRIPTORS;
+                }
+                5 => {
+                    let first = rig.read(RX0 + csr::HEAD) + RING_DESCRIPTORS - 1;
+                    rig.write(RX0 + csr::TAIL, first % RING_DESCRIPTORS);
+                    rig.write(csr::IMS, cause::RXQ0 | cause::TXQ0 | cause::OTHER);
+                }
+                6 => {
+                    let at = [
+                        TX0 + csr::HEAD,
+                        csr::ICS,
+                        csr::STATISTICS,
+                        csr::STATISTICS + 0x74,
+                    ];
+                    seen.push(rig.read(at[pick(4) as usize]));
+                }
+                _ if step % 16 == 0 => {
+                    rig.write(csr::RDTR, [0, 20, 32, 32 | FLUSH][pick(4) as usize]);
+                    rig.write(csr::TIDV, [0, 8, 8, 8 | FLUSH][pick(4) as usize]);
+                }
+                _ => {}
+            }
+            rig.run(pick(12_000));
+        }
+        rig.run(1_000_000);
+        let Rig {
+            chip, board, calls, ..
+        } = rig;
+        (
+            calls,
+            (
+                seen,
+                board.interrupts,
+                board.sent,
+                board.memory,
+                chip.state(),
+            ),
+        )
+    });
+    let [(exact_calls, exact), (late_calls, late)] = outcomes;
+    assert!(exact == late, "the outcome differs");
+    assert!(
+        late_calls * 5 < exact_calls * 4,
+        "{late_calls} of {exact_calls}"
+    );
 }
 
 /// Whatever a driver writes, the chip neither panics nor works for ever.

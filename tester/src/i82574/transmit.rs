@@ -12,7 +12,7 @@ use super::receive::Used;
 use super::registers::{cause, csr, ctrl, tctl, txd};
 use super::ring::{Ring, Timers};
 use super::statistics::Counter;
-use super::{Chip, QUEUES};
+use super::{Chip, QUEUES, WRITE_BACK_NS};
 use crate::offload;
 use crate::pci::Host;
 use crate::pci::bus::Access;
@@ -172,10 +172,9 @@ impl Sender {
         }
     }
 
-    /// When something is due, in ns.
-    pub fn deadline_ns(&self) -> Option<u64> {
-        let fetch = self.fetches.front().map(|fetch| fetch.ready_ns);
-        fetch.into_iter().chain(self.timers.deadline_ns()).min()
+    /// When the next frame's data has arrived, in ns.
+    pub fn next_fetched_ns(&self) -> Option<u64> {
+        self.fetches.front().map(|fetch| fetch.ready_ns)
     }
 
     /// Whether there is anything to do if the FIFO had room.
@@ -355,6 +354,13 @@ impl Chip {
             });
             self.send_flush(now_ns, cause::TXDW, host);
         }
+    }
+
+    /// When it shows that a delay timer expires, in ns: when the descriptors are in memory, or at once if there are none.
+    pub fn send_timers_show_ns(&self) -> Option<u64> {
+        let at_ns = self.sender.timers.deadline_ns()?;
+        let writes = !self.sender.queues[0].used.is_empty();
+        Some(at_ns + if writes { WRITE_BACK_NS } else { 0 })
     }
 
     /// A frame's data is there.

@@ -30,7 +30,7 @@ DEFERRED, AT_ONCE, IN_POLL, HALF = "behind the softirq", "at once", "in the poll
 RULES = {DEFERRED: "softirq", IN_POLL: "poll", HALF: "half"}
 """Refill rules that are values of rx_timer_refill (drivers/irqmod/rx_timer.c). AT_ONCE: without deferral, frame by frame."""
 PERIODS_US = (100, 200, 400, 700, 1000, 2000, 4000)
-QUICK_PERIODS_US = (400, 1000)
+QUICK_PERIODS_US = (400,)
 RULE_PERIODS_US = (400, 1000)
 HARDWARE_PERIODS_US = (400, 1000)
 HARDWARE_NS = 100_000_000

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Trials as long as the paper's, at the throughput that short ones found and just below it (`--long`)."""
+"""Trials as long as the paper's, at the throughput that short ones found (`--long`)."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ BYTES = 64
 LONG_NS = 60_000_000_000
 VARIANTS = (BASE, "NAPI-TX-OFF")
 """The slowest and the fastest."""
-STEPS = (1.0, 0.999, 0.995, 0.99, 0.98)
-"""Of the rate that short trials found; the first without loss ends the search."""
 
 
 @dataclass(frozen=True)
@@ -37,25 +35,22 @@ class LongRow:
     offered_pps: Annotated[float, Col("Offered", "frames/s")]
     sent_frames: Annotated[int, Col("Frames sent")]
     lost_frames: Annotated[int, Col("lost")]
+    forwarded_pps: Annotated[float, Col("Forwarded", "frames/s")]
 
 
-def _steps(runner: TrialRunner, workload: Workload, rate_pps: float) -> list[ForwardingResult]:
-    """Trials with a rate per direction, and less while frames are lost."""
-    made = []
-    for step in STEPS:
-        made.append(runner.trial(runner.spec(workload, rate_pps * step)))
-        runner.progress(f"{made[-1].total('lost')} frames lost at {2 * rate_pps * step / 1e3:.2f} kpps")
-        if not made[-1].total("lost"):
-            break
-    return made
+def _trial(runner: TrialRunner, workload: Workload, rate_pps: float) -> ForwardingResult:
+    """A trial with a rate per direction."""
+    trial = runner.trial(runner.spec(workload, rate_pps))
+    runner.progress(f"{trial.total('lost')} frames lost at {2 * rate_pps / 1e3:.2f} kpps")
+    return trial
 
 
 def measure(run: Run, found: Results) -> Table[LongRow]:
-    """One trial of LONG_NS, or a few, for each of VARIANTS."""
+    """One trial of LONG_NS for each of VARIANTS."""
     short = run.search_plan(BYTES)
     workload = replace(short, duration_ns=LONG_NS)
     jobs = {
-        v: Job(v, run.testbed(v), partial(_steps, workload=workload, rate_pps=search.rate_per_direction(found[BYTES, v])))
+        v: Job(v, run.testbed(v), partial(_trial, workload=workload, rate_pps=search.rate_per_direction(found[BYTES, v])))
         for v in VARIANTS
     }
     rows = [
@@ -68,8 +63,8 @@ def measure(run: Run, found: Results) -> Table[LongRow]:
             offered_pps=round(trial.offered_pps, 2),
             sent_frames=trial.total("sent"),
             lost_frames=trial.total("lost"),
+            forwarded_pps=round(trial.forwarded_pps, 2),
         )
-        for variant, trials in run.session.all("long trials", jobs).items()
-        for trial in trials
+        for variant, trial in run.session.all("long trials", jobs).items()
     ]
     return Table("Trials as long as the paper's", LongRow, tuple(rows))

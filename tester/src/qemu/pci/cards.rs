@@ -318,8 +318,11 @@ pub fn inject_faults(port: usize, plan: Option<FaultPlan>) -> Result<Damage, Str
 pub fn rings(record: bool) -> Vec<Vec<[u64; 2]>> {
     let mut slots = SLOTS.lock().unwrap_or_else(|e| e.into_inner());
     let slots = slots.iter_mut().flat_map(|slots| &mut slots.slots);
-    let recorded = slots
-        .map(|slot| std::mem::replace(&mut slot.fills, record.then(Vec::new)).unwrap_or_default());
+    let recorded = slots.map(|slot| {
+        let fills = std::mem::replace(&mut slot.fills, record.then(Vec::new));
+        slot.arm();
+        fills.unwrap_or_default()
+    });
     recorded.collect()
 }
 
@@ -342,7 +345,14 @@ impl Slot {
 
     fn arm(&mut self) {
         let faults = self.faults.as_ref().and_then(FaultInjector::deadline_ns);
-        let deadlines = [self.card.deadline_ns(), faults, self.raise_ns];
+        // What does not show yet can wait, unless someone looks.
+        let watched = self.fills.is_some() || self.faults.is_some() || caches::sees_device_writes();
+        let card = if watched {
+            self.card.deadline_ns()
+        } else {
+            self.card.shows_ns()
+        };
+        let deadlines = [card, faults, self.raise_ns];
         let deadline_ns = deadlines.into_iter().flatten().min();
         let deadline_ns = deadline_ns.filter(|_| self.answers().is_some());
         // Arming a timer costs host time even if nothing changes.
@@ -383,6 +393,7 @@ fn with_slot<T>(
         faults: slot.faults.as_mut(),
         sent: Vec::new(),
     };
+    slot.card.catch_up(now_ns(), &mut host);
     let value = work(slot.card.as_mut(), &mut host);
     if let Some(fills) = &mut slot.fills {
         let fill = slot.card.transmit_fill(&mut host).into();
@@ -515,6 +526,7 @@ unsafe extern "C" fn config_write(device: *mut c_void, address: u32, value: u32,
         devices.find_map(|(port, other)| Some((port, other.filter(|other| other.is(device))?)))
     };
     let Some((port, device)) = found else { return };
+    with(port, |_, _| ()); // what the card did before, it did as it was
     let slept = !device.is_awake();
     device.write_configuration(address, value, bytes);
     if device.is_awake() == slept {

@@ -47,16 +47,15 @@ unsafe extern "C" fn halted(_processor: *mut c_void, token: u64) {
     }
     // SAFETY: this is queued work; before the lock is lent, more is queued.
     unsafe {
-        if main_loop::is_awake() {
+        if !(api().runstate_is_running)() {
+            // The main loop waits for the processor to stop, which it does with no more work.
+        } else if main_loop::is_awake() {
             queue();
             main_loop::lend_lock();
         } else {
             let from_ns = clock::now_ns();
-            let awake = idling::skip();
+            idling::skip(queue);
             halts::note(from_ns, clock::now_ns());
-            if !awake {
-                queue();
-            }
         }
     }
 }

@@ -1,0 +1,26 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# The PCI function is reset, up and down: the interface works afterwards, with its settings. The PCI core announces a reset to the
+# driver by callbacks of error recovery.
+. "${0%/*}/tap.sh"
+only_for irqmod_i8255x irqmod_rtl8139cp
+
+reset=/sys/class/net/$IF0/device/reset
+if [ ! -e "$reset" ]; then
+	skip "reset" "this chip cannot be reset by its configuration space"
+	done_testing
+	exit
+fi
+rings=$(ring "$IF0" RX)
+for state in up down; do
+	ip link set "$IF0" $state
+	check "$state: reset" sh -c "echo 1 >$reset"
+	ip link set "$IF0" up
+	check "$state: a host answers" reaches "$PEER0"
+	check "$state: the rings are as before" same "$(ring "$IF0" RX)" "$rings"
+done
+ping -q -c 1000 -i 0.002 "$PEER0" >/dev/null 2>&1 &
+for i in 1 2 3 4 5; do check "reset under traffic, $i" sh -c "echo 1 >$reset"; done
+wait
+check "a host answers after that" reaches "$PEER0"
+done_testing

@@ -1,0 +1,61 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# needs: wire
+# loads: 8021q
+# Segmentation by the chip: TCP flows with it and without, also over a VLAN, and the chip gets packets larger than the MTU.
+. "${0%/*}/tap.sh"
+only_for irqmod_rtl8139cp irqmod_lan78xx
+
+there() { ip netns exec peer "$@"; }
+statistic() { cat "/sys/class/net/$IF0/statistics/$1"; }
+feature() { ethtool -k "$IF0" | sed -n 's/^tcp-segmentation-offload: \([a-z]*\).*/\1/p'; }
+# flows WHAT ADDRESS: TCP makes progress.
+flows()
+{
+	check "$1: TCP flows" iperf3 -c "$2" -n 2M
+}
+# Bytes of a packet, on average.
+size()
+{
+	packets=$(statistic tx_packets) bytes=$(statistic tx_bytes)
+	flows "$1" 192.0.2.2
+	average=$((($(statistic tx_bytes) - bytes) / ($(statistic tx_packets) - packets)))
+}
+
+ip netns add peer
+ip link set "$IF1" netns peer
+ip addr flush dev "$IF0"
+ip addr add 192.0.2.1/24 dev "$IF0"
+ip link set "$IF0" up
+there ip link set lo up
+there ip addr add 192.0.2.2/24 dev "$IF1"
+there ip link set "$IF1" up
+check "the peer answers" reaches 192.0.2.2
+there iperf3 -s -D
+usleep 500000
+check "without TSO" ethtool -K "$IF0" tso off
+size "without TSO"
+check "packets are no larger than the MTU" test $average -le 1514
+check "TSO" ethtool -K "$IF0" tso on
+check "... is on" same "$(feature)" on
+size "TSO"
+if [ "$DRIVER" = irqmod_rtl8139cp ]; then
+	check "packets are larger than the MTU: $average" test $average -gt 1600
+	fails "a ring that is too short for it" ethtool -G "$IF0" tx 16
+	check "an MTU that is too large for it" ip link set "$IF0" mtu 4000
+	check "... TSO is off" same "$(feature)" off
+	ip link set "$IF0" mtu 1500
+	check "... and comes back" same "$(feature)" on
+fi
+ip link add link "$IF0" name v0 type vlan id 5
+there ip link add link "$IF1" name v1 type vlan id 5
+ip addr add 198.51.100.1/24 dev v0
+there ip addr add 198.51.100.2/24 dev v1
+ip link set v0 up
+there ip link set v1 up
+flows "TSO over a VLAN" 198.51.100.2
+for tx in $TX_SCHEMES; do
+	put "$IF0" tx_scheme "$tx" 2>/dev/null || continue
+	flows "TSO with $tx" 192.0.2.2
+done
+done_testing
