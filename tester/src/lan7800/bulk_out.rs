@@ -20,6 +20,12 @@ struct Transfer {
     across: usize,
     parsed: usize,
     complete: bool,
+    /// Of the packet that is arriving: frames that are not whole, with where in the transfer each ends.
+    #[serde(default)]
+    pieces: VecDeque<(usize, Vec<u8>)>,
+    /// Where the packet behind that begins.
+    #[serde(default)]
+    next: usize,
 }
 
 /// How a transfer stands.
@@ -68,6 +74,8 @@ impl BulkOut {
             across: 0,
             parsed: 0,
             complete: false,
+            pieces: VecDeque::new(),
+            next: 0,
         });
         Offer::Wait
     }
@@ -99,22 +107,37 @@ impl BulkOut {
             return Ok(false);
         };
         transfer.across = (transfer.across + bytes).min(transfer.data.len());
-        let across = &transfer.data[..transfer.across];
-        while let Some(command) = Command::read(across.get(transfer.parsed..).unwrap_or_default()) {
-            let begin = transfer.parsed + COMMAND_BYTES;
-            let end = begin + command.frame_bytes();
-            if !command.is_sound(capacity) || end > transfer.data.len() {
-                self.transfer = None;
-                return Err(());
+        loop {
+            if transfer.pieces.is_empty() {
+                let across = &transfer.data[..transfer.across];
+                let Some(command) =
+                    Command::read(across.get(transfer.parsed..).unwrap_or_default())
+                else {
+                    break;
+                };
+                let begin = transfer.parsed + COMMAND_BYTES;
+                let end = begin + command.frame_bytes();
+                if !command.is_sound(capacity) || end > transfer.data.len() {
+                    self.transfer = None;
+                    return Err(());
+                }
+                // A frame is made of its own bytes and the headers alone, so it can be made before the rest is across.
+                let pieces = command.pieces(&transfer.data[begin..end]).into_iter();
+                transfer.pieces = pieces.map(|(bytes, made)| (begin + bytes, made)).collect();
+                transfer.next = end.next_multiple_of(4);
             }
-            let Some(frame) = across.get(begin..end) else {
+            let across = transfer.across;
+            let whole = transfer.pieces.iter().take_while(|(end, _)| *end <= across);
+            let count = whole.count();
+            for (end, made) in transfer.pieces.drain(..count) {
+                self.used += made.len();
+                self.frames.push_back(made);
+                transfer.parsed = end;
+            }
+            if !transfer.pieces.is_empty() {
                 break; // not whole yet
-            };
-            for frame in command.frames(frame) {
-                self.used += frame.len();
-                self.frames.push_back(frame);
             }
-            transfer.parsed = end.next_multiple_of(4);
+            transfer.parsed = transfer.next;
         }
         transfer.complete = transfer.across == transfer.data.len();
         if transfer.complete && transfer.parsed < transfer.data.len() {
@@ -153,6 +176,8 @@ impl BulkOut {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::offload::TCP;
+    use crate::offload::tests::ipv4;
 
     const GIGABIT: u64 = 1_000_000_000;
 
@@ -224,6 +249,39 @@ mod tests {
         assert_eq!(bulk_out.ready(512, 4096), None, "it is leaving");
         bulk_out.next_frame(20_000, GIGABIT);
         assert_eq!(bulk_out.ready(512, 4096), Some(512));
+    }
+
+    #[test]
+    fn segments_leave_while_their_packet_arrives() {
+        let mut payload = vec![0; 20];
+        payload[12] = 5 << 4;
+        payload.extend(vec![7; 30_000]);
+        let packet = ipv4(TCP, &payload);
+        let mut data = (packet.len() as u32 | 1 << 27).to_le_bytes().to_vec();
+        data.extend((1460_u32 << 16).to_le_bytes());
+        data.extend(&packet);
+        let mut bulk_out = BulkOut::default();
+        bulk_out.offer(|| data.clone());
+        for _ in 0..4 {
+            assert_eq!(bulk_out.moved(512, 12288), Ok(false));
+        }
+        assert_eq!(bulk_out.used(), 1514, "the first segment");
+        assert_eq!(move_all(&mut bulk_out, 12288), Ok(19));
+        assert_eq!(
+            (bulk_out.used(), bulk_out.ready(512, 12288)),
+            (8 * 1514, None),
+            "the FIFO is full"
+        );
+        let mut now_ns = 0;
+        let mut sent = Vec::new();
+        while let Some(frame) = bulk_out.next_frame(now_ns, GIGABIT) {
+            sent.push(frame.len());
+            move_all(&mut bulk_out, 12288).unwrap();
+            now_ns += 1538 * 8;
+        }
+        assert_eq!(sent.len(), 30_000_usize.div_ceil(1460));
+        assert_eq!(sent.iter().sum::<usize>(), 30_000 + 21 * 54);
+        assert_eq!(bulk_out.offer(|| unreachable!()), Offer::Taken);
     }
 
     #[test]

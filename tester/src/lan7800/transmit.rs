@@ -61,6 +61,29 @@ impl Command {
         frames
     }
 
+    /// The frames as `frames` makes them, each with how many bytes of `frame` it is made of: segments leave while the rest of
+    /// the packet is still arriving.
+    pub fn pieces(&self, frame: &[u8]) -> Vec<(usize, Vec<u8>)> {
+        let frames = self.frames(frame);
+        let mss = ((self.b >> 16) & 0x3fff) as usize;
+        let headers = find_ip(frame).map_or(0, |ip| {
+            ip.payload + usize::from(frame.get(ip.payload + 12).map_or(0, |byte| byte >> 4)) * 4
+        });
+        let last = frames.len() - 1;
+        let bytes = |n: usize| {
+            if n == last {
+                frame.len()
+            } else {
+                frame.len().min(headers + (n + 1) * mss)
+            }
+        };
+        frames
+            .into_iter()
+            .enumerate()
+            .map(|(n, made)| (bytes(n), made))
+            .collect()
+    }
+
     /// Inserts the VLAN tag, or replaces the frame's own.
     fn tag(&self, frame: &mut Vec<u8>) {
         let tag = (self.b as u16).to_be_bytes();
@@ -173,6 +196,26 @@ mod tests {
             }
             assert_eq!(stream, payload[32..]);
         }
+    }
+
+    #[test]
+    fn a_segment_is_made_of_the_headers_and_its_own_bytes() {
+        let mut payload = vec![0; 20];
+        payload[12] = 5 << 4;
+        payload.extend(vec![7; 3000]);
+        let frame = ipv4(TCP, &payload);
+        let headers = frame.len() - 3000;
+        let lso = command(TX_LSO, 1400 << 16, &frame);
+        let pieces = lso.pieces(&frame);
+        let bytes: Vec<usize> = pieces.iter().map(|(bytes, _)| *bytes).collect();
+        assert_eq!(bytes, [headers + 1400, headers + 2800, frame.len()]);
+        let made: Vec<Vec<u8>> = pieces.into_iter().map(|(_, made)| made).collect();
+        assert_eq!(made, lso.frames(&frame));
+        let plain = ipv4(UDP, &[1; 100]);
+        assert_eq!(
+            command(0, 0, &plain).pieces(&plain),
+            vec![(plain.len(), plain.clone())]
+        );
     }
 
     #[test]
