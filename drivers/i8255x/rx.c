@@ -120,13 +120,15 @@ void i8255x_rx_refill(struct irqmod_port *port)
 
 /* The receiver may have seen the EL bit just before it was moved, and have
  * stopped unexpectedly. Called only after an RNR interrupt or a pass without
- * frames, because a register read is expensive on real hardware.
+ * frames, because a register read is expensive on real hardware. Or the pass that
+ * moved the EL bit left frames on the ring. A later pass looks then: the RNR
+ * interrupt has been acknowledged, and there will be no other.
  */
 static void rx_check(struct i8255x *np)
 {
-	WRITE_ONCE(np->ru_check, false);
 	if (np->ru_stopped || i8255x_rx_pending(&np->port))
 		return;
+	WRITE_ONCE(np->ru_check, false);
 	if ((readb(np->regs + SCB_STATUS) & RUS_MASK) != RUS_READY)
 		i8255x_rx_start(np);
 }

@@ -12,6 +12,7 @@ import pytest
 from irqlab import Lab
 from irqlab.errors import IrqlabError
 from irqlab.methods import catalogue
+from irqlab.trials.hunt import HuntTrial
 from tests.e2e.conftest import Cli
 
 
@@ -63,3 +64,11 @@ def test_a_small_ring_gets_half_of_it_as_tx_frames() -> None:
 def test_a_lab_has_one_pair_of_schemes() -> None:
     with pytest.raises(IrqlabError, match="one pair"):
         Lab("irqmod_i8255x", rx="napi,de")
+
+
+def test_a_receiver_that_ran_out_of_descriptors_starts_again_after_several_passes() -> None:
+    """32 frames for a ring of 16, taken in passes of 10: the first pass gives descriptors back, the last one finds the stop."""
+    with Lab("irqmod_i8255x", nic="i82557b", rx="napi", tx="off", ring=16, tx_frames=4, weight=10) as lab:
+        found = lab._runner.trial(HuntTrial(pairs=4, first_gap_ns=1_000_000, step_ns=1_000_000, first_frames=32))
+    assert None in found.first.latencies_ns
+    assert None not in found.second.latencies_ns
