@@ -40,15 +40,37 @@ ALWAYS = "unbind"
 """Runs with each receive scheme in each build."""
 IN_TURN = ("updown", "rings", "suspend", "no_memory")
 """Run with a third of the receive schemes in each build."""
+OF_CHIPS = (
+    "eeprom",
+    "forced_link",
+    "hw_counters",
+    "identify",
+    "microcode",
+    "pci_reset",
+    "registers",
+    "rx_fcs",
+    "selftest",
+    "wake",
+)
+"""Scripts for what our PCI drivers' chips have."""
+OF_FRAMES = ("instruments", "jumbo", "live_address", "messages", "tso", "vlan")
 ONCE = {
-    "kasan": (("together",), ("interface", "backstop", "bad_input"), ("load_unload",), ("tx_timeout",), ("usb",)),
+    "kasan": (
+        ("together",),
+        ("interface", "backstop", "bad_input"),
+        ("load_unload",),
+        ("tx_timeout",),
+        ("usb",),
+        OF_CHIPS,
+        OF_FRAMES,
+    ),
     "kcsan": (("together",),),
     "rt": (("together",), ("interface",), ("tx_timeout",), ("usb",)),
 }
 """Scripts that choose their schemes themselves, by build; those in one group share a DUT."""
 OF_THEIRS = tuple(script.name for script in tap.scripts() if not script.engine)
-OF_PCI = ("backstop", "bad_input", "interface", "load_unload", "rings", "tx_timeout")
-"""Scripts for the schemes, rings and settings of our PCI drivers."""
+OF_PCI = ("backstop", "bad_input", "interface", "load_unload", "rings", "tx_timeout", *OF_CHIPS)
+"""Scripts for the schemes, rings, settings and chips of our PCI drivers."""
 OF_USB = ("usb",)
 OF_THE_CLOCK = ("busy_wire", "tcp")
 """Scripts that compare rates, which means nothing without the instruction clock."""

@@ -19,6 +19,8 @@ from irqlab.trials.testbed import Testbed
 from tests.e2e.conftest import Cli, Refused
 
 WINDOW_NS = 100_000_000
+MOST_LEFT = 0.1
+"""Of an overloaded CPU: the scheduler gives a process of idle priority a slice of 4 ms now and then, at most two in a window."""
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +43,7 @@ def test_an_application_receives_everything_and_the_places_add_up(testbed: Testb
     assert places.elsewhere == 0
     assert places.nic > 0
     assert busy.application_pps < busy.offered_pps
-    assert busy.cpu_available < 0.05
+    assert busy.cpu_available < MOST_LEFT
     assert busy.ksoftirqd_share > gentle.ksoftirqd_share
 
 
@@ -113,10 +115,10 @@ def test_a_limit_on_polling_leaves_the_rest_of_the_cpu(testbed: Testbed) -> None
     left = []
     for percent in (25, 100):
         tuning = Tuning(schemes=Schemes(rx="polling", tx="poll", quota=5, cpu_percent=percent))
-        left.append(testbed.measure(spec(80_000, kind="forward", tuning=tuning))[0].cpu_available)
+        left.append(testbed.measure(spec(120_000, kind="forward", tuning=tuning))[0].cpu_available)
     limited, whole = left
     assert 0.5 < limited < 0.75
-    assert whole < 0.05
+    assert whole < MOST_LEFT
 
 
 def test_an_application_waits_in_epoll_and_polls_the_device(testbed: Testbed) -> None:
