@@ -540,8 +540,8 @@ static pci_ers_result_t i8255x_error_detected(struct pci_dev *pdev,
 
 static pci_ers_result_t i8255x_slot_reset(struct pci_dev *pdev)
 {
-	/* The device was not disabled: its interrupt is still requested. Up to
-	 * Linux 6.11 the state counts as used after a suspend.
+	/* The device was not disabled: its interrupt is still requested. A
+	 * kernel may take the saved state as used after a suspend.
 	 */
 	pdev->state_saved = true;
 	pci_restore_state(pdev);
