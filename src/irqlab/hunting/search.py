@@ -16,7 +16,8 @@ from irqlab.errors import IrqlabError
 from irqlab.hunting.cases import Case
 from irqlab.hunting.findings import Finding, disorder, group
 from irqlab.hunting.instants import busy_spans, chosen_spans, trials
-from irqlab.hunting.options import Options
+from irqlab.hunting.options import OVERRUNS, Options
+from irqlab.hunting.overruns import with_room
 from irqlab.hunting.pairs import Limits, Pair, pairs_of
 from irqlab.hunting.processors import hunt_processors, replayed
 from irqlab.hunting.smaller import said, shortest_failing, shortest_lead
@@ -45,6 +46,8 @@ class Hunted:
 
 def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
     """Tries the instants. Raises NotAloneError if frames that come alone are lost, NotSupportedError without the change."""
+    if case.kind == OVERRUNS:
+        case = with_room(runner, case)
     try:
         limits, alone = alone_of(runner, case, options)
     except (KernelProblemError, MachineError) as error:
@@ -59,10 +62,10 @@ def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
         judged, findings = hunt_processors(runner, case, limits, alone, options, partial(listing, runner.testbed))
         return Hunted(limits, (), 1, judged, findings)
     step_ns = step_of(runner, options)
-    spans = _spans(alone, options, step_ns, limits)
+    spans = _spans(case, alone, options, step_ns, limits)
     if case.instants is not None and _count(spans, step_ns) > case.instants:
         step_ns *= -(-_count(spans, step_ns) // case.instants)
-        spans = _spans(alone, options, step_ns, limits)
+        spans = _spans(case, alone, options, step_ns, limits)
     if not spans:
         raise IrqlabError("--from, --until: the DUT halts in the whole of that time, so there is no instant to try")
     asked = list(trials(spans, step_ns, case.trial))
@@ -124,6 +127,8 @@ def _freed_bound(runner: TrialRunner, freed: Sequence[int], options: Options) ->
 def replay(runner: TrialRunner, case: Case, options: Options) -> tuple[Limits, list[Pair]]:
     """One instant, as often as asked for; each time on a restored DUT. Of calls that fail: none if there is no such call."""
     assert options.at is not None
+    if case.kind == OVERRUNS:
+        case = with_room(runner, case)
     limits, alone = alone_of(runner, case, options)
     one = replace(case.trial, step_ns=step_of(runner, options))
     if case.trial.failing is not None:
@@ -155,10 +160,10 @@ def led(one: HuntTrial, at_ns: int, lead: int) -> HuntTrial:
     return replace(one, pairs=lead + 1, first_gap_ns=at_ns - lead * one.step_ns)
 
 
-def _spans(alone: HuntResult, options: Options, step_ns: int, limits: Limits) -> list[tuple[int, int]]:
-    spec = alone.spec
+def _spans(case: Case, alone: HuntResult, options: Options, step_ns: int, limits: Limits) -> list[tuple[int, int]]:
+    spec = case.trial
     # What comes with the frames at the end of a pair, or after them, proves nothing.
-    end_ns = spec.period_ns - (CHECK_ROOM_NS + limits.bound_ns if spec.check else 0)
+    end_ns = spec.period_ns - (CHECK_ROOM_NS + limits.bound_ns + case.busy_ns if spec.check else 0)
     return chosen_spans(busy_spans(alone, step_ns, limits.alone_ns), options.begin, options.end, end_ns, step_ns)
 
 
