@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -14,6 +14,7 @@ from irqlab.debug.trace import listing
 from irqlab.dut.kernel_log import KernelProblemError
 from irqlab.errors import IrqlabError
 from irqlab.hunting.cases import Case
+from irqlab.hunting.failures import fail_calls, failing_call
 from irqlab.hunting.findings import Finding, disorder, group
 from irqlab.hunting.instants import busy_spans, chosen_spans, trials
 from irqlab.hunting.options import OVERRUNS, Options
@@ -57,7 +58,11 @@ def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
         finding = Finding(case.kind, case.port, "message", None, None, 1, None, None, None, said(error))
         return Hunted(Limits(0, 0), (), step_of(runner, options), (), [finding])
     if case.trial.failing is not None:
-        return _fail_calls(runner, case, limits, alone)
+        calls = max(alone.calls, default=0)
+        if not calls:
+            return Hunted(limits, (), 1, (), ())
+        judged, findings = fail_calls(runner, case, calls, limits)
+        return Hunted(limits, ((0, calls - 1),), 1, judged, findings)
     if case.trial.switches is not None:
         judged, findings = hunt_processors(runner, case, limits, alone, options, partial(listing, runner.testbed))
         return Hunted(limits, (), 1, judged, findings)
@@ -134,7 +139,7 @@ def replay(runner: TrialRunner, case: Case, options: Options) -> tuple[Limits, l
     if case.trial.failing is not None:
         if options.at >= max(alone.calls, default=0):
             return limits, []  # there is no such call
-        trial = _failing(case.trial, options.at, min(options.lead, options.at))
+        trial = failing_call(case.trial, options.at, min(options.lead, options.at))
     elif case.trial.switches is not None:
         scheduled = replayed(case, alone, options)
         if scheduled is None:
@@ -185,41 +190,3 @@ def _broken(runner: TrialRunner, case: Case, trial: HuntTrial, error: IrqlabErro
     begin, pairs, error = shortest_failing(runner, part, trial.pairs, error)
     gaps = part(begin, pairs).gaps_ns
     return Finding(case.kind, case.port, "message", gaps[0], gaps[-1], pairs, None, gaps[-1], pairs - 1, said(error))
-
-
-def _fail_calls(runner: TrialRunner, case: Case, limits: Limits, alone: HuntResult) -> Hunted:
-    """In pair n the n-th call fails. `gap_ns` of a pair is the call's number then."""
-    assert case.trial.failing is not None
-    calls = max(alone.calls, default=0)
-    if not calls:
-        return Hunted(limits, (), 1, (), ())
-    trial = replace(case.trial, pairs=calls)
-    found = runner.attempt(trial)
-    if isinstance(found, IrqlabError):
-        return Hunted(limits, ((0, calls - 1),), 1, (), list(_broken_calls(runner, case, calls, found)))
-    judged = [replace(pair, gap_ns=pair.number) for pair in pairs_of(found, limits)]
-    findings = []
-    for one in group(case.kind, case.port, judged, 1):
-        first = one.from_ns or 0
-        lead = shortest_lead(runner, partial(_failing, case.trial, first), first, limits)
-        findings.append(replace(one, at_ns=first, lead=lead))
-    return Hunted(limits, ((0, calls - 1),), 1, judged, findings)
-
-
-def _failing(one: HuntTrial, number: int, lead: int) -> HuntTrial:
-    """A trial whose last pair has the call of that number fail."""
-    assert one.failing is not None
-    return replace(one, pairs=lead + 1, failing=replace(one.failing, first=number - lead))
-
-
-def _broken_calls(runner: TrialRunner, case: Case, calls: int, error: IrqlabError) -> Iterator[Finding]:
-    """The DUT failed: with a call alone, or only if they fail one after the other."""
-    found_any = False
-    for number in range(calls):
-        found = runner.attempt(_failing(case.trial, number, 0))
-        if isinstance(found, IrqlabError):
-            found_any = True
-            yield Finding(case.kind, case.port, "message", number, number, 1, None, number, 0, said(found))
-    if not found_any:
-        last = calls - 1
-        yield Finding(case.kind, case.port, "message", 0, last, calls, None, last, last, said(error))

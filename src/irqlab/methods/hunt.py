@@ -195,7 +195,7 @@ def _sample(case: Case, hunted: Hunted) -> Sample:
         alone_ns=hunted.limits.alone_ns,
         bound_ns=hunted.limits.bound_ns,
         worst_ns=worst.latency_ns if worst else None,
-        worst_at_ns=worst.gap_ns if worst and case.trial.switches is None else None,
+        worst_at_ns=worst.gap_ns if worst and case.trial.switches is None and case.trial.failing is None else None,
         freed_ns=max((pair.freed_ns for pair in hunted.pairs if pair.freed_ns is not None), default=None),
         missed=sum(1 for pair in hunted.pairs if pair.what) + broken,
         findings=tuple(hunted.findings),
@@ -232,7 +232,7 @@ def _traces(row: Row) -> Iterator[Table]:
     """What the driver executed, whole."""
     for number, finding in enumerate(_findings(row), 1):
         if finding.trace:
-            caption = f"Trace of finding {number}: {finding.what} at {finding.at_ns} ns, {finding.port} port"
+            caption = f"Trace of finding {number}: {finding.what} {finding.where}, {finding.port} port"
             yield _folded(caption, Step, finding.trace, row)
 
 
@@ -264,7 +264,7 @@ def _printed(row: Row, _: Options) -> Iterator[Table | str]:
         yield _FINDINGS.table([row])
         first = next((f for f in _findings(row) if f.lead is not None), None)
         if first is not None:
-            yield f"To replay {first.what} at {first.at_ns} ns: the same command with {_how(row, first)}"
+            yield f"To replay {first.what} {first.where}: the same command with {_how(row, first)}"
         yield from (f"{one.kind}, {one.port} port:\n{one.said}" for one in _findings(row) if one.said)
     for number, finding in enumerate(_findings(row), 1):
         if finding.trace:
@@ -295,7 +295,7 @@ def _how(row: Row, finding: Finding) -> str:
     sample = next(sample for sample in row.samples if finding in sample.findings)
     step = sample.step_ns // (1000 // row.data["mips"])
     options = ["--what", kind] if kind != KINDS[0] else []
-    options += ["--ports", finding.port, "--at", str(finding.at_ns), "--lead", str(finding.lead)]
+    options += ["--ports", finding.port, "--at", str(finding.place), "--lead", str(finding.lead)]
     return " ".join([*options, *(["--step", str(step)] if step > 1 and finding.lead else []), "--repeat", "100"])
 
 
