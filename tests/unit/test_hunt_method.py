@@ -114,6 +114,7 @@ def test_a_sample_has_the_worst_of_its_pairs_and_all_that_was_missed() -> None:
         case: Any = SimpleNamespace(kind="arrivals", port="same", trial=trial)
         sample = hunt._sample(case, whole)
         assert (sample.worst_ns, sample.worst_at_ns, sample.freed_ns) == (90, at_ns, 700)
+        assert sample.step_ns == (4 if at_ns else None)
         assert (sample.instants, sample.missed) == (4 + 2, 2 + 2)
         assert sample.worst_over_time == ((1, 50), (2, 90), (4, 60))
 
