@@ -93,7 +93,7 @@ def test_the_first_findings_that_can_be_are_traced(monkeypatch: pytest.MonkeyPat
     assert [one.trace for one in hunt._traced(given, whole, 3).findings] == [
         (), (), ("steps of", "one"), (), ("steps of", "two"), (),
     ]  # fmt: skip
-    assert asked == [(given.testbed, replay, 7) for replay in ("one", "fails", "two")]
+    assert asked == [(given.testbed, replay, 7, None) for replay in ("one", "fails", "two")]
     assert said == [
         "tracing what the driver executes at 2 ns", "tracing what the driver executes at 3 ns", "no trace: no symbols",
         "tracing what the driver executes at 4 ns",

@@ -173,7 +173,7 @@ def _traced(runner: TrialRunner, hunted: Hunted, most: int) -> Hunted:
             runner.progress(f"tracing what the driver executes at {finding.at_ns} ns")
             most -= 1
             try:
-                trace = trace_of(runner.testbed, finding.replay, hunted.limits.alone_ns)
+                trace = trace_of(runner.testbed, finding.replay, hunted.limits.alone_ns, finding.worst_ns)
             except IrqlabError as error:
                 runner.progress(f"no trace: {error}")
             else:
