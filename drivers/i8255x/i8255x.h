@@ -207,6 +207,14 @@ void i8255x_down(struct i8255x *np);
 void i8255x_apply(struct i8255x *np);
 int i8255x_restart(struct i8255x *np);
 void i8255x_pause(struct i8255x *np);
+void i8255x_init_phy(struct i8255x *np, int phy);
+
+/* power.c */
+void i8255x_reset(struct work_struct *work);
+void i8255x_tx_timeout(struct net_device *netdev, unsigned int queue);
+void i8255x_shutdown(struct pci_dev *pdev);
+extern const struct dev_pm_ops i8255x_pm_ops;
+extern const struct pci_error_handlers i8255x_error_handlers;
 
 extern const struct ethtool_ops i8255x_ethtool_ops;
 

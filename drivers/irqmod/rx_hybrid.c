@@ -21,6 +21,7 @@
  * half of the CPU, and the NIC drops the excess at no cost. On a router no
  * process wants the CPU, and polls follow each other.
  */
+#include <linux/math64.h>
 #include <linux/sched/clock.h>
 
 #include "de.h"
