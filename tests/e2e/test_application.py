@@ -65,6 +65,13 @@ def test_paced_hybrid_masks_rx_and_lets_the_application_run(driver: str) -> None
     assert busy.application_pps > 1.5 * gentle.application_pps
 
 
+@pytest.mark.parametrize("rx", [Schemes(rx="hybrid", cliff_pps=12_500, above="paced"), Schemes(rx="adaptive")])
+def test_two_interfaces_leave_the_application_as_much_as_one(testbed: Testbed, rx: Schemes) -> None:
+    one, two = (testbed.measure(spec(76_000, tuning=Tuning(schemes=rx), interfaces=n))[0] for n in (1, 2))
+    assert two.places.elsewhere == 0
+    assert two.application_pps > 0.7 * one.application_pps
+
+
 def test_ksoftirqd_has_the_priority_that_it_is_given(testbed: Testbed) -> None:
     """At twice what is left to it, the application gets far more if the softirqs' thread stands behind it (Linux 6.1)."""
     equal, behind = (
