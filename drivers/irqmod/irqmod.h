@@ -24,6 +24,7 @@
 #include <linux/ethtool.h>
 #include <linux/hrtimer.h>
 #include <linux/interrupt.h>
+#include <linux/module.h>
 #include <linux/netdevice.h>
 #include <linux/skbuff.h>
 #include <linux/u64_stats_sync.h>
@@ -242,6 +243,13 @@ static inline struct irqmod_port *irqmod_port(const struct net_device *netdev)
 
 /* To be called before register_netdev() / after unregister_netdev(). */
 int irqmod_register(struct irqmod_port *port);
+/* Which devices a driver is for; @modalias is what MODULE_DEVICE_TABLE() would make
+ * of its table. With that, udev would load the driver at boot, and it might take a
+ * device from the driver in the kernel's tree. Ours is loaded by its name alone;
+ * the lab reads this.
+ */
+#define IRQMOD_DRIVES(modalias)	MODULE_ALIAS("irqmod:" modalias)
+
 void irqmod_unregister(struct irqmod_port *port);
 
 /* Called in ndo_open once the hardware is ready, and in ndo_stop before it is
