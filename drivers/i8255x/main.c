@@ -34,6 +34,7 @@ static const struct irqmod_ops i8255x_irqmod_ops = {
 	.rx_refill = i8255x_rx_refill,
 	.tx_reclaim = i8255x_tx_reclaim,
 	.tx_outstanding = i8255x_tx_outstanding,
+	.tx_bytes = i8255x_tx_bytes,
 	.tx_room = i8255x_tx_room,
 	.rx_count = i8255x_rx_count,
 	.rx_arrived = i8255x_rx_arrived,

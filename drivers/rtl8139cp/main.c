@@ -37,6 +37,7 @@ static const struct irqmod_ops cp_irqmod_ops = {
 	.rx_refill	= cp_rx_refill,
 	.tx_reclaim	= cp_tx_reclaim,
 	.tx_outstanding	= cp_tx_outstanding,
+	.tx_bytes	= cp_tx_bytes,
 	.tx_room	= cp_tx_room,
 	.rx_arrived	= cp_rx_arrived,
 };
