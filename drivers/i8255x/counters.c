@@ -6,10 +6,12 @@
  */
 #include <linux/delay.h>
 #include <linux/io.h>
+#include <linux/iopoll.h>
 
 #include "i8255x.h"
 
 #define DUMP_WAIT_US	20
+#define DUMP_SLEEP_US	(10 * USEC_PER_MSEC)
 
 /* Adds the requested dump if it is complete; true: none is in progress. */
 static bool counters_collect(struct i8255x *np)
@@ -44,6 +46,7 @@ static void counters_ask(struct i8255x *np)
 	np->counters_asked = i8255x_try_command(np, CU_DUMP_RESET);
 }
 
+/* All counters up to now, unless the NIC takes longer than it should. */
 static void counters_now(struct i8255x *np)
 {
 	int i;
@@ -54,6 +57,34 @@ static void counters_now(struct i8255x *np)
 	counters_ask(np);
 	for (i = 0; i < DUMP_WAIT_US && !counters_collect(np); i++)
 		udelay(1);
+}
+
+/* True: a dump that has been requested since *@asked was false is complete. */
+static bool counters_complete(struct i8255x *np, bool *asked)
+{
+	unsigned long flags;
+	bool complete;
+
+	spin_lock_irqsave(&np->counters_lock, flags);
+	complete = !np->counters_on;
+	if (!complete && counters_collect(np)) {
+		complete = *asked;
+		if (!complete) {
+			counters_ask(np);
+			*asked = np->counters_asked;
+		}
+	}
+	spin_unlock_irqrestore(&np->counters_lock, flags);
+	return complete;
+}
+
+/* The same in process context: also if the NIC takes longer. */
+static void counters_wait(struct i8255x *np)
+{
+	bool complete, asked = false;
+
+	read_poll_timeout(counters_complete, complete, complete, 10,
+			  DUMP_SLEEP_US, false, np, &asked);
 }
 
 /* Called after a reset, which clears the NIC's copy of the address. */
@@ -78,8 +109,8 @@ void i8255x_counters_stop(struct i8255x *np)
 {
 	unsigned long flags;
 
+	counters_wait(np);
 	spin_lock_irqsave(&np->counters_lock, flags);
-	counters_now(np);
 	np->counters_on = false;
 	spin_unlock_irqrestore(&np->counters_lock, flags);
 }
@@ -111,13 +142,13 @@ u32 i8255x_rx_arrived(struct irqmod_port *port)
 	return READ_ONCE(np->rx_arrived);
 }
 
-/* All counters, up to now. */
+/* All counters. Process context. */
 void i8255x_get_counters(struct i8255x *np, u64 *data)
 {
 	unsigned long flags;
 
+	counters_wait(np);
 	spin_lock_irqsave(&np->counters_lock, flags);
-	counters_now(np);
 	memcpy(data, np->counters, sizeof(np->counters));
 	spin_unlock_irqrestore(&np->counters_lock, flags);
 }
@@ -125,10 +156,15 @@ void i8255x_get_counters(struct i8255x *np, u64 *data)
 void i8255x_get_stats64(struct net_device *netdev,
 			struct rtnl_link_stats64 *stats)
 {
+	struct i8255x *np = netdev_priv(netdev);
+	unsigned long flags;
 	u64 c[COUNTERS];
 
 	irqmod_get_stats64(netdev, stats);
-	i8255x_get_counters(netdev_priv(netdev), c);
+	spin_lock_irqsave(&np->counters_lock, flags);
+	counters_now(np);
+	memcpy(c, np->counters, sizeof(c));
+	spin_unlock_irqrestore(&np->counters_lock, flags);
 	stats->rx_missed_errors = c[COUNT_RX_RESOURCE] + c[COUNT_RX_OVERRUN];
 	stats->rx_fifo_errors = c[COUNT_RX_OVERRUN];
 	stats->rx_crc_errors = c[COUNT_RX_CRC];

@@ -164,6 +164,7 @@ void i8255x_tx_drop(struct i8255x *np);
 netdev_tx_t i8255x_xmit(struct sk_buff *skb, struct net_device *netdev);
 unsigned int i8255x_tx_reclaim(struct irqmod_port *port);
 unsigned int i8255x_tx_outstanding(struct irqmod_port *port);
+unsigned int i8255x_tx_bytes(struct irqmod_port *port);
 unsigned int i8255x_tx_room(struct irqmod_port *port);
 void i8255x_set_rx_mode(struct net_device *netdev);
 int i8255x_tx_dump(struct i8255x *np);

@@ -34,6 +34,7 @@ static const struct irqmod_ops i8255x_irqmod_ops = {
 	.rx_refill = i8255x_rx_refill,
 	.tx_reclaim = i8255x_tx_reclaim,
 	.tx_outstanding = i8255x_tx_outstanding,
+	.tx_bytes = i8255x_tx_bytes,
 	.tx_room = i8255x_tx_room,
 	.rx_count = i8255x_rx_count,
 	.rx_arrived = i8255x_rx_arrived,
@@ -455,28 +456,29 @@ static void i8255x_remove(struct pci_dev *pdev)
 	i8255x_microcode_release(np);
 }
 
-/* driver_data: the NIC is part of a chipset (ICH). */
-#define I8255X(device, ich)	{ PCI_VDEVICE(INTEL, device), .driver_data = ich }
+/* Device, and whether the NIC is part of a chipset (ICH). 1059 is the 82551QM,
+ * 1209 the 82559ER and 82551ER/IT, 1229 the 82558, 82559, 8255[01].
+ */
+#define I8255X_DEVICES(ID) \
+	ID(1029, 0) ID(1030, 0) ID(1031, 1) ID(1032, 1) ID(1033, 1) \
+	ID(1034, 1) ID(1038, 1) ID(1039, 1) ID(103A, 1) ID(103B, 1) \
+	ID(103C, 1) ID(103D, 1) ID(103E, 1) ID(1050, 1) ID(1051, 1) \
+	ID(1052, 1) ID(1053, 1) ID(1054, 1) ID(1055, 1) ID(1056, 1) \
+	ID(1057, 1) ID(1059, 0) ID(1064, 1) ID(1065, 1) ID(1066, 1) \
+	ID(1067, 1) ID(1068, 1) ID(1069, 1) ID(106A, 1) ID(106B, 1) \
+	ID(1091, 1) ID(1092, 1) ID(1093, 1) ID(1094, 1) ID(1095, 1) \
+	ID(10FE, 1) ID(1209, 0) ID(1229, 0) ID(2449, 1) ID(2459, 1) \
+	ID(245D, 1) ID(27DC, 1)
+
+#define I8255X_ID(device, ich)	{ PCI_VDEVICE(INTEL, 0x##device), .driver_data = ich },
+#define I8255X_DRIVES(device, ich) \
+	IRQMOD_DRIVES("pci:v00008086d0000" #device "sv*sd*bc*sc*i*");
 
 static const struct pci_device_id i8255x_ids[] = {
-	I8255X(0x1029, 0),
-	I8255X(0x1030, 0),
-	I8255X(0x1031, 1), I8255X(0x1032, 1), I8255X(0x1033, 1), I8255X(0x1034, 1),
-	I8255X(0x1038, 1), I8255X(0x1039, 1), I8255X(0x103a, 1), I8255X(0x103b, 1),
-	I8255X(0x103c, 1), I8255X(0x103d, 1), I8255X(0x103e, 1),
-	I8255X(0x1050, 1), I8255X(0x1051, 1), I8255X(0x1052, 1), I8255X(0x1053, 1),
-	I8255X(0x1054, 1), I8255X(0x1055, 1), I8255X(0x1056, 1), I8255X(0x1057, 1),
-	I8255X(0x1059, 0),				/* 82551QM */
-	I8255X(0x1064, 1), I8255X(0x1065, 1), I8255X(0x1066, 1), I8255X(0x1067, 1),
-	I8255X(0x1068, 1), I8255X(0x1069, 1), I8255X(0x106a, 1), I8255X(0x106b, 1),
-	I8255X(0x1091, 1), I8255X(0x1092, 1), I8255X(0x1093, 1), I8255X(0x1094, 1),
-	I8255X(0x1095, 1), I8255X(0x10fe, 1),
-	I8255X(0x1209, 0),				/* 82559ER, 82551ER/IT */
-	I8255X(0x1229, 0),				/* 82558, 82559, 8255[01] */
-	I8255X(0x2449, 1), I8255X(0x2459, 1), I8255X(0x245d, 1), I8255X(0x27dc, 1),
+	I8255X_DEVICES(I8255X_ID)
 	{ }
 };
-MODULE_DEVICE_TABLE(pci, i8255x_ids);
+I8255X_DEVICES(I8255X_DRIVES)
 
 static struct pci_driver i8255x_driver = {
 	.name = KBUILD_MODNAME,

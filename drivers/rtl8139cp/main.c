@@ -37,6 +37,7 @@ static const struct irqmod_ops cp_irqmod_ops = {
 	.rx_refill	= cp_rx_refill,
 	.tx_reclaim	= cp_tx_reclaim,
 	.tx_outstanding	= cp_tx_outstanding,
+	.tx_bytes	= cp_tx_bytes,
 	.tx_room	= cp_tx_room,
 	.rx_arrived	= cp_rx_arrived,
 };
@@ -456,7 +457,7 @@ static const struct pci_device_id cp_pci_ids[] = {
 	{ PCI_DEVICE(PCI_VENDOR_ID_REALTEK, PCI_DEVICE_ID_REALTEK_8139) },
 	{ }
 };
-MODULE_DEVICE_TABLE(pci, cp_pci_ids);
+IRQMOD_DRIVES("pci:v000010ECd00008139sv*sd*bc*sc*i*");
 
 static struct pci_driver cp_driver = {
 	.name		= CP_NAME,

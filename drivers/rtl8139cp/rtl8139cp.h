@@ -227,6 +227,7 @@ void cp_tx_reset(struct cp *cp);
 netdev_tx_t cp_start_xmit(struct sk_buff *skb, struct net_device *netdev);
 unsigned int cp_tx_reclaim(struct irqmod_port *port);
 unsigned int cp_tx_outstanding(struct irqmod_port *port);
+unsigned int cp_tx_bytes(struct irqmod_port *port);
 unsigned int cp_tx_room(struct irqmod_port *port);
 
 /* ethtool.c */
