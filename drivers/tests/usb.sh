@@ -15,7 +15,7 @@ if [ ! -d "/sys/class/net/$IF0/irqmod_usb" ]; then
 fi
 
 RX="hybrid napi standard timer"
-MEASURES="urb_pools tx_packing poll_resubmit overflow_queue adaptive_burst"
+MEASURES="tx_pool rx_pool tx_packing poll_resubmit overflow_queue adaptive_burst"
 BOUND=/sys/bus/usb/drivers/$DRIVER
 there() { ip netns exec peer "$@"; }
 measure() { echo "/sys/class/net/$1/irqmod_usb/$2"; }
