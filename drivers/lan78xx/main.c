@@ -406,6 +406,7 @@ static const struct usb_device_id lan78xx_ids[] = {
 	{ USB_DEVICE(0x07c9, 0x0012) },		/* Allied Telesis AT29M2-AF */
 	{ }
 };
+
 IRQMOD_DRIVES("usb:v0424p7800d*dc*dsc*dp*ic*isc*ip*in*");
 IRQMOD_DRIVES("usb:v0424p7801d*dc*dsc*dp*ic*isc*ip*in*");
 IRQMOD_DRIVES("usb:v0424p7850d*dc*dsc*dp*ic*isc*ip*in*");

@@ -51,6 +51,7 @@ OF_CHIPS = (
     "hw_counters",
     "identify",
     "microcode",
+    "pause",
     "pci_reset",
     "registers",
     "rx_fcs",
