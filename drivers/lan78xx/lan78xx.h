@@ -28,6 +28,8 @@ struct lan78xx_speed {
 	unsigned int tx_bytes;
 	unsigned int rx_urbs;
 	unsigned int tx_urbs;
+	unsigned int pause_on;		/* bytes in the receive FIFO, at which */
+	unsigned int pause_off;		/* pausing starts and ends */
 };
 
 /* Work that needs process context. Bits are set in any context and cleared

@@ -27,20 +27,25 @@ static const struct irqmod_ops lan78xx_irqmod_ops = {
 	.tx_room = lan78xx_tx_room,
 };
 
-/* A URB can hold the longest frame. */
+/* A URB can hold the longest frame. The pause levels are those of the kernel's
+ * driver; there it has none for full speed.
+ */
 static const struct lan78xx_speed full_speed = {
 	.rx_bytes = 10 * 1024, .tx_bytes = 10 * 1024,
 	.rx_urbs = 10, .tx_urbs = 4,
+	.pause_on = 8704, .pause_off = 1024,
 };
 
 static const struct lan78xx_speed high_speed = {
 	.rx_bytes = 16 * 1024, .tx_bytes = 16 * 1024,
 	.rx_urbs = 10, .tx_urbs = 10,
+	.pause_on = 8704, .pause_off = 1024,
 };
 
 static const struct lan78xx_speed super_speed = {
 	.rx_bytes = 32 * 1024, .tx_bytes = 32 * 1024,
 	.rx_urbs = 30, .tx_urbs = 10,
+	.pause_on = 9216, .pause_off = 4096,
 };
 
 static const struct lan78xx_speed *speed_of(const struct usb_device *udev)
