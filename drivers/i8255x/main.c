@@ -64,6 +64,7 @@ int i8255x_up(struct i8255x *np)
 	err = i8255x_counters_start(np);
 	if (err)
 		return err;
+	i8255x_flow_up(np);
 	i8255x_tx_enable(np, true);
 	i8255x_apply(np);
 	err = i8255x_rx_start(np);
@@ -161,24 +162,15 @@ static int i8255x_stop(struct net_device *netdev)
 	return 0;
 }
 
-/* Before the carrier is on: commands to the chip may hang it on a slow link. */
-static void link_speed(struct i8255x *np)
-{
-	struct ethtool_link_ksettings link = { };
-
-	if (!np->slow_link || !mii_link_ok(&np->mii))
-		return;
-	mii_ethtool_get_link_ksettings(&np->mii, &link);
-	WRITE_ONCE(np->slow_link, link.base.speed != SPEED_100);
-}
-
 static void i8255x_link(struct work_struct *work)
 {
 	struct i8255x *np = container_of(work, struct i8255x, link_work.work);
 
-	if (!netif_carrier_ok(np->netdev))
+	if (!netif_carrier_ok(np->netdev)) {
 		WRITE_ONCE(np->slow_link, true);
-	link_speed(np);
+		i8255x_flow_link(np);
+	}
+	i8255x_link_speed(np);
 	mii_check_media(&np->mii, netif_msg_link(np), false);
 	i8255x_rx_count(&np->port);	/* before the counters saturate */
 	if (READ_ONCE(np->rx_mode_pending))
@@ -246,60 +238,6 @@ static const struct net_device_ops i8255x_netdev_ops = {
 	.ndo_poll_controller = i8255x_poll_controller,
 #endif
 };
-
-/* The PHY is usually at address 1 (EEPROM word 6); otherwise search for it. */
-static int i8255x_find_phy(struct i8255x *np)
-{
-	int i;
-
-	for (i = 0; i < 32; i++) {
-		int phy = (i + 1) % 32;
-		int status = i8255x_mdio_read(np->netdev, phy, MII_BMSR);
-
-		if (status && status != 0xffff)
-			return phy;
-	}
-	return -ENODEV;
-}
-
-#define PHY_NSC		0x20005c00	/* National's DP83840 */
-#define PHY_NSC_MASK	0xfffffff0
-#define NSC_CONGESTION	0x17		/* its register of congestion control */
-#define NSC_ENABLE	BIT(8)
-#define NSC_TXREADY	BIT(10)
-#define MDIX_REGISTER	0x1c
-#define MDIX_AUTO	BIT(7)
-#define MDIX_PRESENT	BIT(15)		/* of MII_TPISTATUS */
-
-/* Only one PHY drives the MII. What some of them need besides, as in e100. */
-void i8255x_init_phy(struct i8255x *np, int phy)
-{
-	struct net_device *netdev = np->netdev;
-	int bmcr, other;
-	u16 value;
-	u32 id;
-
-	id = i8255x_mdio_read(netdev, phy, MII_PHYSID1) << 16 |
-	     i8255x_mdio_read(netdev, phy, MII_PHYSID2);
-	bmcr = i8255x_mdio_read(netdev, phy, MII_BMCR);
-	for (other = 0; other < 32; other++)
-		if (other != phy)
-			i8255x_mdio_write(netdev, other, MII_BMCR, BMCR_ISOLATE);
-	if (bmcr & BMCR_ISOLATE)
-		i8255x_mdio_write(netdev, phy, MII_BMCR, bmcr & ~BMCR_ISOLATE);
-
-	if ((id & PHY_NSC_MASK) == PHY_NSC) {
-		value = i8255x_mdio_read(netdev, phy, NSC_CONGESTION);
-		i8255x_mdio_write(netdev, phy, NSC_CONGESTION,
-				  (value | NSC_TXREADY) & ~NSC_ENABLE);
-	}
-	if (np->chip >= I82550 ||
-	    (np->ich &&
-	     i8255x_mdio_read(netdev, phy, MII_TPISTATUS) & MDIX_PRESENT &&
-	     irqmod_microwire_read(&np->eeprom, EEPROM_COMPAT) &
-		     EEPROM_COMPAT_MDIX))
-		i8255x_mdio_write(netdev, phy, MDIX_REGISTER, MDIX_AUTO);
-}
 
 /* The 82557 has one mask for all causes; QEMU's model of it has all masks. */
 static int i8255x_identify(struct i8255x *np, bool ich)
@@ -404,6 +342,8 @@ static int i8255x_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	};
 
 	i8255x_init_phy(np, phy);
+	i8255x_flow_init(np);
+	i8255x_counters_init(np);
 
 	np->rfd_pool = dmam_pool_create(KBUILD_MODNAME, &pdev->dev, RFD_BYTES,
 					RFD_BYTES, 0);
@@ -456,29 +396,32 @@ static void i8255x_remove(struct pci_dev *pdev)
 	i8255x_microcode_release(np);
 }
 
-/* Device, and whether the NIC is part of a chipset (ICH). 1059 is the 82551QM,
- * 1209 the 82559ER and 82551ER/IT, 1229 the 82558, 82559, 8255[01].
- */
-#define I8255X_DEVICES(ID) \
-	ID(1029, 0) ID(1030, 0) ID(1031, 1) ID(1032, 1) ID(1033, 1) \
-	ID(1034, 1) ID(1038, 1) ID(1039, 1) ID(103A, 1) ID(103B, 1) \
-	ID(103C, 1) ID(103D, 1) ID(103E, 1) ID(1050, 1) ID(1051, 1) \
-	ID(1052, 1) ID(1053, 1) ID(1054, 1) ID(1055, 1) ID(1056, 1) \
-	ID(1057, 1) ID(1059, 0) ID(1064, 1) ID(1065, 1) ID(1066, 1) \
-	ID(1067, 1) ID(1068, 1) ID(1069, 1) ID(106A, 1) ID(106B, 1) \
-	ID(1091, 1) ID(1092, 1) ID(1093, 1) ID(1094, 1) ID(1095, 1) \
-	ID(10FE, 1) ID(1209, 0) ID(1229, 0) ID(2449, 1) ID(2459, 1) \
-	ID(245D, 1) ID(27DC, 1)
-
-#define I8255X_ID(device, ich)	{ PCI_VDEVICE(INTEL, 0x##device), .driver_data = ich },
-#define I8255X_DRIVES(device, ich) \
-	IRQMOD_DRIVES("pci:v00008086d0000" #device "sv*sd*bc*sc*i*");
+/* driver_data: the NIC is part of a chipset (ICH). */
+#define I8255X(device, ich)	{ PCI_VDEVICE(INTEL, device), .driver_data = ich }
 
 static const struct pci_device_id i8255x_ids[] = {
-	I8255X_DEVICES(I8255X_ID)
+	I8255X(0x1029, 0),
+	I8255X(0x1030, 0),
+	I8255X(0x1031, 1), I8255X(0x1032, 1), I8255X(0x1033, 1), I8255X(0x1034, 1),
+	I8255X(0x1038, 1), I8255X(0x1039, 1), I8255X(0x103a, 1), I8255X(0x103b, 1),
+	I8255X(0x103c, 1), I8255X(0x103d, 1), I8255X(0x103e, 1),
+	I8255X(0x1050, 1), I8255X(0x1051, 1), I8255X(0x1052, 1), I8255X(0x1053, 1),
+	I8255X(0x1054, 1), I8255X(0x1055, 1), I8255X(0x1056, 1), I8255X(0x1057, 1),
+	I8255X(0x1059, 0),				/* 82551QM */
+	I8255X(0x1064, 1), I8255X(0x1065, 1), I8255X(0x1066, 1), I8255X(0x1067, 1),
+	I8255X(0x1068, 1), I8255X(0x1069, 1), I8255X(0x106a, 1), I8255X(0x106b, 1),
+	I8255X(0x1091, 1), I8255X(0x1092, 1), I8255X(0x1093, 1), I8255X(0x1094, 1),
+	I8255X(0x1095, 1), I8255X(0x10fe, 1),
+	I8255X(0x1209, 0),				/* 82559ER, 82551ER/IT */
+	I8255X(0x1229, 0),				/* 82558, 82559, 8255[01] */
+	I8255X(0x2449, 1), I8255X(0x2459, 1), I8255X(0x245d, 1), I8255X(0x27dc, 1),
 	{ }
 };
-I8255X_DEVICES(I8255X_DRIVES)
+
+/* Of these there are models. */
+IRQMOD_DRIVES("pci:v00008086d00001209sv*sd*bc*sc*i*");
+IRQMOD_DRIVES("pci:v00008086d00001229sv*sd*bc*sc*i*");
+IRQMOD_DRIVES("pci:v00008086d00002449sv*sd*bc*sc*i*");
 
 static struct pci_driver i8255x_driver = {
 	.name = KBUILD_MODNAME,

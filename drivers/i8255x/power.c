@@ -37,6 +37,7 @@ static void i8255x_detach(struct i8255x *np)
 	rtnl_lock();
 	netif_device_detach(np->netdev);
 	i8255x_pause(np);
+	i8255x_phy_save(np);
 	rtnl_unlock();
 }
 
@@ -47,6 +48,7 @@ static int i8255x_attach(struct i8255x *np)
 	rtnl_lock();
 	/* It may have lost power. */
 	i8255x_init_phy(np, np->mii.phy_id);
+	i8255x_phy_restore(np);
 	err = i8255x_restart(np);
 	if (!err)
 		netif_device_attach(np->netdev);

@@ -243,10 +243,10 @@ struct irqmod_port {
 	struct irqmod_tx_stats tx_stats;
 };
 
-/* Which devices a driver is for; @modalias is what MODULE_DEVICE_TABLE() would make
+/* A device that a driver is for; @modalias is what MODULE_DEVICE_TABLE() would make
  * of its table. With that, udev would load the driver at boot, and it might take a
- * device from the driver in the kernel's tree. Ours is loaded by its name alone;
- * the lab reads this.
+ * device from the driver in the kernel's tree. Ours is loaded by its name alone.
+ * The lab reads this to choose a model.
  */
 #define IRQMOD_DRIVES(modalias)	MODULE_ALIAS("irqmod:" modalias)
 

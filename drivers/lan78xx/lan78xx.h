@@ -28,6 +28,8 @@ struct lan78xx_sizes {
 	unsigned int tx_bytes;
 	unsigned int rx_urbs;
 	unsigned int tx_urbs;
+	unsigned int pause_on;		/* bytes in the receive FIFO, at which */
+	unsigned int pause_off;		/* pausing starts and ends */
 };
 
 /* At a bus speed: with the pools, and as the driver of Linux 5.16 had them. */

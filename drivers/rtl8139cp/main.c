@@ -457,6 +457,7 @@ static const struct pci_device_id cp_pci_ids[] = {
 	{ PCI_DEVICE(PCI_VENDOR_ID_REALTEK, PCI_DEVICE_ID_REALTEK_8139) },
 	{ }
 };
+
 IRQMOD_DRIVES("pci:v000010ECd00008139sv*sd*bc*sc*i*");
 
 static struct pci_driver cp_driver = {
