@@ -34,7 +34,7 @@ from irqlab.reproduce.spanos2008 import causes as spanos_causes
 from irqlab.reproduce.spanos2008 import curves, hardware, interrupts, model, phases, throughput
 from irqlab.reproduce.spanos2008.causes import CollapseCauseRow, InterruptCauseRow, ThroughputCauseRow
 from irqlab.reproduce.spanos2008.curves import CollapseRow, LoadRow
-from irqlab.reproduce.spanos2008.durations import LongRow
+from irqlab.reproduce.spanos2008.durations import DisturbedRow, LongRow
 from irqlab.reproduce.spanos2008.interrupts import InterruptRow
 from irqlab.reproduce.spanos2008.phases import FORMULAS, PhaseRow, Phases
 from irqlab.reproduce.spanos2008.tables import RunTables
@@ -171,11 +171,20 @@ def spanos_causes_of(agrees: bool) -> dict[str, Any]:
     ratios = {spanos_causes.NONE: 3.2, spanos_causes.CHARGED: 4.1, spanos_causes.HANDLER: 3.2 if agrees else 4.2}
     collapses = [CollapseCauseRow(name, "ORIGINAL", 4e4, 4e4 * ratio, ratio, 3.24) for name, ratio in ratios.items()]
     long = [LongRow("NAPI", 64, 60.0, 0.4, 5e4, 5e4, 3_000_000, 0 if agrees else 30_000, 5e4)]
+    disturbed = [
+        DisturbedRow(variant, share, 5e4 * share, frames, 100_000, lost, lost, 100.0, 9_000.0, 5000.0)
+        for variant, losses in (
+            ("ORIGINAL", (0, 900 if agrees else 0, 0, 0)),
+            ("NAPI-TX-OFF", (500 if agrees else 0, 500, 0, 0)),
+        )
+        for (share, frames), lost in zip(((1.0, 0), (1.0, 300), (0.97, 0), (0.97, 300)), losses, strict=True)
+    ]
     return {
         "causes_throughput": _caused_throughputs(agrees),
         "causes_collapse": Table("causes", CollapseCauseRow, tuple(collapses)),
         "causes_interrupts": _caused_shares(agrees),
         "long_trials": Table("long", LongRow, tuple(long)),
+        "long_disturbed": Table("disturbed", DisturbedRow, tuple(disturbed)),
     }
 
 
