@@ -28,14 +28,14 @@ struct lan78xx_sizes {
 	unsigned int tx_bytes;
 	unsigned int rx_urbs;
 	unsigned int tx_urbs;
-	unsigned int pause_on;		/* bytes in the receive FIFO, at which */
-	unsigned int pause_off;		/* pausing starts and ends */
 };
 
 /* At a bus speed: with the pools, and as the driver of Linux 5.16 had them. */
 struct lan78xx_speed {
 	struct lan78xx_sizes pool;
 	struct lan78xx_sizes no_pool;
+	unsigned int pause_on;		/* bytes in the receive FIFO, at which */
+	unsigned int pause_off;		/* pausing starts and ends */
 };
 
 /* Work that needs process context. Bits are set in any context and cleared
