@@ -20,7 +20,7 @@
  * CPU may not be waiting for frames. On a router no process wants the CPU, so
  * receiving is not paced.
  *
- * The shares of a CPU are those of all ports that receive on it together.
+ * The shares of a CPU are those of all ports with this scheme on it together.
  */
 #include <linux/jiffies.h>
 #include <linux/math64.h>
@@ -61,7 +61,7 @@ struct irqmod_adaptive {
 	bool left;		/* the last run left frames on the ring */
 };
 
-/* Of all ports that receive on a CPU. Written by their tasklets there. */
+/* Of all ports with this scheme on a CPU. */
 struct adaptive_cpu {
 	u64 busy_ns;	/* time spent receiving */
 	u64 ended_ns;	/* end of the last run */

@@ -69,9 +69,9 @@ struct irqmod_hybrid {
 	u32 rx_rate_window_ms;
 };
 
-/* paced: when the rest after the polls on this CPU ends, in local_clock(). Written
- * by polls, and read by timers, which may interrupt them or run on another CPU:
- * a rest is then measured wrong.
+/* paced: when the rest after the polls of paced ports on this CPU ends, in
+ * local_clock(). A timer may interrupt a poll, or have moved to another CPU: a
+ * rest is then measured wrong.
  */
 static DEFINE_PER_CPU(u64, hybrid_rested_ns);
 
@@ -152,15 +152,22 @@ static enum hrtimer_restart hybrid_rested(struct hrtimer *timer)
 	struct irqmod_hybrid *h = container_of(timer, struct irqmod_hybrid,
 					       pacer);
 
-	/* Not hrtimer_forward(): a poll on another CPU may have started the
-	 * timer meanwhile.
-	 */
-	if (local_clock() < READ_ONCE(*this_cpu_ptr(&hybrid_rested_ns)) &&
-	    irqmod_cpu_wanted())
-		hrtimer_start(timer, ns_to_ktime(READ_ONCE(h->look_ns)),
-			      HRTIMER_MODE_REL);
-	else
-		napi_schedule(&h->de.port->napi);	/* RX is still masked */
+	u64 *rested_ns = this_cpu_ptr(&hybrid_rested_ns);
+	u64 now = local_clock();
+
+	if (now < READ_ONCE(*rested_ns)) {
+		if (irqmod_cpu_wanted()) {
+			/* Not hrtimer_forward(): a poll on another CPU may have
+			 * started the timer meanwhile.
+			 */
+			hrtimer_start(timer, ns_to_ktime(READ_ONCE(h->look_ns)),
+				      HRTIMER_MODE_REL);
+			return HRTIMER_NORESTART;
+		}
+		/* Nobody to rest for. What is left is not owed later. */
+		WRITE_ONCE(*rested_ns, now);
+	}
+	napi_schedule(&h->de.port->napi);	/* RX is still masked */
 	return HRTIMER_NORESTART;
 }
 
