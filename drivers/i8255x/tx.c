@@ -72,6 +72,17 @@ unsigned int i8255x_tx_outstanding(struct irqmod_port *port)
 	return READ_ONCE(np->tx_filled) - READ_ONCE(np->tx_done);
 }
 
+unsigned int i8255x_tx_bytes(struct irqmod_port *port)
+{
+	struct i8255x *np = to_i8255x(port);
+	unsigned int i, bytes = 0;
+
+	for (i = 0; i < np->rings.tx_count; i++)
+		if (np->rings.tx_skb[i])
+			bytes += np->rings.tx_skb[i]->len;
+	return bytes;
+}
+
 unsigned int i8255x_tx_room(struct irqmod_port *port)
 {
 	return to_i8255x(port)->rings.tx_count - i8255x_tx_outstanding(port);
@@ -141,6 +152,7 @@ netdev_tx_t i8255x_xmit(struct sk_buff *skb, struct net_device *netdev)
 	if (irqmod_tx_wants_irq(&np->port))
 		command |= CB_I;
 	skb_tx_timestamp(skb);
+	irqmod_tx_sent(&np->port, txq, skb->len);
 	tx_commit(np, cb, command);
 
 	if (irqmod_tx_queued(&np->port, txq, i8255x_tx_room(&np->port),
@@ -191,6 +203,7 @@ unsigned int i8255x_tx_reclaim(struct irqmod_port *port)
 	np->tx_tail = tail;
 	/* From here on the slots may be reused. */
 	smp_store_release(&np->tx_done, np->tx_done + slots);
+	irqmod_tx_completed(port, packets, bytes);
 
 	u64_stats_update_begin(&port->tx_stats.syncp);
 	u64_stats_add(&port->tx_stats.packets, packets);

@@ -4,11 +4,11 @@
  * the queue, and the timer that guarantees that every packet is eventually
  * reclaimed (Documentation/networking/driver.rst).
  *
- * Byte queue limits are not used. BQL adapts to the delay between a transmit
- * and its completion. Some schemes report completions late on purpose, for one
- * packet in N or only at the next transmit. BQL would then allow a long queue
- * or, during a pause, stop the queue until the timer expires. The size of the
- * ring limits the queue.
+ * Byte queue limits are used where the scheme says so (@limits). BQL adapts to the
+ * delay between a transmit and its completion. Some schemes report completions
+ * late on purpose, for one packet in N or only at the next transmit. BQL would
+ * then allow a long queue or, during a pause, stop the queue until the timer
+ * expires. With these the size of the ring limits the queue.
  */
 #include "scheme.h"
 

@@ -34,6 +34,8 @@ struct lan78xx_sizes {
 struct lan78xx_speed {
 	struct lan78xx_sizes pool;
 	struct lan78xx_sizes no_pool;
+	unsigned int pause_on;		/* bytes in the receive FIFO, at which */
+	unsigned int pause_off;		/* pausing starts and ends */
 };
 
 /* Work that needs process context. Bits are set in any context and cleared

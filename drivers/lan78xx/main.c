@@ -27,7 +27,9 @@ static const struct irqmod_ops lan78xx_irqmod_ops = {
 	.tx_room = lan78xx_tx_room,
 };
 
-/* A URB can hold the longest frame. */
+/* A URB can hold the longest frame. The pause levels are those of the kernel's
+ * driver; there it has none for full speed.
+ */
 static const struct lan78xx_speed full_speed = {
 	.pool = {
 		.rx_bytes = 10 * 1024, .tx_bytes = 10 * 1024,
@@ -37,6 +39,7 @@ static const struct lan78xx_speed full_speed = {
 		.rx_bytes = 12 * 1024, .tx_bytes = TX_CMD_BYTES + FRAME_MAX,
 		.rx_urbs = 4, .tx_urbs = 4,
 	},
+	.pause_on = 8704, .pause_off = 1024,
 };
 
 static const struct lan78xx_speed high_speed = {
@@ -48,6 +51,7 @@ static const struct lan78xx_speed high_speed = {
 		.rx_bytes = 12 * 1024, .tx_bytes = TX_CMD_BYTES + FRAME_MAX,
 		.rx_urbs = 7, .tx_urbs = 59,
 	},
+	.pause_on = 8704, .pause_off = 1024,
 };
 
 static const struct lan78xx_speed super_speed = {
@@ -59,6 +63,7 @@ static const struct lan78xx_speed super_speed = {
 		.rx_bytes = 12 * 1024, .tx_bytes = TX_CMD_BYTES + FRAME_MAX,
 		.rx_urbs = 4, .tx_urbs = 4,
 	},
+	.pause_on = 9216, .pause_off = 4096,
 };
 
 static const struct lan78xx_speed *speed_of(const struct usb_device *udev)
@@ -442,7 +447,11 @@ static const struct usb_device_id lan78xx_ids[] = {
 	{ USB_DEVICE(0x07c9, 0x0012) },		/* Allied Telesis AT29M2-AF */
 	{ }
 };
-MODULE_DEVICE_TABLE(usb, lan78xx_ids);
+
+IRQMOD_DRIVES("usb:v0424p7800d*dc*dsc*dp*ic*isc*ip*in*");
+IRQMOD_DRIVES("usb:v0424p7801d*dc*dsc*dp*ic*isc*ip*in*");
+IRQMOD_DRIVES("usb:v0424p7850d*dc*dsc*dp*ic*isc*ip*in*");
+IRQMOD_DRIVES("usb:v07C9p0012d*dc*dsc*dp*ic*isc*ip*in*");
 
 static struct usb_driver lan78xx_driver = {
 	.name = KBUILD_MODNAME,

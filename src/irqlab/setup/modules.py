@@ -23,6 +23,8 @@ from irqlab.setup.bootable import Kernel
 from irqlab.setup.bzimage import unzstd
 
 SUFFIXES = (".ko", ".ko.xz", ".ko.zst")
+OURS = "irqmod:"
+"""Begins the aliases of our drivers, which udev must not load (IRQMOD_DRIVES in drivers/irqmod/irqmod.h)."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ def read(path: Path) -> Module:
         sha256=hashlib.sha256(data).hexdigest(),
         vermagic=info.get("vermagic", [""])[0].strip(),
         depends=tuple(_normal(depend) for depend in ",".join(info.get("depends", [])).split(",") if depend),
-        aliases=tuple(info.get("alias", [])),
+        aliases=tuple(alias.removeprefix(OURS) for alias in info.get("alias", [])),
         parameters={key: described.get(key, "") for key in sorted(described | types)},
         before=tuple(_normal(word) for text in info.get("softdep", []) for word in _pre(text)),
     )
