@@ -165,8 +165,8 @@ static void rx_stop(struct irqmod_port *port)
 	rx_quiet(port, true);
 }
 
-/* Byte queue limits count from the packets that are on the ring now, or no longer.
- * The queue is locked, and nothing reclaims. What they have stopped goes on.
+/* Starts byte queue limits with the packets now on the ring, or ends them. A queue
+ * that they had stopped runs again. The queue is locked, and nothing reclaims.
  */
 static void tx_limit(struct irqmod_port *port, bool limited)
 {
