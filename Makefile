@@ -10,7 +10,7 @@ SIDE_BY_SIDE := -n 2 --dist worksteal
 # The kernels that our drivers support.
 KERNELS := 6.1 6.12 7.3
 
-.PHONY: help setup drivers demo test test-drivers test-long test-debug test-debian13 container bench papers mutants lint fmt clean distclean
+.PHONY: help setup drivers demo test test-drivers test-long test-debug test-debian13 container bench papers foreign mutants lint fmt clean distclean
 
 help: ## print this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -49,6 +49,9 @@ bench: setup ## measure the lab's own speed (BENCH_ARGS=--all: demo and reproduc
 
 papers: setup ## measure all papers in full; show what moved since the run kept in docs/papers (an hour)
 	scripts/papers
+
+foreign: setup ## build our drivers for i386 and PowerPC (needs gcc-powerpc-linux-gnu; minutes)
+	scripts/foreign-build $$($(BIN)/python -c 'from irqlab.setup import kernel_sources; print(kernel_sources.debian("6.12").path)')
 
 mutants: setup ## mutate what computes results, in Python and Rust; fails if the tests notice fewer than 90 % (hours)
 	$(CARGO) mutants --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-mutants

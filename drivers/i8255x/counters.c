@@ -6,26 +6,46 @@
  */
 #include <linux/delay.h>
 #include <linux/io.h>
+#include <linux/iopoll.h>
 
 #include "i8255x.h"
 
 #define DUMP_WAIT_US	20
+#define DUMP_SLEEP_US	(10 * USEC_PER_MSEC)
+
+/* QEMU's models have the standard ones. */
+void i8255x_counters_init(struct i8255x *np)
+{
+	np->counter_words = WORDS_STANDARD;
+	if (np->chip >= I82558 && !i8255x_is_qemu(np))
+		np->counter_words = np->chip >= I82559 ? WORDS_TCO : WORDS_PAUSE;
+}
+
+unsigned int i8255x_counters_count(const struct i8255x *np)
+{
+	return np->counter_words == WORDS_TCO ? COUNTERS : np->counter_words;
+}
 
 /* Adds the requested dump if it is complete; true: none is in progress. */
 static bool counters_collect(struct i8255x *np)
 {
 	const struct i8255x_counters *c = &np->shared->counters;
+	unsigned int words = np->counter_words;
 	u32 arrived = np->rx_arrived;
 	int i;
 
 	if (!np->counters_asked)
 		return true;
-	if (READ_ONCE(c->done) != cpu_to_le32(COUNTERS_DONE))
+	if (READ_ONCE(c->count[words]) != cpu_to_le32(COUNTERS_DONE))
 		return false;
 	/* Read the mark before the counters. */
 	dma_rmb();
-	for (i = 0; i < COUNTERS; i++)
+	for (i = 0; i < min_t(unsigned int, words, WORDS_PAUSE); i++)
 		np->counters[i] += le32_to_cpu(c->count[i]);
+	if (words == WORDS_TCO) {
+		np->counters[COUNT_TX_TCO] += le32_to_cpu(c->count[i]) & 0xffff;
+		np->counters[COUNT_RX_TCO] += le32_to_cpu(c->count[i]) >> 16;
+	}
 	arrived += le32_to_cpu(c->count[COUNT_RX_GOOD]) +
 		   le32_to_cpu(c->count[COUNT_RX_RESOURCE]) +
 		   le32_to_cpu(c->count[COUNT_RX_OVERRUN]);
@@ -38,12 +58,13 @@ static void counters_ask(struct i8255x *np)
 {
 	if (np->counters_asked)
 		return;
-	np->shared->counters.done = 0;
+	np->shared->counters.count[np->counter_words] = 0;
 	/* Clear the mark before the NIC may write it. */
 	dma_wmb();
 	np->counters_asked = i8255x_try_command(np, CU_DUMP_RESET);
 }
 
+/* All counters up to now, unless the NIC takes longer than it should. */
 static void counters_now(struct i8255x *np)
 {
 	int i;
@@ -56,12 +77,50 @@ static void counters_now(struct i8255x *np)
 		udelay(1);
 }
 
-/* Called after a reset, which clears the NIC's copy of the address. */
+/* Requests a dump at the first call (*@asked); true when that dump, or a later one,
+ * has been added up.
+ */
+static bool counters_complete(struct i8255x *np, bool *asked)
+{
+	unsigned long flags;
+	bool complete;
+
+	spin_lock_irqsave(&np->counters_lock, flags);
+	complete = !np->counters_on;
+	if (!complete && counters_collect(np)) {
+		complete = *asked;
+		if (!complete) {
+			counters_ask(np);
+			*asked = np->counters_asked;
+		}
+	}
+	spin_unlock_irqrestore(&np->counters_lock, flags);
+	return complete;
+}
+
+/* As counters_now(), but sleeps, for up to 10 ms. */
+static void counters_wait(struct i8255x *np)
+{
+	bool complete, asked = false;
+
+	read_poll_timeout(counters_complete, complete, complete, 10,
+			  DUMP_SLEEP_US, false, np, &asked);
+}
+
+/* Called after a reset, which clears the NIC's copy of the address, and makes the
+ * format the standard one.
+ */
 int i8255x_counters_start(struct i8255x *np)
 {
 	unsigned long flags;
 	int err;
 
+	if (np->counter_words > WORDS_STANDARD) {
+		i8255x_config(np, np->shared->block.cb.config);
+		err = i8255x_execute(np, CB_CONFIGURE);
+		if (err)
+			return err;
+	}
 	err = i8255x_command(np, CU_LOAD_DUMP,
 			     i8255x_shared_dma(np, counters));
 	if (err)
@@ -78,8 +137,8 @@ void i8255x_counters_stop(struct i8255x *np)
 {
 	unsigned long flags;
 
+	counters_wait(np);
 	spin_lock_irqsave(&np->counters_lock, flags);
-	counters_now(np);
 	np->counters_on = false;
 	spin_unlock_irqrestore(&np->counters_lock, flags);
 }
@@ -111,24 +170,30 @@ u32 i8255x_rx_arrived(struct irqmod_port *port)
 	return READ_ONCE(np->rx_arrived);
 }
 
-/* All counters, up to now. */
+/* All counters. Process context. */
 void i8255x_get_counters(struct i8255x *np, u64 *data)
 {
 	unsigned long flags;
 
+	counters_wait(np);
 	spin_lock_irqsave(&np->counters_lock, flags);
-	counters_now(np);
-	memcpy(data, np->counters, sizeof(np->counters));
+	memcpy(data, np->counters,
+	       i8255x_counters_count(np) * sizeof(*np->counters));
 	spin_unlock_irqrestore(&np->counters_lock, flags);
 }
 
 void i8255x_get_stats64(struct net_device *netdev,
 			struct rtnl_link_stats64 *stats)
 {
+	struct i8255x *np = netdev_priv(netdev);
+	unsigned long flags;
 	u64 c[COUNTERS];
 
 	irqmod_get_stats64(netdev, stats);
-	i8255x_get_counters(netdev_priv(netdev), c);
+	spin_lock_irqsave(&np->counters_lock, flags);
+	counters_now(np);
+	memcpy(c, np->counters, sizeof(c));
+	spin_unlock_irqrestore(&np->counters_lock, flags);
 	stats->rx_missed_errors = c[COUNT_RX_RESOURCE] + c[COUNT_RX_OVERRUN];
 	stats->rx_fifo_errors = c[COUNT_RX_OVERRUN];
 	stats->rx_crc_errors = c[COUNT_RX_CRC];

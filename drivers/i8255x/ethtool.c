@@ -133,13 +133,19 @@ static const char i8255x_counter_names[COUNTERS][ETH_GSTRING_LEN] = {
 	[COUNT_RX_OVERRUN]		= "hw_rx_overrun_errors",
 	[COUNT_RX_CDT]			= "hw_rx_collision_errors",
 	[COUNT_RX_SHORT]		= "hw_rx_short_frames",
+	[COUNT_TX_PAUSE]		= "hw_tx_pause",
+	[COUNT_RX_PAUSE]		= "hw_rx_pause",
+	[COUNT_RX_CONTROL]		= "hw_rx_control_unsupported",
+	[COUNT_TX_TCO]			= "hw_tx_tco",
+	[COUNT_RX_TCO]			= "hw_rx_tco",
 };
 
 static int i8255x_get_sset_count(struct net_device *netdev, int sset)
 {
 	switch (sset) {
 	case ETH_SS_STATS:
-		return irqmod_get_sset_count(netdev, sset) + COUNTERS;
+		return irqmod_get_sset_count(netdev, sset) +
+		       i8255x_counters_count(netdev_priv(netdev));
 	case ETH_SS_TEST:
 		return I8255X_TESTS;
 	default:
@@ -153,7 +159,9 @@ static void i8255x_get_strings(struct net_device *netdev, u32 sset, u8 *data)
 	case ETH_SS_STATS:
 		irqmod_get_strings(netdev, sset, data);
 		data += irqmod_get_sset_count(netdev, sset) * ETH_GSTRING_LEN;
-		memcpy(data, i8255x_counter_names, sizeof(i8255x_counter_names));
+		memcpy(data, i8255x_counter_names,
+		       i8255x_counters_count(netdev_priv(netdev)) *
+		       ETH_GSTRING_LEN);
 		break;
 	case ETH_SS_TEST:
 		memcpy(data, i8255x_test_names, I8255X_TESTS * ETH_GSTRING_LEN);
@@ -273,6 +281,8 @@ const struct ethtool_ops i8255x_ethtool_ops = {
 	.nway_reset = i8255x_nway_reset,
 	.get_link_ksettings = i8255x_get_link_ksettings,
 	.set_link_ksettings = i8255x_set_link_ksettings,
+	.get_pauseparam = i8255x_get_pauseparam,
+	.set_pauseparam = i8255x_set_pauseparam,
 	.get_ringparam = i8255x_get_ringparam,
 	.set_ringparam = i8255x_set_ringparam,
 	.get_coalesce = irqmod_get_coalesce,

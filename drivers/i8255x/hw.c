@@ -231,6 +231,10 @@ void i8255x_config(const struct i8255x *np, u8 *c)
 	const struct net_device *netdev = np->netdev;
 
 	memcpy(c, recommended, CONFIG_BYTES);
+	if (np->counter_words > WORDS_STANDARD)
+		c[6] &= ~CONFIG6_STANDARD;
+	if (np->counter_words == WORDS_TCO)
+		c[6] |= CONFIG6_TCO;
 	if (netdev->flags & IFF_PROMISC)
 		c[15] |= CONFIG15_PROMISC;
 	if (netdev->flags & IFF_ALLMULTI ||
@@ -244,4 +248,9 @@ void i8255x_config(const struct i8255x *np, u8 *c)
 	}
 	if (np->mii.force_media && np->mii.full_duplex)
 		c[19] |= CONFIG19_FULL_DUPLEX;
+	if (np->flow) {
+		c[19] &= ~CONFIG19_NO_FLOW;
+		c[19] |= CONFIG19_FLOW_STOPS | CONFIG19_FLOW_RESTARTS |
+			 CONFIG19_FLOW_FILTER;
+	}
 }

@@ -7,6 +7,7 @@
 #include <linux/mutex.h>
 #include <linux/netdevice.h>
 #include <linux/pci.h>
+#include <linux/timer.h>
 #include <linux/workqueue.h>
 
 #include "irqmod.h"
@@ -91,18 +92,25 @@ struct i8255x {
 	bool counters_asked;		/* a dump is in progress */
 	u32 rx_arrived;			/* sum of all dumps, modulo 2^32 */
 	u64 counters[COUNTERS];		/* sums of all dumps */
+	unsigned int counter_words;	/* in a dump */
 
 	u8 chip;			/* enum i8255x_chip or between */
 	bool ich;			/* part of a chipset */
 	bool slow_link;			/* a resume needs a NOP before it */
 	bool wake;			/* by magic packet, while suspended */
 	bool cpusaver;			/* the microcode bundles interrupts */
+	bool flow;			/* pause frames are on */
+	bool flow_auto;			/* ... if both sides advertise them */
+	bool phy_saved;			/* the next two: before a loss of power */
+	u16 phy_bmcr;
+	u16 phy_advertise;
 	u32 msg_enable;
 	struct irqmod_microwire eeprom;	/* under RTNL */
 	const struct firmware *microcode;	/* under RTNL */
 
 	struct mii_if_info mii;
 	struct mutex mdio_lock;		/* MDI */
+	struct timer_list tx_retry;	/* of a doorbell that was not accepted */
 	struct delayed_work link_work;
 	struct work_struct reset_work;
 };
@@ -161,14 +169,18 @@ void i8255x_tx_free(struct i8255x *np, struct i8255x_rings *rings);
 void i8255x_tx_reset(struct i8255x *np);
 void i8255x_tx_enable(struct i8255x *np, bool enable);
 void i8255x_tx_drop(struct i8255x *np);
+void i8255x_tx_retry(struct timer_list *timer);
 netdev_tx_t i8255x_xmit(struct sk_buff *skb, struct net_device *netdev);
 unsigned int i8255x_tx_reclaim(struct irqmod_port *port);
 unsigned int i8255x_tx_outstanding(struct irqmod_port *port);
+unsigned int i8255x_tx_bytes(struct irqmod_port *port);
 unsigned int i8255x_tx_room(struct irqmod_port *port);
 void i8255x_set_rx_mode(struct net_device *netdev);
 int i8255x_tx_dump(struct i8255x *np);
 
 /* counters.c */
+void i8255x_counters_init(struct i8255x *np);
+unsigned int i8255x_counters_count(const struct i8255x *np);
 int i8255x_counters_start(struct i8255x *np);
 void i8255x_counters_stop(struct i8255x *np);
 void i8255x_rx_count(struct irqmod_port *port);
@@ -207,6 +219,29 @@ void i8255x_down(struct i8255x *np);
 void i8255x_apply(struct i8255x *np);
 int i8255x_restart(struct i8255x *np);
 void i8255x_pause(struct i8255x *np);
+
+/* phy.c */
+int i8255x_find_phy(struct i8255x *np);
+void i8255x_init_phy(struct i8255x *np, int phy);
+void i8255x_link_speed(struct i8255x *np);
+void i8255x_phy_save(struct i8255x *np);
+void i8255x_phy_restore(struct i8255x *np);
+
+/* flow.c */
+void i8255x_flow_init(struct i8255x *np);
+void i8255x_flow_up(struct i8255x *np);
+void i8255x_flow_link(struct i8255x *np);
+void i8255x_get_pauseparam(struct net_device *netdev,
+			   struct ethtool_pauseparam *pause);
+int i8255x_set_pauseparam(struct net_device *netdev,
+			  struct ethtool_pauseparam *pause);
+
+/* power.c */
+void i8255x_reset(struct work_struct *work);
+void i8255x_tx_timeout(struct net_device *netdev, unsigned int queue);
+void i8255x_shutdown(struct pci_dev *pdev);
+extern const struct dev_pm_ops i8255x_pm_ops;
+extern const struct pci_error_handlers i8255x_error_handlers;
 
 extern const struct ethtool_ops i8255x_ethtool_ops;
 

@@ -34,6 +34,7 @@ static const struct irqmod_ops i8255x_irqmod_ops = {
 	.rx_refill = i8255x_rx_refill,
 	.tx_reclaim = i8255x_tx_reclaim,
 	.tx_outstanding = i8255x_tx_outstanding,
+	.tx_bytes = i8255x_tx_bytes,
 	.tx_room = i8255x_tx_room,
 	.rx_count = i8255x_rx_count,
 	.rx_arrived = i8255x_rx_arrived,
@@ -63,6 +64,7 @@ int i8255x_up(struct i8255x *np)
 	err = i8255x_counters_start(np);
 	if (err)
 		return err;
+	i8255x_flow_up(np);
 	i8255x_tx_enable(np, true);
 	i8255x_apply(np);
 	err = i8255x_rx_start(np);
@@ -160,53 +162,20 @@ static int i8255x_stop(struct net_device *netdev)
 	return 0;
 }
 
-/* Before the carrier is on: commands to the chip may hang it on a slow link. */
-static void link_speed(struct i8255x *np)
-{
-	struct ethtool_link_ksettings link = { };
-
-	if (!np->slow_link || !mii_link_ok(&np->mii))
-		return;
-	mii_ethtool_get_link_ksettings(&np->mii, &link);
-	WRITE_ONCE(np->slow_link, link.base.speed != SPEED_100);
-}
-
 static void i8255x_link(struct work_struct *work)
 {
 	struct i8255x *np = container_of(work, struct i8255x, link_work.work);
 
-	if (!netif_carrier_ok(np->netdev))
+	if (!netif_carrier_ok(np->netdev)) {
 		WRITE_ONCE(np->slow_link, true);
-	link_speed(np);
+		i8255x_flow_link(np);
+	}
+	i8255x_link_speed(np);
 	mii_check_media(&np->mii, netif_msg_link(np), false);
 	i8255x_rx_count(&np->port);	/* before the counters saturate */
 	if (READ_ONCE(np->rx_mode_pending))
 		i8255x_apply(np);
 	schedule_delayed_work(&np->link_work, LINK_PERIOD);
-}
-
-static void i8255x_reset(struct work_struct *work)
-{
-	struct i8255x *np = container_of(work, struct i8255x, reset_work);
-
-	rtnl_lock();
-	if (netif_running(np->netdev) && netif_device_present(np->netdev)) {
-		i8255x_down(np);
-		if (i8255x_up(np)) {
-			netdev_err(np->netdev, "the NIC does not restart\n");
-			dev_close(np->netdev);
-		} else {
-			netif_wake_queue(np->netdev);
-		}
-	}
-	rtnl_unlock();
-}
-
-static void i8255x_tx_timeout(struct net_device *netdev, unsigned int queue)
-{
-	struct i8255x *np = netdev_priv(netdev);
-
-	schedule_work(&np->reset_work);
 }
 
 static int i8255x_set_mac(struct net_device *netdev, void *address)
@@ -269,60 +238,6 @@ static const struct net_device_ops i8255x_netdev_ops = {
 	.ndo_poll_controller = i8255x_poll_controller,
 #endif
 };
-
-/* The PHY is usually at address 1 (EEPROM word 6); otherwise search for it. */
-static int i8255x_find_phy(struct i8255x *np)
-{
-	int i;
-
-	for (i = 0; i < 32; i++) {
-		int phy = (i + 1) % 32;
-		int status = i8255x_mdio_read(np->netdev, phy, MII_BMSR);
-
-		if (status && status != 0xffff)
-			return phy;
-	}
-	return -ENODEV;
-}
-
-#define PHY_NSC		0x20005c00	/* National's DP83840 */
-#define PHY_NSC_MASK	0xfffffff0
-#define NSC_CONGESTION	0x17		/* its register of congestion control */
-#define NSC_ENABLE	BIT(8)
-#define NSC_TXREADY	BIT(10)
-#define MDIX_REGISTER	0x1c
-#define MDIX_AUTO	BIT(7)
-#define MDIX_PRESENT	BIT(15)		/* of MII_TPISTATUS */
-
-/* Only one PHY drives the MII. What some of them need besides, as in e100. */
-static void i8255x_init_phy(struct i8255x *np, int phy)
-{
-	struct net_device *netdev = np->netdev;
-	int bmcr, other;
-	u16 value;
-	u32 id;
-
-	id = i8255x_mdio_read(netdev, phy, MII_PHYSID1) << 16 |
-	     i8255x_mdio_read(netdev, phy, MII_PHYSID2);
-	bmcr = i8255x_mdio_read(netdev, phy, MII_BMCR);
-	for (other = 0; other < 32; other++)
-		if (other != phy)
-			i8255x_mdio_write(netdev, other, MII_BMCR, BMCR_ISOLATE);
-	if (bmcr & BMCR_ISOLATE)
-		i8255x_mdio_write(netdev, phy, MII_BMCR, bmcr & ~BMCR_ISOLATE);
-
-	if ((id & PHY_NSC_MASK) == PHY_NSC) {
-		value = i8255x_mdio_read(netdev, phy, NSC_CONGESTION);
-		i8255x_mdio_write(netdev, phy, NSC_CONGESTION,
-				  (value | NSC_TXREADY) & ~NSC_ENABLE);
-	}
-	if (np->chip >= I82550 ||
-	    (np->ich &&
-	     i8255x_mdio_read(netdev, phy, MII_TPISTATUS) & MDIX_PRESENT &&
-	     irqmod_microwire_read(&np->eeprom, EEPROM_COMPAT) &
-		     EEPROM_COMPAT_MDIX))
-		i8255x_mdio_write(netdev, phy, MDIX_REGISTER, MDIX_AUTO);
-}
 
 /* The 82557 has one mask for all causes; QEMU's model of it has all masks. */
 static int i8255x_identify(struct i8255x *np, bool ich)
@@ -399,6 +314,7 @@ static int i8255x_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	mutex_init(&np->mdio_lock);
 	INIT_DELAYED_WORK(&np->link_work, i8255x_link);
 	INIT_WORK(&np->reset_work, i8255x_reset);
+	timer_setup(&np->tx_retry, i8255x_tx_retry, 0);
 
 	pci_set_master(pdev);
 	err = i8255x_hw_reset(np);
@@ -427,6 +343,8 @@ static int i8255x_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	};
 
 	i8255x_init_phy(np, phy);
+	i8255x_flow_init(np);
+	i8255x_counters_init(np);
 
 	np->rfd_pool = dmam_pool_create(KBUILD_MODNAME, &pdev->dev, RFD_BYTES,
 					RFD_BYTES, 0);
@@ -479,107 +397,6 @@ static void i8255x_remove(struct pci_dev *pdev)
 	i8255x_microcode_release(np);
 }
 
-static void i8255x_detach(struct i8255x *np)
-{
-	rtnl_lock();
-	netif_device_detach(np->netdev);
-	i8255x_pause(np);
-	rtnl_unlock();
-}
-
-static int i8255x_attach(struct i8255x *np)
-{
-	int err;
-
-	rtnl_lock();
-	/* It may have lost power. */
-	i8255x_init_phy(np, np->mii.phy_id);
-	err = i8255x_restart(np);
-	if (!err)
-		netif_device_attach(np->netdev);
-	rtnl_unlock();
-	return err;
-}
-
-static int i8255x_suspend(struct device *dev)
-{
-	struct i8255x *np = netdev_priv(dev_get_drvdata(dev));
-
-	i8255x_detach(np);
-	i8255x_wake_arm(np);
-	return 0;
-}
-
-static int i8255x_resume(struct device *dev)
-{
-	return i8255x_attach(netdev_priv(dev_get_drvdata(dev)));
-}
-
-static DEFINE_SIMPLE_DEV_PM_OPS(i8255x_pm_ops, i8255x_suspend, i8255x_resume);
-
-static void i8255x_shutdown(struct pci_dev *pdev)
-{
-	struct i8255x *np = netdev_priv(pci_get_drvdata(pdev));
-
-	i8255x_suspend(&pdev->dev);
-	if (system_state == SYSTEM_POWER_OFF) {
-		pci_wake_from_d3(pdev, np->wake);
-		pci_set_power_state(pdev, PCI_D3hot);
-	}
-}
-
-/* PCI error recovery (Documentation/PCI/pci-error-recovery.rst) */
-static pci_ers_result_t i8255x_error_detected(struct pci_dev *pdev,
-					      pci_channel_state_t state)
-{
-	i8255x_detach(netdev_priv(pci_get_drvdata(pdev)));
-	if (state == pci_channel_io_perm_failure)
-		return PCI_ERS_RESULT_DISCONNECT;
-	return PCI_ERS_RESULT_NEED_RESET;
-}
-
-static pci_ers_result_t i8255x_slot_reset(struct pci_dev *pdev)
-{
-	/* The device was not disabled: its interrupt is still requested. A
-	 * kernel may take the saved state as used after a suspend.
-	 */
-	pdev->state_saved = true;
-	pci_restore_state(pdev);
-	pci_save_state(pdev);
-	pci_set_master(pdev);
-	return PCI_ERS_RESULT_RECOVERED;
-}
-
-static void i8255x_error_resume(struct pci_dev *pdev)
-{
-	struct i8255x *np = netdev_priv(pci_get_drvdata(pdev));
-
-	if (i8255x_attach(np))
-		netdev_err(np->netdev, "the NIC does not restart after a PCI error\n");
-}
-
-/* A reset that somebody asks for in sysfs; the PCI core keeps the configuration. */
-static void i8255x_reset_prepare(struct pci_dev *pdev)
-{
-	i8255x_detach(netdev_priv(pci_get_drvdata(pdev)));
-}
-
-static void i8255x_reset_done(struct pci_dev *pdev)
-{
-	struct i8255x *np = netdev_priv(pci_get_drvdata(pdev));
-
-	if (i8255x_attach(np))
-		netdev_err(np->netdev, "the NIC does not restart after a reset\n");
-}
-
-static const struct pci_error_handlers i8255x_error_handlers = {
-	.error_detected = i8255x_error_detected,
-	.slot_reset = i8255x_slot_reset,
-	.resume = i8255x_error_resume,
-	.reset_prepare = i8255x_reset_prepare,
-	.reset_done = i8255x_reset_done,
-};
-
 /* driver_data: the NIC is part of a chipset (ICH). */
 #define I8255X(device, ich)	{ PCI_VDEVICE(INTEL, device), .driver_data = ich }
 
@@ -601,7 +418,11 @@ static const struct pci_device_id i8255x_ids[] = {
 	I8255X(0x2449, 1), I8255X(0x2459, 1), I8255X(0x245d, 1), I8255X(0x27dc, 1),
 	{ }
 };
-MODULE_DEVICE_TABLE(pci, i8255x_ids);
+
+/* Of these there are models. */
+IRQMOD_DRIVES("pci:v00008086d00001209sv*sd*bc*sc*i*");
+IRQMOD_DRIVES("pci:v00008086d00001229sv*sd*bc*sc*i*");
+IRQMOD_DRIVES("pci:v00008086d00002449sv*sd*bc*sc*i*");
 
 static struct pci_driver i8255x_driver = {
 	.name = KBUILD_MODNAME,

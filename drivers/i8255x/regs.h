@@ -22,6 +22,7 @@ enum {
 	PORT		= 0x08,	/* u32: reset, self test */
 	EEPROM		= 0x0e,	/* u16: bit-banged 93C46 */
 	MDI		= 0x10,	/* u32: PHY access */
+	FLOW_THRESHOLD	= 0x19,	/* u8: of the receive FIFO, for pause frames */
 };
 
 /* SCB_STATUS (6.3.2.1) */
@@ -123,6 +124,8 @@ enum {
 
 /* Bits of the bytes of a configure command (6.4.2.3) */
 enum {
+	CONFIG6_TCO		= BIT(2),	/* counters of TCO frames, too */
+	CONFIG6_STANDARD	= BIT(5),	/* counters */
 	CONFIG6_KEEP_OVERRUNS	= BIT(6),
 	CONFIG6_KEEP_BAD	= BIT(7),	/* frames with errors */
 	CONFIG7_DROP_SHORT	= BIT(0),
@@ -131,6 +134,10 @@ enum {
 	CONFIG15_PROMISC	= BIT(0),
 	CONFIG18_KEEP_FCS	= BIT(2),
 	CONFIG19_NO_MAGIC	= BIT(1),	/* no wake-up by magic packet */
+	CONFIG19_NO_FLOW	= BIT(2),
+	CONFIG19_FLOW_STOPS	= BIT(3),	/* sends pause frames */
+	CONFIG19_FLOW_RESTARTS	= BIT(4),	/* ... and ends the pause */
+	CONFIG19_FLOW_FILTER	= BIT(5),	/* keeps pause frames from memory */
 	CONFIG19_FULL_DUPLEX	= BIT(6),	/* forced */
 	CONFIG21_ALLMULTI	= BIT(3),
 };
@@ -187,7 +194,9 @@ enum {
 	RFD_COUNT_MASK	= 0x3fff,
 };
 
-/* Statistical counters in standard format, written by CU_DUMP_RESET (6.3.2.2.1) */
+/* Statistical counters, written by CU_DUMP_RESET (6.3.2.2.1): 16 words in standard
+ * format, 19 with those of pause frames, 20 with those of TCO frames, 16 bits each.
+ */
 enum i8255x_counter {
 	COUNT_TX_GOOD,
 	COUNT_TX_MAX_COLLISIONS,	/* dropped after 16 collisions */
@@ -205,12 +214,20 @@ enum i8255x_counter {
 	COUNT_RX_OVERRUN,		/* dropped: bus too slow */
 	COUNT_RX_CDT,			/* collision detected during reception */
 	COUNT_RX_SHORT,
+	COUNT_TX_PAUSE,
+	COUNT_RX_PAUSE,
+	COUNT_RX_CONTROL,		/* other frames of flow control */
+	COUNT_TX_TCO,
+	COUNT_RX_TCO,
 	COUNTERS,
+
+	WORDS_STANDARD	= COUNT_RX_SHORT + 1,
+	WORDS_PAUSE	= COUNT_RX_CONTROL + 1,
+	WORDS_TCO	= WORDS_PAUSE + 1,
 };
 
 struct i8255x_counters {
-	__le32 count[COUNTERS];
-	__le32 done;		/* written last */
+	__le32 count[WORDS_TCO + 1];	/* behind the last one: the mark */
 };
 
 #define COUNTERS_DONE	0xa007

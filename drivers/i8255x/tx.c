@@ -10,6 +10,8 @@
 
 #include "i8255x.h"
 
+#define TX_RETRY	msecs_to_jiffies(10)
+
 void i8255x_tx_free(struct i8255x *np, struct i8255x_rings *rings)
 {
 	if (rings->cbs)
@@ -56,13 +58,16 @@ void i8255x_tx_reset(struct i8255x *np)
 
 /* Allows or forbids commands other than packets. While they are forbidden the
  * list may be replaced and the chip reset: the receive mode can be changed at
- * any time, also without RTNL.
+ * any time, also without RTNL. They are forbidden while the queue is stopped, so
+ * that nothing starts the timer again. Process context.
  */
 void i8255x_tx_enable(struct i8255x *np, bool enable)
 {
 	netif_tx_lock_bh(np->netdev);
 	np->tx_usable = enable;
 	netif_tx_unlock_bh(np->netdev);
+	if (!enable)
+		timer_delete_sync(&np->tx_retry);
 }
 
 unsigned int i8255x_tx_outstanding(struct irqmod_port *port)
@@ -70,6 +75,17 @@ unsigned int i8255x_tx_outstanding(struct irqmod_port *port)
 	struct i8255x *np = to_i8255x(port);
 
 	return READ_ONCE(np->tx_filled) - READ_ONCE(np->tx_done);
+}
+
+unsigned int i8255x_tx_bytes(struct irqmod_port *port)
+{
+	struct i8255x *np = to_i8255x(port);
+	unsigned int i, bytes = 0;
+
+	for (i = 0; i < np->rings.tx_count; i++)
+		if (np->rings.tx_skb[i])
+			bytes += np->rings.tx_skb[i]->len;
+	return bytes;
 }
 
 unsigned int i8255x_tx_room(struct irqmod_port *port)
@@ -102,12 +118,28 @@ static void tx_commit(struct i8255x *np, struct i8255x_cb *cb, u16 command)
 	smp_store_release(&np->tx_filled, np->tx_filled + 1);
 }
 
+/* Called with the transmit queue locked. If the NIC does not accept the doorbell,
+ * a timer retries: byte queue limits may have stopped the queue, and then there is
+ * no next doorbell.
+ */
 static void tx_kick(struct i8255x *np)
 {
-	if (i8255x_command(np, np->cu_command, np->rings.cbs_dma))
-		return;		/* left to the next doorbell or tx_timeout */
+	if (i8255x_command(np, np->cu_command, np->rings.cbs_dma)) {
+		mod_timer(&np->tx_retry, jiffies + TX_RETRY);
+		return;
+	}
 	np->cu_command = CU_RESUME;
 	np->tx_unkicked = 0;
+}
+
+void i8255x_tx_retry(struct timer_list *timer)
+{
+	struct i8255x *np = container_of(timer, struct i8255x, tx_retry);
+
+	netif_tx_lock(np->netdev);
+	if (np->tx_usable && np->tx_unkicked)
+		tx_kick(np);
+	netif_tx_unlock(np->netdev);
 }
 
 netdev_tx_t i8255x_xmit(struct sk_buff *skb, struct net_device *netdev)
@@ -141,6 +173,7 @@ netdev_tx_t i8255x_xmit(struct sk_buff *skb, struct net_device *netdev)
 	if (irqmod_tx_wants_irq(&np->port))
 		command |= CB_I;
 	skb_tx_timestamp(skb);
+	irqmod_tx_sent(&np->port, txq, skb->len);
 	tx_commit(np, cb, command);
 
 	if (irqmod_tx_queued(&np->port, txq, i8255x_tx_room(&np->port),
@@ -191,6 +224,7 @@ unsigned int i8255x_tx_reclaim(struct irqmod_port *port)
 	np->tx_tail = tail;
 	/* From here on the slots may be reused. */
 	smp_store_release(&np->tx_done, np->tx_done + slots);
+	irqmod_tx_completed(port, packets, bytes);
 
 	u64_stats_update_begin(&port->tx_stats.syncp);
 	u64_stats_add(&port->tx_stats.packets, packets);

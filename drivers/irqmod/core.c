@@ -165,6 +165,31 @@ static void rx_stop(struct irqmod_port *port)
 	rx_quiet(port, true);
 }
 
+/* Starts byte queue limits with the packets now on the ring, or ends them. A queue
+ * that they had stopped runs again. The queue is locked, and nothing reclaims.
+ */
+static void tx_limit(struct irqmod_port *port, bool limited)
+{
+	struct netdev_queue *txq = netdev_get_tx_queue(port->netdev, 0);
+	unsigned int bytes;
+
+	if (!limited && !port->tx_limited)
+		return;
+	netdev_tx_reset_queue(txq);
+#ifdef CONFIG_BQL
+	/* The reset leaves adj_limit, which would allow as many bytes as have
+	 * ever been completed. A completion of none sets it: to the limit, as for
+	 * a queue that has not been used.
+	 */
+	dql_completed(&txq->dql, 0);
+#endif
+	port->tx_limited = limited;
+	bytes = limited ? port->ops->tx_bytes(port) : 0;
+	if (bytes)
+		netdev_tx_sent_queue(txq, bytes);
+	netif_schedule_queue(txq);
+}
+
 static void tx_start(struct irqmod_port *port)
 {
 	struct netdev_queue *txq;
@@ -172,6 +197,7 @@ static void tx_start(struct irqmod_port *port)
 	netif_tx_lock_bh(port->netdev);
 	port->tx_switching = false;
 	port->tx_since_irq = 0;
+	tx_limit(port, port->tx->limits && port->ops->tx_bytes);
 	port->tx->start(port);
 	/* Packets queued under the previous scheme may never interrupt. Without
 	 * its timer, off reclaims them before the next transmit; there is none
@@ -203,6 +229,9 @@ static void tx_stop(struct irqmod_port *port)
 	hrtimer_cancel(&port->tx_timer);
 	tasklet_kill(&port->tx_tasklet);
 	port->tx_armed = false;
+	netif_tx_lock_bh(port->netdev);
+	tx_limit(port, false);
+	netif_tx_unlock_bh(port->netdev);
 	port->ops->mask(port, IRQMOD_TX);
 	irqmod_synchronize(port);
 }

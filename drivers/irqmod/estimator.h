@@ -2,7 +2,7 @@
 /*
  * Packet-rate estimator and two-threshold switch of the hybrid scheme (Salah &
  * Qahtan, section 4.2). Compiled both in the kernel and in a user-space unit
- * test: it includes nothing and needs u32, u64 and bool.
+ * test: it includes nothing and needs u32, u64, bool and div_u64().
  *
  * The arrivals of a window are the packets that the hardware put on the ring or
  * dropped because the ring was full. At the end of each window they enter an
@@ -40,7 +40,7 @@ struct estimator {
 /* Converts @rate_pps to 1/256 packet per window; at most 2^32 pps, 1000 ms. */
 static inline u64 estimator_units(u64 rate_pps, u32 window_ms)
 {
-	return ((rate_pps * window_ms) << ESTIMATOR_FRACTION_BITS) / 1000;
+	return div_u64((rate_pps * window_ms) << ESTIMATOR_FRACTION_BITS, 1000);
 }
 
 /* cliff1 = (1 - e) * cliff, cliff2 = (1 + e) * cliff */
@@ -48,7 +48,7 @@ static inline void estimator_configure(struct estimator *e, u32 cliff_pps,
 				       u32 epsilon_permille, u32 window_ms)
 {
 	u64 cliff = estimator_units(cliff_pps, window_ms);
-	u64 margin = cliff * epsilon_permille / 1000;
+	u64 margin = div_u64(cliff * epsilon_permille, 1000);
 
 	e->cliff1 = cliff - margin;
 	e->cliff2 = cliff + margin;
@@ -66,7 +66,7 @@ static inline void estimator_start(struct estimator *e, u32 arrived)
 /* The average in packets per second, for display. */
 static inline u64 estimator_rate_pps(const struct estimator *e, u32 window_ms)
 {
-	return ((e->average * 1000) / window_ms) >> ESTIMATOR_FRACTION_BITS;
+	return div_u64(e->average * 1000, window_ms) >> ESTIMATOR_FRACTION_BITS;
 }
 
 /* Ends a window. @arrived: total packets received and dropped, modulo 2^32.

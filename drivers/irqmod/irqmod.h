@@ -24,6 +24,7 @@
 #include <linux/ethtool.h>
 #include <linux/hrtimer.h>
 #include <linux/interrupt.h>
+#include <linux/module.h>
 #include <linux/netdevice.h>
 #include <linux/skbuff.h>
 #include <linux/u64_stats_sync.h>
@@ -95,6 +96,12 @@ struct irqmod_ops {
 
 	/* Return the packets on the transmit ring, completed or not. */
 	unsigned int (*tx_outstanding)(struct irqmod_port *port);
+
+	/* Return the bytes of the packets on the transmit ring, completed or
+	 * not. The queue is locked, and nothing is reclaimed. NULL: no scheme
+	 * limits the bytes (@limits in scheme.h).
+	 */
+	unsigned int (*tx_bytes)(struct irqmod_port *port);
 
 	/* Return the free transmit descriptors, to decide on waking the queue. */
 	unsigned int (*tx_room)(struct irqmod_port *port);
@@ -194,6 +201,7 @@ struct irqmod_port {
 	bool tx_in_rx;			/* off, poll: reclaim in the receive path */
 	bool tx_switching;		/* scheme change in progress */
 	u8 tx_with_rx;			/* poll: IRQMOD_TX; else 0 */
+	bool tx_limited;		/* poll: byte queue limits count packets */
 	unsigned int tx_irq_every;	/* interrupt bit on every n-th packet; 0: never */
 	unsigned int tx_since_irq;
 
@@ -235,6 +243,13 @@ struct irqmod_port {
 	struct irqmod_tx_stats tx_stats;
 };
 
+/* A device that a driver is for; @modalias is what MODULE_DEVICE_TABLE() would make
+ * of its table. With that, udev would load the driver at boot, and it might take a
+ * device from the driver in the kernel's tree. Ours is loaded by its name alone.
+ * The lab reads this to choose a model.
+ */
+#define IRQMOD_DRIVES(modalias)	MODULE_ALIAS("irqmod:" modalias)
+
 static inline struct irqmod_port *irqmod_port(const struct net_device *netdev)
 {
 	return netdev_priv(netdev);
@@ -263,7 +278,10 @@ void irqmod_tx_counted(struct irqmod_port *port);
 void irqmod_tx_full(struct irqmod_port *port, struct netdev_queue *txq,
 		    unsigned int reserve);
 
-/* ndo_start_xmit calls the next three functions, in this order; this one first. */
+/* ndo_start_xmit calls the next four functions, in this order; this one first. The
+ * second is for drivers with IRQMOD_CAP_TX_IRQ_BIT, the third for those with
+ * tx_bytes().
+ */
 static inline void irqmod_tx_begin(struct irqmod_port *port)
 {
 	if (port->tx_early)
@@ -277,6 +295,17 @@ static inline bool irqmod_tx_wants_irq(struct irqmod_port *port)
 		return false;
 	port->tx_since_irq = 0;
 	return true;
+}
+
+/* Once per packet, before it can be reclaimed: its bytes, exactly those that
+ * tx_reclaim() will pass to irqmod_tx_completed(). If more are completed than were
+ * sent, the kernel hits a BUG_ON().
+ */
+static inline void irqmod_tx_sent(struct irqmod_port *port,
+				  struct netdev_queue *txq, unsigned int bytes)
+{
+	if (port->tx_limited)
+		netdev_tx_sent_queue(txq, bytes);
 }
 
 /* The packet is on the ring, and @room descriptors are free. Stops the queue if
@@ -364,6 +393,15 @@ static inline void irqmod_tx_free(struct irqmod_port *port, struct sk_buff *skb)
 		napi_consume_skb(skb, !irqs_disabled());
 	else
 		dev_consume_skb_irq(skb);
+}
+
+/* For tx_reclaim(), once, at its end: what it has freed, also packets with errors. */
+static inline void irqmod_tx_completed(struct irqmod_port *port,
+				       unsigned int packets, unsigned int bytes)
+{
+	if (port->tx_limited)
+		netdev_tx_completed_queue(netdev_get_tx_queue(port->netdev, 0),
+					  packets, bytes);
 }
 
 /* ethtool and netdev operations common to all drivers. */

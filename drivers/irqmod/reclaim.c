@@ -4,11 +4,11 @@
  * the queue, and the timer that guarantees that every packet is eventually
  * reclaimed (Documentation/networking/driver.rst).
  *
- * Byte queue limits are not used. BQL adapts to the delay between a transmit
- * and its completion. Some schemes report completions late on purpose, for one
- * packet in N or only at the next transmit. BQL would then allow a long queue
- * or, during a pause, stop the queue until the timer expires. The size of the
- * ring limits the queue.
+ * Byte queue limits are used where the scheme says so (@limits). BQL adapts to the
+ * delay between a transmit and its completion. Some schemes report completions
+ * late on purpose, for one packet in N or only at the next transmit. BQL would
+ * then allow a long queue or, during a pause, stop the queue until the timer
+ * expires. With these the size of the ring limits the queue.
  */
 #include "scheme.h"
 
@@ -78,7 +78,8 @@ void irqmod_tx_rx_reclaim(struct irqmod_port *port)
 
 	if (!port->tx_in_rx || !port->ops->tx_outstanding(port))
 		return;
-	if (READ_ONCE(port->tx_with_rx)) {
+	/* Acquire: pairs with tx_poll_start(). */
+	if (smp_load_acquire(&port->tx_with_rx)) {
 		packets = tx_reclaim_with_rx(port);
 	} else {
 		txq = netdev_get_tx_queue(port->netdev, 0);

@@ -8,10 +8,6 @@
 
 #define DELAY_PER_USEC	60	/* BULK_IN_DLY counts 1/60 us */
 
-/* Receive FIFO levels, in bytes, at which pausing starts and ends. */
-#define PAUSE_ON	8704
-#define PAUSE_OFF	1024
-
 int lan78xx_hw_reset(struct lan78xx *np)
 {
 	u32 id;
@@ -93,10 +89,10 @@ int lan78xx_set_delay(struct lan78xx *np)
  */
 int lan78xx_set_burst(struct lan78xx *np)
 {
-	unsigned int most = np->speed->rx_bytes / np->maxpacket;
+	unsigned int most = np->sizes.rx_bytes / np->maxpacket;
 
 	return lan78xx_write(np, BURST_CAP, np->measures.adaptive_burst ?
-			     READ_ONCE(np->rx.burst) : most);
+			     min(READ_ONCE(np->rx.burst), most) : most);
 }
 
 int lan78xx_hw_init(struct lan78xx *np)
@@ -113,8 +109,8 @@ int lan78xx_hw_init(struct lan78xx *np)
 		{ INT_STS, ~0, ~0 },
 		{ FLOW, ~0, 0 },
 		{ FCT_FLOW, ~0,
-		  PAUSE_ON / FIFO_UNIT << FCT_FLOW_ON_SHIFT |
-		  PAUSE_OFF / FIFO_UNIT << FCT_FLOW_OFF_SHIFT },
+		  np->speed->pause_on / FIFO_UNIT << FCT_FLOW_ON_SHIFT |
+		  np->speed->pause_off / FIFO_UNIT << FCT_FLOW_OFF_SHIFT },
 		/* The MAC follows the PHY; the LAN7801 only has RGMII. */
 		{ MAC_CR, MAC_CR_AUTO_SPEED | MAC_CR_AUTO_DUPLEX |
 		  (np->chip == CHIP_LAN7801 ? MAC_CR_GMII_EN : 0),

@@ -3,7 +3,6 @@
  * A driver for the RTL8139C+ (10ec:8139, revision 0x20 and up). irqmod provides
  * the interrupt-handling schemes; this module only handles the chip.
  */
-#include <linux/if_vlan.h>
 #include <linux/module.h>
 #include <linux/rtnetlink.h>
 
@@ -38,6 +37,7 @@ static const struct irqmod_ops cp_irqmod_ops = {
 	.rx_refill	= cp_rx_refill,
 	.tx_reclaim	= cp_tx_reclaim,
 	.tx_outstanding	= cp_tx_outstanding,
+	.tx_bytes	= cp_tx_bytes,
 	.tx_room	= cp_tx_room,
 	.rx_arrived	= cp_rx_arrived,
 };
@@ -198,30 +198,6 @@ static int cp_stop(struct net_device *netdev)
 	return 0;
 }
 
-static void cp_reset_work(struct work_struct *work)
-{
-	struct cp *cp = container_of(work, struct cp, reset_work);
-	struct net_device *netdev = cp->port.netdev;
-
-	rtnl_lock();
-	if (netif_running(netdev) && netif_device_present(netdev)) {
-		cp_down(cp);
-		if (cp_up(cp))
-			netif_device_detach(netdev);
-	}
-	rtnl_unlock();
-}
-
-static void cp_tx_timeout(struct net_device *netdev, unsigned int txqueue)
-{
-	struct cp *cp = cp_of(netdev);
-
-	netdev_warn(netdev, "transmit timeout, status %04x, mask %04x, ring %u of %u\n",
-		    readw(cp->regs + CP_ISR), READ_ONCE(cp->imr),
-		    cp->tx.count - cp_tx_room(&cp->port), cp->tx.count);
-	schedule_work(&cp->reset_work);
-}
-
 static int cp_set_mac_address(struct net_device *netdev, void *addr)
 {
 	struct cp *cp = cp_of(netdev);
@@ -233,67 +209,6 @@ static int cp_set_mac_address(struct net_device *netdev, void *addr)
 	eth_commit_mac_addr_change(netdev, addr);
 	if (cp->running)
 		cp_hw_write_mac(cp, netdev->dev_addr);
-	return 0;
-}
-
-static void cp_set_cpcr(struct cp *cp, netdev_features_t features)
-{
-	cp->cpcr &= ~(CP_CPCR_RXCHK | CP_CPCR_RXVLAN);
-	if (features & NETIF_F_RXCSUM)
-		cp->cpcr |= CP_CPCR_RXCHK;
-	if (features & NETIF_F_HW_VLAN_CTAG_RX)
-		cp->cpcr |= CP_CPCR_RXVLAN;
-}
-
-/* An MSS that the chip has no bits for, or a ring that does not hold two packets */
-static netdev_features_t cp_fix_features(struct net_device *netdev,
-					 netdev_features_t features)
-{
-	if (netdev->mtu > CP_TX_MSS_MAX ||
-	    cp_of(netdev)->port.tx_ring < CP_TSO_RING_MIN)
-		features &= ~NETIF_F_TSO;
-	return features;
-}
-
-/* Packets whose segments the chip cannot make: it does not look behind a VLAN tag
- * in the data, and others' packets may have segments of any size.
- */
-static netdev_features_t cp_features_check(struct sk_buff *skb,
-					   struct net_device *netdev,
-					   netdev_features_t features)
-{
-	if (skb_is_gso(skb) &&
-	    (skb_shinfo(skb)->gso_size > CP_TX_MSS_MAX ||
-	     eth_type_vlan(skb->protocol) ||
-	     (skb_vlan_tag_present(skb) &&
-	      !(netdev->features & NETIF_F_HW_VLAN_CTAG_TX))))
-		features &= ~NETIF_F_TSO;
-	return vlan_features_check(skb, features);
-}
-
-/* With TSO the queue stops earlier. Called before the first such packet. */
-static void cp_set_segs(struct cp *cp, netdev_features_t features)
-{
-	struct net_device *netdev = cp->port.netdev;
-
-	netif_tx_lock_bh(netdev);
-	cp->tx_segs = features & NETIF_F_TSO ? CP_TSO_SEGS : CP_TX_SEGS;
-	WRITE_ONCE(cp->port.tx_reserve, cp->tx_segs);
-	if (cp->running && cp_tx_room(&cp->port) < cp->tx_segs)
-		irqmod_tx_full(&cp->port, netdev_get_tx_queue(netdev, 0),
-			       cp->tx_segs);
-	netif_tx_unlock_bh(netdev);
-}
-
-static int cp_set_features(struct net_device *netdev, netdev_features_t features)
-{
-	struct cp *cp = cp_of(netdev);
-
-	if ((features ^ netdev->features) & NETIF_F_TSO)
-		cp_set_segs(cp, features);
-	cp_set_cpcr(cp, features);
-	if (cp->running)
-		writew(cp->cpcr, cp->regs + CP_CPCR);
 	return 0;
 }
 
@@ -538,102 +453,12 @@ static void cp_remove(struct pci_dev *pdev)
 	free_netdev(netdev);
 }
 
-static void cp_detach(struct cp *cp)
-{
-	rtnl_lock();
-	netif_device_detach(cp->port.netdev);
-	cp_down(cp);
-	rtnl_unlock();
-}
-
-static int cp_attach(struct cp *cp)
-{
-	struct net_device *netdev = cp->port.netdev;
-	int err = 0;
-
-	rtnl_lock();
-	if (netif_running(netdev))
-		err = cp_up(cp);
-	if (!err)
-		netif_device_attach(netdev);
-	rtnl_unlock();
-	return err;
-}
-
-static int cp_suspend(struct device *dev)
-{
-	struct cp *cp = cp_of(dev_get_drvdata(dev));
-
-	cp_detach(cp);
-	cp_wake_arm(cp);
-	return 0;
-}
-
-static int cp_resume(struct device *dev)
-{
-	return cp_attach(cp_of(dev_get_drvdata(dev)));
-}
-
-/* kexec: the chip must not write to the next kernel's memory. */
-static void cp_shutdown(struct pci_dev *pdev)
-{
-	struct cp *cp = cp_of(pci_get_drvdata(pdev));
-
-	cp_suspend(&pdev->dev);
-	if (system_state == SYSTEM_POWER_OFF) {
-		pci_wake_from_d3(pdev, cp->wol);
-		pci_set_power_state(pdev, PCI_D3hot);
-	}
-}
-
-/* PCI error recovery (Documentation/PCI/pci-error-recovery.rst) */
-static pci_ers_result_t cp_error_detected(struct pci_dev *pdev,
-					  pci_channel_state_t state)
-{
-	cp_detach(cp_of(pci_get_drvdata(pdev)));
-	if (state == pci_channel_io_perm_failure)
-		return PCI_ERS_RESULT_DISCONNECT;
-	return PCI_ERS_RESULT_NEED_RESET;
-}
-
-static pci_ers_result_t cp_slot_reset(struct pci_dev *pdev)
-{
-	/* The device was not disabled: its interrupt is still requested. A
-	 * kernel may take the saved state as used after a suspend.
-	 */
-	pdev->state_saved = true;
-	pci_restore_state(pdev);
-	pci_save_state(pdev);
-	return PCI_ERS_RESULT_RECOVERED;
-}
-
-static void cp_error_resume(struct pci_dev *pdev)
-{
-	/* cp_up() says what fails. */
-	cp_attach(cp_of(pci_get_drvdata(pdev)));
-}
-
-/* A reset that somebody asks for in sysfs; the PCI core keeps the configuration. */
-static void cp_reset_prepare(struct pci_dev *pdev)
-{
-	cp_detach(cp_of(pci_get_drvdata(pdev)));
-}
-
-static const struct pci_error_handlers cp_error_handlers = {
-	.error_detected	= cp_error_detected,
-	.slot_reset	= cp_slot_reset,
-	.resume		= cp_error_resume,
-	.reset_prepare	= cp_reset_prepare,
-	.reset_done	= cp_error_resume,
-};
-
-static DEFINE_SIMPLE_DEV_PM_OPS(cp_pm_ops, cp_suspend, cp_resume);
-
 static const struct pci_device_id cp_pci_ids[] = {
 	{ PCI_DEVICE(PCI_VENDOR_ID_REALTEK, PCI_DEVICE_ID_REALTEK_8139) },
 	{ }
 };
-MODULE_DEVICE_TABLE(pci, cp_pci_ids);
+
+IRQMOD_DRIVES("pci:v000010ECd00008139sv*sd*bc*sc*i*");
 
 static struct pci_driver cp_driver = {
 	.name		= CP_NAME,

@@ -159,6 +159,22 @@ int cp_resize(struct cp *cp, unsigned int rx_count, unsigned int tx_count);
 int cp_up(struct cp *cp);
 void cp_down(struct cp *cp);
 
+/* features.c */
+void cp_set_cpcr(struct cp *cp, netdev_features_t features);
+netdev_features_t cp_fix_features(struct net_device *netdev,
+				  netdev_features_t features);
+netdev_features_t cp_features_check(struct sk_buff *skb,
+				    struct net_device *netdev,
+				    netdev_features_t features);
+int cp_set_features(struct net_device *netdev, netdev_features_t features);
+
+/* power.c */
+void cp_reset_work(struct work_struct *work);
+void cp_tx_timeout(struct net_device *netdev, unsigned int txqueue);
+void cp_shutdown(struct pci_dev *pdev);
+extern const struct dev_pm_ops cp_pm_ops;
+extern const struct pci_error_handlers cp_error_handlers;
+
 /* hw.c */
 int cp_hw_reset(struct cp *cp);
 int cp_hw_start(struct cp *cp);
@@ -211,6 +227,7 @@ void cp_tx_reset(struct cp *cp);
 netdev_tx_t cp_start_xmit(struct sk_buff *skb, struct net_device *netdev);
 unsigned int cp_tx_reclaim(struct irqmod_port *port);
 unsigned int cp_tx_outstanding(struct irqmod_port *port);
+unsigned int cp_tx_bytes(struct irqmod_port *port);
 unsigned int cp_tx_room(struct irqmod_port *port);
 
 /* ethtool.c */

@@ -26,6 +26,21 @@ static unsigned int cp_tx_ring_room(const struct cp_tx_ring *ring)
 	return ring->count - READ_ONCE(ring->queued) + done;
 }
 
+unsigned int cp_tx_bytes(struct irqmod_port *port)
+{
+	const struct cp_tx_ring *ring = &cp_of_port(port)->tx;
+	unsigned int i = ring->dirty, bytes = 0;
+	u32 done;
+
+	for (done = ring->done; done != ring->queued; done++) {
+		if (ring->slot[i].skb)
+			bytes += ring->slot[i].skb->len;
+		if (++i == ring->count)
+			i = 0;
+	}
+	return bytes;
+}
+
 unsigned int cp_tx_room(struct irqmod_port *port)
 {
 	return cp_tx_ring_room(&cp_of_port(port)->tx);
@@ -57,7 +72,7 @@ unsigned int cp_tx_reclaim(struct irqmod_port *port)
 {
 	struct cp *cp = cp_of_port(port);
 	struct cp_tx_ring *ring = &cp->tx;
-	unsigned int packets = 0, errors = 0, bytes = 0;
+	unsigned int packets = 0, errors = 0, bytes = 0, lost = 0;
 	unsigned int i = ring->dirty;
 	/* Acquire: pairs with cp_start_xmit(). */
 	u32 queued = smp_load_acquire(&ring->queued);
@@ -77,11 +92,11 @@ unsigned int cp_tx_reclaim(struct irqmod_port *port)
 			continue;
 
 		packets++;
+		bytes += skb->len;
 		if (unlikely(status & (CP_TX_TES | CP_TX_UNF))) {
 			cp_tx_error(cp, status);
 			errors++;
-		} else {
-			bytes += skb->len;
+			lost += skb->len;
 		}
 		irqmod_tx_free(port, skb);
 	}
@@ -92,10 +107,11 @@ unsigned int cp_tx_reclaim(struct irqmod_port *port)
 	WRITE_ONCE(ring->packets_done, ring->packets_done + packets);
 	/* Release: the slots may be reused. */
 	smp_store_release(&ring->done, done);
+	irqmod_tx_completed(port, packets, bytes);
 
 	u64_stats_update_begin(&port->tx_stats.syncp);
 	u64_stats_add(&port->tx_stats.packets, packets - errors);
-	u64_stats_add(&port->tx_stats.bytes, bytes);
+	u64_stats_add(&port->tx_stats.bytes, bytes - lost);
 	if (unlikely(errors))
 		u64_stats_add(&port->tx_stats.errors, errors);
 	u64_stats_update_end(&port->tx_stats.syncp);
@@ -247,6 +263,8 @@ netdev_tx_t cp_start_xmit(struct sk_buff *skb, struct net_device *netdev)
 	/* The engine may free the packet as soon as the chip owns it. */
 	if (unlikely(skb_shinfo(skb)->tx_flags & SKBTX_SW_TSTAMP))
 		skb_tx_timestamp(skb);
+
+	irqmod_tx_sent(&cp->port, txq, skb->len);
 
 	desc = &ring->desc[first];
 	desc->opts2 = cpu_to_le32(opts2);

@@ -12,6 +12,7 @@ unload() { rmmod "$DRIVER" && rmmod "$ENGINE"; }
 load() { insmod "$MODULES/$ENGINE.ko" && insmod "$MODULES/$DRIVER.ko"; }
 free_kb() { sync; echo 3 >/proc/sys/vm/drop_caches; sed -n 's/^MemFree: *\([0-9]*\) kB/\1/p' /proc/meminfo; }
 
+fails "udev loads the driver at boot" grep -qE 'alias=(pci|usb):' "$MODULES/$DRIVER.ko"
 check "unload what the lab loaded" unload
 # shellcheck disable=SC2086
 set -- $COMBINATIONS

@@ -19,6 +19,14 @@ for state in up down; do
 	check "$state: a host answers" reaches "$PEER0"
 	check "$state: the rings are as before" same "$(ring "$IF0" RX)" "$rings"
 done
+speed() { ethtool "$IF0" | sed -n 's/^[[:space:]]*Speed: //p'; }
+check "10 Mbit/s" ethtool -s "$IF0" speed 10 duplex full autoneg off
+check "... a host answers" reaches "$PEER0"
+check "... reset" sh -c "echo 1 >$reset"
+check "... a host answers after that" reaches "$PEER0"
+check "... still 10 Mbit/s" same "$(speed)" 10Mb/s
+check "negotiated" ethtool -s "$IF0" autoneg on
+check "... a host answers" reaches "$PEER0"
 ping -q -c 1000 -i 0.002 "$PEER0" >/dev/null 2>&1 &
 for i in 1 2 3 4 5; do check "reset under traffic, $i" sh -c "echo 1 >$reset"; done
 wait

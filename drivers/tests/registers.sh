@@ -19,6 +19,14 @@ promiscuous()
 	echo $((value & 1))
 }
 
+lossless()
+{
+	grep -q " $count packets received" /tmp/ping && return
+	tail -n 3 /tmp/ping
+	grep . "/sys/class/net/$IF0/statistics/"*_errors "/sys/class/net/$IF0/statistics/"*_dropped | grep -v ':0$'
+	return 1
+}
+
 for i in $IF0 $IF1; do
 	check "$i: all registers" same "$(length "$i")" $size
 done
@@ -30,10 +38,13 @@ if [ "$DRIVER/$TIMED" != irqmod_i8255x/0 ]; then
 	ip link set "$IF0" promisc off
 	check "... and no longer" same "$(promiscuous "$IF0")" 0
 fi
-ping -c 2000 -i 0.001 -s 1000 "$PEER0" >/tmp/ping 2>&1 &
+# On a slow host ping itself may not run for so long that replies do not fit into its socket.
+count=2000 interval=0.001
+[ "$PATIENCE" -le 2 ] || count=200 interval=0.01
+ping -c $count -i $interval -s 1000 "$PEER0" >/tmp/ping 2>&1 &
 for _ in 1 2 3 4 5 6 7 8 9 10; do length "$IF0" >/dev/null; done
 wait
-check "no frame is lost meanwhile" grep -q "2000 packets received" /tmp/ping
+check "no frame is lost meanwhile" lossless
 ip link set "$IF0" down
 check "registers of an interface that is down" same "$(length "$IF0")" $size
 ip link set "$IF0" up

@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Drivers on several processors, on kernels that watch them: KASAN with lockdep and DMA debugging, KCSAN, PREEMPT_RT.
+"""Drivers on several processors, on kernels that watch them: KASAN with lockdep and DMA debugging, KCSAN, PREEMPT_RT; and on one
+that copies what a device reads and writes (``swiotlb=force``), where a missing synchronization loses data.
 
 Nothing is measured here. Any message of the kernel fails a test. The kernel's own drivers are the comparison.
 `DEBUG_BUILDS`, `DEBUG_DRIVERS`, `DEBUG_SCRIPTS`: comma-separated, to run only some. `DEBUG_CPUS`: the number of processors.
 
 Each test is one DUT, in which several scripts run in turn. What each build repeats is chosen by what it can find: stopping and
 starting (`unbind`) with every receive scheme, under load; the other ways to stop and start with a third of them, so that the
-three builds together run each of them with all. The transmit schemes are divided among the builds, so that the three run `unbind`
-with every combination. `together` changes everything at once in each build. Scripts without load, which test settings and the
-loading of modules, run where they can find something: under KASAN, and those that switch or reset also under PREEMPT_RT.
+three `SHARES` together run each of them with all. The transmit schemes are divided among these builds, so that the three run
+`unbind` with every combination. `together` changes everything at once in each build. Scripts without load, which test settings
+and the loading of modules, run where they can find something: under KASAN, and those that switch or reset also under PREEMPT_RT.
+What only a chip has is tested on the tester's model of it, too: QEMU's have less.
 """
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -33,7 +35,10 @@ BUILDS: dict[str, dict[str, Any]] = {
     "kasan": {"kernel": "6.12", "debug": ("dma", "faults", "kasan", "lockdep")},
     "kcsan": {"kernel": "6.12", "debug": ("kcsan",)},
     "rt": {"kernel": "6.12-rt"},
+    "swiotlb": {"kernel": "6.12", "kernel_arguments": "swiotlb=force"},
 }
+SHARES = ("kasan", "kcsan", "rt")
+"""The builds among which the combinations of schemes are divided."""
 OURS = ("irqmod_i8255x", "irqmod_rtl8139cp", "irqmod_lan78xx")
 THEIRS = ("e100", "8139cp", "lan78xx")
 ALWAYS = "unbind"
@@ -46,6 +51,7 @@ OF_CHIPS = (
     "hw_counters",
     "identify",
     "microcode",
+    "pause",
     "pci_reset",
     "registers",
     "rx_fcs",
@@ -53,7 +59,11 @@ OF_CHIPS = (
     "wake",
 )
 """Scripts for what our PCI drivers' chips have."""
-OF_FRAMES = ("instruments", "jumbo", "live_address", "messages", "tso", "vlan")
+CARDS = {"irqmod_i8255x": "irqlab-82559", "irqmod_rtl8139cp": "irqlab-8139cp"}
+"""The tester's models of these chips."""
+OF_FRAMES = ("instruments", "live_address", "messages")
+OF_A_PEER = ("jumbo", "tso", "vlan")
+"""Each moves an interface to another network namespace, and therefore has a DUT of its own."""
 ONCE = {
     "kasan": (
         ("together",),
@@ -61,17 +71,20 @@ ONCE = {
         ("load_unload",),
         ("tx_timeout",),
         ("usb",),
+        ("autosuspend",),
         OF_CHIPS,
         OF_FRAMES,
+        *((name,) for name in OF_A_PEER),
     ),
-    "kcsan": (("together",),),
-    "rt": (("together",), ("interface",), ("tx_timeout",), ("usb",)),
+    "kcsan": (("together",), OF_CHIPS, OF_FRAMES),
+    "rt": (("together",), ("interface",), ("tx_timeout",), ("usb",), ("autosuspend",), OF_CHIPS, OF_FRAMES),
+    "swiotlb": (("together",), OF_CHIPS, OF_FRAMES, *((name,) for name in OF_A_PEER)),
 }
 """Scripts that choose their schemes themselves, by build; those in one group share a DUT."""
-OF_THEIRS = tuple(script.name for script in tap.scripts() if not script.engine)
+OF_THEIRS = tuple(script.name for script in tap.scripts() if not script.engine and script.name not in OF_A_PEER)
 OF_PCI = ("backstop", "bad_input", "interface", "load_unload", "rings", "tx_timeout", *OF_CHIPS)
 """Scripts for the schemes, rings, settings and chips of our PCI drivers."""
-OF_USB = ("usb",)
+OF_USB = ("autosuspend", "usb")
 OF_THE_CLOCK = ("busy_wire", "tcp")
 """Scripts that compare rates, which means nothing without the instruction clock."""
 SILENT = {"lan78xx": "lan78xx of Linux 6.12.y receives nothing: docs/findings.md"}
@@ -87,9 +100,12 @@ class Case:
     driver: str
     scripts: tuple[str, ...]
     combination: Combination | None = None
+    nic: str | None = None
+    """None: the driver's usual model."""
 
     def __str__(self) -> str:
-        return "-".join([self.build, self.driver, *([str(self.combination)] if self.combination else []), "+".join(self.scripts)])
+        words = (self.build, self.driver, self.nic, self.combination, "+".join(self.scripts))
+        return "-".join(str(word) for word in words if word)
 
 
 def _chosen(name: str, known: tuple[str, ...]) -> tuple[str, ...]:
@@ -98,19 +114,21 @@ def _chosen(name: str, known: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def covering(build: str, usb: bool) -> list[list[Combination]]:
-    """For each receive scheme a share of its combinations, at least one; the three builds together cover all of them."""
+    """For each receive scheme a share of its combinations, at least one; the builds of `SHARES` together cover all of them."""
     receive: dict[str, list[Combination]] = {}
     for combination in USB_COMBINATIONS if usb else COMBINATIONS:
         receive.setdefault(combination.rx, []).append(combination)
-    shift = tuple(BUILDS).index(build)
-    return [every[(n + shift) % len(BUILDS) :: len(BUILDS)] or every[:1] for n, every in enumerate(receive.values())]
+    shift = SHARES.index(build)
+    return [every[(n + shift) % len(SHARES) :: len(SHARES)] or every[:1] for n, every in enumerate(receive.values())]
 
 
 def _with_schemes(build: str, usb: bool) -> list[tuple[tuple[str, ...], Combination]]:
-    shift = tuple(BUILDS).index(build)
+    if build not in SHARES:
+        return []
+    shift = SHARES.index(build)
     found: list[tuple[tuple[str, ...], Combination]] = []
     for n, (first, *others) in enumerate(covering(build, usb)):
-        turn = [name for m, name in enumerate(IN_TURN) if (n + m + shift) % len(BUILDS) == 0 and not (usb and name in OF_PCI)]
+        turn = [name for m, name in enumerate(IN_TURN) if (n + m + shift) % len(SHARES) == 0 and not (usb and name in OF_PCI)]
         found += [((*turn, ALWAYS), first), *(((ALWAYS,), other) for other in others)]
     return found
 
@@ -125,6 +143,7 @@ def cases(build: str, driver: str) -> list[Case]:
     return [
         *(Case(build, driver, scripts, combination) for scripts, combination in _with_schemes(build, usb)),
         *(Case(build, driver, scripts) for scripts in groups if scripts),
+        *(Case(build, driver, OF_CHIPS, nic=CARDS[driver]) for scripts in groups if scripts == OF_CHIPS),
     ]
 
 
@@ -137,23 +156,23 @@ def chosen() -> list[Case]:
         for driver in _chosen("DEBUG_DRIVERS", (*OURS, *THEIRS))
         for case in cases(build, driver)
     ]
-    picked = [Case(c.build, c.driver, tuple(name for name in c.scripts if name in scripts), c.combination) for c in every]
+    picked = [replace(case, scripts=tuple(name for name in case.scripts if name in scripts)) for case in every]
     return [case for case in picked if case.scripts]
 
 
 @cache
-def overload_of(build: str, driver: str) -> Overload:
+def overload_of(build: str, driver: str, nic: str | None) -> Overload:
     options = dict(BUILDS[build])
     if other := OTHER_KERNELS.get((build, driver)):
         options["kernel"] = other
     elif driver in SILENT:
         pytest.skip(SILENT[driver])
-    return Overload(Testbed.resolve(TestbedConfig(driver, cpus=CPUS, functional=True, **options)))
+    return Overload(Testbed.resolve(TestbedConfig(driver, nic, cpus=CPUS, functional=True, **options)))
 
 
 @pytest.mark.parametrize("case", chosen(), ids=str)
 def test_a_watched_kernel_says_nothing(case: Case) -> None:
-    reports = tap.run_in_turn(overload_of(case.build, case.driver), tap.find(list(case.scripts)), case.combination)
+    reports = tap.run_in_turn(overload_of(case.build, case.driver, case.nic), tap.find(list(case.scripts)), case.combination)
     for name, report in reports.items():
         print(f"# {name}\n{report.text}")
     assert {name: report.failures for name, report in reports.items() if report.failures} == {}

@@ -8,14 +8,14 @@ import pytest
 from irqlab.config.schemes import COMBINATIONS, USB_COMBINATIONS
 from irqlab.robustness import tap
 
-from .test_debug import ALWAYS, BUILDS, IN_TURN, OF_PCI, OF_THE_CLOCK, OF_USB, OURS, cases
+from .test_debug import ALWAYS, IN_TURN, OF_PCI, OF_THE_CLOCK, OF_USB, OURS, SHARES, cases
 
 
 @pytest.mark.parametrize("driver", OURS)
 def test_the_selection_covers_each_combination_and_each_script(driver: str) -> None:
     usb = "lan78xx" in driver
     every = USB_COMBINATIONS if usb else COMBINATIONS
-    planned = [case for build in BUILDS for case in cases(build, driver)]
+    planned = [case for build in SHARES for case in cases(build, driver)]
     assert {case.combination for case in planned if ALWAYS in case.scripts} == set(every)
     assert {name for case in planned for name in case.scripts} == {script.name for script in tap.scripts()} - {
         *OF_THE_CLOCK,

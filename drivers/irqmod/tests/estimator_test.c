@@ -7,6 +7,11 @@
 typedef uint32_t u32;
 typedef uint64_t u64;
 
+static u64 div_u64(u64 dividend, u32 divisor)
+{
+	return dividend / divisor;
+}
+
 #include "../estimator.h"
 
 #define CLIFF	60000u

@@ -237,7 +237,8 @@ def _install(dut: Dut, testbed: Testbed, script: Script) -> None:
         _write(dut, module)
     for module in modules.load_all(testbed.machine.kernel, script.loads):
         _write(dut, module)
-        dut.run("insmod", f"{MODULES}/{module.name}.ko")
+        # Another script may have loaded it.
+        dut.run("sh", "-c", f"[ -e /sys/module/{module.name.replace('-', '_')} ] || insmod {MODULES}/{module.name}.ko")
 
 
 def _write(dut: Dut, module: modules.Module) -> None:

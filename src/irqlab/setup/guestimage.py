@@ -22,6 +22,7 @@ from typing import Any
 from elftools.common.exceptions import ELFError
 from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 from elftools.elf.segments import InterpSegment
 
 from irqlab.files import write_atomically
@@ -38,6 +39,9 @@ TOOLS = {
 
 LIBRARY_DIRS = ("usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu", "usr/lib64", "lib64", "usr/lib", "lib")
 BINARY_DIRS = ("usr/sbin", "usr/bin", "sbin", "bin")
+
+CANCELS, UNWINDER = "pthread_cancel", "libgcc_s.so.1"
+"""The C library loads the second to end a thread by the first, and aborts without it."""
 
 ETC = {
     "etc/passwd": "root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
@@ -184,7 +188,7 @@ class _Homes:
 
 
 def _needs(path: Path) -> tuple[str | None, list[str]]:
-    """A program's loader and the libraries it needs (DT_NEEDED)."""
+    """A program's loader and the libraries it needs (DT_NEEDED, and what the C library loads for it)."""
     try:
         with path.open("rb") as file:
             elf = ELFFile(file)
@@ -192,6 +196,10 @@ def _needs(path: Path) -> tuple[str | None, list[str]]:
             dynamic = next((s for s in elf.iter_sections() if isinstance(s, DynamicSection)), None)
             tags: Iterable[Any] = dynamic.iter_tags("DT_NEEDED") if dynamic else ()
             needed = [str(tag.needed) for tag in tags]
+            symbols = elf.get_section_by_name(".dynsym")
+            found = symbols.get_symbol_by_name(CANCELS) if isinstance(symbols, SymbolTableSection) else None
+            if found and any(symbol["st_shndx"] == "SHN_UNDEF" for symbol in found):
+                needed.append(UNWINDER)
     except ELFError as error:
         raise SetupError(f"{path}: {error}") from error
     return interpreter.lstrip("/") if interpreter else None, needed

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The PHY: where it is, what it needs besides the registers of IEEE 802.3, and its
+ * settings, which it forgets with its power.
+ */
+#include "i8255x.h"
+
+/* The PHY is usually at address 1 (EEPROM word 6); otherwise search for it. */
+int i8255x_find_phy(struct i8255x *np)
+{
+	int i;
+
+	for (i = 0; i < 32; i++) {
+		int phy = (i + 1) % 32;
+		int status = i8255x_mdio_read(np->netdev, phy, MII_BMSR);
+
+		if (status && status != 0xffff)
+			return phy;
+	}
+	return -ENODEV;
+}
+
+#define PHY_SETTINGS	(BMCR_SPEED100 | BMCR_ANENABLE | BMCR_FULLDPLX)
+#define PHY_NSC		0x20005c00	/* National's DP83840 */
+#define PHY_NSC_MASK	0xfffffff0
+#define NSC_CONGESTION	0x17		/* its register of congestion control */
+#define NSC_ENABLE	BIT(8)
+#define NSC_TXREADY	BIT(10)
+#define MDIX_REGISTER	0x1c
+#define MDIX_AUTO	BIT(7)
+#define MDIX_PRESENT	BIT(15)		/* of MII_TPISTATUS */
+
+/* Only one PHY drives the MII. What some of them need besides, as in e100. */
+void i8255x_init_phy(struct i8255x *np, int phy)
+{
+	struct net_device *netdev = np->netdev;
+	int bmcr, other;
+	u16 value;
+	u32 id;
+
+	id = i8255x_mdio_read(netdev, phy, MII_PHYSID1) << 16 |
+	     i8255x_mdio_read(netdev, phy, MII_PHYSID2);
+	bmcr = i8255x_mdio_read(netdev, phy, MII_BMCR);
+	for (other = 0; other < 32; other++)
+		if (other != phy)
+			i8255x_mdio_write(netdev, other, MII_BMCR, BMCR_ISOLATE);
+	if (bmcr & BMCR_ISOLATE)
+		i8255x_mdio_write(netdev, phy, MII_BMCR, bmcr & ~BMCR_ISOLATE);
+
+	if ((id & PHY_NSC_MASK) == PHY_NSC) {
+		value = i8255x_mdio_read(netdev, phy, NSC_CONGESTION);
+		i8255x_mdio_write(netdev, phy, NSC_CONGESTION,
+				  (value | NSC_TXREADY) & ~NSC_ENABLE);
+	}
+	if (np->chip >= I82550 ||
+	    (np->ich &&
+	     i8255x_mdio_read(netdev, phy, MII_TPISTATUS) & MDIX_PRESENT &&
+	     irqmod_microwire_read(&np->eeprom, EEPROM_COMPAT) &
+		     EEPROM_COMPAT_MDIX))
+		i8255x_mdio_write(netdev, phy, MDIX_REGISTER, MDIX_AUTO);
+}
+
+/* Before the carrier is on: commands to the chip may hang it on a slow link. */
+void i8255x_link_speed(struct i8255x *np)
+{
+	struct ethtool_link_ksettings link = { };
+
+	if (!np->slow_link || !mii_link_ok(&np->mii))
+		return;
+	mii_ethtool_get_link_ksettings(&np->mii, &link);
+	WRITE_ONCE(np->slow_link, link.base.speed != SPEED_100);
+}
+
+/* Keeps what ethtool or an ioctl has set. RTNL. */
+void i8255x_phy_save(struct i8255x *np)
+{
+	int bmcr = i8255x_mdio_read(np->netdev, np->mii.phy_id, MII_BMCR);
+
+	/* After an error of the bus nothing answers. */
+	if (bmcr == 0xffff)
+		return;
+	np->phy_bmcr = bmcr & PHY_SETTINGS;
+	np->phy_advertise = i8255x_mdio_read(np->netdev, np->mii.phy_id,
+					     MII_ADVERTISE);
+	np->phy_saved = true;
+}
+
+/* Sets it again if it differs: the link need not go down. RTNL. */
+void i8255x_phy_restore(struct i8255x *np)
+{
+	struct net_device *netdev = np->netdev;
+	int phy = np->mii.phy_id;
+	int bmcr = i8255x_mdio_read(netdev, phy, MII_BMCR) & PHY_SETTINGS;
+	int advertise = i8255x_mdio_read(netdev, phy, MII_ADVERTISE);
+
+	if (!np->phy_saved ||
+	    (bmcr == np->phy_bmcr && advertise == np->phy_advertise))
+		return;
+	i8255x_mdio_write(netdev, phy, MII_ADVERTISE, np->phy_advertise);
+	bmcr = np->phy_bmcr;
+	if (bmcr & BMCR_ANENABLE)
+		bmcr |= BMCR_ANRESTART;
+	i8255x_mdio_write(netdev, phy, MII_BMCR, bmcr);
+	netif_carrier_off(netdev);
+}

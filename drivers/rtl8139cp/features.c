@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Offloads, and the packets that they are not for. */
+#include <linux/if_vlan.h>
+
+#include "rtl8139cp.h"
+
+void cp_set_cpcr(struct cp *cp, netdev_features_t features)
+{
+	cp->cpcr &= ~(CP_CPCR_RXCHK | CP_CPCR_RXVLAN);
+	if (features & NETIF_F_RXCSUM)
+		cp->cpcr |= CP_CPCR_RXCHK;
+	if (features & NETIF_F_HW_VLAN_CTAG_RX)
+		cp->cpcr |= CP_CPCR_RXVLAN;
+}
+
+/* An MSS that the chip has no bits for, or a ring that does not hold two packets */
+netdev_features_t cp_fix_features(struct net_device *netdev,
+				  netdev_features_t features)
+{
+	if (netdev->mtu > CP_TX_MSS_MAX ||
+	    cp_of(netdev)->port.tx_ring < CP_TSO_RING_MIN)
+		features &= ~NETIF_F_TSO;
+	return features;
+}
+
+/* Packets whose segments the chip cannot make: it does not look behind a VLAN tag
+ * in the data, and others' packets may have segments of any size.
+ */
+netdev_features_t cp_features_check(struct sk_buff *skb,
+				    struct net_device *netdev,
+				    netdev_features_t features)
+{
+	if (skb_is_gso(skb) &&
+	    (skb_shinfo(skb)->gso_size > CP_TX_MSS_MAX ||
+	     eth_type_vlan(skb->protocol) ||
+	     (skb_vlan_tag_present(skb) &&
+	      !(netdev->features & NETIF_F_HW_VLAN_CTAG_TX))))
+		features &= ~NETIF_F_TSO;
+	return vlan_features_check(skb, features);
+}
+
+/* With TSO the queue stops earlier. Called before the first such packet. */
+static void cp_set_segs(struct cp *cp, netdev_features_t features)
+{
+	struct net_device *netdev = cp->port.netdev;
+
+	netif_tx_lock_bh(netdev);
+	cp->tx_segs = features & NETIF_F_TSO ? CP_TSO_SEGS : CP_TX_SEGS;
+	WRITE_ONCE(cp->port.tx_reserve, cp->tx_segs);
+	if (cp->running && cp_tx_room(&cp->port) < cp->tx_segs)
+		irqmod_tx_full(&cp->port, netdev_get_tx_queue(netdev, 0),
+			       cp->tx_segs);
+	netif_tx_unlock_bh(netdev);
+}
+
+int cp_set_features(struct net_device *netdev, netdev_features_t features)
+{
+	struct cp *cp = cp_of(netdev);
+
+	if ((features ^ netdev->features) & NETIF_F_TSO)
+		cp_set_segs(cp, features);
+	cp_set_cpcr(cp, features);
+	if (cp->running)
+		writew(cp->cpcr, cp->regs + CP_CPCR);
+	return 0;
+}
