@@ -19,6 +19,8 @@
  * Receiving is guaranteed 3/8 of the CPU, because the process that wants the
  * CPU may not be waiting for frames. On a router no process wants the CPU, so
  * receiving is not paced.
+ *
+ * The shares of a CPU are those of all ports with this scheme on it together.
  */
 #include <linux/jiffies.h>
 #include <linux/math64.h>
@@ -47,6 +49,8 @@ struct irqmod_adaptive {
 	u64 irq_at_ns;		/* interrupt that started this run; 0: timer */
 	u64 window_at_ns;	/* start of this window */
 	u64 busy_ns;		/* time spent receiving in this window */
+	u64 all_at_ns;		/* busy_ns of all ports, when it began */
+	int cpu;		/* where it began */
 	u32 frames;
 	u32 runs;
 	u32 wanted;		/* runs that interrupted a process */
@@ -56,6 +60,34 @@ struct irqmod_adaptive {
 	u32 least;		/* lowest limit: takes 3/8 of the CPU */
 	bool left;		/* the last run left frames on the ring */
 };
+
+/* Of all ports with this scheme on a CPU. */
+struct adaptive_cpu {
+	u64 busy_ns;	/* time spent receiving */
+	u64 ended_ns;	/* end of the last run */
+};
+
+static DEFINE_PER_CPU(struct adaptive_cpu, adaptive_cpu);
+
+/* Time that all ports on this CPU spent receiving in this window. */
+static u64 busy_of_all(const struct irqmod_adaptive *a)
+{
+	return a->cpu == smp_processor_id() ?
+	       this_cpu_ptr(&adaptive_cpu)->busy_ns - a->all_at_ns : a->busy_ns;
+}
+
+/* A window begins. */
+static void renew(struct irqmod_adaptive *a, u64 now)
+{
+	a->window_at_ns = now;
+	a->busy_ns = 0;
+	a->cpu = smp_processor_id();
+	a->all_at_ns = this_cpu_ptr(&adaptive_cpu)->busy_ns;
+	a->frames = 0;
+	a->runs = 0;
+	a->wanted = 0;
+	a->bounded = 0;
+}
 
 /* The time in which half the ring fills at the rate of this window. */
 static u32 longest_period(const struct irqmod_port *port,
@@ -67,11 +99,14 @@ static u32 longest_period(const struct irqmod_port *port,
 	return min_t(u64, period_ns, ADAPTIVE_PERIOD_MAX_NS);
 }
 
-/* The number of frames that take as long as the period: half of the CPU. */
+/* The number of frames that take as long as the period: half of the CPU, with those
+ * that other ports take.
+ */
 static u32 half_the_cpu(const struct irqmod_port *port,
 			const struct irqmod_adaptive *a)
 {
-	u64 frames = div64_u64((u64)a->period_ns * a->frames, a->busy_ns ?: 1);
+	u64 frames = div64_u64((u64)a->period_ns * a->frames,
+			       busy_of_all(a) ?: 1);
 
 	return clamp_t(u64, frames, 1, port->rx_ring);
 }
@@ -81,6 +116,7 @@ static void adapt(struct irqmod_port *port, struct irqmod_adaptive *a, u64 now)
 	u64 elapsed_ns = now - a->window_at_ns;
 	bool wanted = a->wanted * 2 > a->runs;
 	u32 longest = longest_period(port, a, elapsed_ns);
+	u64 busy_ns = busy_of_all(a);
 
 	if (elapsed_ns > ADAPTIVE_OLD_WINDOWS * ADAPTIVE_WINDOW_NS) {
 		a->period_ns = 0;
@@ -89,24 +125,19 @@ static void adapt(struct irqmod_port *port, struct irqmod_adaptive *a, u64 now)
 		a->least = half_the_cpu(port, a) * 3 / 5;
 		if (!a->bounded)
 			a->allowance = port->rx_ring;
-	} else if (wanted && a->busy_ns * 2 > elapsed_ns) {
+	} else if (wanted && busy_ns * 2 > elapsed_ns) {
 		if (a->period_ns < longest)
 			a->period_ns = min_t(u32, longest,
 					     max_t(u32, a->period_ns * 2,
 						   ADAPTIVE_PERIOD_MIN_NS));
 		else
 			a->allowance = half_the_cpu(port, a);
-	} else if (!wanted || a->busy_ns * 4 < elapsed_ns) {
+	} else if (!wanted || busy_ns * 4 < elapsed_ns) {
 		a->period_ns /= 2;
 		if (a->period_ns < ADAPTIVE_PERIOD_MIN_NS)
 			a->period_ns = 0;
 	}
-	a->window_at_ns = now;
-	a->busy_ns = 0;
-	a->frames = 0;
-	a->runs = 0;
-	a->wanted = 0;
-	a->bounded = 0;
+	renew(a, now);
 }
 
 /* Called at the start of a run: returns its frame limit. */
@@ -144,12 +175,15 @@ static void adaptive_work(struct tasklet_struct *tasklet)
 {
 	struct irqmod_adaptive *a = from_tasklet(a, tasklet, tasklet);
 	struct irqmod_port *port = a->port;
+	struct adaptive_cpu *cpu = this_cpu_ptr(&adaptive_cpu);
 	u64 now, began = READ_ONCE(a->irq_at_ns) ?: local_clock();
 	unsigned int frames = 0, most;
 	bool wanted = irqmod_cpu_wanted();
 	bool empty = false;
 
 	WRITE_ONCE(a->irq_at_ns, 0);
+	/* It may have waited for another port's. */
+	began = max(began, cpu->ended_ns);
 	a->runs++;
 	a->wanted += wanted;
 	most = allowance(port, a, wanted);
@@ -172,6 +206,8 @@ static void adaptive_work(struct tasklet_struct *tasklet)
 
 	now = local_clock();
 	a->busy_ns += now - began;
+	cpu->busy_ns += now - began;
+	cpu->ended_ns = now;
 	a->frames += frames;
 	a->bounded += !empty;
 	if (now - a->window_at_ns >= ADAPTIVE_WINDOW_NS)
@@ -215,15 +251,12 @@ static bool rx_adaptive_start(struct irqmod_port *port)
 	struct irqmod_adaptive *a = port->rx_state;
 
 	a->irq_at_ns = 0;
-	a->busy_ns = 0;
-	a->frames = 0;
-	a->runs = 0;
-	a->wanted = 0;
-	a->bounded = 0;
 	a->period_ns = 0;
 	a->least = 0;
 	a->left = false;
-	a->window_at_ns = local_clock();
+	local_bh_disable();
+	renew(a, local_clock());
+	local_bh_enable();
 	a->allowance = port->rx_ring;
 	port->deliver = irqmod_deliver_stack;
 	port->rx_deferred = false;

@@ -17,9 +17,10 @@
  * together, which costs less than one by one, and no interrupt comes between. A
  * poll of paced takes one budget of frames at most, and the next one follows
  * when other tasks have had the CPU for as long as this one took, or when
- * nothing else wants the CPU. So receiving never keeps a process from more than
- * half of the CPU, and the NIC drops the excess at no cost. On a router no
- * process wants the CPU, and polls follow each other.
+ * nothing else wants the CPU. The polls of all ports on a CPU rest together. So
+ * receiving never keeps a process from more than half of the CPU, and the NIC
+ * drops the excess at no cost. On a router no process wants the CPU, and polls
+ * follow each other.
  */
 #include <linux/math64.h>
 #include <linux/sched/clock.h>
@@ -53,12 +54,11 @@ struct irqmod_hybrid {
 	bool asked;		/* rx_count() called, result pending */
 	bool counting;		/* first count received: a window has begun */
 
-	/* paced. rested_ns and look_ns are written by the poll, and read by the
-	 * timer without a lock: if @irq has started a poll meanwhile, a rest is
-	 * measured wrong.
+	/* paced. look_ns is written by the poll, and read by the timer without
+	 * a lock: if @irq has started a poll meanwhile, a rest is measured
+	 * wrong.
 	 */
 	struct hrtimer pacer;	/* the next poll */
-	u64 rested_ns;		/* end of the rest, in local_clock() */
 	u64 look_ns;		/* between two looks at the CPU */
 	u32 period_ns;		/* rx-usecs; written under RTNL */
 
@@ -68,6 +68,12 @@ struct irqmod_hybrid {
 	u32 rx_epsilon_permille;
 	u32 rx_rate_window_ms;
 };
+
+/* paced: when the rest after the polls of paced ports on this CPU ends, in
+ * local_clock(). A timer may interrupt a poll, or have moved to another CPU: a
+ * rest is then measured wrong.
+ */
+static DEFINE_PER_CPU(u64, hybrid_rested_ns);
 
 static bool above_cliff(const struct irqmod_hybrid *h)
 {
@@ -138,22 +144,30 @@ static void rx_hybrid_work(struct tasklet_struct *tasklet)
 	}
 }
 
-/* The rest after a poll is over when it has taken as long as the poll, or when
- * nothing else wants the CPU.
+/* The rest after the polls on this CPU is over when it has taken as long as they
+ * have, or when nothing else wants the CPU.
  */
 static enum hrtimer_restart hybrid_rested(struct hrtimer *timer)
 {
 	struct irqmod_hybrid *h = container_of(timer, struct irqmod_hybrid,
 					       pacer);
 
-	/* Not hrtimer_forward(): a poll on another CPU may have started the
-	 * timer meanwhile.
-	 */
-	if (local_clock() < READ_ONCE(h->rested_ns) && irqmod_cpu_wanted())
-		hrtimer_start(timer, ns_to_ktime(READ_ONCE(h->look_ns)),
-			      HRTIMER_MODE_REL);
-	else
-		napi_schedule(&h->de.port->napi);	/* RX is still masked */
+	u64 *rested_ns = this_cpu_ptr(&hybrid_rested_ns);
+	u64 now = local_clock();
+
+	if (now < READ_ONCE(*rested_ns)) {
+		if (irqmod_cpu_wanted()) {
+			/* Not hrtimer_forward(): a poll on another CPU may have
+			 * started the timer meanwhile.
+			 */
+			hrtimer_start(timer, ns_to_ktime(READ_ONCE(h->look_ns)),
+				      HRTIMER_MODE_REL);
+			return HRTIMER_NORESTART;
+		}
+		/* Nobody to rest for. What is left is not owed later. */
+		WRITE_ONCE(*rested_ns, now);
+	}
+	napi_schedule(&h->de.port->napi);	/* RX is still masked */
 	return HRTIMER_NORESTART;
 }
 
@@ -165,6 +179,7 @@ static int hybrid_pace(struct irqmod_hybrid *h, u64 began, int done, int budget)
 	u64 now = local_clock(), ran_ns = now - began;
 	u64 look_ns = max_t(u64, ran_ns >> PACED_LOOK_SHIFT, NSEC_PER_USEC);
 	u32 period_ns = READ_ONCE(h->period_ns);
+	u64 *rested_ns = this_cpu_ptr(&hybrid_rested_ns);
 	u64 wait_ns = look_ns;
 
 	if (done == budget) {
@@ -175,7 +190,8 @@ static int hybrid_pace(struct irqmod_hybrid *h, u64 began, int done, int budget)
 	} else if (ran_ns + look_ns < period_ns) {
 		wait_ns = period_ns - ran_ns;
 	}
-	WRITE_ONCE(h->rested_ns, now + ran_ns);
+	/* What was left of the rest when the poll began, and this poll's. */
+	WRITE_ONCE(*rested_ns, max(*rested_ns, began) + 2 * ran_ns);
 	WRITE_ONCE(h->look_ns, look_ns);
 	if (napi_complete_done(&h->de.port->napi, done))
 		hrtimer_start(&h->pacer, ns_to_ktime(wait_ns), HRTIMER_MODE_REL);

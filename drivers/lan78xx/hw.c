@@ -89,10 +89,10 @@ int lan78xx_set_delay(struct lan78xx *np)
  */
 int lan78xx_set_burst(struct lan78xx *np)
 {
-	unsigned int most = np->speed->rx_bytes / np->maxpacket;
+	unsigned int most = np->sizes.rx_bytes / np->maxpacket;
 
 	return lan78xx_write(np, BURST_CAP, np->measures.adaptive_burst ?
-			     READ_ONCE(np->rx.burst) : most);
+			     min(READ_ONCE(np->rx.burst), most) : most);
 }
 
 int lan78xx_hw_init(struct lan78xx *np)

@@ -22,12 +22,18 @@
 /* The longest frame with a VLAN tag, as delivered to the stack. */
 #define FRAME_MAX	(MTU_MAX + ETH_HLEN + VLAN_HLEN)
 
-/* Sizes of the URB pools and transfers at a bus speed. */
-struct lan78xx_speed {
+/* Numbers of URBs, and sizes of their transfers. */
+struct lan78xx_sizes {
 	unsigned int rx_bytes;		/* per receive URB */
 	unsigned int tx_bytes;
 	unsigned int rx_urbs;
 	unsigned int tx_urbs;
+};
+
+/* At a bus speed: with the pools, and as the driver of Linux 5.16 had them. */
+struct lan78xx_speed {
+	struct lan78xx_sizes pool;
+	struct lan78xx_sizes no_pool;
 	unsigned int pause_on;		/* bytes in the receive FIFO, at which */
 	unsigned int pause_off;		/* pausing starts and ends */
 };
@@ -46,15 +52,17 @@ enum lan78xx_event {
 	EVENT_FILTER,		/* addresses, VLANs, mode or features changed */
 };
 
-/* The changes of "lan78xx NAPI Performance Improvements" (2021), each with a
- * switch. (a), NAPI instead of the tasklet, is the receive scheme.
+/* The changes of "lan78xx NAPI Performance Improvements" (2021) by its patches,
+ * each with a switch. NAPI instead of the tasklet, in patch 6, is the receive
+ * scheme. Patches 1 and 4 change nothing that can be switched.
  */
 struct lan78xx_measures {
-	bool urb_pools;		/* (b) allocate buffers once */
-	bool tx_packing;	/* (c) several packets per URB */
-	bool poll_resubmit;	/* (d) resubmit in the poll, not on completion */
-	bool overflow_queue;	/* (e) queue frames beyond the budget */
-	bool gro;		/* (f) standard hard_header_len */
+	bool tx_pool;		/* 2: more, larger URBs, allocated once */
+	bool rx_pool;		/* 3: the same, and frames are copied */
+	bool gro;		/* 5: standard hard_header_len */
+	bool poll_resubmit;	/* 6: resubmit in the poll, not on completion */
+	bool overflow_queue;	/* 6: queue frames beyond the budget */
+	bool tx_packing;	/* several packets per URB, before and after */
 	bool adaptive_burst;	/* ours: limit transfers by frames, not bytes */
 };
 
@@ -65,7 +73,7 @@ struct lan78xx_rx_urb {
 	struct lan78xx *np;
 	struct urb *urb;
 	u8 *data;
-	struct sk_buff *skb;	/* without urb_pools: frames are its clones */
+	struct sk_buff *skb;	/* without rx_pool: frames are its clones */
 	unsigned int len;	/* bytes received */
 	unsigned int at;	/* offset of the next frame */
 };
@@ -122,6 +130,7 @@ struct lan78xx {
 	struct usb_device *udev;
 	struct usb_interface *intf;
 	const struct lan78xx_speed *speed;
+	struct lan78xx_sizes sizes;	/* in force */
 	unsigned int maxpacket;
 	u32 chip;			/* CHIP_LAN7800, ... */
 	struct lan78xx_measures measures;
@@ -235,6 +244,9 @@ int lan78xx_tx_alloc(struct lan78xx *np);
 void lan78xx_tx_free(struct lan78xx *np);
 void lan78xx_tx_stop(struct lan78xx *np);
 void lan78xx_tx_start(struct lan78xx *np);
+netdev_features_t lan78xx_features_check(struct sk_buff *skb,
+					 struct net_device *netdev,
+					 netdev_features_t features);
 netdev_tx_t lan78xx_xmit(struct sk_buff *skb, struct net_device *netdev);
 int lan78xx_tx_poll(struct napi_struct *napi, int budget);
 unsigned int lan78xx_tx_reclaim(struct irqmod_port *port);
@@ -244,6 +256,7 @@ unsigned int lan78xx_tx_room(struct irqmod_port *port);
 /* main.c: RTNL */
 int lan78xx_start(struct lan78xx *np);
 void lan78xx_halt(struct lan78xx *np);
+void lan78xx_set_sizes(struct lan78xx *np);
 int lan78xx_up(struct lan78xx *np);
 void lan78xx_down(struct lan78xx *np);
 

@@ -9,6 +9,7 @@
 #include <linux/slab.h>
 
 #include "lan78xx.h"
+#include "../compat.h"
 
 #define WATCHDOG	(5 * HZ)
 #define RX_USECS	136		/* as in the in-tree driver */
@@ -31,20 +32,38 @@ static const struct irqmod_ops lan78xx_irqmod_ops = {
  * driver; there it has none for full speed.
  */
 static const struct lan78xx_speed full_speed = {
-	.rx_bytes = 10 * 1024, .tx_bytes = 10 * 1024,
-	.rx_urbs = 10, .tx_urbs = 4,
+	.pool = {
+		.rx_bytes = 10 * 1024, .tx_bytes = 10 * 1024,
+		.rx_urbs = 10, .tx_urbs = 4,
+	},
+	.no_pool = {
+		.rx_bytes = 12 * 1024, .tx_bytes = TX_CMD_BYTES + FRAME_MAX,
+		.rx_urbs = 4, .tx_urbs = 4,
+	},
 	.pause_on = 8704, .pause_off = 1024,
 };
 
 static const struct lan78xx_speed high_speed = {
-	.rx_bytes = 16 * 1024, .tx_bytes = 16 * 1024,
-	.rx_urbs = 10, .tx_urbs = 10,
+	.pool = {
+		.rx_bytes = 16 * 1024, .tx_bytes = 16 * 1024,
+		.rx_urbs = 10, .tx_urbs = 10,
+	},
+	.no_pool = {
+		.rx_bytes = 12 * 1024, .tx_bytes = TX_CMD_BYTES + FRAME_MAX,
+		.rx_urbs = 7, .tx_urbs = 59,
+	},
 	.pause_on = 8704, .pause_off = 1024,
 };
 
 static const struct lan78xx_speed super_speed = {
-	.rx_bytes = 32 * 1024, .tx_bytes = 32 * 1024,
-	.rx_urbs = 30, .tx_urbs = 10,
+	.pool = {
+		.rx_bytes = 32 * 1024, .tx_bytes = 32 * 1024,
+		.rx_urbs = 30, .tx_urbs = 10,
+	},
+	.no_pool = {
+		.rx_bytes = 12 * 1024, .tx_bytes = TX_CMD_BYTES + FRAME_MAX,
+		.rx_urbs = 4, .tx_urbs = 4,
+	},
 	.pause_on = 9216, .pause_off = 4096,
 };
 
@@ -61,6 +80,38 @@ static const struct lan78xx_speed *speed_of(const struct usb_device *udev)
 	default:
 		return NULL;
 	}
+}
+
+/* netif_set_tso_max_size() only lowers gso_max_size. If it is at the limit, we raise
+ * it with the limit; if ip link has set it to less, it stays. RTNL, or not yet
+ * registered.
+ */
+static void set_tso_size(struct net_device *netdev, unsigned int size)
+{
+	unsigned int *sizes[] = irqmod_gso_sizes(netdev);
+	unsigned int i, before = netdev->tso_max_size;
+
+	netif_set_tso_max_size(netdev, size);
+	for (i = 0; i < ARRAY_SIZE(sizes); i++)
+		/* sk_setup_caps() reads it without a lock. */
+		if (*sizes[i] == before && size > before)
+			WRITE_ONCE(*sizes[i], size);
+}
+
+/* Called with the transfers stopped. */
+void lan78xx_set_sizes(struct lan78xx *np)
+{
+	bool rx = np->measures.rx_pool, tx = np->measures.tx_pool;
+	const struct lan78xx_sizes *from;
+
+	from = rx ? &np->speed->pool : &np->speed->no_pool;
+	np->sizes.rx_bytes = from->rx_bytes;
+	np->sizes.rx_urbs = from->rx_urbs;
+	from = tx ? &np->speed->pool : &np->speed->no_pool;
+	np->sizes.tx_bytes = from->tx_bytes;
+	np->sizes.tx_urbs = from->tx_urbs;
+	set_tso_size(np->netdev, tx ? from->tx_bytes - TX_CMD_BYTES :
+				      MTU_MAX - MAX_HEADER);
 }
 
 /* Starts URBs and schemes on a configured chip. */
@@ -228,6 +279,7 @@ static const struct net_device_ops lan78xx_netdev_ops = {
 	.ndo_set_rx_mode = lan78xx_set_rx_mode,
 	.ndo_set_mac_address = lan78xx_set_mac,
 	.ndo_validate_addr = eth_validate_addr,
+	.ndo_features_check = lan78xx_features_check,
 	.ndo_change_mtu = lan78xx_change_mtu,
 	.ndo_set_features = lan78xx_set_features,
 	.ndo_vlan_rx_add_vid = lan78xx_vlan_add,
@@ -253,7 +305,7 @@ static void lan78xx_set_up_netdev(struct lan78xx *np)
 			      NETIF_F_HW_VLAN_CTAG_FILTER;
 	netdev->features = netdev->hw_features;
 	np->features = netdev->features;
-	netif_set_tso_max_size(netdev, np->speed->tx_bytes - TX_CMD_BYTES);
+	lan78xx_set_sizes(np);
 	netif_napi_add_tx(netdev, &np->tx.napi, lan78xx_tx_poll);
 }
 
@@ -273,8 +325,9 @@ static bool endpoints_are_right(struct usb_interface *intf)
 static void lan78xx_init(struct lan78xx *np)
 {
 	np->measures = (struct lan78xx_measures) {
-		.urb_pools = true, .tx_packing = true, .poll_resubmit = true,
-		.overflow_queue = true, .gro = true, .adaptive_burst = true,
+		.tx_pool = true, .rx_pool = true, .gro = true,
+		.poll_resubmit = true, .overflow_queue = true,
+		.tx_packing = true, .adaptive_burst = true,
 	};
 	spin_lock_init(&np->rx.lock);
 	INIT_LIST_HEAD(&np->rx.free);
@@ -299,7 +352,7 @@ static int lan78xx_register(struct lan78xx *np)
 	port->netdev = np->netdev;
 	port->ops = &lan78xx_irqmod_ops;
 	port->caps = IRQMOD_CAP_TRANSFERS;
-	port->tx_ring = np->speed->tx_urbs;
+	port->tx_ring = np->speed->pool.tx_urbs;
 	port->rx_ring = RX_RING;
 	port->rx_usecs = RX_USECS;
 	port->wire_mbps = SPEED_1000;

@@ -47,10 +47,14 @@ static ssize_t store_measure(struct device *dev, struct device_attribute *attr,
 		lan78xx_down(np);
 	*measure = value;
 	set_header(np);
+	lan78xx_set_sizes(np);
 	if (running && measure == &np->measures.adaptive_burst)
 		lan78xx_event(np, EVENT_BURST);
+	/* No transfer may be larger than its URB. */
+	if (running && measure == &np->measures.rx_pool)
+		err = lan78xx_set_burst(np);
 	if (running) {
-		err = lan78xx_up(np);
+		err = lan78xx_up(np) ?: err;
 		if (err)
 			schedule_work(&np->reset_work);
 	}
@@ -77,7 +81,8 @@ static ssize_t name##_store(struct device *dev,				\
 }									\
 static DEVICE_ATTR_RW(name)
 
-MEASURE(urb_pools);
+MEASURE(tx_pool);
+MEASURE(rx_pool);
 MEASURE(tx_packing);
 MEASURE(poll_resubmit);
 MEASURE(overflow_queue);
@@ -85,7 +90,8 @@ MEASURE(gro);
 MEASURE(adaptive_burst);
 
 static struct attribute *measures_attributes[] = {
-	&dev_attr_urb_pools.attr,
+	&dev_attr_tx_pool.attr,
+	&dev_attr_rx_pool.attr,
 	&dev_attr_tx_packing.attr,
 	&dev_attr_poll_resubmit.attr,
 	&dev_attr_overflow_queue.attr,

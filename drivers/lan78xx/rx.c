@@ -29,10 +29,10 @@ static void rx_complete(struct urb *urb);
 /* Provides a buffer for one transfer: from the pool, or new. */
 static bool rx_buffer(struct lan78xx *np, struct lan78xx_rx_urb *r)
 {
-	if (np->measures.urb_pools)
+	if (np->measures.rx_pool)
 		return true;
 	if (!r->skb)
-		r->skb = __netdev_alloc_skb(np->netdev, np->speed->rx_bytes,
+		r->skb = __netdev_alloc_skb(np->netdev, np->sizes.rx_bytes,
 					    GFP_ATOMIC | __GFP_NOWARN);
 	if (!r->skb)
 		return false;
@@ -46,7 +46,7 @@ static int rx_submit(struct lan78xx *np, struct lan78xx_rx_urb *r)
 		return -ENOMEM;
 	usb_fill_bulk_urb(r->urb, np->udev,
 			  usb_rcvbulkpipe(np->udev, EP_BULK_IN), r->data,
-			  np->speed->rx_bytes, rx_complete, r);
+			  np->sizes.rx_bytes, rx_complete, r);
 	return usb_submit_urb(r->urb, GFP_ATOMIC);
 }
 
@@ -56,7 +56,7 @@ static int rx_submit(struct lan78xx *np, struct lan78xx_rx_urb *r)
 void lan78xx_rx_fill(struct lan78xx *np)
 {
 	struct lan78xx_rx *rx = &np->rx;
-	unsigned int left = np->speed->rx_urbs;
+	unsigned int left = np->sizes.rx_urbs;
 	struct lan78xx_rx_urb *r;
 	unsigned long flags;
 	int err;
@@ -65,7 +65,7 @@ void lan78xx_rx_fill(struct lan78xx *np)
 		spin_lock_irqsave(&rx->lock, flags);
 		r = list_first_entry_or_null(&rx->free, struct lan78xx_rx_urb,
 					     list);
-		if (!r || rx->halted || rx->flying >= np->speed->rx_urbs) {
+		if (!r || rx->halted || rx->flying >= np->sizes.rx_urbs) {
 			spin_unlock_irqrestore(&rx->lock, flags);
 			return;
 		}
@@ -165,7 +165,7 @@ void lan78xx_rx_refill(struct irqmod_port *port)
 	lan78xx_rx_fill(to_lan78xx(port));
 }
 
-/* Returns an sk_buff for the frame at @frame. With the URB pools it is a copy,
+/* Returns an sk_buff for the frame at @frame. With rx_pool it is a copy,
  * otherwise a clone that shares the buffer.
  */
 static struct sk_buff *rx_skb(struct lan78xx *np, struct lan78xx_rx_urb *r,
@@ -173,7 +173,7 @@ static struct sk_buff *rx_skb(struct lan78xx *np, struct lan78xx_rx_urb *r,
 {
 	struct sk_buff *skb;
 
-	if (likely(np->measures.urb_pools)) {
+	if (likely(np->measures.rx_pool)) {
 		if (likely(len <= IRQMOD_RX_MAX))
 			skb = irqmod_rx_alloc(&np->port, len);
 		else
@@ -232,7 +232,7 @@ static void rx_hand_over(struct lan78xx *np, struct sk_buff *skb, u32 a, u32 b,
 	if (rx->checksums && (!(a & RX_FVTG) || rx->strip) &&
 	    rx_verified(a, skb->data, skb->len)) {
 		skb->ip_summed = CHECKSUM_UNNECESSARY;
-		flow = (a & RX_PID) == RX_PID_TCP && np->measures.urb_pools;
+		flow = (a & RX_PID) == RX_PID_TCP && np->measures.rx_pool;
 	}
 	skb->protocol = eth_type_trans(skb, np->netdev);
 	if (a & RX_FVTG && rx->strip)
@@ -336,7 +336,7 @@ static void rx_think_burst_over(struct lan78xx *np)
 	unsigned int mean = rx->seen_bytes / rx->seen_frames + RX_CMD_BYTES +
 			    ETH_FCS_LEN;
 	unsigned int burst = clamp(mean * BURST_FRAMES, (u32)BURST_MIN,
-				   np->speed->rx_bytes) / np->maxpacket;
+				   np->sizes.rx_bytes) / np->maxpacket;
 
 	rx->seen_frames = 0;
 	rx->seen_bytes = 0;
@@ -418,7 +418,7 @@ void lan78xx_rx_free(struct lan78xx *np)
 	INIT_LIST_HEAD(&rx->done);
 	for (i = 0; i < rx->count; i++) {
 		usb_free_urb(rx->urbs[i].urb);
-		if (np->measures.urb_pools)
+		if (np->measures.rx_pool)
 			kfree(rx->urbs[i].data);
 		dev_kfree_skb(rx->urbs[i].skb);
 	}
@@ -433,7 +433,7 @@ void lan78xx_rx_free(struct lan78xx *np)
 int lan78xx_rx_alloc(struct lan78xx *np)
 {
 	struct lan78xx_rx *rx = &np->rx;
-	unsigned int i, count = np->speed->rx_urbs;
+	unsigned int i, count = np->sizes.rx_urbs;
 
 	if (!np->measures.poll_resubmit)
 		count *= 2;
@@ -450,9 +450,9 @@ int lan78xx_rx_alloc(struct lan78xx *np)
 		rx->count++;
 		r->np = np;
 		r->urb = usb_alloc_urb(0, GFP_KERNEL);
-		if (np->measures.urb_pools)
-			r->data = kmalloc(np->speed->rx_bytes, GFP_KERNEL);
-		if (!r->urb || (np->measures.urb_pools && !r->data)) {
+		if (np->measures.rx_pool)
+			r->data = kmalloc(np->sizes.rx_bytes, GFP_KERNEL);
+		if (!r->urb || (np->measures.rx_pool && !r->data)) {
 			lan78xx_rx_free(np);
 			return -ENOMEM;
 		}

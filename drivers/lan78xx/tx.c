@@ -86,8 +86,8 @@ static struct lan78xx_tx_urb *tx_take(struct lan78xx *np, bool buffer)
 	unsigned long flags;
 	u8 *data = NULL;
 
-	if (buffer && !np->measures.urb_pools) {
-		data = kmalloc(np->speed->tx_bytes, GFP_ATOMIC | __GFP_NOWARN);
+	if (buffer && !np->measures.tx_pool) {
+		data = kmalloc(np->sizes.tx_bytes, GFP_ATOMIC | __GFP_NOWARN);
 		if (!data)
 			return NULL;
 	}
@@ -160,13 +160,13 @@ static void tx_consume(struct sk_buff *skb)
 	napi_consume_skb(skb, !irqs_disabled());
 }
 
-/* (c): appends the packet to the open URB. */
+/* Appends the packet to the open URB. */
 static bool tx_pack(struct lan78xx *np, struct sk_buff *skb)
 {
 	struct lan78xx_tx_urb *t = np->tx.open;
 
 	if (t && ALIGN(t->len, TX_ALIGN) + TX_CMD_BYTES + skb->len >
-		 np->speed->tx_bytes) {
+		 np->sizes.tx_bytes) {
 		tx_submit_open(np);
 		t = NULL;
 	}
@@ -181,22 +181,23 @@ static bool tx_pack(struct lan78xx *np, struct sk_buff *skb)
 	return true;
 }
 
-/* Without (c): one URB per packet. Without (b) as well: sent from the packet's
- * own memory, with the command words in its headroom.
+/* One URB per packet. Without tx_pool it is sent from the packet's own memory,
+ * with the command words in its headroom.
  */
 static bool tx_single(struct lan78xx *np, struct sk_buff *skb)
 {
 	struct lan78xx_tx_urb *t;
 	void *data;
 
+	tx_submit_open(np);
 	/* Before taking a URB, since this may fail. */
-	if (!np->measures.urb_pools &&
+	if (!np->measures.tx_pool &&
 	    (skb_cow_head(skb, TX_CMD_BYTES) || skb_linearize(skb)))
 		return false;
 	t = tx_take(np, false);
 	if (unlikely(!t))
 		return false;
-	if (np->measures.urb_pools) {
+	if (np->measures.tx_pool) {
 		data = t->data;
 		tx_copy(t, skb);
 		tx_consume(skb);
@@ -228,6 +229,25 @@ static void tx_doorbell(struct lan78xx *np, bool stopped)
 	}
 }
 
+/* Linux 5.16 packed packets, but none that the chip segments. */
+static bool tx_packs(const struct lan78xx *np, const struct sk_buff *skb)
+{
+	return np->measures.tx_packing &&
+	       (np->measures.tx_pool || !skb_is_gso(skb));
+}
+
+/* A packet may have been built before the URBs became smaller. */
+netdev_features_t lan78xx_features_check(struct sk_buff *skb,
+					 struct net_device *netdev,
+					 netdev_features_t features)
+{
+	const struct lan78xx *np = netdev_priv(netdev);
+
+	if (unlikely(skb->len > np->sizes.tx_bytes - TX_CMD_BYTES))
+		features &= ~NETIF_F_GSO_MASK;
+	return vlan_features_check(skb, features);
+}
+
 netdev_tx_t lan78xx_xmit(struct sk_buff *skb, struct net_device *netdev)
 {
 	struct lan78xx *np = netdev_priv(netdev);
@@ -236,9 +256,9 @@ netdev_tx_t lan78xx_xmit(struct sk_buff *skb, struct net_device *netdev)
 
 	irqmod_tx_begin(&np->port);
 	skb_tx_timestamp(skb);
-	if (likely(skb->len <= np->speed->tx_bytes - TX_CMD_BYTES))
-		taken = np->measures.tx_packing ? tx_pack(np, skb)
-						: tx_single(np, skb);
+	if (likely(skb->len <= np->sizes.tx_bytes - TX_CMD_BYTES))
+		taken = tx_packs(np, skb) ? tx_pack(np, skb)
+					  : tx_single(np, skb);
 	if (unlikely(!taken)) {
 		dev_kfree_skb_any(skb);
 		dev_core_stats_tx_dropped_inc(netdev);
@@ -298,7 +318,7 @@ unsigned int lan78xx_tx_reclaim(struct irqmod_port *port)
 			irqmod_tx_free(port, t->skb);
 			t->skb = NULL;
 		}
-		if (!np->measures.urb_pools) {
+		if (!np->measures.tx_pool) {
 			kfree(t->data);
 			t->data = NULL;
 		}
@@ -362,19 +382,19 @@ int lan78xx_tx_alloc(struct lan78xx *np)
 	struct lan78xx_tx *tx = &np->tx;
 	unsigned int i;
 
-	tx->urbs = kcalloc(np->speed->tx_urbs, sizeof(*tx->urbs), GFP_KERNEL);
+	tx->urbs = kcalloc(np->sizes.tx_urbs, sizeof(*tx->urbs), GFP_KERNEL);
 	if (!tx->urbs)
 		return -ENOMEM;
 	atomic_set(&tx->flying, 0);
-	for (i = 0; i < np->speed->tx_urbs; i++) {
+	for (i = 0; i < np->sizes.tx_urbs; i++) {
 		struct lan78xx_tx_urb *t = &tx->urbs[i];
 
 		tx->count++;
 		t->np = np;
 		t->urb = usb_alloc_urb(0, GFP_KERNEL);
-		if (np->measures.urb_pools)
-			t->data = kmalloc(np->speed->tx_bytes, GFP_KERNEL);
-		if (!t->urb || (np->measures.urb_pools && !t->data)) {
+		if (np->measures.tx_pool)
+			t->data = kmalloc(np->sizes.tx_bytes, GFP_KERNEL);
+		if (!t->urb || (np->measures.tx_pool && !t->data)) {
 			lan78xx_tx_free(np);
 			return -ENOMEM;
 		}

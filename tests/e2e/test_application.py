@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import jsonschema
 import pytest
 
+from irqlab.config.addresses import INTERFACES, stream
 from irqlab.config.schemes import Schemes
 from irqlab.config.testbed import TestbedConfig
 from irqlab.config.traffic import Load
+from irqlab.dut import schemes
 from irqlab.dut.agent import DutError
 from irqlab.methods import catalogue, waits
 from irqlab.trials.application import SCREEN_MODULE, ApplicationTrial, Tuning
@@ -63,6 +66,13 @@ def test_paced_hybrid_masks_rx_and_lets_the_application_run(driver: str) -> None
     assert gentle.application_pps == pytest.approx(gentle.offered_pps, rel=0.01)
     assert busy.interrupts_per_s < 0.05 * busy.offered_pps
     assert busy.application_pps > 1.5 * gentle.application_pps
+
+
+@pytest.mark.parametrize("rx", [Schemes(rx="hybrid", cliff_pps=12_500, above="paced"), Schemes(rx="adaptive")])
+def test_two_interfaces_leave_the_application_as_much_as_one(testbed: Testbed, rx: Schemes) -> None:
+    one, two = (testbed.measure(spec(76_000, tuning=Tuning(schemes=rx), interfaces=n))[0] for n in (1, 2))
+    assert two.places.elsewhere == 0
+    assert two.application_pps > 0.7 * one.application_pps
 
 
 def test_ksoftirqd_has_the_priority_that_it_is_given(testbed: Testbed) -> None:
@@ -167,3 +177,24 @@ def test_the_command_and_its_json(cli: Cli, refused: Refused, tmp_path: Path) ->
     assert row["method"] == "application"
     assert row["samples"][0]["application_pps"] == pytest.approx(2000, rel=0.02)
     assert "application, latency, forwarding" in refused("budget", "--driver", "8139cp", "--goal", "fun")
+
+
+def test_paced_hybrid_owes_no_rest_of_a_time_when_nothing_else_wanted_the_cpu(testbed: Testbed) -> None:
+    """At a load that takes more than half of an idle CPU; then a process wants it, and receiving goes on at once."""
+    received: list[int] = []
+    file = f"/sys/class/net/{INTERFACES[0]}/statistics/rx_packets"
+    with testbed.open() as dut:
+        dut.play_hosts(0)
+        schemes.apply(dut, Schemes(rx="hybrid", cliff_pps=1000, above="paced"), dut.interfaces, testbed.driver)
+
+        def meanwhile(_: int) -> None:
+            dut.sleep(800_000_000)
+            dut.rpc.guest("spawn", argv=["irqlab-guest", "soak", "--file", "/run/hog", "--normal"])
+            for _ in range(5):
+                dut.sleep(40_000_000)
+                received.append(int(dut.read(file)[file] or 0))
+
+        load = Load(60_000)
+        window = {"warmup_ns": 0, "duration_ns": 1_100_000_000, "drain_ns": 1_000_000}
+        dut.run_trial(window, [stream(0, 1, load.arrivals_json(), load.size_json())], meanwhile)
+    assert all(later - before > 500 for before, later in pairwise(received)), received

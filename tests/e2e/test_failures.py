@@ -38,7 +38,7 @@ def _said(done: subprocess.CompletedProcess[str]) -> str:
         (["--driver", "8139cp", "--json", "nowhere/a.json"], "nowhere/a.json"),
         (["--driver", "8139cp", "--sysctl", "net.core.nonsense=1"], "net.core.nonsense"),
         (["--driver", "8139cp", "--sysctl", "nonsense"], "NAME=VALUE"),
-        (["--driver", "8139cp", "--attribute", "irqmod_usb/urb_pools=0"], "irqmod_usb/urb_pools=0"),
+        (["--driver", "8139cp", "--attribute", "irqmod_usb/rx_pool=0"], "irqmod_usb/rx_pool=0"),
         (["--driver", "8139cp", "--ring", "7"], "--ring 7"),
         (["--driver", "8139cp", "--rx", "napi"], "the driver 8139cp has no scheme"),
         (["--driver", "irqmod_i8255x", "--rx", "fractal"], "--rx fractal: irqmod_i8255x refuses it on eth0: Invalid argument"),

@@ -42,6 +42,19 @@ def test_iperf3_runs_on_our_drivers(cli: Cli, tmp_path: Path, driver: str) -> No
     assert point["retransmits"] == 0
 
 
+def test_a_window_holds_no_more_than_the_wire_carries(cli: Cli, tmp_path: Path) -> None:
+    fast = ("--driver", "lan78xx", "--nic", "lan7800-superspeed", "--mips", "1000")
+    done = cli("iperf", *fast, "--duration", "1", "--json", "a.json")
+    assert done.returncode == 0, done.stderr
+    (point,) = json.loads((tmp_path / "a.json").read_text())["measured"]["results"][0]["samples"]
+    # 1,460 of 1,538 bytes, and at most a frame that was under way when the window began
+    wire_bps = 1e9 * 1460 / 1538
+    assert 0.98 * wire_bps < point["window_bps"] < wire_bps + 8e9 * 1460 / point["window_ns"]
+    assert point["bps"] < wire_bps
+    # What iperf3 wrote to its socket is more: some of it was never sent.
+    assert point["dut"]["bytes"] > point["tester"]["bytes"]
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("dut_serves", [False, True])
 def test_both_protocols_roles_and_directions(cli: Cli, tmp_path: Path, dut_serves: bool) -> None:

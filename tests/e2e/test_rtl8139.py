@@ -7,7 +7,7 @@ import pytest
 
 from irqlab import Lab
 from irqlab.config.addresses import dut_mac, stream
-from irqlab.robustness import nicport
+from irqlab.robustness import fuzz, nicport
 from irqlab.trials.ring import RingTrial
 
 from .pci_cards import forwards_and_repeats, survives
@@ -101,3 +101,19 @@ def test_an_address_that_was_misread_is_right_after_the_next_probe() -> None:
             pytest.fail("no address was misread")
         assert nicport.replug(dut, 0, testbed), "frames pass"
         assert nicport.address(dut, 0) == dut_mac(0)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kernel", ["6.1", "7.3"])
+def test_unbinding_and_binding_leaves_nothing_allocated(kernel: str) -> None:
+    testbed = fuzz.checking(Lab("irqmod_rtl8139cp", nic=NIC, kernel=kernel, cached=False).testbed)
+    with testbed.open() as dut:
+        dut.play_hosts(testbed.nic.line_rate_bps)
+        nicport.replug(dut, 0, testbed)
+        before = fuzz.allocated(dut, testbed)
+        for _ in range(fuzz.GROWTH + 8):
+            nicport.take_from_driver(dut, 0, testbed)
+            nicport.give_to_driver(dut, 0, testbed)
+        kept = dut.run("grep", "-c", "unpurged vm_area", "/proc/vmallocinfo")
+        assert int(kept) > fuzz.GROWTH, "what the kernel purges later"
+        assert fuzz.growth(before, fuzz.allocated(dut, testbed)) == {}

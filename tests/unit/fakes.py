@@ -78,7 +78,9 @@ class FakeTestbed:
                     {
                         "load": number, "from": source, "to": 1 - source, "sent": sent, "received": received, "lost": lost,
                         "received_in_window": received - received // 200, "late": int(self.late(load.rate_pps)),
+                        "first_lost_sent_ns": load.begin_ns + 4_000 if lost else None,
                         "last_lost_sent_ns": load.begin_ns + 5_000 if lost else None, "latency": LATENCY,
+                        "series": [[sent // 20, received // 20]] * 20 if spec.bucket_ns else [],
                         "ipdv": {"count": 0, "mean_abs_ns": 0.0, "max_abs_ns": 0},
                     }
                 )  # fmt: skip

@@ -15,7 +15,7 @@ from irqlab.reproduce.hybrid import conditions as hybrid_conditions
 from irqlab.reproduce.hybrid import schemes as hybrids
 from irqlab.reproduce.hybrid import tables as of_hybrid
 from irqlab.reproduce.lan78xx import measure as lan
-from irqlab.reproduce.lan78xx.configurations import DRIVERS, MEASURES, SPEEDS
+from irqlab.reproduce.lan78xx.configurations import DRIVERS, PATCHES, SPEEDS
 from irqlab.reproduce.lan78xx.trials import Probe, RoundTrip
 from irqlab.reproduce.mogul1997 import causes, published
 from irqlab.reproduce.mogul1997 import measure as mogul1997
@@ -34,7 +34,7 @@ from irqlab.reproduce.spanos2008 import causes as spanos_causes
 from irqlab.reproduce.spanos2008 import curves, hardware, interrupts, model, phases, throughput
 from irqlab.reproduce.spanos2008.causes import CollapseCauseRow, InterruptCauseRow, ThroughputCauseRow
 from irqlab.reproduce.spanos2008.curves import CollapseRow, LoadRow
-from irqlab.reproduce.spanos2008.durations import LongRow
+from irqlab.reproduce.spanos2008.durations import DisturbedRow, LongRow
 from irqlab.reproduce.spanos2008.interrupts import InterruptRow
 from irqlab.reproduce.spanos2008.phases import FORMULAS, PhaseRow, Phases
 from irqlab.reproduce.spanos2008.tables import RunTables
@@ -171,11 +171,20 @@ def spanos_causes_of(agrees: bool) -> dict[str, Any]:
     ratios = {spanos_causes.NONE: 3.2, spanos_causes.CHARGED: 4.1, spanos_causes.HANDLER: 3.2 if agrees else 4.2}
     collapses = [CollapseCauseRow(name, "ORIGINAL", 4e4, 4e4 * ratio, ratio, 3.24) for name, ratio in ratios.items()]
     long = [LongRow("NAPI", 64, 60.0, 0.4, 5e4, 5e4, 3_000_000, 0 if agrees else 30_000, 5e4)]
+    disturbed = [
+        DisturbedRow(variant, share, 5e4 * share, frames, 100_000, lost, lost, 100.0, 9_000.0, 5000.0)
+        for variant, losses in (
+            ("ORIGINAL", (0, 900 if agrees else 0, 0, 0)),
+            ("NAPI-TX-OFF", (500 if agrees else 0, 500, 0, 0)),
+        )
+        for (share, frames), lost in zip(((1.0, 0), (1.0, 300), (0.97, 0), (0.97, 300)), losses, strict=True)
+    ]
     return {
         "causes_throughput": _caused_throughputs(agrees),
         "causes_collapse": Table("causes", CollapseCauseRow, tuple(collapses)),
         "causes_interrupts": _caused_shares(agrees),
         "long_trials": Table("long", LongRow, tuple(long)),
+        "long_disturbed": Table("disturbed", DisturbedRow, tuple(disturbed)),
     }
 
 
@@ -217,31 +226,27 @@ def iperf_row(
     return lan.IperfRow(test, board, SPEEDS[board], driver, mbps, None, idle, instructions, None)
 
 
-def step(
-    change: str, measure: str, percent: float | None, points: float, mbps: float = 100.0, test: str = "TCP Rx"
-) -> lan.StepRow:
-    """A measure alone."""
-    return lan.StepRow(change, measure, MEASURES.get(measure, ""), test, mbps, None, 50.0, 4000, percent, points, 1.0)
+def step(change: str, patch: int, percent: float | None, points: float, mbps: float = 100.0, test: str = "TCP Rx") -> lan.StepRow:
+    """A patch."""
+    return lan.StepRow(change, patch, PATCHES.get(patch, ""), test, mbps, None, 50.0, 4000, percent, points, 1.0)
 
 
 def lan78xx(agrees: bool) -> lan.Tables:
-    """Napi is faster than standard, and ours than the in-tree driver; or all of them slower."""
+    """The series makes drivers faster, and ours is faster than the in-tree driver; or the reverse."""
     speed = (
-        {"in_tree": 800, "standard": 700, "napi": 900, "ours": 950}
+        {"before": 600, "in_tree": 800, "standard": 700, "napi": 900, "ours": 950}
         if agrees
-        else {"in_tree": 950, "standard": 900, "napi": 800, "ours": 700}
+        else {"before": 990, "in_tree": 950, "standard": 900, "napi": 800, "ours": 700}
     )
     cost = (
-        {"in_tree": 4000, "standard": 5000, "napi": 3900, "ours": 3800}
+        {"before": 6000, "in_tree": 4000, "standard": 5000, "napi": 3900, "ours": 3800}
         if agrees
-        else {"in_tree": 3000, "standard": 3100, "napi": 3200, "ours": 3300}
+        else {"before": 2900, "in_tree": 3000, "standard": 3100, "napi": 3200, "ours": 3300}
     )
     cells = [iperf_row(d, speed[d], 30.0, cost[d], test, board) for test in lan.TESTS for board in SPEEDS for d in DRIVERS]
     iperf = Table("i", lan.IperfRow, tuple(cells))
-    steps = [step(lan.WITH, "a", 0.5 if agrees else 9.0, 0.2)]
-    steps += [step(lan.WITHOUT, key, -12.0 if agrees else 9.0, 0.0) for key in MEASURES]
-    if not agrees:
-        steps = [step(lan.WITH, "a", -9.0, 0.0), *(step(lan.WITHOUT, key, 9.0, 0.0) for key in MEASURES)]
+    steps = [step(lan.WITH, 6, 0.5 if agrees else -9.0, 0.2)]
+    steps += [step(lan.WITHOUT, patch, 12.0 if agrees else -9.0, 0.0) for patch in PATCHES]
     trips = {d: 1000.0 * (n if agrees else len(DRIVERS) - n) for n, d in enumerate(reversed(DRIVERS), 1)}
     return lan.Tables(
         iperf=iperf,

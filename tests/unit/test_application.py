@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from irqlab.config.addresses import dut_ip
 from irqlab.config.costs import Costs
 from irqlab.config.testbed import TestbedConfig
 from irqlab.config.traffic import Load
@@ -193,3 +194,13 @@ def test_data_of_the_paper_say_where_they_are_from() -> None:
 
     assert "Salah" in reference.source("salah2009_points")
     assert reference.by("salah2009_points", "quantity")["cliff"]["value"] == "100"
+
+
+def test_two_interfaces_get_equal_shares_and_their_frames_come_in_turn() -> None:
+    spec = ApplicationTrial(Load(4000.0), interfaces=2)
+    first, second = (application._stream(spec, spec.load, port) for port in (0, 1))
+    assert [one["arrivals"]["rate_pps"] for one in (first, second)] == [2000.0, 2000.0]
+    assert [(one["from"], one["to"], one["dst_ip"]) for one in (first, second)] == [(0, 0, dut_ip(0)), (1, 1, dut_ip(1))]
+    assert ("phase_ns" in first, second["phase_ns"]) == (False, 250_000)
+    one = application._stream(replace(spec, interfaces=1), spec.load, 0)
+    assert one["arrivals"]["rate_pps"] == 4000.0

@@ -263,8 +263,11 @@ def test_polled_frames_are_a_share_of_those_sent(sent, polled, ratio) -> None:
 def reading(scale: int, echoed: int = 0) -> application._Reading:
     counters = Counters(
         interrupts={"eth0": 70 * scale, "eth0+eth1": 30 * scale, "eth1": 999 * scale}, backlog_drops=20 * scale,
-        time_squeezes=4 * scale, interfaces={"eth0": {"rx_packets": 900 * scale, "rx_missed_errors": 60 * scale}},
-        driver={"eth0": {"rx_switches": 8 * scale}},
+        time_squeezes=4 * scale, interfaces={
+            "eth0": {"rx_packets": 900 * scale, "rx_missed_errors": 60 * scale},
+            "eth1": {"rx_packets": 70 * scale, "rx_missed_errors": 5 * scale},
+        },
+        driver={"eth0": {"rx_switches": 8 * scale}, "eth1": {"rx_switches": scale}},
     )  # fmt: skip
     receiver = {"datagrams": 500 * scale, "echoed": echoed}
     snmp = {"Udp": {"RcvbufErrors": 300 * scale}}
@@ -273,16 +276,16 @@ def reading(scale: int, echoed: int = 0) -> application._Reading:
 
 ANSWER = {
     "streams": [{"sent": 800, "received_in_window": 440, "latency": {"count": 3}}],
-    "ports": [{"sent": 1000, "received": 620}, {"sent": 1, "received": 640}],
+    "ports": [{"sent": 1000, "received": 620}, {"sent": 100, "received": 640}],
     "watched": [[1_000, 13_500], [100, 500]],
     "instructions": 77,
 }
 
 
 def measured(spec: ApplicationTrial, echoed: int = 0) -> application.ApplicationResult:
-    return application._result(
-        SimpleNamespace(mips=250, instruction_ns=None), spec, "eth0", ANSWER, ((5, 990),), reading(1), reading(2, echoed), ["log"]
-    )
+    conditions: Any = SimpleNamespace(mips=250, instruction_ns=None)
+    interfaces = ("eth0", "eth1")[: spec.interfaces]
+    return application._result(conditions, spec, interfaces, ANSWER, ((5, 990),), reading(1), reading(2, echoed), ["log"])
 
 
 def test_an_application_s_figures() -> None:
@@ -301,6 +304,13 @@ def test_an_application_s_figures() -> None:
     assert found.polled is None, "the receiver does not poll"
     for tuning in (Tuning(busy_poll_us=0), Tuning(prefer_busy_poll=True)):
         assert measured(ApplicationTrial(Load(4000.0), tuning)).polled == 11
+
+
+def test_figures_of_two_interfaces_are_added_up() -> None:
+    found = measured(ApplicationTrial(Load(4000.0), interfaces=2))
+    assert found.places == Places(sent=1100, nic=130, backlog=20, socket=300, received=500, elsewhere=150, application=0)
+    assert (found.nic_missed, found.switches) == (65, 9)
+    assert found.interrupts_per_s == 4 * (70 + 30 + 999)
 
 
 def test_what_is_not_sent_back_and_what_has_no_receiver() -> None:

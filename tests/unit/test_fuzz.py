@@ -46,7 +46,7 @@ def test_objects_that_are_not_freed_are_told_by_who_allocated_them() -> None:
     before = fuzz.objects("  30 kmalloc-192 usb_alloc_urb+0x33/0x60\n  30 lan78xx_probe+0x1/0x2 [lan78xx]\n", "lan78xx")
     assert before == Counter({"kmalloc-192 usb_alloc_urb": 30, "lan78xx_probe()": 30})
     after = before + Counter({"kmalloc-192 usb_alloc_urb": fuzz.GROWTH + 1, "lan78xx_probe()": 1})
-    assert fuzz._more(before, after) == {"kmalloc-192 usb_alloc_urb": fuzz.GROWTH + 1}
+    assert fuzz.growth(before, after) == {"kmalloc-192 usb_alloc_urb": fuzz.GROWTH + 1}
 
 
 def test_a_summary_counts_rounds_and_cases() -> None:

@@ -34,7 +34,7 @@ def driver(calls: tuple[int, ...], stuck: Callable[[range, int], bool], fatal: C
     def answer(spec: HuntTrial) -> HuntResult:
         tried = numbers(spec)
         if tried.start != NEVER and fatal(tried):
-            raise KernelProblemError(f"BUG: in one of {len(tried)}")
+            raise KernelProblemError(f"BUG: in one of {len(tried)}\nPID: {300 + tried.start} {'odd' * (tried.start % 2)}")
         check = [one for n in tried for one in (1, None if tried.start != NEVER and stuck(tried, n) else 100)]
         first = () if tried.start == NEVER else tuple(10 * n for n in tried)
         return HuntResult(spec, Received(first), Received(), (), [], Received(tuple(check)), calls=calls)
@@ -64,32 +64,34 @@ def test_calls_next_to_each_other_are_one_finding_and_the_first_is_the_one_to_re
     found, _ = hunted((8,), lambda _, n: n in (0, 1, 5))
     (finding,) = found.findings
     assert (finding.kind, finding.port, finding.what) == ("failures build_skb", "same", "stuck")
-    assert (finding.from_ns, finding.to_ns, finding.instants, finding.at_ns, finding.lead) == (0, 5, 3, 0, 0)
+    assert (finding.from_ns, finding.to_ns, finding.at_ns) == (None, None, None)
+    assert (finding.instants, finding.number, finding.lead) == (3, 0, 0)
     assert finding.worst_ns == 50
     assert [pair.gap_ns for pair in found.pairs if pair.what] == [0, 1, 5]
 
 
 def test_calls_far_apart_are_two_findings():
     found, _ = hunted((100,), lambda _, n: n in (2, 90))
-    assert [(f.at_ns, f.lead) for f in found.findings] == [(2, 0), (90, 0)]
+    assert [(f.number, f.lead) for f in found.findings] == [(2, 0), (90, 0)]
 
 
 def test_a_call_that_goes_wrong_only_after_others_failed_has_a_lead():
     found, testbed = hunted((9,), lambda tried, n: n == 7 and n - tried.start >= 3)
-    assert [(f.at_ns, f.lead) for f in found.findings] == [(7, 4)]
+    assert [(f.number, f.lead) for f in found.findings] == [(7, 4)]
     assert [list(numbers(spec)) for spec in testbed.specs[2:]] == [[7], [6, 7], [5, 6, 7], [3, 4, 5, 6, 7]]
 
 
-def test_a_kernel_that_dies_of_some_calls_is_a_finding_each():
-    found, testbed = hunted((5,), fatal=lambda tried: 1 in tried or 3 in tried)
+def test_calls_of_which_the_kernel_dies_with_the_same_message_are_one_finding():
+    found, testbed = hunted((5,), fatal=lambda tried: 1 in tried or 3 in tried or 4 in tried)
     assert [(f.kind, f.port, f.what, f.said) for f in found.findings] == [
-        ("failures build_skb", "same", "message", "BUG: in one of 1")
-    ] * 2
-    assert [(f.from_ns, f.to_ns, f.at_ns, f.instants, f.lead, f.worst_ns) for f in found.findings] == [
-        (1, 1, 1, 1, 0, None),
-        (3, 3, 3, 1, 0, None),
+        ("failures build_skb", "same", "message", "BUG: in one of 1\nPID: 301 odd"),
+        ("failures build_skb", "same", "message", "BUG: in one of 1\nPID: 304 "),
     ]
-    assert (found.limits, found.pairs, found.spans, found.step_ns) == (Limits(100, 1_100), (), ((0, 4),), 1)
+    assert [(f.from_ns, f.to_ns, f.at_ns, f.number, f.instants, f.lead, f.worst_ns) for f in found.findings] == [
+        (None, None, None, 1, 2, 0, None),
+        (None, None, None, 4, 1, 0, None),
+    ]
+    assert (found.limits, found.pairs, found.spans, found.step_ns) == (Limits(100, 1_100), [], ((0, 4),), 1)
     assert [list(numbers(spec)) for spec in testbed.specs[2:]] == [[n] for n in range(5)]
 
 
@@ -100,9 +102,9 @@ def test_a_kernel_that_dies_only_if_all_calls_fail_is_one_finding():
         "failures build_skb",
         "same",
         "message",
-        "BUG: in one of 5",
+        "BUG: in one of 5\nPID: 300 ",
     )
-    assert (finding.from_ns, finding.to_ns, finding.at_ns, finding.instants, finding.lead) == (0, 4, 4, 5, 4)
+    assert (finding.at_ns, finding.number, finding.instants, finding.lead) == (None, 4, 5, 4)
     assert finding.worst_ns is None
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from irqlab.config.testbed import TestbedConfig
 from irqlab.errors import IrqlabError
-from irqlab.hunting.findings import Finding
+from irqlab.hunting.findings import Finding, numbered
 from irqlab.hunting.options import Options
 from irqlab.hunting.pairs import Limits
 from irqlab.hunting.search import Hunted
@@ -68,6 +68,13 @@ def finding(at_ns: int, replay: Any, what: str = "late", instants: int = 1, said
     return Finding("arrivals", "same", what, at_ns, at_ns, instants, None, at_ns, 0, said=said, replay=replay)
 
 
+def test_a_finding_is_found_again_by_its_instant_or_its_number() -> None:
+    late = finding(9, None)
+    assert (late.place, late.where) == (9, "at 9 ns")
+    call = numbered(late, 3, None)
+    assert (call.place, call.where) == (3, "with number 3")
+
+
 def test_the_first_findings_that_can_be_are_traced(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     given = replace(runner(), progress=said.append)
@@ -86,7 +93,7 @@ def test_the_first_findings_that_can_be_are_traced(monkeypatch: pytest.MonkeyPat
     assert [one.trace for one in hunt._traced(given, whole, 3).findings] == [
         (), (), ("steps of", "one"), (), ("steps of", "two"), (),
     ]  # fmt: skip
-    assert asked == [(given.testbed, replay, 7) for replay in ("one", "fails", "two")]
+    assert asked == [(given.testbed, replay, 7, None) for replay in ("one", "fails", "two")]
     assert said == [
         "tracing what the driver executes at 2 ns", "tracing what the driver executes at 3 ns", "no trace: no symbols",
         "tracing what the driver executes at 4 ns",
@@ -102,10 +109,12 @@ def test_a_sample_has_the_worst_of_its_pairs_and_all_that_was_missed() -> None:
     pairs = [pair(1, 50), pair(2, 90, "late", 300), pair(3, None, "lost", 700), pair(4, 60)]
     findings = [finding(9, None, "message", 2, "BUG"), finding(2, None, "late", 4), finding(8, None, "message", 8)]
     whole = Hunted(Limits(7, 9), [(1, 4)], 4, pairs, findings)
-    for switches, at_ns in ((None, 2), ((3,), None)):
-        case: Any = SimpleNamespace(kind="arrivals", port="same", trial=SimpleNamespace(switches=switches))
+    for switches, failing, at_ns in ((None, None, 2), ((3,), None, None), (None, object(), None)):
+        trial = SimpleNamespace(switches=switches, failing=failing)
+        case: Any = SimpleNamespace(kind="arrivals", port="same", trial=trial)
         sample = hunt._sample(case, whole)
         assert (sample.worst_ns, sample.worst_at_ns, sample.freed_ns) == (90, at_ns, 700)
+        assert sample.step_ns == (4 if at_ns else None)
         assert (sample.instants, sample.missed) == (4 + 2, 2 + 2)
         assert sample.worst_over_time == ((1, 50), (2, 90), (4, 60))
 

@@ -120,7 +120,7 @@ def test_the_progress_says_how_many_schedules_there_are():
 def test_schedules_next_to_each_other_that_go_wrong_are_a_finding_with_the_number_of_the_first():
     judged, (finding,), _ = hunted(dut(lambda points, _: points in [(7,), (8,), (9,)]))
     assert (finding.kind, finding.port, finding.what, finding.instants) == ("processors", "other", "lost", 3)
-    assert (finding.at_ns, finding.lead, finding.switches) == (7, 0, "7")
+    assert (finding.number, finding.lead, finding.switches) == (7, 0, "7")
     assert (finding.from_ns, finding.to_ns) == (None, None)
     assert finding.places == (Place(0, "reclaim", "mov 7", "tx.c:7", BASE + 56),)
     assert [pair.gap_ns for pair in judged if pair.what] == [7, 8, 9]
@@ -130,17 +130,17 @@ def test_the_first_schedule_is_the_one_to_replay_though_a_later_one_is_worse():
     """Those after it may go wrong because of it."""
     late = {(7,): 50_000, (8,): 90_000}
     _, (finding,), _ = hunted(dut(latency_ns=lambda points: late.get(points, ALONE_NS)))
-    assert (finding.what, finding.at_ns, finding.switches, finding.worst_ns) == ("late", 7, "7", 90_000)
+    assert (finding.what, finding.number, finding.switches, finding.worst_ns) == ("late", 7, "7", 90_000)
 
 
 def test_the_first_schedule_of_all_may_go_wrong():
     _, (finding,), _ = hunted(dut(lambda points, _: points == (0,)))
-    assert (finding.at_ns, finding.switches) == (0, "0")
+    assert (finding.number, finding.switches) == (0, "0")
 
 
 def test_a_finding_says_where_both_processors_gave_way_in_a_later_trial():
     _, (finding,), _ = hunted(dut(lambda points, _: points == (0, 211)))
-    assert (finding.at_ns, finding.switches) == (300 + 210, "0, 211")
+    assert (finding.number, finding.switches) == (300 + 210, "0, 211")
     assert finding.places == (
         Place(0, "reclaim", "mov 0", "tx.c:0", BASE),
         Place(1, "reclaim", "mov 211", "tx.c:211", BASE + 8 * 211),
@@ -155,14 +155,14 @@ def test_a_place_of_which_nothing_is_known_is_an_address():
 @pytest.mark.parametrize(("needs", "lead", "tried"), [(0, 0, [0]), (3, 4, [0, 1, 2, 4]), (10, 10, [0, 1, 2, 4, 8, 10])])
 def test_a_finding_has_the_shortest_trial_that_shows_it(needs, lead, tried):
     _, (finding,), testbed = hunted(dut(lambda points, number: points == (260,) and number >= needs))
-    assert (finding.at_ns, finding.lead) == (260, lead)
+    assert (finding.number, finding.lead) == (260, lead)
     assert leads(testbed, 3) == tried
     assert testbed.specs[-1].switches.points == tuple((n,) for n in range(260 - lead, 261))
 
 
 def test_of_four_findings_the_shortest_trials_are_looked_for():
     _, found, testbed = hunted(dut(lambda points, _: len(points) == 1 and points[0] % 70 == 5))
-    assert [(one.at_ns, one.lead) for one in found] == [(5, 0), (75, 0), (145, 0), (215, 0), (285, None)]
+    assert [(one.number, one.lead) for one in found] == [(5, 0), (75, 0), (145, 0), (215, 0), (285, None)]
     assert leads(testbed, 3) == [0] * 4
 
 
@@ -174,7 +174,7 @@ def test_counters_of_a_trial_are_findings_too():
 def test_a_schedule_with_which_the_dut_hangs_is_found():
     judged, (finding,), testbed = hunted(dut(hangs=lambda points: (260,) in points))
     assert (finding.kind, finding.port, finding.what, finding.instants) == ("processors", "other", "message", 1)
-    assert (finding.at_ns, finding.lead, finding.switches) == (260, 0, "260")
+    assert (finding.number, finding.lead, finding.switches) == (260, 0, "260")
     assert (finding.from_ns, finding.to_ns, finding.worst_ns) == (None, None, None)
     assert finding.said == "\n".join(["BUG: double free", *map(str, range(11))])
     assert {pair.gap_ns for pair in judged} == {*range(250), *range(500, 599)}
@@ -184,18 +184,18 @@ def test_a_schedule_with_which_the_dut_hangs_is_found():
 def test_a_dut_that_hangs_only_after_some_schedules_has_them_in_its_finding():
     _, (finding,), _ = hunted(dut(hangs=lambda points: {(260,), (285,)} <= set(points)))
     # 250 to 499, 250 to 374, 250 to 311; neither 250 to 280 nor 281 to 311
-    assert (finding.at_ns, finding.instants, finding.lead, finding.switches) == (311, 62, 61, "0, 12")
+    assert (finding.number, finding.instants, finding.lead, finding.switches) == (311, 62, 61, "0, 12")
 
 
 def test_a_dut_that_hangs_in_neither_half_of_a_trial_has_the_whole_trial_in_its_finding():
     _, (finding,), _ = hunted(dut(hangs=lambda points: {(124,), (125,)} <= set(points)))
-    assert (finding.at_ns, finding.instants, finding.lead, finding.switches) == (249, 250, 249, "249")
+    assert (finding.number, finding.instants, finding.lead, finding.switches) == (249, 250, 249, "249")
     assert finding.said.startswith("BUG: double free")
 
 
 def test_findings_and_hangs_are_both_reported():
     judged, found, _ = hunted(dut(lambda points, _: points == (7,), lambda points: (260,) in points))
-    assert [(one.what, one.at_ns) for one in found] == [("message", 260), ("lost", 7)]
+    assert [(one.what, one.number) for one in found] == [("message", 260), ("lost", 7)]
     assert [pair.gap_ns for pair in judged if pair.what] == [7]
 
 
@@ -237,7 +237,7 @@ def test_a_hunt_of_processors_is_a_search_for_schedules(monkeypatch):
     runner, _ = runner_of(dut(lambda points, _: points == (7,)))
     found = hunt(runner, CASE, Options(what="processors", bound=10.0))
     assert (found.limits, found.spans, found.step_ns) == (Limits(ALONE_NS, ALONE_NS + 10_000), (), 1)
-    assert (len(found.pairs), [(one.at_ns, one.places[0].function) for one in found.findings]) == (599, [(7, "reclaim")])
+    assert (len(found.pairs), [(one.number, one.places[0].function) for one in found.findings]) == (599, [(7, "reclaim")])
 
 
 def test_a_schedule_is_replayed_as_often_as_asked_for():

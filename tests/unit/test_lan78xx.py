@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from irqlab.errors import IrqlabError
 from irqlab.reproduce import find, reference
 from irqlab.reproduce.claims import Finding
 from irqlab.reproduce.lan78xx import findings, measure, trials
-from irqlab.reproduce.lan78xx.configurations import ALL, DRIVERS, IN_TREE, MEASURES, SPEEDS, SWITCHES, steps
+from irqlab.reproduce.lan78xx.configurations import ALL, BEFORE, DRIVERS, IN_TREE, PATCHES, SPEEDS, SWITCHES, steps
 from irqlab.reproduce.lan78xx.findings import better
 from irqlab.reproduce.lan78xx.measure import IperfRow, StepRow, letter
 from irqlab.reproduce.lan78xx.trials import Probe, Responsiveness, RoundTrip, Throughput
@@ -38,33 +39,37 @@ def test_the_letters_tables_are_there() -> None:
     assert (unknown.ratio, unknown.idle_points, unknown.napi.loss_percent) == (None, None, 0)
 
 
-def test_every_measure_alone_both_ways() -> None:
+def test_every_patch_alone_left_out_and_in_the_series_order() -> None:
     found = steps()
-    assert len(found) == 2 * len(MEASURES)
-    assert found["without", "c"].measures == ALL - {"c"}
-    assert found["with", "a"].measures == {"a"}
-    assert set(SWITCHES) == set(MEASURES) - {"a"}
+    assert len(found) == 3 * len(PATCHES)
+    assert found["without", 3].patches == ALL - {3}
+    assert found["with", 6].patches == {6}
+    assert [found["up to", patch].patches for patch in PATCHES] == [{2}, {2, 3}, {2, 3, 5}, ALL]
+    assert set(SWITCHES.values()) == set(PATCHES)
 
 
 def test_the_switches_are_the_drivers() -> None:
     text = "".join(path.read_text() for path in (drivers.home() / "lan78xx").glob("*.[ch]"))
-    for name in SWITCHES.values():
+    for name in SWITCHES:
         assert name in text
 
 
-def test_a_configuration_switches_its_measures_on_and_the_others_off() -> None:
+def test_a_configuration_switches_its_patches_on_and_the_others_off() -> None:
     session: Any = FakeSession()
     DRIVERS["in_tree"].testbed(session, 500)
-    steps()["without", "c"].testbed(session, 250)
+    DRIVERS["before"].testbed(session, 500)
+    steps()["without", 3].testbed(session, 250)
     DRIVERS["ours"].testbed(session, 1000)
-    (_, in_tree), (_, without), (_, ours) = session.made
+    (_, in_tree), (_, before), (_, without), (_, ours) = session.made
     assert (in_tree["driver"], in_tree["mips"], in_tree["nic"]) == (IN_TREE, 500, "lan7800-superspeed")
+    assert before["driver"] == BEFORE
     set_to = dict(without["dut"].attributes)
     assert set_to == {
-        "irqmod_usb/urb_pools": "1", "irqmod_usb/tx_packing": "0", "irqmod_usb/poll_resubmit": "1",
-        "irqmod_usb/overflow_queue": "1", "irqmod_usb/gro": "1", "irqmod_usb/adaptive_burst": "0",
+        "irqmod_usb/tx_pool": "1", "irqmod_usb/rx_pool": "0", "irqmod_usb/gro": "1", "irqmod_usb/poll_resubmit": "1",
+        "irqmod_usb/overflow_queue": "1", "irqmod_usb/adaptive_burst": "0",
     }  # fmt: skip
-    assert without["dut"].schemes.rx == "napi"
+    assert (without["dut"].schemes.rx, without["dut"].schemes.rx_usecs) == ("napi", 34)
+    assert ours["dut"].schemes.rx_usecs == 136
     assert dict(ours["dut"].attributes)["irqmod_usb/adaptive_burst"] == "1"
     DRIVERS["standard"].testbed(session, 500)
     assert session.made[-1][1]["dut"].schemes.rx == "standard"
@@ -107,7 +112,7 @@ def test_an_rrul_trial_becomes_figures() -> None:
 
 # Tables.
 
-SLOW_CELLS = {"in_tree": 800.0, "standard": 600.0, "napi": 900.0, "ours": 950.0}
+SLOW_CELLS = {"before": 500.0, "in_tree": 800.0, "standard": 600.0, "napi": 900.0, "ours": 950.0}
 
 
 def _answer(what: str, key: Any) -> Any:
@@ -120,11 +125,11 @@ def _answer(what: str, key: Any) -> Any:
         return MethodResult(
             "throughput", driver, "n", 64, False, 500, total_throughput_pps=pps + 0.04, instructions_per_frame=4000.4
         )
-    if what == "each measure alone":
-        _, measured, _ = key
-        mbps = {"none": 400.0, "a": 0.0, "b": 300.0}.get(measured, 500.0)
-        idle = 10.0 if measured == "none" else 12.5
-        return Throughput(1.0, mbps, None, idle, 2000 if measured == "none" else 3000, None)
+    if what == "each patch":
+        patches, _ = key
+        mbps = {"": 400.0, "2 3 5 6": 600.0, "6": 0.0}.get(patches, 500.0)
+        idle = 10.0 if patches in ("", "2 3 5 6") else 12.5
+        return Throughput(1.0, mbps, None, idle, 2000 if patches in ("", "2 3 5 6") else 3000, None)
     test, speed, driver = key
     return Throughput(SLOW_CELLS[driver], 1.0, 0.5 if test == "UDP Rx" else None, 20.0 if driver == "napi" else 5.0, 4000, 3)
 
@@ -136,8 +141,11 @@ def test_every_cell_of_the_letter_is_measured_with_every_driver() -> None:
     ]
     cell = tables.iperf.one(lambda r: (r.test, r.board, r.driver) == ("UDP Rx", "fast", "napi"))
     assert cell == IperfRow("UDP Rx", "fast", 1000, "napi", 900.0, 0.5, 20.0, 4000, 3)
-    assert (tables.ratios.rows[0].ratio, tables.ratios.rows[0].idle_points) == (1.5, 15.0)
-    assert [row.throughput_pps for row in tables.forwarding] == [8e4, 6e4, 9e4, 9.5e4, 1.6e5, 1.2e5, 1.8e5, 1.9e5]
+    assert [(row.drivers, row.ratio, row.idle_points) for row in tables.ratios.rows[:2]] == [
+        ("kernel", 1.6, 0.0),
+        ("ours", 1.5, 15.0),
+    ]
+    assert [row.throughput_pps for row in tables.forwarding] == [5e4, 8e4, 6e4, 9e4, 9.5e4, 1e5, 1.6e5, 1.2e5, 1.8e5, 1.9e5]
     assert {row.instructions_per_frame for row in tables.forwarding} == {4000}
     assert [row.driver for row in tables.rrul] == list(DRIVERS)
     assert tables.rrul.rows[0].udp.load.p99_us == 4.0
@@ -147,21 +155,23 @@ def test_a_quick_look_leaves_out_the_fast_board_and_half_of_the_ablation() -> No
     session = FakeSession(answer=_answer, quick=True)
     measure.measure(session)  # type: ignore[arg-type]
     boards = {key[1] for what, key in session.asked if what == "the letter's tables"}
-    alone = {key[:2] for what, key in session.asked if what == "each measure alone"}
+    alone = {key[0] for what, key in session.asked if what == "each patch"}
     assert boards == {"slow"}
-    assert alone == {("without", "none"), ("with", "none"), ("with", "a")} | {("without", key) for key in MEASURES}
+    assert alone == {"", "6", "2 3 5 6", "3 5 6", "2 5 6", "2 3 6", "2 3 5"}
 
 
-def test_changes_are_against_the_same_test_with_nothing_changed() -> None:
+def test_changes_are_what_the_patch_does() -> None:
     table = measure.ablation(FakeSession(answer=_answer))  # type: ignore[arg-type]
-    by = {(row.change, row.measure, row.test): row for row in table}
-    less = by["without", "b", "TCP Tx"]
-    assert (less.mbps, less.mbps_change_percent, less.idle_change_points, less.instructions_change_percent) == (300, -25, 2.5, 50)
-    assert less.what == MEASURES["b"]
-    more = by["with", "c", "UDP Rx"]
-    assert more.mbps_change_percent == 25.0
-    same = by["with", "none", "TCP Rx"]
-    assert (same.mbps_change_percent, same.idle_change_points, same.what) == (0.0, 0.0, "nothing")
+    by = {(row.change, row.patch, row.test): row for row in table}
+    left_out = by["without", 3, "TCP Tx"]
+    assert (left_out.mbps, left_out.mbps_change_percent, left_out.idle_change_points) == (500, 20, -2.5)
+    assert left_out.instructions_change_percent == -33.3
+    assert left_out.what == PATCHES[3]
+    assert by["with", 2, "UDP Rx"].mbps_change_percent == 25.0
+    assert [by["up to", patch, "UDP Rx"].mbps_change_percent for patch in PATCHES] == [25.0, 0.0, 0.0, 20.0]
+    assert by["with", 6, "UDP Rx"].mbps_change_percent == -100.0
+    same = by["with", 0, "TCP Rx"]
+    assert (same.mbps_change_percent, same.idle_change_points, same.what) == (0.0, 0.0, "standard")
     assert measure._percent(80.0, 0.0) is None, "from nothing there is no percentage"
     assert measure._percent(None, 4.0) is None
 
@@ -169,11 +179,33 @@ def test_changes_are_against_the_same_test_with_nothing_changed() -> None:
 def test_ratios_stand_beside_the_letters() -> None:
     ours = Table("", IperfRow, (iperf_row("standard", 800, 5), iperf_row("napi", 880, 25)))
     (row,) = measure.ratios(ours, letter())
-    assert (row.ratio, row.idle_points) == (1.1, 20.0)
+    assert (row.drivers, row.ratio, row.idle_points) == ("ours", 1.1, 20.0)
     assert (row.letter_ratio_least, row.letter_ratio_most) == (1.0, 1.0)
     assert (row.letter_idle_points_least, row.letter_idle_points_most) == (9.4, 37.6)
     (sent,) = measure.ratios(Table("", IperfRow, tuple(replace(one, test="UDP Tx") for one in ours)), letter())
     assert (sent.letter_ratio_least, sent.letter_ratio_most) == (1.0, 2.395)
+
+
+def test_stated_hardware_is_measured_with_the_kernels_drivers() -> None:
+    def answer(what: str, key: Any) -> Any:
+        if what == "the letter's tests, board":
+            return Throughput(200.0, 1.0, None, 3.0, 5000, None)
+        return _answer(what, key)
+
+    board = SimpleNamespace(name="board", mips=1000, memory="slow")
+    session = FakeSession(answer=answer, hardware=board)
+    found = measure.measure(session).hardware  # type: ignore[arg-type]
+    assert found is not None
+    assert {(row.nic, row.driver) for row in found} == {
+        (nic, driver) for nic in ("lan7800", "lan7800-superspeed") for driver in ("before", "in_tree")
+    }
+    assert {changes["mips"] for _, changes in session.made if changes["memory"]} == {1000}
+
+
+def test_hardware_without_memory_is_refused() -> None:
+    board = SimpleNamespace(name="mpc8250", mips=250, memory=None)
+    with pytest.raises(IrqlabError, match="mpc8250 has no memory model"):
+        measure.measure(FakeSession(answer=_answer, hardware=board))  # type: ignore[arg-type]
 
 
 # Claims.
@@ -207,15 +239,24 @@ def test_a_cell_in_which_we_are_behind_is_said() -> None:
     assert "in 1 of 1 cells: TCP Rx, slow board: 4,500 instructions, in-tree 4,000" in dearer.found
 
 
-def test_standard_is_held_against_the_letters_boards() -> None:
-    said = _finding("faster on 0 of 4", iperf=Table("", IperfRow, (iperf_row("standard", 600, 0), iperf_row("napi", 900, 0))))
-    assert said.claim == "With NAPI the driver is faster on 0 of 4 boards (at most 1.00 times), and idler on 4."
+def _before_and_after(before: IperfRow, after: IperfRow) -> Finding:
+    return _finding("faster on 0 of 4", iperf=Table("", IperfRow, (before, after)))
+
+
+def test_the_kernels_drivers_are_held_against_the_letters_boards() -> None:
+    said = _before_and_after(iperf_row("before", 600, 0), iperf_row("in_tree", 900, 0))
+    assert said.claim == "After the series the driver is faster on 0 of 4 boards (at most 1.00 times), and idler on 4."
     assert said.agrees
-    assert "is better than standard (600 Mbit/s, 0 % idle), 1.50 times as fast" in said.found
-    said = _finding("faster on 0 of 4", iperf=Table("", IperfRow, (iperf_row("standard", 900, 0), iperf_row("napi", 600, 0))))
-    assert "is worse than" in said.found
-    same = Table("", IperfRow, (iperf_row("standard", 900, 0), iperf_row("napi", 905, 0.5)))
-    assert "makes no difference to" in _finding("faster on 0 of 4", iperf=same).found
+    assert "is better than lan78xx of Linux 5.10 (600 Mbit/s, 0 % idle), 1.50 times as fast" in said.found
+    assert "is worse than" in _before_and_after(iperf_row("before", 900, 0), iperf_row("in_tree", 600, 0)).found
+    assert "makes no difference to" in _before_and_after(iperf_row("before", 900, 0), iperf_row("in_tree", 905, 0.5)).found
+
+
+def test_our_driver_is_named_beside_the_kernels() -> None:
+    rows = [iperf_row(driver, mbps, 0) for driver, mbps in (("before", 600), ("in_tree", 900), ("standard", 900), ("napi", 600))]
+    said = _finding("faster on 0 of 4", iperf=Table("", IperfRow, tuple(rows)))
+    assert said.agrees, "the claim is about the kernel's drivers"
+    assert "; napi (600 Mbit/s, 0 % idle) is worse than standard (900 Mbit/s, 0 % idle), 0.67 times as fast." in said.found
 
 
 def _steps(*rows: StepRow) -> Table[StepRow]:
@@ -223,35 +264,35 @@ def _steps(*rows: StepRow) -> Table[StepRow]:
 
 
 def test_napi_alone_is_tested() -> None:
-    assert _finding("a tasklet", ablation=_steps(step("with", "a", 1.9, -1.9))).agrees
-    assert not _finding("a tasklet", ablation=_steps(step("with", "a", 2.0, 0.0))).agrees
-    assert not _finding("a tasklet", ablation=_steps(step("with", "a", 0.0, -2.0))).agrees
-    nothing_before = _finding("a tasklet", ablation=_steps(step("with", "a", None, 0.0, 80.0)))
+    assert _finding("a tasklet", ablation=_steps(step("with", 6, 1.9, -1.9))).agrees
+    assert not _finding("a tasklet", ablation=_steps(step("with", 6, 2.0, 0.0))).agrees
+    assert not _finding("a tasklet", ablation=_steps(step("with", 6, 0.0, -2.0))).agrees
+    nothing_before = _finding("a tasklet", ablation=_steps(step("with", 6, None, 0.0, 80.0)))
     assert not nothing_before.agrees
     assert "TCP Rx from nothing, idle +0.0 points" in nothing_before.found
-    assert _finding("a tasklet", ablation=_steps(step("with", "a", None, 0.0, 0.0))).agrees
+    assert _finding("a tasklet", ablation=_steps(step("with", 6, None, 0.0, 0.0))).agrees
 
 
 @pytest.mark.parametrize(
     ("row", "improves"),
     [
-        (step("with", "c", 31.0, 0.0), True),
-        (step("with", "c", -31.0, 9.0), False),
-        (step("with", "c", 0.1, 5.0), True),
-        (step("with", "c", 0.1, -5.0), False),
-        (step("with", "c", 0.1, 0.1), False),
-        (step("without", "c", -31.0, 0.0), True),
-        (step("without", "c", 31.0, 0.0), False),
-        (step("without", "c", 0.1, -5.0), True),
-        (step("with", "c", None, 0.0, 80.0), True),
-        (step("with", "c", None, 0.0, 0.0), False),
+        (step("with", 3, 31.0, 0.0), True),
+        (step("with", 3, -31.0, 9.0), False),
+        (step("with", 3, 0.1, 5.0), True),
+        (step("with", 3, 0.1, -5.0), False),
+        (step("with", 3, 0.1, 0.1), False),
+        (step("without", 3, 31.0, 0.0), True),
+        (step("up to", 3, 31.0, 0.0), True),
+        (step("without", 3, -31.0, 0.0), False),
+        (step("with", 3, None, 0.0, 80.0), True),
+        (step("with", 3, None, 0.0, 0.0), False),
     ],
 )
-def test_a_measure_improves_by_being_there_or_by_being_missed(row: StepRow, improves: bool) -> None:
-    assert _finding("(c) ", ablation=_steps(row)).agrees == improves
+def test_what_an_improvement_is(row: StepRow, improves: bool) -> None:
+    assert _finding("Patch 3 ", ablation=_steps(row)).agrees == improves
 
 
-def test_a_measure_that_moves_nothing_is_said_to() -> None:
-    table = _steps(step("with", "c", 31.0, 0.0, test="TCP Tx"), step("without", "b", 0.1, 0.1))
-    assert "nothing moves by 2 % of throughput" in _finding("(b) ", ablation=table).found
-    assert _finding("(c) ", ablation=table).found == "added to standard, TCP Tx +31.0 %, idle +0.0 points."
+def test_a_patch_that_moves_nothing_is_said_to() -> None:
+    table = _steps(step("with", 3, 31.0, 0.0, test="TCP Tx"), step("without", 2, 0.1, 0.1))
+    assert "nothing moves by 2 % of throughput" in _finding("Patch 2 ", ablation=table).found
+    assert _finding("Patch 3 ", ablation=table).found == "TCP Tx +31.0 %, idle +0.0 points (added to standard)."

@@ -153,7 +153,26 @@ def test_long_trials_are_at_the_throughput_of_short_ones() -> None:
         ("ORIGINAL", 40_080.0, 4_800), ("NAPI-TX-OFF", 40_080.0, 4_800),
     ]  # fmt: skip
     assert {row.seconds for row in table} == {60.0}
+    assert {row.first_lost_s for row in table} == {0.0}
     assert {spec.duration_ns for spec in testbed.specs} == {60_000_000_000}
+
+
+def test_a_burst_shows_whether_there_are_two_states() -> None:
+    testbed = FakeTestbed(lambda pps: min(pps, 20_000.0))
+    session: Any = FakeSession(lambda *_, **__: testbed)
+    summary = SimpleNamespace(rate_pps_per_direction=20_040.0)
+    found = MethodResult("throughput", "d", "n", 64, True, 250, total_throughput_pps=40_080.0, summary=summary)
+    table = durations.disturbed(Run(session), {(64, variant): found for variant in durations.VARIANTS})
+    assert len(table.rows) == len(durations.VARIANTS) * len(durations.SHARES) * 2
+    bursts = [spec.loads[1] for spec in testbed.specs if len(spec.loads) > 1]
+    assert len(bursts) == len(table.rows) // 2
+    assert {(burst.count, burst.begin_ns) for burst in bursts} == {(durations.BURST_FRAMES, durations.BURST_AT_NS)}
+    assert {spec.bucket_ns for spec in testbed.specs} == {durations.BUCKET_NS}
+    full, gentle = (
+        table.one(lambda r, s=share: (r.variant, r.share, r.burst_frames) == ("ORIGINAL", s, 0)) for share in (1.0, 0.98)
+    )
+    assert (full.offered_pps, full.lost_frames, full.lost_last_second) == (40_080.0, 160, 80)
+    assert (gentle.lost_frames, gentle.lost_last_second) == (0, 0)
 
 
 def _differs(first: Table[throughput.ThroughputRow]) -> list[tuple[int, str, str]]:

@@ -142,3 +142,12 @@ def test_a_short_specification_means_the_newest_that_begins_so(
 def test_a_series_that_debian_does_not_have(offered: Path) -> None:
     with pytest.raises(SetupError, match=r"Debian has no kernel 6\.2; there are 6\.1, 6\.12, 7\.3 \(irqlab kernels\)"):
         kernel_packages.resolve("6.2")
+
+
+def test_an_older_release_has_lists_of_its_own(tmp_path: Path, log: Path) -> None:
+    made = archive.of_older("bullseye")
+    assert made.config == tmp_path / "cache/apt-bullseye/all.conf"
+    assert f'Dir::State::Lists "{tmp_path}/cache/apt-bullseye/lists";' in made.config.read_text()
+    (line,) = (tmp_path / "cache/apt-bullseye/sources.list").read_text().splitlines()
+    assert line.endswith("] http://deb.debian.org/debian bullseye main")
+    assert not (tmp_path / "cache/apt/sources.list").exists()

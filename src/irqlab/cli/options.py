@@ -355,5 +355,5 @@ def _sysctl(text: str) -> tuple[str, str]:
 def _attribute(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not name or not equals or name.startswith("/") or ".." in name.split("/"):
-        raise IrqlabError(f"--attribute {text!r}: must be FILE=VALUE, for example irqmod_usb/urb_pools=0")
+        raise IrqlabError(f"--attribute {text!r}: must be FILE=VALUE, for example irqmod_usb/rx_pool=0")
     return name, value

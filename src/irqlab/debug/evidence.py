@@ -18,6 +18,8 @@ from irqlab.trials.testbed import Testbed
 
 AFTER_NS = 50_000
 """How long a trace goes on after the second event, besides what a frame takes that comes alone."""
+LONGEST_NS = 2_000_000
+"""A frame that comes out later than that after the second event is not waited for: the DUT mostly idles."""
 
 
 @dataclass(frozen=True)
@@ -41,15 +43,15 @@ def traceable(replay: Replay) -> bool:
     return not trial.steps and trial.failing is None
 
 
-def trace_of(testbed: Testbed, replay: Replay, alone_ns: int) -> tuple[Step, ...]:
-    """What the driver executes, from the first event to the miss. `alone_ns`: how long a frame takes that comes alone.
+def trace_of(testbed: Testbed, replay: Replay, alone_ns: int, worst_ns: int | None) -> tuple[Step, ...]:
+    """What the driver executes, from the first event to the miss, or until the late frame comes out.
 
-    Raises IrqlabError.
+    `alone_ns`: how long a frame takes that comes alone; `worst_ns`: how long the late one took. Raises IrqlabError.
     """
     trial = msgspec.convert(replay.trial, HuntTrial)
     second = "an interrupt without cause comes" if trial.interrupt else "the second frame arrives"
     events = [Event(replay.first_ns, "the first frame arrives"), Event(replay.second_ns, second)]
-    return tuple(trace(testbed, trial, events, replay.second_ns + alone_ns + AFTER_NS))
+    return tuple(trace(testbed, trial, events, replay.second_ns + max(alone_ns + AFTER_NS, min(worst_ns or 0, LONGEST_NS))))
 
 
 def coverage_of(testbed: Testbed, tried: Collection[int]) -> tuple[coverage.Function, ...]:

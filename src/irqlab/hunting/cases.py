@@ -54,6 +54,8 @@ class Case:
     """With it; for one pair."""
     instants: int | None = None
     """At most so many are tried; None: all."""
+    busy_ns: int = 0
+    """How long the DUT works on the second event, if the frames at the end of a pair have to come after that."""
 
 
 def cases(testbed: Testbed, one: HuntTrial, options: Options) -> Iterator[Case]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from irqlab import units
@@ -49,8 +49,8 @@ class Finding:
     instants: Annotated[Count, Col("Instants", format=units.whole)]
     worst_ns: Annotated[Count | None, Col("Worst latency", format=units.duration)]
     """If a packet was kept: the longest time until one was freed."""
-    at_ns: Annotated[Count | None, Col("at", format=lambda ns: f"{ns} ns", title="after the first event")]
-    """The instant with the worst latency. Of failures the call's number, of processors that of the schedule, for --at."""
+    at_ns: Annotated[Count | None, Col("at", format=lambda ns: f"{ns} ns", title="after the first event", optional=True)]
+    """The instant with the worst latency, for --at."""
     lead: Annotated[Count | None, Col("Lead", "pairs", title="how many pairs must come before, from the initial state of trials")]
     """How many of the pairs before that one suffice for it to happen again in a trial of its own; null: not known."""
     said: str | None = None
@@ -63,6 +63,18 @@ class Finding:
     """Of processors: numbers of instructions of the driver, counted in the pair in the order of their execution."""
     places: tuple[Place, ...] = ()
     """Of processors: where they gave way."""
+    number: Annotated[Count | None, Col("Number", title="of failures the call, of processors the schedule", optional=True)] = None
+    """Of failures the first call, counted from 0, of processors the schedule, for --at."""
+
+    @property
+    def place(self) -> int | None:
+        """For --at."""
+        return self.at_ns if self.number is None else self.number
+
+    @property
+    def where(self) -> str:
+        """In words."""
+        return f"at {self.at_ns} ns" if self.number is None else f"with number {self.number}"
 
 
 def group(kind: str, port: str, pairs: Sequence[Pair], step_ns: int) -> list[Finding]:
@@ -93,6 +105,11 @@ def group(kind: str, port: str, pairs: Sequence[Pair], step_ns: int) -> list[Fin
             )
         )
     return found
+
+
+def numbered(finding: Finding, number: int, lead: int | None) -> Finding:
+    """Of events that have numbers, and no instants."""
+    return replace(finding, from_ns=None, to_ns=None, at_ns=None, number=number, lead=lead)
 
 
 def _badness(pair: Pair) -> int:

@@ -15,7 +15,7 @@ from functools import partial
 
 from irqlab.errors import IrqlabError
 from irqlab.hunting.cases import Case
-from irqlab.hunting.findings import Finding, Place, disorder, group
+from irqlab.hunting.findings import Finding, Place, disorder, group, numbered
 from irqlab.hunting.options import Options
 from irqlab.hunting.pairs import Limits, Pair, pairs_of
 from irqlab.hunting.smaller import said, shortest_failing, shortest_lead
@@ -52,7 +52,7 @@ def schedules(instructions: int, options: Options) -> list[Points]:
 def hunt_processors(
     runner: TrialRunner, case: Case, limits: Limits, alone: HuntResult, options: Options, code: Callable[[], Listing]
 ) -> tuple[list[Pair], list[Finding]]:
-    """Tries all schedules; pairs have the schedule's number as `gap_ns`, as findings have as `at_ns`. `code`: the driver's.
+    """Tries all schedules; pairs have the schedule's number as `gap_ns`. `code`: the driver's.
 
     Raises IrqlabError.
     """
@@ -73,7 +73,7 @@ def hunt_processors(
         led = partial(_led, case.trial, asked, at)
         lead = shortest_lead(runner, led, at % TRIAL_PAIRS, limits) if number < CONFIRMED else None
         places = _places(tried, at, code())
-        findings.append(replace(one, from_ns=None, to_ns=None, at_ns=at, lead=lead, switches=_listed(asked[at]), places=places))
+        findings.append(replace(numbered(one, at, lead), switches=_listed(asked[at]), places=places))
     return judged, findings
 
 
@@ -127,5 +127,5 @@ def _broken(runner: TrialRunner, case: Case, first: int, points: Sequence[Points
         runner, lambda begin, pairs: _with(case.trial, points[begin : begin + pairs]), len(points), error
     )
     last = begin + pairs - 1
-    finding = Finding(case.kind, case.port, "message", None, None, pairs, None, first + last, pairs - 1, said(error))
-    return replace(finding, switches=_listed(points[last]))
+    finding = Finding(case.kind, case.port, "message", None, None, pairs, None, None, pairs - 1, said(error))
+    return replace(finding, number=first + last, switches=_listed(points[last]))

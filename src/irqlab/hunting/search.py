@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -14,9 +14,11 @@ from irqlab.debug.trace import listing
 from irqlab.dut.kernel_log import KernelProblemError
 from irqlab.errors import IrqlabError
 from irqlab.hunting.cases import Case
+from irqlab.hunting.failures import fail_calls, failing_call
 from irqlab.hunting.findings import Finding, disorder, group
 from irqlab.hunting.instants import busy_spans, chosen_spans, trials
-from irqlab.hunting.options import Options
+from irqlab.hunting.options import OVERRUNS, Options
+from irqlab.hunting.overruns import with_room
 from irqlab.hunting.pairs import Limits, Pair, pairs_of
 from irqlab.hunting.processors import hunt_processors, replayed
 from irqlab.hunting.smaller import said, shortest_failing, shortest_lead
@@ -45,6 +47,8 @@ class Hunted:
 
 def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
     """Tries the instants. Raises NotAloneError if frames that come alone are lost, NotSupportedError without the change."""
+    if case.kind == OVERRUNS:
+        case = with_room(runner, case)
     try:
         limits, alone = alone_of(runner, case, options)
     except (KernelProblemError, MachineError) as error:
@@ -54,15 +58,19 @@ def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
         finding = Finding(case.kind, case.port, "message", None, None, 1, None, None, None, said(error))
         return Hunted(Limits(0, 0), (), step_of(runner, options), (), [finding])
     if case.trial.failing is not None:
-        return _fail_calls(runner, case, limits, alone)
+        calls = max(alone.calls, default=0)
+        if not calls:
+            return Hunted(limits, (), 1, (), ())
+        judged, findings = fail_calls(runner, case, calls, limits)
+        return Hunted(limits, ((0, calls - 1),), 1, judged, findings)
     if case.trial.switches is not None:
         judged, findings = hunt_processors(runner, case, limits, alone, options, partial(listing, runner.testbed))
         return Hunted(limits, (), 1, judged, findings)
     step_ns = step_of(runner, options)
-    spans = _spans(alone, options, step_ns, limits)
+    spans = _spans(case, alone, options, step_ns, limits)
     if case.instants is not None and _count(spans, step_ns) > case.instants:
         step_ns *= -(-_count(spans, step_ns) // case.instants)
-        spans = _spans(alone, options, step_ns, limits)
+        spans = _spans(case, alone, options, step_ns, limits)
     if not spans:
         raise IrqlabError("--from, --until: the DUT halts in the whole of that time, so there is no instant to try")
     asked = list(trials(spans, step_ns, case.trial))
@@ -124,12 +132,14 @@ def _freed_bound(runner: TrialRunner, freed: Sequence[int], options: Options) ->
 def replay(runner: TrialRunner, case: Case, options: Options) -> tuple[Limits, list[Pair]]:
     """One instant, as often as asked for; each time on a restored DUT. Of calls that fail: none if there is no such call."""
     assert options.at is not None
+    if case.kind == OVERRUNS:
+        case = with_room(runner, case)
     limits, alone = alone_of(runner, case, options)
     one = replace(case.trial, step_ns=step_of(runner, options))
     if case.trial.failing is not None:
         if options.at >= max(alone.calls, default=0):
             return limits, []  # there is no such call
-        trial = _failing(case.trial, options.at, min(options.lead, options.at))
+        trial = failing_call(case.trial, options.at, min(options.lead, options.at))
     elif case.trial.switches is not None:
         scheduled = replayed(case, alone, options)
         if scheduled is None:
@@ -155,10 +165,10 @@ def led(one: HuntTrial, at_ns: int, lead: int) -> HuntTrial:
     return replace(one, pairs=lead + 1, first_gap_ns=at_ns - lead * one.step_ns)
 
 
-def _spans(alone: HuntResult, options: Options, step_ns: int, limits: Limits) -> list[tuple[int, int]]:
-    spec = alone.spec
+def _spans(case: Case, alone: HuntResult, options: Options, step_ns: int, limits: Limits) -> list[tuple[int, int]]:
+    spec = case.trial
     # What comes with the frames at the end of a pair, or after them, proves nothing.
-    end_ns = spec.period_ns - (CHECK_ROOM_NS + limits.bound_ns if spec.check else 0)
+    end_ns = spec.period_ns - (CHECK_ROOM_NS + limits.bound_ns + case.busy_ns if spec.check else 0)
     return chosen_spans(busy_spans(alone, step_ns, limits.alone_ns), options.begin, options.end, end_ns, step_ns)
 
 
@@ -180,41 +190,3 @@ def _broken(runner: TrialRunner, case: Case, trial: HuntTrial, error: IrqlabErro
     begin, pairs, error = shortest_failing(runner, part, trial.pairs, error)
     gaps = part(begin, pairs).gaps_ns
     return Finding(case.kind, case.port, "message", gaps[0], gaps[-1], pairs, None, gaps[-1], pairs - 1, said(error))
-
-
-def _fail_calls(runner: TrialRunner, case: Case, limits: Limits, alone: HuntResult) -> Hunted:
-    """In pair n the n-th call fails. `gap_ns` of a pair is the call's number then."""
-    assert case.trial.failing is not None
-    calls = max(alone.calls, default=0)
-    if not calls:
-        return Hunted(limits, (), 1, (), ())
-    trial = replace(case.trial, pairs=calls)
-    found = runner.attempt(trial)
-    if isinstance(found, IrqlabError):
-        return Hunted(limits, ((0, calls - 1),), 1, (), list(_broken_calls(runner, case, calls, found)))
-    judged = [replace(pair, gap_ns=pair.number) for pair in pairs_of(found, limits)]
-    findings = []
-    for one in group(case.kind, case.port, judged, 1):
-        first = one.from_ns or 0
-        lead = shortest_lead(runner, partial(_failing, case.trial, first), first, limits)
-        findings.append(replace(one, at_ns=first, lead=lead))
-    return Hunted(limits, ((0, calls - 1),), 1, judged, findings)
-
-
-def _failing(one: HuntTrial, number: int, lead: int) -> HuntTrial:
-    """A trial whose last pair has the call of that number fail."""
-    assert one.failing is not None
-    return replace(one, pairs=lead + 1, failing=replace(one.failing, first=number - lead))
-
-
-def _broken_calls(runner: TrialRunner, case: Case, calls: int, error: IrqlabError) -> Iterator[Finding]:
-    """The DUT failed: with a call alone, or only if they fail one after the other."""
-    found_any = False
-    for number in range(calls):
-        found = runner.attempt(_failing(case.trial, number, 0))
-        if isinstance(found, IrqlabError):
-            found_any = True
-            yield Finding(case.kind, case.port, "message", number, number, 1, None, number, 0, said(found))
-    if not found_any:
-        last = calls - 1
-        yield Finding(case.kind, case.port, "message", 0, last, calls, None, last, last, said(error))

@@ -212,6 +212,8 @@ class LiveTestbed(Testbed):
             )
         if self.live.bridge:
             raise LiveError("--bridge: the application needs a device with an address, as a router has")
+        if trial.interfaces > 1:
+            raise LiveError("--interfaces: on real ports the load of an application goes to one interface")
         if trial.kind != "udp" or replace(trial.tuning, epoll=False) != Tuning():
             raise LiveError("on real ports the application waits in `block` or `epoll`, and nothing else of the device is set")
 

@@ -15,6 +15,7 @@ import msgspec
 import typer
 
 from irqlab import units
+from irqlab.config.addresses import INTERFACES
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import cliff, receiving, waits
@@ -88,6 +89,15 @@ class Options:
     cliff_sign: Annotated[
         str, typer.Option("--cliff-sign", help=f"The sign of the cliff that --load means: {', '.join(cliff.SIGNS)}.")
     ] = cliff.CHOSEN
+    interfaces: Annotated[
+        int,
+        typer.Option(
+            "--interfaces",
+            help="How many interfaces of the DUT receive the load, in equal shares. The cliff of --load is that of one.",
+            min=1,
+            max=len(INTERFACES),
+        ),
+    ] = 1
     no_echo: Annotated[bool, typer.Option("--no-echo", help="Do not measure the round trip.")] = False
 
     def __post_init__(self) -> None:
@@ -187,6 +197,7 @@ def run(
     rates_pps: Sequence[float],
     tunings: Mapping[str, Tuning] | None = None,
     echo: bool = True,
+    interfaces: int = 1,
 ) -> MethodResult:
     """Measures the application at each rate. `trials` stays empty: the samples hold all measurements.
 
@@ -194,7 +205,7 @@ def run(
     """
     result = runner.result("application", workload)
     for wait, tuning in (tunings or {BLOCK: Tuning()}).items():
-        result.samples += receiving.sweep(runner, workload, rates_pps, tuning, echo, wait)
+        result.samples += receiving.sweep(runner, workload, rates_pps, tuning, echo, wait, interfaces)
     result.summary = Summary(max(sample.application_pps for sample in result.samples), [])
     return result
 
@@ -214,7 +225,7 @@ def _run(runner: TrialRunner, workload: Workload, options: Options) -> list[Meth
     tunings = {
         name: replace(waits.tuning_of(name, given, **options.changes()), ksoftirqd_nice=options.ksoftirqd_nice) for name in names
     }
-    result = run(runner, workload, rates, tunings, echo=not options.no_echo)
+    result = run(runner, workload, rates, tunings, echo=not options.no_echo, interfaces=options.interfaces)
     result.summary = replace(result.summary, impossible=[name for name in asked if name not in names])
     return [result]
 

@@ -54,13 +54,16 @@ class Sample:
     kind: Annotated[str, Col("Kind", title="what happens at each instant")]
     port: Annotated[str, Col("Port", title="same: the first frame's port; other: the one it leaves from")]
     instants: Annotated[Count, Col("Instants", format=units.whole, title="how many were tried; of failures: calls")]
-    step_ns: Annotated[Count, Col("Step", format=lambda ns: f"{ns} ns", title="from one instant to the next")]
+    step_ns: Annotated[
+        Count | None, Col("Step", format=lambda ns: f"{ns} ns", title="from one instant to the next", optional=True)
+    ]
+    """From one instant to the next; null: calls or schedules were tried, which have numbers."""
     spans_ns: tuple[tuple[Count, Count], ...]
     """The instants tried, in ns after the first event, both ends included. Of failures: numbers of calls."""
     alone_ns: Annotated[Count, Col("Alone", format=units.duration, title="the longest latency without a second event")]
     bound_ns: Annotated[Count, Col("Bound", format=units.duration, title="a frame that takes longer is late")]
     worst_ns: Annotated[Count | None, Col("Worst", format=units.duration, title="the longest latency of any frame")]
-    worst_at_ns: Annotated[Count | None, Col("at", format=lambda ns: f"{ns} ns", title="after the first event")]
+    worst_at_ns: Annotated[Count | None, Col("at", format=lambda ns: f"{ns} ns", title="after the first event", optional=True)]
     freed_ns: Annotated[Count | None, Col("Freed", format=units.duration, title="the longest time until a packet was freed")]
     """The longest time until a packet was freed; null: not measured."""
     missed: Annotated[Count, Col("Missed", "instants", units.whole, mark=lambda n: "bad" if n else "good")]
@@ -170,7 +173,7 @@ def _traced(runner: TrialRunner, hunted: Hunted, most: int) -> Hunted:
             runner.progress(f"tracing what the driver executes at {finding.at_ns} ns")
             most -= 1
             try:
-                trace = trace_of(runner.testbed, finding.replay, hunted.limits.alone_ns)
+                trace = trace_of(runner.testbed, finding.replay, hunted.limits.alone_ns, finding.worst_ns)
             except IrqlabError as error:
                 runner.progress(f"no trace: {error}")
             else:
@@ -183,6 +186,7 @@ def _replayed(case: Case, limits: Limits, pairs: Sequence[Pair], step_ns: int, a
 
 
 def _sample(case: Case, hunted: Hunted) -> Sample:
+    timeless = case.trial.switches is not None or case.trial.failing is not None
     timed = [pair for pair in hunted.pairs if pair.latency_ns is not None]
     worst = max(timed, key=lambda pair: pair.latency_ns or 0, default=None)
     broken = sum(one.instants for one in hunted.findings if one.what == "message" and one.said is not None)
@@ -190,12 +194,12 @@ def _sample(case: Case, hunted: Hunted) -> Sample:
         kind=case.kind,
         port=case.port,
         instants=len(hunted.pairs) + broken,
-        step_ns=hunted.step_ns,
+        step_ns=None if timeless else hunted.step_ns,
         spans_ns=tuple(hunted.spans),
         alone_ns=hunted.limits.alone_ns,
         bound_ns=hunted.limits.bound_ns,
         worst_ns=worst.latency_ns if worst else None,
-        worst_at_ns=worst.gap_ns if worst and case.trial.switches is None else None,
+        worst_at_ns=worst.gap_ns if worst and not timeless else None,
         freed_ns=max((pair.freed_ns for pair in hunted.pairs if pair.freed_ns is not None), default=None),
         missed=sum(1 for pair in hunted.pairs if pair.what) + broken,
         findings=tuple(hunted.findings),
@@ -232,7 +236,7 @@ def _traces(row: Row) -> Iterator[Table]:
     """What the driver executed, whole."""
     for number, finding in enumerate(_findings(row), 1):
         if finding.trace:
-            caption = f"Trace of finding {number}: {finding.what} at {finding.at_ns} ns, {finding.port} port"
+            caption = f"Trace of finding {number}: {finding.what} {finding.where}, {finding.port} port"
             yield _folded(caption, Step, finding.trace, row)
 
 
@@ -264,7 +268,7 @@ def _printed(row: Row, _: Options) -> Iterator[Table | str]:
         yield _FINDINGS.table([row])
         first = next((f for f in _findings(row) if f.lead is not None), None)
         if first is not None:
-            yield f"To replay {first.what} at {first.at_ns} ns: the same command with {_how(row, first)}"
+            yield f"To replay {first.what} {first.where}: the same command with {_how(row, first)}"
         yield from (f"{one.kind}, {one.port} port:\n{one.said}" for one in _findings(row) if one.said)
     for number, finding in enumerate(_findings(row), 1):
         if finding.trace:
@@ -293,9 +297,9 @@ def _how(row: Row, finding: Finding) -> str:
     """The options that replay a finding."""
     kind = finding.kind.split()[0]
     sample = next(sample for sample in row.samples if finding in sample.findings)
-    step = sample.step_ns // (1000 // row.data["mips"])
+    step = (sample.step_ns or 0) // (1000 // row.data["mips"])
     options = ["--what", kind] if kind != KINDS[0] else []
-    options += ["--ports", finding.port, "--at", str(finding.at_ns), "--lead", str(finding.lead)]
+    options += ["--ports", finding.port, "--at", str(finding.place), "--lead", str(finding.lead)]
     return " ".join([*options, *(["--step", str(step)] if step > 1 and finding.lead else []), "--repeat", "100"])
 
 

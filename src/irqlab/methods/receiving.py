@@ -79,12 +79,13 @@ def trials(runner: TrialRunner, chosen: Sequence[ApplicationTrial]) -> list[Appl
     return runner.trials(chosen, lambda r: f"{r.offered_pps / 1e3:.1f} kpps offered, {r.application_pps / 1e3:.1f} received")
 
 
-def spec_of(workload: Workload, rate_pps: float, tuning: Tuning, echo: bool = False) -> ApplicationTrial:
-    """A trial at `rate_pps` frames/s."""
+def spec_of(workload: Workload, rate_pps: float, tuning: Tuning, echo: bool = False, interfaces: int = 1) -> ApplicationTrial:
+    """A trial at `rate_pps` frames/s, in equal shares to so many interfaces."""
     return ApplicationTrial(
         load=Load(rate_pps=rate_pps, size=workload.size, arrivals=workload.arrivals),
         tuning=tuning,
         echo=echo,
+        interfaces=interfaces,
         duration_ns=workload.duration_ns,
         warmup_ns=workload.warmup_ns,
         seed=workload.seed,
@@ -94,10 +95,16 @@ def spec_of(workload: Workload, rate_pps: float, tuning: Tuning, echo: bool = Fa
 
 
 def sweep(
-    runner: TrialRunner, workload: Workload, rates_pps: Sequence[float], tuning: Tuning, echo: bool, wait: str
+    runner: TrialRunner,
+    workload: Workload,
+    rates_pps: Sequence[float],
+    tuning: Tuning,
+    echo: bool,
+    wait: str,
+    interfaces: int = 1,
 ) -> list[Sample]:
     """Measures the application at each rate. `wait`: the name of how it waits."""
-    receiving = [spec_of(workload, rate, tuning) for rate in rates_pps]
+    receiving = [spec_of(workload, rate, tuning, interfaces=interfaces) for rate in rates_pps]
     found = trials(runner, [*receiving, *(replace(s, echo=True, histogram=True) for s in receiving if echo)])
     back: Sequence[ApplicationResult | None] = found[len(receiving) :] or [None] * len(receiving)
     return [Sample.of(r, e, wait) for r, e in zip(found[: len(receiving)], back, strict=True)]

@@ -11,6 +11,7 @@ checks its heap (slub_debug). Faults are injected at port 0; the NIC at port 1 w
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +28,7 @@ from irqlab.qemu.watchdog import NoAnswerError
 from irqlab.robustness import nicport
 from irqlab.robustness.nicport import FaultPlan
 from irqlab.runner.runner import TrialRunner
+from irqlab.setup import modules
 from irqlab.trials.testbed import Testbed
 
 CHECKED_HEAP = "slub_debug=FZPU;-,Acpi-*"
@@ -56,6 +58,8 @@ COMMAND_NS = 15_000_000_000
 QUIET_NS = 5_000_000_000
 GROWTH = 32
 """Number of objects of a cache, allocated by one function, that a run may leave behind."""
+PURGES = "nls_cp437"
+"""A module of Debian's kernels that does nothing by itself. Loading it has the kernel purge mappings."""
 DIED, HUNG = "the kernel died", "the DUT no longer answers"
 STUCK = re.compile(r"NETDEV WATCHDOG")
 """Of a PCI card's descriptor that was not written: the driver has to get over it, which the round's recovery tells."""
@@ -206,7 +210,7 @@ def run_rounds(
                 dut.play_hosts(testbed.nic.line_rate_bps)
                 nicport.replug(dut, PORT, testbed)
                 _traffic(dut, Round(0, FaultPlan(0, 0), "traffic", 8_000.0), 300_000_000)  # fills caches that hold on to objects
-                before = _objects(dut, testbed)
+                before = allocated(dut, testbed)
                 while number < end and whole.cases < cases:
                     outcome = Outcome(Round.of(seed, number, trailing_fragments, pci=bool(testbed.nic.pci_bus)))
                     whole.outcomes.append(outcome)
@@ -215,7 +219,7 @@ def run_rounds(
                     if outcome.gone:
                         break
                 else:
-                    whole.growth = _more(before, _objects(dut, testbed))
+                    whole.growth = growth(before, allocated(dut, testbed))
         except MachineError as error:  # it died in the last round
             if not whole.outcomes:
                 raise
@@ -329,17 +333,29 @@ def _act_plug(dut: Dut, testbed: Testbed, chosen: Round) -> None:
 _ACTS = {"traffic": _act_traffic, "requests": _act_requests, "plug": _act_plug}
 
 
-def _objects(dut: Dut, testbed: Testbed) -> Counter[str]:
+def allocated(dut: Dut, testbed: Testbed) -> Counter[str]:
     """Counts heap objects while the driver has no NIC at port 0 and there is no traffic, by cache and allocating function."""
     nicport.take_from_driver(dut, PORT, testbed)
     dut.sleep(QUIET_NS)
     dut.run("sh", "-c", "echo 3 >/proc/sys/vm/drop_caches")
     dut.sleep(QUIET_NS)
+    _purge(dut, testbed)
     found = objects(dut.run("awk", _COUNT.replace("DRIVER", testbed.driver), *_traces(dut)), testbed.driver)
     nicport.give_to_driver(dut, PORT, testbed)
     nicport.configure(dut, PORT, testbed)
     dut.wait_forwarding(RECOVERY_NS)
     return found
+
+
+def _purge(dut: Dut, testbed: Testbed) -> None:
+    """Has the kernel free what it keeps of mappings that have ended: it does so when it protects a module's memory.
+
+    Without this, each unbind of a PCI driver leaves an object, that of the registers' mapping (mm/vmalloc.c, vm_unmap_aliases).
+    """
+    dut_kernel = testbed.machine.kernel
+    for module in modules.load_all(dut_kernel, [PURGES] if PURGES in modules.names(dut_kernel) else []):
+        dut.rpc.guest("insmod", name=module.name, base64=b64encode(module.data).decode(), params="")
+        dut.run("rmmod", module.name)
 
 
 def _traces(dut: Dut) -> list[str]:
@@ -363,7 +379,8 @@ def objects(counts: str, driver: str) -> Counter[str]:
     return counted
 
 
-def _more(before: Counter[str], after: Counter[str]) -> dict[str, int]:
+def growth(before: Counter[str], after: Counter[str]) -> dict[str, int]:
+    """What there is more of, by more than GROWTH."""
     more = {name: after[name] - before[name] for name in sorted(after)}
     return {name: count for name, count in more.items() if count > GROWTH and "debugfs" not in name}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""irqlab's own apt: the archives of Debian 12 and 13, with their security updates and backports.
+"""irqlab's own apt: the archives of Debian 12 and 13, with their security updates and backports; of older releases, the main one.
 
 It has its own package lists, in the cache, and takes nothing from the host's configuration but the download settings. So a
 host with Debian 12 can use the kernels of Debian 13, and every host gets the same packages.
@@ -23,6 +23,8 @@ from irqlab.setup.paths import cache_dir, locked
 RELEASES = {"bookworm": (6, 1), "trixie": (6, 12)}
 """Known Debian releases and their kernel series, oldest first."""
 NUMBERS = {"12": "bookworm", "13": "trixie"}
+OLDER = ("bullseye",)
+"""Releases of which only sources are used."""
 MIRROR = "http://deb.debian.org"
 """The mirror with ``/debian`` and ``/debian-security``; ``$IRQLAB_MIRROR`` overrides it."""
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
@@ -42,6 +44,19 @@ class Archive:
         return os.environ | {"LC_ALL": "C", "APT_CONFIG": str(self.config)}
 
 
+@dataclass(frozen=True)
+class _Lists:
+    """Package lists: where they are, and of which archives (``debian SUITE``)."""
+
+    home: Path
+    suites: tuple[str, ...]
+
+    @property
+    def sources(self) -> str:
+        """sources.list."""
+        return "".join(f"deb [signed-by={KEYRING}] {_mirror()}/{suite} main\n" for suite in self.suites)
+
+
 def tools_release(kernel_release: str) -> str:
     """The release that provides a kernel's tools: the oldest whose kernel is not older than this one, else the newest."""
     series = tuple(int(number) for number in re.findall(r"\d+", kernel_release)[:2])
@@ -56,50 +71,58 @@ def build_release(kernel_release: str) -> str:
 
 def everything(update: bool = True) -> Archive:
     """All archives. `update`: with current package lists; raises SetupError if they cannot be had."""
-    return _view("all", None, update)
+    return _view(_current(), "all", None, update)
 
 
 def of_release(release: str) -> Archive:
     """All archives, but of a package's versions the one in the release's main archive. Raises SetupError."""
-    return _view(release, release, update=True)
+    return _view(_current(), release, release, update=True)
+
+
+def of_older(release: str) -> Archive:
+    """The main archive of one of `OLDER`. Raises SetupError."""
+    return _view(_Lists(cache_dir() / f"apt-{release}", (f"debian {release}",)), "all", None, update=True)
 
 
 def update_lists() -> None:
     """Updates the package lists, whatever their age. Raises SetupError."""
     with locked("apt"):
-        _update()
+        _update(_current())
 
 
-def _home() -> Path:
-    return cache_dir() / "apt"
+def _current() -> _Lists:
+    suites = []
+    for release in RELEASES:
+        suites += [f"debian {release}", f"debian {release}-backports", f"debian-security {release}-security"]
+    return _Lists(cache_dir() / "apt", tuple(suites))
 
 
-def _view(name: str, preferred: str | None, update: bool) -> Archive:
-    archive = Archive(_home() / f"{name}.conf")
+def _view(lists: _Lists, name: str, preferred: str | None, update: bool) -> Archive:
+    archive = Archive(lists.home / f"{name}.conf")
     with locked("apt"):
-        _write(archive.config, _configuration(preferred))
-        if update and _age_s() > LISTS_AGE_S:
-            _update()
+        _write(archive.config, _configuration(lists.home, preferred))
+        if update and _age_s(lists) > LISTS_AGE_S:
+            _update(lists)
     return archive
 
 
-def _age_s() -> float:
+def _age_s(lists: _Lists) -> float:
     """The age of the package lists in s; infinite for another mirror's or none."""
-    stamp = _home() / "updated"
+    stamp = lists.home / "updated"
     try:
-        return time.time() - stamp.stat().st_mtime if stamp.read_text() == _sources() else float("inf")
+        return time.time() - stamp.stat().st_mtime if stamp.read_text() == lists.sources else float("inf")
     except OSError:
         return float("inf")
 
 
-def _update() -> None:
-    home = _home()
+def _update(lists: _Lists) -> None:
+    home = lists.home
     for directory in ("lists/partial", "cache/archives/partial"):
         (home / directory).mkdir(parents=True, exist_ok=True)
     (home / "status").touch()
-    _write(home / "sources.list", _sources())
+    _write(home / "sources.list", lists.sources)
     archive = Archive(home / "all.conf")
-    _write(archive.config, _configuration(None))
+    _write(archive.config, _configuration(home, None))
     print("  updating the lists of Debian's packages (15 MB)", file=sys.stderr, flush=True)
     done = _apt("apt-get", "-qq", "-o", "APT::Update::Error-Mode=any", "update", environment=archive.environment)
     if done.returncode:
@@ -107,26 +130,16 @@ def _update() -> None:
             f"cannot fetch Debian's package lists from {_mirror()} (set IRQLAB_MIRROR to use another mirror; "
             f"{KEYRING} comes with debian-archive-keyring)\n{done.stderr.strip()}"
         )
-    _write(home / "updated", _sources())
+    _write(home / "updated", lists.sources)
 
 
 def _mirror() -> str:
     return os.environ.get("IRQLAB_MIRROR", MIRROR).rstrip("/")
 
 
-def _sources() -> str:
-    """sources.list."""
-    lines = []
-    for release in RELEASES:
-        lines += [f"{_mirror()}/debian {release}", f"{_mirror()}/debian {release}-backports"]
-        lines += [f"{_mirror()}/debian-security {release}-security"]
-    return "".join(f"deb [signed-by={KEYRING}] {line} main\n" for line in lines)
-
-
-def _configuration(preferred: str | None) -> str:
+def _configuration(home: Path, preferred: str | None) -> str:
     """apt.conf with the host's download settings, such as a proxy, but none of its other settings or hooks."""
     host = _apt("apt-config", "dump", "--no-empty", "Acquire", environment=os.environ | {"LC_ALL": "C"}).stdout
-    home = _home()
     return f"""{host}
 #clear Acquire::Languages;
 #clear Acquire::IndexTargets;

@@ -78,7 +78,12 @@ def find(module: str, root: Path | None = None) -> Source | None:
 def build(target: Kernel, *modules: str, root: Path | None = None) -> Path:
     """A directory with these modules (default: all) as ``FOLDER/MODULE.ko``; builds them if need be. Raises SetupError."""
     root = root or home()
-    files, made = _files(_folders(modules, root), root), headers.of(target)
+    return build_files(target, _files(_folders(modules, root), root))
+
+
+def build_files(target: Kernel, files: dict[str, bytes]) -> Path:
+    """A directory with the modules of these sources, by path, with a Kbuild; builds them if need be. Raises SetupError."""
+    made = headers.of(target)
     place = cache_dir() / "drivers"
     final = place / _key(target, made, files)
     if not final.is_dir():

@@ -18,7 +18,7 @@ from pathlib import Path
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
-from irqlab.setup import SetupError, drivers
+from irqlab.setup import SetupError, drivers, older_drivers
 from irqlab.setup.bootable import Kernel
 from irqlab.setup.bzimage import unzstd
 
@@ -46,13 +46,17 @@ class Module:
 def load(kernel: Kernel, name_or_path: str | Path) -> list[Module]:
     """A driver and its dependencies, in load order; the driver is last.
 
-    A driver is given by name (in-tree, or one of ours, which is then built) or as a file, which must have been built for this
-    kernel. A file's dependencies are searched for beside it, then in ``../NAME/NAME.ko``, then in the kernel's tree.
+    A driver is given by name (in-tree, or one of ours or of an older kernel, which is then built) or as a file, which must have
+    been built for this kernel. A file's dependencies are searched for beside it, then in ``../NAME/NAME.ko``, then in the
+    kernel's tree.
     """
     text = os.fspath(name_or_path)
     is_file = "/" in text or text.endswith(SUFFIXES)
-    if not is_file and _normal(text) not in _tree(kernel.modules) and (ours := drivers.find(text)):
-        text, is_file = str(drivers.module_file(kernel, ours)), True
+    if not is_file and _normal(text) not in _tree(kernel.modules):
+        if ours := drivers.find(text):
+            text, is_file = str(drivers.module_file(kernel, ours)), True
+        elif older := older_drivers.find(text):
+            text, is_file = str(older_drivers.module_file(kernel, older)), True
     if is_file:
         driver, beside = read(Path(text)), Path(text).resolve().parent
         _must_fit(driver, kernel)
@@ -139,7 +143,8 @@ def _of_kernel(kernel: Kernel, text: str) -> Module:
         return read(tree[name])
     if name in _builtin(kernel.modules):
         raise SetupError(f"{text} is built into kernel {kernel.release}: it can be neither loaded nor replaced")
-    like = difflib.get_close_matches(name, [*tree, *(source.module for source in drivers.sources())], n=3)
+    ours = [*(source.module for source in drivers.sources()), *(driver.module for driver in older_drivers.ALL)]
+    like = difflib.get_close_matches(name, [*tree, *ours], n=3)
     hint = f" (did you mean {' or '.join(like)}?)" if like else ""
     raise SetupError(f"kernel {kernel.release} has no module {text}{hint}; to use your own module, give its path: ./{name}.ko")
 

@@ -148,7 +148,7 @@ TABLE: tuple[Nic, ...] = (
     Nic(
         "rtl8139", 0x10EC, 0x8139, 100_000_000, "8139cp",
         refuses={"8139too": "QEMU's NIC is an RTL8139C+ (revision 0x20), which 8139too leaves to 8139cp"},
-        rewinds=True, note="RTL8139C+; rings of 64. IntrMitigate is not emulated.",
+        rewinds=True, note="RTL8139C+; rings of 64. IntrMitigate and the check of received checksums are not emulated.",
     ),
     _i8255x("i82557b", 0x1229, "Interrupt causes masked one by one; no interrupt moderation."),
     _i8255x("i82559er", 0x1209, f"The embedded one. {_E100}"),

@@ -9,9 +9,9 @@ the measurement window, so that even a starved DUT is measured correctly.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from irqlab.config.addresses import INTERFACES, dut_ip, stream, tester_ip
@@ -30,6 +30,8 @@ UDP_PORT = 9
 RECEIVER_FILE = f"/run/udp-receive.{UDP_PORT}"
 SCREEN_FILE = "/run/screen"
 SOAKER_FILE = "/run/soak"
+ANY = "0.0.0.0"
+"""The receiver's address if datagrams come to several interfaces."""
 SOAKER_UNIT = 1000
 """Instructions per count of the soaker."""
 WAIT_STEP_NS = 2_000_000
@@ -84,7 +86,7 @@ class Tuning:
 
 @dataclass(frozen=True)
 class ApplicationTrial(Trial["ApplicationResult"]):
-    """A load in one direction, to the DUT's own address on port 0; echoes come back on the same port."""
+    """A load in one direction, to the DUT's own address on port 0 (or on several ports); echoes come back on the same port."""
 
     load: Load
     tuning: Tuning = field(default_factory=Tuning)
@@ -93,6 +95,8 @@ class ApplicationTrial(Trial["ApplicationResult"]):
     process (it needs a testbed with SCREEN_MODULE). None of these uses the receiver."""
     echo: bool = False
     """The receiver echoes every datagram."""
+    interfaces: int = 1
+    """Of the DUT, each with a NIC: they receive equal shares of the load, for one receiver (`udp` only)."""
     soaker_competes: bool = False
     """The soaker is a process of normal priority, not of idle priority."""
     duration_ns: int = 200_000_000
@@ -124,7 +128,8 @@ class ApplicationTrial(Trial["ApplicationResult"]):
             answer, estimates = _offer(dut, self, watched)
             after = _Reading.take(dut, self.kind == "screen")
         dut.kernel_log.check()
-        return _result(conditions, self, dut.interfaces[0], answer, estimates, before, after, dut.kernel_log.lines)
+        loaded = dut.interfaces[: self.interfaces]
+        return _result(conditions, self, loaded, answer, estimates, before, after, dut.kernel_log.lines)
 
     @property
     def forwards(self) -> bool:
@@ -205,7 +210,8 @@ ApplicationTrial.result_type = ApplicationResult
 
 
 def _tune(driver: str, dut: Dut, spec: ApplicationTrial) -> None:
-    tuning, interfaces = spec.tuning, dut.interfaces if spec.forwards else dut.interfaces[:1]
+    tuning, loaded = spec.tuning, INTERFACES[: spec.interfaces]
+    interfaces = dut.interfaces if spec.forwards else dut.interfaces[: spec.interfaces]
     if tuning.budget is not None:
         dut.sysctl("net.core.netdev_budget", str(tuning.budget))
     if tuning.ksoftirqd_nice is not None:
@@ -214,24 +220,27 @@ def _tune(driver: str, dut: Dut, spec: ApplicationTrial) -> None:
     schemes.apply(dut, tuning.schemes, interfaces, driver)
     napi.apply(dut, tuning.schemes, interfaces, driver)
     if tuning.napi_threads is not None:
-        napi.set_threads(dut, INTERFACE, tuning.napi_threads, driver)
+        for interface in loaded:
+            napi.set_threads(dut, interface, tuning.napi_threads, driver)
     if tuning.irq_suspend_timeout_ns is not None:
         wanted = {
             "defer-hard-irqs": tuning.defer_hard_irqs,
             "gro-flush-timeout": tuning.gro_flush_timeout_ns,
             "irq-suspend-timeout": tuning.irq_suspend_timeout_ns,
         }
-        napi.configure(dut, INTERFACE, {name: value for name, value in wanted.items() if value is not None}, driver)
+        for interface in loaded:
+            napi.configure(dut, interface, {name: value for name, value in wanted.items() if value is not None}, driver)
         return
-    for name, value in (
-        ("napi_defer_hard_irqs", tuning.defer_hard_irqs),
-        ("gro_flush_timeout", tuning.gro_flush_timeout_ns),
-    ):
-        if value is not None:
-            try:
-                dut.write(f"/sys/class/net/{INTERFACE}/{name}", str(value))
-            except TesterError as error:
-                raise DutError(f"the kernel rejected {name} {value} for {driver}: {error}") from error
+    for interface in loaded:
+        for name, value in (
+            ("napi_defer_hard_irqs", tuning.defer_hard_irqs),
+            ("gro_flush_timeout", tuning.gro_flush_timeout_ns),
+        ):
+            if value is not None:
+                try:
+                    dut.write(f"/sys/class/net/{interface}/{name}", str(value))
+                except TesterError as error:
+                    raise DutError(f"the kernel rejected {name} {value} for {driver}: {error}") from error
 
 
 @contextmanager
@@ -239,7 +248,7 @@ def _applications(dut: Dut, spec: ApplicationTrial) -> Iterator[list[int]]:
     """Starts the applications; yields how the tester finds the soaker's and the receiver's counters (Dut.watch)."""
     started: dict[str, int] = {}
     if spec.kind == "udp":
-        receiver = ["irqlab-guest", "udp-receive", "--bind", dut_ip(0), "--port", str(UDP_PORT)]
+        receiver = ["irqlab-guest", "udp-receive", "--bind", dut_ip(0) if spec.interfaces == 1 else ANY, "--port", str(UDP_PORT)]
         receiver += ["--echo"] if spec.echo else []
         receiver += ["--epoll"] if spec.tuning.epoll else []
         receiver += ["--busy-poll", str(spec.tuning.busy_poll_us)] if spec.tuning.busy_poll_us is not None else []
@@ -280,16 +289,21 @@ def _wait_for(dut: Dut, file: str, pid: int) -> None:
     raise DutError(f"the test application did not start: {told or f'{file} has not appeared'}")
 
 
+def _stream(spec: ApplicationTrial, load: Load, port: int) -> dict[str, Any]:
+    """The share of a load that one port gets; of several constant ones, frames come in turn."""
+    share = replace(load, rate_pps=load.rate_pps / spec.interfaces)
+    here = not spec.forwards
+    one = stream(port, port if here else 1, share.arrivals_json(), share.size_json())
+    one |= {"src_ip": tester_ip(port), "dst_ip": dut_ip(port) if here else tester_ip(1), "dst_port": UDP_PORT}
+    one |= {"begin_ns": load.begin_ns, "end_ns": load.end_ns, "count": load.count}
+    one |= {"protocol": "icmp" if spec.kind == "ping" else "udp"}
+    return one | ({"phase_ns": round(port * 1e9 / load.rate_pps)} if port else {})
+
+
 def _offer(dut: Dut, spec: ApplicationTrial, watched: list[int]) -> tuple[dict[str, Any], tuple[tuple[int, int], ...]]:
     """Offers the load; returns RESULT (docs/protocol.md) and the driver's estimates of the rate."""
-    here = not spec.forwards
-    streams = []
-    for load in (spec.load, *spec.more):
-        one = stream(0, 0 if here else 1, load.arrivals_json(), load.size_json())
-        one |= {"src_ip": tester_ip(0), "dst_ip": dut_ip(0) if here else tester_ip(1), "dst_port": UDP_PORT}
-        one |= {"begin_ns": load.begin_ns, "end_ns": load.end_ns, "count": load.count}
-        one |= {"protocol": "icmp" if spec.kind == "ping" else "udp"}
-        streams.append(one)
+    loads = [(load, port) for load in (spec.load, *spec.more) for port in range(spec.interfaces)]
+    streams = [_stream(spec, load, port) for load, port in loads]
     trial = {
         "seed": spec.seed,
         "warmup_ns": spec.warmup_ns,
@@ -365,7 +379,7 @@ def voluntary_switches(status: str) -> int:
 def _result(
     conditions: Conditions,
     spec: ApplicationTrial,
-    interface: str,
+    interfaces: Sequence[str],
     answer: dict[str, Any],
     estimates: tuple[tuple[int, int], ...],
     before: _Reading,
@@ -377,9 +391,9 @@ def _result(
     window_s = spec.duration_ns / 1e9
     received = spec.kind == "udp"
     watched = [end - begin for begin, end in answer["watched"]]
-    places = _places(spec, interface, answer, counted, before, after)
+    places = _places(spec, interfaces, answer, counted, before, after)
     came_back = sum(phase["received_in_window"] for phase in answer["streams"])
-    of_driver = counted.driver.get(interface, {})
+    switches = [counted.driver.get(interface, {}).get("rx_switches") for interface in interfaces]
     datagrams = watched[1] if received else came_back
     soaked_ratio, executed = _soaked(conditions, spec, answer, watched[0])
     return ApplicationResult(
@@ -389,14 +403,15 @@ def _result(
         returned_pps=came_back / window_s,
         loss_ratio=1 - places.received / places.sent if places.sent else 0.0,
         places=places,
-        nic_missed=counted.interfaces[interface]["rx_missed_errors"],
+        nic_missed=sum(counted.interfaces[interface]["rx_missed_errors"] for interface in interfaces),
         latency=one["latency"] if spec.echo or not received else None,
-        interrupts_per_s=sum(n for name, n in counted.interrupts.items() if interface in name) / spec.loaded_s,
+        interrupts_per_s=sum(n for name, n in counted.interrupts.items() if any(interface in name for interface in interfaces))
+        / spec.loaded_s,
         cpu_available=soaked_ratio,
         ksoftirqd_wakeups_per_s=(after.wakeups - before.wakeups) / spec.loaded_s,
         ksoftirqd_share=(after.run_ns - before.run_ns) / 1e9 / spec.loaded_s,
         time_squeezes=counted.time_squeezes,
-        switches=of_driver.get("rx_switches"),
+        switches=None if None in switches else sum(filter(None, switches)),
         rate_estimates_pps=estimates,
         polled=after.polled - before.polled if spec.tuning.polls else None,
         instructions_per_datagram=executed / datagrams if datagrams and executed is not None else None,
@@ -418,13 +433,13 @@ def _soaked(conditions: Conditions, spec: ApplicationTrial, answer: dict[str, An
 
 
 def _places(
-    spec: ApplicationTrial, interface: str, answer: dict[str, Any], counted: Any, before: _Reading, after: _Reading
+    spec: ApplicationTrial, interfaces: Sequence[str], answer: dict[str, Any], counted: Any, before: _Reading, after: _Reading
 ) -> Places:
     def snmp(group: str, name: str) -> int:
         return after.snmp[group].get(name, 0) - before.snmp[group].get(name, 0)
 
-    sent = int(answer["ports"][0]["sent"])
-    taken = counted.interfaces[interface]["rx_packets"]
+    sent = sum(int(port["sent"]) for port in answer["ports"][: spec.interfaces])
+    taken = sum(counted.interfaces[interface]["rx_packets"] for interface in interfaces)
     backlog = counted.backlog_drops
     if spec.kind != "udp":
         out = int(answer["ports"][0 if spec.kind == "ping" else 1]["received"])

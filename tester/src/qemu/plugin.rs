@@ -582,7 +582,7 @@ unsafe fn install(args: &Args, id: u64, plugin_api: c_int) -> Result<(), String>
         nic::install(speed, frame_sent)?;
     }
     if let Some(parameters) = args.pci {
-        cards::install(parameters, args.errata, frame_sent)?;
+        cards::install(parameters, args.errata, args.functional, frame_sent)?;
     }
     let lab = match args.fd {
         // SAFETY: the caller's promise.

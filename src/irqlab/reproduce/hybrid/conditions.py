@@ -44,6 +44,12 @@ class Condition:
     costs: Costs | None = None
     sign: str = "cpu"
     """The sign of the cliff that loads are multiples of, and at which hybrid changes."""
+    tx: str | None = None
+    """The transmit scheme; None: the driver's default."""
+    interfaces: int = 1
+    """That receive equal shares of the load."""
+    cliff_share: float = 1.0
+    """Of the cliff: where hybrid changes."""
 
 
 BASE = Condition("none", "")
@@ -55,7 +61,12 @@ BURSTS = Condition("bursts", "--arrivals bursts", arrivals="bursts")
 """1 ms at twice the mean, and 1 ms nothing: hybrid's window of 8 ms sees the mean."""
 COST = Condition("an interrupt costs 5 µs more", "--cost irq=5000", costs=Costs(irq=IRQ_NS))
 SIGN = Condition("the cliff by throughput", "--cliff-sign throughput", sign="throughput")
-CONDITIONS = (BASE, NICE, RULE, BOTH, POISSON, BURSTS, COST, SIGN)
+SOFTIRQ_TX = Condition("completions in the softirq", "--tx poll", tx="poll")
+TWO = Condition("two interfaces", "--interfaces 2", interfaces=2)
+TWO_HALVES = Condition(
+    "two interfaces, each with half the cliff", "--interfaces 2 --cliff CLIFF/2", interfaces=2, cliff_share=0.5
+)
+CONDITIONS = (BASE, NICE, RULE, BOTH, POISSON, BURSTS, COST, SIGN, SOFTIRQ_TX, TWO, TWO_HALVES)
 
 
 def _patched(name: str, *sysctls: tuple[str, str], nice: int | None = None) -> Condition:
@@ -81,8 +92,10 @@ def conditions(kernel: str | None) -> tuple[Condition, ...]:
 
 def trial(condition: Condition, row: Row, rate_pps: float, workload: Workload) -> ApplicationTrial:
     """A row under a condition, with a mean load of `rate_pps` frames/s."""
-    tuning = replace(row.tuning, ksoftirqd_nice=condition.ksoftirqd_nice)
-    spec = receiving.spec_of(replace(workload, arrivals=condition.arrivals, costs=condition.costs), rate_pps, tuning)
+    wanted = replace(row.tuning.schemes, tx=condition.tx or row.tuning.schemes.tx)
+    tuning = replace(row.tuning, schemes=wanted, ksoftirqd_nice=condition.ksoftirqd_nice)
+    offered = replace(workload, arrivals=condition.arrivals, costs=condition.costs)
+    spec = receiving.spec_of(offered, rate_pps, tuning, interfaces=condition.interfaces)
     if condition.arrivals == "bursts":
         return replace(spec, load=Load(2 * rate_pps, arrivals="bursts"))
     return spec
@@ -94,7 +107,7 @@ Found = dict[tuple[str, float], ApplicationResult]
 
 def measure(runner: TrialRunner, condition: Condition, cliff_pps: float, loads: Sequence[float], workload: Workload) -> Found:
     """All rows under a condition."""
-    keys = [(row, load) for row in schemes.under_conditions(cliff_pps) for load in loads]
+    keys = [(row, load) for row in schemes.under_conditions(condition.cliff_share * cliff_pps) for load in loads]
     specs = [trial(condition, row, load * cliff_pps, workload) for row, load in keys]
     found = receiving.trials(runner, specs)
     return {(row.name, load): result for (row, load), result in zip(keys, found, strict=True)}

@@ -16,5 +16,8 @@ PAPER = Paper(
     picture=report.picture,
     sections=report.sections,
     lead="The cover letter's four tables and its claims beside what the lab measured.",
+    with_hardware=True,
+    with_memory=True,
+    kept_with=("--hardware", "bcm2837"),
     series=report.TITLES,
 )

@@ -1,67 +1,82 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is compared: the kernel's driver as it is today, ours as it was before the series, and after it, and the steps between."""
+"""What is compared: the kernel's driver before the series and today, ours in the same two states, and the patches between."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from irqlab.config.memory import Memory
 from irqlab.config.schemes import Schemes
 from irqlab.config.testbed import DutConfig
 from irqlab.reproduce.session import Session
 from irqlab.trials.testbed import Testbed
 
 IN_TREE = "lan78xx"
+BEFORE = "lan78xx_5_10"
+"""The kernel's driver before the series (irqlab.setup.older_drivers), built for the DUT's kernel."""
 NIC = "lan7800-superspeed"
 """The letter's boards have USB 3."""
+USB2 = "lan7800"
+"""The Raspberry Pi 3 B+ has a LAN7515, a LAN7800 behind a hub, on USB 2."""
 SPEEDS = {"slow": 500, "fast": 1000}
 """In MIPS (docs/lan78xx.md says why these)."""
-SWITCHES = {"b": "urb_pools", "c": "tx_packing", "d": "poll_resubmit", "e": "overflow_queue", "f": "gro"}
-"""The series' measures as files of /sys/class/net/<interface>/irqmod_usb; (a) is the receive scheme."""
-ADAPTIVE = "adaptive_burst"
-MEASURES = {
-    "a": "NAPI in place of the tasklet",
-    "b": "pools of URB buffers",
-    "c": "transmit URBs filled with several packets",
-    "d": "receive URBs resubmitted in the poll",
-    "e": "overflow queue beyond the budget",
-    "f": "no hard_header_len of its own, so GRO works",
+PATCHES = {
+    2: "transmit: 10 URBs of 32 KiB, allocated once, instead of 4 of 9,000 bytes",
+    3: "receive: 30 URBs of 32 KiB, allocated once, frames copied, a delay of 136 µs, instead of 4 of 12 KiB, clones, 34 µs",
+    5: "no hard_header_len of its own, so GRO works",
+    6: "NAPI in place of the tasklet",
 }
-ALL = frozenset(MEASURES)
+"""The series' patches. Patches 1 and 4 change nothing that can be measured: a check of an allocation, a function's place."""
+SWITCHES = {"tx_pool": 2, "rx_pool": 3, "gro": 5, "poll_resubmit": 6, "overflow_queue": 6}
+"""Files of /sys/class/net/<interface>/irqmod_usb, and the patch that each belongs to. Patch 6 is also the receive scheme."""
+ADAPTIVE = "adaptive_burst"
+DELAY_US = {False: 34, True: 136}
+"""How long the chip waits for more frames, without patch 3 and with it (0x800 and 0x2000, in units of 1/60 µs)."""
+ALL = frozenset(PATCHES)
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """A driver, and of ours the measures that are in force."""
+    """A driver, and of ours the patches that are in force."""
 
     title: str
-    measures: frozenset[str] | None = ALL
-    """None: the kernel's driver."""
+    patches: frozenset[int] = ALL
     adaptive: bool = False
     """The chip's burst cap follows the mean frame size: ours, not the series'."""
+    driver: str | None = None
+    """One of the kernel's; None: ours."""
 
-    def testbed(self, session: Session, mips: int) -> Testbed:
+    def testbed(self, session: Session, mips: int, nic: str = NIC, memory: Memory | None = None) -> Testbed:
         """On a board of that speed."""
-        nic = session.config.nic or NIC
-        if self.measures is None:
-            return session.testbed(driver=IN_TREE, nic=nic, mips=mips, dut=DutConfig())
-        rx = "napi" if "a" in self.measures else "standard"
-        files = [(f"irqmod_usb/{name}", str(int(key in self.measures))) for key, name in SWITCHES.items()]
+        nic = session.config.nic or nic
+        if self.driver is not None:
+            return session.testbed(driver=self.driver, nic=nic, mips=mips, memory=memory, dut=DutConfig())
+        schemes = Schemes(rx="napi" if 6 in self.patches else "standard", rx_usecs=DELAY_US[3 in self.patches])
+        files = [(f"irqmod_usb/{name}", str(int(patch in self.patches))) for name, patch in SWITCHES.items()]
         files.append((f"irqmod_usb/{ADAPTIVE}", str(int(self.adaptive))))
-        return session.testbed(dut=DutConfig(schemes=Schemes(rx=rx), attributes=tuple(files)), nic=nic, mips=mips)
+        return session.testbed(dut=DutConfig(schemes=schemes, attributes=tuple(files)), nic=nic, mips=mips, memory=memory)
 
 
 DRIVERS = {
-    "in_tree": Configuration("in-tree lan78xx", None),
+    "before": Configuration("lan78xx of Linux 5.10", driver=BEFORE),
+    "in_tree": Configuration("in-tree lan78xx", driver=IN_TREE),
     "standard": Configuration("standard", frozenset()),
     "napi": Configuration("napi"),
     "ours": Configuration("napi, adaptive burst", adaptive=True),
 }
-"""Those that are compared throughout: today's, before and after the series, and ours as it comes."""
+"""Those that are compared throughout: the kernel's before the series and today's; ours before and after it, and as it comes."""
+PAIRS = {"kernel": ("before", "in_tree"), "ours": ("standard", "napi")}
+"""Drivers before the series and after it."""
+WITH, WITHOUT, UP_TO = "with", "without", "up to"
 
 
-def steps() -> dict[tuple[str, str], Configuration]:
-    """Each measure alone left out of napi, and alone added to standard: by ("without" or "with", measure)."""
-    return {
-        **{("without", key): Configuration(f"napi without ({key})", ALL - {key}) for key in MEASURES},
-        **{("with", key): Configuration(f"standard with ({key})", frozenset(key)) for key in MEASURES},
-    }
+def steps() -> dict[tuple[str, int], Configuration]:
+    """The patches: each left out of napi, each added to standard, and all up to one, by (how, patch)."""
+    found = {}
+    for patch in PATCHES:
+        found[WITHOUT, patch] = Configuration(f"napi without patch {patch}", ALL - {patch})
+        found[WITH, patch] = Configuration(f"standard with patch {patch}", frozenset({patch}))
+        found[UP_TO, patch] = Configuration(
+            f"standard with the patches up to {patch}", frozenset(p for p in PATCHES if p <= patch)
+        )
+    return found

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from irqlab.reproduce.claims import AIM, Claim, Finding, findings_of
-from irqlab.reproduce.lan78xx.configurations import DRIVERS, MEASURES, SPEEDS
+from irqlab.reproduce.lan78xx.configurations import DRIVERS, PAIRS, PATCHES, SPEEDS, UP_TO, WITH, WITHOUT
 from irqlab.reproduce.lan78xx.measure import (
     SLOW,
     STEP_MIPS,
     TESTS,
-    WITH,
     ForwardingRow,
     IperfRow,
     LetterRow,
@@ -27,7 +26,7 @@ FASTER_PERCENT = 1.0
 """Less than this, or less than IDLE_POINTS, is no difference."""
 IDLE_POINTS = 1.0
 NOTABLE_PERCENT = 2.0
-"""A measure that moves throughput by less, and idle time by fewer points, moves nothing."""
+"""A patch that moves throughput by less, and idle time by fewer points, moves nothing."""
 LATER = 1.05
 """Round trips longer by less are as long."""
 
@@ -51,15 +50,17 @@ def _at(row: IperfRow) -> str:
     return f"{row.mbps:,.0f} Mbit/s, {row.idle_percent:.0f} % idle{loss}"
 
 
-# The letter's tables: napi against standard.
+# The letter's tables: the kernel's driver after the series against the one before, and ours.
 
 Pair = tuple[IperfRow, IperfRow]
 """Two drivers in the same cell: the one that is judged, and the other."""
 
 
-def _pair(tables: Tables, test: str, board: str) -> Pair | None:
+def _pairs(tables: Tables, test: str, board: str) -> dict[str, Pair] | None:
+    """After the series and before it, by whose drivers they are. None unless the kernel's were measured."""
     by = {row.driver: row for row in tables.iperf.where(lambda r: (r.test, r.board) == (test, board))}
-    return (by["napi"], by["standard"]) if {"napi", "standard"} <= set(by) else None
+    found = {whose: (by[after], by[before]) for whose, (before, after) in PAIRS.items() if {before, after} <= set(by)}
+    return found if "kernel" in found else None
 
 
 def _faster(row: LetterRow) -> bool:
@@ -70,29 +71,34 @@ def _idler(row: LetterRow) -> bool:
     return row.idle_points is not None and row.idle_points >= IDLE_POINTS
 
 
-def _letter(test: str, board: str) -> Claim[Tables, Pair]:
+def _letter(test: str, board: str) -> Claim[Tables, dict[str, Pair]]:
     rows = letter().where(lambda r: r.test == test and r.ratio is not None)
     most = max(row.ratio or 0.0 for row in rows)
 
-    def told(pair: Pair, verdict: str) -> str:
-        napi, standard = pair
-        ratio = napi.mbps / standard.mbps if standard.mbps else 0.0
-        return f"on the {board} board napi ({_at(napi)}) {verdict} standard ({_at(standard)}), {ratio:.2f} times as fast."
+    def told(pairs: dict[str, Pair]) -> str:
+        each = []
+        for after, before in pairs.values():
+            how = {1: "is better than", 0: "makes no difference to", -1: "is worse than"}[better(after, before)]
+            ratio = after.mbps / before.mbps if before.mbps else 0.0
+            titles = [DRIVERS[row.driver].title for row in (after, before)]
+            each.append(f"{titles[0]} ({_at(after)}) {how} {titles[1]} ({_at(before)}), {ratio:.2f} times as fast")
+        return f"on the {board} board {'; '.join(each)}."
 
     return Claim(
         f"Table of {test}",
-        f"With NAPI the driver is faster on {sum(map(_faster, rows))} of {len(rows)} boards (at most {most:.2f} times), and "
-        f"idler on {sum(map(_idler, rows))}.",
-        lambda tables: _pair(tables, test, board),
-        holds=lambda pair: better(*pair) > 0,
-        yes=lambda pair: told(pair, "is better than"),
-        no=lambda pair: told(pair, "is worse than" if better(*pair) < 0 else "makes no difference to"),
+        f"After the series the driver is faster on {sum(map(_faster, rows))} of {len(rows)} boards (at most {most:.2f} times), "
+        f"and idler on {sum(map(_idler, rows))}.",
+        lambda tables: _pairs(tables, test, board),
+        holds=lambda pairs: better(*pairs["kernel"]) > 0,
+        yes=told,
+        no=told,
     )
 
 
-# The letter's measures.
+# The series' patches.
 
 Steps = tuple[StepRow, ...]
+HOW = {WITH: "added to standard", UP_TO: "in the series' order", WITHOUT: "against napi without it"}
 
 
 def _moves(row: StepRow) -> bool:
@@ -102,11 +108,10 @@ def _moves(row: StepRow) -> bool:
 
 
 def _improves(row: StepRow) -> bool:
-    """Whether the measure does good in a row: by being there, or by being missed. Throughput first, then idle time."""
+    """Whether the patch does good in a row. Throughput first, then idle time."""
     percent = row.mbps_change_percent
     change = (1.0 if row.mbps else 0.0) if percent is None else percent if abs(percent) >= NOTABLE_PERCENT else 0.0
-    change = change or row.idle_change_points
-    return _moves(row) and (change > 0) == (row.change == WITH)
+    return _moves(row) and (change or row.idle_change_points) > 0
 
 
 def _change(percent: float | None, none: str = "from nothing") -> str:
@@ -119,12 +124,11 @@ def _napi_alone(rows: Steps) -> str:
         f"instructions a frame {_change(row.instructions_change_percent, 'not to be compared')}"
         for row in rows
     )
-    return f"at {STEP_MIPS} MIPS, (a) alone added to standard: {told}."
+    return f"at {STEP_MIPS} MIPS, patch 6 alone added to standard: {told}."
 
 
 def _step(row: StepRow) -> str:
-    how = "added to standard" if row.change == WITH else "left out of napi"
-    return f"{how}, {row.test} {_change(row.mbps_change_percent)}, idle {row.idle_change_points:+.1f} points"
+    return f"{row.test} {_change(row.mbps_change_percent)}, idle {row.idle_change_points:+.1f} points ({HOW[row.change]})"
 
 
 def _earns(rows: Steps) -> str:
@@ -133,11 +137,11 @@ def _earns(rows: Steps) -> str:
     return f"{'; '.join(moved) or none}."
 
 
-def _measure(key: str, what: str) -> Claim[Tables, Steps]:
+def _patch(patch: int, what: str) -> Claim[Tables, Steps]:
     return Claim(
         "The series' patches",
-        f"({key}) {what}: an improvement.",
-        lambda tables: tables.ablation.where(lambda r: r.measure == key) or None,
+        f"Patch {patch} ({what}): an improvement.",
+        lambda tables: tables.ablation.where(lambda r: r.patch == patch) or None,
         holds=lambda rows: any(map(_improves, rows)),
         yes=_earns,
         no=_earns,
@@ -261,12 +265,12 @@ CLAIMS: tuple[Claim[Tables, Any], ...] = (
     Claim(
         "Cover letter",
         "Moving from a tasklet to NAPI alone makes little or no difference.",
-        lambda tables: tables.ablation.where(lambda r: (r.change, r.measure) == (WITH, "a")) or None,
+        lambda tables: tables.ablation.where(lambda r: (r.change, r.patch) == (WITH, 6)) or None,
         holds=lambda rows: not any(map(_moves, rows)),
         yes=_napi_alone,
         no=_napi_alone,
     ),
-    *(_measure(key, what) for key, what in MEASURES.items()),
+    *(_patch(patch, what) for patch, what in PATCHES.items()),
     *_in_tree("napi"),
     *_in_tree("ours"),
     *(_forwarding(board) for board in SPEEDS),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is measured: the letter's four tables at two speeds, each measure alone, forwarding, and latency under load."""
+"""What is measured: the letter's four tables at two speeds, each patch, forwarding, and latency under load."""
 
 from __future__ import annotations
 
@@ -7,12 +7,25 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated
 
+from irqlab.config.hardware import Hardware
 from irqlab.config.workload import Workload
+from irqlab.errors import IrqlabError
 from irqlab.methods import throughput
 from irqlab.present.columns import Col, Nested
 from irqlab.reproduce import reference
 from irqlab.reproduce.lan78xx import trials
-from irqlab.reproduce.lan78xx.configurations import DRIVERS, MEASURES, SPEEDS, Configuration, steps
+from irqlab.reproduce.lan78xx.configurations import (
+    DRIVERS,
+    NIC,
+    PAIRS,
+    PATCHES,
+    SPEEDS,
+    USB2,
+    WITH,
+    WITHOUT,
+    Configuration,
+    steps,
+)
 from irqlab.reproduce.lan78xx.trials import Probe
 from irqlab.reproduce.session import Session
 from irqlab.reproduce.table import Table
@@ -26,13 +39,15 @@ RRUL = RrulTrial(seconds=2)
 FRAME_BYTES = 64
 TESTS = {test.name: test for test in FOUR}
 STEPS, QUICK_STEPS = tuple(TESTS), ("TCP Rx", "UDP Tx")
-"""Of the ablation."""
+"""With which the patches are tested."""
 STEP_MIPS = 250
-"""Where the CPU is the limit of every test, and a measure shows in Mbit/s."""
+"""Where the CPU is the limit of every test, and a patch shows in Mbit/s."""
 SLOW = "slow"
 QUICK_FORWARDING_NS = 100_000_000
-WITH, WITHOUT, NOTHING = "with", "without", "none"
-"""Of the ablation: a measure added to standard, left out of napi; nothing changed."""
+STANDARD = 0
+"""In place of a patch: none."""
+QUICK_STEPS_OF = ((WITH, 6), *((WITHOUT, patch) for patch in PATCHES))
+"""In a quick look: NAPI alone, of which the letter says something, and what napi is without each patch."""
 
 
 def _title(driver: str) -> str:
@@ -79,11 +94,12 @@ class LetterRow:
 
 @dataclass(frozen=True)
 class RatioRow:
-    """What NAPI does here and on the letter's boards: throughput of napi by that of standard, and how much more it is idle."""
+    """What the series does here and on the letter's boards: throughput after by that before, and how much more it is idle."""
 
     test: Annotated[str, Col("Test")]
     board: Annotated[str, Col("Board")]
-    ratio: Annotated[float, Col("napi / standard")]
+    drivers: Annotated[str, Col("Drivers", title="kernel: lan78xx of Linux 5.10 and in-tree; ours: standard and napi")]
+    ratio: Annotated[float, Col("after / before")]
     idle_points: Annotated[float, Col("idle", "points")]
     letter_ratio_least: Annotated[float, Col("the letter: least ratio")]
     letter_ratio_most: Annotated[float, Col("most")]
@@ -115,10 +131,13 @@ class RrulRow:
 
 @dataclass(frozen=True)
 class StepRow:
-    """A measure alone. Changes are against napi and standard with nothing changed; None: not to be compared."""
+    """A patch of the series. Changes are what the patch does: against the same driver without it; None: not to be compared."""
 
-    change: Annotated[str, Col("Change", title="without: left out of napi; with: added to standard")]
-    measure: Annotated[str, Col("Measure")]
+    change: Annotated[
+        str,
+        Col("Change", title="with: added to standard; up to: in the series' order; without: napi is compared with napi less it"),
+    ]
+    patch: Annotated[int, Col("Patch")]
     what: Annotated[str, Col("")]
     test: Annotated[str, Col("Test")]
     mbps: Annotated[float, Col("Mbit/s")]
@@ -132,6 +151,20 @@ class StepRow:
 
 
 @dataclass(frozen=True)
+class HardwareRow:
+    """iperf3 on hardware that is stated (`--hardware`)."""
+
+    hardware: Annotated[str, Col("Hardware")]
+    nic: Annotated[str, Col("NIC")]
+    test: Annotated[str, Col("Test")]
+    driver: Annotated[str, Col("Driver", format=_title)]
+    mbps: Annotated[float, Col("Mbit/s")]
+    loss_percent: Annotated[float | None, Col("lost", "%")]
+    idle_percent: Annotated[float, Col("idle", "%")]
+    instructions_per_frame: Annotated[int | None, Col("instructions a frame")]
+
+
+@dataclass(frozen=True)
 class Tables:
     """The tables of the reproduction; their fields' names are those of the CSV files."""
 
@@ -141,10 +174,14 @@ class Tables:
     forwarding: Table[ForwardingRow]
     rrul: Table[RrulRow]
     ablation: Table[StepRow]
+    hardware: Table[HardwareRow] | None = None
+    """None: not asked for (`--hardware`)."""
 
 
 def measure(session: Session) -> Tables:
-    """All tables."""
+    """All tables. Raises IrqlabError for hardware without a memory model."""
+    if session.hardware and session.hardware.memory is None:
+        raise IrqlabError(f"{session.hardware.name} has no memory model, and nothing charges other costs in an iperf3 test")
     measured = iperf(session)
     return Tables(
         iperf=measured,
@@ -153,6 +190,7 @@ def measure(session: Session) -> Tables:
         forwarding=forwarding(session),
         rrul=rrul(session),
         ablation=ablation(session),
+        hardware=hardware(session, session.hardware) if session.hardware else None,
     )
 
 
@@ -195,6 +233,36 @@ def iperf(session: Session) -> Table[IperfRow]:
     return Table("iperf3 on the lab's boards: Mbit/s, loss and idle in %", IperfRow, tuple(rows))
 
 
+def hardware(session: Session, board: Hardware) -> Table[HardwareRow]:
+    """The letter's tests on a machine whose memory takes time, with the kernel's drivers before and after the series."""
+    drivers = PAIRS["kernel"]
+    nics = (USB2,) if session.quick else (USB2, NIC)
+    jobs = {
+        (nic, name, driver): Job(
+            f"{board.name}, {nic}, {DRIVERS[driver].title}, {name}",
+            DRIVERS[driver].testbed(session, board.mips, memory=board.memory, nic=nic),
+            partial(trials.throughput, test=_test(name, QUICK_SECONDS)),
+        )
+        for nic in nics
+        for name in TESTS
+        for driver in drivers
+    }
+    rows = [
+        HardwareRow(
+            hardware=board.name,
+            nic=nic,
+            test=name,
+            driver=driver,
+            mbps=found.mbps,
+            loss_percent=found.loss_percent,
+            idle_percent=found.idle_percent,
+            instructions_per_frame=found.instructions_per_frame,
+        )
+        for (nic, name, driver), found in session.all(f"the letter's tests, {board.name}", jobs).items()
+    ]
+    return Table(f"iperf3 on {board.name}", HardwareRow, tuple(rows))
+
+
 def letter() -> Table[LetterRow]:
     """The letter's own tables."""
     rows = []
@@ -220,63 +288,87 @@ def _points(value: float | None, base: float | None) -> float | None:
 
 
 def ratios(ours: Table[IperfRow], theirs: Table[LetterRow]) -> Table[RatioRow]:
-    """What NAPI does, here and in the letter."""
+    """What the series does, here and in the letter."""
     rows = []
-    before_of = {(row.test, row.board): row for row in ours if row.driver == "standard"}
-    for after in ours.where(lambda r: r.driver == "napi"):
-        before = before_of[after.test, after.board]
-        boards = [row for row in theirs if row.test == after.test]
+    cells = {(row.test, row.board, row.driver): row for row in ours}
+    for test, board in dict.fromkeys((row.test, row.board) for row in ours):
+        boards = [row for row in theirs if row.test == test]
         throughputs = [row.ratio for row in boards if row.ratio is not None]
         points = [row.idle_points for row in boards if row.idle_points is not None]
-        row = RatioRow(
-            test=after.test,
-            board=after.board,
-            ratio=round(after.mbps / before.mbps, 3),
-            idle_points=round(after.idle_percent - before.idle_percent, 1),
-            letter_ratio_least=min(throughputs),
-            letter_ratio_most=max(throughputs),
-            letter_idle_points_least=min(points),
-            letter_idle_points_most=max(points),
-        )
-        rows.append(row)
-    title = "napi by standard: Mbit/s as a ratio, idle time in points; the letter's boards, least and most"
+        for drivers, (old, new) in PAIRS.items():
+            before, after = cells.get((test, board, old)), cells.get((test, board, new))
+            if before is None or after is None:
+                continue
+            row = RatioRow(
+                test=test,
+                board=board,
+                drivers=drivers,
+                ratio=round(after.mbps / before.mbps, 3),
+                idle_points=round(after.idle_percent - before.idle_percent, 1),
+                letter_ratio_least=min(throughputs),
+                letter_ratio_most=max(throughputs),
+                letter_idle_points_least=min(points),
+                letter_idle_points_most=max(points),
+            )
+            rows.append(row)
+    title = "After the series by before: Mbit/s as a ratio, idle time in points; the letter's boards, least and most"
     return Table(title, RatioRow, tuple(rows))
 
 
 def ablation(session: Session) -> Table[StepRow]:
-    """Each measure alone, left out of napi and added to standard.
+    """Each patch: alone, in the series' order, and left out of the whole.
 
-    A quick look adds (a) alone to standard: the letter says something of it. Throughput is the window's: a timeout of TCP's at
-    the start costs a fifth of a second, whatever the driver does later.
+    Throughput is the window's: a timeout of TCP's at the start costs a fifth of a second, whatever the driver does later.
     """
     names, seconds = (QUICK_STEPS, QUICK_SECONDS) if session.quick else (STEPS, SECONDS)
-    wanted = {(WITHOUT, NOTHING): DRIVERS["napi"], (WITH, NOTHING): DRIVERS["standard"], **steps()}
+    standard, napi = DRIVERS["standard"], DRIVERS["napi"]
+    pairs: dict[tuple[str, int], tuple[Configuration, Configuration]] = {}
+    before = standard
+    for (how, patch), chosen in steps().items():
+        if how == WITHOUT:
+            pairs[how, patch] = (chosen, napi)
+        elif how == WITH:
+            pairs[how, patch] = (standard, chosen)
+        else:
+            pairs[how, patch] = (before, chosen)
+            before = chosen
     if session.quick:
-        wanted = {(change, key): one for (change, key), one in wanted.items() if change == WITHOUT or key in (NOTHING, "a")}
+        pairs = {key: pair for key, pair in pairs.items() if key in QUICK_STEPS_OF}
+    chosen_by = {one.patches: one for pair in ((standard, napi), *pairs.values()) for one in pair}
     jobs = {
-        (change, key, name): _job(session, chosen, STEP_MIPS, name, seconds)
-        for (change, key), chosen in wanted.items()
+        (" ".join(map(str, sorted(patches))), name): _job(session, chosen, STEP_MIPS, name, seconds)
+        for patches, chosen in chosen_by.items()
         for name in names
     }
-    found = session.all("each measure alone", jobs)
+    found = session.all("each patch", jobs)
+
+    def point(chosen: Configuration, name: str) -> trials.Throughput:
+        return found[" ".join(map(str, sorted(chosen.patches))), name]
+
     rows = []
-    for change, key, name in jobs:
-        point, base = found[change, key, name], found[change, NOTHING, name]
-        row = StepRow(
-            change=change,
-            measure=key,
-            what=MEASURES.get(key, "nothing"),
-            test=name,
-            mbps=point.window_mbps,
-            loss_percent=point.loss_percent,
-            idle_percent=point.idle_percent,
-            instructions_per_frame=point.instructions_per_frame,
-            mbps_change_percent=_percent(point.window_mbps, base.window_mbps),
-            idle_change_points=round(point.idle_percent - base.idle_percent, 1),
-            instructions_change_percent=_percent(point.instructions_per_frame, base.instructions_per_frame),
-        )
-        rows.append(row)
-    return Table(f"Each measure alone, at {STEP_MIPS} MIPS: Mbit/s once the flow has settled", StepRow, tuple(rows))
+    for name in names:
+        rows.append(_step(WITH, STANDARD, name, point(standard, name), point(standard, name)))
+        for (how, patch), (less, more) in pairs.items():
+            rows.append(_step(how, patch, name, point(less, name), point(more, name)))
+    return Table(f"Each patch, at {STEP_MIPS} MIPS: Mbit/s once the flow has settled", StepRow, tuple(rows))
+
+
+def _step(how: str, patch: int, test: str, less: trials.Throughput, more: trials.Throughput) -> StepRow:
+    """What a patch does. The row's own figures are those of the driver that is named: without the patch, or with it."""
+    shown = less if how == WITHOUT else more
+    return StepRow(
+        change=how,
+        patch=patch,
+        what=PATCHES.get(patch, "standard"),
+        test=test,
+        mbps=shown.window_mbps,
+        loss_percent=shown.loss_percent,
+        idle_percent=shown.idle_percent,
+        instructions_per_frame=shown.instructions_per_frame,
+        mbps_change_percent=_percent(more.window_mbps, less.window_mbps),
+        idle_change_points=round(more.idle_percent - less.idle_percent, 1),
+        instructions_change_percent=_percent(more.instructions_per_frame, less.instructions_per_frame),
+    )
 
 
 def _percent(value: float | None, base: float | None) -> float | None:

@@ -9,35 +9,38 @@ from irqlab.present import plots, series
 from irqlab.present.parts import Group, Plot, Section
 from irqlab.present.series import Bar, BarGroup
 from irqlab.reproduce import page
-from irqlab.reproduce.lan78xx.configurations import DRIVERS, MEASURES, SPEEDS
+from irqlab.reproduce.lan78xx.configurations import DRIVERS, PAIRS, PATCHES, SPEEDS
 from irqlab.reproduce.lan78xx.measure import TESTS, Tables
 
 NUMBERS = {driver: number for number, driver in enumerate(DRIVERS)}
 """The style of each driver."""
-COMPARED = ("standard", "napi")
+COMPARED = PAIRS["kernel"]
 """The letter's drivers."""
+PUBLISHED_AS = ("standard", "napi")
+"""Their names in the letter."""
 PUBLISHED = ("hollow", "the letter")
 TITLES = tuple(chosen.title for chosen in DRIVERS.values())
 
 
 def picture(tables: Tables) -> Group:
-    """What NAPI gains here and in the letter: throughput, and CPU time for each bit."""
+    """What the series gains here and in the letter: throughput, and CPU time for each bit."""
     return Group(
         plots=[
-            _gains("Throughput: napi / standard", tables, lambda mbps, _busy, base_mbps, _base_busy: mbps / base_mbps),
+            _gains("Throughput: after / before the series", tables, lambda mbps, _busy, base_mbps, _base_busy: mbps / base_mbps),
             _gains(
-                "CPU time per bit: napi / standard",
+                "CPU time per bit: after / before the series",
                 tables,
                 lambda mbps, busy, base_mbps, base_busy: (busy / mbps) / (base_busy / base_mbps),
             ),
         ],
-        note="Filled: measured here. Hollow: the letter's boards. Throughput above 1 is more; CPU time below 1 is less. CPU time "
-        "is what is not idle; as a ratio it can be compared between one core here and two or four there.",
+        note="Filled: measured here, with the kernel's drivers. Hollow: the letter's boards. Throughput above 1 is more; CPU "
+        "time below 1 is less. CPU time is what is not idle; as a ratio it can be compared between one core here and two or four "
+        "there.",
     )
 
 
 Gain = Callable[[float, float, float, float], float]
-"""Of napi's Mbit/s and busy per cent, and standard's."""
+"""Of Mbit/s and busy per cent after the series, and before."""
 
 
 def _gains(title: str, tables: Tables, gain: Gain) -> Plot:
@@ -49,12 +52,12 @@ def _gains(title: str, tables: Tables, gain: Gain) -> Plot:
             before, after = (ours[test, board, driver] for driver in COMPARED)
             if before.mbps and after.mbps and before.idle_percent < 100:
                 value = gain(after.mbps, 100 - after.idle_percent, before.mbps, 100 - before.idle_percent)
-                bars.append(_bar(f"lab, {board}", value, f"{value:.2f}  lab, {board}", "napi", False))
+                bars.append(_bar(f"lab, {board}", value, f"{value:.2f}  lab, {board}", "in_tree", False))
         for row in tables.letter.by(lambda r: r.test)[test]:
             old, new = row.standard, row.napi
             if old.mbps and new.mbps and old.idle_percent is not None and new.idle_percent is not None:
                 value = gain(new.mbps, 100 - new.idle_percent, old.mbps, 100 - old.idle_percent)
-                bars.append(_bar(row.board, value, f"{value:.2f}  {row.board}", "napi", True))
+                bars.append(_bar(row.board, value, f"{value:.2f}  {row.board}", "in_tree", True))
         groups.append(BarGroup(test, bars))
     return page.plot(title, plots.grouped_bars(groups, title))
 
@@ -72,11 +75,19 @@ def sections(tables: Tables) -> list[Section]:
     rrul = Group(tables=[page.table(tables.rrul)])
     return [
         *(_test(tables, name) for name in TESTS),
-        Section("ratios", "What NAPI does", "What NAPI does", "napi by standard, here and in the letter.", [ratios]),
+        Section("ratios", "What the series does", "What the series does", "After by before, here and in the letter.", [ratios]),
         _ablation(tables),
         Section("forwarding", "Forwarding", "Forwarding", "64-byte frames through the DUT.", [forwarding]),
         Section("rrul", "Latency under load", "Latency", "What the answer to the letter asks for.", [rrul]),
+        *_hardware(tables),
     ]
+
+
+def _hardware(tables: Tables) -> list[Section]:
+    if tables.hardware is None:
+        return []
+    intro = "The letter's tests on a machine whose memory takes time, with the kernel's drivers before and after the series."
+    return [Section("hardware", "On stated hardware", "Hardware", intro, [Group(tables=[page.table(tables.hardware)])])]
 
 
 def _test(tables: Tables, test: str) -> Section:
@@ -109,7 +120,7 @@ def _test(tables: Tables, test: str) -> Section:
             caption="The lab",
         ),
         page.table(
-            tables.letter.only(lambda r: r.test == test), "board", *(f"{d}_{v}" for d in COMPARED for v in values), "ratio",
+            tables.letter.only(lambda r: r.test == test), "board", *(f"{d}_{v}" for d in PUBLISHED_AS for v in values), "ratio",
             "idle_points", caption="The letter",
         ),
     ]  # fmt: skip
@@ -120,7 +131,10 @@ def _test(tables: Tables, test: str) -> Section:
 
 def _ablation(tables: Tables) -> Section:
     group = Group(tables=[page.table(tables.ablation)])
-    group.note = "without: left out of napi; with: added to standard. Changes are against napi and standard with nothing changed."
-    measures = ", ".join(f"({key}) {what}" for key, what in MEASURES.items())
-    intro = f"Each of the series' measures alone: {measures}."
-    return Section("ablation", "What each measure earns", "Measures", intro, [group])
+    group.note = (
+        "with: added to standard; up to: in the series' order, against the patches before it; without: napi against napi without "
+        "it. Changes are what the patch does."
+    )
+    patches = "; ".join(f"{patch}: {what}" for patch, what in PATCHES.items())
+    intro = f"The series' patches in our driver: {patches}. Patches 1 and 4 change nothing that can be measured."
+    return Section("ablation", "What each patch does", "Patches", intro, [group])

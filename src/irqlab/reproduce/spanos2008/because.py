@@ -10,7 +10,7 @@ from irqlab.present.rows import listed
 from irqlab.reproduce.claims import EXPECTED, Claim
 from irqlab.reproduce.spanos2008 import causes, durations, throughput
 from irqlab.reproduce.spanos2008.causes import CollapseCauseRow, InterruptCauseRow, ThroughputCauseRow
-from irqlab.reproduce.spanos2008.durations import LongRow
+from irqlab.reproduce.spanos2008.durations import DisturbedRow, LongRow
 from irqlab.reproduce.spanos2008.tables import Tables
 from irqlab.reproduce.spanos2008.throughput import BASE, GainRow
 from irqlab.units import kpps
@@ -259,6 +259,63 @@ _LONG: Claim[Tables, Long] = Claim(
     no=_told_long,
 )
 
+Disturbed = dict[str, dict[tuple[float, bool], DisturbedRow]]
+"""By variant; by load and whether there was a burst."""
+
+
+def _disturbed(tables: Tables) -> Disturbed | None:
+    if tables.long_disturbed is None:
+        return None
+    return {
+        variant: {(row.share, bool(row.burst_frames)): row for row in rows}
+        for variant, rows in tables.long_disturbed.by(lambda r: r.variant).items()
+    }
+
+
+def _of_variant(variant: str) -> Callable[[Tables], Disturbed | None]:
+    return lambda tables: {variant: found[variant]} if (found := _disturbed(tables)) and variant in found else None
+
+
+def _two_states(found: Disturbed) -> bool:
+    return all(not by[1.0, False].lost_last_second and by[1.0, True].lost_last_second for by in found.values())
+
+
+def _too_high(found: Disturbed) -> bool:
+    return all(
+        by[1.0, False].lost_last_second
+        and not any(row.lost_frames for (share, burst), row in by.items() if share < 1 and not burst)
+        for by in found.values()
+    )
+
+
+def _told_disturbed(found: Disturbed) -> str:
+    each = []
+    for by in found.values():
+        for share in dict.fromkeys(share for share, _ in by):
+            alone, burst = by[share, False], by[share, True]
+            each.append(
+                f"{kpps(alone.offered_pps)} kpps ({100 * share:g} %): {alone.lost_last_second:,} and {burst.lost_last_second:,}"
+            )
+    return f"frames lost in the second half of trials of 2 s, without a burst and long after one: {'; '.join(each)}."
+
+
+def _state(why: str, variant: str, holds: Callable[[Disturbed], bool]) -> Claim[Tables, Disturbed]:
+    return Claim(EXPECTED, why, _of_variant(variant), holds=holds, yes=_told_disturbed, no=_told_disturbed)
+
+
+_SLOWEST, _FASTEST = durations.VARIANTS
+_STATES = _state(
+    f"Long trials of {_SLOWEST} lose frames because at that throughput the DUT has two states: it loses nothing until something "
+    f"makes frames wait, here a burst of {durations.BURST_FRAMES}, and goes on losing them from then on.",
+    _SLOWEST,
+    _two_states,
+)
+_EXCESS = _state(
+    f"Long trials of {_FASTEST} lose frames because short ones find a throughput that is less than 1 % too high.",
+    _FASTEST,
+    _too_high,
+)
+
 CLAIMS: tuple[Claim[Tables, Any], ...] = (
     _PRINTED,
     _no_change(
@@ -273,4 +330,6 @@ CLAIMS: tuple[Claim[Tables, Any], ...] = (
     _OVERLOADED,
     _SAVED,
     _LONG,
+    _STATES,
+    _EXCESS,
 )  # fmt: skip

@@ -21,6 +21,7 @@ def measure(session: Session) -> Tables:
         "causes_collapse": causes.collapses(run),
         "causes_interrupts": causes.table3(run),
         "long_trials": durations.measure(run, searched) if session.long else None,
+        "long_disturbed": durations.disturbed(run, searched) if session.long else None,
     }
     board = session.hardware
     if board is None:

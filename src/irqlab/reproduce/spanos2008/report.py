@@ -254,6 +254,7 @@ def _causes(tables: Tables) -> list[Section]:
         tables.causes_collapse,
         tables.causes_interrupts,
         tables.long_trials,
+        tables.long_disturbed,
     )
     group = Group(tables=[page.table(one) for one in found if one])
     if not group.tables:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from irqlab.reproduce.spanos2008.causes import CollapseCauseRow, InterruptCauseRow, ThroughputCauseRow
 from irqlab.reproduce.spanos2008.curves import CollapseRow, LoadRow
-from irqlab.reproduce.spanos2008.durations import LongRow
+from irqlab.reproduce.spanos2008.durations import DisturbedRow, LongRow
 from irqlab.reproduce.spanos2008.hardware import CellRow, ErrorRow, TermRow
 from irqlab.reproduce.spanos2008.interrupts import InterruptRow
 from irqlab.reproduce.spanos2008.model import ModelRow, ModelSizeRow
@@ -40,6 +40,7 @@ class Tables(RunTables):
     causes_interrupts: Table[InterruptCauseRow] | None = None
     long_trials: Table[LongRow] | None = None
     """None: not asked for (`--long`)."""
+    long_disturbed: Table[DisturbedRow] | None = None
     hardware: RunTables | None = None
     hardware_cells: Table[CellRow] | None = None
     hardware_errors: Table[ErrorRow] | None = None

@@ -115,6 +115,8 @@ kinds! {
 struct Slots {
     bus: Bus,
     errata: Errata,
+    /// Without an instruction clock, timers expire when the host's scheduler lets QEMU's main loop run.
+    timers_are_late: bool,
     slots: Vec<Slot>,
 }
 
@@ -248,16 +250,18 @@ impl Host for Plugged<'_> {
 }
 
 /// Registers the device types. To be called before QEMU creates devices. `frame_sent` is called with the port and each frame (without FCS)
-/// that a card transmits.
+/// that a card transmits. `timers_are_late`: what was due is done before a card is accessed, since its timer may not have expired yet.
 pub fn install(
     parameters: Parameters,
     errata: Errata,
+    timers_are_late: bool,
     frame_sent: fn(usize, &[u8]),
 ) -> Result<(), String> {
     let _ = FRAME_SENT.set(frame_sent);
     *SLOTS.lock().unwrap_or_else(|e| e.into_inner()) = Some(Slots {
         bus: Bus::new(parameters),
         errata,
+        timers_are_late,
         slots: Vec::new(),
     });
     KINDS.iter().try_for_each(|kind| {
@@ -380,7 +384,12 @@ fn with_slot<T>(
     work: impl FnOnce(&mut dyn Card, &mut Plugged) -> T,
 ) -> Option<T> {
     let mut guard = SLOTS.try_lock().ok()?;
-    let Slots { bus, slots, .. } = guard.as_mut()?;
+    let Slots {
+        bus,
+        timers_are_late,
+        slots,
+        ..
+    } = guard.as_mut()?;
     let slot = slots.get_mut(port)?;
     let device = device(slot)?;
     let express = slot.kind.model.capabilities().express.is_some();
@@ -393,7 +402,11 @@ fn with_slot<T>(
         faults: slot.faults.as_mut(),
         sent: Vec::new(),
     };
-    slot.card.catch_up(now_ns(), &mut host);
+    if *timers_are_late {
+        slot.card.advance(now_ns(), &mut host);
+    } else {
+        slot.card.catch_up(now_ns(), &mut host);
+    }
     let value = work(slot.card.as_mut(), &mut host);
     if let Some(fills) = &mut slot.fills {
         let fill = slot.card.transmit_fill(&mut host).into();
