@@ -12,6 +12,14 @@
 
 #include <linux/version.h>
 
+/* 6.3: IPv4 has a size of its own, gso_ipv4_max_size. Goes with 6.1. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+#define irqmod_gso_sizes(netdev)				\
+	{ &(netdev)->gso_max_size, &(netdev)->gso_ipv4_max_size }
+#else
+#define irqmod_gso_sizes(netdev)	{ &(netdev)->gso_max_size }
+#endif
+
 /* 6.9: netdev_max_backlog became net_hotdata.max_backlog. Goes with 6.1, and
  * leaves the #include to rx_timer.c.
  */

@@ -77,7 +77,9 @@ static void counters_now(struct i8255x *np)
 		udelay(1);
 }
 
-/* True: a dump that has been requested since *@asked was false is complete. */
+/* Requests a dump at the first call (*@asked); true when that dump, or a later one,
+ * has been added up.
+ */
 static bool counters_complete(struct i8255x *np, bool *asked)
 {
 	unsigned long flags;
@@ -96,7 +98,7 @@ static bool counters_complete(struct i8255x *np, bool *asked)
 	return complete;
 }
 
-/* The same in process context: also if the NIC takes longer. */
+/* As counters_now(), but sleeps, for up to 10 ms. */
 static void counters_wait(struct i8255x *np)
 {
 	bool complete, asked = false;

@@ -7,6 +7,7 @@
 #include <linux/mutex.h>
 #include <linux/netdevice.h>
 #include <linux/pci.h>
+#include <linux/timer.h>
 #include <linux/workqueue.h>
 
 #include "irqmod.h"
@@ -109,6 +110,7 @@ struct i8255x {
 
 	struct mii_if_info mii;
 	struct mutex mdio_lock;		/* MDI */
+	struct timer_list tx_retry;	/* of a doorbell that was not accepted */
 	struct delayed_work link_work;
 	struct work_struct reset_work;
 };
@@ -167,6 +169,7 @@ void i8255x_tx_free(struct i8255x *np, struct i8255x_rings *rings);
 void i8255x_tx_reset(struct i8255x *np);
 void i8255x_tx_enable(struct i8255x *np, bool enable);
 void i8255x_tx_drop(struct i8255x *np);
+void i8255x_tx_retry(struct timer_list *timer);
 netdev_tx_t i8255x_xmit(struct sk_buff *skb, struct net_device *netdev);
 unsigned int i8255x_tx_reclaim(struct irqmod_port *port);
 unsigned int i8255x_tx_outstanding(struct irqmod_port *port);

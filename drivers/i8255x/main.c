@@ -314,6 +314,7 @@ static int i8255x_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	mutex_init(&np->mdio_lock);
 	INIT_DELAYED_WORK(&np->link_work, i8255x_link);
 	INIT_WORK(&np->reset_work, i8255x_reset);
+	timer_setup(&np->tx_retry, i8255x_tx_retry, 0);
 
 	pci_set_master(pdev);
 	err = i8255x_hw_reset(np);

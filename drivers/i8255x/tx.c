@@ -10,6 +10,8 @@
 
 #include "i8255x.h"
 
+#define TX_RETRY	msecs_to_jiffies(10)
+
 void i8255x_tx_free(struct i8255x *np, struct i8255x_rings *rings)
 {
 	if (rings->cbs)
@@ -56,13 +58,16 @@ void i8255x_tx_reset(struct i8255x *np)
 
 /* Allows or forbids commands other than packets. While they are forbidden the
  * list may be replaced and the chip reset: the receive mode can be changed at
- * any time, also without RTNL.
+ * any time, also without RTNL. They are forbidden while the queue is stopped, so
+ * that nothing starts the timer again. Process context.
  */
 void i8255x_tx_enable(struct i8255x *np, bool enable)
 {
 	netif_tx_lock_bh(np->netdev);
 	np->tx_usable = enable;
 	netif_tx_unlock_bh(np->netdev);
+	if (!enable)
+		timer_delete_sync(&np->tx_retry);
 }
 
 unsigned int i8255x_tx_outstanding(struct irqmod_port *port)
@@ -113,12 +118,28 @@ static void tx_commit(struct i8255x *np, struct i8255x_cb *cb, u16 command)
 	smp_store_release(&np->tx_filled, np->tx_filled + 1);
 }
 
+/* Called with the transmit queue locked. If the NIC does not accept the doorbell,
+ * a timer retries: byte queue limits may have stopped the queue, and then there is
+ * no next doorbell.
+ */
 static void tx_kick(struct i8255x *np)
 {
-	if (i8255x_command(np, np->cu_command, np->rings.cbs_dma))
-		return;		/* left to the next doorbell or tx_timeout */
+	if (i8255x_command(np, np->cu_command, np->rings.cbs_dma)) {
+		mod_timer(&np->tx_retry, jiffies + TX_RETRY);
+		return;
+	}
 	np->cu_command = CU_RESUME;
 	np->tx_unkicked = 0;
+}
+
+void i8255x_tx_retry(struct timer_list *timer)
+{
+	struct i8255x *np = container_of(timer, struct i8255x, tx_retry);
+
+	netif_tx_lock(np->netdev);
+	if (np->tx_usable && np->tx_unkicked)
+		tx_kick(np);
+	netif_tx_unlock(np->netdev);
 }
 
 netdev_tx_t i8255x_xmit(struct sk_buff *skb, struct net_device *netdev)

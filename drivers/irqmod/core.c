@@ -165,8 +165,8 @@ static void rx_stop(struct irqmod_port *port)
 	rx_quiet(port, true);
 }
 
-/* Byte queue limits count from the packets that are on the ring now, or no longer.
- * The queue is locked, and nothing reclaims. What they have stopped goes on.
+/* Starts byte queue limits with the packets now on the ring, or ends them. A queue
+ * that they had stopped runs again. The queue is locked, and nothing reclaims.
  */
 static void tx_limit(struct irqmod_port *port, bool limited)
 {
@@ -176,6 +176,13 @@ static void tx_limit(struct irqmod_port *port, bool limited)
 	if (!limited && !port->tx_limited)
 		return;
 	netdev_tx_reset_queue(txq);
+#ifdef CONFIG_BQL
+	/* The reset leaves adj_limit, which would allow as many bytes as have
+	 * ever been completed. A completion of none sets it: to the limit, as for
+	 * a queue that has not been used.
+	 */
+	dql_completed(&txq->dql, 0);
+#endif
 	port->tx_limited = limited;
 	bytes = limited ? port->ops->tx_bytes(port) : 0;
 	if (bytes)

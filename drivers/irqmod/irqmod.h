@@ -278,7 +278,10 @@ void irqmod_tx_counted(struct irqmod_port *port);
 void irqmod_tx_full(struct irqmod_port *port, struct netdev_queue *txq,
 		    unsigned int reserve);
 
-/* ndo_start_xmit calls the next four functions, in this order; this one first. */
+/* ndo_start_xmit calls the next four functions, in this order; this one first. The
+ * second is for drivers with IRQMOD_CAP_TX_IRQ_BIT, the third for those with
+ * tx_bytes().
+ */
 static inline void irqmod_tx_begin(struct irqmod_port *port)
 {
 	if (port->tx_early)
@@ -294,8 +297,9 @@ static inline bool irqmod_tx_wants_irq(struct irqmod_port *port)
 	return true;
 }
 
-/* Once per packet, before it can be reclaimed: its bytes, as tx_reclaim() will count
- * them.
+/* Once per packet, before it can be reclaimed: its bytes, exactly those that
+ * tx_reclaim() will pass to irqmod_tx_completed(). If more are completed than were
+ * sent, the kernel hits a BUG_ON().
  */
 static inline void irqmod_tx_sent(struct irqmod_port *port,
 				  struct netdev_queue *txq, unsigned int bytes)

@@ -78,7 +78,8 @@ void irqmod_tx_rx_reclaim(struct irqmod_port *port)
 
 	if (!port->tx_in_rx || !port->ops->tx_outstanding(port))
 		return;
-	if (READ_ONCE(port->tx_with_rx)) {
+	/* Acquire: pairs with tx_poll_start(). */
+	if (smp_load_acquire(&port->tx_with_rx)) {
 		packets = tx_reclaim_with_rx(port);
 	} else {
 		txq = netdev_get_tx_queue(port->netdev, 0);

@@ -74,8 +74,11 @@ static int rx_ifpoll_poll(struct irqmod_port *port, int budget)
 	struct irqmod_ifpoll *f = port->rx_state;
 	unsigned int most, taken;
 
-	if (unlikely(!budget))
+	if (unlikely(!budget)) {
+		/* netpoll, which does not wait for the second tick. */
+		irqmod_tx_rx_reclaim(port);
 		return 0;
+	}
 	if (!f->left)
 		ifpoll_begin(f);
 	if (f->tx_turn || !port->tx_with_rx)

@@ -83,7 +83,9 @@ struct irqmod_rx_scheme {
  * @needs_masks: needs a receive scheme that masks RX
  * @preference: the supported scheme with the highest is the default
  * @in_irq: reclaims in hard IRQ under tx_lock; otherwise under the queue's lock
- * @limits: completions are taken soon, so that byte queue limits suit it
+ * @limits: completions are taken in each pass over the receive ring, so that byte
+ *	queue limits suit it. Passes follow an interrupt at once, except with
+ *	ifpoll, dim and paced polls: there a limit adapts to the time between them
  * @settings: files in sysfs (IRQMOD_CHOICE() and others), NULL-terminated; members
  *	of the port, read by @start
  */

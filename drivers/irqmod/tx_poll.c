@@ -13,7 +13,10 @@ static void tx_poll_start(struct irqmod_port *port)
 	port->tx_in_softirq = true;
 	port->tx_in_rx = true;
 	port->tx_irq_every = 1;
-	WRITE_ONCE(port->tx_with_rx, IRQMOD_TX);
+	/* Pairs with irqmod_tx_rx_reclaim(): a pass without the queue's lock sees
+	 * the packets that byte queue limits count.
+	 */
+	smp_store_release(&port->tx_with_rx, IRQMOD_TX);
 	/* If receiving has been stopped, its start unmasks TX. */
 	if (!READ_ONCE(port->rx_stopping))
 		port->ops->unmask(port, IRQMOD_TX);

@@ -9,6 +9,7 @@
 #include <linux/slab.h>
 
 #include "lan78xx.h"
+#include "../compat.h"
 
 #define WATCHDOG	(5 * HZ)
 #define RX_USECS	136		/* as in the in-tree driver */
@@ -81,6 +82,22 @@ static const struct lan78xx_speed *speed_of(const struct usb_device *udev)
 	}
 }
 
+/* netif_set_tso_max_size() only lowers gso_max_size. If it is at the limit, we raise
+ * it with the limit; if ip link has set it to less, it stays. RTNL, or not yet
+ * registered.
+ */
+static void set_tso_size(struct net_device *netdev, unsigned int size)
+{
+	unsigned int *sizes[] = irqmod_gso_sizes(netdev);
+	unsigned int i, before = netdev->tso_max_size;
+
+	netif_set_tso_max_size(netdev, size);
+	for (i = 0; i < ARRAY_SIZE(sizes); i++)
+		/* sk_setup_caps() reads it without a lock. */
+		if (*sizes[i] == before && size > before)
+			WRITE_ONCE(*sizes[i], size);
+}
+
 /* Called with the transfers stopped. */
 void lan78xx_set_sizes(struct lan78xx *np)
 {
@@ -93,8 +110,8 @@ void lan78xx_set_sizes(struct lan78xx *np)
 	from = tx ? &np->speed->pool : &np->speed->no_pool;
 	np->sizes.tx_bytes = from->tx_bytes;
 	np->sizes.tx_urbs = from->tx_urbs;
-	netif_set_tso_max_size(np->netdev, tx ? from->tx_bytes - TX_CMD_BYTES :
-						MTU_MAX - MAX_HEADER);
+	set_tso_size(np->netdev, tx ? from->tx_bytes - TX_CMD_BYTES :
+				      MTU_MAX - MAX_HEADER);
 }
 
 /* Starts URBs and schemes on a configured chip. */

@@ -5,6 +5,11 @@
 . "${0%/*}/tap.sh"
 only_for irqmod_i8255x
 
+if [ ! -e /sys/module/firmware_class ]; then
+	skip "microcode" "this kernel loads no firmware"
+	done_testing
+	exit
+fi
 parameter=/sys/module/irqmod_i8255x/parameters/cpusaver
 version() { ethtool -i "$IF0" | sed -n 's/^firmware-version: *//p'; }
 anew()

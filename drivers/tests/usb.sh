@@ -21,6 +21,7 @@ there() { ip netns exec peer "$@"; }
 measure() { echo "/sys/class/net/$1/irqmod_usb/$2"; }
 set_measure() { echo "$3" >"$(measure "$1" "$2")"; }
 device() { basename "$(readlink -f "/sys/class/net/$1/device")"; }
+gso_sizes() { ip -d link show "$IF0" | grep -o 'gso[a-z0-9_]*_max_size [0-9]*'; }
 gone() { [ ! -e "/sys/class/net/$1" ]; }
 received() { cat "/sys/class/net/$IF0/statistics/rx_bytes"; }
 
@@ -71,6 +72,19 @@ check "rx-usecs" ethtool -C "$IF0" rx-usecs 34
 check "... is kept" same "$(coalesce "$IF0" rx-usecs)" 34
 fails "rx-usecs beyond the register" ethtool -C "$IF0" rx-usecs 1093
 fails "tx-usecs" ethtool -C "$IF0" tx-usecs 100
+
+sizes=$(gso_sizes)
+largest=$(gso_sizes | sed -n '1s/.* //p')
+check "without tx_pool" set_measure "$IF0" tx_pool 0
+check "... large sends are smaller" test "$(gso_sizes)" != "$sizes"
+check "with tx_pool" set_measure "$IF0" tx_pool 1
+check "... they are as large as before" same "$(gso_sizes)" "$sizes"
+check "a smaller size" ip link set "$IF0" gso_max_size 4000
+sizes=$(gso_sizes)
+set_measure "$IF0" tx_pool 0
+set_measure "$IF0" tx_pool 1
+check "... is kept" same "$(gso_sizes)" "$sizes"
+check "the largest size again" ip link set "$IF0" gso_max_size "$largest"
 
 echo 0 >/proc/sys/net/ipv4/ip_forward
 check "a namespace" ip netns add peer

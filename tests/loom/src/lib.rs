@@ -14,6 +14,8 @@ mod full_against_wake;
 #[cfg(test)]
 mod hybrid_owner;
 #[cfg(test)]
+mod limits_against_pass;
+#[cfg(test)]
 mod open_urb;
 #[cfg(test)]
 mod ring_handover;
