@@ -107,11 +107,12 @@ def test_of_each_change_a_thousand_instants_are_tried_unless_the_options_say_how
 
 
 def test_a_change_comes_instead_of_the_first_frames(testbed):
-    same, other = asked(testbed, what="negotiate")
-    assert names([same, other]) == [("negotiate", "same"), ("negotiate", "other")]
+    same, other = asked(testbed, what="mtu")
+    assert names([same, other]) == [("mtu", "same"), ("mtu", "other")]
     expected = {"first_frames": 0, "period_ns": 5_500 * MS, "check": True, "tolerates": "lost"}
-    assert told(same.trial) == expected | {"steps": (Step(0, argv=("ethtool", "-r", "eth0")),)}
-    assert told(other.trial) == expected | {"steps": (Step(0, argv=("ethtool", "-r", "eth1")),)}
+    for case, interface in ((same, "eth0"), (other, "eth1")):
+        path = f"/sys/class/net/{interface}/mtu"
+        assert told(case.trial) == expected | {"steps": (Step(0, path, "1400"), Step(2_750 * MS, path, "1500"))}
     assert told(other.alone) == told(other.trial) | {"pairs": 6, "frames": 0}
 
 

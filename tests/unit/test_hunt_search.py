@@ -268,7 +268,7 @@ def test_a_burst_may_take_as_often_as_long_as_it_has_frames():
     ],
 )
 def test_nothing_is_hunted_if_frames_that_come_alone_are_lost(found, lost):
-    case = replace(CASE, alone=replace(CASE.alone, period_ns=5_500_000))
+    case = replace(CASE, alone=replace(CASE.alone, period_ns=3_500_000))
     with pytest.raises(NotAloneError, match=rf"^{lost} frames that came alone, 3.5 ms apart, never came out$"):
         limits_of(case, Options(), **found)
 
