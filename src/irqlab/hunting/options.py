@@ -73,7 +73,14 @@ class Options:
     ] = 1
     begin: Annotated[float | None, typer.Option("--from", help="First instant, in µs after the first event.")] = None
     end: Annotated[float | None, typer.Option("--until", help="Last instant, in µs after the first event.")] = None
-    at: Annotated[int | None, typer.Option("--at", help="Replay one instant, in ns after the first event.")] = None
+    at: Annotated[
+        int | None,
+        typer.Option(
+            "--at",
+            help="Replay one instant, in ns after the first event; of failures one call, of processors one schedule, "
+            "by its number.",
+        ),
+    ] = None
     lead: Annotated[
         int, typer.Option("--lead", help="With --at: number of pairs before it, with shorter and shorter distances to it.")
     ] = 0

@@ -93,7 +93,7 @@ class Options:
         int,
         typer.Option(
             "--interfaces",
-            help="How many interfaces of the DUT receive the load, in equal shares. The cliff of --load is that of one.",
+            help="How many interfaces of the DUT receive the load, in equal shares. The cliff of --load is that of a single one.",
             min=1,
             max=len(INTERFACES),
         ),
@@ -142,6 +142,7 @@ class Line:
     """A table line: one load."""
 
     wait: Annotated[str, Col("Waits", title="how the application waits for frames")]
+    interfaces: Annotated[int | None, Col("Interfaces", optional=True, title="of the device under test that receive the load")]
     offered_pps: Annotated[float, Col("Offered", "kpps", units.kpps)]
     application_pps: Annotated[float, Col("Received", "kpps", units.kpps, mark=lambda _: "strong")]
     lost_nic: Annotated[float, Col("Lost: NIC", format=units.percent, title="refused by the NIC, or dropped on its ring")]
@@ -176,6 +177,7 @@ class Line:
         latency = sample.latency if sample.latency and sample.latency.count else None
         return cls(
             wait=sample.wait,
+            interfaces=sample.interfaces if sample.interfaces > 1 else None,
             offered_pps=sample.offered_pps,
             application_pps=sample.application_pps,
             lost_nic=sample.places.nic / sent,
@@ -219,7 +221,7 @@ def _run(runner: TrialRunner, workload: Workload, options: Options) -> list[Meth
     rates = options.rates()
     if rates is None:
         cliff_pps = cliff.external(runner, workload, Tuning(ksoftirqd_nice=options.ksoftirqd_nice)).by(options.cliff_sign)
-        most_pps = runner.most_pps(workload)
+        most_pps = runner.most_pps(workload) * options.interfaces
         rates = [rate for share in options.shares() if (rate := share * cliff_pps) <= most_pps or share <= 1]
     given = runner.testbed.config.dut.schemes
     tunings = {

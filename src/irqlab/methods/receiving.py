@@ -49,6 +49,8 @@ class Sample:
     """Round trip, from a separate trial with echo; null if not measured."""
     echo_offered_pps: Rate | None
     echo_returned_pps: Rate | None
+    interfaces: Count = 1
+    """Of the DUT that received the load, in equal shares."""
 
     @classmethod
     def of(cls, receiving: ApplicationResult, echoing: ApplicationResult | None, wait: str = BLOCK) -> Sample:
@@ -71,6 +73,7 @@ class Sample:
             latency=msgspec.convert(echoing.latency, Latency | None) if echoing else None,
             echo_offered_pps=echoing.offered_pps if echoing else None,
             echo_returned_pps=echoing.returned_pps if echoing else None,
+            interfaces=receiving.spec.interfaces,
         )
 
 

@@ -353,8 +353,10 @@ def _purge(dut: Dut, testbed: Testbed) -> None:
     Without this, each unbind of a PCI driver leaves an object, that of the registers' mapping (mm/vmalloc.c, vm_unmap_aliases).
     """
     dut_kernel = testbed.machine.kernel
-    for module in modules.load_all(dut_kernel, [PURGES] if PURGES in modules.names(dut_kernel) else []):
+    loaded = modules.load_all(dut_kernel, [PURGES] if PURGES in modules.names(dut_kernel) else [])
+    for module in loaded:
         dut.rpc.guest("insmod", name=module.name, base64=b64encode(module.data).decode(), params="")
+    for module in reversed(loaded):
         dut.run("rmmod", module.name)
 
 

@@ -116,6 +116,8 @@ class ApplicationTrial(Trial["ApplicationResult"]):
     def measure(self, dut: Dut, conditions: Conditions) -> ApplicationResult:
         """Starts the applications, offers the load, and accounts for every frame."""
         dut.play_hosts(0 if self.above_line_rate else conditions.line_rate_bps)
+        if self.interfaces > 1 and self.kind != "udp":
+            raise IrqlabError(f"a load for {self.interfaces} interfaces needs a receiver, and {self.kind} has none")
         if not dut.interfaces:
             raise IrqlabError("a trial with an application needs an agent that knows the interfaces: --dut and --dut-ports")
         _tune(conditions.driver, dut, self)
