@@ -25,6 +25,8 @@ class FakeSession:
     long: bool = True
     hardware: Any = None
     config: Any = field(default_factory=lambda: SimpleNamespace(nic=None))
+    release: str = "6.1.0-1-amd64"
+    """The kernel's."""
     results: list[MethodResult] = field(default_factory=list)
     asked: list[tuple[str, Any]] = field(default_factory=list)
     """What was measured: its name, and the key of each job."""
@@ -45,6 +47,9 @@ class FakeSession:
         found = self.testbeds(schemes, **changes)
         self._asked_for[id(found)] = (schemes, changes, found)  # which keeps it, and so its id
         return found
+
+    def kernel_release(self) -> str:
+        return self.release
 
     def all(self, what: str, jobs: Mapping[Any, Any]) -> dict[Any, Any]:
         self.asked += [(what, key) for key in jobs]

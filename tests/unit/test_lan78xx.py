@@ -12,7 +12,7 @@ import pytest
 from irqlab.errors import IrqlabError
 from irqlab.reproduce import find, reference
 from irqlab.reproduce.claims import Finding
-from irqlab.reproduce.lan78xx import findings, measure, trials
+from irqlab.reproduce.lan78xx import findings, measure, report, trials
 from irqlab.reproduce.lan78xx.configurations import ALL, BEFORE, DRIVERS, IN_TREE, PATCHES, SPEEDS, SWITCHES, steps
 from irqlab.reproduce.lan78xx.findings import better
 from irqlab.reproduce.lan78xx.measure import IperfRow, StepRow, letter
@@ -202,9 +202,37 @@ def test_stated_hardware_is_measured_with_the_kernels_drivers() -> None:
     assert {changes["mips"] for _, changes in session.made if changes["memory"]} == {1000}
 
 
+def test_stated_hardware_is_measured_on_the_nic_that_is_chosen() -> None:
+    board: Any = SimpleNamespace(name="board", mips=1000, memory="slow")
+    session = FakeSession(
+        answer=lambda *_: Throughput(200.0, 1.0, None, 3.0, 5000, None), config=SimpleNamespace(nic="lan7800-superspeed")
+    )
+    found = measure.hardware(session, board)  # type: ignore[arg-type]
+    assert {row.nic for row in found} == {changes["nic"] for _, changes in session.made} == {"lan7800-superspeed"}
+    assert len(found.rows) == len(measure.TESTS) * 2
+
+
+def test_a_kernel_for_which_the_older_driver_cannot_be_built() -> None:
+    def answer(what: str, key: Any) -> Any:
+        return _answer("the letter's tables", ("TCP Rx", "slow", key[-1])) if what.endswith("board") else _answer(what, key)
+
+    board = SimpleNamespace(name="board", mips=1000, memory="slow")
+    session = FakeSession(answer=answer, hardware=board, release="7.3.1-amd64")
+    tables = measure.measure(session)  # type: ignore[arg-type]
+    assert tables.hardware is not None
+    assert {row.driver for row in tables.hardware} == {"in_tree"}
+    for table in (tables.iperf, tables.forwarding, tables.rrul):
+        assert {row.driver for row in table} == set(DRIVERS) - {"before"}
+    assert {row.drivers for row in tables.ratios} == {"ours"}
+    assert BEFORE not in {changes.get("driver") for _, changes in session.made}
+    assert report.picture(tables).plots
+    assert report.sections(tables)
+    assert not [found for found in findings.findings(tables) if found.source.startswith("Table of")]
+
+
 def test_hardware_without_memory_is_refused() -> None:
     board = SimpleNamespace(name="mpc8250", mips=250, memory=None)
-    with pytest.raises(IrqlabError, match="mpc8250 has no memory model"):
+    with pytest.raises(IrqlabError, match="--hardware mpc8250: it has no memory model"):
         measure.measure(FakeSession(answer=_answer, hardware=board))  # type: ignore[arg-type]
 
 

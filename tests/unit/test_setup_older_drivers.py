@@ -69,6 +69,12 @@ def test_other_kernels_are_refused() -> None:
         older_drivers.module_file(kernel("6.12.117+deb13-amd64"), LAN78XX)
 
 
+def test_a_package_without_a_single_tar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(debs, "extract", lambda package, into: into.mkdir())
+    with pytest.raises(SetupError, match=r"a\.deb has no single usr/src/\*\.tar\.xz"):
+        older_drivers._unpack(Path("a.deb"), OLD.files, tmp_path)
+
+
 def test_they_are_found_by_name() -> None:
     assert older_drivers.find("lan78xx-5-10") is LAN78XX
     assert older_drivers.find("lan78xx") is None

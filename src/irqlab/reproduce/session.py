@@ -14,6 +14,8 @@ from irqlab.config.schemes import Schemes
 from irqlab.config.testbed import TestbedConfig
 from irqlab.results.document import MethodResult
 from irqlab.runner.jobs import Job, JobRunner
+from irqlab.setup import kernel
+from irqlab.setup.kernel_trees import Options
 from irqlab.trials.testbed import Testbed
 
 K = TypeVar("K", bound=Hashable)
@@ -68,6 +70,10 @@ class Session:
         if config not in self._testbeds:
             self._testbeds[config] = Testbed.resolve(config)
         return self._testbeds[config]
+
+    def kernel_release(self) -> str:
+        """The release of the DUT's kernel, as `uname -r` has it. Raises SetupError."""
+        return kernel.resolve(self.config.kernel, Options(self.config.kconfig, self.config.debug)).release
 
     def all(self, what: str, jobs: Mapping[K, Job[T]]) -> dict[K, T]:
         """Does independent jobs side by side; answers by their keys. The first error, or Ctrl-C, ends them all."""

@@ -32,6 +32,11 @@ class Older:
     changes: tuple[tuple[str, str], ...]
     """Texts of the first file and what replaces them."""
 
+    def builds_for(self, release: str) -> bool:
+        """Whether it can be built for the kernel of that release (`uname -r`)."""
+        series = re.match(r"\d+\.\d+", release)
+        return series is not None and series[0] in self.series
+
 
 LAN78XX = Older(
     module="lan78xx_5_10",
@@ -58,8 +63,7 @@ def find(module: str) -> Older | None:
 
 def module_file(target: Kernel, driver: Older) -> Path:
     """The built file of a driver's module. Downloads its source unless it is in the cache. Raises SetupError."""
-    series = re.match(r"\d+\.\d+", target.release)
-    if not series or series[0] not in driver.series:
+    if not driver.builds_for(target.release):
         raise SetupError(f"{driver.module} can be built for Linux {', '.join(driver.series)}, not for {target.release}")
     files = {Path(name).name: content for name, content in _source(driver).items()}
     first = Path(driver.files[0]).name
@@ -97,7 +101,10 @@ def _source(driver: Older) -> dict[str, bytes]:
 def _unpack(package: Path, files: Sequence[str], into: Path) -> None:
     """Unpacks some files of the kernel's tree in a package. Raises SetupError."""
     debs.extract(package, into / "package")
-    (tar,) = (into / "package").glob("usr/src/*.tar.xz")
+    tars = list((into / "package").glob("usr/src/*.tar.xz"))
+    if len(tars) != 1:
+        raise SetupError(f"{package.name} has no single usr/src/*.tar.xz")
+    (tar,) = tars
     top = tar.name.removesuffix(".tar.xz")
     names = [f"{top}/{name}" for name in files]
     command = ["tar", "-x", "-f", str(tar), "-C", str(into), "--strip-components=1", *names]

@@ -9,6 +9,7 @@ from irqlab.config.memory import Memory
 from irqlab.config.schemes import Schemes
 from irqlab.config.testbed import DutConfig
 from irqlab.reproduce.session import Session
+from irqlab.setup import older_drivers
 from irqlab.trials.testbed import Testbed
 
 IN_TREE = "lan78xx"
@@ -68,6 +69,13 @@ DRIVERS = {
 PAIRS = {"kernel": ("before", "in_tree"), "ours": ("standard", "napi")}
 """Drivers before the series and after it."""
 WITH, WITHOUT, UP_TO = "with", "without", "up to"
+
+
+def buildable(session: Session) -> dict[str, Configuration]:
+    """Those of DRIVERS that there are for the DUT's kernel: an older kernel's can be built for some only. Raises SetupError."""
+    release = session.kernel_release()
+    older = {name: older_drivers.find(chosen.driver) for name, chosen in DRIVERS.items() if chosen.driver}
+    return {name: chosen for name, chosen in DRIVERS.items() if not (found := older.get(name)) or found.builds_for(release)}
 
 
 def steps() -> dict[tuple[str, int], Configuration]:

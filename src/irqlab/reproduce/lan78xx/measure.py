@@ -24,6 +24,7 @@ from irqlab.reproduce.lan78xx.configurations import (
     WITH,
     WITHOUT,
     Configuration,
+    buildable,
     steps,
 )
 from irqlab.reproduce.lan78xx.trials import Probe
@@ -181,7 +182,8 @@ class Tables:
 def measure(session: Session) -> Tables:
     """All tables. Raises IrqlabError for hardware without a memory model."""
     if session.hardware and session.hardware.memory is None:
-        raise IrqlabError(f"{session.hardware.name} has no memory model, and nothing charges other costs in an iperf3 test")
+        name = session.hardware.name
+        raise IrqlabError(f"--hardware {name}: it has no memory model, and iperf3 tests cannot charge other costs")
     measured = iperf(session)
     return Tables(
         iperf=measured,
@@ -214,7 +216,7 @@ def iperf(session: Session) -> Table[IperfRow]:
         (name, speed, driver): _job(session, chosen, SPEEDS[speed], name, seconds)
         for name in TESTS
         for speed in _speeds(session)
-        for driver, chosen in DRIVERS.items()
+        for driver, chosen in buildable(session).items()
     }
     rows = [
         IperfRow(
@@ -235,8 +237,8 @@ def iperf(session: Session) -> Table[IperfRow]:
 
 def hardware(session: Session, board: Hardware) -> Table[HardwareRow]:
     """The letter's tests on a machine whose memory takes time, with the kernel's drivers before and after the series."""
-    drivers = PAIRS["kernel"]
-    nics = (USB2,) if session.quick else (USB2, NIC)
+    drivers = [driver for driver in PAIRS["kernel"] if driver in buildable(session)]
+    nics = (session.config.nic,) if session.config.nic else (USB2,) if session.quick else (USB2, NIC)
     jobs = {
         (nic, name, driver): Job(
             f"{board.name}, {nic}, {DRIVERS[driver].title}, {name}",
@@ -383,7 +385,7 @@ def forwarding(session: Session) -> Table[ForwardingRow]:
             f"{chosen.title} {speed}", chosen.testbed(session, SPEEDS[speed]), partial(throughput.run, workload=workload)
         )
         for speed in _speeds(session)
-        for driver, chosen in DRIVERS.items()
+        for driver, chosen in buildable(session).items()
     }
     rows = [
         ForwardingRow(
@@ -401,7 +403,7 @@ def rrul(session: Session) -> Table[RrulRow]:
     """Latency under load, as the answer to the letter asks for it."""
     jobs = {
         driver: Job(chosen.title, chosen.testbed(session, SPEEDS[SLOW]), partial(trials.latency, test=RRUL))
-        for driver, chosen in DRIVERS.items()
+        for driver, chosen in buildable(session).items()
     }
     rows = [
         RrulRow(driver, found.up_mbps, found.down_mbps, found.idle_percent, found.udp, found.icmp)

@@ -49,8 +49,8 @@ def _gains(title: str, tables: Tables, gain: Gain) -> Plot:
     for test in TESTS:
         bars = []
         for board in dict.fromkeys(row.board for row in tables.iperf):
-            before, after = (ours[test, board, driver] for driver in COMPARED)
-            if before.mbps and after.mbps and before.idle_percent < 100:
+            before, after = (ours.get((test, board, driver)) for driver in COMPARED)
+            if before and after and before.mbps and after.mbps and before.idle_percent < 100:
                 value = gain(after.mbps, 100 - after.idle_percent, before.mbps, 100 - before.idle_percent)
                 bars.append(_bar(f"lab, {board}", value, f"{value:.2f}  lab, {board}", "in_tree", False))
         for row in tables.letter.by(lambda r: r.test)[test]:
