@@ -18,7 +18,7 @@ from irqlab.debug.evidence import config_of, coverage_of, trace_of, traceable
 from irqlab.debug.trace import Step, shown
 from irqlab.errors import IrqlabError
 from irqlab.hunting.cases import Case, cases
-from irqlab.hunting.findings import Finding, Place, group
+from irqlab.hunting.findings import Finding, Place, group, numbered
 from irqlab.hunting.options import KINDS, PROCESSORS, Options
 from irqlab.hunting.pairs import Limits, Pair
 from irqlab.hunting.search import Hunted, NotAloneError, hunt, replay, step_of
@@ -182,11 +182,19 @@ def _traced(runner: TrialRunner, hunted: Hunted, most: int) -> Hunted:
 
 
 def _replayed(case: Case, limits: Limits, pairs: Sequence[Pair], step_ns: int, at_ns: int) -> Sample:
-    return _sample(case, Hunted(limits, [(at_ns, at_ns)], step_ns, pairs, group(case.kind, case.port, pairs, 0)))
+    found = group(case.kind, case.port, pairs, 0)
+    if _timeless(case):
+        found = [numbered(one, at_ns, None) for one in found]
+    return _sample(case, Hunted(limits, [(at_ns, at_ns)], step_ns, pairs, found))
+
+
+def _timeless(case: Case) -> bool:
+    """Whether calls or schedules are tried, which have numbers, and no instants."""
+    return case.trial.switches is not None or case.trial.failing is not None
 
 
 def _sample(case: Case, hunted: Hunted) -> Sample:
-    timeless = case.trial.switches is not None or case.trial.failing is not None
+    timeless = _timeless(case)
     timed = [pair for pair in hunted.pairs if pair.latency_ns is not None]
     worst = max(timed, key=lambda pair: pair.latency_ns or 0, default=None)
     broken = sum(one.instants for one in hunted.findings if one.what == "message" and one.said is not None)
