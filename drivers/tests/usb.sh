@@ -3,6 +3,7 @@
 # needs: engine
 # needs: wire
 # may log: random: crng reseeded on system resumption|xHC error in resume|root hub lost power or was reset
+# may log: ^xhci_hcd \S+ (ERROR Transfer event TRB DMA ptr not part of current TD|Looking for event-dma)
 # long
 # For USB: schemes and switches change under traffic between two namespaces, over the wire that connects the interfaces; jumbo
 # frames and offloads; unsupported schemes are rejected; the device is unbound under traffic, and the machine suspends.
