@@ -15,7 +15,7 @@ from irqlab.runner.runner import TrialRunner
 
 BURSTS = 4
 APART_NS = 200 * MS
-"""A ring of 4,096 frames is empty after that."""
+"""Enough for a ring of 4,096 frames, at 21,000 frames/s."""
 TICK_NS = 4 * MS
 """Pairs are multiples of that apart, so that the kernel's ticks come at the same instants in each."""
 
