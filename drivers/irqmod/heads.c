@@ -8,12 +8,15 @@
  * The kernel's page fragments (napi_alloc_frag) do this with a single chunk. A
  * router's transmit ring always holds some of its heads, so they allocate a new
  * chunk every time, and the kernel clears it (init_on_alloc).
+ *
+ * A head that waits on a socket keeps its whole chunk, while the socket is charged
+ * for the frame alone. Therefore chunks are half as large as the kernel's.
  */
 #include <linux/module.h>
 
 #include "scheme.h"
 
-#define HEADS_ORDER	get_order(SZ_32K)
+#define HEADS_ORDER	get_order(SZ_16K)
 #define HEADS_BIAS	USHRT_MAX	/* exceeds the heads per chunk */
 
 static unsigned int fail_heads;

@@ -157,8 +157,8 @@ struct irqmod_tx_stats {
  * up to 92 full-size frames (rmem_default), and a pass holds 64 more. Fast
  * Ethernet does not fill a socket.
  */
-#define IRQMOD_CHUNKS		16
-#define IRQMOD_CHUNKS_FAST	8
+#define IRQMOD_CHUNKS		32
+#define IRQMOD_CHUNKS_FAST	16
 
 struct irqmod_chunk {
 	struct page *page;
