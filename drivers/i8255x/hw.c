@@ -156,10 +156,11 @@ irqreturn_t i8255x_isr(int irq, void *data)
 		return IRQ_NONE;
 
 	/* Leave masked causes latched: if they were acknowledged here, the
-	 * poll that is about to unmask them would miss them.
+	 * poll that is about to unmask them would miss them. CNA is always
+	 * masked, and nobody waits for it.
 	 */
-	writeb(ours, np->regs + SCB_ACK);
-	if (unlikely(causes != ours)) {
+	writeb(ours | CAUSE_CNA, np->regs + SCB_ACK);
+	if (unlikely(causes & ~(ours | CAUSE_CNA))) {
 		/* QEMU's model deasserts the line only when no cause is left
 		 * or when the mask is written; real chips do not need this.
 		 */
