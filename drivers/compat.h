@@ -52,14 +52,15 @@ do {								\
  * sockets may know it. Goes with 6.12.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
-#define irqmod_napi_renew(port)					\
+#define irqmod_napi_renew(queue)				\
 do {								\
-	netif_napi_del(&(port)->napi);				\
-	netif_napi_add_weight((port)->netdev, &(port)->napi,	\
-			      irqmod_poll, (port)->rx_weight);	\
+	netif_napi_del(&(queue)->napi);				\
+	netif_napi_add_weight((queue)->netdev, &(queue)->napi,	\
+			      irqmod_poll,			\
+			      (queue)->port->rx_weight);	\
 } while (0)
 #else
-#define irqmod_napi_renew(port)
+#define irqmod_napi_renew(queue)
 #endif
 
 /* 6.16: DECLARE_TRACE() adds _tp to the name, DECLARE_TRACE_EVENT() does not.

@@ -143,9 +143,9 @@ void i8255x_counters_stop(struct i8255x *np)
 	spin_unlock_irqrestore(&np->counters_lock, flags);
 }
 
-void i8255x_rx_count(struct irqmod_port *port)
+void i8255x_rx_count(struct irqmod_queue *queue)
 {
-	struct i8255x *np = to_i8255x(port);
+	struct i8255x *np = to_i8255x(queue);
 	unsigned long flags;
 
 	/* The holder of the lock requests a dump itself. */
@@ -158,9 +158,9 @@ void i8255x_rx_count(struct irqmod_port *port)
 	spin_unlock_irqrestore(&np->counters_lock, flags);
 }
 
-u32 i8255x_rx_arrived(struct irqmod_port *port)
+u32 i8255x_rx_arrived(struct irqmod_queue *queue)
 {
-	struct i8255x *np = to_i8255x(port);
+	struct i8255x *np = to_i8255x(queue);
 	unsigned long flags;
 
 	if (spin_trylock_irqsave(&np->counters_lock, flags)) {

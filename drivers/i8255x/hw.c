@@ -117,9 +117,9 @@ static u8 causes_of(u32 groups)
 	       (groups & IRQMOD_TX ? CAUSES_TX : 0);
 }
 
-void i8255x_mask(struct irqmod_port *port, u32 groups)
+void i8255x_mask(struct irqmod_queue *queue, u32 groups)
 {
-	struct i8255x *np = to_i8255x(port);
+	struct i8255x *np = to_i8255x(queue);
 	unsigned long flags;
 
 	spin_lock_irqsave(&np->mask_lock, flags);
@@ -128,9 +128,9 @@ void i8255x_mask(struct irqmod_port *port, u32 groups)
 	spin_unlock_irqrestore(&np->mask_lock, flags);
 }
 
-void i8255x_unmask(struct irqmod_port *port, u32 groups)
+void i8255x_unmask(struct irqmod_queue *queue, u32 groups)
 {
-	struct i8255x *np = to_i8255x(port);
+	struct i8255x *np = to_i8255x(queue);
 	unsigned long flags;
 
 	spin_lock_irqsave(&np->mask_lock, flags);
@@ -140,9 +140,9 @@ void i8255x_unmask(struct irqmod_port *port, u32 groups)
 }
 
 /* Do not acknowledge RNR: a stopped receiver must interrupt. */
-void i8255x_rx_ack(struct irqmod_port *port)
+void i8255x_rx_ack(struct irqmod_queue *queue)
 {
-	writeb(CAUSE_FR, to_i8255x(port)->regs + SCB_ACK);
+	writeb(CAUSE_FR, to_i8255x(queue)->regs + SCB_ACK);
 }
 
 irqreturn_t i8255x_isr(int irq, void *data)
@@ -175,7 +175,7 @@ irqreturn_t i8255x_isr(int irq, void *data)
 	if (ours & CAUSE_RNR)
 		WRITE_ONCE(np->ru_check, true);
 	if (groups)
-		irqmod_interrupt(&np->port, groups);
+		irqmod_interrupt(&np->queue, groups);
 	return IRQ_RETVAL(ours);
 }
 

@@ -50,6 +50,7 @@ enum i8255x_chip {
 
 struct i8255x {
 	struct irqmod_port port;	/* first: see irqmod.h */
+	struct irqmod_queue queue;
 	/* What each packet needs is in two lines (64 bytes, 64-bit): this one
 	 * is only read,
 	 */
@@ -115,9 +116,9 @@ struct i8255x {
 	struct work_struct reset_work;
 };
 
-static inline struct i8255x *to_i8255x(struct irqmod_port *port)
+static inline struct i8255x *to_i8255x(struct irqmod_queue *queue)
 {
-	return container_of(port, struct i8255x, port);
+	return container_of(queue, struct i8255x, queue);
 }
 
 /* QEMU's models have the revisions of chips, but not their defects. */
@@ -149,9 +150,9 @@ bool i8255x_try_command(struct i8255x *np, u8 command);
 int i8255x_mdio_read(struct net_device *netdev, int phy, int reg);
 void i8255x_mdio_write(struct net_device *netdev, int phy, int reg, int value);
 void i8255x_config(const struct i8255x *np, u8 *config);
-void i8255x_mask(struct irqmod_port *port, u32 groups);
-void i8255x_unmask(struct irqmod_port *port, u32 groups);
-void i8255x_rx_ack(struct irqmod_port *port);
+void i8255x_mask(struct irqmod_queue *queue, u32 groups);
+void i8255x_unmask(struct irqmod_queue *queue, u32 groups);
+void i8255x_rx_ack(struct irqmod_queue *queue);
 irqreturn_t i8255x_isr(int irq, void *data);
 
 /* rx.c */
@@ -159,9 +160,9 @@ int i8255x_rx_alloc(struct i8255x *np, struct i8255x_rings *rings);
 void i8255x_rx_free(struct i8255x *np, struct i8255x_rings *rings);
 void i8255x_rx_reset(struct i8255x *np);
 int i8255x_rx_start(struct i8255x *np);
-int i8255x_rx_take(struct irqmod_port *port, int budget);
-bool i8255x_rx_pending(struct irqmod_port *port);
-void i8255x_rx_refill(struct irqmod_port *port);
+int i8255x_rx_take(struct irqmod_queue *queue, int budget);
+bool i8255x_rx_pending(struct irqmod_queue *queue);
+void i8255x_rx_refill(struct irqmod_queue *queue);
 
 /* tx.c */
 int i8255x_tx_alloc(struct i8255x *np, struct i8255x_rings *rings);
@@ -171,10 +172,10 @@ void i8255x_tx_enable(struct i8255x *np, bool enable);
 void i8255x_tx_drop(struct i8255x *np);
 void i8255x_tx_retry(struct timer_list *timer);
 netdev_tx_t i8255x_xmit(struct sk_buff *skb, struct net_device *netdev);
-unsigned int i8255x_tx_reclaim(struct irqmod_port *port);
-unsigned int i8255x_tx_outstanding(struct irqmod_port *port);
-unsigned int i8255x_tx_bytes(struct irqmod_port *port);
-unsigned int i8255x_tx_room(struct irqmod_port *port);
+unsigned int i8255x_tx_reclaim(struct irqmod_queue *queue);
+unsigned int i8255x_tx_outstanding(struct irqmod_queue *queue);
+unsigned int i8255x_tx_bytes(struct irqmod_queue *queue);
+unsigned int i8255x_tx_room(struct irqmod_queue *queue);
 void i8255x_set_rx_mode(struct net_device *netdev);
 int i8255x_tx_dump(struct i8255x *np);
 
@@ -183,8 +184,8 @@ void i8255x_counters_init(struct i8255x *np);
 unsigned int i8255x_counters_count(const struct i8255x *np);
 int i8255x_counters_start(struct i8255x *np);
 void i8255x_counters_stop(struct i8255x *np);
-void i8255x_rx_count(struct irqmod_port *port);
-u32 i8255x_rx_arrived(struct irqmod_port *port);
+void i8255x_rx_count(struct irqmod_queue *queue);
+u32 i8255x_rx_arrived(struct irqmod_queue *queue);
 void i8255x_get_stats64(struct net_device *netdev,
 			struct rtnl_link_stats64 *stats);
 

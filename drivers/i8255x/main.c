@@ -172,7 +172,7 @@ static void i8255x_link(struct work_struct *work)
 	}
 	i8255x_link_speed(np);
 	mii_check_media(&np->mii, netif_msg_link(np), false);
-	i8255x_rx_count(&np->port);	/* before the counters saturate */
+	i8255x_rx_count(&np->queue);	/* before the counters saturate */
 	if (READ_ONCE(np->rx_mode_pending))
 		i8255x_apply(np);
 	schedule_delayed_work(&np->link_work, LINK_PERIOD);
@@ -360,11 +360,12 @@ static int i8255x_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	np->port.netdev = netdev;
 	np->port.ops = &i8255x_irqmod_ops;
 	np->port.caps = IRQMOD_CAP_MASK | IRQMOD_CAP_TX_IRQ_BIT;
-	np->port.irq = pdev->irq;
 	np->port.tx_ring = np->rings.tx_count;
 	np->port.rx_ring = np->rings.rx_count;
 	np->port.tx_reserve = TX_RESERVE;
 	np->port.wire_mbps = SPEED_100;
+	np->queue.irq = pdev->irq;
+	irqmod_add_queue(&np->port, &np->queue);
 	netdev->netdev_ops = &i8255x_netdev_ops;
 	netdev->ethtool_ops = &i8255x_ethtool_ops;
 	netdev->watchdog_timeo = WATCHDOG;

@@ -78,16 +78,16 @@ int i8255x_rx_start(struct i8255x *np)
 	return i8255x_command(np, RU_START, np->rings.rfd_dma[np->rx_cur]);
 }
 
-bool i8255x_rx_pending(struct irqmod_port *port)
+bool i8255x_rx_pending(struct irqmod_queue *queue)
 {
-	struct i8255x *np = to_i8255x(port);
+	struct i8255x *np = to_i8255x(queue);
 
 	return READ_ONCE(np->rings.rfd[np->rx_cur]->status) & cpu_to_le16(RFD_C);
 }
 
-void i8255x_rx_refill(struct irqmod_port *port)
+void i8255x_rx_refill(struct irqmod_queue *queue)
 {
-	struct i8255x *np = to_i8255x(port);
+	struct i8255x *np = to_i8255x(queue);
 	u32 missing = READ_ONCE(np->rx_taken) - np->rx_returned;
 	unsigned int last = np->rx_last, restart;
 	u32 i;
@@ -126,7 +126,7 @@ void i8255x_rx_refill(struct irqmod_port *port)
  */
 static void rx_check(struct i8255x *np)
 {
-	if (np->ru_stopped || i8255x_rx_pending(&np->port))
+	if (np->ru_stopped || i8255x_rx_pending(&np->queue))
 		return;
 	WRITE_ONCE(np->ru_check, false);
 	if ((readb(np->regs + SCB_STATUS) & RUS_MASK) != RUS_READY)
@@ -140,9 +140,9 @@ static bool rx_keeps(const struct i8255x *np, unsigned int len)
 	       len <= RX_DATA_BYTES;
 }
 
-int i8255x_rx_take(struct irqmod_port *port, int budget)
+int i8255x_rx_take(struct irqmod_queue *queue, int budget)
 {
-	struct i8255x *np = to_i8255x(port);
+	struct i8255x *np = to_i8255x(queue);
 	u32 packets = 0, bytes = 0, errors = 0, no_buffer = 0;
 	unsigned int cur = np->rx_cur;
 	int taken = 0;
@@ -168,7 +168,7 @@ int i8255x_rx_take(struct irqmod_port *port, int budget)
 			errors++;
 			continue;
 		}
-		skb = irqmod_rx_alloc(port, len);
+		skb = irqmod_rx_alloc(queue, len);
 		if (unlikely(!skb)) {
 			no_buffer++;
 			continue;
@@ -177,22 +177,22 @@ int i8255x_rx_take(struct irqmod_port *port, int budget)
 		packets++;
 		bytes += len;
 		skb->protocol = eth_type_trans(skb, np->netdev);
-		irqmod_deliver(port, skb);
+		irqmod_deliver(queue, skb);
 	}
 	np->rx_cur = cur;
 	WRITE_ONCE(np->rx_taken, np->rx_taken + taken);
-	if (!port->rx_deferred)
-		i8255x_rx_refill(port);
+	if (!queue->rx_deferred)
+		i8255x_rx_refill(queue);
 	if (unlikely(!taken || READ_ONCE(np->ru_check)))
 		rx_check(np);
 
-	u64_stats_update_begin(&port->rx_stats.syncp);
-	u64_stats_add(&port->rx_stats.packets, packets);
-	u64_stats_add(&port->rx_stats.bytes, bytes);
+	u64_stats_update_begin(&queue->rx_stats.syncp);
+	u64_stats_add(&queue->rx_stats.packets, packets);
+	u64_stats_add(&queue->rx_stats.bytes, bytes);
 	if (unlikely(errors || no_buffer)) {
-		u64_stats_add(&port->rx_stats.errors, errors);
-		u64_stats_add(&port->rx_stats.no_buffer, no_buffer);
+		u64_stats_add(&queue->rx_stats.errors, errors);
+		u64_stats_add(&queue->rx_stats.no_buffer, no_buffer);
 	}
-	u64_stats_update_end(&port->rx_stats.syncp);
+	u64_stats_update_end(&queue->rx_stats.syncp);
 	return taken;
 }

@@ -70,16 +70,16 @@ void i8255x_tx_enable(struct i8255x *np, bool enable)
 		timer_delete_sync(&np->tx_retry);
 }
 
-unsigned int i8255x_tx_outstanding(struct irqmod_port *port)
+unsigned int i8255x_tx_outstanding(struct irqmod_queue *queue)
 {
-	struct i8255x *np = to_i8255x(port);
+	struct i8255x *np = to_i8255x(queue);
 
 	return READ_ONCE(np->tx_filled) - READ_ONCE(np->tx_done);
 }
 
-unsigned int i8255x_tx_bytes(struct irqmod_port *port)
+unsigned int i8255x_tx_bytes(struct irqmod_queue *queue)
 {
-	struct i8255x *np = to_i8255x(port);
+	struct i8255x *np = to_i8255x(queue);
 	unsigned int i, bytes = 0;
 
 	for (i = 0; i < np->rings.tx_count; i++)
@@ -88,9 +88,9 @@ unsigned int i8255x_tx_bytes(struct irqmod_port *port)
 	return bytes;
 }
 
-unsigned int i8255x_tx_room(struct irqmod_port *port)
+unsigned int i8255x_tx_room(struct irqmod_queue *queue)
 {
-	return to_i8255x(port)->rings.tx_count - i8255x_tx_outstanding(port);
+	return to_i8255x(queue)->rings.tx_count - i8255x_tx_outstanding(queue);
 }
 
 /* The next slot to fill; the caller has checked that one is free. */
@@ -145,12 +145,11 @@ void i8255x_tx_retry(struct timer_list *timer)
 netdev_tx_t i8255x_xmit(struct sk_buff *skb, struct net_device *netdev)
 {
 	struct i8255x *np = netdev_priv(netdev);
-	struct netdev_queue *txq = netdev_get_tx_queue(netdev, 0);
 	struct i8255x_cb *cb;
 	u16 command = CB_TRANSMIT | CB_FLEXIBLE;
 	dma_addr_t dma;
 
-	irqmod_tx_begin(&np->port);
+	irqmod_tx_begin(&np->queue);
 
 	dma = dma_map_single(&np->pdev->dev, skb->data, skb->len,
 			     DMA_TO_DEVICE);
@@ -170,13 +169,13 @@ netdev_tx_t i8255x_xmit(struct sk_buff *skb, struct net_device *netdev)
 	cb->tx.buf_addr = cpu_to_le32(dma);
 	cb->tx.buf_size = cpu_to_le16(skb->len);
 	cb->tx.buf_el = 0;
-	if (irqmod_tx_wants_irq(&np->port))
+	if (irqmod_tx_wants_irq(&np->queue))
 		command |= CB_I;
 	skb_tx_timestamp(skb);
-	irqmod_tx_sent(&np->port, txq, skb->len);
+	irqmod_tx_sent(&np->queue, skb->len);
 	tx_commit(np, cb, command);
 
-	if (irqmod_tx_queued(&np->port, txq, i8255x_tx_room(&np->port),
+	if (irqmod_tx_queued(&np->queue, i8255x_tx_room(&np->queue),
 			     TX_RESERVE) ||
 	    np->tx_unkicked >= TX_BATCH) {
 		if (likely(!np->lost_doorbells))
@@ -193,9 +192,9 @@ kick:
 	return NETDEV_TX_OK;
 }
 
-unsigned int i8255x_tx_reclaim(struct irqmod_port *port)
+unsigned int i8255x_tx_reclaim(struct irqmod_queue *queue)
 {
-	struct i8255x *np = to_i8255x(port);
+	struct i8255x *np = to_i8255x(queue);
 	/* Acquire: pairs with tx_commit(). */
 	u32 left = smp_load_acquire(&np->tx_filled) - np->tx_done;
 	u32 slots = 0, packets = 0, bytes = 0;
@@ -215,7 +214,7 @@ unsigned int i8255x_tx_reclaim(struct irqmod_port *port)
 			packets++;
 			bytes += skb->len;
 			np->rings.tx_skb[tail] = NULL;
-			irqmod_tx_free(port, skb);
+			irqmod_tx_free(queue, skb);
 		}
 		tail = tail + 1 == np->rings.tx_count ? 0 : tail + 1;
 	}
@@ -224,12 +223,12 @@ unsigned int i8255x_tx_reclaim(struct irqmod_port *port)
 	np->tx_tail = tail;
 	/* From here on the slots may be reused. */
 	smp_store_release(&np->tx_done, np->tx_done + slots);
-	irqmod_tx_completed(port, packets, bytes);
+	irqmod_tx_completed(queue, packets, bytes);
 
-	u64_stats_update_begin(&port->tx_stats.syncp);
-	u64_stats_add(&port->tx_stats.packets, packets);
-	u64_stats_add(&port->tx_stats.bytes, bytes);
-	u64_stats_update_end(&port->tx_stats.syncp);
+	u64_stats_update_begin(&queue->tx_stats.syncp);
+	u64_stats_add(&queue->tx_stats.packets, packets);
+	u64_stats_add(&queue->tx_stats.bytes, bytes);
+	u64_stats_update_end(&queue->tx_stats.syncp);
 	return packets;
 }
 
@@ -287,7 +286,7 @@ void i8255x_set_rx_mode(struct net_device *netdev)
 	struct i8255x *np = netdev_priv(netdev);
 
 	netif_tx_lock(netdev);
-	if (np->tx_usable && i8255x_tx_room(&np->port) >= TX_RESERVE) {
+	if (np->tx_usable && i8255x_tx_room(&np->queue) >= TX_RESERVE) {
 		WRITE_ONCE(np->rx_mode_pending, false);
 		tx_setup(np);
 		tx_kick(np);
@@ -318,7 +317,7 @@ int i8255x_tx_dump(struct i8255x *np)
 
 	netif_tx_lock_bh(np->netdev);
 	/* Leave one for a packet. */
-	if (!np->tx_usable || i8255x_tx_room(&np->port) < 2) {
+	if (!np->tx_usable || i8255x_tx_room(&np->queue) < 2) {
 		netif_tx_unlock_bh(np->netdev);
 		return -EBUSY;
 	}

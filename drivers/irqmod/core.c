@@ -16,100 +16,100 @@
  * is unmasked or the scheme gives the ring away: a pass of another function means
  * that two contexts share it, even if their passes never meet.
  */
-int irqmod_rx_pass_checked(struct irqmod_port *port, int budget,
+int irqmod_rx_pass_checked(struct irqmod_queue *queue, int budget,
 			   const char *owner)
 {
-	const char *holder = xchg(&port->rx_holder, owner);
-	const char *before = xchg(&port->rx_owner, owner);
-	const char *name = port->netdev->name;
+	const char *holder = xchg(&queue->rx_holder, owner);
+	const char *before = xchg(&queue->rx_owner, owner);
+	const char *name = queue->netdev->name;
 	int taken;
 
 	WARN_ONCE(holder, "%s: %s takes the ring that %s holds\n",
 		  name, owner, holder);
 	WARN_ONCE(!holder && before && before != owner,
 		  "%s: %s takes the ring that %s owns\n", name, owner, before);
-	WARN_ONCE(READ_ONCE(port->rx_quiet), "%s: %s takes the ring after its stop\n",
+	WARN_ONCE(READ_ONCE(queue->rx_quiet), "%s: %s takes the ring after its stop\n",
 		  name, owner);
-	taken = (irqmod_rx_pass)(port, budget);
+	taken = (irqmod_rx_pass)(queue, budget);
 	/* What the pass wrote is seen by whoever holds the ring next. */
-	smp_store_release(&port->rx_holder, NULL);
+	smp_store_release(&queue->rx_holder, NULL);
 	return taken;
 }
 
-static void rx_quiet(struct irqmod_port *port, bool quiet)
+static void rx_quiet(struct irqmod_queue *queue, bool quiet)
 {
-	WARN_ONCE(quiet && READ_ONCE(port->rx_holder),
+	WARN_ONCE(quiet && READ_ONCE(queue->rx_holder),
 		  "%s: stopped, and %s still holds the ring\n",
-		  port->netdev->name, port->rx_holder);
-	irqmod_rx_give(port);
-	WRITE_ONCE(port->rx_quiet, quiet);
+		  queue->netdev->name, queue->rx_holder);
+	irqmod_rx_give(queue);
+	WRITE_ONCE(queue->rx_quiet, quiet);
 }
 #else
-static inline void rx_quiet(struct irqmod_port *port, bool quiet) { }
+static inline void rx_quiet(struct irqmod_queue *queue, bool quiet) { }
 #endif
 
 /* One pass over the ring; delivers the frames taken. */
-int (irqmod_rx_pass)(struct irqmod_port *port, int budget)
+int (irqmod_rx_pass)(struct irqmod_queue *queue, int budget)
 {
 	int taken;
 
-	taken = port->ops->rx_take(port, budget);
-	port->rx_frames += taken;
-	u64_stats_update_begin(&port->rx_stats.syncp);
-	u64_stats_inc(&port->rx_stats.polls);
+	taken = queue->ops->rx_take(queue, budget);
+	queue->rx_frames += taken;
+	u64_stats_update_begin(&queue->rx_stats.syncp);
+	u64_stats_inc(&queue->rx_stats.polls);
 	if (taken < budget)
-		u64_stats_inc(&port->rx_stats.polls_done);
-	u64_stats_update_end(&port->rx_stats.syncp);
-	if (port->rx_in_softirq)
-		irqmod_deliver_flush(port);
+		u64_stats_inc(&queue->rx_stats.polls_done);
+	u64_stats_update_end(&queue->rx_stats.syncp);
+	if (queue->rx_in_softirq)
+		irqmod_deliver_flush(queue);
 	return taken;
 }
 
 /**
- * irqmod_interrupt() - an interrupt of the port
- * @port: the port
+ * irqmod_interrupt() - an interrupt of the queue
+ * @queue: the queue
  * @groups: IRQMOD_RX, IRQMOD_TX or both: which groups of causes have been raised
  *
  * Called by the hard interrupt handler after it has acknowledged the causes, or by
  * the completion of a transfer, in the bus driver's context. Starts what the
- * schemes do then. While the port is stopped it masks @groups.
+ * schemes do then. While the queue is stopped it masks @groups.
  *
- * Context: hard IRQ, or softirq with IRQMOD_CAP_TRANSFERS. Not for one port on two
- * CPUs at a time.
+ * Context: hard IRQ, or softirq with IRQMOD_CAP_TRANSFERS. Not for one queue on
+ * two CPUs at a time.
  */
-void irqmod_interrupt(struct irqmod_port *port, u32 groups)
+void irqmod_interrupt(struct irqmod_queue *queue, u32 groups)
 {
-	if (unlikely(!READ_ONCE(port->up))) {
-		port->ops->mask(port, groups);
+	if (unlikely(!READ_ONCE(queue->up))) {
+		queue->ops->mask(queue, groups);
 		return;
 	}
-	u64_stats_update_begin(&port->irq_stats.syncp);
+	u64_stats_update_begin(&queue->irq_stats.syncp);
 	if (groups & IRQMOD_RX)
-		u64_stats_inc(&port->irq_stats.rx);
+		u64_stats_inc(&queue->irq_stats.rx);
 	if (groups & IRQMOD_TX)
-		u64_stats_inc(&port->irq_stats.tx);
-	u64_stats_update_end(&port->irq_stats.syncp);
+		u64_stats_inc(&queue->irq_stats.tx);
+	u64_stats_update_end(&queue->irq_stats.syncp);
 
-	if ((groups & (IRQMOD_RX | port->tx_with_rx)) &&
-	    !READ_ONCE(port->rx_stopping))
-		port->rx->irq(port);
-	if (groups & IRQMOD_TX & ~port->tx_with_rx)
-		port->tx->irq(port);
+	if ((groups & (IRQMOD_RX | queue->tx_with_rx)) &&
+	    !READ_ONCE(queue->rx_stopping))
+		queue->rx->irq(queue);
+	if (groups & IRQMOD_TX & ~queue->tx_with_rx)
+		queue->tx->irq(queue);
 }
 EXPORT_SYMBOL_GPL(irqmod_interrupt);
 
 /**
  * irqmod_rx_again() - frames have arrived while RX was masked
- * @port: the port
+ * @queue: the queue
  *
  * For unmask() of drivers whose hardware does not raise the cause again.
  *
  * Context: any in which RX is unmasked, with BH disabled.
  */
-void irqmod_rx_again(struct irqmod_port *port)
+void irqmod_rx_again(struct irqmod_queue *queue)
 {
-	if (READ_ONCE(port->up) && !READ_ONCE(port->rx_stopping))
-		port->rx->irq(port);
+	if (READ_ONCE(queue->up) && !READ_ONCE(queue->rx_stopping))
+		queue->rx->irq(queue);
 }
 EXPORT_SYMBOL_GPL(irqmod_rx_again);
 
@@ -118,182 +118,250 @@ EXPORT_SYMBOL_GPL(irqmod_rx_again);
  * scheme, too. One that had seen rx_stopping clear might otherwise do so after
  * the scheme has stopped.
  */
-static void irqmod_synchronize(struct irqmod_port *port)
+static void irqmod_synchronize(const struct irqmod_port *port)
 {
-	if (port->irq)
-		synchronize_irq(port->irq);
+	const struct irqmod_queue *queue;
+
+	irqmod_for_each_queue(queue, port)
+		if (queue->irq)
+			synchronize_irq(queue->irq);
 	synchronize_net();
 }
 
-/* The poll of the port's NAPI. */
+/* The poll of a queue's NAPI. */
 int irqmod_poll(struct napi_struct *napi, int budget)
 {
-	struct irqmod_port *port = container_of(napi, struct irqmod_port, napi);
+	struct irqmod_queue *queue = container_of(napi, struct irqmod_queue,
+						  napi);
 
-	return port->rx->poll(port, budget);
+	return queue->rx->poll(queue, budget);
 }
 
-static void rx_start(struct irqmod_port *port)
+static void rx_start_queue(struct irqmod_queue *queue)
 {
 	bool open;
 
-	rx_quiet(port, false);
-	port->rx_state = irqmod_rx_state(port, port->rx);
-	open = port->rx->start(port);
-	WRITE_ONCE(port->rx_stopping, false);
+	rx_quiet(queue, false);
+	queue->rx = queue->port->rx;
+	queue->rx_state = irqmod_rx_state(queue, queue->rx);
+	open = queue->rx->start(queue);
+	WRITE_ONCE(queue->rx_stopping, false);
 	/* Act as if a frame had arrived: the previous scheme may have consumed
 	 * the interrupt of frames still on the ring. RX is masked, so the
 	 * handler does not run concurrently. Interrupts stay enabled: under
 	 * PREEMPT_RT the locks of mask() and unmask() sleep.
 	 */
 	local_bh_disable();
-	port->rx->irq(port);
+	queue->rx->irq(queue);
 	if (open)
-		port->ops->unmask(port, IRQMOD_RX);
+		queue->ops->unmask(queue, IRQMOD_RX);
 	local_bh_enable();
+}
+
+static void rx_start(struct irqmod_port *port)
+{
+	struct irqmod_queue *queue;
+
+	irqmod_for_each_queue(queue, port)
+		rx_start_queue(queue);
 }
 
 static void rx_stop(struct irqmod_port *port)
 {
-	WRITE_ONCE(port->rx_stopping, true);
-	irqmod_rx_mask(port);
+	struct irqmod_queue *queue;
+
+	irqmod_for_each_queue(queue, port) {
+		WRITE_ONCE(queue->rx_stopping, true);
+		irqmod_rx_mask(queue);
+	}
 	irqmod_synchronize(port);
-	port->rx->stop(port);
-	/* The last poll may have unmasked RX. */
-	irqmod_rx_mask(port);
+	irqmod_for_each_queue(queue, port) {
+		queue->rx->stop(queue);
+		/* The last poll may have unmasked RX. */
+		irqmod_rx_mask(queue);
+	}
 	irqmod_synchronize(port);
-	rx_quiet(port, true);
+	irqmod_for_each_queue(queue, port)
+		rx_quiet(queue, true);
 }
 
 /* Starts byte queue limits with the packets now on the ring, or ends them. A queue
  * that they had stopped runs again. The queue is locked, and nothing reclaims.
  */
-static void tx_limit(struct irqmod_port *port, bool limited)
+static void tx_limit(struct irqmod_queue *queue, bool limited)
 {
-	struct netdev_queue *txq = netdev_get_tx_queue(port->netdev, 0);
 	unsigned int bytes;
 
-	if (!limited && !port->tx_limited)
+	if (!limited && !queue->tx_limited)
 		return;
-	netdev_tx_reset_queue(txq);
+	netdev_tx_reset_queue(queue->txq);
 #ifdef CONFIG_BQL
 	/* The reset leaves adj_limit, which would allow as many bytes as have
 	 * ever been completed. A completion of none sets it: to the limit, as for
 	 * a queue that has not been used.
 	 */
-	dql_completed(&txq->dql, 0);
+	dql_completed(&queue->txq->dql, 0);
 #endif
-	port->tx_limited = limited;
-	bytes = limited ? port->ops->tx_bytes(port) : 0;
+	queue->tx_limited = limited;
+	bytes = limited ? queue->ops->tx_bytes(queue) : 0;
 	if (bytes)
-		netdev_tx_sent_queue(txq, bytes);
-	netif_schedule_queue(txq);
+		netdev_tx_sent_queue(queue->txq, bytes);
+	netif_schedule_queue(queue->txq);
 }
 
-static void tx_start(struct irqmod_port *port)
+/* The queue is locked. */
+static void tx_start_queue(struct irqmod_queue *queue)
 {
-	struct netdev_queue *txq;
-
-	netif_tx_lock_bh(port->netdev);
-	port->tx_switching = false;
-	port->tx_since_irq = 0;
-	tx_limit(port, port->tx->limits && port->ops->tx_bytes);
-	port->tx->start(port);
+	queue->tx = queue->port->tx;
+	queue->tx_switching = false;
+	queue->tx_since_irq = 0;
+	tx_limit(queue, queue->tx->limits && queue->ops->tx_bytes);
+	queue->tx->start(queue);
 	/* Packets queued under the previous scheme may never interrupt. Without
 	 * its timer, off reclaims them before the next transmit; there is none
 	 * while the queue is stopped.
 	 */
-	txq = netdev_get_tx_queue(port->netdev, 0);
-	if (port->ops->tx_outstanding(port) &&
-	    (port->tx_timed || !port->tx_early || netif_tx_queue_stopped(txq)))
-		irqmod_tx_arm(port);
+	if (queue->ops->tx_outstanding(queue) &&
+	    (queue->tx_timed || !queue->tx_early ||
+	     netif_tx_queue_stopped(queue->txq)))
+		irqmod_tx_arm(queue);
+}
+
+static void tx_start(struct irqmod_port *port)
+{
+	struct irqmod_queue *queue;
+
+	netif_tx_lock_bh(port->netdev);
+	irqmod_for_each_queue(queue, port)
+		tx_start_queue(queue);
 	netif_tx_unlock_bh(port->netdev);
+}
+
+/* The queue is locked. */
+static void tx_stop_queue(struct irqmod_queue *queue)
+{
+	queue->tx_switching = true;	/* a full ring must not arm the timer */
+	queue->tx_irq_every = 0;
+	WRITE_ONCE(queue->tx_early, 0);
+	queue->tx_timed = false;
+	queue->tx_counted = false;
+	queue->tx_in_softirq = false;
+	queue->tx_in_rx = false;
+	WRITE_ONCE(queue->tx_with_rx, 0);
+}
+
+static void tx_mask(struct irqmod_port *port)
+{
+	struct irqmod_queue *queue;
+
+	irqmod_for_each_queue(queue, port)
+		queue->ops->mask(queue, IRQMOD_TX);
+	irqmod_synchronize(port);
 }
 
 static void tx_stop(struct irqmod_port *port)
 {
-	port->ops->mask(port, IRQMOD_TX);
-	irqmod_synchronize(port);
+	struct irqmod_queue *queue;
+
+	tx_mask(port);
 	netif_tx_lock_bh(port->netdev);
-	port->tx_switching = true;	/* a full ring must not arm the timer */
-	port->tx_irq_every = 0;
-	WRITE_ONCE(port->tx_early, 0);
-	port->tx_timed = false;
-	port->tx_counted = false;
-	port->tx_in_softirq = false;
-	port->tx_in_rx = false;
-	WRITE_ONCE(port->tx_with_rx, 0);
+	irqmod_for_each_queue(queue, port)
+		tx_stop_queue(queue);
 	netif_tx_unlock_bh(port->netdev);
 	/* poll: a pass over the receive ring may be reclaiming, without a lock. */
 	synchronize_net();
-	hrtimer_cancel(&port->tx_timer);
-	tasklet_kill(&port->tx_tasklet);
-	port->tx_armed = false;
+	irqmod_for_each_queue(queue, port) {
+		hrtimer_cancel(&queue->tx_timer);
+		tasklet_kill(&queue->tx_tasklet);
+		queue->tx_armed = false;
+	}
 	netif_tx_lock_bh(port->netdev);
-	tx_limit(port, false);
+	irqmod_for_each_queue(queue, port)
+		tx_limit(queue, false);
 	netif_tx_unlock_bh(port->netdev);
-	port->ops->mask(port, IRQMOD_TX);
-	irqmod_synchronize(port);
+	tx_mask(port);
 }
 
 /**
- * irqmod_start() - starts the schemes
+ * irqmod_start() - starts the schemes of all queues
  * @port: the port, with its hardware ready and its rings filled
  *
- * Called in ndo_open, and after a change of the rings. The driver wakes the queue.
+ * Called in ndo_open, and after a change of the rings. The driver wakes the queues.
  *
  * Context: process, under RTNL.
  */
 void irqmod_start(struct irqmod_port *port)
 {
+	struct irqmod_queue *queue;
+
 	ASSERT_RTNL();
-	port->ops->mask(port, IRQMOD_RX | IRQMOD_TX);
-	/* The ring may have shrunk. */
+	/* The rings may have shrunk. */
 	port->tx_frames = clamp(port->tx_frames, 1u, port->tx_ring / 2);
+	irqmod_for_each_queue(queue, port) {
+		queue->ops->mask(queue, IRQMOD_RX | IRQMOD_TX);
+		queue->rx_ring = port->rx_ring;
+	}
 	irqmod_rx_changed(port);
-	WRITE_ONCE(port->up, true);
+	port->up = true;
+	irqmod_for_each_queue(queue, port)
+		WRITE_ONCE(queue->up, true);
 	tx_start(port);
 	rx_start(port);
 }
 EXPORT_SYMBOL_GPL(irqmod_start);
 
 /**
- * irqmod_stop() - stops the schemes
+ * irqmod_stop() - stops the schemes of all queues
  * @port: the port, its hardware still running; stopped before: nothing is done
  *
  * Called in ndo_stop before the hardware is shut down. When it returns, RX and TX
- * are masked, the transmit queue is stopped, and neither schemes nor timers access
- * the rings until irqmod_start(): the driver may change them.
+ * are masked, the transmit queues are stopped, and neither schemes nor timers
+ * access the rings until irqmod_start(): the driver may change them.
  *
  * Context: process, under RTNL. Sleeps.
  */
 void irqmod_stop(struct irqmod_port *port)
 {
+	struct irqmod_queue *queue;
+
 	ASSERT_RTNL();
 	if (!port->up)
 		return;
-	WRITE_ONCE(port->up, false);
+	port->up = false;
+	irqmod_for_each_queue(queue, port)
+		WRITE_ONCE(queue->up, false);
 	rx_stop(port);
 	tx_stop(port);
 	/* Only now: until then a reclaim on another CPU, which had seen up set,
-	 * might wake the queue.
+	 * might wake a queue.
 	 */
 	netif_tx_disable(port->netdev);
-	irqmod_heads_free(&port->heads);
+	irqmod_for_each_queue(queue, port)
+		irqmod_heads_free(&queue->heads);
 }
 EXPORT_SYMBOL_GPL(irqmod_stop);
+
+static void rx_changed(struct irqmod_queue *queue)
+{
+	const struct irqmod_rx_scheme *scheme;
+	int i;
+
+	queue->napi.weight = queue->port->rx_weight;
+	for (i = 0; irqmod_rx_schemes[i]; i++) {
+		scheme = irqmod_rx_schemes[i];
+		if (scheme->changed && irqmod_can(queue->port, scheme->needs))
+			scheme->changed(queue, queue->rx_states[i]);
+	}
+}
 
 /* rx-usecs, the weight or the ring changed. */
 void irqmod_rx_changed(struct irqmod_port *port)
 {
-	int i;
+	struct irqmod_queue *queue;
 
 	ASSERT_RTNL();
-	port->napi.weight = port->rx_weight;
-	for (i = 0; irqmod_rx_schemes[i]; i++)
-		if (irqmod_rx_schemes[i]->changed &&
-		    irqmod_can(port, irqmod_rx_schemes[i]->needs))
-			irqmod_rx_schemes[i]->changed(port, port->rx_states[i]);
+	irqmod_for_each_queue(queue, port)
+		rx_changed(queue);
 }
 
 /* Stops the receive scheme while the port is up, and starts it again. */
@@ -349,58 +417,101 @@ int irqmod_set_tx_scheme(struct irqmod_port *port,
 	    (scheme->needs_masks && !port->rx->masks))
 		return -EOPNOTSUPP;
 	irqmod_tx_pause(port);
-	netif_tx_lock_bh(port->netdev);
 	port->tx = scheme;
-	netif_tx_unlock_bh(port->netdev);
 	irqmod_tx_resume(port);
 	return 0;
 }
 
 /**
- * irqmod_register() - makes a port of the engine
- * @port: the first member of netdev_priv(); the driver has set the fields up to
- *        wire_mbps
+ * irqmod_add_queue() - adds a queue to a port
+ * @port: the port, not yet registered, its netdev set
+ * @queue: the queue, zeroed but for its interrupt; it lives as long as the port
  *
- * To be called before register_netdev(). Chooses the default schemes, adds the NAPI
- * and the files in sysfs.
+ * The n-th queue belongs to the netdev's n-th transmit queue.
  *
  * Context: process.
- * Return: 0, -EINVAL if @port is not where it belongs or has no speed, -ENOMEM.
+ */
+void irqmod_add_queue(struct irqmod_port *port, struct irqmod_queue *queue)
+{
+	struct irqmod_queue **end = &port->queues;
+
+	while (*end)
+		end = &(*end)->next;
+	*end = queue;
+	queue->port = port;
+	queue->index = port->queue_count++;
+}
+EXPORT_SYMBOL_GPL(irqmod_add_queue);
+
+static int init_queue(struct irqmod_queue *queue)
+{
+	struct irqmod_port *port = queue->port;
+
+	queue->netdev = port->netdev;
+	queue->ops = port->ops;
+	queue->txq = netdev_get_tx_queue(port->netdev, queue->index);
+	queue->rx = port->rx;
+	queue->tx = port->tx;
+	queue->rx_ring = port->rx_ring;
+	queue->rx_stopping = true;	/* until rx_start() */
+	queue->heads.chunks = port->wire_mbps > 100 ? IRQMOD_CHUNKS
+						    : IRQMOD_CHUNKS_FAST;
+	spin_lock_init(&queue->tx_lock);
+	INIT_LIST_HEAD(&queue->rx_list);
+	u64_stats_init(&queue->irq_stats.syncp);
+	u64_stats_init(&queue->rx_stats.syncp);
+	u64_stats_init(&queue->tx_stats.syncp);
+	tasklet_setup(&queue->tx_tasklet, irqmod_tx_full_work);
+	hrtimer_setup(&queue->tx_timer, irqmod_tx_timer, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_SOFT);
+	return irqmod_rx_states_alloc(queue);
+}
+
+/**
+ * irqmod_register() - makes a port of the engine
+ * @port: the first member of netdev_priv(); the driver has set the fields up to
+ *        wire_mbps, and added one queue or more
+ *
+ * To be called before register_netdev(). Chooses the default schemes, adds the NAPI
+ * of each queue and the files in sysfs.
+ *
+ * Context: process.
+ * Return: 0, -EINVAL if @port is not where it belongs, has no speed, no queue or
+ * more queues than the netdev, -ENOMEM.
  */
 int irqmod_register(struct irqmod_port *port)
 {
+	struct irqmod_queue *queue;
 	int err;
 
-	if (WARN_ON(netdev_priv(port->netdev) != port || !port->wire_mbps))
+	if (WARN_ON(netdev_priv(port->netdev) != port || !port->wire_mbps ||
+		    !port->queues ||
+		    port->queue_count > port->netdev->num_tx_queues))
 		return -EINVAL;
 
-	port->rx_stopping = true;	/* until rx_start() */
 	port->rx = irqmod_rx_default(port);
 	port->tx = irqmod_tx_default(port);
 	port->tx_usecs = port->tx_usecs ?: DEFAULT_TX_USECS;
 	port->tx_frames = port->tx_frames ?: DEFAULT_TX_FRAMES;
 	port->rx_weight = port->rx_weight ?: NAPI_POLL_WEIGHT;
-	port->heads.chunks = port->wire_mbps > 100 ? IRQMOD_CHUNKS
-						   : IRQMOD_CHUNKS_FAST;
 	if (port->tx_frames > port->tx_ring / 2)
 		port->tx_frames = port->tx_ring / 2;
 
-	spin_lock_init(&port->tx_lock);
-	INIT_LIST_HEAD(&port->rx_list);
-	u64_stats_init(&port->irq_stats.syncp);
-	u64_stats_init(&port->rx_stats.syncp);
-	u64_stats_init(&port->tx_stats.syncp);
-	tasklet_setup(&port->tx_tasklet, irqmod_tx_full_work);
-	hrtimer_setup(&port->tx_timer, irqmod_tx_timer, CLOCK_MONOTONIC,
-		      HRTIMER_MODE_REL_SOFT);
-
-	err = irqmod_rx_states_alloc(port);
-	if (err)
-		return err;
-	netif_napi_add_weight(port->netdev, &port->napi, irqmod_poll,
-			      port->rx_weight);
+	irqmod_for_each_queue(queue, port) {
+		err = init_queue(queue);
+		if (err)
+			goto free_states;
+	}
+	irqmod_for_each_queue(queue, port)
+		netif_napi_add_weight(port->netdev, &queue->napi, irqmod_poll,
+				      port->rx_weight);
 	port->netdev->sysfs_groups[0] = &irqmod_group;
 	return 0;
+
+free_states:
+	irqmod_for_each_queue(queue, port)
+		irqmod_rx_states_free(queue);
+	return err;
 }
 EXPORT_SYMBOL_GPL(irqmod_register);
 
@@ -414,8 +525,12 @@ EXPORT_SYMBOL_GPL(irqmod_register);
  */
 void irqmod_unregister(struct irqmod_port *port)
 {
-	netif_napi_del(&port->napi);
-	irqmod_rx_states_free(port);
+	struct irqmod_queue *queue;
+
+	irqmod_for_each_queue(queue, port) {
+		netif_napi_del(&queue->napi);
+		irqmod_rx_states_free(queue);
+	}
 }
 EXPORT_SYMBOL_GPL(irqmod_unregister);
 

@@ -6,14 +6,14 @@
 #include "scheme.h"
 
 struct irqmod_de {
-	struct irqmod_port *port;
+	struct irqmod_queue *queue;
 	struct tasklet_struct tasklet;
 	struct hrtimer rest_timer;	/* end of a pause */
 	unsigned long rest_at;		/* next long pause, in jiffies; no lock */
 	unsigned int frames;		/* taken in this run */
 };
 
-void irqmod_de_init(struct irqmod_de *de, struct irqmod_port *port,
+void irqmod_de_init(struct irqmod_de *de, struct irqmod_queue *queue,
 		    void (*work)(struct tasklet_struct *tasklet));
 void irqmod_de_start(struct irqmod_de *de);
 void irqmod_de_stop(struct irqmod_de *de);

@@ -10,12 +10,12 @@ module_param(single_frames, bool, 0644);
 MODULE_PARM_DESC(single_frames, "For comparison: napi delivers each frame on its own, not as a list at the end of a pass; takes effect when the interface comes up (default N)");
 
 /* Hard IRQ: queue the frame on input_pkt_queue. */
-void irqmod_deliver_backlog(struct irqmod_port *port, struct sk_buff *skb)
+void irqmod_deliver_backlog(struct irqmod_queue *queue, struct sk_buff *skb)
 {
 	if (netif_rx(skb) == NET_RX_DROP) {
-		u64_stats_update_begin(&port->rx_stats.syncp);
-		u64_stats_inc(&port->rx_stats.backlog_drops);
-		u64_stats_update_end(&port->rx_stats.syncp);
+		u64_stats_update_begin(&queue->rx_stats.syncp);
+		u64_stats_inc(&queue->rx_stats.backlog_drops);
+		u64_stats_update_end(&queue->rx_stats.syncp);
 	}
 }
 
@@ -24,39 +24,39 @@ void irqmod_deliver_backlog(struct irqmod_port *port, struct sk_buff *skb)
  * frame for following ones with the same destination (net/ipv4/ip_input.c,
  * ip_list_rcv).
  */
-void irqmod_deliver_stack(struct irqmod_port *port, struct sk_buff *skb)
+void irqmod_deliver_stack(struct irqmod_queue *queue, struct sk_buff *skb)
 {
-	list_add_tail(&skb->list, &port->rx_list);
+	list_add_tail(&skb->list, &queue->rx_list);
 }
 
 /* The same with the NAPI's ID, which sockets need to poll the device (busy
  * polling, IRQ suspension). Only for frames of a ring that nothing but the poll
  * takes frames from: a socket may call the poll at any time.
  */
-static void deliver_napi(struct irqmod_port *port, struct sk_buff *skb)
+static void deliver_napi(struct irqmod_queue *queue, struct sk_buff *skb)
 {
-	skb_mark_napi_id(skb, &port->napi);
-	list_add_tail(&skb->list, &port->rx_list);
+	skb_mark_napi_id(skb, &queue->napi);
+	list_add_tail(&skb->list, &queue->rx_list);
 }
 
 /* The same, each frame at once. */
-static void deliver_single(struct irqmod_port *port, struct sk_buff *skb)
+static void deliver_single(struct irqmod_queue *queue, struct sk_buff *skb)
 {
-	skb_mark_napi_id(skb, &port->napi);
+	skb_mark_napi_id(skb, &queue->napi);
 	netif_receive_skb(skb);
 }
 
 /* From now on frames are delivered as napi does. */
-void irqmod_deliver_as_napi(struct irqmod_port *port)
+void irqmod_deliver_as_napi(struct irqmod_queue *queue)
 {
-	port->deliver = single_frames ? deliver_single : deliver_napi;
+	queue->deliver = single_frames ? deliver_single : deliver_napi;
 }
 
 /* End of a pass. Why GRO is not used: "Lists, not GRO" in ../README.md. */
-void irqmod_deliver_flush(struct irqmod_port *port)
+void irqmod_deliver_flush(struct irqmod_queue *queue)
 {
-	if (list_empty(&port->rx_list))
+	if (list_empty(&queue->rx_list))
 		return;
-	netif_receive_skb_list(&port->rx_list);
-	INIT_LIST_HEAD(&port->rx_list);
+	netif_receive_skb_list(&queue->rx_list);
+	INIT_LIST_HEAD(&queue->rx_list);
 }

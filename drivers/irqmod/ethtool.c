@@ -53,6 +53,7 @@ int irqmod_set_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 			struct netlink_ext_ack *extack)
 {
 	struct irqmod_port *port = irqmod_port(netdev);
+	struct irqmod_queue *queue;
 
 	if (ec->rx_coalesce_usecs < IRQMOD_USECS_MIN ||
 	    ec->rx_coalesce_usecs > IRQMOD_USECS_MAX ||
@@ -74,18 +75,52 @@ int irqmod_set_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 	netif_tx_lock_bh(netdev);
 	port->tx_frames = ec->tx_max_coalesced_frames;
 	if (port->up && port->tx->changed)
-		port->tx->changed(port);
+		irqmod_for_each_queue(queue, port)
+			port->tx->changed(queue);
 	netif_tx_unlock_bh(netdev);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(irqmod_set_coalesce);
 
-static const char irqmod_stats[][ETH_GSTRING_LEN] = {
-	"rx_interrupts", "tx_interrupts", "rx_switches",
-	"rx_packets", "rx_bytes", "rx_polls", "rx_polls_done",
-	"rx_no_buffer", "rx_errors", "rx_backlog_drops",
-	"tx_packets", "tx_bytes", "tx_errors", "tx_reclaims_xmit",
-	"tx_reclaims_rx", "tx_reclaims_timer", "tx_reclaims_irq",
+enum irqmod_stat {
+	RX_INTERRUPTS,
+	TX_INTERRUPTS,
+	RX_SWITCHES,
+	RX_PACKETS,
+	RX_BYTES,
+	RX_POLLS,
+	RX_POLLS_DONE,
+	RX_NO_BUFFER,
+	RX_ERRORS,
+	RX_BACKLOG_DROPS,
+	TX_PACKETS,
+	TX_BYTES,
+	TX_ERRORS,
+	TX_RECLAIMS_XMIT,
+	TX_RECLAIMS_RX,
+	TX_RECLAIMS_TIMER,
+	TX_RECLAIMS_IRQ,
+	STATS
+};
+
+static const char irqmod_stats[STATS][ETH_GSTRING_LEN] = {
+	[RX_INTERRUPTS] = "rx_interrupts",
+	[TX_INTERRUPTS] = "tx_interrupts",
+	[RX_SWITCHES] = "rx_switches",
+	[RX_PACKETS] = "rx_packets",
+	[RX_BYTES] = "rx_bytes",
+	[RX_POLLS] = "rx_polls",
+	[RX_POLLS_DONE] = "rx_polls_done",
+	[RX_NO_BUFFER] = "rx_no_buffer",
+	[RX_ERRORS] = "rx_errors",
+	[RX_BACKLOG_DROPS] = "rx_backlog_drops",
+	[TX_PACKETS] = "tx_packets",
+	[TX_BYTES] = "tx_bytes",
+	[TX_ERRORS] = "tx_errors",
+	[TX_RECLAIMS_XMIT] = "tx_reclaims_xmit",
+	[TX_RECLAIMS_RX] = "tx_reclaims_rx",
+	[TX_RECLAIMS_TIMER] = "tx_reclaims_timer",
+	[TX_RECLAIMS_IRQ] = "tx_reclaims_irq",
 };
 
 /**
@@ -97,7 +132,11 @@ static const char irqmod_stats[][ETH_GSTRING_LEN] = {
  */
 int irqmod_get_sset_count(struct net_device *netdev, int sset)
 {
-	return sset == ETH_SS_STATS ? ARRAY_SIZE(irqmod_stats) : -EOPNOTSUPP;
+	const struct irqmod_port *port = irqmod_port(netdev);
+
+	if (sset != ETH_SS_STATS)
+		return -EOPNOTSUPP;
+	return port->queue_count > 1 ? (1 + port->queue_count) * STATS : STATS;
 }
 EXPORT_SYMBOL_GPL(irqmod_get_sset_count);
 
@@ -109,80 +148,106 @@ EXPORT_SYMBOL_GPL(irqmod_get_sset_count);
  */
 void irqmod_get_strings(struct net_device *netdev, u32 sset, u8 *data)
 {
-	if (sset == ETH_SS_STATS)
-		memcpy(data, irqmod_stats, sizeof(irqmod_stats));
+	const struct irqmod_port *port = irqmod_port(netdev);
+	unsigned int i, q;
+
+	if (sset != ETH_SS_STATS)
+		return;
+	memcpy(data, irqmod_stats, sizeof(irqmod_stats));
+	if (port->queue_count == 1)
+		return;
+	data += sizeof(irqmod_stats);
+	for (q = 0; q < port->queue_count; q++)
+		for (i = 0; i < STATS; i++)
+			ethtool_sprintf(&data, "queue%u_%s", q, irqmod_stats[i]);
 }
 EXPORT_SYMBOL_GPL(irqmod_get_strings);
+
+static void queue_stats(const struct irqmod_queue *queue, u64 *data)
+{
+	const struct irqmod_irq_stats *irq = &queue->irq_stats;
+	const struct irqmod_rx_stats *rx = &queue->rx_stats;
+	const struct irqmod_tx_stats *tx = &queue->tx_stats;
+	unsigned int start;
+
+	do {
+		start = u64_stats_fetch_begin(&irq->syncp);
+		data[RX_INTERRUPTS] = u64_stats_read(&irq->rx);
+		data[TX_INTERRUPTS] = u64_stats_read(&irq->tx);
+	} while (u64_stats_fetch_retry(&irq->syncp, start));
+	data[RX_SWITCHES] = READ_ONCE(queue->rx_switches);
+	do {
+		start = u64_stats_fetch_begin(&rx->syncp);
+		data[RX_PACKETS] = u64_stats_read(&rx->packets);
+		data[RX_BYTES] = u64_stats_read(&rx->bytes);
+		data[RX_POLLS] = u64_stats_read(&rx->polls);
+		data[RX_POLLS_DONE] = u64_stats_read(&rx->polls_done);
+		data[RX_NO_BUFFER] = u64_stats_read(&rx->no_buffer);
+		data[RX_ERRORS] = u64_stats_read(&rx->errors);
+		data[RX_BACKLOG_DROPS] = u64_stats_read(&rx->backlog_drops);
+	} while (u64_stats_fetch_retry(&rx->syncp, start));
+	do {
+		start = u64_stats_fetch_begin(&tx->syncp);
+		data[TX_PACKETS] = u64_stats_read(&tx->packets);
+		data[TX_BYTES] = u64_stats_read(&tx->bytes);
+		data[TX_ERRORS] = u64_stats_read(&tx->errors);
+		data[TX_RECLAIMS_XMIT] = u64_stats_read(&tx->reclaims_xmit);
+		data[TX_RECLAIMS_RX] = u64_stats_read(&tx->reclaims_rx);
+		data[TX_RECLAIMS_TIMER] = u64_stats_read(&tx->reclaims_timer);
+		data[TX_RECLAIMS_IRQ] = u64_stats_read(&tx->reclaims_irq);
+	} while (u64_stats_fetch_retry(&tx->syncp, start));
+}
 
 /**
  * irqmod_get_ethtool_stats() - get_ethtool_stats of ethtool_ops
  * @netdev: a netdev with a port
  * @stats: unused
- * @data: gets the statistics
+ * @data: gets the statistics: the sums of all queues, and those of each queue if
+ *        there are several
  */
 void irqmod_get_ethtool_stats(struct net_device *netdev,
 			      struct ethtool_stats *stats, u64 *data)
 {
-	struct irqmod_port *port = irqmod_port(netdev);
-	const struct irqmod_irq_stats *irq = &port->irq_stats;
-	const struct irqmod_rx_stats *rx = &port->rx_stats;
-	const struct irqmod_tx_stats *tx = &port->tx_stats;
-	unsigned int start;
+	const struct irqmod_port *port = irqmod_port(netdev);
+	u64 one[STATS], *each = port->queue_count > 1 ? data + STATS : NULL;
+	const struct irqmod_queue *queue;
+	int i;
 
-	do {
-		start = u64_stats_fetch_begin(&irq->syncp);
-		data[0] = u64_stats_read(&irq->rx);
-		data[1] = u64_stats_read(&irq->tx);
-	} while (u64_stats_fetch_retry(&irq->syncp, start));
-	data[2] = READ_ONCE(port->rx_switches);
-	do {
-		start = u64_stats_fetch_begin(&rx->syncp);
-		data[3] = u64_stats_read(&rx->packets);
-		data[4] = u64_stats_read(&rx->bytes);
-		data[5] = u64_stats_read(&rx->polls);
-		data[6] = u64_stats_read(&rx->polls_done);
-		data[7] = u64_stats_read(&rx->no_buffer);
-		data[8] = u64_stats_read(&rx->errors);
-		data[9] = u64_stats_read(&rx->backlog_drops);
-	} while (u64_stats_fetch_retry(&rx->syncp, start));
-	do {
-		start = u64_stats_fetch_begin(&tx->syncp);
-		data[10] = u64_stats_read(&tx->packets);
-		data[11] = u64_stats_read(&tx->bytes);
-		data[12] = u64_stats_read(&tx->errors);
-		data[13] = u64_stats_read(&tx->reclaims_xmit);
-		data[14] = u64_stats_read(&tx->reclaims_rx);
-		data[15] = u64_stats_read(&tx->reclaims_timer);
-		data[16] = u64_stats_read(&tx->reclaims_irq);
-	} while (u64_stats_fetch_retry(&tx->syncp, start));
+	memset(data, 0, sizeof(one));
+	irqmod_for_each_queue(queue, port) {
+		queue_stats(queue, one);
+		for (i = 0; i < STATS; i++)
+			data[i] += one[i];
+		if (each) {
+			memcpy(each, one, sizeof(one));
+			each += STATS;
+		}
+	}
 }
 EXPORT_SYMBOL_GPL(irqmod_get_ethtool_stats);
 
 /**
  * irqmod_get_stats64() - ndo_get_stats64
  * @netdev: a netdev with a port
- * @stats: gets packets, bytes and errors, to which the driver may add its own
+ * @stats: gets the packets, bytes and errors of all queues, to which the driver
+ *         may add its own
  */
 void irqmod_get_stats64(struct net_device *netdev,
 			struct rtnl_link_stats64 *stats)
 {
-	struct irqmod_port *port = irqmod_port(netdev);
-	const struct irqmod_rx_stats *rx = &port->rx_stats;
-	const struct irqmod_tx_stats *tx = &port->tx_stats;
-	unsigned int start;
+	const struct irqmod_port *port = irqmod_port(netdev);
+	const struct irqmod_queue *queue;
+	u64 one[STATS];
 
-	do {
-		start = u64_stats_fetch_begin(&rx->syncp);
-		stats->rx_packets = u64_stats_read(&rx->packets);
-		stats->rx_bytes = u64_stats_read(&rx->bytes);
-		stats->rx_dropped = u64_stats_read(&rx->no_buffer);
-		stats->rx_errors = u64_stats_read(&rx->errors);
-	} while (u64_stats_fetch_retry(&rx->syncp, start));
-	do {
-		start = u64_stats_fetch_begin(&tx->syncp);
-		stats->tx_packets = u64_stats_read(&tx->packets);
-		stats->tx_bytes = u64_stats_read(&tx->bytes);
-		stats->tx_errors = u64_stats_read(&tx->errors);
-	} while (u64_stats_fetch_retry(&tx->syncp, start));
+	irqmod_for_each_queue(queue, port) {
+		queue_stats(queue, one);
+		stats->rx_packets += one[RX_PACKETS];
+		stats->rx_bytes += one[RX_BYTES];
+		stats->rx_dropped += one[RX_NO_BUFFER];
+		stats->rx_errors += one[RX_ERRORS];
+		stats->tx_packets += one[TX_PACKETS];
+		stats->tx_bytes += one[TX_BYTES];
+		stats->tx_errors += one[TX_ERRORS];
+	}
 }
 EXPORT_SYMBOL_GPL(irqmod_get_stats64);

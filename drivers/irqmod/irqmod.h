@@ -7,7 +7,12 @@
  * netdev_priv() is a struct irqmod_port, and it provides a struct irqmod_ops.
  * The engine decides when each operation is called; it accesses no registers.
  *
- * Contexts: calls of rx_take for one port never overlap, but they run in the
+ * A port is an interface, with its settings. It has one or more queues, each a
+ * struct irqmod_queue: a receive and a transmit ring, with their NAPI, the state
+ * of the schemes, counters and an interrupt. All queues of a port have the same
+ * schemes. Queues run independently of each other, on several processors.
+ *
+ * Contexts: calls of rx_take for one queue never overlap, but they run in the
  * context of the scheme, hard IRQ or softirq. While rx_deferred is set, rx_take
  * (hard IRQ) may interrupt rx_refill (softirq): rx_take moves only the head,
  * rx_refill only the tail. Calls of tx_reclaim never overlap. mask and unmask
@@ -35,6 +40,7 @@
 #endif
 
 struct irqmod_port;
+struct irqmod_queue;
 struct irqmod_rx_scheme;
 struct irqmod_tx_scheme;
 
@@ -55,7 +61,7 @@ struct irqmod_tx_scheme;
 
 #define IRQMOD_COUNT_NS		(50 * NSEC_PER_USEC)
 
-/* Operations that a hardware driver provides. */
+/* Operations that a hardware driver provides. Each is for one queue. */
 struct irqmod_ops {
 	/* Mask or unmask groups of causes. After mask() returns, no new
 	 * interrupt of these groups is raised. After unmask(), a cause that
@@ -63,58 +69,58 @@ struct irqmod_ops {
 	 * without a mask holds completed transfers back while masked, and
 	 * calls irqmod_rx_again() from unmask().
 	 */
-	void (*mask)(struct irqmod_port *port, u32 groups);
-	void (*unmask)(struct irqmod_port *port, u32 groups);
+	void (*mask)(struct irqmod_queue *queue, u32 groups);
+	void (*unmask)(struct irqmod_queue *queue, u32 groups);
 
 	/* Acknowledge "frame received", so that a later unmask() does not
 	 * interrupt for frames that have already been taken. Do not
 	 * acknowledge causes that report a stopped receiver: they must
 	 * interrupt.
 	 */
-	void (*rx_ack)(struct irqmod_port *port);
+	void (*rx_ack)(struct irqmod_queue *queue);
 
 	/* Take up to @budget received frames from the ring and pass each to
 	 * irqmod_deliver(). Refill the ring at once, unless
-	 * @port->rx_deferred is set; then leave it to rx_refill(). If no
+	 * @queue->rx_deferred is set; then leave it to rx_refill(). If no
 	 * buffer can be allocated, drop and count the frame and leave its
 	 * buffer on the ring. Return the number of frames taken, including
 	 * dropped ones.
 	 */
-	int (*rx_take)(struct irqmod_port *port, int budget);
+	int (*rx_take)(struct irqmod_queue *queue, int budget);
 
 	/* Return whether another received frame is on the ring. */
-	bool (*rx_pending)(struct irqmod_port *port);
+	bool (*rx_pending)(struct irqmod_queue *queue);
 
 	/* Refill the descriptors that deferred rx_take() calls emptied. */
-	void (*rx_refill)(struct irqmod_port *port);
+	void (*rx_refill)(struct irqmod_queue *queue);
 
 	/* Reclaim completed transmit descriptors: unmap and count the packets
 	 * and free each skb with irqmod_tx_free(). Return the number of
 	 * packets.
 	 */
-	unsigned int (*tx_reclaim)(struct irqmod_port *port);
+	unsigned int (*tx_reclaim)(struct irqmod_queue *queue);
 
 	/* Return the packets on the transmit ring, completed or not. */
-	unsigned int (*tx_outstanding)(struct irqmod_port *port);
+	unsigned int (*tx_outstanding)(struct irqmod_queue *queue);
 
 	/* Return the bytes of the packets on the transmit ring, completed or
 	 * not. The queue is locked, and nothing is reclaimed. NULL: no scheme
 	 * limits the bytes (@limits in scheme.h).
 	 */
-	unsigned int (*tx_bytes)(struct irqmod_port *port);
+	unsigned int (*tx_bytes)(struct irqmod_queue *queue);
 
 	/* Return the free transmit descriptors, to decide on waking the queue. */
-	unsigned int (*tx_room)(struct irqmod_port *port);
+	unsigned int (*tx_room)(struct irqmod_queue *queue);
 
 	/* rx_arrived() returns a running total, modulo 2^32, of the frames
 	 * that have arrived: taken, waiting on the ring, or dropped because
-	 * it was full. NULL: the hardware does not count drops. If the
-	 * hardware needs time to count, rx_count() requests the count, and
+	 * it was full. NULL: the hardware does not count drops, or not for
+	 * each of several queues. If the hardware needs time to count, rx_count() requests the count, and
 	 * rx_arrived() returns it IRQMOD_COUNT_NS later. Both are called in
-	 * hard IRQ while the port is up and must not wait.
+	 * hard IRQ while the queue is up and must not wait.
 	 */
-	void (*rx_count)(struct irqmod_port *port);
-	u32 (*rx_arrived)(struct irqmod_port *port);
+	void (*rx_count)(struct irqmod_queue *queue);
+	u32 (*rx_arrived)(struct irqmod_queue *queue);
 };
 
 /* Updated in the context of irqmod_interrupt(). */
@@ -174,19 +180,20 @@ struct irqmod_heads {
 	struct irqmod_chunk chunk[IRQMOD_CHUNKS];
 };
 
-/* One interface; the first member of netdev_priv(). Before irqmod_register(),
- * the driver sets the fields up to wire_mbps, and may set other defaults for
- * the settings. All other fields belong to the engine.
+/* A queue, embedded in what the driver has of it. The driver sets @irq before
+ * irqmod_add_queue(), and updates packets, bytes, errors and no_buffer of the
+ * counters. All other fields belong to the engine.
  */
-struct irqmod_port {
+struct irqmod_queue {
 	/* Hot: read for every packet. On 64-bit this is a line of 64 bytes, the
-	 * only one of the port that sending needs.
+	 * only one of the queue that sending needs.
 	 */
 	struct net_device *netdev;
 	const struct irqmod_ops *ops;
-	void (*deliver)(struct irqmod_port *port, struct sk_buff *skb);
-	const struct irqmod_rx_scheme *rx;
-	const struct irqmod_tx_scheme *tx;
+	struct netdev_queue *txq;
+	void (*deliver)(struct irqmod_queue *queue, struct sk_buff *skb);
+	const struct irqmod_tx_scheme *tx;	/* of the port */
+	bool up;			/* of the port */
 	bool rx_deferred;		/* refill later (timer) */
 	bool rx_in_softirq;		/* rx_take runs in softirq: NAPI caches usable */
 	bool rx_stopping;
@@ -202,32 +209,23 @@ struct irqmod_port {
 	bool tx_switching;		/* scheme change in progress */
 	u8 tx_with_rx;			/* poll: IRQMOD_TX; else 0 */
 	bool tx_limited;		/* poll: byte queue limits count packets */
-	unsigned int tx_irq_every;	/* interrupt bit on every n-th packet; 0: never */
+	u16 index;			/* among those of the port */
+	unsigned int tx_irq_every;	/* interrupt for every n-th packet; 0: none */
 	unsigned int tx_since_irq;
 
-	/* Hot in receive. */
-	struct irqmod_heads heads;
-	struct list_head rx_list;	/* taken in this pass, not yet delivered */
+	/* Hot in receive: a line, the current chunk, and NAPI. */
+	const struct irqmod_rx_scheme *rx;	/* of the port */
 	void *rx_state;			/* private to the active scheme */
+	struct list_head rx_list;	/* taken in this pass, not yet delivered */
 	u32 rx_frames;			/* running total of the frames taken */
-	u32 rx_switches;		/* hybrid: DE <-> NAPI; written by its timer */
+	unsigned int rx_ring;		/* of the port */
+	struct irqmod_heads heads;
 	struct napi_struct napi;
 
-	u32 caps;
+	struct irqmod_port *port;
+	struct irqmod_queue *next;	/* of the port */
 	int irq;			/* for synchronize_irq(); 0: none */
-	unsigned int tx_ring;		/* descriptors; the driver updates both */
-	unsigned int rx_ring;
-	unsigned int tx_reserve;	/* descriptors that a packet may need */
-	u32 wire_mbps;			/* fastest link */
-
-	/* Settings (ethtool, sysfs). 0 before irqmod_register(): default. */
-	unsigned int rx_usecs;		/* timer: period; 0: from the ring size */
-	unsigned int tx_usecs;		/* coalesce: latest; off: backstop */
-	unsigned int tx_frames;		/* coalesce: N */
-	unsigned int rx_weight;		/* budget of a NAPI poll */
-	u32 tx_off_without;		/* off: a part that is disabled */
-
-	bool up;
+	u32 rx_switches;		/* hybrid: DE <-> NAPI; written by its timer */
 #ifdef IRQMOD_DEBUG
 	const char *rx_holder;		/* function whose pass is under way */
 	const char *rx_owner;		/* ... whose pass was the last; NULL: given */
@@ -241,7 +239,39 @@ struct irqmod_port {
 	struct irqmod_irq_stats irq_stats;
 	struct irqmod_rx_stats rx_stats;
 	struct irqmod_tx_stats tx_stats;
+} ____cacheline_aligned;
+
+/* One interface; the first member of netdev_priv(). Before irqmod_register(),
+ * the driver sets the fields up to wire_mbps, may set other defaults for the
+ * settings, and adds the queues. All other fields belong to the engine.
+ */
+struct irqmod_port {
+	struct net_device *netdev;
+	const struct irqmod_ops *ops;
+	u32 caps;
+	unsigned int tx_ring;		/* descriptors of each queue; the driver
+					 * updates both while the port is stopped
+					 */
+	unsigned int rx_ring;
+	unsigned int tx_reserve;	/* descriptors that a packet may need */
+	u32 wire_mbps;			/* fastest link */
+
+	/* Settings (ethtool, sysfs). 0 before irqmod_register(): default. */
+	unsigned int rx_usecs;		/* timer: period; 0: from the ring size */
+	unsigned int tx_usecs;		/* coalesce: latest; off: backstop */
+	unsigned int tx_frames;		/* coalesce: N */
+	unsigned int rx_weight;		/* budget of a NAPI poll */
+	u32 tx_off_without;		/* off: a part that is disabled */
+
+	const struct irqmod_rx_scheme *rx;
+	const struct irqmod_tx_scheme *tx;
+	bool up;
+	struct irqmod_queue *queues;	/* the first; see irqmod_for_each_queue() */
+	u16 queue_count;
 };
+
+#define irqmod_for_each_queue(queue, port)				\
+	for ((queue) = (port)->queues; (queue); (queue) = (queue)->next)
 
 /* A device that a driver is for; @modalias is what MODULE_DEVICE_TABLE() would make
  * of its table. With that, udev would load the driver at boot, and it might take a
@@ -255,13 +285,16 @@ static inline struct irqmod_port *irqmod_port(const struct net_device *netdev)
 	return netdev_priv(netdev);
 }
 
+/* Before irqmod_register(): the next queue of the port. */
+void irqmod_add_queue(struct irqmod_port *port, struct irqmod_queue *queue);
+
 /* To be called before register_netdev() / after unregister_netdev(). */
 int irqmod_register(struct irqmod_port *port);
 void irqmod_unregister(struct irqmod_port *port);
 
 /* Called in ndo_open once the hardware is ready, and in ndo_stop before it is
  * shut down, both under RTNL. While stopped, the driver may change its rings.
- * irqmod_stop() disables the transmit queue; the driver wakes it.
+ * irqmod_stop() disables the transmit queues; the driver wakes them.
  */
 void irqmod_start(struct irqmod_port *port);
 void irqmod_stop(struct irqmod_port *port);
@@ -269,31 +302,30 @@ void irqmod_stop(struct irqmod_port *port);
 /* Called by the hard interrupt handler after it has acknowledged the causes,
  * or by the completion of a transfer, in the bus driver's context.
  */
-void irqmod_interrupt(struct irqmod_port *port, u32 groups);
-void irqmod_rx_again(struct irqmod_port *port);
+void irqmod_interrupt(struct irqmod_queue *queue, u32 groups);
+void irqmod_rx_again(struct irqmod_queue *queue);
 
-void irqmod_tx_reclaim_early(struct irqmod_port *port);
-void irqmod_tx_arm(struct irqmod_port *port);
-void irqmod_tx_counted(struct irqmod_port *port);
-void irqmod_tx_full(struct irqmod_port *port, struct netdev_queue *txq,
-		    unsigned int reserve);
+void irqmod_tx_reclaim_early(struct irqmod_queue *queue);
+void irqmod_tx_arm(struct irqmod_queue *queue);
+void irqmod_tx_counted(struct irqmod_queue *queue);
+void irqmod_tx_full(struct irqmod_queue *queue, unsigned int reserve);
 
 /* ndo_start_xmit calls the next four functions, in this order; this one first. The
  * second is for drivers with IRQMOD_CAP_TX_IRQ_BIT, the third for those with
  * tx_bytes().
  */
-static inline void irqmod_tx_begin(struct irqmod_port *port)
+static inline void irqmod_tx_begin(struct irqmod_queue *queue)
 {
-	if (port->tx_early)
-		irqmod_tx_reclaim_early(port);
+	if (queue->tx_early)
+		irqmod_tx_reclaim_early(queue);
 }
 
 /* Once per packet: whether to set the interrupt bit in its last descriptor. */
-static inline bool irqmod_tx_wants_irq(struct irqmod_port *port)
+static inline bool irqmod_tx_wants_irq(struct irqmod_queue *queue)
 {
-	if (!port->tx_irq_every || ++port->tx_since_irq < port->tx_irq_every)
+	if (!queue->tx_irq_every || ++queue->tx_since_irq < queue->tx_irq_every)
 		return false;
-	port->tx_since_irq = 0;
+	queue->tx_since_irq = 0;
 	return true;
 }
 
@@ -301,46 +333,45 @@ static inline bool irqmod_tx_wants_irq(struct irqmod_port *port)
  * tx_reclaim() will pass to irqmod_tx_completed(). If more are completed than were
  * sent, the kernel hits a BUG_ON().
  */
-static inline void irqmod_tx_sent(struct irqmod_port *port,
-				  struct netdev_queue *txq, unsigned int bytes)
+static inline void irqmod_tx_sent(struct irqmod_queue *queue,
+				  unsigned int bytes)
 {
-	if (port->tx_limited)
-		netdev_tx_sent_queue(txq, bytes);
+	if (queue->tx_limited)
+		netdev_tx_sent_queue(queue->txq, bytes);
 }
 
 /* The packet is on the ring, and @room descriptors are free. Stops the queue if
  * they are fewer than the @reserve that a packet may need. True: ring the
  * doorbell now.
  */
-static inline bool irqmod_tx_queued(struct irqmod_port *port,
-				    struct netdev_queue *txq,
+static inline bool irqmod_tx_queued(struct irqmod_queue *queue,
 				    unsigned int room, unsigned int reserve)
 {
-	if (port->tx_timed && !port->tx_armed)
-		irqmod_tx_arm(port);
-	if (port->tx_counted)
-		irqmod_tx_counted(port);
+	if (queue->tx_timed && !queue->tx_armed)
+		irqmod_tx_arm(queue);
+	if (queue->tx_counted)
+		irqmod_tx_counted(queue);
 	if (unlikely(room < reserve))
-		irqmod_tx_full(port, txq, reserve);
-	return !netdev_xmit_more() || netif_xmit_stopped(txq);
+		irqmod_tx_full(queue, reserve);
+	return !netdev_xmit_more() || netif_xmit_stopped(queue->txq);
 }
 
 /* For rx_take(): deliver a frame. */
-static inline void irqmod_deliver(struct irqmod_port *port, struct sk_buff *skb)
+static inline void irqmod_deliver(struct irqmod_queue *queue, struct sk_buff *skb)
 {
-	port->deliver(port, skb);
+	queue->deliver(queue, skb);
 }
 
 /* The same for a frame that GRO may merge: its checksum has been verified, and
  * it shares no memory with other frames.
  */
-static inline void irqmod_deliver_flow(struct irqmod_port *port,
+static inline void irqmod_deliver_flow(struct irqmod_queue *queue,
 				       struct sk_buff *skb)
 {
-	if (port->rx_merges && port->netdev->features & NETIF_F_GRO)
-		napi_gro_receive(&port->napi, skb);
+	if (queue->rx_merges && queue->netdev->features & NETIF_F_GRO)
+		napi_gro_receive(&queue->napi, skb);
 	else
-		port->deliver(port, skb);
+		queue->deliver(queue, skb);
 }
 
 bool irqmod_heads_next(struct irqmod_heads *heads);
@@ -363,7 +394,7 @@ static inline void *irqmod_head_alloc(struct irqmod_heads *heads,
  * without memory. The head comes from recycled pages (heads.c); in softirq the
  * sk_buff comes from the cache that napi_consume_skb() fills.
  */
-static inline struct sk_buff *irqmod_rx_alloc(struct irqmod_port *port,
+static inline struct sk_buff *irqmod_rx_alloc(struct irqmod_queue *queue,
 					      unsigned int len)
 {
 	unsigned int size;
@@ -372,36 +403,35 @@ static inline struct sk_buff *irqmod_rx_alloc(struct irqmod_port *port,
 
 	size = SKB_DATA_ALIGN(NET_SKB_PAD + NET_IP_ALIGN + len) +
 	       SKB_DATA_ALIGN(sizeof(struct skb_shared_info));
-	head = irqmod_head_alloc(&port->heads, size);
+	head = irqmod_head_alloc(&queue->heads, size);
 	if (unlikely(!head))
 		return NULL;
-	skb = port->rx_in_softirq ? napi_build_skb(head, size)
+	skb = queue->rx_in_softirq ? napi_build_skb(head, size)
 				  : build_skb(head, size);
 	if (unlikely(!skb)) {
 		skb_free_frag(head);
 		return NULL;
 	}
 	skb_reserve(skb, NET_SKB_PAD + NET_IP_ALIGN);
-	skb->dev = port->netdev;
+	skb->dev = queue->netdev;
 	return skb;
 }
 
 /* For tx_reclaim(). */
-static inline void irqmod_tx_free(struct irqmod_port *port, struct sk_buff *skb)
+static inline void irqmod_tx_free(struct irqmod_queue *queue, struct sk_buff *skb)
 {
-	if (port->tx_in_softirq)
+	if (queue->tx_in_softirq)
 		napi_consume_skb(skb, !irqs_disabled());
 	else
 		dev_consume_skb_irq(skb);
 }
 
 /* For tx_reclaim(), once, at its end: what it has freed, also packets with errors. */
-static inline void irqmod_tx_completed(struct irqmod_port *port,
+static inline void irqmod_tx_completed(struct irqmod_queue *queue,
 				       unsigned int packets, unsigned int bytes)
 {
-	if (port->tx_limited)
-		netdev_tx_completed_queue(netdev_get_tx_queue(port->netdev, 0),
-					  packets, bytes);
+	if (queue->tx_limited)
+		netdev_tx_completed_queue(queue->txq, packets, bytes);
 }
 
 /* ethtool and netdev operations common to all drivers. */

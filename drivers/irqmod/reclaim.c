@@ -13,142 +13,138 @@
 #include "scheme.h"
 
 /* Whether to wake the queue: not for every packet. */
-static bool tx_enough(struct irqmod_port *port)
+static bool tx_enough(struct irqmod_queue *queue)
 {
-	return port->ops->tx_room(port) >=
+	const struct irqmod_port *port = queue->port;
+
+	return queue->ops->tx_room(queue) >=
 	       max(port->tx_ring / 4, READ_ONCE(port->tx_reserve));
 }
 
-static void tx_wake(struct irqmod_port *port)
+static void tx_wake(struct irqmod_queue *queue)
 {
-	struct netdev_queue *txq = netdev_get_tx_queue(port->netdev, 0);
-
 	/* Pairs with the barrier in irqmod_tx_full(). */
 	smp_mb();
-	if (unlikely(netif_tx_queue_stopped(txq)) && READ_ONCE(port->up) &&
-	    tx_enough(port))
-		netif_tx_wake_queue(txq);
+	if (unlikely(netif_tx_queue_stopped(queue->txq)) &&
+	    READ_ONCE(queue->up) && tx_enough(queue))
+		netif_tx_wake_queue(queue->txq);
 }
 
-static void tx_count(struct irqmod_port *port, u64_stats_t *place,
+static void tx_count(struct irqmod_queue *queue, u64_stats_t *place,
 		     unsigned int packets)
 {
-	u64_stats_update_begin(&port->tx_stats.syncp);
+	u64_stats_update_begin(&queue->tx_stats.syncp);
 	u64_stats_add(place, packets);
-	u64_stats_update_end(&port->tx_stats.syncp);
+	u64_stats_update_end(&queue->tx_stats.syncp);
 }
 
 /**
  * irqmod_tx_reclaim_early() - reclaims before a transmit (off)
- * @port: the port
+ * @queue: the queue
  *
  * In batches of tx_early: a reclaim for each packet has the overhead of a reclaim
  * for each packet. Called by irqmod_tx_begin().
  *
  * Context: ndo_start_xmit.
  */
-void irqmod_tx_reclaim_early(struct irqmod_port *port)
+void irqmod_tx_reclaim_early(struct irqmod_queue *queue)
 {
 	unsigned int packets;
 
-	if (port->ops->tx_outstanding(port) < port->tx_early)
+	if (queue->ops->tx_outstanding(queue) < queue->tx_early)
 		return;
-	packets = port->ops->tx_reclaim(port);
+	packets = queue->ops->tx_reclaim(queue);
 	if (packets)
-		tx_count(port, &port->tx_stats.reclaims_xmit, packets);
+		tx_count(queue, &queue->tx_stats.reclaims_xmit, packets);
 }
 EXPORT_SYMBOL_GPL(irqmod_tx_reclaim_early);
 
-static unsigned int tx_reclaim_with_rx(struct irqmod_port *port)
+static unsigned int tx_reclaim_with_rx(struct irqmod_queue *queue)
 {
-	unsigned int packets = port->ops->tx_reclaim(port);
+	unsigned int packets = queue->ops->tx_reclaim(queue);
 
 	if (packets)
-		tx_count(port, &port->tx_stats.reclaims_rx, packets);
+		tx_count(queue, &queue->tx_stats.reclaims_rx, packets);
 	return packets;
 }
 
 /* Called in each pass over the receive ring, in softirq. poll: passes never
  * overlap, and nothing else reclaims. off: reclaims unless the queue is locked.
  */
-void irqmod_tx_rx_reclaim(struct irqmod_port *port)
+void irqmod_tx_rx_reclaim(struct irqmod_queue *queue)
 {
 	unsigned int packets = 0;
-	struct netdev_queue *txq;
 
-	if (!port->tx_in_rx || !port->ops->tx_outstanding(port))
+	if (!queue->tx_in_rx || !queue->ops->tx_outstanding(queue))
 		return;
 	/* Acquire: pairs with tx_poll_start(). */
-	if (smp_load_acquire(&port->tx_with_rx)) {
-		packets = tx_reclaim_with_rx(port);
+	if (smp_load_acquire(&queue->tx_with_rx)) {
+		packets = tx_reclaim_with_rx(queue);
 	} else {
-		txq = netdev_get_tx_queue(port->netdev, 0);
-		if (!__netif_tx_trylock(txq))
+		if (!__netif_tx_trylock(queue->txq))
 			return;
 		/* The scheme may have changed before the queue was locked. */
-		if (port->tx_in_rx)
-			packets = tx_reclaim_with_rx(port);
-		__netif_tx_unlock(txq);
+		if (queue->tx_in_rx)
+			packets = tx_reclaim_with_rx(queue);
+		__netif_tx_unlock(queue->txq);
 	}
 	if (packets)
-		tx_wake(port);
+		tx_wake(queue);
 }
 
 /* interrupt, coalesce: reclaims in the handler. */
-void irqmod_tx_irq_reclaim(struct irqmod_port *port)
+void irqmod_tx_irq_reclaim(struct irqmod_queue *queue)
 {
 	unsigned long flags;
 	unsigned int packets;
 
-	spin_lock_irqsave(&port->tx_lock, flags);
-	packets = port->ops->tx_reclaim(port);
+	spin_lock_irqsave(&queue->tx_lock, flags);
+	packets = queue->ops->tx_reclaim(queue);
 	if (packets)
-		tx_count(port, &port->tx_stats.reclaims_irq, packets);
-	spin_unlock_irqrestore(&port->tx_lock, flags);
-	tx_wake(port);
+		tx_count(queue, &queue->tx_stats.reclaims_irq, packets);
+	spin_unlock_irqrestore(&queue->tx_lock, flags);
+	tx_wake(queue);
 }
 
-static void tx_timer_reclaim(struct irqmod_port *port)
+static void tx_timer_reclaim(struct irqmod_queue *queue)
 {
-	struct netdev_queue *txq = netdev_get_tx_queue(port->netdev, 0);
 	unsigned int packets = 0;
 	unsigned long flags;
 
-	if (port->tx_with_rx) {
+	if (queue->tx_with_rx) {
 		/* A pass over the receive ring reclaims. Another CPU may be at
 		 * it: schemes allow this (@irq in scheme.h).
 		 */
-		if (!READ_ONCE(port->rx_stopping))
-			port->rx->irq(port);
-	} else if (port->tx->in_irq) {
-		spin_lock_irqsave(&port->tx_lock, flags);
-		packets = port->ops->tx_reclaim(port);
+		if (!READ_ONCE(queue->rx_stopping))
+			queue->rx->irq(queue);
+	} else if (queue->tx->in_irq) {
+		spin_lock_irqsave(&queue->tx_lock, flags);
+		packets = queue->ops->tx_reclaim(queue);
 		if (packets)
-			tx_count(port, &port->tx_stats.reclaims_timer, packets);
-		spin_unlock_irqrestore(&port->tx_lock, flags);
-	} else if (__netif_tx_trylock(txq)) {
-		packets = port->ops->tx_reclaim(port);
+			tx_count(queue, &queue->tx_stats.reclaims_timer, packets);
+		spin_unlock_irqrestore(&queue->tx_lock, flags);
+	} else if (__netif_tx_trylock(queue->txq)) {
+		packets = queue->ops->tx_reclaim(queue);
 		if (packets)
-			tx_count(port, &port->tx_stats.reclaims_timer, packets);
-		__netif_tx_unlock(txq);
+			tx_count(queue, &queue->tx_stats.reclaims_timer, packets);
+		__netif_tx_unlock(queue->txq);
 	}
 	if (packets)
-		tx_wake(port);
+		tx_wake(queue);
 }
 
 /* ndo_start_xmit puts a packet on the ring and then reads tx_armed, both with the
  * queue locked. If the lock is taken, there will be a packet.
  */
-static bool tx_timer_needed(struct irqmod_port *port)
+static bool tx_timer_needed(struct irqmod_queue *queue)
 {
-	struct netdev_queue *txq = netdev_get_tx_queue(port->netdev, 0);
 	bool needed;
 
-	if (!__netif_tx_trylock(txq))
+	if (!__netif_tx_trylock(queue->txq))
 		return true;
-	needed = port->ops->tx_outstanding(port);
-	port->tx_armed = needed;
-	__netif_tx_unlock(txq);
+	needed = queue->ops->tx_outstanding(queue);
+	queue->tx_armed = needed;
+	__netif_tx_unlock(queue->txq);
 	return needed;
 }
 
@@ -157,54 +153,53 @@ static bool tx_timer_needed(struct irqmod_port *port)
  */
 enum hrtimer_restart irqmod_tx_timer(struct hrtimer *timer)
 {
-	struct irqmod_port *port = container_of(timer, struct irqmod_port,
+	struct irqmod_queue *queue = container_of(timer, struct irqmod_queue,
 						tx_timer);
 
-	tx_timer_reclaim(port);
-	if (!tx_timer_needed(port))
+	tx_timer_reclaim(queue);
+	if (!tx_timer_needed(queue))
 		return HRTIMER_NORESTART;
-	hrtimer_forward_now(timer, irqmod_ktime(port->tx_usecs));
+	hrtimer_forward_now(timer, irqmod_ktime(queue->port->tx_usecs));
 	return HRTIMER_RESTART;
 }
 
 /**
  * irqmod_tx_arm() - arms the transmit timer
- * @port: the port
+ * @queue: the queue
  *
  * Called by irqmod_tx_queued().
  *
  * Context: the queue is locked.
  */
-void irqmod_tx_arm(struct irqmod_port *port)
+void irqmod_tx_arm(struct irqmod_queue *queue)
 {
-	port->tx_armed = true;
-	hrtimer_start(&port->tx_timer, irqmod_ktime(port->tx_usecs),
+	queue->tx_armed = true;
+	hrtimer_start(&queue->tx_timer, irqmod_ktime(queue->port->tx_usecs),
 		      HRTIMER_MODE_REL_SOFT);
 }
 EXPORT_SYMBOL_GPL(irqmod_tx_arm);
 
 /**
  * irqmod_tx_counted() - counts a packet (coalesce without an interrupt bit)
- * @port: the port
+ * @queue: the queue
  *
  * Unmasks TX after every N packets. If the cause has been raised by then, it
  * interrupts at once. Called by irqmod_tx_queued().
  *
  * Context: the queue is locked.
  */
-void irqmod_tx_counted(struct irqmod_port *port)
+void irqmod_tx_counted(struct irqmod_queue *queue)
 {
-	if (++port->tx_since_irq < port->tx_frames)
+	if (++queue->tx_since_irq < queue->tx_irq_every)
 		return;
-	port->tx_since_irq = 0;
-	port->ops->unmask(port, IRQMOD_TX);
+	queue->tx_since_irq = 0;
+	queue->ops->unmask(queue, IRQMOD_TX);
 }
 EXPORT_SYMBOL_GPL(irqmod_tx_counted);
 
 /**
  * irqmod_tx_full() - stops the queue because the ring is full
- * @port: the port
- * @txq: its queue
+ * @queue: the queue
  * @reserve: the descriptors that a packet may need; if there are as many after all,
  *           the queue is started again
  *
@@ -213,62 +208,58 @@ EXPORT_SYMBOL_GPL(irqmod_tx_counted);
  *
  * Context: the queue is locked.
  */
-void irqmod_tx_full(struct irqmod_port *port, struct netdev_queue *txq,
-		    unsigned int reserve)
+void irqmod_tx_full(struct irqmod_queue *queue, unsigned int reserve)
 {
-	netif_tx_stop_queue(txq);
+	netif_tx_stop_queue(queue->txq);
 	/* Pairs with the barrier in tx_wake(): either we see the descriptors
 	 * that a reclaim has just freed, or it sees the stopped queue.
 	 */
 	smp_mb();
-	if (port->ops->tx_room(port) >= reserve)
-		netif_tx_start_queue(txq);
-	else if (port->tx->full && !port->tx_switching)
-		port->tx->full(port);
+	if (queue->ops->tx_room(queue) >= reserve)
+		netif_tx_start_queue(queue->txq);
+	else if (queue->tx->full && !queue->tx_switching)
+		queue->tx->full(queue);
 }
 EXPORT_SYMBOL_GPL(irqmod_tx_full);
 
 /* Masks TX, which was unmasked because the ring was full, unless it still is.
  * Hard IRQ.
  */
-void irqmod_tx_mask_unless_full(struct irqmod_port *port)
+void irqmod_tx_mask_unless_full(struct irqmod_queue *queue)
 {
-	struct netdev_queue *txq = netdev_get_tx_queue(port->netdev, 0);
-
-	port->ops->mask(port, IRQMOD_TX);
+	queue->ops->mask(queue, IRQMOD_TX);
 	/* Masks are written under a lock. If irqmod_tx_full() unmasked TX before
 	 * that, it had stopped the queue, which we see.
 	 */
-	if (netif_tx_queue_stopped(txq))
-		port->ops->unmask(port, IRQMOD_TX);
+	if (netif_tx_queue_stopped(queue->txq))
+		queue->ops->unmask(queue, IRQMOD_TX);
 }
 
 /* off: the ring was full, and a packet has left. Reclaims in softirq, where the
  * queue is locked only if another CPU sends.
  */
-void irqmod_tx_full_irq(struct irqmod_port *port)
+void irqmod_tx_full_irq(struct irqmod_queue *queue)
 {
-	port->ops->mask(port, IRQMOD_TX);
-	tasklet_schedule(&port->tx_tasklet);
+	queue->ops->mask(queue, IRQMOD_TX);
+	tasklet_schedule(&queue->tx_tasklet);
 }
 
 void irqmod_tx_full_work(struct tasklet_struct *tasklet)
 {
-	struct irqmod_port *port = from_tasklet(port, tasklet, tx_tasklet);
-	struct netdev_queue *txq = netdev_get_tx_queue(port->netdev, 0);
+	struct irqmod_queue *queue = from_tasklet(queue, tasklet, tx_tasklet);
 	unsigned int packets;
 
-	if (!__netif_tx_trylock(txq)) {
+	if (!__netif_tx_trylock(queue->txq)) {
 		tasklet_schedule(tasklet);
 		return;
 	}
-	packets = port->ops->tx_reclaim(port);
+	packets = queue->ops->tx_reclaim(queue);
 	if (packets)
-		tx_count(port, &port->tx_stats.reclaims_irq, packets);
+		tx_count(queue, &queue->tx_stats.reclaims_irq, packets);
 	/* Not enough for tx_wake(). */
-	if (netif_tx_queue_stopped(txq) && !tx_enough(port) &&
-	    !port->tx_switching)
-		port->ops->unmask(port, IRQMOD_TX);
-	__netif_tx_unlock(txq);
-	tx_wake(port);
+	if (netif_tx_queue_stopped(queue->txq) && !tx_enough(queue) &&
+	    !queue->tx_switching)
+		queue->ops->unmask(queue, IRQMOD_TX);
+	__netif_tx_unlock(queue->txq);
+	tx_wake(queue);
 }

@@ -20,7 +20,7 @@
  * CPU may not be waiting for frames. On a router no process wants the CPU, so
  * receiving is not paced.
  *
- * The shares of a CPU are those of all ports with this scheme on it together.
+ * The shares of a CPU are those of all queues with this scheme on it together.
  */
 #include <linux/jiffies.h>
 #include <linux/math64.h>
@@ -39,7 +39,7 @@
 #define ADAPTIVE_OLD_WINDOWS	8	/* older state is discarded */
 
 struct irqmod_adaptive {
-	struct irqmod_port *port;
+	struct irqmod_queue *queue;
 	struct tasklet_struct tasklet;
 	struct hrtimer timer;	/* the next run, or the end of a pause */
 	/* Written by @irq without a lock, also during a run: at worst one
@@ -49,7 +49,7 @@ struct irqmod_adaptive {
 	u64 irq_at_ns;		/* interrupt that started this run; 0: timer */
 	u64 window_at_ns;	/* start of this window */
 	u64 busy_ns;		/* time spent receiving in this window */
-	u64 all_at_ns;		/* busy_ns of all ports, when it began */
+	u64 all_at_ns;		/* busy_ns of all queues, when it began */
 	int cpu;		/* where it began */
 	u32 frames;
 	u32 runs;
@@ -61,7 +61,7 @@ struct irqmod_adaptive {
 	bool left;		/* the last run left frames on the ring */
 };
 
-/* Of all ports with this scheme on a CPU. */
+/* Of all queues with this scheme on a CPU. */
 struct adaptive_cpu {
 	u64 busy_ns;	/* time spent receiving */
 	u64 ended_ns;	/* end of the last run */
@@ -69,7 +69,7 @@ struct adaptive_cpu {
 
 static DEFINE_PER_CPU(struct adaptive_cpu, adaptive_cpu);
 
-/* Time that all ports on this CPU spent receiving in this window. */
+/* Time that all queues on this CPU spent receiving in this window. */
 static u64 busy_of_all(const struct irqmod_adaptive *a)
 {
 	return a->cpu == smp_processor_id() ?
@@ -90,48 +90,48 @@ static void renew(struct irqmod_adaptive *a, u64 now)
 }
 
 /* The time in which half the ring fills at the rate of this window. */
-static u32 longest_period(const struct irqmod_port *port,
+static u32 longest_period(const struct irqmod_queue *queue,
 			  const struct irqmod_adaptive *a, u64 elapsed_ns)
 {
-	u64 period_ns = div_u64(elapsed_ns * (port->rx_ring / 2),
+	u64 period_ns = div_u64(elapsed_ns * (queue->rx_ring / 2),
 				a->frames ?: 1);
 
 	return min_t(u64, period_ns, ADAPTIVE_PERIOD_MAX_NS);
 }
 
 /* The number of frames that take as long as the period: half of the CPU, with those
- * that other ports take.
+ * that other queues take.
  */
-static u32 half_the_cpu(const struct irqmod_port *port,
+static u32 half_the_cpu(const struct irqmod_queue *queue,
 			const struct irqmod_adaptive *a)
 {
 	u64 frames = div64_u64((u64)a->period_ns * a->frames,
 			       busy_of_all(a) ?: 1);
 
-	return clamp_t(u64, frames, 1, port->rx_ring);
+	return clamp_t(u64, frames, 1, queue->rx_ring);
 }
 
-static void adapt(struct irqmod_port *port, struct irqmod_adaptive *a, u64 now)
+static void adapt(struct irqmod_queue *queue, struct irqmod_adaptive *a, u64 now)
 {
 	u64 elapsed_ns = now - a->window_at_ns;
 	bool wanted = a->wanted * 2 > a->runs;
-	u32 longest = longest_period(port, a, elapsed_ns);
+	u32 longest = longest_period(queue, a, elapsed_ns);
 	u64 busy_ns = busy_of_all(a);
 
 	if (elapsed_ns > ADAPTIVE_OLD_WINDOWS * ADAPTIVE_WINDOW_NS) {
 		a->period_ns = 0;
-		a->allowance = port->rx_ring;
-	} else if (a->allowance < port->rx_ring) {
-		a->least = half_the_cpu(port, a) * 3 / 5;
+		a->allowance = queue->rx_ring;
+	} else if (a->allowance < queue->rx_ring) {
+		a->least = half_the_cpu(queue, a) * 3 / 5;
 		if (!a->bounded)
-			a->allowance = port->rx_ring;
+			a->allowance = queue->rx_ring;
 	} else if (wanted && busy_ns * 2 > elapsed_ns) {
 		if (a->period_ns < longest)
 			a->period_ns = min_t(u32, longest,
 					     max_t(u32, a->period_ns * 2,
 						   ADAPTIVE_PERIOD_MIN_NS));
 		else
-			a->allowance = half_the_cpu(port, a);
+			a->allowance = half_the_cpu(queue, a);
 	} else if (!wanted || busy_ns * 4 < elapsed_ns) {
 		a->period_ns /= 2;
 		if (a->period_ns < ADAPTIVE_PERIOD_MIN_NS)
@@ -141,10 +141,10 @@ static void adapt(struct irqmod_port *port, struct irqmod_adaptive *a, u64 now)
 }
 
 /* Called at the start of a run: returns its frame limit. */
-static u32 allowance(const struct irqmod_port *port, struct irqmod_adaptive *a,
+static u32 allowance(const struct irqmod_queue *queue, struct irqmod_adaptive *a,
 		     bool wanted)
 {
-	if (a->allowance == port->rx_ring)
+	if (a->allowance == queue->rx_ring)
 		return a->allowance;
 	if (!wanted)
 		a->allowance++;
@@ -174,7 +174,7 @@ static enum hrtimer_restart adaptive_timer(struct hrtimer *timer)
 static void adaptive_work(struct tasklet_struct *tasklet)
 {
 	struct irqmod_adaptive *a = from_tasklet(a, tasklet, tasklet);
-	struct irqmod_port *port = a->port;
+	struct irqmod_queue *queue = a->queue;
 	struct adaptive_cpu *cpu = this_cpu_ptr(&adaptive_cpu);
 	u64 now, began = READ_ONCE(a->irq_at_ns) ?: local_clock();
 	unsigned int frames = 0, most;
@@ -182,16 +182,16 @@ static void adaptive_work(struct tasklet_struct *tasklet)
 	bool empty = false;
 
 	WRITE_ONCE(a->irq_at_ns, 0);
-	/* It may have waited for another port's. */
+	/* It may have waited for another queue's. */
 	began = max(began, cpu->ended_ns);
 	a->runs++;
 	a->wanted += wanted;
-	most = allowance(port, a, wanted);
-	while (!READ_ONCE(port->rx_stopping) && frames < most) {
+	most = allowance(queue, a, wanted);
+	while (!READ_ONCE(queue->rx_stopping) && frames < most) {
 		int budget = min(ADAPTIVE_PASS, (int)(most - frames));
-		int taken = irqmod_rx_pass(port, budget);
+		int taken = irqmod_rx_pass(queue, budget);
 
-		irqmod_tx_rx_reclaim(port);
+		irqmod_tx_rx_reclaim(queue);
 		frames += taken;
 		empty = taken < budget;
 		/* The ring may have overflowed. A pass without frames tells
@@ -201,7 +201,7 @@ static void adaptive_work(struct tasklet_struct *tasklet)
 			break;
 	}
 	a->left = !empty;
-	if (READ_ONCE(port->rx_stopping))
+	if (READ_ONCE(queue->rx_stopping))
 		return;
 
 	now = local_clock();
@@ -211,44 +211,44 @@ static void adaptive_work(struct tasklet_struct *tasklet)
 	a->frames += frames;
 	a->bounded += !empty;
 	if (now - a->window_at_ns >= ADAPTIVE_WINDOW_NS)
-		adapt(port, a, now);
+		adapt(queue, a, now);
 
 	if (a->period_ns && frames) {
 		later(a, a->period_ns);
 	} else if (!empty) {
 		later(a, ADAPTIVE_BREATH_NS);
 	} else {
-		port->ops->rx_ack(port);
-		if (port->ops->rx_pending(port))
+		queue->ops->rx_ack(queue);
+		if (queue->ops->rx_pending(queue))
 			tasklet_hi_schedule(&a->tasklet);
 		else
-			irqmod_rx_unmask(port);
+			irqmod_rx_unmask(queue);
 	}
 }
 
-static void rx_adaptive_irq(struct irqmod_port *port)
+static void rx_adaptive_irq(struct irqmod_queue *queue)
 {
-	struct irqmod_adaptive *a = port->rx_state;
+	struct irqmod_adaptive *a = queue->rx_state;
 
-	irqmod_rx_mask(port);
+	irqmod_rx_mask(queue);
 	WRITE_ONCE(a->irq_at_ns, local_clock());
 	WRITE_ONCE(a->rest_at, jiffies + ADAPTIVE_WORK_JIFFIES);
 	tasklet_hi_schedule(&a->tasklet);
 }
 
-static void rx_adaptive_init(struct irqmod_port *port, void *state)
+static void rx_adaptive_init(struct irqmod_queue *queue, void *state)
 {
 	struct irqmod_adaptive *a = state;
 
-	a->port = port;
+	a->queue = queue;
 	tasklet_setup(&a->tasklet, adaptive_work);
 	hrtimer_setup(&a->timer, adaptive_timer, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL);
 }
 
-static bool rx_adaptive_start(struct irqmod_port *port)
+static bool rx_adaptive_start(struct irqmod_queue *queue)
 {
-	struct irqmod_adaptive *a = port->rx_state;
+	struct irqmod_adaptive *a = queue->rx_state;
 
 	a->irq_at_ns = 0;
 	a->period_ns = 0;
@@ -257,16 +257,16 @@ static bool rx_adaptive_start(struct irqmod_port *port)
 	local_bh_disable();
 	renew(a, local_clock());
 	local_bh_enable();
-	a->allowance = port->rx_ring;
-	port->deliver = irqmod_deliver_stack;
-	port->rx_deferred = false;
-	port->rx_in_softirq = true;
+	a->allowance = queue->rx_ring;
+	queue->deliver = irqmod_deliver_stack;
+	queue->rx_deferred = false;
+	queue->rx_in_softirq = true;
 	return false;
 }
 
-static void rx_adaptive_stop(struct irqmod_port *port)
+static void rx_adaptive_stop(struct irqmod_queue *queue)
 {
-	struct irqmod_adaptive *a = port->rx_state;
+	struct irqmod_adaptive *a = queue->rx_state;
 
 	/* The tasklet starts the timer and the timer the tasklet; with
 	 * rx_stopping set the tasklet does neither.

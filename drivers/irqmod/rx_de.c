@@ -28,7 +28,7 @@
 
 void irqmod_de_schedule(struct irqmod_de *de)
 {
-	irqmod_rx_mask(de->port);
+	irqmod_rx_mask(de->queue);
 	WRITE_ONCE(de->rest_at, jiffies + DE_WORK_JIFFIES);
 	tasklet_hi_schedule(&de->tasklet);
 }
@@ -57,29 +57,29 @@ static void de_pause(struct irqmod_de *de)
  */
 bool irqmod_de_pass(struct irqmod_de *de)
 {
-	struct irqmod_port *port = de->port;
-	int taken = irqmod_rx_pass(port, DE_PASS);
+	struct irqmod_queue *queue = de->queue;
+	int taken = irqmod_rx_pass(queue, DE_PASS);
 
-	irqmod_tx_rx_reclaim(port);
+	irqmod_tx_rx_reclaim(queue);
 	if (taken) {
 		de->frames += taken;
-		if (de->frames < port->rx_ring)
+		if (de->frames < queue->rx_ring)
 			return true;
 		de_pause(de);
 		return false;
 	}
-	port->ops->rx_ack(port);
-	if (port->ops->rx_pending(port))
+	queue->ops->rx_ack(queue);
+	if (queue->ops->rx_pending(queue))
 		return true;
-	irqmod_rx_unmask(port);
+	irqmod_rx_unmask(queue);
 	return false;
 }
 
 /* Before the first start; @work is the tasklet's function. */
-void irqmod_de_init(struct irqmod_de *de, struct irqmod_port *port,
+void irqmod_de_init(struct irqmod_de *de, struct irqmod_queue *queue,
 		    void (*work)(struct tasklet_struct *tasklet))
 {
-	de->port = port;
+	de->queue = queue;
 	tasklet_setup(&de->tasklet, work);
 	hrtimer_setup(&de->rest_timer, de_rested, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL);
@@ -87,11 +87,11 @@ void irqmod_de_init(struct irqmod_de *de, struct irqmod_port *port,
 
 void irqmod_de_start(struct irqmod_de *de)
 {
-	struct irqmod_port *port = de->port;
+	struct irqmod_queue *queue = de->queue;
 
-	port->deliver = irqmod_deliver_stack;
-	port->rx_deferred = false;
-	port->rx_in_softirq = true;
+	queue->deliver = irqmod_deliver_stack;
+	queue->rx_deferred = false;
+	queue->rx_in_softirq = true;
 }
 
 void irqmod_de_stop(struct irqmod_de *de)
@@ -109,29 +109,29 @@ static void rx_de_work(struct tasklet_struct *tasklet)
 	struct irqmod_de *de = from_tasklet(de, tasklet, tasklet);
 
 	de->frames = 0;
-	while (!READ_ONCE(de->port->rx_stopping) && irqmod_de_pass(de))
+	while (!READ_ONCE(de->queue->rx_stopping) && irqmod_de_pass(de))
 		;
 }
 
-static void rx_de_init(struct irqmod_port *port, void *state)
+static void rx_de_init(struct irqmod_queue *queue, void *state)
 {
-	irqmod_de_init(state, port, rx_de_work);
+	irqmod_de_init(state, queue, rx_de_work);
 }
 
-static bool rx_de_start(struct irqmod_port *port)
+static bool rx_de_start(struct irqmod_queue *queue)
 {
-	irqmod_de_start(port->rx_state);
+	irqmod_de_start(queue->rx_state);
 	return false;
 }
 
-static void rx_de_stop(struct irqmod_port *port)
+static void rx_de_stop(struct irqmod_queue *queue)
 {
-	irqmod_de_stop(port->rx_state);
+	irqmod_de_stop(queue->rx_state);
 }
 
-static void rx_de_irq(struct irqmod_port *port)
+static void rx_de_irq(struct irqmod_queue *queue)
 {
-	irqmod_de_schedule(port->rx_state);
+	irqmod_de_schedule(queue->rx_state);
 }
 
 IRQMOD_RX_SCHEME(de) = {

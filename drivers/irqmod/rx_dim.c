@@ -12,7 +12,7 @@
 #include "napi.h"
 
 struct irqmod_dim {
-	struct irqmod_port *port;
+	struct irqmod_queue *queue;
 	struct hrtimer timer;		/* end of a period */
 	struct dim dim;
 	ktime_t period;			/* 0: no moderation */
@@ -24,7 +24,7 @@ static enum hrtimer_restart dim_over(struct hrtimer *timer)
 {
 	struct irqmod_dim *d = container_of(timer, struct irqmod_dim, timer);
 
-	napi_schedule(&d->port->napi);
+	napi_schedule(&d->queue->napi);
 	return HRTIMER_NORESTART;
 }
 
@@ -42,7 +42,7 @@ static void dim_apply(struct work_struct *work)
 
 static void dim_sample(struct irqmod_dim *d)
 {
-	struct irqmod_rx_stats *stats = &d->port->rx_stats;
+	struct irqmod_rx_stats *stats = &d->queue->rx_stats;
 	struct dim_sample sample = {};
 
 	/* Written in this context only. */
@@ -51,59 +51,59 @@ static void dim_sample(struct irqmod_dim *d)
 	irqmod_net_dim(&d->dim, sample);
 }
 
-static int rx_dim_poll(struct irqmod_port *port, int budget)
+static int rx_dim_poll(struct irqmod_queue *queue, int budget)
 {
-	struct irqmod_dim *d = port->rx_state;
-	int done = irqmod_napi_pass(port, budget);
+	struct irqmod_dim *d = queue->rx_state;
+	int done = irqmod_napi_pass(queue, budget);
 	ktime_t period = READ_ONCE(d->period);
 
 	if (done == budget)
 		return budget;
 	if (done)
 		dim_sample(d);
-	if (!done || !period || READ_ONCE(port->rx_stopping))
-		return irqmod_napi_end(port, done, budget);
-	if (!napi_complete_done(&port->napi, done))
+	if (!done || !period || READ_ONCE(queue->rx_stopping))
+		return irqmod_napi_end(queue, done, budget);
+	if (!napi_complete_done(&queue->napi, done))
 		return done;
 	if (done >= READ_ONCE(d->frames))
-		napi_schedule(&port->napi);
+		napi_schedule(&queue->napi);
 	else
 		hrtimer_start(&d->timer, period, HRTIMER_MODE_REL);
 	return done;
 }
 
-static void rx_dim_init(struct irqmod_port *port, void *state)
+static void rx_dim_init(struct irqmod_queue *queue, void *state)
 {
 	struct irqmod_dim *d = state;
 
-	d->port = port;
+	d->queue = queue;
 	hrtimer_setup(&d->timer, dim_over, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
 	INIT_WORK(&d->dim.work, dim_apply);
 	d->dim.mode = DIM_CQ_PERIOD_MODE_START_FROM_EQE;
 }
 
-static bool rx_dim_start(struct irqmod_port *port)
+static bool rx_dim_start(struct irqmod_queue *queue)
 {
-	struct irqmod_dim *d = port->rx_state;
+	struct irqmod_dim *d = queue->rx_state;
 
 	d->dim.state = DIM_START_MEASURE;
 	d->dim.tune_state = DIM_GOING_RIGHT;
 	d->dim.profile_ix = 0;
 	d->period = 0;
 	d->frames = 0;
-	irqmod_napi_start(port);
+	irqmod_napi_start(queue);
 	return false;
 }
 
-static void rx_dim_stop(struct irqmod_port *port)
+static void rx_dim_stop(struct irqmod_queue *queue)
 {
-	struct irqmod_dim *d = port->rx_state;
+	struct irqmod_dim *d = queue->rx_state;
 
 	/* With rx_stopping set a poll does not start the timer; one on another
 	 * CPU may have seen it clear. napi_disable() waits for the poll that the
 	 * timer schedules, and synchronize_net() for the end of all.
 	 */
-	irqmod_napi_stop(port);
+	irqmod_napi_stop(queue);
 	hrtimer_cancel(&d->timer);
 	cancel_work_sync(&d->dim.work);
 }

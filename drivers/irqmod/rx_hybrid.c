@@ -17,7 +17,7 @@
  * together, which costs less than one by one, and no interrupt comes between. A
  * poll of paced takes one budget of frames at most, and the next one follows
  * when other tasks have had the CPU for as long as this one took, or when
- * nothing else wants the CPU. The polls of all ports on a CPU rest together. So
+ * nothing else wants the CPU. The polls of all queues on a CPU rest together. So
  * receiving never keeps a process from more than half of the CPU, and the NIC
  * drops the excess at no cost. On a router no process wants the CPU, and polls
  * follow each other.
@@ -69,7 +69,7 @@ struct irqmod_hybrid {
 	u32 rx_rate_window_ms;
 };
 
-/* paced: when the rest after the polls of paced ports on this CPU ends, in
+/* paced: when the rest after the polls of paced queues on this CPU ends, in
  * local_clock(). A timer may interrupt a poll, or have moved to another CPU: a
  * rest is then measured wrong.
  */
@@ -92,7 +92,7 @@ static bool hybrid_polls(const struct irqmod_hybrid *h)
 /* Called by the owner. */
 static void hybrid_pass_on(struct irqmod_hybrid *h, bool polls)
 {
-	irqmod_rx_give(h->de.port);
+	irqmod_rx_give(h->de.queue);
 	/* Pairs with the acquire in hybrid_polls(). */
 	smp_store_release(&h->polls, polls);
 }
@@ -101,23 +101,23 @@ static enum hrtimer_restart hybrid_window(struct hrtimer *timer)
 {
 	struct irqmod_hybrid *h = container_of(timer, struct irqmod_hybrid,
 					       timer);
-	struct irqmod_port *port = h->de.port;
-	const struct irqmod_ops *ops = port->ops;
+	struct irqmod_queue *queue = h->de.queue;
+	const struct irqmod_ops *ops = queue->ops;
 	u32 arrived;
 
 	if (ops->rx_count && !h->asked) {
-		ops->rx_count(port);
+		ops->rx_count(queue);
 		h->asked = true;
 		hrtimer_add_expires_ns(timer, IRQMOD_COUNT_NS);
 		return HRTIMER_RESTART;
 	}
-	arrived = ops->rx_arrived ? ops->rx_arrived(port)
-				  : READ_ONCE(port->rx_frames);
+	arrived = ops->rx_arrived ? ops->rx_arrived(queue)
+				  : READ_ONCE(queue->rx_frames);
 	if (!h->counting) {
 		estimator_start(&h->estimator, arrived);
 		h->counting = true;
 	} else if (estimator_window(&h->estimator, arrived)) {
-		WRITE_ONCE(port->rx_switches, port->rx_switches + 1);
+		WRITE_ONCE(queue->rx_switches, queue->rx_switches + 1);
 	}
 	hrtimer_forward_now(timer, h->asked ? ktime_sub_ns(h->window, IRQMOD_COUNT_NS)
 					    : h->window);
@@ -132,11 +132,11 @@ static void rx_hybrid_work(struct tasklet_struct *tasklet)
 	struct irqmod_hybrid *h = container_of(de, struct irqmod_hybrid, de);
 
 	de->frames = 0;
-	while (!READ_ONCE(de->port->rx_stopping)) {
+	while (!READ_ONCE(de->queue->rx_stopping)) {
 		if (above_cliff(h) && !hybrid_polls(h))
 			hybrid_pass_on(h, true);
 		if (hybrid_polls(h)) {
-			irqmod_napi_schedule(de->port);
+			irqmod_napi_schedule(de->queue);
 			return;
 		}
 		if (!irqmod_de_pass(de))
@@ -167,7 +167,7 @@ static enum hrtimer_restart hybrid_rested(struct hrtimer *timer)
 		/* Nobody to rest for. What is left is not owed later. */
 		WRITE_ONCE(*rested_ns, now);
 	}
-	napi_schedule(&h->de.port->napi);	/* RX is still masked */
+	napi_schedule(&h->de.queue->napi);	/* RX is still masked */
 	return HRTIMER_NORESTART;
 }
 
@@ -193,52 +193,52 @@ static int hybrid_pace(struct irqmod_hybrid *h, u64 began, int done, int budget)
 	/* What was left of the rest when the poll began, and this poll's. */
 	WRITE_ONCE(*rested_ns, max(*rested_ns, began) + 2 * ran_ns);
 	WRITE_ONCE(h->look_ns, look_ns);
-	if (napi_complete_done(&h->de.port->napi, done))
+	if (napi_complete_done(&h->de.queue->napi, done))
 		hrtimer_start(&h->pacer, ns_to_ktime(wait_ns), HRTIMER_MODE_REL);
 	return done;
 }
 
 /* NAPI's poll; passes the ring on to DE, or finds that DE has it. */
-static int rx_hybrid_poll(struct irqmod_port *port, int budget)
+static int rx_hybrid_poll(struct irqmod_queue *queue, int budget)
 {
-	struct irqmod_hybrid *h = port->rx_state;
+	struct irqmod_hybrid *h = queue->rx_state;
 	u64 began = 0;
 	int done = 0;
 
 	if (hybrid_polls(h)) {
 		if (h->rx_above == ABOVE_PACED)
 			began = local_clock();
-		done = irqmod_napi_pass(port, budget);
+		done = irqmod_napi_pass(queue, budget);
 		if (!budget)
 			return 0;
 		if (above_cliff(h))
 			return h->rx_above == ABOVE_PACED ?
 			       hybrid_pace(h, began, done, budget) :
-			       irqmod_napi_end(port, done, budget);
+			       irqmod_napi_end(queue, done, budget);
 		hybrid_pass_on(h, false);
 		done = min(done, budget - 1);
 	}
-	if (napi_complete_done(&port->napi, done))
+	if (napi_complete_done(&queue->napi, done))
 		irqmod_de_schedule(&h->de);
 	return done;
 }
 
 /* A setting changed. Takes effect with the next window. */
-static void rx_hybrid_changed(struct irqmod_port *port, void *state)
+static void rx_hybrid_changed(struct irqmod_queue *queue, void *state)
 {
 	struct irqmod_hybrid *h = state;
 
 	estimator_configure(&h->estimator, h->rx_cliff_pps,
 			    h->rx_epsilon_permille, h->rx_rate_window_ms);
 	h->window = ms_to_ktime(h->rx_rate_window_ms);
-	WRITE_ONCE(h->period_ns, irqmod_rx_usecs(port) * NSEC_PER_USEC);
+	WRITE_ONCE(h->period_ns, irqmod_rx_usecs(queue->port) * NSEC_PER_USEC);
 }
 
-static void rx_hybrid_init(struct irqmod_port *port, void *state)
+static void rx_hybrid_init(struct irqmod_queue *queue, void *state)
 {
 	struct irqmod_hybrid *h = state;
 
-	irqmod_de_init(&h->de, port, rx_hybrid_work);
+	irqmod_de_init(&h->de, queue, rx_hybrid_work);
 	hrtimer_setup(&h->timer, hybrid_window, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL);
 	hrtimer_setup(&h->pacer, hybrid_rested, CLOCK_MONOTONIC,
@@ -246,44 +246,44 @@ static void rx_hybrid_init(struct irqmod_port *port, void *state)
 	h->rx_cliff_pps = DEFAULT_CLIFF_PPS;
 	h->rx_epsilon_permille = DEFAULT_EPSILON;
 	h->rx_rate_window_ms = DEFAULT_WINDOW_MS;
-	rx_hybrid_changed(port, h);
+	rx_hybrid_changed(queue, h);
 }
 
-static bool rx_hybrid_start(struct irqmod_port *port)
+static bool rx_hybrid_start(struct irqmod_queue *queue)
 {
-	struct irqmod_hybrid *h = port->rx_state;
+	struct irqmod_hybrid *h = queue->rx_state;
 
 	estimator_start(&h->estimator, 0);
 	h->polls = false;
 	h->asked = false;
 	h->counting = false;
-	irqmod_napi_renew(port);
-	port->napi.weight = port->rx_weight;
-	napi_enable(&port->napi);
+	irqmod_napi_renew(queue);
+	queue->napi.weight = queue->port->rx_weight;
+	napi_enable(&queue->napi);
 	irqmod_de_start(&h->de);
 	hrtimer_start(&h->timer, h->window, HRTIMER_MODE_REL);
 	return false;
 }
 
-static void rx_hybrid_stop(struct irqmod_port *port)
+static void rx_hybrid_stop(struct irqmod_queue *queue)
 {
-	struct irqmod_hybrid *h = port->rx_state;
+	struct irqmod_hybrid *h = queue->rx_state;
 
 	hrtimer_cancel(&h->timer);
 	/* The tasklet may schedule the poll and the poll the tasklet. Once
 	 * the poll is disabled, neither can restart the other.
 	 */
-	irqmod_napi_stop(port);
+	irqmod_napi_stop(queue);
 	hrtimer_cancel(&h->pacer);	/* started by the poll alone */
 	irqmod_de_stop(&h->de);
 }
 
-static void rx_hybrid_irq(struct irqmod_port *port)
+static void rx_hybrid_irq(struct irqmod_queue *queue)
 {
-	struct irqmod_hybrid *h = port->rx_state;
+	struct irqmod_hybrid *h = queue->rx_state;
 
 	if (hybrid_polls(h))
-		irqmod_napi_schedule(port);
+		irqmod_napi_schedule(queue);
 	else
 		irqmod_de_schedule(&h->de);
 }
@@ -296,9 +296,16 @@ static IRQMOD_CHOICE(struct irqmod_hybrid, rx_above, hybrid_aboves);
 static ssize_t rx_rate_pps_show(struct device *dev,
 				struct device_attribute *attr, char *buf)
 {
-	const struct irqmod_hybrid *h = irqmod_setting_state(dev, attr);
-	u64 rate_pps = estimator_rate_pps(&h->estimator, h->rx_rate_window_ms);
+	const struct irqmod_port *port = irqmod_port(to_net_dev(dev));
+	const struct irqmod_queue *queue;
+	const struct irqmod_hybrid *h;
+	u64 rate_pps = 0;
 
+	irqmod_for_each_queue(queue, port) {
+		h = irqmod_rx_state(queue, &irqmod_rx_hybrid);
+		rate_pps += estimator_rate_pps(&h->estimator,
+					       h->rx_rate_window_ms);
+	}
 	return sysfs_emit(buf, "%llu\n", rate_pps);
 }
 static DEVICE_ATTR_RO(rx_rate_pps);
@@ -307,8 +314,12 @@ static ssize_t rx_switches_show(struct device *dev,
 				struct device_attribute *attr, char *buf)
 {
 	const struct irqmod_port *port = irqmod_port(to_net_dev(dev));
+	const struct irqmod_queue *queue;
+	u32 switches = 0;
 
-	return sysfs_emit(buf, "%u\n", READ_ONCE(port->rx_switches));
+	irqmod_for_each_queue(queue, port)
+		switches += READ_ONCE(queue->rx_switches);
+	return sysfs_emit(buf, "%u\n", switches);
 }
 static DEVICE_ATTR_RO(rx_switches);
 

@@ -21,7 +21,7 @@
 #define IFPOLL_USER_PERCENT	50
 
 struct irqmod_ifpoll {
-	struct irqmod_port *port;
+	struct irqmod_queue *queue;
 	struct hrtimer timer;		/* the clock */
 	ktime_t period;
 	u64 began_ns;			/* this burst */
@@ -39,8 +39,8 @@ static enum hrtimer_restart ifpoll_tick(struct hrtimer *timer)
 	struct irqmod_ifpoll *f = container_of(timer, struct irqmod_ifpoll,
 					       timer);
 
-	if (napi_schedule_prep(&f->port->napi))
-		__napi_schedule(&f->port->napi);
+	if (napi_schedule_prep(&f->queue->napi))
+		__napi_schedule(&f->queue->napi);
 	else
 		WRITE_ONCE(f->late, true);
 	hrtimer_forward_now(timer, READ_ONCE(f->period));
@@ -69,78 +69,78 @@ static void ifpoll_adapt(struct irqmod_ifpoll *f)
 		f->burst = max(f->burst - f->burst / 8, 1u);
 }
 
-static int rx_ifpoll_poll(struct irqmod_port *port, int budget)
+static int rx_ifpoll_poll(struct irqmod_queue *queue, int budget)
 {
-	struct irqmod_ifpoll *f = port->rx_state;
+	struct irqmod_ifpoll *f = queue->rx_state;
 	unsigned int most, taken;
 
 	if (unlikely(!budget)) {
 		/* netpoll, which does not wait for the second tick. */
-		irqmod_tx_rx_reclaim(port);
+		irqmod_tx_rx_reclaim(queue);
 		return 0;
 	}
 	if (!f->left)
 		ifpoll_begin(f);
-	if (f->tx_turn || !port->tx_with_rx)
-		irqmod_tx_rx_reclaim(port);
+	if (f->tx_turn || !queue->tx_with_rx)
+		irqmod_tx_rx_reclaim(queue);
 	most = min_t(unsigned int, f->left, budget);
-	taken = irqmod_rx_pass(port, most);
+	taken = irqmod_rx_pass(queue, most);
 	f->left -= most;
-	if (taken == most && f->left && !READ_ONCE(port->rx_stopping))
+	if (taken == most && f->left && !READ_ONCE(queue->rx_stopping))
 		return budget;		/* the others' turn, then ours again */
 	f->left = 0;
 	ifpoll_adapt(f);
 	taken = min_t(unsigned int, taken, budget - 1);
-	napi_complete_done(&port->napi, taken);
+	napi_complete_done(&queue->napi, taken);
 	return taken;
 }
 
 /* The clock polls. */
-static void rx_ifpoll_irq(struct irqmod_port *port)
+static void rx_ifpoll_irq(struct irqmod_queue *queue)
 {
-	irqmod_rx_mask(port);
+	irqmod_rx_mask(queue);
 }
 
-static void rx_ifpoll_init(struct irqmod_port *port, void *state)
+static void rx_ifpoll_init(struct irqmod_queue *queue, void *state)
 {
 	struct irqmod_ifpoll *f = state;
 
-	f->port = port;
+	f->queue = queue;
 	f->rx_user_percent = IFPOLL_USER_PERCENT;
 	hrtimer_setup(&f->timer, ifpoll_tick, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
 }
 
-static void rx_ifpoll_changed(struct irqmod_port *port, void *state)
+static void rx_ifpoll_changed(struct irqmod_queue *queue, void *state)
 {
 	struct irqmod_ifpoll *f = state;
 
-	WRITE_ONCE(f->period, irqmod_ktime(irqmod_rx_usecs(port)));
-	if (port->rx_state == state)
-		port->napi.weight = IFPOLL_EACH_BURST;
+	WRITE_ONCE(f->period, irqmod_ktime(irqmod_rx_usecs(queue->port)));
+	if (queue->rx_state == state)
+		queue->napi.weight = IFPOLL_EACH_BURST;
 }
 
-static bool rx_ifpoll_start(struct irqmod_port *port)
+static bool rx_ifpoll_start(struct irqmod_queue *queue)
 {
-	struct irqmod_ifpoll *f = port->rx_state;
+	struct irqmod_ifpoll *f = queue->rx_state;
 
 	f->burst = IFPOLL_EACH_BURST;
 	f->left = 0;
 	f->tx_turn = false;
 	f->late = false;
-	irqmod_napi_start(port);
+	irqmod_napi_start(queue);
 	/* Not with the NAPI's ID: only the clock polls. */
-	port->deliver = irqmod_deliver_stack;
-	rx_ifpoll_changed(port, f);
+	queue->deliver = irqmod_deliver_stack;
+	rx_ifpoll_changed(queue, f);
 	hrtimer_start(&f->timer, f->period, HRTIMER_MODE_REL);
 	return false;
 }
 
-static void rx_ifpoll_stop(struct irqmod_port *port)
+static void rx_ifpoll_stop(struct irqmod_queue *queue)
 {
-	struct irqmod_ifpoll *f = port->rx_state;
+	struct irqmod_ifpoll *f = queue->rx_state;
 
 	hrtimer_cancel(&f->timer);
-	irqmod_napi_stop(port);
+	irqmod_napi_stop(queue);
 }
 
 static IRQMOD_SETTING(struct irqmod_ifpoll, rx_user_percent, 0, 99);

@@ -7,15 +7,15 @@
  */
 #include "scheme.h"
 
-static bool rx_interrupt_start(struct irqmod_port *port)
+static bool rx_interrupt_start(struct irqmod_queue *queue)
 {
-	port->deliver = irqmod_deliver_backlog;
-	port->rx_deferred = false;
-	port->rx_in_softirq = false;
+	queue->deliver = irqmod_deliver_backlog;
+	queue->rx_deferred = false;
+	queue->rx_in_softirq = false;
 	return true;
 }
 
-static void rx_interrupt_stop(struct irqmod_port *port)
+static void rx_interrupt_stop(struct irqmod_queue *queue)
 {
 	/* All work is done in the handler; the engine has waited for it. */
 }
@@ -26,14 +26,14 @@ static void rx_interrupt_stop(struct irqmod_port *port)
  * there when the cause was acknowledged. Later frames interrupt again. Small
  * passes refill the ring in between.
  */
-static void rx_interrupt_irq(struct irqmod_port *port)
+static void rx_interrupt_irq(struct irqmod_queue *queue)
 {
 	unsigned int taken, total = 0;
 
 	do {
-		taken = irqmod_rx_pass(port, INTERRUPT_PASS);
+		taken = irqmod_rx_pass(queue, INTERRUPT_PASS);
 		total += taken;
-	} while (taken == INTERRUPT_PASS && total < port->rx_ring);
+	} while (taken == INTERRUPT_PASS && total < queue->rx_ring);
 }
 
 IRQMOD_RX_SCHEME(interrupt) = {

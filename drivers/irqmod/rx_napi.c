@@ -10,67 +10,67 @@
  * takes the frames, so their interrupts are of no use. Its last poll unmasks RX.
  * In this order, because that poll would not see a mask that follows the prep.
  */
-void irqmod_napi_schedule(struct irqmod_port *port)
+void irqmod_napi_schedule(struct irqmod_queue *queue)
 {
-	irqmod_rx_mask(port);
-	if (napi_schedule_prep(&port->napi))
-		__napi_schedule(&port->napi);
+	irqmod_rx_mask(queue);
+	if (napi_schedule_prep(&queue->napi))
+		__napi_schedule(&queue->napi);
 }
 
 /* A pass of the poll: returns the frames taken. netpoll polls with a budget of 0:
  * transmit only.
  */
-int irqmod_napi_pass(struct irqmod_port *port, int budget)
+int irqmod_napi_pass(struct irqmod_queue *queue, int budget)
 {
-	irqmod_tx_rx_reclaim(port);
-	return likely(budget) ? irqmod_rx_pass(port, budget) : 0;
+	irqmod_tx_rx_reclaim(queue);
+	return likely(budget) ? irqmod_rx_pass(queue, budget) : 0;
 }
 
 /* The end of a poll that took @done frames; returns what the poll returns. */
-int irqmod_napi_end(struct irqmod_port *port, int done, int budget)
+int irqmod_napi_end(struct irqmod_queue *queue, int done, int budget)
 {
 	if (done == budget)
 		return budget;		/* more to do: stay on the poll list */
 
-	if (napi_complete_done(&port->napi, done)) {
-		port->ops->rx_ack(port);
-		if (port->ops->rx_pending(port))
-			napi_schedule(&port->napi);	/* RX is still masked */
+	if (napi_complete_done(&queue->napi, done)) {
+		queue->ops->rx_ack(queue);
+		if (queue->ops->rx_pending(queue))
+			napi_schedule(&queue->napi);	/* RX is still masked */
 		else
-			irqmod_rx_unmask(port);
+			irqmod_rx_unmask(queue);
 	}
 	return done;
 }
 
-static int rx_napi_poll(struct irqmod_port *port, int budget)
+static int rx_napi_poll(struct irqmod_queue *queue, int budget)
 {
-	return irqmod_napi_end(port, irqmod_napi_pass(port, budget), budget);
+	return irqmod_napi_end(queue, irqmod_napi_pass(queue, budget), budget);
 }
 
-void irqmod_napi_start(struct irqmod_port *port)
+void irqmod_napi_start(struct irqmod_queue *queue)
 {
-	irqmod_deliver_as_napi(port);
-	port->rx_deferred = false;
-	port->rx_in_softirq = true;
-	port->rx_merges = true;
-	port->napi.weight = port->rx_weight;
-	napi_enable(&port->napi);
+	irqmod_deliver_as_napi(queue);
+	queue->rx_deferred = false;
+	queue->rx_in_softirq = true;
+	queue->rx_merges = true;
+	queue->napi.weight = queue->port->rx_weight;
+	napi_enable(&queue->napi);
 }
 
 /* napi_disable() does not wait for what a poll on another CPU does after
  * napi_complete_done(): it still looks at the ring and unmasks RX. Polls run
  * with BH disabled, for which RCU waits.
  */
-void irqmod_napi_stop(struct irqmod_port *port)
+void irqmod_napi_stop(struct irqmod_queue *queue)
 {
-	napi_disable(&port->napi);
+	napi_disable(&queue->napi);
 	synchronize_net();
-	port->rx_merges = false;
+	queue->rx_merges = false;
 }
 
-static bool rx_napi_start(struct irqmod_port *port)
+static bool rx_napi_start(struct irqmod_queue *queue)
 {
-	irqmod_napi_start(port);
+	irqmod_napi_start(queue);
 	return false;
 }
 

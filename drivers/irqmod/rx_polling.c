@@ -7,7 +7,7 @@
  * poll, as in the paper. The paper's other two measures are here too:
  *
  * Feedback from a full queue (section 6.6.1). If rx_queue_high frames of this
- * interface have not been freed, input is inhibited until rx_queue_low remain, or
+ * queue have not been freed, input is inhibited until rx_queue_low remain, or
  * for a tick: RX stays masked, no frames are taken, and the ring holds what
  * arrives. In the paper the queue to a process tells the driver. Here the driver
  * counts the frames that are still in the memory that it gave them, whichever
@@ -41,7 +41,7 @@
 #define POLLING_WORK_JIFFIES	(HZ / 4)
 
 struct irqmod_polling {
-	struct irqmod_port *port;
+	struct irqmod_queue *queue;
 	struct hrtimer timer;		/* looks while input is inhibited */
 	bool full;			/* input is inhibited by a full queue */
 	bool idle;			/* the timer has interrupted the idle task */
@@ -60,9 +60,9 @@ struct irqmod_polling {
  * be replaced before all its heads were free the driver knows nothing any more:
  * with many frames they are more than this.
  */
-static unsigned int polling_behind(const struct irqmod_port *port)
+static unsigned int polling_behind(const struct irqmod_queue *queue)
 {
-	const struct irqmod_heads *heads = &port->heads;
+	const struct irqmod_heads *heads = &queue->heads;
 	unsigned int i, frames = 0;
 
 	for (i = 0; i < heads->chunks; i++) {
@@ -85,7 +85,7 @@ static unsigned int polling_room(struct irqmod_polling *p)
 		p->full = false;
 		return UINT_MAX;
 	}
-	behind = polling_behind(p->port);
+	behind = polling_behind(p->queue);
 	if (!p->full && behind < high)
 		return high - behind;
 	now = local_clock();
@@ -128,17 +128,17 @@ static unsigned int polling_input(struct irqmod_polling *p, bool *empty)
 {
 	unsigned int quota = READ_ONCE(p->rx_quota) ?: UINT_MAX;
 	unsigned long until = jiffies + POLLING_WORK_JIFFIES;
-	struct irqmod_port *port = p->port;
+	struct irqmod_queue *queue = p->queue;
 	unsigned int taken, most, done = 0;
 
 	do {
 		most = min3(quota - done, polling_room(p), POLLING_PASS);
 		if (!most)
 			break;
-		taken = irqmod_rx_pass(port, most);
+		taken = irqmod_rx_pass(queue, most);
 		done += taken;
 		*empty = taken < most;
-	} while (!*empty && !READ_ONCE(port->rx_stopping) &&
+	} while (!*empty && !READ_ONCE(queue->rx_stopping) &&
 		 time_before(jiffies, until));
 	return done;
 }
@@ -146,24 +146,24 @@ static unsigned int polling_input(struct irqmod_polling *p, bool *empty)
 /* The end of a poll that leaves frames on the ring for later. RX stays masked. */
 static int polling_inhibit(struct irqmod_polling *p, int done, u64 ns)
 {
-	if (napi_complete_done(&p->port->napi, done))
+	if (napi_complete_done(&p->queue->napi, done))
 		hrtimer_start(&p->timer, ns_to_ktime(ns), HRTIMER_MODE_REL);
 	return done;
 }
 
-static int rx_polling_poll(struct irqmod_port *port, int budget)
+static int rx_polling_poll(struct irqmod_queue *queue, int budget)
 {
-	struct irqmod_polling *p = port->rx_state;
+	struct irqmod_polling *p = queue->rx_state;
 	bool limited = READ_ONCE(p->rx_cpu_percent) < 100;
 	u64 began = limited ? local_clock() : 0;
 	bool empty = false;
 	unsigned int done;
 
-	irqmod_tx_rx_reclaim(port);
+	irqmod_tx_rx_reclaim(queue);
 	if (unlikely(!budget))
 		return 0;
-	if (READ_ONCE(port->rx_stopping))
-		return irqmod_napi_end(port, 0, budget);
+	if (READ_ONCE(queue->rx_stopping))
+		return irqmod_napi_end(queue, 0, budget);
 	if (limited && polling_spent(p, began))
 		return polling_inhibit(p, 0, min_t(u64, POLLING_IDLE_LOOK_NS,
 						   polling_left(p, began)));
@@ -171,7 +171,7 @@ static int rx_polling_poll(struct irqmod_port *port, int budget)
 	if (limited)
 		p->used_ns += local_clock() - began;
 	if (empty)
-		return irqmod_napi_end(port, min_t(int, done, budget - 1), budget);
+		return irqmod_napi_end(queue, min_t(int, done, budget - 1), budget);
 	if (p->full)
 		return polling_inhibit(p, min_t(int, done, budget - 1),
 				       POLLING_LOOK_NS);
@@ -184,15 +184,15 @@ static enum hrtimer_restart polling_look(struct hrtimer *timer)
 						timer);
 
 	WRITE_ONCE(p->idle, is_idle_task(current));
-	napi_schedule(&p->port->napi);
+	napi_schedule(&p->queue->napi);
 	return HRTIMER_NORESTART;
 }
 
-static void rx_polling_init(struct irqmod_port *port, void *state)
+static void rx_polling_init(struct irqmod_queue *queue, void *state)
 {
 	struct irqmod_polling *p = state;
 
-	p->port = port;
+	p->queue = queue;
 	p->rx_quota = POLLING_DEFAULT_QUOTA;
 	p->rx_queue_low = POLLING_DEFAULT_LOW;
 	p->rx_cpu_percent = 100;
@@ -201,40 +201,40 @@ static void rx_polling_init(struct irqmod_port *port, void *state)
 }
 
 /* net_rx_action() counts a poll that leaves frames as its weight. */
-static void rx_polling_changed(struct irqmod_port *port, void *state)
+static void rx_polling_changed(struct irqmod_queue *queue, void *state)
 {
 	struct irqmod_polling *p = state;
 
-	if (port->rx_state == state)
-		port->napi.weight = clamp(p->rx_quota - 1, 0u,
+	if (queue->rx_state == state)
+		queue->napi.weight = clamp(p->rx_quota - 1, 0u,
 					  NAPI_POLL_WEIGHT - 1u) + 1;
 }
 
-static bool rx_polling_start(struct irqmod_port *port)
+static bool rx_polling_start(struct irqmod_queue *queue)
 {
-	struct irqmod_polling *p = port->rx_state;
+	struct irqmod_polling *p = queue->rx_state;
 
 	p->full = false;
 	p->idle = false;
 	p->used_ns = 0;
 	p->period_at_ns = local_clock();
-	irqmod_napi_start(port);
+	irqmod_napi_start(queue);
 	/* Not with the NAPI's ID: a process would poll in vain while input is
 	 * inhibited.
 	 */
-	port->deliver = irqmod_deliver_stack;
-	rx_polling_changed(port, p);
+	queue->deliver = irqmod_deliver_stack;
+	rx_polling_changed(queue, p);
 	return false;
 }
 
-static void rx_polling_stop(struct irqmod_port *port)
+static void rx_polling_stop(struct irqmod_queue *queue)
 {
-	struct irqmod_polling *p = port->rx_state;
+	struct irqmod_polling *p = queue->rx_state;
 
 	/* The poll starts the timer and the timer the poll. After this there is
 	 * no poll.
 	 */
-	irqmod_napi_stop(port);
+	irqmod_napi_stop(queue);
 	hrtimer_cancel(&p->timer);
 }
 

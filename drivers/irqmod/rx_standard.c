@@ -7,7 +7,7 @@
 #include "scheme.h"
 
 struct irqmod_standard {
-	struct irqmod_port *port;
+	struct irqmod_queue *queue;
 	struct tasklet_struct tasklet;
 };
 
@@ -15,35 +15,35 @@ static void rx_standard_work(struct tasklet_struct *tasklet)
 {
 	struct irqmod_standard *s = from_tasklet(s, tasklet, tasklet);
 
-	irqmod_rx_pass(s->port, INT_MAX);
+	irqmod_rx_pass(s->queue, INT_MAX);
 }
 
-static void rx_standard_init(struct irqmod_port *port, void *state)
+static void rx_standard_init(struct irqmod_queue *queue, void *state)
 {
 	struct irqmod_standard *s = state;
 
-	s->port = port;
+	s->queue = queue;
 	tasklet_setup(&s->tasklet, rx_standard_work);
 }
 
-static bool rx_standard_start(struct irqmod_port *port)
+static bool rx_standard_start(struct irqmod_queue *queue)
 {
-	port->deliver = irqmod_deliver_backlog;
-	port->rx_deferred = false;
-	port->rx_in_softirq = true;
+	queue->deliver = irqmod_deliver_backlog;
+	queue->rx_deferred = false;
+	queue->rx_in_softirq = true;
 	return true;
 }
 
-static void rx_standard_stop(struct irqmod_port *port)
+static void rx_standard_stop(struct irqmod_queue *queue)
 {
-	struct irqmod_standard *s = port->rx_state;
+	struct irqmod_standard *s = queue->rx_state;
 
 	tasklet_kill(&s->tasklet);
 }
 
-static void rx_standard_irq(struct irqmod_port *port)
+static void rx_standard_irq(struct irqmod_queue *queue)
 {
-	struct irqmod_standard *s = port->rx_state;
+	struct irqmod_standard *s = queue->rx_state;
 
 	tasklet_schedule(&s->tasklet);
 }

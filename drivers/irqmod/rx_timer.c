@@ -57,7 +57,7 @@ static const char * const timer_refills[] = {
 };
 
 struct irqmod_timer {
-	struct irqmod_port *port;
+	struct irqmod_queue *queue;
 	struct hrtimer timer;
 	struct irq_work work;		/* polls */
 	struct tasklet_struct tasklet;	/* refills */
@@ -73,7 +73,7 @@ struct irqmod_timer {
 static int rx_timer_room(const struct irqmod_timer *t)
 {
 	const struct softnet_data *sd = this_cpu_ptr(&softnet_data);
-	int ring = t->port->rx_ring;
+	int ring = t->queue->rx_ring;
 
 	if (t->rx_timer_without == WITHOUT_BACKLOG)
 		return ring;
@@ -83,10 +83,10 @@ static int rx_timer_room(const struct irqmod_timer *t)
 
 static void rx_timer_pass(struct irqmod_timer *t, int budget)
 {
-	struct irqmod_port *port = t->port;
-	int taken = irqmod_rx_pass(port, budget);
+	struct irqmod_queue *queue = t->queue;
+	int taken = irqmod_rx_pass(queue, budget);
 
-	if (!port->rx_deferred)
+	if (!queue->rx_deferred)
 		return;
 	if (likely(t->rx_timer_refill == REFILL_SOFTIRQ)) {
 		tasklet_schedule(&t->tasklet);
@@ -95,10 +95,10 @@ static void rx_timer_pass(struct irqmod_timer *t, int budget)
 	t->emptied += taken;
 	/* Without frames: the last refill may have run out of memory. */
 	if (t->rx_timer_refill == REFILL_HALF && taken &&
-	    t->emptied <= port->rx_ring / 2)
+	    t->emptied <= queue->rx_ring / 2)
 		return;
 	t->emptied = 0;
-	port->ops->rx_refill(port);
+	queue->ops->rx_refill(queue);
 }
 
 /* noinline: profiles count it. */
@@ -118,7 +118,7 @@ static enum hrtimer_restart rx_timer_over(struct hrtimer *timer)
 {
 	struct irqmod_timer *t = container_of(timer, struct irqmod_timer, timer);
 
-	if (!t->apart || !t->port->ops->rx_pending(t->port))
+	if (!t->apart || !t->queue->ops->rx_pending(t->queue))
 		rx_timer_poll(&t->work);
 	else if (rx_timer_room(t) > 0)
 		irq_work_queue(&t->work);
@@ -130,21 +130,21 @@ static void rx_timer_refill(struct tasklet_struct *tasklet)
 {
 	struct irqmod_timer *t = from_tasklet(t, tasklet, tasklet);
 
-	t->port->ops->rx_refill(t->port);
+	t->queue->ops->rx_refill(t->queue);
 }
 
-static void rx_timer_changed(struct irqmod_port *port, void *state)
+static void rx_timer_changed(struct irqmod_queue *queue, void *state)
 {
 	struct irqmod_timer *t = state;
 
-	WRITE_ONCE(t->period, irqmod_ktime(irqmod_rx_usecs(port)));
+	WRITE_ONCE(t->period, irqmod_ktime(irqmod_rx_usecs(queue->port)));
 }
 
-static void rx_timer_init(struct irqmod_port *port, void *state)
+static void rx_timer_init(struct irqmod_queue *queue, void *state)
 {
 	struct irqmod_timer *t = state;
 
-	t->port = port;
+	t->queue = queue;
 	spin_lock_init(&t->irq_lock);
 	init_irq_work(&t->work, rx_timer_poll);
 	tasklet_setup(&t->tasklet, rx_timer_refill);
@@ -159,9 +159,9 @@ static bool rx_timer_has_interrupt(void)
 	       arch_irq_work_has_interrupt();
 }
 
-static bool rx_timer_start(struct irqmod_port *port)
+static bool rx_timer_start(struct irqmod_queue *queue)
 {
-	struct irqmod_timer *t = port->rx_state;
+	struct irqmod_timer *t = queue->rx_state;
 	bool direct = t->rx_timer_without == WITHOUT_BACKLOG;
 	bool soft = direct || t->rx_timer_without == WITHOUT_TOP_HALF;
 	/* Not REL_HARD: the stack must not be entered in hard IRQ under
@@ -170,9 +170,9 @@ static bool rx_timer_start(struct irqmod_port *port)
 	enum hrtimer_mode mode = soft ? HRTIMER_MODE_REL_SOFT
 				      : HRTIMER_MODE_REL;
 
-	port->deliver = direct ? irqmod_deliver_stack : irqmod_deliver_backlog;
-	port->rx_deferred = t->rx_timer_without != WITHOUT_REFILL;
-	port->rx_in_softirq = direct;
+	queue->deliver = direct ? irqmod_deliver_stack : irqmod_deliver_backlog;
+	queue->rx_deferred = t->rx_timer_without != WITHOUT_REFILL;
+	queue->rx_in_softirq = direct;
 	t->apart = !soft && rx_timer_has_interrupt();
 	t->emptied = 0;
 	hrtimer_setup(&t->timer, rx_timer_over, CLOCK_MONOTONIC, mode);
@@ -182,19 +182,19 @@ static bool rx_timer_start(struct irqmod_port *port)
 	return false;
 }
 
-static void rx_timer_stop(struct irqmod_port *port)
+static void rx_timer_stop(struct irqmod_queue *queue)
 {
-	struct irqmod_timer *t = port->rx_state;
+	struct irqmod_timer *t = queue->rx_state;
 
 	hrtimer_cancel(&t->timer);
 	irq_work_sync(&t->work);
 	tasklet_kill(&t->tasklet);
-	port->ops->rx_refill(port);
+	queue->ops->rx_refill(queue);
 }
 
-static void rx_timer_irq(struct irqmod_port *port)
+static void rx_timer_irq(struct irqmod_queue *queue)
 {
-	struct irqmod_timer *t = port->rx_state;
+	struct irqmod_timer *t = queue->rx_state;
 	unsigned long flags;
 
 	/* Otherwise the cause was latched before RX was masked; the timer will
@@ -203,7 +203,7 @@ static void rx_timer_irq(struct irqmod_port *port)
 	if (likely(t->rx_timer_without != WITHOUT_IRQ_OFF))
 		return;
 	spin_lock_irqsave(&t->irq_lock, flags);
-	rx_timer_pass(t, port->rx_ring);
+	rx_timer_pass(t, queue->rx_ring);
 	spin_unlock_irqrestore(&t->irq_lock, flags);
 }
 

@@ -21,9 +21,13 @@
  * @masks: the scheme masks RX (irqmod_rx_mask()) while it takes frames, so that
  *	transmit completions can be taken with them
  * @preference: the supported scheme with the highest is the default
- * @state_size: bytes of private state per port, zeroed when the port is
- *	registered; while the scheme is active, @state of the port points to it
- * @settings: files in sysfs (IRQMOD_SETTING() and others), NULL-terminated
+ * @state_size: bytes of private state per queue, zeroed when the port is
+ *	registered; while the scheme is active, @rx_state of the queue points to it
+ * @settings: files in sysfs (IRQMOD_SETTING() and others), NULL-terminated; they
+ *	have the same value for all queues
+ *
+ * All functions are for one queue, and work for different queues may run at the
+ * same time, each with its own private state.
  *
  * The context that runs while RX is masked owns the ring. A scheme masks RX, and
  * passes the ring from one context to another, so that there is never more than
@@ -39,24 +43,24 @@ struct irqmod_rx_scheme {
 	const struct attribute * const *settings;
 
 	/** @init: sets the private state's defaults, timers and tasklets. */
-	void (*init)(struct irqmod_port *port, void *state);
+	void (*init)(struct irqmod_queue *queue, void *state);
 	/**
 	 * @changed: a setting changed, or rx-usecs or the ring did. Under RTNL,
 	 * active or not. Optional.
 	 */
-	void (*changed)(struct irqmod_port *port, void *state);
+	void (*changed)(struct irqmod_queue *queue, void *state);
 	/**
 	 * @start: called under RTNL, with RX masked and no receive work in
 	 * progress. The engine then calls @irq once, as if a frame had arrived:
 	 * the scheme takes what is on the ring and unmasks RX as usual. True: it
 	 * never masks RX in its present settings, and the engine unmasks it.
 	 */
-	bool (*start)(struct irqmod_port *port);
+	bool (*start)(struct irqmod_queue *queue);
 	/**
 	 * @stop: called with rx_stopping set and RX masked. Returns when nothing
 	 * of the scheme runs any more.
 	 */
-	void (*stop)(struct irqmod_port *port);
+	void (*stop)(struct irqmod_queue *queue);
 	/**
 	 * @irq: called in hard IRQ for an RX cause; by the engine, after @start,
 	 * with only BH disabled. Under PREEMPT_RT interrupts are never disabled.
@@ -68,12 +72,12 @@ struct irqmod_rx_scheme {
 	 * RX is masked or this is its handler. But a bus driver may call it on
 	 * two CPUs at a time: from a transfer's completion and from unmask().
 	 */
-	void (*irq)(struct irqmod_port *port);
+	void (*irq)(struct irqmod_queue *queue);
 	/**
-	 * @poll: the port's NAPI polls; irqmod_napi_pass() is its pass. netpoll
+	 * @poll: the queue's NAPI polls; irqmod_napi_pass() is its pass. netpoll
 	 * polls with a budget of 0.
 	 */
-	int (*poll)(struct irqmod_port *port, int budget);
+	int (*poll)(struct irqmod_queue *queue, int budget);
 };
 
 /**
@@ -98,17 +102,17 @@ struct irqmod_tx_scheme {
 	bool limits;
 	const struct attribute * const *settings;
 
-	/** @start: sets the port's tx_ fields. The queue is locked. */
-	void (*start)(struct irqmod_port *port);
+	/** @start: sets the queue's tx_ fields. The queue is locked. */
+	void (*start)(struct irqmod_queue *queue);
 	/** @changed: tx-usecs or tx-frames changed. The queue is locked. Optional. */
-	void (*changed)(struct irqmod_port *port);
+	void (*changed)(struct irqmod_queue *queue);
 	/** @irq: called in hard IRQ for a TX cause. */
-	void (*irq)(struct irqmod_port *port);
+	void (*irq)(struct irqmod_queue *queue);
 	/**
 	 * @full: the queue has been stopped, because the ring is full: unmasks
 	 * TX, unless it is unmasked anyway. The queue is locked. Optional.
 	 */
-	void (*full)(struct irqmod_port *port);
+	void (*full)(struct irqmod_queue *queue);
 };
 
 /* How a file defines its scheme. */
@@ -126,10 +130,10 @@ extern const struct irqmod_rx_scheme * const irqmod_rx_schemes[];
 extern const struct irqmod_tx_scheme * const irqmod_tx_schemes[];
 const struct irqmod_rx_scheme *irqmod_rx_default(const struct irqmod_port *port);
 const struct irqmod_tx_scheme *irqmod_tx_default(const struct irqmod_port *port);
-void *irqmod_rx_state(const struct irqmod_port *port,
+void *irqmod_rx_state(const struct irqmod_queue *queue,
 		      const struct irqmod_rx_scheme *scheme);
-int irqmod_rx_states_alloc(struct irqmod_port *port);
-void irqmod_rx_states_free(struct irqmod_port *port);
+int irqmod_rx_states_alloc(struct irqmod_queue *queue);
+void irqmod_rx_states_free(struct irqmod_queue *queue);
 
 /* Limits of rx-usecs and tx-usecs. */
 #define IRQMOD_USECS_MIN	10
@@ -146,23 +150,23 @@ static inline bool irqmod_can(const struct irqmod_port *port, u32 needs)
 }
 
 /* Masks RX, and TX as well if completions are taken with the frames. */
-static inline void irqmod_rx_mask(struct irqmod_port *port)
+static inline void irqmod_rx_mask(struct irqmod_queue *queue)
 {
-	port->ops->mask(port, IRQMOD_RX | port->tx_with_rx);
+	queue->ops->mask(queue, IRQMOD_RX | queue->tx_with_rx);
 }
 
 /* The owner of the ring leaves it to another context without unmasking RX. */
-static inline void irqmod_rx_give(struct irqmod_port *port)
+static inline void irqmod_rx_give(struct irqmod_queue *queue)
 {
 #ifdef IRQMOD_DEBUG
-	WRITE_ONCE(port->rx_owner, NULL);
+	WRITE_ONCE(queue->rx_owner, NULL);
 #endif
 }
 
-static inline void irqmod_rx_unmask(struct irqmod_port *port)
+static inline void irqmod_rx_unmask(struct irqmod_queue *queue)
 {
-	irqmod_rx_give(port);
-	port->ops->unmask(port, IRQMOD_RX | port->tx_with_rx);
+	irqmod_rx_give(queue);
+	queue->ops->unmask(queue, IRQMOD_RX | queue->tx_with_rx);
 }
 
 /* Whether the CPU is wanted by a task: a softirq or an interrupt asks whether it
@@ -189,29 +193,29 @@ void irqmod_rx_resume(struct irqmod_port *port);
 void irqmod_tx_pause(struct irqmod_port *port);
 void irqmod_tx_resume(struct irqmod_port *port);
 int irqmod_poll(struct napi_struct *napi, int budget);
-int (irqmod_rx_pass)(struct irqmod_port *port, int budget);
+int (irqmod_rx_pass)(struct irqmod_queue *queue, int budget);
 #ifdef IRQMOD_DEBUG
-int irqmod_rx_pass_checked(struct irqmod_port *port, int budget,
+int irqmod_rx_pass_checked(struct irqmod_queue *queue, int budget,
 			   const char *owner);
-#define irqmod_rx_pass(port, budget)				\
-	irqmod_rx_pass_checked(port, budget, __func__)
+#define irqmod_rx_pass(queue, budget)				\
+	irqmod_rx_pass_checked(queue, budget, __func__)
 #endif
 
 /* deliver.c: where a scheme delivers its frames */
-void irqmod_deliver_backlog(struct irqmod_port *port, struct sk_buff *skb);
-void irqmod_deliver_stack(struct irqmod_port *port, struct sk_buff *skb);
-void irqmod_deliver_as_napi(struct irqmod_port *port);
-void irqmod_deliver_flush(struct irqmod_port *port);
+void irqmod_deliver_backlog(struct irqmod_queue *queue, struct sk_buff *skb);
+void irqmod_deliver_stack(struct irqmod_queue *queue, struct sk_buff *skb);
+void irqmod_deliver_as_napi(struct irqmod_queue *queue);
+void irqmod_deliver_flush(struct irqmod_queue *queue);
 
 /* heads.c */
 void irqmod_heads_free(struct irqmod_heads *heads);
 
 /* reclaim.c */
-void irqmod_tx_irq_reclaim(struct irqmod_port *port);
-void irqmod_tx_full_irq(struct irqmod_port *port);
+void irqmod_tx_irq_reclaim(struct irqmod_queue *queue);
+void irqmod_tx_full_irq(struct irqmod_queue *queue);
 void irqmod_tx_full_work(struct tasklet_struct *tasklet);
-void irqmod_tx_mask_unless_full(struct irqmod_port *port);
-void irqmod_tx_rx_reclaim(struct irqmod_port *port);
+void irqmod_tx_mask_unless_full(struct irqmod_queue *queue);
+void irqmod_tx_rx_reclaim(struct irqmod_queue *queue);
 enum hrtimer_restart irqmod_tx_timer(struct hrtimer *timer);
 
 /* ethtool.c */
@@ -223,8 +227,8 @@ extern struct attribute_group irqmod_group;
 /**
  * struct irqmod_setting - a setting of a scheme, a file in sysfs
  * @attr: the file
- * @offset: of the value, an u32, in the receive scheme's private state, or in the
- *	port if it is a transmit scheme's
+ * @offset: of the value, an u32, in the receive scheme's private state, of which
+ *	each queue has one, or in the port if it is a transmit scheme's
  * @low: the least value
  * @high: the greatest value
  * @names: the names of the values 0, 1, ..., NULL-terminated; or NULL: numbers
@@ -239,8 +243,6 @@ struct irqmod_setting {
 	bool restart;
 };
 
-void *irqmod_setting_state(struct device *dev,
-			   const struct device_attribute *attr);
 ssize_t irqmod_setting_show(struct device *dev, struct device_attribute *attr,
 			    char *buf);
 ssize_t irqmod_setting_store(struct device *dev, struct device_attribute *attr,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The tables of schemes, and what every port has of each receive scheme: its
+ * The tables of schemes, and what every queue has of each receive scheme: its
  * private state.
  */
 #include <linux/slab.h>
@@ -44,47 +44,47 @@ const struct irqmod_tx_scheme *irqmod_tx_default(const struct irqmod_port *port)
 	return best;
 }
 
-/* The port's private state of a scheme, also if another one is active. */
-void *irqmod_rx_state(const struct irqmod_port *port,
+/* The queue's private state of a scheme, also if another one is active. */
+void *irqmod_rx_state(const struct irqmod_queue *queue,
 		      const struct irqmod_rx_scheme *scheme)
 {
 	int i;
 
 	for (i = 0; irqmod_rx_schemes[i]; i++)
 		if (irqmod_rx_schemes[i] == scheme)
-			return port->rx_states[i];
+			return queue->rx_states[i];
 	return NULL;
 }
 
-void irqmod_rx_states_free(struct irqmod_port *port)
+void irqmod_rx_states_free(struct irqmod_queue *queue)
 {
 	int i;
 
-	for (i = 0; port->rx_states && i < RX_SCHEMES; i++)
-		kfree(port->rx_states[i]);
-	kfree(port->rx_states);
-	port->rx_states = NULL;
+	for (i = 0; queue->rx_states && i < RX_SCHEMES; i++)
+		kfree(queue->rx_states[i]);
+	kfree(queue->rx_states);
+	queue->rx_states = NULL;
 }
 
-int irqmod_rx_states_alloc(struct irqmod_port *port)
+int irqmod_rx_states_alloc(struct irqmod_queue *queue)
 {
 	int i;
 
-	port->rx_states = kcalloc(RX_SCHEMES, sizeof(*port->rx_states),
+	queue->rx_states = kcalloc(RX_SCHEMES, sizeof(*queue->rx_states),
 				  GFP_KERNEL);
-	if (!port->rx_states)
+	if (!queue->rx_states)
 		return -ENOMEM;
 	for (i = 0; i < RX_SCHEMES; i++) {
 		const struct irqmod_rx_scheme *scheme = irqmod_rx_schemes[i];
 
-		if (!scheme->state_size || !irqmod_can(port, scheme->needs))
+		if (!scheme->state_size || !irqmod_can(queue->port, scheme->needs))
 			continue;
-		port->rx_states[i] = kzalloc(scheme->state_size, GFP_KERNEL);
-		if (!port->rx_states[i]) {
-			irqmod_rx_states_free(port);
+		queue->rx_states[i] = kzalloc(scheme->state_size, GFP_KERNEL);
+		if (!queue->rx_states[i]) {
+			irqmod_rx_states_free(queue);
 			return -ENOMEM;
 		}
-		scheme->init(port, port->rx_states[i]);
+		scheme->init(queue, queue->rx_states[i]);
 	}
 	return 0;
 }

@@ -153,21 +153,16 @@ static const struct irqmod_tx_scheme *tx_owner(const struct attribute *attr)
 	return NULL;
 }
 
-/* What the setting @attr is a member of: the private state of a receive scheme, or
- * the port.
+/* The value of a setting: a member of the port, or of the private state that
+ * @queue has of a receive scheme.
  */
-void *irqmod_setting_state(struct device *dev,
-			   const struct device_attribute *attr)
+static u32 *value_of(struct irqmod_queue *queue,
+		     const struct irqmod_setting *setting)
 {
-	const struct irqmod_rx_scheme *scheme = rx_owner(&attr->attr);
-	struct irqmod_port *port = to_port(dev);
+	const struct irqmod_rx_scheme *scheme = rx_owner(&setting->attr.attr);
 
-	return scheme ? irqmod_rx_state(port, scheme) : port;
-}
-
-static u32 *value_of(struct device *dev, const struct irqmod_setting *setting)
-{
-	return irqmod_setting_state(dev, &setting->attr) + setting->offset;
+	return (scheme ? irqmod_rx_state(queue, scheme) : queue->port) +
+	       setting->offset;
 }
 
 ssize_t irqmod_setting_show(struct device *dev, struct device_attribute *attr,
@@ -175,7 +170,7 @@ ssize_t irqmod_setting_show(struct device *dev, struct device_attribute *attr,
 {
 	const struct irqmod_setting *setting =
 		container_of(attr, struct irqmod_setting, attr);
-	u32 value = *value_of(dev, setting);
+	u32 value = *value_of(to_port(dev)->queues, setting);
 	ssize_t at = 0;
 	int i;
 
@@ -207,6 +202,7 @@ ssize_t irqmod_setting_store(struct device *dev, struct device_attribute *attr,
 		container_of(attr, struct irqmod_setting, attr);
 	struct irqmod_port *port = to_port(dev);
 	bool restart_rx, restart_tx;
+	struct irqmod_queue *queue;
 	u32 value;
 
 	if (!parse_value(setting, buf, &value)) {
@@ -221,7 +217,8 @@ ssize_t irqmod_setting_store(struct device *dev, struct device_attribute *attr,
 		irqmod_rx_pause(port);
 	if (restart_tx)
 		irqmod_tx_pause(port);
-	*value_of(dev, setting) = value;
+	irqmod_for_each_queue(queue, port)
+		*value_of(queue, setting) = value;
 	irqmod_rx_changed(port);
 	if (restart_tx)
 		irqmod_tx_resume(port);

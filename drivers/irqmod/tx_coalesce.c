@@ -8,34 +8,32 @@
  */
 #include "scheme.h"
 
-static void tx_coalesce_start(struct irqmod_port *port)
+static void tx_coalesce_start(struct irqmod_queue *queue)
 {
-	port->tx_timed = true;
-	if (port->caps & IRQMOD_CAP_TX_IRQ_BIT) {
-		port->tx_irq_every = port->tx_frames;
-		port->ops->unmask(port, IRQMOD_TX);
-	} else {
-		port->tx_counted = true;
-	}
+	queue->tx_timed = true;
+	queue->tx_irq_every = queue->port->tx_frames;
+	if (queue->port->caps & IRQMOD_CAP_TX_IRQ_BIT)
+		queue->ops->unmask(queue, IRQMOD_TX);
+	else
+		queue->tx_counted = true;
 }
 
-static void tx_coalesce_changed(struct irqmod_port *port)
+static void tx_coalesce_changed(struct irqmod_queue *queue)
 {
-	if (port->tx_irq_every)
-		port->tx_irq_every = port->tx_frames;
+	queue->tx_irq_every = queue->port->tx_frames;
 }
 
-static void tx_coalesce_irq(struct irqmod_port *port)
+static void tx_coalesce_irq(struct irqmod_queue *queue)
 {
-	irqmod_tx_irq_reclaim(port);
-	if (port->tx_counted)
-		irqmod_tx_mask_unless_full(port);
+	irqmod_tx_irq_reclaim(queue);
+	if (queue->tx_counted)
+		irqmod_tx_mask_unless_full(queue);
 }
 
-static void tx_coalesce_full(struct irqmod_port *port)
+static void tx_coalesce_full(struct irqmod_queue *queue)
 {
-	if (port->tx_counted)
-		port->ops->unmask(port, IRQMOD_TX);
+	if (queue->tx_counted)
+		queue->ops->unmask(queue, IRQMOD_TX);
 }
 
 IRQMOD_TX_SCHEME(coalesce) = {

@@ -5,10 +5,10 @@
  */
 #include "scheme.h"
 
-static void tx_interrupt_start(struct irqmod_port *port)
+static void tx_interrupt_start(struct irqmod_queue *queue)
 {
-	port->tx_irq_every = 1;
-	port->ops->unmask(port, IRQMOD_TX);
+	queue->tx_irq_every = 1;
+	queue->ops->unmask(queue, IRQMOD_TX);
 }
 
 IRQMOD_TX_SCHEME(interrupt) = {

@@ -35,26 +35,27 @@ static const char * const off_measures[] = {
 	NULL
 };
 
-static bool tx_off_has(const struct irqmod_port *port, enum off_without part)
+static bool tx_off_has(const struct irqmod_queue *queue, enum off_without part)
 {
-	return port->tx_off_without != part &&
-	       port->tx_off_without != WITHOUT_ALL;
+	u32 without = queue->port->tx_off_without;
+
+	return without != part && without != WITHOUT_ALL;
 }
 
-static void tx_off_start(struct irqmod_port *port)
+static void tx_off_start(struct irqmod_queue *queue)
 {
-	WRITE_ONCE(port->tx_early,
-		   tx_off_has(port, WITHOUT_BATCH) ? TX_EARLY_BATCH : 1);
-	port->tx_timed = tx_off_has(port, WITHOUT_TIMER);
-	port->tx_in_rx = tx_off_has(port, WITHOUT_RECEIVE);
-	port->tx_in_softirq = true;
-	if (port->caps & IRQMOD_CAP_TX_IRQ_BIT)
-		port->tx_irq_every = port->tx_ring / 4;
+	WRITE_ONCE(queue->tx_early,
+		   tx_off_has(queue, WITHOUT_BATCH) ? TX_EARLY_BATCH : 1);
+	queue->tx_timed = tx_off_has(queue, WITHOUT_TIMER);
+	queue->tx_in_rx = tx_off_has(queue, WITHOUT_RECEIVE);
+	queue->tx_in_softirq = true;
+	if (queue->port->caps & IRQMOD_CAP_TX_IRQ_BIT)
+		queue->tx_irq_every = queue->port->tx_ring / 4;
 }
 
-static void tx_off_full(struct irqmod_port *port)
+static void tx_off_full(struct irqmod_queue *queue)
 {
-	port->ops->unmask(port, IRQMOD_TX);
+	queue->ops->unmask(queue, IRQMOD_TX);
 }
 
 static IRQMOD_CHOICE(struct irqmod_port, tx_off_without, off_measures);

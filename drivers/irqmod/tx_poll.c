@@ -8,21 +8,21 @@
  */
 #include "scheme.h"
 
-static void tx_poll_start(struct irqmod_port *port)
+static void tx_poll_start(struct irqmod_queue *queue)
 {
-	port->tx_in_softirq = true;
-	port->tx_in_rx = true;
-	port->tx_irq_every = 1;
+	queue->tx_in_softirq = true;
+	queue->tx_in_rx = true;
+	queue->tx_irq_every = 1;
 	/* Pairs with irqmod_tx_rx_reclaim(): a pass without the queue's lock sees
 	 * the packets that byte queue limits count.
 	 */
-	smp_store_release(&port->tx_with_rx, IRQMOD_TX);
+	smp_store_release(&queue->tx_with_rx, IRQMOD_TX);
 	/* If receiving has been stopped, its start unmasks TX. */
-	if (!READ_ONCE(port->rx_stopping))
-		port->ops->unmask(port, IRQMOD_TX);
+	if (!READ_ONCE(queue->rx_stopping))
+		queue->ops->unmask(queue, IRQMOD_TX);
 }
 
-static void tx_poll_irq(struct irqmod_port *port)
+static void tx_poll_irq(struct irqmod_queue *queue)
 {
 	/* Not called while the scheme is active: irqmod_interrupt(). */
 }

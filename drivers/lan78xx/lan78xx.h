@@ -126,6 +126,7 @@ struct lan78xx_tx {
 
 struct lan78xx {
 	struct irqmod_port port;	/* first: see irqmod.h */
+	struct irqmod_queue queue;
 	struct net_device *netdev;
 	struct usb_device *udev;
 	struct usb_interface *intf;
@@ -173,9 +174,9 @@ struct lan78xx {
 	bool asleep;			/* ... and was started before */
 };
 
-static inline struct lan78xx *to_lan78xx(struct irqmod_port *port)
+static inline struct lan78xx *to_lan78xx(struct irqmod_queue *queue)
 {
-	return container_of(port, struct lan78xx, port);
+	return container_of(queue, struct lan78xx, queue);
 }
 
 /* usb.c: may sleep; return 0 or an error. A short read is an error. */
@@ -232,12 +233,12 @@ void lan78xx_rx_free(struct lan78xx *np);
 void lan78xx_rx_fill(struct lan78xx *np);
 void lan78xx_rx_stop(struct lan78xx *np);
 void lan78xx_rx_start(struct lan78xx *np, bool halted);
-void lan78xx_mask(struct irqmod_port *port, u32 groups);
-void lan78xx_unmask(struct irqmod_port *port, u32 groups);
-void lan78xx_rx_ack(struct irqmod_port *port);
-int lan78xx_rx_take(struct irqmod_port *port, int budget);
-bool lan78xx_rx_pending(struct irqmod_port *port);
-void lan78xx_rx_refill(struct irqmod_port *port);
+void lan78xx_mask(struct irqmod_queue *queue, u32 groups);
+void lan78xx_unmask(struct irqmod_queue *queue, u32 groups);
+void lan78xx_rx_ack(struct irqmod_queue *queue);
+int lan78xx_rx_take(struct irqmod_queue *queue, int budget);
+bool lan78xx_rx_pending(struct irqmod_queue *queue);
+void lan78xx_rx_refill(struct irqmod_queue *queue);
 
 /* tx.c */
 int lan78xx_tx_alloc(struct lan78xx *np);
@@ -249,9 +250,9 @@ netdev_features_t lan78xx_features_check(struct sk_buff *skb,
 					 netdev_features_t features);
 netdev_tx_t lan78xx_xmit(struct sk_buff *skb, struct net_device *netdev);
 int lan78xx_tx_poll(struct napi_struct *napi, int budget);
-unsigned int lan78xx_tx_reclaim(struct irqmod_port *port);
-unsigned int lan78xx_tx_outstanding(struct irqmod_port *port);
-unsigned int lan78xx_tx_room(struct irqmod_port *port);
+unsigned int lan78xx_tx_reclaim(struct irqmod_queue *queue);
+unsigned int lan78xx_tx_outstanding(struct irqmod_queue *queue);
+unsigned int lan78xx_tx_room(struct irqmod_queue *queue);
 
 /* main.c: RTNL */
 int lan78xx_start(struct lan78xx *np);

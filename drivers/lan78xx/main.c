@@ -356,6 +356,7 @@ static int lan78xx_register(struct lan78xx *np)
 	port->rx_ring = RX_RING;
 	port->rx_usecs = RX_USECS;
 	port->wire_mbps = SPEED_1000;
+	irqmod_add_queue(port, &np->queue);
 	err = irqmod_register(port);
 	if (err)
 		return err;

@@ -126,43 +126,43 @@ static void rx_complete(struct urb *urb)
 	/* Pairs with the barrier in lan78xx_unmask(). */
 	smp_mb();
 	if (!READ_ONCE(rx->masked))
-		irqmod_interrupt(&np->port, IRQMOD_RX);
+		irqmod_interrupt(&np->queue, IRQMOD_RX);
 }
 
 /* TX causes are URB completions; the available schemes need no TX mask. */
-void lan78xx_mask(struct irqmod_port *port, u32 groups)
+void lan78xx_mask(struct irqmod_queue *queue, u32 groups)
 {
 	if (groups & IRQMOD_RX)
-		WRITE_ONCE(to_lan78xx(port)->rx.masked, true);
+		WRITE_ONCE(to_lan78xx(queue)->rx.masked, true);
 }
 
-void lan78xx_unmask(struct irqmod_port *port, u32 groups)
+void lan78xx_unmask(struct irqmod_queue *queue, u32 groups)
 {
 	if (!(groups & IRQMOD_RX))
 		return;
-	WRITE_ONCE(to_lan78xx(port)->rx.masked, false);
+	WRITE_ONCE(to_lan78xx(queue)->rx.masked, false);
 	/* Either we see the URB, or its completion sees that RX is unmasked. */
 	smp_mb();
-	if (lan78xx_rx_pending(port))
-		irqmod_rx_again(port);
+	if (lan78xx_rx_pending(queue))
+		irqmod_rx_again(queue);
 }
 
 /* Nothing to do: a completion is not latched. */
-void lan78xx_rx_ack(struct irqmod_port *port)
+void lan78xx_rx_ack(struct irqmod_queue *queue)
 {
 }
 
-bool lan78xx_rx_pending(struct irqmod_port *port)
+bool lan78xx_rx_pending(struct irqmod_queue *queue)
 {
-	struct lan78xx_rx *rx = &to_lan78xx(port)->rx;
+	struct lan78xx_rx *rx = &to_lan78xx(queue)->rx;
 
 	return !list_empty_careful(&rx->done) || rx->current_urb ||
 	       !skb_queue_empty_lockless(&rx->overflow);
 }
 
-void lan78xx_rx_refill(struct irqmod_port *port)
+void lan78xx_rx_refill(struct irqmod_queue *queue)
 {
-	lan78xx_rx_fill(to_lan78xx(port));
+	lan78xx_rx_fill(to_lan78xx(queue));
 }
 
 /* Returns an sk_buff for the frame at @frame. With rx_pool it is a copy,
@@ -175,7 +175,7 @@ static struct sk_buff *rx_skb(struct lan78xx *np, struct lan78xx_rx_urb *r,
 
 	if (likely(np->measures.rx_pool)) {
 		if (likely(len <= IRQMOD_RX_MAX))
-			skb = irqmod_rx_alloc(&np->port, len);
+			skb = irqmod_rx_alloc(&np->queue, len);
 		else
 			skb = netdev_alloc_skb_ip_align(np->netdev, len);
 		if (likely(skb))
@@ -217,9 +217,9 @@ static void rx_deliver(struct lan78xx *np, struct sk_buff *skb, bool flow)
 {
 	skb->cb[0] = 0;
 	if (flow)
-		irqmod_deliver_flow(&np->port, skb);
+		irqmod_deliver_flow(&np->queue, skb);
 	else
-		irqmod_deliver(&np->port, skb);
+		irqmod_deliver(&np->queue, skb);
 }
 
 /* Delivers the frame to the stack (@now), or puts it on the overflow queue. */
@@ -326,7 +326,7 @@ static void rx_recycle(struct lan78xx *np, struct lan78xx_rx_urb *r)
 	spin_lock_irqsave(&np->rx.lock, flags);
 	list_add_tail(&r->list, &np->rx.free);
 	spin_unlock_irqrestore(&np->rx.lock, flags);
-	if (!np->port.rx_deferred)
+	if (!np->queue.rx_deferred)
 		lan78xx_rx_fill(np);
 }
 
@@ -348,9 +348,9 @@ static void rx_think_burst_over(struct lan78xx *np)
 		lan78xx_event(np, EVENT_BURST);
 }
 
-int lan78xx_rx_take(struct irqmod_port *port, int budget)
+int lan78xx_rx_take(struct irqmod_queue *queue, int budget)
 {
-	struct lan78xx *np = to_lan78xx(port);
+	struct lan78xx *np = to_lan78xx(queue);
 	struct lan78xx_rx *rx = &np->rx;
 	struct lan78xx_rx_urb *r;
 	struct sums sums = {};
@@ -373,14 +373,14 @@ int lan78xx_rx_take(struct irqmod_port *port, int budget)
 	if (unlikely(rx->seen_frames >= BURST_AGAIN))
 		rx_think_burst_over(np);
 
-	u64_stats_update_begin(&port->rx_stats.syncp);
-	u64_stats_add(&port->rx_stats.packets, sums.packets);
-	u64_stats_add(&port->rx_stats.bytes, sums.bytes);
+	u64_stats_update_begin(&queue->rx_stats.syncp);
+	u64_stats_add(&queue->rx_stats.packets, sums.packets);
+	u64_stats_add(&queue->rx_stats.bytes, sums.bytes);
 	if (unlikely(sums.errors || sums.no_buffer)) {
-		u64_stats_add(&port->rx_stats.errors, sums.errors);
-		u64_stats_add(&port->rx_stats.no_buffer, sums.no_buffer);
+		u64_stats_add(&queue->rx_stats.errors, sums.errors);
+		u64_stats_add(&queue->rx_stats.no_buffer, sums.no_buffer);
 	}
-	u64_stats_update_end(&port->rx_stats.syncp);
+	u64_stats_update_end(&queue->rx_stats.syncp);
 	return taken;
 }
 

@@ -33,7 +33,7 @@ static void tx_done(struct lan78xx *np, struct lan78xx_tx_urb *t, bool failed)
 	 * fills it sees that no URB is on the bus.
 	 */
 	flying = atomic_dec_return(&tx->flying);
-	irqmod_interrupt(&np->port, IRQMOD_TX);
+	irqmod_interrupt(&np->queue, IRQMOD_TX);
 	if (!flying && READ_ONCE(tx->open) && !READ_ONCE(tx->flush))
 		napi_schedule(&tx->napi);
 }
@@ -251,10 +251,9 @@ netdev_features_t lan78xx_features_check(struct sk_buff *skb,
 netdev_tx_t lan78xx_xmit(struct sk_buff *skb, struct net_device *netdev)
 {
 	struct lan78xx *np = netdev_priv(netdev);
-	struct netdev_queue *txq = netdev_get_tx_queue(netdev, 0);
 	bool taken = false;
 
-	irqmod_tx_begin(&np->port);
+	irqmod_tx_begin(&np->queue);
 	skb_tx_timestamp(skb);
 	if (likely(skb->len <= np->sizes.tx_bytes - TX_CMD_BYTES))
 		taken = tx_packs(np, skb) ? tx_pack(np, skb)
@@ -263,8 +262,8 @@ netdev_tx_t lan78xx_xmit(struct sk_buff *skb, struct net_device *netdev)
 		dev_kfree_skb_any(skb);
 		dev_core_stats_tx_dropped_inc(netdev);
 	}
-	if (irqmod_tx_queued(&np->port, txq, READ_ONCE(np->tx.room), 1))
-		tx_doorbell(np, netif_xmit_stopped(txq));
+	if (irqmod_tx_queued(&np->queue, READ_ONCE(np->tx.room), 1))
+		tx_doorbell(np, netif_xmit_stopped(np->queue.txq));
 	return NETDEV_TX_OK;
 }
 
@@ -272,7 +271,7 @@ netdev_tx_t lan78xx_xmit(struct sk_buff *skb, struct net_device *netdev)
 int lan78xx_tx_poll(struct napi_struct *napi, int budget)
 {
 	struct lan78xx *np = container_of(napi, struct lan78xx, tx.napi);
-	struct netdev_queue *txq = netdev_get_tx_queue(np->netdev, 0);
+	struct netdev_queue *txq = np->queue.txq;
 
 	napi_complete(napi);
 	__netif_tx_lock(txq, smp_processor_id());
@@ -282,21 +281,21 @@ int lan78xx_tx_poll(struct napi_struct *napi, int budget)
 	return 0;
 }
 
-unsigned int lan78xx_tx_outstanding(struct irqmod_port *port)
+unsigned int lan78xx_tx_outstanding(struct irqmod_queue *queue)
 {
-	struct lan78xx *np = to_lan78xx(port);
+	struct lan78xx *np = to_lan78xx(queue);
 
 	return np->tx.count - READ_ONCE(np->tx.room);
 }
 
-unsigned int lan78xx_tx_room(struct irqmod_port *port)
+unsigned int lan78xx_tx_room(struct irqmod_queue *queue)
 {
-	return READ_ONCE(to_lan78xx(port)->tx.room);
+	return READ_ONCE(to_lan78xx(queue)->tx.room);
 }
 
-unsigned int lan78xx_tx_reclaim(struct irqmod_port *port)
+unsigned int lan78xx_tx_reclaim(struct irqmod_queue *queue)
 {
-	struct lan78xx *np = to_lan78xx(port);
+	struct lan78xx *np = to_lan78xx(queue);
 	u32 packets = 0, bytes = 0, errors = 0;
 	struct lan78xx_tx *tx = &np->tx;
 	struct lan78xx_tx_urb *t;
@@ -315,7 +314,7 @@ unsigned int lan78xx_tx_reclaim(struct irqmod_port *port)
 			bytes += t->bytes;
 		}
 		if (t->skb) {
-			irqmod_tx_free(port, t->skb);
+			irqmod_tx_free(queue, t->skb);
 			t->skb = NULL;
 		}
 		if (!np->measures.tx_pool) {
@@ -331,11 +330,11 @@ unsigned int lan78xx_tx_reclaim(struct irqmod_port *port)
 	WRITE_ONCE(tx->room, tx->room + urbs);
 	spin_unlock_irqrestore(&tx->lock, flags);
 
-	u64_stats_update_begin(&port->tx_stats.syncp);
-	u64_stats_add(&port->tx_stats.packets, packets);
-	u64_stats_add(&port->tx_stats.bytes, bytes);
-	u64_stats_add(&port->tx_stats.errors, errors);
-	u64_stats_update_end(&port->tx_stats.syncp);
+	u64_stats_update_begin(&queue->tx_stats.syncp);
+	u64_stats_add(&queue->tx_stats.packets, packets);
+	u64_stats_add(&queue->tx_stats.bytes, bytes);
+	u64_stats_add(&queue->tx_stats.errors, errors);
+	u64_stats_update_end(&queue->tx_stats.syncp);
 	return packets + errors;
 }
 

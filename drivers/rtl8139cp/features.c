@@ -47,9 +47,8 @@ static void cp_set_segs(struct cp *cp, netdev_features_t features)
 	netif_tx_lock_bh(netdev);
 	cp->tx_segs = features & NETIF_F_TSO ? CP_TSO_SEGS : CP_TX_SEGS;
 	WRITE_ONCE(cp->port.tx_reserve, cp->tx_segs);
-	if (cp->running && cp_tx_room(&cp->port) < cp->tx_segs)
-		irqmod_tx_full(&cp->port, netdev_get_tx_queue(netdev, 0),
-			       cp->tx_segs);
+	if (cp->running && cp_tx_room(&cp->queue) < cp->tx_segs)
+		irqmod_tx_full(&cp->queue, cp->tx_segs);
 	netif_tx_unlock_bh(netdev);
 }
 

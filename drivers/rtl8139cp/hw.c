@@ -161,12 +161,12 @@ void cp_hw_update_missed(struct cp *cp)
 }
 
 /* Frames still on the ring, at most 64, are not counted. */
-u32 cp_rx_arrived(struct irqmod_port *port)
+u32 cp_rx_arrived(struct irqmod_queue *queue)
 {
-	struct cp *cp = cp_of_port(port);
+	struct cp *cp = cp_of_queue(queue);
 
 	cp_hw_update_missed(cp);
-	return READ_ONCE(port->rx_frames) + (u32)READ_ONCE(cp->rx_missed);
+	return READ_ONCE(queue->rx_frames) + (u32)READ_ONCE(cp->rx_missed);
 }
 
 /* Dumps the counters to cp->tally; under RTNL. */
@@ -206,14 +206,14 @@ u16 cp_causes(u32 groups)
 /* The write may not have reached the chip when this returns: cp_interrupt()
  * ignores causes that are masked in the shadow.
  */
-void cp_mask(struct irqmod_port *port, u32 groups)
+void cp_mask(struct irqmod_queue *queue, u32 groups)
 {
-	cp_hw_set_imr(cp_of_port(port), cp_causes(groups), 0);
+	cp_hw_set_imr(cp_of_queue(queue), cp_causes(groups), 0);
 }
 
-void cp_unmask(struct irqmod_port *port, u32 groups)
+void cp_unmask(struct irqmod_queue *queue, u32 groups)
 {
-	cp_hw_set_imr(cp_of_port(port), 0, cp_causes(groups));
+	cp_hw_set_imr(cp_of_queue(queue), 0, cp_causes(groups));
 }
 
 /* Acknowledges the whole group. The receiver never stops: it fetches the
@@ -224,9 +224,9 @@ void cp_unmask(struct irqmod_port *port, u32 groups)
  * earlier DMA writes ahead of it. It is done once per emptied ring, and is the
  * data path's only register read outside the handler.
  */
-void cp_rx_ack(struct irqmod_port *port)
+void cp_rx_ack(struct irqmod_queue *queue)
 {
-	struct cp *cp = cp_of_port(port);
+	struct cp *cp = cp_of_queue(queue);
 
 	writew(CP_INT_RX, cp->regs + CP_ISR);
 	readw(cp->regs + CP_ISR);

@@ -74,7 +74,7 @@ static irqreturn_t cp_interrupt(int irq, void *data)
 	writew(status | cp_causes(groups), cp->regs + CP_ISR);
 
 	if (groups)
-		irqmod_interrupt(&cp->port, groups);
+		irqmod_interrupt(&cp->queue, groups);
 	if (unlikely(status & CP_INT_LINKCHG))
 		cp_mii_check(cp);
 	if (unlikely(status & CP_INT_SERR))
@@ -86,7 +86,7 @@ static irqreturn_t cp_interrupt(int irq, void *data)
 /* For netconsole: runs the handler in a context without interrupts. */
 static void cp_poll_controller(struct net_device *netdev)
 {
-	int irq = cp_of(netdev)->port.irq;
+	int irq = cp_of(netdev)->queue.irq;
 
 	if (disable_hardirq(irq))
 		cp_interrupt(irq, netdev);
@@ -125,7 +125,7 @@ void cp_down(struct cp *cp)
 	cp->running = false;
 	cp_hw_stop(cp);
 	/* Wait for the last handler, for example for LINKCHG. */
-	synchronize_irq(cp->port.irq);
+	synchronize_irq(cp->queue.irq);
 }
 
 /* Allocates the new rings first; without memory the old ones stay in use. */
@@ -168,7 +168,7 @@ static int cp_open(struct net_device *netdev)
 	err = cp_tx_alloc(cp, &cp->tx, cp->port.tx_ring);
 	if (err)
 		goto free_rx;
-	err = request_irq(cp->port.irq, cp_interrupt, IRQF_SHARED,
+	err = request_irq(cp->queue.irq, cp_interrupt, IRQF_SHARED,
 			  netdev->name, netdev);
 	if (err)
 		goto free_tx;
@@ -178,7 +178,7 @@ static int cp_open(struct net_device *netdev)
 	return 0;
 
 release_irq:
-	free_irq(cp->port.irq, netdev);
+	free_irq(cp->queue.irq, netdev);
 free_tx:
 	cp_tx_free(cp, &cp->tx);
 free_rx:
@@ -192,7 +192,7 @@ static int cp_stop(struct net_device *netdev)
 
 	cp_down(cp);
 	netif_carrier_off(netdev);
-	free_irq(cp->port.irq, netdev);
+	free_irq(cp->queue.irq, netdev);
 	cp_tx_free(cp, &cp->tx);
 	cp_rx_free(cp, &cp->rx);
 	return 0;
@@ -358,10 +358,11 @@ static int cp_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	cp->port.netdev = netdev;
 	cp->port.ops = &cp_irqmod_ops;
 	cp->port.caps = IRQMOD_CAP_MASK;
-	cp->port.irq = pdev->irq;
 	cp->port.rx_ring = CP_RING_MAX;
 	cp->port.tx_ring = CP_RING_MAX;
 	cp->port.wire_mbps = SPEED_100;
+	cp->queue.irq = pdev->irq;
+	irqmod_add_queue(&cp->port, &cp->queue);
 	spin_lock_init(&cp->imr_lock);
 	spin_lock_init(&cp->mii_lock);
 	spin_lock_init(&cp->missed_lock);

@@ -28,7 +28,7 @@ void cp_tx_timeout(struct net_device *netdev, unsigned int txqueue)
 
 	netdev_warn(netdev, "transmit timeout, status %04x, mask %04x, ring %u of %u\n",
 		    readw(cp->regs + CP_ISR), READ_ONCE(cp->imr),
-		    cp->tx.count - cp_tx_room(&cp->port), cp->tx.count);
+		    cp->tx.count - cp_tx_room(&cp->queue), cp->tx.count);
 	schedule_work(&cp->reset_work);
 }
 

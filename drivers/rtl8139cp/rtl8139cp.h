@@ -98,6 +98,7 @@ struct cp_tx_errors {
 
 struct cp {
 	struct irqmod_port port;	/* first: see irqmod.h */
+	struct irqmod_queue queue;
 
 	void __iomem *regs;
 	struct device *dev;
@@ -128,9 +129,9 @@ struct cp {
 	dma_addr_t tally_dma;
 };
 
-static inline struct cp *cp_of_port(struct irqmod_port *port)
+static inline struct cp *cp_of_queue(struct irqmod_queue *queue)
 {
-	return container_of(port, struct cp, port);
+	return container_of(queue, struct cp, queue);
 }
 
 static inline struct cp *cp_of(struct net_device *netdev)
@@ -184,12 +185,12 @@ void cp_hw_read_mac(struct cp *cp, u8 *addr);
 void cp_hw_write_mac(struct cp *cp, const u8 *addr);
 void cp_hw_rx_mode(struct net_device *netdev);
 void cp_hw_update_missed(struct cp *cp);
-u32 cp_rx_arrived(struct irqmod_port *port);
+u32 cp_rx_arrived(struct irqmod_queue *queue);
 int cp_hw_dump_tally(struct cp *cp);
 void cp_hw_set_imr(struct cp *cp, u16 clear, u16 set);
-void cp_mask(struct irqmod_port *port, u32 groups);
-void cp_unmask(struct irqmod_port *port, u32 groups);
-void cp_rx_ack(struct irqmod_port *port);
+void cp_mask(struct irqmod_queue *queue, u32 groups);
+void cp_unmask(struct irqmod_queue *queue, u32 groups);
+void cp_rx_ack(struct irqmod_queue *queue);
 u16 cp_causes(u32 groups);
 void cp_mii_init(struct cp *cp);
 void cp_mii_check(struct cp *cp);
@@ -216,19 +217,19 @@ unsigned int cp_rx_size(unsigned int mtu);
 int cp_rx_alloc(struct cp *cp, struct cp_rx_ring *ring, unsigned int count);
 void cp_rx_free(struct cp *cp, struct cp_rx_ring *ring);
 void cp_rx_reset(struct cp *cp);
-int cp_rx_take(struct irqmod_port *port, int budget);
-bool cp_rx_pending(struct irqmod_port *port);
-void cp_rx_refill(struct irqmod_port *port);
+int cp_rx_take(struct irqmod_queue *queue, int budget);
+bool cp_rx_pending(struct irqmod_queue *queue);
+void cp_rx_refill(struct irqmod_queue *queue);
 
 /* tx.c */
 int cp_tx_alloc(struct cp *cp, struct cp_tx_ring *ring, unsigned int count);
 void cp_tx_free(struct cp *cp, struct cp_tx_ring *ring);
 void cp_tx_reset(struct cp *cp);
 netdev_tx_t cp_start_xmit(struct sk_buff *skb, struct net_device *netdev);
-unsigned int cp_tx_reclaim(struct irqmod_port *port);
-unsigned int cp_tx_outstanding(struct irqmod_port *port);
-unsigned int cp_tx_bytes(struct irqmod_port *port);
-unsigned int cp_tx_room(struct irqmod_port *port);
+unsigned int cp_tx_reclaim(struct irqmod_queue *queue);
+unsigned int cp_tx_outstanding(struct irqmod_queue *queue);
+unsigned int cp_tx_bytes(struct irqmod_queue *queue);
+unsigned int cp_tx_room(struct irqmod_queue *queue);
 
 /* ethtool.c */
 extern const struct ethtool_ops cp_ethtool_ops;

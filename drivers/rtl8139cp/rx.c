@@ -44,7 +44,7 @@ static bool cp_rx_buffer_fill(struct cp *cp, const struct cp_rx_ring *ring,
 {
 	struct sk_buff *skb;
 
-	skb = __netdev_alloc_skb_ip_align(cp->port.netdev,
+	skb = __netdev_alloc_skb_ip_align(cp->queue.netdev,
 					  cp_rx_buffer_size(ring), gfp);
 	return skb && cp_rx_buffer_set(cp, ring, slot, skb);
 }
@@ -62,7 +62,7 @@ static void cp_rx_buffer_unmap(struct cp *cp, const struct cp_rx_ring *ring,
 static noinline struct sk_buff *
 cp_rx_buffer_large(struct cp *cp, const struct cp_rx_ring *ring)
 {
-	return netdev_alloc_skb_ip_align(cp->port.netdev,
+	return netdev_alloc_skb_ip_align(cp->queue.netdev,
 					 cp_rx_buffer_size(ring));
 }
 
@@ -71,7 +71,7 @@ static struct sk_buff *cp_rx_buffer_new(struct cp *cp,
 {
 	if (unlikely(ring->max_data > CP_RX_BUF_SIZE - ETH_HLEN))
 		return cp_rx_buffer_large(cp, ring);
-	return irqmod_rx_alloc(&cp->port, CP_RX_BUF_SIZE);
+	return irqmod_rx_alloc(&cp->queue, CP_RX_BUF_SIZE);
 }
 
 static void cp_rx_buffer_free(struct cp *cp, const struct cp_rx_ring *ring,
@@ -102,7 +102,7 @@ static struct sk_buff *cp_rx_buffer_take(struct cp *cp, struct cp_rx_slot *slot,
 		/* It is limited so, and the compiler inlines a short copy. */
 		if (len > CP_RX_BUF_SIZE)
 			__builtin_unreachable();
-		skb = irqmod_rx_alloc(&cp->port, len);
+		skb = irqmod_rx_alloc(&cp->queue, len);
 		if (unlikely(!skb))
 			return NULL;
 		if (unlikely(slot->sync))
@@ -140,9 +140,9 @@ static void cp_rx_give(struct cp_desc *desc, const struct cp_rx_slot *slot)
 /* Refills in ring order until memory runs out. In deferred mode rx_take may
  * interrupt this function: rx_take updates taken, this function given.
  */
-void cp_rx_refill(struct irqmod_port *port)
+void cp_rx_refill(struct irqmod_queue *queue)
 {
-	struct cp *cp = cp_of_port(port);
+	struct cp *cp = cp_of_queue(queue);
 	struct cp_rx_ring *ring = &cp->rx;
 
 	/* Acquire: see the slot as rx_take left it. */
@@ -161,9 +161,9 @@ void cp_rx_refill(struct irqmod_port *port)
 	}
 }
 
-bool cp_rx_pending(struct irqmod_port *port)
+bool cp_rx_pending(struct irqmod_queue *queue)
 {
-	const struct cp_rx_ring *ring = &cp_of_port(port)->rx;
+	const struct cp_rx_ring *ring = &cp_of_queue(queue)->rx;
 
 	return !(READ_ONCE(ring->desc[ring->next].opts1) & cpu_to_le32(CP_OWN)) &&
 	       ring->taken - READ_ONCE(ring->given) < ring->count;
@@ -193,14 +193,14 @@ static void cp_rx_offloads(struct net_device *netdev, struct sk_buff *skb,
 				       swab16(opts2 & CP_RX_TAG));
 }
 
-int cp_rx_take(struct irqmod_port *port, int budget)
+int cp_rx_take(struct irqmod_queue *queue, int budget)
 {
-	struct cp *cp = cp_of_port(port);
-	struct net_device *netdev = port->netdev;
+	struct cp *cp = cp_of_queue(queue);
+	struct net_device *netdev = queue->netdev;
 	struct cp_rx_ring *ring = &cp->rx;
 	unsigned int errors = 0, no_buffer = 0, bytes = 0;
 	unsigned int next = ring->next;
-	bool later = port->rx_deferred;
+	bool later = queue->rx_deferred;
 	int taken;
 	u32 given;
 
@@ -209,7 +209,7 @@ int cp_rx_take(struct irqmod_port *port, int budget)
 	 */
 	if (unlikely(later || ring->given != ring->taken)) {
 		if (!later) {
-			cp_rx_refill(port);
+			cp_rx_refill(queue);
 			later = ring->given != ring->taken;
 		}
 		/* Acquire: pairs with cp_rx_refill(). */
@@ -252,7 +252,7 @@ int cp_rx_take(struct irqmod_port *port, int budget)
 		if (unlikely((status & CP_RX_PID) | (opts2 & CP_RX_TAVA)))
 			cp_rx_offloads(netdev, skb, status, opts2);
 		skb->protocol = eth_type_trans(skb, netdev);
-		irqmod_deliver(port, skb);
+		irqmod_deliver(queue, skb);
 	}
 
 	ring->next = next;
@@ -263,7 +263,7 @@ int cp_rx_take(struct irqmod_port *port, int budget)
 		ring->dirty = next;
 
 	if (taken) {
-		struct irqmod_rx_stats *stats = &port->rx_stats;
+		struct irqmod_rx_stats *stats = &queue->rx_stats;
 
 		u64_stats_update_begin(&stats->syncp);
 		u64_stats_add(&stats->packets, taken - errors - no_buffer);
@@ -336,5 +336,5 @@ void cp_rx_reset(struct cp *cp)
 	ring->dirty = 0;
 	ring->given = 0;
 	ring->taken = ring->count;
-	cp_rx_refill(&cp->port);
+	cp_rx_refill(&cp->queue);
 }

@@ -11,9 +11,9 @@
 
 #include "rtl8139cp.h"
 
-unsigned int cp_tx_outstanding(struct irqmod_port *port)
+unsigned int cp_tx_outstanding(struct irqmod_queue *queue)
 {
-	const struct cp_tx_ring *ring = &cp_of_port(port)->tx;
+	const struct cp_tx_ring *ring = &cp_of_queue(queue)->tx;
 
 	return READ_ONCE(ring->packets_queued) - READ_ONCE(ring->packets_done);
 }
@@ -26,9 +26,9 @@ static unsigned int cp_tx_ring_room(const struct cp_tx_ring *ring)
 	return ring->count - READ_ONCE(ring->queued) + done;
 }
 
-unsigned int cp_tx_bytes(struct irqmod_port *port)
+unsigned int cp_tx_bytes(struct irqmod_queue *queue)
 {
-	const struct cp_tx_ring *ring = &cp_of_port(port)->tx;
+	const struct cp_tx_ring *ring = &cp_of_queue(queue)->tx;
 	unsigned int i = ring->dirty, bytes = 0;
 	u32 done;
 
@@ -41,9 +41,9 @@ unsigned int cp_tx_bytes(struct irqmod_port *port)
 	return bytes;
 }
 
-unsigned int cp_tx_room(struct irqmod_port *port)
+unsigned int cp_tx_room(struct irqmod_queue *queue)
 {
-	return cp_tx_ring_room(&cp_of_port(port)->tx);
+	return cp_tx_ring_room(&cp_of_queue(queue)->tx);
 }
 
 static void cp_tx_unmap(struct cp *cp, struct cp_tx_slot *slot)
@@ -68,9 +68,9 @@ static void cp_tx_error(struct cp *cp, u32 status)
 		cp->tx_errors.aborted++;
 }
 
-unsigned int cp_tx_reclaim(struct irqmod_port *port)
+unsigned int cp_tx_reclaim(struct irqmod_queue *queue)
 {
-	struct cp *cp = cp_of_port(port);
+	struct cp *cp = cp_of_queue(queue);
 	struct cp_tx_ring *ring = &cp->tx;
 	unsigned int packets = 0, errors = 0, bytes = 0, lost = 0;
 	unsigned int i = ring->dirty;
@@ -98,7 +98,7 @@ unsigned int cp_tx_reclaim(struct irqmod_port *port)
 			errors++;
 			lost += skb->len;
 		}
-		irqmod_tx_free(port, skb);
+		irqmod_tx_free(queue, skb);
 	}
 	if (done == ring->done)
 		return 0;
@@ -107,14 +107,14 @@ unsigned int cp_tx_reclaim(struct irqmod_port *port)
 	WRITE_ONCE(ring->packets_done, ring->packets_done + packets);
 	/* Release: the slots may be reused. */
 	smp_store_release(&ring->done, done);
-	irqmod_tx_completed(port, packets, bytes);
+	irqmod_tx_completed(queue, packets, bytes);
 
-	u64_stats_update_begin(&port->tx_stats.syncp);
-	u64_stats_add(&port->tx_stats.packets, packets - errors);
-	u64_stats_add(&port->tx_stats.bytes, bytes - lost);
+	u64_stats_update_begin(&queue->tx_stats.syncp);
+	u64_stats_add(&queue->tx_stats.packets, packets - errors);
+	u64_stats_add(&queue->tx_stats.bytes, bytes - lost);
 	if (unlikely(errors))
-		u64_stats_add(&port->tx_stats.errors, errors);
-	u64_stats_update_end(&port->tx_stats.syncp);
+		u64_stats_add(&queue->tx_stats.errors, errors);
+	u64_stats_update_end(&queue->tx_stats.syncp);
 	return packets;
 }
 
@@ -204,7 +204,6 @@ static void cp_tx_kick(struct cp *cp)
 
 netdev_tx_t cp_start_xmit(struct sk_buff *skb, struct net_device *netdev)
 {
-	struct netdev_queue *txq = netdev_get_tx_queue(netdev, 0);
 	struct cp *cp = cp_of(netdev);
 	struct cp_tx_ring *ring = &cp->tx;
 	unsigned int len, room, segs, first = ring->next;
@@ -214,7 +213,7 @@ netdev_tx_t cp_start_xmit(struct sk_buff *skb, struct net_device *netdev)
 	int last = first;
 	dma_addr_t dma;
 
-	irqmod_tx_begin(&cp->port);
+	irqmod_tx_begin(&cp->queue);
 
 	/* The chip pads short frames, too, but some chips of the family get
 	 * their checksums wrong then (FreeBSD's if_re.c). Padding linearizes a
@@ -264,7 +263,7 @@ netdev_tx_t cp_start_xmit(struct sk_buff *skb, struct net_device *netdev)
 	if (unlikely(skb_shinfo(skb)->tx_flags & SKBTX_SW_TSTAMP))
 		skb_tx_timestamp(skb);
 
-	irqmod_tx_sent(&cp->port, txq, skb->len);
+	irqmod_tx_sent(&cp->queue, skb->len);
 
 	desc = &ring->desc[first];
 	desc->opts2 = cpu_to_le32(opts2);
@@ -279,7 +278,7 @@ netdev_tx_t cp_start_xmit(struct sk_buff *skb, struct net_device *netdev)
 	/* Release: the slots may be reclaimed. */
 	smp_store_release(&ring->queued, ring->queued + segs);
 
-	if (irqmod_tx_queued(&cp->port, txq, room - segs, cp->tx_segs))
+	if (irqmod_tx_queued(&cp->queue, room - segs, cp->tx_segs))
 		cp_tx_kick(cp);
 	return NETDEV_TX_OK;
 
