@@ -1,0 +1,101 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# needs: engine
+# loads: irqmod_loop
+# may log: hrtimer: interrupt took
+# Two queues of one port, with every combination of schemes: a device without hardware (../loop) receives on each queue what is
+# sent there, and warns of everything that touches its rings after the stop.
+IF0=irqloop0
+. "${0%/*}/tap.sh"
+
+QUEUES="0 1"
+
+statistics() { ethtool -S $IF0 >/tmp/queues.now; }
+of() { sed -n "s/^ *$1: //p" "${2:-/tmp/queues.now}"; }
+
+# moved COUNTER: it has grown for every queue since /tmp/queues.before.
+moved()
+{
+	for q in $QUEUES; do
+		before=$(of "queue${q}_$1" /tmp/queues.before)
+		[ "$(of "queue${q}_$1")" -gt "$before" ] || { echo "queue $q: $1 stays at $before"; return 1; }
+	done
+}
+
+# grows COUNTER: the same, within PATIENCE.
+grows()
+{
+	ethtool -S $IF0 >/tmp/queues.before
+	tries=$((PATIENCE * 10))
+	while [ $tries -gt 0 ]; do
+		tries=$((tries - 1))
+		usleep 100000
+		statistics
+		moved "$1" >$SAID && return
+	done
+	cat $SAID
+	return 1
+}
+
+# back: each frame that has been sent comes back.
+back()
+{
+	echo Y >/sys/module/irqmod_loop/parameters/paused
+	tries=$((PATIENCE * 10))
+	left=1
+	while [ $left -gt 0 ] && [ $tries -gt 0 ]; do
+		tries=$((tries - 1))
+		usleep 100000
+		statistics
+		left=0
+		for q in $QUEUES; do
+			way=$(($(of "queue${q}_sent") - $(of "queue${q}_received") - $(of "queue${q}_cleared")))
+			[ $way -le 0 ] || left=$((left + way))
+		done
+	done
+	echo N >/sys/module/irqmod_loop/parameters/paused
+	[ $left = 0 ] || { echo "$left are missing"; return 1; }
+}
+
+# sums: each counter of the port is the sum of those of the queues.
+sums()
+{
+	statistics
+	for name in $(sed -n 's/^ *queue0_\([rt]x_[a-z_]*\): .*/\1/p' /tmp/queues.now); do
+		sum=0
+		for q in $QUEUES; do sum=$((sum + $(of "queue${q}_$name"))); done
+		same "$(of "$name")" $sum || { echo "$name"; return 1; }
+	done
+	for name in rx_packets rx_bytes tx_packets tx_bytes; do
+		same "$(cat /sys/class/net/$IF0/statistics/$name)" "$(of $name)" || { echo "$name"; return 1; }
+	done
+}
+
+# still: nothing is counted.
+still()
+{
+	statistics
+	cp /tmp/queues.now /tmp/queues.before
+	usleep 300000
+	statistics
+	cmp /tmp/queues.before /tmp/queues.now
+}
+
+check "up" ip link set $IF0 up
+check "the queues have counters of their own" grows received
+for rx in $RX_SCHEMES; do
+	for tx in $TX_SCHEMES; do
+		case " $(echo $COMBINATIONS) " in *" $rx/$tx "*) ;; *) continue ;; esac
+		check "$rx/$tx" schemes $IF0 "$rx" "$tx"
+		check "... frames of each queue arrive" grows received
+		check "... and its packets are reclaimed" grows tx_packets
+		check "... and none is lost, by the change of scheme neither" back
+	done
+	check "$rx: down" ip link set $IF0 down
+	check "... nothing moves" still
+	check "... and each counter is the sum of those of the queues" sums
+	check "$rx: up" ip link set $IF0 up
+	check "... frames of each queue arrive" grows received
+done
+check "unload" rmmod irqmod_loop
+done_testing
