@@ -154,7 +154,7 @@ static bool tx_timer_needed(struct irqmod_queue *queue)
 enum hrtimer_restart irqmod_tx_timer(struct hrtimer *timer)
 {
 	struct irqmod_queue *queue = container_of(timer, struct irqmod_queue,
-						tx_timer);
+						  tx_timer);
 
 	tx_timer_reclaim(queue);
 	if (!tx_timer_needed(queue))
