@@ -43,7 +43,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
     core = tree / "drivers/irqmod/core.c"
     git(tree, "add", "--all")
     git(tree, "commit", "--quiet", "--message=drivers: the first")
-    begin = "	taken = port->ops->rx_take(port, budget);\n"
+    begin = "	taken = queue->ops->rx_take(queue, budget);\n"
     for number in range(1, COMMITS + 1):
         text = core.read_text()
         if number == PLANTED:

@@ -8,7 +8,7 @@ A script declares its requirements in comments at the top:
     # load: 2x                   twice the pair's capacity is offered while it runs
     # needs: engine              skipped with drivers that are not built on irqmod
     # needs: modules             the module files are in $MODULES
-    # loads: MODULE              a module of the kernel, which is loaded with what it depends on
+    # loads: MODULE              a module of the kernel, or one of ours, which is loaded with what it depends on
     # needs: wire                the tester connects the two interfaces, at line rate, instead of simulating hosts
     # may log: REGEX             kernel messages above info that are expected
     # long                       takes minutes
@@ -235,10 +235,16 @@ def _install(dut: Dut, testbed: Testbed, script: Script) -> None:
         dut.rpc.guest("write", path=f"{HOME}/{path.name}", text=path.read_text(), mode=0o755)
     for module in testbed.modules if script.modules else ():
         _write(dut, module)
-    for module in modules.load_all(testbed.machine.kernel, script.loads):
+    for module in _loaded(testbed, script):
         _write(dut, module)
         # Another script may have loaded it.
         dut.run("sh", "-c", f"[ -e /sys/module/{module.name.replace('-', '_')} ] || insmod {MODULES}/{module.name}.ko")
+
+
+def _loaded(testbed: Testbed, script: Script) -> list[modules.Module]:
+    ours = [name for name in script.loads if drivers.find(name)]
+    found = modules.load_all(testbed.machine.kernel, [name for name in script.loads if name not in ours])
+    return found + [module for name in ours for module in modules.load(testbed.machine.kernel, name)]
 
 
 def _write(dut: Dut, module: modules.Module) -> None:
