@@ -51,7 +51,7 @@ static void heads_drop(struct irqmod_chunk *chunk)
 
 /**
  * irqmod_heads_next() - advances to the next chunk
- * @heads: the chunks of a port
+ * @heads: the chunks of a queue
  *
  * Called by irqmod_head_alloc().
  *

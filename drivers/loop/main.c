@@ -20,7 +20,7 @@
 #define LOOP_TX_RING	32
 #define LOOP_WINDOW	48
 #define LOOP_STEP	32	/* packets sent in a step of the hardware */
-#define LOOP_STEP_US	100
+#define LOOP_STEP_US	1000
 #define LOOP_STEP_NS	(LOOP_STEP_US * NSEC_PER_USEC)
 #define LOOP_ALL	(IRQMOD_RX | IRQMOD_TX)
 
@@ -326,7 +326,7 @@ static int loop_stop(struct net_device *netdev)
 
 	irqmod_stop(&loop->port);
 	WRITE_ONCE(loop->stopped, true);
-	usleep_range(10 * LOOP_STEP_US, 20 * LOOP_STEP_US);
+	usleep_range(2 * LOOP_STEP_US, 4 * LOOP_STEP_US);
 	for (i = 0; i < queues; i++) {
 		struct loop_queue *q = &loop->queue[i];
 
