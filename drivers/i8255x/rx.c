@@ -85,10 +85,9 @@ bool i8255x_rx_pending(struct irqmod_queue *queue)
 	return READ_ONCE(np->rings.rfd[np->rx_cur]->status) & cpu_to_le16(RFD_C);
 }
 
-void i8255x_rx_refill(struct irqmod_queue *queue)
+/* Returns the first @missing of the descriptors that have been taken. */
+static void rx_return(struct i8255x *np, u32 missing)
 {
-	struct i8255x *np = to_i8255x(queue);
-	u32 missing = READ_ONCE(np->rx_taken) - np->rx_returned;
 	unsigned int last = np->rx_last, restart;
 	u32 i;
 
@@ -116,6 +115,22 @@ void i8255x_rx_refill(struct irqmod_queue *queue)
 		WRITE_ONCE(np->ru_stopped, false);
 		i8255x_command(np, RU_START, np->rings.rfd_dma[restart]);
 	}
+}
+
+static u32 rx_missing(const struct i8255x *np)
+{
+	return READ_ONCE(np->rx_taken) - np->rx_returned;
+}
+
+void i8255x_rx_refill(struct irqmod_queue *queue)
+{
+	struct i8255x *np = to_i8255x(queue);
+	u32 spare = np->rings.rx_count -
+		    min(READ_ONCE(queue->rx_limit), np->rings.rx_count);
+	u32 missing = rx_missing(np);
+
+	if (missing > spare)
+		rx_return(np, missing - spare);
 }
 
 /* The receiver may have seen the EL bit just before it was moved, and have
@@ -182,7 +197,7 @@ int i8255x_rx_take(struct irqmod_queue *queue, int budget)
 	np->rx_cur = cur;
 	WRITE_ONCE(np->rx_taken, np->rx_taken + taken);
 	if (!queue->rx_deferred)
-		i8255x_rx_refill(queue);
+		rx_return(np, rx_missing(np));
 	if (unlikely(!taken || READ_ONCE(np->ru_check)))
 		rx_check(np);
 

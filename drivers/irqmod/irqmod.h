@@ -91,7 +91,10 @@ struct irqmod_ops {
 	/* Return whether another received frame is on the ring. */
 	bool (*rx_pending)(struct irqmod_queue *queue);
 
-	/* Refill the descriptors that deferred rx_take() calls emptied. */
+	/* Refill the descriptors that deferred rx_take() calls emptied, until
+	 * the hardware has @queue->rx_limit of them. With IRQMOD_CAP_TRANSFERS
+	 * there is no limit.
+	 */
 	void (*rx_refill)(struct irqmod_queue *queue);
 
 	/* Reclaim completed transmit descriptors: unmap and count the packets
@@ -226,6 +229,7 @@ struct irqmod_queue {
 	struct irqmod_queue *next;	/* of the port */
 	int irq;			/* for synchronize_irq(); 0: none */
 	u32 rx_switches;		/* hybrid: DE <-> NAPI; written by its timer */
+	unsigned int rx_limit;		/* shrink: rx_refill() fills no more; UINT_MAX */
 #ifdef IRQMOD_DEBUG
 	const char *rx_holder;		/* function whose pass is under way */
 	const char *rx_owner;		/* ... whose pass was the last; NULL: given */

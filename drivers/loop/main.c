@@ -138,8 +138,13 @@ static bool loop_rx_pending(struct irqmod_queue *queue)
 static void loop_rx_refill(struct irqmod_queue *queue)
 {
 	struct loop_queue *q = running(queue);
+	u32 limit = min_t(u32, READ_ONCE(queue->rx_limit), LOOP_RX_RING);
+	u32 missing = smp_load_acquire(&q->rx_taken) - q->rx_returned;
+	u32 spare = LOOP_RX_RING - limit;
 
-	smp_store_release(&q->rx_returned, smp_load_acquire(&q->rx_taken));
+	if (missing > spare)
+		smp_store_release(&q->rx_returned,
+				  q->rx_returned + missing - spare);
 }
 
 static int loop_rx_take(struct irqmod_queue *queue, int budget)

@@ -137,16 +137,18 @@ static void cp_rx_give(struct cp_desc *desc, const struct cp_rx_slot *slot)
 	WRITE_ONCE(desc->opts1, slot->give);
 }
 
-/* Refills in ring order until memory runs out. In deferred mode rx_take may
- * interrupt this function: rx_take updates taken, this function given.
+/* Refills in ring order until memory runs out, or the chip has rx_limit
+ * descriptors. In deferred mode rx_take may interrupt this function: rx_take
+ * updates taken, this function given.
  */
 void cp_rx_refill(struct irqmod_queue *queue)
 {
 	struct cp *cp = cp_of_queue(queue);
 	struct cp_rx_ring *ring = &cp->rx;
+	u32 spare = ring->count - min(READ_ONCE(queue->rx_limit), ring->count);
 
 	/* Acquire: see the slot as rx_take left it. */
-	while (ring->given != smp_load_acquire(&ring->taken)) {
+	while (smp_load_acquire(&ring->taken) - ring->given > spare) {
 		struct cp_rx_slot *slot = &ring->slot[ring->dirty];
 		struct cp_desc *desc = &ring->desc[ring->dirty];
 

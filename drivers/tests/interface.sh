@@ -41,7 +41,7 @@ for one in $COMBINATIONS; do
 	check "$one: still the same" same "$(chosen "$IF0" rx_scheme)/$(chosen "$IF0" tx_scheme)" "$one"
 done
 schemes "$IF0" napi poll
-for rx in interrupt timer; do fails "$rx does not mask RX, which poll needs" put "$IF0" rx_scheme $rx; done
+for rx in interrupt shrink timer; do fails "$rx does not mask RX, which poll needs" put "$IF0" rx_scheme $rx; done
 schemes "$IF0" interrupt off
 fails "poll needs a receive scheme that masks RX" put "$IF0" tx_scheme poll
 done_testing

@@ -50,6 +50,13 @@ def test_polling_survives_the_same_load() -> None:
     assert lab.trial(240_000, above_line_rate=True).forwarded_pps > 0.98 * lab.trial(110_000).forwarded_pps
 
 
+def test_a_shrinking_ring_survives_it_too_with_a_pause_between_interrupts() -> None:
+    paused, unpaused = (Lab("irqmod_rtl8139cp", rx="shrink", tx="interrupt", pause_usecs=pause) for pause in (125, 0))
+    most = paused.trial(50_000).forwarded_pps
+    assert paused.trial(170_000, above_line_rate=True).forwarded_pps > 0.8 * most
+    assert unpaused.trial(170_000, above_line_rate=True).forwarded_pps < 0.1 * most
+
+
 def test_several_schemes_are_named_in_table_and_results(cli: Cli, tmp_path: Path) -> None:
     options = ["--rx", "napi,de", "--tx", "off", "--weight", "16", "--tx-usecs", "500", "--duration", "0.05"]
     done = cli("throughput", "--driver", "irqmod_rtl8139cp", *options, "--json", "a.json")

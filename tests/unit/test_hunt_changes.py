@@ -36,7 +36,7 @@ def test_a_driver_has_each_other_receive_scheme(found):
     path = "/sys/class/net/eth1/irqmod/rx_scheme"
     hybrid, *others = (one for one in found("rx-scheme", schemes=schemes(rx="napi")) if one.name >= "rx-scheme h")
     assert hybrid == Change("rx-scheme hybrid", (Step(0, path, "hybrid"), Step(50 * MS, path, "napi")), 120 * MS, "late")
-    assert [one.name for one in others] == [f"rx-scheme {name}" for name in ("ifpoll", "interrupt", "polling", "timer")]
+    assert [one.name for one in others] == [f"rx-scheme {name}" for name in ("ifpoll", "interrupt", "polling", "shrink", "timer")]
 
 
 def test_a_driver_has_each_other_transmit_scheme(found):

@@ -113,6 +113,7 @@ def test_which_schemes_go_together() -> None:
     every = {(scheme.rx, scheme.tx) for scheme in found}
     assert every == {(rx, tx) for rx in choices.RX_SCHEMES for tx in choices.TX_SCHEMES} - {
         ("interrupt", "poll"),
+        ("shrink", "poll"),
         ("timer", "poll"),
     }
     assert [str(one) for one in found[:2]] == ["adaptive/coalesce", "adaptive/interrupt"]
@@ -174,7 +175,7 @@ def test_settings_come_before_schemes_on_both_interfaces() -> None:
     assert dut.done == [f"{interface} {what}" for interface in ("eth0", "eth1") for what in one]
     assert schemes.read(dut, "eth0") == {  # type: ignore[arg-type]
         "rx": "hybrid", "tx": "off", "weight": 32, "cliff_pps": 30_000, "epsilon_permille": 150, "rate_window_ms": 8,
-        "quota": None, "queue_high": None, "queue_low": None, "cpu_percent": None, "user_percent": None,
+        "quota": None, "queue_high": None, "queue_low": None, "cpu_percent": None, "user_percent": None, "pause_usecs": None,
         "above": None, "timer_without": None, "timer_refill": None, "off_without": None,
         "rx_usecs": 200, "tx_usecs": 500, "tx_frames": 64,
     }  # fmt: skip

@@ -133,6 +133,14 @@ class Schemes:
         int | None,
         Place("--user-percent", "ifpoll: share of the CPU that is left to processes.", file="irqmod/rx_user_percent"),
     ] = None
+    pause_usecs: Annotated[
+        int | None,
+        Place(
+            "--pause-usecs",
+            "shrink: how long RX stays masked after each pass, in µs; 0: not at all.",
+            file="irqmod/rx_pause_usecs",
+        ),
+    ] = None
     timer_without: Annotated[
         str | None,
         Place(

@@ -73,6 +73,7 @@ class SchemesInForce(Struct, frozen=True, forbid_unknown_fields=True):
     queue_low: int | None = None
     cpu_percent: int | None = None
     user_percent: int | None = None
+    pause_usecs: int | None = None
 
 
 class Configuration(Struct, frozen=True):
