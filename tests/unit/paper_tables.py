@@ -19,7 +19,7 @@ from irqlab.reproduce.lan78xx.configurations import DRIVERS, PATCHES, SPEEDS
 from irqlab.reproduce.lan78xx.trials import Probe, RoundTrip
 from irqlab.reproduce.mogul1997 import causes, published
 from irqlab.reproduce.mogul1997 import measure as mogul1997
-from irqlab.reproduce.mogul1997.configurations import LIMITS, NO_FEEDBACK, NO_QUOTA, QUOTAS, UNMODIFIED, quota_name
+from irqlab.reproduce.mogul1997.configurations import LIMITS, NO_FEEDBACK, NO_QUOTA, QUOTAS, SHRINK, UNMODIFIED, quota_name
 from irqlab.reproduce.rtl8139cp import configurations as timer
 from irqlab.reproduce.rtl8139cp import measure as rtl
 from irqlab.reproduce.rtl8139cp import periods as ranges
@@ -503,10 +503,21 @@ def mogul(agrees: bool) -> mogul1997.Tables:
     flat, gone = keeps
     quotas = [quota_name(quota) for quota in (*QUOTAS, 0)]
     # Without screend and with it: peak, and the share of it that is kept.
-    without = {UNMODIFIED: (1.0, 0.02 if agrees else 0.7), "NAPI": (1.4, flat), "ifpoll": (0.9, flat)}
+    without = {
+        UNMODIFIED: (1.0, 0.02 if agrees else 0.7),
+        "NAPI": (1.4, flat),
+        "ifpoll": (0.9, flat),
+        SHRINK: (0.9, flat),
+    }
     without |= {name: (1.5 if agrees else 0.9, 0.99 - 0.01 * n if agrees else 0.3 + 0.1 * n) for n, name in enumerate(quotas)}
     without[NO_QUOTA] = (1.5, 0.01 if agrees else 0.9)
-    with_it = {UNMODIFIED: (0.3, gone), NO_FEEDBACK: (0.3, gone), "NAPI": (0.3, flat), "ifpoll": (0.3, flat)}
+    with_it = {
+        UNMODIFIED: (0.3, gone),
+        NO_FEEDBACK: (0.3, gone),
+        "NAPI": (0.3, flat),
+        "ifpoll": (0.3, flat),
+        SHRINK: (0.3, 0.5 if agrees else 1.0),
+    }
     with_it |= {name: ((0.4 if n else 0.39) if agrees else 0.2, flat + 0.1 * n * (not agrees)) for n, name in enumerate(quotas)}
     curves = [curve_row(screend, name, *of) for screend, both in ((False, without), (True, with_it)) for name, of in both.items()]
     marks = [
@@ -541,6 +552,8 @@ def mogul(agrees: bool) -> mogul1997.Tables:
         cause_row(causes.CHIP, "8255x", NO_QUOTA, 1.4),
         cause_row(causes.FEEDBACK, "feedback", NO_QUOTA, 1.4 if agrees else 0.1),
         cause_row(causes.FEEDBACK, "none", NO_QUOTA, 0.01),
+        cause_row(causes.PAUSE, "125 µs", SHRINK, 1.0 if agrees else 0.01),
+        cause_row(causes.PAUSE, "0 µs", SHRINK, 0.01),
         cause_row(causes.WEIGHT, "weight", "NAPI", 1.5),
         cause_row(causes.WEIGHT, "polling", "quota 10", 1.5 if agrees else 1.0),
         *(cause_row(causes.ARRIVALS, arrivals, UNMODIFIED, 0.3, True) for arrivals in causes.ARRIVED),

@@ -20,9 +20,11 @@ from irqlab.reproduce.mogul1997.configurations import (
     NO_FEEDBACK,
     NO_QUOTA,
     QUOTAS,
+    SHRINK,
     UNMODIFIED,
     polling,
     quota_name,
+    shrinking,
     unmodified,
 )
 from irqlab.reproduce.mogul1997.trials import spec_of, trials
@@ -39,13 +41,17 @@ RINGS = (16, 64)
 STOPPING = "irqmod_i8255x"
 """A chip whose receiver stops when its ring is full, until the driver starts it again."""
 PRIORITY, CHIP, RING, FEEDBACK, WEIGHT = "priority", "chip", "ring", "feedback", "weight"
-ARRIVALS, COST, QUEUE = "arrivals", "cost of an interrupt", "queue"
+ARRIVALS, COST, QUEUE, PAUSE = "arrivals", "cost of an interrupt", "queue", "pause"
 IRQ_NS = 5000.0
 """About what this DUT takes for an interrupt, once more."""
 ARRIVED: tuple[Arrivals, ...] = ("constant", "poisson")
 COSTS = {"none": None, f"{IRQ_NS / 1000:g} µs more": Costs(irq=IRQ_NS)}
 QUEUES = (31, 32)
 """Packets that may wait for screend. From 32 on tun frees its places 16 at a time."""
+PAUSES_US = (125, 0)
+"""From an interrupt to the next; 0: none."""
+WIRE = 3.3
+"""Where the unmodified kernel livelocks without screend, as OVERLOAD."""
 NEAR_PEAK = (0.23, 0.28, 0.33, 0.38)
 """Where a router with screend has its peak, as OVERLOAD."""
 
@@ -97,6 +103,8 @@ def _plans(session: Session, testbed: Testbed) -> Iterator[_Trial]:
             yield _Trial(RING, ring_setting(ring), False, quota_name(quota), polling(quota), small)
     for setting, high in (("feedback", HIGH), ("none", 0)):
         yield _Trial(FEEDBACK, setting, False, NO_QUOTA, polling(0, high), testbed)
+    for pause_us in PAUSES_US:
+        yield _Trial(PAUSE, f"{pause_us} µs", False, SHRINK, shrinking(pause_us), testbed, WIRE)
     schemes = Schemes(rx="napi", tx="poll", weight=FEEDBACK_QUOTA)
     weighted = replace(polling(FEEDBACK_QUOTA), schemes=schemes)
     yield _Trial(WEIGHT, f"{NAPI} with weight {FEEDBACK_QUOTA}", False, NAPI, weighted, testbed)

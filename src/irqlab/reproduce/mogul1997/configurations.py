@@ -23,8 +23,8 @@ LIMITS = (25, 50, 75, 100)
 """Of figure 7-1, in per cent."""
 
 UNMODIFIED, NO_QUOTA, NO_FEEDBACK = "unmodified", "no quota", "no feedback"
-NAPI, IFPOLL = "NAPI", "ifpoll"
-SERIES = (UNMODIFIED, *(f"quota {quota}" for quota in QUOTAS), NO_QUOTA, NO_FEEDBACK, NAPI, IFPOLL)
+NAPI, IFPOLL, SHRINK = "NAPI", "ifpoll", "shrinking ring"
+SERIES = (UNMODIFIED, *(f"quota {quota}" for quota in QUOTAS), NO_QUOTA, NO_FEEDBACK, NAPI, IFPOLL, SHRINK)
 """Lines of the plots, in the order of their styles. With screend those of a quota, and of none, have feedback."""
 
 
@@ -59,6 +59,11 @@ def ifpoll() -> Tuning:
     return Tuning(schemes=Schemes(rx="ifpoll", tx="poll"), ksoftirqd_nice=FIRST)
 
 
+def shrinking(pause_usecs: int | None = None, tx: str = "interrupt") -> Tuning:
+    """OpenBSD's receive ring, shorter while the machine is livelocked. `pause_usecs`: for so long RX is masked after a pass."""
+    return Tuning(schemes=Schemes(rx="shrink", tx=tx, pause_usecs=pause_usecs), ksoftirqd_nice=FIRST)
+
+
 def quota_name(quota: int) -> str:
     """A name of SERIES. `quota`: 0: none."""
     return f"quota {quota}" if quota else NO_QUOTA
@@ -72,9 +77,11 @@ def all_configurations() -> list[Configuration]:
         *(Configuration(quota_name(quota), False, polling(quota)) for quota in quotas),
         Configuration(NAPI, False, napi()),
         Configuration(IFPOLL, False, ifpoll()),
+        Configuration(SHRINK, False, shrinking()),
         Configuration(UNMODIFIED, True, unmodified()),
         Configuration(NO_FEEDBACK, True, polling(FEEDBACK_QUOTA)),
         *(Configuration(quota_name(quota), True, polling(quota, HIGH)) for quota in quotas),
         Configuration(NAPI, True, napi()),
         Configuration(IFPOLL, True, ifpoll()),
+        Configuration(SHRINK, True, shrinking()),
     ]

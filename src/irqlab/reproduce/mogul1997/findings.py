@@ -20,6 +20,7 @@ from irqlab.reproduce.mogul1997.configurations import (
     NO_FEEDBACK,
     NO_QUOTA,
     QUOTAS,
+    SHRINK,
     UNMODIFIED,
     quota_name,
 )
@@ -569,6 +570,25 @@ _BEYOND: tuple[Claim[Tables, Any], ...] = (
         EXPECTED, "DragonFly's ifpoll avoids livelock without screend.", False, IFPOLL, lambda row: row.overload_to_peak >= STABLE
     ),
     _keeps(EXPECTED, "With screend ifpoll avoids livelock, too.", True, IFPOLL, lambda row: row.overload_to_peak >= STABLE),
+    _keeps(
+        EXPECTED,
+        "OpenBSD's shrinking ring avoids livelock without screend.",
+        False,
+        SHRINK,
+        lambda row: row.overload_to_peak >= STABLE,
+    ),
+    _keeps(
+        EXPECTED,
+        "With screend it does not: its clock runs before processes do.",
+        True,
+        SHRINK,
+        lambda row: row.overload_to_peak < STABLE,
+    ),
+    _expected(
+        "A shorter ring does not help without a pause between interrupts.",
+        _cause(causes.PAUSE),
+        lambda pair: pair[1].output_to_peak < LIVELOCK < pair[0].output_to_peak,
+    ),
     _expected(
         "With screend and no feedback it is ksoftirqd's priority that decides whether screend gets the CPU.",
         _cause(causes.PRIORITY, NO_FEEDBACK),

@@ -20,6 +20,7 @@ from irqlab.reproduce.mogul1997.configurations import (
     NO_QUOTA,
     QUOTAS,
     SERIES,
+    SHRINK,
     UNMODIFIED,
     quota_name,
 )
@@ -134,7 +135,7 @@ def _of(tables: Tables, screend: bool) -> tuple[ForwardRow, ...]:
 
 
 def _polling(tables: Tables) -> Section:
-    first, second = (UNMODIFIED, quota_name(5), NO_QUOTA, NAPI, IFPOLL), ALL_QUOTAS
+    first, second = (UNMODIFIED, quota_name(5), NO_QUOTA, NAPI, IFPOLL, SHRINK), ALL_QUOTAS
     group = Group(legend=_legend((*first, *second)) + page.legend((), PUBLISHED))
     group.plots = [*_pair("Figure 6-3", tables, False, first), *_pair("Figure 6-5", tables, False, second)]
     rows = tables.forwarding.only(lambda row: not row.screend)
@@ -142,14 +143,15 @@ def _polling(tables: Tables) -> Section:
     group.note = (
         f'{NOTE} The paper\'s "no polling" is its modified kernel told to act as the unmodified one. Here both are one driver, '
         f"whose schemes are exchanged at run time. {NAPI}: our driver as it is used on Linux. "
-        f"{IFPOLL}: polling from a clock as DragonFly BSD does, with half of the CPU for processes."
+        f"{IFPOLL}: polling from a clock as DragonFly BSD does, with half of the CPU for processes. "
+        f"{SHRINK}: OpenBSD's receive ring, which gets shorter while the machine is livelocked, with interrupts 125 µs apart."
     )
     intro = "Figures 6-3 and 6-5: polling, with and without a quota of frames for each poll."
     return Section("polling", "Polling and quotas, without screend", "Quotas", intro, [group])
 
 
 def _screend(tables: Tables) -> Section:
-    first = (UNMODIFIED, NO_FEEDBACK, quota_name(FEEDBACK_QUOTA), NAPI, IFPOLL)
+    first = (UNMODIFIED, NO_FEEDBACK, quota_name(FEEDBACK_QUOTA), NAPI, IFPOLL, SHRINK)
     group = Group(legend=_legend((*first, *ALL_QUOTAS)) + page.legend((), PUBLISHED))
     group.plots = [*_pair("Figure 6-4", tables, True, first), *_pair("Figure 6-6", tables, True, ALL_QUOTAS)]
     rows = tables.forwarding.only(lambda row: row.screend)
