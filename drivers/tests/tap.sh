@@ -10,7 +10,7 @@ RX_SCHEMES=$(tr -d '[]' 2>/dev/null <"/sys/class/net/$IF0/irqmod/rx_scheme")
 TX_SCHEMES=$(tr -d '[]' 2>/dev/null <"/sys/class/net/$IF0/irqmod/tx_scheme")
 # Those that can be combined, as RX/TX: completions are taken with the frames (poll) only where RX is masked meanwhile.
 COMBINATIONS=$(for rx in $RX_SCHEMES; do for tx in $TX_SCHEMES; do
-	case $rx/$tx in interrupt/poll | timer/poll) ;; *) echo "$rx/$tx" ;; esac
+	case $rx/$tx in interrupt/poll | shrink/poll | timer/poll) ;; *) echo "$rx/$tx" ;; esac
 done; done)
 SAID=/tmp/tap.said # output of the last command
 # Seconds in which something must happen that the DUT does at once. With the instruction clock 2 are enough. Without it the
