@@ -26,6 +26,9 @@ pub struct Options {
     /// Send every datagram back to where it came from
     #[arg(long)]
     echo: bool,
+    /// Mark what is sent with this DSCP (RFC 2474)
+    #[arg(long, value_parser = clap::value_parser!(u8).range(..64))]
+    dscp: Option<u8>,
     /// Ask for a receive buffer of this size; the kernel doubles it
     #[arg(long, value_name = "BYTES")]
     rcvbuf: Option<usize>,
@@ -60,6 +63,10 @@ pub fn run(options: &Options) -> Ending {
         setsockopt(&socket, sockopt::RcvBufForce, &size)
             .or_else(|_| setsockopt(&socket, sockopt::RcvBuf, &size))
             .map_err(|error| format!("--rcvbuf {size}: {error}"))?;
+    }
+    if let Some(dscp) = options.dscp {
+        setsockopt(&socket, sockopt::Ipv4Tos, &(i32::from(dscp) << 2))
+            .map_err(|error| format!("--dscp {dscp}: {error}"))?;
     }
     let wait = Wait::new(&options.wait, &socket)?;
     let port = socket

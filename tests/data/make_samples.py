@@ -424,29 +424,34 @@ def iperf_row(made: Made) -> MethodResult:
 def rrul_row(made: Made) -> MethodResult:
     """A made-up rrul: flows of a constant rate, latency that rises and falls with them."""
     result = without_rates(row("rrul", made, 1518, False))
-    test = rrul.RrulTrial(seconds=2)
+    test = rrul.RrulTrial(seconds=2, interval_ns=40_000_000)
     began_ns, bucket = 1_010_000_000, 250_000
     series = [0] * 10 + [bucket] * 20
     for direction in ("up", "down"):
-        for number in range(test.flows):
-            retransmits = 0 if direction == "down" else None
-            flow = {"flow": direction, "number": number, "bps": 20e6, "retransmits": retransmits, "series": series}
+        for number, name in enumerate(rrul.FLOWS[test.test]):
+            flow = {
+                "flow": direction, "number": number, "traffic_class": name, "bps": 20e6,
+                "retransmits": 0 if direction == "down" else None, "series": series,
+            }  # fmt: skip
             result.samples.append(flow)
+    heard = {f"{way} {name}": {"0": 3, str(dscp): 900} for way in ("up", "down") for name, dscp in rrul.FLOWS[test.test].items()}
+    probed = {rrul.ICMP: 0, **rrul.PROBES[test.test]}
     latency: dict[str, Any] = {}
-    for kind, base_ns in (("icmp", 50_000), ("udp", made.instructions * 30)):
+    for place, kind in enumerate(probed):
+        base_ns = made.instructions * (30 + place) if place else 50_000
         probes: list[rrul.Probe] = []
-        for n in range(400):
+        for n in range(100):
             at_ns = n * test.interval_ns
             loaded = began_ns <= at_ns < began_ns + test.seconds * 10**9
-            waited_ns = 4_000_000 + n * 1000 if loaded else 0
-            probes.append((at_ns, None, None) if n == 250 else (at_ns, base_ns + n * 7 + waited_ns, waited_ns))
+            waited_ns = 4_000_000 + n * 4000 if loaded else 0
+            probes.append((at_ns, None, None) if n == 62 else (at_ns, base_ns + n * 28 + waited_ns, waited_ns))
         result.samples.append({"probe": kind, "rtts": [list(probe) for probe in probes]})
         latency[kind] = rrul.both(probes, began_ns, test.seconds)
     account = {"bytes": 20_000_000, "bps": 80e6, "retransmits": 0, "datagrams": None, "lost": None, "jitter_ns": None}
     result.summary = {
         "test": asdict(test), "began_ns": began_ns, "up_bps": 80e6, "down_bps": 80e6,
         "dut": {"up": account, "down": account},
-        "latency": latency, "window_ns": 10**9, "instructions": 200_000_000, "idle_ratio": 0.2,
+        "latency": latency, "received_by_dscp": heard | {kind: {str(dscp): 99} for kind, dscp in probed.items()}, "window_ns": 10**9, "instructions": 200_000_000, "idle_ratio": 0.2,
         "counted_ns": 10**9, "cpu_ticks": {"idle": 20}, "interrupts": {"eth0": 9000}, "kernel_log": [],
     }  # fmt: skip
     return result

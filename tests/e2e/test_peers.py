@@ -11,6 +11,7 @@ import pytest
 
 from irqlab.methods import catalogue
 from irqlab.results import flent
+from irqlab.trials.rrul import FLOWS, PROBES
 from tests.e2e.conftest import Cli, Refused
 
 
@@ -77,12 +78,31 @@ def test_latency_rises_under_load(cli: Cli, tmp_path: Path) -> None:
     jsonschema.validate(document, catalogue.schema())
     (row,) = document["measured"]["results"]
     assert len([point for point in row["samples"] if "flow" in point]) == 8
+    assert list(row["summary"]["latency"]) == ["icmp", "udp_ef", "udp_bk", "udp_be"]
     for latency in row["summary"]["latency"].values():
         base, load = latency["base"], latency["load"]
         assert base["lost"] == 0
         assert base["max_ns"] < 2_000_000 < load["p50_ns"]
         assert base["p50_ns"] <= load["off_wire"]["p50_ns"] < load["p50_ns"]
     assert flent.document(row, "x")["results"]["TCP upload sum"]
+
+
+@pytest.mark.parametrize("test", ["rrul", "rrul_be"])
+def test_marks_are_seen_on_the_wire(cli: Cli, tmp_path: Path, test: str) -> None:
+    done = cli("rrul", "--driver", "e100", "--test", test, "--duration", "2", "--json", "a.json")
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads((tmp_path / "a.json").read_text())["measured"]["results"]
+    heard = row["summary"]["received_by_dscp"]
+    for direction in ("up", "down"):  # of a flow down these are the acknowledgements
+        for name, dscp in FLOWS[test].items():
+            of_flow = heard[f"{direction} {name}"]
+            assert set(of_flow) == {"0", str(dscp)}
+            assert of_flow[str(dscp)] > 100
+            if dscp:
+                assert of_flow["0"] <= 5, "SYN, cookie, and what came before iperf3 marked its socket"
+    for kind, dscp in {"icmp": 0, **PROBES[test]}.items():
+        assert list(heard[kind]) == [str(dscp)]
+        assert heard[kind][str(dscp)] > 300
 
 
 def test_bad_input_is_rejected(refused: Refused) -> None:

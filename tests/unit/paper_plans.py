@@ -24,7 +24,7 @@ from irqlab.methods.cliff import Internal
 from irqlab.methods.receiving import spec_of
 from irqlab.reproduce.hybrid import measure as hybrid
 from irqlab.reproduce.lan78xx import measure as lan78xx
-from irqlab.reproduce.lan78xx.trials import Probe, Responsiveness, RoundTrip, Throughput
+from irqlab.reproduce.lan78xx.trials import Flows, Probe, Responsiveness, RoundTrip, Throughput
 from irqlab.reproduce.mogul1997 import measure as mogul1997
 from irqlab.reproduce.rtl8139cp import measure as rtl8139cp
 from irqlab.reproduce.salah2009 import measure as salah2009
@@ -98,8 +98,9 @@ def of_lan78xx(what: str, key: Any) -> Any:
     if what == "forwarding":
         return found(what, key)
     if what == "rrul":
-        trips = [RoundTrip(number(n), number(n, "p99")) for n in range(4)]
-        return Responsiveness(number("up"), number("down"), number("idle"), Probe(*trips[:2]), Probe(*trips[2:]))
+        probes = [Probe(*(RoundTrip(number(n, when), number(n, when, "p99")) for when in "ab")) for n in range(4)]
+        flows = (Flows(*(number(way, n) for n in range(4))) for way in ("up", "down"))
+        return Responsiveness(number("up"), number("down"), number("idle"), *flows, *probes)
     return Throughput(number("mbps"), number("window"), number("loss"), number("idle"), round(number("n")), 3)
 
 

@@ -16,7 +16,7 @@ from irqlab.reproduce.hybrid import schemes as hybrids
 from irqlab.reproduce.hybrid import tables as of_hybrid
 from irqlab.reproduce.lan78xx import measure as lan
 from irqlab.reproduce.lan78xx.configurations import DRIVERS, PATCHES, SPEEDS
-from irqlab.reproduce.lan78xx.trials import Probe, RoundTrip
+from irqlab.reproduce.lan78xx.trials import Flows, Probe, RoundTrip
 from irqlab.reproduce.mogul1997 import causes, published
 from irqlab.reproduce.mogul1997 import measure as mogul1997
 from irqlab.reproduce.mogul1997.configurations import LIMITS, NO_FEEDBACK, NO_QUOTA, QUOTAS, SHRINK, UNMODIFIED, quota_name
@@ -259,7 +259,17 @@ def lan78xx(agrees: bool) -> lan.Tables:
             "r",
             lan.RrulRow,
             tuple(
-                lan.RrulRow(d, 500.0, 400.0, 5.0, *2 * (Probe(RoundTrip(100.0, 200.0), RoundTrip(trips[d], 2 * trips[d])),))
+                lan.RrulRow(
+                    test,
+                    5,
+                    d,
+                    500.0,
+                    400.0,
+                    5.0,
+                    *2 * (Flows(100.0, 110.0, 120.0, 130.0),),
+                    *4 * (Probe(RoundTrip(100.0, 200.0), RoundTrip(trips[d], 2 * trips[d])),),
+                )
+                for test in ("rrul", "rrul_be")
                 for d in DRIVERS
             ),
         ),

@@ -16,12 +16,13 @@ from irqlab.reproduce.lan78xx import findings, measure, report, trials
 from irqlab.reproduce.lan78xx.configurations import ALL, BEFORE, DRIVERS, IN_TREE, PATCHES, SPEEDS, SWITCHES, steps
 from irqlab.reproduce.lan78xx.findings import better
 from irqlab.reproduce.lan78xx.measure import IperfRow, StepRow, letter
-from irqlab.reproduce.lan78xx.trials import Probe, Responsiveness, RoundTrip, Throughput
+from irqlab.reproduce.lan78xx.trials import Flows, Probe, Responsiveness, RoundTrip, Throughput
 from irqlab.reproduce.table import Table
 from irqlab.results.document import MethodResult
 from irqlab.setup import drivers
 from irqlab.trials.iperf import FOUR
 from irqlab.trials.peers import DATAGRAM_BYTES, RoundTrips
+from irqlab.trials.rrul import Flow, RrulTrial
 from tests.unit.fake_session import FakeSession
 from tests.unit.paper_tables import iperf_row, lan78xx, step
 
@@ -103,10 +104,14 @@ def test_an_rrul_trial_becomes_figures() -> None:
     def both(ns: int) -> dict[str, Any]:
         return {when: RoundTrips(1, p50_ns=ns * n, p99_ns=ns * n + 5) for n, when in ((1, "base"), (9, "load"))}
 
-    found = SimpleNamespace(up_bps=850.04e6, down_bps=5e8, idle_ratio=0.0655, latency={"icmp": both(1000), "udp": both(2000)})
-    said = trials.latency(_runner(found), measure.RRUL)
+    latency = {"udp_ef": both(4000), "udp_bk": both(3000), "udp_be": both(2000), "icmp": both(1000)}
+    flows = [Flow(way, n, "", 1e6 * (10 * n + len(way)), None, []) for way in ("down", "up") for n in (3, 1, 0, 2)]
+    found = SimpleNamespace(up_bps=850.04e6, down_bps=5e8, idle_ratio=0.0655, latency=latency, flows=flows)
+    said = trials.latency(_runner(found), RrulTrial())
     assert (said.up_mbps, said.down_mbps, said.idle_percent) == (850.0, 500.0, 6.6)
-    assert said.udp == Probe(RoundTrip(2.0, 2.005), RoundTrip(18.0, 18.005))
+    assert said.udp_be == Probe(RoundTrip(2.0, 2.005), RoundTrip(18.0, 18.005))
+    assert (said.udp_bk.base.p50_us, said.udp_ef.base.p50_us) == (3.0, 4.0)
+    assert (said.up, said.down) == (Flows(2.0, 12.0, 22.0, 32.0), Flows(4.0, 14.0, 24.0, 34.0))
     assert said.icmp.load.p50_us == 9.0
 
 
@@ -118,7 +123,7 @@ SLOW_CELLS = {"before": 500.0, "in_tree": 800.0, "standard": 600.0, "napi": 900.
 def _answer(what: str, key: Any) -> Any:
     if what == "rrul":
         trip = Probe(RoundTrip(1.0, 2.0), RoundTrip(3.0, 4.0))
-        return Responsiveness(800.0, 500.0, 5.0, trip, trip)
+        return Responsiveness(800.0, 500.0, 5.0, Flows(1.0, 2.0, 3.0, 4.0), Flows(5.0, 6.0, 7.0, 8.0), trip, trip, trip, trip)
     if what == "forwarding":
         speed, driver = key
         pps = SLOW_CELLS[driver] * (100 if speed == "slow" else 200)
@@ -135,7 +140,7 @@ def _answer(what: str, key: Any) -> Any:
 
 
 def test_every_cell_of_the_letter_is_measured_with_every_driver() -> None:
-    tables = measure.measure(FakeSession(answer=_answer))  # type: ignore[arg-type]
+    tables = measure.measure(FakeSession(answer=_answer, long=False))  # type: ignore[arg-type]
     assert [(row.test, row.board, row.driver) for row in tables.iperf] == [
         (test, board, driver) for test in measure.TESTS for board in SPEEDS for driver in DRIVERS
     ]
@@ -147,8 +152,14 @@ def test_every_cell_of_the_letter_is_measured_with_every_driver() -> None:
     ]
     assert [row.throughput_pps for row in tables.forwarding] == [5e4, 8e4, 6e4, 9e4, 9.5e4, 1e5, 1.6e5, 1.2e5, 1.8e5, 1.9e5]
     assert {row.instructions_per_frame for row in tables.forwarding} == {4000}
-    assert [row.driver for row in tables.rrul] == list(DRIVERS)
-    assert tables.rrul.rows[0].udp.load.p99_us == 4.0
+    assert [(row.test, row.seconds, row.driver) for row in tables.rrul] == [
+        (test, 5, driver) for test in ("rrul", "rrul_be") for driver in DRIVERS
+    ]
+    assert tables.rrul.rows[0].udp_be.load.p99_us == 4.0
+    assert tables.rrul.rows[0].down.ef == 8.0
+    tables = measure.measure(FakeSession(answer=_answer, long=True))  # type: ignore[arg-type]
+    assert [(row.test, row.seconds) for row in tables.rrul][-len(DRIVERS) :] == [("rrul", 60)] * len(DRIVERS)
+    assert {row.seconds for row in measure.marked(tables.rrul).values()} == {60}
 
 
 def test_a_quick_look_leaves_out_the_fast_board_and_half_of_the_ablation() -> None:

@@ -382,33 +382,37 @@ def test_rrul_s_samples_are_flows_then_probes(monkeypatch, tmp_path) -> None:
     trips = RoundTrips(1, 1, 1.0, 2_000_000, 3, 4, 5, 6)
     loaded = ProbeLatency(**{field.name: getattr(trips, field.name) for field in fields(trips)}, off_wire=trips, lost=0)
     account = Account(1, 2.0, 3, None, None, None)
-    wanted = RrulTrial(flows=2, seconds=3, idle_s=4, window_bytes=5000)
+    wanted = RrulTrial("rrul_be", flows=2, seconds=3, idle_s=4, interval_ns=200_000_000, window_bytes=5000)
 
     def run(bed: Any, spec: Any) -> RrulResult:
         bed.asked.append(spec)
         return RrulResult(
-            spec=spec, flows=(Flow("up", 0, 5.0, None, [1]), Flow("down", 0, 6.0, 1, [2])),
-            probes={"icmp": [(1, 2, 0)], "udp": [(3, None, None)]}, began_ns=7, up_bps=8e6, down_bps=9e6,
-            dut={"up": account, "down": account}, latency={"udp": {"base": loaded, "load": loaded}}, window_ns=10,
+            spec=spec, flows=(Flow("up", 0, "BE", 5.0, None, [1]), Flow("down", 0, "BE", 6.0, 1, [2])),
+            probes={"icmp": [(1, 2, 0)], "udp_be1": [(3, None, None)]}, began_ns=7, up_bps=8e6, down_bps=9e6,
+            dut={"up": account, "down": account}, latency={"udp_be1": {"base": loaded, "load": loaded}}, received_by_dscp={"up BE": {"0": 7}}, window_ns=10,
             instructions=11, idle_ratio=0.5, counted_ns=12, cpu_ticks={}, interrupts={}, kernel_log=[],
         )  # fmt: skip
 
     monkeypatch.setattr(Bed, "run", run)
     bed, said = Bed(), []
     runner = TrialRunner(bed, progress=said.append)  # type: ignore[arg-type]
-    options = rrul.Options(flows=2, duration=3, idle=4, window=5000)
+    options = rrul.Options(test="rrul_be", flows=2, duration=3, idle=4, interval=200, window=5000)
     (found,) = rrul.METHOD.run(runner, WORKLOAD, options)  # type: ignore[misc]
     assert bed.asked == [wanted]
     assert [(s.flow, s.number, s.bps, s.retransmits, s.series) for s in found.samples[:2]] == [
         ("up", 0, 5.0, None, [1]), ("down", 0, 6.0, 1, [2]),
     ]  # fmt: skip
-    assert [(s.probe, s.rtts) for s in found.samples[2:]] == [("icmp", [(1, 2, 0)]), ("udp", [(3, None, None)])]
+    assert [(s.probe, s.rtts) for s in found.samples[2:]] == [("icmp", [(1, 2, 0)]), ("udp_be1", [(3, None, None)])]
     assert (found.method, found.summary.began_ns, found.summary.up_bps, found.summary.test["flows"]) == ("rrul", 7, 8e6, 2)
-    assert said == ["8.0 Mbit/s up, 9.0 down, UDP p50 2.00 ms (alone 2.00)"]
+    assert said == ["8.0 Mbit/s up, 9.0 down, UDP BE1 p50 2.00 ms (alone 2.00)"]
     with pytest.raises(IrqlabError, match=r"--flent a.json: the file name must end in .flent.gz"):
         rrul.Options(flent=Path("a.json"))
     with pytest.raises(IrqlabError, match="--flows 0"):
         rrul.Options(flows=0)
+    with pytest.raises(IrqlabError, match="--test rrul_x: allowed are rrul, rrul_be"):
+        rrul.Options(test="rrul_x")
+    with pytest.raises(IrqlabError, match=r"--interval 0.05: allowed are 0.1 to 1000"):
+        rrul.Options(interval=0.05)
 
 
 # Calibration.

@@ -76,7 +76,7 @@ def test_the_duts_account_of_datagrams_received_is_not_the_senders():
 
 @pytest.mark.parametrize(
     ("wrong", "why"),
-    [({"seconds": 0}, "--duration 0"), ({"parallel": 129}, "--parallel 129"), ({"rate_bps": 0}, "--rate-bps 0")],
+    [({"seconds": 0}, "--duration 0"), ({"parallel": 129}, "--parallel 129"), ({"rate_bps": -1}, "--rate-bps -1")],
 )
 def test_invalid_tests_are_rejected(wrong, why):
     with pytest.raises(IrqlabError, match=f"{why}: allowed are"):
@@ -88,6 +88,34 @@ def test_invalid_rrul_loads_are_rejected():
         rrul.RrulTrial(idle_s=0)
 
 
+def test_flows_take_the_classes_in_turn():
+    assert rrul.RrulTrial().classes == {"BE": 1, "BK": 1, "CS5": 1, "EF": 1}
+    assert rrul.RrulTrial(flows=6).classes == {"BE": 2, "BK": 2, "CS5": 1, "EF": 1}
+    assert rrul.RrulTrial("rrul_be", flows=2).classes == {"BE": 1, "BE2": 1}
+    streams = [{"bytes": n, "seconds": 8.0, "retransmits": None, "series": []} for n in range(6)]
+    tests = [{"streams": [streams[0], streams[4]]}, {"streams": [streams[1], streams[5]]}, {"streams": [streams[2]]}]
+    flows = rrul.RrulTrial(flows=6)._flows("up", [*tests, {"streams": [streams[3]]}])
+    assert [(flow.number, flow.bps) for flow in flows] == [(n, float(n)) for n in range(6)]
+    assert [flow.traffic_class for flow in flows] == ["BE", "BK", "CS5", "EF", "BE", "BK"]
+
+
+def test_packets_are_counted_by_their_marks():
+    heard = [{"received_by_dscp": {"46": 7, "0": 1}}, {"received_by_dscp": {"8": 2, "46": 3}}]
+    assert list(rrul._heard(heard).items()) == [("0", 1), ("8", 2), ("46", 10)]
+    assert rrul._heard([]) == {}
+
+
+def test_iperf3_marks_only_if_asked():
+    assert "--dscp" not in peers.client_options(1, 1)
+    assert peers.client_options(1, 1, dscp=46, reverse=True)[-3:] == ["--dscp", "46", "--reverse"]
+
+
+def test_the_account_of_several_tests():
+    sent = [peers.Account(10, 80.0, 2, None, None, None), peers.Account(5, 40.0, 1, None, None, None)]
+    assert peers.together(sent) == peers.Account(15, 120.0, 3, None, None, None)
+    assert peers.together([peers.Account(1, 8.0, None, None, None, None)]).retransmits is None
+
+
 def test_the_four_tests_have_the_letters_names():
     assert [test.name for test in iperf.FOUR] == ["TCP Rx", "TCP Tx", "UDP Rx", "UDP Tx"]
 
@@ -95,7 +123,7 @@ def test_the_four_tests_have_the_letters_names():
 def test_tables_have_a_line_per_test_and_probe():
     found = catalogue.rows_by_method(catalogue.rows([catalogue.read(DATA / "sample_full.json")]))
     lines = {name: len(catalogue.methods()[name].lines.table(found[name]).rows) for name in ("iperf", "rrul")}
-    assert lines == {"iperf": 8, "rrul": 4}
+    assert lines == {"iperf": 8, "rrul": 8}
 
 
 def test_the_same_row_gives_the_same_file(tmp_path):
@@ -109,6 +137,17 @@ def test_the_same_row_gives_the_same_file(tmp_path):
     assert all(len(series) == length for series in document["results"].values())
     assert document["results"]["TCP upload sum"][20] == pytest.approx(4 * 20.0)
     assert document["results"]["TCP upload BE"][5] is None
+    assert document["metadata"]["NAME"] == "rrul"
+    assert {"TCP download EF", "Ping (ms) UDP EF", "Ping (ms) UDP BK", "Ping (ms) UDP BE"} <= document["results"].keys()
+
+
+def test_more_flows_than_classes_are_numbered():
+    row = rows("rrul")[0]
+    flow = next(point for point in row["samples"] if point.get("flow") == "up")
+    more = {**row, "samples": [*row["samples"], {**flow, "number": 4}, {**flow, "number": 8}]}
+    found = flent.document(more, "sample")["results"]
+    assert {"TCP upload BE", "TCP upload BE::2", "TCP upload BE::3"} <= found.keys()
+    assert found["TCP upload sum"][20] == pytest.approx(6 * 20.0)
 
 
 def test_the_file_name_must_have_flents_suffix(tmp_path):
@@ -122,7 +161,7 @@ def test_flent_opens_and_plots_it(tmp_path):
     row = rows("rrul")[0]
     flent.write(row, "sample", path)
     loaded = resultset.load(str(path))
-    assert loaded.meta("NAME") == "rrul_be"
+    assert loaded.meta("NAME") == "rrul"
     ours = flent.document(row, "sample")
     assert list(loaded.x_values) == ours["x_values"]
     assert set(loaded.series_names) == set(ours["results"])

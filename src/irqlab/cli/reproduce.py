@@ -24,7 +24,11 @@ from irqlab.runner.jobs import UserInterruptError, terminate_like_ctrl_c
 PaperName = Annotated[str, typer.Argument(metavar="PAPER", help=f"One of: {', '.join(PAPERS)}.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Measure fewer points, for a first look; the tables say what was left out.")]
 Long = Annotated[
-    bool, typer.Option("--long", help="Also make trials as long as the paper's (spanos2008: 60 s); takes some minutes more.")
+    bool,
+    typer.Option(
+        "--long",
+        help="Also make trials as long as the paper's (spanos2008: 60 s; lan78xx: rrul of 60 s); takes some minutes more.",
+    ),
 ]
 Out = Annotated[Path | None, typer.Option("--out", help="Output directory for the report, JSON and CSV; default: results/PAPER.")]
 HardwareOption = Annotated[

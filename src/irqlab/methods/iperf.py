@@ -32,7 +32,8 @@ class Options:
 
     udp: Annotated[bool, typer.Option("--udp", help="Use UDP instead of TCP.")] = False
     rate_bps: Annotated[
-        int | None, typer.Option("--rate-bps", help="Payload rate per stream, bit/s; default: TCP unlimited, UDP line rate.")
+        int | None,
+        typer.Option("--rate-bps", help="Payload rate per stream, bit/s; 0: unlimited; default: TCP 0, UDP line rate."),
     ] = None
     reverse: Annotated[
         bool, typer.Option("--reverse", help="The server sends, as with iperf3 -R; default: the client sends.")

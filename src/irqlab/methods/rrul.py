@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Latency under load, after flent's rrul_be (docs/iperf.md)."""
+"""Latency under load, as flent's rrul and rrul_be measure it (docs/iperf.md)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from irqlab.results import flent
 from irqlab.results.document import MethodResult
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.peers import RoundTrips
-from irqlab.trials.rrul import ProbeLatency, RrulMeasured, RrulTrial
+from irqlab.trials.rrul import ICMP, RRUL, ProbeLatency, RrulMeasured, RrulTrial
 
 STEP_NS = 20_000_000
 """Averaging interval of a point of the curve."""
@@ -35,9 +35,17 @@ STEP_NS = 20_000_000
 class Options:
     """The flows."""
 
-    flows: Annotated[int, typer.Option("--flows", help="TCP flows in each direction.")] = 4
+    test: Annotated[
+        str,
+        typer.Option(
+            "--test",
+            help="Which of flent's tests: rrul (flows and probes are marked: BE, BK, CS5, EF) or rrul_be (nothing is marked).",
+        ),
+    ] = RRUL
+    flows: Annotated[int, typer.Option("--flows", help="TCP flows in each direction; they take the classes in turn.")] = 4
     duration: Annotated[int, typer.Option("--duration", help="Duration of the flows, in virtual seconds.")] = 5
     idle: Annotated[int, typer.Option("--idle", help="Virtual seconds of probes without flows, before and after the flows.")] = 1
+    interval: Annotated[float, typer.Option("--interval", help="Time from one probe of a kind to the next, in ms.")] = 10.0
     window: Annotated[int, typer.Option("--window", help="TCP window of the tester, in bytes per flow.")] = 1 << 16
     flent: Annotated[
         Path | None, typer.Option("--flent", help="Write the last driver's result as a flent data file (.flent.gz).")
@@ -50,7 +58,9 @@ class Options:
 
     def trial(self) -> RrulTrial:
         """The trial. Raises IrqlabError for a value out of range."""
-        return RrulTrial(flows=self.flows, seconds=self.duration, idle_s=self.idle, window_bytes=self.window)
+        return RrulTrial(
+            self.test, self.flows, self.duration, self.idle, interval_ns=round(self.interval * 1e6), window_bytes=self.window
+        )
 
 
 @dataclass(frozen=True)
@@ -60,6 +70,8 @@ class Sample:
     flow: str | UnsetType = UNSET
     """`up`: the DUT sends; `down`: it receives."""
     number: int | UnsetType = UNSET
+    traffic_class: str | UnsetType = UNSET
+    """BE, BK, CS5 or EF; of rrul_be BE, BE2, BE3 or BE4."""
     bps: float | UnsetType = UNSET
     """Payload, bit/s."""
     retransmits: int | UnsetType | None = UNSET
@@ -67,7 +79,7 @@ class Sample:
     series: list[int] | UnsetType = UNSET
     """Bytes of payload per interval of the trial."""
     probe: str | UnsetType = UNSET
-    """icmp or udp."""
+    """icmp; of rrul udp_ef, udp_bk, udp_be; of rrul_be udp_be1, udp_be2, udp_be3."""
     rtts: list[tuple[int, int | None, int | None]] | UnsetType = UNSET
     """Send time, round trip (null: no reply), and how long the reply was queued for the link; in ns."""
 
@@ -111,7 +123,7 @@ class Line:
     def of(cls, row: Row) -> list[Line]:
         """The lines of a result row."""
         found: Summary = row.summary
-        return [cls._one(found, kind.upper(), latency["base"], latency["load"]) for kind, latency in found.latency.items()]
+        return [cls._one(found, name_of(kind), latency["base"], latency["load"]) for kind, latency in found.latency.items()]
 
     @classmethod
     def _one(cls, found: Summary, kind: str, base: ProbeLatency, load: ProbeLatency) -> Line:
@@ -134,6 +146,7 @@ class FlowLine:
 
     flow: Annotated[str, Col("Direction")]
     number: Annotated[int, Col("Flow")]
+    traffic_class: Annotated[str, Col("Class")]
     bps: Annotated[float, Col("Payload", "Mbit/s", lambda bps: units.mbps(bps / 1e6))]
     retransmits: Annotated[
         int | None,
@@ -143,7 +156,12 @@ class FlowLine:
     @classmethod
     def of(cls, row: Row) -> list[FlowLine]:
         """The lines of a result row."""
-        return [cls(s.flow, s.number + 1, s.bps, s.retransmits) for s in row.samples if s.flow is not UNSET]
+        return [cls(s.flow, s.number + 1, s.traffic_class, s.bps, s.retransmits) for s in row.samples if s.flow is not UNSET]
+
+
+def name_of(kind: str) -> str:
+    """A kind of probe as tables have it: ICMP, UDP EF, ..."""
+    return kind.upper().replace("_", " ")
 
 
 def run(runner: TrialRunner, workload: Workload, trial: RrulTrial) -> MethodResult:
@@ -153,10 +171,11 @@ def run(runner: TrialRunner, workload: Workload, trial: RrulTrial) -> MethodResu
     result.samples = [Sample(**asdict(flow)) for flow in found.flows]
     result.samples += [Sample(probe=kind, rtts=rtts) for kind, rtts in found.probes.items()]
     result.summary = Summary(test=asdict(trial), **{field.name: getattr(found, field.name) for field in fields(RrulMeasured)})
-    udp = found.latency["udp"]
+    kind = next(kind for kind in reversed(found.latency) if kind != ICMP)
+    udp = found.latency[kind]
     runner.progress(
         f"{found.up_bps / 1e6:.1f} Mbit/s up, {found.down_bps / 1e6:.1f} down, "
-        f"UDP p50 {udp['load'].p50_ns / 1e6:.2f} ms (alone {udp['base'].p50_ns / 1e6:.2f})"
+        f"{name_of(kind)} p50 {udp['load'].p50_ns / 1e6:.2f} ms (alone {udp['base'].p50_ns / 1e6:.2f})"
     )
     return result
 
@@ -169,17 +188,17 @@ def _write(rows: Sequence[Row], options: Options) -> None:
 def _plots(rows: Sequence[Row], number: Numbers) -> Group:
     """Latency over time by kind of probe, as flent plots it."""
     group = Group(legend=legend_of(rows))
-    for kind, name in (("icmp", "ICMP echo"), ("udp", "UDP")):
-        lines = [line_of(row, _curve(row, kind)) for row in rows]
+    for kind in dict.fromkeys(s.probe for row in rows for s in row.samples if s.probe is not UNSET):
+        name = "ICMP echo" if kind == ICMP else name_of(kind)
+        lines = [line_of(row, curve) for row in rows if (curve := _curve(row, kind))]
         group.plots.append(number.plot(f"Round trip of {name}", plots.latency_over_time(lines, name)))
     group.tables = [Lines("Flows", FlowLine, FlowLine.of, folded=True).table(rows)]
     return group
 
 
 def _curve(row: Row, kind: str) -> list[series.Point]:
-    (sample,) = (s for s in row.samples if s.probe == kind)
     steps: dict[int, list[int]] = {}
-    for at_ns, rtt_ns, _ in sample.rtts:
+    for at_ns, rtt_ns, _ in (rtt for s in row.samples if s.probe == kind for rtt in s.rtts):
         steps.setdefault(at_ns // STEP_NS, []).extend([] if rtt_ns is None else [rtt_ns])
     return [(n * STEP_NS / 1e9, sum(rtts) / len(rtts) / 1e6 if rtts else None) for n, rtts in sorted(steps.items())]
 
@@ -189,9 +208,9 @@ METHOD = Method(
     place=120,
     title="Latency under load",
     short="Latency under load (rrul)",
-    help="Measure latency under load: TCP flows up and down, with UDP and ICMP probes (flent's rrul_be; docs/iperf.md).",
-    intro="Simultaneous TCP flows up (the device sends) and down, and the round trips of ICMP echo and UDP probes, after flent's "
-    "rrul_be. Alone: before the flows start. Off the wire: without the time that the reply was queued behind other frames "
+    help="Measure latency under load: TCP flows up and down, with UDP and ICMP probes (flent's rrul; docs/iperf.md).",
+    intro="Simultaneous TCP flows up (the device sends) and down, and the round trips of ICMP echo and UDP probes, as in flent's "
+    "rrul (in four DSCP classes) or rrul_be. Alone: before the flows start. Off the wire: without the time that the reply was queued behind other frames "
     "for the link.",
     sample=Sample,
     summary=Summary,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""rrul results in flent's data format, version 4 (flent.org; flent/resultset.py), as its test rrul_be writes them.
+"""rrul results in flent's data format, version 4 (flent.org; flent/resultset.py), as its tests rrul and rrul_be write them.
 
 Times are the DUT's: its clock starts at 2020-01-01 at power-on, so that a file depends only on the measurement.
 """
@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from irqlab.errors import IrqlabError
+from irqlab.trials.rrul import FLOWS
 
 VERSION = 4
 SUFFIX = ".flent.gz"
 EPOCH_S = 1_577_836_800
 EPOCH = "2020-01-01T00:00:00.000000Z"
-NUMBERS = ("", "2", "3", "4")
-PROBES = {"icmp": "Ping (ms) ICMP", "udp": "Ping (ms) UDP BE1"}
 
 Series = list[float | None]
 
@@ -41,8 +40,9 @@ def document(row: dict[str, Any], title: str) -> dict[str, Any]:
         for point in points:
             if point.get("flow") != direction:
                 continue
-            number = point["number"]
-            key = f"{name} BE{NUMBERS[number] if number < len(NUMBERS) else number + 1}"
+            key = f"{name} {point['traffic_class']}"
+            if (turn := point["number"] // len(FLOWS[test["test"]])) > 0:
+                key += f"::{turn + 1}"
             results[key] = _bandwidth(point["series"], found["began_ns"], test, len(x_values))
             raw[key] = [{"t": EPOCH_S + x, "val": y} for x, y in zip(x_values, results[key], strict=True) if y is not None]
             means[key] = (point["bps"] / 1e6, "Mbits/s")
@@ -54,7 +54,7 @@ def document(row: dict[str, Any], title: str) -> dict[str, Any]:
     for point in points:
         if "probe" not in point:
             continue
-        key = PROBES[point["probe"]]
+        key = f"Ping (ms) {point['probe'].upper().replace('_', ' ')}"
         answered = [(at_ns / 1e9, rtt_ns / 1e6) for at_ns, rtt_ns, _ in point["rtts"] if rtt_ns is not None]
         results[key] = _mean_by_step(answered, step_s, len(x_values))
         raw[key] = [{"t": EPOCH_S + t, "val": ms} for t, ms in answered]
@@ -64,7 +64,7 @@ def document(row: dict[str, Any], title: str) -> dict[str, Any]:
     return {
         "version": VERSION,
         "metadata": {
-            "NAME": "rrul_be",
+            "NAME": test["test"],
             "TITLE": title,
             "TIME": EPOCH,
             "T0": EPOCH,
@@ -75,7 +75,7 @@ def document(row: dict[str, Any], title: str) -> dict[str, Any]:
             "HOST": "tester",
             "HOSTS": ["tester"],
             "LOCAL_HOST": "dut",
-            "DATA_FILENAME": f"rrul_be-{title.replace(' ', '_')}{SUFFIX}",
+            "DATA_FILENAME": f"{test['test']}-{title.replace(' ', '_')}{SUFFIX}",
             "IP_VERSION": 4,
             "TEST_PARAMETERS": {},
             "NOTE": "Written by irqlab: virtual time; flows by iperf3, probes by irqlab's tester.",

@@ -11,7 +11,8 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from irqlab.dut import counters
+from irqlab.config.costs import Costs
+from irqlab.dut import costmodel, counters
 from irqlab.dut.counters import Counters
 from irqlab.dut.router import Dut
 from irqlab.errors import IrqlabError
@@ -41,18 +42,20 @@ class IperfTrial(Trial["IperfResult"]):
     seconds: int = 2
     parallel: int = 1
     rate_bps: int | None = None
-    """Payload rate per stream, in bit/s; None: unlimited for TCP, line rate for UDP."""
+    """Payload rate per stream, in bit/s; None: unlimited for TCP, line rate for UDP; 0: as fast as the sender can (iperf3 -b 0)."""
     window_bytes: int = 1 << 18
     """TCP window of the tester: its receive buffer, and its limit on unacknowledged data."""
     soak: bool = False
     """Also run the soaker, which uses all remaining CPU time, so that the CPU never idles."""
+    costs: Costs | None = None
+    """Hardware costs to charge; None: leave the cost model alone."""
 
     def __post_init__(self) -> None:
         for name, value, least, most in (
             ("--duration", self.seconds, 1, 3600),
             ("--parallel", self.parallel, 1, 128),
             ("--window", self.window_bytes, 2920, 1 << 24),
-            ("--rate-bps", self.rate_bps if self.rate_bps is not None else 1, 1, 10**11),
+            ("--rate-bps", self.rate_bps or 0, 0, 10**11),
         ):
             if not least <= value <= most:
                 raise IrqlabError(f"{name} {value}: allowed are {least} to {most}")
@@ -65,6 +68,10 @@ class IperfTrial(Trial["IperfResult"]):
     def measure(self, dut: Dut, conditions: Conditions) -> IperfResult:
         """Runs both ends to completion. Raises IrqlabError if either fails."""
         dut.play_hosts(conditions.line_rate_bps)
+        if self.costs is not None:
+            if not conditions.cost_model:
+                raise IrqlabError("hardware costs need a testbed with a cost model (TestbedConfig.cost_model)")
+            costmodel.charge(dut, self.costs)
         rate_bps = self.rate_bps
         if rate_bps is None:
             rate_bps = peers.wire_payload_bps(conditions.line_rate_bps) // self.parallel if self.udp else 0

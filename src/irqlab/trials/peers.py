@@ -63,9 +63,10 @@ def iperf3(dut: Dut, *options: str) -> int:
     return spawn(dut, "iperf3", "--json", "--interval", "0", *options)
 
 
-def client_options(seconds: int, parallel: int, port: int = 5201, reverse: bool = False) -> list[str]:
-    """Options of an iperf3 client in the DUT."""
+def client_options(seconds: int, parallel: int, port: int = 5201, reverse: bool = False, dscp: int = 0) -> list[str]:
+    """Options of an iperf3 client in the DUT. `dscp`: the mark of the packets of both ends (RFC 2474)."""
     options = ["--client", tester_ip(PORT), "--port", str(port), "--time", str(seconds), "--parallel", str(parallel)]
+    options += ["--dscp", str(dscp)] if dscp else []
     return [*options, "--reverse"] if reverse else options
 
 
@@ -140,6 +141,19 @@ def tester_count(test: dict[str, Any]) -> Account:
         datagrams=sum(s["datagrams"] for s in streams) if udp else None,
         lost=sum(s["lost"] for s in streams) if received else None,
         jitter_ns=max(s["jitter_ns"] for s in streams) if received else None,
+    )
+
+
+def together(accounts: Sequence[Account]) -> Account:
+    """The account of several tests of TCP that ran at the same time."""
+    sent = [one.retransmits for one in accounts if one.retransmits is not None]
+    return Account(
+        bytes=sum(one.bytes for one in accounts),
+        bps=sum(one.bps for one in accounts),
+        retransmits=sum(sent) if sent else None,
+        datagrams=None,
+        lost=None,
+        jitter_ns=None,
     )
 
 

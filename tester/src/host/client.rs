@@ -109,6 +109,7 @@ impl Client {
             rate_bps: self.plan.rate_bps,
             datagram_bytes: self.plan.datagram_bytes,
             wide_numbers: false,
+            dscp: 0,
             window_bytes: self.plan.window_bytes,
             bucket_ns: self.plan.bucket_ns,
             origin_ns: self.origin_ns,
@@ -142,7 +143,7 @@ impl Client {
         let remote = (self.plan.to, self.plan.port);
         self.phase = Phase::Greeting(self.flows.len());
         self.add_flow(Carrier::Udp { local, remote });
-        let hello = net.datagram(local, remote, &UDP_HELLO.to_le_bytes());
+        let hello = net.datagram(local, remote, 0, &UDP_HELLO.to_le_bytes());
         net.send_urgently(hello);
     }
 
@@ -253,7 +254,10 @@ impl App for Client {
     }
 
     fn take(&mut self, now_ns: u64, _: u64, message: &Message, net: &mut Net) -> bool {
-        let Message::Datagram { to, payload, .. } = message else {
+        let Message::Datagram {
+            to, dscp, payload, ..
+        } = message
+        else {
             return false;
         };
         let ours =
@@ -268,7 +272,7 @@ impl App for Client {
                 self.phase = Phase::Negotiating;
             }
         } else {
-            self.flows[place].received(now_ns, payload);
+            self.flows[place].received(now_ns, *dscp, payload);
         }
         true
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! One stream of an iperf3 test.
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use serde_json::{Value, json};
@@ -40,6 +41,8 @@ pub struct StreamConfig {
     pub datagram_bytes: usize,
     /// Datagrams have 64-bit sequence numbers.
     pub wide_numbers: bool,
+    /// The mark of the packets that are sent (RFC 2474).
+    pub dscp: u8,
     /// How much a TCP sender keeps unacknowledged, in bytes.
     pub window_bytes: usize,
     /// Length of the series' buckets in ns; 0: no series.
@@ -69,6 +72,8 @@ pub struct Flow {
     jitter_s: f64,
     transit_s: Option<f64>,
     series: Vec<u64>,
+    /// UDP: how many datagrams were received, by their marks.
+    heard: BTreeMap<u8, u64>,
 }
 
 impl Flow {
@@ -92,6 +97,7 @@ impl Flow {
             jitter_s: 0.0,
             transit_s: None,
             series: Vec::new(),
+            heard: BTreeMap::new(),
         }
     }
 
@@ -107,6 +113,13 @@ impl Flow {
             let sender = &net.look(handle).sender;
             self.acknowledged = sender.una() + sender.queued() as u64; // the cookie does not count
             self.retransmits_before = sender.retransmits();
+        }
+    }
+
+    /// Packets are marked from now on, as iperf3 does once a connection is open.
+    pub fn mark(&self, net: &mut Net) {
+        if let Carrier::Tcp(handle) = self.carrier {
+            net.tcp(handle).dscp = self.config.dscp;
         }
     }
 
@@ -218,7 +231,7 @@ impl Flow {
         } else {
             payload[8..12].copy_from_slice(&(self.datagrams as u32).to_be_bytes());
         }
-        net.datagram(local, remote, &payload)
+        net.datagram(local, remote, self.config.dscp, &payload)
     }
 
     /// When the rate allows the next bytes, if the stream waits for that.
@@ -241,7 +254,7 @@ impl Flow {
     }
 
     /// UDP: a datagram of this stream was received. Counted as in iperf3 (iperf_udp_recv).
-    pub fn received(&mut self, now_ns: u64, payload: &[u8]) {
+    pub fn received(&mut self, now_ns: u64, dscp: u8, payload: &[u8]) {
         let (wide, running) = (self.config.wide_numbers, self.end_ns.is_none());
         let header = if wide { HEADER_64 } else { HEADER_32 };
         if self.config.sends || self.begin_ns.is_none() || !running || payload.len() < header {
@@ -254,6 +267,7 @@ impl Flow {
             number = number << 32 | u64::from(word(12));
         }
         self.count(now_ns, payload.len() as u64);
+        *self.heard.entry(dscp).or_default() += 1;
         if number > self.datagrams {
             self.lost += (number - 1 - self.datagrams) as i64;
             self.datagrams = number;
@@ -305,6 +319,10 @@ impl Flow {
             Carrier::Tcp(handle) if self.config.sends => Some(&net.look(handle).sender),
             _ => None,
         };
+        let heard = match self.carrier {
+            Carrier::Tcp(handle) => &net.look(handle).heard,
+            Carrier::Udp { .. } => &self.heard,
+        };
         json!({
             "sends": self.config.sends,
             "seconds": self.seconds(now_ns),
@@ -318,6 +336,7 @@ impl Flow {
             "reordered": self.reordered,
             "jitter_ns": (self.jitter_s * 1e9).round() as u64,
             "series": self.series,
+            "received_by_dscp": heard,
         })
     }
 }

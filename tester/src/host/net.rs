@@ -31,6 +31,8 @@ pub enum Message {
         from: (Ipv4Addr, u16),
         /// The local port.
         to: u16,
+        /// Its mark.
+        dscp: u8,
         /// Its payload.
         payload: Vec<u8>,
     },
@@ -42,6 +44,8 @@ pub enum Message {
         ident: u16,
         /// The ping's number.
         sequence: u16,
+        /// Its mark.
+        dscp: u8,
     },
 }
 
@@ -108,7 +112,7 @@ impl Net {
     /// A frame for which [`Net::concerns`] is true. Returns a message that belongs to no connection; damaged frames are dropped.
     pub fn receive(&mut self, now_ns: u64, frame: &[u8]) -> Option<Message> {
         let packet = self.packet(frame)?;
-        let from = packet.src_addr();
+        let (from, dscp) = (packet.src_addr(), packet.dscp());
         let source = EthernetFrame::new_unchecked(frame).src_addr();
         self.neighbours.insert(from, Mac(source.0));
         let all = ChecksumCapabilities::default();
@@ -117,7 +121,7 @@ impl Net {
             IpProtocol::Tcp => {
                 let segment = TcpPacket::new_checked(packet.payload()).ok()?;
                 let segment = TcpRepr::parse(&segment, &ends.0, &ends.1, &all).ok()?;
-                self.segment(now_ns, from, &segment);
+                self.segment(now_ns, from, dscp, &segment);
                 None
             }
             IpProtocol::Udp => {
@@ -126,6 +130,7 @@ impl Net {
                 Some(Message::Datagram {
                     from: (from, header.src_port),
                     to: header.dst_port,
+                    dscp,
                     payload: datagram.payload().to_vec(),
                 })
             }
@@ -136,6 +141,7 @@ impl Net {
                         from,
                         ident,
                         sequence: seq_no,
+                        dscp,
                     }),
                     _ => None,
                 }
@@ -144,13 +150,14 @@ impl Net {
         }
     }
 
-    fn segment(&mut self, now_ns: u64, from: Ipv4Addr, segment: &TcpRepr<'_>) {
+    fn segment(&mut self, now_ns: u64, from: Ipv4Addr, dscp: u8, segment: &TcpRepr<'_>) {
         let ends = (segment.dst_port, (from, segment.src_port));
         let known = self.connections.iter_mut().rev();
         let mut known = known.filter(|tcp| (tcp.local, tcp.remote) == ends);
         let opens = segment.control == TcpControl::Syn && segment.ack_number.is_none();
         if let Some(tcp) = known.next() {
             if !(opens && tcp.is_over()) {
+                *tcp.heard.entry(dscp).or_default() += 1;
                 tcp.on_segment(now_ns, segment);
                 return;
             }
@@ -160,7 +167,8 @@ impl Net {
                 let isn = rng::mix(self.opened) as u32;
                 self.opened += 1;
                 self.accepted.push(self.connections.len());
-                let tcp = Tcp::accept(from, segment, isn, *window, now_ns);
+                let mut tcp = Tcp::accept(from, segment, isn, *window, now_ns);
+                tcp.heard.insert(dscp, 1);
                 self.connections.push(tcp);
             }
             _ if segment.control == TcpControl::Rst => {}
@@ -239,13 +247,19 @@ impl Net {
     }
 
     /// A frame with a UDP datagram; None if the Ethernet address for `to` is not known.
-    pub fn datagram(&self, from: u16, to: (Ipv4Addr, u16), payload: &[u8]) -> Option<Vec<u8>> {
+    pub fn datagram(
+        &self,
+        from: u16,
+        to: (Ipv4Addr, u16),
+        dscp: u8,
+        payload: &[u8],
+    ) -> Option<Vec<u8>> {
         let header = UdpRepr {
             src_port: from,
             dst_port: to.1,
         };
         let length = header.header_len() + payload.len();
-        ip_frame(
+        let frame = ip_frame(
             self.mac,
             self.ip,
             &self.neighbours,
@@ -262,18 +276,26 @@ impl Net {
                     &ChecksumCapabilities::default(),
                 );
             },
-        )
+        )?;
+        Some(mark(frame, dscp))
     }
 
     /// A frame with an ICMP echo request.
-    pub fn echo(&self, to: Ipv4Addr, ident: u16, seq_no: u16, data: &[u8]) -> Option<Vec<u8>> {
+    pub fn echo(
+        &self,
+        to: Ipv4Addr,
+        ident: u16,
+        seq_no: u16,
+        dscp: u8,
+        data: &[u8],
+    ) -> Option<Vec<u8>> {
         let request = Icmpv4Repr::EchoRequest {
             ident,
             seq_no,
             data,
         };
         let length = request.buffer_len();
-        ip_frame(
+        let frame = ip_frame(
             self.mac,
             self.ip,
             &self.neighbours,
@@ -284,7 +306,8 @@ impl Net {
                 let all = ChecksumCapabilities::default();
                 request.emit(&mut Icmpv4Packet::new_unchecked(at), &all);
             },
-        )
+        )?;
+        Some(mark(frame, dscp))
     }
 
     /// Sends a frame as soon as the line has room, before anything else.
@@ -324,11 +347,21 @@ impl Net {
                 tcp_frame(mac, ip, neighbours, to, segment, ident)
             });
             if let Some(Some(frame)) = made {
-                return Some(frame);
+                return Some(mark(frame, tcp.dscp));
             }
         }
         None
     }
+}
+
+/// A frame with another DSCP (RFC 2474).
+fn mark(mut frame: Vec<u8>, dscp: u8) -> Vec<u8> {
+    if dscp != 0 {
+        let mut packet = Ipv4Packet::new_unchecked(&mut frame[ETHERNET_BYTES..]);
+        packet.set_dscp(dscp);
+        packet.fill_checksum();
+    }
+    frame
 }
 
 fn tcp_frame(
@@ -413,7 +446,7 @@ mod tests {
         let mut sender = Net::new(Mac([4; 6]), THERE.0, false);
         sender.introduce(IP, Mac([2; 6]));
         let host = Net::new(Mac([2; 6]), IP, false);
-        let Some(good) = sender.datagram(7, (IP, 9), &[1; 20]) else {
+        let Some(good) = sender.datagram(7, (IP, 9), 0, &[1; 20]) else {
             panic!("the address is known")
         };
         assert!(host.concerns(&good));

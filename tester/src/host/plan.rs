@@ -10,6 +10,7 @@ use crate::mac::Mac;
 use crate::traffic::plan::MAX_TRIAL_NS;
 
 const MAX_WINDOW: usize = 1 << 24;
+const MAX_DSCP: u8 = 63;
 const MAX_APPS: usize = 64;
 const MAX_POINTS: u64 = 10_000_000;
 
@@ -112,6 +113,9 @@ pub struct ProbePlan {
     /// Payload of a probe, in bytes.
     #[serde(default = "default_payload")]
     pub payload_bytes: usize,
+    /// The probes' mark (RFC 2474).
+    #[serde(default)]
+    pub dscp: u8,
 }
 
 /// Refuses applications that cannot be run. `wire_bps` 0 stands for an unlimited line.
@@ -174,6 +178,7 @@ impl AppPlan {
                 in_range("interval_ns", plan.interval_ns, 1_000, MAX_TRIAL_NS)?;
                 in_range("duration_ns", plan.duration_ns, 1, MAX_TRIAL_NS)?;
                 in_range("payload_bytes", plan.payload_bytes, 4, MAX_DATAGRAM_BYTES)?;
+                in_range("dscp", plan.dscp, 0, MAX_DSCP)?;
                 in_range("probes", plan.duration_ns / plan.interval_ns, 0, MAX_POINTS)
             }
         }
@@ -227,6 +232,8 @@ mod tests {
         limits(&probe, "duration_ns", 1, MAX_TRIAL_NS);
         limits(&probe, "interval_ns", 1_000, MAX_TRIAL_NS);
         limits(&probe, "payload_bytes", 4, 1_472);
+        assert!(allowed(probe.clone(), "dscp", json!(63)));
+        assert!(!allowed(probe.clone(), "dscp", json!(64)));
         let many = of("probe", json!({"interval_ns": 1_000, "duration_ns": 0}));
         limits(&many, "duration_ns", 1, MAX_POINTS * 1_000 + 999);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Latency probes: ICMP echo (RFC 792), or UDP to an echo port (RFC 862).
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use serde_json::{Value, json};
@@ -22,6 +23,8 @@ pub struct Probe {
     origin_ns: u64,
     sent: Vec<Sent>,
     duplicates: u64,
+    /// How many answers came, by their marks.
+    heard: BTreeMap<u8, u64>,
 }
 
 impl Probe {
@@ -34,10 +37,12 @@ impl Probe {
             origin_ns: now_ns,
             sent: Vec::new(),
             duplicates: 0,
+            heard: BTreeMap::new(),
         }
     }
 
-    fn answered(&mut self, now_ns: u64, waited_ns: u64, number: usize) {
+    fn answered(&mut self, now_ns: u64, waited_ns: u64, dscp: u8, number: usize) {
+        *self.heard.entry(dscp).or_default() += 1;
         match self.sent.get_mut(number) {
             Some((_, Some(_))) => self.duplicates += 1,
             Some((at_ns, answer)) => *answer = Some((now_ns - *at_ns, waited_ns)),
@@ -60,8 +65,19 @@ impl App for Probe {
             payload[..length].copy_from_slice(&(number as u32).to_be_bytes()[..length]);
             let to = self.plan.to;
             let frame = match self.plan.udp_port {
-                Some(port) => net.datagram(LOCAL_PORT + self.place, (to, port), &payload),
-                None => net.echo(to, LOCAL_PORT + self.place, number as u16, &payload),
+                Some(port) => net.datagram(
+                    LOCAL_PORT + self.place,
+                    (to, port),
+                    self.plan.dscp,
+                    &payload,
+                ),
+                None => net.echo(
+                    to,
+                    LOCAL_PORT + self.place,
+                    number as u16,
+                    self.plan.dscp,
+                    &payload,
+                ),
             };
             net.send_urgently(frame);
             self.sent.push((now_ns, None));
@@ -76,18 +92,29 @@ impl App for Probe {
                 from,
                 ident,
                 sequence,
+                dscp,
             } if self.plan.udp_port.is_none() && *ident == ours && from_there(from) => {
                 // Sequence numbers on the wire have 16 bits: this is the latest probe with these.
                 let last = self.sent.len().saturating_sub(1);
                 let back = (last as u16).wrapping_sub(*sequence) as usize;
                 if let Some(number) = last.checked_sub(back) {
-                    self.answered(now_ns, waited_ns, number);
+                    self.answered(now_ns, waited_ns, *dscp, number);
                 }
                 true
             }
-            Message::Datagram { from, to, payload } if *to == ours && from_there(&from.0) => {
+            Message::Datagram {
+                from,
+                to,
+                dscp,
+                payload,
+            } if *to == ours && from_there(&from.0) => {
                 if let Some(number) = payload.first_chunk::<4>() {
-                    self.answered(now_ns, waited_ns, u32::from_be_bytes(*number) as usize);
+                    self.answered(
+                        now_ns,
+                        waited_ns,
+                        *dscp,
+                        u32::from_be_bytes(*number) as usize,
+                    );
                 }
                 true
             }
@@ -112,7 +139,9 @@ impl App for Probe {
                 json!([at_ns - self.origin_ns, rtt_ns, waited_ns])
             })
             .collect();
-        json!({"kind": "probe", "probes": probes, "duplicates": self.duplicates})
+        json!({
+            "kind": "probe", "probes": probes, "duplicates": self.duplicates, "received_by_dscp": self.heard,
+        })
     }
 }
 
@@ -134,6 +163,7 @@ mod tests {
             interval_ns: 1_000_000,
             duration_ns: 10_000_000,
             payload_bytes: 56,
+            dscp: 46,
         };
         let mut net = Net::new(Mac([2; 6]), Ipv4Addr::new(198, 18, 0, 2), true);
         let mut probe = Probe::new(&plan, PLACE, &mut net, 0);
@@ -149,6 +179,7 @@ mod tests {
         Message::Datagram {
             from: (from, 7),
             to,
+            dscp: 46,
             payload: number.to_be_bytes().to_vec(),
         }
     }
@@ -158,6 +189,7 @@ mod tests {
             from,
             ident,
             sequence,
+            dscp: 8,
         }
     }
 
@@ -191,5 +223,6 @@ mod tests {
         assert_eq!(probes(&icmp, &net)[8], json!([8_000_000, 1_500_000, 100]));
         assert_eq!(probes(&icmp, &net)[7], json!([7_000_000, null, null]));
         assert_eq!((icmp.duplicates, udp.duplicates), (1, 0));
+        assert_eq!(udp.report(0, &net)["received_by_dscp"], json!({"46": 1}));
     }
 }

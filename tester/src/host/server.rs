@@ -27,6 +27,9 @@ struct Parameters {
     len: usize,
     bandwidth: u64,
     udp_counters_64bit: u8,
+    /// IPv4's TOS byte of the packets of both ends.
+    #[serde(rename = "TOS")]
+    tos: u8,
 }
 
 impl Default for Parameters {
@@ -41,6 +44,7 @@ impl Default for Parameters {
             len: MAX_DATAGRAM_BYTES,
             bandwidth: 0,
             udp_counters_64bit: 0,
+            tos: 0,
         }
     }
 }
@@ -55,6 +59,9 @@ impl Parameters {
         }
         if !(1..=MAX_STREAMS).contains(&self.parallel) {
             return Err(format!("{} streams: 1 to {MAX_STREAMS}", self.parallel));
+        }
+        if self.tos & 3 != 0 {
+            return Err(format!("TOS {}: ECN is not spoken here", self.tos));
         }
         if self.udp && !(16..=MAX_DATAGRAM_BYTES).contains(&self.len) {
             return Err(format!(
@@ -116,6 +123,7 @@ impl Server {
             sends: parameters.reverse,
             rate_bps: parameters.bandwidth,
             datagram_bytes: parameters.len,
+            dscp: parameters.tos >> 2,
             wide_numbers: parameters.udp_counters_64bit != 0,
             window_bytes: self.plan.window_bytes,
             bucket_ns: self.plan.bucket_ns,
@@ -153,8 +161,9 @@ impl Server {
             match guest.bytes(COOKIE_BYTES) {
                 Some(cookie) if wanted && cookie == test.cookie => {
                     let carrier = Carrier::Tcp(guest.handle);
-                    test.flows
-                        .push(Flow::new(test.flows.len(), carrier, config));
+                    let flow = Flow::new(test.flows.len(), carrier, config);
+                    flow.mark(net);
+                    test.flows.push(flow);
                 }
                 Some(_) => {
                     guest.say(net, state::ACCESS_DENIED);
@@ -319,7 +328,13 @@ impl App for Server {
     }
 
     fn take(&mut self, now_ns: u64, _: u64, message: &Message, net: &mut Net) -> bool {
-        let Message::Datagram { from, to, payload } = message else {
+        let Message::Datagram {
+            from,
+            to,
+            dscp,
+            payload,
+        } = message
+        else {
             return false;
         };
         if *to != self.plan.port {
@@ -334,12 +349,12 @@ impl App for Server {
         let remote: (Ipv4Addr, u16) = *from;
         let of = |flow: &&mut Flow| matches!(flow.carrier(), Carrier::Udp { remote: r, .. } if *r == remote);
         if let Some(flow) = test.flows.iter_mut().find(of) {
-            flow.received(now_ns, payload);
+            flow.received(now_ns, *dscp, payload);
         } else if test.phase == Phase::Streams && test.parameters.udp {
             let carrier = Carrier::Udp { local: *to, remote };
             test.flows
                 .push(Flow::new(test.flows.len(), carrier, config));
-            let answer = net.datagram(*to, remote, &UDP_ANSWER.to_le_bytes());
+            let answer = net.datagram(*to, remote, config.dscp, &UDP_ANSWER.to_le_bytes());
             net.send_urgently(answer);
         }
         true

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A TCP connection (RFC 9293): opening, closing, and the segments of both halves.
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use smoltcp::wire::{TcpControl, TcpRepr, TcpSeqNumber};
@@ -33,6 +34,10 @@ pub struct Tcp {
     pub sender: Sender,
     /// The receiving half.
     pub receiver: Receiver,
+    /// The mark of the segments that are sent.
+    pub dscp: u8,
+    /// How many segments were received, by their marks.
+    pub heard: BTreeMap<u8, u64>,
     state: State,
     passive: bool,
     isn: u32,
@@ -56,6 +61,8 @@ impl Tcp {
             remote,
             sender: Sender::new(),
             receiver: Receiver::new(window),
+            dscp: 0,
+            heard: BTreeMap::new(),
             state: State::Opening,
             passive: false,
             isn,

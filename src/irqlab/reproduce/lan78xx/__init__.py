@@ -18,6 +18,7 @@ PAPER = Paper(
     lead="The cover letter's four tables and its claims beside what the lab measured.",
     with_hardware=True,
     with_memory=True,
-    kept_with=("--hardware", "bcm2837"),
+    with_long=True,
+    kept_with=("--hardware", "bcm2837", "--long"),
     series=report.TITLES,
 )

@@ -27,16 +27,18 @@ from irqlab.reproduce.lan78xx.configurations import (
     buildable,
     steps,
 )
-from irqlab.reproduce.lan78xx.trials import Probe
+from irqlab.reproduce.lan78xx.trials import Flows, Probe
 from irqlab.reproduce.session import Session
 from irqlab.reproduce.table import Table
 from irqlab.runner.jobs import Job
 from irqlab.trials.iperf import FOUR, IperfTrial
-from irqlab.trials.rrul import RrulTrial
+from irqlab.trials.rrul import RRUL, RRUL_BE, RrulTrial
 
 REFERENCE = "lan78xx_iperf3"
 SECONDS, QUICK_SECONDS = 2, 1
-RRUL = RrulTrial(seconds=2)
+RRUL_SECONDS, QUICK_RRUL_SECONDS = 5, 2
+FLENT = RrulTrial(seconds=60, idle_s=5, interval_ns=200_000_000)
+"""As flent makes the test: its length, delay and step."""
 FRAME_BYTES = 64
 TESTS = {test.name: test for test in FOUR}
 STEPS, QUICK_STEPS = tuple(TESTS), ("TCP Rx", "UDP Tx")
@@ -122,11 +124,17 @@ class ForwardingRow:
 class RrulRow:
     """Latency under load."""
 
+    test: Annotated[str, Col("Test", title="rrul: flows and probes have the DSCP of their class; rrul_be: nothing is marked")]
+    seconds: Annotated[int, Col("Flows", "s")]
     driver: Annotated[str, Col("Driver", format=_title)]
     up_mbps: Annotated[float, Col("Up", "Mbit/s")]
     down_mbps: Annotated[float, Col("Down", "Mbit/s")]
     idle_percent: Annotated[float, Col("idle", "%")]
-    udp: Annotated[Probe, Nested("UDP ")]
+    up: Annotated[Flows, Nested("up, ")]
+    down: Annotated[Flows, Nested("down, ")]
+    udp_ef: Annotated[Probe, Nested("UDP EF ")]
+    udp_bk: Annotated[Probe, Nested("UDP BK ")]
+    udp_be: Annotated[Probe, Nested("UDP BE ")]
     icmp: Annotated[Probe, Nested("ICMP ")]
 
 
@@ -400,14 +408,25 @@ def forwarding(session: Session) -> Table[ForwardingRow]:
 
 
 def rrul(session: Session) -> Table[RrulRow]:
-    """Latency under load, as the answer to the letter asks for it."""
+    """Latency under load, as the answer to the letter asks for it; with --long also as long as flent's."""
+    short = RrulTrial(seconds=QUICK_RRUL_SECONDS if session.quick else RRUL_SECONDS)
+    tests = [short] if session.quick else [short, replace(short, test=RRUL_BE)]
+    tests += [FLENT] if session.long else []
     jobs = {
-        driver: Job(chosen.title, chosen.testbed(session, SPEEDS[SLOW]), partial(trials.latency, test=RRUL))
+        (test.test, test.seconds, driver): Job(
+            f"{test.test}, {test.seconds} s, {chosen.title}",
+            chosen.testbed(session, SPEEDS[SLOW]),
+            partial(trials.latency, test=test),
+        )
+        for test in tests
         for driver, chosen in buildable(session).items()
     }
-    rows = [
-        RrulRow(driver, found.up_mbps, found.down_mbps, found.idle_percent, found.udp, found.icmp)
-        for driver, found in session.all("rrul", jobs).items()
-    ]
-    flows = f"{RRUL.flows} TCP flows each way"
+    rows = [RrulRow(*key, **vars(found)) for key, found in session.all("rrul", jobs).items()]
+    flows = f"{short.flows} TCP flows each way"
     return Table(f"rrul, {flows}, on the {SLOW} board: round trips in µs, alone and loaded", RrulRow, tuple(rows))
+
+
+def marked(table: Table[RrulRow]) -> dict[str, RrulRow]:
+    """The rows of the longest rrul (not rrul_be), by driver."""
+    rows = sorted(table.where(lambda r: r.test == RRUL), key=lambda r: r.seconds)
+    return {row.driver: row for row in rows}

@@ -46,13 +46,28 @@ class Probe:
 
 
 @dataclass(frozen=True)
+class Flows:
+    """Payload of the four flows of a direction. In rrul_be none of them is marked."""
+
+    be: Annotated[float, Col("BE", "Mbit/s")]
+    bk: Annotated[float, Col("BK", "Mbit/s")]
+    cs5: Annotated[float, Col("CS5", "Mbit/s")]
+    ef: Annotated[float, Col("EF", "Mbit/s")]
+
+
+@dataclass(frozen=True)
 class Responsiveness:
     """An rrul test."""
 
     up_mbps: float
     down_mbps: float
     idle_percent: float
-    udp: Probe
+    up: Flows
+    down: Flows
+    udp_ef: Probe
+    """In rrul_be it is not marked, nor are the next two."""
+    udp_bk: Probe
+    udp_be: Probe
     icmp: Probe
 
 
@@ -75,12 +90,19 @@ def latency(runner: TrialRunner, test: rrul.RrulTrial) -> Responsiveness:
     """Runs an rrul test."""
     found = runner.trial(test)
     runner.progress(f"{found.up_bps / 1e6:.0f} Mbit/s up, {found.down_bps / 1e6:.0f} down")
+    flows = {
+        way: Flows(*(round(flow.bps / 1e6, 1) for flow in sorted(found.flows, key=lambda f: f.number) if flow.flow == way))
+        for way in ("up", "down")
+    }
+    udp = (_probe(found.latency[kind]) for kind in rrul.PROBES[test.test])
     return Responsiveness(
         up_mbps=round(found.up_bps / 1e6, 1),
         down_mbps=round(found.down_bps / 1e6, 1),
         idle_percent=round(100 * found.idle_ratio, 1),
-        udp=_probe(found.latency["udp"]),
-        icmp=_probe(found.latency["icmp"]),
+        up=flows["up"],
+        down=flows["down"],
+        **dict(zip(("udp_ef", "udp_bk", "udp_be"), udp, strict=True)),
+        icmp=_probe(found.latency[rrul.ICMP]),
     )
 
 

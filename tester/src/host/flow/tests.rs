@@ -22,6 +22,7 @@ fn config() -> StreamConfig {
         rate_bps: 8_000_000,
         datagram_bytes: 1_000,
         wide_numbers: false,
+        dscp: 0,
         window_bytes: 1_500,
         bucket_ns: 2 * MS,
         origin_ns: 4 * MS,
@@ -124,9 +125,9 @@ fn numbers_may_have_64_bits() {
         ..wide
     });
     receiver.begin(BEGIN_NS, &net);
-    receiver.received(BEGIN_NS, &payload(BEGIN_NS, (1 << 32) + 5, true));
-    receiver.received(BEGIN_NS, &payload(BEGIN_NS, (1 << 32) + 6, true));
-    receiver.received(BEGIN_NS, &payload(BEGIN_NS, (1 << 32) + 7, true)[..15]);
+    receiver.received(BEGIN_NS, 0, &payload(BEGIN_NS, (1 << 32) + 5, true));
+    receiver.received(BEGIN_NS, 0, &payload(BEGIN_NS, (1 << 32) + 6, true));
+    receiver.received(BEGIN_NS, 0, &payload(BEGIN_NS, (1 << 32) + 7, true)[..15]);
     let report = receiver.report(BEGIN_NS, &net);
     assert_eq!(report["datagrams"], (1_u64 << 32) + 6);
     assert_eq!(report["lost"], (1_u64 << 32) + 4);
@@ -143,14 +144,14 @@ fn losses_reordering_and_jitter_are_counted_as_in_iperf3() {
         ..config()
     });
     let sent_ns = |number: u64| BEGIN_NS + number * MS;
-    flow.received(sent_ns(1), &payload(sent_ns(1), 1, false)); // before the test
+    flow.received(sent_ns(1), 0, &payload(sent_ns(1), 1, false)); // before the test
     flow.begin(BEGIN_NS, &net);
     // 3 and 4 do not come; 4 comes later. The way takes 100 µs, and for 5 and 4 longer.
     for (number, took_ns) in [(1, 100_000), (2, 100_000), (5, 260_000), (4, 1_100_000)] {
         let at_ns = sent_ns(number) + took_ns;
-        flow.received(at_ns, &payload(sent_ns(number), number, false));
+        flow.received(at_ns, 0, &payload(sent_ns(number), number, false));
     }
-    flow.received(sent_ns(6), &payload(sent_ns(6), 6, false)[..11]); // too short for a number
+    flow.received(sent_ns(6), 0, &payload(sent_ns(6), 6, false)[..11]); // too short for a number
     let report = flow.report(sent_ns(10), &net);
     let counted = ["bytes", "datagrams", "lost", "reordered"].map(|name| report[name].clone());
     assert_eq!(counted, [json!(400), json!(5), json!(1), json!(1)]);
@@ -158,11 +159,11 @@ fn losses_reordering_and_jitter_are_counted_as_in_iperf3() {
     assert_eq!(report["jitter_ns"], 10_000 + 830_000 / 16);
     assert_eq!(report["seconds"], 0.01);
     // Another duplicate makes the loss no less than none.
-    flow.received(sent_ns(8), &payload(sent_ns(4), 4, false));
-    flow.received(sent_ns(8), &payload(sent_ns(4), 4, false));
+    flow.received(sent_ns(8), 0, &payload(sent_ns(4), 4, false));
+    flow.received(sent_ns(8), 0, &payload(sent_ns(4), 4, false));
     assert_eq!(flow.report(sent_ns(10), &net)["lost"], 0);
     flow.end(sent_ns(9), &mut net);
-    flow.received(sent_ns(9), &payload(sent_ns(9), 9, false));
+    flow.received(sent_ns(9), 0, &payload(sent_ns(9), 9, false));
     assert_eq!(
         flow.report(sent_ns(10), &net)["datagrams"],
         5,
@@ -183,10 +184,10 @@ fn what_is_omitted_is_not_reported_but_told() {
     );
     flow.begin(BEGIN_NS, &net);
     for number in [1, 4] {
-        flow.received(BEGIN_NS, &payload(BEGIN_NS, number, false));
+        flow.received(BEGIN_NS, 0, &payload(BEGIN_NS, number, false));
     }
     flow.omit(BEGIN_NS + MS, &net);
-    flow.received(BEGIN_NS + MS, &payload(BEGIN_NS + MS, 6, false));
+    flow.received(BEGIN_NS + MS, 0, &payload(BEGIN_NS + MS, 6, false));
     flow.end(BEGIN_NS + 3 * MS, &mut net);
     let report = flow.report(BEGIN_NS + 9 * MS, &net);
     assert_eq!(report["seconds"], 0.002);

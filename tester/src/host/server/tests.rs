@@ -117,6 +117,8 @@ fn what_is_not_spoken_is_refused() {
         (true, json!({"udp": true, "len": most}), true),
         (true, json!({"udp": true, "len": most + 1}), false),
         (true, json!({"len": most + 1}), true),
+        (true, json!({"TOS": 0xb8}), true),
+        (true, json!({"TOS": 0xb9}), false),
         (true, json!({"udp": true, "reverse": true}), true),
         (false, json!({"udp": true, "reverse": true}), false),
         (
@@ -141,6 +143,58 @@ fn what_is_not_spoken_is_refused() {
             "{bounded} {parameters}"
         );
         assert_eq!(bench.test(0)["error"].is_null(), error);
+    }
+}
+
+#[test]
+fn a_test_is_marked_in_both_directions() {
+    for reverse in [false, true] {
+        let mut bench = Bench::new(true);
+        let control = bench.connect(0, &cookie(b'a'));
+        bench.asks(0, &control, &json!({"TOS": 46 << 2, "reverse": reverse}));
+        let stream = bench.connect(0, &cookie(b'a'));
+        let client = bench.clients.tcp(stream.handle);
+        let opening = client.heard.clone();
+        assert_eq!(opening.keys().next(), Some(&0), "iperf3 marks open sockets");
+        client.dscp = 46;
+        client.sender.write(vec![0; 5_000]);
+        bench.settle(MS);
+        let heard = &bench.clients.look(stream.handle).heard;
+        assert_eq!(heard[&0], opening[&0]);
+        assert!(heard[&46] > 0, "what the server sends");
+        let report = bench.test(0)["streams"][0]["received_by_dscp"].clone();
+        assert!(
+            report["46"].as_u64() >= Some(4),
+            "what it receives: {report}"
+        );
+        assert!(report["0"].as_u64() >= Some(2), "SYN and cookie: {report}");
+        assert!(
+            !bench.clients.look(control.handle).heard.contains_key(&46),
+            "the control connection is not marked"
+        );
+    }
+}
+
+#[test]
+fn datagrams_of_a_marked_test_are_marked_and_those_received_are_counted() {
+    let mut bench = Bench::new(true);
+    let control = bench.connect(0, &cookie(b'a'));
+    let parameters =
+        json!({"udp": true, "reverse": true, "bandwidth": 8_000_000, "len": 1_000, "TOS": 8 << 2});
+    bench.asks(0, &control, &parameters);
+    let hello = bench.clients.datagram(7, (SERVER, PORT), 8, &[0; 4]);
+    let Some(message) = hello.and_then(|frame| bench.net.receive(0, &frame)) else {
+        panic!("no datagram")
+    };
+    assert!(bench.server.take(0, 0, &message, &mut bench.net));
+    let answer = bench.net.transmit(0);
+    bench.settle(0);
+    let sent = bench.server.transmit(MS, &mut bench.net);
+    for frame in [answer, sent] {
+        match frame.and_then(|frame| bench.clients.receive(MS, &frame)) {
+            Some(Message::Datagram { dscp, .. }) => assert_eq!(dscp, 8),
+            other => panic!("{other:?}"),
+        }
     }
 }
 
