@@ -178,9 +178,9 @@ struct irqmod_heads {
 	void *start;			/* of the current chunk */
 	unsigned int left;		/* unused bytes; allocated from their end */
 	unsigned int turn;		/* index of the current chunk */
-	unsigned int asked;		/* chunk requests while fail_heads is set */
-	unsigned int chunks;		/* chunks in use */
 	struct irqmod_chunk chunk[IRQMOD_CHUNKS];
+	unsigned int chunks;		/* chunks in use */
+	unsigned int asked;		/* chunk requests while fail_heads is set */
 };
 
 /* A queue, embedded in what the driver has of it. The driver sets @irq before
@@ -222,6 +222,7 @@ struct irqmod_queue {
 	struct list_head rx_list;	/* taken in this pass, not yet delivered */
 	u32 rx_frames;			/* running total of the frames taken */
 	unsigned int rx_ring;		/* of the port */
+	unsigned int rx_limit;		/* shrink: rx_refill() fills no more; UINT_MAX */
 	struct irqmod_heads heads;
 	struct napi_struct napi;
 
@@ -229,7 +230,6 @@ struct irqmod_queue {
 	struct irqmod_queue *next;	/* of the port */
 	int irq;			/* for synchronize_irq(); 0: none */
 	u32 rx_switches;		/* hybrid: DE <-> NAPI; written by its timer */
-	unsigned int rx_limit;		/* shrink: rx_refill() fills no more; UINT_MAX */
 #ifdef IRQMOD_DEBUG
 	const char *rx_holder;		/* function whose pass is under way */
 	const char *rx_owner;		/* ... whose pass was the last; NULL: given */
