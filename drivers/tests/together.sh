@@ -8,7 +8,7 @@
 . "${0%/*}/tap.sh"
 
 RUNS=/tmp/together.runs
-LASTS=12 # seconds
+LASTS=${LASTS:-12} # seconds
 
 # again COMMAND...: repeats it until the end.
 again() { while [ -e $RUNS ]; do "$@"; done >/dev/null 2>&1; }
@@ -58,7 +58,7 @@ up_and_down()
 for i in $IF0 $IF1; do ethtool -C "$i" tx-frames 8; done
 : >$RUNS
 for what in read_counters change_rx change_tx change_rings change_mode up_and_down; do again $what & done
-sleep $LASTS
+sleep "$LASTS"
 rm $RUNS
 wait
 for i in $IF0 $IF1; do check "$i is up" ip link set "$i" up; done

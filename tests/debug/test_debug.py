@@ -4,6 +4,7 @@ that copies what a device reads and writes (``swiotlb=force``), where a missing 
 
 Nothing is measured here. Any message of the kernel fails a test. The kernel's own drivers are the comparison.
 `DEBUG_BUILDS`, `DEBUG_DRIVERS`, `DEBUG_SCRIPTS`: comma-separated, to run only some. `DEBUG_CPUS`: the number of processors.
+`DEBUG_LASTS`: for how many seconds `together` and `random` make changes.
 
 Each test is one DUT, in which several scripts run in turn. What each build repeats is chosen by what it can find: stopping and
 starting (`unbind`) with every receive scheme, under load; the other ways to stop and start with a third of them, so that the
@@ -67,6 +68,7 @@ OF_A_PEER = ("jumbo", "tso", "vlan")
 ONCE = {
     "kasan": (
         ("together",),
+        ("random",),
         ("interface", "backstop", "bad_input"),
         ("load_unload",),
         ("queues",),
@@ -77,8 +79,18 @@ ONCE = {
         OF_FRAMES,
         *((name,) for name in OF_A_PEER),
     ),
-    "kcsan": (("together",), ("queues",), OF_CHIPS, OF_FRAMES),
-    "rt": (("together",), ("interface",), ("queues",), ("tx_timeout",), ("usb",), ("autosuspend",), OF_CHIPS, OF_FRAMES),
+    "kcsan": (("together",), ("random",), ("queues",), OF_CHIPS, OF_FRAMES),
+    "rt": (
+        ("together",),
+        ("random",),
+        ("interface",),
+        ("queues",),
+        ("tx_timeout",),
+        ("usb",),
+        ("autosuspend",),
+        OF_CHIPS,
+        OF_FRAMES,
+    ),
     "swiotlb": (("together",), OF_CHIPS, OF_FRAMES, *((name,) for name in OF_A_PEER)),
 }
 """Scripts that choose their schemes themselves, by build; those in one group share a DUT."""

@@ -7,7 +7,7 @@ import threading
 from typing import Any
 
 from irqlab.config import engine
-from irqlab.config.addresses import INTERFACES, stream
+from irqlab.config.addresses import INTERFACES, dut_ip, stream
 from irqlab.config.schemes import Combination
 from irqlab.config.traffic import Load, wire_rate_pps
 from irqlab.dut.router import Dut
@@ -92,16 +92,32 @@ class Overload:
             trial = ForwardingTrial(loads=(Load(rate_pps=rate_pps, size=FRAME_BYTES),))
             return trial.measure(dut, self.testbed.conditions, fresh=False)
 
-    def offer(self, dut: Dut, rate_pps: float, duration_ns: int) -> dict[str, Any]:
-        """Offers a load in one direction and waits for its end; returns the stream's result."""
+    def offer(self, dut: Dut, rate_pps: float, duration_ns: int, everywhere: bool = False) -> dict[str, Any]:
+        """Offers a load in one direction and waits for its end; returns the stream's result.
+
+        `everywhere`: the same load in the other direction, too, and to the DUT itself.
+        """
         drain_ns = DRAIN_NS if rate_pps <= GENTLE_PPS else 1000
         if self.testbed.config.functional and rate_pps <= self.calm_pps:
             drain_ns = UNMEASURED_DRAIN_NS
-        result = dut.run_trial({"warmup_ns": 0, "duration_ns": duration_ns, "drain_ns": drain_ns}, [one_way(rate_pps)])
+        streams = [one_way(rate_pps), *([_the_other_way(rate_pps), _to_the_dut(rate_pps)] if everywhere else [])]
+        result = dut.run_trial({"warmup_ns": 0, "duration_ns": duration_ns, "drain_ns": drain_ns}, streams)
         found: dict[str, Any] = result["streams"][0]
         return found
 
 
 def one_way(rate_pps: float) -> dict[str, Any]:
     """A stream of short frames from port 0 to port 1, as JSON."""
-    return stream(0, 1, {"kind": "constant", "rate_pps": rate_pps}, {"kind": "fixed", "frame_bytes": FRAME_BYTES})
+    return _of(0, 1, rate_pps)
+
+
+def _of(source: int, sink: int, rate_pps: float) -> dict[str, Any]:
+    return stream(source, sink, {"kind": "constant", "rate_pps": rate_pps}, {"kind": "fixed", "frame_bytes": FRAME_BYTES})
+
+
+def _the_other_way(rate_pps: float) -> dict[str, Any]:
+    return _of(1, 0, rate_pps)
+
+
+def _to_the_dut(rate_pps: float) -> dict[str, Any]:
+    return _of(0, 0, rate_pps) | {"dst_ip": dut_ip(0)}

@@ -6,6 +6,7 @@ A script declares its requirements in comments at the top:
     # for: every combination     run once for each pair of schemes; they are already set, and are in $RX and $TX
                                  (otherwise both are "own")
     # load: 2x                   twice the pair's capacity is offered while it runs
+    # load: 2x everywhere        the same in both directions and to the DUT itself
     # needs: engine              skipped with drivers that are not built on irqmod
     # needs: modules             the module files are in $MODULES
     # loads: MODULE              a module of the kernel, or one of ours, which is loaded with what it depends on
@@ -17,6 +18,7 @@ A script declares its requirements in comments at the top:
 from __future__ import annotations
 
 import base64
+import os
 import re
 import shlex
 from collections.abc import Sequence
@@ -44,6 +46,8 @@ CYCLES = 100
 """How often a driver is loaded and unloaded. Without the instruction clock, where all is slow: once for each combination."""
 KCSAN = "/sys/kernel/debug/kcsan"
 """What switches the search for data races on and off."""
+LASTS = "DEBUG_LASTS"
+"""Variable of the environment: how long scripts make changes that run for a time, in seconds; else the time in the script."""
 CALM_TRIES, SLOW_HOST_CALM_TRIES = 1, 5
 """How often the calm load is offered after the script, until nothing is lost."""
 
@@ -55,6 +59,7 @@ class Script:
     path: Path
     every_combination: bool
     loaded: bool
+    everywhere: bool
     engine: bool
     modules: bool
     loads: tuple[str, ...]
@@ -76,7 +81,8 @@ class Script:
         return cls(
             path=path,
             every_combination="for: every combination" in lines,
-            loaded="load: 2x" in lines,
+            loaded="load: 2x" in lines or "load: 2x everywhere" in lines,
+            everywhere="load: 2x everywhere" in lines,
             engine="needs: engine" in lines,
             modules="needs: modules" in lines,
             loads=tuple(line.removeprefix("loads:").strip() for line in lines if line.startswith("loads:")),
@@ -192,7 +198,7 @@ def _run_in(dut: Dut, overload: Overload, script: Script, combination: Combinati
         dut.rpc.call("wire", a=0, b=1, delay_ns=0, loss_ppm=0, seed=1)
     pid = dut.rpc.guest("spawn", argv=_command(testbed, script, combination))["pid"]
     while rate_pps and _runs(dut, pid):
-        rate_pps = overload.next_pps(rate_pps, overload.offer(dut, rate_pps, STEP_NS), STEP_NS)
+        rate_pps = overload.next_pps(rate_pps, overload.offer(dut, rate_pps, STEP_NS, script.everywhere), STEP_NS)
     done = dut.rpc.guest("reap", limit_ns=LIMIT_NS, pid=pid, signal=None)
     report = parse(done["out"])
     if done["code"]:
@@ -259,6 +265,8 @@ def _command(testbed: Testbed, script: Script, combination: Combination | None) 
         "PATIENCE": str(SLOW_HOST_PATIENCE_S if testbed.config.functional else PATIENCE_S),
         "CYCLES": str(len(COMBINATIONS) if testbed.config.functional else CYCLES),
     }  # fmt: skip
+    if lasts := os.environ.get(LASTS):
+        variables["LASTS"] = lasts
     variables |= {"RX": combination.rx, "TX": combination.tx} if combination else {"RX": "own", "TX": "own"}
     settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
     return ["sh", "-c", f"mkdir -p /tmp; {settings} exec sh {HOME}/{script.path.name} 2>&1"]
