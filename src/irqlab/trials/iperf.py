@@ -42,7 +42,7 @@ class IperfTrial(Trial["IperfResult"]):
     seconds: int = 2
     parallel: int = 1
     rate_bps: int | None = None
-    """Payload rate per stream, in bit/s; None: unlimited for TCP, line rate for UDP; 0: as fast as the sender can (iperf3 -b 0)."""
+    """Payload rate per stream, in bit/s; None: unlimited for TCP, line rate for UDP; 0: unlimited."""
     window_bytes: int = 1 << 18
     """TCP window of the tester: its receive buffer, and its limit on unacknowledged data."""
     soak: bool = False

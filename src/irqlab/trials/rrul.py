@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Real-time response under load (flent's rrul and rrul_be): TCP flows up and down, and their effect on the latency of UDP and
-ICMP.
+"""Real-time response under load (flent's rrul and rrul_be): TCP flows up and down, and their effect on latency.
 
 Up is from the DUT to the tester. The flows are iperf3, one process per class and direction; the tester's host sends the probes:
 ICMP echo, and UDP to an echo process per class in the DUT. In rrul the flows and probes of a class have its DSCP in both

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
+from irqlab.config.costs import Costs
 from irqlab.config.memory import Memory
 from irqlab.config.schemes import Schemes
 from irqlab.config.testbed import DutConfig
 from irqlab.reproduce.session import Session
 from irqlab.setup import older_drivers
+from irqlab.trials.iperf import IperfTrial
 from irqlab.trials.testbed import Testbed
 
 IN_TREE = "lan78xx"
@@ -47,11 +49,20 @@ class Configuration:
     driver: str | None = None
     """One of the kernel's; None: ours."""
 
-    def testbed(self, session: Session, mips: int, nic: str = NIC, memory: Memory | None = None) -> Testbed:
-        """On a board of that speed."""
+    def testbed(
+        self,
+        session: Session,
+        mips: int,
+        nic: str = NIC,
+        memory: Memory | None = None,
+        dut: DutConfig | None = None,
+        cost_model: bool = False,
+    ) -> Testbed:
+        """On a board of that speed. `dut` is for the kernel's drivers only."""
         nic = session.config.nic or nic
         if self.driver is not None:
-            return session.testbed(driver=self.driver, nic=nic, mips=mips, memory=memory, dut=DutConfig())
+            dut = dut or DutConfig()
+            return session.testbed(driver=self.driver, nic=nic, mips=mips, memory=memory, dut=dut, cost_model=cost_model)
         schemes = Schemes(rx="napi" if 6 in self.patches else "standard", rx_usecs=DELAY_US[3 in self.patches])
         files = [(f"irqmod_usb/{name}", str(int(patch in self.patches))) for name, patch in SWITCHES.items()]
         files.append((f"irqmod_usb/{ADAPTIVE}", str(int(self.adaptive))))
@@ -68,6 +79,39 @@ DRIVERS = {
 """Those that are compared throughout: the kernel's before the series and today's; ours before and after it, and as it comes."""
 PAIRS = {"kernel": ("before", "in_tree"), "ours": ("standard", "napi")}
 """Drivers before the series and after it."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Another condition for a UDP test than the tables have."""
+
+    what: str
+    test: str
+    boards: tuple[str, ...] = ("slow",)
+    rate_bps: int | None = None
+    """0: the sender sends as fast as it can (iperf3 -b 0)."""
+    costs: Costs | None = None
+    dut: DutConfig = field(default_factory=DutConfig)
+
+    def trial(self, test: IperfTrial) -> IperfTrial:
+        """The test under this condition."""
+        return replace(test, rate_bps=self.rate_bps, costs=self.costs)
+
+
+UDP_TX, UDP_RX = "UDP Tx", "UDP Rx"
+NONE = "as in the tables"
+CONDITIONS = (
+    Condition(NONE, UDP_TX, tuple(SPEEDS)),
+    Condition("iperf3 -b 0", UDP_TX, tuple(SPEEDS), rate_bps=0),
+    Condition("an interrupt costs 5 µs", UDP_TX, tuple(SPEEDS), costs=Costs(irq=5_000)),
+    Condition("iperf3 -b 0, an interrupt costs 5 µs", UDP_TX, ("fast",), rate_bps=0, costs=Costs(irq=5_000)),
+    Condition("iperf3 -b 0, an interrupt costs 20 µs", UDP_TX, ("fast",), rate_bps=0, costs=Costs(irq=20_000)),
+    Condition("NAPI in a thread", UDP_TX, dut=DutConfig(schemes=Schemes(napi_threads="on"))),
+    Condition(NONE, UDP_RX),
+    Condition("net.core.netdev_max_backlog 100000", UDP_RX, dut=DutConfig(sysctls=(("net.core.netdev_max_backlog", "100000"),))),
+    Condition("NAPI in a thread", UDP_RX, dut=DutConfig(schemes=Schemes(napi_threads="on"))),
+)
+"""Of the kernel's drivers. That before the series has no NAPI."""
 WITH, WITHOUT, UP_TO = "with", "without", "up to"
 
 
