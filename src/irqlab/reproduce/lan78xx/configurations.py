@@ -91,27 +91,38 @@ class Condition:
     rate_bps: int | None = None
     """0: the sender sends as fast as it can (iperf3 -b 0)."""
     costs: Costs | None = None
+    gro: bool = True
     dut: DutConfig = field(default_factory=DutConfig)
+    drivers: tuple[str, ...] = PAIRS["kernel"]
 
     def trial(self, test: IperfTrial) -> IperfTrial:
         """The test under this condition."""
-        return replace(test, rate_bps=self.rate_bps, costs=self.costs)
+        return replace(test, rate_bps=self.rate_bps, costs=self.costs, gro=self.gro)
+
+
+def _sysctl(name: str, value: int) -> DutConfig:
+    return DutConfig(sysctls=((name, str(value)),))
 
 
 UDP_TX, UDP_RX = "UDP Tx", "UDP Rx"
-NONE = "as in the tables"
+AS_ABOVE = "as in the tables"
+THREAD = DutConfig(schemes=Schemes(napi_threads="on"))
+AFTER = ("in_tree",)
 CONDITIONS = (
-    Condition(NONE, UDP_TX, tuple(SPEEDS)),
+    Condition(AS_ABOVE, UDP_TX, tuple(SPEEDS)),
     Condition("iperf3 -b 0", UDP_TX, tuple(SPEEDS), rate_bps=0),
-    Condition("an interrupt costs 5 µs", UDP_TX, tuple(SPEEDS), costs=Costs(irq=5_000)),
+    Condition("an interrupt costs 5 µs", UDP_TX, ("fast",), costs=Costs(irq=5_000)),
     Condition("iperf3 -b 0, an interrupt costs 5 µs", UDP_TX, ("fast",), rate_bps=0, costs=Costs(irq=5_000)),
     Condition("iperf3 -b 0, an interrupt costs 20 µs", UDP_TX, ("fast",), rate_bps=0, costs=Costs(irq=20_000)),
-    Condition("NAPI in a thread", UDP_TX, dut=DutConfig(schemes=Schemes(napi_threads="on"))),
-    Condition(NONE, UDP_RX),
-    Condition("net.core.netdev_max_backlog 100000", UDP_RX, dut=DutConfig(sysctls=(("net.core.netdev_max_backlog", "100000"),))),
-    Condition("NAPI in a thread", UDP_RX, dut=DutConfig(schemes=Schemes(napi_threads="on"))),
+    Condition("NAPI in a thread", UDP_TX, dut=THREAD, drivers=AFTER),
+    Condition(AS_ABOVE, UDP_RX),
+    Condition("600 Mbit/s offered", UDP_RX, rate_bps=600_000_000),
+    Condition("net.core.netdev_max_backlog 100000", UDP_RX, dut=_sysctl("net.core.netdev_max_backlog", 100_000)),
+    Condition("GRO off", UDP_RX, gro=False, drivers=AFTER),
+    Condition("net.core.gro_normal_batch 1", UDP_RX, dut=_sysctl("net.core.gro_normal_batch", 1), drivers=AFTER),
+    Condition("NAPI in a thread", UDP_RX, dut=THREAD, drivers=AFTER),
 )
-"""Of the kernel's drivers. That before the series has no NAPI."""
+"""Of the kernel's drivers. That before the series has neither NAPI nor GRO."""
 WITH, WITHOUT, UP_TO = "with", "without", "up to"
 
 

@@ -183,6 +183,7 @@ class CauseRow:
     board: Annotated[str, Col("Board")]
     driver: Annotated[str, Col("Driver", format=_title)]
     mbps: Annotated[float, Col("Mbit/s")]
+    """In the window, once the flow has settled."""
     loss_percent: Annotated[float | None, Col("lost", "%")]
     idle_percent: Annotated[float, Col("idle", "%")]
     instructions_per_frame: Annotated[int | None, Col("instructions a frame")]
@@ -429,7 +430,6 @@ def forwarding(session: Session) -> Table[ForwardingRow]:
 def causes(session: Session) -> Table[CauseRow]:
     """UDP with the kernel's drivers, under conditions that might explain where the lab and the letter differ."""
     built = buildable(session)
-    drivers = [driver for driver in PAIRS["kernel"] if driver in built]
     jobs = {
         (condition.what, condition.test, board, driver): Job(
             f"{condition.what}, {condition.test}, {board}, {DRIVERS[driver].title}",
@@ -438,7 +438,8 @@ def causes(session: Session) -> Table[CauseRow]:
         )
         for condition in CONDITIONS
         for board in condition.boards
-        for driver in drivers
+        for driver in condition.drivers
+        if driver in built
     }
     rows = [
         CauseRow(
@@ -446,7 +447,7 @@ def causes(session: Session) -> Table[CauseRow]:
             test=test,
             board=board,
             driver=driver,
-            mbps=found.mbps,
+            mbps=found.window_mbps,
             loss_percent=found.loss_percent,
             idle_percent=found.idle_percent,
             instructions_per_frame=found.instructions_per_frame,
