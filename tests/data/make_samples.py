@@ -451,7 +451,8 @@ def rrul_row(made: Made) -> MethodResult:
     result.summary = {
         "test": asdict(test), "began_ns": began_ns, "up_bps": 80e6, "down_bps": 80e6,
         "dut": {"up": account, "down": account},
-        "latency": latency, "received_by_dscp": heard | {kind: {str(dscp): 99} for kind, dscp in probed.items()}, "window_ns": 10**9, "instructions": 200_000_000, "idle_ratio": 0.2,
+        "latency": latency, "received_by_dscp": heard | {kind: {str(dscp): 99} for kind, dscp in probed.items()},
+        "window_ns": 10**9, "instructions": 200_000_000, "idle_ratio": 0.2,
         "counted_ns": 10**9, "cpu_ticks": {"idle": 20}, "interrupts": {"eth0": 9000}, "kernel_log": [],
     }  # fmt: skip
     return result

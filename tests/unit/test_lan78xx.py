@@ -13,7 +13,18 @@ from irqlab.errors import IrqlabError
 from irqlab.reproduce import find, reference
 from irqlab.reproduce.claims import Finding
 from irqlab.reproduce.lan78xx import findings, measure, report, trials
-from irqlab.reproduce.lan78xx.configurations import ALL, BEFORE, DRIVERS, IN_TREE, PATCHES, SPEEDS, SWITCHES, steps
+from irqlab.reproduce.lan78xx.configurations import (
+    ALL,
+    BEFORE,
+    CONDITIONS,
+    DRIVERS,
+    IN_TREE,
+    PAIRS,
+    PATCHES,
+    SPEEDS,
+    SWITCHES,
+    steps,
+)
 from irqlab.reproduce.lan78xx.findings import better
 from irqlab.reproduce.lan78xx.measure import IperfRow, StepRow, letter
 from irqlab.reproduce.lan78xx.trials import Flows, Probe, Responsiveness, RoundTrip, Throughput
@@ -81,7 +92,7 @@ def test_a_configuration_switches_its_patches_on_and_the_others_off() -> None:
 
 def _runner(found: Any) -> Any:
     def trial(test: Any) -> Any:
-        assert test in (*FOUR, measure.RRUL)
+        assert test in (*FOUR, RrulTrial())
         return found
 
     return SimpleNamespace(trial=trial, progress=lambda _: None)
@@ -90,14 +101,16 @@ def _runner(found: Any) -> Any:
 def test_an_iperf_trial_becomes_figures() -> None:
     found = SimpleNamespace(
         bps=941.26e6, full_frames=70_000, window_ns=1_400_000_000, loss_ratio=0.12345, idle_ratio=0.4567,
-        instructions_per_byte=2.5, retransmits=7,
+        instructions_per_byte=2.5, retransmits=7, interrupts={"xhci_hcd": 30},
+        interfaces={"eth0": {"rx_packets": 100, "tx_packets": 20, "rx_bytes": 9}, "eth1": {}},
     )  # fmt: skip
     tcp = trials.throughput(_runner(found), FOUR[0])
-    assert tcp == Throughput(941.3, 584.0, 12.35, 45.7, 3650, 7)
+    assert tcp == Throughput(941.3, 584.0, 12.35, 45.7, 3650, 7, 0.25)
     assert trials.throughput(_runner(found), FOUR[2]).window_mbps == pytest.approx(70_000 * DATAGRAM_BYTES * 8 / 1.4e6, abs=0.05)
-    nothing = SimpleNamespace(**{**vars(found), "instructions_per_byte": None, "loss_ratio": None})
+    nothing = SimpleNamespace(**{**vars(found), "instructions_per_byte": None, "loss_ratio": None, "interfaces": {}})
     assert trials.throughput(_runner(nothing), FOUR[0]).instructions_per_frame is None
     assert trials.throughput(_runner(nothing), FOUR[0]).loss_percent is None
+    assert trials.throughput(_runner(nothing), FOUR[0]).interrupts_per_frame is None
 
 
 def test_an_rrul_trial_becomes_figures() -> None:
@@ -135,6 +148,8 @@ def _answer(what: str, key: Any) -> Any:
         mbps = {"": 400.0, "2 3 5 6": 600.0, "6": 0.0}.get(patches, 500.0)
         idle = 10.0 if patches in ("", "2 3 5 6") else 12.5
         return Throughput(1.0, mbps, None, idle, 2000 if patches in ("", "2 3 5 6") else 3000, None)
+    if what == "UDP under other conditions":
+        return Throughput(0.0, SLOW_CELLS[key[-1]], None, 5.0, 4000, None, 0.5)
     test, speed, driver = key
     return Throughput(SLOW_CELLS[driver], 1.0, 0.5 if test == "UDP Rx" else None, 20.0 if driver == "napi" else 5.0, 4000, 3)
 
@@ -157,9 +172,15 @@ def test_every_cell_of_the_letter_is_measured_with_every_driver() -> None:
     ]
     assert tables.rrul.rows[0].udp_be.load.p99_us == 4.0
     assert tables.rrul.rows[0].down.ef == 8.0
+    assert tables.causes is not None
+    asked = [(c.what, c.test, board, driver) for c in CONDITIONS for board in c.boards for driver in c.drivers]
+    assert [(row.condition, row.test, row.board, row.driver) for row in tables.causes] == asked
+    assert {(row.mbps, row.interrupts_per_frame) for row in tables.causes} == {
+        (SLOW_CELLS[driver], 0.5) for driver in PAIRS["kernel"]
+    }
     tables = measure.measure(FakeSession(answer=_answer, long=True))  # type: ignore[arg-type]
-    assert [(row.test, row.seconds) for row in tables.rrul][-len(DRIVERS) :] == [("rrul", 60)] * len(DRIVERS)
-    assert {row.seconds for row in measure.marked(tables.rrul).values()} == {60}
+    assert [(row.test, row.seconds) for row in tables.rrul][-2:] == [("rrul", 60)] * 2
+    assert {row.seconds for row in measure.marked(tables.rrul).values()} == {5}
 
 
 def test_a_quick_look_leaves_out_the_fast_board_and_half_of_the_ablation() -> None:

@@ -389,7 +389,9 @@ def test_rrul_s_samples_are_flows_then_probes(monkeypatch, tmp_path) -> None:
         return RrulResult(
             spec=spec, flows=(Flow("up", 0, "BE", 5.0, None, [1]), Flow("down", 0, "BE", 6.0, 1, [2])),
             probes={"icmp": [(1, 2, 0)], "udp_be1": [(3, None, None)]}, began_ns=7, up_bps=8e6, down_bps=9e6,
-            dut={"up": account, "down": account}, latency={"udp_be1": {"base": loaded, "load": loaded}}, received_by_dscp={"up BE": {"0": 7}}, window_ns=10,
+            dut={"up": account, "down": account}, latency={"udp_be1": {"base": loaded, "load": loaded}},
+            received_by_dscp={"up BE": {"0": 7}},
+            window_ns=10,
             instructions=11, idle_ratio=0.5, counted_ns=12, cpu_ticks={}, interrupts={}, kernel_log=[],
         )  # fmt: skip
 

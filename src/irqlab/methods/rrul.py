@@ -210,8 +210,8 @@ METHOD = Method(
     short="Latency under load (rrul)",
     help="Measure latency under load: TCP flows up and down, with UDP and ICMP probes (flent's rrul; docs/iperf.md).",
     intro="Simultaneous TCP flows up (the device sends) and down, and the round trips of ICMP echo and UDP probes, as in flent's "
-    "rrul (in four DSCP classes) or rrul_be. Alone: before the flows start. Off the wire: without the time that the reply was queued behind other frames "
-    "for the link.",
+    "rrul (in four DSCP classes) or rrul_be. Alone: before the flows start. Off the wire: "
+    "without the time that the reply was queued behind other frames for the link.",
     sample=Sample,
     summary=Summary,
     lines=Lines(

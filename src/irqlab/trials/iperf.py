@@ -11,6 +11,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from irqlab.config.addresses import INTERFACES
 from irqlab.config.costs import Costs
 from irqlab.dut import costmodel, counters
 from irqlab.dut.counters import Counters
@@ -42,13 +43,15 @@ class IperfTrial(Trial["IperfResult"]):
     seconds: int = 2
     parallel: int = 1
     rate_bps: int | None = None
-    """Payload rate per stream, in bit/s; None: unlimited for TCP, line rate for UDP; 0: as fast as the sender can (iperf3 -b 0)."""
+    """Payload rate per stream, in bit/s; None: unlimited for TCP, line rate for UDP; 0: unlimited."""
     window_bytes: int = 1 << 18
     """TCP window of the tester: its receive buffer, and its limit on unacknowledged data."""
     soak: bool = False
     """Also run the soaker, which uses all remaining CPU time, so that the CPU never idles."""
     costs: Costs | None = None
     """Hardware costs to charge; None: leave the cost model alone."""
+    gro: bool = True
+    """False: the DUT merges no frames (ethtool -K)."""
 
     def __post_init__(self) -> None:
         for name, value, least, most in (
@@ -72,6 +75,8 @@ class IperfTrial(Trial["IperfResult"]):
             if not conditions.cost_model:
                 raise IrqlabError("hardware costs need a testbed with a cost model (TestbedConfig.cost_model)")
             costmodel.charge(dut, self.costs)
+        if not self.gro:
+            dut.run("ethtool", "-K", INTERFACES[peers.PORT], "gro", "off")
         rate_bps = self.rate_bps
         if rate_bps is None:
             rate_bps = peers.wire_payload_bps(conditions.line_rate_bps) // self.parallel if self.udp else 0

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Real-time response under load (flent's rrul and rrul_be): TCP flows up and down, and their effect on the latency of UDP and
-ICMP.
+"""Real-time response under load (flent's rrul and rrul_be): TCP flows up and down, and their effect on latency.
 
 Up is from the DUT to the tester. The flows are iperf3, one process per class and direction; the tester's host sends the probes:
 ICMP echo, and UDP to an echo process per class in the DUT. In rrul the flows and probes of a class have its DSCP in both
@@ -88,7 +87,11 @@ class RrulTrial(Trial["RrulResult"]):
         echoes = [_echo(dut, ECHO_PORT + place, dscp) for place, dscp in enumerate(probed.values())]
         dut.sleep(SETTLE_NS)
         probe = peers.there(kind="probe", interval_ns=self.interval_ns, duration_ns=(2 * self.idle_s + self.seconds) * second)
-        probes = [{**probe, "udp_port": ECHO_PORT + place, "dscp": dscp} for place, dscp in enumerate(probed.values())]
+        phase_ns = self.interval_ns // (len(probed) + 1)  # no kind's probe waits behind another's
+        probes = [
+            {**probe, "udp_port": ECHO_PORT + place, "dscp": dscp, "phase_ns": phase_ns * (place + 1)}
+            for place, dscp in enumerate(probed.values())
+        ]
         ports = [first + place for first in (UP_PORT, DOWN_PORT) for place in range(len(self.classes))]
         servers = [peers.server(self.window_bytes, port, self.bucket_ns) for port in ports]
         origin_ns = peers.serve(dut, [*servers, probe, *probes])

@@ -108,6 +108,9 @@ pub struct ProbePlan {
     pub udp_port: Option<u16>,
     /// From one probe to the next, in ns.
     pub interval_ns: u64,
+    /// When the first probe is sent, in ns from the start.
+    #[serde(default)]
+    pub phase_ns: u64,
     /// How long the test lasts, in ns.
     pub duration_ns: u64,
     /// Payload of a probe, in bytes.
@@ -176,6 +179,7 @@ impl AppPlan {
             }
             AppPlan::Probe(plan) => {
                 in_range("interval_ns", plan.interval_ns, 1_000, MAX_TRIAL_NS)?;
+                in_range("phase_ns", plan.phase_ns, 0, plan.interval_ns)?;
                 in_range("duration_ns", plan.duration_ns, 1, MAX_TRIAL_NS)?;
                 in_range("payload_bytes", plan.payload_bytes, 4, MAX_DATAGRAM_BYTES)?;
                 in_range("dscp", plan.dscp, 0, MAX_DSCP)?;
@@ -231,6 +235,9 @@ mod tests {
         limits(&client, "datagram_bytes", 16, 1_472);
         limits(&probe, "duration_ns", 1, MAX_TRIAL_NS);
         limits(&probe, "interval_ns", 1_000, MAX_TRIAL_NS);
+        assert!(allowed(probe.clone(), "phase_ns", json!(MAX_TRIAL_NS)));
+        let early = of("probe", json!({"duration_ns": 1, "interval_ns": 1_000}));
+        assert!(!allowed(early, "phase_ns", json!(1_001)));
         limits(&probe, "payload_bytes", 4, 1_472);
         assert!(allowed(probe.clone(), "dscp", json!(63)));
         assert!(!allowed(probe.clone(), "dscp", json!(64)));

@@ -52,6 +52,7 @@ impl Probe {
 
     fn due_ns(&self) -> Option<u64> {
         let offset_ns = self.plan.interval_ns.saturating_mul(self.sent.len() as u64);
+        let offset_ns = offset_ns.saturating_add(self.plan.phase_ns);
         (offset_ns < self.plan.duration_ns).then(|| self.origin_ns + offset_ns)
     }
 }
@@ -161,6 +162,7 @@ mod tests {
             to_mac: Mac([4; 6]),
             udp_port,
             interval_ns: 1_000_000,
+            phase_ns: 0,
             duration_ns: 10_000_000,
             payload_bytes: 56,
             dscp: 46,
@@ -191,6 +193,16 @@ mod tests {
             sequence,
             dscp: 8,
         }
+    }
+
+    #[test]
+    fn the_first_probe_is_sent_after_the_phase() {
+        let (mut probe, _) = probe(None);
+        probe.sent.clear();
+        probe.plan.phase_ns = 300_000;
+        assert_eq!(probe.next_ns(), Some(300_000));
+        probe.sent.push((300_000, None));
+        assert_eq!(probe.next_ns(), Some(1_300_000));
     }
 
     #[test]

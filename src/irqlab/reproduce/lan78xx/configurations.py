@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
+from irqlab.config.costs import Costs
 from irqlab.config.memory import Memory
 from irqlab.config.schemes import Schemes
 from irqlab.config.testbed import DutConfig
 from irqlab.reproduce.session import Session
 from irqlab.setup import older_drivers
+from irqlab.trials.iperf import IperfTrial
 from irqlab.trials.testbed import Testbed
 
 IN_TREE = "lan78xx"
@@ -47,11 +49,20 @@ class Configuration:
     driver: str | None = None
     """One of the kernel's; None: ours."""
 
-    def testbed(self, session: Session, mips: int, nic: str = NIC, memory: Memory | None = None) -> Testbed:
-        """On a board of that speed."""
+    def testbed(
+        self,
+        session: Session,
+        mips: int,
+        nic: str = NIC,
+        memory: Memory | None = None,
+        dut: DutConfig | None = None,
+        cost_model: bool = False,
+    ) -> Testbed:
+        """On a board of that speed. `dut` is for the kernel's drivers only."""
         nic = session.config.nic or nic
         if self.driver is not None:
-            return session.testbed(driver=self.driver, nic=nic, mips=mips, memory=memory, dut=DutConfig())
+            dut = dut or DutConfig()
+            return session.testbed(driver=self.driver, nic=nic, mips=mips, memory=memory, dut=dut, cost_model=cost_model)
         schemes = Schemes(rx="napi" if 6 in self.patches else "standard", rx_usecs=DELAY_US[3 in self.patches])
         files = [(f"irqmod_usb/{name}", str(int(patch in self.patches))) for name, patch in SWITCHES.items()]
         files.append((f"irqmod_usb/{ADAPTIVE}", str(int(self.adaptive))))
@@ -68,6 +79,50 @@ DRIVERS = {
 """Those that are compared throughout: the kernel's before the series and today's; ours before and after it, and as it comes."""
 PAIRS = {"kernel": ("before", "in_tree"), "ours": ("standard", "napi")}
 """Drivers before the series and after it."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Another condition for a UDP test than the tables have."""
+
+    what: str
+    test: str
+    boards: tuple[str, ...] = ("slow",)
+    rate_bps: int | None = None
+    """0: the sender sends as fast as it can (iperf3 -b 0)."""
+    costs: Costs | None = None
+    gro: bool = True
+    dut: DutConfig = field(default_factory=DutConfig)
+    drivers: tuple[str, ...] = PAIRS["kernel"]
+
+    def trial(self, test: IperfTrial) -> IperfTrial:
+        """The test under this condition."""
+        return replace(test, rate_bps=self.rate_bps, costs=self.costs, gro=self.gro)
+
+
+def _sysctl(name: str, value: int) -> DutConfig:
+    return DutConfig(sysctls=((name, str(value)),))
+
+
+UDP_TX, UDP_RX = "UDP Tx", "UDP Rx"
+AS_ABOVE = "as in the tables"
+THREAD = DutConfig(schemes=Schemes(napi_threads="on"))
+AFTER = ("in_tree",)
+CONDITIONS = (
+    Condition(AS_ABOVE, UDP_TX, tuple(SPEEDS)),
+    Condition("iperf3 -b 0", UDP_TX, tuple(SPEEDS), rate_bps=0),
+    Condition("an interrupt costs 5 µs", UDP_TX, ("fast",), costs=Costs(irq=5_000)),
+    Condition("iperf3 -b 0, an interrupt costs 5 µs", UDP_TX, ("fast",), rate_bps=0, costs=Costs(irq=5_000)),
+    Condition("iperf3 -b 0, an interrupt costs 20 µs", UDP_TX, ("fast",), rate_bps=0, costs=Costs(irq=20_000)),
+    Condition("NAPI in a thread", UDP_TX, dut=THREAD, drivers=AFTER),
+    Condition(AS_ABOVE, UDP_RX),
+    Condition("600 Mbit/s offered", UDP_RX, rate_bps=600_000_000),
+    Condition("net.core.netdev_max_backlog 100000", UDP_RX, dut=_sysctl("net.core.netdev_max_backlog", 100_000)),
+    Condition("GRO off", UDP_RX, gro=False, drivers=AFTER),
+    Condition("net.core.gro_normal_batch 1", UDP_RX, dut=_sysctl("net.core.gro_normal_batch", 1), drivers=AFTER),
+    Condition("NAPI in a thread", UDP_RX, dut=THREAD, drivers=AFTER),
+)
+"""Of the kernel's drivers. That before the series has neither NAPI nor GRO."""
 WITH, WITHOUT, UP_TO = "with", "without", "up to"
 
 

@@ -15,6 +15,7 @@ from irqlab.present.columns import Col, Nested
 from irqlab.reproduce import reference
 from irqlab.reproduce.lan78xx import trials
 from irqlab.reproduce.lan78xx.configurations import (
+    CONDITIONS,
     DRIVERS,
     NIC,
     PAIRS,
@@ -174,6 +175,22 @@ class HardwareRow:
 
 
 @dataclass(frozen=True)
+class CauseRow:
+    """A UDP test under another condition."""
+
+    condition: Annotated[str, Col("Condition")]
+    test: Annotated[str, Col("Test")]
+    board: Annotated[str, Col("Board")]
+    driver: Annotated[str, Col("Driver", format=_title)]
+    mbps: Annotated[float, Col("Mbit/s")]
+    """In the window, once the flow has settled."""
+    loss_percent: Annotated[float | None, Col("lost", "%")]
+    idle_percent: Annotated[float, Col("idle", "%")]
+    instructions_per_frame: Annotated[int | None, Col("instructions a frame")]
+    interrupts_per_frame: Annotated[float | None, Col("interrupts a frame", title="of the frames that the driver handled")]
+
+
+@dataclass(frozen=True)
 class Tables:
     """The tables of the reproduction; their fields' names are those of the CSV files."""
 
@@ -183,6 +200,8 @@ class Tables:
     forwarding: Table[ForwardingRow]
     rrul: Table[RrulRow]
     ablation: Table[StepRow]
+    causes: Table[CauseRow] | None = None
+    """None: not in a quick look."""
     hardware: Table[HardwareRow] | None = None
     """None: not asked for (`--hardware`)."""
 
@@ -200,6 +219,7 @@ def measure(session: Session) -> Tables:
         forwarding=forwarding(session),
         rrul=rrul(session),
         ablation=ablation(session),
+        causes=None if session.quick else causes(session),
         hardware=hardware(session, session.hardware) if session.hardware else None,
     )
 
@@ -407,19 +427,53 @@ def forwarding(session: Session) -> Table[ForwardingRow]:
     return Table(f"Forwarding {FRAME_BYTES}-byte frames without loss (RFC 2544)", ForwardingRow, tuple(rows))
 
 
+def causes(session: Session) -> Table[CauseRow]:
+    """UDP with the kernel's drivers, under conditions that might explain where the lab and the letter differ."""
+    built = buildable(session)
+    jobs = {
+        (condition.what, condition.test, board, driver): Job(
+            f"{condition.what}, {condition.test}, {board}, {DRIVERS[driver].title}",
+            built[driver].testbed(session, SPEEDS[board], dut=condition.dut, cost_model=condition.costs is not None),
+            partial(trials.throughput, test=condition.trial(_test(condition.test, SECONDS))),
+        )
+        for condition in CONDITIONS
+        for board in condition.boards
+        for driver in condition.drivers
+        if driver in built
+    }
+    rows = [
+        CauseRow(
+            condition=what,
+            test=test,
+            board=board,
+            driver=driver,
+            mbps=found.window_mbps,
+            loss_percent=found.loss_percent,
+            idle_percent=found.idle_percent,
+            instructions_per_frame=found.instructions_per_frame,
+            interrupts_per_frame=found.interrupts_per_frame,
+        )
+        for (what, test, board, driver), found in session.all("UDP under other conditions", jobs).items()
+    ]
+    return Table("UDP under other conditions, with the kernel's drivers", CauseRow, tuple(rows))
+
+
 def rrul(session: Session) -> Table[RrulRow]:
-    """Latency under load, as the answer to the letter asks for it; with --long also as long as flent's."""
+    """Latency under load, as the answer to the letter asks for it; with --long also of flent's length (the kernel's drivers)."""
     short = RrulTrial(seconds=QUICK_RRUL_SECONDS if session.quick else RRUL_SECONDS)
-    tests = [short] if session.quick else [short, replace(short, test=RRUL_BE)]
-    tests += [FLENT] if session.long else []
+    drivers = buildable(session)
+    asked = [
+        (test, driver) for test in ((short,) if session.quick else (short, replace(short, test=RRUL_BE))) for driver in drivers
+    ]
+    if session.long:
+        asked += [(FLENT, driver) for driver in PAIRS["kernel"] if driver in drivers]
     jobs = {
         (test.test, test.seconds, driver): Job(
-            f"{test.test}, {test.seconds} s, {chosen.title}",
-            chosen.testbed(session, SPEEDS[SLOW]),
+            f"{test.test}, {test.seconds} s, {drivers[driver].title}",
+            drivers[driver].testbed(session, SPEEDS[SLOW]),
             partial(trials.latency, test=test),
         )
-        for test in tests
-        for driver, chosen in buildable(session).items()
+        for test, driver in asked
     }
     rows = [RrulRow(*key, **vars(found)) for key, found in session.all("rrul", jobs).items()]
     flows = f"{short.flows} TCP flows each way"
@@ -427,6 +481,5 @@ def rrul(session: Session) -> Table[RrulRow]:
 
 
 def marked(table: Table[RrulRow]) -> dict[str, RrulRow]:
-    """The rows of the longest rrul (not rrul_be), by driver."""
-    rows = sorted(table.where(lambda r: r.test == RRUL), key=lambda r: r.seconds)
-    return {row.driver: row for row in rows}
+    """The rows of rrul (not rrul_be) that there are of every driver, by driver."""
+    return {row.driver: row for row in table.where(lambda r: r.test == RRUL and r.seconds != FLENT.seconds)}

@@ -79,8 +79,16 @@ def sections(tables: Tables) -> list[Section]:
         _ablation(tables),
         Section("forwarding", "Forwarding", "Forwarding", "64-byte frames through the DUT.", [forwarding]),
         Section("rrul", "Latency under load", "Latency", "What the answer to the letter asks for.", [rrul]),
+        *_causes(tables),
         *_hardware(tables),
     ]
+
+
+def _causes(tables: Tables) -> list[Section]:
+    if tables.causes is None:
+        return []
+    intro = "UDP with the kernel's drivers under other conditions, which might explain where the lab and the letter differ."
+    return [Section("causes", "UDP under other conditions", "UDP", intro, [Group(tables=[page.table(tables.causes)])])]
 
 
 def _hardware(tables: Tables) -> list[Section]:

@@ -27,6 +27,8 @@ class Throughput:
     """Of full size; None: none arrived."""
     retransmits: int | None
     """None: UDP."""
+    interrupts_per_frame: float | None = None
+    """Of the frames that the driver received and sent; None: there were none."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,13 @@ def throughput(runner: TrialRunner, test: iperf.IperfTrial) -> Throughput:
         idle_percent=round(100 * found.idle_ratio, 1),
         instructions_per_frame=None if per_byte is None else round(per_byte * payload_bytes),
         retransmits=found.retransmits,
+        interrupts_per_frame=_interrupts(found),
     )
+
+
+def _interrupts(found: iperf.IperfResult) -> float | None:
+    frames = sum(one.get(name, 0) for one in found.interfaces.values() for name in ("rx_packets", "tx_packets"))
+    return round(sum(found.interrupts.values()) / frames, 3) if frames else None
 
 
 def latency(runner: TrialRunner, test: rrul.RrulTrial) -> Responsiveness:
