@@ -113,6 +113,10 @@ pub trait Backend {
     fn plug(&mut self, _port: usize, _plugged: bool) -> Result<(), String> {
         Err("these NICs cannot be unplugged".into())
     }
+    /// Sets whether the link partner of the NIC behind `port` offers pause frames, when they negotiate next.
+    fn set_partner(&mut self, _port: usize, _pauses: bool) -> Result<(), String> {
+        Err("the link partner of these NICs offers no pause frames".into())
+    }
     /// Injects faults into the answers of the NIC behind `port`; None: ends that. Returns what was damaged since the last call.
     fn inject_faults(&mut self, _port: usize, _plan: Option<FaultPlan>) -> Result<Damage, String> {
         Err("no faults can be injected into these NICs".into())

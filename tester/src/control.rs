@@ -40,6 +40,13 @@ pub enum Command {
     },
     /// Removes all wires.
     Unwire {},
+    /// What a NIC's link partner offers when they negotiate next.
+    Partner {
+        /// The port.
+        port: usize,
+        /// Pause frames.
+        pauses: bool,
+    },
     /// Captures to a file, or ends a capture.
     Capture {
         /// The file; None ends the capture.

@@ -26,7 +26,7 @@ use self::statistics::{Counter, Statistics};
 use crate::pci::bus::Access;
 use crate::pci::microwire::Microwire;
 use crate::pci::transmit::{Timing, Transmitter};
-use crate::pci::{Card, Errata, Host, Identity, PowerManagement, Window};
+use crate::pci::{Card, Errata, Host, Identity, Power, PowerManagement, Window};
 
 const INTEL: u16 = 0x8086;
 const PRO_100: u16 = 0x1229;
@@ -120,6 +120,8 @@ pub struct Chip {
     errata: Errata,
     eeprom: Microwire,
     mdi: Mdi,
+    /// The PHY is switched off.
+    phy_off: bool,
     configuration: Configuration,
     statistics: Statistics,
     /// The individual address.
@@ -151,6 +153,7 @@ impl Chip {
             errata,
             eeprom: eeprom::new(mac),
             mdi: Mdi::new(now_ns),
+            phy_off: false,
             configuration: Configuration::default(),
             statistics: Statistics::default(),
             address: mac,
@@ -172,6 +175,7 @@ impl Chip {
     /// A software reset (6.3.3.1): everything but EEPROM and PHY.
     fn software_reset(&mut self) {
         self.selective_reset();
+        self.transmitter.pause(0);
         self.configuration = Configuration::default();
         self.statistics = Statistics::default();
         self.multicasts = 0;
@@ -466,13 +470,19 @@ impl Card for Chip {
     fn reset(&mut self, now_ns: u64) {
         self.software_reset();
         self.mdi = Mdi::new(now_ns);
+        self.phy_off = false;
         self.asserted = false;
     }
 
-    /// As a software reset; the PHY keeps its link.
-    fn power_changed(&mut self) {
+    /// As a software reset. An 82559 that sleeps with PME disabled switches its PHY off (A.7.4.2); otherwise the PHY keeps its link.
+    fn power_changed(&mut self, now_ns: u64, power: Power) {
         self.software_reset();
         self.asserted = false;
+        if power == Power::On && self.phy_off {
+            self.mdi = Mdi::new(now_ns);
+        }
+        self.phy_off =
+            power == Power::Off && matches!(self.revision, Revision::I82559 | Revision::I82551);
     }
 
     fn state(&self) -> String {

@@ -32,7 +32,7 @@ use self::statistics::{Counter, Statistics};
 use self::transmit::Sender;
 use crate::pci::link::Parameters;
 use crate::pci::transmit::{Timing, Transmitter};
-use crate::pci::{Capabilities, Card, Host, Identity, MsiX, PowerManagement, Window};
+use crate::pci::{Capabilities, Card, Host, Identity, MsiX, Power, PowerManagement, Window};
 
 pub use self::phy::NEGOTIATION_NS;
 
@@ -669,7 +669,7 @@ impl Card for Chip {
     }
 
     /// As a software reset; the PHY keeps its link.
-    fn power_changed(&mut self) {
+    fn power_changed(&mut self, _now_ns: u64, _power: Power) {
         self.software_reset();
         self.interrupts.release();
     }

@@ -29,6 +29,7 @@ use self::registers::*;
 use self::statistics::{Counter, Statistics};
 use self::usb::{Endpoint, Function, Reply, Setup, Speed};
 use crate::faults::Damage;
+use crate::pause;
 
 pub use self::phy::NEGOTIATION_NS;
 
@@ -89,6 +90,9 @@ pub struct Lan7800 {
     interrupt_wanted: bool,
     /// A suspended host must be woken up.
     resume: bool,
+    /// The partner was asked to pause.
+    #[serde(default)]
+    pausing: bool,
     /// Snapshots know no ill will.
     #[serde(skip)]
     faults: Option<FaultInjector>,
@@ -112,6 +116,7 @@ impl Lan7800 {
             bus_free_ns: 0,
             interrupt_wanted: false,
             resume: false,
+            pausing: false,
             faults: None,
         }
     }
@@ -120,6 +125,7 @@ impl Lan7800 {
     pub fn successor(&mut self, now_ns: u64, mac: [u8; 6]) -> Self {
         let mut new = Lan7800::new(now_ns, self.speed(), mac);
         new.faults = self.faults.take();
+        new.phy.set_partner(self.phy.partner_pauses());
         new
     }
 
@@ -127,6 +133,11 @@ impl Lan7800 {
     pub fn set_fault_injector(&mut self, faults: Option<FaultInjector>) -> Damage {
         let before = std::mem::replace(&mut self.faults, faults);
         before.map_or(Damage::default(), |faults| faults.damage())
+    }
+
+    /// Whether the link partner advertises pause frames, when it negotiates next.
+    pub fn set_partner(&mut self, pauses: bool) {
+        self.phy.set_partner(pauses);
     }
 
     /// Its USB speed.
@@ -263,6 +274,15 @@ impl Lan7800 {
             self.statistics.count(Counter::RxOversize);
             return true;
         }
+        let asked = pause::quanta(frame).filter(|_| self.registers.has(FLOW, FLOW_RX_FCEN));
+        if let Some(quanta) = asked {
+            self.statistics.count(Counter::RxPause);
+            let pause_ns = pause::ns(quanta, self.phy.link_bps().unwrap_or(u64::MAX));
+            self.bulk_out.pause(now_ns + pause_ns);
+            if !self.registers.has(FLOW, FLOW_FPF) {
+                return true;
+            }
+        }
         let Some(flags) = receive::filter(&self.registers, &self.tables, frame) else {
             return true;
         };
@@ -283,8 +303,32 @@ impl Lan7800 {
             self.registers.raise(FCT_RX_CTL, FCT_RX_OVFL);
             self.registers.raise(INT_STS, INT_RDFO);
         }
+        self.control_flow();
         self.schedule(now_ns);
         kept
+    }
+
+    /// Asks the partner to pause, or to go on, by how full the receive FIFO is.
+    fn control_flow(&mut self) {
+        let (on, off) = self.registers.pause_levels();
+        let used = self.bulk_in.used();
+        let asks = if self.pausing {
+            used > off
+        } else {
+            on != 0 && used >= on
+        };
+        if !self.registers.has(FLOW, FLOW_TX_FCEN) || asks == self.pausing {
+            return;
+        }
+        self.pausing = asks;
+        let quanta = if asks {
+            (self.registers.get(FLOW) & FLOW_TIME) as u16
+        } else {
+            0
+        };
+        let [low, high] = [RX_ADDRL, RX_ADDRH].map(|at| self.registers.get(at).to_le_bytes());
+        let source = [low[0], low[1], low[2], low[3], high[0], high[1]];
+        self.bulk_out.push_control(pause::frame(source, quanta));
     }
 
     /// When [`Lan7800::advance`] must be called, in ns; it may have passed already.
@@ -317,12 +361,16 @@ impl Lan7800 {
             if let Some(endpoint) = self.moved(over) {
                 board.wake(endpoint);
             }
+            self.control_flow();
             self.schedule(now_ns);
         }
         if self.transmits() {
             let wire_bps = self.phy.link_bps();
             while let Some(frame) = self.bulk_out.next_frame(now_ns, wire_bps.unwrap_or(0)) {
                 if wire_bps.is_some() {
+                    if pause::quanta(&frame).is_some() {
+                        self.statistics.count(Counter::TxPause);
+                    }
                     self.statistics.transmitted(&frame);
                     board.transmit(&frame);
                 } else {

@@ -15,6 +15,7 @@ pub mod loopback;
 pub mod mac;
 pub mod memory_model;
 pub mod offload;
+pub mod pause;
 pub mod pci;
 pub mod profile;
 pub mod qemu;

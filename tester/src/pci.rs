@@ -147,6 +147,17 @@ pub struct Window {
     pub ports: bool,
 }
 
+/// How much of a card works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Power {
+    /// All of it (D0).
+    On,
+    /// What may wake the machine: asleep (D1 to D3), with PME enabled.
+    Listening,
+    /// Nothing: asleep, with PME disabled.
+    Off,
+}
+
 /// A card.
 pub trait Card: Send {
     /// The processor reads `bytes` (1, 2 or 4) bytes of a window at an offset.
@@ -184,7 +195,7 @@ pub trait Card: Send {
     /// The bus was reset.
     fn reset(&mut self, now_ns: u64);
     /// The card was put to sleep (D1 to D3), or woken up.
-    fn power_changed(&mut self);
+    fn power_changed(&mut self, now_ns: u64, power: Power);
     /// The card's state, to be restored later.
     fn state(&self) -> String;
     /// Takes on a state, or says why it cannot.

@@ -22,7 +22,7 @@ use self::transmit::{HIGH, NORMAL, Sender};
 use crate::pci::bus::Access;
 use crate::pci::microwire::Microwire;
 use crate::pci::phy::{ANAR, ANER, ANLPAR, BMCR, BMSR, Phy};
-use crate::pci::{Card, Errata, Host, Identity, PowerManagement, Window};
+use crate::pci::{Card, Errata, Host, Identity, Power, PowerManagement, Window};
 
 /// Ports and memory.
 pub const WINDOWS: [Window; 2] = [
@@ -561,7 +561,7 @@ impl Card for Chip {
     }
 
     /// As a software reset, and the registers that drivers set are lost; the PHY keeps its link.
-    fn power_changed(&mut self) {
+    fn power_changed(&mut self, _now_ns: u64, _power: Power) {
         self.software_reset();
         self.registers = vec![0; reg::BYTES];
         self.asserted = false;

@@ -105,6 +105,16 @@ impl Configuration {
         [1, 3, 7, 15][usize::from(self.bytes[10] >> 4 & 3)] + 1
     }
 
+    /// Pause frames are obeyed (byte 19, bit 2: not). 82558 and later.
+    pub fn obeys_pauses(&self, revision: Revision) -> bool {
+        revision != Revision::I82557 && !self.has(19, 0x04)
+    }
+
+    /// Pause frames to everybody do not go to memory.
+    pub fn rejects_pauses(&self) -> bool {
+        self.has(19, 0x20)
+    }
+
     /// Loopback.
     pub fn loopback(&self) -> Loopback {
         match self.bytes[10] >> 6 {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Chip;
 use super::registers::{cause, rfd};
 use super::statistics::Counter;
+use crate::pause;
 use crate::pci::Host;
 use crate::pci::bus::Access;
 use crate::pci::transmit::FCS_BYTES;
@@ -126,6 +127,15 @@ impl Chip {
 
     /// The last bit of a frame arrives. False: it is lost.
     pub fn arrive(&mut self, now_ns: u64, frame: &[u8], byte_ns: u64, host: &mut dyn Host) -> bool {
+        if let Some(quanta) = self.pause_quanta(frame) {
+            // Whatever the unit's state (6.6.2.3.1).
+            self.statistics.count(Counter::ReceivePause);
+            let bps = 8_000_000_000 / byte_ns;
+            self.transmitter.pause(now_ns + pause::ns(quanta, bps));
+            if self.configuration.rejects_pauses() {
+                return true;
+            }
+        }
         if self.ru.state == State::Idle {
             return false;
         }
@@ -160,6 +170,12 @@ impl Chip {
             self.ru_begin(byte_ns, host);
         }
         true
+    }
+
+    /// How long a frame asks to pause, if the chip is to obey.
+    fn pause_quanta(&self, frame: &[u8]) -> Option<u16> {
+        let obeys = self.configuration.obeys_pauses(self.revision);
+        pause::quanta(frame).filter(|_| obeys)
     }
 
     /// What the status of a frame says of its address and type; None: it is not for us.

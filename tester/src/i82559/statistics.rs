@@ -26,6 +26,8 @@ pub enum Counter {
     ReceiveOverrun = 13,
     /// Frames below 64 bytes.
     ReceiveShort = 15,
+    /// Pause frames received.
+    ReceivePause = 17,
 }
 
 /// The counters.

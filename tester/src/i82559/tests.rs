@@ -558,6 +558,59 @@ fn loopback_receives_what_is_transmitted() {
 }
 
 #[test]
+fn a_pause_that_was_asked_for_holds_frames_up_for_that_long() {
+    let departure = |quanta: &[u16], disabled: u8| {
+        let mut rig = Rig::new(Revision::I82559);
+        let mut bytes = rig.chip.configuration.bytes()[..22].to_vec();
+        bytes[19] = bytes[19] & !0x04 | 0x20 | disabled;
+        rig.fill(0, cb::CONFIGURE | cb::EL, &bytes);
+        rig.command(CU_START, BLOCKS);
+        rig.run(100_000);
+        rig.transmit(0, cb::EL, 60);
+        let begin_ns = rig.board.now_ns;
+        for quanta in quanta {
+            let frame = crate::pause::frame([2, 0, 0, 0, 0, 9], *quanta);
+            rig.chip.receive(begin_ns, &frame, &mut rig.board);
+        }
+        rig.command(CU_START, BLOCKS);
+        rig.run(2_000_000);
+        assert_eq!(rig.board.sent.len(), 1);
+        let counted = rig.chip.statistics.get(Counter::ReceivePause);
+        (rig.board.sent[0].0 - begin_ns, counted)
+    };
+    let (at_once, _) = departure(&[], 0);
+    assert!(at_once < 10_000);
+    assert_eq!(departure(&[100], 0), (512_000, 1), "100 times 512 bits");
+    assert_eq!(departure(&[100, 0], 0), (at_once, 2), "ended");
+    assert_eq!(departure(&[100], 0x04), (at_once, 0), "not obeyed");
+}
+
+#[test]
+fn an_82559_that_sleeps_without_pme_forgets_its_phy_settings() {
+    let slept = |revision: Revision, power: Power| {
+        let mut rig = Rig::new(revision);
+        rig.write(csr::MDI, 4, 1 << 26 | 1 << 21 | 4 << 16 | 0x0061); // 10 Mbit/s is advertised
+        rig.run(30_000);
+        rig.write(csr::MDI, 4, 1 << 26 | 1 << 21 | 0x1200);
+        rig.run(NEGOTIATION_NS + 30_000);
+        assert_eq!(rig.chip.mdi.link_bps(), Some(10_000_000));
+        rig.chip.power_changed(rig.board.now_ns, power);
+        rig.run(1_000_000_000);
+        rig.chip.power_changed(rig.board.now_ns, Power::On);
+        let at_once = rig.chip.mdi.link_bps();
+        rig.run(NEGOTIATION_NS);
+        (at_once, rig.chip.mdi.link_bps())
+    };
+    let (kept, lost) = (
+        (Some(10_000_000), Some(10_000_000)),
+        (None, Some(100_000_000)),
+    );
+    assert_eq!(slept(Revision::I82559, Power::Off), lost);
+    assert_eq!(slept(Revision::I82559, Power::Listening), kept);
+    assert_eq!(slept(Revision::I82558, Power::Off), kept);
+}
+
+#[test]
 fn a_chip_that_was_saved_continues_identically() {
     let script = |saved: bool| {
         let mut rig = Rig::new(Revision::I82559);

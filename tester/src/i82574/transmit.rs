@@ -14,6 +14,7 @@ use super::ring::{Ring, Timers};
 use super::statistics::Counter;
 use super::{Chip, QUEUES, WRITE_BACK_NS};
 use crate::offload;
+use crate::pause;
 use crate::pci::Host;
 use crate::pci::bus::Access;
 use crate::pci::transmit::{MIN_BYTES, Queued};
@@ -29,12 +30,6 @@ const MAX_BYTES: usize = 16_288;
 const MAX_SEGMENTED_BYTES: usize = 256 << 10;
 /// A ring's (10.2.6.6).
 const MAX_DESCRIPTORS: usize = 4_096;
-/// Pause frames (IEEE 802.3, annex 31B).
-const PAUSE_ADDRESS: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 1];
-const PAUSE_TYPE: u16 = 0x8808;
-const PAUSE_OPCODE: u16 = 1;
-/// The unit of a pause, in bit times.
-const QUANTUM_BITS: u64 = 512;
 const TCP_FIN: u8 = 0x01;
 const TCP_PSH: u8 = 0x08;
 const TCP_FLAGS_AT: usize = 13;
@@ -475,14 +470,8 @@ impl Chip {
 
     /// Sends a pause frame ahead of all others.
     pub fn send_pause(&mut self, now_ns: u64, quanta: u16) {
-        let mut frame = PAUSE_ADDRESS.to_vec();
-        frame.extend(self.addresses[0].unwrap_or_default());
-        for word in [PAUSE_TYPE, PAUSE_OPCODE, quanta] {
-            frame.extend(word.to_be_bytes());
-        }
-        frame.resize(MIN_BYTES, 0);
         self.transmitter.push_ahead(Queued {
-            frame,
+            frame: pause::frame(self.addresses[0].unwrap_or_default(), quanta),
             spoilt: false,
             ready_ns: now_ns,
             complete_ns: now_ns,
@@ -491,27 +480,23 @@ impl Chip {
 
     /// Whether a frame is a MAC control frame: by the address and type of FCAL, FCAH and FCT, or the broadcast of annex 31B.
     pub fn is_pause(&self, frame: &[u8]) -> bool {
-        frame.starts_with(&PAUSE_ADDRESS)
-            && offload::word(frame, offload::ADDRESSES_BYTES) == PAUSE_TYPE
+        pause::is_control(frame)
     }
 
     /// A pause frame was received: nothing begins to leave for so long.
     pub fn pause(&mut self, now_ns: u64, frame: &[u8]) {
-        let opcode = offload::word(frame, offload::ADDRESSES_BYTES + 2);
         let listens = self.register(csr::CTRL) & ctrl::RFCE != 0;
-        if opcode != PAUSE_OPCODE || !listens {
+        let Some(quanta) = pause::quanta(frame).filter(|_| listens) else {
             self.statistics.count(Counter::UnsupportedControl);
             return;
-        }
-        let quanta = offload::word(frame, offload::ADDRESSES_BYTES + 4);
+        };
         self.statistics.count(if quanta == 0 {
             Counter::XonReceived
         } else {
             Counter::XoffReceived
         });
-        let bits = u64::from(quanta) * QUANTUM_BITS;
-        let ns = (bits * 1_000_000_000).div_ceil(self.bps());
-        self.transmitter.pause(now_ns + ns);
+        self.transmitter
+            .pause(now_ns + pause::ns(quanta, self.bps()));
     }
 }
 

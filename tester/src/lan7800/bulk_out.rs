@@ -47,6 +47,12 @@ pub struct BulkOut {
     /// The frame on the line: its size, and when the line is free again, in ns.
     leaving: Option<usize>,
     wire_free_ns: u64,
+    /// The MAC's own frames, which a pause does not hold up. They are not in the FIFO.
+    #[serde(default)]
+    control: VecDeque<Vec<u8>>,
+    /// Until when the partner wants no others, in ns.
+    #[serde(default)]
+    paused_until_ns: u64,
 }
 
 impl BulkOut {
@@ -88,6 +94,7 @@ impl BulkOut {
     /// Empties the FIFO.
     pub fn flush(&mut self) {
         self.frames.clear();
+        self.control.clear();
         self.used = self.leaving.unwrap_or(0);
     }
 
@@ -147,13 +154,29 @@ impl BulkOut {
         Ok(transfer.complete)
     }
 
+    /// A frame of the MAC's own, which leaves before all others.
+    pub fn push_control(&mut self, frame: Vec<u8>) {
+        self.control.push_back(frame);
+    }
+
+    /// No frame from the FIFO begins to leave before `until_ns`.
+    pub fn pause(&mut self, until_ns: u64) {
+        self.paused_until_ns = until_ns;
+    }
+
     /// The frame whose transmission begins at `now_ns`, if any. `wire_bps` 0: there is no link, and the frame is lost at once.
     pub fn next_frame(&mut self, now_ns: u64, wire_bps: u64) -> Option<Vec<u8>> {
         if now_ns < self.wire_free_ns {
             return None;
         }
         self.used -= self.leaving.take().unwrap_or(0);
-        let frame = self.frames.pop_front()?;
+        let control = self.control.pop_front();
+        let own = control.is_some();
+        let frame = match control {
+            Some(frame) => frame,
+            None if now_ns < self.paused_until_ns => return None,
+            None => self.frames.pop_front()?,
+        };
         let begin_ns = if now_ns - self.wire_free_ns <= SLACK_NS {
             self.wire_free_ns
         } else {
@@ -163,13 +186,17 @@ impl BulkOut {
         if let Some(ns) = (bits * 1_000_000_000).checked_div(wire_bps) {
             self.wire_free_ns = begin_ns + ns;
         }
-        self.leaving = Some(frame.len());
+        self.leaving = Some(if own { 0 } else { frame.len() });
         Some(frame)
     }
 
     /// When the line is free for the next frame, or the FIFO has room for the next packet, in ns.
     pub fn deadline_ns(&self) -> Option<u64> {
-        (!self.frames.is_empty() || self.leaving.is_some()).then_some(self.wire_free_ns)
+        if self.leaving.is_some() || !self.control.is_empty() {
+            return Some(self.wire_free_ns);
+        }
+        let next_ns = self.wire_free_ns.max(self.paused_until_ns);
+        (!self.frames.is_empty()).then_some(next_ns)
     }
 }
 

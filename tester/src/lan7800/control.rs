@@ -2,7 +2,7 @@
 //! Vendor requests: register reads and writes, and their effects.
 
 use super::Lan7800;
-use super::phy::{self, Phy};
+use super::phy;
 use super::receive::{HASH_WORDS, VLAN_WORDS};
 use super::registers::*;
 use super::usb::{Reply, Setup};
@@ -71,7 +71,7 @@ impl Lan7800 {
             HW_CFG if value & (HW_CFG_LRST | HW_CFG_SRST) != 0 => self.lite_reset(),
             PMT_CTL => {
                 if value & PMT_CTL_PHY_RST != 0 {
-                    self.phy = Phy::new(now_ns);
+                    self.phy.restart(now_ns);
                 }
                 let status = registers.get(PMT_CTL) & PMT_CTL_WUPS & !value;
                 let momentary = PMT_CTL_PHY_RST | PMT_CTL_MAC_SRST | PMT_CTL_WUPS;
@@ -120,6 +120,8 @@ impl Lan7800 {
         }
         self.bulk_in.flush();
         self.bulk_out.flush();
+        self.bulk_out.pause(0);
+        self.pausing = false;
     }
 
     /// The data port gives access to the VLAN table and the address hash; other memories are not modelled.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The PHY inside the chip, modelled by its registers (IEEE 802.3 clause 22, and Linux's include/linux/microchipphy.h), and
-//! its link partner: the tester's line, which offers 10, 100 and 1000 Mbit/s, full duplex, without pause frames.
+//! its link partner: the tester's line, which offers 10, 100 and 1000 Mbit/s, full duplex, and pause frames if it is told to.
 
 use std::collections::BTreeMap;
 
@@ -32,6 +32,8 @@ const ANAR: u8 = 4;
 const ANLPAR: u8 = 5;
 /// The partner: acknowledges, 10 and 100 Mbit/s.
 const PARTNER: u16 = 0x41e1;
+/// The partner: symmetric pause.
+const PARTNER_PAUSE: u16 = 0x0400;
 const CTRL1000: u8 = 9;
 const CTRL1000_FULL: u16 = 0x0200;
 const STAT1000: u8 = 10;
@@ -64,6 +66,9 @@ pub struct Phy {
     was_down: bool,
     /// When the link comes up.
     up_at_ns: Option<u64>,
+    /// The partner advertises pause frames.
+    #[serde(default)]
+    partner_pauses: bool,
 }
 
 impl Phy {
@@ -86,7 +91,26 @@ impl Phy {
             link: false,
             was_down: true,
             up_at_ns: Some(now_ns.saturating_add(NEGOTIATION_NS)),
+            partner_pauses: false,
         }
+    }
+
+    /// Power or a reset begins everything anew, but not the partner.
+    pub fn restart(&mut self, now_ns: u64) {
+        *self = Phy {
+            partner_pauses: self.partner_pauses,
+            ..Phy::new(now_ns)
+        };
+    }
+
+    /// Whether the partner advertises pause frames.
+    pub fn partner_pauses(&self) -> bool {
+        self.partner_pauses
+    }
+
+    /// Sets that.
+    pub fn set_partner(&mut self, pauses: bool) {
+        self.partner_pauses = pauses;
     }
 
     /// The link's speed in bit/s; None without a link.
@@ -129,6 +153,11 @@ impl Phy {
             ANLPAR => {
                 if complete {
                     PARTNER
+                        | if self.partner_pauses {
+                            PARTNER_PAUSE
+                        } else {
+                            0
+                        }
                 } else {
                     0
                 }
@@ -179,7 +208,7 @@ impl Phy {
 
     fn control(&mut self, value: u16, now_ns: u64) {
         if value & BMCR_RESET != 0 {
-            *self = Phy::new(now_ns);
+            self.restart(now_ns);
             return;
         }
         let before = std::mem::replace(&mut self.basic[BMCR as usize], value & !BMCR_ANRESTART);

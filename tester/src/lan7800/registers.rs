@@ -30,9 +30,11 @@ constants! {
     FCT_TX_CTL = 0x0c4;
     FCT_RX_FIFO_END = 0x0c8;
     FCT_TX_FIFO_END = 0x0cc;
+    FCT_FLOW = 0x0d0;
     MAC_CR = 0x100;
     MAC_RX = 0x104;
     MAC_TX = 0x108;
+    FLOW = 0x10c;
     RX_ADDRH = 0x118;
     RX_ADDRL = 0x11c;
     MII_ACC = 0x120;
@@ -84,6 +86,10 @@ constants! {
     FCT_EMPTY = 1 << 21;
     FCT_DIS = 1 << 20;
     FCT_USED = 0xffff;
+    FLOW_TX_FCEN = 1 << 30;
+    FLOW_RX_FCEN = 1 << 29;
+    FLOW_FPF = 1 << 28;
+    FLOW_TIME = 0xffff;
     MAC_CR_RST = 1;
     MAC_RX_MAX_SIZE_SHIFT = 16;
     MAC_RX_FCS_STRIP = 1 << 4;
@@ -175,6 +181,12 @@ impl Registers {
     /// One of the bits is set.
     pub fn has(&self, address: u32, bits: u32) -> bool {
         self.get(address) & bits != 0
+    }
+
+    /// How full the receive FIFO is when the chip asks for a pause, and when it ends it, in bytes.
+    pub fn pause_levels(&self) -> (usize, usize) {
+        let bytes = |shift: u32| (self.get(FCT_FLOW) >> shift & 0x7f) as usize * 512;
+        (bytes(0), bytes(8))
     }
 
     /// A FIFO's size in bytes, from the register of its end.

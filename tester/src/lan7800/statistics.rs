@@ -11,10 +11,12 @@ pub enum Counter {
     RxDropped = 6,
     RxUnicastBytes = 7,
     RxUnicast = 10,
+    RxPause = 13,
     RxSizes = 14,
     TxCarrierErrors = 25,
     TxUnicastBytes = 31,
     TxUnicast = 34,
+    TxPause = 37,
     TxSizes = 38,
 }
 

@@ -182,6 +182,61 @@ fn a_busy_wire_fills_transfers() {
 }
 
 #[test]
+fn a_full_fifo_asks_for_a_pause_and_an_empty_one_ends_it() {
+    let mut backend = Backend::new(Speed::High);
+    backend.write(FCT_FLOW, 2 << 8 | 17);
+    backend.write(FLOW, FLOW_TX_FCEN | 0xffff);
+    let mut received = 0;
+    while backend.log.frames.is_empty() && received < 100 {
+        assert!(backend.receive(1514));
+        received += 1;
+        backend.run(backend.log.now_ns + 12_304);
+    }
+    assert_eq!(received, 6, "6 of 1528 bytes exceed 8704");
+    assert_eq!(pause::quanta(&backend.log.frames[0].1), Some(0xffff));
+    assert_eq!(backend.log.frames[0].1[6..12], MAC);
+    assert!(backend.receive(1514));
+    backend.stream(backend.log.now_ns + 1_000_000, &[]);
+    let sent: Vec<_> = backend.log.frames.iter().map(|(_, frame)| frame).collect();
+    assert_eq!((sent.len(), pause::quanta(sent[1])), (2, Some(0)));
+    assert_eq!(backend.chip.statistics.get(Counter::TxPause), 2);
+    assert_eq!(backend.chip.statistics.get(Counter::RxDropped), 0);
+}
+
+#[test]
+fn a_pause_that_was_asked_for_holds_frames_up_for_that_long() {
+    let mut backend = Backend::new(Speed::High);
+    let begin_ns = backend.log.now_ns;
+    let asks = pause::frame([2, 0, 0, 0, 0, 9], 1_000);
+    let data = transfer(&[vec![1; 60]]);
+    let delay = |backend: &mut Backend| {
+        let from_ns = backend.log.now_ns;
+        let before = backend.log.frames.len();
+        backend.offer(&data);
+        while backend.log.frames.len() == before {
+            let due_ns = backend.chip.deadline_ns().unwrap().max(backend.log.now_ns);
+            backend.run(due_ns);
+        }
+        assert_eq!(backend.offer(&data), Answer::Ack(()));
+        backend.log.now_ns - from_ns
+    };
+    assert!(backend.chip.receive(begin_ns, &asks));
+    assert!(delay(&mut backend) < 10_000, "not obeyed");
+    backend.write(FLOW, FLOW_RX_FCEN);
+    assert!(backend.chip.receive(backend.log.now_ns, &asks));
+    assert_eq!(
+        delay(&mut backend),
+        512_000,
+        "1000 times 512 bits at 1 Gbit/s"
+    );
+    assert!(backend.chip.receive(backend.log.now_ns, &asks));
+    let ends = pause::frame([2, 0, 0, 0, 0, 9], 0);
+    assert!(backend.chip.receive(backend.log.now_ns, &ends));
+    assert!(delay(&mut backend) < 10_000, "ended");
+    assert_eq!(backend.chip.statistics.get(Counter::RxPause), 3);
+}
+
+#[test]
 fn high_speed_carries_53_megabytes_a_second_and_loses_the_rest() {
     let mut backend = Backend::new(Speed::High);
     let mut bytes = 0;

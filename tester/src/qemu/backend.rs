@@ -67,6 +67,9 @@ impl Backend for QemuBackend {
             nic::plug(port, plugged)
         }
     }
+    fn set_partner(&mut self, port: usize, pauses: bool) -> Result<(), String> {
+        nic::set_partner(port, pauses)
+    }
     fn inject_faults(&mut self, port: usize, plan: Option<FaultPlan>) -> Result<Damage, String> {
         if self.cards {
             cards::inject_faults(port, plan)

@@ -50,6 +50,11 @@ impl Tester {
                 reply(self.join(a, b, plan, backend))
             }
             Command::Unwire {} => reply(self.part(backend)),
+            Command::Partner { port, pauses } => reply(
+                self.checked("partner", port)
+                    .and_then(|()| backend.set_partner(port, pauses))
+                    .map(|()| json!({})),
+            ),
             Command::Capture { path } => reply(self.set_capture(path)),
             Command::Apps { port, apps } => reply(self.set_apps(port, &apps, backend)),
             Command::AppResults { port } => reply(self.app_results(port, backend)),

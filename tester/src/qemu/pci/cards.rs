@@ -545,7 +545,7 @@ unsafe extern "C" fn config_write(device: *mut c_void, address: u32, value: u32,
     if device.is_awake() == slept {
         // The state changed. Asleep, the card has neither interrupts nor timers.
         with_any(port, |card, host| {
-            card.power_changed();
+            card.power_changed(now_ns(), device.power());
             host.interrupt(false);
         });
     }

@@ -10,7 +10,7 @@
 
 use std::ffi::{CStr, CString, c_int, c_uint, c_void};
 
-use crate::pci::{Capabilities, Identity, MsiX, Signalling, Window};
+use crate::pci::{Capabilities, Identity, MsiX, Power, Signalling, Window};
 use crate::qemu::api::{Callback, PropertyGetter, PropertySetter, api};
 use crate::qemu::caches;
 use crate::qemu::device_type::{self, DeviceType};
@@ -41,6 +41,8 @@ const PMCSR: usize = 4;
 /// PMCSR: the state, and whether the card may wake the machine.
 const PMCSR_WRITABLE: [u8; 2] = [0x03, 0x01];
 const PMCSR_STATE: u8 = 0x03;
+/// In its second byte.
+const PMCSR_PME_ENABLE: u8 = 0x01;
 
 /// The capability of PCI Express 1.1 (PCI Express Base Specification 1.1, 7.8): an endpoint, one lane, 2.5 GT/s.
 const EXPRESS: u8 = 0x10;
@@ -426,12 +428,26 @@ impl Device {
         }
     }
 
+    /// What the power management registers say.
+    pub fn power(self) -> Power {
+        let Some(place) = self.pmcsr else {
+            return Power::On;
+        };
+        // SAFETY: as in `plug`.
+        let [state, control] =
+            [0, 1].map(|byte| unsafe { self.configuration.add(place + byte).read_volatile() });
+        if state & PMCSR_STATE == 0 {
+            Power::On
+        } else if control & PMCSR_PME_ENABLE != 0 {
+            Power::Listening
+        } else {
+            Power::Off
+        }
+    }
+
     /// Whether the device is in power state D0, where it answers.
     pub fn is_awake(self) -> bool {
-        // SAFETY: as in `plug`.
-        self.pmcsr.is_none_or(|place| unsafe {
-            self.configuration.add(place).read_volatile() & PMCSR_STATE == 0
-        })
+        self.power() == Power::On
     }
 
     /// The machine writes the configuration space.

@@ -109,6 +109,11 @@ pub fn inject_faults(port: usize, plan: Option<FaultPlan>) -> Result<Damage, Str
     .ok_or_else(|| no_nic(port))
 }
 
+/// Sets whether the link partner of the NIC at `port` offers pause frames.
+pub fn set_partner(port: usize, pauses: bool) -> Result<(), String> {
+    with_port(port, |nic| nic.chip.set_partner(pauses)).ok_or_else(|| no_nic(port))
+}
+
 /// The timers of all NICs.
 pub fn timers() -> Vec<Timer> {
     let nics = NICS.lock().unwrap_or_else(|e| e.into_inner());
