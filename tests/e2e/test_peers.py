@@ -99,7 +99,7 @@ def test_marks_are_seen_on_the_wire(cli: Cli, tmp_path: Path, test: str) -> None
             assert set(of_flow) == {"0", str(dscp)}
             assert of_flow[str(dscp)] > 100
             if dscp:
-                assert of_flow["0"] <= 5, "SYN, cookie, and what came before iperf3 marked its socket"
+                assert of_flow["0"] <= 50, "SYN, cookie, and answers once the socket was closed"
     for kind, dscp in {"icmp": 0, **PROBES[test]}.items():
         assert list(heard[kind]) == [str(dscp)]
         assert heard[kind][str(dscp)] > 300
