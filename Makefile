@@ -49,6 +49,8 @@ bench: setup ## measure the lab's own speed (BENCH_ARGS=--all: demo and reproduc
 
 papers: setup ## measure all papers in full; show what moved since the run kept in docs/papers (an hour)
 	scripts/papers
+	scripts/paper-tables
+	scripts/salah2009-tables
 
 foreign: setup ## build our drivers for i386 and PowerPC (needs gcc-powerpc-linux-gnu; minutes)
 	scripts/foreign-build $$($(BIN)/python -c 'from irqlab.setup import kernel_sources; print(kernel_sources.debian("6.12").path)')
