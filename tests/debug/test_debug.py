@@ -71,20 +71,20 @@ ONCE = {
         ("load_unload",),
         ("tx_timeout",),
         ("usb",),
-        ("autosuspend",),
+        ("autosuspend", "ltm"),
         OF_CHIPS,
         OF_FRAMES,
         *((name,) for name in OF_A_PEER),
     ),
     "kcsan": (("together",), OF_CHIPS, OF_FRAMES),
-    "rt": (("together",), ("interface",), ("tx_timeout",), ("usb",), ("autosuspend",), OF_CHIPS, OF_FRAMES),
+    "rt": (("together",), ("interface",), ("tx_timeout",), ("usb",), ("autosuspend", "ltm"), OF_CHIPS, OF_FRAMES),
     "swiotlb": (("together",), OF_CHIPS, OF_FRAMES, *((name,) for name in OF_A_PEER)),
 }
 """Scripts that choose their schemes themselves, by build; those in one group share a DUT."""
 OF_THEIRS = tuple(script.name for script in tap.scripts() if not script.engine and script.name not in OF_A_PEER)
 OF_PCI = ("backstop", "bad_input", "interface", "load_unload", "rings", "tx_timeout", *OF_CHIPS)
 """Scripts for the schemes, rings, settings and chips of our PCI drivers."""
-OF_USB = ("autosuspend", "usb")
+OF_USB = ("autosuspend", "ltm", "usb")
 OF_THE_CLOCK = ("busy_wire", "tcp")
 """Scripts that compare rates, which means nothing without the instruction clock."""
 SILENT = {"lan78xx": "lan78xx of Linux 6.12.y receives nothing: docs/findings.md"}
