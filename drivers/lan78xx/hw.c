@@ -102,8 +102,10 @@ int lan78xx_hw_init(struct lan78xx *np)
 	} settings[] = {
 		{ USB_CFG0, USB_CFG0_BIR | USB_CFG0_BCE,
 		  USB_CFG0_BIR | USB_CFG0_BCE },
-		{ HW_CFG, HW_CFG_MEF | HW_CFG_CLK125_EN | HW_CFG_REFCLK25_EN,
-		  HW_CFG_MEF | HW_CFG_CLK125_EN | HW_CFG_REFCLK25_EN },
+		{ HW_CFG, HW_CFG_MEF | HW_CFG_CLK125_EN | HW_CFG_REFCLK25_EN |
+		  np->led_mask,
+		  HW_CFG_MEF | HW_CFG_CLK125_EN | HW_CFG_REFCLK25_EN |
+		  np->leds },
 		{ FCT_RX_FIFO_END, ~0, FIFO_BYTES / FIFO_UNIT - 1 },
 		{ FCT_TX_FIFO_END, ~0, FIFO_BYTES / FIFO_UNIT - 1 },
 		{ INT_STS, ~0, ~0 },
@@ -130,7 +132,9 @@ int lan78xx_hw_init(struct lan78xx *np)
 		if (err)
 			return err;
 	}
-	err = lan78xx_set_delay(np);
+	err = lan78xx_init_ltm(np);
+	if (!err)
+		err = lan78xx_set_delay(np);
 	if (!err)
 		err = lan78xx_set_burst(np);
 	if (!err)

@@ -159,6 +159,8 @@ struct lan78xx {
 	phy_interface_t interface;
 	bool phy_interrupts;		/* PHY interrupt is available */
 	bool phy_fixed;
+	u32 led_mask;			/* of HW_CFG, if the device tree says */
+	u32 leds;			/* which LEDs there are */
 	u32 wol;
 
 	struct mutex stats_lock;
@@ -200,6 +202,7 @@ int lan78xx_set_burst(struct lan78xx *np);
 /* nvram.c */
 int lan78xx_read_eeprom(struct lan78xx *np, u32 at, u32 bytes, u8 *data);
 void lan78xx_find_address(struct lan78xx *np);
+int lan78xx_init_ltm(struct lan78xx *np);
 
 /* filter.c */
 void lan78xx_filter_init(struct lan78xx *np);

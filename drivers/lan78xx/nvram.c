@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * EEPROM and OTP memory, and the MAC address. Its sources, in this order: the
- * device tree, the register that the chip loads after a reset, the EEPROM, the
- * OTP memory, a random address.
+ * EEPROM and OTP memory, and what they hold: the MAC address and the values of
+ * the latency tolerance. Sources of the address, in this order: the device tree,
+ * the register that the chip loads after a reset, the EEPROM, the OTP memory, a
+ * random address.
  */
 #include <linux/etherdevice.h>
 
@@ -103,26 +104,33 @@ static bool from_registers(struct lan78xx *np, u8 *mac)
 	return is_valid_ether_addr(mac);
 }
 
-static bool from_eeprom(struct lan78xx *np, u8 *mac)
+/* Both memories have the same contents. Fails if this one has none. */
+static int from_eeprom(struct lan78xx *np, u32 at, u32 bytes, u8 *data)
 {
 	u8 mark;
+	int err;
 
-	return !lan78xx_read_eeprom(np, 0, 1, &mark) && mark == EEPROM_MARK &&
-	       !lan78xx_read_eeprom(np, NVRAM_MAC, ETH_ALEN, mac) &&
-	       is_valid_ether_addr(mac);
+	err = lan78xx_read_eeprom(np, 0, 1, &mark);
+	if (err)
+		return err;
+	if (mark != EEPROM_MARK)
+		return -ENODATA;
+	return lan78xx_read_eeprom(np, at, bytes, data);
 }
 
-static bool from_otp(struct lan78xx *np, u8 *mac)
+static int from_otp(struct lan78xx *np, u32 at, u32 bytes, u8 *data)
 {
-	u32 at = NVRAM_MAC;
 	u8 mark;
+	int err;
 
-	if (read_otp(np, 0, 1, &mark) ||
-	    (mark != OTP_MARK_1 && mark != OTP_MARK_2))
-		return false;
+	err = read_otp(np, 0, 1, &mark);
+	if (err)
+		return err;
 	if (mark == OTP_MARK_2)
 		at += OTP_SECOND;
-	return !read_otp(np, at, ETH_ALEN, mac) && is_valid_ether_addr(mac);
+	else if (mark != OTP_MARK_1)
+		return -ENODATA;
+	return read_otp(np, at, bytes, data);
 }
 
 void lan78xx_find_address(struct lan78xx *np)
@@ -130,11 +138,57 @@ void lan78xx_find_address(struct lan78xx *np)
 	u8 mac[ETH_ALEN];
 
 	if (!eth_platform_get_mac_address(&np->udev->dev, mac) ||
-	    from_registers(np, mac) || from_eeprom(np, mac) ||
-	    from_otp(np, mac)) {
+	    from_registers(np, mac) ||
+	    (!from_eeprom(np, NVRAM_MAC, ETH_ALEN, mac) &&
+	     is_valid_ether_addr(mac)) ||
+	    (!from_otp(np, NVRAM_MAC, ETH_ALEN, mac) &&
+	     is_valid_ether_addr(mac))) {
 		eth_hw_addr_set(np->netdev, mac);
 		return;
 	}
 	eth_hw_addr_random(np->netdev);
 	netdev_info(np->netdev, "no MAC address found, taking a random one\n");
+}
+
+/* @values stay 0 if the memory's owner has set none. */
+static void find_ltm(struct lan78xx *np, __le32 values[LTM_REGISTERS])
+{
+	const u32 bytes = LTM_REGISTERS * sizeof(*values);
+	__le32 found[LTM_REGISTERS];
+	u8 block[2];
+	int err;
+
+	if (!from_eeprom(np, NVRAM_LTM, sizeof(block), block)) {
+		if (block[0] != bytes)
+			return;
+		err = from_eeprom(np, 2 * block[1], bytes, (u8 *)found);
+	} else if (!from_otp(np, NVRAM_LTM, sizeof(block), block)) {
+		if (block[0] != bytes)
+			return;
+		err = from_otp(np, 2 * block[1], bytes, (u8 *)found);
+	} else {
+		return;
+	}
+	if (!err)
+		memcpy(values, found, bytes);
+}
+
+/* What the chip tells a USB 3 host of the latency that it tolerates, as in the
+ * in-tree driver. The LAN7850 has USB 2 only.
+ */
+int lan78xx_init_ltm(struct lan78xx *np)
+{
+	__le32 values[LTM_REGISTERS] = {};
+	u32 config;
+	int i, err;
+
+	if (np->chip == CHIP_LAN7850)
+		return 0;
+	err = lan78xx_read(np, USB_CFG1, &config);
+	if (!err && config & USB_CFG1_LTM_EN)
+		find_ltm(np, values);
+	for (i = 0; !err && i < LTM_REGISTERS; i++)
+		err = lan78xx_write(np, LTM_BELT_IDLE0 + 4 * i,
+				    le32_to_cpu(values[i]));
+	return err;
 }

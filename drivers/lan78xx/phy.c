@@ -206,6 +206,25 @@ static bool polled(const struct phy_device *phydev)
 	return phydev->drv && !phydev->drv->config_intr;
 }
 
+/* The PHY's driver sets their modes; the chip must let them out. */
+static void find_leds(struct lan78xx *np, const struct phy_device *phydev)
+{
+	static const u32 leds[] = {
+		HW_CFG_LED0_EN, HW_CFG_LED1_EN, HW_CFG_LED2_EN, HW_CFG_LED3_EN,
+	};
+	int i, count;
+
+	count = of_property_count_u32_elems(phydev->mdio.dev.of_node,
+					    "microchip,led-modes");
+	if (count < 0)
+		return;
+	for (i = 0; i < ARRAY_SIZE(leds); i++) {
+		np->led_mask |= leds[i];
+		if (i < count)
+			np->leds |= leds[i];
+	}
+}
+
 int lan78xx_phy_attach(struct lan78xx *np)
 {
 	struct net_device *netdev = np->netdev;
@@ -241,6 +260,7 @@ int lan78xx_phy_attach(struct lan78xx *np)
 	}
 	phy_remove_link_mode(phydev, ETHTOOL_LINK_MODE_1000baseT_Half_BIT);
 	phy_support_asym_pause(phydev);
+	find_leds(np, phydev);
 	return 0;
 
 unregister:

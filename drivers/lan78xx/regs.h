@@ -46,6 +46,7 @@ enum {
 	FCT_RX_FIFO_END	= 0x0c8,
 	FCT_TX_FIFO_END	= 0x0cc,
 	FCT_FLOW	= 0x0d0,	/* levels of pause frames */
+	LTM_BELT_IDLE0	= 0x0e0,	/* latency tolerance: the first of six */
 	MAC_CR		= 0x100,
 	MAC_RX		= 0x104,
 	MAC_TX		= 0x108,
@@ -84,6 +85,8 @@ enum {
 enum {
 	HW_CFG_CLK125_EN	= BIT(25),
 	HW_CFG_REFCLK25_EN	= BIT(24),
+	HW_CFG_LED3_EN		= BIT(23),
+	HW_CFG_LED2_EN		= BIT(22),
 	HW_CFG_LED1_EN		= BIT(21),	/* shares its pins with ... */
 	HW_CFG_LED0_EN		= BIT(20),	/* ... the EEPROM */
 	HW_CFG_MEF		= BIT(4),	/* multiple frames per transfer */
@@ -127,6 +130,7 @@ enum {
 	USB_CFG0_BCE		= BIT(5),	/* enables BURST_CAP */
 	USB_CFG1_U2_INIT_EN	= BIT(12),
 	USB_CFG1_U1_INIT_EN	= BIT(10),
+	USB_CFG1_LTM_EN		= BIT(8),
 };
 
 enum {
@@ -194,6 +198,11 @@ enum {
 
 #define WK_SRC_ALL		0xfff1ff1f	/* write to clear */
 
+/* For each speed: the latency tolerated while idle and while active, and the time
+ * until idle.
+ */
+#define LTM_REGISTERS		6
+
 /* Perfect filters; 0 is the interface's own address */
 #define MAF_COUNT		33
 #define MAF_HI(n)		(MAF_BASE + 8 * (n))
@@ -217,6 +226,7 @@ enum {
 	OTP_MARK_2		= 0xf7,		/* contents start at OTP_SECOND */
 	OTP_SECOND		= 0x100,
 	NVRAM_MAC		= 1,		/* offset */
+	NVRAM_LTM		= 0x3f,		/* length in bytes, offset in words */
 };
 
 /* Receive: words A, B (u32) and C (u16), then the frame with its FCS. The next

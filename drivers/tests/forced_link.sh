@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# Speed and duplex are forced, and negotiated again; frames pass at each.
+# may log: random: crng reseeded on system resumption|^done\.$
+# Speed and duplex are forced, and negotiated again; frames pass at each. They are kept when the machine suspends.
 . "${0%/*}/tap.sh"
 only_for irqmod_i8255x irqmod_rtl8139cp
 
@@ -41,6 +42,16 @@ ip link set "$IF0" down
 ip link set "$IF0" up
 check "... kept" up 10Mb/s
 check "... a host answers again" reaches "$PEER0"
+# In D3 an 82559 switches its PHY off, unless it may wake the machine.
+echo platform >/sys/power/pm_test
+echo 0 >/sys/module/suspend/parameters/pm_test_delay
+for wol in d g; do
+	check "wake-up $wol" ethtool -s "$IF0" wol $wol
+	check "... suspend and resume" sh -c 'echo mem >/sys/power/state'
+	check "... the speed is kept" up 10Mb/s
+	check "... a host answers" reaches "$PEER0"
+done
+ethtool -s "$IF0" wol d
 check "100 Mbit/s, full duplex" ethtool -s "$IF0" speed 100 duplex full autoneg off
 check "... the link comes up" up 100Mb/s
 check "... a host answers" reaches "$PEER0"

@@ -74,7 +74,7 @@ ONCE = {
         ("queues",),
         ("tx_timeout",),
         ("usb",),
-        ("autosuspend",),
+        ("autosuspend", "ltm"),
         OF_CHIPS,
         OF_FRAMES,
         *((name,) for name in OF_A_PEER),
@@ -87,7 +87,7 @@ ONCE = {
         ("queues",),
         ("tx_timeout",),
         ("usb",),
-        ("autosuspend",),
+        ("autosuspend", "ltm"),
         OF_CHIPS,
         OF_FRAMES,
     ),
@@ -97,7 +97,7 @@ ONCE = {
 OF_THEIRS = tuple(script.name for script in tap.scripts() if not script.engine and script.name not in OF_A_PEER)
 OF_PCI = ("backstop", "bad_input", "interface", "load_unload", "queues", "rings", "tx_timeout", *OF_CHIPS)
 """Scripts for the schemes, rings, settings and chips of our PCI drivers, and for the device without hardware."""
-OF_USB = ("autosuspend", "usb")
+OF_USB = ("autosuspend", "ltm", "usb")
 OF_THE_CLOCK = ("busy_wire", "tcp")
 """Scripts that compare rates, which means nothing without the instruction clock."""
 SILENT = {"lan78xx": "lan78xx of Linux 6.12.y receives nothing: docs/findings.md"}

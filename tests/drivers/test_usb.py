@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The driver of the USB NICs: it forwards, rejects unsupported schemes, and passes its TAP script."""
+"""The driver of the USB NICs: it forwards, rejects unsupported schemes, and passes its TAP scripts."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -33,6 +34,21 @@ def test_forwards_twice_as_much_as_the_in_tree_driver(usb: Testbed) -> None:
     assert result.instructions_per_frame < 3_000
 
 
+def test_an_overload_asks_for_a_pause_if_the_partner_knows_that(usb: Testbed) -> None:
+    def asked(pauses: bool) -> int:
+        with usb.open() as dut:
+            dut.rpc.call("partner", port=0, pauses=pauses)
+            dut.run("ethtool", "-r", "eth0")
+            dut.sleep(5_000_000_000)
+            ForwardingTrial(loads=(Load(rate_pps=400_000.0, size=64),)).measure(dut, usb.conditions)
+            found = re.search(r"hw_tx_pause_frames: (\d+)", dut.run("ethtool", "-S", "eth0"))
+            assert found
+            return int(found[1])
+
+    assert asked(pauses=True) > 0
+    assert asked(pauses=False) == 0
+
+
 def test_schemes_that_need_an_interrupt_are_refused(usb: Testbed) -> None:
     with usb.open() as dut:
         for name in ("interrupt", "de", "adaptive"):
@@ -43,7 +59,8 @@ def test_schemes_that_need_an_interrupt_are_refused(usb: Testbed) -> None:
 
 
 @pytest.mark.long
-def test_in_the_dut(overload: Overload) -> None:
-    report = tap.run(overload, tap.find(["usb"])[0])
+@pytest.mark.parametrize("name", ["autosuspend", "ltm", "usb"])
+def test_in_the_dut(overload: Overload, name: str) -> None:
+    report = tap.run(overload, tap.find([name])[0])
     print(report.text)
     assert report.failures == []
