@@ -49,7 +49,7 @@ COSTS = {"none": None, f"{IRQ_NS / 1000:g} µs more": Costs(irq=IRQ_NS)}
 QUEUES = (31, 32)
 """Packets that may wait for screend. From 32 on tun frees its places 16 at a time."""
 PAUSES_US = (125, 0)
-"""From an interrupt to the next; 0: none."""
+"""For how long RX stays masked after a pass; 0: not at all."""
 WIRE = 3.3
 """Where the unmodified kernel livelocks without screend, as OVERLOAD."""
 NEAR_PEAK = (0.23, 0.28, 0.33, 0.38)

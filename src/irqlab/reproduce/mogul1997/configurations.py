@@ -59,9 +59,9 @@ def ifpoll() -> Tuning:
     return Tuning(schemes=Schemes(rx="ifpoll", tx="poll"), ksoftirqd_nice=FIRST)
 
 
-def shrinking(pause_usecs: int | None = None, tx: str = "interrupt") -> Tuning:
+def shrinking(pause_usecs: int | None = None) -> Tuning:
     """OpenBSD's receive ring, shorter while the machine is livelocked. `pause_usecs`: for so long RX is masked after a pass."""
-    return Tuning(schemes=Schemes(rx="shrink", tx=tx, pause_usecs=pause_usecs), ksoftirqd_nice=FIRST)
+    return Tuning(schemes=Schemes(rx="shrink", tx="interrupt", pause_usecs=pause_usecs), ksoftirqd_nice=FIRST)
 
 
 def quota_name(quota: int) -> str:
