@@ -27,7 +27,7 @@ from irqlab.present.series import Bar
 from irqlab.present.tables import Table
 from irqlab.present.variants import Row, Variant
 from irqlab.results.document import MethodResult
-from irqlab.results.records import Rate, Ratio
+from irqlab.results.values import Rate, Ratio
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult
 
