@@ -6,11 +6,14 @@
 
 mod access;
 mod filter;
+mod flow_control;
 mod identity;
 mod interrupts;
 mod nvm;
+mod packet;
 mod phy;
 mod receive;
+mod receive_descriptor;
 mod registers;
 mod ring;
 mod statistics;
@@ -27,8 +30,9 @@ use serde::{Deserialize, Serialize};
 use self::interrupts::Interrupts;
 use self::nvm::Nvm;
 use self::phy::Phy;
-use self::receive::{Receiver, Used};
+use self::receive::Receiver;
 use self::registers::{RAH_VALID, cause, csr, ctrl, nvm as eeprom, rctl, status};
+use self::ring::Used;
 use self::statistics::{Counter, Statistics};
 use self::system_time::SystemTime;
 use self::transmit::Sender;
