@@ -4,14 +4,20 @@
 //! [`Chip`] needs no QEMU: it is a [`Card`] in a [`Host`]. Sections in comments are those of Intel's "82574 GbE Controller Family
 //! Datasheet", revision 3.4, "the data sheet". docs/i82574-model.md says what is modelled and what is not.
 
+mod access;
 mod filter;
+mod flow_control;
+mod identity;
 mod interrupts;
 mod nvm;
+mod packet;
 mod phy;
 mod receive;
+mod receive_descriptor;
 mod registers;
 mod ring;
 mod statistics;
+mod system_time;
 mod transmit;
 
 #[cfg(test)]
@@ -24,46 +30,20 @@ use serde::{Deserialize, Serialize};
 use self::interrupts::Interrupts;
 use self::nvm::Nvm;
 use self::phy::Phy;
-use self::receive::{Receiver, Used};
-use self::registers::{
-    FLUSH, RAH_VALID, SWSM_SMBI, cause, csr, ctrl, ctrl_ext, nvm as eeprom, rctl, status,
-};
+use self::receive::Receiver;
+use self::registers::{RAH_VALID, cause, csr, ctrl, nvm as eeprom, rctl, status};
+use self::ring::Used;
 use self::statistics::{Counter, Statistics};
+use self::system_time::SystemTime;
 use self::transmit::Sender;
 use crate::pci::link::Parameters;
 use crate::pci::transmit::{Timing, Transmitter};
-use crate::pci::{Capabilities, Card, Host, Identity, MsiX, Power, PowerManagement, Window};
+use crate::pci::{Card, Host, Power};
 
+pub use self::identity::{CAPABILITIES, IDENTITY, WINDOWS};
 pub use self::phy::NEGOTIATION_NS;
 
-const INTEL: u16 = 0x8086;
-const DEVICE: u16 = 0x10d3;
 const QUEUES: usize = 2;
-/// Registers, the flash memory, ports, the tables of MSI-X (chapter 9).
-pub const WINDOWS: [Window; 4] = [
-    Window {
-        bytes: csr::BYTES,
-        ports: false,
-    },
-    Window {
-        bytes: 128 << 10,
-        ports: false,
-    },
-    Window {
-        bytes: 32,
-        ports: true,
-    },
-    Window {
-        bytes: 16 << 10,
-        ports: false,
-    },
-];
-const FLASH: usize = 1;
-const PORTS: usize = 2;
-const TABLES: usize = 3;
-/// The ports: an offset, and what is there (10.1).
-const IOADDR: u64 = 0;
-const IODATA: u64 = 4;
 /// The packet buffer (PBA): 40 KB, half of them for what is received after a reset.
 const BUFFER_KB: u32 = 40;
 const RECEIVE_KB: u32 = 20;
@@ -72,36 +52,6 @@ const NO_LINK_BPS: u64 = 1_000_000_000;
 /// Preamble and start delimiter in bytes, and the gap between frames in bit times (IEEE 802.3, 4.4.2).
 const PREAMBLE_BYTES: u64 = 8;
 const GAP_BITS: u64 = 96;
-/// SYSTIM counts in steps of a clock of 25 MHz (by Linux's e1000e).
-const CLOCK_NS: u64 = 40;
-
-/// The configuration space (chapter 9).
-pub const IDENTITY: Identity = Identity {
-    vendor: INTEL,
-    device: DEVICE,
-    revision: 0,
-    subsystem: (INTEL, 0),
-    latency: [0, 0],
-    // Version 2, DSI, PME from D0 and D3.
-    power: Some(PowerManagement {
-        offset: 0xc8,
-        capabilities: 0xc822,
-    }),
-};
-
-/// Its further capabilities (chapter 9).
-pub const CAPABILITIES: Capabilities = Capabilities {
-    express: Some(0xe0),
-    msi: Some(0xd0),
-    msix: Some(MsiX {
-        offset: 0xa0,
-        vectors: interrupts::VECTORS,
-        window: TABLES,
-        table: 0,
-        pending: 0x2000,
-    }),
-};
-
 /// A descriptor is in memory no sooner than so many ns after it is ready to be written back.
 const WRITE_BACK_NS: u64 = {
     let link = Parameters::GEN1_X1;
@@ -114,28 +64,6 @@ struct Posted {
     at_ns: u64,
     used: Vec<Used>,
     causes: u32,
-}
-
-/// The time that SYSTIM shows.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-struct SystemTime {
-    value: u64,
-    since_ns: u64,
-    increment: u32,
-}
-
-impl SystemTime {
-    fn at(&self, now_ns: u64) -> u64 {
-        let (step, period) = (self.increment & 0xff_ffff, self.increment >> 24);
-        let steps = now_ns
-            .saturating_sub(self.since_ns)
-            .checked_div(CLOCK_NS * u64::from(period))
-            .unwrap_or(0);
-        self.value.wrapping_add(steps.wrapping_mul(step.into()))
-    }
-    fn set(&mut self, now_ns: u64, value: u64) {
-        (self.value, self.since_ns) = (value, now_ns);
-    }
 }
 
 /// The chip.
@@ -298,173 +226,6 @@ impl Chip {
         }
     }
 
-    /// The queue's registers that an offset lies in: its number and the offset in them.
-    fn queue_register(offset: u64, first: u64) -> Option<(usize, u64)> {
-        let at = offset.checked_sub(first)?;
-        let number = (at / csr::QUEUE_BYTES) as usize;
-        (number < QUEUES).then_some((number, at % csr::QUEUE_BYTES))
-    }
-
-    fn read_register(&mut self, now_ns: u64, offset: u64) -> u32 {
-        if let Some((number, at)) = Chip::queue_register(offset, csr::RX_QUEUES) {
-            if let Some(value) = self.receiver.queues[number].ring.read(at) {
-                return value;
-            }
-        }
-        if let Some((number, at)) = Chip::queue_register(offset, csr::TX_QUEUES) {
-            if let Some(value) = self.sender.queues[number].ring.read(at) {
-                return value;
-            }
-        }
-        match offset {
-            csr::CTRL_ALIAS => self.register(csr::CTRL),
-            csr::STATUS => self.status(),
-            csr::EERD => self.nvm.read_register(),
-            csr::EEWR => self.nvm.write_register(),
-            csr::MDIC => self.phy.control(),
-            csr::ICR => self.interrupts.read_causes(),
-            csr::ICS => self.interrupts.peek_causes(),
-            csr::ITR => self.interrupts.throttle(),
-            csr::IMS => self.interrupts.mask(),
-            csr::IMC => 0, // write only
-            csr::EIAC => self.interrupts.auto_clear(),
-            csr::IAM => self.interrupts.auto_mask(),
-            csr::IVAR => self.interrupts.ivar(),
-            csr::EITR..=csr::EITR_LAST => self
-                .interrupts
-                .vector_throttle(((offset - csr::EITR) / 4) as usize),
-            csr::STATISTICS..=csr::STATISTICS_LAST => self.statistics.read(offset),
-            csr::SWSM => {
-                let value = self.register(csr::SWSM);
-                self.set_register(csr::SWSM, value | SWSM_SMBI);
-                value
-            }
-            csr::SYSTIML => self.time.at(now_ns) as u32,
-            csr::SYSTIMH => (self.time.at(now_ns) >> 32) as u32,
-            csr::TIMINCA => self.time.increment,
-            _ => self.register(offset),
-        }
-    }
-
-    fn write_register(&mut self, now_ns: u64, offset: u64, value: u32, host: &mut dyn Host) {
-        if let Some((number, at)) = Chip::queue_register(offset, csr::RX_QUEUES) {
-            if self.receiver.queues[number].ring.write(at, value) {
-                if at == csr::TAIL {
-                    self.receive_next(now_ns, host);
-                }
-                return;
-            }
-        }
-        if let Some((number, at)) = Chip::queue_register(offset, csr::TX_QUEUES) {
-            if self.sender.queues[number].ring.write(at, value) {
-                match at {
-                    csr::TAIL => self.send_if_linked(now_ns, host),
-                    csr::HEAD => self.sender.queues[number].clear(),
-                    _ => {}
-                }
-                return;
-            }
-        }
-        match offset {
-            csr::CTRL | csr::CTRL_ALIAS => self.set_control(now_ns, value),
-            csr::STATUS => self.phy_was_reset &= value & status::PHYRA != 0,
-            csr::EEC => {
-                let granted = value & eeprom::EEC_REQUEST != 0;
-                let fixed = eeprom::EEC_PRESENT | eeprom::EEC_AUTO_READ;
-                let grant = if granted { eeprom::EEC_GRANT } else { 0 };
-                self.set_register(offset, value & !eeprom::EEC_GRANT | fixed | grant);
-            }
-            csr::EERD => self.nvm.set_read(now_ns, value),
-            csr::EEWR => self.nvm.set_write(now_ns, value),
-            csr::CTRL_EXT => {
-                self.set_register(offset, value & !(ctrl_ext::EE_RST | ctrl_ext::PBA_CLEAR));
-                self.interrupts.set_control(value);
-            }
-            csr::MDIC => self.phy.set_control(now_ns, value),
-            csr::EEMNGCTL => {}
-            csr::ICR => self.interrupts.write_causes(value),
-            csr::ICS => self.interrupts.raise(value),
-            csr::ITR => self.interrupts.set_throttle(value),
-            csr::IMS => self.interrupts.set_mask(value),
-            csr::IMC => self.interrupts.clear_mask(value),
-            csr::EIAC => self.interrupts.set_auto_clear(value),
-            csr::IAM => self.interrupts.set_auto_mask(value),
-            csr::IVAR => self.interrupts.set_ivar(value),
-            csr::EITR..=csr::EITR_LAST => self
-                .interrupts
-                .set_vector_throttle(((offset - csr::EITR) / 4) as usize, value),
-            csr::STATISTICS..=csr::STATISTICS_LAST => {} // read only
-            csr::PBA => {
-                let receive = (value & 0x3f).min(BUFFER_KB);
-                self.set_register(offset, (BUFFER_KB - receive) << 16 | receive);
-                self.transmitter
-                    .resize(transmit::fifo_bytes(self.register(csr::PBA)));
-            }
-            csr::RDTR | csr::TIDV => {
-                self.set_register(offset, value & 0xffff);
-                if value & FLUSH != 0 && offset == csr::RDTR {
-                    self.receiver.timers.stop();
-                    self.receive_flush(now_ns, cause::RXT0, host);
-                } else if value & FLUSH != 0 {
-                    self.sender.timers.stop();
-                    self.send_flush(now_ns, cause::TXDW, host);
-                }
-            }
-            csr::RADV | csr::TADV | csr::FCTTV | csr::VET | csr::FCT | csr::FCAH => {
-                self.set_register(offset, value & 0xffff)
-            }
-            csr::FCRTH => self.set_register(offset, value & 0xfff8),
-            csr::FCRTL => self.set_register(offset, value & 0x8000_fff8),
-            csr::TXCW => self.set_register(offset, value & 0xc000_ffff),
-            csr::TCTL => {
-                self.set_register(offset, value);
-                self.send_if_linked(now_ns, host);
-            }
-            csr::RCTL => {
-                let enabled = self.register(csr::RCTL) & rctl::EN;
-                self.set_register(offset, value);
-                if enabled != 0 && value & rctl::EN == 0 {
-                    self.receiver.clear();
-                }
-                self.receive_next(now_ns, host);
-            }
-            csr::RAL..=csr::RAH_LAST => {
-                let high = offset & 4 != 0;
-                self.set_register(offset, if high { value & 0x8003_ffff } else { value });
-                self.addresses_changed(((offset - csr::RAL) / 8) as usize);
-            }
-            csr::SYSTIML => {
-                let high = self.time.at(now_ns) & !0xffff_ffff;
-                self.time.set(now_ns, high | u64::from(value));
-            }
-            csr::SYSTIMH => {
-                let low = self.time.at(now_ns) & 0xffff_ffff;
-                self.time.set(now_ns, u64::from(value) << 32 | low);
-            }
-            csr::TIMINCA => {
-                let value_now = self.time.at(now_ns);
-                self.time.set(now_ns, value_now);
-                self.time.increment = value;
-            }
-            csr::TSYNCTXCTL | csr::TSYNCRXCTL => self.set_register(offset, value & !1),
-            _ => self.set_register(offset, value),
-        }
-    }
-
-    fn set_control(&mut self, now_ns: u64, value: u32) {
-        if value & ctrl::RST != 0 {
-            self.software_reset();
-            return;
-        }
-        if value & ctrl::PHY_RST != 0 {
-            self.phy.reset(now_ns);
-            self.phy_was_reset = true;
-        }
-        self.set_register(csr::CTRL, value & !ctrl::PHY_RST);
-        self.vlan_mode = value & ctrl::VME != 0;
-        self.update_link();
-    }
-
     fn send_if_linked(&mut self, now_ns: u64, host: &mut dyn Host) {
         if self.is_linked() {
             self.send(now_ns, host);
@@ -568,21 +329,9 @@ impl Chip {
     }
 }
 
-/// The register that a byte lies in, and by how many bits it is shifted in it.
-fn aligned(offset: u64) -> (u64, u32) {
-    (offset & !3, (offset & 3) as u32 * 8)
-}
-
 impl Card for Chip {
     fn read(&mut self, now_ns: u64, window: usize, offset: u64, _bytes: usize) -> u32 {
-        let (register, shift) = match (window, offset) {
-            (FLASH, _) => return u32::MAX, // erased
-            (TABLES, _) => return 0,
-            (PORTS, IOADDR..IODATA) => return self.port_address >> ((offset & 3) * 8),
-            (PORTS, _) => (u64::from(self.port_address) & !3, 0),
-            _ => aligned(offset),
-        };
-        self.read_register(now_ns, register) >> shift
+        self.read_window(now_ns, window, offset)
     }
 
     fn settle(&mut self, now_ns: u64, host: &mut dyn Host) {
@@ -599,21 +348,8 @@ impl Card for Chip {
         value: u32,
         host: &mut dyn Host,
     ) {
-        if bytes != 4 {
-            return;
-        }
-        let register = match (window, offset) {
-            (FLASH | TABLES, _) => return,
-            (PORTS, IOADDR) => {
-                self.port_address = value;
-                return;
-            }
-            (PORTS, _) => u64::from(self.port_address),
-            _ => offset,
-        };
-        if register & 3 == 0 && register < csr::BYTES {
-            self.write_register(now_ns, register, value, host);
-            self.update_interrupts(now_ns, host);
+        if bytes == 4 {
+            self.write_window(now_ns, window, offset, value, host);
         }
     }
 

@@ -5,11 +5,13 @@
 //! to memory. In the plugin, `qemu/caches.rs` does that. docs/memory-model.md says what is modelled and what is not.
 
 pub mod cache;
+pub mod counts;
 pub mod hierarchy;
+pub mod parameters;
 pub mod store_buffer;
 pub mod tlb;
 
 pub use self::cache::{Cache, Geometry};
-pub use self::hierarchy::{
-    Counts, DeviceWrites, Hierarchy, Level, Parameters, Stall, Stalls, Used,
-};
+pub use self::counts::{Counts, Level, Stalls};
+pub use self::hierarchy::{Hierarchy, Used};
+pub use self::parameters::{DeviceWrites, Parameters, Stall};

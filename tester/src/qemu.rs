@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The tester inside QEMU.
 //!
-//! [`plugin`] is QEMU's entry point. [`api`] finds the functions of QEMU, [`layout`] has the structures that are relied on; the other
-//! modules wrap them.
+//! [`install`] is QEMU's entry point, [`plugin`] is what runs afterwards. [`api`] finds the functions of QEMU, [`layout`] has the
+//! structures that are relied on; the other modules wrap them.
 
 mod api;
 mod arguments;
@@ -16,6 +16,7 @@ mod device_writes;
 mod die;
 mod halts;
 mod idling;
+pub mod install;
 mod instrument;
 mod interrupts;
 mod lab;
@@ -27,13 +28,14 @@ mod memory;
 mod net;
 mod pauses;
 mod pci;
-pub mod plugin;
+mod plugin;
 mod port_io;
 mod preemption;
 mod probes;
 mod release;
 mod rewind;
 mod saved_state;
+mod selfcheck;
 mod stall;
 mod timer;
 mod translation;

@@ -94,7 +94,7 @@ impl Tester {
     /// The next instant at which [`Tester::advance`] must be called, in ns; it may have passed already.
     pub fn deadline_ns(&self) -> Option<u64> {
         let trial = self.trial.as_ref();
-        let mark = trial.and_then(Trial::next_mark_ns);
+        let mark = trial.and_then(|trial| trial.recording.next_mark_ns());
         let event = trial.and_then(Trial::next_event_ns);
         let first = [mark, event].into_iter().flatten().min();
         self.ports.iter().fold(first, |earliest, port| {
@@ -115,7 +115,10 @@ impl Tester {
             self.poll_peer(port, now_ns, false);
         }
         loop {
-            let mark = self.trial.as_ref().and_then(Trial::next_mark_ns);
+            let mark = self
+                .trial
+                .as_ref()
+                .and_then(|trial| trial.recording.next_mark_ns());
             let departures = self
                 .ports
                 .iter()
@@ -127,16 +130,20 @@ impl Tester {
                 (Some(at_ns), _)
                     if at_ns <= now_ns && departure.is_none_or(|(next, _)| at_ns <= next.at_ns) =>
                 {
-                    if let Some(trial) = &mut self.trial {
-                        let watched = trial.watch().iter().map(|at| backend.word(*at)).collect();
-                        trial.mark(backend.instructions(), backend.memory(), watched);
-                        backend.window(trial.is_measuring());
-                        trial.passed(backend.passed(), backend.switched());
-                        if trial.records_halts() {
-                            trial.halted(backend.halts(trial.is_measuring()));
+                    if let Some(Trial { recording, .. }) = &mut self.trial {
+                        let watched = recording
+                            .watch()
+                            .iter()
+                            .map(|at| backend.word(*at))
+                            .collect();
+                        recording.mark(backend.instructions(), backend.memory(), watched);
+                        backend.window(recording.is_measuring());
+                        recording.passed(backend.passed(), backend.switched());
+                        if recording.records_halts() {
+                            recording.halted(backend.halts(recording.is_measuring()));
                         }
-                        if trial.records_entries() && trial.has_ended() {
-                            trial.entered(backend.entries());
+                        if recording.records_entries() && recording.has_ended() {
+                            recording.entered(backend.entries());
                         }
                     }
                 }

@@ -11,6 +11,8 @@ pub mod frame;
 pub mod latency;
 pub mod line;
 pub mod plan;
+pub mod recording;
+pub mod result;
 pub mod sizes;
 pub mod stream;
 pub mod trial;

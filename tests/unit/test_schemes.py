@@ -17,7 +17,7 @@ from irqlab.dut import schemes
 from irqlab.dut.kernel_log import Record
 from irqlab.errors import IrqlabError
 from irqlab.qemu import rpc
-from irqlab.results.records import SchemesInForce
+from irqlab.results.environment import SchemesInForce
 
 RX = ("interrupt", "de", "napi", "hybrid", "timer", "adaptive")
 TX = ("interrupt", "coalesce", "off")

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from irqlab.config.workload import Workload
-from irqlab.methods import throughput
+from irqlab.methods import throughput, throughput_views
 from irqlab.present.parts import Numbers
 from irqlab.present.variants import Row
 from tests.data.formulas import Formula, plateau, rows_of
@@ -33,19 +33,19 @@ def with_result(row: Row, **changed: Any) -> Row:
 
 @pytest.mark.parametrize(("most", "lines"), [(8, 8), (7, 4)])
 def test_the_first_table_has_the_smallest_frames_if_there_are_many_rows(rows, monkeypatch, most, lines) -> None:
-    monkeypatch.setattr(throughput, "MAX_SUMMARY", most)
-    table = throughput.first_table(rows)
+    monkeypatch.setattr(throughput_views, "MAX_SUMMARY", most)
+    table = throughput_views.first_table(rows)
     assert table is not None
     assert (len(table.rows), table.caption.startswith("Throughput, 64-byte frames")) == (lines, lines == 4)
-    assert throughput.first_table([]) is None
+    assert throughput_views.first_table([]) is None
 
 
 def test_a_verdict_compares_the_first_with_the_last(rows) -> None:
     first, last = [row for row in rows if row.frame_bytes == 64 and not row.bidirectional]
     none = with_result(first, total_throughput_pps=0.0)
-    text = throughput._verdict([none, last]).replace("\u202f", " ")
+    text = throughput_views._verdict([none, last]).replace("\u202f", " ")
     assert text == "b forwards most: 30.0 kpps of 64-byte frames without loss, one way; against a (0 kpps)."
-    assert throughput._verdict([with_result(first, instructions_per_frame=None)]).endswith("without loss, one way.")
+    assert throughput_views._verdict([with_result(first, instructions_per_frame=None)]).endswith("without loss, one way.")
 
 
 def costs(rows: list[Row]) -> list[list[str]]:
@@ -74,12 +74,12 @@ LIMITS = [(None, None, None), (True, False, "the wire"), (False, True, "the test
 
 @pytest.mark.parametrize(("wire", "tester", "by"), LIMITS)
 def test_what_limits_a_throughput(rows, wire, tester, by) -> None:
-    assert throughput._limit(with_result(rows[0], line_rate_limited=wire, tester_limited=tester).result) == by
+    assert throughput_views._limit(with_result(rows[0], line_rate_limited=wire, tester_limited=tester).result) == by
 
 
 def test_fills_of_caches_are_costs_too(rows) -> None:
     row = with_result(rows[0], l1i_fills_per_frame=1.0, l1d_fills_per_frame=2.0, l2_fills_per_frame=3.0)
-    (line,), (cost,) = throughput.Line.of(row), throughput.CostLine.of(row)
+    (line,), (cost,) = throughput_views.Line.of(row), throughput_views.CostLine.of(row)
     for shown in (line, cost):
         assert (shown.l1i_fills_per_frame, shown.l1d_fills_per_frame, shown.l2_fills_per_frame) == (1.0, 2.0, 3.0)
 
@@ -89,5 +89,5 @@ def test_the_legend_is_of_the_lines_over_frame_size(rows) -> None:
     mixed = rows_of([(bed, throughput.run(stand_on(bed), Workload(size="imix")))])[0]
     mixed = replace(mixed, variant=replace(mixed.variant, number=7, label="c"))
     one_way = [row for row in rows if not row.bidirectional]
-    assert [one.text for one in throughput._legend([*one_way, mixed])] == ["a", "b", "line rate at 100\u202fMbit/s"]
-    assert throughput._legend([row for row in one_way if row.frame_bytes == 64]) == []
+    assert [one.text for one in throughput_views._legend([*one_way, mixed])] == ["a", "b", "line rate at 100\u202fMbit/s"]
+    assert throughput_views._legend([row for row in one_way if row.frame_bytes == 64]) == []

@@ -12,7 +12,7 @@ import msgspec
 from irqlab.config.testbed import TestbedConfig
 from irqlab.debug.trace import Event, Step, listing, trace
 from irqlab.profile import coverage
-from irqlab.results.records import Count
+from irqlab.results.values import Count
 from irqlab.trials.hunt import SETTLE_NS, HuntTrial
 from irqlab.trials.testbed import Testbed
 

@@ -12,7 +12,7 @@ from irqlab.debug.evidence import Replay
 from irqlab.debug.trace import Step
 from irqlab.hunting.pairs import Pair
 from irqlab.present.columns import Col
-from irqlab.results.records import Count
+from irqlab.results.values import Count
 from irqlab.trials.hunt import HuntResult
 
 NEAR_STEPS = 64

@@ -32,7 +32,7 @@ from irqlab.present.variants import Row
 from irqlab.profile import coverage
 from irqlab.profile.coverage import Function
 from irqlab.results.document import MethodResult
-from irqlab.results.records import Count
+from irqlab.results.values import Count
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.hunt import HuntTrial, NotSupportedError
 from irqlab.trials.testbed import Testbed

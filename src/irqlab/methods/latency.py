@@ -25,7 +25,8 @@ from irqlab.present.variants import Row
 from irqlab.results import histogram
 from irqlab.results.document import MethodResult
 from irqlab.results.histogram import Histogram
-from irqlab.results.records import Count, Ipdv, Latency, Rate, Ratio
+from irqlab.results.records import Ipdv, Latency
+from irqlab.results.values import Count, Rate, Ratio
 from irqlab.runner.runner import TrialRunner
 
 SHARES = (0.1, 0.5, 0.9, 1.0)

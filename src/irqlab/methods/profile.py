@@ -29,7 +29,7 @@ from irqlab.profile.addresses import addresses
 from irqlab.profile.kallsyms import symbols
 from irqlab.profile.symbols import Symbols
 from irqlab.results.document import MethodResult
-from irqlab.results.records import Count, Rate
+from irqlab.results.values import Count, Rate
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.iperf import FOUR, IperfMeasured, IperfTrial
 from irqlab.trials.testbed import Testbed

@@ -11,7 +11,8 @@ import msgspec
 from irqlab.config.schemes import Schemes
 from irqlab.config.traffic import Load
 from irqlab.config.workload import Workload
-from irqlab.results.records import Count, Latency, Rate
+from irqlab.results.records import Latency
+from irqlab.results.values import Count, Rate
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import ApplicationResult, ApplicationTrial, Places, Tuning
 

@@ -9,25 +9,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated
 
 from MLRsearch import AbstractMeasurer, Config, MeasurementResult, MultipleLossRatioSearch, SearchGoal
 
 from irqlab import units
-from irqlab.config.traffic import MAX_FRAME_BYTES, MIN_FRAME_BYTES, mean_frame_bytes, wire_rate_pps
+from irqlab.config.traffic import mean_frame_bytes, wire_rate_pps
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
-from irqlab.methods.method import Lines, Method, Picture, ordered
-from irqlab.present import plots, series
+from irqlab.methods import throughput_views
+from irqlab.methods.method import Lines, Method, ordered
 from irqlab.present.columns import Col
-from irqlab.present.parts import Group, Legend, Numbers, Plot, Section
-from irqlab.present.rows import bar_of, by_test, kpps_text, legend_of, line_of, listed, place_of, wire_pps_of
-from irqlab.present.series import Bar
-from irqlab.present.tables import Table
+from irqlab.present.parts import Group, Numbers, Section
 from irqlab.present.variants import Row, Variant
 from irqlab.results.document import MethodResult
-from irqlab.results.records import Rate, Ratio
+from irqlab.results.values import Rate, Ratio
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.forwarding import ForwardingResult
 
@@ -36,10 +33,6 @@ COLLAPSED = 0.1
 """A DUT that forwards less than this share of the offered load is in livelock, or close to it."""
 UNLIMITED_PPS = 1e6
 """Where the search starts if the line-rate limit is lifted."""
-WIRE = "the wire"
-TESTER = "the tester"
-MAX_SUMMARY = 16
-"""Maximum rows of a report's first table; if there are more, it shows only the smallest frame size."""
 EXPECTED_WITHIN = 0.005
 """Initial half width of the bracket around an expected throughput; it doubles until one end passes and the other fails."""
 
@@ -64,125 +57,6 @@ class Summary:
     """Relative distance of the highest passing and the lowest failing rate at which the search ends."""
     loss_tolerance: Ratio
     """Share of lost frames that still counts as no loss."""
-
-
-@dataclass(frozen=True)
-class Line:
-    """A table line: the throughput of a driver."""
-
-    nic: Annotated[str, Col("NIC", title="QEMU's model")]
-    total_throughput_pps: Annotated[
-        float | None,
-        Col(
-            "Throughput",
-            "kpps",
-            units.kpps,
-            title="the highest rate without loss, all directions together",
-            mark=lambda _: "strong",
-        ),
-    ]
-    per_interface_throughput_mbps: Annotated[
-        float | None, Col("Interface", "Mbit/s", units.mbps, title="including preamble and inter-frame gap")
-    ]
-    instructions_per_frame: Annotated[float | None, Col("Instructions", "/frame", units.whole)]
-    l1i_fills_per_frame: Annotated[float | None, Col("L1I fills", "/frame", units.whole, True, "lines of instructions fetched")]
-    l1d_fills_per_frame: Annotated[float | None, Col("L1D fills", "/frame", units.whole, True, "lines of data fetched")]
-    l2_fills_per_frame: Annotated[
-        float | None, Col("L2 fills", "/frame", units.per_frame, True, "lines fetched past the second level")
-    ]
-    interrupts_per_frame: Annotated[float | None, Col("Interrupts", "/frame", units.per_frame)]
-    rx_interrupts_per_frame: Annotated[
-        float | None, Col("RX", "/frame", units.per_frame, True, "receive interrupts, counted by the driver")
-    ]
-    tx_interrupts_per_frame: Annotated[
-        float | None,
-        Col(
-            "TX",
-            "/frame",
-            units.per_frame,
-            True,
-            "transmit interrupts, counted by the driver; one interrupt may have both causes",
-        ),
-    ]
-    limit: Annotated[
-        str | None,
-        Col("Limited by", title="what limits the throughput", mark=lambda by: "good" if by == WIRE else ""),
-    ]
-
-    @classmethod
-    def of(cls, row: Row) -> list[Line]:
-        """The line of a result row."""
-        found = row.result
-        return [
-            cls(
-                found.nic,
-                found.total_throughput_pps,
-                found.per_interface_throughput_mbps,
-                found.instructions_per_frame,
-                found.l1i_fills_per_frame,
-                found.l1d_fills_per_frame,
-                found.l2_fills_per_frame,
-                found.interrupts_per_frame,
-                found.rx_interrupts_per_frame,
-                found.tx_interrupts_per_frame,
-                _limit(found),
-            )
-        ]
-
-
-def _limit(found: Any) -> str | None:
-    """What limits the throughput of a result row."""
-    if found.line_rate_limited is None:
-        return None
-    return WIRE if found.line_rate_limited else TESTER if found.tester_limited else "the device"
-
-
-@dataclass(frozen=True)
-class FirstLine:
-    """A line of the report's first table, which has to fit on a laptop's screen."""
-
-    total_throughput_pps: Annotated[
-        float | None, Col("Throughput", "kpps", units.kpps, title="the highest rate without loss", mark=lambda _: "strong")
-    ]
-    instructions_per_frame: Annotated[float | None, Col("Instructions", "/frame", units.whole)]
-    interrupts_per_frame: Annotated[float | None, Col("Interrupts", "/frame", units.per_frame)]
-    limit: Annotated[
-        str | None,
-        Col("Limited by", title="what limits the throughput", mark=lambda by: "good" if by == WIRE else ""),
-    ]
-
-    @classmethod
-    def of(cls, row: Row) -> list[FirstLine]:
-        """The line of a result row."""
-        (line,) = Line.of(row)
-        return [cls(line.total_throughput_pps, line.instructions_per_frame, line.interrupts_per_frame, line.limit)]
-
-
-@dataclass(frozen=True)
-class CostLine:
-    """Cost per frame at the throughput."""
-
-    instructions_per_frame: Annotated[float | None, Col("Instructions", "/frame", units.whole)]
-    l1i_fills_per_frame: Annotated[float | None, Col("L1I fills", "/frame", units.whole, True, "lines of instructions fetched")]
-    l1d_fills_per_frame: Annotated[float | None, Col("L1D fills", "/frame", units.whole, True, "lines of data fetched")]
-    l2_fills_per_frame: Annotated[
-        float | None, Col("L2 fills", "/frame", units.per_frame, True, "lines fetched past the second level")
-    ]
-    interrupts_per_frame: Annotated[float | None, Col("Interrupts", "/frame", units.per_frame)]
-
-    @classmethod
-    def of(cls, row: Row) -> list[CostLine]:
-        """The line of a result row."""
-        found = row.result
-        return [
-            cls(
-                found.instructions_per_frame,
-                found.l1i_fills_per_frame,
-                found.l1d_fills_per_frame,
-                found.l2_fills_per_frame,
-                found.interrupts_per_frame,
-            )
-        ]
 
 
 def passed(trial: ForwardingResult, loss_tolerance: float = 0.0) -> bool:
@@ -363,146 +237,10 @@ def stating(rows: Sequence[Row]) -> list[Row]:
 
 def _sections(rows: Sequence[Row], number: Numbers) -> list[Section]:
     """Sections on throughput by frame size, the search's trials, and the cost per frame."""
-    groups = []
-    for bidirectional in (False, True):
-        same = [row for row in rows if row.bidirectional == bidirectional]
-        if same:
-            groups.append(Group(_direction_heading(same), plots=_plots(same, number), legend=_legend(same)))
-    groups.append(Group(tables=[Lines("All figures", Line, Line.of, METHOD.lines.note, folded=True).table(rows)]))
+    groups = throughput_views.by_direction(rows, number)
     if searched := [row for row in rows if row.data["method"] == METHOD.name]:
         groups.append(Group(tables=[Lines("Every trial of the search", Sample, folded=True).table(searched)]))
-    return [METHOD.page_section(groups), *_cost(rows, number)]
-
-
-def _sizes(rows: Sequence[Row]) -> list[int]:
-    return sorted({int(row.frame_bytes) for row in rows if row.frame_bytes != "imix"})
-
-
-def _direction_heading(rows: Sequence[Row]) -> str:
-    return units.direction(rows[0].bidirectional).capitalize() if len(_sizes(rows)) > 1 else ""
-
-
-def _speeds(rows: Sequence[Row]) -> list[float]:
-    return sorted({row.variant.line_rate_bps for row in rows if row.variant.line_rate_bps})
-
-
-def _legend(rows: Sequence[Row]) -> list[Legend]:
-    """Legend of the lines over frame size; bars are labelled."""
-    if len(_sizes(rows)) < 2:
-        return []
-    wires = (("grey", f"line rate at {units.bit_rate(bps)}") for bps in _speeds(rows))
-    return legend_of([row for row in rows if row.frame_bytes != "imix"], *wires)
-
-
-def _plots(rows: Sequence[Row], number: Numbers) -> list[Plot]:
-    """For one direction: lines over frame size if there are several sizes, else bars."""
-    if len(_sizes(rows)) < 2:
-        return [_bars(heading, same, number) for heading, same in by_test(rows)]
-    imix = [row for row in rows if row.frame_bytes == "imix"]
-    return [_by_size(rows, number), *(_bars(heading, same, number) for heading, same in by_test(imix))]
-
-
-def _by_size(rows: Sequence[Row], number: Numbers) -> Plot:
-    lines: dict[Variant, list[Row]] = {}
-    for row in rows:
-        if row.frame_bytes != "imix":
-            lines.setdefault(row.variant, []).append(row)
-    drawn = [
-        line_of(of[0], sorted((float(row.frame_bytes), row.result.total_throughput_pps / 1e3) for row in of))
-        for of in lines.values()
-    ]
-    steps = [MIN_FRAME_BYTES * (MAX_FRAME_BYTES / MIN_FRAME_BYTES) ** (n / 60) for n in range(61)]
-    steps = [step for step in steps if step >= _sizes(rows)[0] * 0.9]
-    wires = [[(step, wire_rate_pps(step, bps) * rows[0].directions / 1e3) for step in steps] for bps in _speeds(rows)]
-    return number.plot("By frame size", plots.throughput_by_size(drawn, wires))
-
-
-def _bars(heading: str, rows: Sequence[Row], number: Numbers) -> Plot:
-    top = max(row.result.total_throughput_pps for row in rows)
-    entries = [bar_of(row, row.result.total_throughput_pps, kpps_text(row.result.total_throughput_pps)) for row in rows]
-    wires = {(row.variant.line_rate_bps, pps) for row in rows if row.variant.line_rate_bps and (pps := wire_pps_of(row))}
-    entries += [
-        Bar(f"wire-{n}", f"line rate at {units.bit_rate(bps)}", series.rank_style(0), pps, kpps_text(pps), grey=True)
-        for n, (bps, pps) in enumerate(sorted(wires))
-        if pps <= 4 * top
-    ]
-    return number.plot(heading, plots.bars(entries, f"Throughput, {heading}"))
-
-
-def _picture(rows: Sequence[Row], number: Numbers) -> Picture:
-    """The first plot of the first direction."""
-    first = [row for row in rows if row.bidirectional == rows[0].bidirectional]
-    if len(_sizes(first)) > 1:
-        plot = _by_size(first, number)
-        return Picture(replace(plot, title=f"Throughput, {units.direction(first[0].bidirectional)}"), _legend(first))
-    heading, same = next(by_test(first))
-    return Picture(replace(_bars(heading, same, number), title=f"Throughput, {heading}"))
-
-
-def _cost(rows: Sequence[Row], number: Numbers) -> list[Section]:
-    """A bar per variant for the smallest frames; a table for all sizes."""
-    rows = [row for row in rows if row.result.interrupts_per_frame is not None or row.result.instructions_per_frame is not None]
-    groups = []
-    for bidirectional in (False, True):
-        mine = [row for row in rows if row.bidirectional == bidirectional]
-        if not mine:
-            continue
-        heading, smallest = next(by_test(mine))
-        group = Group(heading)
-        for key, title, write in (
-            ("interrupts_per_frame", "Interrupts per frame", units.per_frame),
-            ("instructions_per_frame", "Instructions per frame", units.whole),
-        ):
-            counted = [(row, value) for row in smallest if (value := getattr(row.result, key)) is not None]
-            entries = [bar_of(row, value, write(value)) for row, value in counted]
-            if entries:
-                group.plots.append(number.plot(title, plots.bars(entries, title)))
-        if len(mine) > len(smallest):
-            group.tables = [Lines("Every frame size", CostLine, CostLine.of, folded=True).table(mine)]
-        groups.append(group)
-    intro = (
-        "Device interrupts and instructions per frame forwarded, at the throughput. Interrupts are those of both interfaces, "
-        "receive and transmit; instructions are everything the CPU executed, including the kernel's network stack."
-    )
-    return [Section("cost", "What a frame costs", "Cost", intro, groups)] if groups else []
-
-
-def _verdicts(rows: Sequence[Row]) -> list[str]:
-    """One sentence per direction on the smallest frames, where per-frame costs matter most."""
-    found = []
-    for bidirectional in (False, True):
-        same = [row for row in rows if row.bidirectional == bidirectional and row.frame_bytes != "imix"]
-        if same:
-            size = min(int(row.frame_bytes) for row in same)
-            found.append(_verdict([row for row in same if row.frame_bytes == size]))
-    return found
-
-
-def _verdict(rows: Sequence[Row]) -> str:
-    ranked = sorted(rows, key=lambda row: -row.result.total_throughput_pps)
-    first, last = ranked[0].result, ranked[-1].result
-    direction = units.direction(first.bidirectional)
-    what = f"{kpps_text(first.total_throughput_pps)} of {first.frame_bytes}-byte frames without loss, {direction}"
-    label = ranked[0].variant.label
-    if first.line_rate_limited:
-        full = [row.variant.label for row in ranked if row.result.line_rate_limited]
-        return f"{listed(full)} {'reach' if len(full) > 1 else 'reaches'} line rate: {what}."
-    if len(ranked) == 1:
-        cost = first.instructions_per_frame
-        return f"{label} forwards {what}" + (f", at {units.whole(cost)} instructions each." if cost else ".")
-    gain = first.total_throughput_pps / last.total_throughput_pps - 1 if last.total_throughput_pps else None
-    more = f"{units.percent(gain)} more than" if gain is not None else "against"
-    return f"{label} forwards most: {what}; {more} {ranked[-1].variant.label} ({kpps_text(last.total_throughput_pps)})."
-
-
-def first_table(rows: Sequence[Row]) -> Table | None:
-    """The report's first table: all rows with a throughput, or, if they are many, only those of the smallest frames."""
-    if not rows:
-        return None
-    if len(rows) > MAX_SUMMARY:
-        smallest = {b: min(place_of(row) for row in rows if row.bidirectional == b) for b in {row.bidirectional for row in rows}}
-        rows = [row for row in rows if place_of(row) == smallest[row.bidirectional]]
-    return Lines("Throughput", FirstLine, FirstLine.of, "Of all directions together").table(rows)
+    return [METHOD.page_section(groups), *throughput_views.cost(rows, number)]
 
 
 METHOD = Method(
@@ -514,13 +252,11 @@ METHOD = Method(
     intro="The highest offered rate at which no frame is lost (RFC 2544, 26.1), all directions together.",
     sample=Sample,
     summary=Summary,
-    lines=Lines(
-        "Throughput", Line, Line.of, note="kpps: all directions together; Mbit/s: per interface, including preamble and gap"
-    ),
+    lines=throughput_views.LINES,
     run=lambda runner, workload, _: [run(runner, workload)],
     draws=_sections,
     drawn=stating,
-    picture=_picture,
-    verdicts=_verdicts,
-    first_table=first_table,
+    picture=throughput_views.picture,
+    verdicts=throughput_views.verdicts,
+    first_table=throughput_views.first_table,
 )

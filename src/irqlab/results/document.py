@@ -22,7 +22,8 @@ import msgspec
 from irqlab import files
 from irqlab.config.traffic import FrameSize
 from irqlab.errors import IrqlabError
-from irqlab.results.records import SCHEMA, Environment, ResultRow
+from irqlab.results.environment import Environment
+from irqlab.results.records import SCHEMA, ResultRow
 from irqlab.trials.forwarding import ForwardingResult
 
 _ABSENT = ("_fills_per_frame", "ensemble", "tester_limited")

@@ -39,7 +39,7 @@ class Nic:
     usb_speed: str = ""
     """The tester's own LAN7800 (tester/src/qemu/usb/nic.rs), at this speed: "high" or "super"."""
     pci_bus: str = ""
-    """One of the tester's own PCI cards (tester/src/qemu/pci/cards.rs), on a bus of this clock (MHz) and width (bits).
+    """One of the tester's own PCI cards (tester/src/qemu/pci/kinds.rs), on a bus of this clock (MHz) and width (bits).
     A PCI Express card has a link of its own instead (tester/src/pci/link.rs)."""
     possible_errata: tuple[str, ...] = ()
     """Defects of the chip that the tester's own card can have (`--nic MODEL+ERRATUM`)."""

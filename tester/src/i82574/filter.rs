@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Which frames the chip takes (data sheet, sections 10.2.5.1 and 10.2.5.21 to 10.2.5.23), and into which queue (MRQC, RETA, RSSRK).
 
+use serde::{Deserialize, Serialize};
+
 use super::Chip;
 use super::registers::{csr, mrqc, rctl};
 use crate::offload::{self, TCP};
@@ -29,7 +31,7 @@ pub fn toeplitz(key: &[u8], input: &[u8]) -> u32 {
 }
 
 /// What RSS makes of a frame.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spread {
     /// The hash; 0 if there is none.
     pub hash: u32,

@@ -3,8 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::DEVICE;
-use super::INTEL;
+use super::identity::{DEVICE, INTEL};
 use super::registers::nvm::{ADDRESS_MASK, ADDRESS_SHIFT, DATA_SHIFT, DONE, START};
 
 const WORDS: usize = 64;

@@ -16,6 +16,13 @@ const POINTER_MASK: u32 = 0xffff;
 /// Descriptors in a line of 64 bytes, the unit of thresholds without granularity.
 const PER_LINE: u32 = 4;
 
+/// A used descriptor, as it is to be written back.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Used {
+    pub address: u64,
+    pub bytes: Vec<u8>,
+}
+
 /// A ring.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Ring {

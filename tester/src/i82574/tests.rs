@@ -3,7 +3,9 @@
 
 use rand_core::RngCore;
 
-use super::registers::{mrqc, rxd, tctl, txd};
+use super::access::{IOADDR, IODATA};
+use super::identity::PORTS;
+use super::registers::{FLUSH, SWSM_SMBI, ctrl_ext, mrqc, rxd, tctl, txd};
 use super::statistics::Counter;
 use super::*;
 use crate::offload as headers;

@@ -6,7 +6,7 @@
 //! line of memory, as they do in page tables. The tables above the last one are always remembered.
 
 use super::cache::Cache;
-use super::hierarchy::Stall;
+use super::parameters::Stall;
 
 /// Bytes of a small page, as a power of 2.
 const SMALL_SHIFT: u32 = 12;

@@ -2,7 +2,7 @@
 //! What the tester stands on inside QEMU.
 
 use super::net::NetClient;
-use super::pci::cards;
+use super::pci::{cards, socket};
 use super::usb::nic;
 use super::{caches, clock, halts, instrument, lines, machine, preemption, probes};
 use crate::backend::{Backend, Entry, Outcome, Switched, Switches};
@@ -110,7 +110,7 @@ impl Backend for QemuBackend {
     }
     fn delay_interrupts(&mut self, by_ns: u64) -> Result<(), String> {
         if self.cards {
-            cards::delay_interrupts(by_ns);
+            socket::delay_interrupts(by_ns);
         }
         if self.cards || by_ns == 0 {
             return Ok(());

@@ -3,3 +3,5 @@
 
 pub mod cards;
 mod device;
+mod kinds;
+pub mod socket;

@@ -5,29 +5,25 @@
 //! guest's agent asks for work (it reads the command port). The whole machine then waits until the lab has decided.
 //! See docs/protocol.md.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+mod debugger;
+
+use std::ffi::{c_int, c_void};
 use std::sync::Mutex;
 
-use super::api::{self, Api};
-use super::arguments::{Args, parse};
+use self::debugger::{attend, halt_expired};
+use super::arguments::Args;
 use super::backend::QemuBackend;
 use super::clock::{self, ClockCheck};
 use super::die::{die, exit};
 use super::lab::Lab;
-use super::machine::Processor;
 use super::pauses::Pauses;
 use super::pci::cards;
 use super::port_io::{self, Handlers};
 use super::rewind::Rewinder;
 use super::timer::{Timer, defer_timers};
-use super::translation::{self, Translation};
 use super::usb::nic;
 use super::workarounds::ioapic_throttle::Ioapic;
-use super::workarounds::{cmpxchg_flags, halt_race};
-use super::{
-    caches, cpu_state, device_writes, instrument, lines, machine, main_loop, net, preemption,
-    probes, release,
-};
+use super::{caches, device_writes, lines, machine, main_loop, net};
 use crate::backend::{Backend, Switches};
 use crate::control;
 use crate::tester::{Answer, Tester};
@@ -40,9 +36,6 @@ const REG_DATA: u64 = 4;
 
 /// A DUT that has executed nothing for this long idles.
 const IDLE_NS: u64 = 20_000;
-/// How long the guest runs in a self-check. Its firmware does not idle in the first microseconds.
-const SELFCHECK_NS: u64 = 10_000;
-
 /// The tester's first line to the lab.
 const HELLO: &str = concat!(
     r#"{"ok":{"hello":"irqlab-tester","version":""#,
@@ -165,76 +158,6 @@ impl Plugin {
         }
         self.rewinding = Some(path);
         true
-    }
-
-    fn halt_at(&mut self, at_ns: u64) {
-        let halting = self.pauses.halt_at(at_ns, clock::now_ns());
-        self.say(&control::answer(&halting));
-    }
-
-    /// Executes a command that the lab has sent while the machine is paused; true: the machine is to be put back.
-    fn command_while_paused(&mut self) -> bool {
-        let Some(lab) = &mut self.lab else {
-            return false;
-        };
-        if !self.pauses.debugged || machine::is_running() || !lab.has_line() {
-            return false; // the agent asks for it
-        }
-        let line = lab.next_line();
-        match self.tester.command(line.trim_end(), &mut self.backend) {
-            Answer::Reply(reply) => self.say(&reply),
-            Answer::Halt { at_ns } => self.halt_at(at_ns),
-            Answer::Rewind { path } => {
-                if self.can_rewind_to(path) {
-                    return true;
-                }
-            }
-            Answer::Quit => {
-                self.say(r#"{"ok":{}}"#);
-                exit(0)
-            }
-            Answer::Guest { .. } | Answer::StopAt { .. } | Answer::Pause => {
-                self.say(r#"{"error":"the machine is paused"}"#);
-            }
-        }
-        self.listen();
-        false
-    }
-
-    /// What is to be done about the machine that runs under a debugger. The lab may ask for a pause while the agent is at work.
-    fn look(&mut self) -> Look {
-        if !machine::is_running() {
-            return Look::Leave;
-        }
-        let asked = match &mut self.lab {
-            Some(lab) if self.agent_request.is_some() && lab.has_line() => {
-                let line = lab.next_line();
-                self.tester.command(line.trim_end(), &mut self.backend) == Answer::Pause
-            }
-            _ => false,
-        };
-        if asked {
-            return Look::Pause;
-        }
-        match machine::processor() {
-            Processor::Stopped if self.pauses.reached => Look::Pause,
-            Processor::Stopped => Look::Debug,
-            Processor::Idles => Look::Skip,
-            Processor::Runs => Look::Wait,
-        }
-    }
-
-    /// The machine was paused: tells the lab where, and listens to it meanwhile.
-    fn paused(&mut self) {
-        let paused = self.pauses.paused(clock::now_ns(), clock::instructions());
-        self.say(&control::answer(&Ok(paused)));
-        self.listen();
-    }
-
-    fn listen(&self) {
-        if let Some(lab) = &self.lab {
-            lab.when_readable(lab_has_spoken);
-        }
     }
 
     /// The next four bytes of the command.
@@ -387,53 +310,6 @@ unsafe extern "C" fn run_state_changed(_opaque: *mut c_void, running: bool, _sta
     }
 }
 
-/// What the main loop does while the DUT runs under a debugger.
-enum Look {
-    /// Nothing: the machine is paused.
-    Leave,
-    Pause,
-    Debug,
-    Skip,
-    Wait,
-}
-
-/// Attends to the running machine until it is paused.
-unsafe extern "C" fn attend(_opaque: *mut c_void) {
-    main_loop::stay(|| {
-        // Idle time is skipped at once, with what happens in it, up to a call: a pause.
-        loop {
-            let looked = {
-                let mut guard = PLUGIN.lock().unwrap_or_else(|e| e.into_inner());
-                guard.as_mut().map_or(Look::Leave, Plugin::look)
-            };
-            match looked {
-                Look::Leave => return true,
-                Look::Pause => machine::stop(),
-                Look::Debug => machine::stop_for_debugger(),
-                Look::Skip if !main_loop::has_calls() && machine::skip_idle_time() => {}
-                Look::Skip | Look::Wait => return false,
-            }
-        }
-    });
-}
-
-unsafe extern "C" fn lab_has_spoken(_opaque: *mut c_void) {
-    let mut guard = PLUGIN.lock().unwrap_or_else(|e| e.into_inner());
-    let rewinding = guard.as_mut().is_some_and(Plugin::command_while_paused);
-    drop(guard);
-    if rewinding {
-        main_loop::call_soon(rewind_machine);
-    }
-}
-
-/// The instant of a `halt`.
-unsafe extern "C" fn halt_expired(_opaque: *mut c_void) {
-    if let Some(plugin) = PLUGIN.lock().unwrap_or_else(|e| e.into_inner()).as_mut() {
-        plugin.pauses.reached = true;
-    }
-    machine::stop_now();
-}
-
 /// Puts the paused machine back to where it began to run, the tester included, and lets it run.
 unsafe extern "C" fn rewind_machine(_opaque: *mut c_void) {
     let mut guard = PLUGIN.lock().unwrap_or_else(|e| e.into_inner());
@@ -480,7 +356,7 @@ unsafe extern "C" fn timer_expired(_opaque: *mut c_void) {
 }
 
 /// A NIC transmitted a frame (without FCS).
-fn frame_sent(port: usize, frame: &[u8]) {
+pub fn frame_sent(port: usize, frame: &[u8]) {
     lines::frame_sent();
     match PLUGIN.try_lock() {
         Ok(mut guard) => {
@@ -524,71 +400,8 @@ fn port_write(offset: u64, value: u32) {
     });
 }
 
-fn block_translated(translation: &Translation) {
-    cpu_state::watch(translation);
-    halt_race::watch(translation);
-    cmpxchg_flags::watch(translation);
-    // A block that is begun again is probed once.
-    preemption::watch(translation);
-    probes::watch(translation);
-    caches::translated(translation);
-}
-
-/// The function is known before its lines are used.
-fn block_translated_and_counted(translation: &Translation) {
-    instrument::translated(translation);
-    block_translated(translation);
-}
-
-/// What the self-check found out, for its last line.
-struct Selfcheck {
-    version: release::Version,
-    plugin_api: c_int,
-    clock: ClockCheck,
-    timer: Timer,
-}
-
-static SELFCHECK: Mutex<Option<Selfcheck>> = Mutex::new(None);
-
-/// The first time: verifies everything. The second time: verifies the clock, says that all is well, and ends QEMU.
-unsafe extern "C" fn selfcheck(_opaque: *mut c_void) {
-    let mut guard = SELFCHECK.lock().unwrap_or_else(|e| e.into_inner());
-    let Some(check) = guard.as_mut() else { return };
-    let (now_ns, instructions) = (clock::now_ns(), clock::instructions());
-    if let Err(why) = check.clock.step(true, now_ns, instructions) {
-        die(&why);
-    }
-    if now_ns >= SELFCHECK_NS {
-        let [major, minor, micro] = check.version;
-        println!(
-            "irqlab-tester: works in QEMU {major}.{minor}.{micro} (plugin API {})",
-            check.plugin_api
-        );
-        exit(0);
-    }
-    check.timer.arm(Some(now_ns + SELFCHECK_NS));
-}
-
-/// Loads the tester into the QEMU that calls [`qemu_plugin_install`].
-///
-/// # Safety
-/// `args.fd` is a socket that nothing else in this process uses.
-unsafe fn install(args: &Args, id: u64, plugin_api: c_int) -> Result<(), String> {
-    let api: &Api = api::resolve()?;
-    let version = release::version(api);
-    release::check(version)?;
-    main_loop::check(api)?;
-    if let Some(speed) = args.lan7800 {
-        nic::install(speed, frame_sent)?;
-    }
-    if let Some(parameters) = args.pci {
-        cards::install(parameters, args.errata, args.functional, frame_sent)?;
-    }
-    let lab = match args.fd {
-        // SAFETY: the caller's promise.
-        Some(fd) => Some(unsafe { Lab::connect(fd) }?),
-        None => None,
-    };
+/// Begins its work, in the machine that QEMU is about to create.
+pub fn begin(args: &Args, lab: Option<Lab>) {
     let timer = Timer::new(timer_expired, std::ptr::null_mut());
     *PLUGIN.lock().unwrap_or_else(|e| e.into_inner()) = Some(Plugin {
         backend: QemuBackend {
@@ -622,87 +435,4 @@ unsafe fn install(args: &Args, id: u64, plugin_api: c_int) -> Result<(), String>
     });
     timer.arm(Some(0));
     machine::on_run_state(run_state_changed);
-    if args.fd.is_none() {
-        let timer = Timer::new(selfcheck, std::ptr::null_mut());
-        *SELFCHECK.lock().unwrap_or_else(|e| e.into_inner()) = Some(Selfcheck {
-            version,
-            plugin_api,
-            clock: ClockCheck::new(args.ns_per_instruction),
-            timer,
-        });
-        timer.arm(Some(0));
-    }
-    if args.functional {
-        return Ok(()); // what follows makes instructions and time exact
-    }
-    cmpxchg_flags::install(version[0]);
-    if args.processors > 1 {
-        preemption::install(args.ns_per_instruction);
-    }
-    if args.profile {
-        instrument::install();
-    }
-    if let Some(parameters) = &args.memory {
-        caches::install(parameters, args.ns_per_instruction)?;
-    }
-    let watch = if args.profile {
-        block_translated_and_counted
-    } else {
-        block_translated
-    };
-    translation::install(id, plugin_api, watch)
-}
-
-/// The version of the plugin API that this plugin claims, set before QEMU reads it.
-#[unsafe(no_mangle)]
-#[allow(non_upper_case_globals, missing_docs)]
-pub static mut qemu_plugin_version: c_int = 1;
-
-/// QEMU's releases from which on each version of the plugin API is claimed. QEMU 9.0 refuses plugins below 2, QEMU 11.1 those below 7.
-const PLUGIN_APIS: [([i64; 2], c_int); 2] = [([9, 0], 2), ([11, 1], 7)];
-
-unsafe extern "C" fn choose_version() {
-    let Ok(api) = api::resolve() else { return }; // the installation says what is missing
-    let [major, minor, _] = release::version(api);
-    for (release, version) in PLUGIN_APIS {
-        if [major, minor] >= release {
-            // SAFETY: runs before anything else in this library.
-            unsafe { qemu_plugin_version = version };
-        }
-    }
-}
-
-#[used]
-#[unsafe(link_section = ".init_array")]
-static CHOOSE_VERSION: unsafe extern "C" fn() = choose_version;
-
-/// QEMU's entry point (include/qemu/qemu-plugin.h).
-///
-/// # Safety
-/// `info` is QEMU's; `argv` holds `argc` NUL-terminated strings.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn qemu_plugin_install(
-    id: u64,
-    info: *const c_void,
-    argc: c_int,
-    argv: *const *const c_char,
-) -> c_int {
-    let args: Vec<String> = (0..argc as usize)
-        // SAFETY: the caller's promise.
-        .map(|i| {
-            unsafe { CStr::from_ptr(*argv.add(i)) }
-                .to_string_lossy()
-                .into_owned()
-        })
-        .collect();
-    // SAFETY: the caller's promise, and the lab's that the descriptor is for the tester.
-    let installed =
-        parse(&args).and_then(|args| unsafe { install(&args, id, translation::api_version(info)) });
-    match installed {
-        Ok(()) => 0,
-        Err(why) => {
-            eprintln!("irqlab-tester: {why}");
-            1
-        }
-    }
 }

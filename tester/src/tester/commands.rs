@@ -15,7 +15,8 @@ use crate::traffic::capture::Capture;
 use crate::traffic::egress::Egress;
 use crate::traffic::events::{Action, EventPlan};
 use crate::traffic::plan::{MAX_TRIAL_NS, TrialPlan, check_port};
-use crate::traffic::trial::{Trial, TrialResult};
+use crate::traffic::result::TrialResult;
+use crate::traffic::trial::Trial;
 use crate::traffic::wire::{Wire, WirePlan};
 
 type Reply = Result<Value, String>;

@@ -1,31 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! [Cards](crate::pci::Card) as devices of QEMU: `-device irqlab-82559,mac=52:54:00:00:00:01`, and others by the chip's name.
 //!
-//! The first device is the tester's port 0, the second port 1. All share one bus, except PCI Express cards: each has a link of its own. What a card does to memory goes through QEMU's; the
-//! time that it takes is the [bus](crate::pci::bus)'s. Nothing depends on host time.
+//! The first device is the tester's port 0, the second port 1. All share one bus, except PCI Express cards: each has a link of its own.
+//! What a card does to memory goes through QEMU's; the time that it takes is the [bus](crate::pci::bus)'s. Nothing depends on host time.
+//! [`kinds`](super::kinds) has the names, [`socket`](super::socket) what a card is plugged into.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
 use super::device::{self, Accesses, Callbacks, Device, WRONG_LAYOUT};
+use super::kinds::{KINDS, Kind};
+use super::socket::{Plugged, Socket};
 use crate::faults::{Damage, FaultPlan};
-use crate::i82559::{self, Revision};
-use crate::i82574;
 use crate::mac::Mac;
-use crate::pci::bus::{Access, Bus, Parameters};
+use crate::pci::bus::{Bus, Parameters};
 use crate::pci::fault_injection::FaultInjector;
 use crate::pci::link::{self, Link};
-use crate::pci::{Capabilities, Card, Errata, Host, Identity, Signalling, Window};
+use crate::pci::{Card, Errata, Host, Identity};
 use crate::qemu::caches;
 use crate::qemu::clock::now_ns;
 use crate::qemu::die::die;
 use crate::qemu::saved_state::{SavedState, on_run_state};
 use crate::qemu::timer::{Timer, defer_timers};
-use crate::rtl8139;
 
 /// Room for a card's state in a snapshot.
 const STATE_BYTES: usize = 256 << 10;
@@ -33,83 +32,6 @@ const STATE_BYTES: usize = 256 << 10;
 const MOST_FILLS: usize = 1 << 20;
 /// A token is a port and a window.
 const WINDOW_BITS: u32 = 4;
-
-/// A chip.
-#[derive(Clone, Copy)]
-enum Model {
-    I82559(Revision),
-    I82574,
-    Rtl8139,
-}
-
-impl Model {
-    fn identity(self) -> Identity {
-        match self {
-            Model::I82559(revision) => revision.identity(),
-            Model::I82574 => i82574::IDENTITY,
-            Model::Rtl8139 => rtl8139::IDENTITY,
-        }
-    }
-    fn windows(self) -> &'static [Window] {
-        match self {
-            Model::I82559(_) => &i82559::WINDOWS,
-            Model::I82574 => &i82574::WINDOWS,
-            Model::Rtl8139 => &rtl8139::WINDOWS,
-        }
-    }
-    fn capabilities(self) -> Capabilities {
-        match self {
-            Model::I82574 => i82574::CAPABILITIES,
-            _ => Capabilities::NONE,
-        }
-    }
-    fn card(self, now_ns: u64, mac: [u8; 6], errata: Errata) -> Box<dyn Card> {
-        match self {
-            Model::I82559(revision) => Box::new(i82559::Chip::new(now_ns, revision, mac, errata)),
-            Model::I82574 => Box::new(i82574::Chip::new(now_ns, mac)),
-            Model::Rtl8139 => Box::new(rtl8139::Chip::new(now_ns, mac, errata)),
-        }
-    }
-}
-
-/// A kind of card.
-#[derive(Clone, Copy)]
-struct Kind {
-    name: &'static CStr,
-    model: Model,
-    class_init: unsafe extern "C" fn(*mut c_void, *mut c_void),
-}
-
-/// Class initialisers have no argument that says whose they are, so there is one for each kind.
-macro_rules! kinds {
-    ($($init:ident $realize:ident $name:literal $model:expr;)*) => {
-        const KINDS: &[Kind] = &[$(Kind {
-            name: $name,
-            model: $model,
-            class_init: $init,
-        }),*];
-        $(
-            unsafe extern "C" fn $init(class: *mut c_void, _data: *mut c_void) {
-                // SAFETY: QEMU passes the class of our type.
-                unsafe { fill(class, $model.identity(), $realize) };
-            }
-            unsafe extern "C" fn $realize(device: *mut c_void, _error: *mut c_void) {
-                let kind = KINDS.iter().find(|kind| kind.name == $name);
-                // SAFETY: QEMU is realizing a device of our type.
-                kind.into_iter().for_each(|kind| unsafe { realize(device, *kind) });
-            }
-        )*
-    };
-}
-
-kinds! {
-    init_82557 realize_82557 c"irqlab-82557" Model::I82559(Revision::I82557);
-    init_82558 realize_82558 c"irqlab-82558" Model::I82559(Revision::I82558);
-    init_82559 realize_82559 c"irqlab-82559" Model::I82559(Revision::I82559);
-    init_82551 realize_82551 c"irqlab-82551" Model::I82559(Revision::I82551);
-    init_82574 realize_82574 c"irqlab-82574" Model::I82574;
-    init_8139 realize_8139 c"irqlab-8139cp" Model::Rtl8139;
-}
 
 /// The slots of the bus, by port.
 struct Slots {
@@ -126,20 +48,14 @@ struct Slot {
     kind: Kind,
     mac: [u8; 6],
     card: Box<dyn Card>,
-    /// What it is plugged into if it is a PCI Express card.
-    link: Link,
+    socket: Socket,
     /// The card answers. It does not after a surprise removal.
     present: bool,
-    /// What the card asked for, of the interrupt line.
-    asserted: bool,
-    faults: Option<FaultInjector>,
     timer: Timer,
     /// When the number of transmit descriptors that the card holds changed, in ns, and to what; None: not recorded.
     fills: Option<Vec<[u64; 2]>>,
     /// When the timer was last armed for.
     armed_ns: Option<u64>,
-    /// When the card's interrupt is raised, if it is delayed, in ns.
-    raise_ns: Option<u64>,
     state: SavedState,
 }
 
@@ -157,97 +73,8 @@ struct Saved {
 static SLOTS: Mutex<Option<Slots>> = Mutex::new(None);
 /// Called with the port and each frame (without FCS) that a card transmits.
 static FRAME_SENT: OnceLock<fn(usize, &[u8])> = OnceLock::new();
-/// How much later interrupts are raised than the cards want it, in ns.
-static INTERRUPT_DELAY_NS: AtomicU64 = AtomicU64::new(0);
 /// The MAC addresses given to devices that are not realized yet.
 static MACS: Mutex<BTreeMap<usize, String>> = Mutex::new(BTreeMap::new());
-
-/// What a card is plugged into; frames are put off until [`SLOTS`] is unlocked.
-struct Plugged<'a> {
-    bus: &'a mut Bus,
-    /// Instead of the bus.
-    link: Option<&'a mut Link>,
-    device: Device,
-    asserted: &'a mut bool,
-    raise_ns: &'a mut Option<u64>,
-    faults: Option<&'a mut FaultInjector>,
-    sent: Vec<Vec<u8>>,
-}
-
-impl Plugged<'_> {
-    /// What the processor gets of a register.
-    fn answered(&mut self, now_ns: u64, value: u32, bytes: usize) -> u32 {
-        match &mut self.faults {
-            None => value,
-            Some(faults) => faults.register(now_ns, value, bytes),
-        }
-    }
-
-    fn advance_faults(&mut self, now_ns: u64) {
-        if let Some(faults) = &mut self.faults {
-            let before = faults.damage().interrupts;
-            let spurious = faults.advance(now_ns);
-            let begins = faults.damage().interrupts != before;
-            match self.device.signalling() {
-                Signalling::Pin => self.device.interrupt(spurious || *self.asserted),
-                // Each vector in turn.
-                signalling if begins => self.device.message(signalling, before as usize),
-                _ => {}
-            }
-        }
-    }
-}
-
-impl Host for Plugged<'_> {
-    fn read(&mut self, address: u64, bytes: &mut [u8]) {
-        if self.device.is_master() {
-            device::read_memory(address, bytes);
-        } else {
-            bytes.fill(u8::MAX);
-        }
-    }
-    fn write(&mut self, address: u64, bytes: &[u8]) {
-        if !self.device.is_master() {
-            return;
-        }
-        match &mut self.faults {
-            None => device::write_memory(address, bytes),
-            Some(faults) => faults
-                .written(bytes)
-                .iter()
-                .for_each(|bytes| device::write_memory(address, bytes)),
-        }
-    }
-    fn claim(&mut self, from_ns: u64, access: Access, bytes: usize) -> u64 {
-        match &mut self.link {
-            Some(link) => link.claim(from_ns, access, bytes),
-            None => self.bus.claim(from_ns, access, bytes),
-        }
-    }
-    fn signalling(&self) -> Signalling {
-        self.device.signalling()
-    }
-    fn message(&mut self, vector: usize) {
-        self.device.message(self.device.signalling(), vector);
-    }
-    fn takes_ns(&self, access: Access, bytes: usize) -> u64 {
-        match &self.link {
-            Some(link) => link.takes_ns(access, bytes),
-            None => self.bus.takes_ns(access, bytes),
-        }
-    }
-    fn interrupt(&mut self, asserted: bool) {
-        let delay_ns = INTERRUPT_DELAY_NS.load(Ordering::Relaxed);
-        *self.asserted = asserted;
-        *self.raise_ns = (asserted && delay_ns > 0).then(|| now_ns() + delay_ns);
-        if self.raise_ns.is_none() {
-            self.device.interrupt(asserted);
-        }
-    }
-    fn transmit(&mut self, frame: &[u8]) {
-        self.sent.push(frame.to_vec());
-    }
-}
 
 /// Registers the device types. To be called before QEMU creates devices. `frame_sent` is called with the port and each frame (without FCS)
 /// that a card transmits. `timers_are_late`: what was due is done before a card is accessed, since its timer may not have expired yet.
@@ -289,7 +116,7 @@ pub fn plug(port: usize, present: bool) -> Result<(), String> {
         return Err(no_card(port));
     };
     if slot.present != present {
-        (slot.present, slot.asserted) = (present, false);
+        (slot.present, slot.socket.asserted) = (present, false);
         slot.card = slot.kind.model.card(now_ns(), slot.mac, errata);
         slot.device
             .into_iter()
@@ -307,12 +134,12 @@ pub fn inject_faults(port: usize, plan: Option<FaultPlan>) -> Result<Damage, Str
         return Err(no_card(port));
     };
     let faults = plan.map(|plan| FaultInjector::new(plan, port, now_ns()));
-    let before = std::mem::replace(&mut slot.faults, faults);
+    let before = std::mem::replace(&mut slot.socket.faults, faults);
     // A spurious interrupt that was under way ends.
     if before.is_some() {
         slot.device
             .into_iter()
-            .for_each(|device| device.interrupt(slot.asserted));
+            .for_each(|device| device.interrupt(slot.socket.asserted));
     }
     slot.arm();
     Ok(before.map_or_else(Damage::default, |before| before.damage()))
@@ -348,15 +175,17 @@ impl Slot {
     }
 
     fn arm(&mut self) {
-        let faults = self.faults.as_ref().and_then(FaultInjector::deadline_ns);
+        let faults = self.socket.faults.as_ref();
+        let faults = faults.and_then(FaultInjector::deadline_ns);
         // What does not show yet can wait, unless someone looks.
-        let watched = self.fills.is_some() || self.faults.is_some() || caches::sees_device_writes();
+        let watched =
+            self.fills.is_some() || self.socket.faults.is_some() || caches::sees_device_writes();
         let card = if watched {
             self.card.deadline_ns()
         } else {
             self.card.shows_ns()
         };
-        let deadlines = [card, faults, self.raise_ns];
+        let deadlines = [card, faults, self.socket.raise_ns];
         let deadline_ns = deadlines.into_iter().flatten().min();
         let deadline_ns = deadline_ns.filter(|_| self.answers().is_some());
         // Arming a timer costs host time even if nothing changes.
@@ -393,15 +222,7 @@ fn with_slot<T>(
     let slot = slots.get_mut(port)?;
     let device = device(slot)?;
     let express = slot.kind.model.capabilities().express.is_some();
-    let mut host = Plugged {
-        bus,
-        link: express.then_some(&mut slot.link),
-        device,
-        asserted: &mut slot.asserted,
-        raise_ns: &mut slot.raise_ns,
-        faults: slot.faults.as_mut(),
-        sent: Vec::new(),
-    };
+    let mut host = Plugged::new(bus, &mut slot.socket, device, express);
     if *timers_are_late {
         slot.card.advance(now_ns(), &mut host);
     } else {
@@ -414,7 +235,7 @@ fn with_slot<T>(
             fills.push([now_ns(), fill]);
         }
     }
-    let sent = host.sent;
+    let sent = host.into_sent();
     slot.arm();
     drop(guard);
     if let Some(frame_sent) = FRAME_SENT.get() {
@@ -425,7 +246,7 @@ fn with_slot<T>(
 
 /// # Safety
 /// `class` is what QEMU passed to our type's `class_init`.
-unsafe fn fill(
+pub unsafe fn fill(
     class: *mut c_void,
     identity: Identity,
     realize: unsafe extern "C" fn(*mut c_void, *mut c_void),
@@ -460,7 +281,7 @@ unsafe extern "C" fn set_mac(device: *mut c_void, value: *const c_char, _error: 
 
 /// # Safety
 /// QEMU is realizing a device of this kind.
-unsafe fn realize(device: *mut c_void, kind: Kind) {
+pub unsafe fn realize(device: *mut c_void, kind: Kind) {
     let text = {
         let mut macs = MACS.lock().unwrap_or_else(|e| e.into_inner());
         macs.remove(&(device as usize)).unwrap_or_default()
@@ -485,8 +306,8 @@ unsafe fn realize(device: *mut c_void, kind: Kind) {
     let port = free.unwrap_or(slots.len());
     if let Some(slot) = slots.get_mut(port) {
         (slot.device, slot.kind, slot.mac) = (Some(device), kind, mac);
-        (slot.card, slot.present, slot.asserted) = (card, true, false);
-        slot.link = Link::new(link::Parameters::GEN1_X1);
+        (slot.card, slot.present, slot.socket.asserted) = (card, true, false);
+        slot.socket.link = Link::new(link::Parameters::GEN1_X1);
     } else {
         let token = port as *mut c_void;
         let name = CString::new(format!("irqlab.card.{port}")).unwrap_or_default();
@@ -495,14 +316,11 @@ unsafe fn realize(device: *mut c_void, kind: Kind) {
             kind,
             mac,
             card,
-            link: Link::new(link::Parameters::GEN1_X1),
+            socket: Socket::new(),
             present: true,
-            asserted: false,
-            faults: None,
             fills: None,
             timer: Timer::new(expired, token),
             armed_ns: None,
-            raise_ns: None,
             state: SavedState::new(&name, STATE_BYTES),
         });
         on_run_state(run_state, token);
@@ -577,9 +395,8 @@ unsafe extern "C" fn window_read(token: *mut c_void, offset: u64, bytes: u32) ->
     let (port, window) = place(token);
     let read = with(port, |card, host| {
         let now_ns = now_ns();
-        // On a link, reads overlap with other transfers.
-        if host.link.is_none() {
-            caches::waited_for_bus(host.bus.wait_ps(now_ns));
+        if let Some(wait_ps) = host.wait_ps(now_ns) {
+            caches::waited_for_bus(wait_ps);
         }
         let value = card.read(now_ns, window, offset, bytes as usize);
         card.settle(now_ns, host);
@@ -615,25 +432,17 @@ fn raise_delayed(port: usize) {
     let mut guard = SLOTS.lock().unwrap_or_else(|e| e.into_inner());
     let slot = guard.as_mut().and_then(|slots| slots.slots.get_mut(port));
     let due = slot.and_then(|slot| {
-        slot.raise_ns.take_if(|at_ns| *at_ns <= now_ns())?;
+        slot.socket.raise_ns.take_if(|at_ns| *at_ns <= now_ns())?;
         slot.device
     });
     due.into_iter().for_each(|device| device.interrupt(true));
-}
-
-/// Raises interrupts so many ns late from now on.
-pub fn delay_interrupts(by_ns: u64) {
-    INTERRUPT_DELAY_NS.store(by_ns, Ordering::Relaxed);
 }
 
 /// Raises the interrupt line of the card at `port` for a moment, as another device on the same line would.
 pub fn interrupt(port: usize) {
     let guard = SLOTS.lock().unwrap_or_else(|e| e.into_inner());
     let slot = guard.as_ref().and_then(|slots| slots.slots.get(port));
-    if let Some((device, line)) = slot.and_then(|slot| {
-        let line = slot.asserted && slot.raise_ns.is_none();
-        Some((slot.device?, line))
-    }) {
+    if let Some((device, line)) = slot.and_then(|slot| Some((slot.device?, slot.socket.line()))) {
         device.interrupt(true);
         device.interrupt(line);
     }
@@ -651,9 +460,9 @@ unsafe extern "C" fn run_state(token: *mut c_void, running: bool, _state: c_int)
     if !running {
         let saved = Saved {
             bus: bus.clone(),
-            link: slot.link.clone(),
+            link: slot.socket.link.clone(),
             present: slot.present,
-            asserted: slot.asserted,
+            asserted: slot.socket.asserted,
             card: slot.card.state(),
         };
         slot.state
@@ -665,8 +474,8 @@ unsafe extern "C" fn run_state(token: *mut c_void, running: bool, _state: c_int)
             .map_err(|why| why.to_string())
             .and_then(|saved: Saved| {
                 *bus = saved.bus;
-                slot.link = saved.link;
-                (slot.present, slot.asserted) = (saved.present, saved.asserted);
+                slot.socket.link = saved.link;
+                (slot.present, slot.socket.asserted) = (saved.present, saved.asserted);
                 slot.card.restore(&saved.card)
             });
         if let Err(why) = restored {
@@ -674,7 +483,7 @@ unsafe extern "C" fn run_state(token: *mut c_void, running: bool, _state: c_int)
         }
     }
     // Whatever was armed before is the machine's that ran before. No interrupt is delayed while a snapshot is taken.
-    slot.raise_ns = None;
+    slot.socket.raise_ns = None;
     slot.armed_ns = None;
     slot.timer.arm(None);
     slot.arm();
