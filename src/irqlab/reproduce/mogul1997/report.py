@@ -144,7 +144,8 @@ def _polling(tables: Tables) -> Section:
         f'{NOTE} The paper\'s "no polling" is its modified kernel told to act as the unmodified one. Here both are one driver, '
         f"whose schemes are exchanged at run time. {NAPI}: our driver as it is used on Linux. "
         f"{IFPOLL}: polling from a clock as DragonFly BSD does, with half of the CPU for processes. "
-        f"{SHRINK}: OpenBSD's receive ring, which gets shorter while the machine is livelocked; RX stays masked for 125 µs after each pass."
+        f"{SHRINK}: OpenBSD's receive ring, which gets shorter while the machine is livelocked; after each "
+        f"pass RX stays masked for 125 µs."
     )
     intro = "Figures 6-3 and 6-5: polling, with and without a quota of frames for each poll."
     return Section("polling", "Polling and quotas, without screend", "Quotas", intro, [group])
