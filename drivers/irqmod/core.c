@@ -90,8 +90,9 @@ void irqmod_interrupt(struct irqmod_queue *queue, u32 groups)
 		u64_stats_inc(&queue->irq_stats.tx);
 	u64_stats_update_end(&queue->irq_stats.syncp);
 
+	/* Acquire: pairs with rx_start_queue(). */
 	if ((groups & (IRQMOD_RX | queue->tx_with_rx)) &&
-	    !READ_ONCE(queue->rx_stopping))
+	    !smp_load_acquire(&queue->rx_stopping))
 		queue->rx->irq(queue);
 	if (groups & IRQMOD_TX & ~queue->tx_with_rx)
 		queue->tx->irq(queue);
@@ -108,7 +109,8 @@ EXPORT_SYMBOL_GPL(irqmod_interrupt);
  */
 void irqmod_rx_again(struct irqmod_queue *queue)
 {
-	if (READ_ONCE(queue->up) && !READ_ONCE(queue->rx_stopping))
+	/* Acquire: pairs with rx_start_queue(). */
+	if (READ_ONCE(queue->up) && !smp_load_acquire(&queue->rx_stopping))
 		queue->rx->irq(queue);
 }
 EXPORT_SYMBOL_GPL(irqmod_rx_again);
@@ -145,7 +147,10 @@ static void rx_start_queue(struct irqmod_queue *queue)
 	queue->rx = queue->port->rx;
 	queue->rx_state = irqmod_rx_state(queue, queue->rx);
 	open = queue->rx->start(queue);
-	WRITE_ONCE(queue->rx_stopping, false);
+	/* Pairs with the acquires of irqmod_interrupt(), irqmod_rx_again() and
+	 * tx_timer_reclaim(): who sees it clear sees the scheme and its state.
+	 */
+	smp_store_release(&queue->rx_stopping, false);
 	/* Act as if a frame had arrived: the previous scheme may have consumed
 	 * the interrupt of frames still on the ring. RX is masked, so the
 	 * handler does not run concurrently. Interrupts stay enabled: under
@@ -227,14 +232,18 @@ static void tx_start_queue(struct irqmod_queue *queue)
 		irqmod_tx_arm(queue);
 }
 
+/* Each queue's own lock: netif_tx_lock() stops senders, but not those who try a
+ * queue's lock (reclaim.c).
+ */
 static void tx_start(struct irqmod_port *port)
 {
 	struct irqmod_queue *queue;
 
-	netif_tx_lock_bh(port->netdev);
-	irqmod_for_each_queue(queue, port)
+	irqmod_for_each_queue(queue, port) {
+		__netif_tx_lock_bh(queue->txq);
 		tx_start_queue(queue);
-	netif_tx_unlock_bh(port->netdev);
+		__netif_tx_unlock_bh(queue->txq);
+	}
 }
 
 /* The queue is locked. */
@@ -264,21 +273,21 @@ static void tx_stop(struct irqmod_port *port)
 	struct irqmod_queue *queue;
 
 	tx_mask(port);
-	netif_tx_lock_bh(port->netdev);
-	irqmod_for_each_queue(queue, port)
+	irqmod_for_each_queue(queue, port) {
+		__netif_tx_lock_bh(queue->txq);
 		tx_stop_queue(queue);
-	netif_tx_unlock_bh(port->netdev);
+		__netif_tx_unlock_bh(queue->txq);
+	}
 	/* poll: a pass over the receive ring may be reclaiming, without a lock. */
 	synchronize_net();
 	irqmod_for_each_queue(queue, port) {
 		hrtimer_cancel(&queue->tx_timer);
 		tasklet_kill(&queue->tx_tasklet);
 		queue->tx_armed = false;
-	}
-	netif_tx_lock_bh(port->netdev);
-	irqmod_for_each_queue(queue, port)
+		__netif_tx_lock_bh(queue->txq);
 		tx_limit(queue, false);
-	netif_tx_unlock_bh(port->netdev);
+		__netif_tx_unlock_bh(queue->txq);
+	}
 	tx_mask(port);
 }
 

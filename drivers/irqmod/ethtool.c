@@ -72,12 +72,14 @@ int irqmod_set_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 		port->rx_usecs = ec->rx_coalesce_usecs;
 	irqmod_rx_changed(port);
 	port->tx_usecs = ec->tx_coalesce_usecs;
-	netif_tx_lock_bh(netdev);
 	port->tx_frames = ec->tx_max_coalesced_frames;
-	if (port->up && port->tx->changed)
-		irqmod_for_each_queue(queue, port)
-			port->tx->changed(queue);
-	netif_tx_unlock_bh(netdev);
+	if (!port->up || !port->tx->changed)
+		return 0;
+	irqmod_for_each_queue(queue, port) {
+		__netif_tx_lock_bh(queue->txq);
+		port->tx->changed(queue);
+		__netif_tx_unlock_bh(queue->txq);
+	}
 	return 0;
 }
 EXPORT_SYMBOL_GPL(irqmod_set_coalesce);

@@ -13,10 +13,12 @@
  * schemes. Queues run independently of each other, on several processors.
  *
  * Contexts: calls of rx_take for one queue never overlap, but they run in the
- * context of the scheme, hard IRQ or softirq. While rx_deferred is set, rx_take
- * (hard IRQ) may interrupt rx_refill (softirq): rx_take moves only the head,
- * rx_refill only the tail. Calls of tx_reclaim never overlap. mask and unmask
- * may be called from any context and concurrently.
+ * context of the scheme: hard IRQ, softirq, or when a scheme starts a process with
+ * BH disabled. While rx_deferred is set, rx_take (hard IRQ) may interrupt rx_refill
+ * (softirq): rx_take moves only the head, rx_refill only the tail. rx_refill may
+ * also be called in hard IRQ (shrink), and by a process when a scheme stops; then
+ * rx_take does not run. Calls of tx_reclaim never overlap. mask and unmask may be
+ * called from any context and concurrently.
  *
  * A device on a transfer-based bus (USB) has no interrupt of its own. The
  * completion of a transfer takes its place and may run in softirq
@@ -118,9 +120,10 @@ struct irqmod_ops {
 	/* rx_arrived() returns a running total, modulo 2^32, of the frames
 	 * that have arrived: taken, waiting on the ring, or dropped because
 	 * it was full. NULL: the hardware does not count drops, or not for
-	 * each of several queues. If the hardware needs time to count, rx_count() requests the count, and
-	 * rx_arrived() returns it IRQMOD_COUNT_NS later. Both are called in
-	 * hard IRQ while the queue is up and must not wait.
+	 * each of several queues. If the hardware needs time to count,
+	 * rx_count() requests the count, and rx_arrived() returns it
+	 * IRQMOD_COUNT_NS later. Both are called in hard IRQ while the queue
+	 * is up and must not wait.
 	 */
 	void (*rx_count)(struct irqmod_queue *queue);
 	u32 (*rx_arrived)(struct irqmod_queue *queue);

@@ -115,7 +115,8 @@ static void tx_timer_reclaim(struct irqmod_queue *queue)
 		/* A pass over the receive ring reclaims. Another CPU may be at
 		 * it: schemes allow this (@irq in scheme.h).
 		 */
-		if (!READ_ONCE(queue->rx_stopping))
+		/* Acquire: pairs with rx_start_queue(). */
+		if (!smp_load_acquire(&queue->rx_stopping))
 			queue->rx->irq(queue);
 	} else if (queue->tx->in_irq) {
 		spin_lock_irqsave(&queue->tx_lock, flags);
@@ -124,7 +125,11 @@ static void tx_timer_reclaim(struct irqmod_queue *queue)
 			tx_count(queue, &queue->tx_stats.reclaims_timer, packets);
 		spin_unlock_irqrestore(&queue->tx_lock, flags);
 	} else if (__netif_tx_trylock(queue->txq)) {
-		packets = queue->ops->tx_reclaim(queue);
+		/* While poll is being left, a pass may still be reclaiming
+		 * without the lock: tx_stop() waits for it.
+		 */
+		if (!queue->tx_switching && !queue->tx_with_rx)
+			packets = queue->ops->tx_reclaim(queue);
 		if (packets)
 			tx_count(queue, &queue->tx_stats.reclaims_timer, packets);
 		__netif_tx_unlock(queue->txq);

@@ -9,10 +9,11 @@
  * runs in a software interrupt below that of the protocols. Here it is a tasklet,
  * which waits until the receive softirq has nothing to do; the first interrupt of
  * a tick starts it. If an interrupt finds that it has waited for more than a tick,
- * interrupts and protocols have had the CPU for so long. Then the ring loses an
- * eighth, and does not grow for four ticks. In other ticks it grows by one
- * descriptor if a pass leaves few of them to the chip. It is short at the start.
- * (5.6 and later change it by one in both directions, if_rxr_get() in
+ * interrupts and protocols have had the CPU for so long. (Or processes, while
+ * softirqs run in ksoftirqd, which competes with them. OpenBSD has no such case.)
+ * Then the ring loses an eighth, and does not grow for four ticks. In other ticks
+ * it grows by one descriptor if a pass leaves few of them to the chip. It is short
+ * at the start. (5.6 and later change it by one in both directions, if_rxr_get() in
  * sys/net/if.c.)
  *
  * A shorter ring limits the frames of a pass, not the number of passes. So this

@@ -53,7 +53,7 @@ struct loop_queue {
 	unsigned int cpu;
 	struct task_struct *sender;
 	u32 sent;			/* by the sender, running totals */
-	u32 received;
+	atomic_t received;		/* also on other CPUs (backlog) */
 	u32 cleared;
 
 	/* The hardware. */
@@ -267,10 +267,15 @@ static u32 hardware_send(struct loop_queue *q)
 		struct sk_buff *skb = q->tx[sent % LOOP_TX_RING];
 		u32 waiting = q->rx_filled - smp_load_acquire(&q->rx_returned);
 
+		bool loops = skb->protocol == htons(ETH_P_802_EX1) &&
+			     skb->len == ETH_ZLEN;
+
+		/* No frame is lost: it waits on the transmit ring. */
+		if (loops && waiting == LOOP_RX_RING)
+			break;
 		if (q->tx_irq[sent % LOOP_TX_RING])
 			causes |= IRQMOD_TX;
-		if (skb->protocol != htons(ETH_P_802_EX1) ||
-		    waiting == LOOP_RX_RING)
+		if (!loops)
 			continue;
 		memcpy(&q->rx[q->rx_filled % LOOP_RX_RING], skb->data, ETH_ZLEN);
 		smp_store_release(&q->rx_filled, q->rx_filled + 1);
@@ -316,7 +321,7 @@ static int loop_open(struct net_device *netdev)
 		struct loop_queue *q = &loop->queue[i];
 
 		WRITE_ONCE(q->cleared, READ_ONCE(q->sent) -
-				       READ_ONCE(q->received));
+				       atomic_read(&q->received));
 		smp_call_function_single(q->cpu, hardware_start, q, true);
 	}
 	netif_tx_start_all_queues(netdev);
@@ -373,7 +378,7 @@ static int loop_received(struct sk_buff *skb, struct net_device *netdev,
 	u16 i = be16_to_cpu(frame->queue);
 
 	if (!WARN_ON_ONCE(i >= queues || skb_get_rx_queue(skb) != i))
-		WRITE_ONCE(loop->queue[i].received, loop->queue[i].received + 1);
+		atomic_inc(&loop->queue[i].received);
 	kfree_skb(skb);
 	return NET_RX_SUCCESS;
 }
@@ -405,7 +410,7 @@ static bool send_one(struct loop_queue *q)
 
 static int under_way(const struct loop_queue *q)
 {
-	return q->sent - READ_ONCE(q->received) - READ_ONCE(q->cleared);
+	return q->sent - atomic_read(&q->received) - READ_ONCE(q->cleared);
 }
 
 static int loop_sender(void *data)
@@ -449,7 +454,7 @@ static void loop_get_ethtool_stats(struct net_device *netdev,
 	data += irqmod_get_sset_count(netdev, ETH_SS_STATS);
 	for (i = 0; i < queues; i++) {
 		*data++ = READ_ONCE(loop->queue[i].sent);
-		*data++ = READ_ONCE(loop->queue[i].received);
+		*data++ = atomic_read(&loop->queue[i].received);
 		*data++ = READ_ONCE(loop->queue[i].cleared);
 	}
 }
