@@ -61,7 +61,8 @@ back()
 sums()
 {
 	statistics
-	for name in $(sed -n 's/^ *queue0_\([rt]x_[a-z_]*\): .*/\1/p' /tmp/queues.now); do
+	names=$(sed -n 's/^ *queue0_\([rt]x_[a-z_]*\): .*/\1/p' /tmp/queues.now)
+	for name in $names; do
 		sum=0
 		for q in $QUEUES; do sum=$((sum + $(of "queue${q}_$name"))); done
 		same "$(of "$name")" $sum || { echo "$name"; return 1; }
@@ -85,7 +86,7 @@ check "up" ip link set $IF0 up
 check "the queues have counters of their own" grows received
 for rx in $RX_SCHEMES; do
 	for tx in $TX_SCHEMES; do
-		case " $(echo $COMBINATIONS) " in *" $rx/$tx "*) ;; *) continue ;; esac
+		echo "$COMBINATIONS" | grep -qxF "$rx/$tx" || continue
 		check "$rx/$tx" schemes $IF0 "$rx" "$tx"
 		check "... frames of each queue arrive" grows received
 		check "... and its packets are reclaimed" grows tx_packets
