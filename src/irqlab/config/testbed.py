@@ -54,7 +54,7 @@ class TestbedConfig:
     """Further words of the kernel's command line."""
     dut: DutConfig = field(default_factory=DutConfig)
     modules: tuple[str, ...] = ()
-    """Further in-tree modules to load, for what trials start in the DUT."""
+    """Further modules to load, in-tree or ours, for what trials start in the DUT."""
     cost_model: bool = False
     """Load the cost model's module, so that trials can charge hardware costs (ForwardingTrial.costs)."""
     memory: Memory | None = None

@@ -68,11 +68,11 @@ def load(kernel: Kernel, name_or_path: str | Path) -> list[Module]:
 
 
 def load_all(kernel: Kernel, wanted: Iterable[str]) -> list[Module]:
-    """In-tree modules and their dependencies, in load order, without built-in ones."""
+    """Modules by name, as `load` finds them, and their dependencies, in load order, without built-in ones."""
     order: dict[str, Module] = {}
     for name in wanted:
         if _normal(name) not in _builtin(kernel.modules):
-            _collect(kernel, _of_kernel(kernel, name), None, order, ())
+            order |= {module.name: module for module in load(kernel, name) if module.name not in order}
     return list(order.values())
 
 

@@ -433,7 +433,13 @@ def causes(session: Session) -> Table[CauseRow]:
     jobs = {
         (condition.what, condition.test, board, driver): Job(
             f"{condition.what}, {condition.test}, {board}, {DRIVERS[driver].title}",
-            built[driver].testbed(session, SPEEDS[board], dut=condition.dut, cost_model=condition.costs is not None),
+            built[driver].testbed(
+                session,
+                SPEEDS[board],
+                dut=condition.dut,
+                cost_model=condition.costs is not None,
+                modules=condition.modules,
+            ),
             partial(trials.throughput, test=condition.trial(_test(condition.test, SECONDS))),
         )
         for condition in CONDITIONS
