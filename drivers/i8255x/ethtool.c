@@ -259,6 +259,7 @@ static int i8255x_set_link_ksettings(struct net_device *netdev,
 	err = mii_ethtool_set_link_ksettings(&np->mii, settings);
 	if (err)
 		return err;
+	i8255x_phy_save(np);
 	/* The link work looks at it anew: it may be slow now. */
 	WRITE_ONCE(np->slow_link, true);
 	netif_carrier_off(netdev);

@@ -102,7 +102,7 @@ struct i8255x {
 	bool cpusaver;			/* the microcode bundles interrupts */
 	bool flow;			/* pause frames are on */
 	bool flow_auto;			/* ... if both sides advertise them */
-	bool phy_saved;			/* the next two: before a loss of power */
+	bool phy_saved;			/* the next two have been set */
 	u16 phy_bmcr;
 	u16 phy_advertise;
 	u32 msg_enable;

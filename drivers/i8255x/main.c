@@ -132,15 +132,17 @@ static int i8255x_open(struct net_device *netdev)
 		goto free_tx;
 	netif_carrier_off(netdev);
 	np->slow_link = true;
-	netif_start_queue(netdev);
 	err = i8255x_up(np);
 	if (err)
 		goto free_irq;
+	/* Not before: netconsole sends on an interface that is being opened. */
+	netif_start_queue(netdev);
 	schedule_delayed_work(&np->link_work, 0);
 	return 0;
 
 free_irq:
-	netif_stop_queue(netdev);
+	/* The command unit may still read the list. */
+	i8255x_hw_reset(np);
 	free_irq(np->pdev->irq, np);
 free_tx:
 	i8255x_tx_free(np, &np->rings);
@@ -217,10 +219,14 @@ static void i8255x_poll_controller(struct net_device *netdev)
 static int i8255x_ioctl(struct net_device *netdev, struct ifreq *ifr, int cmd)
 {
 	struct i8255x *np = netdev_priv(netdev);
+	int err;
 
 	if (!netif_running(netdev))
 		return -EINVAL;
-	return generic_mii_ioctl(&np->mii, if_mii(ifr), cmd, NULL);
+	err = generic_mii_ioctl(&np->mii, if_mii(ifr), cmd, NULL);
+	if (!err && cmd == SIOCSMIIREG)
+		i8255x_phy_save(np);
+	return err;
 }
 
 static const struct net_device_ops i8255x_netdev_ops = {
@@ -375,6 +381,7 @@ static int i8255x_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	err = irqmod_register(&np->port);
 	if (err)
 		return err;
+	netif_stop_queue(netdev);	/* until it is opened */
 	err = register_netdev(netdev);
 	if (err) {
 		irqmod_unregister(&np->port);

@@ -71,15 +71,13 @@ void i8255x_link_speed(struct i8255x *np)
 	WRITE_ONCE(np->slow_link, link.base.speed != SPEED_100);
 }
 
-/* Keeps what ethtool or an ioctl has set. RTNL. */
+/* Keeps what ethtool or an ioctl has just set: after an error of the bus or a loss
+ * of power the PHY cannot be asked. RTNL.
+ */
 void i8255x_phy_save(struct i8255x *np)
 {
-	int bmcr = i8255x_mdio_read(np->netdev, np->mii.phy_id, MII_BMCR);
-
-	/* After an error of the bus nothing answers. */
-	if (bmcr == 0xffff)
-		return;
-	np->phy_bmcr = bmcr & PHY_SETTINGS;
+	np->phy_bmcr = i8255x_mdio_read(np->netdev, np->mii.phy_id, MII_BMCR) &
+		       PHY_SETTINGS;
 	np->phy_advertise = i8255x_mdio_read(np->netdev, np->mii.phy_id,
 					     MII_ADVERTISE);
 	np->phy_saved = true;

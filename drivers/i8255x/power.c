@@ -37,7 +37,6 @@ static void i8255x_detach(struct i8255x *np)
 	rtnl_lock();
 	netif_device_detach(np->netdev);
 	i8255x_pause(np);
-	i8255x_phy_save(np);
 	rtnl_unlock();
 }
 

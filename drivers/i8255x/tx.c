@@ -63,9 +63,9 @@ void i8255x_tx_reset(struct i8255x *np)
  */
 void i8255x_tx_enable(struct i8255x *np, bool enable)
 {
-	netif_tx_lock_bh(np->netdev);
+	__netif_tx_lock_bh(np->queue.txq);
 	np->tx_usable = enable;
-	netif_tx_unlock_bh(np->netdev);
+	__netif_tx_unlock_bh(np->queue.txq);
 	if (!enable)
 		timer_delete_sync(&np->tx_retry);
 }
@@ -102,12 +102,16 @@ static struct i8255x_cb *tx_slot(struct i8255x *np)
 	return cb;
 }
 
-/* Hands the slot to the NIC: sets its S bit, then clears the previous one. */
+/* Hands the slot to the NIC: sets its S bit, then clears the previous one. Called
+ * with the queue locked, by its own lock: netif_tx_lock() only freezes queues, and
+ * neither netpoll nor a device without a qdisc looks at that.
+ */
 static void tx_commit(struct i8255x *np, struct i8255x_cb *cb, u16 command)
 {
 	unsigned int i = np->tx_head;
 	struct i8255x_cb *before = i8255x_slot(np, i ? i - 1 : np->rings.tx_count - 1);
 
+	lockdep_assert_held(&np->queue.txq->_xmit_lock);
 	cb->command = cpu_to_le16(command | CB_S);
 	/* Complete the slot before the command unit can reach it. */
 	dma_wmb();
@@ -136,10 +140,10 @@ void i8255x_tx_retry(struct timer_list *timer)
 {
 	struct i8255x *np = container_of(timer, struct i8255x, tx_retry);
 
-	netif_tx_lock(np->netdev);
+	__netif_tx_lock(np->queue.txq, smp_processor_id());
 	if (np->tx_usable && np->tx_unkicked)
 		tx_kick(np);
-	netif_tx_unlock(np->netdev);
+	__netif_tx_unlock(np->queue.txq);
 }
 
 netdev_tx_t i8255x_xmit(struct sk_buff *skb, struct net_device *netdev)
@@ -285,7 +289,7 @@ void i8255x_set_rx_mode(struct net_device *netdev)
 {
 	struct i8255x *np = netdev_priv(netdev);
 
-	netif_tx_lock(netdev);
+	__netif_tx_lock(np->queue.txq, smp_processor_id());
 	if (np->tx_usable && i8255x_tx_room(&np->queue) >= TX_RESERVE) {
 		WRITE_ONCE(np->rx_mode_pending, false);
 		tx_setup(np);
@@ -294,7 +298,7 @@ void i8255x_set_rx_mode(struct net_device *netdev)
 		/* The link work retries. */
 		WRITE_ONCE(np->rx_mode_pending, true);
 	}
-	netif_tx_unlock(netdev);
+	__netif_tx_unlock(np->queue.txq);
 }
 
 /* Once it was reclaimed, the slot may be in use again. */
@@ -315,10 +319,10 @@ int i8255x_tx_dump(struct i8255x *np)
 	u32 before;
 	int err;
 
-	netif_tx_lock_bh(np->netdev);
+	__netif_tx_lock_bh(np->queue.txq);
 	/* Leave one for a packet. */
 	if (!np->tx_usable || i8255x_tx_room(&np->queue) < 2) {
-		netif_tx_unlock_bh(np->netdev);
+		__netif_tx_unlock_bh(np->queue.txq);
 		return -EBUSY;
 	}
 	cb = tx_slot(np);
@@ -326,7 +330,7 @@ int i8255x_tx_dump(struct i8255x *np)
 	before = np->tx_filled;
 	tx_commit(np, cb, CB_DUMP);
 	tx_kick(np);
-	netif_tx_unlock_bh(np->netdev);
+	__netif_tx_unlock_bh(np->queue.txq);
 	err = read_poll_timeout(tx_is_done, done, done, 100, USEC_PER_SEC,
 				false, np, cb, before);
 	/* Read the mark before the dump. */
