@@ -121,8 +121,8 @@ int i8255x_counters_start(struct i8255x *np)
 		if (err)
 			return err;
 	}
-	err = i8255x_command(np, CU_LOAD_DUMP,
-			     i8255x_shared_dma(np, counters));
+	err = i8255x_command_wait(np, CU_LOAD_DUMP,
+				  i8255x_shared_dma(np, counters));
 	if (err)
 		return err;
 	spin_lock_irqsave(&np->counters_lock, flags);

@@ -94,7 +94,8 @@ static int loop(struct i8255x *np, u8 config10)
 	rfd->command = cpu_to_le16(RFD_EL);
 	rfd->reserved = cpu_to_le32(U32_MAX);
 	rfd->size = cpu_to_le16(RX_DATA_BYTES);
-	err = i8255x_command(np, RU_START, i8255x_shared_dma(np, loop_rfd));
+	err = i8255x_command_wait(np, RU_START,
+				  i8255x_shared_dma(np, loop_rfd));
 	if (err)
 		return err;
 

@@ -10,8 +10,6 @@
 
 #include "i8255x.h"
 
-#define TX_RETRY	msecs_to_jiffies(10)
-
 void i8255x_tx_free(struct i8255x *np, struct i8255x_rings *rings)
 {
 	if (rings->cbs)
@@ -67,7 +65,7 @@ void i8255x_tx_enable(struct i8255x *np, bool enable)
 	np->tx_usable = enable;
 	netif_tx_unlock_bh(np->netdev);
 	if (!enable)
-		timer_delete_sync(&np->tx_retry);
+		timer_delete_sync(&np->retry);
 }
 
 unsigned int i8255x_tx_outstanding(struct irqmod_queue *queue)
@@ -125,17 +123,15 @@ static void tx_commit(struct i8255x *np, struct i8255x_cb *cb, u16 command)
 static void tx_kick(struct i8255x *np)
 {
 	if (i8255x_command(np, np->cu_command, np->rings.cbs_dma)) {
-		mod_timer(&np->tx_retry, jiffies + TX_RETRY);
+		i8255x_retry_later(np);
 		return;
 	}
 	np->cu_command = CU_RESUME;
 	np->tx_unkicked = 0;
 }
 
-void i8255x_tx_retry(struct timer_list *timer)
+void i8255x_tx_retry(struct i8255x *np)
 {
-	struct i8255x *np = container_of(timer, struct i8255x, tx_retry);
-
 	netif_tx_lock(np->netdev);
 	if (np->tx_usable && np->tx_unkicked)
 		tx_kick(np);
