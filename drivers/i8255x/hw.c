@@ -6,26 +6,41 @@
 
 #include "i8255x.h"
 
-#define COMMAND_SPINS	100	/* then with a delay: at most 100 us in all */
+#define COMMAND_SPINS	100	/* reads without a delay, then with one of 1 us */
 #define COMMAND_WAITS	100
+#define COMMAND_US	(100 * USEC_PER_MSEC)
 #define EXECUTE_US	(100 * USEC_PER_MSEC)
 #define MDI_US		2000
+#define RETRY		msecs_to_jiffies(10)
 
 /* Waits until the previous command is accepted: SCB_COMMAND is 0 (6.3.2.2). */
-int i8255x_command(struct i8255x *np, u8 command, u32 pointer)
+int i8255x_wait_accepted(struct i8255x *np)
 {
-	unsigned long flags;
-	int i, err = 0;
+	int i;
 
-	spin_lock_irqsave(&np->command_lock, flags);
 	for (i = 0; readb(np->regs + SCB_COMMAND); i++) {
-		if (i > COMMAND_SPINS + COMMAND_WAITS) {
-			err = -EBUSY;
-			goto out;
-		}
+		if (i > COMMAND_SPINS + COMMAND_WAITS)
+			return -EBUSY;
 		if (i > COMMAND_SPINS)
 			udelay(1);
 	}
+	return 0;
+}
+
+/* Any context, so it gives up after some 0.2 ms, where e100 waits for 100 ms with
+ * interrupts disabled. The caller tries again: a doorbell, a change of the receive
+ * mode and a start of the receiver after 10 ms (i8255x_retry_later()), a dump of
+ * counters when they are next wanted, and set-up at once (i8255x_command_wait()).
+ */
+int i8255x_command(struct i8255x *np, u8 command, u32 pointer)
+{
+	unsigned long flags;
+	int err;
+
+	spin_lock_irqsave(&np->command_lock, flags);
+	err = i8255x_wait_accepted(np);
+	if (err)
+		goto out;
 	if (command != CU_RESUME) {
 		writel(pointer, np->regs + SCB_POINTER);
 	} else if (unlikely(np->slow_link)) {
@@ -37,6 +52,42 @@ int i8255x_command(struct i8255x *np, u8 command, u32 pointer)
 out:
 	spin_unlock_irqrestore(&np->command_lock, flags);
 	return err;
+}
+
+/* The same for set-up, in process context: it has 100 ms. */
+int i8255x_command_wait(struct i8255x *np, u8 command, u32 pointer)
+{
+	int err;
+
+	return read_poll_timeout(i8255x_command, err, !err, 100, COMMAND_US,
+				 false, np, command, pointer);
+}
+
+/* A command was not accepted. Any context. */
+void i8255x_retry_later(struct i8255x *np)
+{
+	mod_timer(&np->retry, jiffies + RETRY);
+}
+
+/* Asks for an interrupt, as e100 does every two seconds: a pass then looks after
+ * the receiver, in the context of the scheme.
+ */
+static void i8255x_ask_for_pass(struct i8255x *np)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&np->mask_lock, flags);
+	writeb(np->mask | MASK_SI, np->regs + SCB_MASK);
+	spin_unlock_irqrestore(&np->mask_lock, flags);
+}
+
+void i8255x_retry(struct timer_list *timer)
+{
+	struct i8255x *np = container_of(timer, struct i8255x, retry);
+
+	i8255x_tx_retry(np);
+	if (READ_ONCE(np->ru_stopped) || READ_ONCE(np->ru_check))
+		i8255x_ask_for_pass(np);
 }
 
 /* Executes the command block of the shared area, while the command unit is idle
@@ -54,7 +105,7 @@ int i8255x_execute(struct i8255x *np, u16 command)
 	cb->link = cpu_to_le32(dma);
 	/* Complete the block before the chip reads it. */
 	dma_wmb();
-	err = i8255x_command(np, CU_START, dma);
+	err = i8255x_command_wait(np, CU_START, dma);
 	if (err)
 		return err;
 	err = read_poll_timeout(READ_ONCE, status, status & cpu_to_le16(CB_C),
@@ -97,10 +148,10 @@ int i8255x_hw_reset(struct i8255x *np)
 
 	np->mask = MASK_INITIAL;
 	writeb(np->mask, np->regs + SCB_MASK);
-	err = i8255x_command(np, CU_LOAD_BASE, 0);
+	err = i8255x_command_wait(np, CU_LOAD_BASE, 0);
 	if (err)
 		return err;
-	return i8255x_command(np, RU_LOAD_BASE, 0);
+	return i8255x_command_wait(np, RU_LOAD_BASE, 0);
 }
 
 /* Whether causes can be masked one by one. Masks everything. */
@@ -168,7 +219,7 @@ irqreturn_t i8255x_isr(int irq, void *data)
 		writeb(np->mask, np->regs + SCB_MASK);
 		spin_unlock(&np->mask_lock);
 	}
-	if (ours & CAUSES_RX)
+	if (ours & (CAUSES_RX | CAUSE_SWI))
 		groups |= IRQMOD_RX;
 	if (ours & CAUSES_TX)
 		groups |= IRQMOD_TX;
@@ -186,11 +237,17 @@ static int mdio(struct i8255x *np, u32 command)
 	int err;
 
 	mutex_lock(&np->mdio_lock);
+	/* After a timeout below, an access may be under way. */
+	err = readl_poll_timeout(np->regs + MDI, value, value & MDI_READY, 20,
+				 MDI_US);
+	if (err)
+		goto out;
 	writel(command, np->regs + MDI);
 	err = readl_poll_timeout(np->regs + MDI, value, value & MDI_READY, 20,
 				 MDI_US);
 	if (!err)
 		err = value & 0xffff;
+out:
 	mutex_unlock(&np->mdio_lock);
 	return err;
 }

@@ -47,6 +47,7 @@ enum {
 
 	MASK_ER		= BIT(3),	/* early receive */
 	MASK_FCP	= BIT(2),	/* pause frame */
+	MASK_SI		= BIT(1),	/* raises CAUSE_SWI; reads as 0 */
 	MASK_ALL	= BIT(0),	/* M: no interrupts */
 
 	/* Receive errors and overflows are masked together with receive. */
@@ -103,6 +104,13 @@ enum {
 	MDI_PHY_SHIFT	= 21,
 	MDI_REG_SHIFT	= 16,
 };
+
+/* PHYs that differ: National's DP83840, and the 82552 of some chipsets, which does
+ * not always negotiate 100 Mbit/s and has other registers (e100 knows it).
+ */
+#define PHY_NSC		0x20005c00
+#define PHY_NSC_MASK	0xfffffff0
+#define PHY_82552	0x004dd061
 
 /* Command blocks (6.4.2) */
 enum {
