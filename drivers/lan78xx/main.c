@@ -142,8 +142,6 @@ void lan78xx_down(struct lan78xx *np)
 	np->flowing = false;
 	irqmod_stop(&np->port);
 	napi_disable(&np->tx.napi);
-	/* The poll completes before it submits: wait for the rest of it. */
-	synchronize_net();
 	lan78xx_rx_stop(np);
 	lan78xx_tx_stop(np);
 	lan78xx_events_forget_urbs(np);

@@ -16,19 +16,27 @@
 
 #include "lan78xx.h"
 
-static void tx_complete(struct urb *urb);
-
 /* Queues a URB, sent or failed, for reclaim. */
-static void tx_done(struct lan78xx *np, struct lan78xx_tx_urb *t, bool failed)
+static void tx_done(struct lan78xx_tx *tx, struct lan78xx_tx_urb *t, bool failed)
 {
-	struct lan78xx_tx *tx = &np->tx;
 	unsigned long flags;
-	int flying;
 
 	t->failed = failed;
 	spin_lock_irqsave(&tx->lock, flags);
 	list_add_tail(&t->list, &tx->done);
 	spin_unlock_irqrestore(&tx->lock, flags);
+}
+
+static void tx_complete(struct urb *urb)
+{
+	struct lan78xx_tx_urb *t = urb->context;
+	struct lan78xx *np = t->np;
+	struct lan78xx_tx *tx = &np->tx;
+	int flying;
+
+	if (unlikely(urb->status == -EPIPE))
+		lan78xx_event(np, EVENT_TX_HALT);
+	tx_done(tx, t, urb->status);
 	/* A full barrier: either we see the open URB, or the context that
 	 * fills it sees that no URB is on the bus.
 	 */
@@ -38,15 +46,10 @@ static void tx_done(struct lan78xx *np, struct lan78xx_tx_urb *t, bool failed)
 		napi_schedule(&tx->napi);
 }
 
-static void tx_complete(struct urb *urb)
-{
-	struct lan78xx_tx_urb *t = urb->context;
-
-	if (unlikely(urb->status == -EPIPE))
-		lan78xx_event(t->np, EVENT_TX_HALT);
-	tx_done(t->np, t, urb->status);
-}
-
+/* Transmit queue locked. A URB that the bus does not take is reclaimed by the
+ * engine's timer, or with the next one that completes: this is not the context of
+ * completions, which may run on another CPU meanwhile.
+ */
 static void tx_submit(struct lan78xx *np, struct lan78xx_tx_urb *t, void *data)
 {
 	int err;
@@ -62,7 +65,9 @@ static void tx_submit(struct lan78xx *np, struct lan78xx_tx_urb *t, void *data)
 		return;
 	if (err == -EPIPE)
 		lan78xx_event(np, EVENT_TX_HALT);
-	tx_done(np, t, true);
+	tx_done(&np->tx, t, true);
+	atomic_dec(&np->tx.flying);
+	irqmod_tx_failed(&np->queue);
 }
 
 /* Submits the open URB. Transmit queue locked. */
@@ -219,7 +224,7 @@ static void tx_doorbell(struct lan78xx *np, bool stopped)
 
 	if (!tx->open)
 		return;
-	/* Pairs with atomic_dec_return() in tx_done(). */
+	/* Pairs with atomic_dec_return() in tx_complete(). */
 	smp_mb();
 	if (stopped || (!atomic_read(&tx->flying) && !in_serving_softirq())) {
 		tx_submit_open(np);
@@ -267,17 +272,23 @@ netdev_tx_t lan78xx_xmit(struct sk_buff *skb, struct net_device *netdev)
 	return NETDEV_TX_OK;
 }
 
-/* Runs at the end of the sending softirq, or after the last completion. */
+/* Runs at the end of the sending softirq, or after the last completion. If the
+ * queue is locked, it stays scheduled. netpoll calls it with a budget of 0, perhaps
+ * from within xmit, which has the lock: then the softirq does it. Otherwise another
+ * CPU is sending, and it is called again soon.
+ */
 int lan78xx_tx_poll(struct napi_struct *napi, int budget)
 {
 	struct lan78xx *np = container_of(napi, struct lan78xx, tx.napi);
 	struct netdev_queue *txq = np->queue.txq;
 
-	napi_complete(napi);
-	__netif_tx_lock(txq, smp_processor_id());
+	if (!__netif_tx_trylock(txq))
+		return budget;
 	WRITE_ONCE(np->tx.flush, false);
 	tx_submit_open(np);
 	__netif_tx_unlock(txq);
+	/* If it has been scheduled since, it is called again. */
+	napi_complete(napi);
 	return 0;
 }
 
