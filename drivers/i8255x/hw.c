@@ -139,10 +139,10 @@ int i8255x_hw_reset(struct i8255x *np)
 {
 	int err;
 
-	writel(PORT_SELECTIVE_RESET, np->regs + PORT);
+	writel(PORT_SELECTIVE_RESET, np->regs + I8255X_PORT);
 	readb(np->regs + SCB_STATUS);
 	usleep_range(20, 40);
-	writel(PORT_RESET, np->regs + PORT);
+	writel(PORT_RESET, np->regs + I8255X_PORT);
 	readb(np->regs + SCB_STATUS);
 	usleep_range(20, 40);
 
@@ -162,7 +162,7 @@ bool i8255x_has_masks(struct i8255x *np)
 	       CAUSES_MASKABLE;
 }
 
-static u8 causes_of(u32 groups)
+static u8 i8255x_causes_of(u32 groups)
 {
 	return (groups & IRQMOD_RX ? CAUSES_RX : 0) |
 	       (groups & IRQMOD_TX ? CAUSES_TX : 0);
@@ -174,7 +174,7 @@ void i8255x_mask(struct irqmod_queue *queue, u32 groups)
 	unsigned long flags;
 
 	spin_lock_irqsave(&np->mask_lock, flags);
-	np->mask |= causes_of(groups);
+	np->mask |= i8255x_causes_of(groups);
 	writeb(np->mask, np->regs + SCB_MASK);
 	spin_unlock_irqrestore(&np->mask_lock, flags);
 }
@@ -185,7 +185,7 @@ void i8255x_unmask(struct irqmod_queue *queue, u32 groups)
 	unsigned long flags;
 
 	spin_lock_irqsave(&np->mask_lock, flags);
-	np->mask &= ~causes_of(groups);
+	np->mask &= ~i8255x_causes_of(groups);
 	writeb(np->mask, np->regs + SCB_MASK);
 	spin_unlock_irqrestore(&np->mask_lock, flags);
 }
@@ -231,20 +231,20 @@ irqreturn_t i8255x_isr(int irq, void *data)
 }
 
 /* The link work and ethtool use the PHY at the same time. */
-static int mdio(struct i8255x *np, u32 command)
+static int i8255x_mdio(struct i8255x *np, u32 command)
 {
 	u32 value;
 	int err;
 
 	mutex_lock(&np->mdio_lock);
 	/* After a timeout below, an access may be under way. */
-	err = readl_poll_timeout(np->regs + MDI, value, value & MDI_READY, 20,
-				 MDI_US);
+	err = readl_poll_timeout(np->regs + I8255X_MDI, value,
+				 value & MDI_READY, 20, MDI_US);
 	if (err)
 		goto out;
-	writel(command, np->regs + MDI);
-	err = readl_poll_timeout(np->regs + MDI, value, value & MDI_READY, 20,
-				 MDI_US);
+	writel(command, np->regs + I8255X_MDI);
+	err = readl_poll_timeout(np->regs + I8255X_MDI, value,
+				 value & MDI_READY, 20, MDI_US);
 	if (!err)
 		err = value & 0xffff;
 out:
@@ -254,16 +254,18 @@ out:
 
 int i8255x_mdio_read(struct net_device *netdev, int phy, int reg)
 {
-	int value = mdio(netdev_priv(netdev), MDI_READ | phy << MDI_PHY_SHIFT |
-					      reg << MDI_REG_SHIFT);
+	int value = i8255x_mdio(netdev_priv(netdev),
+				MDI_READ | phy << MDI_PHY_SHIFT |
+				reg << MDI_REG_SHIFT);
 
 	return value < 0 ? 0xffff : value;
 }
 
 void i8255x_mdio_write(struct net_device *netdev, int phy, int reg, int value)
 {
-	mdio(netdev_priv(netdev), MDI_WRITE | phy << MDI_PHY_SHIFT |
-				  reg << MDI_REG_SHIFT | (value & 0xffff));
+	i8255x_mdio(netdev_priv(netdev),
+		    MDI_WRITE | phy << MDI_PHY_SHIFT | reg << MDI_REG_SHIFT |
+		    (value & 0xffff));
 }
 
 /* The bytes of a configure command (6.4.2.3); those without a comment are the

@@ -19,9 +19,9 @@ enum {
 	SCB_COMMAND	= 0x02,	/* u8: CU and RU command; 0 when accepted */
 	SCB_MASK	= 0x03,	/* u8: masked causes; SWI and M bits */
 	SCB_POINTER	= 0x04,	/* u32: argument of a command */
-	PORT		= 0x08,	/* u32: reset, self test */
-	EEPROM		= 0x0e,	/* u16: bit-banged 93C46 */
-	MDI		= 0x10,	/* u32: PHY access */
+	I8255X_PORT	= 0x08,	/* u32: reset, self test */
+	I8255X_EEPROM	= 0x0e,	/* u16: bit-banged 93C46 */
+	I8255X_MDI	= 0x10,	/* u32: PHY access */
 	FLOW_THRESHOLD	= 0x19,	/* u8: of the receive FIFO, for pause frames */
 };
 

@@ -91,7 +91,7 @@ int lan78xx_set_delay(struct lan78xx *np)
  * nor forbids. It is one write of one register, and neither the old value nor the
  * new one exceeds a URB: whenever the chip reads it, the transfer ends within the
  * URB. That it reads it at any time is an assumption; without adaptive_burst the
- * register is only written while nothing is received.
+ * value does not change.
  */
 int lan78xx_set_burst(struct lan78xx *np)
 {
@@ -115,7 +115,7 @@ int lan78xx_hw_init(struct lan78xx *np)
 		{ FCT_RX_FIFO_END, ~0, FIFO_BYTES / FIFO_UNIT - 1 },
 		{ FCT_TX_FIFO_END, ~0, FIFO_BYTES / FIFO_UNIT - 1 },
 		{ INT_STS, ~0, ~0 },
-		{ FLOW, ~0, 0 },
+		{ LAN78XX_FLOW, ~0, 0 },
 		{ FCT_FLOW, ~0,
 		  np->speed->pause_on / FIFO_UNIT << FCT_FLOW_ON_SHIFT |
 		  np->speed->pause_off / FIFO_UNIT << FCT_FLOW_OFF_SHIFT },
