@@ -49,7 +49,7 @@ void i8255x_apply(struct i8255x *np)
 }
 
 /* Starts the chip and the schemes on allocated rings. RTNL. */
-int i8255x_up(struct i8255x *np)
+static int i8255x_up(struct i8255x *np)
 {
 	int err;
 
@@ -78,7 +78,7 @@ int i8255x_up(struct i8255x *np)
 	return 0;
 }
 
-void i8255x_down(struct i8255x *np)
+static void i8255x_down(struct i8255x *np)
 {
 	/* The watchdog looks at a stopped queue's last packet. */
 	netif_trans_update(np->netdev);
@@ -89,7 +89,10 @@ void i8255x_down(struct i8255x *np)
 	i8255x_tx_drop(np);
 }
 
-/* Stops the interface, if it is up, for as long as something else uses the chip. */
+/* Stops the interface, if it is up, for as long as something else uses the chip.
+ * No access to the PHY may be under way while the chip is reset: the link work
+ * stops, too. All others hold RTNL.
+ */
 void i8255x_pause(struct i8255x *np)
 {
 	if (!netif_running(np->netdev))
@@ -314,13 +317,14 @@ static int i8255x_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	np->lost_doorbells = lost_doorbells;
 	np->slow_link = true;
 	np->msg_enable = netif_msg_init(debug, DEBUG_DEFAULT);
+	spin_lock_init(&np->ru_lock);
 	spin_lock_init(&np->command_lock);
 	spin_lock_init(&np->mask_lock);
 	spin_lock_init(&np->counters_lock);
 	mutex_init(&np->mdio_lock);
 	INIT_DELAYED_WORK(&np->link_work, i8255x_link);
 	INIT_WORK(&np->reset_work, i8255x_reset);
-	timer_setup(&np->tx_retry, i8255x_tx_retry, 0);
+	timer_setup(&np->retry, i8255x_retry, 0);
 
 	pci_set_master(pdev);
 	err = i8255x_hw_reset(np);
@@ -338,6 +342,10 @@ static int i8255x_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (phy < 0) {
 		dev_err(&pdev->dev, "no PHY answers\n");
 		return phy;
+	}
+	if (i8255x_phy_id(np, phy) == PHY_82552) {
+		dev_err(&pdev->dev, "the 82552 PHY is not supported; use e100\n");
+		return -ENODEV;
 	}
 	np->mii = (struct mii_if_info) {
 		.phy_id = phy,

@@ -314,6 +314,7 @@ void irqmod_rx_again(struct irqmod_queue *queue);
 
 void irqmod_tx_reclaim_early(struct irqmod_queue *queue);
 void irqmod_tx_arm(struct irqmod_queue *queue);
+void irqmod_tx_failed(struct irqmod_queue *queue);
 void irqmod_tx_counted(struct irqmod_queue *queue);
 void irqmod_tx_full(struct irqmod_queue *queue, unsigned int reserve);
 

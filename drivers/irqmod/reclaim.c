@@ -185,6 +185,23 @@ void irqmod_tx_arm(struct irqmod_queue *queue)
 EXPORT_SYMBOL_GPL(irqmod_tx_arm);
 
 /**
+ * irqmod_tx_failed() - a packet on the ring has failed, and no interrupt will say so
+ * @queue: the queue
+ *
+ * For a device that may refuse a packet at once (USB). The timer reclaims it: a
+ * call of irqmod_interrupt() might meet another one.
+ *
+ * Context: the queue is locked.
+ */
+void irqmod_tx_failed(struct irqmod_queue *queue)
+{
+	/* While the scheme changes, no: its start looks at what is on the ring. */
+	if (!queue->tx_armed && !queue->tx_switching)
+		irqmod_tx_arm(queue);
+}
+EXPORT_SYMBOL_GPL(irqmod_tx_failed);
+
+/**
  * irqmod_tx_counted() - counts a packet (coalesce without an interrupt bit)
  * @queue: the queue
  *

@@ -20,14 +20,14 @@
 #define BURST_AGAIN	512	/* frames between updates */
 
 /* Counters of a pass. */
-struct sums {
+struct lan78xx_sums {
 	u32 packets, bytes, errors, no_buffer;
 };
 
-static void rx_complete(struct urb *urb);
+static void lan78xx_rx_complete(struct urb *urb);
 
 /* Provides a buffer for one transfer: from the pool, or new. */
-static bool rx_buffer(struct lan78xx *np, struct lan78xx_rx_urb *r)
+static bool lan78xx_rx_buffer(struct lan78xx *np, struct lan78xx_rx_urb *r)
 {
 	if (np->measures.rx_pool)
 		return true;
@@ -40,13 +40,13 @@ static bool rx_buffer(struct lan78xx *np, struct lan78xx_rx_urb *r)
 	return true;
 }
 
-static int rx_submit(struct lan78xx *np, struct lan78xx_rx_urb *r)
+static int lan78xx_rx_submit(struct lan78xx *np, struct lan78xx_rx_urb *r)
 {
-	if (!rx_buffer(np, r))
+	if (!lan78xx_rx_buffer(np, r))
 		return -ENOMEM;
 	usb_fill_bulk_urb(r->urb, np->udev,
 			  usb_rcvbulkpipe(np->udev, EP_BULK_IN), r->data,
-			  np->sizes.rx_bytes, rx_complete, r);
+			  np->sizes.rx_bytes, lan78xx_rx_complete, r);
 	return usb_submit_urb(r->urb, GFP_ATOMIC);
 }
 
@@ -73,7 +73,7 @@ void lan78xx_rx_fill(struct lan78xx *np)
 		rx->flying++;
 		spin_unlock_irqrestore(&rx->lock, flags);
 
-		err = rx_submit(np, r);
+		err = lan78xx_rx_submit(np, r);
 		if (likely(!err))
 			continue;
 		spin_lock_irqsave(&rx->lock, flags);
@@ -89,7 +89,7 @@ void lan78xx_rx_fill(struct lan78xx *np)
 }
 
 /* Any context: depends on the host controller's driver. */
-static void rx_complete(struct urb *urb)
+static void lan78xx_rx_complete(struct urb *urb)
 {
 	struct lan78xx_rx_urb *r = urb->context;
 	struct lan78xx *np = r->np;
@@ -168,8 +168,9 @@ void lan78xx_rx_refill(struct irqmod_queue *queue)
 /* Returns an sk_buff for the frame at @frame. With rx_pool it is a copy,
  * otherwise a clone that shares the buffer.
  */
-static struct sk_buff *rx_skb(struct lan78xx *np, struct lan78xx_rx_urb *r,
-			      const u8 *frame, unsigned int len)
+static struct sk_buff *lan78xx_rx_skb(struct lan78xx *np,
+				      struct lan78xx_rx_urb *r,
+				      const u8 *frame, unsigned int len)
 {
 	struct sk_buff *skb;
 
@@ -196,7 +197,7 @@ static struct sk_buff *rx_skb(struct lan78xx *np, struct lan78xx_rx_urb *r,
 /* True if the chip verified the TCP or UDP checksum. Fragments are excluded, as
  * the data sheet does not specify the result for them.
  */
-static bool rx_verified(u32 a, const u8 *frame, unsigned int len)
+static bool lan78xx_rx_verified(u32 a, const u8 *frame, unsigned int len)
 {
 	if (a & (RX_ICE | RX_TCE | RX_ICSM) || len < ETH_ZLEN)
 		return false;
@@ -213,7 +214,8 @@ static bool rx_verified(u32 a, const u8 *frame, unsigned int len)
 	}
 }
 
-static void rx_deliver(struct lan78xx *np, struct sk_buff *skb, bool flow)
+static void lan78xx_rx_deliver(struct lan78xx *np, struct sk_buff *skb,
+			       bool flow)
 {
 	skb->cb[0] = 0;
 	if (flow)
@@ -223,14 +225,14 @@ static void rx_deliver(struct lan78xx *np, struct sk_buff *skb, bool flow)
 }
 
 /* Delivers the frame to the stack (@now), or puts it on the overflow queue. */
-static void rx_hand_over(struct lan78xx *np, struct sk_buff *skb, u32 a, u32 b,
-			 bool now)
+static void lan78xx_rx_hand_over(struct lan78xx *np, struct sk_buff *skb,
+				 u32 a, u32 b, bool now)
 {
 	struct lan78xx_rx *rx = &np->rx;
 	bool flow = false;
 
 	if (rx->checksums && (!(a & RX_FVTG) || rx->strip) &&
-	    rx_verified(a, skb->data, skb->len)) {
+	    lan78xx_rx_verified(a, skb->data, skb->len)) {
 		skb->ip_summed = CHECKSUM_UNNECESSARY;
 		flow = (a & RX_PID) == RX_PID_TCP && np->measures.rx_pool;
 	}
@@ -241,7 +243,7 @@ static void rx_hand_over(struct lan78xx *np, struct sk_buff *skb, u32 a, u32 b,
 		skb->cb[0] = flow;
 		__skb_queue_tail(&rx->overflow, skb);
 	} else {
-		rx_deliver(np, skb, flow);
+		lan78xx_rx_deliver(np, skb, flow);
 	}
 }
 
@@ -249,8 +251,8 @@ static void rx_hand_over(struct lan78xx *np, struct sk_buff *skb, u32 a, u32 b,
  * also queues the remaining ones. Every length stated by the device is checked
  * against the number of bytes received.
  */
-static int rx_frames(struct lan78xx *np, struct lan78xx_rx_urb *r, int budget,
-		     struct sums *sums)
+static int lan78xx_rx_frames(struct lan78xx *np, struct lan78xx_rx_urb *r,
+			     int budget, struct lan78xx_sums *sums)
 {
 	const bool whole = np->measures.overflow_queue;
 	unsigned int at = r->at, end = r->len;
@@ -284,20 +286,20 @@ static int rx_frames(struct lan78xx *np, struct lan78xx_rx_urb *r, int budget,
 			continue;
 		}
 		len = size - ETH_FCS_LEN;
-		skb = rx_skb(np, r, frame, len);
+		skb = lan78xx_rx_skb(np, r, frame, len);
 		if (unlikely(!skb)) {
 			sums->no_buffer++;
 			continue;
 		}
 		sums->packets++;
 		sums->bytes += len;
-		rx_hand_over(np, skb, a, b, taken <= budget);
+		lan78xx_rx_hand_over(np, skb, a, b, taken <= budget);
 	}
 	r->at = at;
 	return min(taken, budget);
 }
 
-static struct lan78xx_rx_urb *rx_next(struct lan78xx_rx *rx)
+static struct lan78xx_rx_urb *lan78xx_rx_next(struct lan78xx_rx *rx)
 {
 	struct lan78xx_rx_urb *r = rx->current_urb;
 	unsigned long flags;
@@ -315,7 +317,7 @@ static struct lan78xx_rx_urb *rx_next(struct lan78xx_rx *rx)
 }
 
 /* Called when all frames of the URB have been taken. */
-static void rx_recycle(struct lan78xx *np, struct lan78xx_rx_urb *r)
+static void lan78xx_rx_recycle(struct lan78xx *np, struct lan78xx_rx_urb *r)
 {
 	unsigned long flags;
 
@@ -330,7 +332,7 @@ static void rx_recycle(struct lan78xx *np, struct lan78xx_rx_urb *r)
 		lan78xx_rx_fill(np);
 }
 
-static void rx_think_burst_over(struct lan78xx *np)
+static void lan78xx_rx_think_burst_over(struct lan78xx *np)
 {
 	struct lan78xx_rx *rx = &np->rx;
 	unsigned int mean = rx->seen_bytes / rx->seen_frames + RX_CMD_BYTES +
@@ -353,25 +355,25 @@ int lan78xx_rx_take(struct irqmod_queue *queue, int budget)
 	struct lan78xx *np = to_lan78xx(queue);
 	struct lan78xx_rx *rx = &np->rx;
 	struct lan78xx_rx_urb *r;
-	struct sums sums = {};
+	struct lan78xx_sums sums = {};
 	struct sk_buff *skb;
 	int taken = 0;
 
 	while (taken < budget && (skb = __skb_dequeue(&rx->overflow))) {
 		taken++;
-		rx_deliver(np, skb, skb->cb[0]);
+		lan78xx_rx_deliver(np, skb, skb->cb[0]);
 	}
-	while (taken < budget && (r = rx_next(rx))) {
-		taken += rx_frames(np, r, budget - taken, &sums);
+	while (taken < budget && (r = lan78xx_rx_next(rx))) {
+		taken += lan78xx_rx_frames(np, r, budget - taken, &sums);
 		rx->current_urb = r->at < r->len ? r : NULL;
 		if (!rx->current_urb)
-			rx_recycle(np, r);
+			lan78xx_rx_recycle(np, r);
 	}
 
 	rx->seen_frames += sums.packets;
 	rx->seen_bytes += sums.bytes;
 	if (unlikely(rx->seen_frames >= BURST_AGAIN))
-		rx_think_burst_over(np);
+		lan78xx_rx_think_burst_over(np);
 
 	u64_stats_update_begin(&queue->rx_stats.syncp);
 	u64_stats_add(&queue->rx_stats.packets, sums.packets);

@@ -120,8 +120,10 @@ struct cp {
 
 	struct cp_rx_errors rx_errors;
 	struct cp_tx_errors tx_errors;
-	spinlock_t missed_lock;		/* @rx_missed and CP_MPC */
-	u64 rx_missed;			/* sum of all CP_MPC readings */
+	spinlock_t missed_lock;		/* the next three */
+	u64 rx_missed;			/* frames */
+	u32 mpc;			/* the last reading of CP_MPC */
+	bool counting;			/* ... which is of this start of the chip */
 	u32 msg_enable;
 	u32 wol;			/* WAKE_*; under RTNL */
 	struct irqmod_microwire eeprom;	/* and CP_9346CR: under RTNL */
