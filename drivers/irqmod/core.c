@@ -44,8 +44,17 @@ static void rx_quiet(struct irqmod_queue *queue, bool quiet)
 	irqmod_rx_give(queue);
 	WRITE_ONCE(queue->rx_quiet, quiet);
 }
+
+static void tx_quiet(struct irqmod_queue *queue, bool quiet)
+{
+	WARN_ONCE(quiet && READ_ONCE(queue->tx_holder),
+		  "%s: stopped, and %s still reclaims\n",
+		  queue->netdev->name, queue->tx_holder);
+	WRITE_ONCE(queue->tx_quiet, quiet);
+}
 #else
 static inline void rx_quiet(struct irqmod_queue *queue, bool quiet) { }
+static inline void tx_quiet(struct irqmod_queue *queue, bool quiet) { }
 #endif
 
 /* One pass over the ring; delivers the frames taken. */
@@ -217,6 +226,7 @@ static void tx_limit(struct irqmod_queue *queue, bool limited)
 /* The queue is locked. */
 static void tx_start_queue(struct irqmod_queue *queue)
 {
+	tx_quiet(queue, false);
 	queue->tx = queue->port->tx;
 	queue->tx_switching = false;
 	queue->tx_since_irq = 0;
@@ -272,23 +282,30 @@ static void tx_stop(struct irqmod_port *port)
 {
 	struct irqmod_queue *queue;
 
-	tx_mask(port);
+	/* Who unmasks TX with the queue locked does not from here on. The scheme's
+	 * handler still runs: it must bear this.
+	 */
 	irqmod_for_each_queue(queue, port) {
 		__netif_tx_lock_bh(queue->txq);
 		tx_stop_queue(queue);
 		__netif_tx_unlock_bh(queue->txq);
 	}
-	/* poll: a pass over the receive ring may be reclaiming, without a lock. */
-	synchronize_net();
+	/* A handler, or a pass over the receive ring, may unmask TX once more, and
+	 * the pass may be reclaiming without a lock. The first tx_mask() waits for
+	 * both. After the second, TX stays masked and no handler runs.
+	 */
+	tx_mask(port);
+	tx_mask(port);
+	/* So nothing starts what is stopped here. */
 	irqmod_for_each_queue(queue, port) {
 		hrtimer_cancel(&queue->tx_timer);
 		tasklet_kill(&queue->tx_tasklet);
+		tx_quiet(queue, true);
 		queue->tx_armed = false;
 		__netif_tx_lock_bh(queue->txq);
 		tx_limit(queue, false);
 		__netif_tx_unlock_bh(queue->txq);
 	}
-	tx_mask(port);
 }
 
 /**

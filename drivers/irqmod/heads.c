@@ -16,7 +16,7 @@
 
 #include "scheme.h"
 
-#define HEADS_ORDER	get_order(SZ_16K)
+#define HEADS_ORDER	get_order(IRQMOD_CHUNK_BYTES)
 #define HEADS_BIAS	USHRT_MAX	/* exceeds the heads per chunk */
 
 static unsigned int fail_heads;

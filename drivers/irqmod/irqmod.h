@@ -36,7 +36,7 @@
 #include <linux/skbuff.h>
 #include <linux/u64_stats_sync.h>
 
-/* Debug builds check who takes frames from a ring (core.c). */
+/* Debug builds check who uses a ring (core.c, reclaim.c). */
 #ifdef CONFIG_PROVE_LOCKING
 #define IRQMOD_DEBUG
 #endif
@@ -117,16 +117,17 @@ struct irqmod_ops {
 	/* Return the free transmit descriptors, to decide on waking the queue. */
 	unsigned int (*tx_room)(struct irqmod_queue *queue);
 
-	/* rx_arrived() returns a running total, modulo 2^32, of the frames
-	 * that have arrived: taken, waiting on the ring, or dropped because
-	 * it was full. NULL: the hardware does not count drops, or not for
-	 * each of several queues. If the hardware needs time to count,
-	 * rx_count() requests the count, and rx_arrived() returns it
-	 * IRQMOD_COUNT_NS later. Both are called in hard IRQ while the queue
-	 * is up and must not wait.
+	/* rx_arrived() sets *@arrived to a running total, modulo 2^32, of the
+	 * frames that have arrived: taken, waiting on the ring, or dropped
+	 * because it was full. NULL: the hardware does not count drops, or
+	 * not for each of several queues. If the hardware needs time to count,
+	 * rx_count() requests the count, and rx_arrived() has it
+	 * IRQMOD_COUNT_NS later. Both return false if they cannot do so now:
+	 * then there is no count this time. Both are called in hard IRQ while
+	 * the queue is up and must not wait.
 	 */
-	void (*rx_count)(struct irqmod_queue *queue);
-	u32 (*rx_arrived)(struct irqmod_queue *queue);
+	bool (*rx_count)(struct irqmod_queue *queue);
+	bool (*rx_arrived)(struct irqmod_queue *queue, u32 *arrived);
 };
 
 /* Updated in the context of irqmod_interrupt(). */
@@ -171,6 +172,7 @@ struct irqmod_tx_stats {
  */
 #define IRQMOD_CHUNKS		32
 #define IRQMOD_CHUNKS_FAST	16
+#define IRQMOD_CHUNK_BYTES	SZ_16K
 
 struct irqmod_chunk {
 	struct page *page;
@@ -237,6 +239,8 @@ struct irqmod_queue {
 	const char *rx_holder;		/* function whose pass is under way */
 	const char *rx_owner;		/* ... whose pass was the last; NULL: given */
 	bool rx_quiet;			/* stopped: no pass until the next start */
+	const char *tx_holder;		/* function whose reclaim is under way */
+	bool tx_quiet;			/* stopped: no reclaim until the next start */
 #endif
 	void **rx_states;		/* of all schemes, in the order of the table */
 	struct hrtimer tx_timer;
@@ -397,6 +401,11 @@ static inline void *irqmod_head_alloc(struct irqmod_heads *heads,
 /* The largest buffer of irqmod_rx_alloc(): it must fit into a single page. */
 #define IRQMOD_RX_MAX	2048
 
+/* The memory of a head for @len bytes. */
+#define IRQMOD_HEAD_BYTES(len)						\
+	(SKB_DATA_ALIGN(NET_SKB_PAD + NET_IP_ALIGN + (len)) +		\
+	 SKB_DATA_ALIGN(sizeof(struct skb_shared_info)))
+
 /* For rx_take(): allocates an sk_buff for @len bytes, at most one frame; NULL
  * without memory. The head comes from recycled pages (heads.c); in softirq the
  * sk_buff comes from the cache that napi_consume_skb() fills.
@@ -404,12 +413,10 @@ static inline void *irqmod_head_alloc(struct irqmod_heads *heads,
 static inline struct sk_buff *irqmod_rx_alloc(struct irqmod_queue *queue,
 					      unsigned int len)
 {
-	unsigned int size;
+	unsigned int size = IRQMOD_HEAD_BYTES(len);
 	struct sk_buff *skb;
 	void *head;
 
-	size = SKB_DATA_ALIGN(NET_SKB_PAD + NET_IP_ALIGN + len) +
-	       SKB_DATA_ALIGN(sizeof(struct skb_shared_info));
 	head = irqmod_head_alloc(&queue->heads, size);
 	if (unlikely(!head))
 		return NULL;

@@ -12,6 +12,35 @@
  */
 #include "scheme.h"
 
+#ifdef IRQMOD_DEBUG
+/* As irqmod_rx_pass_checked() in core.c: a reclaim that begins within another, on
+ * any CPU, means that two contexts share the ring without a lock; one after the
+ * stop, that the stop did not wait for its context.
+ */
+static unsigned int tx_reclaim_checked(struct irqmod_queue *queue,
+				       const char *holder)
+{
+	const char *before = xchg(&queue->tx_holder, holder);
+	unsigned int packets;
+
+	WARN_ONCE(before, "%s: %s reclaims while %s does\n",
+		  queue->netdev->name, holder, before);
+	WARN_ONCE(READ_ONCE(queue->tx_quiet), "%s: %s reclaims after the stop\n",
+		  queue->netdev->name, holder);
+	packets = queue->ops->tx_reclaim(queue);
+	/* What it wrote is seen by whoever reclaims next. */
+	smp_store_release(&queue->tx_holder, NULL);
+	return packets;
+}
+
+#define tx_reclaim(queue)	tx_reclaim_checked(queue, __func__)
+#else
+static unsigned int tx_reclaim(struct irqmod_queue *queue)
+{
+	return queue->ops->tx_reclaim(queue);
+}
+#endif
+
 /* Whether to wake the queue: not for every packet. */
 static bool tx_enough(struct irqmod_queue *queue)
 {
@@ -53,7 +82,7 @@ void irqmod_tx_reclaim_early(struct irqmod_queue *queue)
 
 	if (queue->ops->tx_outstanding(queue) < queue->tx_early)
 		return;
-	packets = queue->ops->tx_reclaim(queue);
+	packets = tx_reclaim(queue);
 	if (packets)
 		tx_count(queue, &queue->tx_stats.reclaims_xmit, packets);
 }
@@ -61,7 +90,7 @@ EXPORT_SYMBOL_GPL(irqmod_tx_reclaim_early);
 
 static unsigned int tx_reclaim_with_rx(struct irqmod_queue *queue)
 {
-	unsigned int packets = queue->ops->tx_reclaim(queue);
+	unsigned int packets = tx_reclaim(queue);
 
 	if (packets)
 		tx_count(queue, &queue->tx_stats.reclaims_rx, packets);
@@ -99,7 +128,7 @@ void irqmod_tx_irq_reclaim(struct irqmod_queue *queue)
 	unsigned int packets;
 
 	spin_lock_irqsave(&queue->tx_lock, flags);
-	packets = queue->ops->tx_reclaim(queue);
+	packets = tx_reclaim(queue);
 	if (packets)
 		tx_count(queue, &queue->tx_stats.reclaims_irq, packets);
 	spin_unlock_irqrestore(&queue->tx_lock, flags);
@@ -120,16 +149,16 @@ static void tx_timer_reclaim(struct irqmod_queue *queue)
 			queue->rx->irq(queue);
 	} else if (queue->tx->in_irq) {
 		spin_lock_irqsave(&queue->tx_lock, flags);
-		packets = queue->ops->tx_reclaim(queue);
+		packets = tx_reclaim(queue);
 		if (packets)
 			tx_count(queue, &queue->tx_stats.reclaims_timer, packets);
 		spin_unlock_irqrestore(&queue->tx_lock, flags);
 	} else if (__netif_tx_trylock(queue->txq)) {
-		/* While poll is being left, a pass may still be reclaiming
-		 * without the lock: tx_stop() waits for it.
+		/* While the scheme is being stopped, a pass over the receive ring
+		 * may still be reclaiming without the lock: tx_stop() waits for it.
 		 */
 		if (!queue->tx_switching && !queue->tx_with_rx)
-			packets = queue->ops->tx_reclaim(queue);
+			packets = tx_reclaim(queue);
 		if (packets)
 			tx_count(queue, &queue->tx_stats.reclaims_timer, packets);
 		__netif_tx_unlock(queue->txq);
@@ -258,12 +287,16 @@ void irqmod_tx_full_work(struct tasklet_struct *tasklet)
 		tasklet_schedule(tasklet);
 		return;
 	}
-	packets = queue->ops->tx_reclaim(queue);
+	/* The scheme is being stopped: the next one reclaims. */
+	if (queue->tx_switching) {
+		__netif_tx_unlock(queue->txq);
+		return;
+	}
+	packets = tx_reclaim(queue);
 	if (packets)
 		tx_count(queue, &queue->tx_stats.reclaims_irq, packets);
 	/* Not enough for tx_wake(). */
-	if (netif_tx_queue_stopped(queue->txq) && !tx_enough(queue) &&
-	    !queue->tx_switching)
+	if (netif_tx_queue_stopped(queue->txq) && !tx_enough(queue))
 		queue->ops->unmask(queue, IRQMOD_TX);
 	__netif_tx_unlock(queue->txq);
 	tx_wake(queue);

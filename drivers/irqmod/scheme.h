@@ -258,6 +258,17 @@ ssize_t irqmod_setting_store(struct device *dev, struct device_attribute *attr,
 		.high = greatest,					\
 	}
 
+/* The same; the scheme is restarted. */
+#define IRQMOD_RESTARTING(state, file, least, greatest)		\
+	struct irqmod_setting irqmod_setting_##file = {			\
+		.attr = __ATTR(file, 0644, irqmod_setting_show,		\
+			       irqmod_setting_store),			\
+		.offset = offsetof(state, file),			\
+		.low = least,						\
+		.high = greatest,					\
+		.restart = true,					\
+	}
+
 /* One of @list; the scheme is restarted. */
 #define IRQMOD_CHOICE(state, file, list)				\
 	struct irqmod_setting irqmod_setting_##file = {			\

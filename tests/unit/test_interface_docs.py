@@ -12,7 +12,7 @@ from irqlab.setup import drivers
 
 ENGINE = drivers.home() / "irqmod"
 SOURCES = sorted(ENGINE.glob("*.c"))
-ATTRIBUTE = re.compile(r"(?:DEVICE_ATTR_R[WO]\(|IRQMOD_(?:SETTING|CHOICE)\(struct \w+, )(\w+)")
+ATTRIBUTE = re.compile(r"(?:DEVICE_ATTR_R[WO]\(|IRQMOD_(?:SETTING|RESTARTING|CHOICE)\(struct \w+, )(\w+)")
 WHAT = re.compile(r"^(?:What:)?\t+/sys/class/net/<iface>/irqmod/(\w+)$", re.MULTILINE)
 
 
