@@ -11,9 +11,8 @@
 #define LINK_PERIOD	(2 * HZ)
 #define WATCHDOG	(2 * HZ)
 
-static unsigned int lost_doorbells;
-module_param(lost_doorbells, uint, 0444);
-MODULE_PARM_DESC(lost_doorbells, "For tests: omit this many transmit doorbells, to cause a tx_timeout (default 0)");
+IRQMOD_PARAMETER(lost_doorbells, uint, 0444,
+		 "For tests: omit this many transmit doorbells, to cause a tx_timeout (default 0)");
 
 static bool eeprom_bad_csum_allow;
 module_param(eeprom_bad_csum_allow, bool, 0444);
@@ -305,7 +304,7 @@ static int i8255x_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	np->regs = pcim_iomap_table(pdev)[0];
 	np->rings.rx_count = RING_DEFAULT;
 	np->rings.tx_count = RING_DEFAULT;
-	np->lost_doorbells = lost_doorbells;
+	np->lost_doorbells = irqmod_instrument(lost_doorbells, 0);
 	np->slow_link = true;
 	np->msg_enable = netif_msg_init(debug, DEBUG_DEFAULT);
 	spin_lock_init(&np->command_lock);

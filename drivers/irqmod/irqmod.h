@@ -36,6 +36,8 @@
 #include <linux/skbuff.h>
 #include <linux/u64_stats_sync.h>
 
+#include "instruments.h"
+
 /* Debug builds check who uses a ring (core.c, reclaim.c). */
 #ifdef CONFIG_PROVE_LOCKING
 #define IRQMOD_DEBUG

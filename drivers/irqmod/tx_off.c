@@ -9,7 +9,7 @@
  * wire idle, so TX is unmasked until there is room again. Where the hardware has
  * an interrupt bit per descriptor, four packets on the ring have it.
  *
- * tx_off_without disables one part of this, to measure its benefit. batch: before
+ * An instrument, tx_off_without, disables one part of this, to measure its benefit. batch: before
  * each transmit what has been sent is reclaimed, however little it is. receive:
  * nothing is reclaimed in the receive path. timer: there is no timer, so the last
  * packets before a pause are not freed until the next one. all: as in the paper.
@@ -37,7 +37,8 @@ static const char * const off_measures[] = {
 
 static bool tx_off_has(const struct irqmod_queue *queue, enum off_without part)
 {
-	u32 without = queue->port->tx_off_without;
+	u32 without = irqmod_instrument(queue->port->tx_off_without,
+					WITHOUT_NOTHING);
 
 	return without != part && without != WITHOUT_ALL;
 }
@@ -60,7 +61,7 @@ static void tx_off_full(struct irqmod_queue *queue)
 
 static IRQMOD_CHOICE(struct irqmod_port, tx_off_without, off_measures);
 
-static const struct attribute * const off_settings[] = {
+static const struct attribute * const __maybe_unused off_settings[] = {
 	&irqmod_setting_tx_off_without.attr.attr,
 	NULL
 };
@@ -69,7 +70,7 @@ IRQMOD_TX_SCHEME(off) = {
 	.name = "off",
 	.needs = IRQMOD_CAP_MASK,
 	.preference = 1,
-	.settings = off_settings,
+	.settings = irqmod_instrument(off_settings, NULL),
 	.start = tx_off_start,
 	.irq = irqmod_tx_full_irq,
 	.full = tx_off_full,

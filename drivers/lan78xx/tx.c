@@ -86,7 +86,7 @@ static struct lan78xx_tx_urb *tx_take(struct lan78xx *np, bool buffer)
 	unsigned long flags;
 	u8 *data = NULL;
 
-	if (buffer && !np->measures.tx_pool) {
+	if (buffer && !lan78xx_has(np, tx_pool)) {
 		data = kmalloc(np->sizes.tx_bytes, GFP_ATOMIC | __GFP_NOWARN);
 		if (!data)
 			return NULL;
@@ -191,13 +191,13 @@ static bool tx_single(struct lan78xx *np, struct sk_buff *skb)
 
 	tx_submit_open(np);
 	/* Before taking a URB, since this may fail. */
-	if (!np->measures.tx_pool &&
+	if (!lan78xx_has(np, tx_pool) &&
 	    (skb_cow_head(skb, TX_CMD_BYTES) || skb_linearize(skb)))
 		return false;
 	t = tx_take(np, false);
 	if (unlikely(!t))
 		return false;
-	if (np->measures.tx_pool) {
+	if (lan78xx_has(np, tx_pool)) {
 		data = t->data;
 		tx_copy(t, skb);
 		tx_consume(skb);
@@ -232,8 +232,8 @@ static void tx_doorbell(struct lan78xx *np, bool stopped)
 /* Linux 5.16 packed packets, but none that the chip segments. */
 static bool tx_packs(const struct lan78xx *np, const struct sk_buff *skb)
 {
-	return np->measures.tx_packing &&
-	       (np->measures.tx_pool || !skb_is_gso(skb));
+	return lan78xx_has(np, tx_packing) &&
+	       (lan78xx_has(np, tx_pool) || !skb_is_gso(skb));
 }
 
 /* A packet may have been built before the URBs became smaller. */
@@ -317,7 +317,7 @@ unsigned int lan78xx_tx_reclaim(struct irqmod_queue *queue)
 			irqmod_tx_free(queue, t->skb);
 			t->skb = NULL;
 		}
-		if (!np->measures.tx_pool) {
+		if (!lan78xx_has(np, tx_pool)) {
 			kfree(t->data);
 			t->data = NULL;
 		}
@@ -391,9 +391,9 @@ int lan78xx_tx_alloc(struct lan78xx *np)
 		tx->count++;
 		t->np = np;
 		t->urb = usb_alloc_urb(0, GFP_KERNEL);
-		if (np->measures.tx_pool)
+		if (lan78xx_has(np, tx_pool))
 			t->data = kmalloc(np->sizes.tx_bytes, GFP_KERNEL);
-		if (!t->urb || (np->measures.tx_pool && !t->data)) {
+		if (!t->urb || (lan78xx_has(np, tx_pool) && !t->data)) {
 			lan78xx_tx_free(np);
 			return -ENOMEM;
 		}

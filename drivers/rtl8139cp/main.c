@@ -16,9 +16,7 @@ module_param(rx_copybreak, int, 0444);
 MODULE_PARM_DESC(rx_copybreak,
 		 "Copy received frames up to this size, default 256; ethtool --set-tunable changes it per interface");
 
-static unsigned int lost_doorbells;
-module_param(lost_doorbells, uint, 0444);
-MODULE_PARM_DESC(lost_doorbells,
+IRQMOD_PARAMETER(lost_doorbells, uint, 0444,
 		 "For tests: omit this many transmit doorbells, to cause a tx_timeout (default 0)");
 
 static int debug = -1;
@@ -350,7 +348,7 @@ static int cp_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	cp = cp_of(netdev);
 	cp->pdev = pdev;
 	cp->dev = &pdev->dev;
-	cp->lost_doorbells = lost_doorbells;
+	cp->lost_doorbells = irqmod_instrument(lost_doorbells, 0);
 	cp->tx_segs = CP_TX_SEGS;
 	cp->port.tx_reserve = CP_TX_SEGS;
 	cp->msg_enable = netif_msg_init(debug, CP_DEBUG_DEFAULT);

@@ -195,7 +195,7 @@ failed:
 
 static void cp_tx_kick(struct cp *cp)
 {
-	if (unlikely(cp->lost_doorbells)) {
+	if (unlikely(irqmod_instrument(cp->lost_doorbells, 0))) {
 		cp->lost_doorbells--;
 		return;
 	}
