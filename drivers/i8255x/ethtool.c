@@ -210,10 +210,7 @@ static int i8255x_resize(struct i8255x *np, unsigned int rx, unsigned int tx)
 	np->rings = new;
 	i8255x_rx_free(np, &old);
 	i8255x_tx_free(np, &old);
-	err = i8255x_up(np);
-	if (!err)
-		netif_wake_queue(np->netdev);
-	return err;
+	return i8255x_up(np);
 }
 
 static int i8255x_set_ringparam(struct net_device *netdev,

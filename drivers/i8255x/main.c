@@ -106,7 +106,6 @@ int i8255x_restart(struct i8255x *np)
 	err = i8255x_up(np);
 	if (err)
 		return err;
-	netif_wake_queue(np->netdev);
 	schedule_delayed_work(&np->link_work, 0);
 	return 0;
 }
@@ -131,7 +130,6 @@ static int i8255x_open(struct net_device *netdev)
 		goto free_tx;
 	netif_carrier_off(netdev);
 	np->slow_link = true;
-	netif_start_queue(netdev);
 	err = i8255x_up(np);
 	if (err)
 		goto free_irq;
@@ -139,7 +137,6 @@ static int i8255x_open(struct net_device *netdev)
 	return 0;
 
 free_irq:
-	netif_stop_queue(netdev);
 	free_irq(np->pdev->irq, np);
 free_tx:
 	i8255x_tx_free(np, &np->rings);

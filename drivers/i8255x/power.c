@@ -18,8 +18,6 @@ void i8255x_reset(struct work_struct *work)
 		if (i8255x_up(np)) {
 			netdev_err(np->netdev, "the NIC does not restart\n");
 			dev_close(np->netdev);
-		} else {
-			netif_wake_queue(np->netdev);
 		}
 	}
 	rtnl_unlock();

@@ -52,7 +52,7 @@ void irqmod_deliver_as_napi(struct irqmod_queue *queue)
 			 deliver_single : deliver_napi;
 }
 
-/* End of a pass. Why GRO is not used: "Lists, not GRO" in ../README.md. */
+/* End of a pass. Why GRO is not used: "Lists instead of GRO" in ../README.md. */
 void irqmod_deliver_flush(struct irqmod_queue *queue)
 {
 	if (list_empty(&queue->rx_list))

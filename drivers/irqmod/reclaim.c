@@ -50,7 +50,7 @@ static bool tx_enough(struct irqmod_queue *queue)
 	       max(port->tx_ring / 4, READ_ONCE(port->tx_reserve));
 }
 
-static void tx_wake(struct irqmod_queue *queue)
+void irqmod_tx_wake(struct irqmod_queue *queue)
 {
 	/* Pairs with the barrier in irqmod_tx_full(). */
 	smp_mb();
@@ -68,11 +68,11 @@ static void tx_count(struct irqmod_queue *queue, u64_stats_t *place,
 }
 
 /**
- * irqmod_tx_reclaim_early() - reclaims before a transmit (off)
+ * irqmod_tx_reclaim_early() - reclaims before a transmit
  * @queue: the queue
  *
- * In batches of tx_early: a reclaim for each packet has the overhead of a reclaim
- * for each packet. Called by irqmod_tx_begin().
+ * Once tx_early are on the ring: a reclaim costs the less per packet, the more it
+ * finds. Called by irqmod_tx_begin().
  *
  * Context: ndo_start_xmit.
  */
@@ -97,8 +97,9 @@ static unsigned int tx_reclaim_with_rx(struct irqmod_queue *queue)
 	return packets;
 }
 
-/* Called in each pass over the receive ring, in softirq. poll: passes never
- * overlap, and nothing else reclaims. off: reclaims unless the queue is locked.
+/* Called in each pass over the receive ring, in softirq. With tx_with_rx passes
+ * never overlap, and nothing else reclaims until the scheme is stopped. Otherwise
+ * the queue's lock is needed; if another has it, nothing is reclaimed.
  */
 void irqmod_tx_rx_reclaim(struct irqmod_queue *queue)
 {
@@ -118,10 +119,22 @@ void irqmod_tx_rx_reclaim(struct irqmod_queue *queue)
 		__netif_tx_unlock(queue->txq);
 	}
 	if (packets)
-		tx_wake(queue);
+		irqmod_tx_wake(queue);
 }
 
-/* interrupt, coalesce: reclaims in the handler. */
+/* Reclaims after an interrupt; the queue is locked. Returns whether there is now as
+ * much room as irqmod_tx_wake() needs.
+ */
+bool irqmod_tx_locked_reclaim(struct irqmod_queue *queue)
+{
+	unsigned int packets = tx_reclaim(queue);
+
+	if (packets)
+		tx_count(queue, &queue->tx_stats.reclaims_irq, packets);
+	return tx_enough(queue);
+}
+
+/* Reclaims in the handler (@in_irq). */
 void irqmod_tx_irq_reclaim(struct irqmod_queue *queue)
 {
 	unsigned long flags;
@@ -132,7 +145,7 @@ void irqmod_tx_irq_reclaim(struct irqmod_queue *queue)
 	if (packets)
 		tx_count(queue, &queue->tx_stats.reclaims_irq, packets);
 	spin_unlock_irqrestore(&queue->tx_lock, flags);
-	tx_wake(queue);
+	irqmod_tx_wake(queue);
 }
 
 static void tx_timer_reclaim(struct irqmod_queue *queue)
@@ -164,7 +177,7 @@ static void tx_timer_reclaim(struct irqmod_queue *queue)
 		__netif_tx_unlock(queue->txq);
 	}
 	if (packets)
-		tx_wake(queue);
+		irqmod_tx_wake(queue);
 }
 
 /* ndo_start_xmit puts a packet on the ring and then reads tx_armed, both with the
@@ -182,8 +195,8 @@ static bool tx_timer_needed(struct irqmod_queue *queue)
 	return needed;
 }
 
-/* Runs in softirq: the time limit of coalesce, the backstop of off, and for all
- * schemes the reclaim of packets queued under the previous scheme.
+/* Runs in softirq: the longest wait if tx_timed, and for all schemes the reclaim of
+ * packets queued under the previous scheme.
  */
 enum hrtimer_restart irqmod_tx_timer(struct hrtimer *timer)
 {
@@ -214,24 +227,6 @@ void irqmod_tx_arm(struct irqmod_queue *queue)
 EXPORT_SYMBOL_GPL(irqmod_tx_arm);
 
 /**
- * irqmod_tx_counted() - counts a packet (coalesce without an interrupt bit)
- * @queue: the queue
- *
- * Unmasks TX after every N packets. If the cause has been raised by then, it
- * interrupts at once. Called by irqmod_tx_queued().
- *
- * Context: the queue is locked.
- */
-void irqmod_tx_counted(struct irqmod_queue *queue)
-{
-	if (++queue->tx_since_irq < queue->tx_irq_every)
-		return;
-	queue->tx_since_irq = 0;
-	queue->ops->unmask(queue, IRQMOD_TX);
-}
-EXPORT_SYMBOL_GPL(irqmod_tx_counted);
-
-/**
  * irqmod_tx_full() - stops the queue because the ring is full
  * @queue: the queue
  * @reserve: the descriptors that a packet may need; if there are as many after all,
@@ -245,7 +240,7 @@ EXPORT_SYMBOL_GPL(irqmod_tx_counted);
 void irqmod_tx_full(struct irqmod_queue *queue, unsigned int reserve)
 {
 	netif_tx_stop_queue(queue->txq);
-	/* Pairs with the barrier in tx_wake(): either we see the descriptors
+	/* Pairs with the barrier in irqmod_tx_wake(): either we see the descriptors
 	 * that a reclaim has just freed, or it sees the stopped queue.
 	 */
 	smp_mb();
@@ -267,37 +262,4 @@ void irqmod_tx_mask_unless_full(struct irqmod_queue *queue)
 	 */
 	if (netif_tx_queue_stopped(queue->txq))
 		queue->ops->unmask(queue, IRQMOD_TX);
-}
-
-/* off: the ring was full, and a packet has left. Reclaims in softirq, where the
- * queue is locked only if another CPU sends.
- */
-void irqmod_tx_full_irq(struct irqmod_queue *queue)
-{
-	queue->ops->mask(queue, IRQMOD_TX);
-	tasklet_schedule(&queue->tx_tasklet);
-}
-
-void irqmod_tx_full_work(struct tasklet_struct *tasklet)
-{
-	struct irqmod_queue *queue = from_tasklet(queue, tasklet, tx_tasklet);
-	unsigned int packets;
-
-	if (!__netif_tx_trylock(queue->txq)) {
-		tasklet_schedule(tasklet);
-		return;
-	}
-	/* The scheme is being stopped: the next one reclaims. */
-	if (queue->tx_switching) {
-		__netif_tx_unlock(queue->txq);
-		return;
-	}
-	packets = tx_reclaim(queue);
-	if (packets)
-		tx_count(queue, &queue->tx_stats.reclaims_irq, packets);
-	/* Not enough for tx_wake(). */
-	if (netif_tx_queue_stopped(queue->txq) && !tx_enough(queue))
-		queue->ops->unmask(queue, IRQMOD_TX);
-	__netif_tx_unlock(queue->txq);
-	tx_wake(queue);
 }

@@ -53,6 +53,7 @@ struct irqmod_hybrid {
 	bool polls;		/* the ring is the poll's, not the tasklet's */
 	bool asked;		/* rx_count() called, result pending */
 	bool counting;		/* first count received: a window has begun */
+	u32 switches;		/* between DE and NAPI; written by the timer */
 
 	/* paced. look_ns is written by the poll, and read by the timer without
 	 * a lock: if @irq has started a poll meanwhile, a rest is measured
@@ -129,7 +130,7 @@ static enum hrtimer_restart hybrid_window(struct hrtimer *timer)
 		estimator_start(&h->estimator, arrived);
 		h->counting = true;
 	} else if (estimator_window(&h->estimator, arrived)) {
-		WRITE_ONCE(queue->rx_switches, queue->rx_switches + 1);
+		WRITE_ONCE(h->switches, h->switches + 1);
 	}
 	hrtimer_forward_now(timer, h->asked ? ktime_sub_ns(h->window, IRQMOD_COUNT_NS)
 					    : h->window);
@@ -329,10 +330,13 @@ static ssize_t rx_switches_show(struct device *dev,
 {
 	const struct irqmod_port *port = irqmod_port(to_net_dev(dev));
 	const struct irqmod_queue *queue;
+	const struct irqmod_hybrid *h;
 	u32 switches = 0;
 
-	irqmod_for_each_queue(queue, port)
-		switches += READ_ONCE(queue->rx_switches);
+	irqmod_for_each_queue(queue, port) {
+		h = irqmod_rx_state(queue, &irqmod_rx_hybrid);
+		switches += READ_ONCE(h->switches);
+	}
 	return sysfs_emit(buf, "%u\n", switches);
 }
 static DEVICE_ATTR_RO(rx_switches);

@@ -223,10 +223,11 @@ static bool rx_polling_start(struct irqmod_queue *queue)
 	p->idle = false;
 	p->used_ns = 0;
 	p->period_at_ns = local_clock();
-	irqmod_napi_start(queue);
-	/* Not with the NAPI's ID: a process would poll in vain while input is
-	 * inhibited.
+	/* No frame has the NAPI's ID, old or new: a process would poll in vain while
+	 * input is inhibited.
 	 */
+	irqmod_napi_renew(queue);
+	irqmod_napi_start(queue);
 	queue->deliver = irqmod_deliver_stack;
 	rx_polling_changed(queue, p);
 	return false;

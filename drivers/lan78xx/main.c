@@ -131,7 +131,6 @@ int lan78xx_up(struct lan78xx *np)
 	irqmod_start(&np->port);
 	lan78xx_rx_fill(np);
 	np->flowing = true;
-	netif_wake_queue(np->netdev);
 	return 0;
 }
 

@@ -324,7 +324,6 @@ static int loop_open(struct net_device *netdev)
 				       atomic_read(&q->received));
 		smp_call_function_single(q->cpu, hardware_start, q, true);
 	}
-	netif_tx_start_all_queues(netdev);
 	return 0;
 }
 

@@ -107,7 +107,6 @@ int cp_up(struct cp *cp)
 	cp->running = true;
 	cp_hw_set_imr(cp, 0, CP_INT_EVENTS);
 	irqmod_start(&cp->port);
-	netif_wake_queue(cp->port.netdev);
 	cp_mii_check(cp);
 	return 0;
 }

@@ -56,7 +56,8 @@ def test_another_window_is_no_other_load(overload: Overload) -> None:
             dut.sleep(3 * STEP_NS)
             set_both(dut, "rx_rate_window_ms", "8")
             dut.sleep(max(0, int(armed["end_ns"]) - int(dut.rpc.call("clock")["now_ns"])) + EMPTIED_NS)
-        assert [dut.read(f"/sys/class/net/{interface}/irqmod/rx_switches") for interface in INTERFACES] == ["0", "0"]
+        switches = dut.read(*(f"/sys/class/net/{interface}/irqmod/rx_switches" for interface in INTERFACES))
+        assert [text and text.strip() for text in switches.values()] == ["0", "0"]
 
 
 def test_the_form_changes_under_overload(overload: Overload) -> None:
