@@ -207,6 +207,7 @@ static void i8255x_poll_controller(struct net_device *netdev)
 	if (disable_hardirq(np->pdev->irq))
 		i8255x_isr(np->pdev->irq, np);
 	enable_irq(np->pdev->irq);
+	irqmod_netpoll(&np->queue);
 }
 #endif
 

@@ -483,6 +483,7 @@ static int init_queue(struct irqmod_queue *queue)
 	queue->tx = port->tx;
 	queue->rx_ring = port->rx_ring;
 	queue->rx_stopping = true;	/* until rx_start() */
+	queue->tx_switching = true;	/* until tx_start() */
 	queue->rx_limit = UINT_MAX;
 	queue->heads.chunks = port->wire_mbps > 100 ? IRQMOD_CHUNKS
 						    : IRQMOD_CHUNKS_FAST;

@@ -341,6 +341,9 @@ void irqmod_stop(struct irqmod_port *port);
 void irqmod_interrupt(struct irqmod_queue *queue, u32 groups);
 void irqmod_rx_again(struct irqmod_queue *queue);
 
+/* Called by ndo_poll_controller, after the handler. */
+void irqmod_netpoll(struct irqmod_queue *queue);
+
 void irqmod_tx_reclaim_early(struct irqmod_queue *queue);
 void irqmod_tx_arm(struct irqmod_queue *queue);
 void irqmod_tx_full(struct irqmod_queue *queue, unsigned int reserve);

@@ -98,8 +98,9 @@ static unsigned int tx_reclaim_with_rx(struct irqmod_queue *queue)
 }
 
 /* Called in each pass over the receive ring, in softirq. With tx_with_rx passes
- * never overlap, and nothing else reclaims until the scheme is stopped. Otherwise
- * the queue's lock is needed; if another has it, nothing is reclaimed.
+ * never overlap, and until the scheme is stopped nothing else reclaims, but netpoll
+ * (@tasklet). Otherwise the queue's lock is needed; if another has it, nothing is
+ * reclaimed.
  */
 void irqmod_tx_rx_reclaim(struct irqmod_queue *queue)
 {
@@ -109,7 +110,11 @@ void irqmod_tx_rx_reclaim(struct irqmod_queue *queue)
 		return;
 	/* Acquire: pairs with tx_poll_start(). */
 	if (smp_load_acquire(&queue->tx_with_rx)) {
+		if (queue->rx->tasklet)
+			__netif_tx_lock(queue->txq, smp_processor_id());
 		packets = tx_reclaim_with_rx(queue);
+		if (queue->rx->tasklet)
+			__netif_tx_unlock(queue->txq);
 	} else {
 		if (!__netif_tx_trylock(queue->txq))
 			return;
@@ -121,6 +126,35 @@ void irqmod_tx_rx_reclaim(struct irqmod_queue *queue)
 	if (packets)
 		irqmod_tx_wake(queue);
 }
+
+/**
+ * irqmod_netpoll() - reclaims for netpoll, where no tasklet and no timer runs
+ * @queue: the queue
+ *
+ * Called by ndo_poll_controller, after the interrupt handler, which does it for
+ * schemes that reclaim there. With tx_with_rx, netpoll polls a NAPI itself.
+ *
+ * Context: interrupts disabled.
+ */
+void irqmod_netpoll(struct irqmod_queue *queue)
+{
+	unsigned int packets = 0;
+	bool ours;
+
+	if (!__netif_tx_trylock(queue->txq))
+		return;
+	ours = !queue->tx_switching && !queue->tx->in_irq;
+	/* Acquire: pairs with rx_start_queue(). rx_stop() waits for us. */
+	if (queue->tx_with_rx)
+		ours = ours && !smp_load_acquire(&queue->rx_stopping) &&
+		       queue->rx->tasklet;
+	if (ours)
+		packets = tx_reclaim_with_rx(queue);
+	__netif_tx_unlock(queue->txq);
+	if (packets)
+		irqmod_tx_wake(queue);
+}
+EXPORT_SYMBOL_GPL(irqmod_netpoll);
 
 /* Reclaims after an interrupt; the queue is locked. Returns whether there is now as
  * much room as irqmod_tx_wake() needs.

@@ -281,6 +281,7 @@ IRQMOD_RX_SCHEME(adaptive) = {
 	.name = "adaptive",
 	.needs = IRQMOD_CAP_MASK,
 	.masks = true,
+	.tasklet = true,
 	.state_size = sizeof(struct irqmod_adaptive),
 	.init = rx_adaptive_init,
 	.start = rx_adaptive_start,

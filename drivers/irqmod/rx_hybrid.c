@@ -218,12 +218,12 @@ static int rx_hybrid_poll(struct irqmod_queue *queue, int budget)
 	u64 began = 0;
 	int done = 0;
 
+	if (unlikely(!budget))
+		return 0;	/* netpoll: irqmod_netpoll() */
 	if (hybrid_polls(h)) {
 		if (h->rx_above == ABOVE_PACED)
 			began = local_clock();
 		done = irqmod_napi_pass(queue, budget);
-		if (!budget)
-			return 0;
 		if (above_cliff(h))
 			return h->rx_above == ABOVE_PACED ?
 			       hybrid_pace(h, began, done, budget) :
@@ -354,6 +354,7 @@ static const struct attribute * const hybrid_settings[] = {
 IRQMOD_RX_SCHEME(hybrid) = {
 	.name = "hybrid",
 	.masks = true,
+	.tasklet = true,
 	.state_size = sizeof(struct irqmod_hybrid),
 	.settings = hybrid_settings,
 	.init = rx_hybrid_init,

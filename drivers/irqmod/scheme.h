@@ -20,6 +20,8 @@
  * @needs: IRQMOD_CAP_ that the hardware must have; else EOPNOTSUPP
  * @masks: the scheme masks RX (irqmod_rx_mask()) while it takes frames, so that
  *	transmit completions can be taken with them
+ * @tasklet: frames are taken in a tasklet, or may be. netpoll cannot run it, and
+ *	takes completions itself (irqmod_netpoll()); so passes need the queue's lock
  * @preference: the supported scheme with the highest is the default
  * @state_size: bytes of private state per queue, zeroed when the port is
  *	registered; while the scheme is active, @rx_state of the queue points to it
@@ -38,6 +40,7 @@ struct irqmod_rx_scheme {
 	const char *name;
 	u32 needs;
 	bool masks;
+	bool tasklet;
 	int preference;
 	size_t state_size;
 	const struct attribute * const *settings;

@@ -84,11 +84,12 @@ static irqreturn_t cp_interrupt(int irq, void *data)
 /* For netconsole: runs the handler in a context without interrupts. */
 static void cp_poll_controller(struct net_device *netdev)
 {
-	int irq = cp_of(netdev)->queue.irq;
+	struct irqmod_queue *queue = &cp_of(netdev)->queue;
 
-	if (disable_hardirq(irq))
-		cp_interrupt(irq, netdev);
-	enable_irq(irq);
+	if (disable_hardirq(queue->irq))
+		cp_interrupt(queue->irq, netdev);
+	enable_irq(queue->irq);
+	irqmod_netpoll(queue);
 }
 #endif
 
