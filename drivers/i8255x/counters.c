@@ -143,31 +143,38 @@ void i8255x_counters_stop(struct i8255x *np)
 	spin_unlock_irqrestore(&np->counters_lock, flags);
 }
 
-void i8255x_rx_count(struct irqmod_queue *queue)
+/* False if no dump can be requested now: an earlier one is in progress, the command
+ * word is not free, or another CPU is at the counters.
+ */
+bool i8255x_rx_count(struct irqmod_queue *queue)
 {
 	struct i8255x *np = to_i8255x(queue);
+	bool asked = false;
 	unsigned long flags;
 
-	/* The holder of the lock requests a dump itself. */
 	if (!spin_trylock_irqsave(&np->counters_lock, flags))
-		return;
-	if (np->counters_on) {
-		i8255x_counters_collect(np);
+		return false;
+	if (np->counters_on && i8255x_counters_collect(np)) {
 		i8255x_counters_ask(np);
+		asked = np->counters_asked;
 	}
 	spin_unlock_irqrestore(&np->counters_lock, flags);
+	return asked;
 }
 
-u32 i8255x_rx_arrived(struct irqmod_queue *queue)
+/* False if the dump that i8255x_rx_count() requested is not complete. */
+bool i8255x_rx_arrived(struct irqmod_queue *queue, u32 *arrived)
 {
 	struct i8255x *np = to_i8255x(queue);
 	unsigned long flags;
+	bool complete;
 
-	if (spin_trylock_irqsave(&np->counters_lock, flags)) {
-		i8255x_counters_collect(np);
-		spin_unlock_irqrestore(&np->counters_lock, flags);
-	}
-	return READ_ONCE(np->rx_arrived);
+	if (!spin_trylock_irqsave(&np->counters_lock, flags))
+		return false;
+	complete = i8255x_counters_collect(np);
+	*arrived = np->rx_arrived;
+	spin_unlock_irqrestore(&np->counters_lock, flags);
+	return complete;
 }
 
 /* All counters. Process context. */

@@ -191,8 +191,8 @@ void i8255x_counters_init(struct i8255x *np);
 unsigned int i8255x_counters_count(const struct i8255x *np);
 int i8255x_counters_start(struct i8255x *np);
 void i8255x_counters_stop(struct i8255x *np);
-void i8255x_rx_count(struct irqmod_queue *queue);
-u32 i8255x_rx_arrived(struct irqmod_queue *queue);
+bool i8255x_rx_count(struct irqmod_queue *queue);
+bool i8255x_rx_arrived(struct irqmod_queue *queue, u32 *arrived);
 void i8255x_get_stats64(struct net_device *netdev,
 			struct rtnl_link_stats64 *stats);
 

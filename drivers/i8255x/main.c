@@ -11,9 +11,8 @@
 #define LINK_PERIOD	(2 * HZ)
 #define WATCHDOG	(2 * HZ)
 
-static unsigned int lost_doorbells;
-module_param(lost_doorbells, uint, 0444);
-MODULE_PARM_DESC(lost_doorbells, "For tests: omit this many transmit doorbells, to cause a tx_timeout (default 0)");
+IRQMOD_PARAMETER(lost_doorbells, uint, 0444,
+		 "For tests: omit this many transmit doorbells, to cause a tx_timeout (default 0)");
 
 static bool eeprom_bad_csum_allow;
 module_param(eeprom_bad_csum_allow, bool, 0444);
@@ -110,7 +109,6 @@ int i8255x_restart(struct i8255x *np)
 	err = i8255x_up(np);
 	if (err)
 		return err;
-	netif_wake_queue(np->netdev);
 	schedule_delayed_work(&np->link_work, 0);
 	return 0;
 }
@@ -138,8 +136,6 @@ static int i8255x_open(struct net_device *netdev)
 	err = i8255x_up(np);
 	if (err)
 		goto free_irq;
-	/* Not before: netconsole sends on an interface that is being opened. */
-	netif_start_queue(netdev);
 	schedule_delayed_work(&np->link_work, 0);
 	return 0;
 
@@ -216,6 +212,7 @@ static void i8255x_poll_controller(struct net_device *netdev)
 	if (disable_hardirq(np->pdev->irq))
 		i8255x_isr(np->pdev->irq, np);
 	enable_irq(np->pdev->irq);
+	irqmod_netpoll(&np->queue);
 }
 #endif
 
@@ -314,7 +311,7 @@ static int i8255x_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	np->regs = pcim_iomap_table(pdev)[0];
 	np->rings.rx_count = RING_DEFAULT;
 	np->rings.tx_count = RING_DEFAULT;
-	np->lost_doorbells = lost_doorbells;
+	np->lost_doorbells = irqmod_instrument(lost_doorbells, 0);
 	np->slow_link = true;
 	np->msg_enable = netif_msg_init(debug, DEBUG_DEFAULT);
 	spin_lock_init(&np->ru_lock);
@@ -389,7 +386,6 @@ static int i8255x_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	err = irqmod_register(&np->port);
 	if (err)
 		return err;
-	netif_stop_queue(netdev);	/* until it is opened */
 	err = register_netdev(netdev);
 	if (err) {
 		irqmod_unregister(&np->port);

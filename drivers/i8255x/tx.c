@@ -179,7 +179,7 @@ netdev_tx_t i8255x_xmit(struct sk_buff *skb, struct net_device *netdev)
 	if (irqmod_tx_queued(&np->queue, i8255x_tx_room(&np->queue),
 			     TX_RESERVE) ||
 	    np->tx_unkicked >= TX_BATCH) {
-		if (likely(!np->lost_doorbells))
+		if (likely(!irqmod_instrument(np->lost_doorbells, 0)))
 			i8255x_tx_kick(np);
 		else
 			np->lost_doorbells--;

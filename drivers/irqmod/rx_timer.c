@@ -13,7 +13,7 @@
  * A pass takes no more frames than the backlog has room for. The others stay on
  * the ring, and the NIC drops the excess at no cost.
  *
- * rx_timer_without disables one part of this, to measure its benefit. irq_off:
+ * Two instruments. rx_timer_without disables one part of this, to measure its benefit. irq_off:
  * the receive interrupt does the work of the timer. top_half: the timer polls
  * in softirq. backlog: frames go directly to the stack, also in softirq.
  * refill: the ring is refilled at once.
@@ -69,13 +69,23 @@ struct irqmod_timer {
 	unsigned int emptied;		/* half: descriptors, since the last refill */
 };
 
+static enum timer_without timer_without(const struct irqmod_timer *t)
+{
+	return irqmod_instrument(t->rx_timer_without, WITHOUT_NOTHING);
+}
+
+static enum timer_refill timer_refill(const struct irqmod_timer *t)
+{
+	return irqmod_instrument(t->rx_timer_refill, REFILL_SOFTIRQ);
+}
+
 /* How many frames a poll may take. */
 static int rx_timer_room(const struct irqmod_timer *t)
 {
 	const struct softnet_data *sd = this_cpu_ptr(&softnet_data);
 	int ring = t->queue->rx_ring;
 
-	if (t->rx_timer_without == WITHOUT_BACKLOG)
+	if (timer_without(t) == WITHOUT_BACKLOG)
 		return ring;
 	return min(ring, (int)irqmod_max_backlog() -
 			 (int)skb_queue_len_lockless(&sd->input_pkt_queue));
@@ -88,13 +98,13 @@ static void rx_timer_pass(struct irqmod_timer *t, int budget)
 
 	if (!queue->rx_deferred)
 		return;
-	if (likely(t->rx_timer_refill == REFILL_SOFTIRQ)) {
+	if (likely(timer_refill(t) == REFILL_SOFTIRQ)) {
 		tasklet_schedule(&t->tasklet);
 		return;
 	}
 	t->emptied += taken;
 	/* Without frames: the last refill may have run out of memory. */
-	if (t->rx_timer_refill == REFILL_HALF && taken &&
+	if (timer_refill(t) == REFILL_HALF && taken &&
 	    t->emptied <= queue->rx_ring / 2)
 		return;
 	t->emptied = 0;
@@ -162,8 +172,8 @@ static bool rx_timer_has_interrupt(void)
 static bool rx_timer_start(struct irqmod_queue *queue)
 {
 	struct irqmod_timer *t = queue->rx_state;
-	bool direct = t->rx_timer_without == WITHOUT_BACKLOG;
-	bool soft = direct || t->rx_timer_without == WITHOUT_TOP_HALF;
+	bool direct = timer_without(t) == WITHOUT_BACKLOG;
+	bool soft = direct || timer_without(t) == WITHOUT_TOP_HALF;
 	/* Not REL_HARD: the stack must not be entered in hard IRQ under
 	 * PREEMPT_RT, which runs timers of mode REL in softirq.
 	 */
@@ -171,12 +181,12 @@ static bool rx_timer_start(struct irqmod_queue *queue)
 				      : HRTIMER_MODE_REL;
 
 	queue->deliver = direct ? irqmod_deliver_stack : irqmod_deliver_backlog;
-	queue->rx_deferred = t->rx_timer_without != WITHOUT_REFILL;
+	queue->rx_deferred = timer_without(t) != WITHOUT_REFILL;
 	queue->rx_in_softirq = direct;
 	t->apart = !soft && rx_timer_has_interrupt();
 	t->emptied = 0;
 	hrtimer_setup(&t->timer, rx_timer_over, CLOCK_MONOTONIC, mode);
-	if (t->rx_timer_without == WITHOUT_IRQ_OFF)
+	if (timer_without(t) == WITHOUT_IRQ_OFF)
 		return true;
 	hrtimer_start(&t->timer, t->period, mode);
 	return false;
@@ -200,7 +210,7 @@ static void rx_timer_irq(struct irqmod_queue *queue)
 	/* Otherwise the cause was latched before RX was masked; the timer will
 	 * poll.
 	 */
-	if (likely(t->rx_timer_without != WITHOUT_IRQ_OFF))
+	if (likely(timer_without(t) != WITHOUT_IRQ_OFF))
 		return;
 	spin_lock_irqsave(&t->irq_lock, flags);
 	rx_timer_pass(t, queue->rx_ring);
@@ -211,7 +221,7 @@ static IRQMOD_CHOICE(struct irqmod_timer, rx_timer_without, timer_measures);
 
 static IRQMOD_CHOICE(struct irqmod_timer, rx_timer_refill, timer_refills);
 
-static const struct attribute * const timer_settings[] = {
+static const struct attribute * const __maybe_unused timer_settings[] = {
 	&irqmod_setting_rx_timer_without.attr.attr,
 	&irqmod_setting_rx_timer_refill.attr.attr,
 	NULL
@@ -220,7 +230,7 @@ static const struct attribute * const timer_settings[] = {
 IRQMOD_RX_SCHEME(timer) = {
 	.name = "timer",
 	.state_size = sizeof(struct irqmod_timer),
-	.settings = timer_settings,
+	.settings = irqmod_instrument(timer_settings, NULL),
 	.init = rx_timer_init,
 	.changed = rx_timer_changed,
 	.start = rx_timer_start,

@@ -97,7 +97,7 @@ int lan78xx_set_burst(struct lan78xx *np)
 {
 	unsigned int most = np->sizes.rx_bytes / np->maxpacket;
 
-	return lan78xx_write(np, BURST_CAP, np->measures.adaptive_burst ?
+	return lan78xx_write(np, BURST_CAP, lan78xx_has(np, adaptive_burst) ?
 			     min(READ_ONCE(np->rx.burst), most) : most);
 }
 

@@ -102,7 +102,7 @@ static void lan78xx_set_tso_size(struct net_device *netdev, unsigned int size)
 /* Called with the transfers stopped. */
 void lan78xx_set_sizes(struct lan78xx *np)
 {
-	bool rx = np->measures.rx_pool, tx = np->measures.tx_pool;
+	bool rx = lan78xx_has(np, rx_pool), tx = lan78xx_has(np, tx_pool);
 	const struct lan78xx_sizes *from;
 
 	from = rx ? &np->speed->pool : &np->speed->no_pool;
@@ -132,7 +132,6 @@ int lan78xx_up(struct lan78xx *np)
 	irqmod_start(&np->port);
 	lan78xx_rx_fill(np);
 	np->flowing = true;
-	netif_wake_queue(np->netdev);
 	return 0;
 }
 
@@ -365,7 +364,9 @@ static int lan78xx_register(struct lan78xx *np)
 	/* The single group slot of a net_device is used by the engine. This
 	 * group is removed together with the device.
 	 */
-	err = sysfs_create_group(&np->netdev->dev.kobj, &lan78xx_measures_group);
+	if (IS_ENABLED(IRQMOD_INSTRUMENTS))
+		err = sysfs_create_group(&np->netdev->dev.kobj,
+					 &lan78xx_measures_group);
 	if (err)
 		goto unregister;
 	return 0;

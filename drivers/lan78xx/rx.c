@@ -29,7 +29,7 @@ static void lan78xx_rx_complete(struct urb *urb);
 /* Provides a buffer for one transfer: from the pool, or new. */
 static bool lan78xx_rx_buffer(struct lan78xx *np, struct lan78xx_rx_urb *r)
 {
-	if (np->measures.rx_pool)
+	if (lan78xx_has(np, rx_pool))
 		return true;
 	if (!r->skb)
 		r->skb = __netdev_alloc_skb(np->netdev, np->sizes.rx_bytes,
@@ -121,7 +121,7 @@ static void lan78xx_rx_complete(struct urb *urb)
 		}
 		return;
 	}
-	if (!np->measures.poll_resubmit)
+	if (!lan78xx_has(np, poll_resubmit))
 		lan78xx_rx_fill(np);
 	/* Pairs with the barrier in lan78xx_unmask(). */
 	smp_mb();
@@ -174,7 +174,7 @@ static struct sk_buff *lan78xx_rx_skb(struct lan78xx *np,
 {
 	struct sk_buff *skb;
 
-	if (likely(np->measures.rx_pool)) {
+	if (likely(lan78xx_has(np, rx_pool))) {
 		if (likely(len <= IRQMOD_RX_MAX))
 			skb = irqmod_rx_alloc(&np->queue, len);
 		else
@@ -234,7 +234,7 @@ static void lan78xx_rx_hand_over(struct lan78xx *np, struct sk_buff *skb,
 	if (rx->checksums && (!(a & RX_FVTG) || rx->strip) &&
 	    lan78xx_rx_verified(a, skb->data, skb->len)) {
 		skb->ip_summed = CHECKSUM_UNNECESSARY;
-		flow = (a & RX_PID) == RX_PID_TCP && np->measures.rx_pool;
+		flow = (a & RX_PID) == RX_PID_TCP && lan78xx_has(np, rx_pool);
 	}
 	skb->protocol = eth_type_trans(skb, np->netdev);
 	if (a & RX_FVTG && rx->strip)
@@ -254,7 +254,7 @@ static void lan78xx_rx_hand_over(struct lan78xx *np, struct sk_buff *skb,
 static int lan78xx_rx_frames(struct lan78xx *np, struct lan78xx_rx_urb *r,
 			     int budget, struct lan78xx_sums *sums)
 {
-	const bool whole = np->measures.overflow_queue;
+	const bool whole = lan78xx_has(np, overflow_queue);
 	unsigned int at = r->at, end = r->len;
 	int taken = 0;
 
@@ -346,7 +346,7 @@ static void lan78xx_rx_think_burst_over(struct lan78xx *np)
 	if (burst * 4 > rx->burst * 3 && burst * 3 < rx->burst * 4)
 		return;
 	WRITE_ONCE(rx->burst, burst);
-	if (np->measures.adaptive_burst)
+	if (lan78xx_has(np, adaptive_burst))
 		lan78xx_event(np, EVENT_BURST);
 }
 
@@ -420,7 +420,7 @@ void lan78xx_rx_free(struct lan78xx *np)
 	INIT_LIST_HEAD(&rx->done);
 	for (i = 0; i < rx->count; i++) {
 		usb_free_urb(rx->urbs[i].urb);
-		if (np->measures.rx_pool)
+		if (lan78xx_has(np, rx_pool))
 			kfree(rx->urbs[i].data);
 		dev_kfree_skb(rx->urbs[i].skb);
 	}
@@ -437,7 +437,7 @@ int lan78xx_rx_alloc(struct lan78xx *np)
 	struct lan78xx_rx *rx = &np->rx;
 	unsigned int i, count = np->sizes.rx_urbs;
 
-	if (!np->measures.poll_resubmit)
+	if (!lan78xx_has(np, poll_resubmit))
 		count *= 2;
 	rx->urbs = kcalloc(count, sizeof(*rx->urbs), GFP_KERNEL);
 	if (!rx->urbs)
@@ -452,9 +452,9 @@ int lan78xx_rx_alloc(struct lan78xx *np)
 		rx->count++;
 		r->np = np;
 		r->urb = usb_alloc_urb(0, GFP_KERNEL);
-		if (np->measures.rx_pool)
+		if (lan78xx_has(np, rx_pool))
 			r->data = kmalloc(np->sizes.rx_bytes, GFP_KERNEL);
-		if (!r->urb || (np->measures.rx_pool && !r->data)) {
+		if (!r->urb || (lan78xx_has(np, rx_pool) && !r->data)) {
 			lan78xx_rx_free(np);
 			return -ENOMEM;
 		}

@@ -177,12 +177,13 @@ void cp_hw_stop(struct cp *cp)
 }
 
 /* Frames still on the ring, at most 64, are not counted. */
-u32 cp_rx_arrived(struct irqmod_queue *queue)
+bool cp_rx_arrived(struct irqmod_queue *queue, u32 *arrived)
 {
 	struct cp *cp = cp_of_queue(queue);
 
 	cp_hw_update_missed(cp);
-	return READ_ONCE(queue->rx_frames) + (u32)READ_ONCE(cp->rx_missed);
+	*arrived = READ_ONCE(queue->rx_frames) + (u32)READ_ONCE(cp->rx_missed);
+	return true;
 }
 
 /* Dumps the counters to cp->tally; under RTNL. */

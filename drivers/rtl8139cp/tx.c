@@ -75,7 +75,7 @@ static void cp_tx_poll(struct cp *cp)
 
 static void cp_tx_kick(struct cp *cp)
 {
-	if (unlikely(cp->lost_doorbells))
+	if (unlikely(irqmod_instrument(cp->lost_doorbells, 0)))
 		cp->lost_doorbells--;
 	else
 		cp_tx_poll(cp);
@@ -117,7 +117,7 @@ unsigned int cp_tx_reclaim(struct irqmod_queue *queue)
 		}
 		irqmod_tx_free(queue, skb);
 	}
-	if (done != queued && likely(!READ_ONCE(cp->lost_doorbells)))
+	if (done != queued && likely(!irqmod_instrument(READ_ONCE(cp->lost_doorbells), 0)))
 		cp_tx_poll(cp);
 	if (done == ring->done)
 		return 0;

@@ -263,6 +263,7 @@ def _command(testbed: Testbed, script: Script, combination: Combination | None) 
         "IF0": "eth0", "IF1": "eth1", "PEER0": tester_ip(0), "PEER1": tester_ip(1), "MAC0": tester_mac(0),
         "TIMED": str(int(testbed.nic.is_own)),
         "PATIENCE": str(SLOW_HOST_PATIENCE_S if testbed.config.functional else PATIENCE_S),
+        "COMBINATIONS": "\n".join(str(one) for one in (USB_COMBINATIONS if testbed.nic.usb_speed else COMBINATIONS)),
         "CYCLES": str(len(COMBINATIONS) if testbed.config.functional else CYCLES),
     }  # fmt: skip
     if lasts := os.environ.get(LASTS):
