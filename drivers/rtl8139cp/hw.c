@@ -93,13 +93,14 @@ void cp_hw_accept(struct cp *cp)
 	writel(CP_RCR_AB | CP_RCR_AM | CP_RCR_APM, cp->regs + CP_RCR);
 }
 
-/* CP_MPC counts the frames dropped because the ring was full, modulo 2^24 (113 s at
- * line rate). It is not cleared: a frame dropped between the read and the write
+/* The frames dropped because the ring was full. CP_MPC counts them modulo 2^24 (113 s
+ * at line rate). It is not cleared: a frame dropped between the read and the write
  * would not be counted. A removed chip reads as all ones.
  */
-void cp_hw_update_missed(struct cp *cp)
+u64 cp_hw_missed(struct cp *cp)
 {
 	unsigned long flags;
+	u64 missed;
 	u32 mpc;
 
 	spin_lock_irqsave(&cp->missed_lock, flags);
@@ -108,7 +109,9 @@ void cp_hw_update_missed(struct cp *cp)
 		cp->rx_missed += (mpc - cp->mpc) & CP_MPC_MASK;
 		cp->mpc = mpc;
 	}
+	missed = cp->rx_missed;
 	spin_unlock_irqrestore(&cp->missed_lock, flags);
+	return missed;
 }
 
 /* After a reset of the chip, which clears CP_MPC, or before one. */
@@ -116,7 +119,7 @@ static void cp_hw_count_missed(struct cp *cp, bool counting)
 {
 	unsigned long flags;
 
-	cp_hw_update_missed(cp);
+	cp_hw_missed(cp);
 	spin_lock_irqsave(&cp->missed_lock, flags);
 	cp->mpc = readl(cp->regs + CP_MPC);
 	cp->counting = counting;
@@ -181,8 +184,7 @@ bool cp_rx_arrived(struct irqmod_queue *queue, u32 *arrived)
 {
 	struct cp *cp = cp_of_queue(queue);
 
-	cp_hw_update_missed(cp);
-	*arrived = READ_ONCE(queue->rx_frames) + (u32)READ_ONCE(cp->rx_missed);
+	*arrived = READ_ONCE(queue->rx_frames) + (u32)cp_hw_missed(cp);
 	return true;
 }
 

@@ -232,8 +232,7 @@ static void cp_get_stats64(struct net_device *netdev,
 	struct cp *cp = cp_of(netdev);
 
 	irqmod_get_stats64(netdev, stats);
-	cp_hw_update_missed(cp);
-	stats->rx_missed_errors = cp->rx_missed;
+	stats->rx_missed_errors = cp_hw_missed(cp);
 	stats->rx_length_errors = cp->rx_errors.length;
 	stats->rx_crc_errors = cp->rx_errors.crc;
 	stats->rx_frame_errors = cp->rx_errors.frame;

@@ -186,7 +186,7 @@ int cp_hw_load_eeprom(struct cp *cp);
 void cp_hw_read_mac(struct cp *cp, u8 *addr);
 void cp_hw_write_mac(struct cp *cp, const u8 *addr);
 void cp_hw_rx_mode(struct net_device *netdev);
-void cp_hw_update_missed(struct cp *cp);
+u64 cp_hw_missed(struct cp *cp);
 bool cp_rx_arrived(struct irqmod_queue *queue, u32 *arrived);
 int cp_hw_dump_tally(struct cp *cp);
 void cp_hw_set_imr(struct cp *cp, u16 clear, u16 set);

@@ -117,7 +117,8 @@ unsigned int cp_tx_reclaim(struct irqmod_queue *queue)
 		}
 		irqmod_tx_free(queue, skb);
 	}
-	if (done != queued && likely(!irqmod_instrument(READ_ONCE(cp->lost_doorbells), 0)))
+	if (done != queued &&
+	    likely(!irqmod_instrument(READ_ONCE(cp->lost_doorbells), 0)))
 		cp_tx_poll(cp);
 	if (done == ring->done)
 		return 0;
