@@ -105,19 +105,19 @@ static unsigned int tx_reclaim_with_rx(struct irqmod_queue *queue)
 void irqmod_tx_rx_reclaim(struct irqmod_queue *queue)
 {
 	unsigned int packets = 0;
+	bool with_rx;
 
 	if (!queue->tx_in_rx || !queue->ops->tx_outstanding(queue))
 		return;
 	/* Acquire: pairs with tx_poll_start(). */
-	if (smp_load_acquire(&queue->tx_with_rx)) {
-		if (queue->rx->tasklet)
-			__netif_tx_lock(queue->txq, smp_processor_id());
+	with_rx = smp_load_acquire(&queue->tx_with_rx);
+	if (with_rx && !queue->rx->tasklet) {
 		packets = tx_reclaim_with_rx(queue);
-		if (queue->rx->tasklet)
-			__netif_tx_unlock(queue->txq);
-	} else {
-		if (!__netif_tx_trylock(queue->txq))
-			return;
+	} else if (with_rx) {
+		__netif_tx_lock(queue->txq, smp_processor_id());
+		packets = tx_reclaim_with_rx(queue);
+		__netif_tx_unlock(queue->txq);
+	} else if (__netif_tx_trylock(queue->txq)) {
 		/* The scheme may have changed before the queue was locked. */
 		if (queue->tx_in_rx)
 			packets = tx_reclaim_with_rx(queue);

@@ -276,6 +276,19 @@ netdev_tx_t lan78xx_xmit(struct sk_buff *skb, struct net_device *netdev)
 	return NETDEV_TX_OK;
 }
 
+/* Submits the open URB unless the queue is locked. */
+static void lan78xx_tx_flush(struct lan78xx *np, bool *done)
+{
+	struct netdev_queue *txq = np->queue.txq;
+
+	if (!__netif_tx_trylock(txq))
+		return;
+	WRITE_ONCE(np->tx.flush, false);
+	lan78xx_tx_submit_open(np);
+	__netif_tx_unlock(txq);
+	*done = true;
+}
+
 /* Runs at the end of the sending softirq, or after the last completion. If the
  * queue is locked, it stays scheduled. netpoll calls it with a budget of 0, perhaps
  * from within xmit, which has the lock: then the softirq does it. Otherwise another
@@ -284,13 +297,11 @@ netdev_tx_t lan78xx_xmit(struct sk_buff *skb, struct net_device *netdev)
 int lan78xx_tx_poll(struct napi_struct *napi, int budget)
 {
 	struct lan78xx *np = container_of(napi, struct lan78xx, tx.napi);
-	struct netdev_queue *txq = np->queue.txq;
+	bool done = false;
 
-	if (!__netif_tx_trylock(txq))
+	lan78xx_tx_flush(np, &done);
+	if (!done)
 		return budget;
-	WRITE_ONCE(np->tx.flush, false);
-	lan78xx_tx_submit_open(np);
-	__netif_tx_unlock(txq);
 	/* If it has been scheduled since, it is called again. */
 	napi_complete(napi);
 	return 0;
