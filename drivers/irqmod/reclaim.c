@@ -145,9 +145,10 @@ void irqmod_netpoll(struct irqmod_queue *queue)
 		return;
 	ours = !queue->tx_switching && !queue->tx->in_irq;
 	/* Acquire: pairs with rx_start_queue(). rx_stop() waits for us. */
-	if (queue->tx_with_rx)
-		ours = ours && !smp_load_acquire(&queue->rx_stopping) &&
-		       queue->rx->tasklet;
+	if (queue->tx_with_rx && smp_load_acquire(&queue->rx_stopping))
+		ours = false;
+	else if (queue->tx_with_rx)
+		ours = ours && queue->rx->tasklet;
 	if (ours)
 		packets = tx_reclaim_with_rx(queue);
 	__netif_tx_unlock(queue->txq);
