@@ -102,9 +102,12 @@ def build_files(target: Kernel, files: dict[str, bytes]) -> Path:
 
 
 def lint(target: Kernel) -> list[str]:
-    """Builds everything with more warnings, and with sparse; returns the warnings."""
-    with tempfile.TemporaryDirectory(prefix="irqlab-lint-") as scratch:
-        said = _compile(Path(scratch), headers.of(target), _files(_folders((), home()), home()), _LINT)
+    """Builds everything with more warnings, and with sparse; and, without sparse, as a user does, without instruments; returns the
+    warnings."""
+    said = []
+    for flags in (_LINT, ("W=1", "IRQMOD_INSTRUMENTS=")):
+        with tempfile.TemporaryDirectory(prefix="irqlab-lint-") as scratch:
+            said += _compile(Path(scratch), headers.of(target), _files(_folders((), home()), home()), flags)
     return [line for line in said if buildroot.COMPLAINT.search(line) and not _of_the_kernel(line)]
 
 
