@@ -25,6 +25,16 @@ _VERDICTS = {AIM: ("met", "missed"), EXPECTED: ("confirmed", "refuted")}
 
 
 @dataclass(frozen=True)
+class Because:
+    """What a paper's document adds to a claim's verdict."""
+
+    verdict: str
+    """The one that it explains."""
+    text: str
+    """Markdown: an experiment that turns the difference on and off, with a link to it; or that there is none."""
+
+
+@dataclass(frozen=True)
 class Finding:
     """A claim that was tested."""
 

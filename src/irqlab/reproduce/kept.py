@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
+from irqlab.reproduce.claims import AIM, EXPECTED, Because
+
 SAME = 0.01
 """A figure has moved if it differs by more, relatively."""
 BEGIN, END = "<!-- claims -->", "<!-- end of claims -->"
@@ -110,8 +112,35 @@ def claims(papers: Sequence[Kept]) -> str:
         lines += ["| source | claim | verdict | measured |", "|---|---|---|---|"]
         for one in kept.findings:
             cells = (one["source"], one["claim"], one["verdict"], one["found"])
-            lines.append("| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
+            lines.append("| " + " | ".join(map(_in_cell, cells)) + " |")
     return "\n".join(lines) + "\n"
+
+
+NOT_EXPLAINED = "not explained"
+
+
+def side_by_side(findings: Sequence[Mapping[str, Any]], because: Mapping[str, Because]) -> str:
+    """The claims that are the paper's, in Markdown: what it says, what was found, and the verdict.
+
+    `because`: by the beginning of a claim. A reason for another verdict than the run's is left out; a difference without a reason
+    is said to be not explained.
+    """
+    lines = ["| where | what it says | what we found | verdict |", "|---|---|---|---|"]
+    for one in findings:
+        if one["source"] in (AIM, EXPECTED):
+            continue
+        reasons = (reason for begin, reason in because.items() if one["claim"].startswith(begin))
+        reason = next((reason.text for reason in reasons if reason.verdict == one["verdict"]), "")
+        if not reason and one["verdict"] == "differs":
+            reason = NOT_EXPLAINED
+        verdict = f"**{one['verdict']}**" if one["verdict"] != "agrees" else one["verdict"]
+        cells = (one["source"], one["claim"], one["found"], f"{verdict}: {reason}" if reason else verdict)
+        lines.append("| " + " | ".join(_in_cell(cell) for cell in cells) + " |")
+    return "\n".join(lines)
+
+
+def _in_cell(text: object) -> str:
+    return str(text).replace("|", "\\|").replace("\n", " ")
 
 
 def with_claims(page: str, papers: Sequence[Kept]) -> str:

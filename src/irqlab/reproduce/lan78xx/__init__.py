@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from irqlab.reproduce.lan78xx import findings, measure, report
+from irqlab.reproduce.lan78xx.because import BECAUSE
 from irqlab.reproduce.paper import Paper
 
 PAPER = Paper(
@@ -20,5 +21,6 @@ PAPER = Paper(
     with_memory=True,
     with_long=True,
     kept_with=("--hardware", "bcm2837", "--long"),
+    because=BECAUSE,
     series=report.TITLES,
 )

@@ -188,6 +188,8 @@ class CauseRow:
     idle_percent: Annotated[float, Col("idle", "%")]
     instructions_per_frame: Annotated[int | None, Col("instructions a frame")]
     interrupts_per_frame: Annotated[float | None, Col("interrupts a frame", title="of the frames that the driver handled")]
+    pause_frames: Annotated[int | None, Col("pause frames sent")] = None
+    """None: the link partner does not offer them."""
 
 
 @dataclass(frozen=True)
@@ -458,6 +460,7 @@ def causes(session: Session) -> Table[CauseRow]:
             idle_percent=found.idle_percent,
             instructions_per_frame=found.instructions_per_frame,
             interrupts_per_frame=found.interrupts_per_frame,
+            pause_frames=found.pause_frames,
         )
         for (what, test, board, driver), found in session.all("UDP under other conditions", jobs).items()
     ]

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from irqlab.errors import IrqlabError
-from irqlab.reproduce.salah2009 import cliffs, loads, overload, ping, rows, switching
+from irqlab.reproduce.salah2009 import cliffs, experiments, loads, overload, ping, rows, switching
 from irqlab.reproduce.salah2009.loads import Cliffs, Curve, Offer
 from irqlab.reproduce.salah2009.overload import OverloadRow, StarvationRow
 from irqlab.reproduce.salah2009.ping import PingRow
@@ -39,7 +39,7 @@ def measure(session: Session) -> Tables:
     today, sweeps = _today(session, at)
     every = [*((testbed.driver, curve) for curve in paper), *today]
     budgets = [
-        (testbed.driver, curve) for curve in _curves(session, testbed, _budgets(session.quick), at, Offer.brief(session.quick))
+        (testbed.driver, curve) for curve in _curves(session, testbed, _budgets(session.quick), at, Offer.budgets(session.quick))
     ]
     pings = _pings(session, testbed, at)
     switches, estimator, over_time, settling = _switching(session, testbed, at)
@@ -61,6 +61,8 @@ def measure(session: Session) -> Tables:
         settling=settling,
         overload=profiles,
         starvation=starvation,
+        experiments=experiments.measure(session, at.receiving_pps) if session.long else None,
+        cliff_conditions=experiments.cliffs(session) if session.long else None,
     )
 
 
