@@ -188,7 +188,7 @@ def test_every_cell_of_the_letter_is_measured_with_every_driver() -> None:
     asked = [(c.what, c.test, board, driver) for c in CONDITIONS for board in c.boards for driver in c.drivers]
     assert [(row.condition, row.test, row.board, row.driver) for row in tables.causes] == asked
     assert {(row.mbps, row.interrupts_per_frame) for row in tables.causes} == {
-        (SLOW_CELLS[driver], 0.5) for pair in PAIRS.values() for driver in pair
+        (SLOW_CELLS[driver], 0.5) for driver in PAIRS["kernel"]
     }
     tables = measure.measure(FakeSession(answer=_answer, long=True))  # type: ignore[arg-type]
     assert [(row.test, row.seconds) for row in tables.rrul][-2:] == [("rrul", 60)] * 2

@@ -249,7 +249,7 @@ def _tester_end(trial: IperfTrial, rate_bps: int) -> dict[str, Any]:
 
 def _pause_frames(dut: Dut) -> int:
     """Sent by the NIC, as its counters have it. Raises IrqlabError if it has no such counter."""
-    found = re.search(r"\btx[_ ]pause[_ ]frames: (\d+)", dut.run("ethtool", "-S", INTERFACES[peers.PORT]), re.IGNORECASE)
+    found = re.search(r"tx[_ ]pause[_ ]frames: (\d+)", dut.run("ethtool", "-S", INTERFACES[peers.PORT]), re.IGNORECASE)
     if found is None:
         raise IrqlabError("the NIC does not count the pause frames that it sends")
     return int(found[1])

@@ -214,7 +214,7 @@ CLAIMS: tuple[Claim[Tables, Any], ...] = (
     ),
     _hybrid_wins(
         conditions.BOTH,
-        "It still does if ksoftirqd is at nice 19 as well.",
+        f"With ksoftirqd at nice 19 as well (Linux {conditions.NEW}), it still does.",
         FAR,
         4.0,
     ),

@@ -116,7 +116,7 @@ NO_RATE = "iperf3 -b 0"
 MODERATED, MODERATION = "an xHCI interrupt in 40 µs", ("irqlab_xhci_imod",)
 """As Linux asks of the controller, and QEMU's does not do (drivers/xhci_imod)."""
 THREAD = DutConfig(schemes=Schemes(napi_threads="on"))
-AFTER, OURS = ("in_tree",), PAIRS["ours"]
+AFTER = ("in_tree",)
 CONDITIONS = (
     Condition(AS_ABOVE, UDP_TX, tuple(SPEEDS)),
     Condition(NO_RATE, UDP_TX, tuple(SPEEDS), rate_bps=0),
@@ -141,7 +141,6 @@ CONDITIONS = (
     Condition("net.core.gro_normal_batch 1", UDP_RX, dut=_sysctl("net.core.gro_normal_batch", 1), drivers=AFTER),
     Condition("NAPI in a thread", UDP_RX, dut=THREAD, drivers=AFTER),
     Condition("the link partner offers pause frames", UDP_RX, pauses=True),
-    Condition("the link partner offers pause frames", UDP_RX, pauses=True, drivers=OURS),
 )
 """Of the kernel's drivers. That before the series has neither NAPI nor GRO."""
 WITH, WITHOUT, UP_TO = "with", "without", "up to"

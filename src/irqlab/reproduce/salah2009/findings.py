@@ -632,8 +632,8 @@ def _told_today(found: Today) -> str:
 CLAIMS: tuple[Claim[Tables, Any], ...] = (
     *_CLIFF,
     _starves("Figure 7(a)", f"Under {rows.DE} an overloaded application starves.", rows.DE, True),
-    _starves("Figure 7(a)", "Under hybrid it does not.", rows.HYBRID, False),
-    _starves(AIM, "Under adaptive it does not.", rows.ADAPTIVE, False),
+    _starves("Figure 7(a)", "Under hybrid an overloaded application does not starve.", rows.HYBRID, False),
+    _starves(AIM, "Under adaptive an overloaded application does not starve.", rows.ADAPTIVE, False),
     *(_hybrid_against(other, load) for load in OVERLOADS for other in (rows.DE, rows.NAPI)),
     comparisons.DE_AGAINST_NAPI,
     _round_trip("Figure 7(c), (d)", "median", lambda row: row.p50_ns),
