@@ -317,7 +317,10 @@ def _before_and_after(before: IperfRow, after: IperfRow) -> Finding:
 
 def test_the_kernels_drivers_are_held_against_the_letters_boards() -> None:
     said = _before_and_after(iperf_row("before", 600, 0), iperf_row("in_tree", 900, 0))
-    assert said.claim == "After the series the driver is faster on 0 of 4 boards (at most 1.00 times), and idler on 4."
+    assert (
+        said.claim
+        == "After the series the driver is faster on 0 of 4 boards (at most 1.00 times), and idler on 4. Here: the slow board."
+    )
     assert said.agrees
     assert "is better than lan78xx of Linux 5.10 (600 Mbit/s, 0 % idle), 1.50 times as fast" in said.found
     assert "is worse than" in _before_and_after(iperf_row("before", 900, 0), iperf_row("in_tree", 600, 0)).found
@@ -348,6 +351,7 @@ def test_a_board_may_be_idle_as_little_as_the_least_of_the_letters() -> None:
         return _finding("faster on 1 of 3", iperf=Table("", IperfRow, rows))
 
     assert received(-4.3).agrees, "as on the letter's Dell"
+    assert "is less idle than lan78xx of Linux 5.10" in received(-4.3).found
     assert not received(-6.0).agrees
 
 

@@ -137,11 +137,11 @@ def _of_letter(test: str) -> _Letter:
 
 
 def claim_of(test: str) -> str:
-    """What the letter's table of a test claims."""
+    """What the letter's table of a test claims, without the board that it is held against."""
     theirs = _of_letter(test)
     return (
         f"After the series the driver is faster on {sum(map(_faster, theirs.rows))} of {len(theirs.rows)} boards (at most "
-        f"{max(theirs.ratios):.2f} times), and idler on {sum(map(_idler, theirs.rows))}."
+        f"{max(theirs.ratios):.2f} times), and idler on {sum(map(_idler, theirs.rows))}"
     )
 
 
@@ -151,8 +151,10 @@ def _letter(test: str, board: str) -> Claim[Tables, dict[str, Pair]]:
     def told(pairs: dict[str, Pair]) -> str:
         each = []
         for after, before in pairs.values():
-            how = {1: "is better than", 0: "makes no difference to", -1: "is worse than"}[better(after, before)]
             ratio = after.mbps / before.mbps if before.mbps else 0.0
+            level = abs(ratio - 1) < FASTER_PERCENT / 100
+            more, less = ("is idler than", "is less idle than") if level else ("is better than", "is worse than")
+            how = {1: more, 0: "makes no difference to", -1: less}[better(after, before)]
             titles = [DRIVERS[row.driver].title for row in (after, before)]
             each.append(f"{titles[0]} ({_at(after)}) {how} {titles[1]} ({_at(before)}), {ratio:.2f} times as fast")
         differs = theirs.differs(*pairs["kernel"])
@@ -160,7 +162,7 @@ def _letter(test: str, board: str) -> Claim[Tables, dict[str, Pair]]:
 
     return Claim(
         f"Table of {test}",
-        claim_of(test),
+        f"{claim_of(test)}. Here: the {board} board.",
         lambda tables: _pairs(tables, test, board),
         holds=lambda pairs: not theirs.differs(*pairs["kernel"]),
         yes=told,
