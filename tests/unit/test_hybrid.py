@@ -41,8 +41,12 @@ def test_every_kernel_has_its_cliff_and_every_scheme() -> None:
     assert tables.kernels == measure.QUICK_KERNELS
     assert {row.kernel for row in tables.cliff} == set(measure.QUICK_KERNELS)
     assert [row.scheme for row in tables.throughput.by(lambda r: (r.kernel, r.load_of_cliff))["6.1", 2.0]] == [*schemes.SERIES]
+    assert {row.condition for row in tables.conditions} == {one.name for one in conditions.QUICK_CONDITIONS}
+    full = session()
+    full.quick = False
+    tables = measure.measure(full)  # type: ignore[arg-type]
     assert {row.condition for row in tables.conditions} == {one.name for one in conditions.CONDITIONS}
-    assert {"kernel": "6.1", "cost_model": True} in [changes for _, changes in asked.made]
+    assert {"kernel": "6.1", "cost_model": True} in [changes for _, changes in full.made]
 
 
 def test_what_is_received_is_held_against_the_better_of_the_others_but_not_against_more_than_is_offered() -> None:

@@ -21,6 +21,7 @@ from irqlab.reproduce.lan78xx.configurations import (
     IN_TREE,
     PAIRS,
     PATCHES,
+    QUICK_DRIVERS,
     SPEEDS,
     SWITCHES,
     steps,
@@ -201,6 +202,7 @@ def test_a_quick_look_leaves_out_the_fast_board_and_half_of_the_ablation() -> No
     boards = {key[1] for what, key in session.asked if what == "the letter's tables"}
     alone = {key[0] for what, key in session.asked if what == "each patch"}
     assert boards == {"slow"}
+    assert {key[-1] for what, key in session.asked if what in ("forwarding", "rrul")} == set(QUICK_DRIVERS)
     assert alone == {"", "6", "2 3 5 6", "3 5 6", "2 5 6", "2 3 6", "2 3 5"}
 
 

@@ -239,7 +239,7 @@ def test_everything_is_measured_on_the_papers_driver_and_todays_schemes_on_other
     assert [row.scheme for row in tables.budget if row.load_of_cliff == 2.0] == [
         "NAPI (2)", "NAPI (6)", "NAPI (300)", "NAPI (2, weight 64)",
     ]  # fmt: skip
-    assert [(row.scheme, row.load_of_cliff) for row in tables.overload][:2] == [(rows.DE, 2.0), (rows.NAPI, 2.0)]
+    assert [(row.scheme, row.load_of_cliff) for row in tables.overload][:2] == [(rows.DE, 4.0), (rows.NAPI, 4.0)]
     assert len(tables.starvation.rows) == 5
     assert tables.switches.row is SwitchRow
     assert tables.estimator.row is EstimateRow

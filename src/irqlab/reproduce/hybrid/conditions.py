@@ -67,6 +67,8 @@ TWO_HALVES = Condition(
     "two interfaces, each with half the cliff", "--interfaces 2 --cliff CLIFF/2", interfaces=2, cliff_share=0.5
 )
 CONDITIONS = (BASE, NICE, RULE, BOTH, POISSON, BURSTS, COST, SIGN, SOFTIRQ_TX, TWO, TWO_HALVES)
+QUICK_CONDITIONS = (BASE, NICE, RULE, BOTH, BURSTS)
+"""Of which something is expected, and bursts."""
 
 
 def _patched(name: str, *sysctls: tuple[str, str], nice: int | None = None) -> Condition:
@@ -83,9 +85,10 @@ PATCHED_ONLY = (ROUNDS, SPARES, OLD_SOFTIRQS, OLD_KERNEL)
 PATCHED = (BASE, NICE, *PATCHED_ONLY)
 
 
-def conditions(kernel: str | None) -> tuple[Condition, ...]:
+def conditions(kernel: str | None, quick: bool = False) -> tuple[Condition, ...]:
     """Those measured, each with its kernel. `kernel`: the one asked for, if any."""
-    chosen = CONDITIONS if kernel is None else tuple(one for one in CONDITIONS if one.kernel is None)
+    every = QUICK_CONDITIONS if quick else CONDITIONS
+    chosen = every if kernel is None else tuple(one for one in every if one.kernel is None)
     return tuple(replace(one, kernel=one.kernel or kernel or OLD) for one in chosen)
 
 

@@ -43,7 +43,7 @@ def measure(session: Session) -> Tables:
     plan = QUICK_PLAN if session.quick else PLAN
     asked = session.config.kernel
     kernels = (asked,) if asked else QUICK_KERNELS if session.quick else KERNELS
-    chosen = conditions.conditions(asked)
+    chosen = conditions.conditions(asked, session.quick)
     needed = dict.fromkeys((*kernels, *(str(one.kernel) for one in chosen)))
     testbeds = {kernel: session.testbed(kernel=kernel) for kernel in needed}
     for testbed in testbeds.values():

@@ -82,6 +82,8 @@ DRIVERS = {
 """Those that are compared throughout: the kernel's before the series and today's; ours before and after it, and as it comes."""
 PAIRS = {"kernel": ("before", "in_tree"), "ours": ("standard", "napi")}
 """Drivers before the series and after it."""
+QUICK_DRIVERS = (*PAIRS["kernel"], "ours")
+"""Those of a quick look at forwarding and rrul."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +153,11 @@ def buildable(session: Session) -> dict[str, Configuration]:
     release = session.kernel_release()
     older = {name: older_drivers.find(chosen.driver) for name, chosen in DRIVERS.items() if chosen.driver}
     return {name: chosen for name, chosen in DRIVERS.items() if not (found := older.get(name)) or found.builds_for(release)}
+
+
+def looked_at(session: Session) -> dict[str, Configuration]:
+    """Those of them whose forwarding and latency are measured."""
+    return {name: chosen for name, chosen in buildable(session).items() if not session.quick or name in QUICK_DRIVERS}
 
 
 def steps() -> dict[tuple[str, int], Configuration]:

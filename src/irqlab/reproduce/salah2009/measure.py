@@ -132,7 +132,7 @@ def _why(session: Session, testbed: Testbed, at: Cliffs) -> tuple[Table[Overload
             testbed,
             partial(overload.profile, row=row, load=load, workload=plan, cliff_pps=cliff_pps),
         )
-        for load in overload.LOADS
+        for load in (overload.QUICK_LOADS if session.quick else overload.LOADS)
         for n, row in enumerate(chosen)
     }
     profiles = session.all("profiles", jobs)
