@@ -7,7 +7,6 @@ from irqlab.reproduce.claims import Because
 
 _SOFTIRQS = "because of the kernel's softirqs ([what makes hybrid win](#what-makes-hybrid-win))"
 _POISSON = "because of constant arrivals ([Poisson arrivals](#poisson-arrivals))"
-_NOT = "not explained"
 
 BECAUSE = {
     "The signs of the cliff coincide": Because(
@@ -27,16 +26,10 @@ BECAUSE = {
     "Hybrid's interrupts fall": Because(
         "differs", "a poll that finds the ring empty unmasks: with [`paced`](#hybrid-improved) RX stays masked"
     ),
-    "Shortly after": Because(
-        "differs", "Poisson arrivals alone bend the rate, and do not make it drop; the drop is not explained"
-    ),
+    "Shortly after": Because("differs", "[what Poisson arrivals change](#poisson-arrivals); the drop is not explained"),
     "NAPI leaves the least": Because("differs", _POISSON),
-    "At 0.5 to 0.7": Because("differs", "the same drop of the interrupts; not explained"),
-    "At the lowest rates pings": Because("differs", _NOT),
+    "At 0.5 to 0.7": Because("differs", "it follows from the drop of the interrupts, which is not explained"),
     "At 2 times the cliff the application receives more": Because("differs", _SOFTIRQS),
     "At 4 times the cliff the application receives more": Because("differs", _SOFTIRQS),
-    "A budget of 6": Because("differs", "all budgets dip; it follows from what [ksoftirqd](#when-ksoftirqd-runs) does"),
-    "At high rates": Because("differs", _NOT),
     "With a budget of 300 ksoftirqd": Because("differs", "in part because of [the kernel's softirqs](#when-ksoftirqd-runs)"),
-    "At the cliff hybrid switches least with e = 0.15 (bursts": Because("differs", _NOT),
 }
