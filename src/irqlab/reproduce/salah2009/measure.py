@@ -22,7 +22,6 @@ from irqlab.runner.jobs import Job
 from irqlab.trials.testbed import Testbed
 
 INTREE = ("8139cp", "e1000")
-QUICK_INTREE = ("8139cp",)
 
 
 def measure(session: Session) -> Tables:
@@ -81,7 +80,7 @@ def _today(session: Session, at: Cliffs) -> tuple[list[tuple[str, Curve]], list[
     best: list[tuple[str, Curve]] = []
     sweeps: list[tuple[str, Curve]] = []
     testbed = session.testbed()
-    intree = [_intree(session, name) for name in (QUICK_INTREE if session.quick else INTREE)]
+    intree = [] if session.quick else [_intree(session, name) for name in INTREE]
     for one in (testbed, *intree):
         chosen: list[Row] = []
         for settings in rows.of_today(one is testbed, session.quick).values():
