@@ -98,7 +98,7 @@ def html(paper: Paper[T], measured: T, findings: Sequence[Finding], document: Js
     return render(
         Page(
             title=f"irqlab: {paper.name}",
-            lead=" ".join((paper.lead, paper.source, _score(findings), *([_cast(members)] if members else []))),
+            lead=" ".join(filter(None, (paper.lead, paper.source, _score(findings), _cast(members) if members else ""))),
             symbols=Markup("\n".join(svgs.symbol(svg, f"key-{key}") for key, svg in keys.items())),
             verdicts=[verdict(finding) for finding in findings],
             notices=[],
@@ -112,8 +112,10 @@ def html(paper: Paper[T], measured: T, findings: Sequence[Finding], document: Js
 
 
 def _score(findings: Sequence[Finding]) -> str:
-    """How many claims hold."""
+    """How many claims hold; empty: none is the paper's."""
     claims = [finding for finding in findings if finding.of_paper]
+    if not claims:
+        return ""
     text = f"What was measured agrees with {sum(finding.holds for finding in claims)} of its {len(claims)} claims tested."
     undecided = sum(finding.undecided for finding in claims)
     return f"{text} Undecided, since members of the ensemble differ on it: {undecided}." if undecided else text
