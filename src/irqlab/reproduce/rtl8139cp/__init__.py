@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from irqlab.reproduce.paper import Paper
-from irqlab.reproduce.rtl8139cp import findings, measure, report
+from irqlab.reproduce.rtl8139cp import differences, findings, measure, report
 from irqlab.reproduce.rtl8139cp.configurations import NAMES
 
 PAPER = Paper(
@@ -20,5 +20,6 @@ PAPER = Paper(
     with_memory=True,
     kept_with=("--hardware", "pentium3"),
     lead="The article's two tables, and what it claims in words, beside what the lab measured.",
+    because=differences.BECAUSE,
     series=tuple(NAMES.values()),
 )

@@ -15,7 +15,7 @@ from irqlab.present.columns import Col
 from irqlab.reproduce import reference
 from irqlab.reproduce.rtl8139cp import periods
 from irqlab.reproduce.rtl8139cp.configurations import MEASURES, NAMES, ablated, testbed, timer
-from irqlab.reproduce.rtl8139cp.periods import ChipRow, HardwareRow, RuleRow
+from irqlab.reproduce.rtl8139cp.periods import CardRow, ChipRow, HardwareRow, RuleRow
 from irqlab.reproduce.rtl8139cp.trials import GENTLE_PPS, Held, Patient, loaded
 from irqlab.reproduce.session import Session
 from irqlab.reproduce.table import Table
@@ -163,6 +163,8 @@ class Tables:
     chips: Table[ChipRow]
     rules: Table[RuleRow]
     provenance: Table[ProvenanceRow]
+    cards: Table[CardRow] | None = None
+    """None: the quick look."""
     hardware: Table[HardwareRow] | None = None
     """None: not asked for (`--hardware`)."""
 
@@ -181,6 +183,7 @@ def measure(session: Session) -> Tables:
         chips=periods.chips(session),
         rules=periods.rules(session),
         provenance=provenance(),
+        cards=None if session.quick else periods.cards(session),
         hardware=periods.hardware(session, session.hardware) if session.hardware else None,
     )
 

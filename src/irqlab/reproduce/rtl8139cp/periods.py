@@ -13,7 +13,7 @@ from irqlab.config.schemes import Schemes
 from irqlab.config.workload import Workload
 from irqlab.methods import throughput
 from irqlab.present.columns import Col
-from irqlab.reproduce.rtl8139cp.configurations import IN_TREE, TX
+from irqlab.reproduce.rtl8139cp.configurations import IN_TREE, PERIOD_US, TX
 from irqlab.reproduce.rtl8139cp.trials import GENTLE_PPS, Held, Patient, loaded
 from irqlab.reproduce.session import Session
 from irqlab.reproduce.table import Table
@@ -32,6 +32,8 @@ RULES = {DEFERRED: "softirq", IN_POLL: "poll", HALF: "half"}
 PERIODS_US = (100, 200, 400, 700, 1000, 2000, 4000)
 QUICK_PERIODS_US = (400,)
 RULE_PERIODS_US = (400, 1000)
+CARDS = {"QEMU's model": None, "the tester's card": "irqlab-8139cp"}
+"""Models of the article's chip. The second checks the checksums of received packets (docs/rtl8139-model.md)."""
 HARDWARE_PERIODS_US = (400, 1000)
 HARDWARE_NS = 100_000_000
 """A memory model makes a trial several times as long."""
@@ -74,6 +76,16 @@ class HardwareRow:
     instructions_per_frame: Annotated[float | None, Col("Instructions a frame")]
     gain_percent: Annotated[float, Col("over the kernel's driver", "%")]
     gain_over_own_napi_percent: Annotated[float, Col("over our NAPI", "%")]
+
+
+@dataclass(frozen=True)
+class CardRow:
+    """Throughput without loss on a model of the article's chip, 60 bytes; the timer with 1 ms, refilled at once."""
+
+    card: Annotated[str, Col("Card")]
+    configuration: Annotated[str, Col("Configuration")]
+    throughput_pps: Annotated[float, Col("Throughput", "frames/s")]
+    gain_percent: Annotated[float, Col("over the kernel's driver", "%")]
 
 
 def search(runner: TrialRunner, workload: Workload) -> MethodResult:
@@ -141,6 +153,27 @@ def chips(session: Session) -> Table[ChipRow]:
         gains = (_gain_percent(pps, kernels), _gain_percent(pps, napi))
         rows.append(ChipRow(chip, one.name, one.period_us, one.refill, round(result.total_throughput_pps or 0.0, 1), *gains))
     return Table("The timer over its range of periods, 60 bytes: throughput without loss", ChipRow, tuple(rows))
+
+
+def cards(session: Session) -> Table[CardRow]:
+    """The kernel's driver, our NAPI and the timer on both models of the article's chip."""
+    every = [_Configured(KERNELS), _Configured(NAPI), _Configured(TIMER, PERIOD_US, AT_ONCE)]
+
+    def bed(nic: str | None, one: _Configured) -> Testbed:
+        changes = {"driver": IN_TREE} if one.name == KERNELS else {}
+        return session.testbed(one.schemes(), nic=nic, **changes)
+
+    jobs = {
+        (card, one): Job(f"{card}, {one.label}", bed(nic, one), partial(search, workload=Workload(size=64)))
+        for card, nic in CARDS.items()
+        for one in every
+    }
+    found = session.all("models of the chip", jobs)
+    rows = []
+    for (card, one), result in found.items():
+        pps, kernels = result.total_throughput_pps or 0.0, found[card, every[0]].total_throughput_pps or 0.0
+        rows.append(CardRow(card, one.name, round(pps, 1), _gain_percent(pps, kernels)))
+    return Table("The timer of 1 ms, refilled at once, on two models of the chip, 60 bytes", CardRow, tuple(rows))
 
 
 def rules(session: Session) -> Table[RuleRow]:
