@@ -210,8 +210,8 @@ def test_a_search_of_a_slow_timer_waits_for_its_frames(monkeypatch: pytest.Monke
     specs = []
     monkeypatch.setattr(measure.throughput, "run", lambda runner, workload: specs.append(runner.spec(workload, 1.0)))
     session = FakeSession(lambda *_, **__: FakeTestbed(lambda pps: pps))
-    for name, work in (("all", measure._search), ("period", measure._search_slow)):
-        work(stand_on(session.testbeds()))
+    for name, work in (("all", measure._search), ("period", periods.search)):
+        work(stand_on(session.testbeds()), Workload(size=64))
         assert specs[-1].late_ns == (12_000_000 if name == "period" else 2_000_000)
 
 
@@ -362,13 +362,13 @@ def test_what_costs_what_is_said_with_the_owners_that_differ() -> None:
     assert not [f for f in _findings(profile=Table("", ProfileRow, rows[:3])) if "costs the processor" in f.claim]
 
 
-def test_a_trial_of_short_frames_is_at_the_wires_rate_unless_told() -> None:
+def test_a_trial_is_at_the_wires_rate_unless_told() -> None:
     testbed = FakeTestbed(lambda pps: min(pps, 40_000.0))
     said: list[str] = []
     stand = TrialRunner(testbed, progress=said.append)  # type: ignore[arg-type]
-    found = measure.loaded(stand, None)
+    found = measure.loaded(stand, Workload(size=64), None)
     assert found.spec.loads[0].rate_pps == pytest.approx(148_809.5, abs=0.1)
-    assert measure.loaded(stand, 1000.0).spec.loads == (Load(1000.0, 64),)
+    assert measure.loaded(stand, Workload(size=64), 1000.0).spec.loads == (Load(1000.0, 64),)
     assert said == ["39.8 kpps forwarded", "1.0 kpps forwarded"]
 
 
@@ -376,7 +376,7 @@ def test_a_search_keeps_the_runner_s_testbed_slots_and_progress(monkeypatch: pyt
     asked: list[tuple[Any, Workload]] = []
     monkeypatch.setattr(measure.throughput, "run", lambda *told: asked.append(told))
     stand = stand_on(FakeTestbed(lambda pps: pps))
-    measure._search_slow(stand)
+    periods.search(stand, Workload(size=64))
     ((patient, workload),) = asked
     assert (patient.testbed, patient.slots, patient.progress) == (stand.testbed, stand.slots, stand.progress)
     assert workload == Workload(size=64)

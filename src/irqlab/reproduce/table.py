@@ -94,8 +94,9 @@ def tables_from(kind: type[T], files: Mapping[str, str], tail: str = "") -> T | 
     found: dict[str, Any] = {}
     for field in fields(kind):  # type: ignore[arg-type]
         hint = hints[field.name]
-        optional = isinstance(hint, types.UnionType)
-        (hint,) = (t for t in typing.get_args(hint) if t is not types.NoneType) if optional else (hint,)
+        optional = typing.get_origin(hint) in (types.UnionType, typing.Union)
+        if optional:
+            (hint,) = (t for t in typing.get_args(hint) if t is not types.NoneType)
         if typing.get_origin(hint) is Table:
             (row,) = typing.get_args(hint)
             text = files.get(f"{field.name}{tail}")

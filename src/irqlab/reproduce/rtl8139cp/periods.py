@@ -14,7 +14,7 @@ from irqlab.config.workload import Workload
 from irqlab.methods import throughput
 from irqlab.present.columns import Col
 from irqlab.reproduce.rtl8139cp.configurations import IN_TREE, PERIOD_US, TX
-from irqlab.reproduce.rtl8139cp.trials import GENTLE_PPS, Held, Patient, loaded
+from irqlab.reproduce.rtl8139cp.trials import GENTLE_PPS, Held, Patient, loaded, workload_of
 from irqlab.reproduce.session import Session
 from irqlab.reproduce.table import Table
 from irqlab.results.document import MethodResult
@@ -140,7 +140,7 @@ def chips(session: Session) -> Table[ChipRow]:
         return session.testbed(one.schemes(), driver=kernels if one.name == KERNELS else ours, nic=nic)
 
     jobs = {
-        (chip, one): Job(f"{chip}, {one.label}", bed(chip, one), partial(search, workload=Workload(size=64)))
+        (chip, one): Job(f"{chip}, {one.label}", bed(chip, one), partial(search, workload=workload_of(session.quick)))
         for chip in measured
         for one in every
     }
@@ -164,7 +164,7 @@ def cards(session: Session) -> Table[CardRow]:
         return session.testbed(one.schemes(), nic=nic, **changes)
 
     jobs = {
-        (card, one): Job(f"{card}, {one.label}", bed(nic, one), partial(search, workload=Workload(size=64)))
+        (card, one): Job(f"{card}, {one.label}", bed(nic, one), partial(search, workload=workload_of(session.quick)))
         for card, nic in CARDS.items()
         for one in every
     }
@@ -177,17 +177,18 @@ def cards(session: Session) -> Table[CardRow]:
 
 
 def rules(session: Session) -> Table[RuleRow]:
-    """The refill rules on the article's chip."""
-    every = [(us, refill) for us in (RULE_PERIODS_US[:1] if session.quick else RULE_PERIODS_US) for refill in (*RULES, AT_ONCE)]
+    """The refill rules on the article's chip; quick: two of them, with one period."""
+    chosen = ((RULE_PERIODS_US[0],), (DEFERRED, IN_POLL)) if session.quick else (RULE_PERIODS_US, (*RULES, AT_ONCE))
+    every = [(us, refill) for us in chosen[0] for refill in chosen[1]]
     beds = {key: session.testbed(timer_schemes(*key)) for key in every}
 
     def label(us: int, refill: str) -> str:
         return f"{us} µs, {refill}"
 
-    work = partial(search, workload=Workload(size=64))
+    work = partial(search, workload=workload_of(session.quick))
     searched = session.all("refill rules: throughput", {key: Job(label(*key), bed, work) for key, bed in beds.items()})
     jobs = {
-        (*key, rate): Job(label(*key), bed, partial(loaded, rate_pps=rate))
+        (*key, rate): Job(label(*key), bed, partial(loaded, workload=workload_of(session.quick), rate_pps=rate))
         for key, bed in beds.items()
         for rate in (GENTLE_PPS, None)
     }

@@ -55,14 +55,24 @@ def _gain(of: dict[str, ThroughputRow], variant: str, base: str = BASE) -> float
     return 100 * (of[variant].free_mbps / of[base].free_mbps - 1)
 
 
-def _each(of_size: Callable[[dict[str, ThroughputRow]], str]) -> Callable[[Found], str]:
-    """A text for each size."""
-    return lambda found: "; ".join(f"{size} bytes: {of_size(of)}" for size, of in found.items()) + "."
+def _between(gains: list[float]) -> str:
+    least, most = (f"{gain:+.1f}" for gain in (min(gains), max(gains)))
+    return f"{least} %" if least == most else f"{least} to {most} %"
 
 
 def _gains(*variants: str) -> Callable[[Found], str]:
-    told = _each(lambda of: ", ".join(f"{v} {_gain(of, v):+.1f} %" for v in variants or of if v != BASE))
-    return lambda found: f"over {BASE}, the wire's limit lifted: {told(found)}"
+    """What each variant gains over all sizes. `variants`: none: all."""
+
+    def told(found: Found) -> str:
+        of = {v: [_gain(rows, v) for rows in found.values() if v in rows] for v in (*WITHOUT_NAPI[1:], *WITH_NAPI)}
+        each = ", ".join(f"{v} {_between(gains)}" for v, gains in of.items() if gains and v in (variants or of))
+        return f"over {BASE}, the wire's limit lifted, {min(found)} to {max(found)} bytes: {each}."
+
+    return told
+
+
+def _over_napi(found: Found) -> str:
+    return f"by {_between([_gain(of, NAPI_128, NAPI) for of in found.values()])}, {min(found)} to {max(found)} bytes."
 
 
 def _smallest(of: dict[str, ThroughputRow]) -> bool:
@@ -99,8 +109,8 @@ TABLE_1: tuple[Claim[RunTables, Any], ...] = (
         f"{NAPI_128} is slightly faster than {NAPI}.",
         _compared(NAPI, NAPI_128),
         holds=lambda found: all(0 < _gain(of, NAPI_128, NAPI) <= 100 * SLIGHTLY for of in found.values()),
-        yes=_each(lambda of: f"{_gain(of, NAPI_128, NAPI):+.1f} %"),
-        no=_each(lambda of: f"{_gain(of, NAPI_128, NAPI):+.1f} %"),
+        yes=_over_napi,
+        no=_over_napi,
     ),
 )
 
