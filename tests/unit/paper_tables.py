@@ -89,7 +89,8 @@ def _phase_row(variant: str, agrees: bool) -> PhaseRow:
         frame_bytes=64, variant=variant, instructions=costs, us=us, sum_instructions=total, sum_us=rate_us, per_frame_us=rate_us,
         sum_error_percent=0.1 if agrees else -5.0, idle_us=0.0,
         enabled_share=0.9 if agrees and variant in ("NAPI-TX-128", "NAPI-TX-OFF") else 0.5, paper_enabled_share=0.5,
-        interrupts_per_frame=FORMULAS[variant].interrupts if agrees else 1.0, paper_interrupts_per_frame=FORMULAS[variant].interrupts, interrupts_per_s=1e4,
+        interrupts_per_frame=FORMULAS[variant].interrupts if agrees else 1.0,
+        paper_interrupts_per_frame=FORMULAS[variant].interrupts, interrupts_per_s=1e4,
         paper_total=FORMULAS[variant].total, paper_total_us=rate_us * (1.001 if agrees else 1.2),
     )  # fmt: skip
 
@@ -292,9 +293,7 @@ def receive_row(
     """A row of the article's tables. `taken`: frames, and `done`: polls that emptied the ring, per run."""
     said = reference.by(rtl.PAPER_NAMES[configuration], "frame_bytes")[str(size)] if configuration in rtl.PAPER_NAMES else {}
     ipps, tput, rxint, said_done = (reference.number(said.get(name)) for name in ("ipps", "tput", "rxint", "done"))
-    return rtl.ReceiveRow(
-        size, configuration, pps, ipps, taken, tput, interrupts_per_run, rxint, done, said_done, 2.0, wire_pps
-    )
+    return rtl.ReceiveRow(size, configuration, pps, ipps, taken, tput, interrupts_per_run, rxint, done, said_done, 2.0, wire_pps)
 
 
 def capability_row(size: int, gain: float, capped: bool = False) -> rtl.CapabilityRow:
@@ -373,9 +372,14 @@ def rtl8139cp(agrees: bool) -> rtl.Tables:
         chips=Table("h", ranges.ChipRow, chip_rows(gain, own)),
         rules=Table("u", ranges.RuleRow, tuple(rules)),
         provenance=Table("v", rtl.ProvenanceRow, tuple(provenance_row(size, agrees) for size in rtl.SIZES)),
-        cards=Table("k", ranges.CardRow, tuple(
-            ranges.CardRow(card, ranges.TIMER, 5e4, gain) for card, gain in zip(ranges.CARDS, (7.0, 3.0 if agrees else 9.0), strict=True)
-        )),
+        cards=Table(
+            "k",
+            ranges.CardRow,
+            tuple(
+                ranges.CardRow(card, ranges.TIMER, 5e4, gain)
+                for card, gain in zip(ranges.CARDS, (7.0, 3.0 if agrees else 9.0), strict=True)
+            ),
+        ),
         hardware=Table("w", ranges.HardwareRow, (board,)),
     )
 
@@ -585,7 +589,8 @@ def mogul(agrees: bool) -> mogul1997.Tables:
             replace(cause_row(causes.DIP, setting, "quota 5", 0.5), offered_to_peak=load, cpu_left=left)
             for (setting, load), left in zip(
                 ((setting, load) for setting in causes.COSTS for load in (causes.DIP_LOAD, causes.LEVEL_LOAD)),
-                (0.3, 0.4, 0.1 if agrees else 0.31, 0.4), strict=True,
+                (0.3, 0.4, 0.1 if agrees else 0.31, 0.4),
+                strict=True,
             )
         ),
         *(cause_row(causes.ARRIVALS, arrivals, UNMODIFIED, 0.3, True) for arrivals in causes.ARRIVED),

@@ -323,7 +323,7 @@ def test_a_gain_is_held_against_the_articles(gain: float, held: str) -> None:
 
 def test_no_gain_is_told_where_the_wire_is_the_limit() -> None:
     capped = Table("", CapabilityRow, (capability_row(60, 0.0, capped=True),))
-    assert not [finding for finding in _findings(capability=capped) if "frames of 60 bytes" in finding.claim]
+    assert not [finding for finding in _findings(capability=capped) if "frames of 60 bytes." in finding.claim]
 
 
 def test_rates_beyond_the_wire_are_said_to_be() -> None:

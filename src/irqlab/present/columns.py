@@ -173,8 +173,12 @@ def to_csv(row_type: type, rows: Iterable[Any], ranges: Mapping[str, Sequence[Se
 
 
 def from_csv(row_type: type[R], text: str) -> tuple[R, ...]:
-    """The rows that `to_csv` wrote. Columns that the type has not are left out. Raises ValueError if a cell cannot be read."""
-    return tuple(_built(row_type, columns_of(row_type), record) for record in csv.DictReader(io.StringIO(text)))
+    """The rows that `to_csv` wrote; fields that are no columns must have defaults. Columns that the type has not are left out.
+
+    Raises ValueError if a cell cannot be read.
+    """
+    kind: type = row_type
+    return tuple(_built(row_type, columns_of(kind), record) for record in csv.DictReader(io.StringIO(text)))
 
 
 def _built(row_type: type[R], columns: Iterable[Column], record: Mapping[str, str], depth: int = 0) -> R:
@@ -185,8 +189,10 @@ def _built(row_type: type[R], columns: Iterable[Column], record: Mapping[str, st
         if len(inner[0].path) == depth + 1:
             parts[name] = _read(inner[0], record.get(inner[0].name, ""))
         else:
-            (kind,) = (t for t in _hint(row_type, name) if t is not types.NoneType)
-            parts[name] = _built(kind, inner, record, depth + 1)
+            hint = _hint(row_type, name)
+            (kind,) = (t for t in hint if t is not types.NoneType)
+            none = types.NoneType in hint and not any(record.get(column.name) for column in inner)
+            parts[name] = None if none else _built(kind, inner, record, depth + 1)
     return row_type(**parts)
 
 

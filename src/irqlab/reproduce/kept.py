@@ -144,7 +144,10 @@ def with_times(page: str, times: Sequence[Took], reasons: Mapping[str, str]) -> 
     `reasons`: by paper, why it takes long.
     """
     found = {(one.paper, one.look): one for one in times}
-    lines = ["| paper | look | time | CPU time | processors | measured at | why it takes long |", "|---|---|---:|---:|---:|---|---|"]
+    lines = [
+        "| paper | look | time | CPU time | processors | measured at | why it takes long |",
+        "|---|---|---:|---:|---:|---|---|",
+    ]
     for paper in reasons:
         for look, enough_s in (("quick", QUICK_S), ("full", FULL_S)):
             one = found.get((paper, look))

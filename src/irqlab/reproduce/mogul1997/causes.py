@@ -54,7 +54,7 @@ PAUSES_US = (125, 0)
 WIRE = 3.3
 """Where the unmodified kernel livelocks without screend, as OVERLOAD."""
 DIP_LIMIT, DIP_LOAD, LEVEL_LOAD = 50, 0.8, 1.6
-"""A limit in per cent with which figure 7-1 dips, about where, as OVERLOAD, and where it is level: polling is on there, and interrupts off."""
+"""A limit in per cent with which figure 7-1 dips; about where, as OVERLOAD; and where it is level, since RX is masked there."""
 NEAR_PEAK = (0.23, 0.28, 0.33, 0.38)
 """Where a router with screend has its peak, as OVERLOAD."""
 

@@ -600,9 +600,7 @@ _INTERRUPTS = Claim[Tables, _Dip](
     "The dip of figure 7-1 is the interrupts, which the limit does not count: where they cost more it is deeper, and the level "
     "beyond it is the same.",
     _deeper,
-    holds=lambda found: (
-        found.depths[1] > found.depths[0] + DIP_PERCENT and abs(found.levels[1] - found.levels[0]) <= DIP_PERCENT
-    ),
+    holds=lambda found: found.depths[1] > found.depths[0] + DIP_PERCENT and abs(found.levels[1] - found.levels[0]) <= DIP_PERCENT,
     yes=lambda found: found.told,
     no=lambda found: found.told,
 )

@@ -36,7 +36,7 @@ POLLS = ("cp_rx_poll", "irqmod_poll")
 TIMER_POLL = "rx_timer_poll"
 """Functions that are one poll each: of the kernel's driver, of ours."""
 SLOW = ("period", "top_half")
-"""Measures that the quick look does not leave out."""
+"""Measures that are no part of the quick look: the first takes long, the second makes no difference."""
 RATES = {"low": 1_000.0, "high": 40_000.0}
 HOWTO = "napi_howto_e1000"
 PAPER_NAMES = {"before": "rtl8139cp_napi_before", "after": "rtl8139cp_napi_after"}
@@ -364,7 +364,11 @@ def period(session: Session, periods: tuple[int, ...]) -> Table[PeriodRow]:
     testbeds = {("before", 0): testbed(session, "before"), ("napi", 0): testbed(session, "napi")}
     testbeds |= {("after", us): timer(session, us) for us in periods}
     jobs = {
-        (*key, rate): Job(f"{NAMES[key[0]]} {key[1]} µs" if key[1] else NAMES[key[0]], of, partial(loaded, workload=workload_of(session.quick), rate_pps=rate))
+        (*key, rate): Job(
+            f"{NAMES[key[0]]} {key[1]} µs" if key[1] else NAMES[key[0]],
+            of,
+            partial(loaded, workload=workload_of(session.quick), rate_pps=rate),
+        )
         for key, of in testbeds.items()
         for rate in (GENTLE_PPS, None)
     }
@@ -395,9 +399,7 @@ def _search(runner: TrialRunner, workload: Workload) -> MethodResult:
 
 
 def ablation(session: Session) -> Table[AblationRow]:
-    """Each measure left out alone, and two together; the quick look leaves out those that make the least difference, and the
-    period, whose search takes long.
-    """
+    """Each measure left out alone, and two together; quick: not those of SLOW."""
     testbeds = {name: ablated(session, name) for name in MEASURES if not session.quick or name not in SLOW}
     workload = workload_of(session.quick)
     searched = session.all(

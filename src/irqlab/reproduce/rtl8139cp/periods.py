@@ -32,7 +32,8 @@ RULES = {DEFERRED: "softirq", IN_POLL: "poll", HALF: "half"}
 PERIODS_US = (100, 200, 400, 700, 1000, 2000, 4000)
 QUICK_PERIODS_US = (400,)
 RULE_PERIODS_US = (400, 1000)
-CARDS = {"QEMU's model": None, "the tester's card": "irqlab-8139cp"}
+QEMUS, CHECKING = "QEMU's model", "the tester's card"
+CARDS = {QEMUS: None, CHECKING: "irqlab-8139cp"}
 """Models of the article's chip. The second checks the checksums of received packets (docs/rtl8139-model.md)."""
 HARDWARE_PERIODS_US = (400, 1000)
 HARDWARE_NS = 100_000_000

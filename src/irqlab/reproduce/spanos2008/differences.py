@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Why claims differ: what docs/spanos2008.md adds to their verdicts. Each names an experiment that turns the difference on and off."""
+"""Why claims differ: what docs/spanos2008.md adds to their verdicts. Each names an experiment, or says that there is none."""
 
 from __future__ import annotations
 

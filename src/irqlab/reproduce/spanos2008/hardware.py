@@ -125,9 +125,7 @@ def table(found: list[Cell]) -> Table[CellRow]:
         )
         for c in found
     ]
-    title = (
-        "Table 1 with the costs of hardware: cells below the wire's rate in the paper, its limit lifted here, Mbit/s per interface"
-    )
+    title = "Table 1 with the costs of hardware: cells below the wire's rate in the paper, here without it, Mbit/s per interface"
     return Table(title, CellRow, tuple(rows))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from irqlab.present.rows import listed
 from irqlab.reproduce.claims import Claim
-from irqlab.reproduce.spanos2008 import curves, interrupts, throughput
+from irqlab.reproduce.spanos2008 import curves, interrupts
 from irqlab.reproduce.spanos2008.curves import CollapseRow
 from irqlab.reproduce.spanos2008.interrupts import InterruptRow
 from irqlab.reproduce.spanos2008.phases import PhaseRow
@@ -37,7 +37,8 @@ GREATLY = 0.1
 WITHOUT_NAPI = (BASE, TX_128, OFF)
 WITH_NAPI = (NAPI, NAPI_128, FASTEST)
 
-Found = dict[int, dict[str, ThroughputRow]]
+Variants = dict[str, ThroughputRow]
+Found = dict[int, Variants]
 """By frame bytes and variant: sizes at which ORIGINAL and the variants compared are below the wire's rate in the paper."""
 
 
@@ -50,7 +51,7 @@ def _compared(*variants: str) -> Callable[[RunTables], Found | None]:
     return evidence
 
 
-def _gain(of: dict[str, ThroughputRow], variant: str, base: str = BASE) -> float:
+def _gain(of: Variants, variant: str, base: str = BASE) -> float:
     """In per cent, the wire's limit lifted."""
     return 100 * (of[variant].free_mbps / of[base].free_mbps - 1)
 
@@ -75,11 +76,13 @@ def _over_napi(found: Found) -> str:
     return f"by {_between([_gain(of, NAPI_128, NAPI) for of in found.values()])}, {min(found)} to {max(found)} bytes."
 
 
-def _smallest(of: dict[str, ThroughputRow]) -> bool:
+def _smallest(of: Variants) -> bool:
     return all(_gain(of, TX_128) < _gain(of, v) for v in of if v not in (BASE, TX_128))
 
 
-def _improvement(text: str, variants: tuple[str, ...], holds: Callable[[dict[str, ThroughputRow]], bool]) -> Claim[RunTables, Found]:
+def _improvement(
+    text: str, variants: tuple[str, ...], holds: Callable[[dict[str, ThroughputRow]], bool]
+) -> Claim[RunTables, Found]:
     told = _gains(*variants)
     return Claim(
         "Section 4.2.1",
@@ -92,7 +95,9 @@ def _improvement(text: str, variants: tuple[str, ...], holds: Callable[[dict[str
 
 
 TABLE_1: tuple[Claim[RunTables, Any], ...] = (
-    _improvement("All modified drivers are faster than the original.", (), lambda of: all(_gain(of, v) > 0 for v in of if v != BASE)),
+    _improvement(
+        "All modified drivers are faster than the original.", (), lambda of: all(_gain(of, v) > 0 for v in of if v != BASE)
+    ),
     _improvement(f"{TX_128} provides the smallest improvement.", (), _smallest),
     _improvement(
         f"{NAPI} and {OFF} provide similar improvement.",
@@ -181,7 +186,9 @@ def _rates() -> str:
 
 LIVELOCK: tuple[Claim[RunTables, Any], ...] = (
     _table_3(
-        "Drivers without NAPI receive all frames that arrive.", tuple(v for v in interrupts.VARIANTS if v in WITHOUT_NAPI), _received
+        "Drivers without NAPI receive all frames that arrive.",
+        tuple(v for v in interrupts.VARIANTS if v in WITHOUT_NAPI),
+        _received,
     ),
     _table_3("With NAPI all received frames are forwarded.", (NAPI, FASTEST), _forwarded),
     Claim(
@@ -251,9 +258,9 @@ def _freeing(found: Rows5) -> float:
 
 
 def _told_freeing(found: Rows5) -> str:
+    base, off = (found[v].instructions.skb for v in (BASE, OFF))
     return (
-        f"T_SKB takes {found[BASE].instructions.skb:.0f} instructions with {BASE} and {found[OFF].instructions.skb:.0f} with {OFF}: "
-        f"{100 * _freeing(found):.1f} % of a frame's."
+        f"T_SKB takes {base:.0f} instructions with {BASE} and {off:.0f} with {OFF}: {100 * _freeing(found):.1f} % of a frame's."
     )
 
 
