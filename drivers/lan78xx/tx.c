@@ -286,14 +286,15 @@ int lan78xx_tx_poll(struct napi_struct *napi, int budget)
 	struct lan78xx *np = container_of(napi, struct lan78xx, tx.napi);
 	struct netdev_queue *txq = np->queue.txq;
 
-	if (!__netif_tx_trylock(txq))
-		return budget;
-	WRITE_ONCE(np->tx.flush, false);
-	lan78xx_tx_submit_open(np);
-	__netif_tx_unlock(txq);
-	/* If it has been scheduled since, it is called again. */
-	napi_complete(napi);
-	return 0;
+	if (__netif_tx_trylock(txq)) {
+		WRITE_ONCE(np->tx.flush, false);
+		lan78xx_tx_submit_open(np);
+		__netif_tx_unlock(txq);
+		/* If it has been scheduled since, it is called again. */
+		napi_complete(napi);
+		budget = 0;
+	}
+	return budget;
 }
 
 unsigned int lan78xx_tx_outstanding(struct irqmod_queue *queue)
