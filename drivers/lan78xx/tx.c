@@ -93,7 +93,7 @@ static struct lan78xx_tx_urb *lan78xx_tx_take(struct lan78xx *np, bool buffer)
 	unsigned long flags;
 	u8 *data = NULL;
 
-	if (buffer && !lan78xx_has(np, tx_pool)) {
+	if (buffer && !np->measures.tx_pool) {
 		data = kmalloc(np->sizes.tx_bytes, GFP_ATOMIC | __GFP_NOWARN);
 		if (!data)
 			return NULL;
@@ -199,13 +199,13 @@ static bool lan78xx_tx_single(struct lan78xx *np, struct sk_buff *skb)
 
 	lan78xx_tx_submit_open(np);
 	/* Before taking a URB, since this may fail. */
-	if (!lan78xx_has(np, tx_pool) &&
+	if (!np->measures.tx_pool &&
 	    (skb_cow_head(skb, TX_CMD_BYTES) || skb_linearize(skb)))
 		return false;
 	t = lan78xx_tx_take(np, false);
 	if (unlikely(!t))
 		return false;
-	if (lan78xx_has(np, tx_pool)) {
+	if (np->measures.tx_pool) {
 		data = t->data;
 		lan78xx_tx_copy(t, skb);
 		lan78xx_tx_consume(skb);
@@ -241,8 +241,8 @@ static void lan78xx_tx_doorbell(struct lan78xx *np, bool stopped)
 static bool lan78xx_tx_packs(const struct lan78xx *np,
 			     const struct sk_buff *skb)
 {
-	return lan78xx_has(np, tx_packing) &&
-	       (lan78xx_has(np, tx_pool) || !skb_is_gso(skb));
+	return np->measures.tx_packing &&
+	       (np->measures.tx_pool || !skb_is_gso(skb));
 }
 
 /* A packet may have been built before the URBs became smaller. */
@@ -276,19 +276,6 @@ netdev_tx_t lan78xx_xmit(struct sk_buff *skb, struct net_device *netdev)
 	return NETDEV_TX_OK;
 }
 
-/* Submits the open URB unless the queue is locked. */
-static void lan78xx_tx_flush(struct lan78xx *np, bool *done)
-{
-	struct netdev_queue *txq = np->queue.txq;
-
-	if (!__netif_tx_trylock(txq))
-		return;
-	WRITE_ONCE(np->tx.flush, false);
-	lan78xx_tx_submit_open(np);
-	__netif_tx_unlock(txq);
-	*done = true;
-}
-
 /* Runs at the end of the sending softirq, or after the last completion. If the
  * queue is locked, it stays scheduled. netpoll calls it with a budget of 0, perhaps
  * from within xmit, which has the lock: then the softirq does it. Otherwise another
@@ -297,14 +284,17 @@ static void lan78xx_tx_flush(struct lan78xx *np, bool *done)
 int lan78xx_tx_poll(struct napi_struct *napi, int budget)
 {
 	struct lan78xx *np = container_of(napi, struct lan78xx, tx.napi);
-	bool done = false;
+	struct netdev_queue *txq = np->queue.txq;
 
-	lan78xx_tx_flush(np, &done);
-	if (!done)
-		return budget;
-	/* If it has been scheduled since, it is called again. */
-	napi_complete(napi);
-	return 0;
+	if (__netif_tx_trylock(txq)) {
+		WRITE_ONCE(np->tx.flush, false);
+		lan78xx_tx_submit_open(np);
+		__netif_tx_unlock(txq);
+		/* If it has been scheduled since, it is called again. */
+		napi_complete(napi);
+		budget = 0;
+	}
+	return budget;
 }
 
 unsigned int lan78xx_tx_outstanding(struct irqmod_queue *queue)
@@ -343,7 +333,7 @@ unsigned int lan78xx_tx_reclaim(struct irqmod_queue *queue)
 			irqmod_tx_free(queue, t->skb);
 			t->skb = NULL;
 		}
-		if (!lan78xx_has(np, tx_pool)) {
+		if (!np->measures.tx_pool) {
 			kfree(t->data);
 			t->data = NULL;
 		}
@@ -417,9 +407,9 @@ int lan78xx_tx_alloc(struct lan78xx *np)
 		tx->count++;
 		t->np = np;
 		t->urb = usb_alloc_urb(0, GFP_KERNEL);
-		if (lan78xx_has(np, tx_pool))
+		if (np->measures.tx_pool)
 			t->data = kmalloc(np->sizes.tx_bytes, GFP_KERNEL);
-		if (!t->urb || (lan78xx_has(np, tx_pool) && !t->data)) {
+		if (!t->urb || (np->measures.tx_pool && !t->data)) {
 			lan78xx_tx_free(np);
 			return -ENOMEM;
 		}

@@ -10,8 +10,8 @@
 
 CONSOLE=/sys/kernel/config/netconsole/test
 LOOP=/sys/module/irqmod_loop/parameters
-MESSAGES=100
-MOST_US=200000 # of the 400000 that waiting for a tick of 4 ms would take
+MESSAGES=40
+MOST_US=48000 # of the 96000 that waiting for a tick of 4 ms with each that does not fit into the ring takes
 
 says()
 {
@@ -27,7 +27,7 @@ says()
 ip link set "$IF0" up
 reaches "$PEER0"
 ethtool -C "$IF0" tx-frames 8
-ethtool -G "$IF0" tx 32
+ethtool -G "$IF0" rx 64 tx 16
 reaches "$PEER0"
 mount -t configfs none /sys/kernel/config 2>/dev/null
 mkdir $CONSOLE
