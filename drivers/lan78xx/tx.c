@@ -93,7 +93,7 @@ static struct lan78xx_tx_urb *lan78xx_tx_take(struct lan78xx *np, bool buffer)
 	unsigned long flags;
 	u8 *data = NULL;
 
-	if (buffer && !np->measures.tx_pool) {
+	if (buffer && !lan78xx_has(np, tx_pool)) {
 		data = kmalloc(np->sizes.tx_bytes, GFP_ATOMIC | __GFP_NOWARN);
 		if (!data)
 			return NULL;
@@ -199,13 +199,13 @@ static bool lan78xx_tx_single(struct lan78xx *np, struct sk_buff *skb)
 
 	lan78xx_tx_submit_open(np);
 	/* Before taking a URB, since this may fail. */
-	if (!np->measures.tx_pool &&
+	if (!lan78xx_has(np, tx_pool) &&
 	    (skb_cow_head(skb, TX_CMD_BYTES) || skb_linearize(skb)))
 		return false;
 	t = lan78xx_tx_take(np, false);
 	if (unlikely(!t))
 		return false;
-	if (np->measures.tx_pool) {
+	if (lan78xx_has(np, tx_pool)) {
 		data = t->data;
 		lan78xx_tx_copy(t, skb);
 		lan78xx_tx_consume(skb);
@@ -241,8 +241,8 @@ static void lan78xx_tx_doorbell(struct lan78xx *np, bool stopped)
 static bool lan78xx_tx_packs(const struct lan78xx *np,
 			     const struct sk_buff *skb)
 {
-	return np->measures.tx_packing &&
-	       (np->measures.tx_pool || !skb_is_gso(skb));
+	return lan78xx_has(np, tx_packing) &&
+	       (lan78xx_has(np, tx_pool) || !skb_is_gso(skb));
 }
 
 /* A packet may have been built before the URBs became smaller. */
@@ -333,7 +333,7 @@ unsigned int lan78xx_tx_reclaim(struct irqmod_queue *queue)
 			irqmod_tx_free(queue, t->skb);
 			t->skb = NULL;
 		}
-		if (!np->measures.tx_pool) {
+		if (!lan78xx_has(np, tx_pool)) {
 			kfree(t->data);
 			t->data = NULL;
 		}
@@ -407,9 +407,9 @@ int lan78xx_tx_alloc(struct lan78xx *np)
 		tx->count++;
 		t->np = np;
 		t->urb = usb_alloc_urb(0, GFP_KERNEL);
-		if (np->measures.tx_pool)
+		if (lan78xx_has(np, tx_pool))
 			t->data = kmalloc(np->sizes.tx_bytes, GFP_KERNEL);
-		if (!t->urb || (np->measures.tx_pool && !t->data)) {
+		if (!t->urb || (lan78xx_has(np, tx_pool) && !t->data)) {
 			lan78xx_tx_free(np);
 			return -ENOMEM;
 		}
