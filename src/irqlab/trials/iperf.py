@@ -182,8 +182,6 @@ class IperfMeasured:
     interrupts: dict[str, int]
     interfaces: dict[str, dict[str, int]]
     kernel_log: list[str]
-    pause_frames: int | None
-    """That the DUT's NIC has sent since it was reset; None unless the link partner offers them."""
 
 
 @dataclass(frozen=True)
@@ -191,6 +189,8 @@ class IperfResult(IperfMeasured):
     """Result of a trial."""
 
     spec: IperfTrial
+    pause_frames: int | None = None
+    """That the DUT's NIC has sent since it was reset; None unless the link partner offers them."""
 
     @property
     def full_frames(self) -> int:

@@ -19,9 +19,7 @@ BECAUSE = {
     "At 2 times the cliff hybrid": Because("differs", _SOFTIRQS),
     "At 4 times the cliff hybrid": Because("differs", _SOFTIRQS),
     "Where frames are lost": Because("differs", _SOFTIRQS),
-    "Below 200 frames a second": Because(
-        "differs", "[the memory of the paper's machine](#low-rates); sleep states of its processor are not modelled"
-    ),
+    "Below 200 frames a second": Because("differs", "not explained: [tried with the memory of the paper's machine](#low-rates)"),
     "The interrupt rate follows": Because("differs", _POISSON),
     "Hybrid's interrupts fall": Because(
         "differs", "a poll that finds the ring empty unmasks: with [`paced`](#hybrid-improved) RX stays masked"
