@@ -276,25 +276,24 @@ netdev_tx_t lan78xx_xmit(struct sk_buff *skb, struct net_device *netdev)
 	return NETDEV_TX_OK;
 }
 
-/* Runs at the end of the sending softirq, or after the last completion. If the
- * queue is locked, it stays scheduled. netpoll calls it with a budget of 0, perhaps
- * from within xmit, which has the lock: then the softirq does it. Otherwise another
- * CPU is sending, and it is called again soon.
+/* Runs at the end of the sending softirq, or after the last completion. netpoll may
+ * call it, too, but not from within xmit, which has the lock (its
+ * netif_local_xmit_active()).
  */
 int lan78xx_tx_poll(struct napi_struct *napi, int budget)
 {
 	struct lan78xx *np = container_of(napi, struct lan78xx, tx.napi);
 	struct netdev_queue *txq = np->queue.txq;
 
-	if (__netif_tx_trylock(txq)) {
-		WRITE_ONCE(np->tx.flush, false);
-		lan78xx_tx_submit_open(np);
-		__netif_tx_unlock(txq);
-		/* If it has been scheduled since, it is called again. */
-		napi_complete(napi);
-		budget = 0;
-	}
-	return budget;
+	__netif_tx_lock(txq, smp_processor_id());
+	WRITE_ONCE(np->tx.flush, false);
+	lan78xx_tx_submit_open(np);
+	__netif_tx_unlock(txq);
+	/* Last: napi_disable() waits for it. If this has been scheduled since, it
+	 * is called again.
+	 */
+	napi_complete(napi);
+	return 0;
 }
 
 unsigned int lan78xx_tx_outstanding(struct irqmod_queue *queue)
