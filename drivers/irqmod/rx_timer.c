@@ -16,15 +16,21 @@
  * rx_timer_without disables one part of this, to measure its benefit. irq_off:
  * the receive interrupt does the work of the timer. top_half: the timer polls
  * in softirq. backlog: frames go directly to the stack, also in softirq.
- * refill: the ring is refilled at once.
+ * refill: the ring is refilled at once. retry: a pass that found no frame does not
+ * refill, so that a ring which ran dry for want of memory stays dry.
  *
  * rx_timer_refill says when the ring is refilled. softirq: by the tasklet. poll: at
  * the end of each pass, not behind the receive softirq. half: then, but only once
  * more than half of the ring is empty, or if the pass found no frame.
  */
 #include <linux/irq_work.h>
+#include <linux/module.h>
 
 #include "scheme.h"
+
+static unsigned int fail_refills;
+module_param(fail_refills, uint, 0644);
+MODULE_PARM_DESC(fail_refills, "For tests: every n-th deferred refill finds no memory (default 0: none)");
 
 enum timer_without {
 	WITHOUT_NOTHING,
@@ -32,6 +38,7 @@ enum timer_without {
 	WITHOUT_TOP_HALF,
 	WITHOUT_BACKLOG,
 	WITHOUT_REFILL,
+	WITHOUT_RETRY,
 };
 
 static const char * const timer_measures[] = {
@@ -40,6 +47,7 @@ static const char * const timer_measures[] = {
 	[WITHOUT_TOP_HALF] = "top_half",
 	[WITHOUT_BACKLOG] = "backlog",
 	[WITHOUT_REFILL] = "refill",
+	[WITHOUT_RETRY] = "retry",
 	NULL
 };
 
@@ -67,6 +75,7 @@ struct irqmod_timer {
 	u32 rx_timer_without;		/* enum timer_without */
 	u32 rx_timer_refill;		/* enum timer_refill */
 	unsigned int emptied;		/* half: descriptors, since the last refill */
+	unsigned int refills;		/* while fail_refills is set */
 };
 
 /* How many frames a poll may take. */
@@ -81,12 +90,23 @@ static int rx_timer_room(const struct irqmod_timer *t)
 			 (int)skb_queue_len_lockless(&sd->input_pkt_queue));
 }
 
+static void rx_timer_refill(struct irqmod_timer *t)
+{
+	unsigned int fail = READ_ONCE(fail_refills);
+
+	if (unlikely(fail && ++t->refills % fail == 0))
+		return;
+	t->queue->ops->rx_refill(t->queue);
+}
+
 static void rx_timer_pass(struct irqmod_timer *t, int budget)
 {
 	struct irqmod_queue *queue = t->queue;
 	int taken = irqmod_rx_pass(queue, budget);
 
 	if (!queue->rx_deferred)
+		return;
+	if (!taken && unlikely(t->rx_timer_without == WITHOUT_RETRY))
 		return;
 	if (likely(t->rx_timer_refill == REFILL_SOFTIRQ)) {
 		tasklet_schedule(&t->tasklet);
@@ -98,7 +118,7 @@ static void rx_timer_pass(struct irqmod_timer *t, int budget)
 	    t->emptied <= queue->rx_ring / 2)
 		return;
 	t->emptied = 0;
-	queue->ops->rx_refill(queue);
+	rx_timer_refill(t);
 }
 
 /* noinline: profiles count it. */
@@ -126,11 +146,11 @@ static enum hrtimer_restart rx_timer_over(struct hrtimer *timer)
 	return HRTIMER_RESTART;
 }
 
-static void rx_timer_refill(struct tasklet_struct *tasklet)
+static void rx_timer_later(struct tasklet_struct *tasklet)
 {
 	struct irqmod_timer *t = from_tasklet(t, tasklet, tasklet);
 
-	t->queue->ops->rx_refill(t->queue);
+	rx_timer_refill(t);
 }
 
 static void rx_timer_changed(struct irqmod_queue *queue, void *state)
@@ -147,7 +167,7 @@ static void rx_timer_init(struct irqmod_queue *queue, void *state)
 	t->queue = queue;
 	spin_lock_init(&t->irq_lock);
 	init_irq_work(&t->work, rx_timer_poll);
-	tasklet_setup(&t->tasklet, rx_timer_refill);
+	tasklet_setup(&t->tasklet, rx_timer_later);
 }
 
 /* Whether an irq_work runs at once, in hard IRQ: not at the next tick, and not in

@@ -145,7 +145,7 @@ class Schemes:
         str | None,
         Place(
             "--timer-without",
-            "timer: the optimisation to disable: nothing, irq_off, top_half, backlog or refill.",
+            "timer: the optimisation to disable: nothing, irq_off, top_half, backlog, refill or retry.",
             file="irqmod/rx_timer_without",
         ),
     ] = None

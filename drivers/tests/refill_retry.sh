@@ -1,0 +1,45 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# needs: engine
+# timer: while refills find no memory, the ring runs dry. Passes that find no frame then refill it; without them it stays dry.
+. "${0%/*}/tap.sh"
+
+FAIL=/sys/module/$ENGINE/parameters/fail_refills
+if [ ! -e "$(file "$IF0" rx_timer_without)" ]; then
+	skip "refills" "the device has no timer"
+	done_testing
+	exit
+fi
+
+# Each answer takes a descriptor, until there is none.
+runs_dry()
+{
+	left=$((2 * $(ring "$IF0" RX)))
+	while [ $left -gt 0 ]; do
+		left=$((left - 1))
+		ping -c 1 -W $((PATIENCE / 2)) "$PEER0" >/dev/null 2>&1 || return 0
+	done
+	return 1
+}
+
+for i in $IF0 $IF1; do schemes "$i" timer off; done
+for refill in softirq poll half; do
+	put "$IF0" rx_timer_refill $refill
+	for without in nothing retry; do
+		put "$IF0" rx_timer_without $without
+		check "$refill, without $without: a host answers" reaches "$PEER0"
+		echo 1 >"$FAIL"
+		check "... no refill finds memory: the ring runs dry" runs_dry
+		fails "... and stays so" reaches "$PEER0"
+		echo 0 >"$FAIL"
+		if [ $without = retry ]; then
+			fails "... though there is memory again" reaches "$PEER0"
+		else
+			check "... there is memory again: a host answers" reaches "$PEER0"
+		fi
+	done
+	put "$IF0" rx_timer_without nothing
+done
+put "$IF0" rx_timer_refill softirq
+check "the scheme started again: a host answers" reaches "$PEER0"
+done_testing
