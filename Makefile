@@ -47,10 +47,8 @@ container: ## make an OCI image, build/irqlab.oci.tar, in which demo and tests n
 bench: setup ## measure the lab's own speed (BENCH_ARGS=--all: demo and reproductions, too)
 	$(BIN)/python scripts/bench.py $(BENCH_ARGS)
 
-papers: setup ## measure all papers in full; show what moved since the run kept in docs/papers (an hour)
+papers: setup ## measure all papers; show what moved since the run kept in docs/papers; write their documents (two hours)
 	scripts/papers
-	scripts/paper-tables
-	scripts/salah2009-tables
 
 foreign: setup ## build our drivers for i386 and PowerPC (needs gcc-powerpc-linux-gnu; minutes)
 	scripts/foreign-build $$($(BIN)/python -c 'from irqlab.setup import kernel_sources; print(kernel_sources.debian("6.12").path)')

@@ -82,6 +82,7 @@ def of_rtl8139cp(what: str, key: Any) -> Any:
         "each measure alone: throughput",
         "the whole range of periods",
         "refill rules: throughput",
+        "models of the chip",
     ):
         return found(what, text_of(key))
     if what in ("the timer's period", "each measure alone: latency and overload", "refill rules: latency and overload"):

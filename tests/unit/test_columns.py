@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Annotated
 
 from irqlab import units
-from irqlab.present.columns import Col, Nested, columns_of, shown, to_csv
+from irqlab.present.columns import Col, Nested, columns_of, from_csv, shown, to_csv
 
 
 @dataclass(frozen=True)
@@ -52,3 +52,20 @@ def test_csv_holds_values_as_they_are() -> None:
         "a,55500.0,850,12300,",
         "b,8130.0,,,",
     ]
+
+
+@dataclass(frozen=True)
+class Kept:
+    name: Annotated[str, Col("Name")]
+    count: Annotated[int | None, Col("Count")]
+    capped: Annotated[bool, Col("Capped")]
+    share: Annotated[float, Col("Share")]
+    latency: Annotated[Inner | None, Nested("RTT ")]
+    inside: Annotated[Inner, Nested(behind=True)]
+
+
+def test_csv_is_read_as_it_was_written() -> None:
+    rows = (Kept("a", 3, True, 0.1 + 0.2, Inner(1, 2), Inner(3, 4)), Kept("", None, False, 1e-9, None, Inner(5, 6)))
+    assert from_csv(Kept, to_csv(Kept, rows)) == rows
+    more = "name,count,capped,share,latency_p50_ns,latency_p99_ns,p50_ns_inside,p99_ns_inside,other\nb,,False,1,,,7,8,9\n"
+    assert from_csv(Kept, more) == (Kept("b", None, False, 1.0, None, Inner(7, 8)),)

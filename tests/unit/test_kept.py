@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from irqlab.reproduce.kept import BEGIN, END, Kept, claims, moved, with_claims
+from irqlab.reproduce.claims import WITH_COSTS, Because
+from irqlab.reproduce.kept import BEGIN, END, TIMES, Kept, Took, claims, moved, side_by_side, with_claims, with_times
 
 
 def finding(claim: str, verdict: str, source: str = "section 5") -> dict[str, Any]:
@@ -99,3 +100,34 @@ def test_the_claims_are_written_between_their_marks() -> None:
 def test_a_page_without_marks_is_refused(page: str) -> None:
     with pytest.raises(ValueError, match="lacks"):
         with_claims(page, [])
+
+
+def test_claims_stand_beside_what_was_found_with_the_reason_for_that_verdict() -> None:
+    found = [finding(claim, verdict) for claim, verdict in (("A b.", "agrees"), ("C d.", "differs"), ("E f.", "differs"))]
+    found.append(finding("G.", "met", "Aim of this project"))
+    because = {"A": Because("agrees", "if h"), "C": Because("differs", "[i](#j)"), "E": Because("agrees", "not this one")}
+    assert side_by_side(found, because).splitlines()[2:] == [
+        "| section 5 | A b. | 1 \\| 2 | agrees: if h |",
+        "| section 5 | C d. | 1 \\| 2 | **differs**: [i](#j) |",
+        "| section 5 | E f. | 1 \\| 2 | **differs**: not explained |",
+    ]
+
+
+def test_claims_tested_again_with_costs_are_counted_once() -> None:
+    again = finding("a", "differs") | {"found": f"{WITH_COSTS}3"}
+    assert "| [some1999](#some1999) | 1 | 1 | 0 |" in claims([kept(finding("a", "agrees"), again)])
+
+
+def test_times_are_told_with_a_reason_where_they_are_long() -> None:
+    took = [Took("some1999", "quick", 30, 50, 2, "abc"), Took("some1999", "full", 400, 700, 2, "abc")]
+    page = with_times(f"before\n{TIMES[0]}\nold\n{TIMES[1]}\nafter\n", took, {"some1999": "long trials", "other": ""})
+    assert page.splitlines()[2:] == [
+        "| paper | look | time | CPU time | processors | measured at | why it takes long |",
+        "|---|---|---:|---:|---:|---|---|",
+        "| some1999 | quick | 30 s | 50 s | 2 | abc |  |",
+        "| some1999 | full | 6 min 40 s | 11 min 40 s | 2 | abc | long trials |",
+        "| other | quick | not measured | | | | |",
+        "| other | full | not measured | | | | |",
+        TIMES[1],
+        "after",
+    ]

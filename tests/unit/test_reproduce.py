@@ -148,10 +148,8 @@ def test_long_trials_are_at_the_throughput_of_short_ones() -> None:
     session: Any = FakeSession(lambda *_, **__: testbed)
     summary = SimpleNamespace(rate_pps_per_direction=20_040.0)
     found = MethodResult("throughput", "d", "n", 64, True, 250, total_throughput_pps=40_080.0, summary=summary)
-    table = durations.measure(Run(session), {(64, variant): found for variant in durations.VARIANTS})
-    assert [(row.variant, row.offered_pps, row.lost_frames) for row in table] == [
-        ("ORIGINAL", 40_080.0, 4_800), ("NAPI-TX-OFF", 40_080.0, 4_800),
-    ]  # fmt: skip
+    table = durations.measure(Run(session), {(64, variant): found for variant in VARIANTS})
+    assert [(row.variant, row.offered_pps, row.lost_frames) for row in table] == [(v, 40_080.0, 4_800) for v in VARIANTS]
     assert {row.seconds for row in table} == {60.0}
     assert {row.first_lost_s for row in table} == {0.0}
     assert {spec.duration_ns for spec in testbed.specs} == {60_000_000_000}
@@ -162,8 +160,8 @@ def test_a_burst_shows_whether_there_are_two_states() -> None:
     session: Any = FakeSession(lambda *_, **__: testbed)
     summary = SimpleNamespace(rate_pps_per_direction=20_040.0)
     found = MethodResult("throughput", "d", "n", 64, True, 250, total_throughput_pps=40_080.0, summary=summary)
-    table = durations.disturbed(Run(session), {(64, variant): found for variant in durations.VARIANTS})
-    assert len(table.rows) == len(durations.VARIANTS) * len(durations.SHARES) * 2
+    table = durations.disturbed(Run(session), {(64, variant): found for variant in durations.DISTURBED})
+    assert len(table.rows) == len(durations.DISTURBED) * len(durations.SHARES) * 2
     bursts = [spec.loads[1] for spec in testbed.specs if len(spec.loads) > 1]
     assert len(bursts) == len(table.rows) // 2
     assert {(burst.count, burst.begin_ns) for burst in bursts} == {(durations.BURST_FRAMES, durations.BURST_AT_NS)}
@@ -493,12 +491,11 @@ def test_cells_take_the_events_of_the_trial_at_the_throughput() -> None:
     measured = [{"frame_bytes": 64, "variant": "NAPI", "fitted": True}, {"frame_bytes": 64, "variant": "TX-OFF", "fitted": False}]
     board = Hardware("b", 250, Costs(irq=1), {"cells": measured})
     raw = throughput.table1(found)
-    charged = Table("c", throughput.ThroughputRow, tuple(replace(r, throughput_mbps=r.throughput_mbps / 2) for r in raw))
+    charged = Table("c", throughput.ThroughputRow, tuple(replace(r, free_mbps=r.free_mbps / 2) for r in raw))
     cells = hardware.cells(board, raw, charged, results)
     assert [c.variant for c in cells if c.fitted] == ["NAPI"]
     assert all(c.raw_mbps == 2 * c.mbps for c in cells)
     assert all(c.events == {"irq": 3.0} for c in cells)
-    assert cells[0].wire_mbps == pytest.approx(100)
     assert cells[0].paper_mbps == 12.38
     (first, *_) = hardware.table(cells)
     assert (first.cell, first.raw_ratio) == ("predicted", round(first.raw_mbps / 12.38, 4))

@@ -6,16 +6,18 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from irqlab.reproduce import PAPERS, find
-from irqlab.reproduce.claims import AIM, EXPECTED, Claim, Finding, findings_of
-from irqlab.reproduce.spanos2008 import because
+from irqlab.reproduce.claims import AIM, EXPECTED, Because, Claim, Finding, findings_of
+from irqlab.reproduce.spanos2008 import because, differences
 from irqlab.reproduce.spanos2008.findings import HARDWARE_CLAIMS
 from tests.unit.paper_tables import MADE_UP, spanos
 
+ROOT = Path(__file__).resolve().parents[2]
 EVERY = [
     (paper, claim)
     for paper in PAPERS
@@ -50,6 +52,30 @@ def test_a_claim_is_made_of_sentences(paper: str, claim: Claim[Any, Any]) -> Non
         assert finding.found.endswith(".")
         assert "None" not in finding.line
         assert "nan" not in finding.line.split()
+
+
+REASONS = [
+    (paper, begin, reason)
+    for paper in PAPERS
+    for begin, reason in (*find(paper).because.items(), *(differences.WITH_COSTS.items() if paper == "spanos2008" else ()))
+]
+
+
+@pytest.mark.parametrize(("paper", "begin", "reason"), REASONS, ids=str)
+def test_a_reason_is_for_a_claim_of_the_papers(paper: str, begin: str, reason: Because) -> None:
+    assert any(claim.text.startswith(begin) and claim.source not in (AIM, EXPECTED) for of, claim in EVERY if of == paper)
+    assert reason.verdict in ("agrees", "differs")
+
+
+@pytest.mark.parametrize("paper", [name for name in PAPERS if find(name).because])
+def test_a_link_of_a_reason_is_to_a_heading_of_the_document(paper: str) -> None:
+    text = (ROOT / "docs" / f"{paper}.md").read_text()
+    headings = {
+        re.sub(r"[^a-z0-9 -]", "", line.lstrip("# ").lower()).replace(" ", "-") for line in re.findall(r"^#+ .*", text, re.M)
+    }
+    links = {link for of, _, reason in REASONS if of == paper for link in re.findall(r"\(#(.*?)\)", reason.text)}
+    assert links
+    assert links <= headings
 
 
 def test_a_finding_says_whose_claim_it_is() -> None:

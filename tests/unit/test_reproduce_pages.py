@@ -18,7 +18,7 @@ from irqlab.reproduce import PAPERS, document, find, page
 from irqlab.reproduce.claims import AIM, Finding
 from irqlab.reproduce.document import Reproduction
 from irqlab.reproduce.paper import Paper
-from irqlab.reproduce.table import tables_of
+from irqlab.reproduce.table import tables_from, tables_of
 from tests.unit.fake_session import FakeSession
 from tests.unit.paper_tables import MADE_UP
 
@@ -152,3 +152,14 @@ def test_the_sections_are_the_papers_in_their_order(rendered: tuple[str, str]) -
         "mogul1997": ["unmodified", "polling", "screend", "cpu", "causes"],
     }[rendered[0]]
     assert re.findall(r'<section id="([^"]*)"', rendered[1]) == [*sections, "measured-on", "reproduce"]
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_tables_are_read_from_their_csv_files(name: str) -> None:
+    made = MADE_UP[name](True)
+    named = tables_of(made)
+    files = {one: table.to_csv() for one, table in named.items()}
+    read = tables_of(tables_from(type(made), files))
+    assert {one: table.rows for one, table in read.items()} == {one: table.rows for one, table in named.items()}
+    first = next(iter(named))
+    assert tables_from(type(made), {one: text for one, text in files.items() if one != first}) is None

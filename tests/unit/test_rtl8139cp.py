@@ -17,7 +17,7 @@ from irqlab.methods import profile
 from irqlab.reproduce import find, reference
 from irqlab.reproduce.claims import Finding
 from irqlab.reproduce.rtl8139cp import configurations, findings, measure, periods
-from irqlab.reproduce.rtl8139cp.configurations import MEASURES, NAMES
+from irqlab.reproduce.rtl8139cp.configurations import ALONE, MEASURES, NAMES
 from irqlab.reproduce.rtl8139cp.measure import (
     PAPER_NAMES,
     SIZES,
@@ -50,7 +50,7 @@ def test_every_measure_that_is_left_out_is_one_the_driver_knows() -> None:
     text = (drivers.home() / "irqmod/rx_timer.c").read_text()
     known = re.findall(r'\[WITHOUT_\w+\] = "(\w+)"', text)
     assert known[0] == "nothing"
-    assert set(MEASURES) - {"all", "period"} == set(known[1:])
+    assert set(ALONE) - {"period"} == set(known[1:]) - {"retry"}
 
 
 def test_configurations_differ_in_receiving_alone() -> None:
@@ -63,8 +63,9 @@ def test_configurations_differ_in_receiving_alone() -> None:
     assert in_tree == {"driver": "8139cp"}
     assert (before.rx, after.rx, napi.rx) == (None, "timer", "napi")
     assert (after.tx, napi.tx, after.rx_usecs) == ("interrupt", "interrupt", 1000)
-    assert [(one.timer_without, one.rx_usecs) for one, _ in others] == [
-        (None, 1000), ("irq_off", 1000), (None, 10_000), ("top_half", 1000), ("backlog", 1000), ("refill", 1000),
+    assert [(one.timer_without, one.timer_refill, one.rx_usecs) for one, _ in others] == [
+        (None, None, 1000), ("irq_off", None, 1000), (None, None, 10_000), ("top_half", None, 1000), ("backlog", None, 1000),
+        ("refill", None, 1000), ("backlog", "poll", 1000),
     ]  # fmt: skip
 
 
@@ -209,8 +210,8 @@ def test_a_search_of_a_slow_timer_waits_for_its_frames(monkeypatch: pytest.Monke
     specs = []
     monkeypatch.setattr(measure.throughput, "run", lambda runner, workload: specs.append(runner.spec(workload, 1.0)))
     session = FakeSession(lambda *_, **__: FakeTestbed(lambda pps: pps))
-    for name, work in (("all", measure._search), ("period", measure._search_slow)):
-        work(stand_on(session.testbeds()))
+    for name, work in (("all", measure._search), ("period", periods.search)):
+        work(stand_on(session.testbeds()), Workload(size=64))
         assert specs[-1].late_ns == (12_000_000 if name == "period" else 2_000_000)
 
 
@@ -322,7 +323,7 @@ def test_a_gain_is_held_against_the_articles(gain: float, held: str) -> None:
 
 def test_no_gain_is_told_where_the_wire_is_the_limit() -> None:
     capped = Table("", CapabilityRow, (capability_row(60, 0.0, capped=True),))
-    assert not [finding for finding in _findings(capability=capped) if "frames of 60 bytes" in finding.claim]
+    assert not [finding for finding in _findings(capability=capped) if "frames of 60 bytes." in finding.claim]
 
 
 def test_rates_beyond_the_wire_are_said_to_be() -> None:
@@ -361,13 +362,13 @@ def test_what_costs_what_is_said_with_the_owners_that_differ() -> None:
     assert not [f for f in _findings(profile=Table("", ProfileRow, rows[:3])) if "costs the processor" in f.claim]
 
 
-def test_a_trial_of_short_frames_is_at_the_wires_rate_unless_told() -> None:
+def test_a_trial_is_at_the_wires_rate_unless_told() -> None:
     testbed = FakeTestbed(lambda pps: min(pps, 40_000.0))
     said: list[str] = []
     stand = TrialRunner(testbed, progress=said.append)  # type: ignore[arg-type]
-    found = measure.loaded(stand, None)
+    found = measure.loaded(stand, Workload(size=64), None)
     assert found.spec.loads[0].rate_pps == pytest.approx(148_809.5, abs=0.1)
-    assert measure.loaded(stand, 1000.0).spec.loads == (Load(1000.0, 64),)
+    assert measure.loaded(stand, Workload(size=64), 1000.0).spec.loads == (Load(1000.0, 64),)
     assert said == ["39.8 kpps forwarded", "1.0 kpps forwarded"]
 
 
@@ -375,7 +376,7 @@ def test_a_search_keeps_the_runner_s_testbed_slots_and_progress(monkeypatch: pyt
     asked: list[tuple[Any, Workload]] = []
     monkeypatch.setattr(measure.throughput, "run", lambda *told: asked.append(told))
     stand = stand_on(FakeTestbed(lambda pps: pps))
-    measure._search_slow(stand)
+    periods.search(stand, Workload(size=64))
     ((patient, workload),) = asked
     assert (patient.testbed, patient.slots, patient.progress) == (stand.testbed, stand.slots, stand.progress)
     assert workload == Workload(size=64)

@@ -16,14 +16,17 @@ from __future__ import annotations
 import csv
 import inspect
 import io
+import itertools
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, partial
-from typing import Any
+from typing import Any, TypeVar
 
 from irqlab import units
+
+R = TypeVar("R")
 
 
 def _text(value: Any, digits: int = 3) -> str:
@@ -167,6 +170,44 @@ def to_csv(row_type: type, rows: Iterable[Any], ranges: Mapping[str, Sequence[Se
     for number, row in enumerate(rows):
         writer.writerow([*(column.value(row) for column in columns), *(v for found in ranges.values() for v in found[number])])
     return text.getvalue()
+
+
+def from_csv(row_type: type[R], text: str) -> tuple[R, ...]:
+    """The rows that `to_csv` wrote; fields that are no columns must have defaults. Columns that the type has not are left out.
+
+    Raises ValueError if a cell cannot be read.
+    """
+    kind: type = row_type
+    return tuple(_built(row_type, columns_of(kind), record) for record in csv.DictReader(io.StringIO(text)))
+
+
+def _built(row_type: type[R], columns: Iterable[Column], record: Mapping[str, str], depth: int = 0) -> R:
+    """A row. `columns`: those of this row; `depth`: how many names of their paths lie behind."""
+    parts: dict[str, Any] = {}
+    for name, found in itertools.groupby(columns, lambda column: column.path[depth]):
+        inner = list(found)
+        if len(inner[0].path) == depth + 1:
+            parts[name] = _read(inner[0], record.get(inner[0].name, ""))
+        else:
+            hint = _hint(row_type, name)
+            (kind,) = (t for t in hint if t is not types.NoneType)
+            none = types.NoneType in hint and not any(record.get(column.name) for column in inner)
+            parts[name] = None if none else _built(kind, inner, record, depth + 1)
+    return row_type(**parts)
+
+
+def _hint(row_type: type, name: str) -> tuple[type, ...]:
+    """The types that a nested field may have."""
+    hint = inspect.get_annotations(row_type, eval_str=True)[name]
+    return _types(typing.get_args(hint)[0])
+
+
+def _read(column: Column, cell: str) -> Any:
+    """A cell as a value."""
+    if not cell and types.NoneType in column.types:
+        return None
+    (kind,) = (t for t in column.types if t is not types.NoneType)
+    return cell == "True" if kind is bool else kind(cell)
 
 
 def to_json(row_type: type, rows: Iterable[Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -24,6 +24,8 @@ class Panel:
     title: str
     plot: str
     legend: Sequence[tuple[int, str]] = ()
+    style: Callable[[int], series.Style] = series.style
+    """Of the legend's lines, by number."""
 
 
 def write(directory: Path, name: str, panels: Sequence[Panel]) -> None:
@@ -49,7 +51,7 @@ def picture(panels: Sequence[Panel], dark: bool) -> str:
             y += LEGEND_TOP
         for style, text in panel.legend:
             number += 1
-            swatch, _ = _placed(svg.numbered(swatches.swatch(series.style(style)), number), x + LEGEND_LEFT, y, SWATCH_WIDTH)
+            swatch, _ = _placed(svg.numbered(swatches.swatch(panel.style(style)), number), x + LEGEND_LEFT, y, SWATCH_WIDTH)
             drawn += [swatch, f'<text x="{x + LEGEND_LEFT + SWATCH_WIDTH + 10}" y="{y + 13}">{svg.clean(text)}</text>']
             y += LEGEND_STEP
         bottom = max(bottom, y)

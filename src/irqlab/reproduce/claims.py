@@ -19,9 +19,21 @@ E = TypeVar("E")
 AIM = "Aim of this project"
 EXPECTED = "Expected here"
 """Stand in place of the paper's section, for claims that are not the paper's."""
+WITH_COSTS = "with the costs of hardware, "
+"""What was found begins so if a claim was tested once more, with costs."""
 UNDECIDED = "undecided"
 """The verdict on what the members of an ensemble differ on."""
 _VERDICTS = {AIM: ("met", "missed"), EXPECTED: ("confirmed", "refuted")}
+
+
+@dataclass(frozen=True)
+class Because:
+    """What a paper's document adds to a claim's verdict."""
+
+    verdict: str
+    """The one that it explains."""
+    text: str
+    """Markdown: an experiment that turns the difference on and off, with a link to it; or that there is none."""
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,14 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
+from irqlab.reproduce.claims import AIM, EXPECTED, WITH_COSTS, Because
+
 SAME = 0.01
 """A figure has moved if it differs by more, relatively."""
 BEGIN, END = "<!-- claims -->", "<!-- end of claims -->"
+TIMES = ("<!-- times -->", "<!-- end of times -->")
+QUICK_S, FULL_S = 60, 300
+"""What a quick look and a full run may take without a reason."""
 _VERBS = {"agrees": "agree", "differs": "differ"}
 
 
@@ -96,10 +101,14 @@ def _change(before: str, after: str) -> float:
 
 
 def claims(papers: Sequence[Kept]) -> str:
-    """All claims of the papers and their verdicts, in Markdown: a table of the papers, then one of claims for each."""
+    """All claims of the papers and their verdicts, in Markdown: a table of the papers, then one of claims for each.
+
+    What was tested once more, with costs, is not counted twice.
+    """
     lines = ["| paper | claims | agree | differ | measured with |", "|---|---:|---:|---:|---|"]
     for kept in papers:
-        of_paper = [one for one in kept.findings if one["verdict"] in _VERBS or one["verdict"] == "undecided"]
+        once = [one for one in kept.findings if not one["found"].startswith(WITH_COSTS)]
+        of_paper = [one for one in once if one["verdict"] in _VERBS or one["verdict"] == "undecided"]
         agree = sum(one["verdict"] == "agrees" for one in of_paper)
         differ = sum(one["verdict"] == "differs" for one in of_paper)
         kernels = ", ".join(kept.content["kernels"])
@@ -110,14 +119,88 @@ def claims(papers: Sequence[Kept]) -> str:
         lines += ["| source | claim | verdict | measured |", "|---|---|---|---|"]
         for one in kept.findings:
             cells = (one["source"], one["claim"], one["verdict"], one["found"])
-            lines.append("| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
+            lines.append("| " + " | ".join(map(_in_cell, cells)) + " |")
     return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True)
+class Took:
+    """How long a run took that found no trial in the cache."""
+
+    paper: str
+    look: str
+    """full or quick."""
+    wall_s: int
+    cpu_s: int
+    """Of all processes together."""
+    processors: int
+    """Of the machine."""
+    commit: str
+
+
+def with_times(page: str, times: Sequence[Took], reasons: Mapping[str, str]) -> str:
+    """A page with its table of times replaced, between the two marks. Raises ValueError if it lacks a mark.
+
+    `reasons`: by paper, why it takes long.
+    """
+    found = {(one.paper, one.look): one for one in times}
+    lines = [
+        "| paper | look | time | CPU time | processors | measured at | why it takes long |",
+        "|---|---|---:|---:|---:|---|---|",
+    ]
+    for paper in reasons:
+        for look, enough_s in (("quick", QUICK_S), ("full", FULL_S)):
+            one = found.get((paper, look))
+            if one is None:
+                lines.append(f"| {paper} | {look} | not measured | | | | |")
+                continue
+            why = reasons[paper] if one.wall_s > enough_s else ""
+            lines.append(
+                f"| {paper} | {look} | {_time(one.wall_s)} | {_time(one.cpu_s)} | {one.processors} | {one.commit} | {why} |"
+            )
+    return _between(page, *TIMES, "\n".join(lines) + "\n")
+
+
+def _time(seconds: int) -> str:
+    return f"{seconds} s" if seconds < 100 else f"{seconds // 60} min {seconds % 60} s"
+
+
+NOT_EXPLAINED = "not explained"
+
+
+def side_by_side(findings: Sequence[Mapping[str, Any]], because: Mapping[str, Because]) -> str:
+    """The claims that are the paper's, in Markdown: what it says, what was found, and the verdict.
+
+    `because`: by the beginning of a claim. A reason for another verdict than the run's is left out; a difference without a reason
+    is said to be not explained.
+    """
+    lines = ["| where | what it says | what we found | verdict |", "|---|---|---|---|"]
+    for one in findings:
+        if one["source"] in (AIM, EXPECTED):
+            continue
+        reasons = (reason for begin, reason in because.items() if one["claim"].startswith(begin))
+        reason = next((reason.text for reason in reasons if reason.verdict == one["verdict"]), "")
+        if not reason and one["verdict"] == "differs":
+            reason = NOT_EXPLAINED
+        verdict = f"**{one['verdict']}**" if one["verdict"] != "agrees" else one["verdict"]
+        cells = (one["source"], one["claim"], one["found"], f"{verdict}: {reason}" if reason else verdict)
+        lines.append("| " + " | ".join(_in_cell(cell) for cell in cells) + " |")
+    return "\n".join(lines)
+
+
+def _in_cell(text: object) -> str:
+    return str(text).replace("|", "\\|").replace("\n", " ")
 
 
 def with_claims(page: str, papers: Sequence[Kept]) -> str:
     """A page with its claims replaced, between the two marks. Raises ValueError if it lacks a mark."""
-    head, begin, rest = page.partition(BEGIN)
-    _, end, tail = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"the page lacks {BEGIN} or {END}")
-    return f"{head}{BEGIN}\n{claims(papers)}{END}{tail}"
+    return _between(page, BEGIN, END, claims(papers))
+
+
+def _between(page: str, begin: str, end: str, text: str) -> str:
+    """A page with what is between two marks replaced. Raises ValueError if it lacks a mark."""
+    head, first, rest = page.partition(begin)
+    _, last, tail = rest.partition(end)
+    if not first or not last:
+        raise ValueError(f"the page lacks {begin} or {end}")
+    return f"{head}{begin}\n{text}{end}{tail}"

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from irqlab.present.parts import Group, Section
-from irqlab.reproduce.claims import Finding
+from irqlab.reproduce.claims import Because, Finding
 from irqlab.reproduce.session import Session
 
 T = TypeVar("T")
@@ -41,5 +41,9 @@ class Paper(Generic[T]):
     """Whether it has trials that take minutes, which are made only if asked (--long)."""
     kept_with: Sequence[str] = ()
     """Further options of `irqlab reproduce` for the run that is kept (scripts/papers)."""
+    because: Mapping[str, Because] = field(default_factory=dict)
+    """By the beginning of a claim: why what was measured differs, for the paper's document."""
+    takes_long: str = ""
+    """Why a full run takes more than five minutes, or the quick look more than one."""
     series: Sequence[str] = ()
     """Names of the plots' lines, in the order of their styles: the report's legend."""

@@ -7,6 +7,8 @@ tables adds its own name behind theirs: table `a` in field `b` is `a_b`.
 
 from __future__ import annotations
 
+import types
+import typing
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Generic, TypeVar
@@ -14,6 +16,7 @@ from typing import Any, Generic, TypeVar
 from irqlab.present import columns
 
 R = TypeVar("R")
+T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 
 
@@ -80,3 +83,27 @@ def tables_of(found: object) -> dict[str, Table[Any]]:
         elif value is not None:
             named |= {f"{inner}_{field.name}": table for inner, table in tables_of(value).items()}
     return named
+
+
+def tables_from(kind: type[T], files: Mapping[str, str], tail: str = "") -> T | None:
+    """A set of tables from CSV, by the name of the file; the tables have no titles. None if a file is missing.
+
+    `tail`: behind the names of its files, for a set in another. Raises ValueError for a cell that cannot be read.
+    """
+    hints = typing.get_type_hints(kind)
+    found: dict[str, Any] = {}
+    for field in fields(kind):  # type: ignore[arg-type]
+        hint = hints[field.name]
+        optional = typing.get_origin(hint) in (types.UnionType, typing.Union)
+        if optional:
+            (hint,) = (t for t in typing.get_args(hint) if t is not types.NoneType)
+        if typing.get_origin(hint) is Table:
+            (row,) = typing.get_args(hint)
+            text = files.get(f"{field.name}{tail}")
+            value = None if text is None else Table("", row, columns.from_csv(row, text))
+        else:
+            value = tables_from(hint, files, f"_{field.name}{tail}")
+        if value is None and not optional:
+            return None
+        found[field.name] = value
+    return kind(**found)

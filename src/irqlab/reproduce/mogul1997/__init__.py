@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from irqlab.reproduce.mogul1997 import findings, measure, report
+from irqlab.reproduce.mogul1997 import differences, findings, measure, report
 from irqlab.reproduce.mogul1997.configurations import SERIES
 from irqlab.reproduce.paper import Paper
 
@@ -18,5 +18,7 @@ PAPER = Paper(
     sections=report.sections,
     lead="Figures 6-1 to 7-1 of the paper: a router with and without a process on its forwarding path, and what is left for "
     "other processes.",
+    because=differences.BECAUSE,
+    takes_long="19 curves of 14 loads, and five of figure 7-1",
     series=SERIES,
 )

@@ -25,9 +25,12 @@ MEASURES = {
     "top_half": "2. polling in the timer's interrupt, not in softirq",
     "backlog": "3. hand-off to the backlog",
     "refill": "4. deferred refill",
+    "both": "3. and 4. together",
 }
-"""The article's measures as switches; each is left out alone. Without interrupts only a timer can poll, so leaving out the first
-means the receive interrupt in place of the timer. The article's fifth (nothing else on the machine matters) is a condition."""
+"""The article's measures as switches; each is left out alone, and at last the two that the timer loses most by, together. Without
+interrupts only a timer can poll, so leaving out the first means the receive interrupt in place of the timer. The article's fifth
+(nothing else on the machine matters) is a condition."""
+ALONE = tuple(name for name in MEASURES if name not in ("all", "both"))
 
 
 def testbed(session: Session, name: str) -> Testbed:
@@ -39,13 +42,15 @@ def testbed(session: Session, name: str) -> Testbed:
     return timer(session, PERIOD_US)
 
 
-def timer(session: Session, period_us: int, without: str | None = None) -> Testbed:
-    """Our driver with the article's measures, less one."""
-    return session.testbed(Schemes(rx="timer", tx=TX, rx_usecs=period_us, timer_without=without))
+def timer(session: Session, period_us: int, without: str | None = None, refill: str | None = None) -> Testbed:
+    """Our driver with the article's measures, less one. `refill`: when the ring is refilled; None: as in the article."""
+    return session.testbed(Schemes(rx="timer", tx=TX, rx_usecs=period_us, timer_without=without, timer_refill=refill))
 
 
 def ablated(session: Session, left_out: str) -> Testbed:
     """The bed without one of MEASURES."""
     if left_out == "period":
         return timer(session, SLOW_PERIOD_US)
+    if left_out == "both":
+        return timer(session, PERIOD_US, "backlog", "poll")
     return timer(session, PERIOD_US, None if left_out == "all" else left_out)

@@ -15,8 +15,8 @@ from irqlab.present.columns import Col
 from irqlab.reproduce import reference
 from irqlab.reproduce.rtl8139cp import periods
 from irqlab.reproduce.rtl8139cp.configurations import MEASURES, NAMES, ablated, testbed, timer
-from irqlab.reproduce.rtl8139cp.periods import ChipRow, HardwareRow, RuleRow
-from irqlab.reproduce.rtl8139cp.trials import GENTLE_PPS, Held, Patient, loaded
+from irqlab.reproduce.rtl8139cp.periods import CardRow, ChipRow, HardwareRow, RuleRow
+from irqlab.reproduce.rtl8139cp.trials import GENTLE_PPS, Held, loaded, workload_of
 from irqlab.reproduce.session import Session
 from irqlab.reproduce.table import Table
 from irqlab.results.document import MethodResult
@@ -35,6 +35,8 @@ QUICK_PERIODS_US = (100, 1000, 4000)
 POLLS = ("cp_rx_poll", "irqmod_poll")
 TIMER_POLL = "rx_timer_poll"
 """Functions that are one poll each: of the kernel's driver, of ours."""
+SLOW = ("period", "top_half")
+"""Measures that are no part of the quick look: the first takes long, the second makes no difference."""
 RATES = {"low": 1_000.0, "high": 40_000.0}
 HOWTO = "napi_howto_e1000"
 PAPER_NAMES = {"before": "rtl8139cp_napi_before", "after": "rtl8139cp_napi_after"}
@@ -163,6 +165,8 @@ class Tables:
     chips: Table[ChipRow]
     rules: Table[RuleRow]
     provenance: Table[ProvenanceRow]
+    cards: Table[CardRow] | None = None
+    """None: the quick look."""
     hardware: Table[HardwareRow] | None = None
     """None: not asked for (`--hardware`)."""
 
@@ -181,6 +185,7 @@ def measure(session: Session) -> Tables:
         chips=periods.chips(session),
         rules=periods.rules(session),
         provenance=provenance(),
+        cards=None if session.quick else periods.cards(session),
         hardware=periods.hardware(session, session.hardware) if session.hardware else None,
     )
 
@@ -242,7 +247,7 @@ def receive(session: Session, sizes: tuple[int, ...]) -> Table[ReceiveRow]:
     """The article's tables."""
     jobs = {}
     for size in sizes:
-        work = partial(counted, workload=Workload(size=size + FCS_BYTES), rate_pps=None)
+        work = partial(counted, workload=workload_of(session.quick, size + FCS_BYTES), rate_pps=None)
         for name in NAMES:
             jobs[size, name] = Job(f"{NAMES[name]} {size} bytes", testbed(session, name), work)
     rows = []
@@ -296,7 +301,7 @@ def capability(session: Session, sizes: tuple[int, ...]) -> Table[CapabilityRow]
         (size, name): Job(
             f"{NAMES[name]} {size} bytes",
             testbed(session, name),
-            partial(throughput.run, workload=Workload(size=size + FCS_BYTES)),
+            partial(throughput.run, workload=workload_of(session.quick, size + FCS_BYTES)),
         )
         for size in sizes
         for name in NAMES
@@ -333,7 +338,9 @@ def polls(session: Session) -> Table[PollRow]:
     """Frames per poll at a low and a high rate."""
     jobs = {
         (name, rate): Job(
-            f"{NAMES[name]} {rate} rate", testbed(session, name), partial(counted, workload=Workload(size=64), rate_pps=pps)
+            f"{NAMES[name]} {rate} rate",
+            testbed(session, name),
+            partial(counted, workload=workload_of(session.quick), rate_pps=pps),
         )
         for name in NAMES
         for rate, pps in RATES.items()
@@ -357,7 +364,11 @@ def period(session: Session, periods: tuple[int, ...]) -> Table[PeriodRow]:
     testbeds = {("before", 0): testbed(session, "before"), ("napi", 0): testbed(session, "napi")}
     testbeds |= {("after", us): timer(session, us) for us in periods}
     jobs = {
-        (*key, rate): Job(f"{NAMES[key[0]]} {key[1]} µs" if key[1] else NAMES[key[0]], of, partial(loaded, rate_pps=rate))
+        (*key, rate): Job(
+            f"{NAMES[key[0]]} {key[1]} µs" if key[1] else NAMES[key[0]],
+            of,
+            partial(loaded, workload=workload_of(session.quick), rate_pps=rate),
+        )
         for key, of in testbeds.items()
         for rate in (GENTLE_PPS, None)
     }
@@ -383,30 +394,30 @@ def period(session: Session, periods: tuple[int, ...]) -> Table[PeriodRow]:
     return Table(title, PeriodRow, tuple(rows))
 
 
-def _search(runner: TrialRunner) -> MethodResult:
-    return throughput.run(runner, Workload(size=64))
-
-
-def _search_slow(runner: TrialRunner) -> MethodResult:
-    return _search(Patient(runner.testbed, runner.slots, runner.progress))
+def _search(runner: TrialRunner, workload: Workload) -> MethodResult:
+    return throughput.run(runner, workload)
 
 
 def ablation(session: Session) -> Table[AblationRow]:
-    """Each measure left out alone."""
-    testbeds = {name: ablated(session, name) for name in MEASURES}
+    """Each measure left out alone, and two together; quick: not those of SLOW."""
+    testbeds = {name: ablated(session, name) for name in MEASURES if not session.quick or name not in SLOW}
+    workload = workload_of(session.quick)
     searched = session.all(
         "each measure alone: throughput",
-        {name: Job(MEASURES[name], of, _search_slow if name == "period" else _search) for name, of in testbeds.items()},
+        {
+            name: Job(MEASURES[name], of, partial(periods.search if name == "period" else _search, workload=workload))
+            for name, of in testbeds.items()
+        },
     )
     jobs = {
-        (name, rate): Job(MEASURES[name], of, partial(loaded, rate_pps=rate))
+        (name, rate): Job(MEASURES[name], of, partial(loaded, workload=workload_of(session.quick), rate_pps=rate))
         for name, of in testbeds.items()
         for rate in (GENTLE_PPS, None)
     }
     trials = session.all("each measure alone: latency and overload", jobs)
     whole = searched["all"].total_throughput_pps or 0.0
     rows = []
-    for name, what in MEASURES.items():
+    for name, what in ((name, MEASURES[name]) for name in testbeds):
         pps, full, held = searched[name].total_throughput_pps or 0.0, trials[name, None], Held.of(trials[name, GENTLE_PPS])
         row = AblationRow(
             without=name,
@@ -429,7 +440,7 @@ def _rounded(value: float | None) -> float | None:
 
 def profile(session: Session) -> Table[ProfileRow]:
     """Where the instructions of a frame go when the wire's full rate is offered."""
-    work = partial(counted, workload=Workload(size=64), rate_pps=None)
+    work = partial(counted, workload=workload_of(session.quick), rate_pps=None)
     jobs = {name: Job(NAMES[name], testbed(session, name), work) for name in NAMES}
     rows = [
         ProfileRow(name, by, what, round(instructions, 2))

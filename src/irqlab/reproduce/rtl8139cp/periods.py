@@ -13,8 +13,8 @@ from irqlab.config.schemes import Schemes
 from irqlab.config.workload import Workload
 from irqlab.methods import throughput
 from irqlab.present.columns import Col
-from irqlab.reproduce.rtl8139cp.configurations import IN_TREE, TX
-from irqlab.reproduce.rtl8139cp.trials import GENTLE_PPS, Held, Patient, loaded
+from irqlab.reproduce.rtl8139cp.configurations import IN_TREE, PERIOD_US, TX
+from irqlab.reproduce.rtl8139cp.trials import GENTLE_PPS, Held, Patient, loaded, workload_of
 from irqlab.reproduce.session import Session
 from irqlab.reproduce.table import Table
 from irqlab.results.document import MethodResult
@@ -32,6 +32,9 @@ RULES = {DEFERRED: "softirq", IN_POLL: "poll", HALF: "half"}
 PERIODS_US = (100, 200, 400, 700, 1000, 2000, 4000)
 QUICK_PERIODS_US = (400,)
 RULE_PERIODS_US = (400, 1000)
+QEMUS, CHECKING = "QEMU's model", "the tester's card"
+CARDS = {QEMUS: None, CHECKING: "irqlab-8139cp"}
+"""Models of the article's chip. The second checks the checksums of received packets (docs/rtl8139-model.md)."""
 HARDWARE_PERIODS_US = (400, 1000)
 HARDWARE_NS = 100_000_000
 """A memory model makes a trial several times as long."""
@@ -74,6 +77,16 @@ class HardwareRow:
     instructions_per_frame: Annotated[float | None, Col("Instructions a frame")]
     gain_percent: Annotated[float, Col("over the kernel's driver", "%")]
     gain_over_own_napi_percent: Annotated[float, Col("over our NAPI", "%")]
+
+
+@dataclass(frozen=True)
+class CardRow:
+    """Throughput without loss on a model of the article's chip, 60 bytes; the timer with 1 ms, refilled at once."""
+
+    card: Annotated[str, Col("Card")]
+    configuration: Annotated[str, Col("Configuration")]
+    throughput_pps: Annotated[float, Col("Throughput", "frames/s")]
+    gain_percent: Annotated[float, Col("over the kernel's driver", "%")]
 
 
 def search(runner: TrialRunner, workload: Workload) -> MethodResult:
@@ -128,7 +141,7 @@ def chips(session: Session) -> Table[ChipRow]:
         return session.testbed(one.schemes(), driver=kernels if one.name == KERNELS else ours, nic=nic)
 
     jobs = {
-        (chip, one): Job(f"{chip}, {one.label}", bed(chip, one), partial(search, workload=Workload(size=64)))
+        (chip, one): Job(f"{chip}, {one.label}", bed(chip, one), partial(search, workload=workload_of(session.quick)))
         for chip in measured
         for one in every
     }
@@ -143,18 +156,40 @@ def chips(session: Session) -> Table[ChipRow]:
     return Table("The timer over its range of periods, 60 bytes: throughput without loss", ChipRow, tuple(rows))
 
 
+def cards(session: Session) -> Table[CardRow]:
+    """The kernel's driver, our NAPI and the timer on both models of the article's chip."""
+    every = [_Configured(KERNELS), _Configured(NAPI), _Configured(TIMER, PERIOD_US, AT_ONCE)]
+
+    def bed(nic: str | None, one: _Configured) -> Testbed:
+        changes = {"driver": IN_TREE} if one.name == KERNELS else {}
+        return session.testbed(one.schemes(), nic=nic, **changes)
+
+    jobs = {
+        (card, one): Job(f"{card}, {one.label}", bed(nic, one), partial(search, workload=workload_of(session.quick)))
+        for card, nic in CARDS.items()
+        for one in every
+    }
+    found = session.all("models of the chip", jobs)
+    rows = []
+    for (card, one), result in found.items():
+        pps, kernels = result.total_throughput_pps or 0.0, found[card, every[0]].total_throughput_pps or 0.0
+        rows.append(CardRow(card, one.name, round(pps, 1), _gain_percent(pps, kernels)))
+    return Table("The timer of 1 ms, refilled at once, on two models of the chip, 60 bytes", CardRow, tuple(rows))
+
+
 def rules(session: Session) -> Table[RuleRow]:
-    """The refill rules on the article's chip."""
-    every = [(us, refill) for us in (RULE_PERIODS_US[:1] if session.quick else RULE_PERIODS_US) for refill in (*RULES, AT_ONCE)]
+    """The refill rules on the article's chip; quick: two of them, with one period."""
+    chosen = ((RULE_PERIODS_US[0],), (DEFERRED, IN_POLL)) if session.quick else (RULE_PERIODS_US, (*RULES, AT_ONCE))
+    every = [(us, refill) for us in chosen[0] for refill in chosen[1]]
     beds = {key: session.testbed(timer_schemes(*key)) for key in every}
 
     def label(us: int, refill: str) -> str:
         return f"{us} µs, {refill}"
 
-    work = partial(search, workload=Workload(size=64))
+    work = partial(search, workload=workload_of(session.quick))
     searched = session.all("refill rules: throughput", {key: Job(label(*key), bed, work) for key, bed in beds.items()})
     jobs = {
-        (*key, rate): Job(label(*key), bed, partial(loaded, rate_pps=rate))
+        (*key, rate): Job(label(*key), bed, partial(loaded, workload=workload_of(session.quick), rate_pps=rate))
         for key, bed in beds.items()
         for rate in (GENTLE_PPS, None)
     }

@@ -131,6 +131,8 @@ def _range(tables: Tables) -> Section:
                 drawn = plots.over_load(lines, "%", "What the timer gains over the period", None, x_label="Period, ms")
                 group.plots.append(page.plot(f"{chip}, refill {refill}", drawn))
     groups = [group, Group("Refill rules", tables=[page.table(tables.rules)])]
+    if tables.cards:
+        groups.append(Group("On two models of the chip", tables=[page.table(tables.cards)]))
     if tables.hardware:
         groups.append(Group("On stated hardware", tables=[page.table(tables.hardware)]))
     intro = "Throughput without loss with every period, on two chips: where the timer wins, and where it loses."

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Trials of short frames: at a rate, how long frames are held, and searches in which frames come out late."""
+"""Trials: at a rate, how long frames are held, and searches in which frames come out late."""
 
 from __future__ import annotations
 
@@ -14,9 +14,17 @@ GENTLE_PPS = 5_000.0
 """Carried by every period but the longest: a ring of 64 in 10 ms holds 6,400 frames/s."""
 
 
-def loaded(runner: TrialRunner, rate_pps: float | None) -> ForwardingResult:
-    """A trial of short frames at a rate; None: the wire's."""
-    workload = Workload(size=64)
+QUICK_NS = 100_000_000
+
+
+def workload_of(quick: bool, size: int = 64) -> Workload:
+    """What trials offer; shorter ones in the quick look."""
+    usual = Workload(size=size)
+    return replace(usual, duration_ns=QUICK_NS, warmup_ns=QUICK_NS // 4) if quick else usual
+
+
+def loaded(runner: TrialRunner, workload: Workload, rate_pps: float | None) -> ForwardingResult:
+    """A trial at a rate; None: the wire's."""
     trial = runner.trial(runner.spec(workload, runner.wire_pps(workload) if rate_pps is None else rate_pps))
     runner.progress(f"{trial.forwarded_pps / 1e3:.1f} kpps forwarded")
     return trial

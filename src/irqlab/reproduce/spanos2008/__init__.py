@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from irqlab.config.schemes import VARIANTS
 from irqlab.reproduce.paper import Paper
-from irqlab.reproduce.spanos2008 import findings, measure, report
+from irqlab.reproduce.spanos2008 import differences, findings, measure, report
 
 PAPER = Paper(
     name="spanos2008",
@@ -19,6 +19,8 @@ PAPER = Paper(
     lead="Tables 1 to 5 and figures 4 to 7 of the paper beside what the lab measured.",
     with_hardware=True,
     with_long=True,
-    kept_with=("--long",),
+    kept_with=("--long", "--hardware", "mpc8250"),
+    because=differences.BECAUSE,
+    takes_long="everything is measured twice, without the costs of the board and with them, and a trial of 60 s for each variant",
     series=tuple(VARIANTS),
 )

@@ -303,7 +303,7 @@ def _state(why: str, variant: str, holds: Callable[[Disturbed], bool]) -> Claim[
     return Claim(EXPECTED, why, _of_variant(variant), holds=holds, yes=_told_disturbed, no=_told_disturbed)
 
 
-_SLOWEST, _FASTEST = durations.VARIANTS
+_SLOWEST, _FASTEST = durations.DISTURBED
 _STATES = _state(
     f"Long trials of {_SLOWEST} lose frames because at that throughput the DUT has two states: it loses nothing until something "
     f"makes frames wait, here a burst of {durations.BURST_FRAMES}, and goes on losing them from then on.",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated
 
+from irqlab.config.schemes import VARIANTS
 from irqlab.config.traffic import Load
 from irqlab.config.workload import Workload
 from irqlab.methods import throughput as search
@@ -20,7 +21,7 @@ from irqlab.trials.forwarding import ForwardingResult
 
 BYTES = 64
 LONG_NS = 60_000_000_000
-VARIANTS = (BASE, "NAPI-TX-OFF")
+DISTURBED = (BASE, "NAPI-TX-OFF")
 """The slowest and the fastest."""
 DISTURBED_NS = 2_000_000_000
 LAST_NS = 1_000_000_000
@@ -73,7 +74,7 @@ def _trial(runner: TrialRunner, workload: Workload, rate_pps: float) -> Forwardi
 
 
 def measure(run: Run, found: Results) -> Table[LongRow]:
-    """One trial of LONG_NS for each of VARIANTS."""
+    """One trial of LONG_NS for each variant."""
     short = run.search_plan(BYTES)
     workload = replace(short, duration_ns=LONG_NS)
     jobs = {
@@ -123,7 +124,7 @@ def disturbed(run: Run, found: Results) -> Table[DisturbedRow]:
             run.testbed(v),
             partial(_disturb, workload=workload, rate_pps=share * search.rate_per_direction(found[BYTES, v]), frames=frames),
         )
-        for v in VARIANTS
+        for v in DISTURBED
         for share in (SHARES[:2] if run.quick else SHARES)
         for frames in (0, BURST_FRAMES)
     }

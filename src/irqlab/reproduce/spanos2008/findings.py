@@ -10,8 +10,8 @@ from typing import Any
 from irqlab.config.schemes import VARIANTS
 from irqlab.present.rows import listed
 from irqlab.reproduce import reference
-from irqlab.reproduce.claims import AIM, Claim, Finding, findings_of
-from irqlab.reproduce.spanos2008 import because, curves, hardware, interrupts, phases, throughput
+from irqlab.reproduce.claims import AIM, WITH_COSTS, Claim, Finding, findings_of
+from irqlab.reproduce.spanos2008 import because, curves, hardware, interrupts, observations, phases, throughput
 from irqlab.reproduce.spanos2008.curves import CollapseRow
 from irqlab.reproduce.spanos2008.hardware import ErrorRow, TermRow
 from irqlab.reproduce.spanos2008.interrupts import InterruptRow
@@ -48,7 +48,7 @@ def findings(tables: Tables) -> list[Finding]:
     found = findings_of(CLAIMS, tables) + findings_of(because.CLAIMS, tables)
     if tables.hardware is not None:
         charged = findings_of(CLAIMS, tables.hardware)
-        found += [replace(finding, found=f"with the costs of hardware, {finding.found}") for finding in charged]
+        found += [replace(finding, found=f"{WITH_COSTS}{finding.found}") for finding in charged]
     return found + findings_of(HARDWARE_CLAIMS, tables)
 
 
@@ -516,11 +516,14 @@ def _model_figures() -> tuple[Claim[RunTables, Any], ...]:
 CLAIMS: tuple[Claim[RunTables, Any], ...] = (
     *(_order(size) for size in ORDERED_SIZES),
     _gain_claim(),
+    *observations.TABLE_1,
     *(_over_napi(size, percent) for size, percent in OVER_NAPI),
     _TOGETHER,
     _collapse_of(BASE),
     *(_no_collapse_of(variant) for variant in (NAPI, "NAPI-TX-128", FASTEST)),
     *_interrupt_claims(),
+    *observations.LIVELOCK,
+    *observations.TABLE_5,
     *_PHASE_CLAIMS,
     *_model_claims(),
     *_model_figures(),

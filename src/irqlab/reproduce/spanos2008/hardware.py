@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Table 1 with the costs of hardware: which cells the costs were fitted to, how good the others are, what each term is worth."""
+"""Table 1 with the costs of hardware: which cells the costs were fitted to, how good the others are, what each term is worth.
+
+Everywhere the wire's limit is lifted, with costs and without, and cells at the wire's rate in the paper are left out: both as
+`irqlab calibrate` has it (docs/cost-model.md).
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated
 
+from irqlab.calibrate.cells import AT_WIRE
 from irqlab.config.hardware import Hardware
-from irqlab.config.traffic import wire_rate_pps
 from irqlab.present.columns import Col, figures
-from irqlab.reproduce.spanos2008.model import WIRE_BPS
-from irqlab.reproduce.spanos2008.throughput import Results, ThroughputRow, best_trial, mbps_of
+from irqlab.reproduce.spanos2008.throughput import WIRE_MBPS, Results, ThroughputRow, best_trial, mbps_of
 from irqlab.reproduce.table import Table
 
 TARGET_PERCENT = 8.0
@@ -60,7 +64,7 @@ class TermRow:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of table 1 below the wire's rate in the paper."""
+    """A cell of table 1 below the wire's rate in the paper. Here the wire's limit is lifted."""
 
     frame_bytes: int
     variant: str
@@ -73,12 +77,11 @@ class Cell:
     """With costs."""
     events: dict[str, float]
     """Events charged per frame forwarded, by term."""
-    wire_mbps: float
 
     def without(self, hardware: Hardware, term: str) -> float:
-        """The throughput if one term were not charged: events per frame as they are, no more than the wire carries."""
+        """The throughput if one term were not charged: events per frame as they are. Infinite if no time is left."""
         us = 1e6 / _pps_of(self.mbps, self.frame_bytes) - getattr(hardware.costs, term) * self.events.get(term, 0.0) / 1e3
-        return min(mbps_of(1e6 / us, self.frame_bytes), self.wire_mbps) if us > 0 else self.wire_mbps
+        return mbps_of(1e6 / us, self.frame_bytes) if us > 0 else math.inf
 
 
 def _pps_of(mbps: float, frame_bytes: int) -> float:
@@ -86,16 +89,18 @@ def _pps_of(mbps: float, frame_bytes: int) -> float:
 
 
 def cells(hardware: Hardware, raw: Table[ThroughputRow], charged: Table[ThroughputRow], found: Results) -> list[Cell]:
-    """Every cell that is not capped in the paper. Raises LookupError if a table lacks one."""
+    """Every cell below the wire's rate in the paper. `found`: the searches with costs, the wire's limit lifted.
+
+    Raises LookupError if a table lacks a cell.
+    """
     fitted = {(int(c["frame_bytes"]), str(c["variant"])) for c in hardware.fitted.get("cells", ()) if c.get("fitted", True)}
     made = []
-    without = {(row.frame_bytes, row.variant): row.throughput_mbps for row in raw}
-    for row in charged.where(lambda r: not r.paper_capped):
+    without = {(row.frame_bytes, row.variant): row.free_mbps for row in raw}
+    for row in charged.where(lambda r: r.paper_mbps < AT_WIRE * WIRE_MBPS):
         cell = (row.frame_bytes, row.variant)
         best = best_trial(found[cell])
         events = {name: number / best.frames_forwarded for name, number in (best.cost_events or {}).items()}
-        wire_mbps = mbps_of(2 * wire_rate_pps(row.frame_bytes, WIRE_BPS), row.frame_bytes)
-        made.append(Cell(*cell, cell in fitted, row.paper_mbps, without[cell], row.throughput_mbps, events, wire_mbps))
+        made.append(Cell(*cell, cell in fitted, row.paper_mbps, without[cell], row.free_mbps, events))
     return made
 
 
@@ -120,7 +125,7 @@ def table(found: list[Cell]) -> Table[CellRow]:
         )
         for c in found
     ]
-    title = "Table 1 with the costs of hardware: cells below the wire's rate in the paper, Mbit/s per interface"
+    title = "Table 1 with the costs of hardware: cells below the wire's rate in the paper, here without it, Mbit/s per interface"
     return Table(title, CellRow, tuple(rows))
 
 
@@ -164,7 +169,7 @@ def terms(hardware: Hardware, found: list[Cell]) -> Table[TermRow]:
 
 
 def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 3)
+    return None if value is None or math.isinf(value) else round(value, 3)
 
 
 def _percent(ratio: float | None) -> float | None:

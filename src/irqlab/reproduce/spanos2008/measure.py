@@ -9,7 +9,6 @@ from irqlab.reproduce.session import Session
 from irqlab.reproduce.spanos2008 import causes, curves, durations, hardware, interrupts, model, phases, throughput
 from irqlab.reproduce.spanos2008.run import Run
 from irqlab.reproduce.spanos2008.tables import RunTables, Tables
-from irqlab.reproduce.spanos2008.throughput import Results
 
 
 def measure(session: Session) -> Tables:
@@ -20,14 +19,14 @@ def measure(session: Session) -> Tables:
         "causes_throughput": causes.throughputs(run),
         "causes_collapse": causes.collapses(run),
         "causes_interrupts": causes.table3(run),
-        "long_trials": durations.measure(run, searched) if session.long else None,
-        "long_disturbed": durations.disturbed(run, searched) if session.long else None,
+        "long_trials": durations.measure(run, searched.wire) if session.long else None,
+        "long_disturbed": durations.disturbed(run, searched.wire) if session.long else None,
     }
     board = session.hardware
     if board is None:
         return Tables(**measured)
     charged, found = _run(Run(session, board))
-    cells = hardware.cells(board, plain.table1_throughput, charged.table1_throughput, found)
+    cells = hardware.cells(board, plain.table1_throughput, charged.table1_throughput, found.free)
     return Tables(
         **measured,
         hardware=charged,
@@ -37,7 +36,7 @@ def measure(session: Session) -> Tables:
     )
 
 
-def _run(run: Run) -> tuple[RunTables, Results]:
+def _run(run: Run) -> tuple[RunTables, throughput.Searched]:
     sizes = throughput.QUICK_SIZES if run.quick else throughput.SIZES
     found = throughput.search(run, sizes)
     loads = curves.measure(run, found.wire)
@@ -55,4 +54,4 @@ def _run(run: Run) -> tuple[RunTables, Results]:
         figure6_model=model.figure6(fits, table1),
         table5_phases=phases.table5(profiles, found.wire),
     )
-    return tables, found.wire
+    return tables, found

@@ -13,6 +13,7 @@ from irqlab.present.parts import Group, Plot, Section
 from irqlab.present.series import Line, Point
 from irqlab.reproduce import page
 from irqlab.reproduce.spanos2008 import curves, phases, throughput
+from irqlab.reproduce.spanos2008.curves import CollapseRow, LoadRow
 from irqlab.reproduce.spanos2008.model import WIRE_BPS, ModelSizeRow
 from irqlab.reproduce.spanos2008.tables import RunTables, Tables
 from irqlab.reproduce.spanos2008.throughput import BASE, ThroughputRow
@@ -28,7 +29,7 @@ def picture(tables: Tables) -> Group:
     what = " with the costs of hardware" if tables.hardware else ""
     return Group(
         legend=page.legend(tuple(VARIANTS), PUBLISHED),
-        plots=_throughput_plots(run.table1_throughput),
+        plots=throughput_plots(run.table1_throughput),
         note=f"Figure 4: throughput without loss, both directions at once. Solid: measured{what}. Dashed: the paper. The second "
         f"plot shows frames at which {BASE} and the variant are below the wire's rate in the paper; here that limit is lifted.",
     )
@@ -61,7 +62,8 @@ def _by_variant(first: Table[ThroughputRow], measured: Value, published: Value) 
     return lines
 
 
-def _throughput_plots(first: Table[ThroughputRow]) -> list[Plot]:
+def throughput_plots(first: Table[ThroughputRow]) -> list[Plot]:
+    """Figure 4, and the same relative to ORIGINAL."""
     absolute = _by_variant(first, lambda r: r.throughput_mbps, lambda r: r.paper_mbps)
 
     def compared(row: ThroughputRow) -> ThroughputRow | None:
@@ -89,7 +91,7 @@ def _throughput(runs: Runs) -> Section:
     for name, tables in runs:
         first, second = tables.table1_throughput, tables.table2_improvement
         group = Group(name, legend=page.legend(tuple(VARIANTS), PUBLISHED))
-        group.plots = _throughput_plots(first) if len(runs) > 1 else []
+        group.plots = throughput_plots(first) if len(runs) > 1 else []
         group.legend = group.legend if group.plots else []
         across = ("frame_bytes", "variant")
         group.tables = [
@@ -131,7 +133,7 @@ def _livelock(runs: Runs) -> Section:
     for name, tables in runs:
         group = Group(name, legend=page.legend(tuple(VARIANTS), ("grey", "nothing lost"), ("cross", "collapse in the paper")))
         sizes = dict.fromkeys(row.frame_bytes for row in tables.figure5_curves)
-        group.plots = [plot for size in sizes for plot in _curves(tables, size)]
+        group.plots = [plot for size in sizes for plot in overload_plots(tables.figure5_curves, tables.figure5_collapse, size)]
         group.tables = [page.table(tables.figure5_collapse), page.table(tables.figure5_curves, folded=True)]
         group.note = (
             f"Collapse: the lowest load from which on less than {100 * curves.COLLAPSED:g} % of the maximum is forwarded, found "
@@ -143,11 +145,11 @@ def _livelock(runs: Runs) -> Section:
     return Section("livelock", "Overload", "Overload", intro, groups)
 
 
-def _curves(tables: RunTables, size: int) -> list[Plot]:
-    """A size in frames/s; and in shares of the rate without loss, where the paper tells of a collapse."""
+def overload_plots(loads: Table[LoadRow], ends: Table[CollapseRow], size: int) -> list[Plot]:
+    """Figure 5: a size in frames/s; and in shares of the rate without loss, where the paper tells of a collapse."""
     absolute, relative, told = [], [], False
-    curve = tables.figure5_curves.by(lambda r: (r.frame_bytes, r.variant))
-    for end in tables.figure5_collapse.where(lambda r: r.frame_bytes == size):
+    curve = loads.by(lambda r: (r.frame_bytes, r.variant))
+    for end in ends.where(lambda r: r.frame_bytes == size):
         variant, number = end.variant, list(VARIANTS).index(end.variant)
         rows, look = curve[size, variant], series.measured_style(number)
         at = (end.paper_collapse_pps / 1e3, 0.0) if end.paper_collapse_pps else None
@@ -169,10 +171,7 @@ def _model(runs: Runs) -> Section:
     for name, tables in runs:
         fitted, figure = tables.table4_model, tables.figure6_model
         group = Group(name, legend=page.legend(tuple(VARIANTS), ("published", "the model")))
-        group.plots = [
-            _model_plot("Figure 6: measured, and the model up to the wire's rate", figure, True),
-            _model_plot("Figure 7: the model without the wire", figure, False),
-        ]
+        group.plots = model_plots(figure)
         across = ("frame_bytes", "variant")
         group.tables = [
             page.table(fitted),
@@ -185,12 +184,15 @@ def _model(runs: Runs) -> Section:
     return Section("model", "The linear model", "Model", intro, groups)
 
 
-def _model_plot(title: str, figure: Table[ModelSizeRow], capped: bool) -> Plot:
-    return page.plot(title, model_drawing(figure, capped))
+def model_plots(figure: Table[ModelSizeRow]) -> list[Plot]:
+    """Figure 6 (the model up to the wire's rate, beside what was measured) and 7 (the model alone, without the wire)."""
+    return [
+        page.plot("Figure 6: measured, and the model up to the wire's rate", _model_drawing(figure, True)),
+        page.plot("Figure 7: the model without the wire", _model_drawing(figure, False)),
+    ]
 
 
-def model_drawing(figure: Table[ModelSizeRow], capped: bool) -> str:
-    """Figure 6 (`capped`: up to the wire's rate, beside what was measured) or 7 (the model alone, without the wire), as SVG."""
+def _model_drawing(figure: Table[ModelSizeRow], capped: bool) -> str:
     lines, by = [], figure.by(lambda r: r.variant)
     for number, variant in enumerate(VARIANTS):
         rows = by.get(variant, ())

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Why claims differ: what docs/mogul1997.md adds to their verdicts. Each names an experiment, or says that there is none."""
+
+from __future__ import annotations
+
+from irqlab.reproduce.claims import Because
+
+_PRIORITY = Because("agrees", "if [ksoftirqd goes first](#where-they-differ-and-why)")
+
+BECAUSE = {
+    "Without screend smaller quotas work better": Because("differs", "[the ring](#where-they-differ-and-why)"),
+    "With feedback the peak is much improved": Because(
+        "differs", "in part [arrivals and the cost of interrupts](#where-they-differ-and-why); the rest is not explained"
+    ),
+    "With a limit the process's share is fairly stable": Because(
+        "differs", "[the dip](#where-they-differ-and-why): interrupts. Why it reaches further here is not explained"
+    ),
+    "With screend polling without feedback": _PRIORITY,
+    "Without a limit a compute-bound process": _PRIORITY,
+}
