@@ -110,11 +110,13 @@ void irqmod_tx_rx_reclaim(struct irqmod_queue *queue)
 		return;
 	/* Acquire: pairs with tx_poll_start(). */
 	if (smp_load_acquire(&queue->tx_with_rx)) {
-		if (queue->rx->tasklet)
+		if (queue->rx->tasklet) {
 			__netif_tx_lock(queue->txq, smp_processor_id());
-		packets = tx_reclaim_with_rx(queue);
-		if (queue->rx->tasklet)
+			packets = tx_reclaim_with_rx(queue);
 			__netif_tx_unlock(queue->txq);
+		} else {
+			packets = tx_reclaim_with_rx(queue);
+		}
 	} else {
 		if (!__netif_tx_trylock(queue->txq))
 			return;
