@@ -11,10 +11,8 @@
  * The parameter say makes messages for the test of netconsole.
  */
 #include <linux/kthread.h>
-#include <linux/math64.h>
 #include <linux/module.h>
 #include <linux/rtnetlink.h>
-#include <linux/sched/clock.h>
 
 #include "../irqmod/irqmod.h"
 #include "../compat.h"
@@ -41,27 +39,40 @@ static bool paused;
 module_param(paused, bool, 0644);
 MODULE_PARM_DESC(paused, "Send nothing (default N)");
 
-/* How long the last messages of @say took. */
-static unsigned int said_us;
-module_param(said_us, uint, 0444);
-MODULE_PARM_DESC(said_us, "Time that the messages of say took, in microseconds");
+/* What the interfaces sent during the last messages of @say. */
+static unsigned int said;
+module_param(said, uint, 0444);
+MODULE_PARM_DESC(said, "Packets that all interfaces sent during the messages of say");
+
+static u64 packets_sent(void)
+{
+	struct rtnl_link_stats64 stats;
+	struct net_device *netdev;
+	u64 packets = 0;
+
+	rcu_read_lock();
+	for_each_netdev_rcu(&init_net, netdev)
+		packets += dev_get_stats(netdev, &stats)->tx_packets;
+	rcu_read_unlock();
+	return packets;
+}
 
 /* As a kernel that panics: many messages with interrupts disabled. */
 static int loop_say(const char *text, const struct kernel_param *unused)
 {
 	unsigned int i, messages;
 	unsigned long flags;
-	u64 began;
+	u64 before;
 	int err;
 
 	err = kstrtouint(text, 0, &messages);
 	if (err || messages > LOOP_MESSAGES)
 		return -EINVAL;
 	local_irq_save(flags);
-	began = local_clock();
+	before = packets_sent();
 	for (i = 0; i < messages; i++)
 		pr_info("irqmod_loop: message %u\n", i);
-	said_us = div_u64(local_clock() - began, NSEC_PER_USEC);
+	said = packets_sent() - before;
 	local_irq_restore(flags);
 	return 0;
 }
