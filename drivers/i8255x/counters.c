@@ -27,7 +27,7 @@ unsigned int i8255x_counters_count(const struct i8255x *np)
 }
 
 /* Adds the requested dump if it is complete; true: none is in progress. */
-static bool counters_collect(struct i8255x *np)
+static bool i8255x_counters_collect(struct i8255x *np)
 {
 	const struct i8255x_counters *c = &np->shared->counters;
 	unsigned int words = np->counter_words;
@@ -54,7 +54,7 @@ static bool counters_collect(struct i8255x *np)
 	return true;
 }
 
-static void counters_ask(struct i8255x *np)
+static void i8255x_counters_ask(struct i8255x *np)
 {
 	if (np->counters_asked)
 		return;
@@ -65,32 +65,32 @@ static void counters_ask(struct i8255x *np)
 }
 
 /* All counters up to now, unless the NIC takes longer than it should. */
-static void counters_now(struct i8255x *np)
+static void i8255x_counters_now(struct i8255x *np)
 {
 	int i;
 
 	if (!np->counters_on)
 		return;
-	counters_collect(np);
-	counters_ask(np);
-	for (i = 0; i < DUMP_WAIT_US && !counters_collect(np); i++)
+	i8255x_counters_collect(np);
+	i8255x_counters_ask(np);
+	for (i = 0; i < DUMP_WAIT_US && !i8255x_counters_collect(np); i++)
 		udelay(1);
 }
 
 /* Requests a dump at the first call (*@asked); true when that dump, or a later one,
  * has been added up.
  */
-static bool counters_complete(struct i8255x *np, bool *asked)
+static bool i8255x_counters_complete(struct i8255x *np, bool *asked)
 {
 	unsigned long flags;
 	bool complete;
 
 	spin_lock_irqsave(&np->counters_lock, flags);
 	complete = !np->counters_on;
-	if (!complete && counters_collect(np)) {
+	if (!complete && i8255x_counters_collect(np)) {
 		complete = *asked;
 		if (!complete) {
-			counters_ask(np);
+			i8255x_counters_ask(np);
 			*asked = np->counters_asked;
 		}
 	}
@@ -98,12 +98,12 @@ static bool counters_complete(struct i8255x *np, bool *asked)
 	return complete;
 }
 
-/* As counters_now(), but sleeps, for up to 10 ms. */
-static void counters_wait(struct i8255x *np)
+/* As i8255x_counters_now(), but sleeps, for up to 10 ms. */
+static void i8255x_counters_wait(struct i8255x *np)
 {
 	bool complete, asked = false;
 
-	read_poll_timeout(counters_complete, complete, complete, 10,
+	read_poll_timeout(i8255x_counters_complete, complete, complete, 10,
 			  DUMP_SLEEP_US, false, np, &asked);
 }
 
@@ -121,8 +121,8 @@ int i8255x_counters_start(struct i8255x *np)
 		if (err)
 			return err;
 	}
-	err = i8255x_command(np, CU_LOAD_DUMP,
-			     i8255x_shared_dma(np, counters));
+	err = i8255x_command_wait(np, CU_LOAD_DUMP,
+				  i8255x_shared_dma(np, counters));
 	if (err)
 		return err;
 	spin_lock_irqsave(&np->counters_lock, flags);
@@ -137,37 +137,44 @@ void i8255x_counters_stop(struct i8255x *np)
 {
 	unsigned long flags;
 
-	counters_wait(np);
+	i8255x_counters_wait(np);
 	spin_lock_irqsave(&np->counters_lock, flags);
 	np->counters_on = false;
 	spin_unlock_irqrestore(&np->counters_lock, flags);
 }
 
-void i8255x_rx_count(struct irqmod_queue *queue)
+/* False if no dump can be requested now: an earlier one is in progress, the command
+ * word is not free, or another CPU is at the counters.
+ */
+bool i8255x_rx_count(struct irqmod_queue *queue)
 {
 	struct i8255x *np = to_i8255x(queue);
+	bool asked = false;
 	unsigned long flags;
 
-	/* The holder of the lock requests a dump itself. */
 	if (!spin_trylock_irqsave(&np->counters_lock, flags))
-		return;
-	if (np->counters_on) {
-		counters_collect(np);
-		counters_ask(np);
+		return false;
+	if (np->counters_on && i8255x_counters_collect(np)) {
+		i8255x_counters_ask(np);
+		asked = np->counters_asked;
 	}
 	spin_unlock_irqrestore(&np->counters_lock, flags);
+	return asked;
 }
 
-u32 i8255x_rx_arrived(struct irqmod_queue *queue)
+/* False if the dump that i8255x_rx_count() requested is not complete. */
+bool i8255x_rx_arrived(struct irqmod_queue *queue, u32 *arrived)
 {
 	struct i8255x *np = to_i8255x(queue);
 	unsigned long flags;
+	bool complete;
 
-	if (spin_trylock_irqsave(&np->counters_lock, flags)) {
-		counters_collect(np);
-		spin_unlock_irqrestore(&np->counters_lock, flags);
-	}
-	return READ_ONCE(np->rx_arrived);
+	if (!spin_trylock_irqsave(&np->counters_lock, flags))
+		return false;
+	complete = i8255x_counters_collect(np);
+	*arrived = np->rx_arrived;
+	spin_unlock_irqrestore(&np->counters_lock, flags);
+	return complete;
 }
 
 /* All counters. Process context. */
@@ -175,7 +182,7 @@ void i8255x_get_counters(struct i8255x *np, u64 *data)
 {
 	unsigned long flags;
 
-	counters_wait(np);
+	i8255x_counters_wait(np);
 	spin_lock_irqsave(&np->counters_lock, flags);
 	memcpy(data, np->counters,
 	       i8255x_counters_count(np) * sizeof(*np->counters));
@@ -191,7 +198,7 @@ void i8255x_get_stats64(struct net_device *netdev,
 
 	irqmod_get_stats64(netdev, stats);
 	spin_lock_irqsave(&np->counters_lock, flags);
-	counters_now(np);
+	i8255x_counters_now(np);
 	memcpy(c, np->counters, sizeof(c));
 	spin_unlock_irqrestore(&np->counters_lock, flags);
 	stats->rx_missed_errors = c[COUNT_RX_RESOURCE] + c[COUNT_RX_OVERRUN];

@@ -206,14 +206,11 @@ static int i8255x_resize(struct i8255x *np, unsigned int rx, unsigned int tx)
 		return err;
 	}
 
-	i8255x_down(np);
+	i8255x_pause(np);
 	np->rings = new;
 	i8255x_rx_free(np, &old);
 	i8255x_tx_free(np, &old);
-	err = i8255x_up(np);
-	if (!err)
-		netif_wake_queue(np->netdev);
-	return err;
+	return i8255x_restart(np);
 }
 
 static int i8255x_set_ringparam(struct net_device *netdev,
@@ -259,6 +256,7 @@ static int i8255x_set_link_ksettings(struct net_device *netdev,
 	err = mii_ethtool_set_link_ksettings(&np->mii, settings);
 	if (err)
 		return err;
+	i8255x_phy_save(np);
 	/* The link work looks at it anew: it may be slow now. */
 	WRITE_ONCE(np->slow_link, true);
 	netif_carrier_off(netdev);

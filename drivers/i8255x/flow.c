@@ -11,7 +11,7 @@
 /* Free space of the receive FIFO below which the chip asks for a pause. */
 #define FLOW_1KB	1
 
-static bool flow_can(const struct i8255x *np)
+static bool i8255x_flow_can(const struct i8255x *np)
 {
 	return np->chip >= I82558;
 }
@@ -19,10 +19,10 @@ static bool flow_can(const struct i8255x *np)
 /* What the PHY advertises at power-on is what the EEPROM's owner wants. */
 void i8255x_flow_init(struct i8255x *np)
 {
-	np->flow_auto = flow_can(np);
+	np->flow_auto = i8255x_flow_can(np);
 }
 
-static bool flow_negotiated(struct i8255x *np)
+static bool i8255x_flow_negotiated(struct i8255x *np)
 {
 	struct net_device *netdev = np->netdev;
 	int phy = np->mii.phy_id;
@@ -40,7 +40,7 @@ void i8255x_flow_up(struct i8255x *np)
 		writeb(FLOW_1KB, np->regs + FLOW_THRESHOLD);
 }
 
-static void flow_set(struct i8255x *np, bool flow)
+static void i8255x_flow_set(struct i8255x *np, bool flow)
 {
 	if (np->flow == flow)
 		return;
@@ -53,7 +53,7 @@ static void flow_set(struct i8255x *np, bool flow)
 void i8255x_flow_link(struct i8255x *np)
 {
 	if (np->flow_auto && mii_link_ok(&np->mii))
-		flow_set(np, flow_negotiated(np));
+		i8255x_flow_set(np, i8255x_flow_negotiated(np));
 }
 
 void i8255x_get_pauseparam(struct net_device *netdev,
@@ -77,7 +77,7 @@ int i8255x_set_pauseparam(struct net_device *netdev,
 	int phy = np->mii.phy_id;
 	int was, advertise;
 
-	if (!flow_can(np))
+	if (!i8255x_flow_can(np))
 		return -EOPNOTSUPP;
 	if (pause->rx_pause != pause->tx_pause)
 		return -EINVAL;
@@ -87,12 +87,13 @@ int i8255x_set_pauseparam(struct net_device *netdev,
 	if (pause->rx_pause)
 		advertise |= ADVERTISE_PAUSE_CAP;
 	if (!pause->autoneg)
-		flow_set(np, pause->rx_pause);
+		i8255x_flow_set(np, pause->rx_pause);
 	if (advertise == was) {
 		i8255x_flow_link(np);
 		return 0;
 	}
 	i8255x_mdio_write(netdev, phy, MII_ADVERTISE, advertise);
+	i8255x_phy_save(np);
 	if (!np->mii.force_media)
 		mii_nway_restart(&np->mii);
 	/* The link work looks at it anew. */

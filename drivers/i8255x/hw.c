@@ -6,26 +6,41 @@
 
 #include "i8255x.h"
 
-#define COMMAND_SPINS	100	/* then with a delay: at most 100 us in all */
+#define COMMAND_SPINS	100	/* reads without a delay, then with one of 1 us */
 #define COMMAND_WAITS	100
+#define COMMAND_US	(100 * USEC_PER_MSEC)
 #define EXECUTE_US	(100 * USEC_PER_MSEC)
 #define MDI_US		2000
+#define RETRY		msecs_to_jiffies(10)
 
 /* Waits until the previous command is accepted: SCB_COMMAND is 0 (6.3.2.2). */
-int i8255x_command(struct i8255x *np, u8 command, u32 pointer)
+int i8255x_wait_accepted(struct i8255x *np)
 {
-	unsigned long flags;
-	int i, err = 0;
+	int i;
 
-	spin_lock_irqsave(&np->command_lock, flags);
 	for (i = 0; readb(np->regs + SCB_COMMAND); i++) {
-		if (i > COMMAND_SPINS + COMMAND_WAITS) {
-			err = -EBUSY;
-			goto out;
-		}
+		if (i > COMMAND_SPINS + COMMAND_WAITS)
+			return -EBUSY;
 		if (i > COMMAND_SPINS)
 			udelay(1);
 	}
+	return 0;
+}
+
+/* Any context, so it gives up after some 0.2 ms, where e100 waits for 100 ms with
+ * interrupts disabled. The caller tries again: a doorbell, a change of the receive
+ * mode and a start of the receiver after 10 ms (i8255x_retry_later()), a dump of
+ * counters when they are next wanted, and set-up at once (i8255x_command_wait()).
+ */
+int i8255x_command(struct i8255x *np, u8 command, u32 pointer)
+{
+	unsigned long flags;
+	int err;
+
+	spin_lock_irqsave(&np->command_lock, flags);
+	err = i8255x_wait_accepted(np);
+	if (err)
+		goto out;
 	if (command != CU_RESUME) {
 		writel(pointer, np->regs + SCB_POINTER);
 	} else if (unlikely(np->slow_link)) {
@@ -37,6 +52,42 @@ int i8255x_command(struct i8255x *np, u8 command, u32 pointer)
 out:
 	spin_unlock_irqrestore(&np->command_lock, flags);
 	return err;
+}
+
+/* The same for set-up, in process context: it has 100 ms. */
+int i8255x_command_wait(struct i8255x *np, u8 command, u32 pointer)
+{
+	int err;
+
+	return read_poll_timeout(i8255x_command, err, !err, 100, COMMAND_US,
+				 false, np, command, pointer);
+}
+
+/* A command was not accepted. Any context. */
+void i8255x_retry_later(struct i8255x *np)
+{
+	mod_timer(&np->retry, jiffies + RETRY);
+}
+
+/* Asks for an interrupt, as e100 does every two seconds: a pass then looks after
+ * the receiver, in the context of the scheme.
+ */
+static void i8255x_ask_for_pass(struct i8255x *np)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&np->mask_lock, flags);
+	writeb(np->mask | MASK_SI, np->regs + SCB_MASK);
+	spin_unlock_irqrestore(&np->mask_lock, flags);
+}
+
+void i8255x_retry(struct timer_list *timer)
+{
+	struct i8255x *np = container_of(timer, struct i8255x, retry);
+
+	i8255x_tx_retry(np);
+	if (READ_ONCE(np->ru_stopped) || READ_ONCE(np->ru_check))
+		i8255x_ask_for_pass(np);
 }
 
 /* Executes the command block of the shared area, while the command unit is idle
@@ -54,7 +105,7 @@ int i8255x_execute(struct i8255x *np, u16 command)
 	cb->link = cpu_to_le32(dma);
 	/* Complete the block before the chip reads it. */
 	dma_wmb();
-	err = i8255x_command(np, CU_START, dma);
+	err = i8255x_command_wait(np, CU_START, dma);
 	if (err)
 		return err;
 	err = read_poll_timeout(READ_ONCE, status, status & cpu_to_le16(CB_C),
@@ -88,19 +139,19 @@ int i8255x_hw_reset(struct i8255x *np)
 {
 	int err;
 
-	writel(PORT_SELECTIVE_RESET, np->regs + PORT);
+	writel(PORT_SELECTIVE_RESET, np->regs + I8255X_PORT);
 	readb(np->regs + SCB_STATUS);
 	usleep_range(20, 40);
-	writel(PORT_RESET, np->regs + PORT);
+	writel(PORT_RESET, np->regs + I8255X_PORT);
 	readb(np->regs + SCB_STATUS);
 	usleep_range(20, 40);
 
 	np->mask = MASK_INITIAL;
 	writeb(np->mask, np->regs + SCB_MASK);
-	err = i8255x_command(np, CU_LOAD_BASE, 0);
+	err = i8255x_command_wait(np, CU_LOAD_BASE, 0);
 	if (err)
 		return err;
-	return i8255x_command(np, RU_LOAD_BASE, 0);
+	return i8255x_command_wait(np, RU_LOAD_BASE, 0);
 }
 
 /* Whether causes can be masked one by one. Masks everything. */
@@ -111,7 +162,7 @@ bool i8255x_has_masks(struct i8255x *np)
 	       CAUSES_MASKABLE;
 }
 
-static u8 causes_of(u32 groups)
+static u8 i8255x_causes_of(u32 groups)
 {
 	return (groups & IRQMOD_RX ? CAUSES_RX : 0) |
 	       (groups & IRQMOD_TX ? CAUSES_TX : 0);
@@ -123,7 +174,7 @@ void i8255x_mask(struct irqmod_queue *queue, u32 groups)
 	unsigned long flags;
 
 	spin_lock_irqsave(&np->mask_lock, flags);
-	np->mask |= causes_of(groups);
+	np->mask |= i8255x_causes_of(groups);
 	writeb(np->mask, np->regs + SCB_MASK);
 	spin_unlock_irqrestore(&np->mask_lock, flags);
 }
@@ -134,7 +185,7 @@ void i8255x_unmask(struct irqmod_queue *queue, u32 groups)
 	unsigned long flags;
 
 	spin_lock_irqsave(&np->mask_lock, flags);
-	np->mask &= ~causes_of(groups);
+	np->mask &= ~i8255x_causes_of(groups);
 	writeb(np->mask, np->regs + SCB_MASK);
 	spin_unlock_irqrestore(&np->mask_lock, flags);
 }
@@ -168,7 +219,7 @@ irqreturn_t i8255x_isr(int irq, void *data)
 		writeb(np->mask, np->regs + SCB_MASK);
 		spin_unlock(&np->mask_lock);
 	}
-	if (ours & CAUSES_RX)
+	if (ours & (CAUSES_RX | CAUSE_SWI))
 		groups |= IRQMOD_RX;
 	if (ours & CAUSES_TX)
 		groups |= IRQMOD_TX;
@@ -180,33 +231,41 @@ irqreturn_t i8255x_isr(int irq, void *data)
 }
 
 /* The link work and ethtool use the PHY at the same time. */
-static int mdio(struct i8255x *np, u32 command)
+static int i8255x_mdio(struct i8255x *np, u32 command)
 {
 	u32 value;
 	int err;
 
 	mutex_lock(&np->mdio_lock);
-	writel(command, np->regs + MDI);
-	err = readl_poll_timeout(np->regs + MDI, value, value & MDI_READY, 20,
-				 MDI_US);
+	/* After a timeout below, an access may be under way. */
+	err = readl_poll_timeout(np->regs + I8255X_MDI, value,
+				 value & MDI_READY, 20, MDI_US);
+	if (err)
+		goto out;
+	writel(command, np->regs + I8255X_MDI);
+	err = readl_poll_timeout(np->regs + I8255X_MDI, value,
+				 value & MDI_READY, 20, MDI_US);
 	if (!err)
 		err = value & 0xffff;
+out:
 	mutex_unlock(&np->mdio_lock);
 	return err;
 }
 
 int i8255x_mdio_read(struct net_device *netdev, int phy, int reg)
 {
-	int value = mdio(netdev_priv(netdev), MDI_READ | phy << MDI_PHY_SHIFT |
-					      reg << MDI_REG_SHIFT);
+	int value = i8255x_mdio(netdev_priv(netdev),
+				MDI_READ | phy << MDI_PHY_SHIFT |
+				reg << MDI_REG_SHIFT);
 
 	return value < 0 ? 0xffff : value;
 }
 
 void i8255x_mdio_write(struct net_device *netdev, int phy, int reg, int value)
 {
-	mdio(netdev_priv(netdev), MDI_WRITE | phy << MDI_PHY_SHIFT |
-				  reg << MDI_REG_SHIFT | (value & 0xffff));
+	i8255x_mdio(netdev_priv(netdev),
+		    MDI_WRITE | phy << MDI_PHY_SHIFT | reg << MDI_REG_SHIFT |
+		    (value & 0xffff));
 }
 
 /* The bytes of a configure command (6.4.2.3); those without a comment are the

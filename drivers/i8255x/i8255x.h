@@ -67,8 +67,11 @@ struct i8255x {
 	bool tx_usable;			/* commands may be queued */
 	bool rx_mode_pending;		/* change deferred: no free slots */
 	u8 cu_command;			/* CU_START, then CU_RESUME */
-	bool ru_stopped;		/* descriptor with the EL bit was taken */
+	bool ru_stopped;		/* descriptor with the EL bit was taken, or
+					 * a start was not accepted
+					 */
 	bool ru_check;			/* RNR: the NIC reported a stop */
+	spinlock_t ru_lock;		/* starts of the receiver */
 	spinlock_t command_lock;	/* SCB_COMMAND */
 	unsigned int lost_doorbells;	/* for tests: doorbells to omit */
 
@@ -102,7 +105,7 @@ struct i8255x {
 	bool cpusaver;			/* the microcode bundles interrupts */
 	bool flow;			/* pause frames are on */
 	bool flow_auto;			/* ... if both sides advertise them */
-	bool phy_saved;			/* the next two: before a loss of power */
+	bool phy_saved;			/* the next two have been set */
 	u16 phy_bmcr;
 	u16 phy_advertise;
 	u32 msg_enable;
@@ -111,7 +114,7 @@ struct i8255x {
 
 	struct mii_if_info mii;
 	struct mutex mdio_lock;		/* MDI */
-	struct timer_list tx_retry;	/* of a doorbell that was not accepted */
+	struct timer_list retry;	/* of commands that were not accepted */
 	struct delayed_work link_work;
 	struct work_struct reset_work;
 };
@@ -145,7 +148,11 @@ static inline dma_addr_t i8255x_slot_dma(struct i8255x *np, unsigned int i)
 int i8255x_hw_reset(struct i8255x *np);
 bool i8255x_has_masks(struct i8255x *np);
 int i8255x_execute(struct i8255x *np, u16 command);
+int i8255x_wait_accepted(struct i8255x *np);
 int i8255x_command(struct i8255x *np, u8 command, u32 pointer);
+int i8255x_command_wait(struct i8255x *np, u8 command, u32 pointer);
+void i8255x_retry_later(struct i8255x *np);
+void i8255x_retry(struct timer_list *timer);
 bool i8255x_try_command(struct i8255x *np, u8 command);
 int i8255x_mdio_read(struct net_device *netdev, int phy, int reg);
 void i8255x_mdio_write(struct net_device *netdev, int phy, int reg, int value);
@@ -170,7 +177,7 @@ void i8255x_tx_free(struct i8255x *np, struct i8255x_rings *rings);
 void i8255x_tx_reset(struct i8255x *np);
 void i8255x_tx_enable(struct i8255x *np, bool enable);
 void i8255x_tx_drop(struct i8255x *np);
-void i8255x_tx_retry(struct timer_list *timer);
+void i8255x_tx_retry(struct i8255x *np);
 netdev_tx_t i8255x_xmit(struct sk_buff *skb, struct net_device *netdev);
 unsigned int i8255x_tx_reclaim(struct irqmod_queue *queue);
 unsigned int i8255x_tx_outstanding(struct irqmod_queue *queue);
@@ -184,8 +191,8 @@ void i8255x_counters_init(struct i8255x *np);
 unsigned int i8255x_counters_count(const struct i8255x *np);
 int i8255x_counters_start(struct i8255x *np);
 void i8255x_counters_stop(struct i8255x *np);
-void i8255x_rx_count(struct irqmod_queue *queue);
-u32 i8255x_rx_arrived(struct irqmod_queue *queue);
+bool i8255x_rx_count(struct irqmod_queue *queue);
+bool i8255x_rx_arrived(struct irqmod_queue *queue, u32 *arrived);
 void i8255x_get_stats64(struct net_device *netdev,
 			struct rtnl_link_stats64 *stats);
 
@@ -215,14 +222,13 @@ void i8255x_get_wol(struct net_device *netdev, struct ethtool_wolinfo *wol);
 int i8255x_set_wol(struct net_device *netdev, struct ethtool_wolinfo *wol);
 
 /* main.c: under RTNL */
-int i8255x_up(struct i8255x *np);
-void i8255x_down(struct i8255x *np);
 void i8255x_apply(struct i8255x *np);
 int i8255x_restart(struct i8255x *np);
 void i8255x_pause(struct i8255x *np);
 
 /* phy.c */
 int i8255x_find_phy(struct i8255x *np);
+u32 i8255x_phy_id(struct i8255x *np, int phy);
 void i8255x_init_phy(struct i8255x *np, int phy);
 void i8255x_link_speed(struct i8255x *np);
 void i8255x_phy_save(struct i8255x *np);

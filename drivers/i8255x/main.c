@@ -11,9 +11,8 @@
 #define LINK_PERIOD	(2 * HZ)
 #define WATCHDOG	(2 * HZ)
 
-static unsigned int lost_doorbells;
-module_param(lost_doorbells, uint, 0444);
-MODULE_PARM_DESC(lost_doorbells, "For tests: omit this many transmit doorbells, to cause a tx_timeout (default 0)");
+IRQMOD_PARAMETER(lost_doorbells, uint, 0444,
+		 "For tests: omit this many transmit doorbells, to cause a tx_timeout (default 0)");
 
 static bool eeprom_bad_csum_allow;
 module_param(eeprom_bad_csum_allow, bool, 0444);
@@ -49,7 +48,7 @@ void i8255x_apply(struct i8255x *np)
 }
 
 /* Starts the chip and the schemes on allocated rings. RTNL. */
-int i8255x_up(struct i8255x *np)
+static int i8255x_up(struct i8255x *np)
 {
 	int err;
 
@@ -78,7 +77,7 @@ int i8255x_up(struct i8255x *np)
 	return 0;
 }
 
-void i8255x_down(struct i8255x *np)
+static void i8255x_down(struct i8255x *np)
 {
 	/* The watchdog looks at a stopped queue's last packet. */
 	netif_trans_update(np->netdev);
@@ -89,7 +88,10 @@ void i8255x_down(struct i8255x *np)
 	i8255x_tx_drop(np);
 }
 
-/* Stops the interface, if it is up, for as long as something else uses the chip. */
+/* Stops the interface, if it is up, for as long as something else uses the chip.
+ * No access to the PHY may be under way while the chip is reset: the link work
+ * stops, too. All others hold RTNL.
+ */
 void i8255x_pause(struct i8255x *np)
 {
 	if (!netif_running(np->netdev))
@@ -107,7 +109,6 @@ int i8255x_restart(struct i8255x *np)
 	err = i8255x_up(np);
 	if (err)
 		return err;
-	netif_wake_queue(np->netdev);
 	schedule_delayed_work(&np->link_work, 0);
 	return 0;
 }
@@ -132,7 +133,6 @@ static int i8255x_open(struct net_device *netdev)
 		goto free_tx;
 	netif_carrier_off(netdev);
 	np->slow_link = true;
-	netif_start_queue(netdev);
 	err = i8255x_up(np);
 	if (err)
 		goto free_irq;
@@ -140,7 +140,8 @@ static int i8255x_open(struct net_device *netdev)
 	return 0;
 
 free_irq:
-	netif_stop_queue(netdev);
+	/* The command unit may still read the list. */
+	i8255x_hw_reset(np);
 	free_irq(np->pdev->irq, np);
 free_tx:
 	i8255x_tx_free(np, &np->rings);
@@ -211,16 +212,21 @@ static void i8255x_poll_controller(struct net_device *netdev)
 	if (disable_hardirq(np->pdev->irq))
 		i8255x_isr(np->pdev->irq, np);
 	enable_irq(np->pdev->irq);
+	irqmod_netpoll(&np->queue);
 }
 #endif
 
 static int i8255x_ioctl(struct net_device *netdev, struct ifreq *ifr, int cmd)
 {
 	struct i8255x *np = netdev_priv(netdev);
+	int err;
 
 	if (!netif_running(netdev))
 		return -EINVAL;
-	return generic_mii_ioctl(&np->mii, if_mii(ifr), cmd, NULL);
+	err = generic_mii_ioctl(&np->mii, if_mii(ifr), cmd, NULL);
+	if (!err && cmd == SIOCSMIIREG)
+		i8255x_phy_save(np);
+	return err;
 }
 
 static const struct net_device_ops i8255x_netdev_ops = {
@@ -305,16 +311,17 @@ static int i8255x_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	np->regs = pcim_iomap_table(pdev)[0];
 	np->rings.rx_count = RING_DEFAULT;
 	np->rings.tx_count = RING_DEFAULT;
-	np->lost_doorbells = lost_doorbells;
+	np->lost_doorbells = irqmod_instrument(lost_doorbells, 0);
 	np->slow_link = true;
 	np->msg_enable = netif_msg_init(debug, DEBUG_DEFAULT);
+	spin_lock_init(&np->ru_lock);
 	spin_lock_init(&np->command_lock);
 	spin_lock_init(&np->mask_lock);
 	spin_lock_init(&np->counters_lock);
 	mutex_init(&np->mdio_lock);
 	INIT_DELAYED_WORK(&np->link_work, i8255x_link);
 	INIT_WORK(&np->reset_work, i8255x_reset);
-	timer_setup(&np->tx_retry, i8255x_tx_retry, 0);
+	timer_setup(&np->retry, i8255x_retry, 0);
 
 	pci_set_master(pdev);
 	err = i8255x_hw_reset(np);
@@ -332,6 +339,10 @@ static int i8255x_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (phy < 0) {
 		dev_err(&pdev->dev, "no PHY answers\n");
 		return phy;
+	}
+	if (i8255x_phy_id(np, phy) == PHY_82552) {
+		dev_err(&pdev->dev, "the 82552 PHY is not supported; use e100\n");
+		return -ENODEV;
 	}
 	np->mii = (struct mii_if_info) {
 		.phy_id = phy,

@@ -32,10 +32,10 @@ enum {
 #define FIRMWARE_BYTES	(4 * MICROCODE_WORDS + PLACES)
 
 /* The values of e100, and those with which every frame interrupts. */
-static const u16 saving[PLACES] = { 1536, 6, 0xffff };
-static const u16 neutral[PLACES] = { 1, 1, 0xff80 };
+static const u16 i8255x_saving[PLACES] = { 1536, 6, 0xffff };
+static const u16 i8255x_neutral[PLACES] = { 1, 1, 0xff80 };
 
-static const char *firmware_name(const struct i8255x *np)
+static const char *i8255x_firmware_name(const struct i8255x *np)
 {
 	if (np->ich)
 		return NULL;
@@ -51,7 +51,7 @@ static const char *firmware_name(const struct i8255x *np)
 	return NULL;
 }
 
-static bool firmware_valid(const struct firmware *firmware)
+static bool i8255x_firmware_valid(const struct firmware *firmware)
 {
 	const u8 *places = firmware->data + 4 * MICROCODE_WORDS;
 
@@ -64,7 +64,7 @@ static bool firmware_valid(const struct firmware *firmware)
 /* In ndo_open: while the machine resumes, there may be no files. RTNL. */
 int i8255x_microcode_request(struct i8255x *np)
 {
-	const char *name = firmware_name(np);
+	const char *name = i8255x_firmware_name(np);
 	bool optional = np->chip < I82551_F || i8255x_is_qemu(np);
 	int err;
 
@@ -73,7 +73,7 @@ int i8255x_microcode_request(struct i8255x *np)
 	if (!name)
 		return 0;
 	err = firmware_request_nowarn(&np->microcode, name, &np->pdev->dev);
-	if (!err && !firmware_valid(np->microcode)) {
+	if (!err && !i8255x_firmware_valid(np->microcode)) {
 		i8255x_microcode_release(np);
 		err = -EINVAL;
 	}
@@ -93,7 +93,8 @@ int i8255x_microcode_request(struct i8255x *np)
 int i8255x_microcode_load(struct i8255x *np)
 {
 	__le32 *words = np->shared->block.microcode.words;
-	const u16 *values = np->cpusaver ? saving : neutral;
+	const u16 *values = np->cpusaver ? i8255x_saving
+					    : i8255x_neutral;
 	const u8 *places;
 	int i, err;
 

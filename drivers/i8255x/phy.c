@@ -20,10 +20,14 @@ int i8255x_find_phy(struct i8255x *np)
 	return -ENODEV;
 }
 
+u32 i8255x_phy_id(struct i8255x *np, int phy)
+{
+	return i8255x_mdio_read(np->netdev, phy, MII_PHYSID1) << 16 |
+	       i8255x_mdio_read(np->netdev, phy, MII_PHYSID2);
+}
+
 #define PHY_SETTINGS	(BMCR_SPEED100 | BMCR_ANENABLE | BMCR_FULLDPLX)
-#define PHY_NSC		0x20005c00	/* National's DP83840 */
-#define PHY_NSC_MASK	0xfffffff0
-#define NSC_CONGESTION	0x17		/* its register of congestion control */
+#define NSC_CONGESTION	0x17		/* register of congestion control */
 #define NSC_ENABLE	BIT(8)
 #define NSC_TXREADY	BIT(10)
 #define MDIX_REGISTER	0x1c
@@ -36,10 +40,7 @@ void i8255x_init_phy(struct i8255x *np, int phy)
 	struct net_device *netdev = np->netdev;
 	int bmcr, other;
 	u16 value;
-	u32 id;
 
-	id = i8255x_mdio_read(netdev, phy, MII_PHYSID1) << 16 |
-	     i8255x_mdio_read(netdev, phy, MII_PHYSID2);
 	bmcr = i8255x_mdio_read(netdev, phy, MII_BMCR);
 	for (other = 0; other < 32; other++)
 		if (other != phy)
@@ -47,7 +48,7 @@ void i8255x_init_phy(struct i8255x *np, int phy)
 	if (bmcr & BMCR_ISOLATE)
 		i8255x_mdio_write(netdev, phy, MII_BMCR, bmcr & ~BMCR_ISOLATE);
 
-	if ((id & PHY_NSC_MASK) == PHY_NSC) {
+	if ((i8255x_phy_id(np, phy) & PHY_NSC_MASK) == PHY_NSC) {
 		value = i8255x_mdio_read(netdev, phy, NSC_CONGESTION);
 		i8255x_mdio_write(netdev, phy, NSC_CONGESTION,
 				  (value | NSC_TXREADY) & ~NSC_ENABLE);
@@ -71,15 +72,13 @@ void i8255x_link_speed(struct i8255x *np)
 	WRITE_ONCE(np->slow_link, link.base.speed != SPEED_100);
 }
 
-/* Keeps what ethtool or an ioctl has set. RTNL. */
+/* Keeps what ethtool or an ioctl has just set: after an error of the bus or a loss
+ * of power the PHY cannot be asked. RTNL.
+ */
 void i8255x_phy_save(struct i8255x *np)
 {
-	int bmcr = i8255x_mdio_read(np->netdev, np->mii.phy_id, MII_BMCR);
-
-	/* After an error of the bus nothing answers. */
-	if (bmcr == 0xffff)
-		return;
-	np->phy_bmcr = bmcr & PHY_SETTINGS;
+	np->phy_bmcr = i8255x_mdio_read(np->netdev, np->mii.phy_id, MII_BMCR) &
+		       PHY_SETTINGS;
 	np->phy_advertise = i8255x_mdio_read(np->netdev, np->mii.phy_id,
 					     MII_ADVERTISE);
 	np->phy_saved = true;

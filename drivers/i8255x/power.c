@@ -14,12 +14,10 @@ void i8255x_reset(struct work_struct *work)
 
 	rtnl_lock();
 	if (netif_running(np->netdev) && netif_device_present(np->netdev)) {
-		i8255x_down(np);
-		if (i8255x_up(np)) {
+		i8255x_pause(np);
+		if (i8255x_restart(np)) {
 			netdev_err(np->netdev, "the NIC does not restart\n");
 			dev_close(np->netdev);
-		} else {
-			netif_wake_queue(np->netdev);
 		}
 	}
 	rtnl_unlock();
@@ -37,7 +35,6 @@ static void i8255x_detach(struct i8255x *np)
 	rtnl_lock();
 	netif_device_detach(np->netdev);
 	i8255x_pause(np);
-	i8255x_phy_save(np);
 	rtnl_unlock();
 }
 

@@ -19,9 +19,9 @@ enum {
 	SCB_COMMAND	= 0x02,	/* u8: CU and RU command; 0 when accepted */
 	SCB_MASK	= 0x03,	/* u8: masked causes; SWI and M bits */
 	SCB_POINTER	= 0x04,	/* u32: argument of a command */
-	PORT		= 0x08,	/* u32: reset, self test */
-	EEPROM		= 0x0e,	/* u16: bit-banged 93C46 */
-	MDI		= 0x10,	/* u32: PHY access */
+	I8255X_PORT	= 0x08,	/* u32: reset, self test */
+	I8255X_EEPROM	= 0x0e,	/* u16: bit-banged 93C46 */
+	I8255X_MDI	= 0x10,	/* u32: PHY access */
 	FLOW_THRESHOLD	= 0x19,	/* u8: of the receive FIFO, for pause frames */
 };
 
@@ -47,6 +47,7 @@ enum {
 
 	MASK_ER		= BIT(3),	/* early receive */
 	MASK_FCP	= BIT(2),	/* pause frame */
+	MASK_SI		= BIT(1),	/* raises CAUSE_SWI; reads as 0 */
 	MASK_ALL	= BIT(0),	/* M: no interrupts */
 
 	/* Receive errors and overflows are masked together with receive. */
@@ -103,6 +104,13 @@ enum {
 	MDI_PHY_SHIFT	= 21,
 	MDI_REG_SHIFT	= 16,
 };
+
+/* PHYs that differ: National's DP83840, and the 82552 of some chipsets, which does
+ * not always negotiate 100 Mbit/s and has other registers (e100 knows it).
+ */
+#define PHY_NSC		0x20005c00
+#define PHY_NSC_MASK	0xfffffff0
+#define PHY_82552	0x004dd061
 
 /* Command blocks (6.4.2) */
 enum {

@@ -71,11 +71,10 @@ void i8255x_rx_reset(struct i8255x *np)
 	np->ru_check = false;
 }
 
-/* Starts the receiver at the next descriptor to take. */
+/* Starts the receiver after i8255x_rx_reset(). Process context. */
 int i8255x_rx_start(struct i8255x *np)
 {
-	np->ru_stopped = false;
-	return i8255x_command(np, RU_START, np->rings.rfd_dma[np->rx_cur]);
+	return i8255x_command_wait(np, RU_START, np->rings.rfd_dma[0]);
 }
 
 bool i8255x_rx_pending(struct irqmod_queue *queue)
@@ -85,41 +84,64 @@ bool i8255x_rx_pending(struct irqmod_queue *queue)
 	return READ_ONCE(np->rings.rfd[np->rx_cur]->status) & cpu_to_le16(RFD_C);
 }
 
-/* Returns the first @missing of the descriptors that have been taken. */
-static void rx_return(struct i8255x *np, u32 missing)
+/* Starts the stopped receiver at the next descriptor to take. With ru_lock. */
+static void i8255x_ru_start(struct i8255x *np)
 {
-	unsigned int last = np->rx_last, restart;
+	/* Release: a pass that sees this sees the descriptors that have been
+	 * returned.
+	 */
+	smp_store_release(&np->ru_stopped, false);
+	if (!i8255x_command(np, RU_START, np->rings.rfd_dma[np->rx_cur]))
+		return;
+	WRITE_ONCE(np->ru_stopped, true);
+	i8255x_retry_later(np);
+}
+
+static u32 i8255x_rx_missing(const struct i8255x *np)
+{
+	/* Acquire: pairs with i8255x_rx_take(), which has read these frames. */
+	return smp_load_acquire(&np->rx_taken) - np->rx_returned;
+}
+
+/* The receiver has stopped after the old end. */
+static void i8255x_ru_restart(struct i8255x *np)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&np->ru_lock, flags);
+	/* Acquire: pairs with i8255x_rx_take(), which has set rx_cur. */
+	if (smp_load_acquire(&np->ru_stopped) &&
+	    i8255x_rx_missing(np) < np->rings.rx_count)
+		i8255x_ru_start(np);
+	spin_unlock_irqrestore(&np->ru_lock, flags);
+}
+
+/* Returns the first @missing of the descriptors that have been taken. */
+static void i8255x_rx_return(struct i8255x *np, u32 missing)
+{
+	unsigned int before = np->rx_last, last = before;
 	u32 i;
 
-	if (!missing)
-		return;
-	restart = np->rx_ret;
 	for (i = 0; i < missing; i++) {
 		last = np->rx_ret;
 		np->rings.rfd[last]->status = 0;
 		np->rings.rfd[last]->command = 0;
 		np->rx_ret = last + 1 == np->rings.rx_count ? 0 : last + 1;
 	}
-	/* Set the new end before clearing the old one. */
-	np->rings.rfd[last]->command = cpu_to_le16(RFD_EL);
-	dma_wmb();
-	if (last != np->rx_last)
-		np->rings.rfd[np->rx_last]->command = 0;
-	np->rx_last = last;
-	np->rx_returned += missing;
-
-	if (READ_ONCE(np->ru_stopped)) {
-		/* It stopped after the old end: restart at the first
-		 * refilled descriptor.
+	if (missing) {
+		np->rings.rfd[last]->command = cpu_to_le16(RFD_EL);
+		WRITE_ONCE(np->rx_last, last);
+		/* Set the new end before clearing the old one. And who sees a
+		 * frame that was received because the old end was cleared must
+		 * know the new one: pairs with dma_rmb() in i8255x_rx_take().
 		 */
-		WRITE_ONCE(np->ru_stopped, false);
-		i8255x_command(np, RU_START, np->rings.rfd_dma[restart]);
+		dma_wmb();
+		if (last != before)
+			np->rings.rfd[before]->command = 0;
+		np->rx_returned += missing;
 	}
-}
-
-static u32 rx_missing(const struct i8255x *np)
-{
-	return READ_ONCE(np->rx_taken) - np->rx_returned;
+	if (unlikely(READ_ONCE(np->ru_stopped)))
+		i8255x_ru_restart(np);
 }
 
 void i8255x_rx_refill(struct irqmod_queue *queue)
@@ -127,10 +149,9 @@ void i8255x_rx_refill(struct irqmod_queue *queue)
 	struct i8255x *np = to_i8255x(queue);
 	u32 spare = np->rings.rx_count -
 		    min(READ_ONCE(queue->rx_limit), np->rings.rx_count);
-	u32 missing = rx_missing(np);
+	u32 missing = i8255x_rx_missing(np);
 
-	if (missing > spare)
-		rx_return(np, missing - spare);
+	i8255x_rx_return(np, missing > spare ? missing - spare : 0);
 }
 
 /* The receiver may have seen the EL bit just before it was moved, and have
@@ -139,17 +160,29 @@ void i8255x_rx_refill(struct irqmod_queue *queue)
  * moved the EL bit left frames on the ring. A later pass looks then: the RNR
  * interrupt has been acknowledged, and there will be no other.
  */
-static void rx_check(struct i8255x *np)
+static void i8255x_rx_check(struct i8255x *np)
 {
-	if (np->ru_stopped || i8255x_rx_pending(&np->queue))
+	unsigned long flags;
+
+	if (READ_ONCE(np->ru_stopped) || i8255x_rx_pending(&np->queue))
 		return;
 	WRITE_ONCE(np->ru_check, false);
-	if ((readb(np->regs + SCB_STATUS) & RUS_MASK) != RUS_READY)
-		i8255x_rx_start(np);
+	if ((readb(np->regs + SCB_STATUS) & RUS_MASK) == RUS_READY)
+		return;
+	spin_lock_irqsave(&np->ru_lock, flags);
+	/* A start that has not been accepted yet must not be repeated. */
+	if (i8255x_wait_accepted(np)) {
+		WRITE_ONCE(np->ru_check, true);
+		i8255x_retry_later(np);
+	} else if (!READ_ONCE(np->ru_stopped) &&
+		   (readb(np->regs + SCB_STATUS) & RUS_MASK) != RUS_READY) {
+		i8255x_ru_start(np);
+	}
+	spin_unlock_irqrestore(&np->ru_lock, flags);
 }
 
 /* RXALL: frames with errors are passed on, too. */
-static bool rx_keeps(const struct i8255x *np, unsigned int len)
+static bool i8255x_rx_keeps(const struct i8255x *np, unsigned int len)
 {
 	return np->netdev->features & NETIF_F_RXALL && len >= ETH_HLEN &&
 	       len <= RX_DATA_BYTES;
@@ -160,26 +193,34 @@ int i8255x_rx_take(struct irqmod_queue *queue, int budget)
 	struct i8255x *np = to_i8255x(queue);
 	u32 packets = 0, bytes = 0, errors = 0, no_buffer = 0;
 	unsigned int cur = np->rx_cur;
+	bool stopped = false;
 	int taken = 0;
 
-	while (taken < budget) {
+	/* All descriptors have been taken: they still show their old frames.
+	 * Acquire: pairs with i8255x_ru_start().
+	 */
+	if (unlikely(smp_load_acquire(&np->ru_stopped)))
+		budget = 0;
+	while (taken < budget && !stopped) {
 		struct i8255x_rfd *rfd = np->rings.rfd[cur];
 		u16 status = le16_to_cpu(READ_ONCE(rfd->status));
 		struct sk_buff *skb;
 		unsigned int len;
 
-		if (!(status & RFD_C) || np->ru_stopped)
+		if (!(status & RFD_C))
 			break;
+		/* Read the status before the frame, and before the end of the
+		 * list: pairs with dma_wmb() in i8255x_rx_return().
+		 */
 		dma_rmb();
 		taken++;
-		if (unlikely(cur == np->rx_last))
-			WRITE_ONCE(np->ru_stopped, true);
+		stopped = cur == READ_ONCE(np->rx_last);
 		cur = cur + 1 == np->rings.rx_count ? 0 : cur + 1;
 
 		len = le16_to_cpu(rfd->count) & RFD_COUNT_MASK;
 		if (unlikely(!(status & RFD_OK) || len < ETH_HLEN ||
 			     len > RX_DATA_BYTES) &&
-		    !rx_keeps(np, len)) {
+		    !i8255x_rx_keeps(np, len)) {
 			errors++;
 			continue;
 		}
@@ -195,11 +236,15 @@ int i8255x_rx_take(struct irqmod_queue *queue, int budget)
 		irqmod_deliver(queue, skb);
 	}
 	np->rx_cur = cur;
-	WRITE_ONCE(np->rx_taken, np->rx_taken + taken);
+	/* Release: the descriptors may be returned. */
+	smp_store_release(&np->rx_taken, np->rx_taken + taken);
+	/* Release: the receiver may be started at rx_cur. */
+	if (unlikely(stopped))
+		smp_store_release(&np->ru_stopped, true);
 	if (!queue->rx_deferred)
-		rx_return(np, rx_missing(np));
+		i8255x_rx_return(np, i8255x_rx_missing(np));
 	if (unlikely(!taken || READ_ONCE(np->ru_check)))
-		rx_check(np);
+		i8255x_rx_check(np);
 
 	u64_stats_update_begin(&queue->rx_stats.syncp);
 	u64_stats_add(&queue->rx_stats.packets, packets);

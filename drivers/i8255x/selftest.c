@@ -28,7 +28,7 @@ const char i8255x_test_names[I8255X_TESTS][ETH_GSTRING_LEN] = {
 };
 
 /* The general pointer keeps what is written, the mask its bits for causes. */
-static int test_registers(struct i8255x *np)
+static int i8255x_test_registers(struct i8255x *np)
 {
 	static const u32 patterns[] = { 0x5a5a5a5a, 0xa5a5a5a5, 0xffffffff, 0 };
 	int i, err;
@@ -48,7 +48,7 @@ static int test_registers(struct i8255x *np)
 }
 
 /* PORT self-test (6.3.3.2): ROM, registers, timers; it ends with a reset. */
-static int test_chip(struct i8255x *np)
+static int i8255x_test_chip(struct i8255x *np)
 {
 	dma_addr_t dma = i8255x_shared_dma(np, self_test);
 	struct i8255x_shared *shared = np->shared;
@@ -59,7 +59,7 @@ static int test_chip(struct i8255x *np)
 	shared->self_test.failed = cpu_to_le32(U32_MAX);
 	/* Clear the result before the chip may write it. */
 	dma_wmb();
-	writel(lower_32_bits(dma) | PORT_SELF_TEST, np->regs + PORT);
+	writel(lower_32_bits(dma) | PORT_SELF_TEST, np->regs + I8255X_PORT);
 	err = read_poll_timeout(READ_ONCE, signature, signature, 1000,
 				SELF_TEST_US, true, shared->self_test.signature);
 	/* The test unmasks all causes. */
@@ -70,7 +70,7 @@ static int test_chip(struct i8255x *np)
 }
 
 /* Sends a frame to ourselves, and compares. */
-static int loop(struct i8255x *np, u8 config10)
+static int i8255x_loop(struct i8255x *np, u8 config10)
 {
 	struct i8255x_shared *shared = np->shared;
 	struct i8255x_rfd *rfd = &shared->loop_rfd.head;
@@ -94,7 +94,8 @@ static int loop(struct i8255x *np, u8 config10)
 	rfd->command = cpu_to_le16(RFD_EL);
 	rfd->reserved = cpu_to_le32(U32_MAX);
 	rfd->size = cpu_to_le16(RX_DATA_BYTES);
-	err = i8255x_command(np, RU_START, i8255x_shared_dma(np, loop_rfd));
+	err = i8255x_command_wait(np, RU_START,
+				  i8255x_shared_dma(np, loop_rfd));
 	if (err)
 		return err;
 
@@ -123,33 +124,33 @@ static int loop(struct i8255x *np, u8 config10)
 	return 0;
 }
 
-static int test_loop_mac(struct i8255x *np)
+static int i8255x_test_loop_mac(struct i8255x *np)
 {
-	return loop(np, CONFIG10_LOOP_MAC);
+	return i8255x_loop(np, CONFIG10_LOOP_MAC);
 }
 
 /* The PHY of a chipset does not loop; e100 tests the chip twice then. */
-static int test_loop_phy(struct i8255x *np)
+static int i8255x_test_loop_phy(struct i8255x *np)
 {
 	int phy = np->mii.phy_id;
 	int bmcr, err;
 
 	if (np->ich)
-		return loop(np, CONFIG10_LOOP_MAC);
+		return i8255x_loop(np, CONFIG10_LOOP_MAC);
 	bmcr = i8255x_mdio_read(np->netdev, phy, MII_BMCR);
 	i8255x_mdio_write(np->netdev, phy, MII_BMCR,
 			  BMCR_LOOPBACK | BMCR_SPEED100 | BMCR_FULLDPLX);
-	err = loop(np, CONFIG10_LOOP_PHY);
+	err = i8255x_loop(np, CONFIG10_LOOP_PHY);
 	i8255x_mdio_write(np->netdev, phy, MII_BMCR, bmcr);
 	return err;
 }
 
-static void test_offline(struct i8255x *np, u64 *data)
+static void i8255x_test_offline(struct i8255x *np, u64 *data)
 {
-	data[TEST_REGISTERS] = !!test_registers(np);
-	data[TEST_CHIP] = !!test_chip(np);
-	data[TEST_LOOP_MAC] = !!test_loop_mac(np);
-	data[TEST_LOOP_PHY] = !!test_loop_phy(np);
+	data[TEST_REGISTERS] = !!i8255x_test_registers(np);
+	data[TEST_CHIP] = !!i8255x_test_chip(np);
+	data[TEST_LOOP_MAC] = !!i8255x_test_loop_mac(np);
+	data[TEST_LOOP_PHY] = !!i8255x_test_loop_phy(np);
 	i8255x_hw_reset(np);
 }
 
@@ -165,7 +166,7 @@ void i8255x_self_test(struct net_device *netdev, struct ethtool_test *test,
 	data[TEST_EEPROM] = i8255x_eeprom_sum(np) != EEPROM_SUM;
 	if (test->flags & ETH_TEST_FL_OFFLINE) {
 		i8255x_pause(np);
-		test_offline(np, data);
+		i8255x_test_offline(np, data);
 		if (i8255x_restart(np))
 			test->flags |= ETH_TEST_FL_FAILED;
 	}

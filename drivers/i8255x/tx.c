@@ -10,8 +10,6 @@
 
 #include "i8255x.h"
 
-#define TX_RETRY	msecs_to_jiffies(10)
-
 void i8255x_tx_free(struct i8255x *np, struct i8255x_rings *rings)
 {
 	if (rings->cbs)
@@ -63,11 +61,11 @@ void i8255x_tx_reset(struct i8255x *np)
  */
 void i8255x_tx_enable(struct i8255x *np, bool enable)
 {
-	netif_tx_lock_bh(np->netdev);
+	__netif_tx_lock_bh(np->queue.txq);
 	np->tx_usable = enable;
-	netif_tx_unlock_bh(np->netdev);
+	__netif_tx_unlock_bh(np->queue.txq);
 	if (!enable)
-		timer_delete_sync(&np->tx_retry);
+		timer_delete_sync(&np->retry);
 }
 
 unsigned int i8255x_tx_outstanding(struct irqmod_queue *queue)
@@ -94,7 +92,7 @@ unsigned int i8255x_tx_room(struct irqmod_queue *queue)
 }
 
 /* The next slot to fill; the caller has checked that one is free. */
-static struct i8255x_cb *tx_slot(struct i8255x *np)
+static struct i8255x_cb *i8255x_tx_slot(struct i8255x *np)
 {
 	struct i8255x_cb *cb = i8255x_slot(np, np->tx_head);
 
@@ -102,12 +100,17 @@ static struct i8255x_cb *tx_slot(struct i8255x *np)
 	return cb;
 }
 
-/* Hands the slot to the NIC: sets its S bit, then clears the previous one. */
-static void tx_commit(struct i8255x *np, struct i8255x_cb *cb, u16 command)
+/* Hands the slot to the NIC: sets its S bit, then clears the previous one. Called
+ * with the queue locked, by its own lock: netif_tx_lock() only freezes queues, and
+ * neither netpoll nor a device without a qdisc looks at that.
+ */
+static void i8255x_tx_commit(struct i8255x *np, struct i8255x_cb *cb,
+			     u16 command)
 {
 	unsigned int i = np->tx_head;
 	struct i8255x_cb *before = i8255x_slot(np, i ? i - 1 : np->rings.tx_count - 1);
 
+	lockdep_assert_held(&np->queue.txq->_xmit_lock);
 	cb->command = cpu_to_le16(command | CB_S);
 	/* Complete the slot before the command unit can reach it. */
 	dma_wmb();
@@ -122,24 +125,22 @@ static void tx_commit(struct i8255x *np, struct i8255x_cb *cb, u16 command)
  * a timer retries: byte queue limits may have stopped the queue, and then there is
  * no next doorbell.
  */
-static void tx_kick(struct i8255x *np)
+static void i8255x_tx_kick(struct i8255x *np)
 {
 	if (i8255x_command(np, np->cu_command, np->rings.cbs_dma)) {
-		mod_timer(&np->tx_retry, jiffies + TX_RETRY);
+		i8255x_retry_later(np);
 		return;
 	}
 	np->cu_command = CU_RESUME;
 	np->tx_unkicked = 0;
 }
 
-void i8255x_tx_retry(struct timer_list *timer)
+void i8255x_tx_retry(struct i8255x *np)
 {
-	struct i8255x *np = container_of(timer, struct i8255x, tx_retry);
-
-	netif_tx_lock(np->netdev);
+	__netif_tx_lock(np->queue.txq, smp_processor_id());
 	if (np->tx_usable && np->tx_unkicked)
-		tx_kick(np);
-	netif_tx_unlock(np->netdev);
+		i8255x_tx_kick(np);
+	__netif_tx_unlock(np->queue.txq);
 }
 
 netdev_tx_t i8255x_xmit(struct sk_buff *skb, struct net_device *netdev)
@@ -159,7 +160,7 @@ netdev_tx_t i8255x_xmit(struct sk_buff *skb, struct net_device *netdev)
 		goto kick;
 	}
 
-	cb = tx_slot(np);
+	cb = i8255x_tx_slot(np);
 	np->rings.tx_skb[np->tx_head] = skb;
 	cb->tx.tbd_array = cpu_to_le32(i8255x_slot_dma(np, np->tx_head) +
 				       offsetof(struct i8255x_cb, tx.buf_addr));
@@ -173,13 +174,13 @@ netdev_tx_t i8255x_xmit(struct sk_buff *skb, struct net_device *netdev)
 		command |= CB_I;
 	skb_tx_timestamp(skb);
 	irqmod_tx_sent(&np->queue, skb->len);
-	tx_commit(np, cb, command);
+	i8255x_tx_commit(np, cb, command);
 
 	if (irqmod_tx_queued(&np->queue, i8255x_tx_room(&np->queue),
 			     TX_RESERVE) ||
 	    np->tx_unkicked >= TX_BATCH) {
-		if (likely(!np->lost_doorbells))
-			tx_kick(np);
+		if (likely(!irqmod_instrument(np->lost_doorbells, 0)))
+			i8255x_tx_kick(np);
 		else
 			np->lost_doorbells--;
 	}
@@ -188,14 +189,14 @@ netdev_tx_t i8255x_xmit(struct sk_buff *skb, struct net_device *netdev)
 kick:
 	/* The failed packet may have been the last of a batch. */
 	if (np->tx_unkicked && !netdev_xmit_more())
-		tx_kick(np);
+		i8255x_tx_kick(np);
 	return NETDEV_TX_OK;
 }
 
 unsigned int i8255x_tx_reclaim(struct irqmod_queue *queue)
 {
 	struct i8255x *np = to_i8255x(queue);
-	/* Acquire: pairs with tx_commit(). */
+	/* Acquire: pairs with i8255x_tx_commit(). */
 	u32 left = smp_load_acquire(&np->tx_filled) - np->tx_done;
 	u32 slots = 0, packets = 0, bytes = 0;
 	unsigned int tail = np->tx_tail;
@@ -252,22 +253,22 @@ void i8255x_tx_drop(struct i8255x *np)
 /* Called with the transmit queue locked. These commands need no interrupt: the
  * next reclaim skips them.
  */
-static void tx_setup(struct i8255x *np)
+static void i8255x_tx_setup(struct i8255x *np)
 {
 	struct net_device *netdev = np->netdev;
 	struct netdev_hw_addr *ha;
 	struct i8255x_cb *cb;
 	unsigned int n = 0;
 
-	cb = tx_slot(np);
+	cb = i8255x_tx_slot(np);
 	memcpy(cb->address, netdev->dev_addr, ETH_ALEN);
-	tx_commit(np, cb, CB_IA_SETUP);
+	i8255x_tx_commit(np, cb, CB_IA_SETUP);
 
-	cb = tx_slot(np);
+	cb = i8255x_tx_slot(np);
 	i8255x_config(np, cb->config);
-	tx_commit(np, cb, CB_CONFIGURE);
+	i8255x_tx_commit(np, cb, CB_CONFIGURE);
 
-	cb = tx_slot(np);
+	cb = i8255x_tx_slot(np);
 	netdev_for_each_mc_addr(ha, netdev) {
 		if (n == CB_MULTICAST_MAX)
 			break;		/* all multicast: i8255x_config() */
@@ -275,7 +276,7 @@ static void tx_setup(struct i8255x *np)
 		n++;
 	}
 	cb->multicast.bytes = cpu_to_le16(n * ETH_ALEN);
-	tx_commit(np, cb, CB_MULTICAST);
+	i8255x_tx_commit(np, cb, CB_MULTICAST);
 }
 
 /* Sets our address, the configuration and the multicast filter. ndo_set_rx_mode:
@@ -285,21 +286,21 @@ void i8255x_set_rx_mode(struct net_device *netdev)
 {
 	struct i8255x *np = netdev_priv(netdev);
 
-	netif_tx_lock(netdev);
+	__netif_tx_lock(np->queue.txq, smp_processor_id());
 	if (np->tx_usable && i8255x_tx_room(&np->queue) >= TX_RESERVE) {
 		WRITE_ONCE(np->rx_mode_pending, false);
-		tx_setup(np);
-		tx_kick(np);
+		i8255x_tx_setup(np);
+		i8255x_tx_kick(np);
 	} else {
 		/* The link work retries. */
 		WRITE_ONCE(np->rx_mode_pending, true);
 	}
-	netif_tx_unlock(netdev);
+	__netif_tx_unlock(np->queue.txq);
 }
 
 /* Once it was reclaimed, the slot may be in use again. */
-static bool tx_is_done(const struct i8255x *np, const struct i8255x_cb *cb,
-		       u32 before)
+static bool i8255x_tx_is_done(const struct i8255x *np,
+			      const struct i8255x_cb *cb, u32 before)
 {
 	return READ_ONCE(cb->status) & cpu_to_le16(CB_C) ||
 	       (s32)(READ_ONCE(np->tx_done) - before) > 0;
@@ -315,20 +316,20 @@ int i8255x_tx_dump(struct i8255x *np)
 	u32 before;
 	int err;
 
-	netif_tx_lock_bh(np->netdev);
+	__netif_tx_lock_bh(np->queue.txq);
 	/* Leave one for a packet. */
 	if (!np->tx_usable || i8255x_tx_room(&np->queue) < 2) {
-		netif_tx_unlock_bh(np->netdev);
+		__netif_tx_unlock_bh(np->queue.txq);
 		return -EBUSY;
 	}
-	cb = tx_slot(np);
+	cb = i8255x_tx_slot(np);
 	cb->dump = cpu_to_le32(i8255x_shared_dma(np, dump));
 	before = np->tx_filled;
-	tx_commit(np, cb, CB_DUMP);
-	tx_kick(np);
-	netif_tx_unlock_bh(np->netdev);
-	err = read_poll_timeout(tx_is_done, done, done, 100, USEC_PER_SEC,
-				false, np, cb, before);
+	i8255x_tx_commit(np, cb, CB_DUMP);
+	i8255x_tx_kick(np);
+	__netif_tx_unlock_bh(np->queue.txq);
+	err = read_poll_timeout(i8255x_tx_is_done, done, done, 100,
+				USEC_PER_SEC, false, np, cb, before);
 	/* Read the mark before the dump. */
 	dma_rmb();
 	return err;

@@ -6,7 +6,7 @@
  */
 #include "i8255x.h"
 
-static bool wake_supported(const struct i8255x *np)
+static bool i8255x_wake_supported(const struct i8255x *np)
 {
 	return np->chip >= I82558 && device_can_wakeup(&np->pdev->dev);
 }
@@ -14,7 +14,7 @@ static bool wake_supported(const struct i8255x *np)
 /* At the probe: as the EEPROM says. */
 void i8255x_wake_init(struct i8255x *np)
 {
-	np->wake = wake_supported(np) &&
+	np->wake = i8255x_wake_supported(np) &&
 		   irqmod_microwire_read(&np->eeprom, EEPROM_ID) &
 			EEPROM_ID_WAKE;
 	device_set_wakeup_enable(&np->pdev->dev, np->wake);
@@ -50,7 +50,7 @@ void i8255x_get_wol(struct net_device *netdev, struct ethtool_wolinfo *wol)
 {
 	const struct i8255x *np = netdev_priv(netdev);
 
-	wol->supported = wake_supported(np) ? WAKE_MAGIC : 0;
+	wol->supported = i8255x_wake_supported(np) ? WAKE_MAGIC : 0;
 	wol->wolopts = np->wake ? WAKE_MAGIC : 0;
 }
 
@@ -58,7 +58,8 @@ int i8255x_set_wol(struct net_device *netdev, struct ethtool_wolinfo *wol)
 {
 	struct i8255x *np = netdev_priv(netdev);
 
-	if (wol->wolopts && (wol->wolopts != WAKE_MAGIC || !wake_supported(np)))
+	if (wol->wolopts &&
+	    (wol->wolopts != WAKE_MAGIC || !i8255x_wake_supported(np)))
 		return -EOPNOTSUPP;
 	np->wake = wol->wolopts;
 	device_set_wakeup_enable(&np->pdev->dev, np->wake);

@@ -44,8 +44,17 @@ static void rx_quiet(struct irqmod_queue *queue, bool quiet)
 	irqmod_rx_give(queue);
 	WRITE_ONCE(queue->rx_quiet, quiet);
 }
+
+static void tx_quiet(struct irqmod_queue *queue, bool quiet)
+{
+	WARN_ONCE(quiet && READ_ONCE(queue->tx_holder),
+		  "%s: stopped, and %s still reclaims\n",
+		  queue->netdev->name, queue->tx_holder);
+	WRITE_ONCE(queue->tx_quiet, quiet);
+}
 #else
 static inline void rx_quiet(struct irqmod_queue *queue, bool quiet) { }
+static inline void tx_quiet(struct irqmod_queue *queue, bool quiet) { }
 #endif
 
 /* One pass over the ring; delivers the frames taken. */
@@ -217,13 +226,15 @@ static void tx_limit(struct irqmod_queue *queue, bool limited)
 /* The queue is locked. */
 static void tx_start_queue(struct irqmod_queue *queue)
 {
+	tx_quiet(queue, false);
 	queue->tx = queue->port->tx;
+	queue->tx_state = irqmod_tx_state(queue, queue->tx);
 	queue->tx_switching = false;
 	queue->tx_since_irq = 0;
 	tx_limit(queue, queue->tx->limits && queue->ops->tx_bytes);
 	queue->tx->start(queue);
-	/* Packets queued under the previous scheme may never interrupt. Without
-	 * its timer, off reclaims them before the next transmit; there is none
+	/* Packets queued under the previous scheme may never interrupt. A scheme
+	 * without a timer may reclaim them before the next transmit; there is none
 	 * while the queue is stopped.
 	 */
 	if (queue->ops->tx_outstanding(queue) &&
@@ -253,7 +264,7 @@ static void tx_stop_queue(struct irqmod_queue *queue)
 	queue->tx_irq_every = 0;
 	WRITE_ONCE(queue->tx_early, 0);
 	queue->tx_timed = false;
-	queue->tx_counted = false;
+	queue->tx_queued = NULL;
 	queue->tx_in_softirq = false;
 	queue->tx_in_rx = false;
 	WRITE_ONCE(queue->tx_with_rx, 0);
@@ -272,30 +283,38 @@ static void tx_stop(struct irqmod_port *port)
 {
 	struct irqmod_queue *queue;
 
-	tx_mask(port);
+	/* Who unmasks TX with the queue locked does not from here on. The scheme's
+	 * handler still runs: it must bear this.
+	 */
 	irqmod_for_each_queue(queue, port) {
 		__netif_tx_lock_bh(queue->txq);
 		tx_stop_queue(queue);
 		__netif_tx_unlock_bh(queue->txq);
 	}
-	/* poll: a pass over the receive ring may be reclaiming, without a lock. */
-	synchronize_net();
+	/* A handler, or a pass over the receive ring, may unmask TX once more, and
+	 * the pass may be reclaiming without a lock. The first tx_mask() waits for
+	 * both. After the second, TX stays masked and no handler runs.
+	 */
+	tx_mask(port);
+	tx_mask(port);
+	/* So nothing starts what is stopped here. */
 	irqmod_for_each_queue(queue, port) {
 		hrtimer_cancel(&queue->tx_timer);
-		tasklet_kill(&queue->tx_tasklet);
+		if (queue->tx->stop)
+			queue->tx->stop(queue);
+		tx_quiet(queue, true);
 		queue->tx_armed = false;
 		__netif_tx_lock_bh(queue->txq);
 		tx_limit(queue, false);
 		__netif_tx_unlock_bh(queue->txq);
 	}
-	tx_mask(port);
 }
 
 /**
  * irqmod_start() - starts the schemes of all queues
  * @port: the port, with its hardware ready and its rings filled
  *
- * Called in ndo_open, and after a change of the rings. The driver wakes the queues.
+ * Called in ndo_open, and after a change of the rings. Wakes the transmit queues.
  *
  * Context: process, under RTNL.
  */
@@ -316,6 +335,7 @@ void irqmod_start(struct irqmod_port *port)
 		WRITE_ONCE(queue->up, true);
 	tx_start(port);
 	rx_start(port);
+	netif_tx_wake_all_queues(port->netdev);
 }
 EXPORT_SYMBOL_GPL(irqmod_start);
 
@@ -436,7 +456,7 @@ int irqmod_set_tx_scheme(struct irqmod_port *port,
  * @port: the port, not yet registered, its netdev set
  * @queue: the queue, zeroed but for its interrupt; it lives as long as the port
  *
- * The n-th queue belongs to the netdev's n-th transmit queue.
+ * The n-th queue belongs to the netdev's n-th transmit and n-th receive queue.
  *
  * Context: process.
  */
@@ -463,6 +483,9 @@ static int init_queue(struct irqmod_queue *queue)
 	queue->tx = port->tx;
 	queue->rx_ring = port->rx_ring;
 	queue->rx_stopping = true;	/* until rx_start() */
+	/* Until irqmod_start(): netconsole sends on an interface being opened. */
+	netif_tx_stop_queue(queue->txq);
+	queue->tx_switching = true;	/* until tx_start() */
 	queue->rx_limit = UINT_MAX;
 	queue->heads.chunks = port->wire_mbps > 100 ? IRQMOD_CHUNKS
 						    : IRQMOD_CHUNKS_FAST;
@@ -471,10 +494,9 @@ static int init_queue(struct irqmod_queue *queue)
 	u64_stats_init(&queue->irq_stats.syncp);
 	u64_stats_init(&queue->rx_stats.syncp);
 	u64_stats_init(&queue->tx_stats.syncp);
-	tasklet_setup(&queue->tx_tasklet, irqmod_tx_full_work);
 	hrtimer_setup(&queue->tx_timer, irqmod_tx_timer, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_SOFT);
-	return irqmod_rx_states_alloc(queue);
+	return irqmod_states_alloc(queue);
 }
 
 /**
@@ -487,7 +509,7 @@ static int init_queue(struct irqmod_queue *queue)
  *
  * Context: process.
  * Return: 0, -EINVAL if @port is not where it belongs, has no speed, no queue or
- * more queues than the netdev, -ENOMEM.
+ * more queues than the netdev has in either direction, -ENOMEM.
  */
 int irqmod_register(struct irqmod_port *port)
 {
@@ -496,7 +518,8 @@ int irqmod_register(struct irqmod_port *port)
 
 	if (WARN_ON(netdev_priv(port->netdev) != port || !port->wire_mbps ||
 		    !port->queues ||
-		    port->queue_count > port->netdev->num_tx_queues))
+		    port->queue_count > port->netdev->num_tx_queues ||
+		    port->queue_count > port->netdev->num_rx_queues))
 		return -EINVAL;
 
 	port->rx = irqmod_rx_default(port);
@@ -520,7 +543,7 @@ int irqmod_register(struct irqmod_port *port)
 
 free_states:
 	irqmod_for_each_queue(queue, port)
-		irqmod_rx_states_free(queue);
+		irqmod_states_free(queue);
 	return err;
 }
 EXPORT_SYMBOL_GPL(irqmod_register);
@@ -539,7 +562,7 @@ void irqmod_unregister(struct irqmod_port *port)
 
 	irqmod_for_each_queue(queue, port) {
 		netif_napi_del(&queue->napi);
-		irqmod_rx_states_free(queue);
+		irqmod_states_free(queue);
 	}
 }
 EXPORT_SYMBOL_GPL(irqmod_unregister);

@@ -5,9 +5,8 @@
 
 #include "scheme.h"
 
-static bool single_frames;
-module_param(single_frames, bool, 0644);
-MODULE_PARM_DESC(single_frames, "For comparison: napi delivers each frame on its own, not as a list at the end of a pass; takes effect when the interface comes up (default N)");
+IRQMOD_PARAMETER(single_frames, bool, 0644,
+		 "For comparison: napi delivers each frame on its own, not as a list at the end of a pass; takes effect when the interface comes up (default N)");
 
 /* Hard IRQ: queue the frame on input_pkt_queue. */
 void irqmod_deliver_backlog(struct irqmod_queue *queue, struct sk_buff *skb)
@@ -49,10 +48,11 @@ static void deliver_single(struct irqmod_queue *queue, struct sk_buff *skb)
 /* From now on frames are delivered as napi does. */
 void irqmod_deliver_as_napi(struct irqmod_queue *queue)
 {
-	queue->deliver = single_frames ? deliver_single : deliver_napi;
+	queue->deliver = irqmod_instrument(single_frames, false) ?
+			 deliver_single : deliver_napi;
 }
 
-/* End of a pass. Why GRO is not used: "Lists, not GRO" in ../README.md. */
+/* End of a pass. Why GRO is not used: "Lists instead of GRO" in ../README.md. */
 void irqmod_deliver_flush(struct irqmod_queue *queue)
 {
 	if (list_empty(&queue->rx_list))

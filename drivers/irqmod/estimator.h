@@ -7,7 +7,8 @@
  * The arrivals of a window are the packets that the hardware put on the ring or
  * dropped because the ring was full. At the end of each window they enter an
  * exponentially weighted moving average with gain 1/4, computed with shifts and
- * additions only. If two consecutive windows deviate from the average by more
+ * additions only (and a division after a window at whose end the hardware had no
+ * count). If two consecutive windows deviate from the average by more
  * than a quarter of it, in the same direction, the estimator assumes a step and
  * restarts the average from the second window.
  *
@@ -33,6 +34,7 @@ struct estimator {
 	u64 cliff1;		/* below: DE; same unit */
 	u64 cliff2;		/* above: NAPI; same unit */
 	u32 arrived;		/* total packets at the start of the window */
+	u32 uncounted;		/* windows since then whose end had no count */
 	int off;		/* last window was far above (1) or below (-1) */
 	bool above;		/* NAPI is active */
 };
@@ -59,6 +61,7 @@ static inline void estimator_start(struct estimator *e, u32 arrived)
 {
 	e->average = 0;
 	e->arrived = arrived;
+	e->uncounted = 0;
 	e->off = 0;
 	e->above = false;
 }
@@ -69,17 +72,29 @@ static inline u64 estimator_rate_pps(const struct estimator *e, u32 window_ms)
 	return div_u64(e->average * 1000, window_ms) >> ESTIMATOR_FRACTION_BITS;
 }
 
+/* Ends a window without a count: the next one has the packets of both. */
+static inline void estimator_no_count(struct estimator *e)
+{
+	e->uncounted++;
+}
+
 /* Ends a window. @arrived: total packets received and dropped, modulo 2^32.
  * Returns true if the scheme changes.
  */
 static inline bool estimator_window(struct estimator *e, u32 arrived)
 {
 	u32 packets = arrived - e->arrived;
-	u64 sample = (u64)packets << ESTIMATOR_FRACTION_BITS;
-	int side = sample > e->average ? 1 : -1;
-	u64 distance = side > 0 ? sample - e->average : e->average - sample;
-	bool far = distance > e->average >> ESTIMATOR_STEP_SHIFT;
+	u64 distance, sample = (u64)packets << ESTIMATOR_FRACTION_BITS;
+	bool far;
+	int side;
 
+	if (e->uncounted) {
+		sample = div_u64(sample, e->uncounted + 1);
+		e->uncounted = 0;
+	}
+	side = sample > e->average ? 1 : -1;
+	distance = side > 0 ? sample - e->average : e->average - sample;
+	far = distance > e->average >> ESTIMATOR_STEP_SHIFT;
 	if (far && e->off == side)
 		e->average = sample;
 	else if (side > 0)

@@ -87,7 +87,6 @@ EXPORT_SYMBOL_GPL(irqmod_set_coalesce);
 enum irqmod_stat {
 	RX_INTERRUPTS,
 	TX_INTERRUPTS,
-	RX_SWITCHES,
 	RX_PACKETS,
 	RX_BYTES,
 	RX_POLLS,
@@ -108,7 +107,6 @@ enum irqmod_stat {
 static const char irqmod_stats[STATS][ETH_GSTRING_LEN] = {
 	[RX_INTERRUPTS] = "rx_interrupts",
 	[TX_INTERRUPTS] = "tx_interrupts",
-	[RX_SWITCHES] = "rx_switches",
 	[RX_PACKETS] = "rx_packets",
 	[RX_BYTES] = "rx_bytes",
 	[RX_POLLS] = "rx_polls",
@@ -177,7 +175,6 @@ static void queue_stats(const struct irqmod_queue *queue, u64 *data)
 		data[RX_INTERRUPTS] = u64_stats_read(&irq->rx);
 		data[TX_INTERRUPTS] = u64_stats_read(&irq->tx);
 	} while (u64_stats_fetch_retry(&irq->syncp, start));
-	data[RX_SWITCHES] = READ_ONCE(queue->rx_switches);
 	do {
 		start = u64_stats_fetch_begin(&rx->syncp);
 		data[RX_PACKETS] = u64_stats_read(&rx->packets);

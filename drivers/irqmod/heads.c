@@ -16,12 +16,11 @@
 
 #include "scheme.h"
 
-#define HEADS_ORDER	get_order(SZ_16K)
+#define HEADS_ORDER	get_order(IRQMOD_CHUNK_BYTES)
 #define HEADS_BIAS	USHRT_MAX	/* exceeds the heads per chunk */
 
-static unsigned int fail_heads;
-module_param(fail_heads, uint, 0644);
-MODULE_PARM_DESC(fail_heads, "For tests: fail every n-th allocation of memory for received frames (default 0: never)");
+IRQMOD_PARAMETER(fail_heads, uint, 0644,
+		 "For tests: fail every n-th allocation of memory for received frames (default 0: never)");
 
 /* Falls back to a single page if memory is short. */
 static struct page *heads_page(void)
@@ -60,7 +59,7 @@ static void heads_drop(struct irqmod_chunk *chunk)
  */
 bool irqmod_heads_next(struct irqmod_heads *heads)
 {
-	unsigned int fail = READ_ONCE(fail_heads);
+	unsigned int fail = irqmod_instrument(READ_ONCE(fail_heads), 0);
 	struct irqmod_chunk *chunk;
 
 	if (unlikely(fail && ++heads->asked % fail == 0))

@@ -36,7 +36,9 @@
 #include <linux/skbuff.h>
 #include <linux/u64_stats_sync.h>
 
-/* Debug builds check who takes frames from a ring (core.c). */
+#include "instruments.h"
+
+/* Debug builds check who uses a ring (core.c, reclaim.c). */
 #ifdef CONFIG_PROVE_LOCKING
 #define IRQMOD_DEBUG
 #endif
@@ -63,70 +65,85 @@ struct irqmod_tx_scheme;
 
 #define IRQMOD_COUNT_NS		(50 * NSEC_PER_USEC)
 
-/* Operations that a hardware driver provides. Each is for one queue. */
+/**
+ * struct irqmod_ops - what a hardware driver provides; each operation is for one queue
+ *
+ * In which contexts they are called is said at the top of this file.
+ */
 struct irqmod_ops {
-	/* Mask or unmask groups of causes. After mask() returns, no new
-	 * interrupt of these groups is raised. After unmask(), a cause that
-	 * was raised while masked interrupts at once. The driver of a device
-	 * without a mask holds completed transfers back while masked, and
-	 * calls irqmod_rx_again() from unmask().
+	/**
+	 * @mask: masks groups of causes. When it returns, no new interrupt of
+	 * these groups is raised.
 	 */
 	void (*mask)(struct irqmod_queue *queue, u32 groups);
+	/**
+	 * @unmask: the opposite. A cause that was raised while masked interrupts
+	 * at once. The driver of a device without a mask holds completed
+	 * transfers back while masked, and calls irqmod_rx_again() here.
+	 */
 	void (*unmask)(struct irqmod_queue *queue, u32 groups);
-
-	/* Acknowledge "frame received", so that a later unmask() does not
-	 * interrupt for frames that have already been taken. Do not
-	 * acknowledge causes that report a stopped receiver: they must
-	 * interrupt.
+	/**
+	 * @rx_ack: acknowledges "frame received", so that a later unmask() does
+	 * not interrupt for frames that have already been taken. Does not
+	 * acknowledge causes that report a stopped receiver: they must interrupt.
 	 */
 	void (*rx_ack)(struct irqmod_queue *queue);
-
-	/* Take up to @budget received frames from the ring and pass each to
-	 * irqmod_deliver(). Refill the ring at once, unless
-	 * @queue->rx_deferred is set; then leave it to rx_refill(). If no
-	 * buffer can be allocated, drop and count the frame and leave its
-	 * buffer on the ring. Return the number of frames taken, including
-	 * dropped ones.
+	/**
+	 * @rx_take: takes up to @budget received frames from the ring and passes
+	 * each to irqmod_deliver() or irqmod_deliver_flow(). Refills the ring at
+	 * once, unless rx_deferred of the queue is set; then it leaves it to
+	 * rx_refill(). If no buffer can be allocated, drops and counts the frame
+	 * and leaves its buffer on the ring. Returns the number of frames taken,
+	 * including dropped ones.
 	 */
 	int (*rx_take)(struct irqmod_queue *queue, int budget);
-
-	/* Return whether another received frame is on the ring. */
+	/** @rx_pending: returns whether another received frame is on the ring. */
 	bool (*rx_pending)(struct irqmod_queue *queue);
-
-	/* Refill the descriptors that deferred rx_take() calls emptied, until
-	 * the hardware has @queue->rx_limit of them. With IRQMOD_CAP_TRANSFERS
-	 * there is no limit.
+	/**
+	 * @rx_refill: refills the descriptors that deferred rx_take() calls
+	 * emptied, until the hardware has rx_limit of them. With
+	 * IRQMOD_CAP_TRANSFERS there is no limit.
 	 */
 	void (*rx_refill)(struct irqmod_queue *queue);
-
-	/* Reclaim completed transmit descriptors: unmap and count the packets
-	 * and free each skb with irqmod_tx_free(). Return the number of
-	 * packets.
+	/**
+	 * @tx_reclaim: reclaims completed transmit descriptors: unmaps and counts
+	 * the packets and frees each skb with irqmod_tx_free(). At the end it
+	 * calls irqmod_tx_completed(), if there is tx_bytes(). Returns the number
+	 * of packets.
 	 */
 	unsigned int (*tx_reclaim)(struct irqmod_queue *queue);
-
-	/* Return the packets on the transmit ring, completed or not. */
+	/**
+	 * @tx_outstanding: returns how many of the scarce units are in use,
+	 * completed or not: slots of the ring, or transfers. 0: there is nothing
+	 * to reclaim.
+	 */
 	unsigned int (*tx_outstanding)(struct irqmod_queue *queue);
-
-	/* Return the bytes of the packets on the transmit ring, completed or
-	 * not. The queue is locked, and nothing is reclaimed. NULL: no scheme
-	 * limits the bytes (@limits in scheme.h).
+	/**
+	 * @tx_bytes: returns the bytes of the packets on the transmit ring,
+	 * completed or not. The queue is locked, and nothing is reclaimed. NULL:
+	 * no scheme limits the bytes (@limits in scheme.h).
 	 */
 	unsigned int (*tx_bytes)(struct irqmod_queue *queue);
-
-	/* Return the free transmit descriptors, to decide on waking the queue. */
-	unsigned int (*tx_room)(struct irqmod_queue *queue);
-
-	/* rx_arrived() returns a running total, modulo 2^32, of the frames
-	 * that have arrived: taken, waiting on the ring, or dropped because
-	 * it was full. NULL: the hardware does not count drops, or not for
-	 * each of several queues. If the hardware needs time to count,
-	 * rx_count() requests the count, and rx_arrived() returns it
-	 * IRQMOD_COUNT_NS later. Both are called in hard IRQ while the queue
-	 * is up and must not wait.
+	/**
+	 * @tx_room: returns how many of the units of tx_outstanding() are free,
+	 * to decide on waking the queue.
 	 */
-	void (*rx_count)(struct irqmod_queue *queue);
-	u32 (*rx_arrived)(struct irqmod_queue *queue);
+	unsigned int (*tx_room)(struct irqmod_queue *queue);
+	/**
+	 * @rx_count: for hardware that needs time to count: requests the count,
+	 * which rx_arrived() has IRQMOD_COUNT_NS later. Called in hard IRQ while
+	 * the queue is up; must not wait. Returns false if it cannot request it
+	 * now. Optional.
+	 */
+	bool (*rx_count)(struct irqmod_queue *queue);
+	/**
+	 * @rx_arrived: sets *@arrived to a running total, modulo 2^32, of the
+	 * frames that have arrived: taken, waiting on the ring, or dropped because
+	 * it was full. Called as rx_count(). Returns false if there is no count
+	 * yet. NULL: the hardware does not count drops, or not for each of several
+	 * queues.
+	 */
+	bool (*rx_arrived)(struct irqmod_queue *queue, u32 *arrived);
 };
 
 /* Updated in the context of irqmod_interrupt(). */
@@ -171,6 +188,7 @@ struct irqmod_tx_stats {
  */
 #define IRQMOD_CHUNKS		32
 #define IRQMOD_CHUNKS_FAST	16
+#define IRQMOD_CHUNK_BYTES	SZ_16K
 
 struct irqmod_chunk {
 	struct page *page;
@@ -191,56 +209,60 @@ struct irqmod_heads {
  * counters. All other fields belong to the engine.
  */
 struct irqmod_queue {
-	/* Hot: read for every packet. On 64-bit this is a line of 64 bytes, the
-	 * only one of the queue that sending needs.
+	/* Hot in sending: on 64-bit a line of 64 bytes, which the sender writes.
+	 * Receiving reads it once per pass.
 	 */
-	struct net_device *netdev;
-	const struct irqmod_ops *ops;
 	struct netdev_queue *txq;
-	void (*deliver)(struct irqmod_queue *queue, struct sk_buff *skb);
+	const struct irqmod_ops *ops;
 	const struct irqmod_tx_scheme *tx;	/* of the port */
-	bool up;			/* of the port */
-	bool rx_deferred;		/* refill later (timer) */
-	bool rx_in_softirq;		/* rx_take runs in softirq: NAPI caches usable */
-	bool rx_stopping;
-	bool rx_merges;			/* napi: GRO allowed */
-	u8 tx_early;			/* off: reclaim before a transmit if so many are
-					 * on the ring; 0: other schemes
-					 */
-	bool tx_timed;			/* off, coalesce: tx_timer bounds the wait */
-	bool tx_armed;			/* tx_timer is armed */
-	bool tx_counted;		/* coalesce without interrupt bit */
-	bool tx_in_softirq;		/* reclaimed in softirq: NAPI caches usable */
-	bool tx_in_rx;			/* off, poll: reclaim in the receive path */
-	bool tx_switching;		/* scheme change in progress */
-	u8 tx_with_rx;			/* poll: IRQMOD_TX; else 0 */
-	bool tx_limited;		/* poll: byte queue limits count packets */
-	u16 index;			/* among those of the port */
-	unsigned int tx_irq_every;	/* interrupt for every n-th packet; 0: none */
-	unsigned int tx_since_irq;
-
-	/* Hot in receive: a line, the current chunk, and NAPI. */
 	const struct irqmod_rx_scheme *rx;	/* of the port */
 	void *rx_state;			/* private to the active scheme */
+	void (*tx_queued)(struct irqmod_queue *queue);	/* per packet; NULL: none */
+	unsigned int tx_irq_every;	/* interrupt for every n-th packet; 0: none */
+	unsigned int tx_since_irq;
+	bool up;			/* of the port */
+	u8 tx_early;			/* reclaim before a transmit if so many are on
+					 * the ring; 0: not
+					 */
+	bool tx_timed;			/* tx_timer bounds the wait */
+	bool tx_armed;			/* tx_timer is armed */
+	bool tx_in_softirq;		/* reclaimed in softirq: NAPI caches usable */
+	bool tx_in_rx;			/* reclaim in the receive path */
+	u8 tx_with_rx;			/* IRQMOD_TX: TX causes start the receive
+					 * scheme, which masks TX with RX; else 0
+					 */
+	bool tx_limited;		/* byte queue limits count packets */
+
+	/* Hot in receiving: a line, the current chunk, and NAPI. */
+	struct net_device *netdev;
+	void (*deliver)(struct irqmod_queue *queue, struct sk_buff *skb);
 	struct list_head rx_list;	/* taken in this pass, not yet delivered */
+	bool rx_deferred;		/* the scheme refills the ring later */
+	bool rx_in_softirq;		/* rx_take runs in softirq: NAPI caches usable */
+	bool rx_stopping;
+	bool rx_merges;			/* GRO allowed */
 	u32 rx_frames;			/* running total of the frames taken */
 	unsigned int rx_ring;		/* of the port */
-	unsigned int rx_limit;		/* shrink: rx_refill() fills no more; UINT_MAX */
+	unsigned int rx_limit;		/* rx_refill() fills no more; UINT_MAX */
 	struct irqmod_heads heads;
 	struct napi_struct napi;
 
 	struct irqmod_port *port;
 	struct irqmod_queue *next;	/* of the port */
 	int irq;			/* for synchronize_irq(); 0: none */
-	u32 rx_switches;		/* hybrid: DE <-> NAPI; written by its timer */
+	u16 index;			/* among those of the port */
+	bool tx_switching;		/* scheme change in progress */
 #ifdef IRQMOD_DEBUG
 	const char *rx_holder;		/* function whose pass is under way */
 	const char *rx_owner;		/* ... whose pass was the last; NULL: given */
 	bool rx_quiet;			/* stopped: no pass until the next start */
+	const char *tx_holder;		/* function whose reclaim is under way */
+	bool tx_quiet;			/* stopped: no reclaim until the next start */
 #endif
-	void **rx_states;		/* of all schemes, in the order of the table */
+	void **rx_states;		/* of all schemes, in the order of the tables */
+	void **tx_states;
+	void *tx_state;			/* private to the active scheme */
 	struct hrtimer tx_timer;
-	struct tasklet_struct tx_tasklet;	/* off: reclaims after a full ring */
 	spinlock_t tx_lock;		/* reclaim by IRQ and by timer */
 
 	struct irqmod_irq_stats irq_stats;
@@ -264,11 +286,12 @@ struct irqmod_port {
 	u32 wire_mbps;			/* fastest link */
 
 	/* Settings (ethtool, sysfs). 0 before irqmod_register(): default. */
-	unsigned int rx_usecs;		/* timer: period; 0: from the ring size */
-	unsigned int tx_usecs;		/* coalesce: latest; off: backstop */
-	unsigned int tx_frames;		/* coalesce: N */
+	unsigned int rx_usecs;		/* how long a frame may wait; 0: from the ring
+					 * size
+					 */
+	unsigned int tx_usecs;		/* period of tx_timer */
+	unsigned int tx_frames;		/* packets per TX interrupt */
 	unsigned int rx_weight;		/* budget of a NAPI poll */
-	u32 tx_off_without;		/* off: a part that is disabled */
 
 	const struct irqmod_rx_scheme *rx;
 	const struct irqmod_tx_scheme *tx;
@@ -287,6 +310,12 @@ struct irqmod_port {
  */
 #define IRQMOD_DRIVES(modalias)	MODULE_ALIAS("irqmod:" modalias)
 
+/**
+ * irqmod_port() - the port of an interface
+ * @netdev: a netdev with a port
+ *
+ * Return: its port, the first member of netdev_priv().
+ */
 static inline struct irqmod_port *irqmod_port(const struct net_device *netdev)
 {
 	return netdev_priv(netdev);
@@ -301,7 +330,7 @@ void irqmod_unregister(struct irqmod_port *port);
 
 /* Called in ndo_open once the hardware is ready, and in ndo_stop before it is
  * shut down, both under RTNL. While stopped, the driver may change its rings.
- * irqmod_stop() disables the transmit queues; the driver wakes them.
+ * irqmod_stop() disables the transmit queues, irqmod_start() wakes them.
  */
 void irqmod_start(struct irqmod_port *port);
 void irqmod_stop(struct irqmod_port *port);
@@ -312,13 +341,19 @@ void irqmod_stop(struct irqmod_port *port);
 void irqmod_interrupt(struct irqmod_queue *queue, u32 groups);
 void irqmod_rx_again(struct irqmod_queue *queue);
 
+/* Called by ndo_poll_controller, after the handler. */
+void irqmod_netpoll(struct irqmod_queue *queue);
+
 void irqmod_tx_reclaim_early(struct irqmod_queue *queue);
 void irqmod_tx_arm(struct irqmod_queue *queue);
-void irqmod_tx_counted(struct irqmod_queue *queue);
+void irqmod_tx_failed(struct irqmod_queue *queue);
 void irqmod_tx_full(struct irqmod_queue *queue, unsigned int reserve);
 
-/* ndo_start_xmit calls the next four functions, in this order; this one first. The
- * second is for drivers with IRQMOD_CAP_TX_IRQ_BIT, the third for those with
+/**
+ * irqmod_tx_begin() - the first of four functions that ndo_start_xmit calls in order
+ * @queue: the queue; it is locked
+ *
+ * The second is for drivers with IRQMOD_CAP_TX_IRQ_BIT, the third for those with
  * tx_bytes().
  */
 static inline void irqmod_tx_begin(struct irqmod_queue *queue)
@@ -327,7 +362,12 @@ static inline void irqmod_tx_begin(struct irqmod_queue *queue)
 		irqmod_tx_reclaim_early(queue);
 }
 
-/* Once per packet: whether to set the interrupt bit in its last descriptor. */
+/**
+ * irqmod_tx_wants_irq() - whether to set the interrupt bit in the last descriptor
+ * @queue: the queue; it is locked
+ *
+ * Once per packet.
+ */
 static inline bool irqmod_tx_wants_irq(struct irqmod_queue *queue)
 {
 	if (!queue->tx_irq_every || ++queue->tx_since_irq < queue->tx_irq_every)
@@ -336,9 +376,13 @@ static inline bool irqmod_tx_wants_irq(struct irqmod_queue *queue)
 	return true;
 }
 
-/* Once per packet, before it can be reclaimed: its bytes, exactly those that
- * tx_reclaim() will pass to irqmod_tx_completed(). If more are completed than were
- * sent, the kernel hits a BUG_ON().
+/**
+ * irqmod_tx_sent() - counts a packet's bytes
+ * @queue: the queue; it is locked
+ * @bytes: exactly those that tx_reclaim() will pass to irqmod_tx_completed(). If more
+ *         are completed than were sent, the kernel hits a BUG_ON().
+ *
+ * Once per packet, before it can be reclaimed.
  */
 static inline void irqmod_tx_sent(struct irqmod_queue *queue,
 				  unsigned int bytes)
@@ -347,30 +391,41 @@ static inline void irqmod_tx_sent(struct irqmod_queue *queue,
 		netdev_tx_sent_queue(queue->txq, bytes);
 }
 
-/* The packet is on the ring, and @room descriptors are free. Stops the queue if
- * they are fewer than the @reserve that a packet may need. True: ring the
- * doorbell now.
+/**
+ * irqmod_tx_queued() - the packet is on the ring
+ * @queue: the queue; it is locked
+ * @room: tx_room() now
+ * @reserve: what a packet may need; if there is less, the queue is stopped
+ *
+ * Return: whether to ring the doorbell now.
  */
 static inline bool irqmod_tx_queued(struct irqmod_queue *queue,
 				    unsigned int room, unsigned int reserve)
 {
 	if (queue->tx_timed && !queue->tx_armed)
 		irqmod_tx_arm(queue);
-	if (queue->tx_counted)
-		irqmod_tx_counted(queue);
+	if (queue->tx_queued)
+		queue->tx_queued(queue);
 	if (unlikely(room < reserve))
 		irqmod_tx_full(queue, reserve);
 	return !netdev_xmit_more() || netif_xmit_stopped(queue->txq);
 }
 
-/* For rx_take(): deliver a frame. */
+/**
+ * irqmod_deliver() - delivers a frame, in rx_take()
+ * @queue: the queue
+ * @skb: the frame
+ */
 static inline void irqmod_deliver(struct irqmod_queue *queue, struct sk_buff *skb)
 {
 	queue->deliver(queue, skb);
 }
 
-/* The same for a frame that GRO may merge: its checksum has been verified, and
- * it shares no memory with other frames.
+/**
+ * irqmod_deliver_flow() - the same for a frame that GRO may merge
+ * @queue: the queue
+ * @skb: the frame; its checksum has been verified, and it shares no memory with
+ *       other frames
  */
 static inline void irqmod_deliver_flow(struct irqmod_queue *queue,
 				       struct sk_buff *skb)
@@ -383,7 +438,15 @@ static inline void irqmod_deliver_flow(struct irqmod_queue *queue,
 
 bool irqmod_heads_next(struct irqmod_heads *heads);
 
-/* Only for the context that takes frames: there is no lock. */
+/**
+ * irqmod_head_alloc() - allocates the head of a received frame
+ * @heads: the chunks of a queue
+ * @size: the memory, at most IRQMOD_HEAD_BYTES(IRQMOD_RX_MAX)
+ *
+ * Only for the context that takes frames: there is no lock.
+ *
+ * Return: NULL without memory.
+ */
 static inline void *irqmod_head_alloc(struct irqmod_heads *heads,
 				      unsigned int size)
 {
@@ -397,19 +460,28 @@ static inline void *irqmod_head_alloc(struct irqmod_heads *heads,
 /* The largest buffer of irqmod_rx_alloc(): it must fit into a single page. */
 #define IRQMOD_RX_MAX	2048
 
-/* For rx_take(): allocates an sk_buff for @len bytes, at most one frame; NULL
- * without memory. The head comes from recycled pages (heads.c); in softirq the
- * sk_buff comes from the cache that napi_consume_skb() fills.
+/* The memory of a head for @len bytes. */
+#define IRQMOD_HEAD_BYTES(len)						\
+	(SKB_DATA_ALIGN(NET_SKB_PAD + NET_IP_ALIGN + (len)) +		\
+	 SKB_DATA_ALIGN(sizeof(struct skb_shared_info)))
+
+/**
+ * irqmod_rx_alloc() - allocates an sk_buff, in rx_take()
+ * @queue: the queue
+ * @len: the bytes of the frame, at most IRQMOD_RX_MAX
+ *
+ * The head comes from recycled pages (heads.c); in softirq the sk_buff comes from
+ * the cache that napi_consume_skb() fills.
+ *
+ * Return: NULL without memory.
  */
 static inline struct sk_buff *irqmod_rx_alloc(struct irqmod_queue *queue,
 					      unsigned int len)
 {
-	unsigned int size;
+	unsigned int size = IRQMOD_HEAD_BYTES(len);
 	struct sk_buff *skb;
 	void *head;
 
-	size = SKB_DATA_ALIGN(NET_SKB_PAD + NET_IP_ALIGN + len) +
-	       SKB_DATA_ALIGN(sizeof(struct skb_shared_info));
 	head = irqmod_head_alloc(&queue->heads, size);
 	if (unlikely(!head))
 		return NULL;
@@ -424,7 +496,11 @@ static inline struct sk_buff *irqmod_rx_alloc(struct irqmod_queue *queue,
 	return skb;
 }
 
-/* For tx_reclaim(). */
+/**
+ * irqmod_tx_free() - frees a packet, in tx_reclaim()
+ * @queue: the queue
+ * @skb: the packet
+ */
 static inline void irqmod_tx_free(struct irqmod_queue *queue, struct sk_buff *skb)
 {
 	if (queue->tx_in_softirq)
@@ -433,7 +509,12 @@ static inline void irqmod_tx_free(struct irqmod_queue *queue, struct sk_buff *sk
 		dev_consume_skb_irq(skb);
 }
 
-/* For tx_reclaim(), once, at its end: what it has freed, also packets with errors. */
+/**
+ * irqmod_tx_completed() - what has been freed; once, at the end of tx_reclaim()
+ * @queue: the queue
+ * @packets: how many, also those with errors
+ * @bytes: theirs, as given to irqmod_tx_sent()
+ */
 static inline void irqmod_tx_completed(struct irqmod_queue *queue,
 				       unsigned int packets, unsigned int bytes)
 {

@@ -25,38 +25,38 @@ enum {
 	MW_ENABLE	= 3,
 };
 
-static void mw_set(struct irqmod_microwire *mw, unsigned int pins)
+static void microwire_set(struct irqmod_microwire *mw, unsigned int pins)
 {
 	mw->set(mw, pins);
 	udelay(MW_HALF_US);
 }
 
-static bool mw_clock(struct irqmod_microwire *mw, bool bit)
+static bool microwire_clock(struct irqmod_microwire *mw, bool bit)
 {
 	unsigned int data = bit ? IRQMOD_MW_DI : 0;
 
-	mw_set(mw, IRQMOD_MW_CS | data);
-	mw_set(mw, IRQMOD_MW_CS | IRQMOD_MW_SK | data);
+	microwire_set(mw, IRQMOD_MW_CS | data);
+	microwire_set(mw, IRQMOD_MW_CS | IRQMOD_MW_SK | data);
 	return mw->get(mw);
 }
 
-static void mw_out(struct irqmod_microwire *mw, u32 value, int bits)
+static void microwire_out(struct irqmod_microwire *mw, u32 value, int bits)
 {
 	while (bits--)
-		mw_clock(mw, value & BIT(bits));
+		microwire_clock(mw, value & BIT(bits));
 }
 
-static void mw_begin(struct irqmod_microwire *mw, u32 command,
-		     unsigned int address)
+static void microwire_begin(struct irqmod_microwire *mw, u32 command,
+			    unsigned int address)
 {
-	mw_set(mw, IRQMOD_MW_CS | IRQMOD_MW_SK);
-	mw_out(mw, command, MW_COMMAND_BITS);
-	mw_out(mw, address, mw->address_bits);
+	microwire_set(mw, IRQMOD_MW_CS | IRQMOD_MW_SK);
+	microwire_out(mw, command, MW_COMMAND_BITS);
+	microwire_out(mw, address, mw->address_bits);
 }
 
-static void mw_end(struct irqmod_microwire *mw)
+static void microwire_end(struct irqmod_microwire *mw)
 {
-	mw_set(mw, 0);
+	microwire_set(mw, 0);
 }
 
 /**
@@ -71,11 +71,11 @@ static void mw_end(struct irqmod_microwire *mw)
 void irqmod_microwire_size(struct irqmod_microwire *mw)
 {
 	mw->address_bits = 0;
-	mw_begin(mw, MW_READ, 0);
+	microwire_begin(mw, MW_READ, 0);
 	do
 		mw->address_bits++;
-	while (mw_clock(mw, false) && mw->address_bits < 8);
-	mw_end(mw);
+	while (microwire_clock(mw, false) && mw->address_bits < 8);
+	microwire_end(mw);
 }
 EXPORT_SYMBOL_GPL(irqmod_microwire_size);
 
@@ -92,10 +92,10 @@ u16 irqmod_microwire_read(struct irqmod_microwire *mw, unsigned int address)
 	u16 value = 0;
 	int bit;
 
-	mw_begin(mw, MW_READ, address);
+	microwire_begin(mw, MW_READ, address);
 	for (bit = 0; bit < 16; bit++)
-		value = value << 1 | mw_clock(mw, false);
-	mw_end(mw);
+		value = value << 1 | microwire_clock(mw, false);
+	microwire_end(mw);
 	return value;
 }
 EXPORT_SYMBOL_GPL(irqmod_microwire_read);
@@ -103,38 +103,38 @@ EXPORT_SYMBOL_GPL(irqmod_microwire_read);
 /* Selects the EEPROM again: its output is low until the word is written. Some do
  * not tell; reading the word will.
  */
-static void mw_finish(struct irqmod_microwire *mw)
+static void microwire_finish(struct irqmod_microwire *mw)
 {
 	int tries = MW_WRITE_TRIES;
 	bool ready;
 
-	mw_end(mw);
+	microwire_end(mw);
 	do {
 		usleep_range(1000, 2000);
-		mw_set(mw, IRQMOD_MW_CS);
+		microwire_set(mw, IRQMOD_MW_CS);
 		ready = mw->get(mw);
-		mw_end(mw);
+		microwire_end(mw);
 	} while (!ready && --tries);
 }
 
-static bool mw_write(struct irqmod_microwire *mw, unsigned int address,
-		     u16 value)
+static bool microwire_write(struct irqmod_microwire *mw, unsigned int address,
+			    u16 value)
 {
-	mw_begin(mw, MW_WRITE, address);
-	mw_out(mw, value, 16);
-	mw_finish(mw);
+	microwire_begin(mw, MW_WRITE, address);
+	microwire_out(mw, value, 16);
+	microwire_finish(mw);
 	return irqmod_microwire_read(mw, address) == value;
 }
 
 /* Most EEPROMs erase a word when it is written; for the others it is erased. */
-static int mw_replace(struct irqmod_microwire *mw, unsigned int address,
-		      u16 value)
+static int microwire_replace(struct irqmod_microwire *mw, unsigned int address,
+			     u16 value)
 {
-	if (mw_write(mw, address, value))
+	if (microwire_write(mw, address, value))
 		return 0;
-	mw_begin(mw, MW_ERASE, address);
-	mw_finish(mw);
-	return mw_write(mw, address, value) ? 0 : -EIO;
+	microwire_begin(mw, MW_ERASE, address);
+	microwire_finish(mw);
+	return microwire_write(mw, address, value) ? 0 : -EIO;
 }
 
 /**
@@ -181,8 +181,8 @@ int irqmod_microwire_put(struct irqmod_microwire *mw, unsigned int offset,
 	unsigned int at;
 	int err = 0;
 
-	mw_begin(mw, MW_OTHER, MW_ENABLE << other);
-	mw_end(mw);
+	microwire_begin(mw, MW_OTHER, MW_ENABLE << other);
+	microwire_end(mw);
 	for (at = offset / 2; at * 2 < end && !err; at++) {
 		u16 old = irqmod_microwire_read(mw, at), word = old;
 
@@ -191,10 +191,10 @@ int irqmod_microwire_put(struct irqmod_microwire *mw, unsigned int offset,
 		if (at * 2 + 1 < end)
 			word = (word & 0xff) | bytes[at * 2 + 1 - offset] << 8;
 		if (word != old)
-			err = mw_replace(mw, at, word);
+			err = microwire_replace(mw, at, word);
 	}
-	mw_begin(mw, MW_OTHER, MW_DISABLE << other);
-	mw_end(mw);
+	microwire_begin(mw, MW_OTHER, MW_DISABLE << other);
+	microwire_end(mw);
 	return err;
 }
 EXPORT_SYMBOL_GPL(irqmod_microwire_put);

@@ -12,6 +12,35 @@
  */
 #include "scheme.h"
 
+#ifdef IRQMOD_DEBUG
+/* As irqmod_rx_pass_checked() in core.c: a reclaim that begins within another, on
+ * any CPU, means that two contexts share the ring without a lock; one after the
+ * stop, that the stop did not wait for its context.
+ */
+static unsigned int tx_reclaim_checked(struct irqmod_queue *queue,
+				       const char *holder)
+{
+	const char *before = xchg(&queue->tx_holder, holder);
+	unsigned int packets;
+
+	WARN_ONCE(before, "%s: %s reclaims while %s does\n",
+		  queue->netdev->name, holder, before);
+	WARN_ONCE(READ_ONCE(queue->tx_quiet), "%s: %s reclaims after the stop\n",
+		  queue->netdev->name, holder);
+	packets = queue->ops->tx_reclaim(queue);
+	/* What it wrote is seen by whoever reclaims next. */
+	smp_store_release(&queue->tx_holder, NULL);
+	return packets;
+}
+
+#define tx_reclaim(queue)	tx_reclaim_checked(queue, __func__)
+#else
+static unsigned int tx_reclaim(struct irqmod_queue *queue)
+{
+	return queue->ops->tx_reclaim(queue);
+}
+#endif
+
 /* Whether to wake the queue: not for every packet. */
 static bool tx_enough(struct irqmod_queue *queue)
 {
@@ -21,7 +50,7 @@ static bool tx_enough(struct irqmod_queue *queue)
 	       max(port->tx_ring / 4, READ_ONCE(port->tx_reserve));
 }
 
-static void tx_wake(struct irqmod_queue *queue)
+void irqmod_tx_wake(struct irqmod_queue *queue)
 {
 	/* Pairs with the barrier in irqmod_tx_full(). */
 	smp_mb();
@@ -39,11 +68,11 @@ static void tx_count(struct irqmod_queue *queue, u64_stats_t *place,
 }
 
 /**
- * irqmod_tx_reclaim_early() - reclaims before a transmit (off)
+ * irqmod_tx_reclaim_early() - reclaims before a transmit
  * @queue: the queue
  *
- * In batches of tx_early: a reclaim for each packet has the overhead of a reclaim
- * for each packet. Called by irqmod_tx_begin().
+ * Once tx_early are on the ring: a reclaim costs the less per packet, the more it
+ * finds. Called by irqmod_tx_begin().
  *
  * Context: ndo_start_xmit.
  */
@@ -53,7 +82,7 @@ void irqmod_tx_reclaim_early(struct irqmod_queue *queue)
 
 	if (queue->ops->tx_outstanding(queue) < queue->tx_early)
 		return;
-	packets = queue->ops->tx_reclaim(queue);
+	packets = tx_reclaim(queue);
 	if (packets)
 		tx_count(queue, &queue->tx_stats.reclaims_xmit, packets);
 }
@@ -61,49 +90,97 @@ EXPORT_SYMBOL_GPL(irqmod_tx_reclaim_early);
 
 static unsigned int tx_reclaim_with_rx(struct irqmod_queue *queue)
 {
-	unsigned int packets = queue->ops->tx_reclaim(queue);
+	unsigned int packets = tx_reclaim(queue);
 
 	if (packets)
 		tx_count(queue, &queue->tx_stats.reclaims_rx, packets);
 	return packets;
 }
 
-/* Called in each pass over the receive ring, in softirq. poll: passes never
- * overlap, and nothing else reclaims. off: reclaims unless the queue is locked.
+/* Called in each pass over the receive ring, in softirq. With tx_with_rx passes
+ * never overlap, and until the scheme is stopped nothing else reclaims, but netpoll
+ * (@tasklet). Otherwise the queue's lock is needed; if another has it, nothing is
+ * reclaimed.
  */
 void irqmod_tx_rx_reclaim(struct irqmod_queue *queue)
 {
 	unsigned int packets = 0;
+	bool with_rx;
 
 	if (!queue->tx_in_rx || !queue->ops->tx_outstanding(queue))
 		return;
 	/* Acquire: pairs with tx_poll_start(). */
-	if (smp_load_acquire(&queue->tx_with_rx)) {
+	with_rx = smp_load_acquire(&queue->tx_with_rx);
+	if (with_rx && !queue->rx->tasklet) {
 		packets = tx_reclaim_with_rx(queue);
-	} else {
-		if (!__netif_tx_trylock(queue->txq))
-			return;
+	} else if (with_rx) {
+		__netif_tx_lock(queue->txq, smp_processor_id());
+		packets = tx_reclaim_with_rx(queue);
+		__netif_tx_unlock(queue->txq);
+	} else if (__netif_tx_trylock(queue->txq)) {
 		/* The scheme may have changed before the queue was locked. */
 		if (queue->tx_in_rx)
 			packets = tx_reclaim_with_rx(queue);
 		__netif_tx_unlock(queue->txq);
 	}
 	if (packets)
-		tx_wake(queue);
+		irqmod_tx_wake(queue);
 }
 
-/* interrupt, coalesce: reclaims in the handler. */
+/**
+ * irqmod_netpoll() - reclaims for netpoll, where no tasklet and no timer runs
+ * @queue: the queue
+ *
+ * Called by ndo_poll_controller, after the interrupt handler, which does it for
+ * schemes that reclaim there. With tx_with_rx, netpoll polls a NAPI itself.
+ *
+ * Context: interrupts disabled.
+ */
+void irqmod_netpoll(struct irqmod_queue *queue)
+{
+	unsigned int packets = 0;
+	bool ours;
+
+	if (!__netif_tx_trylock(queue->txq))
+		return;
+	ours = !queue->tx_switching && !queue->tx->in_irq;
+	/* Acquire: pairs with rx_start_queue(). rx_stop() waits for us. */
+	if (queue->tx_with_rx && smp_load_acquire(&queue->rx_stopping))
+		ours = false;
+	else if (queue->tx_with_rx)
+		ours = ours && queue->rx->tasklet;
+	if (ours)
+		packets = tx_reclaim_with_rx(queue);
+	__netif_tx_unlock(queue->txq);
+	if (packets)
+		irqmod_tx_wake(queue);
+}
+EXPORT_SYMBOL_GPL(irqmod_netpoll);
+
+/* Reclaims after an interrupt; the queue is locked. Returns whether there is now as
+ * much room as irqmod_tx_wake() needs.
+ */
+bool irqmod_tx_locked_reclaim(struct irqmod_queue *queue)
+{
+	unsigned int packets = tx_reclaim(queue);
+
+	if (packets)
+		tx_count(queue, &queue->tx_stats.reclaims_irq, packets);
+	return tx_enough(queue);
+}
+
+/* Reclaims in the handler (@in_irq). */
 void irqmod_tx_irq_reclaim(struct irqmod_queue *queue)
 {
 	unsigned long flags;
 	unsigned int packets;
 
 	spin_lock_irqsave(&queue->tx_lock, flags);
-	packets = queue->ops->tx_reclaim(queue);
+	packets = tx_reclaim(queue);
 	if (packets)
 		tx_count(queue, &queue->tx_stats.reclaims_irq, packets);
 	spin_unlock_irqrestore(&queue->tx_lock, flags);
-	tx_wake(queue);
+	irqmod_tx_wake(queue);
 }
 
 static void tx_timer_reclaim(struct irqmod_queue *queue)
@@ -120,22 +197,22 @@ static void tx_timer_reclaim(struct irqmod_queue *queue)
 			queue->rx->irq(queue);
 	} else if (queue->tx->in_irq) {
 		spin_lock_irqsave(&queue->tx_lock, flags);
-		packets = queue->ops->tx_reclaim(queue);
+		packets = tx_reclaim(queue);
 		if (packets)
 			tx_count(queue, &queue->tx_stats.reclaims_timer, packets);
 		spin_unlock_irqrestore(&queue->tx_lock, flags);
 	} else if (__netif_tx_trylock(queue->txq)) {
-		/* While poll is being left, a pass may still be reclaiming
-		 * without the lock: tx_stop() waits for it.
+		/* While the scheme is being stopped, a pass over the receive ring
+		 * may still be reclaiming without the lock: tx_stop() waits for it.
 		 */
 		if (!queue->tx_switching && !queue->tx_with_rx)
-			packets = queue->ops->tx_reclaim(queue);
+			packets = tx_reclaim(queue);
 		if (packets)
 			tx_count(queue, &queue->tx_stats.reclaims_timer, packets);
 		__netif_tx_unlock(queue->txq);
 	}
 	if (packets)
-		tx_wake(queue);
+		irqmod_tx_wake(queue);
 }
 
 /* ndo_start_xmit puts a packet on the ring and then reads tx_armed, both with the
@@ -153,8 +230,8 @@ static bool tx_timer_needed(struct irqmod_queue *queue)
 	return needed;
 }
 
-/* Runs in softirq: the time limit of coalesce, the backstop of off, and for all
- * schemes the reclaim of packets queued under the previous scheme.
+/* Runs in softirq: the longest wait if tx_timed, and for all schemes the reclaim of
+ * packets queued under the previous scheme.
  */
 enum hrtimer_restart irqmod_tx_timer(struct hrtimer *timer)
 {
@@ -185,22 +262,21 @@ void irqmod_tx_arm(struct irqmod_queue *queue)
 EXPORT_SYMBOL_GPL(irqmod_tx_arm);
 
 /**
- * irqmod_tx_counted() - counts a packet (coalesce without an interrupt bit)
+ * irqmod_tx_failed() - a packet on the ring has failed, and no interrupt will say so
  * @queue: the queue
  *
- * Unmasks TX after every N packets. If the cause has been raised by then, it
- * interrupts at once. Called by irqmod_tx_queued().
+ * For a device that may refuse a packet at once (USB). The timer reclaims it: a
+ * call of irqmod_interrupt() might meet another one.
  *
  * Context: the queue is locked.
  */
-void irqmod_tx_counted(struct irqmod_queue *queue)
+void irqmod_tx_failed(struct irqmod_queue *queue)
 {
-	if (++queue->tx_since_irq < queue->tx_irq_every)
-		return;
-	queue->tx_since_irq = 0;
-	queue->ops->unmask(queue, IRQMOD_TX);
+	/* While the scheme changes, no: its start looks at what is on the ring. */
+	if (!queue->tx_armed && !queue->tx_switching)
+		irqmod_tx_arm(queue);
 }
-EXPORT_SYMBOL_GPL(irqmod_tx_counted);
+EXPORT_SYMBOL_GPL(irqmod_tx_failed);
 
 /**
  * irqmod_tx_full() - stops the queue because the ring is full
@@ -216,7 +292,7 @@ EXPORT_SYMBOL_GPL(irqmod_tx_counted);
 void irqmod_tx_full(struct irqmod_queue *queue, unsigned int reserve)
 {
 	netif_tx_stop_queue(queue->txq);
-	/* Pairs with the barrier in tx_wake(): either we see the descriptors
+	/* Pairs with the barrier in irqmod_tx_wake(): either we see the descriptors
 	 * that a reclaim has just freed, or it sees the stopped queue.
 	 */
 	smp_mb();
@@ -238,33 +314,4 @@ void irqmod_tx_mask_unless_full(struct irqmod_queue *queue)
 	 */
 	if (netif_tx_queue_stopped(queue->txq))
 		queue->ops->unmask(queue, IRQMOD_TX);
-}
-
-/* off: the ring was full, and a packet has left. Reclaims in softirq, where the
- * queue is locked only if another CPU sends.
- */
-void irqmod_tx_full_irq(struct irqmod_queue *queue)
-{
-	queue->ops->mask(queue, IRQMOD_TX);
-	tasklet_schedule(&queue->tx_tasklet);
-}
-
-void irqmod_tx_full_work(struct tasklet_struct *tasklet)
-{
-	struct irqmod_queue *queue = from_tasklet(queue, tasklet, tx_tasklet);
-	unsigned int packets;
-
-	if (!__netif_tx_trylock(queue->txq)) {
-		tasklet_schedule(tasklet);
-		return;
-	}
-	packets = queue->ops->tx_reclaim(queue);
-	if (packets)
-		tx_count(queue, &queue->tx_stats.reclaims_irq, packets);
-	/* Not enough for tx_wake(). */
-	if (netif_tx_queue_stopped(queue->txq) && !tx_enough(queue) &&
-	    !queue->tx_switching)
-		queue->ops->unmask(queue, IRQMOD_TX);
-	__netif_tx_unlock(queue->txq);
-	tx_wake(queue);
 }

@@ -70,14 +70,14 @@ struct adaptive_cpu {
 static DEFINE_PER_CPU(struct adaptive_cpu, adaptive_cpu);
 
 /* Time that all queues on this CPU spent receiving in this window. */
-static u64 busy_of_all(const struct irqmod_adaptive *a)
+static u64 adaptive_busy_ns(const struct irqmod_adaptive *a)
 {
 	return a->cpu == smp_processor_id() ?
 	       this_cpu_ptr(&adaptive_cpu)->busy_ns - a->all_at_ns : a->busy_ns;
 }
 
 /* A window begins. */
-static void renew(struct irqmod_adaptive *a, u64 now)
+static void adaptive_renew(struct irqmod_adaptive *a, u64 now)
 {
 	a->window_at_ns = now;
 	a->busy_ns = 0;
@@ -90,8 +90,8 @@ static void renew(struct irqmod_adaptive *a, u64 now)
 }
 
 /* The time in which half the ring fills at the rate of this window. */
-static u32 longest_period(const struct irqmod_queue *queue,
-			  const struct irqmod_adaptive *a, u64 elapsed_ns)
+static u32 adaptive_longest_ns(const struct irqmod_queue *queue,
+			       const struct irqmod_adaptive *a, u64 elapsed_ns)
 {
 	u64 period_ns = div_u64(elapsed_ns * (queue->rx_ring / 2),
 				a->frames ?: 1);
@@ -102,27 +102,28 @@ static u32 longest_period(const struct irqmod_queue *queue,
 /* The number of frames that take as long as the period: half of the CPU, with those
  * that other queues take.
  */
-static u32 half_the_cpu(const struct irqmod_queue *queue,
-			const struct irqmod_adaptive *a)
+static u32 adaptive_half_cpu(const struct irqmod_queue *queue,
+			     const struct irqmod_adaptive *a)
 {
 	u64 frames = div64_u64((u64)a->period_ns * a->frames,
-			       busy_of_all(a) ?: 1);
+			       adaptive_busy_ns(a) ?: 1);
 
 	return clamp_t(u64, frames, 1, queue->rx_ring);
 }
 
-static void adapt(struct irqmod_queue *queue, struct irqmod_adaptive *a, u64 now)
+static void adaptive_adapt(struct irqmod_queue *queue,
+			   struct irqmod_adaptive *a, u64 now)
 {
 	u64 elapsed_ns = now - a->window_at_ns;
 	bool wanted = a->wanted * 2 > a->runs;
-	u32 longest = longest_period(queue, a, elapsed_ns);
-	u64 busy_ns = busy_of_all(a);
+	u32 longest = adaptive_longest_ns(queue, a, elapsed_ns);
+	u64 busy_ns = adaptive_busy_ns(a);
 
 	if (elapsed_ns > ADAPTIVE_OLD_WINDOWS * ADAPTIVE_WINDOW_NS) {
 		a->period_ns = 0;
 		a->allowance = queue->rx_ring;
 	} else if (a->allowance < queue->rx_ring) {
-		a->least = half_the_cpu(queue, a) * 3 / 5;
+		a->least = adaptive_half_cpu(queue, a) * 3 / 5;
 		if (!a->bounded)
 			a->allowance = queue->rx_ring;
 	} else if (wanted && busy_ns * 2 > elapsed_ns) {
@@ -131,18 +132,18 @@ static void adapt(struct irqmod_queue *queue, struct irqmod_adaptive *a, u64 now
 					     max_t(u32, a->period_ns * 2,
 						   ADAPTIVE_PERIOD_MIN_NS));
 		else
-			a->allowance = half_the_cpu(queue, a);
+			a->allowance = adaptive_half_cpu(queue, a);
 	} else if (!wanted || busy_ns * 4 < elapsed_ns) {
 		a->period_ns /= 2;
 		if (a->period_ns < ADAPTIVE_PERIOD_MIN_NS)
 			a->period_ns = 0;
 	}
-	renew(a, now);
+	adaptive_renew(a, now);
 }
 
 /* Called at the start of a run: returns its frame limit. */
-static u32 allowance(const struct irqmod_queue *queue, struct irqmod_adaptive *a,
-		     bool wanted)
+static u32 adaptive_limit(const struct irqmod_queue *queue,
+			  struct irqmod_adaptive *a, bool wanted)
 {
 	if (a->allowance == queue->rx_ring)
 		return a->allowance;
@@ -153,7 +154,7 @@ static u32 allowance(const struct irqmod_queue *queue, struct irqmod_adaptive *a
 	return a->allowance;
 }
 
-static void later(struct irqmod_adaptive *a, u64 ns)
+static void adaptive_later(struct irqmod_adaptive *a, u64 ns)
 {
 	if (time_after(jiffies, READ_ONCE(a->rest_at))) {
 		ns = max(ns, ADAPTIVE_REST_NS);
@@ -186,7 +187,7 @@ static void adaptive_work(struct tasklet_struct *tasklet)
 	began = max(began, cpu->ended_ns);
 	a->runs++;
 	a->wanted += wanted;
-	most = allowance(queue, a, wanted);
+	most = adaptive_limit(queue, a, wanted);
 	while (!READ_ONCE(queue->rx_stopping) && frames < most) {
 		int budget = min(ADAPTIVE_PASS, (int)(most - frames));
 		int taken = irqmod_rx_pass(queue, budget);
@@ -211,12 +212,12 @@ static void adaptive_work(struct tasklet_struct *tasklet)
 	a->frames += frames;
 	a->bounded += !empty;
 	if (now - a->window_at_ns >= ADAPTIVE_WINDOW_NS)
-		adapt(queue, a, now);
+		adaptive_adapt(queue, a, now);
 
 	if (a->period_ns && frames) {
-		later(a, a->period_ns);
+		adaptive_later(a, a->period_ns);
 	} else if (!empty) {
-		later(a, ADAPTIVE_BREATH_NS);
+		adaptive_later(a, ADAPTIVE_BREATH_NS);
 	} else {
 		queue->ops->rx_ack(queue);
 		if (queue->ops->rx_pending(queue))
@@ -255,7 +256,7 @@ static bool rx_adaptive_start(struct irqmod_queue *queue)
 	a->least = 0;
 	a->left = false;
 	local_bh_disable();
-	renew(a, local_clock());
+	adaptive_renew(a, local_clock());
 	local_bh_enable();
 	a->allowance = queue->rx_ring;
 	queue->deliver = irqmod_deliver_stack;
@@ -280,6 +281,7 @@ IRQMOD_RX_SCHEME(adaptive) = {
 	.name = "adaptive",
 	.needs = IRQMOD_CAP_MASK,
 	.masks = true,
+	.tasklet = true,
 	.state_size = sizeof(struct irqmod_adaptive),
 	.init = rx_adaptive_init,
 	.start = rx_adaptive_start,

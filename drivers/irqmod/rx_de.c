@@ -138,6 +138,7 @@ IRQMOD_RX_SCHEME(de) = {
 	.name = "de",
 	.needs = IRQMOD_CAP_MASK,
 	.masks = true,
+	.tasklet = true,
 	.state_size = sizeof(struct irqmod_de),
 	.init = rx_de_init,
 	.start = rx_de_start,

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Built if CONFIG_DIMLIB */
 /*
  * NAPI with interrupts moderated by the kernel's library for that (lib/dim). The
  * chips have no moderation of their own, so it is done here: when the ring is

@@ -53,6 +53,7 @@ struct irqmod_hybrid {
 	bool polls;		/* the ring is the poll's, not the tasklet's */
 	bool asked;		/* rx_count() called, result pending */
 	bool counting;		/* first count received: a window has begun */
+	u32 switches;		/* between DE and NAPI; written by the timer */
 
 	/* paced. look_ns is written by the poll, and read by the timer without
 	 * a lock: if @irq has started a poll meanwhile, a rest is measured
@@ -97,27 +98,39 @@ static void hybrid_pass_on(struct irqmod_hybrid *h, bool polls)
 	smp_store_release(&h->polls, polls);
 }
 
+/* The total of the frames that have arrived; false: the hardware has no count. */
+static bool hybrid_arrived(struct irqmod_queue *queue, u32 *arrived)
+{
+	if (queue->ops->rx_arrived)
+		return queue->ops->rx_arrived(queue, arrived);
+	*arrived = READ_ONCE(queue->rx_frames);
+	return true;
+}
+
 static enum hrtimer_restart hybrid_window(struct hrtimer *timer)
 {
 	struct irqmod_hybrid *h = container_of(timer, struct irqmod_hybrid,
 					       timer);
 	struct irqmod_queue *queue = h->de.queue;
 	const struct irqmod_ops *ops = queue->ops;
+	bool refused = false;
 	u32 arrived;
 
 	if (ops->rx_count && !h->asked) {
-		ops->rx_count(queue);
-		h->asked = true;
-		hrtimer_add_expires_ns(timer, IRQMOD_COUNT_NS);
-		return HRTIMER_RESTART;
+		h->asked = ops->rx_count(queue);
+		if (h->asked) {
+			hrtimer_add_expires_ns(timer, IRQMOD_COUNT_NS);
+			return HRTIMER_RESTART;
+		}
+		refused = true;
 	}
-	arrived = ops->rx_arrived ? ops->rx_arrived(queue)
-				  : READ_ONCE(queue->rx_frames);
-	if (!h->counting) {
+	if (refused || !hybrid_arrived(queue, &arrived)) {
+		estimator_no_count(&h->estimator);
+	} else if (!h->counting) {
 		estimator_start(&h->estimator, arrived);
 		h->counting = true;
 	} else if (estimator_window(&h->estimator, arrived)) {
-		WRITE_ONCE(queue->rx_switches, queue->rx_switches + 1);
+		WRITE_ONCE(h->switches, h->switches + 1);
 	}
 	hrtimer_forward_now(timer, h->asked ? ktime_sub_ns(h->window, IRQMOD_COUNT_NS)
 					    : h->window);
@@ -205,12 +218,12 @@ static int rx_hybrid_poll(struct irqmod_queue *queue, int budget)
 	u64 began = 0;
 	int done = 0;
 
+	if (unlikely(!budget))
+		return 0;	/* netpoll: irqmod_netpoll() */
 	if (hybrid_polls(h)) {
 		if (h->rx_above == ABOVE_PACED)
 			began = local_clock();
 		done = irqmod_napi_pass(queue, budget);
-		if (!budget)
-			return 0;
 		if (above_cliff(h))
 			return h->rx_above == ABOVE_PACED ?
 			       hybrid_pace(h, began, done, budget) :
@@ -223,14 +236,10 @@ static int rx_hybrid_poll(struct irqmod_queue *queue, int budget)
 	return done;
 }
 
-/* A setting changed. Takes effect with the next window. */
 static void rx_hybrid_changed(struct irqmod_queue *queue, void *state)
 {
 	struct irqmod_hybrid *h = state;
 
-	estimator_configure(&h->estimator, h->rx_cliff_pps,
-			    h->rx_epsilon_permille, h->rx_rate_window_ms);
-	h->window = ms_to_ktime(h->rx_rate_window_ms);
 	WRITE_ONCE(h->period_ns, irqmod_rx_usecs(queue->port) * NSEC_PER_USEC);
 }
 
@@ -253,7 +262,10 @@ static bool rx_hybrid_start(struct irqmod_queue *queue)
 {
 	struct irqmod_hybrid *h = queue->rx_state;
 
+	estimator_configure(&h->estimator, h->rx_cliff_pps,
+			    h->rx_epsilon_permille, h->rx_rate_window_ms);
 	estimator_start(&h->estimator, 0);
+	h->window = ms_to_ktime(h->rx_rate_window_ms);
 	h->polls = false;
 	h->asked = false;
 	h->counting = false;
@@ -288,9 +300,12 @@ static void rx_hybrid_irq(struct irqmod_queue *queue)
 		irqmod_de_schedule(&h->de);
 }
 
-static IRQMOD_SETTING(struct irqmod_hybrid, rx_cliff_pps, 1, 100000000);
-static IRQMOD_SETTING(struct irqmod_hybrid, rx_epsilon_permille, 0, 999);
-static IRQMOD_SETTING(struct irqmod_hybrid, rx_rate_window_ms, 1, 1000);
+/* A start of the scheme is a start of the estimate: its average is per window, and
+ * its timer reads the thresholds.
+ */
+static IRQMOD_RESTARTING(struct irqmod_hybrid, rx_cliff_pps, 1, 100000000);
+static IRQMOD_RESTARTING(struct irqmod_hybrid, rx_epsilon_permille, 0, 999);
+static IRQMOD_RESTARTING(struct irqmod_hybrid, rx_rate_window_ms, 1, 1000);
 static IRQMOD_CHOICE(struct irqmod_hybrid, rx_above, hybrid_aboves);
 
 static ssize_t rx_rate_pps_show(struct device *dev,
@@ -315,10 +330,13 @@ static ssize_t rx_switches_show(struct device *dev,
 {
 	const struct irqmod_port *port = irqmod_port(to_net_dev(dev));
 	const struct irqmod_queue *queue;
+	const struct irqmod_hybrid *h;
 	u32 switches = 0;
 
-	irqmod_for_each_queue(queue, port)
-		switches += READ_ONCE(queue->rx_switches);
+	irqmod_for_each_queue(queue, port) {
+		h = irqmod_rx_state(queue, &irqmod_rx_hybrid);
+		switches += READ_ONCE(h->switches);
+	}
 	return sysfs_emit(buf, "%u\n", switches);
 }
 static DEVICE_ATTR_RO(rx_switches);
@@ -336,6 +354,7 @@ static const struct attribute * const hybrid_settings[] = {
 IRQMOD_RX_SCHEME(hybrid) = {
 	.name = "hybrid",
 	.masks = true,
+	.tasklet = true,
 	.state_size = sizeof(struct irqmod_hybrid),
 	.settings = hybrid_settings,
 	.init = rx_hybrid_init,

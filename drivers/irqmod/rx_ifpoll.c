@@ -127,8 +127,9 @@ static bool rx_ifpoll_start(struct irqmod_queue *queue)
 	f->left = 0;
 	f->tx_turn = false;
 	f->late = false;
+	/* No frame has the NAPI's ID, old or new: only the clock polls. */
+	irqmod_napi_renew(queue);
 	irqmod_napi_start(queue);
-	/* Not with the NAPI's ID: only the clock polls. */
 	queue->deliver = irqmod_deliver_stack;
 	rx_ifpoll_changed(queue, f);
 	hrtimer_start(&f->timer, f->period, HRTIMER_MODE_REL);

@@ -30,6 +30,8 @@
 #define POLLING_PASS		64u
 #define POLLING_DEFAULT_QUOTA	10	/* the paper: 10 to 20 is near the best */
 #define POLLING_DEFAULT_LOW	8	/* ... a quarter of its queue of 32 */
+/* The chunks hold as many heads of the longest frames: irqmod_heads_next(). */
+#define POLLING_MOST_HIGH	96
 #define POLLING_PERIOD_NS	(10 * NSEC_PER_MSEC)
 #define POLLING_TICK_NS		((u64)TICK_NSEC)
 /* A process that takes 80,000 frames/s has not taken the 8 of the low mark. */
@@ -57,8 +59,8 @@ struct irqmod_polling {
 };
 
 /* The frames that have been delivered and not been freed. Of a chunk that had to
- * be replaced before all its heads were free the driver knows nothing any more:
- * with many frames they are more than this.
+ * be replaced before all its heads were free the driver knows nothing any more.
+ * No chunk is replaced before as many frames as rx_queue_high may be are counted.
  */
 static unsigned int polling_behind(const struct irqmod_queue *queue)
 {
@@ -192,6 +194,9 @@ static void rx_polling_init(struct irqmod_queue *queue, void *state)
 {
 	struct irqmod_polling *p = state;
 
+	BUILD_BUG_ON(POLLING_MOST_HIGH >
+		     IRQMOD_CHUNKS_FAST * (IRQMOD_CHUNK_BYTES /
+					   IRQMOD_HEAD_BYTES(IRQMOD_RX_MAX)));
 	p->queue = queue;
 	p->rx_quota = POLLING_DEFAULT_QUOTA;
 	p->rx_queue_low = POLLING_DEFAULT_LOW;
@@ -218,10 +223,11 @@ static bool rx_polling_start(struct irqmod_queue *queue)
 	p->idle = false;
 	p->used_ns = 0;
 	p->period_at_ns = local_clock();
-	irqmod_napi_start(queue);
-	/* Not with the NAPI's ID: a process would poll in vain while input is
-	 * inhibited.
+	/* No frame has the NAPI's ID, old or new: a process would poll in vain while
+	 * input is inhibited.
 	 */
+	irqmod_napi_renew(queue);
+	irqmod_napi_start(queue);
 	queue->deliver = irqmod_deliver_stack;
 	rx_polling_changed(queue, p);
 	return false;
@@ -239,8 +245,10 @@ static void rx_polling_stop(struct irqmod_queue *queue)
 }
 
 static IRQMOD_SETTING(struct irqmod_polling, rx_quota, 0, 100000);
-static IRQMOD_SETTING(struct irqmod_polling, rx_queue_high, 0, 256);
-static IRQMOD_SETTING(struct irqmod_polling, rx_queue_low, 0, 255);
+static IRQMOD_SETTING(struct irqmod_polling, rx_queue_high, 0,
+		      POLLING_MOST_HIGH);
+static IRQMOD_SETTING(struct irqmod_polling, rx_queue_low, 0,
+		      POLLING_MOST_HIGH - 1);
 static IRQMOD_SETTING(struct irqmod_polling, rx_cpu_percent, 1, 100);
 
 static const struct attribute * const polling_settings[] = {

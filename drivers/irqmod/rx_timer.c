@@ -13,9 +13,9 @@
  * A pass takes no more frames than the backlog has room for. The others stay on
  * the ring, and the NIC drops the excess at no cost.
  *
- * rx_timer_without disables one part of this, to measure its benefit. irq_off:
- * the receive interrupt does the work of the timer. top_half: the timer polls
- * in softirq. backlog: frames go directly to the stack, also in softirq.
+ * Instruments. rx_timer_without disables one part of this, to measure its benefit.
+ * irq_off: the receive interrupt does the work of the timer. top_half: the timer
+ * polls in softirq. backlog: frames go directly to the stack, also in softirq.
  * refill: the ring is refilled at once. retry: a pass that found no frame does not
  * refill, so that a ring which ran dry for want of memory stays dry.
  *
@@ -28,9 +28,8 @@
 
 #include "scheme.h"
 
-static unsigned int fail_refills;
-module_param(fail_refills, uint, 0644);
-MODULE_PARM_DESC(fail_refills, "For tests: every n-th deferred refill finds no memory (default 0: none)");
+IRQMOD_PARAMETER(fail_refills, uint, 0644,
+		 "For tests: every n-th deferred refill finds no memory (default 0: none)");
 
 enum timer_without {
 	WITHOUT_NOTHING,
@@ -78,13 +77,23 @@ struct irqmod_timer {
 	unsigned int refills;		/* while fail_refills is set */
 };
 
+static enum timer_without timer_without(const struct irqmod_timer *t)
+{
+	return irqmod_instrument(t->rx_timer_without, WITHOUT_NOTHING);
+}
+
+static enum timer_refill timer_refill(const struct irqmod_timer *t)
+{
+	return irqmod_instrument(t->rx_timer_refill, REFILL_SOFTIRQ);
+}
+
 /* How many frames a poll may take. */
 static int rx_timer_room(const struct irqmod_timer *t)
 {
 	const struct softnet_data *sd = this_cpu_ptr(&softnet_data);
 	int ring = t->queue->rx_ring;
 
-	if (t->rx_timer_without == WITHOUT_BACKLOG)
+	if (timer_without(t) == WITHOUT_BACKLOG)
 		return ring;
 	return min(ring, (int)irqmod_max_backlog() -
 			 (int)skb_queue_len_lockless(&sd->input_pkt_queue));
@@ -92,7 +101,7 @@ static int rx_timer_room(const struct irqmod_timer *t)
 
 static void rx_timer_refill(struct irqmod_timer *t)
 {
-	unsigned int fail = READ_ONCE(fail_refills);
+	unsigned int fail = irqmod_instrument(READ_ONCE(fail_refills), 0);
 
 	if (unlikely(fail && ++t->refills % fail == 0))
 		return;
@@ -106,15 +115,15 @@ static void rx_timer_pass(struct irqmod_timer *t, int budget)
 
 	if (!queue->rx_deferred)
 		return;
-	if (!taken && unlikely(t->rx_timer_without == WITHOUT_RETRY))
+	if (!taken && unlikely(timer_without(t) == WITHOUT_RETRY))
 		return;
-	if (likely(t->rx_timer_refill == REFILL_SOFTIRQ)) {
+	if (likely(timer_refill(t) == REFILL_SOFTIRQ)) {
 		tasklet_schedule(&t->tasklet);
 		return;
 	}
 	t->emptied += taken;
 	/* Without frames: the last refill may have run out of memory. */
-	if (t->rx_timer_refill == REFILL_HALF && taken &&
+	if (timer_refill(t) == REFILL_HALF && taken &&
 	    t->emptied <= queue->rx_ring / 2)
 		return;
 	t->emptied = 0;
@@ -182,8 +191,8 @@ static bool rx_timer_has_interrupt(void)
 static bool rx_timer_start(struct irqmod_queue *queue)
 {
 	struct irqmod_timer *t = queue->rx_state;
-	bool direct = t->rx_timer_without == WITHOUT_BACKLOG;
-	bool soft = direct || t->rx_timer_without == WITHOUT_TOP_HALF;
+	bool direct = timer_without(t) == WITHOUT_BACKLOG;
+	bool soft = direct || timer_without(t) == WITHOUT_TOP_HALF;
 	/* Not REL_HARD: the stack must not be entered in hard IRQ under
 	 * PREEMPT_RT, which runs timers of mode REL in softirq.
 	 */
@@ -191,12 +200,12 @@ static bool rx_timer_start(struct irqmod_queue *queue)
 				      : HRTIMER_MODE_REL;
 
 	queue->deliver = direct ? irqmod_deliver_stack : irqmod_deliver_backlog;
-	queue->rx_deferred = t->rx_timer_without != WITHOUT_REFILL;
+	queue->rx_deferred = timer_without(t) != WITHOUT_REFILL;
 	queue->rx_in_softirq = direct;
 	t->apart = !soft && rx_timer_has_interrupt();
 	t->emptied = 0;
 	hrtimer_setup(&t->timer, rx_timer_over, CLOCK_MONOTONIC, mode);
-	if (t->rx_timer_without == WITHOUT_IRQ_OFF)
+	if (timer_without(t) == WITHOUT_IRQ_OFF)
 		return true;
 	hrtimer_start(&t->timer, t->period, mode);
 	return false;
@@ -220,7 +229,7 @@ static void rx_timer_irq(struct irqmod_queue *queue)
 	/* Otherwise the cause was latched before RX was masked; the timer will
 	 * poll.
 	 */
-	if (likely(t->rx_timer_without != WITHOUT_IRQ_OFF))
+	if (likely(timer_without(t) != WITHOUT_IRQ_OFF))
 		return;
 	spin_lock_irqsave(&t->irq_lock, flags);
 	rx_timer_pass(t, queue->rx_ring);
@@ -231,7 +240,7 @@ static IRQMOD_CHOICE(struct irqmod_timer, rx_timer_without, timer_measures);
 
 static IRQMOD_CHOICE(struct irqmod_timer, rx_timer_refill, timer_refills);
 
-static const struct attribute * const timer_settings[] = {
+static const struct attribute * const timer_settings[] __maybe_unused = {
 	&irqmod_setting_rx_timer_without.attr.attr,
 	&irqmod_setting_rx_timer_refill.attr.attr,
 	NULL
@@ -240,7 +249,7 @@ static const struct attribute * const timer_settings[] = {
 IRQMOD_RX_SCHEME(timer) = {
 	.name = "timer",
 	.state_size = sizeof(struct irqmod_timer),
-	.settings = timer_settings,
+	.settings = irqmod_instrument(timer_settings, NULL),
 	.init = rx_timer_init,
 	.changed = rx_timer_changed,
 	.start = rx_timer_start,

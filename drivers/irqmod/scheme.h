@@ -20,6 +20,8 @@
  * @needs: IRQMOD_CAP_ that the hardware must have; else EOPNOTSUPP
  * @masks: the scheme masks RX (irqmod_rx_mask()) while it takes frames, so that
  *	transmit completions can be taken with them
+ * @tasklet: frames are taken in a tasklet, or may be. netpoll cannot run it, and
+ *	takes completions itself (irqmod_netpoll()); so passes need the queue's lock
  * @preference: the supported scheme with the highest is the default
  * @state_size: bytes of private state per queue, zeroed when the port is
  *	registered; while the scheme is active, @rx_state of the queue points to it
@@ -38,12 +40,15 @@ struct irqmod_rx_scheme {
 	const char *name;
 	u32 needs;
 	bool masks;
+	bool tasklet;
 	int preference;
 	size_t state_size;
 	const struct attribute * const *settings;
 
 	/** @init: sets the private state's defaults, timers and tasklets. */
 	void (*init)(struct irqmod_queue *queue, void *state);
+	/** @exit: before the private state is freed; stopped. Optional. */
+	void (*exit)(struct irqmod_queue *queue, void *state);
 	/**
 	 * @changed: a setting changed, or rx-usecs or the ring did. Under RTNL,
 	 * active or not. Optional.
@@ -90,8 +95,10 @@ struct irqmod_rx_scheme {
  * @limits: completions are taken in each pass over the receive ring, so that byte
  *	queue limits suit it. Passes follow an interrupt at once, except with
  *	ifpoll, dim and paced polls: there a limit adapts to the time between them
- * @settings: files in sysfs (IRQMOD_CHOICE() and others), NULL-terminated; members
- *	of the port, read by @start
+ * @state_size: bytes of private state per queue, zeroed when the port is
+ *	registered; while the scheme is active, @tx_state of the queue points to it
+ * @settings: files in sysfs (IRQMOD_CHOICE() and others), NULL-terminated; they
+ *	have the same value for all queues
  */
 struct irqmod_tx_scheme {
 	const char *name;
@@ -100,13 +107,26 @@ struct irqmod_tx_scheme {
 	int preference;
 	bool in_irq;
 	bool limits;
+	size_t state_size;
 	const struct attribute * const *settings;
 
+	/** @init: sets the private state's defaults and tasklets. */
+	void (*init)(struct irqmod_queue *queue, void *state);
+	/** @exit: before the private state is freed; stopped. Optional. */
+	void (*exit)(struct irqmod_queue *queue, void *state);
 	/** @start: sets the queue's tx_ fields. The queue is locked. */
 	void (*start)(struct irqmod_queue *queue);
+	/**
+	 * @stop: called with tx_switching set, TX masked and no handler running.
+	 * Returns when nothing of the scheme runs any more. Optional.
+	 */
+	void (*stop)(struct irqmod_queue *queue);
 	/** @changed: tx-usecs or tx-frames changed. The queue is locked. Optional. */
 	void (*changed)(struct irqmod_queue *queue);
-	/** @irq: called in hard IRQ for a TX cause. */
+	/**
+	 * @irq: called in hard IRQ for a TX cause; before @stop also when the
+	 * queue's tx_ fields have been reset. Then it need not do anything.
+	 */
 	void (*irq)(struct irqmod_queue *queue);
 	/**
 	 * @full: the queue has been stopped, because the ring is full: unmasks
@@ -132,8 +152,10 @@ const struct irqmod_rx_scheme *irqmod_rx_default(const struct irqmod_port *port)
 const struct irqmod_tx_scheme *irqmod_tx_default(const struct irqmod_port *port);
 void *irqmod_rx_state(const struct irqmod_queue *queue,
 		      const struct irqmod_rx_scheme *scheme);
-int irqmod_rx_states_alloc(struct irqmod_queue *queue);
-void irqmod_rx_states_free(struct irqmod_queue *queue);
+void *irqmod_tx_state(const struct irqmod_queue *queue,
+		      const struct irqmod_tx_scheme *scheme);
+int irqmod_states_alloc(struct irqmod_queue *queue);
+void irqmod_states_free(struct irqmod_queue *queue);
 
 /* Limits of rx-usecs and tx-usecs. */
 #define IRQMOD_USECS_MIN	10
@@ -212,8 +234,8 @@ void irqmod_heads_free(struct irqmod_heads *heads);
 
 /* reclaim.c */
 void irqmod_tx_irq_reclaim(struct irqmod_queue *queue);
-void irqmod_tx_full_irq(struct irqmod_queue *queue);
-void irqmod_tx_full_work(struct tasklet_struct *tasklet);
+bool irqmod_tx_locked_reclaim(struct irqmod_queue *queue);
+void irqmod_tx_wake(struct irqmod_queue *queue);
 void irqmod_tx_mask_unless_full(struct irqmod_queue *queue);
 void irqmod_tx_rx_reclaim(struct irqmod_queue *queue);
 enum hrtimer_restart irqmod_tx_timer(struct hrtimer *timer);
@@ -227,8 +249,8 @@ extern struct attribute_group irqmod_group;
 /**
  * struct irqmod_setting - a setting of a scheme, a file in sysfs
  * @attr: the file
- * @offset: of the value, an u32, in the receive scheme's private state, of which
- *	each queue has one, or in the port if it is a transmit scheme's
+ * @offset: of the value, an u32, in the scheme's private state, of which each queue
+ *	has one
  * @low: the least value
  * @high: the greatest value
  * @names: the names of the values 0, 1, ..., NULL-terminated; or NULL: numbers
@@ -256,6 +278,17 @@ ssize_t irqmod_setting_store(struct device *dev, struct device_attribute *attr,
 		.offset = offsetof(state, file),			\
 		.low = least,						\
 		.high = greatest,					\
+	}
+
+/* The same; the scheme is restarted. */
+#define IRQMOD_RESTARTING(state, file, least, greatest)		\
+	struct irqmod_setting irqmod_setting_##file = {			\
+		.attr = __ATTR(file, 0644, irqmod_setting_show,		\
+			       irqmod_setting_store),			\
+		.offset = offsetof(state, file),			\
+		.low = least,						\
+		.high = greatest,					\
+		.restart = true,					\
 	}
 
 /* One of @list; the scheme is restarted. */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The tables of schemes, and what every queue has of each receive scheme: its
- * private state.
+ * The tables of schemes, and what every queue has of each scheme: its private state.
  */
 #include <linux/slab.h>
 
@@ -16,6 +15,7 @@ const struct irqmod_tx_scheme * const irqmod_tx_schemes[] = {
 };
 
 #define RX_SCHEMES	(ARRAY_SIZE(irqmod_rx_schemes) - 1)
+#define TX_SCHEMES	(ARRAY_SIZE(irqmod_tx_schemes) - 1)
 
 /* A scheme that the port's hardware supports, of those the one with the highest
  * preference.
@@ -56,35 +56,83 @@ void *irqmod_rx_state(const struct irqmod_queue *queue,
 	return NULL;
 }
 
-void irqmod_rx_states_free(struct irqmod_queue *queue)
+void *irqmod_tx_state(const struct irqmod_queue *queue,
+		      const struct irqmod_tx_scheme *scheme)
 {
 	int i;
 
-	for (i = 0; queue->rx_states && i < RX_SCHEMES; i++)
-		kfree(queue->rx_states[i]);
+	for (i = 0; irqmod_tx_schemes[i]; i++)
+		if (irqmod_tx_schemes[i] == scheme)
+			return queue->tx_states[i];
+	return NULL;
+}
+
+static void state_free(struct irqmod_queue *queue, void *state,
+		       void (*exit)(struct irqmod_queue *queue, void *state))
+{
+	if (state && exit)
+		exit(queue, state);
+	kfree(state);
+}
+
+void irqmod_states_free(struct irqmod_queue *queue)
+{
+	int i;
+
+	if (!queue->rx_states)
+		return;
+	for (i = 0; i < RX_SCHEMES; i++)
+		state_free(queue, queue->rx_states[i], irqmod_rx_schemes[i]->exit);
+	for (i = 0; i < TX_SCHEMES; i++)
+		state_free(queue, queue->tx_states[i], irqmod_tx_schemes[i]->exit);
 	kfree(queue->rx_states);
 	queue->rx_states = NULL;
 }
 
-int irqmod_rx_states_alloc(struct irqmod_queue *queue)
+/* Sets *@state up, unless there is nothing to it; false: there is no memory. */
+static bool state_alloc(struct irqmod_queue *queue, void **state, size_t size,
+			u32 needs,
+			void (*init)(struct irqmod_queue *queue, void *state))
+{
+	if (!size || !irqmod_can(queue->port, needs))
+		return true;
+	*state = kzalloc(size, GFP_KERNEL);
+	if (!*state)
+		return false;
+	init(queue, *state);
+	return true;
+}
+
+static bool states_alloc(struct irqmod_queue *queue)
 {
 	int i;
 
-	queue->rx_states = kcalloc(RX_SCHEMES, sizeof(*queue->rx_states),
-				  GFP_KERNEL);
-	if (!queue->rx_states)
-		return -ENOMEM;
 	for (i = 0; i < RX_SCHEMES; i++) {
 		const struct irqmod_rx_scheme *scheme = irqmod_rx_schemes[i];
 
-		if (!scheme->state_size || !irqmod_can(queue->port, scheme->needs))
-			continue;
-		queue->rx_states[i] = kzalloc(scheme->state_size, GFP_KERNEL);
-		if (!queue->rx_states[i]) {
-			irqmod_rx_states_free(queue);
-			return -ENOMEM;
-		}
-		scheme->init(queue, queue->rx_states[i]);
+		if (!state_alloc(queue, &queue->rx_states[i], scheme->state_size,
+				 scheme->needs, scheme->init))
+			return false;
 	}
-	return 0;
+	for (i = 0; i < TX_SCHEMES; i++) {
+		const struct irqmod_tx_scheme *scheme = irqmod_tx_schemes[i];
+
+		if (!state_alloc(queue, &queue->tx_states[i], scheme->state_size,
+				 scheme->needs, scheme->init))
+			return false;
+	}
+	return true;
+}
+
+int irqmod_states_alloc(struct irqmod_queue *queue)
+{
+	queue->rx_states = kcalloc(RX_SCHEMES + TX_SCHEMES,
+				   sizeof(*queue->rx_states), GFP_KERNEL);
+	if (!queue->rx_states)
+		return -ENOMEM;
+	queue->tx_states = queue->rx_states + RX_SCHEMES;
+	if (states_alloc(queue))
+		return 0;
+	irqmod_states_free(queue);
+	return -ENOMEM;
 }

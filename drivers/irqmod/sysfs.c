@@ -12,6 +12,7 @@
 #include "scheme.h"
 
 #define WEIGHT_MAX	NAPI_POLL_WEIGHT
+#define NAMES_MAX	256	/* of the schemes, or values, of a message */
 
 static struct irqmod_port *to_port(struct device *dev)
 {
@@ -36,7 +37,7 @@ static struct irqmod_port *to_port(struct device *dev)
 /* Logs the supported schemes after an invalid name. */
 #define refuse_scheme(list, port, file)					\
 ({									\
-	char names[80] = "";						\
+	char names[NAMES_MAX] = "";					\
 	int i;								\
 									\
 	for (i = 0; (list)[i]; i++)					\
@@ -107,7 +108,7 @@ static void refuse_value(struct irqmod_port *port,
 			 const struct irqmod_setting *setting)
 {
 	const char *file = setting->attr.attr.name;
-	char names[80] = "";
+	char names[NAMES_MAX] = "";
 	int i;
 
 	if (!setting->names) {
@@ -153,15 +154,16 @@ static const struct irqmod_tx_scheme *tx_owner(const struct attribute *attr)
 	return NULL;
 }
 
-/* The value of a setting: a member of the port, or of the private state that
- * @queue has of a receive scheme.
+/* The value of a setting: a member of the private state that @queue has of the
+ * scheme.
  */
 static u32 *value_of(struct irqmod_queue *queue,
 		     const struct irqmod_setting *setting)
 {
-	const struct irqmod_rx_scheme *scheme = rx_owner(&setting->attr.attr);
+	const struct irqmod_rx_scheme *rx = rx_owner(&setting->attr.attr);
 
-	return (scheme ? irqmod_rx_state(queue, scheme) : queue->port) +
+	return (rx ? irqmod_rx_state(queue, rx) :
+		irqmod_tx_state(queue, tx_owner(&setting->attr.attr))) +
 	       setting->offset;
 }
 
@@ -261,8 +263,8 @@ static const struct attribute * const common[] = {
 	NULL
 };
 
-static int add(struct attribute **attrs, int at,
-	       const struct attribute * const *more)
+static int irqmod_add_files(struct attribute **attrs, int at,
+			    const struct attribute * const *more)
 {
 	for (; more && *more; more++, at++)
 		if (attrs)
@@ -271,14 +273,14 @@ static int add(struct attribute **attrs, int at,
 }
 
 /* The files of all schemes; NULL: only counts them. */
-static int add_all(struct attribute **attrs)
+static int irqmod_add_all_files(struct attribute **attrs)
 {
-	int i, at = add(attrs, 0, common);
+	int i, at = irqmod_add_files(attrs, 0, common);
 
 	for (i = 0; irqmod_rx_schemes[i]; i++)
-		at = add(attrs, at, irqmod_rx_schemes[i]->settings);
+		at = irqmod_add_files(attrs, at, irqmod_rx_schemes[i]->settings);
 	for (i = 0; irqmod_tx_schemes[i]; i++)
-		at = add(attrs, at, irqmod_tx_schemes[i]->settings);
+		at = irqmod_add_files(attrs, at, irqmod_tx_schemes[i]->settings);
 	return at;
 }
 
@@ -301,11 +303,11 @@ struct attribute_group irqmod_group = {
 
 static int __init irqmod_init(void)
 {
-	irqmod_group.attrs = kcalloc(add_all(NULL) + 1,
+	irqmod_group.attrs = kcalloc(irqmod_add_all_files(NULL) + 1,
 				     sizeof(*irqmod_group.attrs), GFP_KERNEL);
 	if (!irqmod_group.attrs)
 		return -ENOMEM;
-	add_all(irqmod_group.attrs);
+	irqmod_add_all_files(irqmod_group.attrs);
 	return 0;
 }
 

@@ -8,6 +8,17 @@
  */
 #include "scheme.h"
 
+/* Without an interrupt bit. If the cause has been raised by the N-th packet, it
+ * interrupts at once.
+ */
+static void tx_coalesce_queued(struct irqmod_queue *queue)
+{
+	if (++queue->tx_since_irq < queue->tx_irq_every)
+		return;
+	queue->tx_since_irq = 0;
+	queue->ops->unmask(queue, IRQMOD_TX);
+}
+
 static void tx_coalesce_start(struct irqmod_queue *queue)
 {
 	queue->tx_timed = true;
@@ -15,7 +26,7 @@ static void tx_coalesce_start(struct irqmod_queue *queue)
 	if (queue->port->caps & IRQMOD_CAP_TX_IRQ_BIT)
 		queue->ops->unmask(queue, IRQMOD_TX);
 	else
-		queue->tx_counted = true;
+		queue->tx_queued = tx_coalesce_queued;
 }
 
 static void tx_coalesce_changed(struct irqmod_queue *queue)
@@ -26,13 +37,13 @@ static void tx_coalesce_changed(struct irqmod_queue *queue)
 static void tx_coalesce_irq(struct irqmod_queue *queue)
 {
 	irqmod_tx_irq_reclaim(queue);
-	if (queue->tx_counted)
+	if (queue->tx_queued)
 		irqmod_tx_mask_unless_full(queue);
 }
 
 static void tx_coalesce_full(struct irqmod_queue *queue)
 {
-	if (queue->tx_counted)
+	if (queue->tx_queued)
 		queue->ops->unmask(queue, IRQMOD_TX);
 }
 

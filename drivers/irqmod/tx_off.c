@@ -9,14 +9,14 @@
  * wire idle, so TX is unmasked until there is room again. Where the hardware has
  * an interrupt bit per descriptor, four packets on the ring have it.
  *
- * tx_off_without disables one part of this, to measure its benefit. batch: before
+ * An instrument, tx_off_without, disables one part of this, to measure its benefit. batch: before
  * each transmit what has been sent is reclaimed, however little it is. receive:
  * nothing is reclaimed in the receive path. timer: there is no timer, so the last
  * packets before a pause are not freed until the next one. all: as in the paper.
  */
 #include "scheme.h"
 
-#define TX_EARLY_BATCH	8
+#define TX_EARLY_BATCH	8u
 
 enum off_without {
 	WITHOUT_NOTHING,
@@ -35,19 +35,27 @@ static const char * const off_measures[] = {
 	NULL
 };
 
-static bool tx_off_has(const struct irqmod_queue *queue, enum off_without part)
+struct irqmod_off {
+	struct irqmod_queue *queue;
+	struct tasklet_struct tasklet;	/* reclaims after a full ring */
+	u32 tx_off_without;		/* enum off_without */
+};
+
+static bool tx_off_has(const struct irqmod_off *off, enum off_without part)
 {
-	u32 without = queue->port->tx_off_without;
+	u32 without = irqmod_instrument(off->tx_off_without, WITHOUT_NOTHING);
 
 	return without != part && without != WITHOUT_ALL;
 }
 
 static void tx_off_start(struct irqmod_queue *queue)
 {
-	WRITE_ONCE(queue->tx_early,
-		   tx_off_has(queue, WITHOUT_BATCH) ? TX_EARLY_BATCH : 1);
-	queue->tx_timed = tx_off_has(queue, WITHOUT_TIMER);
-	queue->tx_in_rx = tx_off_has(queue, WITHOUT_RECEIVE);
+	const struct irqmod_off *off = queue->tx_state;
+
+	WRITE_ONCE(queue->tx_early, tx_off_has(off, WITHOUT_BATCH) ?
+		   min(TX_EARLY_BATCH, queue->port->tx_ring / 2) : 1);
+	queue->tx_timed = tx_off_has(off, WITHOUT_TIMER);
+	queue->tx_in_rx = tx_off_has(off, WITHOUT_RECEIVE);
 	queue->tx_in_softirq = true;
 	if (queue->port->caps & IRQMOD_CAP_TX_IRQ_BIT)
 		queue->tx_irq_every = queue->port->tx_ring / 4;
@@ -58,9 +66,52 @@ static void tx_off_full(struct irqmod_queue *queue)
 	queue->ops->unmask(queue, IRQMOD_TX);
 }
 
-static IRQMOD_CHOICE(struct irqmod_port, tx_off_without, off_measures);
+/* The ring was full, and a packet has left. Reclaims in softirq, where the queue is
+ * locked only if another CPU sends.
+ */
+static void tx_off_irq(struct irqmod_queue *queue)
+{
+	struct irqmod_off *off = queue->tx_state;
 
-static const struct attribute * const off_settings[] = {
+	queue->ops->mask(queue, IRQMOD_TX);
+	tasklet_schedule(&off->tasklet);
+}
+
+static void tx_off_work(struct tasklet_struct *tasklet)
+{
+	struct irqmod_off *off = from_tasklet(off, tasklet, tasklet);
+	struct irqmod_queue *queue = off->queue;
+
+	if (!__netif_tx_trylock(queue->txq)) {
+		tasklet_schedule(tasklet);
+		return;
+	}
+	/* While it is set, the scheme is being stopped: the next one reclaims. */
+	if (!queue->tx_switching && !irqmod_tx_locked_reclaim(queue) &&
+	    netif_tx_queue_stopped(queue->txq))
+		queue->ops->unmask(queue, IRQMOD_TX);
+	__netif_tx_unlock(queue->txq);
+	irqmod_tx_wake(queue);
+}
+
+static void tx_off_init(struct irqmod_queue *queue, void *state)
+{
+	struct irqmod_off *off = state;
+
+	off->queue = queue;
+	tasklet_setup(&off->tasklet, tx_off_work);
+}
+
+static void tx_off_stop(struct irqmod_queue *queue)
+{
+	struct irqmod_off *off = queue->tx_state;
+
+	tasklet_kill(&off->tasklet);
+}
+
+static IRQMOD_CHOICE(struct irqmod_off, tx_off_without, off_measures);
+
+static const struct attribute * const off_settings[] __maybe_unused = {
 	&irqmod_setting_tx_off_without.attr.attr,
 	NULL
 };
@@ -69,8 +120,11 @@ IRQMOD_TX_SCHEME(off) = {
 	.name = "off",
 	.needs = IRQMOD_CAP_MASK,
 	.preference = 1,
-	.settings = off_settings,
+	.settings = irqmod_instrument(off_settings, NULL),
+	.state_size = sizeof(struct irqmod_off),
+	.init = tx_off_init,
 	.start = tx_off_start,
-	.irq = irqmod_tx_full_irq,
+	.stop = tx_off_stop,
+	.irq = tx_off_irq,
 	.full = tx_off_full,
 };

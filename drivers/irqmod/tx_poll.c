@@ -24,7 +24,10 @@ static void tx_poll_start(struct irqmod_queue *queue)
 
 static void tx_poll_irq(struct irqmod_queue *queue)
 {
-	/* Not called while the scheme is active: irqmod_interrupt(). */
+	/* A TX cause starts the receive scheme: irqmod_interrupt(). This is called
+	 * only while the scheme is being stopped, before the last mask: the next
+	 * one reclaims.
+	 */
 }
 
 IRQMOD_TX_SCHEME(poll) = {

@@ -7,7 +7,8 @@
 #define RX_USECS_MAX	(U16_MAX / 60)	/* BULK_IN_DLY: 16 bits, 1/60 us */
 #define WOL_KNOWN	(WAKE_PHY | WAKE_UCAST | WAKE_BCAST | WAKE_MAGIC)
 
-static void get_drvinfo(struct net_device *netdev, struct ethtool_drvinfo *info)
+static void lan78xx_get_drvinfo(struct net_device *netdev,
+				struct ethtool_drvinfo *info)
 {
 	struct lan78xx *np = netdev_priv(netdev);
 
@@ -18,9 +19,10 @@ static void get_drvinfo(struct net_device *netdev, struct ethtool_drvinfo *info)
 /* rx-usecs is the chip's bulk-in delay: how long it waits for more frames. For
  * the timer scheme, it is also the poll period.
  */
-static int set_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
-			struct kernel_ethtool_coalesce *kec,
-			struct netlink_ext_ack *extack)
+static int lan78xx_set_coalesce(struct net_device *netdev,
+				struct ethtool_coalesce *ec,
+				struct kernel_ethtool_coalesce *kec,
+				struct netlink_ext_ack *extack)
 {
 	struct lan78xx *np = netdev_priv(netdev);
 	int err;
@@ -35,7 +37,8 @@ static int set_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,
 	return err;
 }
 
-static void get_wol(struct net_device *netdev, struct ethtool_wolinfo *wol)
+static void lan78xx_get_wol(struct net_device *netdev,
+			    struct ethtool_wolinfo *wol)
 {
 	struct lan78xx *np = netdev_priv(netdev);
 
@@ -43,7 +46,8 @@ static void get_wol(struct net_device *netdev, struct ethtool_wolinfo *wol)
 	wol->wolopts = np->wol;
 }
 
-static int set_wol(struct net_device *netdev, struct ethtool_wolinfo *wol)
+static int lan78xx_set_wol(struct net_device *netdev,
+			   struct ethtool_wolinfo *wol)
 {
 	struct lan78xx *np = netdev_priv(netdev);
 
@@ -53,8 +57,8 @@ static int set_wol(struct net_device *netdev, struct ethtool_wolinfo *wol)
 	return device_set_wakeup_enable(&np->udev->dev, np->wol);
 }
 
-static void get_pauseparam(struct net_device *netdev,
-			   struct ethtool_pauseparam *pause)
+static void lan78xx_get_pauseparam(struct net_device *netdev,
+				   struct ethtool_pauseparam *pause)
 {
 	struct phy_device *phydev = netdev->phydev;
 	bool tx = false, rx = false;
@@ -66,8 +70,8 @@ static void get_pauseparam(struct net_device *netdev,
 	pause->tx_pause = tx;
 }
 
-static int set_pauseparam(struct net_device *netdev,
-			  struct ethtool_pauseparam *pause)
+static int lan78xx_set_pauseparam(struct net_device *netdev,
+				  struct ethtool_pauseparam *pause)
 {
 	struct phy_device *phydev = netdev->phydev;
 
@@ -77,13 +81,13 @@ static int set_pauseparam(struct net_device *netdev,
 	return 0;
 }
 
-static int get_eeprom_len(struct net_device *netdev)
+static int lan78xx_get_eeprom_len(struct net_device *netdev)
 {
 	return EEPROM_BYTES;
 }
 
-static int get_eeprom(struct net_device *netdev, struct ethtool_eeprom *eeprom,
-		      u8 *data)
+static int lan78xx_get_eeprom(struct net_device *netdev,
+			      struct ethtool_eeprom *eeprom, u8 *data)
 {
 	eeprom->magic = EEPROM_MARK;
 	return lan78xx_read_eeprom(netdev_priv(netdev), eeprom->offset,
@@ -92,19 +96,19 @@ static int get_eeprom(struct net_device *netdev, struct ethtool_eeprom *eeprom,
 
 const struct ethtool_ops lan78xx_ethtool_ops = {
 	.supported_coalesce_params = ETHTOOL_COALESCE_RX_USECS,
-	.get_drvinfo = get_drvinfo,
+	.get_drvinfo = lan78xx_get_drvinfo,
 	.get_link = ethtool_op_get_link,
 	.get_link_ksettings = phy_ethtool_get_link_ksettings,
 	.set_link_ksettings = phy_ethtool_set_link_ksettings,
 	.nway_reset = phy_ethtool_nway_reset,
 	.get_coalesce = irqmod_get_coalesce,
-	.set_coalesce = set_coalesce,
-	.get_pauseparam = get_pauseparam,
-	.set_pauseparam = set_pauseparam,
-	.get_wol = get_wol,
-	.set_wol = set_wol,
-	.get_eeprom_len = get_eeprom_len,
-	.get_eeprom = get_eeprom,
+	.set_coalesce = lan78xx_set_coalesce,
+	.get_pauseparam = lan78xx_get_pauseparam,
+	.set_pauseparam = lan78xx_set_pauseparam,
+	.get_wol = lan78xx_get_wol,
+	.set_wol = lan78xx_set_wol,
+	.get_eeprom_len = lan78xx_get_eeprom_len,
+	.get_eeprom = lan78xx_get_eeprom,
 	.get_sset_count = lan78xx_get_sset_count,
 	.get_strings = lan78xx_get_strings,
 	.get_ethtool_stats = lan78xx_get_ethtool_stats,

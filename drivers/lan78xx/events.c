@@ -25,27 +25,27 @@ void lan78xx_event_later(struct lan78xx *np, enum lan78xx_event event)
 	schedule_delayed_work(&np->event_work, LATER);
 }
 
-static bool gone(int err)
+static bool lan78xx_gone(int err)
 {
 	return err == -ENODEV || err == -ESHUTDOWN || err == -EHOSTUNREACH;
 }
 
-static bool take(struct lan78xx *np, enum lan78xx_event event)
+static bool lan78xx_take(struct lan78xx *np, enum lan78xx_event event)
 {
 	return test_and_clear_bit(event, &np->events);
 }
 
-static void int_submit(struct lan78xx *np)
+static void lan78xx_int_submit(struct lan78xx *np)
 {
 	int err;
 
 	*np->int_status = 0;
 	err = usb_submit_urb(np->int_urb, GFP_ATOMIC);
-	if (err && err != -EPERM && !gone(err))
+	if (err && err != -EPERM && !lan78xx_gone(err))
 		lan78xx_event_later(np, EVENT_INT_SUBMIT);
 }
 
-static void int_complete(struct urb *urb)
+static void lan78xx_int_complete(struct urb *urb)
 {
 	struct lan78xx *np = urb->context;
 
@@ -67,7 +67,7 @@ static void int_complete(struct urb *urb)
 		lan78xx_event_later(np, EVENT_INT_SUBMIT);
 		return;
 	}
-	int_submit(np);
+	lan78xx_int_submit(np);
 }
 
 int lan78xx_int_alloc(struct lan78xx *np)
@@ -88,7 +88,7 @@ int lan78xx_int_alloc(struct lan78xx *np)
 		return -ENOMEM;
 	}
 	usb_fill_int_urb(np->int_urb, np->udev, pipe, np->int_status, bytes,
-			 int_complete, np, ep->desc.bInterval);
+			 lan78xx_int_complete, np, ep->desc.bInterval);
 	usb_poison_urb(np->int_urb);	/* until lan78xx_events_start() */
 	return 0;
 }
@@ -100,66 +100,68 @@ void lan78xx_int_free(struct lan78xx *np)
 }
 
 /* Clears a halted endpoint; none of our URBs is queued on it. False: retry. */
-static bool clear_halt(struct lan78xx *np, unsigned int pipe,
-		       enum lan78xx_event event)
+static bool lan78xx_clear_halt(struct lan78xx *np, unsigned int pipe,
+			       enum lan78xx_event event)
 {
 	int err = usb_clear_halt(np->udev, pipe);
 
-	if (err && !gone(err))
+	if (err && !lan78xx_gone(err))
 		lan78xx_event_later(np, event);
 	return !err;
 }
 
-static void events_work(struct work_struct *work)
+static void lan78xx_events_work(struct work_struct *work)
 {
 	struct lan78xx *np = container_of(work, struct lan78xx,
 					  event_work.work);
 	bool cleared;
 
-	if (take(np, EVENT_RX_HALT)) {
+	if (lan78xx_take(np, EVENT_RX_HALT)) {
 		lan78xx_rx_stop(np);
-		cleared = clear_halt(np, usb_rcvbulkpipe(np->udev, EP_BULK_IN),
-				     EVENT_RX_HALT);
+		cleared = lan78xx_clear_halt(np, usb_rcvbulkpipe(np->udev,
+								 EP_BULK_IN),
+					     EVENT_RX_HALT);
 		lan78xx_rx_start(np, !cleared);
 	}
-	if (take(np, EVENT_TX_HALT)) {
+	if (lan78xx_take(np, EVENT_TX_HALT)) {
 		lan78xx_tx_stop(np);
-		clear_halt(np, usb_sndbulkpipe(np->udev, EP_BULK_OUT),
-			   EVENT_TX_HALT);
+		lan78xx_clear_halt(np, usb_sndbulkpipe(np->udev, EP_BULK_OUT),
+				   EVENT_TX_HALT);
 		lan78xx_tx_start(np);
 	}
-	if (take(np, EVENT_INT_HALT)) {
+	if (lan78xx_take(np, EVENT_INT_HALT)) {
 		usb_poison_urb(np->int_urb);
-		cleared = clear_halt(np, np->int_urb->pipe, EVENT_INT_HALT);
+		cleared = lan78xx_clear_halt(np, np->int_urb->pipe,
+					     EVENT_INT_HALT);
 		usb_unpoison_urb(np->int_urb);
 		if (cleared)
-			int_submit(np);
+			lan78xx_int_submit(np);
 	}
-	if (take(np, EVENT_INT_SUBMIT))
-		int_submit(np);
-	if (take(np, EVENT_RX_FILL))
+	if (lan78xx_take(np, EVENT_INT_SUBMIT))
+		lan78xx_int_submit(np);
+	if (lan78xx_take(np, EVENT_RX_FILL))
 		lan78xx_rx_fill(np);
-	if (take(np, EVENT_PHY))
+	if (lan78xx_take(np, EVENT_PHY))
 		lan78xx_phy_event(np);
-	if (take(np, EVENT_BURST))
+	if (lan78xx_take(np, EVENT_BURST))
 		lan78xx_set_burst(np);
-	if (take(np, EVENT_FILTER)) {
+	if (lan78xx_take(np, EVENT_FILTER)) {
 		int err = lan78xx_apply_filter(np);
 
-		if (err && !gone(err))
+		if (err && !lan78xx_gone(err))
 			lan78xx_event_later(np, EVENT_FILTER);
 	}
 }
 
 void lan78xx_events_init(struct lan78xx *np)
 {
-	INIT_DELAYED_WORK(&np->event_work, events_work);
+	INIT_DELAYED_WORK(&np->event_work, lan78xx_events_work);
 }
 
 void lan78xx_events_start(struct lan78xx *np)
 {
 	usb_unpoison_urb(np->int_urb);
-	int_submit(np);
+	lan78xx_int_submit(np);
 }
 
 /* Called when the receive and transmit URBs are poisoned, before they are freed. */

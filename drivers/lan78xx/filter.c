@@ -9,14 +9,14 @@
 
 #include "lan78xx.h"
 
-struct filter {
+struct lan78xx_filter {
 	u32 rfe;
 	u32 maf[MAF_COUNT][2];
 	u32 tables[DP_VLAN_WORDS + DP_HASH_WORDS];
 };
 
-static void add_address(struct filter *f, unsigned int *used, const u8 *mac,
-			bool *full)
+static void lan78xx_add_address(struct lan78xx_filter *f, unsigned int *used,
+				const u8 *mac, bool *full)
 {
 	u32 hash;
 
@@ -33,7 +33,7 @@ static void add_address(struct filter *f, unsigned int *used, const u8 *mac,
 }
 
 /* Computes the configuration that the stack requests. */
-static void work_out(struct lan78xx *np, struct filter *f)
+static void lan78xx_work_out(struct lan78xx *np, struct lan78xx_filter *f)
 {
 	struct net_device *netdev = np->netdev;
 	netdev_features_t features = READ_ONCE(np->features);
@@ -49,14 +49,14 @@ static void work_out(struct lan78xx *np, struct filter *f)
 		f->rfe |= RFE_VLAN_STRIP;
 
 	netif_addr_lock_bh(netdev);
-	add_address(f, &used, netdev->dev_addr, &full);
+	lan78xx_add_address(f, &used, netdev->dev_addr, &full);
 	netdev_for_each_uc_addr(ha, netdev)
-		add_address(f, &used, ha->addr, &full);
+		lan78xx_add_address(f, &used, ha->addr, &full);
 	if (full)
 		f->rfe |= RFE_UCAST_EN;	/* the hash is for multicast only */
 	full = false;
 	netdev_for_each_mc_addr(ha, netdev)
-		add_address(f, &used, ha->addr, &full);
+		lan78xx_add_address(f, &used, ha->addr, &full);
 	if (full)
 		f->rfe |= RFE_MCAST_HASH;
 	if (netdev->flags & IFF_ALLMULTI)
@@ -72,7 +72,7 @@ static void work_out(struct lan78xx *np, struct filter *f)
 			f->tables[i / 32] |= BIT(i % 32);
 }
 
-static int write_table(struct lan78xx *np, u32 place, u32 value)
+static int lan78xx_write_table(struct lan78xx *np, u32 place, u32 value)
 {
 	int err;
 
@@ -91,7 +91,8 @@ static int write_table(struct lan78xx *np, u32 place, u32 value)
 	return err;
 }
 
-static int write_maf(struct lan78xx *np, unsigned int n, const u32 *words)
+static int lan78xx_write_maf(struct lan78xx *np, unsigned int n,
+			     const u32 *words)
 {
 	int err;
 
@@ -105,7 +106,7 @@ static int write_maf(struct lan78xx *np, unsigned int n, const u32 *words)
 
 int lan78xx_apply_filter(struct lan78xx *np)
 {
-	struct filter *f;
+	struct lan78xx_filter *f;
 	int err = 0;
 	u32 i;
 
@@ -113,12 +114,12 @@ int lan78xx_apply_filter(struct lan78xx *np)
 	if (!f)
 		return -ENOMEM;
 	mutex_lock(&np->port_lock);
-	work_out(np, f);
+	lan78xx_work_out(np, f);
 	for (i = 0; !err && i < MAF_COUNT; i++) {
 		if (!test_bit(i, np->maf_unsure) &&
 		    !memcmp(f->maf[i], np->maf[i], sizeof(f->maf[i])))
 			continue;
-		err = write_maf(np, i, f->maf[i]);
+		err = lan78xx_write_maf(np, i, f->maf[i]);
 		if (!err) {
 			memcpy(np->maf[i], f->maf[i], sizeof(f->maf[i]));
 			clear_bit(i, np->maf_unsure);
@@ -128,7 +129,7 @@ int lan78xx_apply_filter(struct lan78xx *np)
 		if (!test_bit(i, np->tables_unsure) &&
 		    f->tables[i] == np->tables[i])
 			continue;
-		err = write_table(np, i, f->tables[i]);
+		err = lan78xx_write_table(np, i, f->tables[i]);
 		if (!err) {
 			np->tables[i] = f->tables[i];
 			clear_bit(i, np->tables_unsure);
@@ -169,7 +170,7 @@ void lan78xx_filter_init(struct lan78xx *np)
 }
 
 /* If the chip is not started, the filter is written when it starts. */
-static void filter_changed(struct lan78xx *np)
+static void lan78xx_filter_changed(struct lan78xx *np)
 {
 	if (READ_ONCE(np->started))
 		lan78xx_event(np, EVENT_FILTER);
@@ -177,7 +178,7 @@ static void filter_changed(struct lan78xx *np)
 
 void lan78xx_set_rx_mode(struct net_device *netdev)
 {
-	filter_changed(netdev_priv(netdev));
+	lan78xx_filter_changed(netdev_priv(netdev));
 }
 
 int lan78xx_vlan_add(struct net_device *netdev, __be16 proto, u16 vid)
@@ -185,7 +186,7 @@ int lan78xx_vlan_add(struct net_device *netdev, __be16 proto, u16 vid)
 	struct lan78xx *np = netdev_priv(netdev);
 
 	set_bit(vid, np->vlans);
-	filter_changed(np);
+	lan78xx_filter_changed(np);
 	return 0;
 }
 
@@ -194,7 +195,7 @@ int lan78xx_vlan_kill(struct net_device *netdev, __be16 proto, u16 vid)
 	struct lan78xx *np = netdev_priv(netdev);
 
 	clear_bit(vid, np->vlans);
-	filter_changed(np);
+	lan78xx_filter_changed(np);
 	return 0;
 }
 
@@ -203,6 +204,6 @@ int lan78xx_set_features(struct net_device *netdev, netdev_features_t features)
 	struct lan78xx *np = netdev_priv(netdev);
 
 	WRITE_ONCE(np->features, features);
-	filter_changed(np);
+	lan78xx_filter_changed(np);
 	return 0;
 }

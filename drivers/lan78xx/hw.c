@@ -86,12 +86,18 @@ int lan78xx_set_delay(struct lan78xx *np)
 
 /* Limits a transfer, in packets of the bus; a longer frame is sent alone. A
  * failure is not retried: the next change writes the register again.
+ *
+ * Also written while transfers are under way, which the data sheet neither allows
+ * nor forbids. It is one write of one register, and neither the old value nor the
+ * new one exceeds a URB: whenever the chip reads it, the transfer ends within the
+ * URB. That it reads it at any time is an assumption; without adaptive_burst the
+ * value does not change.
  */
 int lan78xx_set_burst(struct lan78xx *np)
 {
 	unsigned int most = np->sizes.rx_bytes / np->maxpacket;
 
-	return lan78xx_write(np, BURST_CAP, np->measures.adaptive_burst ?
+	return lan78xx_write(np, BURST_CAP, lan78xx_has(np, adaptive_burst) ?
 			     min(READ_ONCE(np->rx.burst), most) : most);
 }
 
@@ -109,11 +115,15 @@ int lan78xx_hw_init(struct lan78xx *np)
 		{ FCT_RX_FIFO_END, ~0, FIFO_BYTES / FIFO_UNIT - 1 },
 		{ FCT_TX_FIFO_END, ~0, FIFO_BYTES / FIFO_UNIT - 1 },
 		{ INT_STS, ~0, ~0 },
-		{ FLOW, ~0, 0 },
+		{ LAN78XX_FLOW, ~0, 0 },
 		{ FCT_FLOW, ~0,
 		  np->speed->pause_on / FIFO_UNIT << FCT_FLOW_ON_SHIFT |
 		  np->speed->pause_off / FIFO_UNIT << FCT_FLOW_OFF_SHIFT },
-		/* The MAC follows the PHY; the LAN7801 only has RGMII. */
+		/* The MAC follows the PHY, whatever an EEPROM says. The
+		 * kernel's driver left these bits as an EEPROM has them; since
+		 * it uses phylink (2025), it sets what the PHY negotiated, also
+		 * regardless of the EEPROM. The LAN7801 only has RGMII.
+		 */
 		{ MAC_CR, MAC_CR_AUTO_SPEED | MAC_CR_AUTO_DUPLEX |
 		  (np->chip == CHIP_LAN7801 ? MAC_CR_GMII_EN : 0),
 		  MAC_CR_AUTO_SPEED | MAC_CR_AUTO_DUPLEX },

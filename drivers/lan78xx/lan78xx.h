@@ -66,6 +66,10 @@ struct lan78xx_measures {
 	bool adaptive_burst;	/* ours: limit transfers by frames, not bytes */
 };
 
+/* Whether a change is in force: without instruments, all are. */
+#define lan78xx_has(np, measure)	\
+	irqmod_instrument((np)->measures.measure, true)
+
 struct lan78xx;
 
 struct lan78xx_rx_urb {

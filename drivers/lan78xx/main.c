@@ -31,7 +31,7 @@ static const struct irqmod_ops lan78xx_irqmod_ops = {
 /* A URB can hold the longest frame. The pause levels are those of the kernel's
  * driver; there it has none for full speed.
  */
-static const struct lan78xx_speed full_speed = {
+static const struct lan78xx_speed lan78xx_full_speed = {
 	.pool = {
 		.rx_bytes = 10 * 1024, .tx_bytes = 10 * 1024,
 		.rx_urbs = 10, .tx_urbs = 4,
@@ -43,7 +43,7 @@ static const struct lan78xx_speed full_speed = {
 	.pause_on = 8704, .pause_off = 1024,
 };
 
-static const struct lan78xx_speed high_speed = {
+static const struct lan78xx_speed lan78xx_high_speed = {
 	.pool = {
 		.rx_bytes = 16 * 1024, .tx_bytes = 16 * 1024,
 		.rx_urbs = 10, .tx_urbs = 10,
@@ -55,7 +55,7 @@ static const struct lan78xx_speed high_speed = {
 	.pause_on = 8704, .pause_off = 1024,
 };
 
-static const struct lan78xx_speed super_speed = {
+static const struct lan78xx_speed lan78xx_super_speed = {
 	.pool = {
 		.rx_bytes = 32 * 1024, .tx_bytes = 32 * 1024,
 		.rx_urbs = 30, .tx_urbs = 10,
@@ -67,16 +67,17 @@ static const struct lan78xx_speed super_speed = {
 	.pause_on = 9216, .pause_off = 4096,
 };
 
-static const struct lan78xx_speed *speed_of(const struct usb_device *udev)
+static const struct lan78xx_speed *
+lan78xx_speed_of(const struct usb_device *udev)
 {
 	switch (udev->speed) {
 	case USB_SPEED_FULL:
-		return &full_speed;
+		return &lan78xx_full_speed;
 	case USB_SPEED_HIGH:
-		return &high_speed;
+		return &lan78xx_high_speed;
 	case USB_SPEED_SUPER:
 	case USB_SPEED_SUPER_PLUS:
-		return &super_speed;
+		return &lan78xx_super_speed;
 	default:
 		return NULL;
 	}
@@ -86,7 +87,7 @@ static const struct lan78xx_speed *speed_of(const struct usb_device *udev)
  * it with the limit; if ip link has set it to less, it stays. RTNL, or not yet
  * registered.
  */
-static void set_tso_size(struct net_device *netdev, unsigned int size)
+static void lan78xx_set_tso_size(struct net_device *netdev, unsigned int size)
 {
 	unsigned int *sizes[] = irqmod_gso_sizes(netdev);
 	unsigned int i, before = netdev->tso_max_size;
@@ -101,7 +102,7 @@ static void set_tso_size(struct net_device *netdev, unsigned int size)
 /* Called with the transfers stopped. */
 void lan78xx_set_sizes(struct lan78xx *np)
 {
-	bool rx = np->measures.rx_pool, tx = np->measures.tx_pool;
+	bool rx = lan78xx_has(np, rx_pool), tx = lan78xx_has(np, tx_pool);
 	const struct lan78xx_sizes *from;
 
 	from = rx ? &np->speed->pool : &np->speed->no_pool;
@@ -110,7 +111,7 @@ void lan78xx_set_sizes(struct lan78xx *np)
 	from = tx ? &np->speed->pool : &np->speed->no_pool;
 	np->sizes.tx_bytes = from->tx_bytes;
 	np->sizes.tx_urbs = from->tx_urbs;
-	set_tso_size(np->netdev, tx ? from->tx_bytes - TX_CMD_BYTES :
+	lan78xx_set_tso_size(np->netdev, tx ? from->tx_bytes - TX_CMD_BYTES :
 				      MTU_MAX - MAX_HEADER);
 }
 
@@ -131,7 +132,6 @@ int lan78xx_up(struct lan78xx *np)
 	irqmod_start(&np->port);
 	lan78xx_rx_fill(np);
 	np->flowing = true;
-	netif_wake_queue(np->netdev);
 	return 0;
 }
 
@@ -142,8 +142,6 @@ void lan78xx_down(struct lan78xx *np)
 	np->flowing = false;
 	irqmod_stop(&np->port);
 	napi_disable(&np->tx.napi);
-	/* The poll completes before it submits: wait for the rest of it. */
-	synchronize_net();
 	lan78xx_rx_stop(np);
 	lan78xx_tx_stop(np);
 	lan78xx_events_forget_urbs(np);
@@ -152,7 +150,7 @@ void lan78xx_down(struct lan78xx *np)
 }
 
 /* Everything from reset to traffic, except the link. */
-static int bring_up(struct lan78xx *np)
+static int lan78xx_bring_up(struct lan78xx *np)
 {
 	int err;
 
@@ -170,7 +168,7 @@ static int bring_up(struct lan78xx *np)
 	return err;
 }
 
-static void take_down(struct lan78xx *np)
+static void lan78xx_take_down(struct lan78xx *np)
 {
 	lan78xx_down(np);
 	lan78xx_stats_stop(np);
@@ -179,7 +177,7 @@ static void take_down(struct lan78xx *np)
 
 int lan78xx_start(struct lan78xx *np)
 {
-	int err = bring_up(np);
+	int err = lan78xx_bring_up(np);
 
 	if (err)
 		return err;
@@ -196,7 +194,7 @@ void lan78xx_halt(struct lan78xx *np)
 		return;
 	WRITE_ONCE(np->started, false);
 	lan78xx_phy_stop(np);
-	take_down(np);
+	lan78xx_take_down(np);
 	lan78xx_events_stop(np);
 }
 
@@ -231,8 +229,8 @@ static void lan78xx_reset(struct work_struct *work)
 
 	rtnl_lock();
 	if (np->started) {
-		take_down(np);
-		if (bring_up(np)) {
+		lan78xx_take_down(np);
+		if (lan78xx_bring_up(np)) {
 			netdev_err(np->netdev, "the chip does not restart\n");
 			lan78xx_halt(np);
 			netif_carrier_off(np->netdev);
@@ -309,7 +307,7 @@ static void lan78xx_set_up_netdev(struct lan78xx *np)
 	netif_napi_add_tx(netdev, &np->tx.napi, lan78xx_tx_poll);
 }
 
-static bool endpoints_are_right(struct usb_interface *intf)
+static bool lan78xx_endpoints_are_right(struct usb_interface *intf)
 {
 	struct usb_device *udev = interface_to_usbdev(intf);
 	struct usb_host_endpoint *in, *out;
@@ -366,7 +364,9 @@ static int lan78xx_register(struct lan78xx *np)
 	/* The single group slot of a net_device is used by the engine. This
 	 * group is removed together with the device.
 	 */
-	err = sysfs_create_group(&np->netdev->dev.kobj, &lan78xx_measures_group);
+	if (IS_ENABLED(IRQMOD_INSTRUMENTS))
+		err = sysfs_create_group(&np->netdev->dev.kobj,
+					 &lan78xx_measures_group);
 	if (err)
 		goto unregister;
 	return 0;
@@ -383,12 +383,12 @@ static int lan78xx_probe(struct usb_interface *intf,
 			 const struct usb_device_id *id)
 {
 	struct usb_device *udev = interface_to_usbdev(intf);
-	const struct lan78xx_speed *speed = speed_of(udev);
+	const struct lan78xx_speed *speed = lan78xx_speed_of(udev);
 	struct net_device *netdev;
 	struct lan78xx *np;
 	int err;
 
-	if (!speed || !endpoints_are_right(intf))
+	if (!speed || !lan78xx_endpoints_are_right(intf))
 		return -ENODEV;
 	netdev = alloc_etherdev(sizeof(*np));
 	if (!netdev)

@@ -12,14 +12,16 @@
 /* Without gro, as before the series: hard_header_len includes the command
  * words. GRO compares that many bytes, so it never finds two packets of a flow.
  */
-static void set_header(struct lan78xx *np)
+static void lan78xx_set_header(struct lan78xx *np)
 {
 	np->netdev->hard_header_len = np->measures.gro ?
 				      ETH_HLEN : ETH_HLEN + TX_CMD_BYTES;
 }
 
-static ssize_t store_measure(struct device *dev, struct device_attribute *attr,
-			     const char *buf, size_t count, bool *measure)
+static ssize_t lan78xx_store_measure(struct device *dev,
+				     struct device_attribute *attr,
+				     const char *buf, size_t count,
+				     bool *measure)
 {
 	struct net_device *netdev = to_net_dev(dev);
 	struct lan78xx *np = netdev_priv(netdev);
@@ -46,7 +48,7 @@ static ssize_t store_measure(struct device *dev, struct device_attribute *attr,
 	if (running)
 		lan78xx_down(np);
 	*measure = value;
-	set_header(np);
+	lan78xx_set_header(np);
 	lan78xx_set_sizes(np);
 	if (running && measure == &np->measures.adaptive_burst)
 		lan78xx_event(np, EVENT_BURST);
@@ -77,7 +79,8 @@ static ssize_t name##_store(struct device *dev,				\
 {									\
 	struct lan78xx *np = netdev_priv(to_net_dev(dev));		\
 									\
-	return store_measure(dev, attr, buf, count, &np->measures.name); \
+	return lan78xx_store_measure(dev, attr, buf, count,		\
+				     &np->measures.name);		\
 }									\
 static DEVICE_ATTR_RW(name)
 
@@ -89,7 +92,7 @@ MEASURE(overflow_queue);
 MEASURE(gro);
 MEASURE(adaptive_burst);
 
-static struct attribute *measures_attributes[] = {
+static struct attribute *lan78xx_measures_attributes[] = {
 	&dev_attr_tx_pool.attr,
 	&dev_attr_rx_pool.attr,
 	&dev_attr_tx_packing.attr,
@@ -102,5 +105,5 @@ static struct attribute *measures_attributes[] = {
 
 const struct attribute_group lan78xx_measures_group = {
 	.name = "irqmod_usb",
-	.attrs = measures_attributes,
+	.attrs = lan78xx_measures_attributes,
 };

@@ -9,7 +9,8 @@
 
 #include "lan78xx.h"
 
-static int read_eeprom(struct lan78xx *np, u32 at, u32 bytes, u8 *data)
+static int lan78xx_read_eeprom_bytes(struct lan78xx *np, u32 at, u32 bytes,
+				     u8 *data)
 {
 	u32 i, value;
 	int err;
@@ -52,7 +53,7 @@ int lan78xx_read_eeprom(struct lan78xx *np, u32 at, u32 bytes, u8 *data)
 			err = lan78xx_write(np, HW_CFG, before & ~leds);
 	}
 	if (!err) {
-		err = read_eeprom(np, at, bytes, data);
+		err = lan78xx_read_eeprom_bytes(np, at, bytes, data);
 		if (np->chip == CHIP_LAN7800)
 			lan78xx_write(np, HW_CFG, before);
 	}
@@ -60,7 +61,7 @@ int lan78xx_read_eeprom(struct lan78xx *np, u32 at, u32 bytes, u8 *data)
 	return err;
 }
 
-static int read_otp(struct lan78xx *np, u32 at, u32 bytes, u8 *data)
+static int lan78xx_read_otp(struct lan78xx *np, u32 at, u32 bytes, u8 *data)
 {
 	u32 i, value;
 	int err;
@@ -88,7 +89,7 @@ static int read_otp(struct lan78xx *np, u32 at, u32 bytes, u8 *data)
 	return err;
 }
 
-static bool from_registers(struct lan78xx *np, u8 *mac)
+static bool lan78xx_from_registers(struct lan78xx *np, u8 *mac)
 {
 	u32 low, high;
 
@@ -105,7 +106,7 @@ static bool from_registers(struct lan78xx *np, u8 *mac)
 }
 
 /* Both memories have the same contents. Fails if this one has none. */
-static int from_eeprom(struct lan78xx *np, u32 at, u32 bytes, u8 *data)
+static int lan78xx_from_eeprom(struct lan78xx *np, u32 at, u32 bytes, u8 *data)
 {
 	u8 mark;
 	int err;
@@ -118,19 +119,19 @@ static int from_eeprom(struct lan78xx *np, u32 at, u32 bytes, u8 *data)
 	return lan78xx_read_eeprom(np, at, bytes, data);
 }
 
-static int from_otp(struct lan78xx *np, u32 at, u32 bytes, u8 *data)
+static int lan78xx_from_otp(struct lan78xx *np, u32 at, u32 bytes, u8 *data)
 {
 	u8 mark;
 	int err;
 
-	err = read_otp(np, 0, 1, &mark);
+	err = lan78xx_read_otp(np, 0, 1, &mark);
 	if (err)
 		return err;
 	if (mark == OTP_MARK_2)
 		at += OTP_SECOND;
 	else if (mark != OTP_MARK_1)
 		return -ENODATA;
-	return read_otp(np, at, bytes, data);
+	return lan78xx_read_otp(np, at, bytes, data);
 }
 
 void lan78xx_find_address(struct lan78xx *np)
@@ -138,10 +139,10 @@ void lan78xx_find_address(struct lan78xx *np)
 	u8 mac[ETH_ALEN];
 
 	if (!eth_platform_get_mac_address(&np->udev->dev, mac) ||
-	    from_registers(np, mac) ||
-	    (!from_eeprom(np, NVRAM_MAC, ETH_ALEN, mac) &&
+	    lan78xx_from_registers(np, mac) ||
+	    (!lan78xx_from_eeprom(np, NVRAM_MAC, ETH_ALEN, mac) &&
 	     is_valid_ether_addr(mac)) ||
-	    (!from_otp(np, NVRAM_MAC, ETH_ALEN, mac) &&
+	    (!lan78xx_from_otp(np, NVRAM_MAC, ETH_ALEN, mac) &&
 	     is_valid_ether_addr(mac))) {
 		eth_hw_addr_set(np->netdev, mac);
 		return;
@@ -151,21 +152,21 @@ void lan78xx_find_address(struct lan78xx *np)
 }
 
 /* @values stay 0 if the memory's owner has set none. */
-static void find_ltm(struct lan78xx *np, __le32 values[LTM_REGISTERS])
+static void lan78xx_find_ltm(struct lan78xx *np, __le32 values[LTM_REGISTERS])
 {
 	const u32 bytes = LTM_REGISTERS * sizeof(*values);
 	__le32 found[LTM_REGISTERS];
 	u8 block[2];
 	int err;
 
-	if (!from_eeprom(np, NVRAM_LTM, sizeof(block), block)) {
+	if (!lan78xx_from_eeprom(np, NVRAM_LTM, sizeof(block), block)) {
 		if (block[0] != bytes)
 			return;
-		err = from_eeprom(np, 2 * block[1], bytes, (u8 *)found);
-	} else if (!from_otp(np, NVRAM_LTM, sizeof(block), block)) {
+		err = lan78xx_from_eeprom(np, 2 * block[1], bytes, (u8 *)found);
+	} else if (!lan78xx_from_otp(np, NVRAM_LTM, sizeof(block), block)) {
 		if (block[0] != bytes)
 			return;
-		err = from_otp(np, 2 * block[1], bytes, (u8 *)found);
+		err = lan78xx_from_otp(np, 2 * block[1], bytes, (u8 *)found);
 	} else {
 		return;
 	}
@@ -186,7 +187,7 @@ int lan78xx_init_ltm(struct lan78xx *np)
 		return 0;
 	err = lan78xx_read(np, USB_CFG1, &config);
 	if (!err && config & USB_CFG1_LTM_EN)
-		find_ltm(np, values);
+		lan78xx_find_ltm(np, values);
 	for (i = 0; !err && i < LTM_REGISTERS; i++)
 		err = lan78xx_write(np, LTM_BELT_IDLE0 + 4 * i,
 				    le32_to_cpu(values[i]));

@@ -16,14 +16,14 @@
 
 #define INTERNAL_PHY	1
 
-static void look_later(struct lan78xx *np)
+static void lan78xx_look_later(struct lan78xx *np)
 {
 	if (READ_ONCE(np->started))
 		lan78xx_event_later(np, EVENT_PHY);
 }
 
-static int mii_access(struct lan78xx *np, int phy, int reg, u32 flags,
-		      u32 *data)
+static int lan78xx_mii_access(struct lan78xx *np, int phy, int reg, u32 flags,
+			      u32 *data)
 {
 	int err;
 
@@ -43,17 +43,17 @@ static int mii_access(struct lan78xx *np, int phy, int reg, u32 flags,
 	if (!err)
 		return 0;
 	if (err != -ENODEV)
-		look_later(np);
+		lan78xx_look_later(np);
 	return -ENODEV;
 }
 
-static int mdio_read(struct mii_bus *bus, int phy, int reg)
+static int lan78xx_mdio_read(struct mii_bus *bus, int phy, int reg)
 {
 	struct lan78xx *np = bus->priv;
 	u32 value;
 	int err;
 
-	err = mii_access(np, phy, reg, 0, &value);
+	err = lan78xx_mii_access(np, phy, reg, 0, &value);
 	if (err)
 		return err;
 	/* The two ends could not agree on the clock master (IEEE 802.3,
@@ -63,21 +63,21 @@ static int mdio_read(struct mii_bus *bus, int phy, int reg)
 	 */
 	if (reg == MII_STAT1000 && value & LPA_1000MSFAIL) {
 		netdev_dbg(np->netdev, "master/slave fault\n");
-		look_later(np);
+		lan78xx_look_later(np);
 		return -ENODEV;
 	}
 	return value & 0xffff;
 }
 
-static int mdio_write(struct mii_bus *bus, int phy, int reg, u16 value)
+static int lan78xx_mdio_write(struct mii_bus *bus, int phy, int reg, u16 value)
 {
 	u32 word = value;
 
-	return mii_access(bus->priv, phy, reg, MII_ACC_WRITE, &word);
+	return lan78xx_mii_access(bus->priv, phy, reg, MII_ACC_WRITE, &word);
 }
 
 /* Called by phylib when the link has changed. */
-static void link_changed(struct net_device *netdev)
+static void lan78xx_link_changed(struct net_device *netdev)
 {
 	struct lan78xx *np = netdev_priv(netdev);
 	struct phy_device *phydev = netdev->phydev;
@@ -93,7 +93,7 @@ static void link_changed(struct net_device *netdev)
 		flow |= FLOW_TX_FCEN | FLOW_TIME;
 	if (rx_pause)
 		flow |= FLOW_RX_FCEN;
-	err = lan78xx_write(np, FLOW, flow);
+	err = lan78xx_write(np, LAN78XX_FLOW, flow);
 	/* Leaving U2 takes too long at 1 Gbit/s. */
 	if (!err && np->udev->speed >= USB_SPEED_SUPER) {
 		power = USB_CFG1_U1_INIT_EN;
@@ -144,7 +144,7 @@ void lan78xx_phy_stop(struct lan78xx *np)
 	phy_stop(phydev);
 }
 
-static int mdio_register(struct lan78xx *np)
+static int lan78xx_mdio_register(struct lan78xx *np)
 {
 	struct device_node *node;
 	int err;
@@ -154,8 +154,8 @@ static int mdio_register(struct lan78xx *np)
 		return -ENOMEM;
 	np->mdio->priv = np;
 	np->mdio->name = KBUILD_MODNAME;
-	np->mdio->read = mdio_read;
-	np->mdio->write = mdio_write;
+	np->mdio->read = lan78xx_mdio_read;
+	np->mdio->write = lan78xx_mdio_write;
 	np->mdio->parent = &np->intf->dev;
 	snprintf(np->mdio->id, MII_BUS_ID_SIZE, "usb-%03d:%03d",
 		 np->udev->bus->busnum, np->udev->devnum);
@@ -170,7 +170,7 @@ static int mdio_register(struct lan78xx *np)
 }
 
 /* A LAN7801 connected to a switch or another MAC. */
-static struct phy_device *fixed_link(struct lan78xx *np)
+static struct phy_device *lan78xx_fixed_link(struct lan78xx *np)
 {
 	struct fixed_phy_status status = {
 		.link = 1,
@@ -190,7 +190,8 @@ static struct phy_device *fixed_link(struct lan78xx *np)
 	return phydev;
 }
 
-static void fixed_link_end(struct lan78xx *np, struct phy_device *phydev)
+static void lan78xx_fixed_link_end(struct lan78xx *np,
+				   struct phy_device *phydev)
 {
 	if (!np->phy_fixed)
 		return;
@@ -201,13 +202,14 @@ static void fixed_link_end(struct lan78xx *np, struct phy_device *phydev)
 /* From Linux 6.16 on, and in 6.12's updates, the PHY's driver does without
  * interrupts, and resets the PHY with its interrupt mask when the link goes down.
  */
-static bool polled(const struct phy_device *phydev)
+static bool lan78xx_polled(const struct phy_device *phydev)
 {
 	return phydev->drv && !phydev->drv->config_intr;
 }
 
 /* The PHY's driver sets their modes; the chip must let them out. */
-static void find_leds(struct lan78xx *np, const struct phy_device *phydev)
+static void lan78xx_find_leds(struct lan78xx *np,
+			      const struct phy_device *phydev)
 {
 	static const u32 leds[] = {
 		HW_CFG_LED0_EN, HW_CFG_LED1_EN, HW_CFG_LED2_EN, HW_CFG_LED3_EN,
@@ -231,19 +233,19 @@ int lan78xx_phy_attach(struct lan78xx *np)
 	struct phy_device *phydev;
 	int err;
 
-	err = mdio_register(np);
+	err = lan78xx_mdio_register(np);
 	if (err)
 		return err;
 	phydev = phy_find_first(np->mdio);
 	if (np->chip == CHIP_LAN7801) {
 		np->interface = PHY_INTERFACE_MODE_RGMII_ID;
 		if (!phydev)
-			phydev = fixed_link(np);
+			phydev = lan78xx_fixed_link(np);
 	} else {
 		np->interface = PHY_INTERFACE_MODE_GMII;
 		if (phydev) {
 			phydev->is_internal = true;
-			np->phy_interrupts = !polled(phydev);
+			np->phy_interrupts = !lan78xx_polled(phydev);
 		}
 	}
 	if (IS_ERR_OR_NULL(phydev)) {
@@ -253,14 +255,15 @@ int lan78xx_phy_attach(struct lan78xx *np)
 	phydev->irq = np->phy_interrupts ? PHY_MAC_INTERRUPT : PHY_POLL;
 	phydev->mac_managed_pm = true;
 	phydev->mdix_ctrl = ETH_TP_MDI_AUTO;
-	err = phy_connect_direct(netdev, phydev, link_changed, np->interface);
+	err = phy_connect_direct(netdev, phydev, lan78xx_link_changed,
+				 np->interface);
 	if (err) {
-		fixed_link_end(np, phydev);
+		lan78xx_fixed_link_end(np, phydev);
 		goto unregister;
 	}
 	phy_remove_link_mode(phydev, ETHTOOL_LINK_MODE_1000baseT_Half_BIT);
 	phy_support_asym_pause(phydev);
-	find_leds(np, phydev);
+	lan78xx_find_leds(np, phydev);
 	return 0;
 
 unregister:
@@ -274,7 +277,7 @@ void lan78xx_phy_detach(struct lan78xx *np)
 	struct phy_device *phydev = np->netdev->phydev;
 
 	phy_disconnect(phydev);
-	fixed_link_end(np, phydev);
+	lan78xx_fixed_link_end(np, phydev);
 	mdiobus_unregister(np->mdio);
 	mdiobus_free(np->mdio);
 }

@@ -14,7 +14,7 @@
 #include "lan78xx.h"
 
 /* Prepares the chip for suspend; @wol (WAKE_...) are the wake-up sources. */
-static int sleep_mode(struct lan78xx *np, u32 wol)
+static int lan78xx_sleep_mode(struct lan78xx *np, u32 wol)
 {
 	u32 wake = 0, mode = PMT_RES_CLR_WKP_STS | PMT_SUS_MODE_3;
 	int err;
@@ -58,7 +58,7 @@ int lan78xx_suspend(struct usb_interface *intf, pm_message_t message)
 	int err;
 
 	if (PMSG_IS_AUTO(message)) {
-		err = sleep_mode(np, 0);
+		err = lan78xx_sleep_mode(np, 0);
 		return err == -ENODEV ? 0 : err;
 	}
 	rtnl_lock();
@@ -69,7 +69,7 @@ int lan78xx_suspend(struct usb_interface *intf, pm_message_t message)
 	rtnl_unlock();
 	cancel_work_sync(&np->reset_work);
 	/* A device that does not respond must not prevent system suspend. */
-	sleep_mode(np, np->asleep ? np->wol : 0);
+	lan78xx_sleep_mode(np, np->asleep ? np->wol : 0);
 	return 0;
 }
 

@@ -50,7 +50,7 @@ enum {
 	MAC_CR		= 0x100,
 	MAC_RX		= 0x104,
 	MAC_TX		= 0x108,
-	FLOW		= 0x10c,	/* pause frames */
+	LAN78XX_FLOW		= 0x10c,	/* pause frames */
 	RX_ADDRH	= 0x118,
 	RX_ADDRL	= 0x11c,
 	MII_ACC		= 0x120,

@@ -20,16 +20,16 @@
 #define BURST_AGAIN	512	/* frames between updates */
 
 /* Counters of a pass. */
-struct sums {
+struct lan78xx_sums {
 	u32 packets, bytes, errors, no_buffer;
 };
 
-static void rx_complete(struct urb *urb);
+static void lan78xx_rx_complete(struct urb *urb);
 
 /* Provides a buffer for one transfer: from the pool, or new. */
-static bool rx_buffer(struct lan78xx *np, struct lan78xx_rx_urb *r)
+static bool lan78xx_rx_buffer(struct lan78xx *np, struct lan78xx_rx_urb *r)
 {
-	if (np->measures.rx_pool)
+	if (lan78xx_has(np, rx_pool))
 		return true;
 	if (!r->skb)
 		r->skb = __netdev_alloc_skb(np->netdev, np->sizes.rx_bytes,
@@ -40,13 +40,13 @@ static bool rx_buffer(struct lan78xx *np, struct lan78xx_rx_urb *r)
 	return true;
 }
 
-static int rx_submit(struct lan78xx *np, struct lan78xx_rx_urb *r)
+static int lan78xx_rx_submit(struct lan78xx *np, struct lan78xx_rx_urb *r)
 {
-	if (!rx_buffer(np, r))
+	if (!lan78xx_rx_buffer(np, r))
 		return -ENOMEM;
 	usb_fill_bulk_urb(r->urb, np->udev,
 			  usb_rcvbulkpipe(np->udev, EP_BULK_IN), r->data,
-			  np->sizes.rx_bytes, rx_complete, r);
+			  np->sizes.rx_bytes, lan78xx_rx_complete, r);
 	return usb_submit_urb(r->urb, GFP_ATOMIC);
 }
 
@@ -73,7 +73,7 @@ void lan78xx_rx_fill(struct lan78xx *np)
 		rx->flying++;
 		spin_unlock_irqrestore(&rx->lock, flags);
 
-		err = rx_submit(np, r);
+		err = lan78xx_rx_submit(np, r);
 		if (likely(!err))
 			continue;
 		spin_lock_irqsave(&rx->lock, flags);
@@ -89,7 +89,7 @@ void lan78xx_rx_fill(struct lan78xx *np)
 }
 
 /* Any context: depends on the host controller's driver. */
-static void rx_complete(struct urb *urb)
+static void lan78xx_rx_complete(struct urb *urb)
 {
 	struct lan78xx_rx_urb *r = urb->context;
 	struct lan78xx *np = r->np;
@@ -121,7 +121,7 @@ static void rx_complete(struct urb *urb)
 		}
 		return;
 	}
-	if (!np->measures.poll_resubmit)
+	if (!lan78xx_has(np, poll_resubmit))
 		lan78xx_rx_fill(np);
 	/* Pairs with the barrier in lan78xx_unmask(). */
 	smp_mb();
@@ -168,12 +168,13 @@ void lan78xx_rx_refill(struct irqmod_queue *queue)
 /* Returns an sk_buff for the frame at @frame. With rx_pool it is a copy,
  * otherwise a clone that shares the buffer.
  */
-static struct sk_buff *rx_skb(struct lan78xx *np, struct lan78xx_rx_urb *r,
-			      const u8 *frame, unsigned int len)
+static struct sk_buff *lan78xx_rx_skb(struct lan78xx *np,
+				      struct lan78xx_rx_urb *r,
+				      const u8 *frame, unsigned int len)
 {
 	struct sk_buff *skb;
 
-	if (likely(np->measures.rx_pool)) {
+	if (likely(lan78xx_has(np, rx_pool))) {
 		if (likely(len <= IRQMOD_RX_MAX))
 			skb = irqmod_rx_alloc(&np->queue, len);
 		else
@@ -196,7 +197,7 @@ static struct sk_buff *rx_skb(struct lan78xx *np, struct lan78xx_rx_urb *r,
 /* True if the chip verified the TCP or UDP checksum. Fragments are excluded, as
  * the data sheet does not specify the result for them.
  */
-static bool rx_verified(u32 a, const u8 *frame, unsigned int len)
+static bool lan78xx_rx_verified(u32 a, const u8 *frame, unsigned int len)
 {
 	if (a & (RX_ICE | RX_TCE | RX_ICSM) || len < ETH_ZLEN)
 		return false;
@@ -213,7 +214,8 @@ static bool rx_verified(u32 a, const u8 *frame, unsigned int len)
 	}
 }
 
-static void rx_deliver(struct lan78xx *np, struct sk_buff *skb, bool flow)
+static void lan78xx_rx_deliver(struct lan78xx *np, struct sk_buff *skb,
+			       bool flow)
 {
 	skb->cb[0] = 0;
 	if (flow)
@@ -223,16 +225,16 @@ static void rx_deliver(struct lan78xx *np, struct sk_buff *skb, bool flow)
 }
 
 /* Delivers the frame to the stack (@now), or puts it on the overflow queue. */
-static void rx_hand_over(struct lan78xx *np, struct sk_buff *skb, u32 a, u32 b,
-			 bool now)
+static void lan78xx_rx_hand_over(struct lan78xx *np, struct sk_buff *skb,
+				 u32 a, u32 b, bool now)
 {
 	struct lan78xx_rx *rx = &np->rx;
 	bool flow = false;
 
 	if (rx->checksums && (!(a & RX_FVTG) || rx->strip) &&
-	    rx_verified(a, skb->data, skb->len)) {
+	    lan78xx_rx_verified(a, skb->data, skb->len)) {
 		skb->ip_summed = CHECKSUM_UNNECESSARY;
-		flow = (a & RX_PID) == RX_PID_TCP && np->measures.rx_pool;
+		flow = (a & RX_PID) == RX_PID_TCP && lan78xx_has(np, rx_pool);
 	}
 	skb->protocol = eth_type_trans(skb, np->netdev);
 	if (a & RX_FVTG && rx->strip)
@@ -241,7 +243,7 @@ static void rx_hand_over(struct lan78xx *np, struct sk_buff *skb, u32 a, u32 b,
 		skb->cb[0] = flow;
 		__skb_queue_tail(&rx->overflow, skb);
 	} else {
-		rx_deliver(np, skb, flow);
+		lan78xx_rx_deliver(np, skb, flow);
 	}
 }
 
@@ -249,10 +251,10 @@ static void rx_hand_over(struct lan78xx *np, struct sk_buff *skb, u32 a, u32 b,
  * also queues the remaining ones. Every length stated by the device is checked
  * against the number of bytes received.
  */
-static int rx_frames(struct lan78xx *np, struct lan78xx_rx_urb *r, int budget,
-		     struct sums *sums)
+static int lan78xx_rx_frames(struct lan78xx *np, struct lan78xx_rx_urb *r,
+			     int budget, struct lan78xx_sums *sums)
 {
-	const bool whole = np->measures.overflow_queue;
+	const bool whole = lan78xx_has(np, overflow_queue);
 	unsigned int at = r->at, end = r->len;
 	int taken = 0;
 
@@ -284,20 +286,20 @@ static int rx_frames(struct lan78xx *np, struct lan78xx_rx_urb *r, int budget,
 			continue;
 		}
 		len = size - ETH_FCS_LEN;
-		skb = rx_skb(np, r, frame, len);
+		skb = lan78xx_rx_skb(np, r, frame, len);
 		if (unlikely(!skb)) {
 			sums->no_buffer++;
 			continue;
 		}
 		sums->packets++;
 		sums->bytes += len;
-		rx_hand_over(np, skb, a, b, taken <= budget);
+		lan78xx_rx_hand_over(np, skb, a, b, taken <= budget);
 	}
 	r->at = at;
 	return min(taken, budget);
 }
 
-static struct lan78xx_rx_urb *rx_next(struct lan78xx_rx *rx)
+static struct lan78xx_rx_urb *lan78xx_rx_next(struct lan78xx_rx *rx)
 {
 	struct lan78xx_rx_urb *r = rx->current_urb;
 	unsigned long flags;
@@ -315,7 +317,7 @@ static struct lan78xx_rx_urb *rx_next(struct lan78xx_rx *rx)
 }
 
 /* Called when all frames of the URB have been taken. */
-static void rx_recycle(struct lan78xx *np, struct lan78xx_rx_urb *r)
+static void lan78xx_rx_recycle(struct lan78xx *np, struct lan78xx_rx_urb *r)
 {
 	unsigned long flags;
 
@@ -330,7 +332,7 @@ static void rx_recycle(struct lan78xx *np, struct lan78xx_rx_urb *r)
 		lan78xx_rx_fill(np);
 }
 
-static void rx_think_burst_over(struct lan78xx *np)
+static void lan78xx_rx_think_burst_over(struct lan78xx *np)
 {
 	struct lan78xx_rx *rx = &np->rx;
 	unsigned int mean = rx->seen_bytes / rx->seen_frames + RX_CMD_BYTES +
@@ -344,7 +346,7 @@ static void rx_think_burst_over(struct lan78xx *np)
 	if (burst * 4 > rx->burst * 3 && burst * 3 < rx->burst * 4)
 		return;
 	WRITE_ONCE(rx->burst, burst);
-	if (np->measures.adaptive_burst)
+	if (lan78xx_has(np, adaptive_burst))
 		lan78xx_event(np, EVENT_BURST);
 }
 
@@ -353,25 +355,25 @@ int lan78xx_rx_take(struct irqmod_queue *queue, int budget)
 	struct lan78xx *np = to_lan78xx(queue);
 	struct lan78xx_rx *rx = &np->rx;
 	struct lan78xx_rx_urb *r;
-	struct sums sums = {};
+	struct lan78xx_sums sums = {};
 	struct sk_buff *skb;
 	int taken = 0;
 
 	while (taken < budget && (skb = __skb_dequeue(&rx->overflow))) {
 		taken++;
-		rx_deliver(np, skb, skb->cb[0]);
+		lan78xx_rx_deliver(np, skb, skb->cb[0]);
 	}
-	while (taken < budget && (r = rx_next(rx))) {
-		taken += rx_frames(np, r, budget - taken, &sums);
+	while (taken < budget && (r = lan78xx_rx_next(rx))) {
+		taken += lan78xx_rx_frames(np, r, budget - taken, &sums);
 		rx->current_urb = r->at < r->len ? r : NULL;
 		if (!rx->current_urb)
-			rx_recycle(np, r);
+			lan78xx_rx_recycle(np, r);
 	}
 
 	rx->seen_frames += sums.packets;
 	rx->seen_bytes += sums.bytes;
 	if (unlikely(rx->seen_frames >= BURST_AGAIN))
-		rx_think_burst_over(np);
+		lan78xx_rx_think_burst_over(np);
 
 	u64_stats_update_begin(&queue->rx_stats.syncp);
 	u64_stats_add(&queue->rx_stats.packets, sums.packets);
@@ -418,7 +420,7 @@ void lan78xx_rx_free(struct lan78xx *np)
 	INIT_LIST_HEAD(&rx->done);
 	for (i = 0; i < rx->count; i++) {
 		usb_free_urb(rx->urbs[i].urb);
-		if (np->measures.rx_pool)
+		if (lan78xx_has(np, rx_pool))
 			kfree(rx->urbs[i].data);
 		dev_kfree_skb(rx->urbs[i].skb);
 	}
@@ -435,7 +437,7 @@ int lan78xx_rx_alloc(struct lan78xx *np)
 	struct lan78xx_rx *rx = &np->rx;
 	unsigned int i, count = np->sizes.rx_urbs;
 
-	if (!np->measures.poll_resubmit)
+	if (!lan78xx_has(np, poll_resubmit))
 		count *= 2;
 	rx->urbs = kcalloc(count, sizeof(*rx->urbs), GFP_KERNEL);
 	if (!rx->urbs)
@@ -450,9 +452,9 @@ int lan78xx_rx_alloc(struct lan78xx *np)
 		rx->count++;
 		r->np = np;
 		r->urb = usb_alloc_urb(0, GFP_KERNEL);
-		if (np->measures.rx_pool)
+		if (lan78xx_has(np, rx_pool))
 			r->data = kmalloc(np->sizes.rx_bytes, GFP_KERNEL);
-		if (!r->urb || (np->measures.rx_pool && !r->data)) {
+		if (!r->urb || (lan78xx_has(np, rx_pool) && !r->data)) {
 			lan78xx_rx_free(np);
 			return -ENOMEM;
 		}

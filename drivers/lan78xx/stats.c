@@ -18,7 +18,7 @@ enum {
 	TX_CARRIER_ERRORS	= 25,
 };
 
-static const char names[][ETH_GSTRING_LEN] = {
+static const char lan78xx_counter_names[][ETH_GSTRING_LEN] = {
 	"hw_rx_fcs_errors", "hw_rx_alignment_errors", "hw_rx_fragment_errors",
 	"hw_rx_jabber_errors", "hw_rx_undersize_errors",
 	"hw_rx_oversize_errors", "hw_rx_dropped", "hw_rx_unicast_bytes",
@@ -40,10 +40,10 @@ static const char names[][ETH_GSTRING_LEN] = {
 	"hw_tx_1519_max_bytes", "hw_tx_lpi_transitions", "hw_tx_lpi_time",
 };
 
-static_assert(ARRAY_SIZE(names) == LAN78XX_COUNTERS);
+static_assert(ARRAY_SIZE(lan78xx_counter_names) == LAN78XX_COUNTERS);
 
 /* Bytes and low-power counters have 32 bits, all others 20. */
-static u32 width(unsigned int n)
+static u32 lan78xx_counter_width(unsigned int n)
 {
 	switch (n) {
 	case 7 ... 9:
@@ -57,7 +57,7 @@ static u32 width(unsigned int n)
 }
 
 /* Reads the counters. @add: adds the increase; not after a reset. */
-static void read_counters(struct lan78xx *np, bool add)
+static void lan78xx_read_counters(struct lan78xx *np, bool add)
 {
 	__le32 now[LAN78XX_COUNTERS];
 	unsigned long flags;
@@ -72,7 +72,8 @@ static void read_counters(struct lan78xx *np, bool add)
 
 		if (add)
 			u64_stats_add(&np->counters[i],
-				      (value - np->raw[i]) & width(i));
+				      (value - np->raw[i]) &
+					      lan78xx_counter_width(i));
 		np->raw[i] = value;
 	}
 	u64_stats_update_end_irqrestore(&np->counters_sync, flags);
@@ -82,10 +83,10 @@ unlock:
 
 void lan78xx_update_stats(struct lan78xx *np)
 {
-	read_counters(np, true);
+	lan78xx_read_counters(np, true);
 }
 
-static void stats_work(struct work_struct *work)
+static void lan78xx_stats_work(struct work_struct *work)
 {
 	struct lan78xx *np = container_of(work, struct lan78xx,
 					  stats_work.work);
@@ -98,13 +99,13 @@ void lan78xx_stats_init(struct lan78xx *np)
 {
 	mutex_init(&np->stats_lock);
 	u64_stats_init(&np->counters_sync);
-	INIT_DELAYED_WORK(&np->stats_work, stats_work);
+	INIT_DELAYED_WORK(&np->stats_work, lan78xx_stats_work);
 }
 
 /* Called after a chip reset. */
 void lan78xx_stats_start(struct lan78xx *np)
 {
-	read_counters(np, false);
+	lan78xx_read_counters(np, false);
 	schedule_delayed_work(&np->stats_work, PERIOD);
 }
 
@@ -152,7 +153,8 @@ void lan78xx_get_strings(struct net_device *netdev, u32 sset, u8 *data)
 	if (count < 0)
 		return;
 	irqmod_get_strings(netdev, sset, data);
-	memcpy(data + count * ETH_GSTRING_LEN, names, sizeof(names));
+	memcpy(data + count * ETH_GSTRING_LEN, lan78xx_counter_names,
+	       sizeof(lan78xx_counter_names));
 }
 
 void lan78xx_get_ethtool_stats(struct net_device *netdev,

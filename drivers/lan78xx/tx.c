@@ -16,19 +16,28 @@
 
 #include "lan78xx.h"
 
-static void tx_complete(struct urb *urb);
-
 /* Queues a URB, sent or failed, for reclaim. */
-static void tx_done(struct lan78xx *np, struct lan78xx_tx_urb *t, bool failed)
+static void lan78xx_tx_done(struct lan78xx_tx *tx, struct lan78xx_tx_urb *t,
+			    bool failed)
 {
-	struct lan78xx_tx *tx = &np->tx;
 	unsigned long flags;
-	int flying;
 
 	t->failed = failed;
 	spin_lock_irqsave(&tx->lock, flags);
 	list_add_tail(&t->list, &tx->done);
 	spin_unlock_irqrestore(&tx->lock, flags);
+}
+
+static void lan78xx_tx_complete(struct urb *urb)
+{
+	struct lan78xx_tx_urb *t = urb->context;
+	struct lan78xx *np = t->np;
+	struct lan78xx_tx *tx = &np->tx;
+	int flying;
+
+	if (unlikely(urb->status == -EPIPE))
+		lan78xx_event(np, EVENT_TX_HALT);
+	lan78xx_tx_done(tx, t, urb->status);
 	/* A full barrier: either we see the open URB, or the context that
 	 * fills it sees that no URB is on the bus.
 	 */
@@ -38,22 +47,18 @@ static void tx_done(struct lan78xx *np, struct lan78xx_tx_urb *t, bool failed)
 		napi_schedule(&tx->napi);
 }
 
-static void tx_complete(struct urb *urb)
-{
-	struct lan78xx_tx_urb *t = urb->context;
-
-	if (unlikely(urb->status == -EPIPE))
-		lan78xx_event(t->np, EVENT_TX_HALT);
-	tx_done(t->np, t, urb->status);
-}
-
-static void tx_submit(struct lan78xx *np, struct lan78xx_tx_urb *t, void *data)
+/* Transmit queue locked. A URB that the bus does not take is reclaimed by the
+ * engine's timer, or with the next one that completes: this is not the context of
+ * completions, which may run on another CPU meanwhile.
+ */
+static void lan78xx_tx_submit(struct lan78xx *np, struct lan78xx_tx_urb *t,
+			      void *data)
 {
 	int err;
 
 	usb_fill_bulk_urb(t->urb, np->udev,
 			  usb_sndbulkpipe(np->udev, EP_BULK_OUT), data, t->len,
-			  tx_complete, t);
+			  lan78xx_tx_complete, t);
 	/* A transfer of full packets needs an explicit end. */
 	t->urb->transfer_flags = t->len % np->maxpacket ? 0 : URB_ZERO_PACKET;
 	atomic_inc(&np->tx.flying);
@@ -62,31 +67,33 @@ static void tx_submit(struct lan78xx *np, struct lan78xx_tx_urb *t, void *data)
 		return;
 	if (err == -EPIPE)
 		lan78xx_event(np, EVENT_TX_HALT);
-	tx_done(np, t, true);
+	lan78xx_tx_done(&np->tx, t, true);
+	atomic_dec(&np->tx.flying);
+	irqmod_tx_failed(&np->queue);
 }
 
 /* Submits the open URB. Transmit queue locked. */
-static void tx_submit_open(struct lan78xx *np)
+static void lan78xx_tx_submit_open(struct lan78xx *np)
 {
 	struct lan78xx_tx_urb *t = np->tx.open;
 
 	if (!t)
 		return;
 	WRITE_ONCE(np->tx.open, NULL);
-	tx_submit(np, t, t->data);
+	lan78xx_tx_submit(np, t, t->data);
 }
 
 /* Takes a free URB, with @buffer one that has a buffer. NULL: no memory, or the
  * device is being removed. Transmit queue locked.
  */
-static struct lan78xx_tx_urb *tx_take(struct lan78xx *np, bool buffer)
+static struct lan78xx_tx_urb *lan78xx_tx_take(struct lan78xx *np, bool buffer)
 {
 	struct lan78xx_tx *tx = &np->tx;
 	struct lan78xx_tx_urb *t;
 	unsigned long flags;
 	u8 *data = NULL;
 
-	if (buffer && !np->measures.tx_pool) {
+	if (buffer && !lan78xx_has(np, tx_pool)) {
 		data = kmalloc(np->sizes.tx_bytes, GFP_ATOMIC | __GFP_NOWARN);
 		if (!data)
 			return NULL;
@@ -111,7 +118,7 @@ static struct lan78xx_tx_urb *tx_take(struct lan78xx *np, bool buffer)
 }
 
 /* Writes command words A and B. */
-static void tx_command(const struct sk_buff *skb, u8 *at)
+static void lan78xx_tx_command(const struct sk_buff *skb, u8 *at)
 {
 	u32 a = skb->len | TX_FCS, b = 0;
 
@@ -130,14 +137,15 @@ static void tx_command(const struct sk_buff *skb, u8 *at)
 	put_unaligned_le32(b, at + 4);
 }
 
-static void tx_account(struct lan78xx_tx_urb *t, const struct sk_buff *skb)
+static void lan78xx_tx_account(struct lan78xx_tx_urb *t,
+			       const struct sk_buff *skb)
 {
 	t->packets += skb_shinfo(skb)->gso_segs ?: 1;
 	t->bytes += skb->len;
 }
 
 /* Appends a copy of the packet to a URB that has room for it. */
-static void tx_copy(struct lan78xx_tx_urb *t, const struct sk_buff *skb)
+static void lan78xx_tx_copy(struct lan78xx_tx_urb *t, const struct sk_buff *skb)
 {
 	unsigned int at = ALIGN(t->len, TX_ALIGN);
 	u8 *data = t->data + at + TX_CMD_BYTES;
@@ -149,80 +157,80 @@ static void tx_copy(struct lan78xx_tx_urb *t, const struct sk_buff *skb)
 		memcpy(data, skb->data, skb->len);
 	else
 		skb_copy_bits(skb, 0, data, skb->len);
-	tx_command(skb, t->data + at);
-	tx_account(t, skb);
+	lan78xx_tx_command(skb, t->data + at);
+	lan78xx_tx_account(t, skb);
 	t->len = at + TX_CMD_BYTES + skb->len;
 }
 
 /* netpoll transmits with interrupts off, where NAPI's cache must not be used. */
-static void tx_consume(struct sk_buff *skb)
+static void lan78xx_tx_consume(struct sk_buff *skb)
 {
 	napi_consume_skb(skb, !irqs_disabled());
 }
 
 /* Appends the packet to the open URB. */
-static bool tx_pack(struct lan78xx *np, struct sk_buff *skb)
+static bool lan78xx_tx_pack(struct lan78xx *np, struct sk_buff *skb)
 {
 	struct lan78xx_tx_urb *t = np->tx.open;
 
 	if (t && ALIGN(t->len, TX_ALIGN) + TX_CMD_BYTES + skb->len >
 		 np->sizes.tx_bytes) {
-		tx_submit_open(np);
+		lan78xx_tx_submit_open(np);
 		t = NULL;
 	}
 	if (!t) {
-		t = tx_take(np, true);
+		t = lan78xx_tx_take(np, true);
 		if (unlikely(!t))
 			return false;
 		WRITE_ONCE(np->tx.open, t);
 	}
-	tx_copy(t, skb);
-	tx_consume(skb);
+	lan78xx_tx_copy(t, skb);
+	lan78xx_tx_consume(skb);
 	return true;
 }
 
 /* One URB per packet. Without tx_pool it is sent from the packet's own memory,
  * with the command words in its headroom.
  */
-static bool tx_single(struct lan78xx *np, struct sk_buff *skb)
+static bool lan78xx_tx_single(struct lan78xx *np, struct sk_buff *skb)
 {
 	struct lan78xx_tx_urb *t;
 	void *data;
 
-	tx_submit_open(np);
+	lan78xx_tx_submit_open(np);
 	/* Before taking a URB, since this may fail. */
-	if (!np->measures.tx_pool &&
+	if (!lan78xx_has(np, tx_pool) &&
 	    (skb_cow_head(skb, TX_CMD_BYTES) || skb_linearize(skb)))
 		return false;
-	t = tx_take(np, false);
+	t = lan78xx_tx_take(np, false);
 	if (unlikely(!t))
 		return false;
-	if (np->measures.tx_pool) {
+	if (lan78xx_has(np, tx_pool)) {
 		data = t->data;
-		tx_copy(t, skb);
-		tx_consume(skb);
+		lan78xx_tx_copy(t, skb);
+		lan78xx_tx_consume(skb);
 	} else {
-		tx_account(t, skb);
+		lan78xx_tx_account(t, skb);
 		data = skb->data - TX_CMD_BYTES;
-		tx_command(skb, data);
+		lan78xx_tx_command(skb, data);
 		t->len = skb->len + TX_CMD_BYTES;
 		t->skb = skb;
 	}
-	tx_submit(np, t, data);
+	lan78xx_tx_submit(np, t, data);
 	return true;
 }
 
 /* Decides when the open URB is submitted, after the last packet of a batch. */
-static void tx_doorbell(struct lan78xx *np, bool stopped)
+static void lan78xx_tx_doorbell(struct lan78xx *np, bool stopped)
 {
 	struct lan78xx_tx *tx = &np->tx;
 
 	if (!tx->open)
 		return;
-	/* Pairs with atomic_dec_return() in tx_done(). */
+	/* Pairs with atomic_dec_return() in lan78xx_tx_complete(). */
 	smp_mb();
 	if (stopped || (!atomic_read(&tx->flying) && !in_serving_softirq())) {
-		tx_submit_open(np);
+		lan78xx_tx_submit_open(np);
 	} else if (!atomic_read(&tx->flying) && !tx->flush) {
 		WRITE_ONCE(tx->flush, true);
 		napi_schedule(&tx->napi);
@@ -230,10 +238,11 @@ static void tx_doorbell(struct lan78xx *np, bool stopped)
 }
 
 /* Linux 5.16 packed packets, but none that the chip segments. */
-static bool tx_packs(const struct lan78xx *np, const struct sk_buff *skb)
+static bool lan78xx_tx_packs(const struct lan78xx *np,
+			     const struct sk_buff *skb)
 {
-	return np->measures.tx_packing &&
-	       (np->measures.tx_pool || !skb_is_gso(skb));
+	return lan78xx_has(np, tx_packing) &&
+	       (lan78xx_has(np, tx_pool) || !skb_is_gso(skb));
 }
 
 /* A packet may have been built before the URBs became smaller. */
@@ -256,28 +265,34 @@ netdev_tx_t lan78xx_xmit(struct sk_buff *skb, struct net_device *netdev)
 	irqmod_tx_begin(&np->queue);
 	skb_tx_timestamp(skb);
 	if (likely(skb->len <= np->sizes.tx_bytes - TX_CMD_BYTES))
-		taken = tx_packs(np, skb) ? tx_pack(np, skb)
-					  : tx_single(np, skb);
+		taken = lan78xx_tx_packs(np, skb) ? lan78xx_tx_pack(np, skb)
+						  : lan78xx_tx_single(np, skb);
 	if (unlikely(!taken)) {
 		dev_kfree_skb_any(skb);
 		dev_core_stats_tx_dropped_inc(netdev);
 	}
 	if (irqmod_tx_queued(&np->queue, READ_ONCE(np->tx.room), 1))
-		tx_doorbell(np, netif_xmit_stopped(np->queue.txq));
+		lan78xx_tx_doorbell(np, netif_xmit_stopped(np->queue.txq));
 	return NETDEV_TX_OK;
 }
 
-/* Runs at the end of the sending softirq, or after the last completion. */
+/* Runs at the end of the sending softirq, or after the last completion. netpoll may
+ * call it, too, but not from within xmit, which has the lock (its
+ * netif_local_xmit_active()).
+ */
 int lan78xx_tx_poll(struct napi_struct *napi, int budget)
 {
 	struct lan78xx *np = container_of(napi, struct lan78xx, tx.napi);
 	struct netdev_queue *txq = np->queue.txq;
 
-	napi_complete(napi);
 	__netif_tx_lock(txq, smp_processor_id());
 	WRITE_ONCE(np->tx.flush, false);
-	tx_submit_open(np);
+	lan78xx_tx_submit_open(np);
 	__netif_tx_unlock(txq);
+	/* Last: napi_disable() waits for it. If this has been scheduled since, it
+	 * is called again.
+	 */
+	napi_complete(napi);
 	return 0;
 }
 
@@ -317,7 +332,7 @@ unsigned int lan78xx_tx_reclaim(struct irqmod_queue *queue)
 			irqmod_tx_free(queue, t->skb);
 			t->skb = NULL;
 		}
-		if (!np->measures.tx_pool) {
+		if (!lan78xx_has(np, tx_pool)) {
 			kfree(t->data);
 			t->data = NULL;
 		}
@@ -391,9 +406,9 @@ int lan78xx_tx_alloc(struct lan78xx *np)
 		tx->count++;
 		t->np = np;
 		t->urb = usb_alloc_urb(0, GFP_KERNEL);
-		if (np->measures.tx_pool)
+		if (lan78xx_has(np, tx_pool))
 			t->data = kmalloc(np->sizes.tx_bytes, GFP_KERNEL);
-		if (!t->urb || (np->measures.tx_pool && !t->data)) {
+		if (!t->urb || (lan78xx_has(np, tx_pool) && !t->data)) {
 			lan78xx_tx_free(np);
 			return -ENOMEM;
 		}

@@ -11,7 +11,7 @@
 #define WAIT_QUICK	10	/* reads without a delay */
 #define WAIT_TRIES	100	/* further reads, 1 ms apart */
 
-static bool transient(int err)
+static bool lan78xx_transient(int err)
 {
 	switch (err) {
 	case -EPIPE:		/* stall */
@@ -26,8 +26,8 @@ static bool transient(int err)
 	}
 }
 
-static int request_in(struct lan78xx *np, u8 request, u16 index, void *data,
-		      u16 bytes)
+static int lan78xx_request_in(struct lan78xx *np, u8 request, u16 index,
+			      void *data, u16 bytes)
 {
 	int i, err = -EIO;
 
@@ -37,7 +37,7 @@ static int request_in(struct lan78xx *np, u8 request, u16 index, void *data,
 					   USB_RECIP_DEVICE, 0, index, data,
 					   bytes, USB_CTRL_GET_TIMEOUT,
 					   GFP_NOIO);
-		if (!err || !transient(err))
+		if (!err || !lan78xx_transient(err))
 			break;
 	}
 	return err;
@@ -48,7 +48,7 @@ int lan78xx_read(struct lan78xx *np, u32 reg, u32 *value)
 	__le32 word;
 	int err;
 
-	err = request_in(np, REQUEST_READ, reg, &word, sizeof(word));
+	err = lan78xx_request_in(np, REQUEST_READ, reg, &word, sizeof(word));
 	if (err) {
 		netdev_dbg(np->netdev, "read %#x: %d\n", reg, err);
 		return err;
@@ -68,7 +68,7 @@ int lan78xx_write(struct lan78xx *np, u32 reg, u32 value)
 					   USB_RECIP_DEVICE, 0, reg, &word,
 					   sizeof(word), USB_CTRL_SET_TIMEOUT,
 					   GFP_NOIO);
-		if (!err || !transient(err))
+		if (!err || !lan78xx_transient(err))
 			break;
 	}
 	if (err)
@@ -108,6 +108,6 @@ int lan78xx_wait(struct lan78xx *np, u32 reg, u32 mask, u32 value)
 
 int lan78xx_read_stats(struct lan78xx *np, __le32 *counters)
 {
-	return request_in(np, REQUEST_STATS, 0, counters,
-			  LAN78XX_COUNTERS * sizeof(*counters));
+	return lan78xx_request_in(np, REQUEST_STATS, 0, counters,
+				  LAN78XX_COUNTERS * sizeof(*counters));
 }

@@ -7,10 +7,14 @@
  * and cleared, those that were under way when the interface went down). It waits
  * while LOOP_WINDOW of its frames are under way, which the receive ring holds, but
  * not the transmit ring. So no frame should be lost.
+ *
+ * The parameter say makes messages for the test of netconsole.
  */
 #include <linux/kthread.h>
+#include <linux/math64.h>
 #include <linux/module.h>
 #include <linux/rtnetlink.h>
+#include <linux/sched/clock.h>
 
 #include "../irqmod/irqmod.h"
 #include "../compat.h"
@@ -23,6 +27,7 @@
 #define LOOP_STEP_US	1000
 #define LOOP_STEP_NS	(LOOP_STEP_US * NSEC_PER_USEC)
 #define LOOP_ALL	(IRQMOD_RX | IRQMOD_TX)
+#define LOOP_MESSAGES	1000
 
 static unsigned int queues = 2;
 module_param(queues, uint, 0444);
@@ -35,6 +40,35 @@ MODULE_PARM_DESC(irq_bit, "The TX cause can be requested per packet (default Y)"
 static bool paused;
 module_param(paused, bool, 0644);
 MODULE_PARM_DESC(paused, "Send nothing (default N)");
+
+/* How long the last messages of @say took. */
+static unsigned int said_us;
+module_param(said_us, uint, 0444);
+MODULE_PARM_DESC(said_us, "Time that the messages of say took, in microseconds");
+
+/* As a kernel that panics: many messages with interrupts disabled. */
+static int loop_say(const char *text, const struct kernel_param *unused)
+{
+	unsigned int i, messages;
+	unsigned long flags;
+	u64 began;
+	int err;
+
+	err = kstrtouint(text, 0, &messages);
+	if (err || messages > LOOP_MESSAGES)
+		return -EINVAL;
+	local_irq_save(flags);
+	began = local_clock();
+	for (i = 0; i < messages; i++)
+		pr_info("irqmod_loop: message %u\n", i);
+	said_us = div_u64(local_clock() - began, NSEC_PER_USEC);
+	local_irq_restore(flags);
+	return 0;
+}
+
+static const struct kernel_param_ops loop_say_ops = { .set = loop_say };
+module_param_cb(say, &loop_say_ops, NULL, 0200);
+MODULE_PARM_DESC(say, "Log this many messages, at most 1000, with interrupts disabled");
 
 static const char loop_stats[][ETH_GSTRING_LEN] = {
 	"sent", "received", "cleared"
@@ -324,7 +358,6 @@ static int loop_open(struct net_device *netdev)
 				       atomic_read(&q->received));
 		smp_call_function_single(q->cpu, hardware_start, q, true);
 	}
-	netif_tx_start_all_queues(netdev);
 	return 0;
 }
 

@@ -42,14 +42,12 @@ netdev_features_t cp_features_check(struct sk_buff *skb,
 /* With TSO the queue stops earlier. Called before the first such packet. */
 static void cp_set_segs(struct cp *cp, netdev_features_t features)
 {
-	struct net_device *netdev = cp->port.netdev;
-
-	netif_tx_lock_bh(netdev);
+	__netif_tx_lock_bh(cp->queue.txq);
 	cp->tx_segs = features & NETIF_F_TSO ? CP_TSO_SEGS : CP_TX_SEGS;
 	WRITE_ONCE(cp->port.tx_reserve, cp->tx_segs);
 	if (cp->running && cp_tx_room(&cp->queue) < cp->tx_segs)
 		irqmod_tx_full(&cp->queue, cp->tx_segs);
-	netif_tx_unlock_bh(netdev);
+	__netif_tx_unlock_bh(cp->queue.txq);
 }
 
 int cp_set_features(struct net_device *netdev, netdev_features_t features)

@@ -93,6 +93,39 @@ void cp_hw_accept(struct cp *cp)
 	writel(CP_RCR_AB | CP_RCR_AM | CP_RCR_APM, cp->regs + CP_RCR);
 }
 
+/* The frames dropped because the ring was full. CP_MPC counts them modulo 2^24 (113 s
+ * at line rate). It is not cleared: a frame dropped between the read and the write
+ * would not be counted. A removed chip reads as all ones.
+ */
+u64 cp_hw_missed(struct cp *cp)
+{
+	unsigned long flags;
+	u64 missed;
+	u32 mpc;
+
+	spin_lock_irqsave(&cp->missed_lock, flags);
+	mpc = cp->counting ? readl(cp->regs + CP_MPC) : U32_MAX;
+	if (mpc != U32_MAX) {
+		cp->rx_missed += (mpc - cp->mpc) & CP_MPC_MASK;
+		cp->mpc = mpc;
+	}
+	missed = cp->rx_missed;
+	spin_unlock_irqrestore(&cp->missed_lock, flags);
+	return missed;
+}
+
+/* After a reset of the chip, which clears CP_MPC, or before one. */
+static void cp_hw_count_missed(struct cp *cp, bool counting)
+{
+	unsigned long flags;
+
+	cp_hw_missed(cp);
+	spin_lock_irqsave(&cp->missed_lock, flags);
+	cp->mpc = readl(cp->regs + CP_MPC);
+	cp->counting = counting;
+	spin_unlock_irqrestore(&cp->missed_lock, flags);
+}
+
 /* Called with the rings ready. Afterwards frames arrive, without interrupts. */
 int cp_hw_start(struct cp *cp)
 {
@@ -105,6 +138,7 @@ int cp_hw_start(struct cp *cp)
 		pci_clear_master(cp->pdev);
 		return err;
 	}
+	cp_hw_count_missed(cp, true);
 
 	cp_hw_write_mac(cp, netdev->dev_addr);
 
@@ -139,34 +173,19 @@ void cp_hw_stop(struct cp *cp)
 {
 	cp_hw_set_imr(cp, U16_MAX, 0);
 	writeb(0, cp->regs + CP_CR);
-	cp_hw_update_missed(cp);
+	cp_hw_count_missed(cp, false);
 	if (cp_hw_reset(cp))
 		netdev_warn(cp->port.netdev, "the chip does not stop\n");
 	pci_clear_master(cp->pdev);
 }
 
-/* CP_MPC counts the frames dropped because the ring was full. */
-void cp_hw_update_missed(struct cp *cp)
-{
-	unsigned long flags;
-	u32 missed;
-
-	spin_lock_irqsave(&cp->missed_lock, flags);
-	missed = readl(cp->regs + CP_MPC);
-	if (missed && missed != U32_MAX) {
-		writel(0, cp->regs + CP_MPC);
-		cp->rx_missed += missed & GENMASK(23, 0);
-	}
-	spin_unlock_irqrestore(&cp->missed_lock, flags);
-}
-
 /* Frames still on the ring, at most 64, are not counted. */
-u32 cp_rx_arrived(struct irqmod_queue *queue)
+bool cp_rx_arrived(struct irqmod_queue *queue, u32 *arrived)
 {
 	struct cp *cp = cp_of_queue(queue);
 
-	cp_hw_update_missed(cp);
-	return READ_ONCE(queue->rx_frames) + (u32)READ_ONCE(cp->rx_missed);
+	*arrived = READ_ONCE(queue->rx_frames) + (u32)cp_hw_missed(cp);
+	return true;
 }
 
 /* Dumps the counters to cp->tally; under RTNL. */

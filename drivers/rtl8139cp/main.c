@@ -16,9 +16,7 @@ module_param(rx_copybreak, int, 0444);
 MODULE_PARM_DESC(rx_copybreak,
 		 "Copy received frames up to this size, default 256; ethtool --set-tunable changes it per interface");
 
-static unsigned int lost_doorbells;
-module_param(lost_doorbells, uint, 0444);
-MODULE_PARM_DESC(lost_doorbells,
+IRQMOD_PARAMETER(lost_doorbells, uint, 0444,
 		 "For tests: omit this many transmit doorbells, to cause a tx_timeout (default 0)");
 
 static int debug = -1;
@@ -86,11 +84,12 @@ static irqreturn_t cp_interrupt(int irq, void *data)
 /* For netconsole: runs the handler in a context without interrupts. */
 static void cp_poll_controller(struct net_device *netdev)
 {
-	int irq = cp_of(netdev)->queue.irq;
+	struct irqmod_queue *queue = &cp_of(netdev)->queue;
 
-	if (disable_hardirq(irq))
-		cp_interrupt(irq, netdev);
-	enable_irq(irq);
+	if (disable_hardirq(queue->irq))
+		cp_interrupt(queue->irq, netdev);
+	enable_irq(queue->irq);
+	irqmod_netpoll(queue);
 }
 #endif
 
@@ -109,7 +108,6 @@ int cp_up(struct cp *cp)
 	cp->running = true;
 	cp_hw_set_imr(cp, 0, CP_INT_EVENTS);
 	irqmod_start(&cp->port);
-	netif_wake_queue(cp->port.netdev);
 	cp_mii_check(cp);
 	return 0;
 }
@@ -234,9 +232,7 @@ static void cp_get_stats64(struct net_device *netdev,
 	struct cp *cp = cp_of(netdev);
 
 	irqmod_get_stats64(netdev, stats);
-	if (READ_ONCE(cp->running))
-		cp_hw_update_missed(cp);
-	stats->rx_missed_errors = cp->rx_missed;
+	stats->rx_missed_errors = cp_hw_missed(cp);
 	stats->rx_length_errors = cp->rx_errors.length;
 	stats->rx_crc_errors = cp->rx_errors.crc;
 	stats->rx_frame_errors = cp->rx_errors.frame;
@@ -350,7 +346,7 @@ static int cp_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	cp = cp_of(netdev);
 	cp->pdev = pdev;
 	cp->dev = &pdev->dev;
-	cp->lost_doorbells = lost_doorbells;
+	cp->lost_doorbells = irqmod_instrument(lost_doorbells, 0);
 	cp->tx_segs = CP_TX_SEGS;
 	cp->port.tx_reserve = CP_TX_SEGS;
 	cp->msg_enable = netif_msg_init(debug, CP_DEBUG_DEFAULT);

@@ -20,7 +20,7 @@ enum cp_reg {
 	CP_ISR		= 0x3e,	/* interrupt status, 16 bits, write 1 to clear */
 	CP_TCR		= 0x40,	/* transmit configuration */
 	CP_RCR		= 0x44,	/* receive configuration */
-	CP_MPC		= 0x4c,	/* missed packets, 24 bits; a write clears */
+	CP_MPC		= 0x4c,	/* missed packets, 24 bits; a write or reset clears */
 	CP_9346CR	= 0x50,	/* EEPROM access, lock of the CONFIG registers */
 	CP_CONFIG1	= 0x52,
 	CP_CONFIG3	= 0x59,
@@ -37,6 +37,8 @@ enum cp_reg {
 	CP_ETTHR	= 0xec,	/* early transmit threshold, units of 32 bytes */
 	CP_REGS_SIZE	= 0x100,
 };
+
+#define CP_MPC_MASK	GENMASK(23, 0)
 
 /* CP_DTCCR, low word; the address is aligned to 64 bytes. */
 enum cp_dtccr {

@@ -120,8 +120,10 @@ struct cp {
 
 	struct cp_rx_errors rx_errors;
 	struct cp_tx_errors tx_errors;
-	spinlock_t missed_lock;		/* @rx_missed and CP_MPC */
-	u64 rx_missed;			/* sum of all CP_MPC readings */
+	spinlock_t missed_lock;		/* the next three */
+	u64 rx_missed;			/* frames */
+	u32 mpc;			/* the last reading of CP_MPC */
+	bool counting;			/* ... which is of this start of the chip */
 	u32 msg_enable;
 	u32 wol;			/* WAKE_*; under RTNL */
 	struct irqmod_microwire eeprom;	/* and CP_9346CR: under RTNL */
@@ -184,8 +186,8 @@ int cp_hw_load_eeprom(struct cp *cp);
 void cp_hw_read_mac(struct cp *cp, u8 *addr);
 void cp_hw_write_mac(struct cp *cp, const u8 *addr);
 void cp_hw_rx_mode(struct net_device *netdev);
-void cp_hw_update_missed(struct cp *cp);
-u32 cp_rx_arrived(struct irqmod_queue *queue);
+u64 cp_hw_missed(struct cp *cp);
+bool cp_rx_arrived(struct irqmod_queue *queue, u32 *arrived);
 int cp_hw_dump_tally(struct cp *cp);
 void cp_hw_set_imr(struct cp *cp, u16 clear, u16 set);
 void cp_mask(struct irqmod_queue *queue, u32 groups);

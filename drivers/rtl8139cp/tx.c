@@ -68,6 +68,23 @@ static void cp_tx_error(struct cp *cp, u32 status)
 		cp->tx_errors.aborted++;
 }
 
+static void cp_tx_poll(struct cp *cp)
+{
+	writeb(CP_TPPOLL_NPQ, cp->regs + CP_TPPOLL);
+}
+
+static void cp_tx_kick(struct cp *cp)
+{
+	if (unlikely(irqmod_instrument(cp->lost_doorbells, 0)))
+		cp->lost_doorbells--;
+	else
+		cp_tx_poll(cp);
+}
+
+/* Chips of the family lose a TxPoll that comes while they transmit (r8169), and the
+ * packet then waits for the next one. What they transmitted is reclaimed later, by
+ * an interrupt or the engine's timer: if a packet is left then, poll again.
+ */
 unsigned int cp_tx_reclaim(struct irqmod_queue *queue)
 {
 	struct cp *cp = cp_of_queue(queue);
@@ -100,6 +117,9 @@ unsigned int cp_tx_reclaim(struct irqmod_queue *queue)
 		}
 		irqmod_tx_free(queue, skb);
 	}
+	if (done != queued &&
+	    likely(!irqmod_instrument(READ_ONCE(cp->lost_doorbells), 0)))
+		cp_tx_poll(cp);
 	if (done == ring->done)
 		return 0;
 
@@ -191,15 +211,6 @@ failed:
 		cp_tx_unmap(cp, &ring->slot[i]);
 	}
 	return -ENOMEM;
-}
-
-static void cp_tx_kick(struct cp *cp)
-{
-	if (unlikely(cp->lost_doorbells)) {
-		cp->lost_doorbells--;
-		return;
-	}
-	writeb(CP_TPPOLL_NPQ, cp->regs + CP_TPPOLL);
 }
 
 netdev_tx_t cp_start_xmit(struct sk_buff *skb, struct net_device *netdev)

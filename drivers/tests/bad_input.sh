@@ -39,8 +39,8 @@ for value in 0 -1 x; do refused rx_cliff_pps $value; done
 for value in 1000 -1 x; do refused rx_epsilon_permille $value; done
 for value in 0 -1 x; do refused rx_rate_window_ms $value; done
 for value in -1 x 100001; do refused rx_quota $value; done
-for value in -1 x 257; do refused rx_queue_high $value; done
-for value in -1 x 256; do refused rx_queue_low $value; done
+for value in -1 x 97; do refused rx_queue_high $value; done
+for value in -1 x 96; do refused rx_queue_low $value; done
 for value in 0 101 x; do refused rx_cpu_percent $value; done
 for value in -1 100 x; do refused rx_user_percent $value; done
 for value in nonsense 1 NOTHING; do refused rx_timer_without $value; done

@@ -2,16 +2,14 @@
 # TAP for a busybox shell. A test sources this file, calls check, fails, ..., and ends with done_testing.
 #
 # The lab sets DRIVER and ENGINE (module names), IF0 and IF1 (interfaces), PEER0 and PEER1 (hosts that answer there), MAC0,
-# MODULES (directory of the module files), TIMED (1: the NIC takes time to transmit), PATIENCE (below) and, if the test runs for
-# every combination of schemes, RX and TX.
+# MODULES (directory of the module files), COMBINATIONS (RX/TX, one a line), TIMED (1: the NIC takes time to transmit), PATIENCE
+# (below) and, if the test runs for every combination of schemes, RX and TX.
 
 # The schemes of the driver, if it is ours.
 RX_SCHEMES=$(tr -d '[]' 2>/dev/null <"/sys/class/net/$IF0/irqmod/rx_scheme")
 TX_SCHEMES=$(tr -d '[]' 2>/dev/null <"/sys/class/net/$IF0/irqmod/tx_scheme")
-# Those that can be combined, as RX/TX: completions are taken with the frames (poll) only where RX is masked meanwhile.
-COMBINATIONS=$(for rx in $RX_SCHEMES; do for tx in $TX_SCHEMES; do
-	case $rx/$tx in interrupt/poll | shrink/poll | timer/poll) ;; *) echo "$rx/$tx" ;; esac
-done; done)
+# Those that can be combined, as RX/TX: of the combinations that the sources allow, those that this kernel's build has.
+COMBINATIONS=$(for rx in $RX_SCHEMES; do for tx in $TX_SCHEMES; do echo "$rx/$tx"; done; done | grep -xF "$COMBINATIONS")
 SAID=/tmp/tap.said # output of the last command
 # Seconds in which something must happen that the DUT does at once. With the instruction clock 2 are enough. Without it the
 # DUT's time is the host's, and a debug kernel on a busy host needs many.

@@ -15,7 +15,6 @@ if [ ! -d "/sys/class/net/$IF0/irqmod_usb" ]; then
 	exit
 fi
 
-RX="hybrid napi standard timer"
 MEASURES="tx_pool rx_pool tx_packing poll_resubmit overflow_queue adaptive_burst"
 BOUND=/sys/bus/usb/drivers/$DRIVER
 there() { ip netns exec peer "$@"; }
@@ -59,8 +58,8 @@ address()
 	ip link set "$IF0" up
 }
 
-check "the receive schemes of USB" same "$(get "$IF0" rx_scheme)" "hybrid [napi] standard timer"
-check "the transmit schemes of USB" same "$(get "$IF0" tx_scheme)" "[interrupt]"
+check "napi is the default" same "$(chosen "$IF0" rx_scheme)" napi
+check "a host controller interrupts for each transfer" same "$(get "$IF0" tx_scheme)" "[interrupt]"
 for name in interrupt de adaptive; do refused "$(file "$IF0" rx_scheme)" $name "not supported"; done
 for name in coalesce off; do refused "$(file "$IF0" tx_scheme)" $name "not supported"; done
 refused "$(file "$IF0" rx_scheme)" nonsense "Invalid argument"
@@ -103,7 +102,7 @@ iperf3 -c 192.0.2.2 --bidir -t 1000 >/tmp/iperf3.out 2>&1 &
 client=$!
 flows "TCP flows"
 
-for rx in $RX napi; do
+for rx in $RX_SCHEMES napi; do
 	check "$rx under traffic" put "$IF0" rx_scheme "$rx"
 	flows "$rx: TCP flows"
 	for name in $MEASURES; do
@@ -114,7 +113,7 @@ for rx in $RX napi; do
 	done
 done
 for name in $MEASURES; do check "all switches off: $name" set_measure "$IF0" "$name" 0; done
-for rx in $RX; do
+for rx in $RX_SCHEMES; do
 	check "$rx with all switches off" put "$IF0" rx_scheme "$rx"
 	flows "$rx with all switches off: TCP flows"
 done
@@ -143,7 +142,7 @@ ip link set "$IF0" mtu 1500
 there ip link set "$IF1" mtu 1500
 flows "MTU 1500 again: TCP flows"
 
-for rx in $RX; do
+for rx in $RX_SCHEMES; do
 	usb=$(device "$IF0")
 	check "$rx: unbind under traffic" sh -c "echo $usb >$BOUND/unbind"
 	check "$rx: $IF0 is gone" gone "$IF0"

@@ -27,9 +27,11 @@ static bool disabled;
 
 static enum hrtimer_restart interval_over(struct hrtimer *unused)
 {
+	unsigned int irq = line;	/* of this time */
+
 	/* Release: pairs with the acquire of probe_handled(). */
 	smp_store_release(&disabled, false);
-	enable_irq(line);
+	enable_irq(irq);
 	return HRTIMER_NORESTART;
 }
 

@@ -50,6 +50,10 @@ const FLASH: usize = 2;
 const FIFO_BYTES: usize = 3 << 10;
 /// What a self-test writes: a signature other than 0, and no failure (6.3.3.2).
 const SELF_TEST: [u32; 2] = [0x0000_a5a5, 0];
+/// The erratum of the slow SCB: every so many commands one is accepted late, and how much later, in ns. Longer than drivers may wait with
+/// interrupts disabled; e100 waits for 100 ms at most, irqmod_i8255x for 0.2 ms.
+const SLOW_EVERY: u32 = 3;
+const SLOW_NS: u64 = 2_000_000;
 /// The rate at which the chip runs without a link, in bit/s.
 const NO_LINK_BPS: u64 = 100_000_000;
 
@@ -113,6 +117,14 @@ struct Posted {
     bytes: Vec<u8>,
 }
 
+/// A command of SCB that has not been accepted yet.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Pending {
+    at_ns: u64,
+    command: u8,
+    pointer: u32,
+}
+
 /// The chip.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Chip {
@@ -137,6 +149,9 @@ pub struct Chip {
     dump_address: u32,
     /// The last command was a NOP.
     after_nop: bool,
+    /// How many commands were given, with the erratum of the slow SCB.
+    commands: u32,
+    pending: Option<Pending>,
     cu: CommandUnit,
     ru: ReceiveUnit,
     transmitter: Transmitter,
@@ -164,6 +179,8 @@ impl Chip {
             asserted: false,
             dump_address: 0,
             after_nop: false,
+            commands: 0,
+            pending: None,
             cu: CommandUnit::default(),
             ru: ReceiveUnit::default(),
             transmitter: Transmitter::new(FIFO_BYTES),
@@ -188,6 +205,7 @@ impl Chip {
     fn selective_reset(&mut self) {
         self.cu.clear();
         self.ru.clear();
+        self.pending = None;
         self.transmitter.clear();
         self.posted.clear();
         self.looped.clear();
@@ -216,7 +234,7 @@ impl Chip {
         match offset {
             csr::STATUS => (self.cu.state as u8) << 6 | (self.ru.state as u8) << 2,
             csr::ACK => self.causes,
-            csr::COMMAND => 0, // commands are accepted at once
+            csr::COMMAND => self.pending.map_or(0, |pending| pending.command),
             csr::MASK => self.mask,
             csr::EEPROM => eeprom::read(&self.eeprom),
             csr::MDI..0x14 => byte_of(self.mdi.control(), csr::MDI),
@@ -259,7 +277,7 @@ impl Chip {
             self.mask = mask & (specific | mask::ALL);
         }
         if let Some(command) = value(self, csr::COMMAND) {
-            self.command(now_ns, command, host);
+            self.ask(now_ns, command, host);
         }
         if value(self, csr::PORT + 3).is_some() {
             self.port(now_ns, self.u32_register(csr::PORT), host);
@@ -272,10 +290,29 @@ impl Chip {
         }
     }
 
-    /// A command of SCB (6.3.2.2). Both units' commands may come together.
-    fn command(&mut self, now_ns: u64, command: u8, host: &mut dyn Host) {
-        let after_nop = std::mem::replace(&mut self.after_nop, command == 0);
+    /// A command is written. It is lost while the one before has not been accepted: the software has to wait until the register is 0.
+    fn ask(&mut self, now_ns: u64, command: u8, host: &mut dyn Host) {
+        if self.pending.is_some() {
+            return;
+        }
         let pointer = self.u32_register(csr::POINTER);
+        if self.errata.slow_scb && command != 0 {
+            self.commands = self.commands.wrapping_add(1);
+            if self.commands % SLOW_EVERY == 0 {
+                self.pending = Some(Pending {
+                    at_ns: now_ns + SLOW_NS,
+                    command,
+                    pointer,
+                });
+                return;
+            }
+        }
+        self.command(now_ns, command, pointer, host);
+    }
+
+    /// A command of SCB is accepted (6.3.2.2). Both units' commands may come together.
+    fn command(&mut self, now_ns: u64, command: u8, pointer: u32, host: &mut dyn Host) {
+        let after_nop = std::mem::replace(&mut self.after_nop, command == 0);
         match command >> scb::CU_SHIFT {
             scb::CU_START => self.cu_start(now_ns, pointer, host),
             scb::CU_RESUME | scb::CU_STATIC_RESUME => self.cu_resume(now_ns, after_nop, host),
@@ -356,6 +393,7 @@ impl Chip {
             self.ru.deadline_ns(),
             self.transmitter.deadline_ns(),
             self.mdi.deadline_ns(),
+            self.pending.map(|pending| pending.at_ns),
             room,
         ]
         .into_iter()
@@ -369,6 +407,10 @@ impl Chip {
     fn step(&mut self, at_ns: u64, host: &mut dyn Host) {
         if self.mdi.advance(at_ns) {
             self.causes |= cause::MDI;
+        }
+        let is_due = |pending: &mut Pending| pending.at_ns <= at_ns;
+        if let Some(accepted) = self.pending.take_if(is_due) {
+            self.command(at_ns, accepted.command, accepted.pointer, host);
         }
         while let Some(place) = self.posted.iter().position(|posted| posted.at_ns <= at_ns) {
             let posted = self.posted.remove(place);

@@ -87,6 +87,8 @@ pub struct Errata {
     pub resume_hang: bool,
     /// 8255x: the receive unit runs out of resources without a cause RNR.
     pub lost_rnr: bool,
+    /// 8255x: some commands are accepted late.
+    pub slow_scb: bool,
 }
 
 impl Errata {
@@ -96,6 +98,7 @@ impl Errata {
             "lost-poll" => &mut self.lost_poll,
             "resume-hang" => &mut self.resume_hang,
             "lost-rnr" => &mut self.lost_rnr,
+            "slow-scb" => &mut self.slow_scb,
             _ => return None,
         };
         *erratum = true;

@@ -41,6 +41,25 @@ def test_paced_hybrid_loses_no_frame_after_an_overload(overload: Overload) -> No
         assert kernel_log.notable(dut.kernel_log.news()) == []
 
 
+def test_another_window_is_no_other_load(overload: Overload) -> None:
+    """At a load below the cliff, whose frames in a long window are as many as those of a short window above the cliff."""
+    with overload.testbed.open() as dut:
+        dut.play_hosts(0)
+        set_both(dut, "rx_cliff_pps", str(CLIFF_PPS))
+        choose(dut, HYBRID)
+        for window_ms in ("16", "4", "16"):
+            set_both(dut, "rx_rate_window_ms", window_ms)
+            trial = {"warmup_ns": 0, "duration_ns": 4 * STEP_NS, "drain_ns": EMPTIED_NS, "late_ns": 1000, "bucket_ns": 0}
+            armed = dut.rpc.call(
+                "start", trial={"id": 60_000, "seed": 1, **trial, "histogram": False, "streams": [one_way(0.7 * CLIFF_PPS)]}
+            )
+            dut.sleep(3 * STEP_NS)
+            set_both(dut, "rx_rate_window_ms", "8")
+            dut.sleep(max(0, int(armed["end_ns"]) - int(dut.rpc.call("clock")["now_ns"])) + EMPTIED_NS)
+        switches = dut.read(*(f"/sys/class/net/{interface}/irqmod/rx_switches" for interface in INTERFACES))
+        assert [text and text.strip() for text in switches.values()] == ["0", "0"]
+
+
 def test_the_form_changes_under_overload(overload: Overload) -> None:
     with overload.testbed.open() as dut:
         dut.play_hosts(0)

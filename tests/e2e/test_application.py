@@ -121,6 +121,25 @@ def test_feedback_keeps_a_process_on_the_path_from_starving() -> None:
     assert fed.returned_pps > 1.3 * starved.returned_pps
 
 
+def test_feedback_counts_the_longest_frames_up_to_the_highest_mark() -> None:
+    """A chunk of memory holds few of them, and those of a chunk that is replaced are not counted (irqmod/heads.c)."""
+    router = Testbed.resolve(TestbedConfig("irqmod_i8255x", mips=125, modules=(SCREEN_MODULE,)))
+    load = Load(8000, size=1518)
+    starved, fed = (
+        router.measure(
+            ApplicationTrial(
+                load,
+                duration_ns=WINDOW_NS,
+                kind="screen",
+                tuning=Tuning(schemes=Schemes(rx="polling", tx="poll", queue_high=high), screen_queue=200),
+            )
+        )[0]
+        for high in (0, 96)
+    )
+    assert starved.places.socket > 0
+    assert fed.places.socket == 0
+
+
 def test_a_limit_on_polling_leaves_the_rest_of_the_cpu(testbed: Testbed) -> None:
     left = []
     for percent in (25, 100):

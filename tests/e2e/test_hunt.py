@@ -20,8 +20,9 @@ FAULTS = Path(__file__).parents[1] / "faults"
 FAST = "napi_late_ack"
 
 
-def planted(fault: str, where: Path) -> Path:
-    """irqmod_i8255x with a patch of tests/faults, built; its engine lies where the lab looks for it, beside it."""
+def planted(fault: str, where: Path, *more: str) -> Path:
+    """irqmod_i8255x with a patch of tests/faults, built; its engine, and `more` modules, lie where the lab looks for them, beside
+    it."""
     root = where / "drivers"
     shutil.copytree(drivers.home(), root)
     done = subprocess.run(
@@ -33,7 +34,7 @@ def planted(fault: str, where: Path) -> Path:
         env={"GIT_CEILING_DIRECTORIES": str(where.parent), "PATH": "/usr/bin:/bin"},
     )
     assert done.returncode == 0, done.stderr
-    built = drivers.build(kernel.resolve(), "irqmod_i8255x", root=root)
+    built = drivers.build(kernel.resolve(), "irqmod_i8255x", *more, root=root)
     for module in (*built.glob("*/*.ko"), *built.glob("*/*.debug")):
         shutil.copy(module, where)
     return where / "irqmod_i8255x.ko"

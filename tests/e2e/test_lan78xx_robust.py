@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+import base64
 import os
 
 import pytest
 
+from irqlab.config.addresses import dut_ip, stream, tester_ip, tester_mac
 from irqlab.config.testbed import TestbedConfig
 from irqlab.robustness import fuzz, hotplug
 from irqlab.runner.runner import TrialRunner
+from irqlab.setup import modules
 from irqlab.trials.testbed import Testbed
+from tests.e2e.conftest import BadModules
 
 OURS, IN_TREE = "irqmod_lan78xx", "lan78xx"
 CASES = int(os.environ.get("IRQLAB_FUZZ_CASES", "100000"))
@@ -64,3 +68,35 @@ def test_the_in_tree_driver_hangs_on_a_trailing_fragment() -> None:
     """The known bugs are found again. If one is not, the kernel has been fixed: update the documentation."""
     runs = [fuzz.run_rounds(fuzz.checking(runner(IN_TREE).testbed), 1, fuzz.FuzzRun(2), rounds=1)]
     assert fuzz.HUNG in fuzz.causes(runs)
+
+
+NETCONSOLE = f"""mount -t configfs none /sys/kernel/config
+dmesg -n 8
+set -e
+mkdir /sys/kernel/config/netconsole/test
+cd /sys/kernel/config/netconsole/test
+echo eth1 >dev_name
+echo {dut_ip(1)} >local_ip
+echo {tester_ip(1)} >remote_ip
+echo {tester_mac(1)} >remote_mac
+echo 1 >enabled
+"""
+
+
+@pytest.mark.long
+def test_a_message_while_a_frame_is_sent_reaches_netconsole(bad_modules: BadModules) -> None:
+    """The frame has the queue's lock, and netconsole wants to send on the same queue. It must not poll the driver, which would wait."""
+    testbed = Testbed.resolve(TestbedConfig(OURS))
+    prints = modules.load(testbed.machine.kernel, bad_modules.build("PRINTS", "prints.c"))
+    one = {"kind": "constant", "rate_pps": 40_000.0}
+    with testbed.open() as dut:
+        dut.play_hosts(testbed.nic.line_rate_bps)
+        for module in (*modules.load(testbed.machine.kernel, "netconsole"), *prints):
+            dut.rpc.guest("write", path="/tmp/module.ko", base64=base64.b64encode(module.data).decode())
+            dut.run("insmod", "/tmp/module.ko")
+            if module.name == "netconsole":
+                dut.run("sh", "-c", NETCONSOLE)
+        size = {"kind": "fixed", "frame_bytes": 512}
+        dut.run_trial({"warmup_ns": 0, "duration_ns": 10_000_000, "drain_ns": 10_000_000}, [stream(0, 1, one, size)])
+        assert dut.wait_forwarding() is not None
+        assert "prints: eth1 sends" in dut.run("dmesg")

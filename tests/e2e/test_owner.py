@@ -28,6 +28,15 @@ def test_a_planted_fault_is_warned_of(cli: Cli, tmp_path: Path, fault: str, sche
 
 
 @pytest.mark.long
+def test_a_reclaim_after_the_stop_is_warned_of(cli: Cli, tmp_path: Path) -> None:
+    """The full ring of a device with several queues, whose interrupts go on while a scheme is being stopped."""
+    driver = str(planted("off_tasklet_after_stop", tmp_path, "irqmod_loop"))
+    done = cli("tap", "--driver", driver, "--functional", "--cpus", "4", "queues")
+    assert done.returncode in {1, 2}, "the test fails, or the DUT does not survive it"
+    assert "irqmod_tx_locked_reclaim reclaims after the stop" in done.stdout + done.stderr
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("processors", [1, 4])
 def test_hybrid_has_one_owner_whenever_it_is_started(cli: Cli, tmp_path: Path, processors: int) -> None:
     several = ("--functional", "--cpus", str(processors)) if processors > 1 else ()

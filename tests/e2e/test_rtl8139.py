@@ -7,7 +7,9 @@ import pytest
 
 from irqlab import Lab
 from irqlab.config.addresses import dut_mac, stream
-from irqlab.robustness import fuzz, nicport
+from irqlab.dut.router import Dut
+from irqlab.robustness import fuzz, nicport, tap
+from irqlab.robustness.overload import Overload
 from irqlab.trials.ring import RingTrial
 
 from .pci_cards import forwards_and_repeats, survives
@@ -54,16 +56,41 @@ def test_ours_survives_what_an_interface_goes_through() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("driver", "nic"),
-    [("8139cp", "lost-poll"), ("irqmod_rtl8139cp", "lost-poll"), ("irqmod_i8255x", "lost-rnr")],
+    [
+        ("8139cp", "lost-poll"),
+        ("irqmod_rtl8139cp", "lost-poll"),
+        ("irqmod_i8255x", "lost-rnr"),
+        ("irqmod_i8255x", "slow-scb"),
+        ("e100", "slow-scb"),
+    ],
 )
 def test_drivers_survive_errata(driver: str, nic: str) -> None:
-    lab = Lab(driver, nic=f"{NIC if 'poll' in nic else 'irqlab-82559'}+{nic}", cached=False)
+    lab = Lab(driver, nic=_card(nic), cached=False)
     with lab.testbed.open() as dut:
         dut.play_hosts(lab.testbed.nic.line_rate_bps)
-        one = {"kind": "constant", "rate_pps": 120_000.0}
-        dut.run_trial({"warmup_ns": 0, "duration_ns": 100_000_000, "drain_ns": 1_000_000}, [stream(0, 1, one, SMALL)])
+        _overload(dut)
         assert dut.wait_forwarding(20_000_000_000) is not None
         dut.kernel_log.check()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("nic", "script"), [("lost-poll", "last_burst"), ("slow-scb", "hw_counters"), ("slow-scb", "modes")])
+def test_our_drivers_pass_a_script_in_spite_of_an_erratum(nic: str, script: str) -> None:
+    lab = Lab("irqmod_rtl8139cp" if "poll" in nic else "irqmod_i8255x", nic=_card(nic), cached=False)
+    report = tap.run(Overload(lab.testbed), *tap.find([script]))
+    print(report.text)
+    assert report.failures == []
+
+
+def _card(erratum: str) -> str:
+    return f"{NIC if 'poll' in erratum else 'irqlab-82559'}+{erratum}"
+
+
+def _overload(dut: Dut) -> None:
+    """More than the DUT can take, in both directions."""
+    one = {"kind": "constant", "rate_pps": 120_000.0}
+    streams = [stream(source, 1 - source, one, SMALL) for source in (0, 1)]
+    dut.run_trial({"warmup_ns": 0, "duration_ns": 100_000_000, "drain_ns": 1_000_000}, streams)
 
 
 @pytest.mark.long
@@ -117,3 +144,28 @@ def test_unbinding_and_binding_leaves_nothing_allocated(kernel: str) -> None:
         kept = dut.run("grep", "-c", "unpurged vm_area", "/proc/vmallocinfo")
         assert int(kept) > fuzz.GROWTH, "what the kernel purges later"
         assert fuzz.growth(before, fuzz.allocated(dut, testbed)) == {}
+
+
+READS = "while [ ! -e /tmp/over ]; do read -r missed </sys/class/net/eth0/statistics/rx_missed_errors; done"
+
+
+@pytest.mark.long
+def test_missed_frames_are_counted_while_the_counter_is_read() -> None:
+    lab = Lab("irqmod_rtl8139cp", rx="napi", tx="off", nic=NIC, cached=False)
+    with lab.testbed.open() as dut:
+        dut.play_hosts(lab.testbed.nic.line_rate_bps)
+        assert dut.wait_forwarding() is not None
+        before = _arrived(dut)
+        pid = dut.rpc.guest("spawn", argv=["sh", "-c", READS])["pid"]
+        one = {"kind": "constant", "rate_pps": 140_000.0}
+        trial = {"warmup_ns": 0, "duration_ns": 1_000_000_000, "drain_ns": 10_000_000}
+        (sent,) = dut.run_trial(trial, [stream(0, 1, one, SMALL)])["streams"]
+        dut.write("/tmp/over", "")
+        dut.rpc.guest("reap", limit_ns=1_000_000_000, pid=pid, signal=None)
+        assert sent["received"] < sent["sent"], "an overload"
+        assert _arrived(dut) - before == sent["sent"]
+
+
+def _arrived(dut: Dut) -> int:
+    """Frames that eth0 has received, or missed because its ring was full."""
+    return sum(int(dut.run("cat", f"/sys/class/net/eth0/statistics/{name}")) for name in ("rx_packets", "rx_missed_errors"))

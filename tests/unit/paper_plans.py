@@ -18,17 +18,19 @@ from zlib import crc32
 
 from irqlab.config.costs import Costs
 from irqlab.config.hardware import Hardware
+from irqlab.config.testbed import DutConfig
 from irqlab.config.traffic import Load
 from irqlab.methods import cliff
 from irqlab.methods.cliff import Internal
 from irqlab.methods.receiving import spec_of
 from irqlab.reproduce.hybrid import measure as hybrid
+from irqlab.reproduce.hybrid import softirqs
 from irqlab.reproduce.lan78xx import measure as lan78xx
 from irqlab.reproduce.lan78xx.trials import Flows, Probe, Responsiveness, RoundTrip, Throughput
 from irqlab.reproduce.mogul1997 import measure as mogul1997
 from irqlab.reproduce.rtl8139cp import measure as rtl8139cp
+from irqlab.reproduce.salah2009 import experiments, overload
 from irqlab.reproduce.salah2009 import measure as salah2009
-from irqlab.reproduce.salah2009 import overload
 from irqlab.reproduce.salah2009.overload import Shares
 from irqlab.reproduce.spanos2008 import interrupts, phases
 from irqlab.reproduce.spanos2008 import measure as spanos2008
@@ -216,13 +218,16 @@ def salah2009_plan(quick: bool) -> str:
 
     config = SimpleNamespace(nic=None, dut=_Dut())
     inside = Internal(12_500.0, 7000.0, 40_000.0, 500.0, 1.0)
-    with patch.object(cliff, "internal", lambda *_: inside), patch.object(overload, "profile", of_hardware):
+    built = patch.object(experiments, "patched_driver", lambda _: "/built/irqmod_i8255x.ko")
+    with patch.object(cliff, "internal", lambda *_: inside), patch.object(overload, "profile", of_hardware), built:
         return plan(salah2009.measure, FakeSession(salah_testbeds(), quick=quick, config=config))
 
 
 def hybrid_plan(quick: bool) -> str:
     """Improved hybrid's."""
-    return plan(hybrid.measure, FakeSession(lambda *_, **__: Salah(None).of, quick=quick, config=SimpleNamespace(kernel=None)))
+    config = SimpleNamespace(kernel=None, dut=DutConfig())
+    with patch.object(softirqs, "tree", lambda: Path("/linux")), patch.object(softirqs, "KCONFIG", "schedstats.config"):
+        return plan(hybrid.measure, FakeSession(lambda *_, **__: Salah(None).of, quick=quick, config=config))
 
 
 def spanos2008_plan(quick: bool) -> str:

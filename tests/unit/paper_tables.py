@@ -15,7 +15,8 @@ from irqlab.reproduce.hybrid import conditions as hybrid_conditions
 from irqlab.reproduce.hybrid import schemes as hybrids
 from irqlab.reproduce.hybrid import tables as of_hybrid
 from irqlab.reproduce.lan78xx import measure as lan
-from irqlab.reproduce.lan78xx.configurations import DRIVERS, PATCHES, SPEEDS
+from irqlab.reproduce.lan78xx.configurations import DRIVERS, PATCHES, SPEEDS, UDP_TX
+from irqlab.reproduce.lan78xx.findings import MODERATIONS
 from irqlab.reproduce.lan78xx.trials import Flows, Probe, RoundTrip
 from irqlab.reproduce.mogul1997 import causes, published
 from irqlab.reproduce.mogul1997 import measure as mogul1997
@@ -23,8 +24,10 @@ from irqlab.reproduce.mogul1997.configurations import LIMITS, NO_FEEDBACK, NO_QU
 from irqlab.reproduce.rtl8139cp import configurations as timer
 from irqlab.reproduce.rtl8139cp import measure as rtl
 from irqlab.reproduce.rtl8139cp import periods as ranges
-from irqlab.reproduce.salah2009 import overload, rows, switching
+from irqlab.reproduce.salah2009 import experiments, overload, rows, switching
 from irqlab.reproduce.salah2009.cliffs import CliffRow, CostRow, SweepRow
+from irqlab.reproduce.salah2009.comparisons import SIX
+from irqlab.reproduce.salah2009.experiments import ConditionRow, ExperimentRow
 from irqlab.reproduce.salah2009.loads import EchoingRow, ReceivingRow
 from irqlab.reproduce.salah2009.overload import OverloadRow, StarvationRow
 from irqlab.reproduce.salah2009.ping import PingRow
@@ -255,6 +258,11 @@ def lan78xx(agrees: bool) -> lan.Tables:
     steps = [step(lan.WITH, 6, 0.5 if agrees else -9.0, 0.2)]
     steps += [step(lan.WITHOUT, patch, 12.0 if agrees else -9.0, 0.0) for patch in PATCHES]
     trips = {d: 1000.0 * (n if agrees else len(DRIVERS) - n) for n, d in enumerate(reversed(DRIVERS), 1)}
+    causes = [
+        lan.CauseRow(name, UDP_TX, lan.SLOW, driver, mbps, None, 0.0, 9000, 1.0)
+        for number, name in enumerate(MODERATIONS)
+        for driver, mbps in (("before", 400.0), ("in_tree", 400.0 + (60.0 * number if agrees else 20.0)))
+    ]
     return lan.Tables(
         iperf=iperf,
         letter=lan.letter(),
@@ -281,6 +289,7 @@ def lan78xx(agrees: bool) -> lan.Tables:
             ),
         ),
         ablation=Table("a", lan.StepRow, tuple(steps)),
+        causes=Table("c", lan.CauseRow, tuple(causes)),
     )
 
 
@@ -386,7 +395,9 @@ def rtl8139cp(agrees: bool) -> rtl.Tables:
 
 # salah2009
 
-LOADS = (0.1, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
+LOADS = (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
+PAPER_END = 2.35
+"""Of the cliff."""
 CLIFF_PPS, ECHO_PPS = 25_000.0, 16_000.0
 
 
@@ -396,13 +407,19 @@ def _receiving(scheme: str, load: float, agrees: bool, driver: str = "ours", set
     gain = {rows.DE: 0.001, rows.HYBRID: 1.0, rows.ADAPTIVE: 1.0, rows.NAPI: 0.8, rows.NAPI_2: 0.95, rows.DEFERRED: 0.99}.get(
         scheme, 0.7
     )
+    if agrees and scheme == rows.DE and load <= PAPER_END:
+        gain = 0.9
     if not agrees:
-        gain = {rows.HYBRID: 0.001, rows.DE: 1.0, rows.NAPI: 0.9, rows.ADAPTIVE: 0.01}.get(scheme, 0.5)
+        gain = {rows.HYBRID: 0.001, rows.DE: 0.9, rows.NAPI: 1.0, rows.ADAPTIVE: 0.01}.get(scheme, 0.5)
+    if scheme == SIX and agrees and load == 1.75:
+        gain = 0.5
     received = offered if load <= 1 else gain * CLIFF_PPS
     turn, gone = (0.5, 1.3) if agrees else (1.0, 9.0)
-    a_frame = 1.0 if load <= turn else 0.4
+    a_frame = 1.0 if load <= turn else 0.05 if agrees and load > PAPER_END else 0.4
     hybrid_gone = scheme == rows.HYBRID and load >= gone
-    cpu = max(0.0, 1 - load) if agrees else (0.5 if scheme == rows.HYBRID else 0.6)
+    cpu = max(0.0, 1 - load - 0.05 * (scheme == rows.NAPI)) if agrees else (0.5 if scheme == rows.HYBRID else 0.6)
+    if agrees and load == 0.75:
+        cpu = 0.45
     asleep = load < (3.0 if agrees else 1.0)
     return ReceivingRow(
         driver=driver, scheme=scheme, setting=setting, load_of_cliff=load, offered_pps=offered, application_pps=received,
@@ -412,13 +429,79 @@ def _receiving(scheme: str, load: float, agrees: bool, driver: str = "ours", set
     )  # fmt: skip
 
 
-def _echoing(scheme: str, load: float | None, agrees: bool, driver: str = "ours", setting: str = "") -> EchoingRow:
+def _echoing(
+    scheme: str, load: float | None, agrees: bool, driver: str = "ours", setting: str = "", low_pps: float = 960.0
+) -> EchoingRow:
     slow = {rows.NAPI, rows.NAPI_2} if agrees else {rows.HYBRID, rows.ADAPTIVE}
-    ns = 90_000 if scheme in slow else 60_000
-    return EchoingRow(
-        driver, scheme, setting, load, (load or 0.06) * ECHO_PPS, (load or 0.06) * ECHO_PPS, 0.0, 0.0, ns + 0.5, ns, ns, ns + 10,
-        ns + 20, ns + 30, 0.5,
-    )  # fmt: skip
+    ns = 90_000 if scheme in slow or (agrees and (load or 0) > 1 and scheme != SIX) else 60_000
+    if agrees and load is None and low_pps < 200:
+        ns += 10_000
+    pps = load * ECHO_PPS if load else low_pps
+    return EchoingRow(driver, scheme, setting, load, pps, pps, 0.0, 0.0, ns + 0.5, ns, ns, ns + 10, ns + 20, ns + 30, 0.5)
+
+
+def _budgeted(scheme: str, load: float, agrees: bool) -> EchoingRow:
+    """Figure 6(b): a budget of 2 takes longer at a high load; or one of 6 does."""
+    slow = load > 0.5 and scheme == (rows.NAPI_2 if agrees else SIX)
+    return replace(_echoing(scheme, load, agrees), mean_ns=90_000.5 if slow else 60_000.5)
+
+
+def _experiment(experiment: str, setting: str, scheme: str, load: float | None, pps: float, **changes: float) -> ExperimentRow:
+    """A trial of an experiment, at so many frames/s."""
+    row = ExperimentRow(experiment, setting, scheme, load, pps, pps, pps, 0.5, 0.0, 5000.0, 60_000.0)
+    return replace(row, **changes)
+
+
+def _experiments(agrees: bool) -> Table[ExperimentRow]:
+    """What was expected of each; or the opposite."""
+    of_paper = (rows.DE, rows.NAPI, rows.HYBRID)
+    half = 0.5 * CLIFF_PPS
+    bent = "poisson" if agrees else "constant"
+    found = [
+        _experiment(
+            experiments.POISSON, arrivals, scheme, 0.5, half,
+            interrupts_per_s=half * (0.8 if arrivals == bent else 1.0),
+            cpu_available=0.4 if (arrivals, scheme) == (bent, rows.NAPI) else 0.5,
+        )
+        for arrivals in ("constant", "poisson")
+        for scheme in of_paper
+    ]  # fmt: skip
+    turned = {rows.DE: 1e4, rows.NAPI: 3e4, rows.HYBRID: 2e4}
+    found += [
+        _experiment(
+            experiments.REFILL, setting, scheme, 3.0, 3 * CLIFF_PPS,
+            application_pps=pps if agrees or setting == experiments.EVERY_PASS else 4e4 - pps,
+        )
+        for setting in (experiments.EVERY_PASS, experiments.AFTER_64)
+        for scheme, pps in turned.items()
+    ]  # fmt: skip
+    found += [
+        _experiment(
+            experiments.LOW_RATES, machine, scheme, None, pps,
+            mean_ns=80_000.0 if agrees and pps < 200 and machine == experiments.BOARD else 60_000.0,
+        )
+        for machine in (experiments.NO_MEMORY, experiments.BOARD)
+        for scheme in (rows.DE, rows.NAPI)
+        for pps in (100.0, 1000.0)
+    ]  # fmt: skip
+    found += [
+        _experiment(experiments.FORWARDING, "", scheme, None, 8e4, application_pps=8e4 if agrees or scheme == rows.NAPI else 6e4)
+        for scheme in (rows.NAPI, rows.HYBRID, rows.PACED)
+    ]
+    return Table("x", ExperimentRow, tuple(found))
+
+
+def _cliff_conditions(agrees: bool) -> Table[ConditionRow]:
+    """The signs coincide with Poisson arrivals, and the closed form is right where interrupts are dear; or neither."""
+    far, off = (1.1, 0.05) if agrees else (1.6, -0.3)
+    return Table(
+        "y",
+        ConditionRow,
+        tuple(
+            ConditionRow(name, CLIFF_PPS, far * CLIFF_PPS, far * CLIFF_PPS, (1 + off) * CLIFF_PPS, off, 0.2, 1.0)
+            for name in experiments.CLIFF_CONDITIONS
+        ),
+    )
 
 
 def salah(agrees: bool) -> SalahTables:
@@ -429,8 +512,16 @@ def salah(agrees: bool) -> SalahTables:
     application += [_receiving(scheme, load, agrees, setting=setting) for scheme, setting in todays for load in LOADS]
     application += [_receiving(rows.NAPI, load, agrees, "8139cp") for load in (1.0, 2.0)]
     application += [_receiving(rows.DEFERRED, load, agrees, "8139cp", "x") for load in (1.0, 2.0)]
-    trips = [_echoing(scheme, load, agrees) for scheme in schemes for load in (0.1, 0.5, 0.9, None)]
-    budgets = (rows.NAPI_2, "NAPI (6)", rows.NAPI, "NAPI (2, weight 64)")
+    trips = [_echoing(scheme, load, agrees) for scheme in schemes for load in (0.1, 0.5, 0.9, 1.25, None)]
+    trips += [_echoing(scheme, None, agrees, low_pps=100.0) for scheme in schemes]
+    budgets = (rows.NAPI_2, SIX, rows.NAPI, "NAPI (2, weight 64)")
+    pinged = {
+        (scheme, pps): (70_000 if (scheme == rows.NAPI) == agrees and scheme in (rows.NAPI, rows.HYBRID, rows.DE) else 50_000)
+        + (10_000 if (pps < 200) == agrees and scheme != rows.ADAPTIVE else 0)
+        + (5_000 if scheme == rows.HYBRID and not agrees else 0)
+        for scheme in schemes
+        for pps in (100.0, 8000.0)
+    }
     cost = CostRow(12_500.0, 7000.0, 40_000.0, 500.0, 1.0, 24_000.0 if agrees else 12_000.0, CLIFF_PPS)
     signs = {"cpu": CLIFF_PPS, "throughput": CLIFF_PPS * (1.1 if agrees else 1.6), "loss": CLIFF_PPS * 1.1 if agrees else None}
     cliff = [CliffRow("receives", sign, pps, sign == "cpu", pps and pps / CLIFF_PPS) for sign, pps in signs.items()]
@@ -448,13 +539,13 @@ def salah(agrees: bool) -> SalahTables:
         cliff=Table("c", CliffRow, tuple(cliff)),
         cliff_costs=Table("c", CostRow, (cost,)),
         cliff_sweep=Table("c", SweepRow, tuple(SweepRow("receives", x, x, 0.0, x / 3e4, None) for x in (1e4, 2e4, 3e4))),
-        budget=Table("b", ReceivingRow, tuple(_receiving(s, load, agrees) for s in budgets for load in (1.0, 2.0, 4.0))),
-        budget_round_trip=Table("b", EchoingRow, tuple(_echoing(s, 0.5, agrees) for s in budgets)),
+        budget=Table("b", ReceivingRow, tuple(_receiving(s, load, agrees) for s in budgets for load in (1.0, 1.75, 2.0, 4.0))),
+        budget_round_trip=Table("b", EchoingRow, tuple(_budgeted(s, load, agrees) for s in budgets for load in (0.5, 1.25))),
         application=Table("a", ReceivingRow, tuple(application)),
         round_trip=Table("r", EchoingRow, tuple(trips)),
         sweep=Table("s", ReceivingRow, tuple(_receiving(rows.DEFERRED, load, agrees, setting="y") for load in (1.0, 2.0))),
         sweep_round_trip=Table("s", EchoingRow, tuple(_echoing(rows.DEFERRED, 0.5, agrees, setting=s) for s in "yz")),
-        ping=Table("p", PingRow, tuple(PingRow(s, 1e3, 1e3, 5e4 + 0.5, 50_000, 60_000, 70_000, 1e3, 0.9) for s in schemes)),
+        ping=Table("p", PingRow, tuple(PingRow(*key, key[1], ns + 0.5, ns, ns, ns, 1e3, 0.9) for key, ns in pinged.items())),
         switches=Table(
             "w",
             SwitchRow,
@@ -485,6 +576,8 @@ def salah(agrees: bool) -> SalahTables:
         settling=Table("t", SettlingRow, (SettlingRow(2.0, 2 if agrees else 4), SettlingRow(4.0, 1 if agrees else None))),
         overload=Table("o", OverloadRow, tuple(profiles)),
         starvation=Table("v", StarvationRow, tuple(starvation)),
+        experiments=_experiments(agrees),
+        cliff_conditions=_cliff_conditions(agrees),
     )
 
 
@@ -633,12 +726,20 @@ def hybrid(agrees: bool) -> of_hybrid.Tables:
         for scheme in pps
         for load in (2.0, 2.35, 3.0, 4.0)
     ]  # fmt: skip
+    asleep = hybrid_conditions.OLD_SOFTIRQS.name if agrees else ""
+    softirqs = [
+        replace(row, kernel="6.12, patched", ksoftirqd_share=0.0 if row.condition == asleep and row.load_of_cliff < 3 else 0.5)
+        for row in conditions
+        if row.condition in {one.name for one in hybrid_conditions.PATCHED}
+    ]
+    conditions = [row for row in conditions if row.condition in {one.name for one in hybrid_conditions.CONDITIONS}]
     cliff = [of_hybrid.CliffRow("6.1", "receives", sign, CLIFF_PPS, sign == "cpu") for sign in ("cpu", "loss")]
     return of_hybrid.Tables(
         cliff=Table("c", of_hybrid.CliffRow, tuple(cliff)),
         throughput=Table("t", of_hybrid.ThroughputRow, tuple(throughput)),
         latency=Table("l", of_hybrid.LatencyRow, tuple(latency)),
         conditions=Table("o", of_hybrid.ConditionRow, tuple(conditions)),
+        softirqs=Table("s", of_hybrid.ConditionRow, tuple(softirqs)),
     )
 
 

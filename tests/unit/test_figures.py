@@ -267,11 +267,12 @@ def reading(scale: int, echoed: int = 0) -> application._Reading:
             "eth0": {"rx_packets": 900 * scale, "rx_missed_errors": 60 * scale},
             "eth1": {"rx_packets": 70 * scale, "rx_missed_errors": 5 * scale},
         },
-        driver={"eth0": {"rx_switches": 8 * scale}, "eth1": {"rx_switches": scale}},
+        driver={},
     )  # fmt: skip
     receiver = {"datagrams": 500 * scale, "echoed": echoed}
     snmp = {"Udp": {"RcvbufErrors": 300 * scale}}
-    return application._Reading(counters, snmp, receiver, 12 * scale, 11 * scale, 25 * scale, 50_000_000 * scale)
+    switches: dict[str, int | None] = {"eth0": 8 * scale, "eth1": scale}
+    return application._Reading(counters, snmp, receiver, 12 * scale, 11 * scale, 25 * scale, 50_000_000 * scale, switches)
 
 
 ANSWER = {

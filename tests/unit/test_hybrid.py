@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,18 +14,25 @@ from irqlab.config.costs import Costs
 from irqlab.config.testbed import DutConfig
 from irqlab.config.traffic import Load
 from irqlab.errors import IrqlabError
-from irqlab.reproduce.hybrid import conditions, findings, measure, schemes
+from irqlab.reproduce.hybrid import conditions, findings, measure, schemes, softirqs
 from irqlab.reproduce.hybrid.conditions import PATCHED, Condition
-from irqlab.reproduce.hybrid.tables import Tables
+from irqlab.reproduce.hybrid.tables import ConditionRow, Tables
 from irqlab.reproduce.salah2009 import rows
 from irqlab.reproduce.salah2009.loads import PLAN
+from irqlab.reproduce.table import Table
 from tests.unit.fake_session import FakeSession
+from tests.unit.paper_tables import hybrid
 from tests.unit.test_salah2009 import Testbed
 
 
-def session(kernel: str | None = None, scheme: str | None = "napi") -> FakeSession:
+@pytest.fixture(autouse=True)
+def _no_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(softirqs, "tree", lambda: Path("/linux"))
+
+
+def session(kernel: str | None = None, scheme: str | None = "napi", long: bool = False) -> FakeSession:
     config = SimpleNamespace(kernel=kernel, dut=DutConfig(ring=64))
-    return FakeSession(lambda *_, **__: Testbed(scheme=scheme), quick=True, config=config)
+    return FakeSession(lambda *_, **__: Testbed(scheme=scheme), quick=True, config=config, long=long)
 
 
 def test_every_kernel_has_its_cliff_and_every_scheme() -> None:
@@ -32,8 +41,12 @@ def test_every_kernel_has_its_cliff_and_every_scheme() -> None:
     assert tables.kernels == measure.QUICK_KERNELS
     assert {row.kernel for row in tables.cliff} == set(measure.QUICK_KERNELS)
     assert [row.scheme for row in tables.throughput.by(lambda r: (r.kernel, r.load_of_cliff))["6.1", 2.0]] == [*schemes.SERIES]
+    assert {row.condition for row in tables.conditions} == {one.name for one in conditions.QUICK_CONDITIONS}
+    full = session()
+    full.quick = False
+    tables = measure.measure(full)  # type: ignore[arg-type]
     assert {row.condition for row in tables.conditions} == {one.name for one in conditions.CONDITIONS}
-    assert {"kernel": "6.1", "cost_model": True} in [changes for _, changes in asked.made]
+    assert {"kernel": "6.1", "cost_model": True} in [changes for _, changes in full.made]
 
 
 def test_what_is_received_is_held_against_the_better_of_the_others_but_not_against_more_than_is_offered() -> None:
@@ -62,7 +75,6 @@ def test_a_condition_is_the_difference_to_the_first_row() -> None:
     [
         (None, conditions.CONDITIONS, {"6.1", "6.12"}),
         ("7.3", tuple(one for one in conditions.CONDITIONS if one.kernel is None), {"7.3"}),
-        ("tree:/linux", PATCHED, {"tree:/linux"}),
     ],
 )
 def test_the_kernel_that_is_asked_for_has_the_conditions_that_it_can_have(
@@ -73,13 +85,31 @@ def test_the_kernel_that_is_asked_for_has_the_conditions_that_it_can_have(
     assert {one.kernel for one in found} == kernels
 
 
-def test_a_patched_kernel_has_its_sysctls_and_the_ring_that_was_asked_for() -> None:
-    asked = session("tree:/linux")
-    measure.measure(asked)  # type: ignore[arg-type]
-    duts = [changes["dut"] for _, changes in asked.made if "dut" in changes]
+def test_a_patched_kernel_has_its_sysctls_its_options_and_the_ring_that_was_asked_for() -> None:
+    asked = session(long=True)
+    tables: Tables = measure.measure(asked)  # type: ignore[arg-type]
+    on_tree = [changes for _, changes in asked.made if changes["kernel"] == "tree:/linux"]
     both = (conditions.ROUNDS_ONLY, conditions.SPARES_USERS)
-    assert [dut.sysctls for dut in duts] == [(both[0],), (both[1],), both, both]
-    assert {dut.ring for dut in duts} == {64}
+    assert [changes["dut"].sysctls for changes in on_tree] == [(), (), (), (both[0],), (both[1],), both, both]
+    assert {changes["dut"].ring for changes in on_tree} == {64}
+    assert {changes["kconfig"] for changes in on_tree} == {(str(softirqs.KCONFIG),)}
+    assert "CONFIG_SCHEDSTATS=y" in softirqs.KCONFIG.read_text()
+    assert tables.softirqs is not None
+    assert {(row.condition, row.kernel) for row in tables.softirqs} == {(one.name, softirqs.NAME) for one in PATCHED}
+    assert softirqs.NAME in {row.kernel for row in tables.cliff}
+    assert softirqs.NAME not in tables.kernels
+
+
+def test_a_patched_kernel_is_measured_only_if_asked_for_and_on_no_other() -> None:
+    assert measure.measure(session()).softirqs is None  # type: ignore[arg-type]
+    assert measure.measure(session("7.3", long=True)).softirqs is None  # type: ignore[arg-type]
+
+
+def test_level_is_no_win() -> None:
+    made = hybrid(True)
+    level = [replace(row, application_pps=1e4) if row.scheme != schemes.PACED else row for row in made.conditions]
+    found = findings.findings(replace(made, conditions=Table("c", ConditionRow, tuple(level))))
+    assert not next(one for one in found if one.claim.startswith("Where ksoftirqd does not")).agrees
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,25 @@ import pytest
 from irqlab.setup import drivers
 
 ENGINE = drivers.home() / "irqmod"
-SOURCES = sorted(ENGINE.glob("*.c"))
-ATTRIBUTE = re.compile(r"(?:DEVICE_ATTR_R[WO]\(|IRQMOD_(?:SETTING|CHOICE)\(struct \w+, )(\w+)")
-WHAT = re.compile(r"^(?:What:)?\t+/sys/class/net/<iface>/irqmod/(\w+)$", re.MULTILINE)
+SOURCES = sorted(ENGINE.rglob("*.c"))
+DESCRIPTIONS = sorted(ENGINE.rglob("sysfs-class-net-irqmod"))
+ATTRIBUTE = re.compile(r"(?:DEVICE_ATTR_R[WO]\(|IRQMOD_(?:SETTING|RESTARTING|CHOICE)\(struct \w+, )(\w+)")
+MEASURE = re.compile(r"^MEASURE\((\w+)\);", re.MULTILINE)
+WHAT = re.compile(r"^(?:What:)?\t+/sys/class/net/<iface>/(irqmod(?:_usb)?/\w+)$", re.MULTILINE)
 
 
 def test_each_file_in_sysfs_is_described() -> None:
-    described = WHAT.findall((ENGINE / "sysfs-class-net-irqmod").read_text())
-    assert sorted(described) == sorted(name for path in SOURCES for name in ATTRIBUTE.findall(path.read_text()))
+    described = [name for path in DESCRIPTIONS for name in WHAT.findall(path.read_text())]
+    engine = [f"irqmod/{name}" for path in SOURCES for name in ATTRIBUTE.findall(path.read_text())]
+    usb = [f"irqmod_usb/{name}" for name in MEASURE.findall((drivers.home() / "lan78xx" / "measures.c").read_text())]
+    assert sorted(described) == sorted(engine + usb)
+
+
+@pytest.mark.parametrize("path", DESCRIPTIONS, ids=lambda path: path.parent.name)
+def test_descriptions_have_the_fields_of_the_kernels(path: Path) -> None:
+    """Documentation/ABI/README."""
+    for entry in path.read_text().strip().split("\n\nWhat:"):
+        assert [field for field in ("Date:", "KernelVersion:", "Contact:", "Description:") if f"\n{field}" not in entry] == []
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
@@ -30,3 +41,18 @@ def test_exported_functions_have_kernel_doc(path: Path) -> None:
         assert doc, name
         parameters = re.findall(r"(\w+)(?:,|$)", doc[1])
         assert all(f"\n * @{parameter}: " in doc[0] for parameter in parameters), name
+
+
+def test_what_chips_call_inline_has_kernel_doc() -> None:
+    text = (ENGINE / "irqmod.h").read_text()
+    inline = re.findall(r"^static inline [a-z][a-z_ ]*[ *](irqmod_\w+)\(", text, re.MULTILINE)
+    assert inline
+    assert [name for name in inline if f"/**\n * {name}() - " not in text] == []
+
+
+def test_each_operation_is_described() -> None:
+    text = (ENGINE / "irqmod.h").read_text()
+    ops = re.search(r"^struct irqmod_ops {\n(.*?)^};", text, re.MULTILINE | re.DOTALL)
+    assert ops
+    for name in re.findall(r"\(\*(\w+)\)\(struct", ops[1]):
+        assert re.search(rf"/\*\*(?:\n\t \*)? @{name}: ", ops[1]), name

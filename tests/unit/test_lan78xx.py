@@ -21,6 +21,7 @@ from irqlab.reproduce.lan78xx.configurations import (
     IN_TREE,
     PAIRS,
     PATCHES,
+    QUICK_DRIVERS,
     SPEEDS,
     SWITCHES,
     steps,
@@ -31,6 +32,7 @@ from irqlab.reproduce.lan78xx.trials import Flows, Probe, Responsiveness, RoundT
 from irqlab.reproduce.table import Table
 from irqlab.results.document import MethodResult
 from irqlab.setup import drivers
+from irqlab.trials import iperf
 from irqlab.trials.iperf import FOUR
 from irqlab.trials.peers import DATAGRAM_BYTES, RoundTrips
 from irqlab.trials.rrul import Flow, RrulTrial
@@ -103,14 +105,25 @@ def test_an_iperf_trial_becomes_figures() -> None:
         bps=941.26e6, full_frames=70_000, window_ns=1_400_000_000, loss_ratio=0.12345, idle_ratio=0.4567,
         instructions_per_byte=2.5, retransmits=7, interrupts={"xhci_hcd": 30},
         interfaces={"eth0": {"rx_packets": 100, "tx_packets": 20, "rx_bytes": 9}, "eth1": {}},
+        pause_frames=5,
     )  # fmt: skip
     tcp = trials.throughput(_runner(found), FOUR[0])
-    assert tcp == Throughput(941.3, 584.0, 12.35, 45.7, 3650, 7, 0.25)
+    assert tcp == Throughput(941.3, 584.0, 12.35, 45.7, 3650, 7, 0.25, 5)
     assert trials.throughput(_runner(found), FOUR[2]).window_mbps == pytest.approx(70_000 * DATAGRAM_BYTES * 8 / 1.4e6, abs=0.05)
     nothing = SimpleNamespace(**{**vars(found), "instructions_per_byte": None, "loss_ratio": None, "interfaces": {}})
     assert trials.throughput(_runner(nothing), FOUR[0]).instructions_per_frame is None
     assert trials.throughput(_runner(nothing), FOUR[0]).loss_percent is None
     assert trials.throughput(_runner(nothing), FOUR[0]).interrupts_per_frame is None
+
+
+@pytest.mark.parametrize("line", ["     hw_tx_pause_frames: 12", "     TX Pause Frames: 12"])
+def test_pause_frames_are_those_that_the_nic_counts(line: str) -> None:
+    def dut(text: str) -> Any:
+        return SimpleNamespace(run=lambda *_: text)
+
+    assert iperf._pause_frames(dut(f"NIC statistics:\n     RX Pause Frames: 7\n{line}\n")) == 12
+    with pytest.raises(IrqlabError, match="does not count"):
+        iperf._pause_frames(dut("NIC statistics:\n     RX Pause Frames: 7\n"))
 
 
 def test_an_rrul_trial_becomes_figures() -> None:
@@ -189,6 +202,7 @@ def test_a_quick_look_leaves_out_the_fast_board_and_half_of_the_ablation() -> No
     boards = {key[1] for what, key in session.asked if what == "the letter's tables"}
     alone = {key[0] for what, key in session.asked if what == "each patch"}
     assert boards == {"slow"}
+    assert {key[-1] for what, key in session.asked if what in ("forwarding", "rrul")} == set(QUICK_DRIVERS)
     assert alone == {"", "6", "2 3 5 6", "3 5 6", "2 5 6", "2 3 6", "2 3 5"}
 
 
@@ -305,11 +319,47 @@ def _before_and_after(before: IperfRow, after: IperfRow) -> Finding:
 
 def test_the_kernels_drivers_are_held_against_the_letters_boards() -> None:
     said = _before_and_after(iperf_row("before", 600, 0), iperf_row("in_tree", 900, 0))
-    assert said.claim == "After the series the driver is faster on 0 of 4 boards (at most 1.00 times), and idler on 4."
+    assert (
+        said.claim
+        == "After the series the driver is faster on 0 of 4 boards (at most 1.00 times), and idler on 4. Here: the slow board."
+    )
     assert said.agrees
     assert "is better than lan78xx of Linux 5.10 (600 Mbit/s, 0 % idle), 1.50 times as fast" in said.found
     assert "is worse than" in _before_and_after(iperf_row("before", 900, 0), iperf_row("in_tree", 600, 0)).found
     assert "makes no difference to" in _before_and_after(iperf_row("before", 900, 0), iperf_row("in_tree", 905, 0.5)).found
+
+
+def _sent(before: float, after: float, idle: float = 0.0) -> Finding:
+    """UDP Tx: the letter's smallest gain is 1.35 times, and the wire carries 957 Mbit/s."""
+    rows = (replace(iperf_row("before", before, 0), test="UDP Tx"), replace(iperf_row("in_tree", after, idle), test="UDP Tx"))
+    return _finding("faster on 2 of 4", iperf=Table("", IperfRow, rows))
+
+
+def test_a_gain_of_another_size_differs_unless_the_wire_is_full() -> None:
+    small = _sent(380, 406)
+    assert not small.agrees
+    assert "The kernel driver differs: in size, 1.07 times" in small.found
+    assert _sent(380, 448).agrees
+    assert _sent(930, 950).agrees, "the wire is full"
+    assert not _sent(930, 900).agrees
+
+
+def test_a_board_may_be_idle_as_little_as_the_least_of_the_letters() -> None:
+    def received(points: float) -> Finding:
+        rows = (
+            replace(iperf_row("before", 950, 30), test="UDP Rx"),
+            replace(iperf_row("in_tree", 952, 30 + points), test="UDP Rx"),
+        )
+        return _finding("faster on 1 of 3", iperf=Table("", IperfRow, rows))
+
+    assert received(-4.3).agrees, "as on the letter's Dell"
+    assert "is less idle than lan78xx of Linux 5.10" in received(-4.3).found
+    assert not received(-6.0).agrees
+
+
+def test_moderation_is_what_lets_packets_queue_up() -> None:
+    assert _finding("An xHCI that moderates").agrees
+    assert "iperf3 -b 0, an xHCI interrupt in 40 µs 1.45" in _finding("An xHCI that moderates").found
 
 
 def test_our_driver_is_named_beside_the_kernels() -> None:

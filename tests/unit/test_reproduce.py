@@ -140,7 +140,7 @@ def test_what_the_paper_s_tx_off_lacks_is_what_the_driver_can_leave_out() -> Non
     text = (drivers.home() / "irqmod/tx_off.c").read_text()
     known = re.findall(r'\[WITHOUT_\w+\] = "(\w+)"', text)
     assert list(causes.FREED.values()) == known
-    assert "bool single_frames;" in (drivers.home() / "irqmod/deliver.c").read_text()
+    assert "IRQMOD_PARAMETER(single_frames, bool," in (drivers.home() / "irqmod/deliver.c").read_text()
 
 
 def test_long_trials_are_at_the_throughput_of_short_ones() -> None:

@@ -108,3 +108,11 @@ def test_runs_with_the_costs_of_hardware_are_told_apart() -> None:
     again = len(alone) - len(because.CLAIMS)
     told = [finding.found.startswith("with the costs of hardware, ") for finding in both]
     assert told == [False] * len(alone) + [True] * again + [False] * len(HARDWARE_CLAIMS)
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_reason_is_for_a_claim_that_there_is(paper: str) -> None:
+    claims = [claim.text for name, claim in EVERY if name == paper]
+    for begin, reason in find(paper).because.items():
+        assert any(text.startswith(begin) for text in claims), begin
+        assert reason.text

@@ -224,6 +224,34 @@ static void test_bursts(void)
 	ok(switches < 10, "bursts slightly longer than a window are averaged");
 }
 
+/* Some windows, or two in a row, end without a count: the chip was busy, or late. */
+static void test_uncounted(void)
+{
+	struct estimator e = fresh(CLIFF, EPSILON, WINDOW);
+	u32 arrived = 0, packets = 55000 * WINDOW / 1000;
+	int i, switches = 0;
+	u64 rate, least = UINT64_MAX;
+
+	e.above = true;
+	e.average = estimator_units(55000, WINDOW);
+	for (i = 1; i <= 100; i++) {
+		arrived += packets;
+		if (i % 10 == 0 || i % 10 == 1) {
+			estimator_no_count(&e);
+			continue;
+		}
+		switches += estimator_window(&e, arrived);
+		rate = estimator_rate_pps(&e, WINDOW);
+		least = rate < least ? rate : least;
+	}
+	ok(switches == 0 && e.above, "windows without a count cause no switch near the cliff");
+	ok(least > 54900, "... and do not lower the estimate");
+	estimator_no_count(&e);
+	estimator_start(&e, arrived);
+	window(&e, 400);
+	ok(e.average == 100 << ESTIMATOR_FRACTION_BITS, "... and a start forgets them");
+}
+
 static void test_extremes(void)
 {
 	struct estimator e = fresh(100000000u, 999, 1000);
@@ -247,6 +275,7 @@ int main(void)
 	test_thresholds();
 	test_hysteresis();
 	test_bursts();
+	test_uncounted();
 	test_extremes();
 	printf("1..%d\n", tests);
 	return failures != 0;

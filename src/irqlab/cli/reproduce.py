@@ -27,7 +27,8 @@ Long = Annotated[
     bool,
     typer.Option(
         "--long",
-        help="Also make trials as long as the paper's (spanos2008: 60 s; lan78xx: rrul of 60 s); takes some minutes more.",
+        help="Also measure what takes minutes more: trials as long as the paper's (spanos2008: 60 s; lan78xx: rrul of 60 s), "
+        "experiments (salah2009), a kernel that is built for it (hybrid).",
     ),
 ]
 Out = Annotated[Path | None, typer.Option("--out", help="Output directory for the report, JSON and CSV; default: results/PAPER.")]

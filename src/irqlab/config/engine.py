@@ -15,6 +15,8 @@ from irqlab.errors import IrqlabError
 
 SOURCES = Path(__file__).resolve().parents[3] / "drivers" / "irqmod"
 """The engine's sources in the checkout that this package was installed from (``pip install -e``)."""
+INSTRUMENTS = "instruments"
+"""Its folder with schemes that only the lab's builds have."""
 MASK, TRANSFERS = "IRQMOD_CAP_MASK", "IRQMOD_CAP_TRANSFERS"
 """What hardware may have (irqmod.h): PCI drivers the first, USB drivers the second."""
 
@@ -52,7 +54,8 @@ def declared(text: str, direction: str) -> Scheme:
 @cache
 def all_schemes(direction: str) -> tuple[Scheme, ...]:
     """The schemes of a direction (rx, tx), by name."""
-    return tuple(declared(path.read_text(), direction) for path in sorted(SOURCES.glob(f"{direction}_*.c")))
+    files = (path for folder in (SOURCES, SOURCES / INSTRUMENTS) for path in folder.glob(f"{direction}_*.c"))
+    return tuple(declared(path.read_text(), direction) for path in sorted(files, key=lambda path: path.name))
 
 
 def schemes(direction: str, has: str) -> tuple[Scheme, ...]:

@@ -17,7 +17,7 @@ from irqlab import units
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import receiving
-from irqlab.methods.method import RUN, Lines, Method
+from irqlab.methods.method import COSTS, RUN, Lines, Method
 from irqlab.methods.receiving import Sample
 from irqlab.present import plots
 from irqlab.present.columns import Col
@@ -338,7 +338,7 @@ METHOD = Method(
     summary=Summary,
     lines=Lines("The cliff", Line, Line.of),
     run=lambda runner, workload, _: [run(runner, workload, receiving.usual_tuning(runner, "de"))],
-    shared=(*receiving.DUT, "rx", *receiving.TRIAL, *RUN),
+    shared=(*receiving.DUT, "rx", *receiving.TRIAL, *COSTS, *RUN),
     tables=_told,
     plots=_plots,
 )

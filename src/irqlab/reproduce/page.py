@@ -98,7 +98,7 @@ def html(paper: Paper[T], measured: T, findings: Sequence[Finding], document: Js
     return render(
         Page(
             title=f"irqlab: {paper.name}",
-            lead=" ".join((paper.lead, paper.source, _score(findings), *([_cast(members)] if members else []))),
+            lead=" ".join(filter(None, (paper.lead, paper.source, _score(findings), _cast(members) if members else ""))),
             symbols=Markup("\n".join(svgs.symbol(svg, f"key-{key}") for key, svg in keys.items())),
             verdicts=[verdict(finding) for finding in findings],
             notices=[],
@@ -112,9 +112,11 @@ def html(paper: Paper[T], measured: T, findings: Sequence[Finding], document: Js
 
 
 def _score(findings: Sequence[Finding]) -> str:
-    """How many claims hold; those tested once more, with costs, by themselves."""
+    """How many claims hold, and of those tested once more, with costs, by themselves; empty: none is the paper's."""
     every = [finding for finding in findings if finding.of_paper]
     claims, again = ([finding for finding in every if finding.again == wanted] for wanted in (False, True))
+    if not claims:
+        return ""
     text = f"What was measured agrees with {sum(finding.holds for finding in claims)} of its {len(claims)} claims tested."
     if again:
         text += f" With the costs of hardware it agrees with {sum(finding.holds for finding in again)} of {len(again)}."

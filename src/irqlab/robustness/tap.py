@@ -250,7 +250,14 @@ def _install(dut: Dut, testbed: Testbed, script: Script) -> None:
 def _loaded(testbed: Testbed, script: Script) -> list[modules.Module]:
     ours = [name for name in script.loads if drivers.find(name)]
     found = modules.load_all(testbed.machine.kernel, [name for name in script.loads if name not in ours])
-    return found + [module for name in ours for module in modules.load(testbed.machine.kernel, name)]
+    return found + [module for name in ours for module in modules.load(testbed.machine.kernel, _beside(testbed, name))]
+
+
+def _beside(testbed: Testbed, name: str) -> str:
+    """A module of ours: the file beside the driver's, built with the same engine, or our own build."""
+    driver = Path(testbed.config.driver)
+    file = driver.with_name(f"{name}.ko")
+    return str(file) if driver.suffix == ".ko" and file.is_file() else name
 
 
 def _write(dut: Dut, module: modules.Module) -> None:
@@ -263,6 +270,7 @@ def _command(testbed: Testbed, script: Script, combination: Combination | None) 
         "IF0": "eth0", "IF1": "eth1", "PEER0": tester_ip(0), "PEER1": tester_ip(1), "MAC0": tester_mac(0),
         "TIMED": str(int(testbed.nic.is_own)),
         "PATIENCE": str(SLOW_HOST_PATIENCE_S if testbed.config.functional else PATIENCE_S),
+        "COMBINATIONS": "\n".join(str(one) for one in (USB_COMBINATIONS if testbed.nic.usb_speed else COMBINATIONS)),
         "CYCLES": str(len(COMBINATIONS) if testbed.config.functional else CYCLES),
     }  # fmt: skip
     if lasts := os.environ.get(LASTS):

@@ -3,7 +3,8 @@
 
 They are built in the cache, in a directory named by a hash of the sources, the kernel and the compiler, so that builds are
 reused, and the same sources always give the same modules, on every host (buildroot.py). Each hardware driver is built with only
-the engine, so that it does not depend on other drivers.
+the engine, so that it does not depend on other drivers. The drivers are built with their instruments (``IRQMOD_INSTRUMENTS=y``),
+the switches that the papers and the tests need; ``make -C drivers`` builds them without.
 """
 
 import argparse
@@ -101,9 +102,12 @@ def build_files(target: Kernel, files: dict[str, bytes]) -> Path:
 
 
 def lint(target: Kernel) -> list[str]:
-    """Builds everything with more warnings, and with sparse; returns the warnings."""
-    with tempfile.TemporaryDirectory(prefix="irqlab-lint-") as scratch:
-        said = _compile(Path(scratch), headers.of(target), _files(_folders((), home()), home()), _LINT)
+    """Builds everything with more warnings, and with sparse; and, without sparse, as a user does, without instruments; returns the
+    warnings."""
+    said = []
+    for flags in (_LINT, ("W=1", "IRQMOD_INSTRUMENTS=")):
+        with tempfile.TemporaryDirectory(prefix="irqlab-lint-") as scratch:
+            said += _compile(Path(scratch), headers.of(target), _files(_folders((), home()), home()), flags)
     return [line for line in said if buildroot.COMPLAINT.search(line) and not _of_the_kernel(line)]
 
 
@@ -177,7 +181,7 @@ def _compile(scratch: Path, made: headers.Headers, files: dict[str, bytes], flag
     # pahole, and is not needed.
     command = [
         *("make", "-C", made.directory, f"M={BUILD}", f"CC={made.root.compiler}", buildroot.jobs()),
-        *(f"KCFLAGS=-ffile-prefix-map={BUILD}/=", "CONFIG_DEBUG_INFO_BTF_MODULES=", *flags),
+        *(f"KCFLAGS=-ffile-prefix-map={BUILD}/=", "CONFIG_DEBUG_INFO_BTF_MODULES=", "IRQMOD_INSTRUMENTS=y", *flags),
         "modules",
     ]
     done = made.root.run(*command, writable={BUILD: scratch}, readable=made.readable)

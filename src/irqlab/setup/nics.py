@@ -106,7 +106,7 @@ def _own(model: str, note: str) -> Nic:
         "e100",
         (0x8086, 0x000C),
         pci_bus="33:32",
-        possible_errata=("resume-hang", "lost-rnr"),
+        possible_errata=("resume-hang", "lost-rnr", "slow-scb"),
         rewinds=True,
         note=text,
     )

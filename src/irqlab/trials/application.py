@@ -328,6 +328,7 @@ def _offer(dut: Dut, spec: ApplicationTrial, watched: list[int]) -> tuple[dict[s
 
 
 _SCREEN_DROPS = f"/sys/class/net/{SCREEN}/statistics/tx_dropped"
+_SWITCHES = "/sys/class/net/{}/irqmod/rx_switches"
 
 
 @dataclass(frozen=True)
@@ -341,13 +342,16 @@ class _Reading:
     polled: int
     wakeups: int
     run_ns: int
+    switches: dict[str, int | None]
+    """By interface: how often hybrid has changed between its forms; None: the driver has no hybrid."""
 
     @classmethod
     def take(cls, dut: Dut, screen: bool = False) -> _Reading:
         """`screen`: there is a process on the forwarding path."""
         files = dut.read("/proc/net/snmp", "/proc/net/netstat")
         threads = [(f"/proc/{number}/status", f"/proc/{number}/schedstat") for number in dut.ksoftirqds()]
-        found = dut.read(*(file for pair in threads for file in pair))
+        switches = {interface: _SWITCHES.format(interface) for interface in dut.interfaces}
+        found = dut.read(*(file for pair in threads for file in pair), *switches.values())
         receiver = dut.attempt("irqlab-guest", "counters", RECEIVER_FILE)
         return cls(
             counters=dut.counters(),
@@ -357,7 +361,14 @@ class _Reading:
             polled=parse_snmp(files["/proc/net/netstat"] or "").get("TcpExt", {}).get("BusyPollRxPackets", 0),
             wakeups=sum(voluntary_switches(found[status] or "") for status, _ in threads),
             run_ns=sum(int((found[schedstat] or "0").split()[0]) for _, schedstat in threads),
+            switches={name: None if (text := found[file]) is None else int(text) for name, file in switches.items()},
         )
+
+
+def _switches(before: _Reading, after: _Reading, interface: str) -> int | None:
+    """Of hybrid, between two readings; the total has 32 bits."""
+    first, last = (reading.switches.get(interface) for reading in (before, after))
+    return None if first is None or last is None else (last - first) % 2**32
 
 
 def parse_snmp(text: str) -> dict[str, dict[str, int]]:
@@ -395,7 +406,7 @@ def _result(
     watched = [end - begin for begin, end in answer["watched"]]
     places = _places(spec, interfaces, answer, counted, before, after)
     came_back = sum(phase["received_in_window"] for phase in answer["streams"])
-    switches = [counted.driver.get(interface, {}).get("rx_switches") for interface in interfaces]
+    switches = [_switches(before, after, interface) for interface in interfaces]
     datagrams = watched[1] if received else came_back
     soaked_ratio, executed = _soaked(conditions, spec, answer, watched[0])
     return ApplicationResult(

@@ -8,6 +8,7 @@ The tester times this window, so a starved agent cannot shift it.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -25,6 +26,8 @@ QUIET_NS = 150_000_000
 BEGIN_NS = 400_000_000
 """Time for iperf3 to start, and for the agent to read counters."""
 END_NS = 200_000_000
+LINK_NS = 5_000_000_000
+"""Until a link is up after it has been negotiated anew."""
 BUCKET_NS = 100_000_000
 PAYLOAD_BYTES = {"TCP": 1460, "UDP": peers.DATAGRAM_BYTES}
 """Payload of a full-size frame."""
@@ -52,6 +55,8 @@ class IperfTrial(Trial["IperfResult"]):
     """Hardware costs to charge; None: leave the cost model alone."""
     gro: bool = True
     """False: the DUT merges no frames (ethtool -K)."""
+    pauses: bool = False
+    """The link partner offers pause frames, and the link is negotiated anew (the tester's LAN7800 only). It obeys none."""
 
     def __post_init__(self) -> None:
         for name, value, least, most in (
@@ -77,6 +82,10 @@ class IperfTrial(Trial["IperfResult"]):
             costmodel.charge(dut, self.costs)
         if not self.gro:
             dut.run("ethtool", "-K", INTERFACES[peers.PORT], "gro", "off")
+        if self.pauses:
+            dut.rpc.call("partner", port=peers.PORT, pauses=True)
+            dut.run("ethtool", "-r", INTERFACES[peers.PORT])
+            dut.sleep(LINK_NS)
         rate_bps = self.rate_bps
         if rate_bps is None:
             rate_bps = peers.wire_payload_bps(conditions.line_rate_bps) // self.parallel if self.udp else 0
@@ -105,6 +114,7 @@ class IperfTrial(Trial["IperfResult"]):
         ((app,),) = [one["tests"] for one in peers.results(dut)]
         tester = peers.tester_count(app)
         dut.kernel_log.check()
+        pause_frames = _pause_frames(dut) if self.pauses else None
         receiver, sender = (tester, account) if self.dut_sends else (account, tester)
         loss_ratio = (receiver.lost or 0) / receiver.datagrams if receiver.datagrams else None
         payload = _bytes(app, self)
@@ -134,6 +144,7 @@ class IperfTrial(Trial["IperfResult"]):
             interrupts=change.interrupts,
             interfaces=change.interfaces,
             kernel_log=dut.kernel_log.lines,
+            pause_frames=pause_frames,
         )
 
 
@@ -178,6 +189,8 @@ class IperfResult(IperfMeasured):
     """Result of a trial."""
 
     spec: IperfTrial
+    pause_frames: int | None = None
+    """That the DUT's NIC has sent since it was reset; None unless the link partner offers them."""
 
     @property
     def full_frames(self) -> int:
@@ -232,6 +245,14 @@ def _tester_end(trial: IperfTrial, rate_bps: int) -> dict[str, Any]:
         parallel=trial.parallel, rate_bps=rate_bps, datagram_bytes=peers.DATAGRAM_BYTES, window_bytes=trial.window_bytes,
         bucket_ns=BUCKET_NS,
     )  # fmt: skip
+
+
+def _pause_frames(dut: Dut) -> int:
+    """Sent by the NIC, as its counters have it. Raises IrqlabError if it has no such counter."""
+    found = re.search(r"tx[_ ]pause[_ ]frames: (\d+)", dut.run("ethtool", "-S", INTERFACES[peers.PORT]), re.IGNORECASE)
+    if found is None:
+        raise IrqlabError("the NIC does not count the pause frames that it sends")
+    return int(found[1])
 
 
 def _bytes(app: dict[str, Any], trial: IperfTrial) -> int:

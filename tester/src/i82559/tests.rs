@@ -143,6 +143,7 @@ impl Rig {
 
 const CU_START: u8 = scb::CU_START << scb::CU_SHIFT;
 const CU_RESUME: u8 = scb::CU_RESUME << scb::CU_SHIFT;
+const CU_LOAD_BASE: u8 = scb::CU_LOAD_BASE << scb::CU_SHIFT;
 
 #[test]
 fn a_frame_is_complete_when_it_is_in_the_fifo_and_leaves_then() {
@@ -359,6 +360,36 @@ fn without_the_cause_the_state_tells_that_resources_ran_out() {
     rig.run(SLOT_NS);
     assert_eq!(rig.states(), (0, 2), "no resources");
     assert_eq!(rig.read(csr::ACK, 1), u32::from(cause::FR));
+}
+
+#[test]
+fn a_slow_scb_accepts_some_commands_late_and_loses_what_is_written_meanwhile() {
+    let errata = Errata {
+        slow_scb: true,
+        ..Errata::default()
+    };
+    let mut rig = Rig::with(Revision::I82559, errata);
+    for _ in 1..SLOW_EVERY {
+        rig.command(CU_LOAD_BASE, 0);
+    }
+    rig.listen(1, rfd::EL, 1536);
+    assert_eq!(rig.read(csr::COMMAND, 1), u32::from(scb::RU_START));
+    rig.write(csr::POINTER, 4, BLOCKS);
+    rig.write(csr::COMMAND, 1, CU_START.into());
+    assert_eq!(rig.states(), (0, 0), "idle");
+    rig.run(SLOW_NS - 1);
+    assert_eq!(rig.states(), (0, 0), "still idle");
+    rig.run(1);
+    assert_eq!(rig.states(), (0, 4), "ready, and the other unit is idle");
+    assert_eq!(rig.read(csr::COMMAND, 1), 0);
+    assert!(rig.arrive(60));
+    rig.run(SLOT_NS);
+    assert_ne!(rig.u16(Rig::descriptor(0)) & rfd::STATUS_C, 0, "the pointer is that of the command");
+    for _ in 0..SLOW_EVERY {
+        rig.command(CU_LOAD_BASE, 0);
+    }
+    rig.write(csr::PORT, 4, port::SELECTIVE_RESET);
+    assert_eq!(rig.read(csr::COMMAND, 1), 0, "a reset forgets it");
 }
 
 #[test]

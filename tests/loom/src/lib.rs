@@ -4,6 +4,7 @@
 //!
 //! A module is named like its litmus test in `drivers/irqmod/litmus`, which states the same in the kernel's own model. Each has a
 //! test of the algorithm as it is in the driver, and tests that remove one barrier, or the lock, and must fail.
+//! `unmask_against_stop` has no litmus test: what decides there is not memory order but the order of locks and waits.
 //!
 //! The kernel's primitives here: `smp_mb()` is `fence(SeqCst)`; `smp_store_release()` and `smp_load_acquire()` are stores and loads
 //! with `Release` and `Acquire`; `READ_ONCE()` and `WRITE_ONCE()` are `Relaxed`. An atomic operation that returns a value is
@@ -23,3 +24,5 @@ mod ring_handover;
 mod timer_against_xmit;
 #[cfg(test)]
 mod unmask_against_completion;
+#[cfg(test)]
+mod unmask_against_stop;

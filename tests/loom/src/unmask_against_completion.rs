@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `lan78xx_unmask()` against `rx_complete()` (drivers/lan78xx/rx.c): a completed URB is noticed by one of them.
+//! `lan78xx_unmask()` against `lan78xx_rx_complete()` (drivers/lan78xx/rx.c): a completed URB is noticed by one of them.
 
 use loom::sync::Arc;
 use loom::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -15,7 +15,7 @@ struct Rx {
 }
 
 impl Rx {
-    /// `rx_complete()`.
+    /// `lan78xx_rx_complete()`.
     fn complete(&self, barrier: bool) {
         self.done.store(true, Relaxed);
         if barrier {

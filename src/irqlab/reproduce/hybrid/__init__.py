@@ -16,5 +16,8 @@ PAPER = Paper(
     picture=report.picture,
     sections=report.sections,
     lead="Hybrid as in the paper and improved, on three kernels, and the paper's environment, one condition at a time.",
+    with_long=True,
+    kept_with=("--long", "--ensemble", "3"),
+    takes_long="three members of an ensemble, on three kernels and on one that is built for it",
     series=schemes.SERIES,
 )

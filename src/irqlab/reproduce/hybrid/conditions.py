@@ -10,7 +10,7 @@ from irqlab.config.costs import Costs
 from irqlab.config.traffic import Arrivals, Load
 from irqlab.config.workload import Workload
 from irqlab.methods import receiving
-from irqlab.reproduce.hybrid import schemes
+from irqlab.reproduce.hybrid import schemes, softirqs
 from irqlab.reproduce.salah2009.rows import Row
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import ApplicationResult, ApplicationTrial
@@ -19,13 +19,13 @@ PAPER_END = 2.35
 """Of the cliff: where the paper's loads end."""
 LOADS = (1.5, 2.0, PAPER_END, 3.0, 4.0)
 """Of the cliff: the paper's ksoftirqd would be woken at 3."""
+PATCHED_LOADS = (1.0, 1.25, *LOADS)
+"""Of the patched kernel: also where ksoftirqd begins to run."""
 QUICK_LOADS = (2.0, 4.0)
 IRQ_NS = 5000.0
 """About what this DUT takes for an interrupt, once more (`cliff_costs` of salah2009)."""
 OLD, NEW = "6.1", "6.12"
 """Kernels with "let ksoftirqd do its job" and without."""
-TREE = "tree:"
-"""A kernel that is built from a tree is taken to have docs/patches/softirq-2.6.15.patch."""
 ROUNDS_ONLY, SPARES_USERS = ("kernel.softirq_rounds_only", "1"), ("kernel.softirq_spares_users", "1")
 
 
@@ -67,6 +67,8 @@ TWO_HALVES = Condition(
     "two interfaces, each with half the cliff", "--interfaces 2 --cliff CLIFF/2", interfaces=2, cliff_share=0.5
 )
 CONDITIONS = (BASE, NICE, RULE, BOTH, POISSON, BURSTS, COST, SIGN, SOFTIRQ_TX, TWO, TWO_HALVES)
+QUICK_CONDITIONS = (BASE, NICE, RULE, BOTH, BURSTS)
+"""Of which something is expected, and bursts."""
 
 
 def _patched(name: str, *sysctls: tuple[str, str], nice: int | None = None) -> Condition:
@@ -79,15 +81,20 @@ ROUNDS = _patched("softirqs end after 10 rounds only", ROUNDS_ONLY)
 SPARES = _patched("a process that receives runs no softirqs", SPARES_USERS)
 OLD_SOFTIRQS = _patched("softirqs as in Linux 2.6.15", ROUNDS_ONLY, SPARES_USERS)
 OLD_KERNEL = _patched("as in Linux 2.6.15, and ksoftirqd at nice 19", ROUNDS_ONLY, SPARES_USERS, nice=19)
-PATCHED = (BASE, NICE, ROUNDS, SPARES, OLD_SOFTIRQS, OLD_KERNEL)
+PATCHED_ONLY = (ROUNDS, SPARES, OLD_SOFTIRQS, OLD_KERNEL)
+PATCHED = (BASE, NICE, *PATCHED_ONLY)
 
 
-def conditions(kernel: str | None) -> tuple[Condition, ...]:
+def conditions(kernel: str | None, quick: bool = False) -> tuple[Condition, ...]:
     """Those measured, each with its kernel. `kernel`: the one asked for, if any."""
-    chosen: tuple[Condition, ...] = CONDITIONS
-    if kernel is not None:
-        chosen = PATCHED if kernel.startswith(TREE) else tuple(one for one in CONDITIONS if one.kernel is None)
+    every = QUICK_CONDITIONS if quick else CONDITIONS
+    chosen = every if kernel is None else tuple(one for one in every if one.kernel is None)
     return tuple(replace(one, kernel=one.kernel or kernel or OLD) for one in chosen)
+
+
+def patched() -> tuple[Condition, ...]:
+    """Those of the patched kernel."""
+    return tuple(replace(one, kernel=softirqs.NAME) for one in PATCHED)
 
 
 def trial(condition: Condition, row: Row, rate_pps: float, workload: Workload) -> ApplicationTrial:

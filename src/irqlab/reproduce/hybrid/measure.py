@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import cliff, receiving
 from irqlab.methods.cliff import External
-from irqlab.reproduce.hybrid import conditions, schemes
+from irqlab.reproduce.hybrid import conditions, schemes, softirqs
 from irqlab.reproduce.hybrid.conditions import Condition, Found
 from irqlab.reproduce.hybrid.tables import CliffRow, ConditionRow, LatencyRow, Tables, ThroughputRow
 from irqlab.reproduce.salah2009 import rows
@@ -44,7 +43,7 @@ def measure(session: Session) -> Tables:
     plan = QUICK_PLAN if session.quick else PLAN
     asked = session.config.kernel
     kernels = (asked,) if asked else QUICK_KERNELS if session.quick else KERNELS
-    chosen = conditions.conditions(asked)
+    chosen = conditions.conditions(asked, session.quick)
     needed = dict.fromkeys((*kernels, *(str(one.kernel) for one in chosen)))
     testbeds = {kernel: session.testbed(kernel=kernel) for kernel in needed}
     for testbed in testbeds.values():
@@ -52,13 +51,33 @@ def measure(session: Session) -> Tables:
             raise IrqlabError(f"{testbed.driver} has no receive scheme that can be set: try irqmod_rtl8139cp")
     found = _cliffs(session, testbeds, plan)
     compared = _compared(session, {kernel: testbeds[kernel] for kernel in kernels}, found, plan)
-    under = _conditions(session, testbeds, found, chosen, plan)
+    loads = conditions.QUICK_LOADS if session.quick else conditions.LOADS
+    under = _conditions(session, _under(session, testbeds, chosen), found, chosen, loads, plan)
+    patched = _patched(session, plan) if session.long and not asked else None
     return Tables(
-        cliff=_cliff_table(found),
+        cliff=_cliff_table(found | (patched[0] if patched else {})),
         throughput=_throughput(compared),
         latency=_latency(compared),
-        conditions=_condition_table(chosen, under),
+        conditions=_condition_table("One condition at a time", chosen, under),
+        softirqs=patched[1] if patched else None,
     )
+
+
+def _under(session: Session, testbeds: dict[str, Testbed], chosen: Sequence[Condition]) -> dict[str, Testbed]:
+    """The testbed of each condition, by its name."""
+    return {
+        one.name: session.testbed(kernel=one.kernel, cost_model=True) if one.costs else testbeds[str(one.kernel)]
+        for one in chosen
+    }
+
+
+def _patched(session: Session, plan: Workload) -> tuple[dict[str, Both], Table[ConditionRow]]:
+    """The cliff of the patched kernel, and its conditions."""
+    chosen = conditions.patched()
+    found = _cliffs(session, {softirqs.NAME: softirqs.on_tree(session)}, plan)
+    testbeds = {one.name: softirqs.on_tree(session, one.sysctls) for one in chosen}
+    under = _conditions(session, testbeds, found, chosen, conditions.PATCHED_LOADS, plan)
+    return found, _condition_table(f"Linux {softirqs.NAME}: one condition at a time", chosen, under)
 
 
 def _cliffs(session: Session, testbeds: dict[str, Testbed], plan: Workload) -> dict[str, Both]:
@@ -100,24 +119,24 @@ def compare(runner: TrialRunner, at: Cliffs, quick: bool, workload: Workload) ->
 
 
 def _conditions(
-    session: Session, testbeds: dict[str, Testbed], found: dict[str, Both], chosen: Sequence[Condition], plan: Workload
+    session: Session,
+    testbeds: dict[str, Testbed],
+    found: dict[str, Both],
+    chosen: Sequence[Condition],
+    loads: Sequence[float],
+    plan: Workload,
 ) -> dict[str, Found]:
+    """`testbeds`: by the condition's name; `found`: the cliffs by kernel."""
     jobs = {}
     for condition in chosen:
-        kernel = str(condition.kernel)
-        testbed = testbeds[kernel]
-        if condition.costs:
-            testbed = session.testbed(kernel=kernel, cost_model=True)
-        if condition.sysctls:
-            testbed = session.testbed(kernel=kernel, dut=replace(session.config.dut, sysctls=condition.sysctls))
         work = partial(
             conditions.measure,
             condition=condition,
-            cliff_pps=found[kernel][0].by(condition.sign),
-            loads=conditions.QUICK_LOADS if session.quick else conditions.LOADS,
+            cliff_pps=found[str(condition.kernel)][0].by(condition.sign),
+            loads=loads,
             workload=plan,
         )
-        jobs[condition.name] = Job(condition.name, testbed, work)
+        jobs[condition.name] = Job(condition.name, testbeds[condition.name], work)
     return session.all("conditions", jobs)
 
 
@@ -167,7 +186,7 @@ def _latency(compared: dict[str, Compared]) -> Table[LatencyRow]:
     return Table("The round trip below the cliff on each kernel", LatencyRow, tuple(table))
 
 
-def _condition_table(chosen: Sequence[Condition], under: dict[str, Found]) -> Table[ConditionRow]:
+def _condition_table(title: str, chosen: Sequence[Condition], under: dict[str, Found]) -> Table[ConditionRow]:
     table = []
     for condition in chosen:
         for (scheme, load), r in under[condition.name].items():
@@ -185,4 +204,4 @@ def _condition_table(chosen: Sequence[Condition], under: dict[str, Found]) -> Ta
                 ksoftirqd_share=r.ksoftirqd_share,
             )
             table.append(row)
-    return Table("One condition at a time", ConditionRow, tuple(table))
+    return Table(title, ConditionRow, tuple(table))

@@ -10,8 +10,9 @@ from irqlab.present import plots, series
 from irqlab.present.parts import Group, Plot, Section
 from irqlab.present.series import Line, Point
 from irqlab.reproduce import page
-from irqlab.reproduce.hybrid import conditions, schemes
+from irqlab.reproduce.hybrid import conditions, schemes, softirqs
 from irqlab.reproduce.hybrid.tables import ConditionRow, LatencyRow, Tables, ThroughputRow
+from irqlab.reproduce.table import Table
 
 R = TypeVar("R", ThroughputRow, LatencyRow, ConditionRow)
 OF_CLIFF = "Load, times the cliff"
@@ -29,7 +30,7 @@ def picture(tables: Tables) -> Group:
 
 def sections(tables: Tables) -> list[Section]:
     """Tables and plots."""
-    return [_kernels(tables), _round_trip(tables), _conditions(tables), _cliff(tables)]
+    return [_kernels(tables), _round_trip(tables), *_environment(tables), _cliff(tables)]
 
 
 def _lines(data: Sequence[R], x: Callable[[R], float], y: Callable[[R], float | None]) -> list[Line]:
@@ -80,27 +81,37 @@ def _round_trip(tables: Tables) -> Section:
     return Section("latency", "The round trip", "Round trip", "Below the cliff of an application that echoes.", [group])
 
 
-def _conditions(tables: Tables) -> Section:
+def _conditions(data: Table[ConditionRow]) -> list[Group]:
     groups = []
-    for name, data in tables.conditions.by(lambda r: r.condition).items():
-        lines = _lines(data, lambda r: r.load_of_cliff, lambda r: r.application_pps / 1e3)
+    for name, rows in data.by(lambda r: r.condition).items():
+        lines = _lines(rows, lambda r: r.load_of_cliff, lambda r: r.application_pps / 1e3)
         title = f"{name}: received"
-        heading = f"{name} ({data[0].options})" if data[0].options else name
+        heading = f"{name} ({rows[0].options})" if rows[0].options else name
         shown = page.grid(
-            tables.conditions.only(lambda r, name=name: r.condition == name),  # type: ignore[misc]
+            data.only(lambda r, name=name: r.condition == name),  # type: ignore[misc]
             *("load_of_cliff", "scheme", ("application_pps",)),
-            tuple(dict.fromkeys(row.scheme for row in data)),
+            tuple(dict.fromkeys(row.scheme for row in rows)),
             caption=title,
         )
         plot = page.plot(title, plots.over_load(lines, "kpps", title, None, None, OF_CLIFF))
         groups.append(Group(heading=heading, legend=page.legend(schemes.SERIES), plots=[plot], tables=[shown]))
-    groups.append(Group(tables=[page.table(tables.conditions, folded=True)]))
+    return [*groups, Group(tables=[page.table(data, folded=True)])]
+
+
+def _environment(tables: Tables) -> list[Section]:
     intro = (
         f"Linux {conditions.OLD}, or the kernel asked for, unless the options, those of irqlab application, say otherwise. "
         "Loads are multiples of "
         "the cliff that each kernel has without the condition. Bursts: 1 ms on at twice the mean, 1 ms off."
     )
-    return Section("conditions", "The paper's environment", "Conditions", intro, groups)
+    found = [Section("conditions", "The paper's environment", "Conditions", intro, _conditions(tables.conditions))]
+    if tables.softirqs is not None:
+        intro = (
+            f"Linux {softirqs.SERIES} with {softirqs.PATCH}. softirq_rounds_only: a run of softirqs ends after ten rounds, and "
+            "only then. softirq_spares_users: a process that receives runs no softirqs."
+        )
+        found.append(Section("softirqs", "The softirqs of Linux 2.6.15", "Softirqs", intro, _conditions(tables.softirqs)))
+    return found
 
 
 def _cliff(tables: Tables) -> Section:

@@ -75,6 +75,8 @@ class Tables:
     throughput: Table[ThroughputRow]
     latency: Table[LatencyRow]
     conditions: Table[ConditionRow]
+    softirqs: Table[ConditionRow] | None = None
+    """Of the kernel with the paper's softirqs; None: not asked for (--long)."""
 
     @property
     def kernels(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from irqlab.reproduce.lan78xx import findings, measure, report
+from irqlab.reproduce.lan78xx.because import BECAUSE
 from irqlab.reproduce.paper import Paper
 
 PAPER = Paper(
@@ -20,5 +21,7 @@ PAPER = Paper(
     with_memory=True,
     with_long=True,
     kept_with=("--hardware", "bcm2837", "--long"),
+    because=BECAUSE,
+    takes_long="five drivers on two boards, each patch of the series, rrul of 60 s, a processor whose memory takes time",
     series=report.TITLES,
 )

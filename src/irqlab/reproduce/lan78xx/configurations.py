@@ -82,6 +82,8 @@ DRIVERS = {
 """Those that are compared throughout: the kernel's before the series and today's; ours before and after it, and as it comes."""
 PAIRS = {"kernel": ("before", "in_tree"), "ours": ("standard", "napi")}
 """Drivers before the series and after it."""
+QUICK_DRIVERS = (*PAIRS["kernel"], "ours")
+"""Those of a quick look at forwarding and rrul."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,7 @@ class Condition:
     """0: the sender sends as fast as it can (iperf3 -b 0)."""
     costs: Costs | None = None
     gro: bool = True
+    pauses: bool = False
     modules: tuple[str, ...] = ()
     """Modules to load besides the driver."""
     dut: DutConfig = field(default_factory=DutConfig)
@@ -102,7 +105,7 @@ class Condition:
 
     def trial(self, test: IperfTrial) -> IperfTrial:
         """The test under this condition."""
-        return replace(test, rate_bps=self.rate_bps, costs=self.costs, gro=self.gro)
+        return replace(test, rate_bps=self.rate_bps, costs=self.costs, gro=self.gro, pauses=self.pauses)
 
 
 def _sysctl(name: str, value: int) -> DutConfig:
@@ -111,21 +114,22 @@ def _sysctl(name: str, value: int) -> DutConfig:
 
 UDP_TX, UDP_RX = "UDP Tx", "UDP Rx"
 AS_ABOVE = "as in the tables"
+NO_RATE = "iperf3 -b 0"
 MODERATED, MODERATION = "an xHCI interrupt in 40 µs", ("irqlab_xhci_imod",)
 """As Linux asks of the controller, and QEMU's does not do (drivers/xhci_imod)."""
 THREAD = DutConfig(schemes=Schemes(napi_threads="on"))
 AFTER = ("in_tree",)
 CONDITIONS = (
     Condition(AS_ABOVE, UDP_TX, tuple(SPEEDS)),
-    Condition("iperf3 -b 0", UDP_TX, tuple(SPEEDS), rate_bps=0),
+    Condition(NO_RATE, UDP_TX, tuple(SPEEDS), rate_bps=0),
     Condition("an interrupt costs 5 µs", UDP_TX, ("fast",), costs=Costs(irq=5_000)),
-    Condition("iperf3 -b 0, an interrupt costs 5 µs", UDP_TX, ("fast",), rate_bps=0, costs=Costs(irq=5_000)),
-    Condition("iperf3 -b 0, an interrupt costs 20 µs", UDP_TX, ("fast",), rate_bps=0, costs=Costs(irq=20_000)),
+    Condition(f"{NO_RATE}, an interrupt costs 5 µs", UDP_TX, ("fast",), rate_bps=0, costs=Costs(irq=5_000)),
+    Condition(f"{NO_RATE}, an interrupt costs 20 µs", UDP_TX, ("fast",), rate_bps=0, costs=Costs(irq=20_000)),
     Condition("NAPI in a thread", UDP_TX, dut=THREAD, drivers=AFTER),
     Condition(MODERATED, UDP_TX, tuple(SPEEDS), modules=MODERATION),
-    Condition(f"iperf3 -b 0, {MODERATED}", UDP_TX, tuple(SPEEDS), rate_bps=0, modules=MODERATION),
+    Condition(f"{NO_RATE}, {MODERATED}", UDP_TX, tuple(SPEEDS), rate_bps=0, modules=MODERATION),
     Condition(
-        f"iperf3 -b 0, {MODERATED}, an interrupt costs 5 µs",
+        f"{NO_RATE}, {MODERATED}, an interrupt costs 5 µs",
         UDP_TX,
         ("fast",),
         rate_bps=0,
@@ -138,6 +142,7 @@ CONDITIONS = (
     Condition("GRO off", UDP_RX, gro=False, drivers=AFTER),
     Condition("net.core.gro_normal_batch 1", UDP_RX, dut=_sysctl("net.core.gro_normal_batch", 1), drivers=AFTER),
     Condition("NAPI in a thread", UDP_RX, dut=THREAD, drivers=AFTER),
+    Condition("the link partner offers pause frames", UDP_RX, pauses=True),
 )
 """Of the kernel's drivers. That before the series has neither NAPI nor GRO."""
 WITH, WITHOUT, UP_TO = "with", "without", "up to"
@@ -148,6 +153,11 @@ def buildable(session: Session) -> dict[str, Configuration]:
     release = session.kernel_release()
     older = {name: older_drivers.find(chosen.driver) for name, chosen in DRIVERS.items() if chosen.driver}
     return {name: chosen for name, chosen in DRIVERS.items() if not (found := older.get(name)) or found.builds_for(release)}
+
+
+def looked_at(session: Session) -> dict[str, Configuration]:
+    """Those of them whose forwarding and latency are measured."""
+    return {name: chosen for name, chosen in buildable(session).items() if not session.quick or name in QUICK_DRIVERS}
 
 
 def steps() -> dict[tuple[str, int], Configuration]:

@@ -26,6 +26,7 @@ from irqlab.reproduce.lan78xx.configurations import (
     WITHOUT,
     Configuration,
     buildable,
+    looked_at,
     steps,
 )
 from irqlab.reproduce.lan78xx.trials import Flows, Probe
@@ -188,6 +189,8 @@ class CauseRow:
     idle_percent: Annotated[float, Col("idle", "%")]
     instructions_per_frame: Annotated[int | None, Col("instructions a frame")]
     interrupts_per_frame: Annotated[float | None, Col("interrupts a frame", title="of the frames that the driver handled")]
+    pause_frames: Annotated[int | None, Col("pause frames sent")] = None
+    """None: the link partner does not offer them."""
 
 
 @dataclass(frozen=True)
@@ -413,7 +416,7 @@ def forwarding(session: Session) -> Table[ForwardingRow]:
             f"{chosen.title} {speed}", chosen.testbed(session, SPEEDS[speed]), partial(throughput.run, workload=workload)
         )
         for speed in _speeds(session)
-        for driver, chosen in buildable(session).items()
+        for driver, chosen in looked_at(session).items()
     }
     rows = [
         ForwardingRow(
@@ -458,6 +461,7 @@ def causes(session: Session) -> Table[CauseRow]:
             idle_percent=found.idle_percent,
             instructions_per_frame=found.instructions_per_frame,
             interrupts_per_frame=found.interrupts_per_frame,
+            pause_frames=found.pause_frames,
         )
         for (what, test, board, driver), found in session.all("UDP under other conditions", jobs).items()
     ]
@@ -467,7 +471,7 @@ def causes(session: Session) -> Table[CauseRow]:
 def rrul(session: Session) -> Table[RrulRow]:
     """Latency under load, as the answer to the letter asks for it; with --long also of flent's length (the kernel's drivers)."""
     short = RrulTrial(seconds=QUICK_RRUL_SECONDS if session.quick else RRUL_SECONDS)
-    drivers = buildable(session)
+    drivers = looked_at(session)
     asked = [
         (test, driver) for test in ((short,) if session.quick else (short, replace(short, test=RRUL_BE))) for driver in drivers
     ]

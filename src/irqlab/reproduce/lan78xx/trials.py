@@ -29,6 +29,8 @@ class Throughput:
     """None: UDP."""
     interrupts_per_frame: float | None = None
     """Of the frames that the driver received and sent; None: there were none."""
+    pause_frames: int | None = None
+    """Sent by the NIC; None: its link partner does not offer them."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,7 @@ def throughput(runner: TrialRunner, test: iperf.IperfTrial) -> Throughput:
         instructions_per_frame=None if per_byte is None else round(per_byte * payload_bytes),
         retransmits=found.retransmits,
         interrupts_per_frame=_interrupts(found),
+        pause_frames=found.pause_frames,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from irqlab.reproduce.paper import Paper
 from irqlab.reproduce.salah2009 import findings, measure, report
+from irqlab.reproduce.salah2009.because import BECAUSE
 from irqlab.reproduce.salah2009.rows import SERIES
 
 PAPER = Paper(
@@ -17,5 +18,9 @@ PAPER = Paper(
     picture=report.picture,
     sections=report.sections,
     lead="The cliff and figures 6 to 8 of the paper, with a receiving application in the DUT, and the schemes of today's kernel.",
+    with_long=True,
+    kept_with=("--long",),
+    because=BECAUSE,
+    takes_long="experiments, and every setting of the schemes of today's kernel on three drivers",
     series=SERIES,
 )

@@ -32,6 +32,10 @@ COMPARED = (0.5, 1.0, 2.0, 4.0)
 """Of the cliff: where the findings look."""
 COMPARED_ECHO = (0.1, 0.5, 0.9)
 SWEPT, SWEPT_ECHO = (1.0, 2.0, 4.0), (0.5,)
+BUDGETED = (0.5, 1.0, 1.5, 1.75, 2.0, 3.0, 4.0)
+"""Of the cliff: figure 6(a)."""
+BUDGETED_ECHO = (0.1, 0.5, 0.9, 1.25, 2.0)
+"""Of the echo's cliff: figure 6(b); the paper's end at 1.2 times."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +129,11 @@ class Offer:
     def brief(cls, quick: bool) -> Offer:
         """The loads that the findings look at."""
         return cls.sweep(quick) if quick else cls(COMPARED, COMPARED_ECHO)
+
+    @classmethod
+    def budgets(cls, quick: bool) -> Offer:
+        """The loads of figure 6."""
+        return cls.sweep(quick) if quick else cls(BUDGETED, BUDGETED_ECHO)
 
     @classmethod
     def sweep(cls, quick: bool) -> Offer:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from irqlab.errors import IrqlabError
-from irqlab.reproduce.salah2009 import cliffs, loads, overload, ping, rows, switching
+from irqlab.reproduce.salah2009 import cliffs, experiments, loads, overload, ping, rows, switching
 from irqlab.reproduce.salah2009.loads import Cliffs, Curve, Offer
 from irqlab.reproduce.salah2009.overload import OverloadRow, StarvationRow
 from irqlab.reproduce.salah2009.ping import PingRow
@@ -22,7 +22,6 @@ from irqlab.runner.jobs import Job
 from irqlab.trials.testbed import Testbed
 
 INTREE = ("8139cp", "e1000")
-QUICK_INTREE = ("8139cp",)
 
 
 def measure(session: Session) -> Tables:
@@ -39,7 +38,7 @@ def measure(session: Session) -> Tables:
     today, sweeps = _today(session, at)
     every = [*((testbed.driver, curve) for curve in paper), *today]
     budgets = [
-        (testbed.driver, curve) for curve in _curves(session, testbed, _budgets(session.quick), at, Offer.brief(session.quick))
+        (testbed.driver, curve) for curve in _curves(session, testbed, _budgets(session.quick), at, Offer.budgets(session.quick))
     ]
     pings = _pings(session, testbed, at)
     switches, estimator, over_time, settling = _switching(session, testbed, at)
@@ -61,6 +60,8 @@ def measure(session: Session) -> Tables:
         settling=settling,
         overload=profiles,
         starvation=starvation,
+        experiments=experiments.measure(session, at.receiving_pps) if session.long else None,
+        cliff_conditions=experiments.cliffs(session) if session.long else None,
     )
 
 
@@ -79,7 +80,7 @@ def _today(session: Session, at: Cliffs) -> tuple[list[tuple[str, Curve]], list[
     best: list[tuple[str, Curve]] = []
     sweeps: list[tuple[str, Curve]] = []
     testbed = session.testbed()
-    intree = [_intree(session, name) for name in (QUICK_INTREE if session.quick else INTREE)]
+    intree = [] if session.quick else [_intree(session, name) for name in INTREE]
     for one in (testbed, *intree):
         chosen: list[Row] = []
         for settings in rows.of_today(one is testbed, session.quick).values():
@@ -130,7 +131,7 @@ def _why(session: Session, testbed: Testbed, at: Cliffs) -> tuple[Table[Overload
             testbed,
             partial(overload.profile, row=row, load=load, workload=plan, cliff_pps=cliff_pps),
         )
-        for load in overload.LOADS
+        for load in (overload.QUICK_LOADS if session.quick else overload.LOADS)
         for n, row in enumerate(chosen)
     }
     profiles = session.all("profiles", jobs)

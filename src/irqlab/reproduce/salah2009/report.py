@@ -15,9 +15,10 @@ from irqlab.present.series import Line, Point
 from irqlab.reproduce import page
 from irqlab.reproduce.salah2009 import rows
 from irqlab.reproduce.salah2009.cliffs import RECEIVES, SweepRow
-from irqlab.reproduce.salah2009.findings import EQUAL, of_cliff, paper
 from irqlab.reproduce.salah2009.loads import EchoingRow, ReceivingRow
 from irqlab.reproduce.salah2009.ping import PingRow
+from irqlab.reproduce.salah2009.points import EQUAL, of_cliff, paper
+from irqlab.reproduce.salah2009.switching import OverTimeRow
 from irqlab.reproduce.salah2009.tables import Tables
 from irqlab.reproduce.table import Table
 
@@ -28,6 +29,7 @@ COMPARED = (rows.DE, rows.NAPI, rows.NAPI_2, rows.HYBRID, rows.ADAPTIVE)
 """Figure 7's schemes, and ours."""
 TODAYS = (rows.NAPI, rows.HYBRID, rows.ADAPTIVE, rows.THREADED, rows.DEFERRED, rows.BUSY)
 OF_CLIFF = "Load, times the cliff"
+ESTIMATED = ("offered", "estimate")
 NUMBERS = {scheme: number for number, scheme in enumerate(rows.SERIES)}
 
 Schemed = TypeVar("Schemed", ReceivingRow, EchoingRow, PingRow)
@@ -60,7 +62,8 @@ def picture(tables: Tables) -> Group:
 
 def sections(tables: Tables) -> list[Section]:
     """Tables and plots."""
-    return [_cliff(tables), _budget(tables), _figure7(tables), _ping(tables), _switching(tables), _today(tables), _why(tables)]
+    every = (_cliff, _budget, _figure7, _ping, _switching, _today, _why)
+    return [*(section(tables) for section in every), *_experiments(tables)]
 
 
 def _ours(data: Table[Schemed], tables: Tables) -> Table[Schemed]:
@@ -247,18 +250,23 @@ def _ping(tables: Tables) -> Section:
     return Section("ping", "Pings (figure 8)", "Figure 8", "Mean round trip of ICMP echoes, which the kernel answers.", [group])
 
 
-def _switching(tables: Tables) -> Section:
-    drawn = []
-    for pattern, every in tables.over_time.by(lambda r: r.pattern).items():
+def estimate_drawings(data: Table[OverTimeRow]) -> dict[str, str]:
+    """The estimate over time beside what is offered, a drawing (SVG) for each load, by its title."""
+    drawn = {}
+    for pattern, every in data.by(lambda r: r.pattern).items():
         lines = [
-            Line("series-0", "offered", series.measured_style(0), [(r.at_ms, r.offered_pps / 1e3) for r in every]),
-            Line("series-1", "estimate", series.measured_style(1), [(r.at_ms, r.estimate_pps / 1e3) for r in every]),
+            Line("series-0", ESTIMATED[0], series.measured_style(0), [(r.at_ms, r.offered_pps / 1e3) for r in every]),
+            Line("series-1", ESTIMATED[1], series.measured_style(1), [(r.at_ms, r.estimate_pps / 1e3) for r in every]),
         ]
         title = f"The estimate: {pattern}"
-        drawn.append(page.plot(title, plots.over_load(lines, "kpps", title, None, None, "ms")))
+        drawn[title] = plots.over_load(lines, "kpps", title, None, None, "ms")
+    return drawn
+
+
+def _switching(tables: Tables) -> Section:
     group = Group(
-        legend=page.legend(("offered", "estimate")),
-        plots=drawn,
+        legend=page.legend(ESTIMATED),
+        plots=[page.plot(title, svg) for title, svg in estimate_drawings(tables.over_time).items()],
         tables=[
             page.table(tables.switches),
             page.table(tables.settling),
@@ -299,3 +307,17 @@ def _why(tables: Tables) -> Section:
     group = Group(tables=[page.table(tables.overload), page.table(tables.starvation)])
     intro = "Where the instructions go under overload, as shares of the window, and what is left of an application over seconds."
     return Section("why", "Why", "Why", intro, [group])
+
+
+def _experiments(tables: Tables) -> list[Section]:
+    if tables.experiments is None or tables.cliff_conditions is None:
+        return []
+    groups = [Group(tables=[page.table(tables.cliff_conditions)])]
+    for name in tables.experiments.by(lambda r: r.experiment):
+        of_name = tables.experiments.only(lambda r, name=name: r.experiment == name)  # type: ignore[misc]
+        groups.append(Group(heading=name, tables=[page.table(of_name, folded=True, caption=name)]))
+    intro = (
+        "Causes of differences to the paper, switched on and off: arrivals, what an interrupt costs, when descriptors are given "
+        "back, the memory of the paper's machine. Then what the paper leaves to the future: forwarding, several interfaces."
+    )
+    return [Section("experiments", "Experiments", "Experiments", intro, groups)]

@@ -14,6 +14,9 @@ HYBRID_BUDGET = 2
 PAPER_BUDGETS = (2, 6, 300)
 BUDGETS = (2, 6, 24, 64, 300)
 DE, NAPI, NAPI_2, HYBRID, ADAPTIVE = "DE", "NAPI (300)", "NAPI (2)", "hybrid", "adaptive"
+PACED = "hybrid, paced"
+EPSILON_PERMILLE = 150
+"""The paper's."""
 THREADED, DEFERRED, BUSY = "threaded NAPI", "deferred NAPI", "busy polling"
 SERIES = (DE, NAPI, NAPI_2, HYBRID, ADAPTIVE, THREADED, DEFERRED, BUSY)
 """Lines of the plots, in the order of their styles."""
@@ -55,10 +58,16 @@ def de() -> Row:
     return Row(DE, "", Tuning(schemes=Schemes(rx="de"), budget=DEFAULT_BUDGET))
 
 
-def hybrid(cliff_pps: float, epsilon_permille: int = 150) -> Row:
+def hybrid(cliff_pps: float, epsilon_permille: int = EPSILON_PERMILLE) -> Row:
     """The paper's: NAPI with a budget of 2 above the cliff."""
     schemes = Schemes(rx="hybrid", weight=HYBRID_BUDGET, cliff_pps=round(cliff_pps), epsilon_permille=epsilon_permille)
     return Row(HYBRID, "", Tuning(schemes=schemes, budget=HYBRID_BUDGET))
+
+
+def paced(cliff_pps: float) -> Row:
+    """Hybrid, improved: above the cliff RX stays masked, and a timer starts each poll."""
+    schemes = Schemes(rx="hybrid", weight=WEIGHT, cliff_pps=round(cliff_pps), epsilon_permille=EPSILON_PERMILLE, above="paced")
+    return Row(PACED, "", Tuning(schemes=schemes, budget=DEFAULT_BUDGET))
 
 
 def adaptive() -> Row:

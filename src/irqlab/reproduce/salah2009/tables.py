@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from irqlab.reproduce.salah2009.cliffs import CliffRow, CostRow, SweepRow
+from irqlab.reproduce.salah2009.experiments import ConditionRow, ExperimentRow
 from irqlab.reproduce.salah2009.loads import EchoingRow, ReceivingRow
 from irqlab.reproduce.salah2009.overload import OverloadRow, StarvationRow
 from irqlab.reproduce.salah2009.ping import PingRow
@@ -37,6 +38,10 @@ class Tables:
     settling: Table[SettlingRow]
     overload: Table[OverloadRow]
     starvation: Table[StarvationRow]
+    experiments: Table[ExperimentRow] | None = None
+    """None: not asked for (--long)."""
+    cliff_conditions: Table[ConditionRow] | None = None
+    """The same."""
 
     @property
     def driver(self) -> str:

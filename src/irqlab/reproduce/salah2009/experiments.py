@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Experiments beyond the paper's figures (--long): what makes lab and paper differ, switched on and off; its future work."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+from irqlab.config import hardware
+from irqlab.config.costs import Costs
+from irqlab.config.traffic import Arrivals, Load
+from irqlab.config.workload import Workload
+from irqlab.errors import IrqlabError
+from irqlab.methods import cliff, receiving
+from irqlab.methods.cliff import External, Internal
+from irqlab.present.columns import Col
+from irqlab.reproduce.salah2009 import rows
+from irqlab.reproduce.salah2009.loads import PLAN
+from irqlab.reproduce.salah2009.rows import Row
+from irqlab.reproduce.session import Session
+from irqlab.reproduce.table import Table
+from irqlab.runner.jobs import Job
+from irqlab.runner.runner import TrialRunner
+from irqlab.setup import drivers
+from irqlab.setup import kernel as kernels
+from irqlab.trials.application import ApplicationResult, ApplicationTrial
+
+POISSON, FORWARDING, INTERFACES, OTHERS, REFILL, LOW_RATES = (
+    "Poisson arrivals",
+    "forwarding",
+    "two interfaces",
+    "other drivers",
+    "refill",
+    "low rates",
+)
+OVERLOADS = (1.0, 1.5, 2.0, 2.35, 3.0, 4.0)
+"""Of the cliff."""
+POISSON_LOADS = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5)
+FORWARDING_CLIFF_PPS = 60_000.0
+FORWARDED_PPS = (60_000.0, 80_000.0, 100_000.0, 140_000.0)
+OTHER_DRIVERS = {"irqmod_rtl8139cp": (25_000.0, 100_000.0), "irqmod_lan78xx": (10_000.0, 80_000.0)}
+"""Cliff and load, in frames/s."""
+REFILL_PATCH = "docs/patches/i8255x-refill-64.patch"
+EVERY_PASS, AFTER_64 = "every pass", "after 64 frames"
+BOARD = "pentium4"
+"""The paper's machine, as its data sheets state it."""
+NO_MEMORY = "no memory model"
+LOW_PPS = (100.0, 200.0, 1000.0)
+"""The paper's round trip is longer below 200."""
+LOW_FRAMES = 6
+"""At the least, per trial: with a memory model trials take long."""
+LOW_NS = 20_000_000
+
+
+@dataclass(frozen=True)
+class ExperimentRow:
+    """A scheme in an experiment."""
+
+    experiment: Annotated[str, Col("Experiment")]
+    setting: Annotated[str, Col("Setting")]
+    scheme: Annotated[str, Col("Scheme")]
+    load_of_cliff: Annotated[float | None, Col("Load", "of the cliff")]
+    """None: the load is no multiple of the cliff."""
+    offered_pps: Annotated[float, Col("Offered", "frames/s")]
+    application_pps: Annotated[float, Col("Received", "frames/s")]
+    """Forwarded, of a router."""
+    interrupts_per_s: Annotated[float, Col("Interrupts a second")]
+    cpu_available: Annotated[float, Col("CPU left", "share")]
+    ksoftirqd_share: Annotated[float, Col("ksoftirqd runs", "share")]
+    instructions_per_frame: Annotated[float | None, Col("Instructions a frame received")]
+    mean_ns: Annotated[float | None, Col("Mean", "ns")]
+
+
+@dataclass(frozen=True)
+class ConditionRow:
+    """The cliff from outside and from inside under a condition, with disable-enable."""
+
+    condition: Annotated[str, Col("Condition")]
+    cpu_pps: Annotated[float | None, Col("Cliff by the CPU", "frames/s")]
+    throughput_pps: Annotated[float | None, Col("by throughput", "frames/s")]
+    loss_pps: Annotated[float | None, Col("by loss", "frames/s")]
+    closed_form_pps: Annotated[float, Col("Closed form", "frames/s")]
+    closed_form_error: Annotated[float, Col("off by", "share")]
+    """To the CPU's cliff."""
+    interrupt_share: Annotated[float, Col("Interrupt", "share of a packet's time")]
+    interrupts_per_packet: Annotated[float, Col("Interrupts a packet")]
+
+
+Trials = Sequence[tuple[str, float | None, ApplicationTrial]]
+"""Scheme, load of the cliff, and the trial."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Trials on one testbed."""
+
+    name: str
+    setting: str
+    trials: Trials
+    changes: dict[str, Any] = field(default_factory=dict)
+    """What its testbed has in place of the session's."""
+
+
+def over_loads(chosen: Sequence[Row], loads: Sequence[float], cliff_pps: float, workload: Workload = PLAN) -> Trials:
+    """Every row at every load."""
+    return [(row.name, load, receiving.spec_of(workload, load * cliff_pps, row.tuning)) for row in chosen for load in loads]
+
+
+def poisson(cliff_pps: float) -> list[Experiment]:
+    """Figures 7(e) and (f) with Poisson arrivals."""
+    chosen = [rows.de(), rows.napi(rows.DEFAULT_BUDGET), rows.hybrid(cliff_pps)]
+    plans: tuple[Arrivals, ...] = ("constant", "poisson")
+    return [
+        Experiment(POISSON, arrivals, over_loads(chosen, POISSON_LOADS, cliff_pps, replace(PLAN, arrivals=arrivals)))
+        for arrivals in plans
+    ]
+
+
+def forwarding(_: float) -> list[Experiment]:
+    """A router."""
+    at = FORWARDING_CLIFF_PPS
+    chosen = [rows.de(), rows.napi(rows.DEFAULT_BUDGET), rows.hybrid(at), rows.paced(at)]
+    trials = [
+        (row.name, None, ApplicationTrial(Load(rate_pps=pps), row.tuning, kind="forward"))
+        for row in chosen
+        for pps in FORWARDED_PPS
+    ]
+    return [Experiment(FORWARDING, "", trials)]
+
+
+def interfaces(cliff_pps: float) -> list[Experiment]:
+    """Adaptive with two interfaces, each with half of the load."""
+    row = rows.adaptive()
+    trials = [(row.name, load, receiving.spec_of(PLAN, load * cliff_pps, row.tuning, interfaces=2)) for load in OVERLOADS]
+    return [Experiment(INTERFACES, "", trials)]
+
+
+def others(_: float) -> list[Experiment]:
+    """Paced hybrid with other drivers."""
+    return [
+        Experiment(
+            OTHERS,
+            driver,
+            [(rows.PACED, None, receiving.spec_of(PLAN, pps, rows.paced(cliff_pps).tuning))],
+            {"driver": driver, "nic": None},
+        )
+        for driver, (cliff_pps, pps) in OTHER_DRIVERS.items()
+    ]
+
+
+def low_rates(_: float) -> list[Experiment]:
+    """Figure 7(d) at low rates: without a memory model, and on the paper's machine."""
+    trials = [
+        (
+            row.name,
+            None,
+            replace(
+                receiving.spec_of(
+                    Workload(duration_ns=max(LOW_NS, round(LOW_FRAMES * 1e9 / pps)), warmup_ns=LOW_NS), pps, row.tuning, echo=True
+                ),
+                drain_ns=LOW_NS,
+            ),
+        )
+        for row in (rows.de(), rows.napi(rows.DEFAULT_BUDGET))
+        for pps in LOW_PPS
+    ]
+    board = hardware.load(BOARD)
+    return [
+        Experiment(LOW_RATES, NO_MEMORY, trials),
+        Experiment(LOW_RATES, BOARD, trials, {"mips": board.mips, "memory": board.memory}),
+    ]
+
+
+def refill(session: Session, cliff_pps: float) -> list[Experiment]:
+    """Descriptors given back to the NIC in every pass, and after 64 frames, as the paper's driver does."""
+    chosen = [rows.de(), rows.napi(rows.DEFAULT_BUDGET), rows.hybrid(cliff_pps)]
+    trials = over_loads(chosen, OVERLOADS, cliff_pps)
+    return [
+        Experiment(REFILL, EVERY_PASS, trials),
+        Experiment(REFILL, AFTER_64, trials, {"driver": str(patched_driver(session))}),
+    ]
+
+
+def patched_driver(session: Session) -> Path:
+    """The session's driver, built with the patch that gives descriptors back after 64 frames. Raises IrqlabError."""
+    home = drivers.home()
+    with tempfile.TemporaryDirectory() as scratch:
+        root = Path(scratch) / home.name
+        shutil.copytree(home, root)
+        patch = home.parent / REFILL_PATCH
+        done = subprocess.run(
+            ["patch", "-p1", "-s", "-d", scratch, "-i", str(patch)], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise IrqlabError(f"{REFILL_PATCH} does not apply:\n{done.stdout.strip()}")
+        source = drivers.find(session.config.driver, root)
+        if source is None:
+            raise IrqlabError(f"{session.config.driver}: only a driver of ours can be patched")
+        return drivers.module_file(kernels.resolve(session.config.kernel), source, root)
+
+
+def measure(session: Session, cliff_pps: float) -> Table[ExperimentRow]:
+    """All of them; those of the paper's driver only with that driver."""
+    made: list[Callable[[float], list[Experiment]]] = [poisson, forwarding, interfaces, others, low_rates]
+    chosen = [one for make in made for one in make(cliff_pps)] + refill(session, cliff_pps)
+    jobs = {
+        (one.name, one.setting): Job(
+            f"{one.name} {one.setting}".strip(),
+            session.testbed(**one.changes),
+            partial(receiving.trials, chosen=[spec for _, _, spec in one.trials]),
+        )
+        for one in chosen
+    }
+    found = session.all("experiments", jobs)
+    table = [
+        row_of(one, scheme, load, result)
+        for one in chosen
+        for (scheme, load, _), result in zip(one.trials, found[one.name, one.setting], strict=True)
+    ]
+    return Table("Experiments", ExperimentRow, tuple(table))
+
+
+def row_of(one: Experiment, scheme: str, load: float | None, result: ApplicationResult) -> ExperimentRow:
+    """A trial's row."""
+    latency = result.latency if result.latency and result.latency["count"] else {}
+    return ExperimentRow(
+        experiment=one.name,
+        setting=one.setting,
+        scheme=scheme,
+        load_of_cliff=load,
+        offered_pps=result.offered_pps,
+        application_pps=result.returned_pps if result.spec.forwards else result.application_pps,
+        interrupts_per_s=result.interrupts_per_s,
+        cpu_available=result.cpu_available,
+        ksoftirqd_share=result.ksoftirqd_share,
+        instructions_per_frame=result.instructions_per_datagram,
+        mean_ns=latency.get("mean_ns"),
+    )
+
+
+# The cliff's signs, and its closed form.
+
+Conditions = dict[str, tuple[Arrivals, float]]
+"""Arrivals, and what an interrupt costs more, in ns."""
+AS_PAPER, WITH_POISSON, DEAR, DEAR_POISSON = (
+    "none",
+    "Poisson arrivals",
+    "an interrupt costs 20 µs more",
+    "both",
+)
+IRQ_NS = 20_000.0
+CLIFF_CONDITIONS: Conditions = {
+    AS_PAPER: ("constant", 0.0),
+    WITH_POISSON: ("poisson", 0.0),
+    DEAR: ("constant", IRQ_NS),
+    DEAR_POISSON: ("poisson", IRQ_NS),
+}
+
+
+def find_cliff(runner: TrialRunner, workload: Workload) -> tuple[External, Internal]:
+    """Both ways."""
+    tuning = rows.de().tuning
+    outside = cliff.external(runner, workload, tuning)
+    return outside, cliff.internal(runner, workload, tuning, cliff.PROFILED_LOAD * outside.cliff_pps)
+
+
+def cliffs(session: Session) -> Table[ConditionRow]:
+    """The cliff under each condition."""
+    jobs = {}
+    for name, (arrivals, irq_ns) in CLIFF_CONDITIONS.items():
+        costs = Costs(irq=irq_ns) if irq_ns else None
+        workload = replace(PLAN, arrivals=arrivals, costs=costs)
+        testbed = session.testbed(cost_model=True) if costs else session.testbed()
+        jobs[name] = Job(name, testbed, partial(find_cliff, workload=workload))
+    table = []
+    for name, (outside, inside) in session.all("the cliff under conditions", jobs).items():
+        row = ConditionRow(
+            condition=name,
+            cpu_pps=outside.signs_pps["cpu"],
+            throughput_pps=outside.signs_pps["throughput"],
+            loss_pps=outside.signs_pps["loss"],
+            closed_form_pps=inside.cliff_pps,
+            closed_form_error=inside.cliff_pps / outside.cliff_pps - 1,
+            interrupt_share=inside.interrupt_ns / (inside.interrupt_ns + inside.packet_ns),
+            interrupts_per_packet=inside.interrupts_per_packet,
+        )
+        table.append(row)
+    return Table("The cliff under conditions, and the closed form", ConditionRow, tuple(table))
