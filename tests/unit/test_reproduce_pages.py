@@ -71,8 +71,11 @@ def test_every_finding_is_in_the_list_with_its_verdict(rendered: tuple[str, str]
     assert listed is not None
     items = re.findall(r'<li><strong class="(\w+)">(\w+)</strong>', listed[1])
     assert items == [("good", finding.verdict) for finding in reproduction(name).findings]
-    claims = sum(finding.of_paper for finding in reproduction(name).findings)
+    of_paper = [finding for finding in reproduction(name).findings if finding.of_paper]
+    again = sum(finding.again for finding in of_paper)
+    claims = len(of_paper) - again
     assert f"What was measured agrees with {claims} of its {claims} claims tested." in text
+    assert (f"With the costs of hardware it agrees with {again} of {again}." in text) == bool(again) == (name == "spanos2008")
 
 
 def test_identifiers_are_unique_in_a_page(rendered: tuple[str, str]) -> None:

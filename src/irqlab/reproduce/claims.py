@@ -76,6 +76,11 @@ class Finding:
         return self.source not in _VERDICTS
 
     @property
+    def again(self) -> bool:
+        """Whether it was tested once more, with costs."""
+        return self.found.startswith(WITH_COSTS)
+
+    @property
     def line(self) -> str:
         """The finding as one line of text."""
         return f"{self.verdict}: {self.source}: {self.claim} Measured: {self.found}{self.votes}"

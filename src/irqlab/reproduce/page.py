@@ -112,11 +112,14 @@ def html(paper: Paper[T], measured: T, findings: Sequence[Finding], document: Js
 
 
 def _score(findings: Sequence[Finding]) -> str:
-    """How many claims hold; empty: none is the paper's."""
-    claims = [finding for finding in findings if finding.of_paper]
+    """How many claims hold, and of those tested once more, with costs, by themselves; empty: none is the paper's."""
+    every = [finding for finding in findings if finding.of_paper]
+    claims, again = ([finding for finding in every if finding.again == wanted] for wanted in (False, True))
     if not claims:
         return ""
     text = f"What was measured agrees with {sum(finding.holds for finding in claims)} of its {len(claims)} claims tested."
+    if again:
+        text += f" With the costs of hardware it agrees with {sum(finding.holds for finding in again)} of {len(again)}."
     undecided = sum(finding.undecided for finding in claims)
     return f"{text} Undecided, since members of the ensemble differ on it: {undecided}." if undecided else text
 

@@ -37,9 +37,9 @@ LOADS = {
     True: (0.1, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.65, 0.8, 1.0, 1.3, 1.6, 2.1, 2.4),
 }
 """With screend or without. The paper goes to 2.3 times the peak; its Ethernet carries 3.2 times the peak."""
-QUICK_LOADS = {False: (0.5, 1.0, 1.5, 2.1, 3.3), True: (0.2, 0.3, 0.5, 1.3, 2.1)}
+QUICK_LOADS = {False: (1.0, 1.3, 2.1, 3.3), True: (0.3, 0.5, 1.3, 2.1)}
 CPU_LOADS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1.0, 1.3, 1.6)
-QUICK_CPU_LOADS = (0.1, 0.5, 1.0, 1.6)
+QUICK_CPU_LOADS = (0.5, 1.0, 1.6)
 SILENT_PPS = 1.0
 """As good as no load."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from irqlab.reproduce.paper import Paper
 from irqlab.reproduce.rtl8139cp import differences, findings, measure, report
-from irqlab.reproduce.rtl8139cp.configurations import NAMES
 
 PAPER = Paper(
     name="rtl8139cp",
@@ -22,5 +21,5 @@ PAPER = Paper(
     lead="The article's two tables, and what it claims in words, beside what the lab measured.",
     because=differences.BECAUSE,
     takes_long="searches with seven periods on two chips; a machine with a memory model makes trials several times as long",
-    series=tuple(NAMES.values()),
+    series=report.RANGED,
 )

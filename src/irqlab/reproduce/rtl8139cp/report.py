@@ -11,7 +11,7 @@ from irqlab.present.series import Line, Point
 from irqlab.reproduce import page
 from irqlab.reproduce.rtl8139cp.configurations import NAMES
 from irqlab.reproduce.rtl8139cp.measure import RUN_FRAMES, CapabilityRow, ReceiveRow, Tables
-from irqlab.reproduce.rtl8139cp.periods import AT_ONCE, CHIPS, DEFERRED, TIMER
+from irqlab.reproduce.rtl8139cp.periods import AT_ONCE, CHIPS, DEFERRED, KERNELS, NAPI, TIMER
 from irqlab.reproduce.rtl8139cp.trials import GENTLE_PPS
 from irqlab.reproduce.table import Table
 
@@ -112,24 +112,25 @@ def _period(tables: Tables) -> Section:
     return Section("period", "The timer's period", "Period", "What a longer period costs.", [group])
 
 
+RANGED = (KERNELS, NAPI, f"timer, refill {DEFERRED}", f"timer, refill {AT_ONCE}")
+
+
 def _range(tables: Tables) -> Section:
     data = tables.chips
-    group = Group(legend=page.legend(("over the kernel's driver", "over our NAPI")), tables=[page.table(data)])
+    group = Group(legend=page.legend(RANGED), tables=[page.table(data)])
     for chip in CHIPS:
-        for refill in (DEFERRED, AT_ONCE):
-            rows = [r for r in data if (r.chip, r.configuration, r.refill) == (chip, TIMER, refill)]
+        timers = [[r for r in data if (r.chip, r.configuration, r.refill) == (chip, TIMER, of)] for of in (DEFERRED, AT_ONCE)]
+        others = [[r for r in data if (r.chip, r.configuration) == (chip, of)] for of in (KERNELS, NAPI)]
+        periods = sorted({r.period_us or 0 for rows in timers for r in rows})
+        points: list[list[Point]] = [[(us / 1e3, r.throughput_pps / 1e3) for r in rows for us in periods] for rows in others]
+        points += [[((r.period_us or 0) / 1e3, r.throughput_pps / 1e3) for r in rows] for rows in timers]
+        if periods:
             lines = [
-                Line(f"series-{number}", name, series.measured_style(number), points)
-                for number, (name, points) in enumerate(
-                    (
-                        ("over the kernel's driver", [((r.period_us or 0) / 1e3, r.gain_percent) for r in rows]),
-                        ("over our NAPI", [((r.period_us or 0) / 1e3, r.gain_over_own_napi_percent) for r in rows]),
-                    )
-                )
+                Line(f"series-{n}", name, series.measured_style(n), found)
+                for n, (name, found) in enumerate(zip(RANGED, points, strict=True))
             ]
-            if rows:
-                drawn = plots.over_load(lines, "%", "What the timer gains over the period", None, x_label="Period, ms")
-                group.plots.append(page.plot(f"{chip}, refill {refill}", drawn))
+            drawn = plots.over_load(lines, "kpps", "Throughput without loss over the period", None, x_label="Period, ms")
+            group.plots.append(page.plot(chip, drawn))
     groups = [group, Group("Refill rules", tables=[page.table(tables.rules)])]
     if tables.cards:
         groups.append(Group("On two models of the chip", tables=[page.table(tables.cards)]))
