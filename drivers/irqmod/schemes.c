@@ -71,7 +71,7 @@ int irqmod_rx_states_alloc(struct irqmod_queue *queue)
 	int i;
 
 	queue->rx_states = kcalloc(RX_SCHEMES, sizeof(*queue->rx_states),
-				  GFP_KERNEL);
+				   GFP_KERNEL);
 	if (!queue->rx_states)
 		return -ENOMEM;
 	for (i = 0; i < RX_SCHEMES; i++) {
