@@ -10,7 +10,7 @@ import pytest
 from irqlab.setup import checkpatch
 from irqlab.setup.paths import cache_dir
 
-BAD = "// SPDX-License-Identifier: GPL-2.0-only\nint odd(int x)\n{\n\tif(LINUX_VERSION_CODE < 3)\n\t\treturn 1;\n\treturn x & 1;\n}\n"
+BAD = "// SPDX-License-Identifier: GPL-2.0-only\nint odd(int x)\n{\n\tif(LINUX_VERSION_CODE)\n\t\treturn 1;\n\treturn x & 1;\n}\n"
 
 
 @pytest.fixture(autouse=True)
