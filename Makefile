@@ -10,7 +10,7 @@ SIDE_BY_SIDE := -n 2 --dist worksteal
 # The kernels that our drivers support.
 KERNELS := 6.1 6.12 7.3
 
-.PHONY: help setup drivers demo test test-drivers test-long test-debug test-debian13 container bench papers foreign mutants lint fmt clean distclean
+.PHONY: help setup drivers demo test test-drivers test-long test-debug test-debian13 test-dkms container bench papers foreign mutants lint fmt clean distclean
 
 help: ## print this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -41,6 +41,9 @@ test-debug: setup ## run drivers on 4 processors under KASAN, lockdep, DMA debug
 test-debian13: ## run demo and tests in Debian 13, from a clean clone of HEAD, on any Debian
 	@scripts/debian13 test
 
+test-dkms: setup ## install our drivers with DKMS in trees of Debian 12 and 13, for 6.1, 6.12 and 7.3 (minutes)
+	@scripts/dkms
+
 container: ## make an OCI image, build/irqlab.oci.tar, in which demo and tests need no network
 	@scripts/debian13 container
 
@@ -57,7 +60,7 @@ mutants: setup ## mutate what computes results, in Python and Rust; fails if the
 	$(CARGO) mutants --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-mutants
 	@failed=0; scripts/mutants-python || failed=1; scripts/mutants-rust || failed=1; exit $$failed
 
-lint: setup ## check style and types of Python, Rust and shell; build our drivers for three kernels with W=1 and sparse
+lint: setup ## check style and types of Python, Rust and shell; drivers: checkpatch, and W=1 and sparse for three kernels
 	scripts/check-spdx
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -65,6 +68,7 @@ lint: setup ## check style and types of Python, Rust and shell; build our driver
 	$(BIN)/lint-imports
 	$(CARGO) fmt --check
 	$(CARGO) clippy --quiet --locked --workspace --all-targets -- -D warnings
+	$(BIN)/python -m irqlab.setup.checkpatch
 	for kernel in $(KERNELS); do $(BIN)/python -m irqlab.setup.drivers --lint --kernel $$kernel || exit; done
 	shellcheck $$(git ls-files | xargs grep -lE '^#!.*\b(ba)?sh\b')
 
@@ -80,4 +84,4 @@ clean: ## remove build results
 		-o -name Module.symvers -o -name modules.order \) -delete
 
 distclean: clean ## also remove libraries and downloads (in ~/.cache/irqlab)
-	rm -rf .venv $(addprefix $(CACHE)/,debian13 debs drivers headers images kernel locks snapshots tools trials)
+	rm -rf .venv $(addprefix $(CACHE)/,checkpatch debian13 debs drivers headers images kernel locks snapshots tools trials)

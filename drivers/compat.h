@@ -60,7 +60,7 @@ do {								\
 			      (queue)->port->rx_weight);	\
 } while (0)
 #else
-#define irqmod_napi_renew(queue)
+#define irqmod_napi_renew(queue) ((void)(queue))
 #endif
 
 /* 6.16: DECLARE_TRACE() adds _tp to the name, DECLARE_TRACE_EVENT() does not.

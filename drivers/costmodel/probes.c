@@ -193,9 +193,11 @@ static int get_events(char *buffer, const struct kernel_param *kp)
 static const struct kernel_param_ops cost_ops = {
 	.set = set_cost, .get = param_get_ulong
 };
+
 static const struct kernel_param_ops count_ops = {
 	.set = set_count, .get = param_get_bool
 };
+
 static const struct kernel_param_ops events_ops = { .get = get_events };
 
 #define COST_PARAM(name, term, text)					\

@@ -99,8 +99,8 @@ void irqmod_interrupt(struct irqmod_queue *queue, u32 groups)
 		u64_stats_inc(&queue->irq_stats.tx);
 	u64_stats_update_end(&queue->irq_stats.syncp);
 
-	/* Acquire: pairs with rx_start_queue(). */
 	if ((groups & (IRQMOD_RX | queue->tx_with_rx)) &&
+	    /* Pairs with rx_start_queue(). */
 	    !smp_load_acquire(&queue->rx_stopping))
 		queue->rx->irq(queue);
 	if (groups & IRQMOD_TX & ~queue->tx_with_rx)

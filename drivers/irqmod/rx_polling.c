@@ -212,7 +212,7 @@ static void rx_polling_changed(struct irqmod_queue *queue, void *state)
 
 	if (queue->rx_state == state)
 		queue->napi.weight = clamp(p->rx_quota - 1, 0u,
-					  NAPI_POLL_WEIGHT - 1u) + 1;
+					   NAPI_POLL_WEIGHT - 1u) + 1;
 }
 
 static bool rx_polling_start(struct irqmod_queue *queue)

@@ -219,8 +219,9 @@ ssize_t irqmod_setting_store(struct device *dev, struct device_attribute *attr,
 		irqmod_rx_pause(port);
 	if (restart_tx)
 		irqmod_tx_pause(port);
-	irqmod_for_each_queue(queue, port)
+	irqmod_for_each_queue(queue, port) {
 		*value_of(queue, setting) = value;
+	}
 	irqmod_rx_changed(port);
 	if (restart_tx)
 		irqmod_tx_resume(port);

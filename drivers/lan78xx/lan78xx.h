@@ -159,7 +159,7 @@ struct lan78xx {
 	netdev_features_t features;	/* requested */
 
 	struct mii_bus *mdio;
-	struct mutex mii_lock;
+	struct mutex mii_lock;		/* one access of mdio at a time */
 	phy_interface_t interface;
 	bool phy_interrupts;		/* PHY interrupt is available */
 	bool phy_fixed;
@@ -167,7 +167,7 @@ struct lan78xx {
 	u32 leds;			/* which LEDs there are */
 	u32 wol;
 
-	struct mutex stats_lock;
+	struct mutex stats_lock;	/* one reading at a time */
 	struct delayed_work stats_work;
 	u32 raw[LAN78XX_COUNTERS];	/* last values read */
 	u64_stats_t counters[LAN78XX_COUNTERS];

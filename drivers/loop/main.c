@@ -177,6 +177,7 @@ static bool loop_rx_pending(struct irqmod_queue *queue)
 {
 	struct loop_queue *q = running(queue);
 
+	/* Pairs with hardware_send(). */
 	return smp_load_acquire(&q->rx_filled) != q->rx_taken;
 }
 
@@ -184,10 +185,12 @@ static void loop_rx_refill(struct irqmod_queue *queue)
 {
 	struct loop_queue *q = running(queue);
 	u32 limit = min_t(u32, READ_ONCE(queue->rx_limit), LOOP_RX_RING);
+	/* Pairs with loop_rx_take(), for schemes that refill later. */
 	u32 missing = smp_load_acquire(&q->rx_taken) - q->rx_returned;
 	u32 spare = LOOP_RX_RING - limit;
 
 	if (missing > spare)
+		/* Pairs with hardware_send(). */
 		smp_store_release(&q->rx_returned,
 				  q->rx_returned + missing - spare);
 }
@@ -195,6 +198,7 @@ static void loop_rx_refill(struct irqmod_queue *queue)
 static int loop_rx_take(struct irqmod_queue *queue, int budget)
 {
 	struct loop_queue *q = running(queue);
+	/* Pairs with hardware_send(). */
 	u32 left = smp_load_acquire(&q->rx_filled) - q->rx_taken;
 	unsigned int packets = 0, no_buffer = 0;
 	struct sk_buff *skb;
@@ -212,6 +216,7 @@ static int loop_rx_take(struct irqmod_queue *queue, int budget)
 		skb_record_rx_queue(skb, queue->index);
 		irqmod_deliver(queue, skb);
 	}
+	/* Pairs with loop_rx_refill(). */
 	smp_store_release(&q->rx_taken, i);
 	if (!queue->rx_deferred)
 		loop_rx_refill(queue);
@@ -228,6 +233,7 @@ static unsigned int loop_tx_outstanding(struct irqmod_queue *queue)
 {
 	struct loop_queue *q = to_loop(queue);
 
+	/* Pairs with loop_tx_reclaim(). */
 	return READ_ONCE(q->tx_filled) - smp_load_acquire(&q->tx_done);
 }
 
@@ -250,6 +256,7 @@ static unsigned int loop_tx_bytes(struct irqmod_queue *queue)
 static unsigned int loop_tx_reclaim(struct irqmod_queue *queue)
 {
 	struct loop_queue *q = running(queue);
+	/* Pairs with hardware_send(). */
 	u32 i, sent = smp_load_acquire(&q->tx_sent);
 	unsigned int bytes = 0, packets = sent - q->tx_done;
 
@@ -259,6 +266,7 @@ static unsigned int loop_tx_reclaim(struct irqmod_queue *queue)
 	}
 	if (!packets)
 		return 0;
+	/* Pairs with loop_tx_outstanding(). */
 	smp_store_release(&q->tx_done, sent);
 	irqmod_tx_completed(queue, packets, bytes);
 
@@ -304,14 +312,15 @@ static netdev_tx_t loop_xmit(struct sk_buff *skb, struct net_device *netdev)
  */
 static u32 hardware_send(struct loop_queue *q)
 {
+	/* Pairs with loop_xmit(). */
 	u32 end = smp_load_acquire(&q->tx_filled);
 	u32 sent, causes = 0;
 
 	end = min(end - q->tx_sent, (u32)LOOP_STEP) + q->tx_sent;
 	for (sent = q->tx_sent; sent != end; sent++) {
 		struct sk_buff *skb = q->tx[sent % LOOP_TX_RING];
+		/* Pairs with loop_rx_refill(). */
 		u32 waiting = q->rx_filled - smp_load_acquire(&q->rx_returned);
-
 		bool loops = skb->protocol == htons(ETH_P_802_EX1) &&
 			     skb->len == ETH_ZLEN;
 
@@ -323,9 +332,11 @@ static u32 hardware_send(struct loop_queue *q)
 		if (!loops)
 			continue;
 		memcpy(&q->rx[q->rx_filled % LOOP_RX_RING], skb->data, ETH_ZLEN);
+		/* Pairs with loop_rx_take() and loop_rx_pending(). */
 		smp_store_release(&q->rx_filled, q->rx_filled + 1);
 		causes |= IRQMOD_RX;
 	}
+	/* Pairs with loop_tx_reclaim(). */
 	smp_store_release(&q->tx_sent, sent);
 	return causes;
 }

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # needs: engine
 # loads: irqmod_loop
-# may log: hrtimer: interrupt took
+# may log: ^hrtimer: interrupt took
 # Two queues of one port, with every combination of schemes: a device without hardware (../loop) receives on each queue what is
-# sent there, and warns of everything that touches its rings after the stop.
+# sent there, and warns of everything that touches its rings after the stop. Its hardware runs in timers, one for each queue. When
+# several are due, one after the other, they hold up the timers of the schemes. The kernel logs that, with the instruction clock too.
 IF0=irqloop0
 . "${0%/*}/tap.sh"
 

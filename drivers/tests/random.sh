@@ -4,12 +4,11 @@
 # load: 2x everywhere
 # loads: netconsole
 # may log: ^(printk: |netpoll: |netconsole: )
-# may log: ^hrtimer: interrupt took
 # long
 # Changes at random, for each interface by a process of its own: schemes and their settings, rings, coalescing, the receive
-# mode, the MTU, threaded NAPI, the link, the interface, the driver; on PCI the device is removed and found again. Meanwhile
+# mode, the MTU, threaded NAPI, the link, the interface, the driver; the device is removed from the bus and found again. Meanwhile
 # frames pass both ways, a socket polls the driver and echoes, netconsole sends, and counters are read. What fails because
-# another process was faster is expected; afterwards frames arrive. The order of the changes is given by SEED.
+# another process was faster is expected; afterwards hosts answer. The order of the changes is given by SEED.
 . "${0%/*}/tap.sh"
 
 RUNS=/tmp/random.runs
@@ -69,7 +68,25 @@ change_setting()
 	put "$1" "$name" "$word"
 }
 
-# take_away INTERFACE ADDRESS: one at a time, so that its name stays the same.
+# replug INTERFACE: disconnects all devices of its USB root hub, and waits until they are back, with the names that they had.
+# (A single port can be disabled, too, but QEMU does not report the device when the port is enabled again.)
+replug()
+{
+	first=$(device "$IF0")
+	hub=$(basename "$(readlink -f "/sys/class/net/$1/device/../..")")
+	echo "${hub#usb}-0:1.0" >/sys/bus/usb/drivers/hub/unbind
+	echo "${hub#usb}-0:1.0" >/sys/bus/usb/drivers/hub/bind
+	tries=$((PATIENCE * 10))
+	while [ $tries -gt 0 ] && ! { [ -e "/sys/class/net/$IF0" ] && [ -e "/sys/class/net/$IF1" ]; }; do
+		tries=$((tries - 1))
+		usleep 100000
+	done
+	[ "$(device "$IF0")" = "$first" ] && return
+	for i in $IF0 $IF1; do ip link set "$i" down; done
+	ip link set "$IF0" name other && ip link set "$IF1" name "$IF0" && ip link set other name "$IF1"
+}
+
+# take_away INTERFACE: one at a time, so that its name stays the same.
 take_away()
 {
 	mkdir $AWAY || return
@@ -80,6 +97,8 @@ take_away()
 		echo 1 >"/sys/bus/pci/devices/$device/remove"
 		echo 1 >/sys/bus/pci/rescan
 		others 1
+	elif [ $picked = 0 ] && [ -e "/sys/bus/usb/devices/$device" ]; then
+		replug "$1"
 	else
 		echo "$device" >"$driver/unbind"
 		echo "$device" >"$driver/bind"
@@ -194,6 +213,5 @@ for i in $IF0 $IF1; do
 	check "$i is up" ip link set "$i" up
 	check "$i: one pair of schemes" schemes "$i" napi interrupt
 done
-frames_arrive "frames arrive afterwards"
-check "a host answers" reaches "$PEER1"
+for peer in $PEER0 $PEER1; do check "$peer answers" reaches "$peer"; done
 done_testing

@@ -9,14 +9,16 @@ Nothing is measured here. Any message of the kernel fails a test. The kernel's o
 Each test is one DUT, in which several scripts run in turn. What each build repeats is chosen by what it can find: stopping and
 starting (`unbind`) with every receive scheme, under load; the other ways to stop and start with a third of them, so that the
 three `SHARES` together run each of them with all. The transmit schemes are divided among these builds, so that the three run
-`unbind` with every combination. `together` changes everything at once in each build. Scripts without load, which test settings
-and the loading of modules, run where they can find something: under KASAN, and those that switch or reset also under PREEMPT_RT.
-What only a chip has is tested on the tester's model of it, too: QEMU's have less.
+`unbind` with every combination. With swiotlb two combinations suffice: what matters is when a driver returns a buffer to the
+device. `together` and `random` change everything at once in each build. Scripts without load, which test settings and the loading
+of modules, run where they can find something: under KASAN, and those that switch or reset also under PREEMPT_RT. What only a chip
+has is tested on the tester's model of it, too: QEMU's have less.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -44,6 +46,9 @@ OURS = ("irqmod_i8255x", "irqmod_rtl8139cp", "irqmod_lan78xx")
 THEIRS = ("e100", "8139cp", "lan78xx")
 ALWAYS = "unbind"
 """Runs with each receive scheme in each build."""
+BOUNCED = (Combination("napi", "off"), Combination("timer", "coalesce"))
+BOUNCED_USB = (Combination("napi", "interrupt"), Combination("timer", "interrupt"))
+"""Run with swiotlb: `timer` returns buffers later, all others return them at once."""
 IN_TURN = ("updown", "rings", "suspend", "no_memory")
 """Run with a third of the receive schemes in each build."""
 OF_CHIPS = (
@@ -91,7 +96,7 @@ ONCE = {
         OF_CHIPS,
         OF_FRAMES,
     ),
-    "swiotlb": (("together",), OF_CHIPS, OF_FRAMES, *((name,) for name in OF_A_PEER)),
+    "swiotlb": (("together",), ("random",), OF_CHIPS, OF_FRAMES, *((name,) for name in OF_A_PEER)),
 }
 """Scripts that choose their schemes themselves, by build; those in one group share a DUT."""
 OF_THEIRS = tuple(script.name for script in tap.scripts() if not script.engine and script.name not in OF_A_PEER)
@@ -120,6 +125,17 @@ class Case:
         words = (self.build, self.driver, self.nic, self.combination, "+".join(self.scripts))
         return "-".join(str(word) for word in words if word)
 
+    @property
+    def properties(self) -> dict[str, str]:
+        """What conftest.py keeps with the result."""
+        return {
+            "case": str(self),
+            "build": self.build,
+            "driver": self.driver,
+            "schemes": str(self.combination or ""),
+            "scripts": " ".join(self.scripts),
+        }
+
 
 def _chosen(name: str, known: tuple[str, ...]) -> tuple[str, ...]:
     asked = [word for word in os.environ.get(name, "").split(",") if word]
@@ -136,12 +152,14 @@ def covering(build: str, usb: bool) -> list[list[Combination]]:
 
 
 def _with_schemes(build: str, usb: bool) -> list[tuple[tuple[str, ...], Combination]]:
+    in_turn = [(m, name) for m, name in enumerate(IN_TURN) if not (usb and name in OF_PCI)]
     if build not in SHARES:
-        return []
+        first, second = BOUNCED_USB if usb else BOUNCED
+        return [((*(name for _, name in in_turn), ALWAYS), first), ((ALWAYS,), second)]
     shift = SHARES.index(build)
     found: list[tuple[tuple[str, ...], Combination]] = []
     for n, (first, *others) in enumerate(covering(build, usb)):
-        turn = [name for m, name in enumerate(IN_TURN) if (n + m + shift) % len(SHARES) == 0 and not (usb and name in OF_PCI)]
+        turn = [name for m, name in in_turn if (n + m + shift) % len(SHARES) == 0]
         found += [((*turn, ALWAYS), first), *(((ALWAYS,), other) for other in others)]
     return found
 
@@ -184,7 +202,9 @@ def overload_of(build: str, driver: str, nic: str | None) -> Overload:
 
 
 @pytest.mark.parametrize("case", chosen(), ids=str)
-def test_a_watched_kernel_says_nothing(case: Case) -> None:
+def test_a_watched_kernel_says_nothing(case: Case, record_property: Callable[[str, object], None]) -> None:
+    for name, value in case.properties.items():
+        record_property(name, value)
     reports = tap.run_in_turn(overload_of(case.build, case.driver, case.nic), tap.find(list(case.scripts)), case.combination)
     for name, report in reports.items():
         print(f"# {name}\n{report.text}")

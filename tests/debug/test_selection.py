@@ -8,7 +8,7 @@ import pytest
 from irqlab.config.schemes import COMBINATIONS, USB_COMBINATIONS
 from irqlab.robustness import tap
 
-from .test_debug import ALWAYS, IN_TURN, OF_PCI, OF_THE_CLOCK, OF_USB, OURS, SHARES, cases
+from .test_debug import ALWAYS, BUILDS, IN_TURN, OF_PCI, OF_THE_CLOCK, OF_USB, OURS, SHARES, cases
 
 
 @pytest.mark.parametrize("driver", OURS)
@@ -24,3 +24,10 @@ def test_the_selection_covers_each_combination_and_each_script(driver: str) -> N
     for name in IN_TURN:
         if not (usb and name in OF_PCI):
             assert {c.combination.rx for c in planned if name in c.scripts and c.combination} == {c.rx for c in every}
+
+
+@pytest.mark.parametrize("driver", OURS)
+@pytest.mark.parametrize("build", BUILDS)
+def test_each_build_changes_at_random_stops_under_load_and_suspends(build: str, driver: str) -> None:
+    planned = {name for case in cases(build, driver) for name in case.scripts}
+    assert {"random", "together", ALWAYS, *IN_TURN} - {*(OF_PCI if "lan78xx" in driver else ())} <= planned

@@ -296,6 +296,15 @@ def test_a_router_is_configured_in_order() -> None:
     assert took_ns == 3 * (21 * MS + 100_000)
 
 
+def test_interfaces_that_the_kernel_found_in_the_other_order_exchange_their_names() -> None:
+    files = {f"/sys/class/net/eth{n}/address": f"{addresses.dut_mac(1 - n)}\n" for n in range(2)}
+    dut, rpc = dut_with(files=files)
+    dut.configure(DutConfig(), "irqmod_lan78xx", "lan7800")
+    assert [done for done in rpc.done if " name " in done] == [
+        "ip link set eth0 name other", "ip link set eth1 name eth0", "ip link set other name eth1",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("options", "config", "said"),
     [

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from irqlab.config.addresses import INTERFACES, PORTS, dut_ip, stream, tester_ip, tester_mac
+from irqlab.config.addresses import INTERFACES, PORTS, dut_ip, dut_mac, stream, tester_ip, tester_mac
 from irqlab.config.testbed import DutConfig
 from irqlab.dut import counters, napi, schemes
 from irqlab.dut.agent import Agent, DutError
@@ -135,13 +135,19 @@ class Dut(Agent):
                 raise DutError(f"{interface}: {name}={value}: {error}") from error
 
     def _wait_for_interfaces(self) -> list[str]:
-        """USB devices appear some time after their driver is loaded; returns the interfaces still missing."""
+        """USB devices appear some time after their driver is loaded; returns the interfaces still missing.
+
+        On a slow host without the instruction clock the kernel may find the second device first: the names are then exchanged.
+        """
         for _ in range(INTERFACE_LIMIT_NS * self.slower // INTERFACE_STEP_NS):
             found = self.read("/sys/class/net/*/address")
             missing = [i for i in INTERFACES if not found.get(f"/sys/class/net/{i}/address")]
             if not missing:
                 break
             self.sleep(INTERFACE_STEP_NS)
+        if (found.get(f"/sys/class/net/{INTERFACES[0]}/address") or "").strip() == dut_mac(1) and not missing:
+            for old, new in ((INTERFACES[0], "other"), (INTERFACES[1], INTERFACES[0]), ("other", INTERFACES[1])):
+                self.run("ip", "link", "set", old, "name", new)
         return missing
 
     def _set_ring(self, interface: str, ring: int) -> None:

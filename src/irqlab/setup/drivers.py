@@ -102,8 +102,7 @@ def build_files(target: Kernel, files: dict[str, bytes]) -> Path:
 
 
 def lint(target: Kernel) -> list[str]:
-    """Builds everything with more warnings, and with sparse; and, without sparse, as a user does, without instruments; returns the
-    warnings."""
+    """The warnings of a build of everything with W=1 and sparse, and of one as a user makes it, without instruments."""
     said = []
     for flags in (_LINT, ("W=1", "IRQMOD_INSTRUMENTS=")):
         with tempfile.TemporaryDirectory(prefix="irqlab-lint-") as scratch:

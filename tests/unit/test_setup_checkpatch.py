@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""checkpatch.pl, if `make lint` has fetched it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from irqlab.setup import checkpatch
+from irqlab.setup.paths import cache_dir
+
+BAD = "// SPDX-License-Identifier: GPL-2.0-only\nint odd(int x)\n{\n\tif(LINUX_VERSION_CODE)\n\t\treturn 1;\n\treturn x & 1;\n}\n"
+
+
+@pytest.fixture(autouse=True)
+def program() -> None:
+    if not (cache_dir() / "checkpatch" / checkpatch.SERIES).is_dir():
+        pytest.skip("needs checkpatch.pl (make lint)")
+
+
+def test_complaints_name_the_line_and_their_type(tmp_path: Path) -> None:
+    (tmp_path / "bad.c").write_text(BAD)
+    complaints = checkpatch.check([tmp_path / "bad.c"])
+    assert [line.removeprefix(f"{tmp_path}/").rpartition(": ")[0] for line in complaints] == ["bad.c:4: ERROR:SPACING"]
+    assert any("LINUX_VERSION_CODE" in line for line in checkpatch.check([tmp_path / "bad.c"], ignored=()))
+
+
+def test_what_is_built_and_what_runs_in_user_space_is_not_checked(tmp_path: Path) -> None:
+    for name in ("chip/main.c", "chip/chip.h", "chip/chip.mod.c", "chip/tests/sum.c", "chip/Kbuild"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert [path.name for path in checkpatch.sources(tmp_path)] == ["chip.h", "main.c"]
