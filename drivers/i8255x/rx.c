@@ -238,9 +238,10 @@ int i8255x_rx_take(struct irqmod_queue *queue, int budget)
 	np->rx_cur = cur;
 	/* Release: the descriptors may be returned. */
 	smp_store_release(&np->rx_taken, np->rx_taken + taken);
-	/* Release: the receiver may be started at rx_cur. */
-	if (unlikely(stopped))
+	if (unlikely(stopped)) {
+		/* Release: the receiver may be started at rx_cur. */
 		smp_store_release(&np->ru_stopped, true);
+	}
 	if (!queue->rx_deferred)
 		i8255x_rx_return(np, i8255x_rx_missing(np));
 	if (unlikely(!taken || READ_ONCE(np->ru_check)))

@@ -364,7 +364,7 @@ static int lan78xx_register(struct lan78xx *np)
 	/* The single group slot of a net_device is used by the engine. This
 	 * group is removed together with the device.
 	 */
-	if (IS_ENABLED(IRQMOD_INSTRUMENTS))
+	if (irqmod_instrument(true, false))
 		err = sysfs_create_group(&np->netdev->dev.kobj,
 					 &lan78xx_measures_group);
 	if (err)
