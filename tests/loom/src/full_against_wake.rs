@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `irqmod_tx_full()` against `tx_wake()` (drivers/irqmod/reclaim.c): a queue is not left stopped with room in the ring.
+//! `irqmod_tx_full()` against `irqmod_tx_wake()` (drivers/irqmod/reclaim.c): a queue is not left stopped with room in the ring.
 
 use loom::sync::Arc;
 use loom::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
@@ -31,7 +31,7 @@ impl Queue {
         }
     }
 
-    /// A reclaim of the whole ring, and `tx_wake()`.
+    /// A reclaim of the whole ring, and `irqmod_tx_wake()`.
     fn reclaim(&self, barrier: bool) {
         self.done.store(RING, Release);
         if barrier {

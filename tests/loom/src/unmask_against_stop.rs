@@ -51,7 +51,7 @@ impl Queue {
         }
     }
 
-    /// The interrupt of a completion, with `irqmod_tx_full_irq()`.
+    /// The interrupt of a completion, with `tx_off_irq()`.
     fn interrupt(&self) {
         let mut unmasked = self.unmasked.lock().unwrap();
         if *unmasked {

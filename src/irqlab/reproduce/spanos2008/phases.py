@@ -49,12 +49,12 @@ FUNCTIONS = {
     IP: r"ip_rcv\w*|ip_list_rcv|ip_sublist_rcv\w*|ip_forward\w*|ip_output|ip_finish_output\w*|ip_route_\w+",
     # From the queue to the ring (net/core/dev.c, net/sched, the driver).
     TX: (
-        r"__dev_queue_xmit|__qdisc_run|sch_direct_xmit|dev_hard_start_xmit|\w+_xmit|(i8255x_)?tx_commit"
-        r"|irqmod_tx_(full|arm|counted)"
+        r"__dev_queue_xmit|__qdisc_run|sch_direct_xmit|dev_hard_start_xmit|\w+_(xmit|tx_commit)|irqmod_tx_(full|arm)"
+        r"|tx_coalesce_queued"
     ),
     # Sent buffers given back: reclaiming the ring, dev_kfree_skb_irq and the softirq it asks for, timers that reclaim.
     SKB: (
-        r"irqmod_tx_(irq_reclaim|rx_reclaim|reclaim_early|timer|full_irq|full_work)|\w+_tx_reclaim|tx_wake|net_tx_action"
+        r"irqmod_tx_(irq_reclaim|rx_reclaim|reclaim_early|locked_reclaim|timer|wake)|tx_off_(irq|work)|\w+_tx_reclaim|net_tx_action"
         r"|napi_consume_skb|__kfree_skb_defer|consume_skb|kfree_skb\w*|__dev_kfree_skb_irq"
     ),
     # Nobody's: dispatch of softirqs, the clock, the scheduler, user space.
