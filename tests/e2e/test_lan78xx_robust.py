@@ -85,7 +85,7 @@ echo 1 >enabled
 
 @pytest.mark.long
 def test_a_message_while_a_frame_is_sent_reaches_netconsole(bad_modules: BadModules) -> None:
-    """The frame has the queue's lock, and netconsole wants to send on the same queue. It must not poll the driver, which would wait."""
+    """The frame has the lock of the queue on which netconsole wants to send. It must not poll the driver, which would wait."""
     testbed = Testbed.resolve(TestbedConfig(OURS))
     prints = modules.load(testbed.machine.kernel, bad_modules.build("PRINTS", "prints.c"))
     one = {"kind": "constant", "rate_pps": 40_000.0}

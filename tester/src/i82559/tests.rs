@@ -384,7 +384,11 @@ fn a_slow_scb_accepts_some_commands_late_and_loses_what_is_written_meanwhile() {
     assert_eq!(rig.read(csr::COMMAND, 1), 0);
     assert!(rig.arrive(60));
     rig.run(SLOT_NS);
-    assert_ne!(rig.u16(Rig::descriptor(0)) & rfd::STATUS_C, 0, "the pointer is that of the command");
+    assert_ne!(
+        rig.u16(Rig::descriptor(0)) & rfd::STATUS_C,
+        0,
+        "the pointer is that of the command"
+    );
     for _ in 0..SLOW_EVERY {
         rig.command(CU_LOAD_BASE, 0);
     }

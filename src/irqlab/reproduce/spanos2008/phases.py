@@ -48,7 +48,7 @@ FUNCTIONS = {
     # The IP stack, up to the neighbour's header (net/ipv4).
     IP: r"ip_rcv\w*|ip_list_rcv|ip_sublist_rcv\w*|ip_forward\w*|ip_output|ip_finish_output\w*|ip_route_\w+",
     # From the queue to the ring (net/core/dev.c, net/sched, the driver).
-    TX: r"__dev_queue_xmit|__qdisc_run|sch_direct_xmit|dev_hard_start_xmit|\w+_xmit|(i8255x_)?tx_commit|irqmod_tx_(full|arm|counted)",
+    TX: r"__dev_queue_xmit|__qdisc_run|sch_direct_xmit|dev_hard_start_xmit|\w+_(xmit|tx_commit)|irqmod_tx_(full|arm|counted)",
     # Sent buffers given back: reclaiming the ring, dev_kfree_skb_irq and the softirq it asks for, timers that reclaim.
     SKB: (
         r"irqmod_tx_(irq_reclaim|rx_reclaim|reclaim_early|timer|full_irq|full_work)|\w+_tx_reclaim|tx_wake|net_tx_action"
