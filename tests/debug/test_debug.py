@@ -77,6 +77,7 @@ ONCE = {
         ("interface", "backstop", "bad_input"),
         ("load_unload",),
         ("queues",),
+        ("last_burst", "modes", "netconsole", "refill_retry"),
         ("tx_timeout",),
         ("usb",),
         ("autosuspend", "ltm"),

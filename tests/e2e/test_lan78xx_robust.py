@@ -8,7 +8,7 @@ import os
 
 import pytest
 
-from irqlab.config.addresses import dut_ip, stream, tester_ip, tester_mac
+from irqlab.config import addresses
 from irqlab.config.testbed import TestbedConfig
 from irqlab.robustness import fuzz, hotplug
 from irqlab.runner.runner import TrialRunner
@@ -76,9 +76,9 @@ set -e
 mkdir /sys/kernel/config/netconsole/test
 cd /sys/kernel/config/netconsole/test
 echo eth1 >dev_name
-echo {dut_ip(1)} >local_ip
-echo {tester_ip(1)} >remote_ip
-echo {tester_mac(1)} >remote_mac
+echo {addresses.dut_ip(1)} >local_ip
+echo {addresses.tester_ip(1)} >remote_ip
+echo {addresses.tester_mac(1)} >remote_mac
 echo 1 >enabled
 """
 
@@ -97,6 +97,6 @@ def test_a_message_while_a_frame_is_sent_reaches_netconsole(bad_modules: BadModu
             if module.name == "netconsole":
                 dut.run("sh", "-c", NETCONSOLE)
         size = {"kind": "fixed", "frame_bytes": 512}
-        dut.run_trial({"warmup_ns": 0, "duration_ns": 10_000_000, "drain_ns": 10_000_000}, [stream(0, 1, one, size)])
+        dut.run_trial({"warmup_ns": 0, "duration_ns": 10_000_000, "drain_ns": 10_000_000}, [addresses.stream(0, 1, one, size)])
         assert dut.wait_forwarding() is not None
         assert "prints: eth1 sends" in dut.run("dmesg")
