@@ -1,61 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* irqmod: registration, start and stop, interrupts, and changes of the scheme. */
-#include <linux/module.h>
+/* irqmod: interrupts, start and stop, and changes of the scheme. */
 #include <linux/rtnetlink.h>
 
 #include "scheme.h"
-
-#define DEFAULT_TX_USECS	1000
-#define DEFAULT_TX_FRAMES	128	/* Spanos et al. 2008 */
-
-#ifdef IRQMOD_DEBUG
-/* The ring is held for the time of a pass, by the function that calls it. A pass
- * that begins within another, on any CPU, means that a scheme has passed the ring
- * on without giving it up; one after the stop, that the scheme's stop() did not
- * wait for its contexts. Between its passes the function owns the ring, until RX
- * is unmasked or the scheme gives the ring away: a pass of another function means
- * that two contexts share it, even if their passes never meet.
- */
-int irqmod_rx_pass_checked(struct irqmod_queue *queue, int budget,
-			   const char *owner)
-{
-	const char *holder = xchg(&queue->rx_holder, owner);
-	const char *before = xchg(&queue->rx_owner, owner);
-	const char *name = queue->netdev->name;
-	int taken;
-
-	WARN_ONCE(holder, "%s: %s takes the ring that %s holds\n",
-		  name, owner, holder);
-	WARN_ONCE(!holder && before && before != owner,
-		  "%s: %s takes the ring that %s owns\n", name, owner, before);
-	WARN_ONCE(READ_ONCE(queue->rx_quiet), "%s: %s takes the ring after its stop\n",
-		  name, owner);
-	taken = (irqmod_rx_pass)(queue, budget);
-	/* What the pass wrote is seen by whoever holds the ring next. */
-	smp_store_release(&queue->rx_holder, NULL);
-	return taken;
-}
-
-static void rx_quiet(struct irqmod_queue *queue, bool quiet)
-{
-	WARN_ONCE(quiet && READ_ONCE(queue->rx_holder),
-		  "%s: stopped, and %s still holds the ring\n",
-		  queue->netdev->name, queue->rx_holder);
-	irqmod_rx_give(queue);
-	WRITE_ONCE(queue->rx_quiet, quiet);
-}
-
-static void tx_quiet(struct irqmod_queue *queue, bool quiet)
-{
-	WARN_ONCE(quiet && READ_ONCE(queue->tx_holder),
-		  "%s: stopped, and %s still reclaims\n",
-		  queue->netdev->name, queue->tx_holder);
-	WRITE_ONCE(queue->tx_quiet, quiet);
-}
-#else
-static inline void rx_quiet(struct irqmod_queue *queue, bool quiet) { }
-static inline void tx_quiet(struct irqmod_queue *queue, bool quiet) { }
-#endif
 
 /* One pass over the ring; delivers the frames taken. */
 int (irqmod_rx_pass)(struct irqmod_queue *queue, int budget)
@@ -152,7 +99,7 @@ static void rx_start_queue(struct irqmod_queue *queue)
 {
 	bool open;
 
-	rx_quiet(queue, false);
+	irqmod_rx_quiet(queue, false);
 	queue->rx = queue->port->rx;
 	queue->rx_state = irqmod_rx_state(queue, queue->rx);
 	open = queue->rx->start(queue);
@@ -196,7 +143,7 @@ static void rx_stop(struct irqmod_port *port)
 	}
 	irqmod_synchronize(port);
 	irqmod_for_each_queue(queue, port)
-		rx_quiet(queue, true);
+		irqmod_rx_quiet(queue, true);
 }
 
 /* Starts byte queue limits with the packets now on the ring, or ends them. A queue
@@ -226,7 +173,7 @@ static void tx_limit(struct irqmod_queue *queue, bool limited)
 /* The queue is locked. */
 static void tx_start_queue(struct irqmod_queue *queue)
 {
-	tx_quiet(queue, false);
+	irqmod_tx_quiet(queue, false);
 	queue->tx = queue->port->tx;
 	queue->tx_state = irqmod_tx_state(queue, queue->tx);
 	queue->tx_switching = false;
@@ -302,7 +249,7 @@ static void tx_stop(struct irqmod_port *port)
 		hrtimer_cancel(&queue->tx_timer);
 		if (queue->tx->stop)
 			queue->tx->stop(queue);
-		tx_quiet(queue, true);
+		irqmod_tx_quiet(queue, true);
 		queue->tx_armed = false;
 		__netif_tx_lock_bh(queue->txq);
 		tx_limit(queue, false);
@@ -450,122 +397,3 @@ int irqmod_set_tx_scheme(struct irqmod_port *port,
 	irqmod_tx_resume(port);
 	return 0;
 }
-
-/**
- * irqmod_add_queue() - adds a queue to a port
- * @port: the port, not yet registered, its netdev set
- * @queue: the queue, zeroed but for its interrupt; it lives as long as the port
- *
- * The n-th queue belongs to the netdev's n-th transmit and n-th receive queue.
- *
- * Context: process.
- */
-void irqmod_add_queue(struct irqmod_port *port, struct irqmod_queue *queue)
-{
-	struct irqmod_queue **end = &port->queues;
-
-	while (*end)
-		end = &(*end)->next;
-	*end = queue;
-	queue->port = port;
-	queue->index = port->queue_count++;
-}
-EXPORT_SYMBOL_GPL(irqmod_add_queue);
-
-static int init_queue(struct irqmod_queue *queue)
-{
-	struct irqmod_port *port = queue->port;
-
-	queue->netdev = port->netdev;
-	queue->ops = port->ops;
-	queue->txq = netdev_get_tx_queue(port->netdev, queue->index);
-	queue->rx = port->rx;
-	queue->tx = port->tx;
-	queue->rx_ring = port->rx_ring;
-	queue->rx_stopping = true;	/* until rx_start() */
-	/* Until irqmod_start(): netconsole sends on an interface being opened. */
-	netif_tx_stop_queue(queue->txq);
-	queue->tx_switching = true;	/* until tx_start() */
-	queue->rx_limit = UINT_MAX;
-	queue->heads.chunks = port->wire_mbps > 100 ? IRQMOD_CHUNKS
-						    : IRQMOD_CHUNKS_FAST;
-	spin_lock_init(&queue->tx_lock);
-	INIT_LIST_HEAD(&queue->rx_list);
-	u64_stats_init(&queue->irq_stats.syncp);
-	u64_stats_init(&queue->rx_stats.syncp);
-	u64_stats_init(&queue->tx_stats.syncp);
-	hrtimer_setup(&queue->tx_timer, irqmod_tx_timer, CLOCK_MONOTONIC,
-		      HRTIMER_MODE_REL_SOFT);
-	return irqmod_states_alloc(queue);
-}
-
-/**
- * irqmod_register() - makes a port of the engine
- * @port: the first member of netdev_priv(); the driver has set the fields up to
- *        wire_mbps, and added one queue or more
- *
- * To be called before register_netdev(). Chooses the default schemes, adds the NAPI
- * of each queue and the files in sysfs.
- *
- * Context: process.
- * Return: 0, -EINVAL if @port is not where it belongs, has no speed, no queue or
- * more queues than the netdev has in either direction, -ENOMEM.
- */
-int irqmod_register(struct irqmod_port *port)
-{
-	struct irqmod_queue *queue;
-	int err;
-
-	if (WARN_ON(netdev_priv(port->netdev) != port || !port->wire_mbps ||
-		    !port->queues ||
-		    port->queue_count > port->netdev->num_tx_queues ||
-		    port->queue_count > port->netdev->num_rx_queues))
-		return -EINVAL;
-
-	port->rx = irqmod_rx_default(port);
-	port->tx = irqmod_tx_default(port);
-	port->tx_usecs = port->tx_usecs ?: DEFAULT_TX_USECS;
-	port->tx_frames = port->tx_frames ?: DEFAULT_TX_FRAMES;
-	port->rx_weight = port->rx_weight ?: NAPI_POLL_WEIGHT;
-	if (port->tx_frames > port->tx_ring / 2)
-		port->tx_frames = port->tx_ring / 2;
-
-	irqmod_for_each_queue(queue, port) {
-		err = init_queue(queue);
-		if (err)
-			goto free_states;
-	}
-	irqmod_for_each_queue(queue, port)
-		netif_napi_add_weight(port->netdev, &queue->napi, irqmod_poll,
-				      port->rx_weight);
-	port->netdev->sysfs_groups[0] = &irqmod_group;
-	return 0;
-
-free_states:
-	irqmod_for_each_queue(queue, port)
-		irqmod_states_free(queue);
-	return err;
-}
-EXPORT_SYMBOL_GPL(irqmod_register);
-
-/**
- * irqmod_unregister() - the opposite of irqmod_register()
- * @port: the port
- *
- * To be called after unregister_netdev().
- *
- * Context: process. Sleeps.
- */
-void irqmod_unregister(struct irqmod_port *port)
-{
-	struct irqmod_queue *queue;
-
-	irqmod_for_each_queue(queue, port) {
-		netif_napi_del(&queue->napi);
-		irqmod_states_free(queue);
-	}
-}
-EXPORT_SYMBOL_GPL(irqmod_unregister);
-
-MODULE_DESCRIPTION("Interrupt-handling schemes for Ethernet drivers, exchangeable at run time");
-MODULE_LICENSE("GPL");

@@ -38,7 +38,7 @@
 
 #include "instruments.h"
 
-/* Debug builds check who uses a ring (core.c, reclaim.c). */
+/* Debug builds check who uses a ring (debug.c). */
 #ifdef CONFIG_PROVE_LOCKING
 #define IRQMOD_DEBUG
 #endif

@@ -13,32 +13,9 @@
 #include "scheme.h"
 
 #ifdef IRQMOD_DEBUG
-/* As irqmod_rx_pass_checked() in core.c: a reclaim that begins within another, on
- * any CPU, means that two contexts share the ring without a lock; one after the
- * stop, that the stop did not wait for its context.
- */
-static unsigned int tx_reclaim_checked(struct irqmod_queue *queue,
-				       const char *holder)
-{
-	const char *before = xchg(&queue->tx_holder, holder);
-	unsigned int packets;
-
-	WARN_ONCE(before, "%s: %s reclaims while %s does\n",
-		  queue->netdev->name, holder, before);
-	WARN_ONCE(READ_ONCE(queue->tx_quiet), "%s: %s reclaims after the stop\n",
-		  queue->netdev->name, holder);
-	packets = queue->ops->tx_reclaim(queue);
-	/* What it wrote is seen by whoever reclaims next. */
-	smp_store_release(&queue->tx_holder, NULL);
-	return packets;
-}
-
-#define tx_reclaim(queue)	tx_reclaim_checked(queue, __func__)
+#define tx_reclaim(queue)	irqmod_tx_reclaim_checked(queue, __func__)
 #else
-static unsigned int tx_reclaim(struct irqmod_queue *queue)
-{
-	return queue->ops->tx_reclaim(queue);
-}
+#define tx_reclaim(queue)	((queue)->ops->tx_reclaim(queue))
 #endif
 
 /* Whether to wake the queue: not for every packet. */

@@ -216,11 +216,20 @@ void irqmod_tx_pause(struct irqmod_port *port);
 void irqmod_tx_resume(struct irqmod_port *port);
 int irqmod_poll(struct napi_struct *napi, int budget);
 int (irqmod_rx_pass)(struct irqmod_queue *queue, int budget);
+
+/* debug.c */
 #ifdef IRQMOD_DEBUG
 int irqmod_rx_pass_checked(struct irqmod_queue *queue, int budget,
 			   const char *owner);
 #define irqmod_rx_pass(queue, budget)				\
 	irqmod_rx_pass_checked(queue, budget, __func__)
+unsigned int irqmod_tx_reclaim_checked(struct irqmod_queue *queue,
+				       const char *holder);
+void irqmod_rx_quiet(struct irqmod_queue *queue, bool quiet);
+void irqmod_tx_quiet(struct irqmod_queue *queue, bool quiet);
+#else
+static inline void irqmod_rx_quiet(struct irqmod_queue *queue, bool quiet) { }
+static inline void irqmod_tx_quiet(struct irqmod_queue *queue, bool quiet) { }
 #endif
 
 /* deliver.c: where a scheme delivers its frames */

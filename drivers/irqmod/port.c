@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* irqmod: a port and its queues are made, registered and unregistered. */
+#include <linux/module.h>
+
+#include "scheme.h"
+
+#define DEFAULT_TX_USECS	1000
+#define DEFAULT_TX_FRAMES	128	/* Spanos et al. 2008 */
+
+/**
+ * irqmod_add_queue() - adds a queue to a port
+ * @port: the port, not yet registered, its netdev set
+ * @queue: the queue, zeroed but for its interrupt; it lives as long as the port
+ *
+ * The n-th queue belongs to the netdev's n-th transmit and n-th receive queue.
+ *
+ * Context: process.
+ */
+void irqmod_add_queue(struct irqmod_port *port, struct irqmod_queue *queue)
+{
+	struct irqmod_queue **end = &port->queues;
+
+	while (*end)
+		end = &(*end)->next;
+	*end = queue;
+	queue->port = port;
+	queue->index = port->queue_count++;
+}
+EXPORT_SYMBOL_GPL(irqmod_add_queue);
+
+static int init_queue(struct irqmod_queue *queue)
+{
+	struct irqmod_port *port = queue->port;
+
+	queue->netdev = port->netdev;
+	queue->ops = port->ops;
+	queue->txq = netdev_get_tx_queue(port->netdev, queue->index);
+	queue->rx = port->rx;
+	queue->tx = port->tx;
+	queue->rx_ring = port->rx_ring;
+	queue->rx_stopping = true;	/* until irqmod_start() */
+	/* Until irqmod_start(): netconsole sends on an interface being opened. */
+	netif_tx_stop_queue(queue->txq);
+	queue->tx_switching = true;	/* until irqmod_start() */
+	queue->rx_limit = UINT_MAX;
+	queue->heads.chunks = port->wire_mbps > 100 ? IRQMOD_CHUNKS
+						    : IRQMOD_CHUNKS_FAST;
+	spin_lock_init(&queue->tx_lock);
+	INIT_LIST_HEAD(&queue->rx_list);
+	u64_stats_init(&queue->irq_stats.syncp);
+	u64_stats_init(&queue->rx_stats.syncp);
+	u64_stats_init(&queue->tx_stats.syncp);
+	hrtimer_setup(&queue->tx_timer, irqmod_tx_timer, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_SOFT);
+	return irqmod_states_alloc(queue);
+}
+
+/**
+ * irqmod_register() - makes a port of the engine
+ * @port: the first member of netdev_priv(); the driver has set the fields up to
+ *        wire_mbps, and added one queue or more
+ *
+ * To be called before register_netdev(). Chooses the default schemes, adds the NAPI
+ * of each queue and the files in sysfs.
+ *
+ * Context: process.
+ * Return: 0, -EINVAL if @port is not where it belongs, has no speed, no queue or
+ * more queues than the netdev has in either direction, -ENOMEM.
+ */
+int irqmod_register(struct irqmod_port *port)
+{
+	struct irqmod_queue *queue;
+	int err;
+
+	if (WARN_ON(netdev_priv(port->netdev) != port || !port->wire_mbps ||
+		    !port->queues ||
+		    port->queue_count > port->netdev->num_tx_queues ||
+		    port->queue_count > port->netdev->num_rx_queues))
+		return -EINVAL;
+
+	port->rx = irqmod_rx_default(port);
+	port->tx = irqmod_tx_default(port);
+	port->tx_usecs = port->tx_usecs ?: DEFAULT_TX_USECS;
+	port->tx_frames = port->tx_frames ?: DEFAULT_TX_FRAMES;
+	port->rx_weight = port->rx_weight ?: NAPI_POLL_WEIGHT;
+	if (port->tx_frames > port->tx_ring / 2)
+		port->tx_frames = port->tx_ring / 2;
+
+	irqmod_for_each_queue(queue, port) {
+		err = init_queue(queue);
+		if (err)
+			goto free_states;
+	}
+	irqmod_for_each_queue(queue, port)
+		netif_napi_add_weight(port->netdev, &queue->napi, irqmod_poll,
+				      port->rx_weight);
+	port->netdev->sysfs_groups[0] = &irqmod_group;
+	return 0;
+
+free_states:
+	irqmod_for_each_queue(queue, port)
+		irqmod_states_free(queue);
+	return err;
+}
+EXPORT_SYMBOL_GPL(irqmod_register);
+
+/**
+ * irqmod_unregister() - the opposite of irqmod_register()
+ * @port: the port
+ *
+ * To be called after unregister_netdev().
+ *
+ * Context: process. Sleeps.
+ */
+void irqmod_unregister(struct irqmod_port *port)
+{
+	struct irqmod_queue *queue;
+
+	irqmod_for_each_queue(queue, port) {
+		netif_napi_del(&queue->napi);
+		irqmod_states_free(queue);
+	}
+}
+EXPORT_SYMBOL_GPL(irqmod_unregister);
+
+MODULE_DESCRIPTION("Interrupt-handling schemes for Ethernet drivers, exchangeable at run time");
+MODULE_LICENSE("GPL");
