@@ -252,9 +252,6 @@ int lan78xx_tx_alloc(struct lan78xx *np);
 void lan78xx_tx_free(struct lan78xx *np);
 void lan78xx_tx_stop(struct lan78xx *np);
 void lan78xx_tx_start(struct lan78xx *np);
-netdev_features_t lan78xx_features_check(struct sk_buff *skb,
-					 struct net_device *netdev,
-					 netdev_features_t features);
 netdev_tx_t lan78xx_xmit(struct sk_buff *skb, struct net_device *netdev);
 int lan78xx_tx_poll(struct napi_struct *napi, int budget);
 unsigned int lan78xx_tx_reclaim(struct irqmod_queue *queue);

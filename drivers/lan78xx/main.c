@@ -277,7 +277,6 @@ static const struct net_device_ops lan78xx_netdev_ops = {
 	.ndo_set_rx_mode = lan78xx_set_rx_mode,
 	.ndo_set_mac_address = lan78xx_set_mac,
 	.ndo_validate_addr = eth_validate_addr,
-	.ndo_features_check = lan78xx_features_check,
 	.ndo_change_mtu = lan78xx_change_mtu,
 	.ndo_set_features = lan78xx_set_features,
 	.ndo_vlan_rx_add_vid = lan78xx_vlan_add,

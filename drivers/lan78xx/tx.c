@@ -245,18 +245,6 @@ static bool lan78xx_tx_packs(const struct lan78xx *np,
 	       (lan78xx_has(np, tx_pool) || !skb_is_gso(skb));
 }
 
-/* A packet may have been built before the URBs became smaller. */
-netdev_features_t lan78xx_features_check(struct sk_buff *skb,
-					 struct net_device *netdev,
-					 netdev_features_t features)
-{
-	const struct lan78xx *np = netdev_priv(netdev);
-
-	if (unlikely(skb->len > np->sizes.tx_bytes - TX_CMD_BYTES))
-		features &= ~NETIF_F_GSO_MASK;
-	return vlan_features_check(skb, features);
-}
-
 netdev_tx_t lan78xx_xmit(struct sk_buff *skb, struct net_device *netdev)
 {
 	struct lan78xx *np = netdev_priv(netdev);
@@ -264,6 +252,9 @@ netdev_tx_t lan78xx_xmit(struct sk_buff *skb, struct net_device *netdev)
 
 	irqmod_tx_begin(&np->queue);
 	skb_tx_timestamp(skb);
+	/* The stack segments what is longer (gso_max_size): kernels before 6.1.70
+	 * and 6.6.9 not if it was built before the URBs became smaller.
+	 */
 	if (likely(skb->len <= np->sizes.tx_bytes - TX_CMD_BYTES))
 		taken = lan78xx_tx_packs(np, skb) ? lan78xx_tx_pack(np, skb)
 						  : lan78xx_tx_single(np, skb);
