@@ -45,7 +45,7 @@ struct irqmod_rx_scheme {
 	size_t state_size;
 	const struct attribute * const *settings;
 
-	/** @init: sets the private state's defaults, timers and tasklets. */
+	/** @init: sets the private state's defaults, timers and tasklets. Optional. */
 	void (*init)(struct irqmod_queue *queue, void *state);
 	/** @exit: before the private state is freed; stopped. Optional. */
 	void (*exit)(struct irqmod_queue *queue, void *state);
@@ -110,7 +110,7 @@ struct irqmod_tx_scheme {
 	size_t state_size;
 	const struct attribute * const *settings;
 
-	/** @init: sets the private state's defaults and tasklets. */
+	/** @init: sets the private state's defaults and tasklets. Optional. */
 	void (*init)(struct irqmod_queue *queue, void *state);
 	/** @exit: before the private state is freed; stopped. Optional. */
 	void (*exit)(struct irqmod_queue *queue, void *state);

@@ -99,7 +99,8 @@ static bool state_alloc(struct irqmod_queue *queue, void **state, size_t size,
 	*state = kzalloc(size, GFP_KERNEL);
 	if (!*state)
 		return false;
-	init(queue, *state);
+	if (init)
+		init(queue, *state);
 	return true;
 }
 

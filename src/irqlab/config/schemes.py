@@ -247,16 +247,21 @@ SETTINGS = _settings()
 def combine(
     variant: Iterable[str] | str | None = None, rx: str | None = None, tx: str | None = None, **settings: int | None
 ) -> tuple[Schemes, ...]:
-    """The requested schemes: every variant, or the product of the schemes; names are comma-separated."""
+    """The requested schemes: every variant, or the product of the schemes, less those that do not go together.
+
+    Names are comma-separated. Raises IrqlabError if nothing is left.
+    """
     given: dict[str, Any] = {key: value for key, value in settings.items() if value is not None}
     variants = _names([variant] if isinstance(variant, str) else list(variant or ()), "--variant")
     if not variants:
         receive: list[str | None] = [*_names([rx] if rx is not None else [], "--rx")] or [None]
         transmit: list[str | None] = [*_names([tx] if tx is not None else [], "--tx")] or [None]
         pairs = list(itertools.product(receive, transmit))
-        # Of a single one, the driver says why it refuses it.
-        pairs = [pair for pair in pairs if not _apart(*pair)] or pairs
-        return tuple(replace(Schemes(rx=r, tx=t), **given) for r, t in pairs)
+        together = [pair for pair in pairs if not _apart(*pair)]
+        if not together:
+            masking = ", ".join(scheme.name for scheme in engine.schemes("rx", engine.MASK) if scheme.masks)
+            raise IrqlabError(f"--tx {tx}: only with a receive scheme that masks RX ({masking}), not with --rx {rx}")
+        return tuple(replace(Schemes(rx=r, tx=t), **given) for r, t in together)
     if rx is not None or tx is not None:
         raise IrqlabError("--variant implies the schemes: it cannot be combined with --rx and --tx")
     found: dict[str, Schemes] = {}
