@@ -103,7 +103,9 @@ def test_of_several_those_that_do_not_go_together_are_left_out() -> None:
 
 
 def test_schemes_of_which_none_go_together_are_refused() -> None:
-    with pytest.raises(IrqlabError, match=r"--tx poll: only with a receive scheme that masks RX \(.*napi.*\), not with --rx interrupt"):
+    with pytest.raises(
+        IrqlabError, match=r"--tx poll: only with a receive scheme that masks RX \(.*napi.*\), not with --rx interrupt"
+    ):
         combine(rx="interrupt", tx="poll")
 
 
