@@ -70,6 +70,7 @@ lint: setup ## check style and types of Python, Rust and shell; drivers: checkpa
 	$(CARGO) clippy --quiet --locked --workspace --all-targets -- -D warnings
 	$(BIN)/python -m irqlab.setup.checkpatch
 	for kernel in $(KERNELS); do $(BIN)/python -m irqlab.setup.drivers --lint --kernel $$kernel || exit; done
+	$(BIN)/python -m irqlab.setup.drivers --lint --no-instruments
 	shellcheck $$(git ls-files | xargs grep -lE '^#!.*\b(ba)?sh\b')
 
 fmt: setup ## format Python and Rust
