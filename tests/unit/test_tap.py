@@ -13,6 +13,7 @@ import pytest
 from irqlab.config.schemes import COMBINATIONS
 from irqlab.errors import IrqlabError
 from irqlab.robustness import tap
+from irqlab.setup import drivers, kernel_trees
 from tests.drivers import pcapng
 from tests.drivers.switches import flow, tour, walk
 
@@ -106,3 +107,14 @@ def test_departures_are_read_from_the_capture(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-3])
     with pytest.raises(IrqlabError, match="not a whole pcapng"):
         pcapng.departures(path, 1)
+
+
+OPTIONS = {"8021q": "VLAN_8021Q", "netconsole": "NETCONSOLE", "pktgen": "NET_PKTGEN", "usbmon": "USB_MON"}
+"""The kernel's modules that tests load, and their options."""
+
+
+def test_kernels_built_from_source_have_the_modules_that_tests_load() -> None:
+    loaded = {name for script in tap.scripts() for name in script.loads if not drivers.find(name)}
+    assert loaded == set(OPTIONS)
+    lines = (kernel_trees.FRAGMENTS / "dut.config").read_text().splitlines()
+    assert [name for name, option in OPTIONS.items() if f"CONFIG_{option}=m" not in lines] == []
