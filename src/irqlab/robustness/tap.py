@@ -36,7 +36,7 @@ from irqlab.trials.testbed import Testbed
 
 HOME = "/tmp/tests"
 MODULES = "/tmp/modules"
-LIMIT_NS = 600_000_000_000
+LIMIT_NS = 1_800_000_000_000
 STEP_NS = 1_000_000_000
 """Duration of load between checks whether the script has ended."""
 OVERLOAD = 2.0
