@@ -10,8 +10,6 @@
 PACKETS=8000
 LEAST_PPS=146000 # of 148809: the first packets and the last ones
 
-pg() { echo "$2" >"/proc/net/pktgen/$1" || echo "pktgen refuses: $2"; }
-
 if [ "$TIMED" != 1 ]; then
 	skip "busy wire" "this NIC transmits in no time"
 	done_testing
@@ -46,4 +44,5 @@ done
 wait
 took_us=$(sed -n 's/^Result: OK: \([0-9]*\)(.*/\1/p' "/proc/net/pktgen/$IF0")
 check "off: the wire is not idle when a part is disabled ($took_us us)" [ "$took_us" -lt 400000 ]
+pg kpktgend_0 rem_device_all
 done_testing

@@ -12,11 +12,11 @@ BYTES=1514     # 123 us on a wire of 100 Mbit/s
 DELAY_NS=60000 # from one to the next
 SOON_US=20000  # after the last one
 
-pg() { echo "$2" >"/proc/net/pktgen/$1" || echo "pktgen refuses: $2"; }
 sent() { cat "/sys/class/net/$IF0/statistics/tx_packets"; }
 
 ip link set "$IF0" up
 check "a host answers" reaches "$PEER0"
+own=$(ip -4 addr show dev "$IF0" | sed -n 's/^ *inet \([^ ]*\).*/\1/p')
 ip addr flush dev "$IF0" # nothing else is sent
 [ "$DRIVER" = irqmod_lan78xx ] || ethtool -C "$IF0" tx-frames 16
 pg kpktgend_0 "add_device $IF0"
@@ -32,4 +32,6 @@ for tx in $TX_SCHEMES; do
 		check "$tx: all of $packets packets have left" same "$(($(sent) - before))" "$packets"
 	done
 done
+pg kpktgend_0 rem_device_all
+ip addr add "$own" dev "$IF0"
 done_testing

@@ -9,7 +9,6 @@
 PACKETS=400
 TOGGLES=8
 
-pg() { echo "$2" >"/proc/net/pktgen/$1" || echo "pktgen refuses: $2"; }
 sent() { cat "/sys/class/net/$IF0/statistics/tx_packets"; }
 
 toggle()
@@ -39,4 +38,5 @@ for tx in $TX_SCHEMES; do
 	check "$tx: all packets have left ($more of $PACKETS)" [ $more -ge $PACKETS ]
 	check "... a host answers" reaches "$PEER0"
 done
+pg kpktgend_0 rem_device_all
 done_testing

@@ -24,6 +24,8 @@ not_ok() { n=$((n + 1)); echo "not ok $n - $*"; }
 skip() { n=$((n + 1)); echo "ok $n - $1 # SKIP $2"; }
 note() { echo "# $*"; }
 done_testing() { echo "1..$n"; }
+# pg FILE COMMAND: to pktgen. Who adds a device removes it again.
+pg() { echo "$2" >"/proc/net/pktgen/$1" || echo "pktgen refuses: $2"; }
 
 # check WHAT COMMAND...: the command succeeds.
 check()
