@@ -73,7 +73,8 @@ sums()
 	done
 }
 
-# still: nothing is counted any more, within PATIENCE; frames that had been taken may still reach the stack.
+# still: nothing is counted for 0.3 s, within PATIENCE. A sender counts its frame as sent until the interface has refused it, so a
+# look at the wrong moment sees one more.
 still()
 {
 	tries=$((PATIENCE * 3))

@@ -232,6 +232,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--kernel", help="as for irqlab; default: the one make setup chose")
     parser.add_argument("module", nargs="*", help="default: all")
     given = parser.parse_args(arguments)
+    if given.no_instruments and not given.lint:
+        parser.error("--no-instruments: only with --lint")
     target = kernel.resolve(given.kernel)
     if not sources():
         print(f"there are no drivers in {home()} yet")
