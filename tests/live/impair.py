@@ -12,6 +12,7 @@ import json
 import os
 import select
 import socket
+import struct
 import sys
 import time
 from collections import Counter
@@ -21,6 +22,8 @@ from typing import Any
 
 ETH_P_ALL = 3
 PACKET_OUTGOING = 4
+SO_TIMESTAMPNS = 35
+TIMESPEC = struct.Struct("@qq")
 TAG_AT = 42
 SIGNATURE = b"IRQ1"
 BATCH = 64
@@ -38,7 +41,8 @@ class Plan:
     rate_pps: float = 0.0
     """At most so many frames a second; 0: all of them."""
     queue: int = 16
-    """With a rate: so many frames wait, others are lost."""
+    """With a rate: so many frames wait, others are lost. Counted by when the kernel received them, so a busy host that keeps
+    this program from running does not make it lose more."""
 
 
 class Bridge:
@@ -62,13 +66,14 @@ class Bridge:
         # struct packet_mreq: PACKET_MR_PROMISC, for frames to the other port
         opened.setsockopt(263, 1, socket.if_nametoindex(name).to_bytes(4, sys.byteorder) + b"\1\0" + bytes(10))
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+        opened.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         opened.setblocking(False)
         return opened
 
     def run(self) -> None:
         """Forwards until standard input ends."""
         while True:
-            timeout = max(0.0, (self.waiting[0][0] - time.monotonic_ns()) / 1e9) if self.waiting else None
+            timeout = max(0.0, (self.waiting[0][0] - time.time_ns()) / 1e9) if self.waiting else None
             ready, _, _ = select.select([*self.sockets, sys.stdin], [], [], timeout)
             self._send()
             if sys.stdin in ready and not sys.stdin.buffer.read1(1):
@@ -80,14 +85,17 @@ class Bridge:
     def _receive(self, side: int, opened: socket.socket) -> None:
         for _ in range(BATCH):
             try:
-                frame, address = opened.recvfrom(2048)
+                frame, said, _, address = opened.recvmsg(2048, socket.CMSG_SPACE(TIMESPEC.size))
             except BlockingIOError:
                 return
             if address[2] != PACKET_OUTGOING:
-                self._take(side, frame)
+                ((_, _, stamp),) = said
+                seconds, rest_ns = TIMESPEC.unpack(stamp)
+                self._take(side, frame, seconds * 1_000_000_000 + rest_ns)
 
-    def _take(self, side: int, frame: bytes) -> None:
-        plan, now_ns, to = self.plan, time.monotonic_ns(), 1 - side
+    def _take(self, side: int, frame: bytes, now_ns: int) -> None:
+        """`now_ns`: when the kernel received it."""
+        plan, to = self.plan, 1 - side
         if frame[TAG_AT : TAG_AT + 4] != SIGNATURE:
             self._queue(now_ns, to, frame)
             return
@@ -126,7 +134,7 @@ class Bridge:
         self._send()
 
     def _send(self) -> None:
-        while self.waiting and self.waiting[0][0] <= time.monotonic_ns():
+        while self.waiting and self.waiting[0][0] <= time.time_ns():
             _, _, to, frame = heapq.heappop(self.waiting)
             with suppress(BlockingIOError):
                 self.sockets[to].send(frame)
