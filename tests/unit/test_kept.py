@@ -54,6 +54,12 @@ def test_verdicts_and_claims_that_moved_are_told() -> None:
     ]
 
 
+def test_a_claim_tested_with_costs_is_not_the_one_without() -> None:
+    without = finding("a", "differs")
+    with_costs = finding("a", "agrees") | {"found": f"{WITH_COSTS}3"}
+    assert list(moved(kept(without), kept(without, with_costs))) == ["section 5: new (agrees): a"]
+
+
 @pytest.mark.parametrize(
     ("before", "after", "line"),
     [

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from irqlab.perturb import layout
 from irqlab.setup import SetupError, kernel, kernel_sources, kernel_trees
 from irqlab.setup.buildroot import BuildRoot
 from irqlab.setup.kernel_sources import Source
@@ -190,3 +191,9 @@ def test_a_built_kernel_is_kept_once(tree: Path) -> None:
         kept.append(kernel_trees._kept(scratch))
     assert kept[0] == kept[1]
     assert [path.name for path in kept[0].parent.iterdir()] == [kept[0].name]
+
+
+def test_kernels_that_are_built_have_modules_for_perturb_layout() -> None:
+    fragment = (kernel_trees.FRAGMENTS / "dut.config").read_text()
+    assert layout.FILLER == "nls_cp"
+    assert fragment.count("CONFIG_NLS_CODEPAGE_") == fragment.count("=m\nCONFIG_NLS_CODEPAGE_") >= 8

@@ -57,7 +57,7 @@ class Kept:
 
 def moved(before: Kept, after: Kept) -> Iterator[str]:
     """What differs between two runs, a line each: verdicts, claims, and of each table how many cells, and the largest change."""
-    old, new = ({(one["source"], one["claim"]): one for one in kept.findings} for kept in (before, after))
+    old, new = ({_key(one): one for one in kept.findings} for kept in (before, after))
     for key in old.keys() - new.keys():
         yield f"{key[0]}: no longer tested: {key[1]}"
     for key, one in new.items():
@@ -70,6 +70,11 @@ def moved(before: Kept, after: Kept) -> Iterator[str]:
             yield f"{name}.csv: {'new' if name in after.tables else 'gone'}"
         else:
             yield from (f"{name}.csv: {what}" for what in _cells(before.tables[name], after.tables[name]))
+
+
+def _key(finding: Mapping[str, Any]) -> tuple[str, str, bool]:
+    """What tells a finding from the others: source and claim, and whether it was tested with costs."""
+    return finding["source"], finding["claim"], finding["found"].startswith(WITH_COSTS)
 
 
 def _cells(before: str, after: str) -> Iterator[str]:
