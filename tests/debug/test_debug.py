@@ -104,6 +104,8 @@ OF_THEIRS = tuple(script.name for script in tap.scripts() if not script.engine a
 OF_PCI = ("backstop", "bad_input", "interface", "load_unload", "queues", "rings", "tx_timeout", *OF_CHIPS)
 """Scripts for the schemes, rings, settings and chips of our PCI drivers, and for the device without hardware."""
 OF_USB = ("autosuspend", "ltm", "usb")
+OF_THE_ENGINE = ("queues",)
+"""Scripts that use no chip; they run with irqmod_i8255x only."""
 OF_THE_CLOCK = ("busy_wire", "tcp")
 """Scripts that compare rates, which means nothing without the instruction clock."""
 SILENT = {"lan78xx": "lan78xx of Linux 6.12.y receives nothing: docs/findings.md"}
@@ -165,13 +167,19 @@ def _with_schemes(build: str, usb: bool) -> list[tuple[tuple[str, ...], Combinat
     return found
 
 
+def of_others(driver: str) -> tuple[str, ...]:
+    """Scripts for drivers other than this one of ours."""
+    if "lan78xx" in driver:
+        return OF_PCI
+    return OF_USB if driver == "irqmod_i8255x" else (*OF_USB, *OF_THE_ENGINE)
+
+
 def cases(build: str, driver: str) -> list[Case]:
     """The DUTs of a build and a driver, before the user's choice of scripts."""
     if driver in THEIRS:
         return [Case(build, driver, OF_THEIRS)]
     usb = "lan78xx" in driver
-    other = OF_PCI if usb else OF_USB
-    groups = [tuple(name for name in group if name not in other) for group in ONCE[build]]
+    groups = [tuple(name for name in group if name not in of_others(driver)) for group in ONCE[build]]
     return [
         *(Case(build, driver, scripts, combination) for scripts, combination in _with_schemes(build, usb)),
         *(Case(build, driver, scripts) for scripts in groups if scripts),

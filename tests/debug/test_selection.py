@@ -8,7 +8,7 @@ import pytest
 from irqlab.config.schemes import COMBINATIONS, USB_COMBINATIONS
 from irqlab.robustness import tap
 
-from .test_debug import ALWAYS, BUILDS, IN_TURN, OF_PCI, OF_THE_CLOCK, OF_USB, OURS, SHARES, cases
+from .test_debug import ALWAYS, BUILDS, IN_TURN, OF_PCI, OF_THE_CLOCK, OURS, SHARES, cases, of_others
 
 
 @pytest.mark.parametrize("driver", OURS)
@@ -19,7 +19,7 @@ def test_the_selection_covers_each_combination_and_each_script(driver: str) -> N
     assert {case.combination for case in planned if ALWAYS in case.scripts} == set(every)
     assert {name for case in planned for name in case.scripts} == {script.name for script in tap.scripts()} - {
         *OF_THE_CLOCK,
-        *(OF_PCI if usb else OF_USB),
+        *of_others(driver),
     }
     for name in IN_TURN:
         if not (usb and name in OF_PCI):
@@ -30,4 +30,4 @@ def test_the_selection_covers_each_combination_and_each_script(driver: str) -> N
 @pytest.mark.parametrize("build", BUILDS)
 def test_each_build_changes_at_random_stops_under_load_and_suspends(build: str, driver: str) -> None:
     planned = {name for case in cases(build, driver) for name in case.scripts}
-    assert {"random", "together", ALWAYS, *IN_TURN} - {*(OF_PCI if "lan78xx" in driver else ())} <= planned
+    assert {"random", "together", ALWAYS, *IN_TURN} - {*of_others(driver)} <= planned
