@@ -48,7 +48,7 @@ container: ## make an OCI image, build/irqlab.oci.tar, in which demo and tests n
 bench: setup ## measure the lab's own speed (BENCH_ARGS=--all: demo and reproductions, too)
 	$(BIN)/python scripts/bench.py $(BENCH_ARGS)
 
-papers: setup ## measure all papers; show what moved since the run kept in docs/papers; write their documents (two hours)
+papers: setup ## measure all papers; show what moved since the run kept in docs/papers; write their documents (two hours or more)
 	scripts/papers
 
 foreign: setup ## build our drivers for i386 and PowerPC (needs gcc-powerpc-linux-gnu; minutes)

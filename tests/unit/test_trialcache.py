@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -90,19 +88,3 @@ def test_a_damaged_cache_is_an_error_until_it_is_cleared(cache: Path) -> None:
         trialcache.get("k")
     trialcache.clear()
     assert trialcache.get("k") is None
-
-
-def test_results_that_are_found_are_counted_in_any_process() -> None:
-    trialcache.put("known", {"frames": 1})
-    trialcache.get("known")
-    with trialcache.counted() as hits:
-        assert hits() == 0
-        trialcache.get("known")
-        trialcache.get("unknown")
-        subprocess.run([sys.executable, "-c", "from irqlab.trials import cache; assert cache.get('known')"], check=True)
-        assert hits() == 2
-    trialcache.get("known")
-    assert hits() == 2
-    with trialcache.counted() as again:
-        trialcache.get("known")
-    assert again() == 1

@@ -10,8 +10,7 @@ import hashlib
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -74,22 +73,6 @@ def usage() -> Usage:
     if not directory().is_dir():
         return Usage(directory(), 0, 0)
     return _with(lambda kept: Usage(directory(), len(kept), kept.volume()))
-
-
-@contextmanager
-def counted() -> Iterator[Callable[[], int]]:
-    """While it is open, the results that any process finds in the cache are counted; yields what tells how many."""
-
-    def count(enable: bool) -> int:
-        hits: int = _with(lambda kept: kept.stats(enable=enable, reset=False)[0])
-        return hits
-
-    before = count(True)
-    after: list[int] = []
-    try:
-        yield lambda: (after[0] if after else count(True)) - before
-    finally:
-        after.append(count(False))
 
 
 def clear() -> Usage:
