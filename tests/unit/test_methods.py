@@ -53,6 +53,13 @@ def test_a_search_around_an_expected_throughput_finds_the_same(expected_pps: flo
         assert len(found.trials) < len(plain.trials)
 
 
+def test_a_search_ends_whose_bracket_is_as_wide_as_asked_for() -> None:
+    """MLRsearch's rounding of loads does not end with such a bracket."""
+    workload = Workload(duration_ns=10**9, expected_pps=50_000.0, relative_width=0.01)
+    found = throughput.run(stand_on(livelock(49_500)), workload)
+    assert found.total_throughput_pps == pytest.approx(49_500, rel=0.01)
+
+
 def test_a_search_around_more_than_the_wire_carries_takes_one_trial() -> None:
     found = throughput.run(stand_on(plateau(50_000)), Workload(size=1518, duration_ns=10**9, expected_pps=50_000.0))
     assert found.line_rate_limited

@@ -37,7 +37,7 @@ SYSTEM_CPU_FULL = 0.99
 FLATTENED = 0.99
 """Throughput follows the load while it is at least this share of it."""
 LOSS = 0.001
-PRECISION = 0.01
+PRECISION, QUICK_PRECISION = 0.01, 0.03
 PARTS = 4
 """Each round splits the interval into this many parts; its trials are independent and run in parallel."""
 GRID = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.35, 1.5)
@@ -116,8 +116,10 @@ def closed_form_pps(interrupt_ns: float, packet_ns: float) -> float:
     return r / 2 * (math.sqrt(1 + 4 * mu / r) - 1)
 
 
-def external(runner: TrialRunner, workload: Workload, tuning: Tuning, echo: bool = False) -> External:
-    """Sweeps the load, then narrows each sign down to 1 %. `echo`: the application echoes every datagram."""
+def external(
+    runner: TrialRunner, workload: Workload, tuning: Tuning, echo: bool = False, precision: float = PRECISION
+) -> External:
+    """Sweeps the load, then narrows each sign down to `precision`. `echo`: the application echoes every datagram."""
     known: dict[float, ApplicationResult] = {}
 
     def at(*rates_pps: float) -> None:
@@ -140,7 +142,7 @@ def external(runner: TrialRunner, workload: Workload, tuning: Tuning, echo: bool
     while not all(sign(known[beyond]) for sign in SIGNS.values()) and beyond < most_pps:
         beyond = float(round(beyond * 1.25))
         at(beyond)
-    while wanted := sorted({rate for sign in SIGNS.values() for rate in _narrower(sign, known)}):
+    while wanted := sorted({rate for sign in SIGNS.values() for rate in _narrower(sign, known, precision)}):
         at(*wanted)
     signs = {name: _lowest(sign, known) for name, sign in SIGNS.items()}
     return External(signs, tuple(known[rate] for rate in sorted(known)))
@@ -166,11 +168,11 @@ def _lowest(sign: Sign, known: dict[float, ApplicationResult]) -> float | None:
     return min((rate for rate, result in known.items() if sign(result)), default=None)
 
 
-def _narrower(sign: Sign, known: dict[float, ApplicationResult]) -> list[float]:
-    """Loads to try next: between the lowest that shows the sign and the highest below it. Empty if those are within PRECISION."""
+def _narrower(sign: Sign, known: dict[float, ApplicationResult], precision: float) -> list[float]:
+    """Loads to try next: between the lowest that shows the sign and the highest below. Empty if those are within `precision`."""
     first = _lowest(sign, known)
     below = max((rate for rate in known if first is not None and rate < first), default=None)
-    if first is None or below is None or first <= below * (1 + PRECISION):
+    if first is None or below is None or first <= below * (1 + precision):
         return []
     return [float(round(below + (first - below) * part / PARTS)) for part in range(1, PARTS)]
 

@@ -35,6 +35,8 @@ UNLIMITED_PPS = 1e6
 """Where the search starts if the line-rate limit is lifted."""
 EXPECTED_WITHIN = 0.005
 """Initial half width of the bracket around an expected throughput; it doubles until one end passes and the other fails."""
+NOT_THE_SAME = 1e-4
+"""Widths that differ by less, relatively, are the same to MLRsearch's rounding of loads."""
 
 
 @dataclass(frozen=True)
@@ -150,6 +152,11 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc]
         )
 
 
+def _not_as_wide(low: float, high: float, width: float) -> tuple[float, float]:
+    """The bracket, a little wider if it is just as wide as what is searched for: then MLRsearch's LoadRounding does not end."""
+    return (low * (1 - NOT_THE_SAME), high) if math.isclose((high - low) / high, width, rel_tol=NOT_THE_SAME) else (low, high)
+
+
 def run(runner: TrialRunner, workload: Workload) -> MethodResult:
     """Searches the throughput for one frame size. Raises IrqlabError if frames are lost even at MIN_RATE_PPS."""
     seconds = workload.duration_ns / 1e9
@@ -169,7 +176,7 @@ def run(runner: TrialRunner, workload: Workload) -> MethodResult:
     config.search_duration_max = 1e9  # the result must not depend on the host's clock
     measurer = _Measurer(runner, workload)
     highest_pps = min(UNLIMITED_PPS if workload.above_line_rate else runner.wire_pps(workload), runner.ceiling_pps(workload))
-    config.min_load, config.max_load = measurer.bracket(highest_pps)
+    config.min_load, config.max_load = _not_as_wide(*measurer.bracket(highest_pps), workload.relative_width)
     found = MultipleLossRatioSearch(config=config).search(measurer=measurer, debug=lambda _: None)[goal]
     if found.relevant_lower_bound is None:
         worst = min(measurer.trials, key=lambda t: t.offered_pps)

@@ -15,7 +15,7 @@ from irqlab.reproduce.hybrid.conditions import Condition, Found
 from irqlab.reproduce.hybrid.tables import CliffRow, ConditionRow, LatencyRow, Tables, ThroughputRow
 from irqlab.reproduce.salah2009 import rows
 from irqlab.reproduce.salah2009.cliffs import ECHOES, RECEIVES
-from irqlab.reproduce.salah2009.loads import PLAN, QUICK_PLAN, Cliffs
+from irqlab.reproduce.salah2009.loads import PLAN, QUICK_PLAN, Cliffs, precision_of
 from irqlab.reproduce.session import Session
 from irqlab.reproduce.table import Table
 from irqlab.runner.jobs import Job
@@ -85,7 +85,7 @@ def _cliffs(session: Session, testbeds: dict[str, Testbed], plan: Workload) -> d
         (kernel, echo): Job(
             f"Linux {kernel}{' echo' if echo else ''}",
             testbed,
-            partial(cliff.external, workload=plan, tuning=rows.de().tuning, echo=echo),
+            partial(cliff.external, workload=plan, tuning=rows.de().tuning, echo=echo, precision=precision_of(session.quick)),
         )
         for kernel, testbed in testbeds.items()
         for echo in (False, True)

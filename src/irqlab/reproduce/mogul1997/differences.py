@@ -13,7 +13,7 @@ BECAUSE = {
         "differs", "in part [arrivals and the cost of interrupts](#where-they-differ-and-why); the rest is not explained"
     ),
     "With a limit the process's share is fairly stable": Because(
-        "differs", "[the dip](#where-they-differ-and-why): interrupts. Why it reaches further here is not explained"
+        "differs", "not explained: [dearer interrupts](#where-they-differ-and-why) lower the level nearly as much as the dip"
     ),
     "With screend polling without feedback": _PRIORITY,
     "Without a limit a compute-bound process": _PRIORITY,

@@ -12,7 +12,7 @@ from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import ApplicationResult, ApplicationTrial, Tuning
 
 PLAN = Workload(size=64)
-QUICK_PLAN = Workload(size=64, duration_ns=100_000_000, warmup_ns=25_000_000)
+QUICK_PLAN = Workload(size=64, duration_ns=80_000_000, warmup_ns=20_000_000, relative_width=0.01)
 
 
 def plan_of(quick: bool) -> Workload:

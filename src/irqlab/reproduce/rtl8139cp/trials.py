@@ -14,13 +14,13 @@ GENTLE_PPS = 5_000.0
 """Carried by every period but the longest: a ring of 64 in 10 ms holds 6,400 frames/s."""
 
 
-QUICK_NS = 100_000_000
+QUICK_NS, QUICK_WIDTH = 60_000_000, 0.01
 
 
 def workload_of(quick: bool, size: int = 64) -> Workload:
     """What trials offer; shorter ones in the quick look."""
     usual = Workload(size=size)
-    return replace(usual, duration_ns=QUICK_NS, warmup_ns=QUICK_NS // 4) if quick else usual
+    return replace(usual, duration_ns=QUICK_NS, warmup_ns=QUICK_NS // 4, relative_width=QUICK_WIDTH) if quick else usual
 
 
 def loaded(runner: TrialRunner, workload: Workload, rate_pps: float | None) -> ForwardingResult:

@@ -58,10 +58,10 @@ class SweepRow:
     p99_ns: Annotated[int | None, Col("p99", "ns")]
 
 
-def find(runner: TrialRunner, row: Row, workload: Workload) -> Found:
+def find(runner: TrialRunner, row: Row, workload: Workload, precision: float) -> Found:
     """Both ways, with disable-enable: hybrid leaves it at the cliff."""
-    receiving = cliff.external(runner, workload, row.tuning)
-    echoing = cliff.external(runner, workload, row.tuning, echo=True)
+    receiving = cliff.external(runner, workload, row.tuning, precision=precision)
+    echoing = cliff.external(runner, workload, row.tuning, echo=True, precision=precision)
     return receiving, echoing, cliff.internal(runner, workload, row.tuning, cliff.PROFILED_LOAD * receiving.cliff_pps)
 
 

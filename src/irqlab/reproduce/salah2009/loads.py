@@ -9,6 +9,7 @@ from typing import Annotated
 
 from irqlab.config.workload import Workload
 from irqlab.methods import receiving
+from irqlab.methods.cliff import PRECISION, QUICK_PRECISION
 from irqlab.present.columns import Col
 from irqlab.reproduce.salah2009.rows import Row
 from irqlab.reproduce.table import Table
@@ -16,8 +17,7 @@ from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import ApplicationResult
 
 PLAN = Workload()
-QUICK_PLAN = Workload(duration_ns=80_000_000)
-"""After the usual warm-up: adaptive finds its bound in it."""
+QUICK_PLAN = Workload(duration_ns=80_000_000, warmup_ns=25_000_000)
 RECEIVING = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 3.0, 4.0)
 """Shares of the cliff."""
 QUICK_RECEIVING = (0.1, 0.5, 1.0, 2.0, 4.0)
@@ -106,6 +106,11 @@ class Cliffs:
     echoing_pps: float
 
 
+def precision_of(quick: bool) -> float:
+    """To which share of the load a cliff is found."""
+    return QUICK_PRECISION if quick else PRECISION
+
+
 def plan_of(quick: bool) -> Workload:
     """How long a trial is."""
     return QUICK_PLAN if quick else PLAN
@@ -126,19 +131,19 @@ class Offer:
         return cls(QUICK_RECEIVING, QUICK_ECHOING, QUICK_LOW_PPS, QUICK_PLAN) if quick else cls(RECEIVING, ECHOING, LOW_PPS)
 
     @classmethod
-    def brief(cls, quick: bool) -> Offer:
+    def brief(cls) -> Offer:
         """The loads that the findings look at."""
-        return cls.sweep(quick) if quick else cls(COMPARED, COMPARED_ECHO)
+        return cls(COMPARED, COMPARED_ECHO)
 
     @classmethod
     def budgets(cls, quick: bool) -> Offer:
         """The loads of figure 6."""
-        return cls.sweep(quick) if quick else cls(BUDGETED, BUDGETED_ECHO)
+        return cls(SWEPT, SWEPT_ECHO, workload=QUICK_PLAN) if quick else cls(BUDGETED, BUDGETED_ECHO)
 
     @classmethod
-    def sweep(cls, quick: bool) -> Offer:
+    def sweep(cls) -> Offer:
         """The loads at which settings of one scheme are compared: below the cliff all of them receive everything."""
-        return cls(SWEPT, SWEPT_ECHO, workload=plan_of(quick))
+        return cls(SWEPT, SWEPT_ECHO)
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ def measure(session: Session) -> Tables:
         raise IrqlabError(
             f"the paper compares receive schemes, and {testbed.driver} has none that can be set: try irqmod_rtl8139cp"
         )
-    find = partial(cliffs.find, row=rows.de(), workload=loads.plan_of(session.quick))
+    find = partial(cliffs.find, row=rows.de(), workload=loads.plan_of(session.quick), precision=loads.precision_of(session.quick))
     found = session.all("the cliff", {"": Job("the cliff", testbed, find)})[""]
     at = cliffs.cliffs_of(found)
     paper = _curves(session, testbed, rows.competing(at.receiving_pps), at, Offer.of(session.quick))
@@ -76,20 +76,21 @@ def _budgets(quick: bool) -> list[Row]:
 
 
 def _today(session: Session, at: Cliffs) -> tuple[list[tuple[str, Curve]], list[tuple[str, Curve]]]:
-    """Today's schemes: the best setting of each at all loads, and the sweep that found it."""
+    """Today's schemes: the best setting of each at all loads, and the sweep that found it. The quick look has none."""
+    if session.quick:
+        return [], []
     best: list[tuple[str, Curve]] = []
     sweeps: list[tuple[str, Curve]] = []
     testbed = session.testbed()
-    intree = [] if session.quick else [_intree(session, name) for name in INTREE]
-    for one in (testbed, *intree):
+    for one in (testbed, *(_intree(session, name) for name in INTREE)):
         chosen: list[Row] = []
-        for settings in rows.of_today(one is testbed, session.quick).values():
+        for settings in rows.of_today(one is testbed).values():
             if len(settings) > 1:
-                curves = _curves(session, one, settings, at, Offer.sweep(session.quick))
+                curves = _curves(session, one, settings, at, Offer.sweep())
                 sweeps += [(one.driver, curve) for curve in curves]
                 settings = [max(curves, key=lambda c: (c.score(), -len(c.row.setting))).row]
             chosen += settings
-        offer = Offer.of(session.quick) if one is testbed else Offer.brief(session.quick)
+        offer = Offer.of(quick=False) if one is testbed else Offer.brief()
         best += [(one.driver, curve) for curve in _curves(session, one, chosen, at, offer)]
     return best, sweeps
 

@@ -23,9 +23,7 @@ SERIES = (DE, NAPI, NAPI_2, HYBRID, ADAPTIVE, THREADED, DEFERRED, BUSY)
 
 DEFERRALS = ((1, 50), (2, 20), (2, 50), (2, 200), (10, 50))
 """(napi_defer_hard_irqs, gro_flush_timeout in µs)."""
-QUICK_DEFERRALS = ((2, 50),)
 BUSY_POLLS_US = (10, 50, 200)
-QUICK_BUSY_POLLS_US = (50,)
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,7 @@ def competing(cliff_pps: float) -> list[Row]:
     return [*of_paper(cliff_pps), adaptive()]
 
 
-def of_today(ours: bool, quick: bool) -> dict[str, list[Row]]:
+def of_today(ours: bool) -> dict[str, list[Row]]:
     """What the kernel of today adds, every setting of it by scheme. `ours`: a driver on irqmod, told to use NAPI."""
     base = Schemes(rx="napi", weight=WEIGHT) if ours else Schemes()
 
@@ -96,9 +94,9 @@ def of_today(ours: bool, quick: bool) -> dict[str, list[Row]]:
         THREADED: [Row(THREADED, "", tuning(napi_threads="on"))],
         DEFERRED: [
             Row(DEFERRED, f"{polls} polls, {us} µs", tuning(defer_hard_irqs=polls, gro_flush_timeout_ns=us * 1000))
-            for polls, us in (QUICK_DEFERRALS if quick else DEFERRALS)
+            for polls, us in DEFERRALS
         ],
-        BUSY: [Row(BUSY, f"{us} µs", tuning(busy_poll_us=us)) for us in (QUICK_BUSY_POLLS_US if quick else BUSY_POLLS_US)],
+        BUSY: [Row(BUSY, f"{us} µs", tuning(busy_poll_us=us)) for us in BUSY_POLLS_US],
     }
     if not ours:
         found = {NAPI: [Row(NAPI, "", tuning())], **found}

@@ -26,7 +26,7 @@ POINTS = 10
 QUICK_POINTS = 4
 COLLAPSED = loss.COLLAPSED
 """Below this share of its maximum a variant has collapsed."""
-PRECISION, QUICK_PRECISION = 0.01, 0.02
+PRECISION, QUICK_PRECISION = 0.01, 0.03
 """The collapse is found to this share of the load."""
 
 Point = tuple[float, float]

@@ -20,7 +20,7 @@ from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 
 FRAMES = 1_000_000
 """Per interface, as in the paper."""
-QUICK_FRAMES = 10_000
+QUICK_FRAMES = 5_000
 FRAME_BYTES = 512
 VARIANTS = ("ORIGINAL", "TX-OFF", "NAPI", "NAPI-TX-OFF")
 """Those of the paper's table 3."""

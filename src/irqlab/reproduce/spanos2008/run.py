@@ -12,7 +12,7 @@ from irqlab.config.workload import Workload
 from irqlab.reproduce.session import Session
 from irqlab.trials.testbed import Testbed
 
-QUICK_NS = 100_000_000
+QUICK_NS, QUICK_WIDTH = 60_000_000, 0.01
 SEARCH_NS = 400_000_000
 SEARCH_WIDTH = 0.0005
 """Longer trials and a finer search than usual: k S is but 4 % of T from the smallest frames to the largest."""
@@ -46,7 +46,7 @@ class Run:
         """What every test offers: both directions at once, as in the paper."""
         workload = Workload(size=size, bidirectional=True, costs=self.hardware.costs if self.hardware else None)
         if self.quick:
-            return replace(workload, duration_ns=QUICK_NS, warmup_ns=QUICK_NS // 4)
+            return replace(workload, duration_ns=QUICK_NS, warmup_ns=QUICK_NS // 4, relative_width=QUICK_WIDTH)
         return workload
 
     def search_plan(self, size: FrameSize) -> Workload:
