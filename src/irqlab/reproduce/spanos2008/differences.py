@@ -62,10 +62,10 @@ WITH_COSTS = {
     "With 896-byte frames the order": _COMPLETION,
     "NAPI and TX-OFF provide similar": _COMPLETION,
     "With 256-byte frames NAPI-TX-OFF is faster": Because(
-        "differs", "the costs are fitted, with an [error](#with-the-costs-of-the-board) larger than this difference"
+        "differs", "not explained; the difference is smaller than the [error](#with-the-costs-of-the-board) of the fit"
     ),
     "By the formulas ORIGINAL and NAPI-TX-OFF differ": Because(
-        "differs", "the cost of freeing in an interrupt is charged in T_SKB: on and off by comparison with the table above"
+        "differs", "the cost of freeing in an interrupt is charged in T_SKB: the table above is without it"
     ),
     "The constant part takes": _COMPLETION,
     "With 64-byte frames ORIGINAL collapses": _HANDLER,
