@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Keeps the results of `make test-debug` in build/debug-results.csv, of which scripts/debug-table makes the table in docs.
+"""Keeps the results of `make test-debug` in docs/debug-results.csv, of which scripts/debug-table makes the table in docs.
 
 A test's row replaces that of an earlier run, so a test that is repeated alone counts as it ended last.
 """
@@ -16,7 +16,7 @@ import pytest
 from irqlab import files
 from irqlab.setup.paths import project_dir
 
-FILE = project_dir() / "build/debug-results.csv"
+FILE = project_dir() / "docs/debug-results.csv"
 FIELDS = ("case", "build", "driver", "schemes", "scripts", "result", "seconds", "load", "commit")
 
 
@@ -31,7 +31,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def keep(row: dict[str, str]) -> None:
-    """Adds a row, in place of the one of the same case."""
+    """Adds a row, in place of the one of the same case; sorted by case."""
     rows = []
     if FILE.exists():
         with FILE.open(newline="") as file:
@@ -39,11 +39,15 @@ def keep(row: dict[str, str]) -> None:
     text = io.StringIO()
     writer = csv.DictWriter(text, FIELDS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows([*rows, row])
+    writer.writerows(sorted([*rows, row], key=lambda there: there["case"]))
     files.write_atomically(FILE, text.getvalue().encode())
 
 
 def revision() -> str:
-    """The commit, with a plus if there are changes that are not committed."""
-    command = ["git", "describe", "--always", "--exclude=*", "--dirty=+"]
-    return subprocess.run(command, cwd=project_dir(), capture_output=True, text=True, check=False).stdout.strip()
+    """The commit, with a plus if there are changes that are not committed, other than those of docs."""
+
+    def git(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(["git", *words], cwd=project_dir(), capture_output=True, text=True, check=False)
+
+    changed = git("diff", "--quiet", "HEAD", "--", ".", ":(exclude)docs").returncode
+    return git("rev-parse", "--short", "HEAD").stdout.strip() + ("+" if changed else "")

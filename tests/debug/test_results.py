@@ -16,4 +16,4 @@ def test_a_repeated_test_replaces_its_row(tmp_path: Path, monkeypatch: pytest.Mo
     for case, result in (("a", "failed"), ("b", "passed"), ("a", "passed")):
         conftest.keep({"case": case, "result": result})
     with conftest.FILE.open(newline="") as file:
-        assert [(row["case"], row["result"]) for row in csv.DictReader(file)] == [("b", "passed"), ("a", "passed")]
+        assert [(row["case"], row["result"]) for row in csv.DictReader(file)] == [("a", "passed"), ("b", "passed")]

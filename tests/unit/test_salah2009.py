@@ -119,7 +119,7 @@ def test_the_cliff_is_found_both_ways_with_disable_enable(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(cliff, "internal", internal)
     stand, _ = runner()
-    found = cliffs.find(stand, rows.de(), PLAN, cliff.PRECISION)
+    found = cliffs.find(stand, rows.de(), quick=False)
     at = cliffs.cliffs_of(found)
     assert at.receiving_pps == pytest.approx(0.99 * 40_000, rel=0.01)
     assert asked["rate"] == cliff.PROFILED_LOAD * at.receiving_pps

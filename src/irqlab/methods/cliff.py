@@ -66,7 +66,7 @@ _SHOWS = {
 
 @dataclass(frozen=True)
 class External:
-    """The external cliff: the lowest load, in frames/s, that shows each sign; None if no load does."""
+    """The external cliff: the lowest load, in frames/s, that shows each sign that was asked for; None if no load does."""
 
     signs_pps: dict[str, float | None]
     curve: tuple[ApplicationResult, ...]
@@ -117,9 +117,18 @@ def closed_form_pps(interrupt_ns: float, packet_ns: float) -> float:
 
 
 def external(
-    runner: TrialRunner, workload: Workload, tuning: Tuning, echo: bool = False, precision: float = PRECISION
+    runner: TrialRunner,
+    workload: Workload,
+    tuning: Tuning,
+    echo: bool = False,
+    precision: float = PRECISION,
+    names: Sequence[str] = tuple(SIGNS),
 ) -> External:
-    """Sweeps the load, then narrows each sign down to `precision`. `echo`: the application echoes every datagram."""
+    """Sweeps the load, then narrows the signs of these names down to `precision`.
+
+    `echo`: the application echoes every datagram.
+    """
+    signs = {name: SIGNS[name] for name in names}
     known: dict[float, ApplicationResult] = {}
 
     def at(*rates_pps: float) -> None:
@@ -139,13 +148,13 @@ def external(
                 "do; end that, or offer less (--line-rate)"
             )
     beyond = max(known)
-    while not all(sign(known[beyond]) for sign in SIGNS.values()) and beyond < most_pps:
+    while not all(sign(known[beyond]) for sign in signs.values()) and beyond < most_pps:
         beyond = float(round(beyond * 1.25))
         at(beyond)
-    while wanted := sorted({rate for sign in SIGNS.values() for rate in _narrower(sign, known, precision)}):
+    while wanted := sorted({rate for sign in signs.values() for rate in _narrower(sign, known, precision)}):
         at(*wanted)
-    signs = {name: _lowest(sign, known) for name, sign in SIGNS.items()}
-    return External(signs, tuple(known[rate] for rate in sorted(known)))
+    found = {name: _lowest(sign, known) for name, sign in signs.items()}
+    return External(found, tuple(known[rate] for rate in sorted(known)))
 
 
 def _guess_pps(runner: TrialRunner, workload: Workload, tuning: Tuning, echo: bool) -> float:

@@ -67,8 +67,8 @@ TWO_HALVES = Condition(
     "two interfaces, each with half the cliff", "--interfaces 2 --cliff CLIFF/2", interfaces=2, cliff_share=0.5
 )
 CONDITIONS = (BASE, NICE, RULE, BOTH, POISSON, BURSTS, COST, SIGN, SOFTIRQ_TX, TWO, TWO_HALVES)
-QUICK_CONDITIONS = (BASE, NICE, RULE, BOTH, BURSTS)
-"""Of which something is expected, and bursts."""
+QUICK_CONDITIONS = (BASE, NICE, RULE, BOTH)
+"""Of which something is expected."""
 
 
 def _patched(name: str, *sysctls: tuple[str, str], nice: int | None = None) -> Condition:

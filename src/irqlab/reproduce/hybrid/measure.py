@@ -14,7 +14,7 @@ from irqlab.reproduce.hybrid import conditions, schemes, softirqs
 from irqlab.reproduce.hybrid.conditions import Condition, Found
 from irqlab.reproduce.hybrid.tables import CliffRow, ConditionRow, LatencyRow, Tables, ThroughputRow
 from irqlab.reproduce.salah2009 import rows
-from irqlab.reproduce.salah2009.cliffs import ECHOES, RECEIVES
+from irqlab.reproduce.salah2009.cliffs import ECHOES, RECEIVES, signs_of
 from irqlab.reproduce.salah2009.loads import PLAN, QUICK_PLAN, Cliffs, precision_of
 from irqlab.reproduce.session import Session
 from irqlab.reproduce.table import Table
@@ -81,12 +81,15 @@ def _patched(session: Session, plan: Workload) -> tuple[dict[str, Both], Table[C
 
 
 def _cliffs(session: Session, testbeds: dict[str, Testbed], plan: Workload) -> dict[str, Both]:
+    find = partial(
+        cliff.external,
+        workload=plan,
+        tuning=rows.de().tuning,
+        precision=precision_of(session.quick),
+        names=signs_of(session.quick),
+    )
     jobs = {
-        (kernel, echo): Job(
-            f"Linux {kernel}{' echo' if echo else ''}",
-            testbed,
-            partial(cliff.external, workload=plan, tuning=rows.de().tuning, echo=echo, precision=precision_of(session.quick)),
-        )
+        (kernel, echo): Job(f"Linux {kernel}{' echo' if echo else ''}", testbed, partial(find, echo=echo))
         for kernel, testbed in testbeds.items()
         for echo in (False, True)
     }

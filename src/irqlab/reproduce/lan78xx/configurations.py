@@ -83,7 +83,7 @@ DRIVERS = {
 PAIRS = {"kernel": ("before", "in_tree"), "ours": ("standard", "napi")}
 """Drivers before the series and after it."""
 QUICK_DRIVERS = (*PAIRS["kernel"], "ours")
-"""Those of a quick look at forwarding and rrul."""
+"""Those of a quick look."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ def buildable(session: Session) -> dict[str, Configuration]:
 
 
 def looked_at(session: Session) -> dict[str, Configuration]:
-    """Those of them whose forwarding and latency are measured."""
+    """Those of them that are measured throughout."""
     return {name: chosen for name, chosen in buildable(session).items() if not session.quick or name in QUICK_DRIVERS}
 
 

@@ -39,20 +39,23 @@ from irqlab.trials.rrul import RRUL, RRUL_BE, RrulTrial
 REFERENCE = "lan78xx_iperf3"
 SECONDS, QUICK_SECONDS = 2, 1
 RRUL_SECONDS, QUICK_RRUL_SECONDS = 5, 2
+QUICK_RRUL = ("in_tree", "ours")
+"""The drivers of a quick look at rrul: those of which something is expected."""
 FLENT = RrulTrial(seconds=60, idle_s=5, interval_ns=200_000_000)
 """As flent makes the test: its length, delay and step."""
 FRAME_BYTES = 64
 TESTS = {test.name: test for test in FOUR}
-STEPS, QUICK_STEPS = tuple(TESTS), ("TCP Rx", "UDP Tx")
-"""With which the patches are tested."""
 STEP_MIPS = 250
 """Where the CPU is the limit of every test, and a patch shows in Mbit/s."""
 SLOW = "slow"
 QUICK_FORWARDING_NS = 100_000_000
 STANDARD = 0
 """In place of a patch: none."""
-QUICK_STEPS_OF = ((WITH, 6), *((WITHOUT, patch) for patch in PATCHES))
-"""In a quick look: NAPI alone, of which the letter says something, and what napi is without each patch."""
+QUICK_STEPS = {
+    "TCP Rx": ((WITH, 6), (WITHOUT, 3), (WITHOUT, 5)),
+    "UDP Tx": ((WITH, 6), (WITHOUT, 2)),
+}
+"""Patches of a quick look, by test: NAPI alone, of which the letter says something, and each other where it matters most."""
 
 
 def _title(driver: str) -> str:
@@ -247,7 +250,7 @@ def iperf(session: Session) -> Table[IperfRow]:
         (name, speed, driver): _job(session, chosen, SPEEDS[speed], name, seconds)
         for name in TESTS
         for speed in _speeds(session)
-        for driver, chosen in buildable(session).items()
+        for driver, chosen in looked_at(session).items()
     }
     rows = [
         IperfRow(
@@ -353,7 +356,7 @@ def ablation(session: Session) -> Table[StepRow]:
 
     Throughput is the window's: a timeout of TCP's at the start costs a fifth of a second, whatever the driver does later.
     """
-    names, seconds = (QUICK_STEPS, QUICK_SECONDS) if session.quick else (STEPS, SECONDS)
+    seconds = QUICK_SECONDS if session.quick else SECONDS
     standard, napi = DRIVERS["standard"], DRIVERS["napi"]
     pairs: dict[tuple[str, int], tuple[Configuration, Configuration]] = {}
     before = standard
@@ -365,13 +368,12 @@ def ablation(session: Session) -> Table[StepRow]:
         else:
             pairs[how, patch] = (before, chosen)
             before = chosen
-    if session.quick:
-        pairs = {key: pair for key, pair in pairs.items() if key in QUICK_STEPS_OF}
-    chosen_by = {one.patches: one for pair in ((standard, napi), *pairs.values()) for one in pair}
+    asked = QUICK_STEPS if session.quick else {name: tuple(pairs) for name in TESTS}
     jobs = {
-        (" ".join(map(str, sorted(patches))), name): _job(session, chosen, STEP_MIPS, name, seconds)
-        for patches, chosen in chosen_by.items()
-        for name in names
+        (" ".join(map(str, sorted(chosen.patches))), name): _job(session, chosen, STEP_MIPS, name, seconds)
+        for name, keys in asked.items()
+        for pair in ((standard, napi), *(pairs[key] for key in keys))
+        for chosen in pair
     }
     found = session.all("each patch", jobs)
 
@@ -379,9 +381,10 @@ def ablation(session: Session) -> Table[StepRow]:
         return found[" ".join(map(str, sorted(chosen.patches))), name]
 
     rows = []
-    for name in names:
+    for name, keys in asked.items():
         rows.append(_step(WITH, STANDARD, name, point(standard, name), point(standard, name)))
-        for (how, patch), (less, more) in pairs.items():
+        for how, patch in keys:
+            less, more = pairs[how, patch]
             rows.append(_step(how, patch, name, point(less, name), point(more, name)))
     return Table(f"Each patch, at {STEP_MIPS} MIPS: Mbit/s once the flow has settled", StepRow, tuple(rows))
 
@@ -472,6 +475,8 @@ def rrul(session: Session) -> Table[RrulRow]:
     """Latency under load, as the answer to the letter asks for it; with --long also of flent's length (the kernel's drivers)."""
     short = RrulTrial(seconds=QUICK_RRUL_SECONDS if session.quick else RRUL_SECONDS)
     drivers = looked_at(session)
+    if session.quick:
+        drivers = {name: drivers[name] for name in QUICK_RRUL}
     asked = [
         (test, driver) for test in ((short,) if session.quick else (short, replace(short, test=RRUL_BE))) for driver in drivers
     ]

@@ -6,10 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from irqlab.config.workload import Workload
 from irqlab.methods import cliff
 from irqlab.methods.cliff import External, Internal
 from irqlab.present.columns import Col
+from irqlab.reproduce.salah2009 import loads
 from irqlab.reproduce.salah2009.loads import Cliffs
 from irqlab.reproduce.salah2009.rows import Row
 from irqlab.reproduce.table import Table
@@ -58,11 +58,18 @@ class SweepRow:
     p99_ns: Annotated[int | None, Col("p99", "ns")]
 
 
-def find(runner: TrialRunner, row: Row, workload: Workload, precision: float) -> Found:
-    """Both ways, with disable-enable: hybrid leaves it at the cliff."""
+def find(runner: TrialRunner, row: Row, quick: bool) -> Found:
+    """Both ways, with disable-enable: hybrid leaves it at the cliff. A quick look has one sign for the echo, the chosen one."""
+    workload, precision = loads.plan_of(quick), loads.precision_of(quick)
     receiving = cliff.external(runner, workload, row.tuning, precision=precision)
-    echoing = cliff.external(runner, workload, row.tuning, echo=True, precision=precision)
+    names = signs_of(quick)
+    echoing = cliff.external(runner, workload, row.tuning, echo=True, precision=precision, names=names)
     return receiving, echoing, cliff.internal(runner, workload, row.tuning, cliff.PROFILED_LOAD * receiving.cliff_pps)
+
+
+def signs_of(quick: bool) -> tuple[str, ...]:
+    """The signs by which the cliff is looked for that nothing is said of but where it is."""
+    return (cliff.CHOSEN,) if quick else tuple(cliff.SIGNS)
 
 
 def cliffs_of(found: Found) -> Cliffs:

@@ -32,6 +32,7 @@ COMPARED = (0.5, 1.0, 2.0, 4.0)
 """Of the cliff: where the findings look."""
 COMPARED_ECHO = (0.1, 0.5, 0.9)
 SWEPT, SWEPT_ECHO = (1.0, 2.0, 4.0), (0.5,)
+QUICK_BUDGETED = (2.0, 4.0)
 BUDGETED = (0.5, 1.0, 1.5, 1.75, 2.0, 3.0, 4.0)
 """Of the cliff: figure 6(a)."""
 BUDGETED_ECHO = (0.1, 0.5, 0.9, 1.25, 2.0)
@@ -138,7 +139,7 @@ class Offer:
     @classmethod
     def budgets(cls, quick: bool) -> Offer:
         """The loads of figure 6."""
-        return cls(SWEPT, SWEPT_ECHO, workload=QUICK_PLAN) if quick else cls(BUDGETED, BUDGETED_ECHO)
+        return cls(QUICK_BUDGETED, SWEPT_ECHO, workload=QUICK_PLAN) if quick else cls(BUDGETED, BUDGETED_ECHO)
 
     @classmethod
     def sweep(cls) -> Offer:

@@ -31,7 +31,7 @@ def measure(session: Session) -> Tables:
         raise IrqlabError(
             f"the paper compares receive schemes, and {testbed.driver} has none that can be set: try irqmod_rtl8139cp"
         )
-    find = partial(cliffs.find, row=rows.de(), workload=loads.plan_of(session.quick), precision=loads.precision_of(session.quick))
+    find = partial(cliffs.find, row=rows.de(), quick=session.quick)
     found = session.all("the cliff", {"": Job("the cliff", testbed, find)})[""]
     at = cliffs.cliffs_of(found)
     paper = _curves(session, testbed, rows.competing(at.receiving_pps), at, Offer.of(session.quick))

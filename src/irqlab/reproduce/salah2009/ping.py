@@ -18,7 +18,7 @@ from irqlab.trials.application import ApplicationResult, ApplicationTrial
 RATES_PPS = (10.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 4000.0, 8000.0, 16000.0, 32000.0)
 """The paper's sender reached 8 kpps."""
 QUICK_RATES_PPS = (100.0, 8000.0)
-DURATION_NS = 500_000_000
+DURATION_NS, QUICK_DURATION_NS = 500_000_000, 200_000_000
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ Found = Sequence[tuple[Row, Sequence[ApplicationResult]]]
 
 def measure(runner: TrialRunner, row: Row, quick: bool) -> list[ApplicationResult]:
     """A row at every rate."""
-    rates = QUICK_RATES_PPS if quick else RATES_PPS
+    rates, duration_ns = (QUICK_RATES_PPS, QUICK_DURATION_NS) if quick else (RATES_PPS, DURATION_NS)
     return receiving.trials(
-        runner, [ApplicationTrial(Load(rate_pps=rate), row.tuning, kind="ping", duration_ns=DURATION_NS) for rate in rates]
+        runner, [ApplicationTrial(Load(rate_pps=rate), row.tuning, kind="ping", duration_ns=duration_ns) for rate in rates]
     )
 
 
