@@ -199,7 +199,9 @@ def test_every_cell_of_the_letter_is_measured_with_every_driver() -> None:
 def test_a_quick_look_leaves_out_the_fast_board_drivers_and_most_of_the_ablation() -> None:
     session = FakeSession(answer=_answer, quick=True)
     measure.measure(session)  # type: ignore[arg-type]
-    asked = {table: [key for what, key in session.asked if what == table] for table in ("the letter's tables", "rrul", "each patch")}
+    asked = {
+        table: [key for what, key in session.asked if what == table] for table in ("the letter's tables", "rrul", "each patch")
+    }
     assert {key[1] for key in asked["the letter's tables"]} == {"slow"}
     assert {key[-1] for key in asked["the letter's tables"]} == set(QUICK_DRIVERS)
     assert {key[-1] for key in asked["rrul"]} == {"in_tree", "ours"}
