@@ -37,7 +37,7 @@ SYSTEM_CPU_FULL = 0.99
 FLATTENED = 0.99
 """Throughput follows the load while it is at least this share of it."""
 LOSS = 0.001
-PRECISION, QUICK_PRECISION = 0.01, 0.03
+PRECISION, QUICK_PRECISION = 0.01, 0.05
 PARTS = 4
 """Each round splits the interval into this many parts; its trials are independent and run in parallel."""
 GRID = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.35, 1.5)
@@ -191,8 +191,8 @@ def internal(runner: TrialRunner, workload: Workload, tuning: Tuning, rate_pps: 
     known = symbols(runner.testbed)
     where = addresses(known)
     names = [module.name for module in runner.testbed.modules]
-    loaded, answer = runner.profile(receiving.spec_of(workload, rate_pps, tuning), where)
-    silent, nothing = runner.profile(_silent(workload, tuning), where)
+    wanted = [receiving.spec_of(workload, rate_pps, tuning), _silent(workload, tuning)]
+    (loaded, answer), (silent, nothing) = runner.profiles(wanted, where)
     with_load, without = tree.section(answer, known, names), tree.section(nothing, known, names)
     used, idle = tree.totals(with_load["samples"], "context"), tree.totals(without["samples"], "context")
     packets = loaded.application_pps * workload.duration_ns / 1e9

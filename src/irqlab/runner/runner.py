@@ -50,6 +50,11 @@ class TrialRunner:
         self._remember(result)
         return result, profile
 
+    def profiles(self, trials: Sequence[Trial[R]], addresses: dict[str, Any]) -> list[tuple[R, dict[str, Any]]]:
+        """As `profile`, of each of these trials, in parallel if slots are free."""
+        with ThreadPoolExecutor(max_workers=max(1, len(trials))) as pool:
+            return list(pool.map(lambda trial: self.profile(trial, addresses), trials))
+
     def trials(self, trials: Sequence[Trial[R]], say: Callable[[R], str]) -> list[R]:
         """Runs independent trials, in parallel if slots are free; returns results in the order of `trials`."""
 

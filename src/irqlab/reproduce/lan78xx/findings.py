@@ -392,7 +392,7 @@ CLAIMS: tuple[Claim[Tables, Any], ...] = (
     Claim(
         AIM,
         f"Under rrul's load our driver's round trips (UDP BE, p99) are not longer than the in-tree driver's ({SLOW} board).",
-        lambda tables: marked(tables.rrul) or None,
+        lambda tables: marked(tables.rrul) if tables.rrul else None,
         holds=lambda by: by["ours"].udp_be.load.p99_us <= LATER * by["in_tree"].udp_be.load.p99_us,
         yes=_rrul,
         no=_rrul,

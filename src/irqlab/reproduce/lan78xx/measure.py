@@ -38,9 +38,7 @@ from irqlab.trials.rrul import RRUL, RRUL_BE, RrulTrial
 
 REFERENCE = "lan78xx_iperf3"
 SECONDS, QUICK_SECONDS = 2, 1
-RRUL_SECONDS, QUICK_RRUL_SECONDS = 5, 2
-QUICK_RRUL = ("in_tree", "ours")
-"""The drivers of a quick look at rrul: those of which something is expected."""
+RRUL_SECONDS = 5
 FLENT = RrulTrial(seconds=60, idle_s=5, interval_ns=200_000_000)
 """As flent makes the test: its length, delay and step."""
 FRAME_BYTES = 64
@@ -48,7 +46,7 @@ TESTS = {test.name: test for test in FOUR}
 STEP_MIPS = 250
 """Where the CPU is the limit of every test, and a patch shows in Mbit/s."""
 SLOW = "slow"
-QUICK_FORWARDING_NS = 100_000_000
+QUICK_FORWARDING_NS, QUICK_WIDTH = 60_000_000, 0.01
 STANDARD = 0
 """In place of a patch: none."""
 QUICK_STEPS = {
@@ -204,8 +202,9 @@ class Tables:
     letter: Table[LetterRow]
     ratios: Table[RatioRow]
     forwarding: Table[ForwardingRow]
-    rrul: Table[RrulRow]
     ablation: Table[StepRow]
+    rrul: Table[RrulRow] | None = None
+    """None: not in a quick look."""
     causes: Table[CauseRow] | None = None
     """None: not in a quick look."""
     hardware: Table[HardwareRow] | None = None
@@ -223,8 +222,8 @@ def measure(session: Session) -> Tables:
         letter=letter(),
         ratios=ratios(measured, letter()),
         forwarding=forwarding(session),
-        rrul=rrul(session),
         ablation=ablation(session),
+        rrul=None if session.quick else rrul(session),
         causes=None if session.quick else causes(session),
         hardware=hardware(session, session.hardware) if session.hardware else None,
     )
@@ -413,7 +412,9 @@ def _percent(value: float | None, base: float | None) -> float | None:
 
 def forwarding(session: Session) -> Table[ForwardingRow]:
     """64-byte frames through the DUT, with one flow and no loss."""
-    workload = Workload(size=FRAME_BYTES, duration_ns=QUICK_FORWARDING_NS) if session.quick else Workload(size=FRAME_BYTES)
+    workload = Workload(size=FRAME_BYTES)
+    if session.quick:
+        workload = replace(workload, duration_ns=QUICK_FORWARDING_NS, relative_width=QUICK_WIDTH)
     jobs = {
         (speed, driver): Job(
             f"{chosen.title} {speed}", chosen.testbed(session, SPEEDS[speed]), partial(throughput.run, workload=workload)
@@ -473,13 +474,9 @@ def causes(session: Session) -> Table[CauseRow]:
 
 def rrul(session: Session) -> Table[RrulRow]:
     """Latency under load, as the answer to the letter asks for it; with --long also of flent's length (the kernel's drivers)."""
-    short = RrulTrial(seconds=QUICK_RRUL_SECONDS if session.quick else RRUL_SECONDS)
-    drivers = looked_at(session)
-    if session.quick:
-        drivers = {name: drivers[name] for name in QUICK_RRUL}
-    asked = [
-        (test, driver) for test in ((short,) if session.quick else (short, replace(short, test=RRUL_BE))) for driver in drivers
-    ]
+    short = RrulTrial(seconds=RRUL_SECONDS)
+    drivers = buildable(session)
+    asked = [(test, driver) for test in (short, replace(short, test=RRUL_BE)) for driver in drivers]
     if session.long:
         asked += [(FLENT, driver) for driver in PAIRS["kernel"] if driver in drivers]
     jobs = {

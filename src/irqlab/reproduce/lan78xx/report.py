@@ -72,16 +72,22 @@ def sections(tables: Tables) -> list[Section]:
     """Plots and tables."""
     ratios = Group(tables=[page.table(tables.ratios)])
     forwarding = Group(tables=[page.table(tables.forwarding)])
-    rrul = Group(tables=[page.table(tables.rrul)])
     return [
         *(_test(tables, name) for name in TESTS),
         Section("ratios", "What the series does", "What the series does", "After by before, here and in the letter.", [ratios]),
         _ablation(tables),
         Section("forwarding", "Forwarding", "Forwarding", "64-byte frames through the DUT.", [forwarding]),
-        Section("rrul", "Latency under load", "Latency", "What the answer to the letter asks for.", [rrul]),
+        *_rrul(tables),
         *_causes(tables),
         *_hardware(tables),
     ]
+
+
+def _rrul(tables: Tables) -> list[Section]:
+    if tables.rrul is None:
+        return []
+    intro = "What the answer to the letter asks for."
+    return [Section("rrul", "Latency under load", "Latency", intro, [Group(tables=[page.table(tables.rrul)])])]
 
 
 def _causes(tables: Tables) -> list[Section]:

@@ -64,7 +64,8 @@ def find(runner: TrialRunner, row: Row, quick: bool) -> Found:
     receiving = cliff.external(runner, workload, row.tuning, precision=precision)
     names = signs_of(quick)
     echoing = cliff.external(runner, workload, row.tuning, echo=True, precision=precision, names=names)
-    return receiving, echoing, cliff.internal(runner, workload, row.tuning, cliff.PROFILED_LOAD * receiving.cliff_pps)
+    rate_pps = cliff.PROFILED_LOAD * receiving.cliff_pps
+    return receiving, echoing, cliff.internal(runner, loads.profiled_of(quick), row.tuning, rate_pps)
 
 
 def signs_of(quick: bool) -> tuple[str, ...]:

@@ -17,7 +17,9 @@ from irqlab.runner.runner import TrialRunner
 from irqlab.trials.application import ApplicationResult
 
 PLAN = Workload()
-QUICK_PLAN = Workload(duration_ns=80_000_000, warmup_ns=25_000_000)
+QUICK_PLAN = Workload(duration_ns=60_000_000, warmup_ns=20_000_000)
+QUICK_PROFILED = Workload(duration_ns=40_000_000, warmup_ns=20_000_000)
+"""A profile takes several times as long as a trial."""
 RECEIVING = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 3.0, 4.0)
 """Shares of the cliff."""
 QUICK_RECEIVING = (0.1, 0.5, 1.0, 2.0, 4.0)
@@ -26,7 +28,6 @@ ECHOING = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.25, 2.0, 4.0)
 QUICK_ECHOING = (0.1, 0.5, 0.9)
 LOW_PPS = (100.0, 200.0, 500.0, 1000.0, 2000.0)
 """Figure 7(d): the zoom at low rates, frames/s."""
-QUICK_LOW_PPS = (1000.0,)
 LOW_DURATION_NS = 500_000_000
 COMPARED = (0.5, 1.0, 2.0, 4.0)
 """Of the cliff: where the findings look."""
@@ -117,6 +118,11 @@ def plan_of(quick: bool) -> Workload:
     return QUICK_PLAN if quick else PLAN
 
 
+def profiled_of(quick: bool) -> Workload:
+    """How long a profile is."""
+    return QUICK_PROFILED if quick else PLAN
+
+
 @dataclass(frozen=True)
 class Offer:
     """What a row is offered: shares of the cliffs, and absolute low rates."""
@@ -129,7 +135,7 @@ class Offer:
     @classmethod
     def of(cls, quick: bool) -> Offer:
         """All loads of figure 7."""
-        return cls(QUICK_RECEIVING, QUICK_ECHOING, QUICK_LOW_PPS, QUICK_PLAN) if quick else cls(RECEIVING, ECHOING, LOW_PPS)
+        return cls(QUICK_RECEIVING, QUICK_ECHOING, workload=QUICK_PLAN) if quick else cls(RECEIVING, ECHOING, LOW_PPS)
 
     @classmethod
     def brief(cls) -> Offer:

@@ -125,7 +125,7 @@ def _switching(session: Session, testbed: Testbed, at: Cliffs) -> Switching:
 
 def _why(session: Session, testbed: Testbed, at: Cliffs) -> tuple[Table[OverloadRow], Table[StarvationRow]]:
     chosen = rows.competing(at.receiving_pps)
-    cliff_pps, plan = at.receiving_pps, loads.plan_of(session.quick)
+    cliff_pps, plan = at.receiving_pps, loads.profiled_of(session.quick)
     jobs = {
         (load, n): Job(
             f"{row.name} at {load:g}x",

@@ -21,7 +21,7 @@ from irqlab.trials.application import ApplicationResult
 LOADS, QUICK_LOADS = (2.0, 4.0), (4.0,)
 """Of the cliff. A profile takes several times as long as a trial."""
 LONG_LOAD = 4.0
-LONG, QUICK_LONG = Workload(duration_ns=2_100_000_000), Workload(duration_ns=400_000_000)
+LONG, QUICK_LONG = Workload(duration_ns=2_100_000_000), Workload(duration_ns=300_000_000)
 """Disable-enable rests a tick every quarter of a second: several rests."""
 
 

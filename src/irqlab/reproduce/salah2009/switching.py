@@ -20,7 +20,7 @@ QUICK_EPSILONS_PERMILLE = (0, 150)
 ARRIVALS: tuple[Arrivals, ...] = ("constant", "poisson", "bursts")
 BURST_NS = 10_000_000
 """On and off: longer than a window of 8 ms, and no multiple of one."""
-DURATION_NS, QUICK_DURATION_NS = 1_000_000_000, 300_000_000
+DURATION_NS, QUICK_DURATION_NS = 1_000_000_000, 200_000_000
 WINDOW_NS = 8_000_000
 
 ESTIMATED = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0)
