@@ -14,7 +14,8 @@ from irqlab.reproduce.session import Session
 def test_every_driver_receives(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure, "TESTS", {"TCP Rx": measure.TESTS["TCP Rx"]})
     monkeypatch.setattr(measure, "SPEEDS", {"slow": measure.SPEEDS["slow"]})
-    with Session(TestbedConfig("irqmod_lan78xx"), quick=True) as session:
+    monkeypatch.setattr(measure, "SECONDS", measure.QUICK_SECONDS)
+    with Session(TestbedConfig("irqmod_lan78xx")) as session:
         data = measure.iperf(session)
     rows = {row.driver: row for row in data}
     assert set(rows) == set(DRIVERS)

@@ -79,8 +79,8 @@ def test_a_row_is_offered_every_load_receiving_and_echoing() -> None:
     offer = Offer((0.5, 2.0), (0.9,), (1000.0,), loads.QUICK_PLAN)
     found = loads.curve(stand, rows.napi(2), AT, offer)
     assert sorted((s.load.rate_pps, s.echo, s.duration_ns) for s in testbed.specs) == [
-        (1000.0, True, loads.LOW_DURATION_NS), (12_500.0, False, 80_000_000), (14_400.0, True, 80_000_000),
-        (50_000.0, False, 80_000_000),
+        (1000.0, True, loads.LOW_DURATION_NS), (12_500.0, False, 60_000_000), (14_400.0, True, 60_000_000),
+        (50_000.0, False, 60_000_000),
     ]  # fmt: skip
     assert all(spec.tuning.budget == 2 for spec in testbed.specs)
     assert [load for load, _ in found.receiving] == [0.5, 2.0]
@@ -162,7 +162,7 @@ def test_switches_are_counted_over_warm_up_and_window() -> None:
     assert [(row.arrivals, row.epsilon) for row in table] == [
         (arrivals, epsilon) for arrivals in ("constant", "poisson", "bursts") for epsilon in (0.0, 0.15)
     ]
-    assert {row.switches_per_s for row in table} == {4 / 0.35}
+    assert {row.switches_per_s for row in table} == {4 / 0.25}
     bursts = next(spec for spec in testbed.specs if spec.load.arrivals == "bursts")
     assert (bursts.load.rate_pps, bursts.load.on_ns, bursts.load.off_ns) == (50_000.0, 10_000_000, 10_000_000)
 
