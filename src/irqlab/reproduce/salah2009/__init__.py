@@ -21,6 +21,6 @@ PAPER = Paper(
     with_long=True,
     kept_with=("--long",),
     because=BECAUSE,
-    takes_long="experiments, and every setting of the schemes of today's kernel on three drivers",
+    takes_long="every setting of the schemes of today's kernel, on three drivers",
     series=SERIES,
 )

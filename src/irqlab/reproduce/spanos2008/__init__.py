@@ -21,6 +21,6 @@ PAPER = Paper(
     with_long=True,
     kept_with=("--long", "--hardware", "mpc8250"),
     because=differences.BECAUSE,
-    takes_long="everything is measured twice, without the costs of the board and with them, and a trial of 60 s for each variant",
+    takes_long="six variants at nine sizes, with the limit of the wire and without, overload, phases, and each cause on and off",
     series=tuple(VARIANTS),
 )
