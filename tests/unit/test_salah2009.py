@@ -238,7 +238,7 @@ def test_everything_is_measured_on_the_papers_driver_and_todays_schemes_on_other
     full = measure.measure(session)  # type: ignore[arg-type]
     assert {row.driver for row in full.application} == {"irqmod_i8255x", *measure.INTREE}
     papers = [rows.DE, rows.NAPI, rows.NAPI_2, rows.HYBRID, rows.ADAPTIVE]
-    for found, schemes in ((tables, papers), (full, [*papers, rows.THREADED, rows.DEFERRED, rows.BUSY])):
+    for found, schemes in ((tables, papers), (full, [*papers, *rows.TODAYS])):
         assert [row.scheme for row in found.application if (row.driver, row.load_of_cliff) == (found.driver, 1.0)] == schemes
     assert [row.scheme for row in tables.budget if row.load_of_cliff == 2.0] == [
         "NAPI (2)", "NAPI (6)", "NAPI (300)", "NAPI (2, weight 64)",

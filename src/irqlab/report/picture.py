@@ -13,6 +13,7 @@ from irqlab import files
 from irqlab.present import series, svg, swatches
 
 PLOT_WIDTH, GAP, MARGIN, TITLE = 400, 40, 14, 30
+PER_ROW = 2
 LEGEND_TOP, LEGEND_STEP, LEGEND_LEFT, SWATCH_WIDTH = 18, 24, 64, 44
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif"
 
@@ -35,14 +36,17 @@ def write(directory: Path, name: str, panels: Sequence[Panel]) -> None:
 
 
 def picture(panels: Sequence[Panel], dark: bool) -> str:
-    """The panels side by side."""
+    """The panels, PER_ROW side by side."""
     drawn: list[str] = []
     titles: list[str] = []
+    above: float = 0
     bottom = 0.0
     number = 0
     for place, panel in enumerate(panels):
-        x, top = MARGIN + place * (PLOT_WIDTH + GAP), MARGIN + TITLE
-        titles.append(f'<text class="title" x="{x}" y="{MARGIN + 14}">{svg.clean(panel.title)}</text>')
+        if place % PER_ROW == 0:
+            above = bottom
+        x, top = MARGIN + place % PER_ROW * (PLOT_WIDTH + GAP), round(above) + MARGIN + TITLE
+        titles.append(f'<text class="title" x="{x}" y="{round(above) + MARGIN + 14}">{svg.clean(panel.title)}</text>')
         number += 1
         plot, height = _placed(svg.numbered(panel.plot, number), x, top, PLOT_WIDTH)
         drawn.append(plot)
@@ -56,7 +60,8 @@ def picture(panels: Sequence[Panel], dark: bool) -> str:
             y += LEGEND_STEP
         bottom = max(bottom, y)
     height = bottom + MARGIN
-    width = 2 * MARGIN + len(panels) * PLOT_WIDTH + (len(panels) - 1) * GAP
+    columns = min(len(panels), PER_ROW)
+    width = 2 * MARGIN + columns * PLOT_WIDTH + (columns - 1) * GAP
     text = "text { font-size: 14px; fill: currentColor } .title { font-weight: 600; font-size: 16px }"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height:.0f}" width="{width}" height="{height:.0f}">\n'

@@ -18,6 +18,6 @@ PAPER = Paper(
     lead="Hybrid as in the paper and improved, on three kernels, and the paper's environment, one condition at a time.",
     with_long=True,
     kept_with=("--long", "--ensemble", "3"),
-    takes_long="three members of an ensemble, on three kernels and on one that is built for it",
+    takes_long="three kernels, and eleven conditions",
     series=schemes.SERIES,
 )

@@ -22,6 +22,6 @@ PAPER = Paper(
     with_long=True,
     kept_with=("--hardware", "bcm2837", "--long"),
     because=BECAUSE,
-    takes_long="five drivers on two boards, each patch of the series, rrul of 60 s, a processor whose memory takes time",
+    takes_long="five drivers on two boards, each patch of the series in three ways, rrul of every driver",
     series=report.TITLES,
 )

@@ -10,11 +10,9 @@ from irqlab.reproduce.lan78xx.findings import claim_of
 _WHY = {
     UDP_TX: "in part because QEMU's xHCI does not moderate its interrupts ([why](#why-udp-tx-gains-less)); the rest is not "
     "explained",
-    UDP_RX: "one processor, and GRO ([why](#why-udp-rx-loses))",
+    UDP_RX: "in part because of GRO ([why](#why-udp-rx-loses)); the rest is not explained",
 }
 
 BECAUSE = {claim_of(test): Because("differs", why) for test, why in _WHY.items()} | {
-    "Moving from a tasklet to NAPI alone": Because(
-        "differs", "[where little counts as something](#results); that a list costs a few instructions more is not separated"
-    ),
+    "Moving from a tasklet to NAPI alone": Because("differs", "not explained: TCP Rx is a little slower"),
 }

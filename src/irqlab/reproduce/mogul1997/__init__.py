@@ -18,6 +18,7 @@ PAPER = Paper(
     sections=report.sections,
     lead="Figures 6-1 to 7-1 of the paper: a router with and without a process on its forwarding path, and what is left for "
     "other processes.",
+    kept_with=("--ensemble", "3"),
     because=differences.BECAUSE,
     takes_long="19 curves of 14 loads, and five of figure 7-1",
     series=SERIES,

@@ -8,7 +8,9 @@ from irqlab.reproduce.claims import Because
 _PRIORITY = Because("agrees", "if [ksoftirqd goes first](#where-they-differ-and-why)")
 
 BECAUSE = {
-    "Without screend smaller quotas work better": Because("differs", "[the ring](#where-they-differ-and-why)"),
+    "Without screend smaller quotas work better": Because(
+        "differs", "in part because of [the ring](#where-they-differ-and-why); the rest is not explained"
+    ),
     "With feedback the peak is much improved": Because(
         "differs", "in part [arrivals and the cost of interrupts](#where-they-differ-and-why); the rest is not explained"
     ),

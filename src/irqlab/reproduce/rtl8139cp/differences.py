@@ -11,7 +11,7 @@ _REFILL = Because(
     "[when the ring is refilled](#when-the-ring-is-refilled)",
 )
 _PROVENANCE = Because("differs", "the table is another's: [where it is from](#where-the-articles-table-is-from)")
-_LEFT_OUT = Because("differs", "[left out](#what-each-measure-contributes)")
+_LEFT_OUT = Because("differs", "not explained: [what leaving it out does](#what-each-measure-contributes)")
 
 BECAUSE = {
     "With a suitable period the timer receives": Because(
@@ -34,6 +34,6 @@ BECAUSE = {
     ),
     "Measure 1. receive interrupts off": _LEFT_OUT,
     "Measure 2. polling in the timer's interrupt": _LEFT_OUT,
-    "Measure 3. hand-off to the backlog": Because("differs", f"{_LEFT_OUT.text}, alone and with the fourth"),
+    "Measure 3. hand-off to the backlog": _LEFT_OUT,
     "Measure 4. deferred refill": _REFILL,
 }

@@ -18,11 +18,15 @@ BECAUSE = {
     ),
     "At 2 times the cliff hybrid": Because("differs", _SOFTIRQS),
     "At 4 times the cliff hybrid": Because("differs", _SOFTIRQS),
-    "Where frames are lost": Because("differs", _SOFTIRQS),
+    "Where frames are lost": Because("differs", f"at 2.35 times the cliff {_SOFTIRQS}; at other loads not explained"),
     "Below 200 frames a second": Because("differs", "not explained: [tried with the memory of the paper's machine](#low-rates)"),
-    "The interrupt rate follows": Because("differs", _POISSON),
+    "The interrupt rate follows": Because(
+        "differs", "not explained: with [Poisson arrivals](#poisson-arrivals) it bends, but it does not turn"
+    ),
     "Hybrid's interrupts fall": Because(
-        "differs", "a poll that finds the ring empty unmasks: with [`paced`](#hybrid-improved) RX stays masked"
+        "differs",
+        "in part because a poll that finds the ring empty unmasks: with [`paced`](#hybrid-improved), where RX stays masked, "
+        "they are about 5 % of the frames at 1.5 and 2 times the cliff. The rest is not explained",
     ),
     "Shortly after": Because("differs", "[what Poisson arrivals change](#poisson-arrivals); the drop is not explained"),
     "NAPI leaves the least": Because("differs", _POISSON),

@@ -507,6 +507,7 @@ _KSOFTIRQD: Claim[Tables, list[ReceivingRow]] = Claim(
 
 Switches = dict[float, float]
 """A second, by epsilon."""
+ARRIVALS = {"constant": "constant arrivals", "poisson": "Poisson arrivals", "bursts": "bursts"}
 
 
 def _switching(arrivals: str) -> Claim[Tables, Switches]:
@@ -523,7 +524,7 @@ def _switching(arrivals: str) -> Claim[Tables, Switches]:
 
     return Claim(
         "Text",
-        f"At the cliff hybrid switches least with e = {paper('epsilon'):g} ({arrivals} arrivals).",
+        f"At the cliff hybrid switches least with e = {paper('epsilon'):g} ({ARRIVALS[arrivals]}).",
         evidence,
         holds=lambda by: paper("epsilon") in fewest(by),
         yes=told,
@@ -615,7 +616,7 @@ def _today(tables: Tables) -> Today | None:
     for driver, every in tables.application.by(lambda r: r.driver).items():
         at = [row for row in every if row.load_of_cliff == TODAY_LOAD]
         napi = [row for row in at if row.scheme == rows.NAPI]
-        others = [row for row in at if row.scheme in (rows.THREADED, rows.DEFERRED, rows.BUSY)]
+        others = [row for row in at if row.scheme in rows.TODAYS]
         if napi and others:
             found[driver] = (napi[0], max(others, key=lambda row: row.application_pps))
     return found or None

@@ -27,7 +27,7 @@ LOW_KPPS = 2.5
 PUBLISHED = ("cross", "the paper")
 COMPARED = (rows.DE, rows.NAPI, rows.NAPI_2, rows.HYBRID, rows.ADAPTIVE)
 """Figure 7's schemes, and ours."""
-TODAYS = (rows.NAPI, rows.HYBRID, rows.ADAPTIVE, rows.THREADED, rows.DEFERRED, rows.BUSY)
+TODAYS = (rows.NAPI, rows.HYBRID, rows.ADAPTIVE, *rows.TODAYS)
 OF_CLIFF = "Load, times the cliff"
 ESTIMATED = ("offered", "estimate")
 NUMBERS = {scheme: number for number, scheme in enumerate(rows.SERIES)}

@@ -17,8 +17,10 @@ DE, NAPI, NAPI_2, HYBRID, ADAPTIVE = "DE", "NAPI (300)", "NAPI (2)", "hybrid", "
 PACED = "hybrid, paced"
 EPSILON_PERMILLE = 150
 """The paper's."""
-THREADED, DEFERRED, BUSY = "threaded NAPI", "deferred NAPI", "busy polling"
-SERIES = (DE, NAPI, NAPI_2, HYBRID, ADAPTIVE, THREADED, DEFERRED, BUSY)
+THREADED, DEFERRED, BUSY, DIM = "threaded NAPI", "deferred NAPI", "busy polling", "dim"
+TODAYS = (THREADED, DEFERRED, BUSY, DIM)
+"""The schemes of today's kernel besides NAPI. Our drivers alone have DIM."""
+SERIES = (DE, NAPI, NAPI_2, HYBRID, ADAPTIVE, *TODAYS)
 """Lines of the plots, in the order of their styles."""
 
 DEFERRALS = ((1, 50), (2, 20), (2, 50), (2, 200), (10, 50))
@@ -98,6 +100,7 @@ def of_today(ours: bool) -> dict[str, list[Row]]:
         ],
         BUSY: [Row(BUSY, f"{us} µs", tuning(busy_poll_us=us)) for us in BUSY_POLLS_US],
     }
-    if not ours:
-        found = {NAPI: [Row(NAPI, "", tuning())], **found}
-    return found
+    if ours:
+        dim = Tuning(schemes=Schemes(rx="dim"), budget=DEFAULT_BUDGET)
+        return found | {DIM: [Row(DIM, "", dim)]}
+    return {NAPI: [Row(NAPI, "", tuning())], **found}

@@ -35,8 +35,8 @@ BECAUSE = {
     "With 64-byte frames the highest rate without loss": _FASTER,
     "By the formulas ORIGINAL and NAPI-TX-OFF": Because(
         "differs",
-        "NAPI passes lists, for which the kernel looks up one route ([lists off](#the-experiments)), and has no backlog, "
-        "which no experiment turns off",
+        "in part because NAPI passes lists, for which the kernel looks up one route ([lists off](#the-experiments)). The rest is "
+        "not explained: no experiment gives NAPI a backlog",
     ),
     "A byte takes": _BYTE,
     "The constant part takes": _FASTER,
@@ -47,8 +47,8 @@ BECAUSE = {
 
 _COMPLETION = Because(
     "differs",
-    "TX-OFF is not charged the fitted cost of freeing in an interrupt, which contains the whole of a transmit completion; no "
-    "experiment divides it",
+    "not explained. TX-OFF is not charged the fitted cost of freeing in an interrupt, which contains the whole of a transmit "
+    "completion; no experiment divides it",
 )
 _HANDLER = Because(
     "differs", "the costs charge the handler nothing: on and off [under conditions](#table-3-and-figure-5-under-conditions)"
