@@ -253,16 +253,18 @@ static int i8255x_set_link_ksettings(struct net_device *netdev,
 	struct i8255x *np = netdev_priv(netdev);
 	int err;
 
+	i8255x_link_pause(np);
 	err = mii_ethtool_set_link_ksettings(&np->mii, settings);
-	if (err)
-		return err;
-	i8255x_phy_save(np);
-	/* The link work looks at it anew: it may be slow now. */
-	WRITE_ONCE(np->slow_link, true);
-	netif_carrier_off(netdev);
-	/* A forced duplex is part of the configuration. */
-	i8255x_apply(np);
-	return 0;
+	if (!err) {
+		i8255x_phy_save(np);
+		/* The link work looks at it anew: it may be slow now. */
+		WRITE_ONCE(np->slow_link, true);
+		netif_carrier_off(netdev);
+		/* A forced duplex is part of the configuration. */
+		i8255x_apply(np);
+	}
+	i8255x_link_resume(np);
+	return err;
 }
 
 static int i8255x_nway_reset(struct net_device *netdev)

@@ -81,6 +81,7 @@ int i8255x_set_pauseparam(struct net_device *netdev,
 		return -EOPNOTSUPP;
 	if (pause->rx_pause != pause->tx_pause)
 		return -EINVAL;
+	i8255x_link_pause(np);
 	np->flow_auto = pause->autoneg;
 	was = i8255x_mdio_read(netdev, phy, MII_ADVERTISE);
 	advertise = was & ~ADVERTISE_PAUSE_CAP;
@@ -90,6 +91,7 @@ int i8255x_set_pauseparam(struct net_device *netdev,
 		i8255x_flow_set(np, pause->rx_pause);
 	if (advertise == was) {
 		i8255x_flow_link(np);
+		i8255x_link_resume(np);
 		return 0;
 	}
 	i8255x_mdio_write(netdev, phy, MII_ADVERTISE, advertise);
@@ -99,5 +101,6 @@ int i8255x_set_pauseparam(struct net_device *netdev,
 	/* The link work looks at it anew. */
 	WRITE_ONCE(np->slow_link, true);
 	netif_carrier_off(netdev);
+	i8255x_link_resume(np);
 	return 0;
 }

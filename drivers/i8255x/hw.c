@@ -219,7 +219,9 @@ irqreturn_t i8255x_isr(int irq, void *data)
 		writeb(np->mask, np->regs + SCB_MASK);
 		spin_unlock(&np->mask_lock);
 	}
-	if (ours & (CAUSES_RX | CAUSE_SWI))
+	/* SWI cannot be masked. While RX is, its owner looks after the receiver. */
+	if (ours & CAUSES_RX ||
+	    (ours & CAUSE_SWI && !(READ_ONCE(np->mask) & CAUSE_FR)))
 		groups |= IRQMOD_RX;
 	if (ours & CAUSES_TX)
 		groups |= IRQMOD_TX;

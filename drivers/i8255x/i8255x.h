@@ -225,6 +225,8 @@ int i8255x_set_wol(struct net_device *netdev, struct ethtool_wolinfo *wol);
 void i8255x_apply(struct i8255x *np);
 int i8255x_restart(struct i8255x *np);
 void i8255x_pause(struct i8255x *np);
+void i8255x_link_pause(struct i8255x *np);
+void i8255x_link_resume(struct i8255x *np);
 
 /* phy.c */
 int i8255x_find_phy(struct i8255x *np);

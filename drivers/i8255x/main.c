@@ -179,6 +179,18 @@ static void i8255x_link(struct work_struct *work)
 	schedule_delayed_work(&np->link_work, LINK_PERIOD);
 }
 
+/* While settings of the link change: the work may be about to apply the old ones. */
+void i8255x_link_pause(struct i8255x *np)
+{
+	cancel_delayed_work_sync(&np->link_work);
+}
+
+void i8255x_link_resume(struct i8255x *np)
+{
+	if (netif_running(np->netdev))
+		schedule_delayed_work(&np->link_work, 0);
+}
+
 static int i8255x_set_mac(struct net_device *netdev, void *address)
 {
 	struct i8255x *np = netdev_priv(netdev);
@@ -204,14 +216,10 @@ static int i8255x_set_features(struct net_device *netdev,
 }
 
 #ifdef CONFIG_NET_POLL_CONTROLLER
-/* For netconsole: runs the handler in a context without interrupts. */
 static void i8255x_poll_controller(struct net_device *netdev)
 {
 	struct i8255x *np = netdev_priv(netdev);
 
-	if (disable_hardirq(np->pdev->irq))
-		i8255x_isr(np->pdev->irq, np);
-	enable_irq(np->pdev->irq);
 	irqmod_netpoll(&np->queue);
 }
 #endif

@@ -47,8 +47,10 @@ static int i8255x_attach(struct i8255x *np)
 	i8255x_init_phy(np, np->mii.phy_id);
 	i8255x_phy_restore(np);
 	err = i8255x_restart(np);
-	if (!err)
-		netif_device_attach(np->netdev);
+	/* Down, so that bringing it up is another attempt. */
+	if (err)
+		dev_close(np->netdev);
+	netif_device_attach(np->netdev);
 	rtnl_unlock();
 	return err;
 }

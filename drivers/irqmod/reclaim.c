@@ -104,12 +104,29 @@ void irqmod_tx_rx_reclaim(struct irqmod_queue *queue)
 		irqmod_tx_wake(queue);
 }
 
+/* The queue is locked. The handler, which reclaims without that lock (@in_irq), has
+ * another. The message that is sent may be its own.
+ */
+static unsigned int tx_netpoll_reclaim(struct irqmod_queue *queue)
+{
+	unsigned int packets;
+
+	if (!queue->tx->in_irq)
+		return tx_reclaim_with_rx(queue);
+	if (!spin_trylock(&queue->tx_lock))
+		return 0;
+	packets = tx_reclaim_with_rx(queue);
+	spin_unlock(&queue->tx_lock);
+	return packets;
+}
+
 /**
  * irqmod_netpoll() - reclaims for netpoll, where no tasklet and no timer runs
  * @queue: the queue
  *
- * Called by ndo_poll_controller, after the interrupt handler, which does it for
- * schemes that reclaim there. With tx_with_rx, netpoll polls a NAPI itself.
+ * Called by ndo_poll_controller, which must not run or wait for the interrupt
+ * handler: netconsole may send a message of that handler. The cause stays, and
+ * interrupts later. With tx_with_rx, netpoll polls a NAPI itself.
  *
  * Context: interrupts disabled.
  */
@@ -120,14 +137,14 @@ void irqmod_netpoll(struct irqmod_queue *queue)
 
 	if (!__netif_tx_trylock(queue->txq))
 		return;
-	ours = !queue->tx_switching && !queue->tx->in_irq;
+	ours = !queue->tx_switching;
 	/* Acquire: pairs with rx_start_queue(). rx_stop() waits for us. */
 	if (queue->tx_with_rx && smp_load_acquire(&queue->rx_stopping))
 		ours = false;
 	else if (queue->tx_with_rx)
 		ours = ours && queue->rx->tasklet;
 	if (ours)
-		packets = tx_reclaim_with_rx(queue);
+		packets = tx_netpoll_reclaim(queue);
 	__netif_tx_unlock(queue->txq);
 	if (packets)
 		irqmod_tx_wake(queue);

@@ -231,8 +231,11 @@ static int rx_hybrid_poll(struct irqmod_queue *queue, int budget)
 		hybrid_pass_on(h, false);
 		done = min(done, budget - 1);
 	}
-	if (napi_complete_done(&queue->napi, done))
-		irqmod_de_schedule(&h->de);
+	/* Also if NAPI is not complete: a thread that polls all the time (Linux 6.19)
+	 * never is. To schedule DE twice does no harm.
+	 */
+	napi_complete_done(&queue->napi, done);
+	irqmod_de_schedule(&h->de);
 	return done;
 }
 

@@ -119,6 +119,7 @@ int lan78xx_apply_filter(struct lan78xx *np)
 		if (!test_bit(i, np->maf_unsure) &&
 		    !memcmp(f->maf[i], np->maf[i], sizeof(f->maf[i])))
 			continue;
+		set_bit(i, np->maf_unsure);	/* until all of it is written */
 		err = lan78xx_write_maf(np, i, f->maf[i]);
 		if (!err) {
 			memcpy(np->maf[i], f->maf[i], sizeof(f->maf[i]));
@@ -129,6 +130,7 @@ int lan78xx_apply_filter(struct lan78xx *np)
 		if (!test_bit(i, np->tables_unsure) &&
 		    f->tables[i] == np->tables[i])
 			continue;
+		set_bit(i, np->tables_unsure);
 		err = lan78xx_write_table(np, i, f->tables[i]);
 		if (!err) {
 			np->tables[i] = f->tables[i];

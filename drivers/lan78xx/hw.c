@@ -61,19 +61,22 @@ int lan78xx_set_address(struct lan78xx *np)
 int lan78xx_set_frame_size(struct lan78xx *np, unsigned int mtu)
 {
 	u32 size = mtu + ETH_HLEN + VLAN_HLEN + ETH_FCS_LEN;
-	u32 value;
+	u32 value, was;
 	int err;
 
-	err = lan78xx_read(np, MAC_RX, &value);
+	err = lan78xx_read(np, MAC_RX, &was);
 	if (err)
 		return err;
-	err = lan78xx_write(np, MAC_RX, value & ~MAC_RX_RXEN);
+	err = lan78xx_write(np, MAC_RX, was & ~MAC_RX_RXEN);
 	if (err)
 		return err;
-	value = (value & ~MAC_RX_MAX_SIZE) | size << MAC_RX_MAX_SIZE_SHIFT;
+	value = (was & ~MAC_RX_MAX_SIZE) | size << MAC_RX_MAX_SIZE_SHIFT;
 	err = lan78xx_write(np, MAC_RX, value & ~MAC_RX_RXEN);
-	if (!err && (value & MAC_RX_RXEN))
+	if (!err && (was & MAC_RX_RXEN))
 		err = lan78xx_write(np, MAC_RX, value);
+	/* The size stays what it was; do not stay deaf for that. */
+	if (err)
+		lan78xx_write(np, MAC_RX, was);
 	return err;
 }
 

@@ -223,6 +223,7 @@ void lan78xx_phy_detach(struct lan78xx *np);
 void lan78xx_phy_start(struct lan78xx *np);
 void lan78xx_phy_stop(struct lan78xx *np);
 void lan78xx_phy_event(struct lan78xx *np);
+void lan78xx_link_restore(struct lan78xx *np);
 
 /* events.c */
 void lan78xx_event(struct lan78xx *np, enum lan78xx_event event);

@@ -234,6 +234,8 @@ static void lan78xx_reset(struct work_struct *work)
 			netdev_err(np->netdev, "the chip does not restart\n");
 			lan78xx_halt(np);
 			netif_carrier_off(np->netdev);
+		} else {
+			lan78xx_link_restore(np);
 		}
 	}
 	rtnl_unlock();

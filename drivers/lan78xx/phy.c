@@ -77,17 +77,13 @@ static int lan78xx_mdio_write(struct mii_bus *bus, int phy, int reg, u16 value)
 }
 
 /* Called by phylib when the link has changed. */
-static void lan78xx_link_changed(struct net_device *netdev)
+/* Writes what has been negotiated. With the PHY's lock; the link is up. */
+static void lan78xx_apply_link(struct lan78xx *np, struct phy_device *phydev)
 {
-	struct lan78xx *np = netdev_priv(netdev);
-	struct phy_device *phydev = netdev->phydev;
 	bool tx_pause = false, rx_pause = false;
 	u32 flow = 0, power;
-	int err = 0;
+	int err;
 
-	phy_print_status(phydev);
-	if (!phydev->link)
-		return;
 	phy_get_pause(phydev, &tx_pause, &rx_pause);
 	if (tx_pause)
 		flow |= FLOW_TX_FCEN | FLOW_TIME;
@@ -103,7 +99,27 @@ static void lan78xx_link_changed(struct net_device *netdev)
 				     USB_CFG1_U2_INIT_EN, power);
 	}
 	if (err)
-		netdev_dbg(netdev, "link: %d\n", err);
+		netdev_dbg(np->netdev, "link: %d\n", err);
+}
+
+static void lan78xx_link_changed(struct net_device *netdev)
+{
+	struct phy_device *phydev = netdev->phydev;
+
+	phy_print_status(phydev);
+	if (phydev->link)
+		lan78xx_apply_link(netdev_priv(netdev), phydev);
+}
+
+/* After a reset of the chip, which the PHY does not see. */
+void lan78xx_link_restore(struct lan78xx *np)
+{
+	struct phy_device *phydev = np->netdev->phydev;
+
+	mutex_lock(&phydev->lock);
+	if (phydev->link)
+		lan78xx_apply_link(np, phydev);
+	mutex_unlock(&phydev->lock);
 }
 
 /* Handles the PHY's interrupt, or a previously failed access. */
@@ -190,13 +206,21 @@ static struct phy_device *lan78xx_fixed_link(struct lan78xx *np)
 	return phydev;
 }
 
+/* From Linux 6.18 on, and in updates of older kernels, fixed_phy_unregister() also
+ * frees the PHY. No version tells which: one more reference does.
+ */
 static void lan78xx_fixed_link_end(struct lan78xx *np,
 				   struct phy_device *phydev)
 {
+	struct device *dev = &phydev->mdio.dev;
+
 	if (!np->phy_fixed)
 		return;
+	get_device(dev);
 	fixed_phy_unregister(phydev);
-	phy_device_free(phydev);
+	if (kref_read(&dev->kobj.kref) > 1)
+		phy_device_free(phydev);
+	put_device(dev);
 }
 
 /* From Linux 6.16 on, and in 6.12's updates, the PHY's driver does without

@@ -56,7 +56,9 @@ static u32 lan78xx_counter_width(unsigned int n)
 	}
 }
 
-/* Reads the counters. @add: adds the increase; not after a reset. */
+/* Reads the counters. @add: adds the increase; not after a reset, which has cleared
+ * them: what they are then if they cannot be read.
+ */
 static void lan78xx_read_counters(struct lan78xx *np, bool add)
 {
 	__le32 now[LAN78XX_COUNTERS];
@@ -64,8 +66,11 @@ static void lan78xx_read_counters(struct lan78xx *np, bool add)
 	unsigned int i;
 
 	mutex_lock(&np->stats_lock);
-	if (lan78xx_read_stats(np, now))
+	if (lan78xx_read_stats(np, now)) {
+		if (!add)
+			memset(np->raw, 0, sizeof(np->raw));
 		goto unlock;
+	}
 	flags = u64_stats_update_begin_irqsave(&np->counters_sync);
 	for (i = 0; i < LAN78XX_COUNTERS; i++) {
 		u32 value = le32_to_cpu(now[i]);

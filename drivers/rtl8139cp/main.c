@@ -81,15 +81,9 @@ static irqreturn_t cp_interrupt(int irq, void *data)
 }
 
 #ifdef CONFIG_NET_POLL_CONTROLLER
-/* For netconsole: runs the handler in a context without interrupts. */
 static void cp_poll_controller(struct net_device *netdev)
 {
-	struct irqmod_queue *queue = &cp_of(netdev)->queue;
-
-	if (disable_hardirq(queue->irq))
-		cp_interrupt(queue->irq, netdev);
-	enable_irq(queue->irq);
-	irqmod_netpoll(queue);
+	irqmod_netpoll(&cp_of(netdev)->queue);
 }
 #endif
 
@@ -149,7 +143,7 @@ int cp_resize(struct cp *cp, unsigned int rx_count, unsigned int tx_count)
 	cp->port.tx_ring = tx_count;
 	err = cp_up(cp);
 	if (err)
-		netif_device_detach(cp->port.netdev);
+		schedule_work(&cp->reset_work);
 	cp_rx_free(cp, &rx);
 	cp_tx_free(cp, &tx);
 	return err;

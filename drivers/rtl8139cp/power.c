@@ -17,7 +17,7 @@ void cp_reset_work(struct work_struct *work)
 	if (netif_running(netdev) && netif_device_present(netdev)) {
 		cp_down(cp);
 		if (cp_up(cp))
-			netif_device_detach(netdev);
+			dev_close(netdev);
 	}
 	rtnl_unlock();
 }
@@ -48,8 +48,10 @@ static int cp_attach(struct cp *cp)
 	rtnl_lock();
 	if (netif_running(netdev))
 		err = cp_up(cp);
-	if (!err)
-		netif_device_attach(netdev);
+	/* Down, so that bringing it up is another attempt. */
+	if (err)
+		dev_close(netdev);
+	netif_device_attach(netdev);
 	rtnl_unlock();
 	return err;
 }

@@ -217,3 +217,15 @@ def test_paced_hybrid_owes_no_rest_of_a_time_when_nothing_else_wanted_the_cpu(te
         window = {"warmup_ns": 0, "duration_ns": 1_100_000_000, "drain_ns": 1_000_000}
         dut.run_trial(window, [stream(0, 1, load.arrivals_json(), load.size_json())], meanwhile)
     assert all(later - before > 500 for before, later in pairwise(received)), received
+
+
+@pytest.mark.long
+def test_hybrid_takes_the_ring_back_from_a_thread_that_polls_all_the_time() -> None:
+    """Such a NAPI is never complete. After a load above the cliff, one below it has to be received."""
+    testbed = Testbed.resolve(TestbedConfig("irqmod_rtl8139cp", kernel="7.3"))
+    tuning = Tuning(schemes=Schemes(rx="hybrid", cliff_pps=10_000), napi_threads="busy-poll")
+    above, below = Load(40_000, end_ns=60_000_000), Load(2000, begin_ns=120_000_000)
+    trial = ApplicationTrial(above, tuning, warmup_ns=0, duration_ns=240_000_000, more=(below,))
+    found = testbed.measure(trial)[0]
+    assert found.switches == 2
+    assert found.places.received == found.places.sent
