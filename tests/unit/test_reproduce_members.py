@@ -64,6 +64,16 @@ def test_what_members_do_not_have_in_common_is_the_first_ones() -> None:
     assert members.medians([one(2.0, 1), one(None, 5), one(3.0, 3)]).first.rows[1].b_us == 2.0
 
 
+def test_a_row_that_members_do_not_share_leaves_the_others_their_medians() -> None:
+    def table(z_us: float, name: str, b_us: float) -> Table[Row]:
+        return Table("t", Row, (Row("z", z_us, True, Inner(7)), Row(name, b_us, True, Inner(1))))
+
+    tables = [table(1.0, "a", 9.0), table(3.0, "b", 5.0), table(2.0, "a", 7.0)]
+    found = members.medians(tables)
+    assert found == table(2.0, "a", 9.0)
+    assert members.ranges(found, tables) == {"b_us": [[1.0, 3.0], [None, None]]}
+
+
 def test_csv_has_the_ranges_of_what_differs() -> None:
     tables = [one(3.0, 1), one(1.0, 1), one(2.0, 1)]
     first = members.medians(tables).first

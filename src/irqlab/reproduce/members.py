@@ -33,7 +33,7 @@ def _median(values: list[Any]) -> Any:
         if any(type(one) is not type(first) or len(one) != len(first) for one in values):
             return first
         places = [list(place) for place in zip(*values, strict=True)]
-        return type(first)(map(_median, places)) if all(map(_alike, places)) else first
+        return type(first)(_median(place) if _alike(place) else place[0] for place in places)
     if is_dataclass(first) and not isinstance(first, type) and all(type(one) is type(first) for one in values):
         names = [field.name for field in fields(first) if field.init]
         return replace(first, **{name: _median([getattr(one, name) for one in values]) for name in names})
@@ -61,8 +61,9 @@ def ranges(table: Table[Any], members: Sequence[Table[Any]]) -> dict[str, list[l
     told = [one.to_json() for one in members]
     if any(len(one["rows"]) != len(table.rows) for one in told):
         return found
+    same = [_alike(list(rows)) for rows in zip(*(one.rows for one in members), strict=True)]
     for number, name in enumerate(told[0]["columns"]):
-        rows = [_range([one["rows"][row][number] for one in told]) for row in range(len(table.rows))]
+        rows = [_range([one["rows"][row][number] for one in told] if same[row] else []) for row in range(len(table.rows))]
         if any(low != high for low, high in rows):
             found[name] = rows
     return found
@@ -70,7 +71,7 @@ def ranges(table: Table[Any], members: Sequence[Table[Any]]) -> dict[str, list[l
 
 def _range(values: Sequence[Any]) -> list[float | None]:
     figures = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
-    return [min(values), max(values)] if figures else [None, None]
+    return [min(values), max(values)] if values and figures else [None, None]
 
 
 def findings(of: Callable[[T], Sequence[Finding]], tables: T, members: Sequence[T]) -> list[Finding]:
