@@ -82,14 +82,14 @@ def test_tables_that_come_and_go_are_told() -> None:
 
 def test_the_page_counts_the_papers_own_claims() -> None:
     page = claims([kept(finding("a", "agrees"), finding("b", "differs"), finding("c", "met", "Aim of this project"))])
-    assert "| [some1999](#some1999) | 2 | 1 | 1 | 6.1, 6.12 |" in page
+    assert "| [some1999](#some1999) | 2 | 1 | 1 | 0 | 6.1, 6.12 |" in page
     assert "| Aim of this project | c | met | 1 \\| 2 |" in page
     assert "`irqlab reproduce some1999` at abc." in page
 
 
 def test_an_undecided_claim_is_neither() -> None:
     page = claims([kept(finding("a", "undecided"))])
-    assert "| [some1999](#some1999) | 1 | 0 | 0 |" in page
+    assert "| [some1999](#some1999) | 1 | 0 | 0 | 1 |" in page
 
 
 def test_the_claims_are_written_between_their_marks() -> None:

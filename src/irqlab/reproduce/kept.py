@@ -110,14 +110,15 @@ def claims(papers: Sequence[Kept]) -> str:
 
     What was tested once more, with costs, is not counted twice.
     """
-    lines = ["| paper | claims | agree | differ | measured with |", "|---|---:|---:|---:|---|"]
+    lines = ["| paper | claims | agree | differ | undecided | measured with |", "|---|---:|---:|---:|---:|---|"]
     for kept in papers:
         once = [one for one in kept.findings if not one["found"].startswith(WITH_COSTS)]
         of_paper = [one for one in once if one["verdict"] in _VERBS or one["verdict"] == "undecided"]
         agree = sum(one["verdict"] == "agrees" for one in of_paper)
         differ = sum(one["verdict"] == "differs" for one in of_paper)
+        counts = (len(of_paper), agree, differ, len(of_paper) - agree - differ)
         kernels = ", ".join(kept.content["kernels"])
-        lines.append(f"| [{kept.paper}](#{kept.paper}) | {len(of_paper)} | {agree} | {differ} | {kernels} |")
+        lines.append(f"| [{kept.paper}](#{kept.paper}) | {' | '.join(map(str, counts))} | {kernels} |")
     for kept in papers:
         command = " ".join(kept.content["command"])
         lines += ["", f"### {kept.paper}", "", f"`{command}` at {kept.content['commit']}.", ""]
