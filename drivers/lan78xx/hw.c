@@ -74,7 +74,7 @@ int lan78xx_set_frame_size(struct lan78xx *np, unsigned int mtu)
 	err = lan78xx_write(np, MAC_RX, value & ~MAC_RX_RXEN);
 	if (!err && (was & MAC_RX_RXEN))
 		err = lan78xx_write(np, MAC_RX, value);
-	/* The size stays what it was; do not stay deaf for that. */
+	/* The size stays as it was. Try to enable the receiver again. */
 	if (err)
 		lan78xx_write(np, MAC_RX, was);
 	return err;

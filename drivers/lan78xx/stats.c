@@ -56,8 +56,8 @@ static u32 lan78xx_counter_width(unsigned int n)
 	}
 }
 
-/* Reads the counters. @add: adds the increase; not after a reset, which has cleared
- * them: what they are then if they cannot be read.
+/* Reads the counters. @add: adds the increase; not after a reset. The chip's counters
+ * are 0 then, which is assumed if they cannot be read.
  */
 static void lan78xx_read_counters(struct lan78xx *np, bool add)
 {
