@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import socket
+import subprocess
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +16,9 @@ from irqlab.qemu import machine
 from irqlab.qemu.hmp import Hmp
 from irqlab.qemu.machine import BOOTS, PANICKED, MachineError, _failure_report, parameters_of
 from irqlab.qemu.qmp import QmpError
+from irqlab.setup import nics
 from irqlab.setup.bootable import Kernel
+from irqlab.setup.qemu import Qemu
 
 
 @pytest.mark.parametrize(
@@ -119,3 +122,30 @@ def test_the_second_boot_may_succeed(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(machine, "_start", start)
     assert machine.start(SimpleNamespace(functional=True, cpus=2)) == "a machine"  # type: ignore[arg-type, comparison-overlap]
+
+
+def test_ctrl_c_while_qemu_starts_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tester, initrd, vmlinux = (tmp_path / name for name in ("tester.so", "initrd", "vmlinux"))
+    for file in (tester, initrd, vmlinux):
+        file.touch()
+    qemu = tmp_path / "qemu"
+    qemu.write_text("#!/bin/sh\nexec sleep 60\n")
+    qemu.chmod(0o755)
+    config = machine.MachineConfig(
+        Qemu(qemu, (7, 2, 22), ""),
+        Kernel("6.1", "linux-image-6.1", "6.1-1", vmlinux, tmp_path, tmp_path / "config", ""),
+        *(initrd, "", next(nic for nic in nics.TABLE if nic.model == "i82557b")),
+        tester=tester,
+    )
+    started: list[subprocess.Popen[bytes]] = []
+    popen = subprocess.Popen
+
+    def cancelled_before_it_is_noted(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        started.append(popen(*arguments, **options))
+        machine.cancel_all()
+        return started[0]
+
+    monkeypatch.setattr(machine.subprocess, "Popen", cancelled_before_it_is_noted)
+    with pytest.raises(machine.CancelledError):
+        machine.start(config)
+    assert started[0].poll() is not None

@@ -375,6 +375,8 @@ def _start(config: MachineConfig, snapshot: Path | None, profile: bool, to_save:
     with _running_lock:
         _running.add(process)
     try:
+        if _cancelled.is_set():  # after _running.add: cancel_all, which looks there, has seen the process or is seen here
+            raise CancelledError("cancelled")
         monitor = Hmp(monitor_here)
         qmp = Qmp(qmp_here) if qmp_here is not None else None
         if snapshot is not None:
