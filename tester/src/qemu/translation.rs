@@ -5,6 +5,8 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use iced_x86::{Decoder, DecoderError, DecoderOptions};
+
 use super::api::{Accessed, Api, Executed, api};
 use super::layout::{
     PLUGIN_ADD_U64, PLUGIN_NO_REGS, PLUGIN_READ_AND_WRITE, PluginCounter, PluginInfo,
@@ -354,15 +356,29 @@ unsafe extern "C" fn block_translated(block: *mut c_void, _: *mut c_void) {
     let api = api();
     // SAFETY: QEMU passes a block that it has just translated.
     let count = unsafe { (api.qemu_plugin_tb_n_insns)(block) };
-    let translation = Translation {
+    let mut translation = Translation {
         api,
         instrumentation,
         block,
         count,
     };
     if count != 0 && !translation.instruction(0).is_null() {
+        if count > 1 && translation.last(is_cut) {
+            translation.count -= 1;
+        }
         (instrumentation.translated)(&translation);
     }
+}
+
+/// Whether an instruction's bytes end with the page, before the instruction does. QEMU 7.2 removes such an instruction from the block that
+/// it had begun to translate, but still counts it for plugins. It is the first one of the next block.
+fn is_cut(address: u64, code: &[u8]) -> bool {
+    if address & PAGE_MASK <= PAGE_MASK + 1 - MAX_INSTRUCTION_BYTES as u64 {
+        return false;
+    }
+    let mut decoder = Decoder::with_ip(64, code, address, DecoderOptions::NONE);
+    let _ = decoder.decode();
+    decoder.last_error() == DecoderError::NoMoreBytes
 }
 
 /// The version of QEMU's plugin API, from what QEMU passes to a plugin's installation.
@@ -372,4 +388,21 @@ unsafe extern "C" fn block_translated(block: *mut c_void, _: *mut c_void) {
 pub unsafe fn api_version(info: *const c_void) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { (*info.cast::<PluginInfo>()).version }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_cut;
+
+    #[test]
+    fn an_instruction_that_the_page_cuts_is_seen() {
+        let call = [0xe8, 0x10, 0x20, 0x30, 0x40];
+        assert!(is_cut(0x1fff, &call[..1]) && is_cut(0x1ffc, &call[..4]));
+        assert!(!is_cut(0x1ffb, &call), "whole, and the page's last");
+        assert!(!is_cut(0x1ff0, &[0x90]), "the block ends before the page");
+        let prefixes = [0x66, 0x2e, 0x0f];
+        assert!(is_cut(0x1ffd, &prefixes));
+        let repeated = [0xf3, 0x48, 0xa5];
+        assert!(!is_cut(0x1ffd, &repeated));
+    }
 }
