@@ -23,3 +23,4 @@ pub mod rng;
 pub mod rtl8139;
 pub mod tester;
 pub mod traffic;
+pub mod x86;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Accesses to devices: memory-mapped registers (MMIO), identified by their physical address, and I/O ports.
 
+use iced_x86::Mnemonic;
 use serde::Serialize;
+
+use crate::x86;
 
 /// The kind of register that an access goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -37,12 +40,11 @@ pub struct Count {
     pub writes: u64,
 }
 
-/// The access of an instruction to a port, given by its bytes: `in`, `out`, and their string forms (Intel SDM volume 2, appendix A).
+/// The access of an instruction to a port, given by its bytes: `in`, `out`, and their string forms.
 pub fn port(instruction: &[u8]) -> Option<Access> {
-    let is_prefix = |byte: u8| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf2 | 0xf3 | 0x40..=0x4f);
-    let write = match instruction.iter().find(|byte| !is_prefix(**byte))? {
-        0xe4 | 0xe5 | 0xec | 0xed | 0x6c | 0x6d => false,
-        0xe6 | 0xe7 | 0xee | 0xef | 0x6e | 0x6f => true,
+    let write = match x86::decode(instruction).mnemonic() {
+        Mnemonic::In | Mnemonic::Insb | Mnemonic::Insw | Mnemonic::Insd => false,
+        Mnemonic::Out | Mnemonic::Outsb | Mnemonic::Outsw | Mnemonic::Outsd => true,
         _ => return None,
     };
     Some(Access {

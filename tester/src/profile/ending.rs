@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! How a block of x86-64 instructions ends, as far as a shadow stack needs it.
-//!
-//! Encodings: Intel SDM volume 2, appendix A (opcode map), for 64-bit mode.
+
+use iced_x86::Mnemonic;
+
+use crate::x86;
 
 /// The effect of a block's last instruction on the stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -19,13 +21,10 @@ pub enum Ending {
 
 /// The effect of an instruction, given by its bytes, on the stack.
 pub fn ending(instruction: &[u8]) -> Ending {
-    let is_prefix = |byte: u8| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3 | 0x40..=0x4f);
-    let mut rest = instruction.iter().skip_while(|byte| is_prefix(**byte));
-    match (rest.next(), rest.next()) {
-        (Some(0xe8), _) => Ending::Call,
-        (Some(0xff), Some(modrm)) if (modrm >> 3) & 7 == 2 => Ending::Call,
-        (Some(0xc2 | 0xc3), _) => Ending::Return,
-        (Some(0xcf), _) => Ending::InterruptReturn,
+    match x86::decode(instruction).mnemonic() {
+        Mnemonic::Call => Ending::Call,
+        Mnemonic::Ret => Ending::Return,
+        Mnemonic::Iret | Mnemonic::Iretd | Mnemonic::Iretq => Ending::InterruptReturn,
         _ => Ending::Other,
     }
 }

@@ -13,10 +13,13 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::{c_uint, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use iced_x86::{Mnemonic, Register};
+
 use super::stall::{Search, StallClock};
 use super::translation::{Kinds, MemoryAccess, Translation};
 use super::{interrupts, lines};
 use crate::memory_model::{Counts, DeviceWrites, Geometry, Hierarchy, Parameters};
+use crate::x86;
 
 const PS_PER_NS: u64 = 1_000;
 /// Where Linux maps devices lies beyond this. Kernel and user addresses differ in the bits that are kept.
@@ -381,11 +384,8 @@ fn look(number: usize) {
 
 /// Whether an instruction is a move to CR3 (Intel SDM, volume 2: MOV to control registers): another process's page tables.
 fn loads_page_tables(code: &[u8]) -> bool {
-    let code = match code {
-        [0x40..=0x43 | 0x48..=0x4b, rest @ ..] => rest, // REX without R, which would be CR11
-        _ => code,
-    };
-    matches!(code, [0x0f, 0x22, register] if register >> 3 & 7 == 3)
+    let instruction = x86::decode(code);
+    instruction.mnemonic() == Mnemonic::Mov && instruction.op0_register() == Register::CR3
 }
 
 /// The page tables are about to be switched.

@@ -5,12 +5,11 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use iced_x86::{Decoder, DecoderError, DecoderOptions};
-
 use super::api::{Accessed, Api, Executed, api};
 use super::layout::{
     PLUGIN_ADD_U64, PLUGIN_NO_REGS, PLUGIN_READ_AND_WRITE, PluginCounter, PluginInfo,
 };
+use crate::x86;
 
 /// No instruction is longer (Intel SDM, volume 2, 2.3.11).
 const MAX_INSTRUCTION_BYTES: usize = 15;
@@ -373,12 +372,7 @@ unsafe extern "C" fn block_translated(block: *mut c_void, _: *mut c_void) {
 /// Whether an instruction's bytes end with the page, before the instruction does. QEMU 7.2 removes such an instruction from the block that
 /// it had begun to translate, but still counts it for plugins. It is the first one of the next block.
 fn is_cut(address: u64, code: &[u8]) -> bool {
-    if address & PAGE_MASK <= PAGE_MASK + 1 - MAX_INSTRUCTION_BYTES as u64 {
-        return false;
-    }
-    let mut decoder = Decoder::with_ip(64, code, address, DecoderOptions::NONE);
-    let _ = decoder.decode();
-    decoder.last_error() == DecoderError::NoMoreBytes
+    address & PAGE_MASK > PAGE_MASK + 1 - MAX_INSTRUCTION_BYTES as u64 && x86::is_incomplete(code)
 }
 
 /// The version of QEMU's plugin API, from what QEMU passes to a plugin's installation.
