@@ -41,6 +41,7 @@ struct Saved {
     link: Link,
     present: bool,
     asserted: bool,
+    raise_ns: Option<u64>,
     writes: PostedWrites,
     card: String,
 }
@@ -83,6 +84,7 @@ impl Slot {
             link: self.socket.link.clone(),
             present: self.present,
             asserted: self.socket.asserted,
+            raise_ns: self.socket.raise_ns,
             writes: self.socket.writes.clone(),
             card: self.card.state(),
         };
@@ -98,11 +100,11 @@ impl Slot {
             *bus = saved.bus;
             self.socket.link = saved.link;
             (self.present, self.socket.asserted) = (saved.present, saved.asserted);
+            self.socket.raise_ns = saved.raise_ns;
             self.socket.writes = saved.writes;
             self.card.restore(&saved.card)?;
         }
-        // Whatever was armed before is the machine's that ran before. No interrupt is delayed while a snapshot is taken.
-        self.socket.raise_ns = None;
+        // Whatever was armed before is the machine's that ran before.
         self.armed_ns = None;
         self.timer.arm(None);
         self.arm();
