@@ -190,10 +190,20 @@ void i8255x_unmask(struct irqmod_queue *queue, u32 groups)
 	spin_unlock_irqrestore(&np->mask_lock, flags);
 }
 
+/* The read flushes the write. It also guarantees that whoever looks at the rings
+ * then sees what belongs to every cause that the write has cleared, because a
+ * PCI read pushes earlier DMA writes ahead of it.
+ */
+static void i8255x_ack(struct i8255x *np, u8 causes)
+{
+	writeb(causes, np->regs + SCB_ACK);
+	readb(np->regs + SCB_ACK);
+}
+
 /* Do not acknowledge RNR: a stopped receiver must interrupt. */
 void i8255x_rx_ack(struct irqmod_queue *queue)
 {
-	writeb(CAUSE_FR, to_i8255x(queue)->regs + SCB_ACK);
+	i8255x_ack(to_i8255x(queue), CAUSE_FR);
 }
 
 irqreturn_t i8255x_isr(int irq, void *data)
@@ -210,7 +220,7 @@ irqreturn_t i8255x_isr(int irq, void *data)
 	 * poll that is about to unmask them would miss them. CNA is always
 	 * masked, and nobody waits for it.
 	 */
-	writeb(ours | CAUSE_CNA, np->regs + SCB_ACK);
+	i8255x_ack(np, ours | CAUSE_CNA);
 	if (unlikely(causes & ~(ours | CAUSE_CNA))) {
 		/* QEMU's model deasserts the line only when no cause is left
 		 * or when the mask is written; real chips do not need this.

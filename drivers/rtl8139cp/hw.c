@@ -235,20 +235,22 @@ void cp_unmask(struct irqmod_queue *queue, u32 groups)
 	cp_hw_set_imr(cp_of_queue(queue), 0, cp_causes(groups));
 }
 
+/* The read flushes the write. It also guarantees that whoever looks at the rings
+ * then sees what belongs to every cause that the write has cleared, because a
+ * PCI read pushes earlier DMA writes ahead of it.
+ */
+void cp_ack(struct cp *cp, u16 causes)
+{
+	writew(causes, cp->regs + CP_ISR);
+	readw(cp->regs + CP_ISR);
+}
+
 /* Acknowledges the whole group. The receiver never stops: it fetches the
  * descriptor again for every frame, so RDU and FOVW need no action.
- *
- * The read flushes the write. It also guarantees that we see the descriptor of
- * every frame whose cause the write has cleared, because a PCI read pushes
- * earlier DMA writes ahead of it. It is done once per emptied ring, and is the
- * data path's only register read outside the handler.
  */
 void cp_rx_ack(struct irqmod_queue *queue)
 {
-	struct cp *cp = cp_of_queue(queue);
-
-	writew(CP_INT_RX, cp->regs + CP_ISR);
-	readw(cp->regs + CP_ISR);
+	cp_ack(cp_of_queue(queue), CP_INT_RX);
 }
 
 /* Registers of the internal PHY, by MII register number; 0: none. */

@@ -69,7 +69,7 @@ static irqreturn_t cp_interrupt(int irq, void *data)
 
 	groups = (status & CP_INT_RX ? IRQMOD_RX : 0) |
 		 (status & CP_INT_TX ? IRQMOD_TX : 0);
-	writew(status | cp_causes(groups), cp->regs + CP_ISR);
+	cp_ack(cp, status | cp_causes(groups));
 
 	if (groups)
 		irqmod_interrupt(&cp->queue, groups);

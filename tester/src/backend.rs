@@ -169,6 +169,13 @@ pub trait Backend {
         }
         Err("interrupts of these NICs cannot be delayed".into())
     }
+    /// Writes to registers of the NICs arrive so many ns late from now on.
+    fn delay_writes(&mut self, by_ns: u64) -> Result<(), String> {
+        if by_ns == 0 {
+            return Ok(());
+        }
+        Err("writes to registers of these NICs cannot be delayed".into())
+    }
     /// Raises the interrupt of the NIC behind `port` for a moment.
     fn interrupt(&mut self, _port: usize) {}
     /// Whether [`Backend::interrupt`] works.

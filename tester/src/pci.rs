@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! PCI cards of our own, without QEMU: what a card is to its [`Host`], the [`bus`] that cards share, and parts that several
-//! cards have: an EEPROM behind [`microwire`], a [`phy`], a FIFO and the wire behind it ([`transmit`]).
+//! cards have: an EEPROM behind [`microwire`], a [`phy`], a FIFO and the wire behind it ([`transmit`]). [`posted`] has the writes that are
+//! on their way to a card.
 //!
 //! A card has no clock: its owner calls [`Card::advance`] at [`Card::deadline_ns`]. Whatever a card does to the host takes the time that
 //! the bus needs; the card itself keeps track of it.
@@ -12,6 +13,7 @@ pub mod fault_injection;
 pub mod link;
 pub mod microwire;
 pub mod phy;
+pub mod posted;
 pub mod transmit;
 
 use serde::{Deserialize, Serialize};

@@ -100,6 +100,13 @@ def skip_without_turns() -> None:
             marks=LONG,
         ),
         pytest.param(
+            "ack_not_flushed",
+            (*CARD, "--rx", "napi", "--tx", "interrupt", "--write-delay", "2000", "--from", "20", "--until", "30"),
+            "arrivals",
+            "late",
+            marks=LONG,
+        ),
+        pytest.param(
             "no_look_after_start", ("--rx", "napi", "--tx", "off", "--instants", "200"), "rx-scheme", "late", marks=LONG
         ),
         pytest.param(

@@ -14,7 +14,7 @@ from irqlab.hunting.options import Options
 from irqlab.trials.hunt import Failing, HuntTrial, Step, Switches
 from tests.unit.fake_hunted import EXECUTED, FREED_AT, HIGH_XMIT, LOW_XMIT, HuntedTestbed, elf, module
 
-ONE = HuntTrial(1, 0, 0, frames=3, frame_bytes=128, first_frames=2, first_every_ns=20, interrupt_delay_ns=5)
+ONE = HuntTrial(1, 0, 0, frames=3, frame_bytes=128, first_frames=2, first_every_ns=20, interrupt_delay_ns=5, write_delay_ns=7)
 """What all trials are made of."""
 SENT = (FREED_AT, LOW_XMIT, HIGH_XMIT)
 """The functions that free packets and send them."""

@@ -50,6 +50,14 @@ class Options:
     irq_delay: Annotated[
         int, typer.Option("--irq-delay", help="Raise interrupts this many ns late (the tester's own PCI cards only).")
     ] = 0
+    write_delay: Annotated[
+        int,
+        typer.Option(
+            "--write-delay",
+            help="A write to a register reaches the NIC this many ns later, or before the next read from it "
+            "(the tester's own PCI cards only).",
+        ),
+    ] = 0
     bound: Annotated[
         float,
         typer.Option("--bound", help="A frame is late if it takes this many µs longer than a frame that arrives alone."),
@@ -98,6 +106,7 @@ class Options:
             ("--first", self.first, 1, MAX_BURST),
             ("--burst", self.burst, 1, MAX_BURST),
             ("--irq-delay", self.irq_delay, 0, 1_000_000),
+            ("--write-delay", self.write_delay, 0, 1_000_000),
             ("--step", self.step, 1, MAX_STEP),
             ("--instants", 1 if self.instants is None else self.instants, 1, 10**7),
             ("--lead", self.lead, 0, CHUNK_PAIRS - 1),

@@ -107,6 +107,7 @@ def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResu
         first_frames=options.first,
         first_every_ns=round(options.first_gap * 1e3),
         interrupt_delay_ns=options.irq_delay,
+        write_delay_ns=options.write_delay,
     )
     seen = 0
     pcs: set[int] = set()

@@ -110,6 +110,8 @@ class HuntTrial(Trial["HuntResult"]):
     """The second event is an interrupt without a cause, and no arrival."""
     interrupt_delay_ns: int = 0
     """How much later than usual the NICs interrupt."""
+    write_delay_ns: int = 0
+    """How long writes to registers take to the NICs."""
     check: bool = False
     """Frames are sent at the end of each pair: the last of them has to arrive."""
     tolerates: str = ""
@@ -146,6 +148,7 @@ class HuntTrial(Trial["HuntResult"]):
             "probes": list(self.probes),
             "events": list(self._events()),
             "interrupt_delay_ns": self.interrupt_delay_ns,
+            "write_delay_ns": self.write_delay_ns,
             **({"preempt": self._preempt(self.switches)} if self.switches else {}),
         }
         result = dut.run_trial(

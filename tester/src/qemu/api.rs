@@ -163,6 +163,7 @@ symbols! {
         object_property_add_str: fn(*mut c_void, *const c_char, PropertyGetter, PropertySetter) -> *mut c_void;
         // PCI: include/hw/pci/pci.h, include/exec/memory.h
         pci_register_bar: fn(*mut c_void, c_int, u8, *mut c_void);
+        pci_default_read_config: fn(*mut c_void, c_uint, c_int) -> c_uint;
         pci_default_write_config: fn(*mut c_void, c_uint, c_uint, c_int);
         pci_set_irq: fn(*mut c_void, c_int);
         pci_add_capability: fn(*mut c_void, u8, u8, u8, *mut *mut c_void) -> c_int;

@@ -117,6 +117,15 @@ impl Backend for QemuBackend {
         }
         Err("only interrupts of the tester's own cards can be delayed".into())
     }
+    fn delay_writes(&mut self, by_ns: u64) -> Result<(), String> {
+        if self.cards {
+            socket::delay_writes(by_ns);
+        }
+        if self.cards || by_ns == 0 {
+            return Ok(());
+        }
+        Err("only writes to registers of the tester's own cards can be delayed".into())
+    }
     fn interrupt(&mut self, port: usize) {
         if self.cards {
             cards::interrupt(port);

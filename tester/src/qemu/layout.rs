@@ -276,7 +276,8 @@ pub struct PciCallbacks {
     pub realize: Option<unsafe extern "C" fn(*mut c_void, *mut c_void)>,
     /// (device)
     pub exit: Option<unsafe extern "C" fn(*mut c_void)>,
-    pub config_read: usize,
+    /// (device, address, bytes)
+    pub config_read: Option<unsafe extern "C" fn(*mut c_void, c_uint, c_int) -> c_uint>,
     /// (device, address, value, bytes)
     pub config_write: Option<unsafe extern "C" fn(*mut c_void, c_uint, c_uint, c_int)>,
     pub vendor: u16,

@@ -4,4 +4,5 @@
 pub mod cards;
 mod device;
 mod kinds;
+mod slot;
 pub mod socket;

@@ -243,6 +243,7 @@ impl Plugin {
         let _ = self.backend.probe(&[]);
         let _ = self.backend.preempt(&Switches::NONE);
         let _ = self.backend.delay_interrupts(0);
+        let _ = self.backend.delay_writes(0);
         self.greeted = false;
         self.agent_request = None;
         self.pause_request = None;

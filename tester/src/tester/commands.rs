@@ -290,6 +290,8 @@ impl Tester {
         preempted.map_err(|why| format!("start: preempt: {why}"))?;
         let delayed = backend.delay_interrupts(plan.interrupt_delay_ns);
         delayed.map_err(|why| format!("start: interrupt_delay_ns: {why}"))?;
+        let delayed = backend.delay_writes(plan.write_delay_ns);
+        delayed.map_err(|why| format!("start: write_delay_ns: {why}"))?;
         let trial = Trial::new(plan, &src_macs, self.ports.len(), backend.now_ns());
         let answer = json!({"origin_ns": trial.origin_ns(), "end_ns": trial.end_ns()});
         self.trial = Some(trial);

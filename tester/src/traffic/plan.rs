@@ -56,6 +56,9 @@ pub struct TrialPlan {
     /// How much later than usual the NICs interrupt.
     #[serde(default)]
     pub interrupt_delay_ns: u64,
+    /// How long writes to registers take to the NICs.
+    #[serde(default)]
+    pub write_delay_ns: u64,
     pub streams: Vec<StreamPlan>,
 }
 

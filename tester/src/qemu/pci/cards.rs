@@ -9,16 +9,16 @@ use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::{Mutex, OnceLock};
 
-use serde::{Deserialize, Serialize};
-
 use super::device::{self, Accesses, Callbacks, Device, WRONG_LAYOUT};
 use super::kinds::{KINDS, Kind};
+use super::slot::Slot;
 use super::socket::{Plugged, Socket};
 use crate::faults::{Damage, FaultPlan};
 use crate::mac::Mac;
 use crate::pci::bus::{Bus, Parameters};
 use crate::pci::fault_injection::FaultInjector;
 use crate::pci::link::{self, Link};
+use crate::pci::posted::{PostedWrites, Write};
 use crate::pci::{Card, Errata, Host, Identity};
 use crate::qemu::caches;
 use crate::qemu::clock::now_ns;
@@ -40,34 +40,6 @@ struct Slots {
     /// Without an instruction clock, timers expire when the host's scheduler lets QEMU's main loop run.
     timers_are_late: bool,
     slots: Vec<Slot>,
-}
-
-struct Slot {
-    /// None: the card was unplugged.
-    device: Option<Device>,
-    kind: Kind,
-    mac: [u8; 6],
-    card: Box<dyn Card>,
-    socket: Socket,
-    /// The card answers. It does not after a surprise removal.
-    present: bool,
-    timer: Timer,
-    /// When the number of transmit descriptors that the card holds changed, in ns, and to what; None: not recorded.
-    fills: Option<Vec<[u64; 2]>>,
-    /// When the timer was last armed for.
-    armed_ns: Option<u64>,
-    state: SavedState,
-}
-
-/// A snapshot's state of a slot.
-#[derive(Serialize, Deserialize)]
-struct Saved {
-    /// The same in all slots.
-    bus: Bus,
-    link: Link,
-    present: bool,
-    asserted: bool,
-    card: String,
 }
 
 static SLOTS: Mutex<Option<Slots>> = Mutex::new(None);
@@ -117,6 +89,7 @@ pub fn plug(port: usize, present: bool) -> Result<(), String> {
     };
     if slot.present != present {
         (slot.present, slot.socket.asserted) = (present, false);
+        slot.socket.writes = PostedWrites::default();
         slot.card = slot.kind.model.card(now_ns(), slot.mac, errata);
         slot.device
             .into_iter()
@@ -168,34 +141,6 @@ pub fn timers() -> Vec<Timer> {
     slots.map(|slot| slot.timer).collect()
 }
 
-impl Slot {
-    fn answers(&self) -> Option<Device> {
-        self.device
-            .filter(|device| self.present && device.is_awake())
-    }
-
-    fn arm(&mut self) {
-        let faults = self.socket.faults.as_ref();
-        let faults = faults.and_then(FaultInjector::deadline_ns);
-        // What does not show yet can wait, unless someone looks.
-        let watched =
-            self.fills.is_some() || self.socket.faults.is_some() || caches::sees_device_writes();
-        let card = if watched {
-            self.card.deadline_ns()
-        } else {
-            self.card.shows_ns()
-        };
-        let deadlines = [card, faults, self.socket.raise_ns];
-        let deadline_ns = deadlines.into_iter().flatten().min();
-        let deadline_ns = deadline_ns.filter(|_| self.answers().is_some());
-        // Arming a timer costs host time even if nothing changes.
-        if self.armed_ns != deadline_ns {
-            self.armed_ns = deadline_ns;
-            self.timer.arm(deadline_ns);
-        }
-    }
-}
-
 /// Does `work` on the card at `port`, arms its timer anew, and passes on what it sent. None: there is no such card, or it is at work
 /// already, since its own transfer led to itself.
 fn with<T>(port: usize, work: impl FnOnce(&mut dyn Card, &mut Plugged) -> T) -> Option<T> {
@@ -221,8 +166,8 @@ fn with_slot<T>(
     } = guard.as_mut()?;
     let slot = slots.get_mut(port)?;
     let device = device(slot)?;
-    let express = slot.kind.model.capabilities().express.is_some();
-    let mut host = Plugged::new(bus, &mut slot.socket, device, express);
+    let mut host = Plugged::new(bus, &mut slot.socket, device, slot.kind.model);
+    host.deliver_writes(now_ns(), slot.card.as_mut());
     if *timers_are_late {
         slot.card.advance(now_ns(), &mut host);
     } else {
@@ -252,7 +197,7 @@ pub unsafe fn fill(
     realize: unsafe extern "C" fn(*mut c_void, *mut c_void),
 ) {
     // SAFETY: the caller's promise.
-    if !unsafe { device::fill_class(class, identity, realize, exit, config_write) } {
+    if !unsafe { device::fill_class(class, identity, realize, exit, config_read, config_write) } {
         die(WRONG_LAYOUT);
     }
 }
@@ -308,6 +253,7 @@ pub unsafe fn realize(device: *mut c_void, kind: Kind) {
         (slot.device, slot.kind, slot.mac) = (Some(device), kind, mac);
         (slot.card, slot.present, slot.socket.asserted) = (card, true, false);
         slot.socket.link = Link::new(link::Parameters::GEN1_X1);
+        slot.socket.writes = PostedWrites::default();
     } else {
         let token = port as *mut c_void;
         let name = CString::new(format!("irqlab.card.{port}")).unwrap_or_default();
@@ -348,16 +294,40 @@ pub unsafe fn realize(device: *mut c_void, kind: Kind) {
     slots[port].arm();
 }
 
+/// The port and the device that QEMU passed to a callback.
+fn found(device: *mut c_void) -> Option<(usize, Device)> {
+    let guard = SLOTS.lock().unwrap_or_else(|e| e.into_inner());
+    let slots = guard.iter().flat_map(|slots| &slots.slots);
+    let mut devices = slots.map(|slot| slot.device).enumerate();
+    devices.find_map(|(port, other)| Some((port, other.filter(|other| other.is(device))?)))
+}
+
+/// The card at `port` gets the writes that are under way.
+fn flush_writes(port: usize) {
+    let guard = SLOTS.lock().unwrap_or_else(|e| e.into_inner());
+    let slot = guard.as_ref().and_then(|slots| slots.slots.get(port));
+    let none = slot.is_none_or(|slot| slot.socket.writes.is_empty());
+    drop(guard);
+    if !none {
+        with(port, |card, host| host.flush_writes(now_ns(), card));
+    }
+}
+
+unsafe extern "C" fn config_read(device: *mut c_void, address: u32, bytes: c_int) -> u32 {
+    let Some((port, device)) = found(device) else {
+        return u32::MAX;
+    };
+    flush_writes(port);
+    device.read_configuration(address, bytes)
+}
+
 /// A card that comes back from D3 is as after a reset.
 unsafe extern "C" fn config_write(device: *mut c_void, address: u32, value: u32, bytes: c_int) {
-    let found = {
-        let guard = SLOTS.lock().unwrap_or_else(|e| e.into_inner());
-        let slots = guard.iter().flat_map(|slots| &slots.slots);
-        let mut devices = slots.map(|slot| slot.device).enumerate();
-        devices.find_map(|(port, other)| Some((port, other.filter(|other| other.is(device))?)))
+    let Some((port, device)) = found(device) else {
+        return;
     };
-    let Some((port, device)) = found else { return };
     with(port, |_, _| ()); // what the card did before, it did as it was
+    flush_writes(port);
     let slept = !device.is_awake();
     device.write_configuration(address, value, bytes);
     if device.is_awake() == slept {
@@ -372,7 +342,10 @@ unsafe extern "C" fn config_write(device: *mut c_void, address: u32, value: u32,
 }
 
 unsafe extern "C" fn reset(token: *mut c_void) {
-    with_any(token as usize, |card, _| card.reset(now_ns()));
+    with_any(token as usize, |card, host| {
+        host.drop_writes();
+        card.reset(now_ns());
+    });
 }
 
 unsafe extern "C" fn exit(device: *mut c_void) {
@@ -381,6 +354,7 @@ unsafe extern "C" fn exit(device: *mut c_void) {
     for slot in slots {
         if let Some(gone) = slot.device.take_if(|other| other.is(device)) {
             gone.unplug();
+            slot.socket.writes = PostedWrites::default();
             slot.arm();
         }
     }
@@ -398,6 +372,7 @@ unsafe extern "C" fn window_read(token: *mut c_void, offset: u64, bytes: u32) ->
         if let Some(wait_ps) = host.wait_ps(now_ns) {
             caches::waited_for_bus(wait_ps);
         }
+        host.flush_writes(now_ns, card);
         let value = card.read(now_ns, window, offset, bytes as usize);
         card.settle(now_ns, host);
         host.answered(now_ns, value, bytes as usize)
@@ -408,9 +383,13 @@ unsafe extern "C" fn window_read(token: *mut c_void, offset: u64, bytes: u32) ->
 
 unsafe extern "C" fn window_write(token: *mut c_void, offset: u64, value: u64, bytes: u32) {
     let (port, window) = place(token);
-    with(port, |card, host| {
-        card.write(now_ns(), window, offset, bytes as usize, value as u32, host);
-    });
+    let write = Write {
+        window,
+        offset,
+        bytes: bytes as usize,
+        value: value as u32,
+    };
+    with(port, |card, host| host.posted(now_ns(), write, card));
 }
 
 unsafe extern "C" fn expired(token: *mut c_void) {
@@ -458,33 +437,8 @@ unsafe extern "C" fn run_state(token: *mut c_void, running: bool, _state: c_int)
         return;
     };
     if !running {
-        let saved = Saved {
-            bus: bus.clone(),
-            link: slot.socket.link.clone(),
-            present: slot.present,
-            asserted: slot.socket.asserted,
-            card: slot.card.state(),
-        };
-        slot.state
-            .save(&serde_json::to_vec(&saved).unwrap_or_default());
-        return;
+        slot.save(bus);
+    } else if let Err(why) = slot.restore(bus) {
+        die(&format!("a card's state is damaged: {why}"));
     }
-    if let Some(state) = slot.state.saved() {
-        let restored = serde_json::from_slice(state)
-            .map_err(|why| why.to_string())
-            .and_then(|saved: Saved| {
-                *bus = saved.bus;
-                slot.socket.link = saved.link;
-                (slot.present, slot.socket.asserted) = (saved.present, saved.asserted);
-                slot.card.restore(&saved.card)
-            });
-        if let Err(why) = restored {
-            die(&format!("a card's state is damaged: {why}"));
-        }
-    }
-    // Whatever was armed before is the machine's that ran before. No interrupt is delayed while a snapshot is taken.
-    slot.socket.raise_ns = None;
-    slot.armed_ns = None;
-    slot.timer.arm(None);
-    slot.arm();
 }

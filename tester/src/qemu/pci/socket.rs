@@ -5,10 +5,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::device::{self, Device};
+use super::kinds::Model;
 use crate::pci::bus::{Access, Bus};
 use crate::pci::fault_injection::FaultInjector;
 use crate::pci::link::{self, Link};
-use crate::pci::{Host, Signalling};
+use crate::pci::posted::{PostedWrites, Write};
+use crate::pci::{Card, Host, Signalling, Window};
 use crate::qemu::clock::now_ns;
 
 /// How much later interrupts are raised than the cards want it, in ns.
@@ -19,6 +21,14 @@ pub fn delay_interrupts(by_ns: u64) {
     INTERRUPT_DELAY_NS.store(by_ns, Ordering::Relaxed);
 }
 
+/// How long a write to a register takes to the card, in ns.
+static WRITE_DELAY_NS: AtomicU64 = AtomicU64::new(0);
+
+/// Writes to registers arrive so many ns late from now on.
+pub fn delay_writes(by_ns: u64) {
+    WRITE_DELAY_NS.store(by_ns, Ordering::Relaxed);
+}
+
 /// What stays when another card is plugged in, besides the bus that all share.
 pub struct Socket {
     /// What it is plugged into if it is a PCI Express card.
@@ -27,6 +37,10 @@ pub struct Socket {
     pub asserted: bool,
     /// When the card's interrupt is raised, if it is delayed, in ns.
     pub raise_ns: Option<u64>,
+    /// Writes that are on their way to the card; it answers as long as there are any.
+    pub writes: PostedWrites,
+    /// The machine is stopped, and only a debugger reads registers.
+    pub stopped: bool,
     pub faults: Option<FaultInjector>,
 }
 
@@ -37,6 +51,8 @@ impl Socket {
             link: Link::new(link::Parameters::GEN1_X1),
             asserted: false,
             raise_ns: None,
+            writes: PostedWrites::default(),
+            stopped: false,
             faults: None,
         }
     }
@@ -52,17 +68,19 @@ pub struct Plugged<'a> {
     bus: &'a mut Bus,
     /// Whether the socket's link is used instead of the bus.
     express: bool,
+    windows: &'static [Window],
     socket: &'a mut Socket,
     device: Device,
     sent: Vec<Vec<u8>>,
 }
 
 impl<'a> Plugged<'a> {
-    /// A card at work; `express`: it is a PCI Express card.
-    pub fn new(bus: &'a mut Bus, socket: &'a mut Socket, device: Device, express: bool) -> Self {
+    /// A card of this model at work.
+    pub fn new(bus: &'a mut Bus, socket: &'a mut Socket, device: Device, model: Model) -> Self {
         Plugged {
             bus,
-            express,
+            express: model.capabilities().express.is_some(),
+            windows: model.windows(),
             socket,
             device,
             sent: Vec::new(),
@@ -77,6 +95,40 @@ impl<'a> Plugged<'a> {
     /// How long the processor waits until others have left the bus, in ps. On a link, reads overlap with other transfers.
     pub fn wait_ps(&self, now_ns: u64) -> Option<u64> {
         (!self.express).then(|| self.bus.wait_ps(now_ns))
+    }
+
+    /// The processor writes to a register of the card.
+    pub fn posted(&mut self, now_ns: u64, write: Write, card: &mut dyn Card) {
+        if self.windows[write.window].ports {
+            self.flush_writes(now_ns, card);
+            write.reach(now_ns, card, self);
+            return;
+        }
+        let delay_ns = WRITE_DELAY_NS.load(Ordering::Relaxed);
+        if delay_ns == 0 && self.socket.writes.is_empty() {
+            write.reach(now_ns, card, self);
+        } else {
+            self.socket.writes.post(now_ns + delay_ns, write);
+        }
+    }
+
+    /// The card gets the writes that have arrived.
+    pub fn deliver_writes(&mut self, now_ns: u64, card: &mut dyn Card) {
+        self.socket.writes.arrived(now_ns).deliver(card, self);
+    }
+
+    /// The card gets all writes that are under way, unless it is a debugger that asks.
+    pub fn flush_writes(&mut self, now_ns: u64, card: &mut dyn Card) {
+        if self.socket.stopped {
+            return;
+        }
+        let writes = std::mem::take(&mut self.socket.writes);
+        writes.flush(now_ns, card, self);
+    }
+
+    /// Writes that are under way are lost.
+    pub fn drop_writes(&mut self) {
+        self.socket.writes = PostedWrites::default();
     }
 
     /// What the processor gets of a register.
