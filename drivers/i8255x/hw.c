@@ -194,7 +194,7 @@ void i8255x_unmask(struct irqmod_queue *queue, u32 groups)
  * then sees what belongs to every cause that the write has cleared, because a
  * PCI read pushes earlier DMA writes ahead of it.
  */
-static void i8255x_ack(struct i8255x *np, u8 causes)
+static void i8255x_ack_flush(struct i8255x *np, u8 causes)
 {
 	writeb(causes, np->regs + SCB_ACK);
 	readb(np->regs + SCB_ACK);
@@ -203,7 +203,7 @@ static void i8255x_ack(struct i8255x *np, u8 causes)
 /* Do not acknowledge RNR: a stopped receiver must interrupt. */
 void i8255x_rx_ack(struct irqmod_queue *queue)
 {
-	i8255x_ack(to_i8255x(queue), CAUSE_FR);
+	i8255x_ack_flush(to_i8255x(queue), CAUSE_FR);
 }
 
 irqreturn_t i8255x_isr(int irq, void *data)
@@ -216,11 +216,21 @@ irqreturn_t i8255x_isr(int irq, void *data)
 	if (causes == CAUSE_GONE || !causes)
 		return IRQ_NONE;
 
+	/* SWI cannot be masked. While RX is, its owner looks after the receiver. */
+	if (ours & CAUSES_RX ||
+	    (ours & CAUSE_SWI && !(READ_ONCE(np->mask) & CAUSE_FR)))
+		groups |= IRQMOD_RX;
+	if (ours & CAUSES_TX)
+		groups |= IRQMOD_TX;
+
 	/* Leave masked causes latched: if they were acknowledged here, the
 	 * poll that is about to unmask them would miss them. CNA is always
 	 * masked, and nobody waits for it.
 	 */
-	i8255x_ack(np, ours | CAUSE_CNA);
+	if (irqmod_must_flush_ack(&np->queue, groups))
+		i8255x_ack_flush(np, ours | CAUSE_CNA);
+	else
+		writeb(ours | CAUSE_CNA, np->regs + SCB_ACK);
 	if (unlikely(causes & ~(ours | CAUSE_CNA))) {
 		/* QEMU's model deasserts the line only when no cause is left
 		 * or when the mask is written; real chips do not need this.
@@ -229,12 +239,6 @@ irqreturn_t i8255x_isr(int irq, void *data)
 		writeb(np->mask, np->regs + SCB_MASK);
 		spin_unlock(&np->mask_lock);
 	}
-	/* SWI cannot be masked. While RX is, its owner looks after the receiver. */
-	if (ours & CAUSES_RX ||
-	    (ours & CAUSE_SWI && !(READ_ONCE(np->mask) & CAUSE_FR)))
-		groups |= IRQMOD_RX;
-	if (ours & CAUSES_TX)
-		groups |= IRQMOD_TX;
 	if (ours & CAUSE_RNR)
 		WRITE_ONCE(np->ru_check, true);
 	if (groups)

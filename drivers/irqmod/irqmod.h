@@ -86,6 +86,7 @@ struct irqmod_ops {
 	 * @rx_ack: acknowledges "frame received", so that a later unmask() does
 	 * not interrupt for frames that have already been taken. Does not
 	 * acknowledge causes that report a stopped receiver: they must interrupt.
+	 * When it returns, the write has reached the device.
 	 */
 	void (*rx_ack)(struct irqmod_queue *queue);
 	/**
@@ -520,6 +521,24 @@ static inline void irqmod_tx_completed(struct irqmod_queue *queue,
 {
 	if (queue->tx_limited)
 		netdev_tx_completed_queue(queue->txq, packets, bytes);
+}
+
+/**
+ * irqmod_must_flush_ack() - whether a handler must flush its ack
+ * @queue: the queue
+ * @groups: the groups of causes that it acknowledges
+ *
+ * A posted write may reach the device after irqmod_interrupt() has looked at the
+ * ring, and takes the cause of what comes in between. RX that is taken in softirq
+ * does not need it: @rx_ack, which flushes, precedes the last look.
+ *
+ * Return: true if a read of the device must follow the ack.
+ */
+static inline bool irqmod_must_flush_ack(const struct irqmod_queue *queue,
+					 u32 groups)
+{
+	return groups & IRQMOD_TX ||
+	       (groups & IRQMOD_RX && !queue->rx_in_softirq);
 }
 
 /* ethtool and netdev operations common to all drivers. */

@@ -239,7 +239,7 @@ void cp_unmask(struct irqmod_queue *queue, u32 groups)
  * then sees what belongs to every cause that the write has cleared, because a
  * PCI read pushes earlier DMA writes ahead of it.
  */
-void cp_ack(struct cp *cp, u16 causes)
+void cp_ack_flush(struct cp *cp, u16 causes)
 {
 	writew(causes, cp->regs + CP_ISR);
 	readw(cp->regs + CP_ISR);
@@ -250,7 +250,7 @@ void cp_ack(struct cp *cp, u16 causes)
  */
 void cp_rx_ack(struct irqmod_queue *queue)
 {
-	cp_ack(cp_of_queue(queue), CP_INT_RX);
+	cp_ack_flush(cp_of_queue(queue), CP_INT_RX);
 }
 
 /* Registers of the internal PHY, by MII register number; 0: none. */

@@ -59,6 +59,7 @@ static irqreturn_t cp_interrupt(int irq, void *data)
 {
 	struct cp *cp = cp_of(data);
 	u16 status = readw(cp->regs + CP_ISR);
+	u16 causes;
 	u32 groups;
 
 	if (!status || status == CP_INT_GONE)
@@ -69,7 +70,11 @@ static irqreturn_t cp_interrupt(int irq, void *data)
 
 	groups = (status & CP_INT_RX ? IRQMOD_RX : 0) |
 		 (status & CP_INT_TX ? IRQMOD_TX : 0);
-	cp_ack(cp, status | cp_causes(groups));
+	causes = status | cp_causes(groups);
+	if (irqmod_must_flush_ack(&cp->queue, groups))
+		cp_ack_flush(cp, causes);
+	else
+		writew(causes, cp->regs + CP_ISR);
 
 	if (groups)
 		irqmod_interrupt(&cp->queue, groups);

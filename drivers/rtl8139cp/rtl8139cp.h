@@ -192,7 +192,7 @@ int cp_hw_dump_tally(struct cp *cp);
 void cp_hw_set_imr(struct cp *cp, u16 clear, u16 set);
 void cp_mask(struct irqmod_queue *queue, u32 groups);
 void cp_unmask(struct irqmod_queue *queue, u32 groups);
-void cp_ack(struct cp *cp, u16 causes);
+void cp_ack_flush(struct cp *cp, u16 causes);
 void cp_rx_ack(struct irqmod_queue *queue);
 u16 cp_causes(u32 groups);
 void cp_mii_init(struct cp *cp);
