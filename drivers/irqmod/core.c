@@ -108,11 +108,13 @@ static void rx_start_queue(struct irqmod_queue *queue)
 	 */
 	smp_store_release(&queue->rx_stopping, false);
 	/* Act as if a frame had arrived: the previous scheme may have consumed
-	 * the interrupt of frames still on the ring. RX is masked, so the
-	 * handler does not run concurrently. Interrupts stay enabled: under
-	 * PREEMPT_RT the locks of mask() and unmask() sleep.
+	 * the interrupt of frames still on the ring, or its last ack may still
+	 * be on its way to the device. RX is masked, so the handler does not run
+	 * concurrently. Interrupts stay enabled: under PREEMPT_RT the locks of
+	 * mask() and unmask() sleep.
 	 */
 	local_bh_disable();
+	queue->ops->rx_ack(queue);
 	queue->rx->irq(queue);
 	if (open)
 		queue->ops->unmask(queue, IRQMOD_RX);

@@ -72,8 +72,8 @@ struct irqmod_tx_scheme;
  */
 struct irqmod_ops {
 	/**
-	 * @mask: masks groups of causes. When it returns, no new interrupt of
-	 * these groups is raised.
+	 * @mask: masks groups of causes. After it, the handler passes them to
+	 * irqmod_interrupt() no more, even if the write is still on its way.
 	 */
 	void (*mask)(struct irqmod_queue *queue, u32 groups);
 	/**
@@ -528,9 +528,10 @@ static inline void irqmod_tx_completed(struct irqmod_queue *queue,
  * @queue: the queue
  * @groups: the groups of causes that it acknowledges
  *
- * A posted write may reach the device after irqmod_interrupt() has looked at the
- * ring, and takes the cause of what comes in between. RX that is taken in softirq
- * does not need it: @rx_ack, which flushes, precedes the last look.
+ * A posted write may reach the device after the last look at the ring, and takes
+ * the cause of what comes in between. TX always needs the flush: nobody
+ * acknowledges it again. RX that is taken in softirq does not: @rx_ack, which
+ * flushes, precedes the last look, or a timer looks again.
  *
  * Return: true if a read of the device must follow the ack.
  */

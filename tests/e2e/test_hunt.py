@@ -180,6 +180,18 @@ def test_nothing_is_found_without_a_fault(cli: Cli, tmp_path: Path, rx: str) -> 
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("scheme", ["napi/off", "interrupt/interrupt"])
+def test_nothing_is_found_if_writes_arrive_late(cli: Cli, tmp_path: Path, scheme: str) -> None:
+    rx, tx = scheme.split("/")
+    asked = ("--driver", "irqmod_i8255x", "--nic", "irqlab-82559", "--rx", rx, "--tx", tx, "--write-delay", "3000")
+    done = cli("hunt", *asked, "--what", "arrivals", "--instants", "3000", "--json", "none.json")
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads((tmp_path / "none.json").read_text())["measured"]["results"]
+    assert row["summary"]["missed"] == 0
+    assert all(sample["instants"] > 1_000 for sample in row["samples"])
+
+
+@pytest.mark.long
 def test_two_processors_take_turns(cli: Cli, tmp_path: Path) -> None:
     skip_without_turns()
     asked = ("hunt", "--driver", "irqmod_i8255x", "--rx", "napi", "--tx", "off", "--what", "processors")

@@ -369,8 +369,9 @@ unsafe extern "C" fn block_translated(block: *mut c_void, _: *mut c_void) {
     }
 }
 
-/// Whether an instruction's bytes end with the page, before the instruction does. QEMU 7.2 removes such an instruction from the block that
-/// it had begun to translate, but still counts it for plugins. It is the first one of the next block.
+/// Whether an instruction crosses a page: its bytes end with the page or before it, and the instruction is not complete. QEMU 7.2 removes
+/// such an instruction from the block that it had begun to translate, but still counts it for plugins. It is the first one of the next
+/// block. (16- and 32-bit code of the BIOS may be misread: nothing is measured there.)
 fn is_cut(address: u64, code: &[u8]) -> bool {
     address & PAGE_MASK > PAGE_MASK + 1 - MAX_INSTRUCTION_BYTES as u64 && x86::is_incomplete(code)
 }
@@ -392,6 +393,7 @@ mod tests {
     fn an_instruction_that_the_page_cuts_is_seen() {
         let call = [0xe8, 0x10, 0x20, 0x30, 0x40];
         assert!(is_cut(0x1fff, &call[..1]) && is_cut(0x1ffc, &call[..4]));
+        assert!(is_cut(0x1ffe, &call[..1]), "QEMU reads the rest at once");
         assert!(!is_cut(0x1ffb, &call), "whole, and the page's last");
         assert!(!is_cut(0x1ff0, &[0x90]), "the block ends before the page");
         let prefixes = [0x66, 0x2e, 0x0f];

@@ -18,7 +18,7 @@ use crate::mac::Mac;
 use crate::pci::bus::{Bus, Parameters};
 use crate::pci::fault_injection::FaultInjector;
 use crate::pci::link::{self, Link};
-use crate::pci::posted::{PostedWrites, Write};
+use crate::pci::posted::Write;
 use crate::pci::{Card, Errata, Host, Identity};
 use crate::qemu::caches;
 use crate::qemu::clock::now_ns;
@@ -88,8 +88,8 @@ pub fn plug(port: usize, present: bool) -> Result<(), String> {
         return Err(no_card(port));
     };
     if slot.present != present {
-        (slot.present, slot.socket.asserted) = (present, false);
-        slot.socket.writes = PostedWrites::default();
+        slot.present = present;
+        slot.socket.forget();
         slot.card = slot.kind.model.card(now_ns(), slot.mac, errata);
         slot.device
             .into_iter()
@@ -251,9 +251,9 @@ pub unsafe fn realize(device: *mut c_void, kind: Kind) {
     let port = free.unwrap_or(slots.len());
     if let Some(slot) = slots.get_mut(port) {
         (slot.device, slot.kind, slot.mac) = (Some(device), kind, mac);
-        (slot.card, slot.present, slot.socket.asserted) = (card, true, false);
+        (slot.card, slot.present) = (card, true);
+        slot.socket.forget();
         slot.socket.link = Link::new(link::Parameters::GEN1_X1);
-        slot.socket.writes = PostedWrites::default();
     } else {
         let token = port as *mut c_void;
         let name = CString::new(format!("irqlab.card.{port}")).unwrap_or_default();
@@ -326,8 +326,8 @@ unsafe extern "C" fn config_write(device: *mut c_void, address: u32, value: u32,
     let Some((port, device)) = found(device) else {
         return;
     };
-    with(port, |_, _| ()); // what the card did before, it did as it was
-    flush_writes(port);
+    // What the card did before, it did as it was.
+    with(port, |card, host| host.flush_writes(now_ns(), card));
     let slept = !device.is_awake();
     device.write_configuration(address, value, bytes);
     if device.is_awake() == slept {
@@ -343,7 +343,7 @@ unsafe extern "C" fn config_write(device: *mut c_void, address: u32, value: u32,
 
 unsafe extern "C" fn reset(token: *mut c_void) {
     with_any(token as usize, |card, host| {
-        host.drop_writes();
+        host.forget();
         card.reset(now_ns());
     });
 }
@@ -354,7 +354,7 @@ unsafe extern "C" fn exit(device: *mut c_void) {
     for slot in slots {
         if let Some(gone) = slot.device.take_if(|other| other.is(device)) {
             gone.unplug();
-            slot.socket.writes = PostedWrites::default();
+            slot.socket.forget();
             slot.arm();
         }
     }

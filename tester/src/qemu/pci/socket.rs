@@ -57,6 +57,12 @@ impl Socket {
         }
     }
 
+    /// The card is gone, or as after power-on: what was under way is lost.
+    pub fn forget(&mut self) {
+        (self.asserted, self.raise_ns) = (false, None);
+        self.writes = PostedWrites::default();
+    }
+
     /// Whether the interrupt line is high.
     pub fn line(&self) -> bool {
         self.asserted && self.raise_ns.is_none()
@@ -112,8 +118,11 @@ impl<'a> Plugged<'a> {
         }
     }
 
-    /// The card gets the writes that have arrived.
+    /// The card gets the writes that have arrived, unless it is a debugger that asks.
     pub fn deliver_writes(&mut self, now_ns: u64, card: &mut dyn Card) {
+        if self.socket.stopped {
+            return;
+        }
         self.socket.writes.arrived(now_ns).deliver(card, self);
     }
 
@@ -126,9 +135,9 @@ impl<'a> Plugged<'a> {
         writes.flush(now_ns, card, self);
     }
 
-    /// Writes that are under way are lost.
-    pub fn drop_writes(&mut self) {
-        self.socket.writes = PostedWrites::default();
+    /// As [`Socket::forget`].
+    pub fn forget(&mut self) {
+        self.socket.forget();
     }
 
     /// What the processor gets of a register.

@@ -15,10 +15,13 @@
 use std::ffi::{c_uint, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use iced_x86::Mnemonic;
+
 use crate::qemu::cpu_state;
 use crate::qemu::die::die;
 use crate::qemu::layout::CC_OP_LOGICQ;
 use crate::qemu::translation::Translation;
+use crate::x86;
 
 /// Whether the flags of this operation are `cc_src` unfiltered: CC_OP_EFLAGS, INC, DEC, ADCX, ADOX and ADCOX.
 fn takes_flags_from_source(cc_op: u32) -> bool {
@@ -50,11 +53,12 @@ pub fn watch(translation: &Translation) {
     }
 }
 
-/// CMPXCHG8B and CMPXCHG16B (Intel SDM, volume 2A): 0F C7 /1 with a memory operand.
+/// CMPXCHG8B and CMPXCHG16B.
 fn is_cmpxchg(code: &[u8]) -> bool {
-    let prefix = |byte: &u8| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x40..=0x4f | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3);
-    let begin = code.iter().take_while(|byte| prefix(byte)).count();
-    matches!(code[begin..], [0x0f, 0xc7, modrm, ..] if modrm >> 3 & 7 == 1 && modrm >> 6 != 3)
+    matches!(
+        x86::decode(code).mnemonic(),
+        Mnemonic::Cmpxchg8b | Mnemonic::Cmpxchg16b
+    )
 }
 
 unsafe extern "C" fn before_cmpxchg(processor: c_uint, _: *mut c_void) {
