@@ -27,12 +27,13 @@ def test_variants_differ_in_their_interrupts() -> None:
 
 
 def test_an_interrupt_per_frame_reads_its_cause_and_acknowledges_it() -> None:
-    """And no more: a cause that nobody handles must not stay latched, or each handler finds it again."""
+    """And no more: a cause that nobody handles must not stay latched, or each handler finds it again. A second read flushes the
+    acknowledgement."""
     profile = Lab("irqmod_i8255x", variant="ORIGINAL").profile(rate_pps=20_000, duration_ns=20_000_000, warmup_ns=10_000_000)
     handler = next(f for f in profile.by_function() if (f.name, f.context) == ("i8255x_isr", "hardirq"))
     assert handler.entries_per_frame == pytest.approx(2.0, abs=0.01)
     found = [one for one in profile.result.summary.io if one.function == "i8255x_isr"]
-    assert sum(one.reads for one in found) / profile.frames == pytest.approx(2.0, abs=0.01)
+    assert sum(one.reads for one in found) / profile.frames == pytest.approx(2 * 2.0, abs=0.01)
     assert sum(one.writes for one in found) / profile.frames == pytest.approx(2.0, abs=0.01)
 
 
