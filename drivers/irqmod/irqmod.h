@@ -72,8 +72,8 @@ struct irqmod_tx_scheme;
  */
 struct irqmod_ops {
 	/**
-	 * @mask: masks groups of causes. After it, the handler passes them to
-	 * irqmod_interrupt() no more, even if the write is still on its way.
+	 * @mask: masks groups of causes. When it returns, the handler no longer
+	 * passes them to irqmod_interrupt(), even if the write is still under way.
 	 */
 	void (*mask)(struct irqmod_queue *queue, u32 groups);
 	/**
