@@ -57,12 +57,14 @@ PARAMETERS_OF = (
 
 Kernels without the option keep their command line.
 """
-FUNCTIONAL_PARAMETERS = "no_timer_check rcupdate.rcu_cpu_stall_timeout=120 watchdog_thresh=60"
+RELIABLE_TSC = "tsc=reliable"
+"""Parameter of a DUT with several processors, or without the instruction clock. QEMU's time-stamp counters are one clock. Linux
+compares it with the HPET and reads one after the other; if the host takes time from the processor in between, it declares the
+counter unstable ("TSC found unstable after boot")."""
+FUNCTIONAL_PARAMETERS = f"no_timer_check {RELIABLE_TSC} rcupdate.rcu_cpu_stall_timeout=120 watchdog_thresh=60"
 """Parameters of a DUT without the instruction clock. Its time is the host's: on a busy one the boot's check of the timer fails
 ("IO-APIC + timer doesn't work"), and RCU stalls and soft lockups are reported of processors that only had no time; not before
 120 s with these."""
-SEVERAL_PARAMETERS = "tsc=reliable"
-"""Parameters of a DUT with several processors on the instruction clock: their time-stamp counters are one clock."""
 CONSOLE = "console.log"
 MAX_CPUS = 64
 BOOTS = 3
@@ -119,7 +121,7 @@ class MachineConfig:
     def append(self) -> str:
         """The DUT kernel's command line."""
         functional = FUNCTIONAL_PARAMETERS if self.functional else ""
-        in_turn = SEVERAL_PARAMETERS if self.in_turn else ""
+        in_turn = RELIABLE_TSC if self.in_turn else ""
         words = (KERNEL_COMMAND_LINE, f"lsm={self.lsm}", functional, in_turn, self.extra_append)
         return " ".join(word for word in words if word)
 
