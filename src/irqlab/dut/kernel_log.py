@@ -22,7 +22,7 @@ EXPECTED = re.compile(r"^random: crng init done")
 """Messages above info that every kernel logs."""
 SLOW_HOST = (
     r"^hrtimer: interrupt took \d+ ns|^clocksource: |^perf: interrupt took too long|^CE: \w+ increased min_delta_ns to \d+ nsec"
-    r"|^workqueue: \S+ (\[\w+\] )?hogged CPU for >\d+us|^atkbd serio0: Spurious ACK"
+    r"|^workqueue: \S+ (\[\w+\] )?hogged CPU for >\d+us|^atkbd serio0: Spurious ACK|^serio serio\d: deferred probe pending"
 )
 """Messages above info about time that the host took from a virtual processor; for runs without the instruction clock."""
 QEMU_USB = r"^xhci_hcd \S+ (ERROR Transfer event TRB DMA ptr not part of current TD|Looking for event-dma) "
