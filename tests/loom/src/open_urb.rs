@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `tx_doorbell()` against `tx_done()` (drivers/lan78xx/tx.c): the open URB is submitted by the sender, or when the last one on
-//! the bus completes.
+//! `lan78xx_tx_doorbell()` against `lan78xx_tx_complete()` (drivers/lan78xx/tx.c): the open URB is submitted by the sender, or when
+//! the last one on the bus completes.
 
 use loom::sync::Arc;
 use loom::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -17,7 +17,7 @@ struct Tx {
 }
 
 impl Tx {
-    /// `tx_doorbell()`, after a packet has been put into the open URB.
+    /// `lan78xx_tx_doorbell()`, after a packet has been put into the open URB.
     fn doorbell(&self, barrier: bool) {
         self.open.store(true, Relaxed);
         if barrier {
@@ -28,7 +28,7 @@ impl Tx {
         }
     }
 
-    /// `tx_done()`: without the barriers, its `atomic_dec_return()` would be the relaxed one.
+    /// `lan78xx_tx_complete()`: without the barriers, its `atomic_dec_return()` would be the relaxed one.
     fn done(&self, barriers: bool) {
         if barriers {
             fence(SeqCst);
