@@ -76,7 +76,6 @@ static int lan78xx_mdio_write(struct mii_bus *bus, int phy, int reg, u16 value)
 	return lan78xx_mii_access(bus->priv, phy, reg, MII_ACC_WRITE, &word);
 }
 
-/* Called by phylib when the link has changed. */
 /* Writes what has been negotiated. With the PHY's lock; the link is up. */
 static void lan78xx_apply_link(struct lan78xx *np, struct phy_device *phydev)
 {
@@ -102,6 +101,7 @@ static void lan78xx_apply_link(struct lan78xx *np, struct phy_device *phydev)
 		netdev_dbg(np->netdev, "link: %d\n", err);
 }
 
+/* Called by phylib when the link has changed. */
 static void lan78xx_link_changed(struct net_device *netdev)
 {
 	struct phy_device *phydev = netdev->phydev;
