@@ -7,6 +7,7 @@
 # netconsole sends what a kernel says with interrupts disabled, at once, with every combination of schemes: more messages than the
 # transmit ring holds. If nothing is reclaimed then, netpoll gives the rest to a work queue, which a kernel that panics never runs.
 . "${0%/*}/tap.sh"
+only_for irqmod_i8255x irqmod_rtl8139cp # USB: a transfer completes with an interrupt of the host controller
 
 CONSOLE=/sys/kernel/config/netconsole/test
 LOOP=/sys/module/irqmod_loop/parameters

@@ -77,7 +77,8 @@ ONCE = {
         ("interface", "backstop", "bad_input"),
         ("load_unload",),
         ("queues",),
-        ("last_burst", "modes", "netconsole", "refill_retry"),
+        ("last_burst", "modes", "refill_retry"),
+        ("netconsole",),
         ("tx_timeout",),
         ("usb",),
         ("autosuspend", "ltm"),
@@ -101,8 +102,9 @@ ONCE = {
 }
 """Scripts that choose their schemes themselves, by build; those in one group share a DUT."""
 OF_THEIRS = tuple(script.name for script in tap.scripts() if not script.engine and script.name not in OF_A_PEER)
-OF_PCI = ("backstop", "bad_input", "interface", "load_unload", "queues", "rings", "tx_timeout", *OF_CHIPS)
-"""Scripts for the schemes, rings, settings and chips of our PCI drivers, and for the device without hardware."""
+OF_PCI = ("backstop", "bad_input", "interface", "load_unload", "netconsole", "queues", "rings", "tx_timeout", *OF_CHIPS)
+"""Scripts for the schemes, rings, settings and chips of our PCI drivers, for sending with interrupts disabled, and for the device
+without hardware."""
 OF_USB = ("autosuspend", "ltm", "usb")
 OF_THE_ENGINE = ("queues",)
 """Scripts that use no chip; they run with irqmod_i8255x only."""
