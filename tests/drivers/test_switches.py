@@ -45,6 +45,6 @@ def test_every_ordered_pair(overload: Overload, part: int) -> None:
 
 def test_each_scheme(overload: Overload) -> None:
     """Quick: each receive and each transmit scheme is entered and left. What depends on the pair, the long test shows: a switch
-    for each of the pairs (receive, transmit) before and after. With 26 combinations these are 650, here it is 7.
+    for each of the pairs (receive, transmit) before and after. With 37 combinations these are 1332, here it is 10.
     """
     travel(overload, TOUR)
