@@ -225,16 +225,11 @@ static int i8255x_set_ringparam(struct net_device *netdev,
 		NL_SET_ERR_MSG_MOD(extack, "rx and tx: 16 to 1024");
 		return -EINVAL;
 	}
-	if (np->port.tx_frames > ring->tx_pending / 2) {
-		NL_SET_ERR_MSG_MOD(extack, "tx: at least twice tx-frames (ethtool -C)");
-		return -EINVAL;
-	}
 	if (netif_running(netdev))
 		return i8255x_resize(np, ring->rx_pending, ring->tx_pending);
 	np->rings.rx_count = ring->rx_pending;
 	np->rings.tx_count = ring->tx_pending;
-	np->port.rx_ring = np->rings.rx_count;
-	np->port.tx_ring = np->rings.tx_count;
+	irqmod_set_rings(&np->port, ring->rx_pending, ring->tx_pending);
 	return 0;
 }
 

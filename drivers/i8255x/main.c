@@ -71,8 +71,7 @@ static int i8255x_up(struct i8255x *np)
 		i8255x_tx_enable(np, false);
 		return err;
 	}
-	np->port.tx_ring = np->rings.tx_count;
-	np->port.rx_ring = np->rings.rx_count;
+	irqmod_set_rings(&np->port, np->rings.rx_count, np->rings.tx_count);
 	irqmod_start(&np->port);
 	return 0;
 }

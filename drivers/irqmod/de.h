@@ -11,6 +11,8 @@ struct irqmod_de {
 	struct hrtimer rest_timer;	/* end of a pause */
 	unsigned long rest_at;		/* next long pause, in jiffies; no lock */
 	unsigned int frames;		/* taken in this run */
+	bool busy;			/* RX is masked: from @irq to the end */
+	bool rests;			/* the timer goes on with the work */
 };
 
 void irqmod_de_init(struct irqmod_de *de, struct irqmod_queue *queue,
@@ -19,5 +21,6 @@ void irqmod_de_start(struct irqmod_de *de);
 void irqmod_de_stop(struct irqmod_de *de);
 void irqmod_de_schedule(struct irqmod_de *de);
 bool irqmod_de_pass(struct irqmod_de *de);
+bool irqmod_de_rests(struct irqmod_de *de);
 
 #endif /* IRQMOD_DE_H */

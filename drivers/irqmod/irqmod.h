@@ -325,6 +325,8 @@ static inline struct irqmod_port *irqmod_port(const struct net_device *netdev)
 /* Before irqmod_register(): the next queue of the port. */
 void irqmod_add_queue(struct irqmod_port *port, struct irqmod_queue *queue);
 
+void irqmod_set_rings(struct irqmod_port *port, unsigned int rx_ring,
+		      unsigned int tx_ring);
 /* To be called before register_netdev() / after unregister_netdev(). */
 int irqmod_register(struct irqmod_port *port);
 void irqmod_unregister(struct irqmod_port *port);

@@ -56,6 +56,25 @@ static int init_queue(struct irqmod_queue *queue)
 }
 
 /**
+ * irqmod_set_rings() - sets the sizes of the rings
+ * @port: the port, stopped
+ * @rx_ring: descriptors of the receive ring
+ * @tx_ring: packets that the transmit ring holds
+ *
+ * Lowers tx-frames to what the ring allows.
+ *
+ * Context: process, under RTNL once the port is registered.
+ */
+void irqmod_set_rings(struct irqmod_port *port, unsigned int rx_ring,
+		      unsigned int tx_ring)
+{
+	port->rx_ring = rx_ring;
+	port->tx_ring = tx_ring;
+	port->tx_frames = min(port->tx_frames, tx_ring / 2);
+}
+EXPORT_SYMBOL_GPL(irqmod_set_rings);
+
+/**
  * irqmod_register() - makes a port of the engine
  * @port: the first member of netdev_priv(); the driver has set the fields up to
  *        wire_mbps, and added one queue or more
@@ -83,8 +102,7 @@ int irqmod_register(struct irqmod_port *port)
 	port->tx_usecs = port->tx_usecs ?: DEFAULT_TX_USECS;
 	port->tx_frames = port->tx_frames ?: DEFAULT_TX_FRAMES;
 	port->rx_weight = port->rx_weight ?: NAPI_POLL_WEIGHT;
-	if (port->tx_frames > port->tx_ring / 2)
-		port->tx_frames = port->tx_ring / 2;
+	irqmod_set_rings(port, port->rx_ring, port->tx_ring);
 
 	irqmod_for_each_queue(queue, port) {
 		err = init_queue(queue);

@@ -102,6 +102,10 @@ void irqmod_tx_rx_reclaim(struct irqmod_queue *queue)
 	}
 	if (packets)
 		irqmod_tx_wake(queue);
+	/* The ring is still too full: the next completion, too, is taken at once. */
+	if (with_rx && queue->rx->pauses &&
+	    unlikely(netif_tx_queue_stopped(queue->txq)))
+		queue->ops->unmask(queue, IRQMOD_TX);
 }
 
 /* The queue is locked. The handler, which reclaims without that lock (@in_irq), has
@@ -161,6 +165,21 @@ bool irqmod_tx_locked_reclaim(struct irqmod_queue *queue)
 	if (packets)
 		tx_count(queue, &queue->tx_stats.reclaims_irq, packets);
 	return tx_enough(queue);
+}
+
+/* Reclaims before a scheme is started, when nothing else does; the queue is locked.
+ * Counts as the timer, which would do it later. Returns whether there was a packet.
+ */
+bool irqmod_tx_start_reclaim(struct irqmod_queue *queue)
+{
+	unsigned int packets;
+
+	if (!queue->ops->tx_outstanding(queue))
+		return false;
+	packets = tx_reclaim(queue);
+	if (packets)
+		tx_count(queue, &queue->tx_stats.reclaims_timer, packets);
+	return packets;
 }
 
 /* Reclaims in the handler (@in_irq). */

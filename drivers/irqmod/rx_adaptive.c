@@ -59,6 +59,8 @@ struct irqmod_adaptive {
 	u32 allowance;		/* frame limit of a run; ring size: no limit */
 	u32 least;		/* lowest limit: takes 3/8 of the CPU */
 	bool left;		/* the last run left frames on the ring */
+	bool busy;		/* RX is masked: from @irq to the end of the last run */
+	bool waits;		/* the timer starts the next run */
 };
 
 /* Of all queues with this scheme on a CPU. */
@@ -160,6 +162,7 @@ static void adaptive_later(struct irqmod_adaptive *a, u64 ns)
 		ns = max(ns, ADAPTIVE_REST_NS);
 		WRITE_ONCE(a->rest_at, jiffies + ADAPTIVE_WORK_JIFFIES);
 	}
+	WRITE_ONCE(a->waits, true);
 	hrtimer_start(&a->timer, ns_to_ktime(ns), HRTIMER_MODE_REL);
 }
 
@@ -168,6 +171,7 @@ static enum hrtimer_restart adaptive_timer(struct hrtimer *timer)
 	struct irqmod_adaptive *a = container_of(timer, struct irqmod_adaptive,
 						 timer);
 
+	WRITE_ONCE(a->waits, false);
 	tasklet_hi_schedule(&a->tasklet);
 	return HRTIMER_NORESTART;
 }
@@ -177,11 +181,17 @@ static void adaptive_work(struct tasklet_struct *tasklet)
 	struct irqmod_adaptive *a = from_tasklet(a, tasklet, tasklet);
 	struct irqmod_queue *queue = a->queue;
 	struct adaptive_cpu *cpu = this_cpu_ptr(&adaptive_cpu);
-	u64 now, began = READ_ONCE(a->irq_at_ns) ?: local_clock();
 	unsigned int frames = 0, most;
 	bool wanted = irqmod_cpu_wanted();
 	bool empty = false;
+	u64 now, began;
 
+	if (READ_ONCE(a->waits)) {
+		/* The transmit ring was full, and a packet has left. */
+		irqmod_tx_rx_reclaim(queue);
+		return;
+	}
+	began = READ_ONCE(a->irq_at_ns) ?: local_clock();
 	WRITE_ONCE(a->irq_at_ns, 0);
 	/* It may have waited for another queue's. */
 	began = max(began, cpu->ended_ns);
@@ -220,10 +230,12 @@ static void adaptive_work(struct tasklet_struct *tasklet)
 		adaptive_later(a, ADAPTIVE_BREATH_NS);
 	} else {
 		queue->ops->rx_ack(queue);
-		if (queue->ops->rx_pending(queue))
+		if (queue->ops->rx_pending(queue)) {
 			tasklet_hi_schedule(&a->tasklet);
-		else
-			irqmod_rx_unmask(queue);
+			return;
+		}
+		WRITE_ONCE(a->busy, false);
+		irqmod_rx_unmask(queue);
 	}
 }
 
@@ -232,8 +244,12 @@ static void rx_adaptive_irq(struct irqmod_queue *queue)
 	struct irqmod_adaptive *a = queue->rx_state;
 
 	irqmod_rx_mask(queue);
-	WRITE_ONCE(a->irq_at_ns, local_clock());
-	WRITE_ONCE(a->rest_at, jiffies + ADAPTIVE_WORK_JIFFIES);
+	/* Otherwise it is a TX cause, which neither begins nor prolongs the work. */
+	if (!READ_ONCE(a->busy)) {
+		WRITE_ONCE(a->busy, true);
+		WRITE_ONCE(a->irq_at_ns, local_clock());
+		WRITE_ONCE(a->rest_at, jiffies + ADAPTIVE_WORK_JIFFIES);
+	}
 	tasklet_hi_schedule(&a->tasklet);
 }
 
@@ -255,6 +271,8 @@ static bool rx_adaptive_start(struct irqmod_queue *queue)
 	a->period_ns = 0;
 	a->least = 0;
 	a->left = false;
+	a->busy = false;
+	a->waits = false;
 	local_bh_disable();
 	adaptive_renew(a, local_clock());
 	local_bh_enable();
@@ -281,6 +299,7 @@ IRQMOD_RX_SCHEME(adaptive) = {
 	.name = "adaptive",
 	.needs = IRQMOD_CAP_MASK,
 	.masks = true,
+	.pauses = true,
 	.tasklet = true,
 	.state_size = sizeof(struct irqmod_adaptive),
 	.init = rx_adaptive_init,

@@ -29,7 +29,11 @@
 void irqmod_de_schedule(struct irqmod_de *de)
 {
 	irqmod_rx_mask(de->queue);
-	WRITE_ONCE(de->rest_at, jiffies + DE_WORK_JIFFIES);
+	/* Otherwise it is a TX cause, which does not put off the pause. */
+	if (!READ_ONCE(de->busy)) {
+		WRITE_ONCE(de->busy, true);
+		WRITE_ONCE(de->rest_at, jiffies + DE_WORK_JIFFIES);
+	}
 	tasklet_hi_schedule(&de->tasklet);
 }
 
@@ -37,6 +41,7 @@ static enum hrtimer_restart de_rested(struct hrtimer *timer)
 {
 	struct irqmod_de *de = container_of(timer, struct irqmod_de, rest_timer);
 
+	WRITE_ONCE(de->rests, false);
 	tasklet_hi_schedule(&de->tasklet);
 	return HRTIMER_NORESTART;
 }
@@ -49,6 +54,7 @@ static void de_pause(struct irqmod_de *de)
 		pause_ns = DE_REST_NS;
 		WRITE_ONCE(de->rest_at, jiffies + DE_WORK_JIFFIES);
 	}
+	WRITE_ONCE(de->rests, true);
 	hrtimer_start(&de->rest_timer, ns_to_ktime(pause_ns), HRTIMER_MODE_REL);
 }
 
@@ -71,8 +77,20 @@ bool irqmod_de_pass(struct irqmod_de *de)
 	queue->ops->rx_ack(queue);
 	if (queue->ops->rx_pending(queue))
 		return true;
+	WRITE_ONCE(de->busy, false);
 	irqmod_rx_unmask(queue);
 	return false;
+}
+
+/* Whether the tasklet runs in a pause: the transmit ring was full, and a packet has
+ * left.
+ */
+bool irqmod_de_rests(struct irqmod_de *de)
+{
+	if (likely(!READ_ONCE(de->rests)))
+		return false;
+	irqmod_tx_rx_reclaim(de->queue);
+	return true;
 }
 
 /* Before the first start; @work is the tasklet's function. */
@@ -89,6 +107,8 @@ void irqmod_de_start(struct irqmod_de *de)
 {
 	struct irqmod_queue *queue = de->queue;
 
+	de->busy = false;
+	de->rests = false;
 	queue->deliver = irqmod_deliver_stack;
 	queue->rx_deferred = false;
 	queue->rx_in_softirq = true;
@@ -108,6 +128,8 @@ static void rx_de_work(struct tasklet_struct *tasklet)
 {
 	struct irqmod_de *de = from_tasklet(de, tasklet, tasklet);
 
+	if (irqmod_de_rests(de))
+		return;
 	de->frames = 0;
 	while (!READ_ONCE(de->queue->rx_stopping) && irqmod_de_pass(de))
 		;
@@ -138,6 +160,7 @@ IRQMOD_RX_SCHEME(de) = {
 	.name = "de",
 	.needs = IRQMOD_CAP_MASK,
 	.masks = true,
+	.pauses = true,
 	.tasklet = true,
 	.state_size = sizeof(struct irqmod_de),
 	.init = rx_de_init,

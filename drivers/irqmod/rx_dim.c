@@ -113,6 +113,7 @@ IRQMOD_RX_SCHEME(dim) = {
 	.name = "dim",
 	.needs = IRQMOD_CAP_MASK,
 	.masks = true,
+	.pauses = true,
 	.state_size = sizeof(struct irqmod_dim),
 	.init = rx_dim_init,
 	.start = rx_dim_start,

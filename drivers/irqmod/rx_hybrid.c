@@ -62,6 +62,7 @@ struct irqmod_hybrid {
 	struct hrtimer pacer;	/* the next poll */
 	u64 look_ns;		/* between two looks at the CPU */
 	u32 period_ns;		/* rx-usecs; written under RTNL */
+	bool rests;		/* the pacer starts the next poll */
 
 	/* Settings. */
 	u32 rx_above;		/* enum hybrid_above */
@@ -94,6 +95,7 @@ static bool hybrid_polls(const struct irqmod_hybrid *h)
 static void hybrid_pass_on(struct irqmod_hybrid *h, bool polls)
 {
 	irqmod_rx_give(h->de.queue);
+	WRITE_ONCE(h->de.busy, false);	/* DE's work has ended, or begins */
 	/* Pairs with the acquire in hybrid_polls(). */
 	smp_store_release(&h->polls, polls);
 }
@@ -144,6 +146,8 @@ static void rx_hybrid_work(struct tasklet_struct *tasklet)
 	struct irqmod_de *de = from_tasklet(de, tasklet, tasklet);
 	struct irqmod_hybrid *h = container_of(de, struct irqmod_hybrid, de);
 
+	if (irqmod_de_rests(de))
+		return;
 	de->frames = 0;
 	while (!READ_ONCE(de->queue->rx_stopping)) {
 		if (above_cliff(h) && !hybrid_polls(h))
@@ -180,6 +184,7 @@ static enum hrtimer_restart hybrid_rested(struct hrtimer *timer)
 		/* Nobody to rest for. What is left is not owed later. */
 		WRITE_ONCE(*rested_ns, now);
 	}
+	WRITE_ONCE(h->rests, false);
 	napi_schedule(&h->de.queue->napi);	/* RX is still masked */
 	return HRTIMER_NORESTART;
 }
@@ -206,8 +211,11 @@ static int hybrid_pace(struct irqmod_hybrid *h, u64 began, int done, int budget)
 	/* What was left of the rest when the poll began, and this poll's. */
 	WRITE_ONCE(*rested_ns, max(*rested_ns, began) + 2 * ran_ns);
 	WRITE_ONCE(h->look_ns, look_ns);
+	WRITE_ONCE(h->rests, true);
 	if (napi_complete_done(&h->de.queue->napi, done))
 		hrtimer_start(&h->pacer, ns_to_ktime(wait_ns), HRTIMER_MODE_REL);
+	else
+		WRITE_ONCE(h->rests, false);
 	return done;
 }
 
@@ -220,6 +228,8 @@ static int rx_hybrid_poll(struct irqmod_queue *queue, int budget)
 
 	if (unlikely(!budget))
 		return 0;	/* netpoll: irqmod_netpoll() */
+	if (READ_ONCE(h->rests))
+		return irqmod_napi_completions(queue);
 	if (hybrid_polls(h)) {
 		if (h->rx_above == ABOVE_PACED)
 			began = local_clock();
@@ -272,6 +282,7 @@ static bool rx_hybrid_start(struct irqmod_queue *queue)
 	h->polls = false;
 	h->asked = false;
 	h->counting = false;
+	h->rests = false;
 	irqmod_napi_renew(queue);
 	queue->napi.weight = queue->port->rx_weight;
 	napi_enable(&queue->napi);
@@ -357,6 +368,7 @@ static const struct attribute * const hybrid_settings[] = {
 IRQMOD_RX_SCHEME(hybrid) = {
 	.name = "hybrid",
 	.masks = true,
+	.pauses = true,
 	.tasklet = true,
 	.state_size = sizeof(struct irqmod_hybrid),
 	.settings = hybrid_settings,

@@ -9,8 +9,9 @@
  * that is not over when the clock ticks makes the next one shorter by an eighth.
  *
  * ifpoll has a rate of its own for transmit completions, half that of receiving.
- * Here this holds for the transmit scheme poll. With the others completions are
- * taken as usual.
+ * Here this holds for the transmit scheme poll, unless the ring is full: then the
+ * next completion starts a poll that takes no frames. With the other transmit
+ * schemes completions are taken as usual.
  */
 #include <linux/sched/clock.h>
 
@@ -27,7 +28,8 @@ struct irqmod_ifpoll {
 	u64 began_ns;			/* this burst */
 	unsigned int burst;		/* frames of a burst */
 	unsigned int left;		/* ... of this one; 0: none has begun */
-	bool late;			/* the clock ticked during this burst */
+	bool due;			/* the clock has ticked: a burst begins */
+	bool late;			/* ... during this burst */
 	bool tx_turn;			/* completions are taken in this burst */
 
 	/* Settings. */
@@ -39,6 +41,8 @@ static enum hrtimer_restart ifpoll_tick(struct hrtimer *timer)
 	struct irqmod_ifpoll *f = container_of(timer, struct irqmod_ifpoll,
 					       timer);
 
+	/* Seen by the poll that this schedules, or that it finds scheduled. */
+	WRITE_ONCE(f->due, true);
 	if (napi_schedule_prep(&f->queue->napi))
 		__napi_schedule(&f->queue->napi);
 	else
@@ -52,6 +56,7 @@ static void ifpoll_begin(struct irqmod_ifpoll *f)
 	f->began_ns = local_clock();
 	f->left = f->burst;
 	f->tx_turn = !f->tx_turn;
+	WRITE_ONCE(f->due, false);
 	WRITE_ONCE(f->late, false);
 }
 
@@ -79,6 +84,8 @@ static int rx_ifpoll_poll(struct irqmod_queue *queue, int budget)
 		irqmod_tx_rx_reclaim(queue);
 		return 0;
 	}
+	if (!f->left && !READ_ONCE(f->due))
+		return irqmod_napi_completions(queue);
 	if (!f->left)
 		ifpoll_begin(f);
 	if (f->tx_turn || !queue->tx_with_rx)
@@ -95,10 +102,12 @@ static int rx_ifpoll_poll(struct irqmod_queue *queue, int budget)
 	return taken;
 }
 
-/* The clock polls. */
+/* The clock polls for frames. */
 static void rx_ifpoll_irq(struct irqmod_queue *queue)
 {
 	irqmod_rx_mask(queue);
+	if (queue->tx_with_rx)
+		napi_schedule(&queue->napi);
 }
 
 static void rx_ifpoll_init(struct irqmod_queue *queue, void *state)
@@ -126,6 +135,7 @@ static bool rx_ifpoll_start(struct irqmod_queue *queue)
 	f->burst = IFPOLL_EACH_BURST;
 	f->left = 0;
 	f->tx_turn = false;
+	f->due = false;
 	f->late = false;
 	/* No frame has the NAPI's ID, old or new: only the clock polls. */
 	irqmod_napi_renew(queue);
@@ -155,6 +165,7 @@ IRQMOD_RX_SCHEME(ifpoll) = {
 	.name = "ifpoll",
 	.needs = IRQMOD_CAP_MASK,
 	.masks = true,
+	.pauses = true,
 	.state_size = sizeof(struct irqmod_ifpoll),
 	.settings = ifpoll_settings,
 	.init = rx_ifpoll_init,

@@ -42,6 +42,16 @@ int irqmod_napi_end(struct irqmod_queue *queue, int done, int budget)
 	return done;
 }
 
+/* A poll that takes no frames, although there may be some: the transmit ring was
+ * full, and a packet has left. RX stays masked. Returns what the poll returns.
+ */
+int irqmod_napi_completions(struct irqmod_queue *queue)
+{
+	irqmod_tx_rx_reclaim(queue);
+	napi_complete_done(&queue->napi, 0);
+	return 0;
+}
+
 static int rx_napi_poll(struct irqmod_queue *queue, int budget)
 {
 	return irqmod_napi_end(queue, irqmod_napi_pass(queue, budget), budget);

@@ -263,6 +263,7 @@ IRQMOD_RX_SCHEME(polling) = {
 	.name = "polling",
 	.needs = IRQMOD_CAP_MASK,
 	.masks = true,
+	.pauses = true,
 	.state_size = sizeof(struct irqmod_polling),
 	.settings = polling_settings,
 	.init = rx_polling_init,

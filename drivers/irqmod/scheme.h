@@ -20,6 +20,8 @@
  * @needs: IRQMOD_CAP_ that the hardware must have; else EOPNOTSUPP
  * @masks: the scheme masks RX (irqmod_rx_mask()) while it takes frames, so that
  *	transmit completions can be taken with them
+ * @pauses: the scheme, one with @masks, keeps RX masked between passes. If the
+ *	transmit ring is full meanwhile, TX is unmasked, and @irq called for it
  * @tasklet: frames are taken in a tasklet, or may be. netpoll cannot run it, and
  *	takes completions itself (irqmod_netpoll()); so passes need the queue's lock
  * @preference: the supported scheme with the highest is the default
@@ -40,6 +42,7 @@ struct irqmod_rx_scheme {
 	const char *name;
 	u32 needs;
 	bool masks;
+	bool pauses;
 	bool tasklet;
 	int preference;
 	size_t state_size;
@@ -73,8 +76,9 @@ struct irqmod_rx_scheme {
 	 * With @masks it may be called at any time between @start and @stop,
 	 * also while the ring has an owner, and on two CPUs at a time: under
 	 * poll the transmit timer calls it, and a TX cause does, which is
-	 * unmasked when poll is chosen. It then only schedules. Without @masks,
-	 * RX is masked or this is its handler. But a bus driver may call it on
+	 * unmasked when poll is chosen, and with @pauses when the ring is full.
+	 * It then only schedules a pass, which takes completions. Without
+	 * @masks, RX is masked or this is its handler. But a bus driver may call it on
 	 * two CPUs at a time: from a transfer's completion and from unmask().
 	 */
 	void (*irq)(struct irqmod_queue *queue);
@@ -244,6 +248,7 @@ void irqmod_heads_free(struct irqmod_heads *heads);
 /* reclaim.c */
 void irqmod_tx_irq_reclaim(struct irqmod_queue *queue);
 bool irqmod_tx_locked_reclaim(struct irqmod_queue *queue);
+bool irqmod_tx_start_reclaim(struct irqmod_queue *queue);
 void irqmod_tx_wake(struct irqmod_queue *queue);
 void irqmod_tx_mask_unless_full(struct irqmod_queue *queue);
 void irqmod_tx_rx_reclaim(struct irqmod_queue *queue);

@@ -5,6 +5,10 @@
  * and TX are masked together, each pass over the receive ring reclaims first,
  * and both are unmasked when the ring is empty. Needs a receive scheme that masks
  * RX.
+ *
+ * Some receive schemes pause with RX masked (@pauses). A sender that waits for the
+ * end of the pause would leave the wire idle, so TX is unmasked when the ring is
+ * full.
  */
 #include "scheme.h"
 
@@ -30,6 +34,16 @@ static void tx_poll_irq(struct irqmod_queue *queue)
 	 */
 }
 
+static void tx_poll_full(struct irqmod_queue *queue)
+{
+	/* Acquire: pairs with rx_start_queue(). If receiving has been stopped, its
+	 * start reclaims. rx_stop() waits for us, as for all of ndo_start_xmit, and
+	 * masks TX again.
+	 */
+	if (!smp_load_acquire(&queue->rx_stopping) && queue->rx->pauses)
+		queue->ops->unmask(queue, IRQMOD_TX);
+}
+
 IRQMOD_TX_SCHEME(poll) = {
 	.name = "poll",
 	.needs = IRQMOD_CAP_MASK,
@@ -37,4 +51,5 @@ IRQMOD_TX_SCHEME(poll) = {
 	.limits = true,
 	.start = tx_poll_start,
 	.irq = tx_poll_irq,
+	.full = tx_poll_full,
 };

@@ -56,8 +56,7 @@ static int cp_set_ringparam(struct net_device *netdev,
 	}
 	if (netif_running(netdev))
 		return cp_resize(cp, ring->rx_pending, ring->tx_pending);
-	cp->port.rx_ring = ring->rx_pending;
-	cp->port.tx_ring = ring->tx_pending;
+	irqmod_set_rings(&cp->port, ring->rx_pending, ring->tx_pending);
 	return 0;
 }
 

@@ -144,8 +144,7 @@ int cp_resize(struct cp *cp, unsigned int rx_count, unsigned int tx_count)
 	cp_down(cp);
 	swap(cp->rx, rx);
 	swap(cp->tx, tx);
-	cp->port.rx_ring = rx_count;
-	cp->port.tx_ring = tx_count;
+	irqmod_set_rings(&cp->port, rx_count, tx_count);
 	err = cp_up(cp);
 	if (err)
 		schedule_work(&cp->reset_work);

@@ -41,6 +41,16 @@ for one in $COMBINATIONS; do
 	check "$one: kept, and a host answers" reaches "$PEER0"
 	check "$one: still the same" same "$(chosen "$IF0" rx_scheme)/$(chosen "$IF0" tx_scheme)" "$one"
 done
+# A ring that is too small for tx-frames lowers it.
+most=$(ring_max "$IF0" TX)
+for state in up down; do
+	ip link set "$IF0" $state
+	[ "$(ring "$IF0" TX)" = "$most" ] || check "$state: a ring of $most" ethtool -G "$IF0" tx "$most"
+	ethtool -C "$IF0" tx-frames $((most / 2))
+	check "$state: a ring of 16" ethtool -G "$IF0" tx 16
+	check "... and tx-frames follows" same "$(coalesce "$IF0" tx-frames)" 8
+done
+ip link set "$IF0" up
 # Each that poll does not go with is refused by the other side, too.
 case " $TX_SCHEMES " in *" poll "*)
 	for rx in $RX_SCHEMES; do
