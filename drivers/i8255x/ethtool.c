@@ -252,8 +252,6 @@ static int i8255x_set_link_ksettings(struct net_device *netdev,
 	err = mii_ethtool_set_link_ksettings(&np->mii, settings);
 	if (!err) {
 		i8255x_phy_save(np);
-		/* The link work looks at it anew: it may be slow now. */
-		WRITE_ONCE(np->slow_link, true);
 		netif_carrier_off(netdev);
 		/* A forced duplex is part of the configuration. */
 		i8255x_apply(np);
@@ -265,8 +263,14 @@ static int i8255x_set_link_ksettings(struct net_device *netdev,
 static int i8255x_nway_reset(struct net_device *netdev)
 {
 	struct i8255x *np = netdev_priv(netdev);
+	int err;
 
-	return mii_nway_restart(&np->mii);
+	i8255x_link_pause(np);
+	err = mii_nway_restart(&np->mii);
+	if (!err)
+		netif_carrier_off(netdev);
+	i8255x_link_resume(np);
+	return err;
 }
 
 const struct ethtool_ops i8255x_ethtool_ops = {

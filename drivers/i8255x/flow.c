@@ -98,8 +98,6 @@ int i8255x_set_pauseparam(struct net_device *netdev,
 	i8255x_phy_save(np);
 	if (!np->mii.force_media)
 		mii_nway_restart(&np->mii);
-	/* The link work looks at it anew. */
-	WRITE_ONCE(np->slow_link, true);
 	netif_carrier_off(netdev);
 	i8255x_link_resume(np);
 	return 0;

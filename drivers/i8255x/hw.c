@@ -86,8 +86,11 @@ void i8255x_retry(struct timer_list *timer)
 	struct i8255x *np = container_of(timer, struct i8255x, retry);
 
 	i8255x_tx_retry(np);
-	if (READ_ONCE(np->ru_stopped) || READ_ONCE(np->ru_check))
-		i8255x_ask_for_pass(np);
+	if (!READ_ONCE(np->ru_stopped) && !READ_ONCE(np->ru_check))
+		return;
+	/* While RX is masked no pass follows: ask until one has looked. */
+	i8255x_retry_later(np);
+	i8255x_ask_for_pass(np);
 }
 
 /* Executes the command block of the shared area, while the command unit is idle

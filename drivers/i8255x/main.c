@@ -52,6 +52,8 @@ static int i8255x_up(struct i8255x *np)
 {
 	int err;
 
+	/* Until the link work looks: the speed may be why the chip is reset. */
+	WRITE_ONCE(np->slow_link, true);
 	i8255x_rx_reset(np);
 	i8255x_tx_reset(np);
 	err = i8255x_hw_reset(np);
@@ -131,7 +133,6 @@ static int i8255x_open(struct net_device *netdev)
 	if (err)
 		goto free_tx;
 	netif_carrier_off(netdev);
-	np->slow_link = true;
 	err = i8255x_up(np);
 	if (err)
 		goto free_irq;
@@ -166,11 +167,11 @@ static void i8255x_link(struct work_struct *work)
 {
 	struct i8255x *np = container_of(work, struct i8255x, link_work.work);
 
-	if (!netif_carrier_ok(np->netdev)) {
-		WRITE_ONCE(np->slow_link, true);
-		i8255x_flow_link(np);
-	}
+	/* Also while the carrier is on: the link may have been down since the last
+	 * look, and have become another one.
+	 */
 	i8255x_link_speed(np);
+	i8255x_flow_link(np);
 	mii_check_media(&np->mii, netif_msg_link(np), false);
 	i8255x_rx_count(&np->queue);	/* before the counters saturate */
 	if (READ_ONCE(np->rx_mode_pending))
@@ -178,10 +179,13 @@ static void i8255x_link(struct work_struct *work)
 	schedule_delayed_work(&np->link_work, LINK_PERIOD);
 }
 
-/* While settings of the link change: the work may be about to apply the old ones. */
+/* While settings of the link change: the work may be about to apply the old ones.
+ * Until it looks again the link may be slow.
+ */
 void i8255x_link_pause(struct i8255x *np)
 {
 	cancel_delayed_work_sync(&np->link_work);
+	WRITE_ONCE(np->slow_link, true);
 }
 
 void i8255x_link_resume(struct i8255x *np)
@@ -230,9 +234,16 @@ static int i8255x_ioctl(struct net_device *netdev, struct ifreq *ifr, int cmd)
 
 	if (!netif_running(netdev))
 		return -EINVAL;
+	if (cmd != SIOCSMIIREG)
+		return generic_mii_ioctl(&np->mii, if_mii(ifr), cmd, NULL);
+	i8255x_link_pause(np);
 	err = generic_mii_ioctl(&np->mii, if_mii(ifr), cmd, NULL);
-	if (!err && cmd == SIOCSMIIREG)
+	if (!err) {
 		i8255x_phy_save(np);
+		/* A forced duplex is part of the configuration. */
+		i8255x_apply(np);
+	}
+	i8255x_link_resume(np);
 	return err;
 }
 

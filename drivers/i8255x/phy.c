@@ -61,15 +61,19 @@ void i8255x_init_phy(struct i8255x *np, int phy)
 		i8255x_mdio_write(netdev, phy, MDIX_REGISTER, MDIX_AUTO);
 }
 
-/* Before the carrier is on: commands to the chip may hang it on a slow link. */
+/* Before the carrier is on: commands to the chip may hang it on a slow link. While
+ * there is no link it may come up slow.
+ */
 void i8255x_link_speed(struct i8255x *np)
 {
 	struct ethtool_link_ksettings link = { };
+	bool slow = true;
 
-	if (!np->slow_link || !mii_link_ok(&np->mii))
-		return;
-	mii_ethtool_get_link_ksettings(&np->mii, &link);
-	WRITE_ONCE(np->slow_link, link.base.speed != SPEED_100);
+	if (mii_link_ok(&np->mii)) {
+		mii_ethtool_get_link_ksettings(&np->mii, &link);
+		slow = link.base.speed != SPEED_100;
+	}
+	WRITE_ONCE(np->slow_link, slow);
 }
 
 /* Keeps what ethtool or an ioctl has just set: after an error of the bus or a loss

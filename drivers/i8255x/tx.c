@@ -250,9 +250,17 @@ void i8255x_tx_drop(struct i8255x *np)
 	}
 }
 
-/* Called with the transmit queue locked. These commands need no interrupt: the
- * next reclaim skips them.
+/* Commands do not interrupt: the next reclaim skips them. Once they leave too little
+ * room for another change, the transmit timer reclaims: there may be no packet to do
+ * so. Called with the transmit queue locked.
  */
+static void i8255x_tx_make_room(struct i8255x *np)
+{
+	if (i8255x_tx_room(&np->queue) < TX_RESERVE)
+		irqmod_tx_failed(&np->queue);
+}
+
+/* Called with the transmit queue locked. */
 static void i8255x_tx_setup(struct i8255x *np)
 {
 	struct net_device *netdev = np->netdev;
@@ -295,6 +303,7 @@ void i8255x_set_rx_mode(struct net_device *netdev)
 		/* The link work retries. */
 		WRITE_ONCE(np->rx_mode_pending, true);
 	}
+	i8255x_tx_make_room(np);
 	__netif_tx_unlock(np->queue.txq);
 }
 
@@ -306,8 +315,31 @@ static bool i8255x_tx_is_done(const struct i8255x *np,
 	       (s32)(READ_ONCE(np->tx_done) - before) > 0;
 }
 
+/* Puts a dump of registers on the list, and says where. Leaves one slot for a
+ * packet. Process context.
+ */
+static int i8255x_tx_add_dump(struct i8255x *np, struct i8255x_cb **cb,
+			      u32 *before)
+{
+	int err = -EBUSY;
+
+	__netif_tx_lock_bh(np->queue.txq);
+	if (np->tx_usable && i8255x_tx_room(&np->queue) >= 2) {
+		*cb = i8255x_tx_slot(np);
+		(*cb)->dump = cpu_to_le32(i8255x_shared_dma(np, dump));
+		*before = np->tx_filled;
+		i8255x_tx_commit(np, *cb, CB_DUMP);
+		i8255x_tx_kick(np);
+		err = 0;
+	}
+	i8255x_tx_make_room(np);
+	__netif_tx_unlock_bh(np->queue.txq);
+	return err;
+}
+
 /* Has the chip dump its registers to the shared area. RTNL, the interface is up.
- * Frames on the list come first: at 10 Mbit/s these take up to a second.
+ * Waits for room first. Frames on the list come first, too: at 10 Mbit/s these take
+ * up to a second.
  */
 int i8255x_tx_dump(struct i8255x *np)
 {
@@ -316,18 +348,9 @@ int i8255x_tx_dump(struct i8255x *np)
 	u32 before;
 	int err;
 
-	__netif_tx_lock_bh(np->queue.txq);
-	/* Leave one for a packet. */
-	if (!np->tx_usable || i8255x_tx_room(&np->queue) < 2) {
-		__netif_tx_unlock_bh(np->queue.txq);
+	if (read_poll_timeout(i8255x_tx_add_dump, err, !err, 100,
+			      USEC_PER_SEC, false, np, &cb, &before))
 		return -EBUSY;
-	}
-	cb = i8255x_tx_slot(np);
-	cb->dump = cpu_to_le32(i8255x_shared_dma(np, dump));
-	before = np->tx_filled;
-	i8255x_tx_commit(np, cb, CB_DUMP);
-	i8255x_tx_kick(np);
-	__netif_tx_unlock_bh(np->queue.txq);
 	err = read_poll_timeout(i8255x_tx_is_done, done, done, 100,
 				USEC_PER_SEC, false, np, cb, before);
 	/* Read the mark before the dump. */
