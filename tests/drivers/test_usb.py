@@ -15,6 +15,10 @@ from irqlab.robustness.overload import Overload
 from irqlab.trials.forwarding import ForwardingTrial
 from irqlab.trials.testbed import Testbed
 
+OF_USB = ("autosuspend", "ltm", "usb")
+OF_ALL = ("instruments", "jumbo", "last_burst", "live_address", "messages", "modes", "refill_retry", "tso", "vlan")
+"""Scripts for what the PCI drivers have, too."""
+
 
 @pytest.fixture
 def overload(overload_of: Callable[[str], Overload]) -> Overload:
@@ -59,7 +63,7 @@ def test_schemes_that_need_an_interrupt_are_refused(usb: Testbed) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["autosuspend", "ltm", "usb"])
+@pytest.mark.parametrize("name", [*OF_USB, *OF_ALL])
 def test_in_the_dut(overload: Overload, name: str) -> None:
     report = tap.run(overload, tap.find([name])[0])
     print(report.text)
