@@ -154,7 +154,7 @@ static int cp_nway_reset(struct net_device *netdev)
 	return err;
 }
 
-/* The chip's tally counters since the interface came up; they follow irqmod's. */
+/* The chip's tally counters since its last start; they follow irqmod's. */
 static const char cp_tally_names[][ETH_GSTRING_LEN] = {
 	"hw_tx_ok", "hw_rx_ok", "hw_tx_err", "hw_rx_err", "hw_miss_pkt",
 	"hw_fae", "hw_tx_1col", "hw_tx_mcol", "hw_rx_ok_phy", "hw_rx_ok_brd",
