@@ -74,7 +74,7 @@ ONCE = {
     "kasan": (
         ("together",),
         ("random",),
-        ("interface", "backstop", "bad_input"),
+        ("interface", "threaded", "backstop", "bad_input"),
         ("load_unload",),
         ("queues",),
         ("last_burst", "modes", "refill_retry"),
@@ -90,7 +90,7 @@ ONCE = {
     "rt": (
         ("together",),
         ("random",),
-        ("interface",),
+        ("interface", "threaded"),
         ("queues",),
         ("tx_timeout",),
         ("usb",),
