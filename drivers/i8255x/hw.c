@@ -43,7 +43,7 @@ int i8255x_command(struct i8255x *np, u8 command, u32 pointer)
 		goto out;
 	if (command != CU_RESUME) {
 		writel(pointer, np->regs + SCB_POINTER);
-	} else if (unlikely(np->slow_link)) {
+	} else if (unlikely(READ_ONCE(np->slow_link))) {
 		/* At 10 Mbit/s some chips hang at a resume without this. */
 		writeb(CU_NOP, np->regs + SCB_COMMAND);
 		udelay(1);

@@ -61,8 +61,8 @@ void i8255x_init_phy(struct i8255x *np, int phy)
 		i8255x_mdio_write(netdev, phy, MDIX_REGISTER, MDIX_AUTO);
 }
 
-/* Before the carrier is on: commands to the chip may hang it on a slow link. While
- * there is no link it may come up slow.
+/* Commands to the chip may hang it on a slow link. While there is no link it may
+ * come up slow, so this is called before the carrier is on, too.
  */
 void i8255x_link_speed(struct i8255x *np)
 {

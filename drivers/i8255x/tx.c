@@ -257,7 +257,7 @@ void i8255x_tx_drop(struct i8255x *np)
 static void i8255x_tx_make_room(struct i8255x *np)
 {
 	if (i8255x_tx_room(&np->queue) < TX_RESERVE)
-		irqmod_tx_failed(&np->queue);
+		irqmod_tx_silent(&np->queue);
 }
 
 /* Called with the transmit queue locked. */

@@ -172,10 +172,10 @@ static void tx_limit(struct irqmod_queue *queue, bool limited)
 	netif_schedule_queue(queue->txq);
 }
 
-/* The queue is locked. Returns whether packets have been reclaimed. */
-static bool tx_start_queue(struct irqmod_queue *queue)
+/* The queue is locked. */
+static void tx_start_queue(struct irqmod_queue *queue)
 {
-	bool reclaimed;
+	bool enough;
 
 	irqmod_tx_quiet(queue, false);
 	queue->tx = queue->port->tx;
@@ -184,20 +184,18 @@ static bool tx_start_queue(struct irqmod_queue *queue)
 	queue->tx_since_irq = 0;
 	tx_limit(queue, queue->tx->limits && queue->ops->tx_bytes);
 	/* What has been sent since the previous scheme was stopped. */
-	reclaimed = irqmod_tx_start_reclaim(queue);
+	enough = irqmod_tx_start_reclaim(queue);
 	queue->tx->start(queue);
-	if (!queue->ops->tx_outstanding(queue))
-		return reclaimed;
 	/* Packets queued under the previous scheme may never interrupt. A scheme
 	 * without a timer may reclaim them before the next transmit; there is none
 	 * while the queue is stopped.
 	 */
-	if (queue->tx_timed || !queue->tx_early ||
-	    netif_tx_queue_stopped(queue->txq))
+	if (queue->ops->tx_outstanding(queue) &&
+	    (queue->tx_timed || !queue->tx_early ||
+	     netif_tx_queue_stopped(queue->txq)))
 		irqmod_tx_arm(queue);
-	if (netif_tx_queue_stopped(queue->txq) && queue->tx->full)
+	if (!enough && netif_tx_queue_stopped(queue->txq) && queue->tx->full)
 		queue->tx->full(queue);
-	return reclaimed;
 }
 
 /* Each queue's own lock: netif_tx_lock() stops senders, but not those who try a
@@ -206,14 +204,12 @@ static bool tx_start_queue(struct irqmod_queue *queue)
 static void tx_start(struct irqmod_port *port)
 {
 	struct irqmod_queue *queue;
-	bool reclaimed;
 
 	irqmod_for_each_queue(queue, port) {
 		__netif_tx_lock_bh(queue->txq);
-		reclaimed = tx_start_queue(queue);
+		tx_start_queue(queue);
 		__netif_tx_unlock_bh(queue->txq);
-		if (reclaimed)
-			irqmod_tx_wake(queue);
+		irqmod_tx_wake(queue);
 	}
 }
 

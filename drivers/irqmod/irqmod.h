@@ -279,8 +279,8 @@ struct irqmod_port {
 	struct net_device *netdev;
 	const struct irqmod_ops *ops;
 	u32 caps;
-	unsigned int tx_ring;		/* descriptors of each queue; the driver
-					 * updates both while the port is stopped
+	unsigned int tx_ring;		/* descriptors of each queue; later
+					 * irqmod_set_rings() sets both
 					 */
 	unsigned int rx_ring;
 	unsigned int tx_reserve;	/* descriptors that a packet may need */
@@ -349,7 +349,8 @@ void irqmod_netpoll(struct irqmod_queue *queue);
 
 void irqmod_tx_reclaim_early(struct irqmod_queue *queue);
 void irqmod_tx_arm(struct irqmod_queue *queue);
-void irqmod_tx_failed(struct irqmod_queue *queue);
+void irqmod_tx_silent(struct irqmod_queue *queue);
+void irqmod_tx_limited(struct irqmod_queue *queue);
 void irqmod_tx_full(struct irqmod_queue *queue, unsigned int reserve);
 
 /**
@@ -390,8 +391,11 @@ static inline bool irqmod_tx_wants_irq(struct irqmod_queue *queue)
 static inline void irqmod_tx_sent(struct irqmod_queue *queue,
 				  unsigned int bytes)
 {
-	if (queue->tx_limited)
-		netdev_tx_sent_queue(queue->txq, bytes);
+	if (!queue->tx_limited)
+		return;
+	netdev_tx_sent_queue(queue->txq, bytes);
+	if (unlikely(netif_xmit_stopped(queue->txq)))
+		irqmod_tx_limited(queue);
 }
 
 /**

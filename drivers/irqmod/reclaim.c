@@ -100,11 +100,14 @@ void irqmod_tx_rx_reclaim(struct irqmod_queue *queue)
 			packets = tx_reclaim_with_rx(queue);
 		__netif_tx_unlock(queue->txq);
 	}
-	if (packets)
+	/* Also without a packet: what the driver has on the ring besides (8255x:
+	 * commands) may have made room.
+	 */
+	if (packets || unlikely(netif_tx_queue_stopped(queue->txq)))
 		irqmod_tx_wake(queue);
-	/* The ring is still too full: the next completion, too, is taken at once. */
+	/* Still stopped: the next completion, too, is taken at once. */
 	if (with_rx && queue->rx->pauses &&
-	    unlikely(netif_tx_queue_stopped(queue->txq)))
+	    unlikely(netif_xmit_stopped(queue->txq)))
 		queue->ops->unmask(queue, IRQMOD_TX);
 }
 
@@ -168,18 +171,18 @@ bool irqmod_tx_locked_reclaim(struct irqmod_queue *queue)
 }
 
 /* Reclaims before a scheme is started, when nothing else does; the queue is locked.
- * Counts as the timer, which would do it later. Returns whether there was a packet.
+ * Counts as the timer, which would do it later. Returns whether there is now as much
+ * room as irqmod_tx_wake() needs.
  */
 bool irqmod_tx_start_reclaim(struct irqmod_queue *queue)
 {
-	unsigned int packets;
+	unsigned int packets = 0;
 
-	if (!queue->ops->tx_outstanding(queue))
-		return false;
-	packets = tx_reclaim(queue);
+	if (queue->ops->tx_outstanding(queue))
+		packets = tx_reclaim(queue);
 	if (packets)
 		tx_count(queue, &queue->tx_stats.reclaims_timer, packets);
-	return packets;
+	return tx_enough(queue);
 }
 
 /* Reclaims in the handler (@in_irq). */
@@ -224,8 +227,7 @@ static void tx_timer_reclaim(struct irqmod_queue *queue)
 			tx_count(queue, &queue->tx_stats.reclaims_timer, packets);
 		__netif_tx_unlock(queue->txq);
 	}
-	if (packets)
-		irqmod_tx_wake(queue);
+	irqmod_tx_wake(queue);
 }
 
 /* ndo_start_xmit puts a packet on the ring and then reads tx_armed, both with the
@@ -275,21 +277,37 @@ void irqmod_tx_arm(struct irqmod_queue *queue)
 EXPORT_SYMBOL_GPL(irqmod_tx_arm);
 
 /**
- * irqmod_tx_failed() - a packet on the ring has failed, and no interrupt will say so
+ * irqmod_tx_silent() - no interrupt will say that something on the ring is done
  * @queue: the queue
  *
- * For a device that may refuse a packet at once (USB). The timer reclaims it: a
- * call of irqmod_interrupt() might meet another one.
+ * For a packet that a device has refused at once (USB), and for what else a driver
+ * has on the ring (8255x: commands). The timer reclaims it: a call of
+ * irqmod_interrupt() might meet another one.
  *
  * Context: the queue is locked.
  */
-void irqmod_tx_failed(struct irqmod_queue *queue)
+void irqmod_tx_silent(struct irqmod_queue *queue)
 {
 	/* While the scheme changes, no: its start looks at what is on the ring. */
 	if (!queue->tx_armed && !queue->tx_switching)
 		irqmod_tx_arm(queue);
 }
-EXPORT_SYMBOL_GPL(irqmod_tx_failed);
+EXPORT_SYMBOL_GPL(irqmod_tx_silent);
+
+/**
+ * irqmod_tx_limited() - the byte queue limit has stopped the queue
+ * @queue: the queue
+ *
+ * As with a full ring, the next completion interrupts. Called by irqmod_tx_sent().
+ *
+ * Context: the queue is locked.
+ */
+void irqmod_tx_limited(struct irqmod_queue *queue)
+{
+	if (queue->tx->full && !queue->tx_switching)
+		queue->tx->full(queue);
+}
+EXPORT_SYMBOL_GPL(irqmod_tx_limited);
 
 /**
  * irqmod_tx_full() - stops the queue because the ring is full

@@ -171,6 +171,8 @@ static enum hrtimer_restart adaptive_timer(struct hrtimer *timer)
 	struct irqmod_adaptive *a = container_of(timer, struct irqmod_adaptive,
 						 timer);
 
+	/* An interrupt may have come in the pause, which is not time at work. */
+	WRITE_ONCE(a->irq_at_ns, 0);
 	WRITE_ONCE(a->waits, false);
 	tasklet_hi_schedule(&a->tasklet);
 	return HRTIMER_NORESTART;

@@ -55,9 +55,8 @@ struct irqmod_hybrid {
 	bool counting;		/* first count received: a window has begun */
 	u32 switches;		/* between DE and NAPI; written by the timer */
 
-	/* paced. look_ns is written by the poll, and read by the timer without
-	 * a lock: if @irq has started a poll meanwhile, a rest is measured
-	 * wrong.
+	/* paced. look_ns is written by the poll that starts the timer. While that
+	 * runs, polls take completions only.
 	 */
 	struct hrtimer pacer;	/* the next poll */
 	u64 look_ns;		/* between two looks at the CPU */
@@ -174,9 +173,6 @@ static enum hrtimer_restart hybrid_rested(struct hrtimer *timer)
 
 	if (now < READ_ONCE(*rested_ns)) {
 		if (irqmod_cpu_wanted()) {
-			/* Not hrtimer_forward(): a poll on another CPU may have
-			 * started the timer meanwhile.
-			 */
 			hrtimer_start(timer, ns_to_ktime(READ_ONCE(h->look_ns)),
 				      HRTIMER_MODE_REL);
 			return HRTIMER_NORESTART;

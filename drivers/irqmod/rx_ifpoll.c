@@ -106,7 +106,7 @@ static int rx_ifpoll_poll(struct irqmod_queue *queue, int budget)
 static void rx_ifpoll_irq(struct irqmod_queue *queue)
 {
 	irqmod_rx_mask(queue);
-	if (queue->tx_with_rx)
+	if (READ_ONCE(queue->tx_with_rx))
 		napi_schedule(&queue->napi);
 }
 

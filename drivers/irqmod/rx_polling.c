@@ -148,7 +148,9 @@ static unsigned int polling_input(struct irqmod_polling *p, bool *empty)
 /* The end of a poll that leaves frames on the ring for later. RX stays masked. */
 static int polling_inhibit(struct irqmod_polling *p, int done, u64 ns)
 {
-	if (napi_complete_done(&p->queue->napi, done))
+	/* A poll for completions does not put off the look. */
+	if (napi_complete_done(&p->queue->napi, done) &&
+	    !hrtimer_is_queued(&p->timer))
 		hrtimer_start(&p->timer, ns_to_ktime(ns), HRTIMER_MODE_REL);
 	return done;
 }

@@ -98,7 +98,7 @@ struct irqmod_rx_scheme {
  * @in_irq: reclaims in hard IRQ under tx_lock; otherwise under the queue's lock
  * @limits: completions are taken in each pass over the receive ring, so that byte
  *	queue limits suit it. Passes follow an interrupt at once, except with
- *	ifpoll, dim and paced polls: there a limit adapts to the time between them
+ *	@pauses: there, too, the next one does when the limit has stopped the queue
  * @state_size: bytes of private state per queue, zeroed when the port is
  *	registered; while the scheme is active, @tx_state of the queue points to it
  * @settings: files in sysfs (IRQMOD_CHOICE() and others), NULL-terminated; they
@@ -133,8 +133,9 @@ struct irqmod_tx_scheme {
 	 */
 	void (*irq)(struct irqmod_queue *queue);
 	/**
-	 * @full: the queue has been stopped, because the ring is full: unmasks
-	 * TX, unless it is unmasked anyway. The queue is locked. Optional.
+	 * @full: the queue has been stopped, because the ring is full or by a
+	 * byte queue limit: unmasks TX, unless it is unmasked anyway, or will be
+	 * soon. The queue is locked. Optional.
 	 */
 	void (*full)(struct irqmod_queue *queue);
 };

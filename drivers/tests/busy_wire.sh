@@ -29,13 +29,13 @@ took_us() { sed -n 's/^Result: OK: \([0-9]*\)(.*/\1/p' "/proc/net/pktgen/$IF0"; 
 # busy RX TX: the sender has the wire's whole rate. It is measured twice if another task has had the CPU for a tick.
 busy()
 {
-	schemes "$IF0" "$1" "$2"
+	check "$1/$2" schemes "$IF0" "$1" "$2"
 	for _ in 1 2; do
 		pg pgctrl start
 		pps=$((PACKETS * 1000000 / $(took_us)))
 		[ $pps -lt $LEAST_PPS ] || break
 	done
-	check "$1/$2: $pps packets/s, at least $LEAST_PPS" [ $pps -ge $LEAST_PPS ]
+	check "... $pps packets/s, at least $LEAST_PPS" [ $pps -ge $LEAST_PPS ]
 }
 
 for tx in $TX_SCHEMES; do busy napi "$tx"; done
@@ -44,21 +44,33 @@ for rx in $RX_SCHEMES; do
 	[ "$rx" = napi ] || ! echo "$COMBINATIONS" | grep -qxF "$rx/poll" || busy "$rx" poll
 done
 ethtool -C "$IF0" rx-usecs 50000 tx-usecs 100000
-schemes "$IF0" ifpoll poll
 pg "$IF0" "count $((4 * PACKETS))"
-pg pgctrl start
-check "ifpoll/poll: no wait for rx-usecs ($(took_us) us)" [ "$(took_us)" -lt 350000 ]
+# Above a cliff of 1 packet/s, hybrid pauses, too, if something is received.
+put "$IF0" rx_above paced
+put "$IF0" rx_cliff_pps 1
+ping -q -i 0.01 "$PEER0" >/dev/null &
+pings=$!
+for rx in ifpoll hybrid; do
+	check "$rx/poll" schemes "$IF0" $rx poll
+	pg pgctrl start
+	check "... no wait for rx-usecs ($(took_us) us)" [ "$(took_us)" -lt 280000 ]
+done
+kill $pings
+put "$IF0" rx_above napi
+put "$IF0" rx_cliff_pps 60000
 
 # The scheme changes while the ring is full: the queue must not wait for tx-usecs.
 put "$IF0" rx_scheme napi
 rm -f /tmp/sent
 { pg pgctrl start; : >/tmp/sent; } &
+switches=0
 until [ -e /tmp/sent ]; do
 	for tx in interrupt off coalesce off; do
-		put "$IF0" tx_scheme "$tx"
+		put "$IF0" tx_scheme "$tx" && switches=$((switches + 1))
 		usleep 10000
 	done
 done
+check "the scheme changes while the ring is full ($switches times)" [ $switches -ge 4 ]
 check "no wait for tx-usecs when the scheme changes ($(took_us) us)" [ "$(took_us)" -lt 300000 ]
 ethtool -C "$IF0" tx-usecs 1000
 

@@ -46,7 +46,7 @@ most=$(ring_max "$IF0" TX)
 for state in up down; do
 	ip link set "$IF0" $state
 	[ "$(ring "$IF0" TX)" = "$most" ] || check "$state: a ring of $most" ethtool -G "$IF0" tx "$most"
-	ethtool -C "$IF0" tx-frames $((most / 2))
+	check "$state: tx-frames $((most / 2))" ethtool -C "$IF0" tx-frames $((most / 2))
 	check "$state: a ring of 16" ethtool -G "$IF0" tx 16
 	check "... and tx-frames follows" same "$(coalesce "$IF0" tx-frames)" 8
 done
