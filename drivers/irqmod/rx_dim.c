@@ -6,7 +6,8 @@
  * empty, RX stays masked for a period, after which NAPI polls again; a poll that
  * finds nothing unmasks RX. net_dim() watches frames, bytes and periods, and
  * chooses the period and the number of frames after which it ends early. (A poll
- * that takes that many is followed by the next one at once.)
+ * that takes that many is followed by the next one at once.) With the transmit
+ * scheme poll, a full transmit ring ends a period early, too.
  */
 #include <linux/dim.h>
 
