@@ -353,6 +353,14 @@ void irqmod_tx_silent(struct irqmod_queue *queue);
 void irqmod_tx_limited(struct irqmod_queue *queue);
 void irqmod_tx_full(struct irqmod_queue *queue, unsigned int reserve);
 
+/* Whether the driver or a byte queue limit has stopped the queue. Unlike
+ * netif_xmit_stopped(), for reads while another CPU changes that.
+ */
+static inline bool irqmod_tx_is_stopped(const struct irqmod_queue *queue)
+{
+	return READ_ONCE(queue->txq->state) & QUEUE_STATE_ANY_XOFF;
+}
+
 /**
  * irqmod_tx_begin() - the first of four functions that ndo_start_xmit calls in order
  * @queue: the queue; it is locked
@@ -394,7 +402,7 @@ static inline void irqmod_tx_sent(struct irqmod_queue *queue,
 	if (!queue->tx_limited)
 		return;
 	netdev_tx_sent_queue(queue->txq, bytes);
-	if (unlikely(netif_xmit_stopped(queue->txq)))
+	if (unlikely(irqmod_tx_is_stopped(queue)))
 		irqmod_tx_limited(queue);
 }
 
@@ -415,7 +423,7 @@ static inline bool irqmod_tx_queued(struct irqmod_queue *queue,
 		queue->tx_queued(queue);
 	if (unlikely(room < reserve))
 		irqmod_tx_full(queue, reserve);
-	return !netdev_xmit_more() || netif_xmit_stopped(queue->txq);
+	return !netdev_xmit_more() || irqmod_tx_is_stopped(queue);
 }
 
 /**

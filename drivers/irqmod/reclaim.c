@@ -107,7 +107,7 @@ void irqmod_tx_rx_reclaim(struct irqmod_queue *queue)
 		irqmod_tx_wake(queue);
 	/* Still stopped: the next completion, too, is taken at once. */
 	if (with_rx && queue->rx->pauses &&
-	    unlikely(netif_xmit_stopped(queue->txq)))
+	    unlikely(irqmod_tx_is_stopped(queue)))
 		queue->ops->unmask(queue, IRQMOD_TX);
 }
 
