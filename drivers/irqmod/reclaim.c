@@ -74,39 +74,49 @@ static unsigned int tx_reclaim_with_rx(struct irqmod_queue *queue)
 	return packets;
 }
 
-/* Called in each pass over the receive ring, in softirq. With tx_with_rx passes
- * never overlap, and until the scheme is stopped nothing else reclaims, but netpoll
- * (@tasklet). Otherwise the queue's lock is needed; if another has it, nothing is
- * reclaimed.
+/* With tx_with_rx passes never overlap, and until the scheme is stopped nothing else
+ * reclaims, but netpoll (@tasklet). Otherwise the queue's lock is needed; if another
+ * has it, nothing is reclaimed.
  */
-void irqmod_tx_rx_reclaim(struct irqmod_queue *queue)
+static unsigned int tx_reclaim_in_pass(struct irqmod_queue *queue)
 {
 	unsigned int packets = 0;
 	bool with_rx;
 
-	if (!queue->tx_in_rx || !queue->ops->tx_outstanding(queue))
-		return;
 	/* Acquire: pairs with tx_poll_start(). */
 	with_rx = smp_load_acquire(&queue->tx_with_rx);
-	if (with_rx && !queue->rx->tasklet) {
-		packets = tx_reclaim_with_rx(queue);
-	} else if (with_rx) {
+	if (with_rx && !queue->rx->tasklet)
+		return tx_reclaim_with_rx(queue);
+	if (with_rx) {
 		__netif_tx_lock(queue->txq, smp_processor_id());
 		packets = tx_reclaim_with_rx(queue);
 		__netif_tx_unlock(queue->txq);
-	} else if (__netif_tx_trylock(queue->txq)) {
-		/* The scheme may have changed before the queue was locked. */
-		if (queue->tx_in_rx)
-			packets = tx_reclaim_with_rx(queue);
-		__netif_tx_unlock(queue->txq);
+		return packets;
 	}
+	if (!__netif_tx_trylock(queue->txq))
+		return 0;
+	/* The scheme may have changed before the queue was locked. */
+	if (queue->tx_in_rx)
+		packets = tx_reclaim_with_rx(queue);
+	__netif_tx_unlock(queue->txq);
+	return packets;
+}
+
+/* Called in each pass over the receive ring, in softirq. */
+void irqmod_tx_rx_reclaim(struct irqmod_queue *queue)
+{
+	unsigned int packets;
+
+	if (!queue->tx_in_rx || !queue->ops->tx_outstanding(queue))
+		return;
+	packets = tx_reclaim_in_pass(queue);
 	/* Also without a packet: what the driver has on the ring besides (8255x:
 	 * commands) may have made room.
 	 */
 	if (packets || unlikely(netif_tx_queue_stopped(queue->txq)))
 		irqmod_tx_wake(queue);
 	/* Still stopped: the next completion, too, is taken at once. */
-	if (with_rx && queue->rx->pauses &&
+	if (READ_ONCE(queue->tx_with_rx) && queue->rx->pauses &&
 	    unlikely(irqmod_tx_is_stopped(queue)))
 		queue->ops->unmask(queue, IRQMOD_TX);
 }

@@ -61,10 +61,10 @@ RELIABLE_TSC = "tsc=reliable"
 """Parameter of a DUT with several processors, or without the instruction clock. QEMU's time-stamp counters are one clock. Linux
 compares it with the HPET and reads one after the other; if the host takes time from the processor in between, it declares the
 counter unstable ("TSC found unstable after boot")."""
-FUNCTIONAL_PARAMETERS = f"no_timer_check {RELIABLE_TSC} rcupdate.rcu_cpu_stall_timeout=120 watchdog_thresh=60"
+FUNCTIONAL_PARAMETERS = f"no_timer_check {RELIABLE_TSC} rcupdate.rcu_cpu_stall_timeout=120 watchdog_thresh=60 log_buf_len=4M"
 """Parameters of a DUT without the instruction clock. Its time is the host's: on a busy one the boot's check of the timer fails
 ("IO-APIC + timer doesn't work"), and RCU stalls and soft lockups are reported of processors that only had no time; not before
-120 s with these."""
+120 s with these. A test may make changes for an hour before its log is read."""
 CONSOLE = "console.log"
 MAX_CPUS = 64
 BOOTS = 3
