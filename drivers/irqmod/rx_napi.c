@@ -26,12 +26,29 @@ int irqmod_napi_pass(struct irqmod_queue *queue, int budget)
 	return likely(budget) ? irqmod_rx_pass(queue, budget) : 0;
 }
 
+/* In a thread a poll that completes and schedules itself, again and again, never
+ * lets another task or RCU have the CPU: the kernel does so only between polls that
+ * do not complete. So the look comes first here. A frame that arrives after it has
+ * its cause, which interrupts when RX is unmasked.
+ */
+static int napi_end_in_thread(struct irqmod_queue *queue, int done, int budget)
+{
+	queue->ops->rx_ack(queue);
+	if (queue->ops->rx_pending(queue))
+		return budget;
+	if (napi_complete_done(&queue->napi, done))
+		irqmod_rx_unmask(queue);
+	return done;
+}
+
 /* The end of a poll that took @done frames; returns what the poll returns. */
 int irqmod_napi_end(struct irqmod_queue *queue, int done, int budget)
 {
 	if (done == budget)
 		return budget;		/* more to do: stay on the poll list */
 
+	if (test_bit(NAPI_STATE_THREADED, &queue->napi.state))
+		return napi_end_in_thread(queue, done, budget);
 	if (napi_complete_done(&queue->napi, done)) {
 		queue->ops->rx_ack(queue);
 		if (queue->ops->rx_pending(queue))
