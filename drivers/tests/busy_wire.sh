@@ -33,9 +33,9 @@ busy()
 	for _ in 1 2; do
 		pg pgctrl start
 		pps=$((PACKETS * 1000000 / $(took_us)))
-		[ $pps -lt $LEAST_PPS ] || break
+		[ "$pps" -lt $LEAST_PPS ] || break
 	done
-	check "... $pps packets/s, at least $LEAST_PPS" [ $pps -ge $LEAST_PPS ]
+	check "... $pps packets/s, at least $LEAST_PPS" [ "$pps" -ge $LEAST_PPS ]
 }
 
 for tx in $TX_SCHEMES; do busy napi "$tx"; done
@@ -51,7 +51,7 @@ put "$IF0" rx_cliff_pps 1
 ping -q -i 0.01 "$PEER0" >/dev/null &
 pings=$!
 for rx in ifpoll hybrid; do
-	check "$rx/poll" schemes "$IF0" $rx poll
+	check "$rx/poll" schemes "$IF0" "$rx" poll
 	pg pgctrl start
 	check "... no wait for rx-usecs ($(took_us) us)" [ "$(took_us)" -lt 280000 ]
 done
@@ -70,7 +70,7 @@ until [ -e /tmp/sent ]; do
 		usleep 10000
 	done
 done
-check "the scheme changes while the ring is full ($switches times)" [ $switches -ge 4 ]
+check "the scheme changes while the ring is full ($switches times)" [ "$switches" -ge 4 ]
 check "no wait for tx-usecs when the scheme changes ($(took_us) us)" [ "$(took_us)" -lt 300000 ]
 ethtool -C "$IF0" tx-usecs 1000
 
