@@ -353,8 +353,11 @@ void irqmod_tx_silent(struct irqmod_queue *queue);
 void irqmod_tx_limited(struct irqmod_queue *queue);
 void irqmod_tx_full(struct irqmod_queue *queue, unsigned int reserve);
 
-/* Whether the driver or a byte queue limit has stopped the queue. Unlike
- * netif_xmit_stopped(), for reads while another CPU changes that.
+/**
+ * irqmod_tx_is_stopped() - whether the driver or a byte queue limit has stopped the queue
+ * @queue: the queue
+ *
+ * Unlike netif_xmit_stopped(), for reads while another CPU changes that.
  */
 static inline bool irqmod_tx_is_stopped(const struct irqmod_queue *queue)
 {
