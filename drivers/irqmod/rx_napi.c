@@ -26,10 +26,10 @@ int irqmod_napi_pass(struct irqmod_queue *queue, int budget)
 	return likely(budget) ? irqmod_rx_pass(queue, budget) : 0;
 }
 
-/* In a thread a poll that completes and schedules itself, again and again, never
- * lets another task or RCU have the CPU: the kernel does so only between polls that
- * do not complete. So the look comes first here. A frame that arrives after it has
- * its cause, which interrupts when RX is unmasked.
+/* The end of a poll in a thread. If such a poll completes and schedules itself, the
+ * thread begins the next one without letting another task or RCU have the CPU
+ * (napi_threaded_poll_loop()). So the look comes before the completion here. A frame
+ * that arrives after the look has a new cause, which interrupts when RX is unmasked.
  */
 static int napi_end_in_thread(struct irqmod_queue *queue, int done, int budget)
 {

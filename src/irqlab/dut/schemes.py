@@ -92,7 +92,7 @@ def variant_ring(dut: Agent, wanted: Schemes, interface: str) -> tuple[int | Non
 
 
 def make_room(dut: Agent, wanted: Schemes, interface: str, ring: int) -> str:
-    """Lowers tx-frames before the ring shrinks: drivers reject rings smaller than twice tx-frames. Returns the deviation."""
+    """Lowers tx-frames before the ring shrinks: irqmod_i8255x refused smaller rings until 0f0d3320. Returns the deviation."""
     now = read(dut, interface)
     if not now or not now["tx_frames"] or now["tx_frames"] <= ring // 2 or ring < 2:
         return ""

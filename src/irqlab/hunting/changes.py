@@ -46,7 +46,7 @@ def changes(testbed: Testbed, kind: str, interface: str) -> Iterator[Change]:
         yield Change(kind, (Step(0, flags, DOWN), Step(20 * MS, flags, UP)), LINK_NS, "lost")
     elif kind == "ring" and running["ring_rx"]:
         now = str(running["ring_rx"]), str(running["ring_tx"])
-        # Drivers built on irqmod want room for twice tx-frames.
+        # Drivers built on irqmod keep tx-frames at half the ring or less; until 0f0d3320 one refused smaller rings.
         least = 2 * ((running["schemes"] or {}).get("tx_frames") or 0)
         other = str(running["ring_rx"] // 2), str(max(running["ring_tx"] // 2, least))
         steps = tuple(
