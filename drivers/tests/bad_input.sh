@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # needs: engine
-# An invalid setting is rejected with a message that lists the valid ones, and the old setting is kept.
+# An invalid setting is rejected with a message that lists the valid ones, and the old setting is kept. The bounds are valid.
 . "${0%/*}/tap.sh"
 
 # refused FILE VALUE
@@ -26,26 +26,33 @@ ethtool_refuses()
 {
 	show=$1
 	shift
-	before=$(ethtool "$show" "$IF0")
+	before=$(ethtool "$show" "$IF0" 2>&1)
 	if ethtool "$@" >$SAID 2>&1; then not_ok "ethtool $*: rejected"; else ok "ethtool $*: rejected: $(head -n 1 $SAID)"; fi
-	if [ "$(ethtool "$show" "$IF0")" = "$before" ]; then ok "... and nothing changed"; else not_ok "... and nothing changed"; fi
+	if [ "$(ethtool "$show" "$IF0" 2>&1)" = "$before" ]; then ok "... and nothing changed"; else not_ok "... and nothing changed"; fi
 }
 
-for direction in rx tx; do
-	for value in nonsense NAPI 'napi off' 1; do refused ${direction}_scheme "$value"; done
+# Every file that can be written. $said is what the log lists as valid: "LOW to HIGH", or names.
+settings=$(files "$IF0" -perm -200)
+check "there are settings" test -n "$settings"
+for setting in $settings; do
+	shown=$(get "$IF0" "$setting")
+	refused "$setting" nonsense
+	valid=${said##*"$setting": }
+	case $valid in
+	*[0-9]" to "[0-9]*)
+		least=${valid% to *} greatest=${valid#* to }
+		for value in -1 $((least - 1)) $((greatest + 1)) ''; do refused "$setting" "$value"; done
+		for value in "$least" "$greatest" "$shown"; do
+			check "$setting $value is set" put "$IF0" "$setting" "$value"
+			check "... and kept" same "$(get "$IF0" "$setting")" "$value"
+		done
+		;;
+	*)
+		check "$setting: the log lists what the file shows" same "$valid" "$(echo "$shown" | tr -d '[]')"
+		for value in 1 "$(echo "${valid%% *}" | tr '[:lower:]' '[:upper:]')" "$valid $valid" ''; do refused "$setting" "$value"; done
+		;;
+	esac
 done
-for value in 0 -1 x 100000; do refused rx_weight $value; done
-for value in 0 -1 x; do refused rx_cliff_pps $value; done
-for value in 1000 -1 x; do refused rx_epsilon_permille $value; done
-for value in 0 -1 x; do refused rx_rate_window_ms $value; done
-for value in -1 x 100001; do refused rx_quota $value; done
-for value in -1 x 97; do refused rx_queue_high $value; done
-for value in -1 x 96; do refused rx_queue_low $value; done
-for value in 0 101 x; do refused rx_cpu_percent $value; done
-for value in -1 100 x; do refused rx_user_percent $value; done
-for value in nonsense 1 NOTHING; do refused rx_timer_without $value; done
-for value in nonsense 1 napi; do refused rx_timer_refill $value; done
-for value in nonsense 1 refill; do refused tx_off_without $value; done
 
 for which in rx tx; do
 	ethtool_refuses -g -G "$IF0" $which 3

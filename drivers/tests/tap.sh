@@ -73,6 +73,13 @@ bytes()
 register() { bytes "$2" "$3" ethtool -d "$1" raw on; }
 
 file() { echo "/sys/class/net/$1/irqmod/$2"; }
+# files INTERFACE CONDITION...: the names of those for which `find` holds the condition.
+files()
+{
+	at=$1
+	shift
+	find "/sys/class/net/$at/irqmod" -type f "$@" | sed 's,.*/,,' | sort
+}
 get() { cat "$(file "$1" "$2")"; }
 put() { echo "$3" >"$(file "$1" "$2")"; }
 # The active entry of a list.
