@@ -16,7 +16,19 @@ from irqlab.trials.forwarding import ForwardingTrial
 from irqlab.trials.testbed import Testbed
 
 OF_USB = ("autosuspend", "ltm", "usb")
-OF_ALL = ("bad_input", "instruments", "jumbo", "last_burst", "live_address", "messages", "modes", "refill_retry", "threaded", "tso", "vlan")
+OF_ALL = (
+    "bad_input",
+    "instruments",
+    "jumbo",
+    "last_burst",
+    "live_address",
+    "messages",
+    "modes",
+    "refill_retry",
+    "threaded",
+    "tso",
+    "vlan",
+)
 """Scripts for what the PCI drivers have, too."""
 
 
