@@ -149,3 +149,23 @@ def test_ctrl_c_while_qemu_starts_ends_it(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(machine.CancelledError):
         machine.start(config)
     assert started[0].poll() is not None
+
+
+def test_ctrl_c_kills_every_qemu_before_it_waits_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    class Slow:
+        def poll(self) -> None:
+            return None
+
+        def kill(self) -> None:
+            calls.append("kill")
+
+        def wait(self) -> None:
+            calls.append("wait")
+
+    monkeypatch.setattr(machine, "_running", {Slow(), Slow(), Slow()})
+    monkeypatch.setattr(machine, "_cancelled", threading.Event())
+    machine.cancel_all()
+    assert calls[:3] == ["kill"] * 3
+    assert "wait" in calls[3:]

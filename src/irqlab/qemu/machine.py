@@ -249,10 +249,13 @@ def cancel_all() -> None:
     with _running_lock:
         processes = list(_running)
         others = list(_others)
-    for process in processes:
-        _end(process)
+    for process in processes:  # all of them first: one that takes long to end must not keep the others
+        if process.poll() is None:
+            process.kill()
     for cancel in others:
         cancel()
+    for process in processes:
+        _end(process)
 
 
 @contextmanager
