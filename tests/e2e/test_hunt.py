@@ -121,7 +121,7 @@ def skip_without_turns() -> None:
             "reclaim_unlocked",
             ("--rx", "napi", "--tx", "off", "--first", "12", "--burst", "12", "--instants", "1000"),
             "processors",
-            "kept",
+            "message",
             marks=LONG,
         ),
         pytest.param("mapping_error_leaks", (*CARD, "--rx", "napi", "--tx", "off"), "failures", "kept", marks=LONG),
