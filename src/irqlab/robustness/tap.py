@@ -7,7 +7,8 @@ A script declares its requirements in comments at the top:
                                  (otherwise both are "own")
     # load: 2x                   twice the pair's capacity is offered while it runs; that of the slowest pair, if the script
                                  chooses the schemes itself
-    # load: 2x everywhere        the same in both directions and to the DUT itself
+    # load: 2x everywhere        the same in both directions and to the DUT itself; with the instruction clock, no load: its one
+                                 processor would be so busy that no host answers
     # needs: engine              skipped with drivers that are not built on irqmod
     # needs: modules             the module files are in $MODULES
     # loads: MODULE              a module of the kernel, or one of ours, which is loaded with what it depends on
@@ -189,7 +190,8 @@ def _run_in(dut: Dut, overload: Overload, script: Script, combination: Combinati
     testbed = overload.testbed
     functional = testbed.config.functional
     loaded = combination or next((one for one in combinations(testbed) if one in SLOWEST), None)
-    rate_pps = OVERLOAD * overload.capacity_pps(loaded) if script.loaded else 0.0
+    offered = script.loaded and (functional or not script.everywhere)
+    rate_pps = OVERLOAD * overload.capacity_pps(loaded) if offered else 0.0
     if races := testbed.machine.kernel.has("KCSAN"):
         dut.write(KCSAN, "on")
     _install(dut, testbed, script)
