@@ -93,7 +93,10 @@ def test_the_quick_reproduction_leaves_report_json_and_csv(cli: Cli, tmp_path: P
     assert done.returncode == 0, done.stderr
     document = json.loads((tmp_path / "out" / "spanos2008.json").read_text())
     assert document["schema"] == "irqlab-reproduction/2"
-    assert {finding["verdict"] for finding in document["measured"]["findings"]} >= {"agrees", "differs", "met"}
+    verdicts = {finding["verdict"] for finding in document["measured"]["findings"]}
+    assert verdicts >= {"agrees", "differs", "confirmed"}
+    # Trials of --quick are so short that frames in the rings count: 1/rate is known to 3 % only, and the aim is 2 %.
+    assert verdicts & {"met", "missed"}
     for finding in document["measured"]["findings"]:
         assert f"- {finding['verdict']}: {finding['source']}: {finding['claim']} Measured: {finding['found']}" in done.stdout
     for name in document["measured"]["tables"]:
