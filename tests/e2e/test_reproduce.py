@@ -95,7 +95,8 @@ def test_the_quick_reproduction_leaves_report_json_and_csv(cli: Cli, tmp_path: P
     assert document["schema"] == "irqlab-reproduction/2"
     verdicts = {finding["verdict"] for finding in document["measured"]["findings"]}
     assert verdicts >= {"agrees", "differs", "confirmed"}
-    # Trials of --quick are so short that frames in the rings count: 1/rate is known to 3 % only, and the aim is 2 %.
+    # The aim is 2 %. Trials of 60 ms end before a small overload has filled the rings, and find a rate that is too high: TX-OFF
+    # 58.9 kpps, with 2 s 58.0.
     assert verdicts & {"met", "missed"}
     for finding in document["measured"]["findings"]:
         assert f"- {finding['verdict']}: {finding['source']}: {finding['claim']} Measured: {finding['found']}" in done.stdout
