@@ -24,9 +24,10 @@ pick()
 	picked=$(((SEED >> 8) % $1))
 }
 
-# one_of WORD...: one of them in $word.
+# one_of WORD...: one of them in $word; fails if there is none, since the interface is away.
 one_of()
 {
+	[ $# -gt 0 ] || return
 	pick $#
 	shift $picked
 	word=$1
@@ -48,8 +49,7 @@ change_scheme()
 {
 	words=$(get "$1" "$2" | tr -d '[]')
 	# shellcheck disable=SC2086 # several words
-	one_of $words
-	put "$1" "$2" "$word"
+	one_of $words && put "$1" "$2" "$word"
 }
 
 # change_setting INTERFACE: any file of the engine; the schemes are among them.
@@ -62,7 +62,7 @@ change_setting()
 	# shellcheck disable=SC2086 # several words
 	case $value in
 	*\[*) one_of $words ;;
-	*[!0-9]*) return ;;
+	"" | *[!0-9]*) return ;;
 	*) one_of $((value / 2)) $((value * 2)) $((value + 1)) "$value" ;;
 	esac
 	put "$1" "$name" "$word"
