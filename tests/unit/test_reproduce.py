@@ -480,6 +480,9 @@ def test_a_profile_becomes_phases_of_a_frame_beside_the_papers_formula() -> None
     assert row.paper_total_us == pytest.approx(1.56), "all but the rest, with two interrupts as measured"
     (off,) = phases.table5({(64, "NAPI-TX-OFF"): _profiled()}, {(64, "NAPI-TX-OFF"): rate})
     assert off.paper_total_us == pytest.approx(1.36), "without interrupts"
+    (short,) = phases.table5({(64, "ORIGINAL"): _profiled()}, None)
+    assert replace(short, per_frame_us=row.per_frame_us, sum_error_percent=row.sum_error_percent) == row
+    assert (short.per_frame_us, short.sum_error_percent) == (None, None), "no rate to compare with"
 
 
 def test_cells_take_the_events_of_the_trial_at_the_throughput() -> None:

@@ -52,6 +52,6 @@ def _run(run: Run) -> tuple[RunTables, throughput.Searched]:
         figure5_collapse=curves.livelock(loads),
         table4_model=model.table4(fits),
         figure6_model=model.figure6(fits, table1),
-        table5_phases=phases.table5(profiles, found.wire),
+        table5_phases=phases.table5(profiles, None if run.quick else found.wire),
     )
     return tables, found
