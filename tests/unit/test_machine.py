@@ -124,6 +124,20 @@ def test_the_second_boot_may_succeed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert machine.start(SimpleNamespace(functional=True, cpus=2)) == "a machine"  # type: ignore[arg-type, comparison-overlap]
 
 
+@pytest.mark.parametrize(
+    ("nic", "functional", "expected"), [("lan7800", True, True), ("lan7800", False, False), ("rtl8139", True, False)]
+)
+def test_qemus_xhci_sends_no_msi_x_where_linux_would_lose_one(nic: str, functional: bool, expected: bool) -> None:
+    config = machine.MachineConfig(
+        Qemu(Path("qemu"), (7, 2, 22), ""),
+        Kernel("6.1", "linux-image-6.1", "6.1-1", Path("vmlinux"), Path(), Path("config"), ""),
+        *(Path("initrd"), "", next(one for one in nics.TABLE if one.model == nic)),
+        tester=Path("tester.so"),
+        functional=functional,
+    )
+    assert (machine.NO_MSI in config.append.split()) is expected
+
+
 def test_ctrl_c_while_qemu_starts_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tester, initrd, vmlinux = (tmp_path / name for name in ("tester.so", "initrd", "vmlinux"))
     for file in (tester, initrd, vmlinux):
