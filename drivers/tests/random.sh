@@ -4,11 +4,13 @@
 # load: 2x everywhere
 # loads: netconsole
 # may log: ^(printk: |netpoll: |netconsole: )
+# may log: ^Microchip LAN88xx \S+ (Failed to (Set Register|get current page)|Link change process failed -19$)
 # long
 # Changes at random, for each interface by a process of its own: schemes and their settings, rings, coalescing, the receive
 # mode, the MTU, threaded NAPI, the link, the interface, the driver; the device is removed from the bus and found again. Meanwhile
 # frames pass both ways, a socket polls the driver and echoes, netconsole sends, and counters are read. What fails because
-# another process was faster is expected; afterwards hosts answer. The order of the changes is given by SEED.
+# another process was faster is expected; afterwards hosts answer. The order of the changes is given by SEED. The kernel's PHY
+# driver complains if the device goes away while it sets up the PHY.
 . "${0%/*}/tap.sh"
 
 RUNS=/tmp/random.runs
