@@ -11,13 +11,13 @@ ONLINE=/sys/devices/system/cpu/cpu1/online
 TIMES=20
 
 # Numbers of the interfaces' interrupts; that of USB is the controller's.
-numbers() { sed -n "s/^ *\([0-9]*\):.* \($IF0\|$IF1\|xhci_hcd\).*/\1/p" /proc/interrupts; }
+numbers() { sed -n "s/^ *\([0-9]*\):.* \($IF0\|$IF1\|xhci[-_]hcd\).*/\1/p" /proc/interrupts; }
 
 # to_processor_1: all of them.
 to_processor_1() { for number in $(numbers); do echo 2 >"/proc/irq/$number/smp_affinity" || return; done; }
 
 # Interrupts that processor 1 has taken.
-taken() { awk -v names="$IF0|$IF1|xhci_hcd" '$0 ~ names { taken += $3 } END { print taken + 0 }' /proc/interrupts; }
+taken() { awk -v names="$IF0|$IF1|xhci[-_]hcd" '$0 ~ names { taken += $3 } END { print taken + 0 }' /proc/interrupts; }
 
 has_taken() { [ "$(taken)" -gt "$1" ] || { echo "$(taken), as before"; return 1; }; }
 

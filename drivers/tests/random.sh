@@ -5,6 +5,7 @@
 # loads: netconsole
 # may log: ^(printk: |netpoll: |netconsole: )
 # may log: ^Microchip LAN88xx \S+ (Failed to (Set Register|get current page)|Link change process failed -19$)
+# may log: ^NOHZ tick-stop error: local softirq work is pending
 # long
 # Changes at random, for each interface by a process of its own: schemes and their settings, rings, coalescing, the receive
 # mode, the MTU, threaded NAPI, the link, the interface, the driver; the device is removed from the bus and found again. Meanwhile

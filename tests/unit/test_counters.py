@@ -28,6 +28,8 @@ def test_interrupts_by_interface() -> None:
 def test_behind_a_usb_the_controller_s_interrupts_count() -> None:
     text = "           CPU0\n 24:       2510   PCI-MSI 65536-edge      xhci_hcd\n 26:  0  lan78xx-irqs  17  usb-001:002:01\n"
     assert counters.parse_interrupts(text) == {"xhci_hcd": 2510}
+    text = "           CPU0       CPU1\n 11:         10          7   IO-APIC  11-fasteoi   xhci-hcd:usb1\n"
+    assert counters.parse_interrupts(text) == {"xhci_hcd": 17}, "INTx"
 
 
 def test_missing_files_count_as_nothing() -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from irqlab.config.addresses import INTERFACES
 
 USB_CONTROLLER = "xhci_hcd"
+"""As the kernel names its MSI; with INTx it is "xhci-hcd:usb1"."""
 STATISTICS = (
     "rx_packets",
     "tx_packets",
@@ -82,7 +83,8 @@ def parse_interrupts(text: str, interfaces: Sequence[str] = INTERFACES) -> dict[
         label, _, rest = line.partition(":")
         if not label.strip().isdigit():
             continue
-        owners = [i for i in (*interfaces, USB_CONTROLLER) if re.search(rf"\b{re.escape(i)}\b", rest)]
+        named = rest.replace("xhci-hcd:", f"{USB_CONTROLLER} ")
+        owners = [i for i in (*interfaces, USB_CONTROLLER) if re.search(rf"\b{re.escape(i)}\b", named)]
         if owners:
             columns = rest.split()
             count = 0
