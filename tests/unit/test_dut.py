@@ -15,7 +15,7 @@ import pytest
 from irqlab.config import addresses
 from irqlab.config.testbed import DutConfig
 from irqlab.dut import kernel_log
-from irqlab.dut.agent import PATIENCE_NS, DutError
+from irqlab.dut.agent import ONLINE, PATIENCE_NS, DutError
 from irqlab.dut.kernel_log import KernelLog, KernelProblemError, Record
 from irqlab.dut.router import PROBE_LIMIT_NS, Dut
 from irqlab.qemu.rpc import TesterError
@@ -100,6 +100,14 @@ def test_a_command_s_output_or_its_error() -> None:
         dut.run("false", "now")
     with pytest.raises(DutError, match=r"failed \(1\): out$"):
         dut.run("quiet")
+
+
+@pytest.mark.parametrize(("cpus", "online"), [(1, "0\n"), (4, "0-3\n")])
+def test_a_dut_has_the_processors_that_were_asked_for(cpus: int, online: str) -> None:
+    dut, _ = dut_with(files={ONLINE: online})
+    dut.check_processors(cpus)
+    with pytest.raises(DutError, match=f"--cpus 2: the DUT's kernel has brought up processor {online.strip()} only"):
+        dut.check_processors(2)
 
 
 def test_a_sleep_has_its_time_and_some_patience() -> None:

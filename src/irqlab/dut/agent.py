@@ -15,6 +15,7 @@ from irqlab.qemu.rpc import TesterError
 from irqlab.qemu.watchdog import NoAnswerError
 from irqlab.setup.modules import Module
 
+ONLINE = "/sys/devices/system/cpu/online"
 PATIENCE_NS = 120_000_000_000
 LAST_LINES = 12
 """Lines of the kernel log shown if the DUT hangs."""
@@ -54,6 +55,12 @@ class Agent:
     def write(self, path: str, text: str) -> None:
         """Writes a file in the DUT."""
         self.rpc.guest("write", path=path, text=text)
+
+    def check_processors(self, cpus: int) -> None:
+        """Raises DutError unless this many processors are online: a kernel that does not find the others boots without a word."""
+        there = (self.read(ONLINE)[ONLINE] or "0").strip()
+        if there != (f"0-{cpus - 1}" if cpus > 1 else "0"):
+            raise DutError(f"--cpus {cpus}: the DUT's kernel has brought up processor {there} only")
 
     def sleep(self, ns: int) -> None:
         """Lets `ns` of virtual time pass with the agent asleep."""

@@ -50,7 +50,8 @@ PARAMETERS_OF = (
 - From 6.17 on, DAMON samples memory accesses every 5 ms (mm/damon/stat.c): switched off.
 - A PCI driver's probe evaluates ACPI's _PRT to find its interrupt. QEMU's _PRT is a loop that allocates thousands of objects.
   With KASAN, without the instruction clock and on a busy host it takes longer than the 30 s that ACPI's interpreter allows a
-  loop, and the device gets no interrupt. Without ACPI, the kernel takes the interrupts from the BIOS's table ($PIR).
+  loop, and the device gets no interrupt. Without ACPI, the kernel takes the interrupts from the BIOS's MP table, and it finds the
+  other processors only if it can read that (CONFIG_X86_MPPARSE, setup/kconfig/kasan.config).
 - KCSAN stalls an access for 80 us (20 in interrupts) and sees whether another processor makes the same one meanwhile. Virtual
   processors share the host's: in that time the other one may not run at all. Its reports on the kernel's own races must not
   overwrite those on the driver in the log.

@@ -143,6 +143,8 @@ class Testbed:
         def take(state: Path) -> dict[str, Any]:
             with start(self.machine, to_save=True) as booting:
                 Dut(booting).kernel_log.check()  # warnings at boot are problems too
+                if self.config.functional:  # elsewhere it would cost time before a measurement
+                    Dut(booting).check_processors(self.config.cpus)
                 save(booting, state)
             return {}
 
