@@ -60,7 +60,9 @@ class Agent:
         """Raises DutError unless this many processors are online: a kernel that does not find the others boots without a word."""
         there = (self.read(ONLINE)[ONLINE] or "0").strip()
         if there != (f"0-{cpus - 1}" if cpus > 1 else "0"):
-            raise DutError(f"--cpus {cpus}: the DUT's kernel has brought up processor {there} only (with KASAN it needs X86_MPPARSE)")
+            raise DutError(
+                f"--cpus {cpus}: the DUT's kernel has brought up processor {there} only (with KASAN it needs X86_MPPARSE)"
+            )
 
     def sleep(self, ns: int) -> None:
         """Lets `ns` of virtual time pass with the agent asleep."""
