@@ -414,7 +414,7 @@ void lan78xx_rx_free(struct lan78xx *np)
 	struct lan78xx_rx *rx = &np->rx;
 	unsigned int i;
 
-	skb_queue_purge(&rx->overflow);
+	__skb_queue_purge(&rx->overflow);
 	rx->current_urb = NULL;
 	INIT_LIST_HEAD(&rx->free);
 	INIT_LIST_HEAD(&rx->done);

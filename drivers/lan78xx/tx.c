@@ -268,15 +268,18 @@ netdev_tx_t lan78xx_xmit(struct sk_buff *skb, struct net_device *netdev)
 }
 
 /* Runs at the end of the sending softirq, or after the last completion. netpoll may
- * call it, too, but not from within xmit, which has the lock (its
- * netif_local_xmit_active()).
+ * call it, too (budget 0), with interrupts disabled and the console's locks. It must
+ * not wait: who has the queue's lock may have been interrupted, and print.
  */
 int lan78xx_tx_poll(struct napi_struct *napi, int budget)
 {
 	struct lan78xx *np = container_of(napi, struct lan78xx, tx.napi);
 	struct netdev_queue *txq = np->queue.txq;
 
-	__netif_tx_lock(txq, smp_processor_id());
+	if (likely(budget))
+		__netif_tx_lock(txq, smp_processor_id());
+	else if (!__netif_tx_trylock(txq))
+		return 0;		/* stays scheduled, if it was */
 	WRITE_ONCE(np->tx.flush, false);
 	lan78xx_tx_submit_open(np);
 	__netif_tx_unlock(txq);
