@@ -355,7 +355,6 @@ static int cp_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	cp->port.rx_ring = CP_RING_MAX;
 	cp->port.tx_ring = CP_RING_MAX;
 	cp->port.wire_mbps = SPEED_100;
-	cp->queue.irq = pdev->irq;
 	irqmod_add_queue(&cp->port, &cp->queue);
 	spin_lock_init(&cp->imr_lock);
 	spin_lock_init(&cp->mii_lock);
@@ -365,6 +364,7 @@ static int cp_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	err = pci_enable_device(pdev);
 	if (err)
 		goto free;
+	cp->queue.irq = pdev->irq;	/* assigned only now */
 	err = pci_request_regions(pdev, CP_NAME);
 	if (err)
 		goto disable;
