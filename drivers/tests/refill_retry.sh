@@ -23,6 +23,9 @@ runs_dry()
 	return 1
 }
 
+# No frame is received. `fails reaches` would take minutes where hosts have much time to answer.
+dry() { ! ping -q -c 3 -W $((PATIENCE / 2)) "$PEER0"; }
+
 for i in $IF0 $IF1; do schemes "$i" timer off; done
 ethtool -G "$IF0" rx 64 2>/dev/null # fewer frames to run dry
 for refill in softirq poll half; do
@@ -32,10 +35,10 @@ for refill in softirq poll half; do
 		check "$refill, without $without: a host answers" reaches "$PEER0"
 		echo 1 >"$FAIL"
 		check "... no refill finds memory: the ring runs dry" runs_dry
-		fails "... and stays so" reaches "$PEER0"
+		check "... and stays so" dry
 		echo 0 >"$FAIL"
 		if [ $without = retry ]; then
-			fails "... though there is memory again" reaches "$PEER0"
+			check "... though there is memory again" dry
 		else
 			check "... there is memory again: a host answers" reaches "$PEER0"
 		fi
