@@ -71,6 +71,7 @@ static int i8255x_up(struct i8255x *np)
 	err = i8255x_rx_start(np);
 	if (err) {
 		i8255x_tx_enable(np, false);
+		i8255x_counters_stop(np);
 		return err;
 	}
 	irqmod_set_rings(&np->port, np->rings.rx_count, np->rings.tx_count);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# ethtool shows the registers, up and down, also under traffic.
+# ethtool shows the registers, up and down, also under traffic, and while something else reads the PHY.
 . "${0%/*}/tap.sh"
 only_for irqmod_i8255x irqmod_rtl8139cp
 
@@ -49,4 +49,23 @@ ip link set "$IF0" down
 check "registers of an interface that is down" same "$(length "$IF0")" $size
 ip link set "$IF0" up
 check "a host answers" reaches "$PEER0"
+# The work that looks at the link, which `ethtool -r` starts, reads the PHY while its registers are dumped: 28 to 17, which do
+# not change.
+if [ "$DRIVER" = irqmod_i8255x ]; then
+	phy() { register "$IF0" 4 48; }
+	looks() { while [ -e /tmp/looks ]; do ethtool -r "$IF0"; done; }
+	unchanged()
+	{
+		touch /tmp/looks
+		looks & looks & looks &
+		dumps=100
+		while [ $dumps -gt 0 ] && same "$(phy)" "$before"; do dumps=$((dumps - 1)); done
+		rm /tmp/looks
+		wait
+		return $dumps
+	}
+	before=$(phy)
+	check "the PHY's registers do not change while the link is looked at" unchanged
+	check "a host answers" reaches "$PEER0"
+fi
 done_testing
