@@ -78,6 +78,7 @@ ONCE = {
         ("load_unload",),
         ("queues",),
         ("hotplug",),
+        ("allocations",),
         ("last_burst", "modes", "refill_retry"),
         ("netconsole",),
         ("tx_timeout",),

@@ -28,12 +28,19 @@ def test_a_planted_fault_is_warned_of(cli: Cli, tmp_path: Path, fault: str, sche
 
 
 @pytest.mark.long
-def test_a_reclaim_after_the_stop_is_warned_of(cli: Cli, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("off_tasklet_after_stop", "irqmod_tx_locked_reclaim reclaims after the stop"),
+        ("queue_disabled_first", "loop_hardware_stop"),
+    ],
+)
+def test_what_follows_the_stop_of_several_queues_is_warned_of(cli: Cli, tmp_path: Path, fault: str, said: str) -> None:
     """The full ring of a device with several queues, whose interrupts go on while a scheme is being stopped."""
-    driver = str(planted("off_tasklet_after_stop", tmp_path, "irqmod_loop"))
+    driver = str(planted(fault, tmp_path, "irqmod_loop"))
     done = cli("tap", "--driver", driver, "--functional", "--cpus", "4", "queues")
     assert done.returncode in {1, 2}, "the test fails, or the DUT does not survive it"
-    assert "irqmod_tx_locked_reclaim reclaims after the stop" in done.stdout + done.stderr
+    assert said in done.stdout + done.stderr
 
 
 @pytest.mark.long
