@@ -44,15 +44,15 @@ at_random() { for at in $FAULTS; do echo "$1" >"$at/probability"; done; }
 limit() { for at in $FAULTS; do echo "$1" >"$at/times"; done; }
 one_failed() { grep -qx 0 $DEBUG/failslab/times $DEBUG/fail_page_alloc/times; }
 
-# each WHAT COMMAND AFTER [AS_BEFORE]: allocations of COMMAND fail, one at a time: each of the first 32, then more and more rarely
-# (with USB each access to a register makes some). If COMMAND fails, AS_BEFORE says whether all is as before, and COMMAND must
-# succeed when it is repeated. AFTER then says whether all is well, and makes COMMAND possible again. Shell functions; COMMAND
-# runs in a process of its own.
+# each WHAT COMMAND AFTER [AS_BEFORE]: allocations of COMMAND fail, one at a time: each of the first $each_of, then more and more
+# rarely (with USB each access to a register makes some). If COMMAND fails, AS_BEFORE says whether all is as before, and COMMAND
+# must succeed when it is repeated. AFTER then says whether all is well, and makes COMMAND possible again. These are functions;
+# COMMAND runs in a process of its own.
 each()
 {
 	nth=0 tries=0 failures=0 failed=0
 	while [ $nth -lt $MOST ]; do
-		nth=$((nth + 1 + nth / 32)) tries=$((tries + 1))
+		nth=$((nth + 1 + nth / each_of)) tries=$((tries + 1))
 		limit 1
 		if (echo $nth >/proc/self/fail-nth; $2) >$SAID 2>&1; then failed=0; else failed=1; fi
 		if ! one_failed; then
@@ -103,8 +103,11 @@ bound() { ip addr add "$was" dev "$IF0"; bring_up && works && echo "$device" >"$
 switch() { echo "$scheme" >"$(file "$IF0" rx_scheme)"; }
 switched() { answers && schemes "$IF0" napi $with; }
 
-# A transmit scheme that goes with every receive scheme.
-case $DRIVER in *lan78xx) with=interrupt ;; *) with=off ;; esac
+# with: a transmit scheme that goes with every receive scheme.
+case $DRIVER in
+*lan78xx) with=interrupt each_of=8 ;;
+*) with=off each_of=32 ;;
+esac
 for at in $FAULTS; do
 	echo N >"$at/ignore-gfp-wait"
 	echo 0 >"$at/verbose"
