@@ -105,7 +105,7 @@ switched() { answers && schemes "$IF0" napi $with; }
 
 # with: a transmit scheme that goes with every receive scheme.
 case $DRIVER in
-*lan78xx) with=interrupt each_of=8 ;;
+*lan78xx) with=interrupt each_of=2 ;;
 *) with=off each_of=32 ;;
 esac
 for at in $FAULTS; do
