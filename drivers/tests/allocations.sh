@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # needs: engine
-# may log: ^(ref_tracker: memory|irqmod_\S+ \S+: (probe |BAR |no )|kobject: |sysctl could not |SLUB: Unable |  (cache|node \d): )
+# may log: ^(ref_tracker: |Microchip |irqmod_\S+ \S+: (probe |BAR |no )|kobject: |sysctl could |SLUB: |  (cache|node \d): )
 # long
 # The kernel's fault injection lets allocations of the driver and of the engine fail: first those that a command makes, one at a
 # time; then some of all, at random, while commands are given and frames arrive. A command that fails can be repeated, and leaves
@@ -133,6 +133,13 @@ for scheme in $RX_SCHEMES; do
 	[ "$scheme" = napi ] || each "$scheme" switch switched answers
 done
 
+# xHCI: to cancel a transfer takes memory, too. Without it the transfer stays, and who cancels it waits for ever.
+case $DRIVER in *lan78xx)
+	skip "some allocations fail at random" "Linux's xHCI does not survive it (docs/findings.md)"
+	done_testing
+	exit
+	;;
+esac
 limit -1
 for module in $DRIVER $ENGINE; do
 	of "$module" $FAR
