@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # needs: engine
-# may log: ^(ref_tracker: |Microchip |irqmod_\S+ \S+: (probe |BAR |no )|kobject: |sysctl could |SLUB: |  (cache|node \d): )
+# may log: ^(ref_tracker: |Microchip |mdio_bus |irqmod_\S+ \S+: (probe |BAR |no )|kobject: |sysctl |SLUB: |  (cache|node \d): )
 # long
 # The kernel's fault injection lets allocations of the driver and of the engine fail: first those that a command makes, one at a
 # time; then some of all, at random, while commands are given and frames arrive. A command that fails can be repeated, and leaves
