@@ -119,12 +119,14 @@ check "a host answers" answers
 of "$DRIVER" $FAR
 ip link set "$IF0" down
 each "up" up down
+check "... an allocation failed" test $tries -gt 1
 check "up again" bring_up
 to=$(other_ring)
 [ -z "$(ring "$IF0" RX)" ] || each "rings" resize resized answers
 echo "$device" >"$driver/unbind"
 of "$DRIVER" $NEAR
 each "bind" bind bound
+check "... an allocation failed" test $tries -gt 1
 bind
 bound_again() { ip addr add "$was" dev "$IF0"; bring_up && schemes "$IF0" napi $with && answers; }
 check "bound again: a host answers" bound_again
