@@ -13,10 +13,22 @@ from tests.e2e.test_hunt import planted
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("fault", "script", "said"),
-    [("mdio_unlocked", "registers", "the PHY's registers do not change while the link is looked at")],
+    ("fault", "driver", "nic", "script", "said"),
+    [
+        (
+            "mdio_unlocked",
+            "irqmod_i8255x",
+            "irqlab-82559",
+            "registers",
+            "the PHY's registers do not change while the link is looked at",
+        ),
+        ("woken_too_early", "irqmod_rtl8139cp", "irqlab-8139cp", "short_ring", "the queue should have been stopped"),
+    ],
 )
-def test_a_script_notices_a_planted_fault(cli: Cli, tmp_path: Path, fault: str, script: str, said: str) -> None:
-    done = cli("tap", "--driver", str(planted(fault, tmp_path)), "--nic", "irqlab-82559", script)
+def test_a_script_notices_a_planted_fault(
+    cli: Cli, tmp_path: Path, fault: str, driver: str, nic: str, script: str, said: str
+) -> None:
+    planted(fault, tmp_path, driver)
+    done = cli("tap", "--driver", str(tmp_path / f"{driver}.ko"), "--nic", nic, script)
     assert done.returncode == 1, done.stdout + done.stderr
-    assert [line for line in done.stdout.splitlines() if line.startswith("not ok") and said in line]
+    assert said in done.stdout
