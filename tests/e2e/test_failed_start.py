@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A chip whose receiver does not start: the interface stays down, and the chip writes nothing to memory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from tests.e2e.conftest import COMMAND
+from tests.e2e.test_hunt import planted
+
+COMMANDS = """hexdump -v -n 96 /dev/mem
+ip link set eth0 down
+echo 1 >/sys/module/irqmod_i8255x/parameters/start_fails
+ip link set eth0 up || echo refused
+cat /sys/class/net/eth0/statistics/rx_packets
+hexdump -v -n 96 /dev/mem
+echo 0 >/sys/module/irqmod_i8255x/parameters/start_fails
+ip link set eth0 up && echo up
+"""
+"""To read a counter the driver has the chip write its counters to memory, unless it knows that the interface is down. After a failed
+start the address was 0 (until 740a7ce3), where the BIOS's interrupt vectors are."""
+
+
+def test_counters_are_not_dumped_after_a_failed_start(tmp_path: Path) -> None:
+    driver = str(planted("start_fails", tmp_path))
+    done = subprocess.run(
+        [*COMMAND, "shell", "--driver", driver, "--nic", "irqlab-82559"],
+        cwd=tmp_path,
+        env={**os.environ, "COLUMNS": "120"},
+        input=COMMANDS,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    before, refused, after = done.stdout.partition("refused\n")
+    assert refused, done.stdout
+    counter, _, after = after.partition("\n")
+    assert counter.isdigit()
+    assert len(before.splitlines()) > 1, "the memory was read"
+    assert after == f"{before}up\n"
