@@ -19,8 +19,8 @@ hexdump -v -n 96 /dev/mem
 echo 0 >/sys/module/irqmod_i8255x/parameters/start_fails
 ip link set eth0 up && echo up
 """
-"""To read a counter the driver has the chip write its counters to memory, unless it knows that the interface is down. After a failed
-start the address was 0 (until 740a7ce3), where the BIOS's interrupt vectors are."""
+"""To read a counter the driver has the chip write its counters to memory, unless it knows that the interface is down. After a
+failed start the address was 0 (until 740a7ce3), where the BIOS's interrupt vectors are."""
 
 
 def test_counters_are_not_dumped_after_a_failed_start(tmp_path: Path) -> None:
