@@ -4,6 +4,12 @@
 
 #include "scheme.h"
 
+#ifdef IRQMOD_DEBUG
+#define rx_poll(queue, budget)	irqmod_rx_poll_checked(queue, budget)
+#else
+#define rx_poll(queue, budget)	((queue)->rx->poll(queue, budget))
+#endif
+
 /* One pass over the ring; delivers the frames taken. */
 int (irqmod_rx_pass)(struct irqmod_queue *queue, int budget)
 {
@@ -92,7 +98,7 @@ int irqmod_poll(struct napi_struct *napi, int budget)
 	struct irqmod_queue *queue = container_of(napi, struct irqmod_queue,
 						  napi);
 
-	return queue->rx->poll(queue, budget);
+	return rx_poll(queue, budget);
 }
 
 static void rx_start_queue(struct irqmod_queue *queue)
@@ -140,6 +146,7 @@ static void rx_stop(struct irqmod_port *port)
 	irqmod_synchronize(port);
 	irqmod_for_each_queue(queue, port) {
 		queue->rx->stop(queue);
+		irqmod_rx_polled(queue);
 		/* The last poll may have unmasked RX. */
 		irqmod_rx_mask(queue);
 	}

@@ -9,6 +9,9 @@
  * RX is unmasked or the scheme gives the ring away: a pass of another function
  * means that two contexts share it, even if their passes never meet.
  *
+ * When stop() returns, no poll of NAPI may be under way either. napi_disable() does
+ * not wait for what follows napi_complete_done().
+ *
  * Likewise a reclaim that begins within another means that two contexts share the
  * transmit ring without a lock.
  */
@@ -33,6 +36,25 @@ int irqmod_rx_pass_checked(struct irqmod_queue *queue, int budget,
 	/* What the pass wrote is seen by whoever holds the ring next. */
 	smp_store_release(&queue->rx_holder, NULL);
 	return taken;
+}
+
+int irqmod_rx_poll_checked(struct irqmod_queue *queue, int budget)
+{
+	int done;
+
+	atomic_inc(&queue->rx_polls);
+	done = queue->rx->poll(queue, budget);
+	atomic_dec(&queue->rx_polls);
+	return done;
+}
+
+/* After a receive scheme's stop: no poll is under way, nor what one does after its
+ * completion.
+ */
+void irqmod_rx_polled(const struct irqmod_queue *queue)
+{
+	WARN_ONCE(atomic_read(&queue->rx_polls), "%s: %s has stopped during a poll\n",
+		  queue->netdev->name, queue->rx->name);
 }
 
 /* After a receive scheme's stop, or before its start: no pass may begin. */

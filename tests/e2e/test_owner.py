@@ -44,6 +44,15 @@ def test_what_follows_the_stop_of_several_queues_is_warned_of(cli: Cli, tmp_path
 
 
 @pytest.mark.long
+def test_a_poll_that_goes_on_after_the_stop_is_warned_of(cli: Cli, tmp_path: Path) -> None:
+    """What a poll does after napi_complete_done(), for which napi_disable() does not wait."""
+    driver = str(planted("napi_stop_does_not_wait", tmp_path))
+    done = cli("tap", "--driver", driver, "--long", "--functional", "--cpus", "4", "together")
+    assert done.returncode in {1, 2}, "the test fails, or the DUT does not survive it"
+    assert "has stopped during a poll" in done.stdout + done.stderr
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("processors", [1, 4])
 def test_hybrid_has_one_owner_whenever_it_is_started(cli: Cli, tmp_path: Path, processors: int) -> None:
     several = ("--functional", "--cpus", str(processors)) if processors > 1 else ()
