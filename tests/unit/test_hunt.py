@@ -21,6 +21,8 @@ from irqlab.methods import catalogue, hunt
 from irqlab.profile.coverage import Function
 from irqlab.results.document import MethodResult
 from irqlab.trials.hunt import (
+    CHECK_ROOM_NS,
+    NEVER,
     SETTLE_NS,
     Failing,
     HuntResult,
@@ -215,10 +217,12 @@ def test_the_step_grows_with_the_limit_of_instants() -> None:
 def test_streams_events_and_steps() -> None:
     trial = HuntTrial(2, 8, 4, frames=0, interrupt=True, check=True, failing=Failing(0, 3, 5, 7), steps=(Step(1, "/a", "b"),))
     assert list(trial._streams()) == ["first", "check"]
-    spurious, failing = trial._events()
+    spurious, ended, failing = trial._events()
     assert spurious == {"do": {"kind": "interrupt", "port": 0}, "first_ns": SETTLE_NS + 8, "every_ns": PERIOD_NS + 4, "count": 2}
     assert failing["do"] == {"kind": "fail", "function": 0, "after": 7, "value": 3}
     assert (failing["first_ns"], failing["every_ns"]) == (SETTLE_NS + 5, PERIOD_NS)
+    assert ended["do"] == failing["do"] | {"after": NEVER}
+    assert (ended["first_ns"], ended["every_ns"]) == (SETTLE_NS + PERIOD_NS - CHECK_ROOM_NS, PERIOD_NS)
     assert not trial.is_alone
     assert ALONE_PAIRS > 1
 

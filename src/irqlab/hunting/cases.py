@@ -26,7 +26,7 @@ from irqlab.hunting.options import (
     TRANSMIT,
     Options,
 )
-from irqlab.trials.hunt import Failing, HuntTrial, Step, Switches
+from irqlab.trials.hunt import NEVER, Failing, HuntTrial, Step, Switches
 from irqlab.trials.testbed import Testbed
 
 ALONE_PAIRS = 16
@@ -34,8 +34,6 @@ ALONE_PAIRS = 16
 ALONE_CHANGES = 6
 USUAL_RING = 256
 """Of drivers that do not say how large theirs is."""
-NEVER = 1 << 40
-"""No call fails."""
 ARMED_BEFORE_NS = 1_000
 """Calls fail from that long before the interface is set up on."""
 UP_NS, DOWN_AGAIN_NS = 10 * MS, 60 * MS

@@ -26,6 +26,8 @@ CHECKS = 2
 CHECK_EVERY_NS = 1_000_000
 CHECK_ROOM_NS = 4_000_000
 """From the first of them to the next pair."""
+NEVER = 1 << 40
+"""A call that fails after so many does not fail."""
 
 
 class NotSupportedError(DutError):
@@ -74,7 +76,7 @@ class Failing:
     first: int = 0
     """How many calls succeed in the first pair."""
     until_ns: int | None = None
-    """Calls from then on are not made to fail; None: those before the frames at the pair's end are."""
+    """Calls from then on do not fail; None: from the frames at the pair's end on, or in the next pair."""
 
 
 @dataclass(frozen=True)
@@ -170,6 +172,13 @@ class HuntTrial(Trial["HuntResult"]):
         )
 
     @property
+    def failing_until_ns(self) -> int:
+        """Until when in a pair calls may fail."""
+        if self.failing is None or self.failing.until_ns is None:
+            return self.period_ns - (CHECK_ROOM_NS if self.check else 0)
+        return self.failing.until_ns
+
+    @property
     def is_alone(self) -> bool:
         """Whether there is no second event."""
         return not self.frames and not self.interrupt
@@ -212,9 +221,11 @@ class HuntTrial(Trial["HuntResult"]):
             events.append({"do": what, "first_ns": first_ns, "every_ns": every_ns, "count": self.pairs})
         if self.failing is not None:
             one = self.failing
-            what = {"kind": "fail", "function": one.probe, "after": one.first, "value": one.value}
-            first_ns = SETTLE_NS + one.at_ns
-            events.append({"do": what, "first_ns": first_ns, "every_ns": self.period_ns, "count": self.pairs})
+            # The first ends what the second began: in a pair with fewer calls none fails, nor one after it.
+            for at_ns, after in ((self.failing_until_ns, NEVER), (one.at_ns, one.first)):
+                what = {"kind": "fail", "function": one.probe, "after": after, "value": one.value}
+                first_ns = SETTLE_NS + at_ns
+                events.append({"do": what, "first_ns": first_ns, "every_ns": self.period_ns, "count": self.pairs})
         return events
 
     def _do_steps(self, dut: Dut, begin_ns: int) -> None:
@@ -282,9 +293,7 @@ def _calls(trial: HuntTrial, entries: list[list[Any]]) -> tuple[int, ...]:
     """How often the function that fails was called in each pair, while calls may fail."""
     if trial.failing is None:
         return ()
-    calls, end_ns = [0] * trial.pairs, trial.failing.until_ns
-    if end_ns is None:
-        end_ns = trial.period_ns - (CHECK_ROOM_NS if trial.check else 0)
+    calls, end_ns = [0] * trial.pairs, trial.failing_until_ns
     for function, at_ns, _, _ in entries:
         number, into_ns = divmod(at_ns - SETTLE_NS, trial.period_ns)
         if function == trial.failing.probe and 0 <= number < trial.pairs and trial.failing.at_ns <= into_ns < end_ns:
