@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from irqlab.dut.kernel_log import KernelProblemError
-from irqlab.hunting import failures
 from irqlab.hunting.cases import Case
 from irqlab.hunting.options import Options
 from irqlab.hunting.pairs import Limits, Pair
@@ -52,21 +51,6 @@ def test_as_many_calls_fail_as_a_pair_has_at_most():
     found, testbed = hunted((4, 6, 5))
     assert testbed.specs == [CASE.alone, replace(ONE, pairs=6)]
     assert found == Hunted(Limits(100, 1_100), ((0, 5),), 1, [Pair(n, 10 * n, "", n) for n in range(6)], [])
-
-
-def test_of_many_calls_a_trial_has_only_some(monkeypatch):
-    monkeypatch.setattr(failures, "ENTRIES", 30)
-    found, testbed = hunted((8,), lambda tried, n: n == 4 and n - tried.start >= 1)
-    assert [list(numbers(spec)) for spec in testbed.specs[1:4]] == [[0, 1, 2], [3, 4, 5], [6, 7]], "30 entries, of 8 calls each"
-    assert [(pair.gap_ns, pair.what) for pair in found.pairs] == [(n, "stuck" if n == 4 else "") for n in range(8)]
-    assert [(f.number, f.lead) for f in found.findings] == [(4, 1)]
-
-
-def test_of_many_calls_those_of_which_the_kernel_dies_are_in_several_trials(monkeypatch):
-    monkeypatch.setattr(failures, "ENTRIES", 16)
-    found, _ = hunted((8,), fatal=lambda tried: 1 in tried or 7 in tried or (len(tried) > 1 and 4 in tried))
-    assert [(f.number, f.instants, f.lead) for f in found.findings] == [(1, 2, 0), (5, 2, 1)]
-    assert [pair.gap_ns for pair in found.pairs] == [2, 3]
 
 
 @pytest.mark.parametrize("calls", [(), (0, 0, 0)])

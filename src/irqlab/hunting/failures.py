@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -18,28 +18,20 @@ from irqlab.trials.hunt import HuntTrial
 
 NUMBER = re.compile(r"0x[0-9a-f]+|\b[0-9a-f]{8,}\b|\d+")
 """In a message of the kernel: addresses, process identifiers and the like, which differ from one time to the next."""
-ENTRIES = 500_000
-"""Calls recorded in a trial, at most: each takes 200 bytes here. With more calls to fail, there are several trials."""
 
 
 def fail_calls(runner: TrialRunner, case: Case, calls: int, limits: Limits) -> tuple[list[Pair], list[Finding]]:
-    """Lets so many calls fail, one in each pair, in as many trials as it takes. `gap_ns` of a pair is the call's number."""
-    judged: list[Pair] = []
-    broken: list[tuple[range, IrqlabError]] = []
-    at_once = max(1, ENTRIES // calls)
-    for begin in range(0, calls, at_once):
-        numbers = range(begin, min(begin + at_once, calls))
-        found = runner.attempt(failing_call(case.trial, numbers[-1], len(numbers) - 1))
-        if isinstance(found, IrqlabError):
-            broken.append((numbers, found))
-        else:
-            judged += [replace(pair, gap_ns=begin + pair.number) for pair in pairs_of(found, limits)]
+    """Lets so many calls fail, one in each pair. `gap_ns` of a pair is the call's number."""
+    found = runner.attempt(replace(case.trial, pairs=calls))
+    if isinstance(found, IrqlabError):
+        return [], list(_broken(runner, case, calls, found))
+    judged = [replace(pair, gap_ns=pair.number) for pair in pairs_of(found, limits)]
     findings = []
     for one in group(case.kind, case.port, judged, 1):
         first = one.from_ns or 0  # those after the first may go wrong because of it
-        lead = shortest_lead(runner, partial(failing_call, case.trial, first), first % at_once, limits)
+        lead = shortest_lead(runner, partial(failing_call, case.trial, first), first, limits)
         findings.append(numbered(one, first, lead))
-    return judged, [*findings, *_broken(runner, case, broken)]
+    return judged, findings
 
 
 def failing_call(one: HuntTrial, number: int, lead: int) -> HuntTrial:
@@ -48,25 +40,19 @@ def failing_call(one: HuntTrial, number: int, lead: int) -> HuntTrial:
     return replace(one, pairs=lead + 1, failing=replace(one.failing, first=number - lead))
 
 
-def _broken(runner: TrialRunner, case: Case, broken: Iterable[tuple[range, IrqlabError]]) -> Iterator[Finding]:
-    """The DUT failed in trials in which these calls fail: with a call alone, or only if they fail one after the other.
+def _broken(runner: TrialRunner, case: Case, calls: int, error: IrqlabError) -> Iterator[Finding]:
+    """The DUT failed: with a call alone, or only if they fail one after the other.
 
     Calls with the same message are one finding.
     """
     by_message: dict[str, list[tuple[int, IrqlabError]]] = {}
-    together = []
-    for numbers, error in broken:
-        any_alone = False
-        for number in numbers:
-            found = runner.attempt(failing_call(case.trial, number, 0))
-            if isinstance(found, IrqlabError):
-                any_alone = True
-                by_message.setdefault(NUMBER.sub("#", said(found)), []).append((number, found))
-        if not any_alone:
-            together.append((numbers, error))
+    for number in range(calls):
+        found = runner.attempt(failing_call(case.trial, number, 0))
+        if isinstance(found, IrqlabError):
+            by_message.setdefault(NUMBER.sub("#", said(found)), []).append((number, found))
     for members in by_message.values():
         first, message = members[0]
         yield Finding(case.kind, case.port, "message", None, None, len(members), None, None, 0, said(message), number=first)
-    for numbers, error in together:
-        last, lead = numbers[-1], len(numbers) - 1
-        yield Finding(case.kind, case.port, "message", None, None, len(numbers), None, None, lead, said(error), number=last)
+    if not by_message:
+        last = calls - 1
+        yield Finding(case.kind, case.port, "message", None, None, calls, None, None, last, said(error), number=last)
