@@ -224,6 +224,11 @@ def test_streams_events_and_steps() -> None:
     assert ended["do"] == failing["do"] | {"after": NEVER}
     assert (ended["first_ns"], ended["every_ns"]) == (SETTLE_NS + PERIOD_NS - CHECK_ROOM_NS, PERIOD_NS)
     assert not trial.is_alone
+    assert not trial.records_halts
+    alone = replace(trial, interrupt=False)
+    assert alone.is_alone
+    assert not alone.records_halts, "where calls fail, no instant is chosen"
+    assert replace(alone, failing=None).records_halts
     assert ALONE_PAIRS > 1
 
 

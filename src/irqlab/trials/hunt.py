@@ -146,7 +146,7 @@ class HuntTrial(Trial["HuntResult"]):
             "warmup_ns": self._warmup_pairs() * self.period_ns,
             "duration_ns": last_ns,
             "drain_ns": DRAIN_NS,
-            "halts": self.is_alone,
+            "halts": self.records_halts,
             "probes": list(self.probes),
             "events": list(self._events()),
             "interrupt_delay_ns": self.interrupt_delay_ns,
@@ -182,6 +182,11 @@ class HuntTrial(Trial["HuntResult"]):
     def is_alone(self) -> bool:
         """Whether there is no second event."""
         return not self.frames and not self.interrupt
+
+    @property
+    def records_halts(self) -> bool:
+        """Whether the DUT's halts are recorded, to choose instants by them. With USB there are 13,000 a second."""
+        return self.is_alone and self.failing is None
 
     def _streams(self) -> dict[str, dict[str, Any]]:
         streams = {}
@@ -309,7 +314,7 @@ class HuntResult:
     first: Received
     second: Received
     halts: tuple[tuple[int, int], ...]
-    """When the processor halted and went on, in ns from the start of the window; recorded if the first frames come alone."""
+    """When the processor halted and went on, in ns from the start of the window; with `records_halts`."""
     kernel_log: list[str]
     check: Received = field(default_factory=Received)
     transmitted: tuple[Transmitted, ...] = ()
