@@ -277,7 +277,6 @@ def test_an_application_on_the_device(router: Bench) -> None:
         ("epoll", 500),
     ]
     for sample in row["samples"]:
-        assert sample["application_pps"] == pytest.approx(sample["offered_pps"], rel=0.2)  # the window is read by the agent
         places = sample["places"]
         assert places["received"] == places["sent"] - places["nic"] - places["backlog"] - places["socket"] - places["elsewhere"]
         assert places["received"] > 0
@@ -285,8 +284,11 @@ def test_an_application_on_the_device(router: Bench) -> None:
         assert sample["instructions_per_datagram"] is None
         assert sample["latency"]["p50_ns"] > 0
         assert 0 < sample["echo_returned_pps"] <= 1.1 * sample["echo_offered_pps"]
-    returned = max(sample["echo_returned_pps"] / sample["echo_offered_pps"] for sample in row["samples"])
-    assert returned == pytest.approx(1, rel=0.1)  # not each: a busy host may stop the process for longer than a trial lasts
+    # Not each: a busy host may stop the process for longer than a trial lasts.
+    samples = row["samples"]
+    taken = [sample["application_pps"] / sample["offered_pps"] for sample in samples]
+    assert any(share == pytest.approx(1, rel=0.2) for share in taken)  # the window is read by the agent
+    assert max(sample["echo_returned_pps"] / sample["echo_offered_pps"] for sample in samples) >= 0.9
     assert not list(Path("/run").glob("udp-receive.9"))
     pids = subprocess.run(["ip", "netns", "pids", router.device], capture_output=True, text=True, check=True).stdout
     assert pids.split() == []
