@@ -146,7 +146,7 @@ static void rx_stop(struct irqmod_port *port)
 	irqmod_synchronize(port);
 	irqmod_for_each_queue(queue, port) {
 		queue->rx->stop(queue);
-		irqmod_rx_polled(queue);
+		irqmod_rx_check_idle(queue);
 		/* The last poll may have unmasked RX. */
 		irqmod_rx_mask(queue);
 	}

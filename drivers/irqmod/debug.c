@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * irqmod, debug builds: who takes frames from the receive ring, and who reclaims.
+ * irqmod, debug builds: who takes frames from the receive ring, who polls, and who
+ * reclaims.
  *
  * The receive ring is held for the time of a pass, by the function that makes it. A
  * pass that begins within another, on any CPU, means that a scheme has passed the
@@ -9,8 +10,8 @@
  * RX is unmasked or the scheme gives the ring away: a pass of another function
  * means that two contexts share it, even if their passes never meet.
  *
- * When stop() returns, no poll of NAPI may be under way either. napi_disable() does
- * not wait for what follows napi_complete_done().
+ * When stop() returns, no NAPI poll may be running either. napi_disable() does not
+ * wait for what a poll does after napi_complete_done().
  *
  * Likewise a reclaim that begins within another means that two contexts share the
  * transmit ring without a lock.
@@ -42,18 +43,16 @@ int irqmod_rx_poll_checked(struct irqmod_queue *queue, int budget)
 {
 	int done;
 
-	atomic_inc(&queue->rx_polls);
+	atomic_inc(&queue->rx_polling);
 	done = queue->rx->poll(queue, budget);
-	atomic_dec(&queue->rx_polls);
+	atomic_dec(&queue->rx_polling);
 	return done;
 }
 
-/* After a receive scheme's stop: no poll is under way, nor what one does after its
- * completion.
- */
-void irqmod_rx_polled(const struct irqmod_queue *queue)
+/* After a receive scheme's stop: no NAPI poll is running. */
+void irqmod_rx_check_idle(const struct irqmod_queue *queue)
 {
-	WARN_ONCE(atomic_read(&queue->rx_polls), "%s: %s has stopped during a poll\n",
+	WARN_ONCE(atomic_read(&queue->rx_polling), "%s: %s has stopped during a poll\n",
 		  queue->netdev->name, queue->rx->name);
 }
 

@@ -257,7 +257,7 @@ struct irqmod_queue {
 	const char *rx_holder;		/* function whose pass is under way */
 	const char *rx_owner;		/* ... whose pass was the last; NULL: given */
 	bool rx_quiet;			/* stopped: no pass until the next start */
-	atomic_t rx_polls;		/* polls under way, with what follows completion */
+	atomic_t rx_polling;		/* NAPI polls that have not returned */
 	const char *tx_holder;		/* function whose reclaim is under way */
 	bool tx_quiet;			/* stopped: no reclaim until the next start */
 #endif

@@ -231,11 +231,11 @@ int irqmod_rx_pass_checked(struct irqmod_queue *queue, int budget,
 unsigned int irqmod_tx_reclaim_checked(struct irqmod_queue *queue,
 				       const char *holder);
 int irqmod_rx_poll_checked(struct irqmod_queue *queue, int budget);
-void irqmod_rx_polled(const struct irqmod_queue *queue);
+void irqmod_rx_check_idle(const struct irqmod_queue *queue);
 void irqmod_rx_quiet(struct irqmod_queue *queue, bool quiet);
 void irqmod_tx_quiet(struct irqmod_queue *queue, bool quiet);
 #else
-static inline void irqmod_rx_polled(const struct irqmod_queue *queue) { }
+static inline void irqmod_rx_check_idle(const struct irqmod_queue *queue) { }
 static inline void irqmod_rx_quiet(struct irqmod_queue *queue, bool quiet) { }
 static inline void irqmod_tx_quiet(struct irqmod_queue *queue, bool quiet) { }
 #endif

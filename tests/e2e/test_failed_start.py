@@ -40,5 +40,5 @@ def test_counters_are_not_dumped_after_a_failed_start(tmp_path: Path) -> None:
     assert refused, done.stdout
     counter, _, after = after.partition("\n")
     assert counter.isdigit()
-    assert len(before.splitlines()) > 1, "the memory was read"
+    assert set(before.split()[1:9]) - {"0000"}, "the interrupt vectors were read"
     assert after == f"{before}up\n"

@@ -283,11 +283,11 @@ def test_an_application_on_the_device(router: Bench) -> None:
         assert 0 <= sample["cpu_available"] <= 1
         assert sample["instructions_per_datagram"] is None
         assert sample["latency"]["p50_ns"] > 0
-        assert 0 < sample["echo_returned_pps"] <= 1.1 * sample["echo_offered_pps"]
-    # Not each: a busy host may stop the process for longer than a trial lasts.
+        assert 0 < sample["echo_returned_pps"] <= 1.15 * sample["echo_offered_pps"]  # one more, sent before the window
+    # Not all four: a busy host may stop a process for most of a trial.
     samples = row["samples"]
     taken = [sample["application_pps"] / sample["offered_pps"] for sample in samples]
-    assert any(share == pytest.approx(1, rel=0.2) for share in taken)  # the window is read by the agent
+    assert sum(share == pytest.approx(1, rel=0.2) for share in taken) >= 3  # the window is read by the agent
     assert max(sample["echo_returned_pps"] / sample["echo_offered_pps"] for sample in samples) >= 0.9
     assert not list(Path("/run").glob("udp-receive.9"))
     pids = subprocess.run(["ip", "netns", "pids", router.device], capture_output=True, text=True, check=True).stdout

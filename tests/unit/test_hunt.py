@@ -31,6 +31,7 @@ from irqlab.trials.hunt import (
     Step,
     Transmitted,
     _calls,
+    _failed,
     _transmitted,
 )
 from tests.data.sample_documents import document, dut
@@ -186,6 +187,13 @@ def test_calls_are_counted_by_pair() -> None:
     assert _calls(trial, [[1, ns, 0, False] for ns in at] + [[0, at[1], 0, False]]) == (2, 1)
 
 
+def test_pairs_in_which_a_call_failed() -> None:
+    trial = HuntTrial(3, 0, 0, period_ns=100, failing=Failing(1, 0, at_ns=10))
+    at = [SETTLE_NS + ns for ns in (9, 110, 250)]
+    assert _failed(trial, [[1, ns, 0, ns == at[1]] for ns in at]) == (False, True, False)
+    assert _failed(replace(trial, failing=None), []) == ()
+
+
 def test_calls_are_counted_until_failures_end() -> None:
     trial = HuntTrial(2, 0, 0, period_ns=100, failing=Failing(1, 0, at_ns=10, until_ns=50))
     at = [SETTLE_NS + ns for ns in (9, 10, 49, 50, 99, 149, 150)]
@@ -223,6 +231,8 @@ def test_streams_events_and_steps() -> None:
     assert (failing["first_ns"], failing["every_ns"]) == (SETTLE_NS + 5, PERIOD_NS)
     assert ended["do"] == failing["do"] | {"after": NEVER}
     assert (ended["first_ns"], ended["every_ns"]) == (SETTLE_NS + PERIOD_NS - CHECK_ROOM_NS, PERIOD_NS)
+    until = replace(trial, failing=Failing(0, 3, 5, 7, until_ns=50))
+    assert [event["first_ns"] - SETTLE_NS for event in until._events()] == [8, 50, 5]
     assert not trial.is_alone
     assert not trial.records_halts
     alone = replace(trial, interrupt=False)

@@ -28,8 +28,14 @@ def numbers(spec: HuntTrial) -> range:
     return range(spec.failing.first, spec.failing.first + spec.pairs)
 
 
-def driver(calls: tuple[int, ...], stuck: Callable[[range, int], bool], fatal: Callable[[range], bool] = lambda _: False) -> Any:
-    """Of a trial's calls, after which of them no frame passes; and whether the kernel dies. Frames take longer each time."""
+def driver(
+    calls: tuple[int, ...],
+    stuck: Callable[[range, int], bool],
+    fatal: Callable[[range], bool] = lambda _: False,
+    missing: tuple[int, ...] = (),
+) -> Any:
+    """Of a trial's calls, after which of them no frame passes; whether the kernel dies; and which do not come. Frames take
+    longer each time."""
 
     def answer(spec: HuntTrial) -> HuntResult:
         tried = numbers(spec)
@@ -37,7 +43,8 @@ def driver(calls: tuple[int, ...], stuck: Callable[[range, int], bool], fatal: C
             raise KernelProblemError(f"BUG: in one of {len(tried)}\nPID: {300 + tried.start} {'odd' * (tried.start % 2)}")
         check = [one for n in tried for one in (1, None if tried.start != NEVER and stuck(tried, n) else 100)]
         first = () if tried.start == NEVER else tuple(10 * n for n in tried)
-        return HuntResult(spec, Received(first), Received(), (), [], Received(tuple(check)), calls=calls)
+        failed = tuple(n not in missing for n in tried)
+        return HuntResult(spec, Received(first), Received(), (), [], Received(tuple(check)), calls=calls, failed=failed)
 
     return answer
 
@@ -51,6 +58,14 @@ def test_as_many_calls_fail_as_a_pair_has_at_most():
     found, testbed = hunted((4, 6, 5))
     assert testbed.specs == [CASE.alone, replace(ONE, pairs=6)]
     assert found == Hunted(Limits(100, 1_100), ((0, 5),), 1, [Pair(n, 10 * n, "", n) for n in range(6)], [])
+
+
+def test_a_call_that_does_not_come_was_not_tried():
+    runner, _ = runner_of(driver((4,), lambda _, n: n == 2, missing=(2, 3)))
+    found = hunt(runner, CASE, Options(bound=1.0))
+    assert ([pair.gap_ns for pair in found.pairs], found.findings) == ([0, 1], [])
+    assert replay(runner, CASE, Options(at=2))[1] == []
+    assert [pair.gap_ns for pair in replay(runner, CASE, Options(at=1))[1]] == [1]
 
 
 @pytest.mark.parametrize("calls", [(), (0, 0, 0)])

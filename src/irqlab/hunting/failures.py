@@ -21,11 +21,14 @@ NUMBER = re.compile(r"0x[0-9a-f]+|\b[0-9a-f]{8,}\b|\d+")
 
 
 def fail_calls(runner: TrialRunner, case: Case, calls: int, limits: Limits) -> tuple[list[Pair], list[Finding]]:
-    """Lets so many calls fail, one in each pair. `gap_ns` of a pair is the call's number."""
+    """Lets so many calls fail, one in each pair. `gap_ns` of a pair is the call's number.
+
+    A pair with fewer calls, in which none failed, is left out.
+    """
     found = runner.attempt(replace(case.trial, pairs=calls))
     if isinstance(found, IrqlabError):
         return [], list(_broken(runner, case, calls, found))
-    judged = [replace(pair, gap_ns=pair.number) for pair in pairs_of(found, limits)]
+    judged = [replace(pair, gap_ns=pair.number) for pair in pairs_of(found, limits) if found.failed[pair.number]]
     findings = []
     for one in group(case.kind, case.port, judged, 1):
         first = one.from_ns or 0  # those after the first may go wrong because of it

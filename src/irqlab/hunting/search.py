@@ -152,7 +152,7 @@ def replay(runner: TrialRunner, case: Case, options: Options) -> tuple[Limits, l
         found = runner.attempt(trial, cached=False)
         if isinstance(found, IrqlabError):
             pairs.append(Pair(options.at, None, "message"))
-        else:
+        elif trial.failing is None or found.failed[-1]:
             pairs += [replace(pair, gap_ns=options.at) for pair in list(pairs_of(found, limits))[-1:]]
         runner.progress(f"{case.kind}, {case.port} port, {number + 1} of {options.repeat}")
     return limits, pairs

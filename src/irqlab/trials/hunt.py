@@ -166,6 +166,7 @@ class HuntTrial(Trial["HuntResult"]):
             halts=tuple((int(a), int(b)) for a, b in result.get("halts") or ()),
             transmitted=_transmitted(self, result.get("probes") or []) if self.transmits else (),
             calls=_calls(self, result.get("probes") or []),
+            failed=_failed(self, result.get("probes") or []),
             passed=tuple(result.get("passed") or ()),
             switched=tuple((one["round"], one["processor"], one["address"]) for one in result.get("switched") or ()),
             kernel_log=list(dut.kernel_log.lines),
@@ -226,7 +227,8 @@ class HuntTrial(Trial["HuntResult"]):
             events.append({"do": what, "first_ns": first_ns, "every_ns": every_ns, "count": self.pairs})
         if self.failing is not None:
             one = self.failing
-            # The first ends what the second began: in a pair with fewer calls none fails, nor one after it.
+            # The first disarms a failure whose call did not come. It is listed first: events at one instant happen in this
+            # order, so that the next pair's stays armed.
             for at_ns, after in ((self.failing_until_ns, NEVER), (one.at_ns, one.first)):
                 what = {"kind": "fail", "function": one.probe, "after": after, "value": one.value}
                 first_ns = SETTLE_NS + at_ns
@@ -306,6 +308,14 @@ def _calls(trial: HuntTrial, entries: list[list[Any]]) -> tuple[int, ...]:
     return tuple(calls)
 
 
+def _failed(trial: HuntTrial, entries: list[list[Any]]) -> tuple[bool, ...]:
+    """Whether a call failed in each pair."""
+    if trial.failing is None:
+        return ()
+    pairs = {(at_ns - SETTLE_NS) // trial.period_ns for _, at_ns, _, failed in entries if failed}
+    return tuple(number in pairs for number in range(trial.pairs))
+
+
 @dataclass(frozen=True)
 class HuntResult:
     """Result of the pairs."""
@@ -321,6 +331,8 @@ class HuntResult:
     """In the order in which they were given to a driver."""
     calls: tuple[int, ...] = ()
     """With `failing`: how often the function was called in each pair."""
+    failed: tuple[bool, ...] = ()
+    """With `failing`: whether a call failed in each pair. There may be fewer calls than in the pairs without a failure."""
     passed: tuple[int, ...] = ()
     """With `switches`: how many instructions of the code were executed in each pair."""
     switched: tuple[tuple[int, int, int], ...] = ()
