@@ -30,13 +30,16 @@ def heed_interrupts() -> None:
 
 @pytest.fixture
 def cli(tmp_path: Path) -> Cli:
-    """Runs the command line in an empty directory."""
+    """Runs the command line in an empty directory. `typed`: what it reads from its standard input."""
 
-    def run(*arguments: str, timeout_s: float = 300, **environment: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        *arguments: str, timeout_s: float = 300, typed: str | None = None, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [*COMMAND, *arguments],
             cwd=tmp_path,
             env={**os.environ, "COLUMNS": "120", **environment},
+            input=typed,
             capture_output=True,
             text=True,
             timeout=timeout_s,

@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from pathlib import Path
 
-from tests.e2e.conftest import COMMAND
+from tests.e2e.conftest import Cli
 from tests.e2e.test_hunt import planted
 
 COMMANDS = """hexdump -v -n 96 /dev/mem
@@ -23,18 +21,9 @@ ip link set eth0 up && echo up
 failed start the address was 0 (until 740a7ce3), where the BIOS's interrupt vectors are."""
 
 
-def test_counters_are_not_dumped_after_a_failed_start(tmp_path: Path) -> None:
+def test_counters_are_not_dumped_after_a_failed_start(cli: Cli, tmp_path: Path) -> None:
     driver = str(planted("start_fails", tmp_path))
-    done = subprocess.run(
-        [*COMMAND, "shell", "--driver", driver, "--nic", "irqlab-82559"],
-        cwd=tmp_path,
-        env={**os.environ, "COLUMNS": "120"},
-        input=COMMANDS,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    done = cli("shell", "--driver", driver, "--nic", "irqlab-82559", typed=COMMANDS)
     assert done.returncode == 0, done.stderr
     before, refused, after = done.stdout.partition("refused\n")
     assert refused, done.stdout

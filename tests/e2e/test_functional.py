@@ -3,30 +3,14 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-from tests.e2e.conftest import Refused
-
-IRQLAB = [sys.executable, "-m", "irqlab"]
+from tests.e2e.conftest import Cli, Refused
 
 
-def test_the_dut_has_several_processors_and_forwards(tmp_path: Path) -> None:
+def test_the_dut_has_several_processors_and_forwards(cli: Cli) -> None:
     commands = "nproc; cat /sys/devices/system/cpu/online; cat /sys/class/net/eth0/operstate; exit\n"
-    done = subprocess.run(
-        [*IRQLAB, "shell", "--driver", "e100", "--functional", "--cpus", "2"],
-        cwd=tmp_path,
-        env={**os.environ, "COLUMNS": "120"},
-        input=commands,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    done = cli("shell", "--driver", "e100", "--functional", "--cpus", "2", typed=commands)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["2", "0-1", "up"]
 
