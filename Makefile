@@ -84,4 +84,5 @@ clean: ## remove build results
 		-o -name Module.symvers -o -name modules.order \) -delete
 
 distclean: clean ## also remove libraries and downloads (in ~/.cache/irqlab)
-	rm -rf .venv $(addprefix $(CACHE)/,checkpatch debian13 debs drivers headers images kernel locks snapshots tools trials)
+	rm -rf .venv $(addprefix $(CACHE)/,apt apt-bullseye buildroot ccache checkpatch cluster debian13 debs debs-dbg \
+		drivers headers images kernel kernels locks snapshots sources tools trials)

@@ -13,8 +13,8 @@
  * schemes. Queues run independently of each other, on several processors.
  *
  * Contexts: calls of rx_take for one queue never overlap, but they run in the
- * context of the scheme: hard IRQ, softirq, or when a scheme starts a process with
- * BH disabled. While rx_deferred is set, rx_take (hard IRQ) may interrupt rx_refill
+ * context of the scheme: hard IRQ, softirq, or, while a scheme is being started,
+ * process context with BH disabled. While rx_deferred is set, rx_take (hard IRQ) may interrupt rx_refill
  * (softirq): rx_take moves only the head, rx_refill only the tail. rx_refill may
  * also be called in hard IRQ (shrink), and by a process when a scheme stops; then
  * rx_take does not run. Calls of tx_reclaim never overlap. mask and unmask may be
@@ -68,7 +68,7 @@ struct irqmod_tx_scheme;
 /**
  * struct irqmod_ops - what a hardware driver provides; each operation is for one queue
  *
- * In which contexts they are called is said at the top of this file.
+ * The top of this file says in which contexts they are called.
  */
 struct irqmod_ops {
 	/**

@@ -257,7 +257,6 @@ enum {
 #define TX_TPE			BIT(25)	/* insert the TCP or UDP checksum */
 #define TX_IVTG			BIT(24)	/* insert the VLAN tag */
 #define TX_FCS			BIT(22)	/* append the FCS */
-#define TX_LENGTH		GENMASK(19, 0)
 #define TX_MSS_SHIFT		16	/* in word B */
 #define TX_MSS_MIN		8
 

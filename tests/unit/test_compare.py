@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from irqlab.cli.export import command
 from irqlab.compare import export, matrix, sides, tables, verdict
 from irqlab.config.schemes import COMBINATIONS, Schemes
 from irqlab.config.testbed import TestbedConfig
@@ -152,6 +153,8 @@ def test_exports() -> None:
     assert len(export.comma_separated(found).splitlines()) == len(METRICS) + 1
     alone = list(export.cases([row(), row(base_pps=2.0)], 0.01))
     assert [name for name, _, _ in alone] == ["8139cp", "8139cp"]
+    with pytest.raises(IrqlabError, match="give --method or --format"):
+        command([Path("results.json")], "junit", "loss")
     with pytest.raises(IrqlabError, match="nothing to export"):
         list(export.cases([{**row(), "method": "loss"}]))
 

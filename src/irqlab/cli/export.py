@@ -19,21 +19,23 @@ from irqlab.results.ensemble import collapse
 
 Files = Annotated[
     list[Path],
-    typer.Argument(help="JSON files of compare or matrix; other results are compared with the first configuration."),
+    typer.Argument(
+        help="JSON files with results. Those of other commands than compare are compared with the first configuration."
+    ),
 ]
-Format = Annotated[str, typer.Option("--format", help=f"One of: {', '.join(export.FORMATS)}.")]
+Format = Annotated[str | None, typer.Option("--format", help=f"One of: {', '.join(export.FORMATS)}; default: markdown.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Output file; default: standard output.")]
 
 
 MethodName = Annotated[
     str | None,
-    typer.Option("--method", help=f"Write this method's table as CSV: {', '.join(catalogue.methods())}."),
+    typer.Option("--method", help=f"Write this method's table as CSV instead: {', '.join(catalogue.methods())}."),
 ]
 
 
 def command(
     files: Files,
-    format_: Format = "markdown",
+    format_: Format = None,
     method: MethodName = None,
     output: Output = None,
     fail_above: FailAbove = None,
@@ -41,15 +43,18 @@ def command(
 ) -> None:
     """Converts the metrics of one or more files to another format."""
     check_outputs(output)
+    if method is not None and format_ is not None:
+        raise IrqlabError("--method writes CSV: give --method or --format")
+    form = format_ or "markdown"
     contents = [catalogue.read(file) for file in files]
     if method is not None:
         text = _table(contents, method)
-    elif format_ not in export.FORMATS:
-        raise IrqlabError(f"--format {format_}: allowed are {', '.join(export.FORMATS)}")
+    elif form not in export.FORMATS:
+        raise IrqlabError(f"--format {form}: allowed are {', '.join(export.FORMATS)}")
     else:
         rows = [row for content in contents for row in collapse(content)[0]["measured"]["results"]]
         found = list(export.cases(rows, verdict.parse_threshold(fail_above), verdict.parse_judged(fail_on)))
-        text = export.FORMATS[format_](found)
+        text = export.FORMATS[form](found)
     if output is None:
         sys.stdout.write(text)
     else:

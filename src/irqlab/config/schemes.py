@@ -31,8 +31,6 @@ USB_RX_SCHEMES = tuple(scheme.name for scheme in engine.schemes("rx", engine.TRA
 """Receive schemes of USB drivers."""
 TX_SCHEMES = tuple(scheme.name for scheme in engine.schemes("tx", engine.MASK))
 """Transmit schemes of PCI drivers."""
-USB_TX_SCHEMES = tuple(scheme.name for scheme in engine.schemes("tx", engine.TRANSFERS))
-"""Transmit schemes of USB drivers; there is only one."""
 NAPI_THREADS = ("off", "on", "busy-poll")
 """Where NAPI polls: in the softirq, in a kernel thread, or continuously in a kernel thread."""
 NAPI_RX_SCHEMES = tuple(scheme.name for scheme in engine.schemes("rx", engine.MASK) if scheme.polls)
@@ -177,7 +175,14 @@ class Schemes:
             napi="threaded",
         ),
     ] = None
-    rx_usecs: Annotated[int | None, Place("--rx-usecs", "timer, ifpoll: polling period in µs.", ethtool="rx-usecs")] = None
+    rx_usecs: Annotated[
+        int | None,
+        Place(
+            "--rx-usecs",
+            "timer, ifpoll, hybrid with --above paced: polling period in µs; LAN78xx: how long the chip collects frames.",
+            ethtool="rx-usecs",
+        ),
+    ] = None
     tx_usecs: Annotated[
         int | None,
         Place("--tx-usecs", "coalesce, off: maximum time in µs until sent packets are freed.", ethtool="tx-usecs"),

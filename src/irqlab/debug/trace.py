@@ -324,7 +324,7 @@ def listing(testbed: Testbed) -> Listing:
 
 
 def driver_modules(testbed: Testbed) -> list[Any]:
-    """The modules that make up the driver: itself, and those of its name's beginning that it needs (irqmod, irqmod_usb)."""
+    """The modules that make up the driver: itself, and those whose names begin alike (irqmod for irqmod_i8255x)."""
     driver = testbed.modules[-1]
     return [module for module in testbed.modules if module is driver or module.name.split("_")[0] == driver.name.split("_")[0]]
 

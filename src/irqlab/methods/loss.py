@@ -66,7 +66,8 @@ class Sample:
     cpu_ticks: Counts
     """The kernel's timer ticks, by CPU state."""
     drops: Counts
-    """Frames lost, by location (docs/measuring.md)."""
+    """Frames lost over the whole trial, by location: `nic` (refused, as the tester counts), `nic_counted` (as the driver counts:
+    missed, fifo, over), `rx_dropped`, `backlog`, `qdisc`, `tx_dropped`."""
 
     @classmethod
     def of(cls, share: float, trial: ForwardingResult) -> Sample:

@@ -84,12 +84,6 @@ def of_older(release: str) -> Archive:
     return _view(_Lists(cache_dir() / f"apt-{release}", (f"debian {release}",)), "all", None, update=True)
 
 
-def update_lists() -> None:
-    """Updates the package lists, whatever their age. Raises SetupError."""
-    with locked("apt"):
-        _update(_current())
-
-
 def _current() -> _Lists:
     suites = []
     for release in RELEASES:

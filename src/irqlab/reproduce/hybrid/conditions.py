@@ -47,9 +47,9 @@ class Condition:
     tx: str | None = None
     """The transmit scheme; None: the driver's default."""
     interfaces: int = 1
-    """That receive equal shares of the load."""
+    """How many interfaces receive the load, in equal shares."""
     cliff_share: float = 1.0
-    """Of the cliff: where hybrid changes."""
+    """Where hybrid changes, as a share of the cliff."""
 
 
 BASE = Condition("none", "")
@@ -68,7 +68,7 @@ TWO_HALVES = Condition(
 )
 CONDITIONS = (BASE, NICE, RULE, BOTH, POISSON, BURSTS, COST, SIGN, SOFTIRQ_TX, TWO, TWO_HALVES)
 QUICK_CONDITIONS = (BASE, NICE, RULE, BOTH)
-"""Of which something is expected."""
+"""The conditions of which something is expected."""
 
 
 def _patched(name: str, *sysctls: tuple[str, str], nice: int | None = None) -> Condition:
@@ -86,14 +86,14 @@ PATCHED = (BASE, NICE, *PATCHED_ONLY)
 
 
 def conditions(kernel: str | None, quick: bool = False) -> tuple[Condition, ...]:
-    """Those measured, each with its kernel. `kernel`: the one asked for, if any."""
+    """The conditions that are measured, each with its kernel. `kernel`: the one asked for, if any."""
     every = QUICK_CONDITIONS if quick else CONDITIONS
     chosen = every if kernel is None else tuple(one for one in every if one.kernel is None)
     return tuple(replace(one, kernel=one.kernel or kernel or OLD) for one in chosen)
 
 
 def patched() -> tuple[Condition, ...]:
-    """Those of the patched kernel."""
+    """The conditions of the patched kernel."""
     return tuple(replace(one, kernel=softirqs.NAME) for one in PATCHED)
 
 

@@ -12,11 +12,11 @@ SERIES = (DE, NAPI, HYBRID, PACED)
 
 
 def compared(cliff_pps: float) -> list[Row]:
-    """Those of the table of kernels."""
+    """The rows of the table of kernels."""
     return [rows.de(), rows.napi(rows.DEFAULT_BUDGET), rows.hybrid(cliff_pps), rows.paced(cliff_pps)]
 
 
 def under_conditions(cliff_pps: float) -> list[Row]:
-    """Those of the table of conditions."""
+    """The rows of the table of conditions."""
     napis = [rows.napi(budget) for budget in (rows.DEFAULT_BUDGET, rows.HYBRID_BUDGET)]
     return [rows.de(), *napis, rows.hybrid(cliff_pps), rows.paced(cliff_pps)]
