@@ -176,7 +176,14 @@ static void i8255x_rx_check(struct i8255x *np)
 		i8255x_retry_later(np);
 	} else if (!READ_ONCE(np->ru_stopped) &&
 		   (readb(np->regs + SCB_STATUS) & RUS_MASK) != RUS_READY) {
-		i8255x_ru_start(np);
+		/* It may have filled the ring meanwhile, and stopped as it
+		 * should: the pass that takes the last frame restarts it. The
+		 * read has pushed its frames to memory.
+		 */
+		if (i8255x_rx_pending(&np->queue))
+			WRITE_ONCE(np->ru_check, true);
+		else
+			i8255x_ru_start(np);
 	}
 	spin_unlock_irqrestore(&np->ru_lock, flags);
 }
