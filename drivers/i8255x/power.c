@@ -3,6 +3,7 @@
  * What stops a chip in operation and starts it again: a transmit timeout,
  * suspend and resume, shutdown, PCI errors and resets.
  */
+#include <linux/io.h>
 #include <linux/pm.h>
 #include <linux/rtnetlink.h>
 
@@ -43,7 +44,10 @@ static int i8255x_attach(struct i8255x *np)
 	int err;
 
 	rtnl_lock();
-	/* It may have lost power. */
+	/* It may have lost power, or been reset, which unmasks all causes: an
+	 * interface that is down has no handler.
+	 */
+	writeb(np->mask, np->regs + SCB_MASK);
 	i8255x_init_phy(np, np->mii.phy_id);
 	i8255x_phy_restore(np);
 	err = i8255x_restart(np);

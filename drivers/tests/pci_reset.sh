@@ -12,9 +12,13 @@ if [ ! -e "$reset" ]; then
 	exit
 fi
 rings=$(ring "$IF0" RX)
+mask() { register "$IF0" 3 1; } # of interrupt causes
 for state in up down; do
 	ip link set "$IF0" $state
+	[ "$DRIVER/$state" != irqmod_i8255x/down ] || masked=$(mask)
 	check "$state: reset" sh -c "echo 1 >$reset"
+	# A reset unmasks them, and an interface that is down has no handler.
+	[ -z "$masked" ] || check "$state: causes are masked after that" same "$(mask)" "$masked"
 	ip link set "$IF0" up
 	check "$state: a host answers" reaches "$PEER0"
 	check "$state: the rings are as before" same "$(ring "$IF0" RX)" "$rings"
