@@ -50,11 +50,11 @@ static int i8255x_attach(struct i8255x *np)
 	writeb(np->mask, np->regs + SCB_MASK);
 	i8255x_init_phy(np, np->mii.phy_id);
 	i8255x_phy_restore(np);
+	irqmod_attach(&np->port);
 	err = i8255x_restart(np);
 	/* Down, so that bringing it up is another attempt. */
 	if (err)
 		dev_close(np->netdev);
-	netif_device_attach(np->netdev);
 	rtnl_unlock();
 	return err;
 }

@@ -296,9 +296,30 @@ void irqmod_start(struct irqmod_port *port)
 		WRITE_ONCE(queue->up, true);
 	tx_start(port);
 	rx_start(port);
-	netif_tx_wake_all_queues(port->netdev);
 }
 EXPORT_SYMBOL_GPL(irqmod_start);
+
+/**
+ * irqmod_attach() - attaches the device before its hardware is started again
+ * @port: the port, stopped
+ *
+ * netif_device_attach() starts the transmit queues, whatever is on their rings.
+ * Here they stay stopped: irqmod_start() starts them.
+ *
+ * Context: process, under RTNL.
+ */
+void irqmod_attach(struct irqmod_port *port)
+{
+	struct net_device *netdev = port->netdev;
+
+	ASSERT_RTNL();
+	/* No sender sees them started. */
+	netif_tx_lock_bh(netdev);
+	netif_device_attach(netdev);
+	netif_tx_stop_all_queues(netdev);
+	netif_tx_unlock_bh(netdev);
+}
+EXPORT_SYMBOL_GPL(irqmod_attach);
 
 /**
  * irqmod_stop() - stops the schemes of all queues

@@ -337,6 +337,7 @@ void irqmod_unregister(struct irqmod_port *port);
  * irqmod_stop() disables the transmit queues, irqmod_start() wakes them.
  */
 void irqmod_start(struct irqmod_port *port);
+void irqmod_attach(struct irqmod_port *port);
 void irqmod_stop(struct irqmod_port *port);
 
 /* Called by the hard interrupt handler after it has acknowledged the causes,

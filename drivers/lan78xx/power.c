@@ -82,13 +82,13 @@ int lan78xx_resume(struct usb_interface *intf)
 		return 0;	/* runtime resume: open does the rest */
 	rtnl_lock();
 	np->suspended = false;
+	irqmod_attach(&np->port);
 	if (np->asleep) {
 		np->asleep = false;
 		phy_init_hw(np->netdev->phydev);
 		err = lan78xx_start(np);
 	}
 	/* If the start failed, closing and opening the interface may help. */
-	netif_device_attach(np->netdev);
 	rtnl_unlock();
 	return err;
 }

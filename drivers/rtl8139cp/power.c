@@ -46,12 +46,12 @@ static int cp_attach(struct cp *cp)
 	int err = 0;
 
 	rtnl_lock();
+	irqmod_attach(&cp->port);
 	if (netif_running(netdev))
 		err = cp_up(cp);
 	/* Down, so that bringing it up is another attempt. */
 	if (err)
 		dev_close(netdev);
-	netif_device_attach(netdev);
 	rtnl_unlock();
 	return err;
 }

@@ -20,6 +20,7 @@ MIPS = 1000
         ("busy_wire", "irqmod_i8255x", "irqlab-82559"),
         ("busy_wire", "irqmod_rtl8139cp", "irqlab-8139cp"),
         ("short_ring", "irqmod_rtl8139cp", "irqlab-8139cp"),
+        ("backlog", "irqmod_rtl8139cp", "irqlab-8139cp"),
     ],
 )
 def test_a_ring_that_is_full(script: str, driver: str, nic: str) -> None:
