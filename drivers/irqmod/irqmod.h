@@ -14,11 +14,11 @@
  *
  * Contexts: calls of rx_take for one queue never overlap, but they run in the
  * context of the scheme: hard IRQ, softirq, or, while a scheme is being started,
- * process context with BH disabled. While rx_deferred is set, rx_take (hard IRQ) may interrupt rx_refill
- * (softirq): rx_take moves only the head, rx_refill only the tail. rx_refill may
- * also be called in hard IRQ (shrink), and by a process when a scheme stops; then
- * rx_take does not run. Calls of tx_reclaim never overlap. mask and unmask may be
- * called from any context and concurrently.
+ * process context with BH disabled. While rx_deferred is set, rx_take (hard IRQ)
+ * may interrupt rx_refill (softirq): rx_take moves only the head, rx_refill only
+ * the tail. rx_refill may also be called in hard IRQ (shrink), and by a process
+ * when a scheme stops; then rx_take does not run. Calls of tx_reclaim never
+ * overlap. mask and unmask may be called from any context and concurrently.
  *
  * A device on a transfer-based bus (USB) has no interrupt of its own. The
  * completion of a transfer takes its place and may run in softirq

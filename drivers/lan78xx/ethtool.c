@@ -16,6 +16,20 @@ static void lan78xx_get_drvinfo(struct net_device *netdev,
 	usb_make_path(np->udev, info->bus_info, sizeof(info->bus_info));
 }
 
+/* Only what can be set: ioctl's SCOALESCE has the values of GCOALESCE, and the core
+ * refuses a parameter that is not supported.
+ */
+static int lan78xx_get_coalesce(struct net_device *netdev,
+				struct ethtool_coalesce *ec,
+				struct kernel_ethtool_coalesce *kec,
+				struct netlink_ext_ack *extack)
+{
+	irqmod_get_coalesce(netdev, ec, kec, extack);
+	ec->tx_coalesce_usecs = 0;
+	ec->tx_max_coalesced_frames = 0;
+	return 0;
+}
+
 /* rx-usecs is the chip's bulk-in delay: how long it waits for more frames. For
  * the timer scheme, it is also the poll period.
  */
@@ -31,6 +45,8 @@ static int lan78xx_set_coalesce(struct net_device *netdev,
 		NL_SET_ERR_MSG_MOD(extack, "rx-usecs: 10 to 1092");
 		return -EINVAL;
 	}
+	ec->tx_coalesce_usecs = np->port.tx_usecs;
+	ec->tx_max_coalesced_frames = np->port.tx_frames;
 	err = irqmod_set_coalesce(netdev, ec, kec, extack);
 	if (!err && np->started)
 		err = lan78xx_set_delay(np);
@@ -101,7 +117,7 @@ const struct ethtool_ops lan78xx_ethtool_ops = {
 	.get_link_ksettings = phy_ethtool_get_link_ksettings,
 	.set_link_ksettings = phy_ethtool_set_link_ksettings,
 	.nway_reset = phy_ethtool_nway_reset,
-	.get_coalesce = irqmod_get_coalesce,
+	.get_coalesce = lan78xx_get_coalesce,
 	.set_coalesce = lan78xx_set_coalesce,
 	.get_pauseparam = lan78xx_get_pauseparam,
 	.set_pauseparam = lan78xx_set_pauseparam,

@@ -275,6 +275,7 @@ int lan78xx_resume(struct usb_interface *intf);
 
 /* stats.c */
 void lan78xx_stats_init(struct lan78xx *np);
+void lan78xx_stats_reset(struct lan78xx *np);
 void lan78xx_stats_start(struct lan78xx *np);
 void lan78xx_stats_stop(struct lan78xx *np);
 void lan78xx_update_stats(struct lan78xx *np);

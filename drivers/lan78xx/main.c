@@ -155,8 +155,11 @@ static int lan78xx_bring_up(struct lan78xx *np)
 	int err;
 
 	err = lan78xx_hw_reset(np);
-	if (!err)
-		err = lan78xx_hw_init(np);
+	if (err)
+		return err;
+	/* At once: if the rest fails, halt adds what has been counted since. */
+	lan78xx_stats_reset(np);
+	err = lan78xx_hw_init(np);
 	if (!err)
 		err = lan78xx_hw_start(np);
 	if (err)
@@ -263,12 +266,18 @@ static int lan78xx_change_mtu(struct net_device *netdev, int mtu)
 static int lan78xx_set_mac(struct net_device *netdev, void *address)
 {
 	struct lan78xx *np = netdev_priv(netdev);
-	int err = eth_mac_addr(netdev, address);
+	u8 before[ETH_ALEN];
+	int err;
 
+	ether_addr_copy(before, netdev->dev_addr);
+	err = eth_mac_addr(netdev, address);
 	if (err || !np->started)
 		return err;
+	err = lan78xx_set_address(np);
+	if (err)
+		eth_hw_addr_set(netdev, before);
 	lan78xx_event(np, EVENT_FILTER);
-	return lan78xx_set_address(np);
+	return err;
 }
 
 static const struct net_device_ops lan78xx_netdev_ops = {

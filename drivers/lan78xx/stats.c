@@ -108,9 +108,13 @@ void lan78xx_stats_init(struct lan78xx *np)
 }
 
 /* Called after a chip reset. */
-void lan78xx_stats_start(struct lan78xx *np)
+void lan78xx_stats_reset(struct lan78xx *np)
 {
 	lan78xx_read_counters(np, false);
+}
+
+void lan78xx_stats_start(struct lan78xx *np)
+{
 	schedule_delayed_work(&np->stats_work, PERIOD);
 }
 

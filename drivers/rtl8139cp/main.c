@@ -125,7 +125,9 @@ void cp_down(struct cp *cp)
 	synchronize_irq(cp->queue.irq);
 }
 
-/* Allocates the new rings first; without memory the old ones stay in use. */
+/* Allocates the new rings first; without memory, or if the chip does not restart, the
+ * old ones stay in use.
+ */
 int cp_resize(struct cp *cp, unsigned int rx_count, unsigned int tx_count)
 {
 	struct cp_rx_ring rx;
@@ -146,8 +148,12 @@ int cp_resize(struct cp *cp, unsigned int rx_count, unsigned int tx_count)
 	swap(cp->tx, tx);
 	irqmod_set_rings(&cp->port, rx_count, tx_count);
 	err = cp_up(cp);
-	if (err)
+	if (err) {
+		swap(cp->rx, rx);
+		swap(cp->tx, tx);
+		irqmod_set_rings(&cp->port, cp->rx.count, cp->tx.count);
 		schedule_work(&cp->reset_work);
+	}
 	cp_rx_free(cp, &rx);
 	cp_tx_free(cp, &tx);
 	return err;
