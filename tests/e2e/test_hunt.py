@@ -121,7 +121,8 @@ def skip_without_turns() -> None:
             "reclaim_unlocked",
             ("--rx", "napi", "--tx", "off", "--first", "12", "--burst", "12", "--instants", "1000"),
             "processors",
-            "message",
+            # Two processors free the same packet, or none does: which, depends on where code and data lie.
+            "message kept",
             marks=LONG,
         ),
         pytest.param("mapping_error_leaks", (*CARD, "--rx", "napi", "--tx", "off"), "failures", "kept", marks=LONG),
@@ -138,7 +139,7 @@ def test_a_planted_fault_is_found_and_replayed(
     assert done.returncode == 1, done.stderr
     (row,) = json.loads((tmp_path / "found.json").read_text())["measured"]["results"]
     assert row["summary"]["missed"] > 0
-    finding = next(one for sample in row["samples"] for one in sample["findings"] if one["what"] in (what, "lost"))
+    finding = next(one for sample in row["samples"] for one in sample["findings"] if one["what"] in (*what.split(), "lost"))
     printed = " ".join(done.stdout.split())
     replay = re.search(r"the same command with (--.*?) --repeat 100", printed)
     assert replay is not None, printed
