@@ -43,8 +43,9 @@ _HARMLESS = re.compile(
 )
 
 _LINT = ("W=1", "KBUILD_CHECKSRC=2", "CF=-D__typeof_unqual__=typeof '-D__builtin_strlen(s)=(sizeof(s)-1)'")
-"""Arguments of make. KBUILD_CHECKSRC instead of C: with C, make asks a script whether sparse is new enough, and 7.3's headers lack it.
-Debian 13's sparse, 0.6.4, does not know __typeof_unqual__, which those headers use, nor that a literal's length is constant."""
+"""Arguments of make. KBUILD_CHECKSRC instead of C: with C, make asks a script whether sparse is new enough, and 7.3's headers
+lack it. Debian 13's sparse, 0.6.4, does not know __typeof_unqual__, which those headers use, nor that a literal's length is
+constant."""
 
 
 @dataclass(frozen=True)
