@@ -121,7 +121,7 @@ def skip_without_turns() -> None:
             "reclaim_unlocked",
             ("--rx", "napi", "--tx", "off", "--first", "12", "--burst", "12", "--instants", "1000"),
             "processors",
-            # Two processors free the same packet, or none does: which, depends on where code and data lie.
+            # Both processors free the same packet, or neither does: it depends on where code and data lie.
             "message kept",
             marks=LONG,
         ),

@@ -19,9 +19,7 @@ from irqlab.results.ensemble import collapse
 
 Files = Annotated[
     list[Path],
-    typer.Argument(
-        help="JSON files with results. Those of other commands than compare are compared with the first configuration."
-    ),
+    typer.Argument(help="JSON files with results. Those that are not from compare are compared with the first configuration."),
 ]
 Format = Annotated[str | None, typer.Option("--format", help=f"One of: {', '.join(export.FORMATS)}; default: markdown.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Output file; default: standard output.")]

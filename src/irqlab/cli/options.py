@@ -204,7 +204,7 @@ TRIAL = ("size", "bidirectional", "duration", "warmup", "arrivals", "seed")
 """What is offered, in commands that are no methods."""
 
 _WITH = {"kconfig": "kernel", "debug": "kernel", "cpus": "kernel", "functional": "kernel"}
-"""An option, and the option that it comes with: every command that has the latter has the former as well."""
+"""An option, and another: every command that has the other has this one as well."""
 
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write all results to this file.")]
 ReportFile = Annotated[Path | None, typer.Option("--report", help="Write a self-contained HTML report to this file.")]
