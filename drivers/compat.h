@@ -48,21 +48,6 @@ do {								\
 #define irqmod_net_dim(dim, sample)	net_dim(dim, sample)
 #endif
 
-/* 6.13: napi_enable() gives a NAPI a new ID. Before, it keeps the one under which
- * sockets may know it. Goes with 6.12.
- */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
-#define irqmod_napi_renew(queue)				\
-do {								\
-	netif_napi_del(&(queue)->napi);				\
-	netif_napi_add_weight((queue)->netdev, &(queue)->napi,	\
-			      irqmod_poll,			\
-			      (queue)->port->rx_weight);	\
-} while (0)
-#else
-#define irqmod_napi_renew(queue) ((void)(queue))
-#endif
-
 /* 6.16: DECLARE_TRACE() adds _tp to the name, DECLARE_TRACE_EVENT() does not.
  * fixed_phy_register() lost the interrupt number, which had to be PHY_POLL.
  * Both go with 6.12.

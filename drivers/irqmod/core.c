@@ -27,6 +27,16 @@ int (irqmod_rx_pass)(struct irqmod_queue *queue, int budget)
 	return taken;
 }
 
+static void count_interrupt(struct irqmod_queue *queue, u32 groups)
+{
+	u64_stats_update_begin(&queue->irq_stats.syncp);
+	if (groups & IRQMOD_RX)
+		u64_stats_inc(&queue->irq_stats.rx);
+	if (groups & IRQMOD_TX)
+		u64_stats_inc(&queue->irq_stats.tx);
+	u64_stats_update_end(&queue->irq_stats.syncp);
+}
+
 /**
  * irqmod_interrupt() - an interrupt of the queue
  * @queue: the queue
@@ -36,22 +46,24 @@ int (irqmod_rx_pass)(struct irqmod_queue *queue, int budget)
  * the completion of a transfer, in the bus driver's context. Starts what the
  * schemes do then. While the queue is stopped it masks @groups.
  *
- * Context: hard IRQ, or softirq with IRQMOD_CAP_TRANSFERS. Not for one queue on
- * two CPUs at a time.
+ * Context: hard IRQ, or that of a completion with IRQMOD_CAP_TRANSFERS. Not for one
+ * queue on two CPUs at a time; completions of two directions may be.
  */
 void irqmod_interrupt(struct irqmod_queue *queue, u32 groups)
 {
+	unsigned long flags;
+
 	if (unlikely(!READ_ONCE(queue->up))) {
 		queue->ops->mask(queue, groups);
 		return;
 	}
-	u64_stats_update_begin(&queue->irq_stats.syncp);
-	if (groups & IRQMOD_RX)
-		u64_stats_inc(&queue->irq_stats.rx);
-	if (groups & IRQMOD_TX)
-		u64_stats_inc(&queue->irq_stats.tx);
-	u64_stats_update_end(&queue->irq_stats.syncp);
-
+	if (likely(queue->irq)) {
+		count_interrupt(queue, groups);
+	} else {
+		spin_lock_irqsave(&queue->irq_stats_lock, flags);
+		count_interrupt(queue, groups);
+		spin_unlock_irqrestore(&queue->irq_stats_lock, flags);
+	}
 	if ((groups & (IRQMOD_RX | queue->tx_with_rx)) &&
 	    /* Pairs with rx_start_queue(). */
 	    !smp_load_acquire(&queue->rx_stopping))
@@ -311,13 +323,19 @@ EXPORT_SYMBOL_GPL(irqmod_start);
 void irqmod_attach(struct irqmod_port *port)
 {
 	struct net_device *netdev = port->netdev;
+	struct irqmod_queue *queue;
 
 	ASSERT_RTNL();
-	/* No sender sees them started. */
-	netif_tx_lock_bh(netdev);
+	/* No sender sees them started. netif_tx_lock() would only freeze the queues,
+	 * and neither netpoll nor a device without a qdisc looks at that. Byte queue
+	 * limits, whose bit this is, are off while the port is stopped.
+	 */
+	irqmod_for_each_queue(queue, port)
+		set_bit(__QUEUE_STATE_STACK_XOFF, &queue->txq->state);
 	netif_device_attach(netdev);
 	netif_tx_stop_all_queues(netdev);
-	netif_tx_unlock_bh(netdev);
+	irqmod_for_each_queue(queue, port)
+		clear_bit(__QUEUE_STATE_STACK_XOFF, &queue->txq->state);
 }
 EXPORT_SYMBOL_GPL(irqmod_attach);
 

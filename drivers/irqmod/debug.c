@@ -14,7 +14,7 @@
  * wait for what a poll does after napi_complete_done().
  *
  * Likewise a reclaim that begins within another means that two contexts share the
- * transmit ring without a lock.
+ * transmit ring without a lock. No packet is sent while the port is stopped.
  */
 #include "scheme.h"
 
@@ -90,4 +90,18 @@ void irqmod_tx_quiet(struct irqmod_queue *queue, bool quiet)
 		  queue->netdev->name, queue->tx_holder);
 	WRITE_ONCE(queue->tx_quiet, quiet);
 }
+
+/**
+ * irqmod_tx_check_started() - checks that no packet is sent while the port is stopped
+ * @queue: the queue; it is locked
+ *
+ * During a change of the scheme packets are queued, and nothing reclaims them. While
+ * the port is stopped, there is no chip to send them. Called by irqmod_tx_begin().
+ */
+void irqmod_tx_check_started(const struct irqmod_queue *queue)
+{
+	WARN_ONCE(!READ_ONCE(queue->up) && READ_ONCE(queue->tx_quiet),
+		  "%s: a packet is sent after the stop\n", queue->netdev->name);
+}
+EXPORT_SYMBOL_GPL(irqmod_tx_check_started);
 #endif

@@ -267,6 +267,7 @@ struct irqmod_queue {
 	struct hrtimer tx_timer;
 	spinlock_t tx_lock;		/* reclaim by IRQ and by timer */
 
+	spinlock_t irq_stats_lock;	/* without @irq: completions on two CPUs */
 	struct irqmod_irq_stats irq_stats;
 	struct irqmod_rx_stats rx_stats;
 	struct irqmod_tx_stats tx_stats;
@@ -366,6 +367,12 @@ static inline bool irqmod_tx_is_stopped(const struct irqmod_queue *queue)
 	return READ_ONCE(queue->txq->state) & QUEUE_STATE_ANY_XOFF;
 }
 
+#ifdef IRQMOD_DEBUG
+void irqmod_tx_check_started(const struct irqmod_queue *queue);
+#else
+#define irqmod_tx_check_started(queue) ((void)(queue))
+#endif
+
 /**
  * irqmod_tx_begin() - the first of four functions that ndo_start_xmit calls in order
  * @queue: the queue; it is locked
@@ -375,6 +382,7 @@ static inline bool irqmod_tx_is_stopped(const struct irqmod_queue *queue)
  */
 static inline void irqmod_tx_begin(struct irqmod_queue *queue)
 {
+	irqmod_tx_check_started(queue);
 	if (queue->tx_early)
 		irqmod_tx_reclaim_early(queue);
 }
@@ -404,11 +412,8 @@ static inline bool irqmod_tx_wants_irq(struct irqmod_queue *queue)
 static inline void irqmod_tx_sent(struct irqmod_queue *queue,
 				  unsigned int bytes)
 {
-	if (!queue->tx_limited)
-		return;
-	netdev_tx_sent_queue(queue->txq, bytes);
-	if (unlikely(irqmod_tx_is_stopped(queue)))
-		irqmod_tx_limited(queue);
+	if (queue->tx_limited)
+		netdev_tx_sent_queue(queue->txq, bytes);
 }
 
 /**
@@ -428,6 +433,8 @@ static inline bool irqmod_tx_queued(struct irqmod_queue *queue,
 		queue->tx_queued(queue);
 	if (unlikely(room < reserve))
 		irqmod_tx_full(queue, reserve);
+	else if (queue->tx_limited && unlikely(irqmod_tx_is_stopped(queue)))
+		irqmod_tx_limited(queue);
 	return !netdev_xmit_more() || irqmod_tx_is_stopped(queue);
 }
 

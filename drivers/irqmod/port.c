@@ -46,6 +46,7 @@ static int init_queue(struct irqmod_queue *queue)
 	queue->heads.chunks = port->wire_mbps > 100 ? IRQMOD_CHUNKS
 						    : IRQMOD_CHUNKS_FAST;
 	spin_lock_init(&queue->tx_lock);
+	spin_lock_init(&queue->irq_stats_lock);
 	INIT_LIST_HEAD(&queue->rx_list);
 	u64_stats_init(&queue->irq_stats.syncp);
 	u64_stats_init(&queue->rx_stats.syncp);
@@ -79,8 +80,8 @@ EXPORT_SYMBOL_GPL(irqmod_set_rings);
  * @port: the first member of netdev_priv(); the driver has set the fields up to
  *        wire_mbps, and added one queue or more
  *
- * To be called before register_netdev(). Chooses the default schemes, adds the NAPI
- * of each queue and the files in sysfs.
+ * To be called before register_netdev(). Chooses the default schemes and adds the
+ * files in sysfs.
  *
  * Context: process.
  * Return: 0, -EINVAL if @port is not where it belongs, has no speed, no queue or
@@ -109,9 +110,6 @@ int irqmod_register(struct irqmod_port *port)
 		if (err)
 			goto free_states;
 	}
-	irqmod_for_each_queue(queue, port)
-		netif_napi_add_weight(port->netdev, &queue->napi, irqmod_poll,
-				      port->rx_weight);
 	port->netdev->sysfs_groups[0] = &irqmod_group;
 	return 0;
 
@@ -134,10 +132,8 @@ void irqmod_unregister(struct irqmod_port *port)
 {
 	struct irqmod_queue *queue;
 
-	irqmod_for_each_queue(queue, port) {
-		netif_napi_del(&queue->napi);
+	irqmod_for_each_queue(queue, port)
 		irqmod_states_free(queue);
-	}
 }
 EXPORT_SYMBOL_GPL(irqmod_unregister);
 

@@ -308,7 +308,7 @@ EXPORT_SYMBOL_GPL(irqmod_tx_silent);
  * irqmod_tx_limited() - the byte queue limit has stopped the queue
  * @queue: the queue
  *
- * As with a full ring, the next completion interrupts. Called by irqmod_tx_sent().
+ * As with a full ring, the next completion interrupts. Called by irqmod_tx_queued().
  *
  * Context: the queue is locked.
  */

@@ -137,9 +137,8 @@ static bool rx_ifpoll_start(struct irqmod_queue *queue)
 	f->tx_turn = false;
 	f->due = false;
 	f->late = false;
-	/* No frame has the NAPI's ID, old or new: only the clock polls. */
-	irqmod_napi_renew(queue);
 	irqmod_napi_start(queue);
+	/* Frames without the NAPI's ID: only the clock polls. */
 	queue->deliver = irqmod_deliver_stack;
 	rx_ifpoll_changed(queue, f);
 	hrtimer_start(&f->timer, f->period, HRTIMER_MODE_REL);

@@ -80,7 +80,18 @@ void irqmod_napi_start(struct irqmod_queue *queue)
 	queue->rx_deferred = false;
 	queue->rx_in_softirq = true;
 	queue->rx_merges = true;
-	queue->napi.weight = queue->port->rx_weight;
+	irqmod_napi_open(queue);
+}
+
+/* The NAPI exists as long as a scheme polls with it. Otherwise a write to threaded
+ * would be accepted without an effect or, from Linux 6.17 on, wait for a NAPI that is
+ * disabled until it is enabled. A NAPI that has just been added has an ID that no
+ * socket knows.
+ */
+void irqmod_napi_open(struct irqmod_queue *queue)
+{
+	netif_napi_add_weight(queue->netdev, &queue->napi, irqmod_poll,
+			      queue->port->rx_weight);
 	napi_enable(&queue->napi);
 }
 
@@ -91,7 +102,7 @@ void irqmod_napi_start(struct irqmod_queue *queue)
 void irqmod_napi_stop(struct irqmod_queue *queue)
 {
 	napi_disable(&queue->napi);
-	synchronize_net();
+	netif_napi_del(&queue->napi);	/* synchronize_net() */
 	queue->rx_merges = false;
 }
 

@@ -151,7 +151,8 @@ static int polling_inhibit(struct irqmod_polling *p, int done, u64 ns)
 	/* A poll for completions does not put off the look. */
 	if (napi_complete_done(&p->queue->napi, done) &&
 	    !hrtimer_is_queued(&p->timer))
-		hrtimer_start(&p->timer, ns_to_ktime(ns), HRTIMER_MODE_REL);
+		hrtimer_start(&p->timer, ns_to_ktime(ns),
+			      HRTIMER_MODE_REL_HARD);
 	return done;
 }
 
@@ -203,8 +204,9 @@ static void rx_polling_init(struct irqmod_queue *queue, void *state)
 	p->rx_quota = POLLING_DEFAULT_QUOTA;
 	p->rx_queue_low = POLLING_DEFAULT_LOW;
 	p->rx_cpu_percent = 100;
+	/* Hard: under PREEMPT_RT, too, it interrupts what the CPU does. */
 	hrtimer_setup(&p->timer, polling_look, CLOCK_MONOTONIC,
-		      HRTIMER_MODE_REL);
+		      HRTIMER_MODE_REL_HARD);
 }
 
 /* net_rx_action() counts a poll that leaves frames as its weight. */
@@ -225,11 +227,10 @@ static bool rx_polling_start(struct irqmod_queue *queue)
 	p->idle = false;
 	p->used_ns = 0;
 	p->period_at_ns = local_clock();
-	/* No frame has the NAPI's ID, old or new: a process would poll in vain while
-	 * input is inhibited.
-	 */
-	irqmod_napi_renew(queue);
 	irqmod_napi_start(queue);
+	/* Frames without the NAPI's ID: a process would poll in vain while input is
+	 * inhibited.
+	 */
 	queue->deliver = irqmod_deliver_stack;
 	rx_polling_changed(queue, p);
 	return false;

@@ -82,10 +82,7 @@ static void tx_off_work(struct tasklet_struct *tasklet)
 	struct irqmod_off *off = from_tasklet(off, tasklet, tasklet);
 	struct irqmod_queue *queue = off->queue;
 
-	if (!__netif_tx_trylock(queue->txq)) {
-		tasklet_schedule(tasklet);
-		return;
-	}
+	__netif_tx_lock(queue->txq, smp_processor_id());
 	/* While it is set, the scheme is being stopped: the next one reclaims. */
 	if (!queue->tx_switching && !irqmod_tx_locked_reclaim(queue) &&
 	    netif_tx_queue_stopped(queue->txq))

@@ -128,6 +128,7 @@ int lan78xx_up(struct lan78xx *np)
 		lan78xx_rx_free(np);
 		return err;
 	}
+	netif_napi_add_tx(np->netdev, &np->tx.napi, lan78xx_tx_poll);
 	napi_enable(&np->tx.napi);
 	irqmod_start(&np->port);
 	lan78xx_rx_fill(np);
@@ -142,6 +143,7 @@ void lan78xx_down(struct lan78xx *np)
 	np->flowing = false;
 	irqmod_stop(&np->port);
 	napi_disable(&np->tx.napi);
+	netif_napi_del(&np->tx.napi);
 	lan78xx_rx_stop(np);
 	lan78xx_tx_stop(np);
 	lan78xx_events_forget_urbs(np);
@@ -180,8 +182,11 @@ static void lan78xx_take_down(struct lan78xx *np)
 
 int lan78xx_start(struct lan78xx *np)
 {
-	int err = lan78xx_bring_up(np);
+	int err;
 
+	if (np->phy_lost && phy_init_hw(np->netdev->phydev) >= 0)
+		np->phy_lost = false;
+	err = lan78xx_bring_up(np);
 	if (err)
 		return err;
 	WRITE_ONCE(np->started, true);
@@ -196,7 +201,7 @@ void lan78xx_halt(struct lan78xx *np)
 	if (!np->started)
 		return;
 	WRITE_ONCE(np->started, false);
-	lan78xx_phy_stop(np);
+	phy_stop(np->netdev->phydev);
 	lan78xx_take_down(np);
 	lan78xx_events_stop(np);
 }
@@ -225,6 +230,21 @@ static int lan78xx_stop(struct net_device *netdev)
 	return 0;
 }
 
+/* After lan78xx_take_down(); the link stays as it is. */
+static int lan78xx_bring_back(struct lan78xx *np)
+{
+	int err = lan78xx_bring_up(np);
+
+	if (err) {
+		netdev_err(np->netdev, "the chip does not restart\n");
+		lan78xx_halt(np);
+		netif_carrier_off(np->netdev);
+		return err;
+	}
+	lan78xx_link_restore(np);
+	return 0;
+}
+
 /* After a transmit timeout, or a change that failed for lack of memory. */
 static void lan78xx_reset(struct work_struct *work)
 {
@@ -233,13 +253,7 @@ static void lan78xx_reset(struct work_struct *work)
 	rtnl_lock();
 	if (np->started) {
 		lan78xx_take_down(np);
-		if (lan78xx_bring_up(np)) {
-			netdev_err(np->netdev, "the chip does not restart\n");
-			lan78xx_halt(np);
-			netif_carrier_off(np->netdev);
-		} else {
-			lan78xx_link_restore(np);
-		}
+		lan78xx_bring_back(np);
 	}
 	rtnl_unlock();
 }
@@ -261,6 +275,25 @@ static int lan78xx_change_mtu(struct net_device *netdev, int mtu)
 	if (!err)
 		WRITE_ONCE(netdev->mtu, mtu);
 	return err;
+}
+
+/* A received frame does not tell whether its tag has been stripped: none may remain
+ * from before a change of that.
+ */
+static int lan78xx_set_features(struct net_device *netdev,
+				netdev_features_t features)
+{
+	struct lan78xx *np = netdev_priv(netdev);
+	bool strips = (features ^ np->features) & NETIF_F_HW_VLAN_CTAG_RX;
+
+	if (np->started && strips) {
+		lan78xx_take_down(np);
+		WRITE_ONCE(np->features, features);
+		return lan78xx_bring_back(np);
+	}
+	WRITE_ONCE(np->features, features);
+	lan78xx_filter_changed(np);
+	return 0;
 }
 
 static int lan78xx_set_mac(struct net_device *netdev, void *address)
@@ -290,9 +323,10 @@ static const struct net_device_ops lan78xx_netdev_ops = {
 	.ndo_validate_addr = eth_validate_addr,
 	.ndo_change_mtu = lan78xx_change_mtu,
 	.ndo_set_features = lan78xx_set_features,
+	.ndo_features_check = lan78xx_features_check,
 	.ndo_vlan_rx_add_vid = lan78xx_vlan_add,
 	.ndo_vlan_rx_kill_vid = lan78xx_vlan_kill,
-	.ndo_eth_ioctl = phy_do_ioctl_running,
+	.ndo_eth_ioctl = lan78xx_ioctl,
 	.ndo_get_stats64 = lan78xx_get_stats64,
 };
 
@@ -314,7 +348,6 @@ static void lan78xx_set_up_netdev(struct lan78xx *np)
 	netdev->features = netdev->hw_features;
 	np->features = netdev->features;
 	lan78xx_set_sizes(np);
-	netif_napi_add_tx(netdev, &np->tx.napi, lan78xx_tx_poll);
 }
 
 static bool lan78xx_endpoints_are_right(struct usb_interface *intf)
@@ -488,7 +521,7 @@ static struct usb_driver lan78xx_driver = {
 	.disconnect = lan78xx_disconnect,
 	.suspend = lan78xx_suspend,
 	.resume = lan78xx_resume,
-	.reset_resume = lan78xx_resume,
+	.reset_resume = lan78xx_reset_resume,
 	.supports_autosuspend = 1,
 	.disable_hub_initiated_lpm = 1,
 };

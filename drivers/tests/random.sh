@@ -212,11 +212,11 @@ note "$(cat "$RUNS.$IF0") and $(cat "$RUNS.$IF1") changes"
 for i in $IF0 $IF1; do
 	[ "$i" = "$IF0" ] && was=$was0 || was=$was1
 	put "$i" rx_weight 64
-	echo 0 >"/sys/class/net/$i/threaded"
 	ip link set "$i" mtu 1500
 	ip addr replace "$was" dev "$i"
 	check "$i is up" ip link set "$i" up
 	check "$i: one pair of schemes" schemes "$i" napi interrupt
+	echo 0 >"/sys/class/net/$i/threaded"
 done
 for peer in $PEER0 $PEER1; do check "$peer answers" reaches "$peer"; done
 done_testing

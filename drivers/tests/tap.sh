@@ -16,8 +16,9 @@ SAID=/tmp/tap.said # output of the last command
 PATIENCE=${PATIENCE:-2}
 n=0
 
-# The program, not busybox's applet of the same name.
+# The programs, not busybox's applets of the same names.
 ip() { /bin/ip "$@"; }
+tc() { /bin/tc "$@"; }
 
 ok() { n=$((n + 1)); echo "ok $n - $*"; }
 not_ok() { n=$((n + 1)); echo "not ok $n - $*"; }
