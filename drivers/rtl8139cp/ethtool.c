@@ -138,6 +138,8 @@ static int cp_set_link_ksettings(struct net_device *netdev,
 
 	spin_lock_irqsave(&cp->mii_lock, flags);
 	err = mii_ethtool_set_link_ksettings(&cp->mii, cmd);
+	if (!err)
+		cp_mii_save(cp);
 	spin_unlock_irqrestore(&cp->mii_lock, flags);
 	return err;
 }

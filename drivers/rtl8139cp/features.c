@@ -24,7 +24,8 @@ netdev_features_t cp_fix_features(struct net_device *netdev,
 }
 
 /* Packets whose segments the chip cannot make: it does not look behind a VLAN tag
- * in the data, and others' packets may have segments of any size.
+ * in the data, where the stack puts those that the chip does not insert (802.1ad);
+ * and others' packets may have segments of any size.
  */
 netdev_features_t cp_features_check(struct sk_buff *skb,
 				    struct net_device *netdev,
@@ -34,7 +35,7 @@ netdev_features_t cp_features_check(struct sk_buff *skb,
 	    (skb_shinfo(skb)->gso_size > CP_TX_MSS_MAX ||
 	     eth_type_vlan(skb->protocol) ||
 	     (skb_vlan_tag_present(skb) &&
-	      !(netdev->features & NETIF_F_HW_VLAN_CTAG_TX))))
+	      !vlan_hw_offload_capable(netdev->features, skb->vlan_proto))))
 		features &= ~NETIF_F_TSO;
 	return vlan_features_check(skb, features);
 }

@@ -298,6 +298,46 @@ void cp_mii_init(struct cp *cp)
 	cp->mii.reg_num_mask = 0x1f;
 }
 
+#define CP_PHY_SETTINGS	(BMCR_SPEED100 | BMCR_ANENABLE | BMCR_FULLDPLX)
+
+/* Keeps what ethtool or an ioctl has just set: the PHY forgets it with its power.
+ * With mii_lock, under RTNL.
+ */
+void cp_mii_save(struct cp *cp)
+{
+	int bmcr = readw(cp->regs + CP_BMCR);
+
+	if (bmcr == 0xffff)
+		return;
+	cp->mii_bmcr = bmcr & CP_PHY_SETTINGS;
+	cp->mii_advertise = readw(cp->regs + CP_ANAR);
+	cp->mii_saved = true;
+}
+
+/* Sets it again if it differs: the link need not go down. RTNL. */
+void cp_mii_restore(struct cp *cp)
+{
+	struct net_device *netdev = cp->port.netdev;
+	unsigned long flags;
+	int bmcr;
+
+	if (!cp->mii_saved)
+		return;
+	spin_lock_irqsave(&cp->mii_lock, flags);
+	bmcr = readw(cp->regs + CP_BMCR) & CP_PHY_SETTINGS;
+	if (bmcr != cp->mii_bmcr ||
+	    readw(cp->regs + CP_ANAR) != cp->mii_advertise) {
+		cp_mdio_write(netdev, cp->mii.phy_id, MII_ADVERTISE,
+			      cp->mii_advertise);
+		bmcr = cp->mii_bmcr;
+		if (bmcr & BMCR_ANENABLE)
+			bmcr |= BMCR_ANRESTART;
+		cp_mdio_write(netdev, cp->mii.phy_id, MII_BMCR, bmcr);
+		netif_carrier_off(netdev);
+	}
+	spin_unlock_irqrestore(&cp->mii_lock, flags);
+}
+
 /* Called after a link change. */
 void cp_mii_check(struct cp *cp)
 {

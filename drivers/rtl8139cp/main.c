@@ -132,6 +132,7 @@ int cp_resize(struct cp *cp, unsigned int rx_count, unsigned int tx_count)
 {
 	struct cp_rx_ring rx;
 	struct cp_tx_ring tx;
+	unsigned int tx_frames = cp->port.tx_frames;
 	int err;
 
 	err = cp_rx_alloc(cp, &rx, rx_count);
@@ -152,6 +153,7 @@ int cp_resize(struct cp *cp, unsigned int rx_count, unsigned int tx_count)
 		swap(cp->rx, rx);
 		swap(cp->tx, tx);
 		irqmod_set_rings(&cp->port, cp->rx.count, cp->tx.count);
+		cp->port.tx_frames = tx_frames;
 		schedule_work(&cp->reset_work);
 	}
 	cp_rx_free(cp, &rx);
@@ -257,6 +259,8 @@ static int cp_ioctl(struct net_device *netdev, struct ifreq *ifr, int cmd)
 		return -EINVAL;
 	spin_lock_irqsave(&cp->mii_lock, flags);
 	err = generic_mii_ioctl(&cp->mii, if_mii(ifr), cmd, NULL);
+	if (!err && cmd == SIOCSMIIREG)
+		cp_mii_save(cp);
 	spin_unlock_irqrestore(&cp->mii_lock, flags);
 	return err;
 }

@@ -46,6 +46,7 @@ static int cp_attach(struct cp *cp)
 	int err = 0;
 
 	rtnl_lock();
+	cp_mii_restore(cp);
 	irqmod_attach(&cp->port);
 	if (netif_running(netdev))
 		err = cp_up(cp);

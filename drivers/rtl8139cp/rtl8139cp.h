@@ -115,6 +115,9 @@ struct cp {
 	spinlock_t imr_lock;		/* @imr and CP_IMR */
 	spinlock_t mii_lock;		/* the PHY's registers, and @mii */
 	struct mii_if_info mii;
+	bool mii_saved;			/* the PHY has been set as follows */
+	u16 mii_bmcr;
+	u16 mii_advertise;
 	struct work_struct reset_work;
 	struct pci_dev *pdev;
 
@@ -196,6 +199,8 @@ void cp_ack_flush(struct cp *cp, u16 causes);
 void cp_rx_ack(struct irqmod_queue *queue);
 u16 cp_causes(u32 groups);
 void cp_mii_init(struct cp *cp);
+void cp_mii_save(struct cp *cp);
+void cp_mii_restore(struct cp *cp);
 void cp_mii_check(struct cp *cp);
 
 void cp_hw_unlock(struct cp *cp);

@@ -85,8 +85,8 @@ static void cp_rx_buffer_free(struct cp *cp, const struct cp_rx_ring *ring,
 }
 
 /* Returns the frame of @len bytes in the slot's buffer as an skb. Short frames
- * are copied and the buffer stays in place; since it was only read, it need not
- * be synced for the device (Documentation/core-api/dma-api-howto.rst). Long
+ * are copied and the buffer stays in place. It is synced for the device, though it
+ * was only read: some CPUs discard cached lines only then (MIPS 24K, ARM926). Long
  * frames are delivered in their buffer, which is replaced here or, with @later,
  * by cp_rx_refill(). Returns NULL without memory; the buffer then stays as well.
  */
@@ -109,6 +109,9 @@ static struct sk_buff *cp_rx_buffer_take(struct cp *cp, struct cp_rx_slot *slot,
 			dma_sync_single_for_cpu(cp->dev, dma, len,
 						DMA_FROM_DEVICE);
 		__skb_put_data(skb, slot->data, len);
+		if (unlikely(slot->sync))
+			dma_sync_single_for_device(cp->dev, dma, len,
+						   DMA_FROM_DEVICE);
 		return skb;
 	}
 

@@ -85,6 +85,8 @@ pub struct PowerManagement {
 pub struct Errata {
     /// RTL8139C+: a TPPoll that comes while the chip transmits is lost.
     pub lost_poll: bool,
+    /// RTL8139C+: asleep with PME disabled, the PHY has no power, and forgets its settings.
+    pub phy_off: bool,
     /// 8255x: at 10 Mbit/s, the command unit hangs at a resume that no NOP command precedes.
     pub resume_hang: bool,
     /// 8255x: the receive unit runs out of resources without a cause RNR.
@@ -98,6 +100,7 @@ impl Errata {
     pub fn with(mut self, name: &str) -> Option<Self> {
         let erratum = match name {
             "lost-poll" => &mut self.lost_poll,
+            "phy-off" => &mut self.phy_off,
             "resume-hang" => &mut self.resume_hang,
             "lost-rnr" => &mut self.lost_rnr,
             "slow-scb" => &mut self.slow_scb,

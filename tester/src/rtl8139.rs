@@ -78,6 +78,8 @@ pub struct Chip {
     errata: Errata,
     eeprom: Microwire,
     phy: Phy,
+    /// The PHY is without power.
+    phy_off: bool,
     /// 9346CR's mode.
     mode: u8,
     /// CONFIG1, 3, 4, 5.
@@ -120,6 +122,7 @@ impl Chip {
             errata,
             eeprom: eeprom::new(mac),
             phy: Phy::new(now_ns, PHY_ID),
+            phy_off: false,
             mode: 0,
             config: [0; 4],
             address: mac,
@@ -557,14 +560,19 @@ impl Card for Chip {
         self.mode = 0;
         self.registers = vec![0; reg::BYTES];
         self.phy = Phy::new(now_ns, PHY_ID);
+        self.phy_off = false;
         self.asserted = false;
     }
 
-    /// As a software reset, and the registers that drivers set are lost; the PHY keeps its link.
-    fn power_changed(&mut self, _now_ns: u64, _power: Power) {
+    /// As a software reset, and the registers that drivers set are lost; the PHY keeps its link, but with the erratum of its power.
+    fn power_changed(&mut self, now_ns: u64, power: Power) {
         self.software_reset();
         self.registers = vec![0; reg::BYTES];
         self.asserted = false;
+        if power == Power::On && self.phy_off {
+            self.phy = Phy::new(now_ns, PHY_ID);
+        }
+        self.phy_off = power == Power::Off && self.errata.phy_off;
     }
 
     fn state(&self) -> String {

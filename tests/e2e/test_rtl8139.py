@@ -81,16 +81,19 @@ def test_drivers_survive_errata(driver: str, nic: str) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("nic", "script"), [("lost-poll", "last_burst"), ("slow-scb", "hw_counters"), ("slow-scb", "modes")])
+@pytest.mark.parametrize(
+    ("nic", "script"), [("lost-poll", "last_burst"), ("phy-off", "forced_link"), ("slow-scb", "hw_counters"), ("slow-scb", "modes")]
+)
 def test_our_drivers_pass_a_script_in_spite_of_an_erratum(nic: str, script: str) -> None:
-    lab = Lab("irqmod_rtl8139cp" if "poll" in nic else "irqmod_i8255x", nic=_card(nic), cached=False)
+    card = _card(nic)
+    lab = Lab("irqmod_rtl8139cp" if card.startswith(NIC) else "irqmod_i8255x", nic=card, cached=False)
     report = tap.run(Overload(lab.testbed), *tap.find([script]))
     print(report.text)
     assert report.failures == []
 
 
 def _card(erratum: str) -> str:
-    return f"{NIC if 'poll' in erratum else 'irqlab-82559'}+{erratum}"
+    return f"{NIC if erratum in ('lost-poll', 'phy-off') else 'irqlab-82559'}+{erratum}"
 
 
 def _overload(dut: Dut) -> None:

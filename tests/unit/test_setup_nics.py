@@ -78,7 +78,7 @@ def test_errata_and_the_bus_are_chosen_for_the_tester_s_own_cards_only() -> None
     assert (nic.model, nic.card, nic.errata, nic.pci_bus) == ("irqlab-8139cp+lost-poll", "irqlab-8139cp", ("lost-poll",), "66:64")
     assert nics.choose(cp, "irqlab-8139cp", QEMU).errata == ()
     for requested, bus, complaint in (
-        ("irqlab-8139cp+lost-rnr", None, "allowed errata are lost-poll"),
+        ("irqlab-8139cp+lost-rnr", None, "allowed errata are lost-poll, phy-off"),
         ("rtl8139+lost-poll", None, "allowed errata are none"),
         ("irqlab-8139cp", "25:32", "--bus 25:32: allowed are 33:32, 33:64"),
         (None, "33:32", "rtl8139 has no bus with time"),

@@ -117,7 +117,7 @@ def _own_rtl8139() -> Nic:
     return Nic(
         "irqlab-8139cp", 0x10EC, 0x8139, 100_000_000, "8139cp", (0x10EC, 0x8139),
         refuses={"8139too": "it leaves the RTL8139C+ (revision 0x20) to 8139cp"},
-        pci_bus="33:32", possible_errata=("lost-poll",), rewinds=True, note=text,
+        pci_bus="33:32", possible_errata=("lost-poll", "phy-off"), rewinds=True, note=text,
     )  # fmt: skip
 
 

@@ -117,7 +117,7 @@ fn bus(value: &str) -> Result<Parameters, String> {
 fn errata_of(value: &str) -> Result<Errata, String> {
     let unknown = |name: &str| {
         format!(
-            "errata={name}: must be lost-poll, resume-hang, lost-rnr or slow-scb, or several with : between"
+            "errata={name}: must be lost-poll, phy-off, resume-hang, lost-rnr or slow-scb, or several with : between"
         )
     };
     value

@@ -234,6 +234,24 @@ fn a_poll_while_transmitting_is_heeded_unless_the_chip_has_the_erratum() {
 }
 
 #[test]
+fn a_phy_without_power_forgets_its_settings() {
+    for (phy_off, power, kept) in [
+        (false, Power::Off, true),
+        (true, Power::Listening, true),
+        (true, Power::Off, false),
+    ] {
+        let mut rig = Rig::with(Errata {
+            phy_off,
+            ..Errata::default()
+        });
+        rig.write(reg::ANAR, 2, 0x0061);
+        rig.chip.power_changed(rig.board.now_ns, power);
+        rig.chip.power_changed(rig.board.now_ns, Power::On);
+        assert_eq!(rig.read(reg::ANAR, 2) == 0x0061, kept);
+    }
+}
+
+#[test]
 fn high_priority_goes_first() {
     let mut rig = Rig::new();
     (0..60).for_each(|index| rig.give(index, 60));
