@@ -210,7 +210,10 @@ static int i8255x_resize(struct i8255x *np, unsigned int rx, unsigned int tx)
 	np->rings = new;
 	i8255x_rx_free(np, &old);
 	i8255x_tx_free(np, &old);
-	return i8255x_restart(np);
+	err = i8255x_restart(np);
+	if (err)
+		schedule_work(&np->reset_work);	/* retries, or closes */
+	return err;
 }
 
 static int i8255x_set_ringparam(struct net_device *netdev,

@@ -325,7 +325,7 @@ void i8255x_config(const struct i8255x *np, u8 *c)
 		c[6] |= CONFIG6_KEEP_BAD | CONFIG6_KEEP_OVERRUNS;
 		c[7] &= ~CONFIG7_DROP_SHORT;
 	}
-	if (np->mii.force_media && np->mii.full_duplex)
+	if (i8255x_phy_forces_full(np))
 		c[19] |= CONFIG19_FULL_DUPLEX;
 	if (np->flow) {
 		c[19] &= ~CONFIG19_NO_FLOW;

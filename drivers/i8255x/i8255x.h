@@ -234,6 +234,7 @@ u32 i8255x_phy_id(struct i8255x *np, int phy);
 void i8255x_init_phy(struct i8255x *np, int phy);
 void i8255x_link_speed(struct i8255x *np);
 void i8255x_phy_save(struct i8255x *np);
+bool i8255x_phy_forces_full(const struct i8255x *np);
 void i8255x_phy_restore(struct i8255x *np);
 
 /* flow.c */

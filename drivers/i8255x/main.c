@@ -342,10 +342,11 @@ static int i8255x_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	INIT_WORK(&np->reset_work, i8255x_reset);
 	timer_setup(&np->retry, i8255x_retry, 0);
 
-	pci_set_master(pdev);
+	/* Stop what another owner may have left running before it gets the bus. */
 	err = i8255x_hw_reset(np);
 	if (err)
 		return err;
+	pci_set_master(pdev);
 	err = i8255x_identify(np, id->driver_data);
 	if (err)
 		return err;

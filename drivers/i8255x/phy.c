@@ -81,11 +81,21 @@ void i8255x_link_speed(struct i8255x *np)
  */
 void i8255x_phy_save(struct i8255x *np)
 {
-	np->phy_bmcr = i8255x_mdio_read(np->netdev, np->mii.phy_id, MII_BMCR) &
-		       PHY_SETTINGS;
+	int bmcr = i8255x_mdio_read(np->netdev, np->mii.phy_id, MII_BMCR);
+
+	if (bmcr == 0xffff)
+		return;
+	np->phy_bmcr = bmcr & PHY_SETTINGS;
 	np->phy_advertise = i8255x_mdio_read(np->netdev, np->mii.phy_id,
 					     MII_ADVERTISE);
 	np->phy_saved = true;
+}
+
+/* Whether full duplex is forced: what was set, since the PHY may not answer. */
+bool i8255x_phy_forces_full(const struct i8255x *np)
+{
+	return np->phy_saved && !(np->phy_bmcr & BMCR_ANENABLE) &&
+	       np->phy_bmcr & BMCR_FULLDPLX;
 }
 
 /* Sets it again if it differs: the link need not go down. RTNL. */

@@ -225,8 +225,9 @@ int i8255x_rx_take(struct irqmod_queue *queue, int budget)
 		cur = cur + 1 == np->rings.rx_count ? 0 : cur + 1;
 
 		len = le16_to_cpu(rfd->count) & RFD_COUNT_MASK;
+		/* A full buffer: the frame may be longer. */
 		if (unlikely(!(status & RFD_OK) || len < ETH_HLEN ||
-			     len > RX_DATA_BYTES) &&
+			     len >= RX_DATA_BYTES) &&
 		    !i8255x_rx_keeps(np, len)) {
 			errors++;
 			continue;
@@ -254,6 +255,8 @@ int i8255x_rx_take(struct irqmod_queue *queue, int budget)
 	if (unlikely(!taken || READ_ONCE(np->ru_check)))
 		i8255x_rx_check(np);
 
+	if (unlikely(np->netdev->features & NETIF_F_RXFCS))
+		bytes -= packets * ETH_FCS_LEN;
 	u64_stats_update_begin(&queue->rx_stats.syncp);
 	u64_stats_add(&queue->rx_stats.packets, packets);
 	u64_stats_add(&queue->rx_stats.bytes, bytes);

@@ -167,8 +167,10 @@ void i8255x_self_test(struct net_device *netdev, struct ethtool_test *test,
 	if (test->flags & ETH_TEST_FL_OFFLINE) {
 		i8255x_pause(np);
 		i8255x_test_offline(np, data);
-		if (i8255x_restart(np))
+		if (i8255x_restart(np)) {
 			test->flags |= ETH_TEST_FL_FAILED;
+			schedule_work(&np->reset_work);	/* retries, or closes */
+		}
 	}
 	for (i = 0; i < I8255X_TESTS; i++)
 		if (data[i])
