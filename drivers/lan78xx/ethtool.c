@@ -5,7 +5,6 @@
 #include "lan78xx.h"
 
 #define RX_USECS_MAX	(U16_MAX / 60)	/* BULK_IN_DLY: 16 bits, 1/60 us */
-#define WOL_KNOWN	(WAKE_PHY | WAKE_UCAST | WAKE_BCAST | WAKE_MAGIC)
 
 static void lan78xx_get_drvinfo(struct net_device *netdev,
 				struct ethtool_drvinfo *info)
@@ -53,12 +52,24 @@ static int lan78xx_set_coalesce(struct net_device *netdev,
 	return err;
 }
 
+/* How the PHY of a LAN7801 reports link changes is not known here. */
+static u32 lan78xx_wol_known(const struct lan78xx *np)
+{
+	u32 known = WAKE_UCAST | WAKE_BCAST | WAKE_MAGIC;
+
+	if (!device_can_wakeup(&np->udev->dev))
+		return 0;
+	if (np->chip != CHIP_LAN7801)
+		known |= WAKE_PHY;
+	return known;
+}
+
 static void lan78xx_get_wol(struct net_device *netdev,
 			    struct ethtool_wolinfo *wol)
 {
 	struct lan78xx *np = netdev_priv(netdev);
 
-	wol->supported = WOL_KNOWN;
+	wol->supported = lan78xx_wol_known(np);
 	wol->wolopts = np->wol;
 }
 
@@ -66,24 +77,32 @@ static int lan78xx_set_wol(struct net_device *netdev,
 			   struct ethtool_wolinfo *wol)
 {
 	struct lan78xx *np = netdev_priv(netdev);
+	u32 known = lan78xx_wol_known(np);
+	int err;
 
-	if (wol->wolopts & ~WOL_KNOWN)
+	if (!known)
+		return -EOPNOTSUPP;
+	if (wol->wolopts & ~known)
 		return -EINVAL;
-	np->wol = wol->wolopts;
-	return device_set_wakeup_enable(&np->udev->dev, np->wol);
+	err = device_set_wakeup_enable(&np->udev->dev, wol->wolopts);
+	if (!err)
+		np->wol = wol->wolopts;
+	return err;
 }
 
+/* What is asked for, not what has been negotiated (see linkmode_set_pause()). */
 static void lan78xx_get_pauseparam(struct net_device *netdev,
 				   struct ethtool_pauseparam *pause)
 {
 	struct phy_device *phydev = netdev->phydev;
-	bool tx = false, rx = false;
+	bool rx = linkmode_test_bit(ETHTOOL_LINK_MODE_Pause_BIT,
+				    phydev->advertising);
+	bool asym = linkmode_test_bit(ETHTOOL_LINK_MODE_Asym_Pause_BIT,
+				      phydev->advertising);
 
-	if (phydev->link)
-		phy_get_pause(phydev, &tx, &rx);
 	pause->autoneg = phydev->autoneg;
 	pause->rx_pause = rx;
-	pause->tx_pause = tx;
+	pause->tx_pause = rx != asym;
 }
 
 static int lan78xx_set_pauseparam(struct net_device *netdev,

@@ -172,7 +172,7 @@ void lan78xx_filter_init(struct lan78xx *np)
 }
 
 /* If the chip is not started, the filter is written when it starts. */
-static void lan78xx_filter_changed(struct lan78xx *np)
+void lan78xx_filter_changed(struct lan78xx *np)
 {
 	if (READ_ONCE(np->started))
 		lan78xx_event(np, EVENT_FILTER);
@@ -197,15 +197,6 @@ int lan78xx_vlan_kill(struct net_device *netdev, __be16 proto, u16 vid)
 	struct lan78xx *np = netdev_priv(netdev);
 
 	clear_bit(vid, np->vlans);
-	lan78xx_filter_changed(np);
-	return 0;
-}
-
-int lan78xx_set_features(struct net_device *netdev, netdev_features_t features)
-{
-	struct lan78xx *np = netdev_priv(netdev);
-
-	WRITE_ONCE(np->features, features);
 	lan78xx_filter_changed(np);
 	return 0;
 }

@@ -104,6 +104,16 @@ int lan78xx_set_burst(struct lan78xx *np)
 			     min(READ_ONCE(np->rx.burst), most) : most);
 }
 
+/* Without a PHY, nobody else delays the clock of the LAN7801's RGMII. */
+static int lan78xx_set_rgmii(struct lan78xx *np)
+{
+	int err = lan78xx_write(np, MAC_RGMII_ID, MAC_RGMII_ID_TXC_DELAY);
+
+	if (!err)
+		err = lan78xx_write(np, RGMII_TX_BYP_DLL, RGMII_TX_DLL_TUNE);
+	return err;
+}
+
 int lan78xx_hw_init(struct lan78xx *np)
 {
 	const struct {
@@ -146,6 +156,8 @@ int lan78xx_hw_init(struct lan78xx *np)
 			return err;
 	}
 	err = lan78xx_init_ltm(np);
+	if (!err && np->phy_fixed)
+		err = lan78xx_set_rgmii(np);
 	if (!err)
 		err = lan78xx_set_delay(np);
 	if (!err)

@@ -163,6 +163,7 @@ struct lan78xx {
 	phy_interface_t interface;
 	bool phy_interrupts;		/* PHY interrupt is available */
 	bool phy_fixed;
+	bool phy_lost;			/* its registers, in suspend */
 	u32 led_mask;			/* of HW_CFG, if the device tree says */
 	u32 leds;			/* which LEDs there are */
 	u32 wol;
@@ -212,16 +213,17 @@ int lan78xx_init_ltm(struct lan78xx *np);
 void lan78xx_filter_init(struct lan78xx *np);
 int lan78xx_apply_filter(struct lan78xx *np);
 void lan78xx_forget_filter(struct lan78xx *np);
+void lan78xx_filter_changed(struct lan78xx *np);
 void lan78xx_set_rx_mode(struct net_device *netdev);
 int lan78xx_vlan_add(struct net_device *netdev, __be16 proto, u16 vid);
 int lan78xx_vlan_kill(struct net_device *netdev, __be16 proto, u16 vid);
-int lan78xx_set_features(struct net_device *netdev, netdev_features_t features);
 
 /* phy.c */
 int lan78xx_phy_attach(struct lan78xx *np);
 void lan78xx_phy_detach(struct lan78xx *np);
 void lan78xx_phy_start(struct lan78xx *np);
-void lan78xx_phy_stop(struct lan78xx *np);
+int lan78xx_phy_wake(struct lan78xx *np);
+int lan78xx_ioctl(struct net_device *netdev, struct ifreq *ifr, int command);
 void lan78xx_phy_event(struct lan78xx *np);
 void lan78xx_link_restore(struct lan78xx *np);
 
@@ -253,6 +255,9 @@ int lan78xx_tx_alloc(struct lan78xx *np);
 void lan78xx_tx_free(struct lan78xx *np);
 void lan78xx_tx_stop(struct lan78xx *np);
 void lan78xx_tx_start(struct lan78xx *np);
+netdev_features_t lan78xx_features_check(struct sk_buff *skb,
+					 struct net_device *netdev,
+					 netdev_features_t features);
 netdev_tx_t lan78xx_xmit(struct sk_buff *skb, struct net_device *netdev);
 int lan78xx_tx_poll(struct napi_struct *napi, int budget);
 unsigned int lan78xx_tx_reclaim(struct irqmod_queue *queue);
@@ -272,6 +277,7 @@ extern const struct attribute_group lan78xx_measures_group;
 /* power.c */
 int lan78xx_suspend(struct usb_interface *intf, pm_message_t message);
 int lan78xx_resume(struct usb_interface *intf);
+int lan78xx_reset_resume(struct usb_interface *intf);
 
 /* stats.c */
 void lan78xx_stats_init(struct lan78xx *np);

@@ -122,42 +122,61 @@ void lan78xx_link_restore(struct lan78xx *np)
 	mutex_unlock(&phydev->lock);
 }
 
-/* Handles the PHY's interrupt, or a previously failed access. */
-void lan78xx_phy_event(struct lan78xx *np)
+/* Clears what the internal PHY has reported, and lets it report link changes. Its
+ * driver accesses other pages of registers, holding the PHY's lock.
+ */
+static int lan78xx_phy_unmask(struct lan78xx *np)
 {
 	struct phy_device *phydev = np->netdev->phydev;
+	int phy = phydev->mdio.addr, err;
 
+	mutex_lock(&phydev->lock);
+	err = mdiobus_read(np->mdio, phy, LAN88XX_INT_STS);
+	if (err >= 0)
+		err = mdiobus_write(np->mdio, phy, LAN88XX_INT_MASK,
+				    LAN88XX_INT_MASK_MDINTPIN_EN_ |
+				    LAN88XX_INT_MASK_LINK_CHANGE_);
+	mutex_unlock(&phydev->lock);
+	return err;
+}
+
+/* Handles the PHY's interrupt, its start, a reset of it, or a previously failed
+ * access: the PHY may have lost its mask. It keeps it when the interface goes down,
+ * where nobody listens.
+ */
+void lan78xx_phy_event(struct lan78xx *np)
+{
 	if (np->phy_interrupts) {
-		/* Reading clears the PHY's causes; clear ours afterwards. */
-		if (mdiobus_read(np->mdio, phydev->mdio.addr,
-				 LAN88XX_INT_STS) < 0)
+		/* Clear the PHY's causes first, then ours. */
+		if (lan78xx_phy_unmask(np) < 0)
 			return;
 		lan78xx_write(np, INT_STS, INT_PHY);
 	}
-	phy_mac_interrupt(phydev);
+	phy_mac_interrupt(np->netdev->phydev);
 }
 
 void lan78xx_phy_start(struct lan78xx *np)
 {
-	struct phy_device *phydev = np->netdev->phydev;
-
-	phy_start(phydev);
-	if (np->phy_interrupts) {
-		mdiobus_write(np->mdio, phydev->mdio.addr, LAN88XX_INT_MASK,
-			      LAN88XX_INT_MASK_MDINTPIN_EN_ |
-			      LAN88XX_INT_MASK_LINK_CHANGE_);
-		/* Handle changes from before the mask was set. */
+	phy_start(np->netdev->phydev);
+	if (np->phy_interrupts)
 		lan78xx_event(np, EVENT_PHY);
-	}
 }
 
-void lan78xx_phy_stop(struct lan78xx *np)
+/* Link changes wake the host through the PHY's interrupt (WAKE_PHY). */
+int lan78xx_phy_wake(struct lan78xx *np)
 {
-	struct phy_device *phydev = np->netdev->phydev;
+	return lan78xx_phy_unmask(np);
+}
 
-	if (np->phy_interrupts)
-		mdiobus_write(np->mdio, phydev->mdio.addr, LAN88XX_INT_MASK, 0);
-	phy_stop(phydev);
+/* A PHY that is reset with BMCR loses its interrupt mask. */
+int lan78xx_ioctl(struct net_device *netdev, struct ifreq *ifr, int command)
+{
+	struct lan78xx *np = netdev_priv(netdev);
+	int err = phy_do_ioctl_running(netdev, ifr, command);
+
+	if (!err && command == SIOCSMIIREG)
+		lan78xx_event(np, EVENT_PHY);
+	return err;
 }
 
 static int lan78xx_mdio_register(struct lan78xx *np)
@@ -194,13 +213,7 @@ static struct phy_device *lan78xx_fixed_link(struct lan78xx *np)
 		.duplex = DUPLEX_FULL,
 	};
 	struct phy_device *phydev;
-	int err;
 
-	err = lan78xx_write(np, MAC_RGMII_ID, MAC_RGMII_ID_TXC_DELAY);
-	if (!err)
-		err = lan78xx_write(np, RGMII_TX_BYP_DLL, RGMII_TX_DLL_TUNE);
-	if (err)
-		return ERR_PTR(err);
 	phydev = fixed_phy_register(&status, NULL);
 	np->phy_fixed = !IS_ERR(phydev);
 	return phydev;

@@ -45,6 +45,8 @@ static int lan78xx_sleep_mode(struct lan78xx *np, u32 wol)
 				     PMT_RES_CLR_WKP_EN | PMT_SUS_MODE_MASK |
 				     PMT_WOL_EN | PMT_PHY_WAKE_EN | PMT_WUPS,
 				     mode | PMT_WUPS);
+	if (!err && wol & WAKE_PHY)
+		err = lan78xx_phy_wake(np);
 	/* Wake-up by frames needs the receiver. */
 	if (!err && wake)
 		err = lan78xx_hw_start(np);
@@ -81,14 +83,25 @@ int lan78xx_resume(struct usb_interface *intf)
 	if (!np->suspended)
 		return 0;	/* runtime resume: open does the rest */
 	rtnl_lock();
+	np->phy_lost = true;
 	np->suspended = false;
 	irqmod_attach(&np->port);
 	if (np->asleep) {
 		np->asleep = false;
-		phy_init_hw(np->netdev->phydev);
 		err = lan78xx_start(np);
 	}
 	/* If the start failed, closing and opening the interface may help. */
 	rtnl_unlock();
 	return err;
+}
+
+/* The device has been reset, and may have been without power. If it was suspended
+ * at runtime before the system was, lan78xx_suspend() has not been called.
+ */
+int lan78xx_reset_resume(struct usb_interface *intf)
+{
+	struct lan78xx *np = usb_get_intfdata(intf);
+
+	np->phy_lost = true;	/* the interface cannot be opened meanwhile */
+	return lan78xx_resume(intf);
 }

@@ -259,5 +259,6 @@ enum {
 #define TX_FCS			BIT(22)	/* append the FCS */
 #define TX_MSS_SHIFT		16	/* in word B */
 #define TX_MSS_MIN		8
+#define TX_MSS_MAX		0x3fff
 
 #endif /* LAN78XX_REGS_H */

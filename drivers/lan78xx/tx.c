@@ -245,6 +245,26 @@ static bool lan78xx_tx_packs(const struct lan78xx *np,
 	       (lan78xx_has(np, tx_pool) || !skb_is_gso(skb));
 }
 
+/* What the chip does not understand, or cannot segment: kernels before 6.1.70 and
+ * 6.6.9 do not compare what they forward with gso_max_size, and none compares
+ * gso_size with anything.
+ */
+netdev_features_t lan78xx_features_check(struct sk_buff *skb,
+					 struct net_device *netdev,
+					 netdev_features_t features)
+{
+	struct lan78xx *np = netdev_priv(netdev);
+
+	/* The stack puts a provider's tag (802.1ad) into the data. */
+	if (skb_vlan_tag_present(skb) && skb->vlan_proto != htons(ETH_P_8021Q))
+		features &= ~(NETIF_F_CSUM_MASK | NETIF_F_GSO_MASK);
+	if (skb_is_gso(skb) &&
+	    (skb->len > READ_ONCE(np->sizes.tx_bytes) - TX_CMD_BYTES ||
+	     skb_shinfo(skb)->gso_size > TX_MSS_MAX))
+		features &= ~NETIF_F_GSO_MASK;
+	return vlan_features_check(skb, features);
+}
+
 netdev_tx_t lan78xx_xmit(struct sk_buff *skb, struct net_device *netdev)
 {
 	struct lan78xx *np = netdev_priv(netdev);
@@ -252,9 +272,7 @@ netdev_tx_t lan78xx_xmit(struct sk_buff *skb, struct net_device *netdev)
 
 	irqmod_tx_begin(&np->queue);
 	skb_tx_timestamp(skb);
-	/* The stack segments what is longer (gso_max_size): kernels before 6.1.70
-	 * and 6.6.9 not if it was built before the URBs became smaller.
-	 */
+	/* Longer is only what the stack checked before the URBs became smaller. */
 	if (likely(skb->len <= np->sizes.tx_bytes - TX_CMD_BYTES))
 		taken = lan78xx_tx_packs(np, skb) ? lan78xx_tx_pack(np, skb)
 						  : lan78xx_tx_single(np, skb);

@@ -57,6 +57,7 @@ OF_CHIPS = (
     "hw_counters",
     "identify",
     "microcode",
+    "noqueue",
     "pause",
     "pci_reset",
     "registers",
@@ -68,8 +69,8 @@ OF_CHIPS = (
 CARDS = {"irqmod_i8255x": "irqlab-82559", "irqmod_rtl8139cp": "irqlab-8139cp"}
 """The tester's models of these chips."""
 OF_FRAMES = ("instruments", "live_address", "messages")
-OF_A_PEER = ("jumbo", "tso", "vlan")
-"""Each moves an interface to another network namespace, and therefore has a DUT of its own."""
+OF_A_PEER = ("jumbo", "rxvlan", "tso", "vlan")
+"""Each changes the addresses of both interfaces, and therefore has a DUT of its own."""
 ONCE = {
     "kasan": (
         ("together",),
@@ -83,7 +84,7 @@ ONCE = {
         ("netconsole",),
         ("tx_timeout",),
         ("usb",),
-        ("autosuspend", "ltm"),
+        ("autosuspend", "ltm", "usb_phy"),
         OF_CHIPS,
         OF_FRAMES,
         *((name,) for name in OF_A_PEER),
@@ -97,7 +98,7 @@ ONCE = {
         ("hotplug",),
         ("tx_timeout",),
         ("usb",),
-        ("autosuspend", "ltm"),
+        ("autosuspend", "ltm", "usb_phy"),
         OF_CHIPS,
         OF_FRAMES,
     ),
@@ -108,7 +109,7 @@ OF_THEIRS = tuple(script.name for script in tap.scripts() if not script.engine a
 OF_PCI = ("backstop", "interface", "load_unload", "netconsole", "queues", "rings", "tx_timeout", *OF_CHIPS)
 """Scripts for the schemes, rings, settings and chips of our PCI drivers, for sending with interrupts disabled, and for the device
 without hardware."""
-OF_USB = ("autosuspend", "ltm", "usb")
+OF_USB = ("autosuspend", "ltm", "usb", "usb_phy")
 OF_THE_ENGINE = ("queues",)
 """Scripts that use no chip; they run with irqmod_i8255x only."""
 OF_THE_CLOCK = ("backlog", "busy_wire", "short_ring", "tcp")

@@ -15,7 +15,7 @@ from irqlab.robustness.overload import Overload
 from irqlab.trials.forwarding import ForwardingTrial
 from irqlab.trials.testbed import Testbed
 
-OF_USB = ("autosuspend", "ltm", "usb")
+OF_USB = ("autosuspend", "ltm", "usb", "usb_phy")
 OF_ALL = (
     "bad_input",
     "instruments",
@@ -25,6 +25,7 @@ OF_ALL = (
     "messages",
     "modes",
     "refill_retry",
+    "rxvlan",
     "threaded",
     "tso",
     "vlan",
