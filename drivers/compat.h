@@ -48,6 +48,16 @@ do {								\
 #define irqmod_net_dim(dim, sample)	net_dim(dim, sample)
 #endif
 
+/* 6.14: NAPIs are added and enabled under the device's lock. Goes with 6.12. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
+#define netdev_lock(netdev)		((void)(netdev))
+#define netdev_unlock(netdev)		((void)(netdev))
+#define netif_napi_add_weight_locked	netif_napi_add_weight
+#define napi_enable_locked		napi_enable
+#define napi_disable_locked		napi_disable
+#define __netif_napi_del_locked		__netif_napi_del
+#endif
+
 /* 6.16: DECLARE_TRACE() adds _tp to the name, DECLARE_TRACE_EVENT() does not.
  * fixed_phy_register() lost the interrupt number, which had to be PHY_POLL.
  * Both go with 6.12.

@@ -85,10 +85,11 @@ void i8255x_phy_save(struct i8255x *np)
 
 	if (bmcr == 0xffff)
 		return;
+	/* Until a reset of the PHY ends, its settings are the old ones. */
+	np->phy_saved = !(bmcr & BMCR_RESET);
 	np->phy_bmcr = bmcr & PHY_SETTINGS;
 	np->phy_advertise = i8255x_mdio_read(np->netdev, np->mii.phy_id,
 					     MII_ADVERTISE);
-	np->phy_saved = true;
 }
 
 /* Whether full duplex is forced: what was set, since the PHY may not answer. */

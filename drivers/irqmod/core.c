@@ -304,8 +304,10 @@ void irqmod_start(struct irqmod_port *port)
 	}
 	irqmod_rx_changed(port);
 	port->up = true;
-	irqmod_for_each_queue(queue, port)
+	irqmod_for_each_queue(queue, port) {
 		WRITE_ONCE(queue->up, true);
+		irqmod_tx_close(queue, false);
+	}
 	tx_start(port);
 	rx_start(port);
 }
@@ -326,16 +328,18 @@ void irqmod_attach(struct irqmod_port *port)
 	struct irqmod_queue *queue;
 
 	ASSERT_RTNL();
-	/* No sender sees them started. netif_tx_lock() would only freeze the queues,
-	 * and neither netpoll nor a device without a qdisc looks at that. Byte queue
-	 * limits, whose bit this is, are off while the port is stopped.
+	/* No sender sees them started. Netpoll and devices without a qdisc do not
+	 * look whether a queue is frozen, as netif_tx_lock() makes it; others do not
+	 * look at the bit of byte queue limits, which are off here.
 	 */
+	netif_tx_lock_bh(netdev);
 	irqmod_for_each_queue(queue, port)
 		set_bit(__QUEUE_STATE_STACK_XOFF, &queue->txq->state);
 	netif_device_attach(netdev);
 	netif_tx_stop_all_queues(netdev);
 	irqmod_for_each_queue(queue, port)
 		clear_bit(__QUEUE_STATE_STACK_XOFF, &queue->txq->state);
+	netif_tx_unlock_bh(netdev);
 }
 EXPORT_SYMBOL_GPL(irqmod_attach);
 
@@ -365,8 +369,10 @@ void irqmod_stop(struct irqmod_port *port)
 	 * might wake a queue.
 	 */
 	netif_tx_disable(port->netdev);
-	irqmod_for_each_queue(queue, port)
+	irqmod_for_each_queue(queue, port) {
+		irqmod_tx_close(queue, true);
 		irqmod_heads_free(&queue->heads);
+	}
 }
 EXPORT_SYMBOL_GPL(irqmod_stop);
 

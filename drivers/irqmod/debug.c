@@ -91,17 +91,22 @@ void irqmod_tx_quiet(struct irqmod_queue *queue, bool quiet)
 	WRITE_ONCE(queue->tx_quiet, quiet);
 }
 
+/* After the last stop of the transmit queue, or before its start. */
+void irqmod_tx_close(struct irqmod_queue *queue, bool closed)
+{
+	WRITE_ONCE(queue->tx_closed, closed);
+}
+
 /**
  * irqmod_tx_check_started() - checks that no packet is sent while the port is stopped
  * @queue: the queue; it is locked
  *
- * During a change of the scheme packets are queued, and nothing reclaims them. While
- * the port is stopped, there is no chip to send them. Called by irqmod_tx_begin().
+ * There is no chip to send them. Called by irqmod_tx_begin().
  */
 void irqmod_tx_check_started(const struct irqmod_queue *queue)
 {
-	WARN_ONCE(!READ_ONCE(queue->up) && READ_ONCE(queue->tx_quiet),
-		  "%s: a packet is sent after the stop\n", queue->netdev->name);
+	WARN_ONCE(READ_ONCE(queue->tx_closed), "%s: a packet is sent after the stop\n",
+		  queue->netdev->name);
 }
 EXPORT_SYMBOL_GPL(irqmod_tx_check_started);
 #endif

@@ -260,6 +260,7 @@ struct irqmod_queue {
 	atomic_t rx_polling;		/* NAPI polls that have not returned */
 	const char *tx_holder;		/* function whose reclaim is under way */
 	bool tx_quiet;			/* stopped: no reclaim until the next start */
+	bool tx_closed;			/* ... and no packet is sent */
 #endif
 	void **rx_states;		/* of all schemes, in the order of the tables */
 	void **tx_states;
@@ -433,7 +434,7 @@ static inline bool irqmod_tx_queued(struct irqmod_queue *queue,
 		queue->tx_queued(queue);
 	if (unlikely(room < reserve))
 		irqmod_tx_full(queue, reserve);
-	else if (queue->tx_limited && unlikely(irqmod_tx_is_stopped(queue)))
+	if (queue->tx_limited && unlikely(irqmod_tx_is_stopped(queue)))
 		irqmod_tx_limited(queue);
 	return !netdev_xmit_more() || irqmod_tx_is_stopped(queue);
 }
@@ -567,6 +568,11 @@ static inline bool irqmod_must_flush_ack(const struct irqmod_queue *queue,
 	return groups & IRQMOD_TX ||
 	       (groups & IRQMOD_RX && !queue->rx_in_softirq);
 }
+
+/* For NAPIs besides those of the schemes. */
+void irqmod_napi_open(struct net_device *netdev, struct napi_struct *napi,
+		      int (*poll)(struct napi_struct *, int), int weight);
+void irqmod_napi_close(struct net_device *netdev, struct napi_struct *napi);
 
 /* ethtool and netdev operations common to all drivers. */
 int irqmod_get_coalesce(struct net_device *netdev, struct ethtool_coalesce *ec,

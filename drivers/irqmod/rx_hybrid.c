@@ -279,7 +279,7 @@ static bool rx_hybrid_start(struct irqmod_queue *queue)
 	h->asked = false;
 	h->counting = false;
 	h->rests = false;
-	irqmod_napi_open(queue);
+	irqmod_napi_start_poll(queue);
 	irqmod_de_start(&h->de);
 	hrtimer_start(&h->timer, h->window, HRTIMER_MODE_REL);
 	return false;

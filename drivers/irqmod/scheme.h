@@ -234,10 +234,12 @@ int irqmod_rx_poll_checked(struct irqmod_queue *queue, int budget);
 void irqmod_rx_check_idle(const struct irqmod_queue *queue);
 void irqmod_rx_quiet(struct irqmod_queue *queue, bool quiet);
 void irqmod_tx_quiet(struct irqmod_queue *queue, bool quiet);
+void irqmod_tx_close(struct irqmod_queue *queue, bool closed);
 #else
 static inline void irqmod_rx_check_idle(const struct irqmod_queue *queue) { }
 static inline void irqmod_rx_quiet(struct irqmod_queue *queue, bool quiet) { }
 static inline void irqmod_tx_quiet(struct irqmod_queue *queue, bool quiet) { }
+static inline void irqmod_tx_close(struct irqmod_queue *queue, bool closed) { }
 #endif
 
 /* deliver.c: where a scheme delivers its frames */

@@ -101,6 +101,8 @@ static void lan78xx_get_pauseparam(struct net_device *netdev,
 				      phydev->advertising);
 
 	pause->autoneg = phydev->autoneg;
+	if (!phydev->autoneg)
+		return;		/* the link has none */
 	pause->rx_pause = rx;
 	pause->tx_pause = rx != asym;
 }

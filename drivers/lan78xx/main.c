@@ -128,8 +128,10 @@ int lan78xx_up(struct lan78xx *np)
 		lan78xx_rx_free(np);
 		return err;
 	}
-	netif_napi_add_tx(np->netdev, &np->tx.napi, lan78xx_tx_poll);
-	napi_enable(&np->tx.napi);
+	/* It transmits: processes do not busy-poll it. */
+	set_bit(NAPI_STATE_NO_BUSY_POLL, &np->tx.napi.state);
+	irqmod_napi_open(np->netdev, &np->tx.napi, lan78xx_tx_poll,
+			 NAPI_POLL_WEIGHT);
 	irqmod_start(&np->port);
 	lan78xx_rx_fill(np);
 	np->flowing = true;
@@ -142,8 +144,7 @@ void lan78xx_down(struct lan78xx *np)
 		return;
 	np->flowing = false;
 	irqmod_stop(&np->port);
-	napi_disable(&np->tx.napi);
-	netif_napi_del(&np->tx.napi);
+	irqmod_napi_close(np->netdev, &np->tx.napi);
 	lan78xx_rx_stop(np);
 	lan78xx_tx_stop(np);
 	lan78xx_events_forget_urbs(np);
@@ -285,11 +286,15 @@ static int lan78xx_set_features(struct net_device *netdev,
 {
 	struct lan78xx *np = netdev_priv(netdev);
 	bool strips = (features ^ np->features) & NETIF_F_HW_VLAN_CTAG_RX;
+	int err;
 
 	if (np->started && strips) {
 		lan78xx_take_down(np);
 		WRITE_ONCE(np->features, features);
-		return lan78xx_bring_back(np);
+		err = lan78xx_bring_back(np);
+		if (err)
+			WRITE_ONCE(np->features, netdev->features);
+		return err;
 	}
 	WRITE_ONCE(np->features, features);
 	lan78xx_filter_changed(np);
@@ -493,8 +498,8 @@ static void lan78xx_disconnect(struct usb_interface *intf)
 
 	unregister_netdev(np->netdev);
 	cancel_work_sync(&np->reset_work);
-	lan78xx_phy_detach(np);
 	cancel_delayed_work_sync(&np->event_work);
+	lan78xx_phy_detach(np);
 	irqmod_unregister(&np->port);
 	lan78xx_int_free(np);
 	usb_set_intfdata(intf, NULL);

@@ -174,7 +174,7 @@ int lan78xx_ioctl(struct net_device *netdev, struct ifreq *ifr, int command)
 	struct lan78xx *np = netdev_priv(netdev);
 	int err = phy_do_ioctl_running(netdev, ifr, command);
 
-	if (!err && command == SIOCSMIIREG)
+	if (!err && command == SIOCSMIIREG && np->started)
 		lan78xx_event(np, EVENT_PHY);
 	return err;
 }

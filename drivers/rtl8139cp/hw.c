@@ -300,18 +300,25 @@ void cp_mii_init(struct cp *cp)
 
 #define CP_PHY_SETTINGS	(BMCR_SPEED100 | BMCR_ANENABLE | BMCR_FULLDPLX)
 
+/* While the PHY negotiates, speed and duplex may be what it has negotiated. */
+static u16 cp_mii_settings(u16 bmcr)
+{
+	return bmcr & BMCR_ANENABLE ? BMCR_ANENABLE : bmcr & CP_PHY_SETTINGS;
+}
+
 /* Keeps what ethtool or an ioctl has just set: the PHY forgets it with its power.
  * With mii_lock, under RTNL.
  */
 void cp_mii_save(struct cp *cp)
 {
-	int bmcr = readw(cp->regs + CP_BMCR);
+	u16 bmcr = readw(cp->regs + CP_BMCR);
 
 	if (bmcr == 0xffff)
 		return;
-	cp->mii_bmcr = bmcr & CP_PHY_SETTINGS;
+	/* Until a reset of the PHY ends, its settings are the old ones. */
+	cp->mii_saved = !(bmcr & BMCR_RESET);
+	cp->mii_bmcr = cp_mii_settings(bmcr);
 	cp->mii_advertise = readw(cp->regs + CP_ANAR);
-	cp->mii_saved = true;
 }
 
 /* Sets it again if it differs: the link need not go down. RTNL. */
@@ -324,7 +331,7 @@ void cp_mii_restore(struct cp *cp)
 	if (!cp->mii_saved)
 		return;
 	spin_lock_irqsave(&cp->mii_lock, flags);
-	bmcr = readw(cp->regs + CP_BMCR) & CP_PHY_SETTINGS;
+	bmcr = cp_mii_settings(readw(cp->regs + CP_BMCR));
 	if (bmcr != cp->mii_bmcr ||
 	    readw(cp->regs + CP_ANAR) != cp->mii_advertise) {
 		cp_mdio_write(netdev, cp->mii.phy_id, MII_ADVERTISE,

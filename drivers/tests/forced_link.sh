@@ -53,21 +53,6 @@ for wol in d g; do
 	check "... a host answers" reaches "$PEER0"
 done
 ethtool -s "$IF0" wol d
-if [ "$DRIVER" = irqmod_i8255x ]; then
-	# The chip does not answer for a while: what is forced is not what reads as ones.
-	command=/sys/class/net/$IF0/device/config
-	answers() { printf "\\00$1" | dd of="$command" bs=1 seek=4 conv=notrunc 2>/dev/null; }
-	check "10 Mbit/s, half duplex" ethtool -s "$IF0" speed 10 duplex half autoneg off
-	check "... the link comes up" up 10Mb/s
-	forced "... duplex is not full" 0
-	answers 4
-	usleep 5000000
-	answers 7
-	ip link set "$IF0" allmulticast on
-	forced "... nor when the chip has not answered for a while" 0
-	ip link set "$IF0" allmulticast off
-	check "... a host answers" reaches "$PEER0"
-fi
 check "100 Mbit/s, full duplex" ethtool -s "$IF0" speed 100 duplex full autoneg off
 check "... the link comes up" up 100Mb/s
 check "... a host answers" reaches "$PEER0"

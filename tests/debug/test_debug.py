@@ -64,6 +64,7 @@ OF_CHIPS = (
     "rx_fcs",
     "selftest",
     "wake",
+    "no_answer",
 )
 """Scripts for what our PCI drivers' chips have."""
 CARDS = {"irqmod_i8255x": "irqlab-82559", "irqmod_rtl8139cp": "irqlab-8139cp"}
