@@ -255,6 +255,9 @@ netdev_features_t lan78xx_features_check(struct sk_buff *skb,
 {
 	struct lan78xx *np = netdev_priv(netdev);
 
+	if (likely(!skb_is_gso(skb) && !skb_vlan_tag_present(skb) &&
+		   !eth_type_vlan(skb->protocol)))
+		return features;
 	/* The stack puts a provider's tag (802.1ad) into the data. */
 	if (skb_vlan_tag_present(skb) && skb->vlan_proto != htons(ETH_P_8021Q))
 		features &= ~(NETIF_F_CSUM_MASK | NETIF_F_GSO_MASK);
