@@ -12,6 +12,8 @@ shown() { ethtool -a "$IF0" | sed -n "s/^$1:[[:space:]]*//p"; }
 wakes() { ethtool "$IF0" | sed -n 's/^[[:space:]]*Wake-on: //p'; }
 # writes: "REGISTER VALUE" of all since the trace was cleared.
 writes() { sed -n 's/.* write phy:0x[0-9a-f]* reg:\(0x[0-9a-f]*\) val:\(0x[0-9a-f]*\).*/\1 \2/p' $TRACE/trace; }
+# Its driver begins with this register; it also does so when the link comes up.
+initializations() { writes | grep -c "^0x11 0xb00a"; }
 suspends() { : >$TRACE/trace; echo mem >/sys/power/state; }
 
 ip link set "$IF0" down
@@ -43,12 +45,11 @@ check "... a host answers" reaches "$PEER0"
 check "no wake-up" ethtool -s "$IF0" wol d
 check "... suspend and resume" suspends
 check "... a host answers" reaches "$PEER0"
-writes | cut -d ' ' -f 1 | sort -u >/tmp/up
+up=$(initializations)
 ip link set "$IF0" down
 check "suspend and resume, down" suspends
 ip link set "$IF0" up
 check "... a host answers" reaches "$PEER0"
-writes | cut -d ' ' -f 1 | sort -u >/tmp/down
-check "... the PHY is set up as after one that was up" same "$(cat /tmp/down)" "$(cat /tmp/up)"
+check "... the PHY is initialized as often as after one that was up" same "$(initializations)" "$up"
 echo 0 >$TRACE/events/mdio/enable
 done_testing
