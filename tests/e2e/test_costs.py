@@ -70,8 +70,9 @@ def test_a_frame_dropped_in_an_interrupt_is_not_charged_as_deferred() -> None:
     """In livelock the backlog is full, and interrupts that hit NET_TX drop frames there: these are freed at once."""
     overload = _trial("ORIGINAL", Costs(free_irq=1), 300_000.0)
     assert overload.cost_events is not None
-    # Each frame that was transmitted is freed by NET_TX, once.
-    assert overload.cost_events["free_irq"] <= 1.01 * overload.frames_forwarded + 256
+    # Each frame that was transmitted is freed by NET_TX, once; some were forwarded after the measurement.
+    assert overload.cost_events["free_irq"] == overload.counters.interfaces["eth1"]["tx_packets"]
+    assert overload.counters.backlog_drops > 0
 
 
 def test_a_cost_model_without_costs_changes_nothing() -> None:

@@ -82,7 +82,8 @@ def test_drivers_survive_errata(driver: str, nic: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("nic", "script"), [("lost-poll", "last_burst"), ("phy-off", "forced_link"), ("slow-scb", "hw_counters"), ("slow-scb", "modes")]
+    ("nic", "script"),
+    [("lost-poll", "last_burst"), ("phy-off", "forced_link"), ("slow-scb", "hw_counters"), ("slow-scb", "modes")],
 )
 def test_our_drivers_pass_a_script_in_spite_of_an_erratum(nic: str, script: str) -> None:
     card = _card(nic)
