@@ -12,7 +12,7 @@ if [ "$TIMED" = 0 ]; then
 fi
 config=/sys/class/net/$IF0/device/config
 # answers COMMAND: the low byte of the PCI command register; bit 1 is the registers' memory.
-answers() { printf "\\00$1" | dd of="$config" bs=1 seek=4 conv=notrunc 2>/dev/null; }
+answers() { printf %b "\\00$1" | dd of="$config" bs=1 seek=4 conv=notrunc 2>/dev/null; }
 # Bit 6 of byte 19 of the configuration: full duplex by force.
 duplex() { echo $((0x$(register "$IF0" $((120 + 19)) 1) >> 6 & 1)); }
 
