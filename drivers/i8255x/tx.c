@@ -172,7 +172,8 @@ netdev_tx_t i8255x_xmit(struct sk_buff *skb, struct net_device *netdev)
 	cb->tx.buf_el = 0;
 	if (irqmod_tx_wants_irq(&np->queue))
 		command |= CB_I;
-	skb_tx_timestamp(skb);
+	if (unlikely(skb_shinfo(skb)->tx_flags & SKBTX_ANY_TSTAMP))
+		skb_tx_timestamp(skb);
 	irqmod_tx_sent(&np->queue, skb->len);
 	i8255x_tx_commit(np, cb, command);
 

@@ -274,7 +274,8 @@ netdev_tx_t lan78xx_xmit(struct sk_buff *skb, struct net_device *netdev)
 	bool taken = false;
 
 	irqmod_tx_begin(&np->queue);
-	skb_tx_timestamp(skb);
+	if (unlikely(skb_shinfo(skb)->tx_flags & SKBTX_ANY_TSTAMP))
+		skb_tx_timestamp(skb);
 	/* Longer is only what the stack checked before the URBs became smaller. */
 	if (likely(skb->len <= np->sizes.tx_bytes - TX_CMD_BYTES))
 		taken = lan78xx_tx_packs(np, skb) ? lan78xx_tx_pack(np, skb)

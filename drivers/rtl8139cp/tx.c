@@ -271,7 +271,8 @@ netdev_tx_t cp_start_xmit(struct sk_buff *skb, struct net_device *netdev)
 	}
 	ring->slot[last].skb = skb;
 	/* The engine may free the packet as soon as the chip owns it. */
-	skb_tx_timestamp(skb);
+	if (unlikely(skb_shinfo(skb)->tx_flags & SKBTX_ANY_TSTAMP))
+		skb_tx_timestamp(skb);
 
 	irqmod_tx_sent(&cp->queue, skb->len);
 
