@@ -46,8 +46,8 @@ static void count_interrupt(struct irqmod_queue *queue, u32 groups)
  * the completion of a transfer, in the bus driver's context. Starts what the
  * schemes do then. While the queue is stopped it masks @groups.
  *
- * Context: hard IRQ, or that of a completion with IRQMOD_CAP_TRANSFERS. Not for one
- * queue on two CPUs at a time; completions of two directions may be.
+ * Context: hard IRQ, or that of a completion with IRQMOD_CAP_TRANSFERS. Must not run
+ * on two CPUs at a time for one queue, except for completions of two directions.
  */
 void irqmod_interrupt(struct irqmod_queue *queue, u32 groups)
 {

@@ -141,8 +141,8 @@ static int lan78xx_phy_unmask(struct lan78xx *np)
 }
 
 /* Handles the PHY's interrupt, its start, a reset of it, or a previously failed
- * access: the PHY may have lost its mask. It keeps it when the interface goes down,
- * where nobody listens.
+ * access: the PHY may have lost its mask. The mask stays set while the interface is
+ * down; its interrupts are ignored then.
  */
 void lan78xx_phy_event(struct lan78xx *np)
 {

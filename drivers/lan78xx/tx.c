@@ -245,9 +245,9 @@ static bool lan78xx_tx_packs(const struct lan78xx *np,
 	       (lan78xx_has(np, tx_pool) || !skb_is_gso(skb));
 }
 
-/* What the chip does not understand, or cannot segment: kernels before 6.1.70 and
- * 6.6.9 do not compare what they forward with gso_max_size, and none compares
- * gso_size with anything.
+/* Disables offloads for packets that the chip does not understand or cannot segment.
+ * Kernels before 6.1.70 and 6.6.9 do not compare the size of forwarded packets with
+ * gso_max_size, and no kernel checks gso_size.
  */
 netdev_features_t lan78xx_features_check(struct sk_buff *skb,
 					 struct net_device *netdev,
@@ -276,7 +276,7 @@ netdev_tx_t lan78xx_xmit(struct sk_buff *skb, struct net_device *netdev)
 	irqmod_tx_begin(&np->queue);
 	if (unlikely(skb_shinfo(skb)->tx_flags & SKBTX_ANY_TSTAMP))
 		skb_tx_timestamp(skb);
-	/* Longer is only what the stack checked before the URBs became smaller. */
+	/* A longer packet was checked by the stack before the URBs became smaller. */
 	if (likely(skb->len <= np->sizes.tx_bytes - TX_CMD_BYTES))
 		taken = lan78xx_tx_packs(np, skb) ? lan78xx_tx_pack(np, skb)
 						  : lan78xx_tx_single(np, skb);

@@ -7,13 +7,8 @@
 # until the chip has been started. Debug builds check that.
 . "${0%/*}/tap.sh"
 only_for irqmod_i8255x irqmod_rtl8139cp
+only_with_reset
 
-reset=/sys/class/net/$IF0/device/reset
-if [ ! -e "$reset" ]; then
-	skip "noqueue" "this chip cannot be reset by its configuration space"
-	done_testing
-	exit
-fi
 ip link set "$IF0" up
 reaches "$PEER0"
 check "no qdisc" tc qdisc replace dev "$IF0" root noqueue
@@ -28,7 +23,7 @@ for tx in $TX_SCHEMES; do
 		pg pgctrl start &
 		sender=$!
 		usleep 20000
-		check "$tx: reset under load, $i" sh -c "echo 1 >$reset"
+		check "$tx: reset under load, $i" sh -c "echo 1 >$RESET"
 		usleep 20000
 		pg pgctrl stop
 		wait $sender

@@ -62,6 +62,16 @@ only_for()
 	exit
 }
 
+# only_with_reset: sets RESET, the file that resets the PCI function; ends the test if there is none.
+only_with_reset()
+{
+	RESET=/sys/class/net/$IF0/device/reset
+	[ ! -e "$RESET" ] || return 0
+	skip "${0##*/}" "this chip cannot be reset by its configuration space"
+	done_testing
+	exit
+}
+
 same() { [ "$1" = "$2" ] || { echo "$1, not $2"; return 1; }; }
 
 # bytes OFFSET COUNT COMMAND...: bytes of the command's output, in hexadecimal digits.

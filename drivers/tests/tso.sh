@@ -14,7 +14,7 @@ flows()
 {
 	check "$1: TCP flows" iperf3 -c "$2" -n 2M
 }
-# Bytes of a packet, on average. What the chip segments is one packet, but to lan78xx.
+# Bytes of a packet, on average. irqmod_rtl8139cp counts a packet that the chip segments once, irqmod_lan78xx its segments.
 size()
 {
 	packets=$(statistic tx_packets) bytes=$(statistic tx_bytes)
