@@ -267,9 +267,12 @@ unsigned int lan78xx_tx_room(struct irqmod_queue *queue);
 /* main.c: RTNL */
 int lan78xx_start(struct lan78xx *np);
 void lan78xx_halt(struct lan78xx *np);
-void lan78xx_set_sizes(struct lan78xx *np);
 int lan78xx_up(struct lan78xx *np);
 void lan78xx_down(struct lan78xx *np);
+
+/* sizes.c */
+const struct lan78xx_speed *lan78xx_speed_of(const struct usb_device *udev);
+void lan78xx_set_sizes(struct lan78xx *np);
 
 /* measures.c */
 extern const struct attribute_group lan78xx_measures_group;

@@ -254,12 +254,15 @@ netdev_features_t lan78xx_features_check(struct sk_buff *skb,
 					 netdev_features_t features)
 {
 	struct lan78xx *np = netdev_priv(netdev);
+	bool tagged = skb_vlan_tag_present(skb);
+	__be16 outer = tagged ? skb->vlan_proto : skb->protocol;
 
-	if (likely(!skb_is_gso(skb) && !skb_vlan_tag_present(skb) &&
-		   !eth_type_vlan(skb->protocol)))
+	if (likely(!skb_is_gso(skb) && !eth_type_vlan(outer)))
 		return features;
-	/* The stack puts a provider's tag (802.1ad) into the data. */
-	if (skb_vlan_tag_present(skb) && skb->vlan_proto != htons(ETH_P_8021Q))
+	/* The chip does not look behind a provider's tag (802.1ad). The stack puts
+	 * such a tag into the data, if it is not there already.
+	 */
+	if (outer == htons(ETH_P_8021AD))
 		features &= ~(NETIF_F_CSUM_MASK | NETIF_F_GSO_MASK);
 	if (skb_is_gso(skb) &&
 	    (skb->len > READ_ONCE(np->sizes.tx_bytes) - TX_CMD_BYTES ||

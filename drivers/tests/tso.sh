@@ -66,6 +66,8 @@ ip link set q0 up
 there ip link set q1 up
 size "TSO over a provider's VLAN" 203.0.113.2
 [ "$DRIVER" != irqmod_rtl8139cp ] || check "packets are no larger than the MTU: $average" test $average -le 1522
+check "a provider's tag in the data" ip link set q0 type vlan reorder_hdr off
+flows "TSO over a provider's VLAN, the tag in the data" 203.0.113.2
 for tx in $TX_SCHEMES; do
 	put "$IF0" tx_scheme "$tx" 2>/dev/null || continue
 	flows "TSO with $tx" 192.0.2.2
