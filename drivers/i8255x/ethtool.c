@@ -190,29 +190,34 @@ static void i8255x_get_ringparam(struct net_device *netdev,
 	ring->tx_pending = np->rings.tx_count;
 }
 
-/* Allocates the new rings first; if that fails, the old ones stay in use. */
+/* Allocates the new rings first; without memory, or if the chip does not restart, the
+ * old ones stay in use.
+ */
 static int i8255x_resize(struct i8255x *np, unsigned int rx, unsigned int tx)
 {
-	struct i8255x_rings old = np->rings;
-	struct i8255x_rings new = { .rx_count = rx, .tx_count = tx };
+	struct i8255x_rings rings = { .rx_count = rx, .tx_count = tx };
 	int err;
 
-	err = i8255x_rx_alloc(np, &new);
+	err = i8255x_rx_alloc(np, &rings);
 	if (err)
 		return err;
-	err = i8255x_tx_alloc(np, &new);
+	err = i8255x_tx_alloc(np, &rings);
 	if (err) {
-		i8255x_rx_free(np, &new);
+		i8255x_rx_free(np, &rings);
 		return err;
 	}
 
 	i8255x_pause(np);
-	np->rings = new;
-	i8255x_rx_free(np, &old);
-	i8255x_tx_free(np, &old);
+	swap(np->rings, rings);
 	err = i8255x_restart(np);
-	if (err)
+	if (err) {
+		/* The command unit may still read the list. */
+		i8255x_hw_reset(np);
+		swap(np->rings, rings);
 		schedule_work(&np->reset_work);	/* retries, or closes */
+	}
+	i8255x_rx_free(np, &rings);
+	i8255x_tx_free(np, &rings);
 	return err;
 }
 
