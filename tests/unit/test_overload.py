@@ -133,6 +133,19 @@ def test_tap_runs_a_usb_driver_with_what_it_has(monkeypatch: pytest.MonkeyPatch)
     assert ran == [("updown", Combination("napi", "interrupt")), ("tcp", None)]
 
 
+@pytest.mark.parametrize(("failures", "summary"), [([], "0 failures, 2 skipped"), (["not ok 1"], "2 failures, 2 skipped")])
+def test_tap_ends_with_a_summary(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], failures: list[str], summary: str
+) -> None:
+    def run(loaded: Overload, script: tap.Script, combination: Combination | None) -> tap.Report:
+        return tap.Report("", lines=["1", "2"], failures=failures, skipped=["2"])
+
+    monkeypatch.setattr(command.Testbed, "resolve", lambda config: bed("high"))
+    monkeypatch.setattr(tap, "run", run)
+    assert command.run_tap(TestbedConfig("irqmod_x"), ["updown", "tcp"], [Schemes(rx="napi")], long=False) is not bool(failures)
+    assert capsys.readouterr().out.splitlines()[-1] == f"# 4 checks in 2 runs of tests: {summary}"
+
+
 def test_tap_runs_a_driver_without_schemes_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     ran: list[tuple[str, Combination | None]] = []
 

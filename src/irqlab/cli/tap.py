@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from irqlab import units
 from irqlab.config.schemes import Schemes
 from irqlab.config.testbed import TestbedConfig
 from irqlab.robustness import tap
@@ -13,11 +14,11 @@ from irqlab.trials.testbed import Testbed
 
 
 def run_tap(config: TestbedConfig, names: list[str], asked: Sequence[Schemes], long: bool) -> bool:
-    """Runs tests one after the other and prints their TAP; returns whether all passed. Raises IrqlabError."""
+    """Runs tests one after the other; prints their TAP and a summary. Returns whether all passed. Raises IrqlabError."""
     testbed = Testbed.resolve(config)
     combinations = tap.combinations(testbed, asked)
     overload = Overload(testbed)
-    good = True
+    reports: list[tap.Report] = []
     for script in tap.find(names):
         if script.long and not (long or names):
             print(f"# {script.name}: skipped: takes minutes (--long runs it)")
@@ -31,5 +32,8 @@ def run_tap(config: TestbedConfig, names: list[str], asked: Sequence[Schemes], l
             print(report.text, end="")
             for failure in report.failures:
                 print(f"# FAILED: {failure}")
-            good = good and report.passed
-    return good
+            reports.append(report)
+    checks, skipped = sum(len(report.lines) for report in reports), sum(len(report.skipped) for report in reports)
+    failures = sum(len(report.failures) for report in reports)
+    print(f"# {units.whole(checks)} checks in {len(reports)} runs of tests: {failures} failures, {skipped} skipped")
+    return all(report.passed for report in reports)
