@@ -24,6 +24,7 @@
  * more than half of the ring is empty, or if the pass found no frame.
  */
 #include <linux/irq_work.h>
+#include <linux/math64.h>
 #include <linux/module.h>
 
 #include "scheme.h"
@@ -69,7 +70,8 @@ struct irqmod_timer {
 	struct irq_work work;		/* polls */
 	struct tasklet_struct tasklet;	/* refills */
 	ktime_t period;
-	bool apart;			/* ... in an interrupt of its own */
+	ktime_t running;		/* the period until the timer expires next */
+	bool apart;			/* polls in an interrupt of its own */
 	spinlock_t irq_lock;		/* irq_off: passes of two CPUs (@irq) */
 	u32 rx_timer_without;		/* enum timer_without */
 	u32 rx_timer_refill;		/* enum timer_refill */
@@ -140,6 +142,28 @@ static noinline void rx_timer_poll(struct irq_work *work)
 		rx_timer_pass(t, room);
 }
 
+/* Timers of the same period expire together, whenever they were started: at its
+ * multiples. So one interrupt serves all interfaces. If they expired some
+ * microseconds apart, the kernel would find the next one expired at the end of each
+ * interrupt, and with two more, the tick for example, hold all timers up.
+ */
+static ktime_t rx_timer_first(struct irqmod_timer *t)
+{
+	u64 period_ns;
+
+	t->running = READ_ONCE(t->period);
+	period_ns = ktime_to_ns(t->running);
+	return ns_to_ktime((div64_u64(ktime_get_ns(), period_ns) + 1) * period_ns);
+}
+
+static void rx_timer_forward(struct irqmod_timer *t)
+{
+	if (likely(t->running == READ_ONCE(t->period)))
+		hrtimer_forward_now(&t->timer, t->running);
+	else
+		hrtimer_set_expires(&t->timer, rx_timer_first(t));
+}
+
 /* Never while a poll is under way: the irq_work runs on the timer's CPU, with
  * interrupts disabled.
  */
@@ -151,7 +175,7 @@ static enum hrtimer_restart rx_timer_over(struct hrtimer *timer)
 		rx_timer_poll(&t->work);
 	else if (rx_timer_room(t) > 0)
 		irq_work_queue(&t->work);
-	hrtimer_forward_now(timer, READ_ONCE(t->period));
+	rx_timer_forward(t);
 	return HRTIMER_RESTART;
 }
 
@@ -193,11 +217,11 @@ static bool rx_timer_start(struct irqmod_queue *queue)
 	struct irqmod_timer *t = queue->rx_state;
 	bool direct = timer_without(t) == WITHOUT_BACKLOG;
 	bool soft = direct || timer_without(t) == WITHOUT_TOP_HALF;
-	/* Not REL_HARD: the stack must not be entered in hard IRQ under
-	 * PREEMPT_RT, which runs timers of mode REL in softirq.
+	/* Not ABS_HARD: the stack must not be entered in hard IRQ under
+	 * PREEMPT_RT, which runs timers of mode ABS in softirq.
 	 */
-	enum hrtimer_mode mode = soft ? HRTIMER_MODE_REL_SOFT
-				      : HRTIMER_MODE_REL;
+	enum hrtimer_mode mode = soft ? HRTIMER_MODE_ABS_SOFT
+				      : HRTIMER_MODE_ABS;
 
 	queue->deliver = direct ? irqmod_deliver_stack : irqmod_deliver_backlog;
 	queue->rx_deferred = timer_without(t) != WITHOUT_REFILL;
@@ -207,7 +231,7 @@ static bool rx_timer_start(struct irqmod_queue *queue)
 	hrtimer_setup(&t->timer, rx_timer_over, CLOCK_MONOTONIC, mode);
 	if (timer_without(t) == WITHOUT_IRQ_OFF)
 		return true;
-	hrtimer_start(&t->timer, t->period, mode);
+	hrtimer_start(&t->timer, rx_timer_first(t), mode);
 	return false;
 }
 
