@@ -119,7 +119,7 @@ def skip_without_turns() -> None:
         ),
         pytest.param(
             "reclaim_unlocked",
-            ("--rx", "napi", "--tx", "off", "--first", "12", "--burst", "12", "--instants", "1000"),
+            ("--rx", "napi", "--tx", "off", "--first", "12", "--burst", "6", "--instants", "1000"),
             "processors",
             # Both processors free the same packet, or neither does: it depends on where code and data lie.
             "message kept",
