@@ -133,7 +133,7 @@ def test_tap_runs_a_usb_driver_with_what_it_has(monkeypatch: pytest.MonkeyPatch)
     assert ran == [("updown", Combination("napi", "interrupt")), ("tcp", None)]
 
 
-@pytest.mark.parametrize(("failures", "summary"), [([], "0 failures, 2 skipped"), (["not ok 1"], "2 failures, 2 skipped")])
+@pytest.mark.parametrize(("failures", "summary"), [([], "failures: 0, skipped: 2"), (["not ok 1"], "failures: 2, skipped: 2")])
 def test_tap_ends_with_a_summary(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], failures: list[str], summary: str
 ) -> None:
@@ -143,7 +143,7 @@ def test_tap_ends_with_a_summary(
     monkeypatch.setattr(command.Testbed, "resolve", lambda config: bed("high"))
     monkeypatch.setattr(tap, "run", run)
     assert command.run_tap(TestbedConfig("irqmod_x"), ["updown", "tcp"], [Schemes(rx="napi")], long=False) is not bool(failures)
-    assert capsys.readouterr().out.splitlines()[-1] == f"# 4 checks in 2 runs of tests: {summary}"
+    assert capsys.readouterr().out.splitlines()[-1] == f"# tests run: 2, checks: 4, {summary}"
 
 
 def test_tap_runs_a_driver_without_schemes_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

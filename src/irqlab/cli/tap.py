@@ -35,5 +35,5 @@ def run_tap(config: TestbedConfig, names: list[str], asked: Sequence[Schemes], l
             reports.append(report)
     checks, skipped = sum(len(report.lines) for report in reports), sum(len(report.skipped) for report in reports)
     failures = sum(len(report.failures) for report in reports)
-    print(f"# {units.whole(checks)} checks in {len(reports)} runs of tests: {failures} failures, {skipped} skipped")
+    print(f"# tests run: {len(reports)}, checks: {units.whole(checks)}, failures: {failures}, skipped: {skipped}")
     return all(report.passed for report in reports)
