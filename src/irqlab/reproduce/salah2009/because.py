@@ -30,7 +30,7 @@ BECAUSE = {
     ),
     "Shortly after": Because("differs", "[what Poisson arrivals change](#poisson-arrivals); the drop is not explained"),
     "NAPI leaves the least": Because("differs", _POISSON),
-    "At 0.5 to 0.7": Because("differs", "it follows from the drop of the interrupts, which is not explained"),
+    "At 0.5 to 0.7": Because("differs", "not explained: in the paper interrupts drop at these loads, and here they do not"),
     "At 2 times the cliff the application receives more": Because("differs", _SOFTIRQS),
     "At 4 times the cliff the application receives more": Because("differs", _SOFTIRQS),
     "With a budget of 300 ksoftirqd": Because("differs", "in part because of [the kernel's softirqs](#when-ksoftirqd-runs)"),

@@ -21,6 +21,6 @@ PAPER = Paper(
     with_long=True,
     kept_with=("--long", "--hardware", "mpc8250", "--ensemble", "3"),
     because=differences.BECAUSE,
-    takes_long="six variants at nine sizes, with the limit of the wire and without, overload, phases, and each cause on and off",
+    takes_long="six variants at eight sizes, with the limit of the wire and without, overload, phases, and each cause on and off",
     series=tuple(VARIANTS),
 )

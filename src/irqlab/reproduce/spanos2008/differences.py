@@ -30,7 +30,8 @@ BECAUSE = {
     "Freeing with dev_kfree_skb()": _FREEING,
     "Frames of 512 bytes at 100 Mbit/s": _FASTER,
     "Under that load NAPI takes": Because(
-        "differs", f"polls find no frames waiting, since this DUT is faster than the board: on and off with {_BOARD}"
+        "differs",
+        f"this DUT is faster than the board, so polls empty the ring and unmask receive interrupts: on and off with {_BOARD}",
     ),
     "With 64-byte frames the highest rate without loss": _FASTER,
     "By the formulas ORIGINAL and NAPI-TX-OFF": Because(
@@ -47,8 +48,8 @@ BECAUSE = {
 
 _COMPLETION = Because(
     "differs",
-    "not explained. TX-OFF is not charged the fitted cost of freeing in an interrupt, which contains the whole of a transmit "
-    "completion; no experiment divides it",
+    "not explained. TX-OFF is not charged the fitted cost of freeing in an interrupt, which may contain other costs of a "
+    "transmit completion on the board; no experiment separates them",
 )
 _HANDLER = Because(
     "differs", "the costs charge the handler nothing: on and off [under conditions](#table-3-and-figure-5-under-conditions)"
