@@ -2,8 +2,8 @@
 /*
  * The drivers are written for the newest kernel that they support. This header
  * gives them what older ones lack; no other file asks for the kernel's version.
- * Debian's older ones are 6.1 and 6.12: each entry says which kernel made the
- * change, and with which of the two the entry goes.
+ * Debian's older ones are 6.1 and 6.12: each entry says which kernel made the change,
+ * and with the support of which of the two it is to be removed ("goes with").
  *
  * To be included after the kernel's own headers.
  */

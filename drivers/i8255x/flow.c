@@ -2,7 +2,7 @@
 /*
  * Flow control by pause frames (82558 and later). The chip sends them when its
  * receive FIFO is nearly full, and does not send frames while its partner asks for
- * a pause. Both or none: descriptions of the bits that would separate them differ.
+ * a pause. Both or neither: descriptions of the bits that enable one alone disagree.
  */
 #include <linux/io.h>
 

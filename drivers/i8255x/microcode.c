@@ -2,8 +2,8 @@
 /*
  * Microcode (6.4.2.6), from the files that the kernel's e100 uses: 134 words and
  * the places of three constants in them. It bundles receive interrupts (CPUSaver),
- * and repairs the receiver of the 82551-F and 82551-10; e100 does not run them
- * without, nor do we.
+ * and repairs the receiver of the 82551-F and 82551-10; e100 does not run these
+ * two without it, nor do we.
  */
 #include <linux/firmware.h>
 #include <linux/module.h>

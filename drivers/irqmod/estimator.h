@@ -12,11 +12,11 @@
  * than a quarter of it, in the same direction, the estimator assumes a step and
  * restarts the average from the second window.
  *
- * No single gain achieves this. A gain of 1/4 detects a step to twice the cliff
- * after four windows, a gain of 1/2 after two. But with 1/2 the estimate is up
- * to 5.5 % off at 1000 pps, where a window of 8 ms has 8 or 9 packets (with 1/4:
- * 2.8 %), and bursts at the cliff that are slightly longer than a window cause
- * frequent switches.
+ * No single gain is both fast and accurate. A gain of 1/4 detects a step to twice
+ * the cliff after four windows, a gain of 1/2 after two. But with 1/2 the estimate
+ * is up to 5.5 % off at 1000 pps, where a window of 8 ms has 8 or 9 packets (with
+ * 1/4: 2.8 %), and bursts at the cliff that are slightly longer than a window
+ * cause frequent switches.
  *
  * Thresholds are stored in the unit of the average, 1/256 packet per window, so
  * that a window needs no division or multiplication; divisions are done when a

@@ -5,8 +5,8 @@
  * the receive softirq, refills the ring later.
  *
  * A poll takes 2.3 us for each short frame at 250 MIPS. In the timer's interrupt
- * all other timers would have to wait for it. If one is late in turn after the
- * other, the kernel holds all of them up, and says so ("hrtimer: interrupt took
+ * all other timers would have to wait for it. If timers are late one after
+ * another, the kernel delays all of them, and says so ("hrtimer: interrupt took
  * ... ns"). If there are frames to take, the timer therefore only raises another
  * interrupt (irq_work), which follows at once, before softirqs and processes.
  *
@@ -20,7 +20,7 @@
  * refill, so that a ring which ran dry for want of memory stays dry.
  *
  * rx_timer_refill says when the ring is refilled. softirq: by the tasklet. poll: at
- * the end of each pass, not behind the receive softirq. half: then, but only once
+ * the end of each pass, not after the receive softirq. half: as poll, but only once
  * more than half of the ring is empty, or if the pass found no frame.
  */
 #include <linux/irq_work.h>

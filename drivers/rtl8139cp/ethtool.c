@@ -51,7 +51,7 @@ static int cp_set_ringparam(struct net_device *netdev,
 	}
 	if (ring->tx_pending < CP_TSO_RING_MIN &&
 	    netdev->features & NETIF_F_TSO) {
-		NL_SET_ERR_MSG_MOD(extack, "tx: too few for TSO (ethtool -K)");
+		NL_SET_ERR_MSG_MOD(extack, "tx: too few for TSO (ethtool -K tso off)");
 		return -EINVAL;
 	}
 	if (netif_running(netdev))

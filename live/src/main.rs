@@ -76,7 +76,7 @@ fn threads(arguments: &Arguments) -> Result<Threads, String> {
         [] if arguments.sleep => None,
         [] if allowed.len() < 2 => {
             return Err(
-                "the tester needs two processors of its own, and may use one: --sleep makes do without, for tests".into(),
+                "the tester needs two processors, and this process may use only one; for tests, --sleep works with one".into(),
             );
         }
         [] => Some([allowed[allowed.len() - 2], allowed[allowed.len() - 1]]),

@@ -35,8 +35,8 @@ class Lab:
     """A driver under test. `driver` is the name of a module, ours or in-tree, or the path of a .ko. Raises IrqlabError.
 
     The schemes of a driver built on irqmod: `rx` and `tx`, or `variant`, one of the first paper's six
-    (irqlab.schemes.VARIANTS); and the settings weight, tx_frames, tx_usecs, rx_usecs, cliff_pps, epsilon_permille and
-    rate_window_ms.
+    (irqlab.config.schemes.VARIANTS). `settings`: the other fields of irqlab.config.schemes.Schemes, such as weight, cliff_pps
+    and rx_usecs.
 
     `cached`: reuse cached results of earlier trials (irqlab.trials.cache); False: run every trial.
 

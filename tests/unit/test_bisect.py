@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from irqlab.config.testbed import TestbedConfig
+from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.versions import bisect
 from irqlab.versions.bisect_report import Report, State
@@ -41,9 +42,11 @@ def number_of(tree: Path, commit: str) -> int:
     return int(bisect.subject(tree, commit).split()[1])
 
 
-def question(tree: Path, name: str = "instructions_per_frame", above: float = 0.01) -> bisect.Question:
+def question(
+    tree: Path, name: str = "instructions_per_frame", above: float = 0.01, workload: Workload | None = None
+) -> bisect.Question:
     ends = (git(tree, "rev-parse", f"HEAD~{COMMITS}"), git(tree, "rev-parse", "HEAD"))
-    return bisect.Question(tree, *ends, bisect.metric(name), above, TestbedConfig("irqmod_i8255x"), "64")
+    return bisect.Question(tree, *ends, bisect.metric(name), above, TestbedConfig("irqmod_i8255x"), workload or Workload())
 
 
 def value(name: str, figure: float) -> Metrics:
@@ -137,6 +140,8 @@ def test_what_was_measured_is_kept_for_the_same_question_only(tmp_path: Path, tr
     state.write(tmp_path)
     assert State.read(tmp_path, asked.key) == state
     assert State.read(tmp_path, question(tree, above=0.5).key) == state, "the threshold changes no measurement"
+    for other in (Workload(size=128), Workload(bidirectional=True), Workload(duration_ns=10**9)):
+        assert question(tree, workload=other).key != asked.key
     assert State.read(tmp_path, "another") == State("another")
     (tmp_path / "bisect-state.json").write_text("{")
     assert State.read(tmp_path, asked.key) == State(asked.key)

@@ -56,7 +56,7 @@ def test_cells_at_line_rate_are_left_out(tmp_path: Path, bidirectional: bool) ->
     assert list(cells_of(tmp_path, text, bidirectional)) == [Cell("A", 64)]
 
 
-COLUMNS = "row 2: columns must be variant, frame_bytes, throughput_pps or throughput_mbps$"
+COLUMNS = "row 2: numbers are needed in the columns frame_bytes, throughput_pps or throughput_mbps$"
 ALLOWED = "row 2: allowed are 64 to 1518 bytes and a throughput above 0$"
 
 
@@ -82,7 +82,7 @@ def test_a_wrong_row_is_named(tmp_path: Path, row: str, message: str) -> None:
 def test_a_table_with_an_empty_cell_is_refused(tmp_path: Path) -> None:
     with pytest.raises(IrqlabError, match=COLUMNS):
         cells_of(tmp_path, "frame_bytes,A,B\n64,20,\n")
-    with pytest.raises(IrqlabError, match="row 1: columns must be"):
+    with pytest.raises(IrqlabError, match="row 1: numbers are needed in"):
         cells_of(tmp_path, "frame_bytes,A\n,20\n")
 
 

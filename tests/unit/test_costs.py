@@ -174,7 +174,7 @@ def test_cells_at_line_rate_are_ignored(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("variant,frame_bytes,throughput_mbps\nNAPI,64,fast\n", "row 1: columns must be"),
+        ("variant,frame_bytes,throughput_mbps\nNAPI,64,fast\n", "row 1: numbers are needed in"),
         ("variant,frame_bytes,throughput_mbps\nNAPI,63,1\n", "64 to 1518"),
         ("variant,frame_bytes,throughput_mbps\nNAPI,64,1\nNAPI,64,2\n", "duplicate"),
         ("variant,frame_bytes,throughput_mbps\nNAPI,64,100\n", "costs cannot be fitted"),

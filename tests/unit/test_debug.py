@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 from elftools.elf.elffile import ELFFile
 
+from irqlab.cli import debug as command
 from irqlab.debug import state, symbols, trace
 from irqlab.debug.debuggee import Debuggee, Goto, Motion, Pause, Script
 from irqlab.debug.evidence import replay_of
@@ -293,3 +294,16 @@ def test_without_exact_instants_there_is_no_debugging(what: str) -> None:
 def test_too_many_traces_are_refused() -> None:
     with pytest.raises(IrqlabError, match="--traces"):
         Options(traces=-1)
+
+
+def test_findings_have_the_numbers_that_hunt_prints(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first cannot be replayed, and still counts."""
+    findings = [{"what": "late"}, {"what": "late", "replay": {}}]
+    row = {"method": "hunt", "complete": True, "summary": {"testbed": {}}, "samples": [{"findings": findings}]}
+    monkeypatch.setattr("irqlab.cli.debug.catalogue.read", lambda file: {"measured": {"results": [row]}})
+    request = SimpleNamespace(testbeds=[SimpleNamespace(driver=command.UNKNOWN)])
+    with pytest.raises(IrqlabError, match=r"^--finding 1: allowed are 2, which can be replayed$"):
+        command._found(Path("found.json"), 1, request)  # type: ignore[arg-type]
+    del findings[1]
+    with pytest.raises(IrqlabError, match=r"^found\.json has no finding that can be replayed$"):
+        command._found(Path("found.json"), 1, request)  # type: ignore[arg-type]

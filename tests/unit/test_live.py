@@ -180,7 +180,7 @@ def test_a_calibration_is_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         calibration.read(config)
     calibration.keep(_calibration(), calibration.place(config))
     assert calibration.read(config) == _calibration(made_s=calibration.read(config).made_s)
-    with pytest.raises(IrqlabError, match="is about p0 and p1 through af_xdp"):
+    with pytest.raises(IrqlabError, match="is for p0 and p1 with --kind af_xdp"):
         calibration.read(LiveConfig(PORTS), calibration.place(config))
     calibration.place(config).write_text("{}")
     with pytest.raises(IrqlabError, match="not a calibration"):

@@ -81,7 +81,7 @@ def test_errata_and_the_bus_are_chosen_for_the_tester_s_own_cards_only() -> None
         ("irqlab-8139cp+lost-rnr", None, "allowed errata are lost-poll, phy-off"),
         ("rtl8139+lost-poll", None, "allowed errata are none"),
         ("irqlab-8139cp", "25:32", "--bus 25:32: allowed are 33:32, 33:64"),
-        (None, "33:32", "rtl8139 has no bus with time"),
+        (None, "33:32", "the bus of rtl8139 takes no time"),
     ):
         with pytest.raises(SetupError, match=complaint):
             nics.choose(cp, requested, QEMU, bus)

@@ -29,7 +29,7 @@ FIRST_STEP = 0.02
 GENTLE_PPS = 5_000.0
 AT_WIRE = 0.995
 """From this share of line rate on, a cell is limited by line rate, not by the board."""
-COLUMNS = ("variant", "frame_bytes", "throughput_pps or throughput_mbps")
+COLUMNS = ("frame_bytes", "throughput_pps or throughput_mbps")
 
 
 @dataclass(frozen=True, order=True)
@@ -82,7 +82,7 @@ def read(path: Path, bidirectional: bool, line_rate_bps: float) -> dict[Cell, fl
             else:
                 pps = float(row.get("throughput_mbps") or "") * 1e6 / 8 / (size + WIRE_OVERHEAD_BYTES) * directions
         except ValueError:
-            raise IrqlabError(f"{path}, row {number}: columns must be {', '.join(COLUMNS)}") from None
+            raise IrqlabError(f"{path}, row {number}: numbers are needed in the columns {', '.join(COLUMNS)}") from None
         if not MIN_FRAME_BYTES <= size <= MAX_FRAME_BYTES or not (math.isfinite(pps) and pps > 0):
             raise IrqlabError(
                 f"{path}, row {number}: allowed are {MIN_FRAME_BYTES} to {MAX_FRAME_BYTES} bytes and a throughput above 0"

@@ -40,7 +40,10 @@ def command(
     bad: Annotated[str, typer.Option("--bad", help="A revision that is worse.")] = "HEAD",
     driver: Annotated[str, typer.Option("--driver", help="DRIVER[+OPTIONS], as for irqlab compare.")],
     metric: Annotated[
-        str, typer.Option("--metric", help=f"One of {', '.join([*bisect.SHORT_NAMES, 'instructions_per_frame', '...'])}.")
+        str,
+        typer.Option(
+            "--metric", help=f"{', '.join(bisect.SHORT_NAMES)}, or a name in irqlab compare's JSON without nic_ and fills."
+        ),
     ] = "instructions_per_frame",
     above: Annotated[
         str, typer.Option("--above", help="A commit is bad if it is worse than the good revision by more than this.")
@@ -63,11 +66,11 @@ def command(
         metric=bisect.metric(metric),
         above=share,
         common=side.testbed,
-        size=str(request.sizes[0]),
+        workload=request.workloads()[0],
     )
     commits = bisect.between(question)
     check_directory(out)
-    run = _Run(question, request.workloads()[0], bisect_report.State.read(out, question.key), out)
+    run = _Run(question, bisect_report.State.read(out, question.key), out)
     say(f"{len(commits)} commits, about {bisect.steps_left(commits)} steps after the two ends")
     answer = Answer()
     try:
@@ -89,8 +92,8 @@ def command(
 class _Run:
     """Measures commits, and keeps what it has measured."""
 
-    def __init__(self, question: Question, workload: Workload, state: bisect_report.State, out: Path) -> None:
-        self.question, self.workload, self.state, self.out = question, workload, state, out
+    def __init__(self, question: Question, state: bisect_report.State, out: Path) -> None:
+        self.question, self.state, self.out = question, state, out
         self.environment: list[dict[str, Any]] = []
 
     def rate(self, commit: str) -> float:
@@ -129,7 +132,7 @@ class _Run:
 
     def _measured(self, commit: str, method: Any) -> Sequence[MethodResult]:
         config = bisect.testbed_at(self.question, commit)
-        outcome: Outcome = measure([config], [self.workload], 1, method, commit[:12], throughput.METHOD.name)
+        outcome: Outcome = measure([config], [self.question.workload], 1, method, commit[:12], throughput.METHOD.name)
         if outcome.error is not None:
             raise outcome.error
         self.environment = outcome.environment

@@ -127,8 +127,8 @@ def verdict(found: method.Calibration) -> str:
     if claims := skill.claims(found.skills):
         return text + "\n".join(claims)
     if found.charged.predicted_error is None:
-        return text + "Nothing was left to predict: --fit-sizes keeps some cells back."
-    return text + "Nothing that needs no lab can be predicted from one frame size, so the lab's predictions cannot be judged."
+        return text + "No cells were left to predict: --fit-sizes fits the costs to some frame sizes and predicts the others."
+    return text + "From one frame size nothing can be predicted without the lab, so there is nothing to judge its predictions by."
 
 
 def _terms(text: str) -> list[str]:

@@ -95,20 +95,17 @@ def _trial(request: opt.Request, rate: float, at_ns: int) -> tuple[Testbed, Tria
 def _found(file: Path, number: int, request: opt.Request) -> tuple[Testbed, Trial[Any], int]:
     """The trial of a finding of `irqlab hunt`, and its instant."""
     if request.testbeds[0].driver != UNKNOWN:
-        raise IrqlabError(f"--driver: {file} says which driver it was")
+        raise IrqlabError(f"--driver: not allowed with --at {file}, which names the driver")
     document = catalogue.read(file)
     rows = [row for row in document["measured"]["results"] if row["method"] == "hunt" and row["complete"]]
     replays = [
-        (row["summary"]["testbed"], one["replay"])
-        for row in rows
-        for sample in row["samples"]
-        for one in sample["findings"]
-        if one.get("replay") is not None
+        (row["summary"]["testbed"], one.get("replay")) for row in rows for sample in row["samples"] for one in sample["findings"]
     ]
-    if not replays:
+    allowed = [number for number, (_, replay) in enumerate(replays, 1) if replay is not None]
+    if not allowed:
         raise IrqlabError(f"{file} has no finding that can be replayed")
-    if not 1 <= number <= len(replays):
-        raise IrqlabError(f"--finding {number}: {file} has {len(replays)}")
+    if number not in allowed:
+        raise IrqlabError(f"--finding {number}: allowed are {', '.join(map(str, allowed))}, which can be replayed")
     config, replay = replays[number - 1]
     testbed = testbed_of(config)
     known = {(one["name"], one["sha256"]) for dut in document["environment"]["duts"] for one in dut["modules"]}

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from irqlab.cli.compare import FailAbove, FailOn
+from irqlab.cli.compare import FailOn
 from irqlab.cli.output import check_outputs
 from irqlab.compare import export, verdict
 from irqlab.errors import IrqlabError
@@ -23,6 +23,14 @@ Files = Annotated[
 ]
 Format = Annotated[str | None, typer.Option("--format", help=f"One of: {', '.join(export.FORMATS)}; default: markdown.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Output file; default: standard output.")]
+FailAbove = Annotated[
+    str | None,
+    typer.Option(
+        "--fail-above",
+        help="Mark figures as failed that are worse than those of the first configuration by more than this, e.g. 1%. "
+        "The exit code stays 0.",
+    ),
+]
 
 
 MethodName = Annotated[

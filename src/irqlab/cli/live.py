@@ -60,12 +60,10 @@ Sleep = Annotated[
 Size = Annotated[str, typer.Option("--size", help="Frame sizes in bytes, including FCS, comma-separated; or imix.")]
 Duration = Annotated[float, typer.Option("--duration", help="Measurement window of a trial, in seconds (RFC 2544 asks for 60).")]
 Warmup = Annotated[float, typer.Option("--warmup", help="Warm-up under load before the measurement window, in seconds.")]
-Repeat = Annotated[
-    int, typer.Option("--repeat", help="How often the whole measurement is repeated: medians and ranges are shown.")
-]
+Repeat = Annotated[int, typer.Option("--repeat", help="Number of times to measure everything; shows medians and ranges.")]
 Width = Annotated[
     float,
-    typer.Option("--width", help="Relative distance of the highest passing and the lowest failing load that ends a search."),
+    typer.Option("--width", help="End a search when passing and failing loads differ by at most this share, 0.001 to 0.5."),
 ]
 LineRate = Annotated[
     str | None, typer.Option("--line-rate", help="Highest load, in bit/s: 100M, 1G; default: the speed that the ports report.")

@@ -45,7 +45,7 @@ MAX_DURATION_S = 3600.0
 MAX_WARMUP_S = 60.0
 REQUIRED = inspect.Parameter.empty
 _HARDWARE = "Hardware: costs, memory (default: none)"
-_ENSEMBLE = "How sure is it?"
+_ENSEMBLE = "Ensembles: how much results vary"
 _TESTING = "Testing (nothing is measured)"
 _SCHEMES = "Schemes (drivers built on irqmod)"
 
@@ -104,7 +104,10 @@ SHARED: dict[str, Shared] = {
         _default(TestbedConfig, "mips"),
     ),
     "size": _option(
-        "--size", str, "Frame sizes in bytes, including FCS, comma-separated; or imix.", str(_default(Workload, "size"))
+        "--size",
+        str,
+        "Frame sizes in bytes, including FCS (64 to 1518), comma-separated; or imix.",
+        str(_default(Workload, "size")),
     ),
     "bidirectional": _option(
         "--bidirectional", bool, "Offer the load in both directions simultaneously.", _default(Workload, "bidirectional")
@@ -139,7 +142,7 @@ SHARED: dict[str, Shared] = {
     "loss_tolerance": _option(
         "--loss-tolerance",
         float,
-        "Share of frames that may be lost at the throughput.",
+        "Share of frames that may be lost at the throughput, 0 to below 1; above 0, late frames do not count as lost.",
         _default(Workload, "loss_tolerance"),
     ),
     "above_line_rate": _option(
@@ -337,7 +340,7 @@ def _check(value: dict[str, Any]) -> None:
     if value["perturb"] is not None and value["ensemble"] == 1:
         raise IrqlabError(f"--perturb {value['perturb']}: needs an ensemble of several members, such as --ensemble 5")
     if value["jobs"] < 0:
-        raise IrqlabError(f"--jobs {value['jobs']}: allowed are 1 or more")
+        raise IrqlabError(f"--jobs {value['jobs']}: allowed are 0 (the number of cores) or more")
 
 
 def sizes(text: str) -> tuple[FrameSize, ...]:

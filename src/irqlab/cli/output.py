@@ -47,7 +47,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def check_outputs(*files: Path | None) -> None:
-    """Checks, before anything is measured, that files can be written. Raises IrqlabError if not."""
+    """Checks, before anything is measured, that no file is a directory, and that its directory exists. Raises IrqlabError."""
     for file in files:
         if file is not None and (file.is_dir() or not file.absolute().parent.is_dir()):
             raise IrqlabError(f"cannot write {file}: it is a directory, or its directory does not exist")

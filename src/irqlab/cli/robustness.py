@@ -52,9 +52,9 @@ def fuzz_command(
 ) -> None:
     """Inject random faults into the NIC's responses. Exit code 1: the driver failed."""
     check_outputs(json_file, None)
-    for name, value in (("--cases", cases), ("--first", first + 1)):
-        if not 1 <= value <= 10**9:
-            raise IrqlabError(f"{name}: allowed are {0 if name == '--first' else 1} to {10**9}")
+    for name, value, least in (("--cases", cases, 1), ("--first", first, 0)):
+        if not least <= value <= 10**9:
+            raise IrqlabError(f"{name} {value}: allowed are {least} to {10**9}")
     testbed = _testbed(request)
     nicport.require_faults(testbed)
     runner = TrialRunner(testbed, progress=lambda text: print(text, file=sys.stderr, flush=True))

@@ -21,7 +21,7 @@ Case = tuple[str, str, list[Line]]
 
 
 def cases(rows: Sequence[Row], fail_above: float | None = None, judged: Sequence[str] = ()) -> Iterator[Case]:
-    """The figures of method `costs`: against the first configuration that was offered the same, where there are several."""
+    """The figures of method `metrics`, compared with the first configuration that was offered the same load, if any was."""
     first: dict[tuple[Any, ...], Row] = {}
     complete = [row for row in rows if row["method"] == "metrics" and row["complete"]]
     if not complete:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A grid of configurations and frame sizes, each cell measured alike (irqlab.methods.costs)."""
+"""A grid of configurations and frame sizes, each cell measured alike (irqlab.methods.metrics)."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def measure(runner: TrialRunner, workload: Workload, profiled: bool) -> list[Met
 
 
 def to_csv(rows: Iterable[dict[str, Any]]) -> str:
-    """The rows of method `costs`, one line each (RFC 4180, line feeds); an empty field: not measurable."""
+    """The rows of method `metrics`, one line each (RFC 4180, line feeds); an empty field: not measurable."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*NAMES, *(metric.name for metric in costs.METRICS)])

@@ -104,7 +104,7 @@ def _ensemble_note(after: Row) -> str:
     """How to read a table of ensembles."""
     return (
         f"Medians and ranges of {after['ensemble']['members']} members. Noise: the most by which two members of the first side "
-        "differ, its null ensemble included. A difference is called one if no member of one side is within the range of the "
+        "differ, its null ensemble included. The sides count as different if no member of one is within the range of the "
         f"other, and the medians differ by {RELATIVE:.1%} or more, and by the metric's floor or more.".replace("%", " %")
     )
 

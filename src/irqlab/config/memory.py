@@ -348,7 +348,8 @@ def _read(where: str, kind: type[T], given: Any) -> T:
     for name, value in given.items():
         right = type(value) is _TYPES[name] if name in _TYPES else _is_number(value)
         if not right:
-            raise IrqlabError(f"{where}: {name} is {value!r}")
+            kinds = {str: "a string", int: "a whole number", bool: "true or false", tuple: "a list"}
+            raise IrqlabError(f"{where}: {name} is {value!r}; it must be {kinds.get(_TYPES.get(name, float), 'a number')}")
     return kind(**given)
 
 

@@ -88,7 +88,10 @@ class Schemes:
 
     variant: str | None = None
     """One of VARIANTS, which implies rx and tx; None: these are given separately."""
-    weight: Annotated[int | None, Place("--weight", "napi: maximum frames per poll.", file="irqmod/rx_weight")] = None
+    weight: Annotated[
+        int | None,
+        Place("--weight", "napi, dim, hybrid: maximum frames per poll, 1 to 64; default: 64.", file="irqmod/rx_weight"),
+    ] = None
     cliff_pps: Annotated[
         int | None,
         Place("--cliff", "hybrid: frames/s at which it changes from disable-enable to NAPI.", file="irqmod/rx_cliff_pps"),
@@ -115,13 +118,13 @@ class Schemes:
         int | None,
         Place(
             "--queue-high",
-            "polling: frames behind the driver, in any queue, from which on it takes no more; 0: no limit.",
+            "polling: stop receiving at this many frames in queues behind the driver, up to 96; default: 0, no limit.",
             file="irqmod/rx_queue_high",
         ),
     ] = None
     queue_low: Annotated[
         int | None,
-        Place("--queue-low", "polling: frames behind the driver at which it goes on.", file="irqmod/rx_queue_low"),
+        Place("--queue-low", "polling: receive again at this many frames, up to 95; default: 8.", file="irqmod/rx_queue_low"),
     ] = None
     cpu_percent: Annotated[
         int | None,
@@ -161,11 +164,11 @@ class Schemes:
     ] = None
     defer_hard_irqs: Annotated[
         int | None,
-        Place("--defer-hard-irqs", "NAPI of any driver: empty polls until the unmask.", file="napi_defer_hard_irqs"),
+        Place("--defer-hard-irqs", "Any NAPI driver: empty polls until interrupts are unmasked.", file="napi_defer_hard_irqs"),
     ] = None
     gro_flush_timeout_ns: Annotated[
         int | None,
-        Place("--gro-flush-timeout", "NAPI of any driver: ns between empty polls.", file="gro_flush_timeout"),
+        Place("--gro-flush-timeout", "Any NAPI driver: ns to the next poll while they are masked.", file="gro_flush_timeout"),
     ] = None
     napi_threads: Annotated[
         str | None,

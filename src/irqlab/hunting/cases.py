@@ -35,7 +35,7 @@ ALONE_CHANGES = 6
 USUAL_RING = 256
 """Of drivers that do not say how large theirs is."""
 ARMED_BEFORE_NS = 1_000
-"""Calls fail from that long before the interface is set up on."""
+"""Calls fail from this long before the interface is set up."""
 UP_NS, DOWN_AGAIN_NS = 10 * MS, 60 * MS
 """When the interface is set up while calls fail, and when it is set down after that."""
 

@@ -23,9 +23,9 @@ MOST_TRIAL_NS = 3_000_000_000_000
 def busy_spans(found: HuntResult, step_ns: int, before_ns: int) -> list[tuple[int, int]]:
     """When the DUT executes without a second event: spans in ns after the first, of all pairs together.
 
-    They are multiples of `step_ns`, both ends included, with a margin. Spans that overlap are joined. `before_ns`: so long the
-    DUT works on a second event. One that comes so long before a span, while the DUT halts, meets what the span begins with: a
-    timer.
+    They are multiples of `step_ns`, both ends included, with a margin. Spans that overlap are joined. `before_ns`: how
+    long the DUT works on a second event. Spans begin that much earlier, so that the work on an event that comes during a halt
+    overlaps with what ends the halt, such as a timer.
     """
     period_ns = found.spec.period_ns
     # A halt is known when it is over. So it is not known when the DUT halts for the last time, and that span is left out.

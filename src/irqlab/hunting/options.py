@@ -34,7 +34,8 @@ class Options:
         str,
         typer.Option(
             "--what",
-            help=f"What happens at every instant, separated by commas: {', '.join(KINDS)}; or {CHANGES}: all from rx-scheme on.",
+            help=f"What happens at every instant, separated by commas: {', '.join(KINDS)}; or {CHANGES}: {CHANGE_KINDS[0]} "
+            "and all kinds after it.",
         ),
     ] = ARRIVALS
     ports: Annotated[
@@ -60,7 +61,7 @@ class Options:
     ] = 0
     bound: Annotated[
         float,
-        typer.Option("--bound", help="A frame is late if it takes this many µs longer than a frame that arrives alone."),
+        typer.Option("--bound", help="A frame is late if it takes this many µs longer than one alone does (times --burst)."),
     ] = 100.0
     step: Annotated[int, typer.Option("--step", help="Instructions from one instant to the next.")] = 1
     instants: Annotated[
@@ -73,7 +74,7 @@ class Options:
     switches: Annotated[
         int,
         typer.Option(
-            "--switches", help="processors: how often one gives way to the other in a pair. 1: once, before every instruction."
+            "--switches", help="processors: switches to the other one in a pair, up to 16. 1: before each instruction in turn."
         ),
     ] = 1
     hunt_seed: Annotated[
@@ -89,9 +90,7 @@ class Options:
             "by its number.",
         ),
     ] = None
-    lead: Annotated[
-        int, typer.Option("--lead", help="With --at: number of pairs before it, with shorter and shorter distances to it.")
-    ] = 0
+    lead: Annotated[int, typer.Option("--lead", help="With --at: number of instants before it to replay first, 0 to 999.")] = 0
     repeat: Annotated[int, typer.Option("--repeat", help="With --at: number of repetitions; none is cached.")] = 1
     traces: Annotated[int, typer.Option("--traces", help="Number of findings for which to show what the driver executed.")] = 1
 

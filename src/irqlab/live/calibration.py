@@ -82,7 +82,7 @@ def keep(found: Calibration, path: Path) -> None:
 def read(config: LiveConfig, path: Path | None = None) -> Calibration:
     """The calibration of these ports. Raises LiveError if there is none, or if it is another's."""
     where = path or place(config)
-    mend = f"`irqlab live calibrate {config.ports[0]} {config.ports[1]} --kind {config.kind}`, with a cable from port to port"
+    mend = f"run `irqlab live calibrate {config.ports[0]} {config.ports[1]} --kind {config.kind}` with a cable from port to port"
     try:
         content = json.loads(where.read_text())
     except FileNotFoundError:
@@ -95,7 +95,7 @@ def read(config: LiveConfig, path: Path | None = None) -> Calibration:
     if not isinstance(content, dict) or content.get("schema") != SCHEMA:
         raise LiveError(f"{where} is not a calibration of irqlab live; {mend}")
     if tuple(content["ports"]) != config.ports or content["kind"] != config.kind:
-        raise LiveError(f"{where} is about {' and '.join(content['ports'])} through {content['kind']}; {mend}")
+        raise LiveError(f"{where} is for {' and '.join(content['ports'])} with --kind {content['kind']}; {mend}")
     sizes = {int(size): one for size, one in content["sizes"].items()}
     return Calibration(
         ports=config.ports,

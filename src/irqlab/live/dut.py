@@ -32,9 +32,9 @@ from irqlab.live.remote import Remote
 from irqlab.qemu.rpc import TesterError
 
 EARLY_NS = 50_000_000
-"""So long before the end of the window at most its last reading is asked for: what comes after the load would lower the rate."""
+"""The last reading is requested at most this long before the end of the window: after the load it would lower the rate."""
 REFERENCE_NS = 200_000_000
-"""For so long the soakers run without load."""
+"""How long the soakers run without load."""
 _TX_THAT_NEED_MASKS = tuple(scheme.name for scheme in engine.schemes("tx", engine.MASK) if scheme.needs_masks)
 KERNEL_THREADS = range(2, 1000)
 """Range of process IDs searched for ksoftirqd."""

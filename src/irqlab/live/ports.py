@@ -25,7 +25,7 @@ class LiveError(IrqlabError):
 
 
 class Ports:
-    """A running irqlab-live. Its standard input is its life: the process ends when we do, and takes its sockets with it."""
+    """A running irqlab-live. It ends when its standard input closes, as it does if this process dies; its sockets close, too."""
 
     def __init__(self, config: LiveConfig) -> None:
         """Opens the ports. Raises LiveError."""

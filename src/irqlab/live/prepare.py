@@ -244,7 +244,7 @@ def _managed(port: str) -> str:
 
 
 def prepare(ports: tuple[str, str], target: str | None, theirs: tuple[str, str] | None, governor: bool, say: Say) -> None:
-    """Prepares the ports and, with an agent, the device. After an error everything is put back. Raises IrqlabError.
+    """Prepares the ports and, with an agent, the device. After an error its changes are undone. Raises IrqlabError.
 
     If the ports were prepared before without an agent, as for `irqlab live calibrate`, only the device is left to do.
     """
@@ -399,7 +399,7 @@ def _mend(ports: tuple[str, str], journal: Journal) -> str:
     """What to do so that everything can be undone."""
     gone = [port for port in ports if not _exists(port)]
     if not gone:
-        return "run it again when it is possible"
+        return "run `irqlab live restore` again once the causes are removed"
     return (
         f"there is no interface {' and '.join(gone)} here: run it again in its network namespace or when it is back; "
         f"if it is gone for good, delete {journal.path}"

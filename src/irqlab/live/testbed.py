@@ -156,7 +156,7 @@ class LiveTestbed(Testbed):
         return same
 
     def with_schemes(self, schemes: Schemes) -> LiveTestbed:
-        """The same device with other schemes, which are set before each of its trials. This one closes it."""
+        """A view of the device with other schemes, set before each of its trials. Only the original testbed is to be closed."""
         same = copy.copy(self)
         same.live = replace(self.live, schemes=schemes)
         same.config = replace(self.config, dut=DutConfig(schemes=schemes))

@@ -64,7 +64,7 @@ class Options:
         int | None,
         typer.Option(
             "--busy-poll-usecs",
-            help=f"busy-read, epoll-busy, suspend: how long to poll in µs; default: {waits.BUSY_POLL_US}; suspend: 0, once.",
+            help=f"busy-read, epoll-busy, suspend: how long to poll in µs; default: {waits.BUSY_POLL_US}; suspend: 0 (1 poll).",
             min=0,
         ),
     ] = None
@@ -87,7 +87,7 @@ class Options:
         ),
     ] = None
     cliff_sign: Annotated[
-        str, typer.Option("--cliff-sign", help=f"The sign of the cliff that --load means: {', '.join(cliff.SIGNS)}.")
+        str, typer.Option("--cliff-sign", help=f"The sign by which the cliff of --load is found: {', '.join(cliff.SIGNS)}.")
     ] = cliff.CHOSEN
     interfaces: Annotated[
         int,

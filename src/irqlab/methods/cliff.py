@@ -163,7 +163,7 @@ def _guess_pps(runner: TrialRunner, workload: Workload, tuning: Tuning, echo: bo
     probe = runner.trial(receiving.spec_of(workload, PROBE_PPS, tuning, echo))
     cost = (base.cpu_available - probe.cpu_available) / probe.offered_pps
     if cost <= 0:
-        raise IrqlabError(f"{runner.testbed.driver}: {PROBE_PPS:.0f} frames/s use no measurable CPU time")
+        raise IrqlabError(f"{runner.testbed.driver}: {PROBE_PPS:.0f} frames/s use no measurable CPU time; choose a lower --mips")
     return base.cpu_available / cost
 
 

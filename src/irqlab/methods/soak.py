@@ -63,7 +63,11 @@ class Options:
     duration: Annotated[float, typer.Option("--duration", help="Duration of the soak, in virtual seconds.")] = 60.0
     interval: Annotated[
         float | None,
-        typer.Option("--interval", help=f"Interval between samples, in virtual seconds; default: 1/{SAMPLES} of the duration."),
+        typer.Option(
+            "--interval",
+            help=f"Interval between samples, in virtual seconds; default: 1/{SAMPLES} of the duration, at least "
+            f"{MIN_INTERVAL_S:g}.",
+        ),
     ] = None
 
     burst: Annotated[

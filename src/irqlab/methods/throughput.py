@@ -2,7 +2,8 @@
 """Throughput (RFC 1242, 3.17; RFC 2544, 26.1): the highest offered rate at which no frame is lost.
 
 Queues hide overload in a short trial, so a trial passes only if, in addition, no frame comes out later than 2 ms after the
-last one was sent. The search is MLRsearch (draft-ietf-bmwg-mlrsearch); without noise, one trial per load is enough.
+last one was sent. With a loss tolerance late frames do not matter. The search is MLRsearch (draft-ietf-bmwg-mlrsearch); without
+noise, one trial per load is enough.
 """
 
 from __future__ import annotations

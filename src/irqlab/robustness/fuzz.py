@@ -199,7 +199,7 @@ def run_rounds(
 ) -> FuzzRun:
     """Runs rounds from `whole.first` on in one DUT, or in a new one after each that kills it; `growth` is measured in the last.
 
-    Ends before if so many cases were had. Returns `whole`.
+    Stops early once there were this many `cases`. Returns `whole`.
     """
     number, end = whole.first, whole.first + rounds
     while number < end and whole.cases < cases:

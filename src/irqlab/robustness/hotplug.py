@@ -121,7 +121,7 @@ def _autosuspend(dut: Dut, _testbed: Testbed, port: int, number: int) -> Sequenc
                 break
             dut.sleep(STEP_NS)
         else:
-            failures.append(f"{up}, but {state}, not {wanted}")
+            failures.append(f"interface {up}: runtime power status is {state}, not {wanted}")
     return [*failures, *_forwards(dut)]
 
 

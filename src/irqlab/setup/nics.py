@@ -215,7 +215,7 @@ def choose(module: Module, requested: str | None, qemu: Qemu, bus: str | None = 
     if bus not in BUSES:
         raise SetupError(f"--bus {bus}: allowed are {', '.join(BUSES)} (clock in MHz, width in bits)")
     if not chosen.pci_bus:
-        raise SetupError(f"--bus: {chosen.model} has no bus with time; only the tester's own PCI cards (irqlab-...) have")
+        raise SetupError(f"--bus: the bus of {chosen.model} takes no time; --bus is for the tester's own PCI cards (irqlab-...)")
     return replace(chosen, pci_bus=bus)
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from irqlab.compare import revision, verdict
 from irqlab.config.testbed import TestbedConfig
+from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods.metrics import METRICS, Metric
 from irqlab.setup import kernel as kernels
@@ -48,12 +49,12 @@ class Question:
     above: float
     common: TestbedConfig
     """The testbed, whose driver or kernel is replaced by each commit's."""
-    size: str
+    workload: Workload
 
     @property
     def key(self) -> str:
-        """Identifies what is measured at a commit: the same for the same testbed, load and ends."""
-        return hashlib.sha256(repr((str(self.tree), self.good, self.bad, self.common, self.size)).encode()).hexdigest()[:16]
+        """Identifies what is measured at a commit: the same for the same tree, ends, testbed and workload."""
+        return hashlib.sha256(repr((str(self.tree), self.good, self.bad, self.common, self.workload)).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)

@@ -52,10 +52,10 @@ impl Default for Parameters {
 impl Parameters {
     fn check(&self, bounded: bool) -> Result<(), String> {
         if self.udp && self.reverse && self.bandwidth == 0 && !bounded {
-            return Err("UDP without a rate, on a line without one, has no end".into());
+            return Err("UDP needs a rate if the line has none".into());
         }
         if self.sctp || self.bidirectional {
-            return Err("SCTP and --bidir are not spoken here".into());
+            return Err("SCTP and --bidir are not supported".into());
         }
         if !(1..=MAX_STREAMS).contains(&self.parallel) {
             return Err(format!("{} streams: 1 to {MAX_STREAMS}", self.parallel));

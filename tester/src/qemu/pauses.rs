@@ -48,7 +48,7 @@ impl Pauses {
     /// Asks for a pause; at most one instant at a time.
     pub fn halt_at(&mut self, at_ns: u64, now_ns: u64) -> Result<serde_json::Value, String> {
         if at_ns < now_ns {
-            return Err(format!("halt: {at_ns} ns are over, it is {now_ns} ns"));
+            return Err(format!("halt: at_ns is {at_ns}, but virtual time is {now_ns} ns already"));
         }
         self.debugged = true;
         self.reached = false;
@@ -113,7 +113,7 @@ mod tests {
     fn an_instant_that_is_over_is_refused() {
         let mut pauses = Pauses::new(Timer::none());
         let why = pauses.halt_at(9, 10).unwrap_err();
-        assert_eq!(why, "halt: 9 ns are over, it is 10 ns");
+        assert_eq!(why, "halt: at_ns is 9, but virtual time is 10 ns already");
         assert!(!pauses.debugged);
     }
 }
