@@ -115,8 +115,12 @@ pub fn pin(cpu: usize) -> Result<(), String> {
 pub fn prefer() {
     // SAFETY: a plain system call about the calling thread.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
-    // Kernels that group tasks by session weigh the groups first (sched(7)); others do not have the file.
-    let _ = std::fs::write("/proc/self/autogroup", "-20");
+    // Kernels that group tasks by session weigh the groups first (sched(7)); others do not have the file. The session of a shell
+    // or of a test would keep the weight, so only one that this process leads is changed.
+    // SAFETY: plain system calls about the calling process.
+    if unsafe { libc::getsid(0) == libc::getpid() } {
+        let _ = std::fs::write("/proc/self/autogroup", "-20");
+    }
 }
 
 /// The processors that this process may use.

@@ -120,6 +120,23 @@ def test_without_permission_the_message_names_setcap(router: Bench) -> None:
         assert f"setcap cap_net_raw,cap_net_admin,cap_bpf+ep {copy}" in error
 
 
+def test_the_session_that_starts_it_keeps_its_weight(router: Bench) -> None:
+    """The threads of irqlab-live are preferred, its session only if it is its own (autogroups, sched(7))."""
+    group = Path("/proc/self/autogroup")
+    before = group.read_text() if group.exists() else None
+    tester = router.popen(str(live_binary()), "--port=p0", "--port=p1", "--sleep", stdin=subprocess.PIPE)
+    with tester:
+        threads = Path(f"/proc/{tester.pid}/task")
+        until = time.monotonic() + 10
+        while sum(os.getpriority(os.PRIO_PROCESS, int(one.name)) == -20 for one in threads.iterdir()) < 2:
+            assert time.monotonic() < until, "no threads that are preferred"
+            time.sleep(0.01)
+        time.sleep(0.1)
+        tester.communicate()
+    assert tester.returncode == 0
+    assert (group.read_text() if group.exists() else None) == before
+
+
 def test_without_af_xdp_the_message_names_the_other_kind(router: Bench) -> None:
     program = router.home / "without-xdp"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} {ROOT}/tests/live/without_xdp.py {live_binary()} "$@"\n')
