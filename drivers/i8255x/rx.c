@@ -130,7 +130,10 @@ static void i8255x_rx_return(struct i8255x *np, u32 missing)
 	}
 	if (missing) {
 		np->rings.rfd[last]->command = cpu_to_le16(RFD_EL);
-		WRITE_ONCE(np->rx_last, last);
+		/* Release: who sees the new end sees no old frame before it. Pairs
+		 * with i8255x_rx_take().
+		 */
+		smp_store_release(&np->rx_last, last);
 		/* Set the new end before clearing the old one. And who sees a
 		 * frame that was received because the old end was cleared must
 		 * know the new one: pairs with dma_rmb() in i8255x_rx_take().
@@ -221,7 +224,8 @@ int i8255x_rx_take(struct irqmod_queue *queue, int budget)
 		 */
 		dma_rmb();
 		taken++;
-		stopped = cur == READ_ONCE(np->rx_last);
+		/* Acquire: pairs with i8255x_rx_return(). */
+		stopped = cur == smp_load_acquire(&np->rx_last);
 		cur = cur + 1 == np->rings.rx_count ? 0 : cur + 1;
 
 		len = le16_to_cpu(rfd->count) & RFD_COUNT_MASK;

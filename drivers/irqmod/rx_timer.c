@@ -11,7 +11,9 @@
  * interrupt (irq_work), which follows at once, before softirqs and processes.
  *
  * A pass takes no more frames than the backlog has room for. The others stay on
- * the ring, and the NIC drops the excess at no cost.
+ * the ring, and the NIC drops the excess at no cost. Of queues that poll together
+ * the first would always find the room, and the last none: each takes no more than
+ * its share.
  *
  * Instruments. rx_timer_without disables one part of this, to measure its benefit.
  * irq_off: the receive interrupt does the work of the timer. top_half: the timer
@@ -75,9 +77,15 @@ struct irqmod_timer {
 	spinlock_t irq_lock;		/* irq_off: passes of two CPUs (@irq) */
 	u32 rx_timer_without;		/* enum timer_without */
 	u32 rx_timer_refill;		/* enum timer_refill */
+	int share;			/* of the backlog, in frames, if it is as long */
+	int backlog;			/* ... as this */
+	int sharers;			/* ... and so many queues share it */
 	unsigned int emptied;		/* half: descriptors, since the last refill */
 	unsigned int refills;		/* while fail_refills is set */
 };
+
+/* How many timers run, on all processors. */
+static atomic_t rx_timers;
 
 static enum timer_without timer_without(const struct irqmod_timer *t)
 {
@@ -89,16 +97,30 @@ static enum timer_refill timer_refill(const struct irqmod_timer *t)
 	return irqmod_instrument(t->rx_timer_refill, REFILL_SOFTIRQ);
 }
 
+/* How many frames of the backlog may be of one pass. */
+static int rx_timer_share(struct irqmod_timer *t)
+{
+	int backlog = irqmod_max_backlog(), sharers = atomic_read(&rx_timers);
+
+	if (unlikely(backlog != t->backlog || sharers != t->sharers)) {
+		t->backlog = backlog;
+		t->sharers = sharers;
+		t->share = max(backlog / max(sharers, 1), 1);
+	}
+	return t->share;
+}
+
 /* How many frames a poll may take. */
-static int rx_timer_room(const struct irqmod_timer *t)
+static int rx_timer_room(struct irqmod_timer *t)
 {
 	const struct softnet_data *sd = this_cpu_ptr(&softnet_data);
 	int ring = t->queue->rx_ring;
 
 	if (timer_without(t) == WITHOUT_BACKLOG)
 		return ring;
-	return min(ring, (int)irqmod_max_backlog() -
-			 (int)skb_queue_len_lockless(&sd->input_pkt_queue));
+	return min3(ring, rx_timer_share(t),
+		    (int)irqmod_max_backlog() -
+		    (int)skb_queue_len_lockless(&sd->input_pkt_queue));
 }
 
 static void rx_timer_refill(struct irqmod_timer *t)
@@ -231,6 +253,7 @@ static bool rx_timer_start(struct irqmod_queue *queue)
 	hrtimer_setup(&t->timer, rx_timer_over, CLOCK_MONOTONIC, mode);
 	if (timer_without(t) == WITHOUT_IRQ_OFF)
 		return true;
+	atomic_inc(&rx_timers);
 	hrtimer_start(&t->timer, rx_timer_first(t), mode);
 	return false;
 }
@@ -239,7 +262,9 @@ static void rx_timer_stop(struct irqmod_queue *queue)
 {
 	struct irqmod_timer *t = queue->rx_state;
 
-	hrtimer_cancel(&t->timer);
+	/* Not started: irq_off. */
+	if (hrtimer_cancel(&t->timer))
+		atomic_dec(&rx_timers);
 	irq_work_sync(&t->work);
 	tasklet_kill(&t->tasklet);
 	queue->ops->rx_refill(queue);

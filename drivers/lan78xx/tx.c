@@ -264,8 +264,10 @@ netdev_features_t lan78xx_features_check(struct sk_buff *skb,
 	 */
 	if (outer == htons(ETH_P_8021AD))
 		features &= ~(NETIF_F_CSUM_MASK | NETIF_F_GSO_MASK);
+	/* The stack may put the tag into the data after this check. */
 	if (skb_is_gso(skb) &&
-	    (skb->len > READ_ONCE(np->sizes.tx_bytes) - TX_CMD_BYTES ||
+	    (skb->len + (tagged ? VLAN_HLEN : 0) >
+	     READ_ONCE(np->sizes.tx_bytes) - TX_CMD_BYTES ||
 	     skb_shinfo(skb)->gso_size > TX_MSS_MAX))
 		features &= ~NETIF_F_GSO_MASK;
 	return vlan_features_check(skb, features);

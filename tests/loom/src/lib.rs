@@ -19,6 +19,8 @@ mod limits_against_pass;
 #[cfg(test)]
 mod open_urb;
 #[cfg(test)]
+mod returned_descriptors;
+#[cfg(test)]
 mod ring_handover;
 #[cfg(test)]
 mod timer_against_xmit;
