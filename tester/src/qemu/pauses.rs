@@ -48,7 +48,9 @@ impl Pauses {
     /// Asks for a pause; at most one instant at a time.
     pub fn halt_at(&mut self, at_ns: u64, now_ns: u64) -> Result<serde_json::Value, String> {
         if at_ns < now_ns {
-            return Err(format!("halt: at_ns is {at_ns}, but virtual time is {now_ns} ns already"));
+            return Err(format!(
+                "halt: at_ns is {at_ns}, but virtual time is {now_ns} ns already"
+            ));
         }
         self.debugged = true;
         self.reached = false;

@@ -26,7 +26,10 @@ fn explore(acquire: Ordering, release: Ordering) {
             other.last.store(1, release);
         });
         let stopped = ring.last.load(acquire) == 0;
-        assert!(stopped || !ring.received.load(Relaxed), "an old frame is taken again");
+        assert!(
+            stopped || !ring.received.load(Relaxed),
+            "an old frame is taken again"
+        );
         refill.join().unwrap();
     });
 }
