@@ -45,7 +45,7 @@ def test_every_driver_and_size() -> None:
         ({"arrivals": "x"}, "constant"),
         ({"loss_tolerance": 1.0}, "not including"),
         ({"ring": 0}, "1 to 65536"),
-        ({"jobs": -1}, "1 or more"),
+        ({"jobs": -1}, r"--jobs -1: allowed are 0 \(the number of cores\) or more"),
         ({"sysctl": ["a"]}, "NAME=VALUE"),
         ({"sysctl": ["=1"]}, "NAME=VALUE"),
         ({"attribute": ["mtu"]}, "FILE=VALUE"),
