@@ -77,9 +77,9 @@ struct irqmod_timer {
 	spinlock_t irq_lock;		/* irq_off: passes of two CPUs (@irq) */
 	u32 rx_timer_without;		/* enum timer_without */
 	u32 rx_timer_refill;		/* enum timer_refill */
-	int share;			/* of the backlog, in frames, if it is as long */
-	int backlog;			/* ... as this */
-	int sharers;			/* ... and so many queues share it */
+	int share;			/* frames of the backlog that a pass may take */
+	int backlog;			/* the backlog's length when @share was computed */
+	int sharers;			/* the timers that ran then */
 	unsigned int emptied;		/* half: descriptors, since the last refill */
 	unsigned int refills;		/* while fail_refills is set */
 };
@@ -97,7 +97,9 @@ static enum timer_refill timer_refill(const struct irqmod_timer *t)
 	return irqmod_instrument(t->rx_timer_refill, REFILL_SOFTIRQ);
 }
 
-/* How many frames of the backlog may be of one pass. */
+/* How many frames a pass may take, so that all queues find room on the backlog.
+ * Divides only if the backlog's length or the number of timers has changed.
+ */
 static int rx_timer_share(struct irqmod_timer *t)
 {
 	int backlog = irqmod_max_backlog(), sharers = atomic_read(&rx_timers);

@@ -6,7 +6,7 @@
 # overloaded interface leaves room for the other's, whichever was started last.
 . "${0%/*}/tap.sh"
 
-BACKLOG=/proc/sys/net/core/netdev_max_backlog # the longest: frames
+BACKLOG=/proc/sys/net/core/netdev_max_backlog # its greatest length, in frames
 FEW=8 # fewer than arrive in a period
 
 case $DRIVER in
