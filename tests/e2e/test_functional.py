@@ -18,10 +18,11 @@ def test_the_dut_has_several_processors_and_forwards(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
+        (("shell", "--functional", "--kernel-arguments", "highres=off"), "the DUT's timers expire with the tick"),
         (("throughput", "--functional", "--size", "64"), "--functional: nothing is measured without an instruction clock"),
         (("throughput", "--cpus", "2"), "add --functional"),
         (("tap", "--functional", "--cpus", "1000"), "--cpus 1000: allowed are 1 to 64"),
     ],
 )
-def test_what_measures_refuses(refused: Refused, arguments: tuple[str, ...], complaint: str) -> None:
+def test_what_cannot_be_tested_or_measured_is_refused(refused: Refused, arguments: tuple[str, ...], complaint: str) -> None:
     assert complaint in refused(*arguments, "--driver", "e100")

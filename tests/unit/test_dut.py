@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import fnmatch
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ import pytest
 from irqlab.config import addresses
 from irqlab.config.testbed import DutConfig
 from irqlab.dut import kernel_log
-from irqlab.dut.agent import ONLINE, PATIENCE_NS, DutError
+from irqlab.dut.agent import ONLINE, PATIENCE_NS, TIMERS, DutError
 from irqlab.dut.kernel_log import KernelLog, KernelProblemError, Record
 from irqlab.dut.router import PROBE_LIMIT_NS, Dut
 from irqlab.qemu.rpc import TesterError
@@ -108,6 +109,16 @@ def test_a_dut_has_the_processors_that_were_asked_for(cpus: int, online: str) ->
     dut.check_processors(cpus)
     with pytest.raises(DutError, match=f"--cpus 2: the DUT's kernel has brought up processor {online.strip()} only"):
         dut.check_processors(2)
+
+
+@pytest.mark.parametrize(
+    ("processors", "refused"), [(("1", "1"), False), (("1", "0"), True), (("0",), True), (("1",), False), ((), False)]
+)
+def test_a_dut_whose_timers_expire_with_the_tick_is_refused(processors: tuple[str, ...], refused: bool) -> None:
+    lines = [f"  .expires_next   : 73604000000 nsecs\n  .hres_active    : {active}\n  .nr_events      : 0\n" for active in processors]
+    dut, _ = dut_with(files={TIMERS: "Timer List Version: v0.10\n" + "\n".join(lines)})
+    with pytest.raises(DutError, match="timers expire with the tick") if refused else contextlib.nullcontext():
+        dut.check_timers()
 
 
 def test_a_sleep_has_its_time_and_some_patience() -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,10 @@ from irqlab.qemu.watchdog import NoAnswerError
 from irqlab.setup.modules import Module
 
 ONLINE = "/sys/devices/system/cpu/online"
+TIMERS = "/proc/timer_list"
+LOW_RESOLUTION = re.compile(r"^ *\.hres_active *: 0$", re.MULTILINE)
+"""In TIMERS, once for each processor: its timers expire with the tick (kernel/time/timer_list.c). Kernels without
+CONFIG_HIGH_RES_TIMERS have no such line."""
 PATIENCE_NS = 120_000_000_000
 LAST_LINES = 12
 """Lines of the kernel log shown if the DUT hangs."""
@@ -62,6 +67,15 @@ class Agent:
         if there != (f"0-{cpus - 1}" if cpus > 1 else "0"):
             raise DutError(
                 f"--cpus {cpus}: the DUT's kernel has brought up processor {there} only (with KASAN it needs X86_MPPARSE)"
+            )
+
+    def check_timers(self) -> None:
+        """Raises DutError if a processor's timers expire with the tick, though its kernel has timers of high resolution."""
+        if LOW_RESOLUTION.search(self.read(TIMERS)[TIMERS] or ""):
+            raise DutError(
+                "the DUT's timers expire with the tick, every few ms, so drivers that use timers would not be tested. A kernel "
+                "without CONFIG_X86_PM_TIMER does so if the host is busy while it boots (dmesg: APIC timer disabled due to "
+                "verification failure): add the option, or try again. highres=off in --kernel-arguments is not allowed"
             )
 
     def sleep(self, ns: int) -> None:

@@ -145,6 +145,7 @@ class Testbed:
                 Dut(booting).kernel_log.check()  # warnings at boot are problems too
                 if self.config.functional:  # elsewhere it would cost time before a measurement
                     Dut(booting).check_processors(self.config.cpus)
+                    Dut(booting).check_timers()
                 save(booting, state)
             return {}
 
