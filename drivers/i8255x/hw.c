@@ -86,6 +86,8 @@ void i8255x_retry(struct timer_list *timer)
 	struct i8255x *np = container_of(timer, struct i8255x, retry);
 
 	i8255x_tx_retry(np);
+	if (READ_ONCE(np->rx_mode_pending))
+		i8255x_apply(np);
 	if (!READ_ONCE(np->ru_stopped) && !READ_ONCE(np->ru_check))
 		return;
 	/* While RX is masked no pass follows: ask until one has looked. */

@@ -81,8 +81,6 @@ static int i8255x_up(struct i8255x *np)
 
 static void i8255x_down(struct i8255x *np)
 {
-	/* The watchdog looks at a stopped queue's last packet. */
-	netif_trans_update(np->netdev);
 	irqmod_stop(&np->port);
 	i8255x_tx_enable(np, false);
 	i8255x_counters_stop(np);
@@ -175,8 +173,6 @@ static void i8255x_link(struct work_struct *work)
 	i8255x_flow_link(np);
 	mii_check_media(&np->mii, netif_msg_link(np), false);
 	i8255x_rx_count(&np->queue);	/* before the counters saturate */
-	if (READ_ONCE(np->rx_mode_pending))
-		i8255x_apply(np);
 	schedule_delayed_work(&np->link_work, LINK_PERIOD);
 }
 

@@ -251,12 +251,13 @@ void i8255x_tx_drop(struct i8255x *np)
 	}
 }
 
-/* Commands do not interrupt: the next reclaim skips them. Once they leave too little
- * room for another change, the transmit timer reclaims: there may be no packet to do
- * so. Called with the transmit queue locked.
+/* After commands. They do not interrupt: the next reclaim skips them. Once they leave
+ * too little room for another change, the transmit timer reclaims: there may be no
+ * packet to do so. Called with the transmit queue locked.
  */
 static void i8255x_tx_make_room(struct i8255x *np)
 {
+	irqmod_tx_besides(&np->queue);
 	if (i8255x_tx_room(&np->queue) < TX_RESERVE)
 		irqmod_tx_silent(&np->queue);
 }
@@ -294,15 +295,24 @@ static void i8255x_tx_setup(struct i8255x *np)
 void i8255x_set_rx_mode(struct net_device *netdev)
 {
 	struct i8255x *np = netdev_priv(netdev);
+	unsigned int needed = TX_RESERVE;
 
 	__netif_tx_lock(np->queue.txq, smp_processor_id());
-	if (np->tx_usable && i8255x_tx_room(&np->queue) >= TX_RESERVE) {
+	/* A queue that a sender keeps full is stopped most of the time, with
+	 * TX_MODE_SLOTS free: the packet for which one more is left comes when there
+	 * is room again.
+	 */
+	if (netif_tx_queue_stopped(np->queue.txq))
+		needed = TX_MODE_SLOTS;
+	if (np->tx_usable && i8255x_tx_room(&np->queue) >= needed) {
 		WRITE_ONCE(np->rx_mode_pending, false);
 		i8255x_tx_setup(np);
 		i8255x_tx_kick(np);
 	} else {
-		/* The link work retries. */
 		WRITE_ONCE(np->rx_mode_pending, true);
+		/* Otherwise i8255x_up() does it. */
+		if (np->tx_usable)
+			i8255x_retry_later(np);
 	}
 	i8255x_tx_make_room(np);
 	__netif_tx_unlock(np->queue.txq);

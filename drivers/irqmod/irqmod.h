@@ -403,6 +403,20 @@ static inline bool irqmod_tx_wants_irq(struct irqmod_queue *queue)
 }
 
 /**
+ * irqmod_tx_besides() - something else than a packet is on the ring
+ * @queue: the queue; it is locked
+ *
+ * For what does not interrupt (8255x: commands). The ring is now full with fewer
+ * packets than the scheme counts on, and none of them might have the interrupt bit:
+ * the next packet gets it.
+ */
+static inline void irqmod_tx_besides(struct irqmod_queue *queue)
+{
+	if (queue->tx_irq_every)
+		queue->tx_since_irq = queue->tx_irq_every - 1;
+}
+
+/**
  * irqmod_tx_sent() - counts a packet's bytes
  * @queue: the queue; it is locked
  * @bytes: exactly those that tx_reclaim() will pass to irqmod_tx_completed(). If more

@@ -218,6 +218,8 @@ static void adaptive_work(struct tasklet_struct *tasklet)
 		return;
 
 	now = local_clock();
+	/* The interrupt may have been taken by another CPU, whose clock is ahead. */
+	began = min(began, now);
 	a->busy_ns += now - began;
 	cpu->busy_ns += now - began;
 	cpu->ended_ns = now;

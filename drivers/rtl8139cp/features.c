@@ -43,9 +43,13 @@ netdev_features_t cp_features_check(struct sk_buff *skb,
 /* With TSO the queue stops earlier. Called before the first such packet. */
 static void cp_set_segs(struct cp *cp, netdev_features_t features)
 {
+	unsigned int segs = features & NETIF_F_TSO ? CP_TSO_SEGS : CP_TX_SEGS;
+
+	WRITE_ONCE(cp->port.tx_reserve, segs);
+	/* Who wakes the queue with less is in an interrupt or a softirq: wait for it. */
+	synchronize_net();
 	__netif_tx_lock_bh(cp->queue.txq);
-	cp->tx_segs = features & NETIF_F_TSO ? CP_TSO_SEGS : CP_TX_SEGS;
-	WRITE_ONCE(cp->port.tx_reserve, cp->tx_segs);
+	cp->tx_segs = segs;
 	if (cp->running && cp_tx_room(&cp->queue) < cp->tx_segs)
 		irqmod_tx_full(&cp->queue, cp->tx_segs);
 	__netif_tx_unlock_bh(cp->queue.txq);

@@ -116,8 +116,6 @@ void cp_down(struct cp *cp)
 {
 	if (!cp->running)
 		return;
-	/* The watchdog looks at a stopped queue's last packet. */
-	netif_trans_update(cp->port.netdev);
 	irqmod_stop(&cp->port);
 	cp->running = false;
 	cp_hw_stop(cp);

@@ -49,7 +49,7 @@ dumps()
 	done
 }
 
-# A change for which there is no room is made within 2 seconds.
+# A change for which there is no room is made soon.
 was=$(cat "/sys/class/net/$IF0/address")
 for tx in $TX_SCHEMES; do
 	schemes "$IF0" napi "$tx"
@@ -59,16 +59,16 @@ for tx in $TX_SCHEMES; do
 	check "$tx: nothing is sent, and the mode changes $TOGGLES times" toggle
 	if [ "$DRIVER/$TIMED" = irqmod_i8255x/1 ]; then # QEMU's model does not dump
 		ip link set "$IF0" promisc on
-		sleep 3
+		sleep 1
 		check "... promiscuous" same "$(promiscuous)" 1
 		check "... each dump of the registers shows it" dumps
 		ip link set "$IF0" promisc off
-		sleep 3
+		sleep 1
 		check "... no longer promiscuous" same "$(promiscuous)" 0
 		check "... the mode changes $TOGGLES times" toggle
 	fi
 	ip link set "$IF0" address 02:12:34:56:78:9a
-	sleep 3
+	sleep 1
 	check "... nothing has been sent" same "$(sent)" "$before"
 	ip neigh replace "$PEER0" lladdr "$MAC0" dev "$IF0"
 	check "... a host answers the last address at once" ping -c 1 -W 1 "$PEER0"

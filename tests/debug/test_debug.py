@@ -30,6 +30,7 @@ from irqlab.config.testbed import TestbedConfig
 from irqlab.robustness import tap
 from irqlab.robustness.overload import Overload
 from irqlab.trials.testbed import Testbed
+from tests.chips import CARDS, OF_CHIPS
 
 pytestmark = pytest.mark.debug
 
@@ -51,24 +52,6 @@ BOUNCED_USB = (Combination("napi", "interrupt"), Combination("timer", "interrupt
 """Run with swiotlb: `timer` returns buffers later, all others return them at once."""
 IN_TURN = ("updown", "rings", "suspend", "no_memory")
 """Run with a third of the receive schemes in each build."""
-OF_CHIPS = (
-    "eeprom",
-    "forced_link",
-    "hw_counters",
-    "identify",
-    "microcode",
-    "noqueue",
-    "pause",
-    "pci_reset",
-    "registers",
-    "rx_fcs",
-    "selftest",
-    "wake",
-    "no_answer",
-)
-"""Scripts for what our PCI drivers' chips have."""
-CARDS = {"irqmod_i8255x": "irqlab-82559", "irqmod_rtl8139cp": "irqlab-8139cp"}
-"""The tester's models of these chips."""
 OF_FRAMES = ("instruments", "live_address", "messages")
 OF_A_PEER = ("jumbo", "rxvlan", "tso", "vlan")
 """Each changes the addresses of both interfaces, and therefore has a DUT of its own."""

@@ -9,6 +9,7 @@ from irqlab.config.testbed import TestbedConfig
 from irqlab.robustness import tap
 from irqlab.robustness.overload import Overload
 from irqlab.trials.testbed import Testbed
+from tests.chips import CARDS, OF_CHIPS
 
 MIPS = 1000
 """Fast enough that the wire is the limit, not the CPU, with every scheme."""
@@ -29,3 +30,14 @@ def test_a_ring_that_is_full(script: str, driver: str, nic: str) -> None:
     print(report.text)
     assert report.failures == []
     assert not report.skipped
+
+
+@pytest.mark.parametrize("script", OF_CHIPS)
+@pytest.mark.parametrize("driver", CARDS)
+def test_what_only_a_chip_has(script: str, driver: str) -> None:
+    (found,) = tap.find([script])
+    report = tap.run(Overload(Testbed.resolve(TestbedConfig(driver, nic=CARDS[driver]))), found)
+    print(report.text)
+    assert report.failures == []
+    if len(report.skipped) == len(report.lines):
+        pytest.skip(report.skipped[0])
