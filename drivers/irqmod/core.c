@@ -427,15 +427,31 @@ void irqmod_tx_resume(struct irqmod_port *port)
 		tx_start(port);
 }
 
+/* Logs why a scheme is refused: sysfs has no extack. */
+static int refuse(const struct irqmod_port *port, const char *name)
+{
+	netdev_info(port->netdev, "this hardware does not support %s\n", name);
+	return -EOPNOTSUPP;
+}
+
+static int refuse_pair(const struct irqmod_port *port, const char *rx,
+		       const char *tx)
+{
+	netdev_info(port->netdev, "rx_scheme %s does not mask RX, which tx_scheme %s needs\n",
+		    rx, tx);
+	return -EOPNOTSUPP;
+}
+
 int irqmod_set_rx_scheme(struct irqmod_port *port,
 			 const struct irqmod_rx_scheme *scheme)
 {
 	ASSERT_RTNL();
 	if (port->rx == scheme)
 		return 0;
-	if (!irqmod_can(port, scheme->needs) ||
-	    (port->tx->needs_masks && !scheme->masks))
-		return -EOPNOTSUPP;
+	if (!irqmod_can(port, scheme->needs))
+		return refuse(port, scheme->name);
+	if (port->tx->needs_masks && !scheme->masks)
+		return refuse_pair(port, scheme->name, port->tx->name);
 	irqmod_rx_pause(port);
 	port->rx = scheme;
 	irqmod_rx_resume(port);
@@ -448,9 +464,10 @@ int irqmod_set_tx_scheme(struct irqmod_port *port,
 	ASSERT_RTNL();
 	if (port->tx == scheme)
 		return 0;
-	if (!irqmod_can(port, scheme->needs) ||
-	    (scheme->needs_masks && !port->rx->masks))
-		return -EOPNOTSUPP;
+	if (!irqmod_can(port, scheme->needs))
+		return refuse(port, scheme->name);
+	if (scheme->needs_masks && !port->rx->masks)
+		return refuse_pair(port, port->rx->name, scheme->name);
 	irqmod_tx_pause(port);
 	port->tx = scheme;
 	irqmod_tx_resume(port);

@@ -38,7 +38,17 @@ busy()
 	check "... $pps packets/s, at least $LEAST_PPS" [ "$pps" -ge $LEAST_PPS ]
 }
 
-for tx in $TX_SCHEMES; do busy napi "$tx"; done
+# Only poll uses byte queue limits.
+limited() { [ "$(cat "/sys/class/net/$IF0/queues/tx-0/byte_queue_limits/limit")" -gt 0 ]; }
+
+for tx in $TX_SCHEMES; do
+	busy napi "$tx"
+	if [ "$tx" = poll ]; then
+		check "... with byte queue limits" limited
+	else
+		fails "... without byte queue limits" limited
+	fi
+done
 # poll depends on the receive scheme, which may keep RX and TX masked for a time.
 for rx in $RX_SCHEMES; do
 	[ "$rx" = napi ] || ! echo "$COMBINATIONS" | grep -qxF "$rx/poll" || busy "$rx" poll

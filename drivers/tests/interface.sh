@@ -55,8 +55,10 @@ case " $TX_SCHEMES " in *" poll "*)
 		echo "$COMBINATIONS" | grep -qxF "$rx/poll" && continue
 		schemes "$IF0" napi poll
 		fails "$rx does not mask RX, which poll needs" put "$IF0" rx_scheme "$rx"
+		check "... and the log says so" dmesg_ends "rx_scheme $rx does not mask RX, which tx_scheme poll needs"
 		schemes "$IF0" "$rx" interrupt
 		fails "poll needs a receive scheme that masks RX, not $rx" put "$IF0" tx_scheme poll
+		check "... and the log says so" dmesg_ends "rx_scheme $rx does not mask RX, which tx_scheme poll needs"
 	done
 	;;
 esac

@@ -72,6 +72,8 @@ only_with_reset()
 	exit
 }
 
+# dmesg_ends TEXT: so does the kernel's last message.
+dmesg_ends() { dmesg | tail -n 1 | grep -q "$1\$" || { dmesg | tail -n 1; return 1; }; }
 same() { [ "$1" = "$2" ] || { echo "$1, not $2"; return 1; }; }
 
 # bytes OFFSET COUNT COMMAND...: bytes of the command's output, in hexadecimal digits.

@@ -22,7 +22,7 @@ from irqlab.trials.testbed import Testbed
 PROGRAM = Path(__file__).parent / "programs" / "hoard.c"
 COMPILE = ("gcc", "-O2", "-static", "-nostdlib", "-ffreestanding", "-fno-stack-protector", "-mno-red-zone", "-s")
 EVERY = 180
-"""One packet of so many is queued on the socket: fewer than a chunk holds heads."""
+"""One packet of so many is queued on the socket. A chunk holds fewer heads, so no two of them are in the same chunk."""
 START = "base64 -d /run/hoard.b64 >/run/hoard; chmod +x /run/hoard; /run/hoard & echo $! >/run/hoard.pid; sleep 0.1; kill -0 $!"
 STOP = "kill -KILL $(cat /run/hoard.pid); sleep 0.5"
 FILL = ForwardingTrial(loads=(Load(20_000.0),), duration_ns=3_000_000_000)

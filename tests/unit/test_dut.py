@@ -115,7 +115,7 @@ def test_a_dut_has_the_processors_that_were_asked_for(cpus: int, online: str) ->
     ("processors", "refused"), [(("1", "1"), False), (("1", "0"), True), (("0",), True), (("1",), False), ((), False)]
 )
 def test_a_dut_whose_timers_expire_with_the_tick_is_refused(processors: tuple[str, ...], refused: bool) -> None:
-    lines = [f"  .expires_next   : 73604000000 nsecs\n  .hres_active    : {active}\n  .nr_events      : 0\n" for active in processors]
+    lines = [f"  .expires_next   : 7360 nsecs\n  .hres_active    : {active}\n  .nr_events      : 0\n" for active in processors]
     dut, _ = dut_with(files={TIMERS: "Timer List Version: v0.10\n" + "\n".join(lines)})
     with pytest.raises(DutError, match="timers expire with the tick") if refused else contextlib.nullcontext():
         dut.check_timers()
@@ -245,8 +245,10 @@ def test_the_messages_about_transfers_that_qemu_loses_are_known() -> None:
     lost = "xhci_hcd 0000:00:04.0: ERROR Transfer event TRB DMA ptr not part of current TD ep_index 2 comp_code 13"
     where = "xhci_hcd 0000:00:04.0: Looking for event-dma 000000003ec74a40 trb-start 000000003ec74a30"
     other = "xhci_hcd 0000:00:04.0: WARN Event TRB for slot 1 ep 2 with no TDs queued?"
-    records = [Record(3, line) for line in (lost, where, other)]
-    assert kernel_log.notable(records) == [lost, where, other]
+    short = "xhci_hcd 0000:00:04.0: WARN Successful completion on short TX"
+    length = "xhci_hcd 0000:00:04.0: bad transfer trb length 16078 in event trb"
+    records = [Record(3, line) for line in (lost, where, short, length, other)]
+    assert kernel_log.notable(records) == [lost, where, short, length, other]
     assert kernel_log.notable(records, expected=kernel_log.QEMU_USB) == [other]
 
 

@@ -25,7 +25,10 @@ SLOW_HOST = (
     r"|^workqueue: \S+ (\[\w+\] )?hogged CPU for >\d+us|^atkbd serio0: Spurious ACK|^serio serio\d: deferred probe pending"
 )
 """Messages above info about time that the host took from a virtual processor; for runs without the instruction clock."""
-QEMU_USB = r"^xhci_hcd \S+ (ERROR Transfer event TRB DMA ptr not part of current TD|Looking for event-dma) "
+QEMU_USB = (
+    r"^xhci_hcd \S+ (ERROR Transfer event TRB DMA ptr not part of current TD |Looking for event-dma "
+    r"|WARN Successful completion on short TX$|bad transfer trb length \d+ in event trb$)"
+)
 """Messages above info about transfers that QEMU's xHCI loses when an endpoint is stopped (docs/findings.md)."""
 RULE = re.compile("={60,}$")
 """The first and the last line of a report of KASAN or KCSAN."""
