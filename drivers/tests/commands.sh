@@ -51,6 +51,7 @@ changes()
 check "a host answers" reaches "$PEER0"
 own=$(ip -4 addr show dev "$IF0" | sed -n 's/^ *inet \([^ ]*\).*/\1/p')
 ip addr flush dev "$IF0" # nothing else is sent
+frames=$(ring "$IF0" RX) packets=$(ring "$IF0" TX) every=$(coalesce "$IF0" tx-frames) usecs=$(coalesce "$IF0" tx-usecs)
 check "rings of 16" ethtool -G "$IF0" rx 16 tx 16
 check "a late timer" ethtool -C "$IF0" tx-frames 8 tx-usecs $TIMER_US
 pg kpktgend_0 "add_device $IF0"
@@ -71,5 +72,7 @@ for tx in $TX_SCHEMES; do
 done
 pg kpktgend_0 rem_device_all
 ip addr add "$own" dev "$IF0"
+check "rings as before" ethtool -G "$IF0" rx "$frames" tx "$packets"
+check "the timer, too" ethtool -C "$IF0" tx-frames "$every" tx-usecs "$usecs"
 check "a host answers at the end" reaches "$PEER0"
 done_testing
