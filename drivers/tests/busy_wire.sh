@@ -63,7 +63,8 @@ pings=$!
 for rx in ifpoll hybrid; do
 	check "$rx/poll" schemes "$IF0" "$rx" poll
 	pg pgctrl start
-	check "... no wait for rx-usecs ($(took_us) us)" [ "$(took_us)" -lt 280000 ]
+	# 215 ms on the wire. The last packet may wait for ifpoll's timer twice.
+	check "... no wait for rx-usecs ($(took_us) us)" [ "$(took_us)" -lt 340000 ]
 done
 kill $pings
 put "$IF0" rx_above napi
