@@ -70,7 +70,7 @@ for tx in $TX_SCHEMES; do
 	usleep 100000
 	check "... beside a sender without end" changes
 	# On a slow host the commands alone take seconds. A driver that looks for room every 2 seconds needs 8 more.
-	check "... soon ($took s, alone $alone s)" [ $took -le $((2 * alone + 4)) ]
+	check "... soon ($took s, alone $alone s)" [ "$took" -le $((2 * alone + 4)) ]
 	pg pgctrl stop
 	wait
 done
