@@ -403,10 +403,10 @@ static inline bool irqmod_tx_wants_irq(struct irqmod_queue *queue)
 }
 
 /**
- * irqmod_tx_besides() - something else than a packet is on the ring
+ * irqmod_tx_besides() - something other than a packet is on the ring
  * @queue: the queue; it is locked
  *
- * For what does not interrupt (8255x: commands). The ring is now full with fewer
+ * For what does not interrupt (8255x: commands). The ring is then full with fewer
  * packets than the scheme counts on, and none of them might have the interrupt bit:
  * the next packet gets it.
  */

@@ -46,7 +46,7 @@ static void cp_set_segs(struct cp *cp, netdev_features_t features)
 	unsigned int segs = features & NETIF_F_TSO ? CP_TSO_SEGS : CP_TX_SEGS;
 
 	WRITE_ONCE(cp->port.tx_reserve, segs);
-	/* Who wakes the queue with less is in an interrupt or a softirq: wait for it. */
+	/* An interrupt or a softirq may be waking the queue with less: wait for it. */
 	synchronize_net();
 	__netif_tx_lock_bh(cp->queue.txq);
 	cp->tx_segs = segs;
