@@ -12,6 +12,7 @@ OF_CHIPS = (
     "microcode",
     "noqueue",
     "pause",
+    "pci_error",
     "pci_reset",
     "registers",
     "rx_fcs",

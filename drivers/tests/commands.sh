@@ -66,13 +66,12 @@ for tx in $TX_SCHEMES; do
 	check "$tx: changes while nothing is sent" changes
 	alone=$took
 	for word in "count 0" "pkt_size 1514"; do pg "$IF0" "$word"; done # the wire is slower than the sender
-	pg pgctrl start &
+	pg_on
 	usleep 100000
 	check "... beside a sender without end" changes
 	# On a slow host the commands alone take seconds. A driver that looks for room every 2 seconds needs 8 more.
 	check "... soon ($took s, alone $alone s)" [ "$took" -le $((2 * alone + 4)) ]
-	pg pgctrl stop
-	wait
+	pg_off
 done
 pg kpktgend_0 rem_device_all
 ip addr add "$own" dev "$IF0"

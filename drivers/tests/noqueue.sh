@@ -20,13 +20,11 @@ for word in "count 0" "pkt_size 60" "xmit_mode queue_xmit" "dst $PEER0" "dst_mac
 for tx in $TX_SCHEMES; do
 	put "$IF0" tx_scheme "$tx" 2>/dev/null || continue
 	for i in 1 2 3; do
-		pg pgctrl start &
-		sender=$!
+		pg_on
 		usleep 20000
 		check "$tx: reset under load, $i" sh -c "echo 1 >$RESET"
 		usleep 20000
-		pg pgctrl stop
-		wait $sender
+		pg_off
 		check "$tx: a host answers" reaches "$PEER0"
 	done
 done

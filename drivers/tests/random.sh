@@ -36,17 +36,6 @@ one_of()
 	word=$1
 }
 
-address() { ip -4 addr show dev "$1" | sed -n 's/^ *inet \([^ ]*\).*/\1/p'; }
-device() { basename "$(readlink -f "/sys/class/net/$1/device")"; }
-
-# The other processors: 1: they run, 0: they do not (unbind.sh).
-others()
-{
-	for cpu in /sys/devices/system/cpu/cpu[0-9]*/online; do
-		[ ! -e "$cpu" ] || echo "$1" >"$cpu"
-	done
-}
-
 # change_scheme INTERFACE FILE
 change_scheme()
 {

@@ -28,7 +28,7 @@ usleep 500000
 check "datagrams without a tag are counted" test $(($(untagged) - before)) -gt 0
 for word in "vlan_id 5" "count 0" "delay 10000"; do pg "$IF1" "$word"; done
 before=$(untagged) frames=$(received)
-pg pgctrl start &
+pg_on
 for i in 1 2 3 4 5 6 7 8 9 10; do
 	usleep 20000
 	check "tags stay, $i" ethtool -K "$IF0" rxvlan off
@@ -36,8 +36,7 @@ for i in 1 2 3 4 5 6 7 8 9 10; do
 	check "tags are stripped, $i" ethtool -K "$IF0" rxvlan on
 done
 usleep 20000
-pg pgctrl stop
-wait
+pg_off
 check "frames with a tag arrived" test $(($(received) - frames)) -gt 100
 check "none was taken for one without" same $(($(untagged) - before)) 0
 pg kpktgend_0 rem_device_all

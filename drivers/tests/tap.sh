@@ -27,6 +27,28 @@ note() { echo "# $*"; }
 done_testing() { echo "1..$n"; }
 # pg FILE COMMAND: to pktgen. Who adds a device removes it again.
 pg() { echo "$2" >"/proc/net/pktgen/$1" || echo "pktgen refuses: $2"; }
+pg_runs() { grep -q "^Running: [^ ]" /proc/net/pktgen/kpktgend_*; }
+# pg_on, pg_off: pktgen sends without end ("count 0") from here on, and no more. It forgets a stop that comes before its thread
+# has begun, and would then send for ever.
+pg_on()
+{
+	pg pgctrl start &
+	sender=$!
+	tries=$((PATIENCE * 100))
+	until pg_runs; do
+		tries=$((tries - 1))
+		[ $tries -gt 0 ] || { echo "Bail out! pktgen does not start"; exit 1; }
+		usleep 10000
+	done
+}
+pg_off()
+{
+	while pg_runs; do
+		pg pgctrl stop
+		usleep 10000
+	done
+	wait "$sender"
+}
 
 # check WHAT COMMAND...: the command succeeds.
 check()
@@ -124,6 +146,28 @@ frames_arrive()
 		ethtool -d "$IF0" raw on | hexdump -C
 	} 2>&1 | sed 's/^/# /'
 }
+
+# Of an interface: its IPv4 address, and the name of its device on the bus.
+address() { ip -4 addr show dev "$1" | sed -n 's/^ *inet \([^ ]*\).*/\1/p'; }
+device() { basename "$(readlink -f "/sys/class/net/$1/device")"; }
+
+# The other processors: 1: they run, 0: they do not.
+others()
+{
+	for cpu in /sys/devices/system/cpu/cpu[0-9]*/online; do
+		[ ! -e "$cpu" ] || echo "$1" >"$cpu" || return
+	done
+}
+
+# alone COMMAND...: with the other processors offline. When a card's registers enter or leave the memory map, QEMU can misdirect
+# what other processors read and write in that moment (docs/findings.md).
+alone()
+{
+	others 0 && "$@"
+	code=$?
+	others 1 && return $code
+}
+rescan() { alone sh -c "echo 1 >/sys/bus/pci/rescan"; } # finds devices of the PCI bus
 
 # schemes INTERFACE RX TX; "own": a driver that has no schemes to choose from. The first write fails if the present TX scheme
 # cannot be combined with RX; the last one repeats it.

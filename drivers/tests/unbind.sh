@@ -7,27 +7,8 @@
 # from the PCI bus and rediscovered.
 . "${0%/*}/tap.sh"
 
-address() { ip -4 addr show dev "$1" | sed -n 's/^ *inet \([^ ]*\).*/\1/p'; }
-device() { basename "$(readlink -f "/sys/class/net/$1/device")"; }
 driver() { readlink -f "/sys/class/net/$1/device/driver"; }
 gone() { [ ! -e "/sys/class/net/$1" ]; }
-
-# The other processors: 1: they run, 0: they do not.
-others()
-{
-	for cpu in /sys/devices/system/cpu/cpu[0-9]*/online; do
-		[ ! -e "$cpu" ] || echo "$1" >"$cpu" || return
-	done
-}
-
-# The scan takes devices out of the memory map and puts them back. QEMU can then misdirect what other processors read and
-# write in that moment (docs/findings.md), so they are taken offline for this long.
-rescan()
-{
-	others 0 && echo 1 >/sys/bus/pci/rescan
-	found=$?
-	others 1 && return $found
-}
 
 # back INTERFACE ADDRESS: configures the interface as before.
 back()

@@ -21,7 +21,6 @@ BOUND=/sys/bus/usb/drivers/$DRIVER
 there() { ip netns exec peer "$@"; }
 measure() { echo "/sys/class/net/$1/irqmod_usb/$2"; }
 set_measure() { echo "$3" >"$(measure "$1" "$2")"; }
-device() { basename "$(readlink -f "/sys/class/net/$1/device")"; }
 gso_sizes() { ip -d link show "$IF0" | grep -o 'gso[a-z0-9_]*_max_size [0-9]*'; }
 gone() { [ ! -e "/sys/class/net/$1" ]; }
 received() { cat "/sys/class/net/$IF0/statistics/rx_bytes"; }
@@ -54,7 +53,7 @@ flows()
 	not_ok "$1: $(($(received) - before)) bytes in $PATIENCE s"
 }
 
-address()
+configure()
 {
 	ip addr replace 192.0.2.1/24 dev "$IF0"
 	ip link set "$IF0" up
@@ -92,7 +91,7 @@ echo 0 >/proc/sys/net/ipv4/ip_forward
 check "a namespace" ip netns add peer
 check "$IF1 moves there" ip link set "$IF1" netns peer
 ip addr flush dev "$IF0"
-address
+configure
 there ip link set lo up
 there ip addr add 192.0.2.2/24 dev "$IF1"
 check "$IF1 comes up there" there ip link set "$IF1" up
@@ -128,12 +127,12 @@ for name in $MEASURES; do set_measure "$IF0" "$name" 1; done
 put "$IF0" rx_scheme napi
 ip link set "$IF0" down
 check "gro off, while down" set_measure "$IF0" gro 0
-address
+configure
 check "... a host answers" reaches 192.0.2.2
 flows "without gro: TCP flows"
 ip link set "$IF0" down
 set_measure "$IF0" gro 1
-address
+configure
 check "with gro, a host answers" reaches 192.0.2.2
 flows "with gro: TCP flows"
 
@@ -150,7 +149,7 @@ for rx in $RX_SCHEMES; do
 	check "$rx: $IF0 is gone" gone "$IF0"
 	check "$rx: bind" sh -c "echo $usb >$BOUND/bind"
 	check "$rx: the scheme" put "$IF0" rx_scheme "$rx"
-	address
+	configure
 	check "$rx: a host answers" reaches 192.0.2.2
 	flows "$rx: TCP flows again"
 done
