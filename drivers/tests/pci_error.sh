@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # loads: irqlab_pci_error
-# A PCI error stops the interface and a reset brings it back, with its settings: up, down and under traffic. A function that is
-# lost can be removed, and found again if it answers after all.
+# may log: random: crng reseeded on system resumption|^done\.$
+# A PCI error stops the interface and a reset brings it back, with its settings: up, down, under traffic and after a suspend.
+# A function that is lost can be removed, and found again if it answers after all.
 . "${0%/*}/tap.sh"
 only_for irqmod_i8255x irqmod_rtl8139cp
 only_with_reset
@@ -36,6 +37,14 @@ for i in 1 2 3 4 5; do
 	check "$i: ... a host answers" reaches "$PEER0"
 done
 wait
+
+# A suspend uses the configuration that the driver saved.
+echo devices >/sys/power/pm_test
+echo 0 >/sys/module/suspend/parameters/pm_test_delay
+check "suspend and resume" sh -c "echo mem >/sys/power/state"
+check "a fatal error after that" error freeze
+check "... recovered" error recover
+check "... a host answers" reaches "$PEER0"
 
 check "lost" error fail
 fails "... no host answers" ping -c 1 -W 1 "$PEER0"
