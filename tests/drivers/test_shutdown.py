@@ -19,12 +19,17 @@ LASTS_NS = 3_000_000_000
 ENDED = r"the DUT went away: QEMU ended with exit code 0; the DUT's console:\n  \[ *[0-9.]+\] reboot: Restarting system"
 
 
-@pytest.mark.parametrize("driver", [*CARDS, "irqmod_lan78xx"])
-def test_restart_under_traffic(driver: str, kernel_spec: str | None) -> None:
-    testbed = Testbed.resolve(TestbedConfig(driver, kernel=kernel_spec, nic=CARDS.get(driver)))
-    with pytest.raises(MachineError) as ended, testbed.open() as dut:
+def _restart(testbed: Testbed) -> None:
+    with testbed.open() as dut:
         dut.play_hosts(0)
         dut.write("/proc/sys/kernel/printk", "5")  # warnings, too
         dut.rpc.guest("spawn", argv=["sh", "-c", "sleep 1; exec reboot -f"])
         Overload(testbed).offer(dut, LOAD_PPS, LASTS_NS, everywhere=True)
+
+
+@pytest.mark.parametrize("driver", [*CARDS, "irqmod_lan78xx"])
+def test_restart_under_traffic(driver: str, kernel_spec: str | None) -> None:
+    testbed = Testbed.resolve(TestbedConfig(driver, kernel=kernel_spec, nic=CARDS.get(driver)))
+    with pytest.raises(MachineError) as ended:
+        _restart(testbed)
     assert re.fullmatch(ENDED, str(ended.value))
