@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from irqlab.config.traffic import Load
+from irqlab.config.traffic import Load, wire_rate_pps
 from irqlab.qemu import rpc
 from irqlab.robustness import tap
 from irqlab.robustness.overload import Overload
@@ -31,6 +31,7 @@ OF_ALL = (
     "vlan",
 )
 """Scripts for what the PCI drivers have, too."""
+WRAPS_TWICE_NS = 1_500_000_000
 
 
 @pytest.fixture
@@ -64,6 +65,22 @@ def test_an_overload_asks_for_a_pause_if_the_partner_knows_that(usb: Testbed) ->
 
     assert asked(pauses=True) > 0
     assert asked(pauses=False) == 0
+
+
+def test_counters_of_20_bits_are_added_up(overload: Overload) -> None:
+    """At the line rate of the shortest frames the chip's counter wraps in 0.7 s, while the CPU is overloaded."""
+    with overload.testbed.open() as dut:
+
+        def received() -> int:
+            found = re.search(r"hw_rx_64_bytes: (\d+)", dut.run("ethtool", "-S", "eth0"))
+            assert found
+            return int(found[1])
+
+        dut.play_hosts(0)
+        before = received()
+        sent = overload.offer(dut, wire_rate_pps(64, overload.testbed.nic.line_rate_bps), WRAPS_TWICE_NS)["sent"]
+        assert sent > 2 << 20
+        assert received() - before == sent
 
 
 def test_schemes_that_need_an_interrupt_are_refused(usb: Testbed) -> None:
