@@ -63,10 +63,12 @@ int i8255x_command_wait(struct i8255x *np, u8 command, u32 pointer)
 				 false, np, command, pointer);
 }
 
-/* A command was not accepted. Any context. */
+/* A command was not accepted. Any context. A sender whose doorbells are not accepted,
+ * either, does not put off what is due.
+ */
 void i8255x_retry_later(struct i8255x *np)
 {
-	mod_timer(&np->retry, jiffies + RETRY);
+	timer_reduce(&np->retry, jiffies + RETRY);
 }
 
 /* Asks for an interrupt, as e100 does every two seconds: a pass then looks after

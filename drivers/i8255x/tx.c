@@ -86,9 +86,13 @@ unsigned int i8255x_tx_bytes(struct irqmod_queue *queue)
 	return bytes;
 }
 
+/* One slot stays empty, the one that the chip has executed last: when it resumes, it
+ * reads the S bit of that slot again. A packet there would have the bit set, and the
+ * chip would stay suspended for ever.
+ */
 unsigned int i8255x_tx_room(struct irqmod_queue *queue)
 {
-	return to_i8255x(queue)->rings.tx_count - i8255x_tx_outstanding(queue);
+	return to_i8255x(queue)->rings.tx_count - 1 - i8255x_tx_outstanding(queue);
 }
 
 /* The next slot to fill; the caller has checked that one is free. */

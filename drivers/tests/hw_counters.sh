@@ -13,8 +13,13 @@ statistic() { cat "/sys/class/net/$IF0/statistics/$1"; }
 
 test_i8255x()
 {
-	# QEMU's models do not count pause and TCO frames.
-	check "all counters" same "$(hw_count)" $((TIMED ? 21 : 16))
+	# The 82558 counts pause frames, too, and the 82559 and later TCO frames; QEMU's models do not.
+	case $TIMED$(revision "$IF0") in
+	0*) counters=16 ;;
+	10x0[4-7]) counters=19 ;;
+	*) counters=21 ;;
+	esac
+	check "all counters" same "$(hw_count)" $counters
 	check "frames received" same "$(hw rx_good)" "$(statistic rx_packets)"
 	check "frames sent" same "$(hw tx_good)" "$(statistic tx_packets)"
 	before=$(hw rx_good)

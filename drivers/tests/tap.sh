@@ -151,6 +151,8 @@ frames_arrive()
 address() { ip -4 addr show dev "$1" | sed -n 's/^ *inet \([^ ]*\).*/\1/p'; }
 device() { basename "$(readlink -f "/sys/class/net/$1/device")"; }
 
+revision() { cat "/sys/class/net/$1/device/revision"; } # of its chip
+
 # The other processors: 1: they run, 0: they do not.
 others()
 {

@@ -32,12 +32,26 @@ def test_a_ring_that_is_full(script: str, driver: str, nic: str) -> None:
     assert not report.skipped
 
 
-@pytest.mark.parametrize("script", OF_CHIPS)
-@pytest.mark.parametrize("driver", CARDS)
-def test_what_only_a_chip_has(script: str, driver: str) -> None:
+def _run(script: str, driver: str, nic: str) -> None:
     (found,) = tap.find([script])
-    report = tap.run(Overload(Testbed.resolve(TestbedConfig(driver, nic=CARDS[driver]))), found)
+    report = tap.run(Overload(Testbed.resolve(TestbedConfig(driver, nic=nic))), found)
     print(report.text)
     assert report.failures == []
     if len(report.skipped) == len(report.lines):
         pytest.skip(report.skipped[0])
+
+
+@pytest.mark.parametrize("script", OF_CHIPS)
+@pytest.mark.parametrize("driver", CARDS)
+def test_what_only_a_chip_has(script: str, driver: str) -> None:
+    _run(script, driver, CARDS[driver])
+
+
+@pytest.mark.parametrize("script", ["hw_counters", "microcode", "pause", "wake"])
+@pytest.mark.parametrize("nic", ["irqlab-82558", "irqlab-82551"])
+def test_where_revisions_differ(script: str, nic: str) -> None:
+    _run(script, "irqmod_i8255x", nic)
+
+
+def test_commands_while_doorbells_are_refused() -> None:
+    _run("commands", "irqmod_i8255x", "irqlab-82559+slow-scb")
