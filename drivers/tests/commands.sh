@@ -49,7 +49,7 @@ changes()
 }
 
 check "a host answers" reaches "$PEER0"
-own=$(ip -4 addr show dev "$IF0" | sed -n 's/^ *inet \([^ ]*\).*/\1/p')
+own=$(address "$IF0")
 ip addr flush dev "$IF0" # nothing else is sent
 frames=$(ring "$IF0" RX) packets=$(ring "$IF0" TX) every=$(coalesce "$IF0" tx-frames) usecs=$(coalesce "$IF0" tx-usecs)
 check "rings of 16" ethtool -G "$IF0" rx 16 tx 16
