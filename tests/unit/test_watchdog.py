@@ -26,6 +26,9 @@ class State:
     words: tuple[int, ...] = tuple(range(STACK_WORDS))
     halted: int = 0
     ring: int = 0
+    enabled: bool = True
+    """Whether interrupts are enabled."""
+    raised: int = 0
 
 
 @dataclass
@@ -58,9 +61,12 @@ class Monitor:
                 f"CPU#0\nRAX=0000000000000004 RBX={now.rbx:016x} RCX=0000000000000000\n"
                 f"RSI=0000000000000000 RDI=0000000000000000 RBP=0000000000000000 RSP={now.rsp:016x}\n"
                 f"R12=0000000000000000 R8 =0000000000000001\n"
-                f"RIP=ffffffffc0201057 RFL=00000202 [-------] CPL={now.ring} II=0 A20=1 SMM=0 HLT={now.halted}\n"
+                f"RIP=ffffffffc0201057 RFL={0x202 if now.enabled else 0x2:08x} [-------] "
+                f"CPL={now.ring} II=0 A20=1 SMM=0 HLT={now.halted}\n"
                 "GS =0000 ffff88800e800000 00000000 00000000\n"
             )
+        if self.asked[-1] == "info irq":
+            return f"IRQ statistics for ioapic:\r\n 0: 1\r\n11: {self._now.raised}\r\nIRQ statistics for isa-i8259:\r\n"
         assert self.asked[-1] == f"x /{STACK_WORDS}gx $sp"
         words = [f"0x{word:016x}" for word in self._now.words]
         return "".join(f"{self._now.rsp + 8 * n:016x}: {' '.join(words[n : n + 2])}\n" for n in range(0, STACK_WORDS, 2))
@@ -130,6 +136,7 @@ def test_a_prompt_answer_asks_nothing() -> None:
         lambda n: State(rbx=n, words=tuple(w + n * (w in (3, 40)) for w in range(STACK_WORDS))),
         lambda n: State() if n % 3 else spread(n),  # too much else for interrupts
         lambda n: State(rsp=RSP - 200 * (n % 2)),  # at two depths that one loop does not span
+        lambda n: State(enabled=False, raised=1000 * n),  # one interrupt handler after the other
     ],
 )
 def test_work_is_no_loop(state: Callable[[int], State]) -> None:
@@ -142,6 +149,8 @@ def test_work_is_no_loop(state: Callable[[int], State]) -> None:
         lambda n: spread(n) if n % 6 == 0 else State(),  # interrupts in between
         lambda n: State(words=(n, 2 * n, *range(2, STACK_WORDS))),  # its variables change
         lambda n: State(rbx=n, words=(n, *range(1, STACK_WORDS))),
+        lambda _: State(enabled=False, raised=70),  # with interrupts disabled
+        lambda n: State(raised=1000 * n),  # between its interrupts
         # It calls a function, which saves a register and returns: 16 bytes further down.
         lambda n: State() if n % 2 else State(RSP - 16, 9, (77, 78, *range(STACK_WORDS - 2))),
     ],

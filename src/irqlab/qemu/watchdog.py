@@ -6,6 +6,10 @@ and its stack changes with every frame. A kernel in an endless loop never return
 that function does not change. The watchdog therefore compares samples of the stack and of the callee-saved registers
 (System V ABI, AMD64 supplement, 3.2.1). It takes them through QEMU's monitor while the DUT runs; that only reads memory.
 
+In receive livelock one interrupt handler follows the other, and the interrupted function may always be at the same instruction.
+Then the stack changes as little as in an endless loop. But an endless loop with interrupts disabled takes none. Samples with
+interrupts disabled are therefore alike only if no device raised an interrupt in between, on any CPU. MSI is not counted.
+
 A DUT is stuck if ENOUGH of the last WINDOW samples are alike, and none shows an idle CPU or user space; the others are
 from interrupt handlers. QEMU must have used some CPU time between samples, so on a busy host they are further apart.
 """
@@ -17,7 +21,7 @@ import re
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from irqlab.errors import IrqlabError
@@ -36,6 +40,8 @@ DEPTH_BYTES = 128
 """Maximum distance between the stack pointers of samples that are alike: the loop may call functions."""
 CHANGED_WORDS = 2
 """Words that may differ between samples that are alike: variables of the loop itself."""
+INTERRUPT_FLAG = 0x200
+"""In RFLAGS: interrupts are enabled."""
 PRESERVED = ("RBX", "RBP", "R12", "R13", "R14", "R15")
 
 
@@ -57,10 +63,12 @@ class Sample:
     """The values of the registers PRESERVED."""
     stack: tuple[int, ...]
     """64-bit words from `rsp` upwards."""
+    raised: int = 0
+    """How many interrupts devices have raised so far; 0 if the CPU has interrupts enabled."""
 
     def alike(self, other: Sample) -> bool:
         """Whether both may be from one invocation of one function."""
-        if abs(self.rsp - other.rsp) > DEPTH_BYTES:
+        if abs(self.rsp - other.rsp) > DEPTH_BYTES or self.raised != other.raised:
             return False
         top = max(self.rsp, other.rsp)
         mine, its = (sample.stack[(top - sample.rsp) // 8 :] for sample in (self, other))
@@ -140,8 +148,19 @@ class Watchdog:
             return
         preserved = tuple(self._registers.get(name, 0) for name in PRESERVED)
         now = Sample(int(address[0], 16), preserved, words)
+        if self._registers.get("RFL", 0) & INTERRUPT_FLAG:
+            self._on_sample(now)
+        else:
+            self._post("info irq", lambda text: self._on_sample(replace(now, raised=_raised(text))))
+
+    def _on_sample(self, now: Sample) -> None:
         self._recent.append(now)
         if sum(sample.alike(now) for sample in self._recent) >= ENOUGH:
             raise NoAnswerError(
                 f"no answer for {self._clock() - self._began_s:.0f} s of real time, and the kernel is in an endless loop", now.rsp
             )
+
+
+def _raised(text: str) -> int:
+    """The sum of the interrupts in a reply to `info irq`: one line for each input of a controller that was raised."""
+    return sum(int(count) for count in re.findall(r"^ *\d+: (\d+)", text, re.MULTILINE))
