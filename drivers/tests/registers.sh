@@ -19,11 +19,20 @@ promiscuous()
 	echo $((value & 1))
 }
 
+# What may say where a frame was lost.
+losses()
+{
+	grep . "/sys/class/net/$IF0/statistics/"*_errors "/sys/class/net/$IF0/statistics/"*_dropped
+	ethtool -S "$IF0"
+	grep -h "^Ip:\|^Icmp:" /proc/net/snmp
+	cat /proc/net/raw
+}
 lossless()
 {
+	losses >/tmp/after
 	grep -q " $count packets received" /tmp/ping && return
 	tail -n 3 /tmp/ping
-	grep . "/sys/class/net/$IF0/statistics/"*_errors "/sys/class/net/$IF0/statistics/"*_dropped | grep -v ':0$'
+	diff /tmp/before /tmp/after
 	return 1
 }
 
@@ -41,6 +50,7 @@ fi
 # On a slow host ping itself may not run for so long that replies do not fit into its socket.
 count=2000 interval=0.001
 [ "$PATIENCE" -le 2 ] || count=200 interval=0.01
+losses >/tmp/before
 ping -c $count -i $interval -s 1000 "$PEER0" >/tmp/ping 2>&1 &
 for _ in 1 2 3 4 5 6 7 8 9 10; do length "$IF0" >/dev/null; done
 wait
