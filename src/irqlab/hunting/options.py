@@ -19,7 +19,8 @@ PROCESSORS = "processors"
 CHANGE_KINDS = ("rx-scheme", "tx-scheme", "down-up", "ring", "mtu", "promisc", "negotiate", "suspend", "unbind")
 KINDS = (ARRIVALS, TRANSMIT, OVERRUNS, INTERRUPTS, FAILURES, FAILURES_UP, PROCESSORS, *CHANGE_KINDS)
 MAX_BURST = 4_096
-MAX_STEP = 1_000_000
+MAX_STEP = 10_000_000_000
+"""With few instants the lab itself chooses long steps, and offers them for a replay: 10 s at 1000 MIPS."""
 MAX_TRACES = 100
 MAX_SWITCHES = 16
 MAX_PERIOD_NS = 10_000_000_000
