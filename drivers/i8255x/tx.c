@@ -155,6 +155,15 @@ netdev_tx_t i8255x_xmit(struct sk_buff *skb, struct net_device *netdev)
 	dma_addr_t dma;
 
 	irqmod_tx_begin(&np->queue);
+	/* A reclaim saw room, and commands or packets have used it before the
+	 * reclaim woke the queue.
+	 */
+	if (unlikely(!i8255x_tx_room(&np->queue))) {
+		irqmod_tx_full(&np->queue, TX_RESERVE);
+		if (np->tx_unkicked)
+			i8255x_tx_kick(np);
+		return NETDEV_TX_BUSY;
+	}
 
 	dma = dma_map_single(&np->pdev->dev, skb->data, skb->len,
 			     DMA_TO_DEVICE);
@@ -303,8 +312,7 @@ void i8255x_set_rx_mode(struct net_device *netdev)
 
 	__netif_tx_lock(np->queue.txq, smp_processor_id());
 	/* A queue that a sender keeps full is stopped most of the time, with
-	 * TX_MODE_SLOTS free: the packet for which one more is left comes when there
-	 * is room again.
+	 * TX_MODE_SLOTS free. No packet needs them until there is room again.
 	 */
 	if (netif_tx_queue_stopped(np->queue.txq))
 		needed = TX_MODE_SLOTS;

@@ -348,7 +348,7 @@ void irqmod_stop(struct irqmod_port *port);
 void irqmod_interrupt(struct irqmod_queue *queue, u32 groups);
 void irqmod_rx_again(struct irqmod_queue *queue);
 
-/* Called by ndo_poll_controller, after the handler. */
+/* Called by ndo_poll_controller. */
 void irqmod_netpoll(struct irqmod_queue *queue);
 
 void irqmod_tx_reclaim_early(struct irqmod_queue *queue);

@@ -129,6 +129,8 @@ static void lan78xx_events_work(struct work_struct *work)
 				   EVENT_TX_HALT);
 		lan78xx_tx_start(np);
 	}
+	if (lan78xx_take(np, EVENT_TX_FLUSH))
+		lan78xx_tx_flush(np);
 	if (lan78xx_take(np, EVENT_INT_HALT)) {
 		usb_poison_urb(np->int_urb);
 		cleared = lan78xx_clear_halt(np, np->int_urb->pipe,
@@ -170,6 +172,7 @@ void lan78xx_events_forget_urbs(struct lan78xx *np)
 	cancel_delayed_work_sync(&np->event_work);
 	clear_bit(EVENT_RX_HALT, &np->events);
 	clear_bit(EVENT_TX_HALT, &np->events);
+	clear_bit(EVENT_TX_FLUSH, &np->events);
 	clear_bit(EVENT_RX_FILL, &np->events);
 	if (np->events)
 		schedule_delayed_work(&np->event_work, 0);

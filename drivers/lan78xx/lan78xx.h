@@ -45,6 +45,7 @@ enum lan78xx_event {
 	EVENT_RX_HALT,		/* bulk IN stalled */
 	EVENT_TX_HALT,		/* bulk OUT stalled */
 	EVENT_INT_HALT,		/* interrupt IN stalled */
+	EVENT_TX_FLUSH,		/* packets were sent with interrupts disabled */
 	EVENT_RX_FILL,		/* submitting receive URBs failed */
 	EVENT_INT_SUBMIT,	/* submitting the interrupt URB failed */
 	EVENT_PHY,		/* PHY interrupt */
@@ -259,6 +260,7 @@ netdev_features_t lan78xx_features_check(struct sk_buff *skb,
 					 struct net_device *netdev,
 					 netdev_features_t features);
 netdev_tx_t lan78xx_xmit(struct sk_buff *skb, struct net_device *netdev);
+void lan78xx_tx_flush(struct lan78xx *np);
 int lan78xx_tx_poll(struct napi_struct *napi, int budget);
 unsigned int lan78xx_tx_reclaim(struct irqmod_queue *queue);
 unsigned int lan78xx_tx_outstanding(struct irqmod_queue *queue);

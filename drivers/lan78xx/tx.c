@@ -7,6 +7,9 @@
  * NAPI instance. If a process sends and no URB is on the bus, the open URB is
  * submitted at once.
  *
+ * With interrupts disabled netconsole sends, and nothing is submitted: who prints
+ * may be the host controller's driver, with the lock that a URB needs.
+ *
  * The lists are shared with the completions. The open URB is protected by the
  * lock of the transmit queue.
  */
@@ -83,8 +86,8 @@ static void lan78xx_tx_submit_open(struct lan78xx *np)
 	lan78xx_tx_submit(np, t, t->data);
 }
 
-/* Takes a free URB, with @buffer one that has a buffer. NULL: no memory, or the
- * device is being removed. Transmit queue locked.
+/* Takes a free URB, with @buffer one that has a buffer. NULL: none is free, or no
+ * memory. Transmit queue locked.
  */
 static struct lan78xx_tx_urb *lan78xx_tx_take(struct lan78xx *np, bool buffer)
 {
@@ -168,16 +171,24 @@ static void lan78xx_tx_consume(struct sk_buff *skb)
 	napi_consume_skb(skb, !irqs_disabled());
 }
 
+/* Whether the open URB has no room for the packet. */
+static bool lan78xx_tx_open_is_full(struct lan78xx *np,
+				    const struct sk_buff *skb)
+{
+	const struct lan78xx_tx_urb *t = np->tx.open;
+
+	return t && ALIGN(t->len, TX_ALIGN) + TX_CMD_BYTES + skb->len >
+		    np->sizes.tx_bytes;
+}
+
 /* Appends the packet to the open URB. */
 static bool lan78xx_tx_pack(struct lan78xx *np, struct sk_buff *skb)
 {
-	struct lan78xx_tx_urb *t = np->tx.open;
+	struct lan78xx_tx_urb *t;
 
-	if (t && ALIGN(t->len, TX_ALIGN) + TX_CMD_BYTES + skb->len >
-		 np->sizes.tx_bytes) {
+	if (lan78xx_tx_open_is_full(np, skb))
 		lan78xx_tx_submit_open(np);
-		t = NULL;
-	}
+	t = np->tx.open;
 	if (!t) {
 		t = lan78xx_tx_take(np, true);
 		if (unlikely(!t))
@@ -227,6 +238,10 @@ static void lan78xx_tx_doorbell(struct lan78xx *np, bool stopped)
 
 	if (!tx->open)
 		return;
+	if (unlikely(irqs_disabled())) {
+		lan78xx_event(np, EVENT_TX_FLUSH);
+		return;
+	}
 	/* Pairs with atomic_dec_return() in lan78xx_tx_complete(). */
 	smp_mb();
 	if (stopped || (!atomic_read(&tx->flying) && !in_serving_softirq())) {
@@ -278,6 +293,10 @@ netdev_tx_t lan78xx_xmit(struct sk_buff *skb, struct net_device *netdev)
 	struct lan78xx *np = netdev_priv(netdev);
 	bool taken = false;
 
+	if (unlikely(irqs_disabled()) && lan78xx_tx_open_is_full(np, skb)) {
+		lan78xx_event(np, EVENT_TX_FLUSH);
+		return NETDEV_TX_BUSY;	/* netpoll's work queue sends it */
+	}
 	irqmod_tx_begin(&np->queue);
 	if (unlikely(skb_shinfo(skb)->tx_flags & SKBTX_ANY_TSTAMP))
 		skb_tx_timestamp(skb);
@@ -294,19 +313,28 @@ netdev_tx_t lan78xx_xmit(struct sk_buff *skb, struct net_device *netdev)
 	return NETDEV_TX_OK;
 }
 
+/* Submits what waits, from the event work. */
+void lan78xx_tx_flush(struct lan78xx *np)
+{
+	struct netdev_queue *txq = np->queue.txq;
+
+	__netif_tx_lock_bh(txq);
+	lan78xx_tx_submit_open(np);
+	__netif_tx_unlock_bh(txq);
+}
+
 /* Runs at the end of the sending softirq, or after the last completion. netpoll may
- * call it, too (budget 0), with interrupts disabled and the console's locks. It must
- * not wait: who has the queue's lock may have been interrupted, and print.
+ * call it, too (budget 0), with interrupts disabled: then it stays scheduled, if it
+ * was.
  */
 int lan78xx_tx_poll(struct napi_struct *napi, int budget)
 {
 	struct lan78xx *np = container_of(napi, struct lan78xx, tx.napi);
 	struct netdev_queue *txq = np->queue.txq;
 
-	if (likely(budget))
-		__netif_tx_lock(txq, smp_processor_id());
-	else if (!__netif_tx_trylock(txq))
-		return 0;		/* stays scheduled, if it was */
+	if (unlikely(!budget))
+		return 0;
+	__netif_tx_lock(txq, smp_processor_id());
 	WRITE_ONCE(np->tx.flush, false);
 	lan78xx_tx_submit_open(np);
 	__netif_tx_unlock(txq);

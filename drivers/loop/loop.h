@@ -70,4 +70,7 @@ void loop_hardware_stop(struct loop_queue *q);
 int loop_start_senders(struct loop *loop);
 void loop_stop_senders(struct loop *loop);
 
+/* wake.c */
+void loop_stop_waking(void);
+
 #endif /* LOOP_H */

@@ -179,6 +179,7 @@ static void __exit loop_exit(void)
 {
 	struct loop *loop = netdev_priv(loop_netdev);
 
+	loop_stop_waking();
 	loop_stop_senders(loop);
 	unregister_netdev(loop_netdev);
 	irqmod_unregister(&loop->port);

@@ -239,9 +239,10 @@ netdev_tx_t cp_start_xmit(struct sk_buff *skb, struct net_device *netdev)
 		segs = 1;
 	}
 	room = cp_tx_ring_room(ring);
+	/* A reclaim saw room, and packets have used it before it woke the queue. */
 	if (unlikely(room < segs)) {
-		net_err_ratelimited("%s: the queue should have been stopped\n",
-				    netdev->name);
+		irqmod_tx_full(&cp->queue, cp->tx_segs);
+		cp_tx_kick(cp);
 		return NETDEV_TX_BUSY;
 	}
 
