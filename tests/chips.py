@@ -17,6 +17,7 @@ OF_CHIPS = (
     "registers",
     "rx_fcs",
     "selftest",
+    "stale_wake",
     "wake",
     "no_answer",
 )

@@ -223,7 +223,7 @@ irqreturn_t i8255x_isr(int irq, void *data)
 	if (causes == CAUSE_GONE || !causes)
 		return IRQ_NONE;
 
-	/* SWI cannot be masked. While RX is, its owner looks after the receiver. */
+	/* SWI cannot be masked. While RX is masked, its owner looks after the receiver. */
 	if (ours & CAUSES_RX ||
 	    (ours & CAUSE_SWI && !(READ_ONCE(np->mask) & CAUSE_FR)))
 		groups |= IRQMOD_RX;

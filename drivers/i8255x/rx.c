@@ -159,9 +159,9 @@ void i8255x_rx_refill(struct irqmod_queue *queue)
 
 /* The receiver may have seen the EL bit just before it was moved, and have
  * stopped unexpectedly. Called only after an RNR interrupt or a pass without
- * frames, because a register read is expensive on real hardware. Or the pass that
- * moved the EL bit left frames on the ring. A later pass looks then: the RNR
- * interrupt has been acknowledged, and there will be no other.
+ * frames, because a register read is expensive on real hardware. If the pass that
+ * moved the EL bit left frames on the ring, a later pass looks: the RNR interrupt
+ * has been acknowledged, and there will be no other.
  */
 static void i8255x_rx_check(struct i8255x *np)
 {

@@ -56,7 +56,7 @@ void i8255x_tx_reset(struct i8255x *np)
 
 /* Allows or forbids commands other than packets. While they are forbidden the
  * list may be replaced and the chip reset: the receive mode can be changed at
- * any time, also without RTNL. They are forbidden while the queue is stopped, so
+ * any time, also without RTNL. Before they are forbidden the queue is stopped, so
  * that nothing starts the timer again. Process context.
  */
 void i8255x_tx_enable(struct i8255x *np, bool enable)

@@ -121,8 +121,9 @@ static void rx_start_queue(struct irqmod_queue *queue)
 	queue->rx = queue->port->rx;
 	queue->rx_state = irqmod_rx_state(queue, queue->rx);
 	open = queue->rx->start(queue);
-	/* Pairs with the acquires of irqmod_interrupt(), irqmod_rx_again() and
-	 * tx_timer_reclaim(): who sees it clear sees the scheme and its state.
+	/* Pairs with the acquires of irqmod_interrupt(), irqmod_rx_again(),
+	 * irqmod_netpoll(), tx_poll_full() and tx_timer_reclaim(): who sees it
+	 * clear sees the scheme and its state.
 	 */
 	smp_store_release(&queue->rx_stopping, false);
 	/* Act as if a frame had arrived: the previous scheme may have consumed

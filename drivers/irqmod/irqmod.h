@@ -72,8 +72,9 @@ struct irqmod_tx_scheme;
  */
 struct irqmod_ops {
 	/**
-	 * @mask: masks groups of causes. When it returns, the handler no longer
-	 * passes them to irqmod_interrupt(), even if the write is still under way.
+	 * @mask: masks groups of causes. A handler that starts after it has returned
+	 * does not pass them to irqmod_interrupt(), even if the write is still under
+	 * way. For one that runs, wait with synchronize_irq().
 	 */
 	void (*mask)(struct irqmod_queue *queue, u32 groups);
 	/**

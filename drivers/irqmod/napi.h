@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* NAPI as a part: the scheme of that name, hybrid and dim are made of it. */
+/* NAPI as a part of schemes: napi, dim, hybrid, polling, ifpoll. */
 #ifndef IRQMOD_NAPI_H
 #define IRQMOD_NAPI_H
 

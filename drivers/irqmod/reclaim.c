@@ -75,7 +75,7 @@ static unsigned int tx_reclaim_with_rx(struct irqmod_queue *queue)
 }
 
 /* With tx_with_rx passes never overlap, and until the scheme is stopped nothing else
- * reclaims, but netpoll (@tasklet). Otherwise the queue's lock is needed; if another
+ * reclaims, except netpoll (@tasklet). Otherwise the queue's lock is needed; if another
  * has it, nothing is reclaimed.
  */
 static unsigned int tx_reclaim_in_pass(struct irqmod_queue *queue)
@@ -241,7 +241,7 @@ static void tx_timer_reclaim(struct irqmod_queue *queue)
 }
 
 /* ndo_start_xmit puts a packet on the ring and then reads tx_armed, both with the
- * queue locked. If the lock is taken, there will be a packet.
+ * queue locked. If the lock is taken, there may be a packet.
  */
 static bool tx_timer_needed(struct irqmod_queue *queue)
 {

@@ -13,7 +13,7 @@
  *
  * rx_above chooses what NAPI does above the cliff. napi, the paper's form: it
  * polls until the ring is empty, and unmasks RX. paced: RX stays masked, and a
- * timer starts each poll, rx-usecs after the last one. Frames are then taken
+ * timer starts each poll, rx-usecs after the last one began. Frames are then taken
  * together, which costs less than one by one, and no interrupt comes between. A
  * poll of paced takes one budget of frames at most, and the next one follows
  * when other tasks have had the CPU for as long as this one took, or when

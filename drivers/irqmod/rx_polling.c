@@ -60,7 +60,8 @@ struct irqmod_polling {
 
 /* The frames that have been delivered and not been freed. Of a chunk that had to
  * be replaced before all its heads were free the driver knows nothing any more.
- * No chunk is replaced before as many frames as rx_queue_high may be are counted.
+ * With chunks of full size none is replaced before POLLING_MOST_HIGH frames have
+ * been counted.
  */
 static unsigned int polling_behind(const struct irqmod_queue *queue)
 {

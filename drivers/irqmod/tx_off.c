@@ -9,10 +9,10 @@
  * wire idle, so TX is unmasked until there is room again. Where the hardware has
  * an interrupt bit per descriptor, four packets on the ring have it.
  *
- * An instrument, tx_off_without, disables one part of this, to measure its benefit. batch: before
- * each transmit what has been sent is reclaimed, however little it is. receive:
- * nothing is reclaimed in the receive path. timer: there is no timer, so the last
- * packets before a pause are not freed until the next one. all: as in the paper.
+ * An instrument, tx_off_without, disables one part of this, to measure its benefit.
+ * batch: before each transmit what has been sent is reclaimed, however little it is.
+ * receive: nothing is reclaimed in the receive path. timer: there is no timer, so the
+ * last packets before a pause are not freed until the next one. all: as in the paper.
  */
 #include "scheme.h"
 

@@ -17,7 +17,7 @@ static void tx_poll_start(struct irqmod_queue *queue)
 	queue->tx_in_softirq = true;
 	queue->tx_in_rx = true;
 	queue->tx_irq_every = 1;
-	/* Pairs with irqmod_tx_rx_reclaim(): a pass without the queue's lock sees
+	/* Pairs with tx_reclaim_in_pass(): a pass without the queue's lock sees
 	 * the packets that byte queue limits count.
 	 */
 	smp_store_release(&queue->tx_with_rx, IRQMOD_TX);

@@ -4,6 +4,7 @@
 
 #include "lan78xx.h"
 
+#define RX_USECS_MIN	10
 #define RX_USECS_MAX	(U16_MAX / 60)	/* BULK_IN_DLY: 16 bits, 1/60 us */
 
 static void lan78xx_get_drvinfo(struct net_device *netdev,
@@ -40,16 +41,19 @@ static int lan78xx_set_coalesce(struct net_device *netdev,
 	struct lan78xx *np = netdev_priv(netdev);
 	int err;
 
-	if (ec->rx_coalesce_usecs > RX_USECS_MAX) {
+	if (ec->rx_coalesce_usecs < RX_USECS_MIN ||
+	    ec->rx_coalesce_usecs > RX_USECS_MAX) {
 		NL_SET_ERR_MSG_MOD(extack, "rx-usecs: 10 to 1092");
 		return -EINVAL;
 	}
 	ec->tx_coalesce_usecs = np->port.tx_usecs;
 	ec->tx_max_coalesced_frames = np->port.tx_frames;
-	err = irqmod_set_coalesce(netdev, ec, kec, extack);
-	if (!err && np->started)
-		err = lan78xx_set_delay(np);
-	return err;
+	if (np->started) {
+		err = lan78xx_set_delay(np, ec->rx_coalesce_usecs);
+		if (err)
+			return err;
+	}
+	return irqmod_set_coalesce(netdev, ec, kec, extack);
 }
 
 /* How the PHY of a LAN7801 reports link changes is not known here. */

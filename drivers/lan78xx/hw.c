@@ -81,10 +81,9 @@ int lan78xx_set_frame_size(struct lan78xx *np, unsigned int mtu)
 }
 
 /* How long the chip waits for more frames. */
-int lan78xx_set_delay(struct lan78xx *np)
+int lan78xx_set_delay(struct lan78xx *np, u32 usecs)
 {
-	return lan78xx_write(np, BULK_IN_DLY,
-			     np->port.rx_usecs * DELAY_PER_USEC);
+	return lan78xx_write(np, BULK_IN_DLY, usecs * DELAY_PER_USEC);
 }
 
 /* Limits a transfer, in packets of the bus; a longer frame is sent alone. A
@@ -159,7 +158,7 @@ int lan78xx_hw_init(struct lan78xx *np)
 	if (!err && np->phy_fixed)
 		err = lan78xx_set_rgmii(np);
 	if (!err)
-		err = lan78xx_set_delay(np);
+		err = lan78xx_set_delay(np, np->port.rx_usecs);
 	if (!err)
 		err = lan78xx_set_burst(np);
 	if (!err)

@@ -202,7 +202,7 @@ int lan78xx_hw_start(struct lan78xx *np);
 void lan78xx_hw_stop(struct lan78xx *np);
 int lan78xx_set_address(struct lan78xx *np);
 int lan78xx_set_frame_size(struct lan78xx *np, unsigned int mtu);
-int lan78xx_set_delay(struct lan78xx *np);
+int lan78xx_set_delay(struct lan78xx *np, u32 usecs);
 int lan78xx_set_burst(struct lan78xx *np);
 
 /* nvram.c */

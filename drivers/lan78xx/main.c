@@ -188,6 +188,8 @@ static int lan78xx_change_mtu(struct net_device *netdev, int mtu)
 		err = lan78xx_set_frame_size(np, mtu);
 	if (!err)
 		WRITE_ONCE(netdev->mtu, mtu);
+	else
+		schedule_work(&np->reset_work);	/* the receiver may be off */
 	return err;
 }
 
@@ -225,8 +227,10 @@ static int lan78xx_set_mac(struct net_device *netdev, void *address)
 	if (err || !np->started)
 		return err;
 	err = lan78xx_set_address(np);
-	if (err)
+	if (err) {
 		eth_hw_addr_set(netdev, before);
+		lan78xx_set_address(np);
+	}
 	lan78xx_event(np, EVENT_FILTER);
 	return err;
 }

@@ -199,7 +199,7 @@ static struct sk_buff *lan78xx_rx_skb(struct lan78xx *np,
  */
 static bool lan78xx_rx_verified(u32 a, const u8 *frame, unsigned int len)
 {
-	if (a & (RX_ICE | RX_TCE | RX_ICSM) || len < ETH_ZLEN)
+	if (a & (RX_ICE | RX_TCE | RX_ICSM) || len < ETH_ZLEN - VLAN_HLEN)
 		return false;
 	switch (a & (RX_IPV | RX_PID)) {
 	case RX_PID_TCP:

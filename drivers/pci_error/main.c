@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* PCI errors for a machine whose bus reports none.
  *
- * Makes a function as a PCI error leaves it, and takes its driver through the
+ * Puts a function into the state in which a PCI error leaves it, and takes its driver through the
  * steps of Documentation/PCI/pci-error-recovery.rst. Each step is a parameter,
  * to which the function's name is written (0000:00:03.0):
  *
@@ -21,6 +21,8 @@
 
 static int freeze(struct pci_dev *pdev, const struct pci_error_handlers *driver)
 {
+	if (pdev->error_state == pci_channel_io_frozen)
+		return -EINVAL;
 	pci_write_config_word(pdev, PCI_COMMAND, PCI_COMMAND_INTX_DISABLE);
 	pdev->error_state = pci_channel_io_frozen;
 	return driver->error_detected(pdev, pci_channel_io_frozen) ==
@@ -30,8 +32,11 @@ static int freeze(struct pci_dev *pdev, const struct pci_error_handlers *driver)
 static int recover(struct pci_dev *pdev,
 		   const struct pci_error_handlers *driver)
 {
-	int bar, err = __pci_reset_function_locked(pdev);
+	int bar, err;
 
+	if (pdev->error_state != pci_channel_io_frozen)
+		return -EINVAL;
+	err = __pci_reset_function_locked(pdev);
 	if (err)
 		return err;
 	pci_write_config_word(pdev, PCI_COMMAND, 0);

@@ -13,7 +13,9 @@ void cp_set_cpcr(struct cp *cp, netdev_features_t features)
 		cp->cpcr |= CP_CPCR_RXVLAN;
 }
 
-/* An MSS that the chip has no bits for, or a ring that does not hold two packets */
+/* No TSO with an MTU whose MSS the chip has no bits for, or with a ring that does not
+ * hold two packets.
+ */
 netdev_features_t cp_fix_features(struct net_device *netdev,
 				  netdev_features_t features)
 {

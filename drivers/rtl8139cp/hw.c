@@ -114,7 +114,9 @@ u64 cp_hw_missed(struct cp *cp)
 	return missed;
 }
 
-/* After a reset of the chip, which clears CP_MPC, or before one. */
+/* Adds up what was counted, and starts or ends counting: after and before a reset of
+ * the chip, which clears CP_MPC.
+ */
 static void cp_hw_count_missed(struct cp *cp, bool counting)
 {
 	unsigned long flags;
@@ -300,7 +302,9 @@ void cp_mii_init(struct cp *cp)
 
 #define CP_PHY_SETTINGS	(BMCR_SPEED100 | BMCR_ANENABLE | BMCR_FULLDPLX)
 
-/* While the PHY negotiates, speed and duplex may be what it has negotiated. */
+/* While the PHY negotiates, speed and duplex may be what it has negotiated: they are
+ * not compared.
+ */
 static u16 cp_mii_settings(u16 bmcr)
 {
 	return bmcr & BMCR_ANENABLE ? BMCR_ANENABLE : bmcr & CP_PHY_SETTINGS;

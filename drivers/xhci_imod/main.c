@@ -27,7 +27,8 @@ static bool disabled;
 
 static enum hrtimer_restart interval_over(struct hrtimer *unused)
 {
-	unsigned int irq = line;	/* of this time */
+	/* Read first: the next interrupt may overwrite it. */
+	unsigned int irq = line;
 
 	/* Release: pairs with the acquire of probe_handled(). */
 	smp_store_release(&disabled, false);

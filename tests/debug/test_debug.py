@@ -65,7 +65,7 @@ ONCE = {
         ("hotplug",),
         ("allocations",),
         ("last_burst", "modes", "refill_retry"),
-        ("netconsole",),
+        ("netconsole", "netconsole_usb"),
         ("tx_timeout",),
         ("usb",),
         ("autosuspend", "ltm", "usb_phy"),
@@ -95,7 +95,7 @@ OF_THEIRS = tuple(script.name for script in tap.scripts() if not script.engine a
 OF_PCI = ("backstop", "interface", "load_unload", "netconsole", "queues", "rings", "tx_timeout", *OF_CHIPS)
 """Scripts for the schemes, rings, settings and chips of our PCI drivers, for sending with interrupts disabled, and for the device
 without hardware."""
-OF_USB = ("autosuspend", "ltm", "usb", "usb_phy")
+OF_USB = ("autosuspend", "ltm", "netconsole_usb", "usb", "usb_phy")
 OF_THE_ENGINE = ("queues",)
 """Scripts that use no chip; they run with irqmod_i8255x only."""
 OF_THE_CLOCK = ("backlog", "busy_wire", "short_ring", "tcp")

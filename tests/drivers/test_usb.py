@@ -15,7 +15,7 @@ from irqlab.robustness.overload import Overload
 from irqlab.trials.forwarding import ForwardingTrial
 from irqlab.trials.testbed import Testbed
 
-OF_USB = ("autosuspend", "ltm", "usb", "usb_phy")
+OF_USB = ("autosuspend", "ltm", "netconsole_usb", "usb", "usb_phy")
 OF_ALL = (
     "bad_input",
     "instruments",
