@@ -21,8 +21,6 @@
 
 static int freeze(struct pci_dev *pdev, const struct pci_error_handlers *driver)
 {
-	if (pdev->error_state == pci_channel_io_frozen)
-		return -EINVAL;
 	pci_write_config_word(pdev, PCI_COMMAND, PCI_COMMAND_INTX_DISABLE);
 	pdev->error_state = pci_channel_io_frozen;
 	return driver->error_detected(pdev, pci_channel_io_frozen) ==
