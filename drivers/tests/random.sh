@@ -9,7 +9,7 @@
 # long
 # Changes at random, for each interface by a process of its own: schemes and their settings, rings, coalescing, the receive
 # mode, the MTU, threaded NAPI, the link, the interface, the driver; the device is removed from the bus and found again. Meanwhile
-# frames pass both ways, a socket polls the driver and echoes, netconsole sends (not by USB), and counters are read. What fails
+# frames pass both ways, a socket polls the driver and echoes, netconsole sends, and counters are read. What fails
 # because another process was faster is expected; afterwards hosts answer. The order of the changes is given by SEED. The kernel's
 # PHY driver complains if the device goes away while it sets up the PHY.
 . "${0%/*}/tap.sh"
@@ -186,8 +186,7 @@ was0=$(address "$IF0") was1=$(address "$IF1")
 changes "$IF0" "$was0" "$SEED" &
 changes "$IF1" "$was1" $((SEED + 1)) &
 again read_counters &
-# Not by USB: the xHCI prints with its lock held, which sending needs (docs/findings.md).
-[ "$DRIVER" = irqmod_lan78xx ] || again log_to_network &
+again log_to_network &
 receive >/dev/null 2>&1 &
 receiver=$!
 sleep "$LASTS"
