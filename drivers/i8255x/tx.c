@@ -152,13 +152,15 @@ netdev_tx_t i8255x_xmit(struct sk_buff *skb, struct net_device *netdev)
 	struct i8255x *np = netdev_priv(netdev);
 	struct i8255x_cb *cb;
 	u16 command = CB_TRANSMIT | CB_FLEXIBLE;
+	unsigned int room;
 	dma_addr_t dma;
 
 	irqmod_tx_begin(&np->queue);
 	/* A reclaim saw room, and commands or packets have used it before the
 	 * reclaim woke the queue.
 	 */
-	if (unlikely(!i8255x_tx_room(&np->queue))) {
+	room = i8255x_tx_room(&np->queue);
+	if (unlikely(!room)) {
 		irqmod_tx_full(&np->queue, TX_RESERVE);
 		if (np->tx_unkicked)
 			i8255x_tx_kick(np);
@@ -190,8 +192,7 @@ netdev_tx_t i8255x_xmit(struct sk_buff *skb, struct net_device *netdev)
 	irqmod_tx_sent(&np->queue, skb->len);
 	i8255x_tx_commit(np, cb, command);
 
-	if (irqmod_tx_queued(&np->queue, i8255x_tx_room(&np->queue),
-			     TX_RESERVE) ||
+	if (irqmod_tx_queued(&np->queue, room - 1, TX_RESERVE) ||
 	    np->tx_unkicked >= TX_BATCH) {
 		if (likely(!irqmod_instrument(np->lost_doorbells, 0)))
 			i8255x_tx_kick(np);
