@@ -7,7 +7,7 @@
 
 #include "loop.h"
 
-#define LOOP_WAKE_NS	(20 * NSEC_PER_USEC)
+#define LOOP_WAKE_NS	(100 * NSEC_PER_USEC)
 
 static struct hrtimer loop_waker;
 static struct net_device *loop_woken;
