@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* PCI errors for a machine whose bus reports none.
  *
- * Puts a function into the state in which a PCI error leaves it, and takes its driver through the
- * steps of Documentation/PCI/pci-error-recovery.rst. Each step is a parameter,
- * to which the function's name is written (0000:00:03.0):
+ * Puts a function into the state in which a PCI error leaves it, and takes its
+ * driver through the steps of Documentation/PCI/pci-error-recovery.rst. Each step is
+ * a parameter, to which the function's name is written (0000:00:03.0):
  *
  *	freeze	a fatal error: the function answers no access and reaches no
  *		memory; error_detected() with pci_channel_io_frozen
