@@ -45,7 +45,8 @@ void i8255x_init_phy(struct i8255x *np, int phy)
 	for (other = 0; other < 32; other++)
 		if (other != phy)
 			i8255x_mdio_write(netdev, other, MII_BMCR, BMCR_ISOLATE);
-	if (bmcr & BMCR_ISOLATE)
+	/* All ones: the PHY did not answer. */
+	if (bmcr != 0xffff && bmcr & BMCR_ISOLATE)
 		i8255x_mdio_write(netdev, phy, MII_BMCR, bmcr & ~BMCR_ISOLATE);
 
 	if ((i8255x_phy_id(np, phy) & PHY_NSC_MASK) == PHY_NSC) {

@@ -138,6 +138,8 @@ static int i8255x_test_loop_phy(struct i8255x *np)
 	if (np->ich)
 		return i8255x_loop(np, CONFIG10_LOOP_MAC);
 	bmcr = i8255x_mdio_read(np->netdev, phy, MII_BMCR);
+	if (bmcr == 0xffff)
+		return -EIO;
 	i8255x_mdio_write(np->netdev, phy, MII_BMCR,
 			  BMCR_LOOPBACK | BMCR_SPEED100 | BMCR_FULLDPLX);
 	err = i8255x_loop(np, CONFIG10_LOOP_PHY);

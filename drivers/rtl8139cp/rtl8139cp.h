@@ -75,6 +75,7 @@ struct cp_tx_ring {
 	unsigned int next;
 	u32 queued;		/* descriptors, running total */
 	u32 packets_queued;
+	bool sending;		/* a doorbell follows */
 
 	/* Written by tx_reclaim. */
 	unsigned int dirty ____cacheline_aligned_in_smp;

@@ -83,7 +83,8 @@ static void cp_tx_kick(struct cp *cp)
 
 /* Chips of the family lose a TxPoll that comes while they transmit (r8169), and the
  * packet then waits for the next one. What they transmitted is reclaimed later, by
- * an interrupt or the engine's timer: if a packet is left then, poll again.
+ * an interrupt or the engine's timer: if a packet is left then, poll again. Not if
+ * ndo_start_xmit reclaims: it is about to poll anyway, once per batch.
  */
 unsigned int cp_tx_reclaim(struct irqmod_queue *queue)
 {
@@ -117,7 +118,7 @@ unsigned int cp_tx_reclaim(struct irqmod_queue *queue)
 		}
 		irqmod_tx_free(queue, skb);
 	}
-	if (done != queued &&
+	if (done != queued && !READ_ONCE(ring->sending) &&
 	    likely(!irqmod_instrument(READ_ONCE(cp->lost_doorbells), 0)))
 		cp_tx_poll(cp);
 	if (done == ring->done)
@@ -224,7 +225,9 @@ netdev_tx_t cp_start_xmit(struct sk_buff *skb, struct net_device *netdev)
 	int last = first;
 	dma_addr_t dma;
 
+	WRITE_ONCE(ring->sending, true);
 	irqmod_tx_begin(&cp->queue);
+	WRITE_ONCE(ring->sending, false);
 
 	/* The chip pads short frames, too, but some chips of the family get
 	 * their checksums wrong then (FreeBSD's if_re.c). Padding linearizes a
