@@ -9,10 +9,10 @@ from tests.e2e.conftest import Cli, Refused
 
 
 def test_the_dut_has_several_processors_and_forwards(cli: Cli) -> None:
-    commands = "nproc; cat /sys/devices/system/cpu/online; cat /sys/class/net/eth0/operstate; exit\n"
+    commands = "grep -c cx16 /proc/cpuinfo; nproc; cat /sys/devices/system/cpu/online; cat /sys/class/net/eth0/operstate; exit\n"
     done = cli("shell", "--driver", "e100", "--functional", "--cpus", "2", typed=commands)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["2", "0-1", "up"]
+    assert done.stdout.splitlines() == ["0", "2", "0-1", "up"]
 
 
 @pytest.mark.parametrize(
