@@ -14,6 +14,8 @@
 /* Handle the event at once; any context. */
 void lan78xx_event(struct lan78xx *np, enum lan78xx_event event)
 {
+	/* What the event is about comes before it: pairs with lan78xx_take(). */
+	smp_mb__before_atomic();
 	set_bit(event, &np->events);
 	mod_delayed_work(system_percpu_wq, &np->event_work, 0);
 }

@@ -105,6 +105,8 @@ int lan78xx_start(struct lan78xx *np)
 		return err;
 	WRITE_ONCE(np->started, true);
 	lan78xx_events_start(np);
+	/* Changes of the lists were not taken before it was started. */
+	lan78xx_filter_changed(np);
 	lan78xx_phy_start(np);
 	return 0;
 }
