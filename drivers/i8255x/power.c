@@ -44,6 +44,8 @@ static int i8255x_attach(struct i8255x *np)
 	int err;
 
 	rtnl_lock();
+	/* A reset by sysfs may have started it while the PCI core recovers. */
+	i8255x_pause(np);
 	/* It may have lost power, or been reset, which unmasks all causes: an
 	 * interface that is down has no handler.
 	 */

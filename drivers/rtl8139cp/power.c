@@ -46,6 +46,8 @@ static int cp_attach(struct cp *cp)
 	int err = 0;
 
 	rtnl_lock();
+	/* A reset by sysfs may have started it while the PCI core recovers. */
+	cp_down(cp);
 	cp_mii_restore(cp);
 	irqmod_attach(&cp->port);
 	if (netif_running(netdev))

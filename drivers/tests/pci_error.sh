@@ -46,6 +46,14 @@ check "a fatal error after that" error freeze
 check "... recovered" error recover
 check "... a host answers" reaches "$PEER0"
 
+# The administrator resets the function before the recovery does: the driver starts, and is started again.
+check "a fatal error" error freeze
+printf '\007\000' | dd of="/sys/bus/pci/devices/$function/config" bs=1 seek=4 conv=notrunc 2>/dev/null # it answers after all
+check "... reset by sysfs" alone sh -c "echo 1 >/sys/bus/pci/devices/$function/reset"
+check "... a host answers" reaches "$PEER0"
+check "... recovered" error recover
+check "... a host answers again" reaches "$PEER0"
+
 check "lost" error fail
 fails "... no host answers" ping -c 1 -W 1 "$PEER0"
 check "... removed from the bus" sh -c "echo 1 >/sys/bus/pci/devices/$function/remove"
