@@ -147,7 +147,8 @@ def test_a_killed_worker_only_repeats_its_trial(whole: Place, tmp_path: Path) ->
         with _process(first, *worker) as killed, _process(second, *worker):
             _until(lambda: "Registered" in (second.home / "log").read_text() and "Registered" in (first.home / "log").read_text())
             process = here.start(*GRID, *SHORT, "--scheduler", address)
-            _until(lambda: len(first.log.read_text().splitlines()) >= 2)
+            _until(lambda: process.poll() is not None or len(first.log.read_text().splitlines()) >= 2)
+            assert process.poll() is None, process.communicate()
             killed.kill()
             _, errors = process.communicate(timeout=1200)
             assert process.returncode == 0, errors
