@@ -34,6 +34,7 @@ from irqlab.reproduce.lan78xx.measure import (
     Tables,
     letter,
     marked,
+    ratio_of,
 )
 from irqlab.units import percent
 
@@ -114,7 +115,7 @@ class _Letter:
         It may gain as little as the letter's boards do, the least of them; but if the wire is not full it has to gain SIZE of
         what a board gained that gained anything.
         """
-        ratio = after.mbps / before.mbps if before.mbps else 0.0
+        ratio = ratio_of(after, before)
         points = after.idle_percent - before.idle_percent
         if ratio < min(self.ratios) - FASTER_PERCENT / 100:
             return f"it is slower, {ratio:.2f} times"
@@ -152,7 +153,7 @@ def _letter(test: str, board: str) -> Claim[Tables, dict[str, Pair]]:
     def told(pairs: dict[str, Pair]) -> str:
         each = []
         for after, before in pairs.values():
-            ratio = after.mbps / before.mbps if before.mbps else 0.0
+            ratio = ratio_of(after, before)
             level = abs(ratio - 1) < FASTER_PERCENT / 100
             more, less = ("is idler than", "is less idle than") if level else ("is better than", "is worse than")
             how = {1: more, 0: "makes no difference to", -1: less}[better(after, before)]

@@ -322,6 +322,11 @@ def _points(value: float | None, base: float | None) -> float | None:
     return round(value - base, 1) if value is not None and base is not None else None
 
 
+def ratio_of(after: IperfRow, before: IperfRow) -> float:
+    """Throughput after the series by that before, as the tables have it; 0 if there was none before."""
+    return round(after.mbps / before.mbps, 4) if before.mbps else 0.0
+
+
 def ratios(ours: Table[IperfRow], theirs: Table[LetterRow]) -> Table[RatioRow]:
     """What the series does, here and in the letter."""
     rows = []
@@ -338,7 +343,7 @@ def ratios(ours: Table[IperfRow], theirs: Table[LetterRow]) -> Table[RatioRow]:
                 test=test,
                 board=board,
                 drivers=drivers,
-                ratio=round(after.mbps / before.mbps, 3),
+                ratio=ratio_of(after, before),
                 idle_points=round(after.idle_percent - before.idle_percent, 1),
                 letter_ratio_least=min(throughputs),
                 letter_ratio_most=max(throughputs),
