@@ -27,7 +27,7 @@ test: setup ## run the tests (minutes)
 	$(BIN)/pytest $(SIDE_BY_SIDE) -m "not long and not debug" $(PYTEST_ARGS)
 
 test-drivers: setup ## run all tests of our drivers in the DUT (an hour); KERNEL=7.3: on another kernel
-	$(BIN)/pytest tests/drivers $(if $(KERNEL),--kernel $(KERNEL)) $(PYTEST_ARGS)
+	$(BIN)/pytest $(SIDE_BY_SIDE) tests/drivers $(if $(KERNEL),--kernel $(KERNEL)) $(PYTEST_ARGS)
 
 test-long: setup ## run all tests but those on debug kernels, including the long ones
 	$(CARGO) test --quiet --locked --workspace

@@ -10,7 +10,7 @@
 # Changes at random, for each interface by a process of its own: schemes and their settings, rings, coalescing, the receive
 # mode, the MTU, threaded NAPI, the link, the interface, the driver; the device is removed from the bus and found again. Meanwhile
 # frames pass both ways, a socket polls the driver and echoes, netconsole sends, and counters are read. What fails
-# because another process was faster is expected; afterwards hosts answer. The order of the changes is given by SEED. The kernel's
+# because another process was faster is expected; afterwards hosts answer, and each of these must have been at work. The order of the changes is given by SEED. The kernel's
 # PHY driver complains if the device goes away while it sets up the PHY.
 . "${0%/*}/tap.sh"
 
@@ -144,7 +144,8 @@ read_counters()
 	done
 }
 
-# Starts netconsole on $IF0 anew, which ends with its interface, and sends.
+# Starts netconsole on $IF0 anew, which ends with its interface, and sends. Counts the messages for which it was on and $IF0 had a
+# carrier.
 log_to_network()
 {
 	rmdir $CONSOLE
@@ -156,6 +157,8 @@ log_to_network()
 	echo 1 >$CONSOLE/enabled || return
 	for _ in 1 2 3 4 5 6 7 8; do
 		echo "<6>random: a message for the network" >/dev/kmsg
+		[ "$(cat $CONSOLE/enabled "/sys/class/net/$IF0/carrier")" = "1
+1" ] && logged=$((logged + 1))
 		usleep 50000
 	done
 }
@@ -176,6 +179,13 @@ polled()
 }
 
 again() { while [ -e $RUNS ]; do "$@"; done >/dev/null 2>&1; }
+log()
+{
+	logged=0
+	again log_to_network
+	echo $logged >$RUNS.logged
+}
+some() { [ "$1" -gt 0 ]; }
 
 receive() { irqlab-guest udp-receive --port 9 --echo --busy-poll 50; }
 
@@ -186,7 +196,7 @@ was0=$(address "$IF0") was1=$(address "$IF1")
 changes "$IF0" "$was0" "$SEED" &
 changes "$IF1" "$was1" $((SEED + 1)) &
 again read_counters &
-again log_to_network &
+log &
 receive >/dev/null 2>&1 &
 receiver=$!
 sleep "$LASTS"
@@ -194,8 +204,11 @@ rm $RUNS
 kill $receiver
 wait
 rmdir $CONSOLE 2>/dev/null
-note "$(polled) frames polled by a process"
+polled=$(polled) logged=$(cat $RUNS.logged)
+note "$polled frames polled by a process, $logged messages by netconsole"
 note "$(cat "$RUNS.$IF0") and $(cat "$RUNS.$IF1") changes"
+[ "$LOADED" = 0 ] || check "a process has polled frames" some "$polled"
+check "netconsole has sent" some "$logged"
 
 for i in $IF0 $IF1; do
 	[ "$i" = "$IF0" ] && was=$was0 || was=$was1

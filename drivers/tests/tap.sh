@@ -2,8 +2,9 @@
 # TAP for a busybox shell. A test sources this file, calls check, fails, ..., and ends with done_testing.
 #
 # The lab sets DRIVER and ENGINE (module names), IF0 and IF1 (interfaces), PEER0 and PEER1 (hosts that answer there), MAC0,
-# MODULES (directory of the module files), COMBINATIONS (RX/TX, one a line), TIMED (1: the NIC takes time to transmit), PATIENCE
-# (below) and, if the test runs for every combination of schemes, RX and TX.
+# MODULES (directory of the module files), COMBINATIONS (RX/TX, one a line), TIMED (1: the NIC takes time to transmit), LOADED (1:
+# the lab offers the load that the test asks for), PATIENCE (below) and, if the test runs for every combination of schemes, RX and
+# TX.
 
 # The schemes of the driver, if it is ours.
 RX_SCHEMES=$(tr -d '[]' 2>/dev/null <"/sys/class/net/$IF0/irqmod/rx_scheme")

@@ -200,7 +200,7 @@ def _run_in(dut: Dut, overload: Overload, script: Script, combination: Combinati
     dut.play_hosts(0 if rate_pps else testbed.nic.line_rate_bps)
     if script.wire:
         dut.rpc.call("wire", a=0, b=1, delay_ns=0, loss_ppm=0, seed=1)
-    pid = dut.rpc.guest("spawn", argv=_command(testbed, script, combination))["pid"]
+    pid = dut.rpc.guest("spawn", argv=_command(testbed, script, combination, offered))["pid"]
     while rate_pps and _runs(dut, pid):
         rate_pps = overload.next_pps(rate_pps, overload.offer(dut, rate_pps, STEP_NS, script.everywhere), STEP_NS)
     done = dut.rpc.guest("reap", limit_ns=LIMIT_NS, pid=pid, signal=None)
@@ -268,11 +268,11 @@ def _write(dut: Dut, module: modules.Module) -> None:
     dut.rpc.guest("write", path=f"{MODULES}/{module.name}.ko", base64=base64.b64encode(module.data).decode())
 
 
-def _command(testbed: Testbed, script: Script, combination: Combination | None) -> list[str]:
+def _command(testbed: Testbed, script: Script, combination: Combination | None, offered: bool) -> list[str]:
     variables = {
         "DRIVER": testbed.driver, "ENGINE": drivers.ENGINE, "MODULES": MODULES,
         "IF0": "eth0", "IF1": "eth1", "PEER0": tester_ip(0), "PEER1": tester_ip(1), "MAC0": tester_mac(0),
-        "TIMED": str(int(testbed.nic.is_own)),
+        "TIMED": str(int(testbed.nic.is_own)), "LOADED": str(int(offered)),
         "PATIENCE": str(SLOW_HOST_PATIENCE_S if testbed.config.functional else PATIENCE_S),
         "COMBINATIONS": "\n".join(str(one) for one in (USB_COMBINATIONS if testbed.nic.usb_speed else COMBINATIONS)),
         "CYCLES": str(len(COMBINATIONS) if testbed.config.functional else CYCLES),
