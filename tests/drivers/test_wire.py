@@ -53,5 +53,9 @@ def test_where_revisions_differ(script: str, nic: str) -> None:
     _run(script, "irqmod_i8255x", nic)
 
 
+def test_a_wrong_checksum() -> None:
+    _run("probe", "irqmod_i8255x", CARDS["irqmod_i8255x"])
+
+
 def test_commands_while_doorbells_are_refused() -> None:
     _run("commands", "irqmod_i8255x", "irqlab-82559+slow-scb")
