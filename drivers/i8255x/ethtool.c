@@ -260,6 +260,7 @@ static int i8255x_set_link_ksettings(struct net_device *netdev,
 	err = mii_ethtool_set_link_ksettings(&np->mii, settings);
 	if (!err) {
 		i8255x_phy_save(np);
+		i8255x_phy_mdix(np);
 		netif_carrier_off(netdev);
 		/* A forced duplex is part of the configuration. */
 		i8255x_apply(np);

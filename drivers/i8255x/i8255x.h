@@ -231,6 +231,7 @@ void i8255x_link_resume(struct i8255x *np);
 /* phy.c */
 int i8255x_find_phy(struct i8255x *np);
 u32 i8255x_phy_id(struct i8255x *np, int phy);
+void i8255x_phy_mdix(struct i8255x *np);
 void i8255x_init_phy(struct i8255x *np, int phy);
 void i8255x_link_speed(struct i8255x *np);
 void i8255x_phy_save(struct i8255x *np);

@@ -227,6 +227,7 @@ static void i8255x_poll_controller(struct net_device *netdev)
 static int i8255x_ioctl(struct net_device *netdev, struct ifreq *ifr, int cmd)
 {
 	struct i8255x *np = netdev_priv(netdev);
+	bool forced = np->mii.force_media;
 	int err;
 
 	if (!netif_running(netdev))
@@ -237,6 +238,8 @@ static int i8255x_ioctl(struct net_device *netdev, struct ifreq *ifr, int cmd)
 	err = generic_mii_ioctl(&np->mii, if_mii(ifr), cmd, NULL);
 	if (!err) {
 		i8255x_phy_save(np);
+		if (np->mii.force_media != forced)
+			i8255x_phy_mdix(np);
 		/* A forced duplex is part of the configuration. */
 		i8255x_apply(np);
 	}

@@ -34,6 +34,23 @@ u32 i8255x_phy_id(struct i8255x *np, int phy)
 #define MDIX_AUTO	BIT(7)
 #define MDIX_PRESENT	BIT(15)		/* of MII_TPISTATUS */
 
+/* The PHY finds out which pair of wires receives, unless the speed is forced. RTNL,
+ * or at the probe.
+ */
+void i8255x_phy_mdix(struct i8255x *np)
+{
+	struct net_device *netdev = np->netdev;
+	int phy = np->mii.phy_id;
+
+	if (np->chip >= I82550 ||
+	    (np->ich &&
+	     i8255x_mdio_read(netdev, phy, MII_TPISTATUS) & MDIX_PRESENT &&
+	     irqmod_microwire_read(&np->eeprom, EEPROM_COMPAT) &
+		     EEPROM_COMPAT_MDIX))
+		i8255x_mdio_write(netdev, phy, MDIX_REGISTER,
+				  np->mii.force_media ? 0 : MDIX_AUTO);
+}
+
 /* Only one PHY drives the MII. What some of them need besides, as in e100. */
 void i8255x_init_phy(struct i8255x *np, int phy)
 {
@@ -54,12 +71,7 @@ void i8255x_init_phy(struct i8255x *np, int phy)
 		i8255x_mdio_write(netdev, phy, NSC_CONGESTION,
 				  (value | NSC_TXREADY) & ~NSC_ENABLE);
 	}
-	if (np->chip >= I82550 ||
-	    (np->ich &&
-	     i8255x_mdio_read(netdev, phy, MII_TPISTATUS) & MDIX_PRESENT &&
-	     irqmod_microwire_read(&np->eeprom, EEPROM_COMPAT) &
-		     EEPROM_COMPAT_MDIX))
-		i8255x_mdio_write(netdev, phy, MDIX_REGISTER, MDIX_AUTO);
+	i8255x_phy_mdix(np);
 }
 
 /* Commands to the chip may hang it on a slow link. While there is no link it may

@@ -26,6 +26,12 @@ forced()
 {
 	[ "$DRIVER/$TIMED" != irqmod_i8255x/1 ] || check "$1" same "$(duplex)" "$2"
 }
+# Register 28 of the PHY of the 82550 and later, bit 7: it finds out which pair of wires receives. It comes first after the SCB.
+crosses()
+{
+	[ "$DRIVER" = irqmod_i8255x ] && [ $(($(revision "$IF0"))) -ge $((0x0c)) ] || return 0
+	check "... MDI-X: $1" same "$(register "$IF0" 4 2)" "$2"
+}
 
 if [ "$TIMED" = 0 ]; then
 	skip "forced speed" "QEMU's PHYs have one speed"
@@ -34,9 +40,11 @@ if [ "$TIMED" = 0 ]; then
 fi
 check "100 Mbit/s" up 100Mb/s
 forced "duplex is the PHY's" 0
+crosses "by itself" 8000
 check "10 Mbit/s, full duplex" ethtool -s "$IF0" speed 10 duplex full autoneg off
 check "... the link comes up" up 10Mb/s
 forced "... duplex is forced" 1
+crosses "as it is" 0000
 check "... a host answers" reaches "$PEER0"
 check "... many frames pass" ping -q -c 100 -i 0.01 -s 1400 "$PEER0"
 ip link set "$IF0" down
@@ -50,6 +58,7 @@ for wol in d g; do
 	check "wake-up $wol" ethtool -s "$IF0" wol $wol
 	check "... suspend and resume" sh -c 'echo mem >/sys/power/state'
 	check "... the speed is kept" up 10Mb/s
+	crosses "as it is" 0000
 	check "... a host answers" reaches "$PEER0"
 done
 ethtool -s "$IF0" wol d
@@ -59,5 +68,6 @@ check "... a host answers" reaches "$PEER0"
 check "negotiated" ethtool -s "$IF0" autoneg on
 check "... the link comes up" up 100Mb/s
 forced "... duplex is the PHY's again" 0
+crosses "by itself" 8000
 check "... a host answers" reaches "$PEER0"
 done_testing

@@ -61,6 +61,7 @@ ONCE = {
         ("random",),
         ("interface", "threaded", "backstop", "bad_input"),
         ("load_unload",),
+        ("probe",),
         ("queues",),
         ("hotplug",),
         ("allocations",),
@@ -92,7 +93,7 @@ ONCE = {
 }
 """Scripts that choose their schemes themselves, by build; those in one group share a DUT."""
 OF_THEIRS = tuple(script.name for script in tap.scripts() if not script.engine and script.name not in OF_A_PEER)
-OF_PCI = ("backstop", "interface", "load_unload", "netconsole", "queues", "rings", "tx_timeout", *OF_CHIPS)
+OF_PCI = ("backstop", "interface", "load_unload", "netconsole", "probe", "queues", "rings", "tx_timeout", *OF_CHIPS)
 """Scripts for the schemes, rings, settings and chips of our PCI drivers, for sending with interrupts disabled, and for the device
 without hardware."""
 OF_USB = ("autosuspend", "ltm", "netconsole_usb", "usb", "usb_phy")

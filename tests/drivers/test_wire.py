@@ -47,10 +47,14 @@ def test_what_only_a_chip_has(script: str, driver: str) -> None:
     _run(script, driver, CARDS[driver])
 
 
-@pytest.mark.parametrize("script", ["hw_counters", "microcode", "pause", "wake"])
+@pytest.mark.parametrize("script", ["forced_link", "hw_counters", "microcode", "pause", "wake"])
 @pytest.mark.parametrize("nic", ["irqlab-82558", "irqlab-82551"])
 def test_where_revisions_differ(script: str, nic: str) -> None:
     _run(script, "irqmod_i8255x", nic)
+
+
+def test_a_wrong_checksum() -> None:
+    _run("probe", "irqmod_i8255x", CARDS["irqmod_i8255x"])
 
 
 def test_commands_while_doorbells_are_refused() -> None:

@@ -109,7 +109,14 @@ def test_departures_are_read_from_the_capture(tmp_path: Path) -> None:
         pcapng.departures(path, 1)
 
 
-OPTIONS = {"8021q": "VLAN_8021Q", "netconsole": "NETCONSOLE", "pktgen": "NET_PKTGEN", "usbmon": "USB_MON"}
+OPTIONS = {
+    "8139cp": "8139CP",
+    "e100": "E100",
+    "8021q": "VLAN_8021Q",
+    "netconsole": "NETCONSOLE",
+    "pktgen": "NET_PKTGEN",
+    "usbmon": "USB_MON",
+}
 """The kernel's modules that tests load, and their options."""
 
 
