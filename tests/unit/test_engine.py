@@ -34,6 +34,14 @@ def test_a_declaration_is_read() -> None:
     assert plain == Scheme("late", needs_masks=True, limits=True)
 
 
+def test_frames_carry_the_id_of_the_napi_that_delivers_them() -> None:
+    """Unless the scheme calls irqmod_napi_start_poll(), or sets its own delivery."""
+    plain, other, own = "\tirqmod_napi_start(queue);\n", "\tirqmod_napi_start_poll(queue);\n", "\tqueue->deliver = f;\n"
+    carry = [engine.declared(f"{{\n{body}}}\n{SOURCE}", "rx").napi_id for body in ("", plain, other, plain + own)]
+    assert carry == [False, True, False, False]
+    assert {one.name for one in engine.all_schemes("rx") if one.napi_id} == {"napi", "dim"}
+
+
 def test_a_file_without_a_scheme_is_an_error() -> None:
     with pytest.raises(IrqlabError, match=r"no IRQMOD_TX_SCHEME\(\) in a file of drivers/irqmod named tx_\*\.c"):
         engine.declared(SOURCE, "tx")

@@ -34,6 +34,9 @@ class Scheme:
     """Transmit: only with a receive scheme that masks."""
     polls: bool = False
     """Receive: in NAPI."""
+    napi_id: bool = False
+    """Receive: frames carry the NAPI's ID, with which a process can poll the device. It is not a member: the scheme calls
+    irqmod_napi_start(), and does not change the delivery that this sets."""
     tasklet: bool = False
     """Receive: frames are taken in a tasklet, or may be."""
     limits: bool = False
@@ -55,6 +58,7 @@ def declared(text: str, direction: str) -> Scheme:
         masks=members.get("masks") == "true",
         needs_masks=members.get("needs_masks") == "true",
         polls="poll" in members,
+        napi_id="\n\tirqmod_napi_start(" in text and "\n\tqueue->deliver = " not in text,
         tasklet=members.get("tasklet") == "true",
         limits=members.get("limits") == "true",
         option=option[1] if option else "",
