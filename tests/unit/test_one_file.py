@@ -54,3 +54,17 @@ def test_the_lab_has_the_schemes_that_are_there(tree: Path) -> None:
     names = {direction: {one.name for one in engine.schemes(direction, engine.MASK)} for direction in GONE}
     assert {NEW, LIKE} <= names["rx"]
     assert not any(name in names[direction] for direction, name in GONE.items())
+
+
+def test_no_other_file_names_what_is_in_a_schemes_file() -> None:
+    """Its functions, its declaration, the file: not even in a comment. napi.h and de.h are parts of a scheme, for others."""
+    home = drivers.home()
+    every = {path: path.read_text() for path in home.rglob("*.[ch]") if "tests" not in path.parts}
+    found = []
+    for direction in GONE:
+        for scheme in engine.all_schemes(direction):
+            own = f"{direction}_{scheme.name}"
+            named = re.compile(rf"\birqmod_{own}\b|\b{own}\.c\b|\b{own}_\w+\(")
+            texts = ((path, text) for path, text in every.items() if path.stem not in (own, scheme.name))
+            found += [f"{path.relative_to(home)}: {word}" for path, text in texts for word in named.findall(text)]
+    assert found == []
