@@ -21,7 +21,7 @@
 #endif
 
 /* 6.9: netdev_max_backlog became net_hotdata.max_backlog. Goes with 6.1, and
- * leaves the #include to rx_timer.c.
+ * leaves the #include to the file that needs it.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
 #include <net/hotdata.h>

@@ -90,7 +90,7 @@ void irqmod_rx_again(struct irqmod_queue *queue)
 EXPORT_SYMBOL_GPL(irqmod_rx_again);
 
 /* Waits for handlers, and for softirqs on other CPUs, for which RCU waits: the
- * transmit timer (poll) and the completions of a bus driver start the receive
+ * transmit timer (tx_with_rx) and the completions of a bus driver start the receive
  * scheme, too. One that had seen rx_stopping clear might otherwise do so after
  * the scheme has stopped.
  */
@@ -122,8 +122,8 @@ static void rx_start_queue(struct irqmod_queue *queue)
 	queue->rx_state = irqmod_rx_state(queue, queue->rx);
 	open = queue->rx->start(queue);
 	/* Pairs with the acquires of irqmod_interrupt(), irqmod_rx_again(),
-	 * irqmod_netpoll(), tx_poll_full() and tx_timer_reclaim(): who sees it
-	 * clear sees the scheme and its state.
+	 * irqmod_netpoll(), tx_timer_reclaim() and a transmit scheme's full(): who
+	 * sees it clear sees the scheme and its state.
 	 */
 	smp_store_release(&queue->rx_stopping, false);
 	/* Act as if a frame had arrived: the previous scheme may have consumed

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Disable-enable as a part: the scheme of that name and hybrid are made of it. */
+/* Disable-enable as a part of schemes (rx_de.c). */
 #ifndef IRQMOD_DE_H
 #define IRQMOD_DE_H
 

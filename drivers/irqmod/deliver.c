@@ -45,7 +45,7 @@ static void deliver_single(struct irqmod_queue *queue, struct sk_buff *skb)
 	netif_receive_skb(skb);
 }
 
-/* From now on frames are delivered as napi does. */
+/* From now on frames are delivered with the NAPI's ID. */
 void irqmod_deliver_as_napi(struct irqmod_queue *queue)
 {
 	queue->deliver = irqmod_instrument(single_frames, false) ?

@@ -16,7 +16,7 @@
  * context of the scheme: hard IRQ, softirq, or, while a scheme is being started,
  * process context with BH disabled. While rx_deferred is set, rx_take (hard IRQ)
  * may interrupt rx_refill (softirq): rx_take moves only the head, rx_refill only
- * the tail. rx_refill may also be called in hard IRQ (shrink), and by a process
+ * the tail. A scheme may also call rx_refill in hard IRQ, and a process calls it
  * when a scheme stops; then rx_take does not run. Calls of tx_reclaim never
  * overlap. mask and unmask may be called from any context and concurrently.
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* NAPI as a part of schemes: napi, dim, hybrid, polling, ifpoll. */
+/* NAPI as a part of schemes (rx_napi.c). */
 #ifndef IRQMOD_NAPI_H
 #define IRQMOD_NAPI_H
 

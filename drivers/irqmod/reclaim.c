@@ -83,7 +83,7 @@ static unsigned int tx_reclaim_in_pass(struct irqmod_queue *queue)
 	unsigned int packets = 0;
 	bool with_rx;
 
-	/* Acquire: pairs with tx_poll_start(). */
+	/* Acquire: pairs with start() of the scheme that sets it. */
 	with_rx = smp_load_acquire(&queue->tx_with_rx);
 	if (with_rx && !queue->rx->tasklet)
 		return tx_reclaim_with_rx(queue);

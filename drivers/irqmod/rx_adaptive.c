@@ -33,7 +33,7 @@
 /* Longer periods save almost nothing and fill the sockets. */
 #define ADAPTIVE_PERIOD_MAX_NS	(500 * NSEC_PER_USEC)
 #define ADAPTIVE_BREATH_NS	1000
-#define ADAPTIVE_WORK_JIFFIES	HZ	/* then pause for a tick, as in rx_de.c */
+#define ADAPTIVE_WORK_JIFFIES	HZ	/* then pause for a tick: kernel threads */
 #define ADAPTIVE_REST_NS	((u64)TICK_NSEC)
 #define ADAPTIVE_WINDOW_NS	(8 * NSEC_PER_MSEC)
 #define ADAPTIVE_OLD_WINDOWS	8	/* older state is discarded */

@@ -7,8 +7,8 @@
  * finds nothing unmasks RX. net_dim() watches frames, bytes and periods, and
  * chooses the period. The number of frames that it chooses as well is not used: it
  * is 256, which take 1.7 ms at 100 Mbit/s, and the longest period is 256 us. While
- * RX is masked nothing counts frames, either. With the transmit scheme poll, a full
- * transmit ring ends a period early.
+ * RX is masked nothing counts frames, either. If completions are taken here, too
+ * (tx_with_rx), a full transmit ring ends a period early.
  */
 #include <linux/dim.h>
 

@@ -9,9 +9,9 @@
  * that is not over when the clock ticks makes the next one shorter by an eighth.
  *
  * ifpoll has a rate of its own for transmit completions, half that of receiving.
- * Here this holds for the transmit scheme poll, unless the ring is full: then the
- * next completion starts a poll that takes no frames. With the other transmit
- * schemes completions are taken as usual.
+ * Here this holds if completions are taken with the frames (tx_with_rx), unless the
+ * ring is full: then the next completion starts a poll that takes no frames. With
+ * other transmit schemes completions are taken as usual.
  */
 #include <linux/sched/clock.h>
 

@@ -3,8 +3,8 @@
  * The polling of Mogul & Ramakrishnan (Eliminating Receive Livelock in an
  * Interrupt-driven Kernel, USENIX 1996): interrupts only start the poll, which
  * takes at most rx_quota frames before other interfaces, and completions, have
- * their turn. With the transmit scheme poll completions are taken by the same
- * poll, as in the paper. The paper's other two measures are here too:
+ * their turn. With tx_with_rx completions are taken by the same poll, as in the
+ * paper. The paper's other two measures are here too:
  *
  * Feedback from a full queue (section 6.6.1). If rx_queue_high frames of this
  * queue have not been freed, input is inhibited until rx_queue_low remain, or

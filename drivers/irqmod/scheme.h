@@ -74,9 +74,9 @@ struct irqmod_rx_scheme {
 	 * with only BH disabled. Under PREEMPT_RT interrupts are never disabled.
 	 *
 	 * With @masks it may be called at any time between @start and @stop,
-	 * also while the ring has an owner, and on two CPUs at a time: under
-	 * poll the transmit timer calls it, and a TX cause does, which is
-	 * unmasked when poll is chosen, and with @pauses when the ring is full.
+	 * also while the ring has an owner, and on two CPUs at a time: with
+	 * tx_with_rx the transmit timer calls it, and a TX cause does, which is
+	 * unmasked when that is set, and with @pauses when the ring is full.
 	 * It then only schedules a pass, which takes completions. Without
 	 * @masks, RX is masked or this is its handler. But a bus driver may call it on
 	 * two CPUs at a time: from a transfer's completion and from unmask().
@@ -144,8 +144,8 @@ struct irqmod_tx_scheme {
 #define IRQMOD_RX_SCHEME(scheme)	const struct irqmod_rx_scheme irqmod_rx_##scheme
 #define IRQMOD_TX_SCHEME(scheme)	const struct irqmod_tx_scheme irqmod_tx_##scheme
 
-/* All schemes. Kbuild defines the names, irqmod_rx_de, irqmod_rx_napi, and so on,
- * and their addresses, for the tables in schemes.c.
+/* All schemes. Kbuild defines the names, irqmod_rx_NAME and irqmod_tx_NAME, and
+ * their addresses, for the tables in schemes.c.
  */
 extern const struct irqmod_rx_scheme IRQMOD_RX_NAMES;
 extern const struct irqmod_tx_scheme IRQMOD_TX_NAMES;

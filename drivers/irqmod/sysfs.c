@@ -19,41 +19,49 @@ static struct irqmod_port *to_port(struct device *dev)
 	return irqmod_port(to_net_dev(dev));
 }
 
-/* Shows the schemes that the hardware supports. */
-#define show_schemes(list, port, chosen, buf)				\
-({									\
-	ssize_t at = 0;							\
-	int i;								\
-									\
-	for (i = 0; (list)[i]; i++)					\
-		if (irqmod_can(port, (list)[i]->needs))			\
-			at += sysfs_emit_at(buf, at,			\
-					    (list)[i] == (chosen) ?	\
-					    "%s[%s]" : "%s%s",		\
-					    at ? " " : "", (list)[i]->name); \
-	at + sysfs_emit_at(buf, at, "\n");				\
-})
+/* Adds a scheme to the list in @buf, if the hardware supports it; returns its end. */
+static ssize_t show_scheme(const struct irqmod_port *port, const char *name,
+			   u32 needs, bool chosen, char *buf, ssize_t at)
+{
+	if (!irqmod_can(port, needs))
+		return at;
+	return at + sysfs_emit_at(buf, at, chosen ? "%s[%s]" : "%s%s",
+				  at ? " " : "", name);
+}
 
-/* Logs the supported schemes after an invalid name. */
-#define refuse_scheme(list, port, file)					\
-({									\
-	char names[NAMES_MAX] = "";					\
-	int i;								\
-									\
-	for (i = 0; (list)[i]; i++)					\
-		if (irqmod_can(port, (list)[i]->needs)) {		\
-			strlcat(names, " ", sizeof(names));		\
-			strlcat(names, (list)[i]->name, sizeof(names));	\
-		}							\
-	netdev_info((port)->netdev, file ":%s\n", names);		\
-	-EINVAL;							\
-})
+/* Adds a name to those of a message. */
+static void add_name(char names[NAMES_MAX], const char *name)
+{
+	strlcat(names, " ", NAMES_MAX);
+	strlcat(names, name, NAMES_MAX);
+}
 
 static ssize_t rx_scheme_show(struct device *dev, struct device_attribute *attr,
 			      char *buf)
 {
-	return show_schemes(irqmod_rx_schemes, to_port(dev), to_port(dev)->rx,
-			    buf);
+	const struct irqmod_port *port = to_port(dev);
+	const struct irqmod_rx_scheme *scheme;
+	ssize_t at = 0;
+	int i;
+
+	for (i = 0; (scheme = irqmod_rx_schemes[i]); i++)
+		at = show_scheme(port, scheme->name, scheme->needs,
+				 scheme == port->rx, buf, at);
+	return at + sysfs_emit_at(buf, at, "\n");
+}
+
+/* Logs the supported schemes after an invalid name. */
+static int refuse_rx_scheme(const struct irqmod_port *port)
+{
+	const struct irqmod_rx_scheme *scheme;
+	char names[NAMES_MAX] = "";
+	int i;
+
+	for (i = 0; (scheme = irqmod_rx_schemes[i]); i++)
+		if (irqmod_can(port, scheme->needs))
+			add_name(names, scheme->name);
+	netdev_info(port->netdev, "rx_scheme:%s\n", names);
+	return -EINVAL;
 }
 
 static ssize_t rx_scheme_store(struct device *dev,
@@ -67,7 +75,7 @@ static ssize_t rx_scheme_store(struct device *dev,
 		if (sysfs_streq(buf, irqmod_rx_schemes[i]->name))
 			break;
 	if (!irqmod_rx_schemes[i])
-		return refuse_scheme(irqmod_rx_schemes, port, "rx_scheme");
+		return refuse_rx_scheme(port);
 	if (!rtnl_trylock())
 		return restart_syscall();
 	err = irqmod_set_rx_scheme(port, irqmod_rx_schemes[i]);
@@ -79,8 +87,29 @@ static DEVICE_ATTR_RW(rx_scheme);
 static ssize_t tx_scheme_show(struct device *dev, struct device_attribute *attr,
 			      char *buf)
 {
-	return show_schemes(irqmod_tx_schemes, to_port(dev), to_port(dev)->tx,
-			    buf);
+	const struct irqmod_port *port = to_port(dev);
+	const struct irqmod_tx_scheme *scheme;
+	ssize_t at = 0;
+	int i;
+
+	for (i = 0; (scheme = irqmod_tx_schemes[i]); i++)
+		at = show_scheme(port, scheme->name, scheme->needs,
+				 scheme == port->tx, buf, at);
+	return at + sysfs_emit_at(buf, at, "\n");
+}
+
+/* Logs the supported schemes after an invalid name. */
+static int refuse_tx_scheme(const struct irqmod_port *port)
+{
+	const struct irqmod_tx_scheme *scheme;
+	char names[NAMES_MAX] = "";
+	int i;
+
+	for (i = 0; (scheme = irqmod_tx_schemes[i]); i++)
+		if (irqmod_can(port, scheme->needs))
+			add_name(names, scheme->name);
+	netdev_info(port->netdev, "tx_scheme:%s\n", names);
+	return -EINVAL;
 }
 
 static ssize_t tx_scheme_store(struct device *dev,
@@ -94,7 +123,7 @@ static ssize_t tx_scheme_store(struct device *dev,
 		if (sysfs_streq(buf, irqmod_tx_schemes[i]->name))
 			break;
 	if (!irqmod_tx_schemes[i])
-		return refuse_scheme(irqmod_tx_schemes, port, "tx_scheme");
+		return refuse_tx_scheme(port);
 	if (!rtnl_trylock())
 		return restart_syscall();
 	err = irqmod_set_tx_scheme(port, irqmod_tx_schemes[i]);
@@ -116,10 +145,8 @@ static void refuse_value(struct irqmod_port *port,
 			    setting->high);
 		return;
 	}
-	for (i = 0; setting->names[i]; i++) {
-		strlcat(names, " ", sizeof(names));
-		strlcat(names, setting->names[i], sizeof(names));
-	}
+	for (i = 0; setting->names[i]; i++)
+		add_name(names, setting->names[i]);
 	netdev_info(port->netdev, "%s:%s\n", file, names);
 }
 

@@ -30,8 +30,8 @@ static int lan78xx_get_coalesce(struct net_device *netdev,
 	return 0;
 }
 
-/* rx-usecs is the chip's bulk-in delay: how long it waits for more frames. For
- * the timer scheme, it is also the poll period.
+/* rx-usecs is the chip's bulk-in delay: how long it waits for more frames. For a
+ * scheme that polls with a timer, it is also the period.
  */
 static int lan78xx_set_coalesce(struct net_device *netdev,
 				struct ethtool_coalesce *ec,

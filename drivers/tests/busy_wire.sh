@@ -38,30 +38,28 @@ busy()
 	check "... $pps packets/s, at least $LEAST_PPS" [ "$pps" -ge $LEAST_PPS ]
 }
 
-# Only poll uses byte queue limits.
 limited() { [ "$(cat "/sys/class/net/$IF0/queues/tx-0/byte_queue_limits/limit")" -gt 0 ]; }
 
 for tx in $TX_SCHEMES; do
 	busy napi "$tx"
-	if [ "$tx" = poll ]; then
+	if among "$tx" "$LIMITED_TX"; then
 		check "... with byte queue limits" limited
 	else
 		fails "... without byte queue limits" limited
 	fi
 done
-# poll depends on the receive scheme, which may keep RX and TX masked for a time.
-for rx in $RX_SCHEMES; do
-	[ "$rx" = napi ] || ! echo "$COMBINATIONS" | grep -qxF "$rx/poll" || busy "$rx" poll
-done
+# These depend on the receive scheme, which may keep RX and TX masked for a time.
+masked=$(for one in $COMBINATIONS; do among "${one#*/}" "$MASKED_TX" && echo "$one"; done)
+for one in $masked; do [ "${one%/*}" = napi ] || busy "${one%/*}" "${one#*/}"; done
 ethtool -C "$IF0" rx-usecs 50000 tx-usecs 100000
 pg "$IF0" "count $((4 * PACKETS))"
-# Above a cliff of 1 packet/s, hybrid pauses, too, if something is received.
+# Above a cliff of 1 packet/s, hybrid pauses for rx-usecs, too, if something is received.
 put "$IF0" rx_above paced
 put "$IF0" rx_cliff_pps 1
 ping -q -i 0.01 "$PEER0" >/dev/null &
 pings=$!
-for rx in ifpoll hybrid; do
-	check "$rx/poll" schemes "$IF0" "$rx" poll
+for one in $masked; do
+	check "$one" schemes "$IF0" "${one%/*}" "${one#*/}"
 	pg pgctrl start
 	# 215 ms on the wire. The last packet may wait for ifpoll's timer twice.
 	check "... no wait for rx-usecs ($(took_us) us)" [ "$(took_us)" -lt 340000 ]
@@ -76,7 +74,7 @@ rm -f /tmp/sent
 { pg pgctrl start; : >/tmp/sent; } &
 switches=0
 until [ -e /tmp/sent ]; do
-	for tx in interrupt off coalesce off; do
+	for tx in interrupt off coalesce off; do # a choice
 		put "$IF0" tx_scheme "$tx" && switches=$((switches + 1))
 		usleep 10000
 	done

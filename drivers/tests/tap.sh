@@ -4,7 +4,8 @@
 # The lab sets DRIVER and ENGINE (module names), IF0 and IF1 (interfaces), PEER0 and PEER1 (hosts that answer there), MAC0,
 # MODULES (directory of the module files), COMBINATIONS (RX/TX, one a line), TIMED (1: the NIC takes time to transmit), LOADED (1:
 # the lab offers the load that the test asks for), PATIENCE (below) and, if the test runs for every combination of schemes, RX and
-# TX.
+# TX. Also, from the schemes' declarations: NAPI_RX (those that use NAPI), MASKED_TX (those that need a receive scheme that masks
+# RX), LIMITED_TX (those with byte queue limits), REFUSED_RX and REFUSED_TX (those that the hardware does not support).
 
 # The schemes of the driver, if it is ours.
 RX_SCHEMES=$(tr -d '[]' 2>/dev/null <"/sys/class/net/$IF0/irqmod/rx_scheme")
@@ -97,6 +98,8 @@ only_with_reset()
 
 # dmesg_ends TEXT: so does the kernel's last message.
 dmesg_ends() { dmesg | tail -n 1 | grep -q "$1\$" || { dmesg | tail -n 1; return 1; }; }
+# among WORD LIST
+among() { case " $2 " in *" $1 "*) ;; *) return 1 ;; esac; }
 same() { [ "$1" = "$2" ] || { echo "$1, not $2"; return 1; }; }
 
 # bytes OFFSET COUNT COMMAND...: bytes of the command's output, in hexadecimal digits.
@@ -193,7 +196,7 @@ reaches()
 }
 
 # reaches_loaded WHAT HOST: the same under overload. With one interrupt per frame this is a livelock, in which no ping is
-# answered whatever the driver does: skip it.
+# answered whatever the driver does: skip it. No declaration says which schemes do so.
 reaches_loaded()
 {
 	if [ "$RX" = interrupt ]; then

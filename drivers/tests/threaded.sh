@@ -16,12 +16,7 @@ threaded()
 refused() { (echo "$1" >"$THREADED") 2>&1 | grep "not supported"; }
 rejected() { refused 1 && reaches "$PEER0"; }
 # Whether the scheme has a NAPI. A USB NIC's transmitter has one with every scheme.
-polls()
-{
-	case ${one%/*} in
-	interrupt | de | adaptive | timer | shrink) [ "$DRIVER" = irqmod_lan78xx ] ;;
-	esac
-}
+polls() { among "${one%/*}" "$NAPI_RX" || [ "$DRIVER" = irqmod_lan78xx ]; }
 
 ip link set "$IF0" up
 for one in $COMBINATIONS; do

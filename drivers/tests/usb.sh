@@ -61,8 +61,8 @@ configure()
 
 check "napi is the default" same "$(chosen "$IF0" rx_scheme)" napi
 check "a host controller interrupts for each transfer" same "$(get "$IF0" tx_scheme)" "[interrupt]"
-for name in interrupt de adaptive; do refused "$(file "$IF0" rx_scheme)" $name "not supported"; done
-for name in coalesce off; do refused "$(file "$IF0" tx_scheme)" $name "not supported"; done
+for name in $REFUSED_RX; do refused "$(file "$IF0" rx_scheme)" "$name" "not supported"; done
+for name in $REFUSED_TX; do refused "$(file "$IF0" tx_scheme)" "$name" "not supported"; done
 refused "$(file "$IF0" rx_scheme)" nonsense "Invalid argument"
 for name in $MEASURES gro; do
 	check "$name is on" same "$(cat "$(measure "$IF0" "$name")")" 1
@@ -164,6 +164,8 @@ for cycle in 1 2 3; do
 done
 check "all suspends succeeded" test "$(cat /sys/power/suspend_stats/success)" = 3
 kill $client "$(cat /tmp/iperf3.pid)"
-refused "$(file "$IF0" tx_scheme)" off "not supported"
-check "... and the log says why" dmesg_ends "this hardware does not support off"
+for name in $REFUSED_TX; do
+	refused "$(file "$IF0" tx_scheme)" "$name" "not supported"
+	check "... and the log says why" dmesg_ends "this hardware does not support $name"
+done
 done_testing

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from irqlab.config import engine
 from irqlab.config.addresses import INTERFACES
 from irqlab.config.schemes import Combination
 from irqlab.dut import kernel_log
@@ -86,9 +87,9 @@ def switch(overload: Overload, dut: Dut, before: Combination, after: Combination
 
 def _switch(overload: Overload, dut: Dut, before: Combination, after: Combination, rate_pps: float) -> Switch | None:
     """None: the process that gives the command got no CPU until the load ended."""
-    # Disable-enable leaves user space a tick a second, and the switch is commanded from there.
-    leaving_de = before.rx in ("de", "adaptive")
-    window_ns = WAIT_NS + (1_600_000_000 if leaving_de else 300_000_000)
+    # A tasklet leaves user space a tick a second, and the switch is commanded from there.
+    leaving_tasklet = any(one.name == before.rx and one.tasklet and not one.polls for one in engine.all_schemes("rx"))
+    window_ns = WAIT_NS + (1_600_000_000 if leaving_tasklet else 300_000_000)
     capture = dut.machine.directory / "switch.pcapng"
     trial = {"warmup_ns": 0, "duration_ns": window_ns, "drain_ns": 1000, "late_ns": 1000, "bucket_ns": 0, "histogram": False}
     armed = dut.rpc.call("start", trial={"id": 60_000, "seed": 1, **trial, "streams": [one_way(rate_pps)]})
@@ -96,7 +97,7 @@ def _switch(overload: Overload, dut: Dut, before: Combination, after: Combinatio
     dut.rpc.call("capture", path=str(capture))
     began_ns = dut.rpc.call("clock")["now_ns"]
     loaded, other = INTERFACES
-    choose(dut, after, first=loaded if leaving_de else other)
+    choose(dut, after, first=loaded if leaving_tasklet else other)
     done_ns = int(dut.rpc.call("clock")["now_ns"])
     end_ns = int(armed["origin_ns"]) + window_ns
     commanded = began_ns < end_ns

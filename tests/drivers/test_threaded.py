@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from irqlab.config.addresses import INTERFACES
-from irqlab.config.schemes import Combination
+from irqlab.config.schemes import NAPI_RX_SCHEMES, Combination
 from irqlab.dut import kernel_log
 from irqlab.dut.router import Dut
 from irqlab.robustness.overload import Overload, choose, one_way
@@ -37,7 +37,7 @@ def _slept_ns(dut: Dut, rate_pps: float) -> int:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("receive", ["napi", "dim", "polling", "hybrid"])
+@pytest.mark.parametrize("receive", NAPI_RX_SCHEMES)
 def test_another_task_has_the_cpu(overload: Overload, receive: str) -> None:
     combination = Combination(receive, "off")
     capacity_pps = overload.capacity_pps(combination)

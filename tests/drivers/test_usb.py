@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from irqlab.config.schemes import RX_SCHEMES, USB_RX_SCHEMES
 from irqlab.config.traffic import Load, wire_rate_pps
 from irqlab.qemu import rpc
 from irqlab.robustness import tap
@@ -85,10 +86,10 @@ def test_counters_of_20_bits_are_added_up(overload: Overload) -> None:
 
 def test_schemes_that_need_an_interrupt_are_refused(usb: Testbed) -> None:
     with usb.open() as dut:
-        for name in ("interrupt", "de", "adaptive"):
+        for name in {*RX_SCHEMES} - {*USB_RX_SCHEMES}:
             with pytest.raises(rpc.TesterError, match="not supported"):
                 dut.write("/sys/class/net/eth0/irqmod/rx_scheme", name)
-        for name in ("standard", "hybrid", "timer", "napi"):
+        for name in USB_RX_SCHEMES:
             dut.write("/sys/class/net/eth0/irqmod/rx_scheme", name)
 
 

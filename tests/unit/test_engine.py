@@ -10,12 +10,14 @@ from irqlab.config.engine import MASK, TRANSFERS, Scheme
 from irqlab.config.schemes import COMBINATIONS, Combination
 from irqlab.errors import IrqlabError
 
-SOURCE = """static int rx_third_poll(void);
+SOURCE = """/* Built if CONFIG_DIMLIB */
+static int rx_third_poll(void);
 
 IRQMOD_RX_SCHEME(third) = {
 \t.name = "third",
 \t.needs = IRQMOD_CAP_MASK | IRQMOD_CAP_TX_IRQ_BIT,
 \t.masks = true,
+\t.tasklet = true,
 \t.irq = rx_third_irq,
 \t.poll = rx_third_poll,
 };
@@ -24,10 +26,20 @@ IRQMOD_RX_SCHEME(third) = {
 
 def test_a_declaration_is_read() -> None:
     assert engine.declared(SOURCE, "rx") == Scheme(
-        "third", frozenset({"IRQMOD_CAP_MASK", "IRQMOD_CAP_TX_IRQ_BIT"}), masks=True, polls=True
+        "third", frozenset({"IRQMOD_CAP_MASK", "IRQMOD_CAP_TX_IRQ_BIT"}), masks=True, polls=True, tasklet=True, option="DIMLIB"
     )
-    plain = engine.declared('IRQMOD_TX_SCHEME(late) = {\n\t.name = "late",\n\t.needs_masks = true,\n};\n', "tx")
-    assert plain == Scheme("late", needs_masks=True)
+    plain = engine.declared(
+        'IRQMOD_TX_SCHEME(late) = {\n\t.name = "late",\n\t.needs_masks = true,\n\t.limits = true,\n};\n', "tx"
+    )
+    assert plain == Scheme("late", needs_masks=True, limits=True)
+
+
+def test_frames_carry_the_id_of_the_napi_that_delivers_them() -> None:
+    """Unless the scheme calls irqmod_napi_start_poll(), or sets its own delivery."""
+    plain, other, own = "\tirqmod_napi_start(queue);\n", "\tirqmod_napi_start_poll(queue);\n", "\tqueue->deliver = f;\n"
+    carry = [engine.declared(f"{{\n{body}}}\n{SOURCE}", "rx").napi_id for body in ("", plain, other, plain + own)]
+    assert carry == [False, True, False, False]
+    assert {one.name for one in engine.all_schemes("rx") if one.napi_id} == {"napi", "dim"}
 
 
 def test_a_file_without_a_scheme_is_an_error() -> None:

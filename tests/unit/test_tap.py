@@ -5,11 +5,15 @@ from __future__ import annotations
 
 import struct
 import subprocess
+from dataclasses import replace
 from itertools import pairwise, permutations
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from irqlab.config import engine
+from irqlab.config.engine import MASK, TRANSFERS, Scheme
 from irqlab.config.schemes import COMBINATIONS
 from irqlab.errors import IrqlabError
 from irqlab.robustness import tap
@@ -62,6 +66,31 @@ def test_scripts_are_found_and_are_shell() -> None:
     assert [script.name for script in tap.find(["tcp"])] == ["tcp"]
     with pytest.raises(IrqlabError, match=r"no test nonsense; allowed are .*tcp"):
         tap.find(["nonsense"])
+
+
+@pytest.mark.parametrize(("usb_speed", "has", "others"), [(0, MASK, TRANSFERS), (5000, TRANSFERS, MASK)])
+def test_scripts_are_told_what_the_sources_declare(
+    monkeypatch: pytest.MonkeyPatch, usb_speed: int, has: str, others: str
+) -> None:
+    schemes = {
+        "rx": (
+            Scheme("first", frozenset({has}), polls=True),
+            Scheme("second", frozenset({others})),
+            Scheme("third", option="ODD"),
+        ),
+        "tx": (Scheme("early", needs_masks=True), Scheme("late", frozenset({others}), limits=True)),
+    }
+    monkeypatch.setattr(engine, "all_schemes", schemes.get)
+    bed = SimpleNamespace(
+        nic=SimpleNamespace(usb_speed=usb_speed),
+        machine=SimpleNamespace(kernel=SimpleNamespace(has=lambda option: option != "ODD")),
+    )
+    expected = {"NAPI_RX": "first", "MASKED_TX": "early", "LIMITED_TX": "late", "REFUSED_RX": "second", "REFUSED_TX": "late"}
+    assert tap._declared(bed) == expected  # type: ignore[arg-type]
+    schemes["rx"] = tuple(replace(one, needs=frozenset({others}), polls=True) for one in schemes["rx"])
+    found = tap._declared(bed)  # type: ignore[arg-type]
+    assert found["NAPI_RX"] == "first second third"
+    assert found["REFUSED_RX"] == "first second", "the third is not in this kernel's build"
 
 
 def test_the_tour_enters_and_leaves_each_scheme() -> None:

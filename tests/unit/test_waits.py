@@ -51,8 +51,9 @@ def test_settings_of_a_way() -> None:
 
 def test_ways_that_need_napi() -> None:
     assert waits.possible(WAITS, None) == list(WAITS), "a driver without schemes"
-    assert waits.possible(WAITS, "napi") == list(WAITS)
-    assert waits.possible(WAITS, "hybrid") == ["block", "epoll", "threaded", "threaded-busy"]
+    assert waits.possible(WAITS, "napi") == waits.possible(WAITS, "dim") == list(WAITS), "frames carry the NAPI's ID"
+    for rx in ("hybrid", "polling", "ifpoll"):
+        assert waits.possible(WAITS, rx) == ["block", "epoll", "threaded", "threaded-busy"], "they carry none"
     assert waits.possible(WAITS, "de") == ["block", "epoll"]
 
 
@@ -103,8 +104,8 @@ def test_ways_that_a_scheme_cannot_have_are_said() -> None:
     assert {s.wait for s in found.samples} == {"block", "epoll"}
     assert found.summary.impossible == ["suspend"]
     row = SimpleNamespace(variant=SimpleNamespace(label="x de"), summary=found.summary)
-    assert list(application._told(row, None)) == ["x de: not measured with suspend, which need NAPI (--rx napi)"]  # type: ignore[arg-type]
-    with pytest.raises(IrqlabError, match="--wait suspend needs NAPI, which --rx de does not use"):
+    assert list(application._told(row, None)) == ["x de: not measured: suspend needs --rx dim,napi"]  # type: ignore[arg-type]
+    with pytest.raises(IrqlabError, match=r"--wait suspend: not with --rx de \(suspend needs --rx dim,napi\)"):
         measured("de", wait="suspend", rate="1000")
 
 

@@ -34,6 +34,15 @@ class Scheme:
     """Transmit: only with a receive scheme that masks."""
     polls: bool = False
     """Receive: in NAPI."""
+    napi_id: bool = False
+    """Receive: frames carry the NAPI's ID, with which a process can poll the device. It is not a member: the scheme calls
+    irqmod_napi_start(), and does not change the delivery that this sets."""
+    tasklet: bool = False
+    """Receive: frames are taken in a tasklet, or may be."""
+    limits: bool = False
+    """Transmit: with byte queue limits."""
+    option: str = ""
+    """What the kernel must have been built with, without ``CONFIG_``; "": nothing."""
 
 
 def declared(text: str, direction: str) -> Scheme:
@@ -42,12 +51,17 @@ def declared(text: str, direction: str) -> Scheme:
     if not found:
         raise IrqlabError(f"no IRQMOD_{direction.upper()}_SCHEME() in a file of drivers/irqmod named {direction}_*.c")
     members = dict(re.findall(r"^\t\.(\w+) = (.*),$", found[2], re.MULTILINE))
+    option = re.search(r"^/\* Built if CONFIG_(\w+) \*/$", text, re.MULTILINE)
     return Scheme(
         found[1],
         frozenset(members.get("needs", "").split(" | ")) - {""},
         masks=members.get("masks") == "true",
         needs_masks=members.get("needs_masks") == "true",
         polls="poll" in members,
+        napi_id="\n\tirqmod_napi_start(" in text and "\n\tqueue->deliver = " not in text,
+        tasklet=members.get("tasklet") == "true",
+        limits=members.get("limits") == "true",
+        option=option[1] if option else "",
     )
 
 

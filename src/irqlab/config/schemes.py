@@ -35,6 +35,8 @@ NAPI_THREADS = ("off", "on", "busy-poll")
 """Where NAPI polls: in the softirq, in a kernel thread, or continuously in a kernel thread."""
 NAPI_RX_SCHEMES = tuple(scheme.name for scheme in engine.schemes("rx", engine.MASK) if scheme.polls)
 """Receive schemes that use NAPI."""
+BUSY_POLL_RX_SCHEMES = tuple(scheme.name for scheme in engine.schemes("rx", engine.MASK) if scheme.napi_id)
+"""Receive schemes whose device a process can poll."""
 _SEVERAL = "comma-separated: all combinations that the engine has"
 
 

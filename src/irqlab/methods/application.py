@@ -134,7 +134,7 @@ class Summary:
     best_application_pps: Rate
     """The highest rate the application received at any load."""
     impossible: list[str]
-    """Ways to wait that were asked for, but need NAPI, which the receive scheme does not use."""
+    """Ways to wait that were asked for, but that need another receive scheme."""
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ def _run(runner: TrialRunner, workload: Workload, options: Options) -> list[Meth
     asked = options.waits()
     names = waits.possible(asked, rx)
     if not names:
-        raise IrqlabError(f"--wait {options.wait} needs NAPI, which --rx {rx} does not use: --rx napi does")
+        raise IrqlabError(f"--wait {options.wait}: not with --rx {rx} ({waits.needed(asked)})")
     rates = options.rates()
     if rates is None:
         cliff_pps = cliff.external(runner, workload, Tuning(ksoftirqd_nice=options.ksoftirqd_nice)).by(options.cliff_sign)
@@ -234,7 +234,7 @@ def _run(runner: TrialRunner, workload: Workload, options: Options) -> list[Meth
 
 def _told(row: Row, _: Any) -> Iterable[str]:
     if row.summary.impossible:
-        yield f"{row.variant.label}: not measured with {', '.join(row.summary.impossible)}, which need NAPI (--rx napi)"
+        yield f"{row.variant.label}: not measured: {waits.needed(row.summary.impossible)}"
 
 
 def _by_wait(rows: Sequence[Row]) -> list[Row]:

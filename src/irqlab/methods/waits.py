@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from irqlab.config.schemes import NAPI_RX_SCHEMES, Schemes
+from irqlab.config.schemes import BUSY_POLL_RX_SCHEMES, NAPI_RX_SCHEMES, Schemes
 from irqlab.errors import IrqlabError
 from irqlab.methods.receiving import BLOCK
 from irqlab.trials.application import Tuning
@@ -36,12 +36,14 @@ class Wait:
 
 WAITS = {
     BLOCK: Wait("the receive call blocks"),
-    "busy-read": Wait("as block, but first the call polls the device (SO_BUSY_POLL)", {"busy_poll_us": BUSY_POLL_US}, ("napi",)),
+    "busy-read": Wait(
+        "as block, but first the call polls the device (SO_BUSY_POLL)", {"busy_poll_us": BUSY_POLL_US}, BUSY_POLL_RX_SCHEMES
+    ),
     "epoll": Wait("in epoll_wait(), then receives what is there", {"epoll": True}),
     "epoll-busy": Wait(
         "as epoll, but first epoll_wait() polls the device (EPIOCSPARAMS)",
         {"epoll": True, "busy_poll_us": BUSY_POLL_US},
-        ("napi",),
+        BUSY_POLL_RX_SCHEMES,
     ),
     "suspend": Wait(
         "as epoll-busy, with interrupts suspended as long as a poll finds frames (Linux 6.13)",
@@ -54,7 +56,7 @@ WAITS = {
             "gro_flush_timeout_ns": SUSPEND_GRO_FLUSH_TIMEOUT_NS,
             "irq_suspend_timeout_ns": SUSPEND_TIMEOUT_NS,
         },
-        ("napi",),
+        BUSY_POLL_RX_SCHEMES,
     ),
     "threaded": Wait("as block; NAPI polls in a kernel thread", {"napi_threads": "on"}, NAPI_RX_SCHEMES),
     "threaded-busy": Wait(
@@ -76,6 +78,11 @@ def chosen(text: str) -> list[str]:
 def possible(names: Iterable[str], rx: str | None) -> list[str]:
     """Those that can be used with a receive scheme. `rx`: None for a driver without schemes."""
     return [name for name in names if rx is None or (schemes := WAITS[name].rx) is None or rx in schemes]
+
+
+def needed(names: Iterable[str]) -> str:
+    """The receive schemes that ways to wait need."""
+    return "; ".join(f"{name} needs --rx {','.join(WAITS[name].rx or ())}" for name in names)
 
 
 def tuning_of(name: str, given: Schemes, **changes: int | None) -> Tuning:

@@ -27,6 +27,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from irqlab.config import engine
 from irqlab.config.addresses import tester_ip, tester_mac
 from irqlab.config.schemes import COMBINATIONS, USB_COMBINATIONS, Combination, Schemes
 from irqlab.dut import kernel_log
@@ -43,7 +44,7 @@ STEP_NS = 1_000_000_000
 """Duration of load between checks whether the script has ended."""
 OVERLOAD = 2.0
 SLOWEST = (Combination("interrupt", "interrupt"), Combination("standard", "interrupt"))
-"""The combination of least capacity, of PCI and of USB drivers."""
+"""The combination of least capacity, as measured, of PCI and of USB drivers."""
 PATIENCE_S, SLOW_HOST_PATIENCE_S = 2, 20
 """Time in which something must happen that the DUT does at once. Without the instruction clock the DUT's time is the host's."""
 CYCLES = 100
@@ -276,12 +277,32 @@ def _command(testbed: Testbed, script: Script, combination: Combination | None, 
         "PATIENCE": str(SLOW_HOST_PATIENCE_S if testbed.config.functional else PATIENCE_S),
         "COMBINATIONS": "\n".join(str(one) for one in (USB_COMBINATIONS if testbed.nic.usb_speed else COMBINATIONS)),
         "CYCLES": str(len(COMBINATIONS) if testbed.config.functional else CYCLES),
+        **_declared(testbed),
     }  # fmt: skip
     if lasts := os.environ.get(LASTS):
         variables["LASTS"] = lasts
     variables |= {"RX": combination.rx, "TX": combination.tx} if combination else {"RX": "own", "TX": "own"}
     settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
     return ["sh", "-c", f"mkdir -p /tmp; {settings} exec sh {HOME}/{script.path.name} 2>&1"]
+
+
+def _declared(testbed: Testbed) -> dict[str, str]:
+    """What scripts must know of the schemes, as the sources declare them."""
+    has = {engine.TRANSFERS if testbed.nic.usb_speed else engine.MASK}
+    rx, tx = (engine.all_schemes(direction) for direction in ("rx", "tx"))
+
+    def refused(schemes: Sequence[engine.Scheme]) -> list[engine.Scheme]:
+        """One that this kernel's build lacks is not refused, but unknown."""
+        return [one for one in schemes if not one.needs <= has and (not one.option or testbed.machine.kernel.has(one.option))]
+
+    chosen = {
+        "NAPI_RX": [one for one in rx if one.polls],
+        "MASKED_TX": [one for one in tx if one.needs_masks],
+        "LIMITED_TX": [one for one in tx if one.limits],
+        "REFUSED_RX": refused(rx),
+        "REFUSED_TX": refused(tx),
+    }
+    return {name: " ".join(one.name for one in found) for name, found in chosen.items()}
 
 
 def _runs(dut: Dut, pid: int) -> bool:
