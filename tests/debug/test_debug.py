@@ -92,7 +92,12 @@ ONCE = {
 }
 """Scripts that choose their schemes themselves, by build; those in one group share a DUT."""
 OF_THEIRS = tuple(script.name for script in tap.scripts() if not script.engine and script.name not in OF_A_PEER)
-OF_PCI = ("backstop", "interface", "load_unload", "netconsole", "queues", "rings", "tx_timeout", *OF_CHIPS)
+OF_ALL_CHIPS = ("stale_wake",)
+"""Scripts among `OF_CHIPS` that USB NICs pass, too."""
+OF_PCI = (
+    *("backstop", "interface", "load_unload", "netconsole", "queues", "rings", "tx_timeout"),
+    *(name for name in OF_CHIPS if name not in OF_ALL_CHIPS),
+)
 """Scripts for the schemes, rings, settings and chips of our PCI drivers, for sending with interrupts disabled, and for the device
 without hardware."""
 OF_USB = ("autosuspend", "ltm", "netconsole_usb", "usb", "usb_phy")

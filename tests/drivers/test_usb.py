@@ -26,6 +26,7 @@ OF_ALL = (
     "modes",
     "refill_retry",
     "rxvlan",
+    "stale_wake",
     "threaded",
     "tso",
     "vlan",
