@@ -2,8 +2,9 @@
 /*
  * EEPROM and OTP memory, and what they hold: the MAC address and the values of
  * the latency tolerance. Sources of the address, in this order: the device tree,
- * the register that the chip loads after a reset, the EEPROM, the OTP memory, a
- * random address.
+ * which overrides the memories (its binding, microchip,lan78xx.txt), the register
+ * that the chip loads from them after a reset, the EEPROM, the OTP memory, a random
+ * address.
  */
 #include <linux/etherdevice.h>
 

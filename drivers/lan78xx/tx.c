@@ -86,8 +86,8 @@ static void lan78xx_tx_submit_open(struct lan78xx *np)
 	lan78xx_tx_submit(np, t, t->data);
 }
 
-/* Takes a free URB, with @buffer one that has a buffer. NULL: none is free, or no
- * memory. Transmit queue locked.
+/* Takes a free URB, with @buffer one that has a buffer; the caller has checked that
+ * one is free. NULL: no memory. Transmit queue locked.
  */
 static struct lan78xx_tx_urb *lan78xx_tx_take(struct lan78xx *np, bool buffer)
 {
@@ -102,16 +102,10 @@ static struct lan78xx_tx_urb *lan78xx_tx_take(struct lan78xx *np, bool buffer)
 			return NULL;
 	}
 	spin_lock_irqsave(&tx->lock, flags);
-	t = list_first_entry_or_null(&tx->free, struct lan78xx_tx_urb, list);
-	if (likely(t)) {
-		list_del(&t->list);
-		tx->room--;
-	}
+	t = list_first_entry(&tx->free, struct lan78xx_tx_urb, list);
+	list_del(&t->list);
+	tx->room--;
 	spin_unlock_irqrestore(&tx->lock, flags);
-	if (unlikely(!t)) {
-		kfree(data);
-		return NULL;
-	}
 	if (data)
 		t->data = data;
 	t->len = 0;
@@ -298,6 +292,12 @@ netdev_tx_t lan78xx_xmit(struct sk_buff *skb, struct net_device *netdev)
 		return NETDEV_TX_BUSY;	/* netpoll's work queue sends it */
 	}
 	irqmod_tx_begin(&np->queue);
+	/* A reclaim saw room, and packets have used it before it woke the queue. */
+	if (unlikely(!READ_ONCE(np->tx.room))) {
+		irqmod_tx_full(&np->queue, 1);
+		lan78xx_tx_doorbell(np, true);
+		return NETDEV_TX_BUSY;
+	}
 	if (unlikely(skb_shinfo(skb)->tx_flags & SKBTX_ANY_TSTAMP))
 		skb_tx_timestamp(skb);
 	/* A longer packet was checked by the stack before the URBs became smaller. */

@@ -49,6 +49,12 @@ def test_a_skip_keeps_its_reason() -> None:
     assert tap.parse("ok 1 - tx_timeout # SKIP no parameter\n1..1\n").skipped == ["tx_timeout # SKIP no parameter"]
 
 
+def test_a_script_that_skips_all_it_does_tests_nothing() -> None:
+    assert tap.parse("ok 1 - a # SKIP no\nok 2 - b # SKIP no\n1..2\n").skipped_whole
+    assert not tap.parse("ok 1 - a\nok 2 - b # SKIP no\n1..2\n").skipped_whole
+    assert not tap.parse("").skipped_whole
+
+
 def test_a_script_says_what_it_needs(tmp_path: Path) -> None:
     path = tmp_path / "some.sh"
     path.write_text("#!/bin/sh\n# load: 2x\n# for: every combination\n# may log: a|b\n# may log: c\n# long\n\n# needs: wire\n")

@@ -112,6 +112,11 @@ class Report:
         """Whether nothing went wrong."""
         return not self.failures
 
+    @property
+    def skipped_whole(self) -> bool:
+        """Whether nothing was tested."""
+        return bool(self.skipped) and len(self.skipped) == len(self.lines)
+
 
 def scripts() -> list[Script]:
     """The scripts of drivers/tests, without their shared library."""
