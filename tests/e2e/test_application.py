@@ -224,7 +224,7 @@ def test_hybrid_takes_the_ring_back_from_a_thread_that_polls_all_the_time() -> N
     """Such a NAPI is never complete. After a load above the cliff, one below it has to be received."""
     testbed = Testbed.resolve(TestbedConfig("irqmod_rtl8139cp", kernel="7.3"))
     tuning = Tuning(schemes=Schemes(rx="hybrid", cliff_pps=10_000), napi_threads="busy-poll")
-    above, below = Load(40_000, end_ns=60_000_000), Load(2000, begin_ns=120_000_000)
+    above, below = Load(25_000, end_ns=60_000_000), Load(2000, begin_ns=120_000_000)
     trial = ApplicationTrial(above, tuning, warmup_ns=0, duration_ns=240_000_000, more=(below,))
     found = testbed.measure(trial)[0]
     assert found.switches == 2

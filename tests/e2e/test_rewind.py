@@ -20,6 +20,7 @@ from irqlab.config.traffic import Load
 from irqlab.dut.agent import DutError
 from irqlab.qemu import machine, pool
 from irqlab.qemu.machine import Machine
+from irqlab.qemu.pool import POOL
 from irqlab.trials.application import ApplicationTrial, Tuning
 from irqlab.trials.forwarding import ForwardingTrial
 from irqlab.trials.iperf import IperfTrial
@@ -117,7 +118,7 @@ def test_a_rewound_machine_measures_what_a_new_one_does(
     # QEMU 10's USB controller may arm timers for its endpoints when it is restored. The tester then refuses to rewind it, and a
     # new machine makes the trial.
     may_refuse = bed.nic.usb_speed and bed.machine.qemu.version >= (10, 0)
-    assert 1 <= len(started) <= (len(chosen) if may_refuse else 1), "one machine makes all that it does not refuse"
+    assert 1 <= len(started) <= (len(chosen) if may_refuse else 1), f"not one machine; refused in this process: {POOL.refused}"
 
 
 @pytest.mark.long

@@ -46,8 +46,8 @@ class Pool:
         self._lock = threading.Lock()
         self._idle: list[tuple[Path, Machine]] = []
         """Least recently used first. They were told to rewind, without waiting for completion."""
-        self._refused: set[Path] = set()
-        """Snapshots whose machines cannot be rewound."""
+        self.refused: dict[Path, str] = {}
+        """Snapshots whose machines cannot be rewound, and why."""
 
     @contextmanager
     def machine(self, config: MachineConfig, snapshot: Path) -> Iterator[Machine]:
@@ -84,10 +84,10 @@ class Pool:
                 found.rpc.rewound()
             except ConnectionLostError:  # it was ended meanwhile
                 found.close()
-            except TesterError:
+            except TesterError as error:
                 found.close()
                 with self._lock:
-                    self._refused.add(snapshot)
+                    self.refused[snapshot] = str(error)
             except BaseException:
                 found.close()
                 raise
@@ -97,7 +97,7 @@ class Pool:
                 found.close()
 
     def _keep(self, snapshot: Path, used: Machine) -> None:
-        if not wanted() or snapshot in self._refused:
+        if not wanted() or snapshot in self.refused:
             used.close()
             return
         try:
