@@ -187,7 +187,7 @@ log()
 }
 some() { [ "$1" -gt 0 ]; }
 
-receive() { irqlab-guest udp-receive --port 9 --echo --busy-poll 50; }
+receive() { irqlab-guest udp-receive --port 9 --echo --busy-poll 1000; }
 
 mount -t configfs none /sys/kernel/config 2>/dev/null
 dmesg -n 7
