@@ -90,9 +90,11 @@ def _stalled(bench: Bench, how: str, count: int) -> list[bool]:
             time.sleep(0.02)
             os.kill(pid, signal.SIGCONT)
         else:
+            # In a session of its own, with the weight that the tester's has (autogroups, sched(7)).
             burn = "import os, sys, time; os.sched_setaffinity(0, {int(sys.argv[1])}); os.setpriority(0, 0, -20)\n"
+            burn += "group = '/proc/self/autogroup'\nif os.path.exists(group): print(-20, file=open(group, 'w'))\n"
             burn += "end = time.monotonic() + 0.1\nwhile time.monotonic() < end: pass"
-            hogs = [subprocess.Popen([sys.executable, "-S", "-c", burn, str(cpu)]) for cpu in cpus]
+            hogs = [subprocess.Popen([sys.executable, "-S", "-c", burn, str(cpu)], start_new_session=True) for cpu in cpus]
         labelled.append(bool(json.loads(process.stdout.readline())["live"]["stalls"]))
         for hog in hogs:
             hog.wait()
