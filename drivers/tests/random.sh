@@ -11,7 +11,8 @@
 # mode, the MTU, threaded NAPI, the link, the interface, the driver; the device is removed from the bus and found again. Meanwhile
 # frames pass both ways, a socket polls the driver and echoes, netconsole sends, and counters are read. What fails
 # because another process was faster is expected; afterwards hosts answer. The socket must have polled, and netconsole
-# must have sent. The order of the changes is given by SEED. The kernel's PHY driver complains if the device goes away while it sets up the PHY.
+# must have sent. The order of the changes is given by SEED. The kernel's PHY driver complains if the device goes away while it
+# sets up the PHY.
 . "${0%/*}/tap.sh"
 
 RUNS=/tmp/random.runs
