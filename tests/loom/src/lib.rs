@@ -11,6 +11,8 @@
 //! ordered like one between two `smp_mb()`.
 
 #[cfg(test)]
+mod event_against_work;
+#[cfg(test)]
 mod full_against_wake;
 #[cfg(test)]
 mod hybrid_owner;
