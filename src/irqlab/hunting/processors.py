@@ -22,6 +22,7 @@ from irqlab.hunting.smaller import said, shortest_failing, shortest_lead
 from irqlab.profile.listing import Listing
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.hunt import HuntResult, HuntTrial, Switches
+from irqlab.trials.trial import Trial
 
 SEEDED = 2_000
 """Pairs with switches that a seed chooses, unless --instants says how many."""
@@ -60,8 +61,8 @@ def hunt_processors(
     judged: list[Pair] = []
     findings: list[Finding] = []
     chunks = [(first, asked[first : first + TRIAL_PAIRS]) for first in range(0, len(asked), TRIAL_PAIRS)]
-    trials = [_with(case.trial, points) for _, points in chunks]
-    tried = runner.attempts(trials, lambda _: f"processors, {len(asked)} schedules")
+    trials: list[Trial[HuntResult]] = [_with(case.trial, points) for _, points in chunks]
+    tried = runner.attempts(trials, lambda trial: _progress(chunks[trials.index(trial)], len(asked)))
     for (first, points), found in zip(chunks, tried, strict=True):
         if isinstance(found, IrqlabError):
             findings.append(_broken(runner, case, first, points, found))
@@ -102,6 +103,11 @@ def _led(one: HuntTrial, asked: Sequence[Points], at: int, lead: int) -> HuntTri
     if lead > at:
         raise IrqlabError(f"--lead {lead}: before --at {at} there are only {at} schedules")
     return _with(one, asked[at - lead : at + 1])
+
+
+def _progress(chunk: tuple[int, Sequence[Points]], count: int) -> str:
+    first, points = chunk
+    return f"processors, schedules {first} to {first + len(points) - 1} of {count}"
 
 
 def _listed(points: Points) -> str:

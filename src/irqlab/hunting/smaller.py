@@ -40,6 +40,7 @@ def shortest_failing(
     """
     first = 0
     while pairs > 1:
+        runner.progress(f"the DUT failed in {pairs} pairs, looking for fewer")
         half = pairs // 2
         for begin, count in ((first, half), (first + half, pairs - half)):
             found = runner.attempt(part(begin, count))
