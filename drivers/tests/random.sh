@@ -4,7 +4,7 @@
 # load: 2x everywhere
 # loads: netconsole
 # may log: ^(printk: |netpoll: |netconsole: )
-# may log: ^Microchip LAN88xx \S+ (Failed to (Set Register|get current page)|Link change process failed -19$)
+# may log: ^Microchip LAN88xx \S+ (Failed to (Set Register|get current page|write (TR (low|high) data|data in reg))|Link change process failed -19$)
 # may log: ^NOHZ tick-stop error: local softirq work is pending
 # long
 # Changes at random, for each interface by a process of its own: schemes and their settings, rings, coalescing, the receive
