@@ -105,8 +105,11 @@ def observed(model: Path, text: str) -> str:
 def main(arguments: list[str]) -> int:
     """Returns 1 if a result differs, 2 if the tests cannot be run."""
     model = Path(arguments[0]).resolve() / "tools/memory-model" if len(arguments) == 1 else None
-    if model is None or not (model / "linux-kernel.cfg").exists() or not shutil.which("herd7"):
-        print("irqlab: give a kernel source tree with tools/memory-model, and have herd7 in PATH", file=sys.stderr)
+    if model is None or not (model / "linux-kernel.cfg").exists():
+        print("irqlab: give one kernel source tree, which has tools/memory-model/linux-kernel.cfg", file=sys.stderr)
+        return 2
+    if not shutil.which("herd7"):
+        print("irqlab: herd7 is not in PATH; drivers/irqmod/litmus/README.md says how to build it", file=sys.stderr)
         return 2
     differ = 0
     for test in tests():

@@ -60,11 +60,13 @@ def test_herd7s_results_are_compared(
     (tools / "linux-kernel.cfg").touch()
     assert script.main([]) == 2
     assert script.main([str(tmp_path)]) == 2
+    monkeypatch.setenv("PATH", str(tmp_path))
+    capsys.readouterr()
+    assert script.main([str(tmp_path / "linux")]) == 2
+    assert "herd7 is not in PATH" in capsys.readouterr().err
     herd7 = tmp_path / "herd7"
     herd7.write_text("#!/bin/sh\necho Observation any Never 0 3\n")
     herd7.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    capsys.readouterr()
     assert script.main([str(tmp_path / "linux")]) == 1
     said = capsys.readouterr().out
     assert "open-urb, as it is: Never\n" in said
