@@ -43,6 +43,7 @@ from irqlab.reproduce.spanos2008.phases import FORMULAS, PhaseRow, Phases
 from irqlab.reproduce.spanos2008.tables import RunTables
 from irqlab.reproduce.spanos2008.tables import Tables as SpanosTables
 from irqlab.reproduce.spanos2008.throughput import ThroughputRow
+from irqlab.reproduce.spanos2008.today import SCHEMES, TodayRow
 from irqlab.reproduce.table import Table
 
 # spanos2008
@@ -105,6 +106,7 @@ def spanos_run(agrees: bool) -> RunTables:
         if agrees
         else throughput_table({**{v: PAPER_US[o] for v, o in zip(VARIANTS, reversed(VARIANTS), strict=True)}, "NAPI": 16.0})
     )
+    sizes = throughput.SIZES
     three, loads, ends, four = [], [], [], []
     for variant in interrupts.VARIANTS:
         said = interrupts.paper_counts(variant)
@@ -129,7 +131,7 @@ def spanos_run(agrees: bool) -> RunTables:
             ends.append(row)
         k, t = (0.0201, PAPER_US[variant] * 1.01) if agrees else (0.0005, PAPER_US[variant] / 2)
         noise = 0.0 if agrees else 1.0
-        fit = model.fit([(size, t + k * size + noise * (n % 2)) for n, size in enumerate(throughput.SIZES)])
+        fit = model.fit([(size, t + k * size + noise * (n % 2)) for n, size in enumerate(sizes)])
         assert fit is not None
         four.append((variant, fit))
     fits = dict(four)
@@ -142,6 +144,7 @@ def spanos_run(agrees: bool) -> RunTables:
         table4_model=model.table4(fits),
         figure6_model=model.figure6(fits, first),
         table5_phases=Table("5", PhaseRow, tuple(_phase_row(variant, agrees) for variant in VARIANTS)),
+        today=Table("today", TodayRow, tuple(TodayRow(size, name, 50, True, 60, 1.2, 30) for size in sizes for name in SCHEMES)),
     )
 
 

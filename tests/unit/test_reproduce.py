@@ -32,6 +32,7 @@ from irqlab.reproduce.spanos2008 import (
     model,
     phases,
     throughput,
+    today,
 )
 from irqlab.reproduce.spanos2008.run import QUICK_NS, QUICK_WIDTH, Run
 from irqlab.reproduce.table import Table, tables_of
@@ -363,6 +364,27 @@ def test_throughput_is_searched_with_and_without_the_wire_and_stands_beside_the_
     assert gains.rows[0].paper_percent == 6.14
     assert [row.capped for row in gains.where(lambda r: r.frame_bytes == 64)] == [False] * 5
     assert all(row.capped for row in gains.where(lambda r: r.frame_bytes == 1518))
+
+
+def test_schemes_of_today_are_searched_as_the_variants_are() -> None:
+    limits = {("napi", "poll"): 30_000.0, ("dim", "off"): 40_000.0, ("dim", "poll"): 50_000.0}
+
+    def testbed(schemes: Schemes, **_: Any) -> FakeTestbed:
+        limit = LIMIT_PPS[schemes.variant] if schemes.variant else limits[schemes.rx or "", schemes.tx or ""]
+        return FakeTestbed(lambda pps: limit if pps > limit else pps, lambda pps: pps > limit)
+
+    session = FakeSession(testbed, quick=True)
+    first = throughput.table1(throughput.search(Run(session), (64, 1518)))  # type: ignore[arg-type]
+    before = len(session.results)
+    table = today.measure(Run(session), (64, 1518), first)  # type: ignore[arg-type]
+    assert [(row.frame_bytes, row.schemes) for row in table] == [(size, name) for size in (64, 1518) for name in today.SCHEMES]
+    for row in table:
+        limit, wire = limits[today.SCHEMES[row.schemes]], wire_rate_pps(row.frame_bytes, 100e6)
+        assert row.free_mbps == pytest.approx(limit * (row.frame_bytes + 20) * 8 / 1e6, rel=QUICK_WIDTH)
+        assert row.throughput_mbps == pytest.approx(min(row.free_mbps, 100), rel=QUICK_WIDTH)
+        assert row.free_ratio == pytest.approx(limit / LIMIT_PPS["ORIGINAL"], rel=2 * QUICK_WIDTH)
+        assert row.capped == (limit > wire)
+    assert len(session.results) - before == len(table.rows) + sum(row.capped for row in table)
 
 
 def test_a_search_begins_where_the_sizes_before_say() -> None:

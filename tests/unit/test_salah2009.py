@@ -267,7 +267,7 @@ def test_of_todays_schemes_the_setting_with_which_most_is_received_is_shown(monk
     monkeypatch.setattr(ours, "run", run)
     session = FakeSession(lambda *_, **__: ours, config=SimpleNamespace(nic=None, dut=_Dut()))
     best, sweeps = measure._today(session, AT)  # type: ignore[arg-type]
-    chosen = [rows.THREADED, "deferred NAPI, 2 polls, 200 µs", "busy polling, 50 µs", rows.DIM]
+    chosen = [rows.THREADED, "deferred NAPI, 2 polls, 200 µs", "busy polling, 50 µs", rows.DIM, rows.POLL]
     assert [curve.row.name for _, curve in best] == chosen
     assert len(sweeps) == len(rows.DEFERRALS) + len(rows.BUSY_POLLS_US)
 

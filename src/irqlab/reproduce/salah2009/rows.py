@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from irqlab.config.schemes import Schemes
 from irqlab.methods.budget import WEIGHT
@@ -17,9 +17,9 @@ DE, NAPI, NAPI_2, HYBRID, ADAPTIVE = "DE", "NAPI (300)", "NAPI (2)", "hybrid", "
 PACED = "hybrid, paced"
 EPSILON_PERMILLE = 150
 """The paper's."""
-THREADED, DEFERRED, BUSY, DIM = "threaded NAPI", "deferred NAPI", "busy polling", "dim"
-TODAYS = (THREADED, DEFERRED, BUSY, DIM)
-"""The schemes of today's kernel besides NAPI. Our drivers alone have DIM."""
+THREADED, DEFERRED, BUSY, DIM, POLL = "threaded NAPI", "deferred NAPI", "busy polling", "dim", "NAPI, poll"
+TODAYS = (THREADED, DEFERRED, BUSY, DIM, POLL)
+"""The schemes of today's kernel besides NAPI. DIM and POLL are measured with our drivers alone: in-tree drivers have no choice."""
 SERIES = (DE, NAPI, NAPI_2, HYBRID, ADAPTIVE, *TODAYS)
 """Lines of the plots, in the order of their styles."""
 
@@ -102,5 +102,6 @@ def of_today(ours: bool) -> dict[str, list[Row]]:
     }
     if ours:
         dim = Tuning(schemes=Schemes(rx="dim"), budget=DEFAULT_BUDGET)
-        return found | {DIM: [Row(DIM, "", dim)]}
+        poll = Tuning(schemes=replace(base, tx="poll"), budget=DEFAULT_BUDGET)
+        return found | {DIM: [Row(DIM, "", dim)], POLL: [Row(POLL, "", poll)]}
     return {NAPI: [Row(NAPI, "", tuning())], **found}

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import fields
 
 from irqlab.reproduce.session import Session
-from irqlab.reproduce.spanos2008 import causes, curves, durations, hardware, interrupts, model, phases, throughput
+from irqlab.reproduce.spanos2008 import causes, curves, durations, hardware, interrupts, model, phases, throughput, today
 from irqlab.reproduce.spanos2008.run import Run
 from irqlab.reproduce.spanos2008.tables import RunTables, Tables
 
@@ -53,5 +53,6 @@ def _run(run: Run) -> tuple[RunTables, throughput.Searched]:
         table4_model=model.table4(fits),
         figure6_model=model.figure6(fits, table1),
         table5_phases=phases.table5(profiles, None if run.quick else found.wire),
+        today=None if run.quick else today.measure(run, sizes, table1),
     )
     return tables, found

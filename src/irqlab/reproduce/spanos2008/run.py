@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from irqlab.config.hardware import Hardware
-from irqlab.config.schemes import combine
+from irqlab.config.schemes import Schemes, combine
 from irqlab.config.traffic import FrameSize
 from irqlab.config.workload import Workload
 from irqlab.reproduce.session import Session
@@ -37,7 +37,10 @@ class Run:
 
     def testbed(self, variant: str) -> Testbed:
         """The bed of one of the six variants."""
-        schemes = combine(variant)[0]
+        return self.bed(combine(variant)[0])
+
+    def bed(self, schemes: Schemes) -> Testbed:
+        """The bed of any schemes."""
         if self.hardware is None:
             return self.session.testbed(schemes)
         return self.session.testbed(schemes, mips=self.hardware.mips, cost_model=True)

@@ -14,12 +14,13 @@ from irqlab.reproduce.spanos2008.interrupts import InterruptRow
 from irqlab.reproduce.spanos2008.model import ModelRow, ModelSizeRow
 from irqlab.reproduce.spanos2008.phases import PhaseRow
 from irqlab.reproduce.spanos2008.throughput import GainRow, ThroughputRow
+from irqlab.reproduce.spanos2008.today import TodayRow
 from irqlab.reproduce.table import Table
 
 
 @dataclass(frozen=True)
 class RunTables:
-    """What the paper measured, measured once."""
+    """What the paper measured, measured once, and schemes of today."""
 
     table1_throughput: Table[ThroughputRow]
     table2_improvement: Table[GainRow]
@@ -29,6 +30,8 @@ class RunTables:
     table4_model: Table[ModelRow]
     figure6_model: Table[ModelSizeRow]
     table5_phases: Table[PhaseRow]
+    today: Table[TodayRow] | None = None
+    """None: the quick look."""
 
 
 @dataclass(frozen=True)

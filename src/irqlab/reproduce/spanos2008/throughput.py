@@ -74,7 +74,7 @@ class Searched:
 
 def search(run: Run, sizes: Sequence[int]) -> Searched:
     """The throughput of every variant at every size."""
-    jobs = {v: Job(v, run.testbed(v), partial(_sizes, run=run, sizes=sizes)) for v in VARIANTS}
+    jobs = {v: Job(v, run.testbed(v), partial(sizes_of, run=run, sizes=sizes)) for v in VARIANTS}
     found = run.session.all(f"throughput{run.label}", jobs)
     cells = [(size, variant) for size in sizes for variant in VARIANTS]
     wire, free = ({(size, v): found[v][n][size] for size, v in cells} for n in (0, 1))
@@ -82,8 +82,11 @@ def search(run: Run, sizes: Sequence[int]) -> Searched:
     return Searched(wire, free)
 
 
-def _sizes(runner: TrialRunner, run: Run, sizes: Sequence[int]) -> tuple[dict[int, MethodResult], dict[int, MethodResult]]:
-    """One variant, size after size: the time per frame of the sizes before says where to search."""
+def sizes_of(runner: TrialRunner, run: Run, sizes: Sequence[int]) -> tuple[dict[int, MethodResult], dict[int, MethodResult]]:
+    """One driver, size after size: the time per frame of the sizes before says where to search.
+
+    Returns the results by frame bytes: up to the wire's rate, and without this limit.
+    """
     wire: dict[int, MethodResult] = {}
     free: dict[int, MethodResult] = {}
     for size in sizes:
