@@ -24,7 +24,8 @@ LIMITS = (25, 50, 75, 100)
 
 UNMODIFIED, NO_QUOTA, NO_FEEDBACK = "unmodified", "no quota", "no feedback"
 NAPI, IFPOLL, SHRINK = "NAPI", "ifpoll", "shrinking ring"
-SERIES = (UNMODIFIED, *(f"quota {quota}" for quota in QUOTAS), NO_QUOTA, NO_FEEDBACK, NAPI, IFPOLL, SHRINK)
+NAPI_POLL, DIM = "NAPI, poll", "dim"
+SERIES = (UNMODIFIED, *(f"quota {quota}" for quota in QUOTAS), NO_QUOTA, NO_FEEDBACK, NAPI, IFPOLL, SHRINK, NAPI_POLL, DIM)
 """Lines of the plots, in the order of their styles. With screend those of a quota, and of none, have feedback."""
 
 
@@ -54,6 +55,16 @@ def napi() -> Tuning:
     return Tuning(schemes=Schemes(rx="napi", tx="off"))
 
 
+def napi_poll() -> Tuning:
+    """NAPI that takes completions in its poll, as nearly all drivers of today do."""
+    return Tuning(schemes=Schemes(rx="napi", tx="poll"))
+
+
+def dim() -> Tuning:
+    """NAPI that keeps RX masked after a pass for as long as the kernel's net_dim says."""
+    return Tuning(schemes=Schemes(rx="dim", tx="off"))
+
+
 def ifpoll() -> Tuning:
     """DragonFly BSD's polling from a clock, with its half of the CPU for processes."""
     return Tuning(schemes=Schemes(rx="ifpoll", tx="poll"), ksoftirqd_nice=FIRST)
@@ -78,10 +89,14 @@ def all_configurations() -> list[Configuration]:
         Configuration(NAPI, False, napi()),
         Configuration(IFPOLL, False, ifpoll()),
         Configuration(SHRINK, False, shrinking()),
+        Configuration(NAPI_POLL, False, napi_poll()),
+        Configuration(DIM, False, dim()),
         Configuration(UNMODIFIED, True, unmodified()),
         Configuration(NO_FEEDBACK, True, polling(FEEDBACK_QUOTA)),
         *(Configuration(quota_name(quota), True, polling(quota, HIGH)) for quota in quotas),
         Configuration(NAPI, True, napi()),
         Configuration(IFPOLL, True, ifpoll()),
         Configuration(SHRINK, True, shrinking()),
+        Configuration(NAPI_POLL, True, napi_poll()),
+        Configuration(DIM, True, dim()),
     ]

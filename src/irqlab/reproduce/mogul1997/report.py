@@ -12,10 +12,12 @@ from irqlab.present.series import Line, Point
 from irqlab.reproduce import page
 from irqlab.reproduce.mogul1997 import published
 from irqlab.reproduce.mogul1997.configurations import (
+    DIM,
     FEEDBACK_QUOTA,
     IFPOLL,
     LIMITS,
     NAPI,
+    NAPI_POLL,
     NO_FEEDBACK,
     NO_QUOTA,
     QUOTAS,
@@ -135,7 +137,7 @@ def _of(tables: Tables, screend: bool) -> tuple[ForwardRow, ...]:
 
 
 def _polling(tables: Tables) -> Section:
-    first, second = (UNMODIFIED, quota_name(5), NO_QUOTA, NAPI, IFPOLL, SHRINK), ALL_QUOTAS
+    first, second = (UNMODIFIED, quota_name(5), NO_QUOTA, NAPI, IFPOLL, SHRINK, NAPI_POLL, DIM), ALL_QUOTAS
     group = Group(legend=_legend((*first, *second)) + page.legend((), PUBLISHED))
     group.plots = [*_pair("Figure 6-3", tables, False, first), *_pair("Figure 6-5", tables, False, second)]
     rows = tables.forwarding.only(lambda row: not row.screend)
@@ -145,14 +147,15 @@ def _polling(tables: Tables) -> Section:
         f"whose schemes are exchanged at run time. {NAPI}: our driver as it is used on Linux. "
         f"{IFPOLL}: polling from a clock as DragonFly BSD does, with half of the CPU for processes. "
         f"{SHRINK}: OpenBSD's receive ring, which gets shorter while the machine is livelocked; after each "
-        f"pass RX stays masked for 125 µs."
+        f"pass RX stays masked for 125 µs. {NAPI_POLL}: completions are taken in the poll. {DIM}: NAPI that keeps RX masked "
+        "for as long as the kernel's net_dim says."
     )
     intro = "Figures 6-3 and 6-5: polling, with and without a quota of frames for each poll."
     return Section("polling", "Polling and quotas, without screend", "Quotas", intro, [group])
 
 
 def _screend(tables: Tables) -> Section:
-    first = (UNMODIFIED, NO_FEEDBACK, quota_name(FEEDBACK_QUOTA), NAPI, IFPOLL, SHRINK)
+    first = (UNMODIFIED, NO_FEEDBACK, quota_name(FEEDBACK_QUOTA), NAPI, IFPOLL, SHRINK, NAPI_POLL, DIM)
     group = Group(legend=_legend((*first, *ALL_QUOTAS)) + page.legend((), PUBLISHED))
     group.plots = [*_pair("Figure 6-4", tables, True, first), *_pair("Figure 6-6", tables, True, ALL_QUOTAS)]
     rows = tables.forwarding.only(lambda row: row.screend)

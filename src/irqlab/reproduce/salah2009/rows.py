@@ -19,7 +19,7 @@ EPSILON_PERMILLE = 150
 """The paper's."""
 THREADED, DEFERRED, BUSY, DIM, POLL = "threaded NAPI", "deferred NAPI", "busy polling", "dim", "NAPI, poll"
 TODAYS = (THREADED, DEFERRED, BUSY, DIM, POLL)
-"""The schemes of today's kernel besides NAPI. DIM and POLL are measured with our drivers alone: in-tree drivers have no choice."""
+"""The schemes of today's kernel besides NAPI. DIM and POLL are measured with our drivers only: in-tree ones have no choice."""
 SERIES = (DE, NAPI, NAPI_2, HYBRID, ADAPTIVE, *TODAYS)
 """Lines of the plots, in the order of their styles."""
 
