@@ -25,6 +25,8 @@ LIMITS = (25, 50, 75, 100)
 UNMODIFIED, NO_QUOTA, NO_FEEDBACK = "unmodified", "no quota", "no feedback"
 NAPI, IFPOLL, SHRINK = "NAPI", "ifpoll", "shrinking ring"
 NAPI_POLL, DIM = "NAPI, poll", "dim"
+NOT_QUICK = (NAPI_POLL, DIM)
+"""What the quick look leaves out."""
 SERIES = (UNMODIFIED, *(f"quota {quota}" for quota in QUOTAS), NO_QUOTA, NO_FEEDBACK, NAPI, IFPOLL, SHRINK, NAPI_POLL, DIM)
 """Lines of the plots, in the order of their styles. With screend those of a quota, and of none, have feedback."""
 
