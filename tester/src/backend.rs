@@ -66,6 +66,79 @@ pub struct Switched {
     pub address: u64,
 }
 
+/// Where the second event of a round happens: before an instruction of some code, instead of at its own instant. In the measured window
+/// rounds are counted, and in each round the instructions executed of the code.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cues {
+    /// Virtual addresses of the code: begin, end.
+    pub ranges: Vec<(u64, u64)>,
+    /// When the first round begins, after the start of the window.
+    pub first_ns: u64,
+    /// How long a round lasts.
+    pub every_ns: u64,
+    /// How long after its beginning instructions are counted in a round.
+    pub until_ns: u64,
+    /// For each round, the number of an instruction; none: nothing is moved in it, and its path is recorded.
+    pub points: Vec<Option<u64>>,
+    /// What happens then.
+    pub what: Cue,
+}
+
+impl Cues {
+    /// Everything happens at its own instant.
+    pub const NONE: Cues = Cues {
+        ranges: Vec::new(),
+        first_ns: 0,
+        every_ns: 0,
+        until_ns: 0,
+        points: Vec::new(),
+        what: Cue::Stream(0),
+    };
+}
+
+/// What happens on cue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cue {
+    /// The frames of a stream that would depart in this round.
+    Stream(usize),
+    /// An event that would happen in this round.
+    Event(usize),
+}
+
+impl Default for Cue {
+    fn default() -> Self {
+        Cue::Stream(0)
+    }
+}
+
+/// What was executed in a round, before its cue or in the time in which instructions are counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Cued {
+    /// Instructions of the code.
+    pub executed: u64,
+    /// A hash of the addresses of these instructions, in the order of their execution, and of the next one if there was a cue.
+    pub path: u64,
+    /// The same of the last ones only: 64 with the next one.
+    pub place: u64,
+    /// When the cue came, in ns; the window begins at 0. None: the instruction was not reached.
+    pub at_ns: Option<u64>,
+    /// So much earlier it would have come without the machinery of cues.
+    pub booked_ns: u64,
+    /// The virtual address of the instruction that was next at the cue; 0: there was none.
+    pub address: u64,
+}
+
+/// A way through the code that a round without a cue took.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Path {
+    /// The hash of the whole ([`Cued::path`]).
+    pub path: u64,
+    /// For each instruction: its virtual address, and the hash of the last ones up to it ([`Cued::place`] of a cue before it).
+    pub steps: Vec<(u64, u64)>,
+}
+
 /// A clock and ports. In QEMU these are the virtual clock and the NICs, on real ports the host's clock and
 /// sockets, in tests a [loopback](crate::loopback).
 pub trait Backend {
@@ -153,6 +226,17 @@ pub trait Backend {
             return Ok(());
         }
         Err("there are no processors here".into())
+    }
+    /// In the next window something happens before chosen instructions. Without code: nothing does.
+    fn cue(&mut self, cues: &Cues) -> Result<(), String> {
+        if cues.ranges.is_empty() {
+            return Ok(());
+        }
+        Err("there are no instructions here".into())
+    }
+    /// What came of the cues, by round, and the paths of rounds without one.
+    fn cued(&self) -> (Vec<Cued>, Vec<Path>) {
+        (Vec::new(), Vec::new())
     }
     /// How many instructions of that code were executed in each round.
     fn passed(&self) -> Vec<u64> {

@@ -11,6 +11,7 @@ mod budget;
 mod caches;
 mod clock;
 mod cpu_state;
+mod cues;
 mod device_type;
 mod device_writes;
 mod die;

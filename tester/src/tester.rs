@@ -6,7 +6,7 @@
 
 mod commands;
 
-use crate::backend::{Backend, Outcome};
+use crate::backend::{Backend, Cue, Outcome};
 use crate::host::Host;
 use crate::host::peer::LINE_QUEUE;
 use crate::traffic::capture::{Capture, Direction};
@@ -139,6 +139,9 @@ impl Tester {
                         recording.mark(backend.instructions(), backend.memory(), watched);
                         backend.window(recording.is_measuring());
                         recording.passed(backend.passed(), backend.switched());
+                        if recording.has_cues() && !recording.is_measuring() {
+                            recording.cued(backend.cued());
+                        }
                         if recording.records_halts() {
                             recording.halted(backend.halts(recording.is_measuring()));
                         }
@@ -159,6 +162,14 @@ impl Tester {
                 }
                 _ => return,
             }
+        }
+    }
+
+    /// What would happen before `until_ns` happens at `at_ns`, which is not earlier than now.
+    pub fn cue(&mut self, what: Cue, at_ns: u64, until_ns: u64) {
+        if let Some(trial) = &mut self.trial {
+            trial.cue(what, at_ns, until_ns);
+            self.schedule_all();
         }
     }
 

@@ -25,5 +25,5 @@ def code_of(testbed: Testbed) -> tuple[tuple[int, int], ...]:
             if section["sh_flags"] & SHF_EXECINSTR and section["sh_size"] and section.name in known:
                 found.append((known[section.name], known[section.name] + section["sh_size"]))
     if not found:
-        raise IrqlabError(f"--what processors: the DUT does not say where the code of {testbed.driver} is")
+        raise IrqlabError(f"the DUT does not say where the code of {testbed.driver} is")
     return tuple(sorted(found))

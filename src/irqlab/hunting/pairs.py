@@ -59,7 +59,7 @@ def pairs_of(found: HuntResult, limits: Limits) -> Iterator[Pair]:
 
 def _of_frames(found: HuntResult, number: int, bound_ns: int) -> Pair:
     spec = found.spec
-    gap_ns = spec.gaps_ns[number]
+    gap_ns = found.gap_ns(number)
     first = found.first.latencies_ns[number * spec.first_frames : (number + 1) * spec.first_frames]
     frames = 0 if spec.interrupt else spec.frames
     later = found.second.latencies_ns[number * frames : (number + 1) * frames]

@@ -90,6 +90,16 @@ class Switches:
 
 
 @dataclass(frozen=True)
+class Cues:
+    """In each pair the second event comes before an instruction of some code, counted in the pair in the order of execution."""
+
+    code: tuple[tuple[int, int], ...]
+    """Addresses, begin and end."""
+    points: tuple[int | None, ...]
+    """For each pair the number of the instruction; None, and if it is not reached: the second event comes at its own instant."""
+
+
+@dataclass(frozen=True)
 class HuntTrial(Trial["HuntResult"]):
     """Pairs, `period_ns` apart. In pair n the second arrival comes first_gap_ns + n step_ns after the first."""
 
@@ -129,6 +139,9 @@ class HuntTrial(Trial["HuntResult"]):
 
     switches: Switches | None = None
     """With several processors; the second arrival comes together with the first."""
+    cues: Cues | None = None
+    warmup_pairs: int | None = None
+    """Pairs before the window, each with the first arrival: other positions in rings and allocators. None: as usual."""
 
     @property
     def gaps_ns(self) -> tuple[int, ...]:
@@ -152,6 +165,7 @@ class HuntTrial(Trial["HuntResult"]):
             "interrupt_delay_ns": self.interrupt_delay_ns,
             "write_delay_ns": self.write_delay_ns,
             **({"preempt": self._preempt(self.switches)} if self.switches else {}),
+            **({"cues": self._cues(self.cues, list(streams))} if self.cues else {}),
         }
         result = dut.run_trial(
             trial, list(streams.values()), (lambda begin_ns: self._do_steps(dut, begin_ns)) if self.steps else None
@@ -170,6 +184,8 @@ class HuntTrial(Trial["HuntResult"]):
             passed=tuple(result.get("passed") or ()),
             switched=tuple((one["round"], one["processor"], one["address"]) for one in result.get("switched") or ()),
             kernel_log=list(dut.kernel_log.lines),
+            cued=tuple(Cued(**one) for one in result.get("cued") or ()),
+            paths=tuple(Path(one["path"], tuple((a, b) for a, b in one["steps"])) for one in result.get("paths") or ()),
         )
 
     @property
@@ -211,6 +227,8 @@ class HuntTrial(Trial["HuntResult"]):
         return one | {"phase_ns": phase_ns, "count": self.pairs * frames, "each": True}
 
     def _warmup_pairs(self) -> int:
+        if self.warmup_pairs is not None:
+            return self.warmup_pairs
         if self.steps:
             return 0
         return SWITCHING_WARMUP_PAIRS if self.switches else WARMUP_PAIRS
@@ -218,6 +236,16 @@ class HuntTrial(Trial["HuntResult"]):
     def _preempt(self, switches: Switches) -> dict[str, Any]:
         points = switches.points or ((),) * self.pairs
         return {"ranges": switches.code, "first_ns": SETTLE_NS, "every_ns": self.period_ns, "points": points}
+
+    def _cues(self, cues: Cues, streams: list[str]) -> dict[str, Any]:
+        return {
+            "ranges": cues.code,
+            "first_ns": SETTLE_NS,
+            "every_ns": self.period_ns,
+            "until_ns": self.first_gap_ns,
+            "points": cues.points,
+            "what": {"event": 0} if self.interrupt else {"stream": streams.index("second")},
+        }
 
     def _events(self) -> list[dict[str, Any]]:
         every_ns, events = self.period_ns + self.step_ns, []
@@ -317,6 +345,34 @@ def _failed(trial: HuntTrial, entries: list[list[Any]]) -> tuple[bool, ...]:
 
 
 @dataclass(frozen=True)
+class Cued:
+    """What was executed of the code in a pair, before its cue or before the second event came by itself."""
+
+    executed: int
+    """Instructions."""
+    path: int
+    """A hash of these instructions in the order of their execution, and of the next one if there was a cue."""
+    place: int
+    """The same of the last 64 of them."""
+    at_ns: int | None
+    """When the cue came, in ns from the start of the window; None: the instruction was not reached."""
+    booked_ns: int
+    """So much earlier the instruction would have been reached without the cue."""
+    address: int
+    """Of the instruction that was next; 0: there was no cue."""
+
+
+@dataclass(frozen=True)
+class Path:
+    """A way through the code that a pair without a cue took."""
+
+    path: int
+    """Its hash."""
+    steps: tuple[tuple[int, int], ...]
+    """For each instruction its address, and the `place` of a cue before it."""
+
+
+@dataclass(frozen=True)
 class HuntResult:
     """Result of the pairs."""
 
@@ -337,6 +393,15 @@ class HuntResult:
     """With `switches`: how many instructions of the code were executed in each pair."""
     switched: tuple[tuple[int, int, int], ...] = ()
     """Where processors gave way: the pair, the processor, and the address of the instruction that it was about to execute."""
+    cued: tuple[Cued, ...] = ()
+    """With `cues`: for each pair."""
+    paths: tuple[Path, ...] = ()
+    """With `cues`: of the pairs without one, each way once."""
+
+    def gap_ns(self, pair: int) -> int:
+        """From a pair's first frame to its second event."""
+        at_ns = self.cued[pair].at_ns if self.cued else None
+        return self.spec.gaps_ns[pair] if at_ns is None else at_ns - SETTLE_NS - pair * self.spec.period_ns
 
 
 HuntTrial.result_type = HuntResult

@@ -4,8 +4,8 @@
 use super::net::NetClient;
 use super::pci::{cards, socket};
 use super::usb::nic;
-use super::{caches, clock, halts, instrument, lines, machine, preemption, probes};
-use crate::backend::{Backend, Entry, Outcome, Switched, Switches};
+use super::{caches, clock, cues, halts, instrument, lines, machine, preemption, probes};
+use crate::backend::{Backend, Cued, Cues, Entry, Outcome, Path, Switched, Switches};
 use crate::faults::{Damage, FaultPlan};
 use crate::memory_model::Counts;
 use crate::profile::Profile;
@@ -102,6 +102,12 @@ impl Backend for QemuBackend {
     fn preempt(&mut self, switches: &Switches) -> Result<(), String> {
         preemption::arm(switches)
     }
+    fn cue(&mut self, cues: &Cues) -> Result<(), String> {
+        cues::arm(cues, self.ns_per_instruction)
+    }
+    fn cued(&self) -> (Vec<Cued>, Vec<Path>) {
+        cues::found()
+    }
     fn passed(&self) -> Vec<u64> {
         preemption::passed()
     }
@@ -136,6 +142,7 @@ impl Backend for QemuBackend {
     }
     fn window(&mut self, open: bool) {
         preemption::window(open);
+        cues::window(open);
         if self.profiled {
             instrument::window(open);
         }

@@ -11,7 +11,7 @@ use super::translation::{self, Translation};
 use super::usb::nic;
 use super::workarounds::{cmpxchg_flags, halt_race};
 use super::{
-    caches, cpu_state, instrument, main_loop, plugin, preemption, probes, release, selfcheck,
+    caches, cpu_state, cues, instrument, main_loop, plugin, preemption, probes, release, selfcheck,
 };
 
 fn block_translated(translation: &Translation) {
@@ -20,6 +20,7 @@ fn block_translated(translation: &Translation) {
     cmpxchg_flags::watch(translation);
     // A block that is begun again is probed once.
     preemption::watch(translation);
+    cues::watch(translation);
     probes::watch(translation);
     caches::translated(translation);
 }

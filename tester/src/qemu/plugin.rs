@@ -24,7 +24,7 @@ use super::timer::{Timer, defer_timers};
 use super::usb::nic;
 use super::workarounds::ioapic_throttle::Ioapic;
 use super::{caches, device_writes, lines, machine, main_loop, net};
-use crate::backend::{Backend, Switches};
+use crate::backend::{Backend, Cue, Cues, Switches};
 use crate::control;
 use crate::tester::{Answer, Tester};
 
@@ -242,6 +242,7 @@ impl Plugin {
         self.tester = Tester::new(self.ports, self.ns_per_instruction);
         let _ = self.backend.probe(&[]);
         let _ = self.backend.preempt(&Switches::NONE);
+        let _ = self.backend.cue(&Cues::NONE);
         let _ = self.backend.delay_interrupts(0);
         let _ = self.backend.delay_writes(0);
         self.greeted = false;
@@ -374,6 +375,15 @@ pub fn frame_sent(port: usize, frame: &[u8]) {
             .lock()
             .unwrap_or_else(|e| e.into_inner())
             .push((port, frame.to_vec())),
+    }
+}
+
+/// What would happen before `until_ns` happens at `at_ns`. Called by the virtual processor's thread while it executes.
+pub fn cue(what: Cue, at_ns: u64, until_ns: u64) {
+    let mut guard = PLUGIN.lock().unwrap_or_else(|e| e.into_inner());
+    if let Some(plugin) = guard.as_mut() {
+        plugin.tester.cue(what, at_ns, until_ns);
+        plugin.rearm();
     }
 }
 

@@ -288,6 +288,8 @@ impl Tester {
         probed.map_err(|why| format!("start: probes: {why}"))?;
         let preempted = backend.preempt(&plan.preempt);
         preempted.map_err(|why| format!("start: preempt: {why}"))?;
+        let cued = backend.cue(&plan.cues);
+        cued.map_err(|why| format!("start: cues: {why}"))?;
         let delayed = backend.delay_interrupts(plan.interrupt_delay_ns);
         delayed.map_err(|why| format!("start: interrupt_delay_ns: {why}"))?;
         let delayed = backend.delay_writes(plan.write_delay_ns);

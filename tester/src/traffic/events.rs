@@ -57,6 +57,8 @@ pub struct Events {
     begin_ns: u64,
     /// With how many have happened.
     plans: Vec<(EventPlan, u64)>,
+    /// An event that happens earlier: its index, and when, in ns.
+    cued: Option<(usize, u64)>,
 }
 
 impl Events {
@@ -65,18 +67,30 @@ impl Events {
         Events {
             begin_ns,
             plans: plans.iter().map(|plan| (plan.clone(), 0)).collect(),
+            cued: None,
         }
     }
 
     /// When the next one happens, in ns.
     pub fn next_ns(&self) -> Option<u64> {
-        let due = self.plans.iter().filter(|(plan, done)| *done < plan.count);
-        due.map(|(plan, done)| self.at_ns(plan, *done)).min()
+        let due = |(plan, done): &(EventPlan, u64)| *done < plan.count;
+        let plans = self.plans.iter().enumerate();
+        let due = plans.filter(|(_, one)| due(one));
+        due.map(|(index, _)| self.at_ns(index)).min()
+    }
+
+    /// If the next event of the plan with this index would happen before `until_ns`, it happens at `at_ns`.
+    pub fn cue(&mut self, index: usize, at_ns: u64, until_ns: u64) {
+        let waits = |(plan, done): &(EventPlan, u64)| *done < plan.count;
+        if self.plans.get(index).is_some_and(waits) && self.at_ns(index) < until_ns {
+            self.cued = Some((index, at_ns));
+        }
     }
 
     /// Does all that are due.
     pub fn advance(&mut self, now_ns: u64, backend: &mut dyn Backend) {
         while let Some(index) = self.due(now_ns) {
+            self.cued.take_if(|(cued, _)| *cued == index);
             let (plan, done) = &mut self.plans[index];
             match plan.action {
                 Action::Interrupt { port } => backend.interrupt(port),
@@ -93,10 +107,16 @@ impl Events {
     fn due(&self, now_ns: u64) -> Option<usize> {
         self.plans
             .iter()
-            .position(|(plan, done)| *done < plan.count && self.at_ns(plan, *done) <= now_ns)
+            .enumerate()
+            .position(|(index, (plan, done))| *done < plan.count && self.at_ns(index) <= now_ns)
     }
 
-    fn at_ns(&self, plan: &EventPlan, number: u64) -> u64 {
+    /// When the next event of a plan happens, in ns.
+    fn at_ns(&self, index: usize) -> u64 {
+        if let Some((_, at_ns)) = self.cued.filter(|(cued, _)| *cued == index) {
+            return at_ns;
+        }
+        let (plan, number) = &self.plans[index];
         let offset = plan
             .first_ns
             .saturating_add(number.saturating_mul(plan.every_ns));

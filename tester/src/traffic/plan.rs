@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 
 use serde::Deserialize;
 
-use crate::backend::Switches;
+use crate::backend::{Cue, Cues, Switches};
 use crate::mac::Mac;
 use crate::rng::{Purpose, seeded};
 use crate::traffic::arrivals::Arrivals;
@@ -53,6 +53,9 @@ pub struct TrialPlan {
     /// Where processors give way.
     #[serde(default)]
     pub preempt: Switches,
+    /// What happens before chosen instructions, instead of at its own instant.
+    #[serde(default)]
+    pub cues: Cues,
     /// How much later than usual the NICs interrupt.
     #[serde(default)]
     pub interrupt_delay_ns: u64,
@@ -152,6 +155,7 @@ impl TrialPlan {
                 .check(ports, self.probes.len())
                 .map_err(|why| format!("events[{index}]: {why}"))?;
         }
+        self.check_cues().map_err(|why| format!("cues: {why}"))?;
         if self.bucket_ns != 0 && self.duration_ns.div_ceil(self.bucket_ns) > MAX_BUCKETS {
             let least_ns = self.duration_ns.div_ceil(MAX_BUCKETS);
             return Err(format!(
@@ -182,6 +186,25 @@ impl TrialPlan {
             }
         }
         Ok(())
+    }
+
+    fn check_cues(&self) -> Result<(), String> {
+        if self.cues.ranges.is_empty() {
+            return Ok(());
+        }
+        if self.cues.every_ns == 0 {
+            return Err("every_ns is 0".into());
+        }
+        match self.cues.what {
+            Cue::Stream(index) if index >= self.streams.len() => Err(format!(
+                "stream is {index}: there are {}",
+                self.streams.len()
+            )),
+            Cue::Event(index) if index >= self.events.len() => {
+                Err(format!("event is {index}: there are {}", self.events.len()))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //! What is recorded in a trial besides frames: instructions, the memory model's counters, watched counters, halts, calls of probed
 //! functions, and where processors gave way.
 
-use crate::backend::{Entry, Switched};
+use crate::backend::{Cued, Entry, Path, Switched};
 use crate::memory_model::Counts;
 use crate::traffic::analysis::{StreamResult, Window};
 use crate::traffic::plan::TrialPlan;
@@ -26,6 +26,10 @@ pub struct Recording {
     halts: Option<Vec<[u64; 2]>>,
     /// When probed functions were entered; None: nothing was probed.
     entries: Option<Vec<Entry>>,
+    /// What came of cues, by round; None: there are none.
+    cued: Option<Vec<Cued>>,
+    /// The paths of rounds without a cue.
+    paths: Vec<Path>,
     /// Instructions executed, by round, of the code in which processors may give way; None: they may not.
     passed: Option<Vec<u64>>,
     /// Where they did.
@@ -47,6 +51,8 @@ impl Recording {
             watched: [Vec::new(), Vec::new()],
             halts: plan.halts.then(Vec::new),
             entries: (!plan.probes.is_empty()).then(Vec::new),
+            cued: (!plan.cues.ranges.is_empty()).then(Vec::new),
+            paths: Vec::new(),
             passed: (!plan.preempt.ranges.is_empty()).then(Vec::new),
             switched: Vec::new(),
             ended: false,
@@ -123,6 +129,19 @@ impl Recording {
         }
     }
 
+    /// Whether something happens on cue.
+    pub fn has_cues(&self) -> bool {
+        self.cued.is_some()
+    }
+
+    /// What came of cues, and the paths of rounds without one.
+    pub fn cued(&mut self, (mut rounds, paths): (Vec<Cued>, Vec<Path>)) {
+        for at_ns in rounds.iter_mut().filter_map(|round| round.at_ns.as_mut()) {
+            *at_ns = at_ns.saturating_sub(self.begin_ns);
+        }
+        (self.cued, self.paths) = (Some(rounds), paths);
+    }
+
     /// Whether the window is open: it has begun, and not ended.
     pub fn is_measuring(&self) -> bool {
         self.instructions_at_begin.is_some() && self.instructions_at_end.is_none()
@@ -181,6 +200,8 @@ impl Recording {
                 .map(|(begin, end)| [*begin, *end])
                 .collect(),
             halts: self.halts.as_ref().map(|all| self.in_window(all)),
+            cued: self.cued.clone(),
+            paths: self.paths.clone(),
             passed: self.passed.clone(),
             switched: self.switched.clone(),
             probes: self

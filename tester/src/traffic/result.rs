@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::backend::Switched;
+use crate::backend::{Cued, Path, Switched};
 use crate::memory_model::Counts;
 use crate::traffic::analysis::StreamResult;
 
@@ -40,6 +40,10 @@ pub struct TrialResult {
     pub halts: Option<Vec<[u64; 2]>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probes: Option<Vec<(usize, u64, u64, bool)>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cued: Option<Vec<Cued>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<Path>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub passed: Option<Vec<u64>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -54,6 +54,8 @@ pub struct Stream {
     sent: u32,
     pending: Option<Pending>,
     intended: u64,
+    /// Frames that were to depart before an instant depart so much earlier: (that instant, by how much), in ns.
+    cued: (u64, u64),
 }
 
 impl Stream {
@@ -71,6 +73,7 @@ impl Stream {
             sent: 0,
             pending: None,
             intended: 0,
+            cued: (0, 0),
         };
         stream.draw();
         stream
@@ -106,6 +109,17 @@ impl Stream {
     /// Draws the next frame.
     pub fn advance(&mut self) {
         self.draw();
+    }
+
+    /// The pending frame, if it would depart between `at_ns` and `until_ns`, departs at `at_ns`, and those that would follow it before
+    /// `until_ns` as much earlier.
+    pub fn cue(&mut self, at_ns: u64, until_ns: u64) {
+        if let Some(pending) = &mut self.pending {
+            if (at_ns..until_ns).contains(&pending.intended_ns) {
+                self.cued = (until_ns, pending.intended_ns - at_ns);
+                pending.intended_ns = at_ns;
+            }
+        }
     }
 
     /// Leaves out the frames that should have departed before `now_ns`. They were intended, but are not sent.
@@ -146,8 +160,14 @@ impl Stream {
                     self.intended += u64::from(!self.phase.warmup);
                     let template = self.phase.sizes.next_index();
                     let frame_bytes = self.templates[template].frame_bytes();
+                    let (until_ns, earlier_ns) = self.cued;
+                    let earlier_ns = if intended_ns < until_ns {
+                        earlier_ns
+                    } else {
+                        0
+                    };
                     self.pending = Some(Pending {
-                        intended_ns,
+                        intended_ns: intended_ns - earlier_ns,
                         frame_bytes,
                         template,
                     });

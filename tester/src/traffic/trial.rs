@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A trial, from the lab's command to the end of the drain (RFC 2544, section 23).
 
-use crate::backend::{Backend, Outcome};
+use crate::backend::{Backend, Cue, Outcome};
 use crate::mac::Mac;
 use crate::traffic::analysis::{Analysis, Window};
 use crate::traffic::events::Events;
@@ -121,6 +121,18 @@ impl Trial {
     /// Does what is due besides traffic.
     pub fn happen(&mut self, now_ns: u64, backend: &mut dyn Backend) {
         self.events.advance(now_ns, backend);
+    }
+
+    /// What would happen before `until_ns` happens at `at_ns`.
+    pub fn cue(&mut self, what: Cue, at_ns: u64, until_ns: u64) {
+        match what {
+            Cue::Stream(index) => {
+                if let Some(stream) = self.streams.get_mut(index) {
+                    stream.cue(at_ns, until_ns);
+                }
+            }
+            Cue::Event(index) => self.events.cue(index, at_ns, until_ns),
+        }
     }
 
     /// The streams that leave from `port`.
