@@ -15,7 +15,7 @@ from functools import partial
 
 from irqlab.errors import IrqlabError
 from irqlab.hunting.cases import Case
-from irqlab.hunting.findings import Finding, Place, disorder, group, numbered
+from irqlab.hunting.findings import Finding, Place, group, numbered
 from irqlab.hunting.options import Options
 from irqlab.hunting.pairs import Limits, Pair, pairs_of
 from irqlab.hunting.smaller import said, shortest_failing, shortest_lead
@@ -68,7 +68,6 @@ def hunt_processors(
             findings.append(_broken(runner, case, first, points, found))
         else:
             judged += [replace(pair, gap_ns=first + pair.number) for pair in pairs_of(found, limits)]
-            findings += list(disorder(case.kind, case.port, found))
     for number, one in enumerate(group(case.kind, case.port, judged, 1)):
         at = one.from_ns or 0  # those after the first may go wrong because of it
         led = partial(_led, case.trial, asked, at)

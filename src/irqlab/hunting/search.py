@@ -15,13 +15,14 @@ from irqlab.dut.kernel_log import KernelProblemError
 from irqlab.errors import IrqlabError
 from irqlab.hunting.cases import Case
 from irqlab.hunting.failures import fail_calls, failing_call
-from irqlab.hunting.findings import Finding, disorder, group
+from irqlab.hunting.findings import Finding, group
 from irqlab.hunting.instants import busy_spans, chosen_spans, trials
 from irqlab.hunting.options import OVERRUNS, Options
 from irqlab.hunting.overruns import with_room
 from irqlab.hunting.pairs import Limits, Pair, pairs_of
 from irqlab.hunting.processors import hunt_processors, replayed
 from irqlab.hunting.smaller import said, shortest_failing, shortest_lead
+from irqlab.hunting.weighing import parted, weighed
 from irqlab.qemu.machine import CancelledError, MachineError
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.hunt import CHECK_ROOM_NS, HuntResult, HuntTrial
@@ -43,6 +44,8 @@ class Hunted:
     findings: Sequence[Finding]
     pcs: frozenset[int] = frozenset()
     """Where the processor was when a second frame arrived."""
+    observations: Sequence[Finding] = ()
+    """What is no finding (irqlab.hunting.weighing)."""
 
 
 def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
@@ -82,22 +85,22 @@ def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
             findings.append(_broken(runner, case, trial, found))
         else:
             judged += list(pairs_of(found, limits))
-            findings += list(disorder(case.kind, case.port, found))
             pcs.update(found.second.pcs[:: trial.frames or 1])
     number_of: dict[int | None, int] = {pair.gap_ns: pair.number for pair in judged}
     one = replace(case.trial, step_ns=step_ns)
     grouped = group(case.kind, case.port, judged, step_ns)
-    confirmed = [_confirmed(runner, one, f, number_of[f.at_ns], limits) for f in grouped]
-    return Hunted(limits, spans, step_ns, judged, [*confirmed, *findings], frozenset(pcs))
+    confirmed, observations = parted([_confirmed(runner, one, f, number_of[f.at_ns], limits) for f in grouped])
+    return Hunted(limits, spans, step_ns, judged, [*confirmed, *findings], frozenset(pcs), observations)
 
 
 def _confirmed(runner: TrialRunner, one: HuntTrial, finding: Finding, most: int, limits: Limits) -> Finding:
-    """The finding with the shortest trial that shows it again."""
+    """The finding with the shortest trial that shows it again, and what is known after a replay without a further frame."""
     assert finding.at_ns is not None
     lead = shortest_lead(runner, partial(led, one, finding.at_ns), most, limits)
     if lead is None:
         return finding
-    return replace(finding, lead=lead, replay=replay_of(led(one, finding.at_ns, lead)))
+    again = led(one, finding.at_ns, lead)
+    return weighed(runner, replace(finding, lead=lead, replay=replay_of(again)), again, limits)
 
 
 def step_of(runner: TrialRunner, options: Options) -> int:
@@ -115,7 +118,8 @@ def alone_of(runner: TrialRunner, case: Case, options: Options) -> tuple[Limits,
         raise NotAloneError(
             f"{len(found) - len(latencies)} of {len(found)} frames that came alone, {period_ms:g} ms apart, never came out"
         )
-    bound_ns = max(latencies) * options.burst + round(options.bound * 1e3)
+    # After a change a frame may wait for an answer to the kernel's question for the neighbour's address: one more way.
+    bound_ns = max(latencies) * (options.burst + bool(case.trial.steps)) + round(options.bound * 1e3)
     if not case.trial.transmits:
         return Limits(max(latencies), bound_ns), alone
     freed = [one.freed_ns for one in alone.transmitted if one.freed_ns is not None]
