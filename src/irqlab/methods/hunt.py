@@ -336,7 +336,9 @@ METHOD = Method(
     shared=(*DUT, *SCHEMES, "size", *RUN),
     plots=_plots,
     tables=_printed,
+    lead="Race hunt: what goes wrong if something happens at each instant at which the device executes",
     verdicts=_verdicts,
+    sure=lambda _: "",
     failed=lambda rows: any(_findings(row) for row in rows if row.data["complete"]),
     details="The line rate does not limit arrivals: the second one may come right after the first.",
 )
