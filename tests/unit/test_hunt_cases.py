@@ -125,7 +125,8 @@ def test_a_change_that_loses_no_frame_does_not_tolerate_it(testbed):
 
 def test_what_a_change_needs_is_done_before_the_trial(testbed):
     (case,) = asked(testbed, what="suspend", ports="same")
-    assert [step.path for step in case.trial.before][-2:] == ["/sys/power/pm_test", "/sys/module/suspend/parameters/pm_test_delay"]
+    told = [step.path for step in case.trial.before]
+    assert told[-2:] == ["/sys/power/pm_test", "/sys/module/suspend/parameters/pm_test_delay"]
     assert case.alone.before == case.trial.before
 
 

@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 
 from irqlab.config.testbed import TestbedConfig
-from irqlab.debug.trace import Event, Step, listing, trace
+from irqlab.debug.trace import Event, Step, listing, named, trace
 from irqlab.profile import coverage
+from irqlab.profile.kallsyms import symbols
 from irqlab.results.values import Count
 from irqlab.trials.hunt import SETTLE_NS, HuntTrial
 from irqlab.trials.testbed import Testbed
@@ -57,6 +58,16 @@ def trace_of(testbed: Testbed, replay: Replay, alone_ns: int, worst_ns: int | No
 def coverage_of(testbed: Testbed, tried: Collection[int]) -> tuple[coverage.Function, ...]:
     """The functions of the driver, and which instructions were tried; `tried`: addresses. Raises IrqlabError."""
     return tuple(coverage.coverage(listing(testbed), tried))
+
+
+def places_of(testbed: Testbed, addresses: Collection[int]) -> dict[int, str]:
+    """What the processor is about to execute at addresses: function+offset, and the driver's source line. Raises IrqlabError."""
+    code, known = listing(testbed), symbols(testbed)
+    found = {}
+    for address in addresses:
+        one = code.at(address)
+        found[address] = named(code, known, address) + (f" ({one.line})" if one is not None and one.line else "")
+    return found
 
 
 def config_of(testbed: Testbed) -> dict[str, Any]:

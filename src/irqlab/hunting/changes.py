@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Changes of an interface while frames arrive: what the DUT's agent does in every pair, and how long a pair takes.
 
-A change is undone in the same pair. The sysfs file `flags` sets an interface up and down without a new process. The kernel forgets
-a neighbour when its link goes down, and holds frames while it asks for the address. So it is told to ask once, for 4 ms: whatever
-comes out later was held by the driver.
+A change is undone in the same pair. The sysfs file `flags` sets an interface up and down without a new process.
+
+The kernel forgets a neighbour when its link goes down, and holds frames while it asks for the address. So it is told to ask only
+once, for 4 ms. What comes out later was held by the driver.
 """
 
 from __future__ import annotations

@@ -40,11 +40,11 @@ class Finding:
     port: Annotated[str, Col("Port")]
     """Of the second event."""
     what: Annotated[str, Col("What happened", mark=lambda _: "bad")]
-    """lost: a frame never came out. left: it came out only with the next event; a wake-up was lost. late: later than the bound, and
-    the processor idled meanwhile, or this is not known. old: a frame that came before or during a change came out after it.
-    overtaken: the second frame came out before the first. reordered: a frame came out behind a later one. duplicated: a frame came
-    out once more. kept: a packet was not freed in time. stuck: the frame at the end of the pair did not come out in time. message:
-    the kernel logged a problem, or died. held, of observations: a frame was later than the bound, and the processor worked
+    """lost: a frame never came out. left: it came out only with the next event; a wake-up was lost. late: later than the bound,
+    though the processor idled meanwhile, or that is not known. old: a frame that came before or during a change came out after
+    it. overtaken: the second frame came out before the first. reordered: a frame came out behind a later one. duplicated: a
+    frame came out once more. kept: a packet was not freed in time. stuck: the frame at the end of the pair did not come out in
+    time. message: the kernel logged a problem, or died. held, of observations: later than the bound, and the processor worked
     meanwhile."""
     from_ns: Annotated[Count | None, Col("From", format=units.duration, title="after the first event", optional=True)]
     to_ns: Annotated[Count | None, Col("to", format=units.duration, optional=True)]
@@ -55,6 +55,8 @@ class Finding:
     """The instant with the worst latency, for --at."""
     lead: Annotated[Count | None, Col("Lead", "pairs", title="how many pairs must come before, from the initial state of trials")]
     """How many of the pairs before that one suffice for it to happen again in a trial of its own; null: not known."""
+    said: str | None = None
+    """What the kernel logged."""
     by_itself_ns: Annotated[
         Count | None, Col("By itself", format=units.duration, title="the latency if no further frame comes", optional=True)
     ] = None
@@ -65,8 +67,6 @@ class Finding:
     """Its address; 0: not known."""
     held_by: str = ""
     """Of observations: functions of the driver that ran meanwhile, with their time; empty: not known."""
-    said: str | None = None
-    """What the kernel logged."""
     replay: Replay | None = None
     """For `irqlab debug`; null: not known."""
     trace: tuple[Step, ...] = ()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from irqlab.trials.hunt import CHECK_EVERY_NS, CHECK_ROOM_NS, CHECKS, SETTLE_NS, HuntResult, Received
 
+
 @dataclass(frozen=True)
 class Limits:
     """What takes longer is a miss, in ns."""
@@ -62,7 +63,7 @@ def pairs_of(found: HuntResult, limits: Limits) -> Iterator[Pair]:
 
 
 def frames_of(found: HuntResult, number: int) -> list[tuple[int, int | None]]:
-    """The frames of a pair, first those of its first arrival: when each came, in ns from the pair's beginning, and its latency."""
+    """The frames of a pair, those of its first arrival first: when each came, in ns from its beginning, and its latency."""
     spec = found.spec
     first = found.first.latencies_ns[number * spec.first_frames : (number + 1) * spec.first_frames]
     frames = 0 if spec.interrupt else spec.frames
@@ -120,8 +121,7 @@ def _stuck(found: HuntResult, number: int, bound_ns: int) -> bool:
 
 
 def _departures(found: HuntResult) -> Iterator[tuple[Received, int, int, int, int]]:
-    """The streams: how many frames each has in a pair, when the first departs, its distance to the next pair's, and from frame to
-    frame; in ns from the start of the window."""
+    """Each stream: its frames in a pair, when the first departs, and how far apart pairs and frames are, in ns."""
     spec = found.spec
     yield found.first, spec.first_frames, SETTLE_NS, spec.period_ns, spec.first_every_ns
     yield found.second, spec.frames, SETTLE_NS + spec.first_gap_ns, spec.period_ns + spec.step_ns, spec.frames_every_ns

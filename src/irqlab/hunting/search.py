@@ -46,6 +46,8 @@ class Hunted:
     """Where the processor was when a second frame arrived."""
     observations: Sequence[Finding] = ()
     """What is no finding (irqlab.hunting.weighing)."""
+    planned: int | None = None
+    """It was interrupted: how many instants were to be tried."""
 
 
 def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
@@ -67,8 +69,8 @@ def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
         judged, findings = fail_calls(runner, case, calls, limits)
         return Hunted(limits, ((0, calls - 1),), 1, judged, findings)
     if case.trial.switches is not None:
-        judged, findings = hunt_processors(runner, case, limits, alone, options, partial(listing, runner.testbed))
-        return Hunted(limits, (), 1, judged, findings)
+        judged, findings, planned = hunt_processors(runner, case, limits, alone, options, partial(listing, runner.testbed))
+        return Hunted(limits, (), 1, judged, findings, planned=planned)
     step_ns = step_of(runner, options)
     spans = _spans(case, alone, options, step_ns, limits)
     if case.instants is not None and _count(spans, step_ns) > case.instants:
@@ -81,6 +83,8 @@ def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
     judged, findings = [], []
     pcs: set[int] = set()
     for trial, found in zip(asked, tried, strict=True):
+        if isinstance(found, CancelledError):
+            continue
         if isinstance(found, IrqlabError):
             findings.append(_broken(runner, case, trial, found))
         else:
@@ -90,7 +94,8 @@ def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
     one = replace(case.trial, step_ns=step_ns)
     grouped = group(case.kind, case.port, judged, step_ns)
     confirmed, observations = parted([_confirmed(runner, one, f, number_of[f.at_ns], limits) for f in grouped])
-    return Hunted(limits, spans, step_ns, judged, [*confirmed, *findings], frozenset(pcs), observations)
+    planned = _count(spans, step_ns) if any(isinstance(found, CancelledError) for found in tried) else None
+    return Hunted(limits, spans, step_ns, judged, [*confirmed, *findings], frozenset(pcs), observations, planned)
 
 
 def _confirmed(runner: TrialRunner, one: HuntTrial, finding: Finding, most: int, limits: Limits) -> Finding:

@@ -8,11 +8,13 @@ comes out, and the processor did not idle meanwhile, it waited behind work that 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from irqlab.errors import IrqlabError
 from irqlab.hunting.findings import Finding
 from irqlab.hunting.pairs import Limits, frames_of
+from irqlab.qemu.machine import CancelledError
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.hunt import SETTLE_NS, HuntResult, HuntTrial
 
@@ -22,8 +24,13 @@ HELD = "held"
 
 def weighed(runner: TrialRunner, finding: Finding, again: HuntTrial, limits: Limits) -> Finding:
     """The finding, with what is known after the experiment. `again`: the trial that shows it, in its last pair."""
-    if finding.what not in ("late", "lost", "old"):
-        return finding
+    if finding.what in ("late", "lost", "old"):
+        with suppress(CancelledError):
+            return _tried_again(runner, finding, again, limits)
+    return finding
+
+
+def _tried_again(runner: TrialRunner, finding: Finding, again: HuntTrial, limits: Limits) -> Finding:
     found = runner.attempt(replace(again, last_alone=True))
     if isinstance(found, IrqlabError):
         return finding

@@ -67,10 +67,13 @@ class TrialRunner:
             return list(pool.map(one, trials))
 
     def attempts(self, trials: Sequence[Trial[R]], say: Callable[[Trial[R]], str]) -> list[R | IrqlabError]:
-        """As `trials`, but a trial in which the DUT fails has its error as its result."""
+        """As `trials`, but a trial in which the DUT fails, or that the user interrupts, has its error as its result."""
 
         def one(trial: Trial[R]) -> R | IrqlabError:
-            result = self.attempt(trial)
+            try:
+                result = self.attempt(trial)
+            except CancelledError as error:
+                return error
             self.progress(say(trial))
             return result
 
