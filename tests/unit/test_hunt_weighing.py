@@ -33,6 +33,7 @@ def weigh(
     *halts: tuple[int, int],
     then: int | None = None,
     again: HuntTrial = AGAIN,
+    worst_ns: int | None = None,
 ) -> tuple[Finding, list[HuntTrial]]:
     """`first`, `second`: latencies if no further frame comes; `halts`, from the beginning of the last pair; `then`: the latency
     if another pair comes."""
@@ -45,7 +46,7 @@ def weigh(
         return HuntResult(spec, Received((*firsts, *later)), Received((*seconds, *later)), made, [])
 
     runner, testbed = runner_of(answer)
-    return weighed(runner, found(what), again, LIMITS), testbed.specs
+    return weighed(runner, found(what, worst_ns), again, LIMITS), testbed.specs
 
 
 def test_a_frame_that_does_not_come_out_by_itself_was_left():
@@ -75,6 +76,11 @@ def test_a_frame_waited_behind_work_if_the_processor_did_not_idle_for_longer_tha
         assert (one.what, one.by_itself_ns) == ("held", 500_000)
         one, _ = weigh(what, 20_000, 500_000, (GAP_NS + 100_000, GAP_NS + 120_001))
         assert (one.what, one.by_itself_ns) == (what, 500_000)
+
+
+def test_work_explains_no_frame_that_was_much_later_before():
+    assert weigh("old", 20_000, 500_000, worst_ns=620_000)[0].what == "held"
+    assert weigh("old", 20_000, 500_000, worst_ns=620_001)[0] == replace(found("old", 620_001), by_itself_ns=500_000)
 
 
 def test_several_halts_count_together():

@@ -105,7 +105,11 @@ def _confirmed(runner: TrialRunner, one: HuntTrial, finding: Finding, most: int,
     if lead is None:
         return finding
     again = led(one, finding.at_ns, lead)
-    return weighed(runner, replace(finding, lead=lead, replay=replay_of(again)), again, limits)
+    finding = replace(finding, lead=lead, replay=replay_of(again))
+    known = weighed(runner, finding, again, limits)
+    if known.by_itself_ns is None or known.what != finding.what:
+        return known
+    return weighed(runner, finding, led(one, finding.at_ns, most), limits)  # exactly as it was found
 
 
 def step_of(runner: TrialRunner, options: Options) -> int:

@@ -36,7 +36,10 @@ def _tried_again(runner: TrialRunner, finding: Finding, again: HuntTrial, limits
         return finding
     frames = frames_of(found, again.pairs - 1)
     if all(latency is not None for _, latency in frames):
-        return replace(finding, what=_after_all(found, frames, finding.what, limits), by_itself_ns=max(_known(frames)))
+        what, longest_ns = _after_all(found, frames, finding.what, limits), max(_known(frames))
+        # If it was later before, then not for the same reason.
+        explained = what != HELD or finding.worst_ns is None or finding.worst_ns <= longest_ns + limits.bound_ns
+        return replace(finding, what=what if explained else finding.what, by_itself_ns=longest_ns)
     if finding.what == "late":
         return replace(finding, what="left")
     if finding.what == "lost":

@@ -372,11 +372,11 @@ def _printed(row: Row, _: Options) -> Iterator[Table | str]:
         if finding.places:
             yield f"\nWhere processors gave way in finding {number}:"
             yield from (_where(place) for place in finding.places)
-    if row.summary.driver_instructions:
+    if row.summary.tried_instructions:
         tried, whole = row.summary.tried_instructions, row.summary.driver_instructions
         yield (
-            f"A frame came before each of {units.whole(tried)} of the driver's {units.whole(whole)} instructions. The others did "
-            "not run: set-up, other schemes, errors, code for load or for other NICs (--report lists them)."
+            f"A frame came before {units.whole(tried)} of the driver's {units.whole(whole)} instructions. Most of the others do not "
+            "run here: set-up, errors, other schemes, code for load (--report lists them)."
         )
 
 
