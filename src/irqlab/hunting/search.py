@@ -101,15 +101,16 @@ def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
 def _confirmed(runner: TrialRunner, one: HuntTrial, finding: Finding, most: int, limits: Limits) -> Finding:
     """The finding with the shortest trial that shows it again, and what is known after a replay without a further frame."""
     assert finding.at_ns is not None
-    lead = shortest_lead(runner, partial(led, one, finding.at_ns), most, limits)
+    leading = partial(led, one, finding.at_ns)
+    lead = shortest_lead(runner, leading, most, limits)
     if lead is None:
         return finding
-    again = led(one, finding.at_ns, lead)
+    again = leading(lead)
     finding = replace(finding, lead=lead, replay=replay_of(again))
     known = weighed(runner, finding, again, limits)
     if known.by_itself_ns is None or known.what != finding.what:
         return known
-    return weighed(runner, finding, led(one, finding.at_ns, most), limits)  # exactly as it was found
+    return weighed(runner, finding, leading(most), limits)  # exactly as it was found
 
 
 def step_of(runner: TrialRunner, options: Options) -> int:

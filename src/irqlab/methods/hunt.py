@@ -375,8 +375,8 @@ def _printed(row: Row, _: Options) -> Iterator[Table | str]:
     if row.summary.tried_instructions:
         tried, whole = row.summary.tried_instructions, row.summary.driver_instructions
         yield (
-            f"A frame came before {units.whole(tried)} of the driver's {units.whole(whole)} instructions. Most of the others do not "
-            "run here: set-up, errors, other schemes, code for load (--report lists them)."
+            f"A frame came before {units.whole(tried)} of the driver's {units.whole(whole)} instructions. Most of the others do "
+            "not run here: set-up, errors, other schemes, code for load (--report lists them)."
         )
 
 
