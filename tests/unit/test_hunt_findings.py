@@ -23,7 +23,7 @@ def test_nothing_wrong_is_no_finding():
 
 def test_a_finding_says_where_and_what_and_how_bad():
     assert found(late(40), Pair(44, 5, ""), late(48, 1_200), late(52)) == [
-        Finding("transmit", "other", "late", 40, 52, 3, 1_200, 48, None)
+        Finding("transmit", "other", "late", 40, 52, 3, 1_200, 48, None, arrival_ns=48)
     ]
 
 

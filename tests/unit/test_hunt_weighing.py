@@ -23,7 +23,7 @@ ORIGIN_NS = SETTLE_NS + 2 * AGAIN.period_ns
 
 
 def found(what: str, worst_ns: int | None = None) -> Finding:
-    return Finding("arrivals", "same", what, GAP_NS, GAP_NS, 1, worst_ns, GAP_NS, 2)
+    return Finding("arrivals", "same", what, GAP_NS, GAP_NS, 1, worst_ns, GAP_NS, 2, pc=7, arrival_ns=GAP_NS)
 
 
 def weigh(
@@ -43,7 +43,9 @@ def weigh(
         firsts, seconds = (*usual, first), (*usual, second if spec.last_alone else then)
         later = (LIMITS.alone_ns,) * (spec.pairs - AGAIN.pairs)
         made = tuple((ORIGIN_NS + a, ORIGIN_NS + b) for a, b in halts)
-        return HuntResult(spec, Received((*firsts, *later)), Received((*seconds, *later)), made, [])
+        pcs = tuple(range(spec.pairs))
+        first_frames = Received((*firsts, *later), pcs=tuple(10 + pc for pc in pcs))
+        return HuntResult(spec, first_frames, Received((*seconds, *later), pcs=tuple(5 + pc for pc in pcs)), made, [])
 
     runner, testbed = runner_of(answer)
     return weighed(runner, found(what, worst_ns), again, LIMITS), testbed.specs
@@ -81,6 +83,14 @@ def test_a_frame_waited_behind_work_if_the_processor_did_not_idle_for_longer_tha
 def test_work_explains_no_frame_that_was_much_later_before():
     assert weigh("old", 20_000, 500_000, worst_ns=620_000)[0].what == "held"
     assert weigh("old", 20_000, 500_000, worst_ns=620_001)[0] == replace(found("old", 620_001), by_itself_ns=500_000)
+
+
+def test_it_is_known_which_frame_was_late_and_where_the_processor_was():
+    second, first = weigh("late", 20_000, None)[0], weigh("late", None, 20_000)[0]
+    assert (second.arrival_ns, second.pc) == (GAP_NS, 7)
+    assert (first.arrival_ns, first.pc) == (0, 12)
+    one = weigh("late", 500_000, 499_999)[0]
+    assert (one.what, one.arrival_ns, one.pc) == ("held", 0, 12)
 
 
 def test_several_halts_count_together():

@@ -148,12 +148,9 @@ class Tracer:
 
     def _between(self, address: int) -> str:
         """What the processor executes next, and what the driver has executed before."""
-        there = self.code.at(address)
-        where = f"before {self._name(address)}" + (f" ({there.text})" if there and there.text else "")
-        last = self.code.at(self._last)
-        if there is None or last is None:
-            return where
-        return f"{where}, after {self._name(self._last)}" + (f" ({last.text})" if last.text else "")
+        there, last = self.code.at(address), self.code.at(self._last)
+        where = f"before {self._name(address)}{_text(there)}"
+        return where if there is None or last is None else f"{where}, after {self._name(self._last)}{_text(last)}"
 
     def _came(self, pause: Pause, registers: dict[str, int], entries: dict[int, str]) -> None:
         """The kernel has run: to an event, to where the driver was left, or to the beginning of a function of the driver."""
@@ -320,6 +317,10 @@ def _value(operand: str, registers: dict[str, int]) -> int | None:
     return None
 
 
+def _text(one: Instruction | None) -> str:
+    return f" ({' '.join(one.text.split())})" if one is not None and one.text else ""
+
+
 def named(code: Listing, known: Symbols, address: int) -> str:
     """The driver's function at an address and the offset into it, or the kernel's function."""
     one = code.at(address)
@@ -345,11 +346,14 @@ def driver_modules(testbed: Testbed) -> list[Any]:
     return [module for module in testbed.modules if module is driver or module.name.split("_")[0] == driver.name.split("_")[0]]
 
 
-def trace(testbed: Testbed, trial: Trial[Any], events: Sequence[Event], end_ns: int) -> list[Step]:
-    """Traces a trial from the first event to `end_ns`, in ns from the start of its window. Raises IrqlabError."""
+def trace(testbed: Testbed, trial: Trial[Any], events: Sequence[Event], end_ns: int, origin_ns: int) -> list[Step]:
+    """Traces a trial from the first event to `end_ns`, in ns from the start of its window. Raises IrqlabError.
+
+    Steps have their times from `origin_ns`.
+    """
     debuggee = Debuggee(testbed, trial)
     ordered = sorted(events, key=lambda event: event.at_ns)
-    tracer = Tracer(debuggee, listing(testbed), symbols(testbed), state_of(testbed), ordered[0].at_ns, end_ns, ordered)
+    tracer = Tracer(debuggee, listing(testbed), symbols(testbed), state_of(testbed), origin_ns, end_ns, ordered)
     return debuggee.run(tracer.script())
 
 
@@ -373,9 +377,10 @@ def held_by(steps: Sequence[Step], from_ns: int, until_ns: int) -> str:
     return ", ".join(f"{name} {units.duration(ns)}" for ns, name in longest)
 
 
-def shown(steps: Sequence[Step], before: int, after: int) -> list[str]:
-    """Lines of text: the steps around the last event, which is marked."""
-    middle = max((n for n, step in enumerate(steps) if step.what == "event"), default=0)
+def shown(steps: Sequence[Step], before: int, after: int, at_ns: int | None) -> list[str]:
+    """Lines of text: the steps around the event at an instant, or around the last one; it is marked."""
+    events = [n for n, step in enumerate(steps) if step.what == "event"]
+    middle = next((n for n in events if steps[n].at_ns == at_ns), max(events, default=0))
     first = max(middle - before, 0)
     chosen = steps[first : middle + after + 1]
     lines, nic = [], ""

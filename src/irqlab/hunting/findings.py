@@ -61,10 +61,12 @@ class Finding:
         Count | None, Col("By itself", format=units.duration, title="the latency if no further frame comes", optional=True)
     ] = None
     """The longest latency if no further frame comes; null: it did not come out, or this was not tried."""
-    before: Annotated[str, Col("Before", title="the processor's next instruction when the second frame came")] = ""
+    before: Annotated[str, Col("Before", title="the processor's next instruction when the frame came")] = ""
     """function+offset (file:line); empty: not known."""
     pc: Count = 0
     """Its address; 0: not known."""
+    arrival_ns: Count | None = None
+    """When that frame came, after the first event: of the two the one that was lost or late, else the second; null: not known."""
     held_by: str = ""
     """Of observations: functions of the driver that ran meanwhile, with their time; empty: not known."""
     replay: Replay | None = None
@@ -115,6 +117,7 @@ def group(kind: str, port: str, pairs: Sequence[Pair], step_ns: int) -> list[Fin
                 at_ns=worst.gap_ns,
                 lead=None,
                 pc=worst.pc,
+                arrival_ns=worst.gap_ns,
             )
         )
     return found
@@ -122,7 +125,7 @@ def group(kind: str, port: str, pairs: Sequence[Pair], step_ns: int) -> list[Fin
 
 def numbered(finding: Finding, number: int, lead: int | None) -> Finding:
     """Of events that have numbers, and no instants."""
-    return replace(finding, from_ns=None, to_ns=None, at_ns=None, number=number, lead=lead)
+    return replace(finding, from_ns=None, to_ns=None, at_ns=None, arrival_ns=None, number=number, lead=lead)
 
 
 def _badness(pair: Pair) -> int:

@@ -62,23 +62,42 @@ def pairs_of(found: HuntResult, limits: Limits) -> Iterator[Pair]:
         yield pair
 
 
-def frames_of(found: HuntResult, number: int) -> list[tuple[int, int | None]]:
-    """The frames of a pair, those of its first arrival first: when each came, in ns from its beginning, and its latency."""
+@dataclass(frozen=True)
+class Frame:
+    """A frame of a pair."""
+
+    arrival_ns: int
+    """From the pair's beginning."""
+    latency_ns: int | None
+    """None: it never came out."""
+    pc: int
+    """Where the processor was when it came; 0: not known."""
+
+    @property
+    def badness(self) -> float:
+        """The later it came out, the worse."""
+        return float("inf") if self.latency_ns is None else self.latency_ns
+
+
+def frames_of(found: HuntResult, number: int) -> list[Frame]:
+    """The frames of a pair, those of its first arrival first."""
     spec = found.spec
-    first = found.first.latencies_ns[number * spec.first_frames : (number + 1) * spec.first_frames]
-    frames = 0 if spec.interrupt else spec.frames
-    later = found.second.latencies_ns[number * frames : (number + 1) * frames]
-    gap_ns = spec.gaps_ns[number]
-    return [
-        *((n * spec.first_every_ns, latency) for n, latency in enumerate(first)),
-        *((gap_ns + n * spec.frames_every_ns, latency) for n, latency in enumerate(later)),
-    ]
+    frames = []
+    for stream, count, begin_ns, every_ns in (
+        (found.first, spec.first_frames, 0, spec.first_every_ns),
+        (found.second, 0 if spec.interrupt else spec.frames, spec.gaps_ns[number], spec.frames_every_ns),
+    ):
+        places = slice(number * count, (number + 1) * count)
+        pcs = stream.pcs[places] or (0,) * count
+        times = zip(stream.latencies_ns[places], pcs, strict=True)
+        frames += [Frame(begin_ns + n * every_ns, latency_ns, pc) for n, (latency_ns, pc) in enumerate(times)]
+    return frames
 
 
 def _of_frames(found: HuntResult, number: int, bound_ns: int) -> Pair:
     spec = found.spec
     gap_ns = spec.gaps_ns[number]
-    taken = [latency for _, latency in frames_of(found, number)]
+    taken = [frame.latency_ns for frame in frames_of(found, number)]
     known = [one for one in taken if one is not None]
     longest_ns = max(known, default=0)
     if len(known) < len(taken) and "lost" not in spec.tolerates:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from irqlab.errors import IrqlabError
 from irqlab.hunting.findings import Finding
-from irqlab.hunting.pairs import Limits, frames_of
+from irqlab.hunting.pairs import Frame, Limits, frames_of
 from irqlab.qemu.machine import CancelledError
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.hunt import SETTLE_NS, HuntResult, HuntTrial
@@ -35,8 +35,10 @@ def _tried_again(runner: TrialRunner, finding: Finding, again: HuntTrial, limits
     if isinstance(found, IrqlabError):
         return finding
     frames = frames_of(found, again.pairs - 1)
-    if all(latency is not None for _, latency in frames):
-        what, longest_ns = _after_all(found, frames, finding.what, limits), max(_known(frames))
+    worst = max(frames, key=lambda frame: frame.badness)
+    finding = replace(finding, arrival_ns=worst.arrival_ns, pc=worst.pc)
+    if worst.latency_ns is not None:
+        what, longest_ns = _after_all(found, frames, finding.what, limits), worst.latency_ns
         # If it was later before, then not for the same reason.
         explained = what != HELD or finding.worst_ns is None or finding.worst_ns <= longest_ns + limits.bound_ns
         return replace(finding, what=what if explained else finding.what, by_itself_ns=longest_ns)
@@ -45,29 +47,26 @@ def _tried_again(runner: TrialRunner, finding: Finding, again: HuntTrial, limits
     if finding.what == "lost":
         # Without a pair behind it, no frame came that could have woken it up.
         behind = runner.attempt(replace(again, pairs=again.pairs + 1))
-        if not isinstance(behind, IrqlabError) and len(later := _known(frames_of(behind, again.pairs - 1))) == len(frames):
-            return replace(finding, what="left", worst_ns=max(later))
+        later = [] if isinstance(behind, IrqlabError) else [frame.latency_ns for frame in frames_of(behind, again.pairs - 1)]
+        known = [one for one in later if one is not None]
+        if later and len(known) == len(later):
+            return replace(finding, what="left", worst_ns=max(known))
     return finding
 
 
-def _after_all(found: HuntResult, frames: Sequence[tuple[int, int | None]], what: str, limits: Limits) -> str:
+def _after_all(found: HuntResult, frames: Sequence[Frame], what: str, limits: Limits) -> str:
     """What to say of a pair whose frames came out by themselves."""
-    arrival_ns, longest_ns = max(frames, key=lambda frame: frame[1] or 0)
-    assert longest_ns is not None
-    if longest_ns <= limits.bound_ns:
+    worst = max(frames, key=lambda frame: frame.badness)
+    begin_ns, end_ns = worst.arrival_ns, worst.arrival_ns + (worst.latency_ns or 0)
+    if end_ns - begin_ns <= limits.bound_ns:
         return what
-    out_ns = arrival_ns + longest_ns
     origin_ns = SETTLE_NS + (found.spec.pairs - 1) * found.spec.period_ns
     halts = [(begin - origin_ns, end - origin_ns) for begin, end in found.halts]
-    idle_ns = sum(max(min(end, out_ns) - max(begin, arrival_ns), 0) for begin, end in halts)
+    idle_ns = sum(max(min(end, end_ns) - max(begin, begin_ns), 0) for begin, end in halts)
     if idle_ns <= limits.alone_ns:
         return HELD
-    woken = any(arrival_ns < at_ns <= out_ns <= at_ns + limits.bound_ns for at_ns, _ in frames)
+    woken = any(begin_ns < frame.arrival_ns <= end_ns <= frame.arrival_ns + limits.bound_ns for frame in frames)
     return "left" if woken and what == "late" else what
-
-
-def _known(frames: Sequence[tuple[int, int | None]]) -> list[int]:
-    return [latency for _, latency in frames if latency is not None]
 
 
 def parted(findings: Sequence[Finding]) -> tuple[list[Finding], list[Finding]]:

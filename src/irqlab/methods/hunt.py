@@ -237,10 +237,9 @@ def _traced(runner: TrialRunner, findings: Sequence[Finding], limits: Limits, mo
 
 def _held(one: Finding) -> Finding:
     """An observation, with the functions of its trace that held the processor."""
-    if not one.trace or one.at_ns is None or one.by_itself_ns is None:
+    if not one.trace or one.arrival_ns is None or one.by_itself_ns is None:
         return one
-    # Which of the two frames was late is not kept: the work began after the first came, and ended before the late one came out.
-    return replace(one, held_by=held_by(one.trace, one.at_ns, one.at_ns + one.by_itself_ns))
+    return replace(one, held_by=held_by(one.trace, one.arrival_ns, one.arrival_ns + one.by_itself_ns))
 
 
 def _replayed(runner: TrialRunner, case: Case, limits: Limits, pairs: Sequence[Pair], options: Options) -> Sample:
@@ -367,7 +366,7 @@ def _printed(row: Row, _: Options) -> Iterator[Table | str]:
     for finding in _traces_of(row):
         if finding.what != HELD:
             yield f"\n{finding.what.capitalize()} {finding.where}: what the driver executed, in ns after the first event:"
-            yield from shown(finding.trace, STEPS_BEFORE, STEPS_AFTER)
+            yield from shown(finding.trace, STEPS_BEFORE, STEPS_AFTER, finding.arrival_ns)
     for number, finding in enumerate(_findings(row), 1):
         if finding.places:
             yield f"\nWhere processors gave way in finding {number}:"
