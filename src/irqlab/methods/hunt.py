@@ -8,6 +8,7 @@ repeated. `irqlab.hunting` has the search.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
@@ -26,7 +27,7 @@ from irqlab.hunting.weighing import HELD, parted, weighed
 from irqlab.methods.method import DUT, RUN, SCHEMES, Lines, Method
 from irqlab.present import plots
 from irqlab.present.columns import Col
-from irqlab.present.parts import Group, Numbers
+from irqlab.present.parts import Group, Numbers, Plot
 from irqlab.present.rows import legend_of, line_of
 from irqlab.present.tables import Table
 from irqlab.present.variants import Row
@@ -47,6 +48,10 @@ QEMU = 7
 """The major version in which the tester can end a processor's turn. QEMU 10 aborts (docs/hunting.md)."""
 CPUS = 2
 """Processors of a hunt for races between processors."""
+ROWS, MARKS, PAUSE_NS = 7, 9, 30_000
+"""Of a picture: functions, instants that are named, and when it ends: the driver does nothing for so long."""
+MASK = re.compile(r"enabled 0x[0-9a-f]+")
+"""In what a trace says of a NIC's registers (irqlab.debug.state)."""
 POINTS = 300
 """Of the plot: each is the worst of its instants."""
 
@@ -293,8 +298,8 @@ def _thinned(pairs: Sequence[Pair]) -> Iterator[tuple[int, int]]:
 
 
 def _plots(rows: Sequence[Row], number: Numbers) -> Group:
-    """The longest latency by instant, for each kind of event and port."""
-    drawn = []
+    """What happened around the findings; without one, the longest latency by instant, for each kind of event and port."""
+    drawn = [_span(one, number) for row in rows for one in _traces_of(row)]
     for kind, port in dict.fromkeys((sample.kind, sample.port) for row in rows for sample in row.samples):
         curves = [
             line_of(row, [(at / 1e3, worst / 1e3) for at, worst in sample.worst_over_time])
@@ -302,15 +307,56 @@ def _plots(rows: Sequence[Row], number: Numbers) -> Group:
             for sample in row.samples
             if (sample.kind, sample.port) == (kind, port) and not kind.startswith("failures")
         ]
-        if curves:
+        if curves and not drawn:
             title = f"{kind.capitalize()}, {port} port"
             drawn.append(number.plot(title, plots.over_time(curves, "µs after the first event", "longest latency, µs", title)))
-    tables = [
-        _FINDINGS.table(rows),
-        _OBSERVATIONS.table(rows),
-        *(table for row in rows for table in (*_traces(row), *_coverage(row))),
-    ]
+    tables = [_FINDINGS.table(rows), *(table for row in rows for table in (*_traces(row), *_coverage(row)))]
+    if any(_observations(row) for row in rows):
+        tables.insert(1, _OBSERVATIONS.table(rows))
     return Group(legend=legend_of(rows), plots=drawn, tables=tables)
+
+
+def _span(finding: Finding, number: Numbers) -> Plot:
+    """The driver's functions while the frame came, until the processor idles, and what happened then."""
+    steps = _around(finding)
+    marks = [step for step in steps if step.what == "event" or (step.what == "write" and _masks(step, steps))][:MARKS]
+    spans: dict[str, list[tuple[float, float]]] = {}
+    running: list[tuple[str, int]] = []
+    for step in steps:
+        if step.what == "enter":
+            running.append((step.text.split(",")[0], step.at_ns))
+        elif step.what == "leave":
+            name = step.text.split("+")[0]
+            began_ns = running.pop()[1] if running else steps[0].at_ns
+            spans.setdefault(name, []).append((began_ns / 1e3, step.at_ns / 1e3))
+    rows = sorted(spans.items(), key=lambda row: row[1][0][0])[:ROWS]
+    told = [f"{n}: {step.what + ' ' if step.what != 'event' else ''}{step.text}" for n, step in enumerate(marks, 1)]
+    later = next((step for step in finding.trace if step.what == "event" and step.at_ns > steps[-1].at_ns), None)
+    if later is not None:
+        told.append(f"{units.duration(later.at_ns - (finding.arrival_ns or 0))} after the frame came: {later.text}")
+    if finding.worst_ns is not None:
+        told.append(f"the frame came out after {units.duration(finding.worst_ns)}")
+    title = f"{finding.what.capitalize()} {finding.where}, {finding.kind}, {finding.port} port"
+    picture = plots.timeline(rows, [(step.at_ns / 1e3, str(n)) for n, step in enumerate(marks, 1)], title)
+    return number.plot(title, picture, "; ".join(told) + ".", wide=True)
+
+
+def _around(finding: Finding) -> Sequence[Step]:
+    """The steps of a trace around the frame's arrival, without a pause between them in which the processor idles."""
+    trace = finding.trace
+    middle = next((n for n, step in enumerate(trace) if step.what == "event" and step.at_ns == finding.arrival_ns), 0)
+    first, last = middle, middle
+    while first and trace[first].at_ns - trace[first - 1].at_ns < PAUSE_NS:
+        first -= 1
+    while last + 1 < len(trace) and (last == middle or trace[last + 1].at_ns - trace[last].at_ns < PAUSE_NS):
+        last += 1
+    return trace[first : last + 1]
+
+
+def _masks(step: Step, steps: Sequence[Step]) -> bool:
+    """Whether a write changes which causes interrupt, if the NIC's registers are known."""
+    before = next((one for one in reversed(steps[: steps.index(step)]) if one.registers), step)
+    return MASK.findall(before.registers) != MASK.findall(step.registers)
 
 
 def _traces(row: Row) -> Iterator[Table]:
