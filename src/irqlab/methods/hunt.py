@@ -342,13 +342,16 @@ def _span(finding: Finding, number: Numbers) -> Plot:
 
 
 def _around(finding: Finding) -> Sequence[Step]:
-    """The steps of a trace around the frame's arrival, without a pause between them in which the processor idles."""
+    """The steps of a trace around the frame's arrival, until the driver pauses; of an observation until the frame came out."""
     trace = finding.trace
     middle = next((n for n, step in enumerate(trace) if step.what == "event" and step.at_ns == finding.arrival_ns), 0)
     first, last = middle, middle
     while first and trace[first].at_ns - trace[first - 1].at_ns < PAUSE_NS:
         first -= 1
-    while last + 1 < len(trace) and (last == middle or trace[last + 1].at_ns - trace[last].at_ns < PAUSE_NS):
+    until_ns = trace[middle].at_ns + ((finding.by_itself_ns or 0) if finding.what == HELD else 0)
+    while last + 1 < len(trace) and (
+        last == middle or trace[last + 1].at_ns <= until_ns or trace[last + 1].at_ns - trace[last].at_ns < PAUSE_NS
+    ):
         last += 1
     return trace[first : last + 1]
 
