@@ -112,7 +112,7 @@ def report_lines(method: Method, rows: list[Row]) -> Iterator[str]:
     """All that reports show of a method's rows."""
     mine = method.chosen(rows)
     with drawn_as_text():
-        yield from (f"verdict {text!r}" for text in method.verdicts(mine))
+        yield from (f"answer {text!r}" for text in catalogue.answers([row for row in mine if row.data["method"] == method.name]))
         if (first := method.first_table(mine)) is not None:
             yield from table_lines(first)
         if (picture := method.pictured(mine, Numbers())) is not None:

@@ -65,10 +65,10 @@ def skip_without_turns() -> None:
 @pytest.mark.parametrize(
     ("fault", "options", "kind", "what"),
     [
-        (FAST, ("--rx", "napi", "--tx", "interrupt"), "arrivals", "late"),
-        pytest.param("napi_no_second_look", ("--rx", "napi", "--tx", "interrupt"), "arrivals", "late", marks=LONG),
-        pytest.param("napi_stays_masked", ("--rx", "napi", "--tx", "interrupt"), "arrivals", "late", marks=LONG),
-        pytest.param("de_no_second_look", ("--rx", "de", "--tx", "interrupt"), "arrivals", "late", marks=LONG),
+        (FAST, ("--rx", "napi", "--tx", "interrupt"), "arrivals", "left"),
+        pytest.param("napi_no_second_look", ("--rx", "napi", "--tx", "interrupt"), "arrivals", "left", marks=LONG),
+        pytest.param("napi_stays_masked", ("--rx", "napi", "--tx", "interrupt"), "arrivals", "left", marks=LONG),
+        pytest.param("de_no_second_look", ("--rx", "de", "--tx", "interrupt"), "arrivals", "left", marks=LONG),
         pytest.param(
             "tx_timer_not_armed", (*CARD, "--rx", "napi", "--tx", "off", "--until", "30"), "transmit", "kept", marks=LONG
         ),
@@ -104,11 +104,11 @@ def skip_without_turns() -> None:
             "ack_not_flushed",
             (*CARD, "--rx", "napi", "--tx", "interrupt", "--write-delay", "2000", "--from", "20", "--until", "30"),
             "arrivals",
-            "late",
+            "left",
             marks=LONG,
         ),
         pytest.param(
-            "no_look_after_start", ("--rx", "napi", "--tx", "off", "--instants", "200"), "rx-scheme", "late", marks=LONG
+            "no_look_after_start", ("--rx", "napi", "--tx", "off", "--instants", "200"), "rx-scheme", "late left", marks=LONG
         ),
         pytest.param(
             "receiver_not_restarted",
@@ -143,7 +143,7 @@ def test_a_planted_fault_is_found_and_replayed(
     assert row["summary"]["missed"] > 0
     finding = next(one for sample in row["samples"] for one in sample["findings"] if one["what"] in (*what.split(), "lost"))
     printed = " ".join(done.stdout.split())
-    replay = re.search(r"the same command with (--.*?) --repeat 100", printed)
+    replay = re.search(r"; replay: (--[^.;]*)", printed)
     assert replay is not None, printed
     if fault == FAST:
         traced_and_debugged(cli, row, done.stdout)
@@ -164,11 +164,14 @@ def traced_and_debugged(cli: Cli, row: dict[str, Any], printed: str) -> None:
     traced = next(one for sample in row["samples"] for one in sample["findings"] if one["trace"])
     steps = traced["trace"]
     arrival = next(n for n, step in enumerate(steps) if step["text"].startswith("the second frame arrives"))
-    assert steps[arrival]["at_ns"] == traced["at_ns"]
+    assert steps[arrival]["at_ns"] == traced["at_ns"] == traced["arrival_ns"]
+    assert "irqmod_napi" in traced["before"]
     assert {"enter", "write"} <= {step["what"] for step in steps[:arrival]}
     acknowledged = [step for step in steps[arrival:] if step["what"] == "write" and step["text"] == "eth0+0x1 = 0x40"]
     assert acknowledged, "the cause of the second frame is taken"
-    assert "What the driver executed" in printed
+    (marked,) = [line for line in printed.splitlines() if line.startswith(">")]
+    assert f" {traced['at_ns']} ns" in marked
+    assert " before irqmod_napi" in marked
     assert 0 < row["summary"]["tried_instructions"] < row["summary"]["driver_instructions"]
     shown = cli("debug", "--at", "found.json", "--names-only", "--eval-command", "when", "--eval-command", "bt 8")
     assert shown.returncode == 0, shown.stderr

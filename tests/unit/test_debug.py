@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 from elftools.elf.elffile import ELFFile
 
+from irqlab import units
 from irqlab.cli import debug as command
 from irqlab.debug import state, symbols, trace
 from irqlab.debug.debuggee import Debuggee, Goto, Motion, Pause, Script
@@ -273,7 +274,8 @@ def test_the_replay_of_a_finding_is_the_last_pair() -> None:
 def test_a_trace_is_shown_around_an_event() -> None:
     steps = [trace.Step(n, "enter", f"f{n}", 0, "", (), "") for n in range(10)]
     steps[5] = trace.Step(5, "event", "the second frame arrives, while", 1, "rx.c:3", ("a 1 → 2",), "eth0: cause 0x40")
-    lines = trace.shown(steps, 1, 1)
+    lines = trace.shown(steps, 1, 1, None)
+    assert [line[0] for line in lines] == [" ", ">", " ", " ", " ", "("]
     assert [line.split("ns")[-1].strip() for line in lines] == [
         "enter f4",
         "event the second frame arrives, while  [rx.c:3]",
@@ -282,6 +284,20 @@ def test_a_trace_is_shown_around_an_event() -> None:
         "enter f6",
         "(7 more steps are in the report and in the JSON file)",
     ]
+    steps[8] = trace.Step(8, "event", "the next frame arrives", 0, "", (), "")
+    assert trace.shown(steps, 0, 0, 5)[0].startswith(">       5 ns    event the second frame arrives")
+    assert trace.shown(steps, 0, 0, None)[0].startswith(">       8 ns  event the next frame arrives")
+
+
+def test_the_functions_that_held_the_processor_are_named_with_their_time() -> None:
+    told = [(0, "enter", "work, called by a timer", 0), (10, "enter", "inner", 1), (400, "leave", "inner", 1),
+            (500, "leave", "work", 0), (520, "enter", "poll, called by net_rx", 0), (540, "leave", "poll", 0),
+            (600, "enter", "work, called by a timer", 0), (800, "leave", "work", 0)]  # fmt: skip
+    steps = [trace.Step(at, what, text, depth, "", (), "") for at, what, text, depth in told]
+    assert units.plain(trace.held_by(steps, 100, 700)) == "work 500 ns, the kernel 80 ns"
+    assert units.plain(trace.held_by(steps, 0, 520)) == "work 500 ns"
+    assert units.plain(trace.held_by(steps, 300, 560)) == "work 200 ns, the kernel 40 ns"
+    assert units.plain(trace.held_by([], 0, 50)) == "the kernel 50 ns"
 
 
 @pytest.mark.parametrize("what", ["memory", "functional"])

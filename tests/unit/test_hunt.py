@@ -61,7 +61,7 @@ class RacyTestbed(FakeTestbed):
         second: list[int | None] = []
         for number, gap_ns in enumerate(spec.gaps_ns):
             missed = gap_ns in self.window and number >= 2 and not spec.other_port
-            late = None if self.lose else PERIOD_NS - gap_ns
+            late = None if self.lose or number == spec.pairs - 1 else PERIOD_NS - gap_ns
             second += [late if missed else ALONE_NS + 1] * spec.frames
         return HuntResult(spec, first, Received(tuple(second)), (), [])
 
@@ -114,15 +114,15 @@ def test_a_missed_window_is_one_finding_with_the_shortest_lead(lose: bool) -> No
     found, _ = hunted(Options(begin=8.0, end=10.0), window=window, lose=lose)
     same, other = found.samples
     (finding,) = same.findings
-    assert (finding.what, finding.from_ns, finding.to_ns, finding.instants) == ("lost" if lose else "late", 9_000, 9_020, 6)
+    assert (finding.what, finding.from_ns, finding.to_ns, finding.instants) == ("lost" if lose else "left", 9_000, 9_020, 6)
     assert finding.worst_ns == (None if lose else PERIOD_NS - 9_000)
     assert (finding.at_ns, finding.lead) == (9_000, 2)
     assert (same.missed, other.missed, found.summary.missed) == (6, 0, 6)
     rows = rows_of(found)
     method = catalogue.methods()["hunt"]
     assert method.failed(rows)
-    printed = [one for one in method.printed(rows, Options()) if isinstance(one, str)]
-    assert any("--ports same --at 9000 --lead 2" in one for one in printed)
+    (answer,) = method.verdicts(rows)
+    assert answer.endswith("; replay: --ports same --at 9000 --lead 2.")
 
 
 def rows_of(found: MethodResult) -> Any:
@@ -131,22 +131,26 @@ def rows_of(found: MethodResult) -> Any:
 
 def test_a_replay_is_repeated_and_not_cached() -> None:
     found, racy = hunted(Options(ports="same", at=9_000, lead=2, repeat=5), window=range(9_000, 9_001))
-    assert found.summary == hunt.Summary(5, 5, 5)
-    assert [(trial.pairs, trial.first_gap_ns) for trial in racy.hunts if trial.frames] == [(3, 8_992)] * 5
-    (said,) = [s for s in catalogue.methods()["hunt"].printed(rows_of(found), Options()) if isinstance(s, str) and "wrong" in s]
-    assert said == "It went wrong in 5 of 5 repetitions."
+    assert found.summary == hunt.Summary(5, 5, replayed=5, testbed=None)
+    tried = [(trial.pairs, trial.first_gap_ns) for trial in racy.hunts if trial.frames]
+    # Then once without a further frame, and with one.
+    assert tried == [(3, 8_992)] * 6 + [(4, 8_992)]
+    (said,) = catalogue.methods()["hunt"].verdicts(rows_of(found))
+    assert said == (
+        "formula NAPI-TX-OFF: It went wrong in 5 of 5 repetitions (A frame can be left until the next one comes (lost wake-up))."
+    )
     with pytest.raises(IrqlabError, match="before --at 4 there are only 1 instants"):
         hunted(Options(ports="same", at=4, lead=2))
 
 
-def test_a_duplicated_frame_fails_the_hunt_though_no_instant_is_missed() -> None:
+def test_a_frame_that_came_out_twice_is_a_missed_instant() -> None:
     class Twice(RacyTestbed):
         def run(self, spec: Any) -> Any:
             found = super().run(spec)
-            return replace(found, second=replace(found.second, duplicated=1 if spec.frames else 0))
+            return replace(found, second=replace(found.second, repeats=((1, 900),) if spec.frames else ()))
 
     found = hunt.run(stand_on(Twice(lambda offered: offered)), Workload(), Options(ports="same", step=5_000))
-    assert found.summary.missed == 0
+    assert found.summary.missed == 2, "one in each of two trials"
     assert catalogue.methods()["hunt"].failed(rows_of(found))
 
 
@@ -162,7 +166,7 @@ def test_a_lost_frame_that_came_alone_is_an_error() -> None:
 
 def test_a_result_survives_the_cache() -> None:
     trial = HuntTrial(2, 8, 4)
-    result = HuntResult(trial, Received((1, None), 1, 2, 3), Received((None, 4)), ((0, 5), (6, 7)), ["a"])
+    result = HuntResult(trial, Received((1, None), 1, (2, 3), ((0, 9),)), Received((None, 4)), ((0, 5), (6, 7)), ["a"])
     assert trial.restore(trial.store(result)) == result
 
 

@@ -18,7 +18,7 @@ from irqlab.trials.hunt import Failing, HuntResult, HuntTrial, Received
 from tests.unit.fake_hunted import Formula, runner_of
 
 NEVER = 99_999
-ONE = HuntTrial(1, 0, 0, frames=0, check=True, tolerates="lost", failing=Failing(3, 0))
+ONE = HuntTrial(1, 0, 0, frames=0, check=True, tolerates=("lost", "late"), failing=Failing(3, 0))
 CASE = Case("failures build_skb", "same", replace(ONE, pairs=3, failing=Failing(3, 0, first=NEVER)), ONE)
 
 

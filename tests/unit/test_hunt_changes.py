@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +15,12 @@ from irqlab.trials.hunt import Step
 from tests.unit.fake_hunted import HuntedTestbed
 
 MS = 1_000_000
+ASKS_ONCE = tuple(
+    Step(0, f"/proc/sys/net/ipv4/neigh/{name}/{setting}", value)
+    for name in ("eth0", "eth1", "default")
+    for setting, value in (("mcast_solicit", "1"), ("retrans_time_ms", "4"))
+)
+"""The kernel holds frames for a neighbour for no more than 4 ms."""
 FLAGS = "/sys/class/net/eth1/flags"
 
 
@@ -24,7 +31,9 @@ def found(tmp_path):
     def of(kind: str, usb_speed: str = "", **running: Any) -> list[Change]:
         testbed = HuntedTestbed(tmp_path, **running)
         testbed.nic.usb_speed = usb_speed
-        return list(changes(testbed, kind, "eth1"))
+        every = list(changes(testbed, kind, "eth1"))
+        assert all(one.before[: len(ASKS_ONCE)] == ASKS_ONCE for one in every)
+        return [replace(one, before=one.before[len(ASKS_ONCE) :]) for one in every]
 
     return of
 
@@ -36,7 +45,7 @@ def schemes(rx: str = "napi", tx: str = "off", **more: int | None) -> dict[str, 
 def test_a_driver_has_each_other_receive_scheme(found):
     path = "/sys/class/net/eth1/irqmod/rx_scheme"
     every = {one.name: one for one in found("rx-scheme", schemes=schemes(rx="napi"))}
-    hybrid = Change("rx-scheme hybrid", (Step(0, path, "hybrid"), Step(50 * MS, path, "napi")), 120 * MS, "late")
+    hybrid = Change("rx-scheme hybrid", (Step(0, path, "hybrid"), Step(50 * MS, path, "napi")), 120 * MS, ("late",))
     assert every["rx-scheme hybrid"] == hybrid
     assert list(every) == [f"rx-scheme {name}" for name in RX_SCHEMES if name != "napi"]
 
@@ -74,7 +83,7 @@ def test_a_driver_without_schemes_changes_none(found, kind):
 
 def test_the_interface_is_set_down_and_up(found):
     steps = (Step(0, FLAGS, "0x1002"), Step(20 * MS, FLAGS, "0x1003"))
-    assert found("down-up") == [Change("down-up", steps, 5_500 * MS, "lost")]
+    assert found("down-up") == [Change("down-up", steps, 5_500 * MS, ("lost",))]
 
 
 def resized(rx: int, tx: int, at_ms: int) -> Step:
@@ -83,7 +92,7 @@ def resized(rx: int, tx: int, at_ms: int) -> Step:
 
 def test_the_rings_are_halved_and_restored(found):
     steps = (resized(32, 64, 0), resized(64, 128, 2_750))
-    assert found("ring", ring_rx=64, ring_tx=128) == [Change("ring", steps, 5_500 * MS, "lost")]
+    assert found("ring", ring_rx=64, ring_tx=128) == [Change("ring", steps, 5_500 * MS, ("lost",))]
 
 
 @pytest.mark.parametrize(("tx_frames", "ring_tx"), [(16, 64), (48, 96)])
@@ -103,24 +112,22 @@ def test_a_driver_that_does_not_say_how_large_its_ring_is_keeps_it(found):
 
 def test_the_mtu_is_lowered_and_restored(found):
     path = "/sys/class/net/eth1/mtu"
-    assert found("mtu") == [Change("mtu", (Step(0, path, "1400"), Step(2_750 * MS, path, "1500")), 5_500 * MS, "lost")]
+    assert found("mtu") == [Change("mtu", (Step(0, path, "1400"), Step(2_750 * MS, path, "1500")), 5_500 * MS, ("lost",))]
 
 
 def test_promiscuous_mode_is_entered_and_left_without_a_loss(found):
     steps = (Step(0, FLAGS, "0x1103"), Step(40 * MS, FLAGS, "0x1003"))
-    assert found("promisc") == [Change("promisc", steps, 100 * MS, "late")]
+    assert found("promisc") == [Change("promisc", steps, 100 * MS, ())]
 
 
 def test_negotiation_is_restarted(found):
-    known = ("ip", "neigh", "replace", "198.19.0.2", "lladdr", "52:54:00:00:01:02", "dev", "eth1", "nud", "permanent")
-    assert found("negotiate") == [
-        Change("negotiate", (Step(0, argv=("ethtool", "-r", "eth1")),), 5_500 * MS, "lost", (Step(0, argv=known),))
-    ]
+    steps = (Step(0, argv=("ethtool", "-r", "eth1")),)
+    assert found("negotiate") == [Change("negotiate", steps, 5_500 * MS, ("lost",))]
 
 
 def test_the_kernel_is_told_before_the_trial_that_suspending_is_a_test(found):
     before = (Step(0, "/sys/power/pm_test", "devices"), Step(0, "/sys/module/suspend/parameters/pm_test_delay", "0"))
-    assert found("suspend") == [Change("suspend", (Step(0, "/sys/power/state", "mem"),), 5_500 * MS, "lost", before)]
+    assert found("suspend") == [Change("suspend", (Step(0, "/sys/power/state", "mem"),), 5_500 * MS, ("lost",), before)]
 
 
 def test_the_driver_is_unbound_and_bound_and_the_interface_configured(found):
@@ -131,7 +138,7 @@ def test_the_driver_is_unbound_and_bound_and_the_interface_configured(found):
         Step(100 * MS, argv=("ip", "addr", "add", "198.19.0.1/24", "dev", "eth1")),
         Step(100 * MS, argv=("ip", "link", "set", "eth1", "up")),
     )
-    assert found("unbind") == [Change("unbind", steps, 5_600 * MS, "lost")]
+    assert found("unbind") == [Change("unbind", steps, 5_600 * MS, ("lost",))]
 
 
 def test_a_usb_driver_is_not_unbound(found):

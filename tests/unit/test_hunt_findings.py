@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from irqlab.hunting.findings import Finding, disorder, group
+from irqlab.hunting.findings import Finding, group
 from irqlab.hunting.pairs import Pair
-from irqlab.trials.hunt import HuntResult, HuntTrial, Received
 
 
 def found(*pairs: Pair, step_ns: int = 4) -> list[Finding]:
@@ -24,7 +23,7 @@ def test_nothing_wrong_is_no_finding():
 
 def test_a_finding_says_where_and_what_and_how_bad():
     assert found(late(40), Pair(44, 5, ""), late(48, 1_200), late(52)) == [
-        Finding("transmit", "other", "late", 40, 52, 3, 1_200, 48, None)
+        Finding("transmit", "other", "late", 40, 52, 3, 1_200, 48, None, arrival_ns=48)
     ]
 
 
@@ -70,19 +69,3 @@ def test_packets_that_are_kept_are_as_bad_as_they_are_kept_long():
 def test_a_late_frame_is_as_bad_as_it_is_late_and_not_as_its_packet_is_kept_long():
     (one,) = found(Pair(40, 900, "late", freed_ns=1), Pair(44, 800, "late", freed_ns=9_000))
     assert (one.worst_ns, one.at_ns) == (900, 40)
-
-
-def counted(first: Received, second: Received) -> list[Finding]:
-    return list(disorder("arrivals", "same", HuntResult(HuntTrial(3, 8, 4), first, second, (), [])))
-
-
-def test_frames_out_of_order_and_double_are_findings_of_a_whole_trial():
-    every = counted(Received(reordered=2, duplicated=1), Received(reordered=3))
-    assert every == [
-        Finding("arrivals", "same", "reordered", 8, 16, 5, None, None, None),
-        Finding("arrivals", "same", "duplicated", 8, 16, 1, None, None, None),
-    ]
-
-
-def test_streams_in_order_are_no_finding():
-    assert counted(Received((1, 2, 3)), Received(refused=3)) == []

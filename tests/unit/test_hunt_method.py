@@ -89,8 +89,8 @@ def test_the_first_findings_that_can_be_are_traced(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(hunt, "traceable", lambda replay: replay != "a change")
     monkeypatch.setattr(hunt, "trace_of", trace_of)
     replays = [None, "a change", "one", "fails", "two", "three"]
-    whole = Hunted(Limits(7, 9), [], 4, [], [finding(n, replay) for n, replay in enumerate(replays)])
-    assert [one.trace for one in hunt._traced(given, whole, 3).findings] == [
+    whole = [finding(n, replay) for n, replay in enumerate(replays)]
+    assert [one.trace for one in hunt._traced(given, whole, Limits(7, 9), 3)] == [
         (), (), ("steps of", "one"), (), ("steps of", "two"), (),
     ]  # fmt: skip
     assert asked == [(given.testbed, replay, 7, None) for replay in ("one", "fails", "two")]
@@ -98,7 +98,7 @@ def test_the_first_findings_that_can_be_are_traced(monkeypatch: pytest.MonkeyPat
         "tracing what the driver executes at 2 ns", "tracing what the driver executes at 3 ns", "no trace: no symbols",
         "tracing what the driver executes at 4 ns",
     ]  # fmt: skip
-    assert not any(one.trace for one in hunt._traced(given, whole, 0).findings)
+    assert not any(one.trace for one in hunt._traced(given, whole, Limits(7, 9), 0))
 
 
 def pair(gap_ns: int, latency_ns: int | None, what: str | None = None, freed_ns: int | None = None) -> Any:
@@ -108,14 +108,16 @@ def pair(gap_ns: int, latency_ns: int | None, what: str | None = None, freed_ns:
 def test_a_sample_has_the_worst_of_its_pairs_and_all_that_was_missed() -> None:
     pairs = [pair(1, 50), pair(2, 90, "late", 300), pair(3, None, "lost", 700), pair(4, 60)]
     findings = [finding(9, None, "message", 2, "BUG"), finding(2, None, "late", 4), finding(8, None, "message", 8)]
-    whole = Hunted(Limits(7, 9), [(1, 4)], 4, pairs, findings)
+    held = [finding(3, None, "held", 5)]
+    whole = Hunted(Limits(7, 9), [(1, 4)], 4, pairs, findings, observations=held, planned=40)
     for switches, failing, at_ns in ((None, None, 2), ((3,), None, None), (None, object(), None)):
         trial = SimpleNamespace(switches=switches, failing=failing)
         case: Any = SimpleNamespace(kind="arrivals", port="same", trial=trial)
         sample = hunt._sample(case, whole)
         assert (sample.worst_ns, sample.worst_at_ns, sample.freed_ns) == (90, at_ns, 700)
         assert sample.step_ns == (4 if at_ns else None)
-        assert (sample.instants, sample.missed) == (4 + 2, 2 + 2)
+        assert (sample.instants, sample.missed, sample.held, sample.planned) == (4 + 2, 2 + 4 + 8, 5, 40)
+        assert sample.observations == tuple(held)
         assert sample.worst_over_time == ((1, 50), (2, 90), (4, 60))
 
 

@@ -17,7 +17,7 @@ from tests.unit.fake_hunted import runner_of
 
 PERIOD_NS = HuntTrial.period_ns
 ALONE_NS = 20_000
-ONE = HuntTrial(1, 0, 0, frames=4, check=True, tolerates="lost")
+ONE = HuntTrial(1, 0, 0, frames=4, check=True, tolerates=("lost", "late"))
 CASE = Case("overruns", "same", HuntTrial(2, 0, 0, frames=0), ONE)
 
 

@@ -9,17 +9,21 @@ from typing import Any
 import pytest
 
 from irqlab.hunting.pairs import Limits, Pair, pairs_of
-from irqlab.trials.hunt import CHECK_ROOM_NS, SETTLE_NS, HuntResult, HuntTrial, Received, Transmitted
+from irqlab.trials.hunt import CHECK_ROOM_NS, SETTLE_NS, HuntResult, HuntTrial, Received, Step, Transmitted
 
 LIMITS = Limits(500, 1_000, 700, 2_000)
 Times = list[int | None]
 
 
-def judged(first: Times, second: Times, at_end: Sequence[int | None] = (), **spec: Any) -> list[Pair]:
+def judged(
+    first: Times, second: Times, at_end: Sequence[int | None] = (), again: Sequence[Sequence[tuple[int, int]]] = (), **spec: Any
+) -> list[Pair]:
+    """`again`: of the three streams, frames that came out once more."""
     frames = spec.get("first_frames", 1)
     pairs = spec.pop("pairs", len(first) // frames if frames else len(at_end) // 2)
     trial = HuntTrial(pairs, 100, 4, **spec)
-    streams = [Received(tuple(times)) for times in (first, second, at_end)]
+    repeats = [*again, (), (), ()]
+    streams = [Received(tuple(times), repeats=tuple(repeats[n])) for n, times in enumerate((first, second, at_end))]
     return list(pairs_of(HuntResult(trial, streams[0], streams[1], (), [], streams[2]), LIMITS))
 
 
@@ -74,12 +78,97 @@ def test_without_a_second_frame_only_the_first_counts():
 
 def test_frames_may_be_late_while_something_changes_until_the_frames_at_the_end():
     latest = HuntTrial.period_ns - CHECK_ROOM_NS
-    assert what([500] * 2, [latest - 100, latest - 103], tolerates="late") == ["", "late"]
-    assert what([500], [None], tolerates="late") == ["lost"]
+    timely = {"check": True, "at_end": [1, 1] * 2}
+    assert what([500] * 2, [latest - 100, latest - 103], tolerates=("late",), **timely) == ["", "late"]
+    assert what([500], [None], tolerates=("late",)) == ["lost"]
 
 
-def test_frames_may_be_lost_while_something_changes():
-    assert judged([500, None], [None, None], tolerates="lost") == [Pair(100, 500, "", 0), Pair(104, 0, "", 1)]
+def test_frames_of_a_burst_that_overruns_the_ring_may_be_lost_and_late():
+    assert judged([500, None], [None, 9_000], tolerates=("lost", "late")) == [Pair(100, 500, "", 0), Pair(104, 9_000, "", 1)]
+
+
+def test_where_frames_may_be_lost_they_must_not_be_late():
+    assert what([500, None, 500], [None, 1_000, 1_001], tolerates=("lost",)) == ["", "", "late"]
+
+
+STEP = Step(0, "/a", "b")
+
+
+def changed(arrival_ns: int, latency_ns: int | None, *stepped: tuple[int, int], pair: int = 0, **spec: Any) -> str:
+    """What is said of a frame in a pair with these steps: begin and end of each."""
+    spec = {"tolerates": ("lost",), **spec}
+    trial = HuntTrial(pair + 1, arrival_ns, 0, first_frames=0, steps=(STEP,) * len(stepped), **spec)
+    origins = [SETTLE_NS + n * trial.period_ns for n in range(pair + 1)]
+    done = tuple((origin + begin, origin + end) for origin in origins for begin, end in stepped)
+    frames = Received((500,) * pair + (latency_ns,))
+    return list(pairs_of(HuntResult(trial, Received(), frames, (), [], stepped=done), LIMITS))[-1].what
+
+
+def test_a_frame_that_comes_during_a_change_may_wait_until_it_is_done_and_for_the_bound():
+    for pair in (0, 2):
+        assert changed(5_000, 45_000 + 1_000, (0, 50_000), pair=pair) == ""
+        assert changed(5_000, 45_000 + 1_001, (0, 50_000), pair=pair) == "old"
+        assert changed(49_999, 1_002, (0, 50_000), pair=pair) == "old"
+
+
+def test_a_frame_that_comes_just_before_a_change_may_wait_until_it_is_done():
+    assert changed(5_000, 2_000, (6_000, 9_000)) == ""
+    assert changed(4_999, 2_000, (6_000, 9_000)) == "old"
+
+
+def test_a_frame_of_before_a_change_must_not_come_out_after_the_way_back():
+    down, up = (0, 3_000), (20_000, 25_000)
+    assert changed(1_000, 3_000, down, up) == ""
+    assert changed(1_000, 22_000, down, up) == "old"
+    assert changed(10_000, 14_000, down, up) == "old", "neither one that came in between"
+    assert changed(21_000, 5_000, down, up) == ""
+
+
+def test_a_frame_that_comes_after_a_change_is_late_and_not_old():
+    assert changed(9_000, 1_000, (0, 9_000)) == ""
+    assert changed(9_000, 1_001, (0, 9_000)) == "late"
+    assert changed(10_000, 1_001, (0, 9_000), (20_000, 21_000)) == "late"
+
+
+def test_during_a_change_that_may_lose_frames_they_are_lost_and_otherwise_not():
+    assert changed(5_000, None, (0, 50_000)) == ""
+    assert changed(5_000, None, (0, 50_000), tolerates=()) == "lost"
+    assert changed(5_000, 46_000, (0, 50_000), tolerates=()) == ""
+    assert changed(5_000, 46_001, (0, 50_000), tolerates=()) == "old"
+
+
+def test_the_pair_in_which_a_frame_came_out_once_more_is_known():
+    assert what([500] * 3, [500] * 3, again=[[(1, 900)]]) == ["", "duplicated", ""]
+    assert what([500] * 3, [500] * 3, again=[[], [(0, 700)]]) == ["duplicated", "", ""]
+
+
+def test_a_frame_that_comes_out_once_more_later_belongs_to_the_pair_of_then():
+    period = HuntTrial.period_ns
+    assert what([500] * 3, [500] * 3, again=[[(0, period - 1), (1, period)]]) == ["duplicated", "", "duplicated"]
+    assert what([500] * 3, [500] * 3, again=[[], [(0, period - 101), (1, period - 104)]]) == ["duplicated", "", "duplicated"]
+    assert what([500], [500], again=[[(0, 9 * period)]]) == ["duplicated"], "after the last one: in that"
+
+
+def test_frames_at_the_end_of_a_pair_may_come_out_once_more_in_the_next():
+    at_end = {"at_end": [1, 1] * 2, "check": True}
+    again = [(0, 3_999_999), (1, 2_999_999)]
+    assert what([500] * 2, [500] * 2, again=[[], [], again], **at_end) == ["duplicated", ""]
+    assert what([500] * 2, [500] * 2, again=[[], [], [(0, 4_000_000)]], **at_end) == ["", "duplicated"]
+
+
+def test_a_frame_that_comes_out_behind_a_later_one_is_reordered():
+    period = HuntTrial.period_ns
+    free = {"tolerates": ("late",), "frames": 0}
+    assert what([500 + period, 500, 500], [], **free) == ["", "", ""], "at the same time is in order"
+    assert what([501 + period, 500, 500], [], **free) == ["reordered", "", ""]
+    assert what([500] * 3, [501 + period + 4, None, 500], tolerates=("late", "lost")) == ["", "", ""]
+    assert what([500] * 3, [501 + 2 * period + 8, None, 500], tolerates=("late", "lost")) == ["reordered", "", ""]
+
+
+def test_within_a_burst_frames_are_reordered():
+    assert what([500], [520, 509], frames=2) == ["reordered"]
+    assert what([500], [519, 509], frames=2) == [""]
+    assert what([510, 499, 500, 499], [600] * 2, first_frames=2) == ["reordered", ""]
 
 
 def test_the_last_frame_at_the_end_of_a_pair_has_to_come_out_in_time():
@@ -100,7 +189,7 @@ def test_a_late_pair_is_not_called_stuck():
 
 
 def test_only_the_frames_at_the_end_of_a_change_count():
-    assert judged([], [], [1, 5_000], check=True, tolerates="lost", first_frames=0, frames=0) == [Pair(100, 0, "stuck")]
+    assert judged([], [], [1, 5_000], check=True, tolerates=("lost",), first_frames=0, frames=0) == [Pair(100, 0, "stuck")]
 
 
 def sent_in(pair: int, after_ns: int, freed_ns: int | None) -> Transmitted:

@@ -94,7 +94,8 @@ def hunted(answer: Any, said: list[str] | None = None, **options: int) -> tuple[
     runner, testbed = runner_of(answer, said)
     limits = Limits(ALONE_NS, 2 * ALONE_NS)
     alone = runner.trial(CASE.alone)
-    judged, found = hunt_processors(runner, CASE, limits, alone, Options(what="processors", **options), lambda: LISTING)
+    judged, found, planned = hunt_processors(runner, CASE, limits, alone, Options(what="processors", **options), lambda: LISTING)
+    assert planned is None
     return judged, found, testbed
 
 
@@ -166,8 +167,8 @@ def test_of_four_findings_the_shortest_trials_are_looked_for():
     assert leads(testbed, 3) == [0] * 4
 
 
-def test_counters_of_a_trial_are_findings_too():
-    _, found, _ = hunted(dut(duplicated=1))
+def test_a_frame_that_comes_out_once_more_is_a_finding_too():
+    _, found, _ = hunted(dut(repeats=((7, 900),)))
     assert [(one.kind, one.port, one.what, one.instants) for one in found] == [("processors", "other", "duplicated", 1)] * 3
 
 

@@ -44,6 +44,8 @@ def answers(wrong: Any = lambda *_: False, fails: Any = lambda _: False, **more:
         if fails(spec.gaps_ns):
             raise KernelProblemError("\n".join(f"line {n}" for n in range(20)))
         late = [PERIOD_NS - gap if wrong(gap, number) else ALONE_NS for number, gap in enumerate(spec.gaps_ns)]
+        if late[-1] != ALONE_NS:
+            late[-1] = None  # no frame comes that would wake it up
         second = Received(tuple(one for one in late for _ in range(spec.frames)), **more)
         return HuntResult(spec, Received((ALONE_NS,) * spec.pairs), second, (), [])
 
@@ -52,7 +54,8 @@ def answers(wrong: Any = lambda *_: False, fails: Any = lambda _: False, **more:
 
 def hunted(answer: Any, case: Case = CASE, **options: Any) -> tuple[Hunted, list[HuntTrial]]:
     runner, testbed = runner_of(answer)
-    return hunt(runner, case, Options(**options)), [spec for spec in testbed.specs if spec.frames or spec.interrupt]
+    found = hunt(runner, case, Options(**options))
+    return found, [spec for spec in testbed.specs if (spec.frames or spec.interrupt) and not spec.last_alone]
 
 
 def test_the_instants_are_those_at_which_the_dut_executes_and_those_a_frame_earlier():
@@ -107,7 +110,7 @@ def test_the_progress_says_which_instants_are_tried():
 def test_a_finding_has_the_shortest_trial_that_shows_it():
     found, _ = hunted(answers(lambda gap, number: gap == 8_000 and number >= 3), step=100)
     (finding,) = found.findings
-    assert (finding.kind, finding.port, finding.what, finding.at_ns, finding.lead) == ("arrivals", "same", "late", 8_000, 4)
+    assert (finding.kind, finding.port, finding.what, finding.at_ns, finding.lead) == ("arrivals", "same", "left", 8_000, 4)
     assert finding.replay == replay_of(HuntTrial(5, 8_000 - 4 * 400, 400))
 
 
@@ -177,16 +180,39 @@ def test_a_finding_keeps_the_first_lines_of_a_message():
 
 def test_trials_after_one_in_which_the_dut_failed_are_judged():
     found, _ = hunted(answers(lambda gap, _: gap == 8_000, lambda gaps: 400 in gaps))
-    assert [finding.what for finding in found.findings] == ["late", "message"]
+    assert [finding.what for finding in found.findings] == ["left", "message"]
     assert [pair.gap_ns for pair in found.pairs] == list(range(4_000, LAST + 1, 4))
 
 
-def test_counters_of_a_trial_are_findings_besides_the_instants():
-    found, _ = hunted(answers(lambda gap, _: gap == 8_000, reordered=2), replace(CASE, port="other"), step=100)
-    assert [(f.what, f.port, f.instants, f.from_ns, f.to_ns) for f in found.findings] == [
-        ("late", "other", 1, 8_000, 8_000),
-        ("reordered", "other", 2, 0, LAST),
-    ]
+def test_a_pair_in_which_a_frame_came_out_once_more_is_a_finding():
+    found, _ = hunted(answers(repeats=((5, 900),)), replace(CASE, port="other"), step=100)
+    assert [(f.what, f.port, f.instants, f.at_ns) for f in found.findings] == [("duplicated", "other", 1, 5 * 400)]
+
+
+def cut_at(gap_ns: int) -> Any:
+    """A DUT of which the user has enough when that instant is tried."""
+    gone = False
+
+    def answer(spec: HuntTrial) -> HuntResult:
+        nonlocal gone
+        gone = gone or (bool(spec.frames) and gap_ns in spec.gaps_ns)
+        if gone:
+            raise CancelledError("stopped")
+        return answers(lambda gap, _: gap == 40)(spec)
+
+    return answer
+
+
+def test_what_was_tried_before_an_interruption_is_kept():
+    found, asked = hunted(cut_at(4_000))
+    assert [trial.pairs for trial in asked] == [*[1_000] * 3, 101, 1], "the last looks for the shortest trial, in vain"
+    assert (len(found.pairs), found.planned) == (1_000, 3_101)
+    (finding,) = found.findings
+    assert (finding.what, finding.at_ns, finding.lead, finding.replay) == ("late", 40, None, None)
+
+
+def test_a_hunt_that_was_not_interrupted_has_tried_everything():
+    assert hunted(answers())[0].planned is None
 
 
 def test_where_the_processor_was_is_known_of_the_first_frame_of_each_burst():

@@ -14,7 +14,7 @@ import typer
 
 from irqlab.cli.methods import own_options
 from irqlab.cli.options import JsonFile, ReportFile, sizes
-from irqlab.cli.output import check_outputs, guarded, leave, save, show
+from irqlab.cli.output import check_outputs, guarded, leave, save, show, show_answers
 from irqlab.config.ensemble import MAX_MEMBERS, Ensemble
 from irqlab.config.schemes import Schemes
 from irqlab.config.traffic import Arrivals
@@ -259,6 +259,7 @@ def _add(method: Method) -> None:
         rows = catalogue.rows([outcome.document()])
         show(method.printed(rows, options))
         tell(outcome)
+        show_answers(rows)
         files.leave(outcome)
 
     own = [one for one in own_options(method) if one.name not in _ONLY_LAB]

@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from irqlab.cli import options as opt
-from irqlab.cli.output import check_outputs, guarded, leave, save, show
+from irqlab.cli.output import check_outputs, guarded, leave, save, show, show_answers
 from irqlab.methods import catalogue
 from irqlab.methods.method import Method
 from irqlab.runner.measure import measure
@@ -47,6 +47,7 @@ def command(method: Method) -> Callable[..., None]:
         save(outcome, json_file, report_file)
         rows = catalogue.rows([outcome.document()])
         show(method.printed(rows, options))
+        show_answers(rows)
         method.write([row for row in rows if row.data["complete"]], options)
         leave(outcome)
         if method.failed(rows):

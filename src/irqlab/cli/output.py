@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from irqlab.errors import IrqlabError
 from irqlab.methods import catalogue
 from irqlab.present import terminal
 from irqlab.present.tables import Table
+from irqlab.present.variants import Row
 from irqlab.qemu import machine
 from irqlab.report import write_html
 from irqlab.results import document
@@ -82,12 +83,19 @@ def show(found: Iterable[Table | str]) -> None:
             terminal.show(terminal.rich_table(one), console)
 
 
+def show_answers(rows: Sequence[Row]) -> None:
+    """Prints what rows say, after their tables."""
+    if found := catalogue.answers(rows):
+        print("\n".join(["", *map(units.plain, found)]))
+
+
 def show_document(content: dict[str, Any], *methods: str) -> None:
-    """Prints the tables of a result document: those of the given methods, or all."""
-    for name, rows in catalogue.rows_by_method(catalogue.rows([content])).items():
-        if not methods or name in methods:
-            method = catalogue.methods()[name]
-            show(method.printed(rows, method.options()))
+    """Prints the tables and the answers of a result document: those of the given methods, or all."""
+    shown = [row for row in catalogue.rows([content]) if not methods or row.data["method"] in methods]
+    for name, rows in catalogue.rows_by_method(shown).items():
+        method = catalogue.methods()[name]
+        show(method.printed(rows, method.options()))
+    show_answers(shown)
 
 
 def finish(outcome: Outcome, json_file: Path | None, report_file: Path | None) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from irqlab.config.testbed import TestbedConfig
-from irqlab.debug.trace import Event, Step, listing, trace
+from irqlab.debug.trace import Event, Step, listing, named, trace
 from irqlab.profile import coverage
+from irqlab.profile.kallsyms import symbols
 from irqlab.results.values import Count
 from irqlab.trials.hunt import SETTLE_NS, HuntTrial
 from irqlab.trials.testbed import Testbed
@@ -51,12 +53,26 @@ def trace_of(testbed: Testbed, replay: Replay, alone_ns: int, worst_ns: int | No
     trial = msgspec.convert(replay.trial, HuntTrial)
     second = "an interrupt without cause comes" if trial.interrupt else "the second frame arrives"
     events = [Event(replay.first_ns, "the first frame arrives"), Event(replay.second_ns, second)]
-    return tuple(trace(testbed, trial, events, replay.second_ns + max(alone_ns + AFTER_NS, min(worst_ns or 0, LONGEST_NS))))
+    before_ns = replay.second_ns - trial.period_ns - trial.step_ns
+    if trial.pairs > 1 and replay.first_ns - before_ns <= alone_ns + AFTER_NS:
+        events.append(Event(before_ns, f"in the pair before, {second}"))  # the driver still works on it
+    end_ns = replay.second_ns + max(alone_ns + AFTER_NS, min(worst_ns or 0, LONGEST_NS))
+    return tuple(trace(testbed, trial, events, end_ns, replay.first_ns))
 
 
 def coverage_of(testbed: Testbed, tried: Collection[int]) -> tuple[coverage.Function, ...]:
     """The functions of the driver, and which instructions were tried; `tried`: addresses. Raises IrqlabError."""
     return tuple(coverage.coverage(listing(testbed), tried))
+
+
+def places_of(testbed: Testbed, addresses: Collection[int]) -> dict[int, str]:
+    """What the processor is about to execute at addresses: function+offset (file:line). Raises IrqlabError."""
+    code, known = listing(testbed), symbols(testbed)
+    found = {}
+    for address in addresses:
+        one = code.at(address)
+        found[address] = named(code, known, address) + (f" ({Path(one.line).name})" if one is not None and one.line else "")
+    return found
 
 
 def config_of(testbed: Testbed) -> dict[str, Any]:

@@ -99,6 +99,8 @@ class Tracer:
     _frames: list[_Frame] = field(default_factory=list)
     _waits: list[_Wait] = field(default_factory=list)
     _points: set[int] = field(default_factory=set)
+    _last: int = 0
+    """The driver's instruction that was executed last."""
 
     def script(self) -> Script[list[Step]]:
         """Traces from the first event on."""
@@ -121,6 +123,7 @@ class Tracer:
                 self._came(pause, registers, entries)
                 continue
             left -= 1
+            self._last = here.address
             before = registers
             pause = yield Run(until_ns, b"s")
             registers = self._registers()
@@ -140,8 +143,14 @@ class Tracer:
         for event in [event for event in self.events if event.at_ns <= pause.now_ns]:
             self.events.remove(event)
             idles = pause.idle_since_ns < pause.now_ns
-            where = "while the processor idles" if idles else f"before {self._name(registers['rip'])}"
+            where = "while the processor idles" if idles else self._between(registers["rip"])
             self._add(event.at_ns, "event", f"{event.text}, {where}", self._line(registers["rip"]))
+
+    def _between(self, address: int) -> str:
+        """What the processor executes next, and what the driver has executed before."""
+        there, last = self.code.at(address), self.code.at(self._last)
+        where = f"before {self._name(address)}{_text(there)}"
+        return where if there is None or last is None else f"{where}, after {self._name(self._last)}{_text(last)}"
 
     def _came(self, pause: Pause, registers: dict[str, int], entries: dict[int, str]) -> None:
         """The kernel has run: to an event, to where the driver was left, or to the beginning of a function of the driver."""
@@ -266,12 +275,7 @@ class Tracer:
             return 0
 
     def _name(self, address: int) -> str:
-        """A function and the offset into it."""
-        one = self.code.at(address)
-        if one is not None:
-            entry = next((at for at, name in self.code.entries().items() if name == one.function), address)
-            return one.function + (f"+{address - entry:#x}" if address > entry else "")
-        return self.symbols.at(address).name
+        return named(self.code, self.symbols, address)
 
     def _line(self, address: int) -> str:
         one = self.code.at(address)
@@ -313,6 +317,19 @@ def _value(operand: str, registers: dict[str, int]) -> int | None:
     return None
 
 
+def _text(one: Instruction | None) -> str:
+    return f" ({' '.join(one.text.split())})" if one is not None and one.text else ""
+
+
+def named(code: Listing, known: Symbols, address: int) -> str:
+    """The driver's function at an address and the offset into it, or the kernel's function."""
+    one = code.at(address)
+    if one is None:
+        return known.at(address).name
+    entry = next((at for at, name in code.entries().items() if name == one.function), address)
+    return one.function + (f"+{address - entry:#x}" if address > entry else "")
+
+
 def listing(testbed: Testbed) -> Listing:
     """The code of the driver under test, and of our engine if it is built on that. Raises IrqlabError."""
     sections = sections_of(testbed)
@@ -329,21 +346,47 @@ def driver_modules(testbed: Testbed) -> list[Any]:
     return [module for module in testbed.modules if module is driver or module.name.split("_")[0] == driver.name.split("_")[0]]
 
 
-def trace(testbed: Testbed, trial: Trial[Any], events: Sequence[Event], end_ns: int) -> list[Step]:
-    """Traces a trial from the first event to `end_ns`, in ns from the start of its window. Raises IrqlabError."""
+def trace(testbed: Testbed, trial: Trial[Any], events: Sequence[Event], end_ns: int, origin_ns: int) -> list[Step]:
+    """Traces a trial from the first event to `end_ns`, in ns from the start of its window. Raises IrqlabError.
+
+    Steps have their times from `origin_ns`.
+    """
     debuggee = Debuggee(testbed, trial)
     ordered = sorted(events, key=lambda event: event.at_ns)
-    tracer = Tracer(debuggee, listing(testbed), symbols(testbed), state_of(testbed), ordered[0].at_ns, end_ns, ordered)
+    tracer = Tracer(debuggee, listing(testbed), symbols(testbed), state_of(testbed), origin_ns, end_ns, ordered)
     return debuggee.run(tracer.script())
 
 
-def shown(steps: Sequence[Step], before: int, after: int) -> list[str]:
-    """Lines of text: the steps around the last event."""
-    middle = max((n for n, step in enumerate(steps) if step.what == "event"), default=0)
-    chosen = steps[max(middle - before, 0) : middle + after + 1]
+def held_by(steps: Sequence[Step], from_ns: int, until_ns: int) -> str:
+    """The driver's functions that ran in a part of a trace, each with its time, the longest first; times as those of steps.
+
+    Those that ran for less than a tenth of it are left out. What the driver did not execute is the kernel's.
+    """
+    whole = max(until_ns - from_ns, 1)
+    spent: dict[str, int] = {}
+    running: tuple[str, int] | None = None
+    for step in steps:
+        if step.what == "enter" and step.depth == 0:
+            running = (step.text.split(",")[0], step.at_ns)
+        elif step.what == "leave" and step.depth == 0 and running is not None:
+            name, began_ns = running
+            spent[name] = spent.get(name, 0) + max(min(step.at_ns, until_ns) - max(began_ns, from_ns), 0)
+            running = None
+    spent["the kernel"] = whole - sum(spent.values())
+    longest = sorted(((ns, name) for name, ns in spent.items() if ns * 10 >= whole), reverse=True)
+    return ", ".join(f"{name} {units.duration(ns)}" for ns, name in longest)
+
+
+def shown(steps: Sequence[Step], before: int, after: int, at_ns: int | None) -> list[str]:
+    """Lines of text: the steps around the event at an instant, or around the last one; it is marked."""
+    events = [n for n, step in enumerate(steps) if step.what == "event"]
+    middle = next((n for n in events if steps[n].at_ns == at_ns), max(events, default=0))
+    first = max(middle - before, 0)
+    chosen = steps[first : middle + after + 1]
     lines, nic = [], ""
-    for step in chosen:
-        text = f"{step.at_ns:>9} ns  {'  ' * step.depth}{step.what} {step.text}".rstrip()
+    for number, step in enumerate(chosen, first):
+        mark = ">" if number == middle and step.what == "event" else " "
+        text = f"{mark}{step.at_ns:>8} ns  {'  ' * step.depth}{step.what} {step.text}".rstrip()
         lines.append(units.plain(text + (f"  [{step.line}]" if step.line else "")))
         lines += [f"{'':14}{'  ' * step.depth}{change}" for change in step.changed]
         if step.registers and step.registers != nic:

@@ -29,6 +29,8 @@ from irqlab.hunting.options import (
 from irqlab.trials.hunt import NEVER, Failing, HuntTrial, Step, Switches
 from irqlab.trials.testbed import Testbed
 
+LOSES = ("lost", "late")
+"""What may happen to frames if the ring is full, or if there is no memory."""
 ALONE_PAIRS = 16
 """First frames that come alone, to learn how long they take and when the DUT executes."""
 ALONE_CHANGES = 6
@@ -63,7 +65,7 @@ def cases(testbed: Testbed, one: HuntTrial, options: Options) -> Iterator[Case]:
             yield from _arrivals(testbed, kind, one, options)
         elif kind == OVERRUNS:
             burst = max(options.burst, 2 * (testbed.prepared.facts["running"]["ring_rx"] or USUAL_RING))
-            trial = replace(one, frames=burst, check=True, tolerates="lost")
+            trial = replace(one, frames=burst, check=True, tolerates=LOSES)
             yield _case(kind, SAME, replace(one, frames=0), trial, options)
         elif kind == PROCESSORS:
             yield _processors(testbed, one, options)
@@ -73,7 +75,7 @@ def cases(testbed: Testbed, one: HuntTrial, options: Options) -> Iterator[Case]:
                     kind, port, replace(one, frames=0), replace(one, frames=0, interrupt=True, other_port=port == OTHER), options
                 )
         elif kind == FAILURES:
-            yield from _failures(testbed, kind, SAME, replace(one, frames=0, check=True, tolerates="lost"))
+            yield from _failures(testbed, kind, SAME, replace(one, frames=0, check=True, tolerates=LOSES))
         elif kind == FAILURES_UP:
             for port in options.chosen:
                 yield from _failures(testbed, kind, port, _up(one, INTERFACES[PORTS.index(port)]))
@@ -130,7 +132,7 @@ def _up(one: HuntTrial, interface: str) -> HuntTrial:
         Step(DOWN_AGAIN_NS, flags, DOWN),
         Step(80 * MS, flags, UP),
     )
-    return replace(one, first_frames=0, frames=0, period_ns=LINK_NS, check=True, tolerates="lost", steps=steps)
+    return replace(one, first_frames=0, frames=0, period_ns=LINK_NS, check=True, tolerates=LOSES, steps=steps)
 
 
 def _failures(testbed: Testbed, kind: str, port: str, one: HuntTrial) -> Iterator[Case]:

@@ -2,6 +2,9 @@
 """Changes of an interface while frames arrive: what the DUT's agent does in every pair, and how long a pair takes.
 
 A change is undone in the same pair. The sysfs file `flags` sets an interface up and down without a new process.
+
+The kernel forgets a neighbour when its link goes down, and holds frames while it asks for the address. So it is told to ask only
+once, for 4 ms. What comes out later was held by the driver.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from irqlab.config.addresses import INTERFACES, dut_ip, tester_ip, tester_mac
+from irqlab.config.addresses import INTERFACES, dut_ip
 from irqlab.config.schemes import COMBINATIONS, USB_COMBINATIONS, Combination
 from irqlab.trials.hunt import Step
 from irqlab.trials.testbed import Testbed
@@ -23,6 +26,10 @@ LINK_NS = 5_500 * MS
 takes notice of a carrier at most once a second (net/core/link_watch.c)."""
 
 
+LOSES, WAITS = ("lost",), ("late",)
+"""What may happen to frames meanwhile: while an interface is down they are lost; another scheme may let them wait on purpose."""
+
+
 @dataclass(frozen=True)
 class Change:
     """A change, and the way back."""
@@ -30,20 +37,30 @@ class Change:
     name: str
     steps: tuple[Step, ...]
     period_ns: int
-    tolerates: str
+    tolerates: tuple[str, ...]
     """What may happen to frames meanwhile (HuntTrial.tolerates)."""
     before: tuple[Step, ...] = ()
 
 
 def changes(testbed: Testbed, kind: str, interface: str) -> Iterator[Change]:
     """The changes of a kind that this interface may know."""
+    asks_once = tuple(
+        Step(0, f"/proc/sys/net/ipv4/neigh/{name}/{setting}", value)
+        for name in (*INTERFACES, "default")
+        for setting, value in (("mcast_solicit", "1"), ("retrans_time_ms", "4"))
+    )
+    for change in _changes(testbed, kind, interface):
+        yield replace(change, before=(*asks_once, *change.before))
+
+
+def _changes(testbed: Testbed, kind: str, interface: str) -> Iterator[Change]:
     running: dict[str, Any] = testbed.prepared.facts["running"]
     home = f"/sys/class/net/{interface}"
     flags = f"{home}/flags"
     if kind in ("rx-scheme", "tx-scheme"):
         yield from _schemes(testbed, running["schemes"], kind, home)
     elif kind == "down-up":
-        yield Change(kind, (Step(0, flags, DOWN), Step(20 * MS, flags, UP)), LINK_NS, "lost")
+        yield Change(kind, (Step(0, flags, DOWN), Step(20 * MS, flags, UP)), LINK_NS, LOSES)
     elif kind == "ring" and running["ring_rx"]:
         now = str(running["ring_rx"]), str(running["ring_tx"])
         # Drivers built on irqmod keep tx-frames at half the ring or less; until 0f0d3320 one refused smaller rings.
@@ -53,29 +70,18 @@ def changes(testbed: Testbed, kind: str, interface: str) -> Iterator[Change]:
             Step(at_ns, argv=("ethtool", "-G", interface, "rx", rx, "tx", tx))
             for at_ns, (rx, tx) in ((0, other), (LINK_NS // 2, now))
         )
-        yield Change(kind, steps, LINK_NS, "lost")
+        yield Change(kind, steps, LINK_NS, LOSES)
     elif kind == "mtu":
-        yield Change(kind, (Step(0, f"{home}/mtu", "1400"), Step(LINK_NS // 2, f"{home}/mtu", "1500")), LINK_NS, "lost")
+        yield Change(kind, (Step(0, f"{home}/mtu", "1400"), Step(LINK_NS // 2, f"{home}/mtu", "1500")), LINK_NS, LOSES)
     elif kind == "promisc":
-        yield Change(kind, (Step(0, flags, PROMISCUOUS), Step(40 * MS, flags, UP)), 100 * MS, "late")
+        yield Change(kind, (Step(0, flags, PROMISCUOUS), Step(40 * MS, flags, UP)), 100 * MS, ())
     elif kind == "negotiate":
-        yield Change(kind, (Step(0, argv=("ethtool", "-r", interface)),), LINK_NS, "lost", (_neighbour(interface),))
+        yield Change(kind, (Step(0, argv=("ethtool", "-r", interface)),), LINK_NS, LOSES)
     elif kind == "suspend":
         before = (Step(0, "/sys/power/pm_test", "devices"), Step(0, "/sys/module/suspend/parameters/pm_test_delay", "0"))
-        yield Change(kind, (Step(0, "/sys/power/state", "mem"),), LINK_NS, "lost", before)
+        yield Change(kind, (Step(0, "/sys/power/state", "mem"),), LINK_NS, LOSES, before)
     elif kind == "unbind" and testbed.nic.usb_speed == "":
         yield _unbind(testbed, interface)
-
-
-def _neighbour(interface: str) -> Step:
-    """The tester's address is known for good.
-
-    Otherwise the kernel forgets it when the link goes down. A frame that comes before the link is up again then makes it ask in
-    vain, and it asks again after a second: that delays frames, whatever the driver does.
-    """
-    port = INTERFACES.index(interface)
-    words = ("ip", "neigh", "replace", tester_ip(port), "lladdr", tester_mac(port), "dev", interface, "nud", "permanent")
-    return Step(0, argv=words)
 
 
 def _schemes(testbed: Testbed, schemes: dict[str, Any] | None, kind: str, home: str) -> Iterator[Change]:
@@ -88,7 +94,7 @@ def _schemes(testbed: Testbed, schemes: dict[str, Any] | None, kind: str, home: 
         other = getattr(known, side)
         if known != now and known == replace(now, **{side: other}):
             steps = (Step(0, path, other), Step(50 * MS, path, getattr(now, side)))
-            yield Change(f"{kind} {other}", steps, 120 * MS, "late")
+            yield Change(f"{kind} {other}", steps, 120 * MS, WAITS)
 
 
 def _unbind(testbed: Testbed, interface: str) -> Change:
@@ -102,4 +108,4 @@ def _unbind(testbed: Testbed, interface: str) -> Change:
         Step(again, argv=("ip", "addr", "add", f"{dut_ip(port)}/24", "dev", interface)),
         Step(again, argv=("ip", "link", "set", interface, "up")),
     )
-    return Change("unbind", steps, LINK_NS + again, "lost")
+    return Change("unbind", steps, LINK_NS + again, LOSES)

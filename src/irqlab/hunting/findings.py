@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -13,7 +13,6 @@ from irqlab.debug.trace import Step
 from irqlab.hunting.pairs import Pair
 from irqlab.present.columns import Col
 from irqlab.results.values import Count
-from irqlab.trials.hunt import HuntResult
 
 NEAR_STEPS = 64
 """Misses that are no further apart are one finding: what precedes an instant varies by some instructions from pair to pair."""
@@ -41,9 +40,12 @@ class Finding:
     port: Annotated[str, Col("Port")]
     """Of the second event."""
     what: Annotated[str, Col("What happened", mark=lambda _: "bad")]
-    """lost: a frame never came out. late: later than the bound. overtaken: the second frame came out before the first. kept: a
-    packet was not freed in time. stuck: the frame at the end of the pair did not come out in time. message: the kernel logged a
-    problem, or died. reordered, duplicated: within a trial; the instant is not known."""
+    """lost: a frame never came out. left: it came out only with the next event; a wake-up was lost. late: later than the bound,
+    though the processor idled meanwhile, or that is not known. old: a frame that came before or during a change came out after
+    it. overtaken: the second frame came out before the first. reordered: a frame came out behind a later one. duplicated: a
+    frame came out once more. kept: a packet was not freed in time. stuck: the frame at the end of the pair did not come out in
+    time. message: the kernel logged a problem, or died. held, of observations: later than the bound, and the processor worked
+    meanwhile."""
     from_ns: Annotated[Count | None, Col("From", format=units.duration, title="after the first event", optional=True)]
     to_ns: Annotated[Count | None, Col("to", format=units.duration, optional=True)]
     instants: Annotated[Count, Col("Instants", format=units.whole)]
@@ -55,6 +57,18 @@ class Finding:
     """How many of the pairs before that one suffice for it to happen again in a trial of its own; null: not known."""
     said: str | None = None
     """What the kernel logged."""
+    by_itself_ns: Annotated[
+        Count | None, Col("By itself", format=units.duration, title="the latency if no further frame comes", optional=True)
+    ] = None
+    """The longest latency if no further frame comes; null: it did not come out, or this was not tried."""
+    before: Annotated[str, Col("Before", title="the processor's next instruction when the frame came")] = ""
+    """function+offset (file:line); empty: not known."""
+    pc: Count = 0
+    """Its address; 0: not known."""
+    arrival_ns: Count | None = None
+    """When that frame came, after the first event: of the two the one that was lost or late, else the second; null: not known."""
+    held_by: str = ""
+    """Of observations: functions of the driver that ran meanwhile, with their time; empty: not known."""
     replay: Replay | None = None
     """For `irqlab debug`; null: not known."""
     trace: tuple[Step, ...] = ()
@@ -102,6 +116,8 @@ def group(kind: str, port: str, pairs: Sequence[Pair], step_ns: int) -> list[Fin
                 worst_ns=worst.freed_ns if worst.what == "kept" else worst.latency_ns,
                 at_ns=worst.gap_ns,
                 lead=None,
+                pc=worst.pc,
+                arrival_ns=worst.gap_ns,
             )
         )
     return found
@@ -109,17 +125,8 @@ def group(kind: str, port: str, pairs: Sequence[Pair], step_ns: int) -> list[Fin
 
 def numbered(finding: Finding, number: int, lead: int | None) -> Finding:
     """Of events that have numbers, and no instants."""
-    return replace(finding, from_ns=None, to_ns=None, at_ns=None, number=number, lead=lead)
+    return replace(finding, from_ns=None, to_ns=None, at_ns=None, arrival_ns=None, number=number, lead=lead)
 
 
 def _badness(pair: Pair) -> int:
     return (pair.freed_ns if pair.what == "kept" else pair.latency_ns) or 0
-
-
-def disorder(kind: str, port: str, found: HuntResult) -> Iterator[Finding]:
-    """What the counters of whole streams say."""
-    for what in ("reordered", "duplicated"):
-        frames = getattr(found.first, what) + getattr(found.second, what)
-        if frames:
-            gaps = found.spec.gaps_ns
-            yield Finding(kind, port, what, gaps[0], gaps[-1], frames, None, None, None)

@@ -81,6 +81,9 @@ class Options:
     hunt_seed: Annotated[
         int, typer.Option("--hunt-seed", help="processors, with several switches: the seed that chooses them.")
     ] = 1
+    state: Annotated[
+        int, typer.Option("--state", help="Begin with other positions in rings and allocators: so many more frames pass before.")
+    ] = 0
     begin: Annotated[float | None, typer.Option("--from", help="First instant, in µs after the first event.")] = None
     end: Annotated[float | None, typer.Option("--until", help="Last instant, in µs after the first event.")] = None
     at: Annotated[
@@ -112,6 +115,7 @@ class Options:
             ("--lead", self.lead, 0, CHUNK_PAIRS - 1),
             ("--repeat", self.repeat, 1, 10_000),
             ("--traces", self.traces, 0, MAX_TRACES),
+            ("--state", self.state, 0, CHUNK_PAIRS),
             ("--switches", self.switches, 1, MAX_SWITCHES),
             ("--hunt-seed", self.hunt_seed, 0, (1 << 32) - 1),
         ):

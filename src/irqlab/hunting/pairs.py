@@ -6,10 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from irqlab.trials.hunt import CHECK_ROOM_NS, CHECKS, SETTLE_NS, HuntResult
-
-FAILED = ("lost", "late", "stuck", "kept", "overtaken")
-"""What can happen to a pair."""
+from irqlab.trials.hunt import CHECK_EVERY_NS, CHECK_ROOM_NS, CHECKS, SETTLE_NS, HuntResult, Received
 
 
 @dataclass(frozen=True)
@@ -32,20 +29,28 @@ class Pair:
     latency_ns: int | None
     """The longest of its frames; None: one never came out."""
     what: str
-    """Empty: nothing went wrong."""
+    """lost, late, old, overtaken, reordered, duplicated, stuck, kept (irqlab.hunting.findings). Empty: nothing went wrong."""
     number: int = 0
     """Of the pair in its trial."""
     freed_ns: int | None = None
     """The longest time until one of its packets was freed; None: not looked at, or one was not freed."""
+    pc: int = 0
+    """Where the processor was when its second frame came (irqlab.trials.hunt.Received)."""
 
 
 def pairs_of(found: HuntResult, limits: Limits) -> Iterator[Pair]:
     """Judges the pairs of a trial."""
-    freed = _freed(found)
+    freed, again, behind = _freed(found), _repeated(found), _reordered(found)
     for number in range(found.spec.pairs):
-        pair = replace(_of_frames(found, number, limits.bound_ns), number=number)
-        if not pair.what and found.spec.check and _stuck(found, number, limits.bound_ns):
-            pair = replace(pair, what="stuck")
+        pcs = found.second.pcs[number * found.spec.frames :][:1]
+        pair = replace(_of_frames(found, number, limits.bound_ns), number=number, pc=pcs[0] if pcs else 0)
+        for what, happened in (
+            ("reordered", number in behind),
+            ("duplicated", number in again),
+            ("stuck", found.spec.check and _stuck(found, number, limits.bound_ns)),
+        ):
+            if happened and not pair.what:
+                pair = replace(pair, what=what)
         if found.spec.transmits:
             times = freed[number]
             known = [one for one in times if one is not None]
@@ -57,31 +62,115 @@ def pairs_of(found: HuntResult, limits: Limits) -> Iterator[Pair]:
         yield pair
 
 
+@dataclass(frozen=True)
+class Frame:
+    """A frame of a pair."""
+
+    arrival_ns: int
+    """From the pair's beginning."""
+    latency_ns: int | None
+    """None: it never came out."""
+    pc: int
+    """Where the processor was when it came; 0: not known."""
+
+    @property
+    def badness(self) -> float:
+        """The later it came out, the worse."""
+        return float("inf") if self.latency_ns is None else self.latency_ns
+
+
+def frames_of(found: HuntResult, number: int) -> list[Frame]:
+    """The frames of a pair, those of its first arrival first."""
+    spec = found.spec
+    frames = []
+    for stream, count, begin_ns, every_ns in (
+        (found.first, spec.first_frames, 0, spec.first_every_ns),
+        (found.second, 0 if spec.interrupt else spec.frames, found.gap_ns(number), spec.frames_every_ns),
+    ):
+        places = slice(number * count, (number + 1) * count)
+        pcs = stream.pcs[places] or (0,) * count
+        times = zip(stream.latencies_ns[places], pcs, strict=True)
+        frames += [Frame(begin_ns + n * every_ns, latency_ns, pc) for n, (latency_ns, pc) in enumerate(times)]
+    return frames
+
+
 def _of_frames(found: HuntResult, number: int, bound_ns: int) -> Pair:
     spec = found.spec
     gap_ns = found.gap_ns(number)
-    first = found.first.latencies_ns[number * spec.first_frames : (number + 1) * spec.first_frames]
-    frames = 0 if spec.interrupt else spec.frames
-    later = found.second.latencies_ns[number * frames : (number + 1) * frames]
-    taken = [*first, *later]
+    taken = [frame.latency_ns for frame in frames_of(found, number)]
     known = [one for one in taken if one is not None]
     longest_ns = max(known, default=0)
-    if spec.tolerates == "lost":
-        return Pair(gap_ns, longest_ns, "")
-    if len(known) < spec.first_frames + frames:
+    if len(known) < len(taken) and "lost" not in spec.tolerates:
         return Pair(gap_ns, None, "lost")
+    what = ""
+    if "late" not in spec.tolerates and longest_ns > bound_ns:
+        what = _late(_steps(found, number), gap_ns, longest_ns, bound_ns)
     # What comes out with the frames at the end was woken up by them.
-    latest_ns = spec.period_ns - CHECK_ROOM_NS - gap_ns if spec.tolerates == "late" else bound_ns
-    what = "late" if longest_ns > latest_ns else ""
-    if not what and first and later and not spec.other_port and spec.first_frames == 1 and gap_ns + min(known[1:]) < known[0]:
+    elif spec.check and "lost" not in spec.tolerates and longest_ns > spec.period_ns - CHECK_ROOM_NS - gap_ns:
+        what = "late"
+    alone_first = not spec.other_port and spec.first_frames == 1
+    if not what and alone_first and len(taken) > 1 and len(known) == len(taken) and gap_ns + min(known[1:]) < known[0]:
         what = "overtaken"
     return Pair(gap_ns, longest_ns, what)
+
+
+def _steps(found: HuntResult, number: int) -> list[tuple[int, int]]:
+    """When the steps of a pair began and ended, in ns from its beginning."""
+    count, origin_ns = len(found.spec.steps), SETTLE_NS + number * found.spec.period_ns
+    return [(begin - origin_ns, end - origin_ns) for begin, end in found.stepped[number * count : (number + 1) * count]]
+
+
+def _late(steps: Sequence[tuple[int, int]], arrival_ns: int, latency_ns: int, bound_ns: int) -> str:
+    """What a frame is that took longer than the bound.
+
+    A frame that comes while a step is done, or shortly before, may wait until it is done. If it comes out later than that, or
+    waits for a step that began later, it is `old`.
+    """
+    out_ns = arrival_ns + latency_ns
+    met = [(begin, end) for begin, end in steps if begin <= out_ns and end > arrival_ns]
+    if any(out_ns <= end + bound_ns for begin, end in met if begin <= arrival_ns + bound_ns):
+        return ""
+    return "old" if met else "late"
 
 
 def _stuck(found: HuntResult, number: int, bound_ns: int) -> bool:
     """Whether the last frame at the end of a pair did not come out, or late."""
     checks = found.check.latencies_ns[number * CHECKS : (number + 1) * CHECKS]
     return len(checks) < CHECKS or checks[-1] is None or checks[-1] > bound_ns
+
+
+def _departures(found: HuntResult) -> Iterator[tuple[Received, int, int, int, int]]:
+    """Each stream: its frames in a pair, when the first departs, and how far apart pairs and frames are, in ns."""
+    spec = found.spec
+    yield found.first, spec.first_frames, SETTLE_NS, spec.period_ns, spec.first_every_ns
+    yield found.second, spec.frames, SETTLE_NS + spec.first_gap_ns, spec.period_ns + spec.step_ns, spec.frames_every_ns
+    yield found.check, CHECKS, SETTLE_NS + spec.period_ns - CHECK_ROOM_NS, spec.period_ns, CHECK_EVERY_NS
+
+
+def _repeated(found: HuntResult) -> set[int]:
+    """The pairs in which a frame came out once more, also one of a pair before."""
+    pairs = set()
+    for stream, frames, first_ns, every_ns, within_ns in _departures(found):
+        for place, age_ns in stream.repeats:
+            number, rest = divmod(place, frames)
+            at_ns = first_ns + number * every_ns + rest * within_ns + age_ns
+            pairs.add(min((at_ns - SETTLE_NS) // found.spec.period_ns, found.spec.pairs - 1))
+    return pairs
+
+
+def _reordered(found: HuntResult) -> set[int]:
+    """The pairs of frames that came out after a later one of the same stream (RFC 4737, 3.3)."""
+    pairs = set()
+    for stream, frames, first_ns, every_ns, within_ns in _departures(found):
+        earliest_ns = None
+        for place, latency_ns in reversed(list(enumerate(stream.latencies_ns)) if stream is not found.check else []):
+            if latency_ns is not None:
+                number, rest = divmod(place, frames)
+                out_ns = first_ns + number * every_ns + rest * within_ns + latency_ns
+                if earliest_ns is not None and out_ns > earliest_ns:
+                    pairs.add(number)
+                earliest_ns = out_ns if earliest_ns is None else min(earliest_ns, out_ns)
+    return pairs
 
 
 def _freed(found: HuntResult) -> Sequence[list[int | None]]:

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Tries what the driver executes: the second event comes before each instruction of each path that it takes.
 
-An instant in ns hits one instruction or another, depending on what the kernel did before it: an allocator may have fetched a page,
-say. So a window of few instructions can move out of the way of a search by time. Here the event comes before the n-th instruction
-of the driver in its pair, wherever that is in time. A path is what the driver, and the part of the kernel that hands a NIC's work to
-it, executed before that instruction.
+An instant in ns hits one instruction or another, depending on what the kernel did before it: an allocator may have fetched a
+page, say. So a window of few instructions can move out of the way of a search by time. Here the event comes before the n-th
+instruction of the driver in its pair, wherever that is in time. Instructions of the kernel that hands it a NIC's work count, too.
 """
 
 from __future__ import annotations
@@ -23,6 +22,8 @@ from irqlab.hunting.findings import Finding, group
 from irqlab.hunting.functions import functions
 from irqlab.hunting.pairs import Limits, Pair, pairs_of
 from irqlab.hunting.smaller import said, shortest_failing
+from irqlab.hunting.weighing import weighed
+from irqlab.qemu.machine import CancelledError
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.hunt import Cued, Cues, HuntResult, HuntTrial
 from irqlab.trials.testbed import Testbed
@@ -77,6 +78,7 @@ class Tried:
     missed: Sequence[Missed] = ()
     broken: Sequence[tuple[HuntTrial, IrqlabError]] = ()
     """Trials in which the DUT failed."""
+    interrupted: bool = False
 
     @property
     def covered(self) -> int:
@@ -96,7 +98,10 @@ def hunt_paths(runner: TrialRunner, case: Case, limits: Limits, most: int) -> Tr
     """Tries them, in no more than about `most` pairs. Raises IrqlabError."""
     one = _apart(case.trial, limits)
     code = code_around(runner.testbed)
-    survey = runner.trial(_with(one, code, [None] * LEADS))
+    try:
+        survey = runner.trial(_with(one, code, [None] * LEADS))
+    except CancelledError:
+        return Tried(interrupted=True)
     ways = {way.path: way.steps for way in survey.paths}
     if not ways:
         return Tried()
@@ -107,7 +112,7 @@ def hunt_paths(runner: TrialRunner, case: Case, limits: Limits, most: int) -> Tr
     found = Tried(known, paths=len(ways), pairs=judged, missed=list(_missed(survey, limits)))
     for _ in range(ROUNDS):
         points = list(_points(ways, leads, tried, most - len(found.pairs)))
-        if not points:
+        if not points or found.interrupted:
             break
         asked: list[Trial[HuntResult]] = [_with(one, code, some) for some in points]
         results = runner.attempts(asked, lambda _: f"{case.kind}, {case.port} port, before each instruction of {len(ways)} paths")
@@ -116,25 +121,32 @@ def hunt_paths(runner: TrialRunner, case: Case, limits: Limits, most: int) -> Tr
         for trial, result in zip(asked, results, strict=True):
             assert isinstance(trial, HuntTrial)
             if isinstance(result, IrqlabError):
-                broken.append((trial, result))
+                if not isinstance(result, CancelledError):
+                    broken.append((trial, result))
                 continue
             tried.update((cued.address, cued.place) for cued in result.cued if cued.at_ns is not None)
             judged += pairs_of(result, limits)
             missed += _missed(result, limits)
-        found = Tried(known, frozenset(tried), len(ways), judged, missed, broken)
+        interrupted = any(isinstance(result, CancelledError) for result in results)
+        found = Tried(known, frozenset(tried), len(ways), judged, missed, broken, interrupted)
     return found
 
 
-def findings(runner: TrialRunner, case: Case, found: Tried, limits: Limits, step_ns: int) -> Iterator[Finding]:
-    """What went wrong, by instructions close to each other; with the shortest trial that shows it again without cues."""
-    by_number = {missed.cued.executed: missed for missed in sorted(found.missed, key=lambda m: m.pair.latency_ns or 0)}
-    in_order = [replace(missed.pair, gap_ns=missed.cued.executed) for missed in found.missed]
+def found_on_paths(runner: TrialRunner, case: Case, found: Tried, limits: Limits, step_ns: int) -> Iterator[Finding]:
+    """What went wrong, by instructions close to each other; with the shortest trial that shows it again by time."""
+    by_number = {one.cued.executed: one for one in sorted(found.missed, key=lambda one: one.pair.latency_ns or 0)}
+    in_order = [replace(one.pair, gap_ns=one.cued.executed) for one in found.missed]
     for number, one in enumerate(group(case.kind, case.port, in_order, 1)):
         assert one.at_ns is not None
         worst = by_number[one.at_ns]
-        plain = replace(one, from_ns=None, to_ns=None, at_ns=worst.pair.gap_ns, address=worst.cued.address)
+        gap_ns = worst.pair.gap_ns
+        finding = replace(one, from_ns=None, to_ns=None, at_ns=gap_ns, arrival_ns=gap_ns, pc=worst.cued.address)
         shown = _shown(runner, case, worst, limits, step_ns) if number < CONFIRMED else None
-        yield replace(plain, at_ns=shown.gaps_ns[-1], lead=shown.pairs - 1, replay=replay_of(shown)) if shown else plain
+        if shown:
+            gap_ns = shown.gaps_ns[-1]
+            finding = replace(finding, at_ns=gap_ns, arrival_ns=gap_ns, lead=shown.pairs - 1, replay=replay_of(shown))
+            finding = weighed(runner, finding, shown, limits)
+        yield finding
     for trial, error in found.broken:
         yield _broken(runner, case, trial, error)
 

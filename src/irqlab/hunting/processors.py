@@ -15,11 +15,12 @@ from functools import partial
 
 from irqlab.errors import IrqlabError
 from irqlab.hunting.cases import Case
-from irqlab.hunting.findings import Finding, Place, disorder, group, numbered
+from irqlab.hunting.findings import Finding, Place, group, numbered
 from irqlab.hunting.options import Options
 from irqlab.hunting.pairs import Limits, Pair, pairs_of
 from irqlab.hunting.smaller import said, shortest_failing, shortest_lead
 from irqlab.profile.listing import Listing
+from irqlab.qemu.machine import CancelledError
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.hunt import HuntResult, HuntTrial, Switches
 from irqlab.trials.trial import Trial
@@ -52,10 +53,10 @@ def schedules(instructions: int, options: Options) -> list[Points]:
 
 def hunt_processors(
     runner: TrialRunner, case: Case, limits: Limits, alone: HuntResult, options: Options, code: Callable[[], Listing]
-) -> tuple[list[Pair], list[Finding]]:
+) -> tuple[list[Pair], list[Finding], int | None]:
     """Tries all schedules; pairs have the schedule's number as `gap_ns`. `code`: the driver's.
 
-    Raises IrqlabError.
+    The third value is how many schedules there are, if it was interrupted. Raises IrqlabError.
     """
     asked = _asked(alone, options)
     judged: list[Pair] = []
@@ -64,18 +65,19 @@ def hunt_processors(
     trials: list[Trial[HuntResult]] = [_with(case.trial, points) for _, points in chunks]
     tried = runner.attempts(trials, lambda trial: _progress(chunks[trials.index(trial)], len(asked)))
     for (first, points), found in zip(chunks, tried, strict=True):
+        if isinstance(found, CancelledError):
+            continue
         if isinstance(found, IrqlabError):
             findings.append(_broken(runner, case, first, points, found))
         else:
             judged += [replace(pair, gap_ns=first + pair.number) for pair in pairs_of(found, limits)]
-            findings += list(disorder(case.kind, case.port, found))
     for number, one in enumerate(group(case.kind, case.port, judged, 1)):
         at = one.from_ns or 0  # those after the first may go wrong because of it
         led = partial(_led, case.trial, asked, at)
         lead = shortest_lead(runner, led, at % TRIAL_PAIRS, limits) if number < CONFIRMED else None
         places = _places(tried, at, code())
         findings.append(replace(numbered(one, at, lead), switches=_listed(asked[at]), places=places))
-    return judged, findings
+    return judged, findings, len(asked) if any(isinstance(found, CancelledError) for found in tried) else None
 
 
 def replayed(case: Case, alone: HuntResult, options: Options) -> HuntTrial | None:

@@ -15,17 +15,24 @@ from irqlab.dut.kernel_log import KernelProblemError
 from irqlab.errors import IrqlabError
 from irqlab.hunting.cases import Case
 from irqlab.hunting.failures import fail_calls, failing_call
-from irqlab.hunting.findings import Finding, disorder, group
+from irqlab.hunting.findings import Finding, group
 from irqlab.hunting.instants import busy_spans, chosen_spans, trials
-from irqlab.hunting.options import OVERRUNS, Options
+from irqlab.hunting.options import ARRIVALS, INTERRUPTS, OVERRUNS, TRANSMIT, Options
 from irqlab.hunting.overruns import with_room
 from irqlab.hunting.pairs import Limits, Pair, pairs_of
+from irqlab.hunting.paths import Tried, found_on_paths, hunt_paths
 from irqlab.hunting.processors import hunt_processors, replayed
 from irqlab.hunting.smaller import said, shortest_failing, shortest_lead
+from irqlab.hunting.weighing import parted, weighed
 from irqlab.qemu.machine import CancelledError, MachineError
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.hunt import CHECK_ROOM_NS, HuntResult, HuntTrial
 from irqlab.trials.trial import Trial
+
+BY_PATH = (ARRIVALS, TRANSMIT, INTERRUPTS)
+"""What is also tried by instructions of paths."""
+LEAST_BY_PATH = 5_000
+"""Pairs that are tried so, if there are no more instants."""
 
 
 class NotAloneError(IrqlabError):
@@ -43,6 +50,12 @@ class Hunted:
     findings: Sequence[Finding]
     pcs: frozenset[int] = frozenset()
     """Where the processor was when a second frame arrived."""
+    observations: Sequence[Finding] = ()
+    """What is no finding (irqlab.hunting.weighing)."""
+    planned: int | None = None
+    """It was interrupted: how many instants were to be tried."""
+    paths: Tried | None = None
+    """What was tried by instructions; None: nothing."""
 
 
 def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
@@ -64,8 +77,8 @@ def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
         judged, findings = fail_calls(runner, case, calls, limits)
         return Hunted(limits, ((0, calls - 1),), 1, judged, findings)
     if case.trial.switches is not None:
-        judged, findings = hunt_processors(runner, case, limits, alone, options, partial(listing, runner.testbed))
-        return Hunted(limits, (), 1, judged, findings)
+        judged, findings, planned = hunt_processors(runner, case, limits, alone, options, partial(listing, runner.testbed))
+        return Hunted(limits, (), 1, judged, findings, planned=planned)
     step_ns = step_of(runner, options)
     spans = _spans(case, alone, options, step_ns, limits)
     if case.instants is not None and _count(spans, step_ns) > case.instants:
@@ -78,26 +91,43 @@ def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
     judged, findings = [], []
     pcs: set[int] = set()
     for trial, found in zip(asked, tried, strict=True):
+        if isinstance(found, CancelledError):
+            continue
         if isinstance(found, IrqlabError):
             findings.append(_broken(runner, case, trial, found))
         else:
             judged += list(pairs_of(found, limits))
-            findings += list(disorder(case.kind, case.port, found))
             pcs.update(found.second.pcs[:: trial.frames or 1])
     number_of: dict[int | None, int] = {pair.gap_ns: pair.number for pair in judged}
     one = replace(case.trial, step_ns=step_ns)
     grouped = group(case.kind, case.port, judged, step_ns)
-    confirmed = [_confirmed(runner, one, f, number_of[f.at_ns], limits) for f in grouped]
-    return Hunted(limits, spans, step_ns, judged, [*confirmed, *findings], frozenset(pcs))
+    weighed: list[Finding] = []
+    by_path, interrupted = None, any(isinstance(found, CancelledError) for found in tried)
+    if case.kind in BY_PATH and options.begin is None and options.end is None and not interrupted:
+        by_path = hunt_paths(runner, case, limits, max(len(judged), LEAST_BY_PATH))
+        before = {one.cued.address for one in by_path.missed}
+        grouped = [one for one in grouped if one.pc not in before]
+        weighed = list(found_on_paths(runner, case, by_path, limits, step_of(runner, options)))
+        interrupted = by_path.interrupted
+    weighed += [_confirmed(runner, one, f, number_of[f.at_ns], limits) for f in grouped]
+    confirmed, observations = parted(weighed)
+    planned = _count(spans, step_ns) if interrupted else None
+    return Hunted(limits, spans, step_ns, judged, [*confirmed, *findings], frozenset(pcs), observations, planned, by_path)
 
 
 def _confirmed(runner: TrialRunner, one: HuntTrial, finding: Finding, most: int, limits: Limits) -> Finding:
-    """The finding with the shortest trial that shows it again."""
+    """The finding with the shortest trial that shows it again, and what is known after a replay without a further frame."""
     assert finding.at_ns is not None
-    lead = shortest_lead(runner, partial(led, one, finding.at_ns), most, limits)
+    leading = partial(led, one, finding.at_ns)
+    lead = shortest_lead(runner, leading, most, limits)
     if lead is None:
         return finding
-    return replace(finding, lead=lead, replay=replay_of(led(one, finding.at_ns, lead)))
+    again = leading(lead)
+    finding = replace(finding, lead=lead, replay=replay_of(again))
+    known = weighed(runner, finding, again, limits)
+    if known.by_itself_ns is None or known.what != finding.what:
+        return known
+    return weighed(runner, finding, leading(most), limits)  # exactly as it was found
 
 
 def step_of(runner: TrialRunner, options: Options) -> int:
@@ -115,7 +145,8 @@ def alone_of(runner: TrialRunner, case: Case, options: Options) -> tuple[Limits,
         raise NotAloneError(
             f"{len(found) - len(latencies)} of {len(found)} frames that came alone, {period_ms:g} ms apart, never came out"
         )
-    bound_ns = max(latencies) * options.burst + round(options.bound * 1e3)
+    # After a change a frame may wait for an answer to the kernel's question for the neighbour's address: one more way.
+    bound_ns = max(latencies) * (options.burst + bool(case.trial.steps)) + round(options.bound * 1e3)
     if not case.trial.transmits:
         return Limits(max(latencies), bound_ns), alone
     freed = [one.freed_ns for one in alone.transmitted if one.freed_ns is not None]

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from irqlab.errors import IrqlabError
 from irqlab.hunting.pairs import Limits, pairs_of
+from irqlab.qemu.machine import CancelledError
 from irqlab.runner.runner import TrialRunner
 from irqlab.trials.hunt import HuntTrial
 
@@ -22,12 +24,13 @@ def said(error: IrqlabError) -> str:
 def shortest_lead(runner: TrialRunner, led: Callable[[int], HuntTrial], most: int, limits: Limits) -> int | None:
     """How many pairs have to come before one in which something goes wrong: 0, a power of two, or `most`.
 
-    `led`: the trial that ends with it, with so many pairs before it. None: it goes wrong in none of them.
+    `led`: the trial that ends with it, with so many pairs before it. None: it goes wrong in none of them, or the user interrupts.
     """
-    for lead in sorted({0, most, *(1 << n for n in range(most.bit_length()))}):
-        found = runner.attempt(led(lead))
-        if isinstance(found, IrqlabError) or list(pairs_of(found, limits))[-1].what:
-            return lead
+    with suppress(CancelledError):
+        for lead in sorted({0, most, *(1 << n for n in range(most.bit_length()))}):
+            found = runner.attempt(led(lead))
+            if isinstance(found, IrqlabError) or list(pairs_of(found, limits))[-1].what:
+                return lead
     return None
 
 
@@ -36,17 +39,19 @@ def shortest_failing(
 ) -> tuple[int, int, IrqlabError]:
     """The DUT failed in a trial with so many pairs: halves it as long as it fails in one of the halves.
 
-    `part`: the trial from a pair on, with so many. Returns the first pair, how many there are, and the error.
+    `part`: the trial from a pair on, with so many. Returns the first pair, how many there are, and the error; if the user
+    interrupts, what is known then.
     """
     first = 0
-    while pairs > 1:
-        runner.progress(f"the DUT failed in {pairs} pairs, looking for fewer")
-        half = pairs // 2
-        for begin, count in ((first, half), (first + half, pairs - half)):
-            found = runner.attempt(part(begin, count))
-            if isinstance(found, IrqlabError):
-                first, pairs, error = begin, count, found
+    with suppress(CancelledError):
+        while pairs > 1:
+            runner.progress(f"the DUT failed in {pairs} pairs, looking for fewer")
+            half = pairs // 2
+            for begin, count in ((first, half), (first + half, pairs - half)):
+                found = runner.attempt(part(begin, count))
+                if isinstance(found, IrqlabError):
+                    first, pairs, error = begin, count, found
+                    break
+            else:
                 break
-        else:
-            break
     return first, pairs, error

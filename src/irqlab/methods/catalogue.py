@@ -68,6 +68,14 @@ def rows(contents: Sequence[dict[str, Any]]) -> list[Row]:
     return [replace(row, members=members(row)) for row in found]
 
 
+def answers(found: Sequence[Row]) -> list[str]:
+    """What rows say, and how sure that is: sentences for the end of the terminal output and the beginning of the report."""
+    mine = [(methods()[name], own) for name, own in rows_by_method(found, complete=True).items()]
+    said = [(method, own, verdicts) for method, own in mine if (verdicts := method.verdicts(own))]
+    sure = dict.fromkeys(text for method, own, _ in said if (text := method.sure(own)))
+    return [text for _, _, verdicts in said for text in verdicts] + list(sure)
+
+
 def rows_by_method(found: Sequence[Row], complete: bool = False) -> dict[str, list[Row]]:
     """Rows grouped by method name, in the order of the methods. `complete`: leave out interrupted ones."""
     kept = [row for row in found if row.data["complete"] or not complete]

@@ -8,41 +8,50 @@ repeated. `irqlab.hunting` has the search.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from irqlab import units
 from irqlab.config.workload import Workload
-from irqlab.debug.evidence import config_of, coverage_of, trace_of, traceable
-from irqlab.debug.trace import Step, shown
+from irqlab.debug.evidence import config_of, coverage_of, places_of, trace_of, traceable
+from irqlab.debug.trace import Step, held_by, shown
 from irqlab.errors import IrqlabError
 from irqlab.hunting.cases import Case, cases
 from irqlab.hunting.findings import Finding, Place, group, numbered
-from irqlab.hunting.options import KINDS, PROCESSORS, Options
+from irqlab.hunting.options import ARRIVALS, FAILURES, FAILURES_UP, INTERRUPTS, KINDS, PROCESSORS, TRANSMIT, Options
 from irqlab.hunting.pairs import Limits, Pair
-from irqlab.hunting.search import Hunted, NotAloneError, hunt, replay, step_of
+from irqlab.hunting.search import Hunted, NotAloneError, hunt, led, replay, step_of
+from irqlab.hunting.weighing import HELD, parted, weighed
 from irqlab.methods.method import DUT, RUN, SCHEMES, Lines, Method
 from irqlab.present import plots
 from irqlab.present.columns import Col
-from irqlab.present.parts import Group, Numbers
+from irqlab.present.parts import Group, Numbers, Plot
 from irqlab.present.rows import legend_of, line_of
 from irqlab.present.tables import Table
 from irqlab.present.variants import Row
 from irqlab.profile import coverage
 from irqlab.profile.coverage import Function
+from irqlab.qemu.machine import CancelledError
 from irqlab.results.document import MethodResult
 from irqlab.results.values import Count
 from irqlab.runner.runner import TrialRunner
-from irqlab.trials.hunt import HuntTrial, NotSupportedError
+from irqlab.trials.hunt import WARMUP_PAIRS, HuntTrial, NotSupportedError
 from irqlab.trials.testbed import Testbed
 
-STEPS_BEFORE, STEPS_AFTER = 6, 16
+STEPS_BEFORE, STEPS_AFTER = 3, 18
 """Of a trace, printed around the second event."""
+BADNESS = ("message", "lost", "left", "stuck", "duplicated", "old", "kept", "reordered", "overtaken", "late")
+"""What can be found, the worst first."""
 QEMU = 7
 """The major version in which the tester can end a processor's turn. QEMU 10 aborts (docs/hunting.md)."""
 CPUS = 2
 """Processors of a hunt for races between processors."""
+ROWS, MARKS, PAUSE_NS = 7, 9, 30_000
+"""Of a picture: functions, instants that are named, and when it ends: the driver does nothing for so long."""
+MASK = re.compile(r"enabled 0x[0-9a-f]+")
+"""In what a trace says of a NIC's registers (irqlab.debug.state)."""
 POINTS = 300
 """Of the plot: each is the worst of its instants."""
 
@@ -60,6 +69,13 @@ class Sample:
     """From one instant to the next; null: calls or schedules were tried, which have numbers."""
     spans_ns: tuple[tuple[Count, Count], ...]
     """The instants tried, in ns after the first event, both ends included. Of failures: numbers of calls."""
+    places: Annotated[
+        Count | None, Col("Places", format=units.whole, title="instructions, with the way there, of the driver", optional=True)
+    ]
+    """Instructions of the driver, and of the kernel where it hands it the NIC's work, each with the 64 executed up to it, as seen
+    without a second event; null: it came at instants only."""
+    tried_places: Annotated[Count | None, Col("tried", format=units.whole, title="the event came before them", optional=True)]
+    """Before so many of these places the second event came."""
     alone_ns: Annotated[Count, Col("Alone", format=units.duration, title="the longest latency without a second event")]
     bound_ns: Annotated[Count, Col("Bound", format=units.duration, title="a frame that takes longer is late")]
     worst_ns: Annotated[Count | None, Col("Worst", format=units.duration, title="the longest latency of any frame")]
@@ -67,8 +83,20 @@ class Sample:
     freed_ns: Annotated[Count | None, Col("Freed", format=units.duration, title="the longest time until a packet was freed")]
     """The longest time until a packet was freed; null: not measured."""
     missed: Annotated[Count, Col("Missed", "instants", units.whole, mark=lambda n: "bad" if n else "good")]
-    """Instants at which something went wrong."""
+    """Instants of the findings."""
+    held: Annotated[
+        Count | None,
+        Col("Held", "instants", units.whole, title="a frame was late, since the processor worked; no miss", optional=True),
+    ]
+    """Instants of the observations; null: none."""
+    planned: Annotated[
+        Count | None, Col("of", "instants", units.whole, title="interrupted: how many were to be tried", optional=True)
+    ]
+    """How many were to be tried; null: all were."""
     findings: tuple[Finding, ...]
+    observations: tuple[Finding, ...]
+    """What is no finding: the frame was late, but came out by itself, and the processor did not idle meanwhile. At most one, the
+    worst of all."""
     worst_over_time: tuple[tuple[Count, Count], ...]
     """(instant, longest latency) in ns, for the plot; each is the worst of its neighbours."""
 
@@ -79,7 +107,11 @@ class Summary:
 
     instants: Count
     missed: Count
-    """Instants at which something went wrong."""
+    """Instants of the findings."""
+    held: Count = 0
+    """Instants of the observations."""
+    interrupted: bool = False
+    """Not everything was tried."""
     replayed: Count | None = None
     """With --at and --repeat: the number of repetitions in which it happened; null: not repeated."""
     testbed: dict[str, Any] | None = None
@@ -108,9 +140,11 @@ def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResu
         first_every_ns=round(options.first_gap * 1e3),
         interrupt_delay_ns=options.irq_delay,
         write_delay_ns=options.write_delay,
+        warmup_pairs=WARMUP_PAIRS + options.state if options.state else None,
     )
     seen = 0
     pcs: set[int] = set()
+    interrupted = False
     for case in cases(runner.testbed, one, options):
         if options.at is None:
             try:
@@ -120,30 +154,45 @@ def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResu
                     raise
                 runner.progress(f"{case.kind} is left out: {error}")
                 continue
+            except CancelledError:
+                if not result.samples:
+                    raise
+                interrupted = True
+                break
             pcs |= hunted.pcs
+            if hunted.paths:
+                pcs.update(address for address, _ in hunted.paths.tried)
             traced = sum(1 for sample in result.samples for finding in sample.findings if finding.trace)
             if hunted.pairs or hunted.findings:
-                result.samples.append(_sample(case, _traced(runner, hunted, options.traces - traced)))
+                result.samples.append(_sample(case, _explained(runner, hunted, options.traces - traced)))
+            if hunted.planned is not None:
+                interrupted = True
+                break
             continue
         limits, pairs = replay(runner, case, options)
         if not pairs:
             continue
         seen += sum(1 for pair in pairs if pair.what)
-        result.samples.append(_replayed(case, limits, pairs, step_of(runner, options), options.at))
-    missed = sum(sample.missed for sample in result.samples)
-    replayed = None if options.at is None else seen
-    covered = _covered(runner, pcs) if pcs else ()
+        result.samples.append(_replayed(runner, case, limits, pairs, options))
+    covered = _covered(runner, pcs) if pcs and not interrupted else ()
     instructions, tried = coverage.totals(covered)
     result.summary = Summary(
         instants=sum(sample.instants for sample in result.samples),
-        missed=missed,
-        replayed=replayed,
-        testbed=config_of(runner.testbed) if any(f.replay for sample in result.samples for f in sample.findings) else None,
+        missed=sum(sample.missed for sample in result.samples),
+        held=sum(sample.held or 0 for sample in result.samples),
+        interrupted=interrupted,
+        replayed=None if options.at is None else seen,
+        testbed=config_of(runner.testbed) if any(one.replay for sample in result.samples for one in _shown(sample)) else None,
         driver_instructions=instructions if covered else None,
         tried_instructions=tried if covered else None,
         coverage=covered,
     )
     return result
+
+
+def _shown(sample: Sample) -> tuple[Finding, ...]:
+    """Findings, then observations."""
+    return (*sample.findings, *sample.observations)
 
 
 def _in_turn(runner: TrialRunner, options: Options) -> TrialRunner:
@@ -166,27 +215,58 @@ def _covered(runner: TrialRunner, pcs: set[int]) -> tuple[Function, ...]:
         return ()
 
 
-def _traced(runner: TrialRunner, hunted: Hunted, most: int) -> Hunted:
-    """With traces of the first findings."""
-    findings = list(hunted.findings)
-    for number, finding in enumerate(findings):
+def _explained(runner: TrialRunner, hunted: Hunted, traces: int) -> Hunted:
+    """With what the processor was about to execute when frames came, and traces of the first findings, and of observations."""
+    if hunted.planned is not None:
+        return hunted
+    findings = _traced(runner, _placed(runner, hunted.findings), hunted.limits, traces)
+    observations = _traced(runner, _placed(runner, hunted.observations), hunted.limits, traces)
+    return replace(hunted, findings=findings, observations=[_held(one) for one in observations])
+
+
+def _placed(runner: TrialRunner, findings: Sequence[Finding]) -> list[Finding]:
+    """With the places where the processor was."""
+    try:
+        found = places_of(runner.testbed, {one.pc for one in findings if one.pc}) if any(one.pc for one in findings) else {}
+    except IrqlabError as error:
+        runner.progress(f"where the processor was is not known: {error}")
+        found = {}
+    return [replace(one, before=found.get(one.pc, "")) for one in findings]
+
+
+def _traced(runner: TrialRunner, findings: Sequence[Finding], limits: Limits, most: int) -> list[Finding]:
+    """With traces of the first ones."""
+    found = list(findings)
+    for number, finding in enumerate(found):
         if most > 0 and finding.replay is not None and traceable(finding.replay):
             runner.progress(f"tracing what the driver executes at {finding.at_ns} ns")
             most -= 1
             try:
-                trace = trace_of(runner.testbed, finding.replay, hunted.limits.alone_ns, finding.worst_ns)
+                trace = trace_of(runner.testbed, finding.replay, limits.alone_ns, finding.worst_ns)
             except IrqlabError as error:
                 runner.progress(f"no trace: {error}")
             else:
-                findings[number] = replace(finding, trace=trace)
-    return replace(hunted, findings=findings)
+                found[number] = replace(finding, trace=trace)
+    return found
 
 
-def _replayed(case: Case, limits: Limits, pairs: Sequence[Pair], step_ns: int, at_ns: int) -> Sample:
+def _held(one: Finding) -> Finding:
+    """An observation, with the functions of its trace that held the processor."""
+    if not one.trace or one.arrival_ns is None or one.by_itself_ns is None:
+        return one
+    return replace(one, held_by=held_by(one.trace, one.arrival_ns, one.arrival_ns + one.by_itself_ns))
+
+
+def _replayed(runner: TrialRunner, case: Case, limits: Limits, pairs: Sequence[Pair], options: Options) -> Sample:
+    at_ns, step_ns = options.at or 0, step_of(runner, options)
     found = group(case.kind, case.port, pairs, 0)
     if _timeless(case):
         found = [numbered(one, at_ns, None) for one in found]
-    return _sample(case, Hunted(limits, [(at_ns, at_ns)], step_ns, pairs, found))
+    else:
+        again = led(replace(case.trial, step_ns=step_ns), at_ns, options.lead)
+        found = _placed(runner, [weighed(runner, one, again, limits) for one in found])
+    findings, observations = parted(found)
+    return _sample(case, Hunted(limits, [(at_ns, at_ns)], step_ns, pairs, findings, observations=observations))
 
 
 def _timeless(case: Case) -> bool:
@@ -202,7 +282,9 @@ def _sample(case: Case, hunted: Hunted) -> Sample:
     return Sample(
         kind=case.kind,
         port=case.port,
-        instants=len(hunted.pairs) + broken,
+        instants=len(hunted.pairs) + broken + (len(hunted.paths.pairs) if hunted.paths else 0),
+        places=len(hunted.paths.known) if hunted.paths else None,
+        tried_places=hunted.paths.covered if hunted.paths else None,
         step_ns=None if timeless else hunted.step_ns,
         spans_ns=tuple(hunted.spans),
         alone_ns=hunted.limits.alone_ns,
@@ -210,8 +292,11 @@ def _sample(case: Case, hunted: Hunted) -> Sample:
         worst_ns=worst.latency_ns if worst else None,
         worst_at_ns=worst.gap_ns if worst and not timeless else None,
         freed_ns=max((pair.freed_ns for pair in hunted.pairs if pair.freed_ns is not None), default=None),
-        missed=sum(1 for pair in hunted.pairs if pair.what) + broken,
+        missed=sum(one.instants for one in hunted.findings),
+        held=sum(one.instants for one in hunted.observations) or None,
+        planned=hunted.planned,
         findings=tuple(hunted.findings),
+        observations=tuple(hunted.observations),
         worst_over_time=tuple(_thinned(timed)),
     )
 
@@ -225,8 +310,8 @@ def _thinned(pairs: Sequence[Pair]) -> Iterator[tuple[int, int]]:
 
 
 def _plots(rows: Sequence[Row], number: Numbers) -> Group:
-    """The longest latency by instant, for each kind of event and port."""
-    drawn = []
+    """What happened around the findings; without one, the longest latency by instant, for each kind of event and port."""
+    drawn = [_span(one, number) for row in rows for one in _traces_of(row)]
     for kind, port in dict.fromkeys((sample.kind, sample.port) for row in rows for sample in row.samples):
         curves = [
             line_of(row, [(at / 1e3, worst / 1e3) for at, worst in sample.worst_over_time])
@@ -234,19 +319,71 @@ def _plots(rows: Sequence[Row], number: Numbers) -> Group:
             for sample in row.samples
             if (sample.kind, sample.port) == (kind, port) and not kind.startswith("failures")
         ]
-        if curves:
+        if curves and not drawn:
             title = f"{kind.capitalize()}, {port} port"
             drawn.append(number.plot(title, plots.over_time(curves, "µs after the first event", "longest latency, µs", title)))
     tables = [_FINDINGS.table(rows), *(table for row in rows for table in (*_traces(row), *_coverage(row)))]
+    if any(_observations(row) for row in rows):
+        tables.insert(1, _OBSERVATIONS.table(rows))
     return Group(legend=legend_of(rows), plots=drawn, tables=tables)
+
+
+def _span(finding: Finding, number: Numbers) -> Plot:
+    """The driver's functions while the frame came, until the processor idles, and what happened then."""
+    steps = _around(finding)
+    marks = [step for step in steps if step.what == "event" or (step.what == "write" and _masks(step, steps))][:MARKS]
+    spans: dict[str, list[tuple[float, float]]] = {}
+    running: list[tuple[str, int]] = []
+    for step in steps:
+        if step.what == "enter":
+            running.append((step.text.split(",")[0], step.at_ns))
+        elif step.what == "leave":
+            name = step.text.split("+")[0]
+            began_ns = running.pop()[1] if running else steps[0].at_ns
+            spans.setdefault(name, []).append((began_ns / 1e3, step.at_ns / 1e3))
+    rows = sorted(spans.items(), key=lambda row: row[1][0][0])[:ROWS]
+    told = [f"{n}: {step.what + ' ' if step.what != 'event' else ''}{step.text}" for n, step in enumerate(marks, 1)]
+    later = next((step for step in finding.trace if step.what == "event" and step.at_ns > steps[-1].at_ns), None)
+    if later is not None:
+        told.append(f"{units.duration(later.at_ns - (finding.arrival_ns or 0))} after the frame came: {later.text}")
+    if finding.worst_ns is not None:
+        told.append(f"the frame came out after {units.duration(finding.worst_ns)}")
+    title = f"{finding.what.capitalize()} {finding.where}, {finding.kind}, {finding.port} port"
+    picture = plots.timeline(rows, [(step.at_ns / 1e3, str(n)) for n, step in enumerate(marks, 1)], title)
+    return number.plot(title, picture, "; ".join(told) + ".", wide=True)
+
+
+def _around(finding: Finding) -> Sequence[Step]:
+    """The steps of a trace around the frame's arrival, until the driver pauses; of an observation until the frame came out."""
+    trace = finding.trace
+    middle = next((n for n, step in enumerate(trace) if step.what == "event" and step.at_ns == finding.arrival_ns), 0)
+    first, last = middle, middle
+    while first and trace[first].at_ns - trace[first - 1].at_ns < PAUSE_NS:
+        first -= 1
+    until_ns = trace[middle].at_ns + ((finding.by_itself_ns or 0) if finding.what == HELD else 0)
+    while last + 1 < len(trace) and (
+        last == middle or trace[last + 1].at_ns <= until_ns or trace[last + 1].at_ns - trace[last].at_ns < PAUSE_NS
+    ):
+        last += 1
+    return trace[first : last + 1]
+
+
+def _masks(step: Step, steps: Sequence[Step]) -> bool:
+    """Whether a write changes which causes interrupt, if the NIC's registers are known."""
+    before = next((one for one in reversed(steps[: steps.index(step)]) if one.registers), step)
+    return MASK.findall(before.registers) != MASK.findall(step.registers)
 
 
 def _traces(row: Row) -> Iterator[Table]:
     """What the driver executed, whole."""
-    for number, finding in enumerate(_findings(row), 1):
-        if finding.trace:
-            caption = f"Trace of finding {number}: {finding.what} {finding.where}, {finding.port} port"
-            yield _folded(caption, Step, finding.trace, row)
+    for finding in _traces_of(row):
+        caption = f"Trace: {finding.what} {finding.where}, {finding.kind}, {finding.port} port"
+        yield _folded(caption, Step, finding.trace, row)
+
+
+def _traces_of(row: Row) -> list[Finding]:
+    """Findings with a trace, then observations with one."""
+    return [one for one in (*_findings(row), *_observations(row)) if one.trace]
 
 
 def _folded(caption: str, kind: type, lines: Sequence[Any], row: Row, note: str = "") -> Table:
@@ -269,32 +406,38 @@ def _findings(row: Row) -> list[Finding]:
     return [finding for sample in row.samples for finding in sample.findings]
 
 
+def _observations(row: Row) -> list[Finding]:
+    return [one for sample in row.samples for one in sample.observations]
+
+
 _FINDINGS = Lines("Findings", Finding, _findings)
+_OBSERVATIONS = Lines(
+    "Observations",
+    Finding,
+    _observations,
+    "No findings: a frame was later than the bound, but it came out without a further one, and the processor worked meanwhile",
+)
 
 
 def _printed(row: Row, _: Options) -> Iterator[Table | str]:
-    if _findings(row):
-        yield _FINDINGS.table([row])
-        first = next((f for f in _findings(row) if f.lead is not None), None)
-        if first is not None:
-            yield f"To replay {first.what} {first.where}: the same command with {_how(row, first)}"
-        yield from (f"{one.kind}, {one.port} port:\n{one.said}" for one in _findings(row) if one.said)
-    for number, finding in enumerate(_findings(row), 1):
-        if finding.trace:
-            yield f"\nWhat the driver executed in finding {number}, in ns after the first event:"
-            yield from shown(finding.trace, STEPS_BEFORE, STEPS_AFTER)
+    for lines in (_FINDINGS, _OBSERVATIONS):
+        if lines.of(row):
+            yield lines.table([row])
+    yield from (f"{one.kind}, {one.port} port:\n{one.said}" for one in _findings(row) if one.said)
+    for finding in _traces_of(row):
+        if finding.what != HELD:
+            yield f"\n{finding.what.capitalize()} {finding.where}: what the driver executed, in ns after the first event:"
+            yield from shown(finding.trace, STEPS_BEFORE, STEPS_AFTER, finding.arrival_ns)
     for number, finding in enumerate(_findings(row), 1):
         if finding.places:
             yield f"\nWhere processors gave way in finding {number}:"
             yield from (_where(place) for place in finding.places)
-    if row.summary.driver_instructions:
+    if row.summary.tried_instructions:
         tried, whole = row.summary.tried_instructions, row.summary.driver_instructions
         yield (
-            f"Coverage: a frame arrived at {units.whole(tried)} of the driver's {units.whole(whole)} instructions "
-            f"({units.percent(tried / whole)})"
+            f"A frame came before {units.whole(tried)} of the driver's {units.whole(whole)} instructions. Most of the others do "
+            "not run here: set-up, errors, other schemes, code for load (--report lists them)."
         )
-    if row.summary.replayed is not None:
-        yield f"It went wrong in {row.summary.replayed} of {row.summary.instants} repetitions."
 
 
 def _where(place: Place) -> str:
@@ -309,14 +452,77 @@ def _how(row: Row, finding: Finding) -> str:
     step = (sample.step_ns or 0) // (1000 // row.data["mips"])
     options = ["--what", kind] if kind != KINDS[0] else []
     options += ["--ports", finding.port, "--at", str(finding.place), "--lead", str(finding.lead)]
-    return " ".join([*options, *(["--step", str(step)] if step > 1 and finding.lead else []), "--repeat", "100"])
+    return " ".join([*options, *(["--step", str(step)] if step > 1 and finding.lead else [])])
 
 
 def _verdicts(rows: Sequence[Row]) -> list[str]:
-    return [
-        f"{row.variant.label}: {units.whole(row.summary.missed)} of {units.whole(row.summary.instants)} instants are missed."
-        for row in rows
-    ]
+    return [f"{row.variant.label}: {_answer(row)}." for row in rows]
+
+
+def _answer(row: Row) -> str:
+    """The worst finding, or that there is none; and what was observed."""
+    if row.summary.replayed is not None:
+        known = {one.what: _happened(one) for one in (*_findings(row), *_observations(row))}
+        what = f" ({'; '.join(known.values())})" if known else ""
+        return f"It went wrong in {row.summary.replayed} of {row.summary.instants} repetitions{what}"
+    parts = []
+    findings = sorted(_findings(row), key=lambda one: BADNESS.index(one.what))
+    if findings:
+        worst = findings[0]
+        sample = next(sample for sample in row.samples if worst in sample.findings)
+        parts.append(
+            f"{_happened(worst)}{f', before {worst.before}' if worst.before else ''}, at {units.whole(worst.instants)} of "
+            f"{_tried([sample])}{f' ({len(findings)} findings in all)' if len(findings) > 1 else ''}"
+        )
+        if worst.lead is not None:
+            parts.append(f"replay: {_how(row, worst)}")
+    else:
+        frames = all(sample.kind in (ARRIVALS, TRANSMIT, INTERRUPTS) for sample in row.samples)
+        parts.append(f"{'No frame was lost or left' if frames else 'Nothing went wrong'} at {_tried(row.samples)}")
+    for one in sorted(_observations(row), key=lambda one: one.worst_ns or 0, reverse=True)[:1]:
+        parts.append(
+            f"at {units.whole(row.summary.held)} a frame waited for up to {units.duration(one.worst_ns)} behind work that ends "
+            f"by itself{f' ({one.held_by})' if one.held_by else ''}, which is no finding"
+        )
+    if row.summary.interrupted:
+        parts.append("this was interrupted, not everything was tried")
+    return "; ".join(parts)
+
+
+def _tried(samples: Sequence[Sample]) -> str:
+    """How many instants, calls and schedules: 57,685 instants."""
+    counts: dict[str, int] = {}
+    planned: dict[str, int] = {}
+    for sample in samples:
+        kind = sample.kind.split()[0]
+        name = {FAILURES: "calls", FAILURES_UP: "calls", PROCESSORS: "schedules"}.get(kind, "instants")
+        counts[name] = counts.get(name, 0) + sample.instants
+        planned[name] = planned.get(name, 0) + (sample.planned or sample.instants)
+    return " and ".join(
+        f"{units.whole(count)}{f' of {units.whole(planned[name])}' if planned[name] > count else ''} {name}"
+        for name, count in counts.items()
+    )
+
+
+def _happened(one: Finding) -> str:
+    """A finding or an observation as a sentence."""
+    time = "" if one.worst_ns is None else units.duration(one.worst_ns)
+    during = f"that comes during {one.kind}"
+    later = ", with the next one" if one.by_itself_ns is None else ", by itself"
+    known = {
+        "message": f"The kernel logs a problem, or dies: {(one.said or '').splitlines()[0] if one.said else one.kind}",
+        "lost": "A frame can be lost",
+        "left": "A frame can be left until the next one comes (lost wake-up)",
+        "stuck": f"After {one.kind} a frame can be stuck",
+        "duplicated": "A frame can come out twice",
+        "old": f"A frame {during} can come out {time} later{later}",
+        "kept": f"A sent packet can be kept for {time}" if time else "A sent packet can be kept for ever",
+        "reordered": "A frame can come out behind a later one",
+        "overtaken": "A frame can overtake the one before it",
+        "late": f"A frame can take {time} while the processor idles" if one.by_itself_ns else f"A frame can take {time}",
+        HELD: f"A frame can wait for {time} behind work that ends by itself",
+    }
+    return known[one.what]
 
 
 METHOD = Method(
@@ -330,13 +536,17 @@ METHOD = Method(
     "of a frame that comes alone; packets have to be freed, and after a change frames have to pass.",
     sample=Sample,
     summary=Summary,
-    lines=Lines("Race hunt", Sample, note="Missed: instants at which something went wrong"),
+    lines=Lines(
+        "Race hunt", Sample, note="Missed: instants at which something went wrong. Held: late behind work, which is no miss"
+    ),
     run=lambda runner, workload, options: [run(runner, workload, options)],
     options=Options,
     shared=(*DUT, *SCHEMES, "size", *RUN),
     plots=_plots,
     tables=_printed,
+    lead="Race hunt: what goes wrong if something happens at each instant at which the device executes",
     verdicts=_verdicts,
+    sure=lambda _: "",
     failed=lambda rows: any(_findings(row) for row in rows if row.data["complete"]),
     details="The line rate does not limit arrivals: the second one may come right after the first.",
 )

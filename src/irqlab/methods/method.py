@@ -17,6 +17,7 @@ from typing import Any
 from irqlab.config.schemes import SETTINGS
 from irqlab.config.traffic import FrameSize
 from irqlab.config.workload import Workload
+from irqlab.methods import answers
 from irqlab.present import ensemble, tables
 from irqlab.present.columns import columns_of
 from irqlab.present.parts import Group, Legend, Numbers, Plot, Section
@@ -162,8 +163,13 @@ class Method:
     """Title in the table of contents, if different."""
     picture: Callable[[Sequence[Row], Numbers], Picture] | None = None
     """The most important plot, for the top of the report; None: the first of `plots`."""
+    lead: str = ""
+    """What a report says below its title if all of it is this method's: a phrase; empty: `title`."""
     verdicts: Callable[[Sequence[Row]], list[str]] = lambda _: []
-    """Conclusions from the rows, one sentence each."""
+    """The answer, from the method's own complete rows: one sentence, or a few. The last lines on the terminal, the first of the
+    report (irqlab.methods.answers)."""
+    sure: Callable[[Sequence[Row]], str] = answers.sure
+    """How sure the answer is, in a sentence; empty: it says so itself."""
     failed: Callable[[Sequence[Row]], bool] = lambda _: False
     """Whether the command ends with exit code 1, since the device under test did not pass."""
     details: str = ""

@@ -140,6 +140,29 @@ def over_time(lines: Sequence[Line], x_label: str, y_label: str, what: str, from
 
 
 @isolated
+def timeline(rows: Sequence[tuple[str, Sequence[tuple[float, float]]]], marks: Sequence[tuple[float, str]], what: str) -> str:
+    """What ran when: a row of spans for each name, from top to bottom, and labelled instants; in µs."""
+    figure, axes = canvas("µs after the first event", "", 2 * WIDTH)
+    ends = [at for _, spans in rows for span in spans for at in span] + [at for at, _ in marks]
+    begin, end = min(ends, default=0.0), max(ends, default=1.0)
+    room = 0.04 * (end - begin) or 1.0
+    for number, (name, spans) in enumerate(rows):
+        for left, right in spans:
+            axes.barh(number, max(right - left, room / 20), height=0.4, left=left, color=GREY, linewidth=0)
+        # Above its first span, and within the plot.
+        at, side = (spans[0][0], "left") if spans[0][0] < (begin + end) / 2 else (spans[-1][1], "right")
+        axes.text(at, number - 0.28, name, ha=side, va="bottom", color=INK, fontsize=0.8 * FONT)
+    for at, label in marks:
+        axes.axvline(at, color=INK, linewidth=1.4, linestyle=(0, (3, 2)))
+        axes.text(at, -0.95, label, ha="center", va="bottom", color=INK, fontsize=FONT, clip_on=False)
+    axes.set_xlim(begin - room, end + room)
+    axes.set_ylim(max(len(rows), 1) - 0.5, -0.9)
+    axes.yaxis.set_visible(False)
+    axes.grid(visible=False, axis="y")
+    return finish(figure, what, {})
+
+
+@isolated
 def over_names(lines: Sequence[Line], names: Sequence[str], x_label: str, y_label: str, what: str, from_zero: bool = True) -> str:
     """Any value over names in an order, such as versions (x is their number). The plot is wider if there are many names."""
     longest = max((len(name) for name in names), default=0)

@@ -267,6 +267,17 @@ def cancel_all() -> None:
 
 
 @contextmanager
+def stopped_by_user() -> Iterator[None]:
+    """Context manager: an error after `cancel_all`, such as that a QEMU was killed, becomes a CancelledError."""
+    try:
+        yield
+    except IrqlabError as error:
+        if _cancelled.is_set() and not isinstance(error, CancelledError):
+            raise CancelledError("cancelled") from error
+        raise
+
+
+@contextmanager
 def cancelling(cancel: Callable[[], None]) -> Iterator[None]:
     """Context manager: `cancel_all` calls `cancel`, too, which ends what is not a QEMU."""
     with _running_lock:

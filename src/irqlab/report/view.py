@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import islice
 from typing import Any
 
@@ -38,18 +38,19 @@ def build(documents: Sequence[Json]) -> Page:
     number = Numbers()
     chosen = [(method, mine) for method in catalogue.methods().values() if (mine := method.chosen(complete))]
     drivers = list(dict.fromkeys(row.data["driver"] for row in rows))
+    own = {row.data["method"] for row in rows}
     live = ["live" in dut for document in documents for dut in document["environment"]["duts"]] or [False]
     return Page(
         title=f"irqlab: {_names(drivers) or 'no results'}",
-        lead=_live_lead(drivers) if all(live) else _lead(drivers),
+        lead=_lead(drivers, own, all(live)),
         symbols=_symbols(list(dict.fromkeys(row.variant for row in rows))),
-        verdicts=[text for method, mine in chosen for text in method.verdicts(mine)],
+        verdicts=catalogue.answers(rows),
         notices=_incomplete(documents, rows),
         summary=next((table for method, mine in chosen if (table := method.first_table(mine))), None),
         sections=[section for method, mine in chosen for section in method.sections(mine, number)],
         origins=[origin(document) for document in documents],
         duts=duts(documents),
-        picture=_picture(chosen, number),
+        picture=_picture(sorted(chosen, key=lambda one: one[0].name not in own), number),
         lab=not all(live),
         live=any(live),
     )
@@ -65,7 +66,13 @@ def _picture(chosen: Sequence[tuple[Method, list[Row]]], number: Numbers) -> Gro
     return Group(plots=[picture.plot for picture in found], legend=legend)
 
 
-def _lead(drivers: Sequence[str]) -> str:
+def _lead(drivers: Sequence[str], names: Collection[str], live: bool) -> str:
+    """What was measured; of one method, in its words."""
+    if len(names) == 1:
+        (method,) = (catalogue.methods()[name] for name in names)
+        return f"{method.lead or method.title}; measured by irqlab {'between two real ports' if live else 'in virtual time'}."
+    if live:
+        return _live_lead(drivers)
     one = "the Linux network driver forwards, loses and costs"
     what = one if len(drivers) == 1 else f"{len(drivers) or 'no'} Linux network drivers forward, lose and cost"
     return f"What {what} in a router with one CPU, measured by irqlab in virtual time with the methods of RFC 2544."

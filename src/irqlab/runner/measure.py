@@ -75,7 +75,7 @@ def measure(
     except KeyboardInterrupt:
         machine.cancel_all()
         trials = sum(len(runner.done) for runner in answers.runners.values())
-        outcome.error = UserInterruptError(f"interrupted; the results so far are kept ({trials} trials)")
+        outcome.error = UserInterruptError(f"interrupted; the results so far are kept{f' ({trials} trials)' if trials else ''}")
     except IrqlabError as error:
         outcome.error = error
     for n, cast in enumerate(casts):

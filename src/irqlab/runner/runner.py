@@ -14,7 +14,7 @@ from irqlab.config.workload import Workload
 from irqlab.dut.agent import DutError
 from irqlab.dut.kernel_log import KernelProblemError
 from irqlab.errors import IrqlabError
-from irqlab.qemu.machine import CancelledError, MachineError
+from irqlab.qemu.machine import CancelledError, MachineError, stopped_by_user
 from irqlab.results.document import MethodResult
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 from irqlab.trials.testbed import LineProfile, Testbed
@@ -38,7 +38,7 @@ class TrialRunner:
 
     def trial(self, trial: Trial[R]) -> R:
         """Runs a trial as soon as a slot is free."""
-        with self.slots:
+        with self.slots, stopped_by_user():
             result = self.testbed.run(trial)
         self._remember(result)
         return result
@@ -67,10 +67,13 @@ class TrialRunner:
             return list(pool.map(one, trials))
 
     def attempts(self, trials: Sequence[Trial[R]], say: Callable[[Trial[R]], str]) -> list[R | IrqlabError]:
-        """As `trials`, but a trial in which the DUT fails has its error as its result."""
+        """As `trials`, but a trial in which the DUT fails, or that the user interrupts, has its error as its result."""
 
         def one(trial: Trial[R]) -> R | IrqlabError:
-            result = self.attempt(trial)
+            try:
+                result = self.attempt(trial)
+            except CancelledError as error:
+                return error
             self.progress(say(trial))
             return result
 
@@ -80,10 +83,11 @@ class TrialRunner:
     def attempt(self, trial: Trial[R], cached: bool = True) -> R | IrqlabError:
         """As `trial`; if the DUT fails in it: the error. Not `cached`: it runs even if its result is known."""
         try:
-            return self.trial(trial) if cached else self.testbed.measure(trial)[0]
+            if cached:
+                return self.trial(trial)
+            with stopped_by_user():
+                return self.testbed.measure(trial)[0]
         except (KernelProblemError, MachineError, DutError) as error:
-            if isinstance(error, CancelledError):
-                raise
             return error
 
     def _remember(self, result: object) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -126,8 +127,8 @@ class HuntTrial(Trial["HuntResult"]):
     """How long writes to registers take to the NICs."""
     check: bool = False
     """Frames are sent at the end of each pair: the last of them has to arrive."""
-    tolerates: str = ""
-    """What may happen to frames of the two arrivals, since something else happens: "late", or "lost" (and late)."""
+    tolerates: tuple[str, ...] = ()
+    """What may happen to frames of the two arrivals, since something else happens: "lost", "late"."""
     before: tuple[Step, ...] = ()
     """Done once, before the trial."""
     steps: tuple[Step, ...] = ()
@@ -142,6 +143,8 @@ class HuntTrial(Trial["HuntResult"]):
     cues: Cues | None = None
     warmup_pairs: int | None = None
     """Pairs before the window, each with the first arrival: other positions in rings and allocators. None: as usual."""
+    last_alone: bool = False
+    """No frames are sent at the end of the last pair, and the DUT's halts are recorded: what comes out by itself, and when?"""
 
     @property
     def gaps_ns(self) -> tuple[int, ...]:
@@ -167,9 +170,9 @@ class HuntTrial(Trial["HuntResult"]):
             **({"preempt": self._preempt(self.switches)} if self.switches else {}),
             **({"cues": self._cues(self.cues, list(streams))} if self.cues else {}),
         }
-        result = dut.run_trial(
-            trial, list(streams.values()), (lambda begin_ns: self._do_steps(dut, begin_ns)) if self.steps else None
-        )
+        stepped: list[tuple[int, int]] = []
+        meanwhile = (lambda begin_ns: stepped.extend(self._do_steps(dut, begin_ns))) if self.steps else None
+        result = dut.run_trial(trial, list(streams.values()), meanwhile)
         dut.kernel_log.check()
         found = dict(zip(streams, result["streams"], strict=True))
         return HuntResult(
@@ -186,6 +189,7 @@ class HuntTrial(Trial["HuntResult"]):
             kernel_log=list(dut.kernel_log.lines),
             cued=tuple(Cued(**one) for one in result.get("cued") or ()),
             paths=tuple(Path(one["path"], tuple((a, b) for a, b in one["steps"])) for one in result.get("paths") or ()),
+            stepped=tuple(stepped),
         )
 
     @property
@@ -202,8 +206,8 @@ class HuntTrial(Trial["HuntResult"]):
 
     @property
     def records_halts(self) -> bool:
-        """Whether the DUT's halts are recorded, to choose instants by them. With USB there are 13,000 a second."""
-        return self.is_alone and self.failing is None
+        """Whether the DUT's halts are recorded, for instance to choose instants by them. With USB there are 13,000 a second."""
+        return self.last_alone or (self.is_alone and self.failing is None)
 
     def _streams(self) -> dict[str, dict[str, Any]]:
         streams = {}
@@ -217,8 +221,9 @@ class HuntTrial(Trial["HuntResult"]):
             )
         if self.check:
             at_ns = SETTLE_NS + self.period_ns - CHECK_ROOM_NS
-            streams["check"] = self._stream(0, 1, CHECKS, CHECK_EVERY_NS, self.period_ns, at_ns)
-        return streams
+            checked = self._stream(0, 1, CHECKS, CHECK_EVERY_NS, self.period_ns, at_ns)
+            streams["check"] = checked | {"count": (self.pairs - self.last_alone) * CHECKS}
+        return {name: one for name, one in streams.items() if one["count"]}
 
     def _stream(self, source: int, sink: int, frames: int, gap_ns: int, every_ns: int, phase_ns: int) -> dict[str, Any]:
         on_ns = frames * gap_ns
@@ -263,18 +268,24 @@ class HuntTrial(Trial["HuntResult"]):
                 events.append({"do": what, "first_ns": first_ns, "every_ns": self.period_ns, "count": self.pairs})
         return events
 
-    def _do_steps(self, dut: Dut, begin_ns: int) -> None:
+    def _do_steps(self, dut: Dut, begin_ns: int) -> Iterator[tuple[int, int]]:
+        """Does them; when each began and ended, in ns from the start of the window."""
+
+        def now_ns() -> int:
+            return int(dut.rpc.call("clock")["now_ns"]) - begin_ns
+
         for number in range(self.pairs):
             for step in self.steps:
-                at_ns = begin_ns + SETTLE_NS + number * self.period_ns + step.at_ns
-                now_ns = int(dut.rpc.call("clock")["now_ns"])
-                if at_ns > now_ns:
-                    dut.sleep(at_ns - now_ns)
+                wait_ns = SETTLE_NS + number * self.period_ns + step.at_ns - now_ns()
+                if wait_ns > 0:
+                    dut.sleep(wait_ns)
+                began_ns = now_ns()
                 try:
                     step.do(dut)
                 except IrqlabError as error:
                     kind = NotSupportedError if isinstance(error, NotSupportedError) else DutError
                     raise kind(f"pair {number}: {error}") from error
+                yield began_ns, now_ns()
 
 
 @dataclass(frozen=True)
@@ -285,17 +296,17 @@ class Received:
     """In the order of departure; None: the frame never came out."""
     refused: int = 0
     """Frames for which the NIC had no room."""
-    reordered: int = 0
-    duplicated: int = 0
     pcs: tuple[int, ...] = ()
     """Where the processor was when each frame departed: the address of its next instruction; 0: not known."""
+    repeats: tuple[tuple[int, int], ...] = ()
+    """Frames that came out once more: their places in the order of departure, and how old they were then, in ns."""
 
 
 def _received(found: dict[str, Any] | None) -> Received:
     if found is None:
         return Received()
-    refused, reordered, duplicated = (found[name] for name in ("refused", "reordered", "duplicated"))
-    return Received(tuple(found["latencies_ns"]), refused, reordered, duplicated, tuple(found["pcs"]))
+    repeats = tuple((number, age_ns) for number, age_ns in found["repeats"])
+    return Received(tuple(found["latencies_ns"]), found["refused"], tuple(found["pcs"]), repeats)
 
 
 @dataclass(frozen=True)
@@ -402,6 +413,9 @@ class HuntResult:
         """From a pair's first frame to its second event."""
         at_ns = self.cued[pair].at_ns if self.cued else None
         return self.spec.gaps_ns[pair] if at_ns is None else at_ns - SETTLE_NS - pair * self.spec.period_ns
+
+    stepped: tuple[tuple[int, int], ...] = ()
+    """With `steps`: when each began and ended, in ns from the start of the window; those of the first pair, of the second, ..."""
 
 
 HuntTrial.result_type = HuntResult

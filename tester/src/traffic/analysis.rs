@@ -59,6 +59,8 @@ pub struct Analysis {
     each: Option<Vec<Option<u64>>>,
     /// The address that the processor was about to execute when each of them departed.
     pcs: Vec<u64>,
+    /// Frames that arrived once more: their numbers, and how old they were then. Kept if each frame is recorded.
+    repeats: Vec<(u32, u64)>,
 }
 
 /// What the lab is told of a stream; docs/protocol.md describes the fields.
@@ -87,6 +89,8 @@ pub struct StreamResult {
     pub latencies_ns: Option<Vec<Option<u64>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pcs: Option<Vec<u64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<Vec<(u32, u64)>>,
 }
 
 impl Analysis {
@@ -112,6 +116,7 @@ impl Analysis {
             series: vec![[0; 2]; window.buckets() as usize],
             each: None,
             pcs: Vec::new(),
+            repeats: Vec::new(),
         }
     }
 
@@ -151,12 +156,15 @@ impl Analysis {
     }
 
     /// An intact frame of the window arrived at `now_ns`, `age_ns` after it departed. The caller has checked [`Self::has_sent`].
-    pub fn arrived(&mut self, sequence: u32, now_ns: u64, age_ns: u64) {
-        let index = sequence as usize;
-        let sequence = u64::from(sequence);
+    pub fn arrived(&mut self, number: u32, now_ns: u64, age_ns: u64) {
+        let index = number as usize;
+        let sequence = u64::from(number);
         let (word, bit) = ((sequence / 64) as usize, 1 << (sequence % 64));
         if self.seen[word] & bit != 0 {
             self.duplicated += 1;
+            if self.each.is_some() {
+                self.repeats.push((number, age_ns));
+            }
             return;
         }
         self.seen[word] |= bit;
@@ -237,6 +245,7 @@ impl Analysis {
             series: (self.window.bucket_ns != 0).then(|| self.series.clone()),
             latencies_ns: self.each.clone(),
             pcs: self.each.as_ref().map(|_| self.pcs.clone()),
+            repeats: self.each.as_ref().map(|_| self.repeats.clone()),
         }
     }
 }

@@ -309,8 +309,15 @@ fn latencies_of_all_frames() {
         with(stream(10_000.0), json!({"count": 4, "each": true})),
         with(stream(10_000.0), json!({"count": 2, "phase_ns": 500})),
     ];
-    lab.router.faults = [(2, Fault::Drop), (4, Fault::Hold(150_000))].into();
+    lab.router.faults = [
+        (2, Fault::Drop),
+        (4, Fault::Hold(150_000)),
+        (5, Fault::Duplicate),
+    ]
+    .into();
     let result = lab.run(&trial(&streams)).0;
+    assert_eq!(result["streams"][0]["repeats"], json!([[3, 10_000]]));
+    assert!(result["streams"][1].get("repeats").is_none());
     assert_eq!(
         result["streams"][0]["latencies_ns"],
         json!([10_000, null, 160_000, 10_000])
