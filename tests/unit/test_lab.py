@@ -26,7 +26,7 @@ from irqlab.setup.modules import Module
         (Workload, {"duration_ns": 0}, "--duration 0: allowed are 0.001 to 3600 seconds"),
         (Workload, {"duration_ns": 10**18}, "--duration 1000000000"),
         (Workload, {"warmup_ns": -1}, "--warmup -1e-09: allowed are 0 to 60 seconds"),
-        (Workload, {"arrivals": "fractal"}, "--arrivals fractal: allowed are constant, poisson, bursts"),
+        (Workload, {"arrivals": "fractal"}, "--arrivals fractal: allowed are constant, poisson and bursts"),
         (Workload, {"loss_tolerance": 1.0}, "--loss-tolerance 1.0: allowed are 0 up to, but not including, 1"),
         (Workload, {"seed": 1 << 64}, "--seed 18446744073709551616: allowed are 0 to 18446744073709551615"),
         (DutConfig, {"ring": 0}, "--ring 0: allowed are 1 to 65536"),

@@ -223,7 +223,7 @@ def test_errors_say_what_became_of_the_dut(
 def test_a_snapshot_that_went_is_taken_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: list[Any]) -> None:
     taken = Snapshot(tmp_path / "again", {})
     monkeypatch.setattr(snapshots, "touch", lambda _: False)
-    monkeypatch.setattr(snapshots, "get", lambda key, take: taken)
+    monkeypatch.setattr(snapshots, "get", lambda key, take, room_bytes: taken)
     with bed(tmp_path).open():
         pass
     assert started[0].state == tmp_path / "again"

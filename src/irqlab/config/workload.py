@@ -48,7 +48,7 @@ class Workload:
         if not 0 <= (seconds := self.warmup_ns / 1e9) <= MAX_WARMUP_S:
             raise IrqlabError(f"--warmup {seconds:.12g}: allowed are 0 to {MAX_WARMUP_S} seconds")
         if self.arrivals not in ARRIVALS:
-            raise IrqlabError(f"--arrivals {self.arrivals}: allowed are {', '.join(ARRIVALS)}")
+            raise IrqlabError(f"--arrivals {self.arrivals}: allowed are {', '.join(ARRIVALS[:-1])} and {ARRIVALS[-1]}")
         if not 0 <= self.loss_tolerance < 1:
             raise IrqlabError(f"--loss-tolerance {self.loss_tolerance}: allowed are 0 up to, but not including, 1")
         if not 0 <= self.seed <= MAX_SEED:
