@@ -171,29 +171,39 @@ def drift_per_hour(samples: Sequence[tuple[int, int]]) -> float:
 
 def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResult:
     """Runs the soak at the given rate, or at a share of the throughput, which is searched first."""
-    result = runner.result("soak", workload)
-    rate_pps = options.rate
+    rate_pps, base = options.rate, None
     if rate_pps is None:
         base = throughput.run(runner, workload)
-        result.copy_throughput(base)
         rate_pps = throughput.rate_per_direction(base) * options.share
     one = replace(runner.spec(workload, rate_pps), duration_ns=round(options.interval_s * 1e9), drain_ns=DRAIN_NS)
     if options.burst:
         burst = Load(runner.wire_pps(workload), workload.size, begin_ns=one.duration_ns // 2, count=options.burst)
         one = replace(one, loads=(*one.loads, burst))
     runner.progress(f"{options.duration:g} s at {units.kpps(rate_pps)} kpps")
-    found = runner.trial(SoakTrial(one, options.count))
-    samples = [Sample.of(part) for part in found.slices]
+    trial = SoakTrial(one, options.count)
+
+    def result(slices: Sequence[Slice]) -> MethodResult:
+        found = runner.result("soak", workload)
+        if base is not None:
+            found.copy_throughput(base)
+        return _with_slices(found, slices, rate_pps, one.duration_ns)
+
+    runner.draft = lambda: result(trial.ended) if len(trial.ended) > 1 else None
+    return result(runner.trial(trial).slices)
+
+
+def _with_slices(result: MethodResult, slices: Sequence[Slice], rate_pps: float, slice_ns: int) -> MethodResult:
+    samples = [Sample.of(part) for part in slices]
     result.samples = samples
     result.summary = Summary(
         rate_pps=rate_pps,
-        duration_ns=one.duration_ns * options.count,
+        duration_ns=slice_ns * len(slices),
         sent=sum(sample.sent for sample in samples),
         lost=sum(sample.lost for sample in samples),
         worst_p99_ns=max((sample.p99_ns for sample in samples if sample.p99_ns is not None), default=None),
         memory_drift_bytes_per_hour=-drift_per_hour([(s.end_ns, s.memory_available_bytes) for s in samples]),
         slab_drift_bytes_per_hour=drift_per_hour([(s.end_ns, s.slab_bytes) for s in samples]),
-        kernel_messages=sum(len(part.kernel_messages) for part in found.slices),
+        kernel_messages=sum(len(part.kernel_messages) for part in slices),
     )
     return result
 
