@@ -52,7 +52,7 @@ def _said(done: subprocess.CompletedProcess[str]) -> str:
             "8139cp has no parameter foo; allowed are debug, multicast_filter_limit",
         ),
         (["--driver", "8139cp", "--seed", "99999999999999999999"], "allowed are 0 to 18446744073709551615"),
-        (["--driver", "ngen"], "no module ngen; to use your own"),
+        (["--driver", "ngen"], "no module ngen (did you mean sungem or geneve?)"),
         ([], "driver"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
