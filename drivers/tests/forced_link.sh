@@ -1,6 +1,5 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# may log: random: crng reseeded on system resumption|^done\.$
 # Speed and duplex are forced, and negotiated again; frames pass at each. They are kept when the machine suspends, though
 # the PHY may lose its power.
 . "${0%/*}/tap.sh"

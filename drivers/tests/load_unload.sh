@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # needs: engine
 # needs: modules
-# may log: loading out-of-tree module taints kernel|module verification failed
 # long
 # $CYCLES times: load, select the next combination of schemes, bring both interfaces up, reach a host, unload (every other time
 # with the interfaces up).

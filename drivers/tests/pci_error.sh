@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # loads: irqlab_pci_error
-# may log: random: crng reseeded on system resumption|^done\.$
 # A PCI error stops the interface and a reset brings it back, with its settings: up, down, under traffic and after a suspend.
 # A function that is lost can be removed, and found again if it answers after all.
 . "${0%/*}/tap.sh"

@@ -4,7 +4,6 @@
 # needs: modules
 # loads: e100
 # loads: 8139cp
-# may log: loading out-of-tree module taints kernel|module verification failed
 # may log: the EEPROM has a wrong checksum$|probe (of|with) .* failed with error -11$
 # A loaded driver leaves the kernel's its devices, takes the one that it is told to take (driver_override), and gives it back. An
 # 8255x whose EEPROM has a wrong checksum is refused, unless a parameter of the driver allows it.

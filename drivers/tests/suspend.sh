@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # load: 2x
 # for: every combination
-# may log: random: crng reseeded on system resumption|^done\.$|xHC error in resume|root hub lost power or was reset
 # long
 # The machine suspends at twice the capacity of the combination. With pm_test only the drivers suspend and resume, so no
 # wake-up source is needed. QEMU's xHCI forgets its state: a USB device is reset when the machine resumes.

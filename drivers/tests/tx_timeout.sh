@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # needs: engine
 # needs: modules
-# may log: loading out-of-tree module taints kernel|module verification failed|NETDEV WATCHDOG|WARNING: CPU|Modules linked in|CPU: |Hardware name|RIP: |Code: |RSP: |R[A-Z0-9]*: |FS: |CS: |CR2: |DR0: |DR3: |Call Trace|<.*>|\+0x|---\[|transmit timeout|cut here|Tainted
+# may log: NETDEV WATCHDOG|WARNING: CPU|Modules linked in|CPU: |Hardware name|RIP: |Code: |RSP: |R[A-Z0-9]*: |FS: |CS: |CR2: |DR0: |DR3: |Call Trace|<.*>|\+0x|---\[|transmit timeout|cut here|Tainted
 # The transmit queue stalls, the kernel's watchdog reports it, the driver resets the chip, and traffic resumes. For drivers
 # that can omit doorbells (module parameter lost_doorbells).
 . "${0%/*}/tap.sh"

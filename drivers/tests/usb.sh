@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # needs: engine
 # needs: wire
-# may log: random: crng reseeded on system resumption|xHC error in resume|root hub lost power or was reset
 # may log: ^xhci_hcd \S+ (ERROR Transfer event TRB DMA ptr not part of current TD|Looking for event-dma)
 # may log: ^xhci_hcd \S+ (WARN Successful completion on short TX|bad transfer trb length \d+ in event trb)$
 # long

@@ -1,6 +1,5 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# may log: random: crng reseeded on system resumption|xHC error in resume|root hub lost power or was reset
 # The PHY of the USB NIC: what it advertises without a link, what it may wake the machine for, and what it is told when the machine
 # resumes. The last two are read from the kernel's trace of the MDIO bus.
 . "${0%/*}/tap.sh"

@@ -1,6 +1,5 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# may log: random: crng reseeded on system resumption
 # Each kind of wake-up is set in the chip. Wake-up by magic packet is kept, and armed when the machine suspends, with the
 # interface up and down. What the driver has written then is read while the interface is down: bringing it up writes anew.
 . "${0%/*}/tap.sh"

@@ -13,7 +13,7 @@ Everything is deterministic: the same calls give the same numbers.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from types import TracebackType
 from typing import Any
@@ -24,6 +24,7 @@ from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import burst, latency, loss, recovery, throughput
 from irqlab.methods import profile as method
+from irqlab.methods.options import check_rate
 from irqlab.profile import Profile
 from irqlab.results.document import MethodResult
 from irqlab.runner.runner import TrialRunner
@@ -37,6 +38,8 @@ class Lab:
     The schemes of a driver built on irqmod: `rx` and `tx`, or `variant`, one of the first paper's six
     (irqlab.config.schemes.VARIANTS). `settings`: the other fields of irqlab.config.schemes.Schemes, such as weight, cliff_pps
     and rx_usecs.
+
+    `may_log`: regular expressions of kernel messages that are no problem. `jobs`: trials that run at the same time.
 
     `cached`: reuse cached results of earlier trials (irqlab.trials.cache); False: run every trial.
 
@@ -58,6 +61,7 @@ class Lab:
         rx: str | None = None,
         tx: str | None = None,
         variant: str | None = None,
+        may_log: Sequence[str] = (),
         jobs: int = 1,
         cached: bool = True,
         **settings: int,
@@ -68,7 +72,15 @@ class Lab:
         chosen = combine(variant, rx, tx, **settings)
         if len(chosen) > 1:
             raise IrqlabError(f"a Lab takes one pair of schemes, not {len(chosen)}")
-        dut = DutConfig(ring, tuple((sysctls or {}).items()), module_parameters, chosen[0])
+        if jobs < 1:
+            raise IrqlabError(f"jobs {jobs}: allowed are 1 or more")
+        dut = DutConfig(
+            ring=ring,
+            sysctls=tuple((name, str(value)) for name, value in (sysctls or {}).items()),
+            module_parameters=module_parameters,
+            schemes=chosen[0],
+            may_log=tuple(may_log),
+        )
         self.testbed = Testbed.resolve(TestbedConfig(fspath(driver), nic, kernel, mips=mips, lsm=lsm, dut=dut, cached=cached))
         self._runner = TrialRunner(self.testbed, threading.Semaphore(jobs))
 
@@ -80,6 +92,7 @@ class Lab:
 
     def trial(self, rate_pps: float, **workload: Any) -> ForwardingResult:
         """One trial at `rate_pps` frames/s in each direction."""
+        check_rate(rate_pps)
         return self._runner.trial(self._runner.spec(Workload(**workload), rate_pps))
 
     def throughput(self, **workload: Any) -> MethodResult:
@@ -104,4 +117,5 @@ class Lab:
 
     def profile(self, load: float | None = None, rate_pps: float | None = None, **workload: Any) -> Profile:
         """Where a frame's instructions go, at `rate_pps` in each direction or at `load` times the throughput (default: 2)."""
+        method.Options(load=None if load is None else f"{load:g}", rate=rate_pps)  # checks them
         return Profile(method.run(self._runner, Workload(**workload), load, rate_pps))

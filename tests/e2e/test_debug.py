@@ -129,5 +129,5 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
             running.kill()
             running.wait()
     assert not Path(f"/proc/{qemu}").exists()
-    sleeping = subprocess.run(["pgrep", "-f", "gdb.*irqlab-gdb-"], capture_output=True, text=True, check=False)
+    sleeping = subprocess.run(["pgrep", "-f", "gdb.*irqlab-scratch-"], capture_output=True, text=True, check=False)
     assert str(os.getpid()) not in sleeping.stdout

@@ -41,12 +41,18 @@ def _said(done: subprocess.CompletedProcess[str]) -> str:
         (["--driver", "8139cp", "--attribute", "irqmod_usb/rx_pool=0"], "irqmod_usb/rx_pool=0"),
         (["--driver", "8139cp", "--ring", "7"], "--ring 7"),
         (["--driver", "8139cp", "--rx", "napi"], "the driver 8139cp has no scheme"),
-        (["--driver", "irqmod_i8255x", "--rx", "fractal"], "--rx fractal: irqmod_i8255x refuses it on eth0: Invalid argument"),
+        (["--driver", "irqmod_i8255x", "--rx", "fractal"], "--rx fractal: allowed are"),
         (["--driver", "irqmod_i8255x", "--tx-frames", "500"], "tx-frames: 1 to"),
         (["--driver", "8139cp", "--variant", "BEST"], "NAPI-TX-OFF, and all"),
         (["--driver", "8139cp", "--variant", "all", "--tx", "off"], "cannot be combined"),
         (["--driver", "8139cp", "--loss-tolerance", "1"], "0 up to, but not including, 1"),
         (["--nonsense"], "nonsense"),
+        (
+            ["--driver", "8139cp", "--module-parameters", "foo=1"],
+            "8139cp has no parameter foo; allowed are debug, multicast_filter_limit",
+        ),
+        (["--driver", "8139cp", "--seed", "99999999999999999999"], "allowed are 0 to 18446744073709551615"),
+        (["--driver", "ngen"], "no module ngen (did you mean sungem or geneve?)"),
         ([], "driver"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -73,11 +79,30 @@ def test_a_file_that_is_not_a_module(refused: Refused, tmp_path: Path) -> None:
         ("PANICS", "kernel panicked"),
         ("WARNS", "kernel logged a problem"),
         ("DOES_NOTHING", "did not bring up eth0"),
+        ("COMPLAINS", "kernel logged a problem: bad: a fuse is blown"),
+        ("COMPLAINS_LATER", "kernel logged a problem: 8139cp 0000:00:05.0 eth1: Runtime PM usage is odd"),
     ],
 )
 def test_a_module_that_misbehaves(cli: Cli, bad_modules: BadModules, what: str, expected: str) -> None:
     module = bad_modules.build(what)
     assert expected in _said(cli("throughput", "--driver", str(module)))
+
+
+def test_a_message_that_the_user_expects_is_no_problem(cli: Cli, bad_modules: BadModules) -> None:
+    module = bad_modules.build("COMPLAINS_LATER")
+    done = cli("throughput", "--driver", str(module), "--duration", "0.02", "--may-log", "usage is odd$")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_soak_in_which_the_kernel_complains_keeps_its_results_and_fails(
+    cli: Cli, bad_modules: BadModules, tmp_path: Path
+) -> None:
+    module = bad_modules.build("COMPLAINS_LATER")
+    done = cli("soak", "--driver", str(module), "--rate", "5000", "--duration", "1", "--interval", "0.25", "--json", "soak.json")
+    assert done.returncode == 1, done.stderr
+    assert "the kernel logged: 8139cp 0000:00:05.0 eth1: Runtime PM usage is odd" in " ".join(done.stdout.split())
+    (row,) = json.loads((tmp_path / "soak.json").read_text())["measured"]["results"]
+    assert [len(sample["kernel_messages"]) for sample in row["samples"]].count(1) == 1
 
 
 def test_no_qemu(cli: Cli) -> None:
@@ -148,6 +173,8 @@ def test_an_interrupted_run_keeps_its_results(tmp_path: Path, sent: signal.Signa
     assert _gone(qemus)
     kept = json.loads((tmp_path / "kept.json").read_text())
     assert kept["complete"] is False
+    (row,) = kept["measured"]["results"]
+    assert (row["complete"], bool(row["samples"])) == (False, True)
     row = kept["measured"]["results"][0]
     assert row["complete"] is False
     assert len(row["trials"]) >= 1

@@ -24,7 +24,10 @@ class FakeDut:
         self.rpc = SimpleNamespace(
             call=lambda op, **arguments: self._asked(op, arguments), guest=lambda op, **arguments: self._asked(op, arguments)
         )
-        self.kernel_log = SimpleNamespace(check=lambda: self.asked.append(("check log",)), lines=["a line"])
+        self.kernel_log = SimpleNamespace(
+            check=lambda messages=True: self.asked.append(("check log", *(() if messages else ("for problems",)))),
+            lines=["a line"],
+        )
         self.now_ns = 0
 
     def _asked(self, op: str, *told: Any) -> Any:

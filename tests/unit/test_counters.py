@@ -3,11 +3,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from irqlab.dut import counters
 from irqlab.dut.counters import Counters
-from irqlab.dut.kernel_log import PROBLEM
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 
 INTERRUPTS = """           CPU0       CPU1
@@ -81,30 +78,6 @@ def test_interrupts_by_cause_are_known_where_the_driver_counts_them() -> None:
     assert (known.caused_per_frame("rx"), known.caused_per_frame("tx")) == (0.25, 0.0)
     assert known.to_json()["driver_counters"] == {"eth0": {"rx_interrupts": 30}, "eth1": {"x": 1}}
     assert trial({"eth0": {"rx_ok": 3}}).caused_per_frame("rx") is None
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "WARNING: CPU: 0 PID: 1 at net/core/dev.c:1 x+0x1/0x2",
-        "BUG: unable to handle page fault for address: 0",
-        "Oops: 0002 [#1] PREEMPT SMP NOPTI",
-        "rcu: INFO: rcu_preempt self-detected stall on CPU",
-        "watchdog: BUG: soft lockup - CPU#0 stuck for 26s!",
-        "NETDEV WATCHDOG: eth0 (8139cp): transmit queue 0 timed out",
-        'irq 11: nobody cared (try booting with the "irqpoll" option)',
-    ],
-)
-def test_kernel_problems_are_known(line: str) -> None:
-    assert PROBLEM.search(line)
-
-
-@pytest.mark.parametrize(
-    "line",
-    ["8139cp 0000:00:04.0 eth0: link up, 100Mbps", "8139cp: loading out-of-tree module taints kernel.", "systemd: debugging on"],
-)
-def test_ordinary_kernel_messages_are_not_problems(line: str) -> None:
-    assert not PROBLEM.search(line)
 
 
 def test_what_was_not_there_before_counts_from_zero() -> None:

@@ -15,9 +15,8 @@ import pytest
 
 from irqlab.config import addresses
 from irqlab.config.testbed import DutConfig
-from irqlab.dut import kernel_log
 from irqlab.dut.agent import ONLINE, PATIENCE_NS, TIMERS, DutError
-from irqlab.dut.kernel_log import KernelLog, KernelProblemError, Record
+from irqlab.dut.kernel_log import KernelProblemError
 from irqlab.dut.router import PROBE_LIMIT_NS, Dut
 from irqlab.qemu.rpc import TesterError
 from irqlab.qemu.watchdog import NoAnswerError
@@ -161,95 +160,6 @@ def test_a_trial_is_over_when_its_result_is_asked_for_even_if_the_dut_wakes_up_e
     dut.run_trial({"warmup_ns": 0, "duration_ns": 600_000 * MS, "drain_ns": 20 * MS}, [])
     assert rpc.now_ns > 600_020 * MS
     assert [op for op, _ in rpc.calls].count("sleep") == sleeps
-
-
-def test_the_log_is_read_once() -> None:
-    rpc = FakeRpc(log=[record("one"), record("two", 6)])
-    log = KernelLog(rpc)  # type: ignore[arg-type]
-    assert log.news() == [Record(4, "one"), Record(6, "two")]
-    rpc.log = [record("three")]
-    assert log.news() == [Record(4, "three")]
-    assert log.news() == []
-    assert log.lines == ["one", "two", "three"]
-    assert log.messages == ["one", "three"]
-    log.check()
-
-
-def test_a_problem_is_shown_with_what_is_around_it() -> None:
-    lines = [f"before {n}" for n in range(9)] + ["BUG: unable to handle"] + [f"after {n}" for n in range(60)]
-    rpc = FakeRpc(log=[record(line) for line in lines])
-    log = KernelLog(rpc)  # type: ignore[arg-type]
-    for _ in range(2):  # it does not go away
-        with pytest.raises(KernelProblemError, match="the DUT's kernel logged a problem") as caught:
-            log.check()
-        shown = str(caught.value).splitlines()[1:]
-        assert shown[0] == "  before 4"
-        assert shown[5] == "  BUG: unable to handle"
-        assert shown[-1] == "  after 38"
-
-
-def test_notable_records_are_above_info_and_not_expected() -> None:
-    records = [
-        Record(6, "info"),
-        Record(5, "notice"),
-        Record(3, "random: crng init done"),
-        Record(3, "x resumed"),
-        Record(3, "bad"),
-    ]
-    assert kernel_log.notable(records) == ["notice", "x resumed", "bad"]
-    assert kernel_log.notable(records, expected="resumed|^not") == ["bad"]
-
-
-def test_the_warning_of_two_small_buffers_in_one_cache_line_is_left_out() -> None:
-    cut, end = "------------[ cut here ]------------", "---[ end trace 0000000000000000 ]---"
-    overlap = "DMA-API: xhci_hcd 0000:00:04.0: cacheline tracking EEXIST, overlapping mappings aren't supported"
-
-    def left(*lines: str) -> list[str]:
-        return [record.text for record in kernel_log.without_harmless([Record(4, line) for line in lines])]
-
-    assert left("before", cut, overlap, "WARNING: CPU: 0", "Call Trace:", end, "after") == ["before", "after"]
-    assert left(cut, "WARNING: CPU: 0", end) == [cut, "WARNING: CPU: 0", end]
-    where = ["DMA-API: Mapped at:", " debug_dma_map_page+0x5a/0x530", " dma_map_page_attrs+0x348/0xee0"]
-    assert left(cut, overlap, end, *where, "after", " indented") == ["after", " indented"]
-    assert left(cut, overlap, end, where[1], "after") == [where[1], "after"]
-    assert left(cut, "WARNING: CPU: 0", end, *where) == [cut, "WARNING: CPU: 0", end, *where]
-    assert left(cut, "DMA-API: device driver frees DMA memory with wrong function", end)[1].startswith("DMA-API")
-
-
-def test_races_of_others_are_not_reported() -> None:
-    rule = "=" * 66
-
-    def race(*functions: str) -> list[str]:
-        return [rule, "BUG: KCSAN: data-race in a / b", "", *(f" {name}" for name in functions), rule]
-
-    def kept(*lines: str) -> list[str]:
-        return [r.text for r in kernel_log.without_races_of_others([Record(3, line) for line in lines], ["mii", "e100"])]
-
-    theirs, ours = race("tick_sched_do_timer+0x1/0x2"), race("e100_poll+0x1/0x2 [e100]", "tick_sched_do_timer+0x1/0x2")
-    kasan = [rule, "BUG: KASAN: use-after-free", rule, "Disabling lock debugging"]
-    assert kept("before", *theirs, "after") == ["before", "after"]
-    assert kept(*ours, "after") == [*ours, "after"]
-    assert kept(*theirs, *theirs, *ours, *theirs) == ours
-    assert kept("x", *kasan) == ["x", *kasan]
-    assert kept(*race("x [virtio_net]")) == []
-    assert kept(*theirs[:3]) == theirs[:3]  # the log ends within a report
-
-
-def test_a_slow_host_s_messages_are_known() -> None:
-    records = [Record(4, "hrtimer: interrupt took 17034843 ns"), Record(4, "clocksource: timekeeping watchdog on CPU1")]
-    assert len(kernel_log.notable(records)) == 2
-    assert kernel_log.notable([*records, Record(3, "bad clocksource")], expected=kernel_log.SLOW_HOST) == ["bad clocksource"]
-
-
-def test_the_messages_about_transfers_that_qemu_loses_are_known() -> None:
-    lost = "xhci_hcd 0000:00:04.0: ERROR Transfer event TRB DMA ptr not part of current TD ep_index 2 comp_code 13"
-    where = "xhci_hcd 0000:00:04.0: Looking for event-dma 000000003ec74a40 trb-start 000000003ec74a30"
-    other = "xhci_hcd 0000:00:04.0: WARN Event TRB for slot 1 ep 2 with no TDs queued?"
-    short = "xhci_hcd 0000:00:04.0: WARN Successful completion on short TX"
-    length = "xhci_hcd 0000:00:04.0: bad transfer trb length 16078 in event trb"
-    records = [Record(3, line) for line in (lost, where, short, length, other)]
-    assert kernel_log.notable(records) == [lost, where, short, length, other]
-    assert kernel_log.notable(records, expected=kernel_log.QEMU_USB) == [other]
 
 
 def test_hosts_are_played_at_each_port() -> None:

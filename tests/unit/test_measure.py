@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,10 +13,12 @@ import pytest
 from irqlab.config.testbed import TestbedConfig
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
-from irqlab.methods import catalogue
+from irqlab.methods import catalogue, latency, loss
+from irqlab.report import view
 from irqlab.results.document import MethodResult
 from irqlab.runner.measure import Outcome, measure
 from irqlab.runner.runner import TrialRunner
+from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
 from irqlab.trials.testbed import Testbed
 from tests.data.sample_documents import dut
 from tests.unit.fakes import FakeTestbed
@@ -43,3 +47,46 @@ def test_what_is_cut_short_is_a_row_of_a_method(monkeypatch: pytest.MonkeyPatch,
     (row,) = outcome.results
     assert (row.method, row.complete, row.summary, len(row.trials)) == (files_under, False, None, 1)
     assert files_under in catalogue.methods()
+
+
+@dataclass
+class FragileTestbed(NamedTestbed):
+    """Breaks in the trials that `breaks` names."""
+
+    breaks: Callable[[ForwardingTrial], bool] = lambda _: False
+
+    def run(self, spec: ForwardingTrial) -> ForwardingResult:
+        if self.breaks(spec):
+            raise IrqlabError("the DUT is gone")
+        return super().run(spec)
+
+
+def of_loss(spec: ForwardingTrial) -> bool:
+    return spec.loads[0].rate_pps > 160_000
+
+
+def of_latency(spec: ForwardingTrial) -> bool:
+    return spec.histogram and spec.loads[0].rate_pps > 40_000
+
+
+@pytest.mark.parametrize(("method", "breaks", "samples"), [(loss, of_loss, 11), (latency, of_latency, 2)])
+def test_what_was_measured_of_a_method_that_is_cut_short_is_shown_and_marked(
+    monkeypatch: pytest.MonkeyPatch, method: Any, breaks: Callable[[ForwardingTrial], bool], samples: int
+) -> None:
+    testbed = FragileTestbed(lambda pps: min(pps, 50_000.0), breaks=breaks)
+    testbed.nic = SimpleNamespace(model="paper", line_rate_bps=100_000_000, note="")
+    testbed.machine = SimpleNamespace(mips=250, kernel=SimpleNamespace(release="6.1"))
+    monkeypatch.setattr(Testbed, "resolve", lambda _: testbed)
+    name = method.METHOD.name
+    outcome = measure([TestbedConfig("formula")], [Workload()], 1, lambda r, w: [method.run(r, w)], name, name)
+    (result,) = outcome.results
+    assert (result.method, result.complete, len(result.samples)) == (name, False, samples)
+    assert [sample.load for sample in result.samples] == sorted(sample.load for sample in result.samples)
+    result.trials = []  # of formulas: not as in a document
+    rows = catalogue.rows([outcome.document()])
+    (table, *_) = method.METHOD.printed(rows, method.METHOD.options())
+    assert len(table.rows) == samples + 1
+    assert [cell.text for line in table.rows for cell in line if getattr(cell, "text", "") == "cut short"] == ["cut short"]
+    page = view.build([outcome.document()])
+    assert name in [section.id for section in page.sections]
+    assert page.notices[0].items

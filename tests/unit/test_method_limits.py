@@ -10,7 +10,7 @@ import pytest
 
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
-from irqlab.methods import burst, latency, loss, profile, recovery, ring, soak, throughput
+from irqlab.methods import burst, latency, loss, profile, recovery, ring, rrul, soak, throughput
 from irqlab.methods.options import MAX_LOAD, MAX_RATE_PPS
 from irqlab.runner.runner import TrialRunner
 from tests.data.formulas import Formula, plateau
@@ -34,6 +34,8 @@ ALLOWED: list[tuple[type, dict[str, Any]]] = [
     (soak.Options, {"duration": 1.0, "interval": 0.5}),
 ]
 REFUSED: list[tuple[type, dict[str, Any], str]] = [
+    (rrul.Options, {"interval": float("nan")}, r"^--interval nan: not a number of ms$"),
+    (rrul.Options, {"interval": float("inf")}, r"^--interval inf: not a number of ms$"),
     (ring.Options, {"rate": 0.5}, RATE.format(r"0\.5")),
     (ring.Options, {"rate": 2 * MAX_RATE_PPS}, RATE.format(r"2e\+08")),
     (profile.Options, {"rate": 0.5}, RATE.format(r"0\.5")),

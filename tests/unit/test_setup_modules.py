@@ -56,6 +56,9 @@ def kernel(tmp_path: Path) -> Kernel:
     (net / "lost.ko").write_bytes(add("lost", "depends=nowhere"))
     (net / "ring_a.ko").write_bytes(add("ring_a", "depends=ring_b"))
     (net / "ring_b.ko").write_bytes(add("ring_b", "depends=ring_a"))
+    media = tree / "kernel/drivers/media"
+    media.mkdir()
+    (media / "ngene.ko").write_bytes(add("ngene", "depends="))
     (tree / "modules.builtin").write_text("kernel/lib/crc32.ko\nkernel/drivers/net/built-in-nic.ko\n")
     return Kernel("6.1.0-1-amd64", "linux-image-6.1.0-1-amd64", "6.1.1-1", tmp_path, tree, tmp_path, "")
 
@@ -102,6 +105,7 @@ def test_soft_dependencies_come_first_if_they_are_there(kernel: Kernel) -> None:
     ("name", "complaint"),
     [
         ("8139cq", "no module 8139cq.*did you mean 8139cp"),
+        ("ngen", r"no module ngen; to use"),
         ("built_in_nic", "built into kernel 6.1.0-1-amd64"),
         ("lost", "lost needs the module nowhere"),
         ("ring_a", "ring_a -> ring_b -> ring_a"),
@@ -150,3 +154,21 @@ def test_files_that_are_not_modules_are_rejected(tmp_path: Path, content: bytes,
 def test_a_missing_file_is_reported(kernel: Kernel) -> None:
     with pytest.raises(SetupError, match=r"mine\.ko: No such file"):
         modules.load(kernel, "./mine.ko")
+
+
+@pytest.mark.parametrize("text", ["", "debug=3", "debug=3 bare", ' debug="a b"  bare=Y', "dyndbg=+p async_probe", '"debug=1 2"'])
+def test_parameters_that_the_module_has(kernel: Kernel, text: str) -> None:
+    modules.check_parameters(modules.load(kernel, "8139cp")[-1], text)
+
+
+@pytest.mark.parametrize(
+    ("driver", "text", "expected"),
+    [
+        ("8139cp", "foo=1", "--module-parameters foo=1: 8139cp has no parameter foo; allowed are bare, debug"),
+        ("8139cp", 'debug="foo" bar', "--module-parameters bar: 8139cp has no parameter bar; allowed are bare, debug"),
+        ("mii", "foo", "--module-parameters foo: mii has no parameter foo; it has none"),
+    ],
+)
+def test_a_parameter_that_the_module_has_not_is_named(kernel: Kernel, driver: str, text: str, expected: str) -> None:
+    with pytest.raises(SetupError, match=f"^{expected}$"):
+        modules.check_parameters(modules.load(kernel, driver)[-1], text)

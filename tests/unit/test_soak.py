@@ -168,3 +168,33 @@ def test_without_frames_there_is_no_worst_latency(monkeypatch: pytest.MonkeyPatc
     runner = stand_on(FakeTestbed(lambda pps: pps))
     monkeypatch.setattr(runner, "trial", lambda _: silent)
     assert soak.run(runner, Workload(), Options(rate=1.0)).summary.worst_p99_ns is None
+
+
+@dataclass
+class InterruptedTestbed(LeakyTestbed):
+    """Is interrupted after so many slices."""
+
+    after: int = 0
+
+    def run(self, spec: Any) -> Any:
+        if isinstance(spec, SoakTrial):
+            spec.ended.extend(super().run(spec).slices[: self.after])
+            raise IrqlabError("interrupted")
+        return super().run(spec)
+
+
+@pytest.mark.parametrize(("after", "kept"), [(0, None), (1, None), (4, 4)])
+def test_what_an_interrupted_soak_has_measured_is_its_result(after: int, kept: int | None) -> None:
+    runner = stand_on(InterruptedTestbed(lambda offered: min(offered, 50_000.0), after=after))
+    with pytest.raises(IrqlabError):
+        soak.run(runner, Workload(), Options(rate=1000.0, duration=10.0, interval=1.0))
+    result = runner.draft()
+    assert (None if result is None else len(result.samples)) == kept
+    assert result is None or (result.summary.duration_ns, result.summary.lost) == (4 * 10**9, 1)
+
+
+def test_what_has_ended_does_not_name_a_soak_in_the_cache() -> None:
+    _, trial = soaked(Options(duration=10.0, interval=1.0))
+    before = trial.specification()
+    trial.ended.extend([None, None])  # type: ignore[list-item]
+    assert trial.specification() == before == {"slice": trial.slice.specification(), "count": 10}

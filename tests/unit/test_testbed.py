@@ -81,7 +81,7 @@ class Rpc:
 def bed(tmp_path: Path, cached: bool = True, driver: bytes = b"a", **dut: Any) -> Testbed:
     """A testbed whose DUT was prepared before."""
     config = TestbedConfig("x", cached=cached, dut=DutConfig(**dut))
-    machine = SimpleNamespace(mips=250, key=lambda: "machine")
+    machine = SimpleNamespace(mips=250, memory_bytes=1, key=lambda: "machine")
     nic = SimpleNamespace(model="rtl8139", line_rate_bps=100_000_000, rewinds=True)
     loaded = SimpleNamespace(name="8139cp", sha256=driver.hex(), vermagic="v")
     made = Testbed(config, machine, [loaded], nic)  # type: ignore[arg-type, list-item]
@@ -223,7 +223,7 @@ def test_errors_say_what_became_of_the_dut(
 def test_a_snapshot_that_went_is_taken_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: list[Any]) -> None:
     taken = Snapshot(tmp_path / "again", {})
     monkeypatch.setattr(snapshots, "touch", lambda _: False)
-    monkeypatch.setattr(snapshots, "get", lambda key, take: taken)
+    monkeypatch.setattr(snapshots, "get", lambda key, take, room_bytes: taken)
     with bed(tmp_path).open():
         pass
     assert started[0].state == tmp_path / "again"

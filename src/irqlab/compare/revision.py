@@ -6,11 +6,11 @@ from __future__ import annotations
 import io
 import subprocess
 import tarfile
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from irqlab.errors import IrqlabError
+from irqlab.files import Scratch
 from irqlab.setup import drivers
 from irqlab.setup.bootable import Kernel
 from irqlab.setup.paths import project_dir
@@ -27,10 +27,10 @@ def module(name: str, target: Kernel) -> Path:
 
 def module_at(repository: Path, revision: str, driver: str, target: Kernel) -> Path:
     """The built module of a driver in a revision of a repository with drivers as ours, next to its engine. Raises IrqlabError."""
-    with tempfile.TemporaryDirectory(prefix="irqlab-git-") as scratch:
+    with Scratch() as scratch:
         with tarfile.open(fileobj=io.BytesIO(_archive(repository, revision))) as archive:
             archive.extractall(scratch, **_careful())
-        root = Path(scratch) / "drivers"
+        root = scratch / "drivers"
         if (source := drivers.find(driver, root)) is None:
             known = ", ".join(s.module for s in drivers.sources(root)) or "none"
             raise IrqlabError(f"git:{revision}:{driver}: {revision} has no driver {driver}; allowed are {known}")

@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
+from irqlab.errors import IrqlabError
+
 VARIANTS = 4
 """How many boots and driver loads the members share: each has a snapshot of about 100 MB. Member k has number k % VARIANTS."""
 MAX_MEMBERS = 100
@@ -36,7 +38,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Ensemble:
-    """How many members there are, and what is perturbed."""
+    """How many members there are, and what is perturbed. Raises IrqlabError for a number out of range."""
 
     members: int = 1
     """1: results as without an ensemble."""
@@ -47,6 +49,10 @@ class Ensemble:
     """Number of the first member."""
     null: bool = False
     """Measure as many further members, to learn how much two ensembles of the same DUT differ."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.members <= MAX_MEMBERS:
+            raise IrqlabError(f"--ensemble {self.members}: allowed are 1 (no ensemble) to {MAX_MEMBERS}")
 
     @property
     def single(self) -> bool:

@@ -206,6 +206,10 @@ class Schemes:
     ] = None
 
     def __post_init__(self) -> None:
+        for setting in SETTINGS:
+            value = getattr(self, setting.field)
+            if value is not None and not isinstance(value, setting.type):
+                raise IrqlabError(f"{setting.place.option} {value!r}: must be a {'number' if setting.type is int else 'name'}")
         if self.napi_threads not in (None, *NAPI_THREADS):
             raise IrqlabError(f"--napi-threads {self.napi_threads}: allowed are {', '.join(NAPI_THREADS)}")
         if self.napi_threads not in (None, "off") and self.rx not in (None, *NAPI_RX_SCHEMES):

@@ -3,20 +3,23 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from irqlab.config.ensemble import Member
 from irqlab.config.memory import Memory
 from irqlab.config.schemes import Schemes
+from irqlab.errors import IrqlabError
 
 DEFAULT_MIPS = 250
+MAX_RING = 65536
 SHIFT_OF_MIPS = {1000: 0, 500: 1, 250: 2, 125: 3}
 """CPU speed in million instructions per second -> -icount shift."""
 
 
 @dataclass(frozen=True)
 class DutConfig:
-    """The DUT's network configuration."""
+    """The DUT's network configuration. Raises IrqlabError for a value out of range, in the words of the options."""
 
     ring: int | None = None
     """RX and TX ring size (ethtool -G); None: the driver's default."""
@@ -28,6 +31,17 @@ class DutConfig:
     """Interrupt-handling schemes, of drivers built on irqmod."""
     attributes: tuple[tuple[str, str], ...] = ()
     """(file below /sys/class/net/<interface>/, value), set before the links come up."""
+    may_log: tuple[str, ...] = ()
+    """Regular expressions of kernel messages that are no problems."""
+
+    def __post_init__(self) -> None:
+        if self.ring is not None and not 1 <= self.ring <= MAX_RING:
+            raise IrqlabError(f"--ring {self.ring}: allowed are 1 to {MAX_RING} (the driver may allow less)")
+        for text in self.may_log:
+            try:
+                re.compile(text)
+            except re.error as error:
+                raise IrqlabError(f"--may-log {text}: not a regular expression: {error}") from None
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from irqlab.errors import IrqlabError
 
@@ -17,6 +17,7 @@ IMIX = ((64, 7), (594, 4), (1518, 1))
 """Simple IMIX: (frame bytes, weight)."""
 
 Arrivals = Literal["constant", "poisson", "bursts"]
+ARRIVALS: tuple[Arrivals, ...] = get_args(Arrivals)
 FrameSize = int | Literal["imix"]
 
 
@@ -37,14 +38,22 @@ def parse_size(text: str) -> FrameSize:
     if text.strip().lower() == "imix":
         return "imix"
     try:
-        size = int(text)
+        return check_size(int(text))
     except ValueError:
-        size = -1
-    if not MIN_FRAME_BYTES <= size <= MAX_FRAME_BYTES:
-        raise IrqlabError(
-            f"frame size {text.strip()!r}: allowed are {MIN_FRAME_BYTES} to {MAX_FRAME_BYTES} bytes (including FCS), and imix"
-        )
+        raise _bad_size(text.strip()) from None
+
+
+def check_size(size: FrameSize) -> FrameSize:
+    """A frame size that is allowed. Raises IrqlabError for others."""
+    if size != "imix" and not (isinstance(size, int) and MIN_FRAME_BYTES <= size <= MAX_FRAME_BYTES):
+        raise _bad_size(size)
     return size
+
+
+def _bad_size(size: object) -> IrqlabError:
+    return IrqlabError(
+        f"frame size {str(size)!r}: allowed are {MIN_FRAME_BYTES} to {MAX_FRAME_BYTES} bytes (including FCS), and imix"
+    )
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from irqlab.config.costs import Costs
-from irqlab.config.traffic import Arrivals, FrameSize
+from irqlab.config.traffic import ARRIVALS, Arrivals, FrameSize, check_size
+from irqlab.errors import IrqlabError
 
 RELATIVE_WIDTH = 0.002
+MIN_DURATION_S, MAX_DURATION_S = 0.001, 3600
+MAX_WARMUP_S = 60
+MAX_SEED = (1 << 64) - 1
+"""What the tester takes."""
 
 
 @dataclass(frozen=True)
 class Workload:
-    """The traffic and duration of a method's trials."""
+    """The traffic and duration of a method's trials. Raises IrqlabError for a value out of range, in the words of the options."""
 
     size: FrameSize = 64
     bidirectional: bool = False
@@ -35,3 +40,16 @@ class Workload:
     """With noise, on real ports: a load passes if more than half of so many trials do. 1: the first one decides."""
     expected_pps: float | None = None
     """Expected throughput per direction. A good guess saves trials of the search; a bad one costs some."""
+
+    def __post_init__(self) -> None:
+        check_size(self.size)
+        if not MIN_DURATION_S <= (seconds := self.duration_ns / 1e9) <= MAX_DURATION_S:
+            raise IrqlabError(f"--duration {seconds:.12g}: allowed are {MIN_DURATION_S:g} to {MAX_DURATION_S} seconds")
+        if not 0 <= (seconds := self.warmup_ns / 1e9) <= MAX_WARMUP_S:
+            raise IrqlabError(f"--warmup {seconds:.12g}: allowed are 0 to {MAX_WARMUP_S} seconds")
+        if self.arrivals not in ARRIVALS:
+            raise IrqlabError(f"--arrivals {self.arrivals}: allowed are {', '.join(ARRIVALS[:-1])} and {ARRIVALS[-1]}")
+        if not 0 <= self.loss_tolerance < 1:
+            raise IrqlabError(f"--loss-tolerance {self.loss_tolerance}: allowed are 0 up to, but not including, 1")
+        if not 0 <= self.seed <= MAX_SEED:
+            raise IrqlabError(f"--seed {self.seed}: allowed are 0 to {MAX_SEED}")

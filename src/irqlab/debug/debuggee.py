@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import select
 import socket
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -83,8 +83,8 @@ class _DoneError(Exception):
 class _Dut(Dut):
     """A DUT that tells when a trial was armed."""
 
-    def __init__(self, machine: Machine, armed: Callable[[int, int], None]) -> None:
-        super().__init__(machine)
+    def __init__(self, machine: Machine, may_log: Sequence[str], armed: Callable[[int, int], None]) -> None:
+        super().__init__(machine, may_log)
         self._tell = armed
 
     def run_trial(
@@ -138,7 +138,9 @@ class Debuggee:
                 machine.rpc.attend(self)
                 while True:
                     try:
-                        self._trial.measure(_Dut(machine, self._armed), self._testbed.conditions)
+                        self._trial.measure(
+                            _Dut(machine, self._testbed.config.dut.may_log, self._armed), self._testbed.conditions
+                        )
                     except _DoneError as done:
                         value: T = done.value
                         return value

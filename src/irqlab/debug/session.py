@@ -9,7 +9,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from irqlab.debug.debuggee import Debuggee, DetachedError, Goto, Script
 from irqlab.debug.server import Client, Server
 from irqlab.debug.symbols import Files
 from irqlab.errors import IrqlabError
+from irqlab.files import Scratch
 from irqlab.trials.testbed import Testbed
 from irqlab.trials.trial import Trial
 
@@ -58,8 +58,8 @@ def run(testbed: Testbed, trial: Trial[Any], at_ns: int, known: Files, batch: Ba
     if shutil.which(GDB) is None:
         raise IrqlabError("gdb is not installed: sudo apt install gdb")
     debuggee = Debuggee(testbed, trial)
-    with tempfile.TemporaryDirectory(prefix="irqlab-gdb-") as directory:
-        path = Path(directory) / "gdb.sock"
+    with Scratch() as directory:
+        path = directory / "gdb.sock"
         with socket.socket(socket.AF_UNIX) as listening:
             listening.bind(str(path))
             listening.listen(1)

@@ -33,10 +33,10 @@ class DutError(IrqlabError):
 class Agent:
     """A running DUT. Every method sends a few commands to its agent."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Machine, may_log: Sequence[str] = ()) -> None:
         self.machine = machine
         self.rpc = machine.rpc
-        self.kernel_log = KernelLog(self.rpc)
+        self.kernel_log = KernelLog(self.rpc, may_log, slow_host=machine.config.functional)
         self.patience_ns = PATIENCE_NS
         """How far a sleep may exceed its duration, in virtual ns, before the DUT counts as hung."""
 

@@ -30,10 +30,10 @@ SLOW_HOST = 10
 
 
 class Dut(Agent):
-    """A running DUT that forwards between the tester's ports."""
+    """A running DUT that forwards between the tester's ports. `may_log`: see KernelLog."""
 
-    def __init__(self, machine: Machine) -> None:
-        super().__init__(machine)
+    def __init__(self, machine: Machine, may_log: Sequence[str] = ()) -> None:
+        super().__init__(machine, may_log)
         self.notes: list[str] = []
         """Deviations from the requested configuration."""
         self.trial_id = 0
@@ -74,7 +74,7 @@ class Dut(Agent):
     def configure(self, config: DutConfig, driver: str, nic: str) -> int:
         """Makes the DUT a router and waits until frames pass both ways; returns the virtual ns since the links were set up."""
         if missing := self._wait_for_interfaces():
-            self.kernel_log.check()
+            self.kernel_log.check(messages=False)
             log = "\n".join(f"  {line}" for line in self.kernel_log.lines[-8:]) or "  (nothing)"
             raise DutError(f"the driver {driver} did not bring up {', '.join(missing)} on the NIC {nic}; kernel log:\n{log}")
         for name, value in (("net.ipv4.ip_forward", "1"), *config.sysctls):
@@ -96,7 +96,7 @@ class Dut(Agent):
         napi.apply(self, config.schemes, INTERFACES, driver)
         waited_ns = self.wait_forwarding()
         if waited_ns is None:
-            self.kernel_log.check()
+            self.kernel_log.check(messages=False)
             links = self.run("ip", "-s", "link").strip()
             log = "\n".join(self.kernel_log.lines[-10:])
             limit_s = PROBE_LIMIT_NS * self.slower // 10**9

@@ -8,14 +8,17 @@ and no schemes. Both interfaces are set alike.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from irqlab.config import engine
 from irqlab.config.schemes import SETTINGS, VARIANT_RING, VARIANT_TX_FRAMES, Schemes, Setting
 from irqlab.dut.agent import Agent
 from irqlab.errors import IrqlabError
 from irqlab.qemu.rpc import TesterError
+from irqlab.setup import drivers
+from irqlab.setup.modules import Module
 
 _PREPARED = tuple(setting for setting in SETTINGS if not setting.place.napi)
 """The settings that do not need a NAPI in use."""
@@ -46,6 +49,27 @@ def rings(dut: Agent, interface: str) -> Rings | None:
     return Rings(rx, tx, rx_max, tx_max)
 
 
+def no_schemes(driver: str, why: str) -> SchemeError:
+    """The error if schemes are asked for, and the driver has none."""
+    return SchemeError(
+        f"the driver {driver} has no schemes to choose from ({why}): "
+        "--rx, --tx, --variant and their settings are for drivers built on irqmod"
+    )
+
+
+def check(wanted: Schemes, modules: Sequence[Module], usb: bool) -> None:
+    """Raises SchemeError for schemes that the driver, the last of the modules, cannot have, before anything boots.
+
+    The driver decides on those that it may have: its engine may be of another revision than the declarations here.
+    """
+    if wanted.needs_engine and not any(module.name == drivers.ENGINE for module in modules):
+        raise no_schemes(modules[-1].name, f"it does not use the module {drivers.ENGINE}")
+    for direction, name in (("rx", wanted.rx), ("tx", wanted.tx)):
+        known = [scheme.name for scheme in engine.schemes(direction, engine.TRANSFERS if usb else engine.MASK)]
+        if name and name not in known and not any(f"{name}\0".encode() in module.data for module in modules):
+            raise SchemeError(f"--{direction} {name}: allowed are {', '.join(known)}")
+
+
 def apply(dut: Agent, wanted: Schemes, interfaces: Iterable[str], driver: str) -> list[str]:
     """Sets the schemes on every interface and verifies them; returns deviations from the request."""
     if not wanted.asked:
@@ -53,10 +77,7 @@ def apply(dut: Agent, wanted: Schemes, interfaces: Iterable[str], driver: str) -
     notes: dict[str, None] = {}
     for interface in interfaces:
         if wanted.needs_engine and read(dut, interface) is None:
-            raise SchemeError(
-                f"the driver {driver} has no schemes to choose from ({interface} has no directory irqmod in /sys/class/net): "
-                "--rx, --tx, --variant and their settings are for drivers built on irqmod"
-            )
+            raise no_schemes(driver, f"{interface} has no directory irqmod in /sys/class/net")
         settings = {**asdict(wanted), **_fitting(dut, wanted, interface, notes)}
         for setting in _PREPARED:
             if settings[setting.field] is not None:

@@ -66,6 +66,7 @@ class Options:
             "--busy-poll-usecs",
             help=f"busy-read, epoll-busy, suspend: how long to poll in µs; default: {waits.BUSY_POLL_US}; suspend: 0 (1 poll).",
             min=0,
+            max=(1 << 31) - 1,
         ),
     ] = None
     irq_suspend_timeout_ns: Annotated[
@@ -75,6 +76,7 @@ class Options:
             help=f"suspend: irq-suspend-timeout in ns; default: {waits.SUSPEND_TIMEOUT_NS}, with --defer-hard-irqs "
             f"{waits.SUSPEND_DEFER_HARD_IRQS} and --gro-flush-timeout {waits.SUSPEND_GRO_FLUSH_TIMEOUT_NS}.",
             min=1,
+            max=(1 << 63) - 1,
         ),
     ] = None
     ksoftirqd_nice: Annotated[
@@ -205,11 +207,17 @@ def run(
 
     `tunings`: the settings of each way to wait, by its name.
     """
-    result = runner.result("application", workload)
+    before: list[receiving.Sample] = []
+
+    def made(samples: list[receiving.Sample]) -> MethodResult:
+        result = runner.result("application", workload)
+        result.samples = [*before, *samples]
+        result.summary = Summary(max((sample.application_pps for sample in result.samples), default=0.0), [])
+        return result
+
     for wait, tuning in (tunings or {BLOCK: Tuning()}).items():
-        result.samples += receiving.sweep(runner, workload, rates_pps, tuning, echo, wait, interfaces)
-    result.summary = Summary(max(sample.application_pps for sample in result.samples), [])
-    return result
+        before += receiving.sweep(runner, workload, rates_pps, tuning, echo, wait, interfaces, made)
+    return made([])
 
 
 def _run(runner: TrialRunner, workload: Workload, options: Options) -> list[MethodResult]:

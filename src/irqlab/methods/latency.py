@@ -6,7 +6,7 @@ RFC 2544 asks for the latency at the throughput; the latency cost of interrupt m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -28,6 +28,7 @@ from irqlab.results.histogram import Histogram
 from irqlab.results.records import Ipdv, Latency
 from irqlab.results.values import Count, Rate, Ratio
 from irqlab.runner.runner import TrialRunner
+from irqlab.trials.forwarding import ForwardingResult
 
 SHARES = (0.1, 0.5, 0.9, 1.0)
 PERCENTILES = (("p50_ns", "p50"), ("p90_ns", "p90"), ("p99_ns", "p99"), ("p999_ns", "p99.9"), ("max_ns", "max"))
@@ -102,9 +103,19 @@ def run(
     rate_pps = throughput.rate_per_direction(base)
     detailed = replace(workload, histogram=True)
     specs = [runner.spec(detailed, rate_pps * share) for share in shares]
+
+    def result(found: Mapping[int, ForwardingResult]) -> MethodResult:
+        return _result(runner, workload, base, {shares[place]: trial for place, trial in found.items()})
+
     trials = runner.trials(
-        specs, lambda t: f"{t.offered_pps / 1e3:.1f} kpps, p99 {t.streams[0]['latency']['p99_ns'] / 1e3:.1f} us"
+        specs, lambda t: f"{t.offered_pps / 1e3:.1f} kpps, p99 {t.streams[0]['latency']['p99_ns'] / 1e3:.1f} us", result
     )
+    return result(dict(enumerate(trials)))
+
+
+def _result(runner: TrialRunner, workload: Workload, base: MethodResult, found: Mapping[float, ForwardingResult]) -> MethodResult:
+    """The result, from trials by their share of the throughput `base`."""
+    rate_pps = throughput.rate_per_direction(base)
     result = runner.result("latency", workload)
     result.copy_throughput(base)
     result.instructions_per_frame = base.instructions_per_frame
@@ -120,11 +131,11 @@ def run(
             ipdv=msgspec.convert(stream["ipdv"], Ipdv),
             loss_ratio=trial.loss_ratio,
         )
-        for share, trial in zip(shares, trials, strict=True)
+        for share, trial in found.items()
         for stream in trial.streams
     ]
     result.summary = NoSummary()
-    result.trials = trials
+    result.trials = list(found.values())
     return result
 
 

@@ -7,7 +7,7 @@ the curve is about the driver, not the link.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -123,10 +123,22 @@ def run(
     rate_pps = throughput.rate_per_direction(base)
     shares = tuple(share for share in shares if share <= 1 or rate_pps * share <= runner.most_pps(workload))
     specs = [runner.overload_spec(workload, rate_pps * share) for share in shares]
-    trials = runner.trials(specs, lambda t: f"{t.offered_pps / 1e3:.0f} kpps offered, {t.forwarded_pps / 1e3:.1f} forwarded")
+
+    def result(found: Mapping[int, ForwardingResult]) -> MethodResult:
+        return _result(runner, workload, base, {shares[place]: trial for place, trial in found.items()})
+
+    trials = runner.trials(
+        specs, lambda t: f"{t.offered_pps / 1e3:.0f} kpps offered, {t.forwarded_pps / 1e3:.1f} forwarded", result
+    )
+    return result(dict(enumerate(trials)))
+
+
+def _result(runner: TrialRunner, workload: Workload, base: MethodResult, found: Mapping[float, ForwardingResult]) -> MethodResult:
+    """The curve's result, from trials by their share of the throughput `base`."""
+    trials = list(found.values())
     result = runner.result("loss", workload)
     result.copy_throughput(base)
-    result.samples = [Sample.of(share, trial) for share, trial in zip(shares, trials, strict=True)]
+    result.samples = [Sample.of(share, trial) for share, trial in found.items()]
     highest = max(sample.forwarded_pps for sample in result.samples)
     collapsed = [s.load for s in result.samples if s.load > 1 and s.forwarded_pps < COLLAPSED * highest]
     result.summary = Summary(

@@ -27,7 +27,10 @@ from irqlab.present.variants import Row
 from irqlab.results.document import MethodResult
 from irqlab.runner.runner import TrialRunner
 
-DUT = ("driver", "nic", "bus", "kernel", "kernel_arguments", "mips", "ring", "lsm", "sysctl", "attribute", "module_parameters")
+DUT = (
+    *("driver", "nic", "bus", "kernel", "kernel_arguments", "mips", "ring", "lsm", "sysctl", "attribute", "module_parameters"),
+    "may_log",
+)
 """Names of shared options (irqlab.cli.options) that select the DUT."""
 SCHEMES = ("variant", *(setting.field for setting in SETTINGS))
 """Options that select interrupt-handling schemes."""
@@ -83,7 +86,7 @@ class Lines:
         return ensemble.of_table(rows, self._table)
 
     def _table(self, rows: Sequence[Row]) -> Table:
-        lines = [(row, tuple(self.of(row)) if row.data["complete"] else ()) for row in rows]
+        lines = [(row, tuple(self.of(row)) if row.measured else ()) for row in rows]
         return tables.by_row(self.type, lines, self.caption, self.note, self.folded, self.sized)
 
     def csv(self, rows: Sequence[Row]) -> str:
@@ -221,7 +224,7 @@ class Method:
         if self.print_lines and rows:
             yield self.lines.table(sorted(rows, key=lambda row: row.document))
         for row in rows:
-            if row.data["complete"]:
+            if row.measured:
                 yield from ensemble.of_tables([row], lambda same: list(self.tables(same[0], options)))
 
 

@@ -24,6 +24,12 @@ def numbers(option: str, text: str, most: float) -> list[float]:
     return sorted(set(found))
 
 
+def check_rate(rate_pps: float | None) -> None:
+    """Raises IrqlabError for a rate out of range; None is none."""
+    if rate_pps is not None and not 1 <= rate_pps <= MAX_RATE_PPS:
+        raise IrqlabError(f"--rate {rate_pps:g}: allowed are 1 to {MAX_RATE_PPS:.0f} frames/s")
+
+
 def either(option: str, given: object, other: str, other_given: object) -> None:
     """Raises IrqlabError if both options were given."""
     if given is not None and other_given is not None:

@@ -17,7 +17,7 @@ from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import catalogue, iperf, throughput
 from irqlab.methods.method import Lines, Method
-from irqlab.methods.options import MAX_LOAD, MAX_RATE_PPS, either
+from irqlab.methods.options import MAX_LOAD, check_rate, either
 from irqlab.present.columns import to_csv
 from irqlab.present.parts import Group, Numbers, Section
 from irqlab.present.rows import by_test
@@ -94,8 +94,7 @@ class Options:
         """The load as a multiple of the throughput; None if a rate was given. Raises IrqlabError."""
         either("--load", self.load, "--rate", self.rate)
         if self.rate is not None:
-            if not 1 <= self.rate <= MAX_RATE_PPS:
-                raise IrqlabError(f"--rate {self.rate:g}: allowed are 1 to {MAX_RATE_PPS:.0f} frames/s")
+            check_rate(self.rate)
             return None
         if self.load is None:
             return DEFAULT_LOAD

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -11,6 +11,7 @@ import msgspec
 from irqlab.config.schemes import Schemes
 from irqlab.config.traffic import Load
 from irqlab.config.workload import Workload
+from irqlab.results.document import MethodResult
 from irqlab.results.records import Latency
 from irqlab.results.values import Count, Rate
 from irqlab.runner.runner import TrialRunner
@@ -78,9 +79,15 @@ class Sample:
         )
 
 
-def trials(runner: TrialRunner, chosen: Sequence[ApplicationTrial]) -> list[ApplicationResult]:
+def trials(
+    runner: TrialRunner,
+    chosen: Sequence[ApplicationTrial],
+    drafted: Callable[[Mapping[int, ApplicationResult]], MethodResult] | None = None,
+) -> list[ApplicationResult]:
     """Runs independent trials, in parallel if possible; returns the results in the order of `chosen`."""
-    return runner.trials(chosen, lambda r: f"{r.offered_pps / 1e3:.1f} kpps offered, {r.application_pps / 1e3:.1f} received")
+    return runner.trials(
+        chosen, lambda r: f"{r.offered_pps / 1e3:.1f} kpps offered, {r.application_pps / 1e3:.1f} received", drafted
+    )
 
 
 def spec_of(workload: Workload, rate_pps: float, tuning: Tuning, echo: bool = False, interfaces: int = 1) -> ApplicationTrial:
@@ -106,12 +113,17 @@ def sweep(
     echo: bool,
     wait: str,
     interfaces: int = 1,
+    drafted: Callable[[list[Sample]], MethodResult] | None = None,
 ) -> list[Sample]:
-    """Measures the application at each rate. `wait`: the name of how it waits."""
+    """Measures the application at each rate. `wait`: the name of how it waits. `drafted`: see TrialRunner.trials."""
     receiving = [spec_of(workload, rate, tuning, interfaces=interfaces) for rate in rates_pps]
-    found = trials(runner, [*receiving, *(replace(s, echo=True, histogram=True) for s in receiving if echo)])
-    back: Sequence[ApplicationResult | None] = found[len(receiving) :] or [None] * len(receiving)
-    return [Sample.of(r, e, wait) for r, e in zip(found[: len(receiving)], back, strict=True)]
+    rates = len(receiving)
+
+    def samples(found: Mapping[int, ApplicationResult]) -> list[Sample]:
+        return [Sample.of(found[n], found.get(rates + n), wait) for n in range(rates) if n in found]
+
+    chosen = [*receiving, *(replace(s, echo=True, histogram=True) for s in receiving if echo)]
+    return samples(dict(enumerate(trials(runner, chosen, drafted and (lambda found: drafted(samples(found)))))))
 
 
 def usual_tuning(runner: TrialRunner, scheme: str) -> Tuning:

@@ -13,7 +13,7 @@ from irqlab import units
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods.method import DUT, RUN, SCHEMES, Lines, Method, NoSummary
-from irqlab.methods.options import MAX_RATE_PPS
+from irqlab.methods.options import check_rate
 from irqlab.present import plots
 from irqlab.present.columns import Col
 from irqlab.present.parts import Group, Numbers
@@ -31,8 +31,7 @@ class Options:
     rate: Annotated[float, typer.Option("--rate", help="64-byte frames/s offered in each direction.")] = 100_000.0
 
     def __post_init__(self) -> None:
-        if not 1 <= self.rate <= MAX_RATE_PPS:
-            raise IrqlabError(f"--rate {self.rate:g}: allowed are 1 to {MAX_RATE_PPS:.0f} frames/s")
+        check_rate(self.rate)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -58,6 +59,8 @@ class Options:
 
     def trial(self) -> RrulTrial:
         """The trial. Raises IrqlabError for a value out of range."""
+        if not math.isfinite(self.interval):
+            raise IrqlabError(f"--interval {self.interval}: not a number of ms")
         return RrulTrial(
             self.test, self.flows, self.duration, self.idle, interval_ns=round(self.interval * 1e6), window_bytes=self.window
         )

@@ -8,6 +8,7 @@ It shows what short trials cannot: memory leaks, slowly growing queues, and time
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import linear_regression
@@ -21,7 +22,7 @@ from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
 from irqlab.methods import throughput
 from irqlab.methods.method import FORWARDING, Lines, Method
-from irqlab.methods.options import MAX_RATE_PPS, either
+from irqlab.methods.options import check_rate, either
 from irqlab.present import plots, series
 from irqlab.present.columns import Col
 from irqlab.present.parts import Group, Numbers
@@ -36,6 +37,8 @@ MAX_DURATION_S = 24 * 3600.0
 MIN_INTERVAL_S = 0.01
 MAX_BURST_FRAMES = 10_000
 SAMPLES = 60
+MAX_MESSAGES = 10
+"""Different messages of the kernel that are printed."""
 DRAIN_NS = 20_000_000
 """Pause after each slice, so that frames in flight do not count as lost."""
 HOUR_NS = 3600 * 10**9
@@ -81,8 +84,7 @@ class Options:
             raise IrqlabError(f"--burst {self.burst}: allowed are 0 to {MAX_BURST_FRAMES} frames")
         if not 0 < self.share <= 1:
             raise IrqlabError(f"--load {self.load:g}: allowed are shares of the throughput up to 1")
-        if self.rate is not None and not 1 <= self.rate <= MAX_RATE_PPS:
-            raise IrqlabError(f"--rate {self.rate:g}: allowed are 1 to {MAX_RATE_PPS:.0f} frames/s")
+        check_rate(self.rate)
         if not 2 * MIN_INTERVAL_S <= self.duration <= MAX_DURATION_S:
             raise IrqlabError(f"--duration {self.duration:g}: allowed are {2 * MIN_INTERVAL_S:g} to {MAX_DURATION_S:g} seconds")
         if not MIN_INTERVAL_S <= self.interval_s <= self.duration / 2:
@@ -120,7 +122,8 @@ class Sample:
     skb_bytes: Annotated[Count | None, Col("Socket buffers", "KiB", _kib, optional=True)]
     """Objects in use in their slab caches; null if the kernel does not report them."""
     kernel_messages: list[str] | None = None
-    """The kernel's messages above info; a warning or an oops ends the soak. Null in documents of older versions."""
+    """The kernel's messages above info that are not harmless; a warning's call trace or an oops ends the soak. Null in documents
+    of older versions."""
 
     @classmethod
     def of(cls, found: Slice) -> Sample:
@@ -156,7 +159,8 @@ class Summary:
         float, Col("Slab", "KiB/hour", _kib, title="rate at which it grows; linear fit through all samples")
     ]
     kernel_messages: Annotated[
-        Count | None, Col("Kernel", "messages", title="above info", mark=lambda said: "bad" if said else "good", optional=True)
+        Count | None,
+        Col("Kernel", "messages", title="that are not harmless", mark=lambda said: "bad" if said else "good", optional=True),
     ] = None
 
 
@@ -167,31 +171,48 @@ def drift_per_hour(samples: Sequence[tuple[int, int]]) -> float:
 
 def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResult:
     """Runs the soak at the given rate, or at a share of the throughput, which is searched first."""
-    result = runner.result("soak", workload)
-    rate_pps = options.rate
+    rate_pps, base = options.rate, None
     if rate_pps is None:
         base = throughput.run(runner, workload)
-        result.copy_throughput(base)
         rate_pps = throughput.rate_per_direction(base) * options.share
     one = replace(runner.spec(workload, rate_pps), duration_ns=round(options.interval_s * 1e9), drain_ns=DRAIN_NS)
     if options.burst:
         burst = Load(runner.wire_pps(workload), workload.size, begin_ns=one.duration_ns // 2, count=options.burst)
         one = replace(one, loads=(*one.loads, burst))
     runner.progress(f"{options.duration:g} s at {units.kpps(rate_pps)} kpps")
-    found = runner.trial(SoakTrial(one, options.count))
-    samples = [Sample.of(part) for part in found.slices]
+    trial = SoakTrial(one, options.count)
+
+    def result(slices: Sequence[Slice]) -> MethodResult:
+        found = runner.result("soak", workload)
+        if base is not None:
+            found.copy_throughput(base)
+        return _with_slices(found, slices, rate_pps, one.duration_ns)
+
+    runner.draft = lambda: result(trial.ended) if len(trial.ended) > 1 else None
+    return result(runner.trial(trial).slices)
+
+
+def _with_slices(result: MethodResult, slices: Sequence[Slice], rate_pps: float, slice_ns: int) -> MethodResult:
+    samples = [Sample.of(part) for part in slices]
     result.samples = samples
     result.summary = Summary(
         rate_pps=rate_pps,
-        duration_ns=one.duration_ns * options.count,
+        duration_ns=slice_ns * len(slices),
         sent=sum(sample.sent for sample in samples),
         lost=sum(sample.lost for sample in samples),
         worst_p99_ns=max((sample.p99_ns for sample in samples if sample.p99_ns is not None), default=None),
         memory_drift_bytes_per_hour=-drift_per_hour([(s.end_ns, s.memory_available_bytes) for s in samples]),
         slab_drift_bytes_per_hour=drift_per_hour([(s.end_ns, s.slab_bytes) for s in samples]),
-        kernel_messages=sum(len(part.kernel_messages) for part in found.slices),
+        kernel_messages=sum(len(part.kernel_messages) for part in slices),
     )
     return result
+
+
+def _messages(row: Row, _: Options) -> list[str]:
+    """What the kernel said."""
+    said = Counter(message for sample in row.samples for message in sample.kernel_messages or ())
+    most = said.most_common(MAX_MESSAGES)
+    return [f"{row.variant.label}: the kernel logged{f' {count} times' if count > 1 else ''}: {text}" for text, count in most]
 
 
 def _plots(rows: Sequence[Row], number: Numbers) -> Group:
@@ -235,5 +256,7 @@ METHOD = Method(
     run=lambda runner, workload, options: [run(runner, workload, options)],
     options=Options,
     shared=tuple(name for name in FORWARDING if name != "duration"),
+    tables=_messages,
+    failed=lambda rows: any(row.summary.kernel_messages for row in rows if row.data["complete"]),
     plots=_plots,
 )

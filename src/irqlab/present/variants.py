@@ -47,8 +47,13 @@ class Row:
 
     @property
     def summary(self) -> Any:
-        """The method's summary; None if interrupted."""
+        """The method's summary; None if it was interrupted before there was anything to sum up."""
         return self.result.summary
+
+    @property
+    def measured(self) -> bool:
+        """Whether there is something to show: the method has ended, or it was cut short and has samples."""
+        return self.data["summary"] is not None
 
     @property
     def frame_bytes(self) -> int | str:

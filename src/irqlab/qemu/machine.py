@@ -11,10 +11,8 @@ import hashlib
 import json
 import os
 import shlex
-import shutil
 import socket
 import subprocess
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,9 +22,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from irqlab import files
 from irqlab.config.addresses import PORTS, dut_mac
 from irqlab.config.testbed import SHIFT_OF_MIPS
 from irqlab.errors import IrqlabError
+from irqlab.files import Scratch
 from irqlab.qemu.hmp import Hmp
 from irqlab.qemu.qmp import Qmp, QmpError
 from irqlab.qemu.rpc import ConnectionLostError, Rpc, TesterError
@@ -120,6 +120,11 @@ class MachineConfig:
             raise IrqlabError("--hardware: a memory model needs the instruction clock: not with --functional")
 
     @property
+    def memory_bytes(self) -> int:
+        """The DUT's memory, and the most that a snapshot of it takes but for the devices."""
+        return self.memory_mib << 20
+
+    @property
     def shift(self) -> int:
         """The -icount shift: one instruction takes 2^shift ns."""
         return SHIFT_OF_MIPS[self.mips]
@@ -201,7 +206,7 @@ class Machine:
     monitor: Hmp
     qmp: Qmp | None
     """None unless the machine was started with `to_save`."""
-    directory: Path
+    scratch: Scratch
     _closed: bool = field(default=False)
 
     def __enter__(self) -> Machine:
@@ -225,7 +230,12 @@ class Machine:
             if link is not None:
                 with contextlib.suppress(OSError):
                     link.close()
-        shutil.rmtree(self.directory, ignore_errors=True)
+        self.scratch.close()
+
+    @property
+    def directory(self) -> Path:
+        """Its temporary files."""
+        return self.scratch.path
 
     def rewind(self, snapshot: Path) -> None:
         """Starts to reset the machine to the state restored from `snapshot`; `rpc.rewound` waits for completion."""
@@ -355,7 +365,8 @@ def _start(config: MachineConfig, snapshot: Path | None, profile: bool, to_save:
     for needed in (tester, config.initrd, config.kernel.vmlinux, *((snapshot,) if snapshot else ())):
         if not needed.exists():
             raise MachineError(f"{needed} is missing: run make setup")
-    directory = Path(tempfile.mkdtemp(prefix="irqlab-"))
+    scratch = Scratch()
+    directory = scratch.path
     rpc_here, rpc_there = socket.socketpair()
     monitor_here, monitor_there = socket.socketpair()
     qmp_here, qmp_there = socket.socketpair() if to_save else (None, None)
@@ -391,7 +402,7 @@ def _start(config: MachineConfig, snapshot: Path | None, profile: bool, to_save:
                 start_new_session=True,  # Ctrl-C must reach only irqlab, which ends QEMU itself
             )
         except OSError as error:
-            shutil.rmtree(directory, ignore_errors=True)
+            scratch.close()
             raise MachineError(f"cannot start {config.qemu.path}: {error.strerror}") from error
         finally:
             for sock in inherited:
@@ -415,13 +426,13 @@ def _start(config: MachineConfig, snapshot: Path | None, profile: bool, to_save:
             code = None
         _end(process)
         text = _failure_report(directory, code)
-        shutil.rmtree(directory, ignore_errors=True)
+        scratch.close()
         raise MachineError(f"the DUT did not start: {text}") from error
     except BaseException:
         _end(process)
-        shutil.rmtree(directory, ignore_errors=True)
+        scratch.close()
         raise
-    return Machine(config, process, rpc, monitor, qmp, directory)
+    return Machine(config, process, rpc, monitor, qmp, scratch)
 
 
 def save(machine: Machine, path: Path) -> None:
@@ -446,7 +457,11 @@ def save(machine: Machine, path: Path) -> None:
                 "does the driver use a timer with a very short period?"
             ) from error
         raise
-    qmp.save(f"cat > {shlex.quote(str(path))}")
+    try:
+        qmp.save(f"cat > {shlex.quote(str(path))}")
+    except QmpError:
+        files.require_room(path.parent, machine.config.memory_bytes)
+        raise
 
 
 def _sleep_into_the_stop(machine: Machine, restless: threading.Event) -> None:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from irqlab import files
 from irqlab.errors import IrqlabError
 from irqlab.setup import paths
 
@@ -43,13 +44,17 @@ def key_of(parts: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def get(key: str, take: Taker) -> Snapshot:
-    """The snapshot with this key; taken if it does not exist. Safe with concurrent processes and threads."""
+def get(key: str, take: Taker, room_bytes: int = 0) -> Snapshot:
+    """The snapshot with this key; taken if it does not exist. Safe with concurrent processes and threads.
+
+    Raises IrqlabError if the disk has less room than it may take.
+    """
     home = paths.cache_dir() / "snapshots"
     directory = home / key
     with paths.locked(f"snapshot-{key}"):
         if not directory.is_dir():
             make_room(home)
+            files.require_room(home, room_bytes)
             with paths.appearing(directory) as new:
                 facts = take(new / "state")
                 (new / "facts.json").write_text(json.dumps(facts))

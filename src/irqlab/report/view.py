@@ -34,9 +34,9 @@ MAX_PICTURES = 2
 def build(documents: Sequence[Json]) -> Page:
     """The report's content. Raises IrqlabError if a document is invalid."""
     rows = catalogue.rows(documents)
-    complete = [row for row in rows if row.data["complete"]]
+    measured = [row for row in rows if row.measured]
     number = Numbers()
-    chosen = [(method, mine) for method in catalogue.methods().values() if (mine := method.chosen(complete))]
+    chosen = [(method, mine) for method in catalogue.methods().values() if (mine := method.chosen(measured))]
     drivers = list(dict.fromkeys(row.data["driver"] for row in rows))
     own = {row.data["method"] for row in rows}
     live = ["live" in dut for document in documents for dut in document["environment"]["duts"]] or [False]

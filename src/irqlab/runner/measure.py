@@ -145,8 +145,8 @@ def _describe(runner: TrialRunner) -> dict[str, Any]:
 
 
 def _cut_short(runner: TrialRunner, name: str, workload: Workload) -> MethodResult:
-    """A result row that holds only the finished trials."""
-    result = runner.result(name, workload)
+    """A result row of what was measured until an interruption: at least the finished trials."""
+    result = runner.draft() or runner.result(name, workload)
     result.complete = False
     result.trials = list(runner.done)
     return result

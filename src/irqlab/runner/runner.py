@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -35,6 +35,8 @@ class TrialRunner:
     progress: Progress = lambda _: None
     done: list[ForwardingResult] = field(default_factory=list)
     """Finished forwarding trials, in the order in which they ended; kept if the method is interrupted."""
+    draft: Callable[[], MethodResult | None] = lambda: None
+    """If the method is interrupted: its result as far as it is measured; None: there is none yet."""
 
     def trial(self, trial: Trial[R]) -> R:
         """Runs a trial as soon as a slot is free."""
@@ -55,16 +57,27 @@ class TrialRunner:
         with ThreadPoolExecutor(max_workers=max(1, len(trials))) as pool:
             return list(pool.map(lambda trial: self.profile(trial, addresses), trials))
 
-    def trials(self, trials: Sequence[Trial[R]], say: Callable[[R], str]) -> list[R]:
-        """Runs independent trials, in parallel if slots are free; returns results in the order of `trials`."""
+    def trials(
+        self,
+        trials: Sequence[Trial[R]],
+        say: Callable[[R], str],
+        drafted: Callable[[Mapping[int, R]], MethodResult] | None = None,
+    ) -> list[R]:
+        """Runs independent trials, in parallel if slots are free; returns results in the order of `trials`.
 
-        def one(trial: Trial[R]) -> R:
-            result = self.trial(trial)
-            self.progress(say(result))
-            return result
+        `drafted`: makes the method's result of the trials that have ended, by their places, if it is interrupted.
+        """
+        ended: dict[int, R] = {}
+        if drafted is not None:
+            self.draft = lambda: drafted(dict(sorted(ended.items()))) if ended else None
+
+        def one(place: int, trial: Trial[R]) -> R:
+            ended[place] = self.trial(trial)
+            self.progress(say(ended[place]))
+            return ended[place]
 
         with ThreadPoolExecutor(max_workers=max(1, len(trials))) as pool:
-            return list(pool.map(one, trials))
+            return list(pool.map(one, range(len(trials)), trials))
 
     def attempts(self, trials: Sequence[Trial[R]], say: Callable[[Trial[R]], str]) -> list[R | IrqlabError]:
         """As `trials`, but a trial in which the DUT fails, or that the user interrupts, has its error as its result."""

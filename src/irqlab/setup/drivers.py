@@ -14,11 +14,11 @@ import os
 import re
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from irqlab.files import Scratch
 from irqlab.setup import SetupError, buildroot, headers, kernel
 from irqlab.setup.bootable import Kernel
 from irqlab.setup.paths import appearing, cache_dir, locked, project_dir, sweep
@@ -105,8 +105,8 @@ def build_files(target: Kernel, files: dict[str, bytes]) -> Path:
 def lint(target: Kernel, instruments: bool = True) -> list[str]:
     """The warnings of a build of everything with W=1 and sparse; without `instruments` as a user makes it."""
     flags = _LINT if instruments else (*_LINT, "IRQMOD_INSTRUMENTS=")
-    with tempfile.TemporaryDirectory(prefix="irqlab-lint-") as scratch:
-        said = _compile(Path(scratch), headers.of(target), _files(_folders((), home()), home()), flags)
+    with Scratch() as scratch:
+        said = _compile(scratch, headers.of(target), _files(_folders((), home()), home()), flags)
     return [line for line in said if buildroot.COMPLAINT.search(line) and not _of_the_kernel(line)]
 
 

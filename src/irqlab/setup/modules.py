@@ -10,6 +10,7 @@ import hashlib
 import io
 import lzma
 import os
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -23,6 +24,10 @@ from irqlab.setup.bootable import Kernel
 from irqlab.setup.bzimage import unzstd
 
 SUFFIXES = (".ko", ".ko.xz", ".ko.zst")
+NETWORK = "kernel/drivers/net"
+"""Where a kernel's network drivers are, below its modules."""
+ANY_MODULE_HAS = {"async_probe", "dyndbg"}
+"""Parameters of the kernel's own (kernel/module/main.c)."""
 OURS = "irqmod:"
 """Begins the aliases of our drivers, which udev must not load (IRQMOD_DRIVES in drivers/irqmod/irqmod.h)."""
 
@@ -99,6 +104,16 @@ def read(path: Path) -> Module:
     )
 
 
+def check_parameters(module: Module, text: str) -> None:
+    """Raises SetupError for a parameter that the module does not have, which the kernel would ignore. `text`: as for insmod."""
+    allowed = {_normal(name) for name in module.parameters}
+    for word in re.findall(r'(?:[^\s"]|"[^"]*"?)+', text):
+        name = _normal(word.strip('"').partition("=")[0])
+        if name not in allowed | ANY_MODULE_HAS:
+            what = f"allowed are {', '.join(sorted(allowed))}" if allowed else "it has none"
+            raise SetupError(f"--module-parameters {word}: {module.name} has no parameter {name}; {what}")
+
+
 def names(kernel: Kernel) -> list[str]:
     """Every module of a kernel."""
     return sorted(_tree(kernel.modules))
@@ -144,7 +159,8 @@ def _of_kernel(kernel: Kernel, text: str) -> Module:
     if name in _builtin(kernel.modules):
         raise SetupError(f"{text} is built into kernel {kernel.release}: it can be neither loaded nor replaced")
     ours = [*(source.module for source in drivers.sources()), *(driver.module for driver in older_drivers.ALL)]
-    like = difflib.get_close_matches(name, [*tree, *ours], n=3)
+    nics = [module for module, path in tree.items() if path.is_relative_to(kernel.modules / NETWORK)]
+    like = difflib.get_close_matches(name, [*nics, *ours], n=3)
     hint = f" (did you mean {' or '.join(like)}?)" if like else ""
     raise SetupError(f"kernel {kernel.release} has no module {text}{hint}; to use your own module, give its path: ./{name}.ko")
 

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 import diskcache
 
+from irqlab import files
 from irqlab.errors import IrqlabError
 from irqlab.setup import paths
 from irqlab.trials.fingerprint import code_fingerprint
@@ -25,6 +26,8 @@ from irqlab.trials.trial import Trial
 
 KEEP_BYTES = 1 << 30
 """Maximum size of the cache; the least recently used results are evicted first."""
+ROOM_BYTES = 16 << 20
+"""More than a result takes."""
 _BROKEN = (OSError, sqlite3.Error, diskcache.Timeout, json.JSONDecodeError)
 _T = TypeVar("_T")
 
@@ -104,6 +107,7 @@ def _with(work: Callable[[diskcache.Cache], _T]) -> _T:
         return work(_open(where))
     except _BROKEN as error:
         _open.cache_clear()
+        files.require_room(where, ROOM_BYTES)
         raise IrqlabError(
             f"the cache in {where} cannot be used ({error}): run `irqlab cache clear`, or use --no-cache"
         ) from error

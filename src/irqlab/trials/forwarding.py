@@ -59,7 +59,10 @@ class ForwardingTrial(Trial["ForwardingResult"]):
         return replace(result, memory=None)
 
     def measure(self, dut: Dut, conditions: Conditions, fresh: bool = True) -> ForwardingResult:
-        """Offers the loads and counts the frames that come out. `fresh`: the DUT was just restored, so its counters are known."""
+        """Offers the loads and counts the frames that come out. `fresh`: the DUT was just restored, so its counters are known.
+
+        Without it, the caller looks at the kernel's messages.
+        """
         dut.play_hosts(0 if self.above_line_rate else conditions.line_rate_bps)
         if self.capture:
             dut.rpc.call("capture", path=str(Path(self.capture).absolute()))
@@ -97,7 +100,7 @@ class ForwardingTrial(Trial["ForwardingResult"]):
             counted = {name: number - counted[name] for name, number in costmodel.events(dut).items()}
         if self.capture:
             dut.rpc.call("capture", path=None)
-        dut.kernel_log.check()
+        dut.kernel_log.check(messages=fresh)
         return ForwardingResult(
             spec=self,
             streams=[{**s, "load": load} for s, load in zip(result["streams"], load_of, strict=True)],

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from irqlab.dut.router import Dut
 from irqlab.trials.forwarding import ForwardingResult, ForwardingTrial
@@ -22,16 +23,22 @@ class SoakTrial(Trial["SoakResult"]):
 
     slice: ForwardingTrial
     count: int
+    ended: list[Slice] = field(default_factory=list, compare=False, repr=False)
+    """Filled while it runs, for one that is interrupted."""
+
+    def specification(self) -> dict[str, Any]:
+        """What determines the result."""
+        return {"slice": self.slice.specification(), "count": self.count}
 
     def measure(self, dut: Dut, conditions: Conditions) -> SoakResult:
         """Runs the slices. Raises IrqlabError."""
         begin_ns = _now_ns(dut)
-        slices: list[Slice] = []
+        self.ended.clear()
         for _ in range(self.count):
             found = self.slice.measure(dut, conditions, fresh=False)
-            messages = dut.kernel_log.messages[sum(len(one.kernel_messages) for one in slices) :]
-            slices.append(Slice.of(found, Memory.of(dut), _now_ns(dut) - begin_ns, messages))
-        return SoakResult(self, tuple(slices), list(dut.kernel_log.lines))
+            messages = dut.kernel_log.messages[sum(len(one.kernel_messages) for one in self.ended) :]
+            self.ended.append(Slice.of(found, Memory.of(dut), _now_ns(dut) - begin_ns, messages))
+        return SoakResult(self, tuple(self.ended), list(dut.kernel_log.lines))
 
 
 @dataclass(frozen=True)

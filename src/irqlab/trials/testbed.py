@@ -15,14 +15,14 @@ from irqlab.config.ensemble import Member
 from irqlab.config.memory import COMMON, Memory
 from irqlab.config.testbed import TestbedConfig
 from irqlab.config.traffic import FrameSize
-from irqlab.dut import costmodel
+from irqlab.dut import costmodel, schemes
 from irqlab.dut.agent import DutError
 from irqlab.dut.counters import Counters
 from irqlab.dut.router import Dut
 from irqlab.errors import IrqlabError
 from irqlab.perturb import catalogue as perturb
 from irqlab.qemu import machine, snapshots
-from irqlab.qemu.machine import MachineConfig, MachineError, describe, parameters_of, save, start
+from irqlab.qemu.machine import Machine, MachineConfig, MachineError, describe, parameters_of, save, start
 from irqlab.qemu.pool import POOL
 from irqlab.qemu.rpc import ConnectionLostError, Rpc, TesterError
 from irqlab.qemu.snapshots import Snapshot
@@ -67,7 +67,9 @@ class Testbed:
         found_qemu = qemu.find()
         dut_kernel = kernel.resolve(config.kernel, Options(config.kconfig, config.debug))
         loaded = modules.load(dut_kernel, config.driver)
+        modules.check_parameters(loaded[-1], config.dut.module_parameters)
         nic = nics.choose(loaded[-1], config.nic, found_qemu, config.bus)
+        schemes.check(config.dut.schemes, loaded, bool(nic.usb_speed))
         needed = modules.load_all(dut_kernel, (*nic.needs, *config.modules))
         model = modules.load(dut_kernel, costmodel.MODULE) if config.cost_model else []
         loaded = list({module.name: module for module in [*model, *needed, *loaded]}.values())
@@ -142,21 +144,21 @@ class Testbed:
 
         def take(state: Path) -> dict[str, Any]:
             with start(self.machine, to_save=True) as booting:
-                Dut(booting).kernel_log.check()  # warnings at boot are problems too
+                Dut(booting).kernel_log.check(messages=False)  # warnings at boot are problems too
                 if self.config.functional:  # elsewhere it would cost time before a measurement
                     Dut(booting).check_processors(self.config.cpus)
                     Dut(booting).check_timers()
                 save(booting, state)
             return {}
 
-        return snapshots.get(self._machine_key, take)
+        return snapshots.get(self._machine_key, take, self.machine.memory_bytes)
 
     @cached_property
     def prepared(self) -> Snapshot:
         """The initial state of trials: driver loaded, forwarding, neighbours resolved."""
 
         def take(state: Path) -> dict[str, Any]:
-            with start(self.machine, self.booted.state, to_save=True) as booted, self._translating_errors(Dut(booted)) as dut:
+            with start(self.machine, self.booted.state, to_save=True) as booted, self._of(booted) as dut:
                 waited_ns = self._bring_up(dut)
                 perturb.prepare(self.config.member, dut)
                 facts = {"running": dut.describe(self.config.dut), "link_wait_ns": waited_ns, "kernel_log": dut.kernel_log.lines}
@@ -164,7 +166,7 @@ class Testbed:
                 save(booted, state)
             return facts
 
-        return snapshots.get(snapshots.key_of(self.parts), take)
+        return snapshots.get(snapshots.key_of(self.parts), take, self.machine.memory_bytes)
 
     @cached_property
     def parts(self) -> dict[str, Any]:
@@ -220,7 +222,7 @@ class Testbed:
             if pooled and self.nic.rewinds and not self.config.functional and not self.config.in_turn
             else start(config, state, profile)
         )
-        with starting as restored, self._translating_errors(Dut(restored)) as dut:
+        with starting as restored, self._of(restored) as dut:
             yield dut
 
     def close(self) -> None:
@@ -229,8 +231,9 @@ class Testbed:
             POOL.close(self.prepared.state)
 
     @contextmanager
-    def _translating_errors(self, dut: Dut) -> Iterator[Dut]:
-        """Turns a broken connection or an unresponsive agent into an error that says what happened to the DUT."""
+    def _of(self, running: Machine) -> Iterator[Dut]:
+        """The DUT in a machine. A broken connection or an unresponsive agent becomes an error that says what happened to it."""
+        dut = Dut(running, self.config.dut.may_log)
         try:
             yield dut
         except NoAnswerError as error:
