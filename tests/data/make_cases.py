@@ -138,7 +138,13 @@ def sampled(kind: str, port: str, *findings: Finding, step_ns: int = 4) -> hunt.
     """A kind of event at a port, with a plot of two instants."""
     seen = sum(finding.instants for finding in findings)
     over_time = ((1_000, 30_000), (2_500, 45_000 + 1_000 * seen))
-    return hunt.Sample(kind, port, 900, step_ns, ((8, 4_000),), 25_000, 50_000, 46_000, 2_500, 70_000, seen, findings, over_time)
+    found = tuple(one for one in findings if one.what != "held")
+    held = tuple(one for one in findings if one.what == "held")
+    missed, waited = (sum(one.instants for one in many) for many in (found, held))
+    return hunt.Sample(
+        kind, port, 900, step_ns, ((8, 4_000),), 25_000, 50_000, 46_000, 2_500, 70_000, missed, waited or None, None, found, held,
+        over_time,
+    )  # fmt: skip
 
 
 def hunted(runner: TrialRunner, workload: Workload) -> MethodResult:
@@ -153,7 +159,11 @@ def hunted(runner: TrialRunner, workload: Workload) -> MethodResult:
         for n in range(27)
     )
     replay = Replay({}, 5, 9)
-    late = Finding("arrivals", "other", "late", 2_000, 2_500, 3, 52_000, 2_500, 2, replay=replay, trace=steps)
+    left = Finding(
+        "arrivals", "other", "left", 2_000, 2_500, 3, 52_000, 2_500, 2, replay=replay, trace=steps, before="poll+0x8 (rx.c:3)",
+        arrival_ns=800,
+    )  # fmt: skip
+    held = Finding("arrivals", "other", "held", 100, 200, 5, 61_000, 100, 0, by_itself_ns=61_000, held_by="work 60 µs")
     kept = Finding("changes ring", "same", "kept", 3_000, 3_000, 1, 90_000, 3_000, 0, said="WARNING: CPU: 0")
     places = (
         Place(0, "poll", "mov %eax,%ebx", "rx.c:7", 0xFFFF_FFFF_C000_0010),
@@ -166,14 +176,14 @@ def hunted(runner: TrialRunner, workload: Workload) -> MethodResult:
         result.summary = hunt.Summary(3, 3)
         return result
     result.samples = [
-        sampled("arrivals", "other", late, step_ns=12),
+        sampled("arrivals", "other", left, held, step_ns=12),
         sampled("changes ring", "same", kept, step_ns=12),
         sampled("processors", "same", turns, step_ns=12),
         sampled("failures alloc", "same", failed),
     ]
     listing = (coverage.Line(0, True, "push %rbp", "rx.c:1"), coverage.Line(1, False, "ret", ""))
     functions = (coverage.Function("poll", 40, 10, listing), coverage.Function("never", 8, 0))
-    result.summary = hunt.Summary(3_600, 7, None, {"driver": "racy"}, 48, 10, functions)
+    result.summary = hunt.Summary(3_600, 7, 5, True, None, {"driver": "racy"}, 48, 10, functions)
     return result
 
 

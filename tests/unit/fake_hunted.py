@@ -69,7 +69,7 @@ class HuntedTestbed:
             state=home / "state", facts={"running": {"ring_rx": None, "ring_tx": None, "schemes": None} | running}
         )
         self.modules = list(modules) or [module("paper")]
-        self.nic = SimpleNamespace(usb_speed="", slots=(4, 5))
+        self.nic = SimpleNamespace(usb_speed="", slots=(4, 5), keeps_frames=False)
         self.vmlinux = home / "vmlinux"
         self.vmlinux.write_bytes(elf((".BTF", 0, types())))
         self.machine = SimpleNamespace(kernel=SimpleNamespace(vmlinux=self.vmlinux))

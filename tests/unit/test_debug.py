@@ -11,7 +11,6 @@ from typing import Any, cast
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from irqlab import units
 from irqlab.cli import debug as command
 from irqlab.debug import state, symbols, trace
 from irqlab.debug.debuggee import Debuggee, Goto, Motion, Pause, Script
@@ -294,10 +293,10 @@ def test_the_functions_that_held_the_processor_are_named_with_their_time() -> No
             (500, "leave", "work", 0), (520, "enter", "poll, called by net_rx", 0), (540, "leave", "poll", 0),
             (600, "enter", "work, called by a timer", 0), (800, "leave", "work", 0)]  # fmt: skip
     steps = [trace.Step(at, what, text, depth, "", (), "") for at, what, text, depth in told]
-    assert units.plain(trace.held_by(steps, 100, 700)) == "work 500 ns, the kernel 80 ns"
-    assert units.plain(trace.held_by(steps, 0, 520)) == "work 500 ns"
-    assert units.plain(trace.held_by(steps, 300, 560)) == "work 200 ns, the kernel 40 ns"
-    assert units.plain(trace.held_by([], 0, 50)) == "the kernel 50 ns"
+    assert trace.held_by(steps, 100, 700).replace("\u202f", " ") == "work 500 ns, the kernel 80 ns"
+    assert trace.held_by(steps, 0, 520).replace("\u202f", " ") == "work 500 ns"
+    assert trace.held_by(steps, 300, 560).replace("\u202f", " ") == "work 200 ns, the kernel 40 ns"
+    assert trace.held_by([], 0, 50).replace("\u202f", " ") == "the kernel 50 ns"
 
 
 @pytest.mark.parametrize("what", ["memory", "functional"])

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from irqlab import report
+from irqlab import report, units
 from irqlab.config.workload import Workload
 from irqlab.debug import trace
 from irqlab.dut.kernel_log import KernelProblemError
@@ -19,6 +19,7 @@ from irqlab.hunting.instants import MARGIN_NS
 from irqlab.hunting.options import Options
 from irqlab.methods import catalogue, hunt
 from irqlab.profile.coverage import Function
+from irqlab.qemu.machine import CancelledError
 from irqlab.results.document import MethodResult
 from irqlab.trials.hunt import (
     CHECK_ROOM_NS,
@@ -154,6 +155,64 @@ def test_a_frame_that_came_out_twice_is_a_missed_instant() -> None:
     assert catalogue.methods()["hunt"].failed(rows_of(found))
 
 
+class Stopped(RacyTestbed):
+    """The user has enough when an instant is tried at the other port."""
+
+    def run(self, spec: Any) -> Any:
+        if spec.other_port:
+            raise CancelledError("stopped")
+        return super().run(spec)
+
+
+def test_what_was_tried_before_ctrl_c_is_kept_and_marked() -> None:
+    stopped = Stopped(lambda offered: offered)
+    found = hunt.run(stand_on(stopped), Workload(), Options())
+    same, other = found.samples
+    assert (same.planned, other.instants, other.planned) == (None, 0, same.instants)
+    assert (found.summary.interrupted, found.summary.instants, found.summary.coverage) == (True, same.instants, ())
+    (answer,) = catalogue.methods()["hunt"].verdicts(rows_of(found))
+    tried = f"{units.whole(same.instants)} of {units.whole(2 * same.instants)} instants"
+    assert answer.endswith(f": No frame was lost or left at {tried}; this was interrupted, not everything was tried.")
+
+
+def test_nothing_is_kept_of_a_hunt_that_is_stopped_at_once() -> None:
+    class Early(RacyTestbed):
+        def run(self, spec: Any) -> Any:
+            raise CancelledError("stopped")
+
+    with pytest.raises(CancelledError):
+        hunt.run(stand_on(Early(lambda offered: offered)), Workload(), Options())
+
+
+def test_work_that_ends_by_itself_is_observed_and_fails_no_hunt(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Busy(RacyTestbed):
+        """One instant is late, by itself, while the processor works."""
+
+        def run(self, spec: Any) -> Any:
+            found = super().run(spec)
+            late = [500_000 if gap_ns == 9_000 else ALONE_NS for gap_ns in spec.gaps_ns]
+            return replace(found, second=Received(tuple(late))) if spec.frames else found
+
+    told = [
+        (9_000, "event", "the second frame arrives"),
+        (9_100, "enter", "watchdog, called by a timer"),
+        (500_000, "leave", "watchdog"),
+    ]
+    steps = tuple(trace.Step(at_ns, what, text, 0, "", (), "") for at_ns, what, text in told)
+    monkeypatch.setattr(hunt, "trace_of", lambda *_: steps)
+    found = hunt.run(stand_on(Busy(lambda offered: offered)), Workload(), Options(ports="same", begin=8.0, end=10.0))
+    (sample,) = found.samples
+    (one,) = sample.observations
+    assert (one.what, one.at_ns, one.by_itself_ns) == ("held", 9_000, 500_000)
+    assert (sample.findings, sample.missed, sample.held, found.summary.held) == ((), 0, 1, 1)
+    rows, method = rows_of(found), catalogue.methods()["hunt"]
+    assert not method.failed(rows)
+    (answer,) = method.verdicts(rows)
+    assert answer.replace("\u202f", " ").endswith(
+        "instants; at 1 a frame waited for up to 500 µs behind work that ends by itself (watchdog 491 µs), which is no finding."
+    )
+
+
 def test_a_lost_frame_that_came_alone_is_an_error() -> None:
     class Deaf(RacyTestbed):
         def run(self, spec: Any) -> Any:
@@ -175,8 +234,8 @@ def test_it_has_a_page(tmp_path: Any) -> None:
     page = tmp_path / "page.html"
     report.write_html([document([found], [dut(found.driver, found.nic)])], page)
     text = page.read_text()
-    assert "Arrivals, other port" in text
-    assert "late" in text
+    assert "A frame can be left until the next one comes (lost wake-up)" in text
+    assert "Left at 9000 ns, arrivals, same port" in text
 
 
 def test_packets_are_followed_by_their_address() -> None:

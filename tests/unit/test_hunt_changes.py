@@ -28,9 +28,9 @@ FLAGS = "/sys/class/net/eth1/flags"
 def found(tmp_path):
     """The changes of a kind at the second interface of a DUT."""
 
-    def of(kind: str, usb_speed: str = "", **running: Any) -> list[Change]:
+    def of(kind: str, usb_speed: str = "", keeps_frames: bool = False, **running: Any) -> list[Change]:
         testbed = HuntedTestbed(tmp_path, **running)
-        testbed.nic.usb_speed = usb_speed
+        testbed.nic.usb_speed, testbed.nic.keeps_frames = usb_speed, keeps_frames
         every = list(changes(testbed, kind, "eth1"))
         assert all(one.before[: len(ASKS_ONCE)] == ASKS_ONCE for one in every)
         return [replace(one, before=one.before[len(ASKS_ONCE) :]) for one in every]
@@ -139,6 +139,11 @@ def test_the_driver_is_unbound_and_bound_and_the_interface_configured(found):
         Step(100 * MS, argv=("ip", "link", "set", "eth1", "up")),
     )
     assert found("unbind") == [Change("unbind", steps, 5_600 * MS, ("lost",))]
+
+
+def test_frames_that_the_nic_model_keeps_may_come_out_late(found):
+    assert [one.tolerates for one in found("down-up", keeps_frames=True)] == [("lost", "late")]
+    assert [one.tolerates for one in found("promisc", keeps_frames=True)] == [()]
 
 
 def test_a_usb_driver_is_not_unbound(found):

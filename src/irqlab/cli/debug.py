@@ -98,17 +98,17 @@ def _found(file: Path, number: int, request: opt.Request) -> tuple[Testbed, Tria
         raise IrqlabError(f"--driver: not allowed with --at {file}, which names the driver")
     document = catalogue.read(file)
     rows = [row for row in document["measured"]["results"] if row["method"] == "hunt" and row["complete"]]
-    replays = [
-        (row["summary"]["testbed"], one.get("replay")) for row in rows for sample in row["samples"] for one in sample["findings"]
-    ]
-    allowed = [number for number, (_, replay) in enumerate(replays, 1) if replay is not None]
+    found = [(row["summary"]["testbed"], one) for row in rows for sample in row["samples"] for one in sample["findings"]]
+    allowed = [number for number, (_, one) in enumerate(found, 1) if one.get("replay") is not None]
     if not allowed:
         raise IrqlabError(f"{file} has no finding that can be replayed")
     if number not in allowed:
         raise IrqlabError(f"--finding {number}: allowed are {', '.join(map(str, allowed))}, which can be replayed")
-    config, replay = replays[number - 1]
+    config, finding = found[number - 1]
     testbed = testbed_of(config)
     known = {(one["name"], one["sha256"]) for dut in document["environment"]["duts"] for one in dut["modules"]}
     if changed := [module.name for module in testbed.modules if (module.name, module.sha256) not in known]:
         raise IrqlabError(f"{', '.join(changed)}: another build than the one that {file} was measured with")
-    return testbed, msgspec.convert(replay["trial"], HuntTrial), replay["second_ns"]
+    replay, arrival_ns = finding["replay"], finding.get("arrival_ns")
+    at_ns = replay["second_ns"] if arrival_ns is None else replay["first_ns"] + arrival_ns
+    return testbed, msgspec.convert(replay["trial"], HuntTrial), at_ns

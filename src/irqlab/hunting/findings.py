@@ -39,7 +39,7 @@ class Finding:
     kind: Annotated[str, Col("Kind")]
     port: Annotated[str, Col("Port")]
     """Of the second event."""
-    what: Annotated[str, Col("What happened", mark=lambda _: "bad")]
+    what: Annotated[str, Col("What happened", mark=lambda what: "" if what == "held" else "bad")]
     """lost: a frame never came out. left: it came out only with the next event; a wake-up was lost. late: later than the bound,
     though the processor idled meanwhile, or that is not known. old: a frame that came before or during a change came out after
     it. overtaken: the second frame came out before the first. reordered: a frame came out behind a later one. duplicated: a

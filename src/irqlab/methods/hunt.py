@@ -163,7 +163,7 @@ def run(runner: TrialRunner, workload: Workload, options: Options) -> MethodResu
             if hunted.paths:
                 pcs.update(address for address, _ in hunted.paths.tried)
             traced = sum(1 for sample in result.samples for finding in sample.findings if finding.trace)
-            if hunted.pairs or hunted.findings:
+            if hunted.pairs or hunted.findings or hunted.planned is not None:
                 result.samples.append(_sample(case, _explained(runner, hunted, options.traces - traced)))
             if hunted.planned is not None:
                 interrupted = True

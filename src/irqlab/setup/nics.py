@@ -47,6 +47,8 @@ class Nic:
     """Those that it has."""
     rewinds: bool = False
     """A QEMU with this NIC can be reused: after reset and restore, the model has no old state (tests/e2e/test_rewind.py)."""
+    keeps_frames: bool = False
+    """QEMU keeps a frame that comes while the receiver is stopped, and delivers it when it starts: the model returns 0."""
     note: str = ""
 
     @property
@@ -181,7 +183,7 @@ TABLE: tuple[Nic, ...] = (
         slots=(4, 6),  # its virtual functions lie 16 to 18 slots above it, and must not meet the other one's
         rewinds=True, note="82576; QEMU 8.0 and later.",
     ),
-    Nic("tulip", 0x1011, 0x0019, 100_000_000, "tulip", (0x103C, 0x104F), rewinds=True, note="DEC 21143."),
+    Nic("tulip", 0x1011, 0x0019, 100_000_000, "tulip", (0x103C, 0x104F), rewinds=True, keeps_frames=True, note="DEC 21143."),
     Nic("pcnet", 0x1022, 0x2000, 10_000_000, "pcnet32", (0, 0), rewinds=True, note="Am79C970A (PCnet-PCI II), a 10 Mbit/s card."),
     Nic("ne2k_pci", 0x10EC, 0x8029, 10_000_000, "ne2k_pci", rewinds=True, note="RTL8029, a 10 Mbit/s card without DMA."),
     Nic(
