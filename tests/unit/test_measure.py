@@ -43,3 +43,20 @@ def test_what_is_cut_short_is_a_row_of_a_method(monkeypatch: pytest.MonkeyPatch,
     (row,) = outcome.results
     assert (row.method, row.complete, row.summary, len(row.trials)) == (files_under, False, None, 1)
     assert files_under in catalogue.methods()
+
+
+def rowing(runner: TrialRunner, workload: Workload) -> list[MethodResult]:
+    return [runner.result("burst", workload)]
+
+
+@pytest.mark.parametrize(("count", "expected"), [(1, [None]), (2, [0, 1])])
+def test_a_row_names_its_dut_if_there_are_several(
+    monkeypatch: pytest.MonkeyPatch, count: int, expected: list[int | None]
+) -> None:
+    testbed = NamedTestbed(lambda pps: pps)
+    testbed.nic = SimpleNamespace(model="paper", line_rate_bps=100_000_000, note="")
+    testbed.machine = SimpleNamespace(mips=250, kernel=SimpleNamespace(release="6.1"))
+    monkeypatch.setattr(Testbed, "resolve", lambda _: testbed)
+    outcome = measure([TestbedConfig("formula")] * count, [Workload()], 1, rowing, "burst", "burst")
+    assert [row.dut for row in outcome.results] == expected
+    assert all(("dut" in row.to_json()) == (count > 1) for row in outcome.results)

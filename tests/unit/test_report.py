@@ -261,6 +261,23 @@ def test_two_builds_of_a_driver_are_told_apart():
     assert "What differs" in text
 
 
+def test_two_modules_of_one_name_in_one_document_are_told_apart_by_path():
+    document = sample("throughput")
+    (dut,) = document["environment"]["duts"]
+    results = document["measured"]["results"]
+    for place, path in enumerate(("old/sample8139.ko", "new/sample8139.ko")):
+        another = copy.deepcopy(dut)
+        another["modules"][-1] |= {"path": path, "sha256": f"{place}" * 64}
+        document["environment"]["duts"].append(another)
+    document["environment"]["duts"].pop(0)
+    document["measured"]["results"] = [{**row, "dut": place} for place in (0, 1) for row in results]
+    rows = catalogue.rows([document])
+    assert {row.variant.label for row in rows} == {"sample8139, old/sample8139.ko", "sample8139, new/sample8139.ko"}
+    text = Page(report.html([document])).text
+    assert "No difference between sample8139, old/sample8139.ko and sample8139, new/sample8139.ko" in text
+    assert "more than" not in text
+
+
 def test_a_document_given_twice_counts_once(full):
     again = report.html([sample(), sample()])
     assert figures(again) == figures(full)

@@ -252,7 +252,7 @@ def _describe(dut: dict[str, Any]) -> dict[str, Cell]:
     for module in dut["modules"]:
         last = module is dut["modules"][-1]
         known = _hash(module["sha256"])
-        more = f"{known.title}\nvermagic {module['vermagic']}"
+        more = "\n".join([known.title, f"vermagic {module['vermagic']}", *([module["path"]] if "path" in module else [])])
         text = f"{module['name']} {known.text}" if last else known.text
         facts["Driver module" if last else f"Module {module['name']}"] = Cell(text, more, code=True)
     for key, value in dut["dut"].items():
