@@ -13,6 +13,8 @@ import pytest
 from irqlab import report
 from irqlab.errors import IrqlabError
 from irqlab.methods import catalogue
+from irqlab.present import plots, series
+from irqlab.present.series import Line
 
 DATA = Path(__file__).parents[1] / "data"
 SECTIONS = ("throughput", "loss", "latency", "cost", "burst", "recovery", "profile")
@@ -97,6 +99,35 @@ def test_pages_are_well_formed(names):
     links = {a[k] for _, a in page.tags for k in ("href", "clip-path") if a.get(k)}
     assert {link.removeprefix("url(").strip("#)") for link in links if link} <= set(ids)
     assert {"viewport", "color-scheme"} <= {a.get("name") for t, a in page.tags if t == "meta"}
+
+
+class Scrolled(HTMLParser):
+    """Counts tables and wide plots, and how many of them are in a container that scrolls."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.wide, self.scrolled = 0, 0
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        if tag in VOID:
+            return
+        if tag == "table" or (tag == "svg" and "wide" in self.open):
+            self.wide += 1
+            self.scrolled += self.open[-1] == "scroll"
+        self.open.append(dict(attrs).get("class") or tag)
+
+    def handle_endtag(self, tag):
+        self.open.pop()
+
+
+def test_what_may_be_wider_than_the_screen_scrolls(full):
+    found = Scrolled(full)
+    assert found.wide == found.scrolled == full.count("<table") + full.count('<figure class="wide">')
+    assert '<figure class="wide">' in full
+    assert full.count('class="hint"') >= full.count('<figure class="wide">') + 1
+    assert re.search(r"\.scroll \{[^}]*overflow-x: auto", full)
 
 
 def test_everything_is_there(full):
@@ -404,3 +435,14 @@ def test_many_drivers_fit():
     document["measured"]["results"] = [{**base, "driver": f"driver{n}"} for n in range(45)]
     drawn = figures(report.html([document]))
     assert len(gids(drawn["Forwarding rate"], "series")) == 45
+
+
+@pytest.mark.parametrize("draw", ["over_time", "over_load", "forwarding"])
+def test_spikes_at_zero_do_not_lie_on_the_axes(monkeypatch: pytest.MonkeyPatch, draw: str) -> None:
+    monkeypatch.setattr(plots, "svg", lambda figure, *_: figure)
+    line = Line("series-0", "a", series.style(0), [(0.0, 0.0), (0.001, 9.0), (5.0, 0.0)])
+    rest = {"over_time": ("x", "y", "what"), "over_load": ("y", "what", None), "forwarding": (None,)}[draw]
+    axes = getattr(plots, draw)([line], *rest).axes[0]
+    assert axes.get_ylim()[0] < 0
+    assert draw != "over_time" or axes.get_xlim()[0] < 0
+    assert min(axes.get_yticks()[1:]) >= 0

@@ -17,6 +17,7 @@ from irqlab.present.drawing import (
     RIGHT,
     WIDTH,
     apart,
+    beyond,
     canvas,
     draw,
     grey_line,
@@ -73,7 +74,7 @@ def forwarding(lines: Sequence[Line], wire_kpps: float | None, y_label: str = "k
     wire_rate(axes, wire_kpps, right)
     draw(axes, lines)
     axes.set_xlim(0, right)
-    axes.set_ylim(0, max(top, 1e-3))
+    axes.set_ylim(*beyond(max(top, 1e-3)))
     return svg(figure, "Forwarding rate over offered load", lines)
 
 
@@ -93,7 +94,7 @@ def over_load(
     draw(axes, lines)
     highest = max((y for line in lines for _, y in line.points if y is not None), default=0.0)
     axes.set_xlim(0, right)
-    axes.set_ylim(0, top if top is not None else max(1.1 * highest, 1e-3))
+    axes.set_ylim(*beyond(top if top is not None else max(1.1 * highest, 1e-3)))
     return svg(figure, what, lines)
 
 
@@ -130,12 +131,12 @@ def over_time(lines: Sequence[Line], x_label: str, y_label: str, what: str, from
     values = [y for line in lines for _, y in line.points if y is not None]
     high = max(values, default=0.0)
     if from_zero:
-        axes.set_ylim(0, 1.1 * high or 1.0)
+        axes.set_ylim(*beyond(1.1 * high or 1.0))
     else:
         low = min(values, default=0.0)
         margin = 0.1 * (high - low) or 0.1 * abs(high) or 1.0
         axes.set_ylim(low - margin, high + margin)
-    axes.set_xlim(0, right_end(lines))
+    axes.set_xlim(*beyond(right_end(lines)))
     return svg(figure, what, lines)
 
 
@@ -203,7 +204,7 @@ def latency_over_time(lines: Sequence[Line], what: str) -> str:
     figure, axes = canvas("Time, s", "ms")
     draw(axes, lines, markers=4)
     highest = max((y for line in lines for _, y in line.points if y is not None), default=1.0)
-    axes.set_ylim(0, 1.08 * highest)
+    axes.set_ylim(*beyond(1.08 * highest))
     return svg(figure, f"Round trip of {what} over time", lines)
 
 
