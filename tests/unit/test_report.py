@@ -15,6 +15,7 @@ from irqlab.errors import IrqlabError
 from irqlab.methods import catalogue
 from irqlab.present import plots, series
 from irqlab.present.series import Line
+from irqlab.report import view
 
 DATA = Path(__file__).parents[1] / "data"
 SECTIONS = ("throughput", "loss", "latency", "cost", "burst", "recovery", "profile")
@@ -126,7 +127,7 @@ def test_what_may_be_wider_than_the_screen_scrolls(full):
     found = Scrolled(full)
     assert found.wide == found.scrolled == full.count("<table") + full.count('<figure class="wide">')
     assert '<figure class="wide">' in full
-    assert full.count('class="hint"') >= full.count('<figure class="wide">') + 1
+    assert full.count('class="hint') >= full.count('<figure class="wide">') + 1
     assert re.search(r"\.scroll \{[^}]*overflow-x: auto", full)
 
 
@@ -446,3 +447,18 @@ def test_spikes_at_zero_do_not_lie_on_the_axes(monkeypatch: pytest.MonkeyPatch, 
     assert axes.get_ylim()[0] < 0
     assert draw != "over_time" or axes.get_xlim()[0] < 0
     assert min(axes.get_yticks()[1:]) >= 0
+
+
+def test_many_duts_are_rows_of_what_differs_and_schemes_differ_by_name():
+    document = sample()
+    first = document["environment"]["duts"][0]
+    found = []
+    for rx in ("de", "napi", "timer"):
+        dut = copy.deepcopy(first)
+        dut["dut"]["schemes"] = {"variant": None, "rx": rx, "tx": "off", "weight": 64}
+        found.append(dut)
+    document["environment"]["duts"] = found
+    differs, shared = view.duts([document])
+    assert [column.text for column in differs.columns] == ["", "Receive scheme"]
+    assert [row[1].text for row in differs.rows] == ["de", "napi", "timer"]
+    assert ["Scheme settings", "weight=64"] in [[cell.text for cell in row] for row in shared.rows]

@@ -25,7 +25,7 @@ from irqlab.methods.receiving import BLOCK, Sample
 from irqlab.present import plots, series
 from irqlab.present.columns import Col
 from irqlab.present.parts import Group, Numbers
-from irqlab.present.rows import kpps_text, legend_of, line_of
+from irqlab.present.rows import kpps_text, legend_of, line_of, listed
 from irqlab.present.variants import Row
 from irqlab.results.document import MethodResult
 from irqlab.results.values import Rate
@@ -288,20 +288,35 @@ def _plots(rows: Sequence[Row], number: Numbers) -> Group:
 
 
 def _verdicts(rows: Sequence[Row]) -> list[str]:
-    """The most that the application received, and what it receives at the highest load; for each way to wait."""
+    """The most that the application received, and what it receives at the highest load; of one load the CPU time left."""
+    rows = _by_wait(rows)
 
     def most(row: Row) -> float:
         return max(float(sample.application_pps) for sample in row.samples)
 
+    def left(row: Row) -> float:
+        return float(row.samples[0].cpu_available)
+
+    one_load = all(len(row.samples) == 1 for row in rows)
+
     def said(row: Row) -> str:
         last = max(row.samples, key=lambda sample: sample.offered_pps)
-        text = f"the application receives at most {answers.spread(row, most, kpps_text)}"
-        if len(row.samples) == 1:
-            text = f"the application receives {answers.spread(row, most, kpps_text)}"
-            return f"{text} of {kpps_text(last.offered_pps)}; CPU left {units.percent(last.cpu_available)}"
-        return f"{text}; of {kpps_text(last.offered_pps)}, the most that was offered, {kpps_text(last.application_pps)}"
+        found = answers.spread(row, most, kpps_text)
+        if one_load:
+            cpu = answers.spread(row, left, units.percent)
+            return f"the application receives {found} of {kpps_text(last.offered_pps)}; CPU left {cpu}"
+        rest = f"of {kpps_text(last.offered_pps)}, the most that was offered, {kpps_text(last.application_pps)}"
+        return f"the application receives at most {found}; {rest}"
 
-    return answers.by_row(_by_wait(rows), said, "Most that the application receives", most, kpps_text)
+    if not one_load:
+        return answers.by_row(rows, said, "Most that the application receives", most, kpps_text)
+    at = f"{kpps_text(max(row.samples[0].offered_pps for row in rows))} offered"
+    losing = [row for row in rows if most(row) < cliff.FLATTENED * row.samples[0].offered_pps]
+    found = answers.by_row(rows, said, f"CPU left at {at}", left, units.percent)
+    if losing and len(rows) > answers.MANY:
+        names = listed([f"{row.variant.label} ({kpps_text(most(row))})" for row in losing])
+        found.append(f"Less than {units.share(cliff.FLATTENED)} of that is received with {names}.")
+    return found
 
 
 METHOD = Method(

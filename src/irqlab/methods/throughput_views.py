@@ -300,7 +300,8 @@ def _verdict(rows: Sequence[Row]) -> str:
     best = [row.variant.label for row in ranked if _alike(ranked[0], row)]
     lowest = answers.spread(ranked[-1], _pps, kpps_text)
     if len(best) == len(ranked):
-        return f"No difference between {listed(best)}: {what}; lowest: {lowest}."
+        highest = answers.spread(ranked[0], _pps, kpps_text)
+        return f"No difference between {listed(best)}: {what}" + (f"; lowest: {lowest}." if lowest != highest else ".")
     gain = first.total_throughput_pps / last.total_throughput_pps - 1 if last.total_throughput_pps else None
     more = f"{units.percent(gain)} more than" if gain is not None else "against"
     most = "forwards most" if len(best) == 1 else "forward most, without a difference"

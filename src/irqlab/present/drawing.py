@@ -143,7 +143,7 @@ def right_end(lines: Sequence[Line]) -> float:
 
 
 def beyond(high: float) -> tuple[float, float]:
-    """Both ends of an axis whose values begin at 0: a little below, so that lines and spikes at 0 do not lie on the other axis."""
+    """Both ends of an axis whose values begin at 0: from a little below, so that what is at 0 does not lie on the other axis."""
     return -0.025 * high, high
 
 
