@@ -74,7 +74,7 @@ def forwarding(lines: Sequence[Line], wire_kpps: float | None, y_label: str = "k
     wire_rate(axes, wire_kpps, right)
     draw(axes, lines)
     axes.set_xlim(0, right)
-    axes.set_ylim(*beyond(max(top, 1e-3)))
+    axes.set_ylim(0, max(top, 1e-3))
     return svg(figure, "Forwarding rate over offered load", lines)
 
 
@@ -94,7 +94,7 @@ def over_load(
     draw(axes, lines)
     highest = max((y for line in lines for _, y in line.points if y is not None), default=0.0)
     axes.set_xlim(0, right)
-    axes.set_ylim(*beyond(top if top is not None else max(1.1 * highest, 1e-3)))
+    axes.set_ylim(0, top if top is not None else max(1.1 * highest, 1e-3))
     return svg(figure, what, lines)
 
 
