@@ -90,3 +90,20 @@ def test_what_was_measured_of_a_method_that_is_cut_short_is_shown_and_marked(
     page = view.build([outcome.document()])
     assert name in [section.id for section in page.sections]
     assert page.notices[0].items
+
+
+def rowing(runner: TrialRunner, workload: Workload) -> list[MethodResult]:
+    return [runner.result("burst", workload)]
+
+
+@pytest.mark.parametrize(("count", "expected"), [(1, [None]), (2, [0, 1])])
+def test_a_row_names_its_dut_if_there_are_several(
+    monkeypatch: pytest.MonkeyPatch, count: int, expected: list[int | None]
+) -> None:
+    testbed = NamedTestbed(lambda pps: pps)
+    testbed.nic = SimpleNamespace(model="paper", line_rate_bps=100_000_000, note="")
+    testbed.machine = SimpleNamespace(mips=250, kernel=SimpleNamespace(release="6.1"))
+    monkeypatch.setattr(Testbed, "resolve", lambda _: testbed)
+    outcome = measure([TestbedConfig("formula")] * count, [Workload()], 1, rowing, "burst", "burst")
+    assert [row.dut for row in outcome.results] == expected
+    assert all(("dut" in row.to_json()) == (count > 1) for row in outcome.results)

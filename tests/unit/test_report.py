@@ -13,6 +13,9 @@ import pytest
 from irqlab import report
 from irqlab.errors import IrqlabError
 from irqlab.methods import catalogue
+from irqlab.present import plots, series
+from irqlab.present.series import Line
+from irqlab.report import view
 
 DATA = Path(__file__).parents[1] / "data"
 SECTIONS = ("throughput", "loss", "latency", "cost", "burst", "recovery", "profile")
@@ -97,6 +100,35 @@ def test_pages_are_well_formed(names):
     links = {a[k] for _, a in page.tags for k in ("href", "clip-path") if a.get(k)}
     assert {link.removeprefix("url(").strip("#)") for link in links if link} <= set(ids)
     assert {"viewport", "color-scheme"} <= {a.get("name") for t, a in page.tags if t == "meta"}
+
+
+class Scrolled(HTMLParser):
+    """Counts tables and wide plots, and how many of them are in a container that scrolls."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.wide, self.scrolled = 0, 0
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        if tag in VOID:
+            return
+        if tag == "table" or (tag == "svg" and "wide" in self.open):
+            self.wide += 1
+            self.scrolled += self.open[-1] == "scroll"
+        self.open.append(dict(attrs).get("class") or tag)
+
+    def handle_endtag(self, tag):
+        self.open.pop()
+
+
+def test_what_may_be_wider_than_the_screen_scrolls(full):
+    found = Scrolled(full)
+    assert found.wide == found.scrolled == full.count("<table") + full.count('<figure class="wide">')
+    assert '<figure class="wide">' in full
+    assert full.count('class="hint') >= full.count('<figure class="wide">') + 1
+    assert re.search(r"\.scroll \{[^}]*overflow-x: auto", full)
 
 
 def test_everything_is_there(full):
@@ -192,7 +224,9 @@ def test_receive_livelock_is_reported(full):
     assert ("div", {"class": "notice bad"}) in page.tags
     document = only("loss")
     document["measured"]["results"] = document["measured"]["results"][:1]  # this driver does not collapse
-    assert "livelock" not in Page(report.html([document])).text.replace("down to receive livelock", "")
+    text = Page(report.html([document])).text
+    assert "no livelock up to" in text
+    assert "Receive livelock:" not in text
 
 
 def test_incomplete_documents_are_marked():
@@ -257,6 +291,23 @@ def test_two_builds_of_a_driver_are_told_apart():
     assert "sample8139, module 622fc69 forwards most: 57.9 kpps" in text
     assert "4.8 % more than sample8139, module b2231f7 (55.3 kpps)" in text
     assert "What differs" in text
+
+
+def test_two_modules_of_one_name_in_one_document_are_told_apart_by_path():
+    document = sample("throughput")
+    (dut,) = document["environment"]["duts"]
+    results = document["measured"]["results"]
+    for place, path in enumerate(("old/sample8139.ko", "new/sample8139.ko")):
+        another = copy.deepcopy(dut)
+        another["modules"][-1] |= {"path": path, "sha256": f"{place}" * 64}
+        document["environment"]["duts"].append(another)
+    document["environment"]["duts"].pop(0)
+    document["measured"]["results"] = [{**row, "dut": place} for place in (0, 1) for row in results]
+    rows = catalogue.rows([document])
+    assert {row.variant.label for row in rows} == {"sample8139, old/sample8139.ko", "sample8139, new/sample8139.ko"}
+    text = Page(report.html([document])).text
+    assert "No difference between sample8139, old/sample8139.ko and sample8139, new/sample8139.ko" in text
+    assert "more than" not in text
 
 
 def test_a_document_given_twice_counts_once(full):
@@ -385,3 +436,27 @@ def test_many_drivers_fit():
     document["measured"]["results"] = [{**base, "driver": f"driver{n}"} for n in range(45)]
     drawn = figures(report.html([document]))
     assert len(gids(drawn["Forwarding rate"], "series")) == 45
+
+
+def test_spikes_at_zero_do_not_lie_on_the_axes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plots, "svg", lambda figure, *_: figure)
+    line = Line("series-0", "a", series.style(0), [(0.0, 0.0), (0.001, 9.0), (5.0, 0.0)])
+    axes: Any = plots.over_time([line], "x", "y", "what").axes[0]  # type: ignore[attr-defined]
+    assert axes.get_ylim()[0] < 0
+    assert axes.get_xlim()[0] < 0
+    assert min(axes.get_yticks()[1:]) >= 0
+
+
+def test_many_duts_are_rows_of_what_differs_and_schemes_differ_by_name():
+    document = sample()
+    first = document["environment"]["duts"][0]
+    found = []
+    for rx in ("de", "napi", "timer"):
+        dut = copy.deepcopy(first)
+        dut["dut"]["schemes"] = {"variant": None, "rx": rx, "tx": "off", "weight": 64}
+        found.append(dut)
+    document["environment"]["duts"] = found
+    differs, shared = view.duts([document])
+    assert [column.text for column in differs.columns] == ["", "Receive scheme"]
+    assert [row[1].text for row in differs.rows] == ["de", "napi", "timer"]
+    assert ["Scheme settings", "weight=64"] in [[cell.text for cell in row] for row in shared.rows]

@@ -12,7 +12,7 @@ from irqlab import units
 from irqlab.cli.options import Request
 from irqlab.config import engine
 from irqlab.config import schemes as choices
-from irqlab.config.schemes import SETTINGS, Schemes, combine
+from irqlab.config.schemes import COMBINATIONS, RX_SCHEMES, SETTINGS, Combination, Schemes, combine
 from irqlab.dut import schemes
 from irqlab.dut.kernel_log import Record
 from irqlab.errors import IrqlabError
@@ -95,6 +95,12 @@ def test_every_combination() -> None:
         ("napi", "off", 16), ("napi", "coalesce", 16), ("de", "off", 16), ("de", "coalesce", 16),
     ]  # fmt: skip
     assert combine(tx="off") == (Schemes(tx="off"),)
+
+
+def test_all_are_those_of_pci_drivers() -> None:
+    assert combine(rx="all") == tuple(Schemes(rx=name) for name in RX_SCHEMES)
+    assert combine(rx="napi,all", tx="off")[0] == Schemes(rx="napi", tx="off")
+    assert {Combination(str(one.rx), str(one.tx)) for one in combine(rx="all", tx="all")} == set(COMBINATIONS)
 
 
 def test_of_several_those_that_do_not_go_together_are_left_out() -> None:

@@ -44,8 +44,10 @@ def test_a_verdict_compares_the_first_with_the_last(rows) -> None:
     first, last = [row for row in rows if row.frame_bytes == 64 and not row.bidirectional]
     none = with_result(first, total_throughput_pps=0.0)
     text = throughput_views._verdict([none, last]).replace("\u202f", " ")
-    assert text == "b forwards most: 30.0 kpps of 64-byte frames without loss, one way; against a (0 kpps)."
-    assert throughput_views._verdict([with_result(first, instructions_per_frame=None)]).endswith("without loss, one way.")
+    assert text == "b forwards most: 30.0 kpps without loss (64-byte frames, one way); against a (0 kpps)."
+    assert throughput_views._verdict([with_result(first, instructions_per_frame=None)]).endswith(
+        "(64-byte frames, one way); limited by the device."
+    )
 
 
 def costs(rows: list[Row]) -> list[list[str]]:
@@ -74,7 +76,7 @@ LIMITS = [(None, None, None), (True, False, "the wire"), (False, True, "the test
 
 @pytest.mark.parametrize(("wire", "tester", "by"), LIMITS)
 def test_what_limits_a_throughput(rows, wire, tester, by) -> None:
-    assert throughput_views._limit(with_result(rows[0], line_rate_limited=wire, tester_limited=tester).result) == by
+    assert throughput_views._limit(with_result(rows[0], line_rate_limited=wire, tester_limited=tester)) == by
 
 
 def test_fills_of_caches_are_costs_too(rows) -> None:

@@ -127,6 +127,9 @@ class _Grid:
 
     def rows(self) -> list[MethodResult]:
         """The results so far, in the order of the grid."""
+        for (testbed, _), rows in self.done.items():
+            for row in rows:
+                row.dut = testbed if len(self._on) > 1 else None
         return [row for place in sorted(self.done) for row in self.done[place]]
 
     def content(self, complete: bool) -> dict[str, Any]:

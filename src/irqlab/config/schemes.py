@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -37,7 +37,7 @@ NAPI_RX_SCHEMES = tuple(scheme.name for scheme in engine.schemes("rx", engine.MA
 """Receive schemes that use NAPI."""
 BUSY_POLL_RX_SCHEMES = tuple(scheme.name for scheme in engine.schemes("rx", engine.MASK) if scheme.napi_id)
 """Receive schemes whose device a process can poll."""
-_SEVERAL = "comma-separated: all combinations that the engine has"
+_SEVERAL = "all: those of PCI drivers; comma-separated: all combinations that the engine has"
 
 
 @dataclass(frozen=True)
@@ -268,8 +268,8 @@ def combine(
     given: dict[str, Any] = {key: value for key, value in settings.items() if value is not None}
     variants = _names([variant] if isinstance(variant, str) else list(variant or ()), "--variant")
     if not variants:
-        receive: list[str | None] = [*_names([rx] if rx is not None else [], "--rx")] or [None]
-        transmit: list[str | None] = [*_names([tx] if tx is not None else [], "--tx")] or [None]
+        receive: list[str | None] = [*_schemes(rx, "--rx", RX_SCHEMES)] or [None]
+        transmit: list[str | None] = [*_schemes(tx, "--tx", TX_SCHEMES)] or [None]
         pairs = list(itertools.product(receive, transmit))
         together = [pair for pair in pairs if not _apart(*pair)]
         if not together:
@@ -295,6 +295,12 @@ def _apart(rx: str | None, tx: str | None) -> bool:
 def _variant(name: str) -> Schemes:
     rx, tx = VARIANTS[name]
     return Schemes(variant=name, rx=rx, tx=tx, weight=VARIANT_WEIGHT)
+
+
+def _schemes(text: str | None, option: str, every: Sequence[str]) -> list[str]:
+    """The schemes that were asked for; `all`: every one of PCI drivers."""
+    names = _names([text] if text is not None else [], option)
+    return list(dict.fromkeys(name for asked in names for name in (every if asked.lower() == "all" else (asked,))))
 
 
 def _names(texts: list[str], option: str) -> list[str]:

@@ -18,14 +18,14 @@ from irqlab import units
 from irqlab.config.addresses import INTERFACES
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
-from irqlab.methods import cliff, receiving, waits
+from irqlab.methods import answers, cliff, receiving, waits
 from irqlab.methods.method import COSTS, RUN, Lines, Method
 from irqlab.methods.options import MAX_LOAD, MAX_RATE_PPS, either, numbers
 from irqlab.methods.receiving import BLOCK, Sample
 from irqlab.present import plots, series
 from irqlab.present.columns import Col
 from irqlab.present.parts import Group, Numbers
-from irqlab.present.rows import legend_of, line_of
+from irqlab.present.rows import kpps_text, legend_of, line_of, listed
 from irqlab.present.variants import Row
 from irqlab.results.document import MethodResult
 from irqlab.results.values import Rate
@@ -34,6 +34,7 @@ from irqlab.trials.application import Tuning
 
 SHARES = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0)
 """Loads as shares of the cliff."""
+ECHOED = "from another trial with the same load, in which every datagram is echoed"
 
 
 @dataclass(frozen=True)
@@ -152,8 +153,8 @@ class Line:
     lost_socket: Annotated[
         float, Col("socket", format=units.percent, title="dropped because the socket's receive buffer was full")
     ]
-    p50_ns: Annotated[int | None, Col("Round trip p50", format=units.duration, title="with every datagram echoed")]
-    p99_ns: Annotated[int | None, Col("p99", format=units.duration)]
+    p50_ns: Annotated[int | None, Col("Round trip p50", "echo trial", units.duration, title=ECHOED)]
+    p99_ns: Annotated[int | None, Col("p99", "echo trial", units.duration, title=ECHOED)]
     interrupts_per_s: Annotated[float, Col("Interrupts", "/s", units.whole)]
     instructions_per_datagram: Annotated[
         float | None,
@@ -258,9 +259,14 @@ def _by_wait(rows: Sequence[Row]) -> list[Row]:
                 label=f"{row.variant.label}, {wait}" if several else row.variant.label,
             )
             number += 1 if place else 0
-            samples = [sample for sample in row.samples if sample.wait == wait]
-            found.append(replace(row, variant=variant, result=msgspec.structs.replace(row.result, samples=samples)))
+            found.append(replace(_waiting(row, wait), variant=variant, members=tuple(_waiting(one, wait) for one in row.members)))
     return found
+
+
+def _waiting(row: Row, wait: str) -> Row:
+    """A row with the samples of one way to wait."""
+    samples = [sample for sample in row.samples if sample.wait == wait]
+    return replace(row, result=msgspec.structs.replace(row.result, samples=samples))
 
 
 def _plots(rows: Sequence[Row], number: Numbers) -> Group:
@@ -289,6 +295,38 @@ def _plots(rows: Sequence[Row], number: Numbers) -> Group:
     return group
 
 
+def _verdicts(rows: Sequence[Row]) -> list[str]:
+    """The most that the application received, and what it receives at the highest load; of one load the CPU time left."""
+    rows = _by_wait(rows)
+
+    def most(row: Row) -> float:
+        return max(float(sample.application_pps) for sample in row.samples)
+
+    def left(row: Row) -> float:
+        return float(row.samples[0].cpu_available)
+
+    one_load = all(len(row.samples) == 1 for row in rows)
+
+    def said(row: Row) -> str:
+        last = max(row.samples, key=lambda sample: sample.offered_pps)
+        found = answers.spread(row, most, kpps_text)
+        if one_load:
+            cpu = answers.spread(row, left, units.percent)
+            return f"the application receives {found} of {kpps_text(last.offered_pps)}; CPU left {cpu}"
+        rest = f"of {kpps_text(last.offered_pps)}, the most that was offered, {kpps_text(last.application_pps)}"
+        return f"the application receives at most {found}; {rest}"
+
+    if not one_load:
+        return answers.by_row(rows, said, "Most that the application receives", most, kpps_text)
+    at = f"{kpps_text(max(row.samples[0].offered_pps for row in rows))} offered"
+    losing = [row for row in rows if most(row) < cliff.FLATTENED * row.samples[0].offered_pps]
+    found = answers.by_row(rows, said, f"CPU left at {at}", left, units.percent)
+    if losing and len(rows) > answers.MANY:
+        names = listed([f"{row.variant.label} ({kpps_text(most(row))})" for row in losing])
+        found.append(f"Less than {units.share(cliff.FLATTENED)} of that is received with {names}.")
+    return found
+
+
 METHOD = Method(
     name="application",
     place=80,
@@ -300,7 +338,13 @@ METHOD = Method(
     "polls the device uses CPU time even when nothing arrives.",
     sample=Sample,
     summary=Summary,
-    lines=Lines("A receiving application", Line, Line.of),
+    lines=Lines(
+        "A receiving application",
+        Line,
+        Line.of,
+        "Round trip: from another trial with the same load, in which the application echoes every datagram; all else, the CPU "
+        "left too, from the trial in which it only receives",
+    ),
     run=_run,
     options=Options,
     shared=(
@@ -311,4 +355,6 @@ METHOD = Method(
     ),
     tables=_told,
     plots=_plots,
+    lead="A receiving application over the offered load",
+    verdicts=_verdicts,
 )

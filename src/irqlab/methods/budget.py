@@ -18,12 +18,12 @@ from irqlab import units
 from irqlab.config.schemes import Schemes
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
-from irqlab.methods import cliff, receiving
+from irqlab.methods import answers, cliff, receiving
 from irqlab.methods.method import RUN, Lines, Method
 from irqlab.present import plots
 from irqlab.present.columns import Col
 from irqlab.present.parts import Group, Numbers
-from irqlab.present.rows import legend_of, line_of
+from irqlab.present.rows import kpps_text, legend_of, line_of
 from irqlab.present.variants import Row
 from irqlab.results.document import MethodResult
 from irqlab.results.values import Count, Rate
@@ -155,6 +155,27 @@ def _plots(rows: Sequence[Row], number: Numbers) -> Group:
     return group
 
 
+def _verdicts(rows: Sequence[Row]) -> list[str]:
+    """The recommendation, and what it gains over the default."""
+
+    def at(budget: int, goal: str) -> answers.Value:
+        return lambda row: next((s.value(goal) for s in row.samples if s.budget == budget), None)
+
+    def written(value: float, goal: str) -> str:
+        return units.duration(value) if goal == "latency" else kpps_text(value)
+
+    def said(row: Row) -> str:
+        goal, best = row.summary.goal, row.summary.budget
+        found, usual = (answers.spread(row, at(n, goal), lambda v: written(v, goal)) for n in (best, DEFAULT))
+        if best == DEFAULT:
+            return (
+                f"keep the default, {DEFAULT}, for {goal}: {found}; no value that was tried is better by more than {AS_GOOD:.0%}"
+            )
+        return f"netdev_budget={best} for {goal}: {found}; with the default, {DEFAULT}: {usual}"
+
+    return answers.by_row(rows, said, "Recommended netdev_budget", lambda row: float(row.summary.budget), units.whole)
+
+
 METHOD = Method(
     name="budget",
     place=90,
@@ -171,4 +192,6 @@ METHOD = Method(
     shared=("driver", "nic", "kernel", "mips", "ring", "size", "duration", "warmup", *RUN),
     tables=_advice,
     plots=_plots,
+    lead="netdev_budget: which one suits a goal",
+    verdicts=_verdicts,
 )

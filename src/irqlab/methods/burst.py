@@ -14,6 +14,7 @@ from irqlab import units
 from irqlab.config.traffic import Load
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
+from irqlab.methods import answers
 from irqlab.methods.method import Lines, Method
 from irqlab.present import plots
 from irqlab.present.columns import Col
@@ -138,6 +139,23 @@ def _plots(rows: Sequence[Row], number: Numbers) -> Group:
     return Group(plots=[number.plot("Longest burst, frames", plots.bars(entries, "Longest burst"), note)])
 
 
+def _verdicts(rows: Sequence[Row]) -> list[str]:
+    """The longest burst without loss."""
+
+    def value(row: Row) -> float:
+        return float(row.summary.longest_burst_frames)
+
+    def said(row: Row) -> str:
+        if not row.summary.longest_burst_frames:
+            return "frames are lost in every burst at line rate that was tried"
+        longest = answers.spread(row, value, units.whole)
+        if row.summary.unlimited:
+            return f"no loss in bursts of up to {longest} frames at line rate, the longest that was tried"
+        return f"no loss in bursts of up to {longest} frames at line rate, found to the frame"
+
+    return answers.by_row(rows, said, "Longest burst without loss, in frames", value, units.whole)
+
+
 METHOD = Method(
     name="burst",
     place=40,
@@ -150,4 +168,6 @@ METHOD = Method(
     lines=Lines("Back-to-back frames", Line, Line.of, note="In frames, at line rate, without loss"),
     run=lambda runner, workload, _: [run(runner, workload)],
     plots=_plots,
+    lead="Bursts: the longest at line rate without loss (RFC 2544, 26.4)",
+    verdicts=_verdicts,
 )

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from irqlab import units
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
-from irqlab.methods import receiving
+from irqlab.methods import answers, receiving
 from irqlab.methods.method import COSTS, RUN, Lines, Method
 from irqlab.methods.receiving import Sample
 from irqlab.present import plots
@@ -337,6 +337,20 @@ def _plots(rows: Sequence[Row], number: Numbers) -> Group:
     )
 
 
+def _verdicts(rows: Sequence[Row]) -> list[str]:
+    """The cliff, and the closed form."""
+
+    def pps(row: Row) -> float:
+        return float(row.summary.cliff_pps)
+
+    def said(row: Row) -> str:
+        inside = row.summary.internal_pps
+        form = f"; by the closed form {kpps_text(inside)}" if inside is not None else ""
+        return f"no CPU time is left from {answers.spread(row, pps, kpps_text)} on{form}"
+
+    return answers.by_row(rows, said, "The cliff", pps, kpps_text)
+
+
 METHOD = Method(
     name="cliff",
     place=85,
@@ -352,4 +366,7 @@ METHOD = Method(
     shared=(*receiving.DUT, "rx", *receiving.TRIAL, *COSTS, *RUN),
     tables=_told,
     plots=_plots,
+    lead="The cliff: the load at which no CPU time is left beside a receiving application",
+    verdicts=_verdicts,
+    sure=lambda rows: answers.searched(PRECISION, rows),
 )

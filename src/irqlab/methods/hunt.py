@@ -69,13 +69,6 @@ class Sample:
     """From one instant to the next; null: calls or schedules were tried, which have numbers."""
     spans_ns: tuple[tuple[Count, Count], ...]
     """The instants tried, in ns after the first event, both ends included. Of failures: numbers of calls."""
-    places: Annotated[
-        Count | None, Col("Places", format=units.whole, title="instructions, with the way there, of the driver", optional=True)
-    ]
-    """Instructions of the driver, and of the kernel where it hands it the NIC's work, each with the 64 executed up to it, as seen
-    without a second event; null: it came at instants only."""
-    tried_places: Annotated[Count | None, Col("tried", format=units.whole, title="the event came before them", optional=True)]
-    """Before so many of these places the second event came."""
     alone_ns: Annotated[Count, Col("Alone", format=units.duration, title="the longest latency without a second event")]
     bound_ns: Annotated[Count, Col("Bound", format=units.duration, title="a frame that takes longer is late")]
     worst_ns: Annotated[Count | None, Col("Worst", format=units.duration, title="the longest latency of any frame")]
@@ -99,6 +92,15 @@ class Sample:
     worst of all."""
     worst_over_time: tuple[tuple[Count, Count], ...]
     """(instant, longest latency) in ns, for the plot; each is the worst of its neighbours."""
+    places: Annotated[
+        Count | None, Col("Places", format=units.whole, title="instructions, with the way there, of the driver", optional=True)
+    ] = None
+    """Instructions of the driver, and of the kernel where it hands it the NIC's work, each with the 64 executed up to it, as seen
+    without a second event; null: it came at instants only."""
+    tried_places: Annotated[Count | None, Col("tried", format=units.whole, title="the event came before them", optional=True)] = (
+        None
+    )
+    """Before so many of these places the second event came."""
 
 
 @dataclass(frozen=True)

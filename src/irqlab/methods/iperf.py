@@ -12,6 +12,7 @@ import typer
 from irqlab import units
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
+from irqlab.methods import answers
 from irqlab.methods.method import DUT, RUN, Lines, Method, NoSummary
 from irqlab.present import plots
 from irqlab.present.columns import Col
@@ -128,6 +129,26 @@ def _plots(rows: Sequence[Row], number: Numbers) -> Group:
     return group
 
 
+def _verdicts(rows: Sequence[Row]) -> list[str]:
+    """The payload of each test, and the CPU time that was left."""
+
+    def bps(name: str) -> answers.Value:
+        return lambda row: next((sample.bps for sample in row.samples if sample.name == name), None)
+
+    def written(value: float) -> str:
+        return f"{_mbps(value)}{units.NARROW}Mbit/s"
+
+    def said(row: Row) -> str:
+        return "; ".join(
+            f"{line.name} {answers.spread(row, bps(line.name), written)}, CPU idle {units.percent(line.idle_ratio)}"
+            + (f", {units.percent(line.loss_ratio)} lost" if line.loss_ratio else "")
+            for line in Line.of(row)
+        )
+
+    name = rows[0].samples[0].name
+    return answers.by_row(rows, said, f"{name}, payload", bps(name), written, sized=False)
+
+
 METHOD = Method(
     name="iperf",
     place=110,
@@ -150,4 +171,6 @@ METHOD = Method(
     shared=(*DUT, "rx", "tx", "variant", *RUN),
     fixed={"size": str(FRAME_BYTES)},
     plots=_plots,
+    lead="TCP and UDP by iperf3 between the device and the tester",
+    verdicts=_verdicts,
 )

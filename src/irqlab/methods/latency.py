@@ -14,12 +14,12 @@ import msgspec
 
 from irqlab import units
 from irqlab.config.workload import Workload
-from irqlab.methods import throughput
+from irqlab.methods import answers, throughput
 from irqlab.methods.method import Lines, Method, NoSummary
 from irqlab.present import plots, series
 from irqlab.present.columns import Col
 from irqlab.present.parts import Group, Legend, Numbers, Plot, Section
-from irqlab.present.rows import by_test, legend_of, line_of
+from irqlab.present.rows import by_test, kpps_text, legend_of, line_of
 from irqlab.present.series import Line as PlotLine
 from irqlab.present.variants import Row
 from irqlab.results import histogram
@@ -234,6 +234,25 @@ def _percentiles(found: Histogram) -> list[tuple[float, float]]:
     return kept
 
 
+def _p99(load: float) -> answers.Value:
+    """A row's 99th percentile at a load; of two directions the slower one's."""
+    return lambda row: found.p99_ns if (found := _slower(row).get(load)) else None
+
+
+def _verdicts(rows: Sequence[Row]) -> list[str]:
+    """The 99th percentile at each load."""
+
+    def said(row: Row) -> str:
+        loads = _slower(row)
+        times = [f"{answers.spread(row, _p99(load), units.duration)} at {units.share(load)}" for load in loads]
+        total = row.result.total_throughput_pps
+        return f"p99 {', '.join(times)} of its throughput ({kpps_text(total)})" if times and total else "no frame arrived"
+
+    loads = [load for row in rows for load in _slower(row)]
+    shown = max((load for load in loads if load < 1), default=1.0)
+    return answers.by_row(rows, said, f"p99 at {units.share(shown)} of the throughput", _p99(shown), units.duration)
+
+
 METHOD = Method(
     name="latency",
     place=30,
@@ -248,4 +267,6 @@ METHOD = Method(
     ),
     run=lambda runner, workload, _: [run(runner, workload)],
     draws=_sections,
+    lead="Latency at loads up to the throughput (RFC 2544, 26.2)",
+    verdicts=_verdicts,
 )

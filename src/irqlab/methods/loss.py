@@ -13,7 +13,7 @@ from typing import Annotated
 
 from irqlab import units
 from irqlab.config.workload import Workload
-from irqlab.methods import throughput
+from irqlab.methods import answers, throughput
 from irqlab.methods.method import Lines, Method, Picture
 from irqlab.present import plots
 from irqlab.present.columns import Col, Nested
@@ -267,11 +267,28 @@ def _notices(rows: Sequence[Row]) -> list[Notice]:
 
 
 def _verdicts(rows: Sequence[Row]) -> list[str]:
-    """A sentence that names the drivers that go into receive livelock."""
-    locked = list(dict.fromkeys(row.variant.label for row in rows if row.summary.collapse_load is not None))
-    if not locked:
-        return []
-    return [f"Under overload {listed(locked)} {'go' if len(locked) > 1 else 'goes'} into receive livelock."]
+    """Whether each driver goes into receive livelock, and where; with the smallest frames."""
+    found = []
+    for heading, same in answers.smallest(rows):
+        if len(same) <= answers.MANY:
+            found += [f"{row.variant.label} ({heading}): {_verdict(row)}." for row in same]
+            continue
+        for locked, what in ((True, "livelock at a load that was tried"), (False, "no livelock at any load that was tried")):
+            if names := [row.variant.label for row in same if (_collapse(row) is not None) == locked]:
+                found.append(f"{heading}: {what}: {listed(names)}.")
+    return found
+
+
+def _verdict(row: Row) -> str:
+    collapse, last = _collapse(row), row.samples[-1]
+    most = answers.spread(row, lambda one: one.summary.max_forwarded_pps, kpps_text)
+    if collapse is not None:
+        offered, forwarded = (kilo * 1e3 for kilo in collapse)
+        there = kpps_text(forwarded) if forwarded else "nothing"
+        return f"livelock from {kpps_text(offered)}: forwards {there} there, {most} at its peak"
+    end = answers.spread(row, lambda one: one.samples[-1].forwarded_pps, kpps_text)
+    times = units.share_of(last.load, "its throughput")
+    return f"no livelock up to {times} ({kpps_text(last.offered_pps)}): forwards {end} there, {most} at its peak"
 
 
 METHOD = Method(
@@ -289,5 +306,6 @@ METHOD = Method(
     run=lambda runner, workload, _: [run(runner, workload)],
     plots=_plots,
     picture=_picture,
+    lead="Forwarding and loss over the offered load, and whether there is receive livelock (RFC 2544, 26.3)",
     verdicts=_verdicts,
 )

@@ -12,21 +12,22 @@ import msgspec
 import typer
 from msgspec import UNSET, Meta, UnsetType
 
-from irqlab import files
+from irqlab import files, units
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
-from irqlab.methods import catalogue, iperf, throughput
+from irqlab.methods import answers, catalogue, iperf, throughput
 from irqlab.methods.method import Lines, Method
 from irqlab.methods.options import MAX_LOAD, check_rate, either
 from irqlab.present.columns import to_csv
 from irqlab.present.parts import Group, Numbers, Section
-from irqlab.present.rows import by_test
+from irqlab.present.rows import by_test, kpps_text
 from irqlab.present.tables import Table
 from irqlab.present.variants import Row
 from irqlab.profile import devices, diff, flamegraph, line_map, line_tables, lines, tree
 from irqlab.profile import tables as printed
 from irqlab.profile.addresses import addresses
 from irqlab.profile.kallsyms import symbols
+from irqlab.profile.owners import DRIVER
 from irqlab.profile.symbols import Symbols
 from irqlab.results.document import MethodResult
 from irqlab.results.values import Count, Rate
@@ -388,6 +389,34 @@ def _group(row: Row, heading: str, number: Numbers) -> Group:
     return Group(f"{row.variant.label}, {heading}", plots=plots, note=note, tables=shown)
 
 
+def _verdicts(rows: Sequence[Row]) -> list[str]:
+    """Instructions per frame, the driver's share, and the function that takes most."""
+
+    def each(row: Row) -> float:
+        return float(row.summary.instructions / row.summary.frames)
+
+    def drivers(row: Row) -> float:
+        return float(row.summary.by_owner.get(DRIVER, 0) / row.summary.instructions)
+
+    def most(row: Row) -> str:
+        sums: dict[str, int] = {}
+        for sample in row.samples:
+            name = sample.function + (f" [{sample.module}]" if sample.module else "")
+            sums[name] = sums.get(name, 0) + sample.instructions
+        first = max(sums, key=lambda name: sums[name])
+        return f"{first} {units.percent(sums[first] / row.summary.instructions)}"
+
+    def said(row: Row) -> str:
+        found = row.summary
+        per = {FORWARDED: "frame", OFFERED: "frame offered, and none was forwarded,"}.get(found.per, "full-size frame received")
+        return (
+            f"{answers.spread(row, each, units.whole)} instructions per {per} at {kpps_text(found.rate_pps)}; the driver's are "
+            f"{answers.spread(row, drivers, units.percent)}; most: {most(row)}"
+        )
+
+    return answers.by_row(rows, said, "Instructions per frame", each, units.whole)
+
+
 METHOD = Method(
     name="profile",
     place=60,
@@ -408,4 +437,6 @@ METHOD = Method(
     write=_write,
     tables=_tables,
     draws=_sections,
+    lead="Profile: where the instructions of a frame go",
+    verdicts=_verdicts,
 )

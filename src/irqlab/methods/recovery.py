@@ -15,7 +15,7 @@ from irqlab import units
 from irqlab.config.traffic import Load
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
-from irqlab.methods import throughput
+from irqlab.methods import answers, throughput
 from irqlab.methods.method import Lines, Method, NoSummary
 from irqlab.present import plots
 from irqlab.present.columns import Col
@@ -104,6 +104,25 @@ def _plots(rows: Sequence[Row], number: Numbers) -> Group:
     return Group(plots=drawn)
 
 
+def _verdicts(rows: Sequence[Row]) -> list[str]:
+    """For how long frames are lost after each overload."""
+
+    def after(overload: float) -> answers.Value:
+        return lambda row: next((s.recovery_ns for s in row.samples if s.overload == overload), None)
+
+    def told(ns: float) -> str:
+        return f"for {units.duration(ns)}" if ns else "none"
+
+    def said(row: Row) -> str:
+        times = [f"{answers.spread(row, after(s.overload), told)} after {units.share(s.overload)}" for s in row.samples]
+        return f"frames lost when the load has fallen: {', '.join(times)} of its throughput"
+
+    highest = max((s.overload for row in rows for s in row.samples), default=OVERLOADS[-1])
+    return answers.by_row(
+        rows, said, f"Frames lost when the load has fallen from {units.share_of(highest)}", after(highest), told
+    )
+
+
 METHOD = Method(
     name="recovery",
     place=50,
@@ -116,4 +135,6 @@ METHOD = Method(
     lines=Lines("System recovery", Sample, note="Overload: as a share of the throughput; kpps: per direction"),
     run=lambda runner, workload, _: [run(runner, workload)],
     plots=_plots,
+    lead="Recovery: for how long frames are lost after an overload (RFC 2544, 26.5)",
+    verdicts=_verdicts,
 )

@@ -12,6 +12,7 @@ import typer
 from irqlab import units
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
+from irqlab.methods import answers
 from irqlab.methods.method import DUT, RUN, SCHEMES, Lines, Method, NoSummary
 from irqlab.methods.options import check_rate
 from irqlab.present import plots
@@ -102,6 +103,25 @@ def _plots(rows: Sequence[Row], number: Numbers) -> Group:
     return group
 
 
+def _verdicts(rows: Sequence[Row]) -> list[str]:
+    """How full the ring was in each test."""
+
+    def mean(name: str) -> answers.Value:
+        return lambda row: next((sample.mean for sample in row.samples if sample.name == name), None)
+
+    def said(row: Row) -> str:
+        return "; ".join(
+            f"{s.name}: the NIC holds {answers.spread(row, mean(s.name), units.figures)} of {s.ring} descriptors in the mean, "
+            f"at most {s.most}; full {units.percent(s.full_ratio)} of the time"
+            for s in row.samples
+        )
+
+    name = rows[0].samples[0].name
+    return answers.by_row(
+        rows, said, f"{name}: descriptors that the NIC holds in the mean", mean(name), units.figures, sized=False
+    )
+
+
 METHOD = Method(
     name="ring",
     place=65,
@@ -116,4 +136,6 @@ METHOD = Method(
     options=Options,
     shared=(*DUT, *SCHEMES, *RUN),
     plots=_plots,
+    lead="Transmit ring: how many descriptors the NIC holds",
+    verdicts=_verdicts,
 )

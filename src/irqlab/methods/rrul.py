@@ -15,6 +15,7 @@ from msgspec import UNSET, UnsetType
 from irqlab import units
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
+from irqlab.methods import answers
 from irqlab.methods.iperf import FRAME_BYTES
 from irqlab.methods.method import DUT, RUN, Lines, Method
 from irqlab.present import plots, series
@@ -206,6 +207,22 @@ def _curve(row: Row, kind: str) -> list[series.Point]:
     return [(n * STEP_NS / 1e9, sum(rtts) / len(rtts) / 1e6 if rtts else None) for n, rtts in sorted(steps.items())]
 
 
+def _verdicts(rows: Sequence[Row]) -> list[str]:
+    """The round trip without and with flows, and what the flows carry."""
+
+    def median(when: str) -> answers.Value:
+        return lambda row: found[when].p50_ns if (found := row.summary.latency.get(ICMP)) and found[when].count else None
+
+    def said(row: Row) -> str:
+        return (
+            f"ICMP round trip p50 {answers.spread(row, median('base'), units.duration)} alone, "
+            f"{answers.spread(row, median('load'), units.duration)} under load; {units.mbps(row.summary.up_bps / 1e6)} "
+            f"Mbit/s up, {units.mbps(row.summary.down_bps / 1e6)} down; CPU idle {units.percent(row.summary.idle_ratio)}"
+        )
+
+    return answers.by_row(rows, said, "ICMP round trip under load, p50", median("load"), units.duration, sized=False)
+
+
 METHOD = Method(
     name="rrul",
     place=120,
@@ -232,4 +249,6 @@ METHOD = Method(
     outputs=lambda options: (options.flent,),
     write=_write,
     plots=_plots,
+    lead="Latency under load, as flent's rrul measures it",
+    verdicts=_verdicts,
 )

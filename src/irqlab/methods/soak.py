@@ -20,7 +20,7 @@ from irqlab import units
 from irqlab.config.traffic import Load
 from irqlab.config.workload import Workload
 from irqlab.errors import IrqlabError
-from irqlab.methods import throughput
+from irqlab.methods import answers, throughput
 from irqlab.methods.method import FORWARDING, Lines, Method
 from irqlab.methods.options import check_rate, either
 from irqlab.present import plots, series
@@ -238,6 +238,26 @@ def _plots(rows: Sequence[Row], number: Numbers) -> Group:
     )
 
 
+def _verdicts(rows: Sequence[Row]) -> list[str]:
+    """What was lost, how late frames were, what happened to the memory, and what the kernel said."""
+
+    def lost(row: Row) -> float:
+        return float(row.summary.lost)
+
+    def said(row: Row) -> str:
+        found = row.summary
+        first, last = (_mib(row.samples[at].memory_available_bytes) for at in (0, -1))
+        messages = f"; {units.whole(found.kernel_messages)} kernel messages" if found.kernel_messages else ""
+        return (
+            f"{answers.spread(row, lost, units.whole)} of {units.whole(found.sent)} frames lost in "
+            f"{units.duration(found.duration_ns)} at {units.kpps(found.rate_pps)}{units.NARROW}kpps; worst p99 "
+            f"{answers.spread(row, lambda one: one.summary.worst_p99_ns, units.duration)}; {first} MiB available at "
+            f"first, {last} MiB at last{messages}"
+        )
+
+    return answers.by_row(rows, said, "Frames lost", lost, units.whole)
+
+
 METHOD = Method(
     name="soak",
     place=55,
@@ -259,4 +279,6 @@ METHOD = Method(
     tables=_messages,
     failed=lambda rows: any(row.summary.kernel_messages for row in rows if row.data["complete"]),
     plots=_plots,
+    lead="Soak: loss, latency and memory over a long time",
+    verdicts=_verdicts,
 )

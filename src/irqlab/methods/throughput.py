@@ -265,6 +265,8 @@ METHOD = Method(
     draws=_sections,
     drawn=stating,
     picture=throughput_views.picture,
+    lead="Throughput: the highest rate without loss (RFC 2544, 26.1)",
     verdicts=throughput_views.verdicts,
+    sure=throughput_views.sure,
     first_table=throughput_views.first_table,
 )

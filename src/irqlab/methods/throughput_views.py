@@ -5,21 +5,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated
 
 from irqlab import units
 from irqlab.config.traffic import MAX_FRAME_BYTES, MIN_FRAME_BYTES, wire_rate_pps
+from irqlab.methods import answers
 from irqlab.methods.method import Lines, Picture
 from irqlab.present import plots, series
 from irqlab.present.columns import Col
 from irqlab.present.parts import Group, Legend, Numbers, Plot, Section
-from irqlab.present.rows import bar_of, by_test, kpps_text, legend_of, line_of, listed, place_of, wire_pps_of
+from irqlab.present.rows import bar_of, by_test, heading_of, kpps_text, legend_of, line_of, listed, place_of, wire_pps_of
 from irqlab.present.series import Bar
 from irqlab.present.tables import Table
 from irqlab.present.variants import Row, Variant
 
 WIRE = "the wire"
 TESTER = "the tester"
+CPU = "the DUT's CPU"
+IDLE = 0.05
+"""A CPU that idles for less of the time is what limits the throughput."""
 MAX_SUMMARY = 16
 """Maximum rows of a report's first table; if there are more, it shows only the smallest frame size."""
 
@@ -83,16 +87,21 @@ class Line:
                 found.interrupts_per_frame,
                 found.rx_interrupts_per_frame,
                 found.tx_interrupts_per_frame,
-                _limit(found),
+                _limit(row),
             )
         ]
 
 
-def _limit(found: Any) -> str | None:
+def _limit(row: Row) -> str | None:
     """What limits the throughput of a result row."""
+    found = row.result
     if found.line_rate_limited is None:
         return None
-    return WIRE if found.line_rate_limited else TESTER if found.tester_limited else "the device"
+    if found.line_rate_limited or found.tester_limited:
+        return WIRE if found.line_rate_limited else TESTER
+    measured = (row.members or (row,))[0].result
+    idle = [trial.idle_ratio for trial in measured.trials if trial.offered_pps == measured.total_throughput_pps]
+    return CPU if idle and idle[0] is not None and idle[0] < IDLE else "the device"
 
 
 @dataclass(frozen=True)
@@ -254,30 +263,49 @@ def cost(rows: Sequence[Row], number: Numbers) -> list[Section]:
 
 def verdicts(rows: Sequence[Row]) -> list[str]:
     """One sentence per direction on the smallest frames, where per-frame costs matter most."""
-    found = []
-    for bidirectional in (False, True):
-        same = [row for row in rows if row.bidirectional == bidirectional and row.frame_bytes != "imix"]
-        if same:
-            size = min(int(row.frame_bytes) for row in same)
-            found.append(_verdict([row for row in same if row.frame_bytes == size]))
-    return found
+    return [_verdict(same) for _, same in answers.smallest([row for row in rows if _pps(row) is not None])]
+
+
+def _pps(row: Row) -> float | None:
+    total: float | None = row.result.total_throughput_pps
+    return total
+
+
+def _alike(first: Row, other: Row) -> bool:
+    """Whether throughputs do not differ: ensembles overlap; else they are as close as the search's bounds."""
+    ranges = [[_pps(one) or 0.0 for one in row.members or (row,)] for row in (first, other)]
+    if all(len(found) > 1 for found in ranges):
+        return max(map(min, ranges)) <= min(map(max, ranges))
+    width: float = max(row.summary.relative_width for row in (first, other))
+    return min(map(max, ranges)) >= max(map(max, ranges)) * (1 - width)
+
+
+def sure(rows: Sequence[Row]) -> str:
+    """The search's width, and how far figures can be trusted."""
+    return answers.searched(max(row.summary.relative_width for row in rows), rows)
 
 
 def _verdict(rows: Sequence[Row]) -> str:
     ranked = sorted(rows, key=lambda row: -row.result.total_throughput_pps)
     first, last = ranked[0].result, ranked[-1].result
-    direction = units.direction(first.bidirectional)
-    what = f"{kpps_text(first.total_throughput_pps)} of {first.frame_bytes}-byte frames without loss, {direction}"
+    what = f"{answers.spread(ranked[0], _pps, kpps_text)} without loss ({heading_of(ranked[0])})"
     label = ranked[0].variant.label
     if first.line_rate_limited:
         full = [row.variant.label for row in ranked if row.result.line_rate_limited]
         return f"{listed(full)} {'reach' if len(full) > 1 else 'reaches'} line rate: {what}."
     if len(ranked) == 1:
-        cost = first.instructions_per_frame
-        return f"{label} forwards {what}" + (f", at {units.whole(cost)} instructions each." if cost else ".")
+        cost = answers.spread(ranked[0], lambda row: row.result.instructions_per_frame, units.whole)
+        at = f", at {cost} instructions per frame" if first.instructions_per_frame else ""
+        return f"{label} forwards {what}{at}; limited by {_limit(ranked[0])}."
+    best = [row.variant.label for row in ranked if _alike(ranked[0], row)]
+    lowest = answers.spread(ranked[-1], _pps, kpps_text)
+    if len(best) == len(ranked):
+        highest = answers.spread(ranked[0], _pps, kpps_text)
+        return f"No difference between {listed(best)}: {what}" + (f"; lowest: {lowest}." if lowest != highest else ".")
     gain = first.total_throughput_pps / last.total_throughput_pps - 1 if last.total_throughput_pps else None
     more = f"{units.percent(gain)} more than" if gain is not None else "against"
-    return f"{label} forwards most: {what}; {more} {ranked[-1].variant.label} ({kpps_text(last.total_throughput_pps)})."
+    most = "forwards most" if len(best) == 1 else "forward most, without a difference"
+    return f"{listed(best)} {most}: {what}; {more} {ranked[-1].variant.label} ({lowest})."
 
 
 def first_table(rows: Sequence[Row]) -> Table | None:

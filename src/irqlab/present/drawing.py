@@ -142,6 +142,11 @@ def right_end(lines: Sequence[Line]) -> float:
     return 1.03 * max((x for line in lines for x, _ in line.points), default=1.0)
 
 
+def beyond(high: float) -> tuple[float, float]:
+    """Both ends of an axis whose values begin at 0: from a little below, so that what is at 0 does not lie on the other axis."""
+    return -0.025 * high, high
+
+
 def wire_rate(axes: Any, wire_kpps: float | None, right: float) -> None:
     """Draws the wire's rate as a vertical line, unless it lies beyond the axis."""
     if wire_kpps is not None and wire_kpps < right:

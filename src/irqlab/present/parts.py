@@ -88,6 +88,8 @@ class Page:
     sections: list[Section]
     origins: list[Origin]
     duts: list[Table]
+    answer: Sequence[str] = ()
+    """What was found, before the picture; `verdicts` come after it."""
     picture: Group | None = None
     """Plots and legend at the top of the page."""
     lab: bool = True

@@ -17,6 +17,7 @@ from irqlab.present.drawing import (
     RIGHT,
     WIDTH,
     apart,
+    beyond,
     canvas,
     draw,
     grey_line,
@@ -130,12 +131,12 @@ def over_time(lines: Sequence[Line], x_label: str, y_label: str, what: str, from
     values = [y for line in lines for _, y in line.points if y is not None]
     high = max(values, default=0.0)
     if from_zero:
-        axes.set_ylim(0, 1.1 * high or 1.0)
+        axes.set_ylim(*beyond(1.1 * high or 1.0))
     else:
         low = min(values, default=0.0)
         margin = 0.1 * (high - low) or 0.1 * abs(high) or 1.0
         axes.set_ylim(low - margin, high + margin)
-    axes.set_xlim(0, right_end(lines))
+    axes.set_xlim(*beyond(right_end(lines)))
     return svg(figure, what, lines)
 
 
@@ -226,7 +227,7 @@ def latency_over_time(lines: Sequence[Line], what: str) -> str:
     figure, axes = canvas("Time, s", "ms")
     draw(axes, lines, markers=4)
     highest = max((y for line in lines for _, y in line.points if y is not None), default=1.0)
-    axes.set_ylim(0, 1.08 * highest)
+    axes.set_ylim(*beyond(1.08 * highest))
     return svg(figure, f"Round trip of {what} over time", lines)
 
 

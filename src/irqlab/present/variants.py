@@ -86,6 +86,8 @@ class _Key:
 def dut_of(document: Json, row: Json) -> Json | None:
     """The entry of `environment.duts` that a row was measured on."""
     duts: list[Json] = document["environment"]["duts"]
+    if (index := row.get("dut")) is not None and index < len(duts):
+        return duts[index]
 
     def name(dut: Json) -> str | None:
         return dut["modules"][-1]["name"] if dut["modules"] else None
@@ -154,7 +156,7 @@ def _tell_documents_apart(found: Sequence[_Found]) -> list[_Found]:
     kept, clashing = [], set()
     for one in found:
         data = one.data
-        content = json.dumps({k: v for k, v in data.items() if k != "trials"}, sort_keys=True)
+        content = json.dumps({k: v for k, v in data.items() if k not in ("trials", "dut")}, sort_keys=True)
         contents = seen.setdefault((one.key, data["method"], str(data["frame_bytes"]), data["bidirectional"]), {})
         if contents.get(content, one.document) != one.document:
             continue
@@ -194,6 +196,7 @@ def _labels(keys: Sequence[_Key], duts: dict[_Key, Json | None]) -> dict[_Key, s
         setting("sysctls", ""),
         setting("settings", ""),
         setting("lsm", "LSM "),
+        of_dut(lambda dut: str(dut["modules"][-1].get("path", "")) if dut["modules"] else ""),
         of_dut(lambda dut: f"module {(dut['modules'][-1]['sha256'] or '?')[:7]}" if dut["modules"] else ""),
         of_dut(lambda dut: str(dut["qemu"])),
         lambda key: "" if key.document is None else f"file {key.document + 1}",

@@ -44,7 +44,8 @@ def build(documents: Sequence[Json]) -> Page:
         title=f"irqlab: {_names(drivers) or 'no results'}",
         lead=_lead(drivers, own, all(live)),
         symbols=_symbols(list(dict.fromkeys(row.variant for row in rows))),
-        verdicts=catalogue.answers(rows),
+        answer=catalogue.answers(rows),
+        verdicts=[],
         notices=_incomplete(documents, rows),
         summary=next((table for method, mine in chosen if (table := method.first_table(mine))), None),
         sections=[section for method, mine in chosen for section in method.sections(mine, number)],
@@ -163,7 +164,9 @@ def _trials(document: Json) -> list[tuple[str, str]]:
     return facts
 
 
+_SCHEMES = {"Receive scheme": "rx", "Transmit scheme": "tx", "Variant": "variant"}
 _DUT_SETTINGS = {
+    "schemes": "Scheme settings",
     "lsm": "Security modules",
     "qdisc": "qdisc",
     "netdev_max_backlog": "netdev_max_backlog",
@@ -190,8 +193,15 @@ def _dut_tables(named: Sequence[tuple[str, dict[str, Any]]]) -> list[Table]:
         (shared if all(cell == cells[0] for cell in cells) else apart).append((key, cells))
     tables = []
     if apart:
-        columns = (Column("", number=False), *(Column(name, number=False) for name, _ in described))
-        tables.append(Table("What differs", columns, [[Cell(key), *cells] for key, cells in apart]))
+        names = [name for name, _ in described]
+        lines = [[Cell(key), *cells] for key, cells in apart]
+        if len(names) > len(apart):  # the other way round, it fits on a screen
+            names, lines = (
+                [key for key, _ in apart],
+                [[Cell(name), *(cells[n] for _, cells in apart)] for n, name in enumerate(names)],
+            )
+        columns = (Column("", number=False), *(Column(name, number=False) for name in names))
+        tables.append(Table("What differs", columns, lines))
     if shared:
         caption = "The same for all" if len(described) > 1 else described[0][0]
         columns = (Column("", number=False), Column("", number=False))
@@ -252,10 +262,13 @@ def _describe(dut: dict[str, Any]) -> dict[str, Cell]:
     for module in dut["modules"]:
         last = module is dut["modules"][-1]
         known = _hash(module["sha256"])
-        more = f"{known.title}\nvermagic {module['vermagic']}"
+        more = "\n".join([known.title, f"vermagic {module['vermagic']}", *([module["path"]] if "path" in module else [])])
         text = f"{module['name']} {known.text}" if last else known.text
         facts["Driver module" if last else f"Module {module['name']}"] = Cell(text, more, code=True)
     for key, value in dut["dut"].items():
+        if key == "schemes" and value:
+            facts |= {name: Cell(_listed(value[field])) for name, field in _SCHEMES.items()}
+            value = {name: value[name] for name in value if name not in _SCHEMES.values()}
         facts[_DUT_SETTINGS.get(key, key)] = Cell(_listed(value))
     facts["Kernel command line"] = Cell(str(dut["kernel_command_line"]), code=True)
     facts["Guest image"] = _hash(dut["guest_image_sha256"])

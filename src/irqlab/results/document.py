@@ -26,7 +26,7 @@ from irqlab.results.environment import Environment
 from irqlab.results.records import SCHEMA, ResultRow
 from irqlab.trials.forwarding import ForwardingResult
 
-_ABSENT = ("_fills_per_frame", "ensemble", "tester_limited")
+_ABSENT = ("_fills_per_frame", "dut", "ensemble", "tester_limited")
 """Ends of names of fields that are absent, instead of null, if they have no value."""
 
 
@@ -69,6 +69,8 @@ class MethodResult:
     """The method's samples: instances of its sample type."""
     summary: Any = None
     """The method's summary: an instance of its summary type; None if interrupted."""
+    dut: int | None = None
+    """Index of its DUT in the document's environment; None, and not in the document, if there is only one."""
     ensemble: dict[str, Any] | None = None
     """Which member of an ensemble this is (irqlab.results.records.EnsembleRow); None, and not in the document, without one."""
     trials: list[ForwardingResult] = field(default_factory=list)

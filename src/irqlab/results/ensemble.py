@@ -16,7 +16,7 @@ from typing import Any
 
 Json = dict[str, Any]
 
-_NO_FIGURES = ("trials", "ensemble", "frame_bytes", "mips", "histogram")
+_NO_FIGURES = ("trials", "dut", "ensemble", "frame_bytes", "mips", "histogram")
 """Fields without figures, in a row or anywhere below."""
 
 

@@ -39,6 +39,7 @@ class Module(Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     sha256: Annotated[Sha256 | None, Meta(description="null: a real machine's.")]
     vermagic: str
+    path: Annotated[str | UnsetType, Meta(description="As given; absent: given by name.")] = UNSET
 
 
 class SchemesInForce(Struct, frozen=True, forbid_unknown_fields=True):

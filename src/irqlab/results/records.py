@@ -248,6 +248,9 @@ class ResultRow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, t
     l2_fills_per_frame: Annotated[Rate | None, Meta(description="absent: no second level.")] = None
     line_rate_limited: bool | None
     tester_limited: Annotated[bool | None, Meta(description="The tester limits the throughput; absent: in the lab.")] = None
+    dut: Annotated[Count | UnsetType, Meta(description="Index of its DUT in `environment.duts`; absent: there is only one.")] = (
+        UNSET
+    )
     ensemble: Annotated[EnsembleRow | UnsetType, Meta(description="absent: no ensemble.")] = UNSET
     samples: list[Any]
     summary: Any

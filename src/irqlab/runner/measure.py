@@ -81,12 +81,15 @@ def measure(
     for n, cast in enumerate(casts):
         for m, workload in enumerate(workloads):
             mine = [at for at in places if (at.testbed, at.workload) == (n, m)]
-            outcome.results += _rows({at.member: answers.done[at] for at in mine if at in answers.done}, cast)
+            rows = _rows({at.member: answers.done[at] for at in mine if at in answers.done}, cast)
             for at in mine:
                 if at not in answers.done and at in answers.runners and answers.runners[at].done:
                     short = _cut_short(answers.runners[at], cut_short, workload)
                     short.ensemble = None if cast.single else {"member": cast.first + at.member}
-                    outcome.results.append(short)
+                    rows.append(short)
+            for row in rows:
+                row.dut = n if len(testbeds) > 1 else None
+            outcome.results += rows
     return outcome
 
 

@@ -316,7 +316,11 @@ class Testbed:
         return {
             **describe(self.machine),
             **({"memory": {"hardware": memory.hardware, **memory.to_json()}} if (memory := self.config.memory) else {}),
-            "modules": [{"name": m.name, "sha256": m.sha256, "vermagic": m.vermagic} for m in self.modules],
+            "modules": [
+                {"name": m.name, "sha256": m.sha256, "vermagic": m.vermagic}
+                | ({"path": self.config.driver} if m is self.modules[-1] and "/" in self.config.driver else {})
+                for m in self.modules
+            ],
             "dut": {
                 **self.prepared.facts["running"],
                 "sysctls": dict(self.config.dut.sysctls),
