@@ -14,6 +14,7 @@ from irqlab.config.workload import Workload
 from irqlab.debug import trace
 from irqlab.dut.kernel_log import KernelProblemError
 from irqlab.errors import IrqlabError
+from irqlab.hunting import search
 from irqlab.hunting.cases import ALONE_PAIRS
 from irqlab.hunting.instants import MARGIN_NS
 from irqlab.hunting.options import Options
@@ -74,6 +75,7 @@ class RacyTestbed(FakeTestbed):
 def without_a_dut(monkeypatch: pytest.MonkeyPatch) -> None:
     """A formula executes no instructions: tests/unit/test_debug.py has what is said about those."""
     step = trace.Step(24_000, "event", "the second frame arrives", 0, "rx.c:1", (), "")
+    monkeypatch.setattr(search, "hunt_paths", lambda *_: None)
     monkeypatch.setattr(hunt, "coverage_of", lambda *_: (Function("poll", 40, 10),))
     monkeypatch.setattr(hunt, "trace_of", lambda *_: (step,))
     monkeypatch.setattr(hunt, "config_of", lambda _: {"driver": "racy"})

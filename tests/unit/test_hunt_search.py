@@ -11,6 +11,7 @@ import pytest
 from irqlab.debug.evidence import replay_of
 from irqlab.dut.kernel_log import KernelProblemError
 from irqlab.errors import IrqlabError
+from irqlab.hunting import search
 from irqlab.hunting.cases import Case
 from irqlab.hunting.options import Options
 from irqlab.hunting.pairs import Limits, Pair
@@ -27,6 +28,12 @@ BUSY = (10_000, 12_000)
 """When the DUT of `answers` executes after a frame, but for the margins."""
 FIRST, LAST = 0, 12_400
 """The instants that are tried because of it: a frame takes longer than it takes to begin, so the first is at once."""
+
+
+@pytest.fixture(autouse=True)
+def without_paths(monkeypatch: pytest.MonkeyPatch) -> None:
+    """tests/unit/test_hunt_paths.py has them."""
+    monkeypatch.setattr(search, "hunt_paths", lambda *_: None)
 
 
 def alone(spec: HuntTrial) -> HuntResult:

@@ -94,10 +94,14 @@ def code_around(testbed: Testbed) -> tuple[tuple[int, int], ...]:
     return tuple(sorted({*code_of(testbed), *((begin, starts[bisect_right(starts, begin)]) for begin in kernel)}))
 
 
-def hunt_paths(runner: TrialRunner, case: Case, limits: Limits, most: int) -> Tried:
-    """Tries them, in no more than about `most` pairs. Raises IrqlabError."""
+def hunt_paths(runner: TrialRunner, case: Case, limits: Limits, most: int) -> Tried | None:
+    """Tries them, in no more than about `most` pairs. None: it is not known where the driver's code is."""
     one = _apart(case.trial, limits)
-    code = code_around(runner.testbed)
+    try:
+        code = code_around(runner.testbed)
+    except IrqlabError as error:
+        runner.progress(f"{case.kind} are tried by time only: {error}")
+        return None
     try:
         survey = runner.trial(_with(one, code, [None] * LEADS))
     except CancelledError:

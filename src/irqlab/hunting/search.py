@@ -105,6 +105,7 @@ def hunt(runner: TrialRunner, case: Case, options: Options) -> Hunted:
     by_path, interrupted = None, any(isinstance(found, CancelledError) for found in tried)
     if case.kind in BY_PATH and options.begin is None and options.end is None and not interrupted:
         by_path = hunt_paths(runner, case, limits, max(len(judged), LEAST_BY_PATH))
+    if by_path is not None:
         before = {one.cued.address for one in by_path.missed}
         grouped = [one for one in grouped if one.pc not in before]
         weighed = list(found_on_paths(runner, case, by_path, limits, step_of(runner, options)))
