@@ -18,16 +18,37 @@ from irqlab.errors import IrqlabError
 from irqlab.methods.metrics import METRICS
 
 COMMON = TestbedConfig("?")
-FIGURES = {metric.name: 100.0 for metric in METRICS}
+FIGURES = {metric.name: 1000.0 for metric in METRICS}
+BASE = 50_000.0
 
 
-def row(driver: str = "8139cp", base_pps: float = 1000.0, points: list[dict[str, Any]] | None = None, **changed: Any) -> Any:
+def row(driver: str = "8139cp", base_pps: float = BASE, points: list[dict[str, Any]] | None = None, **changed: Any) -> Any:
     profile = {"frames": 10} if points is not None else None
     return {
         "method": "metrics", "complete": True, "driver": driver, "rx_scheme": None, "tx_scheme": None, "variant": None,
         "nic": "rtl8139", "mips": 250, "frame_bytes": 64, "bidirectional": False, "samples": points or [],
-        "summary": {"base_pps": base_pps, "metrics": {**FIGURES, **changed}, "profile": profile},
+        "summary": {
+            "base_pps": base_pps, "cost_pps": base_pps / 5, "below_pps": base_pps * 0.9, "overload_pps": base_pps * 2,
+            "idle_ratio": 0.6, "timed": 60_000, "metrics": {**FIGURES, **changed}, "profile": profile,
+        },
     }  # fmt: skip
+
+
+def side(*members: dict[str, float], **more: Any) -> list[Any]:
+    """The rows of an ensemble: `members` are the figures of each that are not those of FIGURES."""
+    rows = [{**row(**more, **figures), "ensemble": {"member": number}} for number, figures in enumerate(members)]
+    rows[0]["ensemble"] |= {"members": len(rows), "seed": 1, "perturb": ["phase"]}
+    return rows
+
+
+def document(*rows: Any) -> dict[str, Any]:
+    return {"measured": {"results": list(rows)}}
+
+
+def compared(before: list[Any], after: list[Any], fail_above: float | None = None) -> dict[str, verdict.Line]:
+    """The lines of two sides by metric."""
+    rows = (verdict.measured(document(*one))[0] for one in (before, after))
+    return {line.metric.name: line for line in verdict.lines(*rows, fail_above)}
 
 
 @pytest.mark.parametrize(
@@ -40,6 +61,8 @@ def row(driver: str = "8139cp", base_pps: float = 1000.0, points: list[dict[str,
         ("irqmod_i8255x+tx=interrupt", "irqmod_i8255x", {"tx": "interrupt"}),
         ("irqmod_i8255x+NAPI-TX-OFF", "irqmod_i8255x", {"variant": "NAPI-TX-OFF", "rx": "napi", "tx": "off", "weight": 32}),
         ("./a.ko+timer+rx-usecs=250", "./a.ko", {"rx": "timer", "rx_usecs": 250}),
+        ("./a+b,c.ko", "./a+b,c.ko", {}),
+        ("./a+b/c+d.ko+napi+off", "./a+b/c+d.ko", {"rx": "napi", "tx": "off"}),
     ],
 )
 def test_a_driver_and_its_options(text: str, driver: str, schemes: dict[str, Any]) -> None:
@@ -94,7 +117,7 @@ def test_equal_figures_have_the_verdict_same() -> None:
 
 
 def test_worse_means_less_throughput_or_higher_cost() -> None:
-    after = row(throughput_pps=98.0, instructions_per_frame=98.0, interrupts_per_frame=100.5, latency_p50_ns=101.0)
+    after = row(throughput_pps=980.0, instructions_per_frame=980.0, interrupts_per_frame=1005.0, latency_p50_ns=1010.0)
     found = {line.metric.name: line for line in verdict.lines(row(), after, fail_above=0.01)}
     assert found["throughput_pps"].verdict == "FAILED"
     assert found["throughput_pps"].worse_by == pytest.approx(0.02)

@@ -43,10 +43,6 @@ class Ensemble:
     perturb: tuple[str, ...] = ()
     """Names of perturbations (irqlab.perturb)."""
     seed: int = 1
-    first: int = 0
-    """Number of the first member."""
-    null: bool = False
-    """Measure as many further members, to learn how much two ensembles of the same DUT differ."""
 
     @property
     def single(self) -> bool:
@@ -54,8 +50,7 @@ class Ensemble:
         return self.members == 1
 
     def cast(self) -> tuple[Member | None, ...]:
-        """The members, then those of the null ensemble; None: not perturbed."""
+        """The members; None: not perturbed."""
         if self.single:
             return (None,)
-        count = self.members * (2 if self.null else 1)
-        return tuple(Member(self.first + place, self.seed, self.perturb) for place in range(count))
+        return tuple(Member(number, self.seed, self.perturb) for number in range(self.members))
