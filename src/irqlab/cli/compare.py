@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from msgspec import UNSET
 from rich.console import Console
 
 from irqlab import units
@@ -112,7 +113,7 @@ def method(
     """The method run for each member of each side and frame size: the throughput search, then the same loads on both sides.
 
     `count`: of sides that are measured. `kept`: rows of a side that is known already. `alone`: there is no other side yet, so
-    the loads for a slower one are offered, too. `profiled`, `memory`: as in irqlab.methods.metrics, of first members.
+    the loads for a slower one are offered, too. `profiled`, `memory`: as in irqlab.methods.metrics; `memory` of first members.
     """
     meetings = {size: _Meeting(count) for size in sizes}
 
@@ -128,16 +129,22 @@ def method(
                 known = throughput.run(runner, workload)
                 meeting.tell(side, throughput.rate_per_direction(known))
             else:
-                known = throughput.run(runner, replace(workload, expected_pps=meeting.of(side)))
-            found = [
-                costs.run(runner, workload, known, base, profiled and first, memory=memory and first) for base in bases(workload)
-            ]
+                known = throughput.run(runner, throughput.near(workload, meeting.of(side)))
+            found = [costs.run(runner, workload, known, base, profiled, memory=memory and first) for base in bases(workload)]
         except BaseException:
             meeting.abort()
             raise
+        if not first:
+            for row in found:
+                row.summary = _without_stacks(row.summary)
         return [known, *found]
 
     return run
+
+
+def _without_stacks(summary: costs.Summary) -> costs.Summary:
+    """A summary with instructions by function alone, which is what the profiles of further members are for."""
+    return summary if summary.profile is None else replace(summary, profile=replace(summary.profile, stacks=[], io=UNSET))
 
 
 def _known(kept: Sequence[verdict.Row], workload: Workload, base_pps: float) -> float:

@@ -6,6 +6,10 @@ addresses. The members of an ensemble show by how much. A figure is different on
 every member of the first, and if the medians differ by the metric's floor and, of what is timed, by a share of the figure. If
 2 n members do not differ in kind, n are beyond the others in one direction by chance once in (2n)! / (n! n!) times: with eight
 once in 12,870.
+
+Instructions per frame at the low load are compared by function. What the idle loop, the timer tick and other threads execute
+differs between members, by 2 % of the whole; what a frame executes does not. The change is the sum of the changes of functions
+that differ.
 """
 
 from __future__ import annotations
@@ -21,12 +25,13 @@ from irqlab.config.workload import RELATIVE_WIDTH
 from irqlab.errors import IrqlabError
 from irqlab.methods.metrics import METRICS, Metric
 from irqlab.profile import diff
-from irqlab.profile.tables import figure
+from irqlab.profile.tables import NOTABLE, figure
 from irqlab.results.ensemble import collapse
 
 Row = Mapping[str, Any]
 Range = tuple[float, float]
 
+INSTRUCTIONS = "instructions_per_frame"
 RELATIVE = RELATIVE_WIDTH
 """A throughput is not searched closer: smaller differences, as a share, of what is not counted at the low load are none."""
 TAIL = 50
@@ -36,20 +41,10 @@ BEYOND = {"latency_p50_ns": 0.5, "latency_p90_ns": 0.1, "latency_p99_ns": 0.01, 
 
 
 def measured(document: Row) -> list[Row]:
-    """The rows of method `metrics`, one per ensemble: medians, but costs are the first member's, whose functions are known.
-
-    `of_members` holds the metrics of all members.
-    """
+    """The rows of method `metrics`, one of medians per ensemble; `of_members` holds the rows of all members."""
     content, members = collapse(dict(document))
-    found: list[Row] = []
-    for row, mine in zip(content["measured"]["results"], members, strict=True):
-        if row["method"] == "metrics" and row["complete"]:
-            every = [one["summary"]["metrics"] for one in mine or [row]]
-            counted = {metric.name: every[0].get(metric.name) for metric in METRICS if metric.where == "cost"}
-            counted = {name: value for name, value in counted.items() if name in row["summary"]["metrics"]}
-            summary = {**row["summary"], "metrics": {**row["summary"]["metrics"], **counted}}
-            found.append({**row, "summary": summary, "of_members": every})
-    return found
+    rows = zip(content["measured"]["results"], members, strict=True)
+    return [{**row, "of_members": mine or [row]} for row, mine in rows if row["method"] == "metrics" and row["complete"]]
 
 
 @dataclass(frozen=True)
@@ -88,6 +83,8 @@ class Line:
     """None: the members are not known, so any difference is one."""
     judged: bool = True
     """False: it is only shown, since too few frames determine it."""
+    counted: bool = False
+    """`after` is `before` and what functions gained beyond what members differ by."""
 
     @property
     def change(self) -> float | None:
@@ -116,6 +113,8 @@ class Line:
             return False
         if self.spread is None:
             return True
+        if self.counted:
+            return abs(self.after - self.before) >= self.metric.floor
         least = self.metric.floor if self.metric.where == "cost" else max(self.metric.floor, RELATIVE * abs(self.before))
         return self.spread.apart and abs(self.spread.change) >= least
 
@@ -137,36 +136,57 @@ class Line:
 
 def lines(before: Row, after: Row, fail_above: float | None = None, judged: Sequence[str] = ()) -> list[Line]:
     """Every metric of two rows; `judged`: names of the metrics that can fail; empty: all."""
-    old, new = before["summary"]["metrics"], after["summary"]["metrics"]
+    old, new = before["summary"]["metrics"], dict(after["summary"]["metrics"])
     timed = min(row["summary"]["timed"] for row in (before, after))
+    counted = _by_function(before) is not None and _by_function(after) is not None
+    if counted and old.get(INSTRUCTIONS) is not None:
+        new[INSTRUCTIONS] = old[INSTRUCTIONS] + sum(change.change for change in functions(before, after))
     return [
         Line(
             metric=m,
             before=old.get(m.name),
             after=new.get(m.name),
             fail_above=fail_above if not judged or m.name in judged else None,
-            spread=_spread(m, before, after),
+            spread=None if counted and m.name == INSTRUCTIONS else _spread(m, before, after),
             judged=timed * BEYOND.get(m.name, 1.0) >= TAIL or m.name not in BEYOND,
+            counted=counted and m.name == INSTRUCTIONS,
         )
         for m in METRICS
         if old.get(m.name) is not None or new.get(m.name) is not None
     ]
 
 
+def _members(row: Row) -> Sequence[Row]:
+    return row.get("of_members", (row,))  # type: ignore[no-any-return]
+
+
 def _spread(metric: Metric, before: Row, after: Row) -> Spread | None:
     """A metric of the members; None if a side is not an ensemble, or a member does not have the metric."""
-    sides = [[one.get(metric.name) for one in row.get("of_members", ())] for row in (before, after)]
+    sides = [[one["summary"]["metrics"].get(metric.name) for one in _members(row)] for row in (before, after)]
     if any(len(side) < 2 or None in side for side in sides):
         return None
     return Spread(tuple(sides[0]), tuple(sides[1]))
 
 
+def _by_function(row: Row) -> list[dict[str, float]] | None:
+    """Instructions per frame by function, of each member; None: a member was not profiled."""
+    profiles = [{"samples": one["samples"], "summary": one["summary"]["profile"]} for one in _members(row)]
+    if not all(one["summary"] for one in profiles):
+        return None
+    return [{change.name: change.after for change in diff.changes(one, one)} for one in profiles]
+
+
 def functions(before: Row, after: Row) -> list[diff.Change]:
-    """Changes in instructions per frame by function, largest first, without unchanged functions."""
-    if not before["summary"]["profile"] or not after["summary"]["profile"]:
+    """The functions whose instructions per frame differ beyond what members differ by, largest change first: medians."""
+    old, new = _by_function(before), _by_function(after)
+    if old is None or new is None:
         return []
-    old, new = ({"samples": row["samples"], "summary": row["summary"]["profile"]} for row in (before, after))
-    return [change for change in diff.changes(old, new) if change.change]
+    found = []
+    for name in dict.fromkeys(name for one in (*old, *new) for name in one):
+        spread = Spread(*(tuple(one.get(name, 0.0) for one in side) for side in (old, new)))
+        if spread.apart and abs(spread.change) >= NOTABLE:
+            found.append(diff.Change(name, median_low(spread.before), median_low(spread.after)))
+    return sorted(found, key=lambda change: (-abs(change.change), change.name))
 
 
 def pairs(before: Sequence[Row], after: Sequence[Row]) -> list[tuple[Row, Row]]:
@@ -186,7 +206,7 @@ def pairs(before: Sequence[Row], after: Sequence[Row]) -> list[tuple[Row, Row]]:
                 "measure one of them again, compared with the other"
             )
         pair = sides[0][max(common)], sides[1][max(common)]
-        members = [len(row["of_members"]) if "of_members" in row else 1 for row in pair]
+        members = [len(_members(row)) for row in pair]
         if members[0] != members[1]:
             raise IrqlabError(
                 f"the two sides have ensembles of {members[0]} and {members[1]} members: measure one of them again, with the "
