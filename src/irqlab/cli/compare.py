@@ -60,7 +60,7 @@ MemoryOption = Annotated[
     ),
 ]
 MET_WITHIN_S = 24 * 3600.0
-MEMBERS, FEWEST = 8, 5
+MEMBERS, FEWEST = 6, 5
 """Members of each side, and the fewest allowed: with five, a figure is called worse by chance once in 252 comparisons."""
 
 

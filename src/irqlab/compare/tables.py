@@ -17,8 +17,8 @@ TOP = 20
 MARKS = {"FAILED": "bad", "worse": "warn", "better": "good"}
 NOTE = (
     "Of {members} members of each side, which differ only in what should not matter: medians and ranges. Noise: the most by "
-    "which two members of a side differ. It is a difference if all members of one side are beyond all of the other. Instructions per "
-    "frame are compared function by function, so that the idle loop and the timer tick do not count."
+    "which two members of a side differ. It is a difference if all members of one side are beyond all of the other. Instructions "
+    "per frame are compared function by function, so that the idle loop and the timer tick do not count."
 )
 
 

@@ -4,8 +4,8 @@
 Two trials that are the same have no noise. But any change of a driver also moves what should not matter: phases, allocations,
 addresses. The members of an ensemble show by how much. A figure is different only if every member of the second side is beyond
 every member of the first, and if the medians differ by the metric's floor and, of what is timed, by a share of the figure. If
-2 n members do not differ in kind, n are beyond the others in one direction by chance once in (2n)! / (n! n!) times: with eight
-once in 12,870.
+2 n members do not differ in kind, n are beyond the others in one direction by chance once in (2n)! / (n! n!) times: with six
+once in 924.
 
 Instructions per frame at the low load are compared by function. What the idle loop, the timer tick and other threads execute
 differs between members, by 2 % of the whole; what a frame executes does not. The change is the sum of the changes of functions
@@ -111,10 +111,10 @@ class Line:
         """Whether there is a difference: one beyond what the members differ by themselves."""
         if self.before is None or self.after is None or self.before == self.after or not self.judged:
             return False
-        if self.spread is None:
-            return True
         if self.counted:
             return abs(self.after - self.before) >= self.metric.floor
+        if self.spread is None:
+            return True
         least = self.metric.floor if self.metric.where == "cost" else max(self.metric.floor, RELATIVE * abs(self.before))
         return self.spread.apart and abs(self.spread.change) >= least
 
