@@ -49,6 +49,7 @@ def test_one_member_is_not_perturbed() -> None:
 def test_members_are_numbered() -> None:
     cast = Ensemble(3, ("phase",), 7).cast()
     assert [(member.number, member.seed, member.perturb) for member in cast if member] == [(n, 7, ("phase",)) for n in range(3)]
+    assert [member.number for member in Ensemble(5, ("phase",), variants=2).cast() if member] == [0, 1, 4, 5, 8]
 
 
 def test_random_numbers_are_those_of_seed_and_number() -> None:

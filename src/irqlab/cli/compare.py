@@ -59,6 +59,8 @@ MemoryOption = Annotated[
         "--memory", help="Also count lines of memory and misses per frame, with the caches of --hardware or else common ones."
     ),
 ]
+BOOTS = 2
+"""Boots and driver loads of a side: one that is not perturbed, and one that is. Each costs as much time as several trials."""
 MET_WITHIN_S = 24 * 3600.0
 MEMBERS, FEWEST = 6, 5
 """Members of each side, and the fewest allowed: with five, a figure is called worse by chance once in 252 comparisons."""
@@ -203,7 +205,7 @@ def command(
     outcome = Outcome()
     if request.testbeds:
         found_by = method(len(request.testbeds), request.sizes, kept, alone=b is None, memory=memory)
-        ensembles = [request.ensemble] * len(request.testbeds)
+        ensembles = [replace(request.ensemble, variants=BOOTS)] * len(request.testbeds)
         name = throughput.METHOD.name
         outcome = measure(request.testbeds, request.workloads(), request.jobs, found_by, "compare", name, ensembles)
     if outcome.error is not None or b is None:

@@ -43,6 +43,8 @@ class Ensemble:
     perturb: tuple[str, ...] = ()
     """Names of perturbations (irqlab.perturb)."""
     seed: int = 1
+    variants: int = VARIANTS
+    """How many of the boots and driver loads are used."""
 
     @property
     def single(self) -> bool:
@@ -53,4 +55,8 @@ class Ensemble:
         """The members; None: not perturbed."""
         if self.single:
             return (None,)
-        return tuple(Member(number, self.seed, self.perturb) for number in range(self.members))
+        return tuple(Member(self.number(place), self.seed, self.perturb) for place in range(self.members))
+
+    def number(self, place: int) -> int:
+        """The number of the member in this place."""
+        return place // self.variants * VARIANTS + place % self.variants

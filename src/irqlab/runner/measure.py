@@ -84,7 +84,7 @@ def measure(
             for at in mine:
                 if at not in answers.done and at in answers.runners and answers.runners[at].done:
                     short = _cut_short(answers.runners[at], cut_short, workload)
-                    short.ensemble = None if cast.single else {"member": at.member}
+                    short.ensemble = None if cast.single else {"member": cast.number(at.member)}
                     outcome.results.append(short)
     return outcome
 
@@ -114,7 +114,7 @@ def _rows(done: dict[int, list[MethodResult]], cast: Ensemble) -> list[MethodRes
     for n, first in enumerate(done[members[0]]):
         same = [done[number][n] for number in members]
         for number, row in zip(members, same, strict=True):
-            row.ensemble = {"member": number}
+            row.ensemble = {"member": cast.number(number)}
         assert first.ensemble is not None
         first.ensemble |= {"members": len(same), "seed": cast.seed, "perturb": list(cast.perturb)}
         first.ensemble["figures"] = ensemble.spreads([row.to_json() for row in same])
