@@ -337,6 +337,8 @@ def test_the_answer_is_one_sentence() -> None:
         "FAILED: new.ko against old.ko: worse by more than allowed: throughput -5.00 %; better: latency, p50 -10.00 % "
         f"{once}; allowed: 1 %."
     )
+    reads = side(*[{"throughput_pps": 50_000.0, "nic_reads_per_frame": 1001.0}] * 6)
+    assert said(reads) == f"new.ko against old.ko: worse: NIC register reads per frame +1.00 (+0.10 %) {once}."
     near = side(*({"throughput_pps": 50_001.0 + n} for n in range(6)))
     assert said(near, 0.0) == "Passed: new.ko against old.ko: no difference beyond noise; allowed: 0 %."
 

@@ -274,7 +274,8 @@ def answer(found: Sequence[tuple[Row, Sequence[Line]]], names: tuple[str, str]) 
 
 def _phrase(row: Row, line: Line, several: bool) -> str:
     """A metric that changed, and by how much."""
-    name = line.metric.text[0].lower() + line.metric.text[1:]
+    text = line.metric.text
+    name = text if text[1].isupper() else text[0].lower() + text[1:]
     if several:
         name += f" ({units.bytes_of(row['frame_bytes'])})"
     if line.metric.unit or line.before is None or line.after is None:

@@ -61,7 +61,7 @@ METRICS = (
     Metric("instructions_per_frame", "Instructions per frame", "", -1, "cost", 1),
     Metric("interrupts_per_frame", "Interrupts per frame", "", -1, "cost", 0.005),
     Metric("nic_accesses_per_frame", "NIC register accesses per frame", "", -1, "cost", 0.01),
-    Metric("nic_reads_per_frame", "of these, reads", "", -1, "cost", 0.01),
+    Metric("nic_reads_per_frame", "NIC register reads per frame", "", -1, "cost", 0.01),
     Metric("code_lines_per_frame", "Lines of instructions per frame", "", -1, "cost", 0.5),
     Metric("data_lines_per_frame", "Lines of data per frame", "", -1, "cost", 0.5),
     Metric("l1i_fills_per_frame", "L1I fills per frame", "", -1, "cost", 0.5),
