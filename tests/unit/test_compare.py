@@ -343,6 +343,26 @@ def test_the_answer_is_one_sentence() -> None:
     assert said(near, 0.0) == "Passed: new.ko against old.ko: no difference beyond noise; allowed: 0 %."
 
 
+@pytest.mark.parametrize(
+    ("idle", "said"),
+    [(0.7, "(CPU idle for 70 %)"), (0.04, "CPU idle for 4 %: busy, so instructions"), (None, "(idle time not known)")],
+)
+def test_the_table_says_at_which_loads_and_whether_the_processor_idles(idle: float | None, said: str) -> None:
+    after = row()
+    after["summary"]["idle_ratio"] = idle
+    before = {**row(), "summary": {**row()["summary"], "idle_ratio": idle}}
+    found = units.plain(tables.heading(before, after))
+    assert found.startswith("64-byte frames, one way; costs at 10.0 kpps (")
+    assert said in found
+    assert "latency at 45.0, overload 100.0; the same for both sides" in found
+
+
+def test_a_report_shows_the_loads_that_were_compared() -> None:
+    file = document(row(), row(base_pps=40_000.0), {**row(), "method": "throughput"})
+    left = compare._at_loads(file, [(row(base_pps=40_000.0), row(base_pps=40_000.0))])["measured"]["results"]
+    assert [(one["method"], one["summary"]["base_pps"]) for one in left] == [("metrics", 40_000.0), ("throughput", BASE)]
+
+
 def test_the_other_side_of_a_file_is_offered_one_of_its_loads() -> None:
     kept = [row(), row(base_pps=40_000.0)]
     assert [compare._known(kept, Workload(), base) for base in (63_000.0, 50_000.0, 40_000.0)] == [50_000.0, 50_000.0, 40_000.0]

@@ -243,13 +243,25 @@ def judge(
     said = verdict.answer(found, names)
     failed = any(line.failed for many in lines for line in many)
     if report_file is not None:
-        documents = [side.document for side in chosen if side.document is not None]
-        comparison.write_html(
-            [*documents, *([content] if content["measured"]["results"] else [])], names, said, failed, shown, report_file
-        )
+        documents = [side.document if side.document is not None else content for side in chosen]
+        documents = [_at_loads(one, pairs) for one in (documents[:1] if documents[0] is documents[1] else documents)]
+        comparison.write_html(documents, names, said, failed, shown, report_file)
     print(units.plain(said))
     if failed:
         raise typer.Exit(1)
+
+
+def _at_loads(content: dict[str, Any], pairs: Sequence[tuple[verdict.Row, verdict.Row]]) -> dict[str, Any]:
+    """A document without the metrics at loads that were not compared."""
+    compared = [(row["frame_bytes"], row["bidirectional"], row["summary"]["base_pps"]) for row, _ in pairs]
+    rows = [
+        row
+        for row in content["measured"]["results"]
+        if row["method"] != "metrics"
+        or not row["complete"]
+        or (row["frame_bytes"], row["bidirectional"], row["summary"]["base_pps"]) in compared
+    ]
+    return {**content, "measured": {"results": rows}}
 
 
 def _check_members(kept: Sequence[verdict.Row], members: int) -> None:
