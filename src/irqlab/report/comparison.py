@@ -31,6 +31,7 @@ def page(documents: Sequence[Json], names: tuple[str, str], answer: str, failed:
         whole,
         title=f"irqlab compare: {names[0]}, {names[1]}",
         lead="Both sides were offered the same loads; the members of each differ only in what should not matter.",
+        answer=[],
         notices=[Notice("bad" if failed else "good", answer), *whole.notices],
         verdicts=[],
         picture=None,
