@@ -53,6 +53,8 @@ def test_what_is_not_harmless_is_a_problem_and_named(text: str, level: int) -> N
     with pytest.raises(KernelProblemError, match=r"^the DUT's kernel logged a problem: ") as caught:
         log_of((6, "before"), (level, text), (6, "after")).check()
     assert str(caught.value).splitlines() == [
+        (3, "e100 0000:00:04.0: firmware: failed to load e100/d101m_ucode.bin (-2)"),
+        (4, "e100 0000:00:04.0: Direct firmware load for e100/d101m_ucode.bin failed with error -2"),
         f"the DUT's kernel logged a problem: {text}", "  before", f"  {text}", "  after"
     ]  # fmt: skip
 
