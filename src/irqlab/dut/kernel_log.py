@@ -34,7 +34,12 @@ HARMLESS = (
     Harmless(r"^random: crng (init done|reseeded)", "the kernel has enough entropy; again after a suspend"),
     Harmless(r"^[\w-]+: loading out-of-tree module taints kernel\.$", "the user's own module, or one of ours"),
     Harmless(r"^[\w-]+: module verification failed: signature and/or required key missing", "it is not signed"),
-    Harmless(r"^done\.$", "the end of a line about a suspend, if another message came in between"),
+    Harmless(r"^[\w-]+: module license '.*' taints kernel\.$", "it is not free"),
+    Harmless(r"^Disabling lock debugging due to kernel taint$", "the same"),
+    Harmless(r"^[\w-]+: module is from the staging directory, the quality is unknown", "in-tree, in drivers/staging"),
+    Harmless(
+        r"^(\(elapsed \d+\.\d{3} seconds\) )?done\.$", "the end of a line about a suspend, if another message came in between"
+    ),
     Harmless(r"xHC error in resume, USBSTS 0x401, Reinit|root hub lost power or was reset", "QEMU resets its xHCI in a suspend"),
     Harmless(r"^hrtimer: interrupt took \d+ ns", "the handler was not run for a time", True),
     Harmless(r"^clocksource: ", "a clock was not read for a time", True),
